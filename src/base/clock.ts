@@ -1,0 +1,58 @@
+// Time, injected. The only file of the product that reads a clock or arms a timer; the lint bans both
+// elsewhere, so that the same code runs on a virtual clock in a simulation.
+//
+// Decisions use `monotonicMs` only. `wallMs` is for what a person reads and for certificates: it may jump.
+
+export interface Timer {
+  /** Idempotent. After it returns, the callback does not run. */
+  cancel(): void;
+}
+
+export interface Clock {
+  /** Milliseconds from an arbitrary origin; never goes back, does not follow the wall clock. */
+  monotonicMs(): number;
+  /** Milliseconds since 1970. Never compare it with another machine's. */
+  wallMs(): number;
+  /** Runs `callback` once, not before `delayMs` have passed. Holds the process alive unless `background`. */
+  after(delayMs: number, callback: () => void, options?: { background?: boolean }): Timer;
+  /** Runs `callback` on a later turn of the loop, after what has already arrived on sockets was read. */
+  nextTurn(callback: () => void): void;
+}
+
+/** Node clamps longer timers to 1 ms, which turns "in a month" into "now". */
+const TIMER_MAX_MS = 2 ** 31 - 1;
+
+export const systemClock: Clock = {
+  monotonicMs: () => performance.now(),
+  wallMs: () => Date.now(),
+  after(delayMs, callback, options) {
+    let handle: NodeJS.Timeout;
+    const arm = (leftMs: number): void => {
+      const stepMs = Math.min(Math.max(leftMs, 0), TIMER_MAX_MS);
+      handle = setTimeout(() => (leftMs > stepMs ? arm(leftMs - stepMs) : callback()), stepMs);
+      if (options?.background === true) handle.unref();
+    };
+    arm(delayMs);
+    return { cancel: () => clearTimeout(handle) };
+  },
+  nextTurn: (callback) => void setImmediate(callback),
+};
+
+/** Resolves after `delayMs`, or at once when `signal` aborts: a wait that is cut short is not an error. */
+export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted === true) return resolve();
+    const finish = (): void => {
+      timer.cancel();
+      signal?.removeEventListener("abort", finish);
+      resolve();
+    };
+    const timer = clock.after(delayMs, finish);
+    signal?.addEventListener("abort", finish);
+  });
+}
+
+/** ISO 8601 in UTC, for logs and events. */
+export function isoTime(wallMs: number): string {
+  return new Date(wallMs).toISOString();
+}
