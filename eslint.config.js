@@ -1,0 +1,124 @@
+// The lint of the house. There are no exceptions in the files themselves (`noInlineConfig`): what is excepted stands here.
+import { defineConfig } from "eslint/config";
+import tseslint from "typescript-eslint";
+import { houseRules } from "./scripts/lint/house-rules.ts";
+
+const TYPESCRIPT = ["**/*.ts"];
+const PRODUCT = ["src/**/*.ts", "machines/**/*.ts"];
+const TESTS = ["test/**/*.ts"];
+/** Where a person or another program starts a process, so where its arguments and environment are read. */
+const PROCESS_STATE = [
+  "src/commands/**",
+  "src/cli/**",
+  "bin/**",
+  "scripts/**",
+  "test/**",
+  "bench/**",
+  "examples/**",
+];
+const CLOCK = "src/base/clock.ts";
+const RANDOM = "src/base/random.ts";
+const TEST_SUPPORT = "test/support/**";
+
+/** Rules of ESLint itself that find mistakes which the compiler does not. */
+const PITFALLS = [
+  "eqeqeq",
+  "no-async-promise-executor",
+  "no-constant-binary-expression",
+  "no-constant-condition",
+  "no-empty",
+  "no-eval",
+  "no-implied-eval",
+  "no-loss-of-precision",
+  "no-misleading-character-class",
+  "no-new-func",
+  "no-self-assign",
+  "no-self-compare",
+  "no-unmodified-loop-condition",
+  "no-unreachable-loop",
+  "no-unsafe-finally",
+  "no-unsafe-optional-chaining",
+  "no-useless-catch",
+  "no-var",
+  "prefer-const",
+  "use-isnan",
+];
+
+/** @param {Partial<import("./scripts/lint/ambient-world.ts").AmbientOptions>} options */
+const ambient = (options) => ({
+  "house/ambient-world": ["error", { clock: true, chance: true, process: true, ...options }],
+});
+
+export default defineConfig(
+  {
+    ignores: ["dist/", "src/gen/", ".cache/", "node_modules/"],
+  },
+  { linterOptions: { noInlineConfig: true, reportUnusedDisableDirectives: "error" } },
+  {
+    plugins: { house: houseRules },
+    rules: {
+      ...ambient({}),
+      "house/file-name": "error",
+      ...Object.fromEntries(PITFALLS.map((rule) => [rule, "error"])),
+      "max-depth": ["error", 4],
+      "max-lines": ["error", { max: 400, skipBlankLines: false, skipComments: false }],
+      "max-lines-per-function": ["error", { max: 70, skipBlankLines: true, skipComments: true }],
+      "no-restricted-syntax": [
+        "error",
+        { selector: "ExportDefaultDeclaration", message: "export by name" },
+        { selector: "ExportSpecifier[exported.name='default']", message: "export by name" },
+      ],
+    },
+  },
+  {
+    files: TYPESCRIPT,
+    extends: [tseslint.configs.strictTypeChecked],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      "house/error-text": "error",
+      "@typescript-eslint/consistent-type-imports": ["error", { fixStyle: "separate-type-imports" }],
+      // `return stop();` says in one line that there is nothing more to do; a branded id is named by its caller.
+      "@typescript-eslint/no-confusing-void-expression": "off",
+      "@typescript-eslint/no-unnecessary-type-parameters": "off",
+      "@typescript-eslint/no-meaningless-void-operator": "off",
+      // A port that answers by promises has implementations that need not wait.
+      "@typescript-eslint/require-await": "off",
+      "@typescript-eslint/no-unused-vars": ["error", { args: "all", argsIgnorePattern: "^_" }],
+      "@typescript-eslint/restrict-template-expressions": [
+        "error",
+        { allowNumber: true, allowBoolean: true },
+      ],
+      "@typescript-eslint/switch-exhaustiveness-check": [
+        "error",
+        { considerDefaultExhaustiveForUnions: true, requireDefaultForNonUnion: true },
+      ],
+    },
+  },
+  { files: PROCESS_STATE, rules: ambient({ process: false }) },
+  // The bench measures the loop itself; no decision is taken on it.
+  { files: ["bench/**"], rules: ambient({ process: false, allowImports: ["monitorEventLoopDelay"] }) },
+  { files: [CLOCK], rules: ambient({ clock: false }) },
+  { files: [RANDOM], rules: ambient({ chance: false }) },
+  { files: [TEST_SUPPORT], rules: ambient({ clock: false, process: false }) },
+  {
+    files: TESTS,
+    rules: {
+      "max-lines": ["error", 600],
+      "max-lines-per-function": "off",
+      // chai: `expect(value).to.be.true` is a statement that asserts.
+      "@typescript-eslint/no-unused-expressions": "off",
+    },
+  },
+  // What a program of ours says goes through the log, the event stream or the command: nothing by the way.
+  { files: PRODUCT, rules: { "no-console": "error" } },
+  // oclif finds commands, mocha its reporters and tools their configuration by the default export.
+  {
+    files: ["src/commands/**", "test/support/mocha-*.ts", "*.config.js", ".dependency-cruiser.mjs"],
+    rules: { "no-restricted-syntax": "off" },
+  },
+  {
+    files: ["**/*.{js,mjs}"],
+    languageOptions: { globals: { process: "readonly", console: "readonly", URL: "readonly" } },
+    rules: { "no-undef": "error", "no-unused-vars": "error" },
+  },
+);

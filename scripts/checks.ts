@@ -1,0 +1,60 @@
+// Every check there is, in the order in which they start. scripts/test.ts runs them; the canaries in test/canaries prove
+// of each that it can fail.
+
+export interface Check {
+  readonly name: string;
+  /** `static` reads the source, `setup` prepares the machine, `tests` is a run of mocha whose tests are counted. */
+  readonly kind: "setup" | "static" | "tests";
+  readonly command: readonly [string, ...string[]];
+  /** Names of checks that must have ended, well or not, before this one starts. */
+  readonly after?: readonly string[];
+  /** After this it is killed, and has failed. */
+  readonly limitMs: number;
+}
+
+const STATIC_LIMIT_MS = 120_000;
+/** The whole has ten minutes on two cores; a part that is not done by then hangs. */
+const TESTS_LIMIT_MS = 480_000;
+
+function reads(name: string, ...command: [string, ...string[]]): Check {
+  return { name, kind: "static", command, limitMs: STATIC_LIMIT_MS };
+}
+
+function tests(name: string, timeoutMs: number, ...files: string[]): Check {
+  const command: [string, ...string[]] = ["mocha", "--timeout", String(timeoutMs), ...files];
+  return { name, kind: "tests", command, limitMs: TESTS_LIMIT_MS };
+}
+
+const STATIC: readonly Check[] = [
+  reads("build", "node", "scripts/build.ts"),
+  reads("lint", "eslint", "--max-warnings", "0", "."),
+  reads(
+    "types",
+    "tsc",
+    "-p",
+    "tsconfig.json",
+    "--incremental",
+    "--tsBuildInfoFile",
+    ".cache/types.tsbuildinfo",
+  ),
+  reads("exports", "knip"),
+  // What only tests use is unused, unless its comment says `@internal`: a seam that tests need.
+  reads("exports-product", "knip", "--production", "--config", "knip.product.json"),
+  reads("format", "prettier", "--check", "--cache", "--cache-location", ".cache/prettier", "."),
+  reads("layers", "node", "scripts/check-layers.ts"),
+  reads("gen", "node", "scripts/check-gen.ts"),
+  reads("proto-lint", "buf", "lint"),
+  reads("proto-breaking", "node", "scripts/check-breaking.ts"),
+];
+
+export const CHECKS: readonly Check[] = [
+  { name: "extras", kind: "setup", command: ["node", "scripts/setup-extras.ts"], limitMs: STATIC_LIMIT_MS },
+  ...STATIC,
+  {
+    // Real processes with real deadlines: not while compilers hold both cores.
+    ...tests("e2e", 60_000, "test/e2e/**/*.test.ts"),
+    after: ["extras", ...STATIC.map((check) => check.name)],
+  },
+  tests("unit", 5_000, "--ignore", "test/{e2e,canaries}/**", "test/**/*.test.ts"),
+  tests("canaries", 60_000, "test/canaries/**/*.test.ts"),
+];

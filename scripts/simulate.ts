@@ -1,0 +1,87 @@
+// `npm run simulate -- --seeds N [--seed S] [--json]`: runs N simulated clusters, the seeds from S on, and says what they
+// violated. Ends with 1 when any did. The same seed is the same run, on every machine.
+import { parseArgs } from "node:util";
+import { systemClock } from "../src/base/clock.ts";
+import { reportOf } from "../test/sim/report.ts";
+import type { Verdict } from "../test/sim/simulation.ts";
+import { simulate } from "../test/sim/simulation.ts";
+
+/** After so many failures the rest would say the same. */
+const FAILURES_MAX = 5;
+const TOLD_EVERY_MS = 10_000;
+const HOUR_MS = 3_600_000;
+/** One seed alone is looked at closely. */
+const WHOLE_TRACE = Infinity;
+
+interface Summary {
+  readonly seeds: number;
+  readonly failed: readonly number[];
+  readonly seconds: number;
+  readonly seedsPerSecond: number;
+  readonly simulatedHours: number;
+  readonly executions: number;
+}
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: "string", default: "1000" },
+    seed: { type: "string", default: "1" },
+    json: { type: "boolean", default: false },
+  },
+});
+const [first, count] = [numberOf("seed", values.seed), numberOf("seeds", values.seeds)];
+let running = first;
+process.on("unhandledRejection", (reason) => {
+  console.error(`seed ${running}: a promise was rejected and nobody handled it`);
+  throw reason;
+});
+const summary = await runAll();
+if (values.json) console.log(JSON.stringify({ kind: "summary", ...summary }));
+else console.log(inWords(summary));
+process.exitCode = summary.failed.length === 0 ? 0 : 1;
+
+async function runAll(): Promise<Summary> {
+  const startMs = systemClock.monotonicMs();
+  const failed: number[] = [];
+  let [done, simulatedMs, executions, toldMs] = [0, 0, 0, startMs];
+  for (; done < count && failed.length < FAILURES_MAX; done++) {
+    running = first + done;
+    const verdict = await simulate(running);
+    simulatedMs += verdict.simulatedMs;
+    executions += verdict.executions;
+    if (verdict.violation !== undefined) failed.push(verdict.seed);
+    tell(verdict);
+    if (systemClock.monotonicMs() - toldMs < TOLD_EVERY_MS) continue;
+    toldMs = systemClock.monotonicMs();
+    console.error(`${done + 1} of ${count} seeds, ${failed.length} failed`);
+  }
+  const seconds = (systemClock.monotonicMs() - startMs) / 1_000;
+  const simulatedHours = simulatedMs / HOUR_MS;
+  return { seeds: done, failed, seconds, seedsPerSecond: done / seconds, simulatedHours, executions };
+}
+
+function tell(verdict: Verdict): void {
+  const { seed, violation, hash, settings } = verdict;
+  if (values.json) {
+    if (violation === undefined && count > 1) return;
+    const said = violation === undefined ? {} : { violation: violation.message, tail: verdict.tail };
+    console.log(JSON.stringify({ kind: "seed", seed, hash, settings, ...said }));
+  } else if (violation !== undefined || count === 1) {
+    console.log(reportOf(verdict, count === 1 ? WHOLE_TRACE : undefined));
+    if (violation !== undefined) console.log(violation.stack);
+  }
+}
+
+function inWords({ seeds, failed, seconds, seedsPerSecond, simulatedHours, executions }: Summary): string {
+  const rate = `${seconds.toFixed(1)} s, ${seedsPerSecond.toFixed(1)} seeds/s`;
+  const size = `${simulatedHours.toFixed(1)} simulated hours, ${executions} executions`;
+  const result = failed.length === 0 ? "nothing was violated" : `seeds that failed: ${failed.join(", ")}`;
+  return `${seeds} seeds in ${rate}; ${size}; ${result}`;
+}
+
+function numberOf(name: string, text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 0)
+    throw new Error(`--${name} takes a whole number, not ${text}`);
+  return value;
+}

@@ -1,0 +1,292 @@
+// Each ban of the lint holds in every form that somebody may think of, and what is allowed stays allowed.
+import { expect } from "chai";
+import { type Ended, houseForAll } from "./house.ts";
+
+interface Snippet {
+  readonly file: string;
+  readonly text: string;
+  /** The rule that refuses it; null when it is allowed. */
+  readonly rule: string | null;
+}
+
+let count = 0;
+/** Each text is a file of its own in `folder`. */
+const all = (rule: string | null, folder: string, texts: readonly string[]): Snippet[] =>
+  texts.map((text) => ({ file: `${folder}/planted-${++count}.ts`, text, rule }));
+
+const CLOCKS = [
+  "export const at = Date.now();",
+  'export const at = Date["now"]();',
+  "export const at = new Date();",
+  "export const at = new Date(0);",
+  "export const at = Date();",
+  "export const { now } = Date;",
+  "const Calendar = Date;\nexport const at = Calendar.now();",
+  "export const at = (clock: { now(): number } = Date): number => clock.now();",
+  "export const at = globalThis.Date.now();",
+  'export const at = globalThis["performance"].now();',
+  "export const { setTimeout: later } = globalThis;",
+  "global.setTimeout(() => {}, 1);",
+  "export const at = performance.now();",
+  "export const at = performance.timeOrigin;",
+  "const { now } = performance;\nexport const at = now();",
+  "setTimeout(() => {}, 1);",
+  "export const later = setTimeout;",
+  "setInterval(() => {}, 1);",
+  "setImmediate(() => {});",
+  'import { promisify } from "node:util";\nexport const sleep = promisify(setTimeout);',
+  'import { setTimeout as later } from "node:timers";\nlater(() => {}, 1);',
+  'import * as timers from "timers";\nexport const t = timers;',
+  'import timers from "node:timers";\nexport const t = timers;',
+  'import { setTimeout as sleep } from "node:timers/promises";\nawait sleep(1);',
+  'import { scheduler } from "timers/promises";\nawait scheduler.wait(1);',
+  'export { setTimeout } from "node:timers";',
+  'export * from "node:timers/promises";',
+  'export const t = await import("node:timers/promises");',
+  'import { createRequire } from "node:module";\nexport const t: unknown = createRequire(import.meta.url)("timers");',
+  'import { createRequire } from "node:module";\nconst load = createRequire(import.meta.url);\nload("node:timers");',
+  'const require = (name: string): unknown => name;\nexport const t = require("node:timers");',
+  'export const t = process.getBuiltinModule("node:timers");',
+  'import { performance as p } from "node:perf_hooks";\nexport const at = p.now();',
+  'import { monitorEventLoopDelay } from "perf_hooks";\nexport const lag = monitorEventLoopDelay();',
+  "export const signal = AbortSignal.timeout(1);",
+  "const { timeout } = AbortSignal;\nexport const t = timeout;",
+  "export const at = process.hrtime();",
+  "export const at = process.hrtime.bigint();",
+  "export const { hrtime } = process;",
+  "export const at = process.uptime();",
+  'import { uptime } from "node:os";\nexport const at = uptime();',
+  'import * as os from "node:os";\nexport const at = os.uptime();',
+  "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);",
+  "export const at = new Intl.DateTimeFormat().format();",
+  'export const at = new Event("now").timeStamp;',
+];
+
+const CHANCES = [
+  "export const one = Math.random();",
+  'export const one = Math["random"]();',
+  "export const { random } = Math;",
+  "const M = Math;\nexport const one = M.random();",
+  "export const id = crypto.randomUUID();",
+  "export const id = globalThis.crypto.randomUUID();",
+  'import { randomUUID } from "node:crypto";\nexport const id = randomUUID();',
+  'import { randomUUID as id } from "crypto";\nexport const one = id();',
+  'import { randomBytes } from "node:crypto";\nexport const one = randomBytes(1);',
+  'import { randomInt } from "node:crypto";\nexport const one = randomInt(9);',
+  'import { randomFillSync } from "node:crypto";\nexport const one = randomFillSync(new Uint8Array(1));',
+  'import { getRandomValues } from "node:crypto";\nexport const one = getRandomValues(new Uint8Array(1));',
+  'import { webcrypto } from "node:crypto";\nexport const one = webcrypto.getRandomValues(new Uint8Array(1));',
+  'import { webcrypto } from "node:crypto";\nexport const { getRandomValues } = webcrypto;',
+  'import * as all from "node:crypto";\nexport const id = all.randomUUID();',
+  'import all from "node:crypto";\nexport const id = all["randomUUID"]();',
+  'export { randomUUID } from "node:crypto";',
+];
+
+const PROCESS_STATE = [
+  'export const home = process.env["HOME"];',
+  'export const home = process["env"]["HOME"];',
+  "export const { env } = process;",
+  "const p = process;\nexport const list = p.argv;",
+  "export const list = process.argv;",
+  "process.exit(1);",
+  'import process from "node:process";\nexport const list = process.argv;',
+  'import { env } from "node:process";\nexport const home = env;',
+  'import { argv } from "process";\nexport const list = argv;',
+];
+
+const inCatch = (code: string): string =>
+  `export function f(run: () => void): unknown {\n  try {\n    run();\n  } catch (error) {\n${code}\n  }\n  return 1;\n}`;
+const onError = (code: string): string =>
+  `export function f(error: Error): unknown {\n${code}\n  return 1;\n}`;
+
+const ERROR_TEXTS = [
+  onError('if (error.message === "gone") return 2;'),
+  onError('if ("gone" != error.message) return 2;'),
+  onError('if (error.message.includes("gone")) return 2;'),
+  onError('if (error.message.toLowerCase().startsWith("gone")) return 2;'),
+  onError("if (error.message.match(/gone/) !== null) return 2;"),
+  onError("return /gone/.test(error.message);"),
+  onError("return /gone/u.exec(error.message)?.[0];"),
+  onError('return error.message.indexOf("gone") >= 0;'),
+  onError("return error.message.length > 4;"),
+  onError('switch (error.message) { case "gone": return 2; default: return 3; }'),
+  onError('switch (true) { case error.message.endsWith("gone"): return 2; default: return 3; }'),
+  onError('return error.message ? "said" : "silent";'),
+  onError("return !error.message;"),
+  onError('return error["message"] === "gone";'),
+  onError('return error.stack?.includes("gone");'),
+  onError("const text = error.message;\nif (text === String(1)) return 2;"),
+  onError('let text = "";\ntext = error.message;\nif (text.includes("gone")) return 2;'),
+  onError('const { message } = error;\nif (message.includes("gone")) return 2;'),
+  onError('const { message: said = "" } = error;\nif (said === "gone") return 2;'),
+  onError('return ["gone"].includes(error.message);'),
+  onError('return new Set(["gone"]).has(error.message);'),
+  onError('return new Map([["gone", 1]]).get(error.message);'),
+  onError("const codes: Record<string, number> = { gone: 1 };\nreturn codes[error.message];"),
+  onError('return String(error).includes("gone");'),
+  onError('return `${error.message}!` === "gone!";'),
+  onError('return error.toString().startsWith("Error: gone");'),
+  onError('return ("" + error.message).includes("gone");'),
+  inCatch('if ((error as Error).message === "gone") return 2;'),
+  inCatch('if ((error as { message: string }).message === "gone") return 2;'),
+  inCatch('if (error instanceof Error && error.message === "gone") return 2;'),
+  inCatch('if (String(error).includes("gone")) return 2;'),
+  inCatch('if (`${error}`.includes("gone")) return 2;'),
+  inCatch('return error instanceof Error ? error.message.split(":")[0] === "gone" : 2;'),
+  onError('return JSON.stringify(error).includes("gone");'),
+  'import { inspect } from "node:util";\nexport const f = (e: Error): boolean => inspect(e).includes("gone");',
+  'export const f = (p: Promise<void>): Promise<unknown> => p.catch((e: Error) => e.message === "gone");',
+  "class Gone extends Error {}\nexport const f = (gone: Gone): boolean => gone.message === String(1);",
+  "export const f = (one: { cause?: unknown }): boolean => (one.cause as TypeError).message === String(1);",
+];
+
+const TYPED: readonly [rule: string, text: string][] = [
+  ["no-floating-promises", "const f = async (): Promise<void> => {};\nf();"],
+  ["no-misused-promises", "export const f = (l: number[]): void => l.forEach(async () => { await f; });"],
+  ["no-misused-promises", "const f = async (): Promise<boolean> => true;\nif (f()) await f();"],
+  [
+    "switch-exhaustiveness-check",
+    'export function f(k: "a" | "b"): void { switch (k) { case "a": break; } }',
+  ],
+  ["consistent-type-imports", 'import { Clock } from "../base/clock.ts";\nexport type C = Clock;'],
+  ["no-explicit-any", "export const f = (x: any): unknown => x;"],
+  ["no-unsafe-assignment", 'export const x = JSON.parse("1");'],
+  ["no-non-null-assertion", "export const f = (x?: string): string => x!;"],
+  ["no-unnecessary-condition", "export const f = (x: string): string => x ?? 1;"],
+  ["restrict-template-expressions", "export const f = (x: object): string => `${x}`;"],
+  ["ban-ts-comment", "// @ts-ignore\nexport const x: string = 1;"],
+  ["only-throw-error", 'export const f = (): never => { throw "text"; };'],
+  ["no-unused-vars", "export const f = (unused: number): number => 1;"],
+].map(([rule, text]) => [`@typescript-eslint/${rule}`, text ?? ""]);
+
+const lines = (length: number): string => "// A line.\n".repeat(length) + "export {};";
+const SHAPES: readonly [rule: string, file: string, text: string][] = [
+  ["max-lines", "src/worker/long-file.ts", lines(400)],
+  ["max-lines", "test/unit/long.test.ts", lines(600)],
+  [
+    "max-lines-per-function",
+    "src/worker/long-function.ts",
+    `export function f(): void {\n${"f();\n".repeat(71)}}`,
+  ],
+  [
+    "max-depth",
+    "src/worker/deep.ts",
+    `export function f(x: number): void {${"if (x > f.length) {".repeat(5)}f(x);${"}".repeat(6)}`,
+  ],
+  ["no-restricted-syntax", "src/worker/by-default.ts", "export default 1;"],
+  ["no-restricted-syntax", "src/worker/as-default.ts", "const x = 1;\nexport { x as default };"],
+  ["no-console", "src/worker/talks.ts", "console.log(1);"],
+  ["no-eval", "src/worker/evaluates.ts", 'export const x: unknown = eval("1");'],
+  ...["utils", "helpers", "types", "common", "misc", "interfaces", "constants", "string-utils"].map(
+    (name): [string, string, string] => ["house/file-name", `src/worker/${name}.ts`, "export const x = 1;"],
+  ),
+  ["house/file-name", "src/utils/leaf.ts", "export const x = 1;"],
+  ["house/file-name", "test/support/helpers.ts", "export const x = 1;"],
+  ["house/file-name", "src/worker/camelCase.ts", "export const x = 1;"],
+  ["house/file-name", "src/worker/Upper.ts", "export const x = 1;"],
+];
+
+const REFUSED: readonly Snippet[] = [
+  ...all("house/ambient-world", "src/worker", [...CLOCKS, ...CHANCES, ...PROCESS_STATE]),
+  ...all("house/ambient-world", "machines", [
+    "export const at = Date.now();",
+    "export const x = Math.random();",
+  ]),
+  ...all("house/ambient-world", "src/commands", [
+    "export const at = Date.now();",
+    "export const x = Math.random();",
+  ]),
+  ...all("house/ambient-world", "src/base", [
+    "export const at = Date.now();",
+    "export const x = Math.random();",
+  ]),
+  ...all("house/ambient-world", "test/unit", ["setTimeout(() => {}, 1);", "export const at = new Date();"]),
+  ...all("house/ambient-world", "test/support", ["export const one = Math.random();"]),
+  ...all("house/ambient-world", "bench", ["export const at = performance.now();"]),
+  ...all("house/error-text", "src/worker", ERROR_TEXTS),
+  ...all("house/error-text", "test/unit", [onError('if (error.message === "gone") return 2;')]),
+  ...TYPED.flatMap(([rule, text]) => all(rule, "src/worker", [text])),
+  ...SHAPES.map(([rule, file, text]) => ({ rule, file, text })),
+  // An exception asked for in the file itself is not given.
+  ...all("house/ambient-world", "src/worker", ["/* eslint-disable */\nexport const at = Date.now();"]),
+];
+
+const ALLOWED: readonly Snippet[] = [
+  ...all(null, "src/worker", [
+    "export const at = Date.parse(String(1));",
+    "export const f = (x: unknown): x is Date => x instanceof Date;",
+    "export type Handle = ReturnType<typeof setTimeout>;",
+    "export const f = (Date: { now(): number }): number => Date.now();",
+    "export const x = Math.min(1, 2);",
+    "export const f = (a: AbortSignal, b: AbortSignal): AbortSignal => AbortSignal.any([a, b]);",
+    "export const id = process.pid;",
+    'import { createHash } from "node:crypto";\nexport const h = createHash("sha256");',
+    'import type { IntervalHistogram } from "node:perf_hooks";\nexport type H = IntervalHistogram;',
+    'export const f = (record: { message: string }): boolean => record.message === "gone";',
+    onError("return `it failed: ${error.message}`;"),
+    onError("return error.message.slice(0, 10);"),
+    onError("if (error.stack !== undefined) return error.stack;"),
+    onError('if ((error as NodeJS.ErrnoException).code === "ENOENT") return 2;'),
+    inCatch("return String(error);"),
+  ]),
+  ...all(null, "test/support", ["setTimeout(() => {}, 1);"]),
+  ...all(null, "test/unit", ['export const home = process.env["HOME"];']),
+  ...all(null, "src/commands", [
+    "export default class Run { readonly name = String(1); }",
+    "export const list = process.argv;",
+  ]),
+  ...all(null, "bench", [
+    'import { monitorEventLoopDelay } from "node:perf_hooks";\nexport const lag = monitorEventLoopDelay();',
+  ]),
+];
+
+interface Report {
+  readonly filePath: string;
+  readonly messages: readonly { readonly ruleId: string | null; readonly message: string }[];
+}
+
+describe("canary: the lint", () => {
+  const house = houseForAll([
+    "tsconfig.json",
+    "package.json",
+    "eslint.config.js",
+    "scripts/lint",
+    "src/base/clock.ts",
+    "src/base/random.ts",
+  ]);
+  let clean: Ended;
+  let planted: Ended;
+  const rulesBroken = new Map<string, (string | null)[]>();
+
+  before(async () => {
+    clean = await house.check("lint");
+    house.plant(Object.fromEntries([...REFUSED, ...ALLOWED].map(({ file, text }) => [file, text])));
+    planted = await house.check("lint", "--format", "json");
+    for (const { filePath, messages } of JSON.parse(planted.output) as Report[]) {
+      rulesBroken.set(
+        filePath.slice(house.path.length + 1),
+        messages.map(({ ruleId }) => ruleId),
+      );
+    }
+  });
+
+  it("passes a clean house", () => {
+    expect(clean).to.deep.equal({ code: 0, output: "" });
+  });
+
+  it("fails a house with violations", () => {
+    expect(planted.code).to.equal(1);
+  });
+
+  for (const { file, text, rule } of REFUSED) {
+    it(`${rule} refuses, in ${file}: ${text.slice(0, 110).replaceAll("\n", " ")}`, () => {
+      expect(rulesBroken.get(file)).to.include(rule);
+    });
+  }
+
+  for (const { file, text } of ALLOWED) {
+    it(`allows, in ${file}: ${text.replaceAll("\n", " ")}`, () => {
+      expect(rulesBroken.get(file)).to.deep.equal([]);
+    });
+  }
+});

@@ -1,0 +1,78 @@
+// Hooks around a whole mocha run, for what mocha lets pass. A rejection that nobody handles fails the test in which it
+// comes. A process left behind fails the run, and so does a handle left open, which would keep mocha from ending.
+import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** Set in this process, so inherited by every process that a test starts, orphans of orphans included. */
+const MARK = "MOCHA_RUN";
+/** What a killed process may take to be gone. */
+const GRACE_MS = 3_000;
+/** What an idle loop may take to end after the last hook. */
+const END_MS = 5_000;
+
+const mark = `${process.pid}-${process.hrtime.bigint()}`;
+
+export function mochaGlobalSetup(): void {
+  process.env[MARK] = mark;
+  // mocha hands rejections on to whoever else listens, and drops them when there is nobody. Thrown, they are its own.
+  process.on("unhandledRejection", (reason) => {
+    throw reason;
+  });
+}
+
+export function mochaGlobalTeardown(): void {
+  setTimeout(() => {
+    console.error(`still open after the last test: ${process.getActiveResourcesInfo().join(", ")}`);
+    // mocha sets the exit code by the failures it counted in an `exit` listener; this one comes after it.
+    process.on("exit", () => (process.exitCode = 1));
+    process.exit();
+  }, END_MS).unref();
+}
+
+export const mochaHooks = {
+  async afterAll(this: Mocha.Context): Promise<void> {
+    this.timeout(GRACE_MS * 2);
+    const end = performance.now() + GRACE_MS;
+    let left = leftBehind();
+    while (left.length > 0 && performance.now() < end) {
+      await sleep(50);
+      left = leftBehind();
+    }
+    for (const { pid } of left) kill(pid);
+    const lines = left.map(({ pid, command }) => `${pid} ${command}`);
+    if (lines.length > 0) throw new Error(`processes left behind by tests: ${lines.join("; ")}`);
+  },
+};
+
+/** Processes that this run started. Empty where there is no /proc. */
+function leftBehind(): { pid: number; command: string }[] {
+  return pids().flatMap((pid) => {
+    const environment = contents(`/proc/${pid}/environ`).split("\0");
+    if (pid === process.pid || !environment.includes(`${MARK}=${mark}`)) return [];
+    return [{ pid, command: contents(`/proc/${pid}/cmdline`).replaceAll("\0", " ").trim() }];
+  });
+}
+
+function pids(): number[] {
+  try {
+    return readdirSync("/proc").map(Number).filter(Number.isInteger);
+  } catch {
+    return [];
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // Gone by itself meanwhile.
+  }
+}
+
+function contents(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
