@@ -9,7 +9,7 @@ export interface Timer {
 }
 
 export interface Clock {
-  /** Milliseconds from an arbitrary origin; never goes back, does not follow the wall clock. */
+  /** Milliseconds from an arbitrary origin; never goes back, does not follow the wall clock. One for all threads. */
   monotonicMs(): number;
   /** Milliseconds since 1970. Never compare it with another machine's. */
   wallMs(): number;
@@ -23,7 +23,8 @@ export interface Clock {
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
-  monotonicMs: () => performance.now(),
+  // `performance.now()` counts from the start of each thread.
+  monotonicMs: () => Number(process.hrtime.bigint()) / 1e6,
   wallMs: () => Date.now(),
   after(delayMs, callback, options) {
     let handle: NodeJS.Timeout;
@@ -50,6 +51,29 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
     const timer = clock.after(delayMs, finish);
     signal?.addEventListener("abort", finish);
   });
+}
+
+/** Stops the whole thread for `durationMs`, loop and timers included. Only for the last words of a process. */
+export function blockThread(durationMs: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, durationMs);
+}
+
+/**
+ * Stops the whole thread while `cells[at]` is `value`, for `forMs` at most, which may be Infinity. Whoever changes the cell
+ * notifies. For threads that do nothing but wait.
+ */
+export function blockThreadWhile(
+  cells: BigInt64Array<SharedArrayBuffer>,
+  at: number,
+  value: bigint,
+  forMs: number,
+): void {
+  Atomics.wait(cells, at, value, forMs);
+}
+
+/** The same moment as a `Date`, for interfaces that want one (certificates). */
+export function calendarDate(wallMs: number): Date {
+  return new Date(wallMs);
 }
 
 /** ISO 8601 in UTC, for logs and events. */

@@ -85,6 +85,18 @@ export const ERRORS = {
     hint: "{rule}",
   },
 
+  // Input
+  input_unreadable: {
+    ...usage,
+    message: "cannot read the input {file}: {reason}",
+    hint: "correct the path, or give - for standard input",
+  },
+  input_invalid: {
+    ...usage,
+    message: "{file}:{line}: not an item: {reason}",
+    hint: "correct that line, or take lines as they are with --text; what stands before it is submitted",
+  },
+
   // Storage
   store_held: {
     ...storage,
@@ -108,7 +120,8 @@ export const ERRORS = {
   },
   store_newer: {
     ...storage,
-    message: "the database {path} was written by a newer rollout: {key} has version {found}, this one knows {known}",
+    message:
+      "the database {path} was written by a newer rollout: {key} has version {found}, this one knows {known}",
     hint: "use the newer rollout",
   },
   store_other_run: {
@@ -159,6 +172,20 @@ export const ERRORS = {
     ...refused,
     message: "the coordinator at {address} did not sign a certificate: {reason}",
     hint: "make a new enrolment bundle with `rollout ca issue` on the coordinator's machine",
+  },
+  request_invalid: {
+    exit: EXIT.unreachable,
+    connect: "InvalidArgument",
+    retry: "never",
+    message: "the coordinator did not understand {method}: {reason}",
+    hint: "use the same version of rollout on both sides",
+  },
+  run_sealed: {
+    exit: EXIT.unreachable,
+    connect: "FailedPrecondition",
+    retry: "never",
+    message: "the run is sealed: it takes no more items",
+    hint: "submit to a run that is open; `rollout status` says how this one stands",
   },
   overloaded: {
     exit: EXIT.unreachable,

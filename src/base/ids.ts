@@ -20,6 +20,10 @@ type UlidKind = RunId | WorkerId | IncarnationId | StoreId;
 
 const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const CHARACTERS = 26;
+/** Character code → value. */
+const VALUES = Uint8Array.from({ length: 128 }, (_, code) =>
+  Math.max(0, ALPHABET.indexOf(String.fromCharCode(code))),
+);
 export const ULID_BYTES = 16;
 const ULID_PATTERN = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 
@@ -44,11 +48,15 @@ export function newUlid<Kind extends UlidKind>(clock: Clock, random: Random): Ki
 export function ulidToBytes(id: UlidKind): Uint8Array {
   assert(isUlid(id), `not a ULID: ${id}`);
   const bytes = new Uint8Array(ULID_BYTES);
-  let value = 0n;
-  for (const character of id) value = (value << 5n) | BigInt(ALPHABET.indexOf(character));
-  for (let at = ULID_BYTES - 1; at >= 0; at--) {
-    bytes[at] = Number(value & 255n);
-    value >>= 8n;
+  // 26 characters hold 130 bits: the first one gives only its lower 3.
+  let [held, heldBits, at] = [0, -2, 0];
+  for (let position = 0; position < CHARACTERS; position++) {
+    held = (held << 5) | (VALUES[id.charCodeAt(position)] ?? 0);
+    heldBits += 5;
+    if (heldBits < 8) continue;
+    heldBits -= 8;
+    bytes[at++] = held >>> heldBits;
+    held &= (1 << heldBits) - 1;
   }
   return bytes;
 }
@@ -56,12 +64,16 @@ export function ulidToBytes(id: UlidKind): Uint8Array {
 /** Wire to text. The caller has checked the length: bytes from a peer go through `parseUlidBytes`. */
 export function ulidFromBytes<Kind extends UlidKind>(bytes: Uint8Array): Kind {
   assert(bytes.length === ULID_BYTES, "a ULID is 16 bytes");
-  let value = 0n;
-  for (const byte of bytes) value = (value << 8n) | BigInt(byte);
   let text = "";
-  for (let at = 0; at < CHARACTERS; at++) {
-    text = ALPHABET.charAt(Number(value & 31n)) + text;
-    value >>= 5n;
+  let [held, heldBits] = [0, 2];
+  for (const byte of bytes) {
+    held = (held << 8) | byte;
+    heldBits += 8;
+    while (heldBits >= 5) {
+      heldBits -= 5;
+      text += ALPHABET.charAt(held >>> heldBits);
+      held &= (1 << heldBits) - 1;
+    }
   }
   return text as Kind;
 }

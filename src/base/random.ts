@@ -13,7 +13,10 @@ export const systemRandom: Random = {
   unit: () => Math.random(),
 };
 
-/** The same seed draws the same values (mulberry32). For simulations and generated load, never for secrets. */
+/**
+ * The same seed draws the same values (mulberry32). For simulations and generated load, never for secrets.
+ * @internal
+ */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0;
   const unit = (): number => {

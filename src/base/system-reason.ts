@@ -1,0 +1,21 @@
+// What the operating system said, in the words of a message: "it does not exist", not "ENOENT: no such file or directory".
+import { describeError, errnoOf } from "./errors.ts";
+
+const WORDS: Readonly<Record<string, string>> = {
+  ENOENT: "it does not exist",
+  EACCES: "permission denied",
+  EPERM: "permission denied",
+  EISDIR: "it is a directory",
+  ENOTDIR: "a part of the path is not a directory",
+  EEXIST: "it is already there",
+  EROFS: "the file system is read-only",
+  ENOSPC: "no space left on the disk",
+  ENAMETOOLONG: "the name is too long",
+  EMFILE: "too many open files",
+};
+
+/** For the value `reason` of errors about files. */
+export function systemReason(error: unknown): string {
+  const errno = errnoOf(error);
+  return (errno !== undefined ? WORDS[errno] : undefined) ?? errno ?? describeError(error);
+}
