@@ -1,0 +1,135 @@
+// What the file, the environment and the flags say, by setting: each later source wins, each value is checked where it
+// stands, and whatever is unknown is refused with the nearest known name.
+import { dirname } from "node:path";
+import { assert } from "../base/assert.ts";
+import { failure } from "../base/errors.ts";
+import { printable, redactSecrets } from "../base/safe-text.ts";
+import { nearestName } from "./nearest.ts";
+import { SECTIONS, SETTING_KEYS, environmentName, isSettingKey, settingOf } from "./schema.ts";
+import type { SettingKey } from "./schema.ts";
+import { parseConfigText } from "./toml-file.ts";
+import { describeAllowed, parseValue } from "./value.ts";
+import type { ParsedValue } from "./value.ts";
+
+export interface ConfigSources {
+  /** Absolute path of the file, and what is in it. */
+  readonly file: { readonly path: string; readonly text: string };
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** By the flag's name; those that were not given are undefined. Other flags may be there too. */
+  readonly flags: Readonly<Record<string, unknown>>;
+  /** What relative paths in variables and flags are relative to; those in the file are relative to the file. */
+  readonly workingDirectory: string;
+  /** The topics that `events.hide` may name. */
+  readonly topics: readonly string[];
+}
+
+interface Given {
+  readonly value: ParsedValue;
+  /** Where it was said: `file:line`, a variable, a flag. Undefined: it is the default. */
+  readonly source: string | undefined;
+}
+
+export type GivenSettings = Map<SettingKey, Given>;
+
+const VALUE_MAX_CHARS = 80;
+
+/** Every setting that is given or has a constant default. Throws the refusals of single settings. */
+export function gatherSettings(sources: ConfigSources): GivenSettings {
+  const given: GivenSettings = new Map();
+  takeFile(given, sources);
+  takeEnvironment(given, sources);
+  takeFlags(given, sources);
+  takeDefaults(given, sources);
+  return given;
+}
+
+function takeFile(given: GivenSettings, sources: ConfigSources): void {
+  const { path, text } = sources.file;
+  for (const { key, value, source } of parseConfigText(path, text, (name) => SECTIONS.includes(name))) {
+    if (isSettingKey(key)) {
+      give(given, key, value, { source, directory: dirname(path) }, sources);
+    } else if (SECTIONS.includes(key)) {
+      const allowed = `a table, written [${key}]`;
+      throw failure("config_invalid_value", { source, key, value: showValue(value), allowed });
+    } else {
+      throw failure("config_unknown_key", { source, key: showText(key), suggestion: suggestionFor(key) });
+    }
+  }
+}
+
+function takeEnvironment(given: GivenSettings, sources: ConfigSources): void {
+  const keys = new Map(SETTING_KEYS.map((key) => [environmentName(key), key]));
+  const prefixes = SECTIONS.map((section) => `ROLLOUT_${section.toUpperCase()}_`);
+  for (const [name, value] of Object.entries(sources.environment)) {
+    // An empty variable is how a shell says that it is not set.
+    if (value === undefined || value === "") continue;
+    const key = keys.get(name);
+    if (key !== undefined) {
+      const source = `environment variable ${name}`;
+      give(given, key, value, { source, directory: sources.workingDirectory }, sources);
+    } else if (prefixes.some((prefix) => name.startsWith(prefix))) {
+      const nearest = nearestName(name, [...keys.keys()]);
+      const suggestion = nearest === undefined ? "unset it" : `did you mean ${nearest}?`;
+      throw failure("config_unknown_key", { source: "environment", key: showText(name), suggestion });
+    }
+  }
+}
+
+function takeFlags(given: GivenSettings, sources: ConfigSources): void {
+  for (const key of SETTING_KEYS) {
+    const { flag } = settingOf(key);
+    const value = sources.flags[flag];
+    if (value === undefined) continue;
+    give(given, key, value, { source: `flag --${flag}`, directory: sources.workingDirectory }, sources);
+  }
+}
+
+function takeDefaults(given: GivenSettings, sources: ConfigSources): void {
+  const directory = dirname(sources.file.path);
+  for (const key of SETTING_KEYS) {
+    const setting = settingOf(key);
+    if (given.has(key) || setting.default === undefined) continue;
+    const value = parseValue(setting, setting.default, { directory, topics: sources.topics });
+    assert(value !== undefined, `the default of ${key} is allowed`);
+    given.set(key, { value, source: undefined });
+  }
+}
+
+function give(
+  given: GivenSettings,
+  key: SettingKey,
+  raw: unknown,
+  place: { readonly source: string; readonly directory: string },
+  sources: ConfigSources,
+): void {
+  const setting = settingOf(key);
+  const { source, directory } = place;
+  const value = parseValue(setting, raw, { directory, topics: sources.topics });
+  if (value === undefined) {
+    const allowed = describeAllowed(setting, sources.topics);
+    throw failure("config_invalid_value", { source, key, value: showValue(raw), allowed });
+  }
+  given.set(key, { value, source });
+}
+
+/** A setting of the same name in another table, a setting or table of nearly the same name, or what there is. */
+function suggestionFor(key: string): string {
+  const name = key.slice(key.lastIndexOf(".") + 1);
+  const elsewhere = SETTING_KEYS.find((known) => known.endsWith(`.${name}`));
+  const tables = SECTIONS.map((section) => `[${section}]`);
+  const nearest = elsewhere ?? nearestName(key, SETTING_KEYS) ?? nearestName(`[${key}]`, tables);
+  if (nearest !== undefined) return `did you mean ${nearest}?`;
+  const [section = ""] = key.split(".", 1);
+  const known = SETTING_KEYS.filter((setting) => setting.startsWith(`${section}.`));
+  return `known are ${(known.length > 0 ? known : ["run_id", ...tables]).join(", ")}`;
+}
+
+function showValue(raw: unknown): string {
+  return showText(typeof raw === "number" || typeof raw === "bigint" ? String(raw) : JSON.stringify(raw));
+}
+
+/** As a message may show it: short, on one line, and no secret that was pasted in the wrong place. */
+function showText(text: string): string {
+  const shown = printable(redactSecrets(text));
+  return shown.length > VALUE_MAX_CHARS ? `${shown.slice(0, VALUE_MAX_CHARS)}…` : shown;
+}

@@ -1,0 +1,43 @@
+// Every maximum of the program in one place (C8): what is bounded, by how much, and why that much. A limit that another
+// depends on is checked against it in `assertLimits`, so that nobody moves one alone.
+import { assert } from "../base/assert.ts";
+
+const KIB = 2 ** 10;
+const MIB = 2 ** 20;
+
+export const LIMITS = Object.freeze({
+  /** A configuration file. Larger ones are some other file that was named by mistake. */
+  configFileBytes: MIB,
+
+  /** Workers that one coordinator registers, the failed ones that are not yet removed included. */
+  workers: 10_000,
+  /** Plugins in one heartbeat. */
+  pluginsPerBeat: 64,
+  /** A plugin's name, and its version. */
+  pluginTextBytes: 128,
+  /** Slots that a worker may offer. */
+  slotsPerWorker: 1_024,
+  /** An item's payload. Larger data belongs in files or object storage, by reference. */
+  payloadBytes: MIB,
+  /** Inputs that wait for the reactor: a heartbeat of every worker, twice over. */
+  inboxInputs: 20_000,
+
+  /** The smallest buffer for events: fewer bytes than one event has would drop every one. */
+  eventsBufferMinBytes: 64 * KIB,
+  eventsBufferMaxBytes: 1_024 * MIB,
+  /** The longest line of one event: a `worker_registered` with every plugin that a beat may name. */
+  eventLineBytes: 32 * KIB,
+  /** Log lines that wait for a slow reader of standard error. */
+  logBufferBytes: 4 * MIB,
+});
+
+/** Relations between limits. Called once at start; a failure is a mistake in the table above. */
+export function assertLimits(): void {
+  assert(LIMITS.inboxInputs >= 2 * LIMITS.workers, "the inbox holds two beats of every worker");
+  assert(LIMITS.eventsBufferMinBytes >= 2 * LIMITS.eventLineBytes, "the least buffer holds two events");
+  assert(
+    // `{"name":"…","version":"…"},` around two texts, and half a kilobyte for the rest of the line.
+    LIMITS.eventLineBytes >= LIMITS.pluginsPerBeat * (2 * LIMITS.pluginTextBytes + 26) + 512,
+    "a registration with every plugin fits in an event line",
+  );
+}

@@ -1,0 +1,59 @@
+// The edge of the configuration: finds the file and reads it. What it says is src/config/resolve.ts's business.
+import { readFile, stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import { RolloutError, errnoOf, failure } from "../base/errors.ts";
+import { systemReason } from "../base/system-reason.ts";
+import type { ConfigSources } from "./gather.ts";
+import { LIMITS } from "./limits.ts";
+import { resolveConfig } from "./resolve.ts";
+import type { ClientConfig, ResolvedConfig } from "./resolve.ts";
+import type { ConfigRole } from "./schema.ts";
+
+/** The file in the working directory that is taken when none is named. */
+export const CONFIG_FILE_NAME = "rollout.toml";
+
+export interface ConfigRequest extends Omit<ConfigSources, "file"> {
+  /** As the user gave it; undefined: `rollout.toml` in the working directory. */
+  readonly file: string | undefined;
+}
+
+/**
+ * Reads and resolves the configuration; without a file of its own name it is made of variables and flags alone. Throws
+ * `config_unreadable` and what `resolveConfig` throws.
+ */
+export function loadConfig(role: "coordinator", request: ConfigRequest): Promise<ResolvedConfig>;
+export function loadConfig(role: ConfigRole, request: ConfigRequest): Promise<ClientConfig>;
+export async function loadConfig(role: ConfigRole, request: ConfigRequest): Promise<ClientConfig> {
+  const path = resolve(request.workingDirectory, request.file ?? CONFIG_FILE_NAME);
+  let absence: unknown;
+  const text = await readText(path).catch((error: unknown) => {
+    if (request.file !== undefined || errnoOf(error) !== "ENOENT") throw error;
+    // Nobody asked for that file: variables and flags may say everything.
+    absence = error;
+    return "";
+  });
+  try {
+    return resolveConfig(role, { ...request, file: { path, text } });
+  } catch (error) {
+    throw absence !== undefined && isMissingKey(error) ? absence : error;
+  }
+}
+
+function isMissingKey(error: unknown): boolean {
+  return error instanceof RolloutError && error.code === "config_missing_key";
+}
+
+async function readText(file: string): Promise<string> {
+  const read = async (): Promise<string> => {
+    const { size } = await stat(file);
+    if (size > LIMITS.configFileBytes) {
+      const reason = `it has ${size} bytes, and ${LIMITS.configFileBytes} are allowed`;
+      throw failure("config_unreadable", { file, reason });
+    }
+    return await readFile(file, "utf8");
+  };
+  return read().catch((error: unknown) => {
+    if (error instanceof RolloutError) throw error;
+    throw failure("config_unreadable", { file, reason: systemReason(error) }, error);
+  });
+}

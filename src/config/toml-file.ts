@@ -1,0 +1,72 @@
+// The text of a configuration file as settings with their lines, so that a refusal can name the place.
+import { TomlError, parse } from "smol-toml";
+import { failure } from "../base/errors.ts";
+
+export interface FileSetting {
+  /** `section.name`, or a bare name at the top. A table's own key when it stands where no table is known. */
+  readonly key: string;
+  readonly value: unknown;
+  /** `file:line`; the file alone when the line was not found. */
+  readonly source: string;
+}
+
+const DEPTH_MAX = 8;
+
+/** Every value of the file, tables opened where `isSection` knows them. Throws `config_syntax` with line and column. */
+export function parseConfigText(
+  file: string,
+  text: string,
+  isSection: (name: string) => boolean,
+): FileSetting[] {
+  const lines = linesOfKeys(text);
+  const settings: FileSetting[] = [];
+  const add = (key: string, value: unknown): void => {
+    const line = lines.get(key);
+    settings.push({ key, value, source: line === undefined ? file : `${file}:${line}` });
+  };
+  for (const [name, value] of Object.entries(parseToml(file, text))) {
+    if (isSection(name) && isTable(value)) {
+      for (const [inner, innerValue] of Object.entries(value)) add(`${name}.${inner}`, innerValue);
+    } else {
+      add(name, value);
+    }
+  }
+  return settings;
+}
+
+function parseToml(file: string, text: string): Readonly<Record<string, unknown>> {
+  try {
+    return parse(text, { unsafeKeyBehaviour: "throw", maxDepth: DEPTH_MAX });
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    const [firstLine = ""] = error.message.split("\n", 1);
+    const reason = firstLine.replace("Invalid TOML document: ", "");
+    throw failure("config_syntax", { file, line: error.line, column: error.column, reason }, error);
+  }
+}
+
+function isTable(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
+}
+
+/**
+ * Where each key stands, by a look at the text: the parser does not say. Knows `[table]`, `key =` and `table.key =`, which
+ * is how configuration is written; whatever is written otherwise has no line, and the file alone is named.
+ */
+function linesOfKeys(text: string): ReadonlyMap<string, number> {
+  const lines = new Map<string, number>();
+  const note = (key: string, line: number): void => {
+    if (!lines.has(key)) lines.set(key, line);
+  };
+  let table = "";
+  text.split("\n").forEach((line, index) => {
+    const header = /^\s*\[\s*([\w.-]+)\s*\]/.exec(line)?.[1];
+    if (header !== undefined) {
+      table = `${header}.`;
+      note(header, index + 1);
+    }
+    const key = /^\s*([\w.-]+)\s*=/.exec(line)?.[1];
+    if (key !== undefined) note(`${table}${key}`, index + 1);
+  });
+  return lines;
+}

@@ -1,0 +1,21 @@
+// Refusals as log lines: `warn` with `audit: true`, so that they can be picked out of everything else. Who was refused is
+// named by role and id, never by what was presented.
+import type { Logger } from "./log.ts";
+
+/** What the transport tells of a refusal. */
+interface Refusal {
+  readonly reason: string;
+  readonly remoteAddress: string;
+  readonly identity?: { readonly runId: string; readonly role: string; readonly id: string };
+  readonly method?: string;
+  readonly detail?: string;
+  readonly count?: number;
+}
+
+/** A sink for refusals over `log`. Never throws. */
+export function auditTo(log: Logger): (refusal: Refusal) => void {
+  return ({ identity, reason, remoteAddress, ...more }) => {
+    const who = identity === undefined ? {} : { role: identity.role, id: identity.id, run: identity.runId };
+    log.warn("refused", { audit: true, reason, from: remoteAddress, ...who, ...more });
+  };
+}

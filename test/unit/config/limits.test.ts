@@ -1,0 +1,15 @@
+import { expect } from "chai";
+import { LIMITS, assertLimits } from "../../../src/config/limits.ts";
+import { SETTINGS } from "../../../src/config/schema.ts";
+import { parseSizeBytes } from "../../../src/config/size.ts";
+
+describe("limits", () => {
+  it("agree with each other", () => {
+    expect(assertLimits).to.not.throw();
+  });
+
+  it("agree with the settings that they bound", () => {
+    expect(parseSizeBytes(SETTINGS["events.buffer"].min)).to.equal(LIMITS.eventsBufferMinBytes);
+    expect(parseSizeBytes(SETTINGS["events.buffer"].max)).to.equal(LIMITS.eventsBufferMaxBytes);
+  });
+});
