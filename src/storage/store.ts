@@ -5,18 +5,26 @@
 // named in a message. Values are opaque bytes; src/storage/codec.ts says what is in them.
 
 export interface Store {
+  /** How messages name this store: the path of the database, or "memory". */
+  readonly location: string;
   /** What callers may ask before they rely on it. */
   readonly supports: {
     /** Whether several processes may have this store open at once. */
     readonly multiProcess: boolean;
   };
+  /** Whether a commit was ever made here. A store that says so and holds nothing has lost it: it is not new. */
+  readonly everWritten: boolean;
   /** The value that was last committed, or undefined when the key is absent. */
   get(key: string): Promise<Uint8Array | undefined>;
   /** Entries in the range, in ascending order of key, as one consistent view; `limit` at most. */
   scan(range: ScanRange): Promise<Entry[]>;
-  /** Applies the whole batch or nothing. Batches take effect in the order of the calls. Never rejects. */
+  /**
+   * Applies the whole batch or nothing. Batches take effect, and are answered, in the order of the calls, so that many
+   * may be on their way at once; after a crash what is missing is a tail of them, never one from the middle. Never
+   * rejects while the store is open. The bytes in the batch are the store's until the answer: do not change them.
+   */
   commit(batch: Batch): Promise<CommitOutcome>;
-  /** Waits for commits in flight, then lets go of the database. Idempotent. */
+  /** Waits for commits in flight, then lets go of the database. Idempotent. Every other call after it is a bug: it throws. */
   close(): Promise<void>;
 }
 
@@ -25,13 +33,14 @@ export interface Entry {
   readonly value: Uint8Array;
 }
 
-/** `[from, to)`; a page is continued with `from` = the last key + the lowest character. See `nextKey`. */
+/** `[from, to)`, `limit` at least 1; a page is continued with `from` = `nextKey` of its last key. */
 export interface ScanRange {
   readonly from: string;
   readonly to: string;
   readonly limit: number;
 }
 
+/** Deletes apply before puts, and of two puts of one key the later one wins. */
 export interface Batch {
   readonly puts: readonly Entry[];
   readonly deletes: readonly string[];

@@ -1,0 +1,105 @@
+// A store that fails by plan, around any other: what callers do with `unknown`, with reads that throw and with a slow
+// disk is tested with it, and simulated.
+//
+// Keeps true: what it executes, it executes in the order of the calls and answers in that order; without faults it is
+// the inner store.
+import { sleep } from "../../base/clock.ts";
+import type { Clock } from "../../base/clock.ts";
+import { failure } from "../../base/errors.ts";
+import type { RolloutError } from "../../base/errors.ts";
+import { assertBatch, assertKey, assertOpen, assertRange } from "../preconditions.ts";
+import type { Batch, CommitOutcome, Entry, ScanRange, Store } from "../store.ts";
+import type { Fault, FaultPlan, Operation } from "./fault-plan.ts";
+
+export interface FaultyStoreOptions {
+  readonly plan: FaultPlan;
+  readonly clock: Clock;
+  /**
+   * What the handle is after a commit that failed. `broken`, as on LevelDB: every later commit is `unknown` and not
+   * executed, every read throws. `usable`, as on a database behind a network: the next call may go well.
+   */
+  readonly afterFailure: "broken" | "usable";
+}
+
+export class FaultyStore implements Store {
+  readonly #inner: Store;
+  readonly #options: FaultyStoreOptions;
+  readonly #calls: Record<Operation, number> = { get: 0, scan: 0, commit: 0 };
+  /** The end of the line of commits: each waits for the one before it. */
+  #tail: Promise<unknown> = Promise.resolve();
+  #broken: RolloutError | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(inner: Store, options: FaultyStoreOptions) {
+    this.#inner = inner;
+    this.#options = options;
+  }
+
+  get location(): string {
+    return this.#inner.location;
+  }
+
+  get supports(): Store["supports"] {
+    return this.#inner.supports;
+  }
+
+  get everWritten(): boolean {
+    return this.#inner.everWritten;
+  }
+
+  async get(key: string): Promise<Uint8Array | undefined> {
+    assertOpen(this.#closing === undefined, this.location);
+    assertKey(key);
+    return this.#read(this.#next("get"), key, () => this.#inner.get(key));
+  }
+
+  async scan(range: ScanRange): Promise<Entry[]> {
+    assertOpen(this.#closing === undefined, this.location);
+    assertRange(range);
+    return this.#read(this.#next("scan"), range.from, () => this.#inner.scan(range));
+  }
+
+  async commit(batch: Batch): Promise<CommitOutcome> {
+    assertOpen(this.#closing === undefined, this.location);
+    assertBatch(batch);
+    const fault = this.#next("commit");
+    const outcome = this.#tail.then(() => this.#commit(fault, batch));
+    this.#tail = outcome;
+    return outcome;
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#tail.then(() => this.#inner.close());
+    return this.#closing;
+  }
+
+  #next(operation: Operation): Fault | undefined {
+    return this.#options.plan(operation, ++this.#calls[operation]);
+  }
+
+  async #commit(fault: Fault | undefined, batch: Batch): Promise<CommitOutcome> {
+    if (this.#broken !== undefined) return { kind: "unknown", cause: this.#broken };
+    if (fault?.kind === "fail_before") return this.#fail();
+    if (fault?.kind === "delay") await sleep(this.#options.clock, fault.delayMs);
+    const outcome = await this.#inner.commit(batch);
+    return fault?.kind === "fail_after" ? this.#fail() : outcome;
+  }
+
+  async #read<T>(fault: Fault | undefined, key: string, read: () => Promise<T>): Promise<T> {
+    if (this.#broken !== undefined) throw this.#broken;
+    if (fault?.kind === "delay") await sleep(this.#options.clock, fault.delayMs);
+    if (fault?.kind === "fail_before" || fault?.kind === "fail_after") {
+      throw failure("store_corrupt", { path: this.location, key, reason: "injected: the read failed" });
+    }
+    return read();
+  }
+
+  #fail(): CommitOutcome {
+    const cause = failure("store_write_failed", {
+      path: this.location,
+      reason: "injected: the write failed",
+    });
+    if (this.#options.afterFailure === "broken") this.#broken = cause;
+    return { kind: "unknown", cause };
+  }
+}

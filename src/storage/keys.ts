@@ -1,0 +1,104 @@
+// The layout of every store, in one place: which key holds what, and which kind of record stands there. Keys are
+// printable ASCII without spaces.
+//
+// Nothing here may change its meaning: a store that was written years ago is read by these functions.
+import type { IncarnationId, WorkerId } from "../base/ids.ts";
+
+/** The first byte of each record. A number is never given again, not even when its record is gone. */
+export const RECORD_KIND = {
+  storeIdentity: 1,
+  segmentCount: 2,
+  lease: 3,
+  epoch: 4,
+  worker: 5,
+  heartbeat: 6,
+  actor: 7,
+  ledgerCharts: 8,
+  workerIncarnation: 9,
+  workerEpochs: 10,
+  workerCredentials: 11,
+  item: 12,
+  itemIndex: 13,
+  returnedItem: 14,
+  runningItem: 15,
+  doneItem: 16,
+  failedItem: 17,
+  ledger: 18,
+  completions: 19,
+  delayedItem: 20,
+  run: 21,
+  submission: 22,
+  conflict: 23,
+  resultBatch: 40,
+} as const;
+
+/** Whose store this is; see store-identity.ts. */
+export const STORE_IDENTITY_KEY = "meta/store";
+
+/** Which versions of the charts wrote the ledger's rows. */
+export const LEDGER_CHARTS_KEY = "meta/charts";
+
+/** The one row that leadership is decided on. Never deleted. */
+export const COORDINATOR_LEASE_KEY = "lease/coordinator_lease";
+
+/** The ledger's own copy of the epoch, stamped together with the lease; every leader write expects it. */
+export const EPOCH_KEY = "epoch";
+
+/** Prefixes of the segments, for `prefixRange`. */
+export const WORKERS_PREFIX = "workers/";
+/** @internal */
+export const HEARTBEATS_PREFIX = "heartbeats/";
+export const ACTORS_PREFIX = "actors/";
+
+export function workerKey(id: WorkerId): string {
+  return `${WORKERS_PREFIX}${id}`;
+}
+
+/** The latest beat of a worker, overwritten by the next one. */
+export function heartbeatKey(id: WorkerId): string {
+  return `${HEARTBEATS_PREFIX}${id}`;
+}
+
+/** The snapshot of the actor at `address` (`worker/01J…`, `coordinator`). */
+export function actorKey(address: string): string {
+  return `${ACTORS_PREFIX}${address}`;
+}
+
+/** How many records a segment holds; see segment-count.ts. */
+export function countKey(segment: string): string {
+  return `counts/${segment}`;
+}
+
+/** The ledger: counters, cursors and the run's own chart. */
+export const LEDGER_KEY = "meta/ledger";
+export const RUN_KEY = "meta/run";
+
+/** Items by place; see src/coordinator/ledger. */
+export const ITEMS_PREFIX = "items/";
+export const ITEM_INDEX_PREFIX = "ids/";
+export const RETURNED_PREFIX = "returned/";
+export const DELAYED_PREFIX = "delayed/";
+export const RUNNING_PREFIX = "running/";
+export const DONE_PREFIX = "done/";
+export const FAILED_PREFIX = "failed/";
+/** The places of the items that became final in one turn, in the order of turns. */
+export const COMPLETIONS_PREFIX = "completions/";
+
+/** Results that contradict the one that was recorded, by place and attempt: evidence, never read by the ledger. */
+export const CONFLICTS_PREFIX = "conflicts/";
+
+/** The answer to each batch of each submission, so that one that comes twice is answered as it was. */
+export const SUBMISSIONS_PREFIX = "submissions/";
+
+/** In a worker's own store: its last start, the epochs it has seen, its certificate. */
+export const WORKER_INCARNATION_KEY = "own/incarnation";
+export const WORKER_EPOCHS_KEY = "own/epochs";
+export const WORKER_CREDENTIALS_KEY = "own/credentials";
+
+/** In a worker's own store: batches of results that no coordinator has acknowledged, in the order in which they ended. */
+export const OUTBOX_PREFIX = "outbox/";
+
+/** `number` counts the batches of an incarnation. */
+export function outboxKey(incarnation: IncarnationId, number: number): string {
+  return `${OUTBOX_PREFIX}${incarnation}/${String(number).padStart(16, "0")}`;
+}

@@ -1,0 +1,131 @@
+// The directory of a database before LevelDB sees it: made when it is missing, refused when it cannot be what it must be.
+//
+// Keeps true: LevelDB is opened only on a local file system, and never on a directory that it would take for a new
+// database although one was there.
+import { access, constants, readdir, readFile, realpath, stat, statfs } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { errnoOf, failure, RolloutError } from "../../base/errors.ts";
+import { makeDirectory } from "../../base/make-directory.ts";
+import { systemReason } from "../../base/system-reason.ts";
+import { WITNESS_FILE } from "./commit-index.ts";
+
+/** Injected in tests: which file system a path is on, and how full it is. */
+export type StatFs = (path: string) => Promise<FileSystemStat>;
+
+export interface FileSystemStat {
+  /** The magic number of `man 2 statfs`. */
+  readonly type: bigint;
+  /** Blocks that this user may still fill. */
+  readonly bavail: bigint;
+  readonly bsize: bigint;
+}
+
+export const systemStatFs: StatFs = (path) => statfs(path, { bigint: true });
+
+/** Their locks or their fsync do not hold what LevelDB needs. Numbers from linux/magic.h and the projects' own headers. */
+const NETWORK_FILE_SYSTEMS: ReadonlyMap<bigint, string> = new Map([
+  [0x6969n, "NFS"],
+  [0x517bn, "SMB"],
+  [0xff534d42n, "CIFS"],
+  [0xfe534d42n, "SMB2"],
+  [0x00c36400n, "Ceph"],
+  [0x0bd00bd0n, "Lustre"],
+  [0x47504653n, "GPFS"],
+  [0x5346414fn, "AFS"],
+  [0x6b414653n, "AFS"],
+  [0x01021997n, "9p"],
+  [0x65735546n, "FUSE"],
+]);
+
+const ON_LOCAL_DISK = "use a directory on a local disk";
+
+/** Makes the directory (mode 700) and its parents, and gives its real path. Throws store_unusable. */
+export async function prepareDirectory(path: string, statFs: StatFs): Promise<string> {
+  try {
+    await refuseNetworkFileSystem(path, statFs);
+    await makeDirectory(resolve(path));
+    const real = await realpath(path);
+    await access(real, constants.R_OK | constants.W_OK | constants.X_OK);
+    return real;
+  } catch (error) {
+    throw unusable(path, error);
+  }
+}
+
+/** A system error as store_unusable; what is of the table already stays as it is. */
+export function unusable(path: string, error: unknown): RolloutError {
+  if (error instanceof RolloutError) return error;
+  const errno = errnoOf(error);
+  const reason = errno === "EEXIST" ? "it is a file, not a directory" : systemReason(error);
+  return failure("store_unusable", { path, reason, advice: ADVICE[errno ?? ""] ?? ANOTHER_DIRECTORY }, error);
+}
+
+const ANOTHER_DIRECTORY = "correct that, or use another directory";
+
+const ADVICE: Readonly<Record<string, string>> = {
+  EEXIST: "use the path of a directory, or of nothing yet",
+  ENOTDIR: "use the path of a directory, or of nothing yet",
+  EACCES: "use a directory that this user may write to",
+  EPERM: "use a directory that this user may write to",
+  EROFS: "use a directory on a disk that can be written",
+  ENOSPC: "free space, then start again",
+};
+
+/**
+ * LevelDB takes a directory without the file CURRENT for a new database and deletes the tables that lie in it; and when
+ * CURRENT leads nowhere, it says no more than that a file cannot be opened. Throws store_corrupt when there was a
+ * database, store_unusable when something else is in there.
+ */
+export async function refuseUnlessDatabaseOrEmpty(path: string): Promise<void> {
+  const names = await readdir(path);
+  const corrupt = (reason: string): RolloutError =>
+    failure("store_corrupt", { path, key: "its file CURRENT", reason });
+  if (names.includes("CURRENT")) {
+    const manifest = (await readFile(join(path, "CURRENT"), "latin1")).trimEnd();
+    if (names.includes(manifest)) return;
+    throw corrupt("it names a file that is not there");
+  }
+  if (names.some((name) => name === WITNESS_FILE || /\.(ldb|sst|log)$/.test(name))) {
+    throw corrupt("it is missing");
+  }
+  const foreign = names.find((name) => !/^(LOCK|LOG|LOG\.old|MANIFEST-\d+|\d+\.dbtmp)$/.test(name));
+  if (foreign === undefined) return;
+  throw failure("store_unusable", {
+    path,
+    reason: `it holds ${foreign}, which is not of a database`,
+    advice: "use an empty directory, or one that is not there yet",
+  });
+}
+
+/** Bytes that this user may still write there; undefined when it cannot be found out. */
+export async function freeBytes(path: string, statFs: StatFs): Promise<number | undefined> {
+  try {
+    const { bavail, bsize } = await statFs(path);
+    return Number(bavail * bsize);
+  } catch {
+    // It is asked for a better message only, about a disk that has just failed.
+    return undefined;
+  }
+}
+
+async function refuseNetworkFileSystem(path: string, statFs: StatFs): Promise<void> {
+  const { type } = await statFs(await nearestExisting(resolve(path)));
+  const name = NETWORK_FILE_SYSTEMS.get(BigInt.asUintN(32, type));
+  if (name === undefined) return;
+  const reason = `it is on a network file system (${name}), whose locks and syncs cannot be relied on`;
+  throw failure("store_unusable", { path, reason, advice: ON_LOCAL_DISK });
+}
+
+async function nearestExisting(path: string): Promise<string> {
+  return (await exists(path)) ? path : nearestExisting(dirname(path));
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return false;
+    throw error;
+  }
+}

@@ -1,0 +1,85 @@
+// `<path>.lock`: who holds the database, for people and for the next process that wants it. It lies beside the
+// directory, because reading a file named LOCK inside would take LevelDB's own lock from its holder (docs/adr/0009).
+//
+// Keeps true: only the process that has LevelDB's lock writes or removes it, so a loser never touches the winner's; and
+// a file that names a live process stops an open before LevelDB is touched.
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { errnoOf } from "../../base/errors.ts";
+import { isAlive, isSame } from "./process-identity.ts";
+import type { ProcessIdentity } from "./process-identity.ts";
+
+export interface Holder extends ProcessIdentity {
+  /** "rollout coordinator run". */
+  readonly command: string;
+  /** ISO 8601. */
+  readonly since: string;
+}
+
+export function holderFilePath(realPath: string): string {
+  return `${realPath}.lock`;
+}
+
+/** "rollout coordinator run, pid 123 on host a since 2026-11-18T14:31:00.000Z". */
+export function describeHolder(holder: Holder): string {
+  return `${holder.command}, pid ${holder.pid} on host ${holder.host} since ${holder.since}`;
+}
+
+/**
+ * What the file says; undefined when there is none, or when it is not ours to understand.
+ * @internal
+ */
+export async function readHolder(realPath: string): Promise<Holder | undefined> {
+  let text: string;
+  try {
+    text = await readFile(holderFilePath(realPath), "utf8");
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
+  return parseHolder(text);
+}
+
+/** The holder that the file names, if it still runs. This very process counts: another thread may be it. */
+export async function findLiveHolder(realPath: string, self: ProcessIdentity): Promise<Holder | undefined> {
+  const holder = await readHolder(realPath);
+  return holder !== undefined && (await isAlive(holder, self)) ? holder : undefined;
+}
+
+/** Makes the file name `holder`, whatever it said before. Atomic: a reader sees the old or the new one, whole. */
+export async function writeHolder(realPath: string, holder: Holder): Promise<void> {
+  const temporary = `${holderFilePath(realPath)}.${holder.pid}`;
+  try {
+    await writeFile(temporary, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
+    await rename(temporary, holderFilePath(realPath));
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}
+
+/** Removes the file if it names `holder`. Idempotent. */
+export async function removeHolder(realPath: string, holder: Holder): Promise<void> {
+  const present = await readHolder(realPath);
+  if (present !== undefined && isSame(present, holder)) await rm(holderFilePath(realPath), { force: true });
+}
+
+function parseHolder(text: string): Holder | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // Not written by us, or damaged: the kernel's lock decides, and the winner writes it anew.
+    return undefined;
+  }
+  if (typeof value !== "object" || value === null) return undefined;
+  const fields: Readonly<Record<string, unknown>> = { ...value };
+  const { pid, host, startTicks, bootId, command, since } = fields;
+  if (typeof pid !== "number" || !Number.isSafeInteger(pid) || pid < 1) return undefined;
+  if (typeof host !== "string" || typeof command !== "string" || typeof since !== "string") return undefined;
+  if (!isTextOrNull(startTicks) || !isTextOrNull(bootId)) return undefined;
+  return { pid, host, startTicks, bootId, command, since };
+}
+
+function isTextOrNull(value: unknown): value is string | null {
+  return value === null || typeof value === "string";
+}

@@ -1,0 +1,157 @@
+// The store on LevelDB, for one process. Opening is the delicate part: see docs/adr/0009.
+//
+// Keeps true: two handles never have one database, in this process or in others, and the one that is refused leaves the
+// first unharmed; after a failed write the handle answers nothing but `unknown`.
+import { isoTime, sleep } from "../../base/clock.ts";
+import type { Clock } from "../../base/clock.ts";
+import { failure } from "../../base/errors.ts";
+import type { RolloutError } from "../../base/errors.ts";
+import type { Logger } from "../../observe/log.ts";
+import { assertBatch, assertKey, assertOpen, assertRange } from "../preconditions.ts";
+import type { Batch, CommitOutcome, Entry, ScanRange, Store } from "../store.ts";
+import { prepareDirectory, refuseUnlessDatabaseOrEmpty, systemStatFs, unusable } from "./directory.ts";
+import type { StatFs } from "./directory.ts";
+import { GroupCommit } from "./group-commit.ts";
+import { describeHolder, findLiveHolder, holderFilePath, removeHolder, writeHolder } from "./holder-file.ts";
+import type { Holder } from "./holder-file.ts";
+import { LevelEngine } from "./level-engine.ts";
+import { reserveOpenPath } from "./open-paths.ts";
+import type { Reservation } from "./open-paths.ts";
+import { thisProcess } from "./process-identity.ts";
+
+export interface LevelStoreOptions {
+  /** The directory; it and its parents are made. `<path>.lock` beside it says who holds it. */
+  readonly path: string;
+  /** The command, for whoever is refused: "rollout coordinator run". */
+  readonly holderName: string;
+  readonly clock: Clock;
+  readonly log?: Logger;
+  /** Injected in tests. */
+  readonly statFs?: StatFs;
+}
+
+/** How long a process that lost the race waits for the winner to say its name. */
+const NAME_WAIT_MS = 50;
+const NAME_TRIES = 20;
+
+/**
+ * Opens the database, or makes it. Throws store_held (with who holds it), store_unusable (with what to do), or
+ * store_corrupt (LevelDB's own files are damaged, or acknowledged commits are missing).
+ */
+export async function openLevelStore(options: LevelStoreOptions): Promise<Store> {
+  const statFs = options.statFs ?? systemStatFs;
+  const path = await prepareDirectory(options.path, statFs);
+  const self: Holder = {
+    ...(await thisProcess()),
+    command: options.holderName,
+    since: isoTime(options.clock.wallMs()),
+  };
+  const reservation = await reserveOpenPath(path, `${describeHolder(self)}, which is this process`);
+  if (reservation.kind === "open") throw held(path, reservation.holder);
+  try {
+    return await openReserved(path, self, reservation, { ...options, statFs });
+  } catch (error) {
+    reservation.release();
+    throw unusable(path, error);
+  }
+}
+
+async function openReserved(
+  path: string,
+  self: Holder,
+  reservation: Reservation & { kind: "reserved" },
+  options: LevelStoreOptions & { readonly statFs: StatFs },
+): Promise<Store> {
+  const holder = await findLiveHolder(path, self);
+  if (holder !== undefined) throw held(path, describeHolder(holder));
+  await refuseUnlessDatabaseOrEmpty(path);
+
+  const opened = await LevelEngine.open(path, { statFs: options.statFs, log: options.log });
+  if (opened.kind === "locked") throw held(path, await nameOfWinner(path, self, options.clock));
+  try {
+    await writeHolder(path, self);
+  } catch (error) {
+    await opened.engine.close();
+    throw error;
+  }
+  const release = async (): Promise<void> => {
+    try {
+      await removeHolder(path, self);
+    } finally {
+      reservation.release();
+    }
+  };
+  return new LevelStore(path, opened.engine, release);
+}
+
+class LevelStore implements Store {
+  readonly location: string;
+  readonly supports = { multiProcess: false };
+  readonly #engine: LevelEngine;
+  readonly #writer: GroupCommit;
+  readonly #release: () => Promise<void>;
+  #closing: Promise<void> | undefined;
+
+  constructor(location: string, engine: LevelEngine, release: () => Promise<void>) {
+    this.location = location;
+    this.#engine = engine;
+    this.#writer = new GroupCommit(engine);
+    this.#release = release;
+  }
+
+  get everWritten(): boolean {
+    return this.#engine.everWritten;
+  }
+
+  async get(key: string): Promise<Uint8Array | undefined> {
+    this.#assertReadable();
+    assertKey(key);
+    return this.#engine.get(key);
+  }
+
+  async scan(range: ScanRange): Promise<Entry[]> {
+    this.#assertReadable();
+    assertRange(range);
+    return this.#engine.scan(range);
+  }
+
+  async commit(batch: Batch): Promise<CommitOutcome> {
+    assertOpen(this.#closing === undefined, this.location);
+    assertBatch(batch);
+    return this.#writer.commit(batch);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#writer.drained();
+    try {
+      await this.#engine.close();
+    } finally {
+      await this.#release();
+    }
+  }
+
+  /** What a broken handle would read may not be what is on the disk. */
+  #assertReadable(): void {
+    assertOpen(this.#closing === undefined, this.location);
+    if (this.#writer.broken !== undefined) throw this.#writer.broken;
+  }
+}
+
+/** The kernel says that somebody has it. Its name may be there only a moment later. */
+async function nameOfWinner(path: string, self: Holder, clock: Clock): Promise<string> {
+  for (let tries = 0; tries < NAME_TRIES; tries++) {
+    const holder = await findLiveHolder(path, self);
+    if (holder !== undefined) return describeHolder(holder);
+    await sleep(clock, NAME_WAIT_MS);
+  }
+  return `a process that ${holderFilePath(path)} does not name`;
+}
+
+function held(path: string, holder: string): RolloutError {
+  return failure("store_held", { path, holder });
+}
