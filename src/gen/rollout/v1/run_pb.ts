@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file rollout/v1/run.proto.
  */
 export const file_rollout_v1_run: GenFile = /*@__PURE__*/
-  fileDesc("ChRyb2xsb3V0L3YxL3J1bi5wcm90bxIKcm9sbG91dC52MSI8ChJMaXN0V29ya2Vyc1JlcXVlc3QSFwoPYWZ0ZXJfd29ya2VyX2lkGAEgASgMEg0KBWxpbWl0GAIgASgNIoIBChNMaXN0V29ya2Vyc1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEicKB3dvcmtlcnMYAiADKAsyFi5yb2xsb3V0LnYxLldvcmtlckluZm8SDAoEbW9yZRgDIAEoCCKaAgoKV29ya2VySW5mbxIRCgl3b3JrZXJfaWQYASABKAwSEwoLaW5jYXJuYXRpb24YAiABKAwSJgoFc3RhdGUYAyABKA4yFy5yb2xsb3V0LnYxLldvcmtlclN0YXRlEiwKCGxpdmVuZXNzGAQgASgOMhoucm9sbG91dC52MS5Xb3JrZXJMaXZlbmVzcxIMCgRsb2FkGAUgASgBEg0KBXNsb3RzGAYgASgNEiMKB3BsdWdpbnMYByADKAsyEi5yb2xsb3V0LnYxLlBsdWdpbhIYChByZWdpc3RlcmVkX2F0X21zGAggASgDEh0KEGxhc3RfYmVhdF9hZ2VfbXMYCSABKARIAIgBAUITChFfbGFzdF9iZWF0X2FnZV9tcyJPCgdOZXdJdGVtEg8KB3BheWxvYWQYASABKAwSCwoDa2V5GAIgASgJEhQKDHNhbXBsZV9pbmRleBgDIAEoDRIQCghwcmlvcml0eRgEIAEoBSJICg1TdWJtaXRSZXF1ZXN0EhMKC3Rhc2tfZGlnZXN0GAEgASgMEiIKBWl0ZW1zGAIgAygLMhMucm9sbG91dC52MS5OZXdJdGVtImQKDlN1Ym1pdFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg0KBWFkZGVkGAIgASgEEg0KBWtub3duGAMgASgEIg0KC1NlYWxSZXF1ZXN0IkQKDFNlYWxSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZSIPCg1HZXRSdW5SZXF1ZXN0IqsBCg5HZXRSdW5SZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIjCgVzdGF0ZRgCIAEoDjIULnJvbGxvdXQudjEuUnVuU3RhdGUSDwoHcGVuZGluZxgDIAEoBBIPCgdydW5uaW5nGAQgASgEEgwKBGRvbmUYBSABKAQSDgoGZmFpbGVkGAYgASgEKpYBCghSdW5TdGF0ZRIZChVSVU5fU1RBVEVfVU5TUEVDSUZJRUQQABISCg5SVU5fU1RBVEVfT1BFThABEhQKEFJVTl9TVEFURV9TRUFMRUQQAhIWChJSVU5fU1RBVEVfQ09NUExFVEUQAxIXChNSVU5fU1RBVEVfQ0FOQ0VMTEVEEAQSFAoQUlVOX1NUQVRFX1BBVVNFRBAFMq0CCgpSdW5TZXJ2aWNlElMKC0xpc3RXb3JrZXJzEh4ucm9sbG91dC52MS5MaXN0V29ya2Vyc1JlcXVlc3QaHy5yb2xsb3V0LnYxLkxpc3RXb3JrZXJzUmVzcG9uc2UiA5ACARJECgZTdWJtaXQSGS5yb2xsb3V0LnYxLlN1Ym1pdFJlcXVlc3QaGi5yb2xsb3V0LnYxLlN1Ym1pdFJlc3BvbnNlIgOQAgISPgoEU2VhbBIXLnJvbGxvdXQudjEuU2VhbFJlcXVlc3QaGC5yb2xsb3V0LnYxLlNlYWxSZXNwb25zZSIDkAICEkQKBkdldFJ1bhIZLnJvbGxvdXQudjEuR2V0UnVuUmVxdWVzdBoaLnJvbGxvdXQudjEuR2V0UnVuUmVzcG9uc2UiA5ACAWIGcHJvdG8z", [file_rollout_v1_common]);
+  fileDesc("ChRyb2xsb3V0L3YxL3J1bi5wcm90bxIKcm9sbG91dC52MSI8ChJMaXN0V29ya2Vyc1JlcXVlc3QSFwoPYWZ0ZXJfd29ya2VyX2lkGAEgASgMEg0KBWxpbWl0GAIgASgNIoIBChNMaXN0V29ya2Vyc1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEicKB3dvcmtlcnMYAiADKAsyFi5yb2xsb3V0LnYxLldvcmtlckluZm8SDAoEbW9yZRgDIAEoCCKaAgoKV29ya2VySW5mbxIRCgl3b3JrZXJfaWQYASABKAwSEwoLaW5jYXJuYXRpb24YAiABKAwSJgoFc3RhdGUYAyABKA4yFy5yb2xsb3V0LnYxLldvcmtlclN0YXRlEiwKCGxpdmVuZXNzGAQgASgOMhoucm9sbG91dC52MS5Xb3JrZXJMaXZlbmVzcxIMCgRsb2FkGAUgASgBEg0KBXNsb3RzGAYgASgNEiMKB3BsdWdpbnMYByADKAsyEi5yb2xsb3V0LnYxLlBsdWdpbhIYChByZWdpc3RlcmVkX2F0X21zGAggASgDEh0KEGxhc3RfYmVhdF9hZ2VfbXMYCSABKARIAIgBAUITChFfbGFzdF9iZWF0X2FnZV9tcyI5CgdOZXdJdGVtEg8KB3BheWxvYWQYASABKAwSCwoDa2V5GAIgASgJEhAKCHByaW9yaXR5GAMgASgFInUKDVN1Ym1pdFJlcXVlc3QSFQoNc3VibWlzc2lvbl9pZBgBIAEoDBIUCgxiYXRjaF9udW1iZXIYAiABKAQSEwoLdGFza19kaWdlc3QYAyABKAwSIgoFaXRlbXMYBCADKAsyEy5yb2xsb3V0LnYxLk5ld0l0ZW0iZAoOU3VibWl0UmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSDQoFYWRkZWQYAiABKAQSDQoFa25vd24YAyABKAQiDQoLU2VhbFJlcXVlc3QiRAoMU2VhbFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlIg8KDUdldFJ1blJlcXVlc3QiqwEKDkdldFJ1blJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEiMKBXN0YXRlGAIgASgOMhQucm9sbG91dC52MS5SdW5TdGF0ZRIPCgdwZW5kaW5nGAMgASgEEg8KB3J1bm5pbmcYBCABKAQSDAoEZG9uZRgFIAEoBBIOCgZmYWlsZWQYBiABKAQqlgEKCFJ1blN0YXRlEhkKFVJVTl9TVEFURV9VTlNQRUNJRklFRBAAEhIKDlJVTl9TVEFURV9PUEVOEAESFAoQUlVOX1NUQVRFX1NFQUxFRBACEhYKElJVTl9TVEFURV9DT01QTEVURRADEhcKE1JVTl9TVEFURV9DQU5DRUxMRUQQBBIUChBSVU5fU1RBVEVfUEFVU0VEEAUyrQIKClJ1blNlcnZpY2USUwoLTGlzdFdvcmtlcnMSHi5yb2xsb3V0LnYxLkxpc3RXb3JrZXJzUmVxdWVzdBofLnJvbGxvdXQudjEuTGlzdFdvcmtlcnNSZXNwb25zZSIDkAIBEkQKBlN1Ym1pdBIZLnJvbGxvdXQudjEuU3VibWl0UmVxdWVzdBoaLnJvbGxvdXQudjEuU3VibWl0UmVzcG9uc2UiA5ACAhI+CgRTZWFsEhcucm9sbG91dC52MS5TZWFsUmVxdWVzdBoYLnJvbGxvdXQudjEuU2VhbFJlc3BvbnNlIgOQAgISRAoGR2V0UnVuEhkucm9sbG91dC52MS5HZXRSdW5SZXF1ZXN0Ghoucm9sbG91dC52MS5HZXRSdW5SZXNwb25zZSIDkAIBYgZwcm90bzM", [file_rollout_v1_common]);
 
 /**
  * @generated from message rollout.v1.ListWorkersRequest
@@ -147,12 +147,9 @@ export type NewItem = Message<"rollout.v1.NewItem"> & {
   key: string;
 
   /**
-   * @generated from field: uint32 sample_index = 3;
-   */
-  sampleIndex: number;
-
-  /**
-   * @generated from field: int32 priority = 4;
+   * Higher goes first, -100 to 100.
+   *
+   * @generated from field: int32 priority = 3;
    */
   priority: number;
 };
@@ -169,12 +166,26 @@ export const NewItemSchema: GenMessage<NewItem> = /*@__PURE__*/
  */
 export type SubmitRequest = Message<"rollout.v1.SubmitRequest"> & {
   /**
-   * @generated from field: bytes task_digest = 1;
+   * ULID of one reading of one file. Equal lines are counted within it, so that intended duplicates stay distinct.
+   *
+   * @generated from field: bytes submission_id = 1;
+   */
+  submissionId: Uint8Array;
+
+  /**
+   * Numbers the batches of a submission from 1. A batch that was taken before is answered as it was.
+   *
+   * @generated from field: uint64 batch_number = 2;
+   */
+  batchNumber: bigint;
+
+  /**
+   * @generated from field: bytes task_digest = 3;
    */
   taskDigest: Uint8Array;
 
   /**
-   * @generated from field: repeated rollout.v1.NewItem items = 2;
+   * @generated from field: repeated rollout.v1.NewItem items = 4;
    */
   items: NewItem[];
 };
@@ -196,11 +207,15 @@ export type SubmitResponse = Message<"rollout.v1.SubmitResponse"> & {
   coordinator?: CoordinatorEnvelope | undefined;
 
   /**
+   * Items that were new.
+   *
    * @generated from field: uint64 added = 2;
    */
   added: bigint;
 
   /**
+   * Items that were there from an earlier submission.
+   *
    * @generated from field: uint64 known = 3;
    */
   known: bigint;

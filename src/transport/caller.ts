@@ -1,0 +1,61 @@
+// Who calls. Inside a handler the caller is the one its certificate names, never one that a message names.
+import { createContextKey, createContextValues } from "@connectrpc/connect";
+import type { ContextValues, HandlerContext } from "@connectrpc/connect";
+import { assert } from "../base/assert.ts";
+import { failure } from "../base/errors.ts";
+import type { WorkerId } from "../base/ids.ts";
+import type { AuditTrail } from "./audit.ts";
+import { methodName } from "./errors.ts";
+import type { Identity } from "./tls/identity.ts";
+import { describeIdentity } from "./tls/identity.ts";
+
+/** The bearer of the certificate at the other end of a live session. */
+export interface Peer {
+  readonly identity: Identity;
+  readonly remoteAddress: string;
+  /** Milliseconds since 1970. */
+  readonly notAfterMs: number;
+}
+
+/** What goes with a call through Connect. */
+export interface CallScope {
+  readonly peer: Peer;
+  readonly trail: AuditTrail;
+  /** The handler has returned: from now on the answer has to leave within its time. */
+  answered(): void;
+}
+
+const scopeKey = createContextKey<CallScope | undefined>(undefined, { description: "rollout call scope" });
+
+export function scopeValues(scope: CallScope): ContextValues {
+  return createContextValues().set(scopeKey, scope);
+}
+
+/** Who calls, by its certificate. */
+export function callerOf(context: Pick<HandlerContext, "values">): Identity {
+  return scopeOf(context.values).peer.identity;
+}
+
+/**
+ * Demands that the caller is this worker, by its certificate. Fails with permission_denied and leaves an audit line for
+ * anybody else: a worker that speaks as another, or another role. Call it before the message has any effect.
+ */
+export function requireWorkerItself(
+  context: Pick<HandlerContext, "values" | "method">,
+  workerId: WorkerId,
+): void {
+  const { peer, trail } = scopeOf(context.values);
+  const { identity, remoteAddress } = peer;
+  if (identity.role === "worker" && identity.id === workerId) return;
+  const method = methodName(context.method);
+  const detail = `as worker ${workerId}`;
+  trail.refuse({ reason: "speaks_as_another", remoteAddress, identity, method, detail });
+  throw failure("permission_denied", { who: describeIdentity(identity), method: `${method} ${detail}` });
+}
+
+/** Set by the server for every call: its absence is a mistake in this program. */
+export function scopeOf(values: ContextValues): CallScope {
+  const scope = values.get(scopeKey);
+  assert(scope !== undefined, "every call comes through the server, which sets its scope");
+  return scope;
+}

@@ -1,0 +1,73 @@
+// The edge between our table of errors and Connect's. Inside, only RolloutError; on the wire, Connect's code with an
+// ErrorDetail that names the row and its values. What is not from the table leaves nothing of itself on the wire.
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { Interceptor } from "@connectrpc/connect";
+import { failure, isErrorCode, RolloutError } from "../base/errors.ts";
+import type { ConnectCodeName } from "../base/errors.ts";
+import { ErrorDetailSchema } from "../gen/rollout/v1/common_pb.ts";
+import type { Logger } from "../observe/log.ts";
+import { redirect } from "./redirected-iterable.ts";
+
+const CODES: Readonly<Record<ConnectCodeName, Code>> = {
+  InvalidArgument: Code.InvalidArgument,
+  FailedPrecondition: Code.FailedPrecondition,
+  PermissionDenied: Code.PermissionDenied,
+  Unauthenticated: Code.Unauthenticated,
+  Unavailable: Code.Unavailable,
+  ResourceExhausted: Code.ResourceExhausted,
+  DeadlineExceeded: Code.DeadlineExceeded,
+  Aborted: Code.Aborted,
+  DataLoss: Code.DataLoss,
+  Internal: Code.Internal,
+};
+
+/** A row as it travels. */
+export function toConnectError(error: RolloutError): ConnectError {
+  const detail = { desc: ErrorDetailSchema, value: { code: error.code, params: { ...error.params } } };
+  return new ConnectError(error.message, CODES[error.row.connect], undefined, [detail], error);
+}
+
+/** The row that the other side named; undefined when it named none, or one that this version does not know. */
+export function rowOnTheWire(error: ConnectError): RolloutError | undefined {
+  for (const detail of error.findDetails(ErrorDetailSchema)) {
+    if (isErrorCode(detail.code)) return new RolloutError(detail.code, detail.params, error);
+  }
+  return undefined;
+}
+
+/** The first RolloutError in a chain of causes: what our own code threw, however it was wrapped on the way. */
+export function rolloutErrorIn(error: unknown): RolloutError | undefined {
+  for (let at = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++) {
+    if (at instanceof RolloutError) return at;
+  }
+  return undefined;
+}
+
+/** Turns whatever a handler throws into what may travel, and logs what should not have been thrown. */
+export function handlerErrors(log: Logger): Interceptor {
+  return (next) => async (request) => {
+    const method = methodName(request.method);
+    const travelling = (thrown: unknown): ConnectError => {
+      const ours = rolloutErrorIn(thrown);
+      if (ours !== undefined) return toConnectError(ours);
+      // Connect's own: the call was cancelled, its deadline passed, a message was too long.
+      if (thrown instanceof ConnectError) return thrown;
+      log.error("a handler failed", { method, err: thrown });
+      return toConnectError(failure("internal", { detail: `${method} failed; see the coordinator's log` }));
+    };
+    try {
+      const response = await next(request);
+      return response.stream ? { ...response, message: redirect(response.message, travelling) } : response;
+    } catch (thrown) {
+      throw travelling(thrown);
+    }
+  };
+}
+
+/** `rollout.v1.RunService/ListWorkers`: how access tables, audit lines and messages name a method. */
+export function methodName(method: {
+  readonly name: string;
+  readonly parent: { readonly typeName: string };
+}): string {
+  return `${method.parent.typeName}/${method.name}`;
+}

@@ -1,0 +1,230 @@
+// The coordinator's listener: HTTP/2 over mutual TLS 1.3, Connect on top, and a limit on everything. A request reaches a
+// handler only from a live session whose certificate names a bearer of this run, and only if the access table names its
+// role; whoever is refused, at whichever level, leaves one audit line.
+import { Code, ConnectError, createConnectRouter } from "@connectrpc/connect";
+import type { ConnectRouter } from "@connectrpc/connect";
+import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
+import { constants, createSecureServer } from "node:http2";
+import type { Http2SecureServer, Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import type { Server, Socket } from "node:net";
+import { assert } from "../base/assert.ts";
+import type { Clock } from "../base/clock.ts";
+import { sleep } from "../base/clock.ts";
+import { errnoOf, failure } from "../base/errors.ts";
+import type { RunId } from "../base/ids.ts";
+import type { Logger } from "../observe/log.ts";
+import { accessGate, answerNotice } from "./access.ts";
+import type { AccessTable } from "./access.ts";
+import { formatAddress, parseAddress } from "../base/address.ts";
+import type { Address } from "../base/address.ts";
+import { AuditTrail } from "./audit.ts";
+import type { Audit } from "./audit.ts";
+import { watchUnaryCall } from "./call-watch.ts";
+import { scopeValues } from "./caller.ts";
+import { handlerErrors } from "./errors.ts";
+import { auditHandshakes } from "./handshake-audit.ts";
+import { TRANSPORT_LIMITS } from "./limits.ts";
+import type { TransportLimits } from "./limits.ts";
+import { Sessions } from "./sessions.ts";
+import { readCertificatePem } from "./tls/certificate-reading.ts";
+import { SERVER_DEMANDS, serverContext } from "./tls/contexts.ts";
+import type { Credentials } from "./tls/identity.ts";
+
+export interface ServerOptions {
+  /** `host:port`; port 0 takes a free one. */
+  readonly listenAddr: string;
+  /** The coordinator's. The run that it serves is the one its certificate names. */
+  readonly credentials: Credentials;
+  readonly routes: (router: ConnectRouter) => void;
+  readonly access: AccessTable;
+  readonly limits?: Partial<TransportLimits>;
+  readonly log: Logger;
+  readonly audit: Audit;
+  readonly clock: Clock;
+}
+
+export interface RunningServer {
+  /** `host:port` as clients of this machine write it, with the port that was taken. */
+  readonly address: string;
+  readonly port: number;
+  /** New connections meet the new certificate and authority; live sessions go on. Same run, same role. */
+  readonly setCredentials: (credentials: Credentials) => void;
+  /**
+   * Takes no more connections, tells handlers (`context.signal`) and clients (GOAWAY), waits up to `graceMs` for calls in
+   * flight, then ends what is left. Resolves when the port is free. Idempotent.
+   */
+  close(graceMs: number): Promise<void>;
+}
+
+/** Starts to listen. Fails with listen_failed. */
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const limits: TransportLimits = { ...TRANSPORT_LIMITS, ...options.limits };
+  const { clock, credentials, log } = options;
+  const runId = coordinatorRun(credentials);
+  const wanted = parseAddress(options.listenAddr);
+  if (wanted === undefined) {
+    throw failure("listen_failed", { address: options.listenAddr, reason: "it is not host:port" });
+  }
+  const server = createSecureServer({
+    ...serverContext(credentials, limits.ticketLifetimeMs),
+    ...SERVER_DEMANDS,
+    ...http2Limits(limits),
+  });
+  const trail = new AuditTrail(options.audit, clock, limits);
+  const sessions = new Sessions({ runId, clock, limits, trail });
+  const shutdown = new AbortController();
+  const sockets = trackSockets(server);
+  auditHandshakes(server, trail);
+  server.maxConnections = limits.maxConnections;
+  server.on("session", (session) => sessions.open(session));
+  server.on("request", requestListener({ options, limits, sessions, trail, shutdown: shutdown.signal }));
+  await listen(server, wanted);
+  // For instance no file descriptor left to accept with: the connections that are there go on.
+  server.on("error", (error: Error) => log.warn("the listener reported an error", { err: error }));
+
+  const end = async (graceMs: number): Promise<void> => {
+    const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
+    shutdown.abort(new ConnectError("the coordinator shuts down", Code.Unavailable));
+    sessions.closeAll();
+    const waited = new AbortController();
+    await Promise.race([closed, sleep(clock, graceMs, waited.signal)]);
+    waited.abort();
+    for (const socket of sockets) socket.destroy();
+    await closed;
+    trail.flush();
+  };
+  let ended: Promise<void> | undefined;
+  const port = boundPort(server);
+  return {
+    address: formatAddress({ host: wanted.host, port }),
+    port,
+    setCredentials: (next) => {
+      assert(coordinatorRun(next) === runId, "a server keeps its run when it changes its certificate");
+      server.setSecureContext(serverContext(next, limits.ticketLifetimeMs));
+    },
+    close: (graceMs) => (ended ??= end(graceMs)),
+  };
+}
+
+function coordinatorRun(credentials: Credentials): RunId {
+  const reading = readCertificatePem(credentials.certificatePem);
+  assert(reading.kind === "identified", "a server is given a certificate of ours");
+  assert(reading.facts.identity.role === "coordinator", "a server is given a coordinator's certificate");
+  return reading.facts.identity.runId;
+}
+
+function http2Limits(limits: TransportLimits): Parameters<typeof createSecureServer>[0] {
+  return {
+    allowHTTP1: false,
+    handshakeTimeout: limits.handshakeTimeoutMs,
+    unknownProtocolTimeout: limits.handshakeTimeoutMs,
+    maxSessionMemory: limits.maxSessionMemoryMb,
+    maxSessionInvalidFrames: limits.maxInvalidFrames,
+    maxSessionRejectedStreams: limits.maxRejectedStreams,
+    maxHeaderListPairs: limits.maxHeaderPairs,
+    streamResetBurst: limits.streamResetBurst,
+    streamResetRate: limits.streamResetPerSecond,
+    settings: {
+      enablePush: false,
+      maxConcurrentStreams: limits.maxConcurrentStreams,
+      maxHeaderListSize: limits.maxHeaderBytes,
+    },
+  };
+}
+
+interface Listening {
+  readonly options: ServerOptions;
+  readonly limits: TransportLimits;
+  readonly sessions: Sessions;
+  readonly trail: AuditTrail;
+  readonly shutdown: AbortSignal;
+}
+
+type RequestListener = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
+
+/** Connect's own adapter, with the call's peer, its watch, and no writing to the console. */
+function requestListener(listening: Listening): RequestListener {
+  const { options, limits, sessions, trail, shutdown } = listening;
+  const router = createConnectRouter({
+    grpc: false,
+    grpcWeb: false,
+    acceptCompression: [],
+    readMaxBytes: limits.maxMessageBytes,
+    writeMaxBytes: limits.maxMessageBytes,
+    maxTimeoutMs: limits.maxTimeoutMs,
+    shutdownSignal: shutdown,
+    requestGate: accessGate(options.access),
+    interceptors: [answerNotice, handlerErrors(options.log)],
+  });
+  options.routes(router);
+  const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
+  return (request, response) => {
+    const peer = sessions.peerOf(request.stream.session);
+    if (peer === undefined) return request.stream.close(constants.NGHTTP2_REFUSED_STREAM);
+    const path = request.url.split("?", 1)[0] ?? "";
+    const handler = handlers.get(path);
+    if (handler === undefined) {
+      const { identity, remoteAddress } = peer;
+      trail.refuse({ reason: "unknown_method", remoteAddress, identity, method: path.slice(1, 129) });
+      response.writeHead(404).end();
+      return;
+    }
+    const isUnary = handler.method.methodKind === "unary";
+    const watch = isUnary ? watchUnaryCall(request, options.clock, limits) : undefined;
+    const values = scopeValues({ peer, trail, answered: () => watch?.answered() });
+    const call = async (): Promise<void> => {
+      const universal = universalRequestFromNodeRequest(request, response, undefined, values);
+      await universalResponseToNodeResponse(await handler(universal), response);
+    };
+    call().catch((error: unknown) => {
+      // The client went away, or sent what Connect cannot make a request of. Nobody is left to be told.
+      options.log.debug("a call ended before its answer", { path, err: error });
+      if (!request.stream.destroyed) request.stream.close(constants.NGHTTP2_PROTOCOL_ERROR);
+    });
+  };
+}
+
+function trackSockets(server: Http2SecureServer & Server): ReadonlySet<Socket> {
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
+  return sockets;
+}
+
+function listen(server: Http2SecureServer, address: Address): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onError = (error: Error): void => {
+      const reason = listenReason(errnoOf(error));
+      reject(failure("listen_failed", { address: formatAddress(address), reason }, error));
+    };
+    server.once("error", onError);
+    server.listen(address.port, address.host, () => {
+      server.off("error", onError);
+      resolve();
+    });
+  });
+}
+
+function listenReason(code: string | undefined): string {
+  switch (code) {
+    case "EADDRINUSE":
+      return "the address is in use";
+    case "EADDRNOTAVAIL":
+      return "it is not an address of this machine";
+    case "EACCES":
+      return "permission denied";
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return "the name is not found";
+    default:
+      return code ?? "unknown reason";
+  }
+}
+
+function boundPort(server: Http2SecureServer): number {
+  const bound = server.address();
+  assert(bound !== null && typeof bound === "object", "a TCP server that listens has an address");
+  return bound.port;
+}

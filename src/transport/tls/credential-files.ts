@@ -1,0 +1,231 @@
+// Certificates and keys on disk. Reading says exactly which file is wrong and why; writing is all or nothing, and a secret is
+// never on disk with a mode that others can read, not for a moment.
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { link, open, readFile, rename, stat, unlink } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Clock } from "../../base/clock.ts";
+import { makeDirectory } from "../../base/make-directory.ts";
+import { isoTime } from "../../base/clock.ts";
+import { errnoOf, failure } from "../../base/errors.ts";
+import type { RolloutError } from "../../base/errors.ts";
+import type { RunId } from "../../base/ids.ts";
+import type { Random } from "../../base/random.ts";
+import { readCertificatePem } from "./certificate-reading.ts";
+import type { CertificateFacts } from "./certificate-reading.ts";
+import type { Credentials, Role } from "./identity.ts";
+import { describeIdentity } from "./identity.ts";
+
+export const SECRET_MODE = 0o600;
+export const PUBLIC_MODE = 0o644;
+const DIRECTORY_MODE = 0o700;
+const READABLE_BY_OTHERS = 0o077;
+
+/** How a file is spoken of when something is wrong with it. */
+export interface FileNaming {
+  readonly file: string;
+  /** `the CA's key`. */
+  readonly what: string;
+  /** What to do when it is missing or unusable. */
+  readonly advice: string;
+}
+
+/** The file's text, or undefined when there is no such file. Fails with tls_file_unreadable. */
+export async function readIfThere(naming: FileNaming): Promise<string | undefined> {
+  try {
+    return await readFile(naming.file, "utf8");
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return undefined;
+    throw failure("tls_file_unreadable", { ...naming, reason: reasonOf(error) }, error);
+  }
+}
+
+/** The file's text. Fails with tls_file_unreadable. */
+export async function readThere(naming: FileNaming): Promise<string> {
+  const text = await readIfThere(naming);
+  if (text === undefined)
+    throw failure("tls_file_unreadable", { ...naming, reason: "there is no such file" });
+  return text;
+}
+
+/** Fails with tls_key_exposed when others than the owner may read the file. A file that is not there passes. */
+export async function demandSecret(file: string): Promise<void> {
+  if (process.platform === "win32") return;
+  const mode = await stat(file).then(
+    (found) => found.mode & 0o777,
+    () => SECRET_MODE,
+  );
+  if ((mode & READABLE_BY_OTHERS) === 0) return;
+  throw failure("tls_key_exposed", { file, mode: mode.toString(8).padStart(3, "0") });
+}
+
+export function invalid(naming: FileNaming, reason: string): RolloutError {
+  return failure("tls_file_invalid", { ...naming, reason });
+}
+
+/** Makes the directory, for its owner alone, when it is not there. */
+export async function makePrivateDirectory(directory: string): Promise<void> {
+  await makeDirectory(directory, DIRECTORY_MODE).catch((error: unknown) => {
+    throw failure("file_unwritable", { file: directory, reason: reasonOf(error) }, error);
+  });
+}
+
+/**
+ * Writes a file that must not be there yet, whole or not at all. False when it is there already: of several processes that
+ * try at once, one succeeds.
+ */
+export async function createFile(file: string, text: string, mode: number, random: Random): Promise<boolean> {
+  return withTemporary(file, text, mode, random, async (temporary) => {
+    try {
+      await link(temporary, file);
+      return true;
+    } catch (error) {
+      if (errnoOf(error) === "EEXIST") return false;
+      throw error;
+    } finally {
+      await unlink(temporary);
+    }
+  });
+}
+
+/** Writes a file in place of whatever is there. A reader meets the old text or the new one. */
+export async function replaceFile(file: string, text: string, mode: number, random: Random): Promise<void> {
+  await withTemporary(file, text, mode, random, (temporary) => rename(temporary, file));
+}
+
+async function withTemporary<Result>(
+  file: string,
+  text: string,
+  mode: number,
+  random: Random,
+  place: (temporary: string) => Promise<Result>,
+): Promise<Result> {
+  const temporary = `${file}.${Buffer.from(random.bytes(8)).toString("hex")}.tmp`;
+  try {
+    const handle = await open(temporary, "wx", mode);
+    try {
+      await handle.writeFile(text);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    const result = await place(temporary);
+    await syncDirectory(dirname(file));
+    return result;
+  } catch (error) {
+    throw failure("file_unwritable", { file, reason: reasonOf(error) }, error);
+  }
+}
+
+async function syncDirectory(directory: string): Promise<void> {
+  if (process.platform === "win32") return;
+  const handle = await open(directory, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Where a peer's certificate, its key and the authority's certificate are. */
+export interface CredentialFiles {
+  readonly caFile: string;
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** What to do when one of them is missing or unusable. */
+  readonly advice?: string;
+}
+
+export interface LoadedCredentials {
+  readonly credentials: Credentials;
+  readonly facts: CertificateFacts;
+}
+
+/** Whose certificate it has to be. */
+export interface ExpectedBearer {
+  readonly runId: RunId;
+  readonly roles: readonly Role[];
+}
+
+/**
+ * Reads credentials, from the dev CA or from a real one. Fails with tls_file_unreadable, tls_file_invalid (not a
+ * certificate, not its key, another run's or role's, expired) or tls_key_exposed.
+ */
+export async function loadCredentials(
+  files: CredentialFiles,
+  expected: ExpectedBearer,
+  clock: Clock,
+): Promise<LoadedCredentials> {
+  const { advice = "get it from who runs the coordinator, or correct its path in the configuration" } = files;
+  const caNaming = { file: files.caFile, what: "the CA's certificate", advice };
+  const certNaming = { file: files.certFile, what: "the certificate", advice };
+  const keyNaming = { file: files.keyFile, what: "the certificate's key", advice };
+  const credentials: Credentials = {
+    caPem: await readThere(caNaming),
+    certificatePem: await readThere(certNaming),
+    keyPem: await readThere(keyNaming),
+  };
+  await demandSecret(files.keyFile);
+  if (!isCertificate(credentials.caPem)) throw invalid(caNaming, "it is not a certificate");
+  const facts = bearerOf(certNaming, credentials.certificatePem, expected, clock);
+  const mismatch = keyMismatch(credentials.certificatePem, credentials.keyPem);
+  if (mismatch !== undefined) throw invalid(keyNaming, mismatch);
+  return { credentials, facts };
+}
+
+/** Reads and checks a certificate's bearer. Fails with tls_file_invalid. */
+export function bearerOf(
+  naming: FileNaming,
+  certificatePem: string,
+  expected: ExpectedBearer,
+  clock: Clock,
+): CertificateFacts {
+  const reading = readCertificatePem(certificatePem);
+  if (reading.kind === "refused") throw invalid(naming, reading.why);
+  const { facts } = reading;
+  if (facts.identity.runId !== expected.runId) {
+    throw invalid(naming, `it belongs to run ${facts.identity.runId}, and this run is ${expected.runId}`);
+  }
+  if (!expected.roles.includes(facts.identity.role)) {
+    throw invalid(
+      naming,
+      `it is for ${describeIdentity(facts.identity)}, not for ${expected.roles.join(" or ")}`,
+    );
+  }
+  if (facts.notAfterMs <= clock.wallMs()) throw invalid(naming, `it expired at ${isoTime(facts.notAfterMs)}`);
+  return facts;
+}
+
+export function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).raw.length > 0;
+  } catch {
+    return false;
+  }
+}
+
+/** Why this key does not belong to this certificate, or undefined. */
+export function keyMismatch(certificatePem: string, keyPem: string): string | undefined {
+  try {
+    const key = createPrivateKey(keyPem);
+    return new X509Certificate(certificatePem).checkPrivateKey(key)
+      ? undefined
+      : "it is not the key of that certificate";
+  } catch {
+    return "it is not a private key";
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const code = errnoOf(error);
+  switch (code) {
+    case "ENOENT":
+      return "there is no such file";
+    case "EACCES":
+    case "EPERM":
+      return "permission denied";
+    case "EISDIR":
+      return "it is a directory";
+    default:
+      return code ?? "unknown reason";
+  }
+}

@@ -1,0 +1,34 @@
+// How long certificates are valid, in one table. All are data, so that a test can make one that expires at once.
+import type { Role } from "./identity.ts";
+
+const HOUR_MS = 60 * 60 * 1_000;
+const DAY_MS = 24 * HOUR_MS;
+
+export interface Lifetimes {
+  /** Long, because replacing an authority means touching every host; its key never leaves the coordinator's. */
+  readonly authorityMs: number;
+  /** Renewed by the coordinator itself when a third is left, so a month of downtime does no harm. */
+  readonly coordinatorMs: number;
+  /** The command line on the coordinator's host; renewed by the coordinator like its own. */
+  readonly operatorMs: number;
+  /** Travels to other hosts in a file, so it has to last for a campaign, and not for ever when it leaks. */
+  readonly enrolmentMs: number;
+  /** Renewed over the same RPC that gave it. There is no revocation list: this is how long a stolen one works. */
+  readonly workerMs: number;
+  /** How far `notBefore` lies back, so that a host whose clock is slow can join. */
+  readonly backdateMs: number;
+}
+
+export const LIFETIMES: Lifetimes = {
+  authorityMs: 3_650 * DAY_MS,
+  coordinatorMs: 90 * DAY_MS,
+  operatorMs: 90 * DAY_MS,
+  enrolmentMs: 30 * DAY_MS,
+  workerMs: DAY_MS,
+  backdateMs: DAY_MS,
+};
+
+/** The lifetime of a certificate of this role. */
+export function lifetimeMsOf(lifetimes: Lifetimes, role: Role): number {
+  return lifetimes[`${role}Ms`];
+}
