@@ -1,0 +1,15 @@
+// The registry: every chart that may have a persisted snapshot, by its id. A chart is added here or it does not exist.
+import { coordinatorRole } from "./coordinator-role.ts";
+import type { Chart } from "./migration.ts";
+import { run } from "./run.ts";
+import { spotDrain } from "./spot-drain.ts";
+import { workItem } from "./work-item.ts";
+import { workerLifecycle } from "./worker-lifecycle.ts";
+
+export const charts = {
+  "coordinator-role": { machine: coordinatorRole, migrations: [] },
+  run: { machine: run, migrations: [] },
+  "spot-drain": { machine: spotDrain, migrations: [] },
+  "work-item": { machine: workItem, migrations: [] },
+  "worker-lifecycle": { machine: workerLifecycle, migrations: [] },
+} as const satisfies Readonly<Record<string, Chart>>;

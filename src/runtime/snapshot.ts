@@ -1,0 +1,148 @@
+// What is stored of an actor: one record with its snapshot, the effects that are not yet done and the timers that are
+// armed, so that the three can only change together. A snapshot of another version is migrated step by step or refused;
+// one with the right version and the wrong structure is refused, for its chart was changed behind its back.
+import { isDeepStrictEqual } from "node:util";
+import type { AnyStateMachine, AnyStateNode, StateValue } from "xstate";
+import type { Chart, ChartSnapshot } from "../../machines/migration.ts";
+import { describeError, failure } from "../base/errors.ts";
+import type { RecordType } from "../storage/codec.ts";
+import type { Field, Tuple } from "../storage/fields.ts";
+import { RECORD_KIND } from "../storage/keys.ts";
+import { structureHash } from "./chart-structure.ts";
+
+/** An effect that a transition asked for. `sequence` is unique per actor and only grows: with it, doing twice can be noticed. */
+export interface OutboxEntry {
+  readonly sequence: number;
+  readonly type: string;
+  readonly params: unknown;
+}
+
+/** An event to come. It is due `delayMs` after it was armed; the wall time is only for the way through a restart. */
+export interface ArmedTimer {
+  readonly name: string;
+  readonly event: string;
+  readonly delayMs: number;
+  readonly dueWallMs: number;
+}
+
+export interface ActorRecord {
+  readonly chart: string;
+  readonly version: string;
+  readonly structure: string;
+  readonly value: StateValue;
+  readonly context: unknown;
+  /** The sequence of the next effect. */
+  readonly nextSequence: number;
+  readonly outbox: readonly OutboxEntry[];
+  readonly timers: readonly ArmedTimer[];
+}
+
+export const actorRecord: RecordType<ActorRecord> = {
+  kind: RECORD_KIND.actor,
+  name: "actor",
+  version: 1,
+  migrations: {},
+  // Context and parameters are the chart's own plain data; the codec asserts that they are.
+  encode: (record) => [
+    record.chart,
+    record.version,
+    record.structure,
+    record.value as Field,
+    record.context as Field,
+    record.nextSequence,
+    record.outbox.map(({ sequence, type, params }): Tuple => [sequence, type, (params ?? null) as Field]),
+    record.timers.map(({ name, event, delayMs, dueWallMs }): Tuple => [name, event, delayMs, dueWallMs]),
+  ],
+  decode: (fields) => ({
+    chart: fields.text(0),
+    version: fields.text(1),
+    structure: fields.text(2),
+    value: fields.plain(3) as StateValue,
+    context: fields.plain(4),
+    nextSequence: fields.integer(5),
+    outbox: fields.tuples(6).map((entry) => ({
+      sequence: entry.integer(0),
+      type: entry.text(1),
+      params: entry.plain(2),
+    })),
+    timers: fields.tuples(7).map((timer) => ({
+      name: timer.text(0),
+      event: timer.text(1),
+      delayMs: timer.number(2),
+      dueWallMs: timer.number(3),
+    })),
+  }),
+};
+
+/** What a record says of the chart that wrote it. */
+export function stamp(machine: AnyStateMachine): Pick<ActorRecord, "chart" | "version" | "structure"> {
+  return { chart: machine.id, version: machine.version ?? "", structure: structureHash(machine) };
+}
+
+/**
+ * The record as the current version of its chart has it: migrated where an older version wrote it. Fails with
+ * `store_newer` or `store_corrupt`, naming the key, when it cannot be read with certainty.
+ */
+export function upgrade(
+  record: ActorRecord,
+  chart: Chart,
+  where: { path: string; key: string },
+): ActorRecord {
+  const { machine, migrations } = chart;
+  const current = stamp(machine);
+  let snapshot: ChartSnapshot = { value: record.value, context: record.context };
+  let version = record.version;
+  for (let steps = 0; version !== current.version; steps++) {
+    const next = migrations.find(({ from }) => from === version);
+    if (next === undefined || steps > migrations.length)
+      throw failure("store_newer", {
+        ...where,
+        found: `${record.chart} ${record.version}`,
+        known: current.version,
+      });
+    snapshot = next.migrate(snapshot);
+    version = next.to;
+  }
+  if (record.version === current.version && record.structure !== current.structure)
+    throw failure("store_corrupt", {
+      ...where,
+      reason: `chart ${record.chart} ${version} has another structure`,
+    });
+  const value = resolveValue(machine, snapshot, where);
+  return { ...record, ...current, value, context: snapshot.context };
+}
+
+/**
+ * The state as the chart has it, its regions in the chart's order. Refuses one that is not whole in this chart: a state
+ * that it does not have, or one that has become compound or parallel since. XState would take the latter for its first
+ * child, without the entry actions of it.
+ */
+function resolveValue(
+  machine: AnyStateMachine,
+  { value, context }: ChartSnapshot,
+  where: { path: string; key: string },
+): StateValue {
+  let resolved: StateValue;
+  try {
+    resolved = machine.resolveState({ value, context }).value as StateValue;
+  } catch (error) {
+    throw failure("store_corrupt", { ...where, reason: describeError(error) }, error);
+  }
+  if (!isDeepStrictEqual(resolved, value))
+    throw failure("store_corrupt", {
+      ...where,
+      reason: `${JSON.stringify(value)} is not a whole state of chart ${machine.id} ${machine.version ?? ""}`,
+    });
+  return inChartOrder(machine.root, resolved);
+}
+
+/** A migration may name parallel regions in any order; the name of a state is made in the chart's. */
+function inChartOrder(node: AnyStateNode, value: StateValue): StateValue {
+  if (typeof value === "string") return value;
+  return Object.fromEntries(
+    Object.entries(node.states).flatMap(([key, child]) => {
+      const inner = value[key];
+      return inner === undefined ? [] : [[key, inChartOrder(child, inner)]];
+    }),
+  );
+}

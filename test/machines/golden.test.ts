@@ -1,0 +1,187 @@
+// Snapshots that are on somebody's disk: written once by the version that their file names, and read here by the chart as
+// it is now. What is expected of them may change with a migration, their bytes may not.
+import { expect } from "chai";
+import { readdirSync, readFileSync } from "node:fs";
+import { charts } from "../../machines/index.ts";
+import { seededRandom } from "../../src/base/random.ts";
+import { silentLogger } from "../../src/observe/log.ts";
+import { ActorSystem } from "../../src/runtime/driver.ts";
+import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
+import { actorKey } from "../../src/storage/keys.ts";
+import { GOLDEN_FOLDER } from "../../scripts/structure-lock.ts";
+import { GOLDEN_WALL_MS } from "../support/golden-snapshots.ts";
+import type { GoldenRecords } from "../support/golden-snapshots.ts";
+import { VirtualClock } from "../support/virtual-clock.ts";
+
+interface Expected {
+  readonly state: string;
+  readonly context: object;
+  /** What is done on the restart, because it was not done before. */
+  readonly owes?: readonly string[];
+  /** How far away the armed timer is, a second after the snapshot was written. */
+  readonly timerInMs?: number;
+  /** It goes on: an event and where it leads. */
+  readonly then: readonly [
+    event: { readonly type: string; readonly [field: string]: unknown },
+    state: string,
+  ];
+}
+
+const incarnation = "01B";
+const attempt = { worker: "w1", incarnation: "i1", attempt: 1, epoch: 4 };
+const budgets = { charged: 0, lost: 0, maxAttempts: 3, maxLost: 5 };
+const drain = { cause: "gcp", deadlineMs: 100_000 };
+
+const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
+  "coordinator-role@1": {
+    "a candidate": {
+      state: "Candidate",
+      context: { epoch: null },
+      then: [{ type: "lease.won", epoch: 1 }, "Leader"],
+    },
+    "a leader": {
+      state: "Leader",
+      context: { epoch: 7 },
+      owes: ["startLeading null"],
+      then: [{ type: "lease.resigned" }, "Candidate"],
+    },
+    "fenced, the abort not done": {
+      state: "Fenced",
+      context: { epoch: 7 },
+      owes: ["startLeading null", 'abortFenced {"reason":"stolen","seenEpoch":8}'],
+      then: [{ type: "lease.resigned" }, "Fenced"],
+    },
+  },
+  "run@1": {
+    "just opened": {
+      state: "Open+Active",
+      context: { pauseReason: null },
+      then: [{ type: "run.sealed" }, "Sealed+Active"],
+    },
+    "sealed and paused": {
+      state: "Sealed+Paused",
+      context: { pauseReason: "over budget" },
+      owes: ["announcePaused null"],
+      then: [{ type: "run.completed" }, "Complete+Paused"],
+    },
+    complete: {
+      state: "Complete+Active",
+      context: { pauseReason: null },
+      owes: ["announceCompleted null"],
+      then: [{ type: "run.reopened" }, "Sealed+Active"],
+    },
+  },
+  "spot-drain@1": {
+    idle: {
+      state: "Idle",
+      context: { cause: null, deadlineMs: Number.MAX_SAFE_INTEGER },
+      then: [{ type: "drain.requested", ...drain, budgetMs: 15_000 }, "Draining.HandingBack"],
+    },
+    "handing back, the deadline armed": {
+      state: "Draining.HandingBack",
+      context: drain,
+      owes: ["handBackBacklog null"],
+      timerInMs: 14_000,
+      then: [{ type: "backlog.handedBack" }, "Draining.Finishing"],
+    },
+    flushing: {
+      state: "Draining.Flushing",
+      context: drain,
+      owes: ["handBackBacklog null", "awaitRunning null", "flushResults null"],
+      timerInMs: 4_000,
+      then: [{ type: "results.flushed" }, "Drained"],
+    },
+  },
+  "work-item@1": {
+    "never assigned": {
+      state: "Pending",
+      context: { worker: "", incarnation: "", attempt: 0, epoch: 0, ...budgets },
+      then: [{ type: "item.cancelled" }, "Failed"],
+    },
+    running: {
+      state: "Running",
+      context: { ...attempt, ...budgets },
+      then: [{ type: "item.succeeded", ...attempt }, "Done"],
+    },
+    "pending after an error": {
+      state: "Pending",
+      context: { ...attempt, ...budgets, charged: 1 },
+      owes: ["queueAfterBackoff null"],
+      then: [{ type: "item.succeededLate", ...attempt }, "Done"],
+    },
+    done: {
+      state: "Done",
+      context: { ...attempt, ...budgets },
+      owes: ["recordResult null"],
+      then: [{ type: "item.cancelled" }, "Done"],
+    },
+  },
+  "worker-lifecycle@1": {
+    "just started": {
+      state: "Init+Alive",
+      context: { incarnation },
+      then: [{ type: "worker.welcomed", incarnation }, "Ready+Alive"],
+    },
+    "ready and heard of": {
+      state: "Ready+Alive",
+      context: { incarnation },
+      then: [{ type: "beat.overdue" }, "Ready+Suspected"],
+    },
+    "draining and failed": {
+      state: "Draining+Failed",
+      context: { incarnation },
+      owes: ["announceDraining null", "announceSuspected null", "announceFailed null"],
+      then: [{ type: "beat.arrived", incarnation }, "Draining+Alive"],
+    },
+    gone: {
+      state: "Gone+Removed",
+      context: { incarnation },
+      owes: ["announceLeft null"],
+      then: [{ type: "worker.started", incarnation: "01C" }, "Init+Alive"],
+    },
+  },
+};
+
+describe("golden snapshots", () => {
+  const files = readdirSync(GOLDEN_FOLDER).map((file) => file.replace(/\.json$/, ""));
+
+  it("are all expected", () => {
+    expect(files.sort()).to.deep.equal(Object.keys(EXPECTED).sort());
+  });
+
+  for (const file of files) {
+    const records = JSON.parse(readFileSync(`${GOLDEN_FOLDER}/${file}.json`, "utf8")) as GoldenRecords;
+
+    it(`${file} holds what is expected of it`, () => {
+      expect(Object.keys(records).sort()).to.deep.equal(Object.keys(EXPECTED[file] ?? {}).sort());
+    });
+
+    for (const [name, { address, bytes }] of Object.entries(records))
+      it(`${file}, ${name}: is read and goes on`, async () => {
+        const expected = EXPECTED[file]?.[name];
+        expect(expected).not.to.equal(undefined);
+        const clock = new VirtualClock({ wallMs: GOLDEN_WALL_MS + 1_000 });
+        const done: string[] = [];
+        const system = await ActorSystem.open({
+          store: new MemoryStore([{ key: actorKey(address), value: Buffer.from(bytes, "hex") }]),
+          charts,
+          clock,
+          random: seededRandom(1),
+          log: silentLogger,
+          durability: "sync",
+          perform: ({ type, params }) => void done.push(`${type} ${JSON.stringify(params)}`),
+          onFatal: (error) => {
+            throw error;
+          },
+        });
+        expect(clock.nextDueInMs).to.equal(expected?.timerInMs);
+        await clock.advance();
+        expect(system.stateOf(address)).to.equal(expected?.state);
+        expect(system.contextOf(address)).to.deep.equal(expected?.context);
+        expect(done).to.deep.equal(expected?.owes ?? []);
+        if (expected !== undefined) await system.send(address, expected.then[0]);
+        expect(system.stateOf(address)).to.equal(expected?.then[1]);
+        await system.close();
+      });
+  }
+});

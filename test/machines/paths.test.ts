@@ -1,0 +1,236 @@
+// Ways through each chart, generated from the chart: the compiled form and the real actor system over a store are driven
+// along them and must be where the interpreter is after every step.
+import { expect } from "chai";
+import type { AnyStateMachine } from "xstate";
+import { coordinatorRole } from "../../machines/coordinator-role.ts";
+import { charts } from "../../machines/index.ts";
+import { run } from "../../machines/run.ts";
+import { spotDrain } from "../../machines/spot-drain.ts";
+import { workItem } from "../../machines/work-item.ts";
+import type { ItemContext } from "../../machines/work-item.ts";
+import { workerLifecycle } from "../../machines/worker-lifecycle.ts";
+import { seededRandom } from "../../src/base/random.ts";
+import { silentLogger } from "../../src/observe/log.ts";
+import { compile } from "../../src/runtime/compile.ts";
+import type { Effect } from "../../src/runtime/compile.ts";
+import { ActorSystem } from "../../src/runtime/driver.ts";
+import { TransitionPlanner } from "../../src/runtime/transition.ts";
+import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
+import { shortestPaths, simplePaths, untakenTransitions } from "../support/chart-paths.ts";
+import type { Path, PathOptions } from "../support/chart-paths.ts";
+import { VirtualClock } from "../support/virtual-clock.ts";
+
+/** Reports of the current attempt and of the one before. */
+function reports({ worker, incarnation, attempt, epoch }: ItemContext) {
+  return [attempt, attempt - 1].flatMap((of) => {
+    const key = { worker, incarnation, attempt: of, epoch };
+    return [
+      { type: "item.succeeded" as const, ...key },
+      { type: "item.succeededLate" as const, ...key },
+      { type: "item.erred" as const, ...key },
+      { type: "item.tooLarge" as const, ...key },
+      { type: "item.returned" as const, ...key },
+      { type: "item.lost" as const, ...key, counted: true },
+      { type: "item.lost" as const, ...key, counted: false },
+    ];
+  });
+}
+
+const itemPaths: PathOptions<typeof workItem> = {
+  machine: workItem,
+  input: { maxAttempts: 2, maxLost: 2 },
+  events: (context) => [
+    { type: "item.assigned", worker: "w1", incarnation: "i1", epoch: 3 },
+    ...reports(context),
+    { type: "item.cancelled" },
+    { type: "item.retried" },
+  ],
+  stopAt: ({ attempt }) => attempt > 3,
+};
+
+const runPaths: PathOptions<typeof run> = {
+  machine: run,
+  events: () => [
+    { type: "run.sealed" },
+    { type: "run.completed" },
+    { type: "run.cancelled" },
+    { type: "run.paused", reason: "over budget" },
+    { type: "run.resumed" },
+    { type: "run.reopened" },
+  ],
+};
+
+const rolePaths: PathOptions<typeof coordinatorRole> = {
+  machine: coordinatorRole,
+  events: () => [
+    { type: "lease.won", epoch: 1 },
+    { type: "lease.won", epoch: 2 },
+    { type: "lease.lost", reason: "stolen", seenEpoch: 3 },
+    { type: "lease.lost", reason: "late", seenEpoch: null },
+    { type: "lease.resigned" },
+  ],
+};
+
+const drainPaths: PathOptions<typeof spotDrain> = {
+  machine: spotDrain,
+  events: () => [
+    { type: "drain.requested", cause: "gcp", deadlineMs: 100_000, budgetMs: 15_000 },
+    { type: "drain.requested", cause: "sigterm", deadlineMs: 94_000, budgetMs: 9_000 },
+    { type: "backlog.handedBack" },
+    { type: "slots.emptied", leftMs: 10_000, trainStateCostMs: null },
+    { type: "slots.emptied", leftMs: 10_000, trainStateCostMs: 5_000 },
+    { type: "trainState.settled" },
+    { type: "flush.expired" },
+    { type: "worker.started" },
+    { type: "results.flushed" },
+    { type: "deadline.reached" },
+  ],
+};
+
+const lifePaths = (...incarnations: readonly string[]): PathOptions<typeof workerLifecycle> => ({
+  machine: workerLifecycle,
+  input: { incarnation: "01B" },
+  events: () => [
+    ...incarnations.flatMap((incarnation) => [
+      { type: "worker.welcomed" as const, incarnation },
+      { type: "worker.drain" as const, incarnation },
+      { type: "worker.left" as const, incarnation },
+      { type: "worker.started" as const, incarnation },
+      { type: "beat.arrived" as const, incarnation },
+    ]),
+    { type: "beat.overdue" },
+    { type: "beat.timedOut" },
+    { type: "worker.expired" },
+  ],
+});
+
+function driveCompiled(machine: AnyStateMachine, input: unknown, paths: readonly Path[]): void {
+  const compiled = compile(machine);
+  const planner = new TransitionPlanner(machine);
+  for (const path of paths) {
+    let row = compiled.initial(input);
+    let snapshot = planner.begin(input).snapshot;
+    for (const { event, state, context } of path) {
+      const effects: Effect[] = [];
+      row = compiled.step(row, event, effects);
+      const planned = planner.plan(snapshot, event);
+      if (planned.kind === "moved") snapshot = planned.snapshot;
+      expect([compiled.states[row.state], row.context, effects]).to.deep.equal(
+        [state, context, planned.kind === "moved" ? planned.actions : []],
+        describePath(path, event),
+      );
+    }
+  }
+}
+
+/** One actor for each path. Effects are compared as a whole at its end: what the interpreter asked for, in its order. */
+async function driveActors(
+  chart: string,
+  machine: AnyStateMachine,
+  input: unknown,
+  paths: readonly Path[],
+): Promise<void> {
+  const clock = new VirtualClock();
+  const performed = new Map<string, string[]>();
+  const system = await ActorSystem.open({
+    store: new MemoryStore(),
+    charts,
+    clock,
+    random: seededRandom(1),
+    log: silentLogger,
+    durability: "flush",
+    perform: ({ address, type, params }) =>
+      void performed.set(address, [...(performed.get(address) ?? []), JSON.stringify([type, params])]),
+    onFatal: (error) => {
+      throw error;
+    },
+  });
+  const planner = new TransitionPlanner(machine);
+  for (const [at, path] of paths.entries()) {
+    const address = `path/${at}`;
+    const begun = planner.begin(input);
+    let { snapshot } = begun;
+    const asked = [...begun.actions];
+    await system.spawn(address, chart, input);
+    for (const { event, state, context } of path) {
+      const planned = planner.plan(snapshot, event);
+      if (planned.kind === "moved") {
+        asked.push(...planned.actions);
+        snapshot = planned.snapshot;
+      }
+      const delivery = await system.send(address, event);
+      expect([delivery.kind, system.stateOf(address), system.contextOf(address)]).to.deep.equal(
+        [planned.kind, state, context],
+        describePath(path, event),
+      );
+    }
+    await clock.advance();
+    const effects = asked.filter(({ type }) => type !== "armTimer" && type !== "cancelTimer");
+    expect(performed.get(address) ?? []).to.deep.equal(
+      effects.map(({ type, params }) => JSON.stringify([type, params ?? null])),
+      describePath(path),
+    );
+  }
+  await system.close();
+}
+
+function describePath(path: Path, upTo?: object): string {
+  const events = path.map(({ event }) => event);
+  const until = upTo === undefined ? events.length : events.indexOf(upTo as Path[number]["event"]) + 1;
+  return events
+    .slice(0, until)
+    .map((event) => JSON.stringify(event))
+    .join(" ");
+}
+
+describe("generated paths", () => {
+  const all = [
+    {
+      chart: "coordinator-role",
+      ...rolePaths,
+      simple: simplePaths(rolePaths),
+      shortest: shortestPaths(rolePaths),
+    },
+    { chart: "run", ...runPaths, simple: simplePaths(runPaths), shortest: shortestPaths(runPaths) },
+    {
+      chart: "spot-drain",
+      ...drainPaths,
+      simple: simplePaths(drainPaths),
+      shortest: shortestPaths(drainPaths),
+    },
+    {
+      chart: "work-item",
+      ...itemPaths,
+      // Two assignments are enough for simple paths; their number explodes.
+      simple: simplePaths({ ...itemPaths, stopAt: ({ attempt }) => attempt > 2 }),
+      shortest: shortestPaths(itemPaths),
+    },
+    {
+      chart: "worker-lifecycle",
+      ...lifePaths(),
+      simple: simplePaths(lifePaths("01B")),
+      shortest: shortestPaths(lifePaths("01A", "01B", "01C")),
+    },
+  ];
+
+  it("are there for every chart of the registry", () => {
+    expect(all.map(({ chart }) => chart)).to.deep.equal(Object.keys(charts));
+  });
+
+  for (const { chart, machine, input, simple, shortest } of all) {
+    it(`${chart}: the shortest ones take every transition`, () => {
+      expect(untakenTransitions(machine, input, shortest)).to.deep.equal([]);
+      expect(untakenTransitions(machine, input, shortest.slice(0, 1))).not.to.deep.equal([]);
+    });
+    for (const [kind, paths] of Object.entries({ simple, shortest })) {
+      const compiles = !["coordinator-role", "spot-drain"].includes(chart);
+      if (compiles)
+        it(`${chart}: the compiled chart goes all ${paths.length} ${kind} ones like the interpreter`, () => {
+          driveCompiled(machine, input, paths);
+        });
+      it(`${chart}: an actor goes all ${paths.length} ${kind} ones like the interpreter`, async () => {
+        await driveActors(chart, machine, input, paths);
+      });
+    }
+  }
+});

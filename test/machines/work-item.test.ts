@@ -1,0 +1,126 @@
+import { workItem } from "../../machines/work-item.ts";
+import { ignored, testChartTable } from "../support/chart-table.ts";
+
+const current = { worker: "w1", incarnation: "i1", attempt: 2, epoch: 5 };
+const older = { ...current, attempt: 1 };
+const unassigned = { worker: "", incarnation: "", attempt: 0, epoch: 0 };
+const budgets = { charged: 0, lost: 0, maxAttempts: 3, maxLost: 5 };
+
+/** Reports of attempts that are not the current one change nothing. */
+const stale = ignored(
+  "item.succeeded, older attempt",
+  "item.succeeded, another worker",
+  "item.succeeded, another incarnation",
+  "item.succeeded, older epoch",
+  "item.erred, older attempt",
+  "item.tooLarge, older attempt",
+  "item.returned, older attempt",
+  "item.lost, older attempt",
+);
+
+/** A late success is of use only while the item is nobody's. */
+const late = ignored(
+  "item.succeededLate",
+  "item.succeededLate, last attempt",
+  "item.succeededLate, never given out",
+  "item.succeededLate, no attempt",
+);
+
+const pending = {
+  "item.cancelled": "Failed / recordFailure",
+  ...stale,
+  ...ignored("item.succeededLate, never given out", "item.succeededLate, no attempt"),
+  ...ignored("item.succeeded", "item.erred", "item.tooLarge", "item.returned", "item.lost"),
+  ...ignored("item.lost, not counted", "item.retried"),
+};
+
+const running = {
+  "item.succeeded": "Done / recordResult",
+  "item.erred": "Pending / queueAfterBackoff; charged = 1",
+  "item.tooLarge": "Failed / recordFailure",
+  "item.returned": "Pending / queueAtOldPlace",
+  "item.lost": "Pending / queueAtOldPlace; lost = 1",
+  "item.lost, not counted": "Pending / queueAtOldPlace",
+  "item.cancelled": "Failed / recordFailure",
+  ...stale,
+  ...ignored("item.assigned", "item.retried"),
+  ...late,
+};
+
+const final = {
+  ...stale,
+  ...ignored("item.assigned", "item.succeeded", "item.erred", "item.tooLarge"),
+  ...ignored("item.returned", "item.lost", "item.lost, not counted", "item.cancelled"),
+  ...late,
+};
+
+describe("the chart of an item", () => {
+  testChartTable({
+    machine: workItem,
+    input: { maxAttempts: 3, maxLost: 5 },
+    begins:
+      'Pending; worker = "", incarnation = "", attempt = 0, epoch = 0, charged = 0, lost = 0, ' +
+      "maxAttempts = 3, maxLost = 5",
+    compiles: true,
+    events: {
+      "item.assigned": { type: "item.assigned", worker: "w2", incarnation: "i2", epoch: 6 },
+      "item.succeeded": { type: "item.succeeded", ...current },
+      "item.succeeded, older attempt": { type: "item.succeeded", ...older },
+      "item.succeeded, another worker": { type: "item.succeeded", ...current, worker: "w2" },
+      "item.succeeded, another incarnation": { type: "item.succeeded", ...current, incarnation: "i2" },
+      "item.succeeded, older epoch": { type: "item.succeeded", ...current, epoch: 4 },
+      "item.succeededLate": { type: "item.succeededLate", ...older },
+      "item.succeededLate, last attempt": { type: "item.succeededLate", ...current },
+      "item.succeededLate, never given out": { type: "item.succeededLate", ...current, attempt: 3 },
+      "item.succeededLate, no attempt": { type: "item.succeededLate", ...current, attempt: 0 },
+      "item.erred": { type: "item.erred", ...current },
+      "item.erred, older attempt": { type: "item.erred", ...older },
+      "item.tooLarge": { type: "item.tooLarge", ...current },
+      "item.tooLarge, older attempt": { type: "item.tooLarge", ...older },
+      "item.returned": { type: "item.returned", ...current },
+      "item.returned, older attempt": { type: "item.returned", ...older },
+      "item.lost": { type: "item.lost", ...current, counted: true },
+      "item.lost, not counted": { type: "item.lost", ...current, counted: false },
+      "item.lost, older attempt": { type: "item.lost", ...older, counted: true },
+      "item.cancelled": { type: "item.cancelled" },
+      "item.retried": { type: "item.retried" },
+    },
+    rows: {
+      Pending: {
+        context: { ...unassigned, ...budgets },
+        cells: {
+          ...pending,
+          ...ignored("item.succeededLate", "item.succeededLate, last attempt"),
+          "item.assigned": "Running; worker = w2, incarnation = i2, attempt = 1, epoch = 6",
+        },
+      },
+      // The attempt that was given up still stands in the context; its reports come too late.
+      "Pending again": {
+        state: "Pending",
+        context: { ...current, ...budgets },
+        cells: {
+          ...pending,
+          "item.succeededLate": "Done / recordResult",
+          "item.succeededLate, last attempt": "Done / recordResult",
+          "item.assigned": "Running; worker = w2, incarnation = i2, attempt = 3, epoch = 6",
+        },
+      },
+      Running: { context: { ...current, ...budgets }, cells: running },
+      "Running for the last time": {
+        state: "Running",
+        context: { ...current, ...budgets, charged: 2 },
+        cells: { ...running, "item.erred": "Failed / recordFailure; charged = 3" },
+      },
+      "Running, one loss from poison": {
+        state: "Running",
+        context: { ...current, ...budgets, lost: 4 },
+        cells: { ...running, "item.lost": "Failed / recordFailure; lost = 5" },
+      },
+      Done: { context: { ...current, ...budgets }, cells: { ...final, ...ignored("item.retried") } },
+      Failed: {
+        context: { ...current, ...budgets, charged: 3, lost: 2 },
+        cells: { ...final, "item.retried": "Pending / queueAtOldPlace; charged = 0, lost = 0" },
+      },
+    },
+  });
+});
