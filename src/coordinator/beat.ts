@@ -1,0 +1,59 @@
+// A heartbeat: registers who is unknown, moves the worker's chart, is on disk before it is answered. The same beat again
+// is answered again and changes nothing.
+import { encodeRecord } from "../storage/codec.ts";
+import { heartbeatKey } from "../storage/keys.ts";
+import type { Beat, BeatVerdict, ClaimedState, Input } from "./input.ts";
+import { move, refresh, register, replaceIncarnation } from "./registry.ts";
+import type { CoordinatorState, WorkerRow } from "./state.ts";
+import type { Turn } from "./turn.ts";
+import { beatRecord } from "./worker-record.ts";
+
+/**
+ * The event that brings the coordinator's copy of the chart to where the worker says it is, from wherever it was: a beat
+ * that was lost on the way leaves no gap. The chart ignores what already happened.
+ */
+const EVENT_OF: {
+  readonly [State in ClaimedState]: "worker.welcomed" | "worker.drain" | "worker.left" | undefined;
+} = {
+  Init: undefined,
+  Ready: "worker.welcomed",
+  Draining: "worker.drain",
+  Gone: "worker.left",
+};
+
+export function onBeat(
+  state: CoordinatorState,
+  turn: Turn,
+  { beat, answer }: Extract<Input, { kind: "beat" }>,
+): void {
+  const verdict = take(state, turn, beat);
+  turn.effects.push({ kind: "answerBeat", to: answer, answer: { sequence: beat.sequence, verdict } });
+}
+
+function take(state: CoordinatorState, turn: Turn, beat: Beat): BeatVerdict {
+  const known = state.workers.get(beat.workerId);
+  if (known !== undefined && beat.incarnation < known.chart.context.incarnation) return "superseded";
+  if (known === undefined && state.workers.size >= state.workersMax) return "refused";
+  const row = known ?? register(state, turn, beat);
+  if (beat.incarnation > row.chart.context.incarnation) replaceIncarnation(state, turn, row, beat);
+  if (beat.sequence <= row.sequence) return "accepted";
+  refresh(state, turn, row, beat);
+  applyBeat(state, turn, row, beat);
+  return "accepted";
+}
+
+function applyBeat(state: CoordinatorState, turn: Turn, row: WorkerRow, beat: Beat): void {
+  const { incarnation } = beat;
+  move(state, turn, row, { type: "beat.arrived", incarnation });
+  const type = EVENT_OF[beat.state];
+  if (type !== undefined) move(state, turn, row, { type, incarnation });
+  const key = heartbeatKey(row.id);
+  turn.put({ key, value: encodeRecord(beatRecord, key, { ...beat, arrivedAtWallMs: turn.wallMs }) });
+  turn.emit("worker_heartbeat", {
+    worker_id: row.id,
+    incarnation,
+    sequence: beat.sequence,
+    state: beat.state,
+    load: beat.load,
+  });
+}

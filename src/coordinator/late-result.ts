@@ -1,0 +1,53 @@
+// Successes that come for items which nobody has: what an attempt that was given up has made after all. One of an item that
+// is pending again is taken; one that contradicts the result that is there is kept as evidence. What is final is not in
+// memory, so the rows are looked up outside the reactor and come back as an input.
+import { encodeRecord } from "../storage/codec.ts";
+import { CONFLICTS_PREFIX } from "../storage/keys.ts";
+import type { Input } from "./input.ts";
+import type { LateReport } from "./ledger/item.ts";
+import { itemKeyOf } from "./ledger/item-id.ts";
+import { conflictRecord } from "./ledger/ledger-records.ts";
+import { settleLate } from "./ledger/ledger.ts";
+import type { Place } from "./ledger/place.ts";
+import type { CoordinatorState } from "./state.ts";
+import type { Turn } from "./turn.ts";
+
+/** Has the item's rows looked up. Given to somebody before they are here, the item is theirs. */
+export function examine(state: CoordinatorState, turn: Turn, late: LateReport): void {
+  state.ledger.examined.set(itemKeyOf(late.id), late);
+  turn.effects.push({ kind: "examineReport", late });
+}
+
+export function onExamined(
+  state: CoordinatorState,
+  turn: Turn,
+  { late, finding }: Extract<Input, { kind: "examined" }>,
+): void {
+  const { ledger, counters } = state;
+  const itemKey = itemKeyOf(late.id);
+  const isUntouched = ledger.examined.get(itemKey) === late;
+  if (isUntouched) ledger.examined.delete(itemKey);
+  if (finding.kind === "done" && !isSame(finding.digest, late.success.digest))
+    return keepEvidence(state, turn, late, finding.place);
+  const isTaken =
+    isUntouched && finding.kind === "pending" && settleLate(ledger, turn, late, finding) === "done";
+  if (!isTaken) counters.staleReports++;
+}
+
+/** The result that was recorded first stays. */
+function keepEvidence(state: CoordinatorState, turn: Turn, late: LateReport, place: Place): void {
+  const { id, attempt, worker, success } = late;
+  const key = `${CONFLICTS_PREFIX}${place}/${attempt}`;
+  const record = { id, attempt, worker, ...success, arrivedAtWallMs: turn.wallMs };
+  turn.put({ key, value: encodeRecord(conflictRecord, key, record) });
+  state.counters.conflicts++;
+  turn.effects.push({
+    kind: "warning",
+    message: "a worker reported another result for an item that is done",
+    fields: { worker_id: worker, key },
+  });
+}
+
+function isSame(one: Uint8Array, other: Uint8Array): boolean {
+  return Buffer.compare(one, other) === 0;
+}

@@ -1,0 +1,26 @@
+// The order in which items became final: one record per turn that finished any, so that whoever follows the results reads them in
+// order without a row of its own for each.
+import { encodeRecord } from "../../storage/codec.ts";
+import type { RecordType } from "../../storage/codec.ts";
+import { COMPLETIONS_PREFIX, RECORD_KIND } from "../../storage/keys.ts";
+import type { Entry } from "../../storage/store.ts";
+import { isPlace } from "./place.ts";
+import type { Place } from "./place.ts";
+
+const NUMBER_DIGITS = 12;
+
+/** @internal */
+export const completionsRecord: RecordType<readonly Place[]> = {
+  kind: RECORD_KIND.completions,
+  name: "completions",
+  version: 1,
+  migrations: {},
+  encode: (places) => [places],
+  decode: (fields) => fields.texts(0).map((text) => (isPlace(text) ? text : fields.refuse(0, "is no place"))),
+};
+
+/** `number` counts these records from 0. */
+export function completionsEntry(number: number, places: readonly Place[]): Entry {
+  const key = `${COMPLETIONS_PREFIX}${number.toString(16).padStart(NUMBER_DIGITS, "0")}`;
+  return { key, value: encodeRecord(completionsRecord, key, places) };
+}

@@ -1,0 +1,90 @@
+// The ledger of a new leader, from the store: its numbers and the rows in flight. What is pending is read as it is needed, what
+// is final not at all, so a start costs what is in flight and not what is done (C4).
+import type { Random } from "../../base/random.ts";
+import { failure } from "../../base/errors.ts";
+import { decodeRecord, okOrFailure, recordChecksum } from "../../storage/codec.ts";
+import { LEDGER_KEY, RUNNING_PREFIX } from "../../storage/keys.ts";
+import { nextKey, prefixRange } from "../../storage/store.ts";
+import type { Entry, Store } from "../../storage/store.ts";
+import { itemKeyOf } from "./item-id.ts";
+import { runningRecord } from "./ledger-records.ts";
+import type { ItemBudgets, Ledger, RunningItem } from "./item.ts";
+import { freshWindow, itemChart, RUNNING } from "./ledger.ts";
+import { isPlace } from "./place.ts";
+import { addToSum, ledgerRecord, Tally } from "./tally.ts";
+import { Window } from "./window.ts";
+
+const PAGE = 1_000;
+
+export interface LedgerOptions {
+  readonly budgets: ItemBudgets;
+  readonly random: Random;
+  /** The moment of leading, monotonic. */
+  readonly nowMs: number;
+}
+
+/** Throws store_corrupt or store_newer, naming the key. */
+export async function replayLedger(store: Store, options: LedgerOptions): Promise<Ledger> {
+  const bytes = await store.get(LEDGER_KEY);
+  const tally =
+    bytes === undefined
+      ? new Tally()
+      : new Tally(okOrFailure(store.location, decodeRecord(ledgerRecord, LEDGER_KEY, bytes)));
+  const ledger: Ledger = {
+    budgets: options.budgets,
+    random: options.random,
+    tally,
+    running: new Map(),
+    examined: new Map(),
+    returned: new Window(""),
+    delayed: new Window(""),
+    fresh: new Map(),
+  };
+  for (const priority of tally.cursors.keys()) freshWindow(ledger, priority);
+  await readRunning(store, ledger, options.nowMs);
+  return ledger;
+}
+
+async function readRunning(store: Store, ledger: Ledger, nowMs: number): Promise<void> {
+  const { from: start, to } = prefixRange(RUNNING_PREFIX);
+  let sum = 0;
+  for (let from = start; ;) {
+    const page = await store.scan({ from, to, limit: PAGE });
+    for (const entry of page) {
+      const item = readItem(store, ledger, entry, nowMs);
+      sum = addToSum(sum, item.checksum);
+      ledger.running.set(itemKeyOf(item.id), item);
+    }
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) break;
+    from = nextKey(last.key);
+  }
+  if (ledger.tally.matches("running", ledger.running.size, sum)) return;
+  const reason = `${ledger.tally.count("running")} running items were counted, and ${ledger.running.size} whole ones are there`;
+  throw failure("store_corrupt", { path: store.location, key: LEDGER_KEY, reason });
+}
+
+function readItem(store: Store, { budgets }: Ledger, { key, value }: Entry, nowMs: number): RunningItem {
+  const record = okOrFailure(store.location, decodeRecord(runningRecord, key, value));
+  const place = key.slice(RUNNING_PREFIX.length);
+  if (!isPlace(place))
+    throw failure("store_corrupt", { path: store.location, key, reason: "its key names no place" });
+  const { id, number, worker, incarnation, epoch, attempt, charged, lost } = record;
+  const context = {
+    ...itemChart.initial(budgets).context,
+    worker,
+    incarnation,
+    epoch,
+    attempt,
+    charged,
+    lost,
+  };
+  return {
+    place,
+    id,
+    number,
+    row: { state: RUNNING, context },
+    assignedAtMs: nowMs,
+    checksum: recordChecksum(value),
+  };
+}

@@ -1,0 +1,154 @@
+// What the ledger holds in numbers: how many rows each segment has and the sum of their checksums, how far each priority has
+// been given out, and the next numbers to give. One record, written in every turn that changes any of it, so that it
+// agrees with the rows in every committed state.
+import { encodeRecord, recordChecksum } from "../../storage/codec.ts";
+import type { RecordType } from "../../storage/codec.ts";
+import { LEDGER_KEY, RECORD_KIND } from "../../storage/keys.ts";
+import type { Entry } from "../../storage/store.ts";
+
+export const SEGMENTS = ["items", "returned", "delayed", "running", "done", "failed"] as const;
+export type SegmentName = (typeof SEGMENTS)[number];
+
+interface SegmentTally {
+  count: number;
+  /** Of the records' checksums, modulo `SUM_MODULUS`. */
+  sum: number;
+}
+
+export interface LedgerNumbers {
+  readonly segments: Readonly<Record<SegmentName, Readonly<SegmentTally>>>;
+  readonly nextSequence: number;
+  readonly nextCompletion: number;
+  /** Priority → the first sequence of it that was never given out. */
+  readonly cursors: ReadonlyMap<number, number>;
+}
+
+const SUM_MODULUS = 2 ** 48;
+
+/** Sums stay exact however many rows there are: unreduced, four million checksums are more than a number holds. */
+export function addToSum(sum: number, checksum: number): number {
+  return (sum + checksum) % SUM_MODULUS;
+}
+
+export const ledgerRecord: RecordType<LedgerNumbers> = {
+  kind: RECORD_KIND.ledger,
+  name: "ledger",
+  version: 1,
+  migrations: {},
+  encode: ({ segments, nextSequence, nextCompletion, cursors }) => [
+    SEGMENTS.map((name) => [segments[name].count, segments[name].sum]),
+    nextSequence,
+    nextCompletion,
+    [...cursors],
+  ],
+  decode: (fields) => {
+    const tallies = fields.tuples(0).map((tally) => ({ count: tally.integer(0), sum: tally.integer(1) }));
+    return {
+      segments: bySegment((_, at) => tallies[at] ?? fields.refuse(0, "misses a segment")),
+      nextSequence: fields.integer(1),
+      nextCompletion: fields.integer(2),
+      cursors: new Map(fields.tuples(3).map((cursor) => [cursor.integer(0), cursor.integer(1)])),
+    };
+  },
+};
+
+/** The live numbers. Told of every row that comes or goes; `entry` goes into the batch with them. */
+export class Tally {
+  readonly #segments: Record<SegmentName, SegmentTally>;
+  readonly #cursors: Map<number, number>;
+  #nextSequence: number;
+  #nextCompletion: number;
+
+  constructor(numbers: LedgerNumbers = EMPTY) {
+    this.#segments = bySegment((name) => ({ ...numbers.segments[name] }));
+    this.#cursors = new Map(numbers.cursors);
+    this.#nextSequence = numbers.nextSequence;
+    this.#nextCompletion = numbers.nextCompletion;
+  }
+
+  count(segment: SegmentName): number {
+    return this.#segments[segment].count;
+  }
+
+  /** Items that are neither final nor with a worker. */
+  get pending(): number {
+    return this.count("items") - this.count("running") - this.count("done") - this.count("failed");
+  }
+
+  /** Whether a walk over the segment found what was counted; `sum` is made with `addToSum`. */
+  matches(segment: SegmentName, count: number, sum: number): boolean {
+    const tally = this.#segments[segment];
+    return tally.count === count && tally.sum === sum;
+  }
+
+  get nextSequence(): number {
+    return this.#nextSequence;
+  }
+
+  get cursors(): ReadonlyMap<number, number> {
+    return this.#cursors;
+  }
+
+  added(segment: SegmentName, record: Uint8Array): void {
+    const tally = this.#segments[segment];
+    tally.count++;
+    tally.sum = addToSum(tally.sum, recordChecksum(record));
+  }
+
+  /** `checksum` is that of the record that went away. */
+  removed(segment: SegmentName, checksum: number): void {
+    const tally = this.#segments[segment];
+    tally.count--;
+    tally.sum = addToSum(tally.sum, SUM_MODULUS - checksum);
+  }
+
+  takeSequence(): number {
+    return this.#nextSequence++;
+  }
+
+  takeCompletion(): number {
+    return this.#nextCompletion++;
+  }
+
+  /** For the first item of a priority: what is given out of it begins there. A priority that is known stays as it is. */
+  openCursor(priority: number, sequence: number): void {
+    if (!this.#cursors.has(priority)) this.#cursors.set(priority, sequence);
+  }
+
+  moveCursor(priority: number, sequence: number): void {
+    this.#cursors.set(priority, sequence);
+  }
+
+  /** As they are now; later changes do not show in it. */
+  get numbers(): LedgerNumbers {
+    return {
+      segments: bySegment((name) => ({ ...this.#segments[name] })),
+      nextSequence: this.#nextSequence,
+      nextCompletion: this.#nextCompletion,
+      cursors: new Map(this.#cursors),
+    };
+  }
+
+  entry(): Entry {
+    return { key: LEDGER_KEY, value: encodeRecord(ledgerRecord, LEDGER_KEY, this.numbers) };
+  }
+}
+
+function bySegment<Value>(make: (name: SegmentName, at: number) => Value): Record<SegmentName, Value> {
+  const [items, returned, delayed, running, done, failed] = SEGMENTS.map(make) as [
+    Value,
+    Value,
+    Value,
+    Value,
+    Value,
+    Value,
+  ];
+  return { items, returned, delayed, running, done, failed };
+}
+
+const EMPTY: LedgerNumbers = {
+  segments: bySegment(() => ({ count: 0, sum: 0 })),
+  nextSequence: 0,
+  nextCompletion: 0,
+  cursors: new Map(),
+};

@@ -1,0 +1,17 @@
+// What a window is to be given from the store, asked and answered.
+import type { DelayedItem, PendingItem } from "./item.ts";
+import type { LoadRequest } from "./window.ts";
+
+export type WindowName = "returned" | "delayed" | { readonly priority: number };
+
+export interface WindowLoad extends LoadRequest {
+  readonly window: WindowName;
+}
+
+export type LoadedWindow =
+  | { readonly window: "delayed"; readonly entries: readonly DelayedItem[]; readonly hasMore: string | null }
+  | {
+      readonly window: "returned" | { readonly priority: number };
+      readonly entries: readonly PendingItem[];
+      readonly hasMore: string | null;
+    };

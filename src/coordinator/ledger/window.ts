@@ -1,0 +1,139 @@
+// The first part of a segment of the store, in memory: what is to be given out next. The store has all of it; the window has
+// the smallest keys, up to its horizon, and is filled again when it runs low, so that a queue of ten million items costs
+// as much memory as one of ten thousand (C8).
+//
+// Keeps true: every committed entry below the horizon is in the window, or is on its way in a load.
+
+interface WindowEntry {
+  readonly key: string;
+  /** Bytes that the entry holds in memory. */
+  readonly weight: number;
+}
+
+export interface LoadRequest {
+  /** Scan from here, this key included. */
+  readonly from: string;
+  readonly limit: number;
+  /** Bytes in memory after which the reading ends before its limit. */
+  readonly weightMax: number;
+}
+
+const ENTRIES_MAX = 8_192;
+const WEIGHT_MAX = 64 * 2 ** 20;
+const LOW = ENTRIES_MAX / 4;
+const PAGE_MAX = 2_048;
+/** A page has room for so much even when the window is full: what belongs before its entries has to get in. */
+const PAGE_WEIGHT_MIN = WEIGHT_MAX / 16;
+
+export class Window<Entry extends WindowEntry> {
+  #entries: Entry[] = [];
+  #head = 0;
+  #weight = 0;
+  /** Everything below is in memory. Null: everything there is. */
+  #horizon: string | null;
+  #loading = false;
+  /** The smallest key that was offered while a load was under way. */
+  #offeredMeanwhile: string | null = null;
+  /** Keys that left while a load was under way: its scan may still have seen them. */
+  readonly #goneMeanwhile = new Set<string>();
+
+  /** `from` is where the segment begins; nothing is in memory yet. */
+  constructor(from: string) {
+    this.#horizon = from;
+  }
+
+  get size(): number {
+    return this.#entries.length - this.#head;
+  }
+
+  /** An entry is being written to the segment: it is loaded in its turn. */
+  offer(key: string): void {
+    if (this.#loading && (this.#offeredMeanwhile === null || key < this.#offeredMeanwhile))
+      this.#offeredMeanwhile = key;
+    this.#lowerHorizon(key);
+  }
+
+  peek(): Entry | undefined {
+    return this.#entries[this.#head];
+  }
+
+  take(): Entry | undefined {
+    const entry = this.#entries[this.#head];
+    if (entry === undefined) return undefined;
+    this.#head++;
+    this.#left(entry.key, entry.weight);
+    if (this.#head > PAGE_MAX) this.#compact();
+    return entry;
+  }
+
+  /** An entry leaves the segment by another way than `take`, wherever it stands; it need not be in memory. */
+  remove(key: string): void {
+    this.#compact();
+    const at = this.#entries.findIndex((entry) => entry.key === key);
+    const [entry] = at === -1 ? [] : this.#entries.splice(at, 1);
+    this.#left(key, entry?.weight ?? 0);
+  }
+
+  /** What to scan now, if the window is low and the store may have more. The caller answers with `load`. */
+  wants(): LoadRequest | undefined {
+    if (this.#loading || this.#horizon === null) return undefined;
+    const isLow = this.size <= LOW && this.#weight <= WEIGHT_MAX / 2;
+    if (!isLow && !this.#hasGap()) return undefined;
+    this.#loading = true;
+    const weightMax = Math.max(PAGE_WEIGHT_MIN, WEIGHT_MAX - this.#weight);
+    return { from: this.#horizon, limit: PAGE_MAX, weightMax };
+  }
+
+  /** The answer to `wants`: the committed entries from there on, in order; all of them when `hasMore` is null, else those before it. */
+  load(entries: readonly Entry[], hasMore: string | null): void {
+    this.#loading = false;
+    this.#compact();
+    const present = new Set(this.#entries.map(({ key }) => key));
+    const fresh = entries.filter(({ key }) => !present.has(key) && !this.#goneMeanwhile.has(key));
+    this.#goneMeanwhile.clear();
+    for (const { weight } of fresh) this.#weight += weight;
+    this.#entries = merge(this.#entries, fresh);
+    this.#horizon = hasMore;
+    this.#trim();
+    if (this.#offeredMeanwhile !== null) this.#lowerHorizon(this.#offeredMeanwhile);
+    this.#offeredMeanwhile = null;
+  }
+
+  /** Something was offered that goes out before entries which are here: it cannot wait until these are gone. */
+  #hasGap(): boolean {
+    const last = this.size === 0 ? undefined : this.#entries.at(-1);
+    return last !== undefined && this.#horizon !== null && this.#horizon <= last.key;
+  }
+
+  #lowerHorizon(key: string): void {
+    if (this.#horizon === null || key < this.#horizon) this.#horizon = key;
+  }
+
+  #left(key: string, weight: number): void {
+    this.#weight -= weight;
+    if (this.#loading) this.#goneMeanwhile.add(key);
+  }
+
+  /** What a gap has pushed out stays in the store, beyond the horizon. */
+  #trim(): void {
+    while (this.#entries.length > ENTRIES_MAX || (this.#weight > WEIGHT_MAX && this.#entries.length > 1)) {
+      const last = this.#entries.pop();
+      if (last === undefined) return;
+      this.#weight -= last.weight;
+      this.#lowerHorizon(last.key);
+    }
+  }
+
+  #compact(): void {
+    if (this.#head === 0) return;
+    this.#entries = this.#entries.slice(this.#head);
+    this.#head = 0;
+  }
+}
+
+function merge<Entry extends WindowEntry>(left: readonly Entry[], right: readonly Entry[]): Entry[] {
+  const last = left.at(-1);
+  const [first] = right;
+  if (last === undefined || first === undefined || last.key < first.key) return [...left, ...right];
+  return [...left, ...right].sort((one, other) => (one.key < other.key ? -1 : 1));
+}

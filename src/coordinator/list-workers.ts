@@ -1,0 +1,34 @@
+// The registry for people: a page of workers in order of id.
+import type { Input } from "./input.ts";
+import type { CoordinatorState, WorkerRow } from "./state.ts";
+import { workerStateOf } from "./state.ts";
+import type { Turn } from "./turn.ts";
+import type { ListedWorker } from "./worker-view.ts";
+
+export function onListWorkers(
+  state: CoordinatorState,
+  turn: Turn,
+  { after, limit, answer }: Extract<Input, { kind: "listWorkers" }>,
+): void {
+  const ids = [...state.workers.keys()].filter((id) => id > after).sort();
+  const page = ids.slice(0, limit).flatMap((id) => state.workers.get(id) ?? []);
+  turn.effects.push({
+    kind: "answerListing",
+    to: answer,
+    answer: { workers: page.map((row) => listed(row, turn.nowMs)), more: ids.length > page.length },
+  });
+}
+
+function listed(row: WorkerRow, nowMs: number): ListedWorker {
+  const { id, load, slots, plugins, registeredAtWallMs, lastBeatMs } = row;
+  return {
+    id,
+    incarnation: row.chart.context.incarnation,
+    ...workerStateOf(row),
+    load,
+    slots,
+    plugins,
+    registeredAtWallMs,
+    lastBeatAgeMs: lastBeatMs === undefined ? undefined : nowMs - lastBeatMs,
+  };
+}

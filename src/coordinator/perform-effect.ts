@@ -1,0 +1,73 @@
+// Effects of committed turns, carried out (C2). Nothing here decides, and nothing here may throw: a turn is over. What has to be
+// read from the store for the next turn comes back as an input.
+import { unreachable } from "../base/assert.ts";
+import { failure } from "../base/errors.ts";
+import type { EventEmitter } from "../observe/events.ts";
+import type { Logger } from "../observe/log.ts";
+import type { Store } from "../storage/store.ts";
+import type { Input } from "./input.ts";
+import { examineReport } from "./ledger/examine-reports.ts";
+import { loadWindow } from "./ledger/load-windows.ts";
+import type { LedgerNumbers } from "./ledger/tally.ts";
+import { verifyLedger } from "./ledger/verify-ledger.ts";
+import type { Effect } from "./turn.ts";
+
+export interface EffectPorts {
+  readonly store: Store;
+  readonly events: EventEmitter;
+  readonly log: Logger;
+  /** Takes what was read. An input that is read for the reactor is never refused for want of room. */
+  readonly feed: (input: Input) => void;
+  readonly onFatal: (error: unknown) => void;
+}
+
+export function performEffect(effect: Effect, ports: EffectPorts): void {
+  switch (effect.kind) {
+    case "event":
+      return ports.events.emit(effect.emit.topic, effect.emit.payload);
+    case "warning":
+      return ports.log.warn(effect.message, effect.fields);
+    case "transition": {
+      const { address, event, from, to } = effect;
+      return ports.log.info("transition", { address, event, from, to });
+    }
+    case "send":
+      return effect.port.send(effect.frame);
+    case "endSession":
+      return effect.port.end();
+    case "loadWindow":
+      loadWindow(ports.store, effect.load).then(
+        (loaded) => ports.feed({ kind: "loaded", loaded }),
+        ports.onFatal,
+      );
+      return;
+    case "examineReport": {
+      const { late } = effect;
+      examineReport(ports.store, late).then(
+        (finding) => ports.feed({ kind: "examined", late, finding }),
+        ports.onFatal,
+      );
+      return;
+    }
+    case "verifyLedger":
+      verify(effect.numbers, ports).catch(ports.onFatal);
+      return;
+    case "answerBeat":
+      return effect.to(effect.answer);
+    case "answerListing":
+      return effect.to(effect.answer);
+    case "answerSubmission":
+      return effect.to(effect.answer);
+    case "answerRun":
+      return effect.to(effect.answer);
+    default:
+      return unreachable(effect, "effect");
+  }
+}
+
+async function verify(numbers: LedgerNumbers, { store, feed }: EffectPorts): Promise<void> {
+  const damage = await verifyLedger(store, numbers);
+  if (damage === undefined) return feed({ kind: "verified" });
+  const reason = damage.kind === "corrupt" ? damage.reason : `it has version ${damage.found}`;
+  throw failure("store_corrupt", { path: store.location, key: damage.key, reason });
+}

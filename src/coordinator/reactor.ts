@@ -1,0 +1,83 @@
+// One turn: inputs in order of arrival, decisions out. Plain synchronous code: no await, no clock, no I/O; the same code
+// runs in a simulation.
+import { unreachable } from "../base/assert.ts";
+import { onBeat } from "./beat.ts";
+import { dispatch } from "./dispatch.ts";
+import type { Input } from "./input.ts";
+import { completionsEntry } from "./ledger/completions.ts";
+import { wakeDelayed } from "./ledger/ledger.ts";
+import { applyLoad, wantedLoads } from "./ledger/load-windows.ts";
+import { onExamined } from "./late-result.ts";
+import { onListWorkers } from "./list-workers.ts";
+import { checkCompletion, givesOutWork, onGetRun, onSeal, onVerified } from "./run.ts";
+import { onScan } from "./scan-failures.ts";
+import { onSession } from "./session.ts";
+import type { CoordinatorState } from "./state.ts";
+import { steal } from "./steal.ts";
+import { onSubmit } from "./submission.ts";
+import { Turn } from "./turn.ts";
+
+export interface TurnTime {
+  readonly nowMs: number;
+  readonly wallMs: number;
+}
+
+/** Changes `state` and returns what has to be committed and then done. */
+export function react(state: CoordinatorState, inputs: readonly Input[], { nowMs, wallMs }: TurnTime): Turn {
+  const turn = new Turn(nowMs, wallMs);
+  for (const input of inputs) {
+    switch (input.kind) {
+      case "beat":
+        onBeat(state, turn, input);
+        break;
+      case "listWorkers":
+        onListWorkers(state, turn, input);
+        break;
+      case "hello":
+      case "credit":
+      case "results":
+      case "released":
+      case "sessionEnded":
+        onSession(state, turn, input);
+        break;
+      case "submit":
+        onSubmit(state, turn, input);
+        break;
+      case "seal":
+        onSeal(state, turn, input);
+        break;
+      case "getRun":
+        onGetRun(state, turn, input);
+        break;
+      case "loaded":
+        applyLoad(state.ledger, input.loaded);
+        break;
+      case "examined":
+        onExamined(state, turn, input);
+        break;
+      case "verified":
+        onVerified(state, turn);
+        break;
+      case "scan":
+        onScan(state, turn);
+        wakeDelayed(state.ledger, turn);
+        break;
+      default:
+        unreachable(input, "input");
+    }
+  }
+  if (givesOutWork(state)) {
+    dispatch(state, turn);
+    steal(state, turn);
+  }
+  checkCompletion(state, turn);
+  for (const load of wantedLoads(state.ledger)) turn.effects.push({ kind: "loadWindow", load });
+  writeLedger(state, turn);
+  return turn;
+}
+
+/** The ledger's numbers and what became final, once per turn and in its batch. */
+function writeLedger({ ledger: { tally } }: CoordinatorState, turn: Turn): void {
+  if (turn.completed.length > 0) turn.put(completionsEntry(tally.takeCompletion(), turn.completed));
+  if (turn.ledgerTouched) turn.put(tally.entry());
+}

@@ -1,0 +1,185 @@
+// The workers, moved by their chart. Every change of a row goes through `move` or `register`, which write the row, count
+// the segment and turn what the chart asks for into effects; no other code sets a worker's state.
+import type { WorkerEvent } from "../../machines/worker-lifecycle.ts";
+import { assert } from "../base/assert.ts";
+import type { IncarnationId, WorkerId } from "../base/ids.ts";
+import type { Effect as ChartEffect } from "../runtime/compile.ts";
+import { encodeRecord } from "../storage/codec.ts";
+import { heartbeatKey, workerKey } from "../storage/keys.ts";
+import type { Beat } from "./input.ts";
+import { endSessionOf, forsake } from "./session.ts";
+import type { CoordinatorState, WorkerRow } from "./state.ts";
+import { workerStateOf, FAILED_ONCE_FACTOR, workerChart } from "./state.ts";
+import type { Turn } from "./turn.ts";
+import { workerRecord } from "./worker-record.ts";
+
+/** A worker that the registry does not have. It is on disk before it is told so. */
+export function register(state: CoordinatorState, turn: Turn, beat: Beat): WorkerRow {
+  const row: WorkerRow = {
+    id: beat.workerId,
+    chart: workerChart.initial({ incarnation: beat.incarnation }),
+    stored: undefined,
+    slots: beat.slots,
+    plugins: beat.plugins,
+    load: beat.load,
+    registeredAtWallMs: turn.wallMs,
+    sequence: 0,
+    lastBeatMs: undefined,
+    dueAtMs: turn.nowMs + state.liveness.heartbeatIntervalMs,
+    movedAtMs: turn.nowMs,
+    session: undefined,
+    sessionNumber: 0,
+    held: new Map(),
+  };
+  state.workers.set(row.id, row);
+  announceRegistered(turn, beat);
+  turn.requireSync();
+  store(state, turn, row);
+  return row;
+}
+
+/** A newer process of a registered worker: it begins anew, and the older one is to end. */
+export function replaceIncarnation(state: CoordinatorState, turn: Turn, row: WorkerRow, beat: Beat): void {
+  // One that has said goodbye is followed, not superseded.
+  if (workerStateOf(row).liveness !== "Removed")
+    turn.emit("worker_superseded", {
+      worker_id: row.id,
+      incarnation: row.chart.context.incarnation,
+      superseded_by: beat.incarnation,
+    });
+  // What is given out from now on is for the new process.
+  endSessionOf(row, turn);
+  row.slots = beat.slots;
+  row.plugins = beat.plugins;
+  row.registeredAtWallMs = turn.wallMs;
+  row.sequence = 0;
+  row.sessionNumber = 0;
+  announceRegistered(turn, beat);
+  turn.requireSync();
+  move(state, turn, row, { type: "worker.started", incarnation: beat.incarnation });
+}
+
+/** Gives the chart an event. Nothing happens when the chart ignores it there. */
+export function move(state: CoordinatorState, turn: Turn, row: WorkerRow, event: WorkerEvent): void {
+  const asked: ChartEffect[] = [];
+  const before = row.chart;
+  const after = workerChart.step(before, event, asked);
+  if (after === before) return;
+  row.chart = after;
+  row.movedAtMs = turn.nowMs;
+  const [from, to] = [nameOf(before.state), nameOf(after.state)];
+  if (from !== to)
+    turn.effects.push({ kind: "transition", address: `worker/${row.id}`, event: event.type, from, to });
+  let forgotten = false;
+  for (const { type } of asked) forgotten = carryOut(state, turn, row, type) || forgotten;
+  if (!forgotten) store(state, turn, row);
+}
+
+/** Takes what a beat says of the worker beside its state. The registry's row is written when it says something new. */
+export function refresh(state: CoordinatorState, turn: Turn, row: WorkerRow, beat: Beat): void {
+  row.load = beat.load;
+  row.sequence = beat.sequence;
+  row.lastBeatMs = turn.nowMs;
+  row.dueAtMs = turn.nowMs + state.liveness.heartbeatIntervalMs;
+  if (row.slots === beat.slots && samePlugins(row.plugins, beat.plugins)) return;
+  row.slots = beat.slots;
+  row.plugins = beat.plugins;
+  store(state, turn, row);
+}
+
+/** What the worker's chart asks for, by name. True when the row is gone after it. */
+function carryOut(state: CoordinatorState, turn: Turn, row: WorkerRow, effect: string): boolean {
+  const lateness = {
+    worker_id: row.id,
+    due_at_ms: Math.floor(row.dueAtMs),
+    late_ms: Math.ceil(turn.nowMs - row.dueAtMs),
+  };
+  const incarnation = row.chart.context.incarnation;
+  switch (effect) {
+    case "announceSuspected":
+      turn.emit("worker_suspected", lateness);
+      return false;
+    case "announceFailed":
+      forsake(state, turn, row, turn.countsLosses ? "lost" : "lostWithMany");
+      turn.effects.push({
+        kind: "warning",
+        message: "worker failed: no heartbeat",
+        fields: lateness,
+      });
+      if (rememberFailure(state, row.id)) turn.emit("worker_failed", lateness);
+      return false;
+    case "announceRecovered":
+      turn.emit("worker_recovered", { worker_id: row.id, incarnation });
+      return false;
+    case "announceLeft":
+      turn.emit("worker_deregistered", { worker_id: row.id, incarnation });
+      forsake(state, turn, row, "left");
+      turn.requireSync();
+      return false;
+    case "forget":
+      forget(state, turn, row);
+      return true;
+    case "announceDraining":
+    case "announceSuperseded":
+      // The drain is announced by the worker that does it; the newer incarnation by `replaceIncarnation`.
+      return false;
+    default:
+      assert(false, `nothing carries out ${effect}`);
+  }
+}
+
+/** True when it is the worker's first in this coordinator's lifetime. */
+function rememberFailure(state: CoordinatorState, id: WorkerId): boolean {
+  const { failedOnce, workers, workersMax } = state;
+  if (failedOnce.has(id)) return false;
+  failedOnce.add(id);
+  if (failedOnce.size > FAILED_ONCE_FACTOR * workersMax) {
+    const forgotten = [...failedOnce].find((known) => !workers.has(known));
+    assert(forgotten !== undefined, "there are fewer workers than remembered failures");
+    failedOnce.delete(forgotten);
+  }
+  return true;
+}
+
+function forget(state: CoordinatorState, turn: Turn, row: WorkerRow): void {
+  assert(row.stored !== undefined, "only what is in the store can be forgotten");
+  state.workers.delete(row.id);
+  state.workersCount.removed(row.stored);
+  turn.delete(workerKey(row.id));
+  turn.delete(heartbeatKey(row.id));
+  turn.put(state.workersCount.entry());
+  turn.emit("worker_removed", { worker_id: row.id });
+}
+
+function store(state: CoordinatorState, turn: Turn, row: WorkerRow): void {
+  const key = workerKey(row.id);
+  const value = encodeRecord(workerRecord, key, {
+    incarnation: row.chart.context.incarnation as IncarnationId,
+    state: nameOf(row.chart.state),
+    slots: row.slots,
+    plugins: row.plugins,
+    registeredAtWallMs: row.registeredAtWallMs,
+  });
+  if (row.stored === undefined) state.workersCount.added(value);
+  else state.workersCount.replaced(row.stored, value);
+  row.stored = value;
+  turn.put({ key, value });
+  turn.put(state.workersCount.entry());
+}
+
+function announceRegistered(turn: Turn, { workerId, incarnation, slots, plugins }: Beat): void {
+  turn.emit("worker_registered", { worker_id: workerId, incarnation, slots, plugins });
+}
+
+function nameOf(state: number): string {
+  const name = workerChart.states[state];
+  assert(name !== undefined, `no state ${state} in the worker's chart`);
+  return name;
+}
+
+function samePlugins(left: WorkerRow["plugins"], right: WorkerRow["plugins"]): boolean {
+  return (
+    left.length === right.length &&
+    left.every(({ name, version }, at) => name === right[at]?.name && version === right[at].version)
+  );
+}

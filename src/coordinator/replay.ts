@@ -1,0 +1,126 @@
+// The state of a new leader, from the store. Every worker that the registry names is registered again and gets a full
+// failure timeout from this moment, longer when many have to find their way back at once.
+import type { RunContext } from "../../machines/run.ts";
+import type { Epoch, WorkerId } from "../base/ids.ts";
+import type { Random } from "../base/random.ts";
+import type { Row } from "../runtime/compile.ts";
+import { failure } from "../base/errors.ts";
+import { decodeRecord, okOrFailure } from "../storage/codec.ts";
+import { heartbeatKey, RUN_KEY, RUNNING_PREFIX, WORKERS_PREFIX } from "../storage/keys.ts";
+import { SegmentCount, verifySegment } from "../storage/segment-count.ts";
+import { nextKey, prefixRange } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import { itemKeyOf } from "./ledger/item-id.ts";
+import type { ItemBudgets, RunningItem } from "./ledger/item.ts";
+import { replayLedger } from "./ledger/replay-ledger.ts";
+import { runRecord } from "./run-view.ts";
+import { runChart } from "./run.ts";
+import type { CoordinatorState, LivenessSettings, WorkerRow } from "./state.ts";
+import { workerChart } from "./state.ts";
+import type { BeatRecord } from "./worker-record.ts";
+import { beatRecord, workerIdOf, workerRecord, workersSegment } from "./worker-record.ts";
+
+/** About as many workers as can do a TLS handshake in a second beside everything else, on two cores. */
+const RECONNECTS_PER_SECOND = 150;
+const PAGE = 1_000;
+
+export interface ReplayOptions {
+  readonly liveness: LivenessSettings;
+  readonly workersMax: number;
+  readonly epoch: Epoch;
+  readonly budgets: ItemBudgets;
+  readonly random: Random;
+  /** The moment of leading, monotonic. */
+  readonly nowMs: number;
+}
+
+/** Throws store_corrupt or store_newer, naming the key: a store that cannot be read whole is not led. */
+export async function replay(store: Store, options: ReplayOptions): Promise<CoordinatorState> {
+  okOrFailure(store.location, await verifySegment(store, workersSegment));
+  const workers = new Map<WorkerId, WorkerRow>();
+  const { from: start, to } = prefixRange(WORKERS_PREFIX);
+  for (let from = start; ;) {
+    const page = await store.scan({ from, to, limit: PAGE });
+    for (const { key, value } of page) {
+      const row = await readWorker(store, key, value, options.nowMs);
+      workers.set(row.id, row);
+    }
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) break;
+    from = nextKey(last.key);
+  }
+  const { liveness, workersMax, nowMs } = options;
+  const dueAtMs = nowMs + liveness.heartbeatIntervalMs + (workers.size / RECONNECTS_PER_SECOND) * 1_000;
+  for (const row of workers.values()) row.dueAtMs = dueAtMs;
+  const ledger = await replayLedger(store, options);
+  for (const item of ledger.running.values()) handTo(store, workers, item);
+  return {
+    epoch: options.epoch,
+    ledger,
+    run: await readRun(store),
+    isVerifying: false,
+    counters: { staleReports: 0, conflicts: 0 },
+    liveness,
+    workersMax,
+    workers,
+    workersCount: await SegmentCount.load(store, workersSegment),
+    failedOnce: new Set(),
+    lastScanMs: nowMs,
+  };
+}
+
+async function readWorker(store: Store, key: string, value: Uint8Array, nowMs: number): Promise<WorkerRow> {
+  const record = okOrFailure(store.location, decodeRecord(workerRecord, key, value));
+  const id = workerIdOf(key);
+  const state = workerChart.indexOf(record.state);
+  if (id === undefined || state === undefined) {
+    const reason =
+      id === undefined ? "its key names no worker" : `no state ${record.state} in the worker's chart`;
+    throw failure("store_corrupt", { path: store.location, key, reason });
+  }
+  const beat = await readBeat(store, id);
+  return {
+    id,
+    chart: { state, context: { incarnation: record.incarnation } },
+    stored: value,
+    slots: record.slots,
+    plugins: record.plugins,
+    load: beat?.load ?? 0,
+    registeredAtWallMs: record.registeredAtWallMs,
+    sequence: beat?.incarnation === record.incarnation ? beat.sequence : 0,
+    lastBeatMs: undefined,
+    dueAtMs: nowMs,
+    movedAtMs: nowMs,
+    session: undefined,
+    sessionNumber: 0,
+    held: new Map(),
+  };
+}
+
+/** Running stays running: only the worker's own word, or its silence, takes an item from it. */
+function handTo(store: Store, workers: ReadonlyMap<WorkerId, WorkerRow>, item: RunningItem): void {
+  const holder = workers.get(item.row.context.worker as WorkerId);
+  if (holder === undefined) {
+    const reason = `it is with worker ${item.row.context.worker}, which the registry does not have`;
+    throw failure("store_corrupt", { path: store.location, key: `${RUNNING_PREFIX}${item.place}`, reason });
+  }
+  holder.held.set(itemKeyOf(item.id), item);
+}
+
+async function readRun(store: Store): Promise<Row<RunContext>> {
+  const bytes = await store.get(RUN_KEY);
+  if (bytes === undefined) return runChart.initial({});
+  const { state, pauseReason } = okOrFailure(store.location, decodeRecord(runRecord, RUN_KEY, bytes));
+  const index = runChart.indexOf(state);
+  if (index === undefined) {
+    const reason = `no state ${state} in the run's chart`;
+    throw failure("store_corrupt", { path: store.location, key: RUN_KEY, reason });
+  }
+  return { state: index, context: { pauseReason } };
+}
+
+async function readBeat(store: Store, id: WorkerId): Promise<BeatRecord | undefined> {
+  const key = heartbeatKey(id);
+  const bytes = await store.get(key);
+  return bytes && okOrFailure(store.location, decodeRecord(beatRecord, key, bytes));
+}

@@ -1,0 +1,30 @@
+// What the services need of the coordinator behind them: somewhere to put inputs, and the envelope of its leadership.
+import { failure } from "../../base/errors.ts";
+import type { CoordinatorEnvelope } from "../../gen/rollout/v1/common_pb.ts";
+import type { Answer, Input } from "../input.ts";
+
+export interface Leader {
+  readonly envelope: CoordinatorEnvelope;
+  readonly workersMax: number;
+  readonly inboxMax: number;
+  /** How messages name this coordinator. */
+  readonly address: string;
+  /** False when the inbox is full, or nothing is taken in any more. */
+  push(input: Input): boolean;
+  /** Aborts when the coordinator stops, or does not lead any more: long-lived streams end with it. */
+  readonly stopping: AbortSignal;
+  /** A worker has heard of a later leader of this store. */
+  readonly onHigherEpoch: () => void;
+}
+
+/** Hands the input over, or throws overloaded; coordinator_silent when this one answers nobody any more. */
+export function submit(leader: Leader, input: Input): void {
+  if (leader.push(input)) return;
+  if (leader.stopping.aborted) throw failure("coordinator_silent", { address: leader.address });
+  throw failure("overloaded", { what: "the inbox", limit: leader.inboxMax });
+}
+
+/** For a unary call: resolves with the answer, which leaves after its turn is committed. */
+export function ask<T>(leader: Leader, inputOf: (answer: Answer<T>) => Input): Promise<T> {
+  return new Promise((resolve) => submit(leader, inputOf(resolve)));
+}

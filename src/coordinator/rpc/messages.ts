@@ -1,0 +1,107 @@
+// Between the wire and the coordinator's own words, both ways. What comes from a peer is checked here, field by field and
+// against its limit; behind this file nothing doubts a message any more.
+import { create } from "@bufbuild/protobuf";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { failure } from "../../base/errors.ts";
+import { LIMITS } from "../../config/limits.ts";
+import type { Epoch, IncarnationId, StoreId, WorkerId } from "../../base/ids.ts";
+import { parseUlidBytes, ulidToBytes } from "../../base/ids.ts";
+import { CoordinatorEnvelopeSchema, WorkerLiveness, WorkerState } from "../../gen/rollout/v1/common_pb.ts";
+import type { CoordinatorEnvelope } from "../../gen/rollout/v1/common_pb.ts";
+import { BeatVerdict as WireVerdict } from "../../gen/rollout/v1/heartbeat_pb.ts";
+import type { BeatAckSchema, Beat as WireBeat } from "../../gen/rollout/v1/heartbeat_pb.ts";
+import type { WorkerInfoSchema } from "../../gen/rollout/v1/run_pb.ts";
+import type { Beat, BeatAnswer, BeatVerdict, ClaimedState } from "../input.ts";
+import type { ListedWorker } from "../worker-view.ts";
+
+const { slotsPerWorker: SLOTS_MAX, pluginsPerBeat: PLUGINS_MAX, pluginTextBytes: PLUGIN_TEXT_MAX } = LIMITS;
+
+const CLAIMED: { readonly [State in WorkerState]: ClaimedState | undefined } = {
+  [WorkerState.UNSPECIFIED]: undefined,
+  [WorkerState.INIT]: "Init",
+  [WorkerState.READY]: "Ready",
+  [WorkerState.DRAINING]: "Draining",
+  [WorkerState.GONE]: "Gone",
+};
+
+const WIRE_STATE: { readonly [State in ListedWorker["lifecycle"]]: WorkerState } = {
+  Init: WorkerState.INIT,
+  Ready: WorkerState.READY,
+  Draining: WorkerState.DRAINING,
+  Gone: WorkerState.GONE,
+};
+
+const WIRE_LIVENESS: { readonly [State in ListedWorker["liveness"]]: WorkerLiveness } = {
+  Alive: WorkerLiveness.ALIVE,
+  Suspected: WorkerLiveness.SUSPECTED,
+  Failed: WorkerLiveness.FAILED,
+  Removed: WorkerLiveness.REMOVED,
+};
+
+const WIRE_VERDICT: { readonly [Verdict in Exclude<BeatVerdict, "refused">]: WireVerdict } = {
+  accepted: WireVerdict.ACCEPTED,
+  superseded: WireVerdict.SUPERSEDED,
+};
+
+/** Throws request_invalid, naming the field. */
+export function readBeat(wire: WireBeat | undefined): Beat {
+  const refuse = (reason: string): never => {
+    throw failure("request_invalid", { method: "a heartbeat", reason });
+  };
+  const workerId = parseUlidBytes<WorkerId>(wire?.worker?.workerId ?? new Uint8Array());
+  const incarnation = parseUlidBytes<IncarnationId>(wire?.worker?.incarnation ?? new Uint8Array());
+  if (wire === undefined || workerId === undefined) return refuse("worker_id is not 16 bytes");
+  if (incarnation === undefined) return refuse("incarnation is not 16 bytes");
+  const state = CLAIMED[wire.state];
+  if (state === undefined) return refuse("state is not one of a worker's");
+  const sequence = Number(wire.sequence);
+  if (sequence < 1 || !Number.isSafeInteger(sequence)) return refuse("sequence is not counted from 1");
+  if (!(wire.load >= 0 && wire.load <= 1)) return refuse("load is not between 0 and 1");
+  if (wire.slots > SLOTS_MAX) return refuse(`slots is over ${SLOTS_MAX}`);
+  if (wire.plugins.length > PLUGINS_MAX) return refuse(`more than ${PLUGINS_MAX} plugins`);
+  for (const { name, version } of wire.plugins)
+    if (Buffer.byteLength(name) > PLUGIN_TEXT_MAX || Buffer.byteLength(version) > PLUGIN_TEXT_MAX)
+      return refuse(`a plugin's name or version is longer than ${PLUGIN_TEXT_MAX} bytes`);
+  return {
+    workerId,
+    incarnation,
+    sequence,
+    state,
+    load: wire.load,
+    sentAtMs: Number(wire.sentAtMs),
+    slots: wire.slots,
+    plugins: wire.plugins.map(({ name, version }) => ({ name, version })),
+  };
+}
+
+/** What every message of this leader carries. Made once per leadership. */
+export function envelopeOf(epoch: Epoch, storeId: StoreId): CoordinatorEnvelope {
+  return create(CoordinatorEnvelopeSchema, { coordEpoch: BigInt(epoch), storeId: ulidToBytes(storeId) });
+}
+
+/** Throws overloaded when the registry is full. */
+export function writeBeatAck(
+  coordinator: CoordinatorEnvelope,
+  { sequence, verdict }: BeatAnswer,
+  workersMax: number,
+): MessageInitShape<typeof BeatAckSchema> {
+  if (verdict === "refused")
+    throw failure("overloaded", { what: "the registry of workers", limit: workersMax });
+  return { coordinator, sequence: BigInt(sequence), verdict: WIRE_VERDICT[verdict] };
+}
+
+export function writeWorker(worker: ListedWorker): MessageInitShape<typeof WorkerInfoSchema> {
+  return {
+    workerId: ulidToBytes(worker.id),
+    incarnation: ulidToBytes(worker.incarnation as IncarnationId),
+    state: WIRE_STATE[worker.lifecycle],
+    liveness: WIRE_LIVENESS[worker.liveness],
+    load: worker.load,
+    slots: worker.slots,
+    plugins: worker.plugins.map(({ name, version }) => ({ name, version })),
+    registeredAtMs: BigInt(Math.round(worker.registeredAtWallMs)),
+    ...(worker.lastBeatAgeMs !== undefined && {
+      lastBeatAgeMs: BigInt(Math.max(0, Math.round(worker.lastBeatAgeMs))),
+    }),
+  };
+}

@@ -1,0 +1,142 @@
+// A batch of lines, compared with the ledger. One batch at a time for the whole run: between the look-ups and the commit
+// nobody else may add the same item.
+import { assert } from "../../base/assert.ts";
+import { decodeRecord, okOrFailure } from "../../storage/codec.ts";
+import { ITEM_INDEX_PREFIX } from "../../storage/keys.ts";
+import type { Store } from "../../storage/store.ts";
+import { itemIdOf, itemIdText } from "../ledger/item-id.ts";
+import { itemIndexRecord } from "../ledger/ledger-records.ts";
+import type { ItemIndexRecord, LineCount } from "../ledger/ledger-records.ts";
+import type { PlannedBatch, SubmissionAnswer } from "../submission-record.ts";
+import { submissionKey, submissionRecord } from "../submission-record.ts";
+
+export interface Line {
+  readonly payload: Uint8Array;
+  readonly key: string;
+  readonly priority: number;
+}
+
+export interface Lines {
+  readonly submission: string;
+  /** From 1 without gaps. */
+  readonly batchNumber: number;
+  readonly taskDigest: Uint8Array;
+  readonly lines: readonly Line[];
+}
+
+export type Planned =
+  | { readonly kind: "planned"; readonly batch: PlannedBatch }
+  /** The batch was taken before. */
+  | { readonly kind: "answered"; readonly answer: SubmissionAnswer }
+  /** The batch before it has not come: what it counts lines from is not known. */
+  | { readonly kind: "gap" };
+
+/** What equal lines have in common. */
+interface Content {
+  /** Of the first of them. */
+  readonly id: Uint8Array;
+  /** As the ledger has it; undefined for a content that is new with this batch. */
+  readonly index: ItemIndexRecord | undefined;
+  /** Equal lines in this submission so far, this batch included. */
+  count: number;
+}
+
+interface NumberedLine extends Line {
+  readonly id: Uint8Array;
+  readonly content: Content;
+  /** How many equal lines came before it in the submission. */
+  readonly sampleIndex: number;
+}
+
+/** Reads only. Throws store_corrupt, naming the key. */
+export async function planSubmission(store: Store, batch: Lines): Promise<Planned> {
+  const { submission, batchNumber } = batch;
+  const answer = await readAnswer(store, submission, batchNumber);
+  if (answer !== undefined) return { kind: "answered", answer };
+  if (batchNumber > 1 && (await readAnswer(store, submission, batchNumber - 1)) === undefined)
+    return { kind: "gap" };
+  const contents = await readContents(store, batch);
+  const lines = numberLines(batch, contents);
+  const copies = await readIndexes(
+    store,
+    lines.filter(({ sampleIndex }) => sampleIndex > 0).map(({ id }) => id),
+  );
+  const isKnown = ({ sampleIndex, content, id }: NumberedLine): boolean =>
+    sampleIndex === 0 ? content.index !== undefined : copies.get(itemIdText(id)) !== undefined;
+  const fresh = lines.filter((line) => !isKnown(line));
+  const added = fresh.map(({ id, payload, key, priority, sampleIndex, content }) => ({
+    ...{ id, payload, key, priority },
+    counts: sampleIndex === 0 ? [{ submission, count: content.count }] : [],
+  }));
+  const counted = [...contents.values()].flatMap(({ id, index, count }) =>
+    index === undefined ? [] : [{ id, index: withCount(index, { submission, count }) }],
+  );
+  const known = lines.length - added.length;
+  return { kind: "planned", batch: { submission, batchNumber, added, known, counted } };
+}
+
+/** Every distinct content of the batch, by the text of its id. */
+async function readContents(
+  store: Store,
+  { submission, taskDigest, lines }: Lines,
+): Promise<Map<string, Content>> {
+  const ids = lines.map((line) => itemIdOf({ ...line, taskDigest, sampleIndex: 0 }));
+  const indexes = await readIndexes(store, ids);
+  return new Map(
+    ids.map((id) => {
+      const text = itemIdText(id);
+      const index = indexes.get(text);
+      const count = index?.counts.find((counted) => counted.submission === submission)?.count ?? 0;
+      return [text, { id, index, count }];
+    }),
+  );
+}
+
+/** Counts the contents up. */
+function numberLines(
+  { taskDigest, lines }: Lines,
+  contents: ReadonlyMap<string, Content>,
+): readonly NumberedLine[] {
+  return lines.map((line) => {
+    const first = itemIdOf({ ...line, taskDigest, sampleIndex: 0 });
+    const content = contents.get(itemIdText(first));
+    assert(content !== undefined, "every line has been looked up");
+    const sampleIndex = content.count++;
+    const id = sampleIndex === 0 ? first : itemIdOf({ ...line, taskDigest, sampleIndex });
+    return { ...line, id, content, sampleIndex };
+  });
+}
+
+/** Submissions whose counts of one line are kept: so many may run at once over the same lines. */
+const COUNTS_MAX = 8;
+
+function withCount({ place, counts }: ItemIndexRecord, count: LineCount): ItemIndexRecord {
+  const others = counts.filter(({ submission }) => submission !== count.submission);
+  return { place, counts: [count, ...others].slice(0, COUNTS_MAX) };
+}
+
+async function readAnswer(
+  store: Store,
+  submission: string,
+  batchNumber: number,
+): Promise<SubmissionAnswer | undefined> {
+  const key = submissionKey(submission, batchNumber);
+  const bytes = await store.get(key);
+  return bytes && okOrFailure(store.location, decodeRecord(submissionRecord, key, bytes));
+}
+
+/** Those that there are, by the text of the id. */
+async function readIndexes(
+  store: Store,
+  ids: readonly Uint8Array[],
+): Promise<ReadonlyMap<string, ItemIndexRecord>> {
+  const found = new Map<string, ItemIndexRecord>();
+  const read = async (text: string): Promise<void> => {
+    const key = `${ITEM_INDEX_PREFIX}${text}`;
+    const bytes = await store.get(key);
+    if (bytes === undefined) return;
+    found.set(text, okOrFailure(store.location, decodeRecord(itemIndexRecord, key, bytes)));
+  };
+  await Promise.all([...new Set(ids.map(itemIdText))].map(read));
+  return found;
+}

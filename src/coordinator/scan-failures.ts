@@ -1,0 +1,69 @@
+// Silence, judged. A worker is suspected when its beat is late by more than the skew budget, and failed when it is late by
+// more than that and by more than the failure timeout. The scan forgives this process the time in which it did not run
+// itself: whoever was not heard because nobody listened is not late.
+import { move } from "./registry.ts";
+import type { CoordinatorState, WorkerRow } from "./state.ts";
+import { workerStateOf } from "./state.ts";
+import type { Turn } from "./turn.ts";
+
+/** Twice per interval, so that a missed beat is noticed within two intervals. */
+export function scanIntervalMs({ liveness }: Pick<CoordinatorState, "liveness">): number {
+  return liveness.heartbeatIntervalMs / 2;
+}
+
+/** The caller has read what had arrived before it asks for a scan. */
+export function onScan(state: CoordinatorState, turn: Turn): void {
+  forgiveOwnLateness(state, turn.nowMs);
+  turn.countsLosses = !manyFail(state, turn.nowMs);
+  // A worker that is forgotten leaves the map, which a Map's own iteration allows.
+  for (const row of state.workers.values()) judge(state, turn, row);
+}
+
+function judge(state: CoordinatorState, turn: Turn, row: WorkerRow): void {
+  const { clockSkewBudgetMs, coordinatorFailureTimeoutMs, removeAfterMs } = state.liveness;
+  const lateMs = turn.nowMs - row.dueAtMs;
+  if (lateMs <= clockSkewBudgetMs) return;
+  if (isOver(row)) {
+    if (turn.nowMs - row.movedAtMs > removeAfterMs) move(state, turn, row, { type: "worker.expired" });
+    return;
+  }
+  move(state, turn, row, { type: "beat.overdue" });
+  if (lateMs > coordinatorFailureTimeoutMs) move(state, turn, row, { type: "beat.timedOut" });
+}
+
+/**
+ * Whether at least half of the workers, and more than one, are silent or failed lately. Silence counts from where it is
+ * suspected: of workers that fall silent together one is always the first to fail.
+ */
+function manyFail(state: CoordinatorState, nowMs: number): boolean {
+  const { coordinatorFailureTimeoutMs, clockSkewBudgetMs } = state.liveness;
+  let [silent, watched] = [0, 0];
+  for (const row of state.workers.values()) {
+    const { liveness } = workerStateOf(row);
+    if (liveness === "Removed") continue;
+    const failedLately = liveness === "Failed" && nowMs - row.movedAtMs <= coordinatorFailureTimeoutMs;
+    if (liveness === "Failed" && !failedLately) continue;
+    watched++;
+    if (failedLately || nowMs - row.dueAtMs > clockSkewBudgetMs) silent++;
+  }
+  return silent > 1 && silent * 2 >= watched;
+}
+
+/** Failed, or left: there is nothing to wait for but being forgotten. */
+function isOver(row: WorkerRow): boolean {
+  const { liveness } = workerStateOf(row);
+  return liveness === "Failed" || liveness === "Removed";
+}
+
+/**
+ * Time in which this process did not run is nobody's lateness. When exactly it stood still between two scans is not known, so
+ * a worker is forgiven all of it, but for what it was heard after.
+ */
+function forgiveOwnLateness(state: CoordinatorState, nowMs: number): void {
+  const intervalMs = scanIntervalMs(state);
+  const missedMs = nowMs - state.lastScanMs - intervalMs;
+  state.lastScanMs = nowMs;
+  if (missedMs <= intervalMs) return;
+  for (const row of state.workers.values())
+    row.dueAtMs += Math.min(missedMs, nowMs - (row.lastBeatMs ?? -Infinity));
+}

@@ -1,0 +1,101 @@
+// One turn of the reactor: the time it happens at, what it writes and what it wants done. The writes are one batch; the
+// effects leave when that batch is committed and not before (C2).
+import type { BeatAnswer, Answer } from "./input.ts";
+import type { LateReport } from "./ledger/item.ts";
+import type { WindowLoad } from "./ledger/window-load.ts";
+import type { Place } from "./ledger/place.ts";
+import type { LedgerNumbers } from "./ledger/tally.ts";
+import type { RunView } from "./run-view.ts";
+import type { SessionFrame, SessionPort } from "./session-frame.ts";
+import type { SubmissionVerdict } from "./submission-record.ts";
+import type { WorkerListing } from "./worker-view.ts";
+import type { EventPayloads, Topic } from "../observe/events.ts";
+import type { LogFields } from "../observe/log.ts";
+import type { Durability, Entry } from "../storage/store.ts";
+
+export type Effect =
+  | { readonly kind: "event"; readonly emit: EventCall }
+  | { readonly kind: "warning"; readonly message: string; readonly fields: LogFields }
+  | {
+      readonly kind: "transition";
+      readonly address: string;
+      readonly event: string;
+      readonly from: string;
+      readonly to: string;
+    }
+  | { readonly kind: "send"; readonly port: SessionPort; readonly frame: SessionFrame }
+  | { readonly kind: "endSession"; readonly port: SessionPort }
+  | { readonly kind: "loadWindow"; readonly load: WindowLoad }
+  | { readonly kind: "examineReport"; readonly late: LateReport }
+  | { readonly kind: "verifyLedger"; readonly numbers: LedgerNumbers }
+  | {
+      readonly kind: "answerSubmission";
+      readonly to: Answer<SubmissionVerdict>;
+      readonly answer: SubmissionVerdict;
+    }
+  | { readonly kind: "answerRun"; readonly to: Answer<RunView>; readonly answer: RunView }
+  | { readonly kind: "answerBeat"; readonly to: Answer<BeatAnswer>; readonly answer: BeatAnswer }
+  | { readonly kind: "answerListing"; readonly to: Answer<WorkerListing>; readonly answer: WorkerListing };
+
+/** A topic with its own payload. */
+export type EventCall = { [T in Topic]: { readonly topic: T; readonly payload: EventPayloads[T] } }[Topic];
+
+export class Turn {
+  /** Monotonic; read once per turn (C7). */
+  readonly nowMs: number;
+  /** For people and records; nothing is decided by it. */
+  readonly wallMs: number;
+  readonly effects: Effect[] = [];
+  /** Items that became final in this turn, in order. */
+  readonly completed: Place[] = [];
+  /** False when many workers fell silent together: then it is not the items' doing. */
+  countsLosses = true;
+  /** Whether the ledger's numbers changed and have to be written. */
+  ledgerTouched = false;
+  readonly #puts = new Map<string, Uint8Array>();
+  readonly #deletes = new Set<string>();
+  #durability: Durability = "flush";
+
+  constructor(nowMs: number, wallMs: number) {
+    this.nowMs = nowMs;
+    this.wallMs = wallMs;
+  }
+
+  /** The last write of a key in a turn counts. */
+  put({ key, value }: Entry): void {
+    this.#deletes.delete(key);
+    this.#puts.set(key, value);
+  }
+
+  delete(key: string): void {
+    this.#puts.delete(key);
+    this.#deletes.add(key);
+  }
+
+  /** The turn's batch must survive the loss of power before its effects leave. */
+  requireSync(): void {
+    this.#durability = "sync";
+  }
+
+  emit<T extends Topic>(topic: T, payload: EventPayloads[T]): void {
+    // A union of pairs cannot be told from a pair of unions without saying so.
+    this.effects.push({ kind: "event", emit: { topic, payload } as EventCall });
+  }
+
+  send(port: SessionPort, frame: SessionFrame): void {
+    this.effects.push({ kind: "send", port, frame });
+  }
+
+  /** The worker opens another session, and states in it what it has. */
+  endSession(port: SessionPort): void {
+    this.effects.push({ kind: "endSession", port });
+  }
+
+  get writes(): { puts: Entry[]; deletes: string[]; durability: Durability } {
+    return {
+      puts: [...this.#puts].map(([key, value]) => ({ key, value })),
+      deletes: [...this.#deletes],
+      durability: this.#durability,
+    };
+  }
+}

@@ -1,0 +1,219 @@
+import { expect } from "chai";
+import { heartbeatKey, workerKey } from "../../../src/storage/keys.ts";
+import { incarnationId, ReactorHarness, workerId } from "../../support/reactor-harness.ts";
+
+const plugins = [{ name: "mock", version: "1" }];
+
+describe("a heartbeat", () => {
+  let reactor: ReactorHarness;
+
+  beforeEach(async () => {
+    reactor = await ReactorHarness.start({ workersMax: 2 });
+  });
+
+  describe("of an unknown worker", () => {
+    it("registers it, on stable storage before it is answered", async () => {
+      expect(await reactor.beat({ state: "Init", slots: 3, plugins, load: 0.5 })).to.equal("accepted");
+      expect(reactor.stateOf()).to.equal("Init+Alive");
+      expect(reactor.written.durability).to.equal("sync");
+      expect(reactor.events.events).to.deep.equal([
+        {
+          topic: "worker_registered",
+          payload: { worker_id: workerId(1), incarnation: incarnationId(1), slots: 3, plugins },
+        },
+        {
+          topic: "worker_heartbeat",
+          payload: {
+            worker_id: workerId(1),
+            incarnation: incarnationId(1),
+            sequence: 1,
+            state: "Init",
+            load: 0.5,
+          },
+        },
+      ]);
+    });
+
+    it("registers it in whatever state it says it is", async () => {
+      await reactor.beat({ workerId: workerId(1), sequence: 90, state: "Ready" });
+      await reactor.beat({ workerId: workerId(2), sequence: 90, state: "Draining" });
+      expect([reactor.stateOf(workerId(1)), reactor.stateOf(workerId(2))]).to.deep.equal([
+        "Ready+Alive",
+        "Draining+Alive",
+      ]);
+    });
+
+    it("is refused when the registry is full, and changes nothing", async () => {
+      await reactor.beats({ workerId: workerId(1) }, { workerId: workerId(2) });
+      reactor.takeTopics();
+      expect(await reactor.beat({ workerId: workerId(3) })).to.equal("refused");
+      expect(reactor.state.workers.size).to.equal(2);
+      expect(reactor.written).to.deep.include({ puts: [], deletes: [] });
+      expect(reactor.takeTopics()).to.deep.equal([]);
+    });
+
+    it("is taken again once there is room", async () => {
+      await reactor.beats({ workerId: workerId(1) }, { workerId: workerId(2), state: "Gone" });
+      for (let sequence = 2; reactor.state.workers.size === 2; sequence++) {
+        await reactor.watch(500);
+        await reactor.beat({ workerId: workerId(1), sequence });
+      }
+      expect(await reactor.beat({ workerId: workerId(3) })).to.equal("accepted");
+    });
+  });
+
+  describe("of a known worker", () => {
+    beforeEach(async () => {
+      await reactor.beat({ sequence: 5, load: 0.25, state: "Init" });
+      reactor.takeTopics();
+    });
+
+    it("is kept as the latest one, and nothing else is written while nothing else is new", async () => {
+      expect(await reactor.beat({ sequence: 6, load: 0.75, state: "Init" })).to.equal("accepted");
+      expect(reactor.written.puts.map(({ key }) => key)).to.deep.equal([heartbeatKey(workerId(1))]);
+      expect(reactor.written.durability).to.equal("flush");
+      expect(reactor.events.of("worker_heartbeat")).to.have.length(1);
+    });
+
+    for (const [what, sequence] of [
+      ["that is sent again", 5],
+      ["that was overtaken by a newer one", 4],
+    ] as const) {
+      it(`${what} is answered and changes nothing`, async () => {
+        reactor.stall(100);
+        const before = structuredClone(reactor.state.workers);
+        const late = { sequence, load: 1, slots: 9, state: "Gone" } as const;
+        expect(await reactor.beats(late)).to.deep.equal([{ sequence, verdict: "accepted" }]);
+        expect(reactor.state.workers).to.deep.equal(before);
+        expect(reactor.written).to.deep.include({ puts: [], deletes: [] });
+        expect(reactor.events.events).to.deep.equal([]);
+      });
+    }
+
+    it("may leave numbers out", async () => {
+      await reactor.beat({ sequence: 50, state: "Ready" });
+      expect(await reactor.beat({ sequence: 51, state: "Ready" })).to.equal("accepted");
+      expect(reactor.state.workers.get(workerId(1))?.sequence).to.equal(51);
+    });
+
+    it("writes the registry's row when slots or plugins are others", async () => {
+      for (const [sequence, news] of [
+        [6, { slots: 2 }],
+        [7, { slots: 2, plugins }],
+        [8, { slots: 2, plugins: [{ name: "mock", version: "2" }] }],
+        [9, { slots: 2, plugins: [...plugins, ...plugins] }],
+      ] as const) {
+        await reactor.beat({ sequence, state: "Init", ...news });
+        expect(reactor.written.puts.map(({ key }) => key)).to.include(workerKey(workerId(1)));
+      }
+      await reactor.beat({ sequence: 10, state: "Init", slots: 2, plugins: [...plugins, ...plugins] });
+      expect(reactor.written.puts.map(({ key }) => key)).to.not.include(workerKey(workerId(1)));
+    });
+
+    it("is answered in the order of arrival, also within one turn", async () => {
+      const answers = await reactor.beats({ sequence: 7 }, { sequence: 6 }, { sequence: 8 });
+      expect(answers.map(({ sequence }) => sequence)).to.deep.equal([7, 6, 8]);
+      expect(reactor.events.of("worker_heartbeat").map(({ sequence }) => sequence)).to.deep.equal([7, 8]);
+    });
+  });
+
+  describe("moves the worker along", () => {
+    it("from Init to Ready, Draining and Gone, each step in the log", async () => {
+      await reactor.beat({ sequence: 1, state: "Init" });
+      await reactor.beat({ sequence: 2, state: "Ready" });
+      await reactor.beat({ sequence: 3, state: "Draining" });
+      await reactor.beat({ sequence: 4, state: "Gone" });
+      expect(reactor.stateOf()).to.equal("Gone+Removed");
+      const steps = reactor.log.lines.map(({ fields }) => [fields["address"], fields["from"], fields["to"]]);
+      expect(steps).to.deep.equal([
+        [`worker/${workerId(1)}`, "Init+Alive", "Ready+Alive"],
+        [`worker/${workerId(1)}`, "Ready+Alive", "Draining+Alive"],
+        [`worker/${workerId(1)}`, "Draining+Alive", "Gone+Removed"],
+      ]);
+    });
+
+    it("over beats that were lost: from Ready to Gone", async () => {
+      await reactor.beat({ sequence: 1, state: "Ready" });
+      await reactor.beat({ sequence: 3, state: "Gone" });
+      const steps = reactor.log.lines.map(({ fields }) => [fields["from"], fields["to"]]);
+      expect(steps.at(-1)).to.deep.equal(["Ready+Alive", "Gone+Removed"]);
+      expect(reactor.takeTopics()).to.deep.equal(["worker_registered", "worker_deregistered"]);
+    });
+
+    it("never back", async () => {
+      await reactor.beat({ sequence: 1, state: "Draining" });
+      await reactor.beat({ sequence: 2, state: "Ready" });
+      expect(reactor.stateOf()).to.equal("Draining+Alive");
+      await reactor.beat({ sequence: 3, state: "Gone" });
+      expect(await reactor.beat({ sequence: 4, state: "Ready" })).to.equal("accepted");
+      expect(reactor.stateOf()).to.equal("Gone+Removed");
+    });
+
+    it("out for good: a worker that left is on stable storage as such, and its silence no failure", async () => {
+      await reactor.beat({ sequence: 1 });
+      await reactor.beat({ sequence: 2, state: "Gone" });
+      expect(reactor.written.durability).to.equal("sync");
+      reactor.takeTopics();
+      await reactor.watch(30_000);
+      expect(reactor.takeTopics()).to.deep.equal([]);
+      expect(reactor.stateOf()).to.equal("Gone+Removed");
+    });
+  });
+
+  describe("of another incarnation", () => {
+    beforeEach(async () => {
+      await reactor.beat({ incarnation: incarnationId(5), sequence: 40, state: "Draining", slots: 1 });
+      reactor.takeTopics();
+      reactor.stall(100);
+    });
+
+    it("that is newer begins anew, and says who was superseded by whom", async () => {
+      const beat = { incarnation: incarnationId(6), sequence: 1, state: "Init", slots: 2, plugins } as const;
+      expect(await reactor.beat(beat)).to.equal("accepted");
+      expect(reactor.stateOf()).to.equal("Init+Alive");
+      expect(reactor.written.durability).to.equal("sync");
+      expect(reactor.events.of("worker_superseded")).to.deep.equal([
+        { worker_id: workerId(1), incarnation: incarnationId(5), superseded_by: incarnationId(6) },
+      ]);
+      expect(reactor.takeTopics()).to.deep.equal(["worker_superseded", "worker_registered"]);
+      expect(reactor.state.workers.get(workerId(1))).to.deep.include({ slots: 2, plugins, sequence: 1 });
+    });
+
+    it("that is older is told so, and changes nothing", async () => {
+      const before = structuredClone(reactor.state.workers);
+      expect(await reactor.beat({ incarnation: incarnationId(4), sequence: 99 })).to.equal("superseded");
+      expect(reactor.state.workers).to.deep.equal(before);
+      expect(reactor.written).to.deep.include({ puts: [], deletes: [] });
+      expect(reactor.takeTopics()).to.deep.equal([]);
+    });
+
+    it("in one turn with the older one: both are answered rightly, whoever comes first", async () => {
+      const newer = { incarnation: incarnationId(6), sequence: 1 };
+      const older = { incarnation: incarnationId(5), sequence: 41 };
+      expect((await reactor.beats(newer, older)).map(({ verdict }) => verdict)).to.deep.equal([
+        "accepted",
+        "superseded",
+      ]);
+      expect(
+        (await reactor.beats({ ...older, workerId: workerId(2) }, { ...newer, workerId: workerId(2) })).map(
+          ({ verdict }) => verdict,
+        ),
+      ).to.deep.equal(["accepted", "accepted"]);
+    });
+
+    it("takes the place of one that failed or left", async () => {
+      await reactor.watch(6_000);
+      expect(reactor.stateOf()).to.equal("Draining+Failed");
+      await reactor.beat({ incarnation: incarnationId(6) });
+      expect(reactor.stateOf()).to.equal("Ready+Alive");
+      await reactor.beat({ incarnation: incarnationId(6), sequence: 2, state: "Gone" });
+      await reactor.beat({ incarnation: incarnationId(7), state: "Init" });
+      expect(reactor.stateOf()).to.equal("Init+Alive");
+    });
+
+    it("is refused by a restarted coordinator as well", async () => {
+      await reactor.restart();
+      expect(await reactor.beat({ incarnation: incarnationId(4) })).to.equal("superseded");
+    });
+  });
+});

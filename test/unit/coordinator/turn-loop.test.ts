@@ -1,0 +1,362 @@
+import { expect } from "chai";
+import type { BeatAnswer } from "../../../src/coordinator/input.ts";
+import { replay } from "../../../src/coordinator/replay.ts";
+import { sanityCheck } from "../../../src/coordinator/state.ts";
+import type { CoordinatorState } from "../../../src/coordinator/state.ts";
+import type { Effect } from "../../../src/coordinator/turn.ts";
+import { TurnLoop } from "../../../src/coordinator/turn-loop.ts";
+import type { Setback } from "../../../src/coordinator/turn-loop.ts";
+import { failure } from "../../../src/base/errors.ts";
+import { EPOCH_KEY } from "../../../src/storage/keys.ts";
+import { bytesOf, putOf } from "../../support/batch.ts";
+import { HeldStore } from "../../support/held-store.ts";
+import { beatOf, LEADERSHIP, LIVENESS, workerId } from "../../support/reactor-harness.ts";
+import { VirtualClock } from "../../support/virtual-clock.ts";
+
+const EPOCH_ROW = { key: EPOCH_KEY, value: bytesOf("7") };
+const INBOX_MAX = 2_000;
+
+/** Before the loop's next turn, what waits in the sockets is read. */
+class SocketClock extends VirtualClock {
+  readonly sockets: (() => void)[] = [];
+
+  override nextTurn(callback: () => void): void {
+    super.nextTurn(() => {
+      this.sockets.shift()?.();
+      callback();
+    });
+  }
+}
+
+describe("the loop of turns", () => {
+  let clock: SocketClock;
+  let store: HeldStore;
+  let state: CoordinatorState;
+  let loop: TurnLoop;
+  /** What left, in order: answered sequences as `1`, topics of events, and transitions. */
+  let left: string[];
+  let broken: Setback["kind"][];
+  let mayAct: boolean;
+
+  beforeEach(async () => {
+    clock = new SocketClock();
+    store = new HeldStore([putOf(EPOCH_KEY, "7")]);
+    state = await replay(store, {
+      liveness: LIVENESS,
+      workersMax: 10_000,
+      nowMs: clock.monotonicMs(),
+      ...LEADERSHIP,
+    });
+    left = [];
+    broken = [];
+    mayAct = true;
+    loop = new TurnLoop({
+      state,
+      store,
+      clock,
+      epochRow: EPOCH_ROW,
+      inboxMax: INBOX_MAX,
+      perform,
+      mayAct: () => mayAct,
+      onBroken: ({ kind }) => void broken.push(kind),
+    });
+  });
+
+  afterEach(() => sanityCheck(state));
+
+  function perform(effect: Effect): void {
+    if (effect.kind === "answerBeat") effect.to(effect.answer);
+    if (effect.kind === "event") left.push(effect.emit.topic);
+    if (effect.kind === "transition") left.push(effect.kind);
+  }
+
+  function push(sequence: number, number = 1): boolean {
+    const beat = beatOf({ workerId: workerId(number), sequence });
+    const answer = (given: BeatAnswer): void => void left.push(String(given.sequence));
+    return loop.push({ kind: "beat", beat, answer });
+  }
+
+  async function release(): Promise<void> {
+    await store.release();
+    await clock.advance();
+  }
+
+  const answered = (): string[] => left.filter((effect) => /^\d+$/.test(effect));
+
+  describe("lets an effect leave", () => {
+    it("only when its batch is committed", async () => {
+      push(1);
+      await clock.advance();
+      expect(store.held).to.equal(1);
+      expect(left).to.deep.equal([]);
+      await release();
+      expect(left).to.deep.equal(["worker_registered", "transition", "worker_heartbeat", "1"]);
+    });
+
+    it("in the order of turns, also of a turn that writes nothing", async () => {
+      push(1);
+      await clock.advance();
+      push(1);
+      await clock.advance();
+      expect([store.held, left]).to.deep.equal([1, []]);
+      await release();
+      expect(answered()).to.deep.equal(["1", "1"]);
+    });
+
+    it("in the order of inputs within a turn", async () => {
+      for (let sequence = 1; sequence <= 5; sequence++) push(sequence);
+      await clock.advance();
+      await release();
+      expect(answered()).to.deep.equal(["1", "2", "3", "4", "5"]);
+    });
+  });
+
+  describe("commits", () => {
+    it("every batch expecting the leader's epoch", async () => {
+      push(1);
+      await clock.advance();
+      push(2);
+      await clock.advance();
+      expect(store.batches.map(({ expect: expected }) => expected)).to.deep.equal([[EPOCH_ROW], [EPOCH_ROW]]);
+    });
+
+    it("registrations to stable storage, beats without waiting for it", async () => {
+      push(1);
+      await clock.advance();
+      push(2);
+      await clock.advance();
+      expect(store.batches.map(({ durability }) => durability)).to.deep.equal(["sync", "flush"]);
+    });
+
+    it("the next turn while the last one is on its way, four at a time and no more", async () => {
+      for (let sequence = 1; sequence <= 6; sequence++) {
+        push(sequence);
+        await clock.advance();
+      }
+      expect(store.held).to.equal(4);
+      await release();
+      expect([store.held, answered()]).to.deep.equal([4, ["1"]]);
+      expect(store.batches).to.have.length(5);
+    });
+
+    it("in one turn what arrived while all four were on their way", async () => {
+      for (let sequence = 1; sequence <= 4; sequence++) {
+        push(sequence);
+        await clock.advance();
+      }
+      for (let sequence = 5; sequence <= 100; sequence++) push(sequence);
+      for (let turn = 1; turn <= 5; turn++) await release();
+      expect(store.batches).to.have.length(5);
+      expect(answered()).to.have.length(100);
+    });
+
+    it("no more than a thousand inputs or so in a turn", async () => {
+      for (let sequence = 1; sequence <= 1_500; sequence++) push(sequence);
+      await clock.advance();
+      await release();
+      expect(answered().length).to.be.within(1_000, 1_100);
+      await release();
+      expect(answered()).to.have.length(1_500);
+    });
+  });
+
+  for (const outcome of [
+    { kind: "conflict", key: EPOCH_KEY },
+    { kind: "unknown", cause: failure("store_write_failed", { path: "memory", reason: "a test" }) },
+  ] as const)
+    describe(`on a batch that ends as ${outcome.kind}`, () => {
+      beforeEach(async () => {
+        push(1);
+        await clock.advance();
+        push(2);
+        await clock.advance();
+        await release();
+        left = [];
+        push(3);
+        await clock.advance();
+        store.answer(outcome);
+        await clock.advance();
+      });
+
+      it("says so once, and nothing leaves any more: not even of batches that are committed after it", async () => {
+        await release();
+        expect(broken).to.deep.equal([outcome.kind]);
+        expect(left).to.deep.equal([]);
+      });
+
+      it("takes nothing more and does nothing more", async () => {
+        expect(push(4)).to.equal(false);
+        const { length } = store.batches;
+        await clock.advance(10_000);
+        expect(store.batches).to.have.length(length);
+        expect(clock.armed).to.equal(0);
+      });
+
+      it("can be stopped at once", async () => {
+        await loop.stop();
+        expect(left).to.deep.equal([]);
+      });
+    });
+
+  describe("when its leader may not act any more", () => {
+    it("hands nothing to the store, lets nothing leave, says so once, and counts what was tried", async () => {
+      mayAct = false;
+      push(1);
+      await clock.advance();
+      push(2);
+      await clock.advance();
+      expect([store.batches, left, broken]).to.deep.equal([[], [], ["expired"]]);
+      expect(loop.refused).to.deep.equal({ writes: 2, replies: 6 });
+    });
+
+    it("holds back the effects of a batch that the store has taken", async () => {
+      push(1);
+      await clock.advance();
+      mayAct = false;
+      await release();
+      expect([left, broken]).to.deep.equal([[], ["expired"]]);
+      expect(loop.refused).to.deep.equal({ writes: 0, replies: 4 });
+    });
+
+    it("refuses what waited for a batch under way", async () => {
+      for (let sequence = 1; sequence <= 6; sequence++) {
+        push(sequence);
+        await clock.advance();
+      }
+      const { held } = store;
+      mayAct = false;
+      while (store.held > 0) await release();
+      expect(loop.refused.writes).to.equal(1);
+      expect([store.batches.length, left]).to.deep.equal([held, []]);
+    });
+
+    it("counts a batch that the store refused as a write", async () => {
+      push(1);
+      await clock.advance();
+      store.answer({ kind: "conflict", key: EPOCH_KEY });
+      await clock.advance();
+      expect(loop.refused).to.deep.equal({ writes: 1, replies: 4 });
+    });
+
+    it("notices by its scan alone", async () => {
+      mayAct = false;
+      await clock.advance(1_000);
+      expect(broken).to.deep.equal(["expired"]);
+      expect(clock.armed).to.equal(0);
+    });
+
+    it("can be stopped", async () => {
+      push(1);
+      mayAct = false;
+      await loop.stop();
+      expect([store.batches, left]).to.deep.equal([[], []]);
+    });
+  });
+
+  it("refuses what the inbox has no room for, and goes on", async () => {
+    const taken = Array.from({ length: INBOX_MAX + 3 }, (_, at) => push(at + 1));
+    expect(taken.lastIndexOf(true)).to.equal(INBOX_MAX - 1);
+    await clock.advance();
+    expect(push(INBOX_MAX + 1)).to.equal(true);
+  });
+
+  describe("when it is stopped", () => {
+    it("handles and answers what had arrived before, and then ends", async () => {
+      push(1);
+      await clock.advance();
+      push(2);
+      let stopped = false;
+      const stopping = loop.stop().then(() => (stopped = true));
+      await clock.advance();
+      expect([stopped, left]).to.deep.equal([false, []]);
+      await release();
+      expect([stopped, answered()]).to.deep.equal([false, ["1"]]);
+      await release();
+      await stopping;
+      expect(answered()).to.deep.equal(["1", "2"]);
+    });
+
+    it("takes nothing more from that moment on", async () => {
+      push(1);
+      const stopping = loop.stop();
+      expect(push(2)).to.equal(false);
+      await release();
+      await stopping;
+      expect(push(3)).to.equal(false);
+      expect(answered()).to.deep.equal(["1"]);
+    });
+
+    it("works off an inbox of many turns", async () => {
+      for (let sequence = 1; sequence <= INBOX_MAX; sequence++) push(sequence);
+      const stopping = loop.stop();
+      await release();
+      await release();
+      await stopping;
+      expect(answered()).to.have.length(INBOX_MAX);
+    });
+
+    it("leaves no timer behind", async () => {
+      expect(clock.armed).to.equal(1);
+      await loop.stop();
+      expect(clock.armed).to.equal(0);
+    });
+
+    it("says that it broke when its last batch does not commit", async () => {
+      push(1);
+      const stopping = loop.stop();
+      store.answer({ kind: "conflict", key: EPOCH_KEY });
+      await stopping;
+      expect([broken, left]).to.deep.equal([["conflict"], []]);
+    });
+  });
+
+  describe("scans twice in an interval", () => {
+    beforeEach(async () => {
+      push(1);
+      await clock.advance();
+      await release();
+      left = [];
+    });
+
+    it("and finds a silent worker", async () => {
+      await clock.advance(999);
+      expect(store.held).to.equal(0);
+      await clock.advance(1);
+      await release();
+      expect(left).to.deep.equal(["transition", "worker_suspected"]);
+    });
+
+    it("and reads what waits in the sockets before it judges", async () => {
+      await clock.advance(999);
+      clock.sockets.push(() => void push(2));
+      await clock.advance(1);
+      await release();
+      expect(left).to.deep.equal(["worker_heartbeat", "2"]);
+    });
+
+    it("and goes on reading for as long as each turn brings something", async () => {
+      await clock.advance(999);
+      for (let other = 2; other <= 10; other++) clock.sockets.push(() => void push(1, other));
+      clock.sockets.push(() => void push(2));
+      await clock.advance(1);
+      while (store.held > 0) await release();
+      expect(left).to.include("2");
+      expect(left).to.not.include("worker_suspected");
+    });
+
+    it("but not for ever", async () => {
+      await clock.advance(999);
+      for (let other = 2; other <= 200; other++) clock.sockets.push(() => void push(1, other));
+      await clock.advance(1);
+      while (store.held > 0) await release();
+      expect(left).to.include("worker_suspected");
+    });
+
+    it("and not again once it was stopped while it read", async () => {
+      await clock.advance(999);
+      clock.sockets.push(() => void loop.stop());
+      await clock.advance(1);
+      expect(store.held).to.equal(0);
+    });
+  });
+});
