@@ -1,0 +1,130 @@
+// Keeps the worker's certificate valid for as long as the worker lives: enrols when there is none, renews at half of its
+// life, enrols again when it was refused. Each new one is on the worker's disk before it is used.
+import { createClient } from "@connectrpc/connect";
+import type { Clock, Timer } from "../base/clock.ts";
+import { sleep } from "../base/clock.ts";
+import { RolloutError } from "../base/errors.ts";
+import type { RunId, WorkerId } from "../base/ids.ts";
+import type { Random } from "../base/random.ts";
+import { EnrolmentService } from "../gen/rollout/v1/enrolment_pb.ts";
+import type { Logger } from "../observe/log.ts";
+import type { Store } from "../storage/store.ts";
+import { openClient } from "../transport/client.ts";
+import type { Credentials } from "../transport/tls/identity.ts";
+import { requestCertificate } from "./enrol.ts";
+import type { OwnCredentials } from "./own-record.ts";
+import { readOwnCredentials, writeOwnCredentials } from "./own-record.ts";
+import { retryDelayMs, Trouble } from "./trouble.ts";
+
+export interface CertificateOptions {
+  readonly address: string;
+  readonly runId: RunId;
+  readonly workerId: WorkerId;
+  readonly store: Store;
+  /** Reads what lets a new worker in. Read at each need: it may have been replaced meanwhile. */
+  readonly enrolment: () => Promise<Credentials>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly onRenewed: (credentials: Credentials) => void;
+  /** The worker's store is broken, or the program is wrong: the process has to end. */
+  readonly onFatal: (error: unknown) => void;
+}
+
+/** With what a new certificate is asked for: the one that there is, or what lets a new worker in. */
+type Bearer = "own" | "bundle";
+
+export class Certificate {
+  readonly #options: CertificateOptions;
+  readonly #ending = new AbortController();
+  #own: OwnCredentials | undefined;
+  #renewal: Timer | undefined;
+  #asking: Promise<Credentials | undefined> | undefined;
+
+  constructor(options: CertificateOptions) {
+    this.#options = options;
+  }
+
+  /** The certificate on disk. Throws tls_file_… when there is none and nothing to enrol with either. */
+  async load(): Promise<void> {
+    this.#own = await readOwnCredentials(this.#options.store);
+    if (this.#own === undefined) await this.#options.enrolment();
+  }
+
+  /** The certificate of `load`, or a new one: waits for a coordinator as long as it takes. Undefined when stopped meanwhile. */
+  async obtain(): Promise<Credentials | undefined> {
+    if (this.#own === undefined) return this.#ask("bundle");
+    this.#armRenewal(this.#own);
+    return this.#own.credentials;
+  }
+
+  /** The coordinator and this certificate do not go together any more: a new one is asked for with the enrolment bundle. */
+  replace(): void {
+    this.#ask("bundle").catch(this.#options.onFatal);
+  }
+
+  async stop(): Promise<void> {
+    this.#renewal?.cancel();
+    this.#ending.abort();
+    await this.#asking;
+  }
+
+  #armRenewal({ renewAtWallMs }: OwnCredentials): void {
+    const { clock, onFatal } = this.#options;
+    const renew = (): void => void this.#ask("own").catch(onFatal);
+    this.#renewal?.cancel();
+    this.#renewal = clock.after(renewAtWallMs - clock.wallMs(), renew, { background: true });
+  }
+
+  /** One request at a time; who asks meanwhile gets the same answer. */
+  #ask(bearer: Bearer): Promise<Credentials | undefined> {
+    this.#asking ??= this.#askUntilSigned(bearer).finally(() => (this.#asking = undefined));
+    return this.#asking;
+  }
+
+  async #askUntilSigned(first: Bearer): Promise<Credentials | undefined> {
+    const { clock, random, log, onRenewed } = this.#options;
+    const { signal } = this.#ending;
+    const isStopped = (): boolean => signal.aborted;
+    const trouble = new Trouble(log);
+    let bearer = first;
+    for (let failures = 0; !isStopped();) {
+      try {
+        const own = await this.#request(bearer);
+        trouble.over();
+        this.#own = own;
+        this.#armRenewal(own);
+        onRenewed(own.credentials);
+        return own.credentials;
+      } catch (error) {
+        if (!(error instanceof RolloutError) || error.code === "store_write_failed") throw error;
+        if (isStopped()) return undefined;
+        // The coordinator was asked and said no: there is nothing to go on with, and nothing to wait for.
+        if (error.code === "enrolment_refused" && this.#own === undefined) throw error;
+        // Neither is given up for good: a refusal may end, and a bundle may be put there meanwhile.
+        if (error.row.retry === "never") bearer = bearer === "own" ? "bundle" : "own";
+        failures++;
+        const setback = { kind: "failed", error } as const;
+        trouble.report(setback);
+        await sleep(clock, retryDelayMs(setback, failures, random), signal);
+      }
+    }
+    return undefined;
+  }
+
+  /** A new certificate, on disk. */
+  async #request(bearer: Bearer): Promise<OwnCredentials> {
+    const { address, runId, workerId, store, enrolment, clock, random, log } = this.#options;
+    const credentials = (bearer === "own" && this.#own?.credentials) || (await enrolment());
+    const connection = openClient({ address, runId, credentials, clock, random, log });
+    try {
+      const client = createClient(EnrolmentService, connection.transport);
+      const { caPem } = credentials;
+      const own = await requestCertificate({ client, workerId, caPem, clock, signal: this.#ending.signal });
+      await writeOwnCredentials(store, own);
+      return own;
+    } finally {
+      connection.close();
+    }
+  }
+}

@@ -1,0 +1,38 @@
+// The worker's certificate: asked for with the enrolment bundle, kept in the worker's own store, renewed with itself long
+// before it ends. The private key is made here and never leaves.
+import type { Clock } from "../base/clock.ts";
+import type { WorkerId } from "../base/ids.ts";
+import { ulidToBytes } from "../base/ids.ts";
+import type { EnrolmentService } from "../gen/rollout/v1/enrolment_pb.ts";
+import type { Client } from "@connectrpc/connect";
+import { makeCertificateRequest } from "../transport/tls/certificate-request.ts";
+import { pemBlock } from "../transport/tls/certificate-making.ts";
+import type { OwnCredentials } from "./own-record.ts";
+
+/** The share of its lifetime after which a certificate is renewed: days of trouble fit into the rest. */
+const RENEW_AFTER = 0.5;
+
+export interface SigningRequest {
+  readonly client: Pick<Client<typeof EnrolmentService>, "signWorkerCertificate">;
+  readonly workerId: WorkerId;
+  readonly caPem: string;
+  readonly clock: Clock;
+  /** Ends the call: it then fails as `interrupted`. */
+  readonly signal: AbortSignal;
+}
+
+/** Throws what the call throws: enrolment_refused, permission_denied, or that the coordinator is out of reach. */
+export async function requestCertificate({
+  client,
+  workerId,
+  caPem,
+  clock,
+  signal,
+}: SigningRequest): Promise<OwnCredentials> {
+  const { csr, keyPem } = await makeCertificateRequest();
+  const answer = await client.signWorkerCertificate({ workerId: ulidToBytes(workerId), csr }, { signal });
+  return {
+    credentials: { certificatePem: pemBlock("CERTIFICATE", answer.certificate), keyPem, caPem },
+    renewAtWallMs: clock.wallMs() + Number(answer.validForMs) * RENEW_AFTER,
+  };
+}

@@ -1,0 +1,146 @@
+// Preemption notices of Compute Engine: asked for by a question that the metadata server answers when something has changed,
+// or after a while when nothing has.
+//
+// Keeps true: a change between two questions is not missed, because each names the state that the last one saw.
+import { unreachable } from "../../base/assert.ts";
+import { backoffMs } from "../../base/backoff.ts";
+import type { BackoffRange } from "../../base/backoff.ts";
+import type { Clock } from "../../base/clock.ts";
+import { sleep } from "../../base/clock.ts";
+import type { Random } from "../../base/random.ts";
+import type { Logger } from "../../observe/log.ts";
+import type { ComputeHint, Hint } from "./compute-hint.ts";
+import { askMetadata } from "./metadata-http.ts";
+import type { MetadataAddress, MetadataAnswer } from "./metadata-http.ts";
+import { ServerTrouble } from "./server-trouble.ts";
+
+export interface GcpTiming {
+  /** How long the server may keep a question when nothing changes. */
+  readonly waitSec: number;
+  /** How long an answer may take beyond that. */
+  readonly requestTimeoutMs: number;
+  /** The least time between two questions, for a server that does not wait as it was asked to. */
+  readonly paceMs: number;
+  readonly backoff: BackoffRange;
+}
+
+export interface GcpHintsOptions {
+  readonly address: MetadataAddress;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly timing?: GcpTiming;
+}
+
+/**
+ * A question that hangs hides a notice until it times out, and a notice has 30 s: 8 s of waiting, 2 s more, and a first
+ * backoff of at most 1 s leave 19 s, and the drain wants 15 s and its margin 3 s.
+ */
+const TIMING: GcpTiming = {
+  waitSec: 8,
+  requestTimeoutMs: 2_000,
+  paceMs: 1_000,
+  backoff: { baseMs: 1_000, ceilingMs: 5_000 },
+};
+
+const NOTICE_PATH = "/computeMetadata/v1/instance/preempted";
+const HEADERS = { "metadata-flavor": "Google" };
+
+type Observation =
+  | { readonly kind: "preempted" }
+  | {
+      readonly kind: "running";
+      /** Names the state that was seen. Undefined: the server does not name it, and cannot be asked to wait. */
+      readonly etag: string | undefined;
+    }
+  | { readonly kind: "failed"; readonly reason: string };
+
+export class GcpHints implements ComputeHint {
+  readonly #options: GcpHintsOptions;
+  readonly #timing: GcpTiming;
+
+  constructor(options: GcpHintsOptions) {
+    this.#options = options;
+    this.#timing = options.timing ?? TIMING;
+  }
+
+  /** Ends by itself with the notice. */
+  async watch(signal: AbortSignal, onHint: (hint: Hint) => void): Promise<void> {
+    const { clock, random, log } = this.#options;
+    const { paceMs, backoff } = this.#timing;
+    const trouble = new ServerTrouble(log, "gcp");
+    let etag: string | undefined;
+    for (let failures = 0; ;) {
+      const askedAtMs = clock.monotonicMs();
+      const seen = await this.#ask(etag, signal);
+      if (signal.aborted) return;
+      switch (seen.kind) {
+        case "preempted":
+          // A machine may be given a longer notice than usual, but its metadata does not say so: the lead stays unknown.
+          return onHint({
+            kind: "preemption",
+            cause: "gcp",
+            leadMs: undefined,
+            noticedAtMs: clock.monotonicMs(),
+          });
+        case "running":
+          failures = 0;
+          trouble.over();
+          etag = seen.etag;
+          await sleep(clock, paceMs - (clock.monotonicMs() - askedAtMs), signal);
+          break;
+        case "failed":
+          failures++;
+          trouble.report(seen.reason);
+          await sleep(clock, backoffMs(backoff, failures, random), signal);
+          break;
+        default:
+          unreachable(seen, "observation");
+      }
+    }
+  }
+
+  /** Waits for a change of the state that `etag` names. Without one, asks how things are: a wait would hide what is so already. */
+  async #ask(etag: string | undefined, signal: AbortSignal): Promise<Observation> {
+    const { address, clock } = this.#options;
+    const { waitSec, requestTimeoutMs } = this.#timing;
+    const wait = new URLSearchParams({ wait_for_change: "true", timeout_sec: String(waitSec) });
+    if (etag !== undefined) wait.set("last_etag", etag);
+    const isWaiting = etag !== undefined;
+    const answer = await askMetadata({
+      address,
+      path: isWaiting ? `${NOTICE_PATH}?${wait.toString()}` : NOTICE_PATH,
+      headers: HEADERS,
+      timeoutMs: requestTimeoutMs + (isWaiting ? waitSec * 1_000 : 0),
+      clock,
+      signal,
+    });
+    return read(answer);
+  }
+}
+
+/** Whether what answers is the metadata server of Compute Engine. */
+export async function isGcp(
+  address: MetadataAddress,
+  timeoutMs: number,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const question = { address, path: "/computeMetadata/v1/", headers: HEADERS, timeoutMs, clock, signal };
+  return hasFlavor(await askMetadata(question));
+}
+
+function read(answer: MetadataAnswer): Observation {
+  if (answer.kind === "unanswered") return { kind: "failed", reason: answer.reason };
+  if (answer.status !== 200) return { kind: "failed", reason: `it answers ${answer.status}` };
+  if (!hasFlavor(answer)) return { kind: "failed", reason: "what answers is not a server of Google" };
+  if (answer.body === "TRUE") return { kind: "preempted" };
+  // There is an answer at all times, so one that cannot be read says nothing.
+  if (answer.body !== "FALSE") return { kind: "failed", reason: "it answers neither TRUE nor FALSE" };
+  return { kind: "running", etag: answer.headers.etag };
+}
+
+/** Every answer of the real server carries it; a proxy or another cloud's server does not. */
+function hasFlavor(answer: MetadataAnswer): boolean {
+  return answer.kind === "answered" && answer.headers["metadata-flavor"] === "Google";
+}

@@ -1,0 +1,298 @@
+import { expect } from "chai";
+import { createHash } from "node:crypto";
+import type { Assigned } from "../../../src/worker/backlog.ts";
+import type { Backend, Outcome } from "../../../src/worker/backends/backend.ts";
+import type { ExecutorOptions, Finished } from "../../../src/worker/executor.ts";
+import { Executor } from "../../../src/worker/executor.ts";
+import { assignedItem } from "../../support/assigned-item.ts";
+import { HeldBackend } from "../../support/held-backend.ts";
+import { RecordingLogger } from "../../support/recording-logger.ts";
+import { VirtualClock } from "../../support/virtual-clock.ts";
+
+describe("the executor", () => {
+  let backend: HeldBackend;
+  let clock: VirtualClock;
+  let finished: Finished[];
+  let log: RecordingLogger;
+  let mayStart: boolean;
+  let room: number;
+
+  beforeEach(() => {
+    backend = new HeldBackend();
+    clock = new VirtualClock();
+    log = new RecordingLogger();
+    finished = [];
+    mayStart = true;
+    room = 0;
+  });
+
+  function make(options: Partial<ExecutorOptions> = {}): Executor {
+    return new Executor({
+      backend,
+      slots: 2,
+      prefetch: 3,
+      maxOutputBytes: 8,
+      maxCheckpointBytes: 4,
+      env: { ROLLOUT_RUN_ID: "the run" },
+      clock,
+      log,
+      mayStart: () => mayStart,
+      onFinished: (one) => void finished.push(one),
+      onRoom: () => room++,
+      ...options,
+    });
+  }
+
+  function give(executor: Executor, ...items: (number | Assigned)[]): void {
+    for (const item of items) executor.take(typeof item === "number" ? assignedItem(item) : item);
+    executor.pump();
+  }
+
+  const outcomes = (): [number | undefined, Outcome][] =>
+    finished.map(({ assigned, outcome }) => [assigned.itemId[0], outcome]);
+
+  describe("starts", () => {
+    it("as many as there are slots, and the next when one ends", async () => {
+      const executor = make();
+      give(executor, 1, 2, 3);
+      expect([backend.started, executor.room, executor.load]).to.deep.equal([[1, 2], 2, 1]);
+      backend.succeed(2);
+      await clock.advance();
+      expect([backend.started, executor.room, room]).to.deep.equal([[1, 2, 3], 3, 1]);
+    });
+
+    it("the highest priority first", async () => {
+      const executor = make({ slots: 1 });
+      give(executor, 1, 2, assignedItem(3, { priority: 7 }));
+      backend.succeed(3);
+      await clock.advance();
+      expect(backend.started).to.deep.equal([3, 1]);
+    });
+
+    it("nothing while it may not, which is asked before each start", () => {
+      let asked = 0;
+      const executor = make({ mayStart: () => ++asked === 1 });
+      give(executor, 1, 2);
+      expect([backend.started, asked]).to.deep.equal([[1], 2]);
+    });
+
+    it("what waited, when it may again", () => {
+      const executor = make();
+      mayStart = false;
+      give(executor, 1);
+      expect([backend.started, executor.isHungry]).to.deep.equal([[], false]);
+      mayStart = true;
+      executor.pump();
+      expect([backend.started, executor.isHungry]).to.deep.equal([[1], true]);
+    });
+
+    it("no attempt that it has already", () => {
+      const executor = make();
+      give(executor, 1, 2, 3);
+      give(executor, 1, 3);
+      expect([backend.started, executor.room]).to.deep.equal([[1, 2], 2]);
+    });
+
+    it("with all that the backend is to know", () => {
+      const checkpoint = Uint8Array.of(9);
+      give(make(), assignedItem(0xab, { attempt: 4, checkpoint }));
+      const { attempt } = backend.of(0xab);
+      expect([attempt.attempt, attempt.payload, attempt.checkpoint]).to.deep.equal([
+        4,
+        Uint8Array.of(0xab),
+        checkpoint,
+      ]);
+      expect(attempt.env).to.deep.equal({
+        ROLLOUT_RUN_ID: "the run",
+        ROLLOUT_ITEM_ID: `ab${"00".repeat(31)}`,
+        ROLLOUT_ATTEMPT: "4",
+      });
+    });
+  });
+
+  describe("says how an attempt ended", () => {
+    async function endOf(outcome: Outcome): Promise<Finished | undefined> {
+      give(make(), 1);
+      backend.of(1).end(outcome);
+      await clock.advance();
+      return finished[0];
+    }
+
+    it("a success with the digest of its output", async () => {
+      const output = Uint8Array.of(1, 2, 3);
+      const end = await endOf({ kind: "success", output });
+      expect(end?.outcome).to.deep.equal({ kind: "success", output });
+      expect(Buffer.from(end?.outputDigest ?? [])).to.deep.equal(
+        createHash("sha256").update(output).digest(),
+      );
+    });
+
+    it("an output of the limit is one, and a byte more is too large and not kept", async () => {
+      expect((await endOf({ kind: "success", output: new Uint8Array(8) }))?.outcome.kind).to.equal("success");
+      finished = [];
+      const end = await endOf({ kind: "success", output: new Uint8Array(9) });
+      expect([end?.outcome, end?.outputDigest.length]).to.deep.equal([{ kind: "too_large" }, 0]);
+    });
+
+    for (const outcome of [
+      { kind: "timeout" },
+      { kind: "too_large" },
+      { kind: "error", message: "no" },
+      { kind: "crash", message: "signal 9" },
+    ] as const)
+      it(`${outcome.kind}, as the backend says it`, async () => {
+        expect((await endOf(outcome))?.outcome).to.deep.equal(outcome);
+      });
+
+    it("a message that is too long is cut, and is still text", async () => {
+      const end = await endOf({ kind: "error", message: `${"x".repeat(8_191)}😀` });
+      assertKind(end?.outcome, "error");
+      expect([end.outcome.message.length, end.outcome.message.isWellFormed()]).to.deep.equal([8_192, true]);
+    });
+
+    it("preempted with the last checkpoint that was reported", async () => {
+      give(make(), 1);
+      backend.of(1).report({ kind: "checkpoint", checkpoint: Uint8Array.of(1) });
+      backend.of(1).report({ kind: "checkpoint", checkpoint: Uint8Array.of(2) });
+      backend.of(1).report({ kind: "checkpoint", checkpoint: new Uint8Array(5) });
+      backend.of(1).end({ kind: "preempted" });
+      await clock.advance();
+      expect(outcomes()).to.deep.equal([[1, { kind: "preempted", checkpoint: Uint8Array.of(2) }]]);
+      expect(log.lines.map(({ message }) => message)).to.deep.equal([
+        "a checkpoint over the limit was left out",
+      ]);
+    });
+
+    it("an error when the backend throws, at once or later, and goes on", async () => {
+      let calls = 0;
+      const throwing: Backend = {
+        execute: () => {
+          if (++calls === 1) throw new Error("broken at once");
+          return Promise.reject(new Error("broken later"));
+        },
+      };
+      const executor = make({ backend: throwing });
+      give(executor, 1, 2, 3);
+      await clock.advance();
+      expect(outcomes()).to.deep.equal([
+        [1, { kind: "error", message: "broken at once" }],
+        [2, { kind: "error", message: "broken later" }],
+        [3, { kind: "error", message: "broken later" }],
+      ]);
+      expect(executor.room).to.equal(5);
+    });
+  });
+
+  describe("gives up", () => {
+    it("what has not started and is asked for, and nothing else", () => {
+      const executor = make();
+      give(executor, 1, 2, 3);
+      expect(executor.release(assignedItem(3).key)?.itemId[0]).to.equal(3);
+      expect(executor.release(assignedItem(3).key)).to.equal(undefined);
+      expect(executor.release(assignedItem(1).key)).to.equal(undefined);
+      expect([...executor.unstarted]).to.deep.equal([]);
+    });
+
+    it("what is dropped: unstarted is forgotten, running is killed, and neither has a result", async () => {
+      const executor = make();
+      give(executor, 1, 2, 3);
+      executor.drop(assignedItem(3).key);
+      executor.drop(assignedItem(1).key);
+      expect([backend.of(1).signal.aborted, backend.of(2).signal.aborted]).to.deep.equal([true, false]);
+      expect(executor.running.map(({ itemId }) => itemId[0])).to.deep.equal([2]);
+      backend.succeed(1);
+      await clock.advance();
+      expect([finished, executor.room, backend.started]).to.deep.equal([[], 4, [1, 2]]);
+    });
+
+    it("a slot only when the backend has ended what was dropped", async () => {
+      const executor = make({ slots: 1 });
+      give(executor, 1, 2);
+      executor.drop(assignedItem(1).key);
+      executor.pump();
+      expect(backend.started).to.deep.equal([1]);
+      backend.of(1).end({ kind: "preempted" });
+      await clock.advance();
+      expect(backend.started).to.deep.equal([1, 2]);
+    });
+  });
+
+  describe("that drains", () => {
+    it("gives back what has not started, takes and starts nothing, and finishes what runs", async () => {
+      const executor = make();
+      give(executor, 1, 2, 3, 4);
+      expect(executor.drain().map(({ itemId }) => itemId[0])).to.deep.equal([3, 4]);
+      expect([executor.drain(), executor.room]).to.deep.equal([[], 0]);
+      expect(executor.take(assignedItem(5))).to.equal(false);
+      let idle = false;
+      void executor.whenIdle().then(() => (idle = true));
+      backend.succeed(1);
+      await clock.advance();
+      expect(idle).to.equal(false);
+      backend.succeed(2);
+      await clock.advance();
+      expect([idle, backend.started, finished.length]).to.deep.equal([true, [1, 2], 2]);
+    });
+
+    it("is idle at once when nothing runs", async () => {
+      const executor = make();
+      executor.drain();
+      await executor.whenIdle();
+    });
+
+    it("abandons what runs: preempted with its checkpoint however it dies, but a success is one", async () => {
+      const executor = make({ slots: 4 });
+      give(executor, 1, 2, 3, 4);
+      executor.drain();
+      backend.of(1).report({ kind: "checkpoint", checkpoint: Uint8Array.of(7) });
+      const abandoned = executor.abandon(1_000);
+      expect(backend.executions.every(({ signal }) => signal.aborted)).to.equal(true);
+      expect(executor.running.length, "they are its own until they have ended").to.equal(4);
+      backend.of(1).end({ kind: "crash", message: "killed" });
+      backend.of(2).end({ kind: "preempted", checkpoint: Uint8Array.of(8) });
+      backend.succeed(3);
+      backend.of(4).fail(new Error("killed"));
+      await clock.advance();
+      await abandoned;
+      expect(outcomes()).to.deep.equal([
+        [1, { kind: "preempted", checkpoint: Uint8Array.of(7) }],
+        [2, { kind: "preempted", checkpoint: Uint8Array.of(8) }],
+        [3, { kind: "success", output: Uint8Array.of(3) }],
+        [4, { kind: "preempted", checkpoint: new Uint8Array(0) }],
+      ]);
+      expect(clock.armed).to.equal(0);
+    });
+
+    it("does not wait for a backend that ignores the end, nor for what it says later", async () => {
+      const executor = make();
+      give(executor, 1);
+      executor.drain();
+      let over = false;
+      void executor.abandon(1_000).then(() => (over = true));
+      await clock.advance(999);
+      expect([over, finished]).to.deep.equal([false, []]);
+      await clock.advance(1);
+      expect(over).to.equal(true);
+      backend.succeed(1);
+      await clock.advance();
+      expect(outcomes()).to.deep.equal([[1, { kind: "preempted", checkpoint: new Uint8Array(0) }]]);
+    });
+
+    it("killed, it leaves no result at all", async () => {
+      const executor = make();
+      give(executor, 1, 2, 3);
+      executor.kill();
+      backend.succeed(1);
+      backend.of(2).end({ kind: "preempted" });
+      await clock.advance();
+      expect([finished, backend.started]).to.deep.equal([[], [1, 2]]);
+    });
+  });
+});
+
+function assertKind<Kind extends Outcome["kind"]>(
+  outcome: Outcome | undefined,
+  kind: Kind,
+): asserts outcome is Extract<Outcome, { kind: Kind }> {
+  expect(outcome?.kind).to.equal(kind);
+}

@@ -1,0 +1,370 @@
+// The whole worker against a real coordinator over mutual TLS, both in this process.
+import { expect } from "chai";
+import { systemClock } from "../../../src/base/clock.ts";
+import { failure } from "../../../src/base/errors.ts";
+import type { Random } from "../../../src/base/random.ts";
+import { systemRandom } from "../../../src/base/random.ts";
+import { WORKER_CREDENTIALS_KEY, WORKER_EPOCHS_KEY } from "../../../src/storage/keys.ts";
+import { MemoryStore } from "../../../src/storage/memory/memory-store.ts";
+import { claimStore } from "../../../src/storage/store-identity.ts";
+import type { Batch, CommitOutcome, Store } from "../../../src/storage/store.ts";
+import type { Credentials } from "../../../src/transport/tls/identity.ts";
+import type { DrainRequest } from "../../../src/worker/drain.ts";
+import { readOwnCredentials, readSeenEpochs, writeOwnCredentials } from "../../../src/worker/own-record.ts";
+import { newRunId, newUri, newWorkerId, TestAuthority } from "../../support/certificates.ts";
+import { useClosers } from "../../support/closers.ts";
+import { eventually } from "../../support/eventually.ts";
+import { LIVENESS } from "../../support/reactor-harness.ts";
+import type { RecordingLogger } from "../../support/recording-logger.ts";
+import { failureOf } from "../../support/rejection.ts";
+import { startTcpProxy } from "../../support/tcp-proxy.ts";
+import type {
+  CoordinatorTestOptions,
+  ListeningCoordinator,
+  TestCluster,
+} from "../../support/test-coordinator.ts";
+import { newTestCluster, startListeningCoordinator } from "../../support/test-coordinator.ts";
+import type { StartedWorker, WorkerTestOptions } from "../../support/test-worker.ts";
+import { startWorker } from "../../support/test-worker.ts";
+
+/** Waits are there, and short. */
+const hasty: Random = { unit: () => 0.001, bytes: (count) => systemRandom.bytes(count) };
+
+const inSeconds = (seconds: number): DrainRequest => ({
+  cause: "sigterm",
+  deadlineMs: systemClock.monotonicMs() + seconds * 1_000,
+});
+
+describe("a worker", () => {
+  const closeLater = useClosers();
+  let cluster: TestCluster;
+  let listening: ListeningCoordinator;
+
+  beforeEach(async () => {
+    cluster = await newTestCluster();
+    await listen();
+  });
+
+  async function listen(options: CoordinatorTestOptions & { port?: number } = {}): Promise<void> {
+    const started = await startListeningCoordinator(cluster, options);
+    closeLater(() => started.stop());
+    listening = started;
+  }
+
+  async function start(options: Partial<WorkerTestOptions> = {}): Promise<StartedWorker> {
+    const started = await startWorker(cluster, { address: listening.server.address, ...options });
+    closeLater(() => started.worker.stop());
+    return started;
+  }
+
+  /** Resolves when the coordinator has heard a beat of this incarnation in this state. */
+  function heard(started: StartedWorker, state = "Ready"): Promise<unknown> {
+    return eventually(`a beat in ${state}`, () => beatsHeard(started).includes(state));
+  }
+
+  const beatsHeard = ({ worker }: StartedWorker): string[] =>
+    listening.events
+      .of("worker_heartbeat")
+      .filter(({ incarnation }) => incarnation === worker.incarnation)
+      .map(({ state }) => state);
+
+  const statesHeard = (started: StartedWorker): string[] =>
+    beatsHeard(started).filter((state, at, states) => state !== states[at - 1]);
+
+  const warnings = (log: RecordingLogger): string[] =>
+    log.lines.filter(({ level }) => level === "warn").map(({ message }) => message);
+
+  it("enrols, joins as Init, and becomes Ready when it was heard", async () => {
+    const started = await start();
+    await heard(started);
+    expect(statesHeard(started)).to.deep.equal(["Init", "Ready"]);
+    expect(listening.events.of("worker_registered")).to.deep.equal([
+      { worker_id: started.id, incarnation: started.worker.incarnation, slots: 2, plugins: [] },
+    ]);
+    expect([warnings(started.log), started.fatal]).to.deep.equal([[], []]);
+  });
+
+  /** A certificate that is there from the beginning. */
+  async function ownCertificate(): Promise<Pick<WorkerTestOptions, "workerId" | "credentials">> {
+    const workerId = newWorkerId();
+    const credentials = await cluster.ca.issue({ runId: cluster.runId, role: "worker", id: workerId });
+    return { workerId, credentials: { kind: "own", credentials } };
+  }
+
+  it("joins with a certificate from elsewhere, and never enrols", async () => {
+    await heard(await start(await ownCertificate()));
+    expect(listening.log.lines.filter(({ message }) => message.includes("signed"))).to.deep.equal([]);
+  });
+
+  describe("whose certificate does not do any more", () => {
+    const DAY_MS = 24 * 60 * 60 * 1_000;
+
+    /** A certificate on disk that nobody would renew for a day. */
+    async function withCertificate(credentials: Credentials): Promise<Store> {
+      const store = new MemoryStore();
+      await claimStore(store, { runId: cluster.runId, clock: systemClock, random: systemRandom });
+      await writeOwnCredentials(store, { credentials, renewAtWallMs: systemClock.wallMs() + DAY_MS });
+      return store;
+    }
+
+    it("gets a new one when it is refused, and joins by it", async () => {
+      const uris = [newUri(cluster.runId, "worker")];
+      const expired = await cluster.ca.forge({ uris, notBeforeMs: -2 * DAY_MS, notAfterMs: -DAY_MS });
+      const started = await start({ store: await withCertificate(expired), random: hasty });
+      await heard(started);
+      expect((await readOwnCredentials(started.store))?.credentials).to.not.deep.equal(expired);
+    });
+
+    it("gets a new one when the coordinator has another CA, of which the bundle knows", async () => {
+      const workerId = newWorkerId();
+      const old = await cluster.ca.issue({ runId: cluster.runId, role: "worker", id: workerId });
+      await listening.stop();
+      cluster = { ...cluster, ca: await TestAuthority.make() };
+      await listen();
+      await heard(await start({ workerId, store: await withCertificate(old), random: hasty }));
+    });
+  });
+
+  it("is a newer incarnation after each start, and the chart begins anew", async () => {
+    const first = await start();
+    await heard(first);
+    await first.worker.stop();
+    const second = await start({ store: first.store, workerId: first.id });
+    await heard(second);
+    expect(second.worker.incarnation > first.worker.incarnation).to.equal(true);
+    expect(listening.events.of("worker_superseded")).to.have.length(1);
+    expect(statesHeard(second)).to.deep.equal(["Init", "Ready"]);
+  });
+
+  it("does not take the store of another run", async () => {
+    const first = await start();
+    await first.worker.stop();
+    const other = { ...cluster, runId: newRunId() };
+    const starting = startWorker(other, { address: listening.server.address, store: first.store });
+    expect((await failureOf(starting)).code).to.equal("store_other_run");
+  });
+
+  it("that was started again elsewhere ends with the row that says so, once", async () => {
+    const first = await start();
+    await heard(first);
+    const copy = new MemoryStore(await first.store.scan({ from: "!", to: "\u007f", limit: 100 }));
+    const second = await start({ store: copy, workerId: first.id });
+    await eventually("the older one ends", () => first.ended.length > 0);
+    await heard(second);
+    expect(first.ended.map(({ code }) => code)).to.deep.equal(["worker_superseded"]);
+    expect(second.ended).to.deep.equal([]);
+  });
+
+  describe("finds a coordinator again", () => {
+    async function restart(): Promise<void> {
+      const { port } = listening.server;
+      await listening.stop();
+      await listen({ port });
+    }
+
+    it("that was restarted at its address, with a line for the loss and one for the return", async () => {
+      const started = await start();
+      await heard(started);
+      await restart();
+      await heard(started);
+      expect(listening.events.of("worker_registered")).to.deep.equal([]);
+      await eventually(
+        "the end of the trouble",
+        () => started.log.lines.at(-1)?.message === "connected again",
+      );
+      const said = warnings(started.log);
+      expect(new Set(said).size).to.equal(said.length);
+      expect(said[0]).to.equal("the coordinator closed the stream; trying again");
+    });
+
+    it("that was not there when it started, with a line for all its tries", async () => {
+      const { address, port } = listening.server;
+      await listening.stop();
+      const early = await start({ random: hasty });
+      await eventually("trouble", () => warnings(early.log).length > 0);
+      await listen({ port });
+      await heard(early);
+      expect(warnings(early.log)).to.deep.equal([`nothing listens at ${address}; trying again`]);
+    });
+
+    it("and has the epoch of the new one on its disk", async () => {
+      const started = await start();
+      await heard(started);
+      await restart();
+      await heard(started);
+      await eventually(
+        "epoch 1 is written",
+        async () => (await readSeenEpochs(started.store))[0]?.epoch === 1,
+      );
+    });
+
+    it("by another stream, when everything on the one that it has is swallowed", async () => {
+      const proxy = await startTcpProxy(listening.server.port);
+      closeLater(() => proxy.close());
+      const patience = { selfFenceTimeoutMs: 100, failureTimeoutMs: 150 };
+      const started = await start({ address: proxy.address, ...patience });
+      await heard(started);
+      proxy.cut();
+      await eventually("the stream is given up", () =>
+        warnings(started.log).includes("the coordinator does not answer; trying again"),
+      );
+      expect(warnings(started.log)).to.include("self-fenced: no answer from a coordinator");
+    });
+  });
+
+  describe("refuses a coordinator of a lower epoch", () => {
+    /** The ledger as it was before the last leader: a copy that was put back. */
+    async function setBack(): Promise<void> {
+      const { port } = listening.server;
+      const old = await cluster.store.scan({ from: "!", to: "\u007f", limit: 100 });
+      await listening.stop();
+      for (let leader = 0; leader < 3; leader++) {
+        await listen({ port });
+        if (leader < 2) await listening.stop();
+      }
+      cluster = { ...cluster, store: new MemoryStore(old) };
+    }
+
+    it("also after a restart, says so once, and tells it what it has seen", async () => {
+      await setBack();
+      const started = await start();
+      await heard(started);
+      await started.worker.stop();
+      expect((await readSeenEpochs(started.store))[0]?.epoch).to.equal(3);
+      const { port } = listening.server;
+      await listening.stop();
+      await listen({ port });
+      expect(listening.coordinator.epoch).to.equal(1);
+
+      const again = await start({ store: started.store, workerId: started.id });
+      await eventually("it refuses", () => warnings(again.log).length > 0);
+      expect(warnings(again.log)).to.deep.equal([
+        "an answer was refused: epoch 1 is lower than 3, which was seen; trying again",
+      ]);
+      expect(statesHeard(again)).to.deep.equal(["Init"]);
+    });
+  });
+
+  describe("that drains", () => {
+    it("says Draining and then Gone, and returns when that was heard", async () => {
+      const started = await start();
+      await heard(started);
+      await started.worker.drain(inSeconds(15));
+      expect(statesHeard(started)).to.deep.equal(["Init", "Ready", "Draining", "Gone"]);
+      expect(listening.events.of("worker_deregistered")).to.deep.equal([
+        { worker_id: started.id, incarnation: started.worker.incarnation },
+      ]);
+      expect(started.events.events.map(({ topic }) => topic)).to.deep.equal([
+        "drain_started",
+        "drain_completed",
+      ]);
+      expect(started.events.of("drain_started")[0]).to.include({ cause: "sigterm" });
+      expect(warnings(started.log)).to.deep.equal([]);
+    });
+
+    it("before it ever was connected returns at once", async () => {
+      await listening.stop();
+      const started = await start();
+      await started.worker.drain(inSeconds(15));
+      expect(warnings(started.log)).to.include("left without an answer: no coordinator heard the goodbye");
+      expect(started.events.of("drain_completed")).to.have.length(1);
+    });
+
+    it("returns when nobody answers, and can then be stopped at once", async () => {
+      const proxy = await startTcpProxy(listening.server.port);
+      closeLater(() => proxy.close());
+      const started = await start({ address: proxy.address, failureTimeoutMs: 60_000 });
+      await heard(started);
+      proxy.cut();
+      await started.worker.drain(inSeconds(15));
+      await started.worker.stop();
+      expect(warnings(started.log)).to.include("left without an answer: no coordinator heard the goodbye");
+      expect(statesHeard(started)).to.deep.equal(["Init", "Ready"]);
+    });
+  });
+
+  describe("that is stopped", () => {
+    it("while it still looks for a coordinator ends at once", async () => {
+      await listening.stop();
+      const started = await start();
+      await started.worker.stop();
+      expect(started.fatal).to.deep.equal([]);
+    });
+
+    it("as soon as it has started leaves nothing behind", async () => {
+      const started = await start(await ownCertificate());
+      await started.worker.stop();
+      await started.store.close();
+      expect([started.fatal, listening.events.of("worker_heartbeat")]).to.deep.equal([[], []]);
+    });
+
+    for (const [what, key] of [
+      ["an epoch", WORKER_EPOCHS_KEY],
+      ["its certificate", WORKER_CREDENTIALS_KEY],
+    ] as const)
+      it(`while it writes down ${what} waits for that, and does nothing after it`, async () => {
+        const inner = new MemoryStore();
+        const writing = Promise.withResolvers<undefined>();
+        const written = Promise.withResolvers<undefined>();
+        const commit = async (batch: Batch): Promise<CommitOutcome> => {
+          if (!batch.puts.some((put) => put.key === key)) return inner.commit(batch);
+          writing.resolve(undefined);
+          await written.promise;
+          return inner.commit(batch);
+        };
+        const started = await start({ store: withCommit(inner, commit) });
+        await writing.promise;
+        let stopped = false;
+        const stopping = started.worker.stop().then(() => (stopped = true));
+        await heard(await start());
+        expect(stopped).to.equal(false);
+        written.resolve(undefined);
+        await stopping;
+        await inner.close();
+        // Whatever was on its way has arrived when somebody else has joined.
+        await heard(await start());
+        const count = beatsHeard(started).length;
+        await heard(await start());
+        expect(beatsHeard(started)).to.have.length(count);
+        expect(started.fatal).to.deep.equal([]);
+      });
+
+    it("without a goodbye is found to be silent, and fails", async () => {
+      const { port } = listening.server;
+      await listening.stop();
+      const liveness = { ...LIVENESS, heartbeatIntervalMs: 20, clockSkewBudgetMs: 30 };
+      await listen({ port, liveness: { ...liveness, coordinatorFailureTimeoutMs: 300 } });
+      const started = await start();
+      await heard(started);
+      await started.worker.stop();
+      await eventually("worker_failed", () => listening.events.of("worker_failed").length === 1);
+      expect(listening.events.of("worker_deregistered")).to.deep.equal([]);
+    });
+  });
+
+  it("whose store breaks ends with the store's own reason", async () => {
+    const inner = new MemoryStore();
+    const cause = failure("store_write_failed", { path: "memory", reason: "a test" });
+    const store = withCommit(inner, async (batch) =>
+      batch.puts.some(({ key }) => key === WORKER_EPOCHS_KEY)
+        ? { kind: "unknown", cause }
+        : inner.commit(batch),
+    );
+    const started = await start({ store });
+    await eventually("it is fatal", () => started.fatal.length > 0);
+    expect(started.fatal[0]).to.equal(cause);
+  });
+});
+
+/** The store, but for its commits. */
+function withCommit(inner: Store, commit: Store["commit"]): Store {
+  return {
+    location: inner.location,
+    supports: inner.supports,
+    everWritten: inner.everWritten,
+    get: (key) => inner.get(key),
+    scan: (range) => inner.scan(range),
+    commit,
+    close: () => inner.close(),
+  };
+}
