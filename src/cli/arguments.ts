@@ -1,0 +1,31 @@
+// What a command line is before any command looks at it. What stands after `--` belongs to the user's own command and is
+// never read as flags, arguments or a command's name.
+
+export interface SplitArguments {
+  /** Ours. */
+  readonly own: readonly string[];
+  /** What stands after `--`; undefined when there is no `--`. */
+  readonly commandLine: readonly string[] | undefined;
+}
+
+export function splitAtDashes(argv: readonly string[]): SplitArguments {
+  const at = argv.indexOf("--");
+  if (at === -1) return { own: argv, commandLine: undefined };
+  return { own: argv.slice(0, at), commandLine: argv.slice(at + 1) };
+}
+
+/** Whether results and errors are for a program to read. Known before the arguments are, so that their errors are too. */
+export function wantsJson(argv: readonly string[]): boolean {
+  return splitAtDashes(argv).own.includes("--json");
+}
+
+export function wantsHelp(argv: readonly string[]): boolean {
+  return splitAtDashes(argv).own.some((word) => word === "--help" || word === "-h");
+}
+
+/** The words before the first flag: where a command's name is looked for. */
+export function leadingWords(argv: readonly string[]): string[] {
+  const { own } = splitAtDashes(argv);
+  const firstFlag = own.findIndex((word) => word.startsWith("-"));
+  return own.slice(0, firstFlag === -1 ? own.length : firstFlag);
+}

@@ -1,0 +1,106 @@
+// What every command has: `--json`, its own part of the command line, one way to print a result, the configuration and
+// a log that is closed at the end. Commands throw rows of the table of errors and return an exit code; src/cli/main.ts
+// does the rest.
+import { Command, Flags } from "@oclif/core";
+import type { Interfaces } from "@oclif/core";
+import { systemClock } from "../base/clock.ts";
+import type { ExitCode } from "../base/errors.ts";
+import { failure } from "../base/errors.ts";
+import { LIMITS } from "../config/limits.ts";
+import { loadConfig } from "../config/load.ts";
+import type { ConfigRequest } from "../config/load.ts";
+import type { ClientConfig, ResolvedConfig } from "../config/resolve.ts";
+import type { ConfigRole } from "../config/schema.ts";
+import { TOPICS } from "../observe/events.ts";
+import { createLog } from "../observe/log.ts";
+import type { LogSink, Logger } from "../observe/log.ts";
+import { splitAtDashes, wantsJson } from "./arguments.ts";
+import { wantsColour } from "./exit.ts";
+
+export abstract class BaseCommand extends Command {
+  static override readonly baseFlags = {
+    json: Flags.boolean({ summary: "Print the result as JSON, one object a line." }),
+  };
+
+  /** What stands after `--`, unread. */
+  protected commandLine: readonly string[] | undefined;
+  #log: LogSink | undefined;
+
+  /** Throws rows of the table of errors only; anything else is taken for a bug. */
+  abstract override run(): Promise<ExitCode>;
+
+  /** Parses what stands before `--`. */
+  protected override async parse<
+    F extends Interfaces.OutputFlags<F>,
+    B extends Interfaces.OutputFlags<B>,
+    A extends Interfaces.OutputArgs<A>,
+  >(options?: Interfaces.Input<F, B, A>, argv = this.argv): Promise<Interfaces.ParserOutput<F, B, A>> {
+    const { own, commandLine } = splitAtDashes(argv);
+    if (commandLine !== undefined && !this.takesCommandLine()) {
+      throw failure("usage", { detail: "this command takes nothing after --", command: this.fullName() });
+    }
+    this.commandLine = commandLine;
+    return await super.parse(options, [...own]);
+  }
+
+  protected override async catch(error: Error): Promise<never> {
+    throw error;
+  }
+
+  protected override async finally(): Promise<void> {
+    await this.#log?.close();
+  }
+
+  /** Reads the configuration of the role; `flags` are the parsed ones. */
+  protected loadConfig(role: "coordinator", flags: ParsedFlags): Promise<ResolvedConfig>;
+  protected loadConfig(role: ConfigRole, flags: ParsedFlags): Promise<ClientConfig>;
+  protected loadConfig(role: ConfigRole, flags: ParsedFlags): Promise<ClientConfig> {
+    const { config: file } = flags;
+    const request: ConfigRequest = {
+      file: typeof file === "string" ? file : undefined,
+      environment: process.env,
+      flags,
+      workingDirectory: process.cwd(),
+      topics: TOPICS,
+    };
+    return loadConfig(role, request);
+  }
+
+  /** The log of this command on standard error. It is closed when the command ends. */
+  protected openLog(settings: ClientConfig["log"]): Logger {
+    const onTerminal = process.stderr.isTTY;
+    const automatic = onTerminal ? "human" : "json";
+    this.#log = createLog({
+      stream: process.stderr,
+      clock: systemClock,
+      level: settings.level,
+      format: settings.format === "auto" ? automatic : settings.format,
+      colour: wantsColour(process.stderr),
+      limitBytes: LIMITS.logBufferBytes,
+    });
+    return this.#log.logger;
+  }
+
+  /** The result on standard output: each object a line with `--json`, else the text, which ends with a line ending. */
+  protected print(objects: readonly object[], text: string): void {
+    const lines = objects.map((object) => `${JSON.stringify(object)}\n`).join("");
+    process.stdout.write(wantsJson(this.argv) ? lines : text);
+  }
+
+  /** A sentence for a person, on standard error; nothing with `--json`. */
+  protected tell(sentence: string): void {
+    if (!wantsJson(this.argv)) process.stderr.write(`${sentence}\n`);
+  }
+
+  /** `rollout worker run` */
+  protected fullName(): string {
+    return `${this.config.bin} ${(this.id ?? "").replaceAll(":", " ")}`;
+  }
+
+  /** Whether `-- COMMAND…` may be given; it is then in `this.commandLine`. */
+  protected takesCommandLine(): boolean {
+    return false;
+  }
+}
+
+type ParsedFlags = Readonly<Record<string, unknown>>;

@@ -1,0 +1,72 @@
+// The end of the process: when everything that was written has left, and not before; and at once, in one line, when the
+// program met a bug.
+import type { Writable } from "node:stream";
+import type { Clock } from "../base/clock.ts";
+import { sleep } from "../base/clock.ts";
+import { EXIT, describeError, failure } from "../base/errors.ts";
+import type { ExitCode, RolloutError } from "../base/errors.ts";
+import { redactSecrets } from "../base/safe-text.ts";
+import { writeAllSync } from "../observe/write-sync.ts";
+import { splitAtDashes, wantsJson } from "./arguments.ts";
+import { errorLine, errorObject } from "./render/error.ts";
+
+/** A reader that takes nothing for this long loses the rest. */
+const DRAIN_DEADLINE_MS = 5_000;
+
+/** Waits until both streams have given away what they hold, then ends the process. */
+export async function endProcess(code: ExitCode, clock: Clock): Promise<never> {
+  const drained = Promise.all([drain(process.stdout), drain(process.stderr)]);
+  const deadline = new AbortController();
+  await Promise.race([drained, sleep(clock, DRAIN_DEADLINE_MS, deadline.signal)]);
+  deadline.abort();
+  return process.exit(code);
+}
+
+/** An exception that nobody caught, or a rejection that nobody awaited, ends the process as a bug. */
+export function endOnBugs(argv: readonly string[]): void {
+  const end = (error: unknown): never => tellLastWords(bugFrom(error), argv);
+  process.on("uncaughtException", end);
+  process.on("unhandledRejection", end);
+}
+
+/** Says the error and ends the process there and then: nothing else that waits to be written or done is waited for. */
+export function tellLastWords(error: RolloutError, argv: readonly string[]): never {
+  if (wantsJson(argv)) writeAllSync(process.stdout.fd, `${JSON.stringify(errorObject(error))}\n`);
+  writeAllSync(process.stderr.fd, bugReport(error, argv));
+  return process.exit(error.row.exit);
+}
+
+/** What is no row of the table of errors was not expected by anybody. */
+export function bugFrom(error: unknown): RolloutError {
+  const detail = error instanceof Error ? `${error.name}: ${describeError(error)}` : describeError(error);
+  return failure("internal", { detail }, error);
+}
+
+/** The error's line; at level debug followed by where it was thrown. */
+export function bugReport(error: RolloutError, argv: readonly string[]): string {
+  const line = `${errorLine(error, wantsColour(process.stderr))}\n`;
+  if (error.row.exit !== EXIT.bug || !wantsDebug(argv)) return line;
+  const stack = error.cause instanceof Error ? (error.cause.stack ?? "") : "";
+  return `${line}${redactSecrets(stack)}\n`;
+}
+
+/** A terminal, and nobody who asked for no colours (https://no-color.org). */
+export function wantsColour(stream: { readonly isTTY?: boolean }): boolean {
+  return stream.isTTY === true && (process.env["NO_COLOR"] ?? "") === "" && process.env["TERM"] !== "dumb";
+}
+
+function wantsDebug(argv: readonly string[]): boolean {
+  const { own } = splitAtDashes(argv);
+  const flag = own.indexOf("--log-level");
+  const level = flag === -1 ? process.env["ROLLOUT_LOG_LEVEL"] : own[flag + 1];
+  return level === "debug" || own.includes("--log-level=debug");
+}
+
+function drain(stream: Writable): Promise<void> {
+  return new Promise((resolve) => {
+    // The reader has gone: nothing that is held will ever leave.
+    if (stream.destroyed || stream.writableLength === 0) return resolve();
+    stream.once("error", () => resolve());
+    stream.write("", () => resolve());
+  });
+}

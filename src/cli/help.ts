@@ -1,0 +1,66 @@
+// Help texts. The program's own page is ours: every command on one screen, in the order of a first session; the pages of
+// commands and topics are oclif's.
+import { CommandHelp, Help } from "@oclif/core";
+import type { Command, Config } from "@oclif/core";
+
+const COLUMNS_MIN = 60;
+const COLUMNS_MAX = 110;
+
+/** The group of flags that are made from the table of settings. */
+export const SETTINGS_GROUP = "SETTINGS";
+
+/** What one types first; the other commands follow by name. */
+const FIRST = ["init", "coordinator:run", "worker:run", "worker:list"];
+
+export class RolloutHelp extends Help {
+  protected override CommandHelpClass = FlagsHelp;
+
+  constructor(config: Config) {
+    super(config, {
+      hideCommandSummaryInDescription: true,
+      maxWidth: Math.min(Math.max(process.stdout.columns || COLUMNS_MAX, COLUMNS_MIN), COLUMNS_MAX),
+      flagSortOrder: "none",
+      // Twenty flags in the usage line hide the arguments; the section below has them all.
+      docopts: false,
+    });
+  }
+
+  /** Shows the page of a command or topic; of the program when the id is empty. */
+  async show(id: string): Promise<void> {
+    await (id === "" ? this.showRootHelp() : this.showHelp([id]));
+  }
+
+  protected override async showRootHelp(): Promise<void> {
+    const { bin, pjson } = this.config;
+    const rank = (id: string): number => (FIRST.includes(id) ? FIRST.indexOf(id) : FIRST.length);
+    const commands = this.sortedCommands.toSorted((one, other) => rank(one.id) - rank(other.id));
+    const names = commands.map(({ id }) => `${bin} ${id.replaceAll(":", " ")}`);
+    const columns = Math.max(...names.map((name) => name.length));
+    const lines = commands.map(
+      (command, at) => `  ${(names[at] ?? "").padEnd(columns)}  ${command.summary ?? ""}`,
+    );
+    this.log(
+      [
+        pjson["description"] ?? "",
+        "",
+        ...lines.map((line) => line.trimEnd()),
+        "",
+        `\`${bin} COMMAND --help\` explains a command, \`${bin} --version\` says which version this is.`,
+      ].join("\n"),
+    );
+  }
+}
+
+/** The page of a command, with its flags in the order of their table. */
+class FlagsHelp extends CommandHelp {
+  /** Those with a short form first: oclif loses the indentation of a first line that has none. */
+  protected override flags(flags: Command.Flag.Any[]): ReturnType<CommandHelp["flags"]> {
+    return super.flags(
+      flags.toSorted((one, other) => Number(one.char === undefined) - Number(other.char === undefined)),
+    );
+  }
+
+  override section(header: string, body: Parameters<CommandHelp["section"]>[1]): string {
+    return super.section(header === `${SETTINGS_GROUP} FLAGS` ? SETTINGS_GROUP : header, body);
+  }
+}

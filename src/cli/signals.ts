@@ -1,0 +1,34 @@
+// SIGINT and SIGTERM ask once: the first is to be obeyed in good order, the second is obeyed at once. SIGHUP means that
+// files have changed, as daemons have it; from a terminal that closes it means what it always did.
+import { failure } from "../base/errors.ts";
+import { tellLastWords } from "./exit.ts";
+
+type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
+
+/** Resolves with the first signal. A second one ends the process there and then, with the row `interrupted`. */
+export function untilSignalled(argv: readonly string[]): Promise<StopSignal> {
+  return new Promise((resolve) => {
+    let asked = false;
+    const onSignal = (signal: StopSignal): void => {
+      if (asked) tellLastWords(failure("interrupted", {}), argv);
+      asked = true;
+      resolve(signal);
+    };
+    process.on("SIGINT", onSignal);
+    process.on("SIGTERM", onSignal);
+    if (process.stdin.isTTY) process.on("SIGHUP", onSignal);
+  });
+}
+
+/** Calls `reload` at each SIGHUP, unless the process hangs on a terminal: then the signal says that the terminal is gone. */
+export function onHangUp(reload: () => void): void {
+  if (!process.stdin.isTTY) process.on("SIGHUP", reload);
+}
+
+/** What `work` resolves with. Rejects with `interrupted` when a signal comes first; `work` is then left behind. */
+export function unlessInterrupted<Result>(work: Promise<Result>, argv: readonly string[]): Promise<Result> {
+  const interruption = untilSignalled(argv).then((): never => {
+    throw failure("interrupted", {});
+  });
+  return Promise.race([work, interruption]);
+}

@@ -1,0 +1,88 @@
+// The lines of an input, as bytes: nothing is parsed and printed again, so what is an item's payload is exactly what stood in
+// the file, without the line's ending and outer white space. Empty lines are no items.
+import { failure } from "../base/errors.ts";
+
+export type InputKind = "json" | "text";
+
+export interface InputOptions {
+  /** How messages name the input. */
+  readonly name: string;
+  /** `json`: each line has to be a JSON value. `text`: any line. */
+  readonly kind: InputKind;
+  readonly lineBytesMax: number;
+}
+
+const NEWLINE = 0x0a;
+const JSON_DEPTH_MAX = 64;
+
+/** Throws input_invalid, naming the line. Holds one line and one chunk in memory. */
+export async function* inputLines(
+  chunks: AsyncIterable<Uint8Array>,
+  options: InputOptions,
+): AsyncGenerator<Uint8Array> {
+  let rest: Uint8Array = new Uint8Array();
+  let number = 0;
+  for await (const chunk of chunks) {
+    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    let start = 0;
+    for (let end = bytes.indexOf(NEWLINE); end !== -1; end = bytes.indexOf(NEWLINE, start)) {
+      number++;
+      const line = checked(bytes.subarray(start, end), number, options);
+      if (line !== undefined) yield line;
+      start = end + 1;
+    }
+    rest = bytes.subarray(start);
+    if (rest.length > options.lineBytesMax) throw tooLong(number + 1, rest.length, options);
+  }
+  const last = checked(rest, number + 1, options);
+  if (last !== undefined) yield last;
+}
+
+function checked(line: Uint8Array, number: number, options: InputOptions): Uint8Array | undefined {
+  const trimmed = trim(line);
+  if (trimmed.length === 0) return undefined;
+  if (trimmed.length > options.lineBytesMax) throw tooLong(number, trimmed.length, options);
+  if (options.kind === "json") refuseUnlessJson(trimmed, number, options);
+  return trimmed;
+}
+
+function refuseUnlessJson(line: Uint8Array, number: number, { name }: InputOptions): void {
+  const place = { file: name, line: number };
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(line.buffer, line.byteOffset, line.byteLength).toString("utf8"));
+  } catch (error) {
+    throw failure("input_invalid", { ...place, reason: "it is not JSON" }, error);
+  }
+  if (depthOf(value) > JSON_DEPTH_MAX)
+    throw failure("input_invalid", { ...place, reason: `it is nested deeper than ${JSON_DEPTH_MAX} levels` });
+}
+
+/** Breadth first, so that a hostile line cannot exhaust the stack. */
+function depthOf(value: unknown): number {
+  let level: unknown[] = [value];
+  for (let depth = 0; ; depth++) {
+    const below = level.flatMap((item): unknown[] =>
+      typeof item === "object" && item !== null ? Object.values(item) : [],
+    );
+    if (below.length === 0 || depth > JSON_DEPTH_MAX) return depth;
+    level = below;
+  }
+}
+
+function trim(line: Uint8Array): Uint8Array {
+  let [start, end] = [0, line.length];
+  while (start < end && isSpace(line[start])) start++;
+  while (end > start && isSpace(line[end - 1])) end--;
+  return line.subarray(start, end);
+}
+
+/** Space, tab, carriage return, vertical tab and form feed. */
+function isSpace(byte: number | undefined): boolean {
+  return byte === 0x20 || (byte !== undefined && byte >= 0x09 && byte <= 0x0d);
+}
+
+function tooLong(number: number, bytes: number, { name, lineBytesMax }: InputOptions): Error {
+  const reason = `it has ${bytes} bytes or more, and an item has ${lineBytesMax} at most`;
+  return failure("input_invalid", { file: name, line: number, reason });
+}

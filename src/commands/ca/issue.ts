@@ -1,0 +1,76 @@
+// `rollout ca issue`
+import { Flags } from "@oclif/core";
+import { systemClock } from "../../base/clock.ts";
+import { EXIT, failure } from "../../base/errors.ts";
+import type { ExitCode } from "../../base/errors.ts";
+import { newUlid, parseUlid } from "../../base/ids.ts";
+import type { WorkerId } from "../../base/ids.ts";
+import { systemRandom } from "../../base/random.ts";
+import { BaseCommand } from "../../cli/base-command.ts";
+import { configFlags } from "../../cli/setting-flags.ts";
+import { openExistingAuthority } from "../../transport/tls/authority.ts";
+import { issueBundle } from "../../transport/tls/bundle.ts";
+import { replaceFile, SECRET_MODE } from "../../transport/tls/credential-files.ts";
+import type { Role } from "../../transport/tls/identity.ts";
+
+const ROLES = ["enrolment", "operator", "worker", "coordinator"] as const satisfies readonly Role[];
+
+export class CaIssue extends BaseCommand {
+  static override readonly summary = "Make credentials for another machine.";
+  static override readonly description =
+    "Run it on the coordinator's machine: it reads the CA's key. The file that it writes is a secret; copy it to the other " +
+    "machine over a channel that you trust. An enrolment bundle lets any number of workers join and is all they need; an " +
+    "operator's lets commands be run from elsewhere, which then name it by all of --ca-file, --cert-file and --key-file.";
+  static override readonly examples = [
+    {
+      description: "Let the workers of another machine join:",
+      command:
+        "<%= config.bin %> <%= command.id %> --coordinator-addr head.example:50051 --out enrolment.pem",
+    },
+    {
+      description: "Run commands from elsewhere:",
+      command: "<%= config.bin %> <%= command.id %> --role operator --out operator.pem",
+    },
+  ];
+  static override readonly flags = {
+    ...configFlags("operator"),
+    role: Flags.string({ summary: "What the bearer may do.", options: [...ROLES], default: "enrolment" }),
+    out: Flags.string({
+      char: "o",
+      summary: "The file to write, mode 600.",
+      helpValue: "FILE",
+      required: true,
+    }),
+    id: Flags.string({ summary: "The bearer's id; a new one without it.", helpValue: "ULID" }),
+    host: Flags.string({
+      summary: "For --role coordinator: a DNS name or IP address of it. Repeatable.",
+      multiple: true,
+      helpValue: "NAME",
+    }),
+  };
+
+  override async run(): Promise<ExitCode> {
+    const { flags } = await this.parse(CaIssue);
+    const config = await this.loadConfig("operator", flags);
+    const role = ROLES.find((known) => known === flags.role) ?? "enrolment";
+    const hosts = flags.host ?? [];
+    if (hosts.length > 0 && role !== "coordinator")
+      throw failure("usage", { detail: "--host is for --role coordinator only", command: this.fullName() });
+    const id = flags.id === undefined ? newUlid<WorkerId>(systemClock, systemRandom) : parseUlid(flags.id);
+    if (id === undefined)
+      throw failure("usage", { detail: `--id ${flags.id} is not a ULID`, command: this.fullName() });
+    const { tlsDir } = config.transport;
+    const authority = await openExistingAuthority({ tlsDir, clock: systemClock, random: systemRandom });
+    const bundle = await issueBundle(authority, {
+      identity: { runId: config.runId, role, id },
+      coordinatorAddr: config.worker.coordinatorAddr,
+      hosts,
+    });
+    await replaceFile(flags.out, bundle, SECRET_MODE, systemRandom);
+    this.print(
+      [{ file: flags.out, role, id, run_id: config.runId, coordinator_addr: config.worker.coordinatorAddr }],
+      `Wrote ${flags.out}: ${role} ${id}, for the coordinator at ${config.worker.coordinatorAddr}\n`,
+    );
+    return EXIT.done;
+  }
+}

@@ -1,0 +1,33 @@
+// `rollout coordinator run`
+import { BaseCommand } from "../../cli/base-command.ts";
+import { configFlags } from "../../cli/setting-flags.ts";
+import { onHangUp, untilSignalled } from "../../cli/signals.ts";
+import { EXIT } from "../../base/errors.ts";
+import type { ExitCode } from "../../base/errors.ts";
+import { runCoordinator } from "../../compose/coordinator-process.ts";
+import { openPorts } from "../../compose/process-ports.ts";
+
+export class CoordinatorRun extends BaseCommand {
+  static override readonly summary = "Lead the run: register workers and notice those that fail.";
+  static override readonly description =
+    "Stays in the foreground and writes its events to standard output, one JSON object a line. SIGTERM and Ctrl-C stop it " +
+    "in good order; workers keep running and find the next coordinator over the same database. SIGHUP makes it look at " +
+    "once whether its certificate's files have changed; without it that takes a minute.";
+  static override readonly examples = [
+    "<%= config.bin %> <%= command.id %> --config rollout.toml",
+    "<%= config.bin %> <%= command.id %> --listen-addr 0.0.0.0:50051 | tee events.ndjson",
+  ];
+  static override readonly flags = configFlags("coordinator");
+
+  override async run(): Promise<ExitCode> {
+    const { flags } = await this.parse(CoordinatorRun);
+    const config = await this.loadConfig("coordinator", flags);
+    const opened = openPorts(config, this.openLog(config.log), (sentence) => this.tell(sentence));
+    try {
+      await runCoordinator(config, opened.ports, { stop: untilSignalled(this.argv), onReload: onHangUp });
+      return EXIT.done;
+    } finally {
+      await opened.close();
+    }
+  }
+}

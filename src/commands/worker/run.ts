@@ -1,0 +1,50 @@
+// `rollout worker run`
+import { Flags } from "@oclif/core";
+import { EXIT, failure } from "../../base/errors.ts";
+import type { ExitCode } from "../../base/errors.ts";
+import { parseUlid } from "../../base/ids.ts";
+import type { WorkerId } from "../../base/ids.ts";
+import { BaseCommand } from "../../cli/base-command.ts";
+import { configFlags } from "../../cli/setting-flags.ts";
+import { untilSignalled } from "../../cli/signals.ts";
+import { openPorts } from "../../compose/process-ports.ts";
+import { runWorker } from "../../compose/worker-process.ts";
+
+export class WorkerRun extends BaseCommand {
+  static override readonly summary = "Join the run as a worker.";
+  static override readonly description =
+    "Stays in the foreground. Takes over an id that no live worker on this machine has, or makes one; any number of " +
+    "workers start from one configuration. SIGTERM and Ctrl-C make it leave in good order; a second signal ends it at once.";
+  static override readonly examples = [
+    "<%= config.bin %> <%= command.id %> --config rollout.toml",
+    "<%= config.bin %> <%= command.id %> --coordinator-addr head:50051 --enrolment enrolment.pem",
+  ];
+  static override readonly flags = {
+    ...configFlags("worker"),
+    "worker-id": Flags.string({
+      summary: "Be this worker, and fail if another process already is.",
+      helpValue: "ULID",
+    }),
+  };
+
+  override async run(): Promise<ExitCode> {
+    const { flags } = await this.parse(WorkerRun);
+    const config = await this.loadConfig("worker", flags);
+    const workerId = this.#workerId(flags["worker-id"]);
+    const opened = openPorts(config, this.openLog(config.log), (sentence) => this.tell(sentence));
+    try {
+      await runWorker(config, workerId, opened.ports, untilSignalled(this.argv));
+      return EXIT.done;
+    } finally {
+      await opened.close();
+    }
+  }
+
+  #workerId(text: string | undefined): WorkerId | undefined {
+    if (text === undefined) return undefined;
+    const workerId = parseUlid<WorkerId>(text);
+    if (workerId !== undefined) return workerId;
+    const allowed = "a ULID: 26 characters of 0-9 and A-Z without I, L, O and U";
+    throw failure("config_invalid_value", { source: "flag --worker-id", key: "id", value: text, allowed });
+  }
+}

@@ -1,0 +1,143 @@
+// A coordinator as a process: opens the database, holds the CA, listens, leads until it is told to stop.
+import { relative } from "node:path";
+import type { RunId } from "../base/ids.ts";
+import { newUlid } from "../base/ids.ts";
+import type { IncarnationId } from "../base/ids.ts";
+import { LIMITS } from "../config/limits.ts";
+import type { ResolvedConfig } from "../config/resolve.ts";
+import { Coordinator } from "../coordinator/coordinator.ts";
+import type { LeaseTiming } from "../coordinator/elector-storage.ts";
+import { ACCESS } from "../coordinator/rpc/access.ts";
+import { auditTo } from "../observe/audit.ts";
+import { openLevelStore } from "../storage/level/level-store.ts";
+import type { Store } from "../storage/store.ts";
+import { startServer } from "../transport/server.ts";
+import type { RunningServer } from "../transport/server.ts";
+import { stand } from "./candidacy.ts";
+import { turnOffCoreDumps } from "./fence.ts";
+import { openOwnStore } from "./own-store.ts";
+import type { ProcessPorts } from "./process-ports.ts";
+import { Downfall } from "./process-ports.ts";
+import { openServerIdentity } from "./server-identity.ts";
+import type { ServerIdentity } from "./server-identity.ts";
+
+/** How long calls in flight may take when the coordinator is told to stop. */
+const CLOSE_GRACE_MS = 5_000;
+
+/** What a person may ask of a coordinator that runs. */
+export interface Requests {
+  /** Resolves when it is to stop. */
+  readonly stop: Promise<unknown>;
+  /** Told once what to call whenever certificates are to be read again at once. */
+  readonly onReload: (reload: () => void) => void;
+}
+
+/** Leads until it is asked to stop, then hands over in good order. Throws the row of what went wrong instead. */
+export async function runCoordinator(
+  config: ResolvedConfig,
+  ports: ProcessPorts,
+  { stop, onReload }: Requests,
+): Promise<void> {
+  const { clock, random, log } = ports;
+  const downfall = new Downfall();
+  await turnOffCoreDumps();
+  const incarnation = newUlid<IncarnationId>(clock, random);
+  const store = await openLevelStore({
+    path: config.storage.path,
+    holderName: "rollout coordinator run",
+    clock,
+    log,
+  });
+  const ownStore = await openOwnStore(config.worker.stateDir, incarnation, clock, log);
+  try {
+    const identity = await openServerIdentity(config, ports);
+    if (identity.createdCaFile !== undefined)
+      ports.tell(`Generated dev CA at ./${relative(".", identity.createdCaFile)}`);
+    const coordinator = await startCoordinator(config, ports, {
+      incarnation,
+      store,
+      ownStore,
+      identity,
+      downfall,
+      stop,
+    });
+    const server = await startServer({
+      listenAddr: config.transport.listenAddr,
+      credentials: identity.credentials,
+      routes: coordinator.routes,
+      access: ACCESS,
+      log,
+      audit: auditTo(log),
+      clock,
+    });
+    onReload(identity.keepFresh(server.setCredentials));
+    announce(coordinator, server, ports);
+    await Promise.race([stop, downfall.promise]);
+    identity.stop();
+    coordinator.endStreams();
+    await server.close(CLOSE_GRACE_MS);
+    await coordinator.stop();
+    ports.events.emit("coordinator_stopped", { epoch: coordinator.epoch });
+  } finally {
+    await ownStore.close();
+    await store.close();
+  }
+}
+
+interface Parts {
+  readonly incarnation: IncarnationId;
+  readonly store: Store;
+  readonly ownStore: Store;
+  readonly identity: ServerIdentity;
+  readonly downfall: Downfall;
+  readonly stop: Promise<unknown>;
+}
+
+async function startCoordinator(
+  config: ResolvedConfig,
+  ports: ProcessPorts,
+  parts: Parts,
+): Promise<Coordinator> {
+  const { clock, random, events, log } = ports;
+  const { incarnation, store } = parts;
+  const candidacy = await stand({
+    runId: config.runId,
+    incarnation,
+    store,
+    isShared: store.supports.multiProcess,
+    timing: leaseTiming(config),
+    ...{ clock, events, log },
+  });
+  const waiting = new AbortController();
+  void parts.stop.then(() => waiting.abort());
+  return Coordinator.start({
+    runId: config.runId satisfies RunId,
+    incarnation,
+    store,
+    ownStore: parts.ownStore,
+    liveness: config.liveness,
+    workersMax: LIMITS.workers,
+    budgets: { maxAttempts: 3, maxLost: 5 },
+    inboxMax: LIMITS.inboxInputs,
+    clock,
+    random,
+    events,
+    log,
+    sign: parts.identity.signWorkerRequest,
+    advertisedAddress: config.worker.coordinatorAddr,
+    ...candidacy,
+    signal: waiting.signal,
+    onFatal: parts.downfall.because,
+  });
+}
+
+/** The failure timeout of a coordinator is its lease's time to live. */
+export function leaseTiming({ liveness, lease }: ResolvedConfig): LeaseTiming {
+  return { ttlMs: liveness.coordinatorFailureTimeoutMs, ...lease };
+}
+
+function announce(coordinator: Coordinator, { address }: RunningServer, { events, log }: ProcessPorts): void {
+  const { epoch, storeId } = coordinator;
+  events.emit("coordinator_leading", { epoch, store_id: storeId, address });
+  log.info("the coordinator leads", { epoch, store_id: storeId, address });
+}

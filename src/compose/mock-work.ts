@@ -1,0 +1,31 @@
+// The mock backend as the configuration describes it.
+import type { WorkerId } from "../base/ids.ts";
+import type { ClientConfig } from "../config/resolve.ts";
+import { openExecutionJournal } from "../worker/backends/mock/execution-journal.ts";
+import { MockBackend } from "../worker/backends/mock/mock-backend.ts";
+import type { SleepDistribution } from "../worker/backends/mock/sleep-distribution.ts";
+import type { ProcessPorts } from "./process-ports.ts";
+
+/** Throws file_unwritable for its journal. */
+export function mockBackend(
+  mock: ClientConfig["mock"],
+  workerId: WorkerId,
+  { clock, random }: ProcessPorts,
+): MockBackend {
+  const { journal: file, failurePercent } = mock;
+  const options = { clock, random, sleep: sleepOf(mock), failureRate: failurePercent / 100 };
+  return new MockBackend(
+    file === undefined ? options : { ...options, journal: openExecutionJournal(file, workerId) },
+  );
+}
+
+function sleepOf({ sleepMs, distribution }: ClientConfig["mock"]): SleepDistribution {
+  switch (distribution) {
+    case "constant":
+      return { kind: "constant", ms: sleepMs };
+    case "uniform":
+      return { kind: "uniform", minMs: 0, maxMs: 2 * sleepMs };
+    case "exponential":
+      return { kind: "exponential", meanMs: sleepMs };
+  }
+}

@@ -1,0 +1,20 @@
+// The way of a command to the coordinator: as an operator, by the certificate that lies on the coordinator's host or by one
+// of the user's own CA.
+import type { ClientConfig } from "../config/resolve.ts";
+import { systemClock } from "../base/clock.ts";
+import { systemRandom } from "../base/random.ts";
+import type { Logger } from "../observe/log.ts";
+import { openClient } from "../transport/client.ts";
+import type { Client } from "../transport/client.ts";
+import { loadCredentials } from "../transport/tls/credential-files.ts";
+import { operatorFiles } from "../transport/tls/host-credentials.ts";
+
+/** Connects at its first call. Throws tls_… rows; the caller closes it. */
+export async function openOperatorClient(config: ClientConfig, log: Logger): Promise<Client> {
+  const files = config.transport.certificates ?? operatorFiles(config.transport.tlsDir);
+  const expected = { runId: config.runId, roles: ["operator"] as const };
+  const { credentials } = await loadCredentials(files, expected, systemClock);
+  const { coordinatorAddr: address } = config.worker;
+  const { runId } = config;
+  return openClient({ address, runId, credentials, clock: systemClock, random: systemRandom, log });
+}

@@ -1,0 +1,108 @@
+// Whose certificate the coordinator shows: one of the development CA, which is made at the first start and renewed here, or
+// one from files of the user's own CA, which are read again when they change. Either way without a restart.
+import type { Clock, Timer } from "../base/clock.ts";
+import type { RunId, WorkerId } from "../base/ids.ts";
+import { parseAddress } from "../base/address.ts";
+import type { ResolvedConfig } from "../config/resolve.ts";
+import type { SignWorkerRequest } from "../coordinator/rpc/enrolment-service.ts";
+import type { Logger } from "../observe/log.ts";
+import { openAuthority } from "../transport/tls/authority.ts";
+import { loadCredentials } from "../transport/tls/credential-files.ts";
+import { keepHostCredentials } from "../transport/tls/host-credentials.ts";
+import type { Credentials } from "../transport/tls/identity.ts";
+import type { ProcessPorts } from "./process-ports.ts";
+
+/** How often certificates are looked after; each has weeks left when it is renewed. */
+const LOOK_EVERY_MS = 60_000;
+
+export interface ServerIdentity {
+  readonly credentials: Credentials;
+  /** The CA's file, when this start made it. */
+  readonly createdCaFile: string | undefined;
+  readonly signWorkerRequest: SignWorkerRequest | undefined;
+  /** Hands every newer certificate to `use`, until `stop`. What it returns looks for one at once, on request. */
+  keepFresh(use: (credentials: Credentials) => void): () => void;
+  stop(): void;
+}
+
+type Reload = () => Promise<Credentials>;
+
+/** Throws tls_… rows. */
+export async function openServerIdentity(
+  config: ResolvedConfig,
+  ports: ProcessPorts,
+): Promise<ServerIdentity> {
+  const { clock, random, log } = ports;
+  const { certificates, tlsDir, advertisedNames, listenAddr } = config.transport;
+  const { runId } = config;
+  if (certificates !== undefined) {
+    const reload: Reload = async () =>
+      (await loadCredentials(certificates, { runId, roles: ["coordinator"] }, clock)).credentials;
+    return {
+      ...freshness(await reload(), reload, clock, log),
+      createdCaFile: undefined,
+      signWorkerRequest: undefined,
+    };
+  }
+  const { authority, created, caFile } = await openAuthority({ tlsDir, clock, random });
+  const hosts = hostsOf(listenAddr, advertisedNames);
+  const coordinatorAddr = config.worker.coordinatorAddr;
+  const reload: Reload = async () =>
+    (await keepHostCredentials({ authority, tlsDir, runId, hosts, coordinatorAddr, clock, random }))
+      .coordinator;
+  return {
+    ...freshness(await reload(), reload, clock, log),
+    createdCaFile: created ? caFile : undefined,
+    signWorkerRequest: (csr, workerId: WorkerId) =>
+      authority.signWorkerRequest(csr, runId satisfies RunId, workerId),
+  };
+}
+
+function freshness(
+  first: Credentials,
+  reload: Reload,
+  clock: Clock,
+  log: Logger,
+): Pick<ServerIdentity, "credentials" | "keepFresh" | "stop"> {
+  let current = first;
+  let timer: Timer | undefined;
+  const look = async (use: (credentials: Credentials) => void): Promise<boolean> => {
+    try {
+      const found = await reload();
+      if (found.certificatePem === current.certificatePem && found.caPem === current.caPem) return false;
+      current = found;
+      use(found);
+      log.info("the coordinator's certificate was renewed");
+    } catch (err) {
+      log.error("the coordinator's certificate cannot be renewed; the old one stays in use", { err });
+    }
+    return true;
+  };
+  const keepFresh = (use: (credentials: Credentials) => void): (() => void) => {
+    const arm = (): void => {
+      timer = clock.after(LOOK_EVERY_MS, () => void look(use).then(() => timer && arm()), {
+        background: true,
+      });
+    };
+    arm();
+    return () =>
+      void look(use).then((hasNews) => {
+        if (!hasNews) log.info("the coordinator's certificate is the one in use");
+      });
+  };
+  return {
+    credentials: first,
+    keepFresh,
+    stop: () => {
+      timer?.cancel();
+      timer = undefined;
+    },
+  };
+}
+
+/** By which names the certificate may be met. */
+function hostsOf(listenAddr: string, advertisedNames: readonly string[]): string[] {
+  const host = parseAddress(listenAddr)?.host;
+  const isWildcard = host === undefined || host === "0.0.0.0" || host === "::";
+  return [...new Set(["localhost", "127.0.0.1", ...(isWildcard ? [] : [host]), ...advertisedNames])];
+}

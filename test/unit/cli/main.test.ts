@@ -1,0 +1,201 @@
+import { spawn } from "node:child_process";
+import { mkdir, writeFile } from "node:fs/promises";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { expect } from "chai";
+import { runProgram } from "../../support/run-program.ts";
+import type { ProgramOptions, ProgramResult } from "../../support/run-program.ts";
+import { useTemporaryDirectory } from "../../support/temporary-directory.ts";
+
+/** Real processes, on a machine that may be busy with others. */
+const PROCESSES_TIMEOUT_MS = 20_000;
+
+const PROGRAM = "test/support/cli-fixture/program.ts";
+
+function run(args: string, options?: ProgramOptions): Promise<ProgramResult> {
+  return runProgram(PROGRAM, args === "" ? [] : args.split(" "), options);
+}
+
+describe("the program", function () {
+  this.timeout(PROCESSES_TIMEOUT_MS);
+
+  it("lists its commands when it is given nothing, and when it is asked for help", async () => {
+    const [nothing, help, word] = await Promise.all([run(""), run("--help"), run("help")]);
+    expect(nothing).to.deep.include({ code: 0, stderr: "" });
+    expect(nothing.stdout).to.match(/^Run one big batch .*\n\n {2}rollout break\s+Go wrong\.\n/);
+    expect(nothing.stdout).to.contain("`rollout COMMAND --help`").and.not.contain("hidden");
+    expect([help, word]).to.deep.equal([nothing, nothing]);
+  });
+
+  it("explains a command", async () => {
+    const [flag, short, word] = await Promise.all([run("print --help"), run("print -h"), run("help print")]);
+    expect(flag).to.deep.include({ code: 0, stderr: "" });
+    expect(flag.stdout).to.contain("Print what is given.").and.contain("--times");
+    expect([short, word]).to.deep.equal([flag, flag]);
+  });
+
+  it("says which version it is, and of Node", async () => {
+    const [plain, json] = await Promise.all([run("--version"), run("--json --version")]);
+    expect(plain).to.deep.include({ code: 0, stderr: "" });
+    expect(plain.stdout).to.match(/^rollout \d+\.\d+\.\d+ \(Node \d+\.\d+\.\d+\)\n$/);
+    expect(JSON.parse(json.stdout)).to.have.all.keys("version", "node");
+  });
+
+  for (const [args, detail, command] of [
+    ["nonsense", "there is no command nonsense", "rollout"],
+    ["prnit x", "there is no command prnit, did you mean `rollout print`?", "rollout"],
+    ["nonsense --help", "there is no command nonsense", "rollout"],
+    ["--nonsense", "unknown flag --nonsense", "rollout"],
+    ["--versoin", "unknown flag --versoin, did you mean --version?", "rollout"],
+    ["print --tims 3", "unknown flag --tims, did you mean --times?", "rollout print"],
+    ["print a b", "unexpected argument b", "rollout print"],
+    ["print --times", "Flag --times expects a value", "rollout print"],
+    ["print --times x", "Parsing --times: Expected an integer but received: x", "rollout print"],
+    ["break", "missing argument HOW", "rollout break"],
+    ["break throw -- x", "this command takes nothing after --", "rollout break"],
+  ] as const) {
+    it(`refuses \`rollout ${args}\` in one line, and for a program`, async () => {
+      const [name = "", ...rest] = args.split(" ");
+      const result = await runProgram(PROGRAM, [name, "--json", ...rest]);
+      const hint = `see \`${command} --help\``;
+      expect(result.stderr).to.equal(`error: ${detail} (${hint})\n`);
+      expect(result.stdout).to.equal(
+        `${JSON.stringify({ error: { code: "usage", message: detail, hint } })}\n`,
+      );
+      expect(result.code).to.equal(2);
+    });
+  }
+
+  it("refuses on standard error alone when no program reads", async () => {
+    const [plain, help] = await Promise.all([run("nonsense"), run("help nonsense")]);
+    expect(plain).to.deep.include({ code: 2, stdout: "" });
+    expect(help).to.deep.equal(plain);
+  });
+
+  it("leaves what stands after -- alone", async () => {
+    const result = await run("print --json -- python3 x.py --json --help -- --times 3");
+    expect(JSON.parse(result.stdout)).to.deep.equal({
+      commandLine: ["python3", "x.py", "--json", "--help", "--", "--times", "3"],
+    });
+    const plain = await run("print -- --json");
+    expect(plain.stdout).to.equal("nothing\n");
+  });
+
+  it("does not take standard input for an argument", async () => {
+    const result = await run("print --json", { input: "text of a pipe\n" });
+    expect(JSON.parse(result.stdout)).to.deep.equal({});
+  });
+
+  it("speaks to a person on standard error, and not at all to a program", async () => {
+    const [plain, json] = await Promise.all([run("print x"), run("print x --json")]);
+    expect(plain).to.deep.equal({ code: 0, stdout: "x\n", stderr: "printing\n" });
+    expect(json).to.deep.equal({ code: 0, stdout: '{"file":"x"}\n', stderr: "" });
+  });
+
+  it("ends with the code of the command", async () => {
+    expect((await run("print --paused")).code).to.equal(5);
+  });
+
+  it("prints all of a large result before it ends", async () => {
+    const result = await run("print a-line-of-some-length --times 100000");
+    expect(result.stdout.length).to.equal(100_000 * "a-line-of-some-length\n".length);
+  });
+
+  it("ends quietly when the reader of its result leaves", async () => {
+    const path = fileURLToPath(new URL(`../../../${PROGRAM}`, import.meta.url));
+    const child = spawn(process.execPath, [path, "print", "x", "--times", "1000000"], { stdio: "pipe" });
+    child.stdout.once("data", () => child.stdout.destroy());
+    const exited = new Promise((resolve) => child.once("exit", resolve));
+    expect(await text(child.stderr)).to.equal("printing\n");
+    expect(await exited).to.equal(0);
+  });
+
+  it("prints an error of the table as one line without control characters", async () => {
+    const [plain, json] = await Promise.all([run("break fail"), run("break fail --json")]);
+    const hint = "set transport.listen_addr to a free address of this machine";
+    expect(plain).to.deep.equal({
+      code: 3,
+      stdout: "",
+      stderr: `error: cannot listen on a\\u001b[2J:1: in use (${hint})\n`,
+    });
+    expect(JSON.parse(json.stdout)).to.deep.equal({
+      error: { code: "listen_failed", message: "cannot listen on a\\u001b[2J:1: in use", hint },
+    });
+  });
+
+  for (const how of ["throw", "reject", "later"]) {
+    it(`calls it a bug when a command does ${how} something that nobody expected`, async () => {
+      const result = await run(`break ${how} --json`, { env: { ROLLOUT_LOG_LEVEL: "debug" } });
+      const line =
+        /^error: this is a bug in rollout: TypeError: x is not a function \(run it again with .*\)\n/;
+      expect(result.code).to.equal(70);
+      expect(result.stderr).to.match(line).and.contain("break.ts:");
+      expect(JSON.parse(result.stdout)).to.have.nested.property("error.code", "internal");
+    });
+  }
+});
+
+describe("a bug", function () {
+  this.timeout(PROCESSES_TIMEOUT_MS);
+
+  it("is one line without a stack unless the level is debug", async () => {
+    const result = await run("break throw");
+    expect(result).to.deep.include({ code: 70, stdout: "" });
+    expect(result.stderr.trimEnd().split("\n")).to.have.length(1);
+  });
+});
+
+describe("a command with a configuration", function () {
+  this.timeout(PROCESSES_TIMEOUT_MS);
+
+  const directory = useTemporaryDirectory();
+  const text = `run_id = "01JZ0000000000000000000000"\n[worker]\ncoordinator_addr = "a:1"\nslots = 3\n`;
+
+  it("reads rollout.toml where it is run, and logs lines as JSON to a pipe", async () => {
+    await writeFile(directory.file("rollout.toml"), text);
+    const result = await run("configured", { cwd: directory.path });
+    expect(result).to.deep.include({ code: 0, stdout: "3 slots\n" });
+    expect(JSON.parse(result.stderr)).to.deep.include({ level: "info", message: "configured", slots: 3 });
+  });
+
+  it("takes the file, variables and flags that it is given", async () => {
+    await mkdir(directory.file("sub"));
+    await writeFile(directory.file("sub/other.toml"), text);
+    const result = await run("configured -c sub/other.toml --log-format human --state-dir here --json", {
+      cwd: directory.path,
+      env: { ROLLOUT_WORKER_SLOTS: "5", ROLLOUT_LOG_LEVEL: "error" },
+    });
+    expect(result.stderr).to.equal("");
+    expect(JSON.parse(result.stdout)).to.deep.include({ slots: 5, stateDir: directory.file("here") });
+  });
+
+  it("says what to do when there is no file", async () => {
+    const result = await run("configured", { cwd: directory.path });
+    const file = directory.file("rollout.toml");
+    const hint = "give its path with --config FILE, or make one with `rollout init`";
+    expect(result).to.deep.equal({
+      code: 2,
+      stdout: "",
+      stderr: `error: cannot read the configuration file ${file}: it does not exist (${hint})\n`,
+    });
+  });
+
+  it("says it when the file is a directory, or far too large", async () => {
+    await writeFile(directory.file("large.toml"), "#".repeat(2 ** 20 + 1));
+    const [folder, large] = await Promise.all([
+      run("configured --config .", { cwd: directory.path }),
+      run("configured --config large.toml", { cwd: directory.path }),
+    ]);
+    expect(folder.stderr).to.contain(": it is a directory (");
+    expect(large.stderr).to.contain(": it has 1048577 bytes, and 1048576 are allowed (");
+  });
+
+  it("shows each setting of its role in its help", async () => {
+    const { stdout } = await run("configured --help");
+    expect(stdout)
+      .to.contain("SETTINGS")
+      .and.contain("--slots=N")
+      .and.contain("--coordinator-addr=HOST:PORT");
+    expect(stdout).to.not.contain("--storage-path");
+  });
+});
