@@ -1,0 +1,36 @@
+// What was really executed, written down by whoever executes it. It does not depend on anything that the cluster believes, and no
+// crash takes anything from it.
+import type { Outcome } from "../../src/worker/backends/backend.ts";
+import type { SimProcess } from "./process.ts";
+
+export interface Execution {
+  readonly item: string;
+  readonly attempt: number;
+  readonly worker: SimProcess;
+  readonly startedAtMs: number;
+  /** When the ledger gave the attempt out; the witness's to say. */
+  assignedAtMs: number | undefined;
+  endedAtMs: number | undefined;
+  outcome: Outcome["kind"] | "died" | undefined;
+  output: string | undefined;
+}
+
+export class Journal {
+  readonly #byItem = new Map<string, Execution[]>();
+  #count = 0;
+
+  add(execution: Execution): void {
+    this.#count++;
+    const known = this.#byItem.get(execution.item);
+    if (known === undefined) this.#byItem.set(execution.item, [execution]);
+    else known.push(execution);
+  }
+
+  of(item: string): readonly Execution[] {
+    return this.#byItem.get(item) ?? [];
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+}

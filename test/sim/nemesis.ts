@@ -1,0 +1,122 @@
+// Trouble, by chance: of the kinds that the settings allow, at moments that the seed decides, until the storm is over. Then all
+// that it did is undone, and the cluster has to come to its end.
+import type { Random } from "../../src/base/random.ts";
+import type { CoordinatorNode } from "./coordinator-node.ts";
+import type { Network } from "./network.ts";
+import { CALM_DISK, CALM_NETWORK } from "./settings.ts";
+import type { Fault, Settings } from "./settings.ts";
+import type { DiskWeather } from "./process-store.ts";
+import type { WorkerNode } from "./worker-node.ts";
+import type { World } from "./world.ts";
+import { between, happens } from "./world.ts";
+
+export interface Cluster {
+  readonly world: World;
+  readonly network: Network;
+  readonly settings: Settings;
+  readonly disk: DiskWeather;
+  readonly coordinator: CoordinatorNode;
+  readonly workers: readonly [WorkerNode, ...WorkerNode[]];
+}
+
+const STOP_MIN_MS = 50;
+const STOP_MAX_MS = 9_000;
+const PARTITION_MAX_MS = 9_000;
+const LEAD_MAX_MS = 6_000;
+const WALL_JUMP_MS = 3_600_000;
+
+export class Nemesis {
+  readonly #cluster: Cluster;
+  readonly #random: Random;
+  #isOver = false;
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster;
+    this.#random = cluster.world.newRandom();
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  start(): void {
+    const { world, settings } = this.#cluster;
+    world.after(settings.stormMs, () => this.#heal());
+    if (settings.faults.length > 0) this.#next();
+  }
+
+  #next(): void {
+    const { world, settings } = this.#cluster;
+    world.after(between(this.#random, 0, 2 * settings.faultEveryMs), () => {
+      if (this.#isOver) return;
+      const fault = settings.faults[Math.floor(this.#random.unit() * settings.faults.length)];
+      if (fault !== undefined) this.#strike(fault);
+      this.#next();
+    });
+  }
+
+  #strike(fault: Fault): void {
+    const { coordinator } = this.#cluster;
+    switch (fault) {
+      case "coordinator-kill":
+        return coordinator.kill();
+      case "coordinator-power":
+        return coordinator.losePower();
+      case "coordinator-stop":
+        return coordinator.stopFor(this.#stopMs());
+      case "coordinator-restart":
+        return coordinator.restart();
+      case "successor":
+        return coordinator.succeed(this.#stopMs());
+      case "worker-kill":
+        return this.#victim().kill();
+      case "worker-power":
+        return this.#victim().losePower();
+      case "worker-stop":
+        return this.#victim().stopFor(this.#stopMs());
+      case "preemption":
+        return this.#victim().preempt(between(this.#random, 0, LEAD_MAX_MS));
+      case "partition":
+        return this.#partition();
+      case "wall-clock": {
+        const machine = happens(this.#random, 0.5) ? coordinator.machine : this.#victim().machine;
+        // Only forward: an item that waits by a clock that was put back by an hour waits for an hour.
+        machine.wallOffsetMs += between(this.#random, 0, WALL_JUMP_MS);
+      }
+    }
+  }
+
+  #victim(): WorkerNode {
+    const { workers } = this.#cluster;
+    return workers[Math.floor(this.#random.unit() * workers.length)] ?? workers[0];
+  }
+
+  /** More often short than long. */
+  #stopMs(): number {
+    return between(this.#random, STOP_MIN_MS, happens(this.#random, 0.6) ? 1_500 : STOP_MAX_MS);
+  }
+
+  #partition(): void {
+    const { network, world, workers } = this.#cluster;
+    const cut = happens(this.#random, 0.2) ? workers : [this.#victim()];
+    const directions = (["up", "down"] as const).filter(() => happens(this.#random, 0.7));
+    for (const { machine } of cut) {
+      world.say("net", `${machine.name} is cut off: ${directions.join(" and ")}`);
+      for (const direction of directions) network.block(machine.name, direction);
+      world.after(between(this.#random, 100, PARTITION_MAX_MS), () => network.unblock(machine.name));
+    }
+  }
+
+  #heal(): void {
+    const { network, disk, coordinator, workers, world } = this.#cluster;
+    this.#isOver = true;
+    world.say("net", "the storm is over");
+    Object.assign(network.weather, CALM_NETWORK);
+    Object.assign(disk, CALM_DISK);
+    coordinator.heal();
+    for (const worker of workers) {
+      worker.heal();
+      network.unblock(worker.machine.name);
+    }
+  }
+}

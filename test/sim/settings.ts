@@ -1,0 +1,82 @@
+// What one seed stands for: the size of the cluster, its work, the weather, and which kinds of trouble it meets. Each run gets a
+// random part of them (swarm testing): a fault that is always there hides what only happens without it.
+import type { Random } from "../../src/base/random.ts";
+import type { NetworkWeather } from "./network.ts";
+import type { DiskWeather } from "./process-store.ts";
+import type { ItemKind } from "./workload.ts";
+import { between, happens } from "./world.ts";
+
+export const FAULTS = [
+  "coordinator-kill",
+  "coordinator-power",
+  "coordinator-stop",
+  "coordinator-restart",
+  "successor",
+  "worker-kill",
+  "worker-power",
+  "worker-stop",
+  "preemption",
+  "partition",
+  "wall-clock",
+] as const;
+export type Fault = (typeof FAULTS)[number];
+
+export interface Settings {
+  readonly items: number;
+  readonly workers: number;
+  readonly slots: number;
+  readonly prefetch: number;
+  readonly inboxMax: number;
+  readonly kinds: Partial<Record<ItemKind, number>>;
+  readonly faults: readonly Fault[];
+  /** How long faults happen; then everything heals. */
+  readonly stormMs: number;
+  /** The mean time between two of them. */
+  readonly faultEveryMs: number;
+  readonly clockRates: boolean;
+  readonly network: NetworkWeather;
+  readonly disk: DiskWeather;
+}
+
+export const CALM_NETWORK: NetworkWeather = {
+  delayMaxMs: 2,
+  slowChance: 0,
+  breakChance: 0,
+  lossChance: 0,
+  duplicateChance: 0,
+};
+export const CALM_DISK: DiskWeather = { syncMaxMs: 3, slowChance: 0, unknownChance: 0 };
+
+export function drawSettings(random: Random): Settings {
+  const maybe = (chance: number, value: () => number): number => (happens(random, chance) ? value() : 0);
+  return {
+    items: Math.floor(between(random, 10, 60)),
+    workers: 3,
+    slots: 1 + Math.floor(random.unit() * 3),
+    prefetch: 1 + Math.floor(random.unit() * 8),
+    inboxMax: happens(random, 0.15) ? 6 : 1_000,
+    kinds: {
+      flaky: maybe(0.4, () => 0.1),
+      bad: maybe(0.3, () => 0.05),
+      big: maybe(0.2, () => 0.05),
+      slow: maybe(0.5, () => between(random, 0.02, 0.2)),
+      deadly: maybe(0.2, () => 0.04),
+    },
+    faults: FAULTS.filter(() => happens(random, 0.3)),
+    stormMs: between(random, 1_000, 12_000),
+    faultEveryMs: between(random, 300, 3_000),
+    clockRates: happens(random, 0.2),
+    network: {
+      delayMaxMs: happens(random, 0.3) ? 60 : 3,
+      slowChance: maybe(0.3, () => 0.02),
+      breakChance: maybe(0.3, () => between(random, 0.001, 0.02)),
+      lossChance: maybe(0.4, () => 0.2),
+      duplicateChance: maybe(0.4, () => 0.3),
+    },
+    disk: {
+      syncMaxMs: happens(random, 0.2) ? 40 : 3,
+      slowChance: maybe(0.2, () => 0.01),
+      unknownChance: maybe(0.15, () => 0.003),
+    },
+  };
+}

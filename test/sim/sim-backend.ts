@@ -1,0 +1,94 @@
+// Executes the items of a simulated run as their payloads say, and writes each execution into the journal.
+import { createHash } from "node:crypto";
+import { sleep } from "../../src/base/clock.ts";
+import { itemIdText } from "../../src/coordinator/ledger/item-id.ts";
+import type { Backend, ItemAttempt, ItemReport, Outcome } from "../../src/worker/backends/backend.ts";
+import type { Execution, Journal } from "./journal.ts";
+import type { SimProcess } from "./process.ts";
+import type { World } from "./world.ts";
+import { between, happens } from "./world.ts";
+import { kindOf, OUTPUT_MAX_BYTES } from "./workload.ts";
+
+export interface SimBackendOptions {
+  readonly world: World;
+  readonly process: SimProcess;
+  readonly journal: Journal;
+  /** Called with each start, before anything of it happens. */
+  readonly onStart: (execution: Execution) => void;
+  /** The item has killed this process. */
+  readonly onKilled: () => void;
+}
+
+const ORDINARY_MAX_MS = 400;
+const SLOW_MAX_MS = 9_000;
+/** How long an execution that is told to end takes for it. */
+const END_MAX_MS = 200;
+
+export class SimBackend implements Backend {
+  readonly #options: SimBackendOptions;
+
+  constructor(options: SimBackendOptions) {
+    this.#options = options;
+  }
+
+  async execute(
+    { itemId, attempt, payload }: ItemAttempt,
+    signal: AbortSignal,
+    report: (report: ItemReport) => void,
+  ): Promise<Outcome> {
+    const { world, process, journal, onStart, onKilled } = this.#options;
+    const { random, clock } = process;
+    const execution: Execution = {
+      item: itemIdText(itemId),
+      attempt,
+      worker: process,
+      startedAtMs: world.nowMs,
+      assignedAtMs: undefined,
+      endedAtMs: undefined,
+      outcome: undefined,
+      output: undefined,
+    };
+    const earlier = journal.of(execution.item).length;
+    journal.add(execution);
+    process.say(`starts ${short(execution.item)}#${attempt} ${Buffer.from(payload).toString()}`);
+    onStart(execution);
+    const end = (outcome: Outcome): Outcome => {
+      execution.endedAtMs = world.nowMs;
+      execution.outcome = outcome.kind;
+      if (outcome.kind === "success") execution.output = digestOf(outcome.output);
+      process.say(`ends ${short(execution.item)}#${attempt}: ${outcome.kind}`);
+      return outcome;
+    };
+    process.onDeath(() => {
+      execution.endedAtMs ??= world.nowMs;
+      execution.outcome ??= "died";
+    });
+    const kind = kindOf(payload);
+    if (happens(random, 0.2)) report({ kind: "checkpoint", checkpoint: Buffer.from(`at ${attempt}`) });
+    await sleep(clock, between(random, 1, kind === "slow" ? SLOW_MAX_MS : ORDINARY_MAX_MS), signal);
+    if (signal.aborted) {
+      await sleep(clock, between(random, 0, END_MAX_MS));
+      return end({ kind: "preempted" });
+    }
+    if (kind === "deadly" && earlier === 0) onKilled();
+    const failures = kind === "bad" ? Infinity : kind === "flaky" ? 1 + (payload.length % 2) : 0;
+    if (failedBefore(journal, execution.item) < failures)
+      return end({ kind: "error", message: "it says no" });
+    // Which execution a result came from can be seen in it.
+    const output = Buffer.from(`${Buffer.from(payload).toString()} by ${process.name} as ${attempt}`);
+    return end({ kind: "success", output: kind === "big" ? Buffer.alloc(OUTPUT_MAX_BYTES + 1) : output });
+  }
+}
+
+function failedBefore(journal: Journal, item: string): number {
+  return journal.of(item).filter(({ outcome }) => outcome === "error").length;
+}
+
+function digestOf(output: Uint8Array): string {
+  return createHash("sha256").update(output).digest("hex");
+}
+
+/** Enough of an id to tell items of one run apart. */
+export function short(idText: string): string {
+  return idText.slice(0, 6);
+}

@@ -1,0 +1,41 @@
+// A whole cluster under all kinds of trouble, some hundreds of times; thousands by `npm run simulate`.
+import { expect } from "chai";
+import { seededRandom } from "../../src/base/random.ts";
+import { reportOf } from "./report.ts";
+import { drawSettings, FAULTS } from "./settings.ts";
+import { simulate } from "./simulation.ts";
+
+/** Each in its place, so that a slow machine shows which seeds were slow. */
+const CHUNKS = 12;
+const SEEDS_PER_CHUNK = 20;
+const CHUNK_LIMIT_MS = 60_000;
+
+describe("a simulated cluster", () => {
+  for (let chunk = 0; chunk < CHUNKS; chunk++) {
+    const first = 1 + chunk * SEEDS_PER_CHUNK;
+    const last = first + SEEDS_PER_CHUNK - 1;
+    it(`makes every item final exactly once, whatever happens to it (seeds ${first} to ${last})`, async () => {
+      for (let seed = first; seed <= last; seed++) {
+        const verdict = await simulate(seed);
+        expect(verdict.violation, reportOf(verdict)).to.equal(undefined);
+      }
+    }).timeout(CHUNK_LIMIT_MS);
+  }
+
+  it("runs the same way for the same seed, and another for another", async () => {
+    const hashes = new Set<string>();
+    for (const seed of [3, 14, 159, 265, 358]) {
+      const [one, other] = [await simulate(seed), await simulate(seed)];
+      expect([other.hash, other.lines, other.moments]).to.deep.equal([one.hash, one.lines, one.moments]);
+      hashes.add(one.hash);
+    }
+    expect(hashes.size).to.equal(5);
+  }).timeout(CHUNK_LIMIT_MS);
+
+  it("meets every kind of trouble within the seeds that are tried here", () => {
+    const met = new Set<string>();
+    for (let seed = 1; seed <= CHUNKS * SEEDS_PER_CHUNK; seed++)
+      for (const fault of drawSettings(seededRandom(seed)).faults) met.add(fault);
+    expect([...met]).to.have.members([...FAULTS]);
+  });
+});

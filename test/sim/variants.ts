@@ -1,0 +1,296 @@
+// Clusters that are broken on purpose. Each lacks one thing that the product does, taken away at a place where parts of it meet:
+// between the coordinator and its disk, a worker and its disk, or on the wire.
+import { create } from "@bufbuild/protobuf";
+import { ulidToBytes } from "../../src/base/ids.ts";
+import { itemIdText } from "../../src/coordinator/ledger/item-id.ts";
+import { AttemptSchema } from "../../src/gen/rollout/v1/common_pb.ts";
+import {
+  HeldAttemptSchema,
+  HeldPhase,
+  HeldVerdict,
+  OutcomeClass,
+  ResultSchema,
+  SessionRequestSchema,
+  WorkService,
+} from "../../src/gen/rollout/v1/work_pb.ts";
+import type { Result, SessionRequest, SessionResponse } from "../../src/gen/rollout/v1/work_pb.ts";
+import {
+  DELAYED_PREFIX,
+  DONE_PREFIX,
+  EPOCH_KEY,
+  ITEMS_PREFIX,
+  OUTBOX_PREFIX,
+  RETURNED_PREFIX,
+} from "../../src/storage/keys.ts";
+import type { Batch, CommitOutcome, Entry, ScanRange, Store } from "../../src/storage/store.ts";
+import { DelegatingStore } from "../support/delegating-store.ts";
+import type { SimProcess } from "./process.ts";
+import type { Fault, Settings } from "./settings.ts";
+import type { Send, Tap } from "./sim-transport.ts";
+import type { Variant, VariantScope } from "./variant.ts";
+
+/** These kinds of trouble, whatever else was drawn, and so many items that may be in the way of it. */
+function under(...faults: Fault[]): (drawn: Settings) => Settings {
+  return (drawn) => ({
+    ...drawn,
+    faults,
+    items: Math.max(drawn.items, 40),
+    stormMs: 10_000,
+    faultEveryMs: 800,
+  });
+}
+
+/** Another way to commit. */
+function committing(
+  change: (batch: Batch, commit: (batch: Batch) => Promise<CommitOutcome>) => Promise<CommitOutcome>,
+): (store: Store) => Store {
+  return (store) =>
+    new (class extends DelegatingStore {
+      override commit(batch: Batch): Promise<CommitOutcome> {
+        return change(batch, (changed) => super.commit(changed));
+      }
+    })(store);
+}
+
+const COMMITTED: CommitOutcome = { kind: "committed" };
+
+interface Session {
+  readonly client: SimProcess;
+  send: Send | undefined;
+  /** Of the last batch of results that went up. */
+  lastNumber: bigint;
+}
+
+/** Changes the frames of sessions. */
+function onSessions(handle: (session: Session, frames: Frames) => void): Tap {
+  return {
+    onStream: (method, client) => {
+      if (method !== WorkService.method.session) return undefined;
+      const session: Session = { client, send: undefined, lastNumber: 0n };
+      return {
+        onMessage: (direction, message, send) => {
+          session.send = send;
+          const frames: Frames = {
+            up: direction === "up" ? (message as SessionRequest) : undefined,
+            down: direction === "down" ? (message as SessionResponse) : undefined,
+            isDropped: false,
+          };
+          if (frames.up?.frame.case === "results") session.lastNumber = frames.up.frame.value.number;
+          handle(session, frames);
+          return frames.isDropped ? [] : [message];
+        },
+      };
+    },
+  };
+}
+
+/** One of the two; may be changed in place. */
+interface Frames {
+  readonly up: SessionRequest | undefined;
+  readonly down: SessionResponse | undefined;
+  isDropped: boolean;
+}
+
+function itemOf({ attempt }: Pick<Result, "attempt">): string {
+  return itemIdText(attempt?.itemId ?? new Uint8Array());
+}
+
+/** A result of an attempt that is over is passed off as one of the attempt that is under way, whoever has it. */
+function passOffStaleResults({ ledger }: VariantScope): Tap {
+  const sessions = new Map<string, Session>();
+  return onSessions((session, { up }) => {
+    if (up === undefined) return;
+    sessions.set(Buffer.from(up.worker?.workerId ?? []).toString("hex"), session);
+    if (up.frame.case !== "results") return;
+    for (const result of up.frame.value.results) {
+      const running = ledger().get(itemOf(result))?.running;
+      if (running === undefined || running.attempt === result.attempt?.attempt) continue;
+      const holder = sessions.get(Buffer.from(ulidToBytes(running.worker)).toString("hex"));
+      const forged = create(ResultSchema, {
+        ...result,
+        attempt: create(AttemptSchema, { itemId: running.id, attempt: running.attempt }),
+        epoch: BigInt(running.epoch),
+        incarnation: ulidToBytes(running.incarnation),
+      });
+      const frame = {
+        case: "results" as const,
+        value: { number: holder?.lastNumber ?? 0n, results: [forged] },
+      };
+      const worker = { workerId: ulidToBytes(running.worker), incarnation: ulidToBytes(running.incarnation) };
+      holder?.send?.("up", create(SessionRequestSchema, { worker, frame }));
+    }
+  });
+}
+
+/** The coordinator is told that the victim has released all, and the victim is not asked. */
+function stealWithoutRelease(): Tap {
+  let latest: SessionRequest | undefined;
+  return onSessions((session, frames) => {
+    if (frames.up !== undefined) latest = frames.up;
+    if (frames.down?.frame.case !== "release" || latest === undefined) return;
+    frames.isDropped = true;
+    const { released } = frames.down.frame.value;
+    const { worker, ackedAssignment } = latest;
+    const frame = { case: "release" as const, value: { released } };
+    session.send?.("up", create(SessionRequestSchema, { ...(worker && { worker }), ackedAssignment, frame }));
+  });
+}
+
+function chargePreemptions(): Tap {
+  return onSessions((_, { up }) => {
+    if (up?.frame.case !== "results") return;
+    for (const result of up.frame.value.results)
+      if (result.outcome === OutcomeClass.PREEMPTED) result.outcome = OutcomeClass.ERROR;
+  });
+}
+
+/** What a worker has is not told, and it is told that it may keep all. */
+function skipReconciling(): Tap {
+  const stated = new WeakMap<Session, number>();
+  return onSessions((session, { up, down }) => {
+    if (up?.frame.case === "hello") {
+      stated.set(session, up.frame.value.held.length);
+      up.frame.value.held = [];
+    }
+    if (down?.frame.case === "verdict")
+      down.frame.value.verdicts = Array.from({ length: stated.get(session) ?? 0 }, () => HeldVerdict.KEEP);
+  });
+}
+
+function keepEverything(): Tap {
+  return onSessions((_, { down }) => {
+    if (down?.frame.case === "verdict")
+      down.frame.value.verdicts = down.frame.value.verdicts.map(() => HeldVerdict.KEEP);
+  });
+}
+
+/** A worker says that it has everything that the ledger says that it has. */
+function claimEverything({ ledger }: VariantScope): Tap {
+  const stated = new WeakMap<Session, number>();
+  return onSessions((session, { up, down }) => {
+    if (up?.frame.case === "hello") {
+      const { held } = up.frame.value;
+      stated.set(session, held.length);
+      const known = new Set(held.map(itemOf));
+      const id = Buffer.from(up.worker?.workerId ?? []);
+      for (const { idText, running } of ledger().items) {
+        if (running === undefined || known.has(idText) || !id.equals(ulidToBytes(running.worker))) continue;
+        const attempt = { itemId: running.id, attempt: running.attempt };
+        const epoch = BigInt(running.epoch);
+        held.push(create(HeldAttemptSchema, { attempt, phase: HeldPhase.RUNNING, epoch }));
+      }
+    }
+    if (down?.frame.case === "verdict")
+      down.frame.value.verdicts = down.frame.value.verdicts.slice(0, stated.get(session) ?? 0);
+  });
+}
+
+/** Pages of what is pending are read once and believed for ever. */
+function believingOldPages(store: Store): Store {
+  const pages = new Map<string, Entry[]>();
+  return new (class extends DelegatingStore {
+    override async scan(range: ScanRange): Promise<Entry[]> {
+      if (!range.from.startsWith(ITEMS_PREFIX) && !range.from.startsWith(RETURNED_PREFIX))
+        return super.scan(range);
+      const name = `${range.from} ${range.limit}`;
+      const page = pages.get(name) ?? (await super.scan(range));
+      if (page.length > 0) pages.set(name, page);
+      return page;
+    }
+  })(store);
+}
+
+/** Every process but the first finds no item that waits for its time. */
+function forgettingDelays(store: Store, { name }: SimProcess): Store {
+  return new (class extends DelegatingStore {
+    override scan(range: ScanRange): Promise<Entry[]> {
+      const isHidden = name !== "c.1" && range.from.startsWith(DELAYED_PREFIX);
+      return isHidden ? Promise.resolve([]) : super.scan(range);
+    }
+  })(store);
+}
+
+const TIRED: Settings["kinds"] = { flaky: 0.3 };
+
+export const VARIANTS: readonly Variant[] = [
+  {
+    name: "batches do not expect the epoch",
+    coordinatorStore: committing((batch, commit) =>
+      commit({ ...batch, expect: batch.puts.some(({ key }) => key === EPOCH_KEY) ? batch.expect : [] }),
+    ),
+  },
+  {
+    name: "the disk does not look at what is expected",
+    settings: under("successor", "worker-kill"),
+    carryOut: (disk, batch) => disk.commit({ ...batch, expect: [] }),
+  },
+  {
+    name: "results and submissions are acknowledged before they are synced",
+    coordinatorStore: committing((batch, commit) => commit({ ...batch, durability: "flush" })),
+  },
+  {
+    name: "effects leave before their batch is committed",
+    settings: under("coordinator-kill"),
+    coordinatorStore: committing(async (batch, commit) => {
+      if (batch.puts.some(({ key }) => key === EPOCH_KEY)) return commit(batch);
+      void commit(batch);
+      return COMMITTED;
+    }),
+  },
+  {
+    name: "a result is acknowledged and not written",
+    coordinatorStore: committing((batch, commit) =>
+      batch.puts.some(({ key }) => key.startsWith(DONE_PREFIX)) ? Promise.resolve(COMMITTED) : commit(batch),
+    ),
+  },
+  {
+    name: "a result of another attempt is accepted",
+    settings: (drawn) => ({ ...under("worker-stop")(drawn), faultEveryMs: 400, kinds: { slow: 0.6 } }),
+    tap: passOffStaleResults,
+  },
+  { name: "items are stolen and not released", tap: stealWithoutRelease },
+  {
+    name: "a drain is charged to the item",
+    settings: (drawn) => ({ ...under("preemption")(drawn), kinds: { slow: 0.3 } }),
+    tap: chargePreemptions,
+  },
+  {
+    name: "items that wait are forgotten at a restart",
+    settings: (drawn) => ({ ...under("coordinator-kill")(drawn), kinds: TIRED }),
+    coordinatorStore: forgettingDelays,
+  },
+  {
+    name: "what a worker has is not reconciled",
+    settings: under("coordinator-kill", "coordinator-restart"),
+    tap: skipReconciling,
+  },
+  {
+    name: "a worker keeps what it is told to drop",
+    settings: under("worker-stop"),
+    tap: keepEverything,
+  },
+  {
+    name: "assignments that did not arrive are not taken back",
+    settings: (drawn) => ({
+      ...under("coordinator-kill")(drawn),
+      network: { ...drawn.network, delayMaxMs: 60, breakChance: 0.01 },
+    }),
+    tap: claimEverything,
+  },
+  {
+    name: "results are sent and not stored",
+    workerStore: committing((batch, commit) =>
+      commit({ ...batch, puts: batch.puts.filter(({ key }) => !key.startsWith(OUTBOX_PREFIX)) }),
+    ),
+  },
+  {
+    name: "results are sent before they are synced",
+    workerStore: committing((batch, commit) => commit({ ...batch, durability: "flush" })),
+  },
+  {
+    name: "workers do not fence themselves",
+    settings: (drawn) => ({ ...under("worker-stop", "partition")(drawn), faultEveryMs: 400, prefetch: 8 }),
+    selfFenceTimeoutMs: Number.MAX_SAFE_INTEGER,
+  },
+  { name: "what was read of the pending items is believed for ever", coordinatorStore: believingOldPages },
+];

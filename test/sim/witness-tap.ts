@@ -1,0 +1,61 @@
+// What the witness hears of messages, at the moment when they leave.
+import type { WorkerId } from "../../src/base/ids.ts";
+import { RunService } from "../../src/gen/rollout/v1/run_pb.ts";
+import type { SubmitRequest } from "../../src/gen/rollout/v1/run_pb.ts";
+import { WorkService } from "../../src/gen/rollout/v1/work_pb.ts";
+import type { Result, SessionRequest, SessionResponse } from "../../src/gen/rollout/v1/work_pb.ts";
+import type { SimProcess } from "./process.ts";
+import type { StreamTap, Tap } from "./sim-transport.ts";
+import type { Witness } from "./witness.ts";
+import type { Workload } from "./workload.ts";
+
+export function witnessTap(
+  witness: Witness,
+  workload: Workload,
+  workerOf: (process: SimProcess) => WorkerId | undefined,
+): Tap {
+  return {
+    onStream: (method, client) => {
+      if (method === RunService.method.submit) return submission(witness, workload);
+      const worker = workerOf(client);
+      return method === WorkService.method.session && worker !== undefined
+        ? session(witness, client, worker)
+        : undefined;
+    },
+  };
+}
+
+function submission(witness: Witness, { batches }: Workload): StreamTap {
+  let number = 0;
+  return {
+    onMessage: (direction, message) => {
+      if (direction === "up") number = Number((message as SubmitRequest).batchNumber);
+      else witness.submissionAcknowledged(batches[number - 1]?.map(({ idText }) => idText) ?? []);
+      return [message];
+    },
+  };
+}
+
+function session(witness: Witness, client: SimProcess, worker: WorkerId): StreamTap {
+  const sent = new Map<number, readonly Result[]>();
+  return {
+    onMessage: (direction, message) => {
+      if (direction === "up") {
+        const { frame } = message as SessionRequest;
+        if (frame.case === "results") {
+          witness.resultsLeave(client, frame.value.results);
+          sent.set(Number(frame.value.number), frame.value.results);
+        }
+      } else {
+        const response = message as SessionResponse;
+        witness.assignmentsLeave(worker, response);
+        for (const [number, results] of sent) {
+          if (number > Number(response.ackedResults)) continue;
+          sent.delete(number);
+          witness.resultsAcknowledged(worker, results);
+        }
+      }
+      return [message];
+    },
+  };
+}

@@ -1,0 +1,362 @@
+// What must be true of a cluster, whatever happens to it, seen from outside: of every batch on the disk, every message that leaves
+// and every execution that starts. Each rule is one method; a broken one ends the run.
+import type { IncarnationId, WorkerId } from "../../src/base/ids.ts";
+import { parseUlidBytes } from "../../src/base/ids.ts";
+import { itemIdText } from "../../src/coordinator/ledger/item-id.ts";
+import type { RunningRecord } from "../../src/coordinator/ledger/ledger-records.ts";
+import { OutcomeClass } from "../../src/gen/rollout/v1/work_pb.ts";
+import type { Result, SessionResponse } from "../../src/gen/rollout/v1/work_pb.ts";
+import { workerRecord } from "../../src/coordinator/worker-record.ts";
+import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
+import { COORDINATOR_LEASE_KEY, EPOCH_KEY, WORKERS_PREFIX } from "../../src/storage/keys.ts";
+import type { Batch, CommitOutcome, Entry } from "../../src/storage/store.ts";
+import type { Execution, Journal } from "./journal.ts";
+import type { SimProcess } from "./process.ts";
+import { ShadowLedger } from "./shadow-ledger.ts";
+import type { Change, ShadowItem } from "./shadow-ledger.ts";
+import { short } from "./sim-backend.ts";
+import type { World } from "./world.ts";
+import { Violation } from "./world.ts";
+import type { ItemKind } from "./workload.ts";
+
+/** From the settings of the simulated run. */
+export interface Budgets {
+  readonly maxAttempts: number;
+  readonly maxLost: number;
+}
+
+/** An attempt, named as far as its identity goes across losses of power. */
+function attemptName(item: string, attempt: number, worker: string): string {
+  return `${item}#${attempt}@${worker}`;
+}
+
+export class Witness {
+  readonly #world: World;
+  readonly #journal: Journal;
+  readonly #budgets: Budgets;
+  #ledger = new ShadowLedger();
+  /** Which epoch a process claimed. */
+  readonly #epochOf = new Map<SimProcess, number>();
+  #epoch = -1;
+  /** When an attempt was last assigned. */
+  readonly #assignedAtMs = new Map<string, number>();
+  /** By worker id: the last moment since which the coordinator may take its items away. */
+  readonly #failedAtMs = new Map<string, number>();
+  /** By worker id: when it said goodbye. */
+  readonly #leftAtMs = new Map<string, number>();
+  #powerLostAtMs = -Infinity;
+  /** Losses that may be counted against items. */
+  #losses = 0;
+  readonly #acknowledged = new Set<string>();
+  readonly #promisedDone = new Set<string>();
+  /** Attempts whose results were acknowledged. */
+  readonly #taken = new Set<string>();
+  readonly #drainingSince = new Map<SimProcess, number>();
+  readonly #workerOf = new Map<SimProcess, WorkerId>();
+  /** Results in the outboxes, on disk. */
+  readonly #stored = new Set<string>();
+
+  constructor(world: World, journal: Journal, budgets: Budgets) {
+    this.#world = world;
+    this.#journal = journal;
+    this.#budgets = budgets;
+  }
+
+  get ledger(): ShadowLedger {
+    return this.#ledger;
+  }
+
+  knows(process: SimProcess, worker: WorkerId): void {
+    this.#workerOf.set(process, worker);
+  }
+
+  workerDied(): void {
+    this.#losses++;
+  }
+
+  /** It has drained and ends. A goodbye that nobody heard is as good as none. */
+  workerLeft(process: SimProcess): void {
+    const leftAtMs = this.#leftAtMs.get(this.#workerOf.get(process) ?? "") ?? -Infinity;
+    if (leftAtMs < (this.#drainingSince.get(process) ?? Infinity)) this.#losses++;
+  }
+
+  drainAsked(process: SimProcess): void {
+    this.#drainingSince.set(process, this.#world.nowMs);
+  }
+
+  /** A batch of a coordinator has been carried out. */
+  committed(process: SimProcess, batch: Batch, outcome: CommitOutcome): void {
+    if (outcome.kind !== "committed") return;
+    this.#guard(() => {
+      const isClaim = batch.puts.some(({ key }) => key === COORDINATOR_LEASE_KEY);
+      if (isClaim) this.#claimed(process, batch);
+      else this.#checkLeader(process, batch);
+      for (const entry of batch.puts) if (entry.key.startsWith(WORKERS_PREFIX)) this.#worker(entry);
+      for (const change of this.#ledger.take(batch)) this.#changed(change);
+    });
+  }
+
+  /** The coordinator's machine lost its power; `entries` are what is on its disk. What was promised must be there. */
+  powerLost(entries: readonly Entry[]): void {
+    this.#powerLostAtMs = this.#world.nowMs;
+    this.#guard(() => {
+      this.#ledger = new ShadowLedger();
+      const inOrder = [...entries].sort((one, other) => rank(one.key) - rank(other.key));
+      this.#ledger.take({ puts: inOrder, deletes: [], durability: "sync" });
+      this.checkPromises();
+    });
+  }
+
+  /** C10: what was acknowledged is there. */
+  checkPromises(): void {
+    for (const item of this.#acknowledged)
+      if (this.#ledger.get(item) === undefined)
+        throw new Violation(`C10: ${short(item)} was acknowledged and is lost`);
+    for (const item of this.#promisedDone)
+      if (this.#ledger.get(item)?.done === undefined)
+        throw new Violation(`C10: the result of ${short(item)} was acknowledged and is lost`);
+  }
+
+  submissionAcknowledged(items: readonly string[]): void {
+    this.#guard(() => {
+      for (const item of items) {
+        if (this.#ledger.get(item) === undefined)
+          throw new Violation(`C10: ${short(item)} is acknowledged and not written`);
+        this.#acknowledged.add(item);
+      }
+    });
+  }
+
+  /** A batch of results leaves a worker. */
+  resultsLeave(process: SimProcess, results: readonly Result[]): void {
+    this.#guard(() => {
+      for (const result of results)
+        if (!this.#stored.has(resultName(result)))
+          throw new Violation(`${process.name} sends a result of ${nameOf(result)} that is not on its disk`);
+    });
+  }
+
+  /** A worker's disk has results, synced. */
+  resultsStored(results: readonly Result[]): void {
+    for (const result of results) this.#stored.add(resultName(result));
+  }
+
+  /** The coordinator acknowledges these results. */
+  resultsAcknowledged(worker: WorkerId, results: readonly Result[]): void {
+    this.#guard(() => {
+      for (const result of results) this.#acknowledgedResult(worker, result);
+    });
+  }
+
+  /** C2: what is given out is in the ledger before it leaves. */
+  assignmentsLeave(worker: WorkerId, response: SessionResponse): void {
+    if (response.frame.case !== "assignments") return;
+    const { assignments } = response.frame.value;
+    const epoch = Number(response.coordinator?.coordEpoch ?? -1n);
+    // A deposed leader's frames were committed when it led.
+    if (epoch !== this.#epoch) return;
+    this.#guard(() => {
+      for (const { attempt } of assignments) {
+        const item = itemIdText(attempt?.itemId ?? new Uint8Array());
+        if (!this.#assignedAtMs.has(attemptName(item, attempt?.attempt ?? 0, worker)))
+          throw new Violation(`C2: ${short(item)}#${attempt?.attempt} leaves and was never committed`);
+      }
+    });
+  }
+
+  /** C3, C6, and the whole point: nobody starts what is not his, or what somebody else has. */
+  started(execution: Execution): void {
+    const { item, attempt, worker: process } = execution;
+    const worker = this.#workerOf.get(process) ?? "";
+    const name = `${short(item)}#${attempt}`;
+    execution.assignedAtMs = this.#assignedAtMs.get(attemptName(item, attempt, worker));
+    this.#guard(() => {
+      if (this.#drainingSince.has(process))
+        throw new Violation(`C6: ${process.name} drains and starts ${name}`);
+      const { running } = this.#ledger.get(item) ?? {};
+      const isMine = running?.attempt === attempt && running.worker === worker;
+      // A worker that is given up has fenced itself before; only what was lost with the power it cannot know of.
+      const wasForgotten = this.#powerLostAtMs >= (execution.assignedAtMs ?? Infinity);
+      if (!isMine && !wasForgotten)
+        throw new Violation(`${process.name} starts ${name}, which is ${describe(running)}`);
+      if (!isMine) return;
+      for (const other of this.#journal.of(item)) if (other !== execution) this.#checkOther(execution, other);
+    });
+  }
+
+  /** At the end: every item is final, in the one way that its kind allows. */
+  checkEnd(kinds: ReadonlyMap<string, ItemKind>): void {
+    this.checkPromises();
+    for (const [item, kind] of kinds) {
+      const shadow = this.#ledger.get(item);
+      if (shadow === undefined) throw new Violation(`${short(item)} was submitted and is lost`);
+      const isFailed = shadow.failed !== undefined && shadow.failed.class !== "poison";
+      const shouldFail = kind === "bad" || kind === "big";
+      if (isFailed !== shouldFail && shadow.failed?.class !== "poison")
+        throw new Violation(`${short(item)} is ${kind} and ended as ${shadow.failed?.class ?? "done"}`);
+    }
+  }
+
+  #claimed(process: SimProcess, { puts }: Batch): void {
+    // A resignation writes the row as well, and its epoch stays.
+    if (!puts.some(({ key }) => key === EPOCH_KEY) || this.#epochOf.has(process)) return;
+    this.#epoch++;
+    this.#epochOf.set(process, this.#epoch);
+  }
+
+  #checkLeader(process: SimProcess, { puts, deletes, expect }: Batch): void {
+    const epoch = this.#epochOf.get(process);
+    // Before its claim a coordinator only makes sure that the store is its own.
+    if (epoch === undefined) return;
+    if (!expect.some(({ key }) => key === EPOCH_KEY))
+      throw new Violation(
+        `C1: ${process.name} writes ${puts[0]?.key ?? deletes[0]} and does not expect its epoch`,
+      );
+    if (epoch !== this.#epoch)
+      throw new Violation(
+        `${process.name} of epoch ${epoch} writes ${puts[0]?.key}, and epoch ${this.#epoch} leads`,
+      );
+  }
+
+  #worker({ key, value }: Entry): void {
+    const { state } = okOrFailure("shadow", decodeRecord(workerRecord, key, value));
+    const worker = key.slice(WORKERS_PREFIX.length);
+    if (state.startsWith("Gone")) this.#leftAtMs.set(worker, this.#world.nowMs);
+    if (!state.endsWith("+Failed")) return;
+    this.#losses++;
+    this.#failedAtMs.set(worker, this.#world.nowMs);
+  }
+
+  #changed(change: Change): void {
+    const { item } = change;
+    switch (change.kind) {
+      case "submitted":
+        return;
+      case "assigned":
+        return this.#assigned(item);
+      case "returned":
+      case "waits":
+        return this.#checkBudgets(item);
+      case "done":
+        return this.#checkDone(item);
+      case "failed":
+        return this.#checkFailed(item);
+    }
+  }
+
+  #assigned({ idText, running }: ShadowItem): void {
+    if (running === undefined) return;
+    const name = attemptName(idText, running.attempt, running.worker);
+    const before = this.#assignedAtMs.get(name);
+    if (before !== undefined && before > this.#powerLostAtMs)
+      throw new Violation(`C3: attempt ${running.attempt} of ${short(idText)} is given out twice`);
+    this.#assignedAtMs.set(name, this.#world.nowMs);
+  }
+
+  #checkBudgets({ idText, budgets }: ShadowItem): void {
+    const failures = this.#journal.of(idText).filter(({ outcome }) => outcome === "error").length;
+    if (budgets !== undefined && budgets.charged > failures)
+      throw new Violation(
+        `${short(idText)} was charged ${budgets.charged} times and failed ${failures} times`,
+      );
+    if (budgets !== undefined && budgets.lost > this.#losses)
+      throw new Violation(
+        `${short(idText)} was lost ${budgets.lost} times, and workers ${this.#losses} times`,
+      );
+  }
+
+  #checkDone({ idText, done }: ShadowItem): void {
+    if (done === undefined) return;
+    const digest = Buffer.from(done.digest).toString("hex");
+    const isReal = this.#journal
+      .of(idText)
+      .some(
+        ({ attempt, worker, output }) =>
+          attempt === done.attempt && this.#workerOf.get(worker) === done.worker && output === digest,
+      );
+    if (!isReal) throw new Violation(`the result of ${short(idText)}#${done.attempt} was never made`);
+  }
+
+  #checkFailed({ idText, failed }: ShadowItem): void {
+    const errors = this.#journal.of(idText).filter(({ outcome }) => outcome === "error").length;
+    if (failed?.class === "error" && errors < this.#budgets.maxAttempts)
+      throw new Violation(`${short(idText)} failed for good after ${errors} failures`);
+    if (failed?.class === "poison" && this.#losses < this.#budgets.maxLost)
+      throw new Violation(`${short(idText)} is called poison after ${this.#losses} losses`);
+  }
+
+  #acknowledgedResult(worker: WorkerId, result: Result): void {
+    const idText = itemIdText(result.attempt?.itemId ?? new Uint8Array());
+    this.#taken.add(attemptName(idText, result.attempt?.attempt ?? 0, worker));
+    const item = this.#ledger.get(idText);
+    const { running } = item ?? {};
+    const isStillRunning =
+      running?.attempt === result.attempt?.attempt &&
+      running?.worker === worker &&
+      running.epoch === Number(result.epoch) &&
+      running.incarnation === parseUlidBytes<IncarnationId>(result.incarnation);
+    if (isStillRunning)
+      throw new Violation(`C10: the result of ${nameOf(result)} is acknowledged and not recorded`);
+    const isRecorded = item?.done?.attempt === result.attempt?.attempt && item?.done?.worker === worker;
+    if (item === undefined || !isRecorded || result.outcome !== OutcomeClass.SUCCESS) return;
+    if (!this.#ledger.isOnDisk(item))
+      throw new Violation(`C10: the result of ${nameOf(result)} is not synced`);
+    this.#promisedDone.add(item.idText);
+  }
+
+  /** Two executions of one item: the earlier one's worker must have been lost, or have failed or given up itself. */
+  #checkOther(execution: Execution, other: Execution): void {
+    const name = `${short(execution.item)}#${execution.attempt}`;
+    const isOver = other.outcome === "error" || other.outcome === "preempted" || other.outcome === "died";
+    const worker = this.#workerOf.get(other.worker) ?? "";
+    if (isOver || this.#lostSince(other, worker) || !other.worker.isAlive) return;
+    if (other.endedAtMs !== undefined && this.#leftUndelivered(other, worker)) return;
+    const what = other.endedAtMs === undefined ? "still executes" : "has executed";
+    throw new Violation(
+      `${execution.worker.name} starts ${name}, which ${other.worker.name} ${what} as #${other.attempt}`,
+    );
+  }
+
+  /** Whether the coordinator had a reason to give the attempt away since it was assigned. */
+  #lostSince({ assignedAtMs }: Execution, worker: string): boolean {
+    const lostAtMs = Math.max(this.#powerLostAtMs, this.#failedAtMs.get(worker) ?? -Infinity);
+    return assignedAtMs !== undefined && lostAtMs >= assignedAtMs;
+  }
+
+  /** A worker that drains does not wait for ever for whoever should take its results. */
+  #leftUndelivered({ item, attempt, startedAtMs }: Execution, worker: string): boolean {
+    const hasLeft = (this.#leftAtMs.get(worker) ?? -Infinity) >= startedAtMs;
+    return hasLeft && !this.#taken.has(attemptName(item, attempt, worker));
+  }
+
+  #guard(check: () => void): void {
+    try {
+      check();
+    } catch (violation) {
+      this.#world.violate(violation);
+    }
+  }
+}
+
+/** Rows of items come first: the others are of them. */
+function rank(key: string): number {
+  return key.startsWith("items/") ? 0 : 1;
+}
+
+function describe(running: RunningRecord | undefined): string {
+  return running === undefined ? "nobody's" : `with ${running.worker} as #${running.attempt}`;
+}
+
+function nameOf({ attempt }: Result): string {
+  return `${short(itemIdText(attempt?.itemId ?? new Uint8Array()))}#${attempt?.attempt}`;
+}
+
+function resultName(result: Result): string {
+  const { attempt, incarnation, outcome } = result;
+  return [
+    itemIdText(attempt?.itemId ?? new Uint8Array()),
+    attempt?.attempt,
+    Buffer.from(incarnation).toString("hex"),
+    outcome,
+  ].join();
+}

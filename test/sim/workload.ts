@@ -1,0 +1,72 @@
+// What a simulated run has to do, and how each of its items behaves. The payload says which kind an item is, so that whoever
+// executes it needs to know nothing else.
+import type { Random } from "../../src/base/random.ts";
+import { itemIdOf, itemIdText } from "../../src/coordinator/ledger/item-id.ts";
+import { taskDigestOf } from "../../src/client/submit.ts";
+import { between, happens } from "./world.ts";
+
+/**
+ * `ok` succeeds. `flaky` fails once or twice, then succeeds. `bad` always fails. `big` has an output over the limit. `slow`
+ * takes seconds. `deadly` kills the process that executes it, the first time.
+ */
+export type ItemKind = "ok" | "flaky" | "bad" | "big" | "slow" | "deadly";
+
+export interface WorkItem {
+  readonly payload: Uint8Array;
+  readonly priority: number;
+  readonly idText: string;
+}
+
+export const TASK_DIGEST = taskDigestOf({ plugin: "sim", command: [] });
+/** What a worker lets an output have. */
+export const OUTPUT_MAX_BYTES = 512;
+const KINDS = ["ok", "flaky", "bad", "big", "slow", "deadly"] as const satisfies readonly ItemKind[];
+const BATCHES_MAX = 4;
+const PRIORITIES = [-3, 0, 0, 0, 7];
+
+export interface Workload {
+  /** In the order of submission; some lines come more than once. */
+  readonly batches: readonly (readonly WorkItem[])[];
+  /** Every item that there will be, by the text of its id. */
+  readonly kinds: ReadonlyMap<string, ItemKind>;
+}
+
+/** `kinds` beside `ok`, with which chance for each item. */
+export function drawWorkload(
+  random: Random,
+  count: number,
+  kinds: Partial<Record<ItemKind, number>>,
+): Workload {
+  const lines: string[] = [];
+  for (let number = 0; number < count; number++) {
+    const copied = happens(random, 0.1) ? lines[Math.floor(random.unit() * number)] : undefined;
+    lines.push(copied ?? `${drawKind(random, kinds)}:${number}`);
+  }
+  const seen = new Map<string, number>();
+  const items = lines.map((text): WorkItem => {
+    const payload = Buffer.from(text);
+    const sampleIndex = seen.get(text) ?? 0;
+    seen.set(text, sampleIndex + 1);
+    const idText = itemIdText(itemIdOf({ taskDigest: TASK_DIGEST, payload, key: "", sampleIndex }));
+    const priority = PRIORITIES[Math.floor(random.unit() * PRIORITIES.length)] ?? 0;
+    return { payload, priority, idText };
+  });
+  const batchSize = Math.ceil(count / between(random, 1, BATCHES_MAX));
+  const batches: WorkItem[][] = [];
+  for (let at = 0; at < count; at += batchSize) batches.push(items.slice(at, at + batchSize));
+  return { batches, kinds: new Map(items.map(({ idText, payload }) => [idText, kindOf(payload)])) };
+}
+
+export function kindOf(payload: Uint8Array): ItemKind {
+  const [word] = Buffer.from(payload).toString().split(":");
+  return KINDS.find((kind) => kind === word) ?? "ok";
+}
+
+function drawKind(random: Random, kinds: Partial<Record<ItemKind, number>>): ItemKind {
+  let drawn = random.unit();
+  for (const kind of KINDS) {
+    drawn -= kinds[kind] ?? 0;
+    if (drawn < 0) return kind;
+  }
+  return "ok";
+}
