@@ -1,0 +1,170 @@
+import { mkdir, stat, writeFile } from "node:fs/promises";
+import { connect } from "node:tls";
+import { expect } from "chai";
+import type { Authority } from "../../src/transport/tls/authority.ts";
+import type { Credentials, Role } from "../../src/transport/tls/identity.ts";
+import { newIdentity, newWorkerId } from "../support/certificates.ts";
+import { withCluster } from "../support/cluster.ts";
+import type { Cluster } from "../support/cluster.ts";
+import { concurrentTests } from "../support/concurrent.ts";
+import { unusedAddress } from "../support/listeners.ts";
+import { authorityIn, writeCredentials } from "../support/real-authority.ts";
+
+/** Credentials of a new bearer of this run. */
+function issue(authority: Authority, cluster: Cluster, role: Role): Promise<Credentials> {
+  return authority.issue({ identity: newIdentity(cluster.runId, role) });
+}
+
+/** The serial number of the certificate that the coordinator shows to new connections. */
+function servedSerial(cluster: Cluster, credentials: Credentials): Promise<string> {
+  const [host, port] = cluster.address.split(":");
+  return new Promise((resolve, reject) => {
+    const socket = connect({
+      host,
+      port: Number(port),
+      ALPNProtocols: ["h2"],
+      ca: credentials.caPem,
+      cert: credentials.certificatePem,
+      key: credentials.keyPem,
+      checkServerIdentity: () => undefined,
+    });
+    socket.once("error", reject);
+    socket.once("secureConnect", () => {
+      resolve(socket.getPeerX509Certificate()?.serialNumber ?? "none");
+      socket.destroy();
+    });
+  });
+}
+
+describe("certificates", function () {
+  this.timeout(60_000);
+  const it = concurrentTests(4);
+
+  it("of a CA of one's own are read again at SIGHUP, and nobody who is connected notices", async () => {
+    await withCluster({}, async (cluster) => {
+      const ca = await authorityIn(cluster.file("ca"));
+      const write = (name: string, credentials: Credentials): Promise<string[]> =>
+        writeCredentials(cluster.file(name), credentials);
+      const flags = await write("coordinator", await issue(ca, cluster, "coordinator"));
+      const coordinator = await cluster.startCoordinator({ args: flags });
+      const worker = await cluster.startWorker({
+        args: await write("worker", await issue(ca, cluster, "worker")),
+      });
+      const operator = await issue(ca, cluster, "operator");
+      const operatorFlags = await write("operator", operator);
+      const before = await servedSerial(cluster, operator);
+
+      await write("coordinator", await issue(ca, cluster, "coordinator"));
+      coordinator.send("SIGHUP");
+      await coordinator.logLine({ message: "the coordinator's certificate was renewed" });
+      const after = await servedSerial(cluster, operator);
+      expect(after).to.not.equal(before);
+      const list = await cluster.run("worker", "list", "--json", ...operatorFlags);
+      expect(JSON.parse(list.stdout)).to.include({ worker_id: await worker.id(), liveness: "alive" });
+
+      await writeFile(cluster.file("coordinator/cert.pem"), "not a certificate\n");
+      coordinator.send("SIGHUP");
+      expect(await coordinator.logLine({ level: "error" }))
+        .to.have.property("err")
+        .that.contains("cert.pem");
+      expect(await servedSerial(cluster, operator)).to.equal(after);
+      await coordinator.nextEvent("worker_heartbeat", await worker.identity());
+      expect(coordinator.seen("worker_suspected")).to.deep.equal([]);
+      expect(coordinator.seen("worker_registered")).to.have.length(1);
+    });
+  });
+
+  it("of two CAs are both good while one takes over from the other", async () => {
+    await withCluster({}, async (cluster) => {
+      const [oldCa, newCa] = [await authorityIn(cluster.file("old")), await authorityIn(cluster.file("new"))];
+      const both = oldCa.certificatePem + newCa.certificatePem;
+      const first = await issue(oldCa, cluster, "coordinator");
+      const flags = await writeCredentials(cluster.file("coordinator"), first);
+      const coordinator = await cluster.startCoordinator({ args: flags });
+      const join = async (ca: Authority): Promise<void> => {
+        const credentials = { ...(await issue(ca, cluster, "worker")), caPem: both };
+        await cluster.startWorker({ args: await writeCredentials(cluster.file(newWorkerId()), credentials) });
+      };
+      await join(oldCa);
+      await writeCredentials(cluster.file("coordinator"), { ...first, caPem: both });
+      coordinator.send("SIGHUP");
+      await coordinator.logLine({ message: "the coordinator's certificate was renewed" });
+      await join(newCa);
+      expect(coordinator.seen("worker_suspected")).to.deep.equal([]);
+    });
+  });
+
+  it("of a worker name the worker: it is who its certificate says, and no other", async () => {
+    await withCluster({}, async (cluster) => {
+      const ca = await authorityIn(cluster.file("ca"));
+      const workerId = newWorkerId();
+      const identity = { runId: cluster.runId, role: "worker", id: workerId } as const;
+      const flags = await writeCredentials(cluster.file("worker"), await ca.issue({ identity }));
+      await cluster.configure({ "worker.coordinator_addr": await unusedAddress() });
+      const refused = await cluster.run("worker", "run", "--worker-id", newWorkerId(), ...flags);
+      expect(refused).to.include({ code: 2, stdout: "" });
+      expect(refused.stderr).to.contain(`it is for worker ${workerId}, and this is worker `);
+      const worker = cluster.launchWorker({ args: flags });
+      expect(await worker.id()).to.equal(workerId);
+    });
+  });
+
+  for (const [how, setUp] of [
+    ["one small file", "file"],
+    ["nothing but flags", "flags"],
+  ] as const) {
+    it(`from \`rollout ca issue\` are all that another machine needs, with ${how}`, async () => {
+      await withCluster({}, async (cluster) => {
+        const coordinator = await cluster.startCoordinator();
+        await mkdir(cluster.file("elsewhere"));
+        const out = "elsewhere/enrolment.pem";
+        const issued = await cluster.run("ca", "issue", "--out", out, "--json");
+        expect(JSON.parse(issued.stdout)).to.deep.include({
+          file: out,
+          role: "enrolment",
+          run_id: cluster.runId,
+          coordinator_addr: cluster.address,
+        });
+        expect((await stat(cluster.file(out))).mode & 0o777).to.equal(0o600);
+        const { runId, address } = cluster;
+        const lines = [
+          `run_id = "${runId}"`,
+          `coordinator_addr = "${address}"`,
+          `enrolment = "enrolment.pem"`,
+        ];
+        if (setUp === "file")
+          await writeFile(
+            cluster.file("elsewhere/rollout.toml"),
+            lines.toSpliced(1, 0, "[worker]").join("\n"),
+          );
+        const flags = ["--run-id", runId, "--coordinator-addr", address, "--enrolment", "enrolment.pem"];
+        const args = setUp === "flags" ? flags : [];
+        const worker = await cluster.startWorker({ directory: "elsewhere", args });
+        await coordinator.event("worker_registered", await worker.identity());
+        await stat(cluster.file(`elsewhere/data/state/workers/${await worker.id()}`));
+      });
+    });
+  }
+
+  it("for an operator let commands be run from elsewhere", async () => {
+    await withCluster({}, async (cluster) => {
+      await cluster.startCoordinator();
+      const worker = await cluster.startWorker();
+      await cluster.run("ca", "issue", "--role", "operator", "--out", "operator.pem");
+      const files = ["--ca-file", "--cert-file", "--key-file"].flatMap((flag) => [flag, "operator.pem"]);
+      const list = await cluster.run("worker", "list", "--json", "--tls-dir", "nowhere", ...files);
+      expect(list.stderr).to.equal("");
+      expect(JSON.parse(list.stdout)).to.include({ worker_id: await worker.id() });
+    });
+  });
+
+  it("are not made where there is no CA", async () => {
+    await withCluster({}, async (cluster) => {
+      const args = ["--coordinator-addr", "head.example:50051", "--out", "enrolment.pem"];
+      const refused = await cluster.run("ca", "issue", ...args);
+      expect(refused).to.include({ code: 2, stdout: "" });
+      expect(refused.stderr).to.contain("run this on the coordinator's machine");
+      expect(await stat(cluster.file("data")).catch(() => undefined)).to.equal(undefined);
+    });
+  });
+});

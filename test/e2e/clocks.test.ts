@@ -1,0 +1,74 @@
+import { expect } from "chai";
+import { systemClock } from "../../src/base/clock.ts";
+import { newWorkerId } from "../support/certificates.ts";
+import { withCluster } from "../support/cluster.ts";
+import type { Cluster, WorkerProcess } from "../support/cluster.ts";
+import { concurrentTests } from "../support/concurrent.ts";
+import { wrongClock } from "../support/fake-clock.ts";
+
+const HOUR_MS = 3_600_000;
+const TOLERANCE_MS = 600_000;
+
+/** Its log lines carry its own clock: proof that it is off. */
+function clockError(worker: WorkerProcess): number {
+  return Date.parse(String(worker.log[0]?.["ts"])) - systemClock.wallMs();
+}
+
+/** Heard well past the failure timeout, by a coordinator that never doubted it. */
+async function expectTrusted(cluster: Cluster, worker: WorkerProcess): Promise<void> {
+  const { incarnation, worker_id } = await worker.identity();
+  const first = await cluster.coordinator.event("worker_heartbeat", { incarnation, state: "Ready" });
+  const beatsPastTheTimeout = first.sequence + 20;
+  await cluster.coordinator.event("worker_heartbeat", { incarnation, sequence: beatsPastTheTimeout });
+  expect(cluster.coordinator.seen("worker_failed")).to.deep.equal([]);
+  expect(await cluster.listed(worker_id)).to.deep.include({ state: "ready", liveness: "alive" });
+  expect(worker.log.filter(({ level }) => level === "warn")).to.deep.equal([]);
+}
+
+describe("wall clocks that disagree", function () {
+  this.timeout(60_000);
+  const it = concurrentTests(4);
+
+  for (const [offset, offsetMs] of [
+    ["+1h", HOUR_MS],
+    ["-1h", -HOUR_MS],
+  ] as const) {
+    it(`a worker whose clock is off by ${offset} joins over TLS and is not failed for it`, async () => {
+      await withCluster({}, async (cluster) => {
+        await cluster.startCoordinator();
+        const worker = await cluster.startWorker({ env: wrongClock(offset) });
+        expect(clockError(worker)).to.be.closeTo(offsetMs, TOLERANCE_MS);
+        await expectTrusted(cluster, worker);
+      });
+    });
+
+    it(`a coordinator whose clock is off by ${offset} makes certificates that its workers accept`, async () => {
+      await withCluster({}, async (cluster) => {
+        await cluster.startCoordinator({ env: wrongClock(offset) });
+        await expectTrusted(cluster, await cluster.startWorker());
+      });
+    });
+
+    it(`a bundle that was issued by a clock off by ${offset} lets workers in`, async () => {
+      await withCluster({}, async (cluster) => {
+        await cluster.startCoordinator();
+        const args = ["ca", "issue", "--out", "wrong-clock.pem"];
+        const issued = await cluster.runWith({ env: wrongClock(offset) }, ...args);
+        expect(issued).to.include({ code: 0, stderr: "" });
+        await expectTrusted(cluster, await cluster.startWorker({ args: ["--enrolment", "wrong-clock.pem"] }));
+      });
+    });
+  }
+
+  it("a worker whose clock jumps back between two starts is the newer one all the same", async () => {
+    await withCluster({}, async (cluster) => {
+      await cluster.startCoordinator();
+      const workerId = newWorkerId();
+      const ahead = await cluster.startWorker({ workerId, env: wrongClock("+1h") });
+      await ahead.kill();
+      const behind = await cluster.startWorker({ workerId, env: wrongClock("-1h") });
+      expect((await behind.identity()).incarnation > (await ahead.identity()).incarnation).to.equal(true);
+      await expectTrusted(cluster, behind);
+    });
+  });
+});

@@ -1,0 +1,137 @@
+import { execFile, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect } from "chai";
+import { concurrentTests } from "../support/concurrent.ts";
+import type { Block } from "../support/document-blocks.ts";
+import { blocksOf, blocksOfFile, documents } from "../support/document-blocks.ts";
+import { environmentFor } from "../support/rollout-process.ts";
+import { runProgram } from "../support/run-program.ts";
+
+const REPOSITORY = fileURLToPath(new URL("../..", import.meta.url));
+/** What a block that is no shell may be. `bash`, `console` or nothing would slip past this test. */
+const OTHER_LANGUAGES = ["json", "mermaid", "text", "toml", "ts"];
+const REASON_MIN_CHARS = 20;
+
+const execute = promisify(execFile);
+
+/** The programs of the package by their names, as `npm install -g` puts them on the PATH. */
+async function installPrograms(directory: string): Promise<string> {
+  const bin = join(directory, "bin");
+  await mkdir(bin);
+  for (const [name, script] of [
+    ["rollout", "run.js"],
+    ["rollout-coordinator", "rollout-coordinator.js"],
+  ] as const) {
+    const text = `#!/bin/sh\nexec "${process.execPath}" "${join(REPOSITORY, "bin", script)}" "$@"\n`;
+    await writeFile(join(bin, name), text, { mode: 0o755 });
+  }
+  return bin;
+}
+
+/** Runs blocks one after the other, as a reader would, in one empty directory. */
+async function runInOrder(blocks: readonly Block[]): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), "rollout-documentation-"));
+  try {
+    const bin = await installPrograms(directory);
+    const work = join(directory, "work");
+    await mkdir(work);
+    const env = { ...environmentFor(), PATH: `${bin}${delimiter}${process.env["PATH"] ?? ""}` };
+    for (const { at, text, inRepository } of blocks) {
+      const cwd = inRepository ? REPOSITORY : work;
+      await execute("sh", ["-eu", "-c", text], { cwd, env }).catch((cause: unknown) => {
+        throw new Error(`the block at ${at} does not do what it should:\n${text}`, { cause });
+      });
+    }
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+describe("the documentation", function () {
+  this.timeout(60_000);
+  const it = concurrentTests(4);
+
+  for (const document of documents()) {
+    const blocks = blocksOfFile(document);
+    const shell = blocks.filter(({ language }) => language === "sh");
+    if (blocks.length === 0) continue;
+
+    it(`${document}: every block is of a language that is looked at, and those that are not run say why`, async () => {
+      for (const { at, language, notRun } of blocks) {
+        expect([...OTHER_LANGUAGES, "sh"], `the language at ${at}`).to.include(language);
+        if (notRun !== undefined) expect(notRun.length, `the reason at ${at}`).to.be.least(REASON_MIN_CHARS);
+      }
+    });
+
+    const toRun = shell.filter(({ notRun }) => notRun === undefined);
+    if (toRun.length === 0) continue;
+    it(`${document}: its ${toRun.length} shell blocks run in an empty directory, in their order`, () =>
+      runInOrder(toRun));
+  }
+
+  it("has a README whose first session begins with a block that is run", async () => {
+    const [first] = blocksOfFile("README.md").filter(({ notRun }) => notRun === undefined);
+    expect(first?.text).to.equal("rollout init");
+  });
+
+  it("is read in a way that would notice a block that fails, and one without a reason", async () => {
+    const planted = ["Text.", "", "<!-- not run: because -->", "", "```sh", "rm -rf /", "```", "", "```sh"];
+    const [marked, failing] = blocksOf(
+      "x.md",
+      [...planted, "rollout init", "false", "true", "```"].join("\n"),
+    );
+    expect(marked).to.include({ at: "x.md:5", notRun: "because" });
+    expect(failing).to.include({ at: "x.md:9", notRun: undefined });
+    const outcome = await runInOrder(failing === undefined ? [] : [failing]).catch((error: unknown) => error);
+    expect(outcome).to.be.an("error").with.property("message").that.contains("x.md:9");
+  });
+
+  it("says the truth about `make run`: three join, one fails, one leaves, and nothing is left", async () => {
+    const { code, stdout, stderr } = await runProgram("examples/local-cluster.ts", [], {
+      env: environmentFor(),
+    });
+    expect(stderr).to.equal("");
+    expect(code).to.equal(0);
+    const [title = "", place = ""] = stdout.split("\n");
+    expect(title).to.contain("a coordinator and 3 workers");
+    expect(existsSync(place.replace(/^in /, ""))).to.equal(false);
+    for (const sentence of [
+      /worker A is suspected: its heartbeat is late by \d\.\d s\n/,
+      /worker A has failed: its heartbeat is late by [5-9]\.\d s\n/,
+      /worker B has said goodbye and left: not a failure\n/,
+      /\n3 workers joined over mutual TLS and sent \d+ heartbeats\.\n/,
+      /A was killed: suspected \d\.\d s later, failed \d\.\d s later, reported once\.\n/,
+      /\nEvery process has ended, and the directory is gone\.\n$/,
+    ]) {
+      expect(stdout).to.match(sentence);
+    }
+  });
+
+  it("says the truth about Ctrl-C in the middle of `make run`: everything is ended, and said so", async () => {
+    const home = await mkdtemp(join(tmpdir(), "rollout-documentation-"));
+    try {
+      const env = { ...environmentFor(), TMPDIR: home };
+      const demo = spawn(process.execPath, [join(REPOSITORY, "examples/local-cluster.ts")], { env });
+      let said = "";
+      let isInterrupted = false;
+      demo.stdout.on("data", (chunk) => {
+        said += String(chunk);
+        if (isInterrupted || !said.includes("worker A has joined")) return;
+        isInterrupted = true;
+        demo.kill("SIGINT");
+      });
+      const code = await new Promise((resolve) => demo.once("close", resolve));
+      expect(code).to.equal(4);
+      expect(said).to.contain("Interrupted").and.contain("the directory is gone");
+      expect(said).to.not.contain("kill -9");
+      expect(await readdir(home)).to.deep.equal([]);
+    } finally {
+      await rm(home, { recursive: true, force: true });
+    }
+  });
+});

@@ -1,0 +1,56 @@
+import { fileURLToPath } from "node:url";
+import { expect } from "chai";
+import { ERRORS, failure, isErrorCode } from "../../src/base/errors.ts";
+import type { ErrorCode, RolloutError } from "../../src/base/errors.ts";
+import { errorLine, errorObject } from "../../src/cli/render/error.ts";
+import { withCluster } from "../support/cluster.ts";
+import type { Cluster } from "../support/cluster.ts";
+import { concurrentTests } from "../support/concurrent.ts";
+import { PROVOCATIONS } from "../support/provocations.ts";
+import type { Provocation, Scene } from "../support/provocations.ts";
+
+const INSTALLATION = fileURLToPath(new URL("../..", import.meta.url));
+
+/** The command at its end: one line for a person, the object for a program, the code of the row, nothing of ours besides. */
+async function expectMet(cluster: Cluster, scene: Scene, error: RolloutError, json: boolean): Promise<void> {
+  const command = cluster.launch([...scene.args, ...(json ? ["--json"] : [])], {
+    env: { ROLLOUT_LOG_LEVEL: "error", ...scene.env },
+    ...(scene.wrapper === undefined ? {} : { wrapper: scene.wrapper }),
+  });
+  await scene.meanwhile?.(command);
+  const ending = await command.ended;
+  expect(command.stderr).to.deep.equal([errorLine(error, false)]);
+  expect(ending).to.deep.equal({ code: error.row.exit, signal: null });
+  const printed = command.stdout.filter((line) => !line.includes(`"kind":"domain"`));
+  expect(printed).to.deep.equal(json ? [JSON.stringify(errorObject(error))] : []);
+  expect([...command.stderr, ...command.stdout].join("\n")).to.not.contain(INSTALLATION);
+}
+
+describe("the table of errors", function () {
+  this.timeout(60_000);
+  const it = concurrentTests(4);
+
+  it("has a provocation for every row", async () => {
+    expect(Object.keys(PROVOCATIONS)).to.have.members(Object.keys(ERRORS));
+  });
+
+  for (const [code, provocation] of Object.entries<Provocation>(PROVOCATIONS)) {
+    it(`${code}: provoked by ${provocation.by}`, async () => {
+      await withCluster({}, async (cluster) => {
+        const scene = await provocation.stage(cluster);
+        try {
+          const error = failure(codeOf(code), scene.params);
+          await expectMet(cluster, scene, error, false);
+          await expectMet(cluster, scene, error, true);
+        } finally {
+          await scene.after?.();
+        }
+      });
+    });
+  }
+});
+
+function codeOf(text: string): ErrorCode {
+  if (isErrorCode(text)) return text;
+  throw new Error(`${text} is no row`);
+}

@@ -1,0 +1,57 @@
+// The coordinator is killed with -9 again and again in the middle of a run. What is shown is read from the executions' own
+// journal and from the database, not from what the coordinator says of itself.
+import { writeFileSync } from "node:fs";
+import { expect } from "chai";
+import { withCluster } from "../support/cluster.ts";
+import { readJournal, readResults, RunObserver } from "../support/run-observer.ts";
+
+const ITEMS = 2_000;
+const KILLS = 20;
+
+describe("witnesses", function () {
+  this.timeout(180_000);
+
+  it("coord_restart_no_duplicates", async () => {
+    const settings = {
+      "worker.slots": 4,
+      "mock.sleep": "60ms",
+      "mock.distribution": "uniform",
+      "mock.journal": "./journal",
+    };
+    await withCluster(settings, async (cluster) => {
+      let coordinator = await cluster.startCoordinator();
+      const workers = await cluster.startWorkers(3);
+      const lines = Array.from({ length: ITEMS }, (_, at) => `${JSON.stringify({ n: at % 1_500 })}\n`);
+      writeFileSync(cluster.file("items.jsonl"), lines.join(""));
+      const submitted = await cluster.run("submit", "items.jsonl", "--seal", "--json");
+      expect(JSON.parse(submitted.stdout)).to.include({ added: ITEMS, known: 0 });
+
+      const observer = await RunObserver.open(cluster);
+      let doneAtLastKill = 0;
+      for (let kill = 0; kill < KILLS; kill++) {
+        // A kill counts only where something runs and something was recorded since the last one.
+        const { done } = await observer.until((run) => run.running > 0 && run.done > doneAtLastKill);
+        doneAtLastKill = done;
+        await coordinator.kill();
+        coordinator = await cluster.startCoordinator();
+      }
+      const { done, failed } = await observer.until(({ state }) => state === "complete");
+      observer.close();
+      expect({ done, failed }).to.deep.equal({ done: ITEMS, failed: 0 });
+      expect(coordinator.seen("coordinator_leading")[0]?.epoch).to.equal(KILLS);
+
+      for (const worker of workers) expect(worker.isRunning, "workers stayed up").to.equal(true);
+      const registered =
+        coordinator.seen("worker_registered").length + coordinator.seen("worker_failed").length;
+      expect(registered, "the last coordinator knew its workers, and failed none").to.equal(0);
+      await coordinator.stop();
+
+      const results = await readResults(cluster.file("data/rollout.db"));
+      expect(results.length, "every item has a result").to.equal(ITEMS);
+      expect(new Set(results).size, "and exactly one").to.equal(ITEMS);
+      const executions = readJournal(cluster.file("journal"));
+      expect(new Set(executions.map(({ item }) => item)).size).to.equal(ITEMS);
+      expect(executions.length, "nothing that a worker held ran again").to.equal(ITEMS);
+    });
+  });
+});

@@ -1,0 +1,33 @@
+// The smokes as somebody types them. What they show is theirs to say; here it counts that they come to their end, in time and
+// with nothing left behind, and that what goes wrong is loud.
+import { expect } from "chai";
+import { concurrentTests } from "../support/concurrent.ts";
+import { environmentFor } from "../support/rollout-process.ts";
+import { runProgram } from "../support/run-program.ts";
+
+const SMOKE = "scripts/smoke-3node.ts";
+const OK = /^smoke ok: items=\d+ steals=[1-9]\d* preempted=1 drain_ms=\d+ seconds=\d+\.\d$/;
+
+describe("the smoke of a coordinator and three workers", function () {
+  this.timeout(60_000);
+  const it = concurrentTests(2);
+
+  for (const cloud of ["aws", "gcp"])
+    it(`passes on a machine that speaks as those of ${cloud} do`, async () => {
+      const { code, stdout, stderr } = await runProgram(SMOKE, [cloud], { env: environmentFor() });
+      expect(code, stdout + stderr).to.equal(0);
+      expect(stdout.trim().split("\n").at(-1)).to.match(OK);
+    });
+
+  it("fails loudly when a worker cannot start", async () => {
+    const env = environmentFor({
+      ROLLOUT_SMOKE_CLOUD: "1",
+      ROLLOUT_SMOKE_HOSTS: "a,b,c,d",
+      ROLLOUT_SMOKE_SSH: "false",
+    });
+    const { code, stdout, stderr } = await runProgram(SMOKE, ["gcp"], { env });
+    expect(code).to.equal(1);
+    expect(stderr).to.match(/^smoke failed after \d+\.\d s: on [a-d], .* ended with 1/m);
+    expect(stdout).to.not.include("smoke ok");
+  });
+});

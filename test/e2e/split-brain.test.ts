@@ -1,0 +1,174 @@
+// Two coordinator processes over one store. The old one is stopped with a write and a reply under way, the new one takes
+// over, the old one wakes up and goes on where it was.
+import { expect } from "chai";
+import { readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { fileURLToPath } from "node:url";
+import { ulidToBytes } from "../../src/base/ids.ts";
+import type { LeaseTiming } from "../../src/coordinator/elector-storage.ts";
+import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
+import { newIdentity, newRunId, newWorkerId, TestAuthority } from "../support/certificates.ts";
+import { useClosers } from "../support/closers.ts";
+import { eventually } from "../support/eventually.ts";
+import { leadershipIn } from "../support/ledger-rows.ts";
+import { environmentFor, RolloutProcess } from "../support/rollout-process.ts";
+import type { SharedCoordinatorOrder } from "../support/shared-coordinator-program.ts";
+import { SharedStoreServer } from "../support/shared-store-server.ts";
+import type { TriedCommit } from "../support/shared-store-server.ts";
+import type { SharedCall } from "../support/shared-store-wire.ts";
+import { beatMessage, workerClient } from "../support/worker-client.ts";
+import type { WorkerClient } from "../support/worker-client.ts";
+
+const PROGRAM = fileURLToPath(new URL("../support/shared-coordinator-program.ts", import.meta.url));
+/** The times of a real deployment. */
+const TIMING: LeaseTiming = { ttlMs: 5_000, renewalMs: 1_000, deadlineMs: 4_000 };
+/** What a call that nobody answers may take to be given up. */
+const CALL_TIMEOUT_MS = 20_000;
+
+interface Leader {
+  readonly process: RolloutProcess;
+  /** A client with a worker's certificate, or an operator's. */
+  client(role: "worker" | "operator"): Promise<WorkerClient>;
+}
+
+describe("two coordinators over one store", function () {
+  this.timeout(60_000);
+  const closeLater = useClosers();
+  const runId = newRunId();
+  let ca: TestAuthority;
+  let ledger: MemoryStore;
+  let server: SharedStoreServer;
+
+  beforeEach(async () => {
+    ca = await TestAuthority.make();
+    ledger = new MemoryStore();
+    server = await SharedStoreServer.start(ledger);
+    closeLater(() => server.close());
+  });
+
+  async function start(name: string, timing = TIMING): Promise<RolloutProcess> {
+    const credentials = await ca.issue(newIdentity(runId, "coordinator"));
+    const { address: storeAddress } = server;
+    const order: SharedCoordinatorOrder = { name, storeAddress, runId, credentials, timing };
+    const env = environmentFor({ ORDER: JSON.stringify(order) });
+    const started = new RolloutProcess([name], { program: PROGRAM, cwd: tmpdir(), env });
+    closeLater(() => started.kill());
+    return started;
+  }
+
+  async function leading(process: RolloutProcess): Promise<Leader> {
+    const { address } = await process.event("coordinator_leading");
+    return {
+      process,
+      client: async (role) => {
+        const opened = await workerClient({ runId, ca, server: { address } }, { role });
+        closeLater(opened.close);
+        return opened;
+      },
+    };
+  }
+
+  /** Submits a line; resolves with what came of it. */
+  async function submit(leader: Leader): Promise<string> {
+    const { run } = await leader.client("operator");
+    const line = { payload: Buffer.from("a line"), key: "", priority: 0 };
+    const submission = { submissionId: ulidToBytes(newWorkerId()), batchNumber: 1n, items: [line] };
+    return fate(
+      run.submit({ ...submission, taskDigest: new Uint8Array(32) }, { timeoutMs: CALL_TIMEOUT_MS }),
+    );
+  }
+
+  /** A new leader, while the old one is stopped; the old one wakes up when it returns. */
+  async function takeOver(old: RolloutProcess): Promise<{ next: Leader; commitsBefore: number }> {
+    old.send("SIGSTOP");
+    await eventually("it is stopped", () => stateOf(old) === "T");
+    const next = await leading(await start("new"));
+    expect(next.process.seen("coordinator_leading")[0]?.epoch).to.equal(1);
+    const commitsBefore = server.commits.length;
+    server.letAnswersGo();
+    old.send("SIGCONT");
+    return { next, commitsBefore };
+  }
+
+  const triedByOld = (since: number): TriedCommit[] =>
+    server.commits.slice(since).filter(({ by }) => by === "old");
+
+  async function expectToLead(leader: Leader): Promise<void> {
+    const { beats, worker } = await leader.client("worker");
+    await beats.beat({ beat: beatMessage(worker) });
+    expect(leader.process.seen("coordinator_fenced")).to.deep.equal([]);
+    expect((await leadershipIn(ledger)).epoch).to.equal(1);
+  }
+
+  it("split_brain_old_coord_self_fences", async () => {
+    const old = await leading(await start("old"));
+    const { beats, worker } = await old.client("worker");
+    await beats.beat({ beat: beatMessage(worker) });
+    // The reply: a heartbeat is in the store, and the leader has not heard of it yet. The write: a line whose look-up is on
+    // its way back. The lease is renewed meanwhile.
+    server.keepAnswersBack(
+      (by, call) => by === "old" && (writes(call, "heartbeats/") || reads(call, "ids/")),
+    );
+    const second = beatMessage(worker, { sequence: 2n });
+    const lateReply = fate(beats.beat({ beat: second }, { timeoutMs: CALL_TIMEOUT_MS }));
+    await eventually("the heartbeat is in the store", () => server.held.length === 1);
+    const lateWrite = submit(old);
+    await eventually("the line is looked up", () => server.held.length === 2);
+
+    const { next, commitsBefore } = await takeOver(old.process);
+    expect(await old.process.ended).to.deep.equal({ code: null, signal: "SIGABRT" });
+
+    const fenced = old.process.seen("coordinator_fenced");
+    expect(fenced).to.have.length(1);
+    expect(fenced[0]).to.deep.include({ epoch: 0, seen_epoch: 1 });
+    expect(fenced[0]?.refused_writes, "writes refused").to.be.at.least(1);
+    // The heartbeat's event and answer, and the answer to the submission.
+    expect(fenced[0]?.refused_replies, "replies refused").to.be.at.least(3);
+    expect(old.process.events.at(-1)).to.include({ topic: "coordinator_fenced" });
+    expect(await Promise.all([lateReply, lateWrite])).to.not.include("answered");
+    expect(triedByOld(commitsBefore).filter(({ outcome }) => outcome === "committed")).to.deep.equal([]);
+    expect(await ledger.scan({ from: "ids/", to: "ids0", limit: 10 })).to.deep.equal([]);
+    await expectToLead(next);
+  });
+
+  it("the store refuses what the old one writes, even when its own clock tells it that it still leads", async () => {
+    const old = await leading(await start("old", { ...TIMING, deadlineMs: 600_000 }));
+    server.keepAnswersBack((by, call) => by === "old" && reads(call, "ids/"));
+    const lateWrite = submit(old);
+    await eventually("the line is looked up", () => server.held.length === 1);
+
+    const { next, commitsBefore } = await takeOver(old.process);
+    expect(await old.process.ended).to.deep.equal({ code: null, signal: "SIGABRT" });
+
+    const tried = triedByOld(commitsBefore);
+    expect(new Set(tried.map(({ outcome }) => outcome))).to.deep.equal(new Set(["conflict"]));
+    expect(tried.some(({ batch }) => batch.puts.some(({ key }) => key.startsWith("ids/")))).to.equal(true);
+    expect(await lateWrite).to.not.equal("answered");
+    expect(old.process.seen("coordinator_fenced")).to.have.length(1);
+    expect(old.process.seen("coordinator_fenced")[0]).to.deep.include({ epoch: 0, seen_epoch: 1 });
+    expect(await ledger.scan({ from: "ids/", to: "ids0", limit: 10 })).to.deep.equal([]);
+    await expectToLead(next);
+  });
+});
+
+function writes(call: SharedCall, prefix: string): boolean {
+  return call.kind === "commit" && call.batch.puts.some(({ key }) => key.startsWith(prefix));
+}
+
+function reads(call: SharedCall, prefix: string): boolean {
+  return call.kind === "get" && call.key.startsWith(prefix);
+}
+
+/** `answered`, or what it failed with; never rejects. */
+function fate(call: Promise<unknown>): Promise<string> {
+  return call.then(
+    () => "answered",
+    (error: unknown) => String(error),
+  );
+}
+
+/** R, S, T, …, as the kernel has it. */
+function stateOf({ pid }: RolloutProcess): string | undefined {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  return stat.slice(stat.lastIndexOf(")") + 2)[0];
+}

@@ -1,0 +1,257 @@
+// Work is taken from a worker that does it. That nothing ran twice is read from the executions' own journal: of real
+// processes, and of the real code with every delivery in the hand of a scheduler.
+import { writeFileSync } from "node:fs";
+import { expect } from "chai";
+import fc from "fast-check";
+import { itemKeyOf } from "../../src/coordinator/ledger/item-id.ts";
+import type { DoneRecord } from "../../src/coordinator/ledger/ledger-records.ts";
+import { doneRecord } from "../../src/coordinator/ledger/ledger-records.ts";
+import type { HeldClaim } from "../../src/coordinator/session-frame.ts";
+import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
+import { DONE_PREFIX } from "../../src/storage/keys.ts";
+import { prefixRange } from "../../src/storage/store.ts";
+import { withCluster } from "../support/cluster.ts";
+import { LedgerHarness } from "../support/ledger-harness.ts";
+import type { HeldItem, LedgerWorker } from "../support/ledger-worker.ts";
+import { claimOf, reportOf } from "../support/ledger-worker.ts";
+import { readJournal, readResults, RunObserver } from "../support/run-observer.ts";
+import type { RaceOptions } from "../support/steal-race.ts";
+import { StealRace } from "../support/steal-race.ts";
+
+const WITNESS = "concurrent_ack_and_steal_no_double_execute";
+const WAVES = 4;
+const WAVE_ITEMS = 120;
+const RANDOM_RACES = 2_000;
+
+describe("witnesses", function () {
+  this.timeout(60_000);
+
+  it(WITNESS, async () => {
+    await withCluster({ "mock.journal": "./journal", "mock.distribution": "uniform" }, async (cluster) => {
+      const coordinator = await cluster.startCoordinator();
+      // It ends an item every 20 ms, so that what it reports and what it is asked for cross on the way.
+      const slow = await cluster.startWorker({
+        env: { ROLLOUT_WORKER_SLOTS: "16", ROLLOUT_MOCK_SLEEP: "320ms" },
+      });
+      const quick = { env: { ROLLOUT_WORKER_SLOTS: "4", ROLLOUT_MOCK_SLEEP: "5ms" } };
+      await Promise.all([cluster.startWorker(quick), cluster.startWorker(quick)]);
+
+      const observer = await RunObserver.open(cluster);
+      for (let wave = 1; wave <= WAVES; wave++) {
+        const lines = Array.from({ length: WAVE_ITEMS }, (_, at) => `${JSON.stringify({ wave, at })}\n`);
+        writeFileSync(cluster.file("items.jsonl"), lines.join(""));
+        const submitted = await cluster.run("submit", "items.jsonl", "--json");
+        expect(JSON.parse(submitted.stdout)).to.include({ added: WAVE_ITEMS });
+        await observer.until(({ done }) => done === wave * WAVE_ITEMS);
+      }
+      observer.close();
+      const steals = coordinator.seen("work_stolen", { victim_id: await slow.id() });
+      expect(steals).not.to.deep.equal([]);
+      await coordinator.stop();
+
+      const executions = readJournal(cluster.file("journal"));
+      const slowId = await slow.id();
+      const again = executions.filter(({ attempt }) => attempt > 1);
+      expect(again.map(({ worker }) => worker)).to.not.include(slowId, "what was taken did not come back");
+      expect(again.length, "what was taken was executed by another").to.equal(
+        steals.reduce((sum, { items }) => sum + items, 0),
+      );
+      expect(executions.length, "nothing was executed twice").to.equal(WAVES * WAVE_ITEMS);
+      expect(new Set(executions.map(({ item }) => item)).size).to.equal(WAVES * WAVE_ITEMS);
+      const results = await readResults(cluster.file("data/rollout.db"));
+      expect(results.length).to.equal(WAVES * WAVE_ITEMS);
+      expect(new Set(results).size, "every item has exactly one result").to.equal(WAVES * WAVE_ITEMS);
+    });
+  });
+
+  it(`${WITNESS}: in every order of deliveries, executions, lost sessions and restarts of a small case`, async () => {
+    const small = { slots: 1, prefetch: 1 };
+    const again = await explore({
+      workers: [{ slots: 1, prefetch: 2 }, small],
+      items: 3,
+      mishaps: 0,
+      pauses: 1,
+    });
+    const withMishap = await explore({ workers: [small, small], items: 2, mishaps: 1, pauses: 0 });
+    for (const { states, ends, ended } of [again, withMishap]) {
+      expect(states, "there is something to explore").to.be.above(500);
+      expect(ends.has(0), "the victim was quicker").to.equal(true);
+      expect(ends.has(1), "the thief was quicker").to.equal(true);
+      expect(ended).to.be.above(5);
+    }
+  });
+
+  it(`${WITNESS}: in ${RANDOM_RACES} random orders of larger ones`, async () => {
+    const workers = [
+      { slots: 2, prefetch: 7 },
+      { slots: 2, prefetch: 2 },
+      { slots: 1, prefetch: 1 },
+    ];
+    let stolen = 0;
+    const race = async (choices: number[], items: number, mishaps: number, pauses: number): Promise<void> => {
+      const racing = await StealRace.start({ workers, items, mishaps, pauses });
+      for (const choice of choices) {
+        const { steps } = racing;
+        const step = steps[choice % steps.length];
+        if (step !== undefined) await racing.take(step);
+      }
+      await racing.finish();
+      stolen += racing.stolen;
+    };
+    const choices = fc.array(fc.nat(), { minLength: 10, maxLength: 60, size: "max" });
+    const upTo = (max: number): fc.Arbitrary<number> => fc.integer({ min: 0, max });
+    await fc.assert(fc.asyncProperty(choices, fc.integer({ min: 4, max: 9 }), upTo(3), upTo(4), race), {
+      numRuns: RANDOM_RACES,
+      seed: 20_261,
+    });
+    expect(stolen).to.be.above(RANDOM_RACES / 2);
+  });
+
+  it(`${WITNESS}: in every order of what a victim that keeps no rule may say`, async () => {
+    const outcomes = new Set<string>();
+    for (const order of permutationsOf(Object.keys(MOVES))) {
+      const outcome = await playRaw(order).catch((cause: unknown) => {
+        throw new Error(`in the order ${order.join(", ")}`, { cause });
+      });
+      outcomes.add(outcome);
+    }
+    expect([...outcomes]).to.have.members(["done by the thief", "done by the victim"]);
+  });
+});
+
+/** Every state that can be reached, each reached once; what follows is tried from each. */
+async function explore(
+  options: RaceOptions,
+): Promise<{ states: number; ended: number; ends: ReadonlySet<number> }> {
+  const known = new Set<string>();
+  /** By how many items changed hands. */
+  const ends = new Set<number>();
+  const paths: string[][] = [[]];
+  let ended = 0;
+  const follow = async (path: string[]): Promise<void> => {
+    const race = await StealRace.start(options);
+    for (const step of path) await race.take(step);
+    while (!known.has(race.fingerprint)) {
+      known.add(race.fingerprint);
+      const [next, ...others] = race.steps;
+      if (next === undefined) {
+        ended++;
+        ends.add(race.stolen);
+        return race.checkEnd();
+      }
+      paths.push(...others.map((other) => [...path, other]));
+      path.push(next);
+      await race.take(next);
+    }
+  };
+  for (let path = paths.pop(); path !== undefined; path = paths.pop()) {
+    const taken = path;
+    await follow(taken).catch((cause: unknown) => {
+      throw new Error(`in the order ${taken.join(", ")}`, { cause });
+    });
+  }
+  return { states: known.size, ended, ends };
+}
+
+interface RawRace {
+  readonly harness: LedgerHarness;
+  readonly victim: LedgerWorker;
+  readonly thief: LedgerWorker;
+  /** What both want, as the victim was given it. */
+  readonly item: HeldItem;
+  /** The victim's stream at the beginning. */
+  readonly firstPort: LedgerWorker["port"];
+}
+
+/** The victim claims to have, and to have executed, what it also hands back, on streams old and new. */
+const MOVES: Readonly<Record<string, (race: RawRace) => Promise<unknown>>> = {
+  "the victim reports": async (race) => {
+    const { harness, victim, item } = race;
+    const before = await standingOf(race);
+    await victim.send([reportOf(item)]);
+    const after = await standingOf(race);
+    // Accepted while its attempt is the current one; worth nothing once another has the item, or its result is there.
+    if (before === `attempt ${item.attempt}`) expect(after).to.equal("done by the victim");
+    else if (before !== "pending") expect(after).to.equal(before);
+    await harness.settle();
+  },
+  "a steal is asked for": async ({ harness, victim, thief }) => {
+    harness.nowMs += 600;
+    harness.wallMs += 600;
+    await harness.step(victim.beatInput(), thief.beatInput(), { kind: "scan" });
+    await harness.settle();
+  },
+  "the victim releases": (race) => releases(race, race.victim.port),
+  "the victim's release comes late": (race) => releases(race, race.firstPort),
+  "the thief asks": ({ thief }) => thief.ask(1),
+  "the victim comes back and asks again": async ({ victim, item }) => {
+    await victim.hello(claimsWith(victim, item));
+    await victim.ask(1);
+  },
+  "another leads": async ({ harness, victim, thief, item }) => {
+    await harness.lead();
+    await harness.settle();
+    await victim.hello(claimsWith(victim, item));
+    await thief.hello();
+  },
+};
+
+async function releases(race: RawRace, port: LedgerWorker["port"]): Promise<void> {
+  const { harness, victim, item } = race;
+  const before = await standingOf(race);
+  victim.forget([item]);
+  await harness.step({ kind: "released", workerId: victim.id, port, attempts: [item] });
+  // Only the attempt that it names can be handed back.
+  if (before !== `attempt ${item.attempt}`) expect(await standingOf(race)).to.equal(before);
+  await harness.settle();
+}
+
+/** Returns how the item stands in the end. */
+async function playRaw(order: readonly string[]): Promise<string> {
+  const harness = await LedgerHarness.start({ isChecked: false });
+  const victim = await harness.worker(1, { slots: 1, credit: 2 });
+  await harness.submit(["first", "second"]);
+  const thief = await harness.worker(2, { slots: 1, incarnation: 2 });
+  const item = victim.held.find(({ text }) => text === "second");
+  if (item === undefined) throw new Error("the victim has both");
+  const race: RawRace = { harness, victim, thief, item, firstPort: victim.port };
+  for (const name of order) {
+    const before = await standingOf(race);
+    await MOVES[name]?.(race);
+    if (before.startsWith("done")) expect(await standingOf(race), `after "${name}"`).to.equal(before);
+  }
+  // Whatever is left is asked for and reported.
+  for (let round = 0; round < 2; round++) {
+    await thief.ask(2);
+    await thief.report([...thief.held]);
+    await victim.send([item, ...victim.held].map((held) => reportOf(held)));
+    await harness.settle();
+  }
+  expect(await doneIn(harness), "each has one result").to.have.length(2);
+  return standingOf(race);
+}
+
+function claimsWith(victim: LedgerWorker, item: HeldItem): HeldClaim[] {
+  return [...new Set([item, ...victim.held])].map((held) => claimOf(held));
+}
+
+async function standingOf({ harness, victim, item }: RawRace): Promise<string> {
+  const running = harness.state.ledger.running.get(itemKeyOf(item.id));
+  if (running !== undefined) return `attempt ${running.row.context.attempt}`;
+  const done = (await doneIn(harness)).filter(({ id }) => Buffer.compare(id, item.id) === 0);
+  expect(done.length).to.be.below(2);
+  if (done[0] === undefined) return "pending";
+  return done[0].worker === victim.id ? "done by the victim" : "done by the thief";
+}
+
+async function doneIn({ store }: LedgerHarness): Promise<DoneRecord[]> {
+  const rows = await store.scan({ ...prefixRange(DONE_PREFIX), limit: 100 });
+  return rows.map(({ key, value }) => okOrFailure(store.location, decodeRecord(doneRecord, key, value)));
+}
+
+function permutationsOf(all: readonly string[]): string[][] {
+  if (all.length === 0) return [[]];
+  return all.flatMap((first) =>
+    permutationsOf(all.filter((one) => one !== first)).map((rest) => [first, ...rest]),
+  );
+}

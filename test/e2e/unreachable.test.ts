@@ -1,0 +1,122 @@
+import { writeFile } from "node:fs/promises";
+import { expect } from "chai";
+import { bundleText } from "../../src/transport/tls/bundle.ts";
+import { newIdentity, newWorkerId } from "../support/certificates.ts";
+import { withCluster } from "../support/cluster.ts";
+import type { Cluster, WorkerProcess } from "../support/cluster.ts";
+import { concurrentTests } from "../support/concurrent.ts";
+import { startDeafListener, unusedAddress } from "../support/listeners.ts";
+import { authorityIn } from "../support/real-authority.ts";
+
+/** The one warning about the coordinator, which names the trouble and what to do. */
+async function expectOneClearLine(worker: WorkerProcess, code: string, says: RegExp): Promise<void> {
+  const warning = await worker.logLine({ level: "warn" });
+  expect(warning).to.include({ code });
+  expect(warning["message"])
+    .to.match(says)
+    .and.to.match(/; trying again$/);
+  expect(warning).to.have.property("hint").that.is.a("string");
+  const warnings = worker.log.filter(({ level }) => level !== "info" && level !== "debug");
+  expect(warnings).to.have.length(1);
+  expect(worker.stderr.join("\n")).to.not.match(/^\s+at /m);
+  expect(worker.isRunning).to.equal(true);
+}
+
+/** An enrolment bundle of another CA; `caPem` is what its bearer trusts. */
+async function foreignBundle(cluster: Cluster, caPem?: string): Promise<string> {
+  const other = await authorityIn(cluster.file("other-tls"));
+  const credentials = await other.issue({ identity: newIdentity(cluster.runId, "enrolment") });
+  const file = cluster.file("foreign.pem");
+  const trusted = { ...credentials, caPem: caPem ?? credentials.caPem };
+  await writeFile(file, bundleText(trusted, cluster.address), { mode: 0o600 });
+  return file;
+}
+
+describe("a worker that cannot reach its coordinator", function () {
+  this.timeout(60_000);
+  const it = concurrentTests(4);
+
+  it("says that nothing listens, once, and joins by itself when the coordinator appears", async () => {
+    await withCluster({}, async (cluster) => {
+      await cluster.startCoordinator();
+      await cluster.coordinator.stop();
+      const worker = cluster.launchWorker();
+      await expectOneClearLine(worker, "coordinator_refused_connection", /^nothing listens at 127\.0\.0\.1:/);
+      const coordinator = await cluster.startCoordinator();
+      await coordinator.event("worker_heartbeat", { ...(await worker.identity()), state: "Ready" });
+    });
+  });
+
+  it("says that the name is not found", async () => {
+    await withCluster({}, async (cluster) => {
+      await cluster.startCoordinator();
+      const worker = cluster.launchWorker({ args: ["--coordinator-addr", "coordinator.invalid:50051"] });
+      await expectOneClearLine(
+        worker,
+        "coordinator_name_not_found",
+        /coordinator\.invalid:50051 is not found/,
+      );
+    });
+  });
+
+  it("says that its certificate is refused, joins with a bundle that is not, and the refusal is on record", async () => {
+    await withCluster({}, async (cluster) => {
+      const coordinator = await cluster.startCoordinator();
+      const { certificatePem } = await authorityIn(cluster.file("data/tls"));
+      const bundle = await foreignBundle(cluster, certificatePem);
+      const worker = cluster.launchWorker({ args: ["--enrolment", bundle] });
+      await expectOneClearLine(worker, "certificate_refused", /refused this certificate \(enrolment 01/);
+      expect(await coordinator.logLine({ audit: true })).to.include({ reason: "certificate_not_trusted" });
+      expect(coordinator.seen("worker_registered")).to.deep.equal([]);
+
+      const issued = await cluster.run("ca", "issue", "--out", bundle);
+      expect(issued).to.include({ code: 0, stderr: "" });
+      await coordinator.event("worker_heartbeat", { ...(await worker.identity()), state: "Ready" });
+    });
+  });
+
+  it("says that it does not trust what answers there", async () => {
+    await withCluster({}, async (cluster) => {
+      await cluster.startCoordinator();
+      const worker = cluster.launchWorker({ args: ["--enrolment", await foreignBundle(cluster)] });
+      await expectOneClearLine(worker, "coordinator_not_trusted", /it was not signed by this run's CA/);
+    });
+  });
+
+  it("is refused at once with a bundle of another run, which says so itself", async () => {
+    await withCluster({}, async (cluster) => {
+      await cluster.startCoordinator();
+      const otherRun = newWorkerId();
+      await cluster.run("ca", "issue", "--run-id", otherRun, "--out", "other-run.pem");
+      const refused = await cluster.run("worker", "run", "--enrolment", "other-run.pem");
+      expect(refused).to.deep.include({ code: 2, stdout: "" });
+      expect(refused.stderr).to.contain(`it belongs to run ${otherRun}, and this run is ${cluster.runId} (`);
+    });
+  });
+
+  it("tries again at uneven intervals, and says no more than at first", async () => {
+    const listener = await startDeafListener();
+    try {
+      await withCluster({}, async (cluster) => {
+        await cluster.startCoordinator();
+        const worker = cluster.launchWorker({ args: ["--coordinator-addr", listener.address] });
+        const times = await listener.connections(9);
+        const gaps = times.slice(1).map((time, at) => Math.round(time - (times[at] ?? 0)));
+        expect(new Set(gaps).size, `gaps of ${gaps.join(", ")} ms`).to.be.greaterThan(3);
+        await expectOneClearLine(worker, "coordinator_silent", /does not answer/);
+      });
+    } finally {
+      await listener.close();
+    }
+  });
+
+  it("ends in good order when it is told to, although nobody hears its goodbye", async () => {
+    await withCluster({}, async (cluster) => {
+      await cluster.startCoordinator();
+      const worker = cluster.launchWorker({ args: ["--coordinator-addr", await unusedAddress()] });
+      await worker.logLine({ code: "coordinator_refused_connection" });
+      expect(await worker.stop()).to.deep.equal({ code: 0, signal: null });
+      expect(worker.log.at(-1)).to.include({ level: "warn" });
+    });
+  });
+});

@@ -1,0 +1,24 @@
+// Prints what it was given, as often as it is told, and ends with the code that it is told.
+import { Args, Flags } from "@oclif/core";
+import { EXIT } from "../../../../src/base/errors.ts";
+import type { ExitCode } from "../../../../src/base/errors.ts";
+import { BaseCommand } from "../../../../src/cli/base-command.ts";
+
+export class Print extends BaseCommand {
+  static override readonly summary = "Print what is given.";
+  static override readonly args = { file: Args.string({ ignoreStdin: true }) };
+  static override readonly flags = { times: Flags.integer({ default: 1 }), paused: Flags.boolean() };
+
+  override async run(): Promise<ExitCode> {
+    const { args, flags } = await this.parse(Print);
+    const result = { file: args.file, commandLine: this.commandLine };
+    const results = Array.from({ length: flags.times }, () => result);
+    this.tell("printing");
+    this.print(results, `${args.file ?? "nothing"}\n`.repeat(flags.times));
+    return flags.paused ? EXIT.paused : EXIT.done;
+  }
+
+  protected override takesCommandLine(): boolean {
+    return true;
+  }
+}

@@ -1,0 +1,222 @@
+// A cluster of real processes in a directory of its own: one configuration file, the built program, mutual TLS on
+// loopback. Nothing of it outlives the test, however the test ends.
+import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { WorkerId } from "../../src/base/ids.ts";
+import { SECTIONS } from "../../src/config/schema.ts";
+import type { SettingKey } from "../../src/config/schema.ts";
+import { newRunId } from "./certificates.ts";
+import { environmentFor, RolloutProcess } from "./rollout-process.ts";
+import type { StartOptions } from "./rollout-process.ts";
+import { runProgram } from "./run-program.ts";
+import type { ProgramResult } from "./run-program.ts";
+
+export type Settings = { readonly [Key in SettingKey]?: string | number | readonly string[] };
+
+/** Failure is noticed in one and a half seconds, which a busy machine still holds for those that live. */
+const QUICK: Settings = {
+  "liveness.heartbeat_interval": "100ms",
+  "liveness.clock_skew_budget": "150ms",
+  "liveness.worker_self_fence_timeout": "1200ms",
+  "liveness.coordinator_failure_timeout": "1500ms",
+};
+
+export interface MemberOptions {
+  /** A directory of the cluster's to run in, in place of the one with the configuration. */
+  readonly directory?: string;
+  /** More words for the command line. */
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdout?: number;
+  readonly wrapper?: readonly string[];
+}
+
+export interface WorkerOptions extends MemberOptions {
+  readonly workerId?: WorkerId;
+}
+
+/** A line of `rollout worker list --json`. */
+export interface ListedWorker {
+  readonly worker_id: string;
+  readonly incarnation: string;
+  readonly state: string;
+  readonly liveness: string;
+  readonly last_beat_age_ms: number | null;
+}
+
+export class WorkerProcess extends RolloutProcess {
+  /** Who it says it is, in its first log line. */
+  async identity(): Promise<{ readonly worker_id: string; readonly incarnation: string }> {
+    return this.until("its identity", () => {
+      const line = this.log.find(({ incarnation }) => incarnation !== undefined);
+      return line && { worker_id: String(line["worker_id"]), incarnation: String(line["incarnation"]) };
+    });
+  }
+
+  async id(): Promise<string> {
+    return (await this.identity()).worker_id;
+  }
+}
+
+export class Cluster {
+  readonly directory: string;
+  readonly runId = newRunId();
+  readonly #processes: RolloutProcess[] = [];
+  #settings: Settings;
+  #coordinator: RolloutProcess | undefined;
+
+  constructor(directory: string, settings: Settings) {
+    this.directory = directory;
+    this.#settings = {
+      run_id: this.runId,
+      "storage.path": "./data/rollout.db",
+      "transport.listen_addr": "127.0.0.1:0",
+      "transport.tls_dir": "./data/tls",
+      ...QUICK,
+      ...settings,
+    };
+  }
+
+  file(name: string): string {
+    return join(this.directory, name);
+  }
+
+  /** The one that was started last. */
+  get coordinator(): RolloutProcess {
+    if (this.#coordinator === undefined) throw new Error("no coordinator was started");
+    return this.#coordinator;
+  }
+
+  /** `host:port` of the coordinator; known once one leads, and the same for those that follow. */
+  get address(): string {
+    return String(this.#settings["transport.listen_addr"]);
+  }
+
+  /** Changes settings of the file that every command of the cluster reads. */
+  async configure(settings: Settings): Promise<void> {
+    this.#settings = { ...this.#settings, ...settings };
+    await writeFile(this.file("rollout.toml"), tomlOf(this.#settings));
+  }
+
+  /** A coordinator that leads. The first takes any free port, the next ones the same. */
+  async startCoordinator(options: MemberOptions = {}): Promise<RolloutProcess> {
+    const coordinator = this.launchCoordinator(options);
+    const { address } = await coordinator.event("coordinator_leading");
+    await this.configure({ "transport.listen_addr": address });
+    return coordinator;
+  }
+
+  /** A coordinator that has only just been started. */
+  launchCoordinator(options: MemberOptions = {}): RolloutProcess {
+    this.#coordinator = this.launch(["coordinator", "run", ...(options.args ?? [])], options);
+    return this.#coordinator;
+  }
+
+  /** A worker whose first heartbeat as Ready the coordinator has taken. */
+  async startWorker(options: WorkerOptions = {}): Promise<WorkerProcess> {
+    const worker = this.launchWorker(options);
+    const { incarnation } = await worker.identity();
+    await this.coordinator.event("worker_heartbeat", { incarnation, state: "Ready" });
+    return worker;
+  }
+
+  async startWorkers(count: number): Promise<WorkerProcess[]> {
+    return Promise.all(Array.from({ length: count }, () => this.startWorker()));
+  }
+
+  /** A worker that has only just been started. */
+  launchWorker(options: WorkerOptions = {}): WorkerProcess {
+    const id = options.workerId === undefined ? [] : ["--worker-id", options.workerId];
+    const args = ["worker", "run", ...id, ...(options.args ?? [])];
+    return this.#track(new WorkerProcess(args, this.#startOptions(options)));
+  }
+
+  /** Any command, as a process to be watched. */
+  launch(args: readonly string[], options: MemberOptions = {}): RolloutProcess {
+    return this.#track(new RolloutProcess(args, this.#startOptions(options)));
+  }
+
+  /** A command to its end, in the cluster's directory. */
+  run(...args: string[]): Promise<ProgramResult> {
+    return this.runWith({}, ...args);
+  }
+
+  /** The same, with more in its environment. */
+  runWith({ env }: Pick<MemberOptions, "env">, ...args: string[]): Promise<ProgramResult> {
+    return runProgram("bin/run.js", args, { cwd: this.directory, env: environmentFor(env) });
+  }
+
+  /** `rollout worker list`. */
+  async workers(): Promise<ListedWorker[]> {
+    const { code, stdout, stderr } = await this.run("worker", "list", "--json");
+    if (code !== 0) throw new Error(`rollout worker list ended with ${String(code)}: ${stderr}`);
+    return stdout
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line) as ListedWorker);
+  }
+
+  /** What `rollout worker list` says of this worker. */
+  async listed(workerId: string): Promise<ListedWorker | undefined> {
+    return (await this.workers()).find(({ worker_id }) => worker_id === workerId);
+  }
+
+  /** Kills what still runs. */
+  async end(): Promise<void> {
+    await Promise.all(this.#processes.map((process) => process.kill()));
+  }
+
+  describe(): string {
+    return this.#processes.map((process) => process.describe()).join("\n");
+  }
+
+  #startOptions({ directory = ".", env, stdout, wrapper }: MemberOptions): StartOptions {
+    return {
+      cwd: this.file(directory),
+      ...(env === undefined ? {} : { env }),
+      ...(stdout === undefined ? {} : { stdout }),
+      ...(wrapper === undefined ? {} : { wrapper }),
+    };
+  }
+
+  #track<Process extends RolloutProcess>(process: Process): Process {
+    this.#processes.push(process);
+    return process;
+  }
+}
+
+/** Gives `use` a cluster with nothing started, and takes everything away at the end; a failure shows what was said. */
+export async function withCluster(
+  settings: Settings,
+  use: (cluster: Cluster) => Promise<void>,
+): Promise<void> {
+  const directory = await realpath(await mkdtemp(join(tmpdir(), "rollout-cluster-")));
+  const cluster = new Cluster(directory, settings);
+  try {
+    await cluster.configure({});
+    await use(cluster);
+  } catch (error) {
+    throw withContext(error, cluster);
+  } finally {
+    await cluster.end();
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+/** Keeps the error, for mocha's sake, and adds what the processes said to its stack, which mocha prints. */
+function withContext(error: unknown, cluster: Cluster): unknown {
+  if (error instanceof Error) error.stack = `${error.stack ?? ""}\n\n${cluster.describe()}`;
+  return error;
+}
+
+function tomlOf(settings: Settings): string {
+  const entries = Object.entries(settings).map(([key, value]) => {
+    const [section, name] = key.includes(".") ? key.split(".", 2) : ["", key];
+    return { section, line: `${String(name)} = ${JSON.stringify(value)}` };
+  });
+  const table = (wanted: string): string[] =>
+    entries.filter(({ section }) => section === wanted).map(({ line }) => line);
+  const tables = SECTIONS.flatMap((section) => ["", `[${section}]`, ...table(section)]);
+  return [...table(""), ...tables, ""].join("\n");
+}

@@ -1,0 +1,118 @@
+// Snapshots of each chart as the version that is current writes them, to be kept for good: a later version of the chart
+// has to read them and go on.
+import type { Chart } from "../../machines/migration.ts";
+import type { DrainEvent } from "../../machines/spot-drain.ts";
+import type { RoleEvent } from "../../machines/coordinator-role.ts";
+import type { RunEvent } from "../../machines/run.ts";
+import type { ItemEvent } from "../../machines/work-item.ts";
+import type { WorkerEvent } from "../../machines/worker-lifecycle.ts";
+import { assert } from "../../src/base/assert.ts";
+import { seededRandom } from "../../src/base/random.ts";
+import { silentLogger } from "../../src/observe/log.ts";
+import { ActorSystem } from "../../src/runtime/driver.ts";
+import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
+import { actorKey } from "../../src/storage/keys.ts";
+import { VirtualClock } from "./virtual-clock.ts";
+
+/** By the name of what is remembered: the bytes of a record, in hexadecimal, and the address that it belongs to. */
+export type GoldenRecords = Readonly<Record<string, { readonly address: string; readonly bytes: string }>>;
+
+/** When golden snapshots were written, on their wall clock. */
+export const GOLDEN_WALL_MS = Date.UTC(2026, 10, 1);
+
+interface Scenario {
+  readonly input?: unknown;
+  readonly events: readonly { readonly type: string }[];
+}
+
+const scenario =
+  <Event extends { readonly type: string }>(input?: unknown) =>
+  (...events: readonly Event[]): Scenario => ({ input, events });
+const role = scenario<RoleEvent>();
+const theRun = scenario<RunEvent>();
+const drain = scenario<DrainEvent>();
+const item = scenario<ItemEvent>({ maxAttempts: 3, maxLost: 5 });
+const life = scenario<WorkerEvent>({ incarnation: "01B" });
+
+const incarnation = "01B";
+const attempt = { worker: "w1", incarnation: "i1", attempt: 1, epoch: 4 };
+const assigned: ItemEvent = { type: "item.assigned", worker: "w1", incarnation: "i1", epoch: 4 };
+const requested: DrainEvent = {
+  type: "drain.requested",
+  cause: "gcp",
+  deadlineMs: 100_000,
+  budgetMs: 15_000,
+};
+
+const SCENARIOS: Readonly<Record<string, Readonly<Record<string, Scenario>>>> = {
+  "coordinator-role": {
+    "a candidate": role(),
+    "a leader": role({ type: "lease.won", epoch: 7 }),
+    "fenced, the abort not done": role(
+      { type: "lease.won", epoch: 7 },
+      { type: "lease.lost", reason: "stolen", seenEpoch: 8 },
+    ),
+  },
+  run: {
+    "just opened": theRun(),
+    "sealed and paused": theRun({ type: "run.sealed" }, { type: "run.paused", reason: "over budget" }),
+    complete: theRun({ type: "run.sealed" }, { type: "run.completed" }),
+  },
+  "spot-drain": {
+    idle: drain(),
+    "handing back, the deadline armed": drain(requested),
+    flushing: drain(
+      requested,
+      { type: "backlog.handedBack" },
+      { type: "slots.emptied", leftMs: 9_000, trainStateCostMs: null },
+    ),
+  },
+  "work-item": {
+    "never assigned": item(),
+    running: item(assigned),
+    "pending after an error": item(assigned, { type: "item.erred", ...attempt }),
+    done: item(assigned, { type: "item.succeeded", ...attempt }),
+  },
+  "worker-lifecycle": {
+    "just started": life(),
+    "ready and heard of": life(
+      { type: "worker.welcomed", incarnation },
+      { type: "beat.arrived", incarnation },
+    ),
+    "draining and failed": life(
+      { type: "worker.drain", incarnation },
+      { type: "beat.overdue" },
+      { type: "beat.timedOut" },
+    ),
+    gone: life({ type: "worker.left", incarnation }),
+  },
+};
+
+/** What a system over this chart leaves on its disk when it is killed before it has done any effect. */
+export async function goldenRecords(id: string, chart: Chart): Promise<GoldenRecords> {
+  const scenarios = SCENARIOS[id];
+  assert(scenarios !== undefined, `test/support/golden-snapshots.ts has no scenarios for ${id}`);
+  const store = new MemoryStore();
+  const system = await ActorSystem.open({
+    store,
+    charts: { [id]: chart },
+    clock: new VirtualClock({ wallMs: GOLDEN_WALL_MS }),
+    random: seededRandom(1),
+    log: silentLogger,
+    durability: "sync",
+    perform: () => new Promise(() => {}),
+    onFatal: (error) => {
+      throw error;
+    },
+  });
+  const records: Record<string, { address: string; bytes: string }> = {};
+  for (const [at, [name, { input, events }]] of Object.entries(scenarios).entries()) {
+    const address = `golden/${at}`;
+    await system.spawn(address, id, input);
+    for (const event of events) await system.send(address, event);
+    const bytes = await store.get(actorKey(address));
+    assert(bytes !== undefined, "a spawned actor is in the store");
+    records[name] = { address, bytes: Buffer.from(bytes).toString("hex") };
+  }
+  return records;
+}

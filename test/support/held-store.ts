@@ -1,0 +1,71 @@
+// A store whose commits wait for the test: each takes effect and is answered when it is let go, in the order of the calls.
+import assert from "node:assert/strict";
+import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
+import type { Batch, CommitOutcome, Entry, ScanRange, Store } from "../../src/storage/store.ts";
+
+interface HeldCommit {
+  readonly batch: Batch;
+  readonly answer: (outcome: CommitOutcome) => void;
+}
+
+export class HeldStore implements Store {
+  readonly inner: MemoryStore;
+  /** Every batch that was handed over. */
+  readonly batches: Batch[] = [];
+  readonly #held: HeldCommit[] = [];
+
+  constructor(entries: Iterable<Entry> = []) {
+    this.inner = new MemoryStore(entries);
+  }
+
+  get location(): string {
+    return this.inner.location;
+  }
+
+  get supports(): Store["supports"] {
+    return this.inner.supports;
+  }
+
+  get everWritten(): boolean {
+    return this.inner.everWritten;
+  }
+
+  /** How many commits wait. */
+  get held(): number {
+    return this.#held.length;
+  }
+
+  get(key: string): Promise<Uint8Array | undefined> {
+    return this.inner.get(key);
+  }
+
+  scan(range: ScanRange): Promise<Entry[]> {
+    return this.inner.scan(range);
+  }
+
+  commit(batch: Batch): Promise<CommitOutcome> {
+    this.batches.push(batch);
+    return new Promise((answer) => void this.#held.push({ batch, answer }));
+  }
+
+  close(): Promise<void> {
+    return this.inner.close();
+  }
+
+  /** Lets the oldest commit go. */
+  async release(): Promise<void> {
+    const { batch, answer } = this.#next();
+    answer(await this.inner.commit(batch));
+  }
+
+  /** The oldest commit is answered so, and not executed. */
+  answer(outcome: CommitOutcome): void {
+    this.#next().answer(outcome);
+  }
+
+  #next(): HeldCommit {
+    const next = this.#held.shift();
+    assert(next !== undefined, "a commit waits");
+    return next;
+  }
+}

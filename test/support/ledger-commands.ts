@@ -1,0 +1,325 @@
+// What may happen to a ledger, as commands that chance puts in any order: each is done to the real reactor over a real
+// store, told to the model, and the two are compared.
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { itemIdText } from "../../src/coordinator/ledger/item-id.ts";
+import { planSubmission } from "../../src/coordinator/rpc/plan-submission.ts";
+import type { ReportedOutcome } from "../../src/coordinator/session-frame.ts";
+import { COMPLETIONS_PREFIX } from "../../src/storage/keys.ts";
+import type { Store } from "../../src/storage/store.ts";
+import { prefixRange } from "../../src/storage/store.ts";
+import { completionsRecord } from "../../src/coordinator/ledger/completions.ts";
+import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
+import { LedgerHarness, linesOf } from "./ledger-harness.ts";
+import { LedgerModel, MODEL_BUDGETS } from "./ledger-model.ts";
+import type { HeldItem } from "./ledger-worker.ts";
+import { claimOf, LedgerWorker, reportOf, successOf } from "./ledger-worker.ts";
+
+const WORKERS = 3;
+const SLOTS = 2;
+/** From the last beat to the failure, and a scan more. */
+const FAILURE_MS = 6_250;
+
+const worker = fc.nat(WORKERS - 1);
+const at = fc.nat(5);
+const outcome = fc.constantFrom(
+  ...(["success", "success", "success", "error", "crash", "too_large", "preempted", "stolen"] as const),
+);
+
+export const command = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant("submit" as const),
+      texts: fc.array(fc.nat(19), { maxLength: 6 }),
+      priority: fc.constantFrom(0, 0, 0, 5),
+      isAnew: fc.boolean(),
+    }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant("credit" as const),
+      worker,
+      more: fc.integer({ min: 1, max: 4 }),
+    }),
+  },
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      do: fc.constant("report" as const),
+      worker,
+      at,
+      count: fc.integer({ min: 1, max: 3 }),
+      outcome,
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({ do: fc.constant("repeat" as const), at: fc.nat(60), isSuccess: fc.boolean() }),
+  },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("release" as const), worker, at }) },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant("hello" as const), worker, unarrived: fc.nat(2) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("die" as const), worker, finished: fc.nat(1) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("silence" as const), worker }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant("wait" as const), ms: fc.constantFrom(250, 1_000, 30_000) }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("restart" as const) }) },
+  { weight: 8, arbitrary: fc.record({ do: fc.constant("deliver" as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("answerLate" as const) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("answerNow" as const) }) },
+);
+
+type Command = typeof command extends fc.Arbitrary<infer One> ? One : never;
+
+export class LedgerRun {
+  readonly #ledger: LedgerHarness;
+  readonly #model = new LedgerModel();
+  readonly #workers: LedgerWorker[] = [];
+  /** Everything that was ever reported, by whom. */
+  readonly #reports: {
+    readonly by: LedgerWorker;
+    readonly item: HeldItem;
+    readonly outcome: ReportedOutcome;
+  }[] = [];
+  #submission = 0;
+  #batchNumber = 0;
+  #incarnations = 1;
+  #hasTimePassed = false;
+
+  private constructor(ledger: LedgerHarness) {
+    this.#ledger = ledger;
+  }
+
+  static async start(store: Store, seed: number): Promise<LedgerRun> {
+    const ledger = await LedgerHarness.start({ store, seed, budgets: MODEL_BUDGETS });
+    const run = new LedgerRun(ledger);
+    for (let number = 1; number <= WORKERS; number++) {
+      const joined = new LedgerWorker(ledger, number, { slots: SLOTS, incarnation: 1 });
+      run.#workers.push(joined);
+      await joined.beat();
+      await run.#hello(joined);
+    }
+    return run;
+  }
+
+  async do(next: Command): Promise<void> {
+    const ledger = this.#ledger;
+    this.#hasTimePassed = false;
+    switch (next.do) {
+      case "submit":
+        await this.#submit(next);
+        break;
+      case "credit":
+        await this.#ask(this.#worker(next.worker), next.more);
+        break;
+      case "report": {
+        const by = this.#worker(next.worker);
+        const items = from(by.held, next.at).slice(0, next.count);
+        for (const item of items) this.#reports.push({ by, item, outcome: outcomeOf(next.outcome, item) });
+        await this.#report(by, items, next.outcome);
+        by.forget(items);
+        break;
+      }
+      case "repeat": {
+        const [earlier] = from(this.#reports, next.at);
+        if (earlier === undefined) break;
+        // The same again, or what a worker that had given up has made after all.
+        await this.#report(earlier.by, [earlier.item], next.isSuccess ? "success" : earlier.outcome.kind);
+        break;
+      }
+      case "release":
+        await this.#release(this.#worker(next.worker), next.at);
+        break;
+      case "hello": {
+        const one = this.#worker(next.worker);
+        one.held.splice(Math.max(0, one.held.length - next.unarrived));
+        await one.beat();
+        await this.#hello(one);
+        break;
+      }
+      case "die":
+        await this.#die(this.#worker(next.worker), next.finished);
+        break;
+      case "silence":
+        await this.#silence(this.#worker(next.worker));
+        break;
+      case "wait":
+        await this.#wait(next.ms);
+        break;
+      case "restart":
+        await ledger.lead();
+        for (const session of this.#model.sessions.values()) session.isOpen = false;
+        break;
+      case "deliver":
+        await ledger.read();
+        await ledger.step(...ledger.fed.splice(0));
+        break;
+      case "answerLate":
+      case "answerNow":
+        ledger[next.do]();
+        break;
+    }
+    await this.#model.compare(ledger.store, { hasTimePassed: this.#hasTimePassed });
+  }
+
+  /** Everything heals: all come back, all work, time passes. Then every item is final, once. */
+  async finish(): Promise<void> {
+    for (let round = 0; ; round++) {
+      assert(round < 40, "everything is final in the end");
+      this.#ledger.answerNow();
+      for (const one of this.#workers) {
+        await one.beat();
+        await this.#compare();
+        await this.#hello(one);
+        await this.#ask(one, 8);
+      }
+      await this.#ledger.settle();
+      await this.#compare();
+      for (const one of this.#workers) {
+        await this.#report(one, [...one.held], "success");
+        one.held.length = 0;
+        await this.#compare();
+      }
+      const states = [...this.#model.items.values()].map(({ state }) => state);
+      if (states.every((state) => state === "Done" || state === "Failed")) break;
+      await this.#wait(30_000);
+      await this.#compare();
+    }
+    await this.#everyItemIsFinalOnce();
+  }
+
+  async #everyItemIsFinalOnce(): Promise<void> {
+    const { store, state } = this.#ledger;
+    const { tally } = state.ledger;
+    const total = this.#model.items.size;
+    assert.equal(tally.count("done") + tally.count("failed"), total);
+    const rows = await store.scan({ ...prefixRange(COMPLETIONS_PREFIX), limit: 100_000 });
+    const completed = rows.flatMap(({ key, value }) =>
+      okOrFailure("", decodeRecord(completionsRecord, key, value)),
+    );
+    assert.deepEqual([completed.length, new Set(completed).size], [total, total], "each became final once");
+  }
+
+  async #compare(): Promise<void> {
+    await this.#model.compare(this.#ledger.store, { hasTimePassed: this.#hasTimePassed });
+  }
+
+  #worker(number: number): LedgerWorker {
+    const one = this.#workers[number];
+    assert(one !== undefined);
+    return one;
+  }
+
+  #isHeard(by: LedgerWorker): boolean {
+    return this.#model.sessions.get(by.id)?.isOpen === true;
+  }
+
+  async #submit({ texts, priority, isAnew }: Extract<Command, { do: "submit" }>): Promise<void> {
+    if (isAnew || this.#submission === 0) [this.#submission, this.#batchNumber] = [this.#submission + 1, 0];
+    const submission = `01SVBM1SS10N${String(this.#submission).padStart(14, "0")}`;
+    const batchNumber = ++this.#batchNumber;
+    const lines = linesOf(texts.map(String), { submission, batchNumber, priority });
+    const planned = await planSubmission(this.#ledger.store, lines);
+    assert(planned.kind === "planned");
+    for (const { id } of planned.batch.added) this.#model.submitted(itemIdText(id));
+    await this.#ledger.step({ kind: "submit", batch: planned.batch, answer: () => undefined });
+  }
+
+  async #ask(by: LedgerWorker, more: number): Promise<void> {
+    const session = this.#model.sessions.get(by.id);
+    if (session?.isOpen === true) session.credit += more;
+    await this.#ledger.step(by.askInput(more));
+  }
+
+  async #report(by: LedgerWorker, items: readonly HeldItem[], kind: ReportedOutcome["kind"]): Promise<void> {
+    if (this.#isHeard(by)) for (const item of items) this.#model.reported(item, by.id, outcomeOf(kind, item));
+    const reports = items.map((item) => reportOf(item, outcomeOf(kind, item)));
+    await this.#ledger.step(by.resultsInput(reports));
+  }
+
+  async #release(by: LedgerWorker, index: number): Promise<void> {
+    const items = from(by.held, index).slice(0, 1);
+    if (this.#isHeard(by)) for (const item of items) this.#model.reported(item, by.id, { kind: "preempted" });
+    // They may turn out to have been executed all the same.
+    for (const item of items) this.#reports.push({ by, item, outcome: outcomeOf("success", item) });
+    by.forget(items);
+    await this.#ledger.step({ kind: "released", workerId: by.id, port: by.port, attempts: items });
+  }
+
+  /** Says what it holds, `finished` being results of an earlier process; what is not kept is dropped. */
+  async #hello(by: LedgerWorker, finished: readonly HeldItem[] = []): Promise<void> {
+    const kept = by.held.filter((item) => this.#model.isCurrent(item, by.id));
+    const claimed = new Set([...kept, ...finished].map(({ id }) => this.#model.items.get(itemIdText(id))));
+    let begun = 0;
+    for (const item of this.#model.heldBy(by.id)) {
+      if (claimed.has(item)) continue;
+      // What died with an older process is lost as far as it had begun.
+      const isOld = item.holder?.incarnation !== by.incarnation;
+      if (isOld && begun++ < SLOTS) this.#model.lost(item);
+      else this.#model.returned(item);
+    }
+    this.#model.sessions.set(by.id, { credit: 0, isOpen: true });
+    const claims = [...by.held.map((item) => claimOf(item)), ...finished.map((item) => claimOf(item, true))];
+    await this.#ledger.step(by.helloInput(claims));
+    by.held.splice(0, by.held.length, ...kept);
+  }
+
+  /** The process is killed; the next one has nothing but the results that were not delivered yet. */
+  async #die(by: LedgerWorker, count: number): Promise<void> {
+    const finished = by.held.slice(0, count).filter((item) => this.#model.isCurrent(item, by.id));
+    by.held.length = 0;
+    by.restart(++this.#incarnations);
+    const session = this.#model.sessions.get(by.id);
+    if (session !== undefined) session.isOpen = false;
+    await by.beat();
+    await this.#compare();
+    await this.#hello(by, finished);
+    await this.#report(by, finished, "success");
+  }
+
+  /** One worker is not heard for so long that it fails; then it is heard again. It asks for nothing meanwhile. */
+  async #silence(by: LedgerWorker): Promise<void> {
+    await by.beat();
+    await this.#hello(by);
+    await this.#compare();
+    for (const [index, item] of this.#model.heldBy(by.id).entries())
+      if (index < SLOTS) this.#model.lost(item);
+      else this.#model.returned(item);
+    const session = this.#model.sessions.get(by.id);
+    if (session !== undefined) session.isOpen = false;
+    this.#hasTimePassed = true;
+    const others = this.#workers.filter((one) => one !== by);
+    await this.#ledger.watch(FAILURE_MS, others);
+    await by.beat();
+  }
+
+  async #wait(ms: number): Promise<void> {
+    this.#hasTimePassed = true;
+    this.#ledger.wallMs += ms;
+    for (const one of this.#workers) await one.beat();
+    await this.#ledger.step({ kind: "scan" });
+  }
+}
+
+/** The rest of the list from some place on: whatever number chance has drawn, there is one if the list has any. */
+function from<T>(list: readonly T[], at: number): T[] {
+  return list.slice(list.length === 0 ? 0 : at % list.length);
+}
+
+function outcomeOf(kind: ReportedOutcome["kind"], item: HeldItem): ReportedOutcome {
+  switch (kind) {
+    case "success":
+      // Each attempt makes another output, so that it shows whose was recorded.
+      return successOf({ ...item, text: `${item.text} by ${item.attempt} of ${item.epoch}` });
+    case "error":
+    case "timeout":
+    case "crash":
+    case "too_large":
+      return { kind, message: "it broke" };
+    default:
+      return { kind };
+  }
+}

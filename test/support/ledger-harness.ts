@@ -1,0 +1,290 @@
+// The reactor with its ledger, over any store and without the loop around it: submissions, workers with sessions, time by
+// hand. After each step the state is sane, and what a new leader would read from the store is what this one has (C4).
+import assert from "node:assert/strict";
+import { epoch } from "../../src/base/ids.ts";
+import { seededRandom } from "../../src/base/random.ts";
+import type { Input } from "../../src/coordinator/input.ts";
+import { itemIdText } from "../../src/coordinator/ledger/item-id.ts";
+import type { ItemBudgets, Ledger } from "../../src/coordinator/ledger/item.ts";
+import { nextPending } from "../../src/coordinator/ledger/ledger.ts";
+import { applyLoad, loadWindow, wantedLoads } from "../../src/coordinator/ledger/load-windows.ts";
+import { performEffect } from "../../src/coordinator/perform-effect.ts";
+import type { EffectPorts } from "../../src/coordinator/perform-effect.ts";
+import { react } from "../../src/coordinator/reactor.ts";
+import { replay } from "../../src/coordinator/replay.ts";
+import { planSubmission } from "../../src/coordinator/rpc/plan-submission.ts";
+import type { Lines } from "../../src/coordinator/rpc/plan-submission.ts";
+import type { RunView } from "../../src/coordinator/run-view.ts";
+import { scanIntervalMs } from "../../src/coordinator/scan-failures.ts";
+import type { CoordinatorState, LivenessSettings } from "../../src/coordinator/state.ts";
+import { sanityCheck } from "../../src/coordinator/state.ts";
+import type { SubmissionVerdict } from "../../src/coordinator/submission-record.ts";
+import type { Turn } from "../../src/coordinator/turn.ts";
+import { ITEMS_PREFIX } from "../../src/storage/keys.ts";
+import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
+import type { Batch, Store } from "../../src/storage/store.ts";
+import { prefixRange } from "../../src/storage/store.ts";
+import { LIVENESS, persistedOf } from "./reactor-harness.ts";
+import { RecordingEmitter } from "./recording-emitter.ts";
+import { RecordingLogger } from "./recording-logger.ts";
+import { LedgerWorker } from "./ledger-worker.ts";
+
+export const TASK_DIGEST = new Uint8Array(32).fill(7);
+const SUBMISSION = "01SVBM1SS10N00000000000000";
+
+export interface LedgerHarnessOptions {
+  readonly store?: Store;
+  readonly budgets?: Partial<ItemBudgets>;
+  readonly liveness?: Partial<LivenessSettings>;
+  /** Whether each step is compared with a replay; off where thousands of items make that slow. */
+  readonly isChecked?: boolean;
+  readonly seed?: number;
+}
+
+export class LedgerHarness {
+  store: Store;
+  readonly events = new RecordingEmitter();
+  readonly log = new RecordingLogger();
+  readonly fatal: unknown[] = [];
+  readonly workers: LedgerWorker[] = [];
+  /** What was read for the reactor and is not handed over yet. */
+  readonly fed: Input[] = [];
+  nowMs = 7_000;
+  wallMs = 1_700_000_000_000;
+  /** What the last step wrote. */
+  written: Omit<Batch, "expect"> = { puts: [], deletes: [], durability: "flush" };
+  #state: CoordinatorState | undefined;
+  #leaderships = 0;
+  /** Turns that are committed, and whose effects wait; undefined while they leave at once. */
+  #unanswered: Turn[] | undefined;
+  #asked = 0;
+  #wake: () => void = () => undefined;
+  readonly #options: LedgerHarnessOptions;
+
+  private constructor(options: LedgerHarnessOptions) {
+    this.#options = options;
+    this.store = options.store ?? new MemoryStore();
+  }
+
+  static async start(options: LedgerHarnessOptions = {}): Promise<LedgerHarness> {
+    const harness = new LedgerHarness(options);
+    await harness.lead();
+    return harness;
+  }
+
+  get state(): CoordinatorState {
+    assert(this.#state !== undefined);
+    return this.#state;
+  }
+
+  /** A new leader over the same store, or over what is left of it. Streams of before are not heard any more. */
+  async lead(store: Store = this.store): Promise<void> {
+    this.store = store;
+    this.fed.length = 0;
+    this.#unanswered = undefined;
+    this.#asked = 0;
+    this.#state = await this.#replay(this.#leaderships++);
+    sanityCheck(this.#state);
+  }
+
+  #replay(leadership: number): Promise<CoordinatorState> {
+    const { budgets, liveness, seed = 1 } = this.#options;
+    return replay(this.store, {
+      liveness: { ...LIVENESS, ...liveness },
+      workersMax: 10,
+      budgets: { maxAttempts: 3, maxLost: 5, ...budgets },
+      random: seededRandom(seed + leadership),
+      epoch: epoch(leadership),
+      nowMs: this.nowMs,
+    });
+  }
+
+  /** One turn: reacts, commits, lets the effects leave. What they read waits in `fed`. */
+  async step(...inputs: Input[]): Promise<void> {
+    const turn = this.#decide(inputs);
+    await this.#commit(turn);
+    if (this.#unanswered === undefined) this.#perform(turn);
+    else this.#unanswered.push(turn);
+    sanityCheck(this.state);
+    if (this.#options.isChecked !== false) await this.#checkReplay();
+  }
+
+  #decide(inputs: Input[]): Turn {
+    return react(this.state, inputs, { nowMs: this.nowMs, wallMs: this.wallMs });
+  }
+
+  async #commit(turn: Turn): Promise<void> {
+    this.written = turn.writes;
+    const { puts, deletes } = turn.writes;
+    if (puts.length === 0 && deletes.length === 0) return;
+    const outcome = await this.store.commit({ ...turn.writes, expect: [] });
+    assert.equal(outcome.kind, "committed");
+  }
+
+  #perform(turn: Turn): void {
+    for (const effect of turn.effects) {
+      if (READS.has(effect.kind)) this.#asked++;
+      performEffect(effect, this.#portsOf(this.state));
+    }
+  }
+
+  /** From now on commits are answered late: turns are decided on top of them, and their effects wait. */
+  answerLate(): void {
+    this.#unanswered ??= [];
+  }
+
+  answerNow(): void {
+    const turns = this.#unanswered ?? [];
+    this.#unanswered = undefined;
+    for (const turn of turns) this.#perform(turn);
+  }
+
+  #portsOf(leader: CoordinatorState): EffectPorts {
+    const answered = (take: () => void): void => {
+      // What a leader of before has asked for comes to nobody.
+      if (leader !== this.#state) return;
+      this.#asked--;
+      take();
+      this.#wake();
+    };
+    return {
+      store: this.store,
+      events: this.events,
+      log: this.log,
+      feed: (input) => answered(() => void this.fed.push(input)),
+      onFatal: (error) => answered(() => void this.fatal.push(error)),
+    };
+  }
+
+  /** Everything that the reactor asked for is read; it waits in `fed`. */
+  async read(): Promise<void> {
+    while (this.#asked > 0) await new Promise<void>((resolve) => (this.#wake = resolve));
+  }
+
+  /** Runs until nothing is asked for and nothing waits. */
+  async settle(): Promise<void> {
+    for (;;) {
+      await this.read();
+      if (this.fed.length === 0) return;
+      await this.step(...this.fed.splice(0));
+    }
+  }
+
+  async submit(payloads: readonly string[], parts: SubmitParts = {}): Promise<SubmissionVerdict> {
+    const verdict = await this.offer(payloads, parts);
+    await this.settle();
+    return verdict;
+  }
+
+  /** A submission whose items no window has loaded yet. */
+  async offer(payloads: readonly string[], parts: SubmitParts = {}): Promise<SubmissionVerdict> {
+    const planned = await planSubmission(this.store, linesOf(payloads, parts));
+    assert(planned.kind !== "gap", "a batch is missing");
+    if (planned.kind === "answered") return { kind: "taken", ...planned.answer };
+    const verdicts: SubmissionVerdict[] = [];
+    const answer = (verdict: SubmissionVerdict): void => void verdicts.push(verdict);
+    await this.step({ kind: "submit", batch: planned.batch, answer });
+    const [verdict] = verdicts;
+    assert(verdict !== undefined && verdicts.length === 1, "a submission is answered once");
+    return verdict;
+  }
+
+  /** A worker that is registered and has opened its session; `credit` is asked for at once. */
+  async worker(number: number, { slots = 4, credit = 0, incarnation = 1 } = {}): Promise<LedgerWorker> {
+    const worker = new LedgerWorker(this, number, { slots, incarnation });
+    this.workers.push(worker);
+    await worker.beat();
+    await worker.hello();
+    if (credit > 0) await worker.ask(credit);
+    return worker;
+  }
+
+  async view(): Promise<RunView> {
+    const views: RunView[] = [];
+    await this.step({ kind: "getRun", answer: (view) => void views.push(view) });
+    const [view] = views;
+    assert(view !== undefined);
+    return view;
+  }
+
+  async seal(): Promise<void> {
+    await this.step({ kind: "seal", answer: () => undefined });
+    await this.settle();
+  }
+
+  /** Time passes with a scan at each time that one is due; those workers go on beating. */
+  async watch(byMs: number, beating: readonly LedgerWorker[] = []): Promise<void> {
+    const stepMs = scanIntervalMs(this.state);
+    for (let leftMs = byMs; leftMs > 0; leftMs -= stepMs) {
+      const passedMs = Math.min(leftMs, stepMs);
+      this.nowMs += passedMs;
+      this.wallMs += passedMs;
+      for (const worker of beating) await worker.beat();
+      await this.step({ kind: "scan" });
+      await this.settle();
+    }
+  }
+
+  async #checkReplay(): Promise<void> {
+    const replayed = await this.#replay(this.#leaderships - 1);
+    assert.deepEqual(ledgerOf(replayed), ledgerOf(this.state), "C4: replay(store) equals live state");
+    const order = await drain(replayed.ledger, this.store);
+    assert.deepEqual(order, await pendingPlaces(this.store), "C4: windows hold what is pending, in order");
+  }
+}
+
+const READS: ReadonlySet<string> = new Set(["loadWindow", "verifyLedger", "examineReport"]);
+
+export interface SubmitParts {
+  readonly submission?: string;
+  readonly batchNumber?: number;
+  readonly priority?: number;
+}
+
+export function linesOf(
+  payloads: readonly string[],
+  { submission = SUBMISSION, batchNumber = 1, priority = 0 }: SubmitParts = {},
+): Lines {
+  const lines = payloads.map((payload) => ({ payload: Buffer.from(payload), key: "", priority }));
+  return { submission, batchNumber, taskDigest: TASK_DIGEST, lines };
+}
+
+function ledgerOf(state: CoordinatorState): unknown {
+  const { tally, running } = state.ledger;
+  return {
+    workers: persistedOf(state),
+    run: state.run,
+    numbers: tally.numbers,
+    running: [...running.values()]
+      .map(({ place, id, number, row, checksum }) => ({ place, id: itemIdText(id), number, row, checksum }))
+      .sort((one, other) => (one.place < other.place ? -1 : 1)),
+    held: [...state.workers.values()].map(({ id, held }) => [id, [...held.keys()].sort()]).sort(),
+  };
+}
+
+/** What a new leader would give out, in that order. The ledger is used up by it. */
+async function drain(ledger: Ledger, store: Store): Promise<string[]> {
+  const order: string[] = [];
+  for (;;) {
+    for (let loads = wantedLoads(ledger); loads.length > 0; loads = wantedLoads(ledger))
+      for (const load of loads) applyLoad(ledger, await loadWindow(store, load));
+    const item = nextPending(ledger);
+    if (item === undefined) return order;
+    order.push(item.key);
+  }
+}
+
+/** The same, from nothing but the rows. */
+async function pendingPlaces(store: Store): Promise<string[]> {
+  const placesUnder = async (prefix: string): Promise<string[]> => {
+    const rows = await store.scan({ ...prefixRange(prefix), limit: 1_000_000 });
+    return rows.map(({ key }) => key.slice(key.lastIndexOf("/") + 1));
+  };
+  const elsewhere = new Set<string>();
+  for (const prefix of ["delayed/", "running/", "done/", "failed/"])
+    for (const place of await placesUnder(prefix)) {
+      assert(!elsewhere.has(place), `${place} is in two places`);
+      elsewhere.add(place);
+    }
+  return (await placesUnder(ITEMS_PREFIX)).filter((place) => !elsewhere.has(place));
+}

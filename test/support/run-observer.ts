@@ -1,0 +1,101 @@
+// Looks at a run from outside, as an operator would, and at what is left of it when it is over: the ledger on disk and the
+// journal that every execution wrote to.
+import { readFileSync } from "node:fs";
+import { sleep, systemClock } from "../../src/base/clock.ts";
+import { RolloutError } from "../../src/base/errors.ts";
+import type { RunStatus } from "../../src/client/run-status.ts";
+import { readRunStatus } from "../../src/client/run-status.ts";
+import { doneRecord } from "../../src/coordinator/ledger/ledger-records.ts";
+import { silentLogger } from "../../src/observe/log.ts";
+import type { RecordType } from "../../src/storage/codec.ts";
+import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
+import { DONE_PREFIX } from "../../src/storage/keys.ts";
+import { openLevelStore } from "../../src/storage/level/level-store.ts";
+import { nextKey, prefixRange } from "../../src/storage/store.ts";
+import type { Client } from "../../src/transport/client.ts";
+import { openClient } from "../../src/transport/client.ts";
+import { loadCredentials } from "../../src/transport/tls/credential-files.ts";
+import { operatorFiles } from "../../src/transport/tls/host-credentials.ts";
+import type { Cluster } from "./cluster.ts";
+
+const POLL_MS = 20;
+const PATIENCE_MS = 60_000;
+
+export class RunObserver {
+  readonly #client: Client;
+
+  private constructor(client: Client) {
+    this.#client = client;
+  }
+
+  static async open(cluster: Cluster): Promise<RunObserver> {
+    const { runId, address } = cluster;
+    const files = operatorFiles(cluster.file("data/tls"));
+    const { credentials } = await loadCredentials(files, { runId, roles: ["operator"] }, systemClock);
+    return new RunObserver(
+      openClient({ address, runId, credentials, clock: systemClock, log: silentLogger }),
+    );
+  }
+
+  /** Asks until the answer is as wanted; a coordinator that is away is asked again. */
+  async until(wanted: (status: RunStatus) => boolean): Promise<RunStatus> {
+    const startedMs = systemClock.monotonicMs();
+    let last: RunStatus | undefined;
+    while (systemClock.monotonicMs() - startedMs < PATIENCE_MS) {
+      last = await readRunStatus(this.#client.transport).catch((error: unknown) => {
+        if (error instanceof RolloutError && error.row.exit === 3) return undefined;
+        throw error;
+      });
+      if (last !== undefined && wanted(last)) return last;
+      await sleep(systemClock, POLL_MS);
+    }
+    throw new Error(`the run did not come to it; it is ${JSON.stringify(last)}`);
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+}
+
+export interface Execution {
+  readonly item: string;
+  readonly attempt: number;
+  readonly worker: string;
+  readonly pid: number;
+}
+
+/** Every execution that began, in order, by what the executions themselves wrote. */
+export function readJournal(file: string): Execution[] {
+  return readFileSync(file, "utf8")
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => {
+      const [item = "", attempt, worker = "", pid] = line.split(" ");
+      return { item, attempt: Number(attempt), worker, pid: Number(pid) };
+    });
+}
+
+/** The ids of the items that have a result in the database, in hex. Nobody may have it open. */
+export async function readResults(path: string): Promise<string[]> {
+  const rows = await readRows(path, DONE_PREFIX, doneRecord);
+  return rows.map(({ id }) => Buffer.from(id).toString("hex"));
+}
+
+/** What stands under a prefix in the database. Nobody may have it open. */
+export async function readRows<T>(path: string, prefix: string, type: RecordType<T>): Promise<T[]> {
+  const store = await openLevelStore({ path, holderName: "test", clock: systemClock });
+  try {
+    const rows: T[] = [];
+    const { from: start, to } = prefixRange(prefix);
+    for (let from = start; ;) {
+      const page = await store.scan({ from, to, limit: 1_000 });
+      for (const { key, value } of page)
+        rows.push(okOrFailure(store.location, decodeRecord(type, key, value)));
+      const last = page.at(-1);
+      if (last === undefined) return rows;
+      from = nextKey(last.key);
+    }
+  } finally {
+    await store.close();
+  }
+}

@@ -1,0 +1,98 @@
+// The part of a worker that works, without its life: over mutual TLS to a scripted coordinator, with a backend that waits
+// for the test.
+import { createClient } from "@connectrpc/connect";
+import { systemClock } from "../../src/base/clock.ts";
+import type { RolloutError } from "../../src/base/errors.ts";
+import type { IncarnationId } from "../../src/base/ids.ts";
+import { ulidToBytes } from "../../src/base/ids.ts";
+import type { Random } from "../../src/base/random.ts";
+import { WorkService } from "../../src/gen/rollout/v1/work_pb.ts";
+import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
+import type { Store } from "../../src/storage/store.ts";
+import { openClient } from "../../src/transport/client.ts";
+import { EpochGuard } from "../../src/worker/epoch-guard.ts";
+import type { SessionOptions } from "../../src/worker/session.ts";
+import type { WorkOptions } from "../../src/worker/work.ts";
+import { Work } from "../../src/worker/work.ts";
+import { newWorkerId } from "./certificates.ts";
+import { HeldBackend } from "./held-backend.ts";
+import { incarnationId } from "./reactor-harness.ts";
+import { RecordingLogger } from "./recording-logger.ts";
+import type { ScriptedCoordinator } from "./scripted-coordinator.ts";
+
+export interface StartedWork {
+  readonly work: Work;
+  readonly backend: HeldBackend;
+  readonly store: Store;
+  readonly log: RecordingLogger;
+  readonly incarnation: IncarnationId;
+  readonly fatal: readonly unknown[];
+  readonly failed: readonly RolloutError[];
+  superseded: number;
+  epochsRisen: number;
+  isFenced: boolean;
+  /** Ends at once, as a killed process does, but for what is on its way to the disk. */
+  stop(): Promise<void>;
+}
+
+/** Waits are there, and short. */
+const hasty: Random = { unit: () => 0.01, bytes: (count) => new Uint8Array(count) };
+
+export type WorkTestOptions = Partial<WorkOptions> & {
+  readonly address?: string;
+  /** In place of one over mutual TLS. */
+  readonly sessions?: SessionOptions["client"];
+};
+
+/** Its session is started. Three slots and two more in the backlog, unless `options` says otherwise. */
+export async function startWork(
+  { runId, ca, server }: ScriptedCoordinator,
+  options: WorkTestOptions = {},
+): Promise<StartedWork> {
+  const [fatal, failed]: [unknown[], RolloutError[]] = [[], []];
+  const workerId = options.workerId ?? newWorkerId();
+  const [log, backend] = [new RecordingLogger(), new HeldBackend()];
+  const { store = new MemoryStore(), incarnation = incarnationId(1) } = options;
+  const clock = systemClock;
+  const work = await Work.open({
+    runId,
+    workerId,
+    incarnation,
+    slots: 3,
+    prefetch: 2,
+    backend,
+    store,
+    clock,
+    log,
+    isFenced: () => started.isFenced,
+    onFatal: (error) => void fatal.push(error),
+    ...options,
+  });
+  const client = openClient({
+    address: options.address ?? server.address,
+    runId,
+    credentials: await ca.issue({ runId, role: "worker", id: workerId }),
+    clock,
+    random: hasty,
+    log,
+  });
+  work.attach({
+    client: options.sessions ?? createClient(WorkService, client.transport),
+    random: hasty,
+    guard: new EpochGuard([]),
+    envelope: () => ({ workerId: ulidToBytes(workerId), incarnation: ulidToBytes(incarnation) }),
+    onEpochRisen: () => started.epochsRisen++,
+    onFailed: (error) => void failed.push(error),
+    onSuperseded: () => started.superseded++,
+  });
+  const stop = async (): Promise<void> => {
+    await work.stop();
+    client.close();
+  };
+  const started: StartedWork = {
+    ...{ work, backend, store, log, incarnation, fatal, failed, stop },
+    ...{ superseded: 0, epochsRisen: 0, isFenced: false },
+  };
+  work.start();
+  return started;
+}
