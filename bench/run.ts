@@ -1,0 +1,38 @@
+// `npm run bench -- [--only NAME,NAME] [--json]`: runs the benchmarks one after the other and prints their figures.
+// Speed is compared within one run; the figures of two machines, or of one machine on two days, are not comparable.
+import { cpus, totalmem } from "node:os";
+import { parseArgs } from "node:util";
+import type { Bench, Figure } from "./support/figure.ts";
+import { heartbeat } from "./heartbeat.ts";
+import { latency } from "./latency.ts";
+import { replayBench } from "./replay.ts";
+import { throughput } from "./throughput.ts";
+
+const BENCHES: readonly Bench[] = [heartbeat, throughput, latency, replayBench];
+
+const { values } = parseArgs({
+  options: { only: { type: "string" }, json: { type: "boolean", default: false } },
+});
+const wanted = values.only?.split(",");
+const unknown = wanted?.find((name) => !BENCHES.some((bench) => bench.name === name));
+if (unknown !== undefined) {
+  process.stderr.write(`no benchmark ${unknown}; there are: ${BENCHES.map(({ name }) => name).join(", ")}\n`);
+  process.exit(2);
+}
+
+const machine = {
+  node: process.version,
+  cpu: cpus()[0]?.model ?? "unknown",
+  cores: cpus().length,
+  memory_bytes: totalmem(),
+};
+const results: { bench: string; figures: readonly Figure[] }[] = [];
+for (const bench of BENCHES) {
+  if (wanted !== undefined && !wanted.includes(bench.name)) continue;
+  const figures = await bench.run((line) => process.stderr.write(`${bench.name}: ${line}\n`));
+  results.push({ bench: bench.name, figures });
+  if (!values.json)
+    for (const { name, value, unit } of figures)
+      process.stdout.write(`${bench.name}  ${name}: ${value} ${unit}\n`);
+}
+if (values.json) process.stdout.write(`${JSON.stringify({ machine, results })}\n`);

@@ -1,0 +1,146 @@
+// The coordinator without sockets: its turn loop over a real database in this process, and workers that hand their beats over
+// as the services do. What is measured is the coordinator's own cost for each beat.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { assert } from "../../src/base/assert.ts";
+import { sleep, systemClock } from "../../src/base/clock.ts";
+import type { IncarnationId, RunId, WorkerId } from "../../src/base/ids.ts";
+import { newUlid } from "../../src/base/ids.ts";
+import { systemRandom } from "../../src/base/random.ts";
+import { StorageLease } from "../../src/coordinator/lease.ts";
+import { performEffect } from "../../src/coordinator/perform-effect.ts";
+import type { EffectPorts } from "../../src/coordinator/perform-effect.ts";
+import { replay } from "../../src/coordinator/replay.ts";
+import { TurnLoop } from "../../src/coordinator/turn-loop.ts";
+import type { EventEmitter } from "../../src/observe/events.ts";
+import { silentLogger } from "../../src/observe/log.ts";
+import { openLevelStore } from "../../src/storage/level/level-store.ts";
+import { claimStore } from "../../src/storage/store-identity.ts";
+import type { Store } from "../../src/storage/store.ts";
+import type { LagReport } from "./measured-coordinator.ts";
+
+const LIVENESS = {
+  heartbeatIntervalMs: 500,
+  clockSkewBudgetMs: 250,
+  coordinatorFailureTimeoutMs: 5_000,
+  removeAfterMs: 60_000,
+};
+const GROUPS = 50;
+const SETTLE_MS = 2_000;
+const [clock, random] = [systemClock, systemRandom];
+
+export interface InMemoryMeasured {
+  readonly beatsPerSecond: number;
+  readonly suspected: number;
+  readonly lag: LagReport;
+}
+
+export async function measureInMemory(workers: number, measureMs: number): Promise<InMemoryMeasured> {
+  const directory = mkdtempSync(join(tmpdir(), "rollout-bench-"));
+  const store = await openLevelStore({ path: join(directory, "db"), holderName: "bench", clock });
+  const coordinator = await lead(store, workers);
+  const stop = new AbortController();
+  const beating = beat(coordinator, workers, stop.signal);
+  await sleep(clock, SETTLE_MS);
+  const measured = await measure(coordinator, measureMs);
+  stop.abort();
+  await beating;
+  await coordinator.loop.stop();
+  await store.close();
+  rmSync(directory, { recursive: true, force: true });
+  return measured;
+}
+
+interface InMemoryCoordinator {
+  readonly loop: TurnLoop;
+  readonly counted: { accepted: number; suspected: number };
+}
+
+async function lead(store: Store, workersMax: number): Promise<InMemoryCoordinator> {
+  await claimStore(store, { runId: newUlid<RunId>(clock, random), clock, random });
+  const { epoch, epochRow } = await new StorageLease(store, "bench").claim();
+  const budgets = { maxAttempts: 3, maxLost: 5 };
+  const state = await replay(store, {
+    liveness: LIVENESS,
+    workersMax,
+    nowMs: clock.monotonicMs(),
+    epoch,
+    random,
+    budgets,
+  });
+  const counted = { accepted: 0, suspected: 0 };
+  const events: EventEmitter = {
+    emit: (topic, payload) => {
+      // The line is made as for standard output, and counted instead of written.
+      if (JSON.stringify(payload).length > 0 && topic === "worker_suspected") counted.suspected++;
+    },
+  };
+  const onFatal = (error: unknown): void => assert(false, `the coordinator broke: ${String(error)}`);
+  const ports: EffectPorts = { store, events, log: silentLogger, onFatal, feed: (input) => loop.feed(input) };
+  const loop: TurnLoop = new TurnLoop({
+    state,
+    store,
+    clock,
+    epochRow,
+    inboxMax: 2 * workersMax,
+    mayAct: () => true,
+    perform: (effect) => performEffect(effect, ports),
+    onBroken: ({ kind }) => assert(false, `the loop broke: ${kind}`),
+  });
+  return { loop, counted };
+}
+
+/** Every worker once per interval, in groups that are spread over it. */
+async function beat(
+  { loop, counted }: InMemoryCoordinator,
+  workers: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const fleet = Array.from({ length: workers }, () => ({
+    workerId: newUlid<WorkerId>(clock, random),
+    incarnation: newUlid<IncarnationId>(clock, random),
+    sequence: 0,
+  }));
+  const answer = (): void => void counted.accepted++;
+  let nextMs = clock.monotonicMs();
+  for (let group = 0; !signal.aborted; group = (group + 1) % GROUPS) {
+    nextMs += LIVENESS.heartbeatIntervalMs / GROUPS;
+    for (let at = group; at < workers; at += GROUPS) {
+      const worker = fleet[at];
+      assert(worker !== undefined, "the fleet has no holes");
+      worker.sequence++;
+      const said = {
+        ...worker,
+        state: "Ready" as const,
+        load: 0.5,
+        sentAtMs: clock.wallMs(),
+        slots: 1,
+        plugins: [],
+      };
+      assert(loop.push({ kind: "beat", beat: said, answer }), "the inbox holds two beats of every worker");
+    }
+    await sleep(clock, Math.max(0, nextMs - clock.monotonicMs()));
+  }
+}
+
+async function measure({ counted }: InMemoryCoordinator, measureMs: number): Promise<InMemoryMeasured> {
+  const histogram = monitorEventLoopDelay({ resolution: 5 });
+  histogram.enable();
+  const [acceptedBefore, startedMs, cpuBefore] = [counted.accepted, clock.monotonicMs(), process.cpuUsage()];
+  await sleep(clock, measureMs);
+  const lagMs = (percentile: number): number => Math.max(0, histogram.percentile(percentile) / 1e6 - 5);
+  const { user, system } = process.cpuUsage(cpuBefore);
+  return {
+    beatsPerSecond: ((counted.accepted - acceptedBefore) / (clock.monotonicMs() - startedMs)) * 1_000,
+    suspected: counted.suspected,
+    lag: {
+      p50_ms: lagMs(50),
+      p99_ms: lagMs(99),
+      max_ms: Math.max(0, histogram.max / 1e6 - 5),
+      cpu_ms: (user + system) / 1_000,
+      rss_bytes: process.memoryUsage.rss(),
+    },
+  };
+}

@@ -1,0 +1,29 @@
+// Preloaded into a process that is measured (`node --import`): watches how late its event loop is and answers SIGUSR2 with one
+// line on descriptor 3. Each answer begins a new measurement.
+import { writeSync } from "node:fs";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+
+const RESOLUTION_MS = 5;
+const NANOSECONDS = 1e6;
+const REPORT_FD = 3;
+
+const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+histogram.enable();
+let cpuBefore = process.cpuUsage();
+
+process.on("SIGUSR2", () => {
+  const { user, system } = process.cpuUsage(cpuBefore);
+  // The histogram counts the interval itself; what is over it is lag.
+  const lagMs = (percentile: number): number =>
+    Math.max(0, histogram.percentile(percentile) / NANOSECONDS - RESOLUTION_MS);
+  const report = {
+    p50_ms: lagMs(50),
+    p99_ms: lagMs(99),
+    max_ms: Math.max(0, histogram.max / NANOSECONDS - RESOLUTION_MS),
+    cpu_ms: (user + system) / 1_000,
+    rss_bytes: process.memoryUsage.rss(),
+  };
+  histogram.reset();
+  cpuBefore = process.cpuUsage();
+  writeSync(REPORT_FD, `${JSON.stringify(report)}\n`);
+});

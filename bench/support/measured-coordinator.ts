@@ -1,0 +1,110 @@
+// The built coordinator as a process of its own, in a temporary directory, with its event loop watched from inside.
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { assert } from "../../src/base/assert.ts";
+import { systemClock } from "../../src/base/clock.ts";
+import type { RunId } from "../../src/base/ids.ts";
+import { newUlid } from "../../src/base/ids.ts";
+import { systemRandom } from "../../src/base/random.ts";
+
+export interface LagReport {
+  readonly p50_ms: number;
+  readonly p99_ms: number;
+  readonly max_ms: number;
+  readonly cpu_ms: number;
+  readonly rss_bytes: number;
+}
+
+export class MeasuredCoordinator {
+  readonly runId: RunId;
+  readonly tlsDir: string;
+  readonly configFile: string;
+  readonly address: string;
+  /** Events by topic, counted as they are read. */
+  readonly events: Map<string, number>;
+  readonly #process: ChildProcess;
+  readonly #directory: string;
+  readonly #reports: AsyncIterator<string>;
+
+  private constructor(started: {
+    runId: RunId;
+    directory: string;
+    address: string;
+    process: ChildProcess;
+    events: Map<string, number>;
+    reports: AsyncIterator<string>;
+  }) {
+    this.runId = started.runId;
+    this.#directory = started.directory;
+    this.tlsDir = join(started.directory, "data/tls");
+    this.configFile = join(started.directory, "rollout.toml");
+    this.address = started.address;
+    this.events = started.events;
+    this.#process = started.process;
+    this.#reports = started.reports;
+  }
+
+  /** Leads when it resolves. Events are written as by default: one for every heartbeat. */
+  static async start(): Promise<MeasuredCoordinator> {
+    const directory = mkdtempSync(join(tmpdir(), "rollout-bench-"));
+    const runId = newUlid<RunId>(systemClock, systemRandom);
+    const config = join(directory, "rollout.toml");
+    writeFileSync(
+      config,
+      `run_id = "${runId}"\n[storage]\npath = "./data/rollout.db"\n[transport]\nlisten_addr = "127.0.0.1:0"\n`,
+    );
+    const root = join(import.meta.dirname, "../..");
+    const child = spawn(
+      process.execPath,
+      [
+        "--import",
+        join(root, "bench/support/loop-lag.ts"),
+        join(root, "bin/run.js"),
+        "coordinator",
+        "run",
+        "-c",
+        config,
+      ],
+      { stdio: ["ignore", "pipe", "pipe", "pipe"], env: { ...process.env, ROLLOUT_LOG_LEVEL: "warn" } },
+    );
+    const [, stdout, stderr, reports] = child.stdio;
+    assert(stdout !== null && stderr !== null, "the child's streams are pipes");
+    let said = "";
+    stderr.on("data", (chunk: Buffer) => (said = `${said}${chunk.toString()}`.slice(-2_000)));
+    const events = new Map<string, number>();
+    const address = await new Promise<string>((resolve, reject) => {
+      child.once("exit", () => reject(new Error(`the coordinator ended: ${said}`)));
+      createInterface({ input: stdout }).on("line", (line) => {
+        const topic = /"topic":"(\w+)"/.exec(line)?.[1] ?? "";
+        events.set(topic, (events.get(topic) ?? 0) + 1);
+        if (topic !== "coordinator_leading") return;
+        const { address: found } = JSON.parse(line) as { address: string };
+        resolve(found);
+      });
+    });
+    const lines = createInterface({ input: reports as Readable })[Symbol.asyncIterator]();
+    return new MeasuredCoordinator({ runId, directory, address, process: child, events, reports: lines });
+  }
+
+  /** The lag of its event loop since the last call. */
+  async lag(): Promise<LagReport> {
+    this.#process.kill("SIGUSR2");
+    const report = await this.#reports.next();
+    assert(report.done !== true, "the coordinator is alive");
+    return JSON.parse(report.value) as LagReport;
+  }
+
+  async stop(): Promise<void> {
+    const ended = new Promise((resolve) => this.#process.once("exit", resolve));
+    this.#process.removeAllListeners("exit");
+    const exited = new Promise((resolve) => this.#process.once("exit", resolve));
+    this.#process.kill("SIGTERM");
+    await Promise.race([ended, exited]);
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+}
