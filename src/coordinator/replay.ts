@@ -8,7 +8,7 @@ import { failure } from "../base/errors.ts";
 import { decodeRecord, okOrFailure } from "../storage/codec.ts";
 import { heartbeatKey, RUN_KEY, RUNNING_PREFIX, WORKERS_PREFIX } from "../storage/keys.ts";
 import { SegmentCount, verifySegment } from "../storage/segment-count.ts";
-import { nextKey, prefixRange } from "../storage/store.ts";
+import { pagesUnder } from "../storage/pages.ts";
 import type { Store } from "../storage/store.ts";
 import { itemKeyOf } from "./ledger/item-id.ts";
 import type { ItemBudgets, RunningItem } from "./ledger/item.ts";
@@ -38,17 +38,11 @@ export interface ReplayOptions {
 export async function replay(store: Store, options: ReplayOptions): Promise<CoordinatorState> {
   okOrFailure(store.location, await verifySegment(store, workersSegment));
   const workers = new Map<WorkerId, WorkerRow>();
-  const { from: start, to } = prefixRange(WORKERS_PREFIX);
-  for (let from = start; ;) {
-    const page = await store.scan({ from, to, limit: PAGE });
+  for await (const page of pagesUnder(store, WORKERS_PREFIX, PAGE))
     for (const { key, value } of page) {
       const row = await readWorker(store, key, value, options.nowMs);
       workers.set(row.id, row);
     }
-    const last = page.at(-1);
-    if (last === undefined || page.length < PAGE) break;
-    from = nextKey(last.key);
-  }
   const { liveness, workersMax, nowMs } = options;
   const dueAtMs = nowMs + liveness.heartbeatIntervalMs + (workers.size / RECONNECTS_PER_SECOND) * 1_000;
   for (const row of workers.values()) row.dueAtMs = dueAtMs;

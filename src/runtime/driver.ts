@@ -17,7 +17,7 @@ import type { Logger } from "../observe/log.ts";
 import { decodeRecord, encodeRecord, okOrFailure } from "../storage/codec.ts";
 import { actorKey, ACTORS_PREFIX } from "../storage/keys.ts";
 import type { Durability, Store } from "../storage/store.ts";
-import { nextKey, prefixRange } from "../storage/store.ts";
+import { pagesUnder } from "../storage/pages.ts";
 import type { ActorRecord, ArmedTimer, OutboxEntry } from "./snapshot.ts";
 import { actorRecord, stamp, upgrade } from "./snapshot.ts";
 import { stateName } from "./state-name.ts";
@@ -91,14 +91,8 @@ export class ActorSystem {
    */
   static async open(options: ActorSystemOptions): Promise<ActorSystem> {
     const system = new ActorSystem(options);
-    const range = prefixRange(ACTORS_PREFIX);
-    for (let from = range.from; ;) {
-      const page = await options.store.scan({ from, to: range.to, limit: RESTORE_PAGE });
+    for await (const page of pagesUnder(options.store, ACTORS_PREFIX, RESTORE_PAGE))
       for (const { key, value } of page) system.#restore(key, value);
-      const last = page.at(-1);
-      if (last === undefined || page.length < RESTORE_PAGE) break;
-      from = nextKey(last.key);
-    }
     for (const actor of system.#actors.values()) {
       system.#timers.sync(actor.address, actor.record.timers);
       system.#act(actor, actor.record.outbox);

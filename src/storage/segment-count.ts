@@ -6,7 +6,7 @@
 import type { Damage, Decoded, RecordType } from "./codec.ts";
 import { decodeRecord, encodeRecord, findDamage, okOrFailure, recordChecksum } from "./codec.ts";
 import { countKey, RECORD_KIND } from "./keys.ts";
-import { nextKey, prefixRange } from "./store.ts";
+import { pagesUnder } from "./pages.ts";
 import type { Entry, Store } from "./store.ts";
 
 /** Records of one type under one prefix, which ends in `/`. `name` stands in the key of the count. */
@@ -124,10 +124,8 @@ export async function verifySegment(
 }
 
 async function walk(store: Store, segment: Segment, thoroughness: Thoroughness): Promise<Decoded<Tally>> {
-  const { from: start, to } = prefixRange(segment.prefix);
-  let [from, count, sum] = [start, 0, 0];
-  for (;;) {
-    const page = await store.scan({ from, to, limit: PAGE });
+  let [count, sum] = [0, 0];
+  for await (const page of pagesUnder(store, segment.prefix, PAGE)) {
     for (const { key, value } of page) {
       const damage = findDamage(segment.record, key, value);
       if (damage !== undefined) return damage;
@@ -136,10 +134,8 @@ async function walk(store: Store, segment: Segment, thoroughness: Thoroughness):
     const astray = thoroughness === "walk_and_get" ? await findAstray(store, page) : undefined;
     if (astray !== undefined) return astray;
     count += page.length;
-    const last = page.at(-1);
-    if (last === undefined || page.length < PAGE) return { kind: "ok", value: { count, sum } };
-    from = nextKey(last.key);
   }
+  return { kind: "ok", value: { count, sum } };
 }
 
 async function findAstray(store: Store, page: readonly Entry[]): Promise<Damage | undefined> {

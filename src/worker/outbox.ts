@@ -11,7 +11,7 @@ import { ResultBatchSchema } from "../gen/rollout/v1/work_pb.ts";
 import type { Result, ResultBatch } from "../gen/rollout/v1/work_pb.ts";
 import { decodeRecord, encodeRecord, okOrFailure } from "../storage/codec.ts";
 import { OUTBOX_PREFIX, outboxKey } from "../storage/keys.ts";
-import { nextKey, prefixRange } from "../storage/store.ts";
+import { pagesUnder } from "../storage/pages.ts";
 import type { Store } from "../storage/store.ts";
 import { attemptKey } from "./backlog.ts";
 import type { Assigned } from "./backlog.ts";
@@ -81,17 +81,12 @@ export class Outbox {
   static async open(options: OutboxOptions): Promise<Outbox> {
     const outbox = new Outbox(options);
     const { store } = options;
-    const { from: start, to } = prefixRange(OUTBOX_PREFIX);
-    for (let from = start; ;) {
-      const page = await store.scan({ from, to, limit: RESTORE_PAGE });
+    for await (const page of pagesUnder(store, OUTBOX_PREFIX, RESTORE_PAGE))
       for (const { key, value } of page) {
         const stored = okOrFailure(store.location, decodeRecord(resultBatchRecord, key, value));
         outbox.#restore(key, stored);
       }
-      const last = page.at(-1);
-      if (last === undefined || page.length < RESTORE_PAGE) return outbox;
-      from = nextKey(last.key);
-    }
+    return outbox;
   }
 
   /** Takes the end of an attempt over. It is written with whatever else ends in the same turn of the loop. */

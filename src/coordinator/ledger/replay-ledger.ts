@@ -4,7 +4,7 @@ import type { Random } from "../../base/random.ts";
 import { failure } from "../../base/errors.ts";
 import { decodeRecord, okOrFailure, recordChecksum } from "../../storage/codec.ts";
 import { LEDGER_KEY, RUNNING_PREFIX } from "../../storage/keys.ts";
-import { nextKey, prefixRange } from "../../storage/store.ts";
+import { pagesUnder } from "../../storage/pages.ts";
 import type { Entry, Store } from "../../storage/store.ts";
 import { itemKeyOf } from "./item-id.ts";
 import { runningRecord } from "./ledger-records.ts";
@@ -46,19 +46,13 @@ export async function replayLedger(store: Store, options: LedgerOptions): Promis
 }
 
 async function readRunning(store: Store, ledger: Ledger, nowMs: number): Promise<void> {
-  const { from: start, to } = prefixRange(RUNNING_PREFIX);
   let sum = 0;
-  for (let from = start; ;) {
-    const page = await store.scan({ from, to, limit: PAGE });
+  for await (const page of pagesUnder(store, RUNNING_PREFIX, PAGE))
     for (const entry of page) {
       const item = readItem(store, ledger, entry, nowMs);
       sum = addToSum(sum, item.checksum);
       ledger.running.set(itemKeyOf(item.id), item);
     }
-    const last = page.at(-1);
-    if (last === undefined || page.length < PAGE) break;
-    from = nextKey(last.key);
-  }
   if (ledger.tally.matches("running", ledger.running.size, sum)) return;
   const reason = `${ledger.tally.count("running")} running items were counted, and ${ledger.running.size} whole ones are there`;
   throw failure("store_corrupt", { path: store.location, key: LEDGER_KEY, reason });

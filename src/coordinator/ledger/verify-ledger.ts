@@ -12,7 +12,7 @@ import {
   RETURNED_PREFIX,
   RUNNING_PREFIX,
 } from "../../storage/keys.ts";
-import { nextKey, prefixRange } from "../../storage/store.ts";
+import { pagesUnder } from "../../storage/pages.ts";
 import type { Store } from "../../storage/store.ts";
 import {
   delayedRecord,
@@ -42,19 +42,14 @@ export async function verifyLedger(store: Store, numbers: LedgerNumbers): Promis
   const tally = new Tally(numbers);
   for (const segment of SEGMENTS) {
     const { prefix, record } = ROWS[segment];
-    const { from: start, to } = prefixRange(prefix);
     let [count, sum] = [0, 0];
-    for (let from = start; ;) {
-      const page = await store.scan({ from, to, limit: PAGE });
+    for await (const page of pagesUnder(store, prefix, PAGE)) {
       for (const { key, value } of page) {
         const damage = findDamage(record, key, value);
         if (damage !== undefined) return damage;
         sum = addToSum(sum, recordChecksum(value));
       }
       count += page.length;
-      const last = page.at(-1);
-      if (last === undefined || page.length < PAGE) break;
-      from = nextKey(last.key);
     }
     if (tally.matches(segment, count, sum)) continue;
     const reason = `${tally.count(segment)} rows were counted under ${prefix}, and other ones are there (${count})`;
