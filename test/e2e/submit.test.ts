@@ -1,0 +1,33 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { expect } from "chai";
+import { newRunId } from "../support/certificates.ts";
+import { withCluster } from "../support/cluster.ts";
+
+describe("a mistake at the command line", function () {
+  this.timeout(60_000);
+
+  it("in line 3 of the input: the lines before it are submitted, as the refusal says, and only once", async () => {
+    await withCluster({}, async (cluster) => {
+      await cluster.startCoordinator();
+      writeFileSync(cluster.file("items.jsonl"), '{"n":1}\n{"n":2}\n{"n":\n{"n":4}\n');
+      const refused = await cluster.run("submit", "items.jsonl");
+      expect(refused.code).to.equal(2);
+      expect(refused.stderr).to.match(/^error: items\.jsonl:3: .* what stands before it is submitted\)\n$/);
+      expect(JSON.parse((await cluster.run("status", "--json")).stdout)).to.include({ pending: 2 });
+
+      writeFileSync(cluster.file("items.jsonl"), '{"n":1}\n{"n":2}\n{"n":3}\n{"n":4}\n');
+      const corrected = await cluster.run("submit", "items.jsonl", "--json");
+      expect(JSON.parse(corrected.stdout)).to.include({ added: 2, known: 2 });
+    });
+  });
+
+  it("in the run's id: the worker is refused, and its state directory is still free for the right one", async () => {
+    await withCluster({}, async (cluster) => {
+      await cluster.startCoordinator();
+      const refused = await cluster.run("worker", "run", "--run-id", newRunId());
+      expect(refused.code).to.equal(2);
+      expect(existsSync(cluster.file("data/state/workers")), "nothing was made").to.equal(false);
+      await cluster.startWorker();
+    });
+  });
+});
