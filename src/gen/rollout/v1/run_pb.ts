@@ -4,15 +4,17 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { CoordinatorEnvelope, Plugin, WorkerLiveness, WorkerState } from "./common_pb.ts";
+import type { Attempt, CoordinatorEnvelope, Plugin, WorkerLiveness, WorkerState } from "./common_pb.ts";
 import { file_rollout_v1_common } from "./common_pb.ts";
+import type { OutcomeClass } from "./work_pb.ts";
+import { file_rollout_v1_work } from "./work_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file rollout/v1/run.proto.
  */
 export const file_rollout_v1_run: GenFile = /*@__PURE__*/
-  fileDesc("ChRyb2xsb3V0L3YxL3J1bi5wcm90bxIKcm9sbG91dC52MSI8ChJMaXN0V29ya2Vyc1JlcXVlc3QSFwoPYWZ0ZXJfd29ya2VyX2lkGAEgASgMEg0KBWxpbWl0GAIgASgNIoIBChNMaXN0V29ya2Vyc1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEicKB3dvcmtlcnMYAiADKAsyFi5yb2xsb3V0LnYxLldvcmtlckluZm8SDAoEbW9yZRgDIAEoCCKaAgoKV29ya2VySW5mbxIRCgl3b3JrZXJfaWQYASABKAwSEwoLaW5jYXJuYXRpb24YAiABKAwSJgoFc3RhdGUYAyABKA4yFy5yb2xsb3V0LnYxLldvcmtlclN0YXRlEiwKCGxpdmVuZXNzGAQgASgOMhoucm9sbG91dC52MS5Xb3JrZXJMaXZlbmVzcxIMCgRsb2FkGAUgASgBEg0KBXNsb3RzGAYgASgNEiMKB3BsdWdpbnMYByADKAsyEi5yb2xsb3V0LnYxLlBsdWdpbhIYChByZWdpc3RlcmVkX2F0X21zGAggASgDEh0KEGxhc3RfYmVhdF9hZ2VfbXMYCSABKARIAIgBAUITChFfbGFzdF9iZWF0X2FnZV9tcyI5CgdOZXdJdGVtEg8KB3BheWxvYWQYASABKAwSCwoDa2V5GAIgASgJEhAKCHByaW9yaXR5GAMgASgFInUKDVN1Ym1pdFJlcXVlc3QSFQoNc3VibWlzc2lvbl9pZBgBIAEoDBIUCgxiYXRjaF9udW1iZXIYAiABKAQSEwoLdGFza19kaWdlc3QYAyABKAwSIgoFaXRlbXMYBCADKAsyEy5yb2xsb3V0LnYxLk5ld0l0ZW0iZAoOU3VibWl0UmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSDQoFYWRkZWQYAiABKAQSDQoFa25vd24YAyABKAQiDQoLU2VhbFJlcXVlc3QiRAoMU2VhbFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlIg8KDUdldFJ1blJlcXVlc3QiqwEKDkdldFJ1blJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEiMKBXN0YXRlGAIgASgOMhQucm9sbG91dC52MS5SdW5TdGF0ZRIPCgdwZW5kaW5nGAMgASgEEg8KB3J1bm5pbmcYBCABKAQSDAoEZG9uZRgFIAEoBBIOCgZmYWlsZWQYBiABKAQqlgEKCFJ1blN0YXRlEhkKFVJVTl9TVEFURV9VTlNQRUNJRklFRBAAEhIKDlJVTl9TVEFURV9PUEVOEAESFAoQUlVOX1NUQVRFX1NFQUxFRBACEhYKElJVTl9TVEFURV9DT01QTEVURRADEhcKE1JVTl9TVEFURV9DQU5DRUxMRUQQBBIUChBSVU5fU1RBVEVfUEFVU0VEEAUyrQIKClJ1blNlcnZpY2USUwoLTGlzdFdvcmtlcnMSHi5yb2xsb3V0LnYxLkxpc3RXb3JrZXJzUmVxdWVzdBofLnJvbGxvdXQudjEuTGlzdFdvcmtlcnNSZXNwb25zZSIDkAIBEkQKBlN1Ym1pdBIZLnJvbGxvdXQudjEuU3VibWl0UmVxdWVzdBoaLnJvbGxvdXQudjEuU3VibWl0UmVzcG9uc2UiA5ACAhI+CgRTZWFsEhcucm9sbG91dC52MS5TZWFsUmVxdWVzdBoYLnJvbGxvdXQudjEuU2VhbFJlc3BvbnNlIgOQAgISRAoGR2V0UnVuEhkucm9sbG91dC52MS5HZXRSdW5SZXF1ZXN0Ghoucm9sbG91dC52MS5HZXRSdW5SZXNwb25zZSIDkAIBYgZwcm90bzM", [file_rollout_v1_common]);
+  fileDesc("ChRyb2xsb3V0L3YxL3J1bi5wcm90bxIKcm9sbG91dC52MSI8ChJMaXN0V29ya2Vyc1JlcXVlc3QSFwoPYWZ0ZXJfd29ya2VyX2lkGAEgASgMEg0KBWxpbWl0GAIgASgNIoIBChNMaXN0V29ya2Vyc1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEicKB3dvcmtlcnMYAiADKAsyFi5yb2xsb3V0LnYxLldvcmtlckluZm8SDAoEbW9yZRgDIAEoCCLQAgoKV29ya2VySW5mbxIRCgl3b3JrZXJfaWQYASABKAwSEwoLaW5jYXJuYXRpb24YAiABKAwSJgoFc3RhdGUYAyABKA4yFy5yb2xsb3V0LnYxLldvcmtlclN0YXRlEiwKCGxpdmVuZXNzGAQgASgOMhoucm9sbG91dC52MS5Xb3JrZXJMaXZlbmVzcxIMCgRsb2FkGAUgASgBEg0KBXNsb3RzGAYgASgNEiMKB3BsdWdpbnMYByADKAsyEi5yb2xsb3V0LnYxLlBsdWdpbhIYChByZWdpc3RlcmVkX2F0X21zGAggASgDEh0KEGxhc3RfYmVhdF9hZ2VfbXMYCSABKARIAIgBARIMCgRoZWxkGAogASgNEhUKDWNvcmRvbl9yZWFzb24YCyABKAkSDwoHdHJvdWJsZRgMIAEoCUITChFfbGFzdF9iZWF0X2FnZV9tcyJeCgdOZXdJdGVtEg8KB3BheWxvYWQYASABKAwSCwoDa2V5GAIgASgJEhAKCHByaW9yaXR5GAMgASgFEg0KBWxhYmVsGAQgASgJEhQKDHNhbXBsZV9pbmRleBgFIAEoDSK8AQoNU3VibWl0UmVxdWVzdBIVCg1zdWJtaXNzaW9uX2lkGAEgASgMEhQKDGJhdGNoX251bWJlchgCIAEoBBITCgt0YXNrX2RpZ2VzdBgDIAEoDBIiCgVpdGVtcxgEIAMoCzITLnJvbGxvdXQudjEuTmV3SXRlbRIOCgZwbHVnaW4YBSABKAkSFAoMdGFza19zdW1tYXJ5GAYgASgJEg8KB2RyeV9ydW4YByABKAgSDgoGcmVvcGVuGAggASgIIngKDlN1Ym1pdFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg0KBWFkZGVkGAIgASgEEg0KBWtub3duGAMgASgEEhIKCmR1cGxpY2F0ZXMYBCABKAQiDQoLU2VhbFJlcXVlc3QiRAoMU2VhbFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlIg8KDUdldFJ1blJlcXVlc3QitAQKDkdldFJ1blJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEiMKBXN0YXRlGAIgASgOMhQucm9sbG91dC52MS5SdW5TdGF0ZRIPCgdwZW5kaW5nGAMgASgEEg8KB3J1bm5pbmcYBCABKAQSDAoEZG9uZRgFIAEoBBIOCgZmYWlsZWQYBiABKAQSDwoHZGVsYXllZBgHIAEoBBIRCglleGVjdXRpbmcYCCABKAQSRgoPZmFpbGVkX2J5X2NsYXNzGAkgAygLMi0ucm9sbG91dC52MS5HZXRSdW5SZXNwb25zZS5GYWlsZWRCeUNsYXNzRW50cnkSFAoMcGF1c2VfcmVhc29uGAogASgJEg4KBnNlYWxlZBgLIAEoCBITCgt0YXNrX2RpZ2VzdBgMIAEoDBIOCgZwbHVnaW4YDSABKAkSFAoMdGFza19zdW1tYXJ5GA4gASgJEhsKE2ZpbmlzaGVkX3Blcl9zZWNvbmQYDyADKA0SFQoNc3RhbGVfcmVwb3J0cxgQIAEoBBIRCgljb25mbGljdHMYESABKAQSEgoKcmVhc3NpZ25lZBgSIAEoBBIpCgd3b3JrZXJzGBMgASgLMhgucm9sbG91dC52MS5Xb3JrZXJDb3VudHMaNAoSRmFpbGVkQnlDbGFzc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoBDoCOAEiZAoMV29ya2VyQ291bnRzEg0KBXJlYWR5GAEgASgNEhAKCGRyYWluaW5nGAIgASgNEhEKCXN1c3BlY3RlZBgDIAEoDRIOCgZmYWlsZWQYBCABKA0SEAoIY29yZG9uZWQYBSABKA0iHgoMUGF1c2VSZXF1ZXN0Eg4KBnJlYXNvbhgBIAEoCSJFCg1QYXVzZVJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlIg8KDVJlc3VtZVJlcXVlc3QiRgoOUmVzdW1lUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUiDwoNQ2FuY2VsUmVxdWVzdCJGCg5DYW5jZWxSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZSJGCgxSZXRyeVJlcXVlc3QSFQoNZmFpbHVyZV9jbGFzcxgBIAEoCRIQCghpdGVtX2lkcxgCIAMoDBINCgVhZnRlchgDIAEoCSJ2Cg1SZXRyeVJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg8KB3JldHJpZWQYAiABKAQSDwoHc2tpcHBlZBgDIAEoBBINCgVhZnRlchgEIAEoCSJwChJMaXN0UmVzdWx0c1JlcXVlc3QSJgoFb3JkZXIYASABKA4yFy5yb2xsb3V0LnYxLlJlc3VsdE9yZGVyEg0KBWFmdGVyGAIgASgJEg0KBWxpbWl0GAMgASgNEhQKDHdpdGhfcGF5bG9hZBgEIAEoCCKjAQoTTGlzdFJlc3VsdHNSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRInCgdyZXN1bHRzGAIgAygLMhYucm9sbG91dC52MS5JdGVtUmVzdWx0Eg0KBWFmdGVyGAMgASgJEhEKCWNhdWdodF91cBgEIAEoCBILCgNlbmQYBSABKAgizwIKCkl0ZW1SZXN1bHQSDwoHaXRlbV9pZBgBIAEoDBINCgVsYWJlbBgCIAEoCRIQCghzZXF1ZW5jZRgDIAEoBBIpCgdvdXRjb21lGAQgASgOMhgucm9sbG91dC52MS5PdXRjb21lQ2xhc3MSDgoGb3V0cHV0GAUgASgMEhUKDW91dHB1dF9kaWdlc3QYBiABKAwSFQoNZmFpbHVyZV9jbGFzcxgHIAEoCRIVCg1lcnJvcl9tZXNzYWdlGAggASgJEg8KB2F0dGVtcHQYCSABKA0SEQoJd29ya2VyX2lkGAogASgMEhYKDnBsdWdpbl92ZXJzaW9uGAsgASgJEhUKDXN0YXJ0ZWRfYXRfbXMYDCABKAMSEwoLZHVyYXRpb25fbXMYDSABKAQSFgoOZmluaXNoZWRfYXRfbXMYDiABKAMSDwoHcGF5bG9hZBgPIAEoDCIeCg5HZXRJdGVtUmVxdWVzdBIMCgRuYW1lGAEgASgJIo4ECg9HZXRJdGVtUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSDwoHaXRlbV9pZBgCIAEoDBINCgVsYWJlbBgDIAEoCRIPCgdwYXlsb2FkGAQgASgMEhAKCHNlcXVlbmNlGAUgASgEEhAKCHByaW9yaXR5GAYgASgFEiQKBXN0YXRlGAcgASgOMhUucm9sbG91dC52MS5JdGVtU3RhdGUSDwoHYXR0ZW1wdBgIIAEoDRIPCgdjaGFyZ2VkGAkgASgNEhQKDG1heF9hdHRlbXB0cxgKIAEoDRIMCgRsb3N0GAsgASgNEhAKCG1heF9sb3N0GAwgASgNEhEKCXdvcmtlcl9pZBgNIAEoDBIcCg9hc3NpZ25lZF9hZ2VfbXMYDiABKARIAIgBARIRCglkdWVfYXRfbXMYDyABKAMSEgoFYWhlYWQYECABKARIAYgBARINCgVhbG9uZRgRIAEoCBIYChBjaGVja3BvaW50X2J5dGVzGBIgASgEEisKCGF0dGVtcHRzGBMgAygLMhkucm9sbG91dC52MS5BdHRlbXB0UmVjb3JkEiYKBnJlc3VsdBgUIAEoCzIWLnJvbGxvdXQudjEuSXRlbVJlc3VsdEISChBfYXNzaWduZWRfYWdlX21zQggKBl9haGVhZCLbAQoNQXR0ZW1wdFJlY29yZBIPCgdhdHRlbXB0GAEgASgNEhEKCXdvcmtlcl9pZBgCIAEoDBIpCgdvdXRjb21lGAMgASgOMhgucm9sbG91dC52MS5PdXRjb21lQ2xhc3MSDwoHbWVzc2FnZRgEIAEoCRIVCg1zdGFydGVkX2F0X21zGAUgASgDEhMKC2R1cmF0aW9uX21zGAYgASgEEhMKC2VuZGVkX2F0X21zGAcgASgDEhEKCWxvZ19ieXRlcxgIIAEoBBIWCg5wbHVnaW5fdmVyc2lvbhgJIAEoCSI4ChRHZXRBdHRlbXB0TG9nUmVxdWVzdBIPCgdpdGVtX2lkGAEgASgMEg8KB2F0dGVtcHQYAiABKA0iawoVR2V0QXR0ZW1wdExvZ1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg8KB2F0dGVtcHQYAiABKA0SCwoDbG9nGAMgASgMIiUKEEdldFdvcmtlclJlcXVlc3QSEQoJd29ya2VyX2lkGAEgASgMItABChFHZXRXb3JrZXJSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIkCgRpbmZvGAIgASgLMhYucm9sbG91dC52MS5Xb3JrZXJJbmZvEiEKBGhlbGQYAyADKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQSDgoGY3JlZGl0GAQgASgEEhMKC2hhc19zZXNzaW9uGAUgASgIEhcKD2ZhaWx1cmVzX2luX3JvdxgGIAEoDSInChJEcmFpbldvcmtlclJlcXVlc3QSEQoJd29ya2VyX2lkGAEgASgMIksKE0RyYWluV29ya2VyUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUiJAoSV2F0Y2hFdmVudHNSZXF1ZXN0Eg4KBmZvbGxvdxgBIAEoCCJsChNXYXRjaEV2ZW50c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg4KBmV2ZW50cxgCIAMoCRIPCgdkcm9wcGVkGAMgASgEKpYBCghSdW5TdGF0ZRIZChVSVU5fU1RBVEVfVU5TUEVDSUZJRUQQABISCg5SVU5fU1RBVEVfT1BFThABEhQKEFJVTl9TVEFURV9TRUFMRUQQAhIWChJSVU5fU1RBVEVfQ09NUExFVEUQAxIXChNSVU5fU1RBVEVfQ0FOQ0VMTEVEEAQSFAoQUlVOX1NUQVRFX1BBVVNFRBAFKmAKC1Jlc3VsdE9yZGVyEhwKGFJFU1VMVF9PUkRFUl9VTlNQRUNJRklFRBAAEhYKElJFU1VMVF9PUkRFUl9JTlBVVBABEhsKF1JFU1VMVF9PUkRFUl9DT01QTEVUSU9OEAIqsgEKCUl0ZW1TdGF0ZRIaChZJVEVNX1NUQVRFX1VOU1BFQ0lGSUVEEAASFAoQSVRFTV9TVEFURV9GUkVTSBABEhcKE0lURU1fU1RBVEVfUkVUVVJORUQQAhIWChJJVEVNX1NUQVRFX0RFTEFZRUQQAxIWChJJVEVNX1NUQVRFX1JVTk5JTkcQBBITCg9JVEVNX1NUQVRFX0RPTkUQBRIVChFJVEVNX1NUQVRFX0ZBSUxFRBAGMq4ICgpSdW5TZXJ2aWNlElMKC0xpc3RXb3JrZXJzEh4ucm9sbG91dC52MS5MaXN0V29ya2Vyc1JlcXVlc3QaHy5yb2xsb3V0LnYxLkxpc3RXb3JrZXJzUmVzcG9uc2UiA5ACARJECgZTdWJtaXQSGS5yb2xsb3V0LnYxLlN1Ym1pdFJlcXVlc3QaGi5yb2xsb3V0LnYxLlN1Ym1pdFJlc3BvbnNlIgOQAgISPgoEU2VhbBIXLnJvbGxvdXQudjEuU2VhbFJlcXVlc3QaGC5yb2xsb3V0LnYxLlNlYWxSZXNwb25zZSIDkAICEkQKBkdldFJ1bhIZLnJvbGxvdXQudjEuR2V0UnVuUmVxdWVzdBoaLnJvbGxvdXQudjEuR2V0UnVuUmVzcG9uc2UiA5ACARJBCgVQYXVzZRIYLnJvbGxvdXQudjEuUGF1c2VSZXF1ZXN0Ghkucm9sbG91dC52MS5QYXVzZVJlc3BvbnNlIgOQAgISRAoGUmVzdW1lEhkucm9sbG91dC52MS5SZXN1bWVSZXF1ZXN0Ghoucm9sbG91dC52MS5SZXN1bWVSZXNwb25zZSIDkAICEkQKBkNhbmNlbBIZLnJvbGxvdXQudjEuQ2FuY2VsUmVxdWVzdBoaLnJvbGxvdXQudjEuQ2FuY2VsUmVzcG9uc2UiA5ACAhJBCgVSZXRyeRIYLnJvbGxvdXQudjEuUmV0cnlSZXF1ZXN0Ghkucm9sbG91dC52MS5SZXRyeVJlc3BvbnNlIgOQAgISUwoLTGlzdFJlc3VsdHMSHi5yb2xsb3V0LnYxLkxpc3RSZXN1bHRzUmVxdWVzdBofLnJvbGxvdXQudjEuTGlzdFJlc3VsdHNSZXNwb25zZSIDkAIBEkcKB0dldEl0ZW0SGi5yb2xsb3V0LnYxLkdldEl0ZW1SZXF1ZXN0Ghsucm9sbG91dC52MS5HZXRJdGVtUmVzcG9uc2UiA5ACARJZCg1HZXRBdHRlbXB0TG9nEiAucm9sbG91dC52MS5HZXRBdHRlbXB0TG9nUmVxdWVzdBohLnJvbGxvdXQudjEuR2V0QXR0ZW1wdExvZ1Jlc3BvbnNlIgOQAgESTQoJR2V0V29ya2VyEhwucm9sbG91dC52MS5HZXRXb3JrZXJSZXF1ZXN0Gh0ucm9sbG91dC52MS5HZXRXb3JrZXJSZXNwb25zZSIDkAIBElMKC0RyYWluV29ya2VyEh4ucm9sbG91dC52MS5EcmFpbldvcmtlclJlcXVlc3QaHy5yb2xsb3V0LnYxLkRyYWluV29ya2VyUmVzcG9uc2UiA5ACAhJQCgtXYXRjaEV2ZW50cxIeLnJvbGxvdXQudjEuV2F0Y2hFdmVudHNSZXF1ZXN0Gh8ucm9sbG91dC52MS5XYXRjaEV2ZW50c1Jlc3BvbnNlMAFiBnByb3RvMw", [file_rollout_v1_common, file_rollout_v1_work]);
 
 /**
  * @generated from message rollout.v1.ListWorkersRequest
@@ -121,6 +123,27 @@ export type WorkerInfo = Message<"rollout.v1.WorkerInfo"> & {
    * @generated from field: optional uint64 last_beat_age_ms = 9;
    */
   lastBeatAgeMs?: bigint | undefined;
+
+  /**
+   * Items that it has, started or not.
+   *
+   * @generated from field: uint32 held = 10;
+   */
+  held: number;
+
+  /**
+   * Why it is given no work although it asks for some; empty when it is given what there is.
+   *
+   * @generated from field: string cordon_reason = 11;
+   */
+  cordonReason: string;
+
+  /**
+   * What kept it from executing when it was last heard, in words for a person; empty when there is nothing.
+   *
+   * @generated from field: string trouble = 12;
+   */
+  trouble: string;
 };
 
 /**
@@ -152,6 +175,20 @@ export type NewItem = Message<"rollout.v1.NewItem"> & {
    * @generated from field: int32 priority = 3;
    */
   priority: number;
+
+  /**
+   * How the input itself names the item: not part of its identity, given back with its result. At most 256 bytes.
+   *
+   * @generated from field: string label = 4;
+   */
+  label: string;
+
+  /**
+   * How many equal lines came before it. Read in a dry run only: otherwise the coordinator counts.
+   *
+   * @generated from field: uint32 sample_index = 5;
+   */
+  sampleIndex: number;
 };
 
 /**
@@ -180,6 +217,8 @@ export type SubmitRequest = Message<"rollout.v1.SubmitRequest"> & {
   batchNumber: bigint;
 
   /**
+   * SHA-256 over what is run: plugin, command, parameters. A run takes items of one task only, its first.
+   *
    * @generated from field: bytes task_digest = 3;
    */
   taskDigest: Uint8Array;
@@ -188,6 +227,34 @@ export type SubmitRequest = Message<"rollout.v1.SubmitRequest"> & {
    * @generated from field: repeated rollout.v1.NewItem items = 4;
    */
   items: NewItem[];
+
+  /**
+   * Name of the plugin that executes the items.
+   *
+   * @generated from field: string plugin = 5;
+   */
+  plugin: string;
+
+  /**
+   * What is run, in words for a person.
+   *
+   * @generated from field: string task_summary = 6;
+   */
+  taskSummary: string;
+
+  /**
+   * Only say what would happen.
+   *
+   * @generated from field: bool dry_run = 7;
+   */
+  dryRun: boolean;
+
+  /**
+   * Take what is new although the run was sealed: it is open again then.
+   *
+   * @generated from field: bool reopen = 8;
+   */
+  reopen: boolean;
 };
 
 /**
@@ -219,6 +286,13 @@ export type SubmitResponse = Message<"rollout.v1.SubmitResponse"> & {
    * @generated from field: uint64 known = 3;
    */
   known: bigint;
+
+  /**
+   * Of both: lines that are equal to one that came before in this submission.
+   *
+   * @generated from field: uint64 duplicates = 4;
+   */
+  duplicates: bigint;
 };
 
 /**
@@ -286,11 +360,15 @@ export type GetRunResponse = Message<"rollout.v1.GetRunResponse"> & {
   state: RunState;
 
   /**
+   * Waiting, `delayed` included.
+   *
    * @generated from field: uint64 pending = 3;
    */
   pending: bigint;
 
   /**
+   * With workers, started or not.
+   *
    * @generated from field: uint64 running = 4;
    */
   running: bigint;
@@ -304,6 +382,89 @@ export type GetRunResponse = Message<"rollout.v1.GetRunResponse"> & {
    * @generated from field: uint64 failed = 6;
    */
   failed: bigint;
+
+  /**
+   * Waiting for a while after a failure.
+   *
+   * @generated from field: uint64 delayed = 7;
+   */
+  delayed: bigint;
+
+  /**
+   * Executing now, as the workers' last beats say.
+   *
+   * @generated from field: uint64 executing = 8;
+   */
+  executing: bigint;
+
+  /**
+   * Failed items by class: error, timeout, crash, too_large, poison, cancelled.
+   *
+   * @generated from field: map<string, uint64> failed_by_class = 9;
+   */
+  failedByClass: { [key: string]: bigint };
+
+  /**
+   * Why it is paused; empty when it is not.
+   *
+   * @generated from field: string pause_reason = 10;
+   */
+  pauseReason: string;
+
+  /**
+   * Whether no more items will come.
+   *
+   * @generated from field: bool sealed = 11;
+   */
+  sealed: boolean;
+
+  /**
+   * The run's task; all empty before the first submission.
+   *
+   * @generated from field: bytes task_digest = 12;
+   */
+  taskDigest: Uint8Array;
+
+  /**
+   * @generated from field: string plugin = 13;
+   */
+  plugin: string;
+
+  /**
+   * @generated from field: string task_summary = 14;
+   */
+  taskSummary: string;
+
+  /**
+   * Items that became final in each of the last seconds, latest last: at most 60, fewer when it has led for less.
+   *
+   * @generated from field: repeated uint32 finished_per_second = 15;
+   */
+  finishedPerSecond: number[];
+
+  /**
+   * Reports of attempts that were not current any more, and results that contradict a recorded one, since it leads.
+   *
+   * @generated from field: uint64 stale_reports = 16;
+   */
+  staleReports: bigint;
+
+  /**
+   * @generated from field: uint64 conflicts = 17;
+   */
+  conflicts: bigint;
+
+  /**
+   * Attempts beyond the first that were given out, since it leads.
+   *
+   * @generated from field: uint64 reassigned = 18;
+   */
+  reassigned: bigint;
+
+  /**
+   * @generated from field: rollout.v1.WorkerCounts workers = 19;
+   */
+  workers?: WorkerCounts | undefined;
 };
 
 /**
@@ -312,6 +473,800 @@ export type GetRunResponse = Message<"rollout.v1.GetRunResponse"> & {
  */
 export const GetRunResponseSchema: GenMessage<GetRunResponse> = /*@__PURE__*/
   messageDesc(file_rollout_v1_run, 9);
+
+/**
+ * @generated from message rollout.v1.WorkerCounts
+ */
+export type WorkerCounts = Message<"rollout.v1.WorkerCounts"> & {
+  /**
+   * @generated from field: uint32 ready = 1;
+   */
+  ready: number;
+
+  /**
+   * @generated from field: uint32 draining = 2;
+   */
+  draining: number;
+
+  /**
+   * @generated from field: uint32 suspected = 3;
+   */
+  suspected: number;
+
+  /**
+   * @generated from field: uint32 failed = 4;
+   */
+  failed: number;
+
+  /**
+   * @generated from field: uint32 cordoned = 5;
+   */
+  cordoned: number;
+};
+
+/**
+ * Describes the message rollout.v1.WorkerCounts.
+ * Use `create(WorkerCountsSchema)` to create a new message.
+ */
+export const WorkerCountsSchema: GenMessage<WorkerCounts> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 10);
+
+/**
+ * @generated from message rollout.v1.PauseRequest
+ */
+export type PauseRequest = Message<"rollout.v1.PauseRequest"> & {
+  /**
+   * In words for a person; shown as the reason.
+   *
+   * @generated from field: string reason = 1;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message rollout.v1.PauseRequest.
+ * Use `create(PauseRequestSchema)` to create a new message.
+ */
+export const PauseRequestSchema: GenMessage<PauseRequest> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 11);
+
+/**
+ * @generated from message rollout.v1.PauseResponse
+ */
+export type PauseResponse = Message<"rollout.v1.PauseResponse"> & {
+  /**
+   * @generated from field: rollout.v1.CoordinatorEnvelope coordinator = 1;
+   */
+  coordinator?: CoordinatorEnvelope | undefined;
+};
+
+/**
+ * Describes the message rollout.v1.PauseResponse.
+ * Use `create(PauseResponseSchema)` to create a new message.
+ */
+export const PauseResponseSchema: GenMessage<PauseResponse> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 12);
+
+/**
+ * @generated from message rollout.v1.ResumeRequest
+ */
+export type ResumeRequest = Message<"rollout.v1.ResumeRequest"> & {
+};
+
+/**
+ * Describes the message rollout.v1.ResumeRequest.
+ * Use `create(ResumeRequestSchema)` to create a new message.
+ */
+export const ResumeRequestSchema: GenMessage<ResumeRequest> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 13);
+
+/**
+ * @generated from message rollout.v1.ResumeResponse
+ */
+export type ResumeResponse = Message<"rollout.v1.ResumeResponse"> & {
+  /**
+   * @generated from field: rollout.v1.CoordinatorEnvelope coordinator = 1;
+   */
+  coordinator?: CoordinatorEnvelope | undefined;
+};
+
+/**
+ * Describes the message rollout.v1.ResumeResponse.
+ * Use `create(ResumeResponseSchema)` to create a new message.
+ */
+export const ResumeResponseSchema: GenMessage<ResumeResponse> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 14);
+
+/**
+ * @generated from message rollout.v1.CancelRequest
+ */
+export type CancelRequest = Message<"rollout.v1.CancelRequest"> & {
+};
+
+/**
+ * Describes the message rollout.v1.CancelRequest.
+ * Use `create(CancelRequestSchema)` to create a new message.
+ */
+export const CancelRequestSchema: GenMessage<CancelRequest> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 15);
+
+/**
+ * @generated from message rollout.v1.CancelResponse
+ */
+export type CancelResponse = Message<"rollout.v1.CancelResponse"> & {
+  /**
+   * @generated from field: rollout.v1.CoordinatorEnvelope coordinator = 1;
+   */
+  coordinator?: CoordinatorEnvelope | undefined;
+};
+
+/**
+ * Describes the message rollout.v1.CancelResponse.
+ * Use `create(CancelResponseSchema)` to create a new message.
+ */
+export const CancelResponseSchema: GenMessage<CancelResponse> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 16);
+
+/**
+ * @generated from message rollout.v1.RetryRequest
+ */
+export type RetryRequest = Message<"rollout.v1.RetryRequest"> & {
+  /**
+   * Only failures of this class; empty: of every class.
+   *
+   * @generated from field: string failure_class = 1;
+   */
+  failureClass: string;
+
+  /**
+   * These items; empty: all that failed.
+   *
+   * @generated from field: repeated bytes item_ids = 2;
+   */
+  itemIds: Uint8Array[];
+
+  /**
+   * As the answer before said; empty for the first page.
+   *
+   * @generated from field: string after = 3;
+   */
+  after: string;
+};
+
+/**
+ * Describes the message rollout.v1.RetryRequest.
+ * Use `create(RetryRequestSchema)` to create a new message.
+ */
+export const RetryRequestSchema: GenMessage<RetryRequest> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 17);
+
+/**
+ * @generated from message rollout.v1.RetryResponse
+ */
+export type RetryResponse = Message<"rollout.v1.RetryResponse"> & {
+  /**
+   * @generated from field: rollout.v1.CoordinatorEnvelope coordinator = 1;
+   */
+  coordinator?: CoordinatorEnvelope | undefined;
+
+  /**
+   * @generated from field: uint64 retried = 2;
+   */
+  retried: bigint;
+
+  /**
+   * Named items that have not failed, or are not of this run.
+   *
+   * @generated from field: uint64 skipped = 3;
+   */
+  skipped: bigint;
+
+  /**
+   * Where to go on; empty when nothing is left.
+   *
+   * @generated from field: string after = 4;
+   */
+  after: string;
+};
+
+/**
+ * Describes the message rollout.v1.RetryResponse.
+ * Use `create(RetryResponseSchema)` to create a new message.
+ */
+export const RetryResponseSchema: GenMessage<RetryResponse> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 18);
+
+/**
+ * @generated from message rollout.v1.ListResultsRequest
+ */
+export type ListResultsRequest = Message<"rollout.v1.ListResultsRequest"> & {
+  /**
+   * @generated from field: rollout.v1.ResultOrder order = 1;
+   */
+  order: ResultOrder;
+
+  /**
+   * As the answer before said; empty for the first page.
+   *
+   * @generated from field: string after = 2;
+   */
+  after: string;
+
+  /**
+   * At most so many; 0 asks for the server's maximum. A page is also bounded in bytes.
+   *
+   * @generated from field: uint32 limit = 3;
+   */
+  limit: number;
+
+  /**
+   * Whether each result comes with its item's payload.
+   *
+   * @generated from field: bool with_payload = 4;
+   */
+  withPayload: boolean;
+};
+
+/**
+ * Describes the message rollout.v1.ListResultsRequest.
+ * Use `create(ListResultsRequestSchema)` to create a new message.
+ */
+export const ListResultsRequestSchema: GenMessage<ListResultsRequest> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 19);
+
+/**
+ * @generated from message rollout.v1.ListResultsResponse
+ */
+export type ListResultsResponse = Message<"rollout.v1.ListResultsResponse"> & {
+  /**
+   * @generated from field: rollout.v1.CoordinatorEnvelope coordinator = 1;
+   */
+  coordinator?: CoordinatorEnvelope | undefined;
+
+  /**
+   * @generated from field: repeated rollout.v1.ItemResult results = 2;
+   */
+  results: ItemResult[];
+
+  /**
+   * Where to go on: the same when nothing came.
+   *
+   * @generated from field: string after = 3;
+   */
+  after: string;
+
+  /**
+   * Nothing follows for now. In order of input, the page has ended at the first item that is not final.
+   *
+   * @generated from field: bool caught_up = 4;
+   */
+  caughtUp: boolean;
+
+  /**
+   * Nothing follows ever: the run is over and everything was read.
+   *
+   * @generated from field: bool end = 5;
+   */
+  end: boolean;
+};
+
+/**
+ * Describes the message rollout.v1.ListResultsResponse.
+ * Use `create(ListResultsResponseSchema)` to create a new message.
+ */
+export const ListResultsResponseSchema: GenMessage<ListResultsResponse> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 20);
+
+/**
+ * A final item.
+ *
+ * @generated from message rollout.v1.ItemResult
+ */
+export type ItemResult = Message<"rollout.v1.ItemResult"> & {
+  /**
+   * @generated from field: bytes item_id = 1;
+   */
+  itemId: Uint8Array;
+
+  /**
+   * @generated from field: string label = 2;
+   */
+  label: string;
+
+  /**
+   * Counts items in order of submission from 0.
+   *
+   * @generated from field: uint64 sequence = 3;
+   */
+  sequence: bigint;
+
+  /**
+   * @generated from field: rollout.v1.OutcomeClass outcome = 4;
+   */
+  outcome: OutcomeClass;
+
+  /**
+   * @generated from field: bytes output = 5;
+   */
+  output: Uint8Array;
+
+  /**
+   * SHA-256 of the output.
+   *
+   * @generated from field: bytes output_digest = 6;
+   */
+  outputDigest: Uint8Array;
+
+  /**
+   * error, timeout, crash, too_large, poison or cancelled; empty for a success.
+   *
+   * @generated from field: string failure_class = 7;
+   */
+  failureClass: string;
+
+  /**
+   * @generated from field: string error_message = 8;
+   */
+  errorMessage: string;
+
+  /**
+   * @generated from field: uint32 attempt = 9;
+   */
+  attempt: number;
+
+  /**
+   * @generated from field: bytes worker_id = 10;
+   */
+  workerId: Uint8Array;
+
+  /**
+   * @generated from field: string plugin_version = 11;
+   */
+  pluginVersion: string;
+
+  /**
+   * Milliseconds since 1970: by the worker's clock, 0 when no worker said so, and by the coordinator's.
+   *
+   * @generated from field: int64 started_at_ms = 12;
+   */
+  startedAtMs: bigint;
+
+  /**
+   * @generated from field: uint64 duration_ms = 13;
+   */
+  durationMs: bigint;
+
+  /**
+   * @generated from field: int64 finished_at_ms = 14;
+   */
+  finishedAtMs: bigint;
+
+  /**
+   * @generated from field: bytes payload = 15;
+   */
+  payload: Uint8Array;
+};
+
+/**
+ * Describes the message rollout.v1.ItemResult.
+ * Use `create(ItemResultSchema)` to create a new message.
+ */
+export const ItemResultSchema: GenMessage<ItemResult> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 21);
+
+/**
+ * @generated from message rollout.v1.GetItemRequest
+ */
+export type GetItemRequest = Message<"rollout.v1.GetItemRequest"> & {
+  /**
+   * 64 hexadecimal digits, the first of them (at least 6, if only one item has them), or a label.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message rollout.v1.GetItemRequest.
+ * Use `create(GetItemRequestSchema)` to create a new message.
+ */
+export const GetItemRequestSchema: GenMessage<GetItemRequest> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 22);
+
+/**
+ * @generated from message rollout.v1.GetItemResponse
+ */
+export type GetItemResponse = Message<"rollout.v1.GetItemResponse"> & {
+  /**
+   * @generated from field: rollout.v1.CoordinatorEnvelope coordinator = 1;
+   */
+  coordinator?: CoordinatorEnvelope | undefined;
+
+  /**
+   * @generated from field: bytes item_id = 2;
+   */
+  itemId: Uint8Array;
+
+  /**
+   * @generated from field: string label = 3;
+   */
+  label: string;
+
+  /**
+   * @generated from field: bytes payload = 4;
+   */
+  payload: Uint8Array;
+
+  /**
+   * @generated from field: uint64 sequence = 5;
+   */
+  sequence: bigint;
+
+  /**
+   * @generated from field: int32 priority = 6;
+   */
+  priority: number;
+
+  /**
+   * @generated from field: rollout.v1.ItemState state = 7;
+   */
+  state: ItemState;
+
+  /**
+   * Of the current or the last attempt; 0 before the first.
+   *
+   * @generated from field: uint32 attempt = 8;
+   */
+  attempt: number;
+
+  /**
+   * How much of its budgets is used.
+   *
+   * @generated from field: uint32 charged = 9;
+   */
+  charged: number;
+
+  /**
+   * @generated from field: uint32 max_attempts = 10;
+   */
+  maxAttempts: number;
+
+  /**
+   * @generated from field: uint32 lost = 11;
+   */
+  lost: number;
+
+  /**
+   * @generated from field: uint32 max_lost = 12;
+   */
+  maxLost: number;
+
+  /**
+   * Running: who has it. Done, failed: who had it.
+   *
+   * @generated from field: bytes worker_id = 13;
+   */
+  workerId: Uint8Array;
+
+  /**
+   * Running: when it was given to the worker; only known to this coordinator when it did it.
+   *
+   * @generated from field: optional uint64 assigned_age_ms = 14;
+   */
+  assignedAgeMs?: bigint | undefined;
+
+  /**
+   * Delayed: when it is due, milliseconds since 1970 on the coordinator's clock.
+   *
+   * @generated from field: int64 due_at_ms = 15;
+   */
+  dueAtMs: bigint;
+
+  /**
+   * Pending: how many go before it, if fewer than 10,000.
+   *
+   * @generated from field: optional uint64 ahead = 16;
+   */
+  ahead?: bigint | undefined;
+
+  /**
+   * It has to run with nothing beside it.
+   *
+   * @generated from field: bool alone = 17;
+   */
+  alone: boolean;
+
+  /**
+   * Bytes of the last checkpoint that it left.
+   *
+   * @generated from field: uint64 checkpoint_bytes = 18;
+   */
+  checkpointBytes: bigint;
+
+  /**
+   * Ended attempts that are remembered, oldest first.
+   *
+   * @generated from field: repeated rollout.v1.AttemptRecord attempts = 19;
+   */
+  attempts: AttemptRecord[];
+
+  /**
+   * Done or failed.
+   *
+   * @generated from field: rollout.v1.ItemResult result = 20;
+   */
+  result?: ItemResult | undefined;
+};
+
+/**
+ * Describes the message rollout.v1.GetItemResponse.
+ * Use `create(GetItemResponseSchema)` to create a new message.
+ */
+export const GetItemResponseSchema: GenMessage<GetItemResponse> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 23);
+
+/**
+ * What became of one attempt.
+ *
+ * @generated from message rollout.v1.AttemptRecord
+ */
+export type AttemptRecord = Message<"rollout.v1.AttemptRecord"> & {
+  /**
+   * @generated from field: uint32 attempt = 1;
+   */
+  attempt: number;
+
+  /**
+   * @generated from field: bytes worker_id = 2;
+   */
+  workerId: Uint8Array;
+
+  /**
+   * @generated from field: rollout.v1.OutcomeClass outcome = 3;
+   */
+  outcome: OutcomeClass;
+
+  /**
+   * @generated from field: string message = 4;
+   */
+  message: string;
+
+  /**
+   * @generated from field: int64 started_at_ms = 5;
+   */
+  startedAtMs: bigint;
+
+  /**
+   * @generated from field: uint64 duration_ms = 6;
+   */
+  durationMs: bigint;
+
+  /**
+   * @generated from field: int64 ended_at_ms = 7;
+   */
+  endedAtMs: bigint;
+
+  /**
+   * Whether there is a log of it.
+   *
+   * @generated from field: uint64 log_bytes = 8;
+   */
+  logBytes: bigint;
+
+  /**
+   * @generated from field: string plugin_version = 9;
+   */
+  pluginVersion: string;
+};
+
+/**
+ * Describes the message rollout.v1.AttemptRecord.
+ * Use `create(AttemptRecordSchema)` to create a new message.
+ */
+export const AttemptRecordSchema: GenMessage<AttemptRecord> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 24);
+
+/**
+ * @generated from message rollout.v1.GetAttemptLogRequest
+ */
+export type GetAttemptLogRequest = Message<"rollout.v1.GetAttemptLogRequest"> & {
+  /**
+   * @generated from field: bytes item_id = 1;
+   */
+  itemId: Uint8Array;
+
+  /**
+   * 0: the last one that left a log.
+   *
+   * @generated from field: uint32 attempt = 2;
+   */
+  attempt: number;
+};
+
+/**
+ * Describes the message rollout.v1.GetAttemptLogRequest.
+ * Use `create(GetAttemptLogRequestSchema)` to create a new message.
+ */
+export const GetAttemptLogRequestSchema: GenMessage<GetAttemptLogRequest> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 25);
+
+/**
+ * @generated from message rollout.v1.GetAttemptLogResponse
+ */
+export type GetAttemptLogResponse = Message<"rollout.v1.GetAttemptLogResponse"> & {
+  /**
+   * @generated from field: rollout.v1.CoordinatorEnvelope coordinator = 1;
+   */
+  coordinator?: CoordinatorEnvelope | undefined;
+
+  /**
+   * @generated from field: uint32 attempt = 2;
+   */
+  attempt: number;
+
+  /**
+   * Empty when the attempt left none or is not remembered.
+   *
+   * @generated from field: bytes log = 3;
+   */
+  log: Uint8Array;
+};
+
+/**
+ * Describes the message rollout.v1.GetAttemptLogResponse.
+ * Use `create(GetAttemptLogResponseSchema)` to create a new message.
+ */
+export const GetAttemptLogResponseSchema: GenMessage<GetAttemptLogResponse> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 26);
+
+/**
+ * @generated from message rollout.v1.GetWorkerRequest
+ */
+export type GetWorkerRequest = Message<"rollout.v1.GetWorkerRequest"> & {
+  /**
+   * @generated from field: bytes worker_id = 1;
+   */
+  workerId: Uint8Array;
+};
+
+/**
+ * Describes the message rollout.v1.GetWorkerRequest.
+ * Use `create(GetWorkerRequestSchema)` to create a new message.
+ */
+export const GetWorkerRequestSchema: GenMessage<GetWorkerRequest> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 27);
+
+/**
+ * @generated from message rollout.v1.GetWorkerResponse
+ */
+export type GetWorkerResponse = Message<"rollout.v1.GetWorkerResponse"> & {
+  /**
+   * @generated from field: rollout.v1.CoordinatorEnvelope coordinator = 1;
+   */
+  coordinator?: CoordinatorEnvelope | undefined;
+
+  /**
+   * @generated from field: rollout.v1.WorkerInfo info = 2;
+   */
+  info?: WorkerInfo | undefined;
+
+  /**
+   * What it has, at most 1,000.
+   *
+   * @generated from field: repeated rollout.v1.Attempt held = 3;
+   */
+  held: Attempt[];
+
+  /**
+   * Room that it has announced and that is not filled.
+   *
+   * @generated from field: uint64 credit = 4;
+   */
+  credit: bigint;
+
+  /**
+   * @generated from field: bool has_session = 5;
+   */
+  hasSession: boolean;
+
+  /**
+   * Straight failures, while others succeeded.
+   *
+   * @generated from field: uint32 failures_in_row = 6;
+   */
+  failuresInRow: number;
+};
+
+/**
+ * Describes the message rollout.v1.GetWorkerResponse.
+ * Use `create(GetWorkerResponseSchema)` to create a new message.
+ */
+export const GetWorkerResponseSchema: GenMessage<GetWorkerResponse> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 28);
+
+/**
+ * @generated from message rollout.v1.DrainWorkerRequest
+ */
+export type DrainWorkerRequest = Message<"rollout.v1.DrainWorkerRequest"> & {
+  /**
+   * @generated from field: bytes worker_id = 1;
+   */
+  workerId: Uint8Array;
+};
+
+/**
+ * Describes the message rollout.v1.DrainWorkerRequest.
+ * Use `create(DrainWorkerRequestSchema)` to create a new message.
+ */
+export const DrainWorkerRequestSchema: GenMessage<DrainWorkerRequest> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 29);
+
+/**
+ * @generated from message rollout.v1.DrainWorkerResponse
+ */
+export type DrainWorkerResponse = Message<"rollout.v1.DrainWorkerResponse"> & {
+  /**
+   * @generated from field: rollout.v1.CoordinatorEnvelope coordinator = 1;
+   */
+  coordinator?: CoordinatorEnvelope | undefined;
+};
+
+/**
+ * Describes the message rollout.v1.DrainWorkerResponse.
+ * Use `create(DrainWorkerResponseSchema)` to create a new message.
+ */
+export const DrainWorkerResponseSchema: GenMessage<DrainWorkerResponse> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 30);
+
+/**
+ * @generated from message rollout.v1.WatchEventsRequest
+ */
+export type WatchEventsRequest = Message<"rollout.v1.WatchEventsRequest"> & {
+  /**
+   * Whether to go on with what happens from now; else the answer ends behind what has happened.
+   *
+   * @generated from field: bool follow = 1;
+   */
+  follow: boolean;
+};
+
+/**
+ * Describes the message rollout.v1.WatchEventsRequest.
+ * Use `create(WatchEventsRequestSchema)` to create a new message.
+ */
+export const WatchEventsRequestSchema: GenMessage<WatchEventsRequest> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 31);
+
+/**
+ * @generated from message rollout.v1.WatchEventsResponse
+ */
+export type WatchEventsResponse = Message<"rollout.v1.WatchEventsResponse"> & {
+  /**
+   * @generated from field: rollout.v1.CoordinatorEnvelope coordinator = 1;
+   */
+  coordinator?: CoordinatorEnvelope | undefined;
+
+  /**
+   * Lines of JSON, as on the coordinator's standard output, without their endings.
+   *
+   * @generated from field: repeated string events = 2;
+   */
+  events: string[];
+
+  /**
+   * Lines that were lost to a reader who was too slow.
+   *
+   * @generated from field: uint64 dropped = 3;
+   */
+  dropped: bigint;
+};
+
+/**
+ * Describes the message rollout.v1.WatchEventsResponse.
+ * Use `create(WatchEventsResponseSchema)` to create a new message.
+ */
+export const WatchEventsResponseSchema: GenMessage<WatchEventsResponse> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 32);
 
 /**
  * @generated from enum rollout.v1.RunState
@@ -360,6 +1315,98 @@ export const RunStateSchema: GenEnum<RunState> = /*@__PURE__*/
   enumDesc(file_rollout_v1_run, 0);
 
 /**
+ * @generated from enum rollout.v1.ResultOrder
+ */
+export const ResultOrder = {
+  /**
+   * @generated from enum value: RESULT_ORDER_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * As submitted.
+   *
+   * @generated from enum value: RESULT_ORDER_INPUT = 1;
+   */
+  INPUT: 1,
+
+  /**
+   * As they became final.
+   *
+   * @generated from enum value: RESULT_ORDER_COMPLETION = 2;
+   */
+  COMPLETION: 2,
+} as const;
+
+/**
+ * @generated from enum rollout.v1.ResultOrder
+ */
+export type ResultOrder = (typeof ResultOrder)[keyof typeof ResultOrder] | UnknownEnum;
+
+/**
+ * Describes the enum rollout.v1.ResultOrder.
+ */
+export const ResultOrderSchema: GenEnum<ResultOrder> = /*@__PURE__*/
+  enumDesc(file_rollout_v1_run, 1);
+
+/**
+ * @generated from enum rollout.v1.ItemState
+ */
+export const ItemState = {
+  /**
+   * @generated from enum value: ITEM_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * Never given out.
+   *
+   * @generated from enum value: ITEM_STATE_FRESH = 1;
+   */
+  FRESH: 1,
+
+  /**
+   * Given back, and to be given out again at once.
+   *
+   * @generated from enum value: ITEM_STATE_RETURNED = 2;
+   */
+  RETURNED: 2,
+
+  /**
+   * Waits after a failure.
+   *
+   * @generated from enum value: ITEM_STATE_DELAYED = 3;
+   */
+  DELAYED: 3,
+
+  /**
+   * @generated from enum value: ITEM_STATE_RUNNING = 4;
+   */
+  RUNNING: 4,
+
+  /**
+   * @generated from enum value: ITEM_STATE_DONE = 5;
+   */
+  DONE: 5,
+
+  /**
+   * @generated from enum value: ITEM_STATE_FAILED = 6;
+   */
+  FAILED: 6,
+} as const;
+
+/**
+ * @generated from enum rollout.v1.ItemState
+ */
+export type ItemState = (typeof ItemState)[keyof typeof ItemState] | UnknownEnum;
+
+/**
+ * Describes the enum rollout.v1.ItemState.
+ */
+export const ItemStateSchema: GenEnum<ItemState> = /*@__PURE__*/
+  enumDesc(file_rollout_v1_run, 2);
+
+/**
  * What operators ask of a run.
  *
  * @generated from service rollout.v1.RunService
@@ -399,6 +1446,104 @@ export const RunService: GenService<{
     methodKind: "unary";
     input: typeof GetRunRequestSchema;
     output: typeof GetRunResponseSchema;
+  },
+  /**
+   * Gives out nothing more until it is resumed; what executes goes on.
+   *
+   * @generated from rpc rollout.v1.RunService.Pause
+   */
+  pause: {
+    methodKind: "unary";
+    input: typeof PauseRequestSchema;
+    output: typeof PauseResponseSchema;
+  },
+  /**
+   * @generated from rpc rollout.v1.RunService.Resume
+   */
+  resume: {
+    methodKind: "unary";
+    input: typeof ResumeRequestSchema;
+    output: typeof ResumeResponseSchema;
+  },
+  /**
+   * For good: what executes is killed, what waits never starts, what is done stays.
+   *
+   * @generated from rpc rollout.v1.RunService.Cancel
+   */
+  cancel: {
+    methodKind: "unary";
+    input: typeof CancelRequestSchema;
+    output: typeof CancelResponseSchema;
+  },
+  /**
+   * Takes failed items back, with new budgets. A page a call.
+   *
+   * @generated from rpc rollout.v1.RunService.Retry
+   */
+  retry: {
+    methodKind: "unary";
+    input: typeof RetryRequestSchema;
+    output: typeof RetryResponseSchema;
+  },
+  /**
+   * Final items, a page a call, at any time.
+   *
+   * @generated from rpc rollout.v1.RunService.ListResults
+   */
+  listResults: {
+    methodKind: "unary";
+    input: typeof ListResultsRequestSchema;
+    output: typeof ListResultsResponseSchema;
+  },
+  /**
+   * Where an item stands, and what became of its attempts.
+   *
+   * @generated from rpc rollout.v1.RunService.GetItem
+   */
+  getItem: {
+    methodKind: "unary";
+    input: typeof GetItemRequestSchema;
+    output: typeof GetItemResponseSchema;
+  },
+  /**
+   * What one attempt wrote to its standard error.
+   *
+   * @generated from rpc rollout.v1.RunService.GetAttemptLog
+   */
+  getAttemptLog: {
+    methodKind: "unary";
+    input: typeof GetAttemptLogRequestSchema;
+    output: typeof GetAttemptLogResponseSchema;
+  },
+  /**
+   * What a worker has, and why it gets nothing if it does.
+   *
+   * @generated from rpc rollout.v1.RunService.GetWorker
+   */
+  getWorker: {
+    methodKind: "unary";
+    input: typeof GetWorkerRequestSchema;
+    output: typeof GetWorkerResponseSchema;
+  },
+  /**
+   * Has a worker leave in good order.
+   *
+   * @generated from rpc rollout.v1.RunService.DrainWorker
+   */
+  drainWorker: {
+    methodKind: "unary";
+    input: typeof DrainWorkerRequestSchema;
+    output: typeof DrainWorkerResponseSchema;
+  },
+  /**
+   * What has happened since the coordinator began to lead (the last of it), then what happens.
+   *
+   * @generated from rpc rollout.v1.RunService.WatchEvents
+   */
+  watchEvents: {
+    methodKind: "server_streaming";
+    input: typeof WatchEventsRequestSchema;
+    output: typeof WatchEventsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_rollout_v1_run, 0);

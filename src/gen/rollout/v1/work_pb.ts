@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file rollout/v1/work.proto.
  */
 export const file_rollout_v1_work: GenFile = /*@__PURE__*/
-  fileDesc("ChVyb2xsb3V0L3YxL3dvcmsucHJvdG8SCnJvbGxvdXQudjEiaQoKQXNzaWdubWVudBIkCgdhdHRlbXB0GAEgASgLMhMucm9sbG91dC52MS5BdHRlbXB0Eg8KB3BheWxvYWQYAiABKAwSEgoKY2hlY2twb2ludBgDIAEoDBIQCghwcmlvcml0eRgEIAEoBSJUCg9Bc3NpZ25tZW50QmF0Y2gSFAoMZmlyc3RfbnVtYmVyGAEgASgEEisKC2Fzc2lnbm1lbnRzGAIgAygLMhYucm9sbG91dC52MS5Bc3NpZ25tZW50IncKC0hlbGRBdHRlbXB0EiQKB2F0dGVtcHQYASABKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQSJAoFcGhhc2UYAiABKA4yFS5yb2xsb3V0LnYxLkhlbGRQaGFzZRISCgVlcG9jaBgDIAEoBEgAiAEBQggKBl9lcG9jaCJGCgVIZWxsbxIlCgRoZWxkGAEgAygLMhcucm9sbG91dC52MS5IZWxkQXR0ZW1wdBIWCg5zZXNzaW9uX251bWJlchgCIAEoBCI5CgxIZWxsb1ZlcmRpY3QSKQoIdmVyZGljdHMYASADKA4yFy5yb2xsb3V0LnYxLkhlbGRWZXJkaWN0It4BCgZSZXN1bHQSJAoHYXR0ZW1wdBgBIAEoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBISCgVlcG9jaBgCIAEoBEgAiAEBEikKB291dGNvbWUYAyABKA4yGC5yb2xsb3V0LnYxLk91dGNvbWVDbGFzcxIOCgZvdXRwdXQYBCABKAwSFQoNb3V0cHV0X2RpZ2VzdBgFIAEoDBIVCg1lcnJvcl9tZXNzYWdlGAYgASgJEhIKCmNoZWNrcG9pbnQYByABKAwSEwoLaW5jYXJuYXRpb24YCCABKAxCCAoGX2Vwb2NoIhYKBkNyZWRpdBIMCgRtb3JlGAEgASgNIjAKB1JlbGVhc2USJQoIcmVsZWFzZWQYASADKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQi/QEKDlNlc3Npb25SZXF1ZXN0EioKBndvcmtlchgBIAEoCzIaLnJvbGxvdXQudjEuV29ya2VyRW52ZWxvcGUSGAoQYWNrZWRfYXNzaWdubWVudBgCIAEoBBIiCgVoZWxsbxgDIAEoCzIRLnJvbGxvdXQudjEuSGVsbG9IABIkCgZjcmVkaXQYBCABKAsyEi5yb2xsb3V0LnYxLkNyZWRpdEgAEioKB3Jlc3VsdHMYBSABKAsyFy5yb2xsb3V0LnYxLlJlc3VsdEJhdGNoSAASJgoHcmVsZWFzZRgGIAEoCzITLnJvbGxvdXQudjEuUmVsZWFzZUgAQgcKBWZyYW1lIkIKC1Jlc3VsdEJhdGNoEg4KBm51bWJlchgBIAEoBBIjCgdyZXN1bHRzGAIgAygLMhIucm9sbG91dC52MS5SZXN1bHQi8AEKD1Nlc3Npb25SZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIVCg1hY2tlZF9yZXN1bHRzGAIgASgEEisKB3ZlcmRpY3QYAyABKAsyGC5yb2xsb3V0LnYxLkhlbGxvVmVyZGljdEgAEjIKC2Fzc2lnbm1lbnRzGAQgASgLMhsucm9sbG91dC52MS5Bc3NpZ25tZW50QmF0Y2hIABImCgdyZWxlYXNlGAUgASgLMhMucm9sbG91dC52MS5SZWxlYXNlSABCBwoFZnJhbWUiiAEKC1B1bGxSZXF1ZXN0EioKBndvcmtlchgBIAEoCzIaLnJvbGxvdXQudjEuV29ya2VyRW52ZWxvcGUSEgoKcmVxdWVzdF9pZBgCIAEoDBIYChBhY2tlZF9hc3NpZ25tZW50GAMgASgEEg4KBmNyZWRpdBgEIAEoDRIPCgd3YWl0X21zGAUgASgNIpwBCgxQdWxsUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSMAoLYXNzaWdubWVudHMYAiABKAsyGy5yb2xsb3V0LnYxLkFzc2lnbm1lbnRCYXRjaBIkCgdyZWxlYXNlGAMgASgLMhMucm9sbG91dC52MS5SZWxlYXNlIoEBChRSZXBvcnRSZXN1bHRzUmVxdWVzdBIqCgZ3b3JrZXIYASABKAsyGi5yb2xsb3V0LnYxLldvcmtlckVudmVsb3BlEhgKEGFja2VkX2Fzc2lnbm1lbnQYAiABKAQSIwoHcmVzdWx0cxgDIAMoCzISLnJvbGxvdXQudjEuUmVzdWx0Ik0KFVJlcG9ydFJlc3VsdHNSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZSpyCglIZWxkUGhhc2USGgoWSEVMRF9QSEFTRV9VTlNQRUNJRklFRBAAEhgKFEhFTERfUEhBU0VfVU5TVEFSVEVEEAESFgoSSEVMRF9QSEFTRV9SVU5OSU5HEAISFwoTSEVMRF9QSEFTRV9GSU5JU0hFRBADKlkKC0hlbGRWZXJkaWN0EhwKGEhFTERfVkVSRElDVF9VTlNQRUNJRklFRBAAEhUKEUhFTERfVkVSRElDVF9LRUVQEAESFQoRSEVMRF9WRVJESUNUX0RST1AQAiq4AgoMT3V0Y29tZUNsYXNzEh0KGU9VVENPTUVfQ0xBU1NfVU5TUEVDSUZJRUQQABIZChVPVVRDT01FX0NMQVNTX1NVQ0NFU1MQARIXChNPVVRDT01FX0NMQVNTX0VSUk9SEAISGQoVT1VUQ09NRV9DTEFTU19USU1FT1VUEAMSFwoTT1VUQ09NRV9DTEFTU19DUkFTSBAEEhsKF09VVENPTUVfQ0xBU1NfVE9PX0xBUkdFEAUSGwoXT1VUQ09NRV9DTEFTU19QUkVFTVBURUQQBhIYChRPVVRDT01FX0NMQVNTX1NUT0xFThAHEhgKFE9VVENPTUVfQ0xBU1NfRkVOQ0VEEAgSGwoXT1VUQ09NRV9DTEFTU19DQU5DRUxMRUQQCRIWChJPVVRDT01FX0NMQVNTX0xPU1QQCjLwAQoLV29ya1NlcnZpY2USRgoHU2Vzc2lvbhIaLnJvbGxvdXQudjEuU2Vzc2lvblJlcXVlc3QaGy5yb2xsb3V0LnYxLlNlc3Npb25SZXNwb25zZSgBMAESPgoEUHVsbBIXLnJvbGxvdXQudjEuUHVsbFJlcXVlc3QaGC5yb2xsb3V0LnYxLlB1bGxSZXNwb25zZSIDkAICElkKDVJlcG9ydFJlc3VsdHMSIC5yb2xsb3V0LnYxLlJlcG9ydFJlc3VsdHNSZXF1ZXN0GiEucm9sbG91dC52MS5SZXBvcnRSZXN1bHRzUmVzcG9uc2UiA5ACAmIGcHJvdG8z", [file_rollout_v1_common]);
+  fileDesc("ChVyb2xsb3V0L3YxL3dvcmsucHJvdG8SCnJvbGxvdXQudjEieAoKQXNzaWdubWVudBIkCgdhdHRlbXB0GAEgASgLMhMucm9sbG91dC52MS5BdHRlbXB0Eg8KB3BheWxvYWQYAiABKAwSEgoKY2hlY2twb2ludBgDIAEoDBIQCghwcmlvcml0eRgEIAEoBRINCgVhbG9uZRgFIAEoCCJ9Cg9Bc3NpZ25tZW50QmF0Y2gSFAoMZmlyc3RfbnVtYmVyGAEgASgEEisKC2Fzc2lnbm1lbnRzGAIgAygLMhYucm9sbG91dC52MS5Bc3NpZ25tZW50Eg4KBnBsdWdpbhgDIAEoCRIXCg9pdGVtX3RpbWVvdXRfbXMYBCABKAQijAEKC0hlbGRBdHRlbXB0EiQKB2F0dGVtcHQYASABKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQSJAoFcGhhc2UYAiABKA4yFS5yb2xsb3V0LnYxLkhlbGRQaGFzZRISCgVlcG9jaBgDIAEoBEgAiAEBEhMKC2luY2FybmF0aW9uGAQgASgMQggKBl9lcG9jaCJGCgVIZWxsbxIlCgRoZWxkGAEgAygLMhcucm9sbG91dC52MS5IZWxkQXR0ZW1wdBIWCg5zZXNzaW9uX251bWJlchgCIAEoBCJTCgxIZWxsb1ZlcmRpY3QSKQoIdmVyZGljdHMYASADKA4yFy5yb2xsb3V0LnYxLkhlbGRWZXJkaWN0EhgKEG1heF9vdXRwdXRfYnl0ZXMYAiABKAQirwIKBlJlc3VsdBIkCgdhdHRlbXB0GAEgASgLMhMucm9sbG91dC52MS5BdHRlbXB0EhIKBWVwb2NoGAIgASgESACIAQESKQoHb3V0Y29tZRgDIAEoDjIYLnJvbGxvdXQudjEuT3V0Y29tZUNsYXNzEg4KBm91dHB1dBgEIAEoDBIVCg1vdXRwdXRfZGlnZXN0GAUgASgMEhUKDWVycm9yX21lc3NhZ2UYBiABKAkSEgoKY2hlY2twb2ludBgHIAEoDBITCgtpbmNhcm5hdGlvbhgIIAEoDBIWCg5wbHVnaW5fdmVyc2lvbhgJIAEoCRIVCg1zdGFydGVkX2F0X21zGAogASgDEhMKC2R1cmF0aW9uX21zGAsgASgEEgsKA2xvZxgMIAEoDEIICgZfZXBvY2giFgoGQ3JlZGl0EgwKBG1vcmUYASABKA0iMAoHUmVsZWFzZRIlCghyZWxlYXNlZBgBIAMoCzITLnJvbGxvdXQudjEuQXR0ZW1wdCIsCgREcm9wEiQKB2Ryb3BwZWQYASADKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQiZAoKQ2hlY2twb2ludBIkCgdhdHRlbXB0GAEgASgLMhMucm9sbG91dC52MS5BdHRlbXB0EhIKBWVwb2NoGAIgASgESACIAQESEgoKY2hlY2twb2ludBgDIAEoDEIICgZfZXBvY2giPgoPQ2hlY2twb2ludEJhdGNoEisKC2NoZWNrcG9pbnRzGAEgAygLMhYucm9sbG91dC52MS5DaGVja3BvaW50IrECCg5TZXNzaW9uUmVxdWVzdBIqCgZ3b3JrZXIYASABKAsyGi5yb2xsb3V0LnYxLldvcmtlckVudmVsb3BlEhgKEGFja2VkX2Fzc2lnbm1lbnQYAiABKAQSIgoFaGVsbG8YAyABKAsyES5yb2xsb3V0LnYxLkhlbGxvSAASJAoGY3JlZGl0GAQgASgLMhIucm9sbG91dC52MS5DcmVkaXRIABIqCgdyZXN1bHRzGAUgASgLMhcucm9sbG91dC52MS5SZXN1bHRCYXRjaEgAEiYKB3JlbGVhc2UYBiABKAsyEy5yb2xsb3V0LnYxLlJlbGVhc2VIABIyCgtjaGVja3BvaW50cxgHIAEoCzIbLnJvbGxvdXQudjEuQ2hlY2twb2ludEJhdGNoSABCBwoFZnJhbWUiQgoLUmVzdWx0QmF0Y2gSDgoGbnVtYmVyGAEgASgEEiMKB3Jlc3VsdHMYAiADKAsyEi5yb2xsb3V0LnYxLlJlc3VsdCKSAgoPU2Vzc2lvblJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEhUKDWFja2VkX3Jlc3VsdHMYAiABKAQSKwoHdmVyZGljdBgDIAEoCzIYLnJvbGxvdXQudjEuSGVsbG9WZXJkaWN0SAASMgoLYXNzaWdubWVudHMYBCABKAsyGy5yb2xsb3V0LnYxLkFzc2lnbm1lbnRCYXRjaEgAEiYKB3JlbGVhc2UYBSABKAsyEy5yb2xsb3V0LnYxLlJlbGVhc2VIABIgCgRkcm9wGAYgASgLMhAucm9sbG91dC52MS5Ecm9wSABCBwoFZnJhbWUi1gEKC1B1bGxSZXF1ZXN0EioKBndvcmtlchgBIAEoCzIaLnJvbGxvdXQudjEuV29ya2VyRW52ZWxvcGUSEgoKcmVxdWVzdF9pZBgCIAEoDBIYChBhY2tlZF9hc3NpZ25tZW50GAMgASgEEg4KBmNyZWRpdBgEIAEoDRIPCgd3YWl0X21zGAUgASgNEiUKBGhlbGQYBiADKAsyFy5yb2xsb3V0LnYxLkhlbGRBdHRlbXB0EiUKCHJlbGVhc2VkGAcgAygLMhMucm9sbG91dC52MS5BdHRlbXB0ItYBCgxQdWxsUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSMAoLYXNzaWdubWVudHMYAiABKAsyGy5yb2xsb3V0LnYxLkFzc2lnbm1lbnRCYXRjaBIkCgdyZWxlYXNlGAMgASgLMhMucm9sbG91dC52MS5SZWxlYXNlEh4KBGRyb3AYBCABKAsyEC5yb2xsb3V0LnYxLkRyb3ASGAoQbWF4X291dHB1dF9ieXRlcxgFIAEoBCKBAQoUUmVwb3J0UmVzdWx0c1JlcXVlc3QSKgoGd29ya2VyGAEgASgLMhoucm9sbG91dC52MS5Xb3JrZXJFbnZlbG9wZRIYChBhY2tlZF9hc3NpZ25tZW50GAIgASgEEiMKB3Jlc3VsdHMYAyADKAsyEi5yb2xsb3V0LnYxLlJlc3VsdCJNChVSZXBvcnRSZXN1bHRzUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUqcgoJSGVsZFBoYXNlEhoKFkhFTERfUEhBU0VfVU5TUEVDSUZJRUQQABIYChRIRUxEX1BIQVNFX1VOU1RBUlRFRBABEhYKEkhFTERfUEhBU0VfUlVOTklORxACEhcKE0hFTERfUEhBU0VfRklOSVNIRUQQAypZCgtIZWxkVmVyZGljdBIcChhIRUxEX1ZFUkRJQ1RfVU5TUEVDSUZJRUQQABIVChFIRUxEX1ZFUkRJQ1RfS0VFUBABEhUKEUhFTERfVkVSRElDVF9EUk9QEAIq2AIKDE91dGNvbWVDbGFzcxIdChlPVVRDT01FX0NMQVNTX1VOU1BFQ0lGSUVEEAASGQoVT1VUQ09NRV9DTEFTU19TVUNDRVNTEAESFwoTT1VUQ09NRV9DTEFTU19FUlJPUhACEhkKFU9VVENPTUVfQ0xBU1NfVElNRU9VVBADEhcKE09VVENPTUVfQ0xBU1NfQ1JBU0gQBBIbChdPVVRDT01FX0NMQVNTX1RPT19MQVJHRRAFEhsKF09VVENPTUVfQ0xBU1NfUFJFRU1QVEVEEAYSGAoUT1VUQ09NRV9DTEFTU19TVE9MRU4QBxIYChRPVVRDT01FX0NMQVNTX0ZFTkNFRBAIEhsKF09VVENPTUVfQ0xBU1NfQ0FOQ0VMTEVEEAkSFgoST1VUQ09NRV9DTEFTU19MT1NUEAoSHgoaT1VUQ09NRV9DTEFTU19DUkFTSF9TSEFSRUQQCzLwAQoLV29ya1NlcnZpY2USRgoHU2Vzc2lvbhIaLnJvbGxvdXQudjEuU2Vzc2lvblJlcXVlc3QaGy5yb2xsb3V0LnYxLlNlc3Npb25SZXNwb25zZSgBMAESPgoEUHVsbBIXLnJvbGxvdXQudjEuUHVsbFJlcXVlc3QaGC5yb2xsb3V0LnYxLlB1bGxSZXNwb25zZSIDkAICElkKDVJlcG9ydFJlc3VsdHMSIC5yb2xsb3V0LnYxLlJlcG9ydFJlc3VsdHNSZXF1ZXN0GiEucm9sbG91dC52MS5SZXBvcnRSZXN1bHRzUmVzcG9uc2UiA5ACAmIGcHJvdG8z", [file_rollout_v1_common]);
 
 /**
  * An item to execute. The payload is opaque to the coordinator.
@@ -41,6 +41,14 @@ export type Assignment = Message<"rollout.v1.Assignment"> & {
    * @generated from field: int32 priority = 4;
    */
   priority: number;
+
+  /**
+   * Earlier attempts died with their worker or with a server that others shared: nothing else may execute beside this one,
+   * so that what dies with it is its own doing.
+   *
+   * @generated from field: bool alone = 5;
+   */
+  alone: boolean;
 };
 
 /**
@@ -66,6 +74,20 @@ export type AssignmentBatch = Message<"rollout.v1.AssignmentBatch"> & {
    * @generated from field: repeated rollout.v1.Assignment assignments = 2;
    */
   assignments: Assignment[];
+
+  /**
+   * What executes them: the name of the run's plugin.
+   *
+   * @generated from field: string plugin = 3;
+   */
+  plugin: string;
+
+  /**
+   * How long one attempt may take; 0: as long as it likes.
+   *
+   * @generated from field: uint64 item_timeout_ms = 4;
+   */
+  itemTimeoutMs: bigint;
 };
 
 /**
@@ -97,6 +119,14 @@ export type HeldAttempt = Message<"rollout.v1.HeldAttempt"> & {
    * @generated from field: optional uint64 epoch = 3;
    */
   epoch?: bigint | undefined;
+
+  /**
+   * ULID of the start of the worker's process that executed it, when that is an earlier one. Empty: the incarnation of the
+   * envelope.
+   *
+   * @generated from field: bytes incarnation = 4;
+   */
+  incarnation: Uint8Array;
 };
 
 /**
@@ -140,6 +170,14 @@ export type HelloVerdict = Message<"rollout.v1.HelloVerdict"> & {
    * @generated from field: repeated rollout.v1.HeldVerdict verdicts = 1;
    */
   verdicts: HeldVerdict[];
+
+  /**
+   * The largest output that this run takes: a message with a larger one does not arrive, so the worker reports such an
+   * attempt as too_large. 0: it is not said.
+   *
+   * @generated from field: uint64 max_output_bytes = 2;
+   */
+  maxOutputBytes: bigint;
 };
 
 /**
@@ -188,6 +226,8 @@ export type Result = Message<"rollout.v1.Result"> & {
   errorMessage: string;
 
   /**
+   * The last one that the attempt left, of whatever it ended but success; the next attempt gets it.
+   *
    * @generated from field: bytes checkpoint = 7;
    */
   checkpoint: Uint8Array;
@@ -199,6 +239,32 @@ export type Result = Message<"rollout.v1.Result"> & {
    * @generated from field: bytes incarnation = 8;
    */
   incarnation: Uint8Array;
+
+  /**
+   * Version of the plugin that executed the attempt.
+   *
+   * @generated from field: string plugin_version = 9;
+   */
+  pluginVersion: string;
+
+  /**
+   * When the attempt started, milliseconds since 1970 on the worker's clock, and how long it took. For people.
+   *
+   * @generated from field: int64 started_at_ms = 10;
+   */
+  startedAtMs: bigint;
+
+  /**
+   * @generated from field: uint64 duration_ms = 11;
+   */
+  durationMs: bigint;
+
+  /**
+   * The end of what the attempt wrote to its standard error.
+   *
+   * @generated from field: bytes log = 12;
+   */
+  log: Uint8Array;
 };
 
 /**
@@ -249,6 +315,76 @@ export const ReleaseSchema: GenMessage<Release> = /*@__PURE__*/
   messageDesc(file_rollout_v1_work, 7);
 
 /**
+ * From the coordinator: nobody wants these any more. They are killed if they run, forgotten if not, and leave no result.
+ *
+ * @generated from message rollout.v1.Drop
+ */
+export type Drop = Message<"rollout.v1.Drop"> & {
+  /**
+   * @generated from field: repeated rollout.v1.Attempt dropped = 1;
+   */
+  dropped: Attempt[];
+};
+
+/**
+ * Describes the message rollout.v1.Drop.
+ * Use `create(DropSchema)` to create a new message.
+ */
+export const DropSchema: GenMessage<Drop> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 8);
+
+/**
+ * What a running attempt would go on from if it ended without a word. The last one counts; one that is lost, or of an
+ * attempt that is not current any more, costs nothing but a repetition.
+ *
+ * @generated from message rollout.v1.Checkpoint
+ */
+export type Checkpoint = Message<"rollout.v1.Checkpoint"> & {
+  /**
+   * @generated from field: rollout.v1.Attempt attempt = 1;
+   */
+  attempt?: Attempt | undefined;
+
+  /**
+   * The epoch under which the attempt was assigned.
+   *
+   * @generated from field: optional uint64 epoch = 2;
+   */
+  epoch?: bigint | undefined;
+
+  /**
+   * @generated from field: bytes checkpoint = 3;
+   */
+  checkpoint: Uint8Array;
+};
+
+/**
+ * Describes the message rollout.v1.Checkpoint.
+ * Use `create(CheckpointSchema)` to create a new message.
+ */
+export const CheckpointSchema: GenMessage<Checkpoint> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 9);
+
+/**
+ * Not acknowledged.
+ *
+ * @generated from message rollout.v1.CheckpointBatch
+ */
+export type CheckpointBatch = Message<"rollout.v1.CheckpointBatch"> & {
+  /**
+   * @generated from field: repeated rollout.v1.Checkpoint checkpoints = 1;
+   */
+  checkpoints: Checkpoint[];
+};
+
+/**
+ * Describes the message rollout.v1.CheckpointBatch.
+ * Use `create(CheckpointBatchSchema)` to create a new message.
+ */
+export const CheckpointBatchSchema: GenMessage<CheckpointBatch> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 10);
+
+/**
  * Without a frame it is an acknowledgement alone.
  *
  * @generated from message rollout.v1.SessionRequest
@@ -293,6 +429,12 @@ export type SessionRequest = Message<"rollout.v1.SessionRequest"> & {
      */
     value: Release;
     case: "release";
+  } | {
+    /**
+     * @generated from field: rollout.v1.CheckpointBatch checkpoints = 7;
+     */
+    value: CheckpointBatch;
+    case: "checkpoints";
   } | { case: undefined; value?: undefined };
 };
 
@@ -301,7 +443,7 @@ export type SessionRequest = Message<"rollout.v1.SessionRequest"> & {
  * Use `create(SessionRequestSchema)` to create a new message.
  */
 export const SessionRequestSchema: GenMessage<SessionRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 8);
+  messageDesc(file_rollout_v1_work, 11);
 
 /**
  * @generated from message rollout.v1.ResultBatch
@@ -325,7 +467,7 @@ export type ResultBatch = Message<"rollout.v1.ResultBatch"> & {
  * Use `create(ResultBatchSchema)` to create a new message.
  */
 export const ResultBatchSchema: GenMessage<ResultBatch> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 9);
+  messageDesc(file_rollout_v1_work, 12);
 
 /**
  * Without a frame it is an acknowledgement alone.
@@ -368,6 +510,12 @@ export type SessionResponse = Message<"rollout.v1.SessionResponse"> & {
      */
     value: Release;
     case: "release";
+  } | {
+    /**
+     * @generated from field: rollout.v1.Drop drop = 6;
+     */
+    value: Drop;
+    case: "drop";
   } | { case: undefined; value?: undefined };
 };
 
@@ -376,7 +524,7 @@ export type SessionResponse = Message<"rollout.v1.SessionResponse"> & {
  * Use `create(SessionResponseSchema)` to create a new message.
  */
 export const SessionResponseSchema: GenMessage<SessionResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 10);
+  messageDesc(file_rollout_v1_work, 13);
 
 /**
  * @generated from message rollout.v1.PullRequest
@@ -400,14 +548,32 @@ export type PullRequest = Message<"rollout.v1.PullRequest"> & {
   ackedAssignment: bigint;
 
   /**
+   * How many items the worker has room for now.
+   *
    * @generated from field: uint32 credit = 4;
    */
   credit: number;
 
   /**
+   * How long the answer may wait for work, at most 30 s.
+   *
    * @generated from field: uint32 wait_ms = 5;
    */
   waitMs: number;
+
+  /**
+   * Every attempt that the worker has. What the coordinator thinks it has and is not named here never arrived.
+   *
+   * @generated from field: repeated rollout.v1.HeldAttempt held = 6;
+   */
+  held: HeldAttempt[];
+
+  /**
+   * These had not started and never will.
+   *
+   * @generated from field: repeated rollout.v1.Attempt released = 7;
+   */
+  released: Attempt[];
 };
 
 /**
@@ -415,7 +581,7 @@ export type PullRequest = Message<"rollout.v1.PullRequest"> & {
  * Use `create(PullRequestSchema)` to create a new message.
  */
 export const PullRequestSchema: GenMessage<PullRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 11);
+  messageDesc(file_rollout_v1_work, 14);
 
 /**
  * @generated from message rollout.v1.PullResponse
@@ -432,9 +598,25 @@ export type PullResponse = Message<"rollout.v1.PullResponse"> & {
   assignments?: AssignmentBatch | undefined;
 
   /**
+   * Hand these back with the next pull if they have not started.
+   *
    * @generated from field: rollout.v1.Release release = 3;
    */
   release?: Release | undefined;
+
+  /**
+   * Of what the request said it holds: nobody wants these any more.
+   *
+   * @generated from field: rollout.v1.Drop drop = 4;
+   */
+  drop?: Drop | undefined;
+
+  /**
+   * As in `HelloVerdict`.
+   *
+   * @generated from field: uint64 max_output_bytes = 5;
+   */
+  maxOutputBytes: bigint;
 };
 
 /**
@@ -442,7 +624,7 @@ export type PullResponse = Message<"rollout.v1.PullResponse"> & {
  * Use `create(PullResponseSchema)` to create a new message.
  */
 export const PullResponseSchema: GenMessage<PullResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 12);
+  messageDesc(file_rollout_v1_work, 15);
 
 /**
  * @generated from message rollout.v1.ReportResultsRequest
@@ -469,7 +651,7 @@ export type ReportResultsRequest = Message<"rollout.v1.ReportResultsRequest"> & 
  * Use `create(ReportResultsRequestSchema)` to create a new message.
  */
 export const ReportResultsRequestSchema: GenMessage<ReportResultsRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 13);
+  messageDesc(file_rollout_v1_work, 16);
 
 /**
  * The results of the request are on stable storage.
@@ -488,7 +670,7 @@ export type ReportResultsResponse = Message<"rollout.v1.ReportResultsResponse"> 
  * Use `create(ReportResultsResponseSchema)` to create a new message.
  */
 export const ReportResultsResponseSchema: GenMessage<ReportResultsResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 14);
+  messageDesc(file_rollout_v1_work, 17);
 
 /**
  * @generated from enum rollout.v1.HeldPhase
@@ -615,6 +797,13 @@ export const OutcomeClass = {
    * @generated from enum value: OUTCOME_CLASS_LOST = 10;
    */
   LOST: 10,
+
+  /**
+   * What executed it died while it executed other items too: nobody is charged, each runs again on its own.
+   *
+   * @generated from enum value: OUTCOME_CLASS_CRASH_SHARED = 11;
+   */
+  CRASH_SHARED: 11,
 } as const;
 
 /**
