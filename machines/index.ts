@@ -5,6 +5,7 @@ import { run } from "./run.ts";
 import { spotDrain } from "./spot-drain.ts";
 import { workItem } from "./work-item.ts";
 import { workerLifecycle } from "./worker-lifecycle.ts";
+import { workerTrust } from "./worker-trust.ts";
 
 export const charts = {
   "coordinator-role": { machine: coordinatorRole, migrations: [] },
@@ -12,4 +13,5 @@ export const charts = {
   "spot-drain": { machine: spotDrain, migrations: [] },
   "work-item": { machine: workItem, migrations: [] },
   "worker-lifecycle": { machine: workerLifecycle, migrations: [] },
+  "worker-trust": { machine: workerTrust, migrations: [] },
 } as const satisfies Readonly<Record<string, Chart>>;

@@ -1,5 +1,5 @@
-// The run as a whole: open for items until it is sealed, complete when every item is final, and beside that whether work
-// is being given out.
+// The run as a whole: open for items until it is sealed, complete when every item is final; and while it is neither complete
+// nor cancelled, whether work is being given out.
 import { assign, setup } from "xstate";
 
 export interface RunContext {
@@ -15,54 +15,60 @@ export type RunEvent =
   | { readonly type: "run.paused"; readonly reason: string }
   | { readonly type: "run.resumed" }
   /** An operator's retry made a final item pending again. */
-  | { readonly type: "run.reopened" };
+  | { readonly type: "run.reopened" }
+  /** Items have come in after it was sealed, from somebody who wants that. */
+  | { readonly type: "run.extended" };
+
+const pausedTo = <State extends string>(target: State) =>
+  ({ target, actions: ["keepReason", "announcePaused"] }) as const;
+const resumedTo = <State extends string>(target: State) =>
+  ({ target, actions: ["forgetReason", "announceResumed"] }) as const;
 
 export const run = setup({
   types: { context: {} as RunContext, events: {} as RunEvent },
   actions: {
     keepReason: assign({
-      pauseReason: ({ event }) => (event.type === "run.paused" ? event.reason : null),
+      pauseReason: ({ context, event }) => (event.type === "run.paused" ? event.reason : context.pauseReason),
     }),
+    forgetReason: assign({ pauseReason: null }),
     announceCompleted: () => {},
     announceCancelled: () => {},
     announcePaused: () => {},
     announceResumed: () => {},
+    announceReopened: () => {},
   },
 }).createMachine({
   id: "run",
   version: "1",
   context: { pauseReason: null },
-  type: "parallel",
+  initial: "Open",
   states: {
-    progress: {
-      initial: "Open",
-      states: {
-        Open: {
-          on: {
-            "run.sealed": "Sealed",
-            "run.cancelled": { target: "Cancelled", actions: "announceCancelled" },
-          },
-        },
-        Sealed: {
-          on: {
-            "run.completed": { target: "Complete", actions: "announceCompleted" },
-            "run.cancelled": { target: "Cancelled", actions: "announceCancelled" },
-          },
-        },
-        Complete: { on: { "run.reopened": "Sealed" } },
-        Cancelled: {},
-      },
-    },
-    activity: {
+    Open: {
       initial: "Active",
+      on: { "run.cancelled": { target: "Cancelled", actions: ["forgetReason", "announceCancelled"] } },
       states: {
-        Active: {
-          on: { "run.paused": { target: "Paused", actions: ["keepReason", "announcePaused"] } },
-        },
-        Paused: {
-          on: { "run.resumed": { target: "Active", actions: ["keepReason", "announceResumed"] } },
-        },
+        Active: { on: { "run.paused": pausedTo("Paused"), "run.sealed": "#run.Sealed.Active" } },
+        Paused: { on: { "run.resumed": resumedTo("Active"), "run.sealed": "#run.Sealed.Paused" } },
       },
     },
+    Sealed: {
+      initial: "Active",
+      on: {
+        // What is over is not paused: whoever takes failed items back wants them to run.
+        "run.completed": { target: "Complete", actions: ["forgetReason", "announceCompleted"] },
+        "run.cancelled": { target: "Cancelled", actions: ["forgetReason", "announceCancelled"] },
+      },
+      states: {
+        Active: { on: { "run.paused": pausedTo("Paused"), "run.extended": "#run.Open.Active" } },
+        Paused: { on: { "run.resumed": resumedTo("Active"), "run.extended": "#run.Open.Paused" } },
+      },
+    },
+    Complete: {
+      on: {
+        "run.reopened": { target: "Sealed", actions: "announceReopened" },
+        "run.extended": { target: "Open", actions: "announceReopened" },
+      },
+    },
+    Cancelled: {},
   },
 });

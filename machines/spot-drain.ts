@@ -3,7 +3,7 @@
 // monotonic clock, so a drain does not outlive its process.
 import { assign, setup } from "xstate";
 
-export type DrainCause = "aws" | "gcp" | "sigterm" | "operator";
+export type DrainCause = "aws" | "gcp" | "sigterm" | "operator" | "backend";
 
 export interface DrainContext {
   readonly cause: DrainCause | null;

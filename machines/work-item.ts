@@ -17,14 +17,33 @@ export interface ItemContext extends AttemptKey {
   readonly charged: number;
   /** Counted losses since then. */
   readonly lost: number;
+  /** The worker of the last charged outcome; empty when there was none since then. */
+  readonly failedBy: string;
+  /** Whom the first charged outcome speaks against: its worker, until another one fails it as well; then empty. */
+  readonly blamed: string;
+  /** It was executing when something that executed others too has died: it runs with nothing beside it from then on. */
+  readonly isApart: boolean;
+  /** When it was given back uncharged, within the last minute; the latest, and no more than can matter. */
+  readonly returnedAtMs: readonly number[];
   readonly maxAttempts: number;
   readonly maxLost: number;
+  /** Given back so often within a minute, it waits. */
+  readonly maxReturns: number;
+}
+
+export interface ItemInput {
+  readonly maxAttempts: number;
+  readonly maxLost: number;
+  /** 10 unless said. */
+  readonly maxReturns?: number;
 }
 
 type Report<Type extends string> = { readonly type: Type } & AttemptKey;
 
 export type ItemEvent =
   | ({ readonly type: "item.assigned" } & Omit<AttemptKey, "attempt">)
+  /** A worker has it under an attempt that the ledger has not heard of: the assignment was lost with the power. */
+  | Report<"item.adopted">
   | Report<"item.succeeded">
   /** A success for an attempt that was given up; accepted while the item is nobody's. */
   | Report<"item.succeededLate">
@@ -32,12 +51,30 @@ export type ItemEvent =
   | Report<"item.erred">
   /** Payload, output or checkpoint over its limit: trying again cannot help. */
   | Report<"item.tooLarge">
-  /** Preempted, stolen, fenced or never arrived: nobody's fault, nothing is charged. */
-  | Report<"item.returned">
+  /** What executed it died while it executed others too: which of them did it cannot be said. */
+  | Report<"item.crashedTogether">
+  /** Preempted, stolen, fenced or never arrived: nobody's fault, nothing is charged. `atMs` is wall time. */
+  | (Report<"item.returned"> & { readonly atMs: number })
   /** The worker fell silent. `counted` is false when many fell silent together. */
   | (Report<"item.lost"> & { readonly counted: boolean })
   | { readonly type: "item.cancelled" }
   | { readonly type: "item.retried" };
+
+/** Counted losses after which an item runs with nothing beside it, so that what dies with it is its own doing. */
+const ALONE_AFTER_LOSSES = 2;
+const RETURNS_WINDOW_MS = 60_000;
+const MAX_RETURNS = 10;
+
+/** Whether nothing else may execute where this item does. */
+export function runsAlone({ lost, isApart }: Pick<ItemContext, "lost" | "isApart">): boolean {
+  return isApart || lost >= ALONE_AFTER_LOSSES;
+}
+
+/** When it was given back, this time included, within the minute before. A clock that jumped makes others old. */
+const returnsOf = ({ returnedAtMs }: ItemContext, event: ItemEvent): readonly number[] =>
+  event.type === "item.returned"
+    ? [...returnedAtMs.filter((atMs) => Math.abs(event.atMs - atMs) < RETURNS_WINDOW_MS), event.atMs]
+    : returnedAtMs;
 
 /** Whether the event speaks of the very attempt that the item is running under (C3). */
 const isCurrent = (context: ItemContext, event: ItemEvent): boolean =>
@@ -51,14 +88,22 @@ export const workItem = setup({
   types: {
     context: {} as ItemContext,
     events: {} as ItemEvent,
-    input: {} as { readonly maxAttempts: number; readonly maxLost: number },
+    input: {} as ItemInput,
   },
   guards: {
     isCurrent: ({ context, event }) => isCurrent(context, event),
     /** An attempt that the item was under once. */
     isGivenUp: ({ context, event }) =>
       "attempt" in event && event.attempt >= 1 && event.attempt <= context.attempt,
+    /** An attempt that comes after all that are on record. */
+    isUnheardOf: ({ context, event }) => "attempt" in event && event.attempt > context.attempt,
     isSpent: ({ context, event }) => isCurrent(context, event) && context.charged + 1 >= context.maxAttempts,
+    /** Nothing was beside it, whatever is said. */
+    isSpentAlone: ({ context, event }) =>
+      isCurrent(context, event) && runsAlone(context) && context.charged + 1 >= context.maxAttempts,
+    isAlone: ({ context, event }) => isCurrent(context, event) && runsAlone(context),
+    isRestless: ({ context, event }) =>
+      isCurrent(context, event) && returnsOf(context, event).length >= context.maxReturns,
     isPoison: ({ context, event }) =>
       event.type === "item.lost" &&
       event.counted &&
@@ -76,11 +121,26 @@ export const workItem = setup({
           }
         : {},
     ),
-    charge: assign({ charged: ({ context }) => context.charged + 1 }),
+    adoptUnder: assign(({ event }) => {
+      if (event.type !== "item.adopted") return {};
+      const { worker, incarnation, attempt, epoch } = event;
+      return { worker, incarnation, attempt, epoch };
+    }),
+    charge: assign({
+      charged: ({ context }) => context.charged + 1,
+      failedBy: ({ context }) => context.worker,
+      blamed: ({ context: { failedBy, blamed, worker } }) =>
+        failedBy === "" || blamed === worker ? worker : "",
+    }),
+    setApart: assign({ isApart: true }),
+    noteReturn: assign({
+      returnedAtMs: ({ context, event }) => returnsOf(context, event).slice(-context.maxReturns),
+    }),
     countLoss: assign({
       lost: ({ context, event }) => context.lost + (event.type === "item.lost" && event.counted ? 1 : 0),
     }),
-    resetBudgets: assign({ charged: 0, lost: 0 }),
+    /** What may take others down with it is still kept from them. */
+    resetBudgets: assign({ charged: 0, lost: 0, failedBy: "", blamed: "" }),
     recordResult: () => {},
     recordFailure: () => {},
     queueAtOldPlace: () => {},
@@ -96,14 +156,20 @@ export const workItem = setup({
     epoch: 0,
     charged: 0,
     lost: 0,
+    failedBy: "",
+    blamed: "",
+    isApart: false,
+    returnedAtMs: [],
     maxAttempts: input.maxAttempts,
     maxLost: input.maxLost,
+    maxReturns: input.maxReturns ?? MAX_RETURNS,
   }),
   initial: "Pending",
   states: {
     Pending: {
       on: {
         "item.assigned": { target: "Running", actions: "assignTo" },
+        "item.adopted": { guard: "isUnheardOf", target: "Running", actions: "adoptUnder" },
         "item.succeededLate": { guard: "isGivenUp", target: "Done", actions: "recordResult" },
         "item.cancelled": { target: "Failed", actions: "recordFailure" },
       },
@@ -116,7 +182,15 @@ export const workItem = setup({
           { guard: "isCurrent", target: "Pending", actions: ["charge", "queueAfterBackoff"] },
         ],
         "item.tooLarge": { guard: "isCurrent", target: "Failed", actions: "recordFailure" },
-        "item.returned": { guard: "isCurrent", target: "Pending", actions: "queueAtOldPlace" },
+        "item.crashedTogether": [
+          { guard: "isSpentAlone", target: "Failed", actions: ["charge", "recordFailure"] },
+          { guard: "isAlone", target: "Pending", actions: ["charge", "queueAfterBackoff"] },
+          { guard: "isCurrent", target: "Pending", actions: ["setApart", "queueAtOldPlace"] },
+        ],
+        "item.returned": [
+          { guard: "isRestless", target: "Pending", actions: ["noteReturn", "queueAfterBackoff"] },
+          { guard: "isCurrent", target: "Pending", actions: ["noteReturn", "queueAtOldPlace"] },
+        ],
         "item.lost": [
           { guard: "isPoison", target: "Failed", actions: ["countLoss", "recordFailure"] },
           { guard: "isCurrent", target: "Pending", actions: ["countLoss", "queueAtOldPlace"] },

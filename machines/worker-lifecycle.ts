@@ -8,11 +8,19 @@ import { assign, setup } from "xstate";
  */
 export interface WorkerContext {
   readonly incarnation: string;
+  /** An operator wants this process to leave; it is told until it does. Only the coordinator's copy knows. */
+  readonly isToDrain: boolean;
+}
+
+export interface WorkerInput {
+  readonly incarnation: string;
 }
 
 export type WorkerEvent =
   /** The worker is known to a leader and may be given work. */
   | { readonly type: "worker.welcomed"; readonly incarnation: string }
+  /** An operator wants it to drain: asked of one process of it, and not of the next. */
+  | { readonly type: "worker.drainAsked"; readonly incarnation: string }
   /** Take nothing new, hand back, leave. */
   | { readonly type: "worker.drain"; readonly incarnation: string }
   /** Nothing is held any more and the worker has said goodbye. */
@@ -31,16 +39,20 @@ export const workerLifecycle = setup({
   types: {
     context: {} as WorkerContext,
     events: {} as WorkerEvent,
-    input: {} as WorkerContext,
+    input: {} as WorkerInput,
   },
   guards: {
     isCurrent: ({ context, event }) => "incarnation" in event && event.incarnation === context.incarnation,
+    isFirstAsked: ({ context, event }) =>
+      "incarnation" in event && event.incarnation === context.incarnation && !context.isToDrain,
     isNewer: ({ context, event }) => "incarnation" in event && event.incarnation > context.incarnation,
   },
   actions: {
     adopt: assign({
       incarnation: ({ context, event }) => ("incarnation" in event ? event.incarnation : context.incarnation),
+      isToDrain: false,
     }),
+    noteDrainAsked: assign({ isToDrain: true }),
     announceSuspected: () => {},
     announceFailed: () => {},
     announceRecovered: () => {},
@@ -52,7 +64,7 @@ export const workerLifecycle = setup({
 }).createMachine({
   id: "worker-lifecycle",
   version: "1",
-  context: ({ input }) => ({ incarnation: input.incarnation }),
+  context: ({ input }) => ({ incarnation: input.incarnation, isToDrain: false }),
   type: "parallel",
   states: {
     lifecycle: {
@@ -64,12 +76,14 @@ export const workerLifecycle = setup({
         Init: {
           on: {
             "worker.welcomed": { guard: "isCurrent", target: "Ready" },
+            "worker.drainAsked": { guard: "isFirstAsked", actions: "noteDrainAsked" },
             "worker.drain": { guard: "isCurrent", target: "Draining", actions: "announceDraining" },
             "worker.left": { guard: "isCurrent", target: "Gone", actions: "announceLeft" },
           },
         },
         Ready: {
           on: {
+            "worker.drainAsked": { guard: "isFirstAsked", actions: "noteDrainAsked" },
             "worker.drain": { guard: "isCurrent", target: "Draining", actions: "announceDraining" },
             "worker.left": { guard: "isCurrent", target: "Gone", actions: "announceLeft" },
           },

@@ -29,7 +29,11 @@ interface Expected {
 
 const incarnation = "01B";
 const attempt = { worker: "w1", incarnation: "i1", attempt: 1, epoch: 4 };
-const budgets = { charged: 0, lost: 0, maxAttempts: 3, maxLost: 5 };
+const maxima = { maxAttempts: 3, maxLost: 5, maxReturns: 10 };
+const history = { failedBy: "", blamed: "", isApart: false, returnedAtMs: [] };
+const budgets = { charged: 0, lost: 0, ...history, ...maxima };
+const failures = { failuresInRow: 0, failingSinceMs: 0, maxFailuresInRow: 5 };
+const trust = { incarnation, ...failures, triedAtMs: 0 };
 const drain = { cause: "gcp", deadlineMs: 100_000 };
 
 const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
@@ -54,21 +58,21 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
   },
   "run@1": {
     "just opened": {
-      state: "Open+Active",
+      state: "Open.Active",
       context: { pauseReason: null },
-      then: [{ type: "run.sealed" }, "Sealed+Active"],
+      then: [{ type: "run.sealed" }, "Sealed.Active"],
     },
     "sealed and paused": {
-      state: "Sealed+Paused",
+      state: "Sealed.Paused",
       context: { pauseReason: "over budget" },
       owes: ["announcePaused null"],
-      then: [{ type: "run.completed" }, "Complete+Paused"],
+      then: [{ type: "run.completed" }, "Complete"],
     },
     complete: {
-      state: "Complete+Active",
+      state: "Complete",
       context: { pauseReason: null },
       owes: ["announceCompleted null"],
-      then: [{ type: "run.reopened" }, "Sealed+Active"],
+      then: [{ type: "run.reopened" }, "Sealed.Active"],
     },
   },
   "spot-drain@1": {
@@ -105,7 +109,7 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
     },
     "pending after an error": {
       state: "Pending",
-      context: { ...attempt, ...budgets, charged: 1 },
+      context: { ...attempt, ...budgets, charged: 1, failedBy: "w1", blamed: "w1" },
       owes: ["queueAfterBackoff null"],
       then: [{ type: "item.succeededLate", ...attempt }, "Done"],
     },
@@ -115,27 +119,56 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
       owes: ["recordResult null"],
       then: [{ type: "item.cancelled" }, "Done"],
     },
+    "pending, handed back and apart": {
+      state: "Pending",
+      context: { ...attempt, attempt: 2, ...budgets, isApart: true, returnedAtMs: [GOLDEN_WALL_MS] },
+      owes: ["queueAtOldPlace null", "queueAtOldPlace null"],
+      then: [{ type: "item.adopted", ...attempt, attempt: 3 }, "Running"],
+    },
+  },
+  "worker-trust@1": {
+    trusted: {
+      state: "Trusted",
+      context: trust,
+      then: [{ type: "item.failedElsewhere" }, "Trusted"],
+    },
+    "trusted, after a failure": {
+      state: "Trusted",
+      context: { ...trust, failuresInRow: 1, failingSinceMs: 1_000 },
+      then: [{ type: "item.succeeded", incarnation }, "Trusted"],
+    },
+    cordoned: {
+      state: "Cordoned",
+      context: { ...trust, failuresInRow: 5, failingSinceMs: 1_000, triedAtMs: 1_000 },
+      owes: ["announceCordoned null"],
+      then: [{ type: "item.failedElsewhere" }, "Trusted"],
+    },
   },
   "worker-lifecycle@1": {
     "just started": {
       state: "Init+Alive",
-      context: { incarnation },
+      context: { incarnation, isToDrain: false },
       then: [{ type: "worker.welcomed", incarnation }, "Ready+Alive"],
     },
     "ready and heard of": {
       state: "Ready+Alive",
-      context: { incarnation },
+      context: { incarnation, isToDrain: false },
       then: [{ type: "beat.overdue" }, "Ready+Suspected"],
+    },
+    "asked to drain": {
+      state: "Ready+Alive",
+      context: { incarnation, isToDrain: true },
+      then: [{ type: "worker.drain", incarnation }, "Draining+Alive"],
     },
     "draining and failed": {
       state: "Draining+Failed",
-      context: { incarnation },
+      context: { incarnation, isToDrain: false },
       owes: ["announceDraining null", "announceSuspected null", "announceFailed null"],
       then: [{ type: "beat.arrived", incarnation }, "Draining+Alive"],
     },
     gone: {
       state: "Gone+Removed",
-      context: { incarnation },
+      context: { incarnation, isToDrain: false },
       owes: ["announceLeft null"],
       then: [{ type: "worker.started", incarnation: "01C" }, "Init+Alive"],
     },

@@ -9,6 +9,7 @@ import { spotDrain } from "../../machines/spot-drain.ts";
 import { workItem } from "../../machines/work-item.ts";
 import type { ItemContext } from "../../machines/work-item.ts";
 import { workerLifecycle } from "../../machines/worker-lifecycle.ts";
+import { workerTrust } from "../../machines/worker-trust.ts";
 import { seededRandom } from "../../src/base/random.ts";
 import { silentLogger } from "../../src/observe/log.ts";
 import { compile } from "../../src/runtime/compile.ts";
@@ -20,32 +21,47 @@ import { shortestPaths, simplePaths, untakenTransitions } from "../support/chart
 import type { Path, PathOptions } from "../support/chart-paths.ts";
 import { VirtualClock } from "../support/virtual-clock.ts";
 
-/** Reports of the current attempt and of the one before. */
-function reports({ worker, incarnation, attempt, epoch }: ItemContext) {
-  return [attempt, attempt - 1].flatMap((of) => {
-    const key = { worker, incarnation, attempt: of, epoch };
-    return [
-      { type: "item.succeeded" as const, ...key },
-      { type: "item.succeededLate" as const, ...key },
-      { type: "item.erred" as const, ...key },
-      { type: "item.tooLarge" as const, ...key },
-      { type: "item.returned" as const, ...key },
-      { type: "item.lost" as const, ...key, counted: true },
-      { type: "item.lost" as const, ...key, counted: false },
-    ];
-  });
+const w1 = { worker: "w1", incarnation: "i1", epoch: 3 };
+
+/** Reports of these kinds on the current attempt and on the one before. */
+function reports<Type extends string>(
+  { worker, incarnation, attempt, epoch }: ItemContext,
+  ...types: Type[]
+) {
+  return [attempt, attempt - 1].flatMap((of) =>
+    types.map((type) => ({ type, worker, incarnation, epoch, attempt: of })),
+  );
 }
 
 const itemPaths: PathOptions<typeof workItem> = {
   machine: workItem,
-  input: { maxAttempts: 2, maxLost: 2 },
+  input: { maxAttempts: 2, maxLost: 2, maxReturns: 2 },
   events: (context) => [
-    { type: "item.assigned", worker: "w1", incarnation: "i1", epoch: 3 },
-    ...reports(context),
+    { type: "item.assigned", ...w1 },
+    { type: "item.adopted", ...w1, attempt: 1 },
+    ...reports(context, "item.succeeded", "item.succeededLate", "item.erred", "item.tooLarge"),
+    ...reports(context, "item.lost").flatMap((lost) => [
+      { ...lost, counted: true },
+      { ...lost, counted: false },
+    ]),
     { type: "item.cancelled" },
     { type: "item.retried" },
   ],
   stopAt: ({ attempt }) => attempt > 3,
+};
+
+/** What is remembered of each item makes too many states to go all ways at once, so these are walked on their own. */
+const restlessItemPaths: PathOptions<typeof workItem> = {
+  ...itemPaths,
+  events: (context) => [
+    { type: "item.assigned", ...w1 },
+    ...reports(context, "item.crashedTogether", "item.erred"),
+    ...reports(context, "item.returned").flatMap((back) => [
+      { ...back, atMs: 7 },
+      { ...back, atMs: 90_000 },
+    ]),
+    { type: "item.retried" },
+  ],
 };
 
 const runPaths: PathOptions<typeof run> = {
@@ -57,6 +73,7 @@ const runPaths: PathOptions<typeof run> = {
     { type: "run.paused", reason: "over budget" },
     { type: "run.resumed" },
     { type: "run.reopened" },
+    { type: "run.extended" },
   ],
 };
 
@@ -103,6 +120,39 @@ const lifePaths = (...incarnations: readonly string[]): PathOptions<typeof worke
     { type: "worker.expired" },
   ],
 });
+
+/** Asked to drain or not, each state is another; so the shortest ways are enough. */
+const drainAskedPaths: PathOptions<typeof workerLifecycle> = {
+  ...lifePaths("01A", "01B", "01C"),
+  events: (context) => [
+    ...lifePaths("01A", "01B", "01C").events(context),
+    { type: "worker.drainAsked", incarnation: "01A" },
+    { type: "worker.drainAsked", incarnation: "01B" },
+  ],
+};
+
+const trustPaths: PathOptions<typeof workerTrust> = {
+  machine: workerTrust,
+  input: { incarnation: "01A", maxFailuresInRow: 2 },
+  events: ({ incarnation }) => [
+    { type: "item.succeeded", incarnation },
+    { type: "item.failed", incarnation, atMs: 5, othersSucceededAtMs: 5 },
+    { type: "item.failed", incarnation, atMs: 5, othersSucceededAtMs: 4 },
+    { type: "item.failedElsewhere" },
+    { type: "worker.started", incarnation: "01B" },
+  ],
+  stopAt: ({ failuresInRow }) => failuresInRow > 3,
+};
+
+/** When it was tried doubles the states in which it is cordoned: with fewer failures there are few enough ways. */
+const triedPaths: PathOptions<typeof workerTrust> = {
+  ...trustPaths,
+  events: (context) => [
+    ...trustPaths.events(context),
+    { type: "worker.tried", incarnation: context.incarnation, atMs: 9 },
+  ],
+  stopAt: ({ failuresInRow }) => failuresInRow > 2,
+};
 
 function driveCompiled(machine: AnyStateMachine, input: unknown, paths: readonly Path[]): void {
   const compiled = compile(machine);
@@ -202,14 +252,22 @@ describe("generated paths", () => {
       chart: "work-item",
       ...itemPaths,
       // Two assignments are enough for simple paths; their number explodes.
-      simple: simplePaths({ ...itemPaths, stopAt: ({ attempt }) => attempt > 2 }),
-      shortest: shortestPaths(itemPaths),
+      simple: [itemPaths, restlessItemPaths].flatMap((paths) =>
+        simplePaths({ ...paths, stopAt: ({ attempt }) => attempt > 2 }),
+      ),
+      shortest: [itemPaths, restlessItemPaths].flatMap((paths) => shortestPaths(paths)),
     },
     {
       chart: "worker-lifecycle",
       ...lifePaths(),
       simple: simplePaths(lifePaths("01B")),
-      shortest: shortestPaths(lifePaths("01A", "01B", "01C")),
+      shortest: shortestPaths(drainAskedPaths),
+    },
+    {
+      chart: "worker-trust",
+      ...trustPaths,
+      simple: [trustPaths, triedPaths].flatMap((paths) => simplePaths(paths)),
+      shortest: [trustPaths, triedPaths].flatMap((paths) => shortestPaths(paths)),
     },
   ];
 

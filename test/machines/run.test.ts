@@ -7,7 +7,7 @@ const paused = { pauseReason: "over budget" };
 describe("the chart of a run", () => {
   testChartTable({
     machine: run,
-    begins: "Open+Active; pauseReason = null",
+    begins: "Open.Active; pauseReason = null",
     compiles: true,
     events: {
       "run.sealed": { type: "run.sealed" },
@@ -16,73 +16,66 @@ describe("the chart of a run", () => {
       "run.paused": { type: "run.paused", reason: "over budget" },
       "run.resumed": { type: "run.resumed" },
       "run.reopened": { type: "run.reopened" },
+      "run.extended": { type: "run.extended" },
     },
     rows: {
-      "Open+Active": {
+      "Open.Active": {
         context: active,
         cells: {
-          "run.sealed": "Sealed+Active",
-          "run.cancelled": "Cancelled+Active / announceCancelled",
-          "run.paused": "Open+Paused / announcePaused; pauseReason = over budget",
-          ...ignored("run.completed", "run.resumed", "run.reopened"),
+          "run.sealed": "Sealed.Active",
+          "run.cancelled": "Cancelled / announceCancelled",
+          "run.paused": "Open.Paused / announcePaused; pauseReason = over budget",
+          ...ignored("run.completed", "run.resumed", "run.reopened", "run.extended"),
         },
       },
-      "Open+Paused": {
+      "Open.Paused": {
         context: paused,
         cells: {
-          "run.sealed": "Sealed+Paused",
-          "run.cancelled": "Cancelled+Paused / announceCancelled",
-          "run.resumed": "Open+Active / announceResumed; pauseReason = null",
-          ...ignored("run.completed", "run.paused", "run.reopened"),
+          "run.sealed": "Sealed.Paused",
+          "run.cancelled": "Cancelled / announceCancelled; pauseReason = null",
+          "run.resumed": "Open.Active / announceResumed; pauseReason = null",
+          ...ignored("run.completed", "run.paused", "run.reopened", "run.extended"),
         },
       },
-      "Sealed+Active": {
+      "Sealed.Active": {
         context: active,
         cells: {
-          "run.completed": "Complete+Active / announceCompleted",
-          "run.cancelled": "Cancelled+Active / announceCancelled",
-          "run.paused": "Sealed+Paused / announcePaused; pauseReason = over budget",
+          "run.completed": "Complete / announceCompleted",
+          "run.cancelled": "Cancelled / announceCancelled",
+          "run.paused": "Sealed.Paused / announcePaused; pauseReason = over budget",
+          "run.extended": "Open.Active",
           ...ignored("run.sealed", "run.resumed", "run.reopened"),
         },
       },
-      "Sealed+Paused": {
+      "Sealed.Paused": {
         context: paused,
         cells: {
-          "run.completed": "Complete+Paused / announceCompleted",
-          "run.cancelled": "Cancelled+Paused / announceCancelled",
-          "run.resumed": "Sealed+Active / announceResumed; pauseReason = null",
+          "run.completed": "Complete / announceCompleted; pauseReason = null",
+          "run.cancelled": "Cancelled / announceCancelled; pauseReason = null",
+          "run.resumed": "Sealed.Active / announceResumed; pauseReason = null",
+          "run.extended": "Open.Paused",
           ...ignored("run.sealed", "run.paused", "run.reopened"),
         },
       },
-      "Complete+Active": {
+      Complete: {
         context: active,
         cells: {
-          "run.paused": "Complete+Paused / announcePaused; pauseReason = over budget",
-          "run.reopened": "Sealed+Active",
-          ...ignored("run.sealed", "run.completed", "run.cancelled", "run.resumed"),
+          "run.reopened": "Sealed.Active / announceReopened",
+          "run.extended": "Open.Active / announceReopened",
+          ...ignored("run.sealed", "run.completed", "run.cancelled", "run.paused", "run.resumed"),
         },
       },
-      "Complete+Paused": {
-        context: paused,
-        cells: {
-          "run.resumed": "Complete+Active / announceResumed; pauseReason = null",
-          "run.reopened": "Sealed+Paused",
-          ...ignored("run.sealed", "run.completed", "run.cancelled", "run.paused"),
-        },
-      },
-      "Cancelled+Active": {
+      Cancelled: {
         context: active,
-        cells: {
-          "run.paused": "Cancelled+Paused / announcePaused; pauseReason = over budget",
-          ...ignored("run.sealed", "run.completed", "run.cancelled", "run.resumed", "run.reopened"),
-        },
-      },
-      "Cancelled+Paused": {
-        context: paused,
-        cells: {
-          "run.resumed": "Cancelled+Active / announceResumed; pauseReason = null",
-          ...ignored("run.sealed", "run.completed", "run.cancelled", "run.paused", "run.reopened"),
-        },
+        cells: ignored(
+          "run.sealed",
+          "run.completed",
+          "run.cancelled",
+          "run.paused",
+          "run.resumed",
+          "run.reopened",
+          "run.extended",
+        ),
       },
     },
   });

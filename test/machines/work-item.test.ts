@@ -4,7 +4,20 @@ import { ignored, testChartTable } from "../support/chart-table.ts";
 const current = { worker: "w1", incarnation: "i1", attempt: 2, epoch: 5 };
 const older = { ...current, attempt: 1 };
 const unassigned = { worker: "", incarnation: "", attempt: 0, epoch: 0 };
-const budgets = { charged: 0, lost: 0, maxAttempts: 3, maxLost: 5 };
+const maxima = { maxAttempts: 3, maxLost: 5, maxReturns: 10 };
+const budgets = {
+  charged: 0,
+  lost: 0,
+  failedBy: "",
+  blamed: "",
+  isApart: false,
+  returnedAtMs: [] as number[],
+  ...maxima,
+};
+
+/** Moments of a wall clock, in milliseconds before the one at which things are told. */
+const NOW = 1_000_000;
+const ago = (...before: number[]): number[] => before.map((ms) => NOW - ms);
 
 /** Reports of attempts that are not the current one change nothing. */
 const stale = ignored(
@@ -16,6 +29,7 @@ const stale = ignored(
   "item.tooLarge, older attempt",
   "item.returned, older attempt",
   "item.lost, older attempt",
+  "item.crashedTogether, older attempt",
 );
 
 /** A late success is of use only while the item is nobody's. */
@@ -26,7 +40,12 @@ const late = ignored(
   "item.succeededLate, no attempt",
 );
 
+/** An attempt that is on record is not adopted, whoever says that he has it. */
+const notAdopted = ignored("item.adopted, on record");
+
 const pending = {
+  ...notAdopted,
+  ...ignored("item.crashedTogether"),
   "item.cancelled": "Failed / recordFailure",
   ...stale,
   ...ignored("item.succeededLate, never given out", "item.succeededLate, no attempt"),
@@ -36,18 +55,22 @@ const pending = {
 
 const running = {
   "item.succeeded": "Done / recordResult",
-  "item.erred": "Pending / queueAfterBackoff; charged = 1",
+  "item.erred": "Pending / queueAfterBackoff; charged = 1, failedBy = w1, blamed = w1",
   "item.tooLarge": "Failed / recordFailure",
-  "item.returned": "Pending / queueAtOldPlace",
+  "item.returned": "Pending / queueAtOldPlace; returnedAtMs = [1000000]",
+  "item.crashedTogether": "Pending / queueAtOldPlace; isApart = true",
   "item.lost": "Pending / queueAtOldPlace; lost = 1",
   "item.lost, not counted": "Pending / queueAtOldPlace",
   "item.cancelled": "Failed / recordFailure",
   ...stale,
-  ...ignored("item.assigned", "item.retried"),
+  ...ignored("item.assigned", "item.adopted", "item.retried"),
+  ...notAdopted,
   ...late,
 };
 
 const final = {
+  ...notAdopted,
+  ...ignored("item.adopted", "item.crashedTogether"),
   ...stale,
   ...ignored("item.assigned", "item.succeeded", "item.erred", "item.tooLarge"),
   ...ignored("item.returned", "item.lost", "item.lost, not counted", "item.cancelled"),
@@ -59,11 +82,13 @@ describe("the chart of an item", () => {
     machine: workItem,
     input: { maxAttempts: 3, maxLost: 5 },
     begins:
-      'Pending; worker = "", incarnation = "", attempt = 0, epoch = 0, charged = 0, lost = 0, ' +
-      "maxAttempts = 3, maxLost = 5",
+      'Pending; worker = "", incarnation = "", attempt = 0, epoch = 0, charged = 0, lost = 0, failedBy = "", blamed = "", ' +
+      "isApart = false, returnedAtMs = [], maxAttempts = 3, maxLost = 5, maxReturns = 10",
     compiles: true,
     events: {
       "item.assigned": { type: "item.assigned", worker: "w2", incarnation: "i2", epoch: 6 },
+      "item.adopted": { type: "item.adopted", worker: "w2", incarnation: "i2", attempt: 7, epoch: 4 },
+      "item.adopted, on record": { type: "item.adopted", ...current, attempt: 0 },
       "item.succeeded": { type: "item.succeeded", ...current },
       "item.succeeded, older attempt": { type: "item.succeeded", ...older },
       "item.succeeded, another worker": { type: "item.succeeded", ...current, worker: "w2" },
@@ -77,8 +102,10 @@ describe("the chart of an item", () => {
       "item.erred, older attempt": { type: "item.erred", ...older },
       "item.tooLarge": { type: "item.tooLarge", ...current },
       "item.tooLarge, older attempt": { type: "item.tooLarge", ...older },
-      "item.returned": { type: "item.returned", ...current },
-      "item.returned, older attempt": { type: "item.returned", ...older },
+      "item.crashedTogether": { type: "item.crashedTogether", ...current },
+      "item.crashedTogether, older attempt": { type: "item.crashedTogether", ...older },
+      "item.returned": { type: "item.returned", ...current, atMs: NOW },
+      "item.returned, older attempt": { type: "item.returned", ...older, atMs: NOW },
       "item.lost": { type: "item.lost", ...current, counted: true },
       "item.lost, not counted": { type: "item.lost", ...current, counted: false },
       "item.lost, older attempt": { type: "item.lost", ...older, counted: true },
@@ -92,6 +119,7 @@ describe("the chart of an item", () => {
           ...pending,
           ...ignored("item.succeededLate", "item.succeededLate, last attempt"),
           "item.assigned": "Running; worker = w2, incarnation = i2, attempt = 1, epoch = 6",
+          "item.adopted": "Running; worker = w2, incarnation = i2, attempt = 7, epoch = 4",
         },
       },
       // The attempt that was given up still stands in the context; its reports come too late.
@@ -103,23 +131,81 @@ describe("the chart of an item", () => {
           "item.succeededLate": "Done / recordResult",
           "item.succeededLate, last attempt": "Done / recordResult",
           "item.assigned": "Running; worker = w2, incarnation = i2, attempt = 3, epoch = 6",
+          "item.adopted": "Running; worker = w2, incarnation = i2, attempt = 7, epoch = 4",
         },
       },
       Running: { context: { ...current, ...budgets }, cells: running },
       "Running for the last time": {
         state: "Running",
         context: { ...current, ...budgets, charged: 2 },
-        cells: { ...running, "item.erred": "Failed / recordFailure; charged = 3" },
+        cells: {
+          ...running,
+          "item.erred": "Failed / recordFailure; charged = 3, failedBy = w1, blamed = w1",
+        },
+      },
+      "Running, after two losses": {
+        state: "Running",
+        context: { ...current, ...budgets, lost: 2 },
+        cells: {
+          ...running,
+          "item.lost": "Pending / queueAtOldPlace; lost = 3",
+          // It was alone, so it has done it by itself.
+          "item.crashedTogether": "Pending / queueAfterBackoff; charged = 1, failedBy = w1, blamed = w1",
+        },
       },
       "Running, one loss from poison": {
         state: "Running",
         context: { ...current, ...budgets, lost: 4 },
-        cells: { ...running, "item.lost": "Failed / recordFailure; lost = 5" },
+        cells: {
+          ...running,
+          "item.lost": "Failed / recordFailure; lost = 5",
+          "item.crashedTogether": "Pending / queueAfterBackoff; charged = 1, failedBy = w1, blamed = w1",
+        },
+      },
+      "Running apart for the last time": {
+        state: "Running",
+        context: { ...current, ...budgets, charged: 2, isApart: true },
+        cells: {
+          ...running,
+          "item.erred": "Failed / recordFailure; charged = 3, failedBy = w1, blamed = w1",
+          "item.crashedTogether": "Failed / recordFailure; charged = 3, failedBy = w1, blamed = w1",
+        },
+      },
+      "Running, given back nine times within a minute": {
+        state: "Running",
+        context: {
+          ...current,
+          ...budgets,
+          returnedAtMs: ago(59_999, 800, 700, 600, 500, 400, 300, 200, 100),
+        },
+        cells: {
+          ...running,
+          "item.returned": `Pending / queueAfterBackoff; returnedAtMs = ${JSON.stringify(
+            ago(59_999, 800, 700, 600, 500, 400, 300, 200, 100, 0),
+          )}`,
+        },
+      },
+      "Running, given back nine times within more than a minute": {
+        state: "Running",
+        context: {
+          ...current,
+          ...budgets,
+          returnedAtMs: ago(60_000, 800, 700, 600, 500, 400, 300, 200, 100),
+        },
+        cells: {
+          ...running,
+          "item.returned": `Pending / queueAtOldPlace; returnedAtMs = ${JSON.stringify(
+            ago(800, 700, 600, 500, 400, 300, 200, 100, 0),
+          )}`,
+        },
       },
       Done: { context: { ...current, ...budgets }, cells: { ...final, ...ignored("item.retried") } },
       Failed: {
-        context: { ...current, ...budgets, charged: 3, lost: 2 },
-        cells: { ...final, "item.retried": "Pending / queueAtOldPlace; charged = 0, lost = 0" },
+        context: { ...current, ...budgets, charged: 3, lost: 2, failedBy: "w1", blamed: "w1", isApart: true },
+        cells: {
+          ...final,
+          "item.retried": 'Pending / queueAtOldPlace; charged = 0, lost = 0, failedBy = "", blamed = ""',
+        },
       },
     },
   });

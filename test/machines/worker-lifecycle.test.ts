@@ -2,12 +2,13 @@ import { workerLifecycle } from "../../machines/worker-lifecycle.ts";
 import { ignored, testChartTable } from "../support/chart-table.ts";
 
 const [older, current, newer] = ["01A", "01B", "01C"] as const;
-const context = { incarnation: current };
+const context = { incarnation: current, isToDrain: false };
+const asked = { ...context, isToDrain: true };
 
 /** What every row has: only the current incarnation is heard, and only a newer one takes its place. */
 const everywhere = {
   ...ignored("worker.welcomed, older", "worker.drain, older", "worker.left, older", "beat.arrived, older"),
-  ...ignored("worker.started, older", "worker.started, same"),
+  ...ignored("worker.started, older", "worker.started, same", "worker.drainAsked, older"),
   "worker.started, newer": "Init+Alive / announceSuperseded; incarnation = 01C",
 };
 
@@ -15,11 +16,13 @@ describe("the chart of a worker's life", () => {
   testChartTable({
     machine: workerLifecycle,
     input: context,
-    begins: "Init+Alive; incarnation = 01B",
+    begins: "Init+Alive; incarnation = 01B, isToDrain = false",
     compiles: true,
     events: {
       "worker.welcomed": { type: "worker.welcomed", incarnation: current },
       "worker.welcomed, older": { type: "worker.welcomed", incarnation: older },
+      "worker.drainAsked": { type: "worker.drainAsked", incarnation: current },
+      "worker.drainAsked, older": { type: "worker.drainAsked", incarnation: older },
       "worker.drain": { type: "worker.drain", incarnation: current },
       "worker.drain, older": { type: "worker.drain", incarnation: older },
       "worker.left": { type: "worker.left", incarnation: current },
@@ -38,6 +41,7 @@ describe("the chart of a worker's life", () => {
         context,
         cells: {
           ...everywhere,
+          "worker.drainAsked": "Init+Alive; isToDrain = true",
           "worker.welcomed": "Ready+Alive",
           "worker.drain": "Draining+Alive / announceDraining",
           "worker.left": "Gone+Removed / announceLeft",
@@ -49,6 +53,7 @@ describe("the chart of a worker's life", () => {
         context,
         cells: {
           ...everywhere,
+          "worker.drainAsked": "Init+Suspected; isToDrain = true",
           "worker.welcomed": "Ready+Suspected",
           "worker.drain": "Draining+Suspected / announceDraining",
           "worker.left": "Gone+Removed / announceLeft",
@@ -61,6 +66,7 @@ describe("the chart of a worker's life", () => {
         context,
         cells: {
           ...everywhere,
+          "worker.drainAsked": "Init+Failed; isToDrain = true",
           "worker.welcomed": "Ready+Failed",
           "worker.drain": "Draining+Failed / announceDraining",
           "worker.left": "Gone+Removed / announceLeft",
@@ -73,6 +79,7 @@ describe("the chart of a worker's life", () => {
         context,
         cells: {
           ...everywhere,
+          "worker.drainAsked": "Init+Removed; isToDrain = true",
           "worker.welcomed": "Ready+Removed",
           "worker.drain": "Draining+Removed / announceDraining",
           "worker.left": "Gone+Removed / announceLeft",
@@ -84,6 +91,7 @@ describe("the chart of a worker's life", () => {
         context,
         cells: {
           ...everywhere,
+          "worker.drainAsked": "Ready+Alive; isToDrain = true",
           "worker.drain": "Draining+Alive / announceDraining",
           "worker.left": "Gone+Removed / announceLeft",
           "beat.overdue": "Ready+Suspected / announceSuspected",
@@ -94,6 +102,7 @@ describe("the chart of a worker's life", () => {
         context,
         cells: {
           ...everywhere,
+          "worker.drainAsked": "Ready+Suspected; isToDrain = true",
           "worker.drain": "Draining+Suspected / announceDraining",
           "worker.left": "Gone+Removed / announceLeft",
           "beat.arrived": "Ready+Alive / announceRecovered",
@@ -105,6 +114,7 @@ describe("the chart of a worker's life", () => {
         context,
         cells: {
           ...everywhere,
+          "worker.drainAsked": "Ready+Failed; isToDrain = true",
           "worker.drain": "Draining+Failed / announceDraining",
           "worker.left": "Gone+Removed / announceLeft",
           "worker.expired": "Ready+Removed / forget",
@@ -116,6 +126,7 @@ describe("the chart of a worker's life", () => {
         context,
         cells: {
           ...everywhere,
+          "worker.drainAsked": "Ready+Removed; isToDrain = true",
           "worker.drain": "Draining+Removed / announceDraining",
           "worker.left": "Gone+Removed / announceLeft",
           "worker.expired": "Ready+Removed / forget",
@@ -126,6 +137,7 @@ describe("the chart of a worker's life", () => {
         context,
         cells: {
           ...everywhere,
+          ...ignored("worker.drainAsked"),
           "worker.left": "Gone+Removed / announceLeft",
           "beat.overdue": "Draining+Suspected / announceSuspected",
           ...ignored("worker.welcomed", "worker.drain", "worker.expired", "beat.arrived", "beat.timedOut"),
@@ -135,6 +147,7 @@ describe("the chart of a worker's life", () => {
         context,
         cells: {
           ...everywhere,
+          ...ignored("worker.drainAsked"),
           "worker.left": "Gone+Removed / announceLeft",
           "beat.arrived": "Draining+Alive / announceRecovered",
           "beat.timedOut": "Draining+Failed / announceFailed",
@@ -145,6 +158,7 @@ describe("the chart of a worker's life", () => {
         context,
         cells: {
           ...everywhere,
+          ...ignored("worker.drainAsked"),
           "worker.left": "Gone+Removed / announceLeft",
           "worker.expired": "Draining+Removed / forget",
           "beat.arrived": "Draining+Alive / announceRecovered",
@@ -155,15 +169,44 @@ describe("the chart of a worker's life", () => {
         context,
         cells: {
           ...everywhere,
+          ...ignored("worker.drainAsked"),
           "worker.left": "Gone+Removed / announceLeft",
           "worker.expired": "Draining+Removed / forget",
           ...ignored("worker.welcomed", "worker.drain", "beat.arrived", "beat.overdue", "beat.timedOut"),
+        },
+      },
+      "Ready+Alive, asked to drain": {
+        state: "Ready+Alive",
+        context: asked,
+        cells: {
+          ...everywhere,
+          "worker.started, newer": "Init+Alive / announceSuperseded; incarnation = 01C, isToDrain = false",
+          "worker.drain": "Draining+Alive / announceDraining",
+          "worker.left": "Gone+Removed / announceLeft",
+          "beat.overdue": "Ready+Suspected / announceSuspected",
+          ...ignored("worker.drainAsked", "worker.welcomed", "worker.expired"),
+          ...ignored("beat.arrived", "beat.timedOut"),
+        },
+      },
+      "Init+Failed, asked to drain": {
+        state: "Init+Failed",
+        context: asked,
+        cells: {
+          ...everywhere,
+          "worker.started, newer": "Init+Alive / announceSuperseded; incarnation = 01C, isToDrain = false",
+          "worker.welcomed": "Ready+Failed",
+          "worker.drain": "Draining+Failed / announceDraining",
+          "worker.left": "Gone+Removed / announceLeft",
+          "worker.expired": "Init+Removed / forget",
+          "beat.arrived": "Init+Alive / announceRecovered",
+          ...ignored("worker.drainAsked", "beat.overdue", "beat.timedOut"),
         },
       },
       "Gone+Removed": {
         context,
         cells: {
           ...everywhere,
+          ...ignored("worker.drainAsked"),
           "worker.expired": "Gone+Removed / forget",
           ...ignored("worker.welcomed", "worker.drain", "worker.left"),
           ...ignored("beat.arrived", "beat.overdue", "beat.timedOut"),
