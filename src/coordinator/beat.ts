@@ -5,6 +5,7 @@ import { heartbeatKey } from "../storage/keys.ts";
 import type { Beat, BeatVerdict, ClaimedState, Input } from "./input.ts";
 import { move, refresh, register, replaceIncarnation } from "./registry.ts";
 import type { CoordinatorState, WorkerRow } from "./state.ts";
+import { workerStateOf } from "./state.ts";
 import type { Turn } from "./turn.ts";
 import { beatRecord } from "./worker-record.ts";
 
@@ -36,10 +37,18 @@ function take(state: CoordinatorState, turn: Turn, beat: Beat): BeatVerdict {
   if (known === undefined && state.workers.size >= state.workersMax) return "refused";
   const row = known ?? register(state, turn, beat);
   if (beat.incarnation > row.chart.context.incarnation) replaceIncarnation(state, turn, row, beat);
-  if (beat.sequence <= row.sequence) return "accepted";
+  if (beat.sequence <= row.sequence) return verdictOf(row);
   refresh(state, turn, row, beat);
   applyBeat(state, turn, row, beat);
-  return "accepted";
+  return verdictOf(row);
+}
+
+/** Who drains already, or has left, needs no telling. */
+function verdictOf(row: WorkerRow): BeatVerdict {
+  const { lifecycle } = workerStateOf(row);
+  return row.chart.context.isToDrain && (lifecycle === "Init" || lifecycle === "Ready")
+    ? "drain"
+    : "accepted";
 }
 
 function applyBeat(state: CoordinatorState, turn: Turn, row: WorkerRow, beat: Beat): void {

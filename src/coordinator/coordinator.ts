@@ -8,16 +8,20 @@ import type { Clock } from "../base/clock.ts";
 import { sleep } from "../base/clock.ts";
 import type { Epoch, IncarnationId, RunId, StoreId } from "../base/ids.ts";
 import type { Random } from "../base/random.ts";
+import type { ItemLimits } from "../config/limits.ts";
+import { LIMITS } from "../config/limits.ts";
 import { EnrolmentService } from "../gen/rollout/v1/enrolment_pb.ts";
 import { HeartbeatService } from "../gen/rollout/v1/heartbeat_pb.ts";
 import { RunService } from "../gen/rollout/v1/run_pb.ts";
 import { WorkService } from "../gen/rollout/v1/work_pb.ts";
+import type { EventFeed } from "../observe/event-journal.ts";
 import type { EventEmitter } from "../observe/events.ts";
 import type { Logger } from "../observe/log.ts";
 import type { Perform } from "../runtime/driver.ts";
 import { ActorSystem } from "../runtime/driver.ts";
 import { claimStore } from "../storage/store-identity.ts";
 import type { Store } from "../storage/store.ts";
+import { TRANSPORT_LIMITS } from "../transport/limits.ts";
 import { StaticElector } from "./elector-static.ts";
 import type { LeaderElector, Loss } from "./elector.ts";
 import { checkLedgerCharts } from "./ledger-charts.ts";
@@ -25,6 +29,7 @@ import type { Leadership } from "./lease.ts";
 import { StorageLease } from "./lease.ts";
 import type { ItemBudgets } from "./ledger/item.ts";
 import type { Input } from "./input.ts";
+import type { RunLimits } from "./run-view.ts";
 import { performEffect } from "./perform-effect.ts";
 import type { EffectPorts } from "./perform-effect.ts";
 import { replay } from "./replay.ts";
@@ -51,10 +56,16 @@ export interface CoordinatorOptions {
   readonly liveness: LivenessSettings;
   readonly workersMax: number;
   readonly budgets: ItemBudgets;
+  /** Where the run is paused; without them nowhere. */
+  readonly runLimits?: RunLimits;
   readonly inboxMax: number;
+  /** Of payloads and outputs; as in the configuration's defaults unless said. */
+  readonly limits?: ItemLimits;
   readonly clock: Clock;
   readonly random: Random;
   readonly events: EventEmitter;
+  /** What operators read of the events; undefined: nothing. */
+  readonly eventFeed?: EventFeed;
   readonly log: Logger;
   /** How this process comes to lead. Undefined: it alone has the store, so it leads at once. */
   readonly elector?: LeaderElector;
@@ -68,6 +79,11 @@ export interface CoordinatorOptions {
   readonly abortFenced: (fenced: Fenced) => void;
   /** The store cannot be trusted any more, or the program is wrong: the process has to end. */
   readonly onFatal: (error: unknown) => void;
+  /**
+   * Whether backlogs are stolen. Off only to see what it is worth.
+   * @internal
+   */
+  readonly steals?: boolean;
   /**
    * Looks at the state that each turn has left; see `TurnLoopOptions`.
    * @internal
@@ -127,10 +143,13 @@ export class Coordinator {
     const losing = Promise.withResolvers<Loss>();
     const leadership = await elector.campaign({ onLost: losing.resolve, ...(signal && { signal }) });
     await checkLedgerCharts(store, leadership.epochRow);
-    const { liveness, workersMax, budgets } = options;
+    const { liveness, workersMax, budgets, runLimits: limits = {} } = options;
     const { epoch } = leadership;
     const nowMs = clock.monotonicMs();
-    const state = await replay(store, { liveness, workersMax, budgets, random, epoch, nowMs });
+    const state = await replay(store, {
+      ...{ liveness, workersMax, budgets, limits, random, epoch, nowMs },
+      steals: options.steals ?? true,
+    });
     const leading = Promise.withResolvers<Coordinator>();
     const role = await ActorSystem.open({
       store: options.ownStore,
@@ -160,14 +179,18 @@ export class Coordinator {
       envelope: envelopeOf(this.epoch, this.storeId),
       workersMax,
       inboxMax,
+      limits: this.#options.limits ?? LIMITS,
       address,
       push: (input) => this.#loop?.push(input) ?? false,
       stopping: this.#stopping.signal,
       onHigherEpoch: () => void this.#elector.isLeader({ doubted: true }),
     };
     router.service(HeartbeatService, heartbeatService(leader));
-    router.service(RunService, runService(leader, this.#options.store));
-    router.service(WorkService, workService(leader));
+    // What an operator sends and reads is judged by what it is, not by the size of the message that carries it.
+    const { maxTrustedMessageBytes: bytes } = TRANSPORT_LIMITS;
+    const messages = { readMaxBytes: bytes, writeMaxBytes: bytes };
+    router.service(RunService, runService(leader, this.#options.store, this.#options.eventFeed), messages);
+    router.service(WorkService, workService(leader, this.#options.clock));
     router.service(EnrolmentService, enrolmentService({ sign, address, log }));
   };
 

@@ -1,13 +1,15 @@
 // What can happen to a coordinator. The edges (rpc.ts, the scan's timer) turn the world into these and decide nothing;
 // the reactor turns them into decisions and touches nothing.
 import type { IncarnationId, WorkerId } from "../base/ids.ts";
+import type { FoundClaims } from "./ledger/examine-claims.ts";
 import type { Finding } from "./ledger/examine-reports.ts";
-import type { LateReport } from "./ledger/item.ts";
+import type { FailedItem, ItemSighting } from "./ledger/item.ts";
 import type { LoadedWindow } from "./ledger/window-load.ts";
-import type { RunView } from "./run-view.ts";
-import type { SessionInput } from "./session-frame.ts";
+import type { Damage } from "../storage/codec.ts";
+import type { LedgerExtent, RetryVerdict, RunView } from "./run-view.ts";
+import type { LateResult, SessionInput, Statement } from "./session-frame.ts";
 import type { PlannedBatch, SubmissionVerdict } from "./submission-record.ts";
-import type { Lifecycle, Plugin, WorkerListing } from "./worker-view.ts";
+import type { Lifecycle, Plugin, WorkerDetail, WorkerListing } from "./worker-view.ts";
 
 /** What a worker says of its own life. `Init` needs no event: it is where each incarnation begins. */
 export type ClaimedState = Lifecycle;
@@ -23,10 +25,14 @@ export interface Beat {
   readonly sentAtMs: number;
   readonly slots: number;
   readonly plugins: readonly Plugin[];
+  /** Its machine may be taken away before long. */
+  readonly isAtRisk: boolean;
+  /** What keeps it from executing, in words for a person; empty when there is nothing. */
+  readonly trouble: string;
 }
 
-/** `refused`: the registry is full. */
-export type BeatVerdict = "accepted" | "superseded" | "refused";
+/** `drain`: accepted, and an operator wants the worker to leave. `refused`: the registry is full. */
+export type BeatVerdict = "accepted" | "superseded" | "drain" | "refused";
 
 export interface BeatAnswer {
   readonly sequence: number;
@@ -51,11 +57,31 @@ export type Input =
       readonly answer: Answer<SubmissionVerdict>;
     }
   | { readonly kind: "seal"; readonly answer: Answer<RunView> }
+  | { readonly kind: "pause"; readonly reason: string; readonly answer: Answer<RunView> }
+  | { readonly kind: "resume"; readonly answer: Answer<RunView> }
+  | { readonly kind: "cancel"; readonly answer: Answer<RunView> }
   | { readonly kind: "getRun"; readonly answer: Answer<RunView> }
+  /** Failed items as they stand in the store. Nobody else asks for the same ones before this is answered. */
+  | {
+      readonly kind: "retry";
+      readonly failed: readonly FailedItem[];
+      readonly answer: Answer<RetryVerdict>;
+    }
+  | { readonly kind: "getExtent"; readonly answer: Answer<LedgerExtent> }
+  | { readonly kind: "seeItem"; readonly id: Uint8Array; readonly answer: Answer<ItemSighting> }
+  | {
+      readonly kind: "getWorker";
+      readonly workerId: WorkerId;
+      readonly answer: Answer<WorkerDetail | undefined>;
+    }
+  /** Answered with whether there is such a worker. */
+  | { readonly kind: "drainWorker"; readonly workerId: WorkerId; readonly answer: Answer<boolean> }
   | { readonly kind: "loaded"; readonly loaded: LoadedWindow }
+  /** The rows of items that a worker says it has. */
+  | { readonly kind: "claimsExamined"; readonly statement: Statement; readonly found: FoundClaims }
   /** The rows of an item that a late result is about. */
-  | { readonly kind: "examined"; readonly late: LateReport; readonly finding: Finding }
-  /** The rows of the ledger were compared with its numbers, and agree. */
-  | { readonly kind: "verified" }
+  | { readonly kind: "examined"; readonly late: LateResult; readonly finding: Finding }
+  /** The rows of the ledger were compared with its numbers: the first thing that is wrong, if any is. */
+  | { readonly kind: "verified"; readonly damage: Damage | undefined }
   /** Time to look for workers that have fallen silent. */
   | { readonly kind: "scan" };

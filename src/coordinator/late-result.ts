@@ -3,18 +3,31 @@
 // memory, so the rows are looked up outside the reactor and come back as an input.
 import { encodeRecord } from "../storage/codec.ts";
 import { CONFLICTS_PREFIX } from "../storage/keys.ts";
+import { acknowledge } from "./delivery.ts";
 import type { Input } from "./input.ts";
 import type { LateReport } from "./ledger/item.ts";
+import { placeIn } from "./ledger/examine-reports.ts";
+import type { Finding } from "./ledger/examine-reports.ts";
 import { itemKeyOf } from "./ledger/item-id.ts";
 import { conflictRecord } from "./ledger/ledger-records.ts";
 import { settleLate } from "./ledger/ledger.ts";
 import type { Place } from "./ledger/place.ts";
+import { isCancelled } from "./run.ts";
+import type { Delivery, LateResult } from "./session-frame.ts";
 import type { CoordinatorState } from "./state.ts";
 import type { Turn } from "./turn.ts";
 
-/** Has the item's rows looked up. Given to somebody before they are here, the item is theirs. */
-export function examine(state: CoordinatorState, turn: Turn, late: LateReport): void {
-  state.ledger.examined.set(itemKeyOf(late.id), late);
+/**
+ * Has the item's rows looked up; the batch of the result is not acknowledged before (C10). Given to somebody before they are
+ * here, the item is theirs.
+ */
+export function examine(state: CoordinatorState, turn: Turn, late: LateReport, delivery: Delivery): void {
+  delivery.undecided++;
+  lookUp(state, turn, { ...late, delivery });
+}
+
+function lookUp(state: CoordinatorState, turn: Turn, late: LateResult): void {
+  state.ledger.lookups.begin(itemKeyOf(late.id), late);
   turn.effects.push({ kind: "examineReport", late });
 }
 
@@ -23,14 +36,29 @@ export function onExamined(
   turn: Turn,
   { late, finding }: Extract<Input, { kind: "examined" }>,
 ): void {
-  const { ledger, counters } = state;
   const itemKey = itemKeyOf(late.id);
-  const isUntouched = ledger.examined.get(itemKey) === late;
-  if (isUntouched) ledger.examined.delete(itemKey);
+  const isUntouched = state.ledger.lookups.end(itemKey, late, placeIn(finding));
+  if (!isUntouched && !state.ledger.running.has(itemKey)) return lookUp(state, turn, late);
+  decide(state, turn, late, finding, isUntouched);
+  late.delivery.undecided--;
+  acknowledge(turn, late.delivery.line);
+}
+
+function decide(
+  state: CoordinatorState,
+  turn: Turn,
+  late: LateReport,
+  finding: Finding,
+  isUntouched: boolean,
+): void {
+  const { ledger, counters } = state;
   if (finding.kind === "done" && !isSame(finding.digest, late.success.digest))
     return keepEvidence(state, turn, late, finding.place);
   const isTaken =
-    isUntouched && finding.kind === "pending" && settleLate(ledger, turn, late, finding) === "done";
+    isUntouched &&
+    !isCancelled(state) &&
+    (finding.kind === "returned" || finding.kind === "delayed") &&
+    settleLate(ledger, turn, late, finding) === "done";
   if (!isTaken) counters.staleReports++;
 }
 

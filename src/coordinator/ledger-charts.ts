@@ -27,7 +27,7 @@ const chartsRecord: RecordType<readonly ChartStamp[]> = {
 };
 
 /** The charts whose rows are in the ledger. */
-const LEDGER_CHARTS = ["worker-lifecycle", "work-item", "run"] as const;
+const LEDGER_CHARTS = ["worker-lifecycle", "worker-trust", "work-item", "run"] as const;
 
 /** Stamps a new ledger, and refuses one that other charts wrote: store_newer, naming the chart. */
 export async function checkLedgerCharts(store: Store, epochRow: Expectation): Promise<void> {

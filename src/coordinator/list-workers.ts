@@ -2,6 +2,7 @@
 import type { Input } from "./input.ts";
 import type { CoordinatorState, WorkerRow } from "./state.ts";
 import { workerStateOf } from "./state.ts";
+import { cordonReasonOf } from "./trust.ts";
 import type { Turn } from "./turn.ts";
 import type { ListedWorker } from "./worker-view.ts";
 
@@ -19,8 +20,8 @@ export function onListWorkers(
   });
 }
 
-function listed(row: WorkerRow, nowMs: number): ListedWorker {
-  const { id, load, slots, plugins, registeredAtWallMs, lastBeatMs } = row;
+export function listed(row: WorkerRow, nowMs: number): ListedWorker {
+  const { id, load, slots, plugins, registeredAtWallMs, lastBeatMs, trouble } = row;
   return {
     id,
     incarnation: row.chart.context.incarnation,
@@ -30,5 +31,8 @@ function listed(row: WorkerRow, nowMs: number): ListedWorker {
     plugins,
     registeredAtWallMs,
     lastBeatAgeMs: lastBeatMs === undefined ? undefined : nowMs - lastBeatMs,
+    held: row.held.size,
+    cordonReason: cordonReasonOf(row),
+    trouble,
   };
 }

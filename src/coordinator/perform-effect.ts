@@ -6,9 +6,9 @@ import type { EventEmitter } from "../observe/events.ts";
 import type { Logger } from "../observe/log.ts";
 import type { Store } from "../storage/store.ts";
 import type { Input } from "./input.ts";
+import { examineClaims } from "./ledger/examine-claims.ts";
 import { examineReport } from "./ledger/examine-reports.ts";
 import { loadWindow } from "./ledger/load-windows.ts";
-import type { LedgerNumbers } from "./ledger/tally.ts";
 import { verifyLedger } from "./ledger/verify-ledger.ts";
 import type { Effect } from "./turn.ts";
 
@@ -41,6 +41,14 @@ export function performEffect(effect: Effect, ports: EffectPorts): void {
         ports.onFatal,
       );
       return;
+    case "examineClaims": {
+      const { statement, cursors } = effect;
+      examineClaims(ports.store, statement.claims, cursors).then(
+        (found) => ports.feed({ kind: "claimsExamined", statement, found }),
+        ports.onFatal,
+      );
+      return;
+    }
     case "examineReport": {
       const { late } = effect;
       examineReport(ports.store, late).then(
@@ -50,24 +58,23 @@ export function performEffect(effect: Effect, ports: EffectPorts): void {
       return;
     }
     case "verifyLedger":
-      verify(effect.numbers, ports).catch(ports.onFatal);
+      verifyLedger(ports.store, effect.numbers).then(
+        (damage) => ports.feed({ kind: "verified", damage }),
+        ports.onFatal,
+      );
       return;
+    case "damaged": {
+      const { damage } = effect;
+      const reason = damage.kind === "corrupt" ? damage.reason : `it has version ${damage.found}`;
+      return ports.onFatal(failure("store_corrupt", { path: ports.store.location, key: damage.key, reason }));
+    }
+    case "answer":
+      return effect.deliver();
     case "answerBeat":
       return effect.to(effect.answer);
     case "answerListing":
       return effect.to(effect.answer);
-    case "answerSubmission":
-      return effect.to(effect.answer);
-    case "answerRun":
-      return effect.to(effect.answer);
     default:
       return unreachable(effect, "effect");
   }
-}
-
-async function verify(numbers: LedgerNumbers, { store, feed }: EffectPorts): Promise<void> {
-  const damage = await verifyLedger(store, numbers);
-  if (damage === undefined) return feed({ kind: "verified" });
-  const reason = damage.kind === "corrupt" ? damage.reason : `it has version ${damage.found}`;
-  throw failure("store_corrupt", { path: store.location, key: damage.key, reason });
 }

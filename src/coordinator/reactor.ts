@@ -4,12 +4,15 @@ import { unreachable } from "../base/assert.ts";
 import { onBeat } from "./beat.ts";
 import { dispatch } from "./dispatch.ts";
 import type { Input } from "./input.ts";
+import { onClaimsExamined } from "./adoption.ts";
 import { completionsEntry } from "./ledger/completions.ts";
-import { wakeDelayed } from "./ledger/ledger.ts";
+import { wakeDelayed } from "./ledger/pending-rows.ts";
 import { applyLoad, wantedLoads } from "./ledger/load-windows.ts";
 import { onExamined } from "./late-result.ts";
 import { onListWorkers } from "./list-workers.ts";
-import { checkCompletion, givesOutWork, onGetRun, onSeal, onVerified } from "./run.ts";
+import { onOperator } from "./operator.ts";
+import { recallBacklogs } from "./recall.ts";
+import { checkCompletion, givesOutWork, keepLimits, onVerified } from "./run.ts";
 import { onScan } from "./scan-failures.ts";
 import { onSession } from "./session.ts";
 import type { CoordinatorState } from "./state.ts";
@@ -37,6 +40,9 @@ export function react(state: CoordinatorState, inputs: readonly Input[], { nowMs
       case "credit":
       case "results":
       case "released":
+      case "checkpoints":
+      case "withdrawCredit":
+      case "report":
       case "sessionEnded":
         onSession(state, turn, input);
         break;
@@ -44,19 +50,28 @@ export function react(state: CoordinatorState, inputs: readonly Input[], { nowMs
         onSubmit(state, turn, input);
         break;
       case "seal":
-        onSeal(state, turn, input);
-        break;
+      case "pause":
+      case "resume":
+      case "cancel":
+      case "retry":
       case "getRun":
-        onGetRun(state, turn, input);
+      case "getExtent":
+      case "seeItem":
+      case "getWorker":
+      case "drainWorker":
+        onOperator(state, turn, input);
         break;
       case "loaded":
         applyLoad(state.ledger, input.loaded);
+        break;
+      case "claimsExamined":
+        onClaimsExamined(state, turn, input);
         break;
       case "examined":
         onExamined(state, turn, input);
         break;
       case "verified":
-        onVerified(state, turn);
+        onVerified(state, turn, input);
         break;
       case "scan":
         onScan(state, turn);
@@ -66,9 +81,11 @@ export function react(state: CoordinatorState, inputs: readonly Input[], { nowMs
         unreachable(input, "input");
     }
   }
+  keepLimits(state, turn);
+  if (turn.hasPaused) recallBacklogs(state, turn);
   if (givesOutWork(state)) {
-    dispatch(state, turn);
-    steal(state, turn);
+    const apart = dispatch(state, turn);
+    if (state.steals) steal(state, turn, apart);
   }
   checkCompletion(state, turn);
   for (const load of wantedLoads(state.ledger)) turn.effects.push({ kind: "loadWindow", load });
@@ -77,7 +94,8 @@ export function react(state: CoordinatorState, inputs: readonly Input[], { nowMs
 }
 
 /** The ledger's numbers and what became final, once per turn and in its batch. */
-function writeLedger({ ledger: { tally } }: CoordinatorState, turn: Turn): void {
+function writeLedger({ ledger: { tally }, pulse }: CoordinatorState, turn: Turn): void {
+  pulse.count(turn.nowMs, turn.completed.length);
   if (turn.completed.length > 0) turn.put(completionsEntry(tally.takeCompletion(), turn.completed));
   if (turn.ledgerTouched) turn.put(tally.entry());
 }

@@ -2,26 +2,31 @@
 // the segment and turn what the chart asks for into effects; no other code sets a worker's state.
 import type { WorkerEvent } from "../../machines/worker-lifecycle.ts";
 import { assert } from "../base/assert.ts";
-import type { IncarnationId, WorkerId } from "../base/ids.ts";
+import type { WorkerId } from "../base/ids.ts";
 import type { Effect as ChartEffect } from "../runtime/compile.ts";
-import { encodeRecord } from "../storage/codec.ts";
 import { heartbeatKey, workerKey } from "../storage/keys.ts";
 import type { Beat } from "./input.ts";
+import { restartOf } from "./outage.ts";
 import { endSessionOf, forsake } from "./session.ts";
 import type { CoordinatorState, WorkerRow } from "./state.ts";
-import { workerStateOf, FAILED_ONCE_FACTOR, workerChart } from "./state.ts";
+import { isHeard, workerStateOf, FAILED_ONCE_FACTOR, trustChart, workerChart } from "./state.ts";
 import type { Turn } from "./turn.ts";
-import { workerRecord } from "./worker-record.ts";
+import { moveTrust } from "./trust.ts";
+import { nameOf, storeWorker } from "./worker-row.ts";
 
 /** A worker that the registry does not have. It is on disk before it is told so. */
 export function register(state: CoordinatorState, turn: Turn, beat: Beat): WorkerRow {
   const row: WorkerRow = {
     id: beat.workerId,
     chart: workerChart.initial({ incarnation: beat.incarnation }),
+    trust: trustChart.initial({ incarnation: beat.incarnation }),
     stored: undefined,
     slots: beat.slots,
     plugins: beat.plugins,
     load: beat.load,
+    isAtRisk: beat.isAtRisk,
+    trouble: beat.trouble,
+    refusedAloneAtMs: -Infinity,
     registeredAtWallMs: turn.wallMs,
     sequence: 0,
     lastBeatMs: undefined,
@@ -29,12 +34,13 @@ export function register(state: CoordinatorState, turn: Turn, beat: Beat): Worke
     movedAtMs: turn.nowMs,
     session: undefined,
     sessionNumber: 0,
+    restart: undefined,
     held: new Map(),
   };
   state.workers.set(row.id, row);
   announceRegistered(turn, beat);
   turn.requireSync();
-  store(state, turn, row);
+  storeWorker(state, turn, row);
   return row;
 }
 
@@ -47,6 +53,7 @@ export function replaceIncarnation(state: CoordinatorState, turn: Turn, row: Wor
       incarnation: row.chart.context.incarnation,
       superseded_by: beat.incarnation,
     });
+  if (isHeard(row)) row.restart = restartOf(row, turn.nowMs);
   // What is given out from now on is for the new process.
   endSessionOf(row, turn);
   row.slots = beat.slots;
@@ -54,9 +61,11 @@ export function replaceIncarnation(state: CoordinatorState, turn: Turn, row: Wor
   row.registeredAtWallMs = turn.wallMs;
   row.sequence = 0;
   row.sessionNumber = 0;
+  row.refusedAloneAtMs = -Infinity;
   announceRegistered(turn, beat);
   turn.requireSync();
   move(state, turn, row, { type: "worker.started", incarnation: beat.incarnation });
+  moveTrust(state, turn, row, { type: "worker.started", incarnation: beat.incarnation });
 }
 
 /** Gives the chart an event. Nothing happens when the chart ignores it there. */
@@ -72,19 +81,21 @@ export function move(state: CoordinatorState, turn: Turn, row: WorkerRow, event:
     turn.effects.push({ kind: "transition", address: `worker/${row.id}`, event: event.type, from, to });
   let forgotten = false;
   for (const { type } of asked) forgotten = carryOut(state, turn, row, type) || forgotten;
-  if (!forgotten) store(state, turn, row);
+  if (!forgotten) storeWorker(state, turn, row);
 }
 
 /** Takes what a beat says of the worker beside its state. The registry's row is written when it says something new. */
 export function refresh(state: CoordinatorState, turn: Turn, row: WorkerRow, beat: Beat): void {
   row.load = beat.load;
+  row.isAtRisk = beat.isAtRisk;
+  row.trouble = beat.trouble;
   row.sequence = beat.sequence;
   row.lastBeatMs = turn.nowMs;
   row.dueAtMs = turn.nowMs + state.liveness.heartbeatIntervalMs;
   if (row.slots === beat.slots && samePlugins(row.plugins, beat.plugins)) return;
   row.slots = beat.slots;
   row.plugins = beat.plugins;
-  store(state, turn, row);
+  storeWorker(state, turn, row);
 }
 
 /** What the worker's chart asks for, by name. True when the row is gone after it. */
@@ -117,6 +128,8 @@ function carryOut(state: CoordinatorState, turn: Turn, row: WorkerRow, effect: s
       turn.requireSync();
       return false;
     case "forget":
+      // It has nothing by now; should that ever not be so, somebody else is to have it.
+      forsake(state, turn, row, "left");
       forget(state, turn, row);
       return true;
     case "announceDraining":
@@ -151,30 +164,8 @@ function forget(state: CoordinatorState, turn: Turn, row: WorkerRow): void {
   turn.emit("worker_removed", { worker_id: row.id });
 }
 
-function store(state: CoordinatorState, turn: Turn, row: WorkerRow): void {
-  const key = workerKey(row.id);
-  const value = encodeRecord(workerRecord, key, {
-    incarnation: row.chart.context.incarnation as IncarnationId,
-    state: nameOf(row.chart.state),
-    slots: row.slots,
-    plugins: row.plugins,
-    registeredAtWallMs: row.registeredAtWallMs,
-  });
-  if (row.stored === undefined) state.workersCount.added(value);
-  else state.workersCount.replaced(row.stored, value);
-  row.stored = value;
-  turn.put({ key, value });
-  turn.put(state.workersCount.entry());
-}
-
 function announceRegistered(turn: Turn, { workerId, incarnation, slots, plugins }: Beat): void {
   turn.emit("worker_registered", { worker_id: workerId, incarnation, slots, plugins });
-}
-
-function nameOf(state: number): string {
-  const name = workerChart.states[state];
-  assert(name !== undefined, `no state ${state} in the worker's chart`);
-  return name;
 }
 
 function samePlugins(left: WorkerRow["plugins"], right: WorkerRow["plugins"]): boolean {

@@ -1,9 +1,7 @@
 // The state of a new leader, from the store. Every worker that the registry names is registered again and gets a full
 // failure timeout from this moment, longer when many have to find their way back at once.
-import type { RunContext } from "../../machines/run.ts";
 import type { Epoch, WorkerId } from "../base/ids.ts";
 import type { Random } from "../base/random.ts";
-import type { Row } from "../runtime/compile.ts";
 import { failure } from "../base/errors.ts";
 import { decodeRecord, okOrFailure } from "../storage/codec.ts";
 import { heartbeatKey, RUN_KEY, RUNNING_PREFIX, WORKERS_PREFIX } from "../storage/keys.ts";
@@ -13,11 +11,13 @@ import type { Store } from "../storage/store.ts";
 import { itemKeyOf } from "./ledger/item-id.ts";
 import type { ItemBudgets, RunningItem } from "./ledger/item.ts";
 import { replayLedger } from "./ledger/replay-ledger.ts";
-import { runRecord } from "./run-view.ts";
+import { Pulse } from "./pulse.ts";
+import type { RunLimits } from "./run-view.ts";
+import { NEVER_STARTED, runRecord } from "./run-view.ts";
 import { runChart } from "./run.ts";
 import type { CoordinatorState, LivenessSettings, WorkerRow } from "./state.ts";
-import { workerChart } from "./state.ts";
-import type { BeatRecord } from "./worker-record.ts";
+import { NO_SUCCESS, trustChart, workerChart } from "./state.ts";
+import type { BeatRecord, WorkerRecord } from "./worker-record.ts";
 import { beatRecord, workerIdOf, workerRecord, workersSegment } from "./worker-record.ts";
 
 /** About as many workers as can do a TLS handshake in a second beside everything else, on two cores. */
@@ -29,7 +29,11 @@ export interface ReplayOptions {
   readonly workersMax: number;
   readonly epoch: Epoch;
   readonly budgets: ItemBudgets;
+  /** Without them nothing is limited. */
+  readonly limits?: RunLimits;
   readonly random: Random;
+  /** Whether backlogs are stolen; they are unless said. */
+  readonly steals?: boolean;
   /** The moment of leading, monotonic. */
   readonly nowMs: number;
 }
@@ -51,14 +55,18 @@ export async function replay(store: Store, options: ReplayOptions): Promise<Coor
   return {
     epoch: options.epoch,
     ledger,
-    run: await readRun(store),
-    isVerifying: false,
-    counters: { staleReports: 0, conflicts: 0 },
+    ...(await readRun(store)),
+    limits: options.limits ?? {},
+    pulse: new Pulse(nowMs),
+    verification: undefined,
+    counters: { staleReports: 0, staleCheckpoints: 0, conflicts: 0, reassigned: 0 },
     liveness,
+    steals: options.steals ?? true,
     workersMax,
     workers,
     workersCount: await SegmentCount.load(store, workersSegment),
     failedOnce: new Set(),
+    successes: { latest: NO_SUCCESS, ofAnother: NO_SUCCESS },
     lastScanMs: nowMs,
   };
 }
@@ -75,7 +83,11 @@ async function readWorker(store: Store, key: string, value: Uint8Array, nowMs: n
   const beat = await readBeat(store, id);
   return {
     id,
-    chart: { state, context: { incarnation: record.incarnation } },
+    chart: { state, context: { incarnation: record.incarnation, isToDrain: record.isToDrain } },
+    trust: trustOf(store, key, record, nowMs),
+    isAtRisk: false,
+    trouble: "",
+    refusedAloneAtMs: -Infinity,
     stored: value,
     slots: record.slots,
     plugins: record.plugins,
@@ -87,8 +99,22 @@ async function readWorker(store: Store, key: string, value: Uint8Array, nowMs: n
     movedAtMs: nowMs,
     session: undefined,
     sessionNumber: 0,
+    restart: undefined,
     held: new Map(),
   };
+}
+
+/** What it had failed while it was trusted is forgotten: failures in a row are counted anew. */
+function trustOf(store: Store, key: string, record: WorkerRecord, nowMs: number): WorkerRow["trust"] {
+  const { incarnation, trust, failuresInRow } = record;
+  const state = trustChart.indexOf(trust);
+  if (state === undefined) {
+    const reason = `no state ${trust} in the chart of a worker's trust`;
+    throw failure("store_corrupt", { path: store.location, key, reason });
+  }
+  const { context } = trustChart.initial({ incarnation });
+  // When it was tried is not known by this clock.
+  return { state, context: { ...context, failuresInRow, triedAtMs: nowMs } };
 }
 
 /** Running stays running: only the worker's own word, or its silence, takes an item from it. */
@@ -101,16 +127,17 @@ function handTo(store: Store, workers: ReadonlyMap<WorkerId, WorkerRow>, item: R
   holder.held.set(itemKeyOf(item.id), item);
 }
 
-async function readRun(store: Store): Promise<Row<RunContext>> {
+async function readRun(store: Store): Promise<Pick<CoordinatorState, "run" | "task" | "countedFrom">> {
   const bytes = await store.get(RUN_KEY);
-  if (bytes === undefined) return runChart.initial({});
-  const { state, pauseReason } = okOrFailure(store.location, decodeRecord(runRecord, RUN_KEY, bytes));
+  if (bytes === undefined) return { run: runChart.initial({}), task: null, countedFrom: NEVER_STARTED };
+  const record = okOrFailure(store.location, decodeRecord(runRecord, RUN_KEY, bytes));
+  const { state, pauseReason, task, countedFrom } = record;
   const index = runChart.indexOf(state);
   if (index === undefined) {
     const reason = `no state ${state} in the run's chart`;
     throw failure("store_corrupt", { path: store.location, key: RUN_KEY, reason });
   }
-  return { state: index, context: { pauseReason } };
+  return { run: { state: index, context: { pauseReason } }, task, countedFrom };
 }
 
 async function readBeat(store: Store, id: WorkerId): Promise<BeatRecord | undefined> {

@@ -1,7 +1,9 @@
 // Silence, judged. A worker is suspected when its beat is late by more than the skew budget, and failed when it is late by
 // more than that and by more than the failure timeout. The scan forgives this process the time in which it did not run
 // itself: whoever was not heard because nobody listened is not late.
+import { lossBySilence } from "./outage.ts";
 import { move } from "./registry.ts";
+import { takeBackRemains } from "./session.ts";
 import type { CoordinatorState, WorkerRow } from "./state.ts";
 import { workerStateOf } from "./state.ts";
 import type { Turn } from "./turn.ts";
@@ -14,9 +16,12 @@ export function scanIntervalMs({ liveness }: Pick<CoordinatorState, "liveness">)
 /** The caller has read what had arrived before it asks for a scan. */
 export function onScan(state: CoordinatorState, turn: Turn): void {
   forgiveOwnLateness(state, turn.nowMs);
-  turn.countsLosses = !manyFail(state, turn.nowMs);
+  turn.countsLosses = lossBySilence(state, turn.nowMs) === "lost";
   // A worker that is forgotten leaves the map, which a Map's own iteration allows.
-  for (const row of state.workers.values()) judge(state, turn, row);
+  for (const row of state.workers.values()) {
+    judge(state, turn, row);
+    takeBackRemains(state, turn, row);
+  }
 }
 
 function judge(state: CoordinatorState, turn: Turn, row: WorkerRow): void {
@@ -29,24 +34,6 @@ function judge(state: CoordinatorState, turn: Turn, row: WorkerRow): void {
   }
   move(state, turn, row, { type: "beat.overdue" });
   if (lateMs > coordinatorFailureTimeoutMs) move(state, turn, row, { type: "beat.timedOut" });
-}
-
-/**
- * Whether at least half of the workers, and more than one, are silent or failed lately. Silence counts from where it is
- * suspected: of workers that fall silent together one is always the first to fail.
- */
-function manyFail(state: CoordinatorState, nowMs: number): boolean {
-  const { coordinatorFailureTimeoutMs, clockSkewBudgetMs } = state.liveness;
-  let [silent, watched] = [0, 0];
-  for (const row of state.workers.values()) {
-    const { liveness } = workerStateOf(row);
-    if (liveness === "Removed") continue;
-    const failedLately = liveness === "Failed" && nowMs - row.movedAtMs <= coordinatorFailureTimeoutMs;
-    if (liveness === "Failed" && !failedLately) continue;
-    watched++;
-    if (failedLately || nowMs - row.dueAtMs > clockSkewBudgetMs) silent++;
-  }
-  return silent > 1 && silent * 2 >= watched;
 }
 
 /** Failed, or left: there is nothing to wait for but being forgotten. */

@@ -1,15 +1,32 @@
 // The coordinator's side of a worker's session: what it holds is reconciled first, then work goes down by credit and results come
 // up. Frames of a session that is not the worker's current one change nothing but its end, so that no worker waits for ever on
 // a stream that nobody listens to: it opens another and states what it has.
+import { runsAlone } from "../../machines/work-item.ts";
 import type { ItemEvent } from "../../machines/work-item.ts";
-import type { IncarnationId, WorkerId } from "../base/ids.ts";
+import type { WorkerId } from "../base/ids.ts";
+import { ENDS, endOf } from "./attempt-end.ts";
+import { acknowledge, openDelivery } from "./delivery.ts";
+import { lossByRestart } from "./outage.ts";
+import type { Loss } from "./outage.ts";
 import { itemKeyOf } from "./ledger/item-id.ts";
 import { examine } from "./late-result.ts";
+import { reconcile, unheardOf } from "./adoption.ts";
 import type { Failure, RunningItem, Success } from "./ledger/item.ts";
-import { attemptOf, settleItem } from "./ledger/ledger.ts";
-import type { HeldClaim, NamedAttempt, Report, ReportedOutcome, SessionInput } from "./session-frame.ts";
+import { attemptOf, saveCheckpoint, settleItem } from "./ledger/ledger.ts";
+import { priorityOf } from "./ledger/place.ts";
+import type {
+  Delivery,
+  HeldClaim,
+  NamedAttempt,
+  Report,
+  ReportedOutcome,
+  SentCheckpoint,
+  SessionInput,
+} from "./session-frame.ts";
+import { isHeard, isItsOwn } from "./state.ts";
 import type { CoordinatorState, WorkerRow } from "./state.ts";
 import { onStealAnswered } from "./steal.ts";
+import { judge } from "./trust.ts";
 import type { Turn } from "./turn.ts";
 
 /** Outcomes that are charged to the item or end it. */
@@ -18,6 +35,7 @@ const EVENT_OF = {
   error: "item.erred",
   timeout: "item.erred",
   crash: "item.erred",
+  crash_shared: "item.crashedTogether",
   too_large: "item.tooLarge",
   preempted: "item.returned",
   stolen: "item.returned",
@@ -31,26 +49,52 @@ const CREDIT_MAX = 16_384;
 export function onSession(state: CoordinatorState, turn: Turn, input: SessionInput): void {
   const row = state.workers.get(input.workerId);
   if (input.kind === "hello") return onHello(state, turn, row, input);
+  // What a report says names its attempt exactly, so it is as good beside a session as in one.
+  if (input.kind === "report")
+    return row === undefined
+      ? turn.endSession(input.port)
+      : deliver(state, turn, row, [], { ...input, number: 0 });
+  if (input.kind === "checkpoints") turn.answer(input.answer, undefined);
   if (row?.session?.port !== input.port) {
     if (input.kind !== "sessionEnded") turn.endSession(input.port);
     return;
   }
+  // Who speaks has read what it was given before, or is about to.
+  row.session.unreadBytes = 0;
   switch (input.kind) {
     case "credit":
       row.session.credit = Math.min(CREDIT_MAX, row.session.credit + input.more);
       return;
     case "results":
-      for (const report of input.reports) onReport(state, turn, row, report);
-      turn.requireSync();
-      turn.send(input.port, { kind: "resultsAcknowledged", number: input.number });
-      return;
+      return deliver(state, turn, row, row.session.deliveries, input);
     case "released":
       for (const attempt of input.attempts) giveBack(state, turn, row, attempt);
       if (row.session.isAsked) onStealAnswered(row, turn, input.attempts.length);
       return;
+    case "checkpoints":
+      for (const sent of input.checkpoints) onCheckpoint(state, turn, row, sent);
+      return;
+    case "withdrawCredit":
+      row.session.credit = 0;
+      turn.send(input.port, { kind: "creditWithdrawn" });
+      return;
     case "sessionEnded":
-      row.session = undefined;
+      leaveSession(row);
   }
+}
+
+/** The batch is acknowledged when all of it is decided and on stable storage (C10); `line` is what waits before it. */
+function deliver(
+  state: CoordinatorState,
+  turn: Turn,
+  row: WorkerRow,
+  line: Delivery[],
+  { port, number, reports }: Pick<Extract<SessionInput, { kind: "results" }>, "port" | "number" | "reports">,
+): void {
+  const delivery = openDelivery(line, port, number);
+  for (const report of reports) onReport(state, turn, row, report, delivery);
+  turn.requireSync();
+  acknowledge(turn, line);
 }
 
 function onHello(
@@ -59,18 +103,26 @@ function onHello(
   row: WorkerRow | undefined,
   hello: Extract<SessionInput, { kind: "hello" }>,
 ): void {
-  // A session opens after the first beat of its process; one that comes before it tries again.
-  if (hello.incarnation !== row?.chart.context.incarnation) return turn.endSession(hello.port);
+  // A session opens after the first beat of its process, and again after one if it was given up; before that it tries again.
+  if (hello.incarnation !== row?.chart.context.incarnation || !isHeard(row))
+    return turn.endSession(hello.port);
   // It was under way on one connection while a later one came on another: what it states is not so any more.
-  if (hello.sessionNumber < row.sessionNumber) return turn.endSession(hello.port);
-  row.sessionNumber = hello.sessionNumber;
+  if (hello.sessionNumber > 0 && hello.sessionNumber < row.sessionNumber) return turn.endSession(hello.port);
+  row.sessionNumber = Math.max(row.sessionNumber, hello.sessionNumber);
+  // Who was asked to hand back a moment ago is left alone for as long as it would have been (no ping-pong).
+  const askedAtMs = row.session?.askedAtMs ?? 0;
   endSessionOf(row, turn);
   row.session = {
     port: hello.port,
     credit: 0,
     nextNumber: hello.ackedAssignment + 1,
+    takesOneFrame: hello.takesOneFrame === true,
+    isReconciled: false,
+    unreadBytes: 0,
     isAsked: false,
-    askedAtMs: 0,
+    askedAtMs,
+    remains: [],
+    deliveries: [],
   };
   const kept = new Set<RunningItem>();
   const keep = hello.held.map((claim) => {
@@ -82,31 +134,47 @@ function onHello(
   });
   // What the worker does not have never arrived, or ended with an older process of it.
   const gone = [...row.held.values()].filter((item) => !kept.has(item));
-  const isOlder = (item: RunningItem): boolean => item.row.context.incarnation !== hello.incarnation;
-  const [older, own] = [gone.filter(isOlder), gone.filter((item) => !isOlder(item))];
-  takeBack(state, turn, row, older, "lost");
+  const [own, older] = apart(row, gone);
+  row.session.remains = takeBack(state, turn, row, older, lossByRestart(state, row, turn.nowMs));
   takeBack(state, turn, row, own, "left");
-  turn.send(hello.port, { kind: "verdict", keep });
+  reconcile(state, turn, row, { port: hello.port, keep, claims: unheardOf(state, hello) });
 }
 
-function onReport(state: CoordinatorState, turn: Turn, row: WorkerRow, report: Report): void {
+function onReport(
+  state: CoordinatorState,
+  turn: Turn,
+  row: WorkerRow,
+  report: Report,
+  delivery: Delivery,
+): void {
   const itemKey = itemKeyOf(report.id);
   const item = state.ledger.running.get(itemKey);
   const { outcome } = report;
   if (item === undefined && outcome.kind === "success") {
     const { id, incarnation, attempt, epoch } = report;
-    return examine(state, turn, { id, worker: row.id, incarnation, attempt, epoch, success: outcome });
+    const by = { id, worker: row.id, incarnation, attempt, epoch };
+    return examine(state, turn, { ...by, success: outcome, end: endOf(report) }, delivery);
   }
+  const before = item?.row.context;
   const settled =
     item === undefined
       ? "ignored"
-      : settleItem(state.ledger, turn, item, eventFor(row.id, report), whatOf(report));
+      : settleItem(state.ledger, turn, item, eventFor(row.id, report, turn), whatOf(report), endOf(report));
   if (settled === "ignored") {
     // Another attempt of it, or none: the first report has been recorded, or the item is somebody else's now.
     state.counters.staleReports++;
     return;
   }
   row.held.delete(itemKey);
+  if (before !== undefined) judge(state, turn, row, report, before);
+}
+
+/** Only the attempt that the item is under says what it would go on from (C3). */
+function onCheckpoint(state: CoordinatorState, turn: Turn, row: WorkerRow, sent: SentCheckpoint): void {
+  const item = row.held.get(itemKeyOf(sent.id));
+  if (item !== undefined && isClaimed(item, { ...sent, isFinished: false }, row.chart.context.incarnation))
+    saveCheckpoint(turn, item, sent.checkpoint);
+  else state.counters.staleCheckpoints++;
 }
 
 function giveBack(state: CoordinatorState, turn: Turn, row: WorkerRow, { id, attempt }: NamedAttempt): void {
@@ -114,12 +182,24 @@ function giveBack(state: CoordinatorState, turn: Turn, row: WorkerRow, { id, att
   const item = row.held.get(itemKey);
   if (item === undefined || item.row.context.attempt !== attempt) return;
   row.held.delete(itemKey);
-  settleItem(state.ledger, turn, item, { type: "item.returned", ...attemptOf(item) }, null);
+  if (runsAlone(item.row.context)) row.refusedAloneAtMs = turn.nowMs;
+  const end = row.session?.isAsked === true ? ENDS.stolen : ENDS.handedBack;
+  settleItem(state.ledger, turn, item, returned(turn, item), null, end);
+}
+
+function returned({ wallMs }: Turn, item: RunningItem): Extract<ItemEvent, { type: "item.returned" }> {
+  return { type: "item.returned", ...attemptOf(item), atMs: Math.floor(wallMs) };
 }
 
 /** The worker has no session until its next hello: nothing is given to it, and what it says on the old stream is not heard. */
 export function endSessionOf(row: WorkerRow, turn: Turn): void {
   if (row.session !== undefined) turn.endSession(row.session.port);
+  leaveSession(row);
+}
+
+function leaveSession(row: WorkerRow): void {
+  // What is decided later is acknowledged to nobody: the worker sends it again.
+  row.session?.deliveries.splice(0);
   row.session = undefined;
 }
 
@@ -127,34 +207,66 @@ export function endSessionOf(row: WorkerRow, turn: Turn): void {
  * A worker that is gone gives back everything. `left`: it said goodbye. `lost`: it fell silent, and what it had started may be
  * why; `lostWithMany`: it fell silent together with others, and no item is to blame.
  */
-export function forsake(
-  state: CoordinatorState,
-  turn: Turn,
-  row: WorkerRow,
-  how: "left" | "lost" | "lostWithMany",
-): void {
+export function forsake(state: CoordinatorState, turn: Turn, row: WorkerRow, how: "left" | Loss): void {
   endSessionOf(row, turn);
-  takeBack(state, turn, row, [...row.held.values()], how);
+  const [own, older] = apart(row, [...row.held.values()]);
+  // A goodbye says nothing of what an older process ended of.
+  takeBack(state, turn, row, older, how === "left" ? "lostWithMany" : how);
+  takeBack(state, turn, row, own, how);
 }
 
+/** As soon as it is known what an older process of the worker ended of. Idempotent. */
+export function takeBackRemains(state: CoordinatorState, turn: Turn, row: WorkerRow): void {
+  const remains = row.session?.remains.filter((item) => row.held.get(itemKeyOf(item.id)) === item) ?? [];
+  if (row.session === undefined || remains.length === 0) return;
+  row.session.remains = takeBack(state, turn, row, remains, lossByRestart(state, row, turn.nowMs));
+}
+
+/** What the worker's process of now was given, and what older ones were. */
+function apart(row: WorkerRow, items: readonly RunningItem[]): [own: RunningItem[], older: RunningItem[]] {
+  const own = new Set(items.filter((item) => isItsOwn(row, item)));
+  return [[...own], items.filter((item) => !own.has(item))];
+}
+
+/** Returns what has begun and stays where it is, because it is not known yet how it was lost. */
 function takeBack(
   state: CoordinatorState,
   turn: Turn,
   row: WorkerRow,
   items: readonly RunningItem[],
-  how: "left" | "lost" | "lostWithMany",
-): void {
-  const inOrder = [...items].sort((one, other) => one.number - other.number);
-  for (const [at, item] of inOrder.entries()) {
+  how: "left" | Loss | undefined,
+): RunningItem[] {
+  const begun = begunOf(items, row.slots);
+  const isOpen = (item: RunningItem): boolean => how === undefined && begun.has(item);
+  for (const item of inOrderOfNumber(items)) {
+    if (isOpen(item)) continue;
     row.held.delete(itemKeyOf(item.id));
-    const attempt = attemptOf(item);
-    // A worker starts what it was given first, so beyond its slots nothing had begun.
-    const hadBegun = at < row.slots;
     const counted = how === "lost";
-    if (how === "left" || !hadBegun)
-      settleItem(state.ledger, turn, item, { type: "item.returned", ...attempt }, null);
-    else settleItem(state.ledger, turn, item, { type: "item.lost", ...attempt, counted }, POISON);
+    if (how === "left" || !begun.has(item)) {
+      const end = how === "left" ? ENDS.left : ENDS.lostUnstarted;
+      settleItem(state.ledger, turn, item, returned(turn, item), null, end);
+    } else {
+      const event: ItemEvent = { type: "item.lost", ...attemptOf(item), counted };
+      settleItem(state.ledger, turn, item, event, POISON, ENDS.lost);
+    }
   }
+  return items.filter(isOpen);
+}
+
+/**
+ * What has begun for certain. A worker starts what is first by priority, then by number, of what it has at that moment; so what
+ * is among the first either way has begun, and of anything else it cannot be said.
+ */
+function begunOf(items: readonly RunningItem[], slots: number): ReadonlySet<RunningItem> {
+  const byNumber = new Set(inOrderOfNumber(items).slice(0, slots));
+  const byPriority = inOrderOfNumber(items).sort(
+    (one, other) => priorityOf(other.place) - priorityOf(one.place),
+  );
+  return new Set(byPriority.slice(0, slots).filter((item) => byNumber.has(item)));
+}
+
+function inOrderOfNumber(items: readonly RunningItem[]): RunningItem[] {
+  return [...items].sort((one, other) => one.number - other.number);
 }
 
 const POISON: Failure = { class: "poison", message: "workers fell silent while running it" };
@@ -162,9 +274,11 @@ const POISON: Failure = { class: "poison", message: "workers fell silent while r
 function eventFor(
   worker: WorkerId,
   { incarnation, attempt, epoch, outcome }: Report,
+  { wallMs }: Turn,
 ): Parameters<typeof settleItem>[3] {
   const key = { worker, incarnation, attempt, epoch };
-  return { type: EVENT_OF[outcome.kind], ...key };
+  const type = EVENT_OF[outcome.kind];
+  return type === "item.returned" ? { type, ...key, atMs: Math.floor(wallMs) } : { type, ...key };
 }
 
 function whatOf({ outcome }: Report): Success | Failure | null {
@@ -176,13 +290,15 @@ function whatOf({ outcome }: Report): Success | Failure | null {
     case "crash":
     case "too_large":
       return { class: outcome.kind, message: outcome.message };
+    case "crash_shared":
+      return { class: "crash", message: outcome.message };
     default:
       return null;
   }
 }
 
 /** Whether the claim is of the attempt that the item is running under. What an earlier process left unfinished died with it. */
-function isClaimed(item: RunningItem, claim: HeldClaim, incarnation: IncarnationId): boolean {
+function isClaimed(item: RunningItem, claim: HeldClaim, incarnation: string): boolean {
   const current = attemptOf(item);
   return (
     current.attempt === claim.attempt &&

@@ -2,13 +2,17 @@
 // `sanityCheck` says what is true between turns.
 import { charts } from "../../machines/index.ts";
 import type { RunContext } from "../../machines/run.ts";
-import type { WorkerContext, WorkerEvent } from "../../machines/worker-lifecycle.ts";
+import { runsAlone } from "../../machines/work-item.ts";
+import type { WorkerContext, WorkerEvent, WorkerInput } from "../../machines/worker-lifecycle.ts";
+import type { TrustContext, TrustEvent, TrustInput } from "../../machines/worker-trust.ts";
 import { assert } from "../base/assert.ts";
 import type { Epoch, WorkerId } from "../base/ids.ts";
 import { compile } from "../runtime/compile.ts";
 import type { CompiledChart, Row } from "../runtime/compile.ts";
 import type { SegmentCount } from "../storage/segment-count.ts";
 import type { Ledger, RunningItem } from "./ledger/item.ts";
+import type { Pulse } from "./pulse.ts";
+import type { CountedFrom, RunLimits, RunTask } from "./run-view.ts";
 import type { Session } from "./session-frame.ts";
 import { LIFECYCLES, LIVENESSES } from "./worker-view.ts";
 import type { Lifecycle, Liveness, Plugin } from "./worker-view.ts";
@@ -19,6 +23,16 @@ export interface LivenessSettings {
   readonly clockSkewBudgetMs: number;
   readonly coordinatorFailureTimeoutMs: number;
   readonly removeAfterMs: number;
+}
+
+/** A new process of a worker was heard of without a goodbye of the old one; what that means is in outage.ts. */
+export interface Restart {
+  /** Monotonic. */
+  readonly atMs: number;
+  /** Whether this coordinator has heard the old process: one that it never heard may have ended together with its predecessor. */
+  readonly wasHeard: boolean;
+  /** It is not the first within a short time: fleets are not restarted again and again, and what kills workers is. */
+  readonly isRepeated: boolean;
 }
 
 /** A registered worker. What the chart says is in `chart`; the rest was told by the worker or measured here. */
@@ -42,23 +56,60 @@ export interface WorkerRow {
   session: Session | undefined;
   /** Of the last session of this incarnation; 0 before the first. */
   sessionNumber: number;
+  /** Whether it is given work like the others. */
+  trust: Row<TrustContext>;
+  /** It says that its machine may be taken away before long. */
+  isAtRisk: boolean;
+  /** What keeps it from executing, as it said last; empty when there is nothing, or nothing was heard since this coordinator leads. */
+  trouble: string;
+  /** When it last handed back an item that runs alone: something in it may not end. Monotonic. */
+  refusedAloneAtMs: number;
+  /** The last one; undefined while this coordinator has heard of none. */
+  restart: Restart | undefined;
   /** What the ledger says that it has; by `itemKeyOf`. */
   readonly held: Map<string, RunningItem>;
 }
+
+/** The last success of all workers, and the last one of any other worker than that one's. */
+export interface Successes {
+  latest: Success;
+  ofAnother: Success;
+}
+
+interface Success {
+  readonly by: string;
+  /** Monotonic. */
+  readonly atMs: number;
+}
+
+/** Nobody has succeeded since this coordinator leads. */
+export const NO_SUCCESS: Success = { by: "", atMs: -Infinity };
 
 export interface CoordinatorState {
   readonly epoch: Epoch;
   readonly ledger: Ledger;
   run: Row<RunContext>;
-  /** A comparison of the ledger's numbers with its rows is under way. */
-  isVerifying: boolean;
+  /** What it executes; null before the first submission. */
+  task: RunTask | null;
+  readonly limits: RunLimits;
+  countedFrom: CountedFrom;
+  readonly pulse: Pulse;
+  /** A comparison of the ledger's numbers with its rows is under way; stale when these rows have changed since. */
+  verification: { isStale: boolean } | undefined;
   readonly counters: {
     /** Reports of attempts that are not current. */
     staleReports: number;
+    /** Checkpoints of attempts that are not current. */
+    staleCheckpoints: number;
     /** Results that contradict the recorded one. */
     conflicts: number;
+    /** Attempts beyond the first that were given out. */
+    reassigned: number;
   };
+  readonly successes: Successes;
   readonly liveness: LivenessSettings;
+  /** Whether an idle worker is given what waits with another. */
+  readonly steals: boolean;
   readonly workersMax: number;
   readonly workers: Map<WorkerId, WorkerRow>;
   readonly workersCount: SegmentCount;
@@ -71,15 +122,30 @@ export interface CoordinatorState {
 /** Failures are remembered for so many times the maximum of workers: a fleet of machines that come and go is not endless. */
 export const FAILED_ONCE_FACTOR = 4;
 
-export const workerChart: CompiledChart<WorkerContext, WorkerEvent, WorkerContext> = compile(
+export const workerChart: CompiledChart<WorkerContext, WorkerEvent, WorkerInput> = compile(
   charts["worker-lifecycle"].machine,
 );
+
+export const trustChart: CompiledChart<TrustContext, TrustEvent, TrustInput> = compile(
+  charts["worker-trust"].machine,
+);
+const TRUSTED = trustChart.indexOf("Trusted");
+
+export function isTrusted({ trust }: WorkerRow): boolean {
+  return trust.state === TRUSTED;
+}
 
 /** The two halves of a worker's state: `{ lifecycle: "Ready", liveness: "Alive" }`. */
 export function workerStateOf({ chart }: WorkerRow): { lifecycle: Lifecycle; liveness: Liveness } {
   const halves = STATE_HALVES[chart.state];
   assert(halves !== undefined, `no state ${chart.state} in the worker's chart`);
   return halves;
+}
+
+/** Whether the coordinator counts on hearing of it again: only such a worker has items, or a session. */
+export function isHeard(row: WorkerRow): boolean {
+  const { liveness } = workerStateOf(row);
+  return liveness === "Alive" || liveness === "Suspected";
 }
 
 const STATE_HALVES = workerChart.states.map((name) => {
@@ -90,11 +156,38 @@ const STATE_HALVES = workerChart.states.map((name) => {
   return { lifecycle, liveness };
 });
 
-/** Whether work may be given to it now (C6). */
-export function takesWork(row: WorkerRow): boolean {
-  if (row.session === undefined || row.session.credit === 0) return false;
+/** Whether it is one of those that the run can count on: there, and able to execute what the run executes. */
+export function isOfUse({ task }: Pick<CoordinatorState, "task">, row: WorkerRow): boolean {
   const { lifecycle, liveness } = workerStateOf(row);
-  return lifecycle === "Ready" && liveness === "Alive";
+  return (
+    lifecycle === "Ready" &&
+    liveness === "Alive" &&
+    !row.chart.context.isToDrain &&
+    serves(row, task?.plugin ?? "")
+  );
+}
+
+/** Whether it asks for work that may be given to it now (C6). */
+export function takesWork(state: Pick<CoordinatorState, "task">, row: WorkerRow): boolean {
+  const { session } = row;
+  return session?.isReconciled === true && session.credit > 0 && isOfUse(state, row) && !holdsAlone(row);
+}
+
+/** Nothing is given to a worker beside an item that runs alone. */
+export function holdsAlone(row: WorkerRow): boolean {
+  if (row.held.size !== 1) return false;
+  const [only] = row.held.values();
+  return only !== undefined && isItsOwn(row, only) && runsAlone(only.row.context);
+}
+
+/** Whether the worker's process of now was given it. What an older one had does not execute any more. */
+export function isItsOwn({ chart }: WorkerRow, { row }: RunningItem): boolean {
+  return row.context.incarnation === chart.context.incarnation;
+}
+
+/** A run that names no plugin takes whatever a worker has. */
+function serves({ plugins }: WorkerRow, plugin: string): boolean {
+  return plugin === "" || plugins.some(({ name }) => name === plugin);
 }
 
 /**
@@ -117,7 +210,14 @@ export function sanityCheck(state: CoordinatorState): void {
   for (const [id, row] of state.workers) {
     assert(row.id === id, "a row stands under its own id");
     assert(row.stored !== undefined, "every worker is in the store");
+    const own = [...row.held.values()].filter((item) => isItsOwn(row, item));
+    const isCompany = own.some((item) => runsAlone(item.row.context));
+    assert(!isCompany || own.length === 1, "an item that runs alone is with a worker that has nothing else");
     const { lifecycle, liveness } = workerStateOf(row);
+    assert(
+      isHeard(row) || (row.held.size === 0 && row.session === undefined),
+      "who is given up has nothing, and no session",
+    );
     assert(
       (lifecycle === "Gone") === (liveness === "Removed"),
       "who has left is not watched, who is watched is here",

@@ -2,9 +2,10 @@
 // hands back is pending again and goes to whoever asks. Workers never talk to each other, and an item that has begun is
 // never moved, so nothing runs twice because of a steal.
 import type { RunningItem } from "./ledger/item.ts";
-import { countReady } from "./ledger/ledger.ts";
+import { hasOpen } from "./ledger/queue.ts";
 import type { NamedAttempt } from "./session-frame.ts";
-import { takesWork } from "./state.ts";
+import type { KeptApart } from "./dispatch.ts";
+import { isOfUse, isTrusted, takesWork } from "./state.ts";
 import type { CoordinatorState, WorkerRow } from "./state.ts";
 import type { Turn } from "./turn.ts";
 
@@ -14,45 +15,82 @@ const MIN_AGE_MS = 200;
 /** A victim that was asked is left alone for so long after its answer: no ping-pong. */
 const PAUSE_MS = 500;
 
-export function steal(state: CoordinatorState, turn: Turn): void {
-  if (countReady(state.ledger) > 0) return;
-  const thieves = [...state.workers.values()].filter(isIdle);
+/** Those that are kept apart take nothing that is stolen. */
+export function steal(state: CoordinatorState, turn: Turn, apart: KeptApart): void {
+  for (const row of cordoned(state)) if (mayBeAsked(row, turn)) ask(row, turn, waitingAt(row, turn));
+  if (hasOpen(state.ledger)) return;
+  const thieves = [...state.workers.values()].filter((row) => isIdle(state, row) && !apart.has(row));
+  if (thieves.length === 0) return;
+  const isOnlyOne = isOneOfUse(state);
+  let victims = victimsOf(state, turn);
   for (const thief of thieves) {
-    const victim = victimFor(state, turn, thief);
-    if (victim === undefined) return;
-    ask(victim, turn);
+    if (victims.length === 0) return;
+    for (const victim of victims) {
+      // Nothing moves to where it is less safe, nor to who has failed it: there it would only wait for another.
+      if (thief.isAtRisk && !victim.row.isAtRisk) continue;
+      victim.waiting ??= waitingAt(victim.row, turn);
+      const wanted = victim.waiting.filter(({ row }) => isOnlyOne || row.context.failedBy !== thief.id);
+      if (wanted.length === 0) continue;
+      ask(victim.row, turn, wanted.slice(0, Math.ceil(backlogOf(victim.row) / 2)));
+      break;
+    }
+    victims = victims.filter(({ row, waiting }) => row.session?.isAsked === false && waiting?.length !== 0);
   }
+}
+
+interface Victim {
+  readonly row: WorkerRow;
+  /** Once it was looked at. */
+  waiting: readonly RunningItem[] | undefined;
+}
+
+/** Peers that are not being asked already, the most backlog first. */
+function victimsOf({ workers }: CoordinatorState, turn: Turn): Victim[] {
+  const rows = [...workers.values()].filter((row) => mayBeAsked(row, turn));
+  rows.sort((one, other) => backlogOf(other) - backlogOf(one));
+  return rows.map((row) => ({ row, waiting: undefined }));
+}
+
+/** The run has one worker to count on, whatever others still hold. */
+function isOneOfUse(state: CoordinatorState): boolean {
+  let count = 0;
+  for (const row of state.workers.values()) if (isTrusted(row) && isOfUse(state, row)) count++;
+  return count === 1;
+}
+
+/** What a cordoned worker has not started, it would only fail; others are there for it. */
+function cordoned(state: CoordinatorState): readonly WorkerRow[] {
+  const rows = [...state.workers.values()];
+  const out = rows.filter((row) => !isTrusted(row));
+  return out.length > 0 && rows.some((row) => isTrusted(row) && isOfUse(state, row)) ? out : [];
+}
+
+function mayBeAsked(row: WorkerRow, turn: Turn): boolean {
+  const { session } = row;
+  if (session?.isReconciled !== true || session.isAsked) return false;
+  return turn.nowMs - session.askedAtMs >= PAUSE_MS && backlogOf(row) > 0;
 }
 
 /** Room, and nothing waiting: what a worker has beyond its slots is its backlog. */
-function isIdle(row: WorkerRow): boolean {
-  return takesWork(row) && row.held.size < row.slots;
+function isIdle(state: CoordinatorState, row: WorkerRow): boolean {
+  return takesWork(state, row) && isTrusted(row) && row.held.size < row.slots;
 }
 
-/** The peer with the most backlog that is not being asked already. */
-function victimFor({ workers }: CoordinatorState, turn: Turn, thief: WorkerRow): WorkerRow | undefined {
-  let victim: WorkerRow | undefined;
-  for (const row of workers.values()) {
-    if (row === thief || row.session === undefined || row.session.isAsked) continue;
-    if (turn.nowMs - row.session.askedAtMs < PAUSE_MS || backlogOf(row) === 0) continue;
-    if (victim === undefined || backlogOf(row) > backlogOf(victim)) victim = row;
-  }
-  return victim;
-}
-
-function ask(victim: WorkerRow, turn: Turn): void {
-  const { session } = victim;
-  if (session === undefined) return;
-  const count = Math.min(MAX_STEAL_BATCH, Math.ceil(backlogOf(victim) / 2));
+/** What it has not started, as far as can be told, and was not given just now; the last to start first. */
+function waitingAt(row: WorkerRow, turn: Turn): RunningItem[] {
   // The last that were assigned are the last to start.
-  const wanted = [...victim.held.values()]
-    .filter(({ assignedAtMs }) => turn.nowMs - assignedAtMs >= MIN_AGE_MS)
+  return [...row.held.values()]
     .sort((one, other) => other.number - one.number)
-    .slice(0, count);
-  if (wanted.length === 0) return;
+    .slice(0, backlogOf(row))
+    .filter(({ assignedAtMs }) => turn.nowMs - assignedAtMs >= MIN_AGE_MS);
+}
+
+function ask({ session }: WorkerRow, turn: Turn, items: readonly RunningItem[]): void {
+  if (session === undefined || items.length === 0) return;
   session.isAsked = true;
   session.askedAtMs = turn.nowMs;
-  turn.send(session.port, { kind: "release", attempts: wanted.map(named) });
+  const attempts = items.slice(0, MAX_STEAL_BATCH).map(named);
+  turn.send(session.port, { kind: "release", attempts });
 }
 
 /** The victim's answer: what it handed back is pending again by now. */

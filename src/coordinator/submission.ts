@@ -4,9 +4,10 @@
 import { encodeRecord } from "../storage/codec.ts";
 import type { Input } from "./input.ts";
 import { addItem, writeIndex } from "./ledger/ledger.ts";
-import { takesItems } from "./run.ts";
+import { adoptTask, extend, meaningOf } from "./run.ts";
 import type { CoordinatorState } from "./state.ts";
-import { submissionKey, submissionRecord } from "./submission-record.ts";
+import { otherTask, submissionKey, submissionRecord } from "./submission-record.ts";
+import type { PlannedBatch, Refusal } from "./submission-record.ts";
 import type { Turn } from "./turn.ts";
 
 export function onSubmit(
@@ -14,17 +15,25 @@ export function onSubmit(
   turn: Turn,
   { batch, answer: to }: Extract<Input, { kind: "submit" }>,
 ): void {
-  // It may have been sealed since the batch was looked up.
-  if (!takesItems(state)) {
-    turn.effects.push({ kind: "answerSubmission", to, answer: { kind: "closed" } });
-    return;
-  }
-  const { submission, batchNumber, known } = batch;
+  // It may have been sealed, or have got its task, since the batch was looked up.
+  const refusal = refusalOf(state, batch);
+  if (refusal !== undefined) return turn.answer(to, refusal);
+  if (state.task === null) adoptTask(state, turn, batch.task);
+  const { submission, batchNumber, known, duplicates } = batch;
+  // Whoever submits again what is there changes nothing, least of all what is complete.
+  if (batch.added.length > 0) extend(state, turn);
   for (const item of batch.added) addItem(state.ledger, turn, item);
   for (const { id, index } of batch.counted) writeIndex(turn, id, index);
-  const said = { added: batch.added.length, known };
+  const said = { added: batch.added.length, known, duplicates };
   const key = submissionKey(submission, batchNumber);
   turn.put({ key, value: encodeRecord(submissionRecord, key, said) });
   turn.requireSync();
-  turn.effects.push({ kind: "answerSubmission", to, answer: { kind: "taken", ...said } });
+  turn.answer(to, { kind: "taken", ...said });
+}
+
+function refusalOf(state: CoordinatorState, { task, reopen }: PlannedBatch): Refusal | undefined {
+  const { phase } = meaningOf(state);
+  if (phase === "cancelled") return { kind: "cancelled" };
+  if (phase !== "open" && !reopen) return { kind: "sealed" };
+  return state.task === null ? undefined : otherTask(state.task, task);
 }

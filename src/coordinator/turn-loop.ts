@@ -183,5 +183,12 @@ export class TurnLoop {
 
 /** What others would have seen of it; the rest are questions to the own store. */
 function leaves({ kind }: Effect): boolean {
-  return kind !== "loadWindow" && kind !== "verifyLedger";
+  return !QUESTIONS.has(kind);
 }
+
+const QUESTIONS: ReadonlySet<Effect["kind"]> = new Set([
+  "loadWindow",
+  "verifyLedger",
+  "examineClaims",
+  "examineReport",
+]);

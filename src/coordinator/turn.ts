@@ -1,16 +1,14 @@
 // One turn of the reactor: the time it happens at, what it writes and what it wants done. The writes are one batch; the
 // effects leave when that batch is committed and not before (C2).
 import type { BeatAnswer, Answer } from "./input.ts";
-import type { LateReport } from "./ledger/item.ts";
 import type { WindowLoad } from "./ledger/window-load.ts";
 import type { Place } from "./ledger/place.ts";
 import type { LedgerNumbers } from "./ledger/tally.ts";
-import type { RunView } from "./run-view.ts";
-import type { SessionFrame, SessionPort } from "./session-frame.ts";
-import type { SubmissionVerdict } from "./submission-record.ts";
+import type { LateResult, SessionFrame, SessionPort, Statement } from "./session-frame.ts";
 import type { WorkerListing } from "./worker-view.ts";
 import type { EventPayloads, Topic } from "../observe/events.ts";
 import type { LogFields } from "../observe/log.ts";
+import type { Damage } from "../storage/codec.ts";
 import type { Durability, Entry } from "../storage/store.ts";
 
 export type Effect =
@@ -26,14 +24,18 @@ export type Effect =
   | { readonly kind: "send"; readonly port: SessionPort; readonly frame: SessionFrame }
   | { readonly kind: "endSession"; readonly port: SessionPort }
   | { readonly kind: "loadWindow"; readonly load: WindowLoad }
-  | { readonly kind: "examineReport"; readonly late: LateReport }
-  | { readonly kind: "verifyLedger"; readonly numbers: LedgerNumbers }
   | {
-      readonly kind: "answerSubmission";
-      readonly to: Answer<SubmissionVerdict>;
-      readonly answer: SubmissionVerdict;
+      readonly kind: "examineClaims";
+      readonly statement: Statement;
+      /** Priority → the first sequence of it that was never given out. */
+      readonly cursors: ReadonlyMap<number, number>;
     }
-  | { readonly kind: "answerRun"; readonly to: Answer<RunView>; readonly answer: RunView }
+  | { readonly kind: "examineReport"; readonly late: LateResult }
+  | { readonly kind: "verifyLedger"; readonly numbers: LedgerNumbers }
+  /** The ledger is damaged: the process has to end. */
+  | { readonly kind: "damaged"; readonly damage: Damage }
+  /** Lets an answer go. Total. */
+  | { readonly kind: "answer"; readonly deliver: () => void }
   | { readonly kind: "answerBeat"; readonly to: Answer<BeatAnswer>; readonly answer: BeatAnswer }
   | { readonly kind: "answerListing"; readonly to: Answer<WorkerListing>; readonly answer: WorkerListing };
 
@@ -43,13 +45,15 @@ export type EventCall = { [T in Topic]: { readonly topic: T; readonly payload: E
 export class Turn {
   /** Monotonic; read once per turn (C7). */
   readonly nowMs: number;
-  /** For people and records; nothing is decided by it. */
+  /** For people and records, and for what has to outlive a restart: waits of items, their restlessness, the run's time limit. */
   readonly wallMs: number;
   readonly effects: Effect[] = [];
   /** Items that became final in this turn, in order. */
   readonly completed: Place[] = [];
-  /** False when many workers fell silent together: then it is not the items' doing. */
+  /** False when many workers went down together: then silence is not the items' doing. */
   countsLosses = true;
+  /** Whether the run was paused in this turn. */
+  hasPaused = false;
   /** Whether the ledger's numbers changed and have to be written. */
   ledgerTouched = false;
   readonly #puts = new Map<string, Uint8Array>();
@@ -84,6 +88,11 @@ export class Turn {
 
   send(port: SessionPort, frame: SessionFrame): void {
     this.effects.push({ kind: "send", port, frame });
+  }
+
+  /** `answer` leaves when this turn is committed. */
+  answer<T>(to: Answer<T>, answer: T): void {
+    this.effects.push({ kind: "answer", deliver: () => to(answer) });
   }
 
   /** The worker opens another session, and states in it what it has. */

@@ -12,6 +12,12 @@ export interface WorkerRecord {
   readonly incarnation: IncarnationId;
   /** Name of the state in the compiled chart: `Ready+Alive`. */
   readonly state: string;
+  /** The same of the chart of its trust. */
+  readonly trust: string;
+  /** An operator wants this process of it to leave. */
+  readonly isToDrain: boolean;
+  /** Why it is cordoned, if it is: so many items that it failed. */
+  readonly failuresInRow: number;
   readonly slots: number;
   readonly plugins: readonly Plugin[];
   readonly registeredAtWallMs: number;
@@ -22,12 +28,15 @@ export const workerRecord: RecordType<WorkerRecord> = {
   name: "worker",
   version: 1,
   migrations: {},
-  encode: ({ incarnation, state, slots, plugins, registeredAtWallMs }) => [
+  encode: ({ incarnation, state, slots, plugins, registeredAtWallMs, trust, failuresInRow, isToDrain }) => [
     incarnation,
     state,
     slots,
     plugins.map(({ name, version }) => [name, version]),
     registeredAtWallMs,
+    trust,
+    failuresInRow,
+    isToDrain,
   ],
   decode: (fields) => ({
     incarnation: parseUlid<IncarnationId>(fields.text(0)) ?? fields.refuse(0, "is no ULID"),
@@ -35,6 +44,9 @@ export const workerRecord: RecordType<WorkerRecord> = {
     slots: fields.integer(2),
     plugins: fields.tuples(3).map((plugin) => ({ name: plugin.text(0), version: plugin.text(1) })),
     registeredAtWallMs: fields.number(4),
+    trust: fields.text(5),
+    failuresInRow: fields.integer(6),
+    isToDrain: fields.boolean(7),
   }),
 };
 

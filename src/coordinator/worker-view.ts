@@ -23,6 +23,22 @@ export interface ListedWorker {
   readonly registeredAtWallMs: number;
   /** Undefined while nothing was heard since this coordinator leads. */
   readonly lastBeatAgeMs: number | undefined;
+  /** How many items it has, started or not. */
+  readonly held: number;
+  /** Why it is given nothing; empty when it is given what there is. */
+  readonly cordonReason: string;
+  /** What kept it from executing when it was last heard; empty when there is nothing. */
+  readonly trouble: string;
+}
+
+/** One worker, looked at closely. */
+export interface WorkerDetail {
+  readonly worker: ListedWorker;
+  /** The first of what it has, in the order in which it was given. */
+  readonly held: readonly { readonly id: Uint8Array; readonly attempt: number }[];
+  readonly credit: number;
+  readonly hasSession: boolean;
+  readonly failuresInRow: number;
 }
 
 export interface WorkerListing {

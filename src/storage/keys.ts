@@ -29,6 +29,10 @@ export const RECORD_KIND = {
   run: 21,
   submission: 22,
   conflict: 23,
+  attempt: 24,
+  attemptLog: 25,
+  checkpoint: 26,
+  dueItem: 27,
   resultBatch: 40,
 } as const;
 
@@ -77,12 +81,22 @@ export const RUN_KEY = "meta/run";
 export const ITEMS_PREFIX = "items/";
 export const ITEM_INDEX_PREFIX = "ids/";
 export const RETURNED_PREFIX = "returned/";
+/** Of the same segment, behind all places: those that run with nothing beside them. */
+export const RETURNED_ALONE_PREFIX = `${RETURNED_PREFIX}solo/`;
 export const DELAYED_PREFIX = "delayed/";
+/** When an item that waits is due, by place: it finds the row under `DELAYED_PREFIX`. */
+export const DUE_PREFIX = "due/";
 export const RUNNING_PREFIX = "running/";
 export const DONE_PREFIX = "done/";
 export const FAILED_PREFIX = "failed/";
 /** The places of the items that became final in one turn, in the order of turns. */
 export const COMPLETIONS_PREFIX = "completions/";
+
+/** What became of an item's attempts, and what they wrote to their standard error: by place and slot, the last 16 of them. */
+export const ATTEMPTS_PREFIX = "attempts/";
+export const ATTEMPT_LOGS_PREFIX = "logs/";
+/** The last checkpoint that an item's attempts have left, by place; gone when the item is done. */
+export const CHECKPOINTS_PREFIX = "checkpoints/";
 
 /** Results that contradict the one that was recorded, by place and attempt: evidence, never read by the ledger. */
 export const CONFLICTS_PREFIX = "conflicts/";

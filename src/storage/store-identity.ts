@@ -67,13 +67,28 @@ export interface Claim {
 export async function claimStore(store: Store, claim: Claim): Promise<StoreIdentity> {
   const found = await store.get(STORE_IDENTITY_KEY);
   if (found === undefined) refuseUnlessNew(store);
-  const identity = found === undefined ? newIdentity(claim) : readIdentity(store, claim, found);
+  const identity = found === undefined ? newIdentity(claim) : readIdentity(store, claim.runId, found);
   await refuseMissingCounts(store, identity);
 
   const uncounted = (claim.segments ?? []).filter(({ name }) => !identity.segments.includes(name));
   if (found !== undefined && uncounted.length === 0) return identity;
   const segments = [...identity.segments, ...uncounted.map(({ name }) => name)];
   return write(store, claim, { before: found ?? null, identity: { ...identity, segments }, uncounted });
+}
+
+/**
+ * The identity of the store, if it has one: nothing is written. Undefined for a store that is new. Throws what `claimStore`
+ * throws of a store that may not be used.
+ */
+export async function examineStoreIdentity(store: Store, runId: RunId): Promise<StoreIdentity | undefined> {
+  const found = await store.get(STORE_IDENTITY_KEY);
+  if (found === undefined) {
+    refuseUnlessNew(store);
+    return undefined;
+  }
+  const identity = readIdentity(store, runId, found);
+  await refuseMissingCounts(store, identity);
+  return identity;
 }
 
 interface IdentityWrite {
@@ -116,15 +131,15 @@ function newIdentity(claim: Claim): StoreIdentity {
   };
 }
 
-function readIdentity(store: Store, claim: Claim, bytes: Uint8Array): StoreIdentity {
+function readIdentity(store: Store, runId: RunId, bytes: Uint8Array): StoreIdentity {
   const path = store.location;
   const identity = okOrFailure(path, decodeRecord(storeIdentityRecord, STORE_IDENTITY_KEY, bytes));
   if (identity.formatVersion > FORMAT_VERSION) {
     const [found, known] = [identity.formatVersion, FORMAT_VERSION];
     throw failure("store_newer", { path, key: STORE_IDENTITY_KEY, found, known });
   }
-  if (identity.runId !== claim.runId) {
-    throw failure("store_other_run", { path, found: identity.runId, expected: claim.runId });
+  if (identity.runId !== runId) {
+    throw failure("store_other_run", { path, found: identity.runId, expected: runId });
   }
   return identity;
 }

@@ -115,6 +115,7 @@ export class CoordinatorNode {
       inspect: (state) => {
         leading.state = state;
         this.#sane(state);
+        this.#options.witness.decided(state);
       },
     }).then(
       (coordinator) => {

@@ -13,10 +13,14 @@ export function difference(one: CoordinatorState, other: CoordinatorState): stri
   return undefined;
 }
 
-function persistedOf({ workers, workersCount, ledger, run }: CoordinatorState): Record<string, unknown> {
-  const { segments, nextSequence, nextCompletion, cursors } = ledger.tally.numbers;
+function persistedOf(state: CoordinatorState): Record<string, unknown> {
+  const { workers, workersCount, ledger, run, task, countedFrom } = state;
+  const { segments, nextSequence, nextCompletion, cursors, failedByClass, failures } = ledger.tally.numbers;
   return {
     run: [runChart.states[run.state], run.context],
+    task: task && [Buffer.from(task.digest).toString("hex"), task.plugin, task.summary],
+    countedFrom,
+    failed: [failedByClass, failures],
     segments,
     sequences: [nextSequence, nextCompletion],
     cursors: [...cursors].sort(([left], [right]) => left - right),

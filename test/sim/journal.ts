@@ -17,10 +17,12 @@ export interface Execution {
 
 export class Journal {
   readonly #byItem = new Map<string, Execution[]>();
+  readonly #byWorker = new Map<SimProcess, readonly Execution[]>();
   #count = 0;
 
   add(execution: Execution): void {
     this.#count++;
+    this.#byWorker.set(execution.worker, [...this.at(execution.worker), execution]);
     const known = this.#byItem.get(execution.item);
     if (known === undefined) this.#byItem.set(execution.item, [execution]);
     else known.push(execution);
@@ -28,6 +30,14 @@ export class Journal {
 
   of(item: string): readonly Execution[] {
     return this.#byItem.get(item) ?? [];
+  }
+
+  /** What this process executes now. */
+  at(worker: SimProcess): readonly Execution[] {
+    const all = this.#byWorker.get(worker) ?? [];
+    const open = all.filter(({ endedAtMs }) => endedAtMs === undefined);
+    this.#byWorker.set(worker, open);
+    return open;
   }
 
   get count(): number {

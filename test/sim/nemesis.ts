@@ -76,6 +76,8 @@ export class Nemesis {
         return this.#victim().stopFor(this.#stopMs());
       case "preemption":
         return this.#victim().preempt(between(this.#random, 0, LEAD_MAX_MS));
+      case "rebalance":
+        return this.#victim().putAtRisk();
       case "partition":
         return this.#partition();
       case "wall-clock": {

@@ -16,6 +16,7 @@ export const FAULTS = [
   "worker-power",
   "worker-stop",
   "preemption",
+  "rebalance",
   "partition",
   "wall-clock",
 ] as const;
@@ -61,6 +62,7 @@ export function drawSettings(random: Random): Settings {
       big: maybe(0.2, () => 0.05),
       slow: maybe(0.5, () => between(random, 0.02, 0.2)),
       deadly: maybe(0.2, () => 0.04),
+      toxic: maybe(0.2, () => 0.05),
     },
     faults: FAULTS.filter(() => happens(random, 0.3)),
     stormMs: between(random, 1_000, 12_000),

@@ -9,6 +9,7 @@ import {
   DONE_PREFIX,
   FAILED_PREFIX,
   ITEMS_PREFIX,
+  RETURNED_ALONE_PREFIX,
   RETURNED_PREFIX,
   RUNNING_PREFIX,
 } from "../../src/storage/keys.ts";
@@ -36,6 +37,8 @@ export interface ShadowItem {
   running: RunningRecord | undefined;
   /** Pending again. */
   budgets: ReturnedRecord | undefined;
+  /** Pending, and not to be given out yet. */
+  isDelayed: boolean;
   done: DoneRecord | undefined;
   failed: FailedRecord | undefined;
   lastAttempt: number;
@@ -85,7 +88,7 @@ export class ShadowLedger {
         if (item.running !== undefined) left.set(item, item.running);
         item.running = undefined;
       }
-      if (key.startsWith(RETURNED_PREFIX)) this.#at(key, RETURNED_PREFIX).budgets = undefined;
+      if (key.startsWith(RETURNED_PREFIX)) this.#at(key, returnedPrefixOf(key)).budgets = undefined;
       if (key.startsWith(DELAYED_PREFIX)) this.#atDelayed(key).budgets = undefined;
     }
     return left;
@@ -107,12 +110,14 @@ export class ShadowLedger {
       return { kind: "failed", item };
     }
     if (key.startsWith(RETURNED_PREFIX)) {
-      const item = this.#pending(this.#at(key, RETURNED_PREFIX), read(returnedRecord));
+      const item = this.#pending(this.#at(key, returnedPrefixOf(key)), read(returnedRecord));
+      item.isDelayed = false;
       return { kind: "returned", item, was: left.get(item) };
     }
-    if (key.startsWith(DELAYED_PREFIX))
-      return { kind: "waits", item: this.#pending(this.#atDelayed(key), read(delayedRecord)) };
-    return undefined;
+    if (!key.startsWith(DELAYED_PREFIX)) return undefined;
+    const item = this.#pending(this.#atDelayed(key), read(delayedRecord));
+    item.isDelayed = true;
+    return { kind: "waits", item };
   }
 
   #submitted(key: string, idText: string): Change {
@@ -123,6 +128,7 @@ export class ShadowLedger {
       idText,
       running: undefined,
       budgets: undefined,
+      isDelayed: false,
       done: undefined,
       failed: undefined,
       lastAttempt: 0,
@@ -141,7 +147,9 @@ export class ShadowLedger {
       throw new Violation(
         `C3: attempt ${record.attempt} of ${short(idText)} comes after ${item.lastAttempt}`,
       );
+    if (item.budgets !== undefined) throw new Violation(`${short(idText)} is given out and still waits`);
     item.running = record;
+    item.isDelayed = false;
     item.lastAttempt = record.attempt;
     return { kind: "assigned", item };
   }
@@ -172,6 +180,15 @@ export class ShadowLedger {
     if (item === undefined) throw new Violation(`${key} is of no item`);
     return item;
   }
+}
+
+function returnedPrefixOf(key: string): string {
+  return key.startsWith(RETURNED_ALONE_PREFIX) ? RETURNED_ALONE_PREFIX : RETURNED_PREFIX;
+}
+
+/** May be given out now. */
+export function isReady(item: ShadowItem): boolean {
+  return !isFinal(item) && item.running === undefined && !item.isDelayed;
 }
 
 export function isFinal({ done, failed }: ShadowItem): boolean {

@@ -6,7 +6,7 @@ import type { Backend, ItemAttempt, ItemReport, Outcome } from "../../src/worker
 import type { Execution, Journal } from "./journal.ts";
 import type { SimProcess } from "./process.ts";
 import type { World } from "./world.ts";
-import { between, happens } from "./world.ts";
+import { between, happens, Violation } from "./world.ts";
 import { kindOf, OUTPUT_MAX_BYTES } from "./workload.ts";
 
 export interface SimBackendOptions {
@@ -23,16 +23,23 @@ const ORDINARY_MAX_MS = 400;
 const SLOW_MAX_MS = 9_000;
 /** How long an execution that is told to end takes for it. */
 const END_MAX_MS = 200;
+const LEFT_AT = "at ";
 
 export class SimBackend implements Backend {
   readonly #options: SimBackendOptions;
+  /** What all executions of this process share; aborted when one of them takes it down. Then there is a new one. */
+  #server = new AbortController();
 
   constructor(options: SimBackendOptions) {
     this.#options = options;
   }
 
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
   async execute(
-    { itemId, attempt, payload }: ItemAttempt,
+    { itemId, attempt, payload, checkpoint }: ItemAttempt,
     signal: AbortSignal,
     report: (report: ItemReport) => void,
   ): Promise<Outcome> {
@@ -52,6 +59,8 @@ export class SimBackend implements Backend {
     journal.add(execution);
     process.say(`starts ${short(execution.item)}#${attempt} ${Buffer.from(payload).toString()}`);
     onStart(execution);
+    if (checkpoint.length > 0 && attemptThatLeft(checkpoint) >= attempt)
+      world.violate(new Violation(`attempt ${attempt} goes on from what a later one has left`));
     const end = (outcome: Outcome): Outcome => {
       execution.endedAtMs = world.nowMs;
       execution.outcome = outcome.kind;
@@ -64,12 +73,16 @@ export class SimBackend implements Backend {
       execution.outcome ??= "died";
     });
     const kind = kindOf(payload);
-    if (happens(random, 0.2)) report({ kind: "checkpoint", checkpoint: Buffer.from(`at ${attempt}`) });
-    await sleep(clock, between(random, 1, kind === "slow" ? SLOW_MAX_MS : ORDINARY_MAX_MS), signal);
+    if (happens(random, 0.2)) report({ kind: "checkpoint", checkpoint: Buffer.from(`${LEFT_AT}${attempt}`) });
+    const { signal: died } = this.#server;
+    const durationMs = between(random, 1, kind === "slow" ? SLOW_MAX_MS : ORDINARY_MAX_MS);
+    await sleep(clock, durationMs, AbortSignal.any([signal, died]));
+    if (kind === "toxic" && !signal.aborted && !died.aborted && journal.at(process).length > 1) this.#fall();
     if (signal.aborted) {
       await sleep(clock, between(random, 0, END_MAX_MS));
       return end({ kind: "preempted" });
     }
+    if (died.aborted) return end({ kind: "crash_shared", message: "the server died" });
     if (kind === "deadly" && earlier === 0) onKilled();
     const failures = kind === "bad" ? Infinity : kind === "flaky" ? 1 + (payload.length % 2) : 0;
     if (failedBefore(journal, execution.item) < failures)
@@ -78,10 +91,21 @@ export class SimBackend implements Backend {
     const output = Buffer.from(`${Buffer.from(payload).toString()} by ${process.name} as ${attempt}`);
     return end({ kind: "success", output: kind === "big" ? Buffer.alloc(OUTPUT_MAX_BYTES + 1) : output });
   }
+
+  /** Everything that executes here dies with what it shares. */
+  #fall(): void {
+    const server = this.#server;
+    this.#server = new AbortController();
+    server.abort();
+  }
 }
 
 function failedBefore(journal: Journal, item: string): number {
   return journal.of(item).filter(({ outcome }) => outcome === "error").length;
+}
+
+function attemptThatLeft(checkpoint: Uint8Array): number {
+  return Number(Buffer.from(checkpoint).toString().slice(LEFT_AT.length));
 }
 
 function digestOf(output: Uint8Array): string {

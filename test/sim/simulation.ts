@@ -40,6 +40,8 @@ export interface Verdict {
   readonly simulatedMs: number;
   readonly moments: number;
   readonly executions: number;
+  /** Attempts that were forgotten with the power and taken up again. */
+  readonly adopted: number;
 }
 
 /** After the storm a run has so long to come to its end: backoffs of a minute, failure timeouts, several in a row. */
@@ -58,10 +60,11 @@ export async function simulate(seed: number, variant: Variant = NO_VARIANT): Pro
   const drawn = drawSettings(world.random);
   const settings = variant.settings?.(drawn) ?? drawn;
   const journal = new Journal();
+  const witness = new Witness(world, journal, BUDGETS);
   world.say("sim", JSON.stringify(settings));
   let violation: Error | undefined;
   try {
-    await run(world, settings, journal, variant);
+    await run(world, settings, { journal, witness }, variant);
   } catch (thrown) {
     violation = thrown instanceof Error ? thrown : new Violation(String(thrown));
     world.say("sim", `violated: ${violation.message}`);
@@ -77,15 +80,20 @@ export async function simulate(seed: number, variant: Variant = NO_VARIANT): Pro
     simulatedMs: nowMs,
     moments: happened,
     executions: journal.count,
+    adopted: witness.adopted,
   };
 }
 
-async function run(world: World, settings: Settings, journal: Journal, variant: Variant): Promise<void> {
+async function run(
+  world: World,
+  settings: Settings,
+  { journal, witness }: { readonly journal: Journal; readonly witness: Witness },
+  variant: Variant,
+): Promise<void> {
   const { random } = world;
   const network = new Network(world, { ...settings.network });
   const disk = { ...settings.disk };
   const workload = drawWorkload(world.newRandom(), settings.items, settings.kinds);
-  const witness = new Witness(world, journal, BUDGETS);
   const operatorMachine = { name: "op", disk: new PowerLossStore(), wallOffsetMs: 0, clockRate: 1 };
   const operatorProcess = new SimProcess(world, operatorMachine, 1);
   const { clock } = operatorProcess;

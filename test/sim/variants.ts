@@ -9,6 +9,7 @@ import {
   HeldPhase,
   HeldVerdict,
   OutcomeClass,
+  ResultBatchSchema,
   ResultSchema,
   SessionRequestSchema,
   WorkService,
@@ -136,6 +137,16 @@ function stealWithoutRelease(): Tap {
   });
 }
 
+/** What nobody waits for is not told to the coordinator, and counts as told. */
+function forgetLateResults({ ledger }: VariantScope): Tap {
+  return onSessions((_, { up }) => {
+    if (up?.frame.case !== "results") return;
+    const { number, results } = up.frame.value;
+    const isAwaited = (result: Result): boolean => ledger().get(itemOf(result))?.running !== undefined;
+    up.frame.value = create(ResultBatchSchema, { number, results: results.filter(isAwaited) });
+  });
+}
+
 function chargePreemptions(): Tap {
   return onSessions((_, { up }) => {
     if (up?.frame.case !== "results") return;
@@ -200,6 +211,38 @@ function believingOldPages(store: Store): Store {
   })(store);
 }
 
+/** What was taken down with others is said to be its own doing. */
+function blameTheShared(): Tap {
+  return onSessions((_, { up }) => {
+    if (up?.frame.case !== "results") return;
+    for (const result of up.frame.value.results)
+      if (result.outcome === OutcomeClass.CRASH_SHARED) result.outcome = OutcomeClass.CRASH;
+  });
+}
+
+/** The coordinator does not hear of what workers have that it does not know of itself: nothing is adopted. */
+export function hideTheForgotten({ ledger }: VariantScope): Tap {
+  /** The verdicts on what was hidden, in their places. */
+  const hidden = new WeakMap<Session, readonly (HeldVerdict | undefined)[]>();
+  return onSessions((session, { up, down }) => {
+    if (up?.frame.case === "hello") {
+      const { held } = up.frame.value;
+      const verdicts = held.map((one) => {
+        if (ledger().get(itemOf(one))?.running !== undefined) return undefined;
+        // A result is delivered in any case.
+        return one.phase === HeldPhase.FINISHED ? HeldVerdict.KEEP : HeldVerdict.DROP;
+      });
+      hidden.set(session, verdicts);
+      up.frame.value.held = held.filter((_, at) => verdicts[at] === undefined);
+    }
+    if (down?.frame.case === "verdict") {
+      const said = [...down.frame.value.verdicts];
+      const whole = hidden.get(session) ?? [];
+      down.frame.value.verdicts = whole.map((verdict) => verdict ?? said.shift() ?? HeldVerdict.DROP);
+    }
+  });
+}
+
 /** Every process but the first finds no item that waits for its time. */
 function forgettingDelays(store: Store, { name }: SimProcess): Store {
   return new (class extends DelegatingStore {
@@ -242,6 +285,11 @@ export const VARIANTS: readonly Variant[] = [
     coordinatorStore: committing((batch, commit) =>
       batch.puts.some(({ key }) => key.startsWith(DONE_PREFIX)) ? Promise.resolve(COMMITTED) : commit(batch),
     ),
+  },
+  {
+    name: "a late result is acknowledged and not recorded",
+    settings: (drawn) => ({ ...under("worker-stop", "partition")(drawn), kinds: { slow: 0.5 } }),
+    tap: forgetLateResults,
   },
   {
     name: "a result of another attempt is accepted",
@@ -291,6 +339,11 @@ export const VARIANTS: readonly Variant[] = [
     name: "workers do not fence themselves",
     settings: (drawn) => ({ ...under("worker-stop", "partition")(drawn), faultEveryMs: 400, prefetch: 8 }),
     selfFenceTimeoutMs: Number.MAX_SAFE_INTEGER,
+  },
+  {
+    name: "what died with others is charged",
+    settings: (drawn) => ({ ...under()(drawn), slots: 3, kinds: { toxic: 0.2 } }),
+    tap: blameTheShared,
   },
   { name: "what was read of the pending items is believed for ever", coordinatorStore: believingOldPages },
 ];

@@ -12,9 +12,13 @@ import { COORDINATOR_LEASE_KEY, EPOCH_KEY, WORKERS_PREFIX } from "../../src/stor
 import type { Batch, CommitOutcome, Entry } from "../../src/storage/store.ts";
 import type { Execution, Journal } from "./journal.ts";
 import type { SimProcess } from "./process.ts";
-import { ShadowLedger } from "./shadow-ledger.ts";
+import { isReady, ShadowLedger } from "./shadow-ledger.ts";
 import type { Change, ShadowItem } from "./shadow-ledger.ts";
 import { short } from "./sim-backend.ts";
+import type { CoordinatorState } from "../../src/coordinator/state.ts";
+import { runsAlone } from "../../machines/work-item.ts";
+import { Idleness } from "../support/idleness.ts";
+import type { ReadyItem } from "../support/idleness.ts";
 import type { World } from "./world.ts";
 import { Violation } from "./world.ts";
 import type { ItemKind } from "./workload.ts";
@@ -29,6 +33,9 @@ export interface Budgets {
 function attemptName(item: string, attempt: number, worker: string): string {
   return `${item}#${attempt}@${worker}`;
 }
+
+/** Longer than a slow disk takes to read, much shorter than anybody's patience. */
+const IDLE_MAX_MS = 10_000;
 
 export class Witness {
   readonly #world: World;
@@ -45,14 +52,18 @@ export class Witness {
   /** By worker id: when it said goodbye. */
   readonly #leftAtMs = new Map<string, number>();
   #powerLostAtMs = -Infinity;
+  #adopted = 0;
   /** Losses that may be counted against items. */
   #losses = 0;
   readonly #acknowledged = new Set<string>();
   readonly #promisedDone = new Set<string>();
   /** Attempts whose results were acknowledged. */
   readonly #taken = new Set<string>();
+  readonly #idleness = new Idleness(IDLE_MAX_MS);
   readonly #drainingSince = new Map<SimProcess, number>();
   readonly #workerOf = new Map<SimProcess, WorkerId>();
+  /** Results that were sent while nobody had their items: what they were late for. */
+  readonly #usefulLate = new Map<string, string | undefined>();
   /** Results in the outboxes, on disk. */
   readonly #stored = new Set<string>();
 
@@ -62,8 +73,28 @@ export class Witness {
     this.#budgets = budgets;
   }
 
+  /** Attempts of earlier leaders that a later one has taken up again. */
+  get adopted(): number {
+    return this.#adopted;
+  }
+
   get ledger(): ShadowLedger {
     return this.#ledger;
+  }
+
+  /** After each turn of a leader: no work waits beside somebody who could do it. */
+  decided(state: CoordinatorState): void {
+    this.#guard(() => {
+      const ready = [...this.#ledger.items]
+        .filter(isReady)
+        .map(({ idText: id, lastAttempt: attempt, budgets }): ReadyItem => ({
+          ...{ id, attempt },
+          failedBy: budgets?.failedBy ?? "",
+          isAlone: budgets !== undefined && runsAlone(budgets),
+        }));
+      const wrong = this.#idleness.check(state, ready, this.#world.nowMs);
+      if (wrong !== undefined) throw new Violation(wrong);
+    });
   }
 
   knows(process: SimProcess, worker: WorkerId): void {
@@ -133,6 +164,7 @@ export class Witness {
       for (const result of results)
         if (!this.#stored.has(resultName(result)))
           throw new Violation(`${process.name} sends a result of ${nameOf(result)} that is not on its disk`);
+      for (const result of results) this.#usefulLate.set(resultName(result), this.#latenessOf(result));
     });
   }
 
@@ -171,6 +203,7 @@ export class Witness {
     const name = `${short(item)}#${attempt}`;
     execution.assignedAtMs = this.#assignedAtMs.get(attemptName(item, attempt, worker));
     this.#guard(() => {
+      this.#checkAlone(execution);
       if (this.#drainingSince.has(process))
         throw new Violation(`C6: ${process.name} drains and starts ${name}`);
       const { running } = this.#ledger.get(item) ?? {};
@@ -251,6 +284,17 @@ export class Witness {
     if (before !== undefined && before > this.#powerLostAtMs)
       throw new Violation(`C3: attempt ${running.attempt} of ${short(idText)} is given out twice`);
     this.#assignedAtMs.set(name, this.#world.nowMs);
+    if (running.epoch < this.#epoch) this.#adopted++;
+    this.#checkCompany(running);
+  }
+
+  /** An item that runs alone is with a worker that has nothing else. */
+  #checkCompany({ worker, incarnation }: RunningRecord): void {
+    const held = [...this.#ledger.items].flatMap(({ running }) =>
+      running?.worker === worker && running.incarnation === incarnation ? running : [],
+    );
+    if (held.length > 1 && held.some(mustRunAlone))
+      throw new Violation(`${worker} is given something beside an item that runs alone`);
   }
 
   #checkBudgets({ idText, budgets }: ShadowItem): void {
@@ -297,6 +341,9 @@ export class Witness {
       running.incarnation === parseUlidBytes<IncarnationId>(result.incarnation);
     if (isStillRunning)
       throw new Violation(`C10: the result of ${nameOf(result)} is acknowledged and not recorded`);
+    const lateness = this.#usefulLate.get(resultName(result));
+    if (lateness !== undefined && lateness === this.#latenessOf(result))
+      throw new Violation(`C10: the late result of ${nameOf(result)} is acknowledged and not recorded`);
     const isRecorded = item?.done?.attempt === result.attempt?.attempt && item?.done?.worker === worker;
     if (item === undefined || !isRecorded || result.outcome !== OutcomeClass.SUCCESS) return;
     if (!this.#ledger.isOnDisk(item))
@@ -304,10 +351,19 @@ export class Witness {
     this.#promisedDone.add(item.idText);
   }
 
+  /** Which pending of its item a late success can end; undefined when it is of no use. The same again: nothing came between. */
+  #latenessOf({ attempt, outcome }: Result): string | undefined {
+    const { budgets, running, done, failed } =
+      this.#ledger.get(itemIdText(attempt?.itemId ?? new Uint8Array())) ?? {};
+    if (budgets === undefined || (running ?? done ?? failed) !== undefined) return undefined;
+    const isOfUse = outcome === OutcomeClass.SUCCESS && (attempt?.attempt ?? 0) <= budgets.attempt;
+    return isOfUse ? `${budgets.attempt} ${this.#powerLostAtMs}` : undefined;
+  }
+
   /** Two executions of one item: the earlier one's worker must have been lost, or have failed or given up itself. */
   #checkOther(execution: Execution, other: Execution): void {
     const name = `${short(execution.item)}#${execution.attempt}`;
-    const isOver = other.outcome === "error" || other.outcome === "preempted" || other.outcome === "died";
+    const isOver = other.outcome !== undefined && ENDED_WITHOUT_RESULT.has(other.outcome);
     const worker = this.#workerOf.get(other.worker) ?? "";
     if (isOver || this.#lostSince(other, worker) || !other.worker.isAlive) return;
     if (other.endedAtMs !== undefined && this.#leftUndelivered(other, worker)) return;
@@ -315,6 +371,22 @@ export class Witness {
     throw new Violation(
       `${execution.worker.name} starts ${name}, which ${other.worker.name} ${what} as #${other.attempt}`,
     );
+  }
+
+  /** Nothing executes beside an item that runs alone, whoever of the two came first. */
+  #checkAlone(execution: Execution): void {
+    const besides = this.#journal.at(execution.worker).filter((other) => other !== execution);
+    if (besides.length === 0) return;
+    const isAlone = ({ item, attempt, worker }: Execution): boolean => {
+      const { running } = this.#ledger.get(item) ?? {};
+      const isIt = running?.attempt === attempt && running.worker === this.#workerOf.get(worker);
+      return isIt && mustRunAlone(running);
+    };
+    const alone = [execution, ...besides].find(isAlone);
+    if (alone !== undefined)
+      throw new Violation(
+        `${execution.worker.name} executes ${short(alone.item)}#${alone.attempt} beside others`,
+      );
   }
 
   /** Whether the coordinator had a reason to give the attempt away since it was assigned. */
@@ -336,6 +408,18 @@ export class Witness {
       this.#world.violate(violation);
     }
   }
+}
+
+const ENDED_WITHOUT_RESULT: ReadonlySet<NonNullable<Execution["outcome"]>> = new Set([
+  "error",
+  "preempted",
+  "crash_shared",
+  "died",
+]);
+
+/** Two workers were lost with it, or what it shared with others has died. */
+function mustRunAlone({ lost, isApart }: RunningRecord): boolean {
+  return isApart || lost >= 2;
 }
 
 /** Rows of items come first: the others are of them. */

@@ -8,6 +8,7 @@ import { OUTBOX_PREFIX } from "../../src/storage/keys.ts";
 import { PowerLossStore } from "../../src/storage/memory/power-loss-store.ts";
 import type { Batch, CommitOutcome, Store } from "../../src/storage/store.ts";
 import { Worker } from "../../src/worker/worker.ts";
+import { fixedPlugins } from "../support/fixed-plugins.ts";
 import type { Journal } from "./journal.ts";
 import type { Network } from "./network.ts";
 import type { Machine } from "./process.ts";
@@ -90,9 +91,10 @@ export class WorkerNode {
       credentials: { kind: "own", credentials: CREDENTIALS },
       slots: settings.slots,
       work: {
-        backend: this.#backend(process),
+        plugins: fixedPlugins(this.#backend(process)),
         prefetch: settings.prefetch,
         limits: { maxOutputBytes: OUTPUT_MAX_BYTES },
+        checkpointIntervalMs: 100,
       },
       heartbeatIntervalMs: 500,
       selfFenceTimeoutMs: this.#options.selfFenceTimeoutMs ?? SELF_FENCE_MS,
@@ -170,6 +172,11 @@ export class WorkerNode {
         },
         (error: unknown) => this.#died(process, error),
       );
+  }
+
+  /** Its cloud says that it may be taken away; for this process only. */
+  putAtRisk(): void {
+    if (this.process?.isStopped === false) this.#worker?.sayAtRisk();
   }
 
   heal(): void {

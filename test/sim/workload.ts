@@ -1,15 +1,16 @@
 // What a simulated run has to do, and how each of its items behaves. The payload says which kind an item is, so that whoever
 // executes it needs to know nothing else.
+import { createHash } from "node:crypto";
 import type { Random } from "../../src/base/random.ts";
 import { itemIdOf, itemIdText } from "../../src/coordinator/ledger/item-id.ts";
-import { taskDigestOf } from "../../src/client/submit.ts";
 import { between, happens } from "./world.ts";
 
 /**
  * `ok` succeeds. `flaky` fails once or twice, then succeeds. `bad` always fails. `big` has an output over the limit. `slow`
- * takes seconds. `deadly` kills the process that executes it, the first time.
+ * takes seconds. `deadly` kills the process that executes it, the first time. `toxic` takes down what executes everything
+ * else at its worker, unless it is alone there.
  */
-export type ItemKind = "ok" | "flaky" | "bad" | "big" | "slow" | "deadly";
+export type ItemKind = "ok" | "flaky" | "bad" | "big" | "slow" | "deadly" | "toxic";
 
 export interface WorkItem {
   readonly payload: Uint8Array;
@@ -17,10 +18,10 @@ export interface WorkItem {
   readonly idText: string;
 }
 
-export const TASK_DIGEST = taskDigestOf({ plugin: "sim", command: [] });
+export const TASK_DIGEST = createHash("sha256").update("sim").digest();
 /** What a worker lets an output have. */
 export const OUTPUT_MAX_BYTES = 512;
-const KINDS = ["ok", "flaky", "bad", "big", "slow", "deadly"] as const satisfies readonly ItemKind[];
+const KINDS = ["ok", "flaky", "bad", "big", "slow", "deadly", "toxic"] as const satisfies readonly ItemKind[];
 const BATCHES_MAX = 4;
 const PRIORITIES = [-3, 0, 0, 0, 7];
 

@@ -1,9 +1,10 @@
 // The order in which items became final: one record per turn that finished any, so that whoever follows the results reads them in
 // order without a row of its own for each.
-import { encodeRecord } from "../../storage/codec.ts";
+import { failure } from "../../base/errors.ts";
+import { decodeRecord, encodeRecord, okOrFailure } from "../../storage/codec.ts";
 import type { RecordType } from "../../storage/codec.ts";
 import { COMPLETIONS_PREFIX, RECORD_KIND } from "../../storage/keys.ts";
-import type { Entry } from "../../storage/store.ts";
+import type { Entry, Store } from "../../storage/store.ts";
 import { isPlace } from "./place.ts";
 import type { Place } from "./place.ts";
 
@@ -21,6 +22,19 @@ export const completionsRecord: RecordType<readonly Place[]> = {
 
 /** `number` counts these records from 0. */
 export function completionsEntry(number: number, places: readonly Place[]): Entry {
-  const key = `${COMPLETIONS_PREFIX}${number.toString(16).padStart(NUMBER_DIGITS, "0")}`;
+  const key = completionsKey(number);
   return { key, value: encodeRecord(completionsRecord, key, places) };
+}
+
+/** Throws store_corrupt, also when there is no such record: they are numbered without gaps. */
+export async function readCompletions(store: Store, number: number): Promise<readonly Place[]> {
+  const key = completionsKey(number);
+  const bytes = await store.get(key);
+  const reason = "which items became final is missing";
+  if (bytes === undefined) throw failure("store_corrupt", { path: store.location, key, reason });
+  return okOrFailure(store.location, decodeRecord(completionsRecord, key, bytes));
+}
+
+function completionsKey(number: number): string {
+  return `${COMPLETIONS_PREFIX}${number.toString(16).padStart(NUMBER_DIGITS, "0")}`;
 }

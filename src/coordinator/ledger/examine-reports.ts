@@ -1,38 +1,95 @@
-// Where an item stands of which a late success was reported, read from the store: the reactor remembers only what is in
-// flight.
+// Where an item stands that nobody has, read from the store: the reactor remembers only what is in flight.
 import { decodeRecord, okOrFailure, recordChecksum } from "../../storage/codec.ts";
 import type { RecordType } from "../../storage/codec.ts";
-import { DONE_PREFIX, ITEM_INDEX_PREFIX, ITEMS_PREFIX, RETURNED_PREFIX } from "../../storage/keys.ts";
+import {
+  DELAYED_PREFIX,
+  DONE_PREFIX,
+  DUE_PREFIX,
+  FAILED_PREFIX,
+  ITEM_INDEX_PREFIX,
+  ITEMS_PREFIX,
+  RETURNED_ALONE_PREFIX,
+  RETURNED_PREFIX,
+} from "../../storage/keys.ts";
 import type { Store } from "../../storage/store.ts";
 import { itemIdText } from "./item-id.ts";
 import type { LateReport } from "./item.ts";
 import type { ReturnedRecord } from "./ledger-records.ts";
-import { doneRecord, itemIndexRecord, itemRecord, returnedRecord } from "./ledger-records.ts";
+import {
+  delayedRecord,
+  doneRecord,
+  dueRecord,
+  itemIndexRecord,
+  itemRecord,
+  returnedRecord,
+} from "./ledger-records.ts";
 import type { Place } from "./place.ts";
 
+interface Waiting {
+  readonly place: Place;
+  readonly budgets: ReturnedRecord;
+  /** Of the row that says so. */
+  readonly checksum: number;
+}
+
 export type Finding =
-  | {
-      readonly kind: "pending";
-      readonly place: Place;
-      readonly budgets: ReturnedRecord;
-      readonly checksum: number;
-    }
+  | ({ readonly kind: "returned" } & Waiting)
+  | ({ readonly kind: "delayed"; readonly delayed: string } & Waiting)
+  /** No row says where it is: it was never given out, or somebody has it. */
+  | { readonly kind: "fresh"; readonly place: Place }
   | { readonly kind: "done"; readonly place: Place; readonly digest: Uint8Array }
-  /** Unknown, keyed, never given out, with somebody, waiting or failed: a late result is of no use. */
+  /** Unknown or failed, or it cannot be used out of turn. */
   | { readonly kind: "other" };
 
-/** Throws store_corrupt, naming the key. */
+/** Where the item was found. */
+export function placeIn(finding: Finding | undefined): Place | undefined {
+  return finding === undefined || finding.kind === "other" ? undefined : finding.place;
+}
+
+/** What a late result may be used for. Throws store_corrupt, naming the key. */
 export async function examineReport(store: Store, { id }: LateReport): Promise<Finding> {
+  const finding = await findItem(store, id);
+  if (finding.kind !== "returned" && finding.kind !== "delayed") return finding;
+  const item = await read(store, `${ITEMS_PREFIX}${finding.place}`, itemRecord);
+  // Items of one key run in order, with a state that is committed with each result: one out of turn would not fit.
+  return item?.value.key === "" ? finding : { kind: "other" };
+}
+
+/** Throws store_corrupt, naming the key. */
+export async function findItem(store: Store, id: Uint8Array): Promise<Finding> {
   const index = await read(store, `${ITEM_INDEX_PREFIX}${itemIdText(id)}`, itemIndexRecord);
   if (index === undefined) return { kind: "other" };
   const { place } = index.value;
   const done = await read(store, `${DONE_PREFIX}${place}`, doneRecord);
   if (done !== undefined) return { kind: "done", place, digest: done.value.digest };
-  const returned = await read(store, `${RETURNED_PREFIX}${place}`, returnedRecord);
-  const item = await read(store, `${ITEMS_PREFIX}${place}`, itemRecord);
-  // Items of one key run in order, with a state that is committed with each result: one out of turn would not fit.
-  if (returned === undefined || item?.value.key !== "") return { kind: "other" };
-  return { kind: "pending", place, budgets: returned.value, checksum: returned.checksum };
+  const returned = await findReturned(store, place);
+  if (returned !== undefined)
+    return { kind: "returned", place, budgets: returned.value, checksum: returned.checksum };
+  const delayed = await findDelayed(store, place);
+  if (delayed !== undefined) return delayed;
+  const failed = await store.get(`${FAILED_PREFIX}${place}`);
+  return failed === undefined ? { kind: "fresh", place } : { kind: "other" };
+}
+
+/** The row of an item that may be given out again. */
+export async function findReturned(
+  store: Store,
+  place: Place,
+): Promise<{ readonly value: ReturnedRecord; readonly checksum: number } | undefined> {
+  return (
+    (await read(store, `${RETURNED_PREFIX}${place}`, returnedRecord)) ??
+    (await read(store, `${RETURNED_ALONE_PREFIX}${place}`, returnedRecord))
+  );
+}
+
+/** The row of an item that waits, which stands under its time. */
+export async function findDelayed(
+  store: Store,
+  place: Place,
+): Promise<Extract<Finding, { kind: "delayed" }> | undefined> {
+  const due = await read(store, `${DUE_PREFIX}${place}`, dueRecord);
+  const row = due && (await read(store, `${DELAYED_PREFIX}${due.value}`, delayedRecord));
+  return row && { kind: "delayed", place, delayed: due.value, budgets: row.value, checksum: row.checksum };
 }
 
 async function read<T>(

@@ -4,8 +4,11 @@ import type { AttemptKey, ItemContext } from "../../../machines/work-item.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import type { Row } from "../../runtime/compile.ts";
-import type { FailureClass, ReturnedRecord } from "./ledger-records.ts";
+import type { AttemptClass } from "./attempt-records.ts";
+import type { Execution, FailureClass, ReturnedRecord } from "./ledger-records.ts";
+import type { Lookups } from "./lookups.ts";
 import type { Place } from "./place.ts";
+import type { Shelf } from "./shelf.ts";
 import type { Tally } from "./tally.ts";
 import type { Window } from "./window.ts";
 
@@ -13,6 +16,8 @@ import type { Window } from "./window.ts";
 export interface ItemBudgets {
   readonly maxAttempts: number;
   readonly maxLost: number;
+  /** As the item's chart has it unless said. */
+  readonly maxReturns?: number;
 }
 
 /** An item that may be given out: in a window, with what a worker needs. */
@@ -22,6 +27,8 @@ export interface PendingItem {
   readonly weight: number;
   readonly id: Uint8Array;
   readonly payload: Uint8Array;
+  /** What its last attempt that left one has left. */
+  readonly checkpoint: Uint8Array | null;
   /** What it was before; null when it was never given out. */
   readonly returned: { readonly budgets: ReturnedRecord; readonly checksum: number } | null;
 }
@@ -37,6 +44,8 @@ export interface RunningItem {
   readonly checksum: number;
   /** Of the assignment, within the worker's incarnation. */
   readonly number: number;
+  /** Whether a checkpoint of it may be in the store: what is done has none. */
+  mayHaveCheckpoint: boolean;
 }
 
 /** An item that waits before it may be given out again. */
@@ -55,11 +64,16 @@ export interface Ledger {
   readonly tally: Tally;
   /** By `itemKeyOf`. */
   readonly running: Map<string, RunningItem>;
-  /** Late results whose items are being looked up, by `itemKeyOf`; an item that is given out meanwhile leaves it. */
-  readonly examined: Map<string, LateReport>;
+  readonly lookups: Lookups;
   readonly returned: Window<PendingItem>;
+  /** The same of those that run with nothing beside them: there may be many, and few workers for them. */
+  readonly returnedAlone: Window<PendingItem>;
+  /** Taken out of `returned`: what somebody has failed, for whoever may have it. */
+  readonly shelf: Shelf<PendingItem>;
+  /** Taken out of `returnedAlone`. */
+  readonly alone: Shelf<PendingItem>;
   readonly delayed: Window<DelayedItem>;
-  /** Priority → items of it that were never given out. */
+  /** Priority → items of it that were never given out; highest priority first. */
   readonly fresh: Map<number, Window<PendingItem>>;
 }
 
@@ -68,11 +82,53 @@ export interface Success {
   readonly digest: Uint8Array;
 }
 
+/** How an attempt ended, told by its worker or by the lack of a word from it. */
+export interface AttemptEnd {
+  readonly class: AttemptClass | "success";
+  readonly message: string;
+  readonly execution: Execution;
+  /** The end of its standard error; empty when there is none. */
+  readonly log: Uint8Array;
+  /** Empty: it left none, and an earlier one stays. */
+  readonly checkpoint: Uint8Array;
+}
+
 /** A success that names an attempt which nobody is running under. */
 export interface LateReport extends AttemptKey {
   readonly id: Uint8Array;
   readonly worker: WorkerId;
   readonly success: Success;
+  readonly end: AttemptEnd;
+}
+
+/** An item that failed, as it stands in the store. */
+export interface FailedItem {
+  readonly place: Place;
+  readonly id: Uint8Array;
+  readonly attempt: number;
+  readonly class: FailureClass;
+  readonly isApart: boolean;
+  /** Of its record. */
+  readonly checksum: number;
+}
+
+/** What the coordinator has in memory of an item. */
+export interface ItemSighting {
+  readonly budgets: ItemBudgets;
+  /** Undefined while nobody has it. */
+  readonly running:
+    | {
+        readonly worker: WorkerId;
+        readonly attempt: number;
+        readonly charged: number;
+        readonly lost: number;
+        readonly isAlone: boolean;
+        /** Undefined when another leader gave it out. */
+        readonly assignedAgeMs: number | undefined;
+      }
+    | undefined;
+  /** Priority → the first sequence of it that was never given out. */
+  readonly cursors: ReadonlyMap<number, number>;
 }
 
 export interface Failure {

@@ -5,7 +5,7 @@ import { ulidFromBytes, ulidToBytes } from "../../base/ids.ts";
 import type { IncarnationId, WorkerId } from "../../base/ids.ts";
 import { ULID_BYTES } from "../../base/ids.ts";
 import type { RecordType } from "../../storage/codec.ts";
-import type { Fields } from "../../storage/fields.ts";
+import type { Fields, Tuple } from "../../storage/fields.ts";
 import { RECORD_KIND } from "../../storage/keys.ts";
 import { isPlace } from "./place.ts";
 import type { Place } from "./place.ts";
@@ -16,6 +16,8 @@ export interface ItemRecord {
   readonly payload: Uint8Array;
   /** Empty when there is none. */
   readonly key: string;
+  /** How the input itself names it; empty when it does not. */
+  readonly label: string;
 }
 
 export const itemRecord: RecordType<ItemRecord> = {
@@ -23,11 +25,15 @@ export const itemRecord: RecordType<ItemRecord> = {
   name: "item",
   version: 1,
   migrations: {},
-  encode: ({ id, payload, key }) => (key === "" ? [id, payload] : [id, payload, key]),
+  encode: ({ id, payload, key, label }) => {
+    if (label !== "") return [id, payload, key, label];
+    return key === "" ? [id, payload] : [id, payload, key];
+  },
   decode: (fields) => ({
     id: fields.bytes(0),
     payload: fields.bytes(1),
     key: fields.length > 2 ? fields.text(2) : "",
+    label: fields.length > 3 ? fields.text(3) : "",
   }),
 };
 
@@ -60,6 +66,14 @@ export interface ReturnedRecord {
   readonly attempt: number;
   readonly charged: number;
   readonly lost: number;
+  /** The worker of the last charged outcome; empty when there was none. */
+  readonly failedBy: string;
+  /** Whom the first of them speaks against; empty when it is nobody. */
+  readonly blamed: string;
+  /** It runs with nothing beside it. */
+  readonly isApart: boolean;
+  /** When it was given back uncharged of late, by the wall clock. */
+  readonly returnedAtMs: readonly number[];
 }
 
 export const returnedRecord: RecordType<ReturnedRecord> = {
@@ -67,8 +81,13 @@ export const returnedRecord: RecordType<ReturnedRecord> = {
   name: "returned item",
   version: 1,
   migrations: {},
-  encode: ({ attempt, charged, lost }) => [attempt, charged, lost],
-  decode: (fields) => ({ attempt: fields.integer(0), charged: fields.integer(1), lost: fields.integer(2) }),
+  encode: (row) => [row.attempt, row.charged, row.lost, ...historyTuple(row)],
+  decode: (fields) => ({
+    attempt: fields.integer(0),
+    charged: fields.integer(1),
+    lost: fields.integer(2),
+    ...historyFrom(fields, 3),
+  }),
 };
 
 /** The same of an item that waits. */
@@ -76,6 +95,16 @@ export const delayedRecord: RecordType<ReturnedRecord> = {
   ...returnedRecord,
   kind: RECORD_KIND.delayedItem,
   name: "delayed item",
+};
+
+/** By the place of an item that waits: the key of its row. */
+export const dueRecord: RecordType<string> = {
+  kind: RECORD_KIND.dueItem,
+  name: "due item",
+  version: 1,
+  migrations: {},
+  encode: (delayed) => [delayed],
+  decode: (fields) => fields.text(0),
 };
 
 /** An item that somebody has. */
@@ -102,6 +131,7 @@ export const runningRecord: RecordType<RunningRecord> = {
     row.attempt,
     row.charged,
     row.lost,
+    ...historyTuple(row),
   ],
   decode: (fields) => ({
     id: fields.bytes(0),
@@ -112,17 +142,34 @@ export const runningRecord: RecordType<RunningRecord> = {
     attempt: fields.integer(5),
     charged: fields.integer(6),
     lost: fields.integer(7),
+    ...historyFrom(fields, 8),
   }),
 };
 
-/** The one result of an item. */
-export interface DoneRecord {
+/** What a worker says of an execution: for people, nothing is decided by it. */
+export interface Execution {
+  readonly pluginVersion: string;
+  /** By the worker's clock; 0 when no worker said so. */
+  readonly startedAtWallMs: number;
+  readonly durationMs: number;
+}
+
+export const UNTOLD: Execution = { pluginVersion: "", startedAtWallMs: 0, durationMs: 0 };
+
+/** What the rows of all final items have. */
+interface FinalRecord extends Execution {
   readonly id: Uint8Array;
   readonly attempt: number;
   readonly worker: WorkerId;
+  readonly finishedAtWallMs: number;
+  /** Number of the record of completions that it stands in: an item that was taken back stands in an older one too. */
+  readonly completion: number;
+}
+
+/** The one result of an item. */
+export interface DoneRecord extends FinalRecord {
   readonly digest: Uint8Array;
   readonly output: Uint8Array;
-  readonly finishedAtWallMs: number;
 }
 
 export const doneRecord: RecordType<DoneRecord> = {
@@ -130,21 +177,11 @@ export const doneRecord: RecordType<DoneRecord> = {
   name: "done item",
   version: 1,
   migrations: {},
-  encode: ({ id, attempt, worker, digest, output, finishedAtWallMs }) => [
-    id,
-    attempt,
-    ulidToBytes(worker),
-    digest,
-    output,
-    finishedAtWallMs,
-  ],
+  encode: (row) => [...finalTuple(row), row.digest, row.output],
   decode: (fields) => ({
-    id: fields.bytes(0),
-    attempt: fields.integer(1),
-    worker: ulidFrom<WorkerId>(fields, 2),
-    digest: fields.bytes(3),
-    output: fields.bytes(4),
-    finishedAtWallMs: fields.number(5),
+    ...finalFrom(fields),
+    digest: fields.bytes(FINAL_FIELDS),
+    output: fields.bytes(FINAL_FIELDS + 1),
   }),
 };
 
@@ -183,15 +220,17 @@ export const conflictRecord: RecordType<ConflictRecord> = {
 
 export type FailureClass = "error" | "timeout" | "crash" | "too_large" | "poison" | "cancelled";
 
-export interface FailedRecord {
-  readonly id: Uint8Array;
-  readonly attempt: number;
+export interface FailedRecord extends FinalRecord {
   readonly class: FailureClass;
   readonly message: string;
-  readonly finishedAtWallMs: number;
+  /** How much of its budgets was used. */
+  readonly charged: number;
+  readonly lost: number;
+  /** It runs with nothing beside it, also when it is taken back. */
+  readonly isApart: boolean;
 }
 
-const FAILURE_CLASSES: readonly FailureClass[] = [
+export const FAILURE_CLASSES: readonly FailureClass[] = [
   "error",
   "timeout",
   "crash",
@@ -205,16 +244,67 @@ export const failedRecord: RecordType<FailedRecord> = {
   name: "failed item",
   version: 1,
   migrations: {},
-  encode: (row) => [row.id, row.attempt, row.class, row.message, row.finishedAtWallMs],
+  encode: (row) => [...finalTuple(row), row.class, row.message, row.charged, row.lost, row.isApart],
   decode: (fields) => ({
-    id: fields.bytes(0),
-    attempt: fields.integer(1),
-    class:
-      FAILURE_CLASSES.find((known) => known === fields.text(2)) ?? fields.refuse(2, "is no class of failure"),
-    message: fields.text(3),
-    finishedAtWallMs: fields.number(4),
+    ...finalFrom(fields),
+    class: failureClassOf(fields.text(FINAL_FIELDS)) ?? fields.refuse(FINAL_FIELDS, "is no class of failure"),
+    message: fields.text(FINAL_FIELDS + 1),
+    charged: fields.integer(FINAL_FIELDS + 2),
+    lost: fields.integer(FINAL_FIELDS + 3),
+    isApart: fields.boolean(FINAL_FIELDS + 4),
   }),
 };
+
+/** The word itself when it names a class. */
+export function failureClassOf(text: string): FailureClass | undefined {
+  return FAILURE_CLASSES.find((known) => known === text);
+}
+
+const FINAL_FIELDS = 8;
+
+function finalTuple(row: FinalRecord): Tuple {
+  const { id, attempt, worker, finishedAtWallMs, pluginVersion, startedAtWallMs, durationMs, completion } =
+    row;
+  const execution = [pluginVersion, startedAtWallMs, durationMs];
+  return [id, attempt, ulidToBytes(worker), finishedAtWallMs, ...execution, completion];
+}
+
+function finalFrom(fields: Fields): FinalRecord {
+  return {
+    id: fields.bytes(0),
+    attempt: fields.integer(1),
+    worker: ulidFrom<WorkerId>(fields, 2),
+    finishedAtWallMs: fields.number(3),
+    pluginVersion: fields.text(4),
+    startedAtWallMs: fields.number(5),
+    durationMs: fields.number(6),
+    completion: fields.integer(7),
+  };
+}
+
+export function workerFrom(fields: Fields, at: number): WorkerId {
+  return ulidFrom<WorkerId>(fields, at);
+}
+
+type History = Pick<ReturnedRecord, "failedBy" | "blamed" | "isApart" | "returnedAtMs">;
+
+/** Nothing for an item that nothing has happened to, which is nearly all of them. */
+function historyTuple({ failedBy, blamed, isApart, returnedAtMs }: History): Tuple {
+  return failedBy === "" && !isApart && returnedAtMs.length === 0
+    ? []
+    : [failedBy, isApart, returnedAtMs, blamed];
+}
+
+function historyFrom(fields: Fields, at: number): History {
+  if (fields.length <= at) return { failedBy: "", blamed: "", isApart: false, returnedAtMs: [] };
+  const times = fields.tuple(at + 2);
+  return {
+    failedBy: fields.text(at),
+    isApart: fields.boolean(at + 1),
+    returnedAtMs: Array.from({ length: times.length }, (_, index) => times.integer(index)),
+    blamed: fields.text(at + 3),
+  };
+}
 
 function placeFrom(fields: Fields, at: number): Place {
   const text = fields.text(at);

@@ -1,47 +1,37 @@
 // Items and where they are. Every change of an item goes through its chart, here and nowhere else: `assign`, `settle` and
 // what submission adds. What a change writes goes into the turn's batch together with the counts that it changes.
 import { charts } from "../../../machines/index.ts";
+import { runsAlone } from "../../../machines/work-item.ts";
 import type { AttemptKey, ItemContext, ItemEvent } from "../../../machines/work-item.ts";
 import { assert } from "../../base/assert.ts";
 import type { Epoch, IncarnationId, WorkerId } from "../../base/ids.ts";
-import type { BackoffRange } from "../../base/backoff.ts";
-import { backoffMs } from "../../base/backoff.ts";
 import { compile } from "../../runtime/compile.ts";
 import type { Effect as ChartEffect, Row } from "../../runtime/compile.ts";
 import { encodeRecord, recordChecksum } from "../../storage/codec.ts";
 import {
-  DELAYED_PREFIX,
   DONE_PREFIX,
   FAILED_PREFIX,
   ITEM_INDEX_PREFIX,
   ITEMS_PREFIX,
-  RETURNED_PREFIX,
   RUNNING_PREFIX,
 } from "../../storage/keys.ts";
+import type { Claim } from "../session-frame.ts";
 import type { Turn } from "../turn.ts";
 import { itemIdText, itemKeyOf } from "./item-id.ts";
 import type { Finding } from "./examine-reports.ts";
-import type { Failure, LateReport, Ledger, PendingItem, RunningItem, Success } from "./item.ts";
-import {
-  delayedRecord,
-  doneRecord,
-  failedRecord,
-  itemIndexRecord,
-  itemRecord,
-  returnedRecord,
-  runningRecord,
-} from "./ledger-records.ts";
-import type { ItemIndexRecord, ItemRecord, ReturnedRecord } from "./ledger-records.ts";
-import { delayedKey, placeOf, placeOfDelayed, priorityOf, sequenceOf } from "./place.ts";
+import type { AttemptEnd, Failure, LateReport, Ledger, PendingItem, RunningItem, Success } from "./item.ts";
+import { checkpointKey } from "./attempt-records.ts";
+import { keepCheckpoint, leaveTrail } from "./attempt-trail.ts";
+import { doneRecord, failedRecord, itemIndexRecord, itemRecord, runningRecord } from "./ledger-records.ts";
+import type { Execution, ItemIndexRecord, ItemRecord, ReturnedRecord } from "./ledger-records.ts";
+import { dropDelayed, dropReturned, leavePending, queueDelayed, queueReturned } from "./pending-rows.ts";
+import { placeOf } from "./place.ts";
 import type { Place } from "./place.ts";
-import { Window } from "./window.ts";
+import { freshWindow } from "./queue.ts";
 
 export const itemChart = compile(charts["work-item"].machine);
 const PENDING = stateIndex("Pending");
 export const RUNNING = stateIndex("Running");
-
-/** Waits of an item after outcomes that are charged, with full jitter. */
-const RETRY_BACKOFF: BackoffRange = { baseMs: 1_000, ceilingMs: 60_000 };
 
 /** Writes a new item. It is offered to the window of its priority, which loads it in its turn. */
 export function addItem(
@@ -64,30 +54,6 @@ export function addItem(
 export function writeIndex(turn: Turn, id: Uint8Array, index: ItemIndexRecord): void {
   const key = `${ITEM_INDEX_PREFIX}${itemIdText(id)}`;
   turn.put({ key, value: encodeRecord(itemIndexRecord, key, index) });
-}
-
-export function freshWindow(ledger: Ledger, priority: number): Window<PendingItem> {
-  const known = ledger.fresh.get(priority);
-  if (known !== undefined) return known;
-  const window = new Window<PendingItem>(placeOf(priority, ledger.tally.cursors.get(priority) ?? 0));
-  ledger.fresh.set(priority, window);
-  return window;
-}
-
-/** The next item in order of (priority, submission); undefined when none is in memory. */
-export function nextPending(ledger: Ledger): PendingItem | undefined {
-  let best: Window<PendingItem> = ledger.returned;
-  for (const window of ledger.fresh.values()) {
-    const candidate = window.peek();
-    const leader = best.peek();
-    if (candidate !== undefined && (leader === undefined || candidate.key < leader.key)) best = window;
-  }
-  return best.take();
-}
-
-/** Pending items that need not wait, in memory or not. */
-export function countReady({ tally }: Ledger): number {
-  return tally.pending - tally.count("delayed");
 }
 
 /** Gives a pending item to a worker: the only way an item starts to run (C3). */
@@ -113,21 +79,43 @@ export function assignItem(
   const row = itemChart.step(pendingRow(ledger, item), event, []);
   assert(row.state === RUNNING, "an assigned item runs");
   leavePending(ledger, turn, item);
-  ledger.examined.delete(itemKey);
-  const key = `${RUNNING_PREFIX}${item.key}`;
-  const { attempt, charged, lost } = row.context;
-  const value = encodeRecord(runningRecord, key, { ...to, id: item.id, attempt, charged, lost });
+  return run(ledger, turn, { place: item.key, id: item.id, row, number: to.number });
+}
+
+/**
+ * An item that is pending, and that its worker has all the same under an attempt that the ledger has not heard of: it runs on
+ * there. Undefined when the ledger has heard of the attempt, which then was given up. The caller takes it from what is pending.
+ */
+export function adoptItem(
+  ledger: Ledger,
+  turn: Turn,
+  { place, budgets }: { readonly place: Place; readonly budgets: ReturnedRecord | null },
+  { id, number, worker, incarnation, attempt, epoch }: Claim,
+): RunningItem | undefined {
+  assert(!ledger.running.has(itemKeyOf(id)), "C3: an item that somebody has is nobody else's");
+  const before = pendingRow(ledger, { returned: budgets && { budgets } });
+  const event: ItemEvent = { type: "item.adopted", worker, incarnation, attempt, epoch };
+  const row = itemChart.step(before, event, []);
+  return row === before ? undefined : run(ledger, turn, { place, id, row, number });
+}
+
+function run(
+  ledger: Ledger,
+  turn: Turn,
+  { place, id, row, number }: Pick<RunningItem, "place" | "id" | "row" | "number">,
+): RunningItem {
+  const itemKey = itemKeyOf(id);
+  ledger.lookups.touch(itemKey);
+  const key = `${RUNNING_PREFIX}${place}`;
+  const { worker, incarnation, epoch } = row.context;
+  const holder = { worker: worker as WorkerId, incarnation: incarnation as IncarnationId, epoch, number };
+  const value = encodeRecord(runningRecord, key, { id, ...holder, ...budgetsOf(row) });
   turn.put({ key, value });
   ledger.tally.added("running", value);
   turn.ledgerTouched = true;
-  const running = {
-    place: item.key,
-    id: item.id,
-    row,
-    assignedAtMs: turn.nowMs,
-    checksum: recordChecksum(value),
-    number: to.number,
-  };
+  const checksum = recordChecksum(value);
+  const mayHaveCheckpoint = row.context.attempt > 1;
+  const running = { place, id, row, assignedAtMs: turn.nowMs, checksum, number, mayHaveCheckpoint };
   ledger.running.set(itemKey, running);
   return running;
 }
@@ -144,25 +132,32 @@ export function settleItem(
   item: RunningItem,
   event: Exclude<ItemEvent, { type: "item.assigned" | "item.retried" }>,
   what: Success | Failure | null,
+  end: AttemptEnd,
 ): Settled {
   const effects: ChartEffect[] = [];
   const row = itemChart.step(item.row, event, effects);
   if (row === item.row) return "ignored";
   item.row = row;
   leaveRunning(ledger, turn, item);
+  leaveTrail(turn, item.place, item.row.context, end);
   for (const { type } of effects) {
     switch (type) {
       case "recordResult":
-        recordResult(ledger, turn, item, attemptOf(item), what);
+        recordResult(ledger, turn, item, attemptOf(item), what, end.execution);
+        if (item.mayHaveCheckpoint) turn.delete(checkpointKey(item.place));
         return "done";
       case "recordFailure":
-        recordFailure(ledger, turn, item, what);
+        recordFailure(ledger, turn, item, what, end.execution);
+        // Whoever takes it back wants what it has cost.
+        keepCheckpoint(turn, item.place, end.checkpoint);
         return "failed";
       case "queueAtOldPlace":
-        queueReturned(ledger, turn, item.place, budgetsOf(item));
+        keepCheckpoint(turn, item.place, end.checkpoint);
+        queueReturned(ledger, turn, item.place, budgetsOf(item.row));
         return "pending";
       case "queueAfterBackoff":
-        queueDelayed(ledger, turn, item);
+        keepCheckpoint(turn, item.place, end.checkpoint);
+        queueDelayed(ledger, turn, item.place, budgetsOf(item.row));
         return "pending";
       default:
         assert(false, `nothing carries out ${type} of an item`);
@@ -178,20 +173,26 @@ export function settleItem(
 export function settleLate(
   ledger: Ledger,
   turn: Turn,
-  { id, worker, incarnation, attempt, epoch, success }: LateReport,
-  found: Extract<Finding, { kind: "pending" }>,
+  { id, worker, incarnation, attempt, epoch, success, end }: LateReport,
+  found: Extract<Finding, { kind: "returned" | "delayed" }>,
 ): "done" | "ignored" {
-  const { place, budgets, checksum } = found;
-  const before = pendingRow(ledger, { returned: { budgets, checksum } });
+  const { place, budgets } = found;
+  const before = pendingRow(ledger, { returned: { budgets } });
   const key = { worker, incarnation, attempt, epoch };
   const after = itemChart.step(before, { type: "item.succeededLate", ...key }, []);
   if (after === before) return "ignored";
-  turn.delete(`${RETURNED_PREFIX}${place}`);
-  ledger.tally.removed("returned", checksum);
-  ledger.returned.remove(place);
-  recordResult(ledger, turn, { place, id }, { worker, attempt }, success);
+  withdraw(ledger, turn, itemKeyOf(id), found);
+  recordResult(ledger, turn, { place, id }, { worker, attempt }, success, end.execution);
+  leaveTrail(turn, place, { worker, attempt }, end);
+  turn.delete(checkpointKey(place));
   turn.ledgerTouched = true;
   return "done";
+}
+
+/** What a running item would go on from, told while it runs. Nothing else of it changes, and it need not be synced. */
+export function saveCheckpoint(turn: Turn, item: RunningItem, checkpoint: Uint8Array): void {
+  keepCheckpoint(turn, item.place, checkpoint);
+  item.mayHaveCheckpoint = true;
 }
 
 /** The attempt that a running item is under, as its reports have to name it. */
@@ -200,20 +201,33 @@ export function attemptOf({ row }: RunningItem): AttemptKey {
   return { worker, incarnation, attempt, epoch };
 }
 
-function pendingRow({ budgets }: Ledger, { returned }: Pick<PendingItem, "returned">): Row<ItemContext> {
+/** A pending item that was given out before is not to be given out any more, wherever it stands in memory. */
+export function withdraw(
+  ledger: Ledger,
+  turn: Turn,
+  itemKey: string,
+  found: Extract<Finding, { kind: "returned" | "delayed" }>,
+): void {
+  ledger.lookups.touch(itemKey);
+  if (found.kind === "delayed") {
+    dropDelayed(ledger, turn, found.delayed, found.checksum);
+    ledger.delayed.remove(found.delayed);
+    return;
+  }
+  dropReturned(ledger, turn, found.place, found);
+  const isAlone = runsAlone(found.budgets);
+  (isAlone ? ledger.returnedAlone : ledger.returned).remove(found.place);
+  (isAlone ? ledger.alone : ledger.shelf).remove(found.place);
+}
+
+function pendingRow(
+  { budgets }: Ledger,
+  { returned }: { readonly returned: { readonly budgets: ReturnedRecord } | null },
+): Row<ItemContext> {
   const initial = itemChart.initial(budgets);
   return returned === null
     ? initial
     : { state: PENDING, context: { ...initial.context, ...returned.budgets } };
-}
-
-function leavePending(ledger: Ledger, turn: Turn, item: PendingItem): void {
-  if (item.returned === null) {
-    ledger.tally.moveCursor(priorityOf(item.key), sequenceOf(item.key) + 1);
-    return;
-  }
-  turn.delete(`${RETURNED_PREFIX}${item.key}`);
-  ledger.tally.removed("returned", item.returned.checksum);
 }
 
 function leaveRunning(ledger: Ledger, turn: Turn, item: RunningItem): void {
@@ -229,6 +243,7 @@ function recordResult(
   item: Pick<RunningItem, "place" | "id">,
   by: Pick<AttemptKey, "worker" | "attempt">,
   what: Success | Failure | null,
+  execution: Execution,
 ): void {
   assert(what !== null && "output" in what, "a result has an output");
   const key = `${DONE_PREFIX}${item.place}`;
@@ -239,6 +254,8 @@ function recordResult(
     digest: what.digest,
     output: what.output,
     finishedAtWallMs: turn.wallMs,
+    completion: ledger.tally.nextCompletion,
+    ...execution,
   });
   turn.put({ key, value });
   ledger.tally.added("done", value);
@@ -246,58 +263,40 @@ function recordResult(
   turn.requireSync();
 }
 
-function recordFailure(ledger: Ledger, turn: Turn, item: RunningItem, what: Success | Failure | null): void {
+function recordFailure(
+  ledger: Ledger,
+  turn: Turn,
+  item: RunningItem,
+  what: Success | Failure | null,
+  execution: Execution,
+): void {
   assert(what !== null && "class" in what, "a failure has a class");
+  const { attempt, worker, charged, lost, isApart } = item.row.context;
   const key = `${FAILED_PREFIX}${item.place}`;
   const value = encodeRecord(failedRecord, key, {
     id: item.id,
-    attempt: item.row.context.attempt,
+    attempt,
+    worker: worker as WorkerId,
     class: what.class,
     message: what.message,
+    charged,
+    lost,
+    isApart,
     finishedAtWallMs: turn.wallMs,
+    completion: ledger.tally.nextCompletion,
+    ...execution,
   });
   turn.put({ key, value });
   ledger.tally.added("failed", value);
+  ledger.tally.hasFailed(what.class);
   turn.completed.push(item.place);
   turn.requireSync();
 }
 
-function budgetsOf({ row }: RunningItem): ReturnedRecord {
-  const { attempt, charged, lost } = row.context;
-  return { attempt, charged, lost };
-}
-
-function queueReturned(ledger: Ledger, turn: Turn, place: Place, budgets: ReturnedRecord): void {
-  const key = `${RETURNED_PREFIX}${place}`;
-  const value = encodeRecord(returnedRecord, key, budgets);
-  turn.put({ key, value });
-  ledger.tally.added("returned", value);
-  ledger.returned.offer(place);
-  turn.ledgerTouched = true;
-}
-
-/** The item waits by the wall clock, so that a restart does not cut its wait short; a clock that jumps moves it by the jump. */
-function queueDelayed(ledger: Ledger, turn: Turn, item: RunningItem): void {
-  const budgets = budgetsOf(item);
-  const waitMs = backoffMs(RETRY_BACKOFF, Math.max(1, budgets.charged), ledger.random);
-  const delayed = delayedKey(turn.wallMs + waitMs, item.place);
-  const key = `${DELAYED_PREFIX}${delayed}`;
-  const value = encodeRecord(delayedRecord, key, budgets);
-  turn.put({ key, value });
-  ledger.tally.added("delayed", value);
-  ledger.delayed.offer(delayed);
-  turn.ledgerTouched = true;
-}
-
-/** Moves what has waited long enough back to its old place. */
-export function wakeDelayed(ledger: Ledger, turn: Turn): void {
-  const due = delayedKey(turn.wallMs, "" as Place);
-  for (let next = ledger.delayed.peek(); next !== undefined && next.key < due; next = ledger.delayed.peek()) {
-    ledger.delayed.take();
-    turn.delete(`${DELAYED_PREFIX}${next.key}`);
-    ledger.tally.removed("delayed", next.checksum);
-    queueReturned(ledger, turn, placeOfDelayed(next.key), next.budgets);
-  }
+/** Of all that is known of an item, what its row has. */
+export function budgetsOf({ context }: Pick<Row<ItemContext>, "context">): ReturnedRecord {
+  const { attempt, charged, lost, failedBy, blamed, isApart, returnedAtMs } = context;
+  return { attempt, charged, lost, failedBy, blamed, isApart, returnedAtMs };
 }
 
 function stateIndex(name: string): number {

@@ -24,9 +24,12 @@ function lane(priority: number): string {
   return (PRIORITY_MAX - priority).toString(16).padStart(PRIORITY_DIGITS, "0");
 }
 
-/** The end of the range of all places of one priority: `g` comes after every hexadecimal digit. */
+/** Comes after all places: `g` comes after every hexadecimal digit. */
+export const PLACES_END = "g";
+
+/** The end of the range of all places of one priority. */
 export function laneEnd(priority: number): string {
-  return `${lane(priority)}g`;
+  return `${lane(priority)}${PLACES_END}`;
 }
 
 export function priorityOf(place: Place): number {
@@ -46,6 +49,11 @@ const DUE_DIGITS = 13;
 /** The key of an item that waits: when it is due by the wall clock, then its place. */
 export function delayedKey(dueAtWallMs: number, place: Place): string {
   return `${String(Math.ceil(dueAtWallMs)).padStart(DUE_DIGITS, "0")}/${place}`;
+}
+
+/** By the wall clock. */
+export function dueOfDelayed(key: string): number {
+  return Number(key.slice(0, DUE_DIGITS));
 }
 
 export function placeOfDelayed(key: string): Place {

@@ -9,12 +9,17 @@ import type { Entry, Store } from "../../storage/store.ts";
 import { itemKeyOf } from "./item-id.ts";
 import { runningRecord } from "./ledger-records.ts";
 import type { ItemBudgets, Ledger, RunningItem } from "./item.ts";
-import { freshWindow, itemChart, RUNNING } from "./ledger.ts";
+import { itemChart, RUNNING } from "./ledger.ts";
+import { Lookups } from "./lookups.ts";
 import { isPlace } from "./place.ts";
+import { freshWindow } from "./queue.ts";
+import { Shelf } from "./shelf.ts";
 import { addToSum, ledgerRecord, Tally } from "./tally.ts";
 import { Window } from "./window.ts";
 
 const PAGE = 1_000;
+/** They go one to a worker: few are needed at once. */
+const ALONE_WEIGHT_MAX = 16 * 2 ** 20;
 
 export interface LedgerOptions {
   readonly budgets: ItemBudgets;
@@ -35,8 +40,11 @@ export async function replayLedger(store: Store, options: LedgerOptions): Promis
     random: options.random,
     tally,
     running: new Map(),
-    examined: new Map(),
+    lookups: new Lookups(),
     returned: new Window(""),
+    returnedAlone: new Window("", ALONE_WEIGHT_MAX),
+    shelf: new Shelf(),
+    alone: new Shelf(),
     delayed: new Window(""),
     fresh: new Map(),
   };
@@ -63,16 +71,8 @@ function readItem(store: Store, { budgets }: Ledger, { key, value }: Entry, nowM
   const place = key.slice(RUNNING_PREFIX.length);
   if (!isPlace(place))
     throw failure("store_corrupt", { path: store.location, key, reason: "its key names no place" });
-  const { id, number, worker, incarnation, epoch, attempt, charged, lost } = record;
-  const context = {
-    ...itemChart.initial(budgets).context,
-    worker,
-    incarnation,
-    epoch,
-    attempt,
-    charged,
-    lost,
-  };
+  const { id, number, ...known } = record;
+  const context = { ...itemChart.initial(budgets).context, ...known };
   return {
     place,
     id,
@@ -80,5 +80,6 @@ function readItem(store: Store, { budgets }: Ledger, { key, value }: Entry, nowM
     row: { state: RUNNING, context },
     assignedAtMs: nowMs,
     checksum: recordChecksum(value),
+    mayHaveCheckpoint: true,
   };
 }

@@ -5,6 +5,8 @@ import { encodeRecord, recordChecksum } from "../../storage/codec.ts";
 import type { RecordType } from "../../storage/codec.ts";
 import { LEDGER_KEY, RECORD_KIND } from "../../storage/keys.ts";
 import type { Entry } from "../../storage/store.ts";
+import type { FailureClass } from "./ledger-records.ts";
+import { FAILURE_CLASSES } from "./ledger-records.ts";
 
 export const SEGMENTS = ["items", "returned", "delayed", "running", "done", "failed"] as const;
 export type SegmentName = (typeof SEGMENTS)[number];
@@ -21,6 +23,10 @@ export interface LedgerNumbers {
   readonly nextCompletion: number;
   /** Priority → the first sequence of it that was never given out. */
   readonly cursors: ReadonlyMap<number, number>;
+  /** The failed items that there are. */
+  readonly failedByClass: Readonly<Record<FailureClass, number>>;
+  /** Failures that there have ever been; never falls, not even when failed items are taken back. */
+  readonly failures: number;
 }
 
 const SUM_MODULUS = 2 ** 48;
@@ -35,11 +41,13 @@ export const ledgerRecord: RecordType<LedgerNumbers> = {
   name: "ledger",
   version: 1,
   migrations: {},
-  encode: ({ segments, nextSequence, nextCompletion, cursors }) => [
+  encode: ({ segments, nextSequence, nextCompletion, cursors, failedByClass, failures }) => [
     SEGMENTS.map((name) => [segments[name].count, segments[name].sum]),
     nextSequence,
     nextCompletion,
     [...cursors],
+    FAILURE_CLASSES.map((name) => failedByClass[name]),
+    failures,
   ],
   decode: (fields) => {
     const tallies = fields.tuples(0).map((tally) => ({ count: tally.integer(0), sum: tally.integer(1) }));
@@ -48,6 +56,8 @@ export const ledgerRecord: RecordType<LedgerNumbers> = {
       nextSequence: fields.integer(1),
       nextCompletion: fields.integer(2),
       cursors: new Map(fields.tuples(3).map((cursor) => [cursor.integer(0), cursor.integer(1)])),
+      failedByClass: byClass((_, at) => fields.tuple(4).integer(at)),
+      failures: fields.integer(5),
     };
   },
 };
@@ -58,12 +68,16 @@ export class Tally {
   readonly #cursors: Map<number, number>;
   #nextSequence: number;
   #nextCompletion: number;
+  readonly #failedByClass: Record<FailureClass, number>;
+  #failures: number;
 
   constructor(numbers: LedgerNumbers = EMPTY) {
     this.#segments = bySegment((name) => ({ ...numbers.segments[name] }));
     this.#cursors = new Map(numbers.cursors);
     this.#nextSequence = numbers.nextSequence;
     this.#nextCompletion = numbers.nextCompletion;
+    this.#failedByClass = { ...numbers.failedByClass };
+    this.#failures = numbers.failures;
   }
 
   count(segment: SegmentName): number {
@@ -83,6 +97,30 @@ export class Tally {
 
   get nextSequence(): number {
     return this.#nextSequence;
+  }
+
+  /** The number under which what becomes final in this turn is recorded. */
+  get nextCompletion(): number {
+    return this.#nextCompletion;
+  }
+
+  get failedByClass(): Readonly<Record<FailureClass, number>> {
+    return { ...this.#failedByClass };
+  }
+
+  get failures(): number {
+    return this.#failures;
+  }
+
+  /** Beside `added`: an item has failed. */
+  hasFailed(as: FailureClass): void {
+    this.#failedByClass[as]++;
+    this.#failures++;
+  }
+
+  /** Beside `removed`: a failed item is taken back. */
+  isTakenBack(from: FailureClass): void {
+    this.#failedByClass[from]--;
   }
 
   get cursors(): ReadonlyMap<number, number> {
@@ -126,6 +164,8 @@ export class Tally {
       nextSequence: this.#nextSequence,
       nextCompletion: this.#nextCompletion,
       cursors: new Map(this.#cursors),
+      failedByClass: this.failedByClass,
+      failures: this.#failures,
     };
   }
 
@@ -146,9 +186,17 @@ function bySegment<Value>(make: (name: SegmentName, at: number) => Value): Recor
   return { items, returned, delayed, running, done, failed };
 }
 
+function byClass(make: (name: FailureClass, at: number) => number): Record<FailureClass, number> {
+  const counts = { error: 0, timeout: 0, crash: 0, too_large: 0, poison: 0, cancelled: 0 };
+  for (const [at, name] of FAILURE_CLASSES.entries()) counts[name] = make(name, at);
+  return counts;
+}
+
 const EMPTY: LedgerNumbers = {
   segments: bySegment(() => ({ count: 0, sum: 0 })),
   nextSequence: 0,
   nextCompletion: 0,
   cursors: new Map(),
+  failedByClass: byClass(() => 0),
+  failures: 0,
 };

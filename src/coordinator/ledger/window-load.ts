@@ -2,7 +2,7 @@
 import type { DelayedItem, PendingItem } from "./item.ts";
 import type { LoadRequest } from "./window.ts";
 
-export type WindowName = "returned" | "delayed" | { readonly priority: number };
+export type WindowName = "returned" | "alone" | "delayed" | { readonly priority: number };
 
 export interface WindowLoad extends LoadRequest {
   readonly window: WindowName;
@@ -11,7 +11,7 @@ export interface WindowLoad extends LoadRequest {
 export type LoadedWindow =
   | { readonly window: "delayed"; readonly entries: readonly DelayedItem[]; readonly hasMore: string | null }
   | {
-      readonly window: "returned" | { readonly priority: number };
+      readonly window: "returned" | "alone" | { readonly priority: number };
       readonly entries: readonly PendingItem[];
       readonly hasMore: string | null;
     };

@@ -2,7 +2,7 @@
 // the smallest keys, up to its horizon, and is filled again when it runs low, so that a queue of ten million items costs
 // as much memory as one of ten thousand (C8).
 //
-// Keeps true: every committed entry below the horizon is in the window, or is on its way in a load.
+// Keeps true: every committed entry below the horizon is in the window, or is on its way in a load, or was postponed.
 
 interface WindowEntry {
   readonly key: string;
@@ -19,11 +19,12 @@ export interface LoadRequest {
 }
 
 const ENTRIES_MAX = 8_192;
-const WEIGHT_MAX = 64 * 2 ** 20;
-const LOW = ENTRIES_MAX / 4;
+/** Bytes that a window holds, unless said. */
+export const WEIGHT_MAX = 64 * 2 ** 20;
+export const LOW = ENTRIES_MAX / 4;
 const PAGE_MAX = 2_048;
 /** A page has room for so much even when the window is full: what belongs before its entries has to get in. */
-const PAGE_WEIGHT_MIN = WEIGHT_MAX / 16;
+const PAGE_WEIGHT_PART = 1 / 16;
 
 export class Window<Entry extends WindowEntry> {
   #entries: Entry[] = [];
@@ -36,14 +37,37 @@ export class Window<Entry extends WindowEntry> {
   #offeredMeanwhile: string | null = null;
   /** Keys that left while a load was under way: its scan may still have seen them. */
   readonly #goneMeanwhile = new Set<string>();
+  /** The smallest key that was postponed. */
+  #postponed: string | null = null;
+  readonly #weightMax: number;
 
   /** `from` is where the segment begins; nothing is in memory yet. */
-  constructor(from: string) {
+  constructor(from: string, weightMax = WEIGHT_MAX) {
     this.#horizon = from;
+    this.#weightMax = weightMax;
   }
 
   get size(): number {
     return this.#entries.length - this.#head;
+  }
+
+  /** Bytes in memory. */
+  get weight(): number {
+    return this.#weight;
+  }
+
+  get isLoading(): boolean {
+    return this.#loading;
+  }
+
+  /** Everything there is, but what was postponed, is in memory. */
+  get isWhole(): boolean {
+    return this.#horizon === null && !this.#loading;
+  }
+
+  /** There is nothing, but what was postponed. */
+  get isExhausted(): boolean {
+    return this.size === 0 && this.isWhole;
   }
 
   /** An entry is being written to the segment: it is loaded in its turn. */
@@ -74,14 +98,45 @@ export class Window<Entry extends WindowEntry> {
     this.#left(key, entry?.weight ?? 0);
   }
 
-  /** What to scan now, if the window is low and the store may have more. The caller answers with `load`. */
-  wants(): LoadRequest | undefined {
+  /** An entry that was taken and has stayed in the segment leaves it now. */
+  left(key: string): void {
+    this.#left(key, 0);
+  }
+
+  /** The first entry is of no use now, and stays in the segment: it is loaded again when it is recalled. */
+  postpone(): void {
+    const entry = this.take();
+    if (entry !== undefined && (this.#postponed === null || entry.key < this.#postponed))
+      this.#postponed = entry.key;
+  }
+
+  /** What was postponed is of use again. */
+  recall(): void {
+    if (this.#postponed === null) return;
+    this.offer(this.#postponed);
+    this.#postponed = null;
+  }
+
+  /** All entries before `key` leave the segment. */
+  dropBelow(key: string): void {
+    for (let entry = this.peek(); entry !== undefined && entry.key < key; entry = this.peek()) this.take();
+  }
+
+  /**
+   * What to scan now, if the window is low and the store may have more. The caller answers with `load`. `others`: bytes that
+   * windows hold which come before this one and share its room.
+   */
+  wants(others = 0): LoadRequest | undefined {
     if (this.#loading || this.#horizon === null) return undefined;
-    const isLow = this.size <= LOW && this.#weight <= WEIGHT_MAX / 2;
+    const [weight, max] = [this.#weight + others, this.#weightMax];
+    const isLow = this.size <= LOW && weight <= max / 2;
     if (!isLow && !this.#hasGap()) return undefined;
     this.#loading = true;
-    const weightMax = Math.max(PAGE_WEIGHT_MIN, WEIGHT_MAX - this.#weight);
-    return { from: this.#horizon, limit: PAGE_MAX, weightMax };
+    return {
+      from: this.#horizon,
+      limit: PAGE_MAX,
+      weightMax: Math.max(max * PAGE_WEIGHT_PART, max - weight),
+    };
   }
 
   /** The answer to `wants`: the committed entries from there on, in order; all of them when `hasMore` is null, else those before it. */
@@ -97,6 +152,12 @@ export class Window<Entry extends WindowEntry> {
     this.#trim();
     if (this.#offeredMeanwhile !== null) this.#lowerHorizon(this.#offeredMeanwhile);
     this.#offeredMeanwhile = null;
+  }
+
+  /** The last entries leave memory, down to so many bytes; they stay in the segment and are loaded in their turn. */
+  shrinkTo(weight: number): void {
+    this.#compact();
+    this.#shrink(() => this.#weight > weight);
   }
 
   /** Something was offered that goes out before entries which are here: it cannot wait until these are gone. */
@@ -116,11 +177,16 @@ export class Window<Entry extends WindowEntry> {
 
   /** What a gap has pushed out stays in the store, beyond the horizon. */
   #trim(): void {
-    while (this.#entries.length > ENTRIES_MAX || (this.#weight > WEIGHT_MAX && this.#entries.length > 1)) {
+    const max = this.#weightMax;
+    this.#shrink((length) => length > ENTRIES_MAX || (this.#weight > max && length > 1));
+  }
+
+  #shrink(isTooMuch: (length: number) => boolean): void {
+    while (isTooMuch(this.#entries.length)) {
       const last = this.#entries.pop();
       if (last === undefined) return;
       this.#weight -= last.weight;
-      this.#lowerHorizon(last.key);
+      this.offer(last.key);
     }
   }
 

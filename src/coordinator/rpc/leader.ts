@@ -1,5 +1,6 @@
 // What the services need of the coordinator behind them: somewhere to put inputs, and the envelope of its leadership.
 import { failure } from "../../base/errors.ts";
+import type { ItemLimits } from "../../config/limits.ts";
 import type { CoordinatorEnvelope } from "../../gen/rollout/v1/common_pb.ts";
 import type { Answer, Input } from "../input.ts";
 
@@ -7,6 +8,7 @@ export interface Leader {
   readonly envelope: CoordinatorEnvelope;
   readonly workersMax: number;
   readonly inboxMax: number;
+  readonly limits: ItemLimits;
   /** How messages name this coordinator. */
   readonly address: string;
   /** False when the inbox is full, or nothing is taken in any more. */

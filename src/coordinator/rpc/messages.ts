@@ -15,6 +15,7 @@ import type { Beat, BeatAnswer, BeatVerdict, ClaimedState } from "../input.ts";
 import type { ListedWorker } from "../worker-view.ts";
 
 const { slotsPerWorker: SLOTS_MAX, pluginsPerBeat: PLUGINS_MAX, pluginTextBytes: PLUGIN_TEXT_MAX } = LIMITS;
+const { troubleBytes: TROUBLE_MAX } = LIMITS;
 
 const CLAIMED: { readonly [State in WorkerState]: ClaimedState | undefined } = {
   [WorkerState.UNSPECIFIED]: undefined,
@@ -41,6 +42,7 @@ const WIRE_LIVENESS: { readonly [State in ListedWorker["liveness"]]: WorkerLiven
 const WIRE_VERDICT: { readonly [Verdict in Exclude<BeatVerdict, "refused">]: WireVerdict } = {
   accepted: WireVerdict.ACCEPTED,
   superseded: WireVerdict.SUPERSEDED,
+  drain: WireVerdict.DRAIN,
 };
 
 /** Throws request_invalid, naming the field. */
@@ -62,6 +64,8 @@ export function readBeat(wire: WireBeat | undefined): Beat {
   for (const { name, version } of wire.plugins)
     if (Buffer.byteLength(name) > PLUGIN_TEXT_MAX || Buffer.byteLength(version) > PLUGIN_TEXT_MAX)
       return refuse(`a plugin's name or version is longer than ${PLUGIN_TEXT_MAX} bytes`);
+  if (Buffer.byteLength(wire.trouble) > TROUBLE_MAX)
+    return refuse(`trouble is longer than ${TROUBLE_MAX} bytes`);
   return {
     workerId,
     incarnation,
@@ -71,6 +75,8 @@ export function readBeat(wire: WireBeat | undefined): Beat {
     sentAtMs: Number(wire.sentAtMs),
     slots: wire.slots,
     plugins: wire.plugins.map(({ name, version }) => ({ name, version })),
+    isAtRisk: wire.atRisk,
+    trouble: wire.trouble,
   };
 }
 
@@ -100,6 +106,9 @@ export function writeWorker(worker: ListedWorker): MessageInitShape<typeof Worke
     slots: worker.slots,
     plugins: worker.plugins.map(({ name, version }) => ({ name, version })),
     registeredAtMs: BigInt(Math.round(worker.registeredAtWallMs)),
+    held: worker.held,
+    cordonReason: worker.cordonReason,
+    trouble: worker.trouble,
     ...(worker.lastBeatAgeMs !== undefined && {
       lastBeatAgeMs: BigInt(Math.max(0, Math.round(worker.lastBeatAgeMs))),
     }),

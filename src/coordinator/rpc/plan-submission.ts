@@ -7,6 +7,7 @@ import type { Store } from "../../storage/store.ts";
 import { itemIdOf, itemIdText } from "../ledger/item-id.ts";
 import { itemIndexRecord } from "../ledger/ledger-records.ts";
 import type { ItemIndexRecord, LineCount } from "../ledger/ledger-records.ts";
+import type { RunTask } from "../run-view.ts";
 import type { PlannedBatch, SubmissionAnswer } from "../submission-record.ts";
 import { submissionKey, submissionRecord } from "../submission-record.ts";
 
@@ -14,13 +15,17 @@ export interface Line {
   readonly payload: Uint8Array;
   readonly key: string;
   readonly priority: number;
+  /** How the input names it; no part of what it is. */
+  readonly label: string;
 }
 
 export interface Lines {
   readonly submission: string;
   /** From 1 without gaps. */
   readonly batchNumber: number;
-  readonly taskDigest: Uint8Array;
+  readonly task: RunTask;
+  /** Whether a run that was sealed is to take them. */
+  readonly reopen: boolean;
   readonly lines: readonly Line[];
 }
 
@@ -64,21 +69,39 @@ export async function planSubmission(store: Store, batch: Lines): Promise<Planne
   const isKnown = ({ sampleIndex, content, id }: NumberedLine): boolean =>
     sampleIndex === 0 ? content.index !== undefined : copies.get(itemIdText(id)) !== undefined;
   const fresh = lines.filter((line) => !isKnown(line));
-  const added = fresh.map(({ id, payload, key, priority, sampleIndex, content }) => ({
-    ...{ id, payload, key, priority },
+  const added = fresh.map(({ id, payload, key, priority, label, sampleIndex, content }) => ({
+    ...{ id, payload, key, priority, label },
     counts: sampleIndex === 0 ? [{ submission, count: content.count }] : [],
   }));
   const counted = [...contents.values()].flatMap(({ id, index, count }) =>
     index === undefined ? [] : [{ id, index: withCount(index, { submission, count }) }],
   );
   const known = lines.length - added.length;
-  return { kind: "planned", batch: { submission, batchNumber, added, known, counted } };
+  const duplicates = lines.filter(({ sampleIndex }) => sampleIndex > 0).length;
+  const { task, reopen } = batch;
+  return {
+    kind: "planned",
+    batch: { submission, batchNumber, task, reopen, added, known, duplicates, counted },
+  };
+}
+
+/** What would become of lines that their sender has counted: each is its own item by its sample index. Reads only. */
+export async function foresee(
+  store: Store,
+  { digest: taskDigest }: RunTask,
+  lines: readonly (Line & { readonly sampleIndex: number })[],
+): Promise<SubmissionAnswer> {
+  const ids = lines.map((line) => itemIdOf({ ...line, taskDigest }));
+  const found = await readIndexes(store, ids);
+  const known = ids.filter((id) => found.has(itemIdText(id))).length;
+  const duplicates = lines.filter(({ sampleIndex }) => sampleIndex > 0).length;
+  return { added: lines.length - known, known, duplicates };
 }
 
 /** Every distinct content of the batch, by the text of its id. */
 async function readContents(
   store: Store,
-  { submission, taskDigest, lines }: Lines,
+  { submission, task: { digest: taskDigest }, lines }: Lines,
 ): Promise<Map<string, Content>> {
   const ids = lines.map((line) => itemIdOf({ ...line, taskDigest, sampleIndex: 0 }));
   const indexes = await readIndexes(store, ids);
@@ -94,7 +117,7 @@ async function readContents(
 
 /** Counts the contents up. */
 function numberLines(
-  { taskDigest, lines }: Lines,
+  { task: { digest: taskDigest }, lines }: Lines,
   contents: ReadonlyMap<string, Content>,
 ): readonly NumberedLine[] {
   return lines.map((line) => {

@@ -1,23 +1,57 @@
 // Frames of a worker's session between the wire and the coordinator's own words. What comes in is checked here, field by
 // field and against its limit; payloads and outputs are opaque and never looked into.
+import { hash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { failure } from "../../base/errors.ts";
-import type { IncarnationId } from "../../base/ids.ts";
+import type { ItemLimits } from "../../config/limits.ts";
+import { LIMITS } from "../../config/limits.ts";
+import type { IncarnationId, WorkerId } from "../../base/ids.ts";
 import { parseUlidBytes } from "../../base/ids.ts";
-import type { Attempt as WireAttempt, CoordinatorEnvelope } from "../../gen/rollout/v1/common_pb.ts";
+import type {
+  AttemptSchema,
+  Attempt as WireAttempt,
+  WorkerEnvelope,
+} from "../../gen/rollout/v1/common_pb.ts";
 import { HeldPhase, HeldVerdict, OutcomeClass, SessionResponseSchema } from "../../gen/rollout/v1/work_pb.ts";
-import type { HeldAttempt, Result, SessionResponse } from "../../gen/rollout/v1/work_pb.ts";
+import type {
+  AssignmentBatchSchema,
+  Checkpoint,
+  HeldAttempt,
+  PullRequest,
+  PullResponseSchema,
+  Result,
+  SessionResponse,
+} from "../../gen/rollout/v1/work_pb.ts";
 import { ITEM_ID_BYTES } from "../ledger/item-id.ts";
-import type { HeldClaim, NamedAttempt, Report, ReportedOutcome, SessionFrame } from "../session-frame.ts";
+import type { Execution } from "../ledger/ledger-records.ts";
+import type {
+  HeldClaim,
+  NamedAttempt,
+  Report,
+  ReportedOutcome,
+  SentCheckpoint,
+  SessionFrame,
+} from "../session-frame.ts";
+import type { Leader } from "./leader.ts";
+import type { Pull, PullAnswer } from "./pull-call.ts";
 
-const OUTPUT_BYTES_MAX = 1024 * 1024;
 const MESSAGE_CHARACTERS_MAX = 4_096;
-const DIGEST_BYTES = 32;
+const REQUEST_ID_BYTES = 16;
+/** A call that waits longer looks dead to whatever stands between. */
+const PULL_WAIT_MAX_MS = 30_000;
+
+type Speaking = Pick<Leader, "envelope" | "limits">;
+
+/** A start of a worker's process. */
+export interface Speaker {
+  readonly workerId: WorkerId;
+  readonly incarnation: IncarnationId;
+}
 
 /** Throws request_invalid, naming what is wrong. */
 export function refuseFrame(reason: string): never {
-  throw failure("request_invalid", { method: "a frame of a session", reason });
+  throw failure("request_invalid", { method: "what a worker says of its work", reason });
 }
 
 export function readAttempt(wire: WireAttempt | undefined): NamedAttempt {
@@ -25,12 +59,17 @@ export function readAttempt(wire: WireAttempt | undefined): NamedAttempt {
   return { id: wire.itemId, attempt: wire.attempt };
 }
 
-export function readHeld({ attempt, epoch, phase }: HeldAttempt): HeldClaim {
+export function readHeld({ attempt, epoch, phase, incarnation }: HeldAttempt): HeldClaim {
   const isFinished = phase === HeldPhase.FINISHED;
-  return { ...readAttempt(attempt), epoch: readEpoch(epoch), isFinished };
+  const claim = { ...readAttempt(attempt), epoch: readEpoch(epoch), isFinished };
+  if (incarnation.length === 0) return claim;
+  const executedBy = parseUlidBytes<IncarnationId>(incarnation);
+  return executedBy === undefined
+    ? refuseFrame("incarnation is not 16 bytes")
+    : { ...claim, incarnation: executedBy };
 }
 
-export function readReport(wire: Result, incarnation: IncarnationId): Report {
+export function readReport(wire: Result, incarnation: IncarnationId, limits: ItemLimits): Report {
   const executedBy =
     wire.incarnation.length === 0 ? incarnation : parseUlidBytes<IncarnationId>(wire.incarnation);
   if (executedBy === undefined) return refuseFrame("a result's incarnation is not 16 bytes");
@@ -38,20 +77,55 @@ export function readReport(wire: Result, incarnation: IncarnationId): Report {
     ...readAttempt(wire.attempt),
     incarnation: executedBy,
     epoch: readEpoch(wire.epoch),
-    outcome: readOutcome(wire),
+    outcome: readOutcome(wire, limits),
+    execution: readExecution(wire),
+    log: readLog(wire),
+    checkpoint: readCheckpoint(wire),
   };
 }
 
-function readOutcome(wire: Result): ReportedOutcome {
+function readExecution({ pluginVersion, startedAtMs, durationMs }: Result): Execution {
+  // All of it is for people: what is out of bounds is cut and not refused, or a result would never get home.
+  const version = pluginVersion.slice(0, LIMITS.pluginTextBytes);
+  return { pluginVersion: version, startedAtWallMs: asSafe(startedAtMs), durationMs: asSafe(durationMs) };
+}
+
+function asSafe(wire: bigint): number {
+  return Math.min(Math.max(Number(wire), 0), Number.MAX_SAFE_INTEGER);
+}
+
+/** The end of it counts. */
+function readLog({ log }: Result): Uint8Array {
+  return log.length > LIMITS.attemptLogBytes ? log.subarray(log.length - LIMITS.attemptLogBytes) : log;
+}
+
+/** One over its limit has made the outcome `too_large`. */
+function readCheckpoint({ checkpoint }: Result): Uint8Array {
+  return checkpoint.length > LIMITS.checkpointBytes ? new Uint8Array() : checkpoint;
+}
+
+/** Of a running attempt; undefined for one over its limit, which is left out. Throws request_invalid. */
+export function readSent({ attempt, epoch, checkpoint }: Checkpoint): SentCheckpoint | undefined {
+  const named = { ...readAttempt(attempt), epoch: readEpoch(epoch) };
+  return checkpoint.length > LIMITS.checkpointBytes ? undefined : { ...named, checkpoint };
+}
+
+function tooLarge(what: string, bytes: number, limit: string): ReportedOutcome {
+  return { kind: "too_large", message: `the ${what} is ${bytes} bytes; the limit is ${limit}` };
+}
+
+function readOutcome(wire: Result, { outputBytes }: ItemLimits): ReportedOutcome {
   const message = wire.errorMessage.slice(0, MESSAGE_CHARACTERS_MAX);
+  const { checkpointBytes } = LIMITS;
+  if (wire.outcome !== OutcomeClass.SUCCESS && wire.checkpoint.length > checkpointBytes)
+    return tooLarge("checkpoint", wire.checkpoint.length, String(checkpointBytes));
   switch (wire.outcome) {
     case OutcomeClass.SUCCESS:
-      if (wire.output.length > OUTPUT_BYTES_MAX)
-        return {
-          kind: "too_large",
-          message: `the output is ${wire.output.length} bytes; the limit is ${OUTPUT_BYTES_MAX}`,
-        };
-      if (wire.outputDigest.length !== DIGEST_BYTES) return refuseFrame("output_digest is not 32 bytes");
+      if (wire.output.length > outputBytes)
+        return tooLarge("output", wire.output.length, `${outputBytes} (limits.output of the coordinator)`);
+      // What cannot even be hashed right is not believed in anything else.
+      if (Buffer.compare(wire.outputDigest, hash("sha256", wire.output, "buffer")) !== 0)
+        return refuseFrame("output_digest is not the SHA-256 of the output");
       return { kind: "success", output: wire.output, digest: wire.outputDigest };
     case OutcomeClass.ERROR:
       return { kind: "error", message };
@@ -59,6 +133,8 @@ function readOutcome(wire: Result): ReportedOutcome {
       return { kind: "timeout", message };
     case OutcomeClass.CRASH:
       return { kind: "crash", message };
+    case OutcomeClass.CRASH_SHARED:
+      return { kind: "crash_shared", message };
     case OutcomeClass.TOO_LARGE:
       return { kind: "too_large", message };
     case OutcomeClass.PREEMPTED:
@@ -82,39 +158,93 @@ function readEpoch(wire: bigint | undefined): number {
 }
 
 /** `ackedResults` is the highest batch of results that is on stable storage. */
-export function writeFrame(
-  coordinator: CoordinatorEnvelope,
-  frame: SessionFrame,
-  ackedResults: number,
-): SessionResponse {
+export function writeFrame(leader: Speaking, frame: SessionFrame, ackedResults: number): SessionResponse {
   return create(SessionResponseSchema, {
-    coordinator,
+    coordinator: leader.envelope,
     ackedResults: BigInt(ackedResults),
-    frame: writeBody(frame),
+    frame: writeBody(frame, leader.limits),
   });
 }
 
 function writeBody(
   frame: SessionFrame,
+  { outputBytes }: ItemLimits,
 ): NonNullable<MessageInitShape<typeof SessionResponseSchema>["frame"]> {
   switch (frame.kind) {
     case "verdict": {
       const verdicts = frame.keep.map((keep) => (keep ? HeldVerdict.KEEP : HeldVerdict.DROP));
-      return { case: "verdict", value: { verdicts } };
+      return { case: "verdict", value: { verdicts, maxOutputBytes: BigInt(outputBytes) } };
     }
     case "assignments": {
-      const assignments = frame.items.map(({ id, attempt, payload, priority }) => ({
-        attempt: { itemId: id, attempt },
-        payload,
-        priority,
-      }));
-      return { case: "assignments", value: { firstNumber: BigInt(frame.firstNumber), assignments } };
+      return { case: "assignments", value: writeAssignments(frame) };
     }
     case "release": {
-      const released = frame.attempts.map(({ id, attempt }) => ({ itemId: id, attempt }));
-      return { case: "release", value: { released } };
+      return { case: "release", value: { released: frame.attempts.map(writeAttempt) } };
+    }
+    case "drop": {
+      return { case: "drop", value: { dropped: frame.attempts.map(writeAttempt) } };
     }
     case "resultsAcknowledged":
+    case "creditWithdrawn":
       return { case: undefined };
   }
+}
+
+function writeAssignments({
+  firstNumber,
+  items,
+  plugin,
+  itemTimeoutMs,
+}: Extract<SessionFrame, { kind: "assignments" }>): MessageInitShape<typeof AssignmentBatchSchema> {
+  const assignments = items.map(({ id, attempt, payload, priority, checkpoint, alone }) => ({
+    attempt: { itemId: id, attempt },
+    payload,
+    priority,
+    alone,
+    ...(checkpoint !== null && { checkpoint }),
+  }));
+  const batch = { firstNumber: BigInt(firstNumber), assignments };
+  return { ...batch, plugin, itemTimeoutMs: BigInt(itemTimeoutMs) };
+}
+
+function writeAttempt({ id, attempt }: NamedAttempt): MessageInitShape<typeof AttemptSchema> {
+  return { itemId: id, attempt };
+}
+
+/** Who says that it speaks: not yet whether it may. Throws request_invalid. */
+export function readSpeaker(envelope: WorkerEnvelope | undefined): Speaker {
+  const workerId = parseUlidBytes<WorkerId>(envelope?.workerId ?? new Uint8Array());
+  const incarnation = parseUlidBytes<IncarnationId>(envelope?.incarnation ?? new Uint8Array());
+  if (workerId === undefined) return refuseFrame("worker_id is not 16 bytes");
+  if (incarnation === undefined) return refuseFrame("incarnation is not 16 bytes");
+  return { workerId, incarnation };
+}
+
+/** Throws request_invalid, naming what is wrong. */
+export function readPull(request: PullRequest, speaker: Speaker): Pull {
+  const { requestId, waitMs, credit, ackedAssignment } = request;
+  if (requestId.length !== REQUEST_ID_BYTES) return refuseFrame("request_id is not 16 bytes");
+  if (waitMs > PULL_WAIT_MAX_MS) return refuseFrame(`wait_ms is over ${PULL_WAIT_MAX_MS}`);
+  return {
+    ...speaker,
+    requestId: Buffer.from(requestId).toString("latin1"),
+    held: request.held.map(readHeld),
+    released: request.released.map(readAttempt),
+    ackedAssignment: Number(ackedAssignment),
+    credit,
+    waitMs,
+  };
+}
+
+export function writePullAnswer(
+  { envelope: coordinator, limits }: Speaking,
+  { assignments, release, drop }: PullAnswer,
+): MessageInitShape<typeof PullResponseSchema> {
+  return {
+    coordinator,
+    maxOutputBytes: BigInt(limits.outputBytes),
+    ...(assignments !== undefined && { assignments: writeAssignments(assignments) }),
+    ...(release.length > 0 && { release: { released: release.map(writeAttempt) } }),
+    ...(drop.length > 0 && { drop: { dropped: drop.map(writeAttempt) } }),
+  };
 }

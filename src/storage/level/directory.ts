@@ -108,7 +108,8 @@ export async function freeBytes(path: string, statFs: StatFs): Promise<number | 
   }
 }
 
-async function refuseNetworkFileSystem(path: string, statFs: StatFs): Promise<void> {
+/** Throws store_unusable. */
+export async function refuseNetworkFileSystem(path: string, statFs: StatFs): Promise<void> {
   const { type } = await statFs(await nearestExisting(resolve(path)));
   const name = NETWORK_FILE_SYSTEMS.get(BigInt.asUintN(32, type));
   if (name === undefined) return;

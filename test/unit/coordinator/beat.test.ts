@@ -216,4 +216,41 @@ describe("a heartbeat", () => {
       expect(await reactor.beat({ incarnation: incarnationId(4) })).to.equal("superseded");
     });
   });
+
+  describe("of a worker that an operator wants to leave", () => {
+    const drain = async (): Promise<readonly boolean[]> => {
+      const answers: boolean[] = [];
+      const answer = (isKnown: boolean): void => void answers.push(isKnown);
+      await reactor.step({ kind: "drainWorker", workerId: workerId(1), answer });
+      return answers;
+    };
+
+    beforeEach(async () => {
+      await reactor.beat({ state: "Ready" });
+    });
+
+    it("is answered so once that is on stable storage, also by the next coordinator", async () => {
+      expect(await drain()).to.deep.equal([true]);
+      expect(reactor.written.puts.map(({ key }) => key)).to.include(workerKey(workerId(1)));
+      expect(reactor.written.durability).to.equal("sync");
+      await reactor.restart();
+      expect(await reactor.beat({ sequence: 2 })).to.equal("drain");
+      expect(await drain(), "asked again").to.deep.equal([true]);
+      expect(await reactor.beat({ sequence: 3, state: "Draining" })).to.equal("accepted");
+    });
+
+    it("is answered so when it was silent meanwhile", async () => {
+      await reactor.watch(6_000);
+      await drain();
+      expect(reactor.stateOf()).to.equal("Ready+Failed");
+      expect(await reactor.beat({ sequence: 2 })).to.equal("drain");
+    });
+
+    it("is answered as any other when it is of its next process, also after a restart", async () => {
+      await drain();
+      expect(await reactor.beat({ incarnation: incarnationId(2) })).to.equal("accepted");
+      await reactor.restart();
+      expect(await reactor.beat({ incarnation: incarnationId(2), sequence: 2 })).to.equal("accepted");
+    });
+  });
 });

@@ -53,7 +53,21 @@ describe("the listing of workers", () => {
       plugins,
       registeredAtWallMs: 1_700_000_000_000,
       lastBeatAgeMs: 30,
+      held: 0,
+      cordonReason: "",
+      trouble: "",
     });
+  });
+
+  it("says what trouble a worker has, for as long as the worker says so", async () => {
+    const trouble = async (): Promise<string | undefined> => (await reactor.list("", 1)).workers[0]?.trouble;
+    await reactor.beat({ sequence: 2, trouble: "loading, for 12 s" });
+    expect(await trouble()).to.equal("loading, for 12 s");
+    await reactor.beat({ sequence: 3 });
+    expect(await trouble()).to.equal("");
+    await reactor.beat({ sequence: 4, trouble: "loading, for 20 s" });
+    await reactor.restart();
+    expect(await trouble()).to.equal("");
   });
 
   it("has no age for a worker that was not heard since the coordinator started, and its last load", async () => {

@@ -111,6 +111,24 @@ describe("replay", () => {
         slots: 1,
         plugins: [],
         registeredAtWallMs: 0,
+        trust: "Trusted",
+        failuresInRow: 0,
+        isToDrain: false,
+      };
+      await replaceRow(reactor, workerKey(workerId(1)), row);
+      expect(await corruptKeyOf(reactor.store)).to.equal(workerKey(workerId(1)));
+    });
+
+    it("with a row of a state that the chart of its trust does not have", async () => {
+      const row = {
+        incarnation: incarnationId(1),
+        state: "Ready+Alive",
+        slots: 1,
+        plugins: [],
+        registeredAtWallMs: 0,
+        trust: "Beloved",
+        failuresInRow: 0,
+        isToDrain: false,
       };
       await replaceRow(reactor, workerKey(workerId(1)), row);
       expect(await corruptKeyOf(reactor.store)).to.equal(workerKey(workerId(1)));
@@ -124,6 +142,9 @@ describe("replay", () => {
         slots: 1,
         plugins: [],
         registeredAtWallMs: 0,
+        trust: "Trusted",
+        failuresInRow: 0,
+        isToDrain: false,
       };
       await replaceRow(reactor, key, row);
       expect(await corruptKeyOf(reactor.store)).to.equal(key);

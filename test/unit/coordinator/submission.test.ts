@@ -1,6 +1,7 @@
 import { expect } from "chai";
 import fc from "fast-check";
 import type { CoordinatorState } from "../../../src/coordinator/state.ts";
+import { meaningOf } from "../../../src/coordinator/run.ts";
 import { planSubmission } from "../../../src/coordinator/rpc/plan-submission.ts";
 import { ITEM_INDEX_PREFIX } from "../../../src/storage/keys.ts";
 import { prefixRange } from "../../../src/storage/store.ts";
@@ -25,7 +26,7 @@ describe("a submission", () => {
 
   it("adds an item for each line, and keeps equal lines distinct", async () => {
     const verdict = await ledger.submit(["a", "b", "a", "a"]);
-    expect(verdict).to.deep.equal({ kind: "taken", added: 4, known: 0 });
+    expect(verdict).to.deep.equal({ kind: "taken", added: 4, known: 0, duplicates: 2 });
     expect(await idsOf(ledger)).to.have.length(4);
   });
 
@@ -37,13 +38,13 @@ describe("a submission", () => {
   it("adds nothing when the same file is submitted again", async () => {
     await ledger.submit(["a", "b", "a"], { submission: A });
     const verdict = await ledger.submit(["a", "b", "a"], { submission: B });
-    expect(verdict).to.deep.equal({ kind: "taken", added: 0, known: 3 });
+    expect(verdict).to.deep.equal({ kind: "taken", added: 0, known: 3, duplicates: 1 });
   });
 
   it("adds only what is new when the file was edited", async () => {
     await ledger.submit(["a", "b", "a"], { submission: A });
     const verdict = await ledger.submit(["a", "c", "a", "a", "b"], { submission: B });
-    expect(verdict).to.deep.equal({ kind: "taken", added: 2, known: 3 });
+    expect(verdict).to.deep.equal({ kind: "taken", added: 2, known: 3, duplicates: 2 });
   });
 
   it("counts equal lines on from batch to batch", async () => {
@@ -124,8 +125,30 @@ describe("a submission", () => {
   it("is refused once the run is sealed, and a batch that was taken before is still answered", async () => {
     await ledger.submit(["a"], { submission: A });
     await ledger.seal();
-    expect(await ledger.submit(["b"], { submission: B })).to.deep.equal({ kind: "closed" });
+    expect(await ledger.submit(["b"], { submission: B })).to.deep.equal({ kind: "sealed" });
     expect(await ledger.submit(["a"], { submission: A })).to.include({ added: 1, known: 0 });
     expect(itemsOf(ledger.state)).to.equal(1);
+  });
+
+  it("opens a sealed run, and a complete one, when it asks for that and has something new", async () => {
+    const states = (): string => meaningOf(ledger.state).name;
+    await ledger.submit(["a"], { submission: A });
+    await ledger.seal();
+    expect(await ledger.submit(["a"], { submission: B, reopen: true })).to.include({ added: 0, known: 1 });
+    expect(states(), "nothing is new").to.equal("Sealed.Active");
+    expect(await ledger.submit(["a", "b"], { submission: B, batchNumber: 2, reopen: true })).to.include({
+      added: 2,
+    });
+    expect(states()).to.equal("Open.Active");
+    await ledger.seal();
+
+    const worker = await ledger.worker(1, { slots: 4, credit: 4 });
+    await worker.report(worker.held);
+    await ledger.watch(1_000, [worker]);
+    expect(states()).to.equal("Complete");
+    expect(await ledger.submit(["c"], { submission: B, batchNumber: 3, reopen: true })).to.include({
+      added: 1,
+    });
+    expect(states()).to.equal("Open.Active");
   });
 });

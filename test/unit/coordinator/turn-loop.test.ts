@@ -10,7 +10,7 @@ import { failure } from "../../../src/base/errors.ts";
 import { EPOCH_KEY } from "../../../src/storage/keys.ts";
 import { bytesOf, putOf } from "../../support/batch.ts";
 import { HeldStore } from "../../support/held-store.ts";
-import { beatOf, LEADERSHIP, LIVENESS, workerId } from "../../support/reactor-harness.ts";
+import { beatOf, incarnationId, LEADERSHIP, LIVENESS, workerId } from "../../support/reactor-harness.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 
 const EPOCH_ROW = { key: EPOCH_KEY, value: bytesOf("7") };
@@ -236,6 +236,21 @@ describe("the loop of turns", () => {
       store.answer({ kind: "conflict", key: EPOCH_KEY });
       await clock.advance();
       expect(loop.refused).to.deep.equal({ writes: 1, replies: 4 });
+    });
+
+    it("does not count what it would have asked its own store", async () => {
+      push(1);
+      await clock.advance();
+      await release();
+      mayAct = false;
+      const success = { kind: "success", output: new Uint8Array(), digest: new Uint8Array(32) } as const;
+      const what = { id: new Uint8Array(32), attempt: 1, epoch: 0, incarnation: incarnationId(1) };
+      const reports = [{ ...what, outcome: success }];
+      const port = { send: () => undefined, end: () => undefined };
+      loop.push({ kind: "report", workerId: workerId(1), port, reports });
+      await clock.advance();
+      expect(broken).to.deep.equal(["expired"]);
+      expect(loop.refused).to.deep.equal({ writes: 0, replies: 0 });
     });
 
     it("notices by its scan alone", async () => {

@@ -32,6 +32,19 @@ describe("the ledger, whatever happens to it,", function () {
     );
   });
 
+  it("stays what the model says when its run is cancelled", async () => {
+    const commands = fc.array(command, { minLength: 10, maxLength: 40 });
+    await fc.assert(
+      fc.asyncProperty(commands, commands, async (before, after) => {
+        const ledger = await LedgerRun.start(new MemoryStore(), SEED);
+        for (const next of before) await ledger.do(next);
+        await ledger.cancel();
+        for (const next of after) await ledger.do(next);
+      }),
+      { numRuns: 60, seed: SEED },
+    );
+  });
+
   it("is what the model says after each step, and ends with every item final once (on LevelDB)", async () => {
     let number = 0;
     await fc.assert(

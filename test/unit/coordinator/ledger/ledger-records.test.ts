@@ -11,20 +11,36 @@ import {
   runningRecord,
 } from "../../../../src/coordinator/ledger/ledger-records.ts";
 import { placeOf } from "../../../../src/coordinator/ledger/place.ts";
-import { runRecord } from "../../../../src/coordinator/run-view.ts";
+import {
+  attemptLogRecord,
+  attemptRecord,
+  checkpointRecord,
+} from "../../../../src/coordinator/ledger/attempt-records.ts";
+import { NEVER_STARTED, runRecord } from "../../../../src/coordinator/run-view.ts";
 import { submissionRecord } from "../../../../src/coordinator/submission-record.ts";
 import { decodeRecord, encodeRecord } from "../../../../src/storage/codec.ts";
 import type { RecordType } from "../../../../src/storage/codec.ts";
 import { incarnationId, workerId } from "../../../support/reactor-harness.ts";
 
 const id = Buffer.alloc(32, 5);
-const budgets = { attempt: 7, charged: 2, lost: 1 };
+const budgets = {
+  ...{ attempt: 7, charged: 2, lost: 1 },
+  ...{ failedBy: workerId(3), blamed: workerId(2), isApart: true, returnedAtMs: [11, 12] },
+};
 const place = placeOf(3, 99);
+
+const final = {
+  ...{ attempt: 3, worker: workerId(4), finishedAtWallMs: 5.5, completion: 10 },
+  ...{ pluginVersion: "v2", startedAtWallMs: 8, durationMs: 9 },
+};
+const task = { digest: Buffer.alloc(32, 6), plugin: "infer", summary: "infer in words" };
+const countedFrom = { wallMs: 7.5, done: 8, failures: 9 };
 
 /** Each record with values that are all different, so that two fields that are swapped show. */
 const ROWS: Readonly<Record<string, [RecordType<never>, unknown]>> = {
-  item: [itemRecord, { id, payload: Buffer.from("{}"), key: "" }],
-  "item with a key": [itemRecord, { id, payload: Buffer.from(""), key: "k" }],
+  item: [itemRecord, { id, payload: Buffer.from("{}"), key: "", label: "" }],
+  "item with a key": [itemRecord, { id, payload: Buffer.from(""), key: "k", label: "" }],
+  "item with a label": [itemRecord, { id, payload: Buffer.from(""), key: "", label: "l" }],
   "item index": [itemIndexRecord, { place, counts: [{ submission: "01A", count: 3 }] }],
   "returned item": [returnedRecord, budgets],
   "delayed item": [delayedRecord, budgets],
@@ -32,20 +48,10 @@ const ROWS: Readonly<Record<string, [RecordType<never>, unknown]>> = {
     runningRecord,
     { ...budgets, id, worker: workerId(1), incarnation: incarnationId(2), epoch: 8, number: 9 },
   ],
-  "done item": [
-    doneRecord,
-    {
-      id,
-      attempt: 3,
-      worker: workerId(4),
-      digest: Buffer.alloc(32, 1),
-      output: Buffer.from("out"),
-      finishedAtWallMs: 5.5,
-    },
-  ],
+  "done item": [doneRecord, { id, ...final, digest: Buffer.alloc(32, 1), output: Buffer.from("out") }],
   "failed item": [
     failedRecord,
-    { id, attempt: 3, class: "poison", message: "why", finishedAtWallMs: 1_700_000_000_000 },
+    { id, ...final, class: "poison", message: "why", charged: 2, lost: 6, isApart: true },
   ],
   conflict: [
     conflictRecord,
@@ -59,9 +65,21 @@ const ROWS: Readonly<Record<string, [RecordType<never>, unknown]>> = {
     },
   ],
   completions: [completionsRecord, [place, placeOf(0, 1)]],
-  run: [runRecord, { state: "Open+Paused", pauseReason: "too many fail" }],
-  "active run": [runRecord, { state: "Open+Active", pauseReason: null }],
-  submission: [submissionRecord, { added: 4, known: 6 }],
+  run: [runRecord, { state: "Open.Paused", pauseReason: "too many fail", task, countedFrom }],
+  "run without a task": [
+    runRecord,
+    { state: "Open.Active", pauseReason: null, task: null, countedFrom: NEVER_STARTED },
+  ],
+  submission: [submissionRecord, { added: 4, known: 6, duplicates: 5 }],
+  attempt: [
+    attemptRecord,
+    {
+      ...{ attempt: 17, worker: workerId(4), class: "lost", message: "why", endedAtWallMs: 12.5 },
+      ...{ logBytes: 11, pluginVersion: "v2", startedAtWallMs: 8, durationMs: 9.25 },
+    },
+  ],
+  "attempt log": [attemptLogRecord, { attempt: 17, log: Buffer.from("said") }],
+  checkpoint: [checkpointRecord, Buffer.from("half way")],
 } as unknown as Record<string, [RecordType<never>, unknown]>;
 
 describe("the records of the ledger", () => {
@@ -89,8 +107,13 @@ describe("the records of the ledger", () => {
     expect(reasonOf(runningRecord as never, [id, id, id, 0, 0, 0, 0, 0])).to.equal(
       "not a running item record: field 1 is no ULID",
     );
-    expect(reasonOf(failedRecord as never, [id, 1, "lost", "", 0])).to.equal(
-      "not a failed item record: field 2 is no class of failure",
+    const ulid = Buffer.alloc(16);
+    const failed = [id, 1, ulid, 0, "", 0, 0, 0, "lost", "", 0, 0, false];
+    expect(reasonOf(failedRecord as never, failed)).to.equal(
+      "not a failed item record: field 8 is no class of failure",
+    );
+    expect(reasonOf(attemptRecord as never, [1, ulid, "success", "", "", 0, 0, 0, 0])).to.equal(
+      "not a attempt record: field 2 is no class of an attempt",
     );
     expect(reasonOf(completionsRecord as never, [["x"]])).to.equal(
       "not a completions record: field 0 is no place",

@@ -201,4 +201,32 @@ describe("a window over a segment", () => {
     segment.remove(9);
     expect(segment.drain()).to.deep.equal([0, 1, 3].map(keyOf));
   });
+
+  it("does not give again what was set aside and has left while a load was under way", () => {
+    const segment = new Segment();
+    segment.put(1);
+    segment.put(2);
+    segment.scan();
+    segment.window.load(segment.answers.shift()?.entries ?? [], null);
+    // Taken out of the window, and still there in the store.
+    expect(segment.window.take()?.key).to.equal(keyOf(1));
+    segment.put(0);
+    expect(segment.scan()).to.equal(true);
+    expect(segment.answers[0]?.entries.map(({ key }) => key)).to.include(keyOf(1));
+    segment.window.left(keyOf(1));
+    segment.rows.delete(keyOf(1));
+    segment.window.load(segment.answers[0]?.entries ?? [], null);
+    expect([segment.take(), segment.take(), segment.take()]).to.deep.equal([keyOf(0), keyOf(2), undefined]);
+  });
+
+  it("drops all that is before a key, and only that", () => {
+    const segment = new Segment();
+    for (let number = 0; number < 5; number++) segment.put(number);
+    segment.scan();
+    segment.window.load(segment.answers.shift()?.entries ?? [], null);
+    segment.window.dropBelow(keyOf(3));
+    expect([segment.window.peek()?.key, segment.window.size]).to.deep.equal([keyOf(3), 2]);
+    segment.window.dropBelow(keyOf(9));
+    expect(segment.window.size).to.equal(0);
+  });
 });

@@ -41,6 +41,8 @@ describe("a heartbeat from the wire", () => {
       sentAtMs: 99n,
       slots: 1_024,
       plugins,
+      atRisk: true,
+      trouble: "loading, for 12 s",
     });
     expect(readBeat(wire)).to.deep.equal({
       workerId: worker.id,
@@ -51,6 +53,8 @@ describe("a heartbeat from the wire", () => {
       sentAtMs: 99,
       slots: 1_024,
       plugins,
+      isAtRisk: true,
+      trouble: "loading, for 12 s",
     });
   });
 
@@ -92,6 +96,10 @@ describe("a heartbeat from the wire", () => {
       beat({ plugins: [plugin("mock", "1".repeat(129))] }),
       "a plugin's name or version is longer than 128 bytes",
     ],
+    "with trouble that is too long in bytes": [
+      beat({ trouble: "ü".repeat(129) }),
+      "trouble is longer than 256 bytes",
+    ],
   };
   for (const [what, [wire, reason]] of Object.entries(refused))
     it(`is refused ${what}, naming the field`, () => {
@@ -100,7 +108,8 @@ describe("a heartbeat from the wire", () => {
 
   it("is taken at every limit", () => {
     const plugins = Array.from({ length: 64 }, () => plugin("x".repeat(128), "y".repeat(128)));
-    const wire = beat({ sequence: 2n ** 53n - 1n, load: 0, slots: 1_024, plugins, sentAtMs: -1n });
+    const trouble = "ü".repeat(128);
+    const wire = beat({ sequence: 2n ** 53n - 1n, load: 0, slots: 1_024, plugins, sentAtMs: -1n, trouble });
     expect(refusal(wire)).to.equal(undefined);
   });
 });
@@ -139,6 +148,9 @@ describe("what is written to the wire", () => {
       slots: 2,
       plugins: [plugin("mock")],
       registeredAtWallMs: 12.6,
+      held: 3,
+      cordonReason: "why",
+      trouble: "loading, for 12 s",
     } as const;
     const shown = {
       ...ids,
@@ -148,6 +160,9 @@ describe("what is written to the wire", () => {
       slots: 2,
       plugins: [plugin("mock")],
       registeredAtMs: 13n,
+      held: 3,
+      cordonReason: "why",
+      trouble: "loading, for 12 s",
     };
     expect(writeWorker({ ...listed, lastBeatAgeMs: undefined })).to.deep.equal(shown);
     expect(writeWorker({ ...listed, lastBeatAgeMs: 30.2 })).to.deep.equal({ ...shown, lastBeatAgeMs: 30n });

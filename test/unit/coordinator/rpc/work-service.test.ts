@@ -68,7 +68,7 @@ describe("work over the wire", function () {
     await operator.run.seal({});
     const isComplete = async (): Promise<boolean> =>
       (await operator.run.getRun({})).state === RunState.COMPLETE;
-    await eventually("the run completes", isComplete);
+    await eventually("the run completes", isComplete, 15_000);
     ended.abort();
     const acknowledged = await Promise.all(working);
     expect(acknowledged.reduce((sum, count) => sum + count, 0)).to.equal(500);
@@ -97,7 +97,7 @@ describe("work over the wire", function () {
     it("a submission beyond a limit, which it names", async () => {
       const payload = new Uint8Array(2 ** 20 + 1);
       expect(await refusal({ ...good, items: [{ payload }] })).to.equal(
-        "a payload of 1048577 bytes; the limit is 1048576",
+        "a payload of 1048577 bytes; the limit is 1048576 (limits.payload)",
       );
       expect(await refusal({ ...good, items: [{ key: "é".repeat(129) }] })).to.equal(
         "a key is longer than 256 bytes",
@@ -244,7 +244,7 @@ describe("work over the wire", function () {
         { case: "hello", value: { held: [{ attempt: { itemId: new Uint8Array(3), attempt: 1 } }] } },
       ],
       "epoch is missing": [{ case: "hello", value: { held: [{ attempt }] } }],
-      "output_digest is not 32 bytes": [
+      "output_digest is not the SHA-256 of the output": [
         { case: "hello", value: {} },
         { case: "results", value: { number: 1n, results: [{ ...result, outcome: OutcomeClass.SUCCESS }] } },
       ],

@@ -1,0 +1,152 @@
+// What a worker says it has and the ledger does not know of. A leader's assignments are not synced, so a loss of power takes the
+// last of them, and the workers go on with what the ledger calls pending. Such an item is adopted: it runs on where it is,
+// under the attempt that it is under, and is not executed a second time; one that has finished is settled by the result that
+// comes. An attempt that is on record was given up, and stays so.
+//
+// The rows are looked up outside the reactor, so the verdict on the hello waits for them.
+import { runsAlone } from "../../machines/work-item.ts";
+import type { ItemContext } from "../../machines/work-item.ts";
+import type { Input } from "./input.ts";
+import { placeIn } from "./ledger/examine-reports.ts";
+import type { Finding } from "./ledger/examine-reports.ts";
+import { itemKeyOf } from "./ledger/item-id.ts";
+import { adoptItem, withdraw } from "./ledger/ledger.ts";
+import { queueReturned } from "./ledger/pending-rows.ts";
+import { placeOf, priorityOf, sequenceOf } from "./ledger/place.ts";
+import type { Place } from "./ledger/place.ts";
+import { freshWindow } from "./ledger/queue.ts";
+import type { Claim, SessionInput, Statement } from "./session-frame.ts";
+import { recallBacklog } from "./recall.ts";
+import { isCancelled, meaningOf } from "./run.ts";
+import { holdsAlone } from "./state.ts";
+import type { CoordinatorState, WorkerRow } from "./state.ts";
+import type { Turn } from "./turn.ts";
+
+/** Attempts are counted in 32 bits on the wire; nobody comes near this honestly. */
+const ATTEMPT_MAX = 2 ** 31;
+
+/** Never given out, as far as the ledger knows. */
+const NEVER_GIVEN = {
+  ...{ attempt: 0, charged: 0, lost: 0 },
+  ...{ failedBy: "", blamed: "", isApart: false, returnedAtMs: [] },
+};
+
+/** What of a hello may have been given by an earlier leader and forgotten. */
+export function unheardOf(
+  { ledger, epoch }: CoordinatorState,
+  hello: Extract<SessionInput, { kind: "hello" }>,
+): Claim[] {
+  const { workerId: worker, incarnation: own, ackedAssignment: number } = hello;
+  return hello.held.flatMap(({ id, attempt, epoch: givenIn, incarnation }, at) =>
+    givenIn >= epoch || attempt > ATTEMPT_MAX || ledger.running.has(itemKeyOf(id))
+      ? []
+      : [{ id, at, number, worker, incarnation: incarnation ?? own, attempt, epoch: givenIn }],
+  );
+}
+
+/** The worker gets its verdict, or what is not known is looked up first. */
+export function reconcile(
+  state: CoordinatorState,
+  turn: Turn,
+  row: WorkerRow,
+  { port, keep, claims }: Omit<Statement, "workerId">,
+): void {
+  if (row.session?.port !== port) return;
+  if (claims.length === 0 || isCancelled(state)) {
+    row.session.isReconciled = true;
+    // Of a cancelled run nobody wants anything, also what is finished.
+    turn.send(port, { kind: "verdict", keep: isCancelled(state) ? keep.map(() => false) : keep });
+    if (meaningOf(state).isPaused) recallBacklog(row, turn);
+    return;
+  }
+  for (const claim of claims) state.ledger.lookups.begin(itemKeyOf(claim.id), claim);
+  const statement = { workerId: row.id, port, keep, claims };
+  turn.effects.push({ kind: "examineClaims", statement, cursors: new Map(state.ledger.tally.cursors) });
+}
+
+export function onClaimsExamined(
+  state: CoordinatorState,
+  turn: Turn,
+  { statement, found }: Extract<Input, { kind: "claimsExamined" }>,
+): void {
+  const { ledger } = state;
+  const { workerId, port, claims } = statement;
+  const doesHold = claims.map((claim, index) =>
+    ledger.lookups.end(itemKeyOf(claim.id), claim, placeIn(found.findings[index])),
+  );
+  const row = state.workers.get(workerId);
+  // It has opened another session since, or is gone.
+  if (row?.session?.port !== port) return;
+  if (isCancelled(state)) return reconcile(state, turn, row, statement);
+  const keep = [...statement.keep];
+  const again: Claim[] = [];
+  const fresh = new Map<Place, Claim>();
+  for (const [index, claim] of claims.entries()) {
+    const finding = found.findings[index];
+    // Somebody has it by now.
+    if (finding === undefined || ledger.running.has(itemKeyOf(claim.id))) continue;
+    if (doesHold[index] !== true) again.push(claim);
+    else if (finding.kind === "fresh") fresh.set(finding.place, claim);
+    else if (adoptReturned(state, turn, row, claim, finding)) keep[claim.at] = true;
+  }
+  for (const lane of found.lanes.values())
+    for (const { at } of adoptFresh(state, turn, row, lane, fresh)) keep[at] = true;
+  reconcile(state, turn, row, { port, keep, claims: again });
+}
+
+function adoptReturned(
+  { ledger }: CoordinatorState,
+  turn: Turn,
+  row: WorkerRow,
+  claim: Claim,
+  finding: Finding,
+): boolean {
+  if (finding.kind !== "returned" && finding.kind !== "delayed") return false;
+  if (!mayHold(row, finding.budgets)) return false;
+  const running = adoptItem(ledger, turn, finding, claim);
+  if (running === undefined) return false;
+  const itemKey = itemKeyOf(claim.id);
+  withdraw(ledger, turn, itemKey, finding);
+  row.held.set(itemKey, running);
+  return true;
+}
+
+/**
+ * Items behind the cursor of their priority. The cursor moves past the last one, so those that it passes are written down as
+ * what they are: not given out, as far as is known. Returns what was adopted.
+ */
+function adoptFresh(
+  { ledger }: CoordinatorState,
+  turn: Turn,
+  row: WorkerRow,
+  lane: readonly Place[],
+  claims: ReadonlyMap<Place, Claim>,
+): Claim[] {
+  const [first] = lane;
+  if (first === undefined || !mayHold(row, NEVER_GIVEN)) return [];
+  const priority = priorityOf(first);
+  const cursor = ledger.tally.cursors.get(priority) ?? 0;
+  const left = lane.filter((place) => sequenceOf(place) >= cursor);
+  const last = left.findLastIndex((place) => claims.has(place));
+  const adopted: Claim[] = [];
+  for (const place of left.slice(0, last + 1)) {
+    const claim = claims.get(place);
+    const running = claim && adoptItem(ledger, turn, { place, budgets: null }, claim);
+    if (running === undefined || claim === undefined) {
+      queueReturned(ledger, turn, place, NEVER_GIVEN);
+      continue;
+    }
+    row.held.set(itemKeyOf(claim.id), running);
+    adopted.push(claim);
+  }
+  const end = left[last];
+  if (end === undefined) return adopted;
+  ledger.tally.moveCursor(priority, sequenceOf(end) + 1);
+  freshWindow(ledger, priority).dropBelow(placeOf(priority, sequenceOf(end) + 1));
+  return adopted;
+}
+
+/** Nothing is beside an item that runs alone. */
+function mayHold(row: WorkerRow, budgets: Pick<ItemContext, "lost" | "isApart">): boolean {
+  return !holdsAlone(row) && (row.held.size === 0 || !runsAlone(budgets));
+}

@@ -1,0 +1,81 @@
+// The rows of pending items: returned, which is to be given out again at once, and delayed, which waits first. Where an item
+// is was decided by its chart before it comes here.
+import type { BackoffRange } from "../../base/backoff.ts";
+import { backoffMs } from "../../base/backoff.ts";
+import { encodeRecord } from "../../storage/codec.ts";
+import { DELAYED_PREFIX, DUE_PREFIX, RETURNED_ALONE_PREFIX, RETURNED_PREFIX } from "../../storage/keys.ts";
+import { runsAlone } from "../../../machines/work-item.ts";
+import type { Turn } from "../turn.ts";
+import type { Ledger, PendingItem } from "./item.ts";
+import { delayedRecord, dueRecord, returnedRecord } from "./ledger-records.ts";
+import type { ReturnedRecord } from "./ledger-records.ts";
+import { delayedKey, placeOfDelayed, priorityOf, sequenceOf } from "./place.ts";
+import type { Place } from "./place.ts";
+
+/** Waits of an item after outcomes that are charged, with full jitter. */
+const RETRY_BACKOFF: BackoffRange = { baseMs: 1_000, ceilingMs: 60_000 };
+
+/** A pending item is given out: by dispatch, which goes by the order of its priority. */
+export function leavePending(ledger: Ledger, turn: Turn, item: PendingItem): void {
+  if (item.returned === null) ledger.tally.moveCursor(priorityOf(item.key), sequenceOf(item.key) + 1);
+  else dropReturned(ledger, turn, item.key, item.returned);
+}
+
+/** The item is not to be given out any more; where else its entry is in memory is the caller's to know. */
+export function dropReturned(
+  ledger: Ledger,
+  turn: Turn,
+  place: Place,
+  { budgets, checksum }: { readonly budgets: ReturnedRecord; readonly checksum: number },
+): void {
+  turn.delete(returnedKey(place, budgets));
+  ledger.tally.removed("returned", checksum);
+  turn.ledgerTouched = true;
+}
+
+export function queueReturned(ledger: Ledger, turn: Turn, place: Place, budgets: ReturnedRecord): void {
+  const key = returnedKey(place, budgets);
+  const value = encodeRecord(returnedRecord, key, budgets);
+  turn.put({ key, value });
+  ledger.tally.added("returned", value);
+  (runsAlone(budgets) ? ledger.returnedAlone : ledger.returned).offer(place);
+  turn.ledgerTouched = true;
+}
+
+function returnedKey(place: Place, budgets: ReturnedRecord): string {
+  return `${runsAlone(budgets) ? RETURNED_ALONE_PREFIX : RETURNED_PREFIX}${place}`;
+}
+
+/** The item waits by the wall clock, so that a restart does not cut its wait short; a clock that jumps moves it by the jump. */
+export function queueDelayed(ledger: Ledger, turn: Turn, place: Place, budgets: ReturnedRecord): void {
+  const waitMs = backoffMs(RETRY_BACKOFF, Math.max(1, budgets.charged), ledger.random);
+  const delayed = delayedKey(turn.wallMs + waitMs, place);
+  const key = `${DELAYED_PREFIX}${delayed}`;
+  const value = encodeRecord(delayedRecord, key, budgets);
+  turn.put({ key, value });
+  const dueKey = `${DUE_PREFIX}${place}`;
+  turn.put({ key: dueKey, value: encodeRecord(dueRecord, dueKey, delayed) });
+  ledger.tally.added("delayed", value);
+  ledger.delayed.offer(delayed);
+  turn.ledgerTouched = true;
+}
+
+/** The item does not wait any more; where else its entry is in memory is the caller's to know. */
+export function dropDelayed(ledger: Ledger, turn: Turn, delayed: string, checksum: number): void {
+  turn.delete(`${DELAYED_PREFIX}${delayed}`);
+  turn.delete(`${DUE_PREFIX}${placeOfDelayed(delayed)}`);
+  ledger.tally.removed("delayed", checksum);
+  turn.ledgerTouched = true;
+}
+
+/** Moves what has waited long enough back to its old place. */
+export function wakeDelayed(ledger: Ledger, turn: Turn): void {
+  const due = delayedKey(turn.wallMs, "" as Place);
+  for (let next = ledger.delayed.peek(); next !== undefined && next.key < due; next = ledger.delayed.peek()) {
+    ledger.delayed.take();
+    dropDelayed(ledger, turn, next.key, next.checksum);
+    const place = placeOfDelayed(next.key);
+    queueReturned(ledger, turn, place, next.budgets);
+    ledger.lookups.touchPlace(place);
+  }
+}

@@ -1,0 +1,88 @@
+// A page of results: what fits into one answer, and where the next one goes on. The cursor is text that its reader gives back; it
+// names places in the ledger's own order, so it holds across restarts of the coordinator.
+import type { LedgerExtent } from "../run-view.ts";
+import type { Store } from "../../storage/store.ts";
+import type { FinalItem } from "./final-items.ts";
+
+export interface PageLimits {
+  /** Items, at least 1. */
+  readonly items: number;
+  readonly bytes: number;
+  /** Whether payloads go with the results, and so count. */
+  readonly withPayload: boolean;
+}
+
+export interface ResultPage<Cursor> {
+  readonly items: readonly FinalItem[];
+  readonly next: Cursor;
+  readonly isCaughtUp: boolean;
+}
+
+/** What a page is read from. */
+export interface ResultSource {
+  readonly store: Store;
+  /** Asked before the page was begun. */
+  readonly extent: LedgerExtent;
+  /** Asks again. */
+  readonly look: () => Promise<LedgerExtent>;
+}
+
+/** Of a result beside its output, payload and texts. */
+const RESULT_BYTES = 256;
+/** What one reading from the store is to bring, about. */
+const READ_BYTES = 2 ** 20;
+const READ_ITEMS_FIRST = 4;
+/** Large items may follow small ones without a sign. */
+const READ_ITEMS_MAX = 64;
+
+/** Fills a page, and says how much to read at once: few items until it is known how large they are. */
+export class PageFiller {
+  readonly items: FinalItem[] = [];
+  readonly #limits: PageLimits;
+  #bytes = 0;
+  #step = READ_ITEMS_FIRST;
+
+  constructor(limits: PageLimits) {
+    this.#limits = limits;
+  }
+
+  get isFull(): boolean {
+    return this.items.length >= this.#limits.items || this.#bytes >= this.#limits.bytes;
+  }
+
+  get step(): number {
+    return Math.min(this.#step, this.#limits.items - this.items.length);
+  }
+
+  /** False when the page is full without it; the first one always fits. */
+  add(item: FinalItem): boolean {
+    const bytes = this.#weigh(item);
+    if (this.items.length > 0 && (this.isFull || this.#bytes + bytes > this.#limits.bytes)) return false;
+    this.items.push(item);
+    this.#bytes += bytes;
+    return true;
+  }
+
+  /** How much the last reading brought that was of use. */
+  learn(count: number, bytes: number): void {
+    const fitting = Math.floor((count * READ_BYTES) / Math.max(1, bytes));
+    this.#step = Math.max(1, Math.min(fitting, count * 2, READ_ITEMS_MAX));
+  }
+
+  #weigh({ item, final }: FinalItem): number {
+    const payload = this.#limits.withPayload ? item.payload.length : 0;
+    const told = final.kind === "done" ? final.record.output.length : Buffer.byteLength(final.record.message);
+    return RESULT_BYTES + payload + told + Buffer.byteLength(item.label);
+  }
+}
+
+/** Bytes that were read for an item. */
+export function bytesReadFor({
+  item,
+  final,
+}: {
+  readonly item: FinalItem["item"];
+  readonly final: FinalItem["final"] | undefined;
+}): number {
+  return item.payload.length + (final?.kind === "done" ? final.record.output.length : 0);
+}

@@ -1,0 +1,123 @@
+// Pending items that wait for who may take them, out of the way of the rest: a shelf of those that a worker has failed and
+// another one is to try, and one of those that run with nothing beside them. In the store they are what they were:
+// returned. A new leader begins with empty shelves and finds them again.
+//
+// Keeps true: in order of place among those that a worker may have; bounded (C8): a full shelf takes nothing more.
+import type { WorkerId } from "../../base/ids.ts";
+import type { ReturnedRecord } from "./ledger-records.ts";
+
+/** Who asks for an item. */
+export interface Taker {
+  readonly worker: WorkerId;
+  /** No other worker could execute what this one has failed. */
+  readonly isOnlyOne: boolean;
+  /** Monotonic. */
+  readonly nowMs: number;
+}
+
+/** A pending item, as far as it matters here. */
+interface Keepable {
+  /** Its place. */
+  readonly key: string;
+  readonly weight: number;
+  readonly returned: { readonly budgets: Pick<ReturnedRecord, "failedBy"> } | null;
+}
+
+interface Kept<Item> {
+  readonly item: Item;
+  readonly failedBy: string;
+  /** Monotonic. */
+  readonly sinceMs: number;
+}
+
+const ITEMS_MAX = 4_096;
+const WEIGHT_MAX = 16 * 2 ** 20;
+/** The longest that an item waits for another worker than the one that failed it: as long as the longest backoff. */
+const PATIENCE_MS = 60_000;
+
+/** Whether it has to be looked at who takes it. */
+export function isParticular({ returned }: Keepable): boolean {
+  return returned !== null && returned.budgets.failedBy !== "";
+}
+
+export class Shelf<Item extends Keepable> {
+  /** Each list in order of place. What nobody has failed stands under the empty name. */
+  readonly #byFailer = new Map<string, Kept<Item>[]>();
+  readonly #places = new Set<string>();
+  #weight = 0;
+
+  get size(): number {
+    return this.#places.size;
+  }
+
+  get isFull(): boolean {
+    return this.size >= ITEMS_MAX || this.#weight >= WEIGHT_MAX;
+  }
+
+  /** It has room for many. */
+  get isLow(): boolean {
+    return this.size <= ITEMS_MAX / 2 && this.#weight <= WEIGHT_MAX / 2;
+  }
+
+  has(place: string): boolean {
+    return this.#places.has(place);
+  }
+
+  /** An item that is in no window any more. */
+  put(item: Item, sinceMs: number): void {
+    const kept = { item, failedBy: item.returned?.budgets.failedBy ?? "", sinceMs };
+    insert(this.#listOf(kept.failedBy), kept);
+    this.#places.add(item.key);
+    this.#weight += item.weight;
+  }
+
+  /** The first one that this worker may have; it stays until it is removed. */
+  peek(taker: Taker): Item | undefined {
+    let best: Item | undefined;
+    for (const [head] of this.#byFailer.values())
+      if (head !== undefined && mayTake(taker, head) && (best === undefined || head.item.key < best.key))
+        best = head.item;
+    return best;
+  }
+
+  /** It leaves what is pending, or the shelf with its window. Unknown ones are ignored. */
+  remove(place: string): void {
+    if (!this.#places.delete(place)) return;
+    for (const list of this.#byFailer.values()) {
+      const at = search(list, place);
+      if (list[at]?.item.key !== place) continue;
+      const [gone] = list.splice(at, 1);
+      this.#weight -= gone?.item.weight ?? 0;
+      if (list.length === 0 && gone !== undefined) this.#byFailer.delete(gone.failedBy);
+      return;
+    }
+  }
+
+  #listOf(failedBy: string): Kept<Item>[] {
+    const known = this.#byFailer.get(failedBy);
+    if (known !== undefined) return known;
+    const list: Kept<Item>[] = [];
+    this.#byFailer.set(failedBy, list);
+    return list;
+  }
+}
+
+/** Another worker than the one that failed it, where there is one and it comes in time. */
+function mayTake({ worker, isOnlyOne, nowMs }: Taker, { failedBy, sinceMs }: Kept<unknown>): boolean {
+  return failedBy !== worker || isOnlyOne || nowMs - sinceMs >= PATIENCE_MS;
+}
+
+function insert<Item extends Keepable>(list: Kept<Item>[], kept: Kept<Item>): void {
+  list.splice(search(list, kept.item.key), 0, kept);
+}
+
+/** Where the place stands in the list, or would. */
+function search(list: readonly Kept<Keepable>[], place: string): number {
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((list[middle]?.item.key ?? "") < place) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,107 @@
+// Failed items, taken back. They are looked up here and moved by the reactor, one page at a time for the whole run: what was
+// looked up can change in no other way than by this call.
+import type { ServiceImpl } from "@connectrpc/connect";
+import { failure } from "../../base/errors.ts";
+import type { RetryRequest, RunService } from "../../gen/rollout/v1/run_pb.ts";
+import { decodeRecord, okOrFailure, recordChecksum } from "../../storage/codec.ts";
+import { FAILED_PREFIX } from "../../storage/keys.ts";
+import type { Entry, Store } from "../../storage/store.ts";
+import { nextKey, prefixRange } from "../../storage/store.ts";
+import { placeIn } from "../ledger/final-items.ts";
+import { findById } from "../ledger/find-item.ts";
+import { ITEM_ID_BYTES, itemIdText } from "../ledger/item-id.ts";
+import type { FailedItem } from "../ledger/item.ts";
+import { failedRecord, failureClassOf } from "../ledger/ledger-records.ts";
+import type { FailureClass } from "../ledger/ledger-records.ts";
+import { isPlace } from "../ledger/place.ts";
+import type { RetryVerdict } from "../run-view.ts";
+import type { Leader } from "./leader.ts";
+import { ask } from "./leader.ts";
+import { refuse } from "./refusals.ts";
+import { turnstile } from "./turnstile.ts";
+
+/** Failed items that one call looks at. */
+const PAGE = 1_000;
+
+interface Batch {
+  readonly failed: readonly FailedItem[];
+  readonly skipped: number;
+  /** Empty when nothing is left. */
+  readonly after: string;
+}
+
+export function retries(leader: Leader, store: Store): Pick<ServiceImpl<typeof RunService>, "retry"> {
+  const takeTurn = turnstile();
+  return {
+    async retry(request) {
+      const only = readClass(request);
+      const read = readerOf(request);
+      return takeTurn(async () => {
+        const { failed, skipped, after } = await read(store, only);
+        const verdict = await ask<RetryVerdict>(leader, (answer) => ({ kind: "retry", failed, answer }));
+        if (verdict.kind === "cancelled") throw failure("run_cancelled", {});
+        const counts = { retried: BigInt(verdict.items), skipped: BigInt(skipped) };
+        return { coordinator: leader.envelope, ...counts, after };
+      });
+    },
+  };
+}
+
+function readClass({ failureClass }: RetryRequest): FailureClass | undefined {
+  if (failureClass === "") return undefined;
+  return failureClassOf(failureClass) ?? refuse("Retry", "failure_class is no class of failure");
+}
+
+type Read = (store: Store, only: FailureClass | undefined) => Promise<Batch>;
+
+function readerOf({ itemIds, after }: RetryRequest): Read {
+  if (itemIds.length > PAGE) return refuse("Retry", `more than ${PAGE} items in one call`);
+  if (itemIds.some(({ length }) => length !== ITEM_ID_BYTES))
+    return refuse("Retry", "item_ids are not 32 bytes");
+  if (after !== "" && !isPlace(after)) return refuse("Retry", "after is not what an answer has said");
+  return itemIds.length > 0
+    ? (store, only) => readNamed(store, itemIds, only)
+    : (store, only) => readPage(store, after, only);
+}
+
+async function readPage(store: Store, after: string, only: FailureClass | undefined): Promise<Batch> {
+  const { from: start, to } = prefixRange(FAILED_PREFIX);
+  const from = after === "" ? start : nextKey(`${FAILED_PREFIX}${after}`);
+  const rows = await store.scan({ from, to, limit: PAGE });
+  const failed = rows
+    .map((row) => readFailed(store, row))
+    .filter((item) => only === undefined || item.class === only);
+  const last = rows.at(-1);
+  const isMore = last !== undefined && rows.length === PAGE;
+  return { failed, skipped: 0, after: isMore ? placeIn(store, last.key, FAILED_PREFIX) : "" };
+}
+
+/** Each once, however often it is named. */
+async function readNamed(
+  store: Store,
+  ids: readonly Uint8Array[],
+  only: FailureClass | undefined,
+): Promise<Batch> {
+  const failed: FailedItem[] = [];
+  const distinct = new Map(ids.map((id) => [itemIdText(id), id]));
+  for (const id of distinct.values()) {
+    const sought = await findById(store, id);
+    const key = sought.kind === "found" ? `${FAILED_PREFIX}${sought.place}` : undefined;
+    const value = key === undefined ? undefined : await store.get(key);
+    if (key === undefined || value === undefined) continue;
+    const item = readFailed(store, { key, value });
+    if (only === undefined || item.class === only) failed.push(item);
+  }
+  return { failed, skipped: ids.length - failed.length, after: "" };
+}
+
+function readFailed(store: Store, { key, value }: Entry): FailedItem {
+  const {
+    id,
+    attempt,
+    class: as,
+    isApart,
+  } = okOrFailure(store.location, decodeRecord(failedRecord, key, value));
+  const place = placeIn(store, key, FAILED_PREFIX);
+  return { place, id, attempt, class: as, isApart, checksum: recordChecksum(value) };
+}

@@ -1,0 +1,252 @@
+// What workers still have when the coordinator's machine has lost its power and, with it, the last assignments.
+import { expect } from "chai";
+import type { Random } from "../../../src/base/random.ts";
+import { itemKeyOf } from "../../../src/coordinator/ledger/item-id.ts";
+import { PowerLossStore } from "../../../src/storage/memory/power-loss-store.ts";
+import { LedgerHarness } from "../../support/ledger-harness.ts";
+import type { HeldItem, LedgerWorker } from "../../support/ledger-worker.ts";
+import { claimOf, ERROR } from "../../support/ledger-worker.ts";
+
+const nothingSurvives: Random = { unit: () => 0, bytes: (count) => new Uint8Array(count) };
+
+describe("what a worker has and the ledger has forgotten", () => {
+  let power: PowerLossStore;
+  let ledger: LedgerHarness;
+  let one: LedgerWorker;
+  let two: LedgerWorker;
+
+  beforeEach(async () => {
+    power = new PowerLossStore();
+    ledger = await LedgerHarness.start({ store: power });
+    one = await ledger.worker(1, { slots: 2 });
+    two = await ledger.worker(2, { slots: 2 });
+  });
+
+  async function losePower(): Promise<void> {
+    power = power.losePower(nothingSurvives);
+    await ledger.lead(power);
+  }
+
+  /** Says what it has, and drops what it is told to drop. */
+  async function reconnect(worker: LedgerWorker): Promise<readonly boolean[]> {
+    await worker.beat();
+    const held = [...worker.held];
+    const verdict = (await worker.hello()) ?? [];
+    worker.forget(held.filter((_, at) => verdict[at] !== true));
+    return verdict;
+  }
+
+  const contextOf = (item: HeldItem | undefined) =>
+    ledger.state.ledger.running.get(itemKeyOf(item?.id ?? new Uint8Array()))?.row.context;
+
+  it("runs on under the very attempt, and is done once", async () => {
+    await ledger.submit(["a", "b"]);
+    await one.ask(2);
+    await losePower();
+    expect(ledger.state.ledger.running.size, "it is forgotten").to.equal(0);
+    expect(await reconnect(one)).to.deep.equal([true, true]);
+    expect(contextOf(one.held[0])).to.include({ worker: one.id, attempt: 1, epoch: 0, charged: 0, lost: 0 });
+    await reconnect(two);
+    await two.ask(5);
+    expect(two.held, "nobody else gets it").to.have.length(0);
+    await one.report([...one.held]);
+    expect(await ledger.view()).to.include({ done: 2, pending: 0, running: 0, staleReports: 0 });
+  });
+
+  it("leaves what it passes over to others, in order", async () => {
+    await ledger.submit(["a", "b", "c", "d", "e"]);
+    await one.ask(1);
+    await two.ask(2);
+    await one.ask(1);
+    expect([one.texts, two.texts]).to.deep.equal([
+      ["a", "d"],
+      ["b", "c"],
+    ]);
+    await losePower();
+    await reconnect(one);
+    await one.ask(1);
+    expect(one.texts, "what came first goes first").to.deep.equal(["a", "d", "b"]);
+    expect(await reconnect(two), "one of them is somebody else's by now").to.deep.equal([false, true]);
+    await two.ask(5);
+    expect(two.texts).to.deep.equal(["c", "e"]);
+    await one.report([...one.held]);
+    await two.report([...two.held]);
+    expect(await ledger.view()).to.include({ done: 5, pending: 0, running: 0 });
+  });
+
+  it("is dropped when it was given to somebody else before the worker was back", async () => {
+    await ledger.submit(["a"]);
+    await one.ask(1);
+    await losePower();
+    await reconnect(two);
+    await two.ask(1);
+    expect(two.texts).to.deep.equal(["a"]);
+    expect(await reconnect(one)).to.deep.equal([false]);
+  });
+
+  it("is dropped when it is given to somebody else while its rows are looked up", async () => {
+    await ledger.submit(["a"]);
+    await one.ask(1);
+    await losePower();
+    await reconnect(two);
+    await one.beat();
+    await ledger.step(one.helloInput());
+    await ledger.read();
+    await ledger.step(two.askInput(1));
+    await ledger.settle();
+    const verdict = one.frames.findLast(({ kind }) => kind === "verdict");
+    expect(verdict).to.deep.equal({ kind: "verdict", keep: [false] });
+    expect(two.texts).to.deep.equal(["a"]);
+  });
+
+  it("has its verdict wait for the rows, and nothing is given to the worker before", async () => {
+    await ledger.submit(["a", "b"]);
+    await one.ask(1);
+    await losePower();
+    // Whoever comes has what is pending read.
+    await reconnect(two);
+    await one.beat();
+    await ledger.step(one.helloInput(), one.askInput(1));
+    expect(one.frames).to.deep.equal([]);
+    expect(one.texts).to.deep.equal(["a"]);
+    await ledger.settle();
+    expect(one.frames).to.deep.equal([{ kind: "verdict", keep: [true] }]);
+    expect(one.texts).to.deep.equal(["a", "b"]);
+  });
+
+  it("is not asked about again by a worker that opens another session meanwhile", async () => {
+    await ledger.submit(["a"]);
+    await one.ask(1);
+    await losePower();
+    await one.beat();
+    await ledger.step(one.helloInput());
+    expect(await reconnect(one)).to.deep.equal([true]);
+    expect(ledger.state.ledger.lookups.size).to.equal(0);
+  });
+
+  it("is adopted where it waits to be given out again, with what it was charged", async () => {
+    await ledger.submit(["a"]);
+    await one.ask(1);
+    await one.report([...one.held], ERROR);
+    await two.ask(1);
+    await ledger.watch(1_250, ledger.workers);
+    expect(two.held.map(({ attempt }) => attempt)).to.deep.equal([2]);
+    await losePower();
+    expect(ledger.state.ledger.tally.count("delayed"), "even that it was woken is forgotten").to.equal(1);
+    expect(await reconnect(two)).to.deep.equal([true]);
+    expect(contextOf(two.held[0])).to.include({ attempt: 2, charged: 1, failedBy: one.id });
+    await ledger.watch(61_000, ledger.workers);
+    await two.report([...two.held]);
+    expect(await ledger.view()).to.include({ done: 1, pending: 0, delayed: 0 });
+  });
+
+  it("stays given up when the ledger has it on record", async () => {
+    await ledger.submit(["a", "b"]);
+    await one.ask(1);
+    const [given] = one.held;
+    await one.release([...one.held]);
+    await two.ask(1);
+    await two.release([...two.held]);
+    // A synced turn: all of it is on disk.
+    await ledger.seal();
+    await losePower();
+    if (given !== undefined) one.held.push(given);
+    expect(await reconnect(one)).to.deep.equal([false]);
+    expect(await ledger.view()).to.include({ running: 0, pending: 2 });
+  });
+
+  it("is not adopted from a leadership that has not ended, nor from one that has not begun", async () => {
+    await ledger.submit(["a", "b"]);
+    await one.ask(1);
+    const [given] = one.held;
+    if (given === undefined) return;
+    await losePower();
+    await one.beat();
+    for (const epoch of [1, 7])
+      expect(await one.hello([{ ...claimOf(given), epoch }])).to.deep.equal([false]);
+    expect(await one.hello([{ ...claimOf(given), attempt: 2 ** 32 - 1 }])).to.deep.equal([false]);
+    expect(await one.hello([{ ...claimOf(given), id: Buffer.alloc(32, 9) }])).to.deep.equal([false]);
+    expect(await ledger.view()).to.include({ running: 0, pending: 2 });
+  });
+
+  it("is not adopted once it is done or has failed", async () => {
+    await ledger.submit(["a", "b"]);
+    await one.ask(2);
+    const held = [...one.held];
+    await one.report(held.slice(0, 1));
+    await one.report(held.slice(1), { kind: "too_large", message: "" });
+    await losePower();
+    one.held.push(...held);
+    expect(await reconnect(one)).to.deep.equal([false, false]);
+    expect(await ledger.view()).to.include({ done: 1, failed: 1, running: 0, pending: 0 });
+  });
+
+  it("is lost with the worker like anything else that it has", async () => {
+    await ledger.submit(["a"]);
+    await one.ask(1);
+    await losePower();
+    await reconnect(two);
+    await reconnect(one);
+    await two.ask(1);
+    await ledger.watch(6_250, [two]);
+    expect(two.held.map(({ attempt }) => attempt)).to.deep.equal([2]);
+    expect(contextOf(two.held[0])).to.include({ lost: 1 });
+  });
+
+  it("is done by the result of it, which nobody makes a second time", async () => {
+    await ledger.submit(["a", "b"]);
+    await one.ask(2);
+    await losePower();
+    await one.beat();
+    const [a, b] = one.held as [HeldItem, HeldItem];
+    expect(await one.hello([claimOf(a, true), claimOf(b)])).to.deep.equal([true, true]);
+    await reconnect(two);
+    await two.ask(2);
+    expect(two.held).to.have.length(0);
+    await one.report([a]);
+    expect(await ledger.view()).to.include({ done: 1, running: 1, staleReports: 0 });
+  });
+
+  it("is done by the result of an earlier process of the worker, when both have lost their power", async () => {
+    await ledger.submit(["a"]);
+    await one.ask(1);
+    await losePower();
+    const [a] = one.held as [HeldItem];
+    one.restart(2);
+    await one.beat();
+    expect(await one.hello([{ ...claimOf(a, true), incarnation: a.incarnation }])).to.deep.equal([true]);
+    expect(contextOf(a)).to.include({ attempt: 1, incarnation: a.incarnation });
+    await one.report([a]);
+    expect(await ledger.view()).to.include({ done: 1, pending: 0, staleReports: 0 });
+  });
+
+  it("is not adopted by one that was given up, before it is heard: nobody would watch over it", async () => {
+    const three = await ledger.worker(3);
+    await ledger.submit(["a"]);
+    await one.ask(1);
+    await losePower();
+    await ledger.watch(7_000, [two, three]);
+    expect(await one.hello()).to.equal(undefined);
+    expect(one.isEnded, "it beats, and tries again").to.equal(true);
+    expect(ledger.state.ledger.running.size).to.equal(0);
+    expect(await reconnect(one)).to.deep.equal([true]);
+    expect(ledger.state.ledger.running.size).to.equal(1);
+  });
+
+  it("has its verdict while other items wake from their waits", async () => {
+    const texts = Array.from({ length: 20 }, (_, at) => `x${at}`);
+    await ledger.submit(texts);
+    await two.ask(20);
+    await two.report([...two.held], ERROR);
+    await ledger.submit(["a"], { batchNumber: 2 });
+    await one.ask(1);
+    await losePower();
+    await reconnect(two);
+    await one.beat();
+    await ledger.step(one.helloInput());
+    await ledger.read();
+    await ledger.step(ledger.untilNextWakes(), ...ledger.fed.splice(0));
+    expect(one.frames).to.deep.equal([{ kind: "verdict", keep: [true] }]);
+    expect(ledger.state.ledger.tally.count("delayed"), "not all wait any more").to.be.within(1, 19);
+  });
+});

@@ -1,0 +1,93 @@
+// What a result brings beside its outcome, and what an assignment brings beside its payload.
+import { expect } from "chai";
+import { create } from "@bufbuild/protobuf";
+import { createHash } from "node:crypto";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { epoch } from "../../../../src/base/ids.ts";
+import type { StoreId } from "../../../../src/base/ids.ts";
+import { LIMITS } from "../../../../src/config/limits.ts";
+import { envelopeOf } from "../../../../src/coordinator/rpc/messages.ts";
+import { readReport, writeFrame } from "../../../../src/coordinator/rpc/work-messages.ts";
+import type { Report, SessionFrame } from "../../../../src/coordinator/session-frame.ts";
+import { OutcomeClass, ResultSchema } from "../../../../src/gen/rollout/v1/work_pb.ts";
+import { incarnationId } from "../../../support/reactor-harness.ts";
+
+const id = Buffer.alloc(32, 5);
+
+describe("frames of a session between the wire and the coordinator", () => {
+  type ResultInit = Extract<MessageInitShape<typeof ResultSchema>, { readonly $typeName?: never }>;
+  const read = (parts: ResultInit = {}): Report => {
+    const outputDigest = createHash("sha256").update("").digest();
+    const wire = {
+      attempt: { itemId: id, attempt: 2 },
+      epoch: 3n,
+      outcome: OutcomeClass.SUCCESS,
+      outputDigest,
+    };
+    return readReport(create(ResultSchema, { ...wire, ...parts }), incarnationId(1), LIMITS);
+  };
+  const frameOf = (frame: SessionFrame): ReturnType<typeof writeFrame> => {
+    const envelope = envelopeOf(epoch(0), "01JST0R0000000000000000000" as StoreId);
+    return writeFrame({ envelope, limits: LIMITS }, frame, 0);
+  };
+
+  it("tell of an execution what the worker says of it", () => {
+    const log = Buffer.from("said");
+    const report = read({ pluginVersion: "7", startedAtMs: 5n, durationMs: 6n, log, checkpoint: log });
+    expect(report.execution).to.deep.equal({ pluginVersion: "7", startedAtWallMs: 5, durationMs: 6 });
+    expect(Buffer.from(report.log ?? []).toString()).to.equal("said");
+    expect(Buffer.from(report.checkpoint ?? []).toString()).to.equal("said");
+  });
+
+  it("cut what is for people, so that a result gets home with whatever beside it", () => {
+    const log = Buffer.alloc(LIMITS.attemptLogBytes + 10, "a");
+    log.write("the end", log.length - 7);
+    const report = read({ pluginVersion: "x".repeat(5_000), startedAtMs: -5n, durationMs: 2n ** 63n, log });
+    expect(report.execution).to.deep.equal({
+      pluginVersion: "x".repeat(LIMITS.pluginTextBytes),
+      startedAtWallMs: 0,
+      durationMs: Number.MAX_SAFE_INTEGER,
+    });
+    expect(report.log).to.have.length(LIMITS.attemptLogBytes);
+    expect(Buffer.from(report.log ?? []).toString()).to.match(/the end$/);
+  });
+
+  it("take an attempt with too large a checkpoint for too large, and a success without it", () => {
+    const checkpoint = Buffer.alloc(LIMITS.checkpointBytes + 1);
+    const report = read({ outcome: OutcomeClass.PREEMPTED, checkpoint });
+    expect(report.outcome).to.deep.equal({
+      kind: "too_large",
+      message: `the checkpoint is ${checkpoint.length} bytes; the limit is ${LIMITS.checkpointBytes}`,
+    });
+    expect(report.checkpoint).to.have.length(0);
+    expect(read({ checkpoint }).outcome.kind).to.equal("success");
+    const fitting = Buffer.alloc(LIMITS.checkpointBytes);
+    expect(read({ outcome: OutcomeClass.PREEMPTED, checkpoint: fitting }).checkpoint).to.have.length(
+      LIMITS.checkpointBytes,
+    );
+  });
+
+  it("give with an item what executes it, how long it may take, and the last checkpoint", () => {
+    const item = { id, attempt: 2, payload: Buffer.from("p"), priority: 1, alone: false };
+    const { frame } = frameOf({
+      kind: "assignments",
+      firstNumber: 4,
+      items: [
+        { ...item, checkpoint: Buffer.from("half way") },
+        { ...item, checkpoint: null },
+      ],
+      ...{ plugin: "infer", itemTimeoutMs: 1_500 },
+    });
+    if (frame.case !== "assignments") throw new Error("it is an assignment");
+    expect(frame.value).to.deep.include({ plugin: "infer", itemTimeoutMs: 1_500n, firstNumber: 4n });
+    const checkpoints = frame.value.assignments.map(({ checkpoint }) => Buffer.from(checkpoint).toString());
+    expect(checkpoints).to.deep.equal(["half way", ""]);
+  });
+
+  it("drop attempts by name", () => {
+    const { frame } = frameOf({ kind: "drop", attempts: [{ id, attempt: 2 }] });
+    if (frame.case !== "drop") throw new Error("it is a drop");
+    expect(frame.value.dropped).to.have.length(1);
+    expect(frame.value.dropped[0]).to.deep.include({ attempt: 2 });
+  });
+});

@@ -1,0 +1,133 @@
+// Limits at which a run stops spending by itself.
+import { expect } from "chai";
+import { RunState } from "../../../src/gen/rollout/v1/run_pb.ts";
+import type { RunLimits } from "../../../src/coordinator/run-view.ts";
+import { LedgerHarness } from "../../support/ledger-harness.ts";
+import type { LedgerWorker } from "../../support/ledger-worker.ts";
+import { ERROR } from "../../support/ledger-worker.ts";
+import { OperatorRig } from "../../support/operator-rig.ts";
+
+describe("the limits of a run", () => {
+  let ledger: LedgerHarness;
+  let operator: OperatorRig;
+  let worker: LedgerWorker;
+
+  async function begin(limits: RunLimits): Promise<void> {
+    ledger = await LedgerHarness.start({ budgets: { maxAttempts: 1 }, limits });
+    operator = new OperatorRig(ledger);
+    worker = await ledger.worker(1, { slots: 50, credit: 200 });
+  }
+
+  const textsOf = (count: number, from = 0): string[] =>
+    Array.from({ length: count }, (_, at) => `${from + at}`);
+  const fail = (count: number): Promise<void> => worker.report(worker.held.slice(0, count), ERROR);
+  const succeed = (count: number): Promise<void> => worker.report(worker.held.slice(0, count));
+  const shown = async (): Promise<[boolean, string]> => {
+    const { state, pauseReason } = await operator.ask((run) => run.getRun({}));
+    return [state === RunState.PAUSED, pauseReason];
+  };
+  const resume = (): Promise<unknown> => operator.ask((run) => run.resume({}));
+
+  describe("of failures", () => {
+    it("pauses it when as many items have failed, and says so", async () => {
+      await begin({ maxFails: { kind: "count", count: 3 } });
+      await operator.submit(textsOf(10));
+      await fail(2);
+      expect(await shown()).to.deep.equal([false, ""]);
+      await fail(2);
+      const reason = "4 items failed, and run.max_fails is 3";
+      expect(await shown()).to.deep.equal([true, reason]);
+      expect(ledger.events.of("run_paused")).to.deep.equal([{ reason }]);
+      await worker.release([...worker.held]);
+      await worker.ask(10);
+      expect(worker.held).to.have.length(0);
+    });
+
+    it("counts from when it was resumed, also after a restart", async () => {
+      await begin({ maxFails: { kind: "count", count: 2 } });
+      await operator.submit(textsOf(10));
+      await fail(2);
+      await resume();
+      expect(await shown()).to.deep.equal([false, ""]);
+      await fail(1);
+      await ledger.lead();
+      await worker.beat();
+      await worker.hello();
+      expect(await shown()).to.deep.equal([false, ""]);
+      await fail(1);
+      expect(await shown()).to.deep.equal([true, "2 items failed, and run.max_fails is 2"]);
+    });
+
+    it("counts what fails again after it was taken back", async () => {
+      await begin({ maxFails: { kind: "count", count: 3 } });
+      await operator.submit(textsOf(2));
+      await fail(2);
+      await operator.ask((run) => run.retry({}));
+      await fail(1);
+      expect(await shown()).to.deep.equal([true, "3 items failed, and run.max_fails is 3"]);
+    });
+
+    it("judges a share when 20 items are final, and not before", async () => {
+      await begin({ maxFails: { kind: "share", percent: 10 } });
+      await operator.submit(textsOf(40));
+      await fail(2);
+      await succeed(17);
+      expect(await shown()).to.deep.equal([false, ""]);
+      await succeed(1);
+      expect(await shown()).to.deep.equal([true, "2 of 20 items failed, and run.max_fails is 10%"]);
+      await resume();
+      await fail(1);
+      await succeed(10);
+      expect(await shown()).to.deep.equal([false, ""]);
+    });
+
+    it("does not pause a run that has nothing left to do: it completes", async () => {
+      await begin({ maxFails: { kind: "count", count: 1 } });
+      await operator.submit(["a"]);
+      await ledger.seal();
+      await fail(1);
+      expect((await operator.ask((run) => run.getRun({}))).state).to.equal(RunState.COMPLETE);
+      expect(ledger.events.of("run_paused")).to.deep.equal([]);
+    });
+  });
+
+  describe("of time", () => {
+    it("pauses it when it has gone on for as long, counted from its first submission", async () => {
+      await begin({ timeLimitMs: 10_000 });
+      await ledger.watch(20_000, [worker]);
+      expect(await shown()).to.deep.equal([false, ""]);
+      await operator.submit(["a", "b"]);
+      await ledger.watch(9_000, [worker]);
+      expect(await shown()).to.deep.equal([false, ""]);
+      await ledger.watch(1_000, [worker]);
+      expect(await shown()).to.deep.equal([true, "it has been running for 10s, and run.time_limit is 10s"]);
+    });
+
+    it("counts from when it was resumed, and through a restart", async () => {
+      await begin({ timeLimitMs: 10_000 });
+      await operator.submit(["a", "b"]);
+      await ledger.watch(10_000, [worker]);
+      await resume();
+      await ledger.watch(6_000, [worker]);
+      await ledger.lead();
+      await worker.beat();
+      await ledger.watch(3_500, [worker]);
+      expect(await shown()).to.deep.equal([false, ""]);
+      await ledger.watch(1_000, [worker]);
+      expect((await shown())[0]).to.equal(true);
+    });
+  });
+
+  it("of one attempt goes to the workers", async () => {
+    await begin({ itemTimeoutMs: 1_500 });
+    const frames: unknown[] = [];
+    const { port } = worker;
+    const send = port.send.bind(port);
+    port.send = (frame) => {
+      if (frame.kind === "assignments") frames.push(frame.itemTimeoutMs);
+      send(frame);
+    };
+    await operator.submit(["a"]);
+    expect(frames).to.deep.equal([1_500]);
+  });
+});
