@@ -15,6 +15,12 @@ export interface Assigned {
   readonly payload: Uint8Array;
   readonly checkpoint: Uint8Array;
   readonly priority: number;
+  /** Nothing else may execute beside it. */
+  readonly alone: boolean;
+  /** Name of the plugin that executes it. */
+  readonly plugin: string;
+  /** How long it may take; 0: as long as it likes. */
+  readonly timeoutMs: number;
 }
 
 /**
@@ -59,11 +65,16 @@ export class Backlog {
     this.#sortLevels();
   }
 
-  /** Takes the next one out; undefined when there is none. */
-  next(): Assigned | undefined {
+  /** The next one, which stays; undefined when there is none. */
+  peek(): Assigned | undefined {
     const [highest] = this.#priorities;
     const level = highest === undefined ? undefined : this.#levels.get(highest);
-    const first = level?.values().next().value;
+    return level?.values().next().value;
+  }
+
+  /** Takes the next one out; undefined when there is none. */
+  next(): Assigned | undefined {
+    const first = this.peek();
     return first === undefined ? undefined : this.remove(first.key);
   }
 

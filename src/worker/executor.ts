@@ -1,9 +1,9 @@
-// Executes what the worker was given: as many at once as there are slots, the best of the backlog next. Says how each one
-// ended; whether that is heard of is not its concern.
+// Executes what the worker was given: as many at once as there are slots, the best of the backlog next, none longer than it
+// may. Says how each one ended; whether that is heard of is not its concern.
 //
 // Keeps true: an attempt is unstarted or running, never both; each start is asked for (C6, self-fence) at the moment of
-// the start; an attempt that was dropped leaves no result, every other one leaves exactly one.
-import { hash } from "node:crypto";
+// the start; an attempt that was dropped leaves no result, every other one that started leaves exactly one; a slot is taken
+// for as long as a backend executes in it, whatever has been said of that attempt.
 import { assert } from "../base/assert.ts";
 import type { Clock } from "../base/clock.ts";
 import { sleep } from "../base/clock.ts";
@@ -11,10 +11,13 @@ import { describeError } from "../base/errors.ts";
 import type { Logger } from "../observe/log.ts";
 import { Backlog } from "./backlog.ts";
 import type { Assigned } from "./backlog.ts";
-import type { Backend, ItemAttempt, ItemReport, Outcome } from "./backends/backend.ts";
+import type { ItemAttempt, Outcome } from "./backends/backend.ts";
+import { Execution } from "./execution.ts";
+import type { Finished, Saved } from "./execution.ts";
+import type { PluginSource, TakenPlugin } from "./plugins.ts";
 
 export interface ExecutorOptions {
-  readonly backend: Backend;
+  readonly plugins: PluginSource;
   readonly slots: number;
   /** How many may wait beside those that run. */
   readonly prefetch: number;
@@ -27,38 +30,28 @@ export interface ExecutorOptions {
   /** Asked before each start. */
   readonly mayStart: () => boolean;
   readonly onFinished: (finished: Finished) => void;
+  /** What runs has another checkpoint than before. */
+  readonly onCheckpoint?: (saved: Saved) => void;
+  /** This worker cannot execute it, or cannot say when: others may. */
+  readonly onHandedBack: (assigned: Assigned) => void;
   /** There is room for one more than before. */
   readonly onRoom: () => void;
 }
 
-export interface Finished {
-  readonly assigned: Assigned;
-  readonly outcome: Outcome;
-  /** SHA-256 of the output of a success; empty for any other end. */
-  readonly outputDigest: Uint8Array;
-}
-
 /**
- * What becomes of a running attempt's outcome. `abandoned`: its end was forced, so that it failed is nobody's fault.
- * `settled`: nothing any more.
+ * How long a backend may take to end an attempt that is over time or not wanted. Longer than what backends give a child
+ * between SIGTERM and SIGKILL.
  */
-type Fate = "wanted" | "dropped" | "abandoned" | "settled";
-
-interface Execution {
-  readonly assigned: Assigned;
-  readonly controller: AbortController;
-  fate: Fate;
-  checkpoint: Uint8Array;
-}
-
-/** Beyond it the message of an error is cut. */
-const MESSAGE_MAX_CHARACTERS = 8_192;
-const NO_BYTES = new Uint8Array(0);
+const END_GRACE_MS = 10_000;
 
 export class Executor {
   readonly #options: ExecutorOptions;
   readonly #backlog: Backlog;
   readonly #running = new Map<string, Execution>();
+  /** The backend has not ended them though it was told to; what there is to say of them has been said. */
+  readonly #lingering = new Set<Execution>();
+  /** Plugins that items have named and that are not here. */
+  readonly #missing = new Set<string>();
   #draining = false;
   #whenIdle: PromiseWithResolvers<void> | undefined;
 
@@ -67,10 +60,12 @@ export class Executor {
     this.#backlog = new Backlog(options.slots + options.prefetch);
   }
 
-  /** How many more attempts may be given; none while it drains. */
+  /** How many more attempts may be given; none while it drains, or while nothing could start. */
   get room(): number {
     const { slots, prefetch } = this.#options;
-    return this.#draining ? 0 : Math.max(0, slots + prefetch - this.#backlog.size - this.#running.size);
+    return this.#draining || this.#isStuck
+      ? 0
+      : Math.max(0, slots + prefetch - this.#backlog.size - this.#taken);
   }
 
   get isDraining(): boolean {
@@ -84,16 +79,21 @@ export class Executor {
 
   /** The share of the slots that execute, 0 to 1. */
   get load(): number {
-    return this.#running.size / this.#options.slots;
+    return this.#taken / this.#options.slots;
   }
 
   get unstarted(): Iterable<Assigned> {
     return this.#backlog;
   }
 
+  /** What each of those that run would go on from. */
+  get saved(): readonly Saved[] {
+    return [...this.#running.values()].filter(({ isDropped }) => !isDropped);
+  }
+
   /** What is abandoned belongs to it until it has ended. */
   get running(): readonly Assigned[] {
-    return [...this.#running.values()].filter(({ fate }) => fate !== "dropped").map((one) => one.assigned);
+    return [...this.#running.values()].filter(({ isDropped }) => !isDropped).map((one) => one.assigned);
   }
 
   /** False when it drains: the caller has to hand it back. What is here already stays as it is. */
@@ -106,11 +106,16 @@ export class Executor {
 
   /** Starts what can be started now. To be called whenever the answer of `mayStart` may have changed. */
   pump(): void {
-    const { slots, mayStart } = this.#options;
-    while (this.#running.size < slots && this.#backlog.size > 0 && mayStart()) {
-      const assigned = this.#backlog.next();
-      assert(assigned !== undefined, "a backlog that is not empty has a next one");
-      this.#start(assigned);
+    const { slots, mayStart, plugins } = this.#options;
+    if (this.#isStuck) return this.#handBackAll();
+    while (this.#taken < slots) {
+      const first = this.#backlog.peek();
+      if (first === undefined || !this.#mayRunBeside(first) || !mayStart()) return;
+      this.#backlog.next();
+      // What lingers may linger for good; another worker has nothing beside it.
+      const plugin = first.alone && this.#taken > 0 ? undefined : plugins.take(first.plugin);
+      if (plugin === undefined) this.#handBack(first);
+      else this.#start(first, plugin);
     }
   }
 
@@ -123,9 +128,15 @@ export class Executor {
   drop(key: string): void {
     this.#backlog.remove(key);
     const execution = this.#running.get(key);
-    if (execution?.fate !== "wanted") return;
-    execution.fate = "dropped";
-    execution.controller.abort();
+    if (execution?.drop() === true) this.#awaitEnd(execution);
+  }
+
+  /**
+   * The coordinator may give away what runs: it is killed, and each attempt leaves a result, `fenced` unless it succeeds at
+   * this moment. What has not started stays. Idempotent.
+   */
+  fence(): void {
+    for (const execution of this.#running.values()) if (execution.fence()) this.#awaitEnd(execution);
   }
 
   /** Starts nothing any more, for good, and gives back what has not started. Idempotent. */
@@ -136,7 +147,7 @@ export class Executor {
     return unstarted;
   }
 
-  /** Resolves when nothing runs. For one that drains. */
+  /** Resolves when nothing runs that has not been told of. For one that drains. */
   whenIdle(): Promise<void> {
     assert(this.#draining, "only what starts nothing more becomes idle for good");
     this.#whenIdle ??= Promise.withResolvers();
@@ -149,18 +160,11 @@ export class Executor {
    * A backend that has not ended it within `graceMs` is not waited for.
    */
   async abandon(graceMs: number): Promise<void> {
-    for (const execution of this.#running.values()) {
-      if (execution.fate === "wanted") execution.fate = "abandoned";
-      execution.controller.abort();
-    }
+    for (const execution of this.#running.values()) execution.abandon();
     const waited = new AbortController();
     await Promise.race([this.whenIdle(), sleep(this.#options.clock, graceMs, waited.signal)]);
     waited.abort();
-    for (const execution of [...this.#running.values()]) {
-      const { attempt } = execution.assigned;
-      this.#options.log.warn("an abandoned attempt did not end in time", { attempt });
-      this.#settle(execution, { kind: "preempted" });
-    }
+    for (const execution of [...this.#running.values()]) this.#giveUp(execution);
   }
 
   /** Kills what runs, without results: the process ends. */
@@ -169,15 +173,48 @@ export class Executor {
     for (const { assigned } of this.#running.values()) this.drop(assigned.key);
   }
 
-  #start(assigned: Assigned): void {
-    const { backend, env } = this.#options;
-    const controller = new AbortController();
-    const execution: Execution = { assigned, controller, fate: "wanted", checkpoint: assigned.checkpoint };
+  /** How many slots something executes in. */
+  get #taken(): number {
+    return this.#running.size + this.#lingering.size;
+  }
+
+  /** Nothing can start until what lingers has ended, which may be never. */
+  get #isStuck(): boolean {
+    if (this.#lingering.size === 0) return false;
+    if (this.#lingering.size >= this.#options.slots) return true;
+    return [...this.#lingering].some(({ assigned }) => assigned.alone);
+  }
+
+  /** One that has to be alone waits until nothing runs, and whatever stands behind it waits with it. */
+  #mayRunBeside({ alone }: Assigned): boolean {
+    const running = this.#running.values().next().value;
+    return running === undefined || !(alone || running.assigned.alone);
+  }
+
+  #handBackAll(): void {
+    for (const assigned of [...this.#backlog]) {
+      this.#backlog.remove(assigned.key);
+      this.#options.onHandedBack(assigned);
+    }
+  }
+
+  #handBack(assigned: Assigned): void {
+    const { log, onHandedBack } = this.#options;
+    const { plugin } = assigned;
+    if (!assigned.alone && !this.#missing.has(plugin)) {
+      this.#missing.add(plugin);
+      log.warn(`items of plugin ${plugin}, which this worker does not have, are handed back`);
+    }
+    onHandedBack(assigned);
+  }
+
+  #start(assigned: Assigned, plugin: TakenPlugin): void {
+    const execution = new Execution(assigned, plugin, this.#options, () => this.#awaitEnd(execution));
+    const { signal, report } = execution;
     this.#running.set(assigned.key, execution);
-    const report = (news: ItemReport): void => this.#keepCheckpoint(execution, news.checkpoint);
     let executing: Promise<Outcome>;
     try {
-      executing = backend.execute(new OfferedAttempt(assigned, env), controller.signal, report);
+      executing = plugin.backend.execute(new OfferedAttempt(assigned, this.#options.env), signal, report);
     } catch (error) {
       executing = Promise.resolve(thrown(error));
     }
@@ -187,48 +224,44 @@ export class Executor {
     );
   }
 
+  /** It was told to end. */
+  #awaitEnd(execution: Execution): void {
+    execution.after(END_GRACE_MS, () => this.#giveUp(execution));
+  }
+
+  /** The backend has ended it. */
   #settle(execution: Execution, outcome: Outcome): void {
-    const { fate, assigned } = execution;
-    if (fate === "settled") return;
-    execution.fate = "settled";
-    this.#running.delete(assigned.key);
-    if (fate !== "dropped") this.#options.onFinished(this.#finish(execution, outcome, fate === "abandoned"));
+    execution.end();
+    if (!this.#lingering.delete(execution)) {
+      this.#running.delete(execution.assigned.key);
+      this.#tell(execution, outcome);
+    }
     this.pump();
     this.#options.onRoom();
+    this.#noticeIdle();
+  }
+
+  /** The backend has not ended it though it was told to: that is said now, and its slot is not used until it has. */
+  #giveUp(execution: Execution): void {
+    const { attempt, plugin } = execution.assigned;
+    this.#options.log.warn("an attempt did not end when it was told to; its slot stays taken until it does", {
+      attempt,
+      plugin,
+    });
+    this.#running.delete(execution.assigned.key);
+    this.#lingering.add(execution);
+    this.#tell(execution, { kind: "preempted" });
+    this.pump();
+    this.#noticeIdle();
+  }
+
+  #tell(execution: Execution, outcome: Outcome): void {
+    const finished = execution.finish(outcome);
+    if (finished !== undefined) this.#options.onFinished(finished);
+  }
+
+  #noticeIdle(): void {
     if (this.#running.size === 0) this.#whenIdle?.resolve();
-  }
-
-  #finish(execution: Execution, outcome: Outcome, wasAbandoned: boolean): Finished {
-    const { assigned } = execution;
-    if (outcome.kind === "success" && outcome.output.length <= this.#options.maxOutputBytes)
-      return { assigned, outcome, outputDigest: hash("sha256", outcome.output, "buffer") };
-    return {
-      assigned,
-      outcome: this.#endingOf(execution, outcome, wasAbandoned),
-      outputDigest: NO_BYTES,
-    };
-  }
-
-  #endingOf(execution: Execution, outcome: Outcome, wasAbandoned: boolean): Outcome {
-    if (outcome.kind === "success" || outcome.kind === "too_large") return { kind: "too_large" };
-    // It was killed: how it died of that says nothing of the item.
-    if (outcome.kind === "preempted" || wasAbandoned) {
-      if (outcome.kind === "preempted" && outcome.checkpoint !== undefined)
-        this.#keepCheckpoint(execution, outcome.checkpoint);
-      return { kind: "preempted", checkpoint: execution.checkpoint };
-    }
-    if (outcome.kind === "timeout") return outcome;
-    return { kind: outcome.kind, message: outcome.message.slice(0, MESSAGE_MAX_CHARACTERS).toWellFormed() };
-  }
-
-  #keepCheckpoint(execution: Execution, checkpoint: Uint8Array): void {
-    const { maxCheckpointBytes, log } = this.#options;
-    if (checkpoint.length <= maxCheckpointBytes) execution.checkpoint = checkpoint;
-    else
-      log.warn("a checkpoint over the limit was left out", {
-        bytes: checkpoint.length,
-        limit: maxCheckpointBytes,
-      });
   }
 }
 
@@ -242,13 +275,18 @@ class OfferedAttempt implements ItemAttempt {
   readonly attempt: number;
   readonly payload: Uint8Array;
   readonly checkpoint: Uint8Array;
+  readonly alone: boolean;
   readonly #env: Readonly<Record<string, string>>;
 
-  constructor({ itemId, attempt, payload, checkpoint }: Assigned, env: Readonly<Record<string, string>>) {
+  constructor(
+    { itemId, attempt, payload, checkpoint, alone }: Assigned,
+    env: Readonly<Record<string, string>>,
+  ) {
     this.itemId = itemId;
     this.attempt = attempt;
     this.payload = payload;
     this.checkpoint = checkpoint;
+    this.alone = alone;
     this.#env = env;
   }
 

@@ -34,6 +34,8 @@ export interface HeartbeatOptions {
   /** What the worker says of itself now; the sequence is the heart's to add. */
   readonly describe: () => Omit<MessageInitShape<typeof BeatSchema>, "sequence" | "$typeName">;
   readonly onAccepted: (ack: { readonly sequence: number; readonly epochRisen: boolean }) => void;
+  /** The self-fence begins: nothing may be started, and what runs may soon be others'. Called once for each. */
+  readonly onFenced?: () => void;
   /** The answer that comes now ends a self-fence: what this worker had may be others' by now. Called before `onAccepted`. */
   readonly onFenceLifted?: () => void;
   /** An operator wants this worker to drain. May be called with each answer. */
@@ -62,6 +64,7 @@ export class Heartbeat {
   #conversation: Conversation | undefined;
   #fenced = false;
   #ticking: Timer | undefined;
+  #fencing: Timer | undefined;
   #ended: Promise<void> | undefined;
 
   constructor(options: HeartbeatOptions) {
@@ -96,21 +99,34 @@ export class Heartbeat {
   /** Stops beating and cuts the stream off: what was to be answered has been waited for before. */
   async stop(): Promise<void> {
     this.#ticking?.cancel();
+    this.#fencing?.cancel();
     this.#ending.abort();
     this.#conversation?.cutOff.abort();
     await this.#ended;
   }
 
   #tick(): void {
-    const { clock, heartbeatIntervalMs, log } = this.#options;
+    const { clock, heartbeatIntervalMs, selfFenceTimeoutMs } = this.#options;
     this.#ticking = clock.after(heartbeatIntervalMs, () => {
       this.#tick();
       this.#beat();
     });
+    this.#noticeFence();
+    // On the dot, not at the tick after it: what has to be over before the coordinator acts has that much more time.
+    const leftMs = this.#book.provenAtMs + selfFenceTimeoutMs - clock.monotonicMs();
+    this.#fencing?.cancel();
+    if (leftMs >= 0 && leftMs < heartbeatIntervalMs)
+      this.#fencing = clock.after(leftMs + 1, () => this.#noticeFence());
+  }
+
+  #noticeFence(): void {
+    const { log, onFenced } = this.#options;
     const fenced = this.isFenced();
-    if (fenced && !this.#fenced) log.warn("self-fenced: no answer from a coordinator");
-    if (!fenced && this.#fenced) log.info("self-fence lifted: a coordinator answers again");
+    const [begins, ends] = [fenced && !this.#fenced, !fenced && this.#fenced];
     this.#fenced = fenced;
+    if (begins) log.warn("self-fenced: no answer from a coordinator");
+    if (begins) onFenced?.();
+    if (ends) log.info("self-fence lifted: a coordinator answers again");
   }
 
   #beat(): void {
@@ -141,6 +157,7 @@ export class Heartbeat {
     });
     if (ended === "stopped") return;
     this.#ticking?.cancel();
+    this.#fencing?.cancel();
     onSuperseded();
   }
 

@@ -14,9 +14,9 @@ import { OUTBOX_PREFIX, outboxKey } from "../storage/keys.ts";
 import { pagesUnder } from "../storage/pages.ts";
 import type { Store } from "../storage/store.ts";
 import { attemptKey } from "./backlog.ts";
-import type { Assigned } from "./backlog.ts";
-import type { Finished } from "./executor.ts";
-import { resultBatchRecord, resultOf } from "./outbox-record.ts";
+import type { Finished } from "./execution.ts";
+import type { Executed } from "./session-messages.ts";
+import { resultBatchRecord, resultOf, tooLargeFor } from "./outbox-record.ts";
 
 export interface OutboxOptions {
   readonly store: Store;
@@ -48,15 +48,15 @@ interface Pending {
 /** A frame holds one batch: well below the limit of a message, and enough for an fsync to be worth it. */
 const BATCH_MAX_RESULTS = 1_024;
 const BATCH_MAX_BYTES = 1_024 * 1_024;
-/** What a result costs beside its output, message and checkpoint. */
-const RESULT_OVERHEAD_BYTES = 160;
+/** What a result costs beside its output, message, checkpoint and log. */
+const RESULT_OVERHEAD_BYTES = 192;
 const RESTORE_PAGE = 16;
 
 export class Outbox {
   readonly #options: OutboxOptions;
   readonly #incarnation: Uint8Array;
   /** Finished attempts, those of earlier incarnations included, until they are acknowledged. */
-  readonly #finished = new Map<string, Assigned>();
+  readonly #finished = new Map<string, Executed>();
   /** Of these the coordinator wants no result. */
   readonly #dropped = new Set<string>();
   /** Not on the disk yet. */
@@ -107,7 +107,7 @@ export class Outbox {
   }
 
   /** What this incarnation and those before have finished and nobody has acknowledged. */
-  get finished(): Iterable<Assigned> {
+  get finished(): Iterable<Executed> {
     return this.#finished.values();
   }
 
@@ -120,13 +120,21 @@ export class Outbox {
     if (this.#finished.has(key)) this.#dropped.add(key);
   }
 
-  /** The first batch after `number` that is not acknowledged; undefined when there is none yet. */
-  next(number: number): ResultBatch | undefined {
+  /**
+   * The first batch after `number` that is not acknowledged; undefined when there is none yet. A larger output than the
+   * coordinator takes would never arrive, so it is said that it is too large.
+   */
+  next(number: number, maxOutputBytes = Infinity): ResultBatch | undefined {
     const first = this.#firstNumber;
     const batch = this.#batches[Math.max(number + 1 - first, 0)];
-    if (batch === undefined || this.#dropped.size === 0) return batch?.message;
+    if (batch === undefined || (this.#dropped.size === 0 && batch.bytes <= maxOutputBytes))
+      return batch?.message;
     const { message, keys } = batch;
-    const results = message.results.filter((_, at) => !this.#dropped.has(keys[at] ?? ""));
+    const results = message.results
+      .filter((_, at) => !this.#dropped.has(keys[at] ?? ""))
+      .map((result) =>
+        result.output.length > maxOutputBytes ? tooLargeFor(result, maxOutputBytes) : result,
+      );
     return create(ResultBatchSchema, { number: message.number, results });
   }
 
@@ -174,11 +182,18 @@ export class Outbox {
   }
 
   /** An earlier process has finished it: the coordinator is to wait for the result, which comes. */
-  #recall({ attempt, epoch = 0n }: Result): string {
+  #recall({ attempt, epoch = 0n, incarnation }: Result): string {
     const { itemId = NO_BYTES, attempt: number = 0 } = attempt ?? {};
     const key = attemptKey(itemId, number, epoch);
-    const nothing = { payload: NO_BYTES, checkpoint: NO_BYTES, priority: 0 };
-    this.#finished.set(key, { key, itemId, attempt: number, epoch, ...nothing });
+    const nothing = {
+      payload: NO_BYTES,
+      checkpoint: NO_BYTES,
+      priority: 0,
+      alone: false,
+      plugin: "",
+      timeoutMs: 0,
+    };
+    this.#finished.set(key, { key, itemId, attempt: number, epoch, incarnation, ...nothing });
     return key;
   }
 
@@ -241,6 +256,6 @@ export class Outbox {
 
 const NO_BYTES = new Uint8Array(0);
 
-function sizeOf({ output, errorMessage, checkpoint }: Result): number {
-  return RESULT_OVERHEAD_BYTES + output.length + 3 * errorMessage.length + checkpoint.length;
+function sizeOf({ output, errorMessage, checkpoint, log }: Result): number {
+  return RESULT_OVERHEAD_BYTES + output.length + 3 * errorMessage.length + checkpoint.length + log.length;
 }

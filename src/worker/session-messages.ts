@@ -8,6 +8,8 @@ import { attemptKey } from "./backlog.ts";
 import type { Assigned } from "./backlog.ts";
 
 const ITEM_ID_BYTES = 32;
+/** This process's own incarnation is in the envelope. */
+const OWN = new Uint8Array();
 
 /** Whether `attempt` can name one. */
 export function isAttempt(attempt: Attempt | undefined): attempt is Attempt {
@@ -26,24 +28,36 @@ export function readAssignments(batch: AssignmentBatch, epoch: bigint, received:
   const known = received + 1 - Number(firstNumber);
   const fresh: Assigned[] = [];
   for (let at = known; at < assignments.length; at++) {
-    const assigned = readAssignment(assignments[at], epoch);
+    const assigned = readAssignment(assignments[at], epoch, batch);
     if (assigned === undefined) return { kind: "refused", reason: "an assignment names no attempt" };
     fresh.push(assigned);
   }
   return { kind: "read", fresh, lastNumber: received + fresh.length };
 }
 
-function readAssignment(assignment: Assignment | undefined, epoch: bigint): Assigned | undefined {
+function readAssignment(
+  assignment: Assignment | undefined,
+  epoch: bigint,
+  { plugin, itemTimeoutMs }: AssignmentBatch,
+): Assigned | undefined {
   if (assignment === undefined || !isAttempt(assignment.attempt)) return undefined;
   const { itemId, attempt } = assignment.attempt;
-  const { payload, checkpoint, priority } = assignment;
-  return { key: attemptKey(itemId, attempt, epoch), itemId, attempt, epoch, payload, checkpoint, priority };
+  const { payload, checkpoint, priority, alone } = assignment;
+  const key = attemptKey(itemId, attempt, epoch);
+  const how = { payload, checkpoint, priority, alone, plugin, timeoutMs: Number(itemTimeoutMs) };
+  return { key, itemId, attempt, epoch, ...how };
 }
 
 export interface Holdings {
   readonly unstarted: Iterable<Assigned>;
   readonly running: Iterable<Assigned>;
-  readonly finished: Iterable<Assigned>;
+  readonly finished: Iterable<Executed>;
+}
+
+/** Whose result is on its way. */
+export interface Executed extends Assigned {
+  /** Of the process that executed it, in bytes. None: this one. */
+  readonly incarnation?: Uint8Array;
 }
 
 export interface StatedHoldings {
@@ -53,14 +67,15 @@ export interface StatedHoldings {
 }
 
 export function writeHello({ unstarted, running, finished }: Holdings): StatedHoldings {
-  const stated: [HeldPhase, Assigned][] = [];
+  const stated: [HeldPhase, Executed][] = [];
   for (const assigned of finished) stated.push([HeldPhase.FINISHED, assigned]);
   for (const assigned of running) stated.push([HeldPhase.RUNNING, assigned]);
   for (const assigned of unstarted) stated.push([HeldPhase.UNSTARTED, assigned]);
-  const held = stated.map(([phase, { itemId, attempt, epoch }]) => ({
+  const held = stated.map(([phase, { itemId, attempt, epoch, incarnation = OWN }]) => ({
     attempt: { itemId, attempt },
     phase,
     epoch,
+    incarnation,
   }));
   return { message: { held }, keys: stated.map(([, { key }]) => key) };
 }

@@ -13,15 +13,17 @@ import type { WorkerEnvelopeSchema } from "../gen/rollout/v1/common_pb.ts";
 import { HeldVerdict } from "../gen/rollout/v1/work_pb.ts";
 import type {
   AssignmentBatch,
+  Drop,
   HelloVerdict,
-  ReleaseSchema,
   Release,
+  ReleaseSchema,
   SessionRequestSchema,
   SessionResponse,
   WorkService,
 } from "../gen/rollout/v1/work_pb.ts";
 import type { Logger } from "../observe/log.ts";
 import type { Assigned } from "./backlog.ts";
+import type { CheckpointUplink } from "./checkpoint-uplink.ts";
 import type { EpochGuard } from "./epoch-guard.ts";
 import type { Executor } from "./executor.ts";
 import type { Outbox } from "./outbox.ts";
@@ -43,6 +45,7 @@ export interface SessionOptions {
   readonly guard: EpochGuard;
   readonly executor: Executor;
   readonly outbox: Outbox;
+  readonly uplink: CheckpointUplink;
   /** Less room than this is asked for only when nothing waits. */
   readonly worthwhileCredit: number;
   /** Whether more may be asked for at all, now. */
@@ -68,6 +71,8 @@ interface Conversation {
   /** To be said in this order, each in a frame of its own. */
   readonly releases: MessageInitShape<typeof ReleaseSchema>[];
   sentBatch: number;
+  /** What the coordinator takes. */
+  maxOutputBytes: number;
   toldAssignment: number;
 }
 
@@ -163,9 +168,12 @@ export class Session {
       awaitsVerdictOn: hello.keys,
       releases: [],
       sentBatch: 0,
+      maxOutputBytes: Infinity,
       toldAssignment: this.#received,
     };
     this.#conversation = conversation;
+    // What was on its way on the stream before may not have arrived.
+    this.#options.uplink.forget();
     const sessionNumber = BigInt(++this.#sessions);
     const first = this.#request({ case: "hello", value: { ...hello.message, sessionNumber } });
     try {
@@ -218,16 +226,19 @@ export class Session {
   /** What is most urgent now; undefined when there is nothing to say. */
   #nextFrame(conversation: Conversation): Frame | undefined {
     if (!isReconciled(conversation)) return undefined;
-    const { executor, outbox, worthwhileCredit, mayAsk } = this.#options;
+    const { executor, outbox, uplink, worthwhileCredit, mayAsk } = this.#options;
     const release = conversation.releases.shift();
     if (release !== undefined) return { case: "release", value: release };
-    const more = mayAsk() ? conversation.credit.ask(executor.room, worthwhileCredit, executor.isHungry) : 0;
-    if (more > 0) return { case: "credit", value: { more } };
-    const batch = outbox.next(conversation.sentBatch);
+    // What is done is told before more is asked for: whoever gives more then knows what this worker has.
+    const batch = outbox.next(conversation.sentBatch, conversation.maxOutputBytes);
     if (batch !== undefined) {
       conversation.sentBatch = Number(batch.number);
       return { case: "results", value: batch };
     }
+    const more = mayAsk() ? conversation.credit.ask(executor.room, worthwhileCredit, executor.isHungry) : 0;
+    if (more > 0) return { case: "credit", value: { more } };
+    const checkpoints = uplink.next(executor);
+    if (checkpoints !== undefined) return { case: "checkpoints", value: checkpoints };
     return conversation.toldAssignment < this.#received ? { case: undefined } : undefined;
   }
 
@@ -257,12 +268,14 @@ export class Session {
         return this.#takeAssignments(conversation, frame.value, coordinator?.coordEpoch ?? 0n);
       case "release":
         return this.#takeRelease(conversation, frame.value);
+      case "drop":
+        return this.#takeDrop(conversation, frame.value);
       case undefined:
         return undefined;
     }
   }
 
-  #takeVerdict(conversation: Conversation, { verdicts }: HelloVerdict): Setback | undefined {
+  #takeVerdict(conversation: Conversation, { verdicts, maxOutputBytes }: HelloVerdict): Setback | undefined {
     const { executor, outbox } = this.#options;
     const keys = conversation.awaitsVerdictOn;
     if (keys === undefined) return refused("it is a second verdict");
@@ -275,6 +288,7 @@ export class Session {
       executor.drop(key);
       outbox.drop(key);
     }
+    if (maxOutputBytes > 0n) conversation.maxOutputBytes = Number(maxOutputBytes);
     conversation.awaitsVerdictOn = undefined;
     this.#isReconciled = true;
     this.#trouble.over();
@@ -302,6 +316,14 @@ export class Session {
     const { executor } = this.#options;
     const given = keysOf(asked, executor.unstarted).flatMap((key) => executor.release(key) ?? []);
     conversation.releases.push(writeRelease(given));
+    return undefined;
+  }
+
+  #takeDrop(conversation: Conversation, { dropped }: Drop): Setback | undefined {
+    if (!isReconciled(conversation)) return refused("it drops attempts before a verdict");
+    if (!dropped.every(isAttempt)) return refused("a drop names no attempt");
+    const { executor } = this.#options;
+    for (const key of keysOf(dropped, [...executor.unstarted, ...executor.running])) executor.drop(key);
     return undefined;
   }
 }

@@ -6,21 +6,28 @@ import { assert } from "../base/assert.ts";
 import type { Clock } from "../base/clock.ts";
 import type { IncarnationId, RunId, WorkerId } from "../base/ids.ts";
 import type { WorkService } from "../gen/rollout/v1/work_pb.ts";
+import { LIMITS } from "../config/limits.ts";
 import type { Logger } from "../observe/log.ts";
 import type { Store } from "../storage/store.ts";
 import type { Assigned } from "./backlog.ts";
-import type { Backend } from "./backends/backend.ts";
+import { CheckpointUplink } from "./checkpoint-uplink.ts";
 import { Executor } from "./executor.ts";
 import { Outbox } from "./outbox.ts";
+import type { PluginSource } from "./plugins.ts";
 import type { SessionOptions } from "./session.ts";
 import { Session } from "./session.ts";
 
 /** What there is to set; what is left out is as `WORK_DEFAULTS`. */
 export interface WorkSettings {
-  readonly backend: Backend;
+  /** What executes. Whoever made it closes it, when the work has stopped. */
+  readonly plugins: PluginSource;
   /** How many items may wait at the worker beside those that run; as many as it has slots unless said, at least 1. */
   readonly prefetch?: number;
   readonly limits?: Partial<WorkLimits>;
+  /** How often the checkpoint of a running attempt goes to the coordinator at most; 5 s unless said. */
+  readonly checkpointIntervalMs?: number;
+  /** What becomes of running items when the coordinator may be about to give them away; `finish` unless said. */
+  readonly onFence?: "finish" | "abort";
 }
 
 interface WorkLimits {
@@ -34,16 +41,14 @@ interface WorkLimits {
 }
 
 const MIB = 1_024 * 1_024;
+const CHECKPOINT_INTERVAL_MS = 5_000;
 
 const WORK_DEFAULTS: WorkLimits = {
-  maxOutputBytes: MIB,
-  maxCheckpointBytes: MIB,
+  maxOutputBytes: LIMITS.outputBytes,
+  maxCheckpointBytes: LIMITS.checkpointBytes,
   maxUnackedResults: 16_384,
   maxUnackedBytes: 64 * MIB,
 };
-
-/** A result travels in one frame, below the transport's limit of a message. */
-const RESULT_MAX_BYTES = 3 * MIB;
 
 export interface WorkOptions extends WorkSettings {
   readonly runId: RunId;
@@ -76,6 +81,7 @@ export class Work {
   readonly #options: WorkOptions;
   readonly #outbox: Outbox;
   readonly #executor: Executor;
+  readonly #uplink: CheckpointUplink;
   readonly #prefetch: number;
   #session: Session | undefined;
 
@@ -83,9 +89,14 @@ export class Work {
     this.#options = options;
     this.#outbox = outbox;
     this.#prefetch = options.prefetch ?? Math.max(1, options.slots);
+    this.#uplink = new CheckpointUplink({
+      clock: options.clock,
+      intervalMs: options.checkpointIntervalMs ?? CHECKPOINT_INTERVAL_MS,
+      onDue: () => this.#session?.ring(),
+    });
     this.#executor = new Executor({
       ...limits,
-      backend: options.backend,
+      plugins: options.plugins,
       slots: options.slots,
       prefetch: this.#prefetch,
       env: { ROLLOUT_RUN_ID: options.runId, ROLLOUT_WORKER_ID: options.workerId },
@@ -93,6 +104,8 @@ export class Work {
       log: options.log,
       mayStart: () => this.#mayStart(),
       onFinished: (finished) => this.#outbox.add(finished),
+      onCheckpoint: (saved) => this.#uplink.notice(saved),
+      onHandedBack: (assigned) => this.#session?.release([assigned]),
       onRoom: () => this.#session?.ring(),
     });
   }
@@ -100,8 +113,9 @@ export class Work {
   /** With the results that earlier incarnations could not deliver. Throws store_corrupt or store_newer. */
   static async open(options: WorkOptions): Promise<Work> {
     const limits = { ...WORK_DEFAULTS, ...options.limits };
-    assert(limits.maxOutputBytes <= RESULT_MAX_BYTES, "an output fits in a message");
-    assert(limits.maxCheckpointBytes <= RESULT_MAX_BYTES, "a checkpoint fits in a message");
+    // Those of the transport follow it (src/transport/limits.ts): a result travels in one message.
+    assert(limits.maxOutputBytes <= LIMITS.dataMaxBytes, "an output fits in a message");
+    assert(limits.maxCheckpointBytes <= LIMITS.checkpointBytes, "a checkpoint fits in a message");
     const opened: { work?: Work } = {};
     const outbox = await Outbox.open({
       ...options,
@@ -122,6 +136,7 @@ export class Work {
       onFatal,
       executor: this.#executor,
       outbox: this.#outbox,
+      uplink: this.#uplink,
       worthwhileCredit: Math.max(1, Math.floor(this.#prefetch / 2)),
       mayAsk: () => this.#mayStart(),
     });
@@ -136,6 +151,11 @@ export class Work {
   wake(): void {
     this.#executor.pump();
     this.#session?.ring();
+  }
+
+  /** The coordinator may soon give away what this worker has. */
+  fenced(): void {
+    if (this.#options.onFence === "abort") this.#executor.fence();
   }
 
   /** The coordinator may have given away what this worker has. In effect when this returns. */
@@ -181,6 +201,7 @@ export class Work {
   /** Ends at once: kills what runs, leaves results that are not delivered for the next start. */
   async stop(): Promise<void> {
     this.#executor.kill();
+    this.#uplink.close();
     await this.#session?.stop();
     await this.#outbox.close();
   }

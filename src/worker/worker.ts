@@ -91,6 +91,7 @@ export class Worker {
   #drain: Drain | undefined;
   #drainStartedMs = 0;
   #isDrainAsked = false;
+  #isAtRisk = false;
   #connection: Client | undefined;
   #heartbeat: Heartbeat | undefined;
   #onAnswer: ((sequence: number) => void) | undefined;
@@ -158,6 +159,14 @@ export class Worker {
    */
   async drain(request: DrainRequest): Promise<void> {
     await this.#drain?.request(request);
+  }
+
+  /** Its machine may be taken away before long: the coordinator is told, and gives work to others first. For good; idempotent. */
+  sayAtRisk(): void {
+    if (this.#isAtRisk) return;
+    this.#isAtRisk = true;
+    this.#options.log.info("this machine may be taken away: the coordinator prefers others from now on");
+    this.#heartbeat?.beatNow();
   }
 
   /** Ends at once and without a goodbye; what is on disk stays. */
@@ -251,9 +260,13 @@ export class Worker {
         load: this.#work?.load ?? 0,
         sentAtMs: BigInt(Math.round(clock.wallMs())),
         slots,
+        atRisk: this.#isAtRisk,
+        plugins: [...(this.#options.work?.plugins.list() ?? [])],
+        trouble: this.#options.work?.plugins.trouble() ?? "",
         ...(this.#work === undefined ? {} : this.#work.holdings()),
       }),
       onAccepted: (answer) => this.#inTurn(() => this.#accepted(answer)),
+      onFenced: () => this.#work?.fenced(),
       onFenceLifted: () => this.#work?.distrust(),
       onDrainAsked: () => {
         if (!this.#isDrainAsked) this.#options.onDrainAsked?.();

@@ -13,6 +13,8 @@ export interface ItemAttempt {
   readonly payload: Uint8Array;
   /** What an earlier attempt left with its last `report`; empty when there is none. */
   readonly checkpoint: Uint8Array;
+  /** Nothing else may execute beside it: what dies now is its own doing. The worker sees to it. */
+  readonly alone: boolean;
   /** For a process that executes the item: `ROLLOUT_RUN_ID`, `ROLLOUT_ITEM_ID`, `ROLLOUT_ATTEMPT` and the like. */
   readonly env: Readonly<Record<string, string>>;
 }
@@ -21,27 +23,50 @@ export type Outcome =
   | { readonly kind: "success"; readonly output: Uint8Array }
   /** The item said no. */
   | { readonly kind: "error"; readonly message: string }
-  /** It took longer than it may. */
-  | { readonly kind: "timeout" }
+  /** It took longer than it may, which the message says: "no byte for 30s". */
+  | { readonly kind: "timeout"; readonly message: string }
   /** What executed it died while it executed this item alone. */
   | { readonly kind: "crash"; readonly message: string }
+  /** What executed it died while it executed others too: nobody is charged, each runs again on its own. */
+  | { readonly kind: "crash_shared"; readonly message: string }
   /** Output over the limit. The worker says it of what a backend returns; a backend may say it before it has read it all. */
-  | { readonly kind: "too_large" }
+  | { readonly kind: "too_large"; readonly message?: string }
   /** Ended because the signal asked for it, or because what executed it went away through no fault of the item. */
   | { readonly kind: "preempted"; readonly checkpoint?: Uint8Array };
 
 /** What a backend says of an attempt that goes on. */
-export interface ItemReport {
-  readonly kind: "checkpoint";
-  /** Replaces the one before; given to the next attempt when this one is preempted. Not changed afterwards. */
-  readonly checkpoint: Uint8Array;
-}
+export type ItemReport =
+  /** Replaces the one before; given to the next attempt unless this one succeeds. Not changed afterwards. */
+  | { readonly kind: "checkpoint"; readonly checkpoint: Uint8Array }
+  /** More of what the attempt wrote to its standard error. The end of it is kept. Not changed afterwards. */
+  | { readonly kind: "log"; readonly chunk: Uint8Array }
+  /**
+   * It waits for what executes it, a model that loads: none of the time counts that it may take. It counts from the next
+   * `executing`, and from the start when there is no `waiting` at all.
+   */
+  | { readonly kind: "waiting" }
+  | { readonly kind: "executing" };
+
+/** The reason of a signal that leaves no time for a grace: what runs is killed, because it may be running elsewhere soon. */
+export const AT_ONCE = Symbol("at once");
 
 export interface Backend {
   /**
    * Executes the item and resolves with how that ended. When `signal` aborts, the attempt is not wanted any more or its
-   * time is over: the promise settles soon after, best with `preempted` and a checkpoint, and nothing of the attempt runs on.
+   * time is over: the promise settles soon after, best with `preempted` and a checkpoint, and nothing of the attempt runs on;
+   * for the reason `AT_ONCE` without a grace.
    * `report` may be called until then. As many calls at once as the worker has slots.
    */
   execute(attempt: ItemAttempt, signal: AbortSignal, report: (report: ItemReport) => void): Promise<Outcome>;
+  /**
+   * What keeps it from executing at this moment though nobody is to blame for it yet, in words for a person and with how
+   * long it has lasted: a model that loads, a server that is not there. Undefined when there is nothing. Asked for each
+   * beat: cheap, without secrets. One that has no such trouble has no such method.
+   */
+  trouble?(): string | undefined;
+  /**
+   * Ends whatever it keeps between items (children, servers, threads), and what still executes: its promise may settle as it
+   * likes. Resolves when nothing of it is left. Called once, and nothing is executed after it.
+   */
+  close(): Promise<void>;
 }

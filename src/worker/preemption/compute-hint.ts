@@ -51,6 +51,8 @@ const DRAIN_TARGET_MS: Readonly<Record<DrainCause, number>> = {
   gcp: 15_000,
   sigterm: 15_000,
   operator: 15_000,
+  // Nothing that runs will come to an end.
+  backend: 0,
 };
 
 /**

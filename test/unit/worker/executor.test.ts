@@ -1,10 +1,13 @@
 import { expect } from "chai";
 import { createHash } from "node:crypto";
 import type { Assigned } from "../../../src/worker/backlog.ts";
+import { AT_ONCE } from "../../../src/worker/backends/backend.ts";
 import type { Backend, Outcome } from "../../../src/worker/backends/backend.ts";
-import type { ExecutorOptions, Finished } from "../../../src/worker/executor.ts";
+import type { Ending, Finished } from "../../../src/worker/execution.ts";
+import type { ExecutorOptions } from "../../../src/worker/executor.ts";
 import { Executor } from "../../../src/worker/executor.ts";
 import { assignedItem } from "../../support/assigned-item.ts";
+import { fixedPlugins } from "../../support/fixed-plugins.ts";
 import { HeldBackend } from "../../support/held-backend.ts";
 import { RecordingLogger } from "../../support/recording-logger.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
@@ -16,6 +19,7 @@ describe("the executor", () => {
   let log: RecordingLogger;
   let mayStart: boolean;
   let room: number;
+  let handedBack: Assigned[];
 
   beforeEach(() => {
     backend = new HeldBackend();
@@ -24,11 +28,12 @@ describe("the executor", () => {
     finished = [];
     mayStart = true;
     room = 0;
+    handedBack = [];
   });
 
   function make(options: Partial<ExecutorOptions> = {}): Executor {
     return new Executor({
-      backend,
+      plugins: fixedPlugins(backend),
       slots: 2,
       prefetch: 3,
       maxOutputBytes: 8,
@@ -38,6 +43,7 @@ describe("the executor", () => {
       log,
       mayStart: () => mayStart,
       onFinished: (one) => void finished.push(one),
+      onHandedBack: (one) => void handedBack.push(one),
       onRoom: () => room++,
       ...options,
     });
@@ -48,8 +54,111 @@ describe("the executor", () => {
     executor.pump();
   }
 
-  const outcomes = (): [number | undefined, Outcome][] =>
+  const outcomes = (): [number | undefined, Ending][] =>
     finished.map(({ assigned, outcome }) => [assigned.itemId[0], outcome]);
+
+  /** Of each how it ended, and what the next attempt gets. */
+  const left = (): [number | undefined, string, number[]][] =>
+    finished.map(({ assigned, outcome, checkpoint }) => [assigned.itemId[0], outcome.kind, [...checkpoint]]);
+
+  describe("fenced", () => {
+    const preempted = { kind: "preempted", checkpoint: Uint8Array.of(7) } as const;
+
+    it("kills what runs at once, and each leaves a result with its checkpoint", async () => {
+      const executor = make();
+      give(executor, 1, 2, 3);
+      backend.of(1).report({ kind: "checkpoint", checkpoint: Uint8Array.of(4) });
+      mayStart = false;
+      executor.fence();
+      expect(backend.executions.map(({ signal }) => signal.reason as unknown)).to.deep.equal([
+        AT_ONCE,
+        AT_ONCE,
+      ]);
+      backend.of(1).end({ kind: "crash", message: "killed" });
+      backend.of(2).end(preempted);
+      await clock.advance();
+      expect(left()).to.deep.equal([
+        [1, "fenced", [4]],
+        [2, "fenced", [7]],
+      ]);
+      expect(backend.started).to.deep.equal([1, 2]);
+      mayStart = true;
+      executor.pump();
+      expect(backend.started).to.deep.equal([1, 2, 3]);
+    });
+
+    it("takes a success that comes at that moment, and forgets what was dropped before", async () => {
+      const executor = make();
+      give(executor, 1, 2);
+      executor.drop(assignedItem(2).key);
+      executor.fence();
+      executor.fence();
+      backend.succeed(1);
+      backend.of(2).end(preempted);
+      await clock.advance();
+      expect(outcomes()).to.deep.equal([[1, { kind: "success", output: Uint8Array.of(1) }]]);
+    });
+
+    it("does not wait for a backend that does not end, and keeps its slot taken", async () => {
+      const executor = make({ slots: 1 });
+      give(executor, 1, 2);
+      executor.fence();
+      await clock.advance(10_000);
+      expect(finished.map(({ outcome }) => outcome.kind)).to.deep.equal(["fenced"]);
+      expect(backend.started).to.deep.equal([1]);
+    });
+  });
+
+  describe("with an attempt that does not end", () => {
+    const alone = (item: number): Assigned => assignedItem(item, { alone: true });
+    const backNow = (): (number | undefined)[] => handedBack.map(({ itemId }) => itemId[0]);
+
+    /** It was told to, and was given up. */
+    async function giveUp(executor: Executor, ...items: (number | Assigned)[]): Promise<void> {
+      give(executor, ...items);
+      executor.fence();
+      await clock.advance(10_000);
+      expect(finished.map(({ outcome }) => outcome.kind)).to.deep.equal(items.map(() => "fenced"));
+    }
+
+    it("goes on in its other slots, and hands back what has to be alone", async () => {
+      const executor = make();
+      await giveUp(executor, 1);
+      give(executor, 2, alone(3), 4);
+      expect([backend.started, backNow(), executor.room]).to.deep.equal([[1, 2], [], 1]);
+      backend.succeed(2);
+      await clock.advance();
+      expect([backend.started, backNow()]).to.deep.equal([[1, 2, 4], [3]]);
+    });
+
+    it("has no room and hands back what waits when it has no other slot, until the attempt ends", async () => {
+      const executor = make({ slots: 1 });
+      give(executor, 1, 2, 3);
+      executor.fence();
+      await clock.advance(10_000);
+      expect([backNow(), executor.room, backend.started]).to.deep.equal([[2, 3], 0, [1]]);
+      give(executor, 4);
+      expect([backNow(), backend.started]).to.deep.equal([[2, 3, 4], [1]]);
+      const before = room;
+      backend.succeed(1);
+      await clock.advance();
+      expect([executor.room, room]).to.deep.equal([4, before + 1]);
+      give(executor, 5);
+      expect(backend.started).to.deep.equal([1, 5]);
+    });
+
+    it("starts nothing beside one that has to be alone, however many slots there are", async () => {
+      const executor = make();
+      await giveUp(executor, alone(1));
+      expect(executor.room).to.equal(0);
+      give(executor, 2);
+      expect([backend.started, backNow()]).to.deep.equal([[1], [2]]);
+      backend.succeed(1);
+      await clock.advance();
+      give(executor, 3);
+      expect(backend.started).to.deep.equal([1, 3]);
+    });
+  });
 
   describe("starts", () => {
     it("as many as there are slots, and the next when one ends", async () => {
@@ -131,12 +240,13 @@ describe("the executor", () => {
       expect((await endOf({ kind: "success", output: new Uint8Array(8) }))?.outcome.kind).to.equal("success");
       finished = [];
       const end = await endOf({ kind: "success", output: new Uint8Array(9) });
-      expect([end?.outcome, end?.outputDigest.length]).to.deep.equal([{ kind: "too_large" }, 0]);
+      const message = "the output is 9 bytes; the limit is 8 (limits.output of the worker)";
+      expect([end?.outcome, end?.outputDigest.length]).to.deep.equal([{ kind: "too_large", message }, 0]);
     });
 
     for (const outcome of [
-      { kind: "timeout" },
-      { kind: "too_large" },
+      { kind: "timeout", message: "no byte for 30s" },
+      { kind: "too_large", message: "it is over 8 bytes" },
       { kind: "error", message: "no" },
       { kind: "crash", message: "signal 9" },
     ] as const)
@@ -157,10 +267,31 @@ describe("the executor", () => {
       backend.of(1).report({ kind: "checkpoint", checkpoint: new Uint8Array(5) });
       backend.of(1).end({ kind: "preempted" });
       await clock.advance();
-      expect(outcomes()).to.deep.equal([[1, { kind: "preempted", checkpoint: Uint8Array.of(2) }]]);
+      expect(left()).to.deep.equal([[1, "preempted", [2]]]);
       expect(log.lines.map(({ message }) => message)).to.deep.equal([
         "a checkpoint over the limit was left out",
       ]);
+    });
+
+    for (const kind of ["error", "timeout", "crash", "crash_shared"] as const)
+      it(`${kind}, with the last checkpoint that was reported, or the one that it was given`, async () => {
+        give(make(), assignedItem(1, { checkpoint: Uint8Array.of(5) }), 2);
+        backend.of(2).report({ kind: "checkpoint", checkpoint: Uint8Array.of(1) });
+        backend.of(2).report({ kind: "checkpoint", checkpoint: Uint8Array.of(2) });
+        for (const item of [1, 2]) backend.of(item).end({ kind, message: "no" });
+        await clock.advance();
+        expect(left()).to.deep.equal([
+          [1, kind, [5]],
+          [2, kind, [2]],
+        ]);
+      });
+
+    it("a success without a checkpoint", async () => {
+      give(make(), 1);
+      backend.of(1).report({ kind: "checkpoint", checkpoint: Uint8Array.of(1) });
+      backend.succeed(1);
+      await clock.advance();
+      expect(left()).to.deep.equal([[1, "success", []]]);
     });
 
     it("an error when the backend throws, at once or later, and goes on", async () => {
@@ -170,8 +301,9 @@ describe("the executor", () => {
           if (++calls === 1) throw new Error("broken at once");
           return Promise.reject(new Error("broken later"));
         },
+        close: () => Promise.resolve(),
       };
-      const executor = make({ backend: throwing });
+      const executor = make({ plugins: fixedPlugins(throwing) });
       give(executor, 1, 2, 3);
       await clock.advance();
       expect(outcomes()).to.deep.equal([
@@ -254,11 +386,11 @@ describe("the executor", () => {
       backend.of(4).fail(new Error("killed"));
       await clock.advance();
       await abandoned;
-      expect(outcomes()).to.deep.equal([
-        [1, { kind: "preempted", checkpoint: Uint8Array.of(7) }],
-        [2, { kind: "preempted", checkpoint: Uint8Array.of(8) }],
-        [3, { kind: "success", output: Uint8Array.of(3) }],
-        [4, { kind: "preempted", checkpoint: new Uint8Array(0) }],
+      expect(left()).to.deep.equal([
+        [1, "preempted", [7]],
+        [2, "preempted", [8]],
+        [3, "success", []],
+        [4, "preempted", []],
       ]);
       expect(clock.armed).to.equal(0);
     });
@@ -275,7 +407,7 @@ describe("the executor", () => {
       expect(over).to.equal(true);
       backend.succeed(1);
       await clock.advance();
-      expect(outcomes()).to.deep.equal([[1, { kind: "preempted", checkpoint: new Uint8Array(0) }]]);
+      expect(left()).to.deep.equal([[1, "preempted", []]]);
     });
 
     it("killed, it leaves no result at all", async () => {
@@ -290,9 +422,9 @@ describe("the executor", () => {
   });
 });
 
-function assertKind<Kind extends Outcome["kind"]>(
-  outcome: Outcome | undefined,
+function assertKind<Kind extends Ending["kind"]>(
+  outcome: Ending | undefined,
   kind: Kind,
-): asserts outcome is Extract<Outcome, { kind: Kind }> {
+): asserts outcome is Extract<Ending, { kind: Kind }> {
   expect(outcome?.kind).to.equal(kind);
 }

@@ -25,6 +25,8 @@ describe("the heartbeat of a worker", () => {
   let superseded: number;
   /** How often a self-fence ended, and how many answers had been passed on by then. */
   let lifted: number[];
+  /** When it fenced itself. */
+  let fencedAtMs: number[];
   /** Where in the range of a backoff the wait is. */
   let jitter: number;
 
@@ -32,7 +34,7 @@ describe("the heartbeat of a worker", () => {
     clock = new VirtualClock();
     log = new RecordingLogger();
     coordinator = new ScriptedBeats();
-    [accepted, failed, superseded, lifted, jitter] = [[], [], 0, [], 0.5];
+    [accepted, failed, superseded, lifted, fencedAtMs, jitter] = [[], [], 0, [], [], 0.5];
     const random: Random = { unit: () => jitter, bytes: (count) => new Uint8Array(count) };
     heart = new Heartbeat({
       client: coordinator,
@@ -45,6 +47,7 @@ describe("the heartbeat of a worker", () => {
       answerTimeoutMs: ANSWER_TIMEOUT_MS,
       describe: () => ({ state: WorkerState.READY }),
       onAccepted: (answer) => void accepted.push(answer),
+      onFenced: () => void fencedAtMs.push(clock.monotonicMs()),
       onFenceLifted: () => void lifted.push(accepted.length),
       onFailed: (error) => void failed.push(error),
       onSuperseded: () => superseded++,
@@ -237,6 +240,35 @@ describe("the heartbeat of a worker", () => {
       coordinator.latest.answerAll();
       await clock.advance();
       expect([lifted, accepted.length]).to.deep.equal([[before], before + 1]);
+    });
+  });
+
+  describe("says that it is fenced", () => {
+    it("a millisecond after its time is up, wherever its ticks fall, and once", async () => {
+      await beatFor(1_500);
+      const lastSentMs = clock.monotonicMs();
+      coordinator.latest.answerAll();
+      await clock.advance(137);
+      await clock.advance(3 * SELF_FENCE_MS);
+      expect(fencedAtMs).to.deep.equal([lastSentMs + SELF_FENCE_MS + 1]);
+    });
+
+    it("again when it is fenced again", async () => {
+      await clock.advance(SELF_FENCE_MS + INTERVAL_MS);
+      coordinator.latest.answerAll();
+      await clock.advance(INTERVAL_MS);
+      expect(fencedAtMs).to.have.length(1);
+      await clock.advance(2 * SELF_FENCE_MS);
+      expect(fencedAtMs).to.have.length(2);
+    });
+
+    it("not while it is answered, and not when it has stopped", async () => {
+      await beatFor(3 * SELF_FENCE_MS);
+      coordinator.latest.answerAll();
+      await clock.advance(SELF_FENCE_MS - INTERVAL_MS / 2);
+      await heart.stop();
+      await clock.advance(2 * SELF_FENCE_MS);
+      expect(fencedAtMs).to.deep.equal([]);
     });
   });
 

@@ -7,8 +7,7 @@ import { OUTBOX_PREFIX } from "../../../src/storage/keys.ts";
 import { MemoryStore } from "../../../src/storage/memory/memory-store.ts";
 import type { Entry, Store } from "../../../src/storage/store.ts";
 import { prefixRange } from "../../../src/storage/store.ts";
-import type { Outcome } from "../../../src/worker/backends/backend.ts";
-import type { Finished } from "../../../src/worker/executor.ts";
+import type { Ending, Finished } from "../../../src/worker/execution.ts";
 import type { OutboxOptions } from "../../../src/worker/outbox.ts";
 import { Outbox } from "../../../src/worker/outbox.ts";
 import { assignedItem } from "../../support/assigned-item.ts";
@@ -42,11 +41,16 @@ describe("the outbox", () => {
   }
 
   /** The end of item `number`: a success with its number for output, unless `outcome` says otherwise. */
-  function end(number: number, outcome?: Outcome): Finished {
+  function end(number: number, outcome?: Ending, ...checkpoint: number[]): Finished {
     return {
       assigned: assignedItem(number),
       outcome: outcome ?? { kind: "success", output: Uint8Array.of(number) },
+      checkpoint: Uint8Array.from(checkpoint),
       outputDigest: Uint8Array.of(0xd1, number),
+      pluginVersion: "7",
+      startedAtMs: 1_000.4,
+      durationMs: 25.3,
+      log: Buffer.from(`says ${number}`),
     };
   }
 
@@ -54,6 +58,23 @@ describe("the outbox", () => {
     batch?.results.map(({ attempt }) => attempt?.itemId[0] ?? -1);
   const stored = (store: Store): Promise<Entry[]> =>
     store.scan({ ...prefixRange(OUTBOX_PREFIX), limit: 100 });
+
+  it("says of an output that the coordinator would not take that it is too large, and keeps what it has", async () => {
+    const outbox = await open(new MemoryStore());
+    outbox.add(end(1, { kind: "success", output: new Uint8Array(2_000) }));
+    outbox.add(end(2));
+    await clock.advance();
+    const [large, small] = outbox.next(0, 1_999)?.results ?? [];
+    expect(large).to.deep.include({
+      outcome: OutcomeClass.TOO_LARGE,
+      output: new Uint8Array(),
+      outputDigest: new Uint8Array(),
+      errorMessage: "the output is 2000 bytes; the limit is 1999 (limits.output of the coordinator)",
+    });
+    expect([large?.attempt?.itemId[0], large?.pluginVersion]).to.deep.equal([1, "7"]);
+    expect(small?.outcome).to.equal(OutcomeClass.SUCCESS);
+    expect(outbox.next(0, 2_000)?.results[0]?.output).to.have.length(2_000);
+  });
 
   it("has a batch to send only when it is synced, with what ended in the same turn in one", async () => {
     const store = new HeldStore();
@@ -80,16 +101,29 @@ describe("the outbox", () => {
     const outbox = await open(new MemoryStore());
     outbox.add(end(1));
     outbox.add(end(2, { kind: "error", message: "no" }));
-    outbox.add(end(3, { kind: "preempted", checkpoint: Uint8Array.of(7) }));
-    outbox.add(end(4, { kind: "timeout" }));
+    outbox.add(end(3, { kind: "preempted" }, 7));
+    outbox.add(end(4, { kind: "timeout", message: "too long" }, 8));
     await clock.advance();
     const results = outbox.next(0)?.results ?? [];
     expect(results.map(plain)).to.deep.equal([
       { ...plainResult(1), outcome: OutcomeClass.SUCCESS, output: [1] },
       { ...plainResult(2), outcome: OutcomeClass.ERROR, message: "no" },
       { ...plainResult(3), outcome: OutcomeClass.PREEMPTED, checkpoint: [7] },
-      { ...plainResult(4), outcome: OutcomeClass.TIMEOUT },
+      { ...plainResult(4), outcome: OutcomeClass.TIMEOUT, message: "too long", checkpoint: [8] },
     ]);
+  });
+
+  it("says what people want to know of it: by what, when, how long, and what it wrote", async () => {
+    const outbox = await open(new MemoryStore());
+    outbox.add(end(1));
+    await clock.advance();
+    const [result] = outbox.next(0)?.results ?? [];
+    expect([result?.pluginVersion, result?.startedAtMs, result?.durationMs]).to.deep.equal([
+      "7",
+      1_000n,
+      25n,
+    ]);
+    expect(Buffer.from(result?.log ?? []).toString()).to.equal("says 1");
   });
 
   it("keeps a batch until it is acknowledged, and then not even on the disk", async () => {

@@ -190,6 +190,22 @@ describe("a session", () => {
       expect(session.results).to.have.length(1);
     });
 
+    it("before it asks for more, on the next session as well", async () => {
+      const [worker, first] = await startReconciled({ slots: 1, prefetch: 1 });
+      first.assign(assignment(1), assignment(2));
+      await started(worker, 1);
+      worker.backend.succeed(1);
+      await resultsOf(first, 1);
+      first.end();
+      const second = await coordinator.session(1);
+      await second.reconcile();
+      const frames = await eventually("more is asked for", () => {
+        const cases = second.requests.map(({ frame }) => frame.case);
+        return cases.includes("credit") && cases.filter((one) => one === "results" || one === "credit");
+      });
+      expect(frames).to.deep.equal(["results", "credit"]);
+    });
+
     it("again on the next session when they were not acknowledged, and then no more", async () => {
       const [worker, first] = await startReconciled();
       first.assign(assignment(1), assignment(2));

@@ -4,15 +4,17 @@ import { createHash } from "node:crypto";
 import { systemClock } from "../../../src/base/clock.ts";
 import { WorkerState } from "../../../src/gen/rollout/v1/common_pb.ts";
 import { BeatVerdict } from "../../../src/gen/rollout/v1/heartbeat_pb.ts";
-import { OutcomeClass } from "../../../src/gen/rollout/v1/work_pb.ts";
+import { HeldPhase, OutcomeClass } from "../../../src/gen/rollout/v1/work_pb.ts";
 import { openLevelStore } from "../../../src/storage/level/level-store.ts";
 import { MemoryStore } from "../../../src/storage/memory/memory-store.ts";
 import type { Store } from "../../../src/storage/store.ts";
+import { AT_ONCE } from "../../../src/worker/backends/backend.ts";
 import type { DrainRequest } from "../../../src/worker/drain.ts";
 import type { WorkSettings } from "../../../src/worker/work.ts";
 import { newWorkerId } from "../../support/certificates.ts";
 import { useClosers } from "../../support/closers.ts";
 import { eventually } from "../../support/eventually.ts";
+import { fixedPlugins } from "../../support/fixed-plugins.ts";
 import { HeldBackend } from "../../support/held-backend.ts";
 import type { ScriptedCoordinator, ScriptedSession } from "../../support/scripted-coordinator.ts";
 import { assignment, itemId, startScriptedCoordinator } from "../../support/scripted-coordinator.ts";
@@ -39,7 +41,7 @@ describe("a worker at work", () => {
   async function start(options: Partial<WorkerTestOptions> = {}): Promise<StartedWorker> {
     const { runId, ca, server } = coordinator;
     const id = options.workerId ?? newWorkerId();
-    const work: WorkSettings = { backend, prefetch: 3 };
+    const work: WorkSettings = { plugins: fixedPlugins(backend), prefetch: 3 };
     const started = await startWorker(
       { runId, ca, store: new MemoryStore() },
       {
@@ -89,6 +91,36 @@ describe("a worker at work", () => {
     expect(coordinator.beats[0]?.heldDigest.length).to.equal(0);
   });
 
+  it("that aborts when it is fenced kills what runs, and says so of each attempt when it is heard again", async () => {
+    const work: WorkSettings = { plugins: fixedPlugins(backend), prefetch: 3, onFence: "abort" };
+    const [, session] = await startBusy({ work, selfFenceTimeoutMs: 150, failureTimeoutMs: 10_000 });
+    for (const one of backend.executions)
+      one.signal.addEventListener("abort", () => one.end({ kind: "preempted" }));
+    coordinator.answersBeats = false;
+    await eventually("both are killed", () => backend.executions.every(({ signal }) => signal.aborted));
+    expect(backend.executions.map(({ signal }) => signal.reason as unknown)).to.deep.equal([
+      AT_ONCE,
+      AT_ONCE,
+    ]);
+    await eventually("it is said", () => session.results.length === 2);
+    expect(session.results.map(({ outcome }) => outcome)).to.deep.equal([
+      OutcomeClass.FENCED,
+      OutcomeClass.FENCED,
+    ]);
+    expect(backend.started).to.deep.equal([1, 2]);
+
+    coordinator.answersBeats = true;
+    const next = await coordinator.session(1);
+    const { held } = await next.reconcile();
+    expect(held.map(({ attempt, phase }) => [attempt?.itemId[0], phase])).to.deep.equal([
+      [1, HeldPhase.FINISHED],
+      [2, HeldPhase.FINISHED],
+      [3, HeldPhase.UNSTARTED],
+      [4, HeldPhase.UNSTARTED],
+    ]);
+    await eventually("it goes on", () => backend.started.length === 4);
+  });
+
   it("that fences itself starts nothing, finishes what runs, and asks what is still its own before it goes on", async () => {
     const [, session] = await startBusy({ selfFenceTimeoutMs: 150, failureTimeoutMs: 10_000 });
     coordinator.answersBeats = false;
@@ -104,6 +136,25 @@ describe("a worker at work", () => {
     const { held } = await anew.reconcile();
     expect(held.map(({ phase }) => phase)).to.have.members([3, 2, 1, 1]);
     await eventually("the next is started", () => backend.started.length === 3);
+  });
+
+  it("sends checkpoints of what runs, the newest, and anew on another stream", async () => {
+    const work: WorkSettings = { plugins: fixedPlugins(backend), prefetch: 3, checkpointIntervalMs: 30 };
+    const [, session] = await startBusy({ work });
+    backend.of(2).report({ kind: "checkpoint", checkpoint: Uint8Array.of(7) });
+    const { checkpoints } = await session.next("checkpoints");
+    expect(
+      checkpoints.map(({ attempt, checkpoint }) => [attempt?.itemId[0], attempt?.attempt, ...checkpoint]),
+    ).to.deep.equal([[2, 1, 7]]);
+    expect(checkpoints[0]?.epoch).to.equal(1n);
+    backend.of(2).report({ kind: "checkpoint", checkpoint: Uint8Array.of(8) });
+    const next = await session.next("checkpoints");
+    expect([...(next.checkpoints[0]?.checkpoint ?? [])]).to.deep.equal([8]);
+    session.end();
+    const anew = await coordinator.session(1);
+    await anew.reconcile();
+    const again = await anew.next("checkpoints");
+    expect([...(again.checkpoints[0]?.checkpoint ?? [])]).to.deep.equal([8]);
   });
 
   it("is told once that an operator wants it to drain", async () => {

@@ -4,6 +4,7 @@ import { systemClock } from "../../../src/base/clock.ts";
 import { failure } from "../../../src/base/errors.ts";
 import type { Random } from "../../../src/base/random.ts";
 import { systemRandom } from "../../../src/base/random.ts";
+import type { CoordinatorState } from "../../../src/coordinator/state.ts";
 import { WORKER_CREDENTIALS_KEY, WORKER_EPOCHS_KEY } from "../../../src/storage/keys.ts";
 import { MemoryStore } from "../../../src/storage/memory/memory-store.ts";
 import { claimStore } from "../../../src/storage/store-identity.ts";
@@ -123,6 +124,20 @@ describe("a worker", () => {
       await listen();
       await heard(await start({ workerId, store: await withCertificate(old), random: hasty }));
     });
+  });
+
+  it("says that it is at risk from when it is told, and does not take it back", async () => {
+    let state: CoordinatorState | undefined;
+    await listening.stop();
+    await listen({ inspect: (seen) => (state = seen) });
+    const started = await start();
+    await heard(started);
+    const isAtRisk = (): boolean | undefined => state?.workers.get(started.id)?.isAtRisk;
+    expect(isAtRisk()).to.equal(false);
+    started.worker.sayAtRisk();
+    started.worker.sayAtRisk();
+    await eventually("the coordinator knows", () => isAtRisk() === true);
+    expect(started.log.lines.filter(({ message }) => message.includes("taken away"))).to.have.length(1);
   });
 
   it("is a newer incarnation after each start, and the chart begins anew", async () => {

@@ -40,6 +40,11 @@ export class MockBackend implements Backend {
     return this.#after(durationMs, outcome, signal);
   }
 
+  close(): Promise<void> {
+    this.#options.journal?.close();
+    return Promise.resolve();
+  }
+
   async #after(durationMs: number, outcome: Outcome, signal: AbortSignal): Promise<Outcome> {
     await sleep(this.#options.clock, durationMs, signal);
     return signal.aborted ? { kind: "preempted" } : outcome;

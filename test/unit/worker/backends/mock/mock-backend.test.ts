@@ -20,6 +20,7 @@ const attemptOf = (number: number, attempt = 1): ItemAttempt => ({
   attempt,
   payload: Uint8Array.of(number),
   checkpoint: new Uint8Array(0),
+  alone: false,
   env: {},
 });
 

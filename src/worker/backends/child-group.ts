@@ -1,0 +1,83 @@
+// All that a child has started and that has not left for a session of its own: ended together.
+//
+// Keeps true: once nothing of it is left, its number is never signalled again, which may be another's by then.
+import type { Clock } from "../../base/clock.ts";
+import { sleep } from "../../base/clock.ts";
+import { errnoOf } from "../../base/errors.ts";
+import { runningProcesses } from "./kernel-table.ts";
+import type { KernelProcess } from "./kernel-table.ts";
+
+/** How often it is looked whether something is left: soon at first, for most end at once. */
+const LOOK_FIRST_MS = 1;
+const LOOK_MAX_MS = 50;
+
+export class ChildGroup {
+  /** Of the leader, of the group and of the session. */
+  readonly pid: number;
+  readonly #clock: Clock;
+  #isGone = false;
+  #killAtMs = Infinity;
+  #ending: Promise<void> | undefined;
+
+  constructor(pid: number, clock: Clock) {
+    this.pid = pid;
+    this.#clock = clock;
+  }
+
+  /** The leader has been waited for: from now on the number lives only as long as others of the group do. */
+  leaderExited(): void {
+    if (!this.#accepts(0)) this.#isGone = true;
+  }
+
+  /** SIGTERM, and SIGKILL after `graceMs` unless an earlier call said sooner. Resolves when nothing is left. */
+  end(graceMs: number): Promise<void> {
+    this.#killAtMs = Math.min(this.#killAtMs, this.#clock.monotonicMs() + graceMs);
+    this.#ending ??= this.#end();
+    return this.#ending;
+  }
+
+  async #end(): Promise<void> {
+    if (this.#isGone) return;
+    if (this.#killAtMs > this.#clock.monotonicMs()) this.#accepts("SIGTERM");
+    for (let waitMs = LOOK_FIRST_MS; this.#accepts(0); waitMs = Math.min(2 * waitMs, LOOK_MAX_MS)) {
+      // Again each time: something of it may have forked at the very moment.
+      if (this.#killAtMs <= this.#clock.monotonicMs()) this.#accepts("SIGKILL");
+      // Those that have ended and that nobody waits for accept signals for ever.
+      if (waitMs === LOOK_MAX_MS && (await this.#members()).length === 0) break;
+      await sleep(this.#clock, waitMs);
+    }
+    await this.#sweep();
+    this.#isGone = true;
+  }
+
+  /** What is of the session but of a group of its own, as a shell makes one for each of its jobs. */
+  async #sweep(): Promise<void> {
+    for (let waitMs = LOOK_FIRST_MS; ; waitMs = Math.min(2 * waitMs, LOOK_MAX_MS)) {
+      const members = await this.#members();
+      if (members.length === 0) return;
+      for (const { pid } of members) kill(pid, "SIGKILL");
+      await sleep(this.#clock, waitMs);
+    }
+  }
+
+  async #members(): Promise<KernelProcess[]> {
+    const all = await runningProcesses();
+    return all.filter(({ group, session }) => group === this.pid || session === this.pid);
+  }
+
+  /** False when there is nobody to take it. */
+  #accepts(signal: NodeJS.Signals | 0): boolean {
+    return !this.#isGone && kill(-this.pid, signal);
+  }
+}
+
+/** False when there is no such process. One of another user's is there and stays. */
+function kill(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch (error) {
+    if (errnoOf(error) === "EPERM") return true;
+    if (errnoOf(error) === "ESRCH") return false;
+    throw error;
+  }
+}

@@ -1,0 +1,166 @@
+// Where backends get the processes in which they run other people's code. Each is the leader of a session and a process
+// group of its own, and dies with this worker: a guardian kills what a worker that was killed leaves behind, and a worker
+// that starts reaps what the one before and its guardian left.
+//
+// Keeps true: before a child executes anything of its program, the guardian knows its group and a record of it is on the
+// disk; both forget it when nothing of the group is left, and not before.
+import type { Duplex, Readable, Writable } from "node:stream";
+import { assert } from "../../base/assert.ts";
+import type { Clock } from "../../base/clock.ts";
+import { describeError, failure } from "../../base/errors.ts";
+import { systemReason } from "../../base/system-reason.ts";
+import type { Logger } from "../../observe/log.ts";
+import type { Child, ChildEnd, Children, ChildRequest, ChildStart } from "./child.ts";
+import { ChildGroup } from "./child-group.ts";
+import { findProgram } from "./child-program.ts";
+import { ChildRecords } from "./child-records.ts";
+import type { GroupName } from "./child-records.ts";
+import { startGated } from "./child-start.ts";
+import type { GatedChild } from "./child-start.ts";
+import { Guardian } from "./guardian.ts";
+import { startOf } from "./kernel-table.ts";
+
+export interface ChildHostOptions {
+  /** For the records; this worker's own, made when it is not there. */
+  readonly directory: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export class ChildHost implements Children {
+  readonly #options: ChildHostOptions;
+  readonly #records: ChildRecords;
+  readonly #guardian: Guardian;
+  /** Of which something lives. */
+  readonly #living = new Set<Child>();
+  /** Programs that were found, by all that finding them depends on. */
+  readonly #programs = new Map<string, string>();
+  #isClosed = false;
+
+  private constructor(options: ChildHostOptions, records: ChildRecords) {
+    this.#options = options;
+    this.#records = records;
+    this.#guardian = new Guardian(options);
+  }
+
+  /** Ends what an earlier worker left first. Throws file_unwritable for the directory. */
+  static async open(options: ChildHostOptions): Promise<ChildHost> {
+    const { directory, clock, log } = options;
+    const records = new ChildRecords(directory);
+    try {
+      const groups = await records.reap(clock);
+      if (groups > 0) log.warn("ended processes that an earlier start of this worker left", { groups });
+    } catch (error) {
+      throw failure("file_unwritable", { file: directory, reason: systemReason(error) }, error);
+    }
+    return new ChildHost(options, records);
+  }
+
+  /** Of the guardian; undefined as long as there was no child. */
+  get guardianPid(): number | undefined {
+    return this.#guardian.pid;
+  }
+
+  async spawn(request: ChildRequest): Promise<ChildStart> {
+    assert(!this.#isClosed, "a host that is closed starts nothing");
+    const found = await this.#find(request);
+    if (found.kind === "missing")
+      return { kind: "failed", failure: { kind: "unusable", reason: found.reason } };
+    const start = await startGated(found.path, request);
+    if (start.kind === "failed") return start;
+    return this.#admit(start.child, request, found.path);
+  }
+
+  /** Kills all that still lives. Idempotent. Nothing is started after it. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([...this.#living].map((child) => child.kill(0)));
+    this.#guardian.close();
+  }
+
+  async #find({ command, cwd, env }: ChildRequest): ReturnType<typeof findProgram> {
+    const [program = ""] = command;
+    const key = JSON.stringify([program, cwd, env["PATH"]]);
+    const known = this.#programs.get(key);
+    if (known !== undefined) return { kind: "found", path: known };
+    const found = await findProgram(program, cwd, env["PATH"]);
+    if (this.#programs.size >= PROGRAMS_MAX) this.#programs.clear();
+    if (found.kind === "found") this.#programs.set(key, found.path);
+    return found;
+  }
+
+  /** The child stands at the gate: it goes through when it is known to all who are to end it. */
+  async #admit(gated: GatedChild, request: ChildRequest, path: string): Promise<ChildStart> {
+    const { clock } = this.#options;
+    const group = new ChildGroup(gated.pid, clock);
+    const name = { pid: gated.pid, startedAt: startOf(gated.pid, clock) ?? "0" };
+    void gated.exited.then(() => group.leaderExited());
+    const child: Child = new HostedChild(gated, group, () => this.#forget(child, name));
+    this.#living.add(child);
+    const obstacle = await this.#register(name);
+    if (obstacle === undefined && !this.#isClosed && (await gated.open())) return { kind: "started", child };
+    await child.kill(0);
+    if (obstacle !== undefined) return { kind: "failed", failure: { kind: "exhausted", reason: obstacle } };
+    if (this.#isClosed) return { kind: "failed", failure: { kind: "exhausted", reason: "the worker ends" } };
+    // It was there when it was found.
+    this.#programs.clear();
+    const again = await this.#find(request);
+    const reason = again.kind === "missing" ? again.reason : `the program ${path} cannot be executed`;
+    return { kind: "failed", failure: { kind: "unusable", reason } };
+  }
+
+  /** Why it cannot be. */
+  async #register(name: GroupName): Promise<string | undefined> {
+    try {
+      await this.#records.add(name);
+    } catch (error) {
+      return `no record of it can be written: ${systemReason(error)}`;
+    }
+    return (await this.#guardian.watch(name)) ? undefined : "there is no guardian for it";
+  }
+
+  async #forget(child: Child, name: GroupName): Promise<void> {
+    this.#living.delete(child);
+    this.#guardian.forget(name);
+    try {
+      await this.#records.remove(name);
+    } catch (error) {
+      // The next start looks whether it lives, and it does not.
+      this.#options.log.warn(`the record of a child stays: ${describeError(error)}`);
+    }
+  }
+}
+
+/** Programs that are remembered; a command whose first word comes from its items has many. */
+const PROGRAMS_MAX = 64;
+
+class HostedChild implements Child {
+  readonly pid: number;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  readonly channel: Duplex | undefined;
+  readonly exited: Promise<ChildEnd>;
+  readonly #group: ChildGroup;
+  readonly #onGone: () => Promise<void>;
+  #gone: Promise<void> | undefined;
+
+  constructor(gated: GatedChild, group: ChildGroup, onGone: () => Promise<void>) {
+    ({
+      pid: this.pid,
+      stdin: this.stdin,
+      stdout: this.stdout,
+      stderr: this.stderr,
+      channel: this.channel,
+      exited: this.exited,
+    } = gated);
+    this.#group = group;
+    this.#onGone = onGone;
+  }
+
+  kill(graceMs: number): Promise<void> {
+    const ended = this.#group.end(graceMs);
+    this.#gone ??= ended.then(() => this.#onGone());
+    return this.#gone;
+  }
+}

@@ -1,0 +1,89 @@
+// What a child says on its way and at its end, for whoever is to make an outcome of it.
+import type { Readable } from "node:stream";
+import type { Clock } from "../../base/clock.ts";
+import { sleep } from "../../base/clock.ts";
+import { printable, redactSecrets } from "../../base/safe-text.ts";
+import type { ChildEnd } from "./child.ts";
+
+const LINE_MAX_CHARACTERS = 500;
+/** How much of a line that does not end is looked at. */
+const REST_MAX_BYTES = 4_096;
+const NEWLINE = 0x0a;
+
+/** Passes on what a child writes to its standard error, and remembers the last line of it that says something. */
+export class ErrorOutput {
+  #rest: Buffer = Buffer.alloc(0);
+  #line = "";
+
+  /** `onChunk` gets each piece as it comes. */
+  constructor(stream: Readable, onChunk: (chunk: Uint8Array) => void) {
+    stream.on("data", (chunk: Buffer) => {
+      this.#read(chunk);
+      onChunk(chunk);
+    });
+  }
+
+  /** "" when there is none. Fit to be shown. */
+  get lastLine(): string {
+    return lineOf(this.#rest) || this.#line;
+  }
+
+  #read(chunk: Buffer): void {
+    const end = chunk.lastIndexOf(NEWLINE);
+    const whole = end < 0 ? Buffer.alloc(0) : Buffer.concat([this.#rest, chunk.subarray(0, end)]);
+    for (const line of whole.subarray(-REST_MAX_BYTES).toString().split("\n"))
+      this.#line = textOf(line) || this.#line;
+    const rest = end < 0 ? Buffer.concat([this.#rest, chunk]) : Buffer.from(chunk.subarray(end + 1));
+    this.#rest = rest.length > REST_MAX_BYTES ? Buffer.from(rest.subarray(-REST_MAX_BYTES)) : rest;
+  }
+}
+
+function lineOf(bytes: Buffer): string {
+  return textOf(bytes.toString());
+}
+
+function textOf(line: string): string {
+  return printable(redactSecrets(line.trim())).slice(0, LINE_MAX_CHARACTERS).toWellFormed();
+}
+
+/**
+ * Resolves when the streams have ended, or `patienceMs` from now: a process that left the group of a child may hold them open
+ * for as long as it likes. They are not read after that.
+ */
+export async function endOfStreams(
+  streams: readonly Readable[],
+  patienceMs: number,
+  clock: Clock,
+): Promise<void> {
+  const waited = new AbortController();
+  const closed = streams.map(
+    (stream) =>
+      new Promise<void>((resolve) => {
+        if (stream.closed) resolve();
+        else stream.once("close", resolve);
+      }),
+  );
+  await Promise.race([Promise.all(closed), sleep(clock, patienceMs, waited.signal)]);
+  waited.abort();
+}
+
+const SIGNAL_OF_CODE: Readonly<Record<number, string>> = {
+  134: "SIGABRT",
+  137: "SIGKILL",
+  139: "SIGSEGV",
+  143: "SIGTERM",
+};
+const OUT_OF_MEMORY = "perhaps the machine ran out of memory";
+
+/** How it ended, in words: for `error` and `crash`. */
+export function describeEnd({ code, signal }: ChildEnd, lastLine: string): string {
+  const said = lastLine === "" ? "" : `: ${lastLine}`;
+  if (signal !== null)
+    return `killed by ${signal}${signal === "SIGKILL" ? ` (${OUT_OF_MEMORY})` : ""}${said}`;
+  const inner = SIGNAL_OF_CODE[code ?? 0];
+  const hint =
+    inner === undefined
+      ? ""
+      : ` (a shell's word for ${inner}${inner === "SIGKILL" ? `; ${OUT_OF_MEMORY}` : ""})`;
+  return `exit code ${code}${hint}${said}`;
+}

@@ -1,0 +1,72 @@
+// Which groups of children live, on the worker's disk: a file for each, whose name says it all. A worker that starts ends what
+// the one before could not, nor its guardian.
+//
+// Keeps true: only the very processes that were written down are killed, not later ones of the same number. Nothing is
+// synced: what a machine loses with its power, it no longer executes.
+import { readdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Clock } from "../../base/clock.ts";
+import { makeDirectory } from "../../base/make-directory.ts";
+import { ChildGroup } from "./child-group.ts";
+import { bootId, isSameStart, runningProcesses } from "./kernel-table.ts";
+
+/** A group by its leader. */
+export interface GroupName {
+  readonly pid: number;
+  /** As the system tells it. */
+  readonly startedAt: string;
+}
+
+const FILE = /^(\d+)-(\d+)(?:-(.+))?$/;
+
+export class ChildRecords {
+  readonly #directory: string;
+  readonly #boot = bootId();
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  /** Kills whatever an earlier worker wrote down and did not see end. Resolves with how many groups that were, all gone. */
+  async reap(clock: Clock): Promise<number> {
+    await makeDirectory(this.#directory);
+    const names = await readdir(this.#directory);
+    const written = names.flatMap((name) => this.#parse(name) ?? []);
+    // Of an earlier start of the machine nothing is left.
+    const suspects = written.filter(({ boot }) => boot === this.#boot);
+    const left = suspects.length === 0 ? [] : await stillThere(suspects);
+    await Promise.all(left.map(({ pid }) => new ChildGroup(pid, clock).end(0)));
+    for (const name of names) await rm(join(this.#directory, name), { force: true });
+    return left.length;
+  }
+
+  /** Rejects as the file system does. */
+  async add(group: GroupName): Promise<void> {
+    await writeFile(this.#fileOf(group), "", { mode: 0o600 });
+  }
+
+  /** Idempotent. */
+  async remove(group: GroupName): Promise<void> {
+    await rm(this.#fileOf(group), { force: true });
+  }
+
+  #fileOf({ pid, startedAt }: GroupName): string {
+    return join(this.#directory, `${pid}-${startedAt}${this.#boot === "" ? "" : `-${this.#boot}`}`);
+  }
+
+  #parse(name: string): (GroupName & { readonly boot: string }) | undefined {
+    const [, pid, startedAt, boot = ""] = FILE.exec(name) ?? [];
+    if (pid === undefined || startedAt === undefined) return undefined;
+    return { pid: Number(pid), startedAt, boot };
+  }
+}
+
+/** Those of which something lives: the leader itself, or others while no process has its number. */
+async function stillThere<Group extends GroupName>(groups: readonly Group[]): Promise<Group[]> {
+  const running = await runningProcesses();
+  return groups.filter(({ pid, startedAt }) => {
+    const leader = running.find((one) => one.pid === pid);
+    if (leader !== undefined) return isSameStart(startedAt, leader.startedAt);
+    return running.some(({ group, session }) => group === pid || session === pid);
+  });
+}

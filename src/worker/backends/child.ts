@@ -1,0 +1,60 @@
+// The port between backends and the processes in which they run other people's code.
+//
+// Keeps true: how a start failed is a value; whoever has a child calls its `kill`, however it ended.
+import type { Duplex, Readable, Writable } from "node:stream";
+
+export interface ChildRequest {
+  /** The program and its arguments. A program without a slash is looked for in the PATH of `env`. */
+  readonly command: readonly string[];
+  /** Absolute. */
+  readonly cwd: string;
+  /** All of its environment. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Whether it gets a socket as file descriptor 4 beside the standard three: `Child.channel`. */
+  readonly channel?: boolean;
+}
+
+export interface ChildEnd {
+  /** Null when a signal ended it. */
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface Child {
+  /** Of the process that was started, and of its session and group. */
+  readonly pid: number;
+  /** Errors of these four are swallowed: that it went away is what `exited` says. */
+  readonly stdin: Writable;
+  /** To be read, both: a child that writes to a pipe that nobody reads stands still. */
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  readonly channel: Duplex | undefined;
+  /** How the process itself ended; processes that it started may still run, and its output may not be read yet. */
+  readonly exited: Promise<ChildEnd>;
+  /**
+   * Ends it and all that it started: SIGTERM to the group, SIGKILL when something of it is left after `graceMs`; 0 is SIGKILL
+   * at once. Resolves when nothing is left. To be called for every child, for one that has ended too: it may have left
+   * others. Another call with less grace makes it quicker.
+   */
+  kill(graceMs: number): Promise<void>;
+}
+
+export type ChildStart =
+  | { readonly kind: "started"; readonly child: Child }
+  | { readonly kind: "failed"; readonly failure: ChildFailure };
+
+export interface ChildFailure {
+  /**
+   * `unusable`: the program or its directory is not there, or may not be executed. `refused`: not with these arguments (too
+   * long, a NUL byte). `exhausted`: the machine has no room for another process at this moment.
+   */
+  readonly kind: "unusable" | "refused" | "exhausted";
+  /** One line, with the name of what it is about. */
+  readonly reason: string;
+}
+
+/** The port: what a backend needs of it. */
+export interface Children {
+  /** Never rejects. */
+  spawn(request: ChildRequest): Promise<ChildStart>;
+}

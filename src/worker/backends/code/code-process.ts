@@ -1,0 +1,221 @@
+// One process that executes a user's code, one attempt after the other, seen from the worker.
+//
+// Keeps true: an attempt that was asked to end has ended soon after `abortGraceMs`, and its process with all that it started;
+// what the process dies of while it executes an attempt is that attempt's doing.
+import type { Duplex } from "node:stream";
+import { assert } from "../../../base/assert.ts";
+import type { Clock } from "../../../base/clock.ts";
+import { sleep } from "../../../base/clock.ts";
+import { describeError } from "../../../base/errors.ts";
+import { formatDuration } from "../../../config/duration.ts";
+import type { Logger } from "../../../observe/log.ts";
+import { AT_ONCE } from "../backend.ts";
+import type { ItemAttempt, ItemReport, Outcome } from "../backend.ts";
+import type { Child, ChildEnd, Children, ChildRequest } from "../child.ts";
+import { describeEnd } from "../child-output.ts";
+import { startPatiently } from "../child-patience.ts";
+import { MarkedLog } from "./marked-log.ts";
+import { FrameReader, frameOf } from "./messages.ts";
+import type { CodeOutcome, FromCode, LoadMessage, ToCode } from "./messages.ts";
+
+export interface CodeProcessOptions {
+  readonly request: ChildRequest;
+  readonly load: LoadMessage;
+  readonly loadTimeoutMs: number;
+  readonly abortGraceMs: number;
+  readonly children: Children;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export type CodeStart =
+  | { readonly kind: "ready" }
+  /** It will never start, for the reason that it names. */
+  | { readonly kind: "unusable"; readonly reason: string }
+  /** It was closed before. */
+  | { readonly kind: "closed" };
+
+interface Running {
+  readonly report: (report: ItemReport) => void;
+  readonly ended: PromiseWithResolvers<CodeOutcome>;
+}
+
+const NO_GRACE = 0;
+/** How long the end of an attempt's standard error is waited for: what it started may hold it up. */
+const LOG_PATIENCE_MS = 1_000;
+
+export class CodeProcess {
+  /** Never rejects. */
+  readonly started: Promise<CodeStart>;
+  /** Monotonic. */
+  readonly startedAtMs: number;
+  readonly #options: CodeProcessOptions;
+  readonly #loaded = Promise.withResolvers<CodeStart>();
+  readonly #closing = new AbortController();
+  #child: Child | undefined;
+  #log: MarkedLog | undefined;
+  #running: Running | undefined;
+  #attempts = 0;
+  /** What it said of its death. */
+  #lastWords: string | undefined;
+  #isAlive = true;
+  #isReady = false;
+
+  constructor(options: CodeProcessOptions) {
+    this.#options = options;
+    this.startedAtMs = options.clock.monotonicMs();
+    this.started = this.#start();
+  }
+
+  /** False for good when it has died or has to. */
+  get isAlive(): boolean {
+    return this.#isAlive;
+  }
+
+  /** Whether an attempt can begin at once. */
+  get isReady(): boolean {
+    return this.#isReady;
+  }
+
+  /** One at a time, when it has started. */
+  async execute(
+    attempt: ItemAttempt,
+    signal: AbortSignal,
+    report: (report: ItemReport) => void,
+  ): Promise<Outcome> {
+    assert(this.#running === undefined, "a process executes one attempt at a time");
+    const [log, child] = [this.#log, this.#child];
+    if (!this.#isAlive || log === undefined || child === undefined) return { kind: "preempted" };
+    const running: Running = { report, ended: Promise.withResolvers() };
+    this.#running = running;
+    const mark = `\0end of attempt ${++this.#attempts}\0`;
+    log.begin(mark, (chunk) => report({ kind: "log", chunk }));
+    const { itemId, payload, checkpoint, env } = attempt;
+    this.#send({ kind: "execute", itemId, attempt: attempt.attempt, payload, checkpoint, env, mark });
+    const isOver = new AbortController();
+    const onAbort = (): void => void this.#endByForce(signal.reason === AT_ONCE, isOver.signal);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort);
+    try {
+      const outcome = await Promise.race([running.ended.promise, this.#deathOf(child)]);
+      await this.#logComplete(log);
+      if (!signal.aborted) return outcome;
+      // What the code did not clean up when it was told to end goes with its process.
+      await this.#kill();
+      return outcome.kind === "crash" ? { kind: "preempted" } : outcome;
+    } finally {
+      isOver.abort();
+      signal.removeEventListener("abort", onAbort);
+      log.stop();
+      this.#running = undefined;
+    }
+  }
+
+  /** Ends it, with what it has started. Idempotent. */
+  async close(graceMs: number = NO_GRACE): Promise<void> {
+    this.#isAlive = false;
+    this.#closing.abort();
+    await this.#child?.kill(graceMs);
+    await this.started;
+  }
+
+  async #start(): Promise<CodeStart> {
+    const { children, request, load, clock, log } = this.#options;
+    const start = await startPatiently(children, request, this.#closing.signal, { clock, log });
+    if (start.kind === "aborted") return { kind: "closed" };
+    if (start.kind === "failed") {
+      this.#isAlive = false;
+      return { kind: "unusable", reason: start.failure.reason };
+    }
+    const { child } = start;
+    const { channel } = child;
+    assert(channel !== undefined, "a channel was asked for");
+    this.#child = child;
+    this.#log = new MarkedLog(child.stderr);
+    // What goes past the streams of JavaScript. When it comes is all that is known of whose it is.
+    child.stdout.on("data", (chunk: Buffer) => this.#running?.report({ kind: "log", chunk }));
+    this.#listen(channel);
+    void child.exited.then(() => (this.#isAlive = false));
+    this.#send(load);
+    const loaded = this.#closing.signal.aborted ? undefined : await this.#whenLoaded(child);
+    this.#isReady = loaded?.kind === "ready";
+    if (loaded?.kind === "ready") return loaded;
+    this.#isAlive = false;
+    await child.kill(NO_GRACE);
+    return loaded === undefined || this.#closing.signal.aborted ? { kind: "closed" } : loaded;
+  }
+
+  async #whenLoaded(child: Child): Promise<CodeStart> {
+    const { loadTimeoutMs, clock } = this.#options;
+    const isOver = new AbortController();
+    const loaded = await Promise.race([
+      this.#loaded.promise,
+      child.exited.then((end): CodeStart => ({ kind: "unusable", reason: this.#reasonOf(end) })),
+      sleep(clock, loadTimeoutMs, isOver.signal).then((): CodeStart => {
+        const reason = `it has not loaded within ${formatDuration(loadTimeoutMs)}`;
+        return { kind: "unusable", reason };
+      }),
+    ]);
+    isOver.abort();
+    return loaded;
+  }
+
+  #listen(channel: Duplex): void {
+    const reader = new FrameReader<FromCode>();
+    channel.on("data", (chunk: Buffer) => {
+      try {
+        for (const message of reader.take(chunk)) this.#hear(message);
+      } catch (error) {
+        // Somebody else writes to its socket.
+        this.#lastWords = `it sent what cannot be understood: ${describeError(error)}`;
+        void this.#kill();
+      }
+    });
+  }
+
+  #hear(message: FromCode): void {
+    switch (message.kind) {
+      case "ready":
+      case "unusable":
+        return this.#loaded.resolve(message);
+      case "checkpoint":
+        return this.#running?.report(message);
+      case "ended":
+        return this.#running?.ended.resolve(message.outcome);
+      case "dying":
+        this.#lastWords = message.reason;
+    }
+  }
+
+  #send(message: ToCode): void {
+    this.#child?.channel?.write(frameOf(message));
+  }
+
+  async #endByForce(isUrgent: boolean, isOver: AbortSignal): Promise<void> {
+    this.#send({ kind: "abort" });
+    if (!isUrgent) await sleep(this.#options.clock, this.#options.abortGraceMs, isOver);
+    if (!isOver.aborted) await this.#kill();
+  }
+
+  async #kill(): Promise<void> {
+    this.#isAlive = false;
+    await this.#child?.kill(NO_GRACE);
+  }
+
+  /** Resolves when it has died, and nothing that it started is left. */
+  async #deathOf(child: Child): Promise<Outcome> {
+    const end = await child.exited;
+    await this.#kill();
+    return { kind: "crash", message: this.#reasonOf(end) };
+  }
+
+  async #logComplete(log: MarkedLog): Promise<void> {
+    const isOver = new AbortController();
+    await Promise.race([log.complete(), sleep(this.#options.clock, LOG_PATIENCE_MS, isOver.signal)]);
+    isOver.abort();
+  }
+
+  #reasonOf(end: ChildEnd): string {
+    return this.#lastWords ?? `its process has ended: ${describeEnd(end, "")}`;
+  }
+}

@@ -1,0 +1,223 @@
+// A process for each item: the payload on its standard input and in its arguments, the output on its standard output, and its
+// exit code says whether that is one.
+//
+// Keeps true: nothing that an attempt started runs when the attempt has ended; what a child does after it was told to end is
+// no success, whatever its exit code.
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { assert } from "../../../base/assert.ts";
+import type { Clock } from "../../../base/clock.ts";
+import { makeDirectory } from "../../../base/make-directory.ts";
+import { systemReason } from "../../../base/system-reason.ts";
+import type { Logger } from "../../../observe/log.ts";
+import { AT_ONCE } from "../backend.ts";
+import type { Backend, ItemAttempt, ItemReport, Outcome } from "../backend.ts";
+import type { Child, Children } from "../child.ts";
+import { describeEnd, endOfStreams, ErrorOutput } from "../child-output.ts";
+import { startPatiently } from "../child-patience.ts";
+import { fillCommand, fillShellText, isTemplate } from "./argv-template.ts";
+import { BoundedOutput } from "./bounded-output.ts";
+import { CheckpointFile } from "./checkpoint-file.ts";
+
+export interface CommandBackendOptions {
+  /** The program and its arguments; with `shell`, one text for `/bin/sh -c`. */
+  readonly command: readonly string[];
+  readonly shell: boolean;
+  /** Absolute. */
+  readonly cwd: string;
+  /** All of the environment of the children, but for what the item adds. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Between SIGTERM and SIGKILL. */
+  readonly killGraceMs: number;
+  readonly maxOutputBytes: number;
+  readonly maxCheckpointBytes: number;
+  /** How often it is looked for what a command has left, while it runs. */
+  readonly checkpointIntervalMs: number;
+  /** Absolute. Of this backend alone, for the files of its attempts: emptied at the first, removed at the end. */
+  readonly directory: string;
+  readonly children: Children;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** It does not start, whatever the item. Once. */
+  readonly onBroken: (reason: string) => void;
+}
+
+/** How long output is waited for that something else than the command itself may hold back. */
+const OUTPUT_PATIENCE_MS = 1_000;
+
+export class CommandBackend implements Backend {
+  readonly #options: CommandBackendOptions;
+  /** What executes, with what ends it. */
+  readonly #executing = new Map<Promise<unknown>, AbortController>();
+  readonly #children = new Set<Child>();
+  #isClosed = false;
+  #prepared: Promise<void> | undefined;
+  #isBroken = false;
+  /** Too large, which was said. */
+  readonly #oversized = new WeakSet<CheckpointFile>();
+
+  constructor(options: CommandBackendOptions) {
+    assert(options.command.length > 0, "a command has a first word");
+    this.#options = options;
+  }
+
+  execute(attempt: ItemAttempt, signal: AbortSignal, report: (report: ItemReport) => void): Promise<Outcome> {
+    const ending = new AbortController();
+    const onAbort = (): void => ending.abort(signal.reason);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+    const executing = this.#execute(attempt, ending.signal, report);
+    this.#executing.set(executing, ending);
+    const forget = (): void => void this.#executing.delete(executing);
+    executing.then(forget, forget);
+    return executing;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const ending of this.#executing.values()) ending.abort();
+    for (const child of this.#children) void child.kill(0);
+    await Promise.allSettled(this.#executing.keys());
+    await rm(this.#options.directory, { recursive: true, force: true });
+  }
+
+  async #execute(
+    attempt: ItemAttempt,
+    signal: AbortSignal,
+    report: (report: ItemReport) => void,
+  ): Promise<Outcome> {
+    const { command: words, shell, directory, log } = this.#options;
+    const { payload, itemId, attempt: number } = attempt;
+    if (this.#isBroken) return untilAborted(signal);
+    const filled = shell ? fillShellText(words[0] ?? "", payload) : fillCommand(words, payload);
+    if (filled.kind === "lacking") return { kind: "error", message: filled.message };
+    const name = `${Buffer.from(itemId).toString("hex")}-${number}`;
+    let file: CheckpointFile;
+    try {
+      await (this.#prepared ??= this.#prepare());
+      file = await CheckpointFile.create(join(directory, name), attempt.checkpoint);
+    } catch (error) {
+      return this.#broken(`${directory}: ${systemReason(error)}`, signal);
+    }
+    try {
+      return await this.#executeWith(file, filled.command, attempt, signal, report);
+    } finally {
+      await file.remove().catch((error: unknown) => {
+        log.warn("the files of an attempt stay", { directory, reason: systemReason(error) });
+      });
+    }
+  }
+
+  async #executeWith(
+    file: CheckpointFile,
+    command: readonly string[],
+    attempt: ItemAttempt,
+    signal: AbortSignal,
+    report: (report: ItemReport) => void,
+  ): Promise<Outcome> {
+    const { children, cwd, env, shell } = this.#options;
+    const ownEnv = { ...env, ...attempt.env, ROLLOUT_CHECKPOINT: file.path };
+    const start = await startPatiently(children, { command, cwd, env: ownEnv }, signal, this.#options);
+    if (start.kind === "aborted") return { kind: "preempted" };
+    if (start.kind === "started") return this.#conduct(start.child, file, attempt, signal, report);
+    const { kind, reason } = start.failure;
+    // A program that an item names may be missing for that item alone.
+    const isOfItem = kind === "refused" || (!shell && isTemplate(this.#options.command[0] ?? ""));
+    return isOfItem ? { kind: "error", message: reason } : this.#broken(reason, signal);
+  }
+
+  async #conduct(
+    child: Child,
+    file: CheckpointFile,
+    { payload }: ItemAttempt,
+    signal: AbortSignal,
+    report: (report: ItemReport) => void,
+  ): Promise<Outcome> {
+    const { killGraceMs, maxOutputBytes, clock } = this.#options;
+    this.#children.add(child);
+    const graceMs = (): number => (this.#isClosed || signal.reason === AT_ONCE ? 0 : killGraceMs);
+    const onAbort = (): void => {
+      void child.kill(graceMs());
+      // What it has saved by now counts even if nobody waits for its end.
+      void this.#reportSaved(file, report);
+    };
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+    const watch = this.#watch(file, report);
+    const errors = new ErrorOutput(child.stderr, (chunk) => report({ kind: "log", chunk }));
+    const output = new BoundedOutput(child.stdout, maxOutputBytes, () => void child.kill(0));
+    child.stdin.end(payload);
+    const end = await child.exited;
+    watch.abort();
+    const wasAborted = signal.aborted;
+    signal.removeEventListener("abort", onAbort);
+    await endOfStreams([child.stdout, child.stderr], OUTPUT_PATIENCE_MS, clock);
+    await child.kill(wasAborted ? graceMs() : 0);
+    this.#children.delete(child);
+    for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+    if (output.isOver) return { kind: "too_large" };
+    if (wasAborted) return preempted(await this.#saved(file));
+    if (end.signal !== null || end.code !== 0) await this.#reportSaved(file, report);
+    if (end.signal !== null) return { kind: "crash", message: describeEnd(end, errors.lastLine) };
+    if (end.code !== 0) return { kind: "error", message: describeEnd(end, errors.lastLine) };
+    return { kind: "success", output: output.bytes() };
+  }
+
+  /** Until it is aborted: whoever dies with the worker has left something. */
+  #watch(file: CheckpointFile, report: (report: ItemReport) => void): AbortController {
+    const { clock, checkpointIntervalMs } = this.#options;
+    const over = new AbortController();
+    const look = (): void => {
+      if (over.signal.aborted) return;
+      void this.#reportSaved(file, report).then(wait);
+    };
+    const wait = (): void => {
+      if (over.signal.aborted) return;
+      const timer = clock.after(checkpointIntervalMs, look, { background: true });
+      over.signal.addEventListener("abort", () => timer.cancel(), { once: true });
+    };
+    wait();
+    return over;
+  }
+
+  async #reportSaved(file: CheckpointFile, report: (report: ItemReport) => void): Promise<void> {
+    const checkpoint = await this.#saved(file);
+    if (checkpoint !== undefined) report({ kind: "checkpoint", checkpoint });
+  }
+
+  async #saved(file: CheckpointFile): Promise<Uint8Array | undefined> {
+    const { maxCheckpointBytes, log } = this.#options;
+    const checkpoint = await file.read(maxCheckpointBytes);
+    if (checkpoint === undefined || checkpoint.length <= maxCheckpointBytes) return checkpoint;
+    if (!this.#oversized.has(file))
+      log.warn("a checkpoint over the limit was left out", { limit: maxCheckpointBytes });
+    this.#oversized.add(file);
+    return undefined;
+  }
+
+  async #prepare(): Promise<void> {
+    const { directory } = this.#options;
+    await rm(directory, { recursive: true, force: true });
+    await makeDirectory(join(directory, ".."));
+    await mkdir(directory, { mode: 0o700 });
+  }
+
+  #broken(reason: string, signal: AbortSignal): Promise<Outcome> {
+    if (!this.#isBroken) this.#options.onBroken(reason);
+    this.#isBroken = true;
+    return untilAborted(signal);
+  }
+}
+
+/** No item is charged for a backend that is broken, nor given back before the worker ends: it would come again at once. */
+function untilAborted(signal: AbortSignal): Promise<Outcome> {
+  return new Promise((resolve) => {
+    const end = (): void => resolve({ kind: "preempted" });
+    if (signal.aborted) end();
+    else signal.addEventListener("abort", end, { once: true });
+  });
+}
+
+function preempted(checkpoint: Uint8Array | undefined): Outcome {
+  return checkpoint === undefined ? { kind: "preempted" } : { kind: "preempted", checkpoint };
+}

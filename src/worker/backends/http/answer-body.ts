@@ -1,0 +1,75 @@
+// What is kept of an answer while it comes: its bytes, or the completion that its pieces make.
+import { formatJson, memberOf } from "../../../base/exact-json.ts";
+import { Completion } from "./completion.ts";
+import { EventStream } from "./event-stream.ts";
+
+/** `more` can be taken, or it is over the limit (`too_large`, or `enough` of it was read), or it makes no sense. */
+type Verdict = "more" | "enough" | "too_large" | "garbled";
+
+export interface AnswerBody {
+  /** The status that the body itself says, after one that had said too early that all is well. */
+  readonly status?: number | undefined;
+  write(chunk: Uint8Array): Verdict;
+  /** Undefined when the end of it is missing. */
+  end(): Uint8Array | undefined;
+}
+
+export class ByteBody implements AnswerBody {
+  readonly #limit: number;
+  readonly #beyond: "enough" | "too_large";
+  readonly #chunks: Uint8Array[] = [];
+  #length = 0;
+
+  constructor(limit: number, beyond: "enough" | "too_large") {
+    this.#limit = limit;
+    this.#beyond = beyond;
+  }
+
+  write(chunk: Uint8Array): Verdict {
+    const fits = chunk.subarray(0, this.#limit - this.#length);
+    this.#chunks.push(fits);
+    this.#length += fits.length;
+    return fits.length < chunk.length ? this.#beyond : "more";
+  }
+
+  end(): Uint8Array {
+    return Buffer.concat(this.#chunks, this.#length);
+  }
+}
+
+const SERVER_ERROR = 500;
+/** The name and the punctuation of a field, and the space between pieces. */
+const EVENT_OVERHEAD_CHARACTERS = 65_536;
+
+export class CompletionBody implements AnswerBody {
+  readonly #limit: number;
+  readonly #completion = new Completion();
+  readonly #events: EventStream;
+  #isGarbled = false;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+    this.#events = new EventStream(limit + EVENT_OVERHEAD_CHARACTERS, (data) => {
+      if (!this.#completion.add(data)) this.#isGarbled = true;
+    });
+  }
+
+  write(chunk: Uint8Array): Verdict {
+    const isShort = this.#events.write(chunk);
+    if (this.#isGarbled) return "garbled";
+    return isShort && this.#completion.characters <= this.#limit ? "more" : "too_large";
+  }
+
+  get status(): number | undefined {
+    const { failure } = this.#completion;
+    if (failure === undefined) return undefined;
+    const code = memberOf(failure["error"], "code");
+    return typeof code === "number" && code >= 400 && code < 600 ? code : SERVER_ERROR;
+  }
+
+  end(): Uint8Array | undefined {
+    const { failure, isWhole } = this.#completion;
+    if (failure !== undefined) return Buffer.from(formatJson(failure));
+    return isWhole ? Buffer.from(this.#completion.format()) : undefined;
+  }
+}

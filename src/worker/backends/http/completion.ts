@@ -1,0 +1,112 @@
+// Puts the pieces of a streamed completion together, to the object that the server had answered without a stream.
+import { formatJson, isJsonObject, parseJson } from "../../../base/exact-json.ts";
+import type { JsonObject } from "../../../base/exact-json.ts";
+
+type Table = Record<string, unknown>;
+
+const OBJECTS: Readonly<Record<string, string>> = { "chat.completion.chunk": "chat.completion" };
+const END = "[DONE]";
+
+export class Completion {
+  readonly #whole: Table = {};
+  readonly #choices = new Map<number, Table>();
+  #isEnded = false;
+  #characters = 0;
+  #failure: JsonObject | undefined;
+
+  /** Takes the data of one event. False when it is nothing that a completion is made of. */
+  add(data: string): boolean {
+    if (data === END) {
+      this.#isEnded = true;
+      return true;
+    }
+    const piece = parseJson(data);
+    if (!isJsonObject(piece)) return false;
+    if (isFilled(piece["error"])) this.#failure = piece;
+    const { choices, ...rest } = piece;
+    for (const [name, value] of Object.entries(rest)) if (value !== null) this.#set(name, value);
+    if (Array.isArray(choices)) for (const choice of choices) this.#addChoice(choice);
+    return true;
+  }
+
+  /** About as many as the whole has by now. */
+  get characters(): number {
+    return this.#characters;
+  }
+
+  /** The server said in the middle of it that it failed, and how. */
+  get failure(): JsonObject | undefined {
+    return this.#failure;
+  }
+
+  /** Whether nothing is missing: the stream said that it ended, or each choice did. */
+  get isWhole(): boolean {
+    const choices = [...this.#choices.values()];
+    return (
+      this.#isEnded || (choices.length > 0 && choices.every((choice) => isFilled(choice["finish_reason"])))
+    );
+  }
+
+  /** JSON. */
+  format(): string {
+    const choices = [...this.#choices.entries()].sort(([left], [right]) => left - right);
+    const object = this.#whole["object"];
+    const named = typeof object === "string" ? { object: OBJECTS[object] ?? object } : {};
+    return formatJson({ ...this.#whole, ...named, choices: choices.map(([, choice]) => choice) });
+  }
+
+  #set(name: string, value: unknown): void {
+    const isNew = !Object.hasOwn(this.#whole, name);
+    this.#whole[name] = value;
+    if (isNew) this.#characters += formatJson(value).length;
+  }
+
+  #addChoice(piece: unknown): void {
+    if (!isJsonObject(piece)) return;
+    const index = typeof piece["index"] === "number" ? piece["index"] : 0;
+    const choice = this.#choices.get(index) ?? { index };
+    this.#choices.set(index, choice);
+    for (const [name, value] of Object.entries(piece)) {
+      if (name === "index") continue;
+      if (name === "delta") choice["message"] = this.#join(choice["message"] ?? {}, value);
+      else if (name === "text" || name === "logprobs") choice[name] = this.#join(choice[name], value);
+      else choice[name] = value;
+    }
+  }
+
+  /** Texts and lists grow, tables grow field by field; what a piece leaves out stays. `known` was made here, and is changed. */
+  #join(known: unknown, more: unknown): unknown {
+    if (more === null || more === undefined) return known ?? more;
+    if (typeof more === "string") {
+      this.#characters += more.length;
+      return typeof known === "string" ? known + more : more;
+    }
+    if (Array.isArray(more)) return this.#joinLists(Array.isArray(known) ? (known as unknown[]) : [], more);
+    if (!isJsonObject(more)) return more;
+    const joined: Table = isJsonObject(known) ? known : {};
+    for (const [name, value] of Object.entries(more))
+      joined[name] =
+        NAMES.has(name) && isFilled(joined[name]) ? joined[name] : this.#join(joined[name], value);
+    return joined;
+  }
+
+  /** Entries that say which they are (calls of tools) grow; others are further ones. */
+  #joinLists(joined: unknown[], more: readonly unknown[]): unknown[] {
+    for (const entry of more) {
+      const index = isJsonObject(entry) ? entry["index"] : undefined;
+      const at = joined.findIndex(
+        (one) => index !== undefined && isJsonObject(one) && one["index"] === index,
+      );
+      if (at === -1) joined.push(this.#join(undefined, entry));
+      else joined[at] = this.#join(joined[at], entry);
+    }
+    return joined;
+  }
+}
+
+/** Said whole each time, where they are said. */
+const NAMES: ReadonlySet<string> = new Set(["role", "type", "id"]);
+
+function isFilled(value: unknown): boolean {
+  return value !== null && value !== undefined && value !== "";
+}

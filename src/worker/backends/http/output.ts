@@ -1,0 +1,81 @@
+// What of an answer is the output of an item, and what of a refusal is the message of its error.
+import { formatJson, isJsonObject, memberOf, parseJson } from "../../../base/exact-json.ts";
+import type { Outcome } from "../backend.ts";
+import { formatBatchAnswer, formatBatchFailure } from "./batch-line.ts";
+import type { Answer } from "./exchange.ts";
+import { withoutSecrets } from "./headers.ts";
+import { atPointer } from "./json-pointer.ts";
+
+export interface OutputRule {
+  /** Of the manifest: `body`, `message`, or a JSON pointer. */
+  readonly output: string;
+  readonly isBatch: boolean;
+  readonly maxOutputBytes: number;
+  readonly secrets: readonly string[];
+}
+
+/** Shorter than what a worker keeps of a message. */
+const MESSAGE_MAX_CHARACTERS = 4_000;
+const EXCERPT_MAX_CHARACTERS = 2_000;
+const MESSAGE_POINTER = "/choices/0/message/content";
+/** As OpenAI and those who imitate it name their requests. */
+const REQUEST_ID = "x-request-id";
+
+/** The outcome of an answer with a status of 2xx. */
+export function outputOf(answer: Answer, rule: OutputRule): Outcome {
+  const { output, isBatch, maxOutputBytes } = rule;
+  const success = (bytes: Uint8Array): Outcome =>
+    bytes.length <= maxOutputBytes ? { kind: "success", output: bytes } : { kind: "too_large" };
+  if (!isBatch && output === "body") return success(answer.body);
+  const text = Buffer.from(answer.body).toString();
+  const json = parseJson(text);
+  if (json === undefined) return refuse(`answered ${answer.status}, but not JSON: ${excerpt(text)}`, rule);
+  if (isBatch) {
+    const { status, header } = answer;
+    return success(
+      Buffer.from(formatBatchAnswer({ status, requestId: header(REQUEST_ID), body: text.trim() })),
+    );
+  }
+  const pointer = output === "message" ? MESSAGE_POINTER : output;
+  const value = atPointer(json, pointer);
+  if (value === undefined) return refuse(`the answer has nothing at ${pointer}: ${excerpt(text)}`, rule);
+  return success(Buffer.from(formatJson(value)));
+}
+
+/** The outcome of an answer that says no. */
+export function refusalOf(answer: Answer, rule: OutputRule): Outcome {
+  const { status, statusText, header } = answer;
+  const text = Buffer.from(answer.body).toString();
+  if (rule.isBatch) {
+    const shown = withoutSecrets(text, rule.secrets);
+    const failure = { status, requestId: header(REQUEST_ID), text: shown };
+    return { kind: "error", message: formatBatchFailure(failure, MESSAGE_MAX_CHARACTERS) };
+  }
+  const location = status >= 300 && status < 400 ? header("location") : undefined;
+  const reason = location === undefined ? said(text) : `to ${location}, which is not followed`;
+  return refuse(`${status} ${statusText}${reason === "" ? "" : `: ${reason}`}`, rule);
+}
+
+/** Whether a 429 says that there is nothing left to wait for. */
+export function isQuotaSpent(answer: Answer): boolean {
+  const error = memberOf(parseJson(Buffer.from(answer.body).toString()), "error");
+  return [memberOf(error, "code"), memberOf(error, "type")].includes("insufficient_quota");
+}
+
+/** The server's own words, where the usual places have them. */
+function said(text: string): string {
+  const json = parseJson(text);
+  if (!isJsonObject(json)) return excerpt(text);
+  const { error, message, detail } = json;
+  const words = [memberOf(error, "message"), error, message, detail].find((one) => typeof one === "string");
+  return excerpt(words ?? text);
+}
+
+function excerpt(text: string): string {
+  const trimmed = text.trim();
+  return trimmed.length <= EXCERPT_MAX_CHARACTERS ? trimmed : `${trimmed.slice(0, EXCERPT_MAX_CHARACTERS)}…`;
+}
+
+function refuse(message: string, { secrets }: OutputRule): Outcome {
+  return { kind: "error", message: withoutSecrets(message, secrets) };
+}

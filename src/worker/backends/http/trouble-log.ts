@@ -1,0 +1,41 @@
+// What is wrong with the server: said in the worker's log when it begins and when it is over, since the same trouble again is
+// not news, however many items meet it; and kept, for whoever asks how things are.
+import type { Clock } from "../../../base/clock.ts";
+import type { Logger } from "../../../observe/log.ts";
+import type { Trouble } from "./verdict.ts";
+
+export interface KnownTrouble {
+  readonly kind: Trouble["kind"];
+  /** Of the last request that met it. */
+  readonly reason: string;
+  /** When the server was last in order, or asked for the first time; monotonic. */
+  readonly sinceMs: number;
+}
+
+export class TroubleLog {
+  readonly #log: Logger;
+  readonly #clock: Clock;
+  #known: KnownTrouble | undefined;
+
+  constructor(log: Logger, clock: Clock) {
+    this.#log = log;
+    this.#clock = clock;
+  }
+
+  /** Undefined when the server did its work when it was last asked. */
+  get known(): KnownTrouble | undefined {
+    return this.#known;
+  }
+
+  report(kind: Trouble["kind"], reason: string): void {
+    const before = this.#known;
+    this.#known = { kind, reason, sinceMs: before?.sinceMs ?? this.#clock.monotonicMs() };
+    if (kind === before?.kind) return;
+    this.#log.warn("the server does not answer as it should; trying again", { trouble: kind, reason });
+  }
+
+  over(): void {
+    if (this.#known !== undefined) this.#log.info("the server answers again");
+    this.#known = undefined;
+  }
+}

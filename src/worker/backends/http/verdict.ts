@@ -1,0 +1,73 @@
+// What an exchange means: the end of the attempt, or one more try, and who has to wait for what.
+//
+// Keeps true: a server that is not there, throttles or is overloaded is nobody's fault but its own, and no item is charged
+// for it; what a server says of an item, and what it does with an item each time, is the item's.
+import { unreachable } from "../../../base/assert.ts";
+import type { Answer, Exchange } from "./exchange.ts";
+import { isQuotaSpent } from "./output.ts";
+import { retryAfterMs } from "./retry-after.ts";
+
+/** Why it is tried again. Which outcome the attempt has when it was the last try follows from it. */
+export type Trouble =
+  /** It may take its time; all requests wait. */
+  | { readonly kind: "throttled"; readonly reason: string; readonly pauseMs: number | undefined }
+  /** Nobody is there to ask; all requests wait. */
+  | { readonly kind: "absent"; readonly reason: string; readonly pauseMs: number | undefined }
+  /** It went away while it had the request. */
+  | { readonly kind: "died"; readonly reason: string }
+  /** It failed at this request. */
+  | { readonly kind: "failed"; readonly reason: string; readonly answer: Answer | undefined }
+  /** It was silent for too long. */
+  | { readonly kind: "stalled"; readonly reason: string };
+
+export type Verdict =
+  | { readonly kind: "answered"; readonly answer: Answer }
+  | { readonly kind: "refused"; readonly answer: Answer }
+  | { readonly kind: "too_large" }
+  | { readonly kind: "aborted" }
+  /** The connection had been kept for too long: another one tells more. */
+  | { readonly kind: "stale" }
+  | { readonly kind: "trouble"; readonly trouble: Trouble };
+
+/** Refusals that another try may not meet. */
+const PASSING_STATUSES: readonly number[] = [408, 409, 425];
+
+/** `wallMs`: now. */
+export function verdictOf(end: Exchange, wallMs: number): Verdict {
+  switch (end.kind) {
+    case "answer":
+      return verdictOfAnswer(end, wallMs);
+    case "unreachable":
+      return trouble({ kind: "absent", reason: end.reason, pauseMs: undefined });
+    case "cut":
+      return end.wasIdle ? { kind: "stale" } : trouble({ kind: "died", reason: end.reason });
+    case "garbled":
+      return trouble({ kind: "failed", reason: end.reason, answer: undefined });
+    case "stalled":
+      return trouble(end);
+    case "too_large":
+    case "aborted":
+      return end;
+    default:
+      return unreachable(end, "end of an exchange");
+  }
+}
+
+function verdictOfAnswer(answer: Answer, wallMs: number): Verdict {
+  const { status, statusText, header } = answer;
+  const reason = `${status} ${statusText}`.trim();
+  const pauseMs = retryAfterMs(header("retry-after"), wallMs);
+  if (status >= 200 && status < 300) return { kind: "answered", answer };
+  if (status === 429 && !isQuotaSpent(answer)) return trouble({ kind: "throttled", reason, pauseMs });
+  if (status === 503)
+    return trouble({ kind: pauseMs === undefined ? "absent" : "throttled", reason, pauseMs });
+  // A gateway says of the server behind it that it broke, or was silent.
+  if (status === 502) return trouble({ kind: "died", reason });
+  if (status === 504) return trouble({ kind: "stalled", reason });
+  if (status >= 500 || PASSING_STATUSES.includes(status)) return trouble({ kind: "failed", reason, answer });
+  return { kind: "refused", answer };
+}
+
+function trouble(one: Trouble): Verdict {
+  return { kind: "trouble", trouble: one };
+}

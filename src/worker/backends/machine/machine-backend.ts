@@ -1,0 +1,28 @@
+// Runs an XState machine that a JavaScript or TypeScript file exports to its final state, once for each item. Its snapshot
+// is the item's checkpoint, so that another worker goes on where this one stopped.
+import { fileURLToPath } from "node:url";
+import { CodeBackend } from "../code/code-backend.ts";
+import type { CodeBackendOptions } from "../code/code-backend.ts";
+
+export interface MachineBackendOptions extends Omit<CodeBackendOptions, "program" | "load"> {
+  /** Absolute path of the file. */
+  readonly module: string;
+  /** The name of the machine. */
+  readonly export: string;
+  /** How often a snapshot is kept at most; 0: after each transition. */
+  readonly checkpointIntervalMs: number;
+}
+
+/** From source and from dist the file has another ending. */
+const PROGRAM = fileURLToPath(
+  new URL(import.meta.url.endsWith(".ts") ? "machine-program.ts" : "machine-program.js", import.meta.url),
+);
+
+export function machineBackend(options: MachineBackendOptions): CodeBackend {
+  const { module, export: name, checkpointIntervalMs } = options;
+  return new CodeBackend({
+    ...options,
+    program: PROGRAM,
+    load: { module, export: name, options: { checkpointIntervalMs } },
+  });
+}

@@ -1,0 +1,192 @@
+// Long-lived children that load what they need once and then execute one item after the other, or several at once. There are as
+// many as the items that have come at once need, and they stay until the end.
+//
+// Keeps true: an item waits where no child can take it, and its time does not run meanwhile; no item is charged for a child
+// that does not become ready.
+import { assert } from "../../../base/assert.ts";
+import type { Clock, Timer } from "../../../base/clock.ts";
+import { backoffMs } from "../../../base/backoff.ts";
+import type { Random } from "../../../base/random.ts";
+import type { Logger } from "../../../observe/log.ts";
+import type { Backend, ItemAttempt, ItemReport, Outcome } from "../backend.ts";
+import type { Children } from "../child.ts";
+import { startPatiently } from "../child-patience.ts";
+import { forHowLong, loadingWords } from "../trouble-words.ts";
+import { ItemProcess } from "./item-process.ts";
+import type { Job } from "./item-process.ts";
+
+export interface ProcessBackendOptions {
+  readonly command: readonly string[];
+  /** Absolute. */
+  readonly cwd: string;
+  /** All of the environment of the children. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Items that one child has at once, at most. */
+  readonly concurrency: number;
+  readonly readyTimeoutMs: number;
+  /** Between a request to cancel, or SIGTERM, and SIGKILL. */
+  readonly killGraceMs: number;
+  readonly maxOutputBytes: number;
+  readonly maxCheckpointBytes: number;
+  readonly children: Children;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  /** It does not start, whatever the item. Once. */
+  readonly onBroken: (reason: string) => void;
+}
+
+/** So many children in a row that end before they are ready, and none that is: there is no use in another. */
+const FALSE_STARTS_MAX = 3;
+const RESTART = { baseMs: 500, ceilingMs: 30_000 } as const;
+/** What a line has beside its output: the names, the id, the braces. */
+const LINE_OVERHEAD_BYTES = 64 * 1_024;
+
+export class ProcessBackend implements Backend {
+  readonly #options: ProcessBackendOptions;
+  readonly #processes = new Set<ItemProcess>();
+  /** In order of arrival. */
+  readonly #waiting = new Set<Job>();
+  readonly #closing = new AbortController();
+  /** Children on their way to being processes. */
+  readonly #spawning = new Set<Promise<void>>();
+  #falseStarts = 0;
+  /** The last of them, and when the first one was. */
+  #falseStart: { readonly reason: string; readonly sinceMs: number } | undefined;
+  #pause: Timer | undefined;
+  #isBroken = false;
+
+  constructor(options: ProcessBackendOptions) {
+    assert(options.command.length > 0, "a command has a first word");
+    this.#options = options;
+  }
+
+  execute(attempt: ItemAttempt, signal: AbortSignal, report: (report: ItemReport) => void): Promise<Outcome> {
+    const { promise, resolve } = Promise.withResolvers<Outcome>();
+    if (signal.aborted) return Promise.resolve({ kind: "preempted" });
+    const onAbort = (): void => {
+      if (this.#waiting.delete(job)) job.settle({ kind: "preempted" });
+    };
+    const settle = (outcome: Outcome): void => {
+      signal.removeEventListener("abort", onAbort);
+      resolve(outcome);
+    };
+    const job: Job = { attempt, signal, report, settle };
+    signal.addEventListener("abort", onAbort, { once: true });
+    report({ kind: "waiting" });
+    this.#waiting.add(job);
+    this.#pump();
+    return promise;
+  }
+
+  /** While items wait: what is started for items that are gone by now is nobody's trouble. */
+  trouble(): string | undefined {
+    if (this.#waiting.size === 0 || this.#closing.signal.aborted) return undefined;
+    const nowMs = this.#options.clock.monotonicMs();
+    if (this.#falseStart !== undefined) {
+      const { reason, sinceMs } = this.#falseStart;
+      return `starting it again, ${forHowLong(nowMs - sinceMs)}: it ended before it was ready: ${reason}`;
+    }
+    const all = [...this.#processes];
+    const [sinceMs] = all.filter((one) => one.isStarting).map(({ startedAtMs }) => startedAtMs);
+    const ready = all.filter((one) => one.isReady).length;
+    return loadingWords({ sinceMs, ready, all: all.length }, nowMs);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#pause?.cancel();
+    for (const job of this.#waiting) job.settle({ kind: "preempted" });
+    this.#waiting.clear();
+    while (this.#spawning.size > 0) await Promise.all(this.#spawning);
+    await Promise.all([...this.#processes].map((one) => one.close()));
+  }
+
+  /** Gives what waits to whoever has room, and starts another child when there is nobody. */
+  #pump(): void {
+    if (this.#closing.signal.aborted || this.#isBroken) return;
+    for (const job of this.#waiting) {
+      const taker = this.#roomiest();
+      if (taker === undefined) break;
+      this.#waiting.delete(job);
+      taker.give(job);
+    }
+    const { concurrency } = this.#options;
+    const starting = [...this.#processes].filter((one) => one.isStarting).length;
+    const coming = this.#spawning.size + starting;
+    // After a false start one at a time: they would all fail alike.
+    const most = this.#falseStarts > 0 ? 1 : Infinity;
+    const needed = Math.min(most, Math.ceil(this.#waiting.size / concurrency)) - coming;
+    if (this.#pause === undefined) for (let more = 0; more < needed; more++) this.#spawn();
+  }
+
+  /** Of those that have room the one with the least to do. */
+  #roomiest(): ItemProcess | undefined {
+    let found: ItemProcess | undefined;
+    for (const one of this.#processes)
+      if (one.hasRoom && (found === undefined || one.load < found.load)) found = one;
+    return found;
+  }
+
+  #spawn(): void {
+    const spawning = this.#start().finally(() => {
+      this.#spawning.delete(spawning);
+      this.#pump();
+    });
+    this.#spawning.add(spawning);
+  }
+
+  async #start(): Promise<void> {
+    const { children, command, cwd, env } = this.#options;
+    const start = await startPatiently(children, { command, cwd, env }, this.#closing.signal, this.#options);
+    if (start.kind === "aborted") return;
+    if (start.kind === "failed") return this.#breakDown(start.failure.reason);
+    const started: ItemProcess = new ItemProcess(start.child, {
+      ...this.#options,
+      maxLineBytes: this.#maxLineBytes,
+      onReady: () => {
+        this.#falseStarts = 0;
+        this.#falseStart = undefined;
+        this.#pump();
+      },
+      onRoom: () => this.#pump(),
+      onGone: (wasReady, reason) => {
+        this.#processes.delete(started);
+        if (!wasReady) this.#startedInVain(reason);
+        this.#pump();
+      },
+    });
+    this.#processes.add(started);
+  }
+
+  /** Text may take six bytes for one when it is escaped. */
+  get #maxLineBytes(): number {
+    const { maxOutputBytes, maxCheckpointBytes } = this.#options;
+    return Math.max(6 * maxOutputBytes, 2 * maxCheckpointBytes) + LINE_OVERHEAD_BYTES;
+  }
+
+  #startedInVain(reason: string): void {
+    if (this.#closing.signal.aborted) return;
+    const { clock, random, log } = this.#options;
+    this.#falseStarts++;
+    this.#falseStart = { reason, sinceMs: this.#falseStart?.sinceMs ?? clock.monotonicMs() };
+    const works = [...this.#processes].some((one) => one.isReady);
+    if (this.#falseStarts >= FALSE_STARTS_MAX && !works) return this.#breakDown(reason);
+    log.warn("a process ended before it was ready", { reason, falseStarts: this.#falseStarts });
+    this.#pause ??= clock.after(
+      backoffMs(RESTART, this.#falseStarts, random),
+      () => {
+        this.#pause = undefined;
+        this.#pump();
+      },
+      { background: true },
+    );
+  }
+
+  /** What waits goes on waiting: the worker ends, and is asked to end it. */
+  #breakDown(reason: string): void {
+    if (this.#isBroken) return;
+    this.#isBroken = true;
+    this.#options.onBroken(reason);
+  }
+}

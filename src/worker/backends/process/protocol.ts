@@ -1,0 +1,118 @@
+// The lines that a worker and a long-lived child exchange: a JSON object each. docs/backends/process.md is its description.
+import { formatJson, memberOf, parseJson } from "../../../base/exact-json.ts";
+import type { ItemAttempt } from "../backend.ts";
+
+/** How a child wants payloads: as what their JSON means, or all as text. */
+export type PayloadForm = "json" | "text";
+
+export type ChildLine =
+  | { readonly kind: "ready"; readonly payload: PayloadForm }
+  | { readonly kind: "result"; readonly id: number; readonly output: Uint8Array }
+  | { readonly kind: "error"; readonly id: number; readonly message: string }
+  | { readonly kind: "cancelled"; readonly id: number }
+  | { readonly kind: "checkpoint"; readonly id: number; readonly checkpoint: Uint8Array }
+  | { readonly kind: "log"; readonly id: number; readonly chunk: Uint8Array }
+  /** It takes no more items and wants to end. */
+  | { readonly kind: "retire" };
+
+export interface Hello {
+  /** Items that it gets at once, at most. */
+  readonly concurrency: number;
+  readonly maxOutputBytes: number;
+}
+
+export function helloLine({ concurrency, maxOutputBytes }: Hello): string {
+  return lineOf({ type: "hello", protocol: 1, concurrency, max_output_bytes: maxOutputBytes });
+}
+
+/** `id` names the attempt in everything that is said of it. */
+export function itemLine(id: number, attempt: ItemAttempt, form: PayloadForm): string {
+  const { itemId, checkpoint, env } = attempt;
+  const head = JSON.stringify({
+    type: "item",
+    id,
+    item: Buffer.from(itemId).toString("hex"),
+    attempt: attempt.attempt,
+    run: env["ROLLOUT_RUN_ID"],
+    checkpoint: checkpoint.length === 0 ? null : base64(checkpoint),
+  });
+  // The payload's JSON is put in as it is: parsed and printed again, numbers would change.
+  return `${head.slice(0, -1)},${payloadMember(attempt.payload, form)}}\n`;
+}
+
+export function cancelLine(id: number): string {
+  return lineOf({ type: "cancel", id });
+}
+
+/** Undefined when the line is none of the protocol. */
+export function readLine(line: Uint8Array): ChildLine | undefined {
+  const text = decode(line);
+  const message = text === undefined ? undefined : parseJson(text);
+  const type = memberOf(message, "type");
+  if (type === "ready")
+    return { kind: "ready", payload: memberOf(message, "payload") === "text" ? "text" : "json" };
+  if (type === "retire") return { kind: "retire" };
+  const id = memberOf(message, "id");
+  return typeof id === "number" ? readOfItem(type, id, message) : undefined;
+}
+
+function readOfItem(type: unknown, id: number, message: unknown): ChildLine | undefined {
+  switch (type) {
+    case "result": {
+      const output = outputOf(message);
+      return output && { kind: "result", id, output };
+    }
+    case "error": {
+      const said = memberOf(message, "message");
+      return { kind: "error", id, message: typeof said === "string" ? said : "it gave no message" };
+    }
+    case "cancelled":
+      return { kind: "cancelled", id };
+    case "checkpoint": {
+      const checkpoint = bytesOf(memberOf(message, "checkpoint"));
+      return checkpoint && { kind: "checkpoint", id, checkpoint };
+    }
+    case "log":
+    case "progress": {
+      const said = memberOf(message, "message");
+      const text = type === "log" && typeof said === "string" ? said : formatJson(message);
+      return { kind: "log", id, chunk: Buffer.from(`${text}\n`) };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** The JSON of `output`, or the bytes of `output_base64`. */
+function outputOf(message: unknown): Uint8Array | undefined {
+  const output = memberOf(message, "output");
+  return output === undefined ? bytesOf(memberOf(message, "output_base64")) : Buffer.from(formatJson(output));
+}
+
+function bytesOf(value: unknown): Uint8Array | undefined {
+  return typeof value === "string" ? Buffer.from(value, "base64") : undefined;
+}
+
+function payloadMember(payload: Uint8Array, form: PayloadForm): string {
+  const text = decode(payload);
+  if (text === undefined) return `"payload_base64":"${base64(payload)}"`;
+  const isJson = form === "json" && parseJson(text) !== undefined;
+  // Within JSON a line may be broken where there is white space, and only there.
+  return `"payload":${isJson ? text.replace(/[\r\n]/g, " ") : JSON.stringify(text)}`;
+}
+
+function decode(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
+}
+
+function lineOf(message: Readonly<Record<string, unknown>>): string {
+  return `${JSON.stringify(message)}\n`;
+}

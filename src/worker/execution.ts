@@ -1,0 +1,223 @@
+// One attempt that runs: whether it is still wanted, what it has reported so far, and what its end means in the light of that.
+//
+// Keeps true: what a backend says of an attempt that was killed is not held against the item; a success always is one.
+import { hash } from "node:crypto";
+import { unreachable } from "../base/assert.ts";
+import type { Clock, Timer } from "../base/clock.ts";
+import { formatDuration } from "../config/duration.ts";
+import type { Logger } from "../observe/log.ts";
+import { AT_ONCE } from "./backends/backend.ts";
+import type { ItemReport, Outcome } from "./backends/backend.ts";
+import type { Assigned } from "./backlog.ts";
+import { LogTail } from "./log-tail.ts";
+import type { TakenPlugin } from "./plugins.ts";
+
+/** `fenced`: it was killed because the coordinator may have given it to another worker. */
+export type Ending =
+  Exclude<Outcome, { readonly kind: "preempted" }> | { readonly kind: "preempted" | "fenced" };
+
+export interface Finished {
+  readonly assigned: Assigned;
+  readonly outcome: Ending;
+  /** What the next attempt goes on from, if there is one; empty when there is nothing. */
+  readonly checkpoint: Uint8Array;
+  /** SHA-256 of the output of a success; empty for any other end. */
+  readonly outputDigest: Uint8Array;
+  readonly pluginVersion: string;
+  /** On the wall clock: for people. */
+  readonly startedAtMs: number;
+  readonly durationMs: number;
+  /** The end of its standard error. */
+  readonly log: Uint8Array;
+}
+
+export interface ExecutionOptions {
+  readonly maxOutputBytes: number;
+  readonly maxCheckpointBytes: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Called when an attempt has another checkpoint than before. */
+  readonly onCheckpoint?: (execution: Saved) => void;
+}
+
+/** What a running attempt would go on from. */
+export interface Saved {
+  readonly assigned: Assigned;
+  /** Empty when there is nothing. */
+  readonly checkpoint: Uint8Array;
+  /** When it began, monotonic. */
+  readonly startedMs: number;
+}
+
+/** What becomes of the outcome. `abandoned`: its end was forced, so that it failed is nobody's fault. */
+type Fate = "wanted" | "dropped" | "abandoned" | "expired" | "fenced";
+
+/** Beyond it the message of an error is cut. */
+const MESSAGE_MAX_CHARACTERS = 8_192;
+const NO_BYTES = new Uint8Array(0);
+
+export class Execution implements Saved {
+  readonly assigned: Assigned;
+  readonly plugin: TakenPlugin;
+  readonly #options: ExecutionOptions;
+  readonly #onExpired: () => void;
+  readonly #controller = new AbortController();
+  #startedAtMs: number;
+  #startedMs: number;
+  #fate: Fate = "wanted";
+  #checkpoint: Uint8Array;
+  #log: LogTail | undefined;
+  #timer: Timer | undefined;
+  /** How long it may take, once that has been decided; 0 is for ever. */
+  #timeoutMs = 0;
+
+  /** It starts now. `onExpired`: it has taken longer than it may, and was told to end. */
+  constructor(assigned: Assigned, plugin: TakenPlugin, options: ExecutionOptions, onExpired: () => void) {
+    this.assigned = assigned;
+    this.plugin = plugin;
+    this.#options = options;
+    this.#onExpired = onExpired;
+    this.#checkpoint = assigned.checkpoint;
+    this.#startedAtMs = options.clock.wallMs();
+    this.#startedMs = options.clock.monotonicMs();
+    this.#limitTime();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get checkpoint(): Uint8Array {
+    return this.#checkpoint;
+  }
+
+  get startedMs(): number {
+    return this.#startedMs;
+  }
+
+  get isDropped(): boolean {
+    return this.#fate === "dropped";
+  }
+
+  readonly report = (news: ItemReport): void => {
+    switch (news.kind) {
+      case "checkpoint":
+        return this.#keepCheckpoint(news.checkpoint);
+      case "log":
+        return (this.#log ??= new LogTail()).push(news.chunk);
+      case "waiting":
+        // Afterwards the timer is that of its end.
+        if (this.#fate === "wanted") this.#timer?.cancel();
+        return;
+      case "executing":
+        return this.#restart();
+      default:
+        return unreachable(news, "report");
+    }
+  };
+
+  /** Calls back then, in place of what it was to call before, unless it has ended by then. */
+  after(delayMs: number, callback: () => void): void {
+    this.#timer?.cancel();
+    this.#timer = this.#options.clock.after(delayMs, callback, { background: true });
+  }
+
+  /** Its result is not wanted. True when it is told to end by this. */
+  drop(): boolean {
+    if (this.#fate === "dropped" || this.#fate === "abandoned") return false;
+    return this.#stop("dropped");
+  }
+
+  /** It may be running elsewhere soon. True when it is told to end by this. */
+  fence(): boolean {
+    return this.#fate === "wanted" && this.#stop("fenced", AT_ONCE);
+  }
+
+  /** Its worker goes. What is over time stays that. */
+  abandon(): void {
+    if (this.#fate === "wanted") this.#stop("abandoned");
+  }
+
+  /** The backend has done with it. Once. */
+  end(): void {
+    this.#timer?.cancel();
+    this.plugin.release();
+  }
+
+  /** What there is to say of it; undefined when nobody wants to know. */
+  finish(outcome: Outcome): Finished | undefined {
+    if (this.#fate === "dropped") return undefined;
+    const { assigned } = this;
+    const isSuccess = outcome.kind === "success" && outcome.output.length <= this.#options.maxOutputBytes;
+    if (outcome.kind === "preempted" && outcome.checkpoint !== undefined)
+      this.#keepCheckpoint(outcome.checkpoint);
+    return {
+      assigned,
+      outcome: isSuccess ? outcome : this.#endingOf(outcome),
+      checkpoint: isSuccess ? NO_BYTES : this.#checkpoint,
+      outputDigest: isSuccess ? hash("sha256", outcome.output, "buffer") : NO_BYTES,
+      pluginVersion: this.plugin.version,
+      startedAtMs: this.#startedAtMs,
+      durationMs: this.#options.clock.monotonicMs() - this.#startedMs,
+      log: this.#log?.bytes() ?? NO_BYTES,
+    };
+  }
+
+  /** It has waited until now. */
+  #restart(): void {
+    const { clock } = this.#options;
+    this.#startedAtMs = clock.wallMs();
+    this.#startedMs = clock.monotonicMs();
+    if (this.#fate === "wanted") this.#limitTime();
+  }
+
+  #limitTime(): void {
+    this.#timeoutMs = this.assigned.timeoutMs || (this.plugin.itemTimeoutMs ?? 0);
+    if (this.#timeoutMs <= 0) return;
+    this.after(this.#timeoutMs, () => {
+      if (this.#fate !== "wanted") return;
+      this.#stop("expired");
+      this.#onExpired();
+    });
+  }
+
+  #stop(fate: Fate, reason?: typeof AT_ONCE): true {
+    this.#fate = fate;
+    this.#controller.abort(reason);
+    return true;
+  }
+
+  #endingOf(outcome: Outcome): Ending {
+    if (outcome.kind === "success" || outcome.kind === "too_large") return this.#tooLarge(outcome);
+    // It was killed: how it died of that says nothing of the item.
+    if (this.#fate === "expired")
+      return { kind: "timeout", message: `took longer than ${formatDuration(this.#timeoutMs)}` };
+    if (this.#fate === "fenced") return { kind: "fenced" };
+    if (outcome.kind === "preempted" || this.#fate === "abandoned") return { kind: "preempted" };
+    return { kind: outcome.kind, message: cut(outcome.message) };
+  }
+
+  #tooLarge(outcome: Outcome & { readonly kind: "success" | "too_large" }): Outcome {
+    const { maxOutputBytes } = this.#options;
+    const limit = `the limit is ${maxOutputBytes} (limits.output of the worker)`;
+    if (outcome.kind === "success")
+      return { kind: "too_large", message: `the output is ${outcome.output.length} bytes; ${limit}` };
+    return { kind: "too_large", message: cut(outcome.message ?? `the output is larger; ${limit}`) };
+  }
+
+  #keepCheckpoint(checkpoint: Uint8Array): void {
+    const { maxCheckpointBytes, log, onCheckpoint } = this.#options;
+    if (checkpoint.length > maxCheckpointBytes)
+      return log.warn("a checkpoint over the limit was left out", {
+        bytes: checkpoint.length,
+        limit: maxCheckpointBytes,
+      });
+    if (Buffer.compare(checkpoint, this.#checkpoint) === 0) return;
+    this.#checkpoint = checkpoint;
+    onCheckpoint?.(this);
+  }
+}
+
+function cut(message: string): string {
+  return message.slice(0, MESSAGE_MAX_CHARACTERS).toWellFormed();
+}

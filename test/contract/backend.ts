@@ -1,0 +1,240 @@
+// What every backend must do: the port's contract as a suite, run against each implementation in a real executor by a file of
+// two lines. What a backend cannot let an item do is left out for it, and what the items do is in support/item-behaviour.ts.
+import { expect } from "chai";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, readdir } from "node:fs/promises";
+import type { Readable } from "node:stream";
+import type { Backend } from "../../src/worker/backends/backend.ts";
+import type { BackendCase } from "../support/backend-case.ts";
+import { OUTPUT_LIMIT } from "../support/backend-case.ts";
+import { allGone, BackendRig, isRunning, pidsIn, recordsIn } from "../support/backend-rig.ts";
+import { eventually } from "../support/eventually.ts";
+import type { ItemBehaviour } from "../support/item-behaviour.ts";
+import { GARBLED } from "../support/item-behaviour.ts";
+import { environmentFor } from "../support/rollout-process.ts";
+import type { TemporaryDirectory } from "../support/temporary-directory.ts";
+import { useTemporaryDirectory } from "../support/temporary-directory.ts";
+
+/** `caseFile` is the file that exports `backendCase`: the very same backend is made in another process as well. */
+export function backendContract(backendCase: BackendCase, caseFile: string): void {
+  describe(`backend contract: ${backendCase.name}`, function () {
+    // Real programs start, more than one at a time.
+    this.timeout(30_000);
+    let rig: BackendRig;
+    // Before the directory is gone.
+    afterEach(async () => {
+      await rig.close();
+      expect(await readdir(recordsIn(directory.path)), "records of children").to.deep.equal([]);
+      expect(rig.broken).to.deep.equal([]);
+    });
+    const directory = useTemporaryDirectory();
+    beforeEach(async () => {
+      rig = await BackendRig.open(backendCase, directory.path);
+    });
+
+    const suite: Suite = { backendCase, directory, rig: () => rig };
+    outcomeTests(suite);
+    if (backendCase.can.has("hang")) endTests(suite);
+    if (backendCase.can.has("save")) checkpointTests(suite);
+    if (backendCase.executesIn === "children") orphanTests(suite, caseFile);
+  });
+}
+
+interface Suite {
+  readonly backendCase: BackendCase;
+  readonly directory: TemporaryDirectory;
+  readonly rig: () => BackendRig;
+}
+
+function outcomeTests({ backendCase, directory, rig }: Suite): void {
+  const { can, garbled = "kept" } = backendCase;
+  const outputOf = backendCase.outputOf ?? ((value) => Buffer.from(JSON.stringify(value)));
+
+  it("gives back what the item made, and works again and again", async () => {
+    for (const value of [{ n: 1 }, "zwei 😀", [3, null]]) {
+      const item: ItemBehaviour = { do: "echo", value };
+      const { outcome } = await rig().run(item);
+      const output = Buffer.from(outputOf(value, Buffer.from(JSON.stringify(item))));
+      expect(outcome.kind === "success" && Buffer.from(outcome.output)).to.deep.equal(output);
+    }
+  });
+
+  if (can.has("fail"))
+    it("says what an item said no with", async () => {
+      const { outcome } = await rig().run({ do: "fail", words: "not with me" });
+      expect(outcome.kind === "error" && outcome.message).to.include("not with me");
+    });
+
+  if (can.has("crash"))
+    it("says of an item that dies that it crashed, and goes on", async () => {
+      const { outcome } = await rig().run({ do: "crash" });
+      expect(outcome.kind === "crash" && outcome.message).to.include("SIGKILL");
+      expect((await rig().run({ do: "echo", value: 1 })).outcome.kind).to.equal("success");
+    });
+
+  if (can.has("big"))
+    it("lets an output of the limit through, and no byte more", async () => {
+      const { outcome } = await rig().run({ do: "big", bytes: OUTPUT_LIMIT });
+      expect(outcome.kind === "success" && outcome.output.length).to.equal(OUTPUT_LIMIT);
+      for (const bytes of [OUTPUT_LIMIT + 1, 100 * OUTPUT_LIMIT])
+        expect((await rig().run({ do: "big", bytes })).outcome.kind).to.equal("too_large");
+      expect((await rig().run({ do: "echo", value: 1 })).outcome.kind).to.equal("success");
+    });
+
+  if (can.has("garble"))
+    it(`an output that is not UTF-8 is ${garbled === "kept" ? "given back as it is" : "an error"}`, async () => {
+      const { outcome } = await rig().run({ do: "garble" });
+      expect(outcome.kind).to.equal(garbled === "kept" ? "success" : "error");
+      if (outcome.kind === "success") expect(Buffer.from(outcome.output)).to.deep.equal(GARBLED);
+    });
+
+  if (can.has("complain"))
+    it("keeps what an item wrote to standard error, and only there", async () => {
+      const { outcome, log } = await rig().run({ do: "complain", words: "ach weh" });
+      expect(Buffer.from(log).toString()).to.equal("ach weh\n");
+      expect(outcome.kind === "success" && Buffer.from(outcome.output).toString()).to.equal('"ach weh"');
+    });
+
+  if (can.has("meet"))
+    it("executes as many at once as there are slots", async () => {
+      const place = directory.file("meeting");
+      await mkdir(place);
+      const names = ["a", "b", "c", "d"];
+      const given = names.map((name) =>
+        rig().give({ do: "meet", directory: place, name, count: names.length }),
+      );
+      const ends = await Promise.all(given.map((one) => rig().end(one)));
+      expect(ends.map(({ outcome }) => outcome.kind)).to.deep.equal(names.map(() => "success"));
+    });
+}
+
+/** Items that do not end by themselves: nothing of them is left when they are told to. */
+function endTests({ directory, rig }: Suite): void {
+  const hang = (parts: { readonly stubborn?: boolean } = {}): ItemBehaviour => ({
+    do: "hang",
+    pids: directory.file("pids"),
+    ...parts,
+  });
+  const pids = (): Promise<number[]> => pidsIn(directory.file("pids"));
+
+  for (const stubborn of [false, true]) {
+    const who = stubborn ? "an item that is deaf to every request to end" : "an item";
+
+    it(`ends ${who} when its time is over, with all that it started`, async () => {
+      const { outcome } = await rig().run(hang({ stubborn }), { timeoutMs: 1_500 });
+      expect(outcome).to.deep.equal({ kind: "timeout", message: "took longer than 1500ms" });
+      expect((await pids()).filter(isRunning)).to.deep.equal([]);
+      expect((await rig().run({ do: "echo", value: 1 })).outcome.kind).to.equal("success");
+    });
+
+    it(`ends ${who} that nobody wants any more, without a result`, async () => {
+      const { key } = rig().give(hang({ stubborn }));
+      const started = await pids();
+      rig().executor.drop(key);
+      await eventually("its slot is free", () => rig().executor.load === 0, 10_000);
+      expect([started.filter(isRunning), rig().finished]).to.deep.equal([[], []]);
+      expect((await rig().run({ do: "echo", value: 1 })).outcome.kind).to.equal("success");
+    });
+
+    it(`leaves nothing of ${who} when it is closed`, async () => {
+      rig().give(hang({ stubborn }));
+      const started = await pids();
+      await rig().close();
+      expect(started.filter(isRunning)).to.deep.equal([]);
+    });
+  }
+}
+
+function checkpointTests({ backendCase, directory, rig }: Suite): void {
+  const savedText = backendCase.savedText ?? ((checkpoint) => Buffer.from(checkpoint).toString());
+
+  const save = (): ItemBehaviour => ({
+    do: "save",
+    checkpoint: "half of it",
+    saved: directory.file("saved"),
+  });
+
+  it("gives the checkpoint of an attempt that had to end to the next one", async () => {
+    const given = rig().give(save());
+    await eventually("it is saved", () => readdir(directory.path).then((names) => names.includes("saved")));
+    rig().executor.drain();
+    await rig().executor.abandon(10_000);
+    const { outcome, checkpoint } = await rig().end(given);
+    expect(outcome.kind).to.equal("preempted");
+    expect(savedText(checkpoint)).to.equal("half of it");
+
+    const { itemId, payload } = given;
+    const attempt = {
+      ...{ itemId, payload, attempt: 2, checkpoint },
+      ...{ alone: false, env: { ROLLOUT_RUN_ID: "the run", ROLLOUT_ATTEMPT: "2" } },
+    };
+    const next = await rig().backend.execute(attempt, new AbortController().signal, () => undefined);
+    expect(next.kind === "success" && Buffer.from(next.output).toString()).to.equal('"half of it"');
+  });
+}
+
+/** The worker is killed, and with it its say over what it started. */
+function orphanTests({ directory }: Suite, caseFile: string): void {
+  const program = new URL("../support/backend-host-program.ts", import.meta.url).pathname;
+
+  interface Host {
+    readonly guardian: number;
+    readonly pids: number[];
+    stop(): void;
+    kill(): Promise<void>;
+  }
+
+  async function startHost(): Promise<Host> {
+    const file = directory.file("pids");
+    const payload = JSON.stringify({ do: "hang", pids: file, stubborn: true });
+    const host = spawn(process.execPath, [program, caseFile, directory.path, payload], {
+      env: environmentFor(),
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const guardian = Number(await firstLine(host.stdout));
+    const pids = await pidsIn(file);
+    const kill = async (): Promise<void> => {
+      host.kill("SIGKILL");
+      await once(host, "exit");
+    };
+    return { guardian, pids, stop: () => void host.kill("SIGSTOP"), kill };
+  }
+
+  it("leaves no process of a worker that is killed with -9", async () => {
+    const host = await startHost();
+    expect(host.pids.every(isRunning)).to.equal(true);
+    await host.kill();
+    await allGone([...host.pids, host.guardian]);
+    // The records of what is gone do no harm.
+    await (await BackendRig.open({ open: () => NOTHING }, directory.path)).close();
+  });
+
+  it("reaps what a worker left whose guardian was killed before it", async () => {
+    const host = await startHost();
+    // A worker that stands still cannot replace it.
+    host.stop();
+    process.kill(host.guardian, "SIGKILL");
+    await allGone([host.guardian]);
+    await host.kill();
+    // What it executed may have noticed; what that started has not.
+    expect(host.pids.some(isRunning), "nobody was there to kill them").to.equal(true);
+    const next = await BackendRig.open({ open: () => NOTHING }, directory.path);
+    expect(host.pids.filter(isRunning)).to.deep.equal([]);
+    await next.close();
+  });
+}
+
+const NOTHING: Backend = {
+  execute: () => Promise.resolve({ kind: "preempted" }),
+  close: () => Promise.resolve(),
+};
+
+async function firstLine(stream: Readable): Promise<string> {
+  let text = "";
+  for await (const chunk of stream) {
+    text += String(chunk);
+    if (text.includes("\n")) break;
+  }
+  return text.split("\n")[0] ?? "";
+}
