@@ -2,20 +2,35 @@
 // reader that does not keep up is the producer's to handle.
 import { assert } from "./assert.ts";
 
+/** A bound beside the number of items, for those of very different sizes. */
+interface Scale<T> {
+  readonly max: number;
+  /** The same for the same item. */
+  readonly weigh: (item: T) => number;
+}
+
 export class AsyncQueue<T> implements AsyncIterable<T> {
   readonly #capacity: number;
+  readonly #scale: Scale<T> | undefined;
   #items: T[] = [];
+  /** Of what was pushed and is not read. */
+  #weight = 0;
   #ended = false;
   #failure: Error | undefined;
   #wake: (() => void) | undefined;
 
-  constructor(capacity: number) {
+  constructor(capacity: number, scale?: Scale<T>) {
     this.#capacity = capacity;
+    this.#scale = scale;
   }
 
-  /** False when the queue is full or has ended: the item was not taken. */
+  /** False when the queue is full or has ended: the item was not taken. One item fits into an empty queue whatever it weighs. */
   push(item: T): boolean {
     if (this.#ended || this.#items.length >= this.#capacity) return false;
+    const weight = this.#scale?.weigh(item) ?? 0;
+    if (this.#scale !== undefined && this.#weight > 0 && this.#weight + weight > this.#scale.max)
+      return false;
+    this.#weight += weight;
     this.#items.push(item);
     this.#wake?.();
     return true;
@@ -36,7 +51,10 @@ export class AsyncQueue<T> implements AsyncIterable<T> {
       for (;;) {
         const items = this.#items;
         this.#items = [];
-        yield* items;
+        for (const item of items) {
+          this.#weight -= this.#scale?.weigh(item) ?? 0;
+          yield item;
+        }
         if (this.#items.length > 0) continue;
         if (this.#ended) break;
         await new Promise<void>((resolve) => (this.#wake = resolve));

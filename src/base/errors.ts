@@ -22,6 +22,7 @@ export type RetryClass = "never" | "same-leader" | "new-leader";
 export type ConnectCodeName =
   | "InvalidArgument"
   | "FailedPrecondition"
+  | "NotFound"
   | "PermissionDenied"
   | "Unauthenticated"
   | "Unavailable"
@@ -44,6 +45,7 @@ interface Row {
 const usage = { exit: EXIT.usage, connect: "InvalidArgument", retry: "never" } as const;
 const storage = { exit: EXIT.storage, connect: "DataLoss", retry: "never" } as const;
 const unreachable = { exit: EXIT.unreachable, connect: "Unavailable", retry: "same-leader" } as const;
+const unknown = { exit: EXIT.unreachable, connect: "NotFound", retry: "never" } as const;
 const refused = { exit: EXIT.unreachable, connect: "PermissionDenied", retry: "never" } as const;
 
 export const ERRORS = {
@@ -84,6 +86,21 @@ export const ERRORS = {
     message: "{source}: {key} = {value} contradicts {otherKey} = {otherValue}",
     hint: "{rule}",
   },
+  manifest_unreadable: {
+    ...usage,
+    message: "cannot read the plugin manifest {file}: {reason}",
+    hint: "give the path of a TOML file with --plugin FILE",
+  },
+  plugin_repeated: {
+    ...usage,
+    message: "{file}: there is a plugin {name} already, from {other}",
+    hint: "give each plugin a name of its own",
+  },
+  backend_broken: {
+    ...usage,
+    message: "the backend of plugin {plugin} does not start: {reason}",
+    hint: "correct it and start the worker again; what it had was handed back, and no item was charged",
+  },
 
   // Input
   input_unreadable: {
@@ -95,6 +112,40 @@ export const ERRORS = {
     ...usage,
     message: "{file}:{line}: not an item: {reason}",
     hint: "correct that line, or take lines as they are with --text; what stands before it is submitted",
+  },
+
+  input_refused: {
+    ...usage,
+    message: "{file}:{line}: not an item: {reason}",
+    hint: "correct that line, or take lines as they are with --text; nothing was started",
+  },
+
+  item_too_large: {
+    ...usage,
+    message: "{file}:{line}: the line has {bytes} bytes or more, and an item has {limit} at most",
+    hint: "shorten that line, or raise the limit with --payload-limit, up to 16MiB",
+  },
+
+  // A run on this machine
+  run_held: {
+    ...refused,
+    message: "{directory} is in use by {holder}",
+    hint: "wait until that has ended, or end it: what it has done is kept",
+  },
+  process_given_up: {
+    ...refused,
+    message: "{who} does not stay alive: {reason}",
+    hint: "{advice}",
+  },
+  run_directory_unusable: {
+    ...usage,
+    message: "{directory} cannot keep a run: {reason}",
+    hint: "name another directory with --dir",
+  },
+  other_run_task: {
+    ...usage,
+    message: "{output} is of another task: of {found}, and this is {wanted}",
+    hint: "choose another output with -o, or remove {directory} to give up what was done",
   },
 
   // Storage
@@ -187,6 +238,35 @@ export const ERRORS = {
     message: "the run is sealed: it takes no more items",
     hint: "submit to a run that is open; `rollout status` says how this one stands",
   },
+  run_cancelled: {
+    exit: EXIT.unreachable,
+    connect: "FailedPrecondition",
+    retry: "never",
+    message: "the run was cancelled, for good",
+    hint: "its results stay where they are; for more work make a new run with `rollout init`",
+  },
+  other_task: {
+    exit: EXIT.unreachable,
+    connect: "FailedPrecondition",
+    retry: "never",
+    message: "this run executes {task}, and these items are for {other}",
+    hint: "submit them to a run of their own, made with `rollout init`",
+  },
+  item_unknown: {
+    ...unknown,
+    message: "the run has no item {name}",
+    hint: "name it by its id, by the first 6 or more digits of its id, or by the id that its input gave it",
+  },
+  item_ambiguous: {
+    ...unknown,
+    message: "{name} means several items, among them {items}",
+    hint: "name it by more digits of its id",
+  },
+  worker_unknown: {
+    ...unknown,
+    message: "the run has no worker {worker}",
+    hint: "`rollout worker list` says which it has",
+  },
   overloaded: {
     exit: EXIT.unreachable,
     connect: "ResourceExhausted",
@@ -231,6 +311,16 @@ export const ERRORS = {
     ...usage,
     message: "cannot write {file}: {reason}",
     hint: "choose a directory that this user may write to",
+  },
+  output_unwritten: {
+    ...storage,
+    message: "cannot write {file}: {reason}",
+    hint: "free space and give the same command again: results are kept with the run, nothing is lost",
+  },
+  output_not_continued: {
+    ...usage,
+    message: "cannot go on writing {file}: {reason}",
+    hint: "{advice}",
   },
   internal: {
     exit: EXIT.bug,

@@ -10,6 +10,8 @@ const WORDS: Readonly<Record<string, string>> = {
   EEXIST: "it is already there",
   EROFS: "the file system is read-only",
   ENOSPC: "no space left on the disk",
+  EDQUOT: "this user's quota of the disk is used up",
+  EFBIG: "the file would be larger than is allowed",
   ENAMETOOLONG: "the name is too long",
   EMFILE: "too many open files",
 };

@@ -5,7 +5,8 @@ import { assert } from "../base/assert.ts";
 import { failure } from "../base/errors.ts";
 import { printable, redactSecrets } from "../base/safe-text.ts";
 import { nearestName } from "./nearest.ts";
-import { SECTIONS, SETTING_KEYS, environmentName, isSettingKey, settingOf } from "./schema.ts";
+import { environmentName } from "./environment-name.ts";
+import { SECTIONS, SETTING_KEYS, isSettingKey, settingOf } from "./schema.ts";
 import type { SettingKey } from "./schema.ts";
 import { parseConfigText } from "./toml-file.ts";
 import { describeAllowed, parseValue } from "./value.ts";
@@ -124,7 +125,8 @@ function suggestionFor(key: string): string {
   return `known are ${(known.length > 0 ? known : ["run_id", ...tables]).join(", ")}`;
 }
 
-function showValue(raw: unknown): string {
+/** As a message may show it: short, on one line, and without secrets. */
+export function showValue(raw: unknown): string {
   return showText(typeof raw === "number" || typeof raw === "bigint" ? String(raw) : JSON.stringify(raw));
 }
 

@@ -15,10 +15,23 @@ export const LIMITS = Object.freeze({
   pluginsPerBeat: 64,
   /** A plugin's name, and its version. */
   pluginTextBytes: 128,
+  /** What a worker says of the trouble that its backends have. */
+  troubleBytes: 256,
   /** Slots that a worker may offer. */
   slotsPerWorker: 1_024,
-  /** An item's payload. Larger data belongs in files or object storage, by reference. */
+  /** An item's payload, and its output, unless `limits.payload` and `limits.output` say otherwise, and what they may say. */
   payloadBytes: MIB,
+  outputBytes: MIB,
+  /** Larger data belongs in files or object storage, by reference. */
+  dataMaxBytes: 16 * MIB,
+  /** The end of what one attempt wrote to its standard error. */
+  attemptLogBytes: 64 * KIB,
+  /** What an attempt leaves for the next one. */
+  checkpointBytes: MIB,
+  /** How an input names an item, or its key. */
+  itemTextBytes: 256,
+  /** A run's task in words. */
+  taskSummaryBytes: 4 * KIB,
   /** Inputs that wait for the reactor: a heartbeat of every worker, twice over. */
   inboxInputs: 20_000,
 
@@ -30,6 +43,12 @@ export const LIMITS = Object.freeze({
   /** Log lines that wait for a slow reader of standard error. */
   logBufferBytes: 4 * MIB,
 });
+
+/** What a run allows, by its configuration. */
+export interface ItemLimits {
+  readonly payloadBytes: number;
+  readonly outputBytes: number;
+}
 
 /** Relations between limits. Called once at start; a failure is a mistake in the table above. */
 export function assertLimits(): void {

@@ -1,6 +1,6 @@
 // The edge of the configuration: finds the file and reads it. What it says is src/config/resolve.ts's business.
 import { readFile, stat } from "node:fs/promises";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { RolloutError, errnoOf, failure } from "../base/errors.ts";
 import { systemReason } from "../base/system-reason.ts";
 import type { ConfigSources } from "./gather.ts";
@@ -13,7 +13,7 @@ import type { ConfigRole } from "./schema.ts";
 export const CONFIG_FILE_NAME = "rollout.toml";
 
 export interface ConfigRequest extends Omit<ConfigSources, "file"> {
-  /** As the user gave it; undefined: `rollout.toml` in the working directory. */
+  /** As the user gave it, or the directory that it is in; undefined: `rollout.toml` in the working directory. */
   readonly file: string | undefined;
 }
 
@@ -24,7 +24,8 @@ export interface ConfigRequest extends Omit<ConfigSources, "file"> {
 export function loadConfig(role: "coordinator", request: ConfigRequest): Promise<ResolvedConfig>;
 export function loadConfig(role: ConfigRole, request: ConfigRequest): Promise<ClientConfig>;
 export async function loadConfig(role: ConfigRole, request: ConfigRequest): Promise<ClientConfig> {
-  const path = resolve(request.workingDirectory, request.file ?? CONFIG_FILE_NAME);
+  const named = resolve(request.workingDirectory, request.file ?? CONFIG_FILE_NAME);
+  const path = (await isDirectory(named)) ? join(named, CONFIG_FILE_NAME) : named;
   let absence: unknown;
   const text = await readText(path).catch((error: unknown) => {
     if (request.file !== undefined || errnoOf(error) !== "ENOENT") throw error;
@@ -37,6 +38,13 @@ export async function loadConfig(role: ConfigRole, request: ConfigRequest): Prom
   } catch (error) {
     throw absence !== undefined && isMissingKey(error) ? absence : error;
   }
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
 }
 
 function isMissingKey(error: unknown): boolean {

@@ -6,8 +6,11 @@ import { failure } from "../base/errors.ts";
 import { parseUlid } from "../base/ids.ts";
 import type { RunId } from "../base/ids.ts";
 import { formatAddress, localAddressOf, parseAddress } from "../base/address.ts";
+import type { FailuresAllowed } from "./failures-allowed.ts";
+import { parseFailuresAllowed } from "./failures-allowed.ts";
 import { gatherSettings } from "./gather.ts";
 import type { ConfigSources, GivenSettings } from "./gather.ts";
+import type { ItemLimits } from "./limits.ts";
 import { findContradiction, LEASE_SHARES } from "./rules.ts";
 import type { ValueReader } from "./rules.ts";
 import { SETTING_KEYS, settingOf } from "./schema.ts";
@@ -34,12 +37,26 @@ export interface ClientConfig {
   };
   /** Within `coordinatorFailureTimeoutMs`, which is its time to live. */
   readonly lease: { readonly renewalMs: number; readonly deadlineMs: number };
+  /** What a run may cost, as its coordinator sees to it. */
+  readonly run: {
+    readonly maxAttempts: number;
+    readonly maxLost: number;
+    readonly itemTimeoutMs: number | undefined;
+    readonly maxFails: FailuresAllowed | undefined;
+    readonly timeLimitMs: number | undefined;
+  };
+  readonly limits: ItemLimits;
   readonly worker: {
     readonly stateDir: string;
     readonly coordinatorAddr: string;
     /** The enrolment bundle's file. */
     readonly enrolment: string;
     readonly slots: number;
+    /** Files of manifests. */
+    readonly plugins: readonly string[];
+    readonly hotReload: boolean;
+    readonly onFence: SettingValue<"worker.on_fence">;
+    readonly checkpointIntervalMs: number;
     readonly preemption: SettingValue<"worker.preemption">;
     readonly metadataAddr: string;
   };
@@ -148,11 +165,23 @@ function assemble(read: ValueReader, sources: ConfigSources): ClientConfig {
       removeAfterMs: read("liveness.remove_after"),
     },
     lease: { renewalMs, deadlineMs },
+    run: {
+      maxAttempts: read("run.max_attempts"),
+      maxLost: read("run.max_lost"),
+      itemTimeoutMs: read("run.item_timeout"),
+      maxFails: parseFailuresAllowed(read("run.max_fails") ?? ""),
+      timeLimitMs: read("run.time_limit"),
+    },
+    limits: { payloadBytes: read("limits.payload"), outputBytes: read("limits.output") },
     worker: {
       stateDir: read("worker.state_dir"),
       coordinatorAddr,
       enrolment: read("worker.enrolment") ?? join(tlsDir, "enrolment.pem"),
       slots: read("worker.slots"),
+      plugins: read("worker.plugins"),
+      hotReload: read("worker.hot_reload"),
+      onFence: read("worker.on_fence"),
+      checkpointIntervalMs: read("worker.checkpoint_interval"),
       preemption: read("worker.preemption"),
       metadataAddr: read("worker.metadata_addr"),
     },

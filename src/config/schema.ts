@@ -1,6 +1,7 @@
 // The one table of settings. An entry makes the key in the file, the environment variable, the flag, the line in
 // docs/CONFIGURATION.md and the refusal of anything else; there is no second place to add a setting to.
 import { LIMITS } from "./limits.ts";
+import type { ValueRule } from "./value-rule.ts";
 
 /** Who reads the configuration. What is required differs; what is allowed does not. */
 export type ConfigRole = "coordinator" | "worker" | "operator";
@@ -18,22 +19,13 @@ interface SettingBase {
   readonly derived?: string;
 }
 
-export type Setting = SettingBase &
-  (
-    | { readonly kind: "duration"; readonly default?: string; readonly min: string; readonly max: string }
-    | { readonly kind: "size"; readonly default: string; readonly min: string; readonly max: string }
-    | { readonly kind: "integer"; readonly default: number; readonly min: number; readonly max: number }
-    | { readonly kind: "choice"; readonly default: string; readonly choices: readonly string[] }
-    | { readonly kind: "list"; readonly default: readonly string[]; readonly of: "host" | "topic" }
-    | { readonly kind: "address"; readonly default?: string; readonly portZero: boolean }
-    | { readonly kind: "path"; readonly default?: string }
-    | { readonly kind: "ulid"; readonly default?: string }
-  );
+export type Setting = SettingBase & ValueRule;
 
 const everybody = ["coordinator", "worker", "operator"] as const satisfies readonly ConfigRole[];
 const members = ["coordinator", "worker"] as const satisfies readonly ConfigRole[];
 const coordinator = ["coordinator"] as const satisfies readonly ConfigRole[];
 const worker = ["worker"] as const satisfies readonly ConfigRole[];
+const submitters = ["coordinator", "operator"] as const satisfies readonly ConfigRole[];
 const clients = ["worker", "operator"] as const satisfies readonly ConfigRole[];
 
 export const SETTINGS = {
@@ -160,6 +152,66 @@ export const SETTINGS = {
     doc: "How long after it sent its last successful renewal a leader stops leading; another one waits for the whole `liveness.coordinator_failure_timeout`.",
   },
 
+  "run.max_attempts": {
+    kind: "integer",
+    default: 3,
+    min: 1,
+    max: 1_000,
+    flag: "max-attempts",
+    roles: coordinator,
+    doc: "How many attempts of an item may fail by its own doing (error, timeout, crash) before the item fails.",
+  },
+  "run.max_lost": {
+    kind: "integer",
+    default: 5,
+    min: 1,
+    max: 1_000,
+    flag: "max-lost",
+    roles: coordinator,
+    doc: "How many workers may fall silent while they run an item before the item fails as poison.",
+  },
+  "run.item_timeout": {
+    kind: "duration",
+    min: "10ms",
+    max: "30d",
+    flag: "item-timeout",
+    roles: coordinator,
+    doc: "How long one attempt of an item may take; without it, as long as its plugin lets it.",
+  },
+  "run.max_fails": {
+    kind: "failures",
+    flag: "max-fails",
+    roles: coordinator,
+    doc: "How many items may fail before the run is paused, counted from its start or from when it was last resumed; a percentage is of the items that are final, and is judged when 20 of them are.",
+  },
+  "run.time_limit": {
+    kind: "duration",
+    min: "1s",
+    max: "365d",
+    flag: "time-limit",
+    roles: coordinator,
+    doc: "How long the run may go on before it is paused, counted from its first submission or from when it was last resumed.",
+  },
+
+  "limits.payload": {
+    kind: "size",
+    default: "1MiB",
+    min: "1KiB",
+    max: "16MiB",
+    flag: "payload-limit",
+    roles: submitters,
+    doc: "The largest payload of an item. The coordinator refuses a larger one, and so does `rollout submit` before it sends it; set it for both.",
+  },
+  "limits.output": {
+    kind: "size",
+    default: "1MiB",
+    min: "1KiB",
+    max: "16MiB",
+    flag: "output-limit",
+    roles: members,
+    doc: "The largest output of an item. An item with a larger one fails as too_large; of worker and coordinator the stricter wins.",
+  },
+
   "worker.coordinator_addr": {
     kind: "address",
     portZero: false,
@@ -191,6 +243,38 @@ export const SETTINGS = {
     flag: "slots",
     roles: worker,
     doc: "How many items a worker executes at once.",
+  },
+  "worker.plugins": {
+    kind: "list",
+    of: "path",
+    default: [],
+    flag: "plugin",
+    roles: worker,
+    doc: "Manifests of the plugins that a worker has; without one it has `mock`. The flag may be given several times.",
+  },
+  "worker.hot_reload": {
+    kind: "boolean",
+    default: false,
+    flag: "hot-reload",
+    roles: worker,
+    doc: "Whether a worker takes up a plugin whose files change, between items.",
+  },
+  "worker.checkpoint_interval": {
+    kind: "duration",
+    default: "5s",
+    min: "100ms",
+    max: "1h",
+    flag: "checkpoint-interval",
+    roles: worker,
+    doc: "How often a worker sends the checkpoint of an attempt that runs to the coordinator, at most: what an attempt loses when its worker is gone without a word.",
+  },
+  "worker.on_fence": {
+    kind: "choice",
+    choices: ["finish", "abort"],
+    default: "finish",
+    flag: "on-fence",
+    roles: worker,
+    doc: "What becomes of running items when a worker has not been answered for `liveness.worker_self_fence_timeout`: they are finished, or killed before the coordinator can have given them to others.",
   },
   "worker.preemption": {
     kind: "choice",
@@ -282,11 +366,13 @@ export type SettingKey = keyof typeof SETTINGS;
 
 type ValueOf<Row extends Setting> = Row extends { readonly kind: "duration" | "size" | "integer" }
   ? number
-  : Row extends { readonly kind: "list" }
-    ? readonly string[]
-    : Row extends { readonly choices: readonly (infer Choice)[] }
-      ? Choice
-      : string;
+  : Row extends { readonly kind: "boolean" }
+    ? boolean
+    : Row extends { readonly kind: "list" }
+      ? readonly string[]
+      : Row extends { readonly choices: readonly (infer Choice)[] }
+        ? Choice
+        : string;
 
 type HasDefault<Key extends SettingKey> = (typeof SETTINGS)[Key] extends { readonly default: unknown }
   ? true
@@ -310,9 +396,4 @@ export const SECTIONS: readonly string[] = Object.freeze([
 
 export function isSettingKey(text: string): text is SettingKey {
   return Object.hasOwn(SETTINGS, text);
-}
-
-/** `liveness.heartbeat_interval` is `ROLLOUT_LIVENESS_HEARTBEAT_INTERVAL` in the environment. */
-export function environmentName(key: SettingKey): string {
-  return `ROLLOUT_${key.replaceAll(".", "_").toUpperCase()}`;
 }

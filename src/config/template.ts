@@ -26,5 +26,7 @@ tls_dir = "${TEMPLATE_TLS_DIR}"
 [worker]
 # How many items one worker executes at once.
 slots = 1
+# What executes them, a manifest each (docs/plugins.md); without any, a mock that gives items back.
+# plugins = ["./infer.toml"]
 `;
 }

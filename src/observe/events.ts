@@ -49,8 +49,16 @@ export interface EventPayloads {
     readonly incarnation: string;
     readonly took_ms: number;
   };
+  plugin_loaded: { readonly plugin: string; readonly version: string };
+  plugin_reloaded: { readonly plugin: string; readonly version: string; readonly previous_version: string };
+  worker_cordoned: { readonly worker_id: string; readonly incarnation: string; readonly failures: number };
+  worker_uncordoned: { readonly worker_id: string; readonly incarnation: string };
   work_stolen: { readonly victim_id: string; readonly items: number };
   run_completed: { readonly done: number; readonly failed: number };
+  run_paused: { readonly reason: string };
+  run_resumed: { readonly pending: number };
+  run_cancelled: { readonly done: number; readonly failed: number; readonly pending: number };
+  run_reopened: { readonly pending: number };
   events_dropped: { readonly count: number };
 }
 
@@ -167,7 +175,7 @@ export const EVENTS: { readonly [T in Topic]: EventRow<EventPayloads[T]> } = {
     fields: {
       worker_id: WORKER,
       incarnation: INCARNATION,
-      cause: "what asked for it: `aws`, `gcp`, `sigterm` or `operator`",
+      cause: "what asked for it: `aws`, `gcp`, `sigterm`, `operator` or `backend` (it does not start)",
       deadline_ms: "time from now until what still runs is abandoned",
     },
   },
@@ -175,6 +183,34 @@ export const EVENTS: { readonly [T in Topic]: EventRow<EventPayloads[T]> } = {
     level: "info",
     doc: "A worker has handed back or finished everything.",
     fields: { worker_id: WORKER, incarnation: INCARNATION, took_ms: "time since the drain started" },
+  },
+  plugin_loaded: {
+    level: "info",
+    doc: "A worker can execute a plugin, as far as that is known before there is an item for it.",
+    fields: { plugin: "its name", version: "its version" },
+  },
+  plugin_reloaded: {
+    level: "info",
+    doc: "A worker has taken up a plugin whose files have changed; items that it starts from now on are executed by it.",
+    fields: {
+      plugin: "its name",
+      version: "the version from now on",
+      previous_version: "the version before; what runs ends with it",
+    },
+  },
+  worker_cordoned: {
+    level: "warn",
+    doc: "A worker failed several items in a row while others succeeded: while there are others it is given one item every few minutes.",
+    fields: {
+      worker_id: WORKER,
+      incarnation: INCARNATION,
+      failures: "items that it failed in a row, and no other worker before it",
+    },
+  },
+  worker_uncordoned: {
+    level: "info",
+    doc: "A cordoned worker is given work again: its process is a new one, it has succeeded, or others fail the same items.",
+    fields: { worker_id: WORKER, incarnation: INCARNATION },
   },
   work_stolen: {
     level: "info",
@@ -185,6 +221,30 @@ export const EVENTS: { readonly [T in Topic]: EventRow<EventPayloads[T]> } = {
     level: "info",
     doc: "The run is sealed, every item is final, and the counters agree with the rows.",
     fields: { done: "items with a result", failed: "items without one" },
+  },
+  run_paused: {
+    level: "warn",
+    doc: "Nothing more is given out: an operator, or one of the run's limits, has said so. What executes goes on.",
+    fields: { reason: "why, in words" },
+  },
+  run_resumed: {
+    level: "info",
+    doc: "Items are given out again, and the run's limits are counted from here.",
+    fields: { pending: "items that wait" },
+  },
+  run_cancelled: {
+    level: "warn",
+    doc: "The run has ended for good before it was complete: what executed is killed, what waits never starts.",
+    fields: {
+      done: "items with a result",
+      failed: "items without one, those that were executing among them",
+      pending: "items that were not executing, and stay as they are",
+    },
+  },
+  run_reopened: {
+    level: "info",
+    doc: "The run was complete, and has something to do again: failed items were taken back, or new ones came in.",
+    fields: { pending: "items that wait again" },
   },
   events_dropped: {
     level: "warn",

@@ -39,10 +39,7 @@ export interface LogOptions {
 const LEVELS = { error: 0, warn: 1, info: 2, debug: 3 } as const satisfies Record<LogLevel, number>;
 const CLOSE_DEADLINE_MS = 1_000;
 
-/**
- * Logs nothing.
- * @internal
- */
+/** Logs nothing. */
 export const silentLogger: Logger = {
   debug: () => undefined,
   info: () => undefined,

@@ -129,7 +129,7 @@ function fromCode(error: ConnectError, ends: CallEnds): CallFailure {
     case Code.DeadlineExceeded:
       return silent(ends, error, false);
     case Code.ResourceExhausted: {
-      const limit = `${ends.limits.maxMessageBytes} bytes`;
+      const limit = `${ends.limits.maxTrustedMessageBytes} bytes`;
       return { error: overloaded("the size of a message", limit, error), again: false };
     }
     case Code.InvalidArgument:

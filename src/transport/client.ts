@@ -128,8 +128,8 @@ class ConnectedClient implements Client {
       baseUrl: link.authority,
       sessionManager: link,
       acceptCompression: [],
-      readMaxBytes: limits.maxMessageBytes,
-      writeMaxBytes: limits.maxMessageBytes,
+      readMaxBytes: limits.maxTrustedMessageBytes,
+      writeMaxBytes: limits.maxTrustedMessageBytes,
     });
     const subject = describeIdentity(reading.facts.identity);
     return { link, transport, ends: { address: this.#options.address, subject, limits } };

@@ -11,6 +11,7 @@ import { redirect } from "./redirected-iterable.ts";
 const CODES: Readonly<Record<ConnectCodeName, Code>> = {
   InvalidArgument: Code.InvalidArgument,
   FailedPrecondition: Code.FailedPrecondition,
+  NotFound: Code.NotFound,
   PermissionDenied: Code.PermissionDenied,
   Unauthenticated: Code.Unauthenticated,
   Unavailable: Code.Unavailable,

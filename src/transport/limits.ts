@@ -1,5 +1,7 @@
 // Every limit of the transport, in one table. Node and Connect have no useful defaults for most of them: without these a
-// stranger holds a connection for ever, and 300 KB of gzip arrive as 300 MB.
+// stranger holds a connection for ever, and 300 KB of gzip arrive as 300 MB. Those of messages follow what a run allows.
+import type { ItemLimits } from "../config/limits.ts";
+import { LIMITS } from "../config/limits.ts";
 import type { Role } from "./tls/identity.ts";
 
 const KIB = 1_024;
@@ -28,7 +30,7 @@ export interface TransportLimits {
   // HTTP/2
   /** Streams of one session at a time. A worker has three. */
   readonly maxConcurrentStreams: number;
-  /** Memory of one session's frames, headers and windows. Several messages of full size in flight. */
+  /** Memory of one session's frames, headers and windows: several messages of full size in flight. */
   readonly maxSessionMemoryMb: number;
   /** Frames that break the protocol, before the session is closed. Ours sends none. */
   readonly maxInvalidFrames: number;
@@ -42,8 +44,13 @@ export interface TransportLimits {
   readonly maxHeaderPairs: number;
 
   // Messages and calls
-  /** One message, either way. Payloads are 1 MiB by default; larger results travel in chunks. */
+  /** One message, as a server reads and writes it: of workers, whose items are known to be no larger (`messageLimits`). */
   readonly maxMessageBytes: number;
+  /**
+   * One message of those that operators exchange with their coordinator, and of those that anybody reads from it: as large
+   * as a run can allow, so that a difference in configuration is refused by name and not by the size of a message.
+   */
+  readonly maxTrustedMessageBytes: number;
   /** The longest deadline that a client may ask for. */
   readonly maxTimeoutMs: number;
   /** From its headers to the last byte of a unary request. */
@@ -70,6 +77,9 @@ export interface TransportLimits {
   readonly auditPerSecond: number;
 }
 
+/** What a message has beside the largest item in it: the rest of a full frame, a checkpoint, and what is around them. */
+const BESIDE_AN_ITEM_BYTES = 3 * MIB;
+
 export const TRANSPORT_LIMITS: TransportLimits = {
   handshakeTimeoutMs: 5_000,
   firstRequestTimeoutMs: 10_000,
@@ -88,7 +98,8 @@ export const TRANSPORT_LIMITS: TransportLimits = {
   maxHeaderBytes: 16 * KIB,
   maxHeaderPairs: 64,
 
-  maxMessageBytes: 4 * MIB,
+  maxMessageBytes: LIMITS.payloadBytes + BESIDE_AN_ITEM_BYTES,
+  maxTrustedMessageBytes: LIMITS.dataMaxBytes + BESIDE_AN_ITEM_BYTES,
   maxTimeoutMs: 60_000,
   requestBodyTimeoutMs: 10_000,
   answerTimeoutMs: 10_000,
@@ -104,3 +115,12 @@ export const TRANSPORT_LIMITS: TransportLimits = {
   auditBurst: 100,
   auditPerSecond: 10,
 };
+
+/** The limits of a server whose run allows items of this size: no larger than they need. */
+export function messageLimits({
+  payloadBytes,
+  outputBytes,
+}: ItemLimits): Pick<TransportLimits, "maxMessageBytes" | "maxSessionMemoryMb"> {
+  const maxMessageBytes = Math.max(payloadBytes, outputBytes, LIMITS.payloadBytes) + BESIDE_AN_ITEM_BYTES;
+  return { maxMessageBytes, maxSessionMemoryMb: Math.ceil((8 * maxMessageBytes) / MIB) };
+}

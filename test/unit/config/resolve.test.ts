@@ -3,7 +3,8 @@ import { RolloutError } from "../../../src/base/errors.ts";
 import type { ErrorCode } from "../../../src/base/errors.ts";
 import type { ConfigSources } from "../../../src/config/gather.ts";
 import { resolveConfig } from "../../../src/config/resolve.ts";
-import { SETTING_KEYS, environmentName, settingOf } from "../../../src/config/schema.ts";
+import { environmentName } from "../../../src/config/environment-name.ts";
+import { SETTING_KEYS, settingOf } from "../../../src/config/schema.ts";
 import type { ConfigRole } from "../../../src/config/schema.ts";
 
 const RUN_ID = "01JZ0000000000000000000000";
@@ -43,6 +44,25 @@ function refusal(text: string, more: Partial<ConfigSources> = {}, role: ConfigRo
 }
 
 describe("resolving the configuration", () => {
+  it("reads what a run may cost: a number of failures as it is written, a share as text", () => {
+    const run = (text: string): unknown =>
+      resolveConfig("coordinator", sources(`${LEAST}[run]\n${text}`)).run;
+    const all = 'max_attempts = 5\nmax_lost = 2\nitem_timeout = "90s"\nmax_fails = "5%"\ntime_limit = "2h"';
+    expect(run(all)).to.deep.equal({
+      maxAttempts: 5,
+      maxLost: 2,
+      itemTimeoutMs: 90_000,
+      maxFails: { kind: "share", percent: 5 },
+      timeLimitMs: 7_200_000,
+    });
+    expect(run("max_fails = 12")).to.deep.include({ maxFails: { kind: "count", count: 12 } });
+    for (const value of ["0", "1.5", "-1", "true", '"some"'])
+      expect(refusal(`${LEAST}[run]\nmax_fails = ${value}`)).to.include({
+        code: "config_invalid_value",
+        hint: 'allowed: a whole number from 1, or a percentage such as "5%"',
+      });
+  });
+
   it("takes the least coordinator file and fills in the defaults", () => {
     expect(resolveConfig("coordinator", sources(LEAST))).to.deep.equal({
       source: "/etc/rollout/rollout.toml",
@@ -61,12 +81,24 @@ describe("resolving the configuration", () => {
         clockSkewBudgetMs: 250,
         removeAfterMs: 3_600_000,
       },
+      run: {
+        maxAttempts: 3,
+        maxLost: 5,
+        itemTimeoutMs: undefined,
+        maxFails: undefined,
+        timeLimitMs: undefined,
+      },
       lease: { renewalMs: 1_000, deadlineMs: 4_000 },
+      limits: { payloadBytes: 2 ** 20, outputBytes: 2 ** 20 },
       worker: {
         stateDir: "/etc/rollout/data/state",
         coordinatorAddr: "127.0.0.1:50051",
         enrolment: "/etc/rollout/data/tls/enrolment.pem",
         slots: 1,
+        plugins: [],
+        hotReload: false,
+        checkpointIntervalMs: 5_000,
+        onFence: "finish",
         preemption: "none",
         metadataAddr: "169.254.169.254:80",
       },
@@ -183,7 +215,7 @@ describe("refusing a configuration", () => {
     [
       "[banana]\nx = 1",
       "banana",
-      "known are run_id, [storage], [transport], [liveness], [coordinator], [worker], [mock], [events], [log]",
+      "known are run_id, [storage], [transport], [liveness], [coordinator], [run], [limits], [worker], [mock], [events], [log]",
     ],
     ["[log]\nbanana = 1", "log.banana", "known are log.level, log.format"],
   ] as const) {

@@ -6,6 +6,7 @@ import type { ChartSnapshot } from "../../../machines/migration.ts";
 import { run } from "../../../machines/run.ts";
 import { workItem } from "../../../machines/work-item.ts";
 import { workerLifecycle } from "../../../machines/worker-lifecycle.ts";
+import { workerTrust } from "../../../machines/worker-trust.ts";
 import { AssertionFailed } from "../../../src/base/assert.ts";
 import { compile } from "../../../src/runtime/compile.ts";
 import type { Effect } from "../../../src/runtime/compile.ts";
@@ -97,16 +98,35 @@ const report = { ...attempt, attempt: fc.constantFrom(1, 2) };
 const likely = { worker: "w1", incarnation: "i1", attempt: 1, epoch: 1 };
 const typed = (...types: readonly string[]) => ({ type: fc.constantFrom(...types) });
 const small = fc.integer({ min: 0, max: 3 });
-const REPORTS = ["item.succeeded", "item.succeededLate", "item.erred", "item.tooLarge", "item.returned"];
+const moment = fc.constantFrom(0, 30_000, 90_000);
+const REPORTS = [
+  "item.succeeded",
+  "item.succeededLate",
+  "item.erred",
+  "item.tooLarge",
+  "item.crashedTogether",
+];
 
 const PROOFS: readonly Proof[] = [
   {
     machine: workItem,
     context: fc
-      .record({ charged: small, lost: small, maxAttempts: small, maxLost: small })
+      .record({
+        charged: small,
+        lost: small,
+        failedBy: fc.constantFrom("", "w1"),
+        blamed: fc.constantFrom("", "w1"),
+        isApart: fc.boolean(),
+        returnedAtMs: fc.array(moment, { maxLength: 3 }),
+        maxAttempts: small,
+        maxLost: small,
+        maxReturns: small,
+      })
       .map((budgets) => ({ ...likely, ...budgets })),
     event: fc.oneof(
       fc.record({ ...typed("item.assigned"), ...attempt }),
+      fc.record({ ...typed("item.adopted"), ...report, attempt: fc.constantFrom(1, 2, 3) }),
+      fc.record({ ...typed("item.returned"), atMs: moment }).map((event) => ({ ...event, ...likely })),
       fc.record({ ...typed(...REPORTS), ...report }),
       fc.record({ ...typed(...REPORTS) }).map((event) => ({ ...event, ...likely })),
       fc.record({ ...typed("item.lost"), ...report, counted: fc.boolean() }),
@@ -119,7 +139,9 @@ const PROOFS: readonly Proof[] = [
     context: fc.record({ pauseReason: fc.constantFrom(null, "over budget") }),
     event: fc.oneof(
       fc.record({ ...typed("run.paused"), reason: fc.string() }),
-      fc.record(typed("run.sealed", "run.completed", "run.cancelled", "run.resumed", "run.reopened")),
+      fc.record(
+        typed("run.sealed", "run.completed", "run.cancelled", "run.resumed", "run.reopened", "run.extended"),
+      ),
     ),
   },
   {
@@ -127,10 +149,38 @@ const PROOFS: readonly Proof[] = [
     context: fc.record({ incarnation: fc.constantFrom("01A", "01B") }),
     event: fc.oneof(
       fc.record({
-        ...typed("worker.welcomed", "worker.drain", "worker.left", "worker.started", "beat.arrived"),
+        ...typed("worker.welcomed", "worker.drainAsked", "worker.drain", "worker.left"),
+        incarnation: fc.constantFrom("01A", "01B", "01C"),
+      }),
+      fc.record({
+        ...typed("worker.started", "beat.arrived"),
         incarnation: fc.constantFrom("01A", "01B", "01C"),
       }),
       fc.record(typed("beat.overdue", "beat.timedOut", "worker.expired")),
+    ),
+  },
+  {
+    machine: workerTrust,
+    context: fc.record({
+      incarnation: fc.constantFrom("01A", "01B"),
+      failuresInRow: small,
+      failingSinceMs: small,
+      maxFailuresInRow: small,
+      triedAtMs: small,
+    }),
+    event: fc.oneof(
+      fc.record({
+        ...typed("item.succeeded", "worker.started"),
+        incarnation: fc.constantFrom("01A", "01B", "01C"),
+      }),
+      fc.record({
+        ...typed("item.failed"),
+        incarnation: fc.constantFrom("01A", "01B"),
+        atMs: small,
+        othersSucceededAtMs: small,
+      }),
+      fc.record(typed("item.failedElsewhere")),
+      fc.record({ ...typed("worker.tried"), incarnation: fc.constantFrom("01A", "01B"), atMs: small }),
     ),
   },
   {

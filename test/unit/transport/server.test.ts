@@ -54,7 +54,7 @@ describe("the listener", () => {
 
   it("does not write a message over the limit", async () => {
     await listen();
-    const { heartbeat } = await clients.open(listener, "worker", { limits: { maxMessageBytes: 100 } });
+    const { heartbeat } = await clients.open(listener, "worker", { limits: { maxTrustedMessageBytes: 100 } });
     const error = await failureOf(heartbeat.beat({ beat: { heldDigest: new Uint8Array(1_000) } }));
     expect(error.code).to.equal("overloaded");
     expect(listener.served).to.deep.equal([]);

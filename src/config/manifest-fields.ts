@@ -1,0 +1,327 @@
+// The one table of what a plugin's manifest may say for each backend. An entry makes the key in the manifest, the field of
+// the backend's spec and the line in docs/plugins.md, and says whether another value makes it another task.
+import type { ValueRule } from "./value-rule.ts";
+
+/** What a value in a manifest may be, beside what a setting may be. Paths are kept as they are written. */
+export type FieldRule = { readonly required?: true } & (
+  | ValueRule
+  | { readonly kind: "text"; readonly default?: string; readonly maxBytes: number }
+  /** A program and its arguments. */
+  | { readonly kind: "command"; readonly default?: readonly string[] }
+  /** Names and texts. */
+  | { readonly kind: "texts"; readonly default: Readonly<Record<string, string>> }
+  /** Names and anything that JSON has. */
+  | { readonly kind: "object"; readonly default: JsonObject }
+);
+
+export interface JsonObject {
+  readonly [name: string]: unknown;
+}
+
+export type Field = FieldRule & {
+  /** One sentence. */
+  readonly doc: string;
+  /** Whether items that were executed with another value are other items; of an address only with another `path`. */
+  readonly identity: boolean | "path";
+};
+
+/** What is done with results when it changes: nothing. */
+const LAUNCH = { identity: false } as const;
+const TASK = { identity: true } as const;
+
+const TEXT_BYTES = 4_096;
+
+const command = {
+  ...TASK,
+  kind: "command",
+  required: true,
+  doc: "The program and its arguments.",
+} as const;
+
+const env = {
+  ...TASK,
+  kind: "texts",
+  default: {},
+  doc: "Environment variables for it, beside those of the worker.",
+} as const;
+
+const killGrace = {
+  ...LAUNCH,
+  kind: "duration",
+  default: "5s",
+  min: "0ms",
+  max: "10m",
+  doc: "How long it may take to end after SIGTERM, before it is killed.",
+} as const;
+
+const readyTimeout = {
+  ...LAUNCH,
+  kind: "duration",
+  default: "10m",
+  min: "100ms",
+  max: "1d",
+  doc: "How long it may take to be ready after its start.",
+} as const;
+
+const code = {
+  module: {
+    ...TASK,
+    kind: "text",
+    required: true,
+    maxBytes: TEXT_BYTES,
+    doc: "The JavaScript or TypeScript file, relative to the manifest.",
+  },
+  export: { ...TASK, kind: "text", default: "default", maxBytes: 256, doc: "The name of its export." },
+  memory_limit: {
+    ...LAUNCH,
+    kind: "size",
+    min: "16MiB",
+    max: "1024GiB",
+    doc: "How much JavaScript heap each of its processes may have; as Node decides unless said.",
+  },
+  load_timeout: {
+    ...LAUNCH,
+    kind: "duration",
+    default: "1m",
+    min: "100ms",
+    max: "1h",
+    doc: "How long the file may take to load.",
+  },
+  abort_grace: {
+    ...LAUNCH,
+    kind: "duration",
+    default: "500ms",
+    min: "0ms",
+    max: "1m",
+    doc: "How long an attempt may take to end after its signal is aborted, before its process is killed.",
+  },
+  env,
+} as const;
+
+export const MANIFEST_FIELDS = {
+  mock: {
+    sleep: {
+      ...LAUNCH,
+      kind: "duration",
+      default: "0ms",
+      min: "0ms",
+      max: "1h",
+      doc: "How long it pretends to work on an item.",
+    },
+    distribution: {
+      ...LAUNCH,
+      kind: "choice",
+      choices: ["constant", "uniform", "exponential"],
+      default: "constant",
+      doc: "How that time varies: not at all, between nothing and twice of it, or exponentially around it.",
+    },
+    failure_percent: {
+      ...LAUNCH,
+      kind: "integer",
+      default: 0,
+      min: 0,
+      max: 100,
+      doc: "How many of a hundred attempts it lets fail.",
+    },
+    journal: { ...LAUNCH, kind: "path", doc: "A file to which it appends a line for each execution." },
+  },
+  command: {
+    command,
+    shell: {
+      ...TASK,
+      kind: "boolean",
+      default: false,
+      doc: "Whether `command` is one text for `/bin/sh -c`.",
+    },
+    env,
+    kill_grace: killGrace,
+  },
+  process: {
+    command,
+    concurrency: {
+      ...LAUNCH,
+      kind: "integer",
+      default: 1,
+      min: 1,
+      max: 1_024,
+      doc: "How many items one process has at once; there are as many processes as the worker's slots need.",
+    },
+    ready_timeout: readyTimeout,
+    env,
+    kill_grace: killGrace,
+  },
+  http: {
+    url: {
+      ...TASK,
+      identity: "path",
+      kind: "text",
+      required: true,
+      maxBytes: TEXT_BYTES,
+      doc: "Where the server is: the base of its API, or one address for all items. `{port}` is a free port of this machine, for a server that `launch` starts.",
+    },
+    path: {
+      ...TASK,
+      kind: "text",
+      maxBytes: TEXT_BYTES,
+      doc: "Added to `url`; `{.field}` is a field of the item. Unless said, and if `url` ends in `/v1`, what fits the body: `/chat/completions`, `/completions` or `/embeddings`.",
+    },
+    method: {
+      ...TASK,
+      kind: "choice",
+      choices: ["POST", "PUT", "PATCH", "GET", "DELETE"],
+      default: "POST",
+      doc: "The method of a request. GET and DELETE send no body.",
+    },
+    body: {
+      ...TASK,
+      kind: "object",
+      default: {},
+      doc: "A template of the body, in which `{}` is the item and `{.field}` a field of it. The body is the item itself unless said.",
+    },
+    model: {
+      ...TASK,
+      kind: "text",
+      maxBytes: TEXT_BYTES,
+      doc: "Sent instead of the model that an item names.",
+    },
+    parameters: {
+      ...TASK,
+      kind: "object",
+      default: {},
+      doc: "Fields for the body of each request that the item does not say itself, such as `max_tokens`.",
+    },
+    format: {
+      ...TASK,
+      kind: "choice",
+      choices: ["auto", "plain", "openai-batch"],
+      default: "auto",
+      doc: "Whether lines of OpenAI Batch files are recognized as such, never, or demanded.",
+    },
+    output: {
+      ...TASK,
+      kind: "text",
+      default: "body",
+      maxBytes: TEXT_BYTES,
+      doc: "What of an answer is the output: `body`, `message` (of the first choice), or a JSON pointer.",
+    },
+    stream: {
+      ...LAUNCH,
+      kind: "boolean",
+      default: false,
+      doc: "Whether the server sends its answer in pieces. The output is the same.",
+    },
+    headers: {
+      ...LAUNCH,
+      kind: "texts",
+      default: {},
+      doc: "Headers of each request. `${NAME}` is a variable of the worker's environment: no secret needs to stand here.",
+    },
+    concurrency: {
+      ...LAUNCH,
+      kind: "integer",
+      min: 1,
+      max: 4_096,
+      doc: "How many requests are under way at once; as many as the worker has slots unless said.",
+    },
+    timeout: {
+      ...LAUNCH,
+      kind: "duration",
+      default: "10m",
+      min: "10ms",
+      max: "1d",
+      doc: "How long the server may be silent within a request. How long an item may take is `item_timeout`.",
+    },
+    max_tries: {
+      ...LAUNCH,
+      kind: "integer",
+      default: 5,
+      min: 1,
+      max: 100,
+      doc: "How many requests one attempt may make when the server refuses, fails or cannot be reached.",
+    },
+    launch: { ...LAUNCH, kind: "command", doc: "Starts the server: the program and its arguments." },
+    ready_url: {
+      ...LAUNCH,
+      kind: "text",
+      maxBytes: TEXT_BYTES,
+      doc: "What answers 2xx when the launched server is ready; `/health` of `url` unless said.",
+    },
+    ready_timeout: {
+      ...readyTimeout,
+      doc: "How long a launched server may take to be ready, and any server may be out of reach, before the worker gives up.",
+    },
+    env: { ...env, ...LAUNCH },
+    kill_grace: killGrace,
+  },
+  module: {
+    ...code,
+    parameters: { ...TASK, kind: "object", default: {}, doc: "Given to the function with each item." },
+  },
+  machine: {
+    ...code,
+    checkpoint_interval: {
+      ...LAUNCH,
+      kind: "duration",
+      default: "1s",
+      min: "0ms",
+      max: "1h",
+      doc: 'How often its snapshot is kept at most; `"0ms"`: after each transition.',
+    },
+  },
+} as const satisfies Record<string, Readonly<Record<string, Field>>>;
+
+export type BackendKind = keyof typeof MANIFEST_FIELDS;
+
+export const BACKEND_KINDS = Object.freeze(Object.keys(MANIFEST_FIELDS)) as readonly BackendKind[];
+
+type ValueOf<Rule> = Rule extends { readonly kind: "duration" | "size" | "integer" }
+  ? number
+  : Rule extends { readonly choices: readonly (infer Choice)[] }
+    ? Choice
+    : Rule extends { readonly kind: "boolean" }
+      ? boolean
+      : Rule extends { readonly kind: "command" | "list" }
+        ? readonly string[]
+        : Rule extends { readonly kind: "texts" }
+          ? Readonly<Record<string, string>>
+          : Rule extends { readonly kind: "object" }
+            ? JsonObject
+            : string;
+
+type Present<Rule> = Rule extends { readonly required: true } | { readonly default: unknown }
+  ? never
+  : undefined;
+
+type Camel<Text extends string> = Text extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<Camel<Tail>>}`
+  : Text;
+
+type NameOf<Key extends string, Rule> = Rule extends { readonly kind: "duration" }
+  ? `${Camel<Key>}Ms`
+  : Rule extends { readonly kind: "size" }
+    ? `${Camel<Key>}Bytes`
+    : Camel<Key>;
+
+/**
+ * What a manifest says for a backend: `kill_grace` is `killGraceMs`, `memory_limit` is `memoryLimitBytes`, and so on. What is
+ * neither required nor has a default may be undefined.
+ */
+export type SpecOf<Kind extends BackendKind> = {
+  readonly [
+    Key in keyof (typeof MANIFEST_FIELDS)[Kind] & string as NameOf<Key, (typeof MANIFEST_FIELDS)[Kind][Key]>
+  ]: ValueOf<(typeof MANIFEST_FIELDS)[Kind][Key]> | Present<(typeof MANIFEST_FIELDS)[Kind][Key]>;
+};
+
+export type MockSpec = SpecOf<"mock">;
+export type HttpSpec = SpecOf<"http">;
+
+/** `kill_grace` with its duration is `killGraceMs`. */
+export function specNameOf(key: string, { kind }: FieldRule): string {
+  const camel = key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+  return kind === "duration" ? `${camel}Ms` : kind === "size" ? `${camel}Bytes` : camel;
+}
+
+/** The fields of a backend by their keys, without what the compiler knows of each. */
+export function fieldsOf(kind: BackendKind): readonly (readonly [key: string, field: Field])[] {
+  return Object.entries(MANIFEST_FIELDS[kind]);
+}

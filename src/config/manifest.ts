@@ -1,0 +1,215 @@
+// A plugin's manifest: which backend executes items, and how. Read strictly: whatever is unknown, of another type or out of
+// range is refused with the file, the line, the key and what is allowed.
+import { readFile, stat } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { stringify } from "smol-toml";
+import { assert } from "../base/assert.ts";
+import { RolloutError, failure } from "../base/errors.ts";
+import { printable } from "../base/safe-text.ts";
+import { systemReason } from "../base/system-reason.ts";
+import { parseField, describeField } from "./field-value.ts";
+import { showValue } from "./gather.ts";
+import { refusalOfHttp } from "./http-rules.ts";
+import { LIMITS } from "./limits.ts";
+import { BACKEND_KINDS, fieldsOf, specNameOf } from "./manifest-fields.ts";
+import type { BackendKind, FieldRule, SpecOf } from "./manifest-fields.ts";
+import { nearestName } from "./nearest.ts";
+import { parseConfigText } from "./toml-file.ts";
+import type { FileSetting } from "./toml-file.ts";
+
+interface ManifestBase {
+  /** Of the file, absolute; where it would stand when it was made of a command line. */
+  readonly file: string;
+  readonly name: string;
+  readonly version: string;
+  /** How long one attempt may take, unless the run says so. */
+  readonly itemTimeoutMs: number | undefined;
+  /** What relative paths in it are relative to. */
+  readonly directory: string;
+  /** Where processes of it are started; `directory` unless said. */
+  readonly workingDirectory: string;
+}
+
+/** A manifest with the spec of its backend; `backend` says which. */
+export type ManifestOf<Kind extends BackendKind> = ManifestBase & {
+  readonly backend: Kind;
+  readonly spec: SpecOf<Kind>;
+};
+export type Manifest = { readonly [Kind in BackendKind]: ManifestOf<Kind> }[BackendKind];
+
+/** The plugin that a command line makes when no manifest is named. */
+const COMMAND_PLUGIN = "command";
+/** The plugin that a worker has when no manifest is named. */
+const MOCK_PLUGIN = "mock";
+
+const NAME = /^[a-z0-9][a-z0-9-]*$/;
+
+const COMMON = {
+  name: { kind: "text", required: true, maxBytes: LIMITS.pluginTextBytes },
+  version: { kind: "text", required: true, maxBytes: LIMITS.pluginTextBytes },
+  backend: { kind: "choice", required: true, choices: BACKEND_KINDS },
+  item_timeout: { kind: "duration", min: "100ms", max: "30d" },
+  working_directory: { kind: "path" },
+} as const satisfies Record<string, FieldRule>;
+
+/** Throws `manifest_unreadable` and what `parseManifest` throws. `file` is relative to the working directory. */
+export async function loadManifest(file: string): Promise<Manifest> {
+  const path = resolve(file);
+  return parseManifest(path, await readText(path));
+}
+
+/**
+ * Throws `config_syntax`, `config_unknown_key`, `config_missing_key` or `config_invalid_value`. `file` is absolute.
+ * @internal
+ */
+export function parseManifest(file: string, text: string): Manifest {
+  const reader = new ManifestReader(file, text);
+  const name = reader.read("name", COMMON.name);
+  if (typeof name !== "string" || !NAME.test(name))
+    throw reader.refusal("name", "a to z, 0 to 9 and -, beginning with a letter or digit");
+  const backend = BACKEND_KINDS.find((kind) => kind === reader.read("backend", COMMON.backend));
+  assert(backend !== undefined, "a backend that is read is one of them");
+  reader.refuseUnknown(backend);
+  const directory = dirname(file);
+  const manifest = {
+    file,
+    name,
+    version: reader.read("version", COMMON.version),
+    itemTimeoutMs: reader.read("item_timeout", COMMON.item_timeout),
+    directory,
+    workingDirectory: reader.read("working_directory", COMMON.working_directory) ?? directory,
+    backend,
+    spec: Object.fromEntries(
+      fieldsOf(backend).map(([key, field]) => [
+        specNameOf(key, field),
+        reader.read(`${backend}.${key}`, field),
+      ]),
+    ),
+    // Each value was made by the rule of its own field.
+  } as Manifest;
+  refuseContradiction(manifest, reader);
+  return Object.freeze(manifest);
+}
+
+/**
+ * The manifest that stands for a command line: a process for each item. `workingDirectory` is absolute, and where the command
+ * is meant. Throws `config_invalid_value` for a command line that no manifest can hold.
+ */
+export function commandManifest(command: readonly string[], workingDirectory: string): Manifest {
+  return parseManifest(
+    resolve(workingDirectory, "command line"),
+    commandManifestText(command, workingDirectory),
+  );
+}
+
+/** The same as a file, for workers to read: wherever it stands, it means the same. */
+export function commandManifestText(command: readonly string[], workingDirectory: string): string {
+  return stringify({
+    name: COMMAND_PLUGIN,
+    version: "1",
+    backend: "command",
+    working_directory: workingDirectory,
+    command: { command },
+  });
+}
+
+/** The plugin of a worker without manifests, and so the task of items that are submitted without one. */
+export function mockManifest(spec: Partial<SpecOf<"mock">> = {}): ManifestOf<"mock"> {
+  const text = stringify({ name: MOCK_PLUGIN, version: "1", backend: "mock" });
+  const manifest = parseManifest(resolve("mock"), text);
+  assert(manifest.backend === "mock", "it is what was written");
+  return Object.freeze({ ...manifest, spec: { ...manifest.spec, ...spec } });
+}
+
+/** What the compiler cannot say of single fields. */
+function refuseContradiction(manifest: Manifest, reader: ManifestReader): void {
+  if (manifest.backend === "command" && manifest.spec.shell && manifest.spec.command.length !== 1)
+    throw reader.refusal("command.command", "one text in a list, because command.shell is true");
+  const refusal = manifest.backend === "http" ? refusalOfHttp(manifest.spec) : undefined;
+  if (refusal !== undefined) throw reader.refusal(`http.${refusal.key}`, refusal.allowed);
+}
+
+class ManifestReader {
+  readonly #file: string;
+  readonly #settings: ReadonlyMap<string, FileSetting>;
+
+  constructor(file: string, text: string) {
+    this.#file = file;
+    const isSection = (name: string): boolean => BACKEND_KINDS.some((kind) => kind === name);
+    const settings = parseConfigText(file, text, isSection);
+    this.#settings = new Map(settings.map((setting) => [setting.key, setting]));
+  }
+
+  read<Rule extends FieldRule>(key: string, rule: Rule): ReadAs<Rule> {
+    const setting = this.#settings.get(key);
+    if (setting === undefined) {
+      if (rule.required === true) {
+        const allowed = describeField(rule);
+        throw failure("config_missing_key", { source: this.#file, key, allowed });
+      }
+      if (rule.default === undefined) return undefined as ReadAs<Rule>;
+    }
+    const value = parseField(rule, setting === undefined ? rule.default : setting.value, dirname(this.#file));
+    if (value === undefined) throw this.refusal(key, describeField(rule));
+    return value as ReadAs<Rule>;
+  }
+
+  /** Why the value of that key is not taken. */
+  refusal(key: string, allowed: string): RolloutError {
+    const setting = this.#settings.get(key);
+    const value = shown(setting?.value ?? "");
+    return failure("config_invalid_value", { source: setting?.source ?? this.#file, key, value, allowed });
+  }
+
+  refuseUnknown(backend: BackendKind): void {
+    const known = [...Object.keys(COMMON), ...fieldsOf(backend).map(([key]) => `${backend}.${key}`)];
+    for (const { key, value, source } of this.#settings.values()) {
+      if (known.includes(key)) continue;
+      if (key === backend)
+        throw failure("config_invalid_value", {
+          source,
+          key,
+          value: showValue(value),
+          allowed: `a table, written [${key}]`,
+        });
+      throw failure("config_unknown_key", {
+        source,
+        key: printable(key),
+        suggestion: suggest(key, backend, known),
+      });
+    }
+  }
+}
+
+/** Of a table its keys alone: variables and headers have secrets as their values. */
+function shown(value: unknown): string {
+  if (typeof value !== "object" || value === null || Array.isArray(value) || value instanceof Date)
+    return showValue(value);
+  return `{ ${printable(Object.keys(value).join(", "))} }`;
+}
+
+type ReadAs<Rule extends FieldRule> = Rule extends { readonly kind: "duration" }
+  ? number | (Rule extends { readonly required: true } ? never : undefined)
+  : string | (Rule extends { readonly required: true } ? never : undefined);
+
+function suggest(key: string, backend: BackendKind, known: readonly string[]): string {
+  const [table = ""] = key.split(".", 1);
+  if (table !== backend && BACKEND_KINDS.some((kind) => kind === table))
+    return `backend is "${backend}": its table is [${backend}]`;
+  const bare = known.find((name) => name === `${backend}.${key}`);
+  if (bare !== undefined) return `write it below [${backend}]`;
+  const nearest = nearestName(key, known);
+  return nearest === undefined ? `known are ${known.join(", ")}` : `did you mean ${nearest}?`;
+}
+
+async function readText(file: string): Promise<string> {
+  try {
+    const { size } = await stat(file);
+    if (size <= LIMITS.configFileBytes) return await readFile(file, "utf8");
+    const reason = `it has ${size} bytes, and ${LIMITS.configFileBytes} are allowed`;
+    throw failure("manifest_unreadable", { file, reason });
+  } catch (error) {
+    if (error instanceof RolloutError) throw error;
+    throw failure("manifest_unreadable", { file, reason: systemReason(error) }, error);
+  }
+}
