@@ -81,10 +81,18 @@ export abstract class BaseCommand extends Command {
     return this.#log.logger;
   }
 
-  /** The result on standard output: each object a line with `--json`, else the text, which ends with a line ending. */
-  protected print(objects: readonly object[], text: string): void {
+  /**
+   * The result on standard output: each object a line with `--json`, else the text, which ends with a line ending, or bytes as
+   * they are. A disk that is full ends the process (src/cli/exit.ts).
+   */
+  protected print(objects: readonly object[], text: string | Uint8Array): void {
     const lines = objects.map((object) => `${JSON.stringify(object)}\n`).join("");
-    process.stdout.write(wantsJson(this.argv) ? lines : text);
+    process.stdout.write(this.isForPrograms ? lines : text);
+  }
+
+  /** Whether a program reads the result. */
+  protected get isForPrograms(): boolean {
+    return wantsJson(this.argv);
   }
 
   /** A sentence for a person, on standard error; nothing with `--json`. */

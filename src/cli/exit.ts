@@ -3,8 +3,9 @@
 import type { Writable } from "node:stream";
 import type { Clock } from "../base/clock.ts";
 import { sleep } from "../base/clock.ts";
-import { EXIT, describeError, failure } from "../base/errors.ts";
+import { EXIT, describeError, errnoOf, failure } from "../base/errors.ts";
 import type { ExitCode, RolloutError } from "../base/errors.ts";
+import { systemReason } from "../base/system-reason.ts";
 import { redactSecrets } from "../base/safe-text.ts";
 import { writeAllSync } from "../observe/write-sync.ts";
 import { splitAtDashes, wantsJson } from "./arguments.ts";
@@ -15,6 +16,8 @@ const DRAIN_DEADLINE_MS = 5_000;
 
 /** Waits until both streams have given away what they hold, then ends the process. */
 export async function endProcess(code: ExitCode, clock: Clock): Promise<never> {
+  // A write that has failed is told of in a later turn.
+  await new Promise<void>((resolve) => clock.nextTurn(resolve));
   const drained = Promise.all([drain(process.stdout), drain(process.stderr)]);
   const deadline = new AbortController();
   await Promise.race([drained, sleep(clock, DRAIN_DEADLINE_MS, deadline.signal)]);
@@ -27,6 +30,23 @@ export function endOnBugs(argv: readonly string[]): void {
   const end = (error: unknown): never => tellLastWords(bugFrom(error), argv);
   process.on("uncaughtException", end);
   process.on("unhandledRejection", end);
+}
+
+/**
+ * Standard output that cannot be written is no bug of ours, as the parser's own listener would have it: a full disk ends the
+ * process with its row, a reader that has left is nothing. Whoever writes events listens too, and goes on without.
+ */
+export function endOnFullOutput(argv: readonly string[]): void {
+  process.stdout.removeAllListeners("error");
+  // There is nobody left to tell.
+  process.stderr.on("error", () => undefined);
+  process.stdout.on("error", (error) => {
+    if (errnoOf(error) === "EPIPE" || process.stdout.listenerCount("error") > 1) return;
+    tellLastWords(
+      failure("output_unwritten", { file: "standard output", reason: systemReason(error) }),
+      argv,
+    );
+  });
 }
 
 /** Says the error and ends the process there and then: nothing else that waits to be written or done is waited for. */
@@ -66,7 +86,7 @@ function drain(stream: Writable): Promise<void> {
   return new Promise((resolve) => {
     // The reader has gone: nothing that is held will ever leave.
     if (stream.destroyed || stream.writableLength === 0) return resolve();
-    stream.once("error", () => resolve());
+    // Called too when what was written before it fails.
     stream.write("", () => resolve());
   });
 }

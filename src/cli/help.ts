@@ -2,6 +2,7 @@
 // commands and topics are oclif's.
 import { CommandHelp, Help } from "@oclif/core";
 import type { Command, Config } from "@oclif/core";
+import { exitCodesOf } from "./exit-codes.ts";
 
 const COLUMNS_MIN = 60;
 const COLUMNS_MAX = 110;
@@ -10,7 +11,10 @@ const COLUMNS_MAX = 110;
 export const SETTINGS_GROUP = "SETTINGS";
 
 /** What one types first; the other commands follow by name. */
-const FIRST = ["init", "coordinator:run", "worker:run", "worker:list"];
+const FIRST = [
+  ...["run", "init", "coordinator:run", "worker:run", "submit", "status", "results"],
+  ...["explain", "logs", "retry", "pause", "resume", "cancel", "worker:list", "worker:drain", "events"],
+];
 
 export class RolloutHelp extends Help {
   protected override CommandHelpClass = FlagsHelp;
@@ -58,6 +62,21 @@ class FlagsHelp extends CommandHelp {
     return super.flags(
       flags.toSorted((one, other) => Number(one.char === undefined) - Number(other.char === undefined)),
     );
+  }
+
+  protected override arg(arg: Command.Arg.Any): string {
+    return arg.multiple === true ? super.arg(arg).replace(/\]?$/, "…$&") : super.arg(arg);
+  }
+
+  /** What a script has to know stands behind the flags. */
+  protected override sections(): ReturnType<CommandHelp["sections"]> {
+    const sections = super.sections();
+    const at = sections.findIndex(({ header }) => header === "EXAMPLES");
+    const codes = exitCodesOf(this.command.id).map(([code, meaning]): [string, string] => [code, meaning]);
+    return sections.toSpliced(at, 0, {
+      header: "EXIT CODES",
+      generate: (_, header) => [{ header, body: codes }],
+    });
   }
 
   override section(header: string, body: Parameters<CommandHelp["section"]>[1]): string {

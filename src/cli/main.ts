@@ -3,22 +3,28 @@
 // errors nor ends the process here.
 import { Config } from "@oclif/core";
 import type { Interfaces } from "@oclif/core";
+import { charts } from "../../machines/index.ts";
 import { assert } from "../base/assert.ts";
 import { systemClock } from "../base/clock.ts";
 import { EXIT, RolloutError } from "../base/errors.ts";
 import type { ExitCode } from "../base/errors.ts";
 import { assertLimits } from "../config/limits.ts";
 import { leadingWords, splitAtDashes, wantsHelp, wantsJson } from "./arguments.ts";
-import { bugFrom, bugReport, endOnBugs, endProcess } from "./exit.ts";
+import { bugFrom, bugReport, endOnBugs, endOnFullOutput, endProcess } from "./exit.ts";
 import { RolloutHelp } from "./help.ts";
 import { errorObject } from "./render/error.ts";
 import { unknownCommand, unknownFlags, usageErrorFrom } from "./usage-error.ts";
 
+/** Where the commands are, and what is to be known of them. */
+type Installation = Extract<Interfaces.LoadOptions, { readonly root: string; readonly platform?: never }>;
+
 /** Runs the program with these arguments and ends the process. `installation` says where commands are. */
-export async function main(argv: readonly string[], installation: Interfaces.LoadOptions): Promise<never> {
+export async function main(argv: readonly string[], installation: Installation): Promise<never> {
   endOnBugs(argv);
+  endOnFullOutput(argv);
   assertLimits();
-  const config = await Config.load(installation);
+  // There are no plugins of oclif's: it would look for them in the home directory, and warn of one that it cannot read.
+  const config = await Config.load({ ...installation, userPlugins: false, devPlugins: false });
   const target = targetOf(config, argv);
   const code = await perform(config, target, argv).catch((error: unknown) => {
     return tellError(error, argv, fullName(config, target.id));
@@ -92,9 +98,13 @@ function unknownTarget(config: Config, target: Target, argv: readonly string[]):
 function printVersion(config: Config, argv: readonly string[]): void {
   const { version } = config;
   const node = process.versions.node;
+  const machines = Object.fromEntries(
+    Object.entries(charts).map(([name, { machine }]) => [name, machine.version ?? ""]),
+  );
+  const named = Object.entries(machines).map(([name, chart]) => `${name} ${chart}`);
   const text = wantsJson(argv)
-    ? JSON.stringify({ version, node })
-    : `${config.bin} ${version} (Node ${node})`;
+    ? JSON.stringify({ version, node, machines })
+    : `${config.bin} ${version} (Node ${node})\nmachines: ${named.join(", ")}`;
   process.stdout.write(`${text}\n`);
 }
 

@@ -3,35 +3,53 @@ import { Flags } from "@oclif/core";
 import type { Interfaces } from "@oclif/core";
 import { CONFIG_FILE_NAME } from "../config/load.ts";
 import { SETTING_KEYS, settingOf } from "../config/schema.ts";
-import type { ConfigRole, Setting } from "../config/schema.ts";
+import type { ConfigRole, Setting, SettingKey } from "../config/schema.ts";
 import { SETTINGS_GROUP } from "./help.ts";
 
-type TextFlag = Interfaces.OptionFlag<string | undefined>;
+/** Named, so that declarations of commands can name it too. */
+export interface TextFlag extends Interfaces.OptionFlag<string | undefined> {
+  readonly type: "option";
+}
 
 /** `--config`, and a flag for each setting that matters to the role's commands. Values are checked with the file's. */
 export function configFlags(role: ConfigRole): { config: TextFlag } & Record<string, TextFlag> {
-  const flags: Record<string, TextFlag> = {};
-  for (const key of SETTING_KEYS) {
-    const setting = settingOf(key);
-    if (!setting.roles.includes(role)) continue;
-    flags[setting.flag] = Flags.string({
-      summary: setting.doc,
-      helpGroup: SETTINGS_GROUP,
-      helpValue: HELP_VALUE[setting.kind],
-    });
-  }
+  const flags = settingFlags(SETTING_KEYS.filter((key) => settingOf(key).roles.includes(role)));
   const config = Flags.string({
     char: "c",
-    summary: `The configuration file; without it ./${CONFIG_FILE_NAME} is read.`,
+    summary: `The configuration file, or its directory; without it ./${CONFIG_FILE_NAME} is read.`,
     helpValue: "FILE",
   });
   return { ...flags, config };
 }
 
-const HELP_VALUE: Readonly<Record<Setting["kind"], string>> = {
+/** A flag for each of these settings. */
+export function settingFlags(keys: readonly SettingKey[]): Record<string, TextFlag> {
+  // Nobody but the settings' own rules reads its value, and they take whatever there is.
+  return Object.fromEntries(
+    keys.map(settingOf).map((setting) => [setting.flag, flagOf(setting) as TextFlag]),
+  );
+}
+
+/** As the parser shows its own defaults. A flag has none: the file's value counts before it. */
+function defaultOf(setting: Setting): string {
+  const value = "default" in setting ? String(setting.default) : setting.derived;
+  return value === undefined || value === "" ? "" : `[default: ${value.replaceAll("`", "")}] `;
+}
+
+function flagOf(setting: Setting): unknown {
+  const about = { summary: `${defaultOf(setting)}${setting.doc}`, helpGroup: SETTINGS_GROUP };
+  if (setting.kind === "boolean") return Flags.boolean(about);
+  // A path may have a comma: each file is named by a flag of its own.
+  if (setting.kind === "list" && setting.of === "path")
+    return Flags.string({ ...about, multiple: true, multipleNonGreedy: true, helpValue: "FILE" });
+  return Flags.string({ ...about, helpValue: HELP_VALUE[setting.kind] });
+}
+
+const HELP_VALUE: Readonly<Record<Exclude<Setting["kind"], "boolean">, string>> = {
   address: "HOST:PORT",
   choice: "WORD",
   duration: "DURATION",
+  failures: "N|N%",
   integer: "N",
   list: "A,B",
   path: "PATH",

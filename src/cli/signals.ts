@@ -5,12 +5,18 @@ import { tellLastWords } from "./exit.ts";
 
 type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
 
-/** Resolves with the first signal. A second one ends the process there and then, with the row `interrupted`. */
-export function untilSignalled(argv: readonly string[]): Promise<StopSignal> {
+/**
+ * Resolves with the first signal. A second one calls `atOnce` and ends the process there and then, with the row
+ * `interrupted`.
+ */
+export function untilSignalled(argv: readonly string[], atOnce?: () => void): Promise<StopSignal> {
   return new Promise((resolve) => {
     let asked = false;
     const onSignal = (signal: StopSignal): void => {
-      if (asked) tellLastWords(failure("interrupted", {}), argv);
+      if (asked) {
+        atOnce?.();
+        tellLastWords(failure("interrupted", {}), argv);
+      }
       asked = true;
       resolve(signal);
     };
@@ -18,6 +24,23 @@ export function untilSignalled(argv: readonly string[]): Promise<StopSignal> {
     process.on("SIGTERM", onSignal);
     if (process.stdin.isTTY) process.on("SIGHUP", onSignal);
   });
+}
+
+/** What is to live no longer than the process that holds the other end of its standard input says so by this flag. */
+export const STOP_AT_END_OF_INPUT = "stop-at-end-of-input";
+
+/** As `untilSignalled`; with `watchesInput` also when standard input ends, as it does when whoever started this has died. */
+export function untilToldToStop(
+  argv: readonly string[],
+  watchesInput: boolean,
+): Promise<StopSignal | "end-of-input"> {
+  const signalled = untilSignalled(argv);
+  if (!watchesInput) return signalled;
+  const ended = new Promise<"end-of-input">((resolve) => {
+    for (const event of ["end", "close", "error"]) process.stdin.once(event, () => resolve("end-of-input"));
+    process.stdin.resume();
+  });
+  return Promise.race([signalled, ended]);
 }
 
 /** Calls `reload` at each SIGHUP, unless the process hangs on a terminal: then the signal says that the terminal is gone. */

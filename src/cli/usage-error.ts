@@ -2,6 +2,7 @@
 import { Errors } from "@oclif/core";
 import { failure } from "../base/errors.ts";
 import type { RolloutError } from "../base/errors.ts";
+import { FlagValueError } from "./integer-flag.ts";
 import { nearestName } from "../config/nearest.ts";
 
 /** The parser's complaint about how `command` was called; undefined when `error` is none. */
@@ -33,6 +34,7 @@ export function unknownFlags(
 }
 
 function detailOf(error: Errors.CLIError): string {
+  if (error instanceof FlagValueError) return error.detail;
   const flags = stringsAt(error, "flags");
   if (flags !== undefined) return unknownFlagsDetail(flags, knownFlags(error));
   const unexpected = stringsAt(error, "args");

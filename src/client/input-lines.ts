@@ -1,5 +1,5 @@
 // The lines of an input, as bytes: nothing is parsed and printed again, so what is an item's payload is exactly what stood in
-// the file, without the line's ending and outer white space. Empty lines are no items.
+// the file, without the line's ending and outer white space. Empty lines are no items, and a mark of UTF-8 at the start is no part of one.
 import { failure } from "../base/errors.ts";
 
 export type InputKind = "json" | "text";
@@ -13,9 +13,11 @@ export interface InputOptions {
 }
 
 const NEWLINE = 0x0a;
+/** U+FEFF. */
+const MARK = [0xef, 0xbb, 0xbf];
 const JSON_DEPTH_MAX = 64;
 
-/** Throws input_invalid, naming the line. Holds one line and one chunk in memory. */
+/** Throws input_invalid or item_too_large, naming the line. Holds one line and one chunk in memory. */
 export async function* inputLines(
   chunks: AsyncIterable<Uint8Array>,
   options: InputOptions,
@@ -39,7 +41,7 @@ export async function* inputLines(
 }
 
 function checked(line: Uint8Array, number: number, options: InputOptions): Uint8Array | undefined {
-  const trimmed = trim(line);
+  const trimmed = trim(number === 1 ? withoutMark(line) : line);
   if (trimmed.length === 0) return undefined;
   if (trimmed.length > options.lineBytesMax) throw tooLong(number, trimmed.length, options);
   if (options.kind === "json") refuseUnlessJson(trimmed, number, options);
@@ -70,6 +72,11 @@ function depthOf(value: unknown): number {
   }
 }
 
+/** Some editors begin a file with a mark that says no more than that it is UTF-8. */
+function withoutMark(line: Uint8Array): Uint8Array {
+  return MARK.every((byte, at) => line[at] === byte) ? line.subarray(MARK.length) : line;
+}
+
 function trim(line: Uint8Array): Uint8Array {
   let [start, end] = [0, line.length];
   while (start < end && isSpace(line[start])) start++;
@@ -83,6 +90,5 @@ function isSpace(byte: number | undefined): boolean {
 }
 
 function tooLong(number: number, bytes: number, { name, lineBytesMax }: InputOptions): Error {
-  const reason = `it has ${bytes} bytes or more, and an item has ${lineBytesMax} at most`;
-  return failure("input_invalid", { file: name, line: number, reason });
+  return failure("item_too_large", { file: name, line: number, bytes, limit: lineBytesMax });
 }

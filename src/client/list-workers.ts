@@ -21,6 +21,12 @@ export interface WorkerSummary {
   readonly registeredAtMs: number;
   /** Undefined while the coordinator has not heard of the worker since it began to lead. */
   readonly lastBeatAgeMs: number | undefined;
+  /** Items that it has, started or not. */
+  readonly held: number;
+  /** Why it is given no work although it asks for some. */
+  readonly cordonReason: string | undefined;
+  /** What kept it from executing when it was last heard, in words: a model that loads, a server that is not there. */
+  readonly trouble: string | undefined;
 }
 
 const STATES: Readonly<Record<WorkerState, WorkerSummary["state"]>> = {
@@ -46,14 +52,20 @@ export async function listWorkers(transport: Transport): Promise<WorkerSummary[]
   let afterWorkerId: Uint8Array = new Uint8Array();
   for (;;) {
     const page = await client.listWorkers({ afterWorkerId });
-    workers.push(...page.workers.map(summaryOf));
+    workers.push(...page.workers.map(workerOf));
     const last = page.workers.at(-1);
     if (!page.more || last === undefined) return workers;
     afterWorkerId = last.workerId;
   }
 }
 
-function summaryOf(info: WorkerInfo): WorkerSummary {
+/** The worker with this id, in any case of its letters. */
+export function findWorker(workers: readonly WorkerSummary[], name: string): WorkerSummary | undefined {
+  return workers.find(({ workerId }) => workerId === name.toUpperCase());
+}
+
+/** The plain form of what stands in a page. */
+export function workerOf(info: WorkerInfo): WorkerSummary {
   const workerId = parseUlidBytes<WorkerId>(info.workerId);
   const incarnation = parseUlidBytes<IncarnationId>(info.incarnation);
   assert(workerId !== undefined && incarnation !== undefined, "a coordinator names workers by 16 bytes");
@@ -68,5 +80,8 @@ function summaryOf(info: WorkerInfo): WorkerSummary {
     plugins: info.plugins.map(({ name, version }) => ({ name, version })),
     registeredAtMs: Number(info.registeredAtMs),
     lastBeatAgeMs: info.lastBeatAgeMs === undefined ? undefined : Number(info.lastBeatAgeMs),
+    held: info.held,
+    cordonReason: info.cordonReason === "" ? undefined : info.cordonReason,
+    trouble: info.trouble === "" ? undefined : info.trouble,
   };
 }

@@ -1,33 +1,97 @@
 // `rollout status`
+import { Flags } from "@oclif/core";
+import { sleep, systemClock } from "../base/clock.ts";
 import { EXIT } from "../base/errors.ts";
 import type { ExitCode } from "../base/errors.ts";
-import { BaseCommand } from "../cli/base-command.ts";
+import { LiveScreen } from "../cli/render/live-screen.ts";
+import { PatientReader } from "../cli/patient-reader.ts";
+import { runStatusObject, runStatusText } from "../cli/render/run-status.ts";
+import { troubleLines } from "../cli/render/workers.ts";
 import { configFlags } from "../cli/setting-flags.ts";
-import { readRunStatus } from "../client/run-status.ts";
-import { openOperatorClient } from "../compose/operator-client.ts";
+import { untilSignalled } from "../cli/signals.ts";
+import { PaceMeter } from "../client/progress.ts";
+import { standsStill } from "../client/run-status.ts";
+import type { RunStatus } from "../client/run-status.ts";
+import { OperatorCommand } from "../compose/operator-command.ts";
+import type { RolloutClient } from "../compose/rollout-client.ts";
 
-export class Status extends BaseCommand {
+const WATCH_INTERVAL_MS = 500;
+const TROUBLES_SHOWN = 5;
+
+export class Status extends OperatorCommand {
   static override readonly summary = "Show how far the run is.";
   static override readonly description =
-    "Exits with 1 when the run is complete and some of its items have failed.";
+    "Counts by state and class of failure, how fast it goes, how long that will take, and the workers. With --watch it is redrawn " +
+    "in place until the run is over or Ctrl-C; into a pipe, or with --json, it is printed again each time it changes.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %>",
+    "<%= config.bin %> <%= command.id %> --watch",
     "<%= config.bin %> <%= command.id %> --json",
   ];
-  static override readonly flags = configFlags("operator");
+  static override readonly flags = {
+    ...configFlags("operator"),
+    watch: Flags.boolean({ char: "w", summary: "Go on showing it until the run is over." }),
+  };
 
   override async run(): Promise<ExitCode> {
     const { flags } = await this.parse(Status);
-    const config = await this.loadConfig("operator", flags);
-    const client = await openOperatorClient(config, this.openLog(config.log));
-    try {
-      const status = await readRunStatus(client.transport);
-      const { state, pending, running, done, failed } = status;
-      const counts = `${done} done, ${failed} failed, ${running} running, ${pending} pending`;
-      this.print([status], `The run is ${state}: ${counts}\n`);
-      return state === "complete" && failed > 0 ? EXIT.itemsFailed : EXIT.done;
-    } finally {
-      client.close();
-    }
+    const meter = new PaceMeter();
+    if (flags.watch) return this.withRun(flags, (client) => this.#watch(client, meter));
+    const seen = await this.askRun(flags, look);
+    this.print([objectOf(seen)], textOf(seen, meter));
+    return exitOf(seen.status);
   }
+
+  async #watch(client: RolloutClient, meter: PaceMeter): Promise<ExitCode> {
+    const stop = new AbortController();
+    void untilSignalled(this.argv).then(() => stop.abort());
+    const screen = process.stdout.isTTY && !this.isForPrograms ? new LiveScreen(process.stdout) : undefined;
+    let text = "";
+    const reader = new PatientReader((sentence) =>
+      screen === undefined ? this.tell(sentence) : screen.draw(`${text}${sentence}\n`),
+    );
+    let shown: string | undefined;
+    while (!stop.signal.aborted) {
+      const seen = await reader.read(() => look(client));
+      if (seen !== undefined) {
+        text = textOf(seen, meter);
+        const { status, trouble } = seen;
+        const state = JSON.stringify({ ...status, trouble, finishedPerSecond: undefined });
+        if (screen !== undefined) screen.draw(text);
+        else if (state !== shown) this.print([objectOf(seen)], shown === undefined ? text : `\n${text}`);
+        shown = state;
+        if (status.state === "complete" || status.state === "cancelled") return exitOf(status);
+      }
+      await sleep(systemClock, WATCH_INTERVAL_MS, stop.signal);
+    }
+    return EXIT.done;
+  }
+}
+
+interface Seen {
+  readonly status: RunStatus;
+  /** Why nothing finishes, as workers say. */
+  readonly trouble: readonly string[];
+}
+
+async function look(client: RolloutClient): Promise<Seen> {
+  const status = await client.status();
+  return { status, trouble: standsStill(status) ? troubleLines(await client.workers()) : [] };
+}
+
+function objectOf({ status, trouble }: Seen): object {
+  return { ...runStatusObject(status), trouble };
+}
+
+function textOf({ status, trouble }: Seen, meter: PaceMeter): string {
+  const nowMs = systemClock.monotonicMs();
+  meter.take(nowMs, status, status.finishedPerSecond);
+  const more = trouble.length > TROUBLES_SHOWN ? [`(and ${trouble.length - TROUBLES_SHOWN} more)`] : [];
+  const lines = [...trouble.slice(0, TROUBLES_SHOWN), ...more].map((line) => `${line}\n`);
+  return runStatusText(status, meter.pace(nowMs)) + lines.join("");
+}
+
+function exitOf({ state, failed }: RunStatus): ExitCode {
+  if (state === "paused") return EXIT.paused;
+  return state === "complete" && failed > 0 ? EXIT.itemsFailed : EXIT.done;
 }

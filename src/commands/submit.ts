@@ -1,26 +1,22 @@
 // `rollout submit`
 import { createReadStream } from "node:fs";
 import { Args, Flags } from "@oclif/core";
-import { systemClock } from "../base/clock.ts";
-import { EXIT, failure } from "../base/errors.ts";
+import { EXIT, failure, RolloutError } from "../base/errors.ts";
 import type { ExitCode } from "../base/errors.ts";
-import { systemRandom } from "../base/random.ts";
 import { systemReason } from "../base/system-reason.ts";
-import { BaseCommand } from "../cli/base-command.ts";
+import { integerFlag } from "../cli/integer-flag.ts";
 import { configFlags } from "../cli/setting-flags.ts";
 import { inputLines } from "../client/input-lines.ts";
-import { sealRun } from "../client/run-status.ts";
-import { submitLines, taskDigestOf } from "../client/submit.ts";
-import { openOperatorClient } from "../compose/operator-client.ts";
-import { LIMITS } from "../config/limits.ts";
+import { OperatorCommand } from "../compose/operator-command.ts";
 
-export class Submit extends BaseCommand {
+export class Submit extends OperatorCommand {
   static override readonly summary = "Add the lines of a file to the run as items.";
   static override readonly description =
     "An item is a JSON value per line, or with --text any line. Items are known by their content: a file that is submitted " +
     "again, or was edited, adds only what is new. Equal lines of one file are different items.";
   static override readonly examples = [
-    "<%= config.bin %> <%= command.id %> prompts.jsonl --seal",
+    "<%= config.bin %> <%= command.id %> prompts.jsonl --plugin infer.toml --seal",
+    "<%= config.bin %> <%= command.id %> prompts.jsonl --dry-run",
     "cat urls.txt | <%= config.bin %> <%= command.id %> - --text",
   ];
   static override readonly args = {
@@ -32,11 +28,21 @@ export class Submit extends BaseCommand {
   };
   static override readonly flags = {
     ...configFlags("operator"),
+    plugin: Flags.string({
+      summary:
+        "The manifest of the plugin that executes the items; without it that of worker.plugins, or `mock`.",
+      helpValue: "FILE",
+    }),
     text: Flags.boolean({ summary: "Take each line as it is, not as JSON." }),
     seal: Flags.boolean({
+      default: false,
       summary: "Say that nothing more will come: the run ends with the last of its items.",
     }),
-    priority: Flags.integer({
+    "dry-run": Flags.boolean({
+      default: false,
+      summary: "Only say how many are new, known and equal to one before; submit nothing.",
+    }),
+    priority: integerFlag({
       summary: "Higher goes first.",
       default: 0,
       min: -100,
@@ -47,27 +53,41 @@ export class Submit extends BaseCommand {
 
   override async run(): Promise<ExitCode> {
     const { args, flags } = await this.parse(Submit);
-    const config = await this.loadConfig("operator", flags);
-    const client = await openOperatorClient(config, this.openLog(config.log));
-    try {
+    const { plugin, priority } = flags;
+    const dryRun = flags["dry-run"];
+    const sealed = flags.seal && !dryRun;
+    // The flag is of this file, not the setting of workers that has the same name.
+    return this.withRun({ ...flags, plugin: undefined }, async (client, { limits }) => {
       const lines = inputLines(chunksOf(args.file), {
         name: args.file === "-" ? "standard input" : args.file,
         kind: flags.text ? "text" : "json",
-        lineBytesMax: LIMITS.payloadBytes,
+        lineBytesMax: limits.payloadBytes,
       });
-      const { added, known } = await submitLines(client.transport, lines, {
-        taskDigest: taskDigestOf({ plugin: "mock", command: [] }),
-        priority: flags.priority,
-        clock: systemClock,
-        random: systemRandom,
+      const items = dryRun ? nothingSubmitted(lines) : lines;
+      const { added, known, duplicates } = await client.submit(items, {
+        plugin,
+        priority,
+        dryRun,
+        seal: sealed,
       });
-      if (flags.seal) await sealRun(client.transport);
-      const sealed = flags.seal ? ", and the run is sealed" : "";
-      this.print([{ added, known, sealed: flags.seal }], `${added} new items, ${known} known${sealed}\n`);
+      const equal = `${duplicates} line${duplicates === 1 ? " equals" : "s equal"} one before`;
+      const text = dryRun
+        ? `${added} items would be new, ${known} known; ${equal}`
+        : `${added} new items, ${known} known${sealed ? ", and the run is sealed" : ""}`;
+      this.print([{ added, known, duplicates, sealed, dry_run: dryRun }], `${text}\n`);
       return EXIT.done;
-    } finally {
-      client.close();
-    }
+    });
+  }
+}
+
+/** A line that is no item is refused here too, without saying that those before it are submitted. */
+async function* nothingSubmitted(lines: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* lines;
+  } catch (error) {
+    if (!(error instanceof RolloutError) || error.code !== "input_invalid") throw error;
+    const { file = "", line = "", reason = "" } = error.params;
+    throw failure("input_refused", { file, line, reason }, error);
   }
 }
 

@@ -1,5 +1,6 @@
 // Workers for a terminal and for a program.
 import { isoTime } from "../../base/clock.ts";
+import { printable } from "../../base/safe-text.ts";
 import type { WorkerSummary } from "../../client/list-workers.ts";
 import { renderAge } from "./age.ts";
 import { renderTable } from "./table.ts";
@@ -7,11 +8,11 @@ import { renderTable } from "./table.ts";
 /** The table, or a sentence when there is nobody to show. */
 export function workersText(workers: readonly WorkerSummary[]): string {
   if (workers.length === 0) return "No workers yet. Start one with `rollout worker run`.\n";
-  return renderTable<WorkerSummary>(
+  const table = renderTable<WorkerSummary>(
     [
       { title: "worker", value: ({ workerId }) => workerId },
-      { title: "state", value: ({ state }) => state },
-      { title: "liveness", value: livenessText },
+      { title: "state", value: workerWord },
+      { title: "items", value: ({ held }) => String(held), align: "right" },
       { title: "slots", value: ({ slots }) => String(slots), align: "right" },
       { title: "load", value: ({ load }) => `${Math.round(load * 100)}%`, align: "right" },
       { title: "last beat", value: ({ lastBeatAgeMs }) => ageText(lastBeatAgeMs) },
@@ -22,6 +23,37 @@ export function workersText(workers: readonly WorkerSummary[]): string {
     ],
     workers,
   );
+  const isCordoned = workers.some((worker) => workerWord(worker) === "cordoned");
+  const notes = [
+    ...troubleLines(workers),
+    ...(isCordoned ? ["`rollout explain WORKER` says why a worker is cordoned."] : []),
+  ];
+  return [table, ...notes.map((note) => `${note}\n`)].join("");
+}
+
+const PAST: ReadonlySet<string> = new Set(["gone", "failed", "removed"]);
+
+/**
+ * A line for each worker that says that it cannot execute as it should: "worker 01K…: waiting for the server at …". `nameOf` is
+ * what a worker is called.
+ */
+export function troubleLines(
+  workers: readonly WorkerSummary[],
+  nameOf = ({ workerId }: WorkerSummary): string => `worker ${workerId}`,
+): string[] {
+  return workers.flatMap((worker) => {
+    const { trouble } = worker;
+    if (trouble === undefined || PAST.has(workerWord(worker))) return [];
+    return [`${nameOf(worker)}: ${printable(trouble)}`];
+  });
+}
+
+/** How a worker is, in the one word that matters most. Who has said goodbye is not lost, however long it is silent. */
+export function workerWord({ state, liveness, cordonReason }: WorkerSummary): string {
+  if (state === "gone") return "gone";
+  if (liveness !== "alive") return liveness;
+  if (state === "ready" && cordonReason !== undefined) return "cordoned";
+  return state;
 }
 
 /** The stable form of `--json`. */
@@ -33,15 +65,13 @@ export function workerObject(worker: WorkerSummary): object {
     liveness: worker.liveness,
     load: worker.load,
     slots: worker.slots,
+    held: worker.held,
     plugins: worker.plugins,
     registered_at: isoTime(worker.registeredAtMs),
     last_beat_age_ms: worker.lastBeatAgeMs ?? null,
+    cordon_reason: worker.cordonReason ?? null,
+    trouble: worker.trouble ?? null,
   };
-}
-
-/** Who has said goodbye is not watched any more, and is not lost either. */
-function livenessText({ state, liveness }: WorkerSummary): string {
-  return state === "gone" ? "-" : liveness;
 }
 
 function ageText(ageMs: number | undefined): string {

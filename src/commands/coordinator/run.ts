@@ -1,7 +1,8 @@
 // `rollout coordinator run`
+import { Flags } from "@oclif/core";
 import { BaseCommand } from "../../cli/base-command.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
-import { onHangUp, untilSignalled } from "../../cli/signals.ts";
+import { onHangUp, STOP_AT_END_OF_INPUT, untilToldToStop } from "../../cli/signals.ts";
 import { EXIT } from "../../base/errors.ts";
 import type { ExitCode } from "../../base/errors.ts";
 import { runCoordinator } from "../../compose/coordinator-process.ts";
@@ -17,14 +18,20 @@ export class CoordinatorRun extends BaseCommand {
     "<%= config.bin %> <%= command.id %> --config rollout.toml",
     "<%= config.bin %> <%= command.id %> --listen-addr 0.0.0.0:50051 | tee events.ndjson",
   ];
-  static override readonly flags = configFlags("coordinator");
+  static override readonly flags = {
+    ...configFlags("coordinator"),
+    [STOP_AT_END_OF_INPUT]: Flags.boolean({ hidden: true }),
+  };
 
   override async run(): Promise<ExitCode> {
     const { flags } = await this.parse(CoordinatorRun);
     const config = await this.loadConfig("coordinator", flags);
     const opened = openPorts(config, this.openLog(config.log), (sentence) => this.tell(sentence));
     try {
-      await runCoordinator(config, opened.ports, { stop: untilSignalled(this.argv), onReload: onHangUp });
+      await runCoordinator(config, opened.ports, {
+        stop: untilToldToStop(this.argv, flags[STOP_AT_END_OF_INPUT]),
+        onReload: onHangUp,
+      });
       return EXIT.done;
     } finally {
       await opened.close();

@@ -3,19 +3,18 @@ import { Flags } from "@oclif/core";
 import { sleep, systemClock } from "../../base/clock.ts";
 import { EXIT } from "../../base/errors.ts";
 import type { ExitCode } from "../../base/errors.ts";
-import { BaseCommand } from "../../cli/base-command.ts";
+import { PatientReader } from "../../cli/patient-reader.ts";
 import { LiveScreen } from "../../cli/render/live-screen.ts";
 import { workerObject, workersText } from "../../cli/render/workers.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
-import { unlessInterrupted, untilSignalled } from "../../cli/signals.ts";
+import { untilSignalled } from "../../cli/signals.ts";
 import type { WorkerSummary } from "../../client/list-workers.ts";
-import { listWorkers } from "../../client/list-workers.ts";
-import { openOperatorClient } from "../../compose/operator-client.ts";
-import type { Client } from "../../transport/client.ts";
+import { OperatorCommand } from "../../compose/operator-command.ts";
+import type { RolloutClient } from "../../compose/rollout-client.ts";
 
 const WATCH_INTERVAL_MS = 500;
 
-export class WorkerList extends BaseCommand {
+export class WorkerList extends OperatorCommand {
   static override readonly summary = "Show the workers of the run.";
   static override readonly description =
     "Workers that have left stay in the list for liveness.remove_after. With --watch the table is redrawn in place " +
@@ -32,32 +31,33 @@ export class WorkerList extends BaseCommand {
 
   override async run(): Promise<ExitCode> {
     const { flags } = await this.parse(WorkerList);
-    const config = await this.loadConfig("operator", flags);
-    const client = await openOperatorClient(config, this.openLog(config.log));
-    try {
-      if (flags.watch) await this.#watch(client);
-      else this.#show(await unlessInterrupted(listWorkers(client.transport), this.argv));
-      return EXIT.done;
-    } finally {
-      client.close();
-    }
+    if (flags.watch) await this.withRun(flags, (client) => this.#watch(client));
+    else this.#show(await this.askRun(flags, (client) => client.workers()));
+    return EXIT.done;
   }
 
   #show(workers: readonly WorkerSummary[]): void {
     this.print(workers.map(workerObject), workersText(workers));
   }
 
-  async #watch({ transport }: Client): Promise<void> {
+  async #watch(client: RolloutClient): Promise<void> {
     const stop = new AbortController();
     void untilSignalled(this.argv).then(() => stop.abort());
     const screen = process.stdout.isTTY ? new LiveScreen(process.stdout) : undefined;
+    let text = "";
+    const reader = new PatientReader((sentence) =>
+      screen === undefined ? this.tell(sentence) : screen.draw(`${text}${sentence}\n`),
+    );
     let shown: string | undefined;
     while (!stop.signal.aborted) {
-      const workers = await listWorkers(transport);
-      const state = JSON.stringify(workers.map(({ lastBeatAgeMs: _, ...rest }) => rest));
-      if (screen !== undefined) screen.draw(workersText(workers));
-      else if (state !== shown) this.#show(workers);
-      shown = state;
+      const workers = await reader.read(() => client.workers());
+      if (workers !== undefined) {
+        text = workersText(workers);
+        const state = JSON.stringify(workers.map(({ lastBeatAgeMs: _, ...rest }) => rest));
+        if (screen !== undefined) screen.draw(text);
+        else if (state !== shown) this.#show(workers);
+        shown = state;
+      }
       await sleep(systemClock, WATCH_INTERVAL_MS, stop.signal);
     }
   }

@@ -6,7 +6,7 @@ import { parseUlid } from "../../base/ids.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import { BaseCommand } from "../../cli/base-command.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
-import { untilSignalled } from "../../cli/signals.ts";
+import { STOP_AT_END_OF_INPUT, untilToldToStop } from "../../cli/signals.ts";
 import { openPorts } from "../../compose/process-ports.ts";
 import { runWorker } from "../../compose/worker-process.ts";
 
@@ -17,10 +17,12 @@ export class WorkerRun extends BaseCommand {
     "workers start from one configuration. SIGTERM and Ctrl-C make it leave in good order; a second signal ends it at once.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> --config rollout.toml",
+    "<%= config.bin %> <%= command.id %> --plugin infer.toml --hot-reload --slots 4",
     "<%= config.bin %> <%= command.id %> --coordinator-addr head:50051 --enrolment enrolment.pem",
   ];
   static override readonly flags = {
     ...configFlags("worker"),
+    [STOP_AT_END_OF_INPUT]: Flags.boolean({ hidden: true }),
     "worker-id": Flags.string({
       summary: "Be this worker, and fail if another process already is.",
       helpValue: "ULID",
@@ -33,7 +35,8 @@ export class WorkerRun extends BaseCommand {
     const workerId = this.#workerId(flags["worker-id"]);
     const opened = openPorts(config, this.openLog(config.log), (sentence) => this.tell(sentence));
     try {
-      await runWorker(config, workerId, opened.ports, untilSignalled(this.argv));
+      const stop = untilToldToStop(this.argv, flags[STOP_AT_END_OF_INPUT]);
+      await runWorker(config, { workerId, environment: environmentOfProcess(), stop }, opened.ports);
       return EXIT.done;
     } finally {
       await opened.close();
@@ -47,4 +50,9 @@ export class WorkerRun extends BaseCommand {
     const allowed = "a ULID: 26 characters of 0-9 and A-Z without I, L, O and U";
     throw failure("config_invalid_value", { source: "flag --worker-id", key: "id", value: text, allowed });
   }
+}
+
+function environmentOfProcess(): Record<string, string> {
+  const entries = Object.entries(process.env);
+  return Object.fromEntries(entries.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }

@@ -6,7 +6,7 @@ import { SETTING_KEYS } from "../../../src/config/schema.ts";
 import { TOPICS } from "../../../src/observe/events.ts";
 
 describe("the documents that are made from tables", () => {
-  for (const path of ["docs/errors.md", "docs/CONFIGURATION.md", "docs/EVENTS.md"]) {
+  for (const path of ["docs/errors.md", "docs/CONFIGURATION.md", "docs/EVENTS.md", "docs/plugins.md"]) {
     it(`${path} is what scripts/generate-docs.ts makes`, async () => {
       const documents = await generateDocs();
       expect(readFileSync(repositoryFile(path), "utf8")).to.equal(documents.get(path));

@@ -1,4 +1,5 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
@@ -18,6 +19,7 @@ function run(args: string, options?: ProgramOptions): Promise<ProgramResult> {
 
 describe("the program", function () {
   this.timeout(PROCESSES_TIMEOUT_MS);
+  const directory = useTemporaryDirectory();
 
   it("lists its commands when it is given nothing, and when it is asked for help", async () => {
     const [nothing, help, word] = await Promise.all([run(""), run("--help"), run("help")]);
@@ -27,6 +29,13 @@ describe("the program", function () {
     expect([help, word]).to.deep.equal([nothing, nothing]);
   });
 
+  it("does not look into the home directory: one that cannot be read is nobody's trouble", async () => {
+    const home = directory.file("home");
+    // Whoever may read everything cannot read this either.
+    await mkdir(`${home}/.local/share/rollout/package.json`, { recursive: true });
+    expect(await run("--version", { env: { HOME: home } })).to.deep.include({ code: 0, stderr: "" });
+  });
+
   it("explains a command", async () => {
     const [flag, short, word] = await Promise.all([run("print --help"), run("print -h"), run("help print")]);
     expect(flag).to.deep.include({ code: 0, stderr: "" });
@@ -34,11 +43,13 @@ describe("the program", function () {
     expect([short, word]).to.deep.equal([flag, flag]);
   });
 
-  it("says which version it is, and of Node", async () => {
+  it("says which version it is, of what Node, and of each machine", async () => {
     const [plain, json] = await Promise.all([run("--version"), run("--json --version")]);
     expect(plain).to.deep.include({ code: 0, stderr: "" });
-    expect(plain.stdout).to.match(/^rollout \d+\.\d+\.\d+ \(Node \d+\.\d+\.\d+\)\n$/);
-    expect(JSON.parse(json.stdout)).to.have.all.keys("version", "node");
+    expect(plain.stdout).to.match(
+      /^rollout \d+\.\d+\.\d+ \(Node \d+\.\d+\.\d+\)\nmachines: .*work-item \d+.*\n$/,
+    );
+    expect(JSON.parse(json.stdout)).to.have.all.keys("version", "node", "machines");
   });
 
   for (const [args, detail, command] of [
@@ -50,7 +61,7 @@ describe("the program", function () {
     ["print --tims 3", "unknown flag --tims, did you mean --times?", "rollout print"],
     ["print a b", "unexpected argument b", "rollout print"],
     ["print --times", "Flag --times expects a value", "rollout print"],
-    ["print --times x", "Parsing --times: Expected an integer but received: x", "rollout print"],
+    ["print --times x", "--times takes a whole number, not x", "rollout print"],
     ["break", "missing argument HOW", "rollout break"],
     ["break throw -- x", "this command takes nothing after --", "rollout break"],
   ] as const) {
@@ -108,6 +119,19 @@ describe("the program", function () {
     const exited = new Promise((resolve) => child.once("exit", resolve));
     expect(await text(child.stderr)).to.equal("printing\n");
     expect(await exited).to.equal(0);
+  });
+
+  it("says it in one line when its result finds no room", () => {
+    const script = fileURLToPath(new URL(`../../../${PROGRAM}`, import.meta.url));
+    const full = openSync("/dev/full", "w");
+    try {
+      const stdio = ["ignore", full, "pipe"] as const;
+      const { status, stderr } = spawnSync(process.execPath, [script, "print", "x"], { stdio: [...stdio] });
+      expect(String(stderr)).to.match(/^printing\nerror: cannot write standard output: no space left .*\n$/);
+      expect(status).to.equal(6);
+    } finally {
+      closeSync(full);
+    }
   });
 
   it("prints an error of the table as one line without control characters", async () => {
@@ -180,13 +204,13 @@ describe("a command with a configuration", function () {
     });
   });
 
-  it("says it when the file is a directory, or far too large", async () => {
+  it("says it when a directory has no such file, or it is far too large", async () => {
     await writeFile(directory.file("large.toml"), "#".repeat(2 ** 20 + 1));
     const [folder, large] = await Promise.all([
       run("configured --config .", { cwd: directory.path }),
       run("configured --config large.toml", { cwd: directory.path }),
     ]);
-    expect(folder.stderr).to.contain(": it is a directory (");
+    expect(folder.stderr).to.contain("/rollout.toml: it does not exist (");
     expect(large.stderr).to.contain(": it has 1048577 bytes, and 1048576 are allowed (");
   });
 

@@ -41,6 +41,14 @@ describe("the lines of an input", () => {
     expect(await linesOf(Uint8Array.of(0xff, 0xfe, 0x0a), "text")).to.deep.equal(["\u00ff\u00fe"]);
   });
 
+  it("begin after a mark of UTF-8, however it arrives; one elsewhere stays", async () => {
+    for (const size of [1, 2, 100]) {
+      expect(await linesOf("\ufeff{}\n1\n", "json", size)).to.deep.equal(["{}", "1"]);
+      expect(await linesOf("\ufeffa\n\ufeffb", "text", size)).to.deep.equal(["a", "\u00ef\u00bb\u00bfb"]);
+    }
+    expect(await linesOf("\ufeff\n", "text")).to.deep.equal([]);
+  });
+
   it("are refused by number when one is no JSON, empty lines counted", async () => {
     const error = await refusalOf('1\n\n{"a":\n2\n', "json");
     expect(error.code).to.equal("input_invalid");
@@ -50,7 +58,9 @@ describe("the lines of an input", () => {
   it("are refused when one is too long, with or without its end", async () => {
     for (const ending of ["", "\n"]) {
       const error = await refusalOf(`ok\n${"x".repeat(41)}${ending}`, "text");
-      expect(error.params).to.include({ line: "2" });
+      expect(error).to.include({ code: "item_too_large" });
+      expect(error.params).to.include({ line: "2", bytes: "41", limit: "40" });
+      expect(error.hint).to.contain("--payload-limit");
     }
     expect(await linesOf("x".repeat(40), "text")).to.have.length(1);
   });

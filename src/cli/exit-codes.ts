@@ -1,0 +1,44 @@
+// Which exit codes a command may end with, by its name. What they mean is the same everywhere.
+import { EXIT } from "../base/errors.ts";
+import type { ExitCode } from "../base/errors.ts";
+
+/**
+ * What a script may conclude, for docs/errors.md and for the help of commands.
+ * @internal
+ */
+export const MEANING_OF_EXIT: Readonly<Record<ExitCode, string>> = {
+  [EXIT.done]: "done",
+  [EXIT.itemsFailed]: "over, and some items failed or were cancelled",
+  [EXIT.usage]: "wrong usage or configuration; nothing was started",
+  [EXIT.unreachable]: "the coordinator is not reachable, or refused",
+  [EXIT.interrupted]: "interrupted; the same command goes on",
+  [EXIT.paused]: "paused, by a limit of the run or by an operator",
+  [EXIT.storage]: "a database or a file cannot be used or written",
+  [EXIT.bug]: "a bug in rollout",
+};
+
+const { done, itemsFailed, usage, unreachable, interrupted, paused, storage, bug } = EXIT;
+
+/** Of commands that ask a coordinator something. */
+const ASKING = [done, usage, unreachable, interrupted] as const;
+/** Of commands that need no coordinator. */
+const LOCAL = [done, usage] as const;
+
+const CODES: Readonly<Record<string, readonly ExitCode[]>> = {
+  run: [done, itemsFailed, usage, unreachable, interrupted, paused, storage],
+  init: LOCAL,
+  completion: LOCAL,
+  doctor: [done, usage, unreachable, storage],
+  "ca:issue": LOCAL,
+  "coordinator:run": [done, usage, unreachable, interrupted, storage],
+  "machines:export": LOCAL,
+  "machines:list": LOCAL,
+  results: [done, itemsFailed, usage, unreachable, interrupted, storage],
+  status: [done, itemsFailed, usage, unreachable, interrupted, paused],
+  "worker:run": [done, usage, unreachable, interrupted, storage],
+};
+
+/** For the command's help, in order. */
+export function exitCodesOf(commandId: string): readonly (readonly [code: string, meaning: string])[] {
+  return [...(CODES[commandId] ?? ASKING), bug].map((code) => [String(code), MEANING_OF_EXIT[code]] as const);
+}

@@ -1,0 +1,235 @@
+// Why an item is where it is, in sentences. Pure: what is known of the item, the run and the workers comes in.
+import { isoTime } from "../../base/clock.ts";
+import { printable } from "../../base/safe-text.ts";
+import type { EndedAttempt, Item } from "../../client/items.ts";
+import type { WorkerSummary } from "../../client/list-workers.ts";
+import type { RunStatus } from "../../client/run-status.ts";
+import { number } from "./progress.ts";
+import { momentText, spanText } from "./span.ts";
+import { renderTable } from "./table.ts";
+import { workerWord } from "./workers.ts";
+
+export interface ItemSituation {
+  readonly item: Item;
+  readonly run: RunStatus;
+  readonly workers: readonly WorkerSummary[];
+  /** Wall clock. */
+  readonly nowMs: number;
+}
+
+/** How many items are counted that go before one. */
+const AHEAD_KNOWN = 10_000;
+const UNCHARGED: ReadonlySet<string> = new Set([
+  "preempted",
+  "stolen",
+  "fenced",
+  "cancelled",
+  "crash_shared",
+]);
+
+/** @internal */
+export function itemSentences(situation: ItemSituation): string[] {
+  const { item } = situation;
+  return [...whereSentences(situation), ...historySentences(item)];
+}
+
+/** The sentences under a head, and a table of attempts; ends with a line ending. */
+export function itemText(situation: ItemSituation): string {
+  const { item } = situation;
+  const named = item.id === undefined ? "" : `, and "${printable(item.id)}" in the input`;
+  const priority = item.priority === 0 ? "" : `, priority ${item.priority}`;
+  const place = `It is number ${number(item.sequence + 1)} of the run${named}${priority}.`;
+  const sentences = [place, ...itemSentences(situation)].map((sentence) => `  ${sentence}`);
+  const attempts = item.attempts.length === 0 ? "" : `\n${attemptsTable(item.attempts)}`;
+  return `${[`item ${item.item}`, ...sentences].join("\n")}\n${attempts}`;
+}
+
+/** The stable form of `--json`; only the words of `explanation` may change. */
+export function itemObject(situation: ItemSituation): object {
+  const { item } = situation;
+  const { result } = item;
+  return {
+    kind: "item",
+    item: item.item,
+    id: item.id ?? null,
+    state: item.state,
+    explanation: itemSentences(situation),
+    sequence: item.sequence,
+    priority: item.priority,
+    attempt: item.attempt,
+    charged: item.charged,
+    max_attempts: item.maxAttempts,
+    lost: item.lost,
+    max_lost: item.maxLost,
+    worker: item.worker ?? null,
+    ahead: item.ahead ?? null,
+    due_at: item.dueAtMs === undefined ? null : isoTime(item.dueAtMs),
+    alone: item.alone,
+    checkpoint_bytes: item.checkpointBytes,
+    error: result?.error ?? null,
+    attempts: item.attempts.map((attempt) => ({
+      attempt: attempt.attempt,
+      outcome: attempt.outcome,
+      message: attempt.message,
+      worker: attempt.worker ?? null,
+      plugin_version: attempt.pluginVersion ?? null,
+      started_at: attempt.startedAtMs === undefined ? null : isoTime(attempt.startedAtMs),
+      duration_ms: attempt.durationMs ?? null,
+      ended_at: isoTime(attempt.endedAtMs),
+      log_bytes: attempt.logBytes,
+    })),
+  };
+}
+
+function whereSentences(situation: ItemSituation): string[] {
+  const { item, nowMs } = situation;
+  const isWaiting = item.state === "fresh" || item.state === "returned" || item.state === "delayed";
+  if (isWaiting && situation.run.state === "cancelled") {
+    return ["It was never done: the run was cancelled while it waited."];
+  }
+  switch (item.state) {
+    case "fresh":
+      return ["It is waiting: it was never given to a worker.", ...waitingSentences(situation)];
+    case "returned":
+      return [`It is waiting to be given out again${returnedWhy(item)}.`, ...waitingSentences(situation)];
+    case "delayed": {
+      const dueInMs = Math.max(0, (item.dueAtMs ?? nowMs) - nowMs);
+      return [
+        `It is waiting for ${spanText(dueInMs)} more after attempt ${item.attempt} did not succeed, then it is given out again.`,
+        ...pausedSentence(situation.run),
+      ];
+    }
+    case "running":
+      return runningSentences(situation);
+    case "done":
+    case "failed":
+      return finalSentences(item, nowMs);
+    case "unknown":
+      return ["It is in a state that this version of rollout does not know."];
+  }
+}
+
+function returnedWhy({ attempts }: Item): string {
+  const last = attempts.at(-1);
+  return last === undefined ? "" : `: attempt ${last.attempt} ended as ${last.outcome}`;
+}
+
+function pausedSentence({ state, pauseReason }: RunStatus): string[] {
+  if (state !== "paused") return [];
+  const why = pauseReason === undefined || pauseReason === "" ? "" : ` (${printable(pauseReason)})`;
+  return [`The run is paused${why}: nothing is given out until \`rollout resume\`.`];
+}
+
+function waitingSentences({ item, run, workers }: ItemSituation): string[] {
+  return [
+    ...pausedSentence(run),
+    aheadSentence(item.ahead),
+    ...(item.alone
+      ? ["It has to run with nothing beside it, so it waits for a worker that has nothing else."]
+      : []),
+    workersSentence(run, workers),
+  ];
+}
+
+function aheadSentence(ahead: number | undefined): string {
+  if (ahead === undefined) return `${number(AHEAD_KNOWN)} items or more go first.`;
+  if (ahead === 0) return "No other item goes first.";
+  return ahead === 1 ? "1 item goes first." : `${number(ahead)} items go first.`;
+}
+
+function workersSentence({ task }: RunStatus, workers: readonly WorkerSummary[]): string {
+  const present = workers.filter((worker) => !["gone", "removed", "failed"].includes(workerWord(worker)));
+  if (present.length === 0) return "There is no worker: `rollout worker run` starts one.";
+  const plugin = task?.plugin ?? "";
+  const able = present.filter(({ plugins }) => plugin === "" || plugins.some(({ name }) => name === plugin));
+  if (able.length === 0) return `None of the ${present.length} workers has the plugin ${printable(plugin)}.`;
+  const ready = able.filter((worker) => workerWord(worker) === "ready");
+  if (ready.length === 0) return `No worker takes work: ${wordsOf(able)}.`;
+  const isFull = ready.every(({ held, slots }) => held >= slots);
+  const who =
+    ready.length === 1 ? "The worker that could run it" : `All ${ready.length} workers that could run it`;
+  if (isFull) return `${who} ${ready.length === 1 ? "has" : "have"} as much as fits.`;
+  return `${ready.length === 1 ? "One worker" : `${ready.length} workers`} could run it.`;
+}
+
+/** "2 draining, 1 cordoned" */
+function wordsOf(workers: readonly WorkerSummary[]): string {
+  const counts = new Map<string, number>();
+  for (const word of workers.map(workerWord)) counts.set(word, (counts.get(word) ?? 0) + 1);
+  return [...counts].map(([word, count]) => `${count} ${word}`).join(", ");
+}
+
+function runningSentences({ item, workers }: ItemSituation): string[] {
+  const { worker, attempt, assignedAgeMs, maxAttempts, charged } = item;
+  const since = assignedAgeMs === undefined ? "" : `, for ${spanText(assignedAgeMs)}`;
+  const row = workers.find(({ workerId }) => workerId === worker);
+  const word = row === undefined ? undefined : workerWord(row);
+  return [
+    `Worker ${worker ?? "?"} has it${since}, as attempt ${attempt}; ${charged} of ${maxAttempts} allowed failures so far.`,
+    ...(word === undefined || word === "ready"
+      ? []
+      : [`That worker is ${word}: \`rollout explain ${worker ?? ""}\`.`]),
+    ...(row?.trouble === undefined ? [] : [`That worker has trouble: ${printable(row.trouble)}.`]),
+    ...(item.alone ? ["It runs with nothing beside it."] : []),
+  ];
+}
+
+function finalSentences({ item, state, result, maxAttempts, charged }: Item, nowMs: number): string[] {
+  if (result === undefined) return [`It is ${state}.`];
+  const { error, attempt, worker, durationMs, finishedAtMs, pluginVersion } = result;
+  const by = worker === undefined ? "" : ` on worker ${worker}`;
+  const version = pluginVersion === undefined ? "" : `, plugin version ${printable(pluginVersion)}`;
+  const took = durationMs === undefined ? "" : ` took ${spanText(durationMs)} and`;
+  const when = `It${took} became final at ${momentText(finishedAtMs, nowMs)}.`;
+  if (error === undefined) return [`It is done: attempt ${attempt} succeeded${by}${version}.`, when];
+  const why = error.message === "" ? "" : `: ${printable(error.message)}`;
+  const which = attempt === 0 ? "" : ` with attempt ${attempt}${by}${version}`;
+  return [
+    `It has failed as ${printable(error.class)}${which}${why}`,
+    when,
+    `${charged} of ${maxAttempts} allowed failures are used up. \`rollout retry ${item.slice(0, 12)}\` gives it new ones.`,
+  ];
+}
+
+function historySentences({ state, lost, maxLost, checkpointBytes, attempts }: Item): string[] {
+  const uncharged = attempts.filter(({ outcome }) => UNCHARGED.has(outcome)).length;
+  return [
+    ...(lost === 0
+      ? []
+      : [`Its worker was lost ${times(lost)}; it fails when that has happened ${times(maxLost)}.`]),
+    ...(uncharged === 0
+      ? []
+      : [`${uncharged} of its attempts ended through no fault of its own, which counts for nothing.`]),
+    ...(checkpointBytes === 0 || state === "done"
+      ? []
+      : [`Its next attempt goes on from a checkpoint of ${number(checkpointBytes)} bytes.`]),
+  ];
+}
+
+function times(count: number): string {
+  if (count === 1) return "once";
+  return count === 2 ? "twice" : `${count} times`;
+}
+
+function attemptsTable(attempts: readonly EndedAttempt[]): string {
+  return renderTable<EndedAttempt>(
+    [
+      { title: "attempt", value: ({ attempt }) => String(attempt), align: "right" },
+      { title: "outcome", value: ({ outcome }) => outcome },
+      { title: "worker", value: ({ worker }) => worker ?? "-" },
+      { title: "ended", value: ({ endedAtMs }) => isoTime(endedAtMs) },
+      {
+        title: "took",
+        value: ({ durationMs }) => (durationMs === undefined ? "-" : spanText(durationMs)),
+        align: "right",
+      },
+      {
+        title: "log",
+        value: ({ logBytes }) => (logBytes === 0 ? "-" : `${number(logBytes)} B`),
+        align: "right",
+      },
+      { title: "message", value: ({ message }) => message },
+    ],
+    attempts,
+  );
+}

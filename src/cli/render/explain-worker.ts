@@ -1,0 +1,101 @@
+// Why a worker does what it does, or nothing, in sentences. Pure.
+import { printable } from "../../base/safe-text.ts";
+import type { RunStatus } from "../../client/run-status.ts";
+import type { WorkerDetail } from "../../client/worker-control.ts";
+import { number } from "./progress.ts";
+import { momentText, spanText } from "./span.ts";
+import { workerObject, workerWord } from "./workers.ts";
+
+const SHOWN_ITEMS = 20;
+
+/** @internal */
+export function workerSentences(worker: WorkerDetail, run: RunStatus): string[] {
+  const word = workerWord(worker);
+  const silent =
+    worker.lastBeatAgeMs === undefined
+      ? ""
+      : ` Nothing was heard of it for ${spanText(worker.lastBeatAgeMs)}.`;
+  switch (word) {
+    case "gone":
+      return ["It has left in good order and gets nothing more."];
+    case "failed":
+      return [`It counts as lost.${silent} What it had was given back; if it speaks again, it is told.`];
+    case "removed":
+      return ["It was lost for so long that it is no longer waited for."];
+    case "suspected":
+      return [`Its heartbeat is late.${silent}`, ...holdingSentences(worker)];
+    case "draining":
+      return [
+        "It is draining: it gets nothing new, and leaves when it is rid of what it has.",
+        ...holdingSentences(worker),
+      ];
+    case "init":
+      return ["It has only just started: it takes work when it says that it is ready."];
+    case "cordoned":
+      return [
+        `It is cordoned and gets nothing: ${printable(worker.cordonReason ?? "")}.`,
+        ...holdingSentences(worker),
+      ];
+    default:
+      return [...holdingSentences(worker), whyNoMore(worker, run)];
+  }
+}
+
+/** The sentences under a head, and what the worker has; ends with a line ending. */
+export function workerDetailText(worker: WorkerDetail, run: RunStatus, nowMs: number): string {
+  const { workerId, slots, plugins, registeredAtMs, holds } = worker;
+  const names = plugins.map(({ name, version }) => printable(`${name}@${version}`)).join(", ");
+  const shown = holds.slice(0, SHOWN_ITEMS).map(({ item, attempt }) => `    ${item}  attempt ${attempt}`);
+  const more = worker.held - shown.length;
+  const lines = [
+    `worker ${workerId}: ${workerWord(worker)}, ${slots} slot${slots === 1 ? "" : "s"}, ${names === "" ? "no plugins" : names}`,
+    ...workerSentences(worker, run).map((sentence) => `  ${sentence}`),
+    ...(shown.length === 0 ? [] : ["  It has:", ...shown]),
+    ...(more > 0 && shown.length > 0 ? [`    … ${number(more)} more`] : []),
+    `  It registered at ${momentText(registeredAtMs, nowMs)}.`,
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+/** The stable form of `--json`; only the words of `explanation` may change. */
+export function workerDetailObject(worker: WorkerDetail, run: RunStatus): object {
+  return {
+    kind: "worker",
+    ...workerObject(worker),
+    explanation: workerSentences(worker, run),
+    holds: worker.holds,
+    credit: worker.credit,
+    has_session: worker.hasSession,
+    failures_in_row: worker.failuresInRow,
+  };
+}
+
+function holdingSentences({ held, slots, failuresInRow, lastBeatAgeMs, trouble }: WorkerDetail): string[] {
+  const has = held === 0 ? "It has no items" : `It has ${number(held)} item${held === 1 ? "" : "s"}`;
+  const beat =
+    lastBeatAgeMs === undefined ? "was not heard of yet" : `was last heard of ${spanText(lastBeatAgeMs)} ago`;
+  return [
+    `${has} for ${number(slots)} slot${slots === 1 ? "" : "s"}, and ${beat}.`,
+    ...(trouble === undefined ? [] : [`It has trouble: ${printable(trouble)}.`]),
+    ...(failuresInRow === 0 ? [] : [`Its last ${number(failuresInRow)} attempts failed.`]),
+  ];
+}
+
+/** Of a worker that could take more. */
+function whyNoMore({ credit, hasSession, plugins }: WorkerDetail, run: RunStatus): string {
+  const plugin = run.task?.plugin ?? "";
+  if (!hasSession && credit === 0) return "It has not asked for work: it beats, and has no session.";
+  if (run.state === "paused") {
+    const why =
+      run.pauseReason === undefined || run.pauseReason === "" ? "" : ` (${printable(run.pauseReason)})`;
+    return `The run is paused${why}: nothing is given out until \`rollout resume\`.`;
+  }
+  if (plugin !== "" && !plugins.some(({ name }) => name === plugin)) {
+    return `It gets nothing: the run needs the plugin ${printable(plugin)}, which it does not have.`;
+  }
+  if (credit === 0) return "It gets nothing more because it is full.";
+  const room = `It has room for ${number(credit)} more`;
+  if (run.pending === 0) return `${room}, and nothing is waiting.`;
+  if (run.pending === run.delayed) return `${room}, and what is waiting may not start yet.`;
+  return `${room}, and is given what is waiting.`;
+}

@@ -1,0 +1,106 @@
+// How far a run is, for a person and for a program.
+import { printable } from "../../base/safe-text.ts";
+import type { Pace } from "../../client/progress.ts";
+import type { RunStatus, WorkerNumbers } from "../../client/run-status.ts";
+import { number, paceText } from "./progress.ts";
+
+/** A block of lines; ends with a line ending. */
+export function runStatusText(status: RunStatus, pace: Pace): string {
+  const { task, pending, running, done, failed } = status;
+  const all = pending + running + done + failed;
+  // How fast a run was that stands still says nothing.
+  const isMoving = status.state !== "complete" && status.state !== "cancelled" && status.state !== "paused";
+  const lines = [
+    sentenceOf(status),
+    ...(task === undefined ? [] : [`  task: ${printable(task.summary === "" ? task.plugin : task.summary)}`]),
+    ...(all === 0 ? ["  no items yet: `rollout submit` adds some"] : countLines(status, all)),
+    ...(!isMoving || all === 0 ? [] : [`  ${paceText({ pace, counts: status })}`]),
+    `  ${workersText(status.workers)}`,
+  ];
+  return `${lines.filter((line) => line.trim() !== "").join("\n")}\n`;
+}
+
+/** The stable form of `--json`. */
+export function runStatusObject(status: RunStatus): object {
+  const seconds = status.finishedPerSecond;
+  const finished = seconds.reduce((sum, count) => sum + count, 0);
+  return {
+    state: status.state,
+    sealed: status.sealed,
+    pause_reason: status.pauseReason ?? null,
+    pending: status.pending,
+    delayed: status.delayed,
+    running: status.running,
+    executing: status.executing,
+    waiting_at_workers: waitingAtWorkers(status),
+    done: status.done,
+    failed: status.failed,
+    failed_by_class: status.failedByClass,
+    finished_per_second: seconds.length === 0 ? null : finished / seconds.length,
+    plugin: status.task?.plugin ?? null,
+    task: status.task?.summary ?? null,
+    reassigned: status.reassigned,
+    stale_reports: status.staleReports,
+    conflicts: status.conflicts,
+    workers: status.workers,
+  };
+}
+
+function sentenceOf({ state, sealed, pauseReason }: RunStatus): string {
+  switch (state) {
+    case "open":
+      return "The run is open: it takes more items.";
+    case "sealed":
+      return "The run is sealed: it ends with the last of its items.";
+    case "complete":
+      return "The run is complete.";
+    case "cancelled":
+      return "The run is cancelled.";
+    case "paused": {
+      const why = pauseReason === undefined || pauseReason === "" ? "" : ` (${printable(pauseReason)})`;
+      return `The run is paused${why}${sealed ? ", and sealed" : ""}: \`rollout resume\` lets it go on.`;
+    }
+    case "unknown":
+      return "The run is in a state that this version of rollout does not know.";
+  }
+}
+
+function countLines(status: RunStatus, all: number): string[] {
+  const { pending, delayed, executing, done, failed, failedByClass } = status;
+  const classes = Object.entries(failedByClass).map(([name, count]) => `${number(count)} ${printable(name)}`);
+  const waiting = waitingAtWorkers(status);
+  const rows = [
+    { count: all, what: all === 1 ? "item" : "items", note: "" },
+    { count: done, what: "done", note: "" },
+    { count: failed, what: "failed", note: classes.join(", ") },
+    { count: Math.min(executing, status.running), what: "executing", note: "" },
+    { count: waiting, what: "at workers", note: "not started yet" },
+    {
+      count: pending,
+      what: status.state === "cancelled" ? "never run" : "waiting",
+      note: delayed === 0 ? "" : `${number(delayed)} of them after a failure`,
+    },
+  ].filter(({ count, what }) => count > 0 || what === "done");
+  const columns = Math.max(...rows.map(({ count }) => number(count).length));
+  const words = Math.max(...rows.map(({ what }) => what.length));
+  return rows.map(({ count, what, note }) =>
+    `  ${number(count).padStart(columns)} ${what.padEnd(words)}  ${note}`.trimEnd(),
+  );
+}
+
+/** The workers' word of what executes is older than the ledger's of what they have. */
+function waitingAtWorkers({ running, executing }: RunStatus): number {
+  return Math.max(0, running - executing);
+}
+
+function workersText({ ready, draining, suspected, failed, cordoned }: WorkerNumbers): string {
+  const groups = [
+    [ready, "ready"],
+    [draining, "draining"],
+    [suspected, "suspected"],
+    [failed, "failed"],
+    [cordoned, "cordoned: `rollout worker list` says why"],
+  ] as const;
+  const shown = groups.filter(([count]) => count > 0).map(([count, word]) => `${number(count)} ${word}`);
+  return shown.length === 0 ? "no workers: `rollout worker run` starts one" : `workers: ${shown.join(", ")}`;
+}

@@ -1,0 +1,169 @@
+// How far a file that grows has got, in a small file beside it: where to go on reading, and how much of the files was
+// written by then. It is replaced as a whole, after what it speaks of is on disk: whenever the process dies, the two agree.
+// Keeps true: what somebody else has written, or has taken away from, is never touched.
+import { readFile, rename, rm, stat } from "node:fs/promises";
+import { dirname, relative, resolve } from "node:path";
+import { errnoOf, failure } from "../../base/errors.ts";
+import { systemReason } from "../../base/system-reason.ts";
+import { openFile, unwritten } from "./outlet.ts";
+
+/** What must be the same when it goes on. */
+export interface Begun {
+  readonly runId: string;
+  readonly format: string;
+  readonly order: string;
+  readonly withInput: boolean;
+  /** The errors file as seen from beside the output; null when failures stand among the results. */
+  readonly errors: string | null;
+}
+
+export interface Progress {
+  readonly cursor: string;
+  readonly bytes: number;
+  readonly errorsBytes: number;
+  /** Results so far, failures included, and failures. */
+  readonly results: number;
+  readonly failures: number;
+}
+
+/** What is there of an output. */
+export interface Found {
+  /** Undefined: it is to be written from the start. */
+  readonly progress: Progress | undefined;
+  /** One of its files that had results in it and was taken away, so that all of them are written anew. */
+  readonly missing: string | undefined;
+}
+
+const VERSION = 1;
+
+/** Where it is unless somebody says otherwise. */
+export function cursorFileOf(output: string): string {
+  return `${output}.cursor`;
+}
+
+/** How `errors` is named in what is kept, so that both may be moved together. */
+export function besideOutput(output: string, errors: string): string {
+  return relative(dirname(resolve(output)), resolve(errors));
+}
+
+/**
+ * How far `output` has got. What was taken away as a whole has not got anywhere: the run has it all. Throws
+ * output_not_continued when it was begun otherwise, or is not what this program left. Changes nothing.
+ */
+export async function readCursorFile(file: string, output: string, begun: Begun): Promise<Found> {
+  const refuse = (reason: string, advice: string, refused = output): never => {
+    throw failure("output_not_continued", { file: refused, reason, advice });
+  };
+  const text = await readIfThere(file, output);
+  const errors = begun.errors === null ? undefined : resolve(dirname(output), begun.errors);
+  const there = await lengthOf(output);
+  const errorsThere = errors === undefined ? undefined : await lengthOf(errors);
+  const refuseForeign = (name: string, option: string): never =>
+    refuse(FOREIGN, `choose another file with ${option}, or move ${name} away`, name);
+  if (text === undefined) {
+    if ((there ?? 0) > 0) refuseForeign(output, "-o");
+    if (errors !== undefined && (errorsThere ?? 0) > 0) refuseForeign(errors, "--errors");
+    return { progress: undefined, missing: undefined };
+  }
+
+  const record = parse(text);
+  const difference = record && differenceOf(record.begun, begun);
+  const { bytes = 0, errorsBytes = 0, failures = 0, results = 0 } = record?.progress ?? {};
+  const anew = `remove ${output} to have it written anew`;
+  if (there === undefined && (record === undefined || difference !== undefined || bytes > 0)) {
+    const isOurs = record?.begun.errors === begun.errors && (errorsThere ?? 0) >= errorsBytes;
+    if (errors !== undefined && (errorsThere ?? 0) > 0 && !isOurs) refuseForeign(errors, "--errors");
+    return { progress: undefined, missing: results > 0 ? output : undefined };
+  }
+  if (record === undefined) return refuse(`${file} is damaged`, anew);
+  if (difference !== undefined) refuse(difference, `choose another output with -o, or ${anew}`);
+  if ((there ?? 0) < bytes) refuse(SHORTER, anew);
+  if (errors === undefined || (errorsThere ?? 0) >= errorsBytes)
+    return { progress: record.progress, missing: undefined };
+  if (errorsThere !== undefined) refuse(SHORTER, `remove ${errors} to have it written anew`, errors);
+  // One in which nothing stood but the format's first lines is no loss.
+  if (failures === 0) return { progress: { ...record.progress, errorsBytes: 0 }, missing: undefined };
+  return { progress: undefined, missing: errors };
+}
+
+/** Throws output_unwritten; the file is then the one that it was. */
+export async function writeCursorFile(file: string, begun: Begun, progress: Progress): Promise<void> {
+  const partial = `${file}.partial`;
+  const handle = await openFile(partial, "w", file);
+  try {
+    await handle.writeFile(`${JSON.stringify({ version: VERSION, begun, progress })}\n`);
+    await handle.datasync();
+  } catch (error) {
+    throw unwritten(file, error);
+  } finally {
+    await handle.close().catch(() => undefined);
+  }
+  await rename(partial, file).catch((error: unknown) => {
+    throw unwritten(file, error);
+  });
+}
+
+export async function removeCursorFile(file: string): Promise<void> {
+  await rm(file, { force: true });
+}
+
+const FOREIGN = "it has lines that this run did not write";
+const SHORTER = "it is shorter than what was written to it";
+
+async function readIfThere(file: string, output: string): Promise<string | undefined> {
+  return readFile(file, "utf8").catch((error: unknown) => {
+    if (errnoOf(error) === "ENOENT") return undefined;
+    const reason = `${file} cannot be read: ${systemReason(error)}`;
+    throw failure("output_not_continued", { file: output, reason, advice: "make it readable" }, error);
+  });
+}
+
+/** Undefined when it is not there; what is no file has no length either. */
+async function lengthOf(file: string): Promise<number | undefined> {
+  return stat(file).then(
+    (found) => (found.isFile() ? found.size : 0),
+    (error: unknown) => (errnoOf(error) === "ENOENT" ? undefined : 0),
+  );
+}
+
+const WORDS: Readonly<Record<keyof Begun, string>> = {
+  runId: "run",
+  format: "format",
+  order: "order",
+  withInput: "inputs",
+  errors: "errors file",
+};
+
+function differenceOf(found: Begun, wanted: Begun): string | undefined {
+  for (const name of Object.keys(WORDS) as (keyof Begun)[]) {
+    if (found[name] === wanted[name]) continue;
+    return `it was begun with ${WORDS[name]} ${shown(found[name])}, and this is ${shown(wanted[name])}`;
+  }
+  return undefined;
+}
+
+function shown(value: string | boolean | null): string {
+  if (typeof value === "boolean") return value ? "with" : "without";
+  return value ?? "none";
+}
+
+function parse(text: string): { readonly begun: Begun; readonly progress: Progress } | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  const at = (object: unknown, name: string): unknown =>
+    typeof object === "object" && object !== null
+      ? Object.getOwnPropertyDescriptor(object, name)?.value
+      : undefined;
+  const [begun, progress] = [at(value, "begun"), at(value, "progress")];
+  const numbers = ["bytes", "errorsBytes", "results", "failures"].map((name) => at(progress, name));
+  const isWhole =
+    at(value, "version") === VERSION &&
+    typeof at(progress, "cursor") === "string" &&
+    numbers.every((number) => Number.isSafeInteger(number)) &&
+    Object.keys(WORDS).every((name) => at(begun, name) !== undefined);
+  return isWhole ? { begun: begun as Begun, progress: progress as Progress } : undefined;
+}

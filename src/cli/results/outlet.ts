@@ -1,0 +1,228 @@
+// Where lines of results go: a file that is replaced as a whole, a file that grows, or something that only takes them
+// (standard output, a pipe, a device). Lines are given whole, many at a time.
+//
+// Keeps true: under the name of a file that is replaced stands the old one or the whole new one. A file that grows has
+// on disk at least what `sync` has told of; what a crash leaves behind that is cut off when it is opened again.
+import { open, readdir, readlink, realpath, rename, rm, stat } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { errnoOf, failure } from "../../base/errors.ts";
+import { systemReason } from "../../base/system-reason.ts";
+
+/** `reader-gone`: nobody will ever read what is written; nothing is wrong with it. */
+export type Appended = "written" | "reader-gone";
+
+export interface Outlet {
+  append(lines: string): Promise<Appended>;
+  /** What was appended is on disk when it resolves, with the length of the file; undefined: it has none. */
+  sync(): Promise<number | undefined>;
+  /** Everything was appended. */
+  finish(): Promise<void>;
+  /** Nothing more comes. What was synced stays, unless the file was to be replaced. */
+  abandon(): Promise<void>;
+}
+
+/** A chain of more is a circle. */
+const LINKS_MAX = 40;
+
+/** Bytes at a position of a file. Throws output_unwritten. */
+class FileEnd {
+  readonly #file: string;
+  readonly handle: FileHandle;
+  length: number;
+
+  constructor(file: string, handle: FileHandle, length: number) {
+    this.#file = file;
+    this.handle = handle;
+    this.length = length;
+  }
+
+  async append(lines: string): Promise<void> {
+    const bytes = Buffer.from(lines);
+    let written = 0;
+    await this.attempt(async () => {
+      while (written < bytes.length) {
+        const left = bytes.length - written;
+        written += (await this.handle.write(bytes, written, left, this.length + written)).bytesWritten;
+      }
+    });
+    this.length += bytes.length;
+  }
+
+  async attempt(work: () => Promise<unknown>): Promise<void> {
+    await work().catch((error: unknown) => {
+      throw unwritten(this.#file, error);
+    });
+  }
+}
+
+/** What processes that were killed have left of their attempts at this file. */
+async function removeLeftBehind(target: string): Promise<void> {
+  const directory = dirname(target);
+  const names = await readdir(directory).catch(() => []);
+  const prefix = `.${basename(target)}.`;
+  for (const name of names) {
+    const pid = name.startsWith(prefix) ? /^(\d+)\.partial$/.exec(name.slice(prefix.length))?.[1] : undefined;
+    if (pid !== undefined && !isAlive(Number(pid))) await rm(join(directory, name), { force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // It is there, and somebody else's.
+    return errnoOf(error) === "EPERM";
+  }
+}
+
+/** Throws file_unwritable, and output_unwritten later. */
+export async function replaceFile(file: string): Promise<Outlet> {
+  const target = await realpath(file).catch(() => file);
+  // A name of its own: two that write one file at once each make a whole one, and the later one stays.
+  const partial = join(dirname(target), `.${basename(target)}.${process.pid}.partial`);
+  await removeLeftBehind(target);
+  const end = new FileEnd(file, await openFile(partial, "w", file), 0);
+  return {
+    append: async (lines) => {
+      await end.append(lines);
+      return "written";
+    },
+    sync: async () => undefined,
+    finish: async () => {
+      await end.attempt(() => end.handle.sync());
+      await end.handle.close();
+      await rename(partial, target).catch((error: unknown) => {
+        throw failure("file_unwritable", { file, reason: systemReason(error) }, error);
+      });
+      await syncDirectory(target);
+    },
+    abandon: async () => {
+      await end.handle.close().catch(() => undefined);
+      await rm(partial, { force: true });
+    },
+  };
+}
+
+/** Cuts the file to `length`, which it has to have at least, and goes on behind. Throws file_unwritable. */
+export async function growFile(file: string, length: number): Promise<Outlet> {
+  const end = new FileEnd(file, await openFile(file, length === 0 ? "w" : "r+", file), length);
+  await end.attempt(() => end.handle.truncate(length));
+  if (length === 0) await syncDirectory(file);
+  let synced = length;
+  return {
+    append: async (lines) => {
+      await end.append(lines);
+      return "written";
+    },
+    sync: async () => {
+      if (end.length !== synced) await end.attempt(() => end.handle.datasync());
+      synced = end.length;
+      return synced;
+    },
+    finish: () => end.handle.close(),
+    abandon: async () => {
+      // The next start would do it too; until then nobody reads half a line.
+      await end.handle.truncate(synced).catch(() => undefined);
+      await end.handle.close().catch(() => undefined);
+    },
+  };
+}
+
+/** Something that is there and no file: a pipe with a name, a device. Throws file_unwritable. */
+export async function streamTo(file: string): Promise<Outlet> {
+  const handle = await openFile(file, "w", file);
+  const close = (): Promise<void> => handle.close().catch(() => undefined);
+  return {
+    append: async (lines) => {
+      try {
+        await handle.writeFile(lines);
+        return "written";
+      } catch (error) {
+        if (errnoOf(error) === "EPIPE") return "reader-gone";
+        throw unwritten(file, error);
+      }
+    },
+    sync: async () => undefined,
+    finish: close,
+    abandon: close,
+  };
+}
+
+/** Standard output, or what stands for it. Waits for a slow reader. */
+export function printTo(stream: NodeJS.WritableStream & { readonly destroyed?: boolean }): Outlet {
+  const write = (lines: string): Promise<Appended> =>
+    new Promise((resolve, reject) => {
+      const settle = (error: Error | null | undefined): void => {
+        if (error === null || error === undefined) resolve("written");
+        else if (errnoOf(error) === "EPIPE" || stream.destroyed === true) resolve("reader-gone");
+        else reject(unwritten("standard output", error));
+      };
+      if (stream.destroyed === true) return resolve("reader-gone");
+      try {
+        stream.write(lines, settle);
+      } catch (error) {
+        // Where standard output is a file, it is written at once and throws at once.
+        reject(unwritten("standard output", error));
+      }
+    });
+  return {
+    append: (lines) => (lines === "" ? Promise.resolve("written") : write(lines)),
+    sync: () => Promise.resolve(undefined),
+    finish: () => Promise.resolve(),
+    abandon: () => Promise.resolve(),
+  };
+}
+
+/** Whether results can be kept there: true of a file, and of a name that is free. */
+export async function isFile(file: string): Promise<boolean> {
+  return stat(file).then(
+    (found) => found.isFile(),
+    () => true,
+  );
+}
+
+/** Whether both names are of one file, which need not be there yet: however they are spelled, by links of either kind. */
+export async function isSameFile(one: string, other: string): Promise<boolean> {
+  const [found, foundOther] = await Promise.all([one, other].map(identityOf));
+  if (found !== undefined && foundOther !== undefined) return found === foundOther;
+  return (await wholeName(one)) === (await wholeName(other));
+}
+
+/** Undefined when it is not there. */
+async function identityOf(file: string): Promise<string | undefined> {
+  return stat(file, { bigint: true }).then(
+    ({ dev, ino }) => `${dev}:${ino}`,
+    () => undefined,
+  );
+}
+
+/** Where a link leads, also one to a file that is still to be made. */
+async function wholeName(file: string, links = LINKS_MAX): Promise<string> {
+  const there = await realpath(file).catch(() => undefined);
+  if (there !== undefined) return there;
+  const directory = await realpath(dirname(file)).catch(() => resolve(dirname(file)));
+  const target = links === 0 ? undefined : await readlink(file).catch(() => undefined);
+  return target === undefined
+    ? join(directory, basename(file))
+    : wholeName(resolve(directory, target), links - 1);
+}
+
+export async function openFile(file: string, flags: "w" | "r+", named: string): Promise<FileHandle> {
+  return open(file, flags).catch((error: unknown) => {
+    if (errnoOf(error) === "ENOSPC") throw unwritten(named, error);
+    throw failure("file_unwritable", { file: named, reason: systemReason(error) }, error);
+  });
+}
+
+/** So that the name is there after a power failure too; where directories cannot be synced, nothing is promised. */
+async function syncDirectory(file: string): Promise<void> {
+  const handle = await open(dirname(file), "r").catch(() => undefined);
+  await handle?.sync().catch(() => undefined);
+  await handle?.close();
+}
+
+export function unwritten(file: string, error: unknown): Error {
+  return failure("output_unwritten", { file, reason: systemReason(error) }, error);
+}

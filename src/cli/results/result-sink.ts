@@ -1,0 +1,216 @@
+// Results into files, or to standard output, a page at a time, so that whoever dies in between leaves whole lines and can
+// go on: nothing is missing then and nothing stands there twice.
+import type { Result, ResultPage, ResultsOrder } from "../../client/results.ts";
+import {
+  besideOutput,
+  cursorFileOf,
+  readCursorFile,
+  removeCursorFile,
+  writeCursorFile,
+} from "./cursor-file.ts";
+import type { Begun, Found, Progress } from "./cursor-file.ts";
+import { formatOf } from "./format.ts";
+import type { Format, FormatName } from "./format.ts";
+import { growFile, isFile, printTo, replaceFile, streamTo } from "./outlet.ts";
+import type { Appended, Outlet } from "./outlet.ts";
+
+export interface ResultTarget {
+  /** Undefined: standard output. */
+  readonly output: string | undefined;
+  /** A file for failures; without it they stand among the results. */
+  readonly errors?: string | undefined;
+  readonly format: FormatName;
+  readonly withInput?: boolean;
+  /** `replace`: files appear when they are whole. `grow`: they grow, and a later sink on the same goes on with them. */
+  readonly mode: "replace" | "grow";
+  readonly runId: string;
+  readonly order: ResultsOrder;
+  /** Where a file that grows keeps how far it is, in place of beside it. */
+  readonly cursorFile?: string;
+  /** Forgets what earlier sinks wrote into a file that grows. It has to be a file of theirs. */
+  readonly anew?: boolean;
+}
+
+export interface ResultSink {
+  /** After what to go on reading; empty at the start. */
+  readonly cursor: string;
+  /** Results so far, failures included, and failures; those that earlier sinks wrote into growing files included. */
+  readonly results: number;
+  readonly failures: number;
+  /** One of the files that had results in it and was taken away: all of them are written anew. */
+  readonly missing: string | undefined;
+  /** Files that grow have the page on disk when it resolves. Throws output_unwritten: then as if it was never given. */
+  write(page: ResultPage): Promise<Appended>;
+  /** All pages were written. */
+  close(): Promise<void>;
+  /** Nothing more comes, and it was not all. Files that grow keep what was written, others are as before. */
+  abandon(): Promise<void>;
+}
+
+const START: Progress = { cursor: "", bytes: 0, errorsBytes: 0, results: 0, failures: 0 };
+const NOTHING: Found = { progress: undefined, missing: undefined };
+
+/** Throws file_unwritable, output_not_continued and output_unwritten. */
+export async function openResultSink(target: ResultTarget): Promise<ResultSink> {
+  const { output, errors, mode } = target;
+  const format = formatOf(target.format, target.withInput ?? false);
+  if (output === undefined || mode === "replace" || !(await isFile(output))) return openFresh(target, format);
+
+  const cursorFile = target.cursorFile ?? cursorFileOf(output);
+  const begun = begunOf(target, output);
+  const { progress: earlier, missing } =
+    target.anew === true ? NOTHING : await readCursorFile(cursorFile, output, begun);
+  const progress = earlier ?? START;
+  // Named before anything is written: a file with text in it and no cursor beside it is somebody else's.
+  if (earlier === undefined) await writeCursorFile(cursorFile, begun, progress);
+  const outlets = await openBoth(
+    errors === undefined ? undefined : () => openErrors(errors, progress.errorsBytes),
+    () => growFile(output, progress.bytes),
+  );
+  const save = (now: Progress): Promise<void> => writeCursorFile(cursorFile, begun, now);
+  const isNew = { output: progress.bytes === 0, errors: progress.errorsBytes === 0 };
+  return beginning(new OutletSink(outlets, format, { progress, missing }, save), isNew);
+}
+
+/** Throws output_not_continued when `openResultSink` would. Changes nothing. */
+export async function checkResultTarget(target: ResultTarget): Promise<void> {
+  const { output, mode, cursorFile } = target;
+  if (output === undefined || mode === "replace" || !(await isFile(output))) return;
+  await readCursorFile(cursorFile ?? cursorFileOf(output), output, begunOf(target, output));
+}
+
+function begunOf({ runId, format, order, withInput, errors }: ResultTarget, output: string): Begun {
+  return {
+    ...{ runId, format, order, withInput: withInput ?? false },
+    errors: errors === undefined ? null : besideOutput(output, errors),
+  };
+}
+
+async function openErrors(file: string, length: number): Promise<Outlet> {
+  return (await isFile(file)) ? growFile(file, length) : streamTo(file);
+}
+
+async function openFresh({ output, errors, cursorFile }: ResultTarget, format: Format): Promise<ResultSink> {
+  const anew = async (file: string): Promise<Outlet> =>
+    (await isFile(file)) ? replaceFile(file) : streamTo(file);
+  const outlets = await openBoth(errors === undefined ? undefined : () => anew(errors), () =>
+    output === undefined ? printTo(process.stdout) : anew(output),
+  );
+  // What a file that grew left behind would speak of another one.
+  const forget = async (): Promise<void> => {
+    if (output !== undefined && (await isFile(output)))
+      await removeCursorFile(cursorFile ?? cursorFileOf(output));
+  };
+  const sink = new OutletSink(outlets, format, { progress: START, missing: undefined }, undefined, forget);
+  return beginning(sink, { output: true, errors: true });
+}
+
+/** Both, or neither. */
+async function openBoth(
+  openErrorsOutlet: (() => Promise<Outlet>) | undefined,
+  openOutput: () => Promise<Outlet> | Outlet,
+): Promise<Outlets> {
+  const errors = await openErrorsOutlet?.();
+  try {
+    return { errors, output: await openOutput() };
+  } catch (error) {
+    await errors?.abandon();
+    throw error;
+  }
+}
+
+async function beginning(
+  sink: OutletSink,
+  isNew: { readonly output: boolean; readonly errors: boolean },
+): Promise<ResultSink> {
+  try {
+    await sink.begin(isNew);
+    return sink;
+  } catch (error) {
+    await sink.abandon();
+    throw error;
+  }
+}
+
+interface Outlets {
+  readonly output: Outlet;
+  readonly errors: Outlet | undefined;
+}
+
+class OutletSink implements ResultSink {
+  readonly missing: string | undefined;
+  readonly #outlets: Outlets;
+  readonly #format: Format;
+  readonly #save: ((progress: Progress) => Promise<void>) | undefined;
+  readonly #beforeFinish: (() => Promise<void>) | undefined;
+  #progress: Progress;
+
+  constructor(
+    outlets: Outlets,
+    format: Format,
+    { progress, missing }: { readonly progress: Progress; readonly missing: string | undefined },
+    save: ((progress: Progress) => Promise<void>) | undefined,
+    beforeFinish?: () => Promise<void>,
+  ) {
+    this.missing = missing;
+    this.#outlets = outlets;
+    this.#format = format;
+    this.#progress = progress;
+    this.#save = save;
+    this.#beforeFinish = beforeFinish;
+  }
+
+  get cursor(): string {
+    return this.#progress.cursor;
+  }
+
+  get results(): number {
+    return this.#progress.results;
+  }
+
+  get failures(): number {
+    return this.#progress.failures;
+  }
+
+  /** The first lines of those that have none yet. */
+  async begin(isNew: { readonly output: boolean; readonly errors: boolean }): Promise<void> {
+    const { header } = this.#format;
+    if (header === "") return;
+    if (isNew.output) await this.#outlets.output.append(header);
+    if (isNew.errors) await this.#outlets.errors?.append(header);
+    await this.#commit({});
+  }
+
+  async write({ results, cursor }: ResultPage): Promise<Appended> {
+    const { output, errors } = this.#outlets;
+    const lines = (wanted: (result: Result) => boolean): string =>
+      results.filter(wanted).map(this.#format.line).join("");
+    const isFailure = ({ ok }: Result): boolean => !ok;
+    const appended = await output.append(lines(errors === undefined ? () => true : ({ ok }) => ok));
+    const erred = errors === undefined ? "written" : await errors.append(lines(isFailure));
+    await this.#commit({
+      cursor,
+      results: this.#progress.results + results.length,
+      failures: this.#progress.failures + results.filter(isFailure).length,
+    });
+    return appended === "written" ? erred : appended;
+  }
+
+  async close(): Promise<void> {
+    await this.#beforeFinish?.();
+    await this.#outlets.errors?.finish();
+    await this.#outlets.output.finish();
+  }
+
+  async abandon(): Promise<void> {
+    await this.#outlets.errors?.abandon();
+    await this.#outlets.output.abandon();
+  }
+
+  async #commit(change: Partial<Progress>): Promise<void> {
+    const [bytes, errorsBytes] = [await this.#outlets.output.sync(), await this.#outlets.errors?.sync()];
+    const next = { ...this.#progress, ...change, bytes: bytes ?? 0, errorsBytes: errorsBytes ?? 0 };
+    await this.#save?.(next);
+    this.#progress = next;
+  }
+}

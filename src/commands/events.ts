@@ -1,0 +1,41 @@
+// `rollout events`
+import { Flags } from "@oclif/core";
+import { EXIT } from "../base/errors.ts";
+import type { ExitCode } from "../base/errors.ts";
+import { printTo } from "../cli/results/outlet.ts";
+import { configFlags } from "../cli/setting-flags.ts";
+import { untilSignalled } from "../cli/signals.ts";
+import { OperatorCommand } from "../compose/operator-command.ts";
+
+export class Events extends OperatorCommand {
+  static override readonly summary = "Print what has happened to the run, as lines of JSON.";
+  static override readonly description =
+    "The last of the events since the coordinator began to lead, as they stand on its standard output (docs/EVENTS.md). With " +
+    "--follow it goes on with what happens until Ctrl-C, also over restarts of the coordinator.";
+  static override readonly examples = [
+    "<%= config.bin %> <%= command.id %>",
+    "<%= config.bin %> <%= command.id %> --follow | grep worker_failed",
+  ];
+  static override readonly flags = {
+    ...configFlags("operator"),
+    follow: Flags.boolean({ char: "f", summary: "Go on with what happens." }),
+  };
+
+  override async run(): Promise<ExitCode> {
+    const { flags } = await this.parse(Events);
+    const stop = new AbortController();
+    void untilSignalled(this.argv).then(() => stop.abort());
+    const output = printTo(process.stdout);
+    await this.withRun(flags, async (client) => {
+      const lines = client.eventLines({
+        ...{ follow: flags.follow, signal: stop.signal },
+        onTrouble: (error) =>
+          this.tell(error === undefined ? "The coordinator answers again." : `Waiting: ${error.message}.`),
+        onDropped: (count) =>
+          this.tell(`${count} events were left out: they came faster than they were read.`),
+      });
+      for await (const line of lines) if ((await output.append(`${line}\n`)) === "reader-gone") return;
+    });
+    return EXIT.done;
+  }
+}

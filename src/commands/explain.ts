@@ -1,0 +1,46 @@
+// `rollout explain`
+import { Args } from "@oclif/core";
+import { systemClock } from "../base/clock.ts";
+import { EXIT } from "../base/errors.ts";
+import type { ExitCode } from "../base/errors.ts";
+import { configFlags } from "../cli/setting-flags.ts";
+import { itemObject, itemText } from "../cli/render/explain-item.ts";
+import { workerDetailObject, workerDetailText } from "../cli/render/explain-worker.ts";
+import { findWorker } from "../client/list-workers.ts";
+import { OperatorCommand } from "../compose/operator-command.ts";
+import type { RolloutClient } from "../compose/rollout-client.ts";
+
+export class Explain extends OperatorCommand {
+  static override readonly summary = "Say why an item or a worker is where it is.";
+  static override readonly description =
+    "An item is named by its 64 digits, by the first of them (at least 6), or by the id that it has in the input; a worker by its " +
+    "id as `rollout worker list` shows it. The words of the explanation may change; the other fields of --json do not.";
+  static override readonly examples = [
+    "<%= config.bin %> <%= command.id %> 3f9a1c",
+    "<%= config.bin %> <%= command.id %> prompt-17 --json",
+    "<%= config.bin %> <%= command.id %> 01JZ8Q6T0C5V9W3R7X2Y4B6D8F",
+  ];
+  static override readonly args = {
+    name: Args.string({ description: "An item, or a worker.", required: true, ignoreStdin: true }),
+  };
+  static override readonly flags = configFlags("operator");
+
+  override async run(): Promise<ExitCode> {
+    const { args, flags } = await this.parse(Explain);
+    const { object, text } = await this.askRun(flags, (client) => explain(client, args.name));
+    this.print([object], text);
+    return EXIT.done;
+  }
+}
+
+async function explain(client: RolloutClient, name: string): Promise<{ object: object; text: string }> {
+  const [run, workers] = await Promise.all([client.status(), client.workers()]);
+  const nowMs = systemClock.wallMs();
+  const summary = findWorker(workers, name);
+  if (summary !== undefined) {
+    const worker = await client.worker(summary.workerId);
+    return { object: workerDetailObject(worker, run), text: workerDetailText(worker, run, nowMs) };
+  }
+  const situation = { item: await client.item(name), run, workers, nowMs };
+  return { object: itemObject(situation), text: itemText(situation) };
+}

@@ -1,0 +1,138 @@
+// `rollout results`
+import { Flags } from "@oclif/core";
+import { EXIT, failure } from "../base/errors.ts";
+import type { ExitCode } from "../base/errors.ts";
+import { number } from "../cli/render/progress.ts";
+import { followResults } from "../cli/results/follow-results.ts";
+import type { Pumped } from "../cli/results/follow-results.ts";
+import { FORMAT_NAMES } from "../cli/results/format.ts";
+import type { FormatName } from "../cli/results/format.ts";
+import { isSameFile } from "../cli/results/outlet.ts";
+import { openResultSink } from "../cli/results/result-sink.ts";
+import type { ResultTarget } from "../cli/results/result-sink.ts";
+import { configFlags } from "../cli/setting-flags.ts";
+import { untilSignalled } from "../cli/signals.ts";
+import type { ResultPage } from "../client/results.ts";
+import type { RunStatus } from "../client/run-status.ts";
+import { OperatorCommand } from "../compose/operator-command.ts";
+import type { RolloutClient } from "../compose/rollout-client.ts";
+
+const ORDERS = ["input", "completion"] as const;
+
+export class Results extends OperatorCommand {
+  static override readonly summary = "Print the results, or write them to files.";
+  static override readonly description =
+    "At any time: those that are there, or with --follow all, as they come, until the run is over. A file is replaced as a whole, " +
+    "when it is whole. With --follow it grows by whole lines, and the same command goes on with it, whatever ended the last one; " +
+    "how far it got is in FILE.cursor. Failures stand among the results unless --errors names a file for them. In order of input " +
+    "results come up to the first item that is not final. The formats are described in docs/results.md.";
+  static override readonly examples = [
+    "<%= config.bin %> <%= command.id %> -o answers.jsonl --errors failures.jsonl",
+    "<%= config.bin %> <%= command.id %> --order completion --follow -o answers.jsonl",
+    "<%= config.bin %> <%= command.id %> --format csv -o answers.csv",
+    "<%= config.bin %> <%= command.id %> --format openai -o output.jsonl --errors errors.jsonl",
+  ];
+  static override readonly flags = {
+    ...configFlags("operator"),
+    output: Flags.string({
+      char: "o",
+      summary: "Write to this file; without it, or as -, to standard output.",
+      helpValue: "FILE",
+    }),
+    format: Flags.option({ options: FORMAT_NAMES, summary: "How they look." })({ default: "jsonl" }),
+    errors: Flags.string({
+      summary: "Write failures to this file, and only results to the other.",
+      helpValue: "FILE",
+    }),
+    order: Flags.option({ options: ORDERS, summary: "As submitted, or as they became final." })({
+      default: "input",
+    }),
+    follow: Flags.boolean({ default: false, char: "f", summary: "Go on until the run is over." }),
+    "with-input": Flags.boolean({ default: false, summary: "Have with each result what was submitted." }),
+  };
+
+  override async run(): Promise<ExitCode> {
+    const { flags } = await this.parse(Results);
+    const output = flags.output === "-" ? undefined : flags.output;
+    const { follow, errors, format, order } = flags;
+    await this.#check({ output, errors, format, follow, withInput: flags["with-input"] });
+    return this.withRun(flags, async (client, { runId }) => {
+      // So that a coordinator that is not there is told of at once.
+      await client.status();
+      const mode = follow ? "grow" : "replace";
+      const target = { output, errors, format, order, mode, runId, withInput: flags["with-input"] } as const;
+      const { outcome, results, failures } = await this.#write(client, target, follow);
+      if (outcome === "reader-gone") return EXIT.done;
+      const run = await client.status();
+      this.#tellOutcome(target, { outcome, results, failures }, run);
+      return outcome === "end" && run.failed > 0 ? EXIT.itemsFailed : EXIT.done;
+    });
+  }
+
+  async #check(wanted: {
+    readonly output: string | undefined;
+    readonly errors: string | undefined;
+    readonly format: FormatName;
+    readonly follow: boolean;
+    readonly withInput: boolean;
+  }): Promise<void> {
+    const { output, errors, format, follow, withInput } = wanted;
+    const refuse = (detail: string): never => {
+      throw failure("usage", { detail, command: this.fullName() });
+    };
+    if (output === undefined && this.isForPrograms && format !== "jsonl")
+      refuse("--json on standard output is --format jsonl");
+    if (format === "openai" && withInput) refuse("--format openai has no place for --with-input");
+    if (errors === undefined) return;
+    if (follow && output === undefined)
+      refuse("--errors with --follow needs -o FILE: standard output cannot be gone on with");
+    if (output !== undefined && (await isSameFile(output, errors)))
+      refuse("-o and --errors name the same file");
+  }
+
+  async #write(
+    client: RolloutClient,
+    target: ResultTarget,
+    follow: boolean,
+  ): Promise<{ outcome: Pumped; results: number; failures: number }> {
+    const stop = new AbortController();
+    void untilSignalled(this.argv).then(() => stop.abort());
+    const sink = await openResultSink(target);
+    const pagesAfter = (after: string): AsyncIterable<ResultPage> =>
+      client.resultPages({
+        ...{ after, follow, order: target.order, withInput: target.withInput ?? false, signal: stop.signal },
+        onTrouble: (error) =>
+          this.tell(error === undefined ? "The coordinator answers again." : `Waiting: ${error.message}.`),
+      });
+    const outcome = await followResults(pagesAfter, sink);
+    return { outcome, results: sink.results, failures: sink.failures };
+  }
+
+  /** On standard output only when the results are not there. */
+  #tellOutcome(
+    { output, errors, order }: ResultTarget,
+    { outcome, results, failures }: { outcome: Pumped; results: number; failures: number },
+    run: RunStatus,
+  ): void {
+    const final = run.done + run.failed;
+    const isPart = outcome !== "end" && order === "input" && final > results;
+    if (output !== undefined) {
+      const kept = errors === undefined ? results : results - failures;
+      const files = `${number(kept)} result${kept === 1 ? "" : "s"} in ${output}`;
+      const also =
+        errors === undefined ? "" : `, ${number(failures)} failure${failures === 1 ? "" : "s"} in ${errors}`;
+      const object = { results, failures, output, errors: errors ?? null, end: outcome === "end" };
+      this.print([object], `${files}${also}\n`);
+    }
+    if (isPart) {
+      this.tell(
+        `These are the first ${number(results)} in order of input: the next item is not final. ` +
+          `\`--order completion\` gives all ${number(final)} that are.`,
+      );
+    } else if (run.state === "cancelled" && run.pending > 0) {
+      this.tell(`The run was cancelled: ${number(run.pending)} of its items were never run.`);
+    } else if (outcome === "caught-up") {
+      this.tell(`The run is not over: ${number(run.pending + run.running)} items are not final yet.`);
+    }
+  }
+}

@@ -1,0 +1,231 @@
+// `rollout run`
+import { availableParallelism } from "node:os";
+import { resolve } from "node:path";
+import { Args, Flags } from "@oclif/core";
+import { systemClock } from "../base/clock.ts";
+import { failure } from "../base/errors.ts";
+import type { ExitCode } from "../base/errors.ts";
+import { newUlid } from "../base/ids.ts";
+import type { RunId } from "../base/ids.ts";
+import { systemRandom } from "../base/random.ts";
+import { splitAtDashes, wantsJson } from "../cli/arguments.ts";
+import { BaseCommand } from "../cli/base-command.ts";
+import { wantsColour } from "../cli/exit.ts";
+import { openDisplay, silentDisplay } from "../cli/render/progress-display.ts";
+import { integerFlag } from "../cli/integer-flag.ts";
+import { FORMAT_NAMES } from "../cli/results/format.ts";
+import { settingFlags } from "../cli/setting-flags.ts";
+import { shellWords } from "../cli/shell-words.ts";
+import { untilSignalled } from "../cli/signals.ts";
+import { runLocally } from "../compose/local-run/local-run.ts";
+import {
+  givenSettings,
+  LOCAL_SETTINGS,
+  localEnvironment,
+  settingWords,
+} from "../compose/local-run/local-settings.ts";
+import { outcomeOf } from "../compose/local-run/outcome.ts";
+import type { LocalRunRequest } from "../compose/local-run/request.ts";
+import { chooseFiles } from "../compose/local-run/result-files.ts";
+import type { ResultFiles } from "../compose/local-run/result-files.ts";
+import { HIDDEN, localConfigText } from "../compose/local-run/run-directory.ts";
+import { commandManifest, commandManifestText, loadManifest } from "../config/manifest.ts";
+import type { Manifest } from "../config/manifest.ts";
+import { resolveConfig } from "../config/resolve.ts";
+import type { ClientConfig } from "../config/resolve.ts";
+import { environmentName } from "../config/environment-name.ts";
+import { settingOf } from "../config/schema.ts";
+import { taskOf } from "../config/task.ts";
+import { TOPICS } from "../observe/events.ts";
+
+const WORKERS_DEFAULT_MAX = 4;
+/** Requests to a server that waits for them, not for us. */
+const SERVER_SLOTS = 8;
+
+export class Run extends BaseCommand {
+  static override readonly summary = "Run a file of items on this machine, from input to results.";
+  static override readonly description =
+    "Starts a coordinator and workers as processes of their own, in a directory of its own, shows progress, writes " +
+    "results as they come and ends when there are no more. Whenever it ends, and however, the same command goes on " +
+    "where it was; what is finished is never run again, and of an edited input only new lines are. Ctrl-C lets what runs " +
+    "finish for a moment; twice ends it at once. That directory is OUT.rollout; without -o it is one below ./.rollout, for " +
+    "what is run and the input, so that each input has its own. Other commands look into it by -c DIR. Exits with 1 when items " +
+    "have failed or the run was cancelled, 4 when interrupted and 5 when a limit or `rollout pause` paused it.";
+  static override readonly examples = [
+    "<%= config.bin %> <%= command.id %> prompts.jsonl -o answers.jsonl --workers 4 -- python3 infer.py {.prompt}",
+    "<%= config.bin %> <%= command.id %> prompts.jsonl -o answers.jsonl --plugin vllm.toml --max-fails 5%",
+    "cat urls.txt | <%= config.bin %> <%= command.id %> --text -o pages.jsonl -- curl -fsS {}",
+  ];
+  static override readonly args = {
+    file: Args.string({
+      description: "The items, one a line; - or nothing for standard input.",
+      ignoreStdin: true,
+    }),
+  };
+  static override readonly flags = {
+    output: Flags.string({
+      char: "o",
+      summary: "Where results go; without it, or as -, to standard output.",
+      helpValue: "OUT",
+    }),
+    workers: integerFlag({
+      summary: "How many workers to start; without it one for each core, at most 4, and one for a server.",
+      min: 1,
+      max: 1_024,
+      helpValue: "N",
+    }),
+    plugin: Flags.string({ summary: "What executes the items, in place of a command.", helpValue: "FILE" }),
+    text: Flags.boolean({ summary: "Take each line as it is, not as JSON." }),
+    errors: Flags.string({
+      summary: "Where failures go; without it beside OUT, as OUT with .errors before its extension.",
+      helpValue: "FILE",
+    }),
+    format: Flags.option({ options: FORMAT_NAMES, summary: "How results are written." })({
+      default: "jsonl",
+    }),
+    order: Flags.option({
+      options: ["input", "completion"] as const,
+      summary: "How results are ordered: as they came in, or as they become final.",
+    })({ default: "completion" }),
+    "retry-failed": Flags.boolean({ summary: "Take back what has failed before, with new budgets." }),
+    dir: Flags.string({
+      summary: `The run's own directory; without it OUT.rollout, and without OUT ${HIDDEN}/… for what is run and the input.`,
+      helpValue: "DIR",
+    }),
+    ...settingFlags(LOCAL_SETTINGS),
+  };
+
+  override async run(): Promise<ExitCode> {
+    const { args, flags } = await this.parse(Run);
+    const config = this.#resolve(flags);
+    const manifest = await this.#manifest(flags.plugin);
+    const file = this.#file(args.file);
+    const files = await this.#files(file, flags);
+    const { workers, slots } = crewOf(manifest, flags.workers, !this.#saysSlots(flags), config);
+    const request: LocalRunRequest = {
+      input: { file, kind: flags.text ? "text" : "json", lineBytesMax: config.limits.payloadBytes },
+      task: taskOf(manifest),
+      manifest:
+        this.commandLine === undefined
+          ? { file: manifest.file }
+          : { text: commandManifestText(this.commandLine, process.cwd()) },
+      files,
+      directory: flags.dir === undefined ? undefined : resolve(flags.dir),
+      workers,
+      slotsPerWorker: slots,
+      coordinatorWords: settingWords("coordinator", flags),
+      workerWords: [...settingWords("worker", { ...flags, slots: String(slots) })],
+      settings: givenSettings({ ...flags, slots: String(slots) }, process.env, process.cwd()),
+      retryFailed: flags["retry-failed"],
+    };
+    const outcome = outcomeOf(await this.#perform(request), files, (...words) => this.#again(...words));
+    if (outcome.error !== undefined) process.stderr.write(`${outcome.error}\n`);
+    for (const line of outcome.lines) this.tell(line);
+    this.print([outcome.object], "");
+    return outcome.exit;
+  }
+
+  protected override takesCommandLine(): boolean {
+    return true;
+  }
+
+  async #perform(request: LocalRunRequest): ReturnType<typeof runLocally> {
+    let killAll: (() => void) | undefined;
+    const palette = { colour: wantsColour(process.stderr), unicode: hasUnicode() };
+    return runLocally(request, {
+      clock: systemClock,
+      random: systemRandom,
+      display: wantsJson(this.argv) ? silentDisplay : openDisplay(process.stderr, systemClock, palette),
+      program: {
+        executable: process.execPath,
+        words: [...process.execArgv, ...process.argv.slice(1, 2)],
+        environment: localEnvironment(process.env),
+        workingDirectory: process.cwd(),
+      },
+      interrupted: untilSignalled(this.argv, () => killAll?.()),
+      onStarted: (kill) => {
+        killAll = kill;
+      },
+    });
+  }
+
+  /** Refuses settings before anything is started. */
+  #resolve(flags: Readonly<Record<string, unknown>>): ClientConfig {
+    const text = localConfigText(newUlid<RunId>(systemClock, systemRandom), "127.0.0.1:1", "plugin.toml");
+    return resolveConfig("coordinator", {
+      file: { path: resolve("rollout run"), text },
+      environment: localEnvironment(process.env),
+      flags: { ...flags, plugin: undefined },
+      workingDirectory: process.cwd(),
+      topics: TOPICS,
+    });
+  }
+
+  #saysSlots(flags: Readonly<Record<string, unknown>>): boolean {
+    const key = "worker.slots";
+    const variable = process.env[environmentName(key)] ?? "";
+    return flags[settingOf(key).flag] !== undefined || variable !== "";
+  }
+
+  async #manifest(plugin: string | undefined): Promise<Manifest> {
+    const { commandLine } = this;
+    if ((plugin === undefined) === (commandLine === undefined))
+      throw this.#usage("say what is to be run: either a command after --, or --plugin FILE");
+    if (plugin !== undefined) return loadManifest(plugin);
+    if (commandLine === undefined || commandLine.length === 0)
+      throw this.#usage("there is no command after --");
+    return commandManifest(commandLine, process.cwd());
+  }
+
+  #file(file: string | undefined): string | undefined {
+    if (file !== undefined && file !== "-") return file;
+    if (file === undefined && process.stdin.isTTY) throw this.#usage("missing argument FILE");
+    return undefined;
+  }
+
+  /** Refuses what would be lost before anything is started. */
+  async #files(
+    input: string | undefined,
+    flags: Pick<ResultFiles, "output" | "errors" | "format" | "order"> & {
+      readonly dir: string | undefined;
+      readonly plugin: string | undefined;
+    },
+  ): Promise<ResultFiles> {
+    const { output, errors, format, order, dir: directory, plugin: manifest } = flags;
+    const chosen = await chooseFiles({ output, errors, directory, input, manifest });
+    if ("refusal" in chosen) throw this.#usage(chosen.refusal);
+    return { ...chosen, format, order };
+  }
+
+  #usage(detail: string): Error {
+    return failure("usage", { detail, command: this.fullName() });
+  }
+
+  /** The same command, with more flags before what stands after `--`. */
+  #again(...words: string[]): string {
+    const own = splitAtDashes(this.argv).own.filter((word) => word !== "--retry-failed");
+    const rest = this.commandLine === undefined ? [] : ["--", ...this.commandLine];
+    return shellWords([...this.fullName().split(" "), ...own, ...words, ...rest]);
+  }
+}
+
+/** How many workers with how many slots each, where nobody has said. */
+function crewOf(
+  manifest: Manifest,
+  workers: number | undefined,
+  chooseSlots: boolean,
+  { worker }: ClientConfig,
+): { readonly workers: number; readonly slots: number } {
+  const isServer = manifest.backend === "http";
+  const concurrency = isServer || manifest.backend === "process" ? manifest.spec.concurrency : undefined;
+  return {
+    workers: workers ?? (isServer ? 1 : Math.min(WORKERS_DEFAULT_MAX, availableParallelism())),
+    slots: chooseSlots ? (concurrency ?? (isServer ? SERVER_SLOTS : 1)) : worker.slots,
+  };
+}
+
+function hasUnicode(): boolean {
+  const { LC_ALL, LC_CTYPE, LANG } = process.env;
+  const locale = [LC_ALL, LC_CTYPE, LANG].find((value) => value !== undefined && value !== "");
+  return /utf-?8/i.test(locale ?? "");
+}

@@ -1,0 +1,440 @@
+import { expect } from "chai";
+import { itemObject, itemSentences, itemText } from "../../../../src/cli/render/explain-item.ts";
+import {
+  workerDetailObject,
+  workerDetailText,
+  workerSentences,
+} from "../../../../src/cli/render/explain-worker.ts";
+import { runStatusObject, runStatusText } from "../../../../src/cli/render/run-status.ts";
+import { troubleLines, workerObject, workersText, workerWord } from "../../../../src/cli/render/workers.ts";
+import type { EndedAttempt, Item } from "../../../../src/client/items.ts";
+import type { WorkerSummary } from "../../../../src/client/list-workers.ts";
+import type { RunStatus } from "../../../../src/client/run-status.ts";
+import type { WorkerDetail } from "../../../../src/client/worker-control.ts";
+import type { IncarnationId } from "../../../../src/base/ids.ts";
+import { newWorkerId } from "../../../support/certificates.ts";
+import { madeResult } from "../../../support/made-results.ts";
+
+const NOW_MS = Date.UTC(2026, 10, 3, 12);
+const WORKER = newWorkerId();
+
+function item(change: Partial<Item> = {}): Item {
+  return {
+    item: "ab".repeat(32),
+    itemId: Buffer.alloc(32, 0xab),
+    id: "prompt-17",
+    payload: new Uint8Array(),
+    sequence: 16,
+    priority: 0,
+    state: "fresh",
+    attempt: 0,
+    charged: 0,
+    maxAttempts: 3,
+    lost: 0,
+    maxLost: 5,
+    worker: undefined,
+    assignedAgeMs: undefined,
+    dueAtMs: undefined,
+    ahead: 4,
+    alone: false,
+    checkpointBytes: 0,
+    attempts: [],
+    result: undefined,
+    ...change,
+  };
+}
+
+function attempt(change: Partial<EndedAttempt> = {}): EndedAttempt {
+  return {
+    attempt: 1,
+    worker: WORKER,
+    outcome: "timeout",
+    message: "took longer than 10s",
+    startedAtMs: NOW_MS - 20_000,
+    durationMs: 10_012,
+    endedAtMs: NOW_MS - 9_988,
+    logBytes: 1_234,
+    pluginVersion: "1",
+    ...change,
+  };
+}
+
+function run(change: Partial<RunStatus> = {}): RunStatus {
+  return {
+    state: "open",
+    pending: 10,
+    delayed: 0,
+    running: 0,
+    executing: 0,
+    done: 0,
+    failed: 0,
+    failedByClass: {},
+    pauseReason: undefined,
+    sealed: false,
+    task: { plugin: "infer", summary: "infer: python3 infer.py" },
+    finishedPerSecond: [],
+    staleReports: 0,
+    conflicts: 0,
+    reassigned: 0,
+    workers: { ready: 0, draining: 0, suspected: 0, failed: 0, cordoned: 0 },
+    ...change,
+  };
+}
+
+function worker(change: Partial<WorkerSummary> = {}): WorkerSummary {
+  return {
+    workerId: WORKER,
+    incarnation: newWorkerId() as string as IncarnationId,
+    state: "ready",
+    liveness: "alive",
+    load: 0.5,
+    slots: 2,
+    plugins: [{ name: "infer", version: "1" }],
+    registeredAtMs: NOW_MS - 60_000,
+    lastBeatAgeMs: 200,
+    held: 0,
+    cordonReason: undefined,
+    trouble: undefined,
+    ...change,
+  };
+}
+
+const detail = (change: Partial<WorkerDetail> = {}): WorkerDetail => ({
+  ...worker(),
+  holds: [],
+  credit: 2,
+  hasSession: true,
+  failuresInRow: 0,
+  ...change,
+});
+
+interface Around {
+  readonly status?: Partial<RunStatus>;
+  readonly workers?: readonly WorkerSummary[];
+}
+
+describe("the explanation of an item", () => {
+  const explained = (what: Partial<Item>, { status = {}, workers = [worker()] }: Around = {}): string =>
+    itemSentences({ item: item(what), run: run(status), workers, nowMs: NOW_MS }).join(" ");
+
+  for (const [why, text, args] of [
+    ["others go first", "4 items go first. One worker could run it.", [{}]],
+    ["one goes first", "1 item goes first.", [{ ahead: 1 }]],
+    ["nothing goes first", "No other item goes first.", [{ ahead: 0 }]],
+    ["too many to count go first", "10,000 items or more go first.", [{ ahead: undefined }]],
+    [
+      "the run is paused",
+      "The run is paused (lunch): nothing is given out until `rollout resume`.",
+      [{}, { status: { state: "paused", pauseReason: "lunch" } }],
+    ],
+    ["there are no workers", "There is no worker: `rollout worker run` starts one.", [{}, { workers: [] }]],
+    [
+      "all workers have left or are lost",
+      "There is no worker:",
+      [{}, { workers: [worker({ state: "gone" }), worker({ liveness: "failed" })] }],
+    ],
+    [
+      "no worker has the plugin",
+      "None of the 1 workers has the plugin infer.",
+      [{}, { workers: [worker({ plugins: [{ name: "other", version: "1" }] })] }],
+    ],
+    [
+      "no worker takes work",
+      "No worker takes work: 1 draining, 1 suspected, 1 cordoned.",
+      [
+        {},
+        {
+          workers: [
+            worker({ state: "draining" }),
+            worker({ liveness: "suspected" }),
+            worker({ cordonReason: "x" }),
+          ],
+        },
+      ],
+    ],
+    [
+      "the workers are full",
+      "The worker that could run it has as much as fits.",
+      [{}, { workers: [worker({ held: 2 })] }],
+    ],
+    ["it must run alone", "It has to run with nothing beside it", [{ alone: true, lost: 2 }]],
+    [
+      "it came back",
+      "given out again: attempt 2 ended as preempted.",
+      [{ state: "returned", attempts: [attempt(), attempt({ attempt: 2, outcome: "preempted" })] }],
+    ],
+    [
+      "it waits after a failure",
+      "It is waiting for 4.0 s more after attempt 1 did not succeed",
+      [{ state: "delayed", attempt: 1, dueAtMs: NOW_MS + 4_000 }],
+    ],
+    [
+      "a worker has it",
+      `Worker ${WORKER} has it, for 1m 05s, as attempt 2; 1 of 3 allowed failures so far.`,
+      [{ state: "running", worker: WORKER, attempt: 2, charged: 1, assignedAgeMs: 65_000 }],
+    ],
+    [
+      "a worker that fell silent has it",
+      `That worker is suspected: \`rollout explain ${WORKER}\`.`,
+      [{ state: "running", worker: WORKER, attempt: 1 }, { workers: [worker({ liveness: "suspected" })] }],
+    ],
+    [
+      "the worker that has it has trouble",
+      "That worker has trouble: loading, for 12 s\\u001b[2J.",
+      [
+        { state: "running", worker: WORKER, attempt: 1 },
+        { workers: [worker({ trouble: "loading, for 12 s\u001b[2J" })] },
+      ],
+    ],
+    ["it is done", "It is done: attempt 1 succeeded on worker", [{ state: "done", result: madeResult(1) }]],
+    [
+      "it has failed",
+      "It has failed as error with attempt 1",
+      [{ state: "failed", charged: 3, result: madeResult(2) }],
+    ],
+    [
+      "it was cancelled before it ran",
+      "It has failed as cancelled: the run was cancelled",
+      [
+        {
+          state: "failed",
+          result: madeResult(2, {
+            attempt: 0,
+            worker: undefined,
+            startedAtMs: undefined,
+            durationMs: undefined,
+            error: { class: "cancelled", message: "the run was cancelled" },
+          }),
+        },
+      ],
+    ],
+    [
+      "workers were lost with it",
+      "Its worker was lost twice; it fails when that has happened 5 times.",
+      [{ lost: 2 }],
+    ],
+    [
+      "it left a checkpoint",
+      "goes on from a checkpoint of 2,048 bytes.",
+      [{ state: "returned", checkpointBytes: 2_048 }],
+    ],
+  ] as const) {
+    it(`says it when ${why}`, () => {
+      const [what, around] = args as readonly [Partial<Item>, Around?];
+      expect(explained(what, around)).to.contain(text);
+    });
+  }
+
+  it("says how to have a failed one tried again", () => {
+    expect(explained({ state: "failed", result: madeResult(2) })).to.contain("`rollout retry abababababab`");
+  });
+
+  it("stands under the item's names, above its attempts, and obeys nothing that others wrote", () => {
+    const situation = {
+      item: item({ id: "a\u001b[2J", state: "returned", attempts: [attempt({ message: "x\ny\u001b[2J" })] }),
+      run: run(),
+      workers: [worker()],
+      nowMs: NOW_MS,
+    };
+    const text = itemText(situation);
+    expect(text).to.match(
+      /^item (?:ab){32}\n {2}It is number 17 of the run, and "a\\u001b\[2J" in the input\.\n {2}It is waiting/,
+    );
+    expect(text).to.match(
+      /ATTEMPT {2}OUTCOME .*\n {6}1 {2}timeout .* 10\.0 s {2}1,234 B {2}x\\ny\\u001b\[2J\n$/,
+    );
+    expect(text).to.not.contain("\u001b");
+  });
+
+  it("is an object with all that is known", () => {
+    const situation = { item: item({ attempts: [attempt()] }), run: run(), workers: [], nowMs: NOW_MS };
+    const object = itemObject(situation);
+    expect(object).to.deep.include({
+      kind: "item",
+      id: "prompt-17",
+      state: "fresh",
+      worker: null,
+      ahead: 4,
+      due_at: null,
+    });
+    expect(object).to.have.nested.property("attempts[0].log_bytes", 1_234);
+    expect(object).to.have.property("explanation").that.deep.equals(itemSentences(situation));
+  });
+});
+
+describe("the explanation of a worker", () => {
+  const explained = (what: Partial<WorkerDetail>, status: Partial<RunStatus> = {}): string =>
+    workerSentences(detail(what), run(status)).join(" ");
+
+  for (const [why, text, args] of [
+    ["it has left", "left in good order", [{ state: "gone" }]],
+    [
+      "it is lost",
+      "It counts as lost. Nothing was heard of it for 9.0 s.",
+      [{ liveness: "failed", lastBeatAgeMs: 9_000 }],
+    ],
+    ["it was removed", "no longer waited for", [{ liveness: "removed" }]],
+    ["it is late", "Its heartbeat is late. Nothing was heard of it for 200 ms.", [{ liveness: "suspected" }]],
+    ["it drains", "It is draining: it gets nothing new", [{ state: "draining" }]],
+    ["it has only started", "It has only just started", [{ state: "init" }]],
+    [
+      "it is cordoned",
+      "It is cordoned and gets nothing: 5 failures in a row.",
+      [{ cordonReason: "5 failures in a row" }],
+    ],
+    ["it has no session", "It has not asked for work", [{ hasSession: false, credit: 0 }]],
+    ["the run is paused", "The run is paused (lunch)", [{}, { state: "paused", pauseReason: "lunch" }]],
+    ["it has not the plugin", "the run needs the plugin infer", [{ plugins: [] }]],
+    [
+      "it is full",
+      "It has 3 items for 2 slots, and was last heard of 200 ms ago. It gets nothing more because it is full.",
+      [{ held: 3, credit: 0 }],
+    ],
+    ["nothing is waiting", "It has room for 2 more, and nothing is waiting.", [{}, { pending: 0 }]],
+    ["what waits may not start yet", "what is waiting may not start yet", [{}, { pending: 2, delayed: 2 }]],
+    ["it is about to get something", "and is given what is waiting", [{}]],
+    [
+      "its backend has trouble",
+      "was last heard of 200 ms ago. It has trouble: loading, for 12 s\\u001b[2J.",
+      [{ trouble: "loading, for 12 s\u001b[2J" }],
+    ],
+    ["it fails all the time", "Its last 4 attempts failed.", [{ failuresInRow: 4 }]],
+  ] as const) {
+    it(`says it when ${why}`, () => expect(explained(args[0], args[1])).to.contain(text));
+  }
+
+  it("shows some of what it has, and how much more there is", () => {
+    const holds = Array.from({ length: 25 }, (_, at) => ({
+      item: at.toString(16).padStart(64, "0"),
+      attempt: 1,
+    }));
+    const text = workerDetailText(detail({ holds, held: 25 }), run(), NOW_MS);
+    expect(text).to.contain("\n    … 5 more\n").and.contain("1m ago");
+    expect(text.match(/ attempt 1\n/g)).to.have.length(20);
+  });
+
+  it("is an object with all that is known", () => {
+    expect(workerDetailObject(detail(), run())).to.include({
+      kind: "worker",
+      worker_id: WORKER,
+      credit: 2,
+      has_session: true,
+    });
+  });
+});
+
+describe("the list of workers", () => {
+  it("says of each in one word how it is", () => {
+    const words = [
+      worker(),
+      worker({ liveness: "failed" }),
+      worker({ state: "draining", liveness: "suspected" }),
+      worker({ state: "draining" }),
+      worker({ state: "gone", liveness: "removed" }),
+      worker({ cordonReason: "x" }),
+      worker({ state: "draining", cordonReason: "x" }),
+    ].map(workerWord);
+    expect(words).to.deep.equal(["ready", "failed", "suspected", "draining", "gone", "cordoned", "draining"]);
+  });
+
+  it("has a column for it, and says where to read why", () => {
+    expect(workersText([worker({ liveness: "failed" })])).to.match(
+      /^WORKER +STATE +ITEMS +SLOTS +LOAD .*\n\w+ {2}failed {2}/,
+    );
+    expect(workersText([worker({ cordonReason: "x" })])).to.match(/`rollout explain WORKER` says why .*\n$/);
+    expect(workersText([])).to.contain("No workers yet");
+  });
+});
+
+describe("the trouble of workers", () => {
+  const trouble = "waiting for the server at http://127.0.0.1:8000: the connection was refused, for 40 s";
+
+  it("stands under the list of workers, a line for each that is still there", () => {
+    const gone = worker({ state: "gone", trouble: "x" });
+    const lost = worker({ liveness: "failed", trouble: "x" });
+    const all = [
+      worker(),
+      worker({ trouble }),
+      worker({ liveness: "suspected", trouble: "a\u001b[2J" }),
+      gone,
+      lost,
+    ];
+    expect(workersText(all).split("\n").slice(-3)).to.deep.equal([
+      `worker ${WORKER}: ${trouble}`,
+      `worker ${WORKER}: a\\u001b[2J`,
+      "",
+    ]);
+    expect(troubleLines([worker({ trouble })], () => "worker 1")).to.deep.equal([`worker 1: ${trouble}`]);
+    expect(troubleLines([worker()])).to.deep.equal([]);
+  });
+
+  it("is for programs too", () => {
+    expect(workerObject(worker({ trouble }))).to.include({ trouble });
+    expect(workerObject(worker())).to.include({ trouble: null });
+  });
+});
+
+describe("the status of a run", () => {
+  const text = (change: Partial<RunStatus>): string => runStatusText(run(change), { kind: "unknown" });
+
+  it("is a block of aligned numbers, without those that are nothing", () => {
+    const status = {
+      ...({
+        state: "sealed",
+        pending: 1_869,
+        delayed: 12,
+        running: 8,
+        executing: 6,
+        done: 120,
+        failed: 3,
+      } as const),
+      ...{ failedByClass: { error: 2, timeout: 1 }, workers: { ...run().workers, ready: 4, cordoned: 1 } },
+    };
+    expect(text(status)).to.equal(
+      [
+        "The run is sealed: it ends with the last of its items.",
+        "  task: infer: python3 infer.py",
+        "  2,000 items",
+        "    120 done",
+        "      3 failed      2 error, 1 timeout",
+        "      6 executing",
+        "      2 at workers  not started yet",
+        "  1,869 waiting     12 of them after a failure",
+        "  no estimate yet",
+        "  workers: 4 ready, 1 cordoned: `rollout worker list` says why",
+        "",
+      ].join("\n"),
+    );
+    expect(text({ pending: 0, done: 1 })).to.not.match(/failed|executing|waiting/);
+  });
+
+  for (const [state, sentence] of [
+    [
+      { state: "paused", pauseReason: "5 failures" },
+      "The run is paused (5 failures): `rollout resume` lets it go on.",
+    ],
+    [{ state: "complete" }, "The run is complete."],
+    [{ state: "cancelled" }, "The run is cancelled."],
+    [{ pending: 0, task: undefined }, "no items yet: `rollout submit` adds some"],
+  ] as const) {
+    it(`says "${sentence}"`, () => expect(text(state)).to.contain(sentence));
+  }
+
+  it("does not count as executing more than workers have, whatever their last beats said", () => {
+    expect(text({ running: 2, executing: 5 }))
+      .to.contain("2 executing")
+      .and.not.contain("at workers");
+  });
+
+  it("is an object in the words of the documents", () => {
+    expect(runStatusObject(run({ running: 5, executing: 3, finishedPerSecond: [1, 3] }))).to.deep.include({
+      state: "open",
+      running: 5,
+      executing: 3,
+      waiting_at_workers: 2,
+      finished_per_second: 2,
+      plugin: "infer",
+      pause_reason: null,
+    });
+  });
+});

@@ -1,0 +1,148 @@
+import { expect } from "chai";
+import { durationText, progressBlock, progressLine } from "../../../../src/cli/render/progress.ts";
+import type { ProgressView } from "../../../../src/cli/render/progress.ts";
+
+const PLAIN = { colour: false, unicode: true };
+
+function view(change: Partial<ProgressView> = {}): ProgressView {
+  return {
+    counts: { pending: 66, delayed: 2, running: 8, done: 123, failed: 3 },
+    failures: { timeout: 1, error: 2, crash: 0 },
+    reassigned: 0,
+    total: 200,
+    submitted: undefined,
+    pace: { kind: "steady", perSecond: 12.4, left: { atLeastMs: 5_300, atMostMs: 8_100 } },
+    elapsedMs: 72_000,
+    workers: { ready: 3, draining: 1, suspected: 0, failed: 0, cordoned: 0, executing: 7, slots: 8 },
+    situation: undefined,
+    ...change,
+  };
+}
+
+function lines(columns: number, change: Partial<ProgressView> = {}): string[] {
+  return progressBlock(view(change), columns, PLAIN).split("\n");
+}
+
+describe("progress in a block", () => {
+  it("says what there is, what has failed and of what, how fast it goes, how long it takes, and who works", () => {
+    const [bar, ...rest] = lines(80);
+    expect(bar).to.match(/^▕█+[▏▎▍▌▋▊▉]? +▏ {2}63% {2}126 of 200 {2}1m 12s$/);
+    expect(rest).to.deep.equal([
+      "  123 done · 3 failed (2 error, 1 timeout) · 8 with workers · 66 waiting (2 after a failure)".slice(
+        0,
+        79,
+      ) + "…",
+      "  12/s, 5s to 9s left",
+      "  4 workers (1 leaving) · 7 of 8 slots busy",
+    ]);
+  });
+
+  for (const columns of [20, 39, 40, 60, 79, 120, 300]) {
+    it(`has no line longer than ${columns} columns, in colours or not`, () => {
+      for (const colour of [true, false]) {
+        const text = progressBlock(view(), columns, { colour, unicode: true });
+        const widths = text.split("\n").map((line) => Array.from(line.replace(/\u001b\[\d+m/g, "")).length);
+        expect(Math.max(...widths)).to.be.most(columns);
+        expect(widths).to.have.length(4);
+      }
+    });
+  }
+
+  it("ends every colour that it begins, also in a line that is cut", () => {
+    const text = progressBlock(view(), 30, { colour: true, unicode: true });
+    for (const line of text.split("\n")) {
+      const begun = line.match(/\u001b\[[1-9]\d*m/g) ?? [];
+      const ended = line.match(/\u001b\[0m/g) ?? [];
+      expect(ended.length, JSON.stringify(line)).to.equal(begun.length);
+    }
+  });
+
+  it("has ASCII only where the terminal has no more", () => {
+    expect(progressBlock(view(), 60, { colour: false, unicode: false })).to.match(/^[\x20-\x7e\n]+$/);
+  });
+
+  it("is at 100% when everything is final, and not a moment before", () => {
+    const almost = { pending: 0, delayed: 0, running: 1, done: 199_999, failed: 0 };
+    expect(lines(80, { counts: almost, total: 200_000 })[0]).to.contain(" 99%");
+    const all = { ...almost, running: 0, done: 200_000 };
+    expect(lines(80, { counts: all, total: 200_000 })[0]).to.contain("100%");
+  });
+
+  it("is never above 100%, even when more is there than was expected", () => {
+    const [bar] = lines(80, { total: 100 });
+    expect(bar).to.contain("100%");
+  });
+
+  it("says how much was submitted while there is more to come", () => {
+    expect(lines(80, { submitted: 2_000, total: 200_000 })[0]).to.contain("126 of 200,000, 2,000 submitted");
+  });
+
+  for (const [name, pace, text] of [
+    ["nothing is known", { kind: "unknown" }, "no estimate yet"],
+    ["it is stalled", { kind: "stalled", forMs: 130_000 }, "nothing has finished for 2m 10s"],
+    [
+      "there is no bound",
+      { kind: "steady", perSecond: 0.5, left: { atLeastMs: 90_000, atMostMs: undefined } },
+      "30/min, more than 1m 30s left",
+    ],
+    [
+      "both ends are the same",
+      { kind: "steady", perSecond: 900, left: { atLeastMs: 500, atMostMs: 600 } },
+      "900/s, about 1s left",
+    ],
+    [
+      "it takes days",
+      { kind: "steady", perSecond: 0.01, left: { atLeastMs: 90_000_000, atMostMs: 200_000_000 } },
+      "36/h, 1d 1h to 2d 8h left",
+    ],
+    [
+      "it takes hours",
+      { kind: "steady", perSecond: 4.26, left: { atLeastMs: 3_600_000, atMostMs: 7_900_000 } },
+      "4.3/s, 1h to 2h 15m left",
+    ],
+  ] as const) {
+    it(`when ${name}: "${text}"`, () => {
+      expect(lines(80, { pace })[2]).to.equal(`  ${text}`);
+    });
+  }
+
+  it("says what it is doing in place of how fast it goes", () => {
+    expect(lines(80, { situation: "leaving" })[2]).to.equal("  leaving");
+  });
+
+  it("says so when there are no workers, and which are late, lost or cordoned", () => {
+    const workers = { ready: 0, draining: 0, suspected: 0, failed: 0, cordoned: 0, executing: 0, slots: 0 };
+    expect(lines(80, { workers })[3]).to.equal("  no workers yet");
+    expect(lines(80, { workers: { ...workers, hadSome: true } })[3]).to.equal("  no workers now");
+    const many = { ...workers, ready: 2, suspected: 1, failed: 1, cordoned: 1, executing: 1, slots: 4 };
+    expect(lines(120, { workers: many, reassigned: 1_234 })[3]).to.equal(
+      "  4 workers (1 late, 1 lost, 1 given nothing after failures) · 1 of 4 slots busy · 1,234 started again",
+    );
+  });
+
+  it("shows what others wrote as text", () => {
+    expect(lines(80, { failures: { "\u001b[2J": 3 } })[1]).to.contain("\\u001b[2J");
+  });
+});
+
+describe("progress in a line", () => {
+  it("says the same in short", () => {
+    expect(progressLine(view())).to.equal(
+      "1m 12s: 63%, 126 of 200; 3 failed (2 error, 1 timeout); 12/s, 5s to 9s left",
+    );
+  });
+});
+
+describe("a duration", () => {
+  for (const [ms, text] of [
+    [-5, "0s"],
+    [999, "0s"],
+    [59_999, "59s"],
+    [60_000, "1m 00s"],
+    [3_599_999, "59m 59s"],
+    [7_800_000, "2h 10m"],
+    [273_600_000, "3d 4h"],
+  ] as const) {
+    it(`of ${ms} ms is "${text}"`, () => expect(durationText(ms)).to.equal(text));
+  }
+});

@@ -1,0 +1,28 @@
+import { expect } from "chai";
+import { runStatusText } from "../../../../src/cli/render/run-status.ts";
+import type { RunStatus } from "../../../../src/client/run-status.ts";
+
+const PACE = { kind: "steady", perSecond: 4, left: { atLeastMs: 60_000, atMostMs: 120_000 } } as const;
+
+function textOf(state: RunStatus["state"]): string {
+  const status: RunStatus = {
+    state,
+    ...{ pending: 6, delayed: 0, running: 0, executing: 0, done: 4, failed: 0, failedByClass: {} },
+    pauseReason: state === "paused" ? "by an operator" : undefined,
+    ...{ sealed: true, task: undefined, finishedPerSecond: [], staleReports: 0, conflicts: 0, reassigned: 0 },
+    workers: { ready: 2, draining: 0, suspected: 0, failed: 0, cordoned: 0 },
+  };
+  return runStatusText(status, PACE);
+}
+
+describe("the status of a run", () => {
+  it("says how fast it goes while it goes", () => {
+    expect(textOf("sealed")).to.contain("left").and.contain("4.0/s");
+  });
+
+  for (const state of ["paused", "complete", "cancelled"] as const) {
+    it(`says nothing of how fast it was when it is ${state}`, () => {
+      expect(textOf(state)).to.not.match(/left|\/s/);
+    });
+  }
+});

@@ -1,0 +1,329 @@
+import { spawn } from "node:child_process";
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect } from "chai";
+import { sleep, systemClock } from "../../../../src/base/clock.ts";
+import { cursorFileOf } from "../../../../src/cli/results/cursor-file.ts";
+import { FORMAT_NAMES, formatOf } from "../../../../src/cli/results/format.ts";
+import type { FormatName } from "../../../../src/cli/results/format.ts";
+import { checkResultTarget, openResultSink } from "../../../../src/cli/results/result-sink.ts";
+import type { ResultSink, ResultTarget } from "../../../../src/cli/results/result-sink.ts";
+import { madePages } from "../../../support/made-results.ts";
+import { failureOf } from "../../../support/rejection.ts";
+import { useTemporaryDirectory } from "../../../support/temporary-directory.ts";
+
+const WRITER = fileURLToPath(new URL("../../../support/results-writer-program.ts", import.meta.url));
+
+/** What results and errors files of `count` results have in them. */
+function expected(count: number, format: FormatName): { output: string; errors: string } {
+  const { header, line } = formatOf(format, false);
+  const results = [...madePages(count, count)].flatMap((page) => page.results);
+  const lines = (ok: boolean): string =>
+    results
+      .filter((result) => result.ok === ok)
+      .map(line)
+      .join("");
+  return { output: header + lines(true), errors: header + lines(false) };
+}
+
+async function writeAll(sink: ResultSink, count: number, size: number): Promise<void> {
+  for (const page of madePages(count, size, sink.cursor)) await sink.write(page);
+  await sink.close();
+}
+
+describe("a sink of results", () => {
+  const directory = useTemporaryDirectory();
+  const read = (name: string): string => readFileSync(directory.file(name), "utf8");
+  const target = (change: Partial<ResultTarget> = {}): ResultTarget => ({
+    output: directory.file("out"),
+    format: "jsonl",
+    mode: "grow",
+    runId: "a run",
+    order: "completion",
+    ...change,
+  });
+
+  for (const format of FORMAT_NAMES) {
+    for (const mode of ["replace", "grow"] as const) {
+      it(`writes results and failures as ${format} into files of their own (${mode})`, async () => {
+        const sink = await openResultSink(target({ format, mode, errors: directory.file("errors") }));
+        await writeAll(sink, 20, 7);
+        expect({ output: read("out"), errors: read("errors") }).to.deep.equal(expected(20, format));
+        expect(sink).to.include({ results: 20, failures: 6, cursor: "20" });
+      });
+    }
+  }
+
+  it("leaves failures among the results when there is no file for them", async () => {
+    await writeAll(await openResultSink(target()), 20, 7);
+    expect(
+      read("out")
+        .split("\n")
+        .map((line) => line.includes('"ok":false'))
+        .slice(0, 6),
+    ).to.deep.equal([false, false, true, false, false, true]);
+  });
+
+  describe("into a file that is replaced", () => {
+    it("takes away what a writer that is dead has left, and nothing of one that lives", async () => {
+      const [ofDead, ofAlive] = [".out.4194304.partial", `.out.${process.ppid}.partial`];
+      for (const name of [ofDead, ofAlive]) writeFileSync(directory.file(name), "half a li");
+      await writeAll(await openResultSink(target({ mode: "replace" })), 3, 3);
+      expect(readdirSync(directory.path)).to.have.members([ofAlive, "out"]);
+    });
+
+    it("shows the old one until the new one is whole, and leaves nothing else", async () => {
+      writeFileSync(directory.file("out"), "before");
+      const sink = await openResultSink(target({ mode: "replace" }));
+      for (const page of madePages(20, 7)) await sink.write(page);
+      expect(read("out")).to.equal("before");
+      await sink.close();
+      expect(read("out").split("\n")).to.have.length(21);
+      expect(readdirSync(directory.path)).to.deep.equal(["out"]);
+    });
+
+    it("leaves the old one when it is given up, and nothing beside it", async () => {
+      writeFileSync(directory.file("out"), "before");
+      const sink = await openResultSink(target({ mode: "replace" }));
+      for (const page of madePages(20, 7)) await sink.write(page);
+      await sink.abandon();
+      expect(read("out")).to.equal("before");
+      expect(readdirSync(directory.path)).to.deep.equal(["out"]);
+    });
+
+    it("writes to where a link leads, and forgets how far an earlier one that grew there had got", async () => {
+      await writeAll(await openResultSink(target()), 3, 3);
+      symlinkSync(directory.file("out"), directory.file("link"));
+      await writeAll(
+        await openResultSink(target({ mode: "replace", output: directory.file("link") })),
+        20,
+        20,
+      );
+      expect(read("out").split("\n")).to.have.length(21);
+      await writeAll(await openResultSink(target({ mode: "replace" })), 20, 20);
+      expect(readdirSync(directory.path)).to.have.members(["out", "link"]);
+    });
+
+    it("puts nothing in the place of what is no file", async () => {
+      await writeAll(await openResultSink(target({ mode: "replace", output: "/dev/null" })), 3, 3);
+      expect(statSync("/dev/null").isCharacterDevice()).to.equal(true);
+    });
+  });
+
+  describe("into a file that grows", () => {
+    it("goes on where the last one ended, and cuts off what a crash has left", async () => {
+      const errors = directory.file("errors");
+      const first = await openResultSink(target({ errors }));
+      for (const page of madePages(12, 4)) await first.write(page);
+      // As if it was killed while it wrote: it was neither closed nor abandoned.
+      writeFileSync(directory.file("out"), '{"item":"00'.repeat(1_000), { flag: "a" });
+      writeFileSync(errors, "\u0000\u0000", { flag: "a" });
+      const second = await openResultSink(target({ errors }));
+      expect(second).to.include({ cursor: "12", results: 12, failures: 4 });
+      await writeAll(second, 20, 7);
+      await first.close();
+      expect({ output: read("out"), errors: read("errors") }).to.deep.equal(expected(20, "jsonl"));
+    });
+
+    it("changes nothing when there is nothing new", async () => {
+      await writeAll(await openResultSink(target({ format: "csv" })), 20, 7);
+      const before = read("out");
+      await (await openResultSink(target({ format: "csv" }))).close();
+      expect(read("out")).to.equal(before);
+    });
+
+    it("can be moved together with its errors file", async () => {
+      await writeAll(await openResultSink(target({ errors: directory.file("errors") })), 3, 3);
+      const moved = directory.file("moved");
+      mkdirSync(moved);
+      for (const name of ["out", "errors", "out.cursor"]) writeFileSync(`${moved}/${name}`, read(name));
+      const sink = await openResultSink(target({ output: `${moved}/out`, errors: `${moved}/errors` }));
+      await writeAll(sink, 20, 7);
+      expect(read("moved/out")).to.equal(expected(20, "jsonl").output);
+    });
+
+    for (const [what, spoil, reason] of [
+      [
+        "is somebody else's",
+        () => writeFileSync(directory.file("out"), "mine"),
+        "it has lines that this run did not write",
+      ],
+      ["was shortened", () => truncateSync(directory.file("out"), 10), "it is shorter than"],
+      ["has a damaged cursor", () => writeFileSync(cursorFileOf(directory.file("out")), "{}"), "is damaged"],
+    ] as const) {
+      it(`is refused when it ${what}, and not touched`, async () => {
+        if (what !== "is somebody else's") await writeAll(await openResultSink(target()), 20, 7);
+        spoil();
+        const before = read("out");
+        const error = await failureOf(openResultSink(target()));
+        expect(error.code).to.equal("output_not_continued");
+        expect(error.message).to.contain(reason);
+        expect(read("out")).to.equal(before);
+      });
+    }
+
+    it("is refused when its errors file is somebody else's", async () => {
+      writeFileSync(directory.file("errors"), "mine");
+      const error = await failureOf(openResultSink(target({ errors: directory.file("errors") })));
+      expect(error).to.include({ code: "output_not_continued" });
+      expect(error.message, "the one that is in the way").to.contain(
+        `cannot go on writing ${directory.file("errors")}: `,
+      );
+      expect(error.hint).to.match(/^choose another file with --errors, or move .*errors away$/);
+      expect(read("errors")).to.equal("mine");
+      expect(readdirSync(directory.path), "nothing was made").to.deep.equal(["errors"]);
+    });
+
+    for (const format of FORMAT_NAMES) {
+      it(`goes on when its errors file, in which no failure stood, was removed (${format})`, async () => {
+        const both = target({ format, errors: directory.file("errors") });
+        const sink = await openResultSink(both);
+        const [page] = madePages(2, 2);
+        if (page === undefined) throw new Error("there is a page");
+        await sink.write(page);
+        await sink.close();
+        expect(sink.failures).to.equal(0);
+        rmSync(directory.file("errors"));
+        const again = await openResultSink(both);
+        expect(again).to.include({ cursor: "2", missing: undefined });
+        await writeAll(again, 20, 7);
+        expect({ output: read("out"), errors: read("errors") }).to.deep.equal(expected(20, format));
+      });
+
+      for (const gone of ["out", "errors"]) {
+        it(`is written anew when the user has removed ${gone}, and that is told (${format})`, async () => {
+          const both = target({ format, errors: directory.file("errors") });
+          await writeAll(await openResultSink(both), 20, 7);
+          rmSync(directory.file(gone));
+          const again = await openResultSink(both);
+          expect(again).to.include({ cursor: "", results: 0, failures: 0, missing: directory.file(gone) });
+          await writeAll(again, 20, 7);
+          expect({ output: read("out"), errors: read("errors") }).to.deep.equal(expected(20, format));
+        });
+      }
+    }
+
+    it("may be begun otherwise once it was removed", async () => {
+      await writeAll(await openResultSink(target()), 20, 7);
+      rmSync(directory.file("out"));
+      await writeAll(
+        await openResultSink(target({ format: "csv", errors: directory.file("errors") })),
+        20,
+        7,
+      );
+      expect({ output: read("out"), errors: read("errors") }).to.deep.equal(expected(20, "csv"));
+    });
+
+    it("is refused when it was removed and somebody else's stands where its failures go", async () => {
+      await writeAll(await openResultSink(target()), 20, 7);
+      rmSync(directory.file("out"));
+      writeFileSync(directory.file("errors"), "mine");
+      const error = await failureOf(openResultSink(target({ errors: directory.file("errors") })));
+      expect(error.message).to.contain("it has lines that this run did not write");
+      expect(read("errors")).to.equal("mine");
+    });
+
+    it("can be begun anew over what stands there", async () => {
+      await writeAll(await openResultSink(target()), 20, 7);
+      await writeAll(await openResultSink(target({ anew: true })), 20, 7);
+      expect(read("out").split("\n")).to.have.length(21);
+    });
+
+    it("can be looked at beforehand: what would be refused is, and nothing is made", async () => {
+      await checkResultTarget(target());
+      expect(readdirSync(directory.path)).to.deep.equal([]);
+      writeFileSync(directory.file("out"), "mine");
+      const error = await failureOf(checkResultTarget(target()));
+      expect(error.hint).to.match(/^choose another file with -o, or move .*out away$/);
+      expect(readdirSync(directory.path)).to.deep.equal(["out"]);
+    });
+
+    for (const [what, change] of [
+      ["another run", { runId: "another" }],
+      ["another format", { format: "csv" }],
+      ["another order", { order: "input" }],
+      ["inputs", { withInput: true }],
+      ["an errors file", { errors: "errors" }],
+    ] as const) {
+      it(`is refused to a sink with ${what}`, async () => {
+        await writeAll(await openResultSink(target()), 20, 7);
+        const error = await failureOf(openResultSink(target(change)));
+        expect(error.code).to.equal("output_not_continued");
+        expect(error.message).to.contain("it was begun with");
+      });
+    }
+  });
+
+  it("leaves nothing behind when one of its files cannot be written", async () => {
+    for (const mode of ["replace", "grow"] as const) {
+      const cannot = target({ mode, output: directory.file("no/out"), errors: directory.file("errors") });
+      expect((await failureOf(openResultSink(cannot))).code).to.equal("file_unwritable");
+      expect(readdirSync(directory.path)).to.deep.equal([]);
+    }
+  });
+
+  it("says where it cannot write, and what has no room", async () => {
+    const nowhere = await failureOf(openResultSink(target({ output: directory.file("no/out") })));
+    expect(nowhere.code).to.equal("file_unwritable");
+    for (const mode of ["replace", "grow"] as const) {
+      const full = await openResultSink(target({ mode, output: "/dev/full" }));
+      const [page] = madePages(3, 3);
+      if (page === undefined) throw new Error("there is a page");
+      const error = await failureOf(full.write(page));
+      expect(error.code).to.equal("output_unwritten");
+      expect(error.message).to.equal("cannot write /dev/full: no space left on the disk");
+      await full.abandon();
+    }
+  });
+
+  describe("that is killed at random moments", function () {
+    this.timeout(60_000);
+    const COUNT = 3_000;
+    const KILLS = 12;
+
+    for (const format of ["jsonl", "csv"] as const) {
+      it(`has written the same in the end as one that was not (${format})`, async () => {
+        const files = [directory.file("out"), directory.file("errors")];
+        let kills = 0;
+        for (let start = 0; ; start++) {
+          const args = [WRITER, ...files, format, String(COUNT), "11"];
+          const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+          const closed = new Promise<number | null>((resolve) => child.once("close", resolve));
+          child.stdout.once("data", () => {
+            if (start < KILLS) void sleep(systemClock, (start * 7) % 40).then(() => child.kill("SIGKILL"));
+          });
+          if ((await closed) === 0) break;
+          kills++;
+        }
+        expect(kills, "times it was killed").to.be.above(2);
+        expect({ output: read("out"), errors: read("errors") }).to.deep.equal(expected(COUNT, format));
+        expect(readdirSync(directory.path)).to.include.members(["out", "errors", "out.cursor"]);
+      });
+    }
+  });
+
+  it("holds no more than a page of a million results", async function () {
+    this.timeout(60_000);
+    const sink = await openResultSink(target({ mode: "replace", errors: directory.file("errors") }));
+    let peak = 0;
+    let pages = 0;
+    const start = process.memoryUsage().heapUsed;
+    for (const page of madePages(1_000_000, 2_000)) {
+      await sink.write(page);
+      if (++pages % 10 === 0) peak = Math.max(peak, process.memoryUsage().heapUsed - start);
+    }
+    await sink.close();
+    // A million of them take 500 MB as objects and 300 MB as lines.
+    expect(peak / 2 ** 20).to.be.below(128);
+    expect(statSync(directory.file("out")).size).to.be.above(150_000_000);
+  });
+});

@@ -1,0 +1,154 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { expect } from "chai";
+import { systemClock } from "../../../src/base/clock.ts";
+import { failure } from "../../../src/base/errors.ts";
+import type { RolloutError } from "../../../src/base/errors.ts";
+import { seededRandom } from "../../../src/base/random.ts";
+import { readResults } from "../../../src/client/results.ts";
+import type { ReadOptions, ResultPage } from "../../../src/client/results.ts";
+import type { ListResultsRequest, ListResultsResponseSchema } from "../../../src/gen/rollout/v1/run_pb.ts";
+import { ResultOrder } from "../../../src/gen/rollout/v1/run_pb.ts";
+import { OutcomeClass } from "../../../src/gen/rollout/v1/work_pb.ts";
+import { useClosers } from "../../support/closers.ts";
+import { eventually } from "../../support/eventually.ts";
+import { startFakeRunService } from "../../support/fake-run-service.ts";
+import type { FakeRunService } from "../../support/fake-run-service.ts";
+import { failureOf } from "../../support/rejection.ts";
+
+type Answer = MessageInitShape<typeof ListResultsResponseSchema>;
+
+const OPTIONS: ReadOptions = {
+  order: "completion",
+  follow: false,
+  limit: 2,
+  clock: systemClock,
+  random: seededRandom(1),
+};
+
+describe("reading results", () => {
+  const closeLater = useClosers();
+  /** Results that are there, and whether more will come. */
+  let there: number;
+  let isOver: boolean;
+  let asked: ListResultsRequest[];
+  let service: FakeRunService;
+
+  beforeEach(async () => {
+    [there, isOver, asked] = [0, false, []];
+    service = await startFakeRunService({
+      listResults: (request) => {
+        asked.push(request);
+        return pageAfter(request);
+      },
+    });
+    closeLater(() => service.close());
+  });
+
+  function pageAfter({ after, limit }: ListResultsRequest): Answer {
+    const from = after === "" ? 0 : Number(after);
+    const to = Math.min(there, from + limit);
+    const caughtUp = to === there;
+    const numbers = Array.from({ length: to - from }, (_, at) => from + at);
+    return {
+      results: numbers.map((number) => ({
+        itemId: Buffer.alloc(32, number),
+        label: `line-${number}`,
+        sequence: BigInt(number),
+        outcome: OutcomeClass.SUCCESS,
+        attempt: 1,
+      })),
+      after: String(to),
+      caughtUp,
+      end: caughtUp && isOver,
+    };
+  }
+
+  async function read(options: Partial<ReadOptions> = {}): Promise<(string | undefined)[]> {
+    const ids: (string | undefined)[] = [];
+    for await (const { results } of readResults(service.transport, { ...OPTIONS, ...options }))
+      ids.push(...results.map(({ id }) => id));
+    return ids;
+  }
+
+  const lines = (from: number, to: number): string[] =>
+    Array.from({ length: to - from }, (_, at) => `line-${from + at}`);
+
+  it("gives all that are there, a page at a time, each once", async () => {
+    there = 5;
+    expect(await read()).to.deep.equal(lines(0, 5));
+    expect(asked.map(({ after }) => after)).to.deep.equal(["", "2", "4"]);
+  });
+
+  it("asks for the order, the size and the inputs that it was asked for", async () => {
+    await read({ order: "input", withInput: true, limit: 7 });
+    expect(asked[0]).to.include({ order: ResultOrder.INPUT, withPayload: true, limit: 7 });
+  });
+
+  it("goes on after a cursor", async () => {
+    there = 5;
+    expect(await read({ after: "3" })).to.deep.equal(lines(3, 5));
+  });
+
+  it("ends with a page that says so, even when there is nothing", async () => {
+    isOver = true;
+    const pages: ResultPage[] = [];
+    for await (const page of readResults(service.transport, { ...OPTIONS, follow: true })) pages.push(page);
+    expect(pages).to.deep.equal([{ results: [], cursor: "0", caughtUp: true, end: true }]);
+  });
+
+  it("follows until the run is over, and asks less often while nothing comes", async () => {
+    there = 1;
+    const reading = read({ follow: true });
+    await eventually("it has looked twice for more", () => asked.length >= 3);
+    there = 5;
+    isOver = true;
+    expect(await reading).to.deep.equal(lines(0, 5));
+  });
+
+  it("stops following when it is interrupted", async () => {
+    const stop = new AbortController();
+    const reading = failureOf(read({ follow: true, signal: stop.signal }));
+    await eventually("it waits", () => asked.length > 0);
+    stop.abort();
+    expect((await reading).code).to.equal("interrupted");
+  });
+
+  it("waits for a coordinator that restarts and goes on where it was: nothing twice, nothing missing", async () => {
+    there = 3;
+    const told: (string | undefined)[] = [];
+    const reading = read({ follow: true, onTrouble: (error) => told.push(error?.code) });
+    await eventually("it has all three", () => asked.some(({ after }) => after === "3"));
+    await service.goAway();
+    await eventually("it has noticed", () => told.length > 0);
+    there = 5;
+    isOver = true;
+    await service.comeBack();
+    expect(await reading).to.deep.equal(lines(0, 5));
+    expect(told).to.have.length(2);
+    expect(told[0]).to.be.oneOf(["coordinator_refused_connection", "coordinator_silent"]);
+    expect(told[1]).to.equal(undefined);
+  });
+
+  it("waits no longer than its patience", async () => {
+    await service.goAway();
+    const error = await failureOf(read({ patienceMs: 1 }));
+    expect(error.code).to.equal("coordinator_refused_connection");
+  });
+
+  it("does not wait where waiting does not help", async () => {
+    const refusal = failure("request_invalid", { method: "ListResults", reason: "no" });
+    const refusing = await startFakeRunService({
+      listResults: () => {
+        throw refusal;
+      },
+    });
+    closeLater(() => refusing.close());
+    const troubles: (RolloutError | undefined)[] = [];
+    const reading = readResults(refusing.transport, {
+      ...OPTIONS,
+      onTrouble: (error) => troubles.push(error),
+    });
+    expect((await failureOf(reading.next())).code).to.equal("request_invalid");
+    expect(troubles).to.deep.equal([]);
+  });
+});
