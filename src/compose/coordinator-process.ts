@@ -9,8 +9,10 @@ import { Coordinator } from "../coordinator/coordinator.ts";
 import type { LeaseTiming } from "../coordinator/elector-storage.ts";
 import { ACCESS } from "../coordinator/rpc/access.ts";
 import { auditTo } from "../observe/audit.ts";
+import { EventJournal } from "../observe/event-journal.ts";
 import { openLevelStore } from "../storage/level/level-store.ts";
 import type { Store } from "../storage/store.ts";
+import { messageLimits } from "../transport/limits.ts";
 import { startServer } from "../transport/server.ts";
 import type { RunningServer } from "../transport/server.ts";
 import { stand } from "./candidacy.ts";
@@ -35,10 +37,12 @@ export interface Requests {
 /** Leads until it is asked to stop, then hands over in good order. Throws the row of what went wrong instead. */
 export async function runCoordinator(
   config: ResolvedConfig,
-  ports: ProcessPorts,
+  processPorts: ProcessPorts,
   { stop, onReload }: Requests,
 ): Promise<void> {
-  const { clock, random, log } = ports;
+  const { clock, random, log } = processPorts;
+  const journal = new EventJournal({ events: processPorts.events, runId: config.runId, clock });
+  const ports = { ...processPorts, events: journal };
   const downfall = new Downfall();
   await turnOffCoreDumps();
   const incarnation = newUlid<IncarnationId>(clock, random);
@@ -59,6 +63,7 @@ export async function runCoordinator(
       ownStore,
       identity,
       downfall,
+      journal,
       stop,
     });
     const server = await startServer({
@@ -66,6 +71,7 @@ export async function runCoordinator(
       credentials: identity.credentials,
       routes: coordinator.routes,
       access: ACCESS,
+      limits: messageLimits(config.limits),
       log,
       audit: auditTo(log),
       clock,
@@ -90,6 +96,7 @@ interface Parts {
   readonly ownStore: Store;
   readonly identity: ServerIdentity;
   readonly downfall: Downfall;
+  readonly journal: EventJournal;
   readonly stop: Promise<unknown>;
 }
 
@@ -117,11 +124,14 @@ async function startCoordinator(
     ownStore: parts.ownStore,
     liveness: config.liveness,
     workersMax: LIMITS.workers,
-    budgets: { maxAttempts: 3, maxLost: 5 },
+    budgets: { maxAttempts: config.run.maxAttempts, maxLost: config.run.maxLost },
+    runLimits: config.run,
     inboxMax: LIMITS.inboxInputs,
+    limits: config.limits,
     clock,
     random,
     events,
+    eventFeed: parts.journal,
     log,
     sign: parts.identity.signWorkerRequest,
     advertisedAddress: config.worker.coordinatorAddr,

@@ -1,6 +1,6 @@
-// The mock backend as the configuration describes it.
+// The mock backend as a manifest or the configuration describes it.
 import type { WorkerId } from "../base/ids.ts";
-import type { ClientConfig } from "../config/resolve.ts";
+import type { MockSpec } from "../config/manifest-fields.ts";
 import { openExecutionJournal } from "../worker/backends/mock/execution-journal.ts";
 import { MockBackend } from "../worker/backends/mock/mock-backend.ts";
 import type { SleepDistribution } from "../worker/backends/mock/sleep-distribution.ts";
@@ -8,9 +8,8 @@ import type { ProcessPorts } from "./process-ports.ts";
 
 /** Throws file_unwritable for its journal. */
 export function mockBackend(
-  mock: ClientConfig["mock"],
-  workerId: WorkerId,
-  { clock, random }: ProcessPorts,
+  mock: MockSpec,
+  { clock, random, workerId }: Pick<ProcessPorts, "clock" | "random"> & { readonly workerId: WorkerId },
 ): MockBackend {
   const { journal: file, failurePercent } = mock;
   const options = { clock, random, sleep: sleepOf(mock), failureRate: failurePercent / 100 };
@@ -19,7 +18,7 @@ export function mockBackend(
   );
 }
 
-function sleepOf({ sleepMs, distribution }: ClientConfig["mock"]): SleepDistribution {
+function sleepOf({ sleepMs, distribution }: MockSpec): SleepDistribution {
   switch (distribution) {
     case "constant":
       return { kind: "constant", ms: sleepMs };

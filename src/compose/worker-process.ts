@@ -7,6 +7,7 @@ import { parseUlid } from "../base/ids.ts";
 import type { WorkerId } from "../base/ids.ts";
 import type { ClientConfig } from "../config/resolve.ts";
 import { openLevelStore } from "../storage/level/level-store.ts";
+import type { Store } from "../storage/store.ts";
 import { bundleNaming, loadBundle } from "../transport/tls/bundle.ts";
 import type { Bundle } from "../transport/tls/bundle.ts";
 import { invalid, loadCredentials } from "../transport/tls/credential-files.ts";
@@ -18,25 +19,39 @@ import { DrainRequests } from "../worker/preemption/drain-requests.ts";
 import { parseMetadataUrl } from "../worker/preemption/metadata-http.ts";
 import type { MetadataAddress } from "../worker/preemption/metadata-http.ts";
 import { claimWorkerState } from "../worker/state-directory.ts";
+import type { ClaimedState } from "../worker/state-directory.ts";
 import type { WorkerOptions } from "../worker/worker.ts";
 import { Worker } from "../worker/worker.ts";
-import { mockBackend } from "./mock-work.ts";
 import type { ProcessPorts } from "./process-ports.ts";
 import { Downfall } from "./process-ports.ts";
+import { openWorkerPlugins, workerManifests } from "./worker-plugins.ts";
+
+export interface WorkerProcessOptions {
+  /** Undefined: take over an id that no live worker has, or make one. */
+  readonly workerId: WorkerId | undefined;
+  /** What the processes that execute items begin with. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Resolves when the worker is to leave; with "end-of-input" when nobody is left who would wait for long. */
+  readonly stop: Promise<unknown>;
+}
+
+/** Whoever started the worker has died: they may be back soon, and have to wait for it. */
+const ALONE_TARGET_MS = 5_000;
 
 /** Works until `stop` resolves, or it is told otherwise to leave. Throws the row of what went wrong instead. */
 export async function runWorker(
   config: ClientConfig,
-  workerId: WorkerId | undefined,
+  { workerId, environment, stop }: WorkerProcessOptions,
   ports: ProcessPorts,
-  stop: Promise<unknown>,
 ): Promise<void> {
   const { clock, random, log, events } = ports;
+  const manifests = await workerManifests(config);
   const downfall = new Downfall();
   const requests = new DrainRequests();
-  const request = (cause: "sigterm" | "operator"): void =>
-    requests.say({ kind: "request", cause, targetMs: undefined, noticedAtMs: clock.monotonicMs() });
-  void stop.then(() => request("sigterm"));
+  let broken: RolloutError | undefined;
+  const request = (cause: "sigterm" | "operator" | "backend", targetMs?: number): void =>
+    requests.say({ kind: "request", cause, targetMs, noticedAtMs: clock.monotonicMs() });
+  void stop.then((why) => request("sigterm", why === "end-of-input" ? ALONE_TARGET_MS : undefined));
   const cloud = cloudHints(config.worker.preemption, {
     address: metadataAddress(config),
     clock,
@@ -45,12 +60,16 @@ export async function runWorker(
   });
   const own = await ownCertificate(config, workerId, clock);
   if (own === undefined) await refuseForeignBundle(config, clock);
-  const claimed = await claimWorkerState({
-    stateDir: config.worker.stateDir,
-    workerId: own?.workerId ?? workerId,
-    clock,
-    random,
-    openStore: (path) => openLevelStore({ path, holderName: "rollout worker run", clock, log }),
+  const claimed = await claimState(config, own?.workerId ?? workerId, ports);
+  const plugins = await openWorkerPlugins({
+    ...{ config, manifests, environment, ports, workerId: claimed.workerId },
+    onBroken: (error) => {
+      broken ??= error;
+      request("backend");
+    },
+  }).catch(async (error: unknown) => {
+    await claimed.store.close();
+    throw error;
   });
   try {
     const worker = await Worker.start({
@@ -59,7 +78,12 @@ export async function runWorker(
       address: config.worker.coordinatorAddr,
       credentials: own ?? { kind: "enrolment", load: () => enrolmentOf(config, clock) },
       slots: config.worker.slots,
-      work: { backend: mockBackend(config.mock, claimed.workerId, ports) },
+      work: {
+        plugins: plugins.source,
+        limits: { maxOutputBytes: config.limits.outputBytes },
+        onFence: config.worker.onFence,
+        checkpointIntervalMs: config.worker.checkpointIntervalMs,
+      },
       heartbeatIntervalMs: config.liveness.heartbeatIntervalMs,
       selfFenceTimeoutMs: config.liveness.workerSelfFenceTimeoutMs,
       failureTimeoutMs: config.liveness.coordinatorFailureTimeoutMs,
@@ -79,8 +103,20 @@ export async function runWorker(
       await worker.stop();
     }
   } finally {
+    await plugins.close();
     await claimed.store.close();
   }
+  if (broken !== undefined) throw broken;
+}
+
+function claimState(
+  { worker: { stateDir } }: ClientConfig,
+  workerId: WorkerId | undefined,
+  { clock, random, log }: ProcessPorts,
+): Promise<ClaimedState> {
+  const openStore = (path: string): Promise<Store> =>
+    openLevelStore({ path, holderName: "rollout worker run", clock, log });
+  return claimWorkerState({ stateDir, workerId, clock, random, openStore });
 }
 
 /** Resolves when a hint has made the worker leave; a later hint makes it hurry. */
@@ -93,8 +129,8 @@ function leaveWhenHinted(
     const leave = (hint: DrainHint): Promise<void> =>
       worker.drain({ cause: hint.cause, deadlineMs: drainDeadlineMs(hint) });
     const onHint = (hint: Hint): void => {
-      // There is no preference among workers yet that a rebalance could lower.
-      if (hint.kind !== "rebalance") leave(hint).then(resolve, reject);
+      if (hint.kind === "rebalance") worker.sayAtRisk();
+      else leave(hint).then(resolve, reject);
     };
     for (const source of sources) source.watch(signal, onHint).catch(reject);
   });

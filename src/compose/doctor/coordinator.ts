@@ -1,0 +1,49 @@
+// The coordinator, asked like any command would: does it answer, does it trust us, and do its workers live?
+import type { Clock } from "../../base/clock.ts";
+import { troubleLines } from "../../cli/render/workers.ts";
+import type { WorkerSummary } from "../../client/list-workers.ts";
+import type { ClientConfig } from "../../config/resolve.ts";
+import type { Logger } from "../../observe/log.ts";
+import { RolloutClient } from "../rollout-client.ts";
+import type { Finding } from "./finding.ts";
+import { good, warning } from "./finding.ts";
+
+/** Throws the transport's rows. */
+export async function examineCoordinator(
+  config: ClientConfig,
+  clock: Clock,
+  log: Logger,
+): Promise<readonly Finding[]> {
+  const client = await RolloutClient.open(config, log);
+  try {
+    const startMs = clock.monotonicMs();
+    const { state } = await client.status();
+    const tookMs = Math.ceil(clock.monotonicMs() - startMs);
+    const answer = `answers at ${config.worker.coordinatorAddr} within ${tookMs} ms; the run is ${state}`;
+    return [good("coordinator", answer), ...(await examineWorkers(client))];
+  } finally {
+    client.close();
+  }
+}
+
+/** Lines for workers in trouble; a fleet has it together. */
+const TROUBLES_SHOWN = 5;
+
+async function examineWorkers(client: RolloutClient): Promise<readonly Finding[]> {
+  const workers = await client.workers();
+  const alive = workers.filter(({ state, liveness }) => state === "ready" && liveness === "alive").length;
+  const detail = `${alive} of ${workers.length} that are known take work`;
+  const count =
+    alive > 0 ? good("workers", detail) : warning("workers", detail, "start one with `rollout worker run`");
+  return [count, ...troublesOf(workers)];
+}
+
+function troublesOf(workers: readonly WorkerSummary[]): Finding[] {
+  const lines = troubleLines(workers);
+  const shown = lines.slice(0, TROUBLES_SHOWN);
+  const more = lines.length - shown.length;
+  const hint = "correct that: no item is charged for it meanwhile, and none gets done";
+  return [...shown, ...(more > 0 ? [`${more} more workers have trouble`] : [])].map((line) =>
+    warning("trouble", line, hint),
+  );
+}

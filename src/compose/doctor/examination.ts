@@ -1,0 +1,51 @@
+// Everything that a run needs, looked at in the order in which it is needed. Nothing that is stored is changed by looking.
+import type { Clock } from "../../base/clock.ts";
+import type { ClientConfig, ResolvedConfig } from "../../config/resolve.ts";
+import type { Logger } from "../../observe/log.ts";
+import { systemStatFs } from "../../storage/level/directory.ts";
+import { examineEnrolment, examineOperator } from "./certificates.ts";
+import { examineCoordinator } from "./coordinator.ts";
+import type { Finding } from "./finding.ts";
+import { examined, good } from "./finding.ts";
+import { examineMachine } from "./machine.ts";
+import { examinePlugins } from "./plugins.ts";
+import { examineStateDirectory } from "./state-directory.ts";
+import { examineStorage } from "./storage.ts";
+
+export interface ExaminedConfig {
+  readonly config: ClientConfig;
+  /** What a coordinator on this machine would use; undefined when the configuration is for clients only. */
+  readonly storagePath: ResolvedConfig["storage"]["path"] | undefined;
+  /** What a worker would begin with, were it started here. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+export async function examine(
+  { config, storagePath, environment }: ExaminedConfig,
+  { clock, log }: { readonly clock: Clock; readonly log: Logger },
+): Promise<readonly Finding[]> {
+  const { runId } = config;
+  const { stateDir, plugins } = config.worker;
+  const operator = await examined("operator certificate", () => examineOperator(config, clock));
+  const hasCertificate = operator.every(({ verdict }) => verdict !== "failure");
+  const findings = [
+    await examineMachine(),
+    [good("configuration", `${config.source}: run ${config.runId}`)],
+    operator,
+    ...(storagePath === undefined
+      ? []
+      : [
+          await examined("database", () =>
+            examineStorage({ path: storagePath, runId, statFs: systemStatFs, clock }),
+          ),
+        ]),
+    await examined("state directory", () => examineStateDirectory(stateDir, systemStatFs)),
+    await examinePlugins(plugins, { environment, clock }),
+    ...(config.transport.certificates === undefined
+      ? [await examined("enrolment bundle", () => examineEnrolment(config, clock))]
+      : []),
+    // Without it nothing could be asked, and the finding would be the same.
+    ...(hasCertificate ? [await examined("coordinator", () => examineCoordinator(config, clock, log))] : []),
+  ];
+  return findings.flat();
+}

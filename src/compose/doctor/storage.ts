@@ -1,0 +1,94 @@
+// Where the database is, and what it says of itself. One that somebody has open is not touched; one that nobody has is opened
+// for a moment, as a coordinator would, because LevelDB has no other way to find out whether it is whole.
+//
+// Keeps true: a look makes no database, and stores nothing in one.
+import { readdir, realpath, stat } from "node:fs/promises";
+import type { Clock } from "../../base/clock.ts";
+import { failure, RolloutError } from "../../base/errors.ts";
+import type { RunId } from "../../base/ids.ts";
+import type { StatFs } from "../../storage/level/directory.ts";
+import { freeBytes, refuseUnlessDatabaseOrEmpty, unusable } from "../../storage/level/directory.ts";
+import { describeHolder, findLiveHolder } from "../../storage/level/holder-file.ts";
+import { openLevelStore } from "../../storage/level/level-store.ts";
+import { thisProcess } from "../../storage/level/process-identity.ts";
+import { examineStoreIdentity } from "../../storage/store-identity.ts";
+import type { Finding } from "./finding.ts";
+import { good, warning } from "./finding.ts";
+import { examinePlace } from "./place.ts";
+
+const MIB = 2 ** 20;
+/** Below it a run of any size will meet the end of the disk. */
+const FREE_WANTED = 1_024 * MIB;
+
+export interface StorageLook {
+  readonly path: string;
+  /** Whose it has to be. */
+  readonly runId: RunId;
+  readonly statFs: StatFs;
+  readonly clock: Clock;
+}
+
+/** Throws store_… rows. */
+export async function examineStorage(look: StorageLook): Promise<readonly Finding[]> {
+  const { path, statFs } = look;
+  try {
+    const place = await examinePlace(path, statFs);
+    if (place.kind === "unusable")
+      throw failure("store_unusable", {
+        path,
+        reason: place.reason,
+        advice: "use the path of a directory that this user may write to, or of nothing yet",
+      });
+    const database = place.isThere
+      ? await examineDatabase(look)
+      : good("database", `${path}: it will be made at the first start`);
+    return [database, ...(await examineSpace(place.nearest, statFs))];
+  } catch (error) {
+    throw unusable(path, error);
+  }
+}
+
+async function examineDatabase(look: StorageLook): Promise<Finding> {
+  const { path } = look;
+  const real = await realpath(path);
+  const holder = await findLiveHolder(real, await thisProcess());
+  if (holder !== undefined) return good("database", `${path}: open by ${describeHolder(holder)}`);
+  await refuseUnlessDatabaseOrEmpty(real);
+  if (!(await readdir(real)).includes("CURRENT"))
+    return good("database", `${path}: it is empty, and will be made at the first start`);
+  const { uid } = await stat(real);
+  // What is written when it is opened would be ours, and its owner could not open it any more.
+  if (uid !== process.getuid?.())
+    return warning(
+      "database",
+      `${path}: nobody has it open; it belongs to another user, and was not looked into`,
+      `run this as the user with the number ${uid}`,
+    );
+  return good("database", `${path}: ${await examineInside(look)}`);
+}
+
+async function examineInside({ path, runId, clock }: StorageLook): Promise<string> {
+  try {
+    const store = await openLevelStore({ path, holderName: "rollout doctor", clock });
+    try {
+      const identity = await examineStoreIdentity(store, runId);
+      return identity === undefined
+        ? "nobody has it open, and nothing was written to it yet"
+        : "nobody has it open, and it is of this run";
+    } finally {
+      await store.close();
+    }
+  } catch (error) {
+    // Somebody was faster.
+    if (!(error instanceof RolloutError) || error.code !== "store_held") throw error;
+    return `open by ${error.params["holder"] ?? ""}`;
+  }
+}
+
+async function examineSpace(path: string, statFs: StatFs): Promise<readonly Finding[]> {
+  const free = await freeBytes(path, statFs);
+  if (free === undefined) return [];
+  const detail = `${Math.floor(free / MIB)} MiB free where the database is`;
+  if (free >= FREE_WANTED) return [good("disk", detail)];
+  return [warning("disk", detail, "free some space: a coordinator that cannot write ends")];
+}

@@ -1,0 +1,63 @@
+// What a local run has come to, kept beside it: the same command over the same input finds here that there is nothing to do,
+// and starts nothing. Keeps true: it speaks of files as they are now, byte for byte in length, or it is not believed.
+import { stat } from "node:fs/promises";
+import type { RunDirectory } from "./run-directory.ts";
+
+export interface Finished {
+  /** What was asked for. */
+  readonly asked: {
+    /** SHA-256 of the input, hexadecimal. */
+    readonly input: string;
+    readonly kind: string;
+    readonly output: string;
+    readonly errors: string;
+    readonly format: string;
+    readonly order: string;
+  };
+  readonly done: number;
+  readonly failed: number;
+  readonly failedByClass: Readonly<Record<string, number>>;
+  /** One that has failed, if one was seen. */
+  readonly failedItem?: string | undefined;
+}
+
+type Asked = Finished["asked"];
+
+const FILE = "finished.json";
+const VERSION = 1;
+
+/** What came of the very same request, if it is all still there. */
+export async function readFinished(directory: RunDirectory, asked: Asked): Promise<Finished | undefined> {
+  const text = await directory.read(FILE);
+  const record = text === undefined ? undefined : parse(text);
+  if (record === undefined || JSON.stringify(record.finished.asked) !== JSON.stringify(asked))
+    return undefined;
+  const lengths = await lengthsOf(asked);
+  return JSON.stringify(lengths) === JSON.stringify(record.lengths) ? record.finished : undefined;
+}
+
+/** The files are whole. */
+export async function writeFinished(directory: RunDirectory, finished: Finished): Promise<void> {
+  const lengths = await lengthsOf(finished.asked);
+  await directory.write(FILE, `${JSON.stringify({ version: VERSION, finished, lengths })}\n`);
+}
+
+/** Null for one that is not there. */
+async function lengthsOf({ output, errors }: Asked): Promise<readonly (number | null)[]> {
+  const lengthOf = (file: string): Promise<number | null> =>
+    stat(file).then(
+      ({ size }) => size,
+      () => null,
+    );
+  return [await lengthOf(output), await lengthOf(errors)];
+}
+
+function parse(text: string): { readonly finished: Finished; readonly lengths: unknown } | undefined {
+  try {
+    const value = JSON.parse(text) as { version?: unknown; finished?: Finished; lengths?: unknown } | null;
+    if (value?.version !== VERSION || value.finished === undefined) return undefined;
+    return { finished: value.finished, lengths: value.lengths };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,175 @@
+// What a local run has come to, for a person, for a program and as an exit code.
+import { unreachable } from "../../base/assert.ts";
+import { EXIT } from "../../base/errors.ts";
+import type { ErrorCode, ExitCode } from "../../base/errors.ts";
+import { printable } from "../../base/safe-text.ts";
+import { durationText, failuresText, number } from "../../cli/render/progress.ts";
+import { shellWords } from "../../cli/shell-words.ts";
+import type { MemberError } from "./member.ts";
+import type { LocalRunSummary } from "./request.ts";
+import type { ResultFiles } from "./result-files.ts";
+import { shownPath } from "./run-directory.ts";
+
+const BACKEND_BROKEN: ErrorCode = "backend_broken";
+
+export interface Outcome {
+  readonly exit: ExitCode;
+  /** What it ended with; said to programs too. */
+  readonly error?: string;
+  /** Lines for a person, behind it. */
+  readonly lines: readonly string[];
+  /** The stable form of `--json`. */
+  readonly object: object;
+}
+
+/** `again` is the same command with more words before what stands after `--`. */
+export function outcomeOf(
+  summary: LocalRunSummary,
+  files: ResultFiles,
+  again: (...words: string[]) => string,
+): Outcome {
+  const { end, counts, submitted, directory } = summary;
+  const { done = 0, failed = 0, pending = 0, running = 0 } = counts ?? {};
+  const object = {
+    state: end.kind === "already" ? "complete" : end.kind,
+    total: done + failed + pending + running,
+    done,
+    failed,
+    failed_by_class: counts?.failedByClass ?? {},
+    pending,
+    running,
+    added: submitted?.added ?? null,
+    known: submitted?.known ?? null,
+    started_again: summary.reassigned,
+    pause_reason: end.kind === "paused" ? end.reason : null,
+    output: files.output ?? null,
+    errors: failed > 0 ? (files.errors ?? null) : null,
+    directory,
+    duration_ms: Math.round(summary.elapsedMs),
+  };
+  const lines = [...headline(summary, files), ...failureLines(summary, files, again)];
+  switch (end.kind) {
+    case "complete":
+    case "already":
+      return { exit: failed > 0 ? EXIT.itemsFailed : EXIT.done, lines, object };
+    case "cancelled":
+      return { exit: EXIT.itemsFailed, lines: [...lines, forMore(summary, files)], object };
+    case "interrupted":
+      return { exit: EXIT.interrupted, lines: [...lines, goOn(again)], object };
+    case "paused":
+      return { exit: EXIT.paused, lines: [...lines, goOn(again)], object };
+    case "given-up": {
+      const { error, exit } = end.reason;
+      const { code, message } = error;
+      const hint = hintOf(error);
+      const line = `error: ${printable(message)} (${printable(hint)})`;
+      return {
+        exit: exitOf(exit),
+        error: line,
+        lines: [goOn(again)],
+        object: { ...object, error: { code, message, hint } },
+      };
+    }
+    default:
+      return unreachable(end, "end of a local run");
+  }
+}
+
+function headline(summary: LocalRunSummary, files: ResultFiles): string[] {
+  const { end, counts, elapsedMs } = summary;
+  if (counts === undefined) return end.kind === "interrupted" ? ["interrupted before anything was done"] : [];
+  const where = files.output === undefined ? "" : `: ${shownPath(files.output)}`;
+  const all = counts.done + counts.failed + counts.pending + counts.running;
+  const share = `${number(counts.done)} of ${number(all)} done`;
+  const part = all > summary.items ? ` (${number(summary.items)} of them are of this input)` : "";
+  switch (end.kind) {
+    case "complete":
+      return [
+        `${doneText(summary, counts)} in ${durationText(elapsedMs)}${where}${othersText(summary, counts)}`,
+      ];
+    case "already":
+      return [`nothing to do: ${doneText(summary, counts)} before${where}${othersText(summary, counts)}`];
+    case "cancelled": {
+      const wanted = Math.max(all, summary.items);
+      const never = wanted - counts.done - counts.failed;
+      const rest = never === 0 ? "" : `, ${number(never)} never ran`;
+      return [`cancelled: ${number(counts.done)} of ${number(wanted)} done${rest}${where}`];
+    }
+    case "interrupted":
+      return [`interrupted: ${share}${part}${where}`];
+    case "paused":
+      return [`paused (${printable(end.reason)}), so this ends with code 5: ${share}${part}${where}`];
+    case "given-up":
+      return [];
+    default:
+      return unreachable(end, "end of a local run");
+  }
+}
+
+interface Final {
+  readonly done: number;
+  readonly failed: number;
+}
+
+/** Where others have failed nobody has counted which of them are of this input. */
+function doneText({ end, items, submitted }: LocalRunSummary, { done, failed }: Final): string {
+  const were = end.kind === "already" ? " were" : "";
+  const all = done + failed;
+  if (all > items && failed === 0) return `${number(items)} of this input's ${number(items)}${were} done`;
+  if (all > items) return `this input's ${number(items)}${were} all tried`;
+  const { added, known } = submitted ?? { added: 0, known: 0 };
+  const news = added > 0 && known > 0 ? ` (${number(added)} of them new)` : "";
+  return `${number(done)} of ${number(all)}${were} done${news}`;
+}
+
+/** What inputs before have left in the run. */
+function othersText({ items }: LocalRunSummary, { done, failed }: Final): string {
+  const all = done + failed;
+  if (all <= items) return "";
+  return failed === 0
+    ? `, with those before ${number(all)}`
+    : `, with those before ${number(done)} of ${number(all)} done`;
+}
+
+function failureLines(
+  { counts, end, directory, failedItem = "ITEM" }: LocalRunSummary,
+  files: ResultFiles,
+  again: (...words: string[]) => string,
+): string[] {
+  if (counts === undefined || counts.failed === 0) return [];
+  const text = failuresText({ counts: { ...counts, delayed: 0 }, failures: counts.failedByClass });
+  const where = files.errors === undefined ? "" : `: ${shownPath(files.errors)}`;
+  const isOver = end.kind === "complete" || end.kind === "already";
+  const config = ["-c", shownPath(directory)];
+  const look =
+    `to look into one: ${shellWords(["rollout", "coordinator", "run", ...config])}` +
+    `, and in another terminal: ${shellWords(["rollout", "explain", failedItem, ...config])}`;
+  // There is nothing to look into in what was only cut short.
+  const isLookedInto = counts.failed > (counts.failedByClass["cancelled"] ?? 0);
+  return [
+    `${text}${where}`,
+    ...(isLookedInto ? [look] : []),
+    ...(isOver ? [`to try them again: ${again("--retry-failed")}`] : []),
+  ];
+}
+
+/** A run that was cancelled takes nothing any more. */
+function forMore({ directory, counts }: LocalRunSummary, { output, errors }: ResultFiles): string {
+  const files = [output, (counts?.failed ?? 0) > 0 ? errors : undefined].filter((file) => file !== undefined);
+  const kept = shellWords([directory, ...files].map(shownPath));
+  const way = output === undefined ? "name one with -o" : "choose another -o";
+  return `a cancelled run does not go on; for more work ${way}, or remove ${kept}`;
+}
+
+/** What a worker says is for who starts workers. */
+function hintOf({ code, hint }: MemberError): string {
+  return code === BACKEND_BROKEN ? "correct it and run the same command again; no item was charged" : hint;
+}
+
+function goOn(again: () => string): string {
+  return `to go on: ${again()}`;
+}
+
+function exitOf(code: number | undefined): ExitCode {
+  return Object.values(EXIT).find((known) => known === code) ?? EXIT.unreachable;
+}

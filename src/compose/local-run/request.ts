@@ -1,0 +1,67 @@
+// What a local run is asked for, what it needs of the world, and what comes of it.
+import type { Clock } from "../../base/clock.ts";
+import type { Random } from "../../base/random.ts";
+import type { ProgressDisplay } from "../../cli/render/progress-display.ts";
+import type { RunStatus } from "../../client/run-status.ts";
+import type { Submitted } from "../../client/submit.ts";
+import type { Task } from "../../config/task.ts";
+import type { GivenUp } from "./kept-process.ts";
+import type { InputSource } from "./local-input.ts";
+import type { GivenSetting } from "./local-settings.ts";
+import type { Program } from "./member.ts";
+import type { ResultFiles } from "./result-files.ts";
+
+export interface LocalRunRequest {
+  readonly input: InputSource;
+  readonly task: Task;
+  /** The manifest that workers read: a file, or what is to be put into one. */
+  readonly manifest: { readonly file: string } | { readonly text: string };
+  readonly files: ResultFiles;
+  /** Undefined: beside the output, or below `.rollout`. */
+  readonly directory: string | undefined;
+  readonly workers: number;
+  readonly slotsPerWorker: number;
+  /** Settings for the processes, as words of their command lines. */
+  readonly coordinatorWords: readonly string[];
+  readonly workerWords: readonly string[];
+  /** The same for those who come later and read the directory's configuration. */
+  readonly settings: readonly GivenSetting[];
+  /** Takes back what has failed before. */
+  readonly retryFailed: boolean;
+}
+
+export interface LocalRunPorts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly display: ProgressDisplay;
+  readonly program: Program;
+  /** Resolves when it is to leave in good order. */
+  readonly interrupted: Promise<unknown>;
+  /** Told once how to end every process at once. */
+  readonly onStarted: (killAll: () => void) => void;
+}
+
+export type LocalRunEnd =
+  | { readonly kind: "complete" }
+  /** The same was asked before, and is all there. Nothing was started. */
+  | { readonly kind: "already" }
+  /** By an operator, for good. */
+  | { readonly kind: "cancelled" }
+  | { readonly kind: "interrupted" }
+  | { readonly kind: "paused"; readonly reason: string }
+  | { readonly kind: "given-up"; readonly reason: GivenUp };
+
+export interface LocalRunSummary {
+  readonly end: LocalRunEnd;
+  readonly directory: string;
+  /** Items of this input. The run may have others, of inputs before. */
+  readonly items: number;
+  /** Undefined when no coordinator ever answered. */
+  readonly counts: Pick<RunStatus, "pending" | "running" | "done" | "failed" | "failedByClass"> | undefined;
+  /** One of those that have failed, by a name that `rollout explain` takes, when one was seen. */
+  readonly failedItem: string | undefined;
+  /** Undefined when not everything was submitted. */
+  readonly submitted: Submitted | undefined;
+  readonly reassigned: number;
+  readonly elapsedMs: number;
+}

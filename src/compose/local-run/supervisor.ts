@@ -1,0 +1,162 @@
+// The processes of a local run: a coordinator and workers, each started again when it dies, and ended in the right order. Keeps
+// true: workers always know where the coordinator is; none of them outlives the process that this is in.
+import type { Clock } from "../../base/clock.ts";
+import { sleep } from "../../base/clock.ts";
+import { failure } from "../../base/errors.ts";
+import type { WorkerId } from "../../base/ids.ts";
+import type { Topic } from "../../observe/events.ts";
+import { KeptProcess } from "./kept-process.ts";
+import type { GivenUp } from "./kept-process.ts";
+import { Member } from "./member.ts";
+import type { MemberEvent, Program } from "./member.ts";
+import type { RunDirectory } from "./run-directory.ts";
+
+export interface SupervisorOptions {
+  readonly directory: RunDirectory;
+  readonly program: Program;
+  readonly coordinatorWords: readonly string[];
+  readonly workerWords: readonly string[];
+  readonly clock: Clock;
+  /** A sentence for a person. */
+  readonly say: (sentence: string) => void;
+  /** The coordinator leads at this address: at first, and whenever it is another. */
+  readonly onAddress: (address: string) => Promise<void>;
+}
+
+/** Any port, until it is known which are free. */
+const ANY_PORT = "127.0.0.1:0";
+const PLUGIN_LOADED = "plugin_loaded" satisfies Topic;
+/** What the second of two tells that wanted the same port. */
+const PORT_TAKEN = "listen_failed";
+/** A coordinator that was asked to stop lets calls in flight end. */
+const COORDINATOR_GRACE_MS = 10_000;
+/** A drain has a deadline of its own, and this is beyond it. */
+const WORKER_GRACE_MS = 30_000;
+
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  readonly #givenUp = Promise.withResolvers<GivenUp>();
+  readonly #leads = Promise.withResolvers<undefined>();
+  #coordinator: KeptProcess | undefined;
+  #workers: KeptProcess[] = [];
+  #workersLoaded: Promise<undefined>[] = [];
+  #address: string | undefined;
+  /** No worker is started any more. */
+  #isLeaving = false;
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options;
+  }
+
+  /** Settles when a process cannot be kept alive. */
+  get givenUp(): Promise<GivenUp> {
+    return this.#givenUp.promise;
+  }
+
+  /** Resolves when a coordinator leads for the first time; never when none ever does. */
+  async startCoordinator(): Promise<void> {
+    const { directory, program, coordinatorWords } = this.#options;
+    const logFile = await directory.logFile("coordinator");
+    // It may have been told to leave before anything was there to be stopped.
+    if (this.#isLeaving) throw failure("interrupted", {});
+    this.#coordinator = this.#keep("the coordinator", logFile, () => {
+      const listenAddr = this.#address ?? ANY_PORT;
+      const words = [
+        "coordinator",
+        "run",
+        ...this.#common(),
+        "--listen-addr",
+        listenAddr,
+        ...coordinatorWords,
+      ];
+      return new Member({ program, words, logFile, onEvent: (event) => this.#onCoordinatorEvent(event) });
+    });
+    this.#coordinator.start();
+    await this.#leads.promise;
+  }
+
+  /** To be called when a coordinator has led. */
+  async startWorkers(ids: readonly WorkerId[]): Promise<void> {
+    const { directory, program, workerWords } = this.#options;
+    for (const [at, id] of ids.entries()) {
+      const name = `worker-${at + 1}`;
+      const logFile = await directory.logFile(name);
+      if (this.#isLeaving) return;
+      const loaded = Promise.withResolvers<undefined>();
+      this.#workersLoaded.push(loaded.promise);
+      const worker = this.#keep(name.replace("-", " "), logFile, () => {
+        const where = ["--worker-id", id, "--coordinator-addr", this.#address ?? ANY_PORT];
+        const words = ["worker", "run", ...this.#common(), ...where, ...workerWords];
+        // Whoever the workers report to outlives them, even when all of them are left alone.
+        const keepsOpen = this.#coordinator?.member?.input;
+        return new Member({
+          program,
+          words,
+          logFile,
+          keepsOpen,
+          onEvent: ({ topic }) => void (topic === PLUGIN_LOADED && loaded.resolve(undefined)),
+        });
+      });
+      this.#workers.push(worker);
+      worker.start();
+    }
+  }
+
+  /** Resolves when each of the workers has said once that it can execute items; never when one cannot. */
+  async untilWorkersLoaded(): Promise<void> {
+    await Promise.all(this.#workersLoaded);
+  }
+
+  /** They hand back what they have not started and finish what they can. Resolves when all have gone. Idempotent. */
+  async stopWorkers(): Promise<void> {
+    this.#isLeaving = true;
+    await Promise.all(this.#workers.map((worker) => this.#stop(worker, WORKER_GRACE_MS)));
+  }
+
+  /** Call it when the workers have gone. Idempotent. */
+  async stopCoordinator(): Promise<void> {
+    if (this.#coordinator !== undefined) await this.#stop(this.#coordinator, COORDINATOR_GRACE_MS);
+  }
+
+  /** All of them, at once. */
+  kill(): void {
+    this.#isLeaving = true;
+    for (const process of [...this.#workers, this.#coordinator]) process?.kill();
+  }
+
+  #common(): string[] {
+    return ["--config", this.#options.directory.configFile, "--stop-at-end-of-input"];
+  }
+
+  #keep(who: string, logFile: string, launch: () => Member): KeptProcess {
+    const { clock, say } = this.#options;
+    return new KeptProcess({
+      ...{ who, logFile, launch, clock, say },
+      onGivenUp: this.#givenUp.resolve,
+      onDied: ({ error }) => {
+        // Somebody has taken the port meanwhile: any other will do, and the workers are told.
+        if (error?.code === PORT_TAKEN) this.#address = undefined;
+      },
+    });
+  }
+
+  async #stop(process: KeptProcess, graceMs: number): Promise<void> {
+    const gone = new AbortController();
+    void sleep(this.#options.clock, graceMs, gone.signal).then(() => {
+      if (!gone.signal.aborted) process.kill();
+    });
+    await process.stop();
+    gone.abort();
+  }
+
+  #onCoordinatorEvent({ topic, address }: MemberEvent): void {
+    if (topic !== "coordinator_leading" || typeof address !== "string") return;
+    const isNew = address !== this.#address;
+    this.#address = address;
+    const ready = isNew ? this.#options.onAddress(address) : Promise.resolve();
+    void ready.then(() => {
+      if (isNew) for (const worker of this.#workers) worker.restart();
+      this.#leads.resolve(undefined);
+    }, this.#leads.reject);
+  }
+}

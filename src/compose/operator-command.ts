@@ -1,0 +1,32 @@
+// What the commands of an operator have in common: the library's client of the run, closed at the end, whatever it is.
+import { BaseCommand } from "../cli/base-command.ts";
+import { unlessInterrupted } from "../cli/signals.ts";
+import type { ClientConfig } from "../config/resolve.ts";
+import { RolloutClient } from "./rollout-client.ts";
+
+export abstract class OperatorCommand extends BaseCommand {
+  /** `flags` are the parsed ones. Throws the rows of configuration and certificates, and what `use` throws. */
+  protected async withRun<Result>(
+    flags: Readonly<Record<string, unknown>>,
+    use: (client: RolloutClient, config: ClientConfig) => Promise<Result>,
+  ): Promise<Result> {
+    const config = await this.loadConfig("operator", flags);
+    const client = await RolloutClient.open(config, this.openLog(config.log));
+    try {
+      return await use(client, config);
+    } finally {
+      client.close();
+    }
+  }
+
+  /** The same for what takes a moment: a signal ends it with the row `interrupted`. */
+  protected askRun<Result>(
+    flags: Readonly<Record<string, unknown>>,
+    use: (client: RolloutClient) => Promise<Result>,
+  ): Promise<Result> {
+    const asked = this.withRun(flags, use);
+    // Left behind by an interruption, it ends when the client is closed, and nobody waits for it.
+    asked.catch(() => undefined);
+    return unlessInterrupted(asked, this.argv);
+  }
+}

@@ -1,0 +1,127 @@
+// From manifests to plugins: reads the files, and picks what executes them.
+import { join, resolve } from "node:path";
+import { failure } from "../base/errors.ts";
+import { newUlid } from "../base/ids.ts";
+import type { WorkerId } from "../base/ids.ts";
+import { loadManifest } from "../config/manifest.ts";
+import type { Manifest, ManifestOf } from "../config/manifest.ts";
+import type { Backend } from "../worker/backends/backend.ts";
+import type { Children } from "../worker/backends/child.ts";
+import type { CodeBackend, CodeBackendOptions } from "../worker/backends/code/code-backend.ts";
+import { CommandBackend } from "../worker/backends/command/command-backend.ts";
+import { HttpBackend } from "../worker/backends/http/http-backend.ts";
+import { machineBackend } from "../worker/backends/machine/machine-backend.ts";
+import { moduleBackend } from "../worker/backends/module/module-backend.ts";
+import { ProcessBackend } from "../worker/backends/process/process-backend.ts";
+import type { Plugin } from "../worker/plugins.ts";
+import { mockBackend } from "./mock-work.ts";
+import type { ProcessPorts } from "./process-ports.ts";
+
+/** What backends need of the process that they are in. */
+export interface BackendPorts extends Pick<ProcessPorts, "clock" | "random" | "log"> {
+  readonly workerId: WorkerId;
+  /** How many items the worker executes at once. */
+  readonly slots: number;
+  readonly maxOutputBytes: number;
+  readonly maxCheckpointBytes: number;
+  /** How often the checkpoint of a running attempt may leave the worker. */
+  readonly checkpointIntervalMs: number;
+  /** For the files of attempts: made when it is needed, and this worker's own. */
+  readonly directory: string;
+  /** The worker's environment, which its children begin with. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly children: Children;
+  /** The backend of that plugin cannot start at all: the worker has to end without charging any item. */
+  readonly onBroken: (plugin: string, reason: string) => void;
+}
+
+/** A plugin, and whether it can be executed: undefined when it can, or nobody knows before there is an item. */
+export interface OpenedPlugin {
+  readonly plugin: Plugin;
+  readonly obstacle: Promise<string | undefined>;
+}
+
+/** In the order of the files. Throws what `loadManifest` throws, and `plugin_repeated`. */
+export async function loadManifests(files: readonly string[]): Promise<Manifest[]> {
+  const manifests = new Map<string, Manifest>();
+  for (const file of files) {
+    const manifest = await loadManifest(file);
+    const { name } = manifest;
+    const other = manifests.get(name);
+    if (other !== undefined)
+      throw failure("plugin_repeated", { file: manifest.file, name, other: other.file });
+    manifests.set(name, manifest);
+  }
+  return [...manifests.values()];
+}
+
+/** Starts what can be started before there is an item. Throws file_unwritable for the journal of the mock backend. */
+export function openPlugin(manifest: Manifest, ports: BackendPorts): OpenedPlugin {
+  const { name, version, itemTimeoutMs } = manifest;
+  const { backend, obstacle = Promise.resolve(undefined) } = openBackend(manifest, ports);
+  return { plugin: { name, version, backend, itemTimeoutMs }, obstacle };
+}
+
+interface OpenedBackend {
+  readonly backend: Backend;
+  readonly obstacle?: Promise<string | undefined>;
+}
+
+function openBackend(manifest: Manifest, ports: BackendPorts): OpenedBackend {
+  const { children, clock, environment, log, maxOutputBytes, maxCheckpointBytes, random, slots } = ports;
+  const onBroken = (reason: string): void => ports.onBroken(manifest.name, reason);
+  const { workingDirectory } = manifest;
+  const limits = { maxOutputBytes, maxCheckpointBytes };
+  const shared = { ...limits, cwd: workingDirectory, children, clock, log, onBroken };
+  switch (manifest.backend) {
+    case "mock":
+      return { backend: mockBackend(manifest.spec, ports) };
+    case "command": {
+      const { spec } = manifest;
+      const { checkpointIntervalMs } = ports;
+      const options = { ...shared, ...spec, checkpointIntervalMs, env: { ...environment, ...spec.env } };
+      // A successor begins before this one has ended.
+      const directory = join(ports.directory, newUlid(clock, random));
+      return { backend: new CommandBackend({ ...options, directory }) };
+    }
+    case "process": {
+      const { spec } = manifest;
+      const env = { ...environment, ...spec.env };
+      return { backend: new ProcessBackend({ ...shared, ...spec, env, random }) };
+    }
+    case "http": {
+      const { spec } = manifest;
+      const surroundings = { children, clock, env: environment, log, random, workingDirectory };
+      return prepared(new HttpBackend({ ...surroundings, spec, slots, maxOutputBytes, onBroken }));
+    }
+    case "module": {
+      const { parameters } = manifest.spec;
+      return prepared(moduleBackend({ ...codeOptions(manifest, ports), parameters }));
+    }
+    case "machine": {
+      const { checkpointIntervalMs } = manifest.spec;
+      return prepared(machineBackend({ ...codeOptions(manifest, ports), checkpointIntervalMs }));
+    }
+  }
+}
+
+function codeOptions(
+  { name, directory, workingDirectory, spec }: ManifestOf<"module"> | ManifestOf<"machine">,
+  { environment, onBroken, ...ports }: BackendPorts,
+): Omit<CodeBackendOptions, "program" | "load"> & { readonly module: string; readonly export: string } {
+  const { memoryLimitBytes, loadTimeoutMs, abortGraceMs } = spec;
+  const { children, clock, log, maxOutputBytes, maxCheckpointBytes } = ports;
+  return {
+    module: resolve(directory, spec.module),
+    export: spec.export,
+    workingDirectory,
+    env: { ...environment, ...spec.env },
+    ...{ memoryLimitBytes, loadTimeoutMs, abortGraceMs },
+    ...{ maxOutputBytes, maxCheckpointBytes, children, clock, log },
+    onBroken: (reason) => onBroken(name, reason),
+  };
+}
+
+function prepared(backend: CodeBackend | HttpBackend): OpenedBackend {
+  return { backend, obstacle: backend.prepare() };
+}

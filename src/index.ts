@@ -1,0 +1,35 @@
+/**
+ * rollout for programs: start a cluster or connect to one, submit items, take results as they finish. docs/library.md tells of it.
+ *
+ * ```ts
+ * import { startCluster } from "rollout";
+ *
+ * await using cluster = await startCluster({ command: ["wc", "-w"], workers: 4 });
+ * await cluster.client.submit(["first text", "second text"], { seal: true });
+ * for await (const { ok, output } of cluster.client.results({ follow: true })) {
+ *   console.log(ok, Buffer.from(output).toString());
+ * }
+ * ```
+ */
+export { RolloutError } from "./base/errors.ts";
+export type { ErrorCode } from "./base/errors.ts";
+export type { RunEvent } from "./client/events.ts";
+export type { AttemptLog, EndedAttempt, Item } from "./client/items.ts";
+export type { WorkerSummary } from "./client/list-workers.ts";
+export type { Result, ResultPage, ResultsOrder } from "./client/results.ts";
+export type { Retried } from "./client/run-control.ts";
+export type { RunStatus, WorkerNumbers } from "./client/run-status.ts";
+export type { Submitted } from "./client/submit.ts";
+export type { WorkerDetail } from "./client/worker-control.ts";
+export { LocalCluster, startCluster } from "./compose/local-cluster.ts";
+export type { ClusterOptions } from "./compose/local-cluster.ts";
+export { RolloutClient } from "./compose/rollout-client.ts";
+export type {
+  ConnectOptions,
+  EventsOptions,
+  ResultsOptions,
+  RetryOptions,
+  SubmitItemsOptions,
+} from "./compose/rollout-client.ts";
+export { defineBackend } from "./worker/backends/module/define-backend.ts";
+export type { ItemContext } from "./worker/backends/module/item-function.ts";

@@ -1,0 +1,110 @@
+import { expect } from "chai";
+import { outcomeOf } from "../../../../src/compose/local-run/outcome.ts";
+import type { Outcome } from "../../../../src/compose/local-run/outcome.ts";
+import type { LocalRunSummary } from "../../../../src/compose/local-run/request.ts";
+import type { ResultFiles } from "../../../../src/compose/local-run/result-files.ts";
+
+const FILES: ResultFiles = {
+  output: "out.jsonl",
+  errors: "out.errors.jsonl",
+  format: "jsonl",
+  order: "completion",
+};
+
+function counts(
+  done: number,
+  failed = 0,
+  pending = 0,
+  failedByClass: Record<string, number> = { error: failed },
+) {
+  return { pending, running: 0, done, failed, failedByClass };
+}
+
+function outcome(change: Partial<LocalRunSummary>, files = FILES): Outcome {
+  const summary: LocalRunSummary = {
+    end: { kind: "complete" },
+    directory: "out.jsonl.rollout",
+    items: 10,
+    counts: counts(10),
+    failedItem: undefined,
+    submitted: { added: 10, known: 0, duplicates: 0 },
+    reassigned: 0,
+    elapsedMs: 3_000,
+    ...change,
+  };
+  return outcomeOf(summary, files, (...words) => ["rollout run in", ...words].join(" "));
+}
+
+describe("what a local run has come to", () => {
+  it("says how to look into one that failed, by commands that can be typed as they stand", () => {
+    const { lines, exit } = outcome({ counts: counts(8, 2), failedItem: "p-3" });
+    expect(exit).to.equal(1);
+    expect(lines).to.deep.equal([
+      "8 of 10 done in 3s: out.jsonl",
+      "2 failed (2 error): out.errors.jsonl",
+      "to look into one: rollout coordinator run -c out.jsonl.rollout, and in another terminal: " +
+        "rollout explain p-3 -c out.jsonl.rollout",
+      "to try them again: rollout run in --retry-failed",
+    ]);
+  });
+
+  it("says of a cancelled run what was done and what never ran, and not to try what is impossible", () => {
+    const change = {
+      end: { kind: "cancelled" },
+      items: 78,
+      counts: counts(60, 6, 0, { cancelled: 6 }),
+    } as const;
+    expect(outcome(change)).to.deep.include({
+      exit: 1,
+      lines: [
+        "cancelled: 60 of 78 done, 12 never ran: out.jsonl",
+        "6 failed (6 cancelled): out.errors.jsonl",
+        "a cancelled run does not go on; for more work choose another -o, or remove out.jsonl.rollout out.jsonl " +
+          "out.errors.jsonl",
+      ],
+    });
+    expect(outcome(change).object).to.include({ state: "cancelled" });
+    const nowhere = { ...FILES, output: undefined, errors: undefined };
+    expect(outcome({ ...change, directory: ".rollout/1" }, nowhere).lines.at(-1)).to.contain(
+      "name one with -o, or remove .rollout/1",
+    );
+  });
+
+  it("says of a paused run why it ends, with which code, and how it goes on", () => {
+    const { lines, exit } = outcome({
+      end: { kind: "paused", reason: "by an operator" },
+      counts: counts(3, 0, 7),
+    });
+    expect(exit).to.equal(5);
+    expect(lines).to.deep.equal([
+      "paused (by an operator), so this ends with code 5: 3 of 10 done: out.jsonl",
+      "to go on: rollout run in",
+    ]);
+  });
+
+  it("speaks of this input where the output has more", () => {
+    expect(outcome({ counts: counts(5_000) }).lines).to.deep.equal([
+      "10 of this input's 10 done in 3s: out.jsonl, with those before 5,000",
+    ]);
+    expect(outcome({ end: { kind: "already" }, counts: counts(5_000) }).lines).to.deep.equal([
+      "nothing to do: 10 of this input's 10 were done before: out.jsonl, with those before 5,000",
+    ]);
+    expect(outcome({ counts: counts(4_990, 10) }).lines[0]).to.equal(
+      "this input's 10 all tried in 3s: out.jsonl, with those before 4,990 of 5,000 done",
+    );
+    expect(outcome({ end: { kind: "interrupted" }, counts: counts(5_000, 0, 4) }).lines[0]).to.equal(
+      "interrupted: 5,000 of 5,004 done (10 of them are of this input): out.jsonl",
+    );
+  });
+
+  it("gives the hint of who runs a command, not of who starts workers", () => {
+    const error = { code: "backend_broken", message: "it does not start", hint: "start the worker again" };
+    const end = { kind: "given-up", reason: { who: "worker 1", error, exit: 2 } } as const;
+    const broken = outcome({ end });
+    expect(broken.exit).to.equal(2);
+    expect(broken.error).to.equal(
+      "error: it does not start (correct it and run the same command again; no item was charged)",
+    );
+    expect(broken.object).to.have.deep.nested.property("error.hint", broken.error?.match(/\((.*)\)$/)?.[1]);
+  });
+});

@@ -1,0 +1,158 @@
+import { existsSync } from "node:fs";
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { expect } from "chai";
+import { newUlid } from "../../../../src/base/ids.ts";
+import type { RunId } from "../../../../src/base/ids.ts";
+import { systemClock } from "../../../../src/base/clock.ts";
+import { systemRandom } from "../../../../src/base/random.ts";
+import {
+  localConfigText,
+  RunDirectory,
+  runDirectoryOf,
+} from "../../../../src/compose/local-run/run-directory.ts";
+import { commandManifest } from "../../../../src/config/manifest.ts";
+import { resolveConfig } from "../../../../src/config/resolve.ts";
+import { taskOf } from "../../../../src/config/task.ts";
+import type { Task } from "../../../../src/config/task.ts";
+import { silentLogger } from "../../../../src/observe/log.ts";
+import { openLevelStore } from "../../../../src/storage/level/level-store.ts";
+import { useClosers } from "../../../support/closers.ts";
+import { failureOf } from "../../../support/rejection.ts";
+import { useTemporaryDirectory } from "../../../support/temporary-directory.ts";
+
+const PORTS = { clock: systemClock, random: systemRandom, log: silentLogger };
+const CAT = taskOf(commandManifest(["cat"], "/"));
+const REV = taskOf(commandManifest(["rev"], "/"));
+
+describe("the directory of a local run", () => {
+  const temporary = useTemporaryDirectory();
+  const closeLater = useClosers();
+
+  async function claim(task: Task = CAT): Promise<RunDirectory> {
+    const directory = await RunDirectory.claim(temporary.file("run"), "out", task, PORTS);
+    closeLater(() => directory.close());
+    return directory;
+  }
+
+  it("lies beside the output, or is the task's and the input's own, or is what was said", () => {
+    const of = (change: Partial<Parameters<typeof runDirectoryOf>[0]>): string =>
+      runDirectoryOf({
+        directory: undefined,
+        output: undefined,
+        digest: CAT.digest,
+        input: "file /a",
+        ...change,
+      });
+    expect(of({ output: "/a/out" })).to.equal("/a/out.rollout");
+    expect(of({ output: "/a/out", directory: "/b" })).to.equal("/b");
+    expect(of({})).to.match(/^\.rollout\/[0-9a-f]{16}$/);
+    expect(of({ digest: REV.digest })).to.not.equal(of({}));
+    expect(of({ input: "file /b" }), "another input").to.not.equal(of({}));
+  });
+
+  it("is gone when nothing came of it, unless it was there before", async () => {
+    await (await claim()).discard();
+    expect(existsSync(temporary.file("run"))).to.equal(false);
+    await (await claim()).close();
+    const { runId } = await claim().then(async (again) => {
+      await again.discard();
+      return again;
+    });
+    expect((await claim()).runId, "it was there").to.equal(runId);
+  });
+
+  it("is of one run and one task for good, and for its owner alone", async () => {
+    const first = await claim();
+    const { runId } = first;
+    await first.close();
+    expect((await claim()).runId).to.equal(runId);
+    expect((await stat(first.path)).mode & 0o077).to.equal(0);
+  });
+
+  it("is refused to another task, naming both, and is free again after that", async () => {
+    await (await claim()).close();
+    const error = await failureOf(claim(REV));
+    expect(error).to.include({ code: "other_run_task" });
+    expect(error.message).to.contain(CAT.summary).and.contain(REV.summary);
+    await claim();
+  });
+
+  it("is refused to a second one at the same time, naming the first", async () => {
+    await claim();
+    const error = await failureOf(claim());
+    expect(error).to.include({ code: "run_held" });
+    expect(error.message).to.contain(`pid ${process.pid}`);
+  });
+
+  it("is refused where something else is, or where its record is damaged", async () => {
+    await mkdir(temporary.file("run"));
+    await writeFile(temporary.file("run/cat.jpg"), "");
+    expect(await failureOf(claim())).to.include({ code: "run_directory_unusable" });
+    await writeFile(temporary.file("run/task.json"), "{}");
+    expect(await failureOf(claim())).to.include({ code: "run_directory_unusable" });
+  });
+
+  it("waits for what an earlier run's processes hold, and says for whom", async () => {
+    const directory = await claim();
+    const path = directory.file("rollout.db");
+    const store = await openLevelStore({ path, holderName: "rollout coordinator run", clock: systemClock });
+    const waitedFor: string[] = [];
+    const waiting = directory.waitForEarlier((holder) => {
+      waitedFor.push(holder);
+      void store.close();
+    }, new AbortController().signal);
+    await waiting;
+    expect(waitedFor).to.have.length(1);
+    expect(waitedFor[0]).to.match(/^rollout coordinator run, pid \d+ on host /);
+  });
+
+  it("has the same workers' ids each time, those that have a database first", async () => {
+    const directory = await claim();
+    const [one = ""] = await directory.workerIds(1);
+    await mkdir(directory.file(`state/workers/${one}`), { recursive: true });
+    expect((await directory.workerIds(3))[0]).to.equal(one);
+    expect(new Set(await directory.workerIds(3)).size).to.equal(3);
+  });
+
+  it("keeps the last log and begins a new one when it has grown long", async () => {
+    const directory = await claim();
+    const file = await directory.logFile("coordinator");
+    await writeFile(file, "short\n");
+    await directory.logFile("coordinator");
+    expect(await readFile(file, "utf8"), "it goes on").to.equal("short\n");
+    await writeFile(file, "x".repeat(5 * 1024 * 1024));
+    await directory.logFile("coordinator");
+    expect((await stat(`${file}.1`)).size).to.equal(5 * 1024 * 1024);
+  });
+
+  it("has a configuration with what was given by flags, also for those who read it later", () => {
+    const text = localConfigText(newUlid<RunId>(systemClock, systemRandom), "127.0.0.1:1", undefined, [
+      { key: "run.max_attempts", value: "7" },
+      { key: "worker.slots", value: "3" },
+      { key: "worker.hot_reload", value: true },
+      { key: "run.max_fails", value: "5%" },
+    ]);
+    const config = resolveConfig("coordinator", {
+      file: { path: "/run/rollout.toml", text },
+      ...{ environment: {}, flags: {}, workingDirectory: "/", topics: [] },
+    });
+    expect(config.run.maxAttempts).to.equal(7);
+    expect(config.run.maxFails).to.not.equal(undefined);
+    expect(config.worker).to.include({ slots: 3, hotReload: true, stateDir: "/run/state" });
+  });
+
+  it("has a configuration that resolves", () => {
+    const text = localConfigText(
+      newUlid<RunId>(systemClock, systemRandom),
+      "127.0.0.1:4711",
+      "./plugin.toml",
+    );
+    const config = resolveConfig("coordinator", {
+      file: { path: "/run/rollout.toml", text },
+      ...{ environment: {}, flags: {}, workingDirectory: "/", topics: [] },
+    });
+    expect(config.storage.path).to.equal("/run/rollout.db");
+    expect(config.worker).to.include({ stateDir: "/run/state", coordinatorAddr: "127.0.0.1:4711" });
+    expect(config.worker.plugins).to.deep.equal(["/run/plugin.toml"]);
+  });
+});
