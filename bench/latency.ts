@@ -7,7 +7,9 @@ import { sleep, systemClock } from "../src/base/clock.ts";
 import type { IncarnationId, WorkerId } from "../src/base/ids.ts";
 import { newUlid, ulidToBytes } from "../src/base/ids.ts";
 import { systemRandom } from "../src/base/random.ts";
-import { submitLines, taskDigestOf } from "../src/client/submit.ts";
+import { submitLines } from "../src/client/submit.ts";
+import { mockManifest } from "../src/config/manifest.ts";
+import { taskOf } from "../src/config/task.ts";
 import { WorkerState } from "../src/gen/rollout/v1/common_pb.ts";
 import { HeartbeatService } from "../src/gen/rollout/v1/heartbeat_pb.ts";
 import { WorkService } from "../src/gen/rollout/v1/work_pb.ts";
@@ -34,8 +36,8 @@ export const latency: Bench = {
     try {
       const arrivals = await listen(worker.client, worker.workerId);
       const measured: number[] = [];
-      const taskDigest = taskDigestOf({ plugin: "mock", command: [] });
-      const options = { taskDigest, priority: 0, clock: systemClock, random: systemRandom };
+      const task = taskOf(mockManifest());
+      const options = { task, priority: 0, clock: systemClock, random: systemRandom };
       for (let at = 0; at < SAMPLES; at++) {
         const sentMs = systemClock.monotonicMs();
         const submitted = submitLines(operator.transport, one(`{"n":${at}}`), options);
@@ -91,8 +93,11 @@ async function listen({ transport }: Client, id: WorkerId): Promise<AsyncGenerat
   const heart = createClient(HeartbeatService, transport);
   const beats = new AsyncQueue<object>(8);
   let sequence = 0n;
+  const { name, version } = mockManifest();
+  const plugins = [{ name, version }];
   const beat = (): void => {
-    beats.push({ beat: { worker, sequence: ++sequence, state: WorkerState.READY, load: 0, slots: 1 } });
+    const said = { worker, sequence: ++sequence, state: WorkerState.READY, load: 0, slots: 1, plugins };
+    beats.push({ beat: said });
     systemClock.after(400, beat, { background: true });
   };
   const acks = heart.beatStream(beats)[Symbol.asyncIterator]();

@@ -117,6 +117,8 @@ class Drive {
       sentAtMs: 0,
       slots: 4_096,
       plugins: [],
+      isAtRisk: false,
+      trouble: "",
     } as const;
     await this.#step({ kind: "beat", beat, answer: () => {} });
     await this.#step({
@@ -136,11 +138,13 @@ class Drive {
       payload: Buffer.from(`{"n":${from + at}}`),
       key: "",
       priority: 0,
+      label: "",
     }));
     const submission = {
       submission: "bench",
       batchNumber: this.#batch,
-      taskDigest: new Uint8Array(32),
+      task: { digest: new Uint8Array(32), plugin: "", summary: "" },
+      reopen: false,
       lines,
     };
     const planned = await planSubmission(this.#store, submission);

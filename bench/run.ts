@@ -1,14 +1,16 @@
 // `npm run bench -- [--only NAME,NAME] [--json]`: runs the benchmarks one after the other and prints their figures.
 // Speed is compared within one run; the figures of two machines, or of one machine on two days, are not comparable.
-import { cpus, totalmem } from "node:os";
+import { cpus, loadavg, totalmem } from "node:os";
 import { parseArgs } from "node:util";
 import type { Bench, Figure } from "./support/figure.ts";
 import { heartbeat } from "./heartbeat.ts";
 import { latency } from "./latency.ts";
+import { memory } from "./memory.ts";
 import { replayBench } from "./replay.ts";
+import { steal } from "./steal.ts";
 import { throughput } from "./throughput.ts";
 
-const BENCHES: readonly Bench[] = [heartbeat, throughput, latency, replayBench];
+const BENCHES: readonly Bench[] = [heartbeat, throughput, latency, replayBench, memory, steal];
 
 const { values } = parseArgs({
   options: { only: { type: "string" }, json: { type: "boolean", default: false } },
@@ -25,6 +27,8 @@ const machine = {
   cpu: cpus()[0]?.model ?? "unknown",
   cores: cpus().length,
   memory_bytes: totalmem(),
+  /** Of the last minute, before anything was measured: figures of a busy machine are worth little. */
+  load: loadavg()[0] ?? NaN,
 };
 const results: { bench: string; figures: readonly Figure[] }[] = [];
 for (const bench of BENCHES) {

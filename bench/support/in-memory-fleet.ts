@@ -118,6 +118,8 @@ async function beat(
         sentAtMs: clock.wallMs(),
         slots: 1,
         plugins: [],
+        isAtRisk: false,
+        trouble: "",
       };
       assert(loop.push({ kind: "beat", beat: said, answer }), "the inbox holds two beats of every worker");
     }
@@ -141,6 +143,8 @@ async function measure({ counted }: InMemoryCoordinator, measureMs: number): Pro
       max_ms: Math.max(0, histogram.max / 1e6 - 5),
       cpu_ms: (user + system) / 1_000,
       rss_bytes: process.memoryUsage.rss(),
+      rss_peak_bytes: process.resourceUsage().maxRSS * 1_024,
+      rss_of_files_bytes: 0,
     },
   };
 }

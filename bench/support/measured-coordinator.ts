@@ -18,6 +18,15 @@ export interface LagReport {
   readonly max_ms: number;
   readonly cpu_ms: number;
   readonly rss_bytes: number;
+  /** The most since the start of the process. */
+  readonly rss_peak_bytes: number;
+  /** What of `rss_bytes` is pages of mapped files; 0 where that is not told. */
+  readonly rss_of_files_bytes: number;
+}
+
+export interface MeasuredOptions {
+  readonly preload?: string;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export class MeasuredCoordinator {
@@ -49,8 +58,11 @@ export class MeasuredCoordinator {
     this.#reports = started.reports;
   }
 
-  /** Leads when it resolves. Events are written as by default: one for every heartbeat. */
-  static async start(): Promise<MeasuredCoordinator> {
+  /**
+   * Leads when it resolves. Events are written as by default: one for every heartbeat. `preload` is a module that its
+   * process loads first, with `env` to go by.
+   */
+  static async start({ preload, env }: MeasuredOptions = {}): Promise<MeasuredCoordinator> {
     const directory = mkdtempSync(join(tmpdir(), "rollout-bench-"));
     const runId = newUlid<RunId>(systemClock, systemRandom);
     const config = join(directory, "rollout.toml");
@@ -64,13 +76,20 @@ export class MeasuredCoordinator {
       [
         "--import",
         join(root, "bench/support/loop-lag.ts"),
+        ...(preload === undefined ? [] : ["--import", preload]),
+        ...(process.env["ROLLOUT_BENCH_PROFILE"] === undefined
+          ? []
+          : ["--cpu-prof", "--cpu-prof-dir", process.env["ROLLOUT_BENCH_PROFILE"]]),
         join(root, "bin/run.js"),
         "coordinator",
         "run",
         "-c",
         config,
       ],
-      { stdio: ["ignore", "pipe", "pipe", "pipe"], env: { ...process.env, ROLLOUT_LOG_LEVEL: "warn" } },
+      {
+        stdio: ["ignore", "pipe", "pipe", "pipe"],
+        env: { ...process.env, ROLLOUT_LOG_LEVEL: "warn", ...env },
+      },
     );
     const [, stdout, stderr, reports] = child.stdio;
     assert(stdout !== null && stderr !== null, "the child's streams are pipes");

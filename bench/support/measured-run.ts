@@ -1,17 +1,21 @@
-// A whole run of no-op items: submitted, dispatched, executed and recorded, with coordinator and workers as processes of the
-// built program over mutual TLS, every result fsynced before it is acknowledged.
+// A run whose coordinator and workers are processes of the built program, over mutual TLS, every result fsynced before it is
+// acknowledged: its steps, one by one, and a whole run of no-op items measured.
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { join } from "node:path";
 import { sleep, systemClock } from "../../src/base/clock.ts";
 import { systemRandom } from "../../src/base/random.ts";
+import type { RunStatus } from "../../src/client/run-status.ts";
 import { readRunStatus, sealRun } from "../../src/client/run-status.ts";
-import { submitLines, taskDigestOf } from "../../src/client/submit.ts";
+import { submitLines } from "../../src/client/submit.ts";
+import { mockManifest } from "../../src/config/manifest.ts";
+import { taskOf } from "../../src/config/task.ts";
 import { silentLogger } from "../../src/observe/log.ts";
+import type { Client } from "../../src/transport/client.ts";
 import { openClient } from "../../src/transport/client.ts";
 import { loadCredentials } from "../../src/transport/tls/credential-files.ts";
 import { operatorFiles } from "../../src/transport/tls/host-credentials.ts";
-import type { LagReport } from "./measured-coordinator.ts";
+import type { LagReport, MeasuredOptions } from "./measured-coordinator.ts";
 import { MeasuredCoordinator } from "./measured-coordinator.ts";
 
 export interface RunMeasured {
@@ -32,56 +36,74 @@ export interface RunShape {
 
 const POLL_MS = 20;
 
+export class MeasuredRun {
+  readonly coordinator: MeasuredCoordinator;
+  readonly #client: Client;
+  readonly #fleet: ChildProcess[] = [];
+
+  private constructor(coordinator: MeasuredCoordinator, client: Client) {
+    this.coordinator = coordinator;
+    this.#client = client;
+  }
+
+  static async start(options: MeasuredOptions = {}): Promise<MeasuredRun> {
+    const coordinator = await MeasuredCoordinator.start(options);
+    const { runId, address, tlsDir } = coordinator;
+    const files = operatorFiles(tlsDir);
+    const credentials = await loadCredentials(files, { runId, roles: ["operator"] }, systemClock);
+    const client = openClient({ ...credentials, address, runId, clock: systemClock, log: silentLogger });
+    return new MeasuredRun(coordinator, client);
+  }
+
+  /** Items without work, and no more will come. */
+  async submit(items: number, payloadBytes: number): Promise<void> {
+    const options = { task: taskOf(mockManifest()), priority: 0, clock: systemClock, random: systemRandom };
+    await submitLines(this.#client.transport, payloads(items, payloadBytes), options);
+    await sealRun(this.#client.transport);
+  }
+
+  startWorker(slots: number, ...settings: string[]): void {
+    const { configFile, address } = this.coordinator;
+    const program = join(import.meta.dirname, "../../bin/run.js");
+    const common = ["--coordinator-addr", address, "--slots", String(slots), "--log-level", "warn"];
+    const args = [program, "worker", "run", "-c", configFile, ...common, ...settings];
+    this.#fleet.push(spawn(process.execPath, args, { stdio: ["ignore", "ignore", "inherit"] }));
+  }
+
+  async until(wanted: (status: RunStatus) => boolean): Promise<void> {
+    while (!wanted(await readRunStatus(this.#client.transport))) await sleep(systemClock, POLL_MS);
+  }
+
+  async stop(): Promise<void> {
+    this.#client.close();
+    for (const worker of this.#fleet) worker.kill("SIGKILL");
+    await this.coordinator.stop();
+  }
+}
+
 export async function measureRun({ items, workers, slots, payloadBytes }: RunShape): Promise<RunMeasured> {
-  const coordinator = await MeasuredCoordinator.start();
-  const { runId, address, tlsDir } = coordinator;
-  const credentials = await loadCredentials(
-    operatorFiles(tlsDir),
-    { runId, roles: ["operator"] },
-    systemClock,
-  );
-  const client = openClient({ ...credentials, address, runId, clock: systemClock, log: silentLogger });
-  const fleet: ChildProcess[] = [];
+  const run = await MeasuredRun.start();
   const clock = systemClock;
   try {
     const startedMs = clock.monotonicMs();
-    const taskDigest = taskDigestOf({ plugin: "mock", command: [] });
-    const lines = payloads(items, payloadBytes);
-    await submitLines(client.transport, lines, { taskDigest, priority: 0, clock, random: systemRandom });
-    await sealRun(client.transport);
+    await run.submit(items, payloadBytes);
     const submittedMs = clock.monotonicMs();
-    for (let at = 0; at < workers; at++) fleet.push(startWorker(coordinator, slots));
-    await until(client.transport, ({ done }) => done > 0);
+    for (let at = 0; at < workers; at++) run.startWorker(slots);
+    await run.until(({ done }) => done > 0);
     const firstMs = clock.monotonicMs();
-    await coordinator.lag();
-    await until(client.transport, ({ done }) => done === items);
+    await run.coordinator.lag();
+    await run.until(({ done }) => done === items);
     const lastMs = clock.monotonicMs();
     const submitMs = submittedMs - startedMs;
     return {
       submitPerSecond: (items / submitMs) * 1_000,
       executePerSecond: (items / (lastMs - firstMs)) * 1_000,
       endToEndPerSecond: (items / (submitMs + lastMs - firstMs)) * 1_000,
-      lag: await coordinator.lag(),
+      lag: await run.coordinator.lag(),
     };
   } finally {
-    client.close();
-    for (const worker of fleet) worker.kill("SIGKILL");
-    await coordinator.stop();
+    await run.stop();
   }
-}
-
-function startWorker({ configFile, address }: MeasuredCoordinator, slots: number): ChildProcess {
-  const program = join(import.meta.dirname, "../../bin/run.js");
-  const settings = ["--coordinator-addr", address, "--slots", String(slots), "--log-level", "warn"];
-  const args = [program, "worker", "run", "-c", configFile, ...settings];
-  return spawn(process.execPath, args, { stdio: ["ignore", "ignore", "inherit"] });
-}
-
-async function until(
-  transport: Parameters<typeof readRunStatus>[0],
-  wanted: (status: { readonly done: number }) => boolean,
-): Promise<void> {
-  while (!wanted(await readRunStatus(transport))) await sleep(systemClock, POLL_MS);
 }
 
 async function* payloads(count: number, bytes: number): AsyncGenerator<Uint8Array> {
