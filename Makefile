@@ -18,7 +18,7 @@ help: ## List every target
 	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
 	  /^[a-z][a-z0-9-]*:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: build ## Start a local cluster, lose a worker, stop another, and end; under a minute
+run: build ## Count words with three workers, preempt one, kill the coordinator, and see nothing lost; under a minute
 	@npm run --silent demo
 
 test: install ## Pass every check: static, unit, end to end, and that each check can fail
@@ -46,7 +46,7 @@ canaries: install ## Plant violations and see each check fail
 	@node scripts/test.ts canaries
 
 e2e: install ## Real processes, from a fresh build
-	@node scripts/test.ts extras build e2e
+	@node scripts/test.ts extras build e2e e2e-deadlines
 
 ##@ Smokes (docs/SMOKE.md)
 .PHONY: smoke-3node-gcp smoke-3node-aws smoke-ssh

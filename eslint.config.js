@@ -10,6 +10,11 @@ const TESTS = ["test/**/*.ts"];
 const PROCESS_STATE = [
   "src/commands/**",
   "src/cli/**",
+  // The library's ends: there is no command between them and the program that uses it.
+  "src/compose/rollout-client.ts",
+  "src/compose/local-cluster.ts",
+  // What a process of a user's code begins with.
+  "src/worker/backends/code/serve-code.ts",
   "bin/**",
   "scripts/**",
   "test/**",
@@ -99,6 +104,8 @@ export default defineConfig(
   { files: ["bench/**"], rules: ambient({ process: false, allowImports: ["monitorEventLoopDelay"] }) },
   { files: [CLOCK], rules: ambient({ clock: false }) },
   { files: [RANDOM], rules: ambient({ chance: false }) },
+  // It stands for a program of somebody else's.
+  { files: ["examples/unary-worker.ts"], rules: ambient({ clock: false, chance: false }) },
   { files: [TEST_SUPPORT], rules: ambient({ clock: false, process: false }) },
   {
     files: TESTS,
@@ -111,9 +118,16 @@ export default defineConfig(
   },
   // What a program of ours says goes through the log, the event stream or the command: nothing by the way.
   { files: PRODUCT, rules: { "no-console": "error" } },
-  // oclif finds commands, mocha its reporters and tools their configuration by the default export.
+  // oclif finds commands, a worker a plugin's code, mocha its reporters and tools their configuration by the default export.
   {
-    files: ["src/commands/**", "test/support/mocha-*.ts", "*.config.js", ".dependency-cruiser.mjs"],
+    files: [
+      "src/commands/**",
+      "test/support/mocha-*.ts",
+      "*.config.js",
+      ".dependency-cruiser.mjs",
+      // A plugin's module, unless its manifest says otherwise.
+      "examples/*/*.ts",
+    ],
     rules: { "no-restricted-syntax": "off" },
   },
   {

@@ -3,17 +3,21 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { format, resolveConfig } from "prettier";
+import { charts } from "../machines/index.ts";
+import { MEANING_OF_EXIT } from "../src/cli/exit-codes.ts";
+import { chartDiagram } from "../src/cli/render/chart-diagram.ts";
 import { ERRORS, EXIT } from "../src/base/errors.ts";
-import type { ExitCode } from "../src/base/errors.ts";
 import type { RunId } from "../src/base/ids.ts";
 import { parseUlid } from "../src/base/ids.ts";
 import { ruleTexts } from "../src/config/rules.ts";
-import { SECTIONS, SETTING_KEYS, environmentName, settingOf } from "../src/config/schema.ts";
+import { environmentName } from "../src/config/environment-name.ts";
+import { SECTIONS, SETTING_KEYS, settingOf } from "../src/config/schema.ts";
 import type { Setting, SettingKey } from "../src/config/schema.ts";
 import { configTemplate } from "../src/config/template.ts";
 import { describeAllowed } from "../src/config/value.ts";
 import { EVENTS, TOPICS } from "../src/observe/events.ts";
 import type { Topic } from "../src/observe/events.ts";
+import { manifestPage } from "./manifest-page.ts";
 
 const GENERATED = "<!-- Made by scripts/generate-docs.ts: change the table in the source, not this file. -->";
 const EXAMPLE_RUN = parseUlid<RunId>("01M7QK69HAKARNT7E0B5TKE00H");
@@ -24,6 +28,8 @@ export async function generateDocs(): Promise<ReadonlyMap<string, string>> {
     "docs/errors.md": errorsPage(),
     "docs/CONFIGURATION.md": configurationPage(),
     "docs/EVENTS.md": eventsPage(),
+    "docs/MACHINES.md": machinesPage(),
+    "docs/plugins.md": manifestPage(GENERATED, markdownTable),
   };
   const documents = new Map<string, string>();
   for (const [path, page] of Object.entries(pages)) {
@@ -37,17 +43,6 @@ export async function generateDocs(): Promise<ReadonlyMap<string, string>> {
 export function repositoryFile(path: string): string {
   return fileURLToPath(new URL(`../${path}`, import.meta.url));
 }
-
-const MEANING_OF_EXIT: Readonly<Record<ExitCode, string>> = {
-  [EXIT.done]: "done",
-  [EXIT.itemsFailed]: "done, and some items failed",
-  [EXIT.usage]: "wrong usage or configuration; nothing was started",
-  [EXIT.unreachable]: "the coordinator is not reachable, or refused",
-  [EXIT.interrupted]: "interrupted; the same command goes on",
-  [EXIT.paused]: "paused by a limit of the run",
-  [EXIT.storage]: "the database cannot be used or written",
-  [EXIT.bug]: "a bug in rollout",
-};
 
 const MEANING_OF_RETRY = {
   never: "no",
@@ -200,6 +195,23 @@ function eventSection(topic: Topic): string {
   const { doc, fields } = EVENTS[topic];
   const rows = Object.entries(fields).map(([field, meaning]) => [`\`${field}\``, meaning]);
   return `## ${topic}\n\n${doc}\n\n${markdownTable(["Field", "Meaning"], rows)}`;
+}
+
+function machinesPage(): string {
+  const sections = Object.entries(charts).map(([name, { machine }]) =>
+    [
+      `## \`${name}\`, version ${machine.version ?? ""}`,
+      `[machines/${name}.ts](../machines/${name}.ts)`,
+      "```mermaid\n" + chartDiagram(machine) + "```",
+    ].join("\n\n"),
+  );
+  return [
+    "# Machines",
+    GENERATED,
+    "Everything that has a lifecycle is one of these statecharts, and changes by its events only. What stands in brackets is a " +
+      "guard; an event that no arrow names is ignored in that state. `rollout machines export` prints the same.",
+    ...sections,
+  ].join("\n\n");
 }
 
 function markdownTable(titles: readonly string[], rows: readonly (readonly string[])[]): string {

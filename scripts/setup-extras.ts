@@ -11,6 +11,8 @@ interface Extra {
 const EXTRAS: readonly Extra[] = [
   { program: "faketime", aptPackage: "faketime", use: "a process whose clock is wrong by an hour" },
   { program: "strace", aptPackage: "strace", use: "a disk that answers with an error" },
+  { program: "zsh", aptPackage: "zsh", use: "the completion of commands in zsh" },
+  { program: "fish", aptPackage: "fish", use: "the completion of commands in fish" },
 ];
 const LOCK_WAIT = "DPkg::Lock::Timeout=60";
 

@@ -132,7 +132,9 @@ describe("a cluster", function () {
         const { worker_id, incarnation } = await worker.identity();
         worker.send(signal);
         expect(await worker.ended).to.deep.equal({ code: 0, signal: null });
-        expect(worker.events.map(({ topic }) => topic)).to.deep.equal(["drain_started", "drain_completed"]);
+        expect(worker.events.map(({ topic }) => topic)).to.deep.equal([
+          ...["plugin_loaded", "drain_started", "drain_completed"],
+        ]);
         await coordinator.event("worker_heartbeat", { worker_id, state: "Draining" });
         await coordinator.event("worker_deregistered", { worker_id, incarnation });
         expect(await cluster.listed(worker_id)).to.deep.include({ state: "gone" });

@@ -1,7 +1,7 @@
 // rollout as its users get it: packed, installed in a folder of its own without anything of the repository, and run.
 import { expect } from "chai";
 import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -9,11 +9,39 @@ import { promisify } from "node:util";
 const REPOSITORY = join(import.meta.dirname, "../..");
 const { version } = JSON.parse(readFileSync(join(REPOSITORY, "package.json"), "utf8")) as { version: string };
 
+/** A program of somebody who is strict, and whose compiler looks at the declarations of dependencies too. */
+const STRICT = {
+  ...{ module: "nodenext", target: "esnext", lib: ["esnext", "dom"], types: ["node"], noEmit: true },
+  ...{ strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false, typeRoots: [] as string[] },
+};
+const TYPED = `import { RolloutClient, RolloutError, defineBackend, startCluster } from "rollout";
+import type { ErrorCode, Result, RunStatus } from "rollout";
+
+export const double = defineBackend<{ n: number }, number>(({ n }) => 2 * n);
+export async function look(client: RolloutClient): Promise<[RunStatus, Result[]]> {
+  const results: Result[] = [];
+  for await (const result of client.results()) results.push(result);
+  return [await client.status(), results];
+}
+export const codeOf = (error: unknown): ErrorCode | undefined =>
+  error instanceof RolloutError ? error.code : undefined;
+export const begin = () => startCluster({ command: ["cat"], workers: 1 });
+`;
+/** One mistake a line. */
+const MISTAKEN = [
+  'import { RolloutClient, startCluster } from "rollout";',
+  "await startCluster({ worker: 3 });",
+  "new RolloutClient();",
+  "const client = await RolloutClient.connect(); client.explode();",
+  "const done: string = (await client.status()).done;",
+];
+
 const execute = promisify(execFile);
 
 describe("the installed package", () => {
   let home: string;
   let files: string[];
+  let tarball: string;
 
   const npm = async (cwd: string, ...args: string[]): Promise<string> => {
     const { stdout } = await execute("npm", [...args, "--no-audit", "--no-fund", "--prefer-offline"], {
@@ -33,11 +61,12 @@ describe("the installed package", () => {
     const packed = await npm(REPOSITORY, "pack", "--ignore-scripts", "--json", "--pack-destination", home);
     // npm 12 names the packages, older ones list them.
     const report = JSON.parse(packed) as Record<string, { filename: string; files: { path: string }[] }>;
-    const [tarball] = Object.values(report);
-    if (tarball === undefined) throw new Error(packed);
-    files = tarball.files.map((file) => file.path);
+    const [made] = Object.values(report);
+    if (made === undefined) throw new Error(packed);
+    files = made.files.map((file) => file.path);
+    tarball = join(home, made.filename);
     writeFileSync(join(home, "package.json"), JSON.stringify({ private: true }));
-    await npm(home, "install", "--omit=dev", join(home, tarball.filename));
+    await npm(home, "install", "--omit=dev", tarball);
   });
   after(() => rmSync(home, { recursive: true, force: true }));
 
@@ -58,6 +87,65 @@ describe("the installed package", () => {
     expect(await run("rollout", "--version")).to.include(`rollout ${version}`);
   });
 
+  it("runs by npx from a folder in which nothing is", async () => {
+    // What npx unpacks is not left behind in the user's cache; what it would fetch is there.
+    const cache = (await npm(home, "config", "get", "cache")).trim();
+    const [elsewhere, ownCache] = ["elsewhere", "cache"].map((name) => join(home, name));
+    if (elsewhere === undefined || ownCache === undefined) throw new Error("two names");
+    for (const folder of [elsewhere, ownCache]) mkdirSync(folder);
+    symlinkSync(join(cache, "_cacache"), join(ownCache, "_cacache"));
+    const words = ["--yes", "--prefer-offline", `--package=${tarball}`, "--", "rollout", "--version"];
+    const env = { ...process.env, npm_config_cache: ownCache };
+    const { stdout } = await execute("npx", words, { cwd: elsewhere, env });
+    expect(stdout).to.include(`rollout ${version}`);
+  });
+
+  it("can be imported, and runs a cluster", async () => {
+    const program = `
+      import { RolloutClient, RolloutError, defineBackend, startCluster } from "rollout";
+      const cluster = await startCluster({ command: ["wc", "-w"], workers: 1 });
+      await cluster.client.submit(["two words"], { seal: true });
+      for await (const { ok, output } of cluster.client.results({ follow: true }))
+        console.log(ok, Buffer.from(output).toString().trim());
+      await cluster.stop();
+      console.log(cluster.client instanceof RolloutClient, typeof defineBackend, typeof RolloutError);`;
+    const words = ["--input-type=module", "--eval", program];
+    const env = { ...process.env, TMPDIR: home };
+    const { stdout } = await execute(process.execPath, words, { cwd: home, env });
+    expect(stdout).to.equal("true 2\ntrue function function\n");
+  });
+
+  describe("to a compiler", () => {
+    /** What the compiler says of a program in a folder beside the installed package. */
+    const complaints = async (name: string, text: string): Promise<string[]> => {
+      const folder = join(home, name);
+      mkdirSync(join(folder, "node_modules/@types"), { recursive: true });
+      symlinkSync(join(REPOSITORY, "node_modules/@types/node"), join(folder, "node_modules/@types/node"));
+      writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module" }));
+      const typeRoots = [join(folder, "node_modules/@types")];
+      const config = { compilerOptions: { ...STRICT, typeRoots }, include: ["*.ts"] };
+      writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
+      writeFileSync(join(folder, "program.ts"), text);
+      const tsc = join(REPOSITORY, "node_modules/typescript/bin/tsc");
+      return execute(process.execPath, [tsc, "-p", "."], { cwd: folder }).then(
+        () => [],
+        (error: unknown) => (error as { stdout: string }).stdout.trimEnd().split("\n"),
+      );
+    };
+
+    it("has types without a complaint", async () => {
+      expect(await complaints("typed", TYPED)).to.deep.equal([]);
+    });
+
+    it("has types that find mistakes, and nothing in them that is not for programs", async () => {
+      const found = await complaints("mistaken", MISTAKEN.join("\n"));
+      const places = found
+        .map((line) => /^program\.ts\((\d+),/.exec(line)?.[1])
+        .filter((at) => at !== undefined);
+      expect(places).to.deep.equal(["2", "3", "4", "5"]);
+    });
+  });
+
   it("brings the coordinator as a program of its own", async () => {
     expect(await run("rollout-coordinator", "--help")).to.include("--storage-path");
   });
@@ -68,9 +156,10 @@ describe("the installed package", () => {
   });
 
   it("brings every package that one of its modules imports", async () => {
-    // The program of a thread is no module to import; what it imports, others do.
+    // The program of a thread or of a backend's process is no module to import; what it imports, others do.
+    const isProgram = (file: string): boolean => /-thread\.js$|\/backends\/\w+\/\w+-program\.js$/.test(file);
     const modules = files
-      .filter((file) => /^dist\/.*\.js$/.test(file) && !file.endsWith("-thread.js"))
+      .filter((file) => /^dist\/.*\.js$/.test(file) && !isProgram(file))
       .map((file) => `rollout/${file}`);
     const program = `await Promise.all(${JSON.stringify(modules)}.map((path) => import("./node_modules/" + path)))`;
     await execute(process.execPath, ["--input-type=module", "--eval", program], { cwd: home });

@@ -15,6 +15,9 @@ export function assignedItem(number: number, parts: Partial<Assigned> = {}): Ass
     payload: Uint8Array.of(number),
     checkpoint: new Uint8Array(0),
     priority: 0,
+    alone: false,
+    plugin: "mock",
+    timeoutMs: 0,
     ...parts,
   };
 }

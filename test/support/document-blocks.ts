@@ -5,8 +5,11 @@ import { fileURLToPath } from "node:url";
 
 const REPOSITORY = fileURLToPath(new URL("../..", import.meta.url));
 
-/** `<!-- not run: REASON -->` stands before a block that a test cannot run; `<!-- run in the repository -->` says where. */
-const MARK = /^<!-- (?:not run: (?<reason>.+)|run in (?<place>the repository)) -->$/;
+/**
+ * `<!-- not run: REASON -->` stands before a block that a test cannot run; `<!-- run in the repository -->` says where;
+ * `<!-- file: NAME -->` says that the block is a file of that name, for those behind it.
+ */
+const MARK = /^<!-- (?:not run: (?<reason>.+)|run in (?<place>the repository)|file: (?<file>[\w.-]+)) -->$/;
 
 export interface Block {
   /** `README.md:23` */
@@ -16,6 +19,8 @@ export interface Block {
   /** Why it is not run; undefined: it is. */
   readonly notRun: string | undefined;
   readonly inRepository: boolean;
+  /** What it is the contents of. */
+  readonly file: string | undefined;
 }
 
 /** README.md and everything under docs/, relative to the repository. */
@@ -39,13 +44,14 @@ export function blocksOf(name: string, markdown: string): Block[] {
     if (open !== undefined && fence === null) open.lines.push(line);
     else if (open !== undefined) {
       const { at, language, lines } = open;
-      const { reason, place } = open.mark?.groups ?? {};
+      const { reason, place, file } = open.mark?.groups ?? {};
       blocks.push({
         at,
         language,
         text: lines.join("\n"),
         notRun: reason,
         inRepository: place !== undefined,
+        file,
       });
       open = undefined;
     } else if (fence !== null) {

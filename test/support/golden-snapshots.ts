@@ -6,6 +6,7 @@ import type { RoleEvent } from "../../machines/coordinator-role.ts";
 import type { RunEvent } from "../../machines/run.ts";
 import type { ItemEvent } from "../../machines/work-item.ts";
 import type { WorkerEvent } from "../../machines/worker-lifecycle.ts";
+import type { TrustEvent } from "../../machines/worker-trust.ts";
 import { assert } from "../../src/base/assert.ts";
 import { seededRandom } from "../../src/base/random.ts";
 import { silentLogger } from "../../src/observe/log.ts";
@@ -33,10 +34,12 @@ const theRun = scenario<RunEvent>();
 const drain = scenario<DrainEvent>();
 const item = scenario<ItemEvent>({ maxAttempts: 3, maxLost: 5 });
 const life = scenario<WorkerEvent>({ incarnation: "01B" });
+const trust = scenario<TrustEvent>({ incarnation: "01B" });
 
 const incarnation = "01B";
 const attempt = { worker: "w1", incarnation: "i1", attempt: 1, epoch: 4 };
 const assigned: ItemEvent = { type: "item.assigned", worker: "w1", incarnation: "i1", epoch: 4 };
+const itemFailed: TrustEvent = { type: "item.failed", incarnation, atMs: 1_000, othersSucceededAtMs: 2_000 };
 const requested: DrainEvent = {
   type: "drain.requested",
   cause: "gcp",
@@ -72,6 +75,12 @@ const SCENARIOS: Readonly<Record<string, Readonly<Record<string, Scenario>>>> = 
     running: item(assigned),
     "pending after an error": item(assigned, { type: "item.erred", ...attempt }),
     done: item(assigned, { type: "item.succeeded", ...attempt }),
+    "pending, handed back and apart": item(
+      assigned,
+      { type: "item.returned", ...attempt, atMs: GOLDEN_WALL_MS },
+      assigned,
+      { type: "item.crashedTogether", ...attempt, attempt: 2 },
+    ),
   },
   "worker-lifecycle": {
     "just started": life(),
@@ -79,12 +88,21 @@ const SCENARIOS: Readonly<Record<string, Readonly<Record<string, Scenario>>>> = 
       { type: "worker.welcomed", incarnation },
       { type: "beat.arrived", incarnation },
     ),
+    "asked to drain": life(
+      { type: "worker.welcomed", incarnation },
+      { type: "worker.drainAsked", incarnation },
+    ),
     "draining and failed": life(
       { type: "worker.drain", incarnation },
       { type: "beat.overdue" },
       { type: "beat.timedOut" },
     ),
     gone: life({ type: "worker.left", incarnation }),
+  },
+  "worker-trust": {
+    trusted: trust(),
+    "trusted, after a failure": trust(itemFailed),
+    cordoned: trust(itemFailed, itemFailed, itemFailed, itemFailed, itemFailed),
   },
 };
 

@@ -16,6 +16,10 @@ export class HeldBackend implements Backend {
   /** Every execution there ever was. */
   readonly executions: HeldExecution[] = [];
 
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
   execute(attempt: ItemAttempt, signal: AbortSignal, report: (report: ItemReport) => void): Promise<Outcome> {
     const { promise, resolve: end, reject: fail } = Promise.withResolvers<Outcome>();
     this.executions.push({ item: attempt.itemId[0] ?? -1, attempt, signal, report, end, fail });

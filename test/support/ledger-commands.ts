@@ -5,13 +5,18 @@ import fc from "fast-check";
 import { itemIdText } from "../../src/coordinator/ledger/item-id.ts";
 import { planSubmission } from "../../src/coordinator/rpc/plan-submission.ts";
 import type { ReportedOutcome } from "../../src/coordinator/session-frame.ts";
-import { COMPLETIONS_PREFIX } from "../../src/storage/keys.ts";
-import type { Store } from "../../src/storage/store.ts";
+import { COMPLETIONS_PREFIX, DONE_PREFIX, FAILED_PREFIX } from "../../src/storage/keys.ts";
+import type { Entry, Store } from "../../src/storage/store.ts";
 import { prefixRange } from "../../src/storage/store.ts";
 import { completionsRecord } from "../../src/coordinator/ledger/completions.ts";
-import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
+import type { FailedItem } from "../../src/coordinator/ledger/item.ts";
+import { doneRecord, failedRecord } from "../../src/coordinator/ledger/ledger-records.ts";
+import { isPlace } from "../../src/coordinator/ledger/place.ts";
+import type { RecordType } from "../../src/storage/codec.ts";
+import { decodeRecord, okOrFailure, recordChecksum } from "../../src/storage/codec.ts";
 import { LedgerHarness, linesOf } from "./ledger-harness.ts";
 import { LedgerModel, MODEL_BUDGETS } from "./ledger-model.ts";
+import type { ModelItem } from "./ledger-model.ts";
 import type { HeldItem } from "./ledger-worker.ts";
 import { claimOf, LedgerWorker, reportOf, successOf } from "./ledger-worker.ts";
 
@@ -19,11 +24,25 @@ const WORKERS = 3;
 const SLOTS = 2;
 /** From the last beat to the failure, and a scan more. */
 const FAILURE_MS = 6_250;
+/** The scan that finds it: the first one later than an interval and the failure timeout. */
+const FAILED_AFTER_MS = 5_750;
+/** Workers that went down within less of each other may have gone together. */
+const TOGETHER_MS = 12_000;
 
 const worker = fc.nat(WORKERS - 1);
 const at = fc.nat(5);
 const outcome = fc.constantFrom(
-  ...(["success", "success", "success", "error", "crash", "too_large", "preempted", "stolen"] as const),
+  ...([
+    "success",
+    "success",
+    "success",
+    "error",
+    "crash",
+    "crash_shared",
+    "too_large",
+    "preempted",
+    "stolen",
+  ] as const),
 );
 
 export const command = fc.oneof(
@@ -62,11 +81,15 @@ export const command = fc.oneof(
   { weight: 5, arbitrary: fc.record({ do: fc.constant("hello" as const), worker, unarrived: fc.nat(2) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("die" as const), worker, finished: fc.nat(1) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("silence" as const), worker }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("risk" as const), worker, isAtRisk: fc.boolean() }) },
   {
     weight: 2,
     arbitrary: fc.record({ do: fc.constant("wait" as const), ms: fc.constantFrom(250, 1_000, 30_000) }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("restart" as const) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("retry" as const), at, count: fc.nat(3) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("pause" as const) }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant("resume" as const) }) },
   { weight: 8, arbitrary: fc.record({ do: fc.constant("deliver" as const) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("answerLate" as const) }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("answerNow" as const) }) },
@@ -88,6 +111,8 @@ export class LedgerRun {
   #batchNumber = 0;
   #incarnations = 1;
   #hasTimePassed = false;
+  /** When a process was killed last. */
+  #diedAtMs = -Infinity;
 
   private constructor(ledger: LedgerHarness) {
     this.#ledger = ledger;
@@ -146,12 +171,23 @@ export class LedgerRun {
       case "silence":
         await this.#silence(this.#worker(next.worker));
         break;
+      case "risk":
+        this.#worker(next.worker).isAtRisk = next.isAtRisk;
+        await this.#worker(next.worker).beat();
+        break;
       case "wait":
         await this.#wait(next.ms);
         break;
       case "restart":
         await ledger.lead();
         for (const session of this.#model.sessions.values()) session.isOpen = false;
+        break;
+      case "retry":
+        await this.#retry(next.at, next.count);
+        break;
+      case "pause":
+      case "resume":
+        await this.#steer(next.do);
         break;
       case "deliver":
         await ledger.read();
@@ -165,10 +201,34 @@ export class LedgerRun {
     await this.#model.compare(ledger.store, { hasTimePassed: this.#hasTimePassed });
   }
 
+  async #steer(what: "pause" | "resume" | "cancel"): Promise<void> {
+    const answer = (): void => undefined;
+    if (this.#model.phase !== "cancelled") this.#model.phase = what === "pause" ? "paused" : "active";
+    await this.#ledger.step(what === "pause" ? { kind: what, reason: "", answer } : { kind: what, answer });
+  }
+
+  /** Some of the items that have failed are taken back. */
+  async #retry(index: number, count: number): Promise<void> {
+    const rows = await this.#ledger.store.scan({ ...prefixRange(FAILED_PREFIX), limit: 100_000 });
+    const failed = from(rows, index).slice(0, count).map(failedItemOf);
+    if (this.#model.phase !== "cancelled")
+      for (const { id } of failed) this.#model.retried(this.#model.itemOf(id));
+    await this.#ledger.step({ kind: "retry", failed, answer: () => undefined });
+  }
+
+  /** What is held fails; after it nothing is given out, whatever happens, and what is final stays as it is. */
+  async cancel(): Promise<void> {
+    this.#model.cancelled();
+    await this.#steer("cancel");
+    await this.#compare();
+    assert.equal(this.#ledger.state.ledger.running.size, 0, "a cancelled run has nothing in flight");
+  }
+
   /** Everything heals: all come back, all work, time passes. Then every item is final, once. */
   async finish(): Promise<void> {
+    await this.#steer("resume");
     for (let round = 0; ; round++) {
-      assert(round < 40, "everything is final in the end");
+      assert(round < 200, "everything is final in the end");
       this.#ledger.answerNow();
       for (const one of this.#workers) {
         await one.beat();
@@ -197,10 +257,25 @@ export class LedgerRun {
     const total = this.#model.items.size;
     assert.equal(tally.count("done") + tally.count("failed"), total);
     const rows = await store.scan({ ...prefixRange(COMPLETIONS_PREFIX), limit: 100_000 });
-    const completed = rows.flatMap(({ key, value }) =>
-      okOrFailure("", decodeRecord(completionsRecord, key, value)),
-    );
-    assert.deepEqual([completed.length, new Set(completed).size], [total, total], "each became final once");
+    const last = new Map<string, number>();
+    for (const [number, { key, value }] of rows.entries())
+      for (const place of okOrFailure("", decodeRecord(completionsRecord, key, value)))
+        last.set(place, number);
+    const counted = new Map((await this.#finalRows()).map(({ place, completion }) => [place, completion]));
+    assert.equal(counted.size, total, "each is final in one place");
+    assert.deepEqual([...last].sort(), [...counted].sort(), "each counts where it became final last");
+  }
+
+  async #finalRows(): Promise<{ readonly place: string; readonly completion: number }[]> {
+    const { store } = this.#ledger;
+    const read = async <T extends { readonly completion: number }>(prefix: string, type: RecordType<T>) => {
+      const rows = await store.scan({ ...prefixRange(prefix), limit: 100_000 });
+      return rows.map(({ key, value }) => {
+        const { completion } = okOrFailure("", decodeRecord(type, key, value));
+        return { place: key.slice(prefix.length), completion };
+      });
+    };
+    return [...(await read(DONE_PREFIX, doneRecord)), ...(await read(FAILED_PREFIX, failedRecord))];
   }
 
   async #compare(): Promise<void> {
@@ -218,13 +293,14 @@ export class LedgerRun {
   }
 
   async #submit({ texts, priority, isAnew }: Extract<Command, { do: "submit" }>): Promise<void> {
+    if (this.#model.phase === "cancelled") return;
     if (isAnew || this.#submission === 0) [this.#submission, this.#batchNumber] = [this.#submission + 1, 0];
     const submission = `01SVBM1SS10N${String(this.#submission).padStart(14, "0")}`;
     const batchNumber = ++this.#batchNumber;
     const lines = linesOf(texts.map(String), { submission, batchNumber, priority });
     const planned = await planSubmission(this.#ledger.store, lines);
     assert(planned.kind === "planned");
-    for (const { id } of planned.batch.added) this.#model.submitted(itemIdText(id));
+    for (const { id } of planned.batch.added) this.#model.submitted(itemIdText(id), priority);
     await this.#ledger.step({ kind: "submit", batch: planned.batch, answer: () => undefined });
   }
 
@@ -235,14 +311,18 @@ export class LedgerRun {
   }
 
   async #report(by: LedgerWorker, items: readonly HeldItem[], kind: ReportedOutcome["kind"]): Promise<void> {
-    if (this.#isHeard(by)) for (const item of items) this.#model.reported(item, by.id, outcomeOf(kind, item));
+    const { wallMs } = this.#ledger;
+    if (this.#isHeard(by))
+      for (const item of items) this.#model.reported(item, by.id, outcomeOf(kind, item), wallMs);
     const reports = items.map((item) => reportOf(item, outcomeOf(kind, item)));
     await this.#ledger.step(by.resultsInput(reports));
   }
 
   async #release(by: LedgerWorker, index: number): Promise<void> {
     const items = from(by.held, index).slice(0, 1);
-    if (this.#isHeard(by)) for (const item of items) this.#model.reported(item, by.id, { kind: "preempted" });
+    const { wallMs } = this.#ledger;
+    if (this.#isHeard(by))
+      for (const item of items) this.#model.reported(item, by.id, { kind: "preempted" }, wallMs);
     // They may turn out to have been executed all the same.
     for (const item of items) this.#reports.push({ by, item, outcome: outcomeOf("success", item) });
     by.forget(items);
@@ -253,14 +333,12 @@ export class LedgerRun {
   async #hello(by: LedgerWorker, finished: readonly HeldItem[] = []): Promise<void> {
     const kept = by.held.filter((item) => this.#model.isCurrent(item, by.id));
     const claimed = new Set([...kept, ...finished].map(({ id }) => this.#model.items.get(itemIdText(id))));
-    let begun = 0;
-    for (const item of this.#model.heldBy(by.id)) {
-      if (claimed.has(item)) continue;
-      // What died with an older process is lost as far as it had begun.
-      const isOld = item.holder?.incarnation !== by.incarnation;
-      if (isOld && begun++ < SLOTS) this.#model.lost(item);
-      else this.#model.returned(item);
-    }
+    const gone = this.#model.heldBy(by.id).filter((item) => !claimed.has(item));
+    // What died with an older process is lost as far as it had begun.
+    const begun = this.#model.begunBy(by.id, SLOTS, gone.filter(isOf(by, false)));
+    for (const item of gone)
+      if (begun.has(item)) this.#model.undecided.add(item);
+      else this.#model.returned(item, this.#ledger.wallMs);
     this.#model.sessions.set(by.id, { credit: 0, isOpen: true });
     const claims = [...by.held.map((item) => claimOf(item)), ...finished.map((item) => claimOf(item, true))];
     await this.#ledger.step(by.helloInput(claims));
@@ -272,6 +350,7 @@ export class LedgerRun {
     const finished = by.held.slice(0, count).filter((item) => this.#model.isCurrent(item, by.id));
     by.held.length = 0;
     by.restart(++this.#incarnations);
+    this.#diedAtMs = this.#ledger.nowMs;
     const session = this.#model.sessions.get(by.id);
     if (session !== undefined) session.isOpen = false;
     await by.beat();
@@ -285,9 +364,15 @@ export class LedgerRun {
     await by.beat();
     await this.#hello(by);
     await this.#compare();
-    for (const [index, item] of this.#model.heldBy(by.id).entries())
-      if (index < SLOTS) this.#model.lost(item);
-      else this.#model.returned(item);
+    const failedAtMs = this.#ledger.wallMs + FAILED_AFTER_MS;
+    const held = this.#model.heldBy(by.id);
+    for (const items of [true, false].map((isOwn) => held.filter(isOf(by, isOwn)))) {
+      const begun = this.#model.begunBy(by.id, SLOTS, items);
+      for (const item of items)
+        if (!begun.has(item)) this.#model.returned(item, failedAtMs);
+        else if (this.#ledger.nowMs - this.#diedAtMs < TOGETHER_MS) this.#model.undecided.add(item);
+        else this.#model.lost(item);
+    }
     const session = this.#model.sessions.get(by.id);
     if (session !== undefined) session.isOpen = false;
     this.#hasTimePassed = true;
@@ -298,15 +383,28 @@ export class LedgerRun {
 
   async #wait(ms: number): Promise<void> {
     this.#hasTimePassed = true;
+    this.#ledger.nowMs += ms;
     this.#ledger.wallMs += ms;
     for (const one of this.#workers) await one.beat();
     await this.#ledger.step({ kind: "scan" });
   }
 }
 
+/** Whether the worker's process of now has it, or an older one had. */
+function isOf({ incarnation }: LedgerWorker, isOwn: boolean): (item: ModelItem) => boolean {
+  return ({ holder }) => (holder?.incarnation === incarnation) === isOwn;
+}
+
 /** The rest of the list from some place on: whatever number chance has drawn, there is one if the list has any. */
 function from<T>(list: readonly T[], at: number): T[] {
   return list.slice(list.length === 0 ? 0 : at % list.length);
+}
+
+function failedItemOf({ key, value }: Entry): FailedItem {
+  const { id, attempt, class: as, isApart } = okOrFailure("", decodeRecord(failedRecord, key, value));
+  const place = key.slice(FAILED_PREFIX.length);
+  assert(isPlace(place));
+  return { place, id, attempt, class: as, isApart, checksum: recordChecksum(value) };
 }
 
 function outcomeOf(kind: ReportedOutcome["kind"], item: HeldItem): ReportedOutcome {
@@ -317,6 +415,7 @@ function outcomeOf(kind: ReportedOutcome["kind"], item: HeldItem): ReportedOutco
     case "error":
     case "timeout":
     case "crash":
+    case "crash_shared":
     case "too_large":
       return { kind, message: "it broke" };
     default:

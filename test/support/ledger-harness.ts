@@ -1,12 +1,13 @@
 // The reactor with its ledger, over any store and without the loop around it: submissions, workers with sessions, time by
 // hand. After each step the state is sane, and what a new leader would read from the store is what this one has (C4).
 import assert from "node:assert/strict";
+import { runsAlone } from "../../machines/work-item.ts";
 import { epoch } from "../../src/base/ids.ts";
 import { seededRandom } from "../../src/base/random.ts";
 import type { Input } from "../../src/coordinator/input.ts";
 import { itemIdText } from "../../src/coordinator/ledger/item-id.ts";
 import type { ItemBudgets, Ledger } from "../../src/coordinator/ledger/item.ts";
-import { nextPending } from "../../src/coordinator/ledger/ledger.ts";
+import { nextAlone, nextPending } from "../../src/coordinator/ledger/queue.ts";
 import { applyLoad, loadWindow, wantedLoads } from "../../src/coordinator/ledger/load-windows.ts";
 import { performEffect } from "../../src/coordinator/perform-effect.ts";
 import type { EffectPorts } from "../../src/coordinator/perform-effect.ts";
@@ -14,17 +15,23 @@ import { react } from "../../src/coordinator/reactor.ts";
 import { replay } from "../../src/coordinator/replay.ts";
 import { planSubmission } from "../../src/coordinator/rpc/plan-submission.ts";
 import type { Lines } from "../../src/coordinator/rpc/plan-submission.ts";
-import type { RunView } from "../../src/coordinator/run-view.ts";
+import type { RunLimits, RunView } from "../../src/coordinator/run-view.ts";
 import { scanIntervalMs } from "../../src/coordinator/scan-failures.ts";
 import type { CoordinatorState, LivenessSettings } from "../../src/coordinator/state.ts";
 import { sanityCheck } from "../../src/coordinator/state.ts";
 import type { SubmissionVerdict } from "../../src/coordinator/submission-record.ts";
 import type { Turn } from "../../src/coordinator/turn.ts";
-import { ITEMS_PREFIX } from "../../src/storage/keys.ts";
+import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
+import { returnedRecord } from "../../src/coordinator/ledger/ledger-records.ts";
+import { ITEMS_PREFIX, RETURNED_PREFIX } from "../../src/storage/keys.ts";
+import { delayedKey } from "../../src/coordinator/ledger/place.ts";
+import type { Place } from "../../src/coordinator/ledger/place.ts";
 import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
 import type { Batch, Store } from "../../src/storage/store.ts";
 import { prefixRange } from "../../src/storage/store.ts";
-import { LIVENESS, persistedOf } from "./reactor-harness.ts";
+import { Idleness } from "./idleness.ts";
+import type { ReadyItem } from "./idleness.ts";
+import { LIVENESS, persistedOf, workerId } from "./reactor-harness.ts";
 import { RecordingEmitter } from "./recording-emitter.ts";
 import { RecordingLogger } from "./recording-logger.ts";
 import { LedgerWorker } from "./ledger-worker.ts";
@@ -36,6 +43,8 @@ export interface LedgerHarnessOptions {
   readonly store?: Store;
   readonly budgets?: Partial<ItemBudgets>;
   readonly liveness?: Partial<LivenessSettings>;
+  /** Where the run is paused. */
+  readonly limits?: RunLimits;
   /** Whether each step is compared with a replay; off where thousands of items make that slow. */
   readonly isChecked?: boolean;
   readonly seed?: number;
@@ -58,6 +67,7 @@ export class LedgerHarness {
   /** Turns that are committed, and whose effects wait; undefined while they leave at once. */
   #unanswered: Turn[] | undefined;
   #asked = 0;
+  readonly #idleness = new Idleness(IDLE_MAX_MS);
   #wake: () => void = () => undefined;
   readonly #options: LedgerHarnessOptions;
 
@@ -80,6 +90,8 @@ export class LedgerHarness {
   /** A new leader over the same store, or over what is left of it. Streams of before are not heard any more. */
   async lead(store: Store = this.store): Promise<void> {
     this.store = store;
+    // What is still being read for the leader of before comes to nobody, also while the new one reads its state.
+    this.#state = undefined;
     this.fed.length = 0;
     this.#unanswered = undefined;
     this.#asked = 0;
@@ -88,11 +100,12 @@ export class LedgerHarness {
   }
 
   #replay(leadership: number): Promise<CoordinatorState> {
-    const { budgets, liveness, seed = 1 } = this.#options;
+    const { budgets, liveness, limits = {}, seed = 1 } = this.#options;
     return replay(this.store, {
       liveness: { ...LIVENESS, ...liveness },
       workersMax: 10,
       budgets: { maxAttempts: 3, maxLost: 5, ...budgets },
+      limits,
       random: seededRandom(seed + leadership),
       epoch: epoch(leadership),
       nowMs: this.nowMs,
@@ -222,31 +235,58 @@ export class LedgerHarness {
       for (const worker of beating) await worker.beat();
       await this.step({ kind: "scan" });
       await this.settle();
+      if (this.#options.isChecked !== false) await this.#checkIdleness();
     }
+  }
+
+  async #checkIdleness(): Promise<void> {
+    // What is read comes to nobody until the commits are answered.
+    if (this.#unanswered !== undefined) return this.#idleness.forget();
+    const wrong = this.#idleness.check(this.state, await readyItems(this.store), this.nowMs);
+    assert.equal(wrong, undefined, "no work waits beside somebody who could do it");
+  }
+
+  /** Time passes until the next of the items that wait is due: the scan that finds it. */
+  untilNextWakes(): Input {
+    const next = this.state.ledger.delayed.peek();
+    assert(next !== undefined, "nothing waits");
+    while (delayedKey(this.wallMs, "" as Place) <= next.key) this.wallMs++;
+    return { kind: "scan" };
   }
 
   async #checkReplay(): Promise<void> {
     const replayed = await this.#replay(this.#leaderships - 1);
     assert.deepEqual(ledgerOf(replayed), ledgerOf(this.state), "C4: replay(store) equals live state");
-    const order = await drain(replayed.ledger, this.store);
-    assert.deepEqual(order, await pendingPlaces(this.store), "C4: windows hold what is pending, in order");
+    const { inOrder, alone } = await drain(replayed.ledger, this.store);
+    const pending = await pendingPlaces(this.store);
+    const together = pending.filter((place) => !alone.includes(place));
+    assert.deepEqual(inOrder, together, "C4: windows hold what is pending, in order");
+    assert.deepEqual([...together, ...alone].sort(), [...pending].sort(), "and what runs alone");
   }
 }
 
-const READS: ReadonlySet<string> = new Set(["loadWindow", "verifyLedger", "examineReport"]);
+/** Longer than a load takes, much shorter than anybody's patience. */
+const IDLE_MAX_MS = 5_000;
+
+const READS: ReadonlySet<string> = new Set(["loadWindow", "verifyLedger", "examineReport", "examineClaims"]);
 
 export interface SubmitParts {
   readonly submission?: string;
   readonly batchNumber?: number;
   readonly priority?: number;
+  /** Whatever the workers have unless said. */
+  readonly plugin?: string;
+  /** Whether a sealed run takes it. */
+  readonly reopen?: boolean;
 }
 
 export function linesOf(
   payloads: readonly string[],
-  { submission = SUBMISSION, batchNumber = 1, priority = 0 }: SubmitParts = {},
+  { submission = SUBMISSION, batchNumber = 1, priority = 0, plugin = "", reopen = false }: SubmitParts = {},
 ): Lines {
-  const lines = payloads.map((payload) => ({ payload: Buffer.from(payload), key: "", priority }));
-  return { submission, batchNumber, taskDigest: TASK_DIGEST, lines };
+  const lines = payloads.map((payload) => ({ payload: Buffer.from(payload), key: "", label: "", priority }));
+  const task = { digest: TASK_DIGEST, plugin, summary: "a task" };
+  return { submission, batchNumber, task, reopen, lines };
 }
 
 function ledgerOf(state: CoordinatorState): unknown {
@@ -254,6 +294,8 @@ function ledgerOf(state: CoordinatorState): unknown {
   return {
     workers: persistedOf(state),
     run: state.run,
+    task: state.task && { ...state.task, digest: Buffer.from(state.task.digest) },
+    countedFrom: state.countedFrom,
     numbers: tally.numbers,
     running: [...running.values()]
       .map(({ place, id, number, row, checksum }) => ({ place, id: itemIdText(id), number, row, checksum }))
@@ -262,16 +304,32 @@ function ledgerOf(state: CoordinatorState): unknown {
   };
 }
 
-/** What a new leader would give out, in that order. The ledger is used up by it. */
-async function drain(ledger: Ledger, store: Store): Promise<string[]> {
-  const order: string[] = [];
+/** What a new leader would give out, in that order; what runs alone has one of its own. The ledger is used up by it. */
+async function drain(ledger: Ledger, store: Store): Promise<{ inOrder: string[]; alone: string[] }> {
+  const [inOrder, alone]: [string[], string[]] = [[], []];
   for (;;) {
     for (let loads = wantedLoads(ledger); loads.length > 0; loads = wantedLoads(ledger))
       for (const load of loads) applyLoad(ledger, await loadWindow(store, load));
-    const item = nextPending(ledger);
-    if (item === undefined) return order;
-    order.push(item.key);
+    const taker = { worker: workerId(1), isOnlyOne: true, nowMs: 0 };
+    const item = nextPending(ledger, taker) ?? nextAlone(ledger, taker);
+    if (item === undefined) return { inOrder, alone };
+    if (item.returned !== null && runsAlone(item.returned.budgets)) alone.push(item.key);
+    else inOrder.push(item.key);
   }
+}
+
+/** What may be given out now, from nothing but the rows. */
+async function readyItems(store: Store): Promise<ReadyItem[]> {
+  const ready = new Map<string, ReadyItem>();
+  for (const id of await pendingPlaces(store))
+    ready.set(id, { id, attempt: 0, failedBy: "", isAlone: false });
+  for (const { key, value } of await store.scan({ ...prefixRange(RETURNED_PREFIX), limit: 1_000_000 })) {
+    const budgets = okOrFailure("", decodeRecord(returnedRecord, key, value));
+    const id = key.slice(key.lastIndexOf("/") + 1);
+    const { attempt, failedBy } = budgets;
+    ready.set(id, { id, attempt, failedBy, isAlone: runsAlone(budgets) });
+  }
+  return [...ready.values()];
 }
 
 /** The same, from nothing but the rows. */

@@ -11,6 +11,7 @@ import {
   returnedRecord,
   runningRecord,
 } from "../../src/coordinator/ledger/ledger-records.ts";
+import { isPlace, priorityOf } from "../../src/coordinator/ledger/place.ts";
 import type { ReportedOutcome } from "../../src/coordinator/session-frame.ts";
 import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
 import type { RecordType } from "../../src/storage/codec.ts";
@@ -26,13 +27,19 @@ import type { Store } from "../../src/storage/store.ts";
 import { prefixRange } from "../../src/storage/store.ts";
 import type { HeldItem } from "./ledger-worker.ts";
 
-export const MODEL_BUDGETS = { maxAttempts: 3, maxLost: 3 };
+export const MODEL_BUDGETS = { maxAttempts: 3, maxLost: 3, maxReturns: 4 };
+const RETURNS_WINDOW_MS = 60_000;
 
 export interface ModelItem {
   state: "Pending" | "Delayed" | "Running" | "Done" | "Failed";
+  readonly priority: number;
   attempt: number;
   charged: number;
   lost: number;
+  failedBy: string;
+  blamed: string;
+  isApart: boolean;
+  returnedAtMs: readonly number[];
   /** While it is running. */
   holder: Pick<RunningRecord, "worker" | "incarnation" | "epoch" | "number"> | undefined;
   output: string | undefined;
@@ -48,13 +55,23 @@ export class LedgerModel {
   /** By the text of the id. */
   readonly items = new Map<string, ModelItem>();
   readonly sessions = new Map<string, ModelSession>();
+  /** Whether work is given out. */
+  phase: "active" | "paused" | "cancelled" = "active";
   /** Successes of attempts that were given up, by the text of the id: each may still be taken while the item is nobody's. */
   readonly #late = new Map<string, { readonly attempt: number; readonly output: string }[]>();
 
-  submitted(id: string): void {
+  /** What older processes of workers had begun, while it is not known whether many went down together. */
+  readonly undecided = new Set<ModelItem>();
+
+  submitted(id: string, priority: number): void {
     assert(!this.items.has(id));
-    const nothing = { attempt: 0, charged: 0, lost: 0, holder: undefined, output: undefined };
-    this.items.set(id, { state: "Pending", ...nothing });
+    this.items.set(id, neverGivenOut(priority));
+  }
+
+  itemOf(id: Uint8Array): ModelItem {
+    const item = this.items.get(itemIdText(id));
+    assert(item !== undefined);
+    return item;
   }
 
   heldBy(worker: string): ModelItem[] {
@@ -74,7 +91,14 @@ export class LedgerModel {
     );
   }
 
-  reported(held: HeldItem, worker: string, outcome: ReportedOutcome): void {
+  /** What has begun for certain of what the worker holds: what is among the first by number and by priority. */
+  begunBy(worker: string, slots: number, items = this.heldBy(worker)): ReadonlySet<ModelItem> {
+    const first = new Set(items.slice(0, slots));
+    const byPriority = [...items].sort((one, other) => other.priority - one.priority);
+    return new Set(byPriority.slice(0, slots).filter((item) => first.has(item)));
+  }
+
+  reported(held: HeldItem, worker: string, outcome: ReportedOutcome, wallMs: number): void {
     const id = itemIdText(held.id);
     const item = this.items.get(id);
     if (item === undefined) return;
@@ -84,23 +108,28 @@ export class LedgerModel {
       this.#late.set(id, [...(this.#late.get(id) ?? []), late]);
       return;
     }
-    item.holder = undefined;
     switch (outcome.kind) {
+      case "crash_shared":
+        if (!item.isApart && item.lost < 2) {
+          Object.assign(item, { isApart: true, state: "Pending", holder: undefined });
+          return;
+        }
+        return charge(item, worker);
       case "success":
+        item.holder = undefined;
         item.state = "Done";
         item.output = Buffer.from(outcome.output).toString();
         return;
       case "too_large":
+        item.holder = undefined;
         item.state = "Failed";
         return;
       case "error":
       case "timeout":
       case "crash":
-        item.charged++;
-        item.state = item.charged >= MODEL_BUDGETS.maxAttempts ? "Failed" : "Delayed";
-        return;
+        return charge(item, worker);
       default:
-        item.state = "Pending";
+        this.returned(item, wallMs);
     }
   }
 
@@ -110,9 +139,24 @@ export class LedgerModel {
     item.state = item.lost >= MODEL_BUDGETS.maxLost ? "Failed" : "Pending";
   }
 
-  returned(item: ModelItem): void {
+  returned(item: ModelItem, wallMs: number): void {
+    const recent = item.returnedAtMs.filter((atMs) => wallMs - atMs < RETURNS_WINDOW_MS);
+    item.returnedAtMs = [...recent, wallMs].slice(-MODEL_BUDGETS.maxReturns);
     item.holder = undefined;
-    item.state = "Pending";
+    item.state = item.returnedAtMs.length >= MODEL_BUDGETS.maxReturns ? "Delayed" : "Pending";
+  }
+
+  /** By an operator. What runs apart goes on doing so. */
+  retried(item: ModelItem): void {
+    assert.equal(item.state, "Failed");
+    const { attempt, priority, isApart } = item;
+    Object.assign(item, { ...neverGivenOut(priority), attempt, isApart });
+  }
+
+  cancelled(): void {
+    this.phase = "cancelled";
+    for (const item of this.items.values())
+      if (item.state === "Running") Object.assign(item, { state: "Failed", holder: undefined });
   }
 
   /** Holds the rows against the model, and takes from them what was given out and what has waited long enough. */
@@ -122,9 +166,11 @@ export class LedgerModel {
     for (const [id, row] of rows) {
       const item = this.items.get(id);
       assert(item !== undefined);
+      if (this.undecided.has(item)) this.#mayBeLost(item, row);
       if (item.state === "Delayed" && hasTimePassed && row.state !== "Delayed") item.state = "Pending";
       if (item.state === "Pending" && row.state === "Running") this.#assigned(item, row);
-      if (item.state === "Pending" && row.state === "Done") this.#takenLate(id, item, row);
+      const isWaiting = item.state === "Pending" || item.state === "Delayed";
+      if (isWaiting && row.state === "Done") this.#takenLate(id, item, row);
       const { output, ...rest } = row;
       if (item.state === "Done") assert.equal(output, item.output, "the result that was reported first");
       const { state, attempt } = item;
@@ -134,14 +180,27 @@ export class LedgerModel {
     }
   }
 
+  /** It stays where it is until it is known how it was lost. */
+  #mayBeLost(item: ModelItem, row: ModelItem): void {
+    const isThere = row.state === "Running" && row.attempt === item.attempt;
+    if (item.state === "Running" && isThere) return;
+    this.undecided.delete(item);
+    if (item.state !== "Running") return;
+    const isCounted = row.lost > item.lost || row.state === "Failed";
+    if (isCounted) this.lost(item);
+    else Object.assign(item, { holder: undefined, state: "Pending" });
+  }
+
   #takenLate(id: string, item: ModelItem, { attempt, output }: ModelItem): void {
     const isReported = this.#late.get(id)?.some((late) => late.attempt === attempt && late.output === output);
     assert(isReported === true && attempt <= item.attempt, "a late result is of an attempt that there was");
+    assert(this.phase !== "cancelled", "a cancelled run takes nothing more");
     Object.assign(item, { state: "Done" as const, attempt, output });
   }
 
   #assigned(item: ModelItem, { holder, attempt }: ModelItem): void {
     assert(holder !== undefined);
+    assert.equal(this.phase, "active", "nothing is given out by a run that is paused or cancelled");
     const session = this.sessions.get(holder.worker);
     assert(session?.isOpen === true, "work is given to those who have a session");
     assert(session.credit > 0, "credit is never exceeded");
@@ -151,6 +210,21 @@ export class LedgerModel {
     item.attempt = attempt;
     item.holder = holder;
   }
+}
+
+function neverGivenOut(priority: number): ModelItem {
+  const history = { failedBy: "", blamed: "", isApart: false, returnedAtMs: [] };
+  const numbers = { priority, attempt: 0, charged: 0, lost: 0 };
+  return { state: "Pending", ...numbers, ...history, holder: undefined, output: undefined };
+}
+
+function charge(item: ModelItem, worker: string): void {
+  item.holder = undefined;
+  item.charged++;
+  if (item.failedBy === "") item.blamed = worker;
+  else if (item.blamed !== worker) item.blamed = "";
+  item.failedBy = worker;
+  item.state = item.charged >= MODEL_BUDGETS.maxAttempts ? "Failed" : "Delayed";
 }
 
 async function readRows(store: Store): Promise<Map<string, ModelItem>> {
@@ -173,19 +247,18 @@ async function readRows(store: Store): Promise<Map<string, ModelItem>> {
   ]);
   const rows = new Map<string, ModelItem>();
   for (const [place, { id }] of items) {
-    const row: ModelItem = {
-      ...{ state: "Pending", attempt: 0, charged: 0, lost: 0 },
-      ...{ holder: undefined, output: undefined },
-      ...returned.get(place),
-    };
+    assert(isPlace(place));
+    const row: ModelItem = { ...neverGivenOut(priorityOf(place)), ...returned.get(place) };
     const found: ModelItem["state"][] = returned.has(place) ? ["Pending"] : [];
     const waiting = delayed.get(place);
     if (waiting !== undefined) found.push(Object.assign(row, waiting, { state: "Delayed" as const }).state);
     const held = running.get(place);
     if (held !== undefined) {
-      const { attempt, charged, lost, worker, incarnation, epoch, number } = held;
+      const { worker, incarnation, epoch, number } = held;
+      const { attempt, charged, lost, failedBy, blamed, isApart, returnedAtMs } = held;
+      const history = { attempt, charged, lost, failedBy, blamed, isApart, returnedAtMs };
       const holder = { worker, incarnation, epoch, number };
-      found.push(Object.assign(row, { state: "Running" as const, attempt, charged, lost, holder }).state);
+      found.push(Object.assign(row, { state: "Running" as const, ...history, holder }).state);
     }
     const result = done.get(place);
     if (result !== undefined) {

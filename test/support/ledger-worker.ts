@@ -37,6 +37,8 @@ export class LedgerWorker {
   port: SessionPort;
   isEnded = false;
   state: Beat["state"] = "Ready";
+  plugins: Beat["plugins"] = [];
+  isAtRisk = false;
   sequence = 0;
   /** Of the last assignment. */
   received = 0;
@@ -88,9 +90,10 @@ export class LedgerWorker {
   }
 
   beatInput(): Input {
-    const { id, incarnation, state } = this;
-    const parts = { workerId: id, incarnation, state, sequence: ++this.sequence, slots: this.#slots };
-    return { kind: "beat", beat: beatOf(parts), answer: () => undefined };
+    const { id, incarnation, state, plugins, isAtRisk } = this;
+    const what = { state, plugins, isAtRisk, slots: this.#slots };
+    const beat = beatOf({ workerId: id, incarnation, sequence: ++this.sequence, ...what });
+    return { kind: "beat", beat, answer: () => undefined };
   }
 
   /** A new stream; what it says of itself is what it has, unless said otherwise. Returns the verdict, if one came. */

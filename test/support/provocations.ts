@@ -17,26 +17,14 @@ import type { Cluster } from "./cluster.ts";
 import { startFakeCoordinator } from "./fake-coordinator.ts";
 import { startDeafListener, unusedAddress } from "./listeners.ts";
 import { authorityIn, writeCredentials } from "./real-authority.ts";
-import type { RolloutProcess } from "./rollout-process.ts";
+import { OPERATOR_PROVOCATIONS } from "./operator-provocations.ts";
+import { RUN_PROVOCATIONS } from "./run-provocations.ts";
+import type { Provocation, Scene } from "./scene.ts";
 
-/** The command that meets the error, and the values that it must name. Met twice: for a person and for a program. */
-export interface Scene<Code extends ErrorCode = ErrorCode> {
-  readonly args: readonly string[];
-  readonly params: ErrorParams<Code>;
-  readonly env?: Readonly<Record<string, string>>;
-  readonly wrapper?: readonly string[];
-  /** What happens once the command runs. */
-  readonly meanwhile?: (command: RolloutProcess) => Promise<void>;
-  readonly after?: () => Promise<unknown>;
-}
-
-export interface Provocation<Code extends ErrorCode = ErrorCode> {
-  /** Ends the sentence "provoked by …". */
-  readonly by: string;
-  readonly stage: (cluster: Cluster) => Promise<Scene<Code>>;
-}
+export type { Provocation, Scene } from "./scene.ts";
 
 const LIST = ["worker", "list"];
+const WORKER = ["worker", "run", "--coordinator-addr", "127.0.0.1:1"];
 const COORDINATOR = ["coordinator", "run", "--listen-addr", "127.0.0.1:0"];
 const DATABASE = "data/rollout.db";
 const START_FIRST =
@@ -149,6 +137,36 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
       },
     }),
   },
+  manifest_unreadable: {
+    by: "a manifest that does not exist",
+    stage: async (cluster) => {
+      const file = cluster.file("infer.toml");
+      const args = [...WORKER, "--plugin", "infer.toml"];
+      return { args, params: { file, reason: "it does not exist" } };
+    },
+  },
+  backend_broken: {
+    by: "a plugin whose module throws when it is loaded",
+    stage: async (cluster) => {
+      await cluster.startCoordinator();
+      const module = cluster.file("broken.js");
+      await writeFile(module, `throw new Error("no model today");\n`);
+      const text = `name = "infer"\nversion = "1"\nbackend = "module"\n[module]\nmodule = "broken.js"\n`;
+      await writeFile(cluster.file("infer.toml"), text);
+      const reason = `${module}: no model today`;
+      return { args: ["worker", "run", "--plugin", "infer.toml"], params: { plugin: "infer", reason } };
+    },
+  },
+  plugin_repeated: {
+    by: "two manifests of one name",
+    stage: async (cluster) => {
+      const text = `name = "echo"\nversion = "1"\nbackend = "mock"\n`;
+      for (const name of ["one.toml", "two.toml"]) await writeFile(cluster.file(name), text);
+      const args = [...WORKER, "--plugin", "one.toml", "--plugin", "two.toml"];
+      const [other, file] = [cluster.file("one.toml"), cluster.file("two.toml")];
+      return { args, params: { file, name: "echo", other } };
+    },
+  },
   input_unreadable: {
     by: "a file of items that does not exist",
     stage: async (cluster) => {
@@ -168,6 +186,9 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
       return { args: ["submit", "items.jsonl"], params };
     },
   },
+
+  ...RUN_PROVOCATIONS,
+  ...OPERATOR_PROVOCATIONS,
 
   store_held: {
     by: "a second coordinator on one database",
@@ -429,6 +450,25 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
       const file = cluster.file("rollout.toml/below/rollout.toml");
       const reason = "a part of the path is not a directory";
       return { args: ["init", "--dir", "rollout.toml/below"], params: { file, reason } };
+    },
+  },
+  output_unwritten: {
+    by: "a device that is always full",
+    stage: async (cluster) => {
+      await cluster.startCoordinator();
+      const args = ["results", "--format", "csv", "-o", "/dev/full"];
+      return { args, params: { file: "/dev/full", reason: "no space left on the disk" } };
+    },
+  },
+  output_not_continued: {
+    by: "a file of somebody else's that is to grow",
+    stage: async (cluster) => {
+      await cluster.startCoordinator();
+      await writeFile(cluster.file("notes.txt"), "not yours");
+      const reason = "it has lines that this run did not write";
+      const args = ["results", "--follow", "-o", "notes.txt"];
+      const advice = "choose another file with -o, or move notes.txt away";
+      return { args, params: { file: "notes.txt", reason, advice } };
     },
   },
   internal: {

@@ -2,8 +2,10 @@
 // told to hear the next of it, and what it says waits at the worker until that is told to.
 import assert from "node:assert/strict";
 import type { HandlerContext } from "@connectrpc/connect";
+import { systemClock } from "../../src/base/clock.ts";
 import type { StoreId, WorkerId } from "../../src/base/ids.ts";
 import { epoch, parseUlid } from "../../src/base/ids.ts";
+import { LIMITS } from "../../src/config/limits.ts";
 import type { Input } from "../../src/coordinator/input.ts";
 import type { Leader } from "../../src/coordinator/rpc/leader.ts";
 import { envelopeOf } from "../../src/coordinator/rpc/messages.ts";
@@ -34,12 +36,11 @@ export class RaceCoordinator {
 
   constructor(harness: LedgerHarness) {
     this.#harness = harness;
-    this.#service = workService(this.#leader());
+    this.#service = workService(this.#leader(), systemClock);
   }
 
   /** Opens a stream to whoever leads now. */
   open(requests: AsyncIterable<SessionRequest>, context: HandlerContext): AsyncIterable<SessionResponse> {
-    assert(this.#service.session !== undefined);
     // The service of ours gives messages, not what messages are made from.
     return this.#service.session(requests, context) as AsyncIterable<SessionResponse>;
   }
@@ -72,7 +73,7 @@ export class RaceCoordinator {
     this.#stopping = new AbortController();
     this.#leaderships++;
     // The streams of before are over; what they still say is said to nobody.
-    this.#service = workService(this.#leader());
+    this.#service = workService(this.#leader(), systemClock);
     this.#links = new Map();
     this.#heard.clear();
     await this.#harness.lead();
@@ -107,6 +108,7 @@ export class RaceCoordinator {
       envelope: envelopeOf(epoch(leadership), STORE),
       workersMax: 10,
       inboxMax: 1_000,
+      limits: LIMITS,
       address: "nowhere:1",
       onHigherEpoch: () => {},
       stopping: this.#stopping.signal,
@@ -148,6 +150,9 @@ function nameOf(input: SessionInput): string {
       return `hello ${input.held.map(({ id, attempt }) => `${id[0]}/${attempt}`).join(" ")}`;
     case "credit":
       return `credit ${input.more}`;
+    case "report":
+    case "checkpoints":
+    case "withdrawCredit":
     case "sessionEnded":
       return input.kind;
   }

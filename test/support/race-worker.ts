@@ -18,6 +18,7 @@ import type { Backend, ItemAttempt, Outcome } from "../../src/worker/backends/ba
 import { EpochGuard } from "../../src/worker/epoch-guard.ts";
 import { Work } from "../../src/worker/work.ts";
 import { newRunId } from "./certificates.ts";
+import { fixedPlugins } from "./fixed-plugins.ts";
 import type { RaceCoordinator } from "./race-coordinator.ts";
 import { beatOf, incarnationId, workerId } from "./reactor-harness.ts";
 import { VirtualClock } from "./virtual-clock.ts";
@@ -66,7 +67,7 @@ export class RaceWorker {
       workerId: id,
       incarnation,
       ...this.#size,
-      backend: this.#backend(),
+      plugins: fixedPlugins(this.#backend()),
       store: new MemoryStore(),
       clock: this.#clock,
       log: silentLogger,
@@ -158,6 +159,7 @@ export class RaceWorker {
         this.#running.set(item, { attempt, end: resolve });
         return promise;
       },
+      close: () => Promise.resolve(),
     };
   }
 

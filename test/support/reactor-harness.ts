@@ -12,7 +12,13 @@ import { react } from "../../src/coordinator/reactor.ts";
 import { replay } from "../../src/coordinator/replay.ts";
 import { scanIntervalMs } from "../../src/coordinator/scan-failures.ts";
 import type { CoordinatorState, LivenessSettings } from "../../src/coordinator/state.ts";
-import { sanityCheck, workerChart, workerStateOf } from "../../src/coordinator/state.ts";
+import {
+  isTrusted,
+  sanityCheck,
+  trustChart,
+  workerChart,
+  workerStateOf,
+} from "../../src/coordinator/state.ts";
 import { HEARTBEATS_PREFIX } from "../../src/storage/keys.ts";
 import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
 import type { Batch } from "../../src/storage/store.ts";
@@ -60,6 +66,8 @@ export function beatOf(parts: Partial<Beat> = {}): Beat {
     sentAtMs: 0,
     slots: 1,
     plugins: [],
+    isAtRisk: false,
+    trouble: "",
     ...parts,
   };
 }
@@ -211,6 +219,8 @@ export function persistedOf({ workers, workersCount }: CoordinatorState): unknow
         id: row.id,
         state: workerChart.states[row.chart.state],
         context: row.chart.context,
+        trust: trustChart.states[row.trust.state],
+        failures: isTrusted(row) ? 0 : row.trust.context.failuresInRow,
         slots: row.slots,
         plugins: row.plugins,
         load: row.load,

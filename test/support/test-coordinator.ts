@@ -4,12 +4,14 @@ import type { Clock } from "../../src/base/clock.ts";
 import { newUlid } from "../../src/base/ids.ts";
 import type { IncarnationId, RunId } from "../../src/base/ids.ts";
 import { systemRandom } from "../../src/base/random.ts";
+import { LIMITS } from "../../src/config/limits.ts";
 import type { CoordinatorOptions, Fenced } from "../../src/coordinator/coordinator.ts";
 import { Coordinator } from "../../src/coordinator/coordinator.ts";
 import { ACCESS } from "../../src/coordinator/rpc/access.ts";
 import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
 import type { Store } from "../../src/storage/store.ts";
 import type { AuditEntry } from "../../src/transport/audit.ts";
+import { messageLimits } from "../../src/transport/limits.ts";
 import { startServer } from "../../src/transport/server.ts";
 import type { RunningServer } from "../../src/transport/server.ts";
 import { newIdentity, newRunId, TestAuthority } from "./certificates.ts";
@@ -91,6 +93,7 @@ export async function startListeningCoordinator(
     credentials: await cluster.ca.issue(newIdentity(cluster.runId, "coordinator")),
     routes: started.coordinator.routes,
     access: ACCESS,
+    limits: messageLimits(options.limits ?? LIMITS),
     log: started.log,
     audit: (entry) => void audit.push(entry),
     clock: systemClock,

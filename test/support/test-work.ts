@@ -15,6 +15,7 @@ import type { SessionOptions } from "../../src/worker/session.ts";
 import type { WorkOptions } from "../../src/worker/work.ts";
 import { Work } from "../../src/worker/work.ts";
 import { newWorkerId } from "./certificates.ts";
+import { fixedPlugins } from "./fixed-plugins.ts";
 import { HeldBackend } from "./held-backend.ts";
 import { incarnationId } from "./reactor-harness.ts";
 import { RecordingLogger } from "./recording-logger.ts";
@@ -60,7 +61,7 @@ export async function startWork(
     incarnation,
     slots: 3,
     prefetch: 2,
-    backend,
+    plugins: fixedPlugins(backend),
     store,
     clock,
     log,

@@ -3,11 +3,15 @@ import { Args, Flags } from "@oclif/core";
 import { EXIT } from "../../../../src/base/errors.ts";
 import type { ExitCode } from "../../../../src/base/errors.ts";
 import { BaseCommand } from "../../../../src/cli/base-command.ts";
+import { integerFlag } from "../../../../src/cli/integer-flag.ts";
 
 export class Print extends BaseCommand {
   static override readonly summary = "Print what is given.";
   static override readonly args = { file: Args.string({ ignoreStdin: true }) };
-  static override readonly flags = { times: Flags.integer({ default: 1 }), paused: Flags.boolean() };
+  static override readonly flags = {
+    times: integerFlag({ summary: "How often.", default: 1, helpValue: "N" }),
+    paused: Flags.boolean(),
+  };
 
   override async run(): Promise<ExitCode> {
     const { args, flags } = await this.parse(Print);

@@ -1,0 +1,69 @@
+// What an operator sees of a backend that does not do its work, and of attempts that took too long.
+import { writeFileSync } from "node:fs";
+import { expect } from "chai";
+import { withCluster } from "../support/cluster.ts";
+import type { Cluster } from "../support/cluster.ts";
+import { eventually } from "../support/eventually.ts";
+import { unusedAddress } from "../support/listeners.ts";
+
+describe("a backend in trouble", function () {
+  this.timeout(60_000);
+
+  const submit = async (cluster: Cluster, ...more: string[]): Promise<void> => {
+    writeFileSync(cluster.file("items.jsonl"), '{"prompt":"x"}\n');
+    const { code, stderr } = await cluster.run(
+      "submit",
+      "items.jsonl",
+      "--plugin",
+      "job.toml",
+      "--seal",
+      ...more,
+    );
+    expect([code, stderr]).to.deep.equal([0, ""]);
+  };
+  const write = (cluster: Cluster, ...lines: string[]): void =>
+    writeFileSync(cluster.file("job.toml"), ['name = "job"', 'version = "1"', ...lines, ""].join("\n"));
+
+  it("is seen by whoever looks at the worker, the item or everything", async () => {
+    await withCluster({}, async (cluster) => {
+      await cluster.startCoordinator();
+      const server = `http://${await unusedAddress()}`;
+      write(cluster, 'backend = "http"', "[http]", `url = "${server}/v1?key=secret"`, "max_tries = 100");
+      await submit(cluster, "--json");
+      const worker = await cluster.startWorker({ args: ["--plugin", "job.toml"] });
+      const id = await worker.id();
+      const words = `waiting for the server at ${server}: the connection was refused, for `;
+      const list = await eventually(
+        "its trouble",
+        async () => {
+          const { stdout } = await cluster.run("worker", "list");
+          return stdout.includes(words) && stdout;
+        },
+        15_000,
+      );
+      expect(list).to.include(`\nworker ${id}: ${words}`);
+      const [explained, doctor, events] = [
+        await cluster.run("explain", id),
+        await cluster.run("doctor", "--json"),
+        await cluster.run("events", "--json"),
+      ];
+      expect(explained.stdout).to.include(`It has trouble: ${words}`);
+      expect([doctor.code, doctor.stdout.includes(words)]).to.deep.equal([0, true]);
+      const item = /([0-9a-f]{64})/.exec(explained.stdout)?.[1] ?? "";
+      expect((await cluster.run("explain", item)).stdout).to.include(`That worker has trouble: ${words}`);
+      expect(list + explained.stdout + doctor.stdout + events.stdout).not.to.include("secret");
+    });
+  });
+
+  it("is said of an attempt that took too long: how long it might have taken", async () => {
+    await withCluster({ "run.max_attempts": 1, "run.item_timeout": "500ms" }, async (cluster) => {
+      await cluster.startCoordinator();
+      write(cluster, 'backend = "command"', "[command]", 'command = ["sleep", "60"]');
+      await submit(cluster, "--json");
+      await cluster.startWorker({ args: ["--plugin", "job.toml"] });
+      await cluster.coordinator.event("run_completed", { done: 0, failed: 1 });
+      const { stdout } = await cluster.run("results");
+      expect(stdout).to.include('"error":{"class":"timeout","message":"took longer than 500ms"}');
+    });
+  });
+});

@@ -1,0 +1,147 @@
+import { chmodSync, existsSync, mkdirSync, unlinkSync, writeFileSync } from "node:fs";
+import { expect } from "chai";
+import { newRunId } from "../support/certificates.ts";
+import { withCluster } from "../support/cluster.ts";
+import type { Cluster } from "../support/cluster.ts";
+import { unusedAddress } from "../support/listeners.ts";
+
+interface FindingLine {
+  readonly subject: string;
+  readonly verdict: string;
+  readonly detail: string;
+  readonly code: string | null;
+}
+
+describe("rollout doctor", function () {
+  this.timeout(60_000);
+
+  const examine = async (
+    cluster: Cluster,
+  ): Promise<{ code: number | null; findings: Map<string, FindingLine> }> => {
+    const { code, stdout } = await cluster.run("doctor", "--json");
+    const lines = stdout.trimEnd().split("\n");
+    const findings = lines.map((line) => JSON.parse(line) as FindingLine);
+    return { code, findings: new Map(findings.map((finding) => [finding.subject, finding])) };
+  };
+
+  it("finds everything in order, warns of missing workers, and is a gate", async () => {
+    await withCluster({}, async (cluster) => {
+      const coordinator = await cluster.startCoordinator();
+      const lonely = await examine(cluster);
+      expect(lonely.code).to.equal(0);
+      expect(lonely.findings.get("workers")).to.include({ verdict: "warning" });
+      expect(lonely.findings.get("database")?.detail).to.include(`pid ${coordinator.pid}`);
+
+      await cluster.startWorker();
+      const { code, stdout } = await cluster.run("doctor");
+      expect(code).to.equal(0);
+      expect(stdout).to.match(/workers +1 of 1 that are known take work\n/);
+      expect(stdout).to.match(/everything is in order\n$/);
+
+      await coordinator.kill();
+      const alone = await examine(cluster);
+      expect(alone.code).to.equal(3);
+      expect(alone.findings.get("coordinator")).to.include({
+        verdict: "failure",
+        code: "coordinator_refused_connection",
+      });
+      expect(alone.findings.get("database")?.detail).to.match(/nobody has it open, and it is of this run$/);
+      expect(alone.findings.get("state directory")?.verdict).to.equal("good");
+
+      // Nothing of the look is left that the next coordinator would stumble over.
+      expect(existsSync(cluster.file("data/rollout.db.lock"))).to.equal(false);
+      await cluster.startCoordinator();
+    });
+  });
+
+  it("looks into a database that nobody has open, and at the place of one that is not there", async () => {
+    await withCluster({}, async (cluster) => {
+      await (await cluster.startCoordinator()).kill();
+      const database = async (): Promise<FindingLine | undefined> =>
+        (await examine(cluster)).findings.get("database");
+      await cluster.configure({ run_id: newRunId() });
+      expect((await database())?.code).to.equal("store_other_run");
+      await cluster.configure({ run_id: cluster.runId });
+      unlinkSync(cluster.file("data/rollout.db/CURRENT"));
+      expect((await database())?.code).to.equal("store_corrupt");
+
+      writeFileSync(cluster.file("file"), "");
+      await cluster.configure({ "storage.path": "./file", "worker.state_dir": "./file" });
+      const { findings } = await examine(cluster);
+      expect(findings.get("database")).to.include({ verdict: "failure", code: "store_unusable" });
+      expect(findings.get("database")?.detail).to.match(/: it is a file, not a directory$/);
+      expect(findings.get("state directory")?.detail).to.match(/: it is a file, not a directory$/);
+      await cluster.configure({ "storage.path": "./later/db" });
+      expect((await database())?.detail).to.include("it will be made");
+      expect(existsSync(cluster.file("later"))).to.equal(false);
+    });
+  });
+
+  it("looks at every plugin of this machine's workers, without a coordinator", async () => {
+    const write = (cluster: Cluster, name: string, backend: string, ...lines: string[]): string => {
+      const head = [`name = "${name}"`, 'version = "1"', `backend = "${backend}"`, `[${backend}]`];
+      writeFileSync(cluster.file(`${name}.toml`), [...head, ...lines, ""].join("\n"));
+      return `${name}.toml`;
+    };
+    await withCluster({}, async (cluster) => {
+      writeFileSync(cluster.file("data.txt"), "");
+      writeFileSync(cluster.file("there.ts"), "");
+      const nobody = `http://${await unusedAddress()}/v1`;
+      const plugins = [
+        write(cluster, "fine", "command", 'command = ["cat"]'),
+        write(cluster, "by-item", "command", 'command = ["{.program}"]'),
+        write(cluster, "script", "module", 'module = "there.ts"'),
+        write(cluster, "server", "http", `url = "${nobody}"`),
+        "nowhere.toml",
+        write(cluster, "wrong", "command", 'comand = ["cat"]'),
+        write(cluster, "no-program", "command", 'command = ["nonesuch-program"]'),
+        write(cluster, "no-right", "process", 'command = ["./data.txt"]'),
+        write(
+          cluster,
+          "no-launch",
+          "http",
+          'url = "http://127.0.0.1:{port}"',
+          'launch = ["nonesuch-server"]',
+        ),
+        write(cluster, "no-module", "machine", 'module = "absent.ts"'),
+        "fine.toml",
+      ];
+      await cluster.configure({ "worker.plugins": plugins });
+      const { stdout } = await cluster.run("doctor", "--json");
+      const found = stdout
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line) as FindingLine)
+        .filter(({ subject }) => subject === "plugin");
+      expect(found.map(({ verdict, code }) => code ?? verdict)).to.deep.equal([
+        ...["good", "good", "good", "warning"],
+        ...["manifest_unreadable", "config_unknown_key"],
+        ...["backend_broken", "backend_broken", "backend_broken", "backend_broken"],
+        "plugin_repeated",
+      ]);
+      const said = found.map(({ detail }) => detail).join("\n");
+      for (const words of [
+        "the connection was refused",
+        "nonesuch-program",
+        "may not be executed",
+        "absent.ts",
+      ])
+        expect(said).to.include(words);
+    });
+  });
+
+  it("names what is wrong with a key and with the place of the database, and asks no further without a key", async () => {
+    await withCluster({}, async (cluster) => {
+      await cluster.startCoordinator();
+      chmodSync(cluster.file("data/tls/operator.key.pem"), 0o644);
+      mkdirSync(cluster.file("elsewhere"));
+      writeFileSync(cluster.file("elsewhere/file"), "");
+      await cluster.configure({ "storage.path": "./elsewhere/file/db" });
+      const { code, findings } = await examine(cluster);
+      expect(code).to.equal(2);
+      expect(findings.get("operator certificate")?.code).to.equal("tls_key_exposed");
+      expect(findings.get("database")?.code).to.equal("store_unusable");
+      expect([...findings.keys()]).not.to.include("coordinator");
+    });
+  });
+});

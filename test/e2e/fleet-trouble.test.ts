@@ -1,0 +1,170 @@
+// Trouble that comes to everybody at once is nobody's fault: the whole fleet stands still, the coordinator does, or all workers
+// come back in the same moment. Budgets are as small as they can be, so that a single charge would show.
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { expect } from "chai";
+import { sleep, systemClock } from "../../src/base/clock.ts";
+import type { Cluster, Settings, WorkerProcess } from "../support/cluster.ts";
+import { withCluster } from "../support/cluster.ts";
+import { concurrentTests } from "../support/concurrent.ts";
+import { environmentFor } from "../support/rollout-process.ts";
+import type { RolloutProcess } from "../support/rollout-process.ts";
+import { readJournal, readResults, RunObserver } from "../support/run-observer.ts";
+
+const STILL_MS = 6_000;
+const FLEET = 500;
+const FLEET_PROGRAM = fileURLToPath(new URL("../support/fleet-program.ts", import.meta.url));
+
+/** One loss that counts, or one failure, and the item has failed for good. */
+const UNFORGIVING: Settings = { "run.max_lost": 1, "run.max_attempts": 1 };
+const WORKING: Settings = {
+  ...UNFORGIVING,
+  "worker.slots": 2,
+  "mock.sleep": "300ms",
+  "mock.journal": "./journal",
+};
+
+/** A main thread that does not come back for a while, at SIGUSR2. */
+const STUCK = `process.on("SIGUSR2", () => { const end = Date.now() + ${STILL_MS}; while (Date.now() < end); });\n`;
+
+describe("trouble of a whole fleet", function () {
+  this.timeout(120_000);
+  const it = concurrentTests(2);
+
+  it("all workers stand still for longer than the failure timeout: nothing is charged, each item has one result", () =>
+    withCluster(WORKING, async (cluster) => {
+      const coordinator = await cluster.startCoordinator();
+      const fleet = await cluster.startWorkers(3);
+      const observer = await submit(cluster, 60);
+      await observer.until(({ done, running }) => done > 0 && running > 0);
+      for (const worker of fleet) worker.send("SIGSTOP");
+      for (const worker of fleet) await coordinator.event("worker_failed", { worker_id: await worker.id() });
+      for (const worker of fleet) worker.send("SIGCONT");
+      await expectCompletion(cluster, observer, 60, fleet);
+      const journal = readJournal(cluster.file("journal"));
+      expect(new Set(journal.map(({ item }) => item)).size).to.equal(60);
+    }));
+
+  const stops: Readonly<Record<string, (coordinator: RolloutProcess) => Promise<void>>> = {
+    "is stopped": async (coordinator) => {
+      coordinator.send("SIGSTOP");
+      await sleep(systemClock, STILL_MS);
+      coordinator.send("SIGCONT");
+    },
+    "has its loop stuck": async (coordinator) => {
+      coordinator.send("SIGUSR2");
+      await sleep(systemClock, STILL_MS);
+    },
+  };
+  for (const [what, stop] of Object.entries(stops))
+    it(`the coordinator ${what} for four failure timeouts: it fails nobody, and nothing runs twice`, () =>
+      withCluster(WORKING, async (cluster) => {
+        writeFileSync(cluster.file("stuck.mjs"), STUCK);
+        const env = { NODE_OPTIONS: `--import ${cluster.file("stuck.mjs")}` };
+        const coordinator = await cluster.startCoordinator({ env });
+        const fleet = await cluster.startWorkers(3);
+        const observer = await submit(cluster, 60);
+        await observer.until(({ done, running }) => done > 0 && running > 0);
+        await stop(coordinator);
+        await expectCompletion(cluster, observer, 60, fleet);
+        expect(coordinator.seen("worker_failed")).to.deep.equal([]);
+        expect(readJournal(cluster.file("journal"))).to.have.length(60);
+      }));
+
+  it(`${FLEET} workers come back at once to a coordinator that was killed: it fails nobody, and nothing runs twice`, () =>
+    withCluster({ ...UNFORGIVING, ...PATIENT }, async (cluster) => {
+      const first = await cluster.startCoordinator();
+      const fleet = new FleetProcess(cluster, 1_000);
+      try {
+        await fleet.ready;
+        await registered(cluster, FLEET);
+        const items = FLEET + 200;
+        const observer = await submit(cluster, items);
+        await observer.until(({ running, done }) => running >= FLEET && done > 0);
+        await first.kill();
+        const next = await cluster.startCoordinator();
+        const { failed } = await observer.until(({ done }) => done === items);
+        observer.close();
+        expect(failed).to.equal(0);
+        expect(next.seen("worker_failed")).to.deep.equal([]);
+        expect(next.seen("worker_registered")).to.deep.equal([]);
+        await next.kill();
+        expect(new Set(await readResults(cluster.file("data/rollout.db"))).size).to.equal(items);
+        expect(fleet.fatal).to.deep.equal([]);
+        expect([fleet.executed.length, new Set(fleet.executed).size]).to.deep.equal([items, items]);
+      } finally {
+        fleet.end();
+      }
+    }));
+});
+
+/** The defaults: five hundred heartbeats are no small thing, nor is reading what is said of each. */
+const PATIENT: Settings = {
+  "liveness.heartbeat_interval": "500ms",
+  "liveness.clock_skew_budget": "250ms",
+  "liveness.worker_self_fence_timeout": "4s",
+  "liveness.coordinator_failure_timeout": "5s",
+  "events.hide": ["worker_heartbeat"],
+};
+
+class FleetProcess {
+  readonly ready: Promise<void>;
+  readonly executed: string[] = [];
+  readonly fatal: string[] = [];
+  readonly #child: ChildProcess;
+
+  constructor(cluster: Cluster, itemMs: number) {
+    const { address, runId } = cluster;
+    const args = [FLEET_PROGRAM, address, runId, cluster.file("data/tls"), String(FLEET), String(itemMs)];
+    this.#child = spawn(process.execPath, args, {
+      env: environmentFor(),
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    this.ready = new Promise((resolve, reject) => {
+      this.#child.once("exit", (code) => reject(new Error(`the fleet ended with ${String(code)}`)));
+      createInterface({ input: this.#child.stdout ?? process.stdin }).on("line", (line) => {
+        const said = JSON.parse(line) as { ready?: number; executed?: string; fatal?: string };
+        if (said.ready !== undefined) resolve();
+        if (said.executed !== undefined) this.executed.push(said.executed);
+        if (said.fatal !== undefined) this.fatal.push(said.fatal);
+      });
+    });
+    this.ready.catch(() => undefined);
+  }
+
+  end(): void {
+    this.#child.kill("SIGKILL");
+  }
+}
+
+async function registered({ coordinator }: Cluster, count: number): Promise<void> {
+  await coordinator.until(`${count} workers`, () =>
+    coordinator.seen("worker_registered").length === count ? true : undefined,
+  );
+}
+
+async function submit(cluster: Cluster, count: number): Promise<RunObserver> {
+  const lines = Array.from({ length: count }, (_, at) => `${JSON.stringify({ n: at })}\n`);
+  writeFileSync(cluster.file("items.jsonl"), lines.join(""));
+  const { stdout } = await cluster.run("submit", "items.jsonl", "--seal", "--json");
+  expect(JSON.parse(stdout)).to.include({ added: count });
+  return RunObserver.open(cluster);
+}
+
+async function expectCompletion(
+  cluster: Cluster,
+  observer: RunObserver,
+  items: number,
+  fleet: readonly WorkerProcess[],
+): Promise<void> {
+  const { done, failed } = await observer.until(({ state }) => state === "complete");
+  observer.close();
+  expect({ done, failed }).to.deep.equal({ done: items, failed: 0 });
+  for (const worker of fleet) expect(worker.isRunning).to.equal(true);
+  await cluster.coordinator.stop();
+  const results = await readResults(cluster.file("data/rollout.db"));
+  expect([results.length, new Set(results).size]).to.deep.equal([items, items]);
+}

@@ -1,0 +1,95 @@
+// What docs/guide.md tells to do and cannot be run from the page, because it stays in the foreground or needs other machines:
+// a directory stands for each.
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { expect } from "chai";
+import { blocksOfFile } from "../support/document-blocks.ts";
+import { withCluster } from "../support/cluster.ts";
+import type { Cluster } from "../support/cluster.ts";
+import { eventually } from "../support/eventually.ts";
+
+const PATIENCE_MS = 20_000;
+/** The other machines have no configuration file; their heartbeats are as quick as the coordinator expects here. */
+const QUICK = {
+  ROLLOUT_LIVENESS_HEARTBEAT_INTERVAL: "100ms",
+  ROLLOUT_LIVENESS_CLOCK_SKEW_BUDGET: "150ms",
+  ROLLOUT_LIVENESS_WORKER_SELF_FENCE_TIMEOUT: "1200ms",
+  ROLLOUT_LIVENESS_COORDINATOR_FAILURE_TIMEOUT: "1500ms",
+};
+
+describe("the guide", function () {
+  this.timeout(60_000);
+
+  it("leads to workers on two other hosts, to results, and to a worker that leaves in good order", async () => {
+    await withCluster({ "worker.plugins": ["./upper.toml"] }, async (cluster) => {
+      writeProgram(cluster);
+      const texts = Array.from({ length: 40 }, (_, n) =>
+        JSON.stringify({ id: `text-${n}`, text: `line ${n}` }),
+      );
+      writeFileSync(cluster.file("texts.jsonl"), `${texts.join("\n")}\n`);
+      await cluster.startCoordinator();
+      const { address } = cluster;
+      const issued = await cluster.run(
+        "ca",
+        "issue",
+        "--coordinator-addr",
+        address,
+        "--out",
+        "enrolment.pem",
+      );
+      expect(issued.code, issued.stderr).to.equal(0);
+      const [a, b] = [await startHost(cluster, "a"), await startHost(cluster, "b")];
+
+      const submitted = await cluster.run("submit", "texts.jsonl", "--seal");
+      expect(submitted.code, submitted.stderr).to.equal(0);
+      const status = async (): Promise<string> =>
+        (JSON.parse((await cluster.run("status", "--json")).stdout) as { state: string }).state;
+      await eventually(
+        "the end",
+        async () => ((await status()) === "complete" ? true : undefined),
+        PATIENCE_MS,
+      );
+
+      const results = await cluster.run("results", "-o", "upper.jsonl", "--errors", "upper.errors.jsonl");
+      expect(results.code, results.stderr).to.equal(0);
+      const lines = readFileSync(cluster.file("upper.jsonl"), "utf8").trimEnd().split("\n");
+      expect(lines).to.have.length(40);
+      expect(new Set(lines.map((line) => (JSON.parse(line) as { worker: string }).worker))).to.have.all.keys(
+        a,
+        b,
+      );
+      expect((await cluster.run("explain", "text-7")).stdout).to.include("done");
+      expect((await cluster.run("doctor")).code).to.equal(0);
+
+      const drained = await cluster.run("worker", "drain", a, "--wait");
+      expect(drained.code, drained.stderr).to.equal(0);
+      await cluster.coordinator.event("worker_deregistered", { worker_id: a });
+    });
+  });
+});
+
+/** The manifest and the program of section 3, as they stand there. */
+function writeProgram(cluster: Cluster): void {
+  const [block] = blocksOfFile("docs/guide.md").filter(({ text }) => text.includes("cat > upper.py"));
+  for (const [, name = "", text = ""] of (block?.text ?? "").matchAll(
+    /cat > (\S+) <<'END'\n([\s\S]*?)END\n/g,
+  ))
+    writeFileSync(cluster.file(name), text);
+}
+
+/** The worker's id. */
+async function startHost(cluster: Cluster, host: string): Promise<string> {
+  mkdirSync(cluster.file(host));
+  for (const file of ["enrolment.pem", "upper.toml", "upper.py"])
+    copyFileSync(cluster.file(file), cluster.file(`${host}/${file}`));
+  const worker = cluster.launchWorker({
+    directory: host,
+    env: QUICK,
+    args: [
+      ...["--run-id", cluster.runId, "--coordinator-addr", cluster.address, "--enrolment", "enrolment.pem"],
+      ...["--plugin", "upper.toml", "--slots", "4"],
+    ],
+  });
+  const id = await worker.id();
+  await cluster.coordinator.event("worker_heartbeat", { worker_id: id, state: "Ready" });
+  return id;
+}

@@ -1,0 +1,88 @@
+// The programs of the pages about the library: each is run as its reader would run it, and says what is said below it.
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect } from "chai";
+import { repositoryFile } from "../../scripts/generate-docs.ts";
+import * as library from "../../src/index.ts";
+import { blocksOfFile } from "../support/document-blocks.ts";
+import type { Block } from "../support/document-blocks.ts";
+import { environmentFor } from "../support/rollout-process.ts";
+
+const PAGES = ["README.md", "docs/library.md"];
+const COMPILER_OPTIONS = {
+  ...{ module: "nodenext", target: "esnext", lib: ["esnext"], types: ["node"], noEmit: true },
+  ...{ strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, skipLibCheck: true },
+};
+
+const execute = promisify(execFile);
+
+/** A block of TypeScript that stands on its own, and what it prints when that is said. */
+interface Program {
+  readonly block: Block;
+  readonly name: string;
+  readonly prints: string | undefined;
+}
+
+function programsOf(page: string): Program[] {
+  const blocks = blocksOfFile(page);
+  return blocks.flatMap((block, at): Program[] => {
+    if (block.language !== "ts" || block.notRun !== undefined || block.file !== undefined) return [];
+    const next = blocks[at + 1];
+    const isSaid = next?.language === "text" && next.notRun === undefined;
+    return [{ block, name: `program-${at}.ts`, prints: isSaid ? `${next.text}\n` : undefined }];
+  });
+}
+
+describe("the pages about the library", function () {
+  this.timeout(60_000);
+
+  for (const page of PAGES)
+    describe(page, () => {
+      let directory: string;
+
+      /** What a folder looks like in which the package and Node's types are installed. */
+      before(async () => {
+        directory = await realpath(await mkdtemp(join(tmpdir(), "rollout-library-page-")));
+        const modules = join(directory, "node_modules");
+        await mkdir(join(modules, "@types"), { recursive: true });
+        await symlink(repositoryFile(""), join(modules, "rollout"));
+        await symlink(repositoryFile("node_modules/@types/node"), join(modules, "@types/node"));
+        const files = blocksOfFile(page).filter(({ file }) => file !== undefined);
+        for (const { file = "", text } of files) await writeFile(join(directory, file), text);
+        for (const { name, block } of programsOf(page)) await writeFile(join(directory, name), block.text);
+        await writeFile(join(directory, "package.json"), JSON.stringify({ type: "module" }));
+        await writeFile(
+          join(directory, "tsconfig.json"),
+          JSON.stringify({ compilerOptions: COMPILER_OPTIONS }),
+        );
+      });
+      after(() => rm(directory, { recursive: true, force: true }));
+
+      it("has programs that the compiler takes", async () => {
+        const tsc = repositoryFile("node_modules/typescript/bin/tsc");
+        await execute(process.execPath, [tsc, "-p", directory]).catch((error: unknown) => {
+          const { stdout } = error as { stdout: string };
+          throw new Error(stdout, { cause: error });
+        });
+      });
+
+      for (const { name, block, prints } of programsOf(page))
+        it(`${block.at}: does what is said`, async () => {
+          const env = { ...environmentFor(), TMPDIR: directory };
+          const { stdout, stderr } = await execute(process.execPath, [name], { cwd: directory, env });
+          expect(stderr).to.equal("");
+          if (prints !== undefined) expect(stdout).to.equal(prints);
+        });
+    });
+
+  it("docs/library.md has every export", () => {
+    const code = blocksOfFile("docs/library.md").map(({ text }) => text);
+    for (const name of Object.keys(library).filter((each) => each !== "LocalCluster"))
+      expect(code.join("\n"), name).to.match(
+        new RegExp(`import \\{[^}]*\\b${name}\\b[^}]*\\} from "rollout"`),
+      );
+  });
+});

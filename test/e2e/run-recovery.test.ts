@@ -1,0 +1,127 @@
+import { writeFile } from "node:fs/promises";
+import { expect } from "chai";
+import { concurrentTests } from "../support/concurrent.ts";
+import { withLocalRun } from "../support/local-run.ts";
+import type { LocalRunPlace, ResultLine } from "../support/local-run.ts";
+
+const ITEMS = 40;
+const RUN = { items: ITEMS, secondsEach: 0.15 };
+
+/** Every item has one result, and none of those that were finished by then was executed once more. */
+async function expectAllOnce(place: LocalRunPlace, finished: readonly ResultLine[]): Promise<void> {
+  const items = (await place.results()).map(({ item }) => item);
+  expect(new Set(items).size, "items with a result").to.equal(ITEMS);
+  expect(items, "results").to.have.length(ITEMS);
+  const journal = await place.journal();
+  expect(new Set(journal).size, "items executed").to.equal(ITEMS);
+  const repeated = journal.filter((item, at) => journal.indexOf(item) !== at);
+  expect(finished.map(({ item }) => item).filter((item) => repeated.includes(item))).to.deep.equal([]);
+}
+
+describe("rollout run, when something dies", function () {
+  this.timeout(90_000);
+  const it = concurrentTests(2);
+
+  it("goes on by itself when its coordinator is killed, then a worker", async () => {
+    await withLocalRun(RUN, async (place) => {
+      const run = place.start();
+      const finished = await place.untilResults(8);
+      process.kill(place.coordinatorPid, "SIGKILL");
+      await run.until("the coordinator's end", () =>
+        run.stderr.find((line) => line.includes("the coordinator was killed")),
+      );
+      finished.push(...(await place.untilResults(16)).slice(finished.length));
+      const [worker] = await place.workerPids();
+      process.kill(worker ?? 0, "SIGKILL");
+      expect((await run.ended).code, run.describe()).to.equal(0);
+      expect(run.stderr.join("\n")).to.match(/worker \d was killed \(SIGKILL\); it is started again/);
+      await expectAllOnce(place, finished);
+    });
+  });
+
+  it("killed by kill -9 leaves nobody behind, and the same command goes on where it was", async () => {
+    await withLocalRun(RUN, async (place) => {
+      const first = place.start();
+      const finished = await place.untilResults(8);
+      await first.kill();
+      const { code, stderr } = await place.run();
+      expect(code, stderr).to.equal(0);
+      await expectAllOnce(place, finished);
+      await place.untilNobodyIsLeft();
+    });
+  });
+
+  it("loses its whole machine, and the same command goes on where it was", async () => {
+    await withLocalRun(RUN, async (place) => {
+      const first = place.start();
+      const finished = await place.untilResults(8);
+      const all = [place.coordinatorPid, ...(await place.workerPids())];
+      await first.kill();
+      for (const pid of all) process.kill(pid, "SIGKILL");
+      const { code, stderr } = await place.run();
+      expect(code, stderr).to.equal(0);
+      await expectAllOnce(place, finished);
+    });
+  });
+
+  it("stopped by Ctrl-C lets what runs finish, says how to go on, and executes nothing twice", async () => {
+    await withLocalRun(RUN, async (place) => {
+      const first = place.start();
+      await place.untilResults(8);
+      first.send("SIGINT");
+      expect((await first.ended).code).to.equal(4);
+      expect(first.stderr.at(-1)).to.equal(
+        "to go on: rollout run in.jsonl -o out.jsonl --workers 2 -- sh work.sh",
+      );
+      expect(await place.processes()).to.deep.equal([]);
+      const finished = await place.results();
+      expect(finished.map(({ item }) => item)).to.have.members(await place.journal());
+      expect(finished.length).to.be.below(ITEMS);
+      expect((await place.run()).code).to.equal(0);
+      expect(await place.journal(), "once each").to.have.length(ITEMS);
+      await expectAllOnce(place, finished);
+    });
+  });
+
+  it("stopped by Ctrl-C twice ends at once, and leaves nobody behind", async () => {
+    await withLocalRun({ items: 4, secondsEach: 30 }, async (place) => {
+      const run = place.start();
+      await run.until("work", () => run.stderr.find((line) => line.includes("of 4")));
+      await place.untilWorkersWork();
+      run.send("SIGINT");
+      await run.until("its answer", () => run.stderr.find((line) => line.includes("leaving")));
+      run.send("SIGINT");
+      expect((await run.ended).code).to.equal(4);
+      await place.untilNobodyIsLeft();
+    });
+  });
+
+  it("stopped by Ctrl-C while its coordinator cannot come back says why, and ends", async () => {
+    await withLocalRun({ items: 4, secondsEach: 30 }, async (place) => {
+      const run = place.start();
+      await place.untilWorkersWork();
+      run.send("SIGINT");
+      await run.until("its answer", () => run.stderr.find((line) => line.includes("leaving")));
+      await writeFile(place.file("out.jsonl.rollout/rollout.db/CURRENT"), "MANIFEST-000000\n");
+      process.kill(place.coordinatorPid, "SIGKILL");
+      expect((await run.ended).code, run.describe()).to.equal(6);
+      expect(run.stderr.join("\n")).to.match(/\nerror: the database .* is damaged at its file CURRENT/);
+      await place.untilNobodyIsLeft();
+    });
+  });
+
+  it("refuses a second one on the same output while the first runs, naming it", async () => {
+    await withLocalRun(RUN, async (place) => {
+      const first = place.start();
+      await place.untilResults(1);
+      const { code, stderr } = await place.run();
+      expect(code).to.equal(3);
+      expect(stderr).to.match(
+        /^error: .*out\.jsonl\.rollout is in use by rollout run, pid \d+ on host .*\n$/,
+      );
+      expect(stderr).to.contain(`pid ${first.pid} `);
+      first.send("SIGINT");
+      await first.ended;
+    });
+  });
+});

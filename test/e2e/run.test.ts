@@ -1,0 +1,286 @@
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { basename } from "node:path";
+import { expect } from "chai";
+import { concurrentTests } from "../support/concurrent.ts";
+import { withLocalRun } from "../support/local-run.ts";
+import type { LocalRunPlace, ResultLine } from "../support/local-run.ts";
+
+function numbers(results: readonly ResultLine[]): number[] {
+  return results.map(({ output }) => (output as { n: number }).n).sort((one, other) => one - other);
+}
+
+function upTo(count: number): number[] {
+  return Array.from({ length: count }, (_, at) => at + 1);
+}
+
+/** Both commands that it names are typed as they stand. */
+async function expectLookingInto(place: LocalRunPlace, look: string): Promise<void> {
+  const [, start = "", explain = ""] =
+    /^to look into one: rollout (.*), and in another terminal: rollout (.*)$/.exec(look) ?? [];
+  const coordinator = place.launch(start.split(" "));
+  await coordinator.until("it to lead", () =>
+    coordinator.stdout.find((line) => line.includes("coordinator_leading")),
+  );
+  const { code, stdout, stderr } = await place.runWords(explain.split(" "));
+  expect(code, stderr).to.equal(0);
+  expect(stdout).to.contain("It has failed as error").and.contain("1 of 1 allowed failures");
+  coordinator.send("SIGTERM");
+  await coordinator.ended;
+}
+
+describe("rollout run", function () {
+  this.timeout(60_000);
+  const it = concurrentTests(3);
+
+  it("executes each line once, writes what came of it, and ends with 0", async () => {
+    await withLocalRun({ items: 30 }, async (place) => {
+      const { code, stdout, stderr } = await place.run();
+      expect({ code, stdout }, stderr).to.deep.equal({ code: 0, stdout: "" });
+      expect(stderr).to.match(/\n30 of 30 done in \d+s: out\.jsonl\n$/);
+      const results = await place.results();
+      expect(numbers(results)).to.deep.equal(upTo(30));
+      expect(results.every(({ ok, id, output }) => ok && id === `n${(output as { n: number }).n}`)).to.be
+        .true;
+      expect(await place.journal()).to.have.length(30);
+      expect(existsSync(place.file("out.errors.jsonl")), "no failures, no file").to.equal(false);
+      expect(await place.processes()).to.deep.equal([]);
+    });
+  });
+
+  it("says the second time that all is done, and starts nothing", async () => {
+    await withLocalRun({ items: 5 }, async (place) => {
+      expect((await place.run()).code).to.equal(0);
+      const before = readFileSync(place.file("out.jsonl"), "utf8");
+      const log = statSync(place.file("out.jsonl.rollout/coordinator.log")).size;
+      const { code, stderr } = await place.run();
+      expect({ code, stderr }).to.deep.equal({
+        code: 0,
+        stderr: "nothing to do: 5 of 5 were done before: out.jsonl\n",
+      });
+      expect(readFileSync(place.file("out.jsonl"), "utf8")).to.equal(before);
+      expect(statSync(place.file("out.jsonl.rollout/coordinator.log")).size).to.equal(log);
+
+      // A file that is not what was left is not believed.
+      rmSync(place.file("out.jsonl"));
+      const again = await place.run();
+      expect(again.code, again.stderr).to.equal(0);
+      expect(again.stderr).to.contain(
+        "out.jsonl is not there any more: it is written anew, nothing is run again\n",
+      );
+      expect(readFileSync(place.file("out.jsonl"), "utf8")).to.equal(before);
+      expect(await place.journal(), "nothing was executed again").to.have.length(5);
+    });
+  });
+
+  it("runs the new lines of an edited input only, equal ones among them as often as they stand there", async () => {
+    await withLocalRun({ items: 8 }, async (place) => {
+      expect((await place.run()).code).to.equal(0);
+      place.writeInput(12);
+      const text = readFileSync(place.file("in.jsonl"), "utf8");
+      writeFileSync(place.file("in.jsonl"), `${text}{"id":"n1","n":1}\n`);
+      const { code, stdout } = await place.run("--json");
+      expect(code).to.equal(0);
+      expect(JSON.parse(stdout)).to.include({ state: "complete", total: 13, done: 13, added: 5, known: 8 });
+      expect(numbers(await place.results())).to.deep.equal([1, ...upTo(12)]);
+      expect(await place.journal()).to.have.length(13);
+    });
+  });
+
+  it("ends with 1 when items fail, says of what and how to try them again, and does that", async () => {
+    await withLocalRun({ items: 6 }, async (place) => {
+      writeFileSync(place.file("broken"), "");
+      const failed = await place.run("--max-attempts", "1");
+      expect(failed.code).to.equal(1);
+      const again =
+        "rollout run in.jsonl -o out.jsonl --workers 2 --max-attempts 1 --retry-failed -- sh work.sh";
+      const [which, look = "", retry] = failed.stderr.split("\n").slice(-4, -1);
+      expect([which, retry]).to.deep.equal([
+        "6 failed (6 error): out.errors.jsonl",
+        `to try them again: ${again}`,
+      ]);
+      await expectLookingInto(place, look);
+      expect(await place.results()).to.deep.equal([]);
+      const errors = await place.results("out.errors.jsonl");
+      expect(errors.map(({ ok, error }) => [ok, error])).to.deep.equal(
+        upTo(6).map(() => [false, { class: "error", message: "exit code 3: it is broken" }]),
+      );
+      expect((await place.run("--max-attempts", "1")).code, "they are still failed").to.equal(1);
+
+      rmSync(place.file("broken"));
+      expect((await place.run("--max-attempts", "1", "--retry-failed")).code).to.equal(0);
+      expect(numbers(await place.results())).to.deep.equal(upTo(6));
+      expect(existsSync(place.file("out.errors.jsonl"))).to.equal(false);
+    });
+  });
+
+  it("ends with 5 and the reason when a limit pauses it; run again without the limit it goes on", async () => {
+    await withLocalRun({ items: 40 }, async (place) => {
+      writeFileSync(place.file("broken"), "");
+      const paused = await place.run("--max-attempts", "1", "--max-fails", "3");
+      expect(paused.code, paused.stderr).to.equal(5);
+      expect(paused.stderr).to.match(/\npaused \(.*max_fails.*\), so this ends with code 5: .*\n/);
+      expect(paused.stderr).to.contain("\nto go on: rollout run in.jsonl ");
+      rmSync(place.file("broken"));
+      const rest = await place.run();
+      expect(rest.code, "those that failed have").to.equal(1);
+      expect(rest.stderr).to.contain("it goes on");
+      const failed = (await place.results("out.errors.jsonl")).length;
+      expect(failed).to.be.within(3, 10);
+      expect(await place.results()).to.have.length(40 - failed);
+    });
+  });
+
+  it("ends with the row of a process that cannot work", async () => {
+    await withLocalRun({ items: 3 }, async (place) => {
+      const words = ["run", "in.jsonl", "-o", "out.jsonl", "--workers", "1", "--", "./not-there"];
+      const { code, stderr } = await place.runWords(words);
+      expect(code).to.equal(2);
+      expect(stderr).to.match(/\nerror: the backend of plugin command does not start: .*not-there.*\n/);
+      expect(stderr).to.contain("(correct it and run the same command again; no item was charged)\n");
+      expect(await place.processes()).to.deep.equal([]);
+    });
+  });
+
+  it("refuses a bad line before anything is made", async () => {
+    await withLocalRun({ items: 3 }, async (place) => {
+      writeFileSync(place.file("in.jsonl"), '{"n":1}\n{"n":2}\n{"n":\n');
+      const { code, stderr } = await place.run();
+      expect({ code, stderr }).to.deep.equal({
+        code: 2,
+        stderr:
+          "error: in.jsonl:3: not an item: it is not JSON (correct that line, or take lines as they are with --text; " +
+          "nothing was started)\n",
+      });
+      expect(existsSync(place.file("out.jsonl.rollout"))).to.equal(false);
+    });
+  });
+
+  it("refuses another task on the same output, naming both, and a setting that is not allowed", async () => {
+    await withLocalRun({ items: 2 }, async (place) => {
+      expect((await place.run()).code).to.equal(0);
+      const words = ["run", "in.jsonl", "-o", "out.jsonl", "--", "sh", "other.sh"];
+      const { code, stderr } = await place.runWords(words);
+      expect(code).to.equal(2);
+      expect(stderr).to.match(
+        /^error: out\.jsonl is of another task: of .*sh work\.sh.*, and this is .*sh other\.sh/,
+      );
+      const wrong = await place.run("--slots", "0");
+      expect(wrong.code).to.equal(2);
+      expect(wrong.stderr).to.match(/^error: flag --slots: worker\.slots = /);
+    });
+  });
+
+  it("leaves a file alone that is not its own", async () => {
+    await withLocalRun({ items: 2 }, async (place) => {
+      writeFileSync(place.file("out.jsonl"), "my thesis\n");
+      const { code, stderr } = await place.run();
+      expect(code, stderr).to.equal(2);
+      expect(stderr).to.match(
+        /^error: cannot go on writing .*out\.jsonl: it has lines that this run did not write /,
+      );
+      expect(stderr).to.match(/\(choose another file with -o, or move .*out\.jsonl away\)\n$/);
+      expect(readFileSync(place.file("out.jsonl"), "utf8")).to.equal("my thesis\n");
+      expect(existsSync(place.file("out.jsonl.rollout")), "nothing was made").to.equal(false);
+    });
+  });
+
+  it("takes standard input, and prints results where no output is named", async () => {
+    await withLocalRun({ items: 1 }, async (place) => {
+      const words = ["run", "--text", "--order", "input", "--workers", "2", "--", "tr", "a-z", "A-Z"];
+      const input = "one\n  two \n\nthree\n";
+      const { code, stdout, stderr } = await place.runWords(words, input);
+      expect(code, stderr).to.equal(0);
+      const outputs = stdout
+        .trim()
+        .split("\n")
+        .map((line) => (JSON.parse(line) as ResultLine).output);
+      expect(outputs).to.deep.equal(["ONE", "TWO", "THREE"]);
+      expect((await place.runWords(words, input)).stdout, "printed, not run again").to.equal(stdout);
+    });
+  });
+
+  it("refuses before anything is made what would lose results or its input", async () => {
+    await withLocalRun({ items: 2 }, async (place) => {
+      const text = readFileSync(place.file("in.jsonl"), "utf8");
+      for (const [words, refusal] of [
+        [["-o", "same", "--errors", "./same"], "-o and --errors name the same file"],
+        [["-o", "../" + basename(place.directory) + "/in.jsonl"], "-o names the input"],
+        [["-o", "."], "-o . is a directory: name a file"],
+        [["-o", "/dev/null"], "-o /dev/null is no file to go on with later: say with --dir"],
+      ] as const) {
+        const { code, stderr } = await place.runWords(["run", "in.jsonl", ...words, "--", "cat"]);
+        expect(code).to.equal(2);
+        expect(stderr).to.contain(`error: ${refusal}`);
+      }
+      expect(readFileSync(place.file("in.jsonl"), "utf8")).to.equal(text);
+      expect(readdirSync(place.directory)).to.have.members(["in.jsonl", "work.sh"]);
+    });
+  });
+
+  it("goes on with csv when lines are added, though nothing had failed", async () => {
+    await withLocalRun({ items: 3 }, async (place) => {
+      const words = ["run", "in.jsonl", "-o", "out.csv", "--format", "csv", "--workers", "1", "--", "cat"];
+      expect((await place.runWords(words)).code).to.equal(0);
+      expect(existsSync(place.file("out.errors.csv"))).to.equal(false);
+      place.writeInput(5);
+      const { code, stderr } = await place.runWords(words);
+      expect(code, stderr).to.equal(0);
+      expect(readFileSync(place.file("out.csv"), "utf8").split("\r\n")).to.have.length(1 + 5 + 1);
+      expect(existsSync(place.file("out.errors.csv"))).to.equal(false);
+    });
+  });
+
+  it("keeps inputs apart whose results go to standard output", async () => {
+    await withLocalRun({ items: 1 }, async (place) => {
+      place.writeInput(2, "more.jsonl");
+      const words = (input: string): string[] => ["run", input, "-o", "-", "--workers", "1", "--", "cat"];
+      const linesOf = async (input: string, text?: string): Promise<number> => {
+        const { code, stdout, stderr } = await place.runWords(words(input), text);
+        expect(code, stderr).to.equal(0);
+        return stdout.trim().split("\n").length;
+      };
+      expect([await linesOf("in.jsonl"), await linesOf("more.jsonl")]).to.deep.equal([1, 2]);
+      expect([await linesOf("-", "1\n2\n3\n"), await linesOf("-", "4\n")]).to.deep.equal([3, 1]);
+      const names = readdirSync(place.file(".rollout"));
+      expect(names, "one for each, and nothing besides").to.have.length(4);
+    });
+  });
+
+  it("says of a run that was cancelled what never ran, each time", async () => {
+    await withLocalRun({ items: 30, secondsEach: 0.3 }, async (place) => {
+      const first = place.start();
+      await place.untilResults(2);
+      const cancelled = await place.runWords(["cancel", "--yes", "--config", "out.jsonl.rollout"]);
+      expect(cancelled.code, cancelled.stderr).to.equal(0);
+      expect((await first.ended).code, first.describe()).to.equal(1);
+      const done = (await place.results()).length;
+      const failed = (await place.results("out.errors.jsonl")).length;
+      const words = `cancelled: ${done} of 30 done, ${30 - done - failed} never ran: out.jsonl`;
+      expect(first.stderr).to.include(words);
+      for (const flags of [[], ["--retry-failed"]]) {
+        const { code, stderr } = await place.run(...flags);
+        expect(code).to.equal(1);
+        expect(stderr.split("\n")).to.include(words);
+        expect(stderr).to.contain(
+          "a cancelled run does not go on; for more work choose another -o, or remove ",
+        );
+        expect(stderr).to.not.contain("to try them again");
+      }
+    });
+  });
+
+  it("ends with 5 when an operator pauses it, says so, and goes on", async () => {
+    await withLocalRun({ items: 30, secondsEach: 0.2 }, async (place) => {
+      const first = place.start();
+      await place.untilResults(2);
+      expect((await place.runWords(["pause", "-c", "out.jsonl.rollout"])).code).to.equal(0);
+      expect((await first.ended).code, first.describe()).to.equal(5);
+      expect(first.stderr.at(-2)).to.match(
+        /^paused \(by an operator\), so this ends with code 5: \d+ of 30 done: out\.jsonl$/,
+      );
+      expect(first.stderr.at(-1)).to.match(/^to go on: rollout run in\.jsonl /);
+      expect((await place.run()).code).to.equal(0);
+      expect(await place.journal(), "once each").to.have.length(30);
+    });
+  });
+});

@@ -1,0 +1,16 @@
+// A worker's execution side as a process that can be killed: executes one item that never ends. Arguments: the file of the
+// backend's case, the directory, the payload. Says the guardian's pid when the item executes.
+import { pathToFileURL } from "node:url";
+import type { BackendCase } from "./backend-case.ts";
+import { BackendRig, pidsIn } from "./backend-rig.ts";
+import type { ItemBehaviour } from "./item-behaviour.ts";
+
+const [caseFile = "", directory = "", payload = ""] = process.argv.slice(2);
+const { backendCase } = (await import(pathToFileURL(caseFile).href)) as { backendCase: BackendCase };
+const rig = await BackendRig.open(backendCase, directory);
+const item = JSON.parse(payload) as ItemBehaviour & { readonly do: "hang" };
+rig.give(item);
+await pidsIn(item.pids);
+process.stdout.write(`${rig.children.guardianPid ?? 0}\n`);
+// Until it is killed.
+setInterval(() => undefined, 60_000);

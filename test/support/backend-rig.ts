@@ -1,0 +1,127 @@
+// A backend at work: in a real executor, with real children, on the real clock.
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { systemClock } from "../../src/base/clock.ts";
+import { seededRandom } from "../../src/base/random.ts";
+import type { Assigned } from "../../src/worker/backlog.ts";
+import type { Backend } from "../../src/worker/backends/backend.ts";
+import { ChildHost } from "../../src/worker/backends/child-host.ts";
+import type { Finished } from "../../src/worker/execution.ts";
+import { Executor } from "../../src/worker/executor.ts";
+import type { Plugins } from "../../src/worker/plugins.ts";
+import { assignedItem } from "./assigned-item.ts";
+import type { BackendCase } from "./backend-case.ts";
+import { CHECKPOINT_LIMIT, OUTPUT_LIMIT } from "./backend-case.ts";
+import { eventually } from "./eventually.ts";
+import { fixedPlugins } from "./fixed-plugins.ts";
+import type { ItemBehaviour } from "./item-behaviour.ts";
+import { RecordingLogger } from "./recording-logger.ts";
+import { environmentFor } from "./rollout-process.ts";
+
+const SLOTS = 4;
+const PATIENCE_MS = 15_000;
+
+export class BackendRig {
+  readonly backend: Backend;
+  readonly children: ChildHost;
+  readonly executor: Executor;
+  readonly log: RecordingLogger;
+  readonly broken: string[];
+  readonly finished: Finished[] = [];
+  readonly #plugins: Plugins;
+  #items = 0;
+
+  private constructor(backend: Backend, children: ChildHost, log: RecordingLogger, broken: string[]) {
+    this.backend = backend;
+    this.children = children;
+    this.log = log;
+    this.broken = broken;
+    this.#plugins = fixedPlugins(backend);
+    this.executor = new Executor({
+      plugins: this.#plugins,
+      slots: SLOTS,
+      prefetch: SLOTS,
+      maxOutputBytes: OUTPUT_LIMIT,
+      maxCheckpointBytes: CHECKPOINT_LIMIT,
+      env: { ROLLOUT_RUN_ID: "the run" },
+      clock: systemClock,
+      log,
+      mayStart: () => true,
+      onFinished: (one) => void this.finished.push(one),
+      onHandedBack: (one) => {
+        throw new Error(`item ${one.itemId[0] ?? ""} was handed back`);
+      },
+      onRoom: () => undefined,
+    });
+  }
+
+  /** In a directory of the test. */
+  static async open({ open }: Pick<BackendCase, "open">, directory: string): Promise<BackendRig> {
+    const log = new RecordingLogger();
+    const children = await ChildHost.open({ directory: recordsIn(directory), clock: systemClock, log });
+    const broken: string[] = [];
+    const backend = open({
+      directory,
+      children,
+      clock: systemClock,
+      random: seededRandom(1),
+      log,
+      env: environmentFor(),
+      onBroken: (reason) => void broken.push(reason),
+    });
+    return new BackendRig(backend, children, log, broken);
+  }
+
+  /** Starts it. */
+  give(item: ItemBehaviour | Uint8Array, parts: Partial<Assigned> = {}): Assigned {
+    const payload = item instanceof Uint8Array ? item : Buffer.from(JSON.stringify(item));
+    const assigned = assignedItem(++this.#items, { payload, ...parts });
+    this.executor.take(assigned);
+    this.executor.pump();
+    return assigned;
+  }
+
+  /** Its end, when it has come. */
+  end({ key }: Assigned): Promise<Finished> {
+    const look = (): Finished | undefined => this.finished.find(({ assigned }) => assigned.key === key);
+    return eventually("the end of the attempt", look, PATIENCE_MS);
+  }
+
+  run(item: ItemBehaviour | Uint8Array, parts: Partial<Assigned> = {}): Promise<Finished> {
+    return this.end(this.give(item, parts));
+  }
+
+  async close(): Promise<void> {
+    this.executor.kill();
+    await this.#plugins.close();
+    await this.children.close();
+  }
+}
+
+/** Where a test's children are recorded. */
+export function recordsIn(directory: string): string {
+  return join(directory, "records");
+}
+
+/** The processes that a hanging item has written down, when it has. */
+export function pidsIn(file: string): Promise<number[]> {
+  const look = (): number[] | undefined => {
+    const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+    return text.endsWith("\n") ? text.trim().split(" ").map(Number) : undefined;
+  };
+  return eventually(`pids in ${file}`, look, PATIENCE_MS);
+}
+
+/** Whether it executes: one that has ended and that nobody has looked at does not. */
+export function isRunning(pid: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return !/^[ZX]$/.test(stat.slice(stat.lastIndexOf(")") + 2, stat.lastIndexOf(")") + 3));
+  } catch {
+    return false;
+  }
+}
+
+export function allGone(pids: readonly number[]): Promise<boolean> {
+  return eventually(`the end of ${pids.join(", ")}`, () => !pids.some(isRunning), PATIENCE_MS);
+}

@@ -1,0 +1,150 @@
+// The backends that execute a user's JavaScript, with real processes, for tests: sources written into a directory, attempts
+// executed, and what they reported.
+import { writeFile } from "node:fs/promises";
+import { systemClock } from "../../src/base/clock.ts";
+import type { Outcome } from "../../src/worker/backends/backend.ts";
+import { ChildHost } from "../../src/worker/backends/child-host.ts";
+import type { CodeBackend } from "../../src/worker/backends/code/code-backend.ts";
+import { machineBackend } from "../../src/worker/backends/machine/machine-backend.ts";
+import { moduleBackend } from "../../src/worker/backends/module/module-backend.ts";
+import { useClosers } from "./closers.ts";
+import { RecordingLogger } from "./recording-logger.ts";
+import { itemId } from "./scripted-coordinator.ts";
+import { useTemporaryDirectory } from "./temporary-directory.ts";
+import type { TemporaryDirectory } from "./temporary-directory.ts";
+
+export interface Executed {
+  readonly outcome: Outcome;
+  /** The output of a success as text; undefined otherwise. */
+  readonly output: string | undefined;
+  readonly log: string;
+  readonly checkpoints: readonly Uint8Array[];
+}
+
+export interface ExecuteOptions {
+  readonly number?: number;
+  readonly attempt?: number;
+  readonly checkpoint?: Uint8Array;
+  readonly signal?: AbortSignal;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly onLog?: (soFar: string) => void;
+  readonly onCheckpoint?: (checkpoint: Uint8Array) => void;
+}
+
+type Knobs = Partial<
+  Record<"memoryLimitBytes" | "loadTimeoutMs" | "abortGraceMs" | "checkpointIntervalMs", number>
+> & { readonly parameters?: Readonly<Record<string, unknown>>; readonly export?: string };
+
+export class CodeRig {
+  readonly directory: TemporaryDirectory;
+  /** What backends said that they cannot be executed for. */
+  readonly broken: string[] = [];
+  readonly #onClose: (close: () => unknown) => void;
+  #children: ChildHost | undefined;
+
+  constructor(directory: TemporaryDirectory, onClose: (close: () => unknown) => void) {
+    this.directory = directory;
+    this.#onClose = onClose;
+  }
+
+  /** A backend for the function that this source exports. */
+  async module(source: string, knobs: Knobs = {}, file = "module.ts"): Promise<CodeBackend> {
+    return this.moduleAt(await this.#write(file, source), knobs);
+  }
+
+  /** The same for a file that is there. */
+  async moduleAt(file: string, { parameters = {}, ...knobs }: Knobs = {}): Promise<CodeBackend> {
+    const options = { ...(await this.#options(knobs)), module: file, parameters };
+    return this.#closeLater(moduleBackend(options));
+  }
+
+  /** A backend for the machine that this source exports. */
+  async machine(source: string, knobs: Knobs = {}, file = "machine.ts"): Promise<CodeBackend> {
+    return this.machineAt(await this.#write(file, source), knobs);
+  }
+
+  async machineAt(file: string, { checkpointIntervalMs = 0, ...knobs }: Knobs = {}): Promise<CodeBackend> {
+    const options = { ...(await this.#options(knobs)), module: file, checkpointIntervalMs };
+    return this.#closeLater(machineBackend(options));
+  }
+
+  async #write(name: string, source: string): Promise<string> {
+    const file = this.directory.file(name);
+    await writeFile(file, source);
+    return file;
+  }
+
+  #closeLater(backend: CodeBackend): CodeBackend {
+    this.#onClose(() => backend.close());
+    return backend;
+  }
+
+  async #options({ memoryLimitBytes, loadTimeoutMs = 20_000, abortGraceMs = 100, ...knobs }: Knobs) {
+    this.#children ??= await this.#openChildren();
+    return {
+      export: knobs.export ?? "default",
+      workingDirectory: this.directory.path,
+      env: { PATH: process.env["PATH"] ?? "" },
+      ...{ memoryLimitBytes, loadTimeoutMs, abortGraceMs },
+      maxOutputBytes: 64 * 1_024,
+      maxCheckpointBytes: 32 * 1_024,
+      children: this.#children,
+      clock: systemClock,
+      log: new RecordingLogger(),
+      onBroken: (reason: string) => void this.broken.push(reason),
+    };
+  }
+
+  async #openChildren(): Promise<ChildHost> {
+    const directory = this.directory.file("children");
+    const children = await ChildHost.open({ directory, clock: systemClock, log: new RecordingLogger() });
+    this.#onClose(() => children.close());
+    return children;
+  }
+}
+
+/** To be called in a `describe`. */
+export function useCodeRig(): () => CodeRig {
+  const directory = useTemporaryDirectory();
+  const onClose = useClosers();
+  let rig: CodeRig | undefined;
+  beforeEach(() => {
+    rig = new CodeRig(directory, onClose);
+  });
+  return () => {
+    if (rig === undefined) throw new Error("only within a test");
+    return rig;
+  };
+}
+
+/** One attempt, to its end. */
+export async function executeText(
+  backend: CodeBackend,
+  payload: string,
+  options: ExecuteOptions = {},
+): Promise<Executed> {
+  const { number = 1, attempt = 1, signal = new AbortController().signal, env = {} } = options;
+  const checkpoints: Uint8Array[] = [];
+  let log = "";
+  const outcome = await backend.execute(
+    {
+      itemId: itemId(number),
+      ...{ attempt, env },
+      payload: Buffer.from(payload),
+      checkpoint: options.checkpoint ?? new Uint8Array(0),
+      alone: false,
+    },
+    signal,
+    (report) => {
+      if (report.kind === "log") {
+        log += Buffer.from(report.chunk).toString();
+        options.onLog?.(log);
+      }
+      if (report.kind !== "checkpoint") return;
+      checkpoints.push(report.checkpoint);
+      options.onCheckpoint?.(report.checkpoint);
+    },
+  );
+  const output = outcome.kind === "success" ? Buffer.from(outcome.output).toString() : undefined;
+  return { outcome, output, log, checkpoints };
+}

@@ -1,0 +1,84 @@
+// What the items of the backends' contract ask of whatever executes them: one program's worth of good and bad manners, for a
+// command, a long-lived process or a function to have.
+import { spawn } from "node:child_process";
+import { appendFileSync, existsSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** The payload, as JSON. */
+export type ItemBehaviour =
+  /** Gives the value back. */
+  | { readonly do: "echo"; readonly value: unknown }
+  /** Says no, with these words. */
+  | { readonly do: "fail"; readonly words: string }
+  /** Dies. */
+  | { readonly do: "crash" }
+  /**
+   * Starts a process of its own, writes both pids into the file, and never ends. `stubborn`: not when it is asked to either.
+   */
+  | { readonly do: "hang"; readonly pids: string; readonly stubborn?: boolean }
+  /** Gives so many bytes back. */
+  | { readonly do: "big"; readonly bytes: number }
+  /** Gives back bytes that are no UTF-8. */
+  | { readonly do: "garble" }
+  /** Writes these words to standard error, then gives them back. */
+  | { readonly do: "complain"; readonly words: string }
+  /** Leaves a checkpoint and waits for its end; given a checkpoint it gives that back. */
+  | { readonly do: "save"; readonly checkpoint: string; readonly saved: string }
+  /** Ends when so many of its kind are there. */
+  | { readonly do: "meet"; readonly directory: string; readonly name: string; readonly count: number };
+
+export interface Surroundings {
+  /** What the attempt before left, "" when nothing. */
+  readonly checkpoint: string;
+  save(checkpoint: string): void;
+  complain(words: string): void;
+  /** Makes whoever executes deaf to every request to end. */
+  ignoreEnd(): void;
+}
+
+/** The bytes that are no UTF-8. */
+export const GARBLED = Buffer.from([0x61, 0xff, 0xfe, 0x62]);
+
+export type Behaved =
+  | { readonly kind: "value"; readonly value: unknown }
+  | { readonly kind: "bytes"; readonly bytes: Buffer }
+  | { readonly kind: "failed"; readonly words: string };
+
+export async function behave(item: ItemBehaviour, around: Surroundings): Promise<Behaved> {
+  switch (item.do) {
+    case "echo":
+      return { kind: "value", value: item.value };
+    case "fail":
+      return { kind: "failed", words: item.words };
+    case "crash":
+      process.kill(process.pid, "SIGKILL");
+      return forever();
+    case "hang": {
+      if (item.stubborn === true) around.ignoreEnd();
+      const child = spawn("sleep", ["600"], { stdio: "ignore" });
+      writeFileSync(item.pids, `${process.pid} ${child.pid ?? 0}\n`);
+      return forever();
+    }
+    case "big":
+      return { kind: "bytes", bytes: Buffer.alloc(item.bytes, "x") };
+    case "garble":
+      return { kind: "bytes", bytes: GARBLED };
+    case "complain":
+      around.complain(item.words);
+      return { kind: "value", value: item.words };
+    case "save":
+      if (around.checkpoint !== "") return { kind: "value", value: around.checkpoint };
+      around.save(item.checkpoint);
+      appendFileSync(item.saved, "saved\n");
+      return forever();
+    case "meet":
+      writeFileSync(join(item.directory, item.name), "");
+      while (!existsSync(item.directory) || readdirSync(item.directory).length < item.count) await sleep(5);
+      return { kind: "value", value: item.name };
+  }
+}
+
+async function forever(): Promise<never> {
+  for (;;) await sleep(60_000);
+}

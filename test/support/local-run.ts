@@ -1,0 +1,179 @@
+// `rollout run` in a directory of its own: an input, a script that executes an item and leaves a line in a journal at its end,
+// and the processes that it has started, by the databases that they hold.
+import { readFileSync, writeFileSync } from "node:fs";
+import { mkdtemp, readdir, readFile, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { eventually } from "./eventually.ts";
+import { environmentFor, RolloutProcess } from "./rollout-process.ts";
+import { runProgram } from "./run-program.ts";
+import type { ProgramResult } from "./run-program.ts";
+
+/** An execution that comes to its end leaves its item's id in the journal, and then gives the item's number back. */
+const SCRIPT = `
+item=$(cat)
+sleep "\${SECONDS_EACH:-0.02}"
+if [ -e broken ]; then echo "it is broken" >&2; exit 3; fi
+echo "$ROLLOUT_ITEM_ID" >> journal
+echo "$item"
+`;
+const PATIENCE_MS = 30_000;
+const STATE = "out.jsonl.rollout";
+/** Silence is noticed in one and a half seconds. */
+const QUICK = {
+  ROLLOUT_LIVENESS_HEARTBEAT_INTERVAL: "100ms",
+  ROLLOUT_LIVENESS_CLOCK_SKEW_BUDGET: "150ms",
+  ROLLOUT_LIVENESS_WORKER_SELF_FENCE_TIMEOUT: "1200ms",
+  ROLLOUT_LIVENESS_COORDINATOR_FAILURE_TIMEOUT: "1500ms",
+};
+
+export interface ResultLine {
+  readonly item: string;
+  readonly id: string | null;
+  readonly ok: boolean;
+  readonly output?: unknown;
+  readonly error?: { readonly class: string; readonly message: string };
+}
+
+export class LocalRunPlace {
+  readonly directory: string;
+  readonly #env: Readonly<Record<string, string>>;
+  readonly #started: RolloutProcess[] = [];
+
+  constructor(directory: string, secondsEach: number) {
+    this.directory = directory;
+    this.#env = environmentFor({ ...QUICK, SECONDS_EACH: String(secondsEach) });
+  }
+
+  file(name: string): string {
+    return join(this.directory, name);
+  }
+
+  /** The items 1 to `count`, each with an id of its own. */
+  writeInput(count: number, name = "in.jsonl"): void {
+    const lines = Array.from({ length: count }, (_, at) => `{"id":"n${at + 1}","n":${at + 1}}\n`);
+    writeFileSync(this.file(name), lines.join(""));
+  }
+
+  /** The words of the command, with more flags. */
+  words(...flags: string[]): string[] {
+    return ["run", "in.jsonl", "-o", "out.jsonl", "--workers", "2", ...flags, "--", "sh", "work.sh"];
+  }
+
+  start(...flags: string[]): RolloutProcess {
+    return this.launch(this.words(...flags));
+  }
+
+  launch(words: readonly string[]): RolloutProcess {
+    const started = new RolloutProcess(words, { cwd: this.directory, env: this.#env });
+    this.#started.push(started);
+    return started;
+  }
+
+  /** The command to its end. */
+  run(...flags: string[]): Promise<ProgramResult> {
+    return this.runWords(this.words(...flags));
+  }
+
+  runWords(words: readonly string[], input?: string): Promise<ProgramResult> {
+    const options = { cwd: this.directory, env: this.#env };
+    return runProgram("bin/run.js", words, input === undefined ? options : { ...options, input });
+  }
+
+  async results(name = "out.jsonl"): Promise<ResultLine[]> {
+    const text = await readFile(this.file(name), "utf8").catch(() => "");
+    return text
+      .split("\n")
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as ResultLine);
+  }
+
+  /** Ids of items, one for each execution that came to its end. */
+  async journal(): Promise<string[]> {
+    const text = await readFile(this.file("journal"), "utf8").catch(() => "");
+    return text.split("\n").filter((line) => line !== "");
+  }
+
+  /** Results in the output: there are this many or more. */
+  async untilResults(count: number): Promise<ResultLine[]> {
+    const enough = async (): Promise<ResultLine[] | false> => {
+      const results = await this.results();
+      return results.length >= count && results;
+    };
+    return eventually(`${count} results`, enough, PATIENCE_MS);
+  }
+
+  get coordinatorPid(): number {
+    return holderOf(this.file(join(STATE, "rollout.db.lock")));
+  }
+
+  async workerPids(): Promise<number[]> {
+    const folder = this.file(join(STATE, "state", "workers"));
+    const names = (await readdir(folder).catch(() => [] as string[])).filter((name) =>
+      name.endsWith(".lock"),
+    );
+    return names.map((name) => holderOf(join(folder, name)));
+  }
+
+  /** All workers have joined. */
+  async untilWorkersWork(): Promise<void> {
+    const two = async (): Promise<boolean> => (await this.workerPids()).length === 2;
+    await eventually("two workers", two, PATIENCE_MS);
+  }
+
+  /** Processes of it that live, whoever their parent is. */
+  async processes(): Promise<number[]> {
+    const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+    const lines = await Promise.all(
+      pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")),
+    );
+    return pids.filter((_, at) => lines[at]?.includes(this.file(STATE)) === true).map(Number);
+  }
+
+  async untilNobodyIsLeft(): Promise<void> {
+    const gone = async (): Promise<boolean> => (await this.processes()).length === 0;
+    await eventually("the end of every process", gone, PATIENCE_MS);
+  }
+
+  async end(): Promise<void> {
+    for (const each of this.#started) await each.kill();
+    for (const pid of await this.processes()) killIfThere(pid);
+    await this.untilNobodyIsLeft();
+  }
+
+  describe(): string {
+    return this.#started.map((each) => each.describe()).join("\n");
+  }
+}
+
+/** Gives `use` a place with an input of so many items, and takes everything away at the end. */
+export async function withLocalRun(
+  { items, secondsEach = 0.02 }: { readonly items: number; readonly secondsEach?: number },
+  use: (place: LocalRunPlace) => Promise<void>,
+): Promise<void> {
+  const directory = await realpath(await mkdtemp(join(tmpdir(), "rollout-local-run-")));
+  const place = new LocalRunPlace(directory, secondsEach);
+  try {
+    place.writeInput(items);
+    writeFileSync(place.file("work.sh"), SCRIPT);
+    await use(place);
+  } catch (error) {
+    if (error instanceof Error) error.stack = `${error.stack ?? ""}\n\n${place.describe()}`;
+    throw error;
+  } finally {
+    await place.end();
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+function holderOf(lockFile: string): number {
+  return (JSON.parse(readFileSync(lockFile, "utf8")) as { pid: number }).pid;
+}
+
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended by itself.
+  }
+}

@@ -1,0 +1,73 @@
+// Ways to the rows of the table of errors that an operator's question to a coordinator leads to.
+import { writeFile } from "node:fs/promises";
+import { commandManifest, commandManifestText, mockManifest } from "../../src/config/manifest.ts";
+import { taskOf } from "../../src/config/task.ts";
+import { itemIdOf } from "../../src/coordinator/ledger/item-id.ts";
+import { newWorkerId } from "./certificates.ts";
+import type { Cluster } from "./cluster.ts";
+import type { Provocation } from "./scene.ts";
+
+type OperatorCode = "run_cancelled" | "other_task" | "item_unknown" | "item_ambiguous" | "worker_unknown";
+
+const SUBMIT = ["submit", "items.jsonl"];
+const TWINS = [`{"id":"twin","number":1}`, `{"id":"twin","number":2}`];
+
+async function submitted(cluster: Cluster, lines: readonly string[]): Promise<void> {
+  await cluster.startCoordinator();
+  await writeFile(cluster.file("items.jsonl"), `${lines.join("\n")}\n`);
+  await cluster.launch(SUBMIT).ended;
+}
+
+function idOf(line: string): string {
+  const { digest: taskDigest } = taskOf(mockManifest());
+  const id = itemIdOf({ taskDigest, payload: Buffer.from(line), key: "", sampleIndex: 0 });
+  return Buffer.from(id).toString("hex");
+}
+
+export const OPERATOR_PROVOCATIONS: { readonly [Code in OperatorCode]: Provocation<Code> } = {
+  run_cancelled: {
+    by: "a submission after the run was cancelled",
+    stage: async (cluster) => {
+      await submitted(cluster, [`"one"`]);
+      await cluster.launch(["cancel", "--yes"]).ended;
+      await writeFile(cluster.file("items.jsonl"), `"another"\n`);
+      return { args: SUBMIT, params: {} };
+    },
+  },
+  other_task: {
+    by: "items for another plugin than the first ones",
+    stage: async (cluster) => {
+      await submitted(cluster, [`"one"`]);
+      const command = ["wc", "-w"];
+      await writeFile(cluster.file("words.toml"), commandManifestText(command, cluster.directory));
+      const [task, other] = [mockManifest(), commandManifest(command, cluster.directory)].map(
+        (manifest) => taskOf(manifest).summary,
+      );
+      if (task === undefined || other === undefined) throw new Error("a task has a summary");
+      return { args: [...SUBMIT, "--plugin", "words.toml"], params: { task, other } };
+    },
+  },
+  item_unknown: {
+    by: "a name that no item has",
+    stage: async (cluster) => {
+      await submitted(cluster, TWINS);
+      return { args: ["logs", "abcdef"], params: { name: "abcdef" } };
+    },
+  },
+  item_ambiguous: {
+    by: "an id that the input gave to two items",
+    stage: async (cluster) => {
+      await submitted(cluster, TWINS);
+      const items = TWINS.map((line) => idOf(line).slice(0, 16)).join(", ");
+      return { args: ["logs", "twin"], params: { name: "twin", items } };
+    },
+  },
+  worker_unknown: {
+    by: "a worker that there never was",
+    stage: async (cluster) => {
+      await cluster.startCoordinator();
+      const worker = newWorkerId();
+      return { args: ["worker", "drain", worker], params: { worker } };
+    },
+  },
+};
