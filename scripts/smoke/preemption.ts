@@ -15,7 +15,7 @@ export interface Preemption {
   close(): Promise<void>;
 }
 
-/** What the cloud leaves a drain, as SPEC has it: half of its notice. */
+/** What the cloud leaves a drain: half of its notice. */
 export const DRAIN_TARGET_MS: Readonly<Record<Preemption["cause"], number>> = {
   aws: 60_000,
   gcp: 15_000,
