@@ -1,5 +1,6 @@
-// The registry: every chart that may have a persisted snapshot, by its id. A chart is added here or it does not exist.
+// The registry: every chart, by its id, with what its persisted snapshots need. A chart is added here or it does not exist.
 import { coordinatorRole } from "./coordinator-role.ts";
+import { execution } from "./execution.ts";
 import type { Chart } from "./migration.ts";
 import { run } from "./run.ts";
 import { spotDrain } from "./spot-drain.ts";
@@ -9,6 +10,7 @@ import { workerTrust } from "./worker-trust.ts";
 
 export const charts = {
   "coordinator-role": { machine: coordinatorRole, migrations: [] },
+  execution: { machine: execution, migrations: [] },
   run: { machine: run, migrations: [] },
   "spot-drain": { machine: spotDrain, migrations: [] },
   "work-item": { machine: workItem, migrations: [] },

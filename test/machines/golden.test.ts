@@ -56,6 +56,19 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
       then: [{ type: "lease.resigned" }, "Fenced"],
     },
   },
+  "execution@1": {
+    "just started": {
+      state: "Executing",
+      context: {},
+      then: [{ type: "execution.waits" }, "Waiting"],
+    },
+    "over its time": {
+      state: "Expired",
+      context: {},
+      owes: ["end null", "announceExpired null"],
+      then: [{ type: "result.unwanted" }, "Unwanted"],
+    },
+  },
   "run@1": {
     "just opened": {
       state: "Open.Active",

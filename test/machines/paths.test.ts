@@ -3,6 +3,7 @@
 import { expect } from "chai";
 import type { AnyStateMachine } from "xstate";
 import { coordinatorRole } from "../../machines/coordinator-role.ts";
+import { execution } from "../../machines/execution.ts";
 import { charts } from "../../machines/index.ts";
 import { run } from "../../machines/run.ts";
 import { spotDrain } from "../../machines/spot-drain.ts";
@@ -74,6 +75,18 @@ const runPaths: PathOptions<typeof run> = {
     { type: "run.resumed" },
     { type: "run.reopened" },
     { type: "run.extended" },
+  ],
+};
+
+const executionPaths: PathOptions<typeof execution> = {
+  machine: execution,
+  events: () => [
+    { type: "execution.waits" },
+    { type: "execution.begins" },
+    { type: "time.over" },
+    { type: "worker.fenced" },
+    { type: "worker.leaves" },
+    { type: "result.unwanted" },
   ],
 };
 
@@ -240,6 +253,12 @@ describe("generated paths", () => {
       ...rolePaths,
       simple: simplePaths(rolePaths),
       shortest: shortestPaths(rolePaths),
+    },
+    {
+      chart: "execution",
+      ...executionPaths,
+      simple: simplePaths(executionPaths),
+      shortest: shortestPaths(executionPaths),
     },
     { chart: "run", ...runPaths, simple: simplePaths(runPaths), shortest: shortestPaths(runPaths) },
     {

@@ -1,6 +1,7 @@
 // Snapshots of each chart as the version that is current writes them, to be kept for good: a later version of the chart
 // has to read them and go on.
 import type { Chart } from "../../machines/migration.ts";
+import type { ExecutionEvent } from "../../machines/execution.ts";
 import type { DrainEvent } from "../../machines/spot-drain.ts";
 import type { RoleEvent } from "../../machines/coordinator-role.ts";
 import type { RunEvent } from "../../machines/run.ts";
@@ -31,6 +32,7 @@ const scenario =
   (...events: readonly Event[]): Scenario => ({ input, events });
 const role = scenario<RoleEvent>();
 const theRun = scenario<RunEvent>();
+const attemptOn = scenario<ExecutionEvent>();
 const drain = scenario<DrainEvent>();
 const item = scenario<ItemEvent>({ maxAttempts: 3, maxLost: 5 });
 const life = scenario<WorkerEvent>({ incarnation: "01B" });
@@ -55,6 +57,10 @@ const SCENARIOS: Readonly<Record<string, Readonly<Record<string, Scenario>>>> = 
       { type: "lease.won", epoch: 7 },
       { type: "lease.lost", reason: "stolen", seenEpoch: 8 },
     ),
+  },
+  execution: {
+    "just started": attemptOn(),
+    "over its time": attemptOn({ type: "time.over" }),
   },
   run: {
     "just opened": theRun(),

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { and, assign, createMachine, raise, setup } from "xstate";
 import type { AnyStateMachine, EventObject, StateValue } from "xstate";
 import type { ChartSnapshot } from "../../../machines/migration.ts";
+import { execution } from "../../../machines/execution.ts";
 import { run } from "../../../machines/run.ts";
 import { workItem } from "../../../machines/work-item.ts";
 import { workerLifecycle } from "../../../machines/worker-lifecycle.ts";
@@ -132,6 +133,16 @@ const PROOFS: readonly Proof[] = [
       fc.record({ ...typed("item.lost"), ...report, counted: fc.boolean() }),
       fc.record({ ...typed("item.lost"), counted: fc.boolean() }).map((event) => ({ ...event, ...likely })),
       fc.record(typed("item.cancelled", "item.retried", "item.unheardOf")),
+    ),
+  },
+  {
+    machine: execution,
+    context: fc.constant({}),
+    event: fc.record(
+      typed(
+        ...["execution.waits", "execution.begins", "time.over"],
+        ...["worker.fenced", "worker.leaves", "result.unwanted"],
+      ),
     ),
   },
   {
