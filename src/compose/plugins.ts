@@ -110,14 +110,14 @@ function codeOptions(
   { environment, onBroken, ...ports }: BackendPorts,
 ): Omit<CodeBackendOptions, "program" | "load"> & { readonly module: string; readonly export: string } {
   const { memoryLimitBytes, loadTimeoutMs, abortGraceMs } = spec;
-  const { children, clock, log, maxOutputBytes, maxCheckpointBytes } = ports;
+  const { children, clock, log, maxOutputBytes, maxCheckpointBytes, random } = ports;
   return {
     module: resolve(directory, spec.module),
     export: spec.export,
     workingDirectory,
     env: { ...environment, ...spec.env },
     ...{ memoryLimitBytes, loadTimeoutMs, abortGraceMs },
-    ...{ maxOutputBytes, maxCheckpointBytes, children, clock, log },
+    ...{ maxOutputBytes, maxCheckpointBytes, children, clock, log, random },
     onBroken: (reason) => onBroken(name, reason),
   };
 }

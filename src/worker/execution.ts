@@ -2,10 +2,15 @@
 //
 // Keeps true: what a backend says of an attempt that was killed is not held against the item; a success always is one.
 import { hash } from "node:crypto";
-import { unreachable } from "../base/assert.ts";
+import { execution } from "../../machines/execution.ts";
+import type { ExecutionEvent } from "../../machines/execution.ts";
+import { assert, unreachable } from "../base/assert.ts";
 import type { Clock, Timer } from "../base/clock.ts";
 import { formatDuration } from "../config/duration.ts";
+import { LIMITS } from "../config/limits.ts";
 import type { Logger } from "../observe/log.ts";
+import { compile } from "../runtime/compile.ts";
+import type { Effect } from "../runtime/compile.ts";
 import { AT_ONCE } from "./backends/backend.ts";
 import type { ItemReport, Outcome } from "./backends/backend.ts";
 import type { Assigned } from "./backlog.ts";
@@ -49,8 +54,7 @@ export interface Saved {
   readonly startedMs: number;
 }
 
-/** What becomes of the outcome. `abandoned`: its end was forced, so that it failed is nobody's fault. */
-type Fate = "wanted" | "dropped" | "abandoned" | "expired" | "fenced";
+const chart = compile(execution);
 
 /** Beyond it the message of an error is cut. */
 const MESSAGE_MAX_CHARACTERS = 8_192;
@@ -64,7 +68,7 @@ export class Execution implements Saved {
   readonly #controller = new AbortController();
   #startedAtMs: number;
   #startedMs: number;
-  #fate: Fate = "wanted";
+  #row = chart.initial({});
   #checkpoint: Uint8Array;
   #log: LogTail | undefined;
   #timer: Timer | undefined;
@@ -96,7 +100,7 @@ export class Execution implements Saved {
   }
 
   get isDropped(): boolean {
-    return this.#fate === "dropped";
+    return this.#is("Unwanted");
   }
 
   readonly report = (news: ItemReport): void => {
@@ -106,11 +110,9 @@ export class Execution implements Saved {
       case "log":
         return (this.#log ??= new LogTail()).push(news.chunk);
       case "waiting":
-        // Afterwards the timer is that of its end.
-        if (this.#fate === "wanted") this.#timer?.cancel();
-        return;
+        return void this.#step({ type: "execution.waits" });
       case "executing":
-        return this.#restart();
+        return void this.#step({ type: "execution.begins" });
       default:
         return unreachable(news, "report");
     }
@@ -124,18 +126,17 @@ export class Execution implements Saved {
 
   /** Its result is not wanted. True when it is told to end by this. */
   drop(): boolean {
-    if (this.#fate === "dropped" || this.#fate === "abandoned") return false;
-    return this.#stop("dropped");
+    return this.#step({ type: "result.unwanted" });
   }
 
   /** It may be running elsewhere soon. True when it is told to end by this. */
   fence(): boolean {
-    return this.#fate === "wanted" && this.#stop("fenced", AT_ONCE);
+    return this.#step({ type: "worker.fenced" });
   }
 
-  /** Its worker goes. What is over time stays that. */
+  /** Its worker goes. */
   abandon(): void {
-    if (this.#fate === "wanted") this.#stop("abandoned");
+    this.#step({ type: "worker.leaves" });
   }
 
   /** The backend has done with it. Once. */
@@ -146,7 +147,7 @@ export class Execution implements Saved {
 
   /** What there is to say of it; undefined when nobody wants to know. */
   finish(outcome: Outcome): Finished | undefined {
-    if (this.#fate === "dropped") return undefined;
+    if (this.isDropped) return undefined;
     const { assigned } = this;
     const isSuccess = outcome.kind === "success" && outcome.output.length <= this.#options.maxOutputBytes;
     if (outcome.kind === "preempted" && outcome.checkpoint !== undefined)
@@ -163,38 +164,58 @@ export class Execution implements Saved {
     };
   }
 
-  /** It has waited until now. */
-  #restart(): void {
-    const { clock } = this.#options;
-    this.#startedAtMs = clock.wallMs();
-    this.#startedMs = clock.monotonicMs();
-    if (this.#fate === "wanted") this.#limitTime();
+  /** False when the chart ignores the event where it is. */
+  #step(event: ExecutionEvent): boolean {
+    const asked: Effect[] = [];
+    const before = this.#row;
+    this.#row = chart.step(before, event, asked);
+    for (const { type } of asked) this.#carryOut(type);
+    return this.#row !== before;
+  }
+
+  #carryOut(effect: string): void {
+    switch (effect) {
+      case "startClock": {
+        const { clock } = this.#options;
+        this.#startedAtMs = clock.wallMs();
+        this.#startedMs = clock.monotonicMs();
+        return this.#limitTime();
+      }
+      case "stopClock":
+        return this.#timer?.cancel();
+      case "end":
+        return this.#controller.abort();
+      case "endAtOnce":
+        return this.#controller.abort(AT_ONCE);
+      case "announceExpired":
+        return this.#onExpired();
+      default:
+        return assert(false, `nothing carries out ${effect}`);
+    }
+  }
+
+  #is(state: string): boolean {
+    return chart.states[this.#row.state] === state;
   }
 
   #limitTime(): void {
     this.#timeoutMs = this.assigned.timeoutMs || (this.plugin.itemTimeoutMs ?? 0);
-    if (this.#timeoutMs <= 0) return;
-    this.after(this.#timeoutMs, () => {
-      if (this.#fate !== "wanted") return;
-      this.#stop("expired");
-      this.#onExpired();
-    });
-  }
-
-  #stop(fate: Fate, reason?: typeof AT_ONCE): true {
-    this.#fate = fate;
-    this.#controller.abort(reason);
-    return true;
+    if (this.#timeoutMs > 0) this.after(this.#timeoutMs, () => void this.#step({ type: "time.over" }));
   }
 
   #endingOf(outcome: Outcome): Ending {
     if (outcome.kind === "success" || outcome.kind === "too_large") return this.#tooLarge(outcome);
     // It was killed: how it died of that says nothing of the item.
-    if (this.#fate === "expired")
+    if (this.#is("Expired"))
       return { kind: "timeout", message: `took longer than ${formatDuration(this.#timeoutMs)}` };
-    if (this.#fate === "fenced") return { kind: "fenced" };
-    if (outcome.kind === "preempted" || this.#fate === "abandoned") return { kind: "preempted" };
-    return { kind: outcome.kind, message: cut(outcome.message) };
+    if (this.#is("Fenced")) return { kind: "fenced" };
+    if (outcome.kind === "preempted" || this.#is("Abandoned")) return { kind: "preempted" };
+    const ending = { kind: outcome.kind, message: cut(outcome.message) };
+    if (outcome.kind !== "error" || outcome.response === undefined) return ending;
+    // Half of it would be no JSON.
+    return outcome.response.length > LIMITS.responseBytes
+      ? ending
+      : { ...ending, kind: "error", response: outcome.response };
   }
 
   #tooLarge(outcome: Outcome & { readonly kind: "success" | "too_large" }): Outcome {

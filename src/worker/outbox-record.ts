@@ -60,11 +60,15 @@ export function tooLargeFor(result: Result, limitBytes: number): Result {
   });
 }
 
-function detailOf(outcome: Ending): Partial<Pick<Result, "output" | "errorMessage">> {
+function detailOf(outcome: Ending): Partial<Pick<Result, "output" | "errorMessage" | "response">> {
   switch (outcome.kind) {
     case "success":
       return { output: outcome.output };
     case "error":
+      return {
+        errorMessage: outcome.message,
+        ...(outcome.response !== undefined && { response: outcome.response }),
+      };
     case "timeout":
     case "crash":
     case "crash_shared":

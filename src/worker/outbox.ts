@@ -256,6 +256,7 @@ export class Outbox {
 
 const NO_BYTES = new Uint8Array(0);
 
-function sizeOf({ output, errorMessage, checkpoint, log }: Result): number {
-  return RESULT_OVERHEAD_BYTES + output.length + 3 * errorMessage.length + checkpoint.length + log.length;
+function sizeOf({ output, errorMessage, response, checkpoint, log }: Result): number {
+  const told = 3 * errorMessage.length + response.length;
+  return RESULT_OVERHEAD_BYTES + output.length + told + checkpoint.length + log.length;
 }

@@ -1,9 +1,14 @@
 // What an operator sees of a backend that does not do its work, and of attempts that took too long.
 import { writeFileSync } from "node:fs";
 import { expect } from "chai";
+import { systemClock } from "../../src/base/clock.ts";
+import { newUlid } from "../../src/base/ids.ts";
+import type { WorkerId } from "../../src/base/ids.ts";
+import { systemRandom } from "../../src/base/random.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { eventually } from "../support/eventually.ts";
+import { withFailingCalls } from "../support/failing-system-calls.ts";
 import { unusedAddress } from "../support/listeners.ts";
 
 describe("a backend in trouble", function () {
@@ -52,6 +57,26 @@ describe("a backend in trouble", function () {
       const item = /([0-9a-f]{64})/.exec(explained.stdout)?.[1] ?? "";
       expect((await cluster.run("explain", item)).stdout).to.include(`That worker has trouble: ${words}`);
       expect(list + explained.stdout + doctor.stdout + events.stdout).not.to.include("secret");
+    });
+  });
+
+  it("is a disk that is full: an attempt that has no place for its files waits for one, and is not charged", async () => {
+    await withCluster({ "run.max_attempts": 1, "worker.state_dir": "./state" }, async (cluster) => {
+      await cluster.startCoordinator();
+      write(cluster, 'backend = "command"', "[command]", 'command = ["cat"]');
+      await submit(cluster, "--json");
+      const workerId = newUlid<WorkerId>(systemClock, systemRandom);
+      const disk = cluster.file(`state/attempts/${workerId}`);
+      const wrapper = withFailingCalls({ call: "mkdir", error: "ENOSPC", which: "1..6", path: disk });
+      const worker = await cluster.startWorker({ workerId, wrapper, args: ["--plugin", "job.toml"] });
+      const words = /: waiting, for \d s: no space left on the disk/;
+      await eventually(
+        "its trouble",
+        async () => words.test((await cluster.run("worker", "list")).stdout) || undefined,
+        15_000,
+      );
+      await cluster.coordinator.event("run_completed", { done: 1, failed: 0 });
+      expect(worker.isRunning).to.equal(true);
     });
   });
 

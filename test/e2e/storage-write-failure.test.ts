@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { expect } from "chai";
+import { withFailingCalls } from "../support/failing-system-calls.ts";
 import type { StoreAnswer } from "../support/store-process.ts";
 import { STORE_PROGRAM, useStoreProcesses } from "../support/store-process.ts";
 import { useTemporaryDirectory } from "../support/temporary-directory.ts";
@@ -47,20 +48,8 @@ describe("a disk that takes no more", function () {
 
   it("a disk that answers an fsync with EIO ends the process, and the next one finds all that was acknowledged", async () => {
     const path = directory.file("db");
-    refuseWithoutStrace();
-    // The fifteenth fsync fails and so does every later one, as a dying disk's do. One thread does all of them, because
-    // strace counts for each.
-    const inject = ["-e", "trace=fdatasync", "-e", "inject=fdatasync:error=EIO:when=15+"];
-    const dying = start(path, [
-      "env",
-      "UV_THREADPOOL_SIZE=1",
-      "strace",
-      "-f",
-      "-qq",
-      "-o",
-      "/dev/null",
-      ...inject,
-    ]);
+    // The fifteenth fsync fails and so does every later one, as a dying disk's do.
+    const dying = start(path, withFailingCalls({ call: "fdatasync", error: "EIO", which: "15+" }));
     expect((await dying.answer()).kind).to.equal("open");
     const first = await dying.ask({ kind: "fill" });
     const acknowledged = acknowledgedBefore([first, ...(await dying.rest())], /Input\/output error/);
@@ -111,11 +100,6 @@ describe("a disk that takes no more", function () {
     expect(put).to.deep.equal({ kind: "committed" });
   });
 });
-
-function refuseWithoutStrace(): void {
-  if (spawnSync("strace", ["-V"]).status === 0) return;
-  throw new Error("this test lets a system call fail: it needs `strace`; on Debian: apt-get install strace");
-}
 
 /** A mount namespace of one's own, as root or with a user namespace. Without either the test fails and says so. */
 function namespaceFlags(): string[] {

@@ -2,6 +2,7 @@
 // executed, and what they reported.
 import { writeFile } from "node:fs/promises";
 import { systemClock } from "../../src/base/clock.ts";
+import { systemRandom } from "../../src/base/random.ts";
 import type { Outcome } from "../../src/worker/backends/backend.ts";
 import { ChildHost } from "../../src/worker/backends/child-host.ts";
 import type { CodeBackend } from "../../src/worker/backends/code/code-backend.ts";
@@ -90,6 +91,7 @@ export class CodeRig {
       maxCheckpointBytes: 32 * 1_024,
       children: this.#children,
       clock: systemClock,
+      random: systemRandom,
       log: new RecordingLogger(),
       onBroken: (reason: string) => void this.broken.push(reason),
     };

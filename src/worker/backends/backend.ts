@@ -21,8 +21,11 @@ export interface ItemAttempt {
 
 export type Outcome =
   | { readonly kind: "success"; readonly output: Uint8Array }
-  /** The item said no. */
-  | { readonly kind: "error"; readonly message: string }
+  /**
+   * The item said no. `response`: the server's own answer, for programs: an object of JSON with `status_code`, `request_id` and
+   * `body`, of at most `LIMITS.responseBytes`.
+   */
+  | { readonly kind: "error"; readonly message: string; readonly response?: Uint8Array }
   /** It took longer than it may, which the message says: "no byte for 30s". */
   | { readonly kind: "timeout"; readonly message: string }
   /** What executed it died while it executed this item alone. */

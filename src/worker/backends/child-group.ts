@@ -61,7 +61,7 @@ export class ChildGroup {
   }
 
   async #members(): Promise<KernelProcess[]> {
-    const all = await runningProcesses();
+    const all = await runningProcesses(this.#clock);
     return all.filter(({ group, session }) => group === this.pid || session === this.pid);
   }
 

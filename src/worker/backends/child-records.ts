@@ -34,7 +34,7 @@ export class ChildRecords {
     const written = names.flatMap((name) => this.#parse(name) ?? []);
     // Of an earlier start of the machine nothing is left.
     const suspects = written.filter(({ boot }) => boot === this.#boot);
-    const left = suspects.length === 0 ? [] : await stillThere(suspects);
+    const left = suspects.length === 0 ? [] : await stillThere(suspects, clock);
     await Promise.all(left.map(({ pid }) => new ChildGroup(pid, clock).end(0)));
     for (const name of names) await rm(join(this.#directory, name), { force: true });
     return left.length;
@@ -62,8 +62,8 @@ export class ChildRecords {
 }
 
 /** Those of which something lives: the leader itself, or others while no process has its number. */
-async function stillThere<Group extends GroupName>(groups: readonly Group[]): Promise<Group[]> {
-  const running = await runningProcesses();
+async function stillThere<Group extends GroupName>(groups: readonly Group[], clock: Clock): Promise<Group[]> {
+  const running = await runningProcesses(clock);
   return groups.filter(({ pid, startedAt }) => {
     const leader = running.find((one) => one.pid === pid);
     if (leader !== undefined) return isSameStart(startedAt, leader.startedAt);

@@ -5,6 +5,7 @@ import { execFile } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import type { Clock } from "../../base/clock.ts";
+import { sleep } from "../../base/clock.ts";
 
 export interface KernelProcess {
   readonly pid: number;
@@ -34,19 +35,38 @@ export function isSameStart(written: string, found: string): boolean {
   return HAS_PROC ? written === found : Math.abs(Number(written) - Number(found)) <= PS_TOLERANCE_S;
 }
 
+/** The table is one and so is its reading: whoever asks while it is being read shares the next reading. */
+let rested: Promise<unknown> = Promise.resolve();
+let next: Promise<KernelProcess[]> | undefined;
+/** On a machine with thousands of processes a reading holds the thread up for long: so many times as long it is left alone then. */
+const REST_FACTOR = 3;
+
 /** All that run; those that have ended and wait for their parent to look are none. Rejects when the system does not tell. */
-export async function runningProcesses(): Promise<KernelProcess[]> {
-  if (HAS_PROC) return readProc();
+export function runningProcesses(clock: Clock): Promise<KernelProcess[]> {
+  next ??= rested.then(() => {
+    next = undefined;
+    const startedMs = clock.monotonicMs();
+    const reading = HAS_PROC ? readProc() : readPs();
+    const rest = async (): Promise<void> => sleep(clock, REST_FACTOR * (clock.monotonicMs() - startedMs));
+    rested = reading.then(rest, rest);
+    return reading;
+  });
+  return next;
+}
+
+async function readPs(): Promise<KernelProcess[]> {
   const { stdout } = await promisify(execFile)("ps", ["-axo", "pid=,pgid=,stat=,lstart="], {
     env: { PATH: "/usr/bin:/bin", LC_ALL: "C" },
   });
   return parsePs(stdout);
 }
 
-function readProc(): KernelProcess[] {
-  return readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? (readStat(Number(name)) ?? []) : []));
+function readProc(): Promise<KernelProcess[]> {
+  const all = readdirSync("/proc").flatMap((name) =>
+    /^\d+$/.test(name) ? (readStat(Number(name)) ?? []) : [],
+  );
+  return Promise.resolve(all);
 }
-
 /** From `man 5 proc`: the name stands in brackets and may hold anything; after it come state, parent, group, session. */
 function readStat(pid: number): KernelProcess | undefined {
   let line: string;

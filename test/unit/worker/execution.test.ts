@@ -1,4 +1,5 @@
 import { expect } from "chai";
+import { LIMITS } from "../../../src/config/limits.ts";
 import type { Assigned } from "../../../src/worker/backlog.ts";
 import type { Finished } from "../../../src/worker/execution.ts";
 import { Executor } from "../../../src/worker/executor.ts";
@@ -58,6 +59,18 @@ describe("an execution", () => {
     const [one] = finished;
     expect([one?.pluginVersion, one?.startedAtMs, one?.durationMs]).to.deep.equal(["7", beganMs, 250]);
     expect(Buffer.from(one?.log ?? []).toString()).to.equal("half a line\n");
+  });
+
+  it("that a server refused says what it answered, unless that is over its limit", async () => {
+    const response = Buffer.alloc(LIMITS.responseBytes, "r");
+    give(assignedItem(1), assignedItem(2));
+    backend.of(1).end({ kind: "error", message: "no", response });
+    backend.of(2).end({ kind: "error", message: "no", response: Buffer.concat([response, response]) });
+    await clock.advance();
+    expect(finished.map(({ outcome }) => outcome)).to.deep.equal([
+      { kind: "error", message: "no", response },
+      { kind: "error", message: "no" },
+    ]);
   });
 
   describe("that may take only so long", () => {

@@ -100,14 +100,14 @@ describe("the outbox", () => {
   it("says of each result all that the coordinator matches it by", async () => {
     const outbox = await open(new MemoryStore());
     outbox.add(end(1));
-    outbox.add(end(2, { kind: "error", message: "no" }));
+    outbox.add(end(2, { kind: "error", message: "no", response: Uint8Array.of(4, 0) }));
     outbox.add(end(3, { kind: "preempted" }, 7));
     outbox.add(end(4, { kind: "timeout", message: "too long" }, 8));
     await clock.advance();
     const results = outbox.next(0)?.results ?? [];
     expect(results.map(plain)).to.deep.equal([
       { ...plainResult(1), outcome: OutcomeClass.SUCCESS, output: [1] },
-      { ...plainResult(2), outcome: OutcomeClass.ERROR, message: "no" },
+      { ...plainResult(2), outcome: OutcomeClass.ERROR, message: "no", response: [4, 0] },
       { ...plainResult(3), outcome: OutcomeClass.PREEMPTED, checkpoint: [7] },
       { ...plainResult(4), outcome: OutcomeClass.TIMEOUT, message: "too long", checkpoint: [8] },
     ]);
@@ -283,6 +283,7 @@ interface PlainResult {
   readonly outcome: OutcomeClass;
   readonly output: readonly number[];
   readonly message: string;
+  readonly response: readonly number[];
   readonly checkpoint: readonly number[];
 }
 
@@ -296,6 +297,7 @@ function plain(result: Result): PlainResult {
     outcome: result.outcome,
     output: [...result.output],
     message: result.errorMessage,
+    response: [...result.response],
     checkpoint: [...result.checkpoint],
   };
 }
@@ -310,6 +312,7 @@ function plainResult(item: number): PlainResult {
     outcome: OutcomeClass.UNSPECIFIED,
     output: [],
     message: "",
+    response: [],
     checkpoint: [],
   };
 }

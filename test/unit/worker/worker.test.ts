@@ -378,6 +378,7 @@ function withCommit(inner: Store, commit: Store["commit"]): Store {
     supports: inner.supports,
     everWritten: inner.everWritten,
     get: (key) => inner.get(key),
+    getMany: (keys) => inner.getMany(keys),
     scan: (range) => inner.scan(range),
     commit,
     close: () => inner.close(),

@@ -6,10 +6,13 @@
 // item.
 import { assert } from "../../../base/assert.ts";
 import type { Clock } from "../../../base/clock.ts";
+import { sleep } from "../../../base/clock.ts";
+import type { Random } from "../../../base/random.ts";
 import type { Logger } from "../../../observe/log.ts";
 import type { Backend, ItemAttempt, ItemReport, Outcome } from "../backend.ts";
 import type { Children } from "../child.ts";
-import { loadingWords } from "../trouble-words.ts";
+import { FalseStarts } from "../false-starts.ts";
+import { forHowLong, loadingWords } from "../trouble-words.ts";
 import { CodeProcess } from "./code-process.ts";
 import type { CodeStart } from "./code-process.ts";
 import type { LoadMessage } from "./messages.ts";
@@ -30,10 +33,17 @@ export interface CodeBackendOptions {
   readonly maxCheckpointBytes: number;
   readonly children: Children;
   readonly clock: Clock;
+  readonly random: Random;
   readonly log: Logger;
   /** The code cannot be executed at all. At most once. */
   readonly onBroken: (reason: string) => void;
 }
+
+type Loaded =
+  | { readonly kind: "ready"; readonly process: CodeProcess }
+  | Extract<CodeStart, { kind: "unusable" }>
+  /** It is not wanted any more. */
+  | { readonly kind: "ended" };
 
 const MIB = 1_024 * 1_024;
 const PREEMPTED: Outcome = { kind: "preempted" };
@@ -43,11 +53,15 @@ export class CodeBackend implements Backend {
   /** Those that wait for an attempt; the last one that was used goes first. */
   readonly #idle: CodeProcess[] = [];
   readonly #processes = new Set<CodeProcess>();
+  readonly #falseStarts: FalseStarts;
+  readonly #closing = new AbortController();
+  /** Attempts that have no process yet. */
+  #waiting = 0;
   #isBroken = false;
-  #isClosed = false;
 
   constructor(options: CodeBackendOptions) {
     this.#options = options;
+    this.#falseStarts = new FalseStarts(options);
   }
 
   /**
@@ -55,10 +69,9 @@ export class CodeBackend implements Backend {
    * else why not, of which `onBroken` is not told.
    */
   async prepare(): Promise<string | undefined> {
-    const taken = this.#take();
-    const start = await taken.started;
-    this.#giveBack(taken);
-    return start.kind === "unusable" ? start.reason : undefined;
+    const found = await this.#loaded(this.#closing.signal, () => undefined);
+    if (found.kind === "ready") this.#giveBack(found.process);
+    return found.kind === "unusable" ? found.reason : undefined;
   }
 
   async execute(
@@ -66,12 +79,14 @@ export class CodeBackend implements Backend {
     signal: AbortSignal,
     report: (report: ItemReport) => void,
   ): Promise<Outcome> {
-    assert(!this.#isClosed, "what is closed executes nothing");
-    const taken = this.#take();
+    assert(!this.#closing.signal.aborted, "what is closed executes nothing");
+    this.#waiting++;
+    const found = await this.#loaded(signal, () => report({ kind: "waiting" }));
+    this.#waiting--;
+    if (found.kind === "unusable") this.#breakDown(found.reason);
+    if (found.kind !== "ready") return PREEMPTED;
+    const { process: taken } = found;
     try {
-      if (!taken.isReady) report({ kind: "waiting" });
-      const start = await Promise.race([taken.started, aborted(signal)]);
-      if (start === "aborted" || !this.#canGoOn(start)) return PREEMPTED;
       report({ kind: "executing" });
       return await taken.execute(attempt, signal, report);
     } finally {
@@ -80,6 +95,11 @@ export class CodeBackend implements Backend {
   }
 
   trouble(): string | undefined {
+    const { last } = this.#falseStarts;
+    if (last !== undefined && this.#waiting > 0) {
+      const sinceMs = this.#options.clock.monotonicMs() - last.sinceMs;
+      return `starting it again, ${forHowLong(sinceMs)}: it ended before the code was loaded: ${last.reason}`;
+    }
     const alive = [...this.#processes].filter((one) => one.isAlive);
     const loading = alive.filter((one) => !one.isReady);
     const [sinceMs] = loading.map(({ startedAtMs }) => startedAtMs);
@@ -88,17 +108,39 @@ export class CodeBackend implements Backend {
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#closing.abort();
     const { abortGraceMs } = this.#options;
     await Promise.all([...this.#processes].map((one) => one.close(abortGraceMs)));
   }
 
-  #canGoOn(start: CodeStart): boolean {
-    if (start.kind === "unusable" && !this.#isBroken && !this.#isClosed) {
-      this.#isBroken = true;
-      this.#options.onBroken(start.reason);
+  /** A process that has loaded the code. One that ended on its way is followed by another, after a wait. */
+  async #loaded(signal: AbortSignal, onWaiting: () => void): Promise<Loaded> {
+    const { clock, log } = this.#options;
+    for (;;) {
+      const taken = this.#take();
+      if (!taken.isReady) onWaiting();
+      const start = await Promise.race([taken.started, aborted(signal)]);
+      if (start !== "aborted" && start.kind === "ready") {
+        this.#falseStarts.over();
+        return { kind: "ready", process: taken };
+      }
+      this.#giveBack(taken);
+      if (start === "aborted" || start.kind === "closed") return { kind: "ended" };
+      if (start.kind === "unusable") return start;
+      const works = [...this.#processes].some((one) => one.isAlive && one.isReady);
+      const { reason } = start;
+      const waitMs = this.#falseStarts.count({ reason, startedAtMs: taken.startedAtMs }, works);
+      if (waitMs === undefined) return { kind: "unusable", reason };
+      log.warn("a process ended before it had loaded the code", { reason });
+      await sleep(clock, waitMs, signal);
+      if (signal.aborted || this.#closing.signal.aborted) return { kind: "ended" };
     }
-    return start.kind === "ready";
+  }
+
+  #breakDown(reason: string): void {
+    if (this.#isBroken || this.#closing.signal.aborted) return;
+    this.#isBroken = true;
+    this.#options.onBroken(reason);
   }
 
   #take(): CodeProcess {

@@ -13,7 +13,7 @@ import { AT_ONCE } from "../backend.ts";
 import type { ItemAttempt, ItemReport, Outcome } from "../backend.ts";
 import type { Child, ChildEnd, Children, ChildRequest } from "../child.ts";
 import { describeEnd } from "../child-output.ts";
-import { startPatiently } from "../child-patience.ts";
+import { startPatiently } from "../patience.ts";
 import { MarkedLog } from "./marked-log.ts";
 import { FrameReader, frameOf } from "./messages.ts";
 import type { CodeOutcome, FromCode, LoadMessage, ToCode } from "./messages.ts";
@@ -32,6 +32,8 @@ export type CodeStart =
   | { readonly kind: "ready" }
   /** It will never start, for the reason that it names. */
   | { readonly kind: "unusable"; readonly reason: string }
+  /** It ended, or was ended, before it had loaded the code: another one may. */
+  | { readonly kind: "died"; readonly reason: string }
   /** It was closed before. */
   | { readonly kind: "closed" };
 
@@ -150,10 +152,10 @@ export class CodeProcess {
     const isOver = new AbortController();
     const loaded = await Promise.race([
       this.#loaded.promise,
-      child.exited.then((end): CodeStart => ({ kind: "unusable", reason: this.#reasonOf(end) })),
+      child.exited.then((end): CodeStart => ({ kind: "died", reason: this.#reasonOf(end) })),
       sleep(clock, loadTimeoutMs, isOver.signal).then((): CodeStart => {
         const reason = `it has not loaded within ${formatDuration(loadTimeoutMs)}`;
-        return { kind: "unusable", reason };
+        return { kind: "died", reason };
       }),
     ]);
     isOver.abort();

@@ -14,7 +14,9 @@ import { AT_ONCE } from "../backend.ts";
 import type { Backend, ItemAttempt, ItemReport, Outcome } from "../backend.ts";
 import type { Child, Children } from "../child.ts";
 import { describeEnd, endOfStreams, ErrorOutput } from "../child-output.ts";
-import { startPatiently } from "../child-patience.ts";
+import { startPatiently, writePatiently } from "../patience.ts";
+import type { Patience } from "../patience.ts";
+import { forHowLong } from "../trouble-words.ts";
 import { fillCommand, fillShellText, isTemplate } from "./argv-template.ts";
 import { BoundedOutput } from "./bounded-output.ts";
 import { CheckpointFile } from "./checkpoint-file.ts";
@@ -50,6 +52,8 @@ export class CommandBackend implements Backend {
   /** What executes, with what ends it. */
   readonly #executing = new Map<Promise<unknown>, AbortController>();
   readonly #children = new Set<Child>();
+  /** Attempts that the machine has no room for at this moment. */
+  readonly #waiting = new Map<ItemAttempt, { readonly reason: string; readonly sinceMs: number }>();
   #isClosed = false;
   #prepared: Promise<void> | undefined;
   #isBroken = false;
@@ -73,6 +77,12 @@ export class CommandBackend implements Backend {
     return executing;
   }
 
+  trouble(): string | undefined {
+    const [first] = this.#waiting.values();
+    if (first === undefined) return undefined;
+    return `waiting, ${forHowLong(this.#options.clock.monotonicMs() - first.sinceMs)}: ${first.reason}`;
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const ending of this.#executing.values()) ending.abort();
@@ -87,18 +97,19 @@ export class CommandBackend implements Backend {
     report: (report: ItemReport) => void,
   ): Promise<Outcome> {
     const { command: words, shell, directory, log } = this.#options;
-    const { payload, itemId, attempt: number } = attempt;
+    const { payload } = attempt;
     if (this.#isBroken) return untilAborted(signal);
     const filled = shell ? fillShellText(words[0] ?? "", payload) : fillCommand(words, payload);
     if (filled.kind === "lacking") return { kind: "error", message: filled.message };
-    const name = `${Buffer.from(itemId).toString("hex")}-${number}`;
-    let file: CheckpointFile;
+    let file: CheckpointFile | undefined;
     try {
-      await (this.#prepared ??= this.#prepare());
-      file = await CheckpointFile.create(join(directory, name), attempt.checkpoint);
+      file = await writePatiently(() => this.#fileOf(attempt), signal, this.#patience(attempt, report));
     } catch (error) {
-      return this.#broken(`${directory}: ${systemReason(error)}`, signal);
+      return await this.#broken(`${directory}: ${systemReason(error)}`, signal);
+    } finally {
+      this.#waiting.delete(attempt);
     }
+    if (file === undefined) return { kind: "preempted" };
     try {
       return await this.#executeWith(file, filled.command, attempt, signal, report);
     } finally {
@@ -117,8 +128,11 @@ export class CommandBackend implements Backend {
   ): Promise<Outcome> {
     const { children, cwd, env, shell } = this.#options;
     const ownEnv = { ...env, ...attempt.env, ROLLOUT_CHECKPOINT: file.path };
-    const start = await startPatiently(children, { command, cwd, env: ownEnv }, signal, this.#options);
+    const request = { command, cwd, env: ownEnv };
+    const start = await startPatiently(children, request, signal, this.#patience(attempt, report));
+    this.#waiting.delete(attempt);
     if (start.kind === "aborted") return { kind: "preempted" };
+    report({ kind: "executing" });
     if (start.kind === "started") return this.#conduct(start.child, file, attempt, signal, report);
     const { kind, reason } = start.failure;
     // A program that an item names may be missing for that item alone.
@@ -193,6 +207,26 @@ export class CommandBackend implements Backend {
       log.warn("a checkpoint over the limit was left out", { limit: maxCheckpointBytes });
     this.#oversized.add(file);
     return undefined;
+  }
+
+  /** None of the time counts in which the machine has no room for the attempt. */
+  #patience(attempt: ItemAttempt, report: (report: ItemReport) => void): Patience {
+    const { clock, log } = this.#options;
+    const onWait = (reason: string): void => {
+      this.#waiting.set(attempt, { reason, sinceMs: clock.monotonicMs() });
+      report({ kind: "waiting" });
+    };
+    return { clock, log, onWait };
+  }
+
+  async #fileOf({ itemId, attempt, checkpoint }: ItemAttempt): Promise<CheckpointFile> {
+    const name = `${Buffer.from(itemId).toString("hex")}-${attempt}`;
+    this.#prepared ??= this.#prepare();
+    await this.#prepared.catch((error: unknown) => {
+      this.#prepared = undefined;
+      throw error;
+    });
+    return CheckpointFile.create(join(this.#options.directory, name), checkpoint);
   }
 
   async #prepare(): Promise<void> {

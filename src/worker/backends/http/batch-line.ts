@@ -1,5 +1,5 @@
 // Lines of OpenAI Batch files: recognized as items, and answered in the form from which the output and error files are made.
-import { formatJson, isJsonObject, parseJson } from "../../../base/exact-json.ts";
+import { formatJson, isJsonObject } from "../../../base/exact-json.ts";
 import type { JsonObject } from "../../../base/exact-json.ts";
 
 export interface BatchLine {
@@ -38,19 +38,18 @@ export interface BatchAnswer {
   readonly body: string;
 }
 
-/** What stands under `response` in an output or error file: as an output, or as the message of an error. */
+/** What stands under `response` in an output or error file. */
 export function formatBatchAnswer({ status, requestId, body }: BatchAnswer): string {
   return `{"status_code":${status},"request_id":${formatJson(requestId ?? null)},"body":${body}}`;
 }
 
 /** The same in at most `maxCharacters`: a body that is too long or not JSON becomes an error object with the start of it. */
-export function formatBatchFailure(
-  answer: Omit<BatchAnswer, "body"> & { readonly text: string },
+export function formatBatchRefusal(
+  answer: Omit<BatchAnswer, "body"> & { readonly text: string; readonly isJson: boolean },
   maxCharacters: number,
 ): string {
-  const { text } = answer;
-  const whole =
-    parseJson(text) === undefined ? undefined : formatBatchAnswer({ ...answer, body: text.trim() });
+  const { text, isJson } = answer;
+  const whole = isJson ? formatBatchAnswer({ ...answer, body: text.trim() }) : undefined;
   if (whole !== undefined && whole.length <= maxCharacters) return whole;
   // A character is up to six in JSON.
   const message = text.slice(0, Math.floor(maxCharacters / 8)).toWellFormed();

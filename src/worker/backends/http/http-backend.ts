@@ -7,6 +7,7 @@ import type { Agent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import type { Clock } from "../../../base/clock.ts";
 import type { Random } from "../../../base/random.ts";
+import { redactSecrets } from "../../../base/safe-text.ts";
 import { formatDuration } from "../../../config/duration.ts";
 import { pathOfUrl } from "../../../config/http-rules.ts";
 import type { HttpSpec } from "../../../config/manifest-fields.ts";
@@ -181,7 +182,7 @@ export class HttpBackend implements Backend {
     this.#awaySinceMs ??= nowMs;
     if (nowMs - this.#awaySinceMs < spec.readyTimeoutMs) return;
     this.#break(
-      `the server at ${spec.url} cannot be used for ${formatDuration(spec.readyTimeoutMs)}: ${reason}`,
+      `the server at ${redactSecrets(spec.url)} cannot be used for ${formatDuration(spec.readyTimeoutMs)}: ${reason}`,
     );
   }
 

@@ -13,7 +13,7 @@ import { formatDuration } from "../../../config/duration.ts";
 import { withPort } from "../../../config/http-rules.ts";
 import type { Logger } from "../../../observe/log.ts";
 import { ErrorOutput, describeEnd, endOfStreams } from "../child-output.ts";
-import { startPatiently } from "../child-patience.ts";
+import { startPatiently } from "../patience.ts";
 import type { Child, Children } from "../child.ts";
 import { forHowLong } from "../trouble-words.ts";
 import { exchange } from "./exchange.ts";

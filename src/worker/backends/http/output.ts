@@ -1,7 +1,8 @@
-// What of an answer is the output of an item, and what of a refusal is the message of its error.
+// What of an answer is the output of an item, and what of a refusal is its error: a message, and the answer for programs.
 import { formatJson, isJsonObject, memberOf, parseJson } from "../../../base/exact-json.ts";
+import { LIMITS } from "../../../config/limits.ts";
 import type { Outcome } from "../backend.ts";
-import { formatBatchAnswer, formatBatchFailure } from "./batch-line.ts";
+import { formatBatchAnswer, formatBatchRefusal } from "./batch-line.ts";
 import type { Answer } from "./exchange.ts";
 import { withoutSecrets } from "./headers.ts";
 import { atPointer } from "./json-pointer.ts";
@@ -14,8 +15,8 @@ export interface OutputRule {
   readonly secrets: readonly string[];
 }
 
-/** Shorter than what a worker keeps of a message. */
-const MESSAGE_MAX_CHARACTERS = 4_000;
+/** In UTF-8 below what a worker keeps of a refusal. */
+const RESPONSE_MAX_CHARACTERS = 4_000;
 const EXCERPT_MAX_CHARACTERS = 2_000;
 const MESSAGE_POINTER = "/choices/0/message/content";
 /** As OpenAI and those who imitate it name their requests. */
@@ -45,26 +46,30 @@ export function outputOf(answer: Answer, rule: OutputRule): Outcome {
 /** The outcome of an answer that says no. */
 export function refusalOf(answer: Answer, rule: OutputRule): Outcome {
   const { status, statusText, header } = answer;
-  const text = Buffer.from(answer.body).toString();
-  if (rule.isBatch) {
-    const shown = withoutSecrets(text, rule.secrets);
-    const failure = { status, requestId: header(REQUEST_ID), text: shown };
-    return { kind: "error", message: formatBatchFailure(failure, MESSAGE_MAX_CHARACTERS) };
-  }
+  const text = withoutSecrets(Buffer.from(answer.body).toString(), rule.secrets);
+  const json = refusalJson(text);
   const location = status >= 300 && status < 400 ? header("location") : undefined;
-  const reason = location === undefined ? said(text) : `to ${location}, which is not followed`;
-  return refuse(`${status} ${statusText}${reason === "" ? "" : `: ${reason}`}`, rule);
+  const reason = location === undefined ? said(text, json) : `to ${location}, which is not followed`;
+  const shown = { status, requestId: header(REQUEST_ID), text, isJson: json !== undefined };
+  return {
+    ...refuse(`${status} ${statusText}${reason === "" ? "" : `: ${reason}`}`, rule),
+    response: Buffer.from(formatBatchRefusal(shown, RESPONSE_MAX_CHARACTERS)),
+  };
 }
 
 /** Whether a 429 says that there is nothing left to wait for. */
 export function isQuotaSpent(answer: Answer): boolean {
-  const error = memberOf(parseJson(Buffer.from(answer.body).toString()), "error");
+  const error = memberOf(refusalJson(Buffer.from(answer.body).toString()), "error");
   return [memberOf(error, "code"), memberOf(error, "type")].includes("insufficient_quota");
 }
 
+/** Undefined also for what is too long to be kept: reading it would hold up everything else that the worker does. */
+function refusalJson(text: string): unknown {
+  return text.length <= LIMITS.responseBytes ? parseJson(text) : undefined;
+}
+
 /** The server's own words, where the usual places have them. */
-function said(text: string): string {
-  const json = parseJson(text);
+function said(text: string, json: unknown): string {
   if (!isJsonObject(json)) return excerpt(text);
   const { error, message, detail } = json;
   const words = [memberOf(error, "message"), error, message, detail].find((one) => typeof one === "string");
@@ -76,6 +81,6 @@ function excerpt(text: string): string {
   return trimmed.length <= EXCERPT_MAX_CHARACTERS ? trimmed : `${trimmed.slice(0, EXCERPT_MAX_CHARACTERS)}…`;
 }
 
-function refuse(message: string, { secrets }: OutputRule): Outcome {
+function refuse(message: string, { secrets }: OutputRule): Outcome & { readonly kind: "error" } {
   return { kind: "error", message: withoutSecrets(message, secrets) };
 }

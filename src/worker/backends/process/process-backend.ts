@@ -5,12 +5,12 @@
 // that does not become ready.
 import { assert } from "../../../base/assert.ts";
 import type { Clock, Timer } from "../../../base/clock.ts";
-import { backoffMs } from "../../../base/backoff.ts";
 import type { Random } from "../../../base/random.ts";
 import type { Logger } from "../../../observe/log.ts";
 import type { Backend, ItemAttempt, ItemReport, Outcome } from "../backend.ts";
 import type { Children } from "../child.ts";
-import { startPatiently } from "../child-patience.ts";
+import { startPatiently } from "../patience.ts";
+import { FalseStarts } from "../false-starts.ts";
 import { forHowLong, loadingWords } from "../trouble-words.ts";
 import { ItemProcess } from "./item-process.ts";
 import type { Job } from "./item-process.ts";
@@ -36,9 +36,6 @@ export interface ProcessBackendOptions {
   readonly onBroken: (reason: string) => void;
 }
 
-/** So many children in a row that end before they are ready, and none that is: there is no use in another. */
-const FALSE_STARTS_MAX = 3;
-const RESTART = { baseMs: 500, ceilingMs: 30_000 } as const;
 /** What a line has beside its output: the names, the id, the braces. */
 const LINE_OVERHEAD_BYTES = 64 * 1_024;
 
@@ -50,15 +47,14 @@ export class ProcessBackend implements Backend {
   readonly #closing = new AbortController();
   /** Children on their way to being processes. */
   readonly #spawning = new Set<Promise<void>>();
-  #falseStarts = 0;
-  /** The last of them, and when the first one was. */
-  #falseStart: { readonly reason: string; readonly sinceMs: number } | undefined;
+  readonly #falseStarts: FalseStarts;
   #pause: Timer | undefined;
   #isBroken = false;
 
   constructor(options: ProcessBackendOptions) {
     assert(options.command.length > 0, "a command has a first word");
     this.#options = options;
+    this.#falseStarts = new FalseStarts(options);
   }
 
   execute(attempt: ItemAttempt, signal: AbortSignal, report: (report: ItemReport) => void): Promise<Outcome> {
@@ -83,8 +79,8 @@ export class ProcessBackend implements Backend {
   trouble(): string | undefined {
     if (this.#waiting.size === 0 || this.#closing.signal.aborted) return undefined;
     const nowMs = this.#options.clock.monotonicMs();
-    if (this.#falseStart !== undefined) {
-      const { reason, sinceMs } = this.#falseStart;
+    if (this.#falseStarts.last !== undefined) {
+      const { reason, sinceMs } = this.#falseStarts.last;
       return `starting it again, ${forHowLong(nowMs - sinceMs)}: it ended before it was ready: ${reason}`;
     }
     const all = [...this.#processes];
@@ -115,7 +111,7 @@ export class ProcessBackend implements Backend {
     const starting = [...this.#processes].filter((one) => one.isStarting).length;
     const coming = this.#spawning.size + starting;
     // After a false start one at a time: they would all fail alike.
-    const most = this.#falseStarts > 0 ? 1 : Infinity;
+    const most = this.#falseStarts.inRow > 0 ? 1 : Infinity;
     const needed = Math.min(most, Math.ceil(this.#waiting.size / concurrency)) - coming;
     if (this.#pause === undefined) for (let more = 0; more < needed; more++) this.#spawn();
   }
@@ -145,14 +141,13 @@ export class ProcessBackend implements Backend {
       ...this.#options,
       maxLineBytes: this.#maxLineBytes,
       onReady: () => {
-        this.#falseStarts = 0;
-        this.#falseStart = undefined;
+        this.#falseStarts.over();
         this.#pump();
       },
       onRoom: () => this.#pump(),
       onGone: (wasReady, reason) => {
         this.#processes.delete(started);
-        if (!wasReady) this.#startedInVain(reason);
+        if (!wasReady) this.#startedInVain(reason, started.startedAtMs);
         this.#pump();
       },
     });
@@ -165,16 +160,15 @@ export class ProcessBackend implements Backend {
     return Math.max(6 * maxOutputBytes, 2 * maxCheckpointBytes) + LINE_OVERHEAD_BYTES;
   }
 
-  #startedInVain(reason: string): void {
+  #startedInVain(reason: string, startedAtMs: number): void {
     if (this.#closing.signal.aborted) return;
-    const { clock, random, log } = this.#options;
-    this.#falseStarts++;
-    this.#falseStart = { reason, sinceMs: this.#falseStart?.sinceMs ?? clock.monotonicMs() };
+    const { clock, log } = this.#options;
     const works = [...this.#processes].some((one) => one.isReady);
-    if (this.#falseStarts >= FALSE_STARTS_MAX && !works) return this.#breakDown(reason);
-    log.warn("a process ended before it was ready", { reason, falseStarts: this.#falseStarts });
+    const waitMs = this.#falseStarts.count({ reason, startedAtMs }, works);
+    if (waitMs === undefined) return this.#breakDown(reason);
+    log.warn("a process ended before it was ready", { reason, falseStarts: this.#falseStarts.inRow });
     this.#pause ??= clock.after(
-      backoffMs(RESTART, this.#falseStarts, random),
+      waitMs,
       () => {
         this.#pause = undefined;
         this.#pump();

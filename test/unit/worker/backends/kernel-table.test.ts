@@ -4,7 +4,7 @@ import { parsePs, runningProcesses, startOf } from "../../../../src/worker/backe
 
 describe("the table of processes", () => {
   it("has this process, started when it was", async () => {
-    const found = (await runningProcesses()).find(({ pid }) => pid === process.pid);
+    const found = (await runningProcesses(systemClock)).find(({ pid }) => pid === process.pid);
     expect(found?.startedAt).to.equal(startOf(process.pid, systemClock));
     expect(found?.group).to.be.greaterThan(0);
   });

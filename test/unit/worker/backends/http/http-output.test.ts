@@ -1,4 +1,6 @@
 import { expect } from "chai";
+import { LIMITS } from "../../../../../src/config/limits.ts";
+import type { Outcome } from "../../../../../src/worker/backends/backend.ts";
 import { OpenAiServer } from "../../../../../examples/openai-server/server.ts";
 import { useClosers } from "../../../../support/closers.ts";
 import { chat, jsonOf, makeBackend, specOf, textOf } from "./asking.ts";
@@ -19,6 +21,10 @@ describe("the output of the http backend", () => {
   }
 
   const behave = (behaviour: object): Record<string, unknown> => ({ behave: behaviour });
+  const responseBytesOf = (outcome: Outcome): Uint8Array =>
+    outcome.kind === "error" ? (outcome.response ?? Buffer.alloc(0)) : Buffer.alloc(0);
+  const responseOf = (outcome: Outcome): unknown =>
+    JSON.parse(Buffer.from(responseBytesOf(outcome)).toString());
   const answerTo = (text: string, words: number): string =>
     `You asked in ${words} word${words === 1 ? "" : "s"}: ${text}`;
 
@@ -95,11 +101,11 @@ describe("the output of the http backend", () => {
       expect(body).to.have.nested.property("choices[0].message.content", answerTo("a", 1));
     });
 
-    it("gives what stands there in the error file as the message of the error", async () => {
+    it("gives what stands there in the error file beside the message of the error", async () => {
       const refusal = { kind: "status", status: 400, message: "too long", code: "context_length_exceeded" };
       const outcome = await make().ask(line(chat("a", behave(refusal))));
-      expect(outcome.kind).to.equal("error");
-      expect(JSON.parse("message" in outcome ? outcome.message : "")).to.deep.equal({
+      expect(outcome).to.include({ kind: "error", message: "400 Bad Request: too long" });
+      expect(responseOf(outcome)).to.deep.equal({
         status_code: 400,
         request_id: "req-0",
         body: {
@@ -116,10 +122,35 @@ describe("the output of the http backend", () => {
     it("gives JSON also for a refusal that is none, or a long one", async () => {
       for (const body of ["<html>", `"${"\u0001\\n".repeat(50_000)}"`]) {
         const outcome = await make().ask(line(chat("a", behave({ kind: "status", status: 413, body }))));
-        const message = "message" in outcome ? outcome.message : "";
-        expect(message.length).to.be.below(4_096);
-        expect(JSON.parse(message)).to.have.nested.property("body.error.message").that.is.a("string");
+        expect(responseOf(outcome)).to.have.nested.property("body.error.message").that.is.a("string");
+        expect(responseBytesOf(outcome).length).to.be.below(LIMITS.responseBytes);
       }
+    });
+
+    it("does not read a large refusal: neither its own JSON nor its words, but its start", async () => {
+      const refusal = (bytes: number): string =>
+        JSON.stringify({ error: { message: "too long" }, rest: "r".repeat(bytes) });
+      const to = (body: string): Promise<Outcome> =>
+        make().ask(line(chat("a", behave({ kind: "status", status: 413, body }))));
+      const small = refusal(10);
+      expect(responseOf(await to(small))).to.have.deep.property("body", JSON.parse(small));
+      const middle = refusal(LIMITS.responseBytes / 2);
+      expect(await to(middle)).to.have.property("message", "413 Payload Too Large: too long");
+      const large = refusal(LIMITS.responseBytes);
+      for (const [body, outcome] of [
+        [middle, await to(middle)],
+        [large, await to(large)],
+      ] as const) {
+        expect(responseOf(outcome)).to.have.deep.property("body", { error: { message: body.slice(0, 500) } });
+      }
+      expect(await to(large)).to.have.property("message", `413 Payload Too Large: ${large.slice(0, 2_000)}…`);
+    });
+
+    it("gives the same of a refusal of any other item", async () => {
+      const outcome = await make().ask(chat("a", behave({ kind: "status", status: 404, body: '{"n":1.0}' })));
+      expect(Buffer.from(responseBytesOf(outcome)).toString()).to.equal(
+        '{"status_code":404,"request_id":null,"body":{"n":1.0}}',
+      );
     });
 
     it("does not take anything but JSON for an answer", async () => {

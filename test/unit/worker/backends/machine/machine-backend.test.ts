@@ -5,7 +5,11 @@ import { executeText, useCodeRig } from "../../../../support/code-rig.ts";
 import type { CodeRig, Executed } from "../../../../support/code-rig.ts";
 import type { CodeBackend } from "../../../../../src/worker/backends/code/code-backend.ts";
 
-const STEP_MS = 40;
+const STEP_MS = 20;
+/** Enough that an attempt that is ended after a few has some left, on a busy machine too. */
+const STEPS = 40;
+const LONG = `{"n":${STEPS}}`;
+const LONG_OUTPUT = `{"steps":${STEPS},"doubled":${2 * STEPS}}`;
 
 /** Counts to n, a step at a time, writes each into a journal, and doubles n in an invoked actor. */
 function counting({ version = "1", more = "" } = {}): string {
@@ -38,7 +42,7 @@ export default setup({
 });`;
 }
 
-const WHOLE = "0 1 2 3 4 5 ";
+const WHOLE = Array.from({ length: STEPS + 1 }, (_, step) => `${step} `).join("");
 
 async function journal(rig: CodeRig): Promise<string> {
   return readFile(rig.directory.file("journal"), "utf8");
@@ -74,12 +78,12 @@ describe("the machine backend", function () {
 
   it("leaves a snapshot when it is to end, and another process goes on from it, timers and all", async () => {
     const first = await rig().machine(counting());
-    const left = await executeUntil(first, `{"n":5}`, 3);
+    const left = await executeUntil(first, LONG, 3);
     const sofar = await journal(rig());
     expect([WHOLE.startsWith(sofar), sofar.length < WHOLE.length]).to.deep.equal([true, true]);
     const second = await rig().machine(counting());
-    const { output, log } = await executeText(second, `{"n":5}`, { checkpoint: checkpointOf(left) });
-    expect([output, await journal(rig()), log]).to.deep.equal([`{"steps":5,"doubled":10}`, WHOLE, ""]);
+    const { output, log } = await executeText(second, LONG, { checkpoint: checkpointOf(left) });
+    expect([output, await journal(rig()), log]).to.deep.equal([LONG_OUTPUT, WHOLE, ""]);
   });
 
   it("goes on from the last checkpoint that was reported, when nothing more could be asked", async () => {
@@ -108,11 +112,11 @@ describe("the machine backend", function () {
   ];
   for (const [what, source, words] of OTHERS) {
     it(`starts anew with a snapshot of a machine with ${what}, and says so in the log`, async () => {
-      const left = await executeUntil(await rig().machine(counting()), `{"n":5}`, 2);
+      const left = await executeUntil(await rig().machine(counting()), LONG, 2);
       const before = await journal(rig());
       const backend = await rig().machine(source, {}, "other.ts");
-      const { output, log } = await executeText(backend, `{"n":5}`, { checkpoint: checkpointOf(left) });
-      expect(output).to.equal(`{"steps":5,"doubled":10}`);
+      const { output, log } = await executeText(backend, LONG, { checkpoint: checkpointOf(left) });
+      expect(output).to.equal(LONG_OUTPUT);
       expect(log).to.include("starts anew").and.include(words);
       expect(await journal(rig())).to.equal(before + WHOLE);
     });

@@ -250,6 +250,31 @@ describe("the module backend", function () {
     expect(rig().broken[0]).to.include("not today").and.include("module.ts");
   });
 
+  const COUNTED = `import { appendFileSync, readFileSync } from "node:fs"; appendFileSync("starts", "x");\n`;
+  const starts = async (): Promise<number> => (await readFile(rig().directory.file("starts"))).length;
+
+  it("starts its process again when it is killed while it loads, and charges nobody for that", async () => {
+    const dying = `if (readFileSync("starts").length < 3) process.kill(process.pid, "SIGKILL");\n`;
+    const backend = await rig().module(COUNTED + dying + OBEDIENT);
+    expect((await executeText(backend, `"text"`)).output).to.equal(`"a text"`);
+    expect([await starts(), rig().broken]).to.deep.equal([3, []]);
+  });
+
+  it("says that it cannot be executed after three that were killed while they loaded, side by side or not", async () => {
+    const backend = await rig().module(COUNTED + `process.kill(process.pid, "SIGKILL");\n` + OBEDIENT);
+    const outcomes = await Promise.all([1, 2].map((number) => executeText(backend, "1", { number })));
+    expect(outcomes.map(({ outcome }) => outcome.kind)).to.deep.equal(["preempted", "preempted"]);
+    expect(rig().broken).to.have.length(1);
+    expect(rig().broken[0]).to.include("its process has ended: killed by SIGKILL");
+    expect(await starts()).to.be.within(3, 6);
+  });
+
+  it("has a mistake in its file found by the first process", async () => {
+    const backend = await rig().module(COUNTED + `throw new Error("not today");`);
+    expect(await backend.prepare()).to.include("not today");
+    expect(await starts()).to.equal(1);
+  });
+
   it("gives up a file that does not load in time", async () => {
     const backend = await rig().module(`await new Promise(() => setInterval(() => 1, 1_000));`, {
       loadTimeoutMs: 300,
