@@ -38,15 +38,37 @@ const VERSION_AT = 1;
 const CHECKSUM_AT = 2;
 const BODY_AT = 6;
 
+interface BodyEncoder {
+  write(value: unknown): void;
+  /** What was written since the last call. */
+  read(): Uint8Array;
+}
+
+// One for all records: `msgpack.encode` fills two kilobytes with zeros for each. Its types leave the constructor out.
+const { Encoder } = msgpack as unknown as { readonly Encoder: new () => BodyEncoder };
+let encoder = new Encoder();
+
 /** The bytes to put under `key`. */
 export function encodeRecord<T>(type: RecordType<T>, key: string, value: T): Uint8Array {
-  const body = msgpack.encode(wireTuple(type.encode(value)));
+  const body = encodeBody(wireTuple(type.encode(value)));
   const bytes = Buffer.allocUnsafe(BODY_AT + body.length);
   bytes[KIND_AT] = type.kind;
   bytes[VERSION_AT] = type.version;
   bytes.set(body, BODY_AT);
   bytes.writeUInt32BE(checksum(key, bytes), CHECKSUM_AT);
   return bytes;
+}
+
+/** Valid until the next call. */
+function encodeBody(tuple: readonly unknown[]): Uint8Array {
+  try {
+    encoder.write(tuple);
+    return encoder.read();
+  } catch (error) {
+    // Half a body would stand before the next one.
+    encoder = new Encoder();
+    throw error;
+  }
 }
 
 /** Total: every sequence of bytes gives an answer. */

@@ -139,7 +139,7 @@ async function walk(store: Store, segment: Segment, thoroughness: Thoroughness):
 }
 
 async function findAstray(store: Store, page: readonly Entry[]): Promise<Damage | undefined> {
-  const values = await Promise.all(page.map(({ key }) => store.get(key)));
+  const values = await store.getMany(page.map(({ key }) => key));
   const wrong = page.find(({ value }, at) => Buffer.compare(value, values[at] ?? NOTHING) !== 0);
   if (wrong === undefined) return undefined;
   return { kind: "corrupt", key: wrong.key, reason: "read by its key it is not what stands there" };

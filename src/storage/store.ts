@@ -16,6 +16,8 @@ export interface Store {
   readonly everWritten: boolean;
   /** The value that was last committed, or undefined when the key is absent. */
   get(key: string): Promise<Uint8Array | undefined>;
+  /** The same of each key, in their order, in one go. What is committed meanwhile may be seen for some and not for others. */
+  getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]>;
   /** Entries in the range, in ascending order of key, as one consistent view; `limit` at most. */
   scan(range: ScanRange): Promise<Entry[]>;
   /**

@@ -50,6 +50,19 @@ function readingTests(store: () => Store, committed: Committed): void {
     expect(await store().get("items/1")).to.equal(undefined);
   });
 
+  it("gives many values in the order of their keys, whatever that is", async () => {
+    await store().commit(batch({ puts: [put("a", "1"), put("b", "2"), put("c", "3")] }));
+    const values = await store().getMany(["c", "nothing", "a", "c"]);
+    expect(values.map((value) => value && Buffer.from(value).toString())).to.deep.equal([
+      "3",
+      undefined,
+      "1",
+      "3",
+    ]);
+    expect(await store().getMany([])).to.deep.equal([]);
+    expect(await rejectionOf(store().getMany(["a", "a key"]))).to.be.an("error");
+  });
+
   it("is new until something was committed, and never again", async () => {
     expect(store().everWritten).to.equal(false);
     await store().commit(batch({ puts: [put("a", "")], expect: [{ key: "a", value: bytes("other") }] }));

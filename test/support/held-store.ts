@@ -39,6 +39,10 @@ export class HeldStore implements Store {
     return this.inner.get(key);
   }
 
+  getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
+    return this.inner.getMany(keys);
+  }
+
   scan(range: ScanRange): Promise<Entry[]> {
     return this.inner.scan(range);
   }

@@ -56,6 +56,10 @@ class SharedStoreClient implements Store {
     return (await this.#ask("value", { kind: "get", key })).value ?? undefined;
   }
 
+  getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
+    return Promise.all(keys.map((key) => this.get(key)));
+  }
+
   async scan(range: ScanRange): Promise<Entry[]> {
     assertOpen(this.#isOpen, this.location);
     assertRange(range);

@@ -27,8 +27,11 @@ export function sendLine(socket: Socket, message: Numbered<SharedCall | SharedAn
 
 /** Calls `take` with each line, in order. */
 export function readLines<Message>(socket: Socket, take: (message: Numbered<Message>) => void): void {
-  createInterface({ input: socket }).on("line", (line) => {
+  const lines = createInterface({ input: socket });
+  lines.on("line", (line) => {
     // Both ends are this file.
     take(deserialize(Buffer.from(line, "base64")) as Numbered<Message>);
   });
+  // It says the socket's errors once more, and with nobody to hear them they would end the process.
+  lines.on("error", () => undefined);
 }

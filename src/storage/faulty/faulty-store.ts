@@ -53,6 +53,12 @@ export class FaultyStore implements Store {
     return this.#read(this.#next("get"), key, () => this.#inner.get(key));
   }
 
+  async getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
+    assertOpen(this.#closing === undefined, this.location);
+    keys.forEach(assertKey);
+    return this.#read(this.#next("get"), keys[0] ?? "", () => this.#inner.getMany(keys));
+  }
+
   async scan(range: ScanRange): Promise<Entry[]> {
     assertOpen(this.#closing === undefined, this.location);
     assertRange(range);

@@ -109,6 +109,12 @@ class LevelStore implements Store {
     return this.#engine.get(key);
   }
 
+  async getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
+    this.#assertReadable();
+    keys.forEach(assertKey);
+    return this.#engine.read(keys);
+  }
+
   async scan(range: ScanRange): Promise<Entry[]> {
     this.#assertReadable();
     assertRange(range);

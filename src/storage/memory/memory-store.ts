@@ -29,6 +29,12 @@ export class MemoryStore implements Store {
     return this.#values.get(key)?.slice();
   }
 
+  async getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
+    assertOpen(this.#open, this.location);
+    keys.forEach(assertKey);
+    return keys.map((key) => this.#values.get(key)?.slice());
+  }
+
   async scan(range: ScanRange): Promise<Entry[]> {
     assertOpen(this.#open, this.location);
     assertRange(range);

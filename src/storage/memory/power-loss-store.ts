@@ -37,6 +37,11 @@ export class PowerLossStore implements Store {
     return this.#live.get(key);
   }
 
+  async getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
+    if (this.#gone !== undefined) throw this.#gone;
+    return this.#live.getMany(keys);
+  }
+
   async scan(range: ScanRange): Promise<Entry[]> {
     if (this.#gone !== undefined) throw this.#gone;
     return this.#live.scan(range);

@@ -85,6 +85,31 @@ describe("record codec", () => {
     );
   });
 
+  it("a record that could not be written leaves nothing in the next one", () => {
+    const written = encodeRecord(lamp, "lamps/1", red);
+    let tuple: Field = "deep";
+    let refused = 0;
+    for (let depth = 1; depth < 2 ** 15; depth *= 2) {
+      for (let more = depth; more > 0; more--) tuple = [tuple];
+      try {
+        encodeRecord(plain(1, [tuple]), "lamps/1", undefined);
+      } catch (error) {
+        expect(error).to.be.instanceOf(RangeError);
+        refused++;
+      }
+      expect(encodeRecord(lamp, "lamps/1", red)).to.deep.equal(written);
+    }
+    expect(refused, "the deepest are too deep").to.be.above(0);
+  });
+
+  it("a record larger than what is written into comes back, and so does the next", () => {
+    for (const size of [2_000, 65_000, 70_000, 1_000_000, 10]) {
+      const large = { ...red, colour: new Uint8Array(size).fill(size) };
+      const read = okOrFailure("db", decodeRecord(lamp, "lamps/1", encodeRecord(lamp, "lamps/1", large)));
+      expect(Buffer.compare(read.colour ?? new Uint8Array(), large.colour)).to.equal(0);
+    }
+  });
+
   it("a value under another key is corrupt", () => {
     const bytes = encodeRecord(lamp, "lamps/1", red);
     expect(decodeRecord(lamp, "lamps/2", bytes)).to.deep.equal({
