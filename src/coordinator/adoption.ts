@@ -1,16 +1,20 @@
 // What a worker says it has and the ledger does not know of. A leader's assignments are not synced, so a loss of power takes the
 // last of them, and the workers go on with what the ledger calls pending. Such an item is adopted: it runs on where it is,
 // under the attempt that it is under, and is not executed a second time; one that has finished is settled by the result that
-// comes. An attempt that is on record was given up, and stays so.
+// comes, also when that comes before the worker has stated anything, as results by a call do. An attempt that is on record was given
+// up, and stays so.
 //
 // The rows are looked up outside the reactor, so the verdict on the hello waits for them.
 import { runsAlone } from "../../machines/work-item.ts";
-import type { ItemContext } from "../../machines/work-item.ts";
+import type { AttemptKey, ItemContext } from "../../machines/work-item.ts";
+import { assert } from "../base/assert.ts";
 import type { Input } from "./input.ts";
 import { placeIn } from "./ledger/examine-reports.ts";
 import type { Finding } from "./ledger/examine-reports.ts";
+import type { FoundReport } from "./ledger/examine-claims.ts";
 import { itemKeyOf } from "./ledger/item-id.ts";
-import { adoptItem, withdraw } from "./ledger/ledger.ts";
+import type { LateReport } from "./ledger/item.ts";
+import { adoptItem, attemptOf, settleItem, withdraw } from "./ledger/ledger.ts";
 import { queueReturned } from "./ledger/pending-rows.ts";
 import { placeOf, priorityOf, sequenceOf } from "./ledger/place.ts";
 import type { Place } from "./ledger/place.ts";
@@ -32,15 +36,22 @@ const NEVER_GIVEN = {
 };
 
 /** What of a hello may have been given by an earlier leader and forgotten. */
-export function unheardOf(
-  { ledger, epoch }: CoordinatorState,
-  hello: Extract<SessionInput, { kind: "hello" }>,
-): Claim[] {
+export function unheardOf(state: CoordinatorState, hello: Extract<SessionInput, { kind: "hello" }>): Claim[] {
   const { workerId: worker, incarnation: own, ackedAssignment: number } = hello;
-  return hello.held.flatMap(({ id, attempt, epoch: givenIn, incarnation }, at) =>
-    givenIn >= epoch || attempt > ATTEMPT_MAX || ledger.running.has(itemKeyOf(id))
+  return hello.held.flatMap(({ id, incarnation, ...given }, at) =>
+    !mayBeForgotten(state, given) || state.ledger.running.has(itemKeyOf(id))
       ? []
-      : [{ id, at, number, worker, incarnation: incarnation ?? own, attempt, epoch: givenIn }],
+      : [
+          {
+            id,
+            at,
+            number,
+            worker,
+            incarnation: incarnation ?? own,
+            attempt: given.attempt,
+            epoch: given.epoch,
+          },
+        ],
   );
 }
 
@@ -134,6 +145,8 @@ function adoptFresh(
     const running = claim && adoptItem(ledger, turn, { place, budgets: null }, claim);
     if (running === undefined || claim === undefined) {
       queueReturned(ledger, turn, place, NEVER_GIVEN);
+      // Somebody else may be asking for it.
+      ledger.lookups.touchPlace(place);
       continue;
     }
     row.held.set(itemKeyOf(claim.id), running);
@@ -144,6 +157,47 @@ function adoptFresh(
   ledger.tally.moveCursor(priority, sequenceOf(end) + 1);
   freshWindow(ledger, priority).dropBelow(placeOf(priority, sequenceOf(end) + 1));
   return adopted;
+}
+
+/**
+ * The success of an attempt that the ledger has not heard of: it is adopted and settled at once. A worker that has no session
+ * yet, or calls, may report before it has stated what it has. False when nothing has changed.
+ */
+export function settleForgotten(
+  state: CoordinatorState,
+  turn: Turn,
+  { worker, success, end, ...late }: LateReport,
+  { finding, lane }: FoundReport,
+): boolean {
+  const { ledger } = state;
+  const row = state.workers.get(worker);
+  if (row === undefined || !mayBeForgotten(state, late)) return false;
+  const claim: Claim = { ...late, worker, at: 0, number: 0 };
+  const isAdopted =
+    finding.kind === "fresh"
+      ? adoptFresh(state, turn, row, lane, new Map([[finding.place, claim]])).length > 0
+      : adoptReturned(state, turn, row, claim, finding);
+  const item = isAdopted ? row.held.get(itemKeyOf(late.id)) : undefined;
+  if (item === undefined) return false;
+  row.held.delete(itemKeyOf(late.id));
+  const settled = settleItem(
+    ledger,
+    turn,
+    item,
+    { type: "item.succeeded", ...attemptOf(item) },
+    success,
+    end,
+  );
+  assert(settled === "done", "what was adopted is under the attempt that is reported");
+  return true;
+}
+
+/** Whether an earlier leader may have given it out, and forgotten it. */
+export function mayBeForgotten(
+  { epoch }: CoordinatorState,
+  { attempt, epoch: givenIn }: Pick<AttemptKey, "attempt" | "epoch">,
+): boolean {
+  return givenIn < epoch && attempt <= ATTEMPT_MAX;
 }
 
 /** Nothing is beside an item that runs alone. */

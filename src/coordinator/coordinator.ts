@@ -8,6 +8,7 @@ import type { Clock } from "../base/clock.ts";
 import { sleep } from "../base/clock.ts";
 import type { Epoch, IncarnationId, RunId, StoreId } from "../base/ids.ts";
 import type { Random } from "../base/random.ts";
+import { turnstile } from "../base/turnstile.ts";
 import type { ItemLimits } from "../config/limits.ts";
 import { LIMITS } from "../config/limits.ts";
 import { EnrolmentService } from "../gen/rollout/v1/enrolment_pb.ts";
@@ -85,6 +86,11 @@ export interface CoordinatorOptions {
    */
   readonly steals?: boolean;
   /**
+   * Rows in one page of the scrub: few of them show what a large ledger would.
+   * @internal
+   */
+  readonly scrubRows?: number;
+  /**
    * Looks at the state that each turn has left; see `TurnLoopOptions`.
    * @internal
    */
@@ -149,6 +155,7 @@ export class Coordinator {
     const state = await replay(store, {
       ...{ liveness, workersMax, budgets, limits, random, epoch, nowMs },
       steals: options.steals ?? true,
+      scrubRows: options.scrubRows,
     });
     const leading = Promise.withResolvers<Coordinator>();
     const role = await ActorSystem.open({
@@ -196,6 +203,7 @@ export class Coordinator {
 
   /** Ends the streams of workers: they look for the next coordinator. Call it before the server closes. */
   endStreams(): void {
+    this.#loop?.stopJudging();
     this.#stopping.abort();
   }
 
@@ -212,7 +220,7 @@ export class Coordinator {
   #lead(state: CoordinatorState): void {
     const { store, clock, inboxMax, events, log, onFatal, inspect } = this.#options;
     const feed = (input: Input): void => this.#loop?.feed(input);
-    const ports: EffectPorts = { store, events, log, onFatal, feed };
+    const ports: EffectPorts = { store, events, log, onFatal, feed, inTurn: turnstile() };
     this.#loop = new TurnLoop({
       state,
       store,

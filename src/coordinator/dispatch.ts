@@ -12,7 +12,7 @@ import { priorityOf } from "./ledger/place.ts";
 import { countReady, hasOpen, nextAlone, nextPending, nextUntried, setAside } from "./ledger/queue.ts";
 import type { Taker } from "./ledger/shelf.ts";
 import type { AssignedItem } from "./session-frame.ts";
-import { holdsAlone, isOfUse, isTrusted, takesWork } from "./state.ts";
+import { holdsAlone, isOfUse, isRobbed, isTrusted, takesWork } from "./state.ts";
 import type { CoordinatorState, WorkerRow } from "./state.ts";
 import { isDueToTry, moveTrust } from "./trust.ts";
 import type { Turn } from "./turn.ts";
@@ -55,11 +55,14 @@ export function dispatch(state: CoordinatorState, turn: Turn): KeptApart {
   for (const isAtRisk of [false, true]) {
     const rows = others.filter((row) => row.isAtRisk === isAtRisk && takesWork(state, row));
     const asked = rows.reduce((sum, row) => sum + creditOf(row), 0);
-    // Where there is not enough for everybody, an item goes to where it can start: what was just stolen must not go back
-    // to the backlog that it was taken from.
-    if (countReady(state.ledger) < asked)
-      left = giveOut(state, turn, crew, { rows, left, roomOf: startable });
-    left = giveOut(state, turn, crew, { rows, left, roomOf: creditOf });
+    const isEnough = countReady(state.ledger) >= asked;
+    // Where there is not enough for everybody, an item goes to where it can start, and what was just stolen does not go back to
+    // the backlog that it was taken from.
+    if (!isEnough) left = giveOut(state, turn, crew, { rows, left, roomOf: startable });
+    // What a safe backlog handed back is not for one that may be gone soon either.
+    const isLeft = isAtRisk && others.some((row) => !row.isAtRisk && isRobbed(row, turn.nowMs));
+    const takers = isEnough ? rows : isLeft ? [] : rows.filter((row) => !isRobbed(row, turn.nowMs));
+    left = giveOut(state, turn, crew, { rows: takers, left, roomOf: creditOf });
   }
   // What has come to light meanwhile need not wait for a turn that may not come.
   giveOutAlone(state, turn, crew);
@@ -204,7 +207,6 @@ function give(state: CoordinatorState, turn: Turn, row: WorkerRow, items: readon
     const running = assignItem(state.ledger, turn, item, to);
     row.held.set(itemKeyOf(item.id), running);
     session.unreadBytes += bytesOf(item);
-    if (running.row.context.attempt > 1) state.counters.reassigned++;
     return {
       id: item.id,
       attempt: running.row.context.attempt,

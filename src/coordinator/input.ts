@@ -1,9 +1,9 @@
 // What can happen to a coordinator. The edges (rpc.ts, the scan's timer) turn the world into these and decide nothing;
 // the reactor turns them into decisions and touches nothing.
 import type { IncarnationId, WorkerId } from "../base/ids.ts";
-import type { FoundClaims } from "./ledger/examine-claims.ts";
-import type { Finding } from "./ledger/examine-reports.ts";
+import type { FoundClaims, FoundReport } from "./ledger/examine-claims.ts";
 import type { FailedItem, ItemSighting } from "./ledger/item.ts";
+import type { ScrubbedPage } from "./ledger/scrub-page.ts";
 import type { LoadedWindow } from "./ledger/window-load.ts";
 import type { Damage } from "../storage/codec.ts";
 import type { LedgerExtent, RetryVerdict, RunView } from "./run-view.ts";
@@ -80,8 +80,10 @@ export type Input =
   /** The rows of items that a worker says it has. */
   | { readonly kind: "claimsExamined"; readonly statement: Statement; readonly found: FoundClaims }
   /** The rows of an item that a late result is about. */
-  | { readonly kind: "examined"; readonly late: LateResult; readonly finding: Finding }
+  | { readonly kind: "examined"; readonly late: LateResult; readonly found: FoundReport }
   /** The rows of the ledger were compared with its numbers: the first thing that is wrong, if any is. */
   | { readonly kind: "verified"; readonly damage: Damage | undefined }
+  /** Rows of the ledger that the scrub asked for. */
+  | { readonly kind: "scrubbed"; readonly page: ScrubbedPage }
   /** Time to look for workers that have fallen silent. */
   | { readonly kind: "scan" };

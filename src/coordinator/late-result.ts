@@ -3,11 +3,12 @@
 // memory, so the rows are looked up outside the reactor and come back as an input.
 import { encodeRecord } from "../storage/codec.ts";
 import { CONFLICTS_PREFIX } from "../storage/keys.ts";
+import { mayBeForgotten, settleForgotten } from "./adoption.ts";
 import { acknowledge } from "./delivery.ts";
 import type { Input } from "./input.ts";
 import type { LateReport } from "./ledger/item.ts";
 import { placeIn } from "./ledger/examine-reports.ts";
-import type { Finding } from "./ledger/examine-reports.ts";
+import type { FoundReport } from "./ledger/examine-claims.ts";
 import { itemKeyOf } from "./ledger/item-id.ts";
 import { conflictRecord } from "./ledger/ledger-records.ts";
 import { settleLate } from "./ledger/ledger.ts";
@@ -28,18 +29,20 @@ export function examine(state: CoordinatorState, turn: Turn, late: LateReport, d
 
 function lookUp(state: CoordinatorState, turn: Turn, late: LateResult): void {
   state.ledger.lookups.begin(itemKeyOf(late.id), late);
-  turn.effects.push({ kind: "examineReport", late });
+  // What this leader has given out it has not forgotten.
+  const cursors = new Map(mayBeForgotten(state, late) ? state.ledger.tally.cursors : []);
+  turn.effects.push({ kind: "examineReport", late, cursors });
 }
 
 export function onExamined(
   state: CoordinatorState,
   turn: Turn,
-  { late, finding }: Extract<Input, { kind: "examined" }>,
+  { late, found }: Extract<Input, { kind: "examined" }>,
 ): void {
   const itemKey = itemKeyOf(late.id);
-  const isUntouched = state.ledger.lookups.end(itemKey, late, placeIn(finding));
+  const isUntouched = state.ledger.lookups.end(itemKey, late, placeIn(found.finding));
   if (!isUntouched && !state.ledger.running.has(itemKey)) return lookUp(state, turn, late);
-  decide(state, turn, late, finding, isUntouched);
+  decide(state, turn, late, found, isUntouched);
   late.delivery.undecided--;
   acknowledge(turn, late.delivery.line);
 }
@@ -48,17 +51,19 @@ function decide(
   state: CoordinatorState,
   turn: Turn,
   late: LateReport,
-  finding: Finding,
+  found: FoundReport,
   isUntouched: boolean,
 ): void {
   const { ledger, counters } = state;
+  const { finding } = found;
   if (finding.kind === "done" && !isSame(finding.digest, late.success.digest))
     return keepEvidence(state, turn, late, finding.place);
   const isTaken =
     isUntouched &&
     !isCancelled(state) &&
-    (finding.kind === "returned" || finding.kind === "delayed") &&
-    settleLate(ledger, turn, late, finding) === "done";
+    (((finding.kind === "returned" || finding.kind === "delayed") &&
+      settleLate(ledger, turn, late, finding) === "done") ||
+      settleForgotten(state, turn, late, found));
   if (!isTaken) counters.staleReports++;
 }
 

@@ -6,9 +6,10 @@ import type { EventEmitter } from "../observe/events.ts";
 import type { Logger } from "../observe/log.ts";
 import type { Store } from "../storage/store.ts";
 import type { Input } from "./input.ts";
-import { examineClaims } from "./ledger/examine-claims.ts";
-import { examineReport } from "./ledger/examine-reports.ts";
+import { examineClaims, examineReport } from "./ledger/examine-claims.ts";
 import { loadWindow } from "./ledger/load-windows.ts";
+import { findUnindexed } from "./ledger/item-index.ts";
+import { readScrubPage } from "./ledger/scrub-page.ts";
 import { verifyLedger } from "./ledger/verify-ledger.ts";
 import type { Effect } from "./turn.ts";
 
@@ -19,6 +20,8 @@ export interface EffectPorts {
   /** Takes what was read. An input that is read for the reactor is never refused for want of room. */
   readonly feed: (input: Input) => void;
   readonly onFatal: (error: unknown) => void;
+  /** For look-ups that there may be many of at once and that may read much: one at a time. */
+  readonly inTurn: <T>(lookUp: () => Promise<T>) => Promise<T>;
 }
 
 export function performEffect(effect: Effect, ports: EffectPorts): void {
@@ -43,23 +46,27 @@ export function performEffect(effect: Effect, ports: EffectPorts): void {
       return;
     case "examineClaims": {
       const { statement, cursors } = effect;
-      examineClaims(ports.store, statement.claims, cursors).then(
-        (found) => ports.feed({ kind: "claimsExamined", statement, found }),
-        ports.onFatal,
-      );
+      ports
+        .inTurn(() => examineClaims(ports.store, statement.claims, cursors))
+        .then((found) => ports.feed({ kind: "claimsExamined", statement, found }), ports.onFatal);
       return;
     }
     case "examineReport": {
-      const { late } = effect;
-      examineReport(ports.store, late).then(
-        (finding) => ports.feed({ kind: "examined", late, finding }),
-        ports.onFatal,
-      );
+      const { late, cursors } = effect;
+      ports
+        .inTurn(() => examineReport(ports.store, late, cursors))
+        .then((found) => ports.feed({ kind: "examined", late, found }), ports.onFatal);
       return;
     }
     case "verifyLedger":
       verifyLedger(ports.store, effect.numbers).then(
         (damage) => ports.feed({ kind: "verified", damage }),
+        ports.onFatal,
+      );
+      return;
+    case "scrubLedger":
+      readScrubPage(ports.store, effect.request, findUnindexed).then(
+        (page) => ports.feed({ kind: "scrubbed", page }),
         ports.onFatal,
       );
       return;

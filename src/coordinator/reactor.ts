@@ -14,6 +14,7 @@ import { onOperator } from "./operator.ts";
 import { recallBacklogs } from "./recall.ts";
 import { checkCompletion, givesOutWork, keepLimits, onVerified } from "./run.ts";
 import { onScan } from "./scan-failures.ts";
+import { goOnScrubbing, onScrubbed } from "./scrubbing.ts";
 import { onSession } from "./session.ts";
 import type { CoordinatorState } from "./state.ts";
 import { steal } from "./steal.ts";
@@ -73,9 +74,13 @@ export function react(state: CoordinatorState, inputs: readonly Input[], { nowMs
       case "verified":
         onVerified(state, turn, input);
         break;
+      case "scrubbed":
+        onScrubbed(state, turn, input);
+        break;
       case "scan":
         onScan(state, turn);
         wakeDelayed(state.ledger, turn);
+        goOnScrubbing(state, turn);
         break;
       default:
         unreachable(input, "input");

@@ -36,6 +36,8 @@ export interface ReplayOptions {
   readonly steals?: boolean;
   /** The moment of leading, monotonic. */
   readonly nowMs: number;
+  /** In one page of the scrub; as many as it likes unless said. */
+  readonly scrubRows?: number | undefined;
 }
 
 /** Throws store_corrupt or store_newer, naming the key: a store that cannot be read whole is not led. */

@@ -43,7 +43,7 @@ function tooMuchTime(
   if (timeLimitMs === undefined || task === null) return undefined;
   if (turn.wallMs - countedFrom.wallMs < timeLimitMs) return undefined;
   const limit = formatDuration(timeLimitMs);
-  return `it has been running for ${limit}, and run.time_limit is ${limit}`;
+  return `it began or was resumed ${limit} ago, and run.time_limit is ${limit}`;
 }
 
 function items(count: number): string {

@@ -8,6 +8,7 @@ import type { CompiledChart, Effect as ChartEffect } from "../runtime/compile.ts
 import { encodeRecord } from "../storage/codec.ts";
 import { RUN_KEY } from "../storage/keys.ts";
 import type { Input } from "./input.ts";
+import { foundDamage } from "./ledger-damage.ts";
 import { reachedLimit } from "./run-limits.ts";
 import { runRecord } from "./run-view.ts";
 import type { RunPhase, RunTask } from "./run-view.ts";
@@ -114,7 +115,7 @@ export function onVerified(
   state.verification = undefined;
   if (isStale) return;
   if (damage !== undefined) {
-    turn.effects.push({ kind: "damaged", damage });
+    foundDamage(turn, damage);
     // Nothing is compared again: the process ends.
     state.verification = { isStale: false };
     return;

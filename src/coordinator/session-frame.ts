@@ -89,7 +89,8 @@ export interface Report extends NamedAttempt {
 
 export type ReportedOutcome =
   | ({ readonly kind: "success" } & Success)
-  | { readonly kind: "error" | "timeout" | "crash" | "crash_shared" | "too_large"; readonly message: string }
+  | { readonly kind: "error"; readonly message: string; readonly response?: Uint8Array }
+  | { readonly kind: "timeout" | "crash" | "crash_shared" | "too_large"; readonly message: string }
   | { readonly kind: "preempted" | "stolen" | "fenced" | "cancelled" };
 
 /** What a running attempt would go on from. */

@@ -109,8 +109,8 @@ function onHello(
   // It was under way on one connection while a later one came on another: what it states is not so any more.
   if (hello.sessionNumber > 0 && hello.sessionNumber < row.sessionNumber) return turn.endSession(hello.port);
   row.sessionNumber = Math.max(row.sessionNumber, hello.sessionNumber);
-  // Who was asked to hand back a moment ago is left alone for as long as it would have been (no ping-pong).
-  const askedAtMs = row.session?.askedAtMs ?? 0;
+  // Who was asked to hand back a moment ago is left alone for as long as it would have been.
+  const askedAtMs = row.session?.askedAtMs ?? -Infinity;
   endSessionOf(row, turn);
   row.session = {
     port: hello.port,
@@ -247,6 +247,7 @@ function takeBack(
       settleItem(state.ledger, turn, item, returned(turn, item), null, end);
     } else {
       const event: ItemEvent = { type: "item.lost", ...attemptOf(item), counted };
+      state.counters.reassigned++;
       settleItem(state.ledger, turn, item, event, POISON, ENDS.lost);
     }
   }
@@ -285,7 +286,10 @@ function whatOf({ outcome }: Report): Success | Failure | null {
   switch (outcome.kind) {
     case "success":
       return outcome;
-    case "error":
+    case "error": {
+      const { message, response } = outcome;
+      return { class: "error", message, ...(response !== undefined && { response }) };
+    }
     case "timeout":
     case "crash":
     case "too_large":

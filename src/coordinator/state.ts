@@ -103,7 +103,7 @@ export interface CoordinatorState {
     staleCheckpoints: number;
     /** Results that contradict the recorded one. */
     conflicts: number;
-    /** Attempts beyond the first that were given out. */
+    /** Attempts that had begun and ended because their worker was lost. */
     reassigned: number;
   };
   readonly successes: Successes;
@@ -171,6 +171,14 @@ export function isOfUse({ task }: Pick<CoordinatorState, "task">, row: WorkerRow
 export function takesWork(state: Pick<CoordinatorState, "task">, row: WorkerRow): boolean {
   const { session } = row;
   return session?.isReconciled === true && session.credit > 0 && isOfUse(state, row) && !holdsAlone(row);
+}
+
+/** Who was asked to hand back is left alone for so long after its answer: no ping-pong. */
+const ROBBED_MS = 500;
+
+/** It hands back what it has not started, or did a moment ago: it is not asked again, and its backlog does not get it back. */
+export function isRobbed({ session }: Pick<WorkerRow, "session">, nowMs: number): boolean {
+  return session !== undefined && (session.isAsked || nowMs - session.askedAtMs < ROBBED_MS);
 }
 
 /** Nothing is given to a worker beside an item that runs alone. */

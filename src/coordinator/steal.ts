@@ -5,15 +5,13 @@ import type { RunningItem } from "./ledger/item.ts";
 import { hasOpen } from "./ledger/queue.ts";
 import type { NamedAttempt } from "./session-frame.ts";
 import type { KeptApart } from "./dispatch.ts";
-import { isOfUse, isTrusted, takesWork } from "./state.ts";
+import { isOfUse, isRobbed, isTrusted, takesWork } from "./state.ts";
 import type { CoordinatorState, WorkerRow } from "./state.ts";
 import type { Turn } from "./turn.ts";
 
 const MAX_STEAL_BATCH = 32;
 /** What was assigned a moment ago is about to start; asking for it back is wasted. */
 const MIN_AGE_MS = 200;
-/** A victim that was asked is left alone for so long after its answer: no ping-pong. */
-const PAUSE_MS = 500;
 
 /** Those that are kept apart take nothing that is stolen. */
 export function steal(state: CoordinatorState, turn: Turn, apart: KeptApart): void {
@@ -66,9 +64,7 @@ function cordoned(state: CoordinatorState): readonly WorkerRow[] {
 }
 
 function mayBeAsked(row: WorkerRow, turn: Turn): boolean {
-  const { session } = row;
-  if (session?.isReconciled !== true || session.isAsked) return false;
-  return turn.nowMs - session.askedAtMs >= PAUSE_MS && backlogOf(row) > 0;
+  return row.session?.isReconciled === true && !isRobbed(row, turn.nowMs) && backlogOf(row) > 0;
 }
 
 /** Room, and nothing waiting: what a worker has beyond its slots is its backlog. */

@@ -31,9 +31,10 @@ export function onSubmit(
   turn.answer(to, { kind: "taken", ...said });
 }
 
-function refusalOf(state: CoordinatorState, { task, reopen }: PlannedBatch): Refusal | undefined {
+function refusalOf(state: CoordinatorState, { task, reopen, added }: PlannedBatch): Refusal | undefined {
   const { phase } = meaningOf(state);
   if (phase === "cancelled") return { kind: "cancelled" };
-  if (phase !== "open" && !reopen) return { kind: "sealed" };
+  // Whoever does not know whether his lines have arrived may submit them again.
+  if (phase !== "open" && !reopen && added.length > 0) return { kind: "sealed" };
   return state.task === null ? undefined : otherTask(state.task, task);
 }

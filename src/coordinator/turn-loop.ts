@@ -84,10 +84,15 @@ export class TurnLoop {
     this.#schedule();
   };
 
+  /** From now on nobody can be heard, so nobody is judged for being silent. */
+  stopJudging(): void {
+    this.#scanTimer?.cancel();
+  }
+
   /** Handles what has arrived, commits it, lets its effects leave, and ends. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    this.#scanTimer?.cancel();
+    this.stopJudging();
     while (!this.#ended && (this.#waiting > 0 || this.#inFlight > 0)) {
       this.#run();
       await this.#tail;
@@ -189,6 +194,7 @@ function leaves({ kind }: Effect): boolean {
 const QUESTIONS: ReadonlySet<Effect["kind"]> = new Set([
   "loadWindow",
   "verifyLedger",
+  "scrubLedger",
   "examineClaims",
   "examineReport",
 ]);

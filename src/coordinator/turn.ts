@@ -3,6 +3,7 @@
 import type { BeatAnswer, Answer } from "./input.ts";
 import type { WindowLoad } from "./ledger/window-load.ts";
 import type { Place } from "./ledger/place.ts";
+import type { ScrubRequest } from "./ledger/scrub-page.ts";
 import type { LedgerNumbers } from "./ledger/tally.ts";
 import type { LateResult, SessionFrame, SessionPort, Statement } from "./session-frame.ts";
 import type { WorkerListing } from "./worker-view.ts";
@@ -30,8 +31,14 @@ export type Effect =
       /** Priority → the first sequence of it that was never given out. */
       readonly cursors: ReadonlyMap<number, number>;
     }
-  | { readonly kind: "examineReport"; readonly late: LateResult }
+  | {
+      readonly kind: "examineReport";
+      readonly late: LateResult;
+      /** As above; none for what this leader has given out. */
+      readonly cursors: ReadonlyMap<number, number>;
+    }
   | { readonly kind: "verifyLedger"; readonly numbers: LedgerNumbers }
+  | { readonly kind: "scrubLedger"; readonly request: ScrubRequest }
   /** The ledger is damaged: the process has to end. */
   | { readonly kind: "damaged"; readonly damage: Damage }
   /** Lets an answer go. Total. */

@@ -199,6 +199,7 @@ export class LedgerRun {
         break;
     }
     await this.#model.compare(ledger.store, { hasTimePassed: this.#hasTimePassed });
+    assert.deepEqual(ledger.fatal, [], "a store that is whole is not called damaged");
   }
 
   async #steer(what: "pause" | "resume" | "cancel"): Promise<void> {

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { runsAlone } from "../../machines/work-item.ts";
 import { epoch } from "../../src/base/ids.ts";
 import { seededRandom } from "../../src/base/random.ts";
+import { turnstile } from "../../src/base/turnstile.ts";
 import type { Input } from "../../src/coordinator/input.ts";
 import { itemIdText } from "../../src/coordinator/ledger/item-id.ts";
 import type { ItemBudgets, Ledger } from "../../src/coordinator/ledger/item.ts";
@@ -109,6 +110,7 @@ export class LedgerHarness {
       random: seededRandom(seed + leadership),
       epoch: epoch(leadership),
       nowMs: this.nowMs,
+      scrubRows: SCRUB_ROWS,
     });
   }
 
@@ -152,6 +154,8 @@ export class LedgerHarness {
     for (const turn of turns) this.#perform(turn);
   }
 
+  readonly #inTurn = turnstile();
+
   #portsOf(leader: CoordinatorState): EffectPorts {
     const answered = (take: () => void): void => {
       // What a leader of before has asked for comes to nobody.
@@ -164,6 +168,7 @@ export class LedgerHarness {
       store: this.store,
       events: this.events,
       log: this.log,
+      inTurn: this.#inTurn,
       feed: (input) => answered(() => void this.fed.push(input)),
       onFatal: (error) => answered(() => void this.fatal.push(error)),
     };
@@ -268,7 +273,16 @@ export class LedgerHarness {
 /** Longer than a load takes, much shorter than anybody's patience. */
 const IDLE_MAX_MS = 5_000;
 
-const READS: ReadonlySet<string> = new Set(["loadWindow", "verifyLedger", "examineReport", "examineClaims"]);
+/** Few, so that the scrub is under way while things happen. */
+const SCRUB_ROWS = 3;
+
+const READS: ReadonlySet<string> = new Set([
+  "loadWindow",
+  "verifyLedger",
+  "scrubLedger",
+  "examineReport",
+  "examineClaims",
+]);
 
 export interface SubmitParts {
   readonly submission?: string;

@@ -187,4 +187,4 @@ function digestOf(output: Uint8Array): Uint8Array {
   return digest;
 }
 
-export const ERROR: ReportedOutcome = { kind: "error", message: "it broke" };
+export const ERROR: ReportedOutcome & { readonly kind: "error" } = { kind: "error", message: "it broke" };

@@ -7,6 +7,7 @@ import { ulidToBytes } from "../../src/base/ids.ts";
 import { systemClock } from "../../src/base/clock.ts";
 import { systemRandom } from "../../src/base/random.ts";
 import { LIMITS } from "../../src/config/limits.ts";
+import { itemIdOf } from "../../src/coordinator/ledger/item-id.ts";
 import { envelopeOf } from "../../src/coordinator/rpc/messages.ts";
 import type { Leader } from "../../src/coordinator/rpc/leader.ts";
 import { runService } from "../../src/coordinator/rpc/run-service.ts";
@@ -19,6 +20,16 @@ import { TASK_DIGEST } from "./ledger-harness.ts";
 import type { LedgerHarness } from "./ledger-harness.ts";
 
 type Run = Client<typeof RunService>;
+
+/** The id of the item that `submit` makes of a text. */
+export function idOf(text: string): Uint8Array {
+  return itemIdOf({ taskDigest: TASK_DIGEST, payload: Buffer.from(text), key: "", sampleIndex: 0 });
+}
+
+/** The same as people write it. */
+export function hexOf(text: string): string {
+  return Buffer.from(idOf(text)).toString("hex");
+}
 
 export class OperatorRig {
   readonly #ledger: LedgerHarness;

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import type { IncarnationId, WorkerId } from "../../src/base/ids.ts";
 import { epoch, parseUlid } from "../../src/base/ids.ts";
 import { seededRandom } from "../../src/base/random.ts";
+import { turnstile } from "../../src/base/turnstile.ts";
 import type { Beat, BeatAnswer, Input } from "../../src/coordinator/input.ts";
 import type { WorkerListing } from "../../src/coordinator/worker-view.ts";
 import { performEffect } from "../../src/coordinator/perform-effect.ts";
@@ -101,11 +102,14 @@ export class ReactorHarness {
   /** What the reactor asked for and was read for it; the next `step` may hand it over. */
   readonly fed: Input[] = [];
 
+  readonly #inTurn = turnstile();
+
   get ports(): EffectPorts {
     return {
       store: this.store,
       events: this.events,
       log: this.log,
+      inTurn: this.#inTurn,
       feed: (input) => void this.fed.push(input),
       onFatal: (error) => {
         throw error;

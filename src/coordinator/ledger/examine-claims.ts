@@ -1,10 +1,11 @@
-// Where the items stand that a worker says it has and that this leader knows nothing of, read from the store.
+// Where the items stand that a worker says it has, or has finished, and that this leader knows nothing of, read from the store.
 import { ITEMS_PREFIX } from "../../storage/keys.ts";
 import type { Store } from "../../storage/store.ts";
 import { nextKey } from "../../storage/store.ts";
 import type { Claim } from "../session-frame.ts";
-import { findItem } from "./examine-reports.ts";
+import { findItem, findReported } from "./examine-reports.ts";
 import type { Finding } from "./examine-reports.ts";
+import type { LateReport } from "./item.ts";
 import { isPlace, placeOf, priorityOf, sequenceOf } from "./place.ts";
 import type { Place } from "./place.ts";
 
@@ -15,13 +16,19 @@ export interface FoundClaims {
   readonly lanes: ReadonlyMap<number, readonly Place[]>;
 }
 
+export interface FoundReport {
+  readonly finding: Finding;
+  /** When the item was never given out: those of its priority that were not either, from the first on, up to it. */
+  readonly lane: readonly Place[];
+}
+
 /**
  * So many items of one priority are looked through at most. What a loss of power takes is the last moments of a leader, so
  * more cannot be missing; what is claimed from behind them is executed again.
  */
 const LANE_MAX = 16_384;
-/** Rows that are read at once; their payloads come with them. */
-const STEP = 128;
+/** Rows that are read at once: few, because their payloads come with them and may have 16 MiB each. */
+const STEP = 16;
 
 /** Throws store_corrupt, naming the key. */
 export async function examineClaims(
@@ -46,6 +53,20 @@ export async function examineClaims(
   for (const [priority, place] of last)
     lanes.set(priority, await readLane(store, placeOf(priority, cursors.get(priority) ?? 0), place));
   return { findings, lanes };
+}
+
+/** The same of one result. `cursors`: of the priorities of which a leader may have forgotten what it gave out. */
+export async function examineReport(
+  store: Store,
+  late: LateReport,
+  cursors: ReadonlyMap<number, number>,
+): Promise<FoundReport> {
+  const finding = await findReported(store, late);
+  if (finding.kind !== "fresh") return { finding, lane: [] };
+  const priority = priorityOf(finding.place);
+  const cursor = cursors.get(priority);
+  if (cursor === undefined || sequenceOf(finding.place) < cursor) return { finding, lane: [] };
+  return { finding, lane: await readLane(store, placeOf(priority, cursor), finding.place) };
 }
 
 /** Both ends included. */

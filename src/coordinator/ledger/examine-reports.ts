@@ -47,7 +47,7 @@ export function placeIn(finding: Finding | undefined): Place | undefined {
 }
 
 /** What a late result may be used for. Throws store_corrupt, naming the key. */
-export async function examineReport(store: Store, { id }: LateReport): Promise<Finding> {
+export async function findReported(store: Store, { id }: LateReport): Promise<Finding> {
   const finding = await findItem(store, id);
   if (finding.kind !== "returned" && finding.kind !== "delayed") return finding;
   const item = await read(store, `${ITEMS_PREFIX}${finding.place}`, itemRecord);

@@ -8,6 +8,7 @@ import type { AttemptClass } from "./attempt-records.ts";
 import type { Execution, FailureClass, ReturnedRecord } from "./ledger-records.ts";
 import type { Lookups } from "./lookups.ts";
 import type { Place } from "./place.ts";
+import type { Scrub } from "./scrub.ts";
 import type { Shelf } from "./shelf.ts";
 import type { Tally } from "./tally.ts";
 import type { Window } from "./window.ts";
@@ -62,6 +63,8 @@ export interface Ledger {
   /** Jitter of the backoff: injected, so that a simulation repeats. */
   readonly random: Random;
   readonly tally: Tally;
+  /** Reads all of it once, a little at a time. */
+  readonly scrub: Scrub;
   /** By `itemKeyOf`. */
   readonly running: Map<string, RunningItem>;
   readonly lookups: Lookups;
@@ -134,4 +137,6 @@ export interface ItemSighting {
 export interface Failure {
   readonly class: FailureClass;
   readonly message: string;
+  /** What a server answered in place of a result. */
+  readonly response?: Uint8Array;
 }

@@ -223,6 +223,8 @@ export type FailureClass = "error" | "timeout" | "crash" | "too_large" | "poison
 export interface FailedRecord extends FinalRecord {
   readonly class: FailureClass;
   readonly message: string;
+  /** What a server answered in place of a result; empty when none did. */
+  readonly response: Uint8Array;
   /** How much of its budgets was used. */
   readonly charged: number;
   readonly lost: number;
@@ -244,7 +246,10 @@ export const failedRecord: RecordType<FailedRecord> = {
   name: "failed item",
   version: 1,
   migrations: {},
-  encode: (row) => [...finalTuple(row), row.class, row.message, row.charged, row.lost, row.isApart],
+  encode: (row) => {
+    const tuple = [...finalTuple(row), row.class, row.message, row.charged, row.lost, row.isApart];
+    return row.response.length === 0 ? tuple : [...tuple, row.response];
+  },
   decode: (fields) => ({
     ...finalFrom(fields),
     class: failureClassOf(fields.text(FINAL_FIELDS)) ?? fields.refuse(FINAL_FIELDS, "is no class of failure"),
@@ -252,6 +257,7 @@ export const failedRecord: RecordType<FailedRecord> = {
     charged: fields.integer(FINAL_FIELDS + 2),
     lost: fields.integer(FINAL_FIELDS + 3),
     isApart: fields.boolean(FINAL_FIELDS + 4),
+    response: fields.length > FINAL_FIELDS + 5 ? fields.bytes(FINAL_FIELDS + 5) : new Uint8Array(),
   }),
 };
 

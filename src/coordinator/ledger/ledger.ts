@@ -7,7 +7,7 @@ import { assert } from "../../base/assert.ts";
 import type { Epoch, IncarnationId, WorkerId } from "../../base/ids.ts";
 import { compile } from "../../runtime/compile.ts";
 import type { Effect as ChartEffect, Row } from "../../runtime/compile.ts";
-import { encodeRecord, recordChecksum } from "../../storage/codec.ts";
+import { encodeRecord } from "../../storage/codec.ts";
 import {
   DONE_PREFIX,
   FAILED_PREFIX,
@@ -28,6 +28,7 @@ import { dropDelayed, dropReturned, leavePending, queueDelayed, queueReturned } 
 import { placeOf } from "./place.ts";
 import type { Place } from "./place.ts";
 import { freshWindow } from "./queue.ts";
+import { dropRow, putRow } from "./segment-rows.ts";
 
 export const itemChart = compile(charts["work-item"].machine);
 const PENDING = stateIndex("Pending");
@@ -42,13 +43,9 @@ export function addItem(
   const sequence = ledger.tally.takeSequence();
   const place = placeOf(item.priority, sequence);
   ledger.tally.openCursor(item.priority, sequence);
-  const key = `${ITEMS_PREFIX}${place}`;
-  const value = encodeRecord(itemRecord, key, item);
-  turn.put({ key, value });
-  ledger.tally.added("items", value);
+  putRow(ledger, turn, "items", { key: `${ITEMS_PREFIX}${place}`, type: itemRecord, value: item });
   writeIndex(turn, item.id, { place, counts: item.counts });
   freshWindow(ledger, item.priority).offer(place);
-  turn.ledgerTouched = true;
 }
 
 export function writeIndex(turn: Turn, id: Uint8Array, index: ItemIndexRecord): void {
@@ -109,11 +106,8 @@ function run(
   const key = `${RUNNING_PREFIX}${place}`;
   const { worker, incarnation, epoch } = row.context;
   const holder = { worker: worker as WorkerId, incarnation: incarnation as IncarnationId, epoch, number };
-  const value = encodeRecord(runningRecord, key, { id, ...holder, ...budgetsOf(row) });
-  turn.put({ key, value });
-  ledger.tally.added("running", value);
-  turn.ledgerTouched = true;
-  const checksum = recordChecksum(value);
+  const value = { id, ...holder, ...budgetsOf(row) };
+  const checksum = putRow(ledger, turn, "running", { key, type: runningRecord, value });
   const mayHaveCheckpoint = row.context.attempt > 1;
   const running = { place, id, row, assignedAtMs: turn.nowMs, checksum, number, mayHaveCheckpoint };
   ledger.running.set(itemKey, running);
@@ -185,7 +179,6 @@ export function settleLate(
   recordResult(ledger, turn, { place, id }, { worker, attempt }, success, end.execution);
   leaveTrail(turn, place, { worker, attempt }, end);
   turn.delete(checkpointKey(place));
-  turn.ledgerTouched = true;
   return "done";
 }
 
@@ -231,10 +224,8 @@ function pendingRow(
 }
 
 function leaveRunning(ledger: Ledger, turn: Turn, item: RunningItem): void {
-  turn.delete(`${RUNNING_PREFIX}${item.place}`);
-  ledger.tally.removed("running", item.checksum);
+  dropRow(ledger, turn, "running", { key: `${RUNNING_PREFIX}${item.place}`, checksum: item.checksum });
   ledger.running.delete(itemKeyOf(item.id));
-  turn.ledgerTouched = true;
 }
 
 function recordResult(
@@ -246,8 +237,7 @@ function recordResult(
   execution: Execution,
 ): void {
   assert(what !== null && "output" in what, "a result has an output");
-  const key = `${DONE_PREFIX}${item.place}`;
-  const value = encodeRecord(doneRecord, key, {
+  const value = {
     id: item.id,
     attempt: by.attempt,
     worker: by.worker as WorkerId,
@@ -256,12 +246,13 @@ function recordResult(
     finishedAtWallMs: turn.wallMs,
     completion: ledger.tally.nextCompletion,
     ...execution,
-  });
-  turn.put({ key, value });
-  ledger.tally.added("done", value);
+  };
+  putRow(ledger, turn, "done", { key: `${DONE_PREFIX}${item.place}`, type: doneRecord, value });
   turn.completed.push(item.place);
   turn.requireSync();
 }
+
+const NO_RESPONSE = new Uint8Array();
 
 function recordFailure(
   ledger: Ledger,
@@ -272,22 +263,21 @@ function recordFailure(
 ): void {
   assert(what !== null && "class" in what, "a failure has a class");
   const { attempt, worker, charged, lost, isApart } = item.row.context;
-  const key = `${FAILED_PREFIX}${item.place}`;
-  const value = encodeRecord(failedRecord, key, {
+  const value = {
     id: item.id,
     attempt,
     worker: worker as WorkerId,
     class: what.class,
     message: what.message,
+    response: what.response ?? NO_RESPONSE,
     charged,
     lost,
     isApart,
     finishedAtWallMs: turn.wallMs,
     completion: ledger.tally.nextCompletion,
     ...execution,
-  });
-  turn.put({ key, value });
-  ledger.tally.added("failed", value);
+  };
+  putRow(ledger, turn, "failed", { key: `${FAILED_PREFIX}${item.place}`, type: failedRecord, value });
   ledger.tally.hasFailed(what.class);
   turn.completed.push(item.place);
   turn.requireSync();

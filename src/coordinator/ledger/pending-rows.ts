@@ -11,6 +11,7 @@ import { delayedRecord, dueRecord, returnedRecord } from "./ledger-records.ts";
 import type { ReturnedRecord } from "./ledger-records.ts";
 import { delayedKey, placeOfDelayed, priorityOf, sequenceOf } from "./place.ts";
 import type { Place } from "./place.ts";
+import { dropRow, putRow } from "./segment-rows.ts";
 
 /** Waits of an item after outcomes that are charged, with full jitter. */
 const RETRY_BACKOFF: BackoffRange = { baseMs: 1_000, ceilingMs: 60_000 };
@@ -28,18 +29,13 @@ export function dropReturned(
   place: Place,
   { budgets, checksum }: { readonly budgets: ReturnedRecord; readonly checksum: number },
 ): void {
-  turn.delete(returnedKey(place, budgets));
-  ledger.tally.removed("returned", checksum);
-  turn.ledgerTouched = true;
+  dropRow(ledger, turn, "returned", { key: returnedKey(place, budgets), checksum });
 }
 
 export function queueReturned(ledger: Ledger, turn: Turn, place: Place, budgets: ReturnedRecord): void {
   const key = returnedKey(place, budgets);
-  const value = encodeRecord(returnedRecord, key, budgets);
-  turn.put({ key, value });
-  ledger.tally.added("returned", value);
+  putRow(ledger, turn, "returned", { key, type: returnedRecord, value: budgets });
   (runsAlone(budgets) ? ledger.returnedAlone : ledger.returned).offer(place);
-  turn.ledgerTouched = true;
 }
 
 function returnedKey(place: Place, budgets: ReturnedRecord): string {
@@ -51,21 +47,16 @@ export function queueDelayed(ledger: Ledger, turn: Turn, place: Place, budgets: 
   const waitMs = backoffMs(RETRY_BACKOFF, Math.max(1, budgets.charged), ledger.random);
   const delayed = delayedKey(turn.wallMs + waitMs, place);
   const key = `${DELAYED_PREFIX}${delayed}`;
-  const value = encodeRecord(delayedRecord, key, budgets);
-  turn.put({ key, value });
+  putRow(ledger, turn, "delayed", { key, type: delayedRecord, value: budgets });
   const dueKey = `${DUE_PREFIX}${place}`;
   turn.put({ key: dueKey, value: encodeRecord(dueRecord, dueKey, delayed) });
-  ledger.tally.added("delayed", value);
   ledger.delayed.offer(delayed);
-  turn.ledgerTouched = true;
 }
 
 /** The item does not wait any more; where else its entry is in memory is the caller's to know. */
 export function dropDelayed(ledger: Ledger, turn: Turn, delayed: string, checksum: number): void {
-  turn.delete(`${DELAYED_PREFIX}${delayed}`);
+  dropRow(ledger, turn, "delayed", { key: `${DELAYED_PREFIX}${delayed}`, checksum });
   turn.delete(`${DUE_PREFIX}${placeOfDelayed(delayed)}`);
-  ledger.tally.removed("delayed", checksum);
-  turn.ledgerTouched = true;
 }
 
 /** Moves what has waited long enough back to its old place. */

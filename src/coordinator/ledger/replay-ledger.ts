@@ -13,6 +13,7 @@ import { itemChart, RUNNING } from "./ledger.ts";
 import { Lookups } from "./lookups.ts";
 import { isPlace } from "./place.ts";
 import { freshWindow } from "./queue.ts";
+import { Scrub } from "./scrub.ts";
 import { Shelf } from "./shelf.ts";
 import { addToSum, ledgerRecord, Tally } from "./tally.ts";
 import { Window } from "./window.ts";
@@ -26,6 +27,8 @@ export interface LedgerOptions {
   readonly random: Random;
   /** The moment of leading, monotonic. */
   readonly nowMs: number;
+  /** In one page of the scrub; as many as it likes unless said. */
+  readonly scrubRows?: number | undefined;
 }
 
 /** Throws store_corrupt or store_newer, naming the key. */
@@ -39,6 +42,7 @@ export async function replayLedger(store: Store, options: LedgerOptions): Promis
     budgets: options.budgets,
     random: options.random,
     tally,
+    scrub: new Scrub(options.scrubRows),
     running: new Map(),
     lookups: new Lookups(),
     returned: new Window(""),

@@ -2,7 +2,7 @@
 // names places in the ledger's own order, so it holds across restarts of the coordinator.
 import type { LedgerExtent } from "../run-view.ts";
 import type { Store } from "../../storage/store.ts";
-import type { FinalItem } from "./final-items.ts";
+import type { FinalItem, SeenItem } from "./final-items.ts";
 
 export interface PageLimits {
   /** Items, at least 1. */
@@ -35,11 +35,17 @@ const READ_ITEMS_FIRST = 4;
 /** Large items may follow small ones without a sign. */
 const READ_ITEMS_MAX = 64;
 
+/** Items without a result of their own that one page passes over: it ends then, with what it has. */
+const SKIPPED_MAX = 10_000;
+/** How often a reader of a run that is complete looks again for an item that seems not to be final. */
+export const LOOKS_MAX = 3;
+
 /** Fills a page, and says how much to read at once: few items until it is known how large they are. */
 export class PageFiller {
   readonly items: FinalItem[] = [];
   readonly #limits: PageLimits;
   #bytes = 0;
+  #skipped = 0;
   #step = READ_ITEMS_FIRST;
 
   constructor(limits: PageLimits) {
@@ -47,7 +53,8 @@ export class PageFiller {
   }
 
   get isFull(): boolean {
-    return this.items.length >= this.#limits.items || this.#bytes >= this.#limits.bytes;
+    const isLong = this.items.length >= this.#limits.items || this.#bytes >= this.#limits.bytes;
+    return isLong || this.#skipped >= SKIPPED_MAX;
   }
 
   get step(): number {
@@ -63,26 +70,28 @@ export class PageFiller {
     return true;
   }
 
-  /** How much the last reading brought that was of use. */
-  learn(count: number, bytes: number): void {
-    const fitting = Math.floor((count * READ_BYTES) / Math.max(1, bytes));
-    this.#step = Math.max(1, Math.min(fitting, count * 2, READ_ITEMS_MAX));
+  /** One is passed over. */
+  skip(): void {
+    this.#skipped++;
+  }
+
+  /** What the last reading brought. */
+  learn(seen: readonly SeenItem[]): void {
+    const bytes = seen.reduce((sum, one) => sum + bytesReadFor(one), 0);
+    const fitting = Math.floor((seen.length * READ_BYTES) / Math.max(1, bytes));
+    this.#step = Math.max(1, Math.min(fitting, seen.length * 2, READ_ITEMS_MAX));
   }
 
   #weigh({ item, final }: FinalItem): number {
     const payload = this.#limits.withPayload ? item.payload.length : 0;
-    const told = final.kind === "done" ? final.record.output.length : Buffer.byteLength(final.record.message);
+    const told =
+      final.kind === "done"
+        ? final.record.output.length
+        : Buffer.byteLength(final.record.message) + final.record.response.length;
     return RESULT_BYTES + payload + told + Buffer.byteLength(item.label);
   }
 }
 
-/** Bytes that were read for an item. */
-export function bytesReadFor({
-  item,
-  final,
-}: {
-  readonly item: FinalItem["item"];
-  readonly final: FinalItem["final"] | undefined;
-}): number {
+function bytesReadFor({ item, final }: SeenItem): number {
   return item.payload.length + (final?.kind === "done" ? final.record.output.length : 0);
 }

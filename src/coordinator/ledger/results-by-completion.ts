@@ -6,7 +6,7 @@ import type { FinalItem, SeenItem } from "./final-items.ts";
 import { corrupt, seeItemAt } from "./final-items.ts";
 import type { Place } from "./place.ts";
 import type { PageLimits, ResultPage, ResultSource } from "./result-page.ts";
-import { bytesReadFor, PageFiller } from "./result-page.ts";
+import { LOOKS_MAX, PageFiller } from "./result-page.ts";
 
 export interface CompletionCursor {
   /** Of the record of completions. */
@@ -14,10 +14,6 @@ export interface CompletionCursor {
   /** In it. */
   readonly at: number;
 }
-
-/** Places of items that were taken back which one page passes over. */
-const SKIPPED_MAX = 10_000;
-const LOOKS_MAX = 3;
 
 /** Throws store_corrupt. */
 export async function readByCompletion(
@@ -27,11 +23,11 @@ export async function readByCompletion(
 ): Promise<ResultPage<CompletionCursor>> {
   const { store, extent } = source;
   const page = new PageFiller(limits);
-  let [next, skipped] = [from, 0];
+  let next = from;
   // A record may be long, and is read once for a page.
   let places: readonly Place[] = [];
   let placesOf = -1;
-  while (!page.isFull && skipped < SKIPPED_MAX) {
+  while (!page.isFull) {
     if (next.record >= extent.nextCompletion) return { items: page.items, next, isCaughtUp: true };
     const { record, at } = next;
     if (placesOf !== record) [places, placesOf] = [await readCompletions(store, record), record];
@@ -40,13 +36,10 @@ export async function readByCompletion(
       continue;
     }
     const seen = await seeAll(store, places.slice(at, at + page.step));
-    page.learn(
-      seen.length,
-      seen.reduce((sum, one) => sum + bytesReadFor(one), 0),
-    );
+    page.learn(seen);
     for (const one of seen) {
       const found = await countedOrNot(source, one, record);
-      if (found === undefined) skipped++;
+      if (found === undefined) page.skip();
       else if (!page.add(found)) return { items: page.items, next, isCaughtUp: false };
       next = { record, at: next.at + 1 };
     }

@@ -4,12 +4,9 @@ import { placeOf, sequenceOf } from "./place.ts";
 import type { FinalItem, SeenItem } from "./final-items.ts";
 import { corrupt, seeItemAt, seeItems } from "./final-items.ts";
 import type { PageLimits, ResultPage, ResultSource } from "./result-page.ts";
-import { bytesReadFor, PageFiller } from "./result-page.ts";
+import { LOOKS_MAX, PageFiller } from "./result-page.ts";
 
-/** Items of a cancelled run that one page passes over: it ends then, with what it has. */
-const SKIPPED_MAX = 10_000;
 const GUESSED_MAX = 4;
-const LOOKS_MAX = 3;
 
 /** `from` is the sequence of the first item that is not read yet. Throws store_corrupt. */
 export async function readByInput(
@@ -20,20 +17,17 @@ export async function readByInput(
   const { store, extent } = source;
   const page = new PageFiller(limits);
   const priorities = [...extent.priorities];
-  let [next, skipped] = [from, 0];
+  let next = from;
   const end = (isCaughtUp: boolean): ResultPage<number> => ({ items: page.items, next, isCaughtUp });
-  while (!page.isFull && skipped < SKIPPED_MAX) {
+  while (!page.isFull) {
     if (next >= extent.nextSequence) return end(true);
     const stretch = await readStretch(source, priorities, next, page.step);
     if (stretch.length === 0) return corrupt(store, placeOf(0, next), `item ${next} is missing`);
-    page.learn(
-      stretch.length,
-      stretch.reduce((sum, seen) => sum + bytesReadFor(seen), 0),
-    );
+    page.learn(stretch);
     for (const seen of stretch) {
       const found = await finalOrNot(source, seen);
       if (found === "unfinished") return end(true);
-      if (found === "never") skipped++;
+      if (found === "never") page.skip();
       else if (!page.add(found)) return end(false);
       next++;
     }

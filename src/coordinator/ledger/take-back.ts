@@ -7,6 +7,7 @@ import type { FailedItem, Ledger } from "./item.ts";
 import { itemKeyOf } from "./item-id.ts";
 import { budgetsOf, itemChart } from "./ledger.ts";
 import { queueReturned } from "./pending-rows.ts";
+import { dropRow } from "./segment-rows.ts";
 
 const FAILED = itemChart.indexOf("Failed");
 
@@ -19,8 +20,7 @@ export function takeBackFailed(ledger: Ledger, turn: Turn, failed: FailedItem): 
   const after = itemChart.step(before, { type: "item.retried" }, asked);
   assert(after !== before && asked.length === 1, "a failed item that is retried is queued");
   ledger.lookups.touch(itemKeyOf(failed.id));
-  turn.delete(`${FAILED_PREFIX}${failed.place}`);
-  ledger.tally.removed("failed", failed.checksum);
+  dropRow(ledger, turn, "failed", { key: `${FAILED_PREFIX}${failed.place}`, checksum: failed.checksum });
   ledger.tally.isTakenBack(failed.class);
   queueReturned(ledger, turn, failed.place, budgetsOf(after));
 }

@@ -36,6 +36,11 @@ export function addToSum(sum: number, checksum: number): number {
   return (sum + checksum) % SUM_MODULUS;
 }
 
+/** `checksum` is one that was added. */
+export function removeFromSum(sum: number, checksum: number): number {
+  return addToSum(sum, SUM_MODULUS - checksum);
+}
+
 export const ledgerRecord: RecordType<LedgerNumbers> = {
   kind: RECORD_KIND.ledger,
   name: "ledger",
@@ -137,7 +142,7 @@ export class Tally {
   removed(segment: SegmentName, checksum: number): void {
     const tally = this.#segments[segment];
     tally.count--;
-    tally.sum = addToSum(tally.sum, SUM_MODULUS - checksum);
+    tally.sum = removeFromSum(tally.sum, checksum);
   }
 
   takeSequence(): number {

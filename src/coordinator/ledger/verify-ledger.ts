@@ -1,47 +1,21 @@
 // The ledger's numbers, compared with its rows: at completion, and before an export says that it is whole. Walks over every
-// item, so it is done where a walk is worth it and not on each start.
+// item at once, so it is done where nothing changes any more; while items move, scrub.ts does the same a little at a time.
 import type { Damage } from "../../storage/codec.ts";
 import { findDamage, recordChecksum } from "../../storage/codec.ts";
-import type { RecordType } from "../../storage/codec.ts";
-import {
-  DELAYED_PREFIX,
-  DONE_PREFIX,
-  FAILED_PREFIX,
-  ITEMS_PREFIX,
-  LEDGER_KEY,
-  RETURNED_PREFIX,
-  RUNNING_PREFIX,
-} from "../../storage/keys.ts";
+import { LEDGER_KEY } from "../../storage/keys.ts";
 import { pagesUnder } from "../../storage/pages.ts";
 import type { Store } from "../../storage/store.ts";
-import {
-  delayedRecord,
-  doneRecord,
-  failedRecord,
-  itemRecord,
-  returnedRecord,
-  runningRecord,
-} from "./ledger-records.ts";
+import { SEGMENT_ROWS } from "./segments.ts";
 import type { LedgerNumbers, SegmentName } from "./tally.ts";
 import { addToSum, SEGMENTS, Tally } from "./tally.ts";
 
 const PAGE = 1_000;
 
-const ROWS: Readonly<Record<SegmentName, { readonly prefix: string; readonly record: RecordType<unknown> }>> =
-  {
-    items: { prefix: ITEMS_PREFIX, record: itemRecord },
-    returned: { prefix: RETURNED_PREFIX, record: returnedRecord },
-    delayed: { prefix: DELAYED_PREFIX, record: delayedRecord },
-    running: { prefix: RUNNING_PREFIX, record: runningRecord },
-    done: { prefix: DONE_PREFIX, record: doneRecord },
-    failed: { prefix: FAILED_PREFIX, record: failedRecord },
-  };
-
 /** The first thing that is wrong; undefined when every row is whole and all are there. The rows must not change meanwhile. */
 export async function verifyLedger(store: Store, numbers: LedgerNumbers): Promise<Damage | undefined> {
   const tally = new Tally(numbers);
   for (const segment of SEGMENTS) {
-    const { prefix, record } = ROWS[segment];
+    const { prefix, record } = SEGMENT_ROWS[segment];
     let [count, sum] = [0, 0];
     for await (const page of pagesUnder(store, prefix, PAGE)) {
       for (const { key, value } of page) {
@@ -51,9 +25,20 @@ export async function verifyLedger(store: Store, numbers: LedgerNumbers): Promis
       }
       count += page.length;
     }
-    if (tally.matches(segment, count, sum)) continue;
-    const reason = `${tally.count(segment)} rows were counted under ${prefix}, and other ones are there (${count})`;
-    return { kind: "corrupt", key: LEDGER_KEY, reason };
+    const damage = disagreement(tally, segment, { count, sum });
+    if (damage !== undefined) return damage;
   }
   return undefined;
+}
+
+/** What a walk over all rows of a segment has found, if it is not what was counted. */
+export function disagreement(
+  tally: Tally,
+  segment: SegmentName,
+  { count, sum }: { readonly count: number; readonly sum: number },
+): Damage | undefined {
+  if (tally.matches(segment, count, sum)) return undefined;
+  const { prefix } = SEGMENT_ROWS[segment];
+  const reason = `${tally.count(segment)} rows were counted under ${prefix}, and other ones are there (${count})`;
+  return { kind: "corrupt", key: LEDGER_KEY, reason };
 }

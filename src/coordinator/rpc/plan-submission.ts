@@ -60,8 +60,9 @@ export async function planSubmission(store: Store, batch: Lines): Promise<Planne
   if (answer !== undefined) return { kind: "answered", answer };
   if (batchNumber > 1 && (await readAnswer(store, submission, batchNumber - 1)) === undefined)
     return { kind: "gap" };
-  const contents = await readContents(store, batch);
-  const lines = numberLines(batch, contents);
+  const firsts = batch.lines.map((line) => firstIdOf(line, batch.task));
+  const contents = await readContents(store, submission, firsts);
+  const lines = numberLines(batch, firsts, contents);
   const copies = await readIndexes(
     store,
     lines.filter(({ sampleIndex }) => sampleIndex > 0).map(({ id }) => id),
@@ -98,16 +99,29 @@ export async function foresee(
   return { added: lines.length - known, known, duplicates };
 }
 
+/** Of the first of the lines that are equal to it. */
+interface FirstId {
+  readonly id: Uint8Array;
+  readonly text: string;
+}
+
+function firstIdOf(line: Line, { digest: taskDigest }: RunTask): FirstId {
+  const id = itemIdOf({ ...line, taskDigest, sampleIndex: 0 });
+  return { id, text: itemIdText(id) };
+}
+
 /** Every distinct content of the batch, by the text of its id. */
 async function readContents(
   store: Store,
-  { submission, task: { digest: taskDigest }, lines }: Lines,
+  submission: string,
+  firsts: readonly FirstId[],
 ): Promise<Map<string, Content>> {
-  const ids = lines.map((line) => itemIdOf({ ...line, taskDigest, sampleIndex: 0 }));
-  const indexes = await readIndexes(store, ids);
+  const indexes = await readIndexes(
+    store,
+    firsts.map(({ id }) => id),
+  );
   return new Map(
-    ids.map((id) => {
-      const text = itemIdText(id);
+    firsts.map(({ id, text }) => {
       const index = indexes.get(text);
       const count = index?.counts.find((counted) => counted.submission === submission)?.count ?? 0;
       return [text, { id, index, count }];
@@ -118,14 +132,16 @@ async function readContents(
 /** Counts the contents up. */
 function numberLines(
   { task: { digest: taskDigest }, lines }: Lines,
+  firsts: readonly FirstId[],
   contents: ReadonlyMap<string, Content>,
 ): readonly NumberedLine[] {
-  return lines.map((line) => {
-    const first = itemIdOf({ ...line, taskDigest, sampleIndex: 0 });
-    const content = contents.get(itemIdText(first));
+  return lines.map((line, at) => {
+    const first = firsts[at];
+    assert(first !== undefined, "there is an id for each line");
+    const content = contents.get(first.text);
     assert(content !== undefined, "every line has been looked up");
     const sampleIndex = content.count++;
-    const id = sampleIndex === 0 ? first : itemIdOf({ ...line, taskDigest, sampleIndex });
+    const id = sampleIndex === 0 ? first.id : itemIdOf({ ...line, taskDigest, sampleIndex });
     return { ...line, id, content, sampleIndex };
   });
 }
@@ -153,13 +169,14 @@ async function readIndexes(
   store: Store,
   ids: readonly Uint8Array[],
 ): Promise<ReadonlyMap<string, ItemIndexRecord>> {
-  const found = new Map<string, ItemIndexRecord>();
-  const read = async (text: string): Promise<void> => {
-    const key = `${ITEM_INDEX_PREFIX}${text}`;
-    const bytes = await store.get(key);
-    if (bytes === undefined) return;
-    found.set(text, okOrFailure(store.location, decodeRecord(itemIndexRecord, key, bytes)));
-  };
-  await Promise.all([...new Set(ids.map(itemIdText))].map(read));
-  return found;
+  const texts = [...new Set(ids.map(itemIdText))];
+  const values = await store.getMany(texts.map((text) => `${ITEM_INDEX_PREFIX}${text}`));
+  return new Map(
+    texts.flatMap((text, at): [string, ItemIndexRecord][] => {
+      const bytes = values[at];
+      if (bytes === undefined) return [];
+      const decoded = decodeRecord(itemIndexRecord, `${ITEM_INDEX_PREFIX}${text}`, bytes);
+      return [[text, okOrFailure(store.location, decoded)]];
+    }),
+  );
 }

@@ -112,6 +112,7 @@ export function writeResult({ place, item, final }: FinalItem, withPayload: bool
           outcome: OUTCOMES[final.record.class],
           failureClass: final.record.class,
           errorMessage: final.record.message,
+          response: final.record.response,
         }),
   };
 }

@@ -18,7 +18,7 @@ import type { RetryVerdict } from "../run-view.ts";
 import type { Leader } from "./leader.ts";
 import { ask } from "./leader.ts";
 import { refuse } from "./refusals.ts";
-import { turnstile } from "./turnstile.ts";
+import { turnstile } from "../../base/turnstile.ts";
 
 /** Failed items that one call looks at. */
 const PAGE = 1_000;

@@ -14,7 +14,7 @@ import { ask } from "./leader.ts";
 import { foresee, planSubmission } from "./plan-submission.ts";
 import type { Line, Lines } from "./plan-submission.ts";
 import { refuse, refuseIfCancelled, refuseSubmission } from "./refusals.ts";
-import { turnstile } from "./turnstile.ts";
+import { turnstile } from "../../base/turnstile.ts";
 
 const LINES_MAX = 10_000;
 const DIGEST_BYTES = 32;
@@ -61,9 +61,12 @@ async function wouldSubmit(leader: Leader, store: Store, request: SubmitRequest)
   const lines = readLines(request, (item) => ({ ...readLine(leader, item), sampleIndex: item.sampleIndex }));
   const { phase, task: ofRun } = await ask<RunView>(leader, (answer) => ({ kind: "getRun", answer }));
   if (phase === "cancelled") return refuseSubmission({ kind: "cancelled" }, task);
-  if (phase !== "open" && !request.reopen) return refuseSubmission({ kind: "sealed" }, task);
   const refusal = ofRun === null ? undefined : otherTask(ofRun, task);
-  return refusal === undefined ? foresee(store, task, lines) : refuseSubmission(refusal, task);
+  if (refusal !== undefined) return refuseSubmission(refusal, task);
+  const foreseen = await foresee(store, task, lines);
+  return phase === "open" || request.reopen || foreseen.added === 0
+    ? foreseen
+    : refuseSubmission({ kind: "sealed" }, task);
 }
 
 function readBatch(leader: Leader, request: SubmitRequest): Lines {

@@ -99,6 +99,11 @@ function readLog({ log }: Result): Uint8Array {
   return log.length > LIMITS.attemptLogBytes ? log.subarray(log.length - LIMITS.attemptLogBytes) : log;
 }
 
+/** One over its limit is left out: half of it would be no JSON. */
+function readResponse({ response }: Result): { readonly response?: Uint8Array } {
+  return response.length === 0 || response.length > LIMITS.responseBytes ? {} : { response };
+}
+
 /** One over its limit has made the outcome `too_large`. */
 function readCheckpoint({ checkpoint }: Result): Uint8Array {
   return checkpoint.length > LIMITS.checkpointBytes ? new Uint8Array() : checkpoint;
@@ -128,7 +133,7 @@ function readOutcome(wire: Result, { outputBytes }: ItemLimits): ReportedOutcome
         return refuseFrame("output_digest is not the SHA-256 of the output");
       return { kind: "success", output: wire.output, digest: wire.outputDigest };
     case OutcomeClass.ERROR:
-      return { kind: "error", message };
+      return { kind: "error", message, ...readResponse(wire) };
     case OutcomeClass.TIMEOUT:
       return { kind: "timeout", message };
     case OutcomeClass.CRASH:

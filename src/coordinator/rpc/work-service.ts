@@ -87,8 +87,10 @@ export function workService(leader: Leader, clock: Clock): ServiceImpl<typeof Wo
 
 function bytesOf(results: readonly Result[]): number {
   return results.reduce(
-    (sum, { output, checkpoint, log }) =>
-      sum + RESULT_OVERHEAD_BYTES + output.length + checkpoint.length + log.length,
+    (sum, { output, checkpoint, log, response, errorMessage }) =>
+      sum +
+      RESULT_OVERHEAD_BYTES +
+      (output.length + checkpoint.length + log.length + response.length + errorMessage.length),
     0,
   );
 }

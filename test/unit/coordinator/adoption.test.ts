@@ -2,12 +2,32 @@
 import { expect } from "chai";
 import type { Random } from "../../../src/base/random.ts";
 import { itemKeyOf } from "../../../src/coordinator/ledger/item-id.ts";
+import type { ReportedOutcome, SessionPort } from "../../../src/coordinator/session-frame.ts";
+import { ITEMS_PREFIX } from "../../../src/storage/keys.ts";
 import { PowerLossStore } from "../../../src/storage/memory/power-loss-store.ts";
+import type { Entry, ScanRange } from "../../../src/storage/store.ts";
+import { DelegatingStore } from "../../support/delegating-store.ts";
 import { LedgerHarness } from "../../support/ledger-harness.ts";
 import type { HeldItem, LedgerWorker } from "../../support/ledger-worker.ts";
-import { claimOf, ERROR } from "../../support/ledger-worker.ts";
+import { claimOf, ERROR, reportOf } from "../../support/ledger-worker.ts";
 
 const nothingSurvives: Random = { unit: () => 0, bytes: (count) => new Uint8Array(count) };
+
+/** How many pages of items are being read at the same time, at most. */
+class CountingStore extends DelegatingStore {
+  scansAtOnce = 0;
+  #scanning = 0;
+
+  override async scan(range: ScanRange): Promise<Entry[]> {
+    const isOfItems = range.from.startsWith(ITEMS_PREFIX);
+    if (isOfItems) this.scansAtOnce = Math.max(this.scansAtOnce, ++this.#scanning);
+    try {
+      return await super.scan(range);
+    } finally {
+      if (isOfItems) this.#scanning--;
+    }
+  }
+}
 
 describe("what a worker has and the ledger has forgotten", () => {
   let power: PowerLossStore;
@@ -51,6 +71,23 @@ describe("what a worker has and the ledger has forgotten", () => {
     expect(two.held, "nobody else gets it").to.have.length(0);
     await one.report([...one.held]);
     expect(await ledger.view()).to.include({ done: 2, pending: 0, running: 0, staleReports: 0 });
+  });
+
+  it("is looked for at one worker after the other, however many come back at once", async () => {
+    await ledger.submit(Array.from({ length: 60 }, (_, at) => `item ${at}`));
+    for (const worker of [one, two, one, two]) await worker.ask(10);
+    power = power.losePower(nothingSurvives);
+    const store = new CountingStore(power);
+    await ledger.lead(store);
+    await one.beat();
+    await two.beat();
+    await ledger.step(one.helloInput(), two.helloInput());
+    await ledger.settle();
+    for (const worker of [one, two])
+      expect(worker.frames.find(({ kind }) => kind === "verdict")).to.deep.include({
+        keep: Array<boolean>(20).fill(true),
+      });
+    expect(store.scansAtOnce).to.equal(1);
   });
 
   it("leaves what it passes over to others, in order", async () => {
@@ -248,5 +285,122 @@ describe("what a worker has and the ledger has forgotten", () => {
     await ledger.step(ledger.untilNextWakes(), ...ledger.fed.splice(0));
     expect(one.frames).to.deep.equal([{ kind: "verdict", keep: [true] }]);
     expect(ledger.state.ledger.tally.count("delayed"), "not all wait any more").to.be.within(1, 19);
+  });
+
+  describe("is reported by a call before its worker has stated anything, and", () => {
+    /** Resolves with how often the call was answered. */
+    async function reportByCall(
+      worker: LedgerWorker,
+      items: readonly HeldItem[],
+      outcome?: ReportedOutcome,
+    ): Promise<number> {
+      let answers = 0;
+      const port: SessionPort = {
+        send: () => void answers++,
+        end: () => expect.fail("the worker is known"),
+      };
+      const reports = items.map((item) => reportOf(item, outcome));
+      await ledger.step({ kind: "report", workerId: worker.id, port, reports });
+      await ledger.settle();
+      return answers;
+    }
+
+    /** The power is lost, and the worker has said no more than that it is there. */
+    async function back(...workers: LedgerWorker[]): Promise<void> {
+      await losePower();
+      for (const worker of workers) await worker.beat();
+    }
+
+    it("is done by it, whoever comes first", async () => {
+      await ledger.submit(["a", "b", "c"]);
+      await one.ask(1);
+      await two.ask(1);
+      await back(one, two);
+      expect(await reportByCall(two, two.held)).to.equal(1);
+      expect(await ledger.view()).to.include({ done: 1, pending: 2, staleReports: 0 });
+      expect(await reportByCall(one, one.held), "it was passed over").to.equal(1);
+      expect(await ledger.view()).to.include({ done: 2, pending: 1, running: 0, staleReports: 0 });
+      await losePower();
+      expect(await ledger.view(), "what was answered is on the disk").to.include({ done: 2, pending: 1 });
+    });
+
+    it("is looked for one after the other, however many come at once", async () => {
+      await ledger.submit(Array.from({ length: 60 }, (_, at) => `item ${at}`));
+      await one.ask(40);
+      power = power.losePower(nothingSurvives);
+      const store = new CountingStore(power);
+      await ledger.lead(store);
+      await one.beat();
+      await reportByCall(one, one.held);
+      expect(await ledger.view()).to.include({ done: 40, pending: 20, staleReports: 0 });
+      expect(store.scansAtOnce, "each may read the payloads of many").to.equal(1);
+    });
+
+    it("is done, all of it, when several are reported together", async () => {
+      await ledger.submit(["a", "b", "c", "d"]);
+      await one.ask(1);
+      await two.ask(1);
+      await one.ask(2);
+      await back(one);
+      await reportByCall(one, [...one.held].reverse());
+      expect(await ledger.view()).to.include({ done: 3, pending: 1, staleReports: 0 });
+      one.forget([...one.held]);
+      await one.hello();
+      await one.ask(1);
+      expect(one.texts, "what was passed over waits for whoever comes").to.deep.equal(["b"]);
+    });
+
+    it("is done under a second attempt, of which nothing is on record", async () => {
+      await ledger.submit(["a"]);
+      await one.ask(1);
+      await one.release([...one.held]);
+      await ledger.submit(["b"], { batchNumber: 2 });
+      await one.ask(1);
+      expect(one.held.map(({ text, attempt }) => [text, attempt])).to.deep.equal([["a", 2]]);
+      await back(one);
+      await reportByCall(one, one.held);
+      expect(await ledger.view()).to.include({ done: 1, pending: 1, staleReports: 0 });
+    });
+
+    it("is not, when somebody else has it by now", async () => {
+      await ledger.submit(["a"]);
+      await one.ask(1);
+      await back(one, two);
+      await two.hello();
+      await two.ask(1);
+      expect(await reportByCall(one, one.held)).to.equal(1);
+      expect(await ledger.view()).to.include({ done: 0, running: 1, staleReports: 1 });
+    });
+
+    it("is not charged: a failure that nobody waits for is none", async () => {
+      await ledger.submit(["a"]);
+      await one.ask(1);
+      await back(one, two);
+      await reportByCall(one, one.held, ERROR);
+      expect(await ledger.view()).to.include({ pending: 1, failed: 0, staleReports: 1 });
+      await two.hello();
+      await two.ask(1);
+      expect(contextOf(two.held[0])).to.include({ attempt: 1, charged: 0 });
+    });
+
+    it("is not believed of what this leader would know of", async () => {
+      await ledger.submit(["a"]);
+      await one.ask(1);
+      await back(one);
+      await reportByCall(
+        one,
+        one.held.map((item) => ({ ...item, epoch: ledger.state.epoch })),
+      );
+      expect(await ledger.view()).to.include({ done: 0, pending: 1, staleReports: 1 });
+    });
+
+    it("is nothing to a run that was cancelled", async () => {
+      await ledger.submit(["a"]);
+      await one.ask(1);
+      await back(one);
+      await ledger.step({ kind: "cancel", answer: () => undefined });
+      await reportByCall(one, one.held);
+      expect(await ledger.view()).to.include({ done: 0, pending: 1, staleReports: 1 });
+    });
   });
 });

@@ -285,6 +285,7 @@ describe("a coordinator", () => {
       supports: inner.supports,
       everWritten: inner.everWritten,
       get: (key) => inner.get(key),
+      getMany: (keys) => inner.getMany(keys),
       scan: (range) => inner.scan(range),
       commit: async (batch) => (isBroken ? { kind: "unknown", cause } : inner.commit(batch)),
       close: () => inner.close(),

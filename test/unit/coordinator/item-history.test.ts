@@ -1,6 +1,5 @@
 // What is remembered of an item: its attempts, their logs, its checkpoint; and how an operator finds it.
 import { expect } from "chai";
-import { itemIdOf } from "../../../src/coordinator/ledger/item-id.ts";
 import type { Report } from "../../../src/coordinator/session-frame.ts";
 import type { GetItemResponse } from "../../../src/gen/rollout/v1/run_pb.ts";
 import { ItemState } from "../../../src/gen/rollout/v1/run_pb.ts";
@@ -10,7 +9,7 @@ import { prefixRange } from "../../../src/storage/store.ts";
 import { LedgerHarness, TASK_DIGEST } from "../../support/ledger-harness.ts";
 import type { LedgerWorker } from "../../support/ledger-worker.ts";
 import { ERROR, reportOf } from "../../support/ledger-worker.ts";
-import { OperatorRig } from "../../support/operator-rig.ts";
+import { hexOf, idOf, OperatorRig } from "../../support/operator-rig.ts";
 import { workerId } from "../../support/reactor-harness.ts";
 import { failureOf } from "../../support/rejection.ts";
 import { ulidToBytes } from "../../../src/base/ids.ts";
@@ -30,9 +29,6 @@ describe("what is remembered of an item", () => {
     worker = await ledger.worker(1, { slots: 1, credit: 1 });
   });
 
-  const idOf = (text: string): Uint8Array =>
-    itemIdOf({ taskDigest: TASK_DIGEST, payload: Buffer.from(text), key: "", sampleIndex: 0 });
-  const hexOf = (text: string): string => Buffer.from(idOf(text)).toString("hex");
   const get = (name: string): Promise<GetItemResponse> => operator.ask((run) => run.getItem({ name }));
   const log = async (text: string, attempt = 0): Promise<[number, string]> => {
     const found = await operator.ask((run) => run.getAttemptLog({ itemId: idOf(text), attempt }));

@@ -248,6 +248,7 @@ function bound(store: Store): Store {
     supports,
     everWritten,
     get: (key) => store.get(key),
+    getMany: (keys) => store.getMany(keys),
     scan: (range) => store.scan(range),
     commit: (batch) => store.commit(batch),
     close: () => store.close(),

@@ -23,6 +23,18 @@ async function corruptKeyOf(store: Store): Promise<string | undefined> {
   return error.params["key"];
 }
 
+/** A worker's row as it should be. */
+const ROW = {
+  incarnation: incarnationId(1),
+  state: "Ready+Alive",
+  slots: 1,
+  plugins: [],
+  registeredAtWallMs: 0,
+  trust: "Trusted",
+  failuresInRow: 0,
+  isToDrain: false,
+};
+
 describe("replay", () => {
   let reactor: ReactorHarness;
 
@@ -105,48 +117,20 @@ describe("replay", () => {
     });
 
     it("with a row of a state that the chart does not have", async () => {
-      const row = {
-        incarnation: incarnationId(1),
-        state: "Asleep+Alive",
-        slots: 1,
-        plugins: [],
-        registeredAtWallMs: 0,
-        trust: "Trusted",
-        failuresInRow: 0,
-        isToDrain: false,
-      };
+      const row = { ...ROW, state: "Asleep+Alive" };
       await replaceRow(reactor, workerKey(workerId(1)), row);
       expect(await corruptKeyOf(reactor.store)).to.equal(workerKey(workerId(1)));
     });
 
     it("with a row of a state that the chart of its trust does not have", async () => {
-      const row = {
-        incarnation: incarnationId(1),
-        state: "Ready+Alive",
-        slots: 1,
-        plugins: [],
-        registeredAtWallMs: 0,
-        trust: "Beloved",
-        failuresInRow: 0,
-        isToDrain: false,
-      };
+      const row = { ...ROW, trust: "Beloved" };
       await replaceRow(reactor, workerKey(workerId(1)), row);
       expect(await corruptKeyOf(reactor.store)).to.equal(workerKey(workerId(1)));
     });
 
     it("with a row under a key that names no worker", async () => {
       const key = `${WORKERS_PREFIX}nobody`;
-      const row = {
-        incarnation: incarnationId(1),
-        state: "Ready+Alive",
-        slots: 1,
-        plugins: [],
-        registeredAtWallMs: 0,
-        trust: "Trusted",
-        failuresInRow: 0,
-        isToDrain: false,
-      };
-      await replaceRow(reactor, key, row);
+      await replaceRow(reactor, key, ROW);
       expect(await corruptKeyOf(reactor.store)).to.equal(key);
     });
   });

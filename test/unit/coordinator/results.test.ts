@@ -55,7 +55,7 @@ describe("the results of a run", function () {
       const execution = { pluginVersion: "7", startedAtWallMs: 5, durationMs: 6 };
       await worker.send([
         { ...reportOf(first), execution },
-        { ...reportOf(second, ERROR), execution },
+        { ...reportOf(second, { ...ERROR, response: Buffer.from("{}") }), execution },
       ]);
       const { pages } = await operator.readAll(order);
       const [one, other] = pages.flatMap(({ results }) => results);
@@ -72,6 +72,8 @@ describe("the results of a run", function () {
       expect(other).to.deep.include({
         ...{ outcome: OutcomeClass.ERROR, failureClass: "error", errorMessage: "it broke" },
       });
+      expect(Buffer.from(other?.response ?? []).toString()).to.equal("{}");
+      expect(one?.response).to.have.length(0);
     });
 
     it(`come without payloads unless they are asked for (${nameOf(order)})`, async () => {

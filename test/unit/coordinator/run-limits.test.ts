@@ -43,6 +43,25 @@ describe("the limits of a run", () => {
       expect(worker.held).to.have.length(0);
     });
 
+    it("lets what runs by then end, and records it, failures beyond the limit as well", async () => {
+      await begin({ maxFails: { kind: "count", count: 2 } });
+      await operator.submit(textsOf(10));
+      await fail(2);
+      const paused = [true, "2 items failed, and run.max_fails is 2"];
+      expect(await shown()).to.deep.equal(paused);
+      await fail(3);
+      await succeed(5);
+      const { failed, done, running, pending } = await operator.ask((run) => run.getRun({}));
+      expect({ failed, done, running, pending }).to.deep.equal({
+        failed: 5n,
+        done: 5n,
+        running: 0n,
+        pending: 0n,
+      });
+      expect(await shown()).to.deep.equal(paused);
+      expect(ledger.events.of("run_paused"), "it is said once").to.have.length(1);
+    });
+
     it("counts from when it was resumed, also after a restart", async () => {
       await begin({ maxFails: { kind: "count", count: 2 } });
       await operator.submit(textsOf(10));
@@ -100,7 +119,10 @@ describe("the limits of a run", () => {
       await ledger.watch(9_000, [worker]);
       expect(await shown()).to.deep.equal([false, ""]);
       await ledger.watch(1_000, [worker]);
-      expect(await shown()).to.deep.equal([true, "it has been running for 10s, and run.time_limit is 10s"]);
+      expect(await shown()).to.deep.equal([
+        true,
+        "it began or was resumed 10s ago, and run.time_limit is 10s",
+      ]);
     });
 
     it("counts from when it was resumed, and through a restart", async () => {

@@ -563,19 +563,6 @@ describe("a worker's session", () => {
     });
   });
 
-  it("makes an item poison when workers fall silent over it, one after the other", async () => {
-    const harness = await LedgerHarness.start({ budgets: { maxLost: 3 } });
-    const witnesses = [await harness.worker(8), await harness.worker(9)];
-    await harness.submit(["bad"]);
-    for (const number of [1, 2, 3]) {
-      const victim = await harness.worker(number, { slots: 1, credit: 1 });
-      expect(only(victim).attempt).to.equal(number);
-      await harness.watch(FAILURE_MS, witnesses);
-    }
-    const { tally } = harness.state.ledger;
-    expect([tally.count("failed"), tally.pending]).to.deep.equal([1, 0]);
-  });
-
   it("counts in one turn what many workers report, in order of arrival", async () => {
     await ledger.submit(["a", "b"]);
     await worker.ask(1);

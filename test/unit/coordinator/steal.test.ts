@@ -24,11 +24,48 @@ describe("what was stolen", () => {
     expect(victim.texts).to.deep.equal(["a", "b", "c"]);
   });
 
+  it("waits for who can start it rather than go back, for a moment", async () => {
+    await ledger.submit(["e", "f"], { batchNumber: 2 });
+    const thief = await ledger.worker(2, { slots: 1, credit: 1 });
+    await ledger.watch(500, [victim, thief]);
+    await victim.release(victim.held.slice(-2));
+    await victim.ask(2);
+    expect([victim.texts, thief.texts]).to.deep.equal([["a", "b", "c", "d"], ["e"]]);
+    await thief.report([...thief.held]);
+    await thief.ask(1);
+    expect([victim.texts, thief.texts]).to.deep.equal([["a", "b", "c", "d"], ["f"]]);
+  });
+
+  it("does not go behind what one does that may be gone soon", async () => {
+    await ledger.submit(["e", "f"], { batchNumber: 2 });
+    const thief = await ledger.worker(2, { slots: 1, credit: 1 });
+    const risky = await ledger.worker(3, { slots: 1 });
+    risky.isAtRisk = true;
+    await ledger.watch(500, [victim, thief, risky]);
+    await risky.ask(3);
+    await victim.release(victim.held.slice(-2));
+    expect([thief.texts, risky.texts]).to.deep.equal([["e"], ["f"]]);
+    await victim.release(victim.held.slice(-1));
+    expect(risky.texts, "it has a slot for one").to.deep.equal(["f"]);
+  });
+
+  it("goes back all the same when nobody else has come for it", async () => {
+    await ledger.submit(["e", "f"], { batchNumber: 2 });
+    const thief = await ledger.worker(2, { slots: 1, credit: 1 });
+    await ledger.watch(500, [victim, thief]);
+    await victim.release(victim.held.slice(-2));
+    await victim.ask(2);
+    expect(victim.texts).to.have.length(4);
+    await ledger.watch(1_000, [victim, thief]);
+    expect(victim.texts).to.deep.equal(["a", "b", "c", "d", "f"]);
+  });
+
   it("fills free slots first, and backlogs with what is left over", async () => {
     const thief = await ledger.worker(2, { slots: 1, credit: 2 });
     await ledger.watch(500, [victim, thief]);
     await victim.release(victim.held.slice(-1));
     await ledger.submit(["e", "f"], { submission: "01SVBM1SS20N00000000000000" });
+    await ledger.watch(600, [victim, thief]);
     expect([...victim.texts, ...thief.texts].sort()).to.deep.equal(["a", "b", "c", "d", "e", "f"]);
     expect(thief.texts).to.include("d");
   });

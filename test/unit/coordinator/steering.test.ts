@@ -1,13 +1,12 @@
 // The run as operators steer it: paused, resumed, cancelled.
 import { expect } from "chai";
-import { itemIdOf } from "../../../src/coordinator/ledger/item-id.ts";
 import type { LedgerExtent } from "../../../src/coordinator/run-view.ts";
 import { OutcomeClass } from "../../../src/gen/rollout/v1/work_pb.ts";
 import { RunState } from "../../../src/gen/rollout/v1/run_pb.ts";
 import { LedgerHarness, TASK_DIGEST } from "../../support/ledger-harness.ts";
 import type { LedgerWorker } from "../../support/ledger-worker.ts";
 import { claimOf, ERROR, reportOf } from "../../support/ledger-worker.ts";
-import { OperatorRig } from "../../support/operator-rig.ts";
+import { hexOf, OperatorRig } from "../../support/operator-rig.ts";
 import { failureOf } from "../../support/rejection.ts";
 
 describe("a run that is steered", () => {
@@ -32,11 +31,6 @@ describe("a run that is steered", () => {
     worker.frames.flatMap((frame) =>
       frame.kind === kind ? frame.attempts.map(({ id }) => Buffer.from(id).toString("hex")) : [],
     );
-  const hexOf = (text: string): string => {
-    const payload = Buffer.from(text);
-    const id = itemIdOf({ taskDigest: TASK_DIGEST, payload, key: "", sampleIndex: 0 });
-    return Buffer.from(id).toString("hex");
-  };
 
   describe("by a pause", () => {
     it("gives nothing out until it is resumed, and says why", async () => {
@@ -197,6 +191,9 @@ describe("a run that is steered", () => {
     expect(run.workers).to.deep.include({ ready: 1, draining: 0, suspected: 0, failed: 0, cordoned: 0 });
     await ledger.watch(61_000, [worker]);
     await worker.ask(1);
-    expect((await operator.ask((rpc) => rpc.getRun({}))).reassigned).to.equal(1n);
+    const reassigned = async (): Promise<bigint> => (await operator.ask((rpc) => rpc.getRun({}))).reassigned;
+    expect(await reassigned(), "a retry is none").to.equal(0n);
+    await ledger.watch(7_000, []);
+    expect(await reassigned(), "its worker is lost").to.equal(1n);
   });
 });

@@ -127,6 +127,9 @@ describe("a submission", () => {
     await ledger.seal();
     expect(await ledger.submit(["b"], { submission: B })).to.deep.equal({ kind: "sealed" });
     expect(await ledger.submit(["a"], { submission: A })).to.include({ added: 1, known: 0 });
+    expect(await ledger.submit(["a"], { submission: B }), "nothing of it is new").to.include({
+      ...{ kind: "taken", added: 0, known: 1 },
+    });
     expect(itemsOf(ledger.state)).to.equal(1);
   });
 

@@ -341,6 +341,13 @@ describe("the loop of turns", () => {
       expect(left).to.deep.equal(["transition", "worker_suspected"]);
     });
 
+    it("but judges nobody once nobody can be heard", async () => {
+      await clock.advance(999);
+      loop.stopJudging();
+      await clock.advance(60_000);
+      expect([store.held, left]).to.deep.equal([0, []]);
+    });
+
     it("and reads what waits in the sockets before it judges", async () => {
       await clock.advance(999);
       clock.sockets.push(() => void push(2));

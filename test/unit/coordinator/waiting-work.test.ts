@@ -17,17 +17,39 @@ function large(count: number): string[] {
   return texts(count).map((text) => `${text} ${"x".repeat(900_000)}`);
 }
 
+interface MuchInHand {
+  readonly ledger: LedgerHarness;
+  readonly busy: LedgerWorker;
+  readonly leaving: LedgerWorker;
+  readonly free: LedgerWorker;
+}
+
+/** One worker has more in its hands than a shelf holds, one has two small items, and one nothing. */
+async function startWithMuchInHand(): Promise<MuchInHand> {
+  const ledger = await LedgerHarness.start({ isChecked: false });
+  const busy = await ledger.worker(1, { slots: 30, credit: 30 });
+  const [leaving, free] = [await ledger.worker(2), await ledger.worker(3)];
+  await ledger.submit(large(30));
+  await ledger.submit(["a", "b"], { batchNumber: 2 });
+  await leaving.ask(2);
+  return { ledger, busy, leaving, free };
+}
+
+/** Eight workers whose server has died with two items each, and who have asked for more. */
+async function startWithEightThatCrashed(items: number): Promise<LedgerWorker[]> {
+  const ledger = await LedgerHarness.start();
+  const workers: LedgerWorker[] = [];
+  for (let number = 1; number <= 8; number++) workers.push(await ledger.worker(number, { slots: 2 }));
+  await ledger.submit(texts(items));
+  for (const worker of workers) await worker.ask(2);
+  for (const worker of workers) await worker.report([...worker.held], SHARED);
+  for (const worker of workers) await worker.ask(2);
+  return workers;
+}
+
 describe("work that not everybody may have", () => {
   it("does not keep what is handed back from others, however much of it runs alone", async () => {
-    const ledger = await LedgerHarness.start({ isChecked: false });
-    const [busy, leaving, free] = [
-      await ledger.worker(1, { slots: 30, credit: 30 }),
-      await ledger.worker(2),
-      await ledger.worker(3),
-    ];
-    await ledger.submit(large(30));
-    await ledger.submit(["a", "b"], { batchNumber: 2 });
-    await leaving.ask(2);
+    const { ledger, busy, leaving, free } = await startWithMuchInHand();
     await busy.report([...busy.held], SHARED);
     await busy.ask(30);
     await leaving.release([...leaving.held]);
@@ -38,15 +60,7 @@ describe("work that not everybody may have", () => {
   });
 
   it("does not keep what is handed back from others, however much one worker has failed", async () => {
-    const ledger = await LedgerHarness.start({ isChecked: false });
-    const [failing, leaving, free] = [
-      await ledger.worker(1, { slots: 30, credit: 30 }),
-      await ledger.worker(2),
-      await ledger.worker(3),
-    ];
-    await ledger.submit(large(30));
-    await ledger.submit(["a", "b"], { batchNumber: 2 });
-    await leaving.ask(2);
+    const { ledger, busy: failing, leaving, free } = await startWithMuchInHand();
     await failing.report([...failing.held], ERROR);
     await ledger.watch(BACKOFF_MS, ledger.workers);
     await leaving.release([...leaving.held]);
@@ -74,26 +88,14 @@ describe("work that not everybody may have", () => {
   });
 
   it("is with everybody when nothing else is left", async () => {
-    const ledger = await LedgerHarness.start();
-    const workers: LedgerWorker[] = [];
-    for (let number = 1; number <= 8; number++) workers.push(await ledger.worker(number, { slots: 2 }));
-    await ledger.submit(texts(16));
-    for (const worker of workers) await worker.ask(2);
-    for (const worker of workers) await worker.report([...worker.held], SHARED);
-    for (const worker of workers) await worker.ask(2);
+    const workers = await startWithEightThatCrashed(16);
     expect(workers.map(({ held }) => held.map(({ alone }) => alone))).to.deep.equal(
       workers.map(() => [true]),
     );
   });
 
   it("is with a few while there is other work", async () => {
-    const ledger = await LedgerHarness.start();
-    const workers: LedgerWorker[] = [];
-    for (let number = 1; number <= 8; number++) workers.push(await ledger.worker(number, { slots: 2 }));
-    await ledger.submit(texts(100));
-    for (const worker of workers) await worker.ask(2);
-    for (const worker of workers) await worker.report([...worker.held], SHARED);
-    for (const worker of workers) await worker.ask(2);
+    const workers = await startWithEightThatCrashed(100);
     expect(workers.filter(({ held }) => held.some(({ alone }) => alone))).to.have.length(2);
   });
 

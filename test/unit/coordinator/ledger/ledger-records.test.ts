@@ -33,6 +33,7 @@ const final = {
   ...{ attempt: 3, worker: workerId(4), finishedAtWallMs: 5.5, completion: 10 },
   ...{ pluginVersion: "v2", startedAtWallMs: 8, durationMs: 9 },
 };
+const spent = { charged: 2, lost: 6, isApart: true };
 const task = { digest: Buffer.alloc(32, 6), plugin: "infer", summary: "infer in words" };
 const countedFrom = { wallMs: 7.5, done: 8, failures: 9 };
 
@@ -51,7 +52,11 @@ const ROWS: Readonly<Record<string, [RecordType<never>, unknown]>> = {
   "done item": [doneRecord, { id, ...final, digest: Buffer.alloc(32, 1), output: Buffer.from("out") }],
   "failed item": [
     failedRecord,
-    { id, ...final, class: "poison", message: "why", charged: 2, lost: 6, isApart: true },
+    { id, ...final, class: "poison", message: "why", ...spent, response: new Uint8Array() },
+  ],
+  "failed item that a server refused": [
+    failedRecord,
+    { id, ...final, class: "error", message: "why", ...spent, response: Buffer.from("{}") },
   ],
   conflict: [
     conflictRecord,

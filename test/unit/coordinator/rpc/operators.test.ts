@@ -9,15 +9,13 @@ import type { ListResultsResponse, WatchEventsResponse } from "../../../../src/g
 import { ResultOrder, RunService, RunState } from "../../../../src/gen/rollout/v1/run_pb.ts";
 import { EventJournal } from "../../../../src/observe/event-journal.ts";
 import { newWorkerId } from "../../../support/certificates.ts";
-import { useClosers } from "../../../support/closers.ts";
 import { eventually } from "../../../support/eventually.ts";
+import { useLedCluster } from "../../../support/led-cluster.ts";
 import { workInSession } from "../../../support/ledger-session-client.ts";
 import { incarnationId, workerId } from "../../../support/reactor-harness.ts";
 import { RecordingEmitter } from "../../../support/recording-emitter.ts";
 import { failureOf } from "../../../support/rejection.ts";
-import type { ListeningCoordinator, TestCluster } from "../../../support/test-coordinator.ts";
-import { newTestCluster, startListeningCoordinator } from "../../../support/test-coordinator.ts";
-import { beatMessage, workerClient } from "../../../support/worker-client.ts";
+import { beatMessage } from "../../../support/worker-client.ts";
 import type { WorkerClient } from "../../../support/worker-client.ts";
 
 const TASK = {
@@ -28,59 +26,32 @@ const TASK = {
 
 describe("operators and their coordinator", function () {
   this.timeout(20_000);
-  const closeLater = useClosers();
-  let cluster: TestCluster;
-  let listening: ListeningCoordinator;
-  let operator: WorkerClient;
-
-  beforeEach(async () => {
-    cluster = await newTestCluster();
-    await lead();
-    operator = await workerClient(listening, { role: "operator" });
-    closeLater(operator.close);
-  });
-
-  async function lead(port = 0): Promise<void> {
-    const { runId } = cluster;
+  const led = useLedCluster(({ runId }) => {
     const events = new EventJournal({ events: new RecordingEmitter(), runId, clock: systemClock });
-    const options = { inboxMax: 1_000, port, eventFeed: events, events };
-    const started = (listening = await startListeningCoordinator(cluster, options));
-    closeLater(() => started.stop());
-  }
-
-  async function restart(): Promise<void> {
-    const { port } = listening.server;
-    await listening.stop();
-    await lead(port);
-  }
-
-  async function join(options: Parameters<typeof workerClient>[1]): Promise<WorkerClient> {
-    const joined = await workerClient(listening, options);
-    closeLater(joined.close);
-    return joined;
-  }
+    return { inboxMax: 1_000, eventFeed: events, events };
+  });
 
   let submissions = 0;
   function submit(
     items: readonly { payload: string; label?: string; sampleIndex?: number }[],
-    about: Parameters<typeof operator.run.submit>[0] = {},
-  ): ReturnType<typeof operator.run.submit> {
+    about: Parameters<typeof led.operator.run.submit>[0] = {},
+  ): ReturnType<typeof led.operator.run.submit> {
     const submissionId = new Uint8Array(16).fill(++submissions);
     const wire = items.map((item) => ({ ...item, payload: Buffer.from(item.payload) }));
-    return operator.run.submit({ submissionId, batchNumber: 1n, ...TASK, items: wire, ...about });
+    return led.operator.run.submit({ submissionId, batchNumber: 1n, ...TASK, items: wire, ...about });
   }
 
   /** Works on what there is until the run has no more of it. */
   async function workOff(): Promise<void> {
     const id = newWorkerId();
-    const { ca, runId, server } = listening;
+    const { ca, runId, server } = led.listening;
     const { certificatePem: cert, keyPem: key, caPem } = await ca.issue({ runId, role: "worker", id });
     const worker = { workerId: ulidToBytes(id), incarnation: ulidToBytes(incarnationId(1)) };
     const ended = new AbortController();
     const options = { address: server.address, tls: { cert, key, ca: caPem }, worker, room: 16 };
     const working = workInSession({ ...options, onExecuted: () => undefined }, ended.signal);
     await eventually("everything is final", async () => {
-      const { pending, running } = await operator.run.getRun({});
+      const { pending, running } = await led.operator.run.getRun({});
       return pending === 0n && running === 0n;
     });
     ended.abort();
@@ -93,7 +64,7 @@ describe("operators and their coordinator", function () {
   ): Promise<{ texts: string[]; page: ListResultsResponse }> {
     const texts: string[] = [];
     for (let cursor = after; ;) {
-      const page = await operator.run.listResults({ order, after: cursor, limit: 7 });
+      const page = await led.operator.run.listResults({ order, after: cursor, limit: 7 });
       texts.push(...page.results.map(({ output }) => Buffer.from(output).toString()));
       cursor = page.after;
       if (page.caughtUp) return { texts, page };
@@ -111,12 +82,12 @@ describe("operators and their coordinator", function () {
     await workOff();
     const [input, completion] = [await readOn(ResultOrder.INPUT), await readOn(ResultOrder.COMPLETION)];
     expect(input.page.end).to.equal(false);
-    await restart();
+    await led.restart();
     await submit(texts.slice(25).map((payload) => ({ payload })));
-    await operator.run.seal({});
+    await led.operator.run.seal({});
     await workOff();
     await eventually("it is complete", async () => {
-      return (await operator.run.getRun({})).state === RunState.COMPLETE;
+      return (await led.operator.run.getRun({})).state === RunState.COMPLETE;
     });
     const outputs = texts.map((text) => text.toUpperCase());
     const rest = await readOn(ResultOrder.INPUT, input.page.after);
@@ -129,8 +100,8 @@ describe("operators and their coordinator", function () {
   describe("submit items", () => {
     it("of one task, which outlives the coordinator", async () => {
       await submit([{ payload: "a" }]);
-      await restart();
-      const { taskDigest, plugin, taskSummary } = await operator.run.getRun({});
+      await led.restart();
+      const { taskDigest, plugin, taskSummary } = await led.operator.run.getRun({});
       expect([Buffer.from(taskDigest), plugin, taskSummary]).to.deep.equal([
         Buffer.from(TASK.taskDigest),
         TASK.plugin,
@@ -164,12 +135,13 @@ describe("operators and their coordinator", function () {
         { payload: "a", sampleIndex: 1 },
       ];
       expect(await submit(items, { dryRun })).to.deep.include({ added: 3n, known: 0n, duplicates: 1n });
-      expect(await operator.run.getRun({})).to.deep.include({ pending: 0n, taskSummary: "" });
+      expect(await led.operator.run.getRun({})).to.deep.include({ pending: 0n, taskSummary: "" });
       await submit(items.slice(0, 2));
       expect(await submit(items, { dryRun })).to.deep.include({ added: 1n, known: 2n, duplicates: 1n });
-      expect(await operator.run.getRun({})).to.deep.include({ pending: 2n });
-      await operator.run.seal({});
+      expect(await led.operator.run.getRun({})).to.deep.include({ pending: 2n });
+      await led.operator.run.seal({});
       expect((await failureOf(submit(items, { dryRun }))).code).to.equal("run_sealed");
+      expect(await submit(items.slice(0, 2), { dryRun })).to.deep.include({ added: 0n, known: 2n });
     });
 
     it("with labels and texts of bounded length", async () => {
@@ -191,9 +163,9 @@ describe("operators and their coordinator", function () {
     });
 
     it("and are shown one closely", async () => {
-      const { beats, worker } = await join({ id: workerId(1) });
+      const { beats, worker } = await led.join({ id: workerId(1) });
       await beats.beat({ beat: beatMessage(worker) });
-      const detail = await operator.run.getWorker({ workerId: ulidToBytes(worker.id) });
+      const detail = await led.operator.run.getWorker({ workerId: ulidToBytes(worker.id) });
       expect(detail).to.deep.include({ credit: 0n, hasSession: false, failuresInRow: 0, held: [] });
       expect(detail.info).to.deep.include({ held: 0, cordonReason: "", state: WorkerState.READY });
       expect(Buffer.from(detail.info?.incarnation ?? [])).to.deep.equal(
@@ -202,18 +174,18 @@ describe("operators and their coordinator", function () {
     });
 
     it("to drain: the worker is told until it does, and gets nothing more", async () => {
-      const { beats, worker } = await join({ id: workerId(1) });
+      const { beats, worker } = await led.join({ id: workerId(1) });
       const beat = async (
         sequence: bigint,
         state: WorkerState = WorkerState.READY,
       ): Promise<BeatVerdict | undefined> =>
         (await beats.beat({ beat: beatMessage(worker, { sequence, state }) })).ack?.verdict;
       expect(await beat(1n)).to.equal(BeatVerdict.ACCEPTED);
-      await operator.run.drainWorker({ workerId: ulidToBytes(worker.id) });
-      await operator.run.drainWorker({ workerId: ulidToBytes(worker.id) });
+      await led.operator.run.drainWorker({ workerId: ulidToBytes(worker.id) });
+      await led.operator.run.drainWorker({ workerId: ulidToBytes(worker.id) });
       expect([await beat(2n), await beat(3n)]).to.deep.equal([BeatVerdict.DRAIN, BeatVerdict.DRAIN]);
       expect(await beat(4n, WorkerState.DRAINING)).to.equal(BeatVerdict.ACCEPTED);
-      expect((await operator.run.getRun({})).workers).to.deep.include({ ready: 0, draining: 1 });
+      expect((await led.operator.run.getRun({})).workers).to.deep.include({ ready: 0, draining: 1 });
       // The next process of it is another one.
       const next = { id: worker.id, incarnation: incarnationId(2) };
       const { ack } = await beats.beat({ beat: beatMessage(next) });
@@ -222,11 +194,11 @@ describe("operators and their coordinator", function () {
 
     it("that there are not, and are told so", async () => {
       const unknown = { workerId: ulidToBytes(workerId(9)) };
-      for (const call of [operator.run.getWorker(unknown), operator.run.drainWorker(unknown)]) {
+      for (const call of [led.operator.run.getWorker(unknown), led.operator.run.drainWorker(unknown)]) {
         const failure = await failureOf(call);
         expect([failure.code, failure.params["worker"]]).to.deep.equal(["worker_unknown", workerId(9)]);
       }
-      expect((await failureOf(operator.run.getWorker({}))).code).to.equal("request_invalid");
+      expect((await failureOf(led.operator.run.getWorker({}))).code).to.equal("request_invalid");
     });
   });
 
@@ -235,10 +207,10 @@ describe("operators and their coordinator", function () {
       events.map((line) => (JSON.parse(line) as { topic: unknown }).topic);
 
     it("that have happened, and the answer ends", async () => {
-      await operator.run.pause({ reason: "lunch" });
-      await operator.run.resume({});
+      await led.operator.run.pause({ reason: "lunch" });
+      await led.operator.run.resume({});
       const topics: unknown[] = [];
-      for await (const { events, coordinator } of operator.run.watchEvents({})) {
+      for await (const { events, coordinator } of led.operator.run.watchEvents({})) {
         topics.push(...topicsOf(events));
         expect(coordinator?.coordEpoch).to.equal(0n);
       }
@@ -246,9 +218,9 @@ describe("operators and their coordinator", function () {
     });
 
     it("that happen, until they leave", async () => {
-      await operator.run.pause({});
+      await led.operator.run.pause({});
       const leaving = new AbortController();
-      const following = operator.run
+      const following = led.operator.run
         .watchEvents({ follow: true }, { signal: leaving.signal })
         [Symbol.asyncIterator]();
       const next = async (): Promise<unknown[]> => {
@@ -256,23 +228,23 @@ describe("operators and their coordinator", function () {
         return page.done === true ? [] : topicsOf(page.value.events);
       };
       expect(await next()).to.deep.equal(["run_paused"]);
-      await operator.run.resume({});
+      await led.operator.run.resume({});
       expect(await next()).to.deep.equal(["run_resumed"]);
       leaving.abort();
       await following.next().catch(() => undefined);
-      expect((await operator.run.getRun({})).state).to.equal(RunState.OPEN);
+      expect((await led.operator.run.getRun({})).state).to.equal(RunState.OPEN);
     });
 
     it("until the coordinator stops", async () => {
-      const following = operator.run.watchEvents({ follow: true })[Symbol.asyncIterator]();
+      const following = led.operator.run.watchEvents({ follow: true })[Symbol.asyncIterator]();
       await following.next();
-      await listening.stop();
+      await led.listening.stop();
       expect((await following.next().catch(() => ({ done: true }))).done).to.equal(true);
     });
   });
 
   it("are the only ones who may ask any of it", async () => {
-    const { run } = await join({ role: "worker" });
+    const { run } = await led.join({ role: "worker" });
     const call = (calls: unknown, method: string): Promise<unknown> =>
       (calls as Record<string, (request: object) => Promise<unknown>>)[method]?.({}) ?? Promise.resolve();
     const methods = RunService.methods.map(({ localName }) => localName);

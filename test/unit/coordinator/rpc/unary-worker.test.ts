@@ -18,62 +18,35 @@ import type { Backend } from "../../../../src/worker/backends/backend.ts";
 import { callingIdentity } from "../../../support/calling-worker.ts";
 import type { CallingIdentity } from "../../../support/calling-worker.ts";
 import { newWorkerId } from "../../../support/certificates.ts";
-import { useClosers } from "../../../support/closers.ts";
 import { eventually } from "../../../support/eventually.ts";
+import { useLedCluster } from "../../../support/led-cluster.ts";
 import { fixedPlugins } from "../../../support/fixed-plugins.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
-import type { ListeningCoordinator, TestCluster } from "../../../support/test-coordinator.ts";
-import { newTestCluster, startListeningCoordinator } from "../../../support/test-coordinator.ts";
 import { startWorker } from "../../../support/test-worker.ts";
-import { workerClient } from "../../../support/worker-client.ts";
-import type { WorkerClient } from "../../../support/worker-client.ts";
 
 const ITEMS = 500;
 const EXAMPLE = new URL("../../../../examples/unary-worker.ts", import.meta.url);
 
 describe("work by calls", function () {
   this.timeout(30_000);
-  const closeLater = useClosers();
-  let cluster: TestCluster;
-  let listening: ListeningCoordinator;
-  let operator: WorkerClient;
   /** Workers that would be given work at once, if there were any. */
   let owed = 0;
-
-  beforeEach(async () => {
-    cluster = await newTestCluster();
-    await lead();
-    operator = await workerClient(listening, { role: "operator" });
-    closeLater(operator.close);
-  });
-
-  async function lead(port = 0): Promise<void> {
-    const inspect = ({ workers }: CoordinatorState): void => {
+  const led = useLedCluster(() => ({
+    inboxMax: 1_000,
+    inspect: ({ workers }: CoordinatorState): void => {
       owed = [...workers.values()].filter(({ session }) => (session?.credit ?? 0) > 0).length;
-    };
-    const started = (listening = await startListeningCoordinator(cluster, {
-      inboxMax: 1_000,
-      port,
-      inspect,
-    }));
-    closeLater(() => started.stop());
-  }
-
-  async function restart(): Promise<void> {
-    const { port } = listening.server;
-    await listening.stop();
-    await lead(port);
-  }
+    },
+  }));
 
   const taskDigest = new Uint8Array(32).fill(3);
 
   async function submit(texts: readonly string[], plugin = ""): Promise<void> {
     const items = texts.map((text) => ({ payload: Buffer.from(text) }));
     const submissionId = new Uint8Array(16).fill(4);
-    await operator.run.submit({ submissionId, batchNumber: 1n, taskDigest, plugin, items });
+    await led.operator.run.submit({ submissionId, batchNumber: 1n, taskDigest, plugin, items });
   }
 
-  const done = async (): Promise<bigint> => (await operator.run.getRun({})).done;
+  const done = async (): Promise<bigint> => (await led.operator.run.getRun({})).done;
 
   it("the example has no more than 60 lines, and imports nothing of ours but what is generated", async () => {
     const source = await readFile(EXAMPLE, "utf8");
@@ -86,7 +59,7 @@ describe("work by calls", function () {
   it("a whole run beside a worker with a stream, a restart in its middle, answers lost: each item once", async () => {
     const texts = Array.from({ length: ITEMS }, (_, at) => `item ${at}`);
     await submit(texts, "mock");
-    await operator.run.seal({});
+    await led.operator.run.seal({});
     const executed: string[] = [];
     const by = { calls: 0, stream: 0 };
     const toCapitals = (who: keyof typeof by, payload: Uint8Array): Uint8Array => {
@@ -97,31 +70,37 @@ describe("work by calls", function () {
     const ended = new AbortController();
     const execute = async (payload: Uint8Array): Promise<Uint8Array> => toCapitals("calls", payload);
     const plugin = { name: "mock", version: "1" };
-    const identities = [await callingIdentity(listening, 5), await callingIdentity(listening, 7)];
+    const identities = [await callingIdentity(led.listening, 5), await callingIdentity(led.listening, 7)];
     const working = identities.map((who) => workByCalls({ ...who, slots: 4, plugin, execute }, ended.signal));
     const backend: Backend = {
       execute: async ({ payload }) => ({ kind: "success", output: toCapitals("stream", payload) }),
       close: async () => undefined,
     };
     const work = { plugins: fixedPlugins(backend), prefetch: 2 };
-    const { address } = listening.server;
-    const streaming = await startWorker(cluster, { address, work, heartbeatIntervalMs: 100 });
-    closeLater(() => streaming.worker.stop());
+    const { address } = led.listening.server;
+    const streaming = await startWorker(led.cluster, { address, work, heartbeatIntervalMs: 100 });
+    led.closeLater(() => streaming.worker.stop());
 
     await eventually("some are done", async () => (await done()) > 100n);
-    await restart();
+    await led.restart();
     const isComplete = async (): Promise<boolean> =>
-      (await operator.run.getRun({})).state === RunState.COMPLETE;
+      (await led.operator.run.getRun({})).state === RunState.COMPLETE;
     await eventually("the run completes", isComplete, 20_000);
     ended.abort();
     await Promise.all(working);
 
-    expect(await operator.run.getRun({})).to.deep.include({ done: BigInt(ITEMS), failed: 0n, pending: 0n });
+    expect(await led.operator.run.getRun({})).to.deep.include({
+      done: BigInt(ITEMS),
+      failed: 0n,
+      pending: 0n,
+    });
     expect(executed.toSorted()).to.deep.equal(texts.toSorted());
-    expect(await listening.store.scan({ ...prefixRange(DONE_PREFIX), limit: 1_000 })).to.have.length(ITEMS);
+    expect(await led.listening.store.scan({ ...prefixRange(DONE_PREFIX), limit: 1_000 })).to.have.length(
+      ITEMS,
+    );
     expect(by.calls).to.be.greaterThan(0);
     expect(by.stream).to.be.greaterThan(0);
-    const left = listening.events.events.filter(({ topic }) => topic === "worker_deregistered");
+    const left = led.listening.events.events.filter(({ topic }) => topic === "worker_deregistered");
     expect(left).to.have.length(2);
   });
 
@@ -130,7 +109,7 @@ describe("work by calls", function () {
     let work: Client<typeof WorkService>;
 
     beforeEach(async () => {
-      who = await callingIdentity(listening);
+      who = await callingIdentity(led.listening);
       work = createClient(WorkService, who.transport);
       await beat(who);
     });
@@ -175,9 +154,9 @@ describe("work by calls", function () {
       expect(await done()).to.equal(1n);
       await work.reportResults(report);
       expect(await done()).to.equal(1n);
-      await restart();
+      await led.restart();
       await work.reportResults({ worker: who.worker, results: [resultOf(other, "B")] });
-      expect(await operator.run.getRun({})).to.deep.include({ done: 2n, pending: 0n, running: 0n });
+      expect(await led.operator.run.getRun({})).to.deep.include({ done: 2n, pending: 0n, running: 0n });
     });
 
     it("fails an item whose output is too large", async () => {
@@ -186,13 +165,13 @@ describe("work by calls", function () {
       if (given === undefined) throw new Error("one was given");
       const output = new Uint8Array(2 ** 20 + 1);
       await work.reportResults({ worker: who.worker, results: [resultOf(given, "", { output })] });
-      expect(await operator.run.getRun({})).to.deep.include({ failed: 1n, done: 0n });
+      expect(await led.operator.run.getRun({})).to.deep.include({ failed: 1n, done: 0n });
     });
 
     it("ends when the coordinator stops, and the same request is answered by the next one", async () => {
       const waiting = rejectionOf(work.pull(asked({ waitMs: 30_000 })));
       await eventually("it waits", () => owed === 1);
-      await restart();
+      await led.restart();
       expect(ConnectError.from(await waiting).code).to.equal(Code.Unavailable);
       await submit(["a"]);
       expect((await work.pull(asked({ waitMs: 30_000 }))).assignments?.assignments).to.have.length(1);
@@ -206,7 +185,7 @@ describe("work by calls", function () {
       await waiting;
       await eventually("it is known", () => owed === 0);
       await submit(["a"]);
-      expect(await operator.run.getRun({})).to.deep.include({ pending: 1n, running: 0n });
+      expect(await led.operator.run.getRun({})).to.deep.include({ pending: 1n, running: 0n });
     });
 
     const bad: Readonly<Record<string, object>> = {
@@ -226,7 +205,7 @@ describe("work by calls", function () {
       });
 
     it("is refused to a process that has not beaten", async () => {
-      const other = await callingIdentity(listening);
+      const other = await callingIdentity(led.listening);
       const calls = createClient(WorkService, other.transport);
       for (const refused of [
         calls.pull({ worker: other.worker, requestId: new Uint8Array(16), credit: 1 }),
@@ -239,7 +218,7 @@ describe("work by calls", function () {
       const worker = { ...who.worker, workerId: ulidToBytes(newWorkerId()) };
       for (const refused of [work.pull(asked({ worker })), work.reportResults({ worker })])
         expect(ConnectError.from(await rejectionOf(refused)).code).to.equal(Code.PermissionDenied);
-      expect(listening.audit.map(({ reason }) => reason)).to.deep.equal([
+      expect(led.listening.audit.map(({ reason }) => reason)).to.deep.equal([
         "speaks_as_another",
         "speaks_as_another",
       ]);

@@ -52,6 +52,15 @@ describe("frames of a session between the wire and the coordinator", () => {
     expect(Buffer.from(report.log ?? []).toString()).to.match(/the end$/);
   });
 
+  it("keep what a server answered, whole or not at all", () => {
+    const refused = (bytes: number): unknown =>
+      read({ outcome: OutcomeClass.ERROR, errorMessage: "no", response: Buffer.alloc(bytes, "r") }).outcome;
+    const response = Buffer.alloc(LIMITS.responseBytes, "r");
+    expect(refused(LIMITS.responseBytes)).to.deep.equal({ kind: "error", message: "no", response });
+    expect(refused(LIMITS.responseBytes + 1)).to.deep.equal({ kind: "error", message: "no" });
+    expect(refused(0)).to.deep.equal({ kind: "error", message: "no" });
+  });
+
   it("take an attempt with too large a checkpoint for too large, and a success without it", () => {
     const checkpoint = Buffer.alloc(LIMITS.checkpointBytes + 1);
     const report = read({ outcome: OutcomeClass.PREEMPTED, checkpoint });

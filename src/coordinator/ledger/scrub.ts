@@ -1,0 +1,106 @@
+// Every row of the ledger, read once in each leadership and compared with the ledger's numbers while items come and go: a row
+// that is not whole, or is not there although it was counted, is found although nobody asks for its item. A start reads what
+// is in flight and nothing else, so what is finished would only be looked at when it is exported.
+//
+// Segment after segment, in order of key. What stands before the next page is counted, and stays counted right: each row that
+// comes or goes there is told. So is each one that does while a page is being read, for the page may have been read before
+// or after it. At the end of a segment the count has to be the tally's.
+//
+// Keeps true: nothing is read unless it is asked for, one page at a time; memory is bounded (C8).
+import type { Damage } from "../../storage/codec.ts";
+import type { ScrubbedPage, ScrubRequest } from "./scrub-page.ts";
+import { SEGMENT_ROWS } from "./segments.ts";
+import type { SegmentName, Tally } from "./tally.ts";
+import { addToSum, removeFromSum, SEGMENTS } from "./tally.ts";
+import { disagreement } from "./verify-ledger.ts";
+
+/** In one page. With a page for each scan for failures a million items that are done take a quarter of an hour. */
+const SCRUB_ROWS = 512;
+/** So many changes are remembered while a page is being read; with more it is read again. */
+const TOUCHED_MAX = 16_384;
+
+export class Scrub {
+  readonly #rowsPerPage: number;
+  /** The first of them is being read. */
+  #segments: readonly SegmentName[] = SEGMENTS;
+  /** Where the next page begins: all rows before it are in `#count` and `#sum`. */
+  #next = startOf(SEGMENTS);
+  #count = 0;
+  #sum = 0;
+  /** Rows from there on that have come or gone since the page was asked for, with their checksums; undefined while none is. */
+  #touched: Map<string, number | null> | undefined;
+
+  constructor(rowsPerPage = SCRUB_ROWS) {
+    this.#rowsPerPage = rowsPerPage;
+  }
+
+  /** Everything was read and counted, or something wrong was found. */
+  get isOver(): boolean {
+    return this.#segments.length === 0;
+  }
+
+  came(segment: SegmentName, key: string, checksum: number): void {
+    if (segment !== this.#segments[0]) return;
+    if (key < this.#next) this.#add(checksum);
+    else this.#touch(key, checksum);
+  }
+
+  went(segment: SegmentName, key: string, checksum: number): void {
+    if (segment !== this.#segments[0]) return;
+    if (key >= this.#next) return this.#touch(key, null);
+    this.#count--;
+    this.#sum = removeFromSum(this.#sum, checksum);
+  }
+
+  /** What to read now, if anything is left. The caller answers with `take`. */
+  wants(): ScrubRequest | undefined {
+    const [segment] = this.#segments;
+    if (segment === undefined || this.#touched !== undefined) return undefined;
+    this.#touched = new Map();
+    return { segment, from: this.#next, limit: this.#rowsPerPage };
+  }
+
+  /** The answer to `wants`, read after all that had changed before was committed. Returns what is wrong, if anything is. */
+  take({ segment, rows, next, damage }: ScrubbedPage, tally: Tally): Damage | undefined {
+    const touched = this.#touched ?? new Map<string, number | null>();
+    this.#touched = undefined;
+    if (damage !== undefined) return this.#end(damage);
+    if (touched.size >= TOUCHED_MAX) return undefined;
+    for (const { key, checksum } of rows) if (!touched.has(key)) this.#add(checksum);
+    for (const [key, checksum] of touched)
+      if (checksum !== null && (next === null || key < next)) this.#add(checksum);
+    if (next !== null) {
+      this.#next = next;
+      return undefined;
+    }
+    const found = { count: this.#count, sum: this.#sum };
+    this.#begin(this.#segments.slice(1));
+    const wrong = disagreement(tally, segment, found);
+    return wrong && this.#end(wrong);
+  }
+
+  #begin(segments: readonly SegmentName[]): void {
+    this.#segments = segments;
+    this.#next = startOf(segments);
+    this.#count = 0;
+    this.#sum = 0;
+  }
+
+  #end(damage: Damage): Damage {
+    this.#begin([]);
+    return damage;
+  }
+
+  #add(checksum: number): void {
+    this.#count++;
+    this.#sum = addToSum(this.#sum, checksum);
+  }
+
+  #touch(key: string, checksum: number | null): void {
+    if (this.#touched !== undefined && this.#touched.size < TOUCHED_MAX) this.#touched.set(key, checksum);
+  }
+}
+
+function startOf([segment]: readonly SegmentName[]): string {
+  return segment === undefined ? "" : SEGMENT_ROWS[segment].prefix;
+}
