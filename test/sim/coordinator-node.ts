@@ -27,6 +27,8 @@ import { between, Violation } from "./world.ts";
 
 export const BUDGETS = { maxAttempts: 3, maxLost: 5 };
 const SIM_LIVENESS = { ...LIVENESS, removeAfterMs: 20_000 };
+/** Few, so that the scrub of the ledger is under way while things happen. */
+const SCRUB_ROWS = 5;
 const OLD_LEADER_MAX_MS = 2_000;
 const RESTART_MIN_MS = 50;
 const RESTART_MAX_MS = 2_500;
@@ -104,6 +106,7 @@ export class CoordinatorNode {
       workersMax: 10,
       budgets: BUDGETS,
       inboxMax: settings.inboxMax,
+      scrubRows: SCRUB_ROWS,
       clock,
       random,
       events: eventsOf(process),

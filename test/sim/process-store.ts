@@ -79,6 +79,10 @@ export class ProcessStore implements Store {
     return this.#read(() => this.#disk.get(key));
   }
 
+  getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
+    return this.#read(() => this.#disk.getMany(keys));
+  }
+
   scan(range: ScanRange): Promise<Entry[]> {
     return this.#read(() => this.#disk.scan(range));
   }

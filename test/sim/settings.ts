@@ -22,6 +22,14 @@ export const FAULTS = [
 ] as const;
 export type Fault = (typeof FAULTS)[number];
 
+/** What an operator does beside submitting, sealing and looking. */
+export interface Steering {
+  readonly pauses: boolean;
+  /** Takes failed items back, while the run goes on and when it is complete. */
+  readonly retries: boolean;
+  readonly cancels: boolean;
+}
+
 export interface Settings {
   readonly items: number;
   readonly workers: number;
@@ -37,6 +45,7 @@ export interface Settings {
   readonly clockRates: boolean;
   readonly network: NetworkWeather;
   readonly disk: DiskWeather;
+  readonly steering: Steering;
 }
 
 export const CALM_NETWORK: NetworkWeather = {
@@ -79,6 +88,11 @@ export function drawSettings(random: Random): Settings {
       syncMaxMs: happens(random, 0.2) ? 40 : 3,
       slowChance: maybe(0.2, () => 0.01),
       unknownChance: maybe(0.15, () => 0.003),
+    },
+    steering: {
+      pauses: happens(random, 0.3),
+      retries: happens(random, 0.3),
+      cancels: happens(random, 0.1),
     },
   };
 }

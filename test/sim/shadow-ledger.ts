@@ -11,6 +11,7 @@ import {
   ITEMS_PREFIX,
   RETURNED_ALONE_PREFIX,
   RETURNED_PREFIX,
+  RUN_KEY,
   RUNNING_PREFIX,
 } from "../../src/storage/keys.ts";
 import { itemIdText } from "../../src/coordinator/ledger/item-id.ts";
@@ -28,6 +29,8 @@ import type {
   ReturnedRecord,
   RunningRecord,
 } from "../../src/coordinator/ledger/ledger-records.ts";
+import { runRecord } from "../../src/coordinator/run-view.ts";
+import type { RunRecord } from "../../src/coordinator/run-view.ts";
 import type { Batch, Entry } from "../../src/storage/store.ts";
 import { short } from "./sim-backend.ts";
 import { Violation } from "./world.ts";
@@ -49,13 +52,16 @@ export interface ShadowItem {
 /** What a batch did to items, in words of the chart. */
 export type Change =
   | { readonly kind: "submitted" | "assigned" | "waits" | "done" | "failed"; readonly item: ShadowItem }
-  | { readonly kind: "returned"; readonly item: ShadowItem; readonly was: RunningRecord | undefined };
+  | { readonly kind: "returned"; readonly item: ShadowItem; readonly was: RunningRecord | undefined }
+  /** An operator has taken it back: it was final. */
+  | { readonly kind: "retaken"; readonly item: ShadowItem; readonly was: FailedRecord };
 
 export class ShadowLedger {
   readonly #byPlace = new Map<string, ShadowItem>();
   readonly #byId = new Map<string, ShadowItem>();
   #batches = 0;
   #synced = 0;
+  #run: RunRecord | undefined;
 
   get(idText: string): ShadowItem | undefined {
     return this.#byId.get(idText);
@@ -63,6 +69,11 @@ export class ShadowLedger {
 
   get items(): Iterable<ShadowItem> {
     return this.#byId.values();
+  }
+
+  /** As it is written down; undefined before anything was. */
+  get run(): RunRecord | undefined {
+    return this.#run;
   }
 
   /** Whether what made the item final would survive the loss of power. */
@@ -74,14 +85,35 @@ export class ShadowLedger {
   take({ puts, deletes, durability }: Pick<Batch, "puts" | "deletes" | "durability">): Change[] {
     this.#batches++;
     if (durability === "sync") this.#synced = this.#batches;
+    const retaken = this.#takeRetaken(deletes);
     const left = this.#takeDeletes(deletes);
-    return puts.flatMap((entry) => this.#takePut(entry, left) ?? []);
+    const changes = puts.flatMap((entry) => this.#takePut(entry, left) ?? []);
+    for (const [item, was] of retaken) {
+      if (item.budgets === undefined)
+        throw new Violation(`C9: ${short(item.idText)} has failed and is nowhere`);
+      changes.push({ kind: "retaken", item, was });
+    }
+    return changes;
+  }
+
+  /** What is failed may be taken back, into what is pending. */
+  #takeRetaken(deletes: readonly string[]): Map<ShadowItem, FailedRecord> {
+    const retaken = new Map<ShadowItem, FailedRecord>();
+    for (const key of deletes) {
+      if (!key.startsWith(FAILED_PREFIX)) continue;
+      const item = this.#at(key, FAILED_PREFIX);
+      if (item.failed === undefined)
+        throw new Violation(`C9: ${short(item.idText)} has not failed and is taken back`);
+      retaken.set(item, item.failed);
+      [item.failed, item.finalSince] = [undefined, undefined];
+    }
+    return retaken;
   }
 
   #takeDeletes(deletes: readonly string[]): Map<ShadowItem, RunningRecord> {
     const left = new Map<ShadowItem, RunningRecord>();
     for (const key of deletes) {
-      for (const prefix of [DONE_PREFIX, FAILED_PREFIX, ITEMS_PREFIX])
+      for (const prefix of [DONE_PREFIX, ITEMS_PREFIX])
         if (key.startsWith(prefix)) throw new Violation(`C9: ${key} is deleted`);
       if (key.startsWith(RUNNING_PREFIX)) {
         const item = this.#at(key, RUNNING_PREFIX);
@@ -96,6 +128,7 @@ export class ShadowLedger {
 
   #takePut({ key, value }: Entry, left: ReadonlyMap<ShadowItem, RunningRecord>): Change | undefined {
     const read = <T>(type: RecordType<T>): T => okOrFailure("shadow", decodeRecord(type, key, value));
+    if (key === RUN_KEY) this.#run = read(runRecord);
     if (key.startsWith(ITEMS_PREFIX)) return this.#submitted(key, itemIdText(read(itemRecord).id));
     if (key.startsWith(RUNNING_PREFIX))
       return this.#assigned(this.#at(key, RUNNING_PREFIX), read(runningRecord));

@@ -11,6 +11,9 @@ const SEEDS_PER_CHUNK = 20;
 const CHUNK_LIMIT_MS = 60_000;
 
 describe("a simulated cluster", () => {
+  /** What operators did in these seeds. */
+  const met = { retaken: 0, cancelled: 0, completed: 0 };
+
   for (let chunk = 0; chunk < CHUNKS; chunk++) {
     const first = 1 + chunk * SEEDS_PER_CHUNK;
     const last = first + SEEDS_PER_CHUNK - 1;
@@ -18,9 +21,18 @@ describe("a simulated cluster", () => {
       for (let seed = first; seed <= last; seed++) {
         const verdict = await simulate(seed);
         expect(verdict.violation, reportOf(verdict)).to.equal(undefined);
+        met.retaken += verdict.retaken;
+        if (verdict.ended === "Cancelled") met.cancelled++;
+        else met.completed++;
       }
     }).timeout(CHUNK_LIMIT_MS);
   }
+
+  it("met operators that take items back and that cancel, in these seeds", () => {
+    expect(met.retaken).to.be.greaterThan(0);
+    expect(met.cancelled).to.be.greaterThan(0);
+    expect(met.completed).to.be.greaterThan(met.cancelled);
+  });
 
   it("runs the same way for the same seed, and another for another", async () => {
     const hashes = new Set<string>();
@@ -33,9 +45,9 @@ describe("a simulated cluster", () => {
   }).timeout(CHUNK_LIMIT_MS);
 
   it("meets every kind of trouble within the seeds that are tried here", () => {
-    const met = new Set<string>();
+    const faults = new Set<string>();
     for (let seed = 1; seed <= CHUNKS * SEEDS_PER_CHUNK; seed++)
-      for (const fault of drawSettings(seededRandom(seed)).faults) met.add(fault);
-    expect([...met]).to.have.members([...FAULTS]);
+      for (const fault of drawSettings(seededRandom(seed)).faults) faults.add(fault);
+    expect([...faults]).to.have.members([...FAULTS]);
   });
 });

@@ -42,6 +42,10 @@ export interface Verdict {
   readonly executions: number;
   /** Attempts that were forgotten with the power and taken up again. */
   readonly adopted: number;
+  /** Failed items that were taken back. */
+  readonly retaken: number;
+  /** The state of the run at the end. */
+  readonly ended: string;
 }
 
 /** After the storm a run has so long to come to its end: backoffs of a minute, failure timeouts, several in a row. */
@@ -81,6 +85,8 @@ export async function simulate(seed: number, variant: Variant = NO_VARIANT): Pro
     moments: happened,
     executions: journal.count,
     adopted: witness.adopted,
+    retaken: witness.retaken,
+    ended: witness.ledger.run?.state ?? "",
   };
 }
 
@@ -124,7 +130,7 @@ async function run(
   for (let number = 2; number <= settings.workers; number++) workers.push(newWorker(number));
   const identity = { runId, role: "operator", id: newUlid<RunId>(clock, random) } as const;
   const { transport } = new SimTransport({ network, client: operatorProcess, identity, servicesOf, taps });
-  const operator = new Operator(operatorProcess, transport, workload);
+  const operator = new Operator(operatorProcess, transport, { workload, steering: settings.steering });
   const nemesis = new Nemesis({ world, network, settings, disk, coordinator, workers });
 
   coordinator.start();
@@ -132,7 +138,7 @@ async function run(
   nemesis.start();
   void operator.work().catch((error: unknown) => world.violate(error));
   await untilOver({ world, settings, coordinator, operator, witness });
-  await checkEnd(coordinator);
+  await checkEnd(coordinator, witness);
   witness.checkEnd(workload.kinds);
 }
 
@@ -161,10 +167,13 @@ async function untilOver({ world, settings, coordinator, operator, witness }: Ru
 }
 
 /** The rows on the disk are what the ledger's numbers say, and what the coordinator believes. */
-async function checkEnd(coordinator: CoordinatorNode): Promise<void> {
+async function checkEnd(coordinator: CoordinatorNode, witness: Witness): Promise<void> {
   const { disk } = coordinator.machine;
   await coordinator.checkReplay();
   const bytes = await disk.get(LEDGER_KEY);
+  const isEmpty = [...witness.ledger.items].length === 0;
+  // It was cancelled before anything came in.
+  if (bytes === undefined && isEmpty) return;
   if (bytes === undefined) throw new Violation("there is no ledger");
   const damage = await verifyLedger(disk, okOrFailure("disk", decodeRecord(ledgerRecord, LEDGER_KEY, bytes)));
   if (damage !== undefined) throw new Violation(`the ledger is damaged: ${JSON.stringify(damage)}`);

@@ -19,10 +19,14 @@ import {
   DELAYED_PREFIX,
   DONE_PREFIX,
   EPOCH_KEY,
+  FAILED_PREFIX,
   ITEMS_PREFIX,
   OUTBOX_PREFIX,
   RETURNED_PREFIX,
+  RUN_KEY,
 } from "../../src/storage/keys.ts";
+import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
+import { runRecord } from "../../src/coordinator/run-view.ts";
 import type { Batch, CommitOutcome, Entry, ScanRange, Store } from "../../src/storage/store.ts";
 import { DelegatingStore } from "../support/delegating-store.ts";
 import type { SimProcess } from "./process.ts";
@@ -253,6 +257,11 @@ function forgettingDelays(store: Store, { name }: SimProcess): Store {
   })(store);
 }
 
+function isHalted(value: Uint8Array): boolean {
+  const { state } = okOrFailure("", decodeRecord(runRecord, RUN_KEY, value));
+  return state === "Cancelled" || state.endsWith(".Paused");
+}
+
 const TIRED: Settings["kinds"] = { flaky: 0.3 };
 
 export const VARIANTS: readonly Variant[] = [
@@ -344,6 +353,27 @@ export const VARIANTS: readonly Variant[] = [
     name: "what died with others is charged",
     settings: (drawn) => ({ ...under()(drawn), slots: 3, kinds: { toxic: 0.2 } }),
     tap: blameTheShared,
+  },
+  {
+    name: "what an operator decides about the run is answered and not written",
+    settings: (drawn) => ({ ...drawn, steering: { pauses: true, retries: false, cancels: true } }),
+    coordinatorStore: committing((batch, commit) =>
+      commit({ ...batch, puts: batch.puts.filter(({ key, value }) => key !== RUN_KEY || !isHalted(value)) }),
+    ),
+  },
+  {
+    name: "items that are taken back are answered for before they are synced",
+    settings: (drawn) => ({
+      ...under("coordinator-power")(drawn),
+      ...{ kinds: { big: 0.3 }, steering: { pauses: false, retries: true, cancels: false } },
+    }),
+    coordinatorStore: committing((batch, commit) =>
+      commit(
+        batch.deletes.some((key) => key.startsWith(FAILED_PREFIX))
+          ? { ...batch, durability: "flush" }
+          : batch,
+      ),
+    ),
   },
   { name: "what was read of the pending items is believed for ever", coordinatorStore: believingOldPages },
 ];

@@ -1,10 +1,12 @@
 // What the witness hears of messages, at the moment when they leave.
+import type { DescMethod } from "@bufbuild/protobuf";
 import type { WorkerId } from "../../src/base/ids.ts";
 import { RunService } from "../../src/gen/rollout/v1/run_pb.ts";
 import type { SubmitRequest } from "../../src/gen/rollout/v1/run_pb.ts";
 import { WorkService } from "../../src/gen/rollout/v1/work_pb.ts";
 import type { Result, SessionRequest, SessionResponse } from "../../src/gen/rollout/v1/work_pb.ts";
 import type { SimProcess } from "./process.ts";
+import type { Decision } from "./run-witness.ts";
 import type { StreamTap, Tap } from "./sim-transport.ts";
 import type { Witness } from "./witness.ts";
 import type { Workload } from "./workload.ts";
@@ -17,10 +19,29 @@ export function witnessTap(
   return {
     onStream: (method, client) => {
       if (method === RunService.method.submit) return submission(witness, workload);
+      const decision = DECISIONS.get(method);
+      if (decision !== undefined) return deciding(witness, decision);
       const worker = workerOf(client);
       return method === WorkService.method.session && worker !== undefined
         ? session(witness, client, worker)
         : undefined;
+    },
+  };
+}
+
+const DECISIONS: ReadonlyMap<DescMethod, Decision> = new Map<DescMethod, Decision>([
+  [RunService.method.pause, "pause"],
+  [RunService.method.resume, "resume"],
+  [RunService.method.cancel, "cancel"],
+  [RunService.method.retry, "retry"],
+]);
+
+function deciding(witness: Witness, decision: Decision): StreamTap {
+  return {
+    onMessage: (direction, message) => {
+      if (direction === "up") witness.decisionAsked(decision);
+      else witness.decisionAcknowledged(decision);
+      return [message];
     },
   };
 }

@@ -12,7 +12,9 @@ import { COORDINATOR_LEASE_KEY, EPOCH_KEY, WORKERS_PREFIX } from "../../src/stor
 import type { Batch, CommitOutcome, Entry } from "../../src/storage/store.ts";
 import type { Execution, Journal } from "./journal.ts";
 import type { SimProcess } from "./process.ts";
-import { isReady, ShadowLedger } from "./shadow-ledger.ts";
+import { RunWitness } from "./run-witness.ts";
+import type { Decision } from "./run-witness.ts";
+import { isFinal, isReady, ShadowLedger } from "./shadow-ledger.ts";
 import type { Change, ShadowItem } from "./shadow-ledger.ts";
 import { short } from "./sim-backend.ts";
 import type { CoordinatorState } from "../../src/coordinator/state.ts";
@@ -42,6 +44,7 @@ export class Witness {
   readonly #journal: Journal;
   readonly #budgets: Budgets;
   #ledger = new ShadowLedger();
+  readonly #run = new RunWitness();
   /** Which epoch a process claimed. */
   readonly #epochOf = new Map<SimProcess, number>();
   #epoch = -1;
@@ -76,6 +79,11 @@ export class Witness {
   /** Attempts of earlier leaders that a later one has taken up again. */
   get adopted(): number {
     return this.#adopted;
+  }
+
+  /** Items that an operator has taken back. */
+  get retaken(): number {
+    return this.#run.retaken;
   }
 
   get ledger(): ShadowLedger {
@@ -123,7 +131,10 @@ export class Witness {
       if (isClaim) this.#claimed(process, batch);
       else this.#checkLeader(process, batch);
       for (const entry of batch.puts) if (entry.key.startsWith(WORKERS_PREFIX)) this.#worker(entry);
-      for (const change of this.#ledger.take(batch)) this.#changed(change);
+      const before = this.#ledger.run?.state ?? "";
+      const changes = this.#ledger.take(batch);
+      this.#run.changed(this.#ledger, changes, { before, epoch: this.#epoch });
+      for (const change of changes) this.#changed(change);
     });
   }
 
@@ -146,6 +157,16 @@ export class Witness {
     for (const item of this.#promisedDone)
       if (this.#ledger.get(item)?.done === undefined)
         throw new Violation(`C10: the result of ${short(item)} was acknowledged and is lost`);
+    this.#run.checkPromises(this.#ledger);
+  }
+
+  /** An operator decides something about the run. */
+  decisionAsked(decision: Decision): void {
+    this.#run.asked(decision);
+  }
+
+  decisionAcknowledged(decision: Decision): void {
+    this.#guard(() => this.#run.acknowledged(decision, this.#ledger));
   }
 
   submissionAcknowledged(items: readonly string[]): void {
@@ -206,8 +227,10 @@ export class Witness {
       this.#checkAlone(execution);
       if (this.#drainingSince.has(process))
         throw new Violation(`C6: ${process.name} drains and starts ${name}`);
-      const { running } = this.#ledger.get(item) ?? {};
+      const { running, failed } = this.#ledger.get(item) ?? {};
       const isMine = running?.attempt === attempt && running.worker === worker;
+      // What a cancelled run has given out is dropped as soon as its worker hears of it.
+      if (failed?.class === "cancelled" && failed.attempt === attempt && failed.worker === worker) return;
       // A worker that is given up has fenced itself before; only what was lost with the power it cannot know of.
       const wasForgotten = this.#powerLostAtMs >= (execution.assignedAtMs ?? Infinity);
       if (!isMine && !wasForgotten)
@@ -220,14 +243,22 @@ export class Witness {
   /** At the end: every item is final, in the one way that its kind allows. */
   checkEnd(kinds: ReadonlyMap<string, ItemKind>): void {
     this.checkPromises();
+    const isCancelled = this.#isCancelled;
     for (const [item, kind] of kinds) {
       const shadow = this.#ledger.get(item);
+      // Of a cancelled run, what waited still waits, and what came later was refused.
+      if (isCancelled && (shadow === undefined || !isFinal(shadow) || shadow.failed?.class === "cancelled"))
+        continue;
       if (shadow === undefined) throw new Violation(`${short(item)} was submitted and is lost`);
       const isFailed = shadow.failed !== undefined && shadow.failed.class !== "poison";
       const shouldFail = kind === "bad" || kind === "big";
       if (isFailed !== shouldFail && shadow.failed?.class !== "poison")
         throw new Violation(`${short(item)} is ${kind} and ended as ${shadow.failed?.class ?? "done"}`);
     }
+  }
+
+  get #isCancelled(): boolean {
+    return this.#ledger.run?.state === "Cancelled";
   }
 
   #claimed(process: SimProcess, { puts }: Batch): void {
@@ -267,6 +298,8 @@ export class Witness {
         return;
       case "assigned":
         return this.#assigned(item);
+      case "retaken":
+        return;
       case "returned":
       case "waits":
         return this.#checkBudgets(item);
@@ -298,7 +331,7 @@ export class Witness {
   }
 
   #checkBudgets({ idText, budgets }: ShadowItem): void {
-    const failures = this.#journal.of(idText).filter(({ outcome }) => outcome === "error").length;
+    const failures = this.#errorsOf(idText);
     if (budgets !== undefined && budgets.charged > failures)
       throw new Violation(
         `${short(idText)} was charged ${budgets.charged} times and failed ${failures} times`,
@@ -322,11 +355,18 @@ export class Witness {
   }
 
   #checkFailed({ idText, failed }: ShadowItem): void {
-    const errors = this.#journal.of(idText).filter(({ outcome }) => outcome === "error").length;
+    const errors = this.#errorsOf(idText);
     if (failed?.class === "error" && errors < this.#budgets.maxAttempts)
       throw new Violation(`${short(idText)} failed for good after ${errors} failures`);
     if (failed?.class === "poison" && this.#losses < this.#budgets.maxLost)
       throw new Violation(`${short(idText)} is called poison after ${this.#losses} losses`);
+  }
+
+  /** Since it was submitted, or taken back. */
+  #errorsOf(idText: string): number {
+    const from = this.#run.retakenFrom(idText);
+    const since = this.#journal.of(idText).filter(({ attempt }) => attempt > from);
+    return since.filter(({ outcome }) => outcome === "error").length;
   }
 
   #acknowledgedResult(worker: WorkerId, result: Result): void {
@@ -353,6 +393,7 @@ export class Witness {
 
   /** Which pending of its item a late success can end; undefined when it is of no use. The same again: nothing came between. */
   #latenessOf({ attempt, outcome }: Result): string | undefined {
+    if (this.#isCancelled) return undefined;
     const { budgets, running, done, failed } =
       this.#ledger.get(itemIdText(attempt?.itemId ?? new Uint8Array())) ?? {};
     if (budgets === undefined || (running ?? done ?? failed) !== undefined) return undefined;
@@ -367,6 +408,8 @@ export class Witness {
     const worker = this.#workerOf.get(other.worker) ?? "";
     if (isOver || this.#lostSince(other, worker) || !other.worker.isAlive) return;
     if (other.endedAtMs !== undefined && this.#leftUndelivered(other, worker)) return;
+    // What came of it was final, and an operator wanted it anew.
+    if (other.endedAtMs !== undefined && other.attempt <= this.#run.retakenFrom(other.item)) return;
     const what = other.endedAtMs === undefined ? "still executes" : "has executed";
     throw new Violation(
       `${execution.worker.name} starts ${name}, which ${other.worker.name} ${what} as #${other.attempt}`,
