@@ -1,8 +1,8 @@
 // Help texts. The program's own page is ours: every command on one screen, in the order of a first session; the pages of
 // commands and topics are oclif's.
-import { CommandHelp, Help } from "@oclif/core";
 import type { Command, Config } from "@oclif/core";
 import { exitCodesOf } from "./exit-codes.ts";
+import { CommandHelp, Help } from "./oclif.ts";
 
 const COLUMNS_MIN = 60;
 const COLUMNS_MAX = 110;

@@ -1,10 +1,10 @@
 // Flags made from the table of settings, so that a setting is named the same everywhere.
-import { Flags } from "@oclif/core";
 import type { Interfaces } from "@oclif/core";
 import { CONFIG_FILE_NAME } from "../config/load.ts";
 import { SETTING_KEYS, settingOf } from "../config/schema.ts";
 import type { ConfigRole, Setting, SettingKey } from "../config/schema.ts";
 import { SETTINGS_GROUP } from "./help.ts";
+import { Flags } from "./oclif.ts";
 
 /** Named, so that declarations of commands can name it too. */
 export interface TextFlag extends Interfaces.OptionFlag<string | undefined> {

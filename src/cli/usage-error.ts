@@ -1,9 +1,9 @@
 // What the command line parser says, as a row of the table of errors: one line, without its help text.
-import { Errors } from "@oclif/core";
 import { failure } from "../base/errors.ts";
 import type { RolloutError } from "../base/errors.ts";
 import { FlagValueError } from "./integer-flag.ts";
 import { nearestName } from "../config/nearest.ts";
+import { Errors } from "./oclif.ts";
 
 /** The parser's complaint about how `command` was called; undefined when `error` is none. */
 export function usageErrorFrom(error: unknown, command: string): RolloutError | undefined {

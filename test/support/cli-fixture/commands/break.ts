@@ -1,9 +1,9 @@
 // Goes wrong in the way that is asked for.
-import { Args } from "@oclif/core";
 import { systemClock } from "../../../../src/base/clock.ts";
 import { failure } from "../../../../src/base/errors.ts";
 import type { ExitCode } from "../../../../src/base/errors.ts";
 import { BaseCommand } from "../../../../src/cli/base-command.ts";
+import { Args } from "../../../../src/cli/oclif.ts";
 
 export class Break extends BaseCommand {
   static override readonly summary = "Go wrong.";

@@ -1,9 +1,9 @@
 // Prints what it was given, as often as it is told, and ends with the code that it is told.
-import { Args, Flags } from "@oclif/core";
 import { EXIT } from "../../../../src/base/errors.ts";
 import type { ExitCode } from "../../../../src/base/errors.ts";
 import { BaseCommand } from "../../../../src/cli/base-command.ts";
 import { integerFlag } from "../../../../src/cli/integer-flag.ts";
+import { Args, Flags } from "../../../../src/cli/oclif.ts";
 
 export class Print extends BaseCommand {
   static override readonly summary = "Print what is given.";

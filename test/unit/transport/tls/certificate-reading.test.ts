@@ -1,8 +1,26 @@
 import { expect } from "chai";
+import fc from "fast-check";
 import { X509Certificate } from "node:crypto";
 import { readCertificate, readCertificatePem } from "../../../../src/transport/tls/certificate-reading.ts";
+import { derContent, derElements } from "../../../../src/transport/tls/der.ts";
+import { identityUri } from "../../../../src/transport/tls/identity.ts";
 import type { Credentials } from "../../../../src/transport/tls/identity.ts";
+import {
+  SubjectAlternativeNameExtension,
+  X509Certificate as LibraryCertificate,
+} from "../../../../src/transport/tls/x509.ts";
 import { newIdentity, newRunId, newUri, TestAuthority } from "../../../support/certificates.ts";
+
+/** The names as the library that makes certificates reads them; undefined for what it does not take. */
+function namesOf(der: Uint8Array): string[] | undefined {
+  try {
+    const certificate = new LibraryCertificate(new Uint8Array(der));
+    const [alternatives] = certificate.getExtensions(SubjectAlternativeNameExtension);
+    return (alternatives?.names.items ?? []).map(({ value }) => value);
+  } catch {
+    return undefined;
+  }
+}
 
 describe("what a certificate says", () => {
   const runId = newRunId();
@@ -54,6 +72,60 @@ describe("what a certificate says", () => {
       "it may not be used as a client",
     );
     expect(why(await ca.forge({ uris: [coordinator] }))).to.equal("it may not be used as a server");
+  });
+
+  it("is, of each name, what the library that made it says", async () => {
+    // The library does not know how to write an address of version 6 that ends like one of version 4.
+    const ipV6 = fc.ipV6().filter((address) => !address.includes("."));
+    const hosts = fc.array(fc.oneof(fc.domain(), fc.ipV4(), ipV6), { maxLength: 5 });
+    await fc.assert(
+      fc.asyncProperty(hosts, async (wanted) => {
+        const identity = newIdentity(runId, "coordinator");
+        const { certificatePem } = await ca.authority.issue({ identity, hosts: wanted });
+        const reading = readCertificatePem(certificatePem);
+        const names = namesOf(new X509Certificate(certificatePem).raw);
+        expect(reading).to.have.nested.property("facts.hosts").that.deep.equals(names?.slice(1));
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it("is the truth or nothing, whatever byte of it is another one", async () => {
+    const identity = newIdentity(runId, "coordinator");
+    const { raw } = new X509Certificate((await ca.issue(identity)).certificatePem);
+    for (const at of raw.keys()) {
+      for (const change of [0x01, 0x80]) {
+        const other = new Uint8Array(raw);
+        other[at] = (raw[at] ?? 0) ^ change;
+        const reading = readCertificate(other);
+        const names = reading.kind === "refused" ? undefined : namesOf(other);
+        if (reading.kind === "refused" || names === undefined) continue;
+        expect([identityUri(reading.facts.identity), ...reading.facts.hosts]).to.deep.equal(names);
+      }
+    }
+  });
+
+  it("is nothing with a length that could have been said in fewer bytes, or a rest behind", () => {
+    const element =
+      (...bytes: number[]): (() => unknown) =>
+      () =>
+        derElements(new Uint8Array(bytes));
+    expect(element(0x04, 0x01, 0x07)()).to.have.length(1);
+    for (const bytes of [
+      [0x04, 0x81, 0x01, 0x07],
+      [0x04, 0x80, 0x07, 0x00, 0x00],
+      [0x1f, 0x01, 0x07],
+      [0x04, 0x02, 0x07],
+      [0x04, 0x01, 0x07, 0x04],
+    ])
+      expect(element(...bytes), String(bytes)).to.throw(RangeError);
+  });
+
+  it("is nothing where more stands behind a list", () => {
+    const list = [0x30, 0x03, 0x82, 0x01, 0x61];
+    expect(derContent(new Uint8Array(list), 0x30)).to.have.length(1);
+    expect(() => derContent(new Uint8Array([...list, ...list]), 0x30)).to.throw(RangeError);
+    expect(() => derContent(new Uint8Array(list), 0x31)).to.throw(RangeError);
   });
 
   it("is nothing when it is no certificate", () => {
