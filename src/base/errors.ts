@@ -235,7 +235,7 @@ export const ERRORS = {
     exit: EXIT.unreachable,
     connect: "FailedPrecondition",
     retry: "never",
-    message: "the run is sealed: it takes no more items",
+    message: "the run is sealed: it takes no new items",
     hint: "submit to a run that is open; `rollout status` says how this one stands",
   },
   run_cancelled: {

@@ -1,7 +1,6 @@
 // What every command has: `--json`, its own part of the command line, one way to print a result, the configuration and
 // a log that is closed at the end. Commands throw rows of the table of errors and return an exit code; src/cli/main.ts
 // does the rest.
-import { Command, Flags } from "@oclif/core";
 import type { Interfaces } from "@oclif/core";
 import { systemClock } from "../base/clock.ts";
 import type { ExitCode } from "../base/errors.ts";
@@ -16,6 +15,7 @@ import { createLog } from "../observe/log.ts";
 import type { LogSink, Logger } from "../observe/log.ts";
 import { splitAtDashes, wantsJson } from "./arguments.ts";
 import { wantsColour } from "./exit.ts";
+import { Command, Flags } from "./oclif.ts";
 
 export abstract class BaseCommand extends Command {
   static override readonly baseFlags = {

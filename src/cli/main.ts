@@ -1,7 +1,6 @@
 // The program from its first word to its exit code: finds the command, shows help, turns whatever went wrong into one line
 // of the table of errors, and ends when everything has been written. oclif loads and parses commands; it neither prints
 // errors nor ends the process here.
-import { Config } from "@oclif/core";
 import type { Interfaces } from "@oclif/core";
 import { charts } from "../../machines/index.ts";
 import { assert } from "../base/assert.ts";
@@ -12,6 +11,7 @@ import { assertLimits } from "../config/limits.ts";
 import { leadingWords, splitAtDashes, wantsHelp, wantsJson } from "./arguments.ts";
 import { bugFrom, bugReport, endOnBugs, endOnFullOutput, endProcess } from "./exit.ts";
 import { RolloutHelp } from "./help.ts";
+import { Config } from "./oclif.ts";
 import { errorObject } from "./render/error.ts";
 import { unknownCommand, unknownFlags, usageErrorFrom } from "./usage-error.ts";
 

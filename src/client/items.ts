@@ -1,8 +1,10 @@
 // One item, as an operator sees it: where it stands, what became of its attempts, and what they wrote to standard error.
 import { createClient } from "@connectrpc/connect";
 import type { Transport } from "@connectrpc/connect";
+import { failure } from "../base/errors.ts";
 import type { WorkerId } from "../base/ids.ts";
 import { parseUlidBytes } from "../base/ids.ts";
+import { LIMITS } from "../config/limits.ts";
 import { ItemState, RunService } from "../gen/rollout/v1/run_pb.ts";
 import type { AttemptRecord, GetItemResponse } from "../gen/rollout/v1/run_pb.ts";
 import { OutcomeClass } from "../gen/rollout/v1/work_pb.ts";
@@ -79,8 +81,14 @@ const OUTCOMES: Readonly<Record<OutcomeClass, string>> = {
   [OutcomeClass.CRASH_SHARED]: "crash_shared",
 };
 
+/** Of a name that is too long. */
+const SHOWN_CHARACTERS = 64;
+
 /** `name`: 64 digits, the first of them, or the input's own id. Throws the transport's rows, and those of unknown names. */
 export async function readItem(transport: Transport, name: string): Promise<Item> {
+  // No item is named so, and a coordinator would take it for a message that it does not understand.
+  if (name === "" || name.length > LIMITS.itemTextBytes)
+    throw failure("item_unknown", { name: name === "" ? '""' : `${name.slice(0, SHOWN_CHARACTERS)}…` });
   return itemOf(await createClient(RunService, transport).getItem({ name }));
 }
 

@@ -1,7 +1,6 @@
 // How an input names its items itself: the `id` or `custom_id` of a line that is a JSON object. It goes with the result.
+import { LIMITS } from "../config/limits.ts";
 
-/** What the coordinator takes. */
-const LABEL_MAX_BYTES = 256;
 const NAMES = ["id", "custom_id"] as const;
 /** Most lines of most files have neither: they are not parsed. */
 const MARKS = NAMES.map((name) => Buffer.from(`"${name}"`));
@@ -12,7 +11,7 @@ export function labelOf(payload: Uint8Array): string {
   if (!MARKS.some((mark) => bytes.includes(mark))) return "";
   const line = parseObject(bytes.toString("utf8"));
   const label = NAMES.map((name) => textOf(line?.[name])).find((text) => text !== undefined) ?? "";
-  return Buffer.byteLength(label) > LABEL_MAX_BYTES ? "" : label;
+  return Buffer.byteLength(label) > LIMITS.itemTextBytes ? "" : label;
 }
 
 function textOf(value: unknown): string | undefined {

@@ -17,6 +17,13 @@ import { OutcomeClass } from "../gen/rollout/v1/work_pb.ts";
 /** As submitted, or as they became final. */
 export type ResultsOrder = "input" | "completion";
 
+export interface ResultError {
+  readonly class: string;
+  readonly message: string;
+  /** What a server answered in place of a result, if one did: JSON with `status_code`, `request_id` and `body`. */
+  readonly response?: Uint8Array;
+}
+
 /** What became of an item. */
 export interface Result {
   /** 64 hexadecimal digits. */
@@ -26,10 +33,10 @@ export interface Result {
   /** Counts items in order of submission from 0. */
   readonly sequence: number;
   readonly ok: boolean;
-  /** As the backend gave it; of a failure what there is, mostly nothing. */
+  /** As the backend gave it; empty for a failure. */
   readonly output: Uint8Array;
   /** Undefined for a success. */
-  readonly error: { readonly class: string; readonly message: string } | undefined;
+  readonly error: ResultError | undefined;
   /** The attempt that decided; 0 when there was none. */
   readonly attempt: number;
   readonly worker: WorkerId | undefined;
@@ -135,10 +142,14 @@ function pageOf({ results, after, caughtUp, end }: ListResultsResponse): ResultP
   return { results: results.map(resultOf), cursor: after, caughtUp, end };
 }
 
+function errorOf({ failureClass, errorMessage, response }: ItemResult): ResultError {
+  return { class: failureClass, message: errorMessage, ...(response.length > 0 && { response }) };
+}
+
 /** The plain form of what stands in a page. */
 export function resultOf(message: ItemResult): Result {
   const ok = message.outcome === OutcomeClass.SUCCESS;
-  const { failureClass, errorMessage, payload } = message;
+  const { payload } = message;
   const hasStarted = message.startedAtMs !== 0n;
   return {
     item: Buffer.from(message.itemId).toString("hex"),
@@ -146,7 +157,7 @@ export function resultOf(message: ItemResult): Result {
     sequence: Number(message.sequence),
     ok,
     output: message.output,
-    error: ok ? undefined : { class: failureClass, message: errorMessage },
+    error: ok ? undefined : errorOf(message),
     attempt: message.attempt,
     worker: parseUlidBytes<WorkerId>(message.workerId),
     pluginVersion: message.pluginVersion === "" ? undefined : message.pluginVersion,

@@ -1,8 +1,8 @@
 // `rollout cancel`
-import { Flags } from "@oclif/core";
 import { EXIT, failure } from "../base/errors.ts";
 import type { ExitCode } from "../base/errors.ts";
 import { canAsk, confirm } from "../cli/confirm.ts";
+import { Flags } from "../cli/oclif.ts";
 import { configFlags } from "../cli/setting-flags.ts";
 import type { RunStatus } from "../client/run-status.ts";
 import { OperatorCommand } from "../compose/operator-command.ts";

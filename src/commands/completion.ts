@@ -1,5 +1,4 @@
 // `rollout completion`
-import { Args } from "@oclif/core";
 import { assert } from "../base/assert.ts";
 import { EXIT } from "../base/errors.ts";
 import type { ExitCode } from "../base/errors.ts";
@@ -7,6 +6,7 @@ import { BaseCommand } from "../cli/base-command.ts";
 import { commandTree } from "../cli/completion/command-tree.ts";
 import { fishCompletion } from "../cli/completion/fish.ts";
 import { bashCompletion, zshCompletion } from "../cli/completion/posix-shells.ts";
+import { Args } from "../cli/oclif.ts";
 
 const SHELLS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } as const;
 const SHELL_NAMES = ["bash", "zsh", "fish"] as const;

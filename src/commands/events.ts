@@ -1,7 +1,7 @@
 // `rollout events`
-import { Flags } from "@oclif/core";
 import { EXIT } from "../base/errors.ts";
 import type { ExitCode } from "../base/errors.ts";
+import { Flags } from "../cli/oclif.ts";
 import { printTo } from "../cli/results/outlet.ts";
 import { configFlags } from "../cli/setting-flags.ts";
 import { untilSignalled } from "../cli/signals.ts";

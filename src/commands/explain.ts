@@ -1,8 +1,8 @@
 // `rollout explain`
-import { Args } from "@oclif/core";
 import { systemClock } from "../base/clock.ts";
 import { EXIT } from "../base/errors.ts";
 import type { ExitCode } from "../base/errors.ts";
+import { Args } from "../cli/oclif.ts";
 import { configFlags } from "../cli/setting-flags.ts";
 import { itemObject, itemText } from "../cli/render/explain-item.ts";
 import { workerDetailObject, workerDetailText } from "../cli/render/explain-worker.ts";

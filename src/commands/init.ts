@@ -2,7 +2,6 @@
 // never over another one, so it is there exactly when what it names is.
 import { access } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
-import { Flags } from "@oclif/core";
 import { systemClock } from "../base/clock.ts";
 import { EXIT, failure } from "../base/errors.ts";
 import type { ExitCode } from "../base/errors.ts";
@@ -12,6 +11,7 @@ import type { RunId } from "../base/ids.ts";
 import { systemRandom } from "../base/random.ts";
 import { systemReason } from "../base/system-reason.ts";
 import { BaseCommand } from "../cli/base-command.ts";
+import { Flags } from "../cli/oclif.ts";
 import { CONFIG_FILE_NAME } from "../config/load.ts";
 import { TEMPLATE_TLS_DIR, configTemplate } from "../config/template.ts";
 import { openAuthority } from "../transport/tls/authority.ts";

@@ -1,7 +1,7 @@
 // `rollout logs`
-import { Args } from "@oclif/core";
 import { EXIT } from "../base/errors.ts";
 import type { ExitCode } from "../base/errors.ts";
+import { Args } from "../cli/oclif.ts";
 import { valueOf } from "../cli/results/value.ts";
 import { integerFlag } from "../cli/integer-flag.ts";
 import { configFlags } from "../cli/setting-flags.ts";

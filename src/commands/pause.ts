@@ -1,8 +1,8 @@
 // `rollout pause`
-import { Flags } from "@oclif/core";
 import { EXIT } from "../base/errors.ts";
 import type { ExitCode } from "../base/errors.ts";
 import { printable } from "../base/safe-text.ts";
+import { Flags } from "../cli/oclif.ts";
 import { configFlags } from "../cli/setting-flags.ts";
 import { OperatorCommand } from "../compose/operator-command.ts";
 

@@ -1,14 +1,14 @@
 // `rollout results`
-import { Flags } from "@oclif/core";
 import { EXIT, failure } from "../base/errors.ts";
 import type { ExitCode } from "../base/errors.ts";
+import { Flags } from "../cli/oclif.ts";
 import { number } from "../cli/render/progress.ts";
 import { followResults } from "../cli/results/follow-results.ts";
 import type { Pumped } from "../cli/results/follow-results.ts";
-import { FORMAT_NAMES } from "../cli/results/format.ts";
+import { FORMAT_NAMES, jsonRefusal } from "../cli/results/format.ts";
 import type { FormatName } from "../cli/results/format.ts";
 import { isSameFile } from "../cli/results/outlet.ts";
-import { openResultSink } from "../cli/results/result-sink.ts";
+import { missingText, openResultSink } from "../cli/results/result-sink.ts";
 import type { ResultTarget } from "../cli/results/result-sink.ts";
 import { configFlags } from "../cli/setting-flags.ts";
 import { untilSignalled } from "../cli/signals.ts";
@@ -80,8 +80,8 @@ export class Results extends OperatorCommand {
     const refuse = (detail: string): never => {
       throw failure("usage", { detail, command: this.fullName() });
     };
-    if (output === undefined && this.isForPrograms && format !== "jsonl")
-      refuse("--json on standard output is --format jsonl");
+    const unlike = this.isForPrograms ? jsonRefusal(format, output) : undefined;
+    if (unlike !== undefined) refuse(unlike);
     if (format === "openai" && withInput) refuse("--format openai has no place for --with-input");
     if (errors === undefined) return;
     if (follow && output === undefined)
@@ -98,6 +98,7 @@ export class Results extends OperatorCommand {
     const stop = new AbortController();
     void untilSignalled(this.argv).then(() => stop.abort());
     const sink = await openResultSink(target);
+    if (sink.missing !== undefined) this.tell(missingText(sink.missing));
     const pagesAfter = (after: string): AsyncIterable<ResultPage> =>
       client.resultPages({
         ...{ after, follow, order: target.order, withInput: target.withInput ?? false, signal: stop.signal },
@@ -132,7 +133,9 @@ export class Results extends OperatorCommand {
     } else if (run.state === "cancelled" && run.pending > 0) {
       this.tell(`The run was cancelled: ${number(run.pending)} of its items were never run.`);
     } else if (outcome === "caught-up") {
-      this.tell(`The run is not over: ${number(run.pending + run.running)} items are not final yet.`);
+      const left = run.pending + run.running;
+      const items = `${number(left)} item${left === 1 ? " is" : "s are"} not final yet`;
+      this.tell(left === 0 ? "The run is open: more items may come." : `The run is not over: ${items}.`);
     }
   }
 }

@@ -1,7 +1,7 @@
 // `rollout retry`
-import { Args, Flags } from "@oclif/core";
 import { EXIT, failure } from "../base/errors.ts";
 import type { ExitCode } from "../base/errors.ts";
+import { Args, Flags } from "../cli/oclif.ts";
 import { configFlags } from "../cli/setting-flags.ts";
 import type { Retried } from "../client/run-control.ts";
 import { OperatorCommand } from "../compose/operator-command.ts";
@@ -48,9 +48,8 @@ export class Retry extends OperatorCommand {
 
 function sentence({ retried, skipped }: Retried, isDry: boolean): string {
   const items = `${retried} item${retried === 1 ? "" : "s"}`;
+  const [are, stay, they] = skipped === 1 ? ["is", "stays", "it is"] : ["are", "stay", "they are"];
   const rest =
-    skipped === 0
-      ? ""
-      : `; ${skipped} that ${skipped === 1 ? "is" : "are"} not failed so ${isDry ? "would stay" : "stay"} as ${skipped === 1 ? "it is" : "they are"}`;
+    skipped === 0 ? "" : `; ${skipped} that ${are} not failed ${isDry ? "would stay" : stay} as ${they}`;
   return `${items} ${isDry ? "would be" : retried === 1 ? "was" : "were"} taken back${rest}.\n`;
 }

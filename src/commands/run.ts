@@ -1,7 +1,6 @@
 // `rollout run`
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
-import { Args, Flags } from "@oclif/core";
 import { systemClock } from "../base/clock.ts";
 import { failure } from "../base/errors.ts";
 import type { ExitCode } from "../base/errors.ts";
@@ -11,9 +10,10 @@ import { systemRandom } from "../base/random.ts";
 import { splitAtDashes, wantsJson } from "../cli/arguments.ts";
 import { BaseCommand } from "../cli/base-command.ts";
 import { wantsColour } from "../cli/exit.ts";
+import { Args, Flags } from "../cli/oclif.ts";
 import { openDisplay, silentDisplay } from "../cli/render/progress-display.ts";
 import { integerFlag } from "../cli/integer-flag.ts";
-import { FORMAT_NAMES } from "../cli/results/format.ts";
+import { FORMAT_NAMES, jsonRefusal } from "../cli/results/format.ts";
 import { settingFlags } from "../cli/setting-flags.ts";
 import { shellWords } from "../cli/shell-words.ts";
 import { untilSignalled } from "../cli/signals.ts";
@@ -49,7 +49,8 @@ export class Run extends BaseCommand {
     "results as they come and ends when there are no more. Whenever it ends, and however, the same command goes on " +
     "where it was; what is finished is never run again, and of an edited input only new lines are. Ctrl-C lets what runs " +
     "finish for a moment; twice ends it at once. That directory is OUT.rollout; without -o it is one below ./.rollout, for " +
-    "what is run and the input, so that each input has its own. Other commands look into it by -c DIR. Exits with 1 when items " +
+    "what is run and the input, so that each input has its own. Other commands look into it by -c DIR. With --json the last " +
+    'line is what the run came to: an object with -o, and {"summary": OBJECT} behind the results without. Exits with 1 when items ' +
     "have failed or the run was cancelled, 4 when interrupted and 5 when a limit or `rollout pause` paused it.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> prompts.jsonl -o answers.jsonl --workers 4 -- python3 infer.py {.prompt}",
@@ -118,7 +119,10 @@ export class Run extends BaseCommand {
       settings: givenSettings({ ...flags, slots: String(slots) }, process.env, process.cwd()),
       retryFailed: flags["retry-failed"],
     };
-    const outcome = outcomeOf(await this.#perform(request), files, (...words) => this.#again(...words));
+    // What came through a pipe has to come again.
+    const source = file === undefined ? "... | " : "";
+    const again = (...words: string[]): string => `${source}${this.#again(...words)}`;
+    const outcome = outcomeOf(await this.#perform(request), files, again);
     if (outcome.error !== undefined) process.stderr.write(`${outcome.error}\n`);
     for (const line of outcome.lines) this.tell(line);
     this.print([outcome.object], "");
@@ -194,6 +198,8 @@ export class Run extends BaseCommand {
     const { output, errors, format, order, dir: directory, plugin: manifest } = flags;
     const chosen = await chooseFiles({ output, errors, directory, input, manifest });
     if ("refusal" in chosen) throw this.#usage(chosen.refusal);
+    const unlike = this.isForPrograms ? jsonRefusal(format, chosen.output) : undefined;
+    if (unlike !== undefined) throw this.#usage(unlike);
     return { ...chosen, format, order };
   }
 

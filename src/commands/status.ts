@@ -1,8 +1,8 @@
 // `rollout status`
-import { Flags } from "@oclif/core";
 import { sleep, systemClock } from "../base/clock.ts";
 import { EXIT } from "../base/errors.ts";
 import type { ExitCode } from "../base/errors.ts";
+import { Flags } from "../cli/oclif.ts";
 import { LiveScreen } from "../cli/render/live-screen.ts";
 import { PatientReader } from "../cli/patient-reader.ts";
 import { runStatusObject, runStatusText } from "../cli/render/run-status.ts";

@@ -1,10 +1,10 @@
 // `rollout submit`
 import { createReadStream } from "node:fs";
-import { Args, Flags } from "@oclif/core";
 import { EXIT, failure, RolloutError } from "../base/errors.ts";
 import type { ExitCode } from "../base/errors.ts";
 import { systemReason } from "../base/system-reason.ts";
 import { integerFlag } from "../cli/integer-flag.ts";
+import { Args, Flags } from "../cli/oclif.ts";
 import { configFlags } from "../cli/setting-flags.ts";
 import { inputLines } from "../client/input-lines.ts";
 import { OperatorCommand } from "../compose/operator-command.ts";

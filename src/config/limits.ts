@@ -26,6 +26,8 @@ export const LIMITS = Object.freeze({
   dataMaxBytes: 16 * MIB,
   /** The end of what one attempt wrote to its standard error. */
   attemptLogBytes: 64 * KIB,
+  /** What a server answered that refused an item, as it is kept beside the message of the failure. */
+  responseBytes: 16 * KIB,
   /** What an attempt leaves for the next one. */
   checkpointBytes: MIB,
   /** How an input names an item, or its key. */

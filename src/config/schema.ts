@@ -168,7 +168,7 @@ export const SETTINGS = {
     max: 1_000,
     flag: "max-lost",
     roles: coordinator,
-    doc: "How many workers may fall silent while they run an item before the item fails as poison.",
+    doc: "How many workers may fall silent while they run an item before the item fails as poison. After two of them it runs with nothing beside it; with 1 or 2 here it fails before that, perhaps for what ran beside it.",
   },
   "run.item_timeout": {
     kind: "duration",
@@ -182,7 +182,7 @@ export const SETTINGS = {
     kind: "failures",
     flag: "max-fails",
     roles: coordinator,
-    doc: "How many items may fail before the run is paused, counted from its start or from when it was last resumed; a percentage is of the items that are final, and is judged when 20 of them are.",
+    doc: "How many items may fail before the run is paused, counted from its start or from when it was last resumed; a percentage is of the items that are final, and is judged when 20 of them are. What runs by then is finished and recorded, so a few more may fail.",
   },
   "run.time_limit": {
     kind: "duration",

@@ -2,7 +2,7 @@
 //
 // Keeps true: how something is executed (version, concurrency, times, where a server is started) is not what is executed.
 import { createHash } from "node:crypto";
-import { printable } from "../base/safe-text.ts";
+import { printable, redactCommand, redactSecrets } from "../base/safe-text.ts";
 import { pathOfUrl } from "./http-rules.ts";
 import type { Manifest } from "./manifest.ts";
 import { fieldsOf, specNameOf } from "./manifest-fields.ts";
@@ -12,7 +12,7 @@ export interface Task {
   readonly plugin: string;
   /** SHA-256 over plugin, backend and every field of its spec that is identity. */
   readonly digest: Buffer;
-  /** For people: one line. Says enough of the digest that two tasks never look the same. */
+  /** For people, and shown to everybody who may look at the run: one line without secrets. Says enough of the digest that two tasks never look the same. */
   readonly summary: string;
 }
 
@@ -53,9 +53,9 @@ function whatRuns(manifest: Manifest): string {
       return "";
     case "command":
     case "process":
-      return manifest.spec.command.join(" ");
+      return redactCommand(manifest.spec.command);
     case "http":
-      return manifest.spec.url;
+      return redactSecrets(manifest.spec.url);
     case "module":
     case "machine": {
       const { module, export: name } = manifest.spec;

@@ -5,7 +5,6 @@ import { fileURLToPath } from "node:url";
 import { OpenAiServer } from "../../examples/openai-server/server.ts";
 import { useClosers } from "../support/closers.ts";
 import { blocksOfFile } from "../support/document-blocks.ts";
-import { environmentFor } from "../support/rollout-process.ts";
 import { runProgram } from "../support/run-program.ts";
 import type { ProgramResult } from "../support/run-program.ts";
 import { useTemporaryDirectory } from "../support/temporary-directory.ts";
@@ -37,7 +36,7 @@ describe("the example of chat completions", function () {
   function follow(command: string): Promise<ProgramResult> {
     const [program, ...words] = command.replaceAll("examples/chat-completions", EXAMPLE).split(" ");
     expect(program).to.equal("rollout");
-    return runProgram("bin/run.js", words, { cwd: directory.path, env: environmentFor() });
+    return runProgram("bin/run.js", words, { cwd: directory.path });
   }
 
   const [prompts, batch] = blocksOfFile("examples/chat-completions/README.md")

@@ -1,7 +1,8 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { expect } from "chai";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
+import { concurrentTests } from "../support/concurrent.ts";
 import { eventually } from "../support/eventually.ts";
 import type { ProgramResult } from "../support/run-program.ts";
 
@@ -31,7 +32,8 @@ function inputOf(cluster: Cluster, count: number): string {
 }
 
 describe("an operator", function () {
-  this.timeout(60_000);
+  this.timeout(120_000);
+  const it = concurrentTests(3);
 
   it("sees failures, takes them back, drains, pauses, resumes and gets every result", async () => {
     await withCluster({ "run.max_attempts": 1 }, async (cluster) => {
@@ -83,6 +85,9 @@ describe("an operator", function () {
         retried: 0,
       });
       expect((await run("retry", "line-3")).stdout).to.equal("1 item was taken back.\n");
+      expect((await run("retry", "line-3")).stdout).to.equal(
+        "0 items were taken back; 1 that is not failed stays as it is.\n",
+      );
       expect(object(await run("retry", "line-3", "line-4", "--json"))).to.include({ retried: 1, skipped: 1 });
       expect((await run("explain", "line-3")).stdout).to.contain(
         "There is no worker: `rollout worker run` starts one.",
@@ -115,6 +120,7 @@ describe("an operator", function () {
       const events = objects((await run("events")).stdout).map(({ topic }) => topic);
       expect(events).to.include.members(["worker_registered", "run_completed"]);
       await expectFormats(cluster);
+      await expectWrittenAnew(cluster);
     });
   });
 
@@ -194,6 +200,8 @@ describe("an operator", function () {
       for (const [words, message] of [
         [["retry"], "error: say --failed, or name items (see `rollout retry --help`)\n"],
         [["retry", "nothing-like-it"], /^error: the run has no item nothing-like-it \(.*\)\n$/],
+        [["explain", ""], /^error: the run has no item "" \(.*\)\n$/],
+        [["logs", "x".repeat(300)], /^error: the run has no item x{64}… \(.*\)\n$/],
         [["explain", "abcdef"], /^error: the run has no item abcdef \(.*\)\n$/],
         [["logs", "line-1", "--attempt", "0"], /^error: --attempt takes a whole number from 1, not 0 \(/],
         [["worker", "drain", "W1"], /^error: W1 is no worker's id: .*\n$/],
@@ -230,6 +238,22 @@ async function lines(cluster: Cluster, name: string, count: number): Promise<Lin
     }
   };
   return eventually(`${count} lines in ${name}`, () => look().length >= count && look(), 20_000);
+}
+
+/** A file that was taken away is written once more, and whoever took it is told. */
+async function expectWrittenAnew(cluster: Cluster): Promise<void> {
+  const words = ["results", "--follow", "--order", "completion", "-o", "all.jsonl"];
+  const before = readFileSync(cluster.file("all.jsonl"), "utf8");
+  expect((await cluster.run(...words)).stderr, "it goes on").to.equal("");
+  rmSync(cluster.file("all.jsonl"));
+  const { code, stderr } = await cluster.run(...words);
+  expect({ code, stderr }).to.deep.equal({
+    code: 0,
+    stderr: "all.jsonl is not there any more: it is written anew, nothing is run again\n",
+  });
+  // Of an item that was taken back a run that is over has what came of it last.
+  const ofItem = (text: string): unknown[] => objects(text).filter(({ ok }) => ok === true);
+  expect(ofItem(readFileSync(cluster.file("all.jsonl"), "utf8"))).to.deep.equal(ofItem(before));
 }
 
 /** The same results in every format, in order of input. */

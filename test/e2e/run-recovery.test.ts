@@ -1,11 +1,11 @@
-import { writeFile } from "node:fs/promises";
+import { rm, truncate, writeFile } from "node:fs/promises";
 import { expect } from "chai";
 import { concurrentTests } from "../support/concurrent.ts";
 import { withLocalRun } from "../support/local-run.ts";
 import type { LocalRunPlace, ResultLine } from "../support/local-run.ts";
 
 const ITEMS = 40;
-const RUN = { items: ITEMS, secondsEach: 0.15 };
+const RUN = { items: ITEMS, secondsEach: 0.15, workers: 2 };
 
 /** Every item has one result, and none of those that were finished by then was executed once more. */
 async function expectAllOnce(place: LocalRunPlace, finished: readonly ResultLine[]): Promise<void> {
@@ -37,6 +37,19 @@ describe("rollout run, when something dies", function () {
       expect(run.stderr.join("\n")).to.match(/worker \d was killed \(SIGKILL\); it is started again/);
       await expectAllOnce(place, finished);
     });
+  });
+
+  it("writes anew what somebody took away or emptied while it was written, and runs nothing again", async () => {
+    const spoilt = async (spoil: (file: string) => Promise<void>): Promise<void> =>
+      withLocalRun({ ...RUN, secondsEach: 0.05 }, async (place) => {
+        const run = place.start();
+        const finished = await place.untilResults(8);
+        await spoil(place.file("out.jsonl"));
+        expect((await run.ended).code, run.describe()).to.equal(0);
+        await expectAllOnce(place, finished);
+        expect(await place.journal(), "each was executed once").to.have.length(ITEMS);
+      });
+    await Promise.all([spoilt(rm), spoilt(truncate)]);
   });
 
   it("killed by kill -9 leaves nobody behind, and the same command goes on where it was", async () => {
@@ -84,7 +97,7 @@ describe("rollout run, when something dies", function () {
   });
 
   it("stopped by Ctrl-C twice ends at once, and leaves nobody behind", async () => {
-    await withLocalRun({ items: 4, secondsEach: 30 }, async (place) => {
+    await withLocalRun({ items: 4, secondsEach: 30, workers: 2 }, async (place) => {
       const run = place.start();
       await run.until("work", () => run.stderr.find((line) => line.includes("of 4")));
       await place.untilWorkersWork();
@@ -97,7 +110,7 @@ describe("rollout run, when something dies", function () {
   });
 
   it("stopped by Ctrl-C while its coordinator cannot come back says why, and ends", async () => {
-    await withLocalRun({ items: 4, secondsEach: 30 }, async (place) => {
+    await withLocalRun({ items: 4, secondsEach: 30, workers: 2 }, async (place) => {
       const run = place.start();
       await place.untilWorkersWork();
       run.send("SIGINT");

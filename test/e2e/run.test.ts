@@ -1,5 +1,5 @@
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { basename } from "node:path";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { expect } from "chai";
 import { concurrentTests } from "../support/concurrent.ts";
 import { withLocalRun } from "../support/local-run.ts";
@@ -33,7 +33,7 @@ describe("rollout run", function () {
   const it = concurrentTests(3);
 
   it("executes each line once, writes what came of it, and ends with 0", async () => {
-    await withLocalRun({ items: 30 }, async (place) => {
+    await withLocalRun({ items: 30, workers: 2 }, async (place) => {
       const { code, stdout, stderr } = await place.run();
       expect({ code, stdout }, stderr).to.deep.equal({ code: 0, stdout: "" });
       expect(stderr).to.match(/\n30 of 30 done in \d+s: out\.jsonl\n$/);
@@ -92,7 +92,7 @@ describe("rollout run", function () {
       const failed = await place.run("--max-attempts", "1");
       expect(failed.code).to.equal(1);
       const again =
-        "rollout run in.jsonl -o out.jsonl --workers 2 --max-attempts 1 --retry-failed -- sh work.sh";
+        "rollout run in.jsonl -o out.jsonl --workers 1 --max-attempts 1 --retry-failed -- sh work.sh";
       const [which, look = "", retry] = failed.stderr.split("\n").slice(-4, -1);
       expect([which, retry]).to.deep.equal([
         "6 failed (6 error): out.errors.jsonl",
@@ -186,7 +186,7 @@ describe("rollout run", function () {
 
   it("takes standard input, and prints results where no output is named", async () => {
     await withLocalRun({ items: 1 }, async (place) => {
-      const words = ["run", "--text", "--order", "input", "--workers", "2", "--", "tr", "a-z", "A-Z"];
+      const words = ["run", "--text", "--order", "input", "--workers", "1", "--", "tr", "a-z", "A-Z"];
       const input = "one\n  two \n\nthree\n";
       const { code, stdout, stderr } = await place.runWords(words, input);
       expect(code, stderr).to.equal(0);
@@ -196,6 +196,21 @@ describe("rollout run", function () {
         .map((line) => (JSON.parse(line) as ResultLine).output);
       expect(outputs).to.deep.equal(["ONE", "TWO", "THREE"]);
       expect((await place.runWords(words, input)).stdout, "printed, not run again").to.equal(stdout);
+
+      const forPrograms = await place.runWords(["run", "--json", ...words.slice(1)], input);
+      expect(forPrograms.stdout.startsWith(stdout), "the same lines").to.equal(true);
+      const { summary, ...others } = JSON.parse(forPrograms.stdout.slice(stdout.length)) as {
+        readonly summary: object;
+      };
+      expect(summary).to.include({ state: "complete", done: 3, known: 3, output: null });
+      expect(others).to.deep.equal({});
+
+      const once = ["run", "--text", "--workers", "1", "--max-attempts", "1"];
+      const failing = await place.runWords([...once, "--", "false"], "one\n");
+      expect(failing.code).to.equal(1);
+      expect(failing.stderr, "with what has to come again").to.contain(
+        `to try them again: ... | rollout ${once.join(" ")} --retry-failed -- false\n`,
+      );
     });
   });
 
@@ -207,6 +222,7 @@ describe("rollout run", function () {
         [["-o", "../" + basename(place.directory) + "/in.jsonl"], "-o names the input"],
         [["-o", "."], "-o . is a directory: name a file"],
         [["-o", "/dev/null"], "-o /dev/null is no file to go on with later: say with --dir"],
+        [["--json", "--format", "csv"], "--json on standard output is --format jsonl"],
       ] as const) {
         const { code, stderr } = await place.runWords(["run", "in.jsonl", ...words, "--", "cat"]);
         expect(code).to.equal(2);
@@ -230,6 +246,36 @@ describe("rollout run", function () {
     });
   });
 
+  it("shows nobody the secrets of its command line, and keeps them where only their owner reads", async () => {
+    await withLocalRun({ items: 2 }, async (place) => {
+      mkdirSync(place.file("kept"), { mode: 0o755 });
+      const secret = "pa55w0rd";
+      const command = [
+        "env",
+        `HF_TOKEN=${secret}`,
+        "sh",
+        "work.sh",
+        "--api-key",
+        secret,
+        `http://bob:${secret}@h/`,
+      ];
+      const words = ["run", "in.jsonl", "--json", "--dir", "kept", "--log-level", "debug", "--", ...command];
+      const { code, stdout, stderr } = await place.runWords(words);
+      expect(code, stderr).to.equal(0);
+      expect(stdout + stderr).not.to.contain(secret);
+      const files = readdirSync(place.file("kept"), { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map(({ parentPath, name }) => join(parentPath, name));
+      const holding = files.filter((file) => readFileSync(file).includes(secret));
+      expect(holding).to.deep.equal([place.file("kept/plugin.toml")]);
+      expect(statSync(place.file("kept/plugin.toml")).mode & 0o777).to.equal(0o600);
+      const task = JSON.parse(readFileSync(place.file("kept/task.json"), "utf8")) as { summary: string };
+      expect(task.summary).to.contain(
+        "env HF_TOKEN=[redacted] sh work.sh --api-key [redacted] http://bob:[redacted]@h/",
+      );
+    });
+  });
+
   it("keeps inputs apart whose results go to standard output", async () => {
     await withLocalRun({ items: 1 }, async (place) => {
       place.writeInput(2, "more.jsonl");
@@ -247,7 +293,7 @@ describe("rollout run", function () {
   });
 
   it("says of a run that was cancelled what never ran, each time", async () => {
-    await withLocalRun({ items: 30, secondsEach: 0.3 }, async (place) => {
+    await withLocalRun({ items: 30, secondsEach: 0.2 }, async (place) => {
       const first = place.start();
       await place.untilResults(2);
       const cancelled = await place.runWords(["cancel", "--yes", "--config", "out.jsonl.rollout"]);
@@ -270,17 +316,17 @@ describe("rollout run", function () {
   });
 
   it("ends with 5 when an operator pauses it, says so, and goes on", async () => {
-    await withLocalRun({ items: 30, secondsEach: 0.2 }, async (place) => {
+    await withLocalRun({ items: 15, secondsEach: 0.2 }, async (place) => {
       const first = place.start();
       await place.untilResults(2);
       expect((await place.runWords(["pause", "-c", "out.jsonl.rollout"])).code).to.equal(0);
       expect((await first.ended).code, first.describe()).to.equal(5);
       expect(first.stderr.at(-2)).to.match(
-        /^paused \(by an operator\), so this ends with code 5: \d+ of 30 done: out\.jsonl$/,
+        /^paused \(by an operator\), so this ends with code 5: \d+ of 15 done: out\.jsonl$/,
       );
       expect(first.stderr.at(-1)).to.match(/^to go on: rollout run in\.jsonl /);
       expect((await place.run()).code).to.equal(0);
-      expect(await place.journal(), "once each").to.have.length(30);
+      expect(await place.journal(), "once each").to.have.length(15);
     });
   });
 });

@@ -66,7 +66,7 @@ export function itemObject(situation: ItemSituation): object {
     due_at: item.dueAtMs === undefined ? null : isoTime(item.dueAtMs),
     alone: item.alone,
     checkpoint_bytes: item.checkpointBytes,
-    error: result?.error ?? null,
+    error: result?.error === undefined ? null : { class: result.error.class, message: result.error.message },
     attempts: item.attempts.map((attempt) => ({
       attempt: attempt.attempt,
       outcome: attempt.outcome,

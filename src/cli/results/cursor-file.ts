@@ -24,6 +24,8 @@ export interface Progress {
   /** Results so far, failures included, and failures. */
   readonly results: number;
   readonly failures: number;
+  /** One that has failed, by a name that can be typed. */
+  readonly failedItem?: string | undefined;
 }
 
 /** What is there of an output. */
@@ -164,6 +166,7 @@ function parse(text: string): { readonly begun: Begun; readonly progress: Progre
     at(value, "version") === VERSION &&
     typeof at(progress, "cursor") === "string" &&
     numbers.every((number) => Number.isSafeInteger(number)) &&
+    ["string", "undefined"].includes(typeof at(progress, "failedItem")) &&
     Object.keys(WORDS).every((name) => at(begun, name) !== undefined);
   return isWhole ? { begun: begun as Begun, progress: progress as Progress } : undefined;
 }

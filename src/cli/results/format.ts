@@ -14,6 +14,13 @@ export interface Format {
   readonly line: (result: Result) => string;
 }
 
+/** Why `--json` does not go with them, in a sentence: lines on standard output are of one schema then. */
+export function jsonRefusal(format: FormatName, output: string | undefined): string | undefined {
+  return output === undefined && format !== "jsonl"
+    ? "--json on standard output is --format jsonl"
+    : undefined;
+}
+
 export function formatOf(name: FormatName, withInput: boolean): Format {
   switch (name) {
     case "jsonl":

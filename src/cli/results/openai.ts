@@ -9,13 +9,13 @@ const RESPONSE_FIELDS: ReadonlySet<string> = new Set(["status_code", "request_id
 /** The object, with its ending. */
 export function openaiLine(result: Result): string {
   const { item, id, output, error } = result;
-  const refused = error && refusalIn(error.message);
+  const refused = error?.response && refusal(error.response);
   const said =
     error === undefined || refused !== undefined ? null : { code: error.class, message: error.message };
   const fields = [
     `"id":"batch_req_${item.slice(0, ID_DIGITS)}"`,
     `"custom_id":${JSON.stringify(id ?? item)}`,
-    `"response":${error === undefined ? response(output, item) : (refused ?? refusal(output))}`,
+    `"response":${error === undefined ? response(output, item) : (refused ?? "null")}`,
     `"error":${JSON.stringify(said)}`,
   ];
   return `{${fields.join(",")}}\n`;
@@ -29,16 +29,10 @@ function response(output: Uint8Array, item: string): string {
   return `{"status_code":200,"request_id":"${item}","body":${text}}`;
 }
 
-/** What a server answered to a line of a Batch file: the http backend has it as the message of the error. */
-function refusalIn(message: string): string | undefined {
-  const value = valueOf(Buffer.from(message));
+/** What a server answered in place of a result; undefined when it is not of that form. */
+function refusal(bytes: Uint8Array): string | undefined {
+  const value = valueOf(bytes);
   return value.kind === "json" && isResponse(value.text) ? value.text : undefined;
-}
-
-/** What a server answered in place of a result, if it is known. */
-function refusal(output: Uint8Array): string {
-  const value = valueOf(output);
-  return value.kind === "json" && isResponse(value.text) ? value.text : "null";
 }
 
 function isResponse(json: string): boolean {

@@ -16,6 +16,8 @@ export interface Outlet {
   append(lines: string): Promise<Appended>;
   /** What was appended is on disk when it resolves, with the length of the file; undefined: it has none. */
   sync(): Promise<number | undefined>;
+  /** The name of a file that grows, when somebody else has taken it away, changed its length or put another one in its place. */
+  lostFile?(): Promise<string | undefined>;
   /** Everything was appended. */
   finish(): Promise<void>;
   /** Nothing more comes. What was synced stays, unless the file was to be replaced. */
@@ -30,6 +32,8 @@ class FileEnd {
   readonly #file: string;
   readonly handle: FileHandle;
   length: number;
+  /** Somebody else has changed its length: there is a hole in it now, or more than was written. */
+  isTorn = false;
 
   constructor(file: string, handle: FileHandle, length: number) {
     this.#file = file;
@@ -41,6 +45,7 @@ class FileEnd {
     const bytes = Buffer.from(lines);
     let written = 0;
     await this.attempt(async () => {
+      this.isTorn ||= (await this.handle.stat()).size !== this.length;
       while (written < bytes.length) {
         const left = bytes.length - written;
         written += (await this.handle.write(bytes, written, left, this.length + written)).bytesWritten;
@@ -120,6 +125,11 @@ export async function growFile(file: string, length: number): Promise<Outlet> {
       if (end.length !== synced) await end.attempt(() => end.handle.datasync());
       synced = end.length;
       return synced;
+    },
+    lostFile: async () => {
+      const { size, dev, ino } = await end.handle.stat({ bigint: true });
+      if (end.isTorn || Number(size) !== end.length) return file;
+      return size === 0n || (await identityOf(file)) === `${dev}:${ino}` ? undefined : file;
     },
     finish: () => end.handle.close(),
     abandon: async () => {

@@ -1,5 +1,7 @@
 // Results into files, or to standard output, a page at a time, so that whoever dies in between leaves whole lines and can
 // go on: nothing is missing then and nothing stands there twice.
+import { failure } from "../../base/errors.ts";
+import { printable } from "../../base/safe-text.ts";
 import type { Result, ResultPage, ResultsOrder } from "../../client/results.ts";
 import {
   besideOutput,
@@ -37,18 +39,32 @@ export interface ResultSink {
   /** Results so far, failures included, and failures; those that earlier sinks wrote into growing files included. */
   readonly results: number;
   readonly failures: number;
+  /** One that has failed, by a name that can be typed, whoever wrote it; undefined when none has. */
+  readonly failedItem: string | undefined;
   /** One of the files that had results in it and was taken away: all of them are written anew. */
   readonly missing: string | undefined;
   /** Files that grow have the page on disk when it resolves. Throws output_unwritten: then as if it was never given. */
   write(page: ResultPage): Promise<Appended>;
-  /** All pages were written. */
+  /** The name of a file that grows and that somebody else has taken away or changed since it was opened. */
+  lostFile(): Promise<string | undefined>;
+  /** All pages were written. Throws output_not_continued when there is a lost file. */
   close(): Promise<void>;
   /** Nothing more comes, and it was not all. Files that grow keep what was written, others are as before. */
   abandon(): Promise<void>;
 }
 
+/** An id of the input that needs no quotes and cannot be taken for a flag. */
+const NAME = /^\w[\w.:/-]*$/;
+/** So many digits of an item's id mean no other one. */
+const DIGITS = 12;
+
 const START: Progress = { cursor: "", bytes: 0, errorsBytes: 0, results: 0, failures: 0 };
 const NOTHING: Found = { progress: undefined, missing: undefined };
+
+/** What a person is told of a `missing` file, so that nobody takes it for a file that goes on. */
+export function missingText(file: string): string {
+  return `${printable(file)} is not there any more: it is written anew, nothing is run again`;
+}
 
 /** Throws file_unwritable, output_not_continued and output_unwritten. */
 export async function openResultSink(target: ResultTarget): Promise<ResultSink> {
@@ -172,6 +188,10 @@ class OutletSink implements ResultSink {
     return this.#progress.failures;
   }
 
+  get failedItem(): string | undefined {
+    return this.#progress.failedItem;
+  }
+
   /** The first lines of those that have none yet. */
   async begin(isNew: { readonly output: boolean; readonly errors: boolean }): Promise<void> {
     const { header } = this.#format;
@@ -192,14 +212,25 @@ class OutletSink implements ResultSink {
       cursor,
       results: this.#progress.results + results.length,
       failures: this.#progress.failures + results.filter(isFailure).length,
+      failedItem: this.#progress.failedItem ?? nameOf(results.find(isFailure)),
     });
     return appended === "written" ? erred : appended;
   }
 
+  async lostFile(): Promise<string | undefined> {
+    const { output, errors } = this.#outlets;
+    return (await output.lostFile?.()) ?? (await errors?.lostFile?.());
+  }
+
   async close(): Promise<void> {
-    await this.#beforeFinish?.();
+    const file = await this.lostFile();
+    if (file === undefined) await this.#beforeFinish?.();
     await this.#outlets.errors?.finish();
     await this.#outlets.output.finish();
+    if (file === undefined) return;
+    const reason = "somebody else took it away or changed it while it was written";
+    const advice = "remove it and give the same command again: it is written anew, and nothing is run again";
+    throw failure("output_not_continued", { file, reason, advice });
   }
 
   async abandon(): Promise<void> {
@@ -213,4 +244,8 @@ class OutletSink implements ResultSink {
     await this.#save?.(next);
     this.#progress = next;
   }
+}
+
+function nameOf(result: Result | undefined): string | undefined {
+  return NAME.test(result?.id ?? "") ? result?.id : result?.item.slice(0, DIGITS);
 }

@@ -1,5 +1,4 @@
 // `rollout ca issue`
-import { Flags } from "@oclif/core";
 import { systemClock } from "../../base/clock.ts";
 import { EXIT, failure } from "../../base/errors.ts";
 import type { ExitCode } from "../../base/errors.ts";
@@ -7,6 +6,7 @@ import { newUlid, parseUlid } from "../../base/ids.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import { systemRandom } from "../../base/random.ts";
 import { BaseCommand } from "../../cli/base-command.ts";
+import { Flags } from "../../cli/oclif.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
 import { openExistingAuthority } from "../../transport/tls/authority.ts";
 import { issueBundle } from "../../transport/tls/bundle.ts";

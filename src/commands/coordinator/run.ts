@@ -1,6 +1,6 @@
 // `rollout coordinator run`
-import { Flags } from "@oclif/core";
 import { BaseCommand } from "../../cli/base-command.ts";
+import { Flags } from "../../cli/oclif.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
 import { onHangUp, STOP_AT_END_OF_INPUT, untilToldToStop } from "../../cli/signals.ts";
 import { EXIT } from "../../base/errors.ts";

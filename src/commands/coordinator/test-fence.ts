@@ -1,7 +1,7 @@
 // `rollout coordinator test-fence`, hidden: for tests, and for whoever wants to see on a machine of theirs that a fenced
 // coordinator ends.
-import { Flags } from "@oclif/core";
 import { BaseCommand } from "../../cli/base-command.ts";
+import { Flags } from "../../cli/oclif.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
 import { systemClock } from "../../base/clock.ts";
 import { newUlid } from "../../base/ids.ts";

@@ -1,9 +1,9 @@
 // `rollout machines export`
-import { Args, Flags } from "@oclif/core";
 import { charts } from "../../../machines/index.ts";
 import { EXIT, failure } from "../../base/errors.ts";
 import type { ExitCode } from "../../base/errors.ts";
 import { BaseCommand } from "../../cli/base-command.ts";
+import { Args, Flags } from "../../cli/oclif.ts";
 import { chartDiagram } from "../../cli/render/chart-diagram.ts";
 import { nearestName } from "../../config/nearest.ts";
 import { structureHash } from "../../runtime/chart-structure.ts";

@@ -1,9 +1,9 @@
 // `rollout worker drain`
-import { Args, Flags } from "@oclif/core";
 import { EXIT, failure } from "../../base/errors.ts";
 import type { ExitCode } from "../../base/errors.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import { parseUlid } from "../../base/ids.ts";
+import { Args, Flags } from "../../cli/oclif.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
 import { OperatorCommand } from "../../compose/operator-command.ts";
 import type { RolloutClient } from "../../compose/rollout-client.ts";

@@ -1,8 +1,8 @@
 // `rollout worker list`
-import { Flags } from "@oclif/core";
 import { sleep, systemClock } from "../../base/clock.ts";
 import { EXIT } from "../../base/errors.ts";
 import type { ExitCode } from "../../base/errors.ts";
+import { Flags } from "../../cli/oclif.ts";
 import { PatientReader } from "../../cli/patient-reader.ts";
 import { LiveScreen } from "../../cli/render/live-screen.ts";
 import { workerObject, workersText } from "../../cli/render/workers.ts";
@@ -43,7 +43,7 @@ export class WorkerList extends OperatorCommand {
   async #watch(client: RolloutClient): Promise<void> {
     const stop = new AbortController();
     void untilSignalled(this.argv).then(() => stop.abort());
-    const screen = process.stdout.isTTY ? new LiveScreen(process.stdout) : undefined;
+    const screen = process.stdout.isTTY && !this.isForPrograms ? new LiveScreen(process.stdout) : undefined;
     let text = "";
     const reader = new PatientReader((sentence) =>
       screen === undefined ? this.tell(sentence) : screen.draw(`${text}${sentence}\n`),

@@ -1,10 +1,10 @@
 // `rollout worker run`
-import { Flags } from "@oclif/core";
 import { EXIT, failure } from "../../base/errors.ts";
 import type { ExitCode } from "../../base/errors.ts";
 import { parseUlid } from "../../base/ids.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import { BaseCommand } from "../../cli/base-command.ts";
+import { Flags } from "../../cli/oclif.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
 import { STOP_AT_END_OF_INPUT, untilToldToStop } from "../../cli/signals.ts";
 import { openPorts } from "../../compose/process-ports.ts";

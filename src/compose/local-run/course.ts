@@ -2,6 +2,7 @@
 // the coordinator, so that what they still finish is recorded and written; no process is left, however it ends.
 import { RolloutError, failure } from "../../base/errors.ts";
 import { number } from "../../cli/render/progress.ts";
+import { missingText } from "../../cli/results/result-sink.ts";
 import type { Submitted } from "../../client/submit.ts";
 import { resolveConfig } from "../../config/resolve.ts";
 import type { ClientConfig } from "../../config/resolve.ts";
@@ -117,10 +118,7 @@ export class Course {
     await this.#supervisor.startCoordinator();
     const client = this.#client;
     const writer = await ResultsWriter.open({ ...writerOptionsOf(this.#request, directory), client });
-    if (writer.missing !== undefined)
-      display.say(
-        `${shownPath(writer.missing)} is not there any more: it is written anew, nothing is run again`,
-      );
+    if (writer.missing !== undefined) display.say(missingText(shownPath(writer.missing)));
     const { state, pauseReason } = await client.status();
     if (state === "cancelled") return { writer };
     if (state === "paused") {
@@ -204,13 +202,14 @@ export class Course {
       if (left.kind === "given-up") return this.#summary(left, writer);
     }
     const summary = await this.#summary(end, writer);
-    const { counts, failedItem } = summary;
+    const { counts } = summary;
     if (counts === undefined) return summary;
     await writer.finish(counts);
     const { done, failed, failedByClass } = counts;
+    const { failedItem } = writer;
     if (asked !== undefined && end.kind === "complete")
       await writeFinished(this.#directory, { asked, done, failed, failedByClass, failedItem });
-    return { ...summary, failedItem: writer.failedItem };
+    return { ...summary, failedItem };
   }
 
   async #leaveCancelled(end: LocalRunEnd, writer: ResultsWriter): Promise<LocalRunEnd> {

@@ -33,6 +33,7 @@ export async function readFinished(directory: RunDirectory, asked: Asked): Promi
   if (record === undefined || JSON.stringify(record.finished.asked) !== JSON.stringify(asked))
     return undefined;
   const lengths = await lengthsOf(asked);
+  if (lengths[0] === null || (lengths[1] === null && record.finished.failed > 0)) return undefined;
   return JSON.stringify(lengths) === JSON.stringify(record.lengths) ? record.finished : undefined;
 }
 

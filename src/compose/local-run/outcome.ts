@@ -1,4 +1,5 @@
 // What a local run has come to, for a person, for a program and as an exit code.
+import { resolve } from "node:path";
 import { unreachable } from "../../base/assert.ts";
 import { EXIT } from "../../base/errors.ts";
 import type { ErrorCode, ExitCode } from "../../base/errors.ts";
@@ -18,7 +19,7 @@ export interface Outcome {
   readonly error?: string;
   /** Lines for a person, behind it. */
   readonly lines: readonly string[];
-  /** The stable form of `--json`. */
+  /** The stable form of `--json`, in docs/results.md. */
   readonly object: object;
 }
 
@@ -30,7 +31,7 @@ export function outcomeOf(
 ): Outcome {
   const { end, counts, submitted, directory } = summary;
   const { done = 0, failed = 0, pending = 0, running = 0 } = counts ?? {};
-  const object = {
+  const account = {
     state: end.kind === "already" ? "complete" : end.kind,
     total: done + failed + pending + running,
     done,
@@ -44,9 +45,11 @@ export function outcomeOf(
     pause_reason: end.kind === "paused" ? end.reason : null,
     output: files.output ?? null,
     errors: failed > 0 ? (files.errors ?? null) : null,
-    directory,
+    directory: resolve(directory),
     duration_ms: Math.round(summary.elapsedMs),
   };
+  // Results that stand on standard output too have no field of this name.
+  const object = files.output === undefined ? { summary: account } : account;
   const lines = [...headline(summary, files), ...failureLines(summary, files, again)];
   switch (end.kind) {
     case "complete":
@@ -132,7 +135,7 @@ function othersText({ items }: LocalRunSummary, { done, failed }: Final): string
 }
 
 function failureLines(
-  { counts, end, directory, failedItem = "ITEM" }: LocalRunSummary,
+  { counts, end, directory, failedItem }: LocalRunSummary,
   files: ResultFiles,
   again: (...words: string[]) => string,
 ): string[] {
@@ -140,17 +143,21 @@ function failureLines(
   const text = failuresText({ counts: { ...counts, delayed: 0 }, failures: counts.failedByClass });
   const where = files.errors === undefined ? "" : `: ${shownPath(files.errors)}`;
   const isOver = end.kind === "complete" || end.kind === "already";
-  const config = ["-c", shownPath(directory)];
-  const look =
-    `to look into one: ${shellWords(["rollout", "coordinator", "run", ...config])}` +
-    `, and in another terminal: ${shellWords(["rollout", "explain", failedItem, ...config])}`;
   // There is nothing to look into in what was only cut short.
   const isLookedInto = counts.failed > (counts.failedByClass["cancelled"] ?? 0);
   return [
     `${text}${where}`,
-    ...(isLookedInto ? [look] : []),
+    ...(isLookedInto && failedItem !== undefined ? [lookText(failedItem, directory)] : []),
     ...(isOver ? [`to try them again: ${again("--retry-failed")}`] : []),
   ];
+}
+
+function lookText(item: string, directory: string): string {
+  const config = ["-c", shownPath(directory)];
+  return (
+    `to look into one: ${shellWords(["rollout", "coordinator", "run", ...config])}` +
+    `, and in another terminal: ${shellWords(["rollout", "explain", item, ...config])}`
+  );
 }
 
 /** A run that was cancelled takes nothing any more. */

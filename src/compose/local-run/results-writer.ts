@@ -5,7 +5,6 @@ import type { RunId } from "../../base/ids.ts";
 import { isFile } from "../../cli/results/outlet.ts";
 import { checkResultTarget, openResultSink } from "../../cli/results/result-sink.ts";
 import type { ResultSink, ResultTarget } from "../../cli/results/result-sink.ts";
-import type { Result } from "../../client/results.ts";
 import type { RolloutClient } from "../rollout-client.ts";
 import type { ResultFiles } from "./result-files.ts";
 
@@ -17,17 +16,12 @@ export interface WriterOptions {
   readonly client: RolloutClient;
 }
 
-const NAME = /^\w[\w.:/-]*$/;
-/** So many digits of an item's id mean no other one. */
-const DIGITS = 12;
-
 /** Longer than a coordinator takes to come back. */
 const CATCH_UP_PATIENCE_MS = 10_000;
 
 export class ResultsWriter {
   readonly #options: WriterOptions;
   #sink: ResultSink;
-  #failedItem: string | undefined;
 
   private constructor(options: WriterOptions, sink: ResultSink) {
     this.#options = options;
@@ -49,9 +43,9 @@ export class ResultsWriter {
     return this.#sink.missing;
   }
 
-  /** One that has failed, by a name that can be typed; undefined when none was read here. */
+  /** One that has failed, by a name that can be typed; undefined when none is written. */
   get failedItem(): string | undefined {
-    return this.#failedItem;
+    return this.#sink.failedItem;
   }
 
   /** Writes what comes until the run is over (`end`), or `signal` aborts. */
@@ -69,8 +63,10 @@ export class ResultsWriter {
     const { results, failures } = this.#sink;
     const isOutdated = results !== counts.done + counts.failed || failures !== counts.failed;
     const { output, errors } = this.#options.files;
-    // Failed items were taken back after they were written: where lines cannot be taken back, there is nothing to be done about it.
-    if (isOutdated && output !== undefined && (await isFile(output))) {
+    // Failed items were taken back after they were written, or a file was taken away while it was: where lines cannot be taken back,
+    // there is nothing to be done about it.
+    const isLost = (await this.#sink.lostFile()) !== undefined;
+    if ((isOutdated || isLost) && output !== undefined && (await isFile(output))) {
       await this.startAnew();
       await this.catchUp(new AbortController().signal);
     }
@@ -97,7 +93,6 @@ export class ResultsWriter {
     const pages = client.resultPages({ ...how, order: files.order, after: this.#sink.cursor, signal });
     try {
       for await (const page of pages) {
-        this.#failedItem ??= nameOfFailed(page.results);
         if ((await this.#sink.write(page)) === "reader-gone") return "reader-gone";
         if (page.end) return "end";
       }
@@ -112,12 +107,6 @@ export class ResultsWriter {
 async function removeFile(file: string): Promise<void> {
   const found = await lstat(file).catch(() => undefined);
   if (found?.isFile() === true) await rm(file, { force: true });
-}
-
-function nameOfFailed(results: readonly Result[]): string | undefined {
-  const failed = results.find(({ ok }) => !ok);
-  if (failed === undefined) return undefined;
-  return NAME.test(failed.id ?? "") ? failed.id : failed.item.slice(0, DIGITS);
 }
 
 function targetOf({ files, cursorFile, runId }: Omit<WriterOptions, "client">): ResultTarget {

@@ -67,6 +67,14 @@ describe("the task of a manifest", () => {
     expect(one.plugin).to.equal("m");
   });
 
+  it("is described without the secrets that it is run with", () => {
+    const words = `["env", "HF_TOKEN=pa55", "work", "--api-key", "-pa55 55", "{.n}"]`;
+    const command = manifest(`[command]\ncommand = ${words}\nenv = { PASS = "pa55" }\n`);
+    const url = manifest(`[http]\nurl = "http://host/v1?api_key=pa55"\n`);
+    expect(taskOf(command).summary).to.contain("env HF_TOKEN=[redacted] work --api-key [redacted] {.n} [");
+    expect(taskOf(url).summary).to.contain("http://host/v1?api_key=[redacted] [");
+  });
+
   it("is described without control characters, and not at any length", () => {
     const long = manifest(`[command]\ncommand = ["sh", "-c", "line\\nline ${"x".repeat(2_000)}"]\n`);
     expect(taskOf(long).summary).to.match(/^m \(command\): sh -c line\\nline x+… \[[0-9a-f]{8}\]$/);

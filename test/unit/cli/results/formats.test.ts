@@ -46,6 +46,13 @@ describe("a result as a line of JSON", () => {
     expect(failure).to.deep.include({ ok: false, error: failed.error }).and.not.have.property("output");
   });
 
+  it("has with a failure the answer of the server that refused it, as it is", () => {
+    const response = bytes('{"status_code":400,"body":1.0}');
+    expect(line("jsonl", { ...failed, error: { class: "error", message: "no", response } })).to.contain(
+      '"error":{"class":"error","message":"no","response":{"status_code":400,"body":1.0}},',
+    );
+  });
+
   it("takes JSON over as it is: numbers are not rounded, names not dropped, and lines are joined", () => {
     const output = ' {"n": 12345678901234567890,\r\n "n": 1e400} \n';
     expect(line("jsonl", { output: bytes(output) })).to.contain(
@@ -153,15 +160,14 @@ describe("a result as the OpenAI Batch API has it", () => {
   it("is an error without a response, or with what the server said", () => {
     const error = { code: "timeout", message: "took 10 s" };
     expect(json("openai", failed)).to.deep.include({ response: null, error });
-    const refusal = '{"status_code":400,"request_id":"r","body":{"error":{"message":"no"}}}';
-    expect(json("openai", { ...failed, output: bytes(refusal) })).to.deep.include({
-      response: JSON.parse(refusal) as unknown,
-      error,
-    });
-    const answered = { ...failed, error: { class: "error", message: refusal } };
-    expect(json("openai", answered)).to.deep.include({
-      response: JSON.parse(refusal) as unknown,
-      error: null,
+    const refusal = '{"status_code":400,"request_id":"r","body":{"error":{"message":"no"},"n":1.0}}';
+    const refused = { class: "error", message: "400 Bad Request: no", response: bytes(refusal) };
+    expect(line("openai", { ...failed, error: refused })).to.contain(`"response":${refusal},"error":null`);
+    // What a program printed is its own, whatever it looks like.
+    const printed = { class: "error", message: refusal };
+    expect(json("openai", { ...failed, error: printed })).to.deep.include({
+      response: null,
+      error: { code: "error", message: refusal },
     });
   });
 });

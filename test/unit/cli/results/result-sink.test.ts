@@ -3,6 +3,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -62,6 +63,35 @@ describe("a sink of results", () => {
       });
     }
   }
+
+  it("knows one that has failed, also when another one goes on with the file", async () => {
+    const sink = await openResultSink(target());
+    const [page] = madePages(20, 4);
+    if (page === undefined) throw new Error("there is a page");
+    const results = page.results.map((result, at) => (at === 2 ? { ...result, id: "p-3" } : result));
+    expect(sink.failedItem).to.equal(undefined);
+    await sink.write({ ...page, results });
+    await sink.abandon();
+    for (const [anew, known] of [
+      [false, "p-3"],
+      [true, undefined],
+    ] as const) {
+      const next = await openResultSink(target({ anew }));
+      expect(next.failedItem).to.equal(known);
+      await next.close();
+    }
+  });
+
+  it("names one by its id's digits that has no name which can be typed", async () => {
+    const [page] = madePages(3, 3);
+    if (page === undefined) throw new Error("there is a page");
+    for (const id of [undefined, "--all", "two words", ""]) {
+      const sink = await openResultSink(target({ anew: true }));
+      await sink.write({ ...page, results: page.results.map((result) => ({ ...result, id })) });
+      expect(sink.failedItem).to.match(/^[0-9a-f]{12}$/);
+      await sink.close();
+    }
+  });
 
   it("leaves failures among the results when there is no file for them", async () => {
     await writeAll(await openResultSink(target()), 20, 7);
@@ -130,9 +160,32 @@ describe("a sink of results", () => {
       const second = await openResultSink(target({ errors }));
       expect(second).to.include({ cursor: "12", results: 12, failures: 4 });
       await writeAll(second, 20, 7);
-      await first.close();
+      expect(await failureOf(first.close()), "who was not dead").to.include({ code: "output_not_continued" });
       expect({ output: read("out"), errors: read("errors") }).to.deep.equal(expected(20, "jsonl"));
     });
+
+    const TROUBLES: readonly [what: string, make: (file: string) => void][] = [
+      ["taken away", (file) => rmSync(file)],
+      ["moved", (file) => renameSync(file, `${file}.moved`)],
+      ["emptied", (file) => truncateSync(file)],
+      ["replaced", (file) => (rmSync(file), writeFileSync(file, "mine\n"))],
+      ["written to", (file) => writeFileSync(file, "mine\n", { flag: "a" })],
+    ];
+    for (const [what, make] of TROUBLES)
+      for (const name of ["out", "errors"])
+        for (const when of ["before the last page", "at the end"])
+          it(`is not said to be complete when ${name} was ${what} meanwhile, ${when}`, async () => {
+            const sink = await openResultSink(target({ errors: directory.file("errors") }));
+            const pages = [...madePages(20, 7)];
+            for (const page of pages.slice(0, -1)) await sink.write(page);
+            if (when !== "at the end") make(directory.file(name));
+            for (const page of pages.slice(-1)) await sink.write(page);
+            if (when === "at the end") make(directory.file(name));
+            expect(await sink.lostFile()).to.equal(directory.file(name));
+            const failed = await failureOf(sink.close());
+            expect(failed).to.include({ code: "output_not_continued" });
+            expect(failed.message).to.include(directory.file(name));
+          });
 
     it("changes nothing when there is nothing new", async () => {
       await writeAll(await openResultSink(target({ format: "csv" })), 20, 7);

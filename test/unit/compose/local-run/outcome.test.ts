@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { expect } from "chai";
 import { outcomeOf } from "../../../../src/compose/local-run/outcome.ts";
 import type { Outcome } from "../../../../src/compose/local-run/outcome.ts";
@@ -44,6 +45,13 @@ describe("what a local run has come to", () => {
       "2 failed (2 error): out.errors.jsonl",
       "to look into one: rollout coordinator run -c out.jsonl.rollout, and in another terminal: " +
         "rollout explain p-3 -c out.jsonl.rollout",
+      "to try them again: rollout run in --retry-failed",
+    ]);
+  });
+
+  it("names none where none is known", () => {
+    expect(outcome({ counts: counts(8, 2) }).lines.slice(1)).to.deep.equal([
+      "2 failed (2 error): out.errors.jsonl",
       "to try them again: rollout run in --retry-failed",
     ]);
   });
@@ -95,6 +103,25 @@ describe("what a local run has come to", () => {
     expect(outcome({ end: { kind: "interrupted" }, counts: counts(5_000, 0, 4) }).lines[0]).to.equal(
       "interrupted: 5,000 of 5,004 done (10 of them are of this input): out.jsonl",
     );
+  });
+
+  it("is for a program one object where results go to a file, and one that no result looks like behind them", () => {
+    const fields = ["state", "total", "done", "failed", "failed_by_class", "pending", "running"];
+    const others = ["added", "known", "started_again", "pause_reason", "output", "errors", "directory"];
+    const all = [...fields, ...others, "duration_ms"];
+    expect(outcome({}).object).to.have.all.keys(all);
+    const printed = { ...FILES, output: undefined, errors: undefined };
+    const { object } = outcome({}, printed);
+    expect(object).to.have.all.keys("summary").and.nested.property("summary.output", null);
+    expect(object).to.have.nested.property("summary.directory", resolve("out.jsonl.rollout"));
+    expect((object as { summary: object }).summary).to.have.all.keys(all);
+
+    const error = { code: "listen_failed", message: "it cannot listen", hint: "choose another" };
+    const end = { kind: "given-up", reason: { who: "the coordinator", error, exit: 3 } } as const;
+    expect(outcome({ end }, printed).object, "where every command has it")
+      .to.have.all.keys("summary", "error")
+      .and.deep.include({ error })
+      .and.nested.property("summary.state", "given-up");
   });
 
   it("gives the hint of who runs a command, not of who starts workers", () => {

@@ -1,0 +1,129 @@
+import { expect } from "chai";
+import { redactCommand, redactSecrets } from "../../../src/base/safe-text.ts";
+
+describe("text that may be shown", () => {
+  const SECRETS: readonly [text: string, shown: string][] = [
+    ["postgres://bob:pa55@db/x", "postgres://bob:[redacted]@db/x"],
+    ["http://bob:p@55@host:80/v1", "http://bob:[redacted]@host:80/v1"],
+    ["https://tok@host/", "https://[redacted]@host/"],
+    ["pip git+https://tok@host/r.git", "pip git+https://[redacted]@host/r.git"],
+    ["https://a@b:c@host/", "https://[redacted]@host/"],
+    ["GET /v1?a=1&api_key=pa55&b=2", "GET /v1?a=1&api_key=[redacted]&b=2"],
+    ["http://h/?access_token=pa55#top", "http://h/?access_token=[redacted]#top"],
+    ["authorization: Bearer pa55pa55", "authorization: [redacted]"],
+    ["'Authorization': 'Basic pa55'", "'Authorization': '[redacted]'"],
+  ];
+  for (const [text, shown] of SECRETS) {
+    it(`has no secret: ${shown}`, () => {
+      expect(redactSecrets(text)).to.equal(shown);
+    });
+  }
+
+  it("is otherwise what it was", () => {
+    const text =
+      "see http://h:80/a?max_tokens=5&page=2 and mail bob@host: 3 tokens, ssh://git@host/r, http://h/@x";
+    expect(redactSecrets(text)).to.equal(text);
+  });
+});
+
+describe("a command line that may be shown", () => {
+  const COMMANDS: readonly [words: readonly string[], shown: string][] = [
+    [["env", "HF_TOKEN=pa55 pa55", "python3", "x.py"], "env HF_TOKEN=[redacted] python3 x.py"],
+    [["docker", "run", "-e", "LEVEL=pa55", "image"], "docker run -e LEVEL=[redacted] image"],
+    [["docker", "run", "--env=LEVEL=pa55"], "docker run --env=LEVEL=[redacted]"],
+    [["sh", "-c", "cd x; A=pa55 B='pa 55' work"], "sh -c cd x; A=[redacted] B=[redacted] work"],
+    [["work", "--api-key", "pa55", "--fast"], "work --api-key [redacted] --fast"],
+    [["work", "--password=pa55 55", "-v"], "work --password=[redacted] -v"],
+    [["sh", "-c", "work --token pa55 | cat"], "sh -c work --token [redacted] | cat"],
+    [["curl", "-H", "X-Api-Key: pa55"], "curl -H X-Api-Key: [redacted]"],
+    [["curl", "http://bob:pa55@host/"], "curl http://bob:[redacted]@host/"],
+    [["work", "--password", "correct horse battery", "-v"], "work --password [redacted] -v"],
+    [["work", "--token", "ab,cd;ef'gh"], "work --token [redacted]"],
+    [["work", "--secret", "-abc"], "work --secret [redacted]"],
+    [["work", "--password", "[abc"], "work --password [redacted]"],
+    [["work", "--secret", "--api-key", "$KEY"], "work --secret [redacted] [redacted]"],
+    [["work", "api_key=pa55;55&55"], "work api_key=[redacted]"],
+    [["docker", "run", "--env=LEVEL=pa 55"], "docker run --env=LEVEL=[redacted]"],
+    [["curl", "-H", "X-Api-Key: pa55 55, 55"], "curl -H X-Api-Key: [redacted]"],
+    [["curl", "-H", "Authorization: Digest a, b"], "curl -H Authorization: [redacted]"],
+    [["echo", "Authorization:", "Basic", "pa55"], "echo Authorization: [redacted] [redacted]"],
+    [["ssh", "host", "work --token", "pa55"], "ssh host work --token [redacted]"],
+    [["curl", "-u", "bob:pa 55:55"], "curl -u bob:[redacted]"],
+    [["curl", "--user", "bob:pa55", "-v"], "curl --user bob:[redacted] -v"],
+    [["curl", "--user=bob:pa 55"], "curl --user=bob:[redacted]"],
+    [["curl", "-ubob:pa55"], "curl -ubob:[redacted]"],
+    [["curl", "https://pa55@host/"], "curl https://[redacted]@host/"],
+    [["sh", "-c", 'x --api-key "a b" -v'], "sh -c x --api-key [redacted] -v"],
+    [["sh", "-c", String.raw`x --api-key "a\" b" -v`], "sh -c x --api-key [redacted] -v"],
+    [["sh", "-c", "x --api-key='a b'c\"d e\"; y"], "sh -c x --api-key=[redacted]; y"],
+    [["sh", "-c", "x --token ab,cd:'e f|cat"], "sh -c x --token [redacted]"],
+    [["sh", "-c", "x --token a,b|cat"], "sh -c x --token [redacted]|cat"],
+    [["sh", "-c", "x --secret -abc --fast"], "sh -c x --secret [redacted] --fast"],
+    [["sh", "-c", "x --secret --token pa55 -v"], "sh -c x --secret --token [redacted] -v"],
+    [["sh", "-c", "x --token \\\n  pa55 -v"], "sh -c x --token \\\n  [redacted] -v"],
+    [["sh", "-c", "x --token $(cat a b) -v"], "sh -c x --token [redacted] -v"],
+    [["sh", "-c", 'curl -H "X-Api-Key: a b" h'], 'sh -c curl -H "X-Api-Key: [redacted]" h'],
+    [["sh", "-c", String.raw`x --token $'a\'b c' -v`], "sh -c x --token [redacted] -v"],
+    [["sh", "-c", String.raw`curl -H 'X-Api-Key: a'\''b c' h`], "sh -c curl -H 'X-Api-Key: [redacted]"],
+    [["sh", "-c", String.raw`x --token \"" a b" -v`], "sh -c x --token [redacted] -v"],
+    [["x", String.raw`-d "{\"x/api_key\": \"pa 55\" }"`], String.raw`x -d "{\"x/api_key\": [redacted] }"`],
+    [["sh", "-c", "x --token `cat a b` -v"], "sh -c x --token [redacted] -v"],
+    [["work", "--token=A=pa55"], "work --token=[redacted]"],
+    [["sh", "-c", "env 'A=a b' x"], "sh -c env 'A=[redacted]' x"],
+    [["sh", "-c", 'A="a\\" b" x'], "sh -c A=[redacted]"],
+    [["sh", "-c", 'cd x; A="a\\" b" x'], "sh -c cd x; A=[redacted] x"],
+    [["sh", "-c", "curl -u bob:pa55 h"], "sh -c curl -u bob:[redacted] h"],
+    [["sh", "-c", 'curl --user "bob:pa 55" h'], "sh -c curl --user bob:[redacted] h"],
+    [["curl", "-d", '{"api_key": "pa 55", "n": 1}'], 'curl -d {"api_key": [redacted] "n": 1}'],
+    [["x", String.raw`-d "{\"api_key\": \"pa 55\" }"`], String.raw`x -d "{\"api_key\": [redacted]"`],
+  ];
+  for (const [words, shown] of COMMANDS) {
+    it(`has no secret: ${shown}`, () => {
+      expect(redactCommand(words)).to.equal(shown);
+    });
+  }
+
+  it("is otherwise what it was", () => {
+    const words = [
+      ...["python3", "infer.py", "--max-tokens", "100", "--tokenizer", "x", "{.prompt}", "--n=3"],
+      ...["dd", "if=/dev/zero", "a==b", "-u", "bob", "ssh://git@host/r", "basic", "--api-key"],
+    ];
+    expect(redactCommand(words)).to.equal(words.join(" "));
+  });
+
+  it("keeps what a shell only refers to", () => {
+    const words = ["sh", "-c", 'x --api-key $KEY --token "${TOKEN}" --secret --password $B'];
+    expect(redactCommand(words)).to.equal(words.join(" "));
+  });
+
+  describe("of a word that is too long shows the start,", () => {
+    const long = (end: string, rest: string): string => "x ".repeat(512 - end.length / 2) + end + rest;
+    const CUTS: readonly [what: string, word: string, end: string][] = [
+      ["plain", "word ".repeat(20_000), "word…"],
+      ["of nothing but names", "token".repeat(20_000), "toke…"],
+      ["without half of a quoted value", long('--api-key "pa', '55 55"'), "--api-key [redacted]…"],
+      ["without half of a value", long("--api-key pa55", "55"), "--api-key [redacted]…"],
+      ["without half of a password", long("see postgres://bob:pa", "55@host/"), "postgres://[redacted]…"],
+      ["without half of a URL's user", long("http://pa55", "55@host/"), "http://[redacted]…"],
+      ["without half of a bearer", long("bearer pa", "5".repeat(20)), "bearer [redacted]…"],
+      ["without half of a key", long("-----BEGIN PRIVATE KEY-----\nMIIE", "MIIE"), "x [redacted]…"],
+    ];
+    for (const [what, word, end] of CUTS) {
+      it(what, () => {
+        const shown = redactCommand([word]);
+        expect(shown)
+          .to.have.lengthOf.below(1_050)
+          .and.not.match(/pa|55|MIIE/);
+        expect(shown.slice(-end.length)).to.equal(end);
+      });
+    }
+
+    it("and of a long value nothing", () => {
+      const value = "pa55 ".repeat(20_000);
+      expect(redactCommand(["x", "--token", value, `A=${value}`, `--secret=${value}`])).to.equal(
+        "x --token [redacted] A=[redacted] --secret=[redacted]",
+      );
+      expect(redactCommand(["x ".repeat(1_000) + "--token", value])).to.match(/… \[redacted\]$/);
+    });
+  });
+});
