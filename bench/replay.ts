@@ -8,6 +8,7 @@ import { systemClock } from "../src/base/clock.ts";
 import { epoch, newUlid } from "../src/base/ids.ts";
 import type { IncarnationId, RunId, WorkerId } from "../src/base/ids.ts";
 import { systemRandom } from "../src/base/random.ts";
+import { turnstile } from "../src/base/turnstile.ts";
 import { planSubmission } from "../src/coordinator/rpc/plan-submission.ts";
 import { react } from "../src/coordinator/reactor.ts";
 import { replay } from "../src/coordinator/replay.ts";
@@ -92,6 +93,7 @@ class Drive {
   readonly #workerId = newUlid<WorkerId>(clock, random);
   readonly #incarnation = newUlid<IncarnationId>(clock, random);
   #assigned: { readonly id: Uint8Array; readonly attempt: number }[] = [];
+  readonly #inTurn = turnstile();
   #fed: Input[] = [];
   #batch = 0;
   readonly #port = {
@@ -191,6 +193,7 @@ class Drive {
       log: silentLogger,
       feed: (input: Input) => void this.#fed.push(input),
       onFatal: (error: unknown) => assert(false, String(error)),
+      inTurn: this.#inTurn,
     };
     for (const effect of turn.effects) performEffect(effect, ports);
     await new Promise<void>((resolve) => clock.nextTurn(resolve));

@@ -7,10 +7,11 @@ import { heartbeat } from "./heartbeat.ts";
 import { latency } from "./latency.ts";
 import { memory } from "./memory.ts";
 import { replayBench } from "./replay.ts";
+import { results as resultsBench } from "./results.ts";
 import { steal } from "./steal.ts";
 import { throughput } from "./throughput.ts";
 
-const BENCHES: readonly Bench[] = [heartbeat, throughput, latency, replayBench, memory, steal];
+const BENCHES: readonly Bench[] = [heartbeat, throughput, latency, replayBench, memory, resultsBench, steal];
 
 const { values } = parseArgs({
   options: { only: { type: "string" }, json: { type: "boolean", default: false } },

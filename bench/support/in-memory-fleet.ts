@@ -9,6 +9,8 @@ import { sleep, systemClock } from "../../src/base/clock.ts";
 import type { IncarnationId, RunId, WorkerId } from "../../src/base/ids.ts";
 import { newUlid } from "../../src/base/ids.ts";
 import { systemRandom } from "../../src/base/random.ts";
+import { turnstile } from "../../src/base/turnstile.ts";
+import type { Input } from "../../src/coordinator/input.ts";
 import { StorageLease } from "../../src/coordinator/lease.ts";
 import { performEffect } from "../../src/coordinator/perform-effect.ts";
 import type { EffectPorts } from "../../src/coordinator/perform-effect.ts";
@@ -78,7 +80,8 @@ async function lead(store: Store, workersMax: number): Promise<InMemoryCoordinat
     },
   };
   const onFatal = (error: unknown): void => assert(false, `the coordinator broke: ${String(error)}`);
-  const ports: EffectPorts = { store, events, log: silentLogger, onFatal, feed: (input) => loop.feed(input) };
+  const feed = (input: Input): void => loop.feed(input);
+  const ports: EffectPorts = { store, events, log: silentLogger, onFatal, feed, inTurn: turnstile() };
   const loop: TurnLoop = new TurnLoop({
     state,
     store,
@@ -145,6 +148,7 @@ async function measure({ counted }: InMemoryCoordinator, measureMs: number): Pro
       rss_bytes: process.memoryUsage.rss(),
       rss_peak_bytes: process.resourceUsage().maxRSS * 1_024,
       rss_of_files_bytes: 0,
+      in_use_bytes: 0,
     },
   };
 }

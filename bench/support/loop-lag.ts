@@ -1,7 +1,10 @@
 // Preloaded into a process that is measured (`node --import`): watches how late its event loop is and answers SIGUSR2 with one
-// line on descriptor 3. Each answer begins a new measurement.
+// line on descriptor 3. Each answer begins a new measurement. With BENCH_COLLECT in its environment it collects garbage first when
+// it is asked, so that what is in use can be told from what nobody has given back yet; that takes a moment.
 import { readFileSync, writeSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 
 const RESOLUTION_MS = 5;
 const NANOSECONDS = 1e6;
@@ -13,6 +16,20 @@ function residentOfFilesBytes(): number {
   return Number(kib ?? 0) * 1_024;
 }
 
+/** Bytes that are reached: objects, and what they hold outside of the heap. */
+function inUse(): () => number {
+  if (process.env["BENCH_COLLECT"] === undefined) return () => 0;
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  return () => {
+    // What the first one lets go of may have held more.
+    for (let times = 0; times < 2; times++) collect();
+    const { heapUsed, external } = process.memoryUsage();
+    return heapUsed + external;
+  };
+}
+
+const inUseBytes = inUse();
 const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
 histogram.enable();
 let cpuBefore = process.cpuUsage();
@@ -30,6 +47,8 @@ process.on("SIGUSR2", () => {
     rss_bytes: process.memoryUsage.rss(),
     rss_peak_bytes: process.resourceUsage().maxRSS * 1_024,
     rss_of_files_bytes: residentOfFilesBytes(),
+    // Last: the memory above is as it was without being looked at.
+    in_use_bytes: inUseBytes(),
   };
   histogram.reset();
   cpuBefore = process.cpuUsage();

@@ -22,11 +22,15 @@ export interface LagReport {
   readonly rss_peak_bytes: number;
   /** What of `rss_bytes` is pages of mapped files; 0 where that is not told. */
   readonly rss_of_files_bytes: number;
+  /** What is reached of the heap, and what that holds outside of it, after a collection; 0 when none was asked for. */
+  readonly in_use_bytes: number;
 }
 
 export interface MeasuredOptions {
   readonly preload?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Whether it collects garbage before each report: for what it uses, not for how fast it is. */
+  readonly collects?: boolean;
 }
 
 export class MeasuredCoordinator {
@@ -62,7 +66,7 @@ export class MeasuredCoordinator {
    * Leads when it resolves. Events are written as by default: one for every heartbeat. `preload` is a module that its
    * process loads first, with `env` to go by.
    */
-  static async start({ preload, env }: MeasuredOptions = {}): Promise<MeasuredCoordinator> {
+  static async start({ preload, env, collects }: MeasuredOptions = {}): Promise<MeasuredCoordinator> {
     const directory = mkdtempSync(join(tmpdir(), "rollout-bench-"));
     const runId = newUlid<RunId>(systemClock, systemRandom);
     const config = join(directory, "rollout.toml");
@@ -88,7 +92,12 @@ export class MeasuredCoordinator {
       ],
       {
         stdio: ["ignore", "pipe", "pipe", "pipe"],
-        env: { ...process.env, ROLLOUT_LOG_LEVEL: "warn", ...env },
+        env: {
+          ...process.env,
+          ROLLOUT_LOG_LEVEL: "warn",
+          ...(collects === true && { BENCH_COLLECT: "1" }),
+          ...env,
+        },
       },
     );
     const [, stdout, stderr, reports] = child.stdio;
