@@ -58,9 +58,10 @@ const DEADLINES =
 export const CHECKS: readonly Check[] = [
   { name: "extras", kind: "setup", command: ["node", "scripts/setup-extras.ts"], limitMs: STATIC_LIMIT_MS },
   ...STATIC,
-  // Real processes with real deadlines: not while compilers hold both cores.
+  // Real processes with real deadlines: not while compilers hold both cores. The longest first.
   afterStatic(tests("e2e", 60_000, "--ignore", DEADLINES, "test/e2e/**/*.test.ts")),
   afterStatic(tests("e2e-deadlines", 60_000, DEADLINES)),
-  tests("unit", 5_000, "--ignore", "test/{e2e,canaries}/**", "test/**/*.test.ts"),
+  // Beside another run a test takes several times as long as alone.
+  tests("unit", 10_000, "--ignore", "test/{e2e,canaries}/**", "test/**/*.test.ts"),
   tests("canaries", 60_000, "test/canaries/**/*.test.ts"),
 ];

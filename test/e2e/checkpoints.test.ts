@@ -3,6 +3,7 @@ import { expect } from "chai";
 import { readFileSync, writeFileSync } from "node:fs";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
+import { concurrentTests } from "../support/concurrent.ts";
 import { eventually } from "../support/eventually.ts";
 
 interface Explained {
@@ -67,6 +68,7 @@ async function result(cluster: Cluster): Promise<ResultLine> {
 
 describe("checkpoints", function () {
   this.timeout(60_000);
+  const it = concurrentTests(2);
 
   it("of a machine go to another worker when the one that has it is killed with -9", async () => {
     await withCluster({ "worker.checkpoint_interval": "100ms" }, async (cluster) => {

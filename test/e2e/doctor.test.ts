@@ -3,6 +3,7 @@ import { expect } from "chai";
 import { newRunId } from "../support/certificates.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
+import { concurrentTests } from "../support/concurrent.ts";
 import { unusedAddress } from "../support/listeners.ts";
 
 interface FindingLine {
@@ -14,6 +15,7 @@ interface FindingLine {
 
 describe("rollout doctor", function () {
   this.timeout(60_000);
+  const it = concurrentTests(3);
 
   const examine = async (
     cluster: Cluster,

@@ -61,7 +61,8 @@ describe("witnesses", function () {
 
   for (const cloud of CLOUDS) {
     it(`${WITNESS}: ${cloud.name}`, () =>
-      withSpot(cloud, { items: 40, sleep: "1s" }, async ({ cluster, coordinator, metadata, spot }) => {
+      // Longer than the wait for the next poll: it has something in its hands when it learns of it.
+      withSpot(cloud, { items: 40, sleep: "6s" }, async ({ cluster, coordinator, metadata, spot }) => {
         metadata.preempt();
         const noticedMs = systemClock.monotonicMs();
         const { cause, deadline_ms } = await spot.event("drain_started");

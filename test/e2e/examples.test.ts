@@ -3,6 +3,7 @@
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "chai";
+import { readPng } from "../../examples/images/png.ts";
 import { repositoryFile } from "../../scripts/generate-docs.ts";
 import { runProgram } from "../support/run-program.ts";
 import { environmentFor } from "../support/rollout-process.ts";
@@ -14,12 +15,30 @@ interface ResultLine {
   readonly id: string | null;
 }
 
+interface Thumbnail {
+  readonly size: readonly number[];
+  readonly brightness: readonly number[];
+  /** A PNG file as a URL of data. */
+  readonly thumbnail: string;
+}
+
+/** What a result says of its picture, and the size of the small one as its own file has it. */
+function sizesOf({ size, brightness, thumbnail }: Thumbnail): object {
+  const file = Buffer.from(thumbnail.replace("data:image/png;base64,", ""), "base64");
+  const { width, height } = readPng(file);
+  return {
+    picture: size,
+    thumbnail: [width, height],
+    pixelsCounted: brightness.reduce((sum, count) => sum + count, 0),
+  };
+}
+
 describe("the examples", function () {
   this.timeout(60_000);
   const directory = useTemporaryDirectory();
 
   const run = (...args: string[]): ReturnType<typeof runProgram> =>
-    runProgram("bin/run.js", ["run", ...args], { cwd: directory.path, env: environmentFor() });
+    runProgram("bin/run.js", ["run", ...args], { cwd: directory.path });
   const results = (name: string): ResultLine[] =>
     readFileSync(directory.file(name), "utf8")
       .trimEnd()
@@ -42,14 +61,26 @@ describe("the examples", function () {
     const items = repositoryFile("examples/images/items.jsonl");
     const { code, stderr } = await run(items, "-o", "thumbnails.jsonl", "--workers", "2", "--plugin", plugin);
     expect(code, stderr).to.equal(0);
-    const made = results("thumbnails.jsonl");
-    expect(made).to.have.length(readFileSync(items, "utf8").trimEnd().split("\n").length);
-    expect(made.every(({ ok }) => ok)).to.equal(true);
+    const made = results("thumbnails.jsonl").map(({ id, output }) => [id, sizesOf(output as Thumbnail)]);
+    const small = { picture: [96, 64], thumbnail: [16, 11], pixelsCounted: 96 * 64 };
+    expect(Object.fromEntries(made)).to.deep.equal({
+      dusk: small,
+      mandelbrot: small,
+      moire: small,
+      tiles: small,
+    });
+    const pictures = results("thumbnails.jsonl").map(({ output }) => (output as Thumbnail).thumbnail);
+    expect(new Set(pictures).size, "one of each").to.equal(4);
   });
 
   it("process-worker: a Python process loads its model once and works off many items", async () => {
     for (const name of ["infer.py", "plugin.toml", "rollout_worker.py"])
       copyFileSync(repositoryFile(join("examples/process-worker", name)), directory.file(name));
+    // The program as it is, and a line that it leaves where it loads.
+    const program = readFileSync(directory.file("infer.py"), "utf8");
+    const counting = program.replace(/^(?=MODEL = load\(\))/m, `open("loads", "a").write("loaded\\n")\n`);
+    expect(counting).to.not.equal(program);
+    writeFileSync(directory.file("infer.py"), counting);
     const prompts = Array.from({ length: 12 }, (_, n) =>
       JSON.stringify({ id: `p${n}`, prompt: "the sea", words: n }),
     );
@@ -57,6 +88,12 @@ describe("the examples", function () {
     const args = ["prompts.jsonl", "-o", "answers.jsonl", "--workers", "1", "--plugin", "plugin.toml"];
     const { code, stderr } = await run(...args);
     expect(code, stderr).to.equal(0);
-    expect(new Set(results("answers.jsonl").map(({ id }) => id)).size).to.equal(12);
+    const answers = results("answers.jsonl").map(({ id, output }) => [id, output]);
+    const words = "the sea is calm tonight ".repeat(3).split(" ");
+    const told = (n: number): object => ({ text: words.slice(0, 2 + n).join(" "), resumed_at: 2 });
+    expect(Object.fromEntries(answers)).to.deep.equal(
+      Object.fromEntries(prompts.map((_, n) => [`p${n}`, told(n)])),
+    );
+    expect(readFileSync(directory.file("loads"), "utf8"), "loaded once").to.equal("loaded\n");
   });
 });

@@ -4,6 +4,7 @@ import { expect } from "chai";
 import { doneRecord } from "../../src/coordinator/ledger/ledger-records.ts";
 import { DONE_PREFIX } from "../../src/storage/keys.ts";
 import { withCluster } from "../support/cluster.ts";
+import { concurrentTests } from "../support/concurrent.ts";
 import { readRows, RunObserver } from "../support/run-observer.ts";
 
 const LINE_BYTES = 15 * 2 ** 20;
@@ -11,6 +12,7 @@ const LARGE = { "limits.payload": "16MiB", "limits.output": "16MiB", "worker.slo
 
 describe("large items", function () {
   this.timeout(60_000);
+  const it = concurrentTests(3);
 
   it("of 15 MiB are submitted, executed and recorded when the configuration says so", async () => {
     await withCluster(LARGE, async (cluster) => {

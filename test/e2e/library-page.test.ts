@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { expect } from "chai";
 import { repositoryFile } from "../../scripts/generate-docs.ts";
 import * as library from "../../src/index.ts";
+import { concurrentTests } from "../support/concurrent.ts";
 import { blocksOfFile } from "../support/document-blocks.ts";
 import type { Block } from "../support/document-blocks.ts";
 import { environmentFor } from "../support/rollout-process.ts";
@@ -59,6 +60,7 @@ describe("the pages about the library", function () {
           JSON.stringify({ compilerOptions: COMPILER_OPTIONS }),
         );
       });
+      const it = concurrentTests(2);
       after(() => rm(directory, { recursive: true, force: true }));
 
       it("has programs that the compiler takes", async () => {

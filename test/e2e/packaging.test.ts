@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import { execFile, execFileSync } from "node:child_process";
-import { cpSync, readdirSync, readFileSync } from "node:fs";
+import { cpSync, lstatSync, readdirSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -55,12 +55,16 @@ describe("packaging", function () {
   });
 });
 
-/** What git would give to somebody else, changes that are not committed included. */
+/**
+ * What git would give to somebody else, changes that are not committed included. No symbolic link: `npm ci` in the copy would go
+ * through one of that name and empty the node_modules that it leads to.
+ */
 function copyRepository(to: string): void {
   const listed = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], {
     cwd: repositoryFile("."),
     encoding: "utf8",
   });
-  for (const file of new Set(listed.split("\0").filter((name) => name !== "")))
-    cpSync(repositoryFile(file), join(to, file), { recursive: true });
+  const files = new Set(listed.split("\0").filter((name) => name !== ""));
+  for (const file of files)
+    if (lstatSync(repositoryFile(file)).isFile()) cpSync(repositoryFile(file), join(to, file));
 }

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
+import { concurrentTests } from "../support/concurrent.ts";
 import { eventually } from "../support/eventually.ts";
 import { AwsMetadataServer } from "../support/metadata-server.ts";
 
@@ -50,6 +51,7 @@ function textOf(file: string): string {
 
 describe("plugins", function () {
   this.timeout(60_000);
+  const it = concurrentTests(2);
 
   it("execute what was submitted for them, and only where they are", async () => {
     await withCluster({}, async (cluster) => {

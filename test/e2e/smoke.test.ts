@@ -14,7 +14,7 @@ describe("the smoke of a coordinator and three workers", function () {
 
   for (const cloud of ["aws", "gcp"])
     it(`passes on a machine that speaks as those of ${cloud} do`, async () => {
-      const { code, stdout, stderr } = await runProgram(SMOKE, [cloud], { env: environmentFor() });
+      const { code, stdout, stderr } = await runProgram(SMOKE, [cloud]);
       expect(code, stdout + stderr).to.equal(0);
       expect(stdout.trim().split("\n").at(-1)).to.match(OK);
     });

@@ -7,7 +7,7 @@ import type { WorkerId } from "../../src/base/ids.ts";
 import { SECTIONS } from "../../src/config/schema.ts";
 import type { SettingKey } from "../../src/config/schema.ts";
 import { newRunId } from "./certificates.ts";
-import { environmentFor, RolloutProcess } from "./rollout-process.ts";
+import { RolloutProcess } from "./rollout-process.ts";
 import type { StartOptions } from "./rollout-process.ts";
 import { runProgram } from "./run-program.ts";
 import type { ProgramResult } from "./run-program.ts";
@@ -27,6 +27,8 @@ export interface MemberOptions {
   readonly directory?: string;
   /** More words for the command line. */
   readonly args?: readonly string[];
+  /** The script to run in place of the built program. */
+  readonly program?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly stdout?: number;
   readonly wrapper?: readonly string[];
@@ -144,7 +146,7 @@ export class Cluster {
 
   /** The same, with more in its environment. */
   runWith({ env }: Pick<MemberOptions, "env">, ...args: string[]): Promise<ProgramResult> {
-    return runProgram("bin/run.js", args, { cwd: this.directory, env: environmentFor(env) });
+    return runProgram("bin/run.js", args, { cwd: this.directory, env: env ?? {} });
   }
 
   /** `rollout worker list`. */
@@ -171,9 +173,10 @@ export class Cluster {
     return this.#processes.map((process) => process.describe()).join("\n");
   }
 
-  #startOptions({ directory = ".", env, stdout, wrapper }: MemberOptions): StartOptions {
+  #startOptions({ directory = ".", program, env, stdout, wrapper }: MemberOptions): StartOptions {
     return {
       cwd: this.file(directory),
+      ...(program === undefined ? {} : { program }),
       ...(env === undefined ? {} : { env }),
       ...(stdout === undefined ? {} : { stdout }),
       ...(wrapper === undefined ? {} : { wrapper }),

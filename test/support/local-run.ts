@@ -35,13 +35,21 @@ export interface ResultLine {
   readonly error?: { readonly class: string; readonly message: string };
 }
 
+export interface PlaceParts {
+  readonly secondsEach?: number;
+  /** Each is a process to start; one will do where it does not matter. */
+  readonly workers?: number;
+}
+
 export class LocalRunPlace {
   readonly directory: string;
+  readonly #workers: number;
   readonly #env: Readonly<Record<string, string>>;
   readonly #started: RolloutProcess[] = [];
 
-  constructor(directory: string, secondsEach: number) {
+  constructor(directory: string, { workers, secondsEach }: Required<PlaceParts>) {
     this.directory = directory;
+    this.#workers = workers;
     this.#env = environmentFor({ ...QUICK, SECONDS_EACH: String(secondsEach) });
   }
 
@@ -57,7 +65,8 @@ export class LocalRunPlace {
 
   /** The words of the command, with more flags. */
   words(...flags: string[]): string[] {
-    return ["run", "in.jsonl", "-o", "out.jsonl", "--workers", "2", ...flags, "--", "sh", "work.sh"];
+    const workers = ["--workers", String(this.#workers)];
+    return ["run", "in.jsonl", "-o", "out.jsonl", ...workers, ...flags, "--", "sh", "work.sh"];
   }
 
   start(...flags: string[]): RolloutProcess {
@@ -117,8 +126,8 @@ export class LocalRunPlace {
 
   /** All workers have joined. */
   async untilWorkersWork(): Promise<void> {
-    const two = async (): Promise<boolean> => (await this.workerPids()).length === 2;
-    await eventually("two workers", two, PATIENCE_MS);
+    const all = async (): Promise<boolean> => (await this.workerPids()).length === this.#workers;
+    await eventually(`${this.#workers} workers`, all, PATIENCE_MS);
   }
 
   /** Processes of it that live, whoever their parent is. */
@@ -148,11 +157,11 @@ export class LocalRunPlace {
 
 /** Gives `use` a place with an input of so many items, and takes everything away at the end. */
 export async function withLocalRun(
-  { items, secondsEach = 0.02 }: { readonly items: number; readonly secondsEach?: number },
+  { items, secondsEach = 0.02, workers = 1 }: PlaceParts & { readonly items: number },
   use: (place: LocalRunPlace) => Promise<void>,
 ): Promise<void> {
   const directory = await realpath(await mkdtemp(join(tmpdir(), "rollout-local-run-")));
-  const place = new LocalRunPlace(directory, secondsEach);
+  const place = new LocalRunPlace(directory, { secondsEach, workers });
   try {
     place.writeInput(items);
     writeFileSync(place.file("work.sh"), SCRIPT);

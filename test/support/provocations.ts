@@ -370,6 +370,7 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
       await writeFile(cluster.file("items.jsonl"), `"one"\n`);
       const args = ["submit", "items.jsonl"];
       await cluster.launch([...args, "--seal"]).ended;
+      await writeFile(cluster.file("items.jsonl"), `"another"\n`);
       return { args, params: {} };
     },
   },

@@ -215,9 +215,12 @@ export class RolloutProcess {
   }
 }
 
-/** What a process of a test inherits: enough to run, and the mark by which what a run leaves behind is found. */
+/**
+ * What a process of a test inherits: enough to run, the mark by which what a run leaves behind is found, and where Node keeps
+ * what it has compiled.
+ */
 export function environmentFor(more: Readonly<Record<string, string>> = {}): Record<string, string> {
-  const kept = ["PATH", "HOME", "MOCHA_RUN"].flatMap((name) => {
+  const kept = ["PATH", "HOME", "MOCHA_RUN", "NODE_COMPILE_CACHE"].flatMap((name) => {
     const value = process.env[name];
     return value === undefined ? [] : [[name, value] as const];
   });

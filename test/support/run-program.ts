@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { environmentFor } from "./rollout-process.ts";
 
 export interface ProgramResult {
   /** Null when a signal ended it. */
@@ -26,7 +27,7 @@ export async function runProgram(
   const path = fileURLToPath(new URL(`../../${script}`, import.meta.url));
   const child = spawn(process.execPath, [path, ...args], {
     cwd: options.cwd,
-    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...options.env },
+    env: { ...environmentFor(), ...options.env },
     stdio: "pipe",
   });
   child.stdin.end(options.input ?? "");
