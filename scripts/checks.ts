@@ -61,7 +61,6 @@ export const CHECKS: readonly Check[] = [
   // Real processes with real deadlines: not while compilers hold both cores. The longest first.
   afterStatic(tests("e2e", 60_000, "--ignore", DEADLINES, "test/e2e/**/*.test.ts")),
   afterStatic(tests("e2e-deadlines", 60_000, DEADLINES)),
-  // Beside another run a test takes several times as long as alone.
-  tests("unit", 10_000, "--ignore", "test/{e2e,canaries}/**", "test/**/*.test.ts"),
+  tests("unit", 5_000, "--ignore", "test/{e2e,canaries}/**", "test/**/*.test.ts"),
   tests("canaries", 60_000, "test/canaries/**/*.test.ts"),
 ];

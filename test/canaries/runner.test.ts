@@ -91,7 +91,7 @@ const FAILING: readonly { title: string; files: Files; lastLine: string; says: R
     title: "a test that never ends",
     files: { "test/unit/x.test.ts": `${PASSES}it("waits", () => new Promise(() => {}));` },
     lastLine: "1 passed, 1 failed",
-    says: /Timeout of 10000ms exceeded/,
+    says: /Timeout of 5000ms exceeded/,
   },
   {
     title: "a process left behind",

@@ -32,7 +32,7 @@ function inputOf(cluster: Cluster, count: number): string {
 }
 
 describe("an operator", function () {
-  this.timeout(120_000);
+  this.timeout(60_000);
   const it = concurrentTests(3);
 
   it("sees failures, takes them back, drains, pauses, resumes and gets every result", async () => {

@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { expect } from "chai";
 import { systemClock } from "../../../../src/base/clock.ts";
 import { parsePs, runningProcesses, startOf } from "../../../../src/worker/backends/kernel-table.ts";
@@ -7,6 +9,21 @@ describe("the table of processes", () => {
     const found = (await runningProcesses(systemClock)).find(({ pid }) => pid === process.pid);
     expect(found?.startedAt).to.equal(startOf(process.pid, systemClock));
     expect(found?.group).to.be.greaterThan(0);
+  });
+
+  it("is read again for whoever asks later, and once for all who ask at one time", async () => {
+    const [one, same] = [runningProcesses(systemClock), runningProcesses(systemClock)];
+    expect(same).to.equal(one);
+    await one;
+    const child = spawn("sleep", ["60"]);
+    try {
+      await once(child, "spawn");
+      const found = await runningProcesses(systemClock);
+      expect(found.map(({ pid }) => pid)).to.include(child.pid);
+    } finally {
+      child.kill("SIGKILL");
+      await once(child, "exit");
+    }
   });
 
   it("is read from what ps says where there is nothing else, without what has ended", () => {
