@@ -1,21 +1,19 @@
 // `rollout status`
-import { sleep, systemClock } from "../base/clock.ts";
+import { systemClock } from "../base/clock.ts";
 import { EXIT } from "../base/errors.ts";
 import type { ExitCode } from "../base/errors.ts";
 import { Flags } from "../cli/oclif.ts";
-import { LiveScreen } from "../cli/render/live-screen.ts";
-import { PatientReader } from "../cli/patient-reader.ts";
 import { runStatusObject, runStatusText } from "../cli/render/run-status.ts";
 import { troubleLines } from "../cli/render/workers.ts";
 import { configFlags } from "../cli/setting-flags.ts";
 import { untilSignalled } from "../cli/signals.ts";
+import { watch } from "../cli/watch.ts";
 import { PaceMeter } from "../client/progress.ts";
 import { standsStill } from "../client/run-status.ts";
 import type { RunStatus } from "../client/run-status.ts";
 import { OperatorCommand } from "../compose/operator-command.ts";
 import type { RolloutClient } from "../compose/rollout-client.ts";
 
-const WATCH_INTERVAL_MS = 500;
 const TROUBLES_SHOWN = 5;
 
 export class Status extends OperatorCommand {
@@ -45,26 +43,19 @@ export class Status extends OperatorCommand {
   async #watch(client: RolloutClient, meter: PaceMeter): Promise<ExitCode> {
     const stop = new AbortController();
     void untilSignalled(this.argv).then(() => stop.abort());
-    const screen = process.stdout.isTTY && !this.isForPrograms ? new LiveScreen(process.stdout) : undefined;
-    let text = "";
-    const reader = new PatientReader((sentence) =>
-      screen === undefined ? this.tell(sentence) : screen.draw(`${text}${sentence}\n`),
+    const last = await watch<Seen>(
+      {
+        look: () => look(client),
+        textOf: (seen) => textOf(seen, meter),
+        keyOf: ({ status, trouble }) => JSON.stringify({ ...status, trouble, finishedPerSecond: undefined }),
+        isOver: ({ status: { state } }) => state === "complete" || state === "cancelled",
+        print: (seen, text, isFirst) => this.print([objectOf(seen)], isFirst ? text : `\n${text}`),
+        tell: (sentence) => this.tell(sentence),
+        isForPrograms: this.isForPrograms,
+      },
+      stop.signal,
     );
-    let shown: string | undefined;
-    while (!stop.signal.aborted) {
-      const seen = await reader.read(() => look(client));
-      if (seen !== undefined) {
-        text = textOf(seen, meter);
-        const { status, trouble } = seen;
-        const state = JSON.stringify({ ...status, trouble, finishedPerSecond: undefined });
-        if (screen !== undefined) screen.draw(text);
-        else if (state !== shown) this.print([objectOf(seen)], shown === undefined ? text : `\n${text}`);
-        shown = state;
-        if (status.state === "complete" || status.state === "cancelled") return exitOf(status);
-      }
-      await sleep(systemClock, WATCH_INTERVAL_MS, stop.signal);
-    }
-    return EXIT.done;
+    return last === undefined ? EXIT.done : exitOf(last.status);
   }
 }
 

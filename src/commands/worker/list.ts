@@ -1,18 +1,14 @@
 // `rollout worker list`
-import { sleep, systemClock } from "../../base/clock.ts";
 import { EXIT } from "../../base/errors.ts";
 import type { ExitCode } from "../../base/errors.ts";
 import { Flags } from "../../cli/oclif.ts";
-import { PatientReader } from "../../cli/patient-reader.ts";
-import { LiveScreen } from "../../cli/render/live-screen.ts";
 import { workerObject, workersText } from "../../cli/render/workers.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
 import { untilSignalled } from "../../cli/signals.ts";
+import { watch } from "../../cli/watch.ts";
 import type { WorkerSummary } from "../../client/list-workers.ts";
 import { OperatorCommand } from "../../compose/operator-command.ts";
 import type { RolloutClient } from "../../compose/rollout-client.ts";
-
-const WATCH_INTERVAL_MS = 500;
 
 export class WorkerList extends OperatorCommand {
   static override readonly summary = "Show the workers of the run.";
@@ -43,22 +39,16 @@ export class WorkerList extends OperatorCommand {
   async #watch(client: RolloutClient): Promise<void> {
     const stop = new AbortController();
     void untilSignalled(this.argv).then(() => stop.abort());
-    const screen = process.stdout.isTTY && !this.isForPrograms ? new LiveScreen(process.stdout) : undefined;
-    let text = "";
-    const reader = new PatientReader((sentence) =>
-      screen === undefined ? this.tell(sentence) : screen.draw(`${text}${sentence}\n`),
+    await watch<readonly WorkerSummary[]>(
+      {
+        look: () => client.workers(),
+        textOf: workersText,
+        keyOf: (workers) => JSON.stringify(workers.map(({ lastBeatAgeMs: _, ...rest }) => rest)),
+        print: (workers) => this.#show(workers),
+        tell: (sentence) => this.tell(sentence),
+        isForPrograms: this.isForPrograms,
+      },
+      stop.signal,
     );
-    let shown: string | undefined;
-    while (!stop.signal.aborted) {
-      const workers = await reader.read(() => client.workers());
-      if (workers !== undefined) {
-        text = workersText(workers);
-        const state = JSON.stringify(workers.map(({ lastBeatAgeMs: _, ...rest }) => rest));
-        if (screen !== undefined) screen.draw(text);
-        else if (state !== shown) this.#show(workers);
-        shown = state;
-      }
-      await sleep(systemClock, WATCH_INTERVAL_MS, stop.signal);
-    }
   }
 }
