@@ -3,13 +3,13 @@
 // does the rest.
 import type { Interfaces } from "@oclif/core";
 import { systemClock } from "../base/clock.ts";
-import type { ExitCode } from "../base/errors.ts";
+import type { ExitCode } from "../base/error-table.ts";
 import { failure } from "../base/errors.ts";
 import { LIMITS } from "../config/limits.ts";
 import { loadConfig } from "../config/load.ts";
 import type { ConfigRequest } from "../config/load.ts";
 import type { ClientConfig, ResolvedConfig } from "../config/resolve.ts";
-import type { ConfigRole } from "../config/schema.ts";
+import type { ConfigRole } from "../config/settings/setting.ts";
 import { TOPICS } from "../observe/events.ts";
 import { createLog } from "../observe/log.ts";
 import type { LogSink, Logger } from "../observe/log.ts";

@@ -1,6 +1,6 @@
 // Which exit codes a command may end with, by its name. What they mean is the same everywhere.
-import { EXIT } from "../base/errors.ts";
-import type { ExitCode } from "../base/errors.ts";
+import { EXIT } from "../base/error-table.ts";
+import type { ExitCode } from "../base/error-table.ts";
 
 /**
  * What a script may conclude, for docs/errors.md and for the help of commands.

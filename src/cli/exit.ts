@@ -3,8 +3,10 @@
 import type { Writable } from "node:stream";
 import type { Clock } from "../base/clock.ts";
 import { sleep } from "../base/clock.ts";
-import { EXIT, describeError, errnoOf, failure } from "../base/errors.ts";
-import type { ExitCode, RolloutError } from "../base/errors.ts";
+import { EXIT } from "../base/error-table.ts";
+import { describeError, errnoOf, failure } from "../base/errors.ts";
+import type { ExitCode } from "../base/error-table.ts";
+import type { RolloutError } from "../base/errors.ts";
 import { systemReason } from "../base/system-reason.ts";
 import { redactSecrets } from "../base/safe-text.ts";
 import { writeAllSync } from "../observe/write-sync.ts";

@@ -2,7 +2,8 @@
 import type { Interfaces } from "@oclif/core";
 import { CONFIG_FILE_NAME } from "../config/load.ts";
 import { SETTING_KEYS, settingOf } from "../config/schema.ts";
-import type { ConfigRole, Setting, SettingKey } from "../config/schema.ts";
+import type { SettingKey } from "../config/schema.ts";
+import type { ConfigRole, Setting } from "../config/settings/setting.ts";
 import { SETTINGS_GROUP } from "./help.ts";
 import { Flags } from "./oclif.ts";
 

@@ -1,6 +1,7 @@
 // `rollout cancel`
-import { EXIT, failure } from "../base/errors.ts";
-import type { ExitCode } from "../base/errors.ts";
+import { EXIT } from "../base/error-table.ts";
+import { failure } from "../base/errors.ts";
+import type { ExitCode } from "../base/error-table.ts";
 import { canAsk, confirm } from "../cli/confirm.ts";
 import { Flags } from "../cli/oclif.ts";
 import { configFlags } from "../cli/setting-flags.ts";

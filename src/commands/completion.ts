@@ -1,7 +1,7 @@
 // `rollout completion`
 import { assert } from "../base/assert.ts";
-import { EXIT } from "../base/errors.ts";
-import type { ExitCode } from "../base/errors.ts";
+import { EXIT } from "../base/error-table.ts";
+import type { ExitCode } from "../base/error-table.ts";
 import { BaseCommand } from "../cli/base-command.ts";
 import { commandTree } from "../cli/completion/command-tree.ts";
 import { fishCompletion } from "../cli/completion/fish.ts";

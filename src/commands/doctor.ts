@@ -1,7 +1,8 @@
 // `rollout doctor`
 import { systemClock } from "../base/clock.ts";
-import { EXIT, RolloutError } from "../base/errors.ts";
-import type { ExitCode } from "../base/errors.ts";
+import { EXIT } from "../base/error-table.ts";
+import { RolloutError } from "../base/errors.ts";
+import type { ExitCode } from "../base/error-table.ts";
 import { BaseCommand } from "../cli/base-command.ts";
 import { findingObject, findingsText } from "../cli/render/findings.ts";
 import { configFlags, settingFlags } from "../cli/setting-flags.ts";

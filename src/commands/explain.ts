@@ -1,7 +1,7 @@
 // `rollout explain`
 import { systemClock } from "../base/clock.ts";
-import { EXIT } from "../base/errors.ts";
-import type { ExitCode } from "../base/errors.ts";
+import { EXIT } from "../base/error-table.ts";
+import type { ExitCode } from "../base/error-table.ts";
 import { Args } from "../cli/oclif.ts";
 import { configFlags } from "../cli/setting-flags.ts";
 import { itemObject, itemText } from "../cli/render/explain-item.ts";

@@ -3,8 +3,9 @@
 import { access } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { systemClock } from "../base/clock.ts";
-import { EXIT, failure } from "../base/errors.ts";
-import type { ExitCode } from "../base/errors.ts";
+import { EXIT } from "../base/error-table.ts";
+import { failure } from "../base/errors.ts";
+import type { ExitCode } from "../base/error-table.ts";
 import { newUlid } from "../base/ids.ts";
 import { makeDirectory } from "../base/make-directory.ts";
 import type { RunId } from "../base/ids.ts";

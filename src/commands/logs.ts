@@ -1,6 +1,6 @@
 // `rollout logs`
-import { EXIT } from "../base/errors.ts";
-import type { ExitCode } from "../base/errors.ts";
+import { EXIT } from "../base/error-table.ts";
+import type { ExitCode } from "../base/error-table.ts";
 import { Args } from "../cli/oclif.ts";
 import { valueOf } from "../cli/results/value.ts";
 import { integerFlag } from "../cli/integer-flag.ts";

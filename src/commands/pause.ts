@@ -1,6 +1,6 @@
 // `rollout pause`
-import { EXIT } from "../base/errors.ts";
-import type { ExitCode } from "../base/errors.ts";
+import { EXIT } from "../base/error-table.ts";
+import type { ExitCode } from "../base/error-table.ts";
 import { printable } from "../base/safe-text.ts";
 import { Flags } from "../cli/oclif.ts";
 import { configFlags } from "../cli/setting-flags.ts";

@@ -1,6 +1,7 @@
 // `rollout results`
-import { EXIT, failure } from "../base/errors.ts";
-import type { ExitCode } from "../base/errors.ts";
+import { EXIT } from "../base/error-table.ts";
+import { failure } from "../base/errors.ts";
+import type { ExitCode } from "../base/error-table.ts";
 import { Flags } from "../cli/oclif.ts";
 import { number } from "../cli/render/progress.ts";
 import { followResults } from "../cli/results/follow-results.ts";

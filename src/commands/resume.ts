@@ -1,6 +1,6 @@
 // `rollout resume`
-import { EXIT } from "../base/errors.ts";
-import type { ExitCode } from "../base/errors.ts";
+import { EXIT } from "../base/error-table.ts";
+import type { ExitCode } from "../base/error-table.ts";
 import { configFlags } from "../cli/setting-flags.ts";
 import { OperatorCommand } from "../compose/operator-command.ts";
 

@@ -1,6 +1,7 @@
 // `rollout retry`
-import { EXIT, failure } from "../base/errors.ts";
-import type { ExitCode } from "../base/errors.ts";
+import { EXIT } from "../base/error-table.ts";
+import { failure } from "../base/errors.ts";
+import type { ExitCode } from "../base/error-table.ts";
 import { Args, Flags } from "../cli/oclif.ts";
 import { configFlags } from "../cli/setting-flags.ts";
 import type { Retried } from "../client/run-control.ts";

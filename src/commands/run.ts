@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { systemClock } from "../base/clock.ts";
 import { failure } from "../base/errors.ts";
-import type { ExitCode } from "../base/errors.ts";
+import type { ExitCode } from "../base/error-table.ts";
 import { newUlid } from "../base/ids.ts";
 import type { RunId } from "../base/ids.ts";
 import { systemRandom } from "../base/random.ts";

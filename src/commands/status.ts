@@ -1,7 +1,7 @@
 // `rollout status`
 import { systemClock } from "../base/clock.ts";
-import { EXIT } from "../base/errors.ts";
-import type { ExitCode } from "../base/errors.ts";
+import { EXIT } from "../base/error-table.ts";
+import type { ExitCode } from "../base/error-table.ts";
 import { Flags } from "../cli/oclif.ts";
 import { runStatusObject, runStatusText } from "../cli/render/run-status.ts";
 import { troubleLines } from "../cli/render/workers.ts";

@@ -1,7 +1,8 @@
 // `rollout submit`
 import { createReadStream } from "node:fs";
-import { EXIT, failure, RolloutError } from "../base/errors.ts";
-import type { ExitCode } from "../base/errors.ts";
+import { EXIT } from "../base/error-table.ts";
+import { failure, RolloutError } from "../base/errors.ts";
+import type { ExitCode } from "../base/error-table.ts";
 import { systemReason } from "../base/system-reason.ts";
 import { integerFlag } from "../cli/integer-flag.ts";
 import { Args, Flags } from "../cli/oclif.ts";

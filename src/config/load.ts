@@ -7,7 +7,7 @@ import type { ConfigSources } from "./gather.ts";
 import { LIMITS } from "./limits.ts";
 import { resolveConfig } from "./resolve.ts";
 import type { ClientConfig, ResolvedConfig } from "./resolve.ts";
-import type { ConfigRole } from "./schema.ts";
+import type { ConfigRole } from "./settings/setting.ts";
 
 /** The file in the working directory that is taken when none is named. */
 export const CONFIG_FILE_NAME = "rollout.toml";

@@ -14,7 +14,8 @@ import type { ItemLimits } from "./limits.ts";
 import { findContradiction, LEASE_SHARES } from "./rules.ts";
 import type { ValueReader } from "./rules.ts";
 import { SETTING_KEYS, settingOf } from "./schema.ts";
-import type { ConfigRole, SettingKey, SettingValue } from "./schema.ts";
+import type { SettingKey, SettingValue } from "./schema.ts";
+import type { ConfigRole } from "./settings/setting.ts";
 import { describeAllowed } from "./value.ts";
 
 /** What every role has. Deep-frozen; durations in milliseconds, sizes in bytes, paths absolute. */

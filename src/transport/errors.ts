@@ -3,7 +3,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Interceptor } from "@connectrpc/connect";
 import { failure, isErrorCode, RolloutError } from "../base/errors.ts";
-import type { ConnectCodeName } from "../base/errors.ts";
+import type { ConnectCodeName } from "../base/error-table.ts";
 import { ErrorDetailSchema } from "../gen/rollout/v1/common_pb.ts";
 import type { Logger } from "../observe/log.ts";
 import { redirect } from "./redirected-iterable.ts";

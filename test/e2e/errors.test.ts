@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { expect } from "chai";
-import { ERRORS, failure, isErrorCode } from "../../src/base/errors.ts";
+import { ERRORS } from "../../src/base/error-table.ts";
+import { failure, isErrorCode } from "../../src/base/errors.ts";
 import type { ErrorCode, RolloutError } from "../../src/base/errors.ts";
 import { errorLine, errorObject } from "../../src/cli/render/error.ts";
 import { withCluster } from "../support/cluster.ts";

@@ -1,7 +1,8 @@
 // `rollout ca issue`
 import { systemClock } from "../../base/clock.ts";
-import { EXIT, failure } from "../../base/errors.ts";
-import type { ExitCode } from "../../base/errors.ts";
+import { EXIT } from "../../base/error-table.ts";
+import { failure } from "../../base/errors.ts";
+import type { ExitCode } from "../../base/error-table.ts";
 import { newUlid, parseUlid } from "../../base/ids.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import { systemRandom } from "../../base/random.ts";

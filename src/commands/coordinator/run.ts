@@ -3,8 +3,8 @@ import { BaseCommand } from "../../cli/base-command.ts";
 import { Flags } from "../../cli/oclif.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
 import { onHangUp, STOP_AT_END_OF_INPUT, untilToldToStop } from "../../cli/signals.ts";
-import { EXIT } from "../../base/errors.ts";
-import type { ExitCode } from "../../base/errors.ts";
+import { EXIT } from "../../base/error-table.ts";
+import type { ExitCode } from "../../base/error-table.ts";
 import { runCoordinator } from "../../compose/coordinator-process.ts";
 import { openPorts } from "../../compose/process-ports.ts";
 

@@ -1,7 +1,8 @@
 // `rollout machines export`
 import { charts } from "../../../machines/index.ts";
-import { EXIT, failure } from "../../base/errors.ts";
-import type { ExitCode } from "../../base/errors.ts";
+import { EXIT } from "../../base/error-table.ts";
+import { failure } from "../../base/errors.ts";
+import type { ExitCode } from "../../base/error-table.ts";
 import { BaseCommand } from "../../cli/base-command.ts";
 import { Args, Flags } from "../../cli/oclif.ts";
 import { chartDiagram } from "../../cli/render/chart-diagram.ts";

@@ -1,8 +1,8 @@
 // `rollout machines list`
 import type { AnyStateNode } from "xstate";
 import { charts } from "../../../machines/index.ts";
-import { EXIT } from "../../base/errors.ts";
-import type { ExitCode } from "../../base/errors.ts";
+import { EXIT } from "../../base/error-table.ts";
+import type { ExitCode } from "../../base/error-table.ts";
 import { BaseCommand } from "../../cli/base-command.ts";
 import type { Column } from "../../cli/render/table.ts";
 import { renderTable } from "../../cli/render/table.ts";

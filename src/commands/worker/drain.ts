@@ -1,6 +1,7 @@
 // `rollout worker drain`
-import { EXIT, failure } from "../../base/errors.ts";
-import type { ExitCode } from "../../base/errors.ts";
+import { EXIT } from "../../base/error-table.ts";
+import { failure } from "../../base/errors.ts";
+import type { ExitCode } from "../../base/error-table.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import { parseUlid } from "../../base/ids.ts";
 import { Args, Flags } from "../../cli/oclif.ts";

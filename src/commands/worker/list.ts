@@ -1,6 +1,6 @@
 // `rollout worker list`
-import { EXIT } from "../../base/errors.ts";
-import type { ExitCode } from "../../base/errors.ts";
+import { EXIT } from "../../base/error-table.ts";
+import type { ExitCode } from "../../base/error-table.ts";
 import { Flags } from "../../cli/oclif.ts";
 import { workerObject, workersText } from "../../cli/render/workers.ts";
 import { configFlags } from "../../cli/setting-flags.ts";

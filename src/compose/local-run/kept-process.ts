@@ -2,7 +2,8 @@
 // cannot work is not tried for ever, and never silently.
 import type { Clock } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
-import { EXIT, failure, RolloutError } from "../../base/errors.ts";
+import { EXIT } from "../../base/error-table.ts";
+import { failure, RolloutError } from "../../base/errors.ts";
 import type { Member, MemberEnd, MemberError } from "./member.ts";
 
 /** Why a process is not started again. */

@@ -3,7 +3,8 @@
 import { resolve } from "node:path";
 import { environmentName } from "../../config/environment-name.ts";
 import { SETTING_KEYS, settingOf } from "../../config/schema.ts";
-import type { ConfigRole, SettingKey } from "../../config/schema.ts";
+import type { SettingKey } from "../../config/schema.ts";
+import type { ConfigRole } from "../../config/settings/setting.ts";
 
 const PLACES: readonly SettingKey[] = [
   "run_id",

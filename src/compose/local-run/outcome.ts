@@ -1,8 +1,9 @@
 // What a local run has come to, for a person, for a program and as an exit code.
 import { resolve } from "node:path";
 import { unreachable } from "../../base/assert.ts";
-import { EXIT } from "../../base/errors.ts";
-import type { ErrorCode, ExitCode } from "../../base/errors.ts";
+import { EXIT } from "../../base/error-table.ts";
+import type { ExitCode } from "../../base/error-table.ts";
+import type { ErrorCode } from "../../base/errors.ts";
 import { printable } from "../../base/safe-text.ts";
 import { durationText, failuresText, number } from "../../cli/render/progress.ts";
 import { shellWords } from "../../cli/shell-words.ts";

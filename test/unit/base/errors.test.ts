@@ -1,14 +1,7 @@
 import { expect } from "chai";
 import fc from "fast-check";
-import {
-  describeError,
-  errnoOf,
-  ERRORS,
-  EXIT,
-  failure,
-  isErrorCode,
-  RolloutError,
-} from "../../../src/base/errors.ts";
+import { ERRORS, EXIT } from "../../../src/base/error-table.ts";
+import { describeError, errnoOf, failure, isErrorCode, RolloutError } from "../../../src/base/errors.ts";
 import type { ErrorCode } from "../../../src/base/errors.ts";
 
 const placeholders = (text: string): string[] =>

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect } from "chai";
 import { generateDocs, repositoryFile } from "../../../scripts/generate-docs.ts";
-import { ERRORS } from "../../../src/base/errors.ts";
+import { ERRORS } from "../../../src/base/error-table.ts";
 import { SETTING_KEYS } from "../../../src/config/schema.ts";
 import { TOPICS } from "../../../src/observe/events.ts";
 

@@ -5,7 +5,7 @@ import type { ConfigSources } from "../../../src/config/gather.ts";
 import { resolveConfig } from "../../../src/config/resolve.ts";
 import { environmentName } from "../../../src/config/environment-name.ts";
 import { SETTING_KEYS, settingOf } from "../../../src/config/schema.ts";
-import type { ConfigRole } from "../../../src/config/schema.ts";
+import type { ConfigRole } from "../../../src/config/settings/setting.ts";
 
 const RUN_ID = "01JZ0000000000000000000000";
 const LEAST = `run_id = "${RUN_ID}"

@@ -1,7 +1,7 @@
 // Goes wrong in the way that is asked for.
 import { systemClock } from "../../../../src/base/clock.ts";
 import { failure } from "../../../../src/base/errors.ts";
-import type { ExitCode } from "../../../../src/base/errors.ts";
+import type { ExitCode } from "../../../../src/base/error-table.ts";
 import { BaseCommand } from "../../../../src/cli/base-command.ts";
 import { Args } from "../../../../src/cli/oclif.ts";
 

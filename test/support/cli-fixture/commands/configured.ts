@@ -1,6 +1,6 @@
 // Reads the configuration and prints a part of it; logs a line.
-import { EXIT } from "../../../../src/base/errors.ts";
-import type { ExitCode } from "../../../../src/base/errors.ts";
+import { EXIT } from "../../../../src/base/error-table.ts";
+import type { ExitCode } from "../../../../src/base/error-table.ts";
 import { BaseCommand } from "../../../../src/cli/base-command.ts";
 import { configFlags } from "../../../../src/cli/setting-flags.ts";
 

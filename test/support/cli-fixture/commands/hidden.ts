@@ -1,6 +1,6 @@
 // Is not shown, and not parsed either.
-import type { ExitCode } from "../../../../src/base/errors.ts";
-import { EXIT } from "../../../../src/base/errors.ts";
+import type { ExitCode } from "../../../../src/base/error-table.ts";
+import { EXIT } from "../../../../src/base/error-table.ts";
 import { BaseCommand } from "../../../../src/cli/base-command.ts";
 
 export class Hidden extends BaseCommand {

@@ -1,6 +1,6 @@
 // Prints what it was given, as often as it is told, and ends with the code that it is told.
-import { EXIT } from "../../../../src/base/errors.ts";
-import type { ExitCode } from "../../../../src/base/errors.ts";
+import { EXIT } from "../../../../src/base/error-table.ts";
+import type { ExitCode } from "../../../../src/base/error-table.ts";
 import { BaseCommand } from "../../../../src/cli/base-command.ts";
 import { integerFlag } from "../../../../src/cli/integer-flag.ts";
 import { Args, Flags } from "../../../../src/cli/oclif.ts";

@@ -1,0 +1,333 @@
+// The one table of errors: every message that a user can meet stands here, with its exit code, what a client may do about
+// it, and what a person should. Nothing branches on the text; docs/errors.md is made from this table.
+
+/** Exit codes of every command, documented in docs/errors.md. A fenced leader ends by SIGABRT and has none. */
+export const EXIT = {
+  done: 0,
+  itemsFailed: 1,
+  usage: 2,
+  unreachable: 3,
+  interrupted: 4,
+  paused: 5,
+  storage: 6,
+  bug: 70,
+} as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** What a client may do with the same request: nothing, send it again to the same coordinator, or look for the leader. */
+export type RetryClass = "never" | "same-leader" | "new-leader";
+
+/** Connect's code by name; the transport turns it into the number. */
+export type ConnectCodeName =
+  | "InvalidArgument"
+  | "FailedPrecondition"
+  | "NotFound"
+  | "PermissionDenied"
+  | "Unauthenticated"
+  | "Unavailable"
+  | "ResourceExhausted"
+  | "DeadlineExceeded"
+  | "Aborted"
+  | "DataLoss"
+  | "Internal";
+
+/** One error: what it says, and what follows from it. */
+export interface ErrorRow {
+  /** `{name}` stands for a value. One line. */
+  readonly message: string;
+  /** What to do about it, one line, same placeholders. */
+  readonly hint: string;
+  readonly exit: ExitCode;
+  readonly connect: ConnectCodeName;
+  readonly retry: RetryClass;
+}
+
+const usage = { exit: EXIT.usage, connect: "InvalidArgument", retry: "never" } as const;
+const storage = { exit: EXIT.storage, connect: "DataLoss", retry: "never" } as const;
+const unreachable = { exit: EXIT.unreachable, connect: "Unavailable", retry: "same-leader" } as const;
+const unknown = { exit: EXIT.unreachable, connect: "NotFound", retry: "never" } as const;
+const refused = { exit: EXIT.unreachable, connect: "PermissionDenied", retry: "never" } as const;
+
+export const ERRORS = {
+  // Wrong usage and configuration
+  usage: { ...usage, message: "{detail}", hint: "see `{command} --help`" },
+  node_too_old: {
+    ...usage,
+    message: "rollout needs Node {needed} or newer, and this is {found}",
+    hint: "install a newer Node and run it again",
+  },
+  config_unreadable: {
+    ...usage,
+    message: "cannot read the configuration file {file}: {reason}",
+    hint: "give its path with --config FILE, or make one with `rollout init`",
+  },
+  config_syntax: {
+    ...usage,
+    message: "{file}:{line}:{column}: not valid TOML: {reason}",
+    hint: "correct that line",
+  },
+  config_unknown_key: {
+    ...usage,
+    message: "{source}: unknown setting {key}",
+    hint: "{suggestion}",
+  },
+  config_missing_key: {
+    ...usage,
+    message: "{source}: {key} is not set",
+    hint: "set it to {allowed}",
+  },
+  config_invalid_value: {
+    ...usage,
+    message: "{source}: {key} = {value} is not allowed",
+    hint: "allowed: {allowed}",
+  },
+  config_contradiction: {
+    ...usage,
+    message: "{source}: {key} = {value} contradicts {otherKey} = {otherValue}",
+    hint: "{rule}",
+  },
+  manifest_unreadable: {
+    ...usage,
+    message: "cannot read the plugin manifest {file}: {reason}",
+    hint: "give the path of a TOML file with --plugin FILE",
+  },
+  plugin_repeated: {
+    ...usage,
+    message: "{file}: there is a plugin {name} already, from {other}",
+    hint: "give each plugin a name of its own",
+  },
+  backend_broken: {
+    ...usage,
+    message: "the backend of plugin {plugin} does not start: {reason}",
+    hint: "correct it and start the worker again; what it had was handed back, and no item was charged",
+  },
+
+  // Input
+  input_unreadable: {
+    ...usage,
+    message: "cannot read the input {file}: {reason}",
+    hint: "correct the path, or give - for standard input",
+  },
+  input_invalid: {
+    ...usage,
+    message: "{file}:{line}: not an item: {reason}",
+    hint: "correct that line, or take lines as they are with --text; what stands before it is submitted",
+  },
+
+  input_refused: {
+    ...usage,
+    message: "{file}:{line}: not an item: {reason}",
+    hint: "correct that line, or take lines as they are with --text; nothing was started",
+  },
+
+  item_too_large: {
+    ...usage,
+    message: "{file}:{line}: the line has {bytes} bytes or more, and an item has {limit} at most",
+    hint: "shorten that line, or raise the limit with --payload-limit, up to 16MiB",
+  },
+
+  // A run on this machine
+  run_held: {
+    ...refused,
+    message: "{directory} is in use by {holder}",
+    hint: "wait until that has ended, or end it: what it has done is kept",
+  },
+  process_given_up: {
+    ...refused,
+    message: "{who} does not stay alive: {reason}",
+    hint: "{advice}",
+  },
+  run_directory_unusable: {
+    ...usage,
+    message: "{directory} cannot keep a run: {reason}",
+    hint: "name another directory with --dir",
+  },
+  other_run_task: {
+    ...usage,
+    message: "{output} is of another task: of {found}, and this is {wanted}",
+    hint: "choose another output with -o, or remove {directory} to give up what was done",
+  },
+
+  // Storage
+  store_held: {
+    ...storage,
+    message: "the database {path} is held by another process: {holder}",
+    hint: "stop that process, or use a directory of its own for this one",
+  },
+  store_unusable: {
+    ...storage,
+    message: "cannot open the database {path}: {reason}",
+    hint: "{advice}",
+  },
+  store_corrupt: {
+    ...storage,
+    message: "the database {path} is damaged at {key}: {reason}",
+    hint: "do not write to it; restore a copy, or start with an empty directory",
+  },
+  store_write_failed: {
+    ...storage,
+    message: "a write to the database {path} failed: {reason}",
+    hint: "free space or replace the disk, then start again: nothing that was acknowledged is lost",
+  },
+  store_newer: {
+    ...storage,
+    message:
+      "the database {path} was written by a newer rollout: {key} has version {found}, this one knows {known}",
+    hint: "use the newer rollout",
+  },
+  store_other_run: {
+    ...storage,
+    message: "the database {path} belongs to run {found}, and this run is {expected}",
+    hint: "correct run_id, or point storage.path at another directory",
+  },
+
+  // Reaching a coordinator
+  listen_failed: {
+    exit: EXIT.unreachable,
+    connect: "Unavailable",
+    retry: "never",
+    message: "cannot listen on {address}: {reason}",
+    hint: "set transport.listen_addr to a free address of this machine",
+  },
+  coordinator_name_not_found: {
+    ...unreachable,
+    message: "the coordinator's name in {address} is not found",
+    hint: "correct the address, or the name service of this machine",
+  },
+  coordinator_refused_connection: {
+    ...unreachable,
+    message: "nothing listens at {address}",
+    hint: "start the coordinator with `rollout coordinator run`, or correct the address",
+  },
+  coordinator_silent: {
+    ...unreachable,
+    message: "the coordinator at {address} does not answer",
+    hint: "check the network between this machine and the coordinator",
+  },
+  certificate_refused: {
+    ...refused,
+    message: "the coordinator at {address} refused this certificate ({subject})",
+    hint: "get a new one with `rollout ca issue` on the coordinator's machine",
+  },
+  coordinator_not_trusted: {
+    ...refused,
+    message: "the certificate of {address} is not this run's coordinator's: {reason}",
+    hint: "check the address, and that both sides use the same {ca}",
+  },
+  permission_denied: {
+    ...refused,
+    message: "{who} may not call {method}",
+    hint: "use a certificate of the right role; `rollout ca issue --help` lists them",
+  },
+  enrolment_refused: {
+    ...refused,
+    message: "the coordinator at {address} did not sign a certificate: {reason}",
+    hint: "make a new enrolment bundle with `rollout ca issue` on the coordinator's machine",
+  },
+  request_invalid: {
+    exit: EXIT.unreachable,
+    connect: "InvalidArgument",
+    retry: "never",
+    message: "the coordinator did not understand {method}: {reason}",
+    hint: "use the same version of rollout on both sides",
+  },
+  run_sealed: {
+    exit: EXIT.unreachable,
+    connect: "FailedPrecondition",
+    retry: "never",
+    message: "the run is sealed: it takes no new items",
+    hint: "submit to a run that is open; `rollout status` says how this one stands",
+  },
+  run_cancelled: {
+    exit: EXIT.unreachable,
+    connect: "FailedPrecondition",
+    retry: "never",
+    message: "the run was cancelled, for good",
+    hint: "its results stay where they are; for more work make a new run with `rollout init`",
+  },
+  other_task: {
+    exit: EXIT.unreachable,
+    connect: "FailedPrecondition",
+    retry: "never",
+    message: "this run executes {task}, and these items are for {other}",
+    hint: "submit them to a run of their own, made with `rollout init`",
+  },
+  item_unknown: {
+    ...unknown,
+    message: "the run has no item {name}",
+    hint: "name it by its id, by the first 6 or more digits of its id, or by the id that its input gave it",
+  },
+  item_ambiguous: {
+    ...unknown,
+    message: "{name} means several items, among them {items}",
+    hint: "name it by more digits of its id",
+  },
+  worker_unknown: {
+    ...unknown,
+    message: "the run has no worker {worker}",
+    hint: "`rollout worker list` says which it has",
+  },
+  overloaded: {
+    exit: EXIT.unreachable,
+    connect: "ResourceExhausted",
+    retry: "same-leader",
+    message: "the coordinator has too much to do: {what} is at its limit of {limit}",
+    hint: "try again in a moment",
+  },
+  worker_superseded: {
+    exit: EXIT.unreachable,
+    connect: "Aborted",
+    retry: "never",
+    message: "worker {worker} was started again elsewhere, so this process ends",
+    hint: "give each worker a state directory of its own",
+  },
+
+  // Certificates and keys on disk
+  tls_file_unreadable: {
+    ...usage,
+    message: "cannot read {what} at {file}: {reason}",
+    hint: "{advice}",
+  },
+  tls_file_invalid: {
+    ...usage,
+    message: "{what} at {file} is not usable: {reason}",
+    hint: "{advice}",
+  },
+  tls_key_exposed: {
+    ...usage,
+    message: "{file} can be read by others (mode {mode})",
+    hint: "run `chmod 600 {file}`",
+  },
+
+  // Ends
+  interrupted: {
+    exit: EXIT.interrupted,
+    connect: "Unavailable",
+    retry: "never",
+    message: "interrupted",
+    hint: "run the same command to go on",
+  },
+  file_unwritable: {
+    ...usage,
+    message: "cannot write {file}: {reason}",
+    hint: "choose a directory that this user may write to",
+  },
+  output_unwritten: {
+    ...storage,
+    message: "cannot write {file}: {reason}",
+    hint: "free space and give the same command again: results are kept with the run, nothing is lost",
+  },
+  output_not_continued: {
+    ...usage,
+    message: "cannot go on writing {file}: {reason}",
+    hint: "{advice}",
+  },
+  internal: {
+    exit: EXIT.bug,
+    connect: "Internal",
+    retry: "never",
+    message: "this is a bug in rollout: {detail}",
+    hint: "run it again with ROLLOUT_LOG_LEVEL=debug and report what it prints",
+  },
+} as const satisfies Record<string, ErrorRow>;

@@ -1,0 +1,27 @@
+// What an entry of the table of settings is, and who reads it.
+import type { ValueRule } from "../value-rule.ts";
+
+/** Who reads the configuration. What is required differs; what is allowed does not. */
+export type ConfigRole = "coordinator" | "worker" | "operator";
+
+interface SettingBase {
+  /** One sentence. */
+  readonly doc: string;
+  /** The flag without its dashes. */
+  readonly flag: string;
+  /** Whose commands take the flag. */
+  readonly roles: readonly ConfigRole[];
+  /** Who cannot start without it. */
+  readonly requiredFor?: readonly ConfigRole[];
+  /** How a default that is no constant is found, in words. */
+  readonly derived?: string;
+}
+
+export type Setting = SettingBase & ValueRule;
+
+export const everybody = ["coordinator", "worker", "operator"] as const satisfies readonly ConfigRole[];
+export const members = ["coordinator", "worker"] as const satisfies readonly ConfigRole[];
+export const coordinator = ["coordinator"] as const satisfies readonly ConfigRole[];
+export const worker = ["worker"] as const satisfies readonly ConfigRole[];
+export const submitters = ["coordinator", "operator"] as const satisfies readonly ConfigRole[];
+export const clients = ["worker", "operator"] as const satisfies readonly ConfigRole[];
