@@ -100,7 +100,9 @@ function wireField(field: Field): unknown {
     case "boolean":
       return field;
     case "number":
-      if (!Number.isFinite(field)) assert(false, `a record holds finite numbers, not ${field}`);
+      // One beyond them would be written as it is, and refused by whoever reads it: a row that no leader can read.
+      if (!Number.isFinite(field) || (Number.isInteger(field) && !Number.isSafeInteger(field)))
+        assert(false, `a record holds numbers that are finite and exact, not ${field}`);
       return field;
     case "object":
       break;

@@ -10,6 +10,7 @@ import type { BeatSchema } from "../../src/gen/rollout/v1/heartbeat_pb.ts";
 import { HeartbeatService } from "../../src/gen/rollout/v1/heartbeat_pb.ts";
 import { EnrolmentService } from "../../src/gen/rollout/v1/enrolment_pb.ts";
 import { RunService } from "../../src/gen/rollout/v1/run_pb.ts";
+import { WorkService } from "../../src/gen/rollout/v1/work_pb.ts";
 import { silentLogger } from "../../src/observe/log.ts";
 import { openClient } from "../../src/transport/client.ts";
 import type { Role } from "../../src/transport/tls/identity.ts";
@@ -25,6 +26,7 @@ export interface NamedWorker {
 export interface WorkerClient {
   readonly worker: NamedWorker;
   readonly beats: Calls<typeof HeartbeatService>;
+  readonly work: Calls<typeof WorkService>;
   readonly run: Calls<typeof RunService>;
   readonly enrolment: Calls<typeof EnrolmentService>;
   readonly close: () => void;
@@ -46,6 +48,7 @@ export async function workerClient(
   return {
     worker: { id: id as WorkerId, incarnation: incarnationId(1) },
     beats: createClient(HeartbeatService, client.transport),
+    work: createClient(WorkService, client.transport),
     run: createClient(RunService, client.transport),
     enrolment: createClient(EnrolmentService, client.transport),
     close: () => client.close(),

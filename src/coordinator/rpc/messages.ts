@@ -13,6 +13,7 @@ import type { BeatAckSchema, Beat as WireBeat } from "../../gen/rollout/v1/heart
 import type { WorkerInfoSchema } from "../../gen/rollout/v1/run_pb.ts";
 import type { Beat, BeatAnswer, BeatVerdict, ClaimedState } from "../input.ts";
 import type { ListedWorker } from "../worker-view.ts";
+import { COUNT_MAX, countFrom } from "./wire-count.ts";
 
 const { slotsPerWorker: SLOTS_MAX, pluginsPerBeat: PLUGINS_MAX, pluginTextBytes: PLUGIN_TEXT_MAX } = LIMITS;
 const { troubleBytes: TROUBLE_MAX } = LIMITS;
@@ -56,8 +57,12 @@ export function readBeat(wire: WireBeat | undefined): Beat {
   if (incarnation === undefined) return refuse("incarnation is not 16 bytes");
   const state = CLAIMED[wire.state];
   if (state === undefined) return refuse("state is not one of a worker's");
-  const sequence = Number(wire.sequence);
-  if (sequence < 1 || !Number.isSafeInteger(sequence)) return refuse("sequence is not counted from 1");
+  const count = (value: bigint, field: string): number =>
+    countFrom(value) ?? refuse(`${field} is over ${COUNT_MAX}`);
+  const sequence = count(wire.sequence, "sequence");
+  if (sequence < 1) return refuse("sequence is not counted from 1");
+  count(wire.ackedAssignment, "acked_assignment");
+  if (wire.worker?.epochSeen !== undefined) count(wire.worker.epochSeen, "epoch_seen");
   if (!(wire.load >= 0 && wire.load <= 1)) return refuse("load is not between 0 and 1");
   if (wire.slots > SLOTS_MAX) return refuse(`slots is over ${SLOTS_MAX}`);
   if (wire.plugins.length > PLUGINS_MAX) return refuse(`more than ${PLUGINS_MAX} plugins`);
@@ -72,7 +77,7 @@ export function readBeat(wire: WireBeat | undefined): Beat {
     sequence,
     state,
     load: wire.load,
-    sentAtMs: Number(wire.sentAtMs),
+    sentAtMs: count(wire.sentAtMs, "sent_at_ms"),
     slots: wire.slots,
     plugins: wire.plugins.map(({ name, version }) => ({ name, version })),
     isAtRisk: wire.atRisk,

@@ -15,6 +15,7 @@ import { foresee, planSubmission } from "./plan-submission.ts";
 import type { Line, Lines } from "./plan-submission.ts";
 import { refuse, refuseIfCancelled, refuseSubmission } from "./refusals.ts";
 import { turnstile } from "../../base/turnstile.ts";
+import { COUNT_MAX, countFrom } from "./wire-count.ts";
 
 const LINES_MAX = 10_000;
 const DIGEST_BYTES = 32;
@@ -73,10 +74,11 @@ function readBatch(leader: Leader, request: SubmitRequest): Lines {
   const { submissionId, batchNumber } = request;
   const submission = parseUlidBytes(submissionId);
   if (submission === undefined) return refuse("Submit", "submission_id is not 16 bytes");
-  if (batchNumber < 1n) return refuse("Submit", "batch_number is not counted from 1");
+  const number = countFrom(batchNumber) ?? refuse("Submit", `batch_number is over ${COUNT_MAX}`);
+  if (number < 1) return refuse("Submit", "batch_number is not counted from 1");
   const lines = readLines(request, (item) => readLine(leader, item));
   const { reopen } = request;
-  return { submission, batchNumber: Number(batchNumber), task: readTask(request), reopen, lines };
+  return { submission, batchNumber: number, task: readTask(request), reopen, lines };
 }
 
 function readTask({ taskDigest: digest, plugin, taskSummary: summary }: SubmitRequest): RunTask {

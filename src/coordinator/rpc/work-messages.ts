@@ -35,6 +35,7 @@ import type {
 } from "../session-frame.ts";
 import type { Leader } from "./leader.ts";
 import type { Pull, PullAnswer } from "./pull-call.ts";
+import { COUNT_MAX, countFrom } from "./wire-count.ts";
 
 const MESSAGE_CHARACTERS_MAX = 4_096;
 const REQUEST_ID_BYTES = 16;
@@ -159,7 +160,12 @@ function readOutcome(wire: Result, { outputBytes }: ItemLimits): ReportedOutcome
 }
 
 function readEpoch(wire: bigint | undefined): number {
-  return wire === undefined ? refuseFrame("epoch is missing") : Number(wire);
+  return wire === undefined ? refuseFrame("epoch is missing") : readCount(wire, "epoch");
+}
+
+/** Throws request_invalid, naming the field. */
+export function readCount(wire: bigint, field: string): number {
+  return countFrom(wire) ?? refuseFrame(`${field} is over ${COUNT_MAX}`);
 }
 
 /** `ackedResults` is the highest batch of results that is on stable storage. */
@@ -222,6 +228,7 @@ export function readSpeaker(envelope: WorkerEnvelope | undefined): Speaker {
   const incarnation = parseUlidBytes<IncarnationId>(envelope?.incarnation ?? new Uint8Array());
   if (workerId === undefined) return refuseFrame("worker_id is not 16 bytes");
   if (incarnation === undefined) return refuseFrame("incarnation is not 16 bytes");
+  if (envelope?.epochSeen !== undefined) readCount(envelope.epochSeen, "epoch_seen");
   return { workerId, incarnation };
 }
 
@@ -235,7 +242,7 @@ export function readPull(request: PullRequest, speaker: Speaker): Pull {
     requestId: Buffer.from(requestId).toString("latin1"),
     held: request.held.map(readHeld),
     released: request.released.map(readAttempt),
-    ackedAssignment: Number(ackedAssignment),
+    ackedAssignment: readCount(ackedAssignment, "acked_assignment"),
     credit,
     waitMs,
   };

@@ -20,6 +20,7 @@ import { ByteBudget } from "./byte-budget.ts";
 import { PullDesk } from "./pull-desk.ts";
 import {
   readAttempt,
+  readCount,
   readHeld,
   readPull,
   readReport,
@@ -55,8 +56,9 @@ export function workService(leader: Leader, clock: Clock): ServiceImpl<typeof Wo
       return writePullAnswer(leader, answer);
     },
 
-    async reportResults({ worker, results }, context) {
+    async reportResults({ worker, ackedAssignment, results }, context) {
       const speaker = speakerOf(worker, context);
+      readCount(ackedAssignment, "acked_assignment");
       const reports = results.map((result) => readReport(result, speaker.incarnation, leader.limits));
       const bytes = bytesOf(results);
       await budgets.results.take(bytes);
@@ -208,10 +210,11 @@ class SessionStream implements SessionPort {
 
   /** Nothing more is read from this worker until there is room for its results. */
   async #admit({ number, results }: ResultBatch): Promise<void> {
+    const batch = readCount(number, "number");
     const bytes = bytesOf(results);
     await this.#budgets.results.take(bytes);
     if (this.#isClosed) this.#budgets.results.giveBack(bytes);
-    else this.#underWay.set(Number(number), (this.#underWay.get(Number(number)) ?? 0) + bytes);
+    else this.#underWay.set(batch, (this.#underWay.get(batch) ?? 0) + bytes);
   }
 
   #acknowledge(upTo: number): void {
@@ -235,12 +238,12 @@ class SessionStream implements SessionPort {
     if ((frame.case === "hello") === this.#hasSaidHello)
       return refuseFrame("hello is the first frame of a session, and no other");
     this.#hasSaidHello = true;
+    const acked = readCount(ackedAssignment, "acked_assignment");
     switch (frame.case) {
       case "hello": {
         const held = frame.value.held.map(readHeld);
-        const acked = Number(ackedAssignment);
         const { incarnation } = speaker;
-        const sessionNumber = Number(frame.value.sessionNumber);
+        const sessionNumber = readCount(frame.value.sessionNumber, "session_number");
         return { kind: "hello", ...from, incarnation, sessionNumber, held, ackedAssignment: acked };
       }
       case "credit":
@@ -249,7 +252,7 @@ class SessionStream implements SessionPort {
         const reports = frame.value.results.map((result) =>
           readReport(result, speaker.incarnation, this.#leader.limits),
         );
-        return { kind: "results", ...from, number: Number(frame.value.number), reports };
+        return { kind: "results", ...from, number: readCount(frame.value.number, "number"), reports };
       }
       case "release":
         return { kind: "released", ...from, attempts: frame.value.released.map(readAttempt) };

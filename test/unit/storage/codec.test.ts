@@ -170,6 +170,7 @@ describe("record codec", () => {
     ["undefined in a map", { a: undefined }],
     ["not a number", Number.NaN],
     ["infinity", Infinity],
+    ["a whole number that is not exact", 2 ** 53],
     ["an instance", new Error("x")],
     ["a bigint", 1n],
     ["a function", () => 1],

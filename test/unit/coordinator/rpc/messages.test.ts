@@ -78,7 +78,7 @@ describe("a heartbeat from the wire", () => {
     "with number 0": [beat({ sequence: 0n }), "sequence is not counted from 1"],
     "with a number that is not exact any more": [
       beat({ sequence: 2n ** 53n }),
-      "sequence is not counted from 1",
+      "sequence is over 4503599627370496",
     ],
     "with a load below 0": [beat({ load: -0.01 }), "load is not between 0 and 1"],
     "with a load above 1": [beat({ load: 1.01 }), "load is not between 0 and 1"],
@@ -109,7 +109,7 @@ describe("a heartbeat from the wire", () => {
   it("is taken at every limit", () => {
     const plugins = Array.from({ length: 64 }, () => plugin("x".repeat(128), "y".repeat(128)));
     const trouble = "ü".repeat(128);
-    const wire = beat({ sequence: 2n ** 53n - 1n, load: 0, slots: 1_024, plugins, sentAtMs: -1n, trouble });
+    const wire = beat({ sequence: 2n ** 52n, load: 0, slots: 1_024, plugins, sentAtMs: -1n, trouble });
     expect(refusal(wire)).to.equal(undefined);
   });
 });
