@@ -112,12 +112,37 @@ function hidePassword(user: string): string {
   return colon < 0 ? user : `${user.slice(0, colon + 1).replace(/^["']/, "")}${REDACTED}`;
 }
 
-/** One line without control characters: `\n` and the start of a terminal's escape sequence become visible text. */
+/**
+ * Characters that a terminal obeys in place of showing them, and those without a shape that hide or reorder what stands beside
+ * them: controls of both tables, marks of direction, and Unicode's other ends of lines. Joiners stay, as scripts and emoji need them.
+ */
+const OBEYED =
+  /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+const NAMED: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+/** One line without characters that a terminal obeys: each becomes visible text, `\n` or `\u001b`. */
 export function printable(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, (character) => {
-    if (character === "\n") return "\\n";
-    if (character === "\r") return "\\r";
-    if (character === "\t") return "\\t";
-    return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  });
+  return text.replace(OBEYED, visible);
+}
+
+/**
+ * The same for text of several lines: their ends, and tabs, stay. Of JSON it changes only how strings are spelled, not what they
+ * are: a character that is escaped stands within a string, and JSON reads the escape as that character.
+ */
+export function printableLines(text: string): string {
+  return text
+    .replaceAll("\r\n", "\n")
+    .replace(OBEYED, (character) =>
+      character === "\n" || character === "\t" ? character : visible(character),
+    );
+}
+
+function visible(character: string): string {
+  return (
+    NAMED[character] ?? Array.from({ length: character.length }, (_, at) => unitText(character, at)).join("")
+  );
+}
+
+function unitText(character: string, at: number): string {
+  return `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`;
 }

@@ -5,6 +5,7 @@ import type { Interfaces } from "@oclif/core";
 import { systemClock } from "../base/clock.ts";
 import type { ExitCode } from "../base/error-table.ts";
 import { failure } from "../base/errors.ts";
+import { printableLines } from "../base/safe-text.ts";
 import { LIMITS } from "../config/limits.ts";
 import { loadConfig } from "../config/load.ts";
 import type { ConfigRequest } from "../config/load.ts";
@@ -16,6 +17,7 @@ import type { LogSink, Logger } from "../observe/log.ts";
 import { splitAtDashes, wantsJson } from "./arguments.ts";
 import { wantsColour } from "./exit.ts";
 import { Command, Flags } from "./oclif.ts";
+import { shownOn } from "./terminal.ts";
 
 export abstract class BaseCommand extends Command {
   static override readonly baseFlags = {
@@ -83,11 +85,11 @@ export abstract class BaseCommand extends Command {
 
   /**
    * The result on standard output: each object a line with `--json`, else the text, which ends with a line ending, or bytes as
-   * they are. A disk that is full ends the process (src/cli/exit.ts).
+   * they are. A terminal obeys nothing of it. A disk that is full ends the process (src/cli/exit.ts).
    */
   protected print(objects: readonly object[], text: string | Uint8Array): void {
     const lines = objects.map((object) => `${JSON.stringify(object)}\n`).join("");
-    process.stdout.write(this.isForPrograms ? lines : text);
+    process.stdout.write(shownOn(process.stdout, this.isForPrograms ? lines : text));
   }
 
   /** Whether a program reads the result. */
@@ -97,7 +99,7 @@ export abstract class BaseCommand extends Command {
 
   /** A sentence for a person, on standard error; nothing with `--json`. */
   protected tell(sentence: string): void {
-    if (!wantsJson(this.argv)) process.stderr.write(`${sentence}\n`);
+    if (!wantsJson(this.argv)) process.stderr.write(`${printableLines(sentence)}\n`);
   }
 
   /** `rollout worker run` */

@@ -8,7 +8,7 @@ import { describeError, errnoOf, failure } from "../base/errors.ts";
 import type { ExitCode } from "../base/error-table.ts";
 import type { RolloutError } from "../base/errors.ts";
 import { systemReason } from "../base/system-reason.ts";
-import { redactSecrets } from "../base/safe-text.ts";
+import { printableLines, redactSecrets } from "../base/safe-text.ts";
 import { writeAllSync } from "../observe/write-sync.ts";
 import { splitAtDashes, wantsJson } from "./arguments.ts";
 import { errorLine, errorObject } from "./render/error.ts";
@@ -69,7 +69,7 @@ export function bugReport(error: RolloutError, argv: readonly string[]): string 
   const line = `${errorLine(error, wantsColour(process.stderr))}\n`;
   if (error.row.exit !== EXIT.bug || !wantsDebug(argv)) return line;
   const stack = error.cause instanceof Error ? (error.cause.stack ?? "") : "";
-  return `${line}${redactSecrets(stack)}\n`;
+  return `${line}${printableLines(redactSecrets(stack))}\n`;
 }
 
 /** A terminal, and nobody who asked for no colours (https://no-color.org). */

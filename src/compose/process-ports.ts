@@ -56,6 +56,7 @@ export function openPorts(config: ClientConfig, log: Logger, tell: (sentence: st
     log,
     hide: config.events.hide,
     limitBytes: config.events.bufferBytes,
+    isTerminal: process.stdout.isTTY,
   });
   return {
     ports: { clock: systemClock, random: systemRandom, events, log, tell },

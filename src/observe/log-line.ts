@@ -35,7 +35,8 @@ export function formatLogLine(record: LogRecord, style: LineStyle): string {
 function jsonLine(record: LogRecord, style: LineStyle): string {
   const head = { ts: isoTime(record.wallMs), level: record.level, message: safeText(record.message) };
   // Head again at the end: no field can stand in for it, and it still comes first.
-  return JSON.stringify({ ...head, ...safeFields(record.fields, style.withStack), ...head });
+  // The same values, spelled so that a terminal that is shown the line obeys nothing of it.
+  return printable(JSON.stringify({ ...head, ...safeFields(record.fields, style.withStack), ...head }));
 }
 
 function humanLine(record: LogRecord, style: LineStyle): string {

@@ -5,6 +5,7 @@ import type { Clock } from "../base/clock.ts";
 import { isoTime } from "../base/clock.ts";
 import { describeError } from "../base/errors.ts";
 import type { RunId } from "../base/ids.ts";
+import { printableLines } from "../base/safe-text.ts";
 import { EVENTS } from "./events.ts";
 import type { EventPayloads, Topic, UrgentEventEmitter } from "./events.ts";
 import { LineOutput } from "./line-output.ts";
@@ -20,6 +21,8 @@ export interface StdoutEmitterOptions {
   /** Topics that are not written. `coordinator_fenced` and `events_dropped` always are. */
   readonly hide: readonly string[];
   readonly limitBytes: number;
+  /** The lines are then spelled so that it obeys nothing of them; as JSON they are the same. */
+  readonly isTerminal?: boolean;
 }
 
 export class StdoutJsonEmitter implements UrgentEventEmitter {
@@ -56,8 +59,9 @@ export class StdoutJsonEmitter implements UrgentEventEmitter {
   }
 
   #line<T extends Topic>(topic: T, payload: EventPayloads[T]): string {
-    const { runId, clock } = this.#options;
-    return eventLine(runId, clock.wallMs(), topic, payload);
+    const { runId, clock, isTerminal = false } = this.#options;
+    const line = eventLine(runId, clock.wallMs(), topic, payload);
+    return isTerminal ? printableLines(line) : line;
   }
 }
 

@@ -10,7 +10,7 @@ export function errorLine(error: RolloutError, colour: boolean): string {
   return `${label} ${safe(error.message)} (${safe(error.hint)})`;
 }
 
-/** What `--json` prints for it. */
+/** What `--json` prints for it: one that a terminal may be shown. */
 export function errorObject(error: RolloutError): object {
   return { error: { code: error.code, message: safe(error.message), hint: safe(error.hint) } };
 }

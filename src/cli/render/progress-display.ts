@@ -2,7 +2,8 @@
 // at all. Sentences are printed above the block and stay. Keeps true: a terminal is written to ten times a second at most,
 // beside the sentences.
 import type { Clock, Timer } from "../../base/clock.ts";
-import { LiveScreen } from "./live-screen.ts";
+import { printableLines } from "../../base/safe-text.ts";
+import { LiveScreen, sizeOf } from "./live-screen.ts";
 import { progressBlock, progressLine } from "./progress.ts";
 import type { Palette, ProgressView } from "./progress.ts";
 
@@ -65,8 +66,9 @@ class TerminalDisplay implements ProgressDisplay {
   }
 
   say(sentence: string): void {
-    if (this.#view === undefined) this.#stream.write(`${sentence}\n`);
-    else this.#draw(`${sentence}\n`);
+    const line = `${printableLines(sentence)}\n`;
+    if (this.#view === undefined) this.#stream.write(line);
+    else this.#draw(line);
   }
 
   end(): void {
@@ -86,7 +88,7 @@ class TerminalDisplay implements ProgressDisplay {
     if (this.#view === undefined) return;
     this.#drawnAtMs = this.#clock.monotonicMs();
     // A line that fills its row leaves the cursor where terminals disagree about it.
-    const columns = Math.max(1, this.#stream.columns - 1);
+    const columns = Math.max(1, sizeOf(this.#stream).columns - 1);
     this.#screen.draw(progressBlock(this.#view, columns, this.#palette), above);
   }
 }
@@ -120,7 +122,7 @@ class LineDisplay implements ProgressDisplay {
   }
 
   say(sentence: string): void {
-    this.#stream.write(`${sentence}\n`);
+    this.#stream.write(`${printableLines(sentence)}\n`);
   }
 
   end(): void {

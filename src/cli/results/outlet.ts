@@ -8,6 +8,7 @@ import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { errnoOf, failure } from "../../base/errors.ts";
 import { systemReason } from "../../base/system-reason.ts";
+import { shownOn } from "../terminal.ts";
 
 /** `reader-gone`: nobody will ever read what is written; nothing is wrong with it. */
 export type Appended = "written" | "reader-gone";
@@ -160,8 +161,10 @@ export async function streamTo(file: string): Promise<Outlet> {
   };
 }
 
-/** Standard output, or what stands for it. Waits for a slow reader. */
-export function printTo(stream: NodeJS.WritableStream & { readonly destroyed?: boolean }): Outlet {
+/** Standard output, or what stands for it. Waits for a slow reader; a terminal obeys nothing of the lines. */
+export function printTo(
+  stream: NodeJS.WritableStream & { readonly destroyed?: boolean; readonly isTTY?: boolean },
+): Outlet {
   const write = (lines: string): Promise<Appended> =>
     new Promise((resolve, reject) => {
       const settle = (error: Error | null | undefined): void => {
@@ -171,7 +174,7 @@ export function printTo(stream: NodeJS.WritableStream & { readonly destroyed?: b
       };
       if (stream.destroyed === true) return resolve("reader-gone");
       try {
-        stream.write(lines, settle);
+        stream.write(shownOn(stream, lines), settle);
       } catch (error) {
         // Where standard output is a file, it is written at once and throws at once.
         reject(unwritten("standard output", error));

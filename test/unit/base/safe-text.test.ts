@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { redactCommand, redactSecrets } from "../../../src/base/safe-text.ts";
+import { printable, printableLines, redactCommand, redactSecrets } from "../../../src/base/safe-text.ts";
 
 describe("text that may be shown", () => {
   const SECRETS: readonly [text: string, shown: string][] = [
@@ -125,5 +125,37 @@ describe("a command line that may be shown", () => {
       );
       expect(redactCommand(["x ".repeat(1_000) + "--token", value])).to.match(/… \[redacted\]$/);
     });
+  });
+});
+
+describe("printable text", () => {
+  const OBEYED: readonly (readonly [what: string, text: string, shown: string])[] = [
+    ["the start of an escape sequence", "\u001b[2J", String.raw`\u001b[2J`],
+    ["the same in eight bits", "\u009b2J", String.raw`\u009b2J`],
+    ["what deletes", "a\u007f", String.raw`a\u007f`],
+    ["a line that is written over", "a\rb", String.raw`a\rb`],
+    ["what turns the direction", "\u202egnp", String.raw`\u202egnp`],
+    ["what isolates it", "\u2066a\u2069", String.raw`\u2066a\u2069`],
+    ["marks of direction", "\u061c\u200e\u200f", String.raw`\u061c\u200e\u200f`],
+    ["spaces without a width", "a\u200bb\ufeff\u2060", String.raw`a\u200bb\ufeff\u2060`],
+    ["other ends of lines", "\u0085\u2028\u2029", String.raw`\u0085\u2028\u2029`],
+    ["letters that nobody sees", "a\u{e0041}", String.raw`a\udb40\udc41`],
+  ];
+  for (const [what, text, shown] of OBEYED)
+    it(`names ${what}`, () => {
+      expect(printable(text)).to.equal(shown);
+      expect(printableLines(text)).to.equal(shown);
+      // As JSON it is what it was.
+      expect(JSON.parse(printableLines(JSON.stringify({ [text]: text })))).to.deep.equal({ [text]: text });
+    });
+
+  it("keeps letters, joiners and emoji of all scripts", () => {
+    const text = "Ärger, می\u200cخواهم, क्\u200dष, 👩\u200d💻, 漢字\ufe00";
+    expect(printable(text)).to.equal(text);
+  });
+
+  it("is one line, or keeps its lines and tabs", () => {
+    expect(printable("a\tb\r\nc\n")).to.equal(String.raw`a\tb\r\nc\n`);
+    expect(printableLines("a\tb\r\nc\n")).to.equal("a\tb\nc\n");
   });
 });

@@ -46,6 +46,22 @@ describe("progress on a terminal", () => {
     expect(terminal.screen[2]).to.equal("  200 done");
   });
 
+  it("that does not know its size is drawn as on a usual one", async () => {
+    [terminal.columns, terminal.rows] = [0, 0];
+    display.update(view(10));
+    await clock.advance(100);
+    display.update(view(20));
+    expect(terminal.writes.join("")).not.to.match(/NaN|Infinity/);
+    expect(terminal.writes.at(-1)).to.contain("  20 done").and.contain("\u001b[4A");
+  });
+
+  it("obeys nothing of what it is given to say or to show", () => {
+    display.update(view(10, { failures: { "a\u001b[2J": 1 }, situation: "b\u202e" }));
+    display.say("c\u009b2J\u001b[8m");
+    const ours = terminal.writes.join("").replace(/\u001b\[(?:\d+[Am]|[JK])|[\r\n]/g, "");
+    expect(ours).not.to.match(/[\u0000-\u001f\u009b\u202e]/);
+  });
+
   it("is drawn ten times a second at most, each time by one write, and the last view is not lost", async () => {
     for (let at = 0; at < 100; at++) {
       display.update(view(at));

@@ -1,0 +1,19 @@
+// The built program on a terminal of its own, as `script` of util-linux makes one: what comes out is what a terminal would be
+// given, byte for byte, standard error included.
+import { spawn } from "node:child_process";
+import { buffer } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { shellWords } from "../../src/cli/shell-words.ts";
+import { environmentFor } from "./rollout-process.ts";
+
+const BUILT_PROGRAM = fileURLToPath(new URL("../../bin/run.js", import.meta.url));
+
+export async function runOnTerminal(words: readonly string[], cwd: string): Promise<string> {
+  const command = shellWords([process.execPath, BUILT_PROGRAM, ...words]);
+  const child = spawn("script", ["-q", "-e", "-c", command, "/dev/null"], {
+    cwd,
+    env: { ...environmentFor(), SHELL: "/bin/sh", TERM: "xterm" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  return (await buffer(child.stdout)).toString("utf8");
+}
