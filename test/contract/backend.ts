@@ -18,9 +18,8 @@ import { useTemporaryDirectory } from "../support/temporary-directory.ts";
 
 /** `caseFile` is the file that exports `backendCase`: the very same backend is made in another process as well. */
 export function backendContract(backendCase: BackendCase, caseFile: string): void {
-  describe(`backend contract: ${backendCase.name}`, function () {
+  describe(`backend contract: ${backendCase.name}`, () => {
     // Real programs start, more than one at a time.
-    this.timeout(30_000);
     let rig: BackendRig;
     // Before the directory is gone.
     afterEach(async () => {
@@ -132,7 +131,7 @@ function endTests({ directory, rig }: Suite): void {
       const { key } = rig().give(hang({ stubborn }));
       const started = await pids();
       rig().executor.drop(key);
-      await eventually("its slot is free", () => rig().executor.load === 0, 10_000);
+      await eventually("its slot is free", () => rig().executor.load === 0);
       expect([started.filter(isRunning), rig().finished]).to.deep.equal([[], []]);
       expect((await rig().run({ do: "echo", value: 1 })).outcome.kind).to.equal("success");
     });

@@ -16,8 +16,7 @@ backendContract(
   fileURLToPath(new URL("../support/backend-cases/http-case.ts", import.meta.url)),
 );
 
-describe("backend contract: http, of a server that it launched", function () {
-  this.timeout(30_000);
+describe("backend contract: http, of a server that it launched", () => {
   const closing = useClosers();
   const directory = useTemporaryDirectory();
 

@@ -362,8 +362,7 @@ function modelTest(factory: StoreFactory): void {
   // Steps of one inner list are asked for at once, without waiting for answers.
   const commands = fc.array(fc.array(step, { minLength: 1, maxLength: 6 }), { maxLength: 12 });
 
-  it("any sequence of batches gives what a map would give", async function () {
-    this.timeout(30_000);
+  it("any sequence of batches gives what a map would give", async () => {
     await fc.assert(
       fc.asyncProperty(commands, async (turns) => {
         const store = await factory.open();

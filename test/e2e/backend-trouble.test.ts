@@ -11,9 +11,7 @@ import { eventually } from "../support/eventually.ts";
 import { withFailingCalls } from "../support/failing-system-calls.ts";
 import { unusedAddress } from "../support/listeners.ts";
 
-describe("a backend in trouble", function () {
-  this.timeout(60_000);
-
+describe("a backend in trouble", () => {
   const submit = async (cluster: Cluster, ...more: string[]): Promise<void> => {
     writeFileSync(cluster.file("items.jsonl"), '{"prompt":"x"}\n');
     const { code, stderr } = await cluster.run(
@@ -38,14 +36,10 @@ describe("a backend in trouble", function () {
       const worker = await cluster.startWorker({ args: ["--plugin", "job.toml"] });
       const id = await worker.id();
       const words = `waiting for the server at ${server}: the connection was refused, for `;
-      const list = await eventually(
-        "its trouble",
-        async () => {
-          const { stdout } = await cluster.run("worker", "list");
-          return stdout.includes(words) && stdout;
-        },
-        15_000,
-      );
+      const list = await eventually("its trouble", async () => {
+        const { stdout } = await cluster.run("worker", "list");
+        return stdout.includes(words) && stdout;
+      });
       expect(list).to.include(`\nworker ${id}: ${words}`);
       const [explained, doctor, events] = [
         await cluster.run("explain", id),
@@ -73,7 +67,6 @@ describe("a backend in trouble", function () {
       await eventually(
         "its trouble",
         async () => words.test((await cluster.run("worker", "list")).stdout) || undefined,
-        15_000,
       );
       await cluster.coordinator.event("run_completed", { done: 1, failed: 0 });
       expect(worker.isRunning).to.equal(true);

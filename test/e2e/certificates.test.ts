@@ -39,8 +39,7 @@ function servedSerial(cluster: Cluster, credentials: Credentials): Promise<strin
 /** Who is late by less is late because of what else this machine does. */
 const CALM: Settings = { "liveness.heartbeat_interval": "400ms", "liveness.clock_skew_budget": "750ms" };
 
-describe("certificates", function () {
-  this.timeout(60_000);
+describe("certificates", () => {
   const it = concurrentTests(4);
 
   it("of a CA of one's own are read again at SIGHUP, and nobody who is connected notices", async () => {

@@ -27,8 +27,7 @@ interface BatchLine {
   readonly error: unknown;
 }
 
-describe("the example of chat completions", function () {
-  this.timeout(60_000);
+describe("the example of chat completions", () => {
   const directory = useTemporaryDirectory();
   const closing = useClosers();
 

@@ -66,8 +66,7 @@ async function result(cluster: Cluster): Promise<ResultLine> {
   return JSON.parse(stdout) as ResultLine;
 }
 
-describe("checkpoints", function () {
-  this.timeout(60_000);
+describe("checkpoints", () => {
   const it = concurrentTests(2);
 
   it("of a machine go to another worker when the one that has it is killed with -9", async () => {
@@ -80,15 +79,11 @@ describe("checkpoints", function () {
         `module = "job.mjs"\ncheckpoint_interval = "0ms"`,
       );
       const workers = await Promise.all([cluster.startWorker({ args }), cluster.startWorker({ args })]);
-      const item = await eventually(
-        "the costly step is saved",
-        async () => {
-          const { stdout } = await cluster.run("explain", "long", "--json");
-          const explained = JSON.parse(stdout) as Explained;
-          return explained.checkpoint_bytes > 9_000 && explained;
-        },
-        15_000,
-      );
+      const item = await eventually("the costly step is saved", async () => {
+        const { stdout } = await cluster.run("explain", "long", "--json");
+        const explained = JSON.parse(stdout) as Explained;
+        return explained.checkpoint_bytes > 9_000 && explained;
+      });
       for (const worker of workers) if ((await worker.id()) === item.worker) await worker.kill();
       writeFileSync(cluster.file("open"), "");
       await cluster.coordinator.event("run_completed", { done: 1, failed: 0 });

@@ -34,8 +34,7 @@ async function readLedger(cluster: Cluster, workerId: WorkerId) {
   }
 }
 
-describe("a cluster", function () {
-  this.timeout(60_000);
+describe("a cluster", () => {
   const it = concurrentTests(4);
 
   it("comes up: three workers from one configuration, each itself, all heard", async () => {

@@ -33,8 +33,7 @@ async function expectReunion(next: RolloutProcess, { workers }: Fleet): Promise<
   expect(next.seen("worker_registered")).to.deep.equal([]);
 }
 
-describe("a coordinator", function () {
-  this.timeout(60_000);
+describe("a coordinator", () => {
   const it = concurrentTests(4);
 
   it("that was killed with -9 knows its workers when it starts again, under a higher epoch, and fails none", async () => {

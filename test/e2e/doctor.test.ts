@@ -13,8 +13,7 @@ interface FindingLine {
   readonly code: string | null;
 }
 
-describe("rollout doctor", function () {
-  this.timeout(60_000);
+describe("rollout doctor", () => {
   const it = concurrentTests(3);
 
   const examine = async (

@@ -51,8 +51,7 @@ async function runInOrder(blocks: readonly Block[]): Promise<void> {
   }
 }
 
-describe("the documentation", function () {
-  this.timeout(60_000);
+describe("the documentation", () => {
   const it = concurrentTests(4);
 
   for (const document of documents()) {

@@ -30,8 +30,7 @@ async function expectMet(cluster: Cluster, scene: Scene, error: RolloutError, js
   expect([...command.stderr, ...command.stdout].join("\n")).to.not.contain(INSTALLATION);
 }
 
-describe("the table of errors", function () {
-  this.timeout(60_000);
+describe("the table of errors", () => {
   const it = concurrentTests(4);
 
   it("has a provocation for every row", async () => {

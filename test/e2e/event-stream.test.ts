@@ -17,8 +17,7 @@ const PATIENT = {
   "liveness.coordinator_failure_timeout": "10s",
 };
 
-describe("the event stream of a coordinator", function () {
-  this.timeout(60_000);
+describe("the event stream of a coordinator", () => {
   const it = concurrentTests(2);
 
   it("may wait for a reader that does not come for thirty seconds: beats go on, memory is bounded, what is lost is counted", async () => {

@@ -33,8 +33,7 @@ function sizesOf({ size, brightness, thumbnail }: Thumbnail): object {
   };
 }
 
-describe("the examples", function () {
-  this.timeout(60_000);
+describe("the examples", () => {
   const directory = useTemporaryDirectory();
 
   const run = (...args: string[]): ReturnType<typeof runProgram> =>

@@ -15,13 +15,11 @@ import { readJournal, readRows, RunObserver } from "../support/run-observer.ts";
 const SLOTS = 3;
 /** A worker has as many again in its backlog. */
 const HELD = 2 * SLOTS;
-const FAILURE_TIMEOUT_MS = 1_500;
-/** What a busy machine may add to any wait of two seconds. */
-const SLACK_MS = 4_000;
+/** What finding the failure, the other worker's execution and the look at the run may add on a quiet machine. */
+const SLACK_MS = 5_000;
 const SETTINGS = { "worker.slots": SLOTS, "mock.journal": "./journal" };
 
-describe("a worker that falls silent", function () {
-  this.timeout(60_000);
+describe("a worker that falls silent", () => {
   const it = concurrentTests(3);
 
   it("gives up what it ran and what waited with it, and all of it runs elsewhere", () =>
@@ -37,7 +35,8 @@ describe("a worker that falls silent", function () {
       const killedMs = systemClock.monotonicMs();
       const { worker_id } = await lost.identity();
       await completes(cluster, HELD);
-      expect(systemClock.monotonicMs() - killedMs).to.be.below(FAILURE_TIMEOUT_MS + 1_000 + SLACK_MS);
+      const failureTimeoutMs = cluster.durationMs("liveness.coordinator_failure_timeout");
+      expect(systemClock.monotonicMs() - killedMs).to.be.below(failureTimeoutMs + SLACK_MS * cluster.pace);
 
       const topics = coordinator.events
         .filter((event) => "worker_id" in event && event.worker_id === worker_id)
@@ -52,7 +51,9 @@ describe("a worker that falls silent", function () {
   it("and was only paused comes back, starts nothing of what it lost, and its late reports change nothing", () =>
     withCluster(SETTINGS, async (cluster) => {
       const coordinator = await cluster.startCoordinator();
-      const paused = await cluster.startWorker({ env: { ROLLOUT_MOCK_SLEEP: "1s" } });
+      // Long enough to be stopped in the middle.
+      const sleep = `${2_000 * cluster.pace}ms`;
+      const paused = await cluster.startWorker({ env: { ROLLOUT_MOCK_SLEEP: sleep } });
       await submit(cluster, HELD);
       await eventually("all slots are busy", () => journalOf(cluster, paused.pid).length === SLOTS);
       const begun = journalOf(cluster, paused.pid);
@@ -84,9 +85,9 @@ describe("a worker that falls silent", function () {
   it("together with all the others is nobody's fault: no item is charged, and the run completes", () =>
     withCluster(SETTINGS, async (cluster) => {
       const coordinator = await cluster.startCoordinator();
-      const fleet = await Promise.all(
-        [1, 2, 3].map(() => cluster.startWorker({ env: { ROLLOUT_MOCK_SLEEP: "1500ms" } })),
-      );
+      // Long enough for all slots to be busy at the same moment.
+      const env = { ROLLOUT_MOCK_SLEEP: `${2_000 * cluster.pace}ms` };
+      const fleet = await Promise.all([1, 2, 3].map(() => cluster.startWorker({ env })));
       await submit(cluster, 2 * HELD);
       await eventually("all slots are busy", () => readJournalOf(cluster).length === fleet.length * SLOTS);
       for (const worker of fleet) worker.send("SIGSTOP");

@@ -20,8 +20,7 @@ interface Drill {
   readonly lastTopic: string | undefined;
 }
 
-describe("a fenced coordinator", function () {
-  this.timeout(60_000);
+describe("a fenced coordinator", () => {
   const closeLater = useClosers();
   const directory = useTemporaryDirectory();
 

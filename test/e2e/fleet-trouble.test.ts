@@ -14,8 +14,6 @@ import { environmentFor } from "../support/rollout-process.ts";
 import type { RolloutProcess } from "../support/rollout-process.ts";
 import { readJournal, readResults, RunObserver } from "../support/run-observer.ts";
 
-const FAILURE_TIMEOUT_MS = 3_000;
-const STILL_MS = 4 * FAILURE_TIMEOUT_MS;
 const FLEET = 500;
 const FLEET_PROGRAM = fileURLToPath(new URL("../support/fleet-program.ts", import.meta.url));
 
@@ -32,14 +30,20 @@ const WORKING: Settings = {
 const WORKING_PATIENTLY: Settings = {
   ...WORKING,
   "liveness.worker_self_fence_timeout": "2400ms",
-  "liveness.coordinator_failure_timeout": `${FAILURE_TIMEOUT_MS}ms`,
+  "liveness.coordinator_failure_timeout": "3s",
 };
 
-/** A main thread that does not come back for a while, at SIGUSR2. */
-const STUCK = `process.on("SIGUSR2", () => { const end = Date.now() + ${STILL_MS}; while (Date.now() < end); });\n`;
+/** Four failure timeouts of this cluster's. */
+function stillMs(cluster: Cluster): number {
+  return 4 * cluster.durationMs("liveness.coordinator_failure_timeout");
+}
 
-describe("trouble of a whole fleet", function () {
-  this.timeout(120_000);
+/** A main thread that does not come back for so long, at SIGUSR2. */
+function stuckFor(durationMs: number): string {
+  return `process.on("SIGUSR2", () => { const end = Date.now() + ${durationMs}; while (Date.now() < end); });\n`;
+}
+
+describe("trouble of a whole fleet", () => {
   const it = concurrentTests(2);
 
   it("all workers stand still for longer than the failure timeout: nothing is charged, each item has one result", () =>
@@ -56,27 +60,28 @@ describe("trouble of a whole fleet", function () {
       expect(new Set(journal.map(({ item }) => item)).size).to.equal(60);
     }));
 
-  const stops: Readonly<Record<string, (coordinator: RolloutProcess) => Promise<void>>> = {
-    "is stopped": async (coordinator) => {
+  const stops: Readonly<Record<string, (coordinator: RolloutProcess, forMs: number) => Promise<void>>> = {
+    "is stopped": async (coordinator, forMs) => {
       coordinator.send("SIGSTOP");
-      await sleep(systemClock, STILL_MS);
+      await sleep(systemClock, forMs);
       coordinator.send("SIGCONT");
     },
-    "has its loop stuck": async (coordinator) => {
+    "has its loop stuck": async (coordinator, forMs) => {
       coordinator.send("SIGUSR2");
-      await sleep(systemClock, STILL_MS);
+      await sleep(systemClock, forMs);
     },
   };
   for (const [what, stop] of Object.entries(stops))
     it(`the coordinator ${what} for four failure timeouts: it fails nobody, and nothing runs twice`, () =>
       withCluster(WORKING_PATIENTLY, async (cluster) => {
-        writeFileSync(cluster.file("stuck.mjs"), STUCK);
+        const forMs = stillMs(cluster);
+        writeFileSync(cluster.file("stuck.mjs"), stuckFor(forMs));
         const env = { NODE_OPTIONS: `--import ${cluster.file("stuck.mjs")}` };
         const coordinator = await cluster.startCoordinator({ env });
         const fleet = await cluster.startWorkers(3);
         const observer = await submit(cluster, 60);
         await observer.until(({ done, running }) => done > 0 && running > 0);
-        await stop(coordinator);
+        await stop(coordinator, forMs);
         await expectCompletion(cluster, observer, 60, fleet);
         expect(coordinator.seen("worker_failed")).to.deep.equal([]);
         expect(readJournal(cluster.file("journal"))).to.have.length(60);
@@ -126,8 +131,13 @@ class FleetProcess {
 
   constructor(cluster: Cluster, itemMs: number) {
     const { address, runId } = cluster;
-    const args = [FLEET_PROGRAM, address, runId, cluster.file("data/tls"), String(FLEET), String(itemMs)];
-    this.#child = spawn(process.execPath, args, {
+    const times = [
+      cluster.durationMs("liveness.heartbeat_interval"),
+      cluster.durationMs("liveness.worker_self_fence_timeout"),
+      cluster.durationMs("liveness.coordinator_failure_timeout"),
+    ];
+    const args = [address, runId, cluster.file("data/tls"), ...[FLEET, itemMs, ...times].map(String)];
+    this.#child = spawn(process.execPath, [FLEET_PROGRAM, ...args], {
       env: environmentFor(),
       stdio: ["pipe", "pipe", "inherit"],
     });

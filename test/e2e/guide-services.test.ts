@@ -25,8 +25,7 @@ const MOCK = { "mock.sleep": "100ms", "mock.journal": "./journal" };
 /** Before the upgrade, and after it. */
 const ITEMS = [40, 20] as const;
 
-describe("the guide", function () {
-  this.timeout(60_000);
+describe("the guide", () => {
   const it = concurrentTests(2);
 
   it("leads to services: what their units say starts, reloads, works and stops, and a wrong configuration stays down", async () => {

@@ -10,8 +10,7 @@ import { readRows, RunObserver } from "../support/run-observer.ts";
 const LINE_BYTES = 15 * 2 ** 20;
 const LARGE = { "limits.payload": "16MiB", "limits.output": "16MiB", "worker.slots": 3 };
 
-describe("large items", function () {
-  this.timeout(60_000);
+describe("large items", () => {
   const it = concurrentTests(3);
 
   it("of 15 MiB are submitted, executed and recorded when the configuration says so", async () => {

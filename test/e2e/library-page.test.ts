@@ -37,9 +37,7 @@ function programsOf(page: string): Program[] {
   });
 }
 
-describe("the pages about the library", function () {
-  this.timeout(60_000);
-
+describe("the pages about the library", () => {
   for (const page of PAGES)
     describe(page, () => {
       let directory: string;

@@ -13,8 +13,7 @@ import { processesOf } from "../support/processes-of.ts";
 import { environmentFor } from "../support/rollout-process.ts";
 import { useTemporaryDirectory } from "../support/temporary-directory.ts";
 
-describe("a cluster of a program", function () {
-  this.timeout(60_000);
+describe("a cluster of a program", () => {
   const directory = useTemporaryDirectory();
   const closeLater = useClosers();
   let temporary: string;
@@ -84,7 +83,7 @@ describe("a cluster of a program", function () {
     const place = { directory: directory.file("run"), workers: 1 };
     const first = await start({ ...place, command: ["cat"] });
     await first.client.submit([1, 2], {});
-    await eventually("both", async () => (await first.client.status()).done === 2, 20_000);
+    await eventually("both", async () => (await first.client.status()).done === 2);
     await first.stop();
     const second = await start({ ...place, command: ["cat"] });
     expect(await second.client.submit([1, 2, 3], { seal: true })).to.include({ added: 1, known: 2 });
@@ -105,13 +104,13 @@ describe("a cluster of a program", function () {
     const lock = await readFile(directory.file("run/rollout.db.lock"), "utf8");
     process.kill((JSON.parse(lock) as { pid: number }).pid, "SIGKILL");
     const results = all(cluster.client.results({ follow: true, patienceMs: 30_000 }));
-    await eventually("it is told of", () => notices.length > 0, 10_000);
+    await eventually("it is told of", () => notices.length > 0);
     const isBack = (): Promise<boolean> =>
       cluster.client.seal().then(
         () => true,
         () => false,
       );
-    await eventually("it answers again", isBack, 20_000);
+    await eventually("it answers again", isBack);
     expect((await results).toSorted()).to.deep.equal(["1", "2"]);
     expect(notices[0]).to.match(/^the coordinator was killed \(SIGKILL\); it is started again$/);
   });
@@ -185,6 +184,6 @@ describe("a cluster of a program", function () {
     expect(before).to.have.length.at.least(6);
     program.kill("SIGKILL");
     const isGone = async (): Promise<boolean> => (await processesOf(temporary)).length === 0;
-    await eventually("the end of every process", isGone, 30_000);
+    await eventually("the end of every process", isGone);
   });
 });

@@ -31,8 +31,7 @@ function inputOf(cluster: Cluster, count: number): string {
   return file;
 }
 
-describe("an operator", function () {
-  this.timeout(60_000);
+describe("an operator", () => {
   const it = concurrentTests(3);
 
   it("sees failures, takes them back, drains, pauses, resumes and gets every result", async () => {
@@ -237,7 +236,7 @@ async function lines(cluster: Cluster, name: string, count: number): Promise<Lin
       return [];
     }
   };
-  return eventually(`${count} lines in ${name}`, () => look().length >= count && look(), 20_000);
+  return eventually(`${count} lines in ${name}`, () => look().length >= count && look());
 }
 
 /** A file that was taken away is written once more, and whoever took it is told. */

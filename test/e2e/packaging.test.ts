@@ -11,8 +11,7 @@ import { useTemporaryDirectory } from "../support/temporary-directory.ts";
 const execute = promisify(execFile);
 const UNITS = repositoryFile("packaging/systemd");
 
-describe("packaging", function () {
-  this.timeout(240_000);
+describe("packaging", () => {
   const directory = useTemporaryDirectory();
 
   it("as systemd units: they are verified, and name commands that there are", async () => {

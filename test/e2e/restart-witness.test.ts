@@ -8,9 +8,7 @@ import { readJournal, readResults, RunObserver } from "../support/run-observer.t
 const ITEMS = 2_000;
 const KILLS = 20;
 
-describe("witnesses", function () {
-  this.timeout(180_000);
-
+describe("witnesses", () => {
   it("coord_restart_no_duplicates", async () => {
     const settings = {
       "worker.slots": 4,

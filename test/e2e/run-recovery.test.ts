@@ -18,8 +18,7 @@ async function expectAllOnce(place: LocalRunPlace, finished: readonly ResultLine
   expect(finished.map(({ item }) => item).filter((item) => repeated.includes(item))).to.deep.equal([]);
 }
 
-describe("rollout run, when something dies", function () {
-  this.timeout(90_000);
+describe("rollout run, when something dies", () => {
   const it = concurrentTests(2);
 
   it("goes on by itself when its coordinator is killed, then a worker", async () => {

@@ -28,8 +28,7 @@ async function expectLookingInto(place: LocalRunPlace, look: string): Promise<vo
   await coordinator.ended;
 }
 
-describe("rollout run", function () {
-  this.timeout(60_000);
+describe("rollout run", () => {
   const it = concurrentTests(3);
 
   it("executes each line once, writes what came of it, and ends with 0", async () => {

@@ -8,8 +8,7 @@ import { runProgram } from "../support/run-program.ts";
 const SMOKE = "scripts/smoke-3node.ts";
 const OK = /^smoke ok: items=\d+ steals=[1-9]\d* preempted=1 drain_ms=\d+ seconds=\d+\.\d$/;
 
-describe("the smoke of a coordinator and three workers", function () {
-  this.timeout(60_000);
+describe("the smoke of a coordinator and three workers", () => {
   const it = concurrentTests(2);
 
   for (const cloud of ["aws", "gcp"])

@@ -31,8 +31,7 @@ interface Leader {
   client(role: "worker" | "operator"): Promise<WorkerClient>;
 }
 
-describe("two coordinators over one store", function () {
-  this.timeout(60_000);
+describe("two coordinators over one store", () => {
   const closeLater = useClosers();
   const runId = newRunId();
   let ca: TestAuthority;

@@ -23,9 +23,7 @@ const WAVES = 4;
 const WAVE_ITEMS = 120;
 const RANDOM_RACES = 2_000;
 
-describe("witnesses", function () {
-  this.timeout(60_000);
-
+describe("witnesses", () => {
   it(WITNESS, async () => {
     await withCluster({ "mock.journal": "./journal", "mock.distribution": "uniform" }, async (cluster) => {
       const coordinator = await cluster.startCoordinator();

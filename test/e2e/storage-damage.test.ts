@@ -33,8 +33,7 @@ async function examineAll(paths: readonly string[]): Promise<Tally> {
   return tally;
 }
 
-describe("damage to the tables of a LevelDB", function () {
-  this.timeout(60_000);
+describe("damage to the tables of a LevelDB", () => {
   const directory = useTemporaryDirectory();
   beforeEach(async () => {
     await fillLamps(directory.file("db"), "sync");

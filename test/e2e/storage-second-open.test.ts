@@ -10,8 +10,7 @@ import type { StoreAnswer } from "../support/store-process.ts";
 import { useStoreProcesses } from "../support/store-process.ts";
 import { useTemporaryDirectory } from "../support/temporary-directory.ts";
 
-describe("a second open of a database", function () {
-  this.timeout(20_000);
+describe("a second open of a database", () => {
   const directory = useTemporaryDirectory();
   const start = useStoreProcesses();
   const open = (path: string) => openLevelStore({ path, holderName: "first", clock: systemClock });

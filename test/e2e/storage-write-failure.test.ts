@@ -25,8 +25,7 @@ function expectAcknowledged(found: readonly string[], acknowledged: readonly num
   expect(found.length - expected.length).to.be.within(0, 1);
 }
 
-describe("a disk that takes no more", function () {
-  this.timeout(60_000);
+describe("a disk that takes no more", () => {
   const directory = useTemporaryDirectory();
   const start = useStoreProcesses();
 

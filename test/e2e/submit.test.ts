@@ -3,9 +3,7 @@ import { expect } from "chai";
 import { newRunId } from "../support/certificates.ts";
 import { withCluster } from "../support/cluster.ts";
 
-describe("a mistake at the command line", function () {
-  this.timeout(60_000);
-
+describe("a mistake at the command line", () => {
   it("in line 3 of the input: the lines before it are submitted, as the refusal says, and only once", async () => {
     await withCluster({}, async (cluster) => {
       await cluster.startCoordinator();

@@ -32,8 +32,7 @@ async function foreignBundle(cluster: Cluster, caPem?: string): Promise<string> 
   return file;
 }
 
-describe("a worker that cannot reach its coordinator", function () {
-  this.timeout(60_000);
+describe("a worker that cannot reach its coordinator", () => {
   const it = concurrentTests(4);
 
   it("says that nothing listens, once, and joins by itself when the coordinator appears", async () => {

@@ -4,8 +4,7 @@ import { newWorkerId } from "../support/certificates.ts";
 import { withCluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
 
-describe("the identity of a worker", function () {
-  this.timeout(60_000);
+describe("the identity of a worker", () => {
   const it = concurrentTests(4);
 
   it("survives its process: the next one without an id takes it over, as a newer incarnation", async () => {

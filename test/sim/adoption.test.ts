@@ -8,7 +8,6 @@ import type { Variant } from "./variant.ts";
 import { hideTheForgotten } from "./variants.ts";
 
 const SEEDS = 8;
-const LIMIT_MS = 60_000;
 
 /** Items that take long, so that many are under way when the coordinator's machine goes dark. */
 const outages = (drawn: Settings): Settings => ({
@@ -48,5 +47,5 @@ describe("a simulated cluster whose coordinator loses its power", () => {
     expect(adopting.adopted).to.be.above(0);
     expect(forgetting.adopted).to.equal(0);
     expect(adopting.executions).to.be.below(forgetting.executions);
-  }).timeout(LIMIT_MS);
+  });
 });

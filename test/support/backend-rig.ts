@@ -19,7 +19,6 @@ import { RecordingLogger } from "./recording-logger.ts";
 import { environmentFor } from "./rollout-process.ts";
 
 const SLOTS = 4;
-const PATIENCE_MS = 15_000;
 
 export class BackendRig {
   readonly backend: Backend;
@@ -84,7 +83,7 @@ export class BackendRig {
   /** Its end, when it has come. */
   end({ key }: Assigned): Promise<Finished> {
     const look = (): Finished | undefined => this.finished.find(({ assigned }) => assigned.key === key);
-    return eventually("the end of the attempt", look, PATIENCE_MS);
+    return eventually("the end of the attempt", look);
   }
 
   run(item: ItemBehaviour | Uint8Array, parts: Partial<Assigned> = {}): Promise<Finished> {
@@ -109,7 +108,7 @@ export function pidsIn(file: string): Promise<number[]> {
     const text = existsSync(file) ? readFileSync(file, "utf8") : "";
     return text.endsWith("\n") ? text.trim().split(" ").map(Number) : undefined;
   };
-  return eventually(`pids in ${file}`, look, PATIENCE_MS);
+  return eventually(`pids in ${file}`, look);
 }
 
 /** Whether it executes: one that has ended and that nobody has looked at does not. */
@@ -123,5 +122,5 @@ export function isRunning(pid: number): boolean {
 }
 
 export function allGone(pids: readonly number[]): Promise<boolean> {
-  return eventually(`the end of ${pids.join(", ")}`, () => !pids.some(isRunning), PATIENCE_MS);
+  return eventually(`the end of ${pids.join(", ")}`, () => !pids.some(isRunning));
 }

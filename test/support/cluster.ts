@@ -4,9 +4,11 @@ import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { WorkerId } from "../../src/base/ids.ts";
+import { parseDurationMs } from "../../src/config/duration.ts";
 import { SECTIONS } from "../../src/config/schema.ts";
 import type { SettingKey } from "../../src/config/schema.ts";
 import { newRunId } from "./certificates.ts";
+import { pace, paced } from "./pace.ts";
 import { RolloutProcess } from "./rollout-process.ts";
 import type { StartOptions } from "./rollout-process.ts";
 import { runProgram } from "./run-program.ts";
@@ -14,7 +16,7 @@ import type { ProgramResult } from "./run-program.ts";
 
 export type Settings = { readonly [Key in SettingKey]?: string | number | readonly string[] };
 
-/** Failure is noticed in one and a half seconds, which a busy machine still holds for those that live. */
+/** On a quiet machine failure is noticed in one and a half seconds; on a busy one all of these are longer. */
 const QUICK: Settings = {
   "liveness.heartbeat_interval": "100ms",
   "liveness.clock_skew_budget": "150ms",
@@ -64,6 +66,8 @@ export class WorkerProcess extends RolloutProcess {
 export class Cluster {
   readonly directory: string;
   readonly runId = newRunId();
+  /** The factor on its times under `liveness`; what a test shortens beside them it lengthens by the same. */
+  readonly pace = pace();
   readonly #processes: RolloutProcess[] = [];
   #settings: Settings;
   #coordinator: RolloutProcess | undefined;
@@ -75,13 +79,19 @@ export class Cluster {
       "storage.path": "./data/rollout.db",
       "transport.listen_addr": "127.0.0.1:0",
       "transport.tls_dir": "./data/tls",
-      ...QUICK,
-      ...settings,
+      ...paced({ ...QUICK, ...settings }, this.pace),
     };
   }
 
   file(name: string): string {
     return join(this.directory, name);
+  }
+
+  /** A duration as its members have it: lengthened, on a busy machine. */
+  durationMs(key: SettingKey): number {
+    const ms = parseDurationMs(String(this.#settings[key]));
+    if (ms === undefined) throw new Error(`${key} is no duration of this cluster`);
+    return ms;
   }
 
   /** The one that was started last. */
@@ -97,7 +107,7 @@ export class Cluster {
 
   /** Changes settings of the file that every command of the cluster reads. */
   async configure(settings: Settings): Promise<void> {
-    this.#settings = { ...this.#settings, ...settings };
+    this.#settings = { ...this.#settings, ...paced(settings, this.pace) };
     await writeFile(this.file("rollout.toml"), tomlOf(this.#settings));
   }
 

@@ -1,5 +1,6 @@
 // Many workers in one process, each the product's own: an identity, a certificate, a TLS connection, a session and a heartbeat of
-// its own. Started with the coordinator's address, the run, the CA's directory, how many, and how long an item takes.
+// its own. Started with the coordinator's address, the run, the CA's directory, how many, how long an item takes, and
+// the times of liveness (heartbeat interval, self-fence, failure).
 // Says one JSON object a line: `ready` when all are known, then `executed` with an item's payload for each execution,
 // and `fatal` for what must not happen. Ends when its standard input does.
 import { sleep, systemClock } from "../../src/base/clock.ts";
@@ -15,7 +16,9 @@ import type { Backend } from "../../src/worker/backends/backend.ts";
 import { Worker } from "../../src/worker/worker.ts";
 import { fixedPlugins } from "./fixed-plugins.ts";
 
-const [address = "", run = "", tlsDir = "", count = "1", itemMs = "0"] = process.argv.slice(2);
+const [address = "", run = "", tlsDir = "", ...numbers] = process.argv.slice(2);
+const [count = 1, itemMs = 0, heartbeatIntervalMs = 0, selfFenceTimeoutMs = 0, failureTimeoutMs = 0] =
+  numbers.map(Number);
 const runId = run as RunId;
 const AT_ONCE = 25;
 const [clock, random] = [systemClock, systemRandom];
@@ -28,7 +31,7 @@ function say(line: Readonly<Record<string, unknown>>): void {
 const backend: Backend = {
   async execute({ payload }) {
     say({ executed: Buffer.from(payload).toString() });
-    await sleep(clock, Number(itemMs));
+    await sleep(clock, itemMs);
     return { kind: "success", output: payload };
   },
   close: () => Promise.resolve(),
@@ -45,9 +48,9 @@ async function join(): Promise<Worker> {
     credentials: { kind: "own", credentials },
     slots: 1,
     work: { plugins: fixedPlugins(backend), prefetch: 1 },
-    heartbeatIntervalMs: 500,
-    selfFenceTimeoutMs: 4_000,
-    failureTimeoutMs: 5_000,
+    heartbeatIntervalMs,
+    selfFenceTimeoutMs,
+    failureTimeoutMs,
     clock,
     random,
     events: new NoopEmitter(),
@@ -58,6 +61,6 @@ async function join(): Promise<Worker> {
 }
 
 process.stdin.on("end", () => process.exit(0)).resume();
-for (let started = 0; started < Number(count); started += AT_ONCE)
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, Number(count) - started) }, join));
-say({ ready: Number(count) });
+for (let started = 0; started < count; started += AT_ONCE)
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, count - started) }, join));
+say({ ready: count });

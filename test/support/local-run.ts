@@ -5,6 +5,7 @@ import { mkdtemp, readdir, readFile, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "./eventually.ts";
+import { paced } from "./pace.ts";
 import { environmentFor, RolloutProcess } from "./rollout-process.ts";
 import { runProgram } from "./run-program.ts";
 import type { ProgramResult } from "./run-program.ts";
@@ -17,9 +18,8 @@ if [ -e broken ]; then echo "it is broken" >&2; exit 3; fi
 echo "$ROLLOUT_ITEM_ID" >> journal
 echo "$item"
 `;
-const PATIENCE_MS = 30_000;
 const STATE = "out.jsonl.rollout";
-/** Silence is noticed in one and a half seconds. */
+/** Silence is noticed in one and a half seconds, on a quiet machine. */
 const QUICK = {
   ROLLOUT_LIVENESS_HEARTBEAT_INTERVAL: "100ms",
   ROLLOUT_LIVENESS_CLOCK_SKEW_BUDGET: "150ms",
@@ -50,7 +50,7 @@ export class LocalRunPlace {
   constructor(directory: string, { workers, secondsEach }: Required<PlaceParts>) {
     this.directory = directory;
     this.#workers = workers;
-    this.#env = environmentFor({ ...QUICK, SECONDS_EACH: String(secondsEach) });
+    this.#env = environmentFor({ ...paced(QUICK), SECONDS_EACH: String(secondsEach) });
   }
 
   file(name: string): string {
@@ -109,7 +109,7 @@ export class LocalRunPlace {
       const results = await this.results();
       return results.length >= count && results;
     };
-    return eventually(`${count} results`, enough, PATIENCE_MS);
+    return eventually(`${count} results`, enough);
   }
 
   get coordinatorPid(): number {
@@ -127,7 +127,7 @@ export class LocalRunPlace {
   /** All workers have joined. */
   async untilWorkersWork(): Promise<void> {
     const all = async (): Promise<boolean> => (await this.workerPids()).length === this.#workers;
-    await eventually(`${this.#workers} workers`, all, PATIENCE_MS);
+    await eventually(`${this.#workers} workers`, all);
   }
 
   /** Processes of it that live, whoever their parent is. */
@@ -141,7 +141,7 @@ export class LocalRunPlace {
 
   async untilNobodyIsLeft(): Promise<void> {
     const gone = async (): Promise<boolean> => (await this.processes()).length === 0;
-    await eventually("the end of every process", gone, PATIENCE_MS);
+    await eventually("the end of every process", gone);
   }
 
   async end(): Promise<void> {

@@ -6,9 +6,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 /** Set in this process, so inherited by every process that a test starts, orphans of orphans included. */
 const MARK = "MOCHA_RUN";
 /** What a killed process may take to be gone. */
-const GRACE_MS = 3_000;
+const GRACE_MS = 10_000;
 /** What an idle loop may take to end after the last hook. */
-const END_MS = 5_000;
+const END_MS = 10_000;
 
 const mark = `${process.pid}-${process.hrtime.bigint()}`;
 

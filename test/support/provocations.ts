@@ -125,14 +125,14 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
   },
   config_contradiction: {
     by: "a worker that would stop after its work was given away",
-    stage: async () => ({
-      args: [...COORDINATOR, "--worker-self-fence-timeout", "9s"],
+    stage: async (cluster) => ({
+      args: [...COORDINATOR, "--worker-self-fence-timeout", "1h"],
       params: {
         source: "flag --worker-self-fence-timeout",
         key: "liveness.worker_self_fence_timeout",
-        value: "9s",
+        value: "1h",
         otherKey: "liveness.coordinator_failure_timeout",
-        otherValue: "1500ms",
+        otherValue: `${cluster.durationMs("liveness.coordinator_failure_timeout")}ms`,
         rule: "worker_self_fence_timeout must be less than coordinator_failure_timeout: a worker stops before its work is given away",
       },
     }),

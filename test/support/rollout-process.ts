@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import type { EventPayloads, Topic } from "../../src/observe/events.ts";
 
 /** Longer than anything takes on a busy machine: a wait that reaches it has failed. */
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 120_000;
 /** How much of what was seen a failure shows. */
 const SHOWN_LINES = 25;
 

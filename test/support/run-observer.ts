@@ -19,7 +19,7 @@ import { operatorFiles } from "../../src/transport/tls/host-credentials.ts";
 import type { Cluster } from "./cluster.ts";
 
 const POLL_MS = 20;
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 240_000;
 
 export class RunObserver {
   readonly #client: Client;

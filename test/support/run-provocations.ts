@@ -15,8 +15,6 @@ type RunCode =
   | "run_directory_unusable"
   | "other_run_task";
 
-const PATIENCE_MS = 20_000;
-
 /** What stands after `--` is the command's own: flags of ours may still be added to these words. */
 async function runWords(cluster: Cluster, command: readonly string[]): Promise<string[]> {
   const plugin = `${command.join("-")}.toml`;
@@ -52,10 +50,8 @@ export const RUN_PROVOCATIONS: { readonly [Code in RunCode]: Provocation<Code> }
       const args = await runWords(cluster, ["sleep", "60"]);
       const first = cluster.launch(args);
       const directory = cluster.file("out.jsonl.rollout");
-      const holder = await eventually(
-        "who holds it",
-        () => readHolder(`${directory}/supervisor`).catch(() => undefined),
-        PATIENCE_MS,
+      const holder = await eventually("who holds it", () =>
+        readHolder(`${directory}/supervisor`).catch(() => undefined),
       );
       const params = { directory, holder: describeHolder(holder) };
       return { args, params, after: () => first.kill() };

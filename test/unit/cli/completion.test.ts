@@ -15,8 +15,7 @@ describe("completion", () => {
   const directory = useTemporaryDirectory();
   const scripts = new Map<string, string>();
 
-  before(async function () {
-    this.timeout(30_000);
+  before(async () => {
     for (const shell of ["bash", "zsh", "fish"]) {
       const { stdout } = await run(process.execPath, [repositoryFile("bin/dev.js"), "completion", shell]);
       scripts.set(shell, stdout);

@@ -5,15 +5,10 @@ import { loadConfig } from "../../../src/config/load.ts";
 import { runProgram } from "../../support/run-program.ts";
 import { useTemporaryDirectory } from "../../support/temporary-directory.ts";
 
-/** Real processes, on a machine that may be busy with others. */
-const PROCESSES_TIMEOUT_MS = 20_000;
-
 const BIN = "bin/dev.js";
 const NOTHING = { environment: {}, flags: {}, topics: [] };
 
-describe("rollout init", function () {
-  this.timeout(PROCESSES_TIMEOUT_MS);
-
+describe("rollout init", () => {
   const directory = useTemporaryDirectory();
   const init = (...args: string[]): ReturnType<typeof runProgram> =>
     runProgram(BIN, ["init", ...args], { cwd: directory.path });

@@ -8,17 +8,13 @@ import { runProgram } from "../../support/run-program.ts";
 import type { ProgramOptions, ProgramResult } from "../../support/run-program.ts";
 import { useTemporaryDirectory } from "../../support/temporary-directory.ts";
 
-/** Real processes, on a machine that may be busy with others. */
-const PROCESSES_TIMEOUT_MS = 20_000;
-
 const PROGRAM = "test/support/cli-fixture/program.ts";
 
 function run(args: string, options?: ProgramOptions): Promise<ProgramResult> {
   return runProgram(PROGRAM, args === "" ? [] : args.split(" "), options);
 }
 
-describe("the program", function () {
-  this.timeout(PROCESSES_TIMEOUT_MS);
+describe("the program", () => {
   const directory = useTemporaryDirectory();
 
   it("lists its commands when it is given nothing, and when it is asked for help", async () => {
@@ -159,9 +155,7 @@ describe("the program", function () {
   }
 });
 
-describe("a bug", function () {
-  this.timeout(PROCESSES_TIMEOUT_MS);
-
+describe("a bug", () => {
   it("is one line without a stack unless the level is debug", async () => {
     const result = await run("break throw");
     expect(result).to.deep.include({ code: 70, stdout: "" });
@@ -169,9 +163,7 @@ describe("a bug", function () {
   });
 });
 
-describe("a command with a configuration", function () {
-  this.timeout(PROCESSES_TIMEOUT_MS);
-
+describe("a command with a configuration", () => {
   const directory = useTemporaryDirectory();
   const text = `run_id = "01JZ0000000000000000000000"\n[worker]\ncoordinator_addr = "a:1"\nslots = 3\n`;
 

@@ -4,9 +4,6 @@ import { expect } from "chai";
 import { RolloutError } from "../../../src/base/errors.ts";
 import { errorLine, errorObject } from "../../../src/cli/render/error.ts";
 
-/** Real processes, on a machine that may be busy with others. */
-const PROCESSES_TIMEOUT_MS = 20_000;
-
 const run = promisify(execFile);
 const SCRIPT = new URL("../../../bin/require-node.js", import.meta.url).href;
 
@@ -24,9 +21,7 @@ async function onNode(
   return { stdout: result.stdout, stderr: result.stderr, fine: "code" in result && result.code === 99 };
 }
 
-describe("the version of Node", function () {
-  this.timeout(PROCESSES_TIMEOUT_MS);
-
+describe("the version of Node", () => {
   it("is refused in the words of the table when it is too old", async () => {
     const error = new RolloutError("node_too_old", { needed: "22.18", found: "20.20.2" });
     expect(await onNode("20.20.2")).to.deep.equal({

@@ -217,7 +217,7 @@ describe("watching events", () => {
     await eventually("it is missed", () => told.length > 0);
     past = [...past, '{"n":3}'];
     await service.comeBack();
-    await eventually("what is new", () => lines.length === 3, 10_000);
+    await eventually("what is new", () => lines.length === 3);
     stop.abort();
     await watching;
     expect(lines).to.deep.equal(past);

@@ -26,8 +26,7 @@ const MIB = 2 ** 20;
 const LARGE = Buffer.from("large");
 const LARGEST = { payloadBytes: 16 * MIB, outputBytes: 16 * MIB };
 
-describe("limits of payloads and outputs", function () {
-  this.timeout(30_000);
+describe("limits of payloads and outputs", () => {
   const closeLater = useClosers();
   let listening: ListeningCoordinator;
 
@@ -71,7 +70,7 @@ describe("limits of payloads and outputs", function () {
   async function complete(): Promise<void> {
     const run = await operator();
     const isComplete = async (): Promise<boolean> => (await run.getRun({})).state === RunState.COMPLETE;
-    await eventually("the run completes", isComplete, 20_000);
+    await eventually("the run completes", isComplete);
   }
 
   async function rows<Row>(prefix: string, type: RecordType<Row>): Promise<Row[]> {

@@ -22,8 +22,7 @@ import { startWorker } from "../../support/test-worker.ts";
 
 const MIB = 2 ** 20;
 
-describe("RolloutClient", function () {
-  this.timeout(10_000);
+describe("RolloutClient", () => {
   const closeLater = useClosers();
   const directory = useTemporaryDirectory();
   let cluster: TestCluster;

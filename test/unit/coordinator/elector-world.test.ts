@@ -269,9 +269,7 @@ function expectOrder({ won, written }: World): void {
   for (const [key, expected] of written) expect(key).to.equal(expected);
 }
 
-describe("coordinators in trouble", function () {
-  this.timeout(60_000);
-
+describe("coordinators in trouble", () => {
   it("are never two that act on the store, epochs grow, and one leads when the trouble is over", async () => {
     await fc.assert(
       fc.asyncProperty(troubles(0.2, 3), async (trouble) => {

@@ -24,8 +24,7 @@ const { INPUT, COMPLETION } = ResultOrder;
 const nameOf = (order: ResultOrder): string =>
   order === INPUT ? "in order of input" : "in order of completion";
 
-describe("the results of a run", function () {
-  this.timeout(20_000);
+describe("the results of a run", () => {
   const closeLater = useClosers();
   const directory = useTemporaryDirectory();
   let ledger: LedgerHarness;

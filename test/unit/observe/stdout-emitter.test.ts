@@ -101,7 +101,7 @@ describe("events on standard output", () => {
       Array.from({ length: 5_000 }, (_, at) => `w${at}`),
     );
     expect(messagesOf(await stderr)).to.deep.equal(["emitted", "ended"]);
-  }).timeout(20_000);
+  });
 
   it("are dropped and counted, in bounded memory, while nobody reads", async () => {
     const child = emitterProcess("200000", "100000");
@@ -114,7 +114,7 @@ describe("events on standard output", () => {
     expect(gaps.map((event) => event["count"])).to.deep.equal([200_000 - kept]);
     expect(events.at(-1)).to.equal(gaps[0]);
     expect(parsedLines(await stderr).at(-1)?.["heapMiB"]).to.be.below(100);
-  }).timeout(20_000);
+  });
 
   it("stop when the reader leaves, and the process goes on", async () => {
     const child = emitterProcess("200000", "100000");
@@ -124,7 +124,7 @@ describe("events on standard output", () => {
       "emitted",
       "ended",
     ]);
-  }).timeout(20_000);
+  });
 
   it("that cannot wait arrive whole, in a line of their own, through a pipe", async () => {
     const child = emitterProcess("1000", "10000000", "now");
@@ -132,5 +132,5 @@ describe("events on standard output", () => {
     const fenced = lines.filter((line) => line.includes('"coordinator_fenced"'));
     expect(fenced).to.have.length(1);
     expect(JSON.parse(fenced[0] ?? "")).to.deep.include({ epoch: 1, seen_epoch: 2 });
-  }).timeout(20_000);
+  });
 });

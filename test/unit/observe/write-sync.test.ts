@@ -4,9 +4,6 @@ import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect } from "chai";
 
-/** Real processes, on a machine that may be busy with others. */
-const PROCESSES_TIMEOUT_MS = 20_000;
-
 const MODULE = new URL("../../../src/observe/write-sync.ts", import.meta.url).href;
 
 /** A process that makes its standard output non-blocking, as Node does with pipes, and says a megabyte at once. */
@@ -21,9 +18,7 @@ function speaker(): ChildProcessByStdio<null, Readable, Readable> {
   });
 }
 
-describe("a synchronous write", function () {
-  this.timeout(PROCESSES_TIMEOUT_MS);
-
+describe("a synchronous write", () => {
   it("waits for a reader that is slower than the pipe is large, and loses nothing", async () => {
     const { stdout, stderr } = speaker();
     const [written, done] = await Promise.all([text(stdout), text(stderr)]);

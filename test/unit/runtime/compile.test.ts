@@ -217,7 +217,7 @@ describe("a compiled chart", () => {
   for (const proof of PROOFS)
     it(`${proof.machine.id} is the interpreter's equal on every (state, event) pair`, () => {
       expect(differential(proof)).to.deep.equal({ divergence: "none", missed: [] });
-    }).timeout(20_000);
+    });
 
   it("is found out when two branches of a guard are swapped", () => {
     const [proof] = PROOFS;

@@ -89,5 +89,5 @@ describe("an actor system that is killed", () => {
         pairs++;
       }
     expect(pairs).to.be.greaterThan(500);
-  }).timeout(60_000);
+  });
 });

@@ -338,8 +338,7 @@ describe("a sink of results", () => {
     }
   });
 
-  describe("that is killed at random moments", function () {
-    this.timeout(60_000);
+  describe("that is killed at random moments", () => {
     const COUNT = 3_000;
     const KILLS = 12;
 
@@ -364,8 +363,7 @@ describe("a sink of results", () => {
     }
   });
 
-  it("holds no more than a page of a million results", async function () {
-    this.timeout(60_000);
+  it("holds no more than a page of a million results", async () => {
     const sink = await openResultSink(target({ mode: "replace", errors: directory.file("errors") }));
     let peak = 0;
     let pages = 0;

@@ -19,8 +19,7 @@ async function run(store: Store, commands: readonly Parameters<LedgerRun["do"]>[
   }
 }
 
-describe("the ledger, whatever happens to it,", function () {
-  this.timeout(30_000);
+describe("the ledger, whatever happens to it,", () => {
   const directory = useTemporaryDirectory();
 
   it("is what the model says after each step, and ends with every item final once (in memory)", async () => {

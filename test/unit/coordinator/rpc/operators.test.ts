@@ -24,8 +24,7 @@ const TASK = {
   taskSummary: "infer: python3 infer.py",
 };
 
-describe("operators and their coordinator", function () {
-  this.timeout(20_000);
+describe("operators and their coordinator", () => {
   const led = useLedCluster(({ runId }) => {
     const events = new EventJournal({ events: new RecordingEmitter(), runId, clock: systemClock });
     return { inboxMax: 1_000, eventFeed: events, events };

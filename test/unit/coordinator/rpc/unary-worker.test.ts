@@ -27,8 +27,7 @@ import { startWorker } from "../../../support/test-worker.ts";
 const ITEMS = 500;
 const EXAMPLE = new URL("../../../../examples/unary-worker.ts", import.meta.url);
 
-describe("work by calls", function () {
-  this.timeout(30_000);
+describe("work by calls", () => {
   /** Workers that would be given work at once, if there were any. */
   let owed = 0;
   const led = useLedCluster(() => ({
@@ -85,7 +84,7 @@ describe("work by calls", function () {
     await led.restart();
     const isComplete = async (): Promise<boolean> =>
       (await led.operator.run.getRun({})).state === RunState.COMPLETE;
-    await eventually("the run completes", isComplete, 20_000);
+    await eventually("the run completes", isComplete);
     ended.abort();
     await Promise.all(working);
 

@@ -27,8 +27,7 @@ import type { WorkerClient } from "../../../support/worker-client.ts";
 
 type Request = Exclude<MessageInitShape<typeof SessionRequestSchema>, { readonly $typeName: string }>;
 
-describe("work over the wire", function () {
-  this.timeout(20_000);
+describe("work over the wire", () => {
   const closeLater = useClosers();
   let listening: ListeningCoordinator;
   let operator: WorkerClient;
@@ -68,7 +67,7 @@ describe("work over the wire", function () {
     await operator.run.seal({});
     const isComplete = async (): Promise<boolean> =>
       (await operator.run.getRun({})).state === RunState.COMPLETE;
-    await eventually("the run completes", isComplete, 15_000);
+    await eventually("the run completes", isComplete);
     ended.abort();
     const acknowledged = await Promise.all(working);
     expect(acknowledged.reduce((sum, count) => sum + count, 0)).to.equal(500);

@@ -8,8 +8,7 @@ import { useTemporaryDirectory } from "../../../support/temporary-directory.ts";
 const LOG = /\.log$/;
 const WITNESS = /^commits\.synced$/;
 
-describe("damage to the log of a LevelDB", function () {
-  this.timeout(60_000);
+describe("damage to the log of a LevelDB", () => {
   const directory = useTemporaryDirectory();
 
   it("undamaged, nothing is reported, from the log and from tables", async () => {

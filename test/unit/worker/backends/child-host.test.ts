@@ -12,8 +12,7 @@ import { RecordingLogger } from "../../../support/recording-logger.ts";
 import { environmentFor } from "../../../support/rollout-process.ts";
 import { useTemporaryDirectory } from "../../../support/temporary-directory.ts";
 
-describe("a host of children", function () {
-  this.timeout(20_000);
+describe("a host of children", () => {
   let host: ChildHost;
   let log: RecordingLogger;
   // Before the directory is gone.

@@ -10,8 +10,7 @@ import { useClosers } from "../../../support/closers.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { RecordingLogger } from "../../../support/recording-logger.ts";
 
-describe("a guardian", function () {
-  this.timeout(20_000);
+describe("a guardian", () => {
   const onClose = useClosers();
   let guardian: Guardian;
   let log: RecordingLogger;

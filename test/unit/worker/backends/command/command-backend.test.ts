@@ -10,8 +10,7 @@ import { BackendRig, isRunning } from "../../../../support/backend-rig.ts";
 import { eventually } from "../../../../support/eventually.ts";
 import { useTemporaryDirectory } from "../../../../support/temporary-directory.ts";
 
-describe("the command backend", function () {
-  this.timeout(20_000);
+describe("the command backend", () => {
   const rigs: BackendRig[] = [];
   afterEach(async () => {
     for (const rig of rigs.splice(0)) await rig.close();

@@ -16,8 +16,7 @@ import type { Asking } from "./asking.ts";
 const PROGRAM = fileURLToPath(new URL("../../../../../examples/openai-server.ts", import.meta.url));
 const die = { behave: { kind: "die" } };
 
-describe("a server that the worker launches", function () {
-  this.timeout(20_000);
+describe("a server that the worker launches", () => {
   const directory = useTemporaryDirectory();
   const closing = useClosers();
   let children: Child[];

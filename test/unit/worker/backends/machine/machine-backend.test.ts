@@ -66,8 +66,7 @@ function checkpointOf({ outcome }: Executed): Uint8Array {
   return outcome.checkpoint;
 }
 
-describe("the machine backend", function () {
-  this.timeout(20_000);
+describe("the machine backend", () => {
   const rig = useCodeRig();
 
   it("runs a machine to its final state with the item as its input, and has its output", async () => {
@@ -222,7 +221,7 @@ async function executeUntilText(backend: CodeBackend, rig: CodeRig): Promise<Uin
       (text) => text !== "",
       () => false,
     );
-  await eventually("the inner machine waits", waits, 10_000);
+  await eventually("the inner machine waits", waits);
   controller.abort();
   return checkpointOf(await executing);
 }

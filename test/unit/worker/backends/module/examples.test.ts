@@ -19,8 +19,7 @@ function moduleOf(manifest: Manifest): { readonly file: string; readonly export:
   return { file: resolve(dirname(manifest.file), manifest.spec.module), export: manifest.spec.export };
 }
 
-describe("the examples of the backends that execute JavaScript", function () {
-  this.timeout(20_000);
+describe("the examples of the backends that execute JavaScript", () => {
   const rig = useCodeRig();
 
   it("images: makes each picture small and counts its colours", async () => {

@@ -9,8 +9,7 @@ import { protocolChild } from "../../../../support/protocol-child.ts";
 import { useTemporaryDirectory } from "../../../../support/temporary-directory.ts";
 import { VirtualClock } from "../../../../support/virtual-clock.ts";
 
-describe("the process backend", function () {
-  this.timeout(20_000);
+describe("the process backend", () => {
   const rigs: BackendRig[] = [];
   afterEach(async () => {
     for (const rig of rigs.splice(0)) await rig.close();
@@ -221,7 +220,7 @@ describe("the process backend", function () {
 
     const failing = await open(`complain("no GPU\\n"); exit(1);`, { readyTimeoutMs: 1_000_000, clock });
     failing.give(Buffer.from("1"));
-    expect(await eventually("the trouble", () => trouble(failing), 10_000)).to.equal(
+    expect(await eventually("the trouble", () => trouble(failing))).to.equal(
       "starting it again, for 0 s: it ended before it was ready: exit code 1: no GPU",
     );
   });
@@ -250,7 +249,7 @@ describe("the process backend", function () {
 
     async function brokenWith(rig: BackendRig): Promise<string> {
       const given = rig.give(Buffer.from("1"));
-      const reason = await eventually("it is broken", () => rig.broken[0], 15_000);
+      const reason = await eventually("it is broken", () => rig.broken[0]);
       rig.executor.drain();
       await rig.executor.abandon(5_000);
       expect((await rig.end(given)).outcome.kind).to.equal("preempted");

@@ -27,8 +27,7 @@ const example: Pick<BackendCase, "open"> = {
     }),
 };
 
-describe("the Python example", function () {
-  this.timeout(20_000);
+describe("the Python example", () => {
   let rig: BackendRig;
   afterEach(() => rig.close());
   const directory = useTemporaryDirectory();

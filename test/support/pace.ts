@@ -1,0 +1,104 @@
+// How slow this machine is just now, as a factor on protocol times that tests have shortened. Measured when it is first asked
+// for and again every few seconds while tests run: how long a process takes to start, how late a timer is, how long the
+// disk takes to sync. A quiet machine gives 1, so that nothing waits longer than it must there.
+import { spawn, spawnSync } from "node:child_process";
+import { closeSync, fsync, fsyncSync, openSync, unlinkSync, writeSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { parseDurationMs } from "../../src/config/duration.ts";
+
+interface Sample {
+  readonly startMs: number;
+  readonly lateMs: number;
+  readonly syncMs: number;
+}
+
+/** What passes for quiet: three times what an idle machine with two cores takes, and timers late by a tick or two. */
+const QUIET: Sample = { startMs: 70, lateMs: 20, syncMs: 20 };
+/** Beyond this a test would take minutes; a machine as slow as that is no place to judge anything. */
+const SLOWEST = 8;
+const MEASURE_AGAIN_MS = 2_000;
+const TIMER_MS = 20;
+/** The slowest of these counts: trouble comes in bursts. */
+const REMEMBERED = 8;
+const NOTHING = ["-e", "0"];
+
+const samples: Sample[] = [];
+
+/** 1 on a quiet machine, more on a busy one, in steps of a half. */
+export function pace(): number {
+  if (samples.length === 0) {
+    samples.push(sampleAtOnce());
+    void measureAgain();
+  }
+  const slowness = samples.map(({ startMs, lateMs, syncMs }) =>
+    Math.max(startMs / QUIET.startMs, lateMs / QUIET.lateMs, syncMs / QUIET.syncMs),
+  );
+  return Math.min(SLOWEST, Math.max(1, Math.ceil(2 * Math.max(...slowness)) / 2));
+}
+
+/** Settings with each duration under `liveness` lengthened alike, so that their order stays. */
+export function paced<Settings extends object>(settings: Settings, factor = pace()): Settings {
+  const entries = Object.entries(settings).map(([key, value]: [string, unknown]) => {
+    const isLiveness = key.startsWith("liveness.") || key.startsWith("ROLLOUT_LIVENESS_");
+    const ms = isLiveness && typeof value === "string" ? parseDurationMs(value) : undefined;
+    return [key, ms === undefined ? value : `${Math.round(ms * factor)}ms`];
+  });
+  return Object.fromEntries(entries) as Settings;
+}
+
+/** Without a turn of the loop: the first settings are made before there is one. */
+function sampleAtOnce(): Sample {
+  const beganMs = performance.now();
+  spawnSync(process.execPath, NOTHING);
+  const startedMs = performance.now();
+  const file = scratchFile();
+  const openedMs = performance.now();
+  fsyncSync(file);
+  const syncMs = performance.now() - openedMs;
+  closeSync(file);
+  return { startMs: startedMs - beganMs, lateMs: 0, syncMs };
+}
+
+async function measureAgain(): Promise<void> {
+  for (;;) {
+    await sleep(MEASURE_AGAIN_MS, undefined, { ref: false });
+    samples.push(await sample());
+    if (samples.length > REMEMBERED) samples.shift();
+  }
+}
+
+async function sample(): Promise<Sample> {
+  const beganMs = performance.now();
+  await sleep(TIMER_MS, undefined, { ref: false });
+  const wokenMs = performance.now();
+  await startNothing();
+  const startedMs = performance.now();
+  const file = scratchFile();
+  const openedMs = performance.now();
+  await promisify(fsync)(file);
+  const syncMs = performance.now() - openedMs;
+  closeSync(file);
+  return { startMs: startedMs - wokenMs, lateMs: wokenMs - beganMs - TIMER_MS, syncMs };
+}
+
+/** The process does not keep a run of tests from ending. */
+function startNothing(): Promise<void> {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, NOTHING, { stdio: "ignore" });
+    child.unref();
+    child.once("error", () => resolve());
+    child.once("exit", () => resolve());
+  });
+}
+
+/** A file with something to sync. It has no name any more: nothing of it is left when it is closed. */
+function scratchFile(): number {
+  const path = join(tmpdir(), `rollout-pace-${process.pid}-${process.hrtime.bigint()}`);
+  const file = openSync(path, "wx");
+  unlinkSync(path);
+  writeSync(file, "something");
+  return file;
+}
