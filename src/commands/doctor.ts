@@ -23,7 +23,10 @@ export class Doctor extends BaseCommand {
       command: "<%= config.bin %> <%= command.id %> --json && <%= config.bin %> submit prompts.jsonl --seal",
     },
   ];
-  static override readonly flags = { ...configFlags("operator"), ...settingFlags(["worker.plugins"]) };
+  static override readonly flags = {
+    ...configFlags("operator"),
+    ...settingFlags(["worker.plugins", "worker.preemption", "worker.metadata_addr"]),
+  };
 
   override async run(): Promise<ExitCode> {
     const { flags } = await this.parse(Doctor);

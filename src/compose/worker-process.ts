@@ -1,7 +1,6 @@
 // A worker as a process: takes up an id and its database, joins, leaves in good order when it is told to.
 import { assert } from "../base/assert.ts";
 import type { Clock } from "../base/clock.ts";
-import { failure } from "../base/errors.ts";
 import type { RolloutError } from "../base/errors.ts";
 import { parseUlid } from "../base/ids.ts";
 import type { WorkerId } from "../base/ids.ts";
@@ -16,12 +15,11 @@ import { cloudHints } from "../worker/preemption/cloud.ts";
 import { drainDeadlineMs } from "../worker/preemption/compute-hint.ts";
 import type { ComputeHint, DrainHint, Hint } from "../worker/preemption/compute-hint.ts";
 import { DrainRequests } from "../worker/preemption/drain-requests.ts";
-import { parseMetadataUrl } from "../worker/preemption/metadata-http.ts";
-import type { MetadataAddress } from "../worker/preemption/metadata-http.ts";
 import { claimWorkerState } from "../worker/state-directory.ts";
 import type { ClaimedState } from "../worker/state-directory.ts";
 import type { WorkerOptions } from "../worker/worker.ts";
 import { Worker } from "../worker/worker.ts";
+import { metadataAddress } from "./metadata-address.ts";
 import type { ProcessPorts } from "./process-ports.ts";
 import { Downfall } from "./process-ports.ts";
 import { openWorkerPlugins, workerManifests } from "./worker-plugins.ts";
@@ -133,20 +131,6 @@ function leaveWhenHinted(
       else leave(hint).then(resolve, reject);
     };
     for (const source of sources) source.watch(signal, onHint).catch(reject);
-  });
-}
-
-/** Throws config_invalid_value for a host that is not of this machine or its link. */
-function metadataAddress({ source, worker: { metadataAddr } }: ClientConfig): MetadataAddress {
-  const address = parseMetadataUrl(`http://${metadataAddr}`);
-  if (address !== undefined) return address;
-  const allowed =
-    "an address of this machine (127.…) or of its link (169.254.…), or metadata.google.internal";
-  throw failure("config_invalid_value", {
-    source,
-    key: "worker.metadata_addr",
-    value: metadataAddr,
-    allowed,
   });
 }
 

@@ -5,6 +5,7 @@ import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
 import { unusedAddress } from "../support/listeners.ts";
+import { AwsMetadataServer } from "../support/metadata-server.ts";
 
 interface FindingLine {
   readonly subject: string;
@@ -76,6 +77,26 @@ describe("rollout doctor", () => {
       expect((await database())?.detail).to.include("it will be made");
       expect(existsSync(cluster.file("later"))).to.equal(false);
     });
+  });
+
+  it("asks the metadata server that workers would ask for notices", async () => {
+    const server = await AwsMetadataServer.start();
+    server.misbehave({ kind: "slow", delayMs: 1_100 }, 2);
+    const address = server.url.slice("http://".length);
+    try {
+      await withCluster({ "worker.preemption": "auto", "worker.metadata_addr": address }, async (cluster) => {
+        const notices = async (): Promise<FindingLine | undefined> =>
+          (await examine(cluster)).findings.get("preemption notices");
+        expect(await notices()).to.include({ verdict: "warning" });
+        const quick = await notices();
+        expect(quick?.verdict).to.equal("good");
+        expect(quick?.detail).to.include(`of aws answers at ${address}`);
+        await server.close();
+        expect((await notices())?.detail).to.include(`no metadata server answers at ${address}`);
+      });
+    } finally {
+      await server.close();
+    }
   });
 
   it("looks at every plugin of this machine's workers, without a coordinator", async () => {

@@ -9,6 +9,7 @@ import type { Finding } from "./finding.ts";
 import { examined, good } from "./finding.ts";
 import { examineMachine } from "./machine.ts";
 import { examinePlugins } from "./plugins.ts";
+import { examinePreemption } from "./preemption.ts";
 import { examineStateDirectory } from "./state-directory.ts";
 import { examineStorage } from "./storage.ts";
 
@@ -41,6 +42,7 @@ export async function examine(
         ]),
     await examined("state directory", () => examineStateDirectory(stateDir, systemStatFs)),
     await examinePlugins(plugins, { environment, clock }),
+    await examined("preemption notices", () => examinePreemption(config, clock)),
     ...(config.transport.certificates === undefined
       ? [await examined("enrolment bundle", () => examineEnrolment(config, clock))]
       : []),

@@ -74,7 +74,7 @@ export const WORKER_SETTINGS = {
     default: "none",
     flag: "preemption",
     roles: worker,
-    doc: "Whose notices that the machine will be taken away are watched for; `auto` is the cloud that answers.",
+    doc: "Whose notices that the machine will be taken away are watched for; `auto` is the cloud that answers, which is asked for as long as none does.",
   },
   "worker.metadata_addr": {
     kind: "address",

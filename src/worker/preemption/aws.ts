@@ -13,10 +13,12 @@ import type { ComputeHint, Hint } from "./compute-hint.ts";
 import { ImdsSession } from "./imds-session.ts";
 import type { ImdsAnswer } from "./imds-session.ts";
 import type { MetadataAddress } from "./metadata-http.ts";
+import { Patience } from "./patience.ts";
 import { ServerTrouble } from "./server-trouble.ts";
 
 export interface AwsTiming {
   readonly pollIntervalMs: number;
+  /** Of a server that is not slow (patience.ts). */
   readonly requestTimeoutMs: number;
   readonly tokenTtlSec: number;
 }
@@ -27,6 +29,8 @@ export interface AwsHintsOptions {
   readonly random: Random;
   readonly log: Logger;
   readonly timing?: AwsTiming;
+  /** The server was slow when it was found. */
+  readonly isSlow?: boolean;
 }
 
 /** Five seconds are what AWS advises; six hours is the most that it gives a token. */
@@ -53,9 +57,10 @@ export class AwsHints implements ComputeHint {
 
   /** Ends by itself with the first notice that says when. */
   async watch(signal: AbortSignal, onHint: (hint: Hint) => void): Promise<void> {
-    const { address, clock, log } = this.#options;
-    const { requestTimeoutMs: timeoutMs, tokenTtlSec } = this.#timing;
-    const session = new ImdsSession({ address, clock, signal, timeoutMs, tokenTtlSec });
+    const { address, clock, log, isSlow = false } = this.#options;
+    const { requestTimeoutMs, tokenTtlSec } = this.#timing;
+    const patience = new Patience(requestTimeoutMs, isSlow);
+    const session = new ImdsSession({ address, clock, signal, patience, tokenTtlSec });
     const trouble = new ServerTrouble(log, "aws");
     const told = { notice: false, rebalance: false };
     for (let failures = 0; ;) {
@@ -65,7 +70,7 @@ export class AwsHints implements ComputeHint {
       if (signal.aborted) return;
       if (notice.kind === "failed") {
         failures++;
-        trouble.report(notice.reason);
+        trouble.report(notice.reason, notice.isSilent);
       } else {
         failures = 0;
         trouble.over();

@@ -1,4 +1,4 @@
-// Which cloud's notices are watched: as the configuration says, or that of the metadata server which answers.
+// Which cloud's notices are watched: as the configuration says, or that of the metadata server which answers, however late.
 import { unreachable } from "../../base/assert.ts";
 import type { Clock } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
@@ -9,6 +9,7 @@ import type { Cloud, ComputeHint } from "./compute-hint.ts";
 import { GcpHints, isGcp } from "./gcp.ts";
 import { ImdsSession } from "./imds-session.ts";
 import type { MetadataAddress } from "./metadata-http.ts";
+import { Patience, PATIENCE_MAX_MS } from "./patience.ts";
 
 /** `auto`: whichever answers. */
 export type CloudChoice = Cloud | "auto" | "none";
@@ -23,8 +24,10 @@ export interface CloudOptions {
 /** Local servers answer in milliseconds; where there is none, a question may hang. */
 const PROBE_TIMEOUT_MS = 1_000;
 /** A machine that starts may be quicker than its metadata server. */
-const PROBES_MAX = 3;
-const PROBE_PAUSE_MS = 500;
+const QUICK_PROBES = 3;
+const QUICK_PAUSE_MS = 500;
+/** From then on, for as long as the worker lives: such a server may be slow, or come later. */
+const SLOW_PAUSE_MS = 30_000;
 
 /** The hints of the cloud that is meant. Asks nothing before it is watched, so that no start waits for an answer. */
 export function cloudHints(choice: CloudChoice, options: CloudOptions): ComputeHint {
@@ -38,15 +41,8 @@ export function cloudHints(choice: CloudChoice, options: CloudOptions): ComputeH
     case "auto":
       return {
         async watch(signal, onHint) {
-          const cloud = await detectCloud(options, signal);
-          if (signal.aborted) return;
-          options.log.debug(
-            cloud === undefined
-              ? "no metadata server answers: no preemption notices"
-              : "watching for preemption notices",
-            cloud === undefined ? {} : { cloud },
-          );
-          await cloudHints(cloud ?? "none", options).watch(signal, onHint);
+          const found = await findCloud(options, signal);
+          if (found !== undefined) await watchFound(found, options).watch(signal, onHint);
         },
       };
     default:
@@ -54,19 +50,51 @@ export function cloudHints(choice: CloudChoice, options: CloudOptions): ComputeH
   }
 }
 
-/** The cloud whose metadata server answers; undefined, after some seconds, when none does. Logs nothing. */
-async function detectCloud(
-  { address, clock }: Pick<CloudOptions, "address" | "clock">,
+interface Found {
+  readonly cloud: Cloud;
+  /** It was not there at first, or did not answer as quickly as such servers do. */
+  readonly isSlow: boolean;
+}
+
+function watchFound({ cloud, isSlow }: Found, options: CloudOptions): ComputeHint {
+  return cloud === "aws" ? new AwsHints({ ...options, isSlow }) : new GcpHints({ ...options, isSlow });
+}
+
+/**
+ * The cloud whose metadata server answers, asked for until one does; undefined when the signal came first. That none answers yet
+ * is said once.
+ */
+async function findCloud(options: CloudOptions, signal: AbortSignal): Promise<Found | undefined> {
+  const { address, clock, log } = options;
+  for (let probes = 1; ; probes++) {
+    const isSlow = probes > QUICK_PROBES;
+    const cloud = await askCloud(
+      { ...options, timeoutMs: isSlow ? PATIENCE_MAX_MS : PROBE_TIMEOUT_MS },
+      signal,
+    );
+    if (cloud !== undefined) {
+      if (isSlow) log.info("a metadata server answers: watching for preemption notices", { cloud });
+      else log.debug("watching for preemption notices", { cloud });
+      return { cloud, isSlow };
+    }
+    if (signal.aborted) return undefined;
+    if (probes === QUICK_PROBES)
+      log.warn("no metadata server answers, so a preemption may come without notice; asking now and then", {
+        address: `${address.host}:${address.port}`,
+      });
+    await sleep(clock, probes < QUICK_PROBES ? QUICK_PAUSE_MS : SLOW_PAUSE_MS, signal);
+  }
+}
+
+/** The cloud whose metadata server answers within that time; undefined when none does. Logs nothing. */
+export async function askCloud(
+  { address, clock, timeoutMs }: Pick<CloudOptions, "address" | "clock"> & { readonly timeoutMs: number },
   signal: AbortSignal,
 ): Promise<Cloud | undefined> {
-  const timeoutMs = PROBE_TIMEOUT_MS;
-  for (let probes = 1; probes <= PROBES_MAX && !signal.aborted; probes++) {
-    const session = new ImdsSession({ address, clock, signal, timeoutMs, tokenTtlSec: 60 });
-    const [gcp, aws] = await Promise.all([isGcp(address, timeoutMs, clock, signal), session.isThere()]);
-    // Others imitate the server of EC2; none says that it is Google's.
-    if (gcp) return "gcp";
-    if (aws) return "aws";
-    if (probes < PROBES_MAX) await sleep(clock, PROBE_PAUSE_MS, signal);
-  }
-  return undefined;
+  const patience = new Patience(timeoutMs, false);
+  const session = new ImdsSession({ address, clock, signal, patience, tokenTtlSec: 60 });
+  const [gcp, aws] = await Promise.all([isGcp(address, timeoutMs, clock, signal), session.isThere()]);
+  // Others imitate the server of EC2; none says that it is Google's.
+  if (gcp) return "gcp";
+  return aws ? "aws" : undefined;
 }

@@ -12,12 +12,13 @@ import type { Logger } from "../../observe/log.ts";
 import type { ComputeHint, Hint } from "./compute-hint.ts";
 import { askMetadata } from "./metadata-http.ts";
 import type { MetadataAddress, MetadataAnswer } from "./metadata-http.ts";
+import { Patience } from "./patience.ts";
 import { ServerTrouble } from "./server-trouble.ts";
 
 export interface GcpTiming {
   /** How long the server may keep a question when nothing changes. */
   readonly waitSec: number;
-  /** How long an answer may take beyond that. */
+  /** How long an answer may take beyond that, of a server that is not slow (patience.ts). */
   readonly requestTimeoutMs: number;
   /** The least time between two questions, for a server that does not wait as it was asked to. */
   readonly paceMs: number;
@@ -30,6 +31,8 @@ export interface GcpHintsOptions {
   readonly random: Random;
   readonly log: Logger;
   readonly timing?: GcpTiming;
+  /** The server was slow when it was found. */
+  readonly isSlow?: boolean;
 }
 
 /**
@@ -53,15 +56,17 @@ type Observation =
       /** Names the state that was seen. Undefined: the server does not name it, and cannot be asked to wait. */
       readonly etag: string | undefined;
     }
-  | { readonly kind: "failed"; readonly reason: string };
+  | { readonly kind: "failed"; readonly reason: string; readonly isSilent?: boolean };
 
 export class GcpHints implements ComputeHint {
   readonly #options: GcpHintsOptions;
   readonly #timing: GcpTiming;
+  readonly #patience: Patience;
 
   constructor(options: GcpHintsOptions) {
     this.#options = options;
     this.#timing = options.timing ?? TIMING;
+    this.#patience = new Patience(this.#timing.requestTimeoutMs, options.isSlow ?? false);
   }
 
   /** Ends by itself with the notice. */
@@ -91,7 +96,7 @@ export class GcpHints implements ComputeHint {
           break;
         case "failed":
           failures++;
-          trouble.report(seen.reason);
+          trouble.report(seen.reason, seen.isSilent);
           await sleep(clock, backoffMs(backoff, failures, random), signal);
           break;
         default:
@@ -103,18 +108,22 @@ export class GcpHints implements ComputeHint {
   /** Waits for a change of the state that `etag` names. Without one, asks how things are: a wait would hide what is so already. */
   async #ask(etag: string | undefined, signal: AbortSignal): Promise<Observation> {
     const { address, clock } = this.#options;
-    const { waitSec, requestTimeoutMs } = this.#timing;
+    const { waitSec } = this.#timing;
     const wait = new URLSearchParams({ wait_for_change: "true", timeout_sec: String(waitSec) });
     if (etag !== undefined) wait.set("last_etag", etag);
     const isWaiting = etag !== undefined;
+    const waitMs = isWaiting ? waitSec * 1_000 : 0;
+    const startMs = clock.monotonicMs();
     const answer = await askMetadata({
       address,
       path: isWaiting ? `${NOTICE_PATH}?${wait.toString()}` : NOTICE_PATH,
       headers: HEADERS,
-      timeoutMs: requestTimeoutMs + (isWaiting ? waitSec * 1_000 : 0),
+      timeoutMs: this.#patience.timeoutMs + waitMs,
       clock,
       signal,
     });
+    if (answer.kind === "answered") this.#patience.answered(clock.monotonicMs() - startMs - waitMs);
+    else if (answer.isSilent) this.#patience.tooShort();
     return read(answer);
   }
 }
@@ -131,7 +140,8 @@ export async function isGcp(
 }
 
 function read(answer: MetadataAnswer): Observation {
-  if (answer.kind === "unanswered") return { kind: "failed", reason: answer.reason };
+  if (answer.kind === "unanswered")
+    return { kind: "failed", reason: answer.reason, isSilent: answer.isSilent };
   if (answer.status !== 200) return { kind: "failed", reason: `it answers ${answer.status}` };
   if (!hasFlavor(answer)) return { kind: "failed", reason: "what answers is not a server of Google" };
   if (answer.body === "TRUE") return { kind: "preempted" };

@@ -2,14 +2,15 @@
 // for first, lives as long as both sides agreed, and may be refused at any time, as after a stop and start of the machine.
 import type { Clock } from "../../base/clock.ts";
 import { askMetadata } from "./metadata-http.ts";
-import type { MetadataAddress, MetadataAnswer } from "./metadata-http.ts";
+import type { MetadataAddress, MetadataAnswer, MetadataQuestion } from "./metadata-http.ts";
+import type { Patience } from "./patience.ts";
 
 export interface ImdsOptions {
   readonly address: MetadataAddress;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** For each request. */
-  readonly timeoutMs: number;
+  /** Says for each request how long it may take, and is told how long it took. */
+  readonly patience: Patience;
   /** For how long a token is asked; 1 to 21,600. */
   readonly tokenTtlSec: number;
 }
@@ -24,7 +25,7 @@ export type ImdsAnswer =
       readonly sentAtMs: number;
     }
   | { readonly kind: "absent" }
-  | { readonly kind: "failed"; readonly reason: string };
+  | { readonly kind: "failed"; readonly reason: string; readonly isSilent?: boolean };
 
 type Failed = Extract<ImdsAnswer, { readonly kind: "failed" }>;
 
@@ -76,13 +77,12 @@ export class ImdsSession {
 
   async #newToken(): Promise<Token | Failed> {
     const { tokenTtlSec } = this.#options;
-    const answer = await askMetadata({
-      ...this.#options,
+    const answer = await this.#request({
       method: "PUT",
       path: "/latest/api/token",
       headers: { [TTL_HEADER]: String(tokenTtlSec), "content-length": "0" },
     });
-    if (answer.kind === "unanswered") return { kind: "failed", reason: answer.reason };
+    if (answer.kind === "unanswered") return failed(answer);
     if (answer.status !== 200)
       return { kind: "failed", reason: `it gives no token, it answers ${answer.status}` };
     if (!TOKEN_TEXT.test(answer.body)) return { kind: "failed", reason: "it gives a token that is none" };
@@ -92,12 +92,21 @@ export class ImdsSession {
   }
 
   #ask(path: string, { text }: Token): Promise<MetadataAnswer> {
-    return askMetadata({ ...this.#options, path, headers: { "x-aws-ec2-metadata-token": text } });
+    return this.#request({ path, headers: { "x-aws-ec2-metadata-token": text } });
+  }
+
+  async #request(question: Pick<MetadataQuestion, "method" | "path" | "headers">): Promise<MetadataAnswer> {
+    const { patience, clock } = this.#options;
+    const startMs = clock.monotonicMs();
+    const answer = await askMetadata({ ...this.#options, ...question, timeoutMs: patience.timeoutMs });
+    if (answer.kind === "answered") patience.answered(clock.monotonicMs() - startMs);
+    else if (answer.isSilent) patience.tooShort();
+    return answer;
   }
 }
 
 function read(answer: MetadataAnswer): ImdsAnswer {
-  if (answer.kind === "unanswered") return { kind: "failed", reason: answer.reason };
+  if (answer.kind === "unanswered") return failed(answer);
   if (answer.status === 404) return { kind: "absent" };
   if (answer.status !== 200) return { kind: "failed", reason: `it answers ${answer.status}` };
   const serverTimeMs = Date.parse(answer.headers.date ?? "");
@@ -107,4 +116,8 @@ function read(answer: MetadataAnswer): ImdsAnswer {
     serverTimeMs: Number.isNaN(serverTimeMs) ? undefined : serverTimeMs,
     sentAtMs: answer.sentAtMs,
   };
+}
+
+function failed({ reason, isSilent }: Extract<MetadataAnswer, { readonly kind: "unanswered" }>): Failed {
+  return { kind: "failed", reason, isSilent };
 }

@@ -57,7 +57,12 @@ export type MetadataAnswer =
       /** When it was asked, monotonic: what the answer says was so then or later. */
       readonly sentAtMs: number;
     }
-  | { readonly kind: "unanswered"; readonly reason: string };
+  | {
+      readonly kind: "unanswered";
+      readonly reason: string;
+      /** Nothing came in time; it may, to who waits longer. */
+      readonly isSilent: boolean;
+    };
 
 /** A notice has 60 bytes, a token 56. */
 const BODY_MAX_BYTES = 16_384;
@@ -86,7 +91,7 @@ export function askMetadata(question: MetadataQuestion): Promise<MetadataAnswer>
       request.destroy();
     };
     const giveUp = (): void => finish(unanswered("nobody wants to know any more"));
-    const timer = clock.after(timeoutMs, () => finish(unanswered(`no answer within ${timeoutMs} ms`)));
+    const timer = clock.after(timeoutMs, () => finish(unanswered(`no answer within ${timeoutMs} ms`, true)));
     signal.addEventListener("abort", giveUp);
     request.on("error", (error) => finish(unanswered(systemReason(error))));
     request.on("close", () => finish(unanswered("the connection was closed")));
@@ -114,6 +119,6 @@ function readBody(
   );
 }
 
-function unanswered(reason: string): MetadataAnswer {
-  return { kind: "unanswered", reason };
+function unanswered(reason: string, isSilent = false): MetadataAnswer {
+  return { kind: "unanswered", reason, isSilent };
 }

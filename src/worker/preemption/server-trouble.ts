@@ -11,9 +11,11 @@ export class ServerTrouble {
     this.#log = log.child({ cloud });
   }
 
-  report(reason: string): void {
-    if (reason === this.#known) return;
-    this.#known = reason;
+  /** `isSilent`: there was no answer in time, however long that was. */
+  report(reason: string, isSilent = false): void {
+    const kind = isSilent ? "silent" : reason;
+    if (kind === this.#known) return;
+    this.#known = kind;
     this.#log.warn(
       "the metadata server cannot be used, so a preemption may come without notice; trying again",
       {

@@ -80,7 +80,11 @@ describe("a question to a metadata server", () => {
     const asking = ask();
     await server.asked(1);
     await clock.advance(1_000);
-    expect(await asking).to.deep.equal({ kind: "unanswered", reason: "no answer within 1000 ms" });
+    expect(await asking).to.deep.equal({
+      kind: "unanswered",
+      reason: "no answer within 1000 ms",
+      isSilent: true,
+    });
   });
 
   it("ends when it is given up, and is not asked when that was before", async () => {
@@ -98,6 +102,7 @@ describe("a question to a metadata server", () => {
     server.misbehave({ kind: "flood" });
     expect(await ask()).to.deep.equal({
       kind: "unanswered",
+      isSilent: false,
       reason: "an answer of more than 16384 bytes",
     });
   });
@@ -120,7 +125,7 @@ describe("a question to a metadata server", () => {
       clock,
       signal: stopping.signal,
     });
-    expect(answer).to.deep.equal({ kind: "unanswered", reason: "ECONNREFUSED" });
+    expect(answer).to.deep.equal({ kind: "unanswered", reason: "ECONNREFUSED", isSilent: false });
   });
 
   it("is not asked again where a redirect points", async () => {

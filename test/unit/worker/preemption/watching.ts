@@ -11,7 +11,12 @@ import { VirtualClock } from "../../../support/virtual-clock.ts";
 
 /** Resolves when the condition holds. What it waits for is real I/O, which no virtual time hurries. */
 export async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise<void>((resolve) => systemClock.nextTurn(resolve));
+  while (!condition()) await turn();
+}
+
+/** One round of real I/O. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => systemClock.nextTurn(resolve));
 }
 
 /** Draws the same number for ever. */
