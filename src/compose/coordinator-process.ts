@@ -66,7 +66,24 @@ export async function runCoordinator(
       journal,
       stop,
     });
-    const server = await startServer({
+    await serve(coordinator, config, ports, { identity, downfall, stop, onReload });
+    ports.events.emit("coordinator_stopped", { epoch: coordinator.epoch });
+  } finally {
+    await ownStore.close();
+    await store.close();
+  }
+}
+
+/** Until it is asked to stop. When it fails, the coordinator has ended first: the stores are closed after it. */
+async function serve(
+  coordinator: Coordinator,
+  config: ResolvedConfig,
+  { log, clock, events }: ProcessPorts,
+  { identity, downfall, stop, onReload }: Pick<Parts, "identity" | "downfall"> & Requests,
+): Promise<void> {
+  let server: RunningServer | undefined;
+  try {
+    server = await startServer({
       listenAddr: config.transport.listenAddr,
       credentials: identity.credentials,
       routes: coordinator.routes,
@@ -77,16 +94,17 @@ export async function runCoordinator(
       clock,
     });
     onReload(identity.keepFresh(server.setCredentials));
-    announce(coordinator, server, ports);
+    announce(coordinator, server, { events, log });
     await Promise.race([stop, downfall.promise]);
     identity.stop();
     coordinator.endStreams();
     await server.close(CLOSE_GRACE_MS);
     await coordinator.stop();
-    ports.events.emit("coordinator_stopped", { epoch: coordinator.epoch });
-  } finally {
-    await ownStore.close();
-    await store.close();
+  } catch (error) {
+    identity.stop();
+    await coordinator.halt();
+    await server?.close(0);
+    throw error;
   }
 }
 
@@ -146,7 +164,11 @@ export function leaseTiming({ liveness, lease }: ResolvedConfig): LeaseTiming {
   return { ttlMs: liveness.coordinatorFailureTimeoutMs, ...lease };
 }
 
-function announce(coordinator: Coordinator, { address }: RunningServer, { events, log }: ProcessPorts): void {
+function announce(
+  coordinator: Coordinator,
+  { address }: RunningServer,
+  { events, log }: Pick<ProcessPorts, "events" | "log">,
+): void {
   const { epoch, storeId } = coordinator;
   events.emit("coordinator_leading", { epoch, store_id: storeId, address });
   log.info("the coordinator leads", { epoch, store_id: storeId, address });

@@ -217,6 +217,17 @@ export class Coordinator {
     await this.#role.close();
   }
 
+  /**
+   * Ends without another commit to the ledger: for one that must not go on, by damage or by a bug. Lets go of the lease if that can
+   * still be written. The stores may be closed when it resolves. Never rejects; idempotent, and harmless after `stop`.
+   */
+  async halt(): Promise<void> {
+    this.endStreams();
+    await this.#loop?.halt();
+    if (this.#loss === undefined) await this.#elector.resign().catch(() => undefined);
+    await this.#role.close().catch(() => undefined);
+  }
+
   #lead(state: CoordinatorState): void {
     const { store, clock, inboxMax, events, log, onFatal, inspect } = this.#options;
     const feed = (input: Input): void => this.#loop?.feed(input);

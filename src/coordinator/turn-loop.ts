@@ -100,6 +100,13 @@ export class TurnLoop {
     this.#ended = true;
   }
 
+  /** Nothing more is taken in, committed or judged; resolves when no commit is under way, and the store may be closed. */
+  async halt(): Promise<void> {
+    this.#ended = true;
+    this.stopJudging();
+    await this.#tail;
+  }
+
   get refused(): Refused {
     return this.#refused;
   }
