@@ -26,6 +26,7 @@ export const ENDS = {
   stolen: untoldEnd("stolen", "handed back before it started: another worker had nothing to do"),
   handedBack: untoldEnd("preempted", "handed back before it started"),
   left: untoldEnd("preempted", "its worker left, or never received it"),
+  preempted: untoldEnd("preempted", "its worker was leaving, and was not heard of again"),
   lost: untoldEnd("lost", "its worker fell silent while running it"),
   lostUnstarted: untoldEnd("lost", "its worker fell silent before it started"),
   cancelled: untoldEnd("cancelled", "the run was cancelled"),

@@ -1,20 +1,22 @@
 // Workers that go down together. A worker that dies may have died of what it executed; when at least half of them go down
 // within a failure timeout, the cause is a machine, a network or somebody's hand, and no item is to blame.
 import type { CoordinatorState, Restart, WorkerRow } from "./state.ts";
-import { workerStateOf } from "./state.ts";
+import { isDraining, workerStateOf } from "./state.ts";
 
-/** Why a worker does not have any more what it had begun. */
-export type Loss = "lost" | "lostWithMany";
+/** Why a worker does not have any more what it had begun. `preempted`: it was leaving. */
+export type Loss = "lost" | "lostWithMany" | "preempted";
 
 const REPEATED_WITHIN_MS = 60_000;
 
 /** To be called before anything of the new process is taken over. */
-export function restartOf({ restart, lastBeatMs }: WorkerRow, nowMs: number): Restart {
+export function restartOf(row: WorkerRow, nowMs: number): Restart {
+  const { restart, lastBeatMs } = row;
   const beforeMs = restart?.atMs ?? -Infinity;
   return {
     atMs: nowMs,
     wasHeard: lastBeatMs !== undefined,
     isRepeated: nowMs - beforeMs < REPEATED_WITHIN_MS,
+    wasDraining: isDraining(row),
   };
 }
 
@@ -24,6 +26,7 @@ export function lossByRestart(
   { restart }: WorkerRow,
   nowMs: number,
 ): Loss | undefined {
+  if (restart?.wasDraining === true) return "preempted";
   if (restart?.wasHeard !== true) return "lostWithMany";
   if (restart.isRepeated) return "lost";
   const { down, watched } = countDown(state, restart.atMs, nowMs);
@@ -33,7 +36,10 @@ export function lossByRestart(
 }
 
 /** What it is to items that a worker is silent for the failure timeout at this moment. */
-export function lossBySilence(state: Pick<CoordinatorState, "workers" | "liveness">, nowMs: number): Loss {
+export function lossBySilence(
+  state: Pick<CoordinatorState, "workers" | "liveness">,
+  nowMs: number,
+): Exclude<Loss, "preempted"> {
   const { down, watched } = countDown(state, nowMs - state.liveness.coordinatorFailureTimeoutMs, nowMs);
   return areMany(down, watched) ? "lostWithMany" : "lost";
 }

@@ -7,9 +7,10 @@ import type { Effect as ChartEffect } from "../runtime/compile.ts";
 import { heartbeatKey, workerKey } from "../storage/keys.ts";
 import type { Beat } from "./input.ts";
 import { restartOf } from "./outage.ts";
+import type { Loss } from "./outage.ts";
 import { endSessionOf, forsake } from "./session.ts";
 import type { CoordinatorState, WorkerRow } from "./state.ts";
-import { isHeard, workerStateOf, FAILED_ONCE_FACTOR, trustChart, workerChart } from "./state.ts";
+import { isDraining, isHeard, workerStateOf, FAILED_ONCE_FACTOR, trustChart, workerChart } from "./state.ts";
 import type { Turn } from "./turn.ts";
 import { moveTrust } from "./trust.ts";
 import { nameOf, storeWorker } from "./worker-row.ts";
@@ -111,7 +112,7 @@ function carryOut(state: CoordinatorState, turn: Turn, row: WorkerRow, effect: s
       turn.emit("worker_suspected", lateness);
       return false;
     case "announceFailed":
-      forsake(state, turn, row, turn.countsLosses ? "lost" : "lostWithMany");
+      forsake(state, turn, row, lossOf(turn, row));
       turn.effects.push({
         kind: "warning",
         message: "worker failed: no heartbeat",
@@ -139,6 +140,12 @@ function carryOut(state: CoordinatorState, turn: Turn, row: WorkerRow, effect: s
     default:
       assert(false, `nothing carries out ${effect}`);
   }
+}
+
+/** What the silence of a worker is to its items. One that this leader never heard may have left while nobody led. */
+function lossOf({ countsLosses }: Turn, row: WorkerRow): Loss {
+  if (isDraining(row)) return "preempted";
+  return countsLosses && row.lastBeatMs !== undefined ? "lost" : "lostWithMany";
 }
 
 /** True when it is the worker's first in this coordinator's lifetime. */

@@ -204,14 +204,15 @@ function leaveSession(row: WorkerRow): void {
 }
 
 /**
- * A worker that is gone gives back everything. `left`: it said goodbye. `lost`: it fell silent, and what it had started may be
- * why; `lostWithMany`: it fell silent together with others, and no item is to blame.
+ * A worker that is gone gives back everything. `left`: it said goodbye; `preempted`: it was about to. `lost`: it fell silent, and what
+ * it had started may be why; `lostWithMany`: it fell silent together with others, and no item is to blame.
  */
 export function forsake(state: CoordinatorState, turn: Turn, row: WorkerRow, how: "left" | Loss): void {
   endSessionOf(row, turn);
   const [own, older] = apart(row, [...row.held.values()]);
   // A goodbye says nothing of what an older process ended of.
-  takeBack(state, turn, row, older, how === "left" ? "lostWithMany" : how);
+  const howOlder = how === "lost" ? how : "lostWithMany";
+  takeBack(state, turn, row, older, row.restart?.wasDraining === true ? "preempted" : howOlder);
   takeBack(state, turn, row, own, how);
 }
 
@@ -242,8 +243,8 @@ function takeBack(
     if (isOpen(item)) continue;
     row.held.delete(itemKeyOf(item.id));
     const counted = how === "lost";
-    if (how === "left" || !begun.has(item)) {
-      const end = how === "left" ? ENDS.left : ENDS.lostUnstarted;
+    if (how === "left" || how === "preempted" || !begun.has(item)) {
+      const end = how === "left" || how === "preempted" ? ENDS[how] : ENDS.lostUnstarted;
       settleItem(state.ledger, turn, item, returned(turn, item), null, end);
     } else {
       const event: ItemEvent = { type: "item.lost", ...attemptOf(item), counted };

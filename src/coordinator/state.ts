@@ -33,6 +33,8 @@ export interface Restart {
   readonly wasHeard: boolean;
   /** It is not the first within a short time: fleets are not restarted again and again, and what kills workers is. */
   readonly isRepeated: boolean;
+  /** The old process was leaving, so what it had is nobody's fault. */
+  readonly wasDraining: boolean;
 }
 
 /** A registered worker. What the chart says is in `chart`; the rest was told by the worker or measured here. */
@@ -155,6 +157,11 @@ const STATE_HALVES = workerChart.states.map((name) => {
   assert(lifecycle !== undefined && liveness !== undefined, `unknown state ${name} in the worker's chart`);
   return { lifecycle, liveness };
 });
+
+/** It has said that it leaves: its end is no loss, whether its goodbye is heard or not. */
+export function isDraining(row: WorkerRow): boolean {
+  return workerStateOf(row).lifecycle === "Draining";
+}
 
 /** Whether it is one of those that the run can count on: there, and able to execute what the run executes. */
 export function isOfUse({ task }: Pick<CoordinatorState, "task">, row: WorkerRow): boolean {

@@ -52,6 +52,8 @@ export class Witness {
   readonly #assignedAtMs = new Map<string, number>();
   /** By worker id: the last moment since which the coordinator may take its items away. */
   readonly #failedAtMs = new Map<string, number>();
+  /** Ids of workers that leave, as the ledger has it. */
+  readonly #draining = new Set<string>();
   /** By worker id: when it said goodbye. */
   readonly #leftAtMs = new Map<string, number>();
   #powerLostAtMs = -Infinity;
@@ -113,10 +115,12 @@ export class Witness {
     this.#losses++;
   }
 
-  /** It has drained and ends. A goodbye that nobody heard is as good as none. */
+  /** It has drained and ends. If nobody heard of that at all, it is as if it had died. */
   workerLeft(process: SimProcess): void {
-    const leftAtMs = this.#leftAtMs.get(this.#workerOf.get(process) ?? "") ?? -Infinity;
-    if (leftAtMs < (this.#drainingSince.get(process) ?? Infinity)) this.#losses++;
+    const worker = this.#workerOf.get(process) ?? "";
+    const leftAtMs = this.#leftAtMs.get(worker) ?? -Infinity;
+    const isHeardOf = leftAtMs >= (this.#drainingSince.get(process) ?? Infinity);
+    if (!isHeardOf && !this.#draining.has(worker)) this.#losses++;
   }
 
   drainAsked(process: SimProcess): void {
@@ -286,8 +290,11 @@ export class Witness {
     const { state } = okOrFailure("shadow", decodeRecord(workerRecord, key, value));
     const worker = key.slice(WORKERS_PREFIX.length);
     if (state.startsWith("Gone")) this.#leftAtMs.set(worker, this.#world.nowMs);
+    if (state.startsWith("Draining")) this.#draining.add(worker);
+    else this.#draining.delete(worker);
     if (!state.endsWith("+Failed")) return;
-    this.#losses++;
+    // What a worker has that leaves is nobody's fault, however it ends.
+    if (!this.#draining.has(worker)) this.#losses++;
     this.#failedAtMs.set(worker, this.#world.nowMs);
   }
 

@@ -1,7 +1,9 @@
 // What it is to items that a worker's process ends and another takes its place: its own doing, or what many met together.
 import { expect } from "chai";
+import { OutcomeClass } from "../../../src/gen/rollout/v1/work_pb.ts";
 import { LedgerHarness } from "../../support/ledger-harness.ts";
 import type { LedgerWorker } from "../../support/ledger-worker.ts";
+import { hexOf, OperatorRig } from "../../support/operator-rig.ts";
 
 /** Until it is known that a worker which has restarted was the only one, and a scan more. */
 const KNOWN_MS = 5_500;
@@ -158,5 +160,88 @@ describe("a worker's process that ends without a goodbye", () => {
     await ledger.watch(KNOWN_MS - 4_000, [one, two]);
     await two.ask(1);
     expect([two.texts, losses()]).to.deep.equal([["a"], [1]]);
+  });
+});
+
+describe("a worker that leaves, and whose goodbye nobody hears", () => {
+  /** A worker falls silent, and is judged so. */
+  const SILENT_MS = 6_500;
+  let ledger: LedgerHarness;
+  let leaving: LedgerWorker;
+  let other: LedgerWorker;
+  let third: LedgerWorker;
+
+  beforeEach(async () => {
+    ledger = await LedgerHarness.start();
+    leaving = await ledger.worker(1, { slots: 1 });
+    other = await ledger.worker(2);
+    third = await ledger.worker(3);
+    await ledger.submit(["a", "b"]);
+    await leaving.ask(2);
+    leaving.state = "Draining";
+    await leaving.beat();
+  });
+
+  /** What is remembered of the first attempt of each item, and what it was charged. */
+  async function firstAttempts(): Promise<[OutcomeClass | undefined, number][]> {
+    const operator = new OperatorRig(ledger);
+    const lost = (item: string): number =>
+      ledger.state.ledger.running.get(Buffer.from(item, "hex").toString("latin1"))?.row.context.lost ?? 0;
+    const told: [OutcomeClass | undefined, number][] = [];
+    for (const text of ["a", "b"]) {
+      const { attempts } = await operator.ask((run) => run.getItem({ name: hexOf(text) }));
+      told.push([attempts.find(({ attempt }) => attempt === 1)?.outcome, lost(hexOf(text))]);
+    }
+    return told;
+  }
+
+  const PREEMPTED = [
+    [OutcomeClass.PREEMPTED, 0],
+    [OutcomeClass.PREEMPTED, 0],
+  ];
+
+  it("was preempted, whatever it had begun", async () => {
+    await ledger.watch(SILENT_MS, [other, third]);
+    await other.ask(2);
+    expect(other.texts).to.deep.equal(["a", "b"]);
+    expect(await firstAttempts()).to.deep.equal(PREEMPTED);
+    expect(ledger.state.counters.reassigned).to.equal(0);
+  });
+
+  it("was preempted also when the coordinator was started again meanwhile", async () => {
+    await ledger.lead();
+    for (const worker of [other, third]) await worker.hello();
+    await ledger.watch(SILENT_MS, [other, third]);
+    await other.ask(2);
+    expect(other.texts).to.deep.equal(["a", "b"]);
+    expect(await firstAttempts()).to.deep.equal(PREEMPTED);
+  });
+
+  it("was preempted also when its next process is heard first", async () => {
+    await ledger.watch(1_000, [leaving, other, third]);
+    leaving.restart(2);
+    leaving.held.length = 0;
+    await leaving.beat();
+    await leaving.hello();
+    await other.ask(2);
+    expect(other.texts).to.deep.equal(["a", "b"]);
+    expect(await firstAttempts()).to.deep.equal(PREEMPTED);
+  });
+
+  it("and said so to nobody, while nobody led, is not held against its items", async () => {
+    leaving.state = "Gone";
+    await leaving.beat();
+    const silent = await ledger.worker(4, { slots: 1 });
+    await silent.ask(1);
+    expect(silent.texts).to.deep.equal(["a"]);
+    await ledger.lead();
+    for (const worker of [other, third]) await worker.hello();
+    await ledger.watch(SILENT_MS, [other, third]);
+    await other.ask(2);
+    const losses = [...ledger.state.ledger.running.values()].map(({ row }) => row.context.lost);
+    expect([other.texts, losses]).to.deep.equal([
+      ["a", "b"],
+      [0, 0],
+    ]);
   });
 });
