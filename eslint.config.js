@@ -15,6 +15,8 @@ const PROCESS_STATE = [
   "src/compose/local-cluster.ts",
   // What a process of a user's code begins with.
   "src/worker/backends/code/serve-code.ts",
+  // What starts processes for a worker.
+  "src/worker/backends/starter/starter-program.ts",
   "bin/**",
   "scripts/**",
   "test/**",

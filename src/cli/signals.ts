@@ -26,7 +26,10 @@ export function untilSignalled(argv: readonly string[], atOnce?: () => void): Pr
   });
 }
 
-/** What is to live no longer than the process that holds the other end of its standard input says so by this flag. */
+/**
+ * What is to live no longer than the process that holds the other end of its standard input says so by this flag. It is a process
+ * of a local run then, and has no use for any other descriptor that it was given: the one that started it has a database open.
+ */
 export const STOP_AT_END_OF_INPUT = "stop-at-end-of-input";
 
 /** As `untilSignalled`; with `watchesInput` also when standard input ends, as it does when whoever started this has died. */

@@ -10,6 +10,7 @@ import type { Manifest } from "../config/manifest.ts";
 import { LIMITS } from "../config/limits.ts";
 import type { ClientConfig } from "../config/resolve.ts";
 import { ChildHost } from "../worker/backends/child-host.ts";
+import type { Starter } from "../worker/backends/starter/starter.ts";
 import { Plugins } from "../worker/plugins.ts";
 import type { PluginSource } from "../worker/plugins.ts";
 import { HotReload } from "./hot-reload.ts";
@@ -29,6 +30,8 @@ export interface WorkerPluginsOptions {
   readonly workerId: WorkerId;
   readonly environment: Readonly<Record<string, string>>;
   readonly ports: ProcessPorts;
+  /** Begun before the worker's database was opened. The caller closes it. */
+  readonly starter: Starter;
   /** A backend cannot start at all. At most once for each. */
   readonly onBroken: (error: RolloutError) => void;
 }
@@ -38,13 +41,22 @@ export async function workerManifests({ worker, mock }: ClientConfig): Promise<M
   return worker.plugins.length === 0 ? [mockManifest(mock)] : await loadManifests(worker.plugins);
 }
 
+/** Whether its items are executed by processes of this worker. */
+export function startsProcesses(manifest: Manifest): boolean {
+  if (manifest.backend === "http") return manifest.spec.launch !== undefined;
+  return manifest.backend !== "mock";
+}
+
 /** Throws file_unwritable. */
 export async function openWorkerPlugins(options: WorkerPluginsOptions): Promise<WorkerPlugins> {
-  const { config, manifests, workerId, environment, ports } = options;
+  const { config, manifests, workerId, environment, ports, starter } = options;
   const { clock, events, log } = ports;
   // Beside the databases of workers, which are directories that nobody else touches.
   const { stateDir } = config.worker;
-  const children = await ChildHost.open({ directory: join(stateDir, "children", workerId), clock, log });
+  const children = await ChildHost.open({
+    directory: join(stateDir, "children", workerId),
+    ...{ starter, clock, log },
+  });
   const directory = join(stateDir, "attempts", workerId);
   // What is left of a worker that was killed.
   await rm(directory, { recursive: true, force: true });

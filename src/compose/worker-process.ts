@@ -4,6 +4,7 @@ import type { Clock } from "../base/clock.ts";
 import type { RolloutError } from "../base/errors.ts";
 import { parseUlid } from "../base/ids.ts";
 import type { WorkerId } from "../base/ids.ts";
+import type { Manifest } from "../config/manifest.ts";
 import type { ClientConfig } from "../config/resolve.ts";
 import { openLevelStore } from "../storage/level/level-store.ts";
 import type { Store } from "../storage/store.ts";
@@ -11,6 +12,7 @@ import { bundleNaming, loadBundle } from "../transport/tls/bundle.ts";
 import type { Bundle } from "../transport/tls/bundle.ts";
 import { invalid, loadCredentials } from "../transport/tls/credential-files.ts";
 import type { Credentials } from "../transport/tls/identity.ts";
+import { Starter } from "../worker/backends/starter/starter.ts";
 import { cloudHints } from "../worker/preemption/cloud.ts";
 import { drainDeadlineMs } from "../worker/preemption/compute-hint.ts";
 import type { ComputeHint, DrainHint, Hint } from "../worker/preemption/compute-hint.ts";
@@ -22,7 +24,7 @@ import { Worker } from "../worker/worker.ts";
 import { metadataAddress } from "./metadata-address.ts";
 import type { ProcessPorts } from "./process-ports.ts";
 import { Downfall } from "./process-ports.ts";
-import { openWorkerPlugins, workerManifests } from "./worker-plugins.ts";
+import { openWorkerPlugins, startsProcesses, workerManifests } from "./worker-plugins.ts";
 
 export interface WorkerProcessOptions {
   /** Undefined: take over an id that no live worker has, or make one. */
@@ -39,11 +41,27 @@ const ALONE_TARGET_MS = 5_000;
 /** Works until `stop` resolves, or it is told otherwise to leave. Throws the row of what went wrong instead. */
 export async function runWorker(
   config: ClientConfig,
+  options: WorkerProcessOptions,
+  ports: ProcessPorts,
+): Promise<void> {
+  const manifests = await workerManifests(config);
+  // Before any database is open: what it starts has nothing of one.
+  const starter = manifests.some(startsProcesses) ? Starter.begin() : new Starter();
+  try {
+    await work(config, manifests, starter, options, ports);
+  } finally {
+    await starter.close();
+  }
+}
+
+async function work(
+  config: ClientConfig,
+  manifests: readonly Manifest[],
+  starter: Starter,
   { workerId, environment, stop }: WorkerProcessOptions,
   ports: ProcessPorts,
 ): Promise<void> {
   const { clock, random, log, events } = ports;
-  const manifests = await workerManifests(config);
   const downfall = new Downfall();
   const requests = new DrainRequests();
   let broken: RolloutError | undefined;
@@ -60,7 +78,7 @@ export async function runWorker(
   if (own === undefined) await refuseForeignBundle(config, clock);
   const claimed = await claimState(config, own?.workerId ?? workerId, ports);
   const plugins = await openWorkerPlugins({
-    ...{ config, manifests, environment, ports, workerId: claimed.workerId },
+    ...{ config, manifests, environment, ports, starter, workerId: claimed.workerId },
     onBroken: (error) => {
       broken ??= error;
       request("backend");

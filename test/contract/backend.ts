@@ -3,15 +3,18 @@
 import { expect } from "chai";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, readdir } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir } from "node:fs/promises";
 import type { Readable } from "node:stream";
+import { systemClock } from "../../src/base/clock.ts";
+import { openLevelStore } from "../../src/storage/level/level-store.ts";
 import type { Backend } from "../../src/worker/backends/backend.ts";
 import type { BackendCase } from "../support/backend-case.ts";
 import { OUTPUT_LIMIT } from "../support/backend-case.ts";
 import { allGone, BackendRig, isRunning, pidsIn, recordsIn } from "../support/backend-rig.ts";
 import { eventually } from "../support/eventually.ts";
 import type { ItemBehaviour } from "../support/item-behaviour.ts";
-import { GARBLED } from "../support/item-behaviour.ts";
+import { GARBLED, openFiles } from "../support/item-behaviour.ts";
+import { RecordingLogger } from "../support/recording-logger.ts";
 import { environmentFor } from "../support/rollout-process.ts";
 import type { TemporaryDirectory } from "../support/temporary-directory.ts";
 import { useTemporaryDirectory } from "../support/temporary-directory.ts";
@@ -31,6 +34,25 @@ export function backendContract(backendCase: BackendCase, caseFile: string): voi
     beforeEach(async () => {
       rig = await BackendRig.open(backendCase, directory.path);
     });
+
+    if (backendCase.can.has("list"))
+      it("gives its processes nothing of a database that is open, nor of any other file", async () => {
+        const path = directory.file("database");
+        const store = await openLevelStore({
+          ...{ path, holderName: "the test", clock: systemClock, log: new RecordingLogger() },
+        });
+        const other = await BackendRig.open(backendCase, await mkdtemp(directory.file("other-")));
+        try {
+          const { outcome } = await other.run({ do: "list" });
+          expect(openFiles(process.pid)).to.include(`${path}/LOCK`);
+          expect(
+            outcome.kind === "success" && JSON.parse(Buffer.from(outcome.output).toString()),
+          ).to.deep.equal([]);
+        } finally {
+          await other.close();
+          await store.close();
+        }
+      });
 
     const suite: Suite = { backendCase, directory, rig: () => rig };
     outcomeTests(suite);

@@ -5,12 +5,14 @@ import { systemClock } from "../../src/base/clock.ts";
 import { seededRandom } from "../../src/base/random.ts";
 import type { Assigned } from "../../src/worker/backlog.ts";
 import type { Backend } from "../../src/worker/backends/backend.ts";
-import { ChildHost } from "../../src/worker/backends/child-host.ts";
+import type { ChildHost } from "../../src/worker/backends/child-host.ts";
 import type { Finished } from "../../src/worker/execution.ts";
 import { Executor } from "../../src/worker/executor.ts";
 import type { Plugins } from "../../src/worker/plugins.ts";
 import { assignedItem } from "./assigned-item.ts";
 import type { BackendCase } from "./backend-case.ts";
+import { openChildHost } from "./child-host.ts";
+import type { OpenedHost } from "./child-host.ts";
 import { CHECKPOINT_LIMIT, OUTPUT_LIMIT } from "./backend-case.ts";
 import { eventually } from "./eventually.ts";
 import { fixedPlugins } from "./fixed-plugins.ts";
@@ -30,9 +32,12 @@ export class BackendRig {
   readonly #plugins: Plugins;
   #items = 0;
 
-  private constructor(backend: Backend, children: ChildHost, log: RecordingLogger, broken: string[]) {
+  readonly #opened: OpenedHost;
+
+  private constructor(backend: Backend, opened: OpenedHost, log: RecordingLogger, broken: string[]) {
     this.backend = backend;
-    this.children = children;
+    this.#opened = opened;
+    this.children = opened.host;
     this.log = log;
     this.broken = broken;
     this.#plugins = fixedPlugins(backend);
@@ -57,7 +62,8 @@ export class BackendRig {
   /** In a directory of the test. */
   static async open({ open }: Pick<BackendCase, "open">, directory: string): Promise<BackendRig> {
     const log = new RecordingLogger();
-    const children = await ChildHost.open({ directory: recordsIn(directory), clock: systemClock, log });
+    const opened = await openChildHost(recordsIn(directory), log);
+    const { host: children } = opened;
     const broken: string[] = [];
     const backend = open({
       directory,
@@ -68,7 +74,7 @@ export class BackendRig {
       env: environmentFor(),
       onBroken: (reason) => void broken.push(reason),
     });
-    return new BackendRig(backend, children, log, broken);
+    return new BackendRig(backend, opened, log, broken);
   }
 
   /** Starts it. */
@@ -93,7 +99,7 @@ export class BackendRig {
   async close(): Promise<void> {
     this.executor.kill();
     await this.#plugins.close();
-    await this.children.close();
+    await this.#opened.close();
   }
 }
 

@@ -4,10 +4,11 @@ import { writeFile } from "node:fs/promises";
 import { systemClock } from "../../src/base/clock.ts";
 import { systemRandom } from "../../src/base/random.ts";
 import type { Outcome } from "../../src/worker/backends/backend.ts";
-import { ChildHost } from "../../src/worker/backends/child-host.ts";
+import type { ChildHost } from "../../src/worker/backends/child-host.ts";
 import type { CodeBackend } from "../../src/worker/backends/code/code-backend.ts";
 import { machineBackend } from "../../src/worker/backends/machine/machine-backend.ts";
 import { moduleBackend } from "../../src/worker/backends/module/module-backend.ts";
+import { openChildHost } from "./child-host.ts";
 import { useClosers } from "./closers.ts";
 import { RecordingLogger } from "./recording-logger.ts";
 import { itemId } from "./scripted-coordinator.ts";
@@ -99,9 +100,9 @@ export class CodeRig {
 
   async #openChildren(): Promise<ChildHost> {
     const directory = this.directory.file("children");
-    const children = await ChildHost.open({ directory, clock: systemClock, log: new RecordingLogger() });
-    this.#onClose(() => children.close());
-    return children;
+    const opened = await openChildHost(directory, new RecordingLogger());
+    this.#onClose(() => opened.close());
+    return opened.host;
   }
 }
 

@@ -1,7 +1,7 @@
 // What the items of the backends' contract ask of whatever executes them: one program's worth of good and bad manners, for a
 // command, a long-lived process or a function to have.
 import { spawn } from "node:child_process";
-import { appendFileSync, existsSync, readdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readdirSync, readlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -25,6 +25,8 @@ export type ItemBehaviour =
   | { readonly do: "complain"; readonly words: string }
   /** Leaves a checkpoint and waits for its end; given a checkpoint it gives that back. */
   | { readonly do: "save"; readonly checkpoint: string; readonly saved: string }
+  /** Gives back the files that the process has open. */
+  | { readonly do: "list" }
   /** Ends when so many of its kind are there. */
   | { readonly do: "meet"; readonly directory: string; readonly name: string; readonly count: number };
 
@@ -72,11 +74,27 @@ export async function behave(item: ItemBehaviour, around: Surroundings): Promise
       around.save(item.checkpoint);
       appendFileSync(item.saved, "saved\n");
       return forever();
+    case "list":
+      return { kind: "value", value: openFiles(process.pid) };
     case "meet":
       writeFileSync(join(item.directory, item.name), "");
       while (!existsSync(item.directory) || readdirSync(item.directory).length < item.count) await sleep(5);
       return { kind: "value", value: item.name };
   }
+}
+
+/** What is open at a path, in a process of this user's. */
+export function openFiles(pid: number): string[] {
+  const directory = `/proc/${pid}/fd`;
+  const links = readdirSync(directory).flatMap((name) => {
+    try {
+      return [readlinkSync(join(directory, name))];
+    } catch {
+      // The one that the list was read by.
+      return [];
+    }
+  });
+  return links.filter((path) => path.startsWith("/") && !path.startsWith("/proc/") && path !== "/dev/null");
 }
 
 async function forever(): Promise<never> {

@@ -73,8 +73,9 @@ export class LocalRunPlace {
     return this.launch(this.words(...flags));
   }
 
-  launch(words: readonly string[]): RolloutProcess {
-    const started = new RolloutProcess(words, { cwd: this.directory, env: this.#env });
+  /** `wrapper`: as in `StartOptions`. */
+  launch(words: readonly string[], wrapper: readonly string[] = []): RolloutProcess {
+    const started = new RolloutProcess(words, { cwd: this.directory, env: this.#env, wrapper });
     this.#started.push(started);
     return started;
   }

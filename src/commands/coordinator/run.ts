@@ -4,6 +4,7 @@ import { Flags } from "../../cli/oclif.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
 import { onHangUp, STOP_AT_END_OF_INPUT, untilToldToStop } from "../../cli/signals.ts";
 import { EXIT } from "../../base/error-table.ts";
+import { closeInherited } from "../../base/inherited-descriptors.ts";
 import type { ExitCode } from "../../base/error-table.ts";
 import { runCoordinator } from "../../compose/coordinator-process.ts";
 import { openPorts } from "../../compose/process-ports.ts";
@@ -25,6 +26,7 @@ export class CoordinatorRun extends BaseCommand {
 
   override async run(): Promise<ExitCode> {
     const { flags } = await this.parse(CoordinatorRun);
+    if (flags[STOP_AT_END_OF_INPUT]) closeInherited();
     const config = await this.loadConfig("coordinator", flags);
     const opened = openPorts(config, this.openLog(config.log), (sentence) => this.tell(sentence));
     try {

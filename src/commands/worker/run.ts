@@ -1,5 +1,6 @@
 // `rollout worker run`
 import { EXIT } from "../../base/error-table.ts";
+import { closeInherited } from "../../base/inherited-descriptors.ts";
 import { failure } from "../../base/errors.ts";
 import type { ExitCode } from "../../base/error-table.ts";
 import { parseUlid } from "../../base/ids.ts";
@@ -32,6 +33,7 @@ export class WorkerRun extends BaseCommand {
 
   override async run(): Promise<ExitCode> {
     const { flags } = await this.parse(WorkerRun);
+    if (flags[STOP_AT_END_OF_INPUT]) closeInherited();
     const config = await this.loadConfig("worker", flags);
     const workerId = this.#workerId(flags["worker-id"]);
     const opened = openPorts(config, this.openLog(config.log), (sentence) => this.tell(sentence));

@@ -19,10 +19,13 @@ import { startGated } from "./child-start.ts";
 import type { GatedChild } from "./child-start.ts";
 import { Guardian } from "./guardian.ts";
 import { startOf } from "./kernel-table.ts";
+import type { Starter } from "./starter/starter.ts";
 
 export interface ChildHostOptions {
   /** For the records; this worker's own, made when it is not there. */
   readonly directory: string;
+  /** Starts its processes; the caller closes it, after the host. */
+  readonly starter: Starter;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -66,7 +69,7 @@ export class ChildHost implements Children {
     const found = await this.#find(request);
     if (found.kind === "missing")
       return { kind: "failed", failure: { kind: "unusable", reason: found.reason } };
-    const start = await startGated(found.path, request);
+    const start = await startGated(this.#options.starter, found.path, request);
     if (start.kind === "failed") return start;
     return this.#admit(start.child, request, found.path);
   }

@@ -75,8 +75,15 @@ const SIGNAL_OF_CODE: Readonly<Record<number, string>> = {
 };
 const OUT_OF_MEMORY = "perhaps the machine ran out of memory";
 
+/** Nobody knows how it ended: no item is charged for it. */
+export function isUnknown({ code, signal }: ChildEnd): boolean {
+  return code === null && signal === null;
+}
+
 /** How it ended, in words: for `error` and `crash`. */
-export function describeEnd({ code, signal }: ChildEnd, lastLine: string): string {
+export function describeEnd(end: ChildEnd, lastLine: string): string {
+  const { code, signal } = end;
+  if (isUnknown(end)) return "it was ended because the process that had started it died";
   const said = lastLine === "" ? "" : `: ${lastLine}`;
   if (signal !== null)
     return `killed by ${signal}${signal === "SIGKILL" ? ` (${OUT_OF_MEMORY})` : ""}${said}`;

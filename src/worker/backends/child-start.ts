@@ -1,12 +1,11 @@
 // Starts a child that waits at a gate: a shell in its place, which becomes the program when it is told to and ends when
 // whoever started it dies first. So everything about it can be settled before it executes anything of the user's.
-import { spawn } from "node:child_process";
-import type { ChildProcess } from "node:child_process";
-import { Duplex, PassThrough, pipeline } from "node:stream";
-import type { Readable, Writable } from "node:stream";
+import { PassThrough, pipeline } from "node:stream";
+import type { Duplex, Readable, Writable } from "node:stream";
 import { assert } from "../../base/assert.ts";
-import { describeError, errnoOf } from "../../base/errors.ts";
 import type { ChildEnd, ChildFailure, ChildRequest } from "./child.ts";
+import type { StartedProcess, Starter } from "./starter/starter.ts";
+import type { StartFailure } from "./starter/starter-messages.ts";
 
 /**
  * File descriptor 3 is the gate: a line lets it through, its end sends it home. The program does not get it, so it closes when the
@@ -35,45 +34,41 @@ export type GatedStart =
 
 /** `program` is absolute, and takes the place of the first word of the command. Never rejects. */
 export async function startGated(
+  starter: Starter,
   program: string,
   { command, cwd, env, channel }: ChildRequest,
 ): Promise<GatedStart> {
-  let started: ChildProcess;
-  try {
-    started = spawn("/bin/sh", ["-c", GATE, "rollout-gate", program, ...command.slice(1)], {
-      cwd,
-      env,
-      // A session and a group of its own.
-      detached: true,
-      stdio: ["pipe", "pipe", "pipe", "pipe", channel === true ? "pipe" : "ignore"],
-    });
-  } catch (error) {
-    return { kind: "failed", failure: failureOf(error) };
-  }
-  const { pid } = started;
-  // What fails here says so later.
-  if (pid === undefined) return { kind: "failed", failure: failureOf(await errorOf(started)) };
-  return { kind: "gated", child: gated(started, pid) };
+  const start = await starter.start({
+    file: "/bin/sh",
+    args: ["-c", GATE, "rollout-gate", program, ...command.slice(1)],
+    cwd,
+    env,
+    streams: ["pipe", "pipe", "pipe", "pipe", ...(channel === true ? (["pipe"] as const) : [])],
+  });
+  if (start.kind === "failed") return { kind: "failed", failure: failureOf(start.failure) };
+  return { kind: "gated", child: gated(start.process) };
 }
 
-function gated(started: ChildProcess, pid: number): GatedChild {
-  const { stdin, stdout, stderr, stdio } = started;
-  const gate = stdio[GATE_FD];
-  const channel = stdio[CHANNEL_FD] ?? undefined;
-  assert(stdin !== null && stdout !== null && stderr !== null, "its standard streams are pipes");
-  assert(gate instanceof Duplex, "the gate is one that can be read and written");
-  assert(channel === undefined || channel instanceof Duplex, "so is the channel");
+function gated({ pid, streams, exited }: StartedProcess): GatedChild {
+  const [stdin, stdout, stderr] = streams;
+  const gate = streams[GATE_FD];
+  const channel = streams[CHANNEL_FD];
+  assert(
+    stdin !== undefined && stdout !== undefined && stderr !== undefined,
+    "its standard streams are pipes",
+  );
+  assert(gate !== undefined, "so is the gate");
   // Whoever is at the other end is gone: its end says so.
-  for (const stream of [stdin, stdout, stderr, gate, channel]) stream?.on("error", () => {});
-  // Of sending a signal, which is done elsewhere.
-  started.on("error", () => {});
+  for (const stream of streams) stream?.on("error", () => {});
+  // There is nobody left to read what is not written yet.
+  void exited.then(() => stdin.destroy());
   return {
     pid,
     stdin,
     stdout: kept(stdout),
     stderr: kept(stderr),
     channel,
-    exited: new Promise((resolve) => started.once("exit", (code, signal) => resolve({ code, signal }))),
+    exited,
     open: () =>
       new Promise((resolve) => {
         let hasFailed = false;
@@ -89,17 +84,12 @@ function kept(stream: Readable): Readable {
   return pipeline(stream, new PassThrough(), () => {});
 }
 
-function errorOf(started: ChildProcess): Promise<unknown> {
-  return new Promise((resolve) => started.once("error", resolve));
-}
-
-function failureOf(error: unknown): ChildFailure {
-  const errno = errnoOf(error) ?? "";
+function failureOf({ errno = "", message, hasNul }: StartFailure): ChildFailure {
   if (EXHAUSTED.has(errno))
     return { kind: "exhausted", reason: `the system has no room for another process (${errno})` };
   if (errno === "E2BIG")
     return { kind: "refused", reason: "its arguments and environment are longer than the system allows" };
-  if (error instanceof TypeError)
+  if (hasNul)
     return { kind: "refused", reason: "an argument or a variable of its environment has a NUL byte" };
-  return { kind: "unusable", reason: `a shell does not start: ${describeError(error)}` };
+  return { kind: "unusable", reason: `a shell does not start: ${message}` };
 }

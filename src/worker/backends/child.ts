@@ -15,7 +15,7 @@ export interface ChildRequest {
 }
 
 export interface ChildEnd {
-  /** Null when a signal ended it. */
+  /** Null when a signal ended it. Both null: nobody knows how it ended, for the process that would have been told has died. */
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }

@@ -2,12 +2,11 @@
 // standard input ends, which a worker's death does, however it dies. A shell that waits: a megabyte, and no program of its own.
 //
 // Keeps true: what `watch` has resolved for is killed when the worker dies; a guardian that dies is replaced.
-import { spawn } from "node:child_process";
-import type { ChildProcess } from "node:child_process";
+import type { Socket } from "node:net";
 import type { Clock, Timer } from "../../base/clock.ts";
-import { describeError } from "../../base/errors.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { GroupName } from "./child-records.ts";
+import type { Starter } from "./starter/starter.ts";
 
 /**
  * Reads `+ PID START` and `- PID START`. At the end of its input it kills each group whose leader is still the one that was named or
@@ -61,15 +60,24 @@ const REPLACE_AFTER_MS = 100;
 const TRIES = 3;
 
 export interface GuardianOptions {
+  readonly starter: Starter;
   readonly clock: Clock;
   readonly log: Logger;
+}
+
+/** A guardian that lives. */
+interface Living {
+  readonly pid: number;
+  readonly stdin: Socket;
 }
 
 export class Guardian {
   readonly #options: GuardianOptions;
   /** What it is to kill, as it is told of it. */
   readonly #groups = new Set<string>();
-  #process: ChildProcess | undefined;
+  #living: Living | undefined;
+  /** One that is on its way. */
+  #starting: Promise<Living | undefined> | undefined;
   #replacement: Timer | undefined;
   #isClosed = false;
 
@@ -80,7 +88,7 @@ export class Guardian {
 
   /** Undefined before the first group, and between one guardian and the next. */
   get pid(): number | undefined {
-    return this.#process?.pid;
+    return this.#living?.pid;
   }
 
   /** Resolves when it will kill the group, if this worker dies: false when there can be no guardian at this moment. */
@@ -95,55 +103,60 @@ export class Guardian {
   /** Nothing is left of it. */
   forget(group: GroupName): void {
     const name = nameOf(group);
-    if (this.#groups.delete(name) && this.#process !== undefined) void this.#say(`- ${name}\n`);
+    if (this.#groups.delete(name)) this.#living?.stdin.write(`- ${name}\n`);
   }
 
   /** It kills what it has not been told to forget, and ends. Idempotent. */
   close(): void {
     this.#isClosed = true;
     this.#replacement?.cancel();
-    this.#process?.stdin?.end();
+    this.#living?.stdin.end();
   }
 
   /** False when it died first. */
-  #say(line: string): Promise<boolean> {
-    const stdin = this.#start();
+  async #say(line: string): Promise<boolean> {
+    const living = this.#living ?? (await this.#start());
+    if (living === undefined || this.#isClosed) return false;
     return new Promise((resolve) => {
-      if (stdin === undefined || stdin === null) resolve(false);
-      else stdin.write(line, (error) => resolve(error === undefined || error === null));
+      living.stdin.write(line, (error) => resolve(error === undefined || error === null));
     });
   }
 
-  /** A new one is told of every group first. */
-  #start(): ChildProcess["stdin"] | undefined {
-    if (this.#process !== undefined) return this.#process.stdin;
-    this.#replacement?.cancel();
-    let started: ChildProcess;
-    try {
-      started = spawn("/bin/sh", ["-c", SCRIPT, "rollout-guardian"], {
-        // In a session of its own: what ends the worker's, Ctrl-C for one, is not to end it. It holds no directory.
-        detached: true,
-        cwd: "/",
-        stdio: ["pipe", "ignore", "ignore"],
-      });
-    } catch (error) {
-      this.#options.log.error(`there is no guardian for children: ${describeError(error)}`);
-      return undefined;
-    }
-    this.#process = started;
-    // It is not waited for: it ends when this process does.
-    started.unref();
-    started.stdin?.on("error", () => this.#lost(started));
-    started.once("error", () => this.#lost(started));
-    started.once("exit", () => this.#lost(started));
-    for (const group of this.#groups) started.stdin?.write(`+ ${group}\n`);
-    return started.stdin;
+  #start(): Promise<Living | undefined> {
+    this.#starting ??= this.#startOne().finally(() => (this.#starting = undefined));
+    return this.#starting;
   }
 
-  #lost(lost: ChildProcess): void {
-    if (this.#process !== lost) return;
-    this.#process = undefined;
-    lost.stdin?.destroy();
+  /** A new one is told of every group first. */
+  async #startOne(): Promise<Living | undefined> {
+    this.#replacement?.cancel();
+    const { starter, log } = this.#options;
+    const start = await starter.start({
+      file: "/bin/sh",
+      args: ["-c", SCRIPT, "rollout-guardian"],
+      // It holds no directory.
+      cwd: "/",
+      env: { PATH: "/usr/bin:/bin" },
+      streams: ["pipe", "ignore", "ignore"],
+    });
+    const [stdin] = start.kind === "started" ? start.process.streams : [];
+    if (start.kind === "failed" || stdin === undefined) {
+      if (start.kind === "failed") log.error(`there is no guardian for children: ${start.failure.message}`);
+      return undefined;
+    }
+    const { pid, exited } = start.process;
+    const living = (this.#living = { pid, stdin });
+    stdin.on("error", () => this.#lost(living));
+    void exited.then(() => this.#lost(living));
+    for (const group of this.#groups) stdin.write(`+ ${group}\n`);
+    if (this.#isClosed) stdin.end();
+    return living;
+  }
+
+  #lost(lost: Living): void {
+    if (this.#living !== lost) return;
+    this.#living = undefined;
+    lost.stdin.destroy();
     if (this.#isClosed || this.#groups.size === 0) return;
     this.#options.log.warn("the guardian of the children has died; another takes its place");
     this.#replacement = this.#options.clock.after(REPLACE_AFTER_MS, () => void this.#start(), {

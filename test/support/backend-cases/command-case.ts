@@ -8,7 +8,7 @@ const PROGRAM = fileURLToPath(new URL("../item-command.ts", import.meta.url));
 
 export const backendCase: BackendCase = {
   name: "command",
-  can: new Set(["echo", "fail", "crash", "hang", "big", "garble", "complain", "save", "meet"]),
+  can: new Set(["list", "echo", "fail", "crash", "hang", "big", "garble", "complain", "save", "meet"]),
   open: ({ directory, ...surroundings }) =>
     new CommandBackend({
       ...surroundings,

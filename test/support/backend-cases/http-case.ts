@@ -19,7 +19,7 @@ kill_grace = "${KILL_GRACE_MS}ms"
 export const backendCase: BackendCase = {
   name: "http",
   // What hangs in a server is not ended by hanging up, so that is left to http-backend.test.ts.
-  can: new Set(["echo", "fail", "crash", "big", "garble", "meet"]),
+  can: new Set(["list", "echo", "fail", "crash", "big", "garble", "meet"]),
   open: ({ directory, ...surroundings }) => {
     const manifest = parseManifest(`${directory}/items.toml`, MANIFEST);
     if (manifest.backend !== "http") throw new Error("it is what was written");

@@ -5,7 +5,7 @@ import type { BackendCase } from "../backend-case.ts";
 
 export const backendCase: BackendCase = {
   name: "machine",
-  can: new Set(["echo", "fail", "crash", "hang", "big", "complain", "save", "meet"]),
+  can: new Set(["list", "echo", "fail", "crash", "hang", "big", "complain", "save", "meet"]),
   open: ({ directory, ...surroundings }) =>
     machineBackend({
       ...surroundings,

@@ -5,7 +5,7 @@ import type { BackendCase } from "../backend-case.ts";
 
 export const backendCase: BackendCase = {
   name: "module",
-  can: new Set(["echo", "fail", "crash", "hang", "big", "garble", "complain", "save", "meet"]),
+  can: new Set(["list", "echo", "fail", "crash", "hang", "big", "garble", "complain", "save", "meet"]),
   open: ({ directory, ...surroundings }) =>
     moduleBackend({
       ...surroundings,

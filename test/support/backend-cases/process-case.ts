@@ -7,7 +7,7 @@ const PROGRAM = fileURLToPath(new URL("../item-loop.ts", import.meta.url));
 
 export const backendCase: BackendCase = {
   name: "process",
-  can: new Set(["echo", "fail", "crash", "hang", "big", "garble", "complain", "save", "meet"]),
+  can: new Set(["list", "echo", "fail", "crash", "hang", "big", "garble", "complain", "save", "meet"]),
   open: ({ directory, ...surroundings }) =>
     new ProcessBackend({
       ...surroundings,

@@ -12,7 +12,7 @@ import type { Logger } from "../../../observe/log.ts";
 import { AT_ONCE } from "../backend.ts";
 import type { ItemAttempt, ItemReport, Outcome } from "../backend.ts";
 import type { Child, ChildEnd, Children, ChildRequest } from "../child.ts";
-import { describeEnd } from "../child-output.ts";
+import { describeEnd, isUnknown } from "../child-output.ts";
 import { startPatiently } from "../patience.ts";
 import { MarkedLog } from "./marked-log.ts";
 import { FrameReader, frameOf } from "./messages.ts";
@@ -208,7 +208,7 @@ export class CodeProcess {
   async #deathOf(child: Child): Promise<Outcome> {
     const end = await child.exited;
     await this.#kill();
-    return { kind: "crash", message: this.#reasonOf(end) };
+    return isUnknown(end) ? { kind: "preempted" } : { kind: "crash", message: this.#reasonOf(end) };
   }
 
   async #logComplete(log: MarkedLog): Promise<void> {

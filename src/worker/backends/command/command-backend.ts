@@ -13,7 +13,7 @@ import type { Logger } from "../../../observe/log.ts";
 import { AT_ONCE } from "../backend.ts";
 import type { Backend, ItemAttempt, ItemReport, Outcome } from "../backend.ts";
 import type { Child, Children } from "../child.ts";
-import { describeEnd, endOfStreams, ErrorOutput } from "../child-output.ts";
+import { describeEnd, endOfStreams, ErrorOutput, isUnknown } from "../child-output.ts";
 import { startPatiently, writePatiently } from "../patience.ts";
 import type { Patience } from "../patience.ts";
 import { forHowLong } from "../trouble-words.ts";
@@ -170,7 +170,7 @@ export class CommandBackend implements Backend {
     this.#children.delete(child);
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
     if (output.isOver) return { kind: "too_large" };
-    if (wasAborted) return preempted(await this.#saved(file));
+    if (wasAborted || isUnknown(end)) return preempted(await this.#saved(file));
     if (end.signal !== null || end.code !== 0) await this.#reportSaved(file, report);
     if (end.signal !== null) return { kind: "crash", message: describeEnd(end, errors.lastLine) };
     if (end.code !== 0) return { kind: "error", message: describeEnd(end, errors.lastLine) };

@@ -8,7 +8,7 @@ import type { Logger } from "../../../observe/log.ts";
 import { AT_ONCE } from "../backend.ts";
 import type { ItemAttempt, ItemReport, Outcome } from "../backend.ts";
 import type { Child, ChildEnd } from "../child.ts";
-import { describeEnd, endOfStreams, ErrorOutput } from "../child-output.ts";
+import { describeEnd, endOfStreams, ErrorOutput, isUnknown } from "../child-output.ts";
 import { LineReader } from "./line-reader.ts";
 import { cancelLine, helloLine, itemLine, readLine } from "./protocol.ts";
 import type { ChildLine, Hello, PayloadForm } from "./protocol.ts";
@@ -250,7 +250,7 @@ export class ItemProcess {
     await this.#child.kill(0);
     for (const stream of [stdin, stdout, stderr]) stream.destroy();
     const reason = this.#verdict ?? describeEnd(end, this.#errors.lastLine);
-    const outcome = this.#outcomeOfEnd(reason);
+    const outcome: Outcome = isUnknown(end) ? { kind: "preempted" } : this.#outcomeOfEnd(reason);
     for (const [id, { signal, answer }] of [...this.#inFlight])
       this.#settle(id, answer ?? (signal.aborted || this.#isClosed ? { kind: "preempted" } : outcome));
     onGone(this.#wasReady, reason);

@@ -4,9 +4,11 @@ import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 
 import { text } from "node:stream/consumers";
 import { systemClock } from "../../../../src/base/clock.ts";
 import type { Child, ChildRequest, ChildStart } from "../../../../src/worker/backends/child.ts";
-import { ChildHost } from "../../../../src/worker/backends/child-host.ts";
+import type { ChildHost } from "../../../../src/worker/backends/child-host.ts";
 import { bootId, startOf } from "../../../../src/worker/backends/kernel-table.ts";
 import { allGone, isRunning } from "../../../support/backend-rig.ts";
+import { openChildHost } from "../../../support/child-host.ts";
+import type { OpenedHost } from "../../../support/child-host.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { RecordingLogger } from "../../../support/recording-logger.ts";
 import { environmentFor } from "../../../support/rollout-process.ts";
@@ -14,17 +16,18 @@ import { useTemporaryDirectory } from "../../../support/temporary-directory.ts";
 
 describe("a host of children", () => {
   let host: ChildHost;
+  let opened: OpenedHost;
   let log: RecordingLogger;
   // Before the directory is gone.
-  afterEach(() => host.close());
+  afterEach(() => opened.close());
   const directory = useTemporaryDirectory();
   beforeEach(async () => {
     log = new RecordingLogger();
-    host = await openHost();
+    opened = await openHost();
+    ({ host } = opened);
   });
 
-  const openHost = (): Promise<ChildHost> =>
-    ChildHost.open({ directory: directory.file("records"), clock: systemClock, log });
+  const openHost = (): Promise<OpenedHost> => openChildHost(directory.file("records"), log);
   const records = (): string[] => readdirSync(directory.file("records"));
   const spawnIt = (command: readonly string[], parts: Partial<ChildRequest> = {}): Promise<ChildStart> =>
     host.spawn({ command, cwd: directory.path, env: environmentFor(), ...parts });

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { systemClock } from "../../../../src/base/clock.ts";
 import type { GroupName } from "../../../../src/worker/backends/child-records.ts";
 import { Guardian } from "../../../../src/worker/backends/guardian.ts";
+import { Starter } from "../../../../src/worker/backends/starter/starter.ts";
 import { startOf } from "../../../../src/worker/backends/kernel-table.ts";
 import { allGone, isRunning } from "../../../support/backend-rig.ts";
 import { useClosers } from "../../../support/closers.ts";
@@ -13,11 +14,16 @@ import { RecordingLogger } from "../../../support/recording-logger.ts";
 describe("a guardian", () => {
   const onClose = useClosers();
   let guardian: Guardian;
+  let starter: Starter;
   let log: RecordingLogger;
   beforeEach(() => {
     log = new RecordingLogger();
-    guardian = new Guardian({ clock: systemClock, log });
-    onClose(() => guardian.close());
+    starter = Starter.begin();
+    guardian = new Guardian({ starter, clock: systemClock, log });
+    onClose(async () => {
+      guardian.close();
+      await starter.close();
+    });
   });
 
   /** A process that leads a group of its own. */

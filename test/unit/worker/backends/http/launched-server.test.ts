@@ -1,11 +1,11 @@
 import { expect } from "chai";
 import { fileURLToPath } from "node:url";
-import { systemClock } from "../../../../../src/base/clock.ts";
 import { AT_ONCE } from "../../../../../src/worker/backends/backend.ts";
-import { ChildHost } from "../../../../../src/worker/backends/child-host.ts";
+import type { ChildHost } from "../../../../../src/worker/backends/child-host.ts";
 import type { Child, Children } from "../../../../../src/worker/backends/child.ts";
 import type { HttpBackendOptions } from "../../../../../src/worker/backends/http/http-backend.ts";
 import { OpenAiServer } from "../../../../../examples/openai-server/server.ts";
+import { openChildHost } from "../../../../support/child-host.ts";
 import { useClosers } from "../../../../support/closers.ts";
 import { eventually } from "../../../../support/eventually.ts";
 import { RecordingLogger } from "../../../../support/recording-logger.ts";
@@ -24,12 +24,9 @@ describe("a server that the worker launches", () => {
 
   beforeEach(async () => {
     children = [];
-    host = await ChildHost.open({
-      directory: directory.file("children"),
-      clock: systemClock,
-      log: new RecordingLogger(),
-    });
-    closing(() => host.close());
+    const opened = await openChildHost(directory.file("children"), new RecordingLogger());
+    ({ host } = opened);
+    closing(() => opened.close());
   });
 
   function make(

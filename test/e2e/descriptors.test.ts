@@ -1,0 +1,27 @@
+import { expect } from "chai";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { eventually } from "../support/eventually.ts";
+import { openFiles } from "../support/item-behaviour.ts";
+import { withLocalRun } from "../support/local-run.ts";
+
+/** An item that says which descriptors it hands on, by number and with the list itself as 3, and waits. */
+const SCRIPT = `cat >/dev/null; ls /proc/self/fd >descriptors.new; mv descriptors.new descriptors; sleep 600`;
+/** A shell that has opened files, as one may in which somebody starts a run. */
+const OPEN_FILES = ["bash", "-c", `exec 7<in.jsonl 25<in.jsonl; exec "$@"`, "bash"];
+
+describe("the processes of `rollout run`", function () {
+  this.timeout(60_000);
+
+  it("have no descriptor of its database, and an item has the standard streams and no other", async () => {
+    await withLocalRun({ items: 1 }, async (place) => {
+      writeFileSync(place.file("work.sh"), SCRIPT);
+      const run = place.launch(place.words(), OPEN_FILES);
+      await eventually("the item runs", () => existsSync(place.file("descriptors")));
+      expect(readFileSync(place.file("descriptors"), "utf8")).to.equal("0\n1\n2\n3\n");
+      const ofRun = (pid: number): string[] => openFiles(pid).filter((file) => file.includes("/supervisor/"));
+      expect(ofRun(run.pid)).to.not.deep.equal([]);
+      for (const pid of [place.coordinatorPid, ...(await place.workerPids())])
+        expect(ofRun(pid)).to.deep.equal([]);
+    });
+  });
+});
