@@ -55,7 +55,7 @@ async function join(): Promise<void> {
       clock,
       random,
       log: silentLogger,
-      guard: new EpochGuard([]),
+      guard: new EpochGuard([], async () => undefined),
       heartbeatIntervalMs: intervalMs,
       selfFenceTimeoutMs: 4_000,
       answerTimeoutMs: 5_000,

@@ -198,7 +198,7 @@ export class Coordinator {
     const messages = { readMaxBytes: bytes, writeMaxBytes: bytes };
     router.service(RunService, runService(leader, this.#options.store, this.#options.eventFeed), messages);
     router.service(WorkService, workService(leader, this.#options.clock));
-    router.service(EnrolmentService, enrolmentService({ sign, address, log }));
+    router.service(EnrolmentService, enrolmentService(leader, { sign, log }));
   };
 
   /** Ends the streams of workers: they look for the next coordinator. Call it before the server closes. */

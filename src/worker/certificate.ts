@@ -11,9 +11,12 @@ import type { Logger } from "../observe/log.ts";
 import type { Store } from "../storage/store.ts";
 import { openClient } from "../transport/client.ts";
 import type { Credentials } from "../transport/tls/identity.ts";
+import type { SigningAnswer } from "./enrol.ts";
 import { requestCertificate } from "./enrol.ts";
+import type { EpochGuard } from "./epoch-guard.ts";
 import type { OwnCredentials } from "./own-record.ts";
 import { readOwnCredentials, writeOwnCredentials } from "./own-record.ts";
+import type { Setback } from "./trouble.ts";
 import { retryDelayMs, Trouble } from "./trouble.ts";
 
 export interface CertificateOptions {
@@ -21,6 +24,7 @@ export interface CertificateOptions {
   readonly runId: RunId;
   readonly workerId: WorkerId;
   readonly store: Store;
+  readonly guard: Pick<EpochGuard, "admit">;
   /** Reads what lets a new worker in. Read at each need: it may have been replaced meanwhile. */
   readonly enrolment: () => Promise<Credentials>;
   readonly clock: Clock;
@@ -88,41 +92,47 @@ export class Certificate {
     const isStopped = (): boolean => signal.aborted;
     const trouble = new Trouble(log);
     let bearer = first;
-    for (let failures = 0; !isStopped();) {
-      try {
-        const own = await this.#request(bearer);
+    for (let failures = 1; !isStopped(); failures++) {
+      const answer = await this.#request(bearer).catch((error: unknown) => this.#setbackOf(error));
+      if (answer.kind === "signed") {
+        const { own } = answer;
         trouble.over();
         this.#own = own;
         this.#armRenewal(own);
         onRenewed(own.credentials);
         return own.credentials;
-      } catch (error) {
-        if (!(error instanceof RolloutError) || error.code === "store_write_failed") throw error;
-        if (isStopped()) return undefined;
-        // The coordinator was asked and said no: there is nothing to go on with, and nothing to wait for.
-        if (error.code === "enrolment_refused" && this.#own === undefined) throw error;
-        // Neither is given up for good: a refusal may end, and a bundle may be put there meanwhile.
-        if (error.row.retry === "never") bearer = bearer === "own" ? "bundle" : "own";
-        failures++;
-        const setback = { kind: "failed", error } as const;
-        trouble.report(setback);
-        await sleep(clock, retryDelayMs(setback, failures, random), signal);
       }
+      if (isStopped()) return undefined;
+      // Neither is given up for good: a refusal may end, and a bundle may be put there meanwhile.
+      if (answer.kind === "failed" && answer.error.row.retry === "never")
+        bearer = bearer === "own" ? "bundle" : "own";
+      trouble.report(answer);
+      await sleep(clock, retryDelayMs(answer, failures, random), signal);
     }
     return undefined;
   }
 
+  /** Throws what there is no use in trying again. */
+  #setbackOf(error: unknown): Extract<Setback, { kind: "failed" }> {
+    if (!(error instanceof RolloutError) || error.code === "store_write_failed") throw error;
+    // The coordinator was asked and said no: there is nothing to go on with, and nothing to wait for.
+    const isFinal = error.code === "enrolment_refused" && this.#own === undefined;
+    if (isFinal && !this.#ending.signal.aborted) throw error;
+    return { kind: "failed", error };
+  }
+
   /** A new certificate, on disk. */
-  async #request(bearer: Bearer): Promise<OwnCredentials> {
-    const { address, runId, workerId, store, enrolment, clock, random, log } = this.#options;
+  async #request(bearer: Bearer): Promise<SigningAnswer> {
+    const { address, runId, workerId, store, guard, enrolment, clock, random, log } = this.#options;
     const credentials = (bearer === "own" && this.#own?.credentials) || (await enrolment());
     const connection = openClient({ address, runId, credentials, clock, random, log });
     try {
       const client = createClient(EnrolmentService, connection.transport);
       const { caPem } = credentials;
-      const own = await requestCertificate({ client, workerId, caPem, clock, signal: this.#ending.signal });
-      await writeOwnCredentials(store, own);
-      return own;
+      const { signal } = this.#ending;
+      const answer = await requestCertificate({ client, workerId, caPem, guard, clock, signal });
+      if (answer.kind === "signed") await writeOwnCredentials(store, answer.own);
+      return answer;
     } finally {
       connection.close();
     }

@@ -33,7 +33,7 @@ export interface HeartbeatOptions {
   readonly answerTimeoutMs: number;
   /** What the worker says of itself now; the sequence is the heart's to add. */
   readonly describe: () => Omit<MessageInitShape<typeof BeatSchema>, "sequence" | "$typeName">;
-  readonly onAccepted: (ack: { readonly sequence: number; readonly epochRisen: boolean }) => void;
+  readonly onAccepted: (ack: { readonly sequence: number }) => void;
   /** The self-fence begins: nothing may be started, and what runs may soon be others'. Called once for each. */
   readonly onFenced?: () => void;
   /** The answer that comes now ends a self-fence: what this worker had may be others' by now. Called before `onAccepted`. */
@@ -175,7 +175,7 @@ export class Heartbeat {
     try {
       const { outgoing, cutOff } = conversation;
       for await (const { ack } of this.#options.client.beatStream(outgoing, { signal: cutOff.signal })) {
-        const ending = this.#take(ack);
+        const ending = await this.#take(ack);
         if (ending !== undefined) return { heard, ending };
         heard = true;
       }
@@ -194,9 +194,9 @@ export class Heartbeat {
   }
 
   /** What ends the conversation, if this answer does. */
-  #take(ack: BeatAck | undefined): Ending | undefined {
+  async #take(ack: BeatAck | undefined): Promise<Ending | undefined> {
     const { guard, onAccepted, onDrainAsked, onFenceLifted } = this.#options;
-    const admission = guard.admit(ack?.coordinator);
+    const admission = await guard.admit(ack?.coordinator);
     if (admission.kind === "refused") return admission;
     if (ack === undefined) return { kind: "refused", reason: "it is empty" };
     if (ack.verdict === BeatVerdict.SUPERSEDED) return { kind: "superseded" };
@@ -205,7 +205,7 @@ export class Heartbeat {
     const wasFenced = this.isFenced();
     this.#book.answered(sequence);
     if (wasFenced && !this.isFenced()) onFenceLifted?.();
-    onAccepted({ sequence, epochRisen: admission.risen });
+    onAccepted({ sequence });
     if (ack.verdict === BeatVerdict.DRAIN) onDrainAsked?.();
     return undefined;
   }

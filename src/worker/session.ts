@@ -52,8 +52,6 @@ export interface SessionOptions {
   readonly mayAsk: () => boolean;
   /** Who speaks, and what it has seen. */
   readonly envelope: () => MessageInitShape<typeof WorkerEnvelopeSchema>;
-  /** The guard has something new: to be written down. */
-  readonly onEpochRisen: () => void;
   readonly onFailed: (error: RolloutError) => void;
   readonly onSuperseded: () => void;
   /** The program is wrong. */
@@ -180,7 +178,7 @@ export class Session {
       const requests = this.#frames(conversation, first);
       const { signal } = conversation.cutOff;
       for await (const response of this.#options.client.session(requests, { signal })) {
-        const ending = this.#take(conversation, response);
+        const ending = await this.#take(conversation, response);
         if (ending !== undefined) return { heard: isReconciled(conversation), ending };
       }
       return { heard: isReconciled(conversation), ending: { kind: "closed" } };
@@ -243,13 +241,12 @@ export class Session {
   }
 
   /** What ends the conversation, if this frame does. */
-  #take(conversation: Conversation, response: SessionResponse): Setback | undefined {
-    const { guard, executor, outbox, onEpochRisen } = this.#options;
+  async #take(conversation: Conversation, response: SessionResponse): Promise<Setback | undefined> {
+    const { guard, executor, outbox } = this.#options;
+    const admission = await guard.admit(response.coordinator);
     // It may have been ended while this frame was on its way.
     if (conversation.cutOff.signal.aborted) return { kind: "closed" };
-    const admission = guard.admit(response.coordinator);
     if (admission.kind === "refused") return admission;
-    if (admission.risen) onEpochRisen();
     if (!outbox.acknowledge(Number(response.ackedResults)))
       return refused(`it acknowledges results up to ${response.ackedResults}, which were never sent`);
     const ending = this.#takeFrame(conversation, response);

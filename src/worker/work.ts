@@ -66,7 +66,7 @@ export interface WorkOptions extends WorkSettings {
 /** What a stream of work needs of the worker's life. */
 export type StreamOptions = Pick<
   SessionOptions,
-  "random" | "guard" | "envelope" | "onEpochRisen" | "onFailed" | "onSuperseded"
+  "random" | "guard" | "envelope" | "onFailed" | "onSuperseded"
 > & { readonly client: Pick<Calls<typeof WorkService>, "session"> };
 
 /** Of a worker that executes nothing. */

@@ -30,6 +30,7 @@ import { Drain, drainAddress } from "./drain.ts";
 import { EpochGuard } from "./epoch-guard.ts";
 import type { HeartbeatOptions } from "./heartbeat.ts";
 import { Heartbeat } from "./heartbeat.ts";
+import type { SeenEpoch } from "./own-record.ts";
 import { nextIncarnation, readSeenEpochs, writeSeenEpochs } from "./own-record.ts";
 import { NO_WORK, Work } from "./work.ts";
 import type { WorkSettings } from "./work.ts";
@@ -113,6 +114,7 @@ export class Worker {
     if (options.credentials.kind === "enrolment")
       this.#certificate = new Certificate({
         ...options,
+        guard,
         enrolment: options.credentials.load,
         onRenewed: (credentials) => this.#connection?.setCredentials(credentials),
       });
@@ -123,7 +125,7 @@ export class Worker {
     const { store, clock, random, log, runId, workerId, onFatal } = options;
     await claimStore(store, { runId, clock, random });
     const incarnation = await nextIncarnation(store, clock, random);
-    const guard = new EpochGuard(await readSeenEpochs(store));
+    const guard = new EpochGuard(await readSeenEpochs(store), (seen) => keepEpochs(options, seen));
     const born: { worker?: Worker } = {};
     const actors = await ActorSystem.open({
       store,
@@ -200,7 +202,6 @@ export class Worker {
       random,
       guard: this.#guard,
       envelope: () => this.#envelope(),
-      onEpochRisen: () => this.#inTurn(() => this.#writeEpochs()),
       onFailed: (error) => this.#onFailed(error),
       onSuperseded: () => this.#onSuperseded(),
     });
@@ -290,19 +291,14 @@ export class Worker {
     this.#accepting = this.#accepting.then(step).catch(this.#options.onFatal);
   }
 
-  async #accepted({ sequence, epochRisen }: { sequence: number; epochRisen: boolean }): Promise<void> {
+  async #accepted({ sequence }: { sequence: number }): Promise<void> {
     this.#onAnswer?.(sequence);
-    if (epochRisen) await this.#writeEpochs();
     // The coordinator knows this worker, and an answer may have ended its self-fence.
     this.#work?.start();
     this.#work?.wake();
     if (this.#lifecycle() !== "Init") return;
     await this.#send({ type: "worker.welcomed", incarnation: this.incarnation });
     this.#heartbeat?.beatNow();
-  }
-
-  async #writeEpochs(): Promise<void> {
-    await writeSeenEpochs(this.#options.store, this.#guard.seen);
   }
 
   /** True when the coordinator has answered a beat that says that this worker is gone. */
@@ -338,5 +334,15 @@ export class Worker {
       incarnation: ulidToBytes(this.incarnation),
       ...(latest && { epochSeen: BigInt(latest.epoch), storeId: ulidToBytes(latest.storeId) }),
     };
+  }
+}
+
+/** A store that cannot keep an epoch is broken: whoever told of it is not obeyed, and the process ends. */
+async function keepEpochs({ store, onFatal }: WorkerOptions, seen: readonly SeenEpoch[]): Promise<void> {
+  try {
+    await writeSeenEpochs(store, seen);
+  } catch (error) {
+    onFatal(error);
+    throw error;
   }
 }

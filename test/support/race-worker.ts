@@ -77,9 +77,8 @@ export class RaceWorker {
     this.#work.attach({
       client: { session: (requests, options) => this.#converse(requests, options?.signal) },
       random: seededRandom(this.number),
-      guard: new EpochGuard([]),
+      guard: new EpochGuard([], async () => undefined),
       envelope: () => ({ workerId: ulidToBytes(id), incarnation: ulidToBytes(incarnation) }),
-      onEpochRisen: () => undefined,
       onFailed: onFatal,
       onSuperseded: () => onFatal("superseded"),
     });

@@ -30,7 +30,10 @@ export interface StartedWork {
   readonly fatal: readonly unknown[];
   readonly failed: readonly RolloutError[];
   superseded: number;
-  epochsRisen: number;
+  /** The epochs that were to be written down, in order. */
+  readonly epochsMet: readonly number[];
+  /** An epoch is on disk when this has resolved. */
+  disk: Promise<unknown>;
   isFenced: boolean;
   /** Ends at once, as a killed process does, but for what is on its way to the disk. */
   stop(): Promise<void>;
@@ -50,7 +53,7 @@ export async function startWork(
   { runId, ca, server }: ScriptedCoordinator,
   options: WorkTestOptions = {},
 ): Promise<StartedWork> {
-  const [fatal, failed]: [unknown[], RolloutError[]] = [[], []];
+  const [fatal, failed, epochsMet]: [unknown[], RolloutError[], number[]] = [[], [], []];
   const workerId = options.workerId ?? newWorkerId();
   const [log, backend] = [new RecordingLogger(), new HeldBackend()];
   const { store = new MemoryStore(), incarnation = incarnationId(1) } = options;
@@ -80,9 +83,11 @@ export async function startWork(
   work.attach({
     client: options.sessions ?? createClient(WorkService, client.transport),
     random: hasty,
-    guard: new EpochGuard([]),
+    guard: new EpochGuard([], async ([latest]) => {
+      epochsMet.push(Number(latest?.epoch));
+      await started.disk;
+    }),
     envelope: () => ({ workerId: ulidToBytes(workerId), incarnation: ulidToBytes(incarnation) }),
-    onEpochRisen: () => started.epochsRisen++,
     onFailed: (error) => void failed.push(error),
     onSuperseded: () => started.superseded++,
   });
@@ -91,8 +96,8 @@ export async function startWork(
     client.close();
   };
   const started: StartedWork = {
-    ...{ work, backend, store, log, incarnation, fatal, failed, stop },
-    ...{ superseded: 0, epochsRisen: 0, isFenced: false },
+    ...{ work, backend, store, log, incarnation, fatal, failed, epochsMet, stop },
+    ...{ superseded: 0, disk: Promise.resolve(), isFenced: false },
   };
   work.start();
   return started;

@@ -7,21 +7,21 @@ import type { EnrolmentService } from "../../gen/rollout/v1/enrolment_pb.ts";
 import type { Logger } from "../../observe/log.ts";
 import { callerOf, requireWorkerItself } from "../../transport/caller.ts";
 import type { SigningOutcome } from "../../transport/tls/authority.ts";
+import type { Leader } from "./leader.ts";
 
 /** Signs for the run's CA. Absent when the certificates of this run come from elsewhere. */
 export type SignWorkerRequest = (csr: Uint8Array, workerId: WorkerId) => Promise<SigningOutcome>;
 
 export interface EnrolmentOptions {
   readonly sign: SignWorkerRequest | undefined;
-  readonly address: string;
   readonly log: Logger;
 }
 
-export function enrolmentService({
-  sign,
-  address,
-  log,
-}: EnrolmentOptions): ServiceImpl<typeof EnrolmentService> {
+export function enrolmentService(
+  leader: Leader,
+  { sign, log }: EnrolmentOptions,
+): ServiceImpl<typeof EnrolmentService> {
+  const { address, envelope: coordinator } = leader;
   const refuse = (reason: string): never => {
     throw failure("enrolment_refused", { address, reason });
   };
@@ -34,7 +34,7 @@ export function enrolmentService({
       const outcome = await sign(csr, workerId);
       if (outcome.kind === "refused") return refuse(outcome.reason);
       log.info("worker certificate signed", { worker_id: workerId, for: caller.role, bearer: caller.id });
-      return { certificate: outcome.certificate, validForMs: BigInt(outcome.validForMs) };
+      return { coordinator, certificate: outcome.certificate, validForMs: BigInt(outcome.validForMs) };
     },
   };
 }

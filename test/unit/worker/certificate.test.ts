@@ -2,16 +2,22 @@
 import { expect } from "chai";
 import { systemClock } from "../../../src/base/clock.ts";
 import { failure } from "../../../src/base/errors.ts";
+import { epoch } from "../../../src/base/ids.ts";
 import type { WorkerId } from "../../../src/base/ids.ts";
 import { systemRandom } from "../../../src/base/random.ts";
 import type { Random } from "../../../src/base/random.ts";
+import { ACCESS } from "../../../src/coordinator/rpc/access.ts";
 import type { SignWorkerRequest } from "../../../src/coordinator/rpc/enrolment-service.ts";
+import { EnrolmentService } from "../../../src/gen/rollout/v1/enrolment_pb.ts";
+import { silentLogger } from "../../../src/observe/log.ts";
 import { MemoryStore } from "../../../src/storage/memory/memory-store.ts";
 import type { Store } from "../../../src/storage/store.ts";
+import { startServer } from "../../../src/transport/server.ts";
 import { readCertificatePem } from "../../../src/transport/tls/certificate-reading.ts";
 import type { Credentials } from "../../../src/transport/tls/identity.ts";
 import type { CertificateOptions } from "../../../src/worker/certificate.ts";
 import { Certificate } from "../../../src/worker/certificate.ts";
+import { EpochGuard } from "../../../src/worker/epoch-guard.ts";
 import { readOwnCredentials, writeOwnCredentials } from "../../../src/worker/own-record.ts";
 import { newIdentity, newUri, newWorkerId } from "../../support/certificates.ts";
 import { useClosers } from "../../support/closers.ts";
@@ -37,6 +43,7 @@ describe("the certificate of a worker", () => {
   let log: RecordingLogger;
   let renewed: Credentials[];
   let fatal: unknown[];
+  let guard: EpochGuard;
 
   beforeEach(async () => {
     cluster = await newTestCluster();
@@ -49,6 +56,7 @@ describe("the certificate of a worker", () => {
     closeLater(() => listening.stop());
     [workerId, store, log] = [newWorkerId(), new MemoryStore(), new RecordingLogger()];
     [renewed, fatal] = [[], []];
+    guard = new EpochGuard([], async () => undefined);
   });
 
   function open(options: Partial<CertificateOptions> = {}): Certificate {
@@ -57,6 +65,7 @@ describe("the certificate of a worker", () => {
       runId: cluster.runId,
       workerId,
       store,
+      guard: { admit: (envelope) => guard.admit(envelope) },
       enrolment: () => cluster.ca.issue(newIdentity(cluster.runId, "enrolment")),
       clock: systemClock,
       random: hasty,
@@ -157,6 +166,65 @@ describe("the certificate of a worker", () => {
       const error = await failureOf(obtain(open({ enrolment: noBundle })));
       expect(error.code).to.equal("tls_file_unreadable");
     });
+  });
+
+  describe("is not taken", () => {
+    it("from a leader older than one that was met: the next leader is waited for", async () => {
+      const { storeId } = listening.coordinator;
+      guard = new EpochGuard([{ storeId, epoch: epoch(1) }], async () => undefined);
+      const obtaining = obtain(open());
+      await eventually("trouble", () => warnings().length > 0);
+      expect(warnings()).to.deep.equal([
+        "an answer was refused: epoch 0 is lower than 1, which was seen; trying again",
+      ]);
+      expect(await readOwnCredentials(store)).to.equal(undefined);
+      const { port } = listening.server;
+      await listening.stop();
+      listening = await startListeningCoordinator(cluster, { port });
+      closeLater(() => listening.stop());
+      expect(await obtaining).to.not.equal(undefined);
+    });
+
+    it("from a coordinator that names no epoch, as those of 0.1: it says what to upgrade", async () => {
+      const { port } = listening.server;
+      await listening.stop();
+      const old = await startServer({
+        listenAddr: `127.0.0.1:${port}`,
+        credentials: await cluster.ca.issue(newIdentity(cluster.runId, "coordinator")),
+        routes: (router) =>
+          void router.service(EnrolmentService, {
+            signWorkerCertificate: async ({ csr }) => {
+              const outcome = await cluster.ca.authority.signWorkerRequest(csr, cluster.runId, workerId);
+              return outcome.kind === "signed" ? { certificate: outcome.certificate } : {};
+            },
+          }),
+        access: ACCESS,
+        log: silentLogger,
+        audit: () => undefined,
+        clock: systemClock,
+      });
+      closeLater(() => old.close(0));
+      const certificate = open();
+      const obtaining = obtain(certificate);
+      await eventually("trouble", () => warnings().length > 0);
+      expect(warnings()[0]).to.contain("the coordinator has to be upgraded before its workers");
+      await certificate.stop();
+      expect([await obtaining, await readOwnCredentials(store)]).to.deep.equal([undefined, undefined]);
+    });
+  });
+
+  it("is used when the epoch of its signer is on disk", async () => {
+    const disk = Promise.withResolvers<undefined>();
+    const met: unknown[] = [];
+    guard = new EpochGuard([], (seen) => {
+      met.push(...seen);
+      return disk.promise;
+    });
+    const obtaining = obtain(open());
+    await eventually("the epoch was met", () => met.length > 0);
+    expect(await readOwnCredentials(store)).to.equal(undefined);
+    disk.resolve(undefined);
+    expect(await obtaining).to.not.equal(undefined);
   });
 
   describe("that is on disk", () => {

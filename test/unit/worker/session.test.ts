@@ -18,6 +18,7 @@ import { eventually } from "../../support/eventually.ts";
 import { incarnationId } from "../../support/reactor-harness.ts";
 import type { ScriptedCoordinator, ScriptedSession } from "../../support/scripted-coordinator.ts";
 import { assignment, itemId, startScriptedCoordinator } from "../../support/scripted-coordinator.ts";
+import { settle } from "../../support/settle.ts";
 import { startTcpProxy } from "../../support/tcp-proxy.ts";
 import type { StartedWork, WorkTestOptions } from "../../support/test-work.ts";
 import { startWork } from "../../support/test-work.ts";
@@ -531,13 +532,22 @@ describe("a session", () => {
     expect([worker.backend.started, worker.work.holdings().ackedAssignment]).to.deep.equal([[], 0n]);
   });
 
-  it("tells that a higher epoch was met, so that it is written down", async () => {
+  it("obeys a new leader when its epoch is on disk, and not before", async () => {
     const [worker, session] = await startReconciled();
-    await eventually("the first epoch", () => worker.epochsRisen === 1);
+    await settled(session);
+    expect(worker.epochsMet).to.deep.equal([1]);
+    const disk = Promise.withResolvers<undefined>();
+    worker.disk = disk.promise;
     coordinator.epoch = 2n;
     session.end();
-    await (await coordinator.session(1)).reconcile();
-    await eventually("the second epoch", () => worker.epochsRisen === 2);
+    const next = await coordinator.session(1);
+    await next.reconcile();
+    await eventually("the second epoch", () => worker.epochsMet.length === 2);
+    await settle();
+    expect(next.credit).to.equal(0);
+    disk.resolve(undefined);
+    await eventually("credit", () => next.credit > 0);
+    expect(worker.epochsMet).to.deep.equal([1, 2]);
   });
 
   it("is not opened again by a worker that was superseded", async () => {

@@ -4,13 +4,15 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { CoordinatorEnvelope } from "./common_pb.ts";
+import { file_rollout_v1_common } from "./common_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file rollout/v1/enrolment.proto.
  */
 export const file_rollout_v1_enrolment: GenFile = /*@__PURE__*/
-  fileDesc("Chpyb2xsb3V0L3YxL2Vucm9sbWVudC5wcm90bxIKcm9sbG91dC52MSI+ChxTaWduV29ya2VyQ2VydGlmaWNhdGVSZXF1ZXN0EhEKCXdvcmtlcl9pZBgBIAEoDBILCgNjc3IYAiABKAwiSgodU2lnbldvcmtlckNlcnRpZmljYXRlUmVzcG9uc2USEwoLY2VydGlmaWNhdGUYASABKAwSFAoMdmFsaWRfZm9yX21zGAIgASgEMoUBChBFbnJvbG1lbnRTZXJ2aWNlEnEKFVNpZ25Xb3JrZXJDZXJ0aWZpY2F0ZRIoLnJvbGxvdXQudjEuU2lnbldvcmtlckNlcnRpZmljYXRlUmVxdWVzdBopLnJvbGxvdXQudjEuU2lnbldvcmtlckNlcnRpZmljYXRlUmVzcG9uc2UiA5ACAmIGcHJvdG8z");
+  fileDesc("Chpyb2xsb3V0L3YxL2Vucm9sbWVudC5wcm90bxIKcm9sbG91dC52MSI+ChxTaWduV29ya2VyQ2VydGlmaWNhdGVSZXF1ZXN0EhEKCXdvcmtlcl9pZBgBIAEoDBILCgNjc3IYAiABKAwigAEKHVNpZ25Xb3JrZXJDZXJ0aWZpY2F0ZVJlc3BvbnNlEhMKC2NlcnRpZmljYXRlGAEgASgMEhQKDHZhbGlkX2Zvcl9tcxgCIAEoBBI0Cgtjb29yZGluYXRvchgDIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZTKFAQoQRW5yb2xtZW50U2VydmljZRJxChVTaWduV29ya2VyQ2VydGlmaWNhdGUSKC5yb2xsb3V0LnYxLlNpZ25Xb3JrZXJDZXJ0aWZpY2F0ZVJlcXVlc3QaKS5yb2xsb3V0LnYxLlNpZ25Xb3JrZXJDZXJ0aWZpY2F0ZVJlc3BvbnNlIgOQAgJiBnByb3RvMw", [file_rollout_v1_common]);
 
 /**
  * @generated from message rollout.v1.SignWorkerCertificateRequest
@@ -55,6 +57,14 @@ export type SignWorkerCertificateResponse = Message<"rollout.v1.SignWorkerCertif
    * @generated from field: uint64 valid_for_ms = 2;
    */
   validForMs: bigint;
+
+  /**
+   * Who has signed. A worker uses the certificate only if it would obey this leader; a coordinator of 0.1 names none, so
+   * coordinators are upgraded before their workers.
+   *
+   * @generated from field: rollout.v1.CoordinatorEnvelope coordinator = 3;
+   */
+  coordinator?: CoordinatorEnvelope | undefined;
 };
 
 /**
