@@ -19,6 +19,8 @@ export const LIMITS = Object.freeze({
   troubleBytes: 256,
   /** Slots that a worker may offer. */
   slotsPerWorker: 1_024,
+  /** Items that a worker may have beyond its slots, whatever it asks for: as many as the largest of ours does. */
+  backlogPerWorker: 1_024,
   /** An item's payload, and its output, unless `limits.payload` and `limits.output` say otherwise, and what they may say. */
   payloadBytes: MIB,
   outputBytes: MIB,

@@ -13,7 +13,7 @@ import { placeIn } from "./ledger/examine-reports.ts";
 import type { Finding } from "./ledger/examine-reports.ts";
 import type { FoundReport } from "./ledger/examine-claims.ts";
 import { itemKeyOf } from "./ledger/item-id.ts";
-import type { LateReport } from "./ledger/item.ts";
+import type { LateReport, RunningItem } from "./ledger/item.ts";
 import { adoptItem, attemptOf, settleItem, withdraw } from "./ledger/ledger.ts";
 import { queueReturned } from "./ledger/pending-rows.ts";
 import { placeOf, priorityOf, sequenceOf } from "./ledger/place.ts";
@@ -22,7 +22,7 @@ import { freshWindow } from "./ledger/queue.ts";
 import type { Claim, SessionInput, Statement } from "./session-frame.ts";
 import { recallBacklog } from "./recall.ts";
 import { isCancelled, meaningOf } from "./run.ts";
-import { holdsAlone } from "./state.ts";
+import { holdsAlone, roomAt } from "./state.ts";
 import type { CoordinatorState, WorkerRow } from "./state.ts";
 import type { Turn } from "./turn.ts";
 
@@ -36,10 +36,14 @@ const NEVER_GIVEN = {
 };
 
 /** What of a hello may have been given by an earlier leader and forgotten. */
-export function unheardOf(state: CoordinatorState, hello: Extract<SessionInput, { kind: "hello" }>): Claim[] {
+export function unheardOf(
+  state: CoordinatorState,
+  row: WorkerRow,
+  hello: Extract<SessionInput, { kind: "hello" }>,
+): Claim[] {
   const { workerId: worker, incarnation: own, ackedAssignment: number } = hello;
-  return hello.held.flatMap(({ id, incarnation, ...given }, at) =>
-    !mayBeForgotten(state, given) || state.ledger.running.has(itemKeyOf(id))
+  const claims = hello.held.flatMap(({ id, incarnation, ...given }, at) =>
+    !mayBeForgotten(state, row, given) || state.ledger.running.has(itemKeyOf(id))
       ? []
       : [
           {
@@ -53,6 +57,8 @@ export function unheardOf(state: CoordinatorState, hello: Extract<SessionInput, 
           },
         ],
   );
+  // No leader has given it more than that.
+  return claims.slice(0, adoptable(row));
 }
 
 /** The worker gets its verdict, or what is not known is looked up first. */
@@ -97,6 +103,7 @@ export function onClaimsExamined(
     // Somebody has it by now.
     if (finding === undefined || ledger.running.has(itemKeyOf(claim.id))) continue;
     if (doesHold[index] !== true) again.push(claim);
+    else if (!canHaveBeenGiven(state, row, claim, placeIn(finding))) continue;
     else if (finding.kind === "fresh") fresh.set(finding.place, claim);
     else if (adoptReturned(state, turn, row, claim, finding)) keep[claim.at] = true;
   }
@@ -118,7 +125,7 @@ function adoptReturned(
   if (running === undefined) return false;
   const itemKey = itemKeyOf(claim.id);
   withdraw(ledger, turn, itemKey, finding);
-  row.held.set(itemKey, running);
+  take(row, itemKey, running);
   return true;
 }
 
@@ -142,14 +149,15 @@ function adoptFresh(
   const adopted: Claim[] = [];
   for (const place of left.slice(0, last + 1)) {
     const claim = claims.get(place);
-    const running = claim && adoptItem(ledger, turn, { place, budgets: null }, claim);
+    const mayTake = claim !== undefined && adoptable(row) > 0;
+    const running = mayTake ? adoptItem(ledger, turn, { place, budgets: null }, claim) : undefined;
     if (running === undefined || claim === undefined) {
       queueReturned(ledger, turn, place, NEVER_GIVEN);
       // Somebody else may be asking for it.
       ledger.lookups.touchPlace(place);
       continue;
     }
-    row.held.set(itemKeyOf(claim.id), running);
+    take(row, itemKeyOf(claim.id), running);
     adopted.push(claim);
   }
   const end = left[last];
@@ -171,7 +179,7 @@ export function settleForgotten(
 ): boolean {
   const { ledger } = state;
   const row = state.workers.get(worker);
-  if (row === undefined || !mayBeForgotten(state, late)) return false;
+  if (!canHaveBeenGiven(state, row, late, placeIn(finding)) || row === undefined) return false;
   const claim: Claim = { ...late, worker, at: 0, number: 0 };
   const isAdopted =
     finding.kind === "fresh"
@@ -192,12 +200,42 @@ export function settleForgotten(
   return true;
 }
 
-/** Whether an earlier leader may have given it out, and forgotten it. */
+/** Whether an earlier leader may have given it to this worker, and forgotten it. */
 export function mayBeForgotten(
   { epoch }: CoordinatorState,
+  row: WorkerRow | undefined,
   { attempt, epoch: givenIn }: Pick<AttemptKey, "attempt" | "epoch">,
 ): boolean {
-  return givenIn < epoch && attempt <= ATTEMPT_MAX;
+  return givenIn < epoch && attempt <= ATTEMPT_MAX && adoptable(row) > 0;
+}
+
+/** The same, once it is known which item it is: one that came in later was not there to be given. */
+function canHaveBeenGiven(
+  state: CoordinatorState,
+  row: WorkerRow | undefined,
+  given: Pick<AttemptKey, "attempt" | "epoch">,
+  place: Place | undefined,
+): boolean {
+  const end = state.ledger.epochStarts.endOf(given.epoch);
+  return (
+    mayBeForgotten(state, row, given) && end !== undefined && place !== undefined && sequenceOf(place) < end
+  );
+}
+
+/**
+ * How many more items it can have from earlier leaders. None has given it more than it may have at once without writing down, for
+ * good, how what it had before has ended.
+ */
+function adoptable(row: WorkerRow | undefined): number {
+  if (row?.adopted === undefined) return 0;
+  return Math.min(roomAt(row), roomAt({ slots: row.slots, held: NOTHING }) - row.adopted);
+}
+
+const NOTHING: WorkerRow["held"] = new Map();
+
+function take(row: WorkerRow, itemKey: string, running: RunningItem): void {
+  row.held.set(itemKey, running);
+  row.adopted = (row.adopted ?? 0) + 1;
 }
 
 /** Nothing is beside an item that runs alone. */

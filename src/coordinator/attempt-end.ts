@@ -25,6 +25,7 @@ function untoldEnd(as: AttemptClass, message: string): AttemptEnd {
 export const ENDS = {
   stolen: untoldEnd("stolen", "handed back before it started: another worker had nothing to do"),
   handedBack: untoldEnd("preempted", "handed back before it started"),
+  overdue: untoldEnd("stolen", "its worker was asked to hand it back, and did not answer"),
   left: untoldEnd("preempted", "its worker left, or never received it"),
   preempted: untoldEnd("preempted", "its worker was leaving, and was not heard of again"),
   lost: untoldEnd("lost", "its worker fell silent while running it"),

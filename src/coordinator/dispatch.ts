@@ -12,7 +12,7 @@ import { priorityOf } from "./ledger/place.ts";
 import { countReady, hasOpen, nextAlone, nextPending, nextUntried, setAside } from "./ledger/queue.ts";
 import type { Taker } from "./ledger/shelf.ts";
 import type { AssignedItem } from "./session-frame.ts";
-import { holdsAlone, isOfUse, isRobbed, isTrusted, takesWork } from "./state.ts";
+import { holdsAlone, isOfUse, isRobbed, isTrusted, roomAt, takesWork } from "./state.ts";
 import type { CoordinatorState, WorkerRow } from "./state.ts";
 import { isDueToTry, moveTrust } from "./trust.ts";
 import type { Turn } from "./turn.ts";
@@ -171,8 +171,8 @@ function isReading({ session }: WorkerRow): boolean {
   return session !== undefined && session.unreadBytes < UNREAD_BYTES_MAX;
 }
 
-function creditOf({ session }: WorkerRow): number {
-  return session?.credit ?? 0;
+function creditOf(row: WorkerRow): number {
+  return Math.min(row.session?.credit ?? 0, roomAt(row));
 }
 
 /** How many of what it asked for it would start at once. */

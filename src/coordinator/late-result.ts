@@ -30,7 +30,8 @@ export function examine(state: CoordinatorState, turn: Turn, late: LateReport, d
 function lookUp(state: CoordinatorState, turn: Turn, late: LateResult): void {
   state.ledger.lookups.begin(itemKeyOf(late.id), late);
   // What this leader has given out it has not forgotten.
-  const cursors = new Map(mayBeForgotten(state, late) ? state.ledger.tally.cursors : []);
+  const row = state.workers.get(late.worker);
+  const cursors = new Map(mayBeForgotten(state, row, late) ? state.ledger.tally.cursors : []);
   turn.effects.push({ kind: "examineReport", late, cursors });
 }
 

@@ -99,8 +99,11 @@ export function react(state: CoordinatorState, inputs: readonly Input[], { nowMs
 }
 
 /** The ledger's numbers and what became final, once per turn and in its batch. */
-function writeLedger({ ledger: { tally }, pulse }: CoordinatorState, turn: Turn): void {
+function writeLedger({ ledger: { tally, epochStarts }, pulse }: CoordinatorState, turn: Turn): void {
   pulse.count(turn.nowMs, turn.completed.length);
   if (turn.completed.length > 0) turn.put(completionsEntry(tally.takeCompletion(), turn.completed));
-  if (turn.ledgerTouched) turn.put(tally.entry());
+  if (!turn.ledgerTouched) return;
+  turn.put(tally.entry());
+  const starts = epochStarts.takeUnwritten();
+  if (starts !== undefined) turn.put(starts);
 }

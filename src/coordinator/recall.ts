@@ -1,6 +1,7 @@
 // Work that is asked back. While a run is paused, what workers have not started is to wait with the coordinator; what a cancelled
 // run has given out is settled, and killed where it runs.
 import { ENDS } from "./attempt-end.ts";
+import { askBack } from "./hand-back.ts";
 import type { Failure, RunningItem } from "./ledger/item.ts";
 import { settleItem } from "./ledger/ledger.ts";
 import type { NamedAttempt } from "./session-frame.ts";
@@ -21,7 +22,9 @@ export function recallBacklog({ session, held }: WorkerRow, turn: Turn): void {
   // A worker that calls says what it has with each call: it is not to call again at once because it was asked again.
   if (session.takesOneFrame && turn.nowMs - session.askedAtMs < CALLS_ASKED_EVERY_MS) return;
   session.askedAtMs = turn.nowMs;
-  turn.send(session.port, { kind: "release", attempts: [...held.values()].map(named) });
+  const items = [...held.values()];
+  askBack(items, turn);
+  turn.send(session.port, { kind: "release", attempts: items.map(named) });
 }
 
 /** What anybody has fails as cancelled, all of it in one turn: a cancelled run has nothing in flight. */

@@ -36,6 +36,7 @@ export function register(state: CoordinatorState, turn: Turn, beat: Beat): Worke
     session: undefined,
     sessionNumber: 0,
     restart: undefined,
+    adopted: undefined,
     held: new Map(),
   };
   state.workers.set(row.id, row);

@@ -102,6 +102,7 @@ async function readWorker(store: Store, key: string, value: Uint8Array, nowMs: n
     session: undefined,
     sessionNumber: 0,
     restart: undefined,
+    adopted: 0,
     held: new Map(),
   };
 }

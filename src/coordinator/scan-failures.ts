@@ -1,6 +1,7 @@
 // Silence, judged. A worker is suspected when its beat is late by more than the skew budget, and failed when it is late by
 // more than that and by more than the failure timeout. The scan forgives this process the time in which it did not run
 // itself: whoever was not heard because nobody listened is not late.
+import { forgiveDelay, takeBackOverdue } from "./hand-back.ts";
 import { lossBySilence } from "./outage.ts";
 import { move } from "./registry.ts";
 import { takeBackRemains } from "./session.ts";
@@ -21,6 +22,7 @@ export function onScan(state: CoordinatorState, turn: Turn): void {
   for (const row of state.workers.values()) {
     judge(state, turn, row);
     takeBackRemains(state, turn, row);
+    takeBackOverdue(state, turn, row);
   }
 }
 
@@ -51,6 +53,8 @@ function forgiveOwnLateness(state: CoordinatorState, nowMs: number): void {
   const missedMs = nowMs - state.lastScanMs - intervalMs;
   state.lastScanMs = nowMs;
   if (missedMs <= intervalMs) return;
-  for (const row of state.workers.values())
+  for (const row of state.workers.values()) {
     row.dueAtMs += Math.min(missedMs, nowMs - (row.lastBeatMs ?? -Infinity));
+    forgiveDelay(row, missedMs);
+  }
 }

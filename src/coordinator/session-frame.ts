@@ -53,6 +53,8 @@ export interface HeldClaim extends NamedAttempt {
   readonly epoch: number;
   /** Its result is on the way. */
   readonly isFinished: boolean;
+  /** Undefined when it is finished, or the worker does not say. */
+  readonly phase?: "unstarted" | "running";
   /** Of the process that executed it, when that is an earlier one. */
   readonly incarnation?: IncarnationId;
 }

@@ -6,6 +6,7 @@ import type { ItemEvent } from "../../machines/work-item.ts";
 import type { WorkerId } from "../base/ids.ts";
 import { ENDS, endOf } from "./attempt-end.ts";
 import { acknowledge, openDelivery } from "./delivery.ts";
+import { giveUp, isHandedBackBy, noteKept } from "./hand-back.ts";
 import { lossByRestart } from "./outage.ts";
 import type { Loss } from "./outage.ts";
 import { itemKeyOf } from "./ledger/item-id.ts";
@@ -69,6 +70,7 @@ export function onSession(state: CoordinatorState, turn: Turn, input: SessionInp
       return deliver(state, turn, row, row.session.deliveries, input);
     case "released":
       for (const attempt of input.attempts) giveBack(state, turn, row, attempt);
+      noteKept(row);
       if (row.session.isAsked) onStealAnswered(row, turn, input.attempts.length);
       return;
     case "checkpoints":
@@ -128,6 +130,10 @@ function onHello(
   const keep = hello.held.map((claim) => {
     const item = row.held.get(itemKeyOf(claim.id));
     const isCurrent = item !== undefined && isClaimed(item, claim, hello.incarnation);
+    if (isCurrent && isHandedBackBy(state, turn, item, claim, hello.takesOneFrame === true)) {
+      giveUp(state, turn, row, item, ENDS.stolen);
+      return false;
+    }
     if (isCurrent) kept.add(item);
     // A result is delivered in any case: what it is worth is judged when it is there.
     return isCurrent || claim.isFinished;
@@ -137,7 +143,7 @@ function onHello(
   const [own, older] = apart(row, gone);
   row.session.remains = takeBack(state, turn, row, older, lossByRestart(state, row, turn.nowMs));
   takeBack(state, turn, row, own, "left");
-  reconcile(state, turn, row, { port: hello.port, keep, claims: unheardOf(state, hello) });
+  reconcile(state, turn, row, { port: hello.port, keep, claims: unheardOf(state, row, hello) });
 }
 
 function onReport(
@@ -172,23 +178,18 @@ function onReport(
 /** Only the attempt that the item is under says what it would go on from (C3). */
 function onCheckpoint(state: CoordinatorState, turn: Turn, row: WorkerRow, sent: SentCheckpoint): void {
   const item = row.held.get(itemKeyOf(sent.id));
-  if (item !== undefined && isClaimed(item, { ...sent, isFinished: false }, row.chart.context.incarnation))
+  if (item !== undefined && isClaimed(item, { ...sent, isFinished: false }, row.chart.context.incarnation)) {
+    item.hasBegun = true;
     saveCheckpoint(turn, item, sent.checkpoint);
-  else state.counters.staleCheckpoints++;
+  } else state.counters.staleCheckpoints++;
 }
 
 function giveBack(state: CoordinatorState, turn: Turn, row: WorkerRow, { id, attempt }: NamedAttempt): void {
   const itemKey = itemKeyOf(id);
   const item = row.held.get(itemKey);
   if (item === undefined || item.row.context.attempt !== attempt) return;
-  row.held.delete(itemKey);
   if (runsAlone(item.row.context)) row.refusedAloneAtMs = turn.nowMs;
-  const end = row.session?.isAsked === true ? ENDS.stolen : ENDS.handedBack;
-  settleItem(state.ledger, turn, item, returned(turn, item), null, end);
-}
-
-function returned({ wallMs }: Turn, item: RunningItem): Extract<ItemEvent, { type: "item.returned" }> {
-  return { type: "item.returned", ...attemptOf(item), atMs: Math.floor(wallMs) };
+  giveUp(state, turn, row, item, row.session?.isAsked === true ? ENDS.stolen : ENDS.handedBack);
 }
 
 /** The worker has no session until its next hello: nothing is given to it, and what it says on the old stream is not heard. */
@@ -241,12 +242,12 @@ function takeBack(
   const isOpen = (item: RunningItem): boolean => how === undefined && begun.has(item);
   for (const item of inOrderOfNumber(items)) {
     if (isOpen(item)) continue;
-    row.held.delete(itemKeyOf(item.id));
     const counted = how === "lost";
     if (how === "left" || how === "preempted" || !begun.has(item)) {
       const end = how === "left" || how === "preempted" ? ENDS[how] : ENDS.lostUnstarted;
-      settleItem(state.ledger, turn, item, returned(turn, item), null, end);
+      giveUp(state, turn, row, item, end);
     } else {
+      row.held.delete(itemKeyOf(item.id));
       const event: ItemEvent = { type: "item.lost", ...attemptOf(item), counted };
       state.counters.reassigned++;
       settleItem(state.ledger, turn, item, event, POISON, ENDS.lost);

@@ -7,6 +7,7 @@ import type { WorkerContext, WorkerEvent, WorkerInput } from "../../machines/wor
 import type { TrustContext, TrustEvent, TrustInput } from "../../machines/worker-trust.ts";
 import { assert } from "../base/assert.ts";
 import type { Epoch, WorkerId } from "../base/ids.ts";
+import { LIMITS } from "../config/limits.ts";
 import { compile } from "../runtime/compile.ts";
 import type { CompiledChart, Row } from "../runtime/compile.ts";
 import type { SegmentCount } from "../storage/segment-count.ts";
@@ -68,6 +69,11 @@ export interface WorkerRow {
   refusedAloneAtMs: number;
   /** The last one; undefined while this coordinator has heard of none. */
   restart: Restart | undefined;
+  /**
+   * Items that it says an earlier leader gave it, and that were adopted, since this coordinator leads. Undefined for one that
+   * registered under this leadership: registrations are synced, so no earlier one can have given it anything.
+   */
+  adopted: number | undefined;
   /** What the ledger says that it has; by `itemKeyOf`. */
   readonly held: Map<string, RunningItem>;
 }
@@ -174,10 +180,16 @@ export function isOfUse({ task }: Pick<CoordinatorState, "task">, row: WorkerRow
   );
 }
 
+/** How many more items it may have, by this coordinator's limits and not by its own word (C8). */
+export function roomAt({ slots, held }: Pick<WorkerRow, "slots" | "held">): number {
+  return Math.min(slots, LIMITS.slotsPerWorker) + LIMITS.backlogPerWorker - held.size;
+}
+
 /** Whether it asks for work that may be given to it now (C6). */
 export function takesWork(state: Pick<CoordinatorState, "task">, row: WorkerRow): boolean {
   const { session } = row;
-  return session?.isReconciled === true && session.credit > 0 && isOfUse(state, row) && !holdsAlone(row);
+  const hasRoom = session?.isReconciled === true && session.credit > 0 && roomAt(row) > 0;
+  return hasRoom && isOfUse(state, row) && !holdsAlone(row);
 }
 
 /** Who was asked to hand back is left alone for so long after its answer: no ping-pong. */

@@ -5,6 +5,7 @@ import type { RunningItem } from "./ledger/item.ts";
 import { hasOpen } from "./ledger/queue.ts";
 import type { NamedAttempt } from "./session-frame.ts";
 import type { KeptApart } from "./dispatch.ts";
+import { askBack } from "./hand-back.ts";
 import { isOfUse, isRobbed, isTrusted, takesWork } from "./state.ts";
 import type { CoordinatorState, WorkerRow } from "./state.ts";
 import type { Turn } from "./turn.ts";
@@ -72,10 +73,11 @@ function isIdle(state: CoordinatorState, row: WorkerRow): boolean {
   return takesWork(state, row) && isTrusted(row) && row.held.size < row.slots;
 }
 
-/** What it has not started, as far as can be told, and was not given just now; the last to start first. */
+/** What it has not started, as far as can be told and it says, and was not given just now; the last to start first. */
 function waitingAt(row: WorkerRow, turn: Turn): RunningItem[] {
   // The last that were assigned are the last to start.
   return [...row.held.values()]
+    .filter(({ hasBegun }) => !hasBegun)
     .sort((one, other) => other.number - one.number)
     .slice(0, backlogOf(row))
     .filter(({ assignedAtMs }) => turn.nowMs - assignedAtMs >= MIN_AGE_MS);
@@ -85,8 +87,9 @@ function ask({ session }: WorkerRow, turn: Turn, items: readonly RunningItem[]):
   if (session === undefined || items.length === 0) return;
   session.isAsked = true;
   session.askedAtMs = turn.nowMs;
-  const attempts = items.slice(0, MAX_STEAL_BATCH).map(named);
-  turn.send(session.port, { kind: "release", attempts });
+  const asked = items.slice(0, MAX_STEAL_BATCH);
+  askBack(asked, turn);
+  turn.send(session.port, { kind: "release", attempts: asked.map(named) });
 }
 
 /** The victim's answer: what it handed back is pending again by now. */

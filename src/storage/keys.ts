@@ -33,6 +33,7 @@ export const RECORD_KIND = {
   attemptLog: 25,
   checkpoint: 26,
   dueItem: 27,
+  epochStarts: 28,
   resultBatch: 40,
 } as const;
 
@@ -76,6 +77,8 @@ export function countKey(segment: string): string {
 /** The ledger: counters, cursors and the run's own chart. */
 export const LEDGER_KEY = "meta/ledger";
 export const RUN_KEY = "meta/run";
+/** Where in the order of submission each leadership began. */
+export const EPOCH_STARTS_KEY = "meta/epochs";
 
 /** Items by place; see src/coordinator/ledger. */
 export const ITEMS_PREFIX = "items/";

@@ -5,6 +5,7 @@ import type { WorkerId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import type { Row } from "../../runtime/compile.ts";
 import type { AttemptClass } from "./attempt-records.ts";
+import type { EpochStarts } from "./epoch-starts.ts";
 import type { Execution, FailureClass, ReturnedRecord } from "./ledger-records.ts";
 import type { Lookups } from "./lookups.ts";
 import type { Place } from "./place.ts";
@@ -47,6 +48,10 @@ export interface RunningItem {
   readonly number: number;
   /** Whether a checkpoint of it may be in the store: what is done has none. */
   mayHaveCheckpoint: boolean;
+  /** When its worker was first asked to hand it back, monotonic; undefined while it was not. */
+  askedBackAtMs: number | undefined;
+  /** Its worker has said so, in whatever way. */
+  hasBegun: boolean;
 }
 
 /** An item that waits before it may be given out again. */
@@ -68,6 +73,7 @@ export interface Ledger {
   /** By `itemKeyOf`. */
   readonly running: Map<string, RunningItem>;
   readonly lookups: Lookups;
+  readonly epochStarts: EpochStarts;
   readonly returned: Window<PendingItem>;
   /** The same of those that run with nothing beside them: there may be many, and few workers for them. */
   readonly returnedAlone: Window<PendingItem>;

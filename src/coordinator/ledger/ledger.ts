@@ -109,7 +109,8 @@ function run(
   const value = { id, ...holder, ...budgetsOf(row) };
   const checksum = putRow(ledger, turn, "running", { key, type: runningRecord, value });
   const mayHaveCheckpoint = row.context.attempt > 1;
-  const running = { place, id, row, assignedAtMs: turn.nowMs, checksum, number, mayHaveCheckpoint };
+  const known = { place, id, row, assignedAtMs: turn.nowMs, checksum, number, mayHaveCheckpoint };
+  const running = { ...known, askedBackAtMs: undefined, hasBegun: false };
   ledger.running.set(itemKey, running);
   return running;
 }

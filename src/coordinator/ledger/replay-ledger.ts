@@ -1,11 +1,14 @@
 // The ledger of a new leader, from the store: its numbers and the rows in flight. What is pending is read as it is needed, what
 // is final not at all, so a start costs what is in flight and not what is done (C4).
+import type { Epoch } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import { failure } from "../../base/errors.ts";
 import { decodeRecord, okOrFailure, recordChecksum } from "../../storage/codec.ts";
-import { LEDGER_KEY, RUNNING_PREFIX } from "../../storage/keys.ts";
+import { EPOCH_STARTS_KEY, LEDGER_KEY, RUNNING_PREFIX } from "../../storage/keys.ts";
 import { pagesUnder } from "../../storage/pages.ts";
 import type { Entry, Store } from "../../storage/store.ts";
+import type { EpochStart } from "./epoch-starts.ts";
+import { EpochStarts, epochStartsRecord } from "./epoch-starts.ts";
 import { itemKeyOf } from "./item-id.ts";
 import { runningRecord } from "./ledger-records.ts";
 import type { ItemBudgets, Ledger, RunningItem } from "./item.ts";
@@ -23,6 +26,8 @@ const PAGE = 1_000;
 const ALONE_WEIGHT_MAX = 16 * 2 ** 20;
 
 export interface LedgerOptions {
+  /** Of the new leader. */
+  readonly epoch: Epoch;
   readonly budgets: ItemBudgets;
   readonly random: Random;
   /** The moment of leading, monotonic. */
@@ -45,6 +50,10 @@ export async function replayLedger(store: Store, options: LedgerOptions): Promis
     scrub: new Scrub(options.scrubRows),
     running: new Map(),
     lookups: new Lookups(),
+    epochStarts: new EpochStarts(await readEpochStarts(store), {
+      epoch: options.epoch,
+      sequence: tally.nextSequence,
+    }),
     returned: new Window(""),
     returnedAlone: new Window("", ALONE_WEIGHT_MAX),
     shelf: new Shelf(),
@@ -55,6 +64,12 @@ export async function replayLedger(store: Store, options: LedgerOptions): Promis
   for (const priority of tally.cursors.keys()) freshWindow(ledger, priority);
   await readRunning(store, ledger, options.nowMs);
   return ledger;
+}
+
+async function readEpochStarts(store: Store): Promise<readonly EpochStart[]> {
+  const bytes = await store.get(EPOCH_STARTS_KEY);
+  if (bytes === undefined) return [];
+  return okOrFailure(store.location, decodeRecord(epochStartsRecord, EPOCH_STARTS_KEY, bytes));
 }
 
 async function readRunning(store: Store, ledger: Ledger, nowMs: number): Promise<void> {
@@ -85,5 +100,7 @@ function readItem(store: Store, { budgets }: Ledger, { key, value }: Entry, nowM
     assignedAtMs: nowMs,
     checksum: recordChecksum(value),
     mayHaveCheckpoint: true,
+    askedBackAtMs: undefined,
+    hasBegun: false,
   };
 }

@@ -60,9 +60,15 @@ export function readAttempt(wire: WireAttempt | undefined): NamedAttempt {
   return { id: wire.itemId, attempt: wire.attempt };
 }
 
+const PHASES: Readonly<Partial<Record<HeldPhase, "unstarted" | "running">>> = {
+  [HeldPhase.UNSTARTED]: "unstarted",
+  [HeldPhase.RUNNING]: "running",
+};
+
 export function readHeld({ attempt, epoch, phase, incarnation }: HeldAttempt): HeldClaim {
   const isFinished = phase === HeldPhase.FINISHED;
-  const claim = { ...readAttempt(attempt), epoch: readEpoch(epoch), isFinished };
+  const how = PHASES[phase];
+  const claim = { ...readAttempt(attempt), epoch: readEpoch(epoch), isFinished, ...(how && { phase: how }) };
   if (incarnation.length === 0) return claim;
   const executedBy = parseUlidBytes<IncarnationId>(incarnation);
   return executedBy === undefined

@@ -3,8 +3,11 @@ import { expect } from "chai";
 import type { Random } from "../../../src/base/random.ts";
 import { itemKeyOf } from "../../../src/coordinator/ledger/item-id.ts";
 import type { ReportedOutcome, SessionPort } from "../../../src/coordinator/session-frame.ts";
+import { itemRecord } from "../../../src/coordinator/ledger/ledger-records.ts";
+import { decodeRecord, okOrFailure } from "../../../src/storage/codec.ts";
 import { ITEMS_PREFIX } from "../../../src/storage/keys.ts";
 import { PowerLossStore } from "../../../src/storage/memory/power-loss-store.ts";
+import { prefixRange } from "../../../src/storage/store.ts";
 import type { Entry, ScanRange } from "../../../src/storage/store.ts";
 import { DelegatingStore } from "../../support/delegating-store.ts";
 import { LedgerHarness } from "../../support/ledger-harness.ts";
@@ -109,6 +112,22 @@ describe("what a worker has and the ledger has forgotten", () => {
     await one.report([...one.held]);
     await two.report([...two.held]);
     expect(await ledger.view()).to.include({ done: 5, pending: 0, running: 0 });
+  });
+
+  it("is believed for no more than a worker may have at once", async () => {
+    const many = await LedgerHarness.start({ isChecked: false });
+    const worker = await many.worker(1, { slots: 1 });
+    await many.submit(Array.from({ length: 1_100 }, (_, at) => `item ${at}`));
+    const rows = await many.store.scan({ ...prefixRange(ITEMS_PREFIX), limit: 1_100 });
+    await many.lead();
+    await worker.beat();
+    const verdict = await worker.hello(
+      rows.map(({ key, value }) => {
+        const { id } = okOrFailure("memory", decodeRecord(itemRecord, key, value));
+        return { id, attempt: 1, epoch: 0, isFinished: false };
+      }),
+    );
+    expect(verdict?.filter((keep) => keep)).to.have.length(1_025);
   });
 
   it("is dropped when it was given to somebody else before the worker was back", async () => {

@@ -124,10 +124,11 @@ describe("dispatch", () => {
   it("gives out more than a turn's worth in the turns that follow", async () => {
     const many = await LedgerHarness.start({ isChecked: false });
     await many.submit(texts(10_000));
-    const worker = await many.worker(1);
-    await worker.ask(16_384);
-    await many.watch(2_000, [worker]);
-    expect(worker.texts).to.deep.equal(texts(10_000));
+    const workers: LedgerWorker[] = [];
+    for (let number = 1; number <= 5; number++) workers.push(await many.worker(number, { slots: 1_024 }));
+    await many.step(...workers.map((worker) => worker.askInput(16_384)));
+    await many.watch(2_000, workers);
+    expect(workers.flatMap((worker) => worker.texts).sort()).to.deep.equal(texts(10_000).sort());
   });
 
   it("gives each item once while submissions and loads overtake each other", async () => {

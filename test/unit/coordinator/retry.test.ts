@@ -68,7 +68,7 @@ describe("failed items that are taken back", () => {
     const many = await LedgerHarness.start({ budgets: { maxAttempts: 1 }, isChecked: false });
     const rig = new OperatorRig(many);
     const texts = Array.from({ length: 1_500 }, (_, at) => `${at}`);
-    const other = await many.worker(1, { credit: 1_500 });
+    const other = await many.worker(1, { slots: 1_024, credit: 1_500 });
     await rig.submit(texts);
     await other.report(other.held, ERROR);
     const first = await rig.ask((rpc) => rpc.retry({}));

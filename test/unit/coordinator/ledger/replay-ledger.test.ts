@@ -42,7 +42,7 @@ const OPTIONS = { liveness: LIVENESS, workersMax: 10, nowMs: 0, ...LEADERSHIP };
 /** A ledger with so many results, six items in flight, and some of every other kind. */
 async function ledgerWith(done: number): Promise<LedgerHarness> {
   const ledger = await LedgerHarness.start({ isChecked: false });
-  const worker = await ledger.worker(1, { slots: 10 });
+  const worker = await ledger.worker(1, { slots: 1_024 });
   await ledger.submit(Array.from({ length: done }, (_, at) => `done ${at}`));
   await worker.ask(done);
   await worker.report([...worker.held]);

@@ -1,0 +1,176 @@
+// What a worker can do with nothing but its certificate, over a real listener with mutual TLS: it asks for everything, gives
+// nothing back, and claims what it was never given.
+import { createHash } from "node:crypto";
+import { expect } from "chai";
+import { AsyncQueue } from "../../../../src/base/async-queue.ts";
+import { ulidToBytes } from "../../../../src/base/ids.ts";
+import { LIMITS } from "../../../../src/config/limits.ts";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { itemRecord } from "../../../../src/coordinator/ledger/ledger-records.ts";
+import { decodeRecord, okOrFailure } from "../../../../src/storage/codec.ts";
+import { ITEMS_PREFIX } from "../../../../src/storage/keys.ts";
+import { prefixRange } from "../../../../src/storage/store.ts";
+import { OutcomeClass } from "../../../../src/gen/rollout/v1/work_pb.ts";
+import type { AttemptSchema } from "../../../../src/gen/rollout/v1/common_pb.ts";
+import type { SessionRequestSchema } from "../../../../src/gen/rollout/v1/work_pb.ts";
+import { eventually } from "../../../support/eventually.ts";
+import { useLedCluster } from "../../../support/led-cluster.ts";
+import { beatMessage } from "../../../support/worker-client.ts";
+import type { WorkerClient } from "../../../support/worker-client.ts";
+
+type Request = Exclude<MessageInitShape<typeof SessionRequestSchema>, { readonly $typeName: string }>;
+type AttemptInit = MessageInitShape<typeof AttemptSchema>;
+
+/** Silence is judged late, and the deadline for handing back, twice the failure timeout, is over soon. */
+const LIVENESS = {
+  heartbeatIntervalMs: 4_000,
+  clockSkewBudgetMs: 250,
+  coordinatorFailureTimeoutMs: 500,
+  removeAfterMs: 60_000,
+};
+
+/** A worker that does no more than it is told to by the test. */
+class ScriptedWorker {
+  readonly client: WorkerClient;
+  /** What it was given, in order, and never reported. */
+  readonly given: { readonly itemId: Uint8Array; readonly attempt: number; readonly text: string }[] = [];
+  readonly frames: string[] = [];
+  readonly #requests = new AsyncQueue<Request>(1_000);
+  #sequence = 0n;
+
+  constructor(client: WorkerClient) {
+    this.client = client;
+  }
+
+  get envelope(): { workerId: Uint8Array; incarnation: Uint8Array } {
+    const { id, incarnation } = this.client.worker;
+    return { workerId: ulidToBytes(id), incarnation: ulidToBytes(incarnation) };
+  }
+
+  async beat(slots = 1): Promise<void> {
+    const sequence = ++this.#sequence;
+    await this.client.beats.beat({ beat: beatMessage(this.client.worker, { sequence, slots }) });
+  }
+
+  /** Beats, opens its session and asks for so many items at once. */
+  async open(credit: number, slots = 1): Promise<void> {
+    await this.beat(slots);
+    this.#say({ case: "hello", value: {} });
+    // Its stream ends with the test.
+    this.#read(credit).catch(() => undefined);
+  }
+
+  end(): void {
+    this.#requests.end();
+  }
+
+  /** A call, so that it is over when it resolves. */
+  async report(attempt: AttemptInit, epoch: bigint, text: string): Promise<void> {
+    const output = Buffer.from(text);
+    const outputDigest = createHash("sha256").update(output).digest();
+    const result = { attempt, epoch, outcome: OutcomeClass.SUCCESS, output, outputDigest };
+    await this.client.work.reportResults({ worker: this.envelope, results: [result] });
+  }
+
+  #say(frame: NonNullable<Request["frame"]>): void {
+    this.#requests.push({ worker: this.envelope, frame });
+  }
+
+  async #read(credit: number): Promise<void> {
+    for await (const { frame } of this.client.work.session(this.#requests)) {
+      this.frames.push(frame.case ?? "");
+      if (frame.case === "verdict") this.#say({ case: "credit", value: { more: credit } });
+      if (frame.case !== "assignments") continue;
+      for (const { attempt, payload } of frame.value.assignments)
+        if (attempt !== undefined) this.given.push({ ...attempt, text: Buffer.from(payload).toString() });
+    }
+  }
+}
+
+describe("a hostile worker", function () {
+  this.timeout(60_000);
+  const led = useLedCluster(() => ({ liveness: LIVENESS, inboxMax: 1_000 }));
+  let batchNumber = 0n;
+
+  beforeEach(() => (batchNumber = 0n));
+
+  async function submit(...texts: string[]): Promise<void> {
+    const items = texts.map((text) => ({ payload: Buffer.from(text) }));
+    const submission = { submissionId: new Uint8Array(16).fill(4), taskDigest: new Uint8Array(32).fill(3) };
+    await led.operator.run.submit({ ...submission, batchNumber: ++batchNumber, items });
+  }
+
+  async function join(): Promise<ScriptedWorker> {
+    const worker = new ScriptedWorker(await led.join({}));
+    led.closeLater(() => worker.end());
+    return worker;
+  }
+
+  async function idOf(nth: number): Promise<Uint8Array> {
+    const rows = await led.cluster.store.scan({ ...prefixRange(ITEMS_PREFIX), limit: 100 });
+    return rows.map(({ key, value }) => okOrFailure("memory", decodeRecord(itemRecord, key, value)).id)[
+      nth
+    ] as Uint8Array;
+  }
+
+  const run = async (): Promise<Record<string, unknown>> => {
+    const { pending, running, done, staleReports, conflicts } = await led.operator.run.getRun({});
+    return { pending, running, done, staleReports, conflicts };
+  };
+
+  it("that asks for everything has what the coordinator's limits let it have", async () => {
+    await submit(...Array.from({ length: 3_000 }, (_, at) => `item ${at}`));
+    const hoarder = await join();
+    await hoarder.open(30_000, 4);
+    const max = 4 + LIMITS.backlogPerWorker;
+    await eventually("it has its share", () => hoarder.given.length >= max);
+    await hoarder.beat(4);
+    await submit("one more");
+    expect(await run()).to.include({ running: BigInt(max) });
+  });
+
+  it("that ignores that it is asked to hand back loses to others what it never began", async () => {
+    await submit("a", "b", "c");
+    const [hoarder, other] = [await join(), await join()];
+    await hoarder.open(10);
+    await eventually("it has everything", () => hoarder.given.length === 3);
+    await other.open(10, 3);
+    await eventually("the other one has what was hoarded", async () => {
+      await Promise.all([hoarder.beat(), other.beat(3)]);
+      return other.given.length === 2;
+    });
+    expect(other.given.map(({ text }) => text)).to.deep.equal(["c", "b"]);
+    expect(hoarder.frames).to.include("release").and.include("drop");
+    for (const { text, ...attempt } of hoarder.given) await hoarder.report(attempt, 0n, text);
+    expect(await run(), "it is too late").to.include({ done: 1n, running: 2n, staleReports: 2n });
+    for (const { text, ...attempt } of other.given) await other.report(attempt, 0n, text);
+    expect(await run()).to.include({ done: 3n, running: 0n, conflicts: 0n });
+  });
+
+  it("that claims an earlier leadership is not believed of what came in after it", async () => {
+    const liar = await join();
+    await liar.beat();
+    await submit("before");
+    await led.restart();
+    await submit("under the second");
+    await led.restart();
+    await submit("under the third");
+    const again = new ScriptedWorker(await led.join({ id: liar.client.worker.id }));
+    await again.beat();
+    for (const nth of [0, 1, 2]) await again.report({ itemId: await idOf(nth), attempt: 1 }, 0n, "made up");
+    expect(await run(), "what can have been given to it, and nothing else").to.include({
+      done: 1n,
+      pending: 2n,
+      staleReports: 2n,
+    });
+  });
+
+  it("that no earlier leader knew can have nothing of one", async () => {
+    await submit("a");
+    await led.restart();
+    const liar = await join();
+    await liar.beat();
+    await liar.report({ itemId: await idOf(0), attempt: 1 }, 0n, "made up");
+    expect(await run()).to.include({ done: 0n, pending: 1n, staleReports: 1n });
+  });
+});
