@@ -121,6 +121,12 @@ export const ERRORS = {
     hint: "correct that line, or take lines as they are with --text; nothing was started",
   },
 
+  input_changed: {
+    ...storage,
+    message: "{file} was changed while it was read: what is submitted of it is not what it was at first",
+    hint: "give the same command again: it takes the file as it is then, and what was submitted is not submitted twice",
+  },
+
   item_too_large: {
     ...usage,
     message: "{file}:{line}: the line has {bytes} bytes or more, and an item has {limit} at most",

@@ -13,6 +13,9 @@ import { writeAllSync } from "../observe/write-sync.ts";
 import { splitAtDashes, wantsJson } from "./arguments.ts";
 import { errorLine, errorObject } from "./render/error.ts";
 
+/** System calls that are under way at the end have so long to be done. */
+const HELD_DEADLINE_MS = 500;
+const HELD_POLL_MS = 5;
 /** A reader that takes nothing for this long loses the rest. */
 const DRAIN_DEADLINE_MS = 5_000;
 
@@ -24,7 +27,9 @@ export async function endProcess(code: ExitCode, clock: Clock): Promise<never> {
   const deadline = new AbortController();
   await Promise.race([drained, sleep(clock, DRAIN_DEADLINE_MS, deadline.signal)]);
   deadline.abort();
-  return process.exit(code);
+  for (let waitedMs = 0; isHeld() && waitedMs < HELD_DEADLINE_MS; waitedMs += HELD_POLL_MS)
+    await sleep(clock, HELD_POLL_MS);
+  return exitNow(code);
 }
 
 /** An exception that nobody caught, or a rejection that nobody awaited, ends the process as a bug. */
@@ -55,7 +60,22 @@ export function endOnFullOutput(argv: readonly string[]): void {
 export function tellLastWords(error: RolloutError, argv: readonly string[]): never {
   if (wantsJson(argv)) writeAllSync(process.stdout.fd, `${JSON.stringify(errorObject(error))}\n`);
   writeAllSync(process.stderr.fd, bugReport(error, argv));
-  return process.exit(error.row.exit);
+  return exitNow(error.row.exit);
+}
+
+/**
+ * The end, also where a thread is held by a system call, as by a pipe that nobody opens at its other end: `process.exit` waits for
+ * all of them, for ever. The process then becomes one that has no threads and nothing to do but to end with the code.
+ */
+function exitNow(code: ExitCode): never {
+  if (isHeld() && process.platform !== "win32")
+    process.execve?.(process.execPath, [process.execPath, "-e", `process.exit(${code})`], {});
+  return process.exit(code);
+}
+
+/** Whether a call to the file system or to the name service is under way. */
+function isHeld(): boolean {
+  return process.getActiveResourcesInfo().some((name) => /^FSReq|^GetAddrInfo/.test(name));
 }
 
 /** What is no row of the table of errors was not expected by anybody. */

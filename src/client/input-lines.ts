@@ -1,6 +1,8 @@
 // The lines of an input, as bytes: nothing is parsed and printed again, so what is an item's payload is exactly what stood in
 // the file, without the line's ending and outer white space. Empty lines are no items, and a mark of UTF-8 at the start is no part of one.
+import { isUtf8 } from "node:buffer";
 import { failure } from "../base/errors.ts";
+import { jsonFaultAt } from "./json-fault.ts";
 
 export type InputKind = "json" | "text";
 
@@ -44,20 +46,39 @@ function checked(line: Uint8Array, number: number, options: InputOptions): Uint8
   const trimmed = trim(number === 1 ? withoutMark(line) : line);
   if (trimmed.length === 0) return undefined;
   if (trimmed.length > options.lineBytesMax) throw tooLong(number, trimmed.length, options);
-  if (options.kind === "json") refuseUnlessJson(trimmed, number, options);
+  if (options.kind === "json")
+    refuseUnlessJson(trimmed, { number, before: trimmed.byteOffset - line.byteOffset }, options);
   return trimmed;
 }
 
-function refuseUnlessJson(line: Uint8Array, number: number, { name }: InputOptions): void {
-  const place = { file: name, line: number };
+/** `before` counts the spaces that the line begins with. */
+function refuseUnlessJson(
+  line: Uint8Array,
+  { number, before }: { readonly number: number; readonly before: number },
+  { name }: InputOptions,
+): void {
+  const refusal = (reason: string, cause?: unknown): Error =>
+    failure("input_invalid", { file: name, line: number, reason }, cause);
+  const bytes = Buffer.from(line.buffer, line.byteOffset, line.byteLength);
+  const text = bytes.toString("utf8");
+  const columnAt = (at: number): number => before + Array.from(text.slice(0, at)).length + 1;
+  // As JSON it would become another text, with a mark in place of what cannot be read.
+  if (!isUtf8(bytes)) throw refusal(`it is not UTF-8 at column ${columnAt(firstUnreadable(bytes, text))}`);
   let value: unknown;
   try {
-    value = JSON.parse(Buffer.from(line.buffer, line.byteOffset, line.byteLength).toString("utf8"));
+    value = JSON.parse(text);
   } catch (error) {
-    throw failure("input_invalid", { ...place, reason: "it is not JSON" }, error);
+    const at = jsonFaultAt(text);
+    throw refusal(`it is not JSON${at === undefined ? "" : ` at column ${columnAt(at)}`}`, error);
   }
-  if (depthOf(value) > JSON_DEPTH_MAX)
-    throw failure("input_invalid", { ...place, reason: `it is nested deeper than ${JSON_DEPTH_MAX} levels` });
+  if (depthOf(value) > JSON_DEPTH_MAX) throw refusal(`it is nested deeper than ${JSON_DEPTH_MAX} levels`);
+}
+
+/** Where the text has a mark for bytes that are no character. Counts UTF-16 units. */
+function firstUnreadable(bytes: Buffer, text: string): number {
+  const again = Buffer.from(text);
+  const same = again.findIndex((byte, at) => byte !== bytes[at]);
+  return again.subarray(0, same).toString("utf8").length;
 }
 
 /** Breadth first, so that a hostile line cannot exhaust the stack. */

@@ -147,7 +147,7 @@ describe("rollout run", () => {
       expect({ code, stderr }).to.deep.equal({
         code: 2,
         stderr:
-          "error: in.jsonl:3: not an item: it is not JSON (correct that line, or take lines as they are with --text; " +
+          "error: in.jsonl:3: not an item: it is not JSON at column 6 (correct that line, or take lines as they are with --text; " +
           "nothing was started)\n",
       });
       expect(existsSync(place.file("out.jsonl.rollout"))).to.equal(false);

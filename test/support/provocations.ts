@@ -182,7 +182,7 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
     stage: async (cluster) => {
       await cluster.startCoordinator();
       await writeFile(cluster.file("items.jsonl"), `"one"\n{\n`);
-      const params = { file: "items.jsonl", line: 2, reason: "it is not JSON" };
+      const params = { file: "items.jsonl", line: 2, reason: "it is not JSON at column 2" };
       return { args: ["submit", "items.jsonl"], params };
     },
   },

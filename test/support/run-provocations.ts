@@ -9,6 +9,7 @@ import type { Provocation } from "./scene.ts";
 
 type RunCode =
   | "input_refused"
+  | "input_changed"
   | "item_too_large"
   | "run_held"
   | "process_given_up"
@@ -31,8 +32,26 @@ export const RUN_PROVOCATIONS: { readonly [Code in RunCode]: Provocation<Code> }
     by: "a line that is not JSON, in an input that is looked at first",
     stage: async (cluster) => {
       await writeItems(cluster, `"one"\n{\n`);
-      const params = { file: "items.jsonl", line: 2, reason: "it is not JSON" };
+      const params = { file: "items.jsonl", line: 2, reason: "it is not JSON at column 2" };
       return { args: await runWords(cluster, ["cat"]), params };
+    },
+  },
+  input_changed: {
+    by: "somebody who edits the input when it was looked at (a module that every Node loads first)",
+    stage: async (cluster) => {
+      await writeItems(cluster);
+      const editor = cluster.file("editor.mjs");
+      await writeFile(
+        editor,
+        `import { writeFileSync } from "node:fs";
+        if (process.argv.includes("coordinator")) writeFileSync("items.jsonl", '"' + process.pid + '"\\n"two"\\n');`,
+      );
+      return {
+        args: await runWords(cluster, ["cat"]),
+        env: { NODE_OPTIONS: `--import ${editor}` },
+        tellsMore: true,
+        params: { file: "items.jsonl" },
+      };
     },
   },
   item_too_large: {

@@ -1,8 +1,10 @@
-// The input of a local run, looked at as a whole before anything is started: a line that is no item costs nothing then. Standard
-// input is kept in a file meanwhile, because it can be read once and is needed twice.
+// The input of a local run, looked at as a whole before anything is started: a line that is no item costs nothing then. It is
+// read a second time to be submitted: what can be read once only (standard input, a pipe, a terminal) is kept in a file meanwhile.
+// Keeps true: what is submitted is what was looked at, byte for byte, or the run does not get to its end.
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
-import { open, rm } from "node:fs/promises";
+import type { Hash } from "node:crypto";
+import { createReadStream, fstatSync, statSync } from "node:fs";
+import { open, rm, stat } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { failure, RolloutError } from "../../base/errors.ts";
 import { systemReason } from "../../base/system-reason.ts";
@@ -17,61 +19,121 @@ export interface InputSource {
 }
 
 export interface CheckedInput {
-  /** Reads it all, as often as it is called, until `close`. */
-  readonly read: () => AsyncIterable<Uint8Array>;
+  /** The file that it stands in; undefined when it could be read only once. */
+  readonly file: string | undefined;
+  /** Reads so many of its first bytes, as often as it is called, until `close`. */
+  readonly read: (bytes: number) => AsyncIterable<Uint8Array>;
   readonly close: () => Promise<void>;
   readonly options: InputOptions;
   readonly items: number;
-  /** SHA-256 of it all, hexadecimal. */
+  readonly bytes: number;
+  /** SHA-256 of these bytes, hexadecimal. */
   readonly digest: string;
 }
+
+/** What is made to be looked at, and how it is read again. */
+type Way = Pick<CheckedInput, "file" | "read" | "close">;
 
 const STANDARD_INPUT = "standard input";
 const SPOOL_MODE = 0o600;
 const CHUNK_BYTES = 64 * 1024;
 
+/** Whether it can be read only once. What is not there, or is a directory, is refused when it is read. */
+export async function isReadOnce({ file }: InputSource): Promise<boolean> {
+  if (file === undefined) return true;
+  return stat(file).then(
+    (found) => !found.isFile() && !found.isDirectory(),
+    () => false,
+  );
+}
+
 /**
- * `spoolFile` is where standard input is kept: it has that name for a moment only, so that nothing is left of it whatever ends
- * the process. Throws input_refused or item_too_large with the line, input_unreadable or file_unwritable.
+ * `spoolFile` is where an input is kept that can be read only once: it has that name for a moment only, so that nothing is left of it
+ * whatever ends the process. Throws input_refused or item_too_large with the line, input_unreadable or file_unwritable.
  */
 export async function checkInput(source: InputSource, spoolFile: string): Promise<CheckedInput> {
   const { file, kind, lineBytesMax } = source;
-  if (file !== undefined) {
-    const read = (): AsyncGenerator<Uint8Array> => readable(createReadStream(file), file);
-    return checked(read(), { read, close: async () => undefined }, { name: file, kind, lineBytesMax });
+  const options = { name: file ?? STANDARD_INPUT, kind, lineBytesMax };
+  if (file !== undefined && !(await isReadOnce(source))) {
+    // One that is replaced meanwhile is read to its end, and what is added to it is for another time.
+    const opened = await open(file).catch((error: unknown) => {
+      throw failure("input_unreadable", { file, reason: systemReason(error) }, error);
+    });
+    return checked(readable(chunksOf(opened), file), { ...wayOf(opened, file), file }, options);
   }
   const unwritable = unwritableOf(spoolFile);
   const spool = await open(spoolFile, "w+", SPOOL_MODE).catch(unwritable);
+  const way = { ...wayOf(spool, options.name), file: undefined };
+  const stream = file === undefined || isStandardInput(file) ? process.stdin : createReadStream(file);
+  const keep = spooling(readable(stream, options.name), spool, unwritable);
+  await rm(spoolFile, { force: true }).catch(unwritable);
+  return checked(keep, way, options);
+}
+
+function wayOf(kept: FileHandle, name: string): Pick<Way, "read" | "close"> {
+  return { read: (bytes) => readable(chunksOf(kept, bytes), name), close: () => kept.close() };
+}
+
+/** By whatever name. A socket cannot be opened a second time by any. */
+function isStandardInput(file: string): boolean {
   try {
-    await rm(spoolFile, { force: true }).catch(unwritable);
-    const read = (): AsyncGenerator<Uint8Array> => readable(spooledChunks(spool), STANDARD_INPUT);
-    const options = { name: STANDARD_INPUT, kind, lineBytesMax };
-    const keep = spooling(process.stdin, spool, unwritable);
-    return await checked(keep, { read, close: () => spool.close() }, options);
-  } catch (error) {
-    await spool.close();
-    throw error;
+    const [found, own] = [statSync(file), fstatSync(0)];
+    return found.dev === own.dev && found.ino === own.ino;
+  } catch {
+    return false;
   }
 }
 
 async function checked(
   chunks: AsyncIterable<Uint8Array>,
-  way: Pick<CheckedInput, "read" | "close">,
+  way: Way,
   options: InputOptions,
 ): Promise<CheckedInput> {
-  const hash = createHash("sha256");
+  const account = new Account();
   let items = 0;
   try {
-    for await (const line of inputLines(hashed(chunks, hash), options)) items += line.length > 0 ? 1 : 0;
+    for await (const line of inputLines(account.of(chunks), options)) items += line.length > 0 ? 1 : 0;
   } catch (error) {
+    await way.close();
     throw refused(error);
   }
-  return { ...way, options, items, digest: hash.digest("hex") };
+  const { bytes } = account;
+  return { ...way, options, items, bytes, digest: account.digest() };
 }
 
-/** The items of an input that was checked. */
-export function itemsOf({ read, options }: CheckedInput): AsyncGenerator<Uint8Array> {
-  return inputLines(read(), options);
+/** The items of an input that was checked. Throws input_changed, behind the items, when it is not what it was then. */
+export async function* itemsOf({ read, options, bytes, digest }: CheckedInput): AsyncGenerator<Uint8Array> {
+  const account = new Account();
+  const changed = (cause?: unknown): Error => failure("input_changed", { file: options.name }, cause);
+  try {
+    yield* inputLines(account.of(read(bytes)), options);
+  } catch (error) {
+    throw isOfLine(error) ? changed(error) : error;
+  }
+  if (account.bytes !== bytes || account.digest() !== digest) throw changed();
+}
+
+/** What has passed. */
+class Account {
+  readonly #hash: Hash = createHash("sha256");
+  bytes = 0;
+
+  async *of(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const chunk of chunks) {
+      this.#hash.update(chunk);
+      this.bytes += chunk.length;
+      yield chunk;
+    }
+  }
+
+  /** Hexadecimal. To be called once. */
+  digest(): string {
+    return this.#hash.digest("hex");
+  }
+}
+
+function isOfLine(error: unknown): boolean {
+  return error instanceof RolloutError && ["input_invalid", "item_too_large"].includes(error.code);
 }
 
 /** Nothing stands before that line in a run that was not begun. */
@@ -79,16 +141,6 @@ function refused(error: unknown): unknown {
   if (!(error instanceof RolloutError) || error.code !== "input_invalid") return error;
   const { file = "", line = "", reason = "" } = error.params;
   return failure("input_refused", { file, line, reason }, error);
-}
-
-async function* hashed(
-  chunks: AsyncIterable<Uint8Array>,
-  hash: { update(bytes: Uint8Array): unknown },
-): AsyncGenerator<Uint8Array> {
-  for await (const chunk of chunks) {
-    hash.update(chunk);
-    yield chunk;
-  }
 }
 
 async function* readable(stream: AsyncIterable<unknown>, file: string): AsyncGenerator<Uint8Array> {
@@ -100,19 +152,21 @@ async function* readable(stream: AsyncIterable<unknown>, file: string): AsyncGen
 }
 
 async function* spooling(
-  stream: AsyncIterable<unknown>,
+  chunks: AsyncIterable<Uint8Array>,
   spool: FileHandle,
   unwritable: (error: unknown) => never,
 ): AsyncGenerator<Uint8Array> {
-  for await (const chunk of readable(stream, STANDARD_INPUT)) {
+  for await (const chunk of chunks) {
     await spool.writeFile(chunk).catch(unwritable);
     yield chunk;
   }
 }
 
-async function* spooledChunks(spool: FileHandle): AsyncGenerator<Uint8Array> {
-  for (let position = 0; ;) {
-    const { buffer, bytesRead } = await spool.read(Buffer.alloc(CHUNK_BYTES), 0, CHUNK_BYTES, position);
+/** From the start of the file, to its end or for so many bytes. */
+async function* chunksOf(file: FileHandle, bytes = Infinity): AsyncGenerator<Uint8Array> {
+  for (let position = 0; position < bytes;) {
+    const wanted = Math.min(CHUNK_BYTES, bytes - position);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(wanted), 0, wanted, position);
     if (bytesRead === 0) return;
     position += bytesRead;
     yield buffer.subarray(0, bytesRead);

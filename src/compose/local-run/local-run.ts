@@ -13,7 +13,7 @@ import { silentLogger } from "../../observe/log.ts";
 import { Course, writerOptionsOf } from "./course.ts";
 import { readFinished } from "./finished-record.ts";
 import type { Finished } from "./finished-record.ts";
-import { checkInput } from "./local-input.ts";
+import { checkInput, isReadOnce } from "./local-input.ts";
 import type { CheckedInput } from "./local-input.ts";
 import type { LocalRunPorts, LocalRunRequest, LocalRunSummary } from "./request.ts";
 import { ResultsWriter } from "./results-writer.ts";
@@ -22,16 +22,16 @@ import { dropIfEmpty, HIDDEN, RunDirectory, runDirectoryOf, shownPath } from "./
 const SPOOL = "input.spool";
 
 /**
- * Throws input_refused, item_too_large, input_unreadable, run_held, other_run_task, run_directory_unusable, rows of results' files
- * and of the file system. What a process of it could not do is an end, not an error.
+ * Throws input_refused, item_too_large, input_unreadable, input_changed, interrupted while the input is read, run_held,
+ * other_run_task, run_directory_unusable, rows of results' files and of the file system. What a process of it could not do is an end, not an error.
  */
 export async function runLocally(request: LocalRunRequest, ports: LocalRunPorts): Promise<LocalRunSummary> {
   const isHidden = request.files.output === undefined && request.directory === undefined;
   let ahead: CheckedInput | undefined;
   try {
-    // A file is looked at before anything is made. What standard input has decides about where the run is, if nothing else does.
-    if (request.input.file !== undefined) ahead = await checkInput(request.input, "");
-    else if (isHidden) ahead = await checkInput(request.input, await hiddenSpool(ports));
+    // A file is looked at before anything is made. What a pipe gives decides about where the run is, if nothing else does.
+    if (!(await isReadOnce(request.input))) ahead = await readInput(request, "", ports);
+    else if (isHidden) ahead = await readInput(request, await hiddenSpool(ports), ports);
     return await runInDirectory(request, ports, ahead);
   } finally {
     ports.display.end();
@@ -49,13 +49,13 @@ async function runInDirectory(
   const startedAtMs = clock.monotonicMs();
   const { task, files } = request;
   const place = { directory: request.directory, output: files.output, digest: task.digest };
-  const path = runDirectoryOf({ ...place, input: ahead === undefined ? "" : await knownBy(request, ahead) });
+  const path = runDirectoryOf({ ...place, input: ahead === undefined ? "" : await knownBy(ahead) });
   const about = files.output === undefined ? path : shownPath(files.output);
   const directory = await RunDirectory.claim(path, about, task, { clock, random, log: silentLogger });
   let input = ahead;
   let isStarted = false;
   try {
-    input ??= await checkInput(request.input, directory.file(SPOOL));
+    input ??= await readInput(request, directory.file(SPOOL), ports);
     const asked = await askedOf(request, input);
     const finished =
       asked === undefined || request.retryFailed ? undefined : await readFinished(directory, asked);
@@ -79,9 +79,20 @@ async function hiddenSpool({ clock, random }: LocalRunPorts): Promise<string> {
   return join(HIDDEN, `${newUlid<StoreId>(clock, random)}.spool`);
 }
 
-/** A file by its place, so that it may be edited; standard input by what it has. */
-async function knownBy({ input }: LocalRunRequest, { digest }: CheckedInput): Promise<string> {
-  const { file } = input;
+/** Whoever is to give the input may never do it: who does not want to wait for that longer need not. */
+async function readInput(
+  { input }: LocalRunRequest,
+  spoolFile: string,
+  { interrupted }: LocalRunPorts,
+): Promise<CheckedInput> {
+  const interruption = interrupted.then((): never => {
+    throw failure("interrupted", {});
+  });
+  return Promise.race([checkInput(input, spoolFile), interruption]);
+}
+
+/** A file by its place, so that it may be edited; what can be read only once by what it has. */
+async function knownBy({ file, digest }: CheckedInput): Promise<string> {
   return file === undefined ? `content ${digest}` : `file ${await realpath(file).catch(() => resolve(file))}`;
 }
 

@@ -17,7 +17,7 @@ async function linesOf(text: string | Uint8Array, kind: InputKind, size = 7): Pr
   return lines;
 }
 
-async function refusalOf(text: string, kind: InputKind): Promise<RolloutError> {
+async function refusalOf(text: string | Uint8Array, kind: InputKind): Promise<RolloutError> {
   try {
     await linesOf(text, kind);
   } catch (error) {
@@ -53,6 +53,21 @@ describe("the lines of an input", () => {
     const error = await refusalOf('1\n\n{"a":\n2\n', "json");
     expect(error.code).to.equal("input_invalid");
     expect(error.params).to.include({ file: "in", line: "3" });
+  });
+
+  it("are refused by line and column where one stops being JSON, or UTF-8", async () => {
+    const reasonOf = async (text: string | Uint8Array): Promise<unknown> => {
+      const { code, params } = await refusalOf(text, "json");
+      expect(code).to.equal("input_invalid");
+      return [params["line"], params["reason"]];
+    };
+    expect(await reasonOf('1\n  {"é": tru}\n')).to.deep.equal(["2", "it is not JSON at column 9"]);
+    expect(await reasonOf('["😀" 1]')).to.deep.equal(["1", "it is not JSON at column 6"]);
+    const broken = Buffer.concat([Buffer.from('1\n "aé'), Buffer.of(0xff), Buffer.from('"\n')]);
+    expect(await reasonOf(broken)).to.deep.equal(["2", "it is not UTF-8 at column 5"]);
+    const cut = Buffer.from('"é').subarray(0, 2);
+    expect(await reasonOf(cut)).to.deep.equal(["1", "it is not UTF-8 at column 2"]);
+    expect(await linesOf('"\ufffd"', "json"), "a character like any other").to.have.length(1);
   });
 
   it("are refused when one is too long, with or without its end", async () => {

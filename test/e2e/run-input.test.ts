@@ -1,0 +1,95 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { expect } from "chai";
+import { concurrentTests } from "../support/concurrent.ts";
+import { eventually } from "../support/eventually.ts";
+import { withLocalRun } from "../support/local-run.ts";
+import type { LocalRunPlace } from "../support/local-run.ts";
+
+const ITEMS = 3;
+
+/** The words of a run of `input`, with one worker. */
+function wordsOf(input: string, ...flags: string[]): string[] {
+  return ["run", input, "-o", "out.jsonl", "--workers", "1", ...flags, "--", "sh", "work.sh"];
+}
+
+async function expectAll(place: LocalRunPlace): Promise<void> {
+  const ids = (await place.results()).map(({ id }) => id);
+  expect(ids).to.have.members(["n1", "n2", "n3"]);
+  expect(await place.journal()).to.have.length(ITEMS);
+}
+
+describe("what rollout run reads its items from", () => {
+  const it = concurrentTests(3);
+
+  it("may be a pipe, by a name of its own: it is read once and no line is lost", async () => {
+    await withLocalRun({ items: ITEMS }, async (place) => {
+      execFileSync("mkfifo", [place.file("fifo")]);
+      const run = place.launch(wordsOf("fifo"));
+      await writeFile(place.file("fifo"), readFileSync(place.file("in.jsonl")));
+      expect((await run.ended).code, run.describe()).to.equal(0);
+      await expectAll(place);
+    });
+  });
+
+  it("may be a pipe, as a shell hands it over in place of a file", async () => {
+    await withLocalRun({ items: ITEMS }, async (place) => {
+      const piped = ["sh", "-c", 'cat in.jsonl | { exec 9<&0 </dev/null; exec "$@"; }', "sh"];
+      const run = place.launch(wordsOf("/dev/fd/9"), piped);
+      expect((await run.ended).code, run.describe()).to.equal(0);
+      await expectAll(place);
+    });
+  });
+
+  it("may be standard input by its other name", async () => {
+    await withLocalRun({ items: ITEMS }, async (place) => {
+      const input = readFileSync(place.file("in.jsonl"), "utf8");
+      const { code, stderr } = await place.runWords(wordsOf("/dev/stdin"), input);
+      expect(code, stderr).to.equal(0);
+      await expectAll(place);
+    });
+  });
+
+  it("is not waited for by somebody who leaves, nor is who reads the results: a pipe without its other end holds no process", async () => {
+    await withLocalRun({ items: ITEMS }, async (place) => {
+      execFileSync("mkfifo", [place.file("fifo")]);
+      const reading = place.launch(wordsOf("fifo"));
+      await untilHeld(reading.pid);
+      reading.send("SIGINT");
+      expect((await reading.ended).code, reading.describe()).to.equal(4);
+      expect(existsSync(place.file("out.jsonl.rollout")), "nothing was made").to.equal(false);
+
+      const words = [
+        "run",
+        "in.jsonl",
+        "-o",
+        "fifo",
+        "--dir",
+        "kept",
+        "--workers",
+        "1",
+        "--",
+        "sh",
+        "work.sh",
+      ];
+      const writing = place.launch(words);
+      await untilHeld(writing.pid);
+      writing.send("SIGINT");
+      expect((await writing.ended).code, writing.describe()).to.equal(4);
+      expect(writing.stderr.at(-1)).to.equal(`to go on: rollout ${words.join(" ")}`);
+    });
+  });
+});
+
+/** A thread of it waits in the kernel for the other end of a pipe. */
+async function untilHeld(pid: number): Promise<void> {
+  const waitsFor = async (): Promise<boolean> => {
+    const threads = await readdir(`/proc/${pid}/task`).catch(() => []);
+    const channels = threads.map((thread) =>
+      readFile(`/proc/${pid}/task/${thread}/wchan`, "utf8").catch(() => ""),
+    );
+    return (await Promise.all(channels)).includes("wait_for_partner");
+  };
+  await eventually("a thread that waits for the other end", waitsFor);
+}
