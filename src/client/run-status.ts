@@ -17,6 +17,8 @@ export interface RunStatus {
   readonly done: number;
   readonly failed: number;
   readonly failedByClass: Readonly<Record<string, number>>;
+  /** With which words items have failed, the most frequent first; not all of them. */
+  readonly failureMessages: readonly FailureMessage[];
   /** Undefined unless it is paused. */
   readonly pauseReason: string | undefined;
   /** Whether no more items will come. */
@@ -30,6 +32,17 @@ export interface RunStatus {
   readonly conflicts: number;
   readonly reassigned: number;
   readonly workers: WorkerNumbers;
+}
+
+export interface FailureMessage {
+  readonly failureClass: string;
+  /** Of one of them. */
+  readonly message: string;
+  readonly items: number;
+  /** Attempts, since the coordinator leads, after which their items were to be tried again. */
+  readonly attempts: number;
+  /** One of the items, as `rollout explain` takes it: 64 hexadecimal digits. */
+  readonly item: string;
 }
 
 export interface WorkerNumbers {
@@ -82,6 +95,10 @@ function statusOf(answer: GetRunResponse): RunStatus {
     done: Number(answer.done),
     failed: Number(answer.failed),
     failedByClass: Object.fromEntries(classes.filter(([, count]) => count > 0).toSorted()),
+    failureMessages: answer.failureMessages.map(({ failureClass, message, items, attempts, itemId }) => ({
+      ...{ failureClass, message, item: Buffer.from(itemId).toString("hex") },
+      ...{ items: Number(items), attempts: Number(attempts) },
+    })),
     pauseReason: state === "paused" ? answer.pauseReason : undefined,
     sealed: answer.sealed,
     task: taskDigest.length === 0 ? undefined : { plugin, summary: taskSummary },

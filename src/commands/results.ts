@@ -3,7 +3,7 @@ import { EXIT } from "../base/error-table.ts";
 import { failure } from "../base/errors.ts";
 import type { ExitCode } from "../base/error-table.ts";
 import { Flags } from "../cli/oclif.ts";
-import { number } from "../cli/render/progress.ts";
+import { number } from "../cli/render/number.ts";
 import { followResults } from "../cli/results/follow-results.ts";
 import type { Pumped } from "../cli/results/follow-results.ts";
 import { FORMAT_NAMES, jsonRefusal } from "../cli/results/format.ts";

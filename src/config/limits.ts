@@ -30,6 +30,14 @@ export const LIMITS = Object.freeze({
   attemptLogBytes: 64 * KIB,
   /** What a server answered that refused an item, as it is kept beside the message of the failure. */
   responseBytes: 16 * KIB,
+  /** Messages of failures that are counted apart, and what of each is kept and shown. */
+  failureMessages: 64,
+  failureMessageCharacters: 256,
+  /** How many of them whoever asks for the run is told. */
+  failureMessagesShown: 5,
+  /** Failed items that a new leader reads for them, and how many bytes of them. */
+  failuresReadAtStart: 1_000,
+  failureBytesReadAtStart: 4 * MIB,
   /** What an attempt leaves for the next one. */
   checkpointBytes: MIB,
   /** How an input names an item, or its key. */

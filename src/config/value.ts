@@ -67,7 +67,7 @@ export function describeAllowed(setting: ValueRule, topics: readonly string[]): 
     case "boolean":
       return "true or false";
     case "failures":
-      return 'a whole number from 1, or a percentage such as "5%"';
+      return 'a whole number from 1, a percentage such as "5%", or none';
     case "choice":
       return setting.choices.join(", ");
     case "ulid":

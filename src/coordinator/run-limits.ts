@@ -3,15 +3,35 @@
 import { unreachable } from "../base/assert.ts";
 import { formatDuration } from "../config/duration.ts";
 import { formatFailuresAllowed } from "../config/failures-allowed.ts";
+import type { FailureMessage } from "./ledger/failure-messages.ts";
 import type { CoordinatorState } from "./state.ts";
 import type { Turn } from "./turn.ts";
 
 /** A share is judged when so many items are final: of the first item that fails, all have failed. */
 const SHARE_OF_AT_LEAST = 20;
+/** When so many items are final and none is done, somebody looks before more is spent. */
+const ALL_FAILED = 50;
 
 /** Why the run is to be paused, in words; undefined while no limit is reached. */
 export function reachedLimit(state: CoordinatorState, turn: Turn): string | undefined {
-  return tooManyFailures(state) ?? tooMuchTime(state, turn);
+  return tooManyFailures(state) ?? nothingButFailures(state) ?? tooMuchTime(state, turn);
+}
+
+/** Asked once: a run that was let go on after so many failures goes on. */
+function nothingButFailures({
+  limits: { maxFails },
+  ledger: { tally, failureMessages },
+  countedFrom,
+}: CoordinatorState): string | undefined {
+  if (maxFails?.kind === "unlimited" || tally.failedAtFirst < ALL_FAILED) return undefined;
+  if (countedFrom.failures >= ALL_FAILED) return undefined;
+  return `the first ${ALL_FAILED} items to end have all failed${commonest(failureMessages.top(1), tally.count("failed"))}`;
+}
+
+function commonest([most]: readonly FailureMessage[], failed: number): string {
+  if (most === undefined) return "";
+  const share = most.items < failed ? `${most.items} of ${failed}` : "each";
+  return `, ${share} with ${most.class}: ${most.message}`;
 }
 
 function tooManyFailures({
@@ -30,6 +50,8 @@ function tooManyFailures({
       const isReached = final >= SHARE_OF_AT_LEAST && failed * 100 >= maxFails.percent * final;
       return isReached ? `${failed} of ${items(final)} failed, and ${setting}` : undefined;
     }
+    case "unlimited":
+      return undefined;
     default:
       return unreachable(maxFails, "limit of failures");
   }

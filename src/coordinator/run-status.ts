@@ -1,4 +1,5 @@
 // The run in numbers, for people. Nothing of it costs more than a walk over the workers.
+import { LIMITS } from "../config/limits.ts";
 import type { LedgerExtent, RunView, WorkerCounts } from "./run-view.ts";
 import { meaningOf } from "./run.ts";
 import type { CoordinatorState, WorkerRow } from "./state.ts";
@@ -21,6 +22,7 @@ export function viewOf(state: CoordinatorState, turn: Turn): RunView {
     done: tally.count("done"),
     failed: tally.count("failed"),
     failedByClass: tally.failedByClass,
+    failureMessages: ledger.failureMessages.top(LIMITS.failureMessagesShown),
     finishedPerSecond: pulse.read(turn.nowMs),
     ...counters,
     workers: countWorkers(state),

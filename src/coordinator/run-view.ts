@@ -3,6 +3,7 @@ import type { FailuresAllowed } from "../config/failures-allowed.ts";
 import type { RecordType } from "../storage/codec.ts";
 import type { Fields } from "../storage/fields.ts";
 import { RECORD_KIND } from "../storage/keys.ts";
+import type { FailureMessage } from "./ledger/failure-messages.ts";
 import type { FailureClass } from "./ledger/ledger-records.ts";
 
 /** What a run executes: its first submission says so, for good. */
@@ -86,6 +87,8 @@ export interface RunView {
   readonly done: number;
   readonly failed: number;
   readonly failedByClass: Readonly<Record<FailureClass, number>>;
+  /** The most frequent first. */
+  readonly failureMessages: readonly FailureMessage[];
   /** Items that became final in each of the last whole seconds, latest last. */
   readonly finishedPerSecond: readonly number[];
   readonly staleReports: number;

@@ -92,7 +92,8 @@ describe("rollout run", () => {
       expect(failed.code).to.equal(1);
       const again =
         "rollout run in.jsonl -o out.jsonl --workers 1 --max-attempts 1 --retry-failed -- sh work.sh";
-      const [which, look = "", retry] = failed.stderr.split("\n").slice(-4, -1);
+      const [which, why, look = "", retry] = failed.stderr.split("\n").slice(-5, -1);
+      expect(why).to.match(/^ {2}6 error, such as item [0-9a-f]{12}: exit code 3: it is broken$/);
       expect([which, retry]).to.deep.equal([
         "6 failed (6 error): out.errors.jsonl",
         `to try them again: ${again}`,
@@ -126,6 +127,49 @@ describe("rollout run", () => {
       const failed = (await place.results("out.errors.jsonl")).length;
       expect(failed).to.be.within(3, 10);
       expect(await place.results()).to.have.length(40 - failed);
+    });
+  });
+
+  it("ends with 5 and says why when nothing but failures comes of it; run again it goes on and asks no more", async () => {
+    await withLocalRun({ items: 60, secondsEach: 0 }, async (place) => {
+      writeFileSync(place.file("broken"), "");
+      const once = ["--max-attempts", "1", "--slots", "2"];
+      const paused = await place.run(...once);
+      expect(paused.code, paused.stderr).to.equal(5);
+      const why = "exit code 3: it is broken";
+      expect(paused.stderr).to.contain(
+        `\npaused (the first 50 items to end have all failed, each with error: ${why}), so this ends with code 5`,
+      );
+      // In the course of it, and at its end.
+      expect(paused.stderr).to.match(
+        /failed \(\d+ error\); .*\n {2}\d+ error, such as item [0-9a-f]{12}: exit code 3/,
+      );
+      expect(paused.stderr).to.match(
+        /errors\.jsonl\n {2}5\d error, such as item [0-9a-f]{12}: exit code 3: it is br/,
+      );
+      expect(paused.stderr).to.contain("\nto go on: rollout run in.jsonl ");
+      expect(await place.results(), "ten were held back, or nearly").to.deep.equal([]);
+
+      const rest = await place.run(...once, "--json");
+      expect(rest.code, rest.stderr).to.equal(1);
+      const account = JSON.parse(rest.stdout) as { failure_messages: unknown[] };
+      expect(account).to.include({ state: "complete", failed: 60, done: 0 });
+      const [message, ...others] = account.failure_messages;
+      expect(message).to.include({ class: "error", message: why, items: 60 });
+      expect(others).to.deep.equal([]);
+      // Nothing is started, and it is still known.
+      expect((await place.run(...once)).stderr)
+        .to.contain(`60 error, such as item`)
+        .and.contain(why);
+    });
+  });
+
+  it("pauses for no failures when any number may fail", async () => {
+    await withLocalRun({ items: 60, secondsEach: 0 }, async (place) => {
+      writeFileSync(place.file("broken"), "");
+      const { code, stderr } = await place.run("--max-attempts", "1", "--max-fails", "none");
+      expect(code, stderr).to.equal(1);
+      expect(stderr).to.contain("\n60 failed (60 error): out.errors.jsonl\n  60 error, such as item ");
     });
   });
 

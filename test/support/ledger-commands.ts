@@ -402,10 +402,11 @@ function from<T>(list: readonly T[], at: number): T[] {
 }
 
 function failedItemOf({ key, value }: Entry): FailedItem {
-  const { id, attempt, class: as, isApart } = okOrFailure("", decodeRecord(failedRecord, key, value));
+  const record = okOrFailure("", decodeRecord(failedRecord, key, value));
+  const { id, attempt, class: as, message, isApart } = record;
   const place = key.slice(FAILED_PREFIX.length);
   assert(isPlace(place));
-  return { place, id, attempt, class: as, isApart, checksum: recordChecksum(value) };
+  return { place, id, attempt, class: as, message, isApart, checksum: recordChecksum(value) };
 }
 
 function outcomeOf(kind: ReportedOutcome["kind"], item: HeldItem): ReportedOutcome {

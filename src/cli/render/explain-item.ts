@@ -4,7 +4,7 @@ import { printable } from "../../base/safe-text.ts";
 import type { EndedAttempt, Item } from "../../client/items.ts";
 import type { WorkerSummary } from "../../client/list-workers.ts";
 import type { RunStatus } from "../../client/run-status.ts";
-import { number } from "./progress.ts";
+import { number } from "./number.ts";
 import { momentText, spanText } from "./span.ts";
 import { renderTable } from "./table.ts";
 import { workerWord } from "./workers.ts";

@@ -2,7 +2,7 @@
 import { printable } from "../../base/safe-text.ts";
 import type { RunStatus } from "../../client/run-status.ts";
 import type { WorkerDetail } from "../../client/worker-control.ts";
-import { number } from "./progress.ts";
+import { number } from "./number.ts";
 import { momentText, spanText } from "./span.ts";
 import { workerObject, workerWord } from "./workers.ts";
 

@@ -4,7 +4,7 @@
 import type { Clock, Timer } from "../../base/clock.ts";
 import { printableLines } from "../../base/safe-text.ts";
 import { LiveScreen, sizeOf } from "./live-screen.ts";
-import { progressBlock, progressLine } from "./progress.ts";
+import { progressBlock, progressLine, progressMessages } from "./progress.ts";
 import type { Palette, ProgressView } from "./progress.ts";
 
 export interface ProgressDisplay {
@@ -99,6 +99,7 @@ class LineDisplay implements ProgressDisplay {
   #last:
     { readonly atMs: number; readonly share: number; readonly situation: string | undefined } | undefined;
   #unsaid: ProgressView | undefined;
+  #messages = "";
 
   constructor(stream: DisplayStream, clock: Clock) {
     this.#stream = stream;
@@ -118,7 +119,17 @@ class LineDisplay implements ProgressDisplay {
     this.#unsaid = isDue || share === last.share ? undefined : view;
     if (!isDue) return;
     this.#last = { atMs, share, situation };
+    this.#tell(view);
+  }
+
+  /** Why items fail is told again when it is not what was told before. */
+  #tell(view: ProgressView): void {
     this.say(progressLine(view));
+    const messages = progressMessages(view)
+      .map((line) => `  ${line}`)
+      .join("\n");
+    if (messages !== "" && messages !== this.#messages) this.say(messages);
+    this.#messages = messages;
   }
 
   say(sentence: string): void {
@@ -126,7 +137,7 @@ class LineDisplay implements ProgressDisplay {
   }
 
   end(): void {
-    if (this.#unsaid !== undefined) this.say(progressLine(this.#unsaid));
+    if (this.#unsaid !== undefined) this.#tell(this.#unsaid);
     this.#unsaid = undefined;
   }
 }

@@ -2,11 +2,16 @@
 // no share above the whole, none rounded up to it, and no time that the evidence does not give.
 import { printable } from "../../base/safe-text.ts";
 import type { Pace, RunCounts } from "../../client/progress.ts";
+import type { FailureMessage } from "../../client/run-status.ts";
+import { failureMessageLines } from "./failure-messages.ts";
+import { number } from "./number.ts";
 
 export interface ProgressView {
   readonly counts: RunCounts;
   /** By class. */
   readonly failures: Readonly<Record<string, number>>;
+  /** The most frequent first. */
+  readonly failureMessages: readonly FailureMessage[];
   /** Attempts beyond the first. */
   readonly reassigned: number;
   /** Items that there will be: those that are there, and those that are still to come. */
@@ -39,6 +44,8 @@ export interface Palette {
   readonly unicode: boolean;
 }
 
+/** More is in the summary, and in the file of failures. */
+const MESSAGES_MAX = 3;
 const BAR_MIN = 10;
 const BAR_MAX = 60;
 const EIGHTHS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
@@ -57,10 +64,16 @@ export function progressBlock(view: ProgressView, columns: number, palette: Pale
   const lines = [
     `${bar}${head}`,
     `  ${list([`${number(counts.done)} done`, failed, ...openTexts(view)], " · ")}`,
+    ...progressMessages(view).map((line) => paint("red", `  ${line}`)),
     `  ${situation === undefined ? pace : paint("yellow", printable(situation))}`,
     paint("dim", `  ${workersText(view)}`),
   ];
   return lines.map((line) => shortened(line, columns, palette.unicode)).join("\n");
+}
+
+/** Why items fail: lines that come with the block, or behind the line. */
+export function progressMessages({ failureMessages, counts }: ProgressView): string[] {
+  return failureMessageLines(failureMessages, counts, MESSAGES_MAX);
 }
 
 /** The same in one line. */
@@ -97,11 +110,6 @@ export function durationText(ms: number): string {
   if (hours === 0) return `${minutes}m ${two(seconds % 60)}s`;
   if (days === 0) return `${hours}h ${two(minutes % 60)}m`;
   return `${days}d ${hours % 24}h`;
-}
-
-/** 1234567 is "1,234,567". */
-export function number(value: number): string {
-  return String(value).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
 function shareOf({ counts, total }: ProgressView): number {

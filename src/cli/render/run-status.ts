@@ -2,7 +2,11 @@
 import { printable } from "../../base/safe-text.ts";
 import type { Pace } from "../../client/progress.ts";
 import type { RunStatus, WorkerNumbers } from "../../client/run-status.ts";
-import { number, paceText } from "./progress.ts";
+import { failureMessageLines, failureMessageObjects } from "./failure-messages.ts";
+import { number } from "./number.ts";
+import { paceText } from "./progress.ts";
+
+const MESSAGES_MAX = 5;
 
 /** A block of lines; ends with a line ending. */
 export function runStatusText(status: RunStatus, pace: Pace): string {
@@ -14,6 +18,7 @@ export function runStatusText(status: RunStatus, pace: Pace): string {
     sentenceOf(status),
     ...(task === undefined ? [] : [`  task: ${printable(task.summary === "" ? task.plugin : task.summary)}`]),
     ...(all === 0 ? ["  no items yet: `rollout submit` adds some"] : countLines(status, all)),
+    ...failureMessageLines(status.failureMessages, status, MESSAGES_MAX).map((line) => `  ${line}`),
     ...(!isMoving || all === 0 ? [] : [`  ${paceText({ pace, counts: status })}`]),
     `  ${workersText(status.workers)}`,
   ];
@@ -36,6 +41,7 @@ export function runStatusObject(status: RunStatus): object {
     done: status.done,
     failed: status.failed,
     failed_by_class: status.failedByClass,
+    failure_messages: failureMessageObjects(status.failureMessages),
     finished_per_second: seconds.length === 0 ? null : finished / seconds.length,
     plugin: status.task?.plugin ?? null,
     task: status.task?.summary ?? null,

@@ -1,7 +1,7 @@
 // The course of a local run, from the start of its coordinator to the end of its last process. Keeps true: workers leave before
 // the coordinator, so that what they still finish is recorded and written; no process is left, however it ends.
 import { RolloutError, failure } from "../../base/errors.ts";
-import { number } from "../../cli/render/progress.ts";
+import { number } from "../../cli/render/number.ts";
 import { missingText } from "../../cli/results/result-sink.ts";
 import type { Submitted } from "../../client/submit.ts";
 import { resolveConfig } from "../../config/resolve.ts";
@@ -205,10 +205,12 @@ export class Course {
     const { counts } = summary;
     if (counts === undefined) return summary;
     await writer.finish(counts);
-    const { done, failed, failedByClass } = counts;
+    const { done, failed, failedByClass, failureMessages } = counts;
     const { failedItem } = writer;
     if (asked !== undefined && end.kind === "complete")
-      await writeFinished(this.#directory, { asked, done, failed, failedByClass, failedItem });
+      await writeFinished(this.#directory, {
+        ...{ asked, done, failed, failedByClass, failureMessages, failedItem },
+      });
     return { ...summary, failedItem };
   }
 

@@ -1,6 +1,7 @@
 // What a local run has come to, kept beside it: the same command over the same input finds here that there is nothing to do,
 // and starts nothing. Keeps true: it speaks of files as they are now, byte for byte in length, or it is not believed.
 import { stat } from "node:fs/promises";
+import type { FailureMessage } from "../../client/run-status.ts";
 import type { RunDirectory } from "./run-directory.ts";
 
 export interface Finished {
@@ -17,6 +18,8 @@ export interface Finished {
   readonly done: number;
   readonly failed: number;
   readonly failedByClass: Readonly<Record<string, number>>;
+  /** With which words; records of 0.1 have none. */
+  readonly failureMessages?: readonly FailureMessage[];
   /** One that has failed, if one was seen. */
   readonly failedItem?: string | undefined;
 }

@@ -107,10 +107,10 @@ async function askedOf(
 }
 
 function alreadyDone(finished: Finished, items: number): Omit<LocalRunSummary, "directory" | "elapsedMs"> {
-  const { done, failed, failedByClass, failedItem } = finished;
+  const { done, failed, failedByClass, failureMessages = [], failedItem } = finished;
   return {
     end: { kind: "already" },
-    counts: { pending: 0, running: 0, done, failed, failedByClass },
+    counts: { pending: 0, running: 0, done, failed, failedByClass, failureMessages },
     submitted: { added: 0, known: items, duplicates: 0 },
     ...{ items, failedItem, reassigned: 0 },
   };

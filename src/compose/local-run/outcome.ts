@@ -5,13 +5,16 @@ import { EXIT } from "../../base/error-table.ts";
 import type { ExitCode } from "../../base/error-table.ts";
 import type { ErrorCode } from "../../base/errors.ts";
 import { printable } from "../../base/safe-text.ts";
-import { durationText, failuresText, number } from "../../cli/render/progress.ts";
+import { failureMessageLines, failureMessageObjects } from "../../cli/render/failure-messages.ts";
+import { number } from "../../cli/render/number.ts";
+import { durationText, failuresText } from "../../cli/render/progress.ts";
 import { shellWords } from "../../cli/shell-words.ts";
 import type { MemberError } from "./member.ts";
 import type { LocalRunSummary } from "./request.ts";
 import type { ResultFiles } from "./result-files.ts";
 import { shownPath } from "./run-directory.ts";
 
+const MESSAGES_MAX = 5;
 const BACKEND_BROKEN: ErrorCode = "backend_broken";
 
 export interface Outcome {
@@ -38,6 +41,7 @@ export function outcomeOf(
     done,
     failed,
     failed_by_class: counts?.failedByClass ?? {},
+    failure_messages: failureMessageObjects(counts?.failureMessages ?? []),
     pending,
     running,
     added: submitted?.added ?? null,
@@ -148,8 +152,10 @@ function failureLines(
   const isLookedInto = counts.failed > (counts.failedByClass["cancelled"] ?? 0);
   return [
     `${text}${where}`,
+    ...failureMessageLines(counts.failureMessages, counts, MESSAGES_MAX).map((line) => `  ${line}`),
     ...(isLookedInto && failedItem !== undefined ? [lookText(failedItem, directory)] : []),
     ...(isOver ? [`to try them again: ${again("--retry-failed")}`] : []),
+    ...(end.kind === "paused" ? [`to go on and try them again: ${again("--retry-failed")}`] : []),
   ];
 }
 

@@ -168,6 +168,7 @@ export class ProgressWatch {
     return {
       counts: status,
       failures: status.failedByClass,
+      failureMessages: status.failureMessages,
       reassigned: this.reassigned,
       total,
       submitted: this.#submitted,

@@ -57,7 +57,9 @@ export interface LocalRunSummary {
   /** Items of this input. The run may have others, of inputs before. */
   readonly items: number;
   /** Undefined when no coordinator ever answered. */
-  readonly counts: Pick<RunStatus, "pending" | "running" | "done" | "failed" | "failedByClass"> | undefined;
+  readonly counts:
+    | Pick<RunStatus, "pending" | "running" | "done" | "failed" | "failedByClass" | "failureMessages">
+    | undefined;
   /** One of those that have failed, by a name that `rollout explain` takes, when one was seen. */
   readonly failedItem: string | undefined;
   /** Undefined when not everything was submitted. */

@@ -33,7 +33,7 @@ export const RUN_SETTINGS = {
     kind: "failures",
     flag: "max-fails",
     roles: coordinator,
-    doc: "How many items may fail before the run is paused, counted from its start or from when it was last resumed; a percentage is of the items that are final, and is judged when 20 of them are. What runs by then is finished and recorded, so a few more may fail.",
+    doc: "How many items may fail before the run is paused, counted from its start or from when it was last resumed; a percentage is of the items that are final, and is judged when 20 of them are. What runs by then is finished and recorded, so a few more may fail. Whatever it is, a run is also paused when the first 50 items to end have all failed, once; with `none` it is not paused for any failures.",
   },
   "run.time_limit": {
     kind: "duration",

@@ -6,6 +6,7 @@ import type { Random } from "../../base/random.ts";
 import type { Row } from "../../runtime/compile.ts";
 import type { AttemptClass } from "./attempt-records.ts";
 import type { EpochStarts } from "./epoch-starts.ts";
+import type { FailureMessages } from "./failure-messages.ts";
 import type { Execution, FailureClass, ReturnedRecord } from "./ledger-records.ts";
 import type { Lookups } from "./lookups.ts";
 import type { Place } from "./place.ts";
@@ -68,6 +69,7 @@ export interface Ledger {
   /** Jitter of the backoff: injected, so that a simulation repeats. */
   readonly random: Random;
   readonly tally: Tally;
+  readonly failureMessages: FailureMessages;
   /** Reads all of it once, a little at a time. */
   readonly scrub: Scrub;
   /** By `itemKeyOf`. */
@@ -116,6 +118,7 @@ export interface FailedItem {
   readonly id: Uint8Array;
   readonly attempt: number;
   readonly class: FailureClass;
+  readonly message: string;
   readonly isApart: boolean;
   /** Of its record. */
   readonly checksum: number;

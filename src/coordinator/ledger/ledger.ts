@@ -153,6 +153,7 @@ export function settleItem(
       case "queueAfterBackoff":
         keepCheckpoint(turn, item.place, end.checkpoint);
         queueDelayed(ledger, turn, item.place, budgetsOf(item.row));
+        if (what !== null && "class" in what) ledger.failureMessages.erred({ ...what, id: item.id });
         return "pending";
       default:
         assert(false, `nothing carries out ${type} of an item`);
@@ -280,6 +281,7 @@ function recordFailure(
   };
   putRow(ledger, turn, "failed", { key: `${FAILED_PREFIX}${item.place}`, type: failedRecord, value });
   ledger.tally.hasFailed(what.class);
+  ledger.failureMessages.failed({ ...what, id: item.id });
   turn.completed.push(item.place);
   turn.requireSync();
 }

@@ -1,16 +1,19 @@
 // The ledger of a new leader, from the store: its numbers and the rows in flight. What is pending is read as it is needed, what
-// is final not at all, so a start costs what is in flight and not what is done (C4).
+// is final not at all, but for some failed items whose messages are shown, so a start costs what is in flight and not what is
+// done (C4).
 import type { Epoch } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import { failure } from "../../base/errors.ts";
+import { LIMITS } from "../../config/limits.ts";
 import { decodeRecord, okOrFailure, recordChecksum } from "../../storage/codec.ts";
-import { EPOCH_STARTS_KEY, LEDGER_KEY, RUNNING_PREFIX } from "../../storage/keys.ts";
+import { EPOCH_STARTS_KEY, FAILED_PREFIX, LEDGER_KEY, RUNNING_PREFIX } from "../../storage/keys.ts";
 import { pagesUnder } from "../../storage/pages.ts";
 import type { Entry, Store } from "../../storage/store.ts";
 import type { EpochStart } from "./epoch-starts.ts";
 import { EpochStarts, epochStartsRecord } from "./epoch-starts.ts";
+import { FailureMessages } from "./failure-messages.ts";
 import { itemKeyOf } from "./item-id.ts";
-import { runningRecord } from "./ledger-records.ts";
+import { failedRecord, runningRecord } from "./ledger-records.ts";
 import type { ItemBudgets, Ledger, RunningItem } from "./item.ts";
 import { itemChart, RUNNING } from "./ledger.ts";
 import { Lookups } from "./lookups.ts";
@@ -22,6 +25,8 @@ import { addToSum, ledgerRecord, Tally } from "./tally.ts";
 import { Window } from "./window.ts";
 
 const PAGE = 1_000;
+/** Each may have a server's answer beside its message. */
+const FAILED_PAGE = 100;
 /** They go one to a worker: few are needed at once. */
 const ALONE_WEIGHT_MAX = 16 * 2 ** 20;
 
@@ -47,6 +52,7 @@ export async function replayLedger(store: Store, options: LedgerOptions): Promis
     budgets: options.budgets,
     random: options.random,
     tally,
+    failureMessages: new FailureMessages(),
     scrub: new Scrub(options.scrubRows),
     running: new Map(),
     lookups: new Lookups(),
@@ -63,6 +69,7 @@ export async function replayLedger(store: Store, options: LedgerOptions): Promis
   };
   for (const priority of tally.cursors.keys()) freshWindow(ledger, priority);
   await readRunning(store, ledger, options.nowMs);
+  await readFailureMessages(store, ledger);
   return ledger;
 }
 
@@ -70,6 +77,21 @@ async function readEpochStarts(store: Store): Promise<readonly EpochStart[]> {
   const bytes = await store.get(EPOCH_STARTS_KEY);
   if (bytes === undefined) return [];
   return okOrFailure(store.location, decodeRecord(epochStartsRecord, EPOCH_STARTS_KEY, bytes));
+}
+
+/** The first that failed, by their places: enough to say why. One that is damaged is the scrub's to find. */
+async function readFailureMessages(store: Store, { tally, failureMessages }: Ledger): Promise<void> {
+  if (tally.count("failed") === 0) return;
+  let [rows, bytes] = [0, 0];
+  for await (const page of pagesUnder(store, FAILED_PREFIX, FAILED_PAGE)) {
+    for (const { key, value } of page) {
+      const read = decodeRecord(failedRecord, key, value);
+      if (read.kind === "ok") failureMessages.failed(read.value);
+      rows++;
+      bytes += value.length;
+    }
+    if (rows >= LIMITS.failuresReadAtStart || bytes >= LIMITS.failureBytesReadAtStart) return;
+  }
 }
 
 async function readRunning(store: Store, ledger: Ledger, nowMs: number): Promise<void> {

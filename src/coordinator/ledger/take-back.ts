@@ -22,5 +22,6 @@ export function takeBackFailed(ledger: Ledger, turn: Turn, failed: FailedItem): 
   ledger.lookups.touch(itemKeyOf(failed.id));
   dropRow(ledger, turn, "failed", { key: `${FAILED_PREFIX}${failed.place}`, checksum: failed.checksum });
   ledger.tally.isTakenBack(failed.class);
+  ledger.failureMessages.takenBack(failed);
   queueReturned(ledger, turn, failed.place, budgetsOf(after));
 }

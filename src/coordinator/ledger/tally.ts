@@ -75,6 +75,7 @@ export class Tally {
   #nextCompletion: number;
   readonly #failedByClass: Record<FailureClass, number>;
   #failures: number;
+  #failedAtFirst: number;
 
   constructor(numbers: LedgerNumbers = EMPTY) {
     this.#segments = bySegment((name) => ({ ...numbers.segments[name] }));
@@ -83,6 +84,7 @@ export class Tally {
     this.#nextCompletion = numbers.nextCompletion;
     this.#failedByClass = { ...numbers.failedByClass };
     this.#failures = numbers.failures;
+    this.#failedAtFirst = this.count("done") === 0 ? this.count("failed") : 0;
   }
 
   count(segment: SegmentName): number {
@@ -117,6 +119,11 @@ export class Tally {
     return this.#failures;
   }
 
+  /** How many items had failed when the first was done, or have while none is; 0 when a leader before saw that. */
+  get failedAtFirst(): number {
+    return this.#failedAtFirst;
+  }
+
   /** Beside `added`: an item has failed. */
   hasFailed(as: FailureClass): void {
     this.#failedByClass[as]++;
@@ -136,6 +143,7 @@ export class Tally {
     const tally = this.#segments[segment];
     tally.count++;
     tally.sum = addToSum(tally.sum, recordChecksum(record));
+    if (segment === "failed") this.#noteFailed();
   }
 
   /** `checksum` is that of the record that went away. */
@@ -143,6 +151,11 @@ export class Tally {
     const tally = this.#segments[segment];
     tally.count--;
     tally.sum = removeFromSum(tally.sum, checksum);
+    if (segment === "failed") this.#noteFailed();
+  }
+
+  #noteFailed(): void {
+    if (this.count("done") === 0) this.#failedAtFirst = this.count("failed");
   }
 
   takeSequence(): number {

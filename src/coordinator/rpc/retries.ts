@@ -100,8 +100,9 @@ function readFailed(store: Store, { key, value }: Entry): FailedItem {
     id,
     attempt,
     class: as,
+    message,
     isApart,
   } = okOrFailure(store.location, decodeRecord(failedRecord, key, value));
   const place = placeIn(store, key, FAILED_PREFIX);
-  return { place, id, attempt, class: as, isApart, checksum: recordChecksum(value) };
+  return { place, id, attempt, class: as, message, isApart, checksum: recordChecksum(value) };
 }

@@ -64,6 +64,10 @@ function writeRun(
     done: BigInt(view.done),
     failed: BigInt(view.failed),
     failedByClass: Object.fromEntries(failedByClass.map(([name, count]) => [name, BigInt(count)])),
+    failureMessages: view.failureMessages.map(({ class: failureClass, message, items, attempts, item }) => ({
+      ...{ failureClass, message, itemId: item },
+      ...{ items: BigInt(items), attempts: BigInt(attempts) },
+    })),
     ...(task !== null && { taskDigest: task.digest, plugin: task.plugin, taskSummary: task.summary }),
     finishedPerSecond: [...view.finishedPerSecond],
     staleReports: BigInt(view.staleReports),

@@ -59,7 +59,7 @@ describe("resolving the configuration", () => {
     for (const value of ["0", "1.5", "-1", "true", '"some"'])
       expect(refusal(`${LEAST}[run]\nmax_fails = ${value}`)).to.include({
         code: "config_invalid_value",
-        hint: 'allowed: a whole number from 1, or a percentage such as "5%"',
+        hint: 'allowed: a whole number from 1, a percentage such as "5%", or none',
       });
   });
 

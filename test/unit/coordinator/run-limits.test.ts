@@ -1,10 +1,10 @@
 // Limits at which a run stops spending by itself.
 import { expect } from "chai";
-import { RunState } from "../../../src/gen/rollout/v1/run_pb.ts";
+import { ItemState, RunState } from "../../../src/gen/rollout/v1/run_pb.ts";
 import type { RunLimits } from "../../../src/coordinator/run-view.ts";
 import { LedgerHarness } from "../../support/ledger-harness.ts";
 import type { LedgerWorker } from "../../support/ledger-worker.ts";
-import { ERROR } from "../../support/ledger-worker.ts";
+import { ERROR, reportOf } from "../../support/ledger-worker.ts";
 import { OperatorRig } from "../../support/operator-rig.ts";
 
 describe("the limits of a run", () => {
@@ -107,6 +107,87 @@ describe("the limits of a run", () => {
       await fail(1);
       expect((await operator.ask((run) => run.getRun({}))).state).to.equal(RunState.COMPLETE);
       expect(ledger.events.of("run_paused")).to.deep.equal([]);
+    });
+  });
+
+  describe("when nothing but failures comes of it", () => {
+    const REASON = "the first 50 items to end have all failed, each with error: it broke";
+
+    it("pauses it at the 50th, with what they say and an item that says it", async () => {
+      await begin({});
+      await operator.submit(textsOf(60));
+      await fail(49);
+      expect(await shown()).to.deep.equal([false, ""]);
+      await fail(1);
+      expect(await shown()).to.deep.equal([true, REASON]);
+      const { failureMessages } = await operator.ask((run) => run.getRun({}));
+      const [most, ...others] = failureMessages;
+      expect(others).to.deep.equal([]);
+      expect(most).to.include({ failureClass: "error", message: "it broke", items: 50n });
+      const name = Buffer.from(most?.itemId ?? []).toString("hex");
+      expect((await operator.ask((run) => run.getItem({ name }))).state).to.equal(ItemState.FAILED);
+    });
+
+    it("asks before it goes on even if one succeeds in the same breath", async () => {
+      await begin({});
+      await operator.submit(textsOf(60));
+      const outcomeAt = (at: number) => (at < 50 ? ERROR : undefined);
+      await worker.send(worker.held.slice(0, 51).map((item, at) => reportOf(item, outcomeAt(at))));
+      expect(await shown()).to.deep.equal([true, REASON]);
+    });
+
+    it("goes on when one was done before", async () => {
+      await begin({});
+      await operator.submit(textsOf(100));
+      await fail(48);
+      await succeed(1);
+      await fail(40);
+      expect(await shown()).to.deep.equal([false, ""]);
+    });
+
+    it("asks once: it is not asked again when it was let go on, nor by a leader that comes later", async () => {
+      await begin({});
+      await operator.submit(textsOf(100));
+      await fail(50);
+      await ledger.lead();
+      await worker.beat();
+      await worker.hello();
+      expect(await shown(), "a new leader").to.deep.equal([true, REASON]);
+      await resume();
+      await fail(10);
+      expect(await shown()).to.deep.equal([false, ""]);
+      await ledger.lead();
+      await worker.beat();
+      await worker.hello();
+      await fail(10);
+      const { state, failureMessages } = await operator.ask((run) => run.getRun({}));
+      expect(state).to.equal(RunState.OPEN);
+      expect(failureMessages[0]?.items, "those of the leaders before are read").to.equal(70n);
+    });
+
+    it("does not take a resumption before that for an answer", async () => {
+      await begin({});
+      await operator.submit(textsOf(60));
+      await fail(49);
+      await operator.ask((run) => run.pause({}));
+      await resume();
+      await fail(1);
+      expect((await shown())[0]).to.equal(true);
+    });
+
+    it("does not ask when nothing is left: the run completes", async () => {
+      await begin({});
+      await operator.submit(textsOf(50));
+      await ledger.seal();
+      await fail(50);
+      expect((await operator.ask((run) => run.getRun({}))).state).to.equal(RunState.COMPLETE);
+    });
+
+    it("does not ask when any number may fail", async () => {
+      await begin({ maxFails: { kind: "unlimited" } });
+      await operator.submit(textsOf(60));
+      await fail(50);
+      expect(await shown()).to.deep.equal([false, ""]);
     });
   });
 

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file rollout/v1/run.proto.
  */
 export const file_rollout_v1_run: GenFile = /*@__PURE__*/
-  fileDesc("ChRyb2xsb3V0L3YxL3J1bi5wcm90bxIKcm9sbG91dC52MSI8ChJMaXN0V29ya2Vyc1JlcXVlc3QSFwoPYWZ0ZXJfd29ya2VyX2lkGAEgASgMEg0KBWxpbWl0GAIgASgNIoIBChNMaXN0V29ya2Vyc1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEicKB3dvcmtlcnMYAiADKAsyFi5yb2xsb3V0LnYxLldvcmtlckluZm8SDAoEbW9yZRgDIAEoCCLQAgoKV29ya2VySW5mbxIRCgl3b3JrZXJfaWQYASABKAwSEwoLaW5jYXJuYXRpb24YAiABKAwSJgoFc3RhdGUYAyABKA4yFy5yb2xsb3V0LnYxLldvcmtlclN0YXRlEiwKCGxpdmVuZXNzGAQgASgOMhoucm9sbG91dC52MS5Xb3JrZXJMaXZlbmVzcxIMCgRsb2FkGAUgASgBEg0KBXNsb3RzGAYgASgNEiMKB3BsdWdpbnMYByADKAsyEi5yb2xsb3V0LnYxLlBsdWdpbhIYChByZWdpc3RlcmVkX2F0X21zGAggASgDEh0KEGxhc3RfYmVhdF9hZ2VfbXMYCSABKARIAIgBARIMCgRoZWxkGAogASgNEhUKDWNvcmRvbl9yZWFzb24YCyABKAkSDwoHdHJvdWJsZRgMIAEoCUITChFfbGFzdF9iZWF0X2FnZV9tcyJeCgdOZXdJdGVtEg8KB3BheWxvYWQYASABKAwSCwoDa2V5GAIgASgJEhAKCHByaW9yaXR5GAMgASgFEg0KBWxhYmVsGAQgASgJEhQKDHNhbXBsZV9pbmRleBgFIAEoDSK8AQoNU3VibWl0UmVxdWVzdBIVCg1zdWJtaXNzaW9uX2lkGAEgASgMEhQKDGJhdGNoX251bWJlchgCIAEoBBITCgt0YXNrX2RpZ2VzdBgDIAEoDBIiCgVpdGVtcxgEIAMoCzITLnJvbGxvdXQudjEuTmV3SXRlbRIOCgZwbHVnaW4YBSABKAkSFAoMdGFza19zdW1tYXJ5GAYgASgJEg8KB2RyeV9ydW4YByABKAgSDgoGcmVvcGVuGAggASgIIngKDlN1Ym1pdFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg0KBWFkZGVkGAIgASgEEg0KBWtub3duGAMgASgEEhIKCmR1cGxpY2F0ZXMYBCABKAQiDQoLU2VhbFJlcXVlc3QiRAoMU2VhbFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlIg8KDUdldFJ1blJlcXVlc3QitAQKDkdldFJ1blJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEiMKBXN0YXRlGAIgASgOMhQucm9sbG91dC52MS5SdW5TdGF0ZRIPCgdwZW5kaW5nGAMgASgEEg8KB3J1bm5pbmcYBCABKAQSDAoEZG9uZRgFIAEoBBIOCgZmYWlsZWQYBiABKAQSDwoHZGVsYXllZBgHIAEoBBIRCglleGVjdXRpbmcYCCABKAQSRgoPZmFpbGVkX2J5X2NsYXNzGAkgAygLMi0ucm9sbG91dC52MS5HZXRSdW5SZXNwb25zZS5GYWlsZWRCeUNsYXNzRW50cnkSFAoMcGF1c2VfcmVhc29uGAogASgJEg4KBnNlYWxlZBgLIAEoCBITCgt0YXNrX2RpZ2VzdBgMIAEoDBIOCgZwbHVnaW4YDSABKAkSFAoMdGFza19zdW1tYXJ5GA4gASgJEhsKE2ZpbmlzaGVkX3Blcl9zZWNvbmQYDyADKA0SFQoNc3RhbGVfcmVwb3J0cxgQIAEoBBIRCgljb25mbGljdHMYESABKAQSEgoKcmVhc3NpZ25lZBgSIAEoBBIpCgd3b3JrZXJzGBMgASgLMhgucm9sbG91dC52MS5Xb3JrZXJDb3VudHMaNAoSRmFpbGVkQnlDbGFzc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoBDoCOAEiZAoMV29ya2VyQ291bnRzEg0KBXJlYWR5GAEgASgNEhAKCGRyYWluaW5nGAIgASgNEhEKCXN1c3BlY3RlZBgDIAEoDRIOCgZmYWlsZWQYBCABKA0SEAoIY29yZG9uZWQYBSABKA0iHgoMUGF1c2VSZXF1ZXN0Eg4KBnJlYXNvbhgBIAEoCSJFCg1QYXVzZVJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlIg8KDVJlc3VtZVJlcXVlc3QiRgoOUmVzdW1lUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUiDwoNQ2FuY2VsUmVxdWVzdCJGCg5DYW5jZWxSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZSJGCgxSZXRyeVJlcXVlc3QSFQoNZmFpbHVyZV9jbGFzcxgBIAEoCRIQCghpdGVtX2lkcxgCIAMoDBINCgVhZnRlchgDIAEoCSJ2Cg1SZXRyeVJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg8KB3JldHJpZWQYAiABKAQSDwoHc2tpcHBlZBgDIAEoBBINCgVhZnRlchgEIAEoCSJwChJMaXN0UmVzdWx0c1JlcXVlc3QSJgoFb3JkZXIYASABKA4yFy5yb2xsb3V0LnYxLlJlc3VsdE9yZGVyEg0KBWFmdGVyGAIgASgJEg0KBWxpbWl0GAMgASgNEhQKDHdpdGhfcGF5bG9hZBgEIAEoCCKjAQoTTGlzdFJlc3VsdHNSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRInCgdyZXN1bHRzGAIgAygLMhYucm9sbG91dC52MS5JdGVtUmVzdWx0Eg0KBWFmdGVyGAMgASgJEhEKCWNhdWdodF91cBgEIAEoCBILCgNlbmQYBSABKAgi4QIKCkl0ZW1SZXN1bHQSDwoHaXRlbV9pZBgBIAEoDBINCgVsYWJlbBgCIAEoCRIQCghzZXF1ZW5jZRgDIAEoBBIpCgdvdXRjb21lGAQgASgOMhgucm9sbG91dC52MS5PdXRjb21lQ2xhc3MSDgoGb3V0cHV0GAUgASgMEhUKDW91dHB1dF9kaWdlc3QYBiABKAwSFQoNZmFpbHVyZV9jbGFzcxgHIAEoCRIVCg1lcnJvcl9tZXNzYWdlGAggASgJEg8KB2F0dGVtcHQYCSABKA0SEQoJd29ya2VyX2lkGAogASgMEhYKDnBsdWdpbl92ZXJzaW9uGAsgASgJEhUKDXN0YXJ0ZWRfYXRfbXMYDCABKAMSEwoLZHVyYXRpb25fbXMYDSABKAQSFgoOZmluaXNoZWRfYXRfbXMYDiABKAMSDwoHcGF5bG9hZBgPIAEoDBIQCghyZXNwb25zZRgQIAEoDCIeCg5HZXRJdGVtUmVxdWVzdBIMCgRuYW1lGAEgASgJIo4ECg9HZXRJdGVtUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSDwoHaXRlbV9pZBgCIAEoDBINCgVsYWJlbBgDIAEoCRIPCgdwYXlsb2FkGAQgASgMEhAKCHNlcXVlbmNlGAUgASgEEhAKCHByaW9yaXR5GAYgASgFEiQKBXN0YXRlGAcgASgOMhUucm9sbG91dC52MS5JdGVtU3RhdGUSDwoHYXR0ZW1wdBgIIAEoDRIPCgdjaGFyZ2VkGAkgASgNEhQKDG1heF9hdHRlbXB0cxgKIAEoDRIMCgRsb3N0GAsgASgNEhAKCG1heF9sb3N0GAwgASgNEhEKCXdvcmtlcl9pZBgNIAEoDBIcCg9hc3NpZ25lZF9hZ2VfbXMYDiABKARIAIgBARIRCglkdWVfYXRfbXMYDyABKAMSEgoFYWhlYWQYECABKARIAYgBARINCgVhbG9uZRgRIAEoCBIYChBjaGVja3BvaW50X2J5dGVzGBIgASgEEisKCGF0dGVtcHRzGBMgAygLMhkucm9sbG91dC52MS5BdHRlbXB0UmVjb3JkEiYKBnJlc3VsdBgUIAEoCzIWLnJvbGxvdXQudjEuSXRlbVJlc3VsdEISChBfYXNzaWduZWRfYWdlX21zQggKBl9haGVhZCLbAQoNQXR0ZW1wdFJlY29yZBIPCgdhdHRlbXB0GAEgASgNEhEKCXdvcmtlcl9pZBgCIAEoDBIpCgdvdXRjb21lGAMgASgOMhgucm9sbG91dC52MS5PdXRjb21lQ2xhc3MSDwoHbWVzc2FnZRgEIAEoCRIVCg1zdGFydGVkX2F0X21zGAUgASgDEhMKC2R1cmF0aW9uX21zGAYgASgEEhMKC2VuZGVkX2F0X21zGAcgASgDEhEKCWxvZ19ieXRlcxgIIAEoBBIWCg5wbHVnaW5fdmVyc2lvbhgJIAEoCSI4ChRHZXRBdHRlbXB0TG9nUmVxdWVzdBIPCgdpdGVtX2lkGAEgASgMEg8KB2F0dGVtcHQYAiABKA0iawoVR2V0QXR0ZW1wdExvZ1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg8KB2F0dGVtcHQYAiABKA0SCwoDbG9nGAMgASgMIiUKEEdldFdvcmtlclJlcXVlc3QSEQoJd29ya2VyX2lkGAEgASgMItABChFHZXRXb3JrZXJSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIkCgRpbmZvGAIgASgLMhYucm9sbG91dC52MS5Xb3JrZXJJbmZvEiEKBGhlbGQYAyADKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQSDgoGY3JlZGl0GAQgASgEEhMKC2hhc19zZXNzaW9uGAUgASgIEhcKD2ZhaWx1cmVzX2luX3JvdxgGIAEoDSInChJEcmFpbldvcmtlclJlcXVlc3QSEQoJd29ya2VyX2lkGAEgASgMIksKE0RyYWluV29ya2VyUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUiJAoSV2F0Y2hFdmVudHNSZXF1ZXN0Eg4KBmZvbGxvdxgBIAEoCCJsChNXYXRjaEV2ZW50c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg4KBmV2ZW50cxgCIAMoCRIPCgdkcm9wcGVkGAMgASgEKpYBCghSdW5TdGF0ZRIZChVSVU5fU1RBVEVfVU5TUEVDSUZJRUQQABISCg5SVU5fU1RBVEVfT1BFThABEhQKEFJVTl9TVEFURV9TRUFMRUQQAhIWChJSVU5fU1RBVEVfQ09NUExFVEUQAxIXChNSVU5fU1RBVEVfQ0FOQ0VMTEVEEAQSFAoQUlVOX1NUQVRFX1BBVVNFRBAFKmAKC1Jlc3VsdE9yZGVyEhwKGFJFU1VMVF9PUkRFUl9VTlNQRUNJRklFRBAAEhYKElJFU1VMVF9PUkRFUl9JTlBVVBABEhsKF1JFU1VMVF9PUkRFUl9DT01QTEVUSU9OEAIqsgEKCUl0ZW1TdGF0ZRIaChZJVEVNX1NUQVRFX1VOU1BFQ0lGSUVEEAASFAoQSVRFTV9TVEFURV9GUkVTSBABEhcKE0lURU1fU1RBVEVfUkVUVVJORUQQAhIWChJJVEVNX1NUQVRFX0RFTEFZRUQQAxIWChJJVEVNX1NUQVRFX1JVTk5JTkcQBBITCg9JVEVNX1NUQVRFX0RPTkUQBRIVChFJVEVNX1NUQVRFX0ZBSUxFRBAGMq4ICgpSdW5TZXJ2aWNlElMKC0xpc3RXb3JrZXJzEh4ucm9sbG91dC52MS5MaXN0V29ya2Vyc1JlcXVlc3QaHy5yb2xsb3V0LnYxLkxpc3RXb3JrZXJzUmVzcG9uc2UiA5ACARJECgZTdWJtaXQSGS5yb2xsb3V0LnYxLlN1Ym1pdFJlcXVlc3QaGi5yb2xsb3V0LnYxLlN1Ym1pdFJlc3BvbnNlIgOQAgISPgoEU2VhbBIXLnJvbGxvdXQudjEuU2VhbFJlcXVlc3QaGC5yb2xsb3V0LnYxLlNlYWxSZXNwb25zZSIDkAICEkQKBkdldFJ1bhIZLnJvbGxvdXQudjEuR2V0UnVuUmVxdWVzdBoaLnJvbGxvdXQudjEuR2V0UnVuUmVzcG9uc2UiA5ACARJBCgVQYXVzZRIYLnJvbGxvdXQudjEuUGF1c2VSZXF1ZXN0Ghkucm9sbG91dC52MS5QYXVzZVJlc3BvbnNlIgOQAgISRAoGUmVzdW1lEhkucm9sbG91dC52MS5SZXN1bWVSZXF1ZXN0Ghoucm9sbG91dC52MS5SZXN1bWVSZXNwb25zZSIDkAICEkQKBkNhbmNlbBIZLnJvbGxvdXQudjEuQ2FuY2VsUmVxdWVzdBoaLnJvbGxvdXQudjEuQ2FuY2VsUmVzcG9uc2UiA5ACAhJBCgVSZXRyeRIYLnJvbGxvdXQudjEuUmV0cnlSZXF1ZXN0Ghkucm9sbG91dC52MS5SZXRyeVJlc3BvbnNlIgOQAgISUwoLTGlzdFJlc3VsdHMSHi5yb2xsb3V0LnYxLkxpc3RSZXN1bHRzUmVxdWVzdBofLnJvbGxvdXQudjEuTGlzdFJlc3VsdHNSZXNwb25zZSIDkAIBEkcKB0dldEl0ZW0SGi5yb2xsb3V0LnYxLkdldEl0ZW1SZXF1ZXN0Ghsucm9sbG91dC52MS5HZXRJdGVtUmVzcG9uc2UiA5ACARJZCg1HZXRBdHRlbXB0TG9nEiAucm9sbG91dC52MS5HZXRBdHRlbXB0TG9nUmVxdWVzdBohLnJvbGxvdXQudjEuR2V0QXR0ZW1wdExvZ1Jlc3BvbnNlIgOQAgESTQoJR2V0V29ya2VyEhwucm9sbG91dC52MS5HZXRXb3JrZXJSZXF1ZXN0Gh0ucm9sbG91dC52MS5HZXRXb3JrZXJSZXNwb25zZSIDkAIBElMKC0RyYWluV29ya2VyEh4ucm9sbG91dC52MS5EcmFpbldvcmtlclJlcXVlc3QaHy5yb2xsb3V0LnYxLkRyYWluV29ya2VyUmVzcG9uc2UiA5ACAhJQCgtXYXRjaEV2ZW50cxIeLnJvbGxvdXQudjEuV2F0Y2hFdmVudHNSZXF1ZXN0Gh8ucm9sbG91dC52MS5XYXRjaEV2ZW50c1Jlc3BvbnNlMAFiBnByb3RvMw", [file_rollout_v1_common, file_rollout_v1_work]);
+  fileDesc("ChRyb2xsb3V0L3YxL3J1bi5wcm90bxIKcm9sbG91dC52MSI8ChJMaXN0V29ya2Vyc1JlcXVlc3QSFwoPYWZ0ZXJfd29ya2VyX2lkGAEgASgMEg0KBWxpbWl0GAIgASgNIoIBChNMaXN0V29ya2Vyc1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEicKB3dvcmtlcnMYAiADKAsyFi5yb2xsb3V0LnYxLldvcmtlckluZm8SDAoEbW9yZRgDIAEoCCLQAgoKV29ya2VySW5mbxIRCgl3b3JrZXJfaWQYASABKAwSEwoLaW5jYXJuYXRpb24YAiABKAwSJgoFc3RhdGUYAyABKA4yFy5yb2xsb3V0LnYxLldvcmtlclN0YXRlEiwKCGxpdmVuZXNzGAQgASgOMhoucm9sbG91dC52MS5Xb3JrZXJMaXZlbmVzcxIMCgRsb2FkGAUgASgBEg0KBXNsb3RzGAYgASgNEiMKB3BsdWdpbnMYByADKAsyEi5yb2xsb3V0LnYxLlBsdWdpbhIYChByZWdpc3RlcmVkX2F0X21zGAggASgDEh0KEGxhc3RfYmVhdF9hZ2VfbXMYCSABKARIAIgBARIMCgRoZWxkGAogASgNEhUKDWNvcmRvbl9yZWFzb24YCyABKAkSDwoHdHJvdWJsZRgMIAEoCUITChFfbGFzdF9iZWF0X2FnZV9tcyJeCgdOZXdJdGVtEg8KB3BheWxvYWQYASABKAwSCwoDa2V5GAIgASgJEhAKCHByaW9yaXR5GAMgASgFEg0KBWxhYmVsGAQgASgJEhQKDHNhbXBsZV9pbmRleBgFIAEoDSK8AQoNU3VibWl0UmVxdWVzdBIVCg1zdWJtaXNzaW9uX2lkGAEgASgMEhQKDGJhdGNoX251bWJlchgCIAEoBBITCgt0YXNrX2RpZ2VzdBgDIAEoDBIiCgVpdGVtcxgEIAMoCzITLnJvbGxvdXQudjEuTmV3SXRlbRIOCgZwbHVnaW4YBSABKAkSFAoMdGFza19zdW1tYXJ5GAYgASgJEg8KB2RyeV9ydW4YByABKAgSDgoGcmVvcGVuGAggASgIIngKDlN1Ym1pdFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg0KBWFkZGVkGAIgASgEEg0KBWtub3duGAMgASgEEhIKCmR1cGxpY2F0ZXMYBCABKAQiDQoLU2VhbFJlcXVlc3QiRAoMU2VhbFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlIg8KDUdldFJ1blJlcXVlc3Qi6gQKDkdldFJ1blJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEiMKBXN0YXRlGAIgASgOMhQucm9sbG91dC52MS5SdW5TdGF0ZRIPCgdwZW5kaW5nGAMgASgEEg8KB3J1bm5pbmcYBCABKAQSDAoEZG9uZRgFIAEoBBIOCgZmYWlsZWQYBiABKAQSDwoHZGVsYXllZBgHIAEoBBIRCglleGVjdXRpbmcYCCABKAQSRgoPZmFpbGVkX2J5X2NsYXNzGAkgAygLMi0ucm9sbG91dC52MS5HZXRSdW5SZXNwb25zZS5GYWlsZWRCeUNsYXNzRW50cnkSFAoMcGF1c2VfcmVhc29uGAogASgJEg4KBnNlYWxlZBgLIAEoCBITCgt0YXNrX2RpZ2VzdBgMIAEoDBIOCgZwbHVnaW4YDSABKAkSFAoMdGFza19zdW1tYXJ5GA4gASgJEhsKE2ZpbmlzaGVkX3Blcl9zZWNvbmQYDyADKA0SFQoNc3RhbGVfcmVwb3J0cxgQIAEoBBIRCgljb25mbGljdHMYESABKAQSEgoKcmVhc3NpZ25lZBgSIAEoBBIpCgd3b3JrZXJzGBMgASgLMhgucm9sbG91dC52MS5Xb3JrZXJDb3VudHMSNAoQZmFpbHVyZV9tZXNzYWdlcxgUIAMoCzIaLnJvbGxvdXQudjEuRmFpbHVyZU1lc3NhZ2UaNAoSRmFpbGVkQnlDbGFzc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoBDoCOAEiagoORmFpbHVyZU1lc3NhZ2USFQoNZmFpbHVyZV9jbGFzcxgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEg0KBWl0ZW1zGAMgASgEEhAKCGF0dGVtcHRzGAQgASgEEg8KB2l0ZW1faWQYBSABKAwiZAoMV29ya2VyQ291bnRzEg0KBXJlYWR5GAEgASgNEhAKCGRyYWluaW5nGAIgASgNEhEKCXN1c3BlY3RlZBgDIAEoDRIOCgZmYWlsZWQYBCABKA0SEAoIY29yZG9uZWQYBSABKA0iHgoMUGF1c2VSZXF1ZXN0Eg4KBnJlYXNvbhgBIAEoCSJFCg1QYXVzZVJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlIg8KDVJlc3VtZVJlcXVlc3QiRgoOUmVzdW1lUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUiDwoNQ2FuY2VsUmVxdWVzdCJGCg5DYW5jZWxSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZSJGCgxSZXRyeVJlcXVlc3QSFQoNZmFpbHVyZV9jbGFzcxgBIAEoCRIQCghpdGVtX2lkcxgCIAMoDBINCgVhZnRlchgDIAEoCSJ2Cg1SZXRyeVJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg8KB3JldHJpZWQYAiABKAQSDwoHc2tpcHBlZBgDIAEoBBINCgVhZnRlchgEIAEoCSJwChJMaXN0UmVzdWx0c1JlcXVlc3QSJgoFb3JkZXIYASABKA4yFy5yb2xsb3V0LnYxLlJlc3VsdE9yZGVyEg0KBWFmdGVyGAIgASgJEg0KBWxpbWl0GAMgASgNEhQKDHdpdGhfcGF5bG9hZBgEIAEoCCKjAQoTTGlzdFJlc3VsdHNSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRInCgdyZXN1bHRzGAIgAygLMhYucm9sbG91dC52MS5JdGVtUmVzdWx0Eg0KBWFmdGVyGAMgASgJEhEKCWNhdWdodF91cBgEIAEoCBILCgNlbmQYBSABKAgi4QIKCkl0ZW1SZXN1bHQSDwoHaXRlbV9pZBgBIAEoDBINCgVsYWJlbBgCIAEoCRIQCghzZXF1ZW5jZRgDIAEoBBIpCgdvdXRjb21lGAQgASgOMhgucm9sbG91dC52MS5PdXRjb21lQ2xhc3MSDgoGb3V0cHV0GAUgASgMEhUKDW91dHB1dF9kaWdlc3QYBiABKAwSFQoNZmFpbHVyZV9jbGFzcxgHIAEoCRIVCg1lcnJvcl9tZXNzYWdlGAggASgJEg8KB2F0dGVtcHQYCSABKA0SEQoJd29ya2VyX2lkGAogASgMEhYKDnBsdWdpbl92ZXJzaW9uGAsgASgJEhUKDXN0YXJ0ZWRfYXRfbXMYDCABKAMSEwoLZHVyYXRpb25fbXMYDSABKAQSFgoOZmluaXNoZWRfYXRfbXMYDiABKAMSDwoHcGF5bG9hZBgPIAEoDBIQCghyZXNwb25zZRgQIAEoDCIeCg5HZXRJdGVtUmVxdWVzdBIMCgRuYW1lGAEgASgJIo4ECg9HZXRJdGVtUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSDwoHaXRlbV9pZBgCIAEoDBINCgVsYWJlbBgDIAEoCRIPCgdwYXlsb2FkGAQgASgMEhAKCHNlcXVlbmNlGAUgASgEEhAKCHByaW9yaXR5GAYgASgFEiQKBXN0YXRlGAcgASgOMhUucm9sbG91dC52MS5JdGVtU3RhdGUSDwoHYXR0ZW1wdBgIIAEoDRIPCgdjaGFyZ2VkGAkgASgNEhQKDG1heF9hdHRlbXB0cxgKIAEoDRIMCgRsb3N0GAsgASgNEhAKCG1heF9sb3N0GAwgASgNEhEKCXdvcmtlcl9pZBgNIAEoDBIcCg9hc3NpZ25lZF9hZ2VfbXMYDiABKARIAIgBARIRCglkdWVfYXRfbXMYDyABKAMSEgoFYWhlYWQYECABKARIAYgBARINCgVhbG9uZRgRIAEoCBIYChBjaGVja3BvaW50X2J5dGVzGBIgASgEEisKCGF0dGVtcHRzGBMgAygLMhkucm9sbG91dC52MS5BdHRlbXB0UmVjb3JkEiYKBnJlc3VsdBgUIAEoCzIWLnJvbGxvdXQudjEuSXRlbVJlc3VsdEISChBfYXNzaWduZWRfYWdlX21zQggKBl9haGVhZCLbAQoNQXR0ZW1wdFJlY29yZBIPCgdhdHRlbXB0GAEgASgNEhEKCXdvcmtlcl9pZBgCIAEoDBIpCgdvdXRjb21lGAMgASgOMhgucm9sbG91dC52MS5PdXRjb21lQ2xhc3MSDwoHbWVzc2FnZRgEIAEoCRIVCg1zdGFydGVkX2F0X21zGAUgASgDEhMKC2R1cmF0aW9uX21zGAYgASgEEhMKC2VuZGVkX2F0X21zGAcgASgDEhEKCWxvZ19ieXRlcxgIIAEoBBIWCg5wbHVnaW5fdmVyc2lvbhgJIAEoCSI4ChRHZXRBdHRlbXB0TG9nUmVxdWVzdBIPCgdpdGVtX2lkGAEgASgMEg8KB2F0dGVtcHQYAiABKA0iawoVR2V0QXR0ZW1wdExvZ1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg8KB2F0dGVtcHQYAiABKA0SCwoDbG9nGAMgASgMIiUKEEdldFdvcmtlclJlcXVlc3QSEQoJd29ya2VyX2lkGAEgASgMItABChFHZXRXb3JrZXJSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIkCgRpbmZvGAIgASgLMhYucm9sbG91dC52MS5Xb3JrZXJJbmZvEiEKBGhlbGQYAyADKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQSDgoGY3JlZGl0GAQgASgEEhMKC2hhc19zZXNzaW9uGAUgASgIEhcKD2ZhaWx1cmVzX2luX3JvdxgGIAEoDSInChJEcmFpbldvcmtlclJlcXVlc3QSEQoJd29ya2VyX2lkGAEgASgMIksKE0RyYWluV29ya2VyUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUiJAoSV2F0Y2hFdmVudHNSZXF1ZXN0Eg4KBmZvbGxvdxgBIAEoCCJsChNXYXRjaEV2ZW50c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg4KBmV2ZW50cxgCIAMoCRIPCgdkcm9wcGVkGAMgASgEKpYBCghSdW5TdGF0ZRIZChVSVU5fU1RBVEVfVU5TUEVDSUZJRUQQABISCg5SVU5fU1RBVEVfT1BFThABEhQKEFJVTl9TVEFURV9TRUFMRUQQAhIWChJSVU5fU1RBVEVfQ09NUExFVEUQAxIXChNSVU5fU1RBVEVfQ0FOQ0VMTEVEEAQSFAoQUlVOX1NUQVRFX1BBVVNFRBAFKmAKC1Jlc3VsdE9yZGVyEhwKGFJFU1VMVF9PUkRFUl9VTlNQRUNJRklFRBAAEhYKElJFU1VMVF9PUkRFUl9JTlBVVBABEhsKF1JFU1VMVF9PUkRFUl9DT01QTEVUSU9OEAIqsgEKCUl0ZW1TdGF0ZRIaChZJVEVNX1NUQVRFX1VOU1BFQ0lGSUVEEAASFAoQSVRFTV9TVEFURV9GUkVTSBABEhcKE0lURU1fU1RBVEVfUkVUVVJORUQQAhIWChJJVEVNX1NUQVRFX0RFTEFZRUQQAxIWChJJVEVNX1NUQVRFX1JVTk5JTkcQBBITCg9JVEVNX1NUQVRFX0RPTkUQBRIVChFJVEVNX1NUQVRFX0ZBSUxFRBAGMq4ICgpSdW5TZXJ2aWNlElMKC0xpc3RXb3JrZXJzEh4ucm9sbG91dC52MS5MaXN0V29ya2Vyc1JlcXVlc3QaHy5yb2xsb3V0LnYxLkxpc3RXb3JrZXJzUmVzcG9uc2UiA5ACARJECgZTdWJtaXQSGS5yb2xsb3V0LnYxLlN1Ym1pdFJlcXVlc3QaGi5yb2xsb3V0LnYxLlN1Ym1pdFJlc3BvbnNlIgOQAgISPgoEU2VhbBIXLnJvbGxvdXQudjEuU2VhbFJlcXVlc3QaGC5yb2xsb3V0LnYxLlNlYWxSZXNwb25zZSIDkAICEkQKBkdldFJ1bhIZLnJvbGxvdXQudjEuR2V0UnVuUmVxdWVzdBoaLnJvbGxvdXQudjEuR2V0UnVuUmVzcG9uc2UiA5ACARJBCgVQYXVzZRIYLnJvbGxvdXQudjEuUGF1c2VSZXF1ZXN0Ghkucm9sbG91dC52MS5QYXVzZVJlc3BvbnNlIgOQAgISRAoGUmVzdW1lEhkucm9sbG91dC52MS5SZXN1bWVSZXF1ZXN0Ghoucm9sbG91dC52MS5SZXN1bWVSZXNwb25zZSIDkAICEkQKBkNhbmNlbBIZLnJvbGxvdXQudjEuQ2FuY2VsUmVxdWVzdBoaLnJvbGxvdXQudjEuQ2FuY2VsUmVzcG9uc2UiA5ACAhJBCgVSZXRyeRIYLnJvbGxvdXQudjEuUmV0cnlSZXF1ZXN0Ghkucm9sbG91dC52MS5SZXRyeVJlc3BvbnNlIgOQAgISUwoLTGlzdFJlc3VsdHMSHi5yb2xsb3V0LnYxLkxpc3RSZXN1bHRzUmVxdWVzdBofLnJvbGxvdXQudjEuTGlzdFJlc3VsdHNSZXNwb25zZSIDkAIBEkcKB0dldEl0ZW0SGi5yb2xsb3V0LnYxLkdldEl0ZW1SZXF1ZXN0Ghsucm9sbG91dC52MS5HZXRJdGVtUmVzcG9uc2UiA5ACARJZCg1HZXRBdHRlbXB0TG9nEiAucm9sbG91dC52MS5HZXRBdHRlbXB0TG9nUmVxdWVzdBohLnJvbGxvdXQudjEuR2V0QXR0ZW1wdExvZ1Jlc3BvbnNlIgOQAgESTQoJR2V0V29ya2VyEhwucm9sbG91dC52MS5HZXRXb3JrZXJSZXF1ZXN0Gh0ucm9sbG91dC52MS5HZXRXb3JrZXJSZXNwb25zZSIDkAIBElMKC0RyYWluV29ya2VyEh4ucm9sbG91dC52MS5EcmFpbldvcmtlclJlcXVlc3QaHy5yb2xsb3V0LnYxLkRyYWluV29ya2VyUmVzcG9uc2UiA5ACAhJQCgtXYXRjaEV2ZW50cxIeLnJvbGxvdXQudjEuV2F0Y2hFdmVudHNSZXF1ZXN0Gh8ucm9sbG91dC52MS5XYXRjaEV2ZW50c1Jlc3BvbnNlMAFiBnByb3RvMw", [file_rollout_v1_common, file_rollout_v1_work]);
 
 /**
  * @generated from message rollout.v1.ListWorkersRequest
@@ -465,6 +465,14 @@ export type GetRunResponse = Message<"rollout.v1.GetRunResponse"> & {
    * @generated from field: rollout.v1.WorkerCounts workers = 19;
    */
   workers?: WorkerCounts | undefined;
+
+  /**
+   * With which words items have failed, the most frequent first, at most 5: since it leads, and of the first 1,000 failed items
+   * that it found then. Words that differ in numbers and names only are one.
+   *
+   * @generated from field: repeated rollout.v1.FailureMessage failure_messages = 20;
+   */
+  failureMessages: FailureMessage[];
 };
 
 /**
@@ -473,6 +481,51 @@ export type GetRunResponse = Message<"rollout.v1.GetRunResponse"> & {
  */
 export const GetRunResponseSchema: GenMessage<GetRunResponse> = /*@__PURE__*/
   messageDesc(file_rollout_v1_run, 9);
+
+/**
+ * @generated from message rollout.v1.FailureMessage
+ */
+export type FailureMessage = Message<"rollout.v1.FailureMessage"> & {
+  /**
+   * @generated from field: string failure_class = 1;
+   */
+  failureClass: string;
+
+  /**
+   * Of one of them, at most 256 characters.
+   *
+   * @generated from field: string message = 2;
+   */
+  message: string;
+
+  /**
+   * Failed items.
+   *
+   * @generated from field: uint64 items = 3;
+   */
+  items: bigint;
+
+  /**
+   * Attempts, since it leads, after which their items were to be tried again.
+   *
+   * @generated from field: uint64 attempts = 4;
+   */
+  attempts: bigint;
+
+  /**
+   * One of the items.
+   *
+   * @generated from field: bytes item_id = 5;
+   */
+  itemId: Uint8Array;
+};
+
+/**
+ * Describes the message rollout.v1.FailureMessage.
+ * Use `create(FailureMessageSchema)` to create a new message.
+ */
+export const FailureMessageSchema: GenMessage<FailureMessage> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 10);
 
 /**
  * @generated from message rollout.v1.WorkerCounts
@@ -509,7 +562,7 @@ export type WorkerCounts = Message<"rollout.v1.WorkerCounts"> & {
  * Use `create(WorkerCountsSchema)` to create a new message.
  */
 export const WorkerCountsSchema: GenMessage<WorkerCounts> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 10);
+  messageDesc(file_rollout_v1_run, 11);
 
 /**
  * @generated from message rollout.v1.PauseRequest
@@ -528,7 +581,7 @@ export type PauseRequest = Message<"rollout.v1.PauseRequest"> & {
  * Use `create(PauseRequestSchema)` to create a new message.
  */
 export const PauseRequestSchema: GenMessage<PauseRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 11);
+  messageDesc(file_rollout_v1_run, 12);
 
 /**
  * @generated from message rollout.v1.PauseResponse
@@ -545,7 +598,7 @@ export type PauseResponse = Message<"rollout.v1.PauseResponse"> & {
  * Use `create(PauseResponseSchema)` to create a new message.
  */
 export const PauseResponseSchema: GenMessage<PauseResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 12);
+  messageDesc(file_rollout_v1_run, 13);
 
 /**
  * @generated from message rollout.v1.ResumeRequest
@@ -558,7 +611,7 @@ export type ResumeRequest = Message<"rollout.v1.ResumeRequest"> & {
  * Use `create(ResumeRequestSchema)` to create a new message.
  */
 export const ResumeRequestSchema: GenMessage<ResumeRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 13);
+  messageDesc(file_rollout_v1_run, 14);
 
 /**
  * @generated from message rollout.v1.ResumeResponse
@@ -575,7 +628,7 @@ export type ResumeResponse = Message<"rollout.v1.ResumeResponse"> & {
  * Use `create(ResumeResponseSchema)` to create a new message.
  */
 export const ResumeResponseSchema: GenMessage<ResumeResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 14);
+  messageDesc(file_rollout_v1_run, 15);
 
 /**
  * @generated from message rollout.v1.CancelRequest
@@ -588,7 +641,7 @@ export type CancelRequest = Message<"rollout.v1.CancelRequest"> & {
  * Use `create(CancelRequestSchema)` to create a new message.
  */
 export const CancelRequestSchema: GenMessage<CancelRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 15);
+  messageDesc(file_rollout_v1_run, 16);
 
 /**
  * @generated from message rollout.v1.CancelResponse
@@ -605,7 +658,7 @@ export type CancelResponse = Message<"rollout.v1.CancelResponse"> & {
  * Use `create(CancelResponseSchema)` to create a new message.
  */
 export const CancelResponseSchema: GenMessage<CancelResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 16);
+  messageDesc(file_rollout_v1_run, 17);
 
 /**
  * @generated from message rollout.v1.RetryRequest
@@ -638,7 +691,7 @@ export type RetryRequest = Message<"rollout.v1.RetryRequest"> & {
  * Use `create(RetryRequestSchema)` to create a new message.
  */
 export const RetryRequestSchema: GenMessage<RetryRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 17);
+  messageDesc(file_rollout_v1_run, 18);
 
 /**
  * @generated from message rollout.v1.RetryResponse
@@ -674,7 +727,7 @@ export type RetryResponse = Message<"rollout.v1.RetryResponse"> & {
  * Use `create(RetryResponseSchema)` to create a new message.
  */
 export const RetryResponseSchema: GenMessage<RetryResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 18);
+  messageDesc(file_rollout_v1_run, 19);
 
 /**
  * @generated from message rollout.v1.ListResultsRequest
@@ -712,7 +765,7 @@ export type ListResultsRequest = Message<"rollout.v1.ListResultsRequest"> & {
  * Use `create(ListResultsRequestSchema)` to create a new message.
  */
 export const ListResultsRequestSchema: GenMessage<ListResultsRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 19);
+  messageDesc(file_rollout_v1_run, 20);
 
 /**
  * @generated from message rollout.v1.ListResultsResponse
@@ -755,7 +808,7 @@ export type ListResultsResponse = Message<"rollout.v1.ListResultsResponse"> & {
  * Use `create(ListResultsResponseSchema)` to create a new message.
  */
 export const ListResultsResponseSchema: GenMessage<ListResultsResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 20);
+  messageDesc(file_rollout_v1_run, 21);
 
 /**
  * A final item.
@@ -859,7 +912,7 @@ export type ItemResult = Message<"rollout.v1.ItemResult"> & {
  * Use `create(ItemResultSchema)` to create a new message.
  */
 export const ItemResultSchema: GenMessage<ItemResult> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 21);
+  messageDesc(file_rollout_v1_run, 22);
 
 /**
  * @generated from message rollout.v1.GetItemRequest
@@ -878,7 +931,7 @@ export type GetItemRequest = Message<"rollout.v1.GetItemRequest"> & {
  * Use `create(GetItemRequestSchema)` to create a new message.
  */
 export const GetItemRequestSchema: GenMessage<GetItemRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 22);
+  messageDesc(file_rollout_v1_run, 23);
 
 /**
  * @generated from message rollout.v1.GetItemResponse
@@ -1010,7 +1063,7 @@ export type GetItemResponse = Message<"rollout.v1.GetItemResponse"> & {
  * Use `create(GetItemResponseSchema)` to create a new message.
  */
 export const GetItemResponseSchema: GenMessage<GetItemResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 23);
+  messageDesc(file_rollout_v1_run, 24);
 
 /**
  * What became of one attempt.
@@ -1071,7 +1124,7 @@ export type AttemptRecord = Message<"rollout.v1.AttemptRecord"> & {
  * Use `create(AttemptRecordSchema)` to create a new message.
  */
 export const AttemptRecordSchema: GenMessage<AttemptRecord> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 24);
+  messageDesc(file_rollout_v1_run, 25);
 
 /**
  * @generated from message rollout.v1.GetAttemptLogRequest
@@ -1095,7 +1148,7 @@ export type GetAttemptLogRequest = Message<"rollout.v1.GetAttemptLogRequest"> & 
  * Use `create(GetAttemptLogRequestSchema)` to create a new message.
  */
 export const GetAttemptLogRequestSchema: GenMessage<GetAttemptLogRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 25);
+  messageDesc(file_rollout_v1_run, 26);
 
 /**
  * @generated from message rollout.v1.GetAttemptLogResponse
@@ -1124,7 +1177,7 @@ export type GetAttemptLogResponse = Message<"rollout.v1.GetAttemptLogResponse"> 
  * Use `create(GetAttemptLogResponseSchema)` to create a new message.
  */
 export const GetAttemptLogResponseSchema: GenMessage<GetAttemptLogResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 26);
+  messageDesc(file_rollout_v1_run, 27);
 
 /**
  * @generated from message rollout.v1.GetWorkerRequest
@@ -1141,7 +1194,7 @@ export type GetWorkerRequest = Message<"rollout.v1.GetWorkerRequest"> & {
  * Use `create(GetWorkerRequestSchema)` to create a new message.
  */
 export const GetWorkerRequestSchema: GenMessage<GetWorkerRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 27);
+  messageDesc(file_rollout_v1_run, 28);
 
 /**
  * @generated from message rollout.v1.GetWorkerResponse
@@ -1189,7 +1242,7 @@ export type GetWorkerResponse = Message<"rollout.v1.GetWorkerResponse"> & {
  * Use `create(GetWorkerResponseSchema)` to create a new message.
  */
 export const GetWorkerResponseSchema: GenMessage<GetWorkerResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 28);
+  messageDesc(file_rollout_v1_run, 29);
 
 /**
  * @generated from message rollout.v1.DrainWorkerRequest
@@ -1206,7 +1259,7 @@ export type DrainWorkerRequest = Message<"rollout.v1.DrainWorkerRequest"> & {
  * Use `create(DrainWorkerRequestSchema)` to create a new message.
  */
 export const DrainWorkerRequestSchema: GenMessage<DrainWorkerRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 29);
+  messageDesc(file_rollout_v1_run, 30);
 
 /**
  * @generated from message rollout.v1.DrainWorkerResponse
@@ -1223,7 +1276,7 @@ export type DrainWorkerResponse = Message<"rollout.v1.DrainWorkerResponse"> & {
  * Use `create(DrainWorkerResponseSchema)` to create a new message.
  */
 export const DrainWorkerResponseSchema: GenMessage<DrainWorkerResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 30);
+  messageDesc(file_rollout_v1_run, 31);
 
 /**
  * @generated from message rollout.v1.WatchEventsRequest
@@ -1242,7 +1295,7 @@ export type WatchEventsRequest = Message<"rollout.v1.WatchEventsRequest"> & {
  * Use `create(WatchEventsRequestSchema)` to create a new message.
  */
 export const WatchEventsRequestSchema: GenMessage<WatchEventsRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 31);
+  messageDesc(file_rollout_v1_run, 32);
 
 /**
  * @generated from message rollout.v1.WatchEventsResponse
@@ -1273,7 +1326,7 @@ export type WatchEventsResponse = Message<"rollout.v1.WatchEventsResponse"> & {
  * Use `create(WatchEventsResponseSchema)` to create a new message.
  */
 export const WatchEventsResponseSchema: GenMessage<WatchEventsResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 32);
+  messageDesc(file_rollout_v1_run, 33);
 
 /**
  * @generated from enum rollout.v1.RunState

@@ -69,6 +69,7 @@ function run(change: Partial<RunStatus> = {}): RunStatus {
     done: 0,
     failed: 0,
     failedByClass: {},
+    failureMessages: [],
     pauseReason: undefined,
     sealed: false,
     task: { plugin: "infer", summary: "infer: python3 infer.py" },

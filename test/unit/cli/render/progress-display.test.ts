@@ -11,6 +11,7 @@ function view(done: number, change: Partial<ProgressView> = {}): ProgressView {
   return {
     counts: { pending: 200 - done, delayed: 0, running: 0, done, failed: 0 },
     failures: {},
+    failureMessages: [],
     reassigned: 0,
     total: 200,
     submitted: undefined,
@@ -152,5 +153,25 @@ describe("progress into a pipe", () => {
     expect(said.splice(0).join("")).to.contain("22 of 200");
     display.end();
     expect(told(), "once").to.equal(0);
+  });
+
+  it("says beside it why items fail, when that is not what was said before", async () => {
+    const clock = new VirtualClock();
+    const said: string[] = [];
+    const stream = { isTTY: false, write: (text: string) => said.push(text) > 0 } as unknown as DisplayStream;
+    const display = openDisplay(stream, clock, { colour: false, unicode: true });
+    const failed = (items: number): Partial<ProgressView> => ({
+      counts: { pending: 0, delayed: 0, running: 0, done: 0, failed: items },
+      failureMessages: [
+        { failureClass: "error", message: "no\u001b", items, attempts: 0, item: "ab".repeat(32) },
+      ],
+    });
+    display.update(view(0, failed(1)));
+    expect(said.splice(0)[1]).to.equal("  1 error, such as item abababababab: no\\u001b\n");
+    await clock.advance(10_000);
+    display.update(view(0, failed(1)));
+    expect(said.splice(0), "the same").to.have.length(1);
+    display.update(view(0, failed(40)));
+    expect(said.splice(0)).to.have.length(2);
   });
 });

@@ -8,6 +8,7 @@ function view(change: Partial<ProgressView> = {}): ProgressView {
   return {
     counts: { pending: 66, delayed: 2, running: 8, done: 123, failed: 3 },
     failures: { timeout: 1, error: 2, crash: 0 },
+    failureMessages: [],
     reassigned: 0,
     total: 200,
     submitted: undefined,
@@ -35,6 +36,31 @@ describe("progress in a block", () => {
       "  12/s, 5s to 9s left",
       "  4 workers (1 leaving) · 7 of 8 slots busy",
     ]);
+  });
+
+  it("says why items fail, the most frequent first, with an item that a narrow terminal shows too", () => {
+    const item = "0123456789abcdef".repeat(4);
+    const failureMessages = ["a\u001b[2Jb", "no such file", "disk full", "rare"].map((message, at) => ({
+      ...{ failureClass: "error", message, items: 4_000 - at, attempts: 9, item },
+    }));
+    const [, , ...rest] = lines(60, { failureMessages });
+    expect(rest.slice(0, -2)).to.deep.equal([
+      "  4,000 error, such as item 0123456789ab: a\\u001b[2Jb",
+      "  3,999 error, such as item 0123456789ab: no such file",
+      "  3,998 error, such as item 0123456789ab: disk full",
+    ]);
+    expect(lines(45, { failureMessages })[2]).to.equal("  4,000 error, such as item 0123456789ab: a\\…");
+  });
+
+  it("says what attempts ended with while nothing else has come of any item", () => {
+    const failureMessages = [
+      { failureClass: "error", message: "no GPU", items: 0, attempts: 12, item: "ab".repeat(32) },
+    ];
+    const none = { pending: 60, delayed: 12, running: 0, done: 0, failed: 0 };
+    expect(lines(80, { failureMessages, counts: none })[2]).to.equal(
+      "  12 attempts ended as error, such as of item abababababab: no GPU",
+    );
+    expect(lines(80, { failureMessages }), "items are done").to.have.length(4);
   });
 
   for (const columns of [20, 39, 40, 60, 79, 120, 300]) {

@@ -4,13 +4,15 @@ import type { RunStatus } from "../../../../src/client/run-status.ts";
 
 const PACE = { kind: "steady", perSecond: 4, left: { atLeastMs: 60_000, atMostMs: 120_000 } } as const;
 
-function textOf(state: RunStatus["state"]): string {
+function textOf(state: RunStatus["state"], change: Partial<RunStatus> = {}): string {
   const status: RunStatus = {
     state,
     ...{ pending: 6, delayed: 0, running: 0, executing: 0, done: 4, failed: 0, failedByClass: {} },
+    failureMessages: [],
     pauseReason: state === "paused" ? "by an operator" : undefined,
     ...{ sealed: true, task: undefined, finishedPerSecond: [], staleReports: 0, conflicts: 0, reassigned: 0 },
     workers: { ready: 2, draining: 0, suspected: 0, failed: 0, cordoned: 0 },
+    ...change,
   };
   return runStatusText(status, PACE);
 }
@@ -18,6 +20,19 @@ function textOf(state: RunStatus["state"]): string {
 describe("the status of a run", () => {
   it("says how fast it goes while it goes", () => {
     expect(textOf("sealed")).to.contain("left").and.contain("4.0/s");
+  });
+
+  it("says why items fail", () => {
+    const message = {
+      failureClass: "crash",
+      message: "no memory",
+      items: 2,
+      attempts: 0,
+      item: "cd".repeat(32),
+    };
+    expect(textOf("sealed", { failed: 2, failureMessages: [message] })).to.contain(
+      "\n  2 crash, such as item cdcdcdcdcdcd: no memory\n",
+    );
   });
 
   for (const state of ["paused", "complete", "cancelled"] as const) {

@@ -18,7 +18,7 @@ function counts(
   pending = 0,
   failedByClass: Record<string, number> = { error: failed },
 ) {
-  return { pending, running: 0, done, failed, failedByClass };
+  return { pending, running: 0, done, failed, failedByClass, failureMessages: [] };
 }
 
 function outcome(change: Partial<LocalRunSummary>, files = FILES): Outcome {
@@ -47,6 +47,27 @@ describe("what a local run has come to", () => {
         "rollout explain p-3 -c out.jsonl.rollout",
       "to try them again: rollout run in --retry-failed",
     ]);
+  });
+
+  it("names classes and messages, also of a run that is paused, and how to go on", () => {
+    const item = "0123456789ab".padEnd(64, "0");
+    const failureMessages = [
+      { failureClass: "error", message: "exit code 3: no\u001b", items: 50, attempts: 0, item },
+    ];
+    const { lines, object, exit } = outcome({
+      end: { kind: "paused", reason: "the first 50 items to end have all failed" },
+      counts: { ...counts(0, 50, 10), failureMessages },
+    });
+    expect(exit).to.equal(5);
+    expect(lines.slice(1)).to.deep.equal([
+      "50 failed (50 error): out.errors.jsonl",
+      "  50 error, such as item 0123456789ab: exit code 3: no\\u001b",
+      "to go on and try them again: rollout run in --retry-failed",
+      "to go on: rollout run in",
+    ]);
+    expect(object).to.deep.include({
+      failure_messages: [{ class: "error", message: "exit code 3: no\u001b", items: 50, attempts: 0, item }],
+    });
   });
 
   it("names none where none is known", () => {
@@ -106,8 +127,18 @@ describe("what a local run has come to", () => {
   });
 
   it("is for a program one object where results go to a file, and one that no result looks like behind them", () => {
-    const fields = ["state", "total", "done", "failed", "failed_by_class", "pending", "running"];
-    const others = ["added", "known", "started_again", "pause_reason", "output", "errors", "directory"];
+    const fields = ["state", "total", "done", "failed", "failed_by_class", "failure_messages"];
+    const others = [
+      "pending",
+      "running",
+      "added",
+      "known",
+      "started_again",
+      "pause_reason",
+      "output",
+      "errors",
+      "directory",
+    ];
     const all = [...fields, ...others, "duration_ms"];
     expect(outcome({}).object).to.have.all.keys(all);
     const printed = { ...FILES, output: undefined, errors: undefined };

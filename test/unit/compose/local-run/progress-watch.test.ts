@@ -11,7 +11,14 @@ function statusOf(done: number, ready: number, change: Partial<RunStatus> = {}):
   return {
     state: "open",
     ...{ pending: TOTAL - done, delayed: 0, running: ready, executing: ready, done, failed: 0 },
-    ...{ failedByClass: {}, pauseReason: undefined, sealed: false, task: undefined, finishedPerSecond: [] },
+    ...{
+      failedByClass: {},
+      failureMessages: [],
+      pauseReason: undefined,
+      sealed: false,
+      task: undefined,
+      finishedPerSecond: [],
+    },
     ...{ staleReports: 0, conflicts: 0, reassigned: 0 },
     workers: { ready, draining: 0, suspected: 0, failed: 0, cordoned: 0 },
     ...change,

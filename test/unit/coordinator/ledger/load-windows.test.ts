@@ -12,7 +12,10 @@ describe("windows of items that were never given out", () => {
   let batches: number;
 
   beforeEach(async () => {
-    ledger = await LedgerHarness.start({ isChecked: false });
+    ledger = await LedgerHarness.start({
+      isChecked: false,
+      limits: { maxFails: { kind: "unlimited" } },
+    });
     batches = 0;
   });
 
