@@ -2,7 +2,6 @@
 // is pending again is taken; one that contradicts the result that is there is kept as evidence. What is final is not in
 // memory, so the rows are looked up outside the reactor and come back as an input.
 import { encodeRecord } from "../storage/codec.ts";
-import { CONFLICTS_PREFIX } from "../storage/keys.ts";
 import { mayBeForgotten, settleForgotten } from "./adoption.ts";
 import { acknowledge } from "./delivery.ts";
 import type { Input } from "./input.ts";
@@ -12,6 +11,7 @@ import type { FoundReport } from "./ledger/examine-claims.ts";
 import { itemKeyOf } from "./ledger/item-id.ts";
 import { conflictRecord } from "./ledger/ledger-records.ts";
 import { settleLate } from "./ledger/ledger.ts";
+import { conflictKey } from "./ledger/place.ts";
 import type { Place } from "./ledger/place.ts";
 import { isCancelled } from "./run.ts";
 import type { Delivery, LateResult } from "./session-frame.ts";
@@ -57,8 +57,11 @@ function decide(
 ): void {
   const { ledger, counters } = state;
   const { finding } = found;
-  if (finding.kind === "done" && !isSame(finding.digest, late.success.digest))
-    return keepEvidence(state, turn, late, finding.place);
+  if (finding.kind === "contradicted") {
+    counters.conflicts++;
+    if (finding.isEvidence) keepEvidence(state, turn, late, finding.place);
+    return;
+  }
   const isTaken =
     isUntouched &&
     !isCancelled(state) &&
@@ -68,20 +71,16 @@ function decide(
   if (!isTaken) counters.staleReports++;
 }
 
-/** The result that was recorded first stays. */
+/** The result that was recorded first stays. Others that are being looked up are looked up again: they find this one. */
 function keepEvidence(state: CoordinatorState, turn: Turn, late: LateReport, place: Place): void {
   const { id, attempt, worker, success } = late;
-  const key = `${CONFLICTS_PREFIX}${place}/${attempt}`;
+  const key = conflictKey(place);
   const record = { id, attempt, worker, ...success, arrivedAtWallMs: turn.wallMs };
   turn.put({ key, value: encodeRecord(conflictRecord, key, record) });
-  state.counters.conflicts++;
+  state.ledger.lookups.touch(itemKeyOf(id));
   turn.effects.push({
     kind: "warning",
     message: "a worker reported another result for an item that is done",
     fields: { worker_id: worker, key },
   });
-}
-
-function isSame(one: Uint8Array, other: Uint8Array): boolean {
-  return Buffer.compare(one, other) === 0;
 }

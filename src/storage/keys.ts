@@ -101,7 +101,7 @@ export const ATTEMPT_LOGS_PREFIX = "logs/";
 /** The last checkpoint that an item's attempts have left, by place; gone when the item is done. */
 export const CHECKPOINTS_PREFIX = "checkpoints/";
 
-/** Results that contradict the one that was recorded, by place and attempt: evidence, never read by the ledger. */
+/** A result that contradicts the one that was recorded, by place: evidence, the first of an item only, never read by the ledger. */
 export const CONFLICTS_PREFIX = "conflicts/";
 
 /** The answer to each batch of each submission, so that one that comes twice is answered as it was. */

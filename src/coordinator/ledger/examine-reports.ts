@@ -14,7 +14,8 @@ import {
 import type { Store } from "../../storage/store.ts";
 import { itemIdText } from "./item-id.ts";
 import type { LateReport } from "./item.ts";
-import type { ReturnedRecord } from "./ledger-records.ts";
+import { attemptRecord, attemptsOf, slotOf } from "./attempt-records.ts";
+import type { DoneRecord, ReturnedRecord } from "./ledger-records.ts";
 import {
   delayedRecord,
   doneRecord,
@@ -23,6 +24,7 @@ import {
   itemRecord,
   returnedRecord,
 } from "./ledger-records.ts";
+import { conflictKey } from "./place.ts";
 import type { Place } from "./place.ts";
 
 interface Waiting {
@@ -37,7 +39,9 @@ export type Finding =
   | ({ readonly kind: "delayed"; readonly delayed: string } & Waiting)
   /** No row says where it is: it was never given out, or somebody has it. */
   | { readonly kind: "fresh"; readonly place: Place }
-  | { readonly kind: "done"; readonly place: Place; readonly digest: Uint8Array }
+  | ({ readonly kind: "done"; readonly place: Place } & Pick<DoneRecord, "digest" | "attempt" | "worker">)
+  /** The same, and what was reported contradicts it. */
+  | { readonly kind: "contradicted"; readonly place: Place; readonly isEvidence: boolean }
   /** Unknown or failed, or it cannot be used out of turn. */
   | { readonly kind: "other" };
 
@@ -47,12 +51,35 @@ export function placeIn(finding: Finding | undefined): Place | undefined {
 }
 
 /** What a late result may be used for. Throws store_corrupt, naming the key. */
-export async function findReported(store: Store, { id }: LateReport): Promise<Finding> {
-  const finding = await findItem(store, id);
+export async function findReported(store: Store, late: LateReport): Promise<Finding> {
+  const finding = await findItem(store, late.id);
+  if (finding.kind === "done" && Buffer.compare(finding.digest, late.success.digest) !== 0) {
+    const { place } = finding;
+    const isEvidence = !(await hasEvidence(store, place)) && (await hasBeen(store, late, finding));
+    return { kind: "contradicted", place, isEvidence };
+  }
   if (finding.kind !== "returned" && finding.kind !== "delayed") return finding;
   const item = await read(store, `${ITEMS_PREFIX}${finding.place}`, itemRecord);
   // Items of one key run in order, with a state that is committed with each result: one out of turn would not fit.
   return item?.value.key === "" ? finding : { kind: "other" };
+}
+
+/** One contradiction of an item is kept, whichever came first. */
+async function hasEvidence(store: Store, place: Place): Promise<boolean> {
+  // Before there was one to an item, they stood under their attempts.
+  const range = { from: conflictKey(place), to: `${conflictKey(place)}0`, limit: 1 };
+  return (await store.scan(range)).length > 0;
+}
+
+/** Whether the worker is known to have had the item under this attempt: as the one that it is done by, or by its trail. */
+async function hasBeen(
+  store: Store,
+  { attempt, worker }: LateReport,
+  done: Pick<DoneRecord, "attempt" | "worker"> & { readonly place: Place },
+): Promise<boolean> {
+  if (attempt === done.attempt) return worker === done.worker;
+  const ended = await read(store, `${attemptsOf(done.place)}${slotOf(attempt)}`, attemptRecord);
+  return ended?.value.attempt === attempt && ended.value.worker === worker;
 }
 
 /** Throws store_corrupt, naming the key. */
@@ -61,7 +88,10 @@ export async function findItem(store: Store, id: Uint8Array): Promise<Finding> {
   if (index === undefined) return { kind: "other" };
   const { place } = index.value;
   const done = await read(store, `${DONE_PREFIX}${place}`, doneRecord);
-  if (done !== undefined) return { kind: "done", place, digest: done.value.digest };
+  if (done !== undefined) {
+    const { digest, attempt, worker } = done.value;
+    return { kind: "done", place, digest, attempt, worker };
+  }
   const returned = await findReturned(store, place);
   if (returned !== undefined)
     return { kind: "returned", place, budgets: returned.value, checksum: returned.checksum };

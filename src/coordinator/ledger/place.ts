@@ -1,6 +1,7 @@
 // Where an item stands: its priority, then the order of submission. A place never changes and is the item's name in the
 // store, so that what is pending lies in the order in which it is given out, and what is next is one short scan.
 import { assert } from "../../base/assert.ts";
+import { CONFLICTS_PREFIX } from "../../storage/keys.ts";
 
 declare const brand: unique symbol;
 /** Sorts as text in the order in which items are given out. */
@@ -42,6 +43,11 @@ export function sequenceOf(place: Place): number {
 
 export function isPlace(text: string): text is Place {
   return text.length === PRIORITY_DIGITS + SEQUENCE_DIGITS && /^[0-9a-f]+$/.test(text);
+}
+
+/** Where the result stands that contradicts the recorded one. */
+export function conflictKey(place: Place): string {
+  return `${CONFLICTS_PREFIX}${place}`;
 }
 
 const DUE_DIGITS = 13;

@@ -1,6 +1,8 @@
 // Results of items that nobody has any more: looked up first, and acknowledged when what they are worth is on the disk.
 import { expect } from "chai";
 import type { SessionFrame, SessionPort } from "../../../src/coordinator/session-frame.ts";
+import { CONFLICTS_PREFIX, DONE_PREFIX } from "../../../src/storage/keys.ts";
+import { prefixRange } from "../../../src/storage/store.ts";
 import { LedgerHarness } from "../../support/ledger-harness.ts";
 import type { HeldItem, LedgerWorker } from "../../support/ledger-worker.ts";
 import { ERROR, reportOf } from "../../support/ledger-worker.ts";
@@ -125,5 +127,45 @@ describe("a batch of results with a late one", () => {
     await ledger.step(ledger.untilNextWakes(), ...ledger.fed.splice(0));
     expect([done(), late.acknowledged]).to.deep.equal([1, 1]);
     expect(ledger.state.ledger.tally.count("delayed")).to.be.within(1, 19);
+  });
+
+  describe("that contradicts what is recorded", () => {
+    const FALSE = { kind: "success", output: Buffer.from("no"), digest: new Uint8Array(32).fill(9) } as const;
+    const evidence = () => ledger.store.scan({ ...prefixRange(CONFLICTS_PREFIX), limit: 10 });
+
+    /** Somebody else has done by now what the worker lost. */
+    async function done(): Promise<HeldItem> {
+      const [item] = await tooLate(["a"]);
+      const [other] = others as [LedgerWorker];
+      await other.ask(1);
+      await other.report([...other.held]);
+      if (item === undefined) throw new Error("it has one");
+      return item;
+    }
+
+    it("is evidence of an attempt that ended long ago, and of none that the worker did not have", async () => {
+      const item = await done();
+      const [, stranger] = others as [LedgerWorker, LedgerWorker];
+      await stranger.send([{ ...reportOf(item, FALSE), incarnation: stranger.incarnation }]);
+      await late.send([reportOf({ ...item, attempt: 7 }, FALSE)]);
+      await ledger.settle();
+      expect(await evidence()).to.have.length(0);
+      await late.send([reportOf(item, FALSE)]);
+      await ledger.settle();
+      expect(await evidence()).to.have.length(1);
+      expect(await ledger.view()).to.include({ done: 1, conflicts: 3 });
+    });
+
+    it("is no second piece of evidence where an earlier version has left one", async () => {
+      const item = await done();
+      const [row] = await ledger.store.scan({ ...prefixRange(DONE_PREFIX), limit: 1 });
+      const key = `${CONFLICTS_PREFIX}${row?.key.slice(DONE_PREFIX.length) ?? ""}/1`;
+      const puts = [{ key, value: new Uint8Array(8) }];
+      await ledger.store.commit({ puts, deletes: [], expect: [], durability: "flush" });
+      await late.send([reportOf(item, FALSE)]);
+      await ledger.settle();
+      expect((await evidence()).map((found) => found.key)).to.deep.equal([key]);
+      expect(await ledger.view()).to.include({ conflicts: 1 });
+    });
   });
 });

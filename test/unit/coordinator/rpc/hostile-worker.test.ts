@@ -8,7 +8,7 @@ import { LIMITS } from "../../../../src/config/limits.ts";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { itemRecord } from "../../../../src/coordinator/ledger/ledger-records.ts";
 import { decodeRecord, okOrFailure } from "../../../../src/storage/codec.ts";
-import { ITEMS_PREFIX } from "../../../../src/storage/keys.ts";
+import { CONFLICTS_PREFIX, ITEMS_PREFIX } from "../../../../src/storage/keys.ts";
 import { prefixRange } from "../../../../src/storage/store.ts";
 import { OutcomeClass } from "../../../../src/gen/rollout/v1/work_pb.ts";
 import type { AttemptSchema } from "../../../../src/gen/rollout/v1/common_pb.ts";
@@ -145,6 +145,34 @@ describe("a hostile worker", function () {
     expect(await run(), "it is too late").to.include({ done: 1n, running: 2n, staleReports: 2n });
     for (const { text, ...attempt } of other.given) await other.report(attempt, 0n, text);
     expect(await run()).to.include({ done: 3n, running: 0n, conflicts: 0n });
+  });
+
+  it("that contradicts results leaves one piece of evidence for each item that it had, and fills no disk", async () => {
+    await submit("a", "b");
+    const [liar, other] = [await join(), await join()];
+    await liar.open(1);
+    await eventually("it has one", () => liar.given.length === 1);
+    await other.open(1);
+    await eventually("the other has one", () => other.given.length === 1);
+    const [[own], [others]] = [liar.given, other.given];
+    if (own === undefined || others === undefined) throw new Error("each has one");
+    const attemptOf = ({ itemId, attempt }: typeof own): AttemptInit => ({ itemId, attempt });
+    await liar.report(attemptOf(own), 0n, "true");
+    await other.report(attemptOf(others), 0n, "true");
+    const large = "x".repeat(2 ** 16);
+    for (let round = 0; round < 5; round++) {
+      const contradictions = Array.from({ length: 4 }, (_, at) => `${round} ${at} ${large}`);
+      await Promise.all([
+        ...contradictions.map((text) => liar.report(attemptOf(own), 0n, text)),
+        ...contradictions.map((text, at) => liar.report({ ...attemptOf(own), attempt: at + 2 }, 0n, text)),
+        ...contradictions.map((text) => liar.report(attemptOf(others), 0n, text)),
+      ]);
+    }
+    const evidence = await led.cluster.store.scan({ ...prefixRange(CONFLICTS_PREFIX), limit: 100 });
+    expect(evidence, "of the attempt that it had").to.have.length(1);
+    expect(await run(), "the others are counted").to.include({ done: 2n, conflicts: 60n });
+    const warned = led.listening.log.lines.filter(({ message }) => message.includes("another result"));
+    expect(warned).to.have.length(1);
   });
 
   it("that claims an earlier leadership is not believed of what came in after it", async () => {
