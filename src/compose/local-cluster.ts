@@ -126,7 +126,7 @@ class Crew {
   readonly #manifest: Manifest;
   readonly #directory: RunDirectory;
   readonly #removeTemporary: () => Promise<void>;
-  readonly #connection = new Connection(silentLogger);
+  readonly #connection = new Connection({ clock: systemClock, random: systemRandom, log: silentLogger });
   readonly #supervisor: Supervisor;
 
   constructor(

@@ -131,13 +131,14 @@ export class LocalRunPlace {
     await eventually(`${this.#workers} workers`, all);
   }
 
-  /** Processes of it that live, whoever their parent is. */
-  async processes(): Promise<number[]> {
+  /** Processes of it that live, whoever their parent is; with this word on their command lines. */
+  async processes(word = ""): Promise<number[]> {
     const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
     const lines = await Promise.all(
       pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")),
     );
-    return pids.filter((_, at) => lines[at]?.includes(this.file(STATE)) === true).map(Number);
+    const isOfIt = (line = ""): boolean => line.includes(this.file(STATE)) && line.split("\0").includes(word);
+    return pids.filter((_, at) => isOfIt(lines[at])).map(Number);
   }
 
   async untilNobodyIsLeft(): Promise<void> {

@@ -1,38 +1,63 @@
-// The way to the coordinator of a local run, which may come back at another address: one transport over whichever client is
-// current.
+// The way to the coordinator of a local run, which dies and comes back, also at another address: one transport over whichever
+// client is current. Keeps true: that the coordinator was replaced, or that its port is somebody else's meanwhile, ends no call.
 import type { Transport } from "@connectrpc/connect";
-import { failure } from "../../base/errors.ts";
-import type { RolloutError } from "../../base/errors.ts";
+import { backoffMs } from "../../base/backoff.ts";
+import type { Clock } from "../../base/clock.ts";
+import { sleep } from "../../base/clock.ts";
+import { failure, RolloutError } from "../../base/errors.ts";
+import type { ErrorCode } from "../../base/errors.ts";
+import type { Random } from "../../base/random.ts";
 import type { ClientConfig } from "../../config/resolve.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { Client } from "../../transport/client.ts";
 import { redirect } from "../../transport/redirected-iterable.ts";
 import { openOperatorClient } from "../operator-client.ts";
 
+const BACKOFF = { baseMs: 50, ceilingMs: 1_000 };
+/** What is said of somebody else who answers at the address: that lasts no longer than a coordinator takes to find another port. */
+const OF_STRANGERS: readonly ErrorCode[] = ["certificate_refused", "coordinator_not_trusted"];
+const STRANGER_PATIENCE_MS = 20_000;
+
+export interface ConnectionPorts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
 export class Connection {
-  readonly #log: Logger;
+  readonly #ports: ConnectionPorts;
+  readonly #closing = new AbortController();
   #client: Client | undefined;
-  #isClosed = false;
+  #address = "";
+  #strangerSinceMs: number | undefined;
   #downfall: RolloutError | undefined;
 
-  constructor(log: Logger) {
-    this.#log = log;
+  constructor(ports: ConnectionPorts) {
+    this.#ports = ports;
   }
 
-  /** Calls from now on go there. Throws tls_… rows. */
+  /** Calls from now on go there, and so do those in flight that are not answered yet. Throws tls_… rows. */
   async open(config: ClientConfig): Promise<void> {
-    const client = await openOperatorClient(config, this.#log);
-    this.#client?.close();
-    if (this.#isClosed) client.close();
-    else this.#client = client;
+    const client = await openOperatorClient(config, this.#ports.log);
+    const former = this.#client;
+    [this.#client, this.#address, this.#strangerSinceMs] = [client, config.worker.coordinatorAddr, undefined];
+    former?.close();
+    if (this.#closing.signal.aborted) client.close();
   }
 
+  /** A coordinator that is away is a failure, as with any client. */
   readonly transport: Transport = {
     unary: async (...call) => {
-      try {
-        return await this.#current.transport.unary(...call);
-      } catch (error) {
-        throw this.#downfall ?? error;
+      for (;;) {
+        const client = this.#current;
+        try {
+          const answer = await client.transport.unary(...call);
+          this.#strangerSinceMs = undefined;
+          return answer;
+        } catch (error) {
+          // A coordinator that was replaced has not answered; the one that is there now may.
+          if (client === this.#client || this.#isOver(call[1])) throw this.#explained(error);
+        }
       }
     },
     stream: async (...call) => {
@@ -46,6 +71,24 @@ export class Connection {
     },
   };
 
+  /** The same, and a coordinator that is away is waited for until `close`, or until there will be none. For calls of ours: all may be repeated. */
+  readonly patientTransport: Transport = {
+    unary: async (...call) => {
+      const { clock, random } = this.#ports;
+      const signals = [this.#closing.signal, ...(call[1] === undefined ? [] : [call[1]])];
+      for (let tried = 1; ; tried++) {
+        try {
+          return await this.transport.unary(...call);
+        } catch (error) {
+          if (!(error instanceof RolloutError) || error.row.retry === "never" || this.#isOver(call[1]))
+            throw error;
+        }
+        await sleep(clock, backoffMs(BACKOFF, tried, random), AbortSignal.any(signals));
+      }
+    },
+    stream: (...call) => this.transport.stream(...call),
+  };
+
   /** There will be no coordinator, or nobody who works: calls from now on and those in flight reject with this. */
   fail(error: RolloutError): void {
     this.#downfall ??= error;
@@ -54,13 +97,26 @@ export class Connection {
 
   /** Calls in flight end as interrupted. Idempotent. */
   close(): void {
-    this.#isClosed = true;
+    this.#closing.abort();
     this.#client?.close();
   }
 
   get #current(): Client {
     if (this.#client === undefined) throw failure("interrupted", {});
     return this.#client;
+  }
+
+  #isOver(signal: AbortSignal | undefined): boolean {
+    return this.#closing.signal.aborted || signal?.aborted === true;
+  }
+
+  #explained(error: unknown): unknown {
+    if (this.#downfall !== undefined) return this.#downfall;
+    if (!(error instanceof RolloutError) || !OF_STRANGERS.includes(error.code)) return error;
+    const nowMs = this.#ports.clock.monotonicMs();
+    this.#strangerSinceMs ??= nowMs;
+    if (nowMs - this.#strangerSinceMs > STRANGER_PATIENCE_MS) return error;
+    return failure("coordinator_silent", { address: this.#address }, error);
   }
 }
 

@@ -1,8 +1,10 @@
 // The course of a local run, from the start of its coordinator to the end of its last process. Keeps true: workers leave before
 // the coordinator, so that what they still finish is recorded and written; no process is left, however it ends.
+import { sleep } from "../../base/clock.ts";
 import { RolloutError, failure } from "../../base/errors.ts";
 import { number } from "../../cli/render/number.ts";
 import { missingText } from "../../cli/results/result-sink.ts";
+import type { RunStatus } from "../../client/run-status.ts";
 import type { Submitted } from "../../client/submit.ts";
 import { resolveConfig } from "../../config/resolve.ts";
 import type { ClientConfig } from "../../config/resolve.ts";
@@ -33,6 +35,8 @@ const LAST_WORDS: Readonly<Record<LocalRunEnd["kind"], string | undefined>> = {
 };
 const PLUGIN_FILE = "plugin.toml";
 const CURSOR_FILE = "results.cursor";
+/** Longer than a coordinator takes to come back. */
+const LAST_PATIENCE_MS = 10_000;
 
 /** Where the results of that run go, and how far they have got. */
 export function writerOptionsOf(
@@ -47,8 +51,11 @@ export class Course {
   readonly #ports: LocalRunPorts;
   readonly #directory: RunDirectory;
   readonly #input: CheckedInput;
-  readonly #connection = new Connection(silentLogger);
+  readonly #connection: Connection;
+  /** For what is looked at again and again. */
   readonly #client: RolloutClient;
+  /** For what has to be answered once: waits for a coordinator that is started again. */
+  readonly #patientClient: RolloutClient;
   readonly #supervisor: Supervisor;
   readonly #watch: ProgressWatch;
   readonly #winding = new AbortController();
@@ -66,12 +73,18 @@ export class Course {
       say: (sentence) => display.say(sentence),
       onAddress: (address) => this.#onAddress(address),
     });
-    const way = {
-      ...{ transport: this.#connection.transport, itemBytesMax: request.input.lineBytesMax },
-      close: () => this.#connection.close(),
-      taskOf: () => Promise.resolve(request.task),
-    };
-    this.#client = RolloutClient.over(way, { clock, random });
+    this.#connection = new Connection({ clock, random, log: silentLogger });
+    const clientOver = (transport: Connection["transport"]): RolloutClient =>
+      RolloutClient.over(
+        {
+          ...{ transport, itemBytesMax: request.input.lineBytesMax },
+          close: () => this.#connection.close(),
+          taskOf: () => Promise.resolve(request.task),
+        },
+        { clock, random },
+      );
+    this.#client = clientOver(this.#connection.transport);
+    this.#patientClient = clientOver(this.#connection.patientTransport);
     this.#watch = new ProgressWatch({
       ...{ client: this.#client, display, clock, expected: input.items },
       slots: request.workers * request.slotsPerWorker,
@@ -116,20 +129,24 @@ export class Course {
     if ("text" in manifest) await directory.write(PLUGIN_FILE, manifest.text);
     await this.#writeConfig("127.0.0.1:0");
     await this.#supervisor.startCoordinator();
-    const client = this.#client;
-    const writer = await ResultsWriter.open({ ...writerOptionsOf(this.#request, directory), client });
+    const writer = await ResultsWriter.open({
+      ...writerOptionsOf(this.#request, directory),
+      client: this.#client,
+    });
     if (writer.missing !== undefined) display.say(missingText(shownPath(writer.missing)));
-    const { state, pauseReason } = await client.status();
+    const client = this.#patientClient;
+    const { state, pauseReason, failed } = await client.status();
     if (state === "cancelled") return { writer };
     if (state === "paused") {
       display.say(`the run was paused (${pauseReason ?? ""}); it goes on`);
       await client.resume();
     }
     if (retryFailed) {
-      const { retried } = await client.retry();
-      const some = retried === 1 ? "1 failed item is" : `${number(retried)} failed items are`;
+      // Nobody works yet: these are all of them, also where the coordinator took them back and died before it could say so.
+      await client.retry();
+      const some = failed === 1 ? "1 failed item is" : `${number(failed)} failed items are`;
       display.say(`${some} tried again`);
-      if (retried > 0) await writer.startAnew();
+      if (failed > 0) await writer.startAnew();
     }
     return { writer };
   }
@@ -137,10 +154,10 @@ export class Course {
   /** Submits, and writes results until there is nothing more to come. */
   async #work(writer: ResultsWriter): Promise<LocalRunEnd> {
     this.#watch.start();
-    const { state, pending, running } = await this.#client.status();
+    const { state, pending, running } = await this.#patientClient.status();
     if (state === "cancelled") return { kind: "cancelled" };
     if (pending + running > 0) await this.#startWorkers();
-    const sealing = this.#submit().then(() => this.#client.seal());
+    const sealing = this.#submit().then(() => this.#patientClient.seal());
     this.#following = this.#follow(writer, sealing);
     try {
       const [how] = await Promise.all([this.#following, sealing]);
@@ -149,7 +166,8 @@ export class Course {
       if (!(error instanceof RolloutError) || error.code !== "run_cancelled") throw error;
       return { kind: "cancelled" };
     }
-    return { kind: (await this.#client.status()).state === "cancelled" ? "cancelled" : "complete" };
+    const { state: left } = await this.#patientClient.status();
+    return { kind: left === "cancelled" ? "cancelled" : "complete" };
   }
 
   /** A run that was complete comes to its end at once, and to another one when there are new lines. */
@@ -161,13 +179,17 @@ export class Course {
   }
 
   async #submit(): Promise<void> {
-    this.#submitted = await this.#client.submit(itemsOf(this.#input), {
+    this.#submitted = await this.#patientClient.submit(itemsOf(this.#input), {
       reopen: true,
       onProgress: ({ added, known }) => {
         this.#watch.submitted(added + known);
         if (added > 0) void this.#startWorkers();
       },
     });
+    const { added, known } = this.#submitted;
+    // Lines that got lost on the way must not look like lines that are done.
+    if (added + known !== this.#input.items)
+      throw failure("input_changed", { file: this.#input.options.name });
     this.#watch.submitted(undefined);
   }
 
@@ -203,7 +225,7 @@ export class Course {
     }
     const summary = await this.#summary(end, writer);
     const { counts } = summary;
-    if (counts === undefined) return summary;
+    if (counts === undefined || summary.end.kind === "given-up") return summary;
     await writer.finish(counts);
     const { done, failed, failedByClass, failureMessages } = counts;
     const { failedItem } = writer;
@@ -236,8 +258,10 @@ export class Course {
     return reason === undefined ? end : { kind: "given-up", reason };
   }
 
-  async #summary(end: LocalRunEnd, writer?: ResultsWriter): Promise<LocalRunSummary> {
-    const counts = await this.#watch.last(LAST_WORDS[end.kind]);
+  async #summary(wanted: LocalRunEnd, writer?: ResultsWriter): Promise<LocalRunSummary> {
+    const { end, status } =
+      writer === undefined ? { end: wanted, status: undefined } : await this.#lastStatus(wanted);
+    const counts = await this.#watch.last(LAST_WORDS[end.kind], status);
     const { reassigned, elapsedMs } = this.#watch;
     return {
       end,
@@ -249,6 +273,29 @@ export class Course {
       reassigned,
       elapsedMs,
     };
+  }
+
+  /** A run that is over has to say so itself: without a coordinator that can be kept alive it has not. Any other end waits a moment. */
+  async #lastStatus(
+    end: LocalRunEnd,
+  ): Promise<{ readonly end: LocalRunEnd; readonly status?: RunStatus | undefined }> {
+    if (end.kind === "given-up") return { end, status: await this.#client.status().catch(() => undefined) };
+    const isOver = end.kind === "complete" || end.kind === "cancelled";
+    const hurry = new AbortController();
+    if (!isOver) void sleep(this.#ports.clock, LAST_PATIENCE_MS, hurry.signal).then(() => hurry.abort());
+    const asked = this.#patientClient.status({ signal: hurry.signal }).then(
+      (status) => ({ end, status }),
+      (error: unknown) => {
+        if (isOver && !hurry.signal.aborted) throw error;
+        return { end };
+      },
+    );
+    const downfall = this.#supervisor.givenUp.then((reason) =>
+      isOver ? { end: { kind: "given-up", reason } as const } : { end },
+    );
+    const last = await Promise.race([asked, downfall]);
+    hurry.abort();
+    return last;
   }
 
   async #onAddress(address: string): Promise<void> {

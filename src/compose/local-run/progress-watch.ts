@@ -84,9 +84,8 @@ export class ProgressWatch {
     this.#show();
   }
 
-  /** Reads once more, shows that and says no more. Undefined when nobody answers. */
-  async last(situation: string | undefined): Promise<RunStatus | undefined> {
-    const status = await this.#options.client.status().catch(() => undefined);
+  /** Shows what was read last, here or elsewhere, and says no more. Undefined when nothing ever was. */
+  async last(situation: string | undefined, status: RunStatus | undefined): Promise<RunStatus | undefined> {
     if (status !== undefined) this.#take(status);
     this.#situation = situation;
     await this.stop();

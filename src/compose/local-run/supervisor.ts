@@ -2,8 +2,9 @@
 // true: workers always know where the coordinator is; none of them outlives the process that this is in.
 import type { Clock } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
-import { failure } from "../../base/errors.ts";
+import { failure, RolloutError } from "../../base/errors.ts";
 import type { WorkerId } from "../../base/ids.ts";
+import { systemReason } from "../../base/system-reason.ts";
 import type { Topic } from "../../observe/events.ts";
 import { KeptProcess } from "./kept-process.ts";
 import type { GivenUp } from "./kept-process.ts";
@@ -40,7 +41,9 @@ export class Supervisor {
   #coordinator: KeptProcess | undefined;
   #workers: KeptProcess[] = [];
   #workersLoaded: Promise<undefined>[] = [];
-  #address: string | undefined;
+  #address = ANY_PORT;
+  /** Somebody else listens where the coordinator did. */
+  #isPortTaken = false;
   /** No worker is started any more. */
   #isLeaving = false;
 
@@ -60,7 +63,7 @@ export class Supervisor {
     // It may have been told to leave before anything was there to be stopped.
     if (this.#isLeaving) throw failure("interrupted", {});
     this.#coordinator = this.#keep("the coordinator", logFile, () => {
-      const listenAddr = this.#address ?? ANY_PORT;
+      const listenAddr = this.#isPortTaken ? ANY_PORT : this.#address;
       const words = [
         "coordinator",
         "run",
@@ -85,7 +88,7 @@ export class Supervisor {
       const loaded = Promise.withResolvers<undefined>();
       this.#workersLoaded.push(loaded.promise);
       const worker = this.#keep(name.replace("-", " "), logFile, () => {
-        const where = ["--worker-id", id, "--coordinator-addr", this.#address ?? ANY_PORT];
+        const where = ["--worker-id", id, "--coordinator-addr", this.#address];
         const words = ["worker", "run", ...this.#common(), ...where, ...workerWords];
         // Whoever the workers report to outlives them, even when all of them are left alone.
         const keepsOpen = this.#coordinator?.member?.input;
@@ -135,7 +138,7 @@ export class Supervisor {
       onGivenUp: this.#givenUp.resolve,
       onDied: ({ error }) => {
         // Somebody has taken the port meanwhile: any other will do, and the workers are told.
-        if (error?.code === PORT_TAKEN) this.#address = undefined;
+        if (error?.code === PORT_TAKEN) this.#isPortTaken = true;
       },
     });
   }
@@ -152,11 +155,25 @@ export class Supervisor {
   #onCoordinatorEvent({ topic, address }: MemberEvent): void {
     if (topic !== "coordinator_leading" || typeof address !== "string") return;
     const isNew = address !== this.#address;
-    this.#address = address;
+    const isFirst = this.#address === ANY_PORT;
+    [this.#address, this.#isPortTaken] = [address, false];
     const ready = isNew ? this.#options.onAddress(address) : Promise.resolve();
-    void ready.then(() => {
-      if (isNew) for (const worker of this.#workers) worker.restart();
-      this.#leads.resolve(undefined);
-    }, this.#leads.reject);
+    void ready.then(
+      () => {
+        if (isNew) for (const worker of this.#workers) worker.restart();
+        this.#leads.resolve(undefined);
+      },
+      (error: unknown) => (isFirst ? this.#leads.reject(error) : this.#loseSight(error)),
+    );
+  }
+
+  /** It has moved, and where to cannot be written down: nobody can speak to it any more. */
+  #loseSight(error: unknown): void {
+    const { configFile: file } = this.#options.directory;
+    const row =
+      error instanceof RolloutError
+        ? error
+        : failure("file_unwritable", { file, reason: systemReason(error) });
+    this.#givenUp.resolve({ who: "the coordinator", error: row, exit: row.row.exit });
   }
 }

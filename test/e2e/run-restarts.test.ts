@@ -1,0 +1,103 @@
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { expect } from "chai";
+import { concurrentTests } from "../support/concurrent.ts";
+import { eventually } from "../support/eventually.ts";
+import { withLocalRun } from "../support/local-run.ts";
+import type { LocalRunPlace } from "../support/local-run.ts";
+import { dieAt, haveDied, mortal } from "../support/mortal-coordinator.ts";
+import type { DeadlyCall } from "../support/mortal-coordinator.ts";
+
+const ITEMS = 12;
+const RUN = { items: ITEMS, secondsEach: 0.1 };
+
+async function expectAllOnce(place: LocalRunPlace): Promise<void> {
+  const items = (await place.results()).map(({ item }) => item);
+  expect(new Set(items).size, "items with a result").to.equal(ITEMS);
+  expect(items, "results").to.have.length(ITEMS);
+}
+
+/** Some items are done, and the command has left. */
+async function begin(place: LocalRunPlace): Promise<void> {
+  const first = place.start();
+  await place.untilResults(2);
+  first.send("SIGINT");
+  expect((await first.ended).code, first.describe()).to.equal(4);
+}
+
+/** The same command, while its coordinator dies at these calls: it does not end before its run does. */
+async function goOn(place: LocalRunPlace, calls: readonly DeadlyCall[], ...flags: string[]): Promise<string> {
+  const run = place.launch(place.words(...flags), mortal(place, ...calls));
+  expect((await run.ended).code, run.describe()).to.equal(0);
+  expect(haveDied(place, ...calls), "each of the calls was made").to.equal(true);
+  const told = run.stderr.filter((line) =>
+    line.includes("the coordinator was killed (SIGKILL); it is started again"),
+  );
+  expect(told, run.describe()).to.have.length(calls.length);
+  await expectAllOnce(place);
+  return run.stderr.join("\n");
+}
+
+describe("rollout run, whose coordinator is killed while it goes on", () => {
+  const it = concurrentTests(3);
+
+  it("outlives that before it was asked anything, and when the lines were taken and nobody has heard it", async () => {
+    await withLocalRun(RUN, async (place) => {
+      await begin(place);
+      await goOn(place, ["GetRun-asked", "Submit-answered"]);
+    });
+  });
+
+  it("outlives that before the lines are taken, and when the run was sealed and nobody has heard it", async () => {
+    await withLocalRun(RUN, async (place) => {
+      await begin(place);
+      place.writeInput(ITEMS);
+      await goOn(place, ["Submit-asked", "Seal-answered"]);
+      expect(await place.journal(), "once each").to.have.length(ITEMS);
+    });
+  });
+
+  it("outlives that as a paused run is let go on and failed items are tried again, and counts these", async () => {
+    await withLocalRun(RUN, async (place) => {
+      writeFileSync(place.file("broken"), "");
+      const paused = await place.run("--max-attempts", "1", "--max-fails", "3");
+      expect(paused.code, paused.stderr).to.equal(5);
+      const failed = (await place.results("out.errors.jsonl")).length;
+      rmSync(place.file("broken"));
+      const told = await goOn(place, ["Resume-answered", "Retry-answered"], "--retry-failed");
+      expect(told).to.contain(`${failed} failed items are tried again`);
+    });
+  });
+
+  it("outlives that as soon as there is one, and as soon as it leads", async () => {
+    await withLocalRun(RUN, async (place) => {
+      await begin(place);
+      const run = place.start();
+      const [started = 0] = await eventually("a coordinator", async () => {
+        const found = await place.processes("coordinator");
+        return found.length > 0 && found;
+      });
+      process.kill(started, "SIGKILL");
+      const config = place.file("out.jsonl.rollout/rollout.toml");
+      await eventually(
+        "another one that leads",
+        () => !readFileSync(config, "utf8").includes('"127.0.0.1:0"'),
+      );
+      process.kill(place.coordinatorPid, "SIGKILL");
+      expect((await run.ended).code, run.describe()).to.equal(0);
+      await expectAllOnce(place);
+    });
+  });
+
+  it("outlives that as its last items end, and has the right last word", async () => {
+    await withLocalRun(RUN, async (place) => {
+      await begin(place);
+      const run = place.launch(place.words(), mortal(place));
+      await place.untilResults(ITEMS - 1);
+      dieAt(place, "GetRun-asked");
+      expect((await run.ended).code, run.describe()).to.equal(0);
+      expect(haveDied(place, "GetRun-asked")).to.equal(true);
+      expect(run.stderr.at(-1)).to.match(/^12 of 12 done in \d+s: out\.jsonl$/);
+      await expectAllOnce(place);
+    });
+  });
+});
