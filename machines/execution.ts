@@ -9,6 +9,8 @@ export type ExecutionEvent =
   | { readonly type: "execution.begins" }
   /** It has taken longer than it may. */
   | { readonly type: "time.over" }
+  /** It was about to begin, and must not: another worker may have it by now. */
+  | { readonly type: "execution.withheld" }
   /** Another worker may be given it soon. */
   | { readonly type: "worker.fenced" }
   /** The worker goes. */
@@ -36,7 +38,7 @@ export const execution = setup({
   },
 }).createMachine({
   id: "execution",
-  version: "1",
+  version: "2",
   context: {},
   initial: "Executing",
   states: {
@@ -45,12 +47,19 @@ export const execution = setup({
         ...ENDINGS,
         "execution.waits": { target: "Waiting", actions: "stopClock" },
         "execution.begins": { target: "Executing", actions: "startClock" },
+        "execution.withheld": "Withheld",
         "time.over": { target: "Expired", actions: ["end", "announceExpired"] },
       },
     },
     Waiting: {
-      on: { ...ENDINGS, "execution.begins": { target: "Executing", actions: "startClock" } },
+      on: {
+        ...ENDINGS,
+        "execution.begins": { target: "Executing", actions: "startClock" },
+        "execution.withheld": "Withheld",
+      },
     },
+    // Nothing of it has begun, so there is nothing to end.
+    Withheld: { on: { "worker.leaves": "Abandoned", "result.unwanted": "Unwanted" } },
     // Over time stays over time, whatever becomes of the worker.
     Expired: { on: { "result.unwanted": { target: "Unwanted", actions: "end" } } },
     Fenced: { on: { "result.unwanted": { target: "Unwanted", actions: "end" } } },

@@ -10,7 +10,11 @@ import { workerTrust } from "./worker-trust.ts";
 
 export const charts = {
   "coordinator-role": { machine: coordinatorRole, migrations: [] },
-  execution: { machine: execution, migrations: [] },
+  execution: {
+    machine: execution,
+    // Every state of version 1 is one of version 2.
+    migrations: [{ from: "1", to: "2", migrate: (snapshot) => snapshot }],
+  },
   run: { machine: run, migrations: [] },
   "spot-drain": { machine: spotDrain, migrations: [] },
   "work-item": { machine: workItem, migrations: [] },

@@ -65,6 +65,13 @@ export class Backlog {
     this.#sortLevels();
   }
 
+  /** One that was taken out to be started, and has not begun: it is the first of its priority. */
+  putBack(assigned: Assigned): void {
+    const behind = [...(this.#levels.get(assigned.priority)?.values() ?? [])];
+    for (const { key } of behind) this.remove(key);
+    for (const one of [assigned, ...behind]) this.add(one);
+  }
+
   /** The next one, which stays; undefined when there is none. */
   peek(): Assigned | undefined {
     const [highest] = this.#priorities;

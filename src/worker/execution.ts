@@ -41,6 +41,8 @@ export interface ExecutionOptions {
   readonly maxCheckpointBytes: number;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Asked at the moment at which an attempt begins, which may be long after its start; it may, unless said. */
+  readonly mayBegin?: () => boolean;
   /** Called when an attempt has another checkpoint than before. */
   readonly onCheckpoint?: (execution: Saved) => void;
 }
@@ -101,6 +103,19 @@ export class Execution implements Saved {
 
   get isDropped(): boolean {
     return this.#is("Unwanted");
+  }
+
+  /** It was not let begin, so it has not started. */
+  get isWithheld(): boolean {
+    return this.#is("Withheld");
+  }
+
+  /** Whether what executes it may begin with it now. False for good when it has been false. */
+  mayBegin(): boolean {
+    if (!this.#is("Executing") && !this.#is("Waiting")) return false;
+    const may = this.#options.mayBegin?.() !== false;
+    if (!may) this.#step({ type: "execution.withheld" });
+    return may;
   }
 
   readonly report = (news: ItemReport): void => {
@@ -209,7 +224,8 @@ export class Execution implements Saved {
     if (this.#is("Expired"))
       return { kind: "timeout", message: `took longer than ${formatDuration(this.#timeoutMs)}` };
     if (this.#is("Fenced")) return { kind: "fenced" };
-    if (outcome.kind === "preempted" || this.#is("Abandoned")) return { kind: "preempted" };
+    if (outcome.kind === "preempted" || this.#is("Abandoned") || this.#is("Withheld"))
+      return { kind: "preempted" };
     const ending = { kind: outcome.kind, message: cut(outcome.message) };
     if (outcome.kind !== "error" || outcome.response === undefined) return ending;
     // Half of it would be no JSON.

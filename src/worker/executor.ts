@@ -2,7 +2,7 @@
 // may. Says how each one ended; whether that is heard of is not its concern.
 //
 // Keeps true: an attempt is unstarted or running, never both; each start is asked for (C6, self-fence) at the moment of
-// the start; an attempt that was dropped leaves no result, every other one that started leaves exactly one; a slot is taken
+// the start, and again when it begins, which may be long after; an attempt that was dropped leaves no result, every other one that started leaves exactly one; a slot is taken
 // for as long as a backend executes in it, whatever has been said of that attempt.
 import { assert } from "../base/assert.ts";
 import type { Clock } from "../base/clock.ts";
@@ -29,6 +29,8 @@ export interface ExecutorOptions {
   readonly log: Logger;
   /** Asked before each start. */
   readonly mayStart: () => boolean;
+  /** Asked when what was started begins; it may, unless said. What may not is unstarted again. */
+  readonly mayBegin?: () => boolean;
   readonly onFinished: (finished: Finished) => void;
   /** What runs has another checkpoint than before. */
   readonly onCheckpoint?: (saved: Saved) => void;
@@ -214,7 +216,8 @@ export class Executor {
     this.#running.set(assigned.key, execution);
     let executing: Promise<Outcome>;
     try {
-      executing = plugin.backend.execute(new OfferedAttempt(assigned, this.#options.env), signal, report);
+      const offered = new OfferedAttempt(assigned, this.#options.env, () => execution.mayBegin());
+      executing = plugin.backend.execute(offered, signal, report);
     } catch (error) {
       executing = Promise.resolve(thrown(error));
     }
@@ -234,7 +237,8 @@ export class Executor {
     execution.end();
     if (!this.#lingering.delete(execution)) {
       this.#running.delete(execution.assigned.key);
-      this.#tell(execution, outcome);
+      if (execution.isWithheld && !this.#draining) this.#backlog.putBack(execution.assigned);
+      else this.#tell(execution, outcome);
     }
     this.pump();
     this.#options.onRoom();
@@ -276,12 +280,15 @@ class OfferedAttempt implements ItemAttempt {
   readonly payload: Uint8Array;
   readonly checkpoint: Uint8Array;
   readonly alone: boolean;
+  readonly mayBegin: () => boolean;
   readonly #env: Readonly<Record<string, string>>;
 
   constructor(
     { itemId, attempt, payload, checkpoint, alone }: Assigned,
     env: Readonly<Record<string, string>>,
+    mayBegin: () => boolean,
   ) {
+    this.mayBegin = mayBegin;
     this.itemId = itemId;
     this.attempt = attempt;
     this.payload = payload;

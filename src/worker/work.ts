@@ -103,6 +103,7 @@ export class Work {
       clock: options.clock,
       log: options.log,
       mayStart: () => this.#mayStart(),
+      mayBegin: () => this.#mayBegin(),
       onFinished: (finished) => this.#outbox.add(finished),
       onCheckpoint: (saved) => this.#uplink.notice(saved),
       onHandedBack: (assigned) => this.#session?.release([assigned]),
@@ -176,7 +177,10 @@ export class Work {
     };
   }
 
-  /** From now on nothing is started, and what has not started is given back. In effect when this returns. Idempotent. */
+  /**
+   * From now on nothing is started, and what has not started is given back; what was started and has not begun does not begin. In
+   * effect when this returns. Idempotent.
+   */
   stopStarting(): void {
     // Before the first session too: there is nobody to give anything back to, and nothing may start all the same.
     const unstarted = this.#executor.drain();
@@ -221,7 +225,16 @@ export class Work {
   }
 
   #mayStart(): boolean {
-    return this.#session?.isReconciled === true && !this.#outbox.isFull && !this.#options.isFenced();
+    return this.#isTrusted() && !this.#outbox.isFull;
+  }
+
+  #mayBegin(): boolean {
+    return this.#isTrusted() && !this.#executor.isDraining;
+  }
+
+  /** Nobody else can have been given what this worker has. */
+  #isTrusted(): boolean {
+    return this.#session?.isReconciled === true && !this.#options.isFenced();
   }
 }
 

@@ -158,6 +158,17 @@ function endTests({ directory, rig }: Suite): void {
       expect((await rig().run({ do: "echo", value: 1 })).outcome.kind).to.equal("success");
     });
 
+    it(`lets nothing of ${who} begin that may not begin any more, and it can be started again`, async () => {
+      rig().mayBegin = false;
+      const { key } = rig().give(hang({ stubborn }));
+      const waits = (): boolean => [...rig().executor.unstarted].some((one) => one.key === key);
+      await eventually("it is unstarted again", () => rig().executor.load === 0 && waits());
+      expect(await readdir(directory.path)).to.not.include("pids");
+      rig().mayBegin = true;
+      rig().executor.pump();
+      expect(await pids()).to.not.deep.equal([]);
+    });
+
     it(`leaves nothing of ${who} when it is closed`, async () => {
       rig().give(hang({ stubborn }));
       const started = await pids();

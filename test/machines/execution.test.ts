@@ -7,6 +7,7 @@ const context = {};
 const over = ignored(
   "execution.waits",
   "execution.begins",
+  "execution.withheld",
   "time.over",
   "worker.fenced",
   "worker.leaves",
@@ -26,6 +27,7 @@ describe("the chart of an execution", () => {
     events: {
       "execution.waits": { type: "execution.waits" },
       "execution.begins": { type: "execution.begins" },
+      "execution.withheld": { type: "execution.withheld" },
       "time.over": { type: "time.over" },
       "worker.fenced": { type: "worker.fenced" },
       "worker.leaves": { type: "worker.leaves" },
@@ -38,6 +40,7 @@ describe("the chart of an execution", () => {
           ...endings,
           "execution.waits": "Waiting / stopClock",
           "execution.begins": "Executing / startClock",
+          "execution.withheld": "Withheld",
           "time.over": "Expired / end, announceExpired",
         },
       },
@@ -47,7 +50,12 @@ describe("the chart of an execution", () => {
           ...endings,
           ...ignored("execution.waits", "time.over"),
           "execution.begins": "Executing / startClock",
+          "execution.withheld": "Withheld",
         },
+      },
+      Withheld: {
+        context,
+        cells: { ...over, "worker.leaves": "Abandoned", "result.unwanted": "Unwanted" },
       },
       Expired: { context, cells: { ...over, "result.unwanted": "Unwanted / end" } },
       Fenced: { context, cells: { ...over, "result.unwanted": "Unwanted / end" } },

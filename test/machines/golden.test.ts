@@ -69,6 +69,24 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
       then: [{ type: "result.unwanted" }, "Unwanted"],
     },
   },
+  "execution@2": {
+    "just started": {
+      state: "Executing",
+      context: {},
+      then: [{ type: "execution.withheld" }, "Withheld"],
+    },
+    "over its time": {
+      state: "Expired",
+      context: {},
+      owes: ["end null", "announceExpired null"],
+      then: [{ type: "result.unwanted" }, "Unwanted"],
+    },
+    "not let begin": {
+      state: "Withheld",
+      context: {},
+      then: [{ type: "worker.leaves" }, "Abandoned"],
+    },
+  },
   "run@1": {
     "just opened": {
       state: "Open.Active",

@@ -83,6 +83,7 @@ const executionPaths: PathOptions<typeof execution> = {
   events: () => [
     { type: "execution.waits" },
     { type: "execution.begins" },
+    { type: "execution.withheld" },
     { type: "time.over" },
     { type: "worker.fenced" },
     { type: "worker.leaves" },

@@ -15,12 +15,17 @@ export interface SimBackendOptions {
   readonly journal: Journal;
   /** Called with each start, before anything of it happens. */
   readonly onStart: (execution: Execution) => void;
+  /** It does not ask whether an item may begin when its turn has come. */
+  readonly beginsUnasked?: true;
   /** The item has killed this process. */
   readonly onKilled: () => void;
 }
 
 const ORDINARY_MAX_MS = 400;
 const SLOW_MAX_MS = 9_000;
+/** Between the start of what executes an item and its beginning. */
+const STARTING_MAX_MS = 20;
+const LOADING_MAX_MS = 3_000;
 /** How long an execution that is told to end takes for it. */
 const END_MAX_MS = 200;
 const LEFT_AT = "at ";
@@ -39,6 +44,23 @@ export class SimBackend implements Backend {
   }
 
   async execute(
+    offered: ItemAttempt,
+    signal: AbortSignal,
+    report: (report: ItemReport) => void,
+  ): Promise<Outcome> {
+    const { process, beginsUnasked } = this.#options;
+    const { clock, random } = process;
+    // As a process that is started, and a model that loads.
+    const waitMs = happens(random, 0.05)
+      ? between(random, 0, LOADING_MAX_MS)
+      : between(random, 0, STARTING_MAX_MS);
+    await sleep(clock, waitMs, signal);
+    if (signal.aborted || (beginsUnasked !== true && offered.mayBegin?.() === false))
+      return { kind: "preempted" };
+    return this.#execute(offered, signal, report);
+  }
+
+  async #execute(
     { itemId, attempt, payload, checkpoint }: ItemAttempt,
     signal: AbortSignal,
     report: (report: ItemReport) => void,

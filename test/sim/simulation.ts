@@ -122,6 +122,7 @@ async function run(
       ...common,
       ...{ journal, number, workerId, taps, servicesOf },
       store: variant.workerStore ?? ((store: Store) => store),
+      ...(variant.beginsUnasked && { beginsUnasked: true as const }),
       ...(variant.selfFenceTimeoutMs !== undefined && { selfFenceTimeoutMs: variant.selfFenceTimeoutMs }),
     };
     return new WorkerNode(options, settings.clockRates ? between(random, 0.93, 1.07) : 1);

@@ -26,4 +26,6 @@ export interface Variant {
   /** Messages on their way. Made anew for each run. */
   readonly tap?: (scope: VariantScope) => Tap;
   readonly selfFenceTimeoutMs?: number;
+  /** Backends begin with what they were given without asking whether they still may. */
+  readonly beginsUnasked?: true;
 }

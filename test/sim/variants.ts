@@ -350,6 +350,11 @@ export const VARIANTS: readonly Variant[] = [
     selfFenceTimeoutMs: Number.MAX_SAFE_INTEGER,
   },
   {
+    name: "what was started begins unasked",
+    settings: (drawn) => ({ ...under("worker-stop", "partition")(drawn), faultEveryMs: 400 }),
+    beginsUnasked: true,
+  },
+  {
     name: "what died with others is charged",
     settings: (drawn) => ({ ...under()(drawn), slots: 3, kinds: { toxic: 0.2 } }),
     tap: blameTheShared,

@@ -48,6 +48,7 @@ export interface WorkerNodeOptions {
   /** What the worker gets for its store. */
   readonly store: (store: Store) => Store;
   readonly selfFenceTimeoutMs?: number;
+  readonly beginsUnasked?: true;
 }
 
 export class WorkerNode {
@@ -191,9 +192,10 @@ export class WorkerNode {
   }
 
   #backend(process: SimProcess): SimBackend {
-    const { world, journal, witness } = this.#options;
+    const { world, journal, witness, beginsUnasked } = this.#options;
     return new SimBackend({
       world,
+      ...(beginsUnasked && { beginsUnasked }),
       process,
       journal,
       onStart: (execution) => witness.started(execution),

@@ -29,8 +29,11 @@ export class BackendRig {
   readonly log: RecordingLogger;
   readonly broken: string[];
   readonly finished: Finished[] = [];
+  /** What is answered when an item is about to begin. After a refusal nothing is started until this is true again. */
+  mayBegin = true;
   readonly #plugins: Plugins;
   #items = 0;
+  #refusals = 0;
 
   readonly #opened: OpenedHost;
 
@@ -50,7 +53,11 @@ export class BackendRig {
       env: { ROLLOUT_RUN_ID: "the run" },
       clock: systemClock,
       log,
-      mayStart: () => true,
+      mayStart: () => this.mayBegin || this.#refusals === 0,
+      mayBegin: () => {
+        if (!this.mayBegin) this.#refusals++;
+        return this.mayBegin;
+      },
       onFinished: (one) => void this.finished.push(one),
       onHandedBack: (one) => {
         throw new Error(`item ${one.itemId[0] ?? ""} was handed back`);

@@ -61,6 +61,7 @@ const SCENARIOS: Readonly<Record<string, Readonly<Record<string, Scenario>>>> = 
   execution: {
     "just started": attemptOn(),
     "over its time": attemptOn({ type: "time.over" }),
+    "not let begin": attemptOn({ type: "execution.withheld" }),
   },
   run: {
     "just opened": theRun(),

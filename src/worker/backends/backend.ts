@@ -15,6 +15,12 @@ export interface ItemAttempt {
   readonly checkpoint: Uint8Array;
   /** Nothing else may execute beside it: what dies now is its own doing. The worker sees to it. */
   readonly alone: boolean;
+  /**
+   * To be asked at the moment at which the item begins: before its process is let go, before it is sent to whatever has been
+   * waited for. False: it must not begin, because another worker may have it by now; the promise settles with `preempted`
+   * then, and it is as if this attempt had never been started. An attempt without it may begin at any time.
+   */
+  readonly mayBegin?: () => boolean;
   /** For a process that executes the item: `ROLLOUT_RUN_ID`, `ROLLOUT_ITEM_ID`, `ROLLOUT_ATTEMPT` and the like. */
   readonly env: Readonly<Record<string, string>>;
 }

@@ -101,8 +101,12 @@ export class ChildHost implements Children {
     const child: Child = new HostedChild(gated, group, () => this.#forget(child, name));
     this.#living.add(child);
     const obstacle = await this.#register(name);
-    if (obstacle === undefined && !this.#isClosed && (await gated.open())) return { kind: "started", child };
+    // Between the start and this moment the process may have stood still for as long as it likes.
+    const isWithheld = request.mayBegin?.() === false;
+    if (obstacle === undefined && !this.#isClosed && !isWithheld && (await gated.open()))
+      return { kind: "started", child };
     await child.kill(0);
+    if (isWithheld) return { kind: "failed", failure: { kind: "withheld", reason: "it may not begin" } };
     if (obstacle !== undefined) return { kind: "failed", failure: { kind: "exhausted", reason: obstacle } };
     if (this.#isClosed) return { kind: "failed", failure: { kind: "exhausted", reason: "the worker ends" } };
     // It was there when it was found.

@@ -12,6 +12,8 @@ export interface ChildRequest {
   readonly env: Readonly<Record<string, string>>;
   /** Whether it gets a socket as file descriptor 4 beside the standard three: `Child.channel`. */
   readonly channel?: boolean;
+  /** Asked when everything about the child is settled, and before it executes anything of its program. It may, unless said. */
+  readonly mayBegin?: () => boolean;
 }
 
 export interface ChildEnd {
@@ -46,9 +48,10 @@ export type ChildStart =
 export interface ChildFailure {
   /**
    * `unusable`: the program or its directory is not there, or may not be executed. `refused`: not with these arguments (too
-   * long, a NUL byte). `exhausted`: the machine has no room for another process at this moment.
+   * long, a NUL byte). `exhausted`: the machine has no room for another process at this moment. `withheld`: `mayBegin` said no,
+   * and nothing of it is left.
    */
-  readonly kind: "unusable" | "refused" | "exhausted";
+  readonly kind: "unusable" | "refused" | "exhausted" | "withheld";
   /** One line, with the name of what it is about. */
   readonly reason: string;
 }

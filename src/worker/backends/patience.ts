@@ -17,7 +17,7 @@ export interface Patience {
 export type PatientStart =
   | { readonly kind: "started"; readonly child: Child }
   | { readonly kind: "failed"; readonly failure: ChildFailure & { readonly kind: "unusable" | "refused" } }
-  /** The signal came first. */
+  /** The signal came first, or it was not to begin. */
   | { readonly kind: "aborted" };
 
 /** How one try went. */
@@ -42,6 +42,7 @@ export async function startPatiently(
     if (tried.kind === "started") return { kind: "got", got: tried };
     const { kind, reason } = tried.failure;
     if (kind === "exhausted") return { kind: "scarce", reason };
+    if (kind === "withheld") return { kind: "got", got: { kind: "aborted" } };
     return { kind: "got", got: { kind: "failed", failure: { kind, reason } } };
   });
   return start ?? { kind: "aborted" };

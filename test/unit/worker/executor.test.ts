@@ -109,6 +109,55 @@ describe("the executor", () => {
     });
   });
 
+  describe("with an attempt that may not begin any more when its turn has come", () => {
+    let mayBegin: boolean;
+
+    beforeEach(() => (mayBegin = false));
+
+    /** A backend asks whether it may begin, and ends what it may not. */
+    async function refuse(executor: Executor, ...items: (number | Assigned)[]): Promise<void> {
+      give(executor, ...items);
+      mayStart = false;
+      for (const execution of backend.executions)
+        if (execution.attempt.mayBegin?.() === false) execution.end({ kind: "preempted" });
+      await clock.advance();
+    }
+
+    const unstarted = (executor: Executor): (number | undefined)[] =>
+      [...executor.unstarted].map(({ itemId }) => itemId[0]);
+
+    it("has not started it: it is the next to start, and leaves no result", async () => {
+      const executor = make({ slots: 1, mayBegin: () => mayBegin });
+      await refuse(executor, 1, 2);
+      expect([unstarted(executor), executor.load, finished]).to.deep.equal([[1, 2], 0, []]);
+      [mayStart, mayBegin] = [true, true];
+      executor.pump();
+      backend.executions.at(-1)?.attempt.mayBegin?.();
+      backend.executions.at(-1)?.end({ kind: "success", output: Uint8Array.of(1) });
+      await clock.advance();
+      expect([backend.started, outcomes()]).to.deep.equal([
+        [1, 1, 2],
+        [[1, { kind: "success", output: Uint8Array.of(1) }]],
+      ]);
+    });
+
+    it("forgets it when it is dropped meanwhile", async () => {
+      const executor = make({ mayBegin: () => mayBegin });
+      await refuse(executor, 1);
+      executor.drop(assignedItem(1).key);
+      expect([unstarted(executor), executor.load, finished]).to.deep.equal([[], 0, []]);
+    });
+
+    it("gives it back when it drains", async () => {
+      const executor = make({ mayBegin: () => mayBegin });
+      give(executor, 1);
+      expect(executor.drain()).to.deep.equal([]);
+      await refuse(executor);
+      expect(outcomes()).to.deep.equal([[1, { kind: "preempted" }]]);
+      await executor.whenIdle();
+    });
+  });
+
   describe("with an attempt that does not end", () => {
     const alone = (item: number): Assigned => assignedItem(item, { alone: true });
     const backNow = (): (number | undefined)[] => handedBack.map(({ itemId }) => itemId[0]);

@@ -87,6 +87,7 @@ export class CodeBackend implements Backend {
     if (found.kind !== "ready") return PREEMPTED;
     const { process: taken } = found;
     try {
+      if (attempt.mayBegin?.() === false) return PREEMPTED;
       report({ kind: "executing" });
       return await taken.execute(attempt, signal, report);
     } finally {

@@ -128,7 +128,7 @@ export class CommandBackend implements Backend {
   ): Promise<Outcome> {
     const { children, cwd, env, shell } = this.#options;
     const ownEnv = { ...env, ...attempt.env, ROLLOUT_CHECKPOINT: file.path };
-    const request = { command, cwd, env: ownEnv };
+    const request = { command, cwd, env: ownEnv, ...(attempt.mayBegin && { mayBegin: attempt.mayBegin }) };
     const start = await startPatiently(children, request, signal, this.#patience(attempt, report));
     this.#waiting.delete(attempt);
     if (start.kind === "aborted") return { kind: "preempted" };

@@ -76,6 +76,7 @@ export class HttpAttempt {
   readonly #controller = new AbortController();
   readonly #rule: OutputRule;
   #isUnderWay = false;
+  #hasBegun = false;
   #death: Outcome | undefined;
   #tries = 0;
   #stalls = 0;
@@ -122,6 +123,10 @@ export class HttpAttempt {
     for (let needsNew = false; ;) {
       const admission = await this.#admit();
       if (admission === undefined) return PREEMPTED;
+      if (!this.#begin()) {
+        this.#shared.gate.leave();
+        return PREEMPTED;
+      }
       const verdict = await this.#ask(admission, needsNew);
       needsNew = verdict.kind === "stale";
       if (verdict.kind === "stale") continue;
@@ -131,6 +136,12 @@ export class HttpAttempt {
       if (outcome !== undefined) return outcome;
       await this.#waitAfter(verdict.trouble);
     }
+  }
+
+  /** Whether the server may be asked. What was sent to it once has begun. */
+  #begin(): boolean {
+    this.#hasBegun ||= this.#options.attempt.mayBegin?.() !== false;
+    return this.#hasBegun;
   }
 
   /**

@@ -36,6 +36,7 @@ export interface ProcessBackendOptions {
   readonly onBroken: (reason: string) => void;
 }
 
+const PREEMPTED: Outcome = { kind: "preempted" };
 /** What a line has beside its output: the names, the id, the braces. */
 const LINE_OVERHEAD_BYTES = 64 * 1_024;
 
@@ -105,7 +106,8 @@ export class ProcessBackend implements Backend {
       const taker = this.#roomiest();
       if (taker === undefined) break;
       this.#waiting.delete(job);
-      taker.give(job);
+      if (job.attempt.mayBegin?.() === false) job.settle(PREEMPTED);
+      else taker.give(job);
     }
     const { concurrency } = this.#options;
     const starting = [...this.#processes].filter((one) => one.isStarting).length;
