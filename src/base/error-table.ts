@@ -103,6 +103,12 @@ export const ERRORS = {
     hint: "correct it and start the worker again; what it had was handed back, and no item was charged",
   },
 
+  too_few_files: {
+    ...usage,
+    message: "{who} needs {needed} files and sockets open at once, and a process may have {limit} here",
+    hint: "raise the limit before: `ulimit -n {needed}` or more in a shell, LimitNOFILE= in a systemd unit",
+  },
+
   // Input
   input_unreadable: {
     ...usage,

@@ -1,5 +1,6 @@
 // What the operating system said, in the words of a message: "it does not exist", not "ENOENT: no such file or directory".
-import { describeError, errnoOf } from "./errors.ts";
+import { describeError, errnoOf, failure } from "./errors.ts";
+import type { RolloutError } from "./errors.ts";
 
 const WORDS: Readonly<Record<string, string>> = {
   ENOENT: "it does not exist",
@@ -20,4 +21,12 @@ const WORDS: Readonly<Record<string, string>> = {
 export function systemReason(error: unknown): string {
   const errno = errnoOf(error);
   return (errno !== undefined ? WORDS[errno] : undefined) ?? errno ?? describeError(error);
+}
+
+const FULL: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
+
+/** A file or directory that could not be written: file_unwritable, or output_unwritten when all that is missing is space. */
+export function unwritable(file: string, error: unknown): RolloutError {
+  const code = FULL.has(errnoOf(error) ?? "") ? "output_unwritten" : "file_unwritable";
+  return failure(code, { file, reason: systemReason(error) }, error);
 }

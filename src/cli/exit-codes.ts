@@ -38,7 +38,9 @@ const CODES: Readonly<Record<string, readonly ExitCode[]>> = {
   "worker:run": [done, usage, unreachable, interrupted, storage],
 };
 
-/** For the command's help, in order. */
+/** For the command's help, in order. `commandId` has its words apart by colons or, as help has them, by spaces. */
 export function exitCodesOf(commandId: string): readonly (readonly [code: string, meaning: string])[] {
-  return [...(CODES[commandId] ?? ASKING), bug].map((code) => [String(code), MEANING_OF_EXIT[code]] as const);
+  return [...(CODES[commandId.replaceAll(" ", ":")] ?? ASKING), bug].map(
+    (code) => [String(code), MEANING_OF_EXIT[code]] as const,
+  );
 }

@@ -4,13 +4,12 @@ import { access } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { systemClock } from "../base/clock.ts";
 import { EXIT } from "../base/error-table.ts";
-import { failure } from "../base/errors.ts";
 import type { ExitCode } from "../base/error-table.ts";
 import { newUlid } from "../base/ids.ts";
 import { makeDirectory } from "../base/make-directory.ts";
 import type { RunId } from "../base/ids.ts";
 import { systemRandom } from "../base/random.ts";
-import { systemReason } from "../base/system-reason.ts";
+import { unwritable } from "../base/system-reason.ts";
 import { BaseCommand } from "../cli/base-command.ts";
 import { Flags } from "../cli/oclif.ts";
 import { CONFIG_FILE_NAME } from "../config/load.ts";
@@ -45,7 +44,7 @@ export class Init extends BaseCommand {
   /** Undefined when another process has just put a file there. */
   private async create(directory: string, file: string): Promise<RunId | undefined> {
     await makeDirectory(directory, DIRECTORY_MODE).catch((error: unknown) => {
-      throw failure("file_unwritable", { file, reason: systemReason(error) }, error);
+      throw unwritable(file, error);
     });
     const opened = await openAuthority({
       tlsDir: join(directory, TEMPLATE_TLS_DIR),

@@ -23,7 +23,8 @@ const ORDERS = ["input", "completion"] as const;
 export class Results extends OperatorCommand {
   static override readonly summary = "Print the results, or write them to files.";
   static override readonly description =
-    "At any time: those that are there, or with --follow all, as they come, until the run is over. A file is replaced as a whole, " +
+    "At any time: those that are there, or with --follow all, as they come, until the run is over; a coordinator that is away is " +
+    "waited for then. A file is replaced as a whole, " +
     "when it is whole. With --follow it grows by whole lines, and the same command goes on with it, whatever ended the last one; " +
     "how far it got is in FILE.cursor. Failures stand among the results unless --errors names a file for them. In order of input " +
     "results come up to the first item that is not final. The formats are described in docs/results.md.";
@@ -58,8 +59,8 @@ export class Results extends OperatorCommand {
     const { follow, errors, format, order } = flags;
     await this.#check({ output, errors, format, follow, withInput: flags["with-input"] });
     return this.withRun(flags, async (client, { runId }) => {
-      // So that a coordinator that is not there is told of at once.
-      await client.status();
+      // One that is asked once is not waited for; who follows waits, from the start on.
+      if (!follow) await client.status();
       const mode = follow ? "grow" : "replace";
       const target = { output, errors, format, order, mode, runId, withInput: flags["with-input"] } as const;
       const { outcome, results, failures } = await this.#write(client, target, follow);
@@ -103,6 +104,7 @@ export class Results extends OperatorCommand {
     const pagesAfter = (after: string): AsyncIterable<ResultPage> =>
       client.resultPages({
         ...{ after, follow, order: target.order, withInput: target.withInput ?? false, signal: stop.signal },
+        ...(follow && { patienceMs: Infinity }),
         onTrouble: (error) =>
           this.tell(error === undefined ? "The coordinator answers again." : `Waiting: ${error.message}.`),
       });

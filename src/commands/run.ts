@@ -29,6 +29,7 @@ import type { LocalRunRequest } from "../compose/local-run/request.ts";
 import { chooseFiles } from "../compose/local-run/result-files.ts";
 import type { ResultFiles } from "../compose/local-run/result-files.ts";
 import { HIDDEN, localConfigText } from "../compose/local-run/run-directory.ts";
+import { demandFiles, filesOfLocalRun } from "../compose/open-files.ts";
 import { commandManifest, commandManifestText, loadManifest } from "../config/manifest.ts";
 import type { Manifest } from "../config/manifest.ts";
 import { resolveConfig } from "../config/resolve.ts";
@@ -103,6 +104,7 @@ export class Run extends BaseCommand {
     const file = this.#file(args.file);
     const files = await this.#files(file, flags);
     const { workers, slots } = crewOf(manifest, flags.workers, !this.#saysSlots(flags), config);
+    await demandFiles(filesOfLocalRun(workers, slots));
     const request: LocalRunRequest = {
       input: { file, kind: flags.text ? "text" : "json", lineBytesMax: config.limits.payloadBytes },
       task: taskOf(manifest),

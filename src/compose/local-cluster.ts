@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { sleep, systemClock } from "../base/clock.ts";
 import { failure, RolloutError } from "../base/errors.ts";
-import { systemReason } from "../base/system-reason.ts";
+import { unwritable } from "../base/system-reason.ts";
 import type { WorkerId } from "../base/ids.ts";
 import { systemRandom } from "../base/random.ts";
 import { commandManifest, commandManifestText, loadManifest, mockManifest } from "../config/manifest.ts";
@@ -115,7 +115,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
 
 async function makeTemporary(): Promise<string> {
   return mkdtemp(join(tmpdir(), "rollout-")).catch((error: unknown) => {
-    throw failure("file_unwritable", { file: tmpdir(), reason: systemReason(error) }, error);
+    throw unwritable(tmpdir(), error);
   });
 }
 

@@ -4,7 +4,8 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../base/clock.ts";
-import { describeError, failure, RolloutError } from "../base/errors.ts";
+import { failure, RolloutError } from "../base/errors.ts";
+import { unwritable } from "../base/system-reason.ts";
 import { newUlid, parseUlid } from "../base/ids.ts";
 import { makeDirectory } from "../base/make-directory.ts";
 import type { WorkerId } from "../base/ids.ts";
@@ -53,7 +54,7 @@ async function existingWorkers(directory: string): Promise<WorkerId[]> {
     const names = await readdir(directory);
     return names.flatMap((name) => parseUlid<WorkerId>(name) ?? []).sort();
   } catch (error) {
-    throw failure("file_unwritable", { file: directory, reason: describeError(error) }, error);
+    throw unwritable(directory, error);
   }
 }
 

@@ -44,6 +44,8 @@ describe("a coordinator", () => {
       for (const worker of fleet.workers) worker.send("SIGSTOP");
       const next = await cluster.startCoordinator();
       const listed = await cluster.workers();
+      const table = (await cluster.run("worker", "list")).stdout;
+      expect(table).to.contain("before restart").and.not.contain("not yet");
       for (const worker of fleet.workers) worker.send("SIGCONT");
       expect(listed.map(({ worker_id }) => worker_id)).to.deep.equal(fleet.ids);
       expect(listed.map(({ last_beat_age_ms }) => last_beat_age_ms)).to.deep.equal([null, null]);

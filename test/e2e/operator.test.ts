@@ -193,6 +193,21 @@ describe("an operator", () => {
     });
   });
 
+  it("follows the results of a run whose coordinator is away when it begins", async () => {
+    await withCluster({}, async (cluster) => {
+      await cluster.startCoordinator();
+      await cluster.startWorker();
+      await cluster.run("submit", inputOf(cluster, ITEMS), "--seal");
+      await cluster.coordinator.event("run_completed");
+      await cluster.coordinator.stop();
+      const follower = cluster.launch(["results", "--follow"]);
+      await follower.until("its waiting", () => follower.stderr.find((line) => line.startsWith("Waiting: ")));
+      await cluster.startCoordinator();
+      expect(await follower.ended).to.deep.equal({ code: 0, signal: null });
+      expect(follower.stdout).to.have.length(ITEMS);
+    });
+  });
+
   it("is told in one line what it got wrong", async () => {
     await withCluster({}, async (cluster) => {
       await cluster.startCoordinator();

@@ -69,14 +69,20 @@ describe("a disk that takes no more", () => {
       `head -c 20000000 /dev/zero > "$1/ballast"`,
       `echo '{"kind":"fill"}' | "$2" "$3" "$1/db"`,
       `echo "exit $?"`,
-      `rm "$1/ballast"`,
+      // The next start meets the same full disk: LevelDB has no room for a new log or table.
+      `cat /dev/zero > "$1/more" 2>/dev/null`,
+      `"$2" "$4" coordinator run --storage-path "$1/db" --run-id 01JZ0000000000000000000000 --listen-addr 127.0.0.1:0 2>&1`,
+      `echo "exit $?"`,
+      `"$2" "$4" init --dir "$1/new" 2>&1`,
+      `echo "exit $?"`,
+      `rm "$1/ballast" "$1/more"`,
       `printf '%s\\n' '{"kind":"keys"}' '{"kind":"put","key":"after","text":""}' '{"kind":"close"}' | "$2" "$3" "$1/db"`,
       `echo "exit $?"`,
     ];
     const script = `${acts.slice(0, 2).join(" && ")} || exit 99\n${acts.slice(2).join("\n")}`;
     const { status, stdout, stderr } = spawnSync(
       "unshare",
-      [...namespaceFlags(), "sh", "-c", script, "sh", disk, process.execPath, STORE_PROGRAM],
+      [...namespaceFlags(), "sh", "-c", script, "sh", disk, process.execPath, STORE_PROGRAM, "bin/run.js"],
       { encoding: "utf8" },
     );
     expect(status, stderr).to.equal(0);
@@ -93,7 +99,14 @@ describe("a disk that takes no more", () => {
       /no space left on device \(ENOSPC\)/,
     );
     expect(lines.at(-1)).to.equal("exit 0");
-    const [opened, found, put] = answers(lines.slice(filledAt + 1, -1));
+    const after = lines.slice(filledAt + 1, -1);
+    const startedAt = after.lastIndexOf("exit 6");
+    expect(after.slice(0, startedAt).join("\n"), "hints at space")
+      .to.match(/^error: cannot open the database .*No space left on device \(free space, then start again/m)
+      .and.match(
+        /^error: cannot write .*: no space left on the disk \(free space and give the same command/m,
+      );
+    const [opened, found, put] = answers(after.slice(startedAt + 1));
     expect(opened?.kind).to.equal("open");
     expectAcknowledged(found?.kind === "keys" ? found.keys : [], acknowledged);
     expect(put).to.deep.equal({ kind: "committed" });

@@ -199,6 +199,14 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
       return { args: COORDINATOR, params: { path, holder: holder ? describeHolder(holder) : "nobody" } };
     },
   },
+  too_few_files: {
+    by: "a limit of 32 open files, which is enough for this program to start and for nothing more",
+    stage: async () => ({
+      args: [...WORKER, "--slots", "2"],
+      wrapper: ["sh", "-c", 'ulimit -n 32; exec "$@"', "sh"],
+      params: { who: "a worker of 2 slots", needed: 48, limit: 32 },
+    }),
+  },
   store_unusable: {
     by: "a database that is a file",
     stage: async (cluster) => ({

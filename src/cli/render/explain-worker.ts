@@ -13,7 +13,7 @@ export function workerSentences(worker: WorkerDetail, run: RunStatus): string[] 
   const word = workerWord(worker);
   const silent =
     worker.lastBeatAgeMs === undefined
-      ? ""
+      ? " Nothing was heard of it since this coordinator began to lead."
       : ` Nothing was heard of it for ${spanText(worker.lastBeatAgeMs)}.`;
   switch (word) {
     case "gone":
@@ -73,7 +73,9 @@ export function workerDetailObject(worker: WorkerDetail, run: RunStatus): object
 function holdingSentences({ held, slots, failuresInRow, lastBeatAgeMs, trouble }: WorkerDetail): string[] {
   const has = held === 0 ? "It has no items" : `It has ${number(held)} item${held === 1 ? "" : "s"}`;
   const beat =
-    lastBeatAgeMs === undefined ? "was not heard of yet" : `was last heard of ${spanText(lastBeatAgeMs)} ago`;
+    lastBeatAgeMs === undefined
+      ? "was not heard of since this coordinator began to lead"
+      : `was last heard of ${spanText(lastBeatAgeMs)} ago`;
   return [
     `${has} for ${number(slots)} slot${slots === 1 ? "" : "s"}, and ${beat}.`,
     ...(trouble === undefined ? [] : [`It has trouble: ${printable(trouble)}.`]),

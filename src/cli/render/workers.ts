@@ -14,7 +14,7 @@ export function workersText(workers: readonly WorkerSummary[]): string {
       { title: "state", value: workerWord },
       { title: "items", value: ({ held }) => String(held), align: "right" },
       { title: "slots", value: ({ slots }) => String(slots), align: "right" },
-      { title: "load", value: ({ load }) => `${Math.round(load * 100)}%`, align: "right" },
+      { title: "load", value: loadText, align: "right" },
       { title: "last beat", value: ({ lastBeatAgeMs }) => ageText(lastBeatAgeMs) },
       {
         title: "plugins",
@@ -74,6 +74,12 @@ export function workerObject(worker: WorkerSummary): object {
   };
 }
 
+/** What a worker that is not there said last is not its load. */
+function loadText(worker: WorkerSummary): string {
+  return PAST.has(workerWord(worker)) ? "-" : `${Math.round(worker.load * 100)}%`;
+}
+
+/** A coordinator knows those that it has not heard from the time before its start. */
 function ageText(ageMs: number | undefined): string {
-  return ageMs === undefined ? "not yet" : renderAge(ageMs);
+  return ageMs === undefined ? "before restart" : renderAge(ageMs);
 }

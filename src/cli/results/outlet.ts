@@ -7,7 +7,7 @@ import { open, readdir, readlink, realpath, rename, rm, stat } from "node:fs/pro
 import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { errnoOf, failure } from "../../base/errors.ts";
-import { systemReason } from "../../base/system-reason.ts";
+import { systemReason, unwritable } from "../../base/system-reason.ts";
 import { shownOn } from "../terminal.ts";
 
 /** `reader-gone`: nobody will ever read what is written; nothing is wrong with it. */
@@ -100,7 +100,7 @@ export async function replaceFile(file: string): Promise<Outlet> {
       await end.attempt(() => end.handle.sync());
       await end.handle.close();
       await rename(partial, target).catch((error: unknown) => {
-        throw failure("file_unwritable", { file, reason: systemReason(error) }, error);
+        throw unwritable(file, error);
       });
       await syncDirectory(target);
     },
@@ -224,8 +224,7 @@ async function wholeName(file: string, links = LINKS_MAX): Promise<string> {
 
 export async function openFile(file: string, flags: "w" | "r+", named: string): Promise<FileHandle> {
   return open(file, flags).catch((error: unknown) => {
-    if (errnoOf(error) === "ENOSPC") throw unwritten(named, error);
-    throw failure("file_unwritable", { file: named, reason: systemReason(error) }, error);
+    throw unwritable(named, error);
   });
 }
 

@@ -7,6 +7,7 @@ import { EXIT } from "../../base/error-table.ts";
 import { closeInherited } from "../../base/inherited-descriptors.ts";
 import type { ExitCode } from "../../base/error-table.ts";
 import { runCoordinator } from "../../compose/coordinator-process.ts";
+import { demandFiles, filesOfCoordinator } from "../../compose/open-files.ts";
 import { openPorts } from "../../compose/process-ports.ts";
 
 export class CoordinatorRun extends BaseCommand {
@@ -28,6 +29,7 @@ export class CoordinatorRun extends BaseCommand {
     const { flags } = await this.parse(CoordinatorRun);
     if (flags[STOP_AT_END_OF_INPUT]) closeInherited();
     const config = await this.loadConfig("coordinator", flags);
+    await demandFiles(filesOfCoordinator(1));
     const opened = openPorts(config, this.openLog(config.log), (sentence) => this.tell(sentence));
     try {
       await runCoordinator(config, opened.ports, {

@@ -9,6 +9,7 @@ import { BaseCommand } from "../../cli/base-command.ts";
 import { Flags } from "../../cli/oclif.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
 import { STOP_AT_END_OF_INPUT, untilToldToStop } from "../../cli/signals.ts";
+import { demandFiles, filesOfWorker } from "../../compose/open-files.ts";
 import { openPorts } from "../../compose/process-ports.ts";
 import { runWorker } from "../../compose/worker-process.ts";
 
@@ -36,6 +37,7 @@ export class WorkerRun extends BaseCommand {
     if (flags[STOP_AT_END_OF_INPUT]) closeInherited();
     const config = await this.loadConfig("worker", flags);
     const workerId = this.#workerId(flags["worker-id"]);
+    await demandFiles(filesOfWorker(config.worker.slots));
     const opened = openPorts(config, this.openLog(config.log), (sentence) => this.tell(sentence));
     try {
       const stop = untilToldToStop(this.argv, flags[STOP_AT_END_OF_INPUT]);

@@ -30,7 +30,7 @@ export async function examine(
   const operator = await examined("operator certificate", () => examineOperator(config, clock));
   const hasCertificate = operator.every(({ verdict }) => verdict !== "failure");
   const findings = [
-    await examineMachine(),
+    await examineMachine(config.worker.slots),
     [good("configuration", `${config.source}: run ${config.runId}`)],
     operator,
     ...(storagePath === undefined

@@ -1,28 +1,46 @@
-// This machine: enough descriptors for the sockets of a fleet, and the tools that user code is killed with.
-import { readFile } from "node:fs/promises";
+// This machine: what it has, and whether a process may have as many files and sockets open as its role needs.
 import { availableParallelism, totalmem } from "node:os";
+import {
+  demandFiles,
+  filesOfCoordinator,
+  filesOfWorker,
+  openFilesLimit,
+  workersWithin,
+} from "../open-files.ts";
 import type { Finding } from "./finding.ts";
-import { good, warning } from "./finding.ts";
+import { examined, good, warning } from "./finding.ts";
 
-/** A coordinator has a socket for each worker, and a database has files. */
-const OPEN_FILES_WANTED = 4_096;
+/** Workers of a fleet that nobody takes for a large one. */
+const WORKERS_USUAL = 100;
+const OPEN_FILES = "open files";
 const GIB = 2 ** 30;
 
-export async function examineMachine(): Promise<readonly Finding[]> {
+/** `slots` as a worker of this machine would have them. */
+export async function examineMachine(slots: number): Promise<readonly Finding[]> {
   const memory = `${(totalmem() / GIB).toFixed(1)} GiB of memory`;
   const machine = good(
     "machine",
     `Node ${process.versions.node}, ${availableParallelism()} cores, ${memory}`,
   );
-  return [machine, ...(await examineOpenFiles())];
+  return [machine, ...(await examined(OPEN_FILES, () => examineOpenFiles(slots)))];
 }
 
-async function examineOpenFiles(): Promise<readonly Finding[]> {
-  // Elsewhere than on Linux there is no such file, and nothing to say.
-  const limits = await readFile("/proc/self/limits", "utf8").catch(() => "");
-  const soft = /^Max open files\s+(\d+|unlimited)/m.exec(limits)?.[1];
-  if (soft === undefined) return [];
-  if (soft === "unlimited" || Number(soft) >= OPEN_FILES_WANTED) return [good("open files", `up to ${soft}`)];
-  const detail = `a process may have ${soft} files and sockets open`;
-  return [warning("open files", detail, `a fleet of hundreds needs more: ulimit -n ${OPEN_FILES_WANTED}`)];
+/** Throws too_few_files. */
+async function examineOpenFiles(slots: number): Promise<readonly Finding[]> {
+  const limit = await openFilesLimit();
+  if (limit === undefined) return [];
+  await demandFiles(filesOfWorker(slots));
+  await demandFiles(filesOfCoordinator(1));
+  const { who } = filesOfWorker(slots);
+  const workers = workersWithin(limit);
+  const detail = `up to ${limit} in a process: enough for ${who}, and for a coordinator of ${workers} workers`;
+  if (workers >= WORKERS_USUAL) return [good(OPEN_FILES, detail)];
+  const { files } = filesOfCoordinator(WORKERS_USUAL);
+  return [
+    warning(
+      OPEN_FILES,
+      detail,
+      `for ${WORKERS_USUAL} workers, on the coordinator's machine: ulimit -n ${files}`,
+    ),
+  ];
 }

@@ -7,7 +7,7 @@ import { createReadStream, fstatSync, statSync } from "node:fs";
 import { open, rm, stat } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { failure, RolloutError } from "../../base/errors.ts";
-import { systemReason } from "../../base/system-reason.ts";
+import { systemReason, unwritable } from "../../base/system-reason.ts";
 import { inputLines } from "../../client/input-lines.ts";
 import type { InputKind, InputOptions } from "../../client/input-lines.ts";
 
@@ -175,6 +175,6 @@ async function* chunksOf(file: FileHandle, bytes = Infinity): AsyncGenerator<Uin
 
 function unwritableOf(file: string): (error: unknown) => never {
   return (error) => {
-    throw failure("file_unwritable", { file, reason: systemReason(error) }, error);
+    throw unwritable(file, error);
   };
 }

@@ -3,11 +3,11 @@
 // Keeps true: what is refused has started nothing and leaves nothing behind.
 import { realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { failure } from "../../base/errors.ts";
 import { newUlid } from "../../base/ids.ts";
 import type { StoreId } from "../../base/ids.ts";
 import { makeDirectory } from "../../base/make-directory.ts";
-import { systemReason } from "../../base/system-reason.ts";
+import { failure } from "../../base/errors.ts";
+import { unwritable } from "../../base/system-reason.ts";
 import { isFile } from "../../cli/results/outlet.ts";
 import { silentLogger } from "../../observe/log.ts";
 import { Course, writerOptionsOf } from "./course.ts";
@@ -74,7 +74,7 @@ async function runInDirectory(
 
 async function hiddenSpool({ clock, random }: LocalRunPorts): Promise<string> {
   await makeDirectory(HIDDEN).catch((error: unknown) => {
-    throw failure("file_unwritable", { file: HIDDEN, reason: systemReason(error) }, error);
+    throw unwritable(HIDDEN, error);
   });
   return join(HIDDEN, `${newUlid<StoreId>(clock, random)}.spool`);
 }

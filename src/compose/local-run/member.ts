@@ -5,8 +5,7 @@ import type { ChildProcess } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Writable } from "node:stream";
-import { failure } from "../../base/errors.ts";
-import { systemReason } from "../../base/system-reason.ts";
+import { systemReason, unwritable } from "../../base/system-reason.ts";
 
 /** How this very program is started again. */
 export interface Program {
@@ -111,7 +110,7 @@ function openLog(file: string): number {
   try {
     return openSync(file, "a", LOG_MODE);
   } catch (error) {
-    throw failure("file_unwritable", { file, reason: systemReason(error) }, error);
+    throw unwritable(file, error);
   }
 }
 

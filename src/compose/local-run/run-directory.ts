@@ -12,7 +12,7 @@ import { isUlid, newUlid, parseUlid } from "../../base/ids.ts";
 import type { RunId, WorkerId } from "../../base/ids.ts";
 import { makeDirectory } from "../../base/make-directory.ts";
 import type { Random } from "../../base/random.ts";
-import { systemReason } from "../../base/system-reason.ts";
+import { systemReason, unwritable } from "../../base/system-reason.ts";
 import { CONFIG_FILE_NAME } from "../../config/load.ts";
 import type { Task } from "../../config/task.ts";
 import type { Logger } from "../../observe/log.ts";
@@ -103,7 +103,7 @@ export class RunDirectory {
   ): Promise<RunDirectory> {
     const isNew = await refuseForeign(path);
     await makeDirectory(path).catch((error: unknown) => {
-      throw failure("file_unwritable", { file: path, reason: systemReason(error) }, error);
+      throw unwritable(path, error);
     });
     const lock = await openLevelStore({
       ...{ path: join(path, LOCK), holderName: HOLDER_NAME, clock: ports.clock, log: ports.log },

@@ -2,9 +2,9 @@
 //
 // Keeps true: LevelDB is opened only on a local file system, and never on a directory that it would take for a new
 // database although one was there.
-import { access, constants, readdir, readFile, realpath, stat, statfs } from "node:fs/promises";
+import { access, constants, open, readdir, readFile, realpath, stat, statfs } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { errnoOf, failure, RolloutError } from "../../base/errors.ts";
+import { describeError, errnoOf, failure, RolloutError } from "../../base/errors.ts";
 import { makeDirectory } from "../../base/make-directory.ts";
 import { systemReason } from "../../base/system-reason.ts";
 import { WITNESS_FILE } from "./commit-index.ts";
@@ -60,6 +60,32 @@ export function unusable(path: string, error: unknown): RolloutError {
   return failure("store_unusable", { path, reason, advice: ADVICE[errno ?? ""] ?? ANOTHER_DIRECTORY }, error);
 }
 
+/**
+ * LevelDB could not open or make its files there: the driver gives a text and no errno, so the disk and the descriptors are looked at.
+ * `needed` bytes or more have to be free.
+ */
+export async function unopened(
+  path: string,
+  error: unknown,
+  { statFs, needed }: { readonly statFs: StatFs; readonly needed: number },
+): Promise<RolloutError> {
+  if (error instanceof RolloutError || errnoOf(error) !== undefined) return unusable(path, error);
+  const free = await freeBytes(path, statFs);
+  const errno = free !== undefined && free < needed ? "ENOSPC" : await refusalToOpen(path);
+  const advice = ADVICE[errno ?? ""] ?? ANOTHER_DIRECTORY;
+  return failure("store_unusable", { path, reason: describeError(error), advice }, error);
+}
+
+async function refusalToOpen(path: string): Promise<string | undefined> {
+  return open(path, "r").then(
+    async (handle) => {
+      await handle.close();
+      return undefined;
+    },
+    (error: unknown) => errnoOf(error),
+  );
+}
+
 const ANOTHER_DIRECTORY = "correct that, or use another directory";
 
 const ADVICE: Readonly<Record<string, string>> = {
@@ -69,6 +95,9 @@ const ADVICE: Readonly<Record<string, string>> = {
   EPERM: "use a directory that this user may write to",
   EROFS: "use a directory on a disk that can be written",
   ENOSPC: "free space, then start again",
+  EDQUOT: "free space, then start again",
+  EMFILE: "raise the limit on open files (ulimit -n), then start again",
+  ENFILE: "close files of other processes, then start again",
 };
 
 /**

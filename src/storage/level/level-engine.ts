@@ -8,7 +8,7 @@ import type { RolloutError } from "../../base/errors.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { Entry, ScanRange } from "../store.ts";
 import { COMMIT_KEYS, CommitIndex, findIndexProblem, lastNumber, trimIndex } from "./commit-index.ts";
-import { freeBytes, unusable } from "./directory.ts";
+import { freeBytes, unopened } from "./directory.ts";
 import type { StatFs } from "./directory.ts";
 import type { Engine, Operation } from "./group-commit.ts";
 
@@ -53,14 +53,16 @@ export class LevelEngine implements Engine {
     } catch (error) {
       if (driverCode(error) === "LEVEL_LOCKED") return { kind: "locked" };
       if (driverCode(error) === "LEVEL_CORRUPTION") throw corrupt(path, "its own files", error);
-      throw unusable(path, error instanceof Error ? (error.cause ?? error) : error);
+      const cause = error instanceof Error ? (error.cause ?? error) : error;
+      throw await unopened(path, cause, { statFs: options.statFs, needed: WRITE_BUFFER_BYTES });
     }
     try {
       const index = await openIndex(path, database, options.log);
       return { kind: "opened", engine: new LevelEngine(path, database, index, options.statFs) };
     } catch (error) {
       await database.close();
-      throw error;
+      if (error instanceof AssertionFailed) throw error;
+      throw await unopened(path, error, { statFs: options.statFs, needed: WRITE_BUFFER_BYTES });
     }
   }
 

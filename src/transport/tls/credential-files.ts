@@ -7,6 +7,7 @@ import type { Clock } from "../../base/clock.ts";
 import { makeDirectory } from "../../base/make-directory.ts";
 import { isoTime } from "../../base/clock.ts";
 import { errnoOf, failure } from "../../base/errors.ts";
+import { unwritable } from "../../base/system-reason.ts";
 import type { RolloutError } from "../../base/errors.ts";
 import type { RunId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
@@ -65,7 +66,7 @@ export function invalid(naming: FileNaming, reason: string): RolloutError {
 /** Makes the directory, for its owner alone, when it is not there. */
 export async function makePrivateDirectory(directory: string): Promise<void> {
   await makeDirectory(directory, DIRECTORY_MODE).catch((error: unknown) => {
-    throw failure("file_unwritable", { file: directory, reason: reasonOf(error) }, error);
+    throw unwritable(directory, error);
   });
 }
 
@@ -112,7 +113,7 @@ async function withTemporary<Result>(
     await syncDirectory(dirname(file));
     return result;
   } catch (error) {
-    throw failure("file_unwritable", { file, reason: reasonOf(error) }, error);
+    throw unwritable(file, error);
   }
 }
 

@@ -7,8 +7,8 @@
 import type { Duplex, Readable, Writable } from "node:stream";
 import { assert } from "../../base/assert.ts";
 import type { Clock } from "../../base/clock.ts";
-import { describeError, failure } from "../../base/errors.ts";
-import { systemReason } from "../../base/system-reason.ts";
+import { describeError } from "../../base/errors.ts";
+import { systemReason, unwritable } from "../../base/system-reason.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { Child, ChildEnd, Children, ChildRequest, ChildStart } from "./child.ts";
 import { ChildGroup } from "./child-group.ts";
@@ -54,7 +54,7 @@ export class ChildHost implements Children {
       const groups = await records.reap(clock);
       if (groups > 0) log.warn("ended processes that an earlier start of this worker left", { groups });
     } catch (error) {
-      throw failure("file_unwritable", { file: directory, reason: systemReason(error) }, error);
+      throw unwritable(directory, error);
     }
     return new ChildHost(options, records);
   }
