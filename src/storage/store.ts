@@ -40,6 +40,8 @@ export interface ScanRange {
   readonly from: string;
   readonly to: string;
   readonly limit: number;
+  /** The page ends behind the entry that takes it over so many bytes of keys and values: the next one may not fit beside it. */
+  readonly bytesMax?: number;
 }
 
 /** Deletes apply before puts, and of two puts of one key the later one wins. */

@@ -115,6 +115,25 @@ function readingTests(store: () => Store, committed: Committed): void {
     }
   });
 
+  it("pages of so many bytes give each entry once, and end behind the one that is too much", async () => {
+    const puts = Array.from({ length: 10 }, (_, at) => put(`k/${at}`, "x".repeat(at === 4 ? 5_000 : 100)));
+    await committed({ puts });
+    const sizes: number[] = [];
+    const found: string[] = [];
+    for (let from = "k/"; ;) {
+      const page = await store().scan({ from, to: "k0", limit: 4, bytesMax: 200 });
+      const last = page.at(-1);
+      if (last === undefined) break;
+      sizes.push(page.length);
+      found.push(...rows(page));
+      from = nextKey(last.key);
+    }
+    expect(found).to.deep.equal(rows(puts));
+    expect(sizes, "two of 103 bytes are over the bound, and so is the large one").to.deep.equal([
+      2, 2, 1, 2, 2, 1,
+    ]);
+  });
+
   it("a scan without the lowest key still starts at the first of the store", async () => {
     await committed({ puts: [put("!", "1")] });
     expect(rows(await store().scan({ from: "", to: "\u007f", limit: 9 }))).to.deep.equal(["!=1"]);

@@ -13,9 +13,10 @@ const LARGE = { "limits.payload": "16MiB", "limits.output": "16MiB", "worker.slo
 describe("large items", () => {
   const it = concurrentTests(3);
 
-  it("of 15 MiB are submitted, executed and recorded when the configuration says so", async () => {
+  it("of 15 MiB are submitted, executed and recorded when the configuration says so, in a heap of 128 MiB", async () => {
     await withCluster(LARGE, async (cluster) => {
-      const coordinator = await cluster.startCoordinator();
+      const env = { NODE_OPTIONS: "--max-old-space-size=128" };
+      const coordinator = await cluster.startCoordinator({ env });
       const worker = await cluster.startWorker();
       const lines = ["a", "b", "c"].map((letter) => `"${letter.repeat(LINE_BYTES)}"\n`);
       writeFileSync(cluster.file("items.jsonl"), lines.join(""));

@@ -9,7 +9,9 @@ import { SEGMENT_ROWS } from "./segments.ts";
 import type { LedgerNumbers, SegmentName } from "./tally.ts";
 import { addToSum, SEGMENTS, Tally } from "./tally.ts";
 
+/** Rows that are read at once, and their bytes: they may have 16 MiB each. */
 const PAGE = 1_000;
+const PAGE_BYTES = 4 * 2 ** 20;
 
 /** The first thing that is wrong; undefined when every row is whole and all are there. The rows must not change meanwhile. */
 export async function verifyLedger(store: Store, numbers: LedgerNumbers): Promise<Damage | undefined> {
@@ -17,7 +19,7 @@ export async function verifyLedger(store: Store, numbers: LedgerNumbers): Promis
   for (const segment of SEGMENTS) {
     const { prefix, record } = SEGMENT_ROWS[segment];
     let [count, sum] = [0, 0];
-    for await (const page of pagesUnder(store, prefix, PAGE)) {
+    for await (const page of pagesUnder(store, prefix, PAGE, PAGE_BYTES)) {
       for (const { key, value } of page) {
         const damage = findDamage(record, key, value);
         if (damage !== undefined) return damage;

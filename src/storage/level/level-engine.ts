@@ -88,11 +88,14 @@ export class LevelEngine implements Engine {
     }
   }
 
-  async scan({ from, to, limit }: ScanRange): Promise<Entry[]> {
+  async scan({ from, to, limit, bytesMax }: ScanRange): Promise<Entry[]> {
     const gte = from < LOWEST_KEY ? LOWEST_KEY : from;
+    const highWaterMarkBytes = bytesMax ?? READ_AHEAD_BYTES;
     try {
-      const iterator = this.#database.iterator({ gte, lt: to, limit, highWaterMarkBytes: READ_AHEAD_BYTES });
-      const rows = await iterator.all();
+      const iterator = this.#database.iterator({ gte, lt: to, limit, highWaterMarkBytes });
+      // One reading ends behind the entry that passes the mark; all of them end at the limit.
+      const rows = bytesMax === undefined ? await iterator.all() : await iterator.nextv(limit);
+      await iterator.close();
       return rows.map(([key, value]) => ({ key, value }));
     } catch (error) {
       throw corrupt(this.#path, `${from} to ${to}`, error);

@@ -60,9 +60,13 @@ export class MemoryStore implements Store {
   #entries(range: ScanRange): Entry[] {
     const start = this.#indexOf(range.from);
     const end = Math.min(this.#indexOf(range.to), start + range.limit);
+    const { bytesMax = Infinity } = range;
+    let bytes = 0;
     return this.#keys.slice(start, end).flatMap((key) => {
       const value = this.#values.get(key);
-      return value === undefined ? [] : [{ key, value: value.slice() }];
+      if (value === undefined || bytes > bytesMax) return [];
+      bytes += key.length + value.length;
+      return [{ key, value: value.slice() }];
     });
   }
 
