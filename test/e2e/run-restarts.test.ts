@@ -7,7 +7,7 @@ import type { LocalRunPlace } from "../support/local-run.ts";
 import { dieAt, haveDied, mortal } from "../support/mortal-coordinator.ts";
 import type { DeadlyCall } from "../support/mortal-coordinator.ts";
 
-const ITEMS = 12;
+const ITEMS = 20;
 const RUN = { items: ITEMS, secondsEach: 0.1 };
 
 async function expectAllOnce(place: LocalRunPlace): Promise<void> {
@@ -96,7 +96,7 @@ describe("rollout run, whose coordinator is killed while it goes on", () => {
       dieAt(place, "GetRun-asked");
       expect((await run.ended).code, run.describe()).to.equal(0);
       expect(haveDied(place, "GetRun-asked")).to.equal(true);
-      expect(run.stderr.at(-1)).to.match(/^12 of 12 done in \d+s: out\.jsonl$/);
+      expect(run.stderr.at(-1)).to.match(/^20 of 20 done in \d+s: out\.jsonl$/);
       await expectAllOnce(place);
     });
   });

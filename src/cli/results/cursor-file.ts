@@ -5,7 +5,8 @@ import { readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, relative, resolve } from "node:path";
 import { errnoOf, failure } from "../../base/errors.ts";
 import { systemReason } from "../../base/system-reason.ts";
-import { openFile, unwritten } from "./outlet.ts";
+import { checksumOf, openFile, unwritten } from "./outlet.ts";
+import type { Extent } from "./outlet.ts";
 
 /** What must be the same when it goes on. */
 export interface Begun {
@@ -24,6 +25,9 @@ export interface Progress {
   /** Results so far, failures included, and failures. */
   readonly results: number;
   readonly failures: number;
+  /** CRC-32 of so many bytes of the files; undefined where 0.1 has begun them. */
+  readonly checksum?: number | undefined;
+  readonly errorsChecksum?: number | undefined;
   /** One that has failed, by a name that can be typed. */
   readonly failedItem?: string | undefined;
 }
@@ -37,15 +41,17 @@ export interface Found {
 }
 
 const VERSION = 1;
+/** More takes longer to read again than somebody waits for who wants to go on: `rollout doctor` reads it. */
+const COMPARED_BYTES_MAX = 256 * 1024 * 1024;
 
 /** Where it is unless somebody says otherwise. */
 export function cursorFileOf(output: string): string {
   return `${output}.cursor`;
 }
 
-/** How `errors` is named in what is kept, so that both may be moved together. */
-export function besideOutput(output: string, errors: string): string {
-  return relative(dirname(resolve(output)), resolve(errors));
+/** How `file` is named in what is kept, so that it may be moved together with `output`. */
+export function besideOutput(output: string, file: string): string {
+  return relative(dirname(resolve(output)), resolve(file));
 }
 
 /**
@@ -80,20 +86,78 @@ export async function readCursorFile(file: string, output: string, begun: Begun)
   if (record === undefined) return refuse(`${file} is damaged`, anew);
   if (difference !== undefined) refuse(difference, `choose another output with -o, or ${anew}`);
   if ((there ?? 0) < bytes) refuse(SHORTER, anew);
-  if (errors === undefined || (errorsThere ?? 0) >= errorsBytes)
+  const refuseChanged = async (name: string, written: Extent): Promise<void> => {
+    if (written.bytes <= COMPARED_BYTES_MAX && (await stateOf(name, written)) === "changed")
+      refuse(CHANGED, `restore it, or remove ${name} to have it written anew; nothing is run again`, name);
+  };
+  await refuseChanged(output, extentOf(record.progress));
+  if (errors === undefined || (errorsThere ?? 0) >= errorsBytes) {
+    if (errors !== undefined) await refuseChanged(errors, errorsExtentOf(record.progress));
     return { progress: record.progress, missing: undefined };
+  }
   if (errorsThere !== undefined) refuse(SHORTER, `remove ${errors} to have it written anew`, errors);
   // One in which nothing stood but the format's first lines is no loss.
-  if (failures === 0) return { progress: { ...record.progress, errorsBytes: 0 }, missing: undefined };
+  if (failures === 0)
+    return { progress: { ...record.progress, errorsBytes: 0, errorsChecksum: 0 }, missing: undefined };
   return { progress: undefined, missing: errors };
 }
 
+/** How far it got, whatever it was begun as; undefined where nothing says so. */
+export async function readProgress(file: string): Promise<Progress | undefined> {
+  return parse(await readFile(file, "utf8").catch(() => ""))?.progress;
+}
+
+/** What the files that it speaks of are now, however long it takes to read them. */
+export interface Compared {
+  readonly results: number;
+  readonly files: readonly {
+    readonly file: string;
+    /** `unknown`: 0.1 has begun it, or it cannot be read. */
+    readonly state: "as-written" | "changed" | "gone" | "unknown";
+  }[];
+}
+
+/** Undefined where there is no such record, or none that says where the results are. Changes nothing. */
+export async function compareWithCursorFile(cursorFile: string): Promise<Compared | undefined> {
+  const record = parse(await readFile(cursorFile, "utf8").catch(() => ""));
+  if (record?.output === undefined) return undefined;
+  const { begun, progress } = record;
+  const output = resolve(dirname(cursorFile), record.output);
+  const files = [{ file: output, written: extentOf(progress) }];
+  // One without a failure in it is removed at the end.
+  if (begun.errors !== null && progress.failures > 0)
+    files.push({ file: resolve(dirname(output), begun.errors), written: errorsExtentOf(progress) });
+  const compared = files.map(async ({ file, written }) => ({ file, state: await stateOf(file, written) }));
+  return { results: progress.results, files: await Promise.all(compared) };
+}
+
+async function stateOf(
+  file: string,
+  { bytes, checksum }: Extent,
+): Promise<Compared["files"][number]["state"]> {
+  const there = await lengthOf(file);
+  if (there === undefined) return bytes > 0 ? "gone" : "as-written";
+  if (there < bytes) return "changed";
+  if (checksum === undefined) return "unknown";
+  return checksumOf(file, bytes).then(
+    (found) => (found === checksum ? "as-written" : "changed"),
+    () => "unknown",
+  );
+}
+
 /** Throws output_unwritten; the file is then the one that it was. */
-export async function writeCursorFile(file: string, begun: Begun, progress: Progress): Promise<void> {
+export async function writeCursorFile(
+  file: string,
+  output: string,
+  begun: Begun,
+  progress: Progress,
+): Promise<void> {
   const partial = `${file}.partial`;
   const handle = await openFile(partial, "w", file);
   try {
-    await handle.writeFile(`${JSON.stringify({ version: VERSION, begun, progress })}\n`);
+    await handle.writeFile(
+      `${JSON.stringify({ version: VERSION, output: besideOutput(file, output), begun, progress })}\n`,
+    );
     await handle.datasync();
   } catch (error) {
     throw unwritten(file, error);
@@ -111,6 +175,15 @@ export async function removeCursorFile(file: string): Promise<void> {
 
 const FOREIGN = "it has lines that this run did not write";
 const SHORTER = "it is shorter than what was written to it";
+const CHANGED = "it has other bytes than what was written to it";
+
+export function extentOf({ bytes, checksum }: Progress): Extent {
+  return { bytes, checksum };
+}
+
+export function errorsExtentOf({ errorsBytes: bytes, errorsChecksum: checksum }: Progress): Extent {
+  return { bytes, checksum };
+}
 
 async function readIfThere(file: string, output: string): Promise<string | undefined> {
   return readFile(file, "utf8").catch((error: unknown) => {
@@ -149,7 +222,14 @@ function shown(value: string | boolean | null): string {
   return value ?? "none";
 }
 
-function parse(text: string): { readonly begun: Begun; readonly progress: Progress } | undefined {
+interface Kept {
+  readonly begun: Begun;
+  readonly progress: Progress;
+  /** As seen from beside the record; undefined where 0.1 wrote it. */
+  readonly output: string | undefined;
+}
+
+function parse(text: string): Kept | undefined {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -167,6 +247,14 @@ function parse(text: string): { readonly begun: Begun; readonly progress: Progre
     typeof at(progress, "cursor") === "string" &&
     numbers.every((number) => Number.isSafeInteger(number)) &&
     ["string", "undefined"].includes(typeof at(progress, "failedItem")) &&
+    ["checksum", "errorsChecksum"].every((name) =>
+      ["number", "undefined"].includes(typeof at(progress, name)),
+    ) &&
     Object.keys(WORDS).every((name) => at(begun, name) !== undefined);
-  return isWhole ? { begun: begun as Begun, progress: progress as Progress } : undefined;
+  const output = at(value, "output");
+  if (!isWhole) return undefined;
+  return {
+    ...{ begun: begun as Begun, progress: progress as Progress },
+    output: typeof output === "string" ? output : undefined,
+  };
 }

@@ -3,9 +3,11 @@
 //
 // Keeps true: under the name of a file that is replaced stands the old one or the whole new one. A file that grows has
 // on disk at least what `sync` has told of; what a crash leaves behind that is cut off when it is opened again.
+import { createReadStream } from "node:fs";
 import { open, readdir, readlink, realpath, rename, rm, stat } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
+import { crc32 } from "node:zlib";
 import { errnoOf, failure } from "../../base/errors.ts";
 import { systemReason, unwritable } from "../../base/system-reason.ts";
 import { shownOn } from "../terminal.ts";
@@ -15,8 +17,8 @@ export type Appended = "written" | "reader-gone";
 
 export interface Outlet {
   append(lines: string): Promise<Appended>;
-  /** What was appended is on disk when it resolves, with the length of the file; undefined: it has none. */
-  sync(): Promise<number | undefined>;
+  /** What was appended is on disk when it resolves, and is so much; undefined: nothing is kept there. */
+  sync(): Promise<Extent | undefined>;
   /** The name of a file that grows, when somebody else has taken it away, changed its length or put another one in its place. */
   lostFile?(): Promise<string | undefined>;
   /** Everything was appended. */
@@ -25,21 +27,37 @@ export interface Outlet {
   abandon(): Promise<void>;
 }
 
+/** How much of a file was written, and what: bytes from its start, and their CRC-32 where it was counted from the first one on. */
+export interface Extent {
+  readonly bytes: number;
+  readonly checksum: number | undefined;
+}
+
+/** Of a file in which nothing stands. */
+export const EMPTY: Extent = { bytes: 0, checksum: 0 };
+
 /** A chain of more is a circle. */
 const LINKS_MAX = 40;
+const READ_BYTES = 1024 * 1024;
 
 /** Bytes at a position of a file. Throws output_unwritten. */
 class FileEnd {
   readonly #file: string;
   readonly handle: FileHandle;
   length: number;
+  #checksum: number | undefined;
   /** Somebody else has changed its length: there is a hole in it now, or more than was written. */
   isTorn = false;
 
-  constructor(file: string, handle: FileHandle, length: number) {
+  constructor(file: string, handle: FileHandle, { bytes, checksum }: Extent) {
     this.#file = file;
     this.handle = handle;
-    this.length = length;
+    this.length = bytes;
+    this.#checksum = checksum;
+  }
+
+  get extent(): Extent {
+    return { bytes: this.length, checksum: this.#checksum };
   }
 
   async append(lines: string): Promise<void> {
@@ -53,6 +71,7 @@ class FileEnd {
       }
     });
     this.length += bytes.length;
+    if (this.#checksum !== undefined) this.#checksum = crc32(bytes, this.#checksum);
   }
 
   async attempt(work: () => Promise<unknown>): Promise<void> {
@@ -89,7 +108,7 @@ export async function replaceFile(file: string): Promise<Outlet> {
   // A name of its own: two that write one file at once each make a whole one, and the later one stays.
   const partial = join(dirname(target), `.${basename(target)}.${process.pid}.partial`);
   await removeLeftBehind(target);
-  const end = new FileEnd(file, await openFile(partial, "w", file), 0);
+  const end = new FileEnd(file, await openFile(partial, "w", file), EMPTY);
   return {
     append: async (lines) => {
       await end.append(lines);
@@ -111,9 +130,10 @@ export async function replaceFile(file: string): Promise<Outlet> {
   };
 }
 
-/** Cuts the file to `length`, which it has to have at least, and goes on behind. Throws file_unwritable. */
-export async function growFile(file: string, length: number): Promise<Outlet> {
-  const end = new FileEnd(file, await openFile(file, length === 0 ? "w" : "r+", file), length);
+/** Cuts the file to what was written to it, which it has to have at least, and goes on behind. Throws file_unwritable. */
+export async function growFile(file: string, written: Extent): Promise<Outlet> {
+  const { bytes: length } = written;
+  const end = new FileEnd(file, await openFile(file, length === 0 ? "w" : "r+", file), written);
   await end.attempt(() => end.handle.truncate(length));
   if (length === 0) await syncDirectory(file);
   let synced = length;
@@ -125,7 +145,7 @@ export async function growFile(file: string, length: number): Promise<Outlet> {
     sync: async () => {
       if (end.length !== synced) await end.attempt(() => end.handle.datasync());
       synced = end.length;
-      return synced;
+      return end.extent;
     },
     lostFile: async () => {
       const { size, dev, ino } = await end.handle.stat({ bigint: true });
@@ -194,6 +214,17 @@ export async function isFile(file: string): Promise<boolean> {
     (found) => found.isFile(),
     () => true,
   );
+}
+
+/** CRC-32 of so many bytes from the start of a file; undefined when it has fewer. Throws what the file system throws. */
+export async function checksumOf(file: string, bytes: number): Promise<number | undefined> {
+  let [checksum, left] = [0, bytes];
+  if (bytes === 0) return checksum;
+  for await (const chunk of createReadStream(file, { end: bytes - 1, highWaterMark: READ_BYTES })) {
+    checksum = crc32(chunk as Uint8Array, checksum);
+    left -= (chunk as Uint8Array).length;
+  }
+  return left === 0 ? checksum : undefined;
 }
 
 /** Whether both names are of one file, which need not be there yet: however they are spelled, by links of either kind. */

@@ -6,6 +6,8 @@ import type { Result, ResultPage, ResultsOrder } from "../../client/results.ts";
 import {
   besideOutput,
   cursorFileOf,
+  errorsExtentOf,
+  extentOf,
   readCursorFile,
   removeCursorFile,
   writeCursorFile,
@@ -13,8 +15,8 @@ import {
 import type { Begun, Found, Progress } from "./cursor-file.ts";
 import { formatOf } from "./format.ts";
 import type { Format, FormatName } from "./format.ts";
-import { growFile, isFile, printTo, replaceFile, streamTo } from "./outlet.ts";
-import type { Appended, Outlet } from "./outlet.ts";
+import { EMPTY, growFile, isFile, printTo, replaceFile, streamTo } from "./outlet.ts";
+import type { Appended, Extent, Outlet } from "./outlet.ts";
 
 export interface ResultTarget {
   /** Undefined: standard output. */
@@ -58,7 +60,10 @@ const NAME = /^\w[\w.:/-]*$/;
 /** So many digits of an item's id mean no other one. */
 const DIGITS = 12;
 
-const START: Progress = { cursor: "", bytes: 0, errorsBytes: 0, results: 0, failures: 0 };
+const START: Progress = {
+  ...{ cursor: "", bytes: 0, errorsBytes: 0, results: 0, failures: 0 },
+  ...{ checksum: 0, errorsChecksum: 0 },
+};
 const NOTHING: Found = { progress: undefined, missing: undefined };
 
 /** What a person is told of a `missing` file, so that nobody takes it for a file that goes on. */
@@ -78,12 +83,12 @@ export async function openResultSink(target: ResultTarget): Promise<ResultSink> 
     target.anew === true ? NOTHING : await readCursorFile(cursorFile, output, begun);
   const progress = earlier ?? START;
   // Named before anything is written: a file with text in it and no cursor beside it is somebody else's.
-  if (earlier === undefined) await writeCursorFile(cursorFile, begun, progress);
+  if (earlier === undefined) await writeCursorFile(cursorFile, output, begun, progress);
   const outlets = await openBoth(
-    errors === undefined ? undefined : () => openErrors(errors, progress.errorsBytes),
-    () => growFile(output, progress.bytes),
+    errors === undefined ? undefined : () => openErrors(errors, errorsExtentOf(progress)),
+    () => growFile(output, extentOf(progress)),
   );
-  const save = (now: Progress): Promise<void> => writeCursorFile(cursorFile, begun, now);
+  const save = (now: Progress): Promise<void> => writeCursorFile(cursorFile, output, begun, now);
   const isNew = { output: progress.bytes === 0, errors: progress.errorsBytes === 0 };
   return beginning(new OutletSink(outlets, format, { progress, missing }, save), isNew);
 }
@@ -102,8 +107,8 @@ function begunOf({ runId, format, order, withInput, errors }: ResultTarget, outp
   };
 }
 
-async function openErrors(file: string, length: number): Promise<Outlet> {
-  return (await isFile(file)) ? growFile(file, length) : streamTo(file);
+async function openErrors(file: string, written: Extent): Promise<Outlet> {
+  return (await isFile(file)) ? growFile(file, written) : streamTo(file);
 }
 
 async function openFresh({ output, errors, cursorFile }: ResultTarget, format: Format): Promise<ResultSink> {
@@ -239,8 +244,12 @@ class OutletSink implements ResultSink {
   }
 
   async #commit(change: Partial<Progress>): Promise<void> {
-    const [bytes, errorsBytes] = [await this.#outlets.output.sync(), await this.#outlets.errors?.sync()];
-    const next = { ...this.#progress, ...change, bytes: bytes ?? 0, errorsBytes: errorsBytes ?? 0 };
+    const written = (await this.#outlets.output.sync()) ?? EMPTY;
+    const errorsWritten = (await this.#outlets.errors?.sync()) ?? EMPTY;
+    const next = {
+      ...{ ...this.#progress, ...change, bytes: written.bytes, errorsBytes: errorsWritten.bytes },
+      ...{ checksum: written.checksum, errorsChecksum: errorsWritten.checksum },
+    };
     await this.#save?.(next);
     this.#progress = next;
   }

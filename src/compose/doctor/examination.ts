@@ -10,6 +10,7 @@ import { examined, good } from "./finding.ts";
 import { examineMachine } from "./machine.ts";
 import { examinePlugins } from "./plugins.ts";
 import { examinePreemption } from "./preemption.ts";
+import { examineResults } from "./results.ts";
 import { examineStateDirectory } from "./state-directory.ts";
 import { examineStorage } from "./storage.ts";
 
@@ -40,6 +41,7 @@ export async function examine(
             examineStorage({ path: storagePath, runId, statFs: systemStatFs, clock }),
           ),
         ]),
+    await examineResults(config.source),
     await examined("state directory", () => examineStateDirectory(stateDir, systemStatFs)),
     await examinePlugins(plugins, { environment, clock }),
     await examined("preemption notices", () => examinePreemption(config, clock)),

@@ -18,6 +18,7 @@ import { itemsOf } from "./local-input.ts";
 import type { CheckedInput } from "./local-input.ts";
 import { ProgressWatch } from "./progress-watch.ts";
 import type { LocalRunEnd, LocalRunPorts, LocalRunRequest, LocalRunSummary } from "./request.ts";
+import { CURSOR_FILE } from "./recorded.ts";
 import { ResultsWriter } from "./results-writer.ts";
 import type { WriterOptions } from "./results-writer.ts";
 import { localConfigText, shownPath } from "./run-directory.ts";
@@ -34,7 +35,6 @@ const LAST_WORDS: Readonly<Record<LocalRunEnd["kind"], string | undefined>> = {
   "given-up": "ended",
 };
 const PLUGIN_FILE = "plugin.toml";
-const CURSOR_FILE = "results.cursor";
 /** Longer than a coordinator takes to come back. */
 const LAST_PATIENCE_MS = 10_000;
 
@@ -129,13 +129,14 @@ export class Course {
     if ("text" in manifest) await directory.write(PLUGIN_FILE, manifest.text);
     await this.#writeConfig("127.0.0.1:0");
     await this.#supervisor.startCoordinator();
+    const client = this.#patientClient;
+    const { state, pauseReason, done, failed } = await client.status();
+    directory.refuseLessThanRecorded(done);
     const writer = await ResultsWriter.open({
       ...writerOptionsOf(this.#request, directory),
       client: this.#client,
     });
     if (writer.missing !== undefined) display.say(missingText(shownPath(writer.missing)));
-    const client = this.#patientClient;
-    const { state, pauseReason, failed } = await client.status();
     if (state === "cancelled") return { writer };
     if (state === "paused") {
       display.say(`the run was paused (${pauseReason ?? ""}); it goes on`);

@@ -56,6 +56,7 @@ async function runInDirectory(
   let isStarted = false;
   try {
     input ??= await readInput(request, directory.file(SPOOL), ports);
+    await ResultsWriter.check(writerOptionsOf(request, directory));
     const asked = await askedOf(request, input);
     const finished =
       asked === undefined || request.retryFailed ? undefined : await readFinished(directory, asked);
@@ -63,7 +64,6 @@ async function runInDirectory(
       const elapsedMs = clock.monotonicMs() - startedAtMs;
       return { ...alreadyDone(finished, input.items), directory: path, elapsedMs };
     }
-    await ResultsWriter.check(writerOptionsOf(request, directory));
     isStarted = true;
     return await new Course(request, ports, directory, input).perform(asked);
   } finally {

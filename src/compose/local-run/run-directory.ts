@@ -8,7 +8,7 @@ import { stringify } from "smol-toml";
 import type { Clock } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
 import { errnoOf, failure, RolloutError } from "../../base/errors.ts";
-import { isUlid, newUlid, parseUlid } from "../../base/ids.ts";
+import { isUlid, newUlid } from "../../base/ids.ts";
 import type { RunId, WorkerId } from "../../base/ids.ts";
 import { makeDirectory } from "../../base/make-directory.ts";
 import type { Random } from "../../base/random.ts";
@@ -21,6 +21,8 @@ import { openLevelStore } from "../../storage/level/level-store.ts";
 import { thisProcess } from "../../storage/level/process-identity.ts";
 import { replaceFile, SECRET_MODE } from "../../transport/tls/credential-files.ts";
 import type { GivenSetting } from "./local-settings.ts";
+import { DATABASE, lossOf, readRecorded, refuseLoss, STATE, TASK_FILE, workersIn } from "./recorded.ts";
+import type { Recorded } from "./recorded.ts";
 
 export interface RunDirectoryPorts {
   readonly clock: Clock;
@@ -38,9 +40,6 @@ export interface KeptTask {
 }
 
 const LOCK = "supervisor";
-const TASK_FILE = "task.json";
-const DATABASE = "rollout.db";
-const STATE = "state";
 const HOLDER_NAME = "rollout run";
 const DIGEST_SHOWN = 16;
 /** Longer than a drain that nobody hurries. */
@@ -71,9 +70,19 @@ export async function dropIfEmpty(path: string): Promise<void> {
   await rmdir(path).catch(() => undefined);
 }
 
+interface Parts {
+  readonly isNew: boolean;
+  readonly about: string;
+  readonly recorded: Recorded;
+  readonly release: () => Promise<void>;
+}
+
 export class RunDirectory {
   readonly path: string;
   readonly runId: RunId;
+  /** As it was when it was claimed. */
+  readonly #recorded: Recorded;
+  readonly #about: string;
   readonly #ports: RunDirectoryPorts;
   readonly #release: () => Promise<void>;
   readonly #isNew: boolean;
@@ -82,9 +91,11 @@ export class RunDirectory {
     path: string,
     runId: RunId,
     ports: RunDirectoryPorts,
-    { isNew, release }: { readonly isNew: boolean; readonly release: () => Promise<void> },
+    { isNew, about, recorded, release }: Parts,
   ) {
     this.#isNew = isNew;
+    this.#about = about;
+    this.#recorded = recorded;
     this.path = path;
     this.runId = runId;
     this.#ports = ports;
@@ -93,7 +104,7 @@ export class RunDirectory {
 
   /**
    * Holds the directory until `close`. `about` names for people what it is the directory of. Throws run_held, other_run_task,
-   * run_directory_unusable and the rows of the file system.
+   * run_directory_unusable, store_corrupt when something of it was lost, and the rows of the file system.
    */
   static async claim(
     path: string,
@@ -112,12 +123,16 @@ export class RunDirectory {
       throw failure("run_held", { directory: path, holder: error.params["holder"] ?? "another process" });
     });
     try {
-      const kept = (await readTask(path)) ?? (await keepTask(path, task, ports));
+      const found = await readTask(path);
+      const recorded = await readRecorded(path);
+      refuseLoss(path, about, found !== undefined, recorded);
+      const kept = found ?? (await keepTask(path, task, ports));
       if (kept.digest !== digestText(task)) {
         const params = { output: about, found: kept.summary, wanted: task.summary, directory: path };
         throw failure("other_run_task", params);
       }
-      return new RunDirectory(path, kept.runId, ports, { isNew, release: () => lock.close() });
+      const parts = { isNew, about, recorded, release: () => lock.close() };
+      return new RunDirectory(path, kept.runId, ports, parts);
     } catch (error) {
       await lock.close();
       throw error;
@@ -185,6 +200,13 @@ export class RunDirectory {
     }
   }
 
+  /** `done` as the database has it. Throws store_corrupt when that is less than was recorded: it is an older one, or a new one in its place. */
+  refuseLessThanRecorded(done: number): void {
+    const reason = `it has ${done} done items`;
+    if (done < this.#recorded.done)
+      throw lossOf(this.path, this.#about, this.#recorded, { key: "its results", reason });
+  }
+
   /** Lets go of it. Idempotent. */
   close(): Promise<void> {
     return this.#release();
@@ -200,9 +222,8 @@ export class RunDirectory {
     await dropIfEmpty(this.path);
   }
 
-  async #workersThere(): Promise<WorkerId[]> {
-    const names = await readdir(this.file(join(STATE, "workers"))).catch(() => []);
-    return names.flatMap((name) => parseUlid<WorkerId>(name) ?? []).sort();
+  #workersThere(): Promise<WorkerId[]> {
+    return workersIn(this.path);
   }
 }
 
@@ -234,7 +255,7 @@ async function refuseForeign(path: string): Promise<boolean> {
     throw failure("run_directory_unusable", { directory: path, reason: systemReason(error) }, error);
   });
   if (names === undefined) return true;
-  const isOurs = names.length === 0 || names.includes(TASK_FILE) || names.includes(LOCK);
+  const isOurs = names.length === 0 || [TASK_FILE, LOCK, DATABASE].some((name) => names.includes(name));
   if (isOurs) return false;
   const reason = `it has files of something else: ${names.slice(0, 3).join(", ")}`;
   throw failure("run_directory_unusable", { directory: path, reason });

@@ -224,6 +224,28 @@ describe("a sink of results", () => {
       });
     }
 
+    for (const name of ["out", "errors"]) {
+      it(`is refused when a byte of ${name} was changed, and not touched; one that 0.1 has begun is believed`, async () => {
+        const wanted = target({ errors: directory.file("errors") });
+        await writeAll(await openResultSink(wanted), 20, 7);
+        const cursor = read("out.cursor");
+        const changed = read(name).replace('"attempt":1', '"attempt":7');
+        expect(changed).to.not.equal(read(name));
+        writeFileSync(directory.file(name), changed);
+        const error = await failureOf(openResultSink(wanted));
+        expect(error).to.include({ code: "output_not_continued" });
+        expect(error.message).to.contain(directory.file(name));
+        expect(read(name)).to.equal(changed);
+        const of01 = cursor.replace(/,"(checksum|errorsChecksum)":\d+/g, "").replace('"output":"out",', "");
+        expect(of01).to.match(
+          /^\{"version":1,"begun":\{[^}]*\},"progress":\{"cursor":"20","bytes":\d+,"errorsBytes":\d+,"res/,
+        );
+        writeFileSync(directory.file("out.cursor"), of01);
+        await (await openResultSink(wanted)).close();
+        expect(read(name)).to.equal(changed);
+      });
+    }
+
     it("is refused when its errors file is somebody else's", async () => {
       writeFileSync(directory.file("errors"), "mine");
       const error = await failureOf(openResultSink(target({ errors: directory.file("errors") })));

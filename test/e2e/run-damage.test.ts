@@ -1,0 +1,124 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { cp, mkdir, rename, rm } from "node:fs/promises";
+import { basename } from "node:path";
+import { expect } from "chai";
+import { concurrentTests } from "../support/concurrent.ts";
+import { withLocalRun } from "../support/local-run.ts";
+import type { LocalRunPlace } from "../support/local-run.ts";
+
+const ITEMS = 20;
+const RUN = { items: ITEMS, secondsEach: 0.1 };
+const DATABASE = "out.jsonl.rollout/rollout.db";
+
+/** Some items are done, and the command has left. How many. */
+async function begin(place: LocalRunPlace): Promise<number> {
+  const first = place.start();
+  await place.untilResults(2);
+  first.send("SIGINT");
+  expect((await first.ended).code, first.describe()).to.equal(4);
+  return (await place.results()).length;
+}
+
+/** The same command is refused, runs nothing and leaves the results as they are. What it says. */
+async function refusal(place: LocalRunPlace, code: number): Promise<string> {
+  const read = (): string =>
+    existsSync(place.file("out.jsonl")) ? readFileSync(place.file("out.jsonl"), "utf8") : "";
+  const [results, journal] = [read(), await place.journal()];
+  const refused = await place.run();
+  expect(refused.code, refused.stderr).to.equal(code);
+  expect(read()).to.equal(results);
+  expect(await place.journal()).to.deep.equal(journal);
+  return refused.stderr;
+}
+
+/** As if it had never been there, for as long as `use` takes. */
+async function without(place: LocalRunPlace, name: string, use: () => Promise<void>): Promise<void> {
+  const aside = place.file(`${basename(name)}.aside`);
+  await rename(place.file(name), aside);
+  await use();
+  await rm(place.file(name), { recursive: true, force: true });
+  await rename(aside, place.file(name));
+}
+
+/** Another byte stands where one of the results did. */
+function flip(place: LocalRunPlace): void {
+  const text = readFileSync(place.file("out.jsonl"), "utf8");
+  writeFileSync(place.file("out.jsonl"), text.replace('"ok":true', '"ok":truE'));
+}
+
+describe("rollout run, when something of a run was lost", () => {
+  const it = concurrentTests(3);
+
+  it("runs nothing again without its database or task, says what was recorded, and goes on with them", async () => {
+    await withLocalRun(RUN, async (place) => {
+      const done = await begin(place);
+      const anew = `to run everything again on purpose remove out.jsonl ${place.file("out.jsonl.rollout")}`;
+      await without(place, DATABASE, async () => {
+        expect(await refusal(place, 6))
+          .to.contain(`results were written from it (${done} done)`)
+          .and.contain(anew);
+        await mkdir(place.file(DATABASE));
+        expect(await refusal(place, 6), "emptied").to.contain("they are gone");
+      });
+      await without(place, "out.jsonl.rollout/task.json", async () => {
+        expect(await refusal(place, 6)).to.contain("is damaged at task.json: it is gone");
+        await without(place, "out.jsonl.rollout/results.cursor", async () => {
+          expect(await refusal(place, 6), "workers have been there").to.contain("task.json");
+        });
+      });
+      await without(place, "out.jsonl.rollout", async () => {
+        const lines = "it has lines that this run did not write";
+        expect(await refusal(place, 2)).to.contain(lines);
+        await mkdir(place.file("out.jsonl.rollout"));
+        expect(await refusal(place, 2), "emptied").to.contain(lines);
+      });
+      const { code, stderr } = await place.run();
+      expect(code, stderr).to.equal(0);
+      expect(await place.journal(), "once each").to.have.length(ITEMS);
+    });
+  });
+
+  it("runs nothing again with an older copy of its database", async () => {
+    await withLocalRun(RUN, async (place) => {
+      await begin(place);
+      await cp(place.file(DATABASE), place.file("older"), { recursive: true });
+      expect((await place.run()).code).to.equal(0);
+      place.writeInput(ITEMS + 1);
+      await without(place, DATABASE, async () => {
+        await rename(place.file("older"), place.file(DATABASE));
+        expect(await refusal(place, 6)).to.contain(`results were written from it (${ITEMS} done)`);
+      });
+      const { code, stderr } = await place.run();
+      expect(code, stderr).to.equal(0);
+      expect(await place.journal(), "once each").to.have.length(ITEMS + 1);
+    });
+  });
+
+  it("takes no other results for its own, and finds a byte that has changed", async () => {
+    await withLocalRun(RUN, async (place) => {
+      await begin(place);
+      await without(place, "out.jsonl", async () => {
+        writeFileSync(place.file("out.jsonl"), '{"another":"file"}\n'.repeat(1_000));
+        expect(await refusal(place, 2)).to.contain("it has other bytes than what was written to it");
+      });
+      await without(place, "out.jsonl.rollout/results.cursor", async () => {
+        expect(await refusal(place, 2)).to.contain("it has lines that this run did not write");
+      });
+      expect((await place.run()).code).to.equal(0);
+      const words = ["doctor", "-c", "out.jsonl.rollout"];
+      expect((await place.runWords(words)).stdout).to.match(/results +.*out\.jsonl: as it was written\n/);
+      const text = readFileSync(place.file("out.jsonl"), "utf8");
+      flip(place);
+      const { code, stdout } = await place.runWords(words);
+      expect(stdout).to.match(/results +.*out\.jsonl: it has other bytes than what was written to it\n/);
+      expect(code).to.equal(2);
+      expect(await refusal(place, 2), "where all seems to be done").to.contain("nothing is run again");
+
+      await rm(place.file("out.jsonl"));
+      const { code: anew, stderr } = await place.run();
+      expect(anew, stderr).to.equal(0);
+      expect(readFileSync(place.file("out.jsonl"), "utf8")).to.equal(text);
+      expect(await place.journal(), "once each").to.have.length(ITEMS);
+    });
+  });
+});
