@@ -139,6 +139,12 @@ export const ERRORS = {
     hint: "shorten that line, or raise the limit with --payload-limit, up to 16MiB",
   },
 
+  not_trusted: {
+    ...usage,
+    message: "{path} is not to be trusted: {reason}",
+    hint: "{advice}",
+  },
+
   // A run on this machine
   run_held: {
     ...refused,

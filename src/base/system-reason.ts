@@ -1,6 +1,5 @@
 // What the operating system said, in the words of a message: "it does not exist", not "ENOENT: no such file or directory".
-import { describeError, errnoOf, failure } from "./errors.ts";
-import type { RolloutError } from "./errors.ts";
+import { describeError, errnoOf, failure, RolloutError } from "./errors.ts";
 
 const WORDS: Readonly<Record<string, string>> = {
   ENOENT: "it does not exist",
@@ -25,8 +24,12 @@ export function systemReason(error: unknown): string {
 
 const FULL: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
 
-/** A file or directory that could not be written: file_unwritable, or output_unwritten when all that is missing is space. */
+/**
+ * A file or directory that could not be written: file_unwritable, or output_unwritten when all that is missing is space. What is
+ * of the table already stays as it is.
+ */
 export function unwritable(file: string, error: unknown): RolloutError {
+  if (error instanceof RolloutError) return error;
   const code = FULL.has(errnoOf(error) ?? "") ? "output_unwritten" : "file_unwritable";
   return failure(code, { file, reason: systemReason(error) }, error);
 }

@@ -67,7 +67,13 @@ interface Seen {
 
 async function look(client: RolloutClient): Promise<Seen> {
   const status = await client.status();
-  return { status, trouble: standsStill(status) ? troubleLines(await client.workers()) : [] };
+  const isIdle = standsStill(status) || lacksWorkers(status);
+  return { status, trouble: isIdle ? troubleLines(await client.workers()) : [] };
+}
+
+/** There is work and nobody for it: who has left may have said why. */
+function lacksWorkers({ pending, running, workers }: RunStatus): boolean {
+  return pending + running > 0 && workers.ready === 0;
 }
 
 function objectOf({ status, trouble }: Seen): object {

@@ -26,6 +26,8 @@ export interface BackendPorts extends Pick<ProcessPorts, "clock" | "random" | "l
   readonly maxCheckpointBytes: number;
   /** How often the checkpoint of a running attempt may leave the worker. */
   readonly checkpointIntervalMs: number;
+  /** How long there may be no room for any process or file. */
+  readonly startTimeoutMs: number;
   /** For the files of attempts: made when it is needed, and this worker's own. */
   readonly directory: string;
   /** The worker's environment, which its children begin with. */
@@ -68,11 +70,21 @@ interface OpenedBackend {
 }
 
 function openBackend(manifest: Manifest, ports: BackendPorts): OpenedBackend {
-  const { children, clock, environment, log, maxOutputBytes, maxCheckpointBytes, random, slots } = ports;
+  const {
+    children,
+    clock,
+    environment,
+    log,
+    maxOutputBytes,
+    maxCheckpointBytes,
+    random,
+    slots,
+    startTimeoutMs,
+  } = ports;
   const onBroken = (reason: string): void => ports.onBroken(manifest.name, reason);
   const { workingDirectory } = manifest;
   const limits = { maxOutputBytes, maxCheckpointBytes };
-  const shared = { ...limits, cwd: workingDirectory, children, clock, log, onBroken };
+  const shared = { ...limits, startTimeoutMs, cwd: workingDirectory, children, clock, log, onBroken };
   switch (manifest.backend) {
     case "mock":
       return { backend: mockBackend(manifest.spec, ports) };
@@ -91,7 +103,15 @@ function openBackend(manifest: Manifest, ports: BackendPorts): OpenedBackend {
     }
     case "http": {
       const { spec } = manifest;
-      const surroundings = { children, clock, env: environment, log, random, workingDirectory };
+      const surroundings = {
+        startTimeoutMs,
+        children,
+        clock,
+        env: environment,
+        log,
+        random,
+        workingDirectory,
+      };
       return prepared(new HttpBackend({ ...surroundings, spec, slots, maxOutputBytes, onBroken }));
     }
     case "module": {
@@ -110,14 +130,14 @@ function codeOptions(
   { environment, onBroken, ...ports }: BackendPorts,
 ): Omit<CodeBackendOptions, "program" | "load"> & { readonly module: string; readonly export: string } {
   const { memoryLimitBytes, loadTimeoutMs, abortGraceMs } = spec;
-  const { children, clock, log, maxOutputBytes, maxCheckpointBytes, random } = ports;
+  const { children, clock, log, maxOutputBytes, maxCheckpointBytes, random, startTimeoutMs } = ports;
   return {
     module: resolve(directory, spec.module),
     export: spec.export,
     workingDirectory,
     env: { ...environment, ...spec.env },
     ...{ memoryLimitBytes, loadTimeoutMs, abortGraceMs },
-    ...{ maxOutputBytes, maxCheckpointBytes, children, clock, log, random },
+    ...{ startTimeoutMs, maxOutputBytes, maxCheckpointBytes, children, clock, log, random },
     onBroken: (reason) => onBroken(name, reason),
   };
 }

@@ -68,20 +68,27 @@ export async function openWorkerPlugins(options: WorkerPluginsOptions): Promise<
       maxOutputBytes: config.limits.outputBytes,
       maxCheckpointBytes: LIMITS.checkpointBytes,
       checkpointIntervalMs: config.worker.checkpointIntervalMs,
-      onBroken: (plugin, reason) => options.onBroken(failure("backend_broken", { plugin, reason })),
+      startTimeoutMs: config.worker.startTimeoutMs,
+      onBroken: (plugin, reason) => sayBroken(plugin, reason),
     } satisfies BackendPorts);
+  const born: { source?: Plugins } = {};
+  const sayBroken = (plugin: string, reason: string): void => {
+    // Before it leaves: its last beats say why.
+    born.source?.sayBroken(plugin, reason);
+    options.onBroken(failure("backend_broken", { plugin, reason }));
+  };
   const opened = manifests.map(open);
   const onCloseFailed = (error: unknown): void =>
     log.warn(`a backend did not end in good order: ${describeError(error)}`);
-  const source = new Plugins(
+  const source = (born.source = new Plugins(
     opened.map(({ plugin }) => plugin),
     onCloseFailed,
-  );
+  ));
   for (const { plugin, obstacle } of opened)
     void obstacle.then((reason) => {
       const { name, version } = plugin;
       if (reason === undefined) events.emit("plugin_loaded", { plugin: name, version });
-      else options.onBroken(failure("backend_broken", { plugin: name, reason }));
+      else sayBroken(name, reason);
     });
   const reloads = config.worker.hotReload
     ? manifests

@@ -3,6 +3,7 @@ import { readFile, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { RolloutError, errnoOf, failure } from "../base/errors.ts";
 import { systemReason } from "../base/system-reason.ts";
+import { demandTrusted } from "../base/trusted-place.ts";
 import type { ConfigSources } from "./gather.ts";
 import { LIMITS } from "./limits.ts";
 import { resolveConfig } from "./resolve.ts";
@@ -19,7 +20,7 @@ export interface ConfigRequest extends Omit<ConfigSources, "file"> {
 
 /**
  * Reads and resolves the configuration; without a file of its own name it is made of variables and flags alone. Throws
- * `config_unreadable` and what `resolveConfig` throws.
+ * `config_unreadable`, `not_trusted` and what `resolveConfig` throws.
  */
 export function loadConfig(role: "coordinator", request: ConfigRequest): Promise<ResolvedConfig>;
 export function loadConfig(role: ConfigRole, request: ConfigRequest): Promise<ClientConfig>;
@@ -52,6 +53,7 @@ function isMissingKey(error: unknown): boolean {
 }
 
 async function readText(file: string): Promise<string> {
+  await demandTrusted(file);
   const read = async (): Promise<string> => {
     const { size } = await stat(file);
     if (size > LIMITS.configFileBytes) {

@@ -7,6 +7,7 @@ import { assert } from "../base/assert.ts";
 import { RolloutError, failure } from "../base/errors.ts";
 import { printable } from "../base/safe-text.ts";
 import { systemReason } from "../base/system-reason.ts";
+import { demandTrusted } from "../base/trusted-place.ts";
 import { parseField, describeField } from "./field-value.ts";
 import { showValue } from "./gather.ts";
 import { refusalOfHttp } from "./http-rules.ts";
@@ -52,10 +53,14 @@ const COMMON = {
   working_directory: { kind: "path" },
 } as const satisfies Record<string, FieldRule>;
 
-/** Throws `manifest_unreadable` and what `parseManifest` throws. `file` is relative to the working directory. */
+/** Throws `manifest_unreadable`, `not_trusted` and what `parseManifest` throws. `file` is relative to the working directory. */
 export async function loadManifest(file: string): Promise<Manifest> {
   const path = resolve(file);
-  return parseManifest(path, await readText(path));
+  const manifest = parseManifest(path, await readText(path));
+  // The worker executes it, or has it loaded.
+  if (manifest.backend === "module" || manifest.backend === "machine")
+    await demandTrusted(resolve(manifest.directory, manifest.spec.module));
+  return manifest;
 }
 
 /**
@@ -203,6 +208,7 @@ function suggest(key: string, backend: BackendKind, known: readonly string[]): s
 }
 
 async function readText(file: string): Promise<string> {
+  await demandTrusted(file);
   try {
     const { size } = await stat(file);
     if (size <= LIMITS.configFileBytes) return await readFile(file, "utf8");

@@ -58,6 +58,7 @@ export interface ClientConfig {
     readonly hotReload: boolean;
     readonly onFence: SettingValue<"worker.on_fence">;
     readonly checkpointIntervalMs: number;
+    readonly startTimeoutMs: number;
     readonly preemption: SettingValue<"worker.preemption">;
     readonly metadataAddr: string;
   };
@@ -183,6 +184,7 @@ function assemble(read: ValueReader, sources: ConfigSources): ClientConfig {
       hotReload: read("worker.hot_reload"),
       onFence: read("worker.on_fence"),
       checkpointIntervalMs: read("worker.checkpoint_interval"),
+      startTimeoutMs: read("worker.start_timeout"),
       preemption: read("worker.preemption"),
       metadataAddr: read("worker.metadata_addr"),
     },

@@ -32,6 +32,8 @@ export interface PluginSource {
   list(): readonly Pick<Plugin, "name" | "version">[];
   /** What keeps any of them from executing, as a beat says it; empty when there is nothing. */
   trouble(): string;
+  /** Why the worker leaves, when that is because one of them is broken; empty otherwise. */
+  broken(): string;
   /** Closes every backend, whatever still executes. Idempotent. Nothing can be taken any more. */
   close(): Promise<void>;
 }
@@ -93,6 +95,7 @@ export class Plugins implements PluginSource {
   readonly #retired = new Set<Holding>();
   readonly #closing = new Set<Promise<void>>();
   readonly #onCloseFailed: (error: unknown) => void;
+  #broken: string | undefined;
   #isClosed = false;
 
   /** `onCloseFailed`: a backend could not end what it keeps. There is nothing more to be done about it than to say so. */
@@ -114,6 +117,7 @@ export class Plugins implements PluginSource {
   }
 
   trouble(): string {
+    if (this.#broken !== undefined) return this.broken();
     const all = [...this.#current.values()];
     const told = all.flatMap(({ plugin: { name, backend } }) => {
       const words = backend.trouble?.();
@@ -121,6 +125,15 @@ export class Plugins implements PluginSource {
       return all.length === 1 ? [words] : [`${name}: ${words}`];
     });
     return shortened(told.join("; "), LIMITS.troubleBytes);
+  }
+
+  broken(): string {
+    return shortened(this.#broken ?? "", LIMITS.troubleBytes);
+  }
+
+  /** That plugin cannot execute anything any more: its reason is what `trouble` says from now on, and the worker ends. */
+  sayBroken(name: string, reason: string): void {
+    this.#broken ??= `the backend of ${name} is broken: ${reason}`;
   }
 
   /** From now on items of that name begin with this one. There has to be a plugin of that name. */

@@ -8,6 +8,7 @@ import { failure, RolloutError } from "../base/errors.ts";
 import { unwritable } from "../base/system-reason.ts";
 import { newUlid, parseUlid } from "../base/ids.ts";
 import { makeDirectory } from "../base/make-directory.ts";
+import { keepDirectoryPrivate, keepPlaceTrusted } from "../base/trusted-place.ts";
 import type { WorkerId } from "../base/ids.ts";
 import type { Random } from "../base/random.ts";
 import type { Store } from "../storage/store.ts";
@@ -32,10 +33,11 @@ export interface ClaimOptions {
 /** How many new ids may be taken by others before this process holds them; one is rare enough. */
 const NEW_IDS_MAX = 8;
 
-/** Holds the worker's store when it resolves. Throws store_… rows, or file_unwritable for the directory. */
+/** Holds the worker's store when it resolves. Throws store_… rows, not_trusted, or file_unwritable for the directory. */
 export async function claimWorkerState(options: ClaimOptions): Promise<ClaimedState> {
   const { stateDir, workerId: wanted, clock, random } = options;
   const directory = join(stateDir, "workers");
+  await prepare(stateDir, directory);
   const open = (workerId: WorkerId): Promise<Store> => options.openStore(join(directory, workerId));
   if (wanted !== undefined) return { workerId: wanted, store: await open(wanted) };
   const candidates = await existingWorkers(directory);
@@ -48,9 +50,16 @@ export async function claimWorkerState(options: ClaimOptions): Promise<ClaimedSt
   throw failure("internal", { detail: `all of ${NEW_IDS_MAX} new worker ids were held` });
 }
 
+async function prepare(stateDir: string, directory: string): Promise<void> {
+  await makeDirectory(directory).catch((error: unknown) => {
+    throw unwritable(directory, error);
+  });
+  await keepPlaceTrusted(stateDir);
+  await keepDirectoryPrivate(directory);
+}
+
 async function existingWorkers(directory: string): Promise<WorkerId[]> {
   try {
-    await makeDirectory(directory);
     const names = await readdir(directory);
     return names.flatMap((name) => parseUlid<WorkerId>(name) ?? []).sort();
   } catch (error) {

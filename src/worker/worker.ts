@@ -263,7 +263,7 @@ export class Worker {
         slots,
         atRisk: this.#isAtRisk,
         plugins: [...(this.#options.work?.plugins.list() ?? [])],
-        trouble: this.#options.work?.plugins.trouble() ?? "",
+        trouble: this.#trouble(),
         ...(this.#work === undefined ? {} : this.#work.holdings()),
       }),
       onAccepted: (answer) => this.#inTurn(() => this.#accepted(answer)),
@@ -321,6 +321,12 @@ export class Worker {
     const [lifecycle] = this.#actors.stateOf(this.#address)?.split("+") ?? [];
     assert(lifecycle !== undefined, "a worker that started has a state");
     return lifecycle;
+  }
+
+  /** Who has left has no trouble but the one that it has left for. */
+  #trouble(): string {
+    const plugins = this.#options.work?.plugins;
+    return (this.#lifecycle() === "Gone" ? plugins?.broken() : plugins?.trouble()) ?? "";
   }
 
   #wireState(): WorkerState {

@@ -1,5 +1,5 @@
 // What an operator sees of a backend that does not do its work, and of attempts that took too long.
-import { writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { expect } from "chai";
 import { systemClock } from "../../src/base/clock.ts";
 import { newUlid } from "../../src/base/ids.ts";
@@ -70,6 +70,51 @@ describe("a backend in trouble", () => {
       );
       await cluster.coordinator.event("run_completed", { done: 1, failed: 0 });
       expect(worker.isRunning).to.equal(true);
+    });
+  });
+
+  it("is a state directory that is gone: it is made again", async () => {
+    await withCluster({ "run.max_attempts": 1, "worker.state_dir": "./state" }, async (cluster) => {
+      await cluster.startCoordinator();
+      write(cluster, 'backend = "command"', "[command]", 'command = ["cat"]');
+      await cluster.startWorker({ args: ["--plugin", "job.toml"] });
+      for (const name of ["children", "attempts"])
+        rmSync(cluster.file(`state/${name}`), { recursive: true, force: true });
+      await submit(cluster);
+      await cluster.coordinator.event("run_completed", { done: 1, failed: 0 });
+    });
+  });
+
+  it("that can start nothing ends its worker, and the reason stands where people look", async () => {
+    const settings = { "worker.state_dir": "./state", "worker.start_timeout": "1s", "run.max_attempts": 1 };
+    await withCluster(settings, async (cluster) => {
+      await cluster.startCoordinator();
+      write(cluster, 'backend = "command"', "[command]", 'command = ["cat"]');
+      const worker = await cluster.startWorker({ args: ["--plugin", "job.toml"] });
+      const id = await worker.id();
+      rmSync(cluster.file(`state/children`), { recursive: true });
+      writeFileSync(cluster.file("state/children"), "");
+      await submit(cluster, "--json");
+      const item = await eventually("the item's trouble", async () => {
+        const { stdout } = await cluster.run("explain", id);
+        const found = /([0-9a-f]{64})/.exec(stdout)?.[1];
+        return stdout.includes("It has trouble: waiting, for ") && found;
+      }).catch(() => undefined);
+      expect((await worker.ended).code).to.equal(2);
+      const reason = "no record of it can be written: a part of the path is not a directory";
+      expect(worker.stderr.join("\n")).to.include(
+        `the backend of plugin job does not start: there was no room for`,
+      );
+      const [list, status, explained, ofItem] = [
+        await cluster.run("worker", "list"),
+        await cluster.run("status"),
+        await cluster.run("explain", id),
+        await cluster.run("explain", item ?? ""),
+      ].map(({ stdout }) => stdout);
+      expect(list).to.include(`worker ${id}: the backend of job is broken: `).and.include(reason);
+      expect(explained).to.include("It has left because the backend of job is broken: ").and.include(reason);
+      expect(status).to.include(reason);
+      expect(ofItem).to.include(reason);
     });
   });
 

@@ -86,6 +86,15 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
       params: { file: cluster.file("nowhere.toml"), reason: "it does not exist" },
     }),
   },
+  not_trusted: {
+    by: "a configuration that everybody may write to",
+    stage: async (cluster) => {
+      const path = cluster.file("rollout.toml");
+      await chmod(path, 0o666);
+      const reason = "others than its owner may write to it (mode 666)";
+      return { args: LIST, params: { path, reason, advice: `run \`chmod go-w ${path}\` as its owner` } };
+    },
+  },
   config_syntax: {
     by: "a line that is not TOML",
     stage: async (cluster) => {

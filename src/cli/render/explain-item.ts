@@ -128,7 +128,17 @@ function waitingSentences({ item, run, workers }: ItemSituation): string[] {
       ? ["It has to run with nothing beside it, so it waits for a worker that has nothing else."]
       : []),
     workersSentence(run, workers),
+    ...leftSentences(workers),
   ];
+}
+
+/** Those that have left because they could not execute anything, while nobody else is there. */
+function leftSentences(workers: readonly WorkerSummary[]): string[] {
+  if (workers.some((worker) => workerWord(worker) === "ready")) return [];
+  return workers.flatMap((worker) => {
+    if (workerWord(worker) !== "gone" || worker.trouble === undefined) return [];
+    return [`Worker ${worker.workerId} has left because ${printable(worker.trouble)}.`];
+  });
 }
 
 function aheadSentence(ahead: number | undefined): string {

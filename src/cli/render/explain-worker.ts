@@ -17,7 +17,10 @@ export function workerSentences(worker: WorkerDetail, run: RunStatus): string[] 
       : ` Nothing was heard of it for ${spanText(worker.lastBeatAgeMs)}.`;
   switch (word) {
     case "gone":
-      return ["It has left in good order and gets nothing more."];
+      return [
+        "It has left in good order and gets nothing more.",
+        ...(worker.trouble === undefined ? [] : [`It has left because ${printable(worker.trouble)}.`]),
+      ];
     case "failed":
       return [`It counts as lost.${silent} What it had was given back; if it speaks again, it is told.`];
     case "removed":

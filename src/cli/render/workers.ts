@@ -31,7 +31,8 @@ export function workersText(workers: readonly WorkerSummary[]): string {
   return [table, ...notes.map((note) => `${note}\n`)].join("");
 }
 
-const PAST: ReadonlySet<string> = new Set(["gone", "failed", "removed"]);
+/** What they said last may be over. Who has left in good order said what it has left for. */
+const PAST: ReadonlySet<string> = new Set(["failed", "removed"]);
 
 /**
  * A line for each worker that says that it cannot execute as it should: "worker 01K…: waiting for the server at …". `nameOf` is

@@ -13,6 +13,7 @@ import type { RunId, WorkerId } from "../../base/ids.ts";
 import { makeDirectory } from "../../base/make-directory.ts";
 import type { Random } from "../../base/random.ts";
 import { systemReason, unwritable } from "../../base/system-reason.ts";
+import { keepTreePrivate } from "../../base/trusted-place.ts";
 import { CONFIG_FILE_NAME } from "../../config/load.ts";
 import type { Task } from "../../config/task.ts";
 import type { Logger } from "../../observe/log.ts";
@@ -116,6 +117,7 @@ export class RunDirectory {
     await makeDirectory(path).catch((error: unknown) => {
       throw unwritable(path, error);
     });
+    await keepTreePrivate(path);
     const lock = await openLevelStore({
       ...{ path: join(path, LOCK), holderName: HOLDER_NAME, clock: ports.clock, log: ports.log },
     }).catch((error: unknown) => {

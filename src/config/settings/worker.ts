@@ -60,6 +60,15 @@ export const WORKER_SETTINGS = {
     roles: worker,
     doc: "How often a worker sends the checkpoint of an attempt that runs to the coordinator, at most: what an attempt loses when its worker is gone without a word.",
   },
+  "worker.start_timeout": {
+    kind: "duration",
+    default: "2m",
+    min: "1s",
+    max: "1d",
+    flag: "start-timeout",
+    roles: worker,
+    doc: "How long a worker waits while its machine has no room for any process or file of an attempt. Then it hands its items back and ends with `backend_broken`.",
+  },
   "worker.on_fence": {
     kind: "choice",
     choices: ["finish", "abort"],

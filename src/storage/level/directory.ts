@@ -7,6 +7,7 @@ import { dirname, join, resolve } from "node:path";
 import { describeError, errnoOf, failure, RolloutError } from "../../base/errors.ts";
 import { makeDirectory } from "../../base/make-directory.ts";
 import { systemReason } from "../../base/system-reason.ts";
+import { keepTreePrivate } from "../../base/trusted-place.ts";
 import { WITNESS_FILE } from "./commit-index.ts";
 
 /** Injected in tests: which file system a path is on, and how full it is. */
@@ -39,12 +40,13 @@ const NETWORK_FILE_SYSTEMS: ReadonlyMap<bigint, string> = new Map([
 
 const ON_LOCAL_DISK = "use a directory on a local disk";
 
-/** Makes the directory (mode 700) and its parents, and gives its real path. Throws store_unusable. */
+/** Makes the directory (mode 700) and its parents, and gives its real path. Throws store_unusable, and not_trusted. */
 export async function prepareDirectory(path: string, statFs: StatFs): Promise<string> {
   try {
     await refuseNetworkFileSystem(path, statFs);
     await makeDirectory(resolve(path));
     const real = await realpath(path);
+    await keepTreePrivate(resolve(path));
     await access(real, constants.R_OK | constants.W_OK | constants.X_OK);
     return real;
   } catch (error) {

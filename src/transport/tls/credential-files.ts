@@ -8,6 +8,7 @@ import { makeDirectory } from "../../base/make-directory.ts";
 import { isoTime } from "../../base/clock.ts";
 import { errnoOf, failure } from "../../base/errors.ts";
 import { unwritable } from "../../base/system-reason.ts";
+import { demandTrusted, keepTreePrivate, thisUser } from "../../base/trusted-place.ts";
 import type { RolloutError } from "../../base/errors.ts";
 import type { RunId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
@@ -20,6 +21,7 @@ export const SECRET_MODE = 0o600;
 export const PUBLIC_MODE = 0o644;
 const DIRECTORY_MODE = 0o700;
 const READABLE_BY_OTHERS = 0o077;
+const READABLE_BY_ALL = 0o007;
 
 /** How a file is spoken of when something is wrong with it. */
 export interface FileNaming {
@@ -30,8 +32,9 @@ export interface FileNaming {
   readonly advice: string;
 }
 
-/** The file's text, or undefined when there is no such file. Fails with tls_file_unreadable. */
+/** The file's text, or undefined when there is no such file. Fails with tls_file_unreadable and not_trusted. */
 export async function readIfThere(naming: FileNaming): Promise<string | undefined> {
+  await demandTrusted(naming.file);
   try {
     return await readFile(naming.file, "utf8");
   } catch (error) {
@@ -50,12 +53,13 @@ export async function readThere(naming: FileNaming): Promise<string> {
 
 /** Fails with tls_key_exposed when others than the owner may read the file. A file that is not there passes. */
 export async function demandSecret(file: string): Promise<void> {
-  if (process.platform === "win32") return;
-  const mode = await stat(file).then(
-    (found) => found.mode & 0o777,
-    () => SECRET_MODE,
-  );
-  if ((mode & READABLE_BY_OTHERS) === 0) return;
+  const me = thisUser();
+  const found = await stat(file).catch(() => undefined);
+  if (me === undefined || found === undefined) return;
+  const mode = found.mode & 0o777;
+  // Root has it mounted for a group that this process is in: nobody else is there.
+  const isMounted = found.uid === 0 && me.uid !== 0;
+  if ((mode & (isMounted ? READABLE_BY_ALL : READABLE_BY_OTHERS)) === 0) return;
   throw failure("tls_key_exposed", { file, mode: mode.toString(8).padStart(3, "0") });
 }
 
@@ -63,11 +67,12 @@ export function invalid(naming: FileNaming, reason: string): RolloutError {
   return failure("tls_file_invalid", { ...naming, reason });
 }
 
-/** Makes the directory, for its owner alone, when it is not there. */
+/** Makes the directory when it is not there. For its owner alone when it resolves, with all that is in it. Throws not_trusted too. */
 export async function makePrivateDirectory(directory: string): Promise<void> {
   await makeDirectory(directory, DIRECTORY_MODE).catch((error: unknown) => {
     throw unwritable(directory, error);
   });
+  await keepTreePrivate(directory);
 }
 
 /**

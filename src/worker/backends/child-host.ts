@@ -46,7 +46,7 @@ export class ChildHost implements Children {
     this.#guardian = new Guardian(options);
   }
 
-  /** Ends what an earlier worker left first. Throws file_unwritable for the directory. */
+  /** Ends what an earlier worker left first. Throws file_unwritable and not_trusted for the directory. */
   static async open(options: ChildHostOptions): Promise<ChildHost> {
     const { directory, clock, log } = options;
     const records = new ChildRecords(directory);

@@ -6,7 +6,9 @@
 import { readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
+import { errnoOf } from "../../base/errors.ts";
 import { makeDirectory } from "../../base/make-directory.ts";
+import { keepTreePrivate } from "../../base/trusted-place.ts";
 import { ChildGroup } from "./child-group.ts";
 import { bootId, isSameStart, runningProcesses } from "./kernel-table.ts";
 
@@ -30,6 +32,7 @@ export class ChildRecords {
   /** Kills whatever an earlier worker wrote down and did not see end. Resolves with how many groups that were, all gone. */
   async reap(clock: Clock): Promise<number> {
     await makeDirectory(this.#directory);
+    await keepTreePrivate(this.#directory);
     const names = await readdir(this.#directory);
     const written = names.flatMap((name) => this.#parse(name) ?? []);
     // Of an earlier start of the machine nothing is left.
@@ -40,9 +43,14 @@ export class ChildRecords {
     return left.length;
   }
 
-  /** Rejects as the file system does. */
+  /** Makes the directory again when somebody has removed it. Rejects as the file system does. */
   async add(group: GroupName): Promise<void> {
-    await writeFile(this.#fileOf(group), "", { mode: 0o600 });
+    const write = (): Promise<void> => writeFile(this.#fileOf(group), "", { mode: 0o600 });
+    await write().catch(async (error: unknown) => {
+      if (errnoOf(error) !== "ENOENT") throw error;
+      await makeDirectory(this.#directory);
+      await write();
+    });
   }
 
   /** Idempotent. */

@@ -15,7 +15,7 @@ const GATE = `IFS= read -r go <&3 || exit 125; trap 'echo failed >&3' EXIT; exec
 const GATE_FD = 3;
 const CHANNEL_FD = 4;
 
-const EXHAUSTED: ReadonlySet<string> = new Set(["EAGAIN", "ENOMEM", "EMFILE", "ENFILE"]);
+const EXHAUSTED: ReadonlySet<string> = new Set(["EAGAIN", "ENOMEM", "ENFILE"]);
 
 export interface GatedChild {
   readonly pid: number;
@@ -85,6 +85,7 @@ function kept(stream: Readable): Readable {
 }
 
 function failureOf({ errno = "", message, hasNul }: StartFailure): ChildFailure {
+  if (errno === "EMFILE") return { kind: "exhausted", reason: message };
   if (EXHAUSTED.has(errno))
     return { kind: "exhausted", reason: `the system has no room for another process (${errno})` };
   if (errno === "E2BIG")

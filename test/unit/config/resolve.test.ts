@@ -98,6 +98,7 @@ describe("resolving the configuration", () => {
         plugins: [],
         hotReload: false,
         checkpointIntervalMs: 5_000,
+        startTimeoutMs: 120_000,
         onFence: "finish",
         preemption: "none",
         metadataAddr: "169.254.169.254:80",

@@ -12,6 +12,7 @@ import type { Logger } from "../../../observe/log.ts";
 import type { Backend, ItemAttempt, ItemReport, Outcome } from "../backend.ts";
 import type { Children } from "../child.ts";
 import { FalseStarts } from "../false-starts.ts";
+import { Shortage } from "../patience.ts";
 import { forHowLong, loadingWords } from "../trouble-words.ts";
 import { CodeProcess } from "./code-process.ts";
 import type { CodeStart } from "./code-process.ts";
@@ -31,6 +32,8 @@ export interface CodeBackendOptions {
   readonly abortGraceMs: number;
   readonly maxOutputBytes: number;
   readonly maxCheckpointBytes: number;
+  /** How long there may be no room for any process; 2 min unless said. */
+  readonly startTimeoutMs?: number;
   readonly children: Children;
   readonly clock: Clock;
   readonly random: Random;
@@ -54,6 +57,7 @@ export class CodeBackend implements Backend {
   readonly #idle: CodeProcess[] = [];
   readonly #processes = new Set<CodeProcess>();
   readonly #falseStarts: FalseStarts;
+  readonly #shortage: Shortage;
   readonly #closing = new AbortController();
   /** Attempts that have no process yet. */
   #waiting = 0;
@@ -62,6 +66,7 @@ export class CodeBackend implements Backend {
   constructor(options: CodeBackendOptions) {
     this.#options = options;
     this.#falseStarts = new FalseStarts(options);
+    this.#shortage = new Shortage(options.clock, options.startTimeoutMs);
   }
 
   /**
@@ -96,6 +101,8 @@ export class CodeBackend implements Backend {
   }
 
   trouble(): string | undefined {
+    const shortage = this.#shortage.trouble();
+    if (shortage !== undefined) return shortage;
     const { last } = this.#falseStarts;
     if (last !== undefined && this.#waiting > 0) {
       const sinceMs = this.#options.clock.monotonicMs() - last.sinceMs;
@@ -155,6 +162,7 @@ export class CodeBackend implements Backend {
     const command = [process.execPath, ...heap, program];
     const started = new CodeProcess({
       ...this.#options,
+      shortage: this.#shortage,
       request: { command, cwd: workingDirectory, env, channel: true },
       load: { kind: "load", ...load, maxOutputBytes, maxCheckpointBytes },
     });

@@ -14,6 +14,7 @@ import type { ItemAttempt, ItemReport, Outcome } from "../backend.ts";
 import type { Child, ChildEnd, Children, ChildRequest } from "../child.ts";
 import { describeEnd, isUnknown } from "../child-output.ts";
 import { startPatiently } from "../patience.ts";
+import type { Shortage } from "../patience.ts";
 import { MarkedLog } from "./marked-log.ts";
 import { FrameReader, frameOf } from "./messages.ts";
 import type { CodeOutcome, FromCode, LoadMessage, ToCode } from "./messages.ts";
@@ -24,6 +25,8 @@ export interface CodeProcessOptions {
   readonly loadTimeoutMs: number;
   readonly abortGraceMs: number;
   readonly children: Children;
+  /** Of the backend. */
+  readonly shortage: Shortage;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -122,8 +125,8 @@ export class CodeProcess {
   }
 
   async #start(): Promise<CodeStart> {
-    const { children, request, load, clock, log } = this.#options;
-    const start = await startPatiently(children, request, this.#closing.signal, { clock, log });
+    const { children, request, load } = this.#options;
+    const start = await startPatiently(children, request, this.#closing.signal, this.#options);
     if (start.kind === "aborted") return { kind: "closed" };
     if (start.kind === "failed") {
       this.#isAlive = false;

@@ -7,16 +7,17 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { assert } from "../../../base/assert.ts";
 import type { Clock } from "../../../base/clock.ts";
+import { errnoOf } from "../../../base/errors.ts";
 import { makeDirectory } from "../../../base/make-directory.ts";
 import { systemReason } from "../../../base/system-reason.ts";
+import { keepDirectoryPrivate } from "../../../base/trusted-place.ts";
 import type { Logger } from "../../../observe/log.ts";
 import { AT_ONCE } from "../backend.ts";
 import type { Backend, ItemAttempt, ItemReport, Outcome } from "../backend.ts";
 import type { Child, Children } from "../child.ts";
 import { describeEnd, endOfStreams, ErrorOutput, isUnknown } from "../child-output.ts";
-import { startPatiently, writePatiently } from "../patience.ts";
+import { Shortage, startPatiently, writePatiently } from "../patience.ts";
 import type { Patience } from "../patience.ts";
-import { forHowLong } from "../trouble-words.ts";
 import { fillCommand, fillShellText, isTemplate } from "./argv-template.ts";
 import { BoundedOutput } from "./bounded-output.ts";
 import { CheckpointFile } from "./checkpoint-file.ts";
@@ -35,6 +36,8 @@ export interface CommandBackendOptions {
   readonly maxCheckpointBytes: number;
   /** How often it is looked for what a command has left, while it runs. */
   readonly checkpointIntervalMs: number;
+  /** How long there may be no room for any process or file of an attempt; 2 min unless said. */
+  readonly startTimeoutMs?: number;
   /** Absolute. Of this backend alone, for the files of its attempts: emptied at the first, removed at the end. */
   readonly directory: string;
   readonly children: Children;
@@ -52,8 +55,7 @@ export class CommandBackend implements Backend {
   /** What executes, with what ends it. */
   readonly #executing = new Map<Promise<unknown>, AbortController>();
   readonly #children = new Set<Child>();
-  /** Attempts that the machine has no room for at this moment. */
-  readonly #waiting = new Map<ItemAttempt, { readonly reason: string; readonly sinceMs: number }>();
+  readonly #shortage: Shortage;
   #isClosed = false;
   #prepared: Promise<void> | undefined;
   #isBroken = false;
@@ -63,6 +65,7 @@ export class CommandBackend implements Backend {
   constructor(options: CommandBackendOptions) {
     assert(options.command.length > 0, "a command has a first word");
     this.#options = options;
+    this.#shortage = new Shortage(options.clock, options.startTimeoutMs);
   }
 
   execute(attempt: ItemAttempt, signal: AbortSignal, report: (report: ItemReport) => void): Promise<Outcome> {
@@ -78,9 +81,7 @@ export class CommandBackend implements Backend {
   }
 
   trouble(): string | undefined {
-    const [first] = this.#waiting.values();
-    if (first === undefined) return undefined;
-    return `waiting, ${forHowLong(this.#options.clock.monotonicMs() - first.sinceMs)}: ${first.reason}`;
+    return this.#shortage.trouble();
   }
 
   async close(): Promise<void> {
@@ -103,11 +104,9 @@ export class CommandBackend implements Backend {
     if (filled.kind === "lacking") return { kind: "error", message: filled.message };
     let file: CheckpointFile | undefined;
     try {
-      file = await writePatiently(() => this.#fileOf(attempt), signal, this.#patience(attempt, report));
+      file = await writePatiently(() => this.#fileOf(attempt), signal, this.#patience(report));
     } catch (error) {
       return await this.#broken(`${directory}: ${systemReason(error)}`, signal);
-    } finally {
-      this.#waiting.delete(attempt);
     }
     if (file === undefined) return { kind: "preempted" };
     try {
@@ -129,14 +128,14 @@ export class CommandBackend implements Backend {
     const { children, cwd, env, shell } = this.#options;
     const ownEnv = { ...env, ...attempt.env, ROLLOUT_CHECKPOINT: file.path };
     const request = { command, cwd, env: ownEnv, ...(attempt.mayBegin && { mayBegin: attempt.mayBegin }) };
-    const start = await startPatiently(children, request, signal, this.#patience(attempt, report));
-    this.#waiting.delete(attempt);
+    const start = await startPatiently(children, request, signal, this.#patience(report));
     if (start.kind === "aborted") return { kind: "preempted" };
     report({ kind: "executing" });
     if (start.kind === "started") return this.#conduct(start.child, file, attempt, signal, report);
     const { kind, reason } = start.failure;
     // A program that an item names may be missing for that item alone.
-    const isOfItem = kind === "refused" || (!shell && isTemplate(this.#options.command[0] ?? ""));
+    const isOfItem =
+      kind === "refused" || (kind === "unusable" && !shell && isTemplate(this.#options.command[0] ?? ""));
     return isOfItem ? { kind: "error", message: reason } : this.#broken(reason, signal);
   }
 
@@ -210,13 +209,9 @@ export class CommandBackend implements Backend {
   }
 
   /** None of the time counts in which the machine has no room for the attempt. */
-  #patience(attempt: ItemAttempt, report: (report: ItemReport) => void): Patience {
+  #patience(report: (report: ItemReport) => void): Patience {
     const { clock, log } = this.#options;
-    const onWait = (reason: string): void => {
-      this.#waiting.set(attempt, { reason, sinceMs: clock.monotonicMs() });
-      report({ kind: "waiting" });
-    };
-    return { clock, log, onWait };
+    return { clock, log, shortage: this.#shortage, onWait: () => report({ kind: "waiting" }) };
   }
 
   async #fileOf({ itemId, attempt, checkpoint }: ItemAttempt): Promise<CheckpointFile> {
@@ -226,13 +221,21 @@ export class CommandBackend implements Backend {
       this.#prepared = undefined;
       throw error;
     });
-    return CheckpointFile.create(join(this.#options.directory, name), checkpoint);
+    const { directory } = this.#options;
+    const create = (): Promise<CheckpointFile> => CheckpointFile.create(join(directory, name), checkpoint);
+    return create().catch(async (error: unknown) => {
+      if (errnoOf(error) !== "ENOENT") throw error;
+      // Somebody has removed it.
+      await makeDirectory(directory);
+      return create();
+    });
   }
 
   async #prepare(): Promise<void> {
     const { directory } = this.#options;
     await rm(directory, { recursive: true, force: true });
     await makeDirectory(join(directory, ".."));
+    await keepDirectoryPrivate(join(directory, ".."));
     await mkdir(directory, { mode: 0o700 });
   }
 

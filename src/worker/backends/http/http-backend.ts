@@ -34,6 +34,8 @@ export interface HttpBackendOptions {
   readonly env: Environment;
   /** Where a launched server is started; absolute. */
   readonly workingDirectory: string;
+  /** How long there may be no room for the process of a server that is launched; 2 min unless said. */
+  readonly startTimeoutMs?: number;
   readonly children: Children;
   readonly clock: Clock;
   readonly random: Random;
@@ -151,7 +153,7 @@ export class HttpBackend implements Backend {
   }
 
   #launch(command: readonly string[]): LaunchedServer {
-    const { spec, env, workingDirectory, children, clock, random, log } = this.#options;
+    const { spec, env, workingDirectory, startTimeoutMs, children, clock, random, log } = this.#options;
     return new LaunchedServer({
       command,
       env: spec.env,
@@ -161,6 +163,7 @@ export class HttpBackend implements Backend {
       readyUrl: spec.readyUrl,
       readyTimeoutMs: spec.readyTimeoutMs,
       killGraceMs: spec.killGraceMs,
+      ...(startTimeoutMs === undefined ? {} : { startTimeoutMs }),
       children,
       clock,
       random,

@@ -13,7 +13,7 @@ import { formatDuration } from "../../../config/duration.ts";
 import { withPort } from "../../../config/http-rules.ts";
 import type { Logger } from "../../../observe/log.ts";
 import { ErrorOutput, describeEnd, endOfStreams } from "../child-output.ts";
-import { startPatiently } from "../patience.ts";
+import { Shortage, startPatiently } from "../patience.ts";
 import type { Child, Children } from "../child.ts";
 import { forHowLong } from "../trouble-words.ts";
 import { exchange } from "./exchange.ts";
@@ -31,6 +31,8 @@ export interface ServerOptions {
   readonly readyUrl: string | undefined;
   readonly readyTimeoutMs: number;
   readonly killGraceMs: number;
+  /** How long there may be no room for its process; 2 min unless said. */
+  readonly startTimeoutMs?: number;
   readonly children: Children;
   readonly clock: Clock;
   readonly random: Random;
@@ -71,6 +73,7 @@ const LAST_WORDS_MS = 500;
 
 export class LaunchedServer {
   readonly #options: ServerOptions;
+  readonly #shortage: Shortage;
   readonly #closing = new AbortController();
   readonly #waiting = new Set<() => void>();
   readonly #ended: Promise<void>;
@@ -84,6 +87,7 @@ export class LaunchedServer {
   /** Starts it at once. */
   constructor(options: ServerOptions) {
     this.#options = options;
+    this.#shortage = new Shortage(options.clock, options.startTimeoutMs);
     this.#absentSinceMs = options.clock.monotonicMs();
     this.#ended = this.#keepUp().catch((error: unknown) => this.#giveUp(undefined, describeError(error)));
   }
@@ -96,6 +100,8 @@ export class LaunchedServer {
   /** Undefined when it is ready, or not wanted any more. */
   trouble(): string | undefined {
     if (this.#url !== undefined || this.#isClosing()) return undefined;
+    const shortage = this.#shortage.trouble();
+    if (shortage !== undefined) return shortage;
     const since = forHowLong(this.#options.clock.monotonicMs() - this.#absentSinceMs);
     const end = this.#lastEnd;
     return end === undefined
@@ -179,7 +185,8 @@ export class LaunchedServer {
     if (await this.#answers(readyUrl))
       return this.#giveUp(undefined, `something else answers at ${readyUrl}`);
     const request = { command: command.map(withThisPort), cwd, env: this.#environment(withThisPort) };
-    const start = await startPatiently(children, request, this.#closing.signal, { clock, log });
+    const patience = { clock, log, shortage: this.#shortage };
+    const start = await startPatiently(children, request, this.#closing.signal, patience);
     if (start.kind === "aborted") return undefined;
     if (start.kind === "failed") return this.#giveUp(undefined, start.failure.reason);
     return this.#attend(start.child, withThisPort(url), readyUrl);

@@ -9,7 +9,7 @@ import type { Random } from "../../../base/random.ts";
 import type { Logger } from "../../../observe/log.ts";
 import type { Backend, ItemAttempt, ItemReport, Outcome } from "../backend.ts";
 import type { Children } from "../child.ts";
-import { startPatiently } from "../patience.ts";
+import { Shortage, startPatiently } from "../patience.ts";
 import { FalseStarts } from "../false-starts.ts";
 import { forHowLong, loadingWords } from "../trouble-words.ts";
 import { ItemProcess } from "./item-process.ts";
@@ -28,6 +28,8 @@ export interface ProcessBackendOptions {
   readonly killGraceMs: number;
   readonly maxOutputBytes: number;
   readonly maxCheckpointBytes: number;
+  /** How long there may be no room for any process; 2 min unless said. */
+  readonly startTimeoutMs?: number;
   readonly children: Children;
   readonly clock: Clock;
   readonly random: Random;
@@ -49,6 +51,7 @@ export class ProcessBackend implements Backend {
   /** Children on their way to being processes. */
   readonly #spawning = new Set<Promise<void>>();
   readonly #falseStarts: FalseStarts;
+  readonly #shortage: Shortage;
   #pause: Timer | undefined;
   #isBroken = false;
 
@@ -56,6 +59,7 @@ export class ProcessBackend implements Backend {
     assert(options.command.length > 0, "a command has a first word");
     this.#options = options;
     this.#falseStarts = new FalseStarts(options);
+    this.#shortage = new Shortage(options.clock, options.startTimeoutMs);
   }
 
   execute(attempt: ItemAttempt, signal: AbortSignal, report: (report: ItemReport) => void): Promise<Outcome> {
@@ -79,6 +83,8 @@ export class ProcessBackend implements Backend {
   /** While items wait: what is started for items that are gone by now is nobody's trouble. */
   trouble(): string | undefined {
     if (this.#waiting.size === 0 || this.#closing.signal.aborted) return undefined;
+    const shortage = this.#shortage.trouble();
+    if (shortage !== undefined) return shortage;
     const nowMs = this.#options.clock.monotonicMs();
     if (this.#falseStarts.last !== undefined) {
       const { reason, sinceMs } = this.#falseStarts.last;
@@ -136,7 +142,8 @@ export class ProcessBackend implements Backend {
 
   async #start(): Promise<void> {
     const { children, command, cwd, env } = this.#options;
-    const start = await startPatiently(children, { command, cwd, env }, this.#closing.signal, this.#options);
+    const patience = { ...this.#options, shortage: this.#shortage };
+    const start = await startPatiently(children, { command, cwd, env }, this.#closing.signal, patience);
     if (start.kind === "aborted") return;
     if (start.kind === "failed") return this.#breakDown(start.failure.reason);
     const started: ItemProcess = new ItemProcess(start.child, {

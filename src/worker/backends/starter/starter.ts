@@ -11,6 +11,7 @@ import { fileURLToPath } from "node:url";
 import { assert } from "../../../base/assert.ts";
 import { describeError, errnoOf } from "../../../base/errors.ts";
 import type { ChildEnd } from "../child.ts";
+import { DescriptorRoom } from "./descriptor-room.ts";
 import type { StarterMessage, StartFailure, StartMessage, StreamKind } from "./starter-messages.ts";
 
 export interface StartRequest {
@@ -40,6 +41,8 @@ export type StartResult =
 /** A start on its way, or a process that lives. */
 interface Entry {
   readonly streams: (Socket | undefined)[];
+  /** Descriptors that are kept free for it. */
+  expected: number;
   /** How many of them are to come. */
   missing: number;
   readonly started: PromiseWithResolvers<StartResult>;
@@ -56,15 +59,11 @@ const LOST: StartFailure = {
   message: "the process that starts others has died",
   hasNul: false,
 };
-/** The system drops a stream on its way when the worker has no descriptor left for it. */
-const NOT_HANDED: StartFailure = {
-  errno: "EMFILE",
-  message: "its streams did not arrive",
-  hasNul: false,
-};
+const NOT_HANDED: StartFailure = { errno: "EAGAIN", message: "its streams did not arrive", hasNul: false };
 
 export class Starter {
   readonly #entries = new Map<number, Entry>();
+  readonly #room = new DescriptorRoom();
   #process: ChildProcess | undefined;
   #lastId = 0;
   #isClosed = false;
@@ -86,10 +85,12 @@ export class Starter {
     assert(!this.#isClosed, "a starter that is closed starts nothing");
     const starter = this.#begun();
     if (starter instanceof Error) return { kind: "failed", failure: failureOf(starter) };
+    const expected = request.streams.filter((kind) => kind === "pipe").length;
+    if (!this.#room.expect(expected)) return { kind: "failed", failure: noRoom(this.#room.limit) };
     const id = ++this.#lastId;
     const entry: Entry = {
       streams: request.streams.map(() => undefined),
-      missing: request.streams.filter((kind) => kind === "pipe").length,
+      ...{ expected, missing: expected },
       started: Promise.withResolvers(),
       exited: Promise.withResolvers(),
     };
@@ -139,7 +140,8 @@ export class Starter {
 
   #hear(message: StarterMessage, stream: unknown): void {
     const entry = this.#entries.get(message.id);
-    assert(entry !== undefined, "a starter speaks of what was asked for");
+    // It is of a starter that was given up.
+    if (entry === undefined) return void (stream instanceof Socket && stream.destroy());
     switch (message.kind) {
       case "handed":
         if (!(stream instanceof Socket)) return;
@@ -148,12 +150,14 @@ export class Starter {
         return;
       case "started": {
         const { pid } = message;
+        this.#arrived(entry);
         if (entry.missing > 0) return this.#abort(entry, pid);
         const { streams, exited } = entry;
         return entry.started.resolve({ kind: "started", process: { pid, streams, exited: exited.promise } });
       }
       case "failed":
         this.#forget(message.id);
+        this.#arrived(entry);
         return entry.started.resolve(message);
       case "exited":
         this.#forget(message.id);
@@ -174,6 +178,11 @@ export class Starter {
     started.resolve({ kind: "failed", failure: NOT_HANDED });
   }
 
+  #arrived(entry: Entry): void {
+    this.#room.arrived(entry.expected);
+    entry.expected = 0;
+  }
+
   #forget(id: number): void {
     this.#entries.delete(id);
     if (this.#entries.size === 0) this.#process?.channel?.unref();
@@ -186,11 +195,18 @@ export class Starter {
     this.#entries.clear();
     // Nobody would answer it any more.
     if (!this.#isClosed) lost.kill("SIGKILL");
-    for (const { started, exited } of entries) {
+    for (const entry of entries) {
+      this.#arrived(entry);
+      const { started, exited } = entry;
       started.resolve({ kind: "failed", failure: LOST });
       exited.resolve(UNKNOWN_END);
     }
   }
+}
+
+function noRoom(limit: number): StartFailure {
+  const message = `this worker has no descriptors left of the ${limit} that it may have (ulimit -n)`;
+  return { errno: "EMFILE", message, hasNul: false };
 }
 
 function failureOf(error: Error): StartFailure {

@@ -350,8 +350,8 @@ describe("the list of workers", () => {
 describe("the trouble of workers", () => {
   const trouble = "waiting for the server at http://127.0.0.1:8000: the connection was refused, for 40 s";
 
-  it("stands under the list of workers, a line for each that is still there", () => {
-    const gone = worker({ state: "gone", trouble: "x" });
+  it("stands under the list of workers, a line for each that is still there, and for what one has left for", () => {
+    const gone = worker({ state: "gone", trouble: "the backend of job is broken: x" });
     const lost = worker({ liveness: "failed", trouble: "x" });
     const all = [
       worker(),
@@ -360,9 +360,10 @@ describe("the trouble of workers", () => {
       gone,
       lost,
     ];
-    expect(workersText(all).split("\n").slice(-3)).to.deep.equal([
+    expect(workersText(all).split("\n").slice(-4)).to.deep.equal([
       `worker ${WORKER}: ${trouble}`,
       `worker ${WORKER}: a\\u001b[2J`,
+      `worker ${WORKER}: the backend of job is broken: x`,
       "",
     ]);
     expect(troubleLines([worker({ trouble })], () => "worker 1")).to.deep.equal([`worker 1: ${trouble}`]);

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 import { mkdir } from "node:fs/promises";
 import type { ChildStart } from "../../../../src/worker/backends/child.ts";
-import { startPatiently, writePatiently } from "../../../../src/worker/backends/patience.ts";
+import { Shortage, startPatiently, writePatiently } from "../../../../src/worker/backends/patience.ts";
 import type { Patience } from "../../../../src/worker/backends/patience.ts";
 import { RecordingLogger } from "../../../support/recording-logger.ts";
 import { VirtualClock } from "../../../support/virtual-clock.ts";
@@ -16,7 +16,7 @@ describe("patience with a machine", () => {
     clock = new VirtualClock();
     log = new RecordingLogger();
     waited = [];
-    patience = { clock, log, onWait: (reason) => void waited.push(reason) };
+    patience = { clock, log, shortage: new Shortage(clock), onWait: (reason) => void waited.push(reason) };
     ending = new AbortController();
   });
 
@@ -42,6 +42,31 @@ describe("patience with a machine", () => {
       fields: { reason: "no space left on the disk" },
     });
     ending.abort();
+  });
+
+  it("is over when nothing at all was to be had for two minutes; then it says for what", async () => {
+    const exhausted: ChildStart = { kind: "failed", failure: { kind: "exhausted", reason: "EAGAIN" } };
+    const children = { spawn: () => Promise.resolve(exhausted) };
+    const request = { command: ["x"], cwd: "/", env: {} };
+    const started = startPatiently(children, request, ending.signal, patience);
+    const written = writePatiently(full, ending.signal, patience).catch((error: unknown) => error);
+    await clock.advance(60_000);
+    expect(patience.shortage.trouble()).to.equal("waiting, for 60 s: EAGAIN");
+    await clock.advance(70_000);
+    const reason = "there was no room for 2 min: EAGAIN";
+    expect(await started).to.deep.equal({ kind: "failed", failure: { kind: "exhausted", reason } });
+    expect(await written).to.include({ code: "ENOSPC" });
+    expect(patience.shortage.trouble()).to.equal(undefined);
+  });
+
+  it("waits on while others get what they ask for", async () => {
+    const scarce = writePatiently(full, ending.signal, patience);
+    for (let minute = 0; minute < 5; minute++) {
+      await clock.advance(60_000);
+      await writePatiently(() => Promise.resolve("written"), ending.signal, patience);
+    }
+    ending.abort();
+    expect(await scarce).to.equal(undefined);
   });
 
   it("ends when it is not wanted any more", async () => {

@@ -3,6 +3,7 @@ import { duplexPair, PassThrough } from "node:stream";
 import type { Duplex } from "node:stream";
 import type { Outcome } from "../../../../../src/worker/backends/backend.ts";
 import type { Child, ChildEnd } from "../../../../../src/worker/backends/child.ts";
+import { Shortage } from "../../../../../src/worker/backends/patience.ts";
 import { CodeProcess } from "../../../../../src/worker/backends/code/code-process.ts";
 import { FrameReader, frameOf } from "../../../../../src/worker/backends/code/messages.ts";
 import type { FromCode, ToCode } from "../../../../../src/worker/backends/code/messages.ts";
@@ -75,6 +76,7 @@ describe("a process of a user's code, seen from the worker", () => {
         ...{ maxOutputBytes: 1_024, maxCheckpointBytes: 1_024 },
       },
       ...{ loadTimeoutMs: 1_000, abortGraceMs: 300, clock, log: new RecordingLogger() },
+      shortage: new Shortage(clock),
       children: { spawn: () => Promise.resolve({ kind: "started", child: played.child }) },
     });
     played.says({ kind: "ready" });
