@@ -11,6 +11,8 @@ import { describeError, errnoOf } from "../../../base/errors.ts";
 import type { StartMessage, StarterMessage } from "./starter-messages.ts";
 
 closeInherited();
+// Standard input ends with the worker, however it dies. `disconnect` does not always come: not while a stream is being handed over.
+process.stdin.once("close", () => process.exit(0)).resume();
 process.on("disconnect", () => process.exit(0));
 process.on("message", start);
 

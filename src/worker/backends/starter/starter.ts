@@ -124,13 +124,15 @@ export class Starter {
         detached: true,
         cwd: "/",
         env: {},
-        stdio: ["ignore", "ignore", "inherit", "ipc"],
+        stdio: ["pipe", "ignore", "inherit", "ipc"],
       });
     } catch (error) {
       return error instanceof Error ? error : new Error(String(error));
     }
     this.#process = starter;
     starter.on("message", (message, stream) => this.#hear(message as StarterMessage, stream));
+    // Nothing is written to it: its end is what the other side waits for.
+    starter.stdin?.on("error", () => undefined);
     for (const event of ["error", "disconnect", "exit"]) starter.once(event, () => this.#lost(starter));
     // It keeps a worker that has nothing more to do from ending only while something of it lives.
     starter.unref();

@@ -1,3 +1,7 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import { expect } from "chai";
 import type { Child } from "../../../../../src/worker/backends/child.ts";
 import { allGone, isRunning } from "../../../../support/backend-rig.ts";
@@ -8,8 +12,26 @@ import { RecordingLogger } from "../../../../support/recording-logger.ts";
 import { environmentFor } from "../../../../support/rollout-process.ts";
 import { useTemporaryDirectory } from "../../../../support/temporary-directory.ts";
 
-describe("a starter", function () {
-  this.timeout(20_000);
+const USER = fileURLToPath(new URL("../../../../support/starter-user-program.ts", import.meta.url));
+/** One death in the middle of a start did it nearly each time. */
+const DEATHS = 4;
+
+/** The pid of the starter of a program that is killed with -9 while it starts one process after another. */
+async function killedWhileStarting(): Promise<number> {
+  const user = spawn(process.execPath, [USER], {
+    stdio: ["ignore", "pipe", "inherit"],
+    env: environmentFor(),
+  });
+  const lines: string[] = [];
+  const exited = once(user, "exit");
+  createInterface({ input: user.stdout }).on("line", (line) => lines.push(line));
+  await eventually("some starts", () => lines.length > 5);
+  user.kill("SIGKILL");
+  await exited;
+  return Number(lines[0]);
+}
+
+describe("a starter", () => {
   let opened: OpenedHost;
   // Before the directory is gone.
   afterEach(() => opened.close());
@@ -36,6 +58,11 @@ describe("a starter", function () {
     expect(opened.starter.pid).to.not.equal(before);
     await second.kill(0);
     expect((await second.exited).signal).to.equal("SIGKILL");
+  });
+
+  it("ends with its worker, also when that is killed in the middle of a start", async () => {
+    const pids = await Promise.all(Array.from({ length: DEATHS }, killedWhileStarting));
+    await allGone(pids);
   });
 
   it("is gone when it is closed", async () => {
