@@ -8,6 +8,7 @@
 import { runsAlone } from "../../machines/work-item.ts";
 import type { AttemptKey, ItemContext } from "../../machines/work-item.ts";
 import { assert } from "../base/assert.ts";
+import { settle } from "./delivery.ts";
 import type { Input } from "./input.ts";
 import { placeIn } from "./ledger/examine-reports.ts";
 import type { Finding } from "./ledger/examine-reports.ts";
@@ -66,10 +67,11 @@ export function reconcile(
   state: CoordinatorState,
   turn: Turn,
   row: WorkerRow,
-  { port, keep, claims }: Omit<Statement, "workerId">,
+  { port, keep, claims, settled }: Omit<Statement, "workerId">,
 ): void {
-  if (row.session?.port !== port) return;
+  if (row.session?.port !== port) return settle({ settled }, turn);
   if (claims.length === 0 || isCancelled(state)) {
+    settle({ settled }, turn);
     row.session.isReconciled = true;
     // Of a cancelled run nobody wants anything, also what is finished.
     turn.send(port, { kind: "verdict", keep: isCancelled(state) ? keep.map(() => false) : keep });
@@ -77,7 +79,7 @@ export function reconcile(
     return;
   }
   for (const claim of claims) state.ledger.lookups.begin(itemKeyOf(claim.id), claim);
-  const statement = { workerId: row.id, port, keep, claims };
+  const statement = { workerId: row.id, port, keep, claims, settled };
   turn.effects.push({ kind: "examineClaims", statement, cursors: new Map(state.ledger.tally.cursors) });
 }
 
@@ -87,13 +89,13 @@ export function onClaimsExamined(
   { statement, found }: Extract<Input, { kind: "claimsExamined" }>,
 ): void {
   const { ledger } = state;
-  const { workerId, port, claims } = statement;
+  const { workerId, port, claims, settled } = statement;
   const doesHold = claims.map((claim, index) =>
     ledger.lookups.end(itemKeyOf(claim.id), claim, placeIn(found.findings[index])),
   );
   const row = state.workers.get(workerId);
   // It has opened another session since, or is gone.
-  if (row?.session?.port !== port) return;
+  if (row?.session?.port !== port) return settle(statement, turn);
   if (isCancelled(state)) return reconcile(state, turn, row, statement);
   const keep = [...statement.keep];
   const again: Claim[] = [];
@@ -109,7 +111,7 @@ export function onClaimsExamined(
   }
   for (const lane of found.lanes.values())
     for (const { at } of adoptFresh(state, turn, row, lane, fresh)) keep[at] = true;
-  reconcile(state, turn, row, { port, keep, claims: again });
+  reconcile(state, turn, row, { port, settled, keep, claims: again });
 }
 
 function adoptReturned(

@@ -22,7 +22,6 @@ import type { Perform } from "../runtime/driver.ts";
 import { ActorSystem } from "../runtime/driver.ts";
 import { claimStore } from "../storage/store-identity.ts";
 import type { Store } from "../storage/store.ts";
-import { TRANSPORT_LIMITS } from "../transport/limits.ts";
 import { StaticElector } from "./elector-static.ts";
 import type { LeaderElector, Loss } from "./elector.ts";
 import { checkLedgerCharts } from "./ledger-charts.ts";
@@ -193,10 +192,7 @@ export class Coordinator {
       onHigherEpoch: () => void this.#elector.isLeader({ doubted: true }),
     };
     router.service(HeartbeatService, heartbeatService(leader));
-    // What an operator sends and reads is judged by what it is, not by the size of the message that carries it.
-    const { maxTrustedMessageBytes: bytes } = TRANSPORT_LIMITS;
-    const messages = { readMaxBytes: bytes, writeMaxBytes: bytes };
-    router.service(RunService, runService(leader, this.#options.store, this.#options.eventFeed), messages);
+    router.service(RunService, runService(leader, this.#options.store, this.#options.eventFeed));
     router.service(WorkService, workService(leader, this.#options.clock));
     router.service(EnrolmentService, enrolmentService(leader, { sign, log }));
   };

@@ -3,7 +3,7 @@
 // memory, so the rows are looked up outside the reactor and come back as an input.
 import { encodeRecord } from "../storage/codec.ts";
 import { mayBeForgotten, settleForgotten } from "./adoption.ts";
-import { acknowledge } from "./delivery.ts";
+import { acknowledge, settle } from "./delivery.ts";
 import type { Input } from "./input.ts";
 import type { LateReport } from "./ledger/item.ts";
 import { placeIn } from "./ledger/examine-reports.ts";
@@ -44,7 +44,7 @@ export function onExamined(
   const isUntouched = state.ledger.lookups.end(itemKey, late, placeIn(found.finding));
   if (!isUntouched && !state.ledger.running.has(itemKey)) return lookUp(state, turn, late);
   decide(state, turn, late, found, isUntouched);
-  late.delivery.undecided--;
+  if (--late.delivery.undecided === 0) settle(late.delivery, turn);
   acknowledge(turn, late.delivery.line);
 }
 

@@ -63,6 +63,7 @@ export interface HeldClaim extends NamedAttempt {
 export interface Statement {
   readonly workerId: WorkerId;
   readonly port: SessionPort;
+  readonly settled?: (() => void) | undefined;
   /** In the order in which it was stated: whether the worker keeps it. */
   readonly keep: readonly boolean[];
   /** What is looked up; `at` is the place in `keep`. */
@@ -104,6 +105,11 @@ export interface SentCheckpoint extends NamedAttempt {
 interface FromSession {
   readonly workerId: WorkerId;
   readonly port: SessionPort;
+  /**
+   * Called once when what was said is written, dropped or forgotten, whatever became of its stream meanwhile: until then its
+   * bytes are in memory, and counted.
+   */
+  readonly settled?: () => void;
 }
 
 export type SessionInput =
@@ -140,6 +146,8 @@ export interface Delivery {
   readonly line: Delivery[];
   /** Results whose items are being looked up. */
   undecided: number;
+  /** All of it is decided. */
+  readonly settled: (() => void) | undefined;
 }
 
 /** A late success, and the batch that waits for it. */

@@ -5,7 +5,7 @@ import { runsAlone } from "../../machines/work-item.ts";
 import type { ItemEvent } from "../../machines/work-item.ts";
 import type { WorkerId } from "../base/ids.ts";
 import { ENDS, endOf } from "./attempt-end.ts";
-import { acknowledge, openDelivery } from "./delivery.ts";
+import { acknowledge, openDelivery, settle } from "./delivery.ts";
 import { giveUp, isHandedBackBy, noteKept } from "./hand-back.ts";
 import { lossByRestart } from "./outage.ts";
 import type { Loss } from "./outage.ts";
@@ -53,13 +53,14 @@ export function onSession(state: CoordinatorState, turn: Turn, input: SessionInp
   // What a report says names its attempt exactly, so it is as good beside a session as in one.
   if (input.kind === "report")
     return row === undefined
-      ? turn.endSession(input.port)
+      ? refuseSession(turn, input)
       : deliver(state, turn, row, [], { ...input, number: 0 });
   if (input.kind === "checkpoints") turn.answer(input.answer, undefined);
   if (row?.session?.port !== input.port) {
-    if (input.kind !== "sessionEnded") turn.endSession(input.port);
+    if (input.kind !== "sessionEnded") refuseSession(turn, input);
     return;
   }
+  if (input.kind !== "results") settle(input, turn);
   // Who speaks has read what it was given before, or is about to.
   row.session.unreadBytes = 0;
   switch (input.kind) {
@@ -85,16 +86,22 @@ export function onSession(state: CoordinatorState, turn: Turn, input: SessionInp
   }
 }
 
+function refuseSession(turn: Turn, input: SessionInput): void {
+  turn.endSession(input.port);
+  settle(input, turn);
+}
+
 /** The batch is acknowledged when all of it is decided and on stable storage (C10); `line` is what waits before it. */
 function deliver(
   state: CoordinatorState,
   turn: Turn,
   row: WorkerRow,
   line: Delivery[],
-  { port, number, reports }: Pick<Extract<SessionInput, { kind: "results" }>, "port" | "number" | "reports">,
+  input: Pick<Extract<SessionInput, { kind: "results" }>, "port" | "number" | "reports" | "settled">,
 ): void {
-  const delivery = openDelivery(line, port, number);
-  for (const report of reports) onReport(state, turn, row, report, delivery);
+  const delivery = openDelivery(line, input, input.number);
+  for (const report of input.reports) onReport(state, turn, row, report, delivery);
+  if (delivery.undecided === 0) settle(delivery, turn);
   turn.requireSync();
   acknowledge(turn, line);
 }
@@ -107,9 +114,9 @@ function onHello(
 ): void {
   // A session opens after the first beat of its process, and again after one if it was given up; before that it tries again.
   if (hello.incarnation !== row?.chart.context.incarnation || !isHeard(row))
-    return turn.endSession(hello.port);
+    return refuseSession(turn, hello);
   // It was under way on one connection while a later one came on another: what it states is not so any more.
-  if (hello.sessionNumber > 0 && hello.sessionNumber < row.sessionNumber) return turn.endSession(hello.port);
+  if (hello.sessionNumber > 0 && hello.sessionNumber < row.sessionNumber) return refuseSession(turn, hello);
   row.sessionNumber = Math.max(row.sessionNumber, hello.sessionNumber);
   // Who was asked to hand back a moment ago is left alone for as long as it would have been.
   const askedAtMs = row.session?.askedAtMs ?? -Infinity;
@@ -143,7 +150,8 @@ function onHello(
   const [own, older] = apart(row, gone);
   row.session.remains = takeBack(state, turn, row, older, lossByRestart(state, row, turn.nowMs));
   takeBack(state, turn, row, own, "left");
-  reconcile(state, turn, row, { port: hello.port, keep, claims: unheardOf(state, row, hello) });
+  const { port, settled } = hello;
+  reconcile(state, turn, row, { port, settled, keep, claims: unheardOf(state, row, hello) });
 }
 
 function onReport(

@@ -1,6 +1,6 @@
 // Who may call what. The table names the roles of each method; what it does not name is refused to everybody, before a byte
 // of the request is read.
-import type { HandlerContext, Interceptor } from "@connectrpc/connect";
+import type { HandlerContext } from "@connectrpc/connect";
 import { failure } from "../base/errors.ts";
 import { scopeOf } from "./caller.ts";
 import { methodName, toConnectError } from "./errors.ts";
@@ -22,12 +22,3 @@ export function accessGate(access: AccessTable): (context: HandlerContext) => vo
     throw toConnectError(failure("permission_denied", { who: describeIdentity(identity), method }));
   };
 }
-
-/** Tells the call's scope that its handler has returned. */
-export const answerNotice: Interceptor = (next) => async (request) => {
-  try {
-    return await next(request);
-  } finally {
-    scopeOf(request.contextValues).answered();
-  }
-};

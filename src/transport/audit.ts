@@ -1,8 +1,9 @@
 // One line for each refusal, whoever was refused and at which level. Strangers cause these lines, so their rate is
-// bounded; what is not written is counted, and the count is written.
+// bounded, for each peer and reason and over all; what is not written is counted, and the counts are written.
 import type { Clock, Timer } from "../base/clock.ts";
 import type { TransportLimits } from "./limits.ts";
 import type { Identity } from "./tls/identity.ts";
+import { identityUri } from "./tls/identity.ts";
 
 export type RefusalReason =
   // TLS
@@ -24,7 +25,10 @@ export type RefusalReason =
   | "speaks_as_another"
   // Limits
   | "too_many_connections"
-  /** Not a refusal: `count` lines were left out since the last one. */
+  | "too_many_calls"
+  | "headers_too_large"
+  | "message_too_slow"
+  /** Not a refusal: `count` lines for the reason in `detail` were left out since the last one. */
   | "lines_left_out";
 
 export interface AuditEntry {
@@ -44,14 +48,49 @@ export interface AuditEntry {
 export type Audit = (entry: AuditEntry) => void;
 
 const REPORT_AFTER_MS = 1_000;
+/** Peers and reasons whose lines are counted one by one, those that were seen last; and counts that are reported one by one. */
+const KINDS_MAX = 1_024;
+const COUNTS_MAX = 16;
 
-/** The one way to the audit: a bucket of `auditBurst` lines that refills at `auditPerSecond`. */
+/** A bucket of lines that fills again with time. */
+class Bucket {
+  readonly #burst: number;
+  readonly #perSecond: number;
+  #left: number;
+  #filledAtMs: number;
+
+  constructor(burst: number, perSecond: number, nowMs: number) {
+    this.#burst = burst;
+    this.#perSecond = perSecond;
+    this.#left = burst;
+    this.#filledAtMs = nowMs;
+  }
+
+  has(nowMs: number): boolean {
+    this.#left = Math.min(this.#burst, this.#left + ((nowMs - this.#filledAtMs) / 1_000) * this.#perSecond);
+    this.#filledAtMs = nowMs;
+    return this.#left >= 1;
+  }
+
+  take(): void {
+    this.#left -= 1;
+  }
+}
+
+interface Kind {
+  readonly bucket: Bucket;
+  /** The last line that was left out, and how many were. */
+  leftOut: { readonly entry: AuditEntry; readonly count: number } | undefined;
+}
+
+/** The one way to the audit. What one peer causes for one reason takes no lines from any other. */
 export class AuditTrail {
   readonly #audit: Audit;
   readonly #clock: Clock;
   readonly #limits: TransportLimits;
-  #allowance: number;
-  #filledAtMs: number;
+  readonly #all: Bucket;
+  readonly #kinds = new Map<string, Kind>();
+  /** Of kinds that are not counted one by one any more. */
   #leftOut = 0;
   #report: Timer | undefined;
 
@@ -59,31 +98,51 @@ export class AuditTrail {
     this.#audit = audit;
     this.#clock = clock;
     this.#limits = limits;
-    this.#allowance = limits.auditBurst;
-    this.#filledAtMs = clock.monotonicMs();
+    this.#all = new Bucket(limits.auditBurst, limits.auditPerSecond, clock.monotonicMs());
   }
 
   refuse(entry: AuditEntry): void {
     const nowMs = this.#clock.monotonicMs();
-    const { auditBurst, auditPerSecond } = this.#limits;
-    const refill = ((nowMs - this.#filledAtMs) / 1_000) * auditPerSecond;
-    this.#allowance = Math.min(auditBurst, this.#allowance + refill);
-    this.#filledAtMs = nowMs;
-    if (this.#allowance >= 1) {
-      this.#allowance -= 1;
-      this.#audit(entry);
-      return;
+    const kind = this.#kindOf(entry, nowMs);
+    if (kind.bucket.has(nowMs) && this.#all.has(nowMs)) {
+      kind.bucket.take();
+      this.#all.take();
+      return this.#audit(entry);
     }
-    this.#leftOut += 1;
+    kind.leftOut = { entry, count: (kind.leftOut?.count ?? 0) + 1 };
     this.#report ??= this.#clock.after(REPORT_AFTER_MS, () => this.flush(), { background: true });
   }
 
-  /** Writes the count of lines left out, if there are any. */
+  /** Writes the counts of lines left out, if there are any: the largest one by one, the others as one. */
   flush(): void {
     this.#report?.cancel();
     this.#report = undefined;
-    const count = this.#leftOut;
+    const counts = [...this.#kinds.values()].flatMap((kind) => kind.leftOut ?? []);
+    for (const kind of this.#kinds.values()) kind.leftOut = undefined;
+    counts.sort((one, other) => other.count - one.count);
+    for (const { entry, count } of counts.splice(0, COUNTS_MAX)) {
+      const { remoteAddress, identity, reason: detail } = entry;
+      this.#audit({ reason: "lines_left_out", remoteAddress, ...(identity && { identity }), detail, count });
+    }
+    const others = counts.reduce((sum, { count }) => sum + count, this.#leftOut);
     this.#leftOut = 0;
-    if (count > 0) this.#audit({ reason: "lines_left_out", remoteAddress: "unknown", count });
+    if (others > 0) this.#audit({ reason: "lines_left_out", remoteAddress: "unknown", count: others });
+  }
+
+  #kindOf({ identity, remoteAddress, reason }: AuditEntry, nowMs: number): Kind {
+    const name = `${reason} ${identity === undefined ? remoteAddress : identityUri(identity)}`;
+    const { auditBurstOf, auditPerSecondOf } = this.#limits;
+    const kind = this.#kinds.get(name) ?? {
+      bucket: new Bucket(auditBurstOf, auditPerSecondOf, nowMs),
+      leftOut: undefined,
+    };
+    this.#kinds.delete(name);
+    this.#kinds.set(name, kind);
+    for (const [oldest, { leftOut }] of this.#kinds) {
+      if (this.#kinds.size <= KINDS_MAX) break;
+      this.#leftOut += leftOut?.count ?? 0;
+      this.#kinds.delete(oldest);
+    }
+    return kind;
   }
 }

@@ -6,6 +6,7 @@ import { failure } from "../base/errors.ts";
 import type { WorkerId } from "../base/ids.ts";
 import type { AuditTrail } from "./audit.ts";
 import { methodName } from "./errors.ts";
+import type { KeptMessage } from "./message-reader.ts";
 import type { Identity } from "./tls/identity.ts";
 import { describeIdentity } from "./tls/identity.ts";
 
@@ -20,9 +21,15 @@ export interface Peer {
 /** What goes with a call through Connect. */
 export interface CallScope {
   readonly peer: Peer;
+  /** Whose limits it counts against. */
+  readonly bearer: string;
   readonly trail: AuditTrail;
+  /** The request was read and understood: what goes wrong from now on is not the fault of its bytes. */
+  begun(): void;
   /** The handler has returned: from now on the answer has to leave within its time. */
   answered(): void;
+  /** See `keepMessage`. */
+  keepMessage(): KeptMessage;
 }
 
 const scopeKey = createContextKey<CallScope | undefined>(undefined, { description: "rollout call scope" });
@@ -34,6 +41,14 @@ export function scopeValues(scope: CallScope): ContextValues {
 /** Who calls, by its certificate. */
 export function callerOf(context: Pick<HandlerContext, "values">): Identity {
   return scopeOf(context.values).peer.identity;
+}
+
+/**
+ * The bytes of the message that a handler has read last are counted until it reads the next one or ends. A handler that hands
+ * what is in it to somebody else keeps it, once, and releases it when it is written or dropped.
+ */
+export function keepMessage(context: Pick<HandlerContext, "values">): KeptMessage {
+  return scopeOf(context.values).keepMessage();
 }
 
 /**

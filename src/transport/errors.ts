@@ -57,13 +57,33 @@ export function handlerErrors(log: Logger): Interceptor {
       return toConnectError(failure("internal", { detail: `${method} failed; see the coordinator's log` }));
     };
     try {
-      const response = await next(request);
+      const response = await next(
+        request.stream ? { ...request, message: redirect(request.message, asUnderstood(method)) } : request,
+      );
       return response.stream ? { ...response, message: redirect(response.message, travelling) } : response;
     } catch (thrown) {
       throw travelling(thrown);
     }
   };
 }
+
+/** What came is no message of this method. */
+export function notUnderstood(method: string, cause?: unknown): ConnectError {
+  return toConnectError(
+    failure("request_invalid", { method, reason: "its bytes are no such message" }, cause),
+  );
+}
+
+/** Connect says `Internal` of bytes that it cannot read, as it would of a fault in this program. */
+function asUnderstood(method: string): (thrown: unknown) => Error {
+  return (thrown) => {
+    const isConnects = thrown instanceof ConnectError && rolloutErrorIn(thrown) === undefined;
+    if (isConnects && UNREAD.has(thrown.code)) return notUnderstood(method, thrown);
+    return thrown instanceof Error ? thrown : new ConnectError(String(thrown));
+  };
+}
+
+const UNREAD: ReadonlySet<Code> = new Set([Code.Internal, Code.InvalidArgument]);
 
 /** `rollout.v1.RunService/ListWorkers`: how access tables, audit lines and messages name a method. */
 export function methodName(method: {

@@ -1,11 +1,10 @@
 // The coordinator's listener: HTTP/2 over mutual TLS 1.3, Connect on top, and a limit on everything. A request reaches a
 // handler only from a live session whose certificate names a bearer of this run, and only if the access table names its
 // role; whoever is refused, at whichever level, leaves one audit line.
-import { Code, ConnectError, createConnectRouter } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import type { ConnectRouter } from "@connectrpc/connect";
-import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
-import { constants, createSecureServer } from "node:http2";
-import type { Http2SecureServer, Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import { createSecureServer } from "node:http2";
+import type { Http2SecureServer } from "node:http2";
 import type { Server, Socket } from "node:net";
 import { assert } from "../base/assert.ts";
 import type { Clock } from "../base/clock.ts";
@@ -13,16 +12,14 @@ import { sleep } from "../base/clock.ts";
 import { errnoOf, failure } from "../base/errors.ts";
 import type { RunId } from "../base/ids.ts";
 import type { Logger } from "../observe/log.ts";
-import { accessGate, answerNotice } from "./access.ts";
 import type { AccessTable } from "./access.ts";
 import { formatAddress, parseAddress } from "../base/address.ts";
 import type { Address } from "../base/address.ts";
 import { AuditTrail } from "./audit.ts";
 import type { Audit } from "./audit.ts";
-import { watchUnaryCall } from "./call-watch.ts";
-import { scopeValues } from "./caller.ts";
-import { handlerErrors } from "./errors.ts";
+import { callListener } from "./calls.ts";
 import { auditHandshakes } from "./handshake-audit.ts";
+import { Intake } from "./intake.ts";
 import { TRANSPORT_LIMITS } from "./limits.ts";
 import type { TransportLimits } from "./limits.ts";
 import { Sessions } from "./sessions.ts";
@@ -72,12 +69,16 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   });
   const trail = new AuditTrail(options.audit, clock, limits);
   const sessions = new Sessions({ runId, clock, limits, trail });
+  const intake = new Intake(limits);
   const shutdown = new AbortController();
   const sockets = trackSockets(server);
   auditHandshakes(server, trail);
   server.maxConnections = limits.maxConnections;
   server.on("session", (session) => sessions.open(session));
-  server.on("request", requestListener({ options, limits, sessions, trail, shutdown: shutdown.signal }));
+  server.on(
+    "request",
+    callListener({ ...options, limits, sessions, intake, trail, shutdown: shutdown.signal }),
+  );
   await listen(server, wanted);
   // For instance no file descriptor left to accept with: the connections that are there go on.
   server.on("error", (error: Error) => log.warn("the listener reported an error", { err: error }));
@@ -129,58 +130,6 @@ function http2Limits(limits: TransportLimits): Parameters<typeof createSecureSer
       maxConcurrentStreams: limits.maxConcurrentStreams,
       maxHeaderListSize: limits.maxHeaderBytes,
     },
-  };
-}
-
-interface Listening {
-  readonly options: ServerOptions;
-  readonly limits: TransportLimits;
-  readonly sessions: Sessions;
-  readonly trail: AuditTrail;
-  readonly shutdown: AbortSignal;
-}
-
-type RequestListener = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
-
-/** Connect's own adapter, with the call's peer, its watch, and no writing to the console. */
-function requestListener(listening: Listening): RequestListener {
-  const { options, limits, sessions, trail, shutdown } = listening;
-  const router = createConnectRouter({
-    grpc: false,
-    grpcWeb: false,
-    acceptCompression: [],
-    readMaxBytes: limits.maxMessageBytes,
-    writeMaxBytes: limits.maxMessageBytes,
-    maxTimeoutMs: limits.maxTimeoutMs,
-    shutdownSignal: shutdown,
-    requestGate: accessGate(options.access),
-    interceptors: [answerNotice, handlerErrors(options.log)],
-  });
-  options.routes(router);
-  const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
-  return (request, response) => {
-    const peer = sessions.peerOf(request.stream.session);
-    if (peer === undefined) return request.stream.close(constants.NGHTTP2_REFUSED_STREAM);
-    const path = request.url.split("?", 1)[0] ?? "";
-    const handler = handlers.get(path);
-    if (handler === undefined) {
-      const { identity, remoteAddress } = peer;
-      trail.refuse({ reason: "unknown_method", remoteAddress, identity, method: path.slice(1, 129) });
-      response.writeHead(404).end();
-      return;
-    }
-    const isUnary = handler.method.methodKind === "unary";
-    const watch = isUnary ? watchUnaryCall(request, options.clock, limits) : undefined;
-    const values = scopeValues({ peer, trail, answered: () => watch?.answered() });
-    const call = async (): Promise<void> => {
-      const universal = universalRequestFromNodeRequest(request, response, undefined, values);
-      await universalResponseToNodeResponse(await handler(universal), response);
-    };
-    call().catch((error: unknown) => {
-      // The client went away, or sent what Connect cannot make a request of. Nobody is left to be told.
-      options.log.debug("a call ended before its answer", { path, err: error });
-      if (!request.stream.destroyed) request.stream.close(constants.NGHTTP2_PROTOCOL_ERROR);
-    });
   };
 }
 

@@ -1,7 +1,8 @@
-// The sessions of a server: who is at the other end of each, how many each bearer has, and when they have to end. A session is
-// admitted once its certificate has been read; every call on it is made by that bearer.
+// The sessions of a server: who is at the other end of each, how many sessions and calls each bearer has, and when they have to
+// end. A session is admitted once its certificate has been read; every call on it is made by that bearer. Sessions without a
+// call lock nobody out: they make room.
 import { constants } from "node:http2";
-import type { Http2Session, ServerHttp2Session } from "node:http2";
+import type { Http2Session, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import { TLSSocket } from "node:tls";
 import type { Clock, Timer } from "../base/clock.ts";
 import type { RunId } from "../base/ids.ts";
@@ -28,10 +29,18 @@ class SessionRefused extends Error {
   override readonly name = "SessionRefused";
 }
 
+interface OpenSession {
+  readonly session: ServerHttp2Session;
+  readonly peer: Peer;
+  calls: number;
+}
+
 export class Sessions {
   readonly #options: SessionsOptions;
-  readonly #peers = new Map<Http2Session, Peer>();
-  readonly #counts = new Map<string, number>();
+  readonly #open = new Map<Http2Session, OpenSession>();
+  /** Of each bearer's certificate; who was used last is last. */
+  readonly #sessionsOf = new Map<string, Set<OpenSession>>();
+  readonly #callsOf = new Map<string, number>();
   #sweep: Timer | undefined;
 
   constructor(options: SessionsOptions) {
@@ -49,9 +58,9 @@ export class Sessions {
     }
     const { peer } = admission;
     const { clock, limits } = this.#options;
-    const bearer = identityUri(peer.identity);
-    this.#peers.set(session, peer);
-    this.#counts.set(bearer, (this.#counts.get(bearer) ?? 0) + 1);
+    const opened: OpenSession = { session, peer, calls: 0 };
+    this.#open.set(session, opened);
+    this.#touch(opened);
     session.setTimeout(limits.idleSessionTimeoutMs, () => session.destroy());
     // Node counts a ping as a sign of life only where somebody listens for pings.
     session.on("ping", () => undefined);
@@ -61,25 +70,45 @@ export class Sessions {
     session.once("stream", () => firstRequest.cancel());
     session.once("close", () => {
       firstRequest.cancel();
-      this.#peers.delete(session);
-      const left = (this.#counts.get(bearer) ?? 1) - 1;
-      if (left > 0) this.#counts.set(bearer, left);
-      else this.#counts.delete(bearer);
+      this.#forget(opened);
     });
   }
 
   /** Who is at the other end; undefined when the session was not admitted, or has just been ended for its age. */
   peerOf(session: Http2Session | undefined): Peer | undefined {
-    const peer = session === undefined ? undefined : this.#peers.get(session);
-    if (session === undefined || peer === undefined || !this.#hasExpired(peer)) return peer;
-    this.#endExpired(session, peer);
+    const opened = session === undefined ? undefined : this.#open.get(session);
+    if (opened === undefined || !this.#hasExpired(opened.peer)) return opened?.peer;
+    this.#endExpired(opened);
     return undefined;
+  }
+
+  /** Counts a call until its stream closes. Returns whose limits it is under; undefined when they have as many as they may. */
+  beginCall(stream: ServerHttp2Stream, { identity, remoteAddress }: Peer): string | undefined {
+    const { role } = identity;
+    const bearer = identityUri(identity) + (role === "enrolment" ? ` from ${remoteAddress}` : "");
+    const count = this.#callsOf.get(bearer) ?? 0;
+    if (count >= this.#options.limits.maxCallsOf[role]) return undefined;
+    this.#callsOf.set(bearer, count + 1);
+    const opened = stream.session && this.#open.get(stream.session);
+    if (opened !== undefined) {
+      opened.calls++;
+      this.#touch(opened);
+    }
+    stream.once("close", () => {
+      const left = (this.#callsOf.get(bearer) ?? 1) - 1;
+      if (left > 0) this.#callsOf.set(bearer, left);
+      else this.#callsOf.delete(bearer);
+      if (opened === undefined) return;
+      opened.calls--;
+      if (this.#open.has(opened.session)) this.#touch(opened);
+    });
+    return bearer;
   }
 
   /** Asks every session to end after its calls in flight (GOAWAY). */
   closeAll(): void {
     this.#sweep?.cancel();
-    for (const session of this.#peers.keys()) session.close();
+    for (const session of this.#open.keys()) session.close();
   }
 
   #admissionOf(session: ServerHttp2Session): Admission {
@@ -99,31 +128,55 @@ export class Sessions {
     if (identity.runId !== this.#options.runId) return because("identity_of_other_run", untrusted);
     // A resumed TLS session is not checked again by TLS, and its certificate may have expired since.
     if (this.#hasExpired(peer)) return because("certificate_expired", untrusted);
-    if (this.#isAtLimit(identity))
+    if (!this.#makeRoom(identity))
       return because("too_many_connections", constants.NGHTTP2_ENHANCE_YOUR_CALM);
     return { kind: "admitted", peer };
   }
 
-  #isAtLimit(identity: Identity): boolean {
-    const count = this.#counts.get(identityUri(identity)) ?? 0;
-    return count >= this.#options.limits.maxConnectionsOf[identity.role];
+  /** False when every session of this bearer has a call. */
+  #makeRoom(identity: Identity): boolean {
+    const sessions = this.#sessionsOf.get(identityUri(identity)) ?? new Set();
+    if (sessions.size < this.#options.limits.maxConnectionsOf[identity.role]) return true;
+    for (const opened of sessions) {
+      if (opened.calls > 0) continue;
+      this.#forget(opened);
+      opened.session.close();
+      return true;
+    }
+    return false;
+  }
+
+  #touch(opened: OpenSession): void {
+    const bearer = identityUri(opened.peer.identity);
+    const sessions = this.#sessionsOf.get(bearer) ?? new Set();
+    this.#sessionsOf.set(bearer, sessions);
+    sessions.delete(opened);
+    sessions.add(opened);
+  }
+
+  #forget(opened: OpenSession): void {
+    this.#open.delete(opened.session);
+    const bearer = identityUri(opened.peer.identity);
+    const sessions = this.#sessionsOf.get(bearer);
+    sessions?.delete(opened);
+    if (sessions?.size === 0) this.#sessionsOf.delete(bearer);
   }
 
   #hasExpired(peer: Peer): boolean {
     return peer.notAfterMs <= this.#options.clock.wallMs();
   }
 
-  #endExpired(session: Http2Session, peer: Peer): void {
-    const { identity, remoteAddress } = peer;
+  #endExpired(opened: OpenSession): void {
+    const { identity, remoteAddress } = opened.peer;
     this.#options.trail.refuse({ reason: "certificate_expired", remoteAddress, identity });
-    this.#peers.delete(session);
-    session.destroy(new SessionRefused("certificate_expired"), constants.NGHTTP2_INADEQUATE_SECURITY);
+    this.#forget(opened);
+    opened.session.destroy(new SessionRefused("certificate_expired"), constants.NGHTTP2_INADEQUATE_SECURITY);
   }
 
   #armSweep(): void {
     const { clock, limits } = this.#options;
     const sweep = (): void => {
-      for (const [session, peer] of this.#peers) if (this.#hasExpired(peer)) this.#endExpired(session, peer);
+      for (const opened of this.#open.values()) if (this.#hasExpired(opened.peer)) this.#endExpired(opened);
       this.#armSweep();
     };
     this.#sweep = clock.after(limits.expirySweepMs, sweep, { background: true });

@@ -15,6 +15,7 @@ import { AsyncQueue } from "../../src/base/async-queue.ts";
 import { failure, RolloutError } from "../../src/base/errors.ts";
 import { scopeValues } from "../../src/transport/caller.ts";
 import type { Identity } from "../../src/transport/tls/identity.ts";
+import { scopeWithoutServer } from "../support/call-scope.ts";
 import type { Connection, Direction, Network } from "./network.ts";
 import type { SimProcess } from "./process.ts";
 
@@ -160,7 +161,7 @@ export class SimTransport {
       requestMethod: "POST",
       url: `https://${ADDRESS}/`,
       ...(signal && { requestSignal: signal }),
-      contextValues: scopeValues({ peer, trail: { refuse: () => {} } as never, answered: () => {} }),
+      contextValues: scopeValues(scopeWithoutServer(peer)),
     });
   }
 

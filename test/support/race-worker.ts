@@ -17,6 +17,7 @@ import type { CallScope } from "../../src/transport/caller.ts";
 import type { Backend, ItemAttempt, Outcome } from "../../src/worker/backends/backend.ts";
 import { EpochGuard } from "../../src/worker/epoch-guard.ts";
 import { Work } from "../../src/worker/work.ts";
+import { scopeWithoutServer } from "./call-scope.ts";
 import { newRunId } from "./certificates.ts";
 import { fixedPlugins } from "./fixed-plugins.ts";
 import type { RaceCoordinator } from "./race-coordinator.ts";
@@ -189,7 +190,7 @@ export class RaceWorker {
     const identity = { runId: RUN, role: "worker", id: this.id } as const;
     const peer = { identity, remoteAddress: "nowhere", notAfterMs: Number.MAX_SAFE_INTEGER };
     // Nobody is refused here.
-    return { peer, trail: { refuse: unexpected } as never, answered: () => undefined };
+    return { ...scopeWithoutServer(peer), trail: { refuse: unexpected } as never };
   }
 }
 

@@ -8,10 +8,10 @@ import type {
   BeatStreamRequest,
   HeartbeatService,
 } from "../../gen/rollout/v1/heartbeat_pb.ts";
-import { requireWorkerItself } from "../../transport/caller.ts";
+import { keepMessage, requireWorkerItself } from "../../transport/caller.ts";
 import type { Beat, BeatAnswer } from "../input.ts";
 import type { Leader } from "./leader.ts";
-import { ask, submit } from "./leader.ts";
+import { ask, submitKept } from "./leader.ts";
 import { readBeat, writeBeatAck } from "./messages.ts";
 
 /** Unread acknowledgements of one stream: a worker that sends and does not read is cut off, not stored. */
@@ -56,8 +56,15 @@ async function pump(
       answers.end(failure("overloaded", { what: "unread acknowledgements", limit: ACKS_MAX }));
   };
   try {
-    for await (const { beat } of requests)
-      submit(leader, { kind: "beat", beat: readOwnBeat(leader, beat, context), answer });
+    for await (const { beat } of requests) {
+      const own = readOwnBeat(leader, beat, context);
+      const kept = keepMessage(context);
+      const released = (ack: BeatAnswer): void => {
+        kept.release();
+        answer(ack);
+      };
+      submitKept(leader, kept, { kind: "beat", beat: own, answer: released });
+    }
     answers.end();
   } catch (error) {
     answers.end(

@@ -2,6 +2,7 @@
 import { failure } from "../../base/errors.ts";
 import type { ItemLimits } from "../../config/limits.ts";
 import type { CoordinatorEnvelope } from "../../gen/rollout/v1/common_pb.ts";
+import type { KeptMessage } from "../../transport/message-reader.ts";
 import type { Answer, Input } from "../input.ts";
 
 export interface Leader {
@@ -24,6 +25,16 @@ export function submit(leader: Leader, input: Input): void {
   if (leader.push(input)) return;
   if (leader.stopping.aborted) throw failure("coordinator_silent", { address: leader.address });
   throw failure("overloaded", { what: "the inbox", limit: leader.inboxMax });
+}
+
+/** The same for an input that releases what is kept of its message: one that is not taken releases it at once. */
+export function submitKept(leader: Leader, kept: KeptMessage, input: Input): void {
+  try {
+    submit(leader, input);
+  } catch (error) {
+    kept.release();
+    throw error;
+  }
 }
 
 /** For a unary call: resolves with the answer, which leaves after its turn is committed. */

@@ -5,17 +5,12 @@ import { AsyncQueue } from "../../base/async-queue.ts";
 import { failure } from "../../base/errors.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { WorkerEnvelope } from "../../gen/rollout/v1/common_pb.ts";
-import type {
-  Result,
-  ResultBatch,
-  SessionRequest,
-  SessionResponse,
-  WorkService,
-} from "../../gen/rollout/v1/work_pb.ts";
-import { requireWorkerItself } from "../../transport/caller.ts";
+import type { SessionRequest, SessionResponse, WorkService } from "../../gen/rollout/v1/work_pb.ts";
+import { keepMessage, requireWorkerItself } from "../../transport/caller.ts";
+import type { KeptMessage } from "../../transport/message-reader.ts";
 import type { Report, SessionFrame, SessionInput, SessionPort } from "../session-frame.ts";
 import type { Leader } from "./leader.ts";
-import { submit } from "./leader.ts";
+import { submit, submitKept } from "./leader.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import { PullDesk } from "./pull-desk.ts";
 import {
@@ -32,10 +27,9 @@ import {
 } from "./work-messages.ts";
 import type { Speaker } from "./work-messages.ts";
 
-/** Outputs, checkpoints and logs of all results that are not acknowledged: they wait for the disk, or for rows to be read. */
-const RESULT_BYTES_MAX = 64 * 1024 * 1024;
-/** What a result costs beside them: empty ones are not free. */
+/** What a result costs beside its bytes, and the name of an attempt: empty ones are not free. */
 const RESULT_OVERHEAD_BYTES = 1_024;
+const ATTEMPT_OVERHEAD_BYTES = 256;
 /** Checkpoints of what runs that wait to be written. What comes when there is no room for it is lost: another one follows. */
 const CHECKPOINT_BYTES_MAX = 16 * 1024 * 1024;
 /** Frames that one session may leave unread: beyond it the worker is cut off, and what it was given is taken back. */
@@ -45,10 +39,7 @@ const FRAMES_BYTES_MAX = 128 * 1024 * 1024;
 
 export function workService(leader: Leader, clock: Clock): ServiceImpl<typeof WorkService> {
   const desk = new PullDesk(leader, clock);
-  const budgets = {
-    results: new ByteBudget(RESULT_BYTES_MAX),
-    checkpoints: new ByteBudget(CHECKPOINT_BYTES_MAX),
-  };
+  const checkpoints = new ByteBudget(CHECKPOINT_BYTES_MAX);
   return {
     async pull(request, context) {
       const pull = readPull(request, speakerOf(request.worker, context));
@@ -60,18 +51,18 @@ export function workService(leader: Leader, clock: Clock): ServiceImpl<typeof Wo
       const speaker = speakerOf(worker, context);
       readCount(ackedAssignment, "acked_assignment");
       const reports = results.map((result) => readReport(result, speaker.incarnation, leader.limits));
-      const bytes = bytesOf(results);
-      await budgets.results.take(bytes);
+      const kept = keepMessage(context);
+      kept.add(results.length * RESULT_OVERHEAD_BYTES);
       try {
         await beforeStop(leader, report(leader, speaker, reports));
       } finally {
-        budgets.results.giveBack(bytes);
+        kept.release();
       }
       return { coordinator: leader.envelope };
     },
 
     async *session(requests, context) {
-      const stream = new SessionStream(leader, budgets);
+      const stream = new SessionStream(leader, checkpoints);
       const end = (): void => stream.end();
       leader.stopping.addEventListener("abort", end);
       context.signal.addEventListener("abort", end);
@@ -87,14 +78,18 @@ export function workService(leader: Leader, clock: Clock): ServiceImpl<typeof Wo
   };
 }
 
-function bytesOf(results: readonly Result[]): number {
-  return results.reduce(
-    (sum, { output, checkpoint, log, response, errorMessage }) =>
-      sum +
-      RESULT_OVERHEAD_BYTES +
-      (output.length + checkpoint.length + log.length + response.length + errorMessage.length),
-    0,
-  );
+/** What a frame costs in memory beside its bytes, when they stay there after the next one is read; undefined when they do not. */
+function overheadOf({ frame }: SessionRequest): number | undefined {
+  switch (frame.case) {
+    case "hello":
+      return frame.value.held.length * ATTEMPT_OVERHEAD_BYTES;
+    case "release":
+      return frame.value.released.length * ATTEMPT_OVERHEAD_BYTES;
+    case "results":
+      return frame.value.results.length * RESULT_OVERHEAD_BYTES;
+    default:
+      return undefined;
+  }
 }
 
 /** Throws permission_denied for whoever speaks as another. */
@@ -137,11 +132,6 @@ function payloadBytesOf({ frame }: SessionResponse): number {
   return bytes;
 }
 
-interface Budgets {
-  readonly results: ByteBudget;
-  readonly checkpoints: ByteBudget;
-}
-
 class SessionStream implements SessionPort {
   readonly frames = new AsyncQueue<SessionResponse>(FRAMES_MAX, {
     max: FRAMES_BYTES_MAX,
@@ -152,19 +142,15 @@ class SessionStream implements SessionPort {
   #hasSaidHello = false;
   /** Of this stream: batches may come again, and what was acknowledged stays so. */
   #ackedResults = 0;
+  readonly #checkpoints: ByteBudget;
 
-  /** Of the batches that are on their way to the disk, by their numbers. */
-  readonly #underWay = new Map<number, number>();
-  readonly #budgets: Budgets;
-  #isClosed = false;
-
-  constructor(leader: Leader, budgets: Budgets) {
+  constructor(leader: Leader, checkpoints: ByteBudget) {
     this.#leader = leader;
-    this.#budgets = budgets;
+    this.#checkpoints = checkpoints;
   }
 
   send(frame: SessionFrame): void {
-    if (frame.kind === "resultsAcknowledged") this.#acknowledge(frame.number);
+    if (frame.kind === "resultsAcknowledged") this.#ackedResults = Math.max(this.#ackedResults, frame.number);
     const isTaken = this.frames.push(writeFrame(this.#leader, frame, this.#ackedResults));
     if (!isTaken) this.end(failure("overloaded", { what: "unread frames", limit: FRAMES_MAX }));
   }
@@ -175,8 +161,6 @@ class SessionStream implements SessionPort {
 
   /** The stream is over: the reactor is told, unless it was never told of it. */
   close(): void {
-    this.#isClosed = true;
-    for (const number of this.#underWay.keys()) this.#arrived(number);
     if (this.#speaker === undefined) return;
     // A full inbox may refuse this; the worker's next hello, or its silence, says the same.
     this.#leader.push({ kind: "sessionEnded", workerId: this.#speaker.workerId, port: this });
@@ -187,11 +171,12 @@ class SessionStream implements SessionPort {
     try {
       for await (const request of requests) {
         const speaker = this.#identify(request.worker, context);
-        if (request.frame.case === "results") await this.#admit(request.frame.value);
         const input = this.#inputOf(request, speaker);
+        const overhead = overheadOf(request);
         if (input === undefined) continue;
         if (input.kind === "checkpoints") this.#offer(input);
-        else submit(this.#leader, input);
+        else if (overhead === undefined) submit(this.#leader, input);
+        else this.#hand(input, keepMessage(context), overhead);
       }
       this.end();
     } catch (error) {
@@ -199,32 +184,19 @@ class SessionStream implements SessionPort {
     }
   }
 
+  /** Its bytes are counted until the reactor is done with it, however the stream ends. */
+  #hand(input: SessionInput, kept: KeptMessage, overheadBytes: number): void {
+    kept.add(overheadBytes);
+    submitKept(this.#leader, kept, { ...input, settled: () => kept.release() });
+  }
+
   /** Results never wait for it: what there is no room for, or an inbox too full for it, is not worth ending a stream. */
   #offer(input: Extract<SessionInput, { kind: "checkpoints" }>): void {
-    const { checkpoints: budget } = this.#budgets;
+    const budget = this.#checkpoints;
     const bytes = input.checkpoints.reduce((sum, { checkpoint }) => sum + checkpoint.length, 0);
-    if (!budget.takeNow(bytes)) return;
+    if (!budget.take(bytes)) return;
     const answer = (): void => budget.giveBack(bytes);
     if (!this.#leader.push({ ...input, answer })) answer();
-  }
-
-  /** Nothing more is read from this worker until there is room for its results. */
-  async #admit({ number, results }: ResultBatch): Promise<void> {
-    const batch = readCount(number, "number");
-    const bytes = bytesOf(results);
-    await this.#budgets.results.take(bytes);
-    if (this.#isClosed) this.#budgets.results.giveBack(bytes);
-    else this.#underWay.set(batch, (this.#underWay.get(batch) ?? 0) + bytes);
-  }
-
-  #acknowledge(upTo: number): void {
-    this.#ackedResults = Math.max(this.#ackedResults, upTo);
-    for (const number of this.#underWay.keys()) if (number <= upTo) this.#arrived(number);
-  }
-
-  #arrived(number: number): void {
-    this.#budgets.results.giveBack(this.#underWay.get(number) ?? 0);
-    this.#underWay.delete(number);
   }
 
   /** Who speaks does not change within a stream, so it is looked up once. */

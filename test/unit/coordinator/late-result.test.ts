@@ -96,6 +96,18 @@ describe("a batch of results with a late one", () => {
     expect([done(), late.acknowledged]).to.deep.equal([1, undefined]);
   });
 
+  it("is counted until it is decided, also when its stream ends meanwhile (C8)", async () => {
+    const [item] = await tooLate(["a"]);
+    const from = { workerId: late.id, port: late.port };
+    const reports = item === undefined ? [] : [reportOf(item)];
+    let settled = 0;
+    await ledger.step({ kind: "results", number: 1, reports, settled: () => settled++, ...from });
+    await ledger.step({ kind: "sessionEnded", ...from });
+    expect([done(), settled]).to.deep.equal([0, 0]);
+    await ledger.settle();
+    expect([done(), settled]).to.deep.equal([1, 1]);
+  });
+
   it("is answered like that by a call, too", async () => {
     const items = await tooLate(["a"]);
     const frames: SessionFrame[] = [];

@@ -460,15 +460,18 @@ describe("a worker's session", () => {
       port.end = () => void ended.push("old");
       await worker.hello();
       expect(ended).to.deep.equal(["old"]);
+      let settled = 0;
       const from = { workerId: worker.id, port };
+      const counted = { ...from, settled: () => settled++ };
       await ledger.step(
-        { kind: "results", number: 7, reports: [reportOf(item)], ...from },
-        { kind: "released", attempts: [item], ...from },
+        { kind: "results", number: 7, reports: [reportOf(item)], ...counted },
+        { kind: "released", attempts: [item], ...counted },
         { kind: "credit", more: 5, ...from },
         { kind: "sessionEnded", ...from },
       );
       expect(numbers()).to.include({ running: 1, pending: 0 });
       expect(worker.acknowledged).to.equal(undefined);
+      expect(settled, "and nothing of it is in memory any more").to.equal(2);
       expect(ended.length).to.be.above(1);
       await worker.report([item]);
       expect(numbers()).to.include({ done: 1 });

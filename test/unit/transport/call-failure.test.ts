@@ -11,6 +11,7 @@ import { systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/observe/log.ts";
 import type { Credentials } from "../../../src/transport/tls/identity.ts";
 import { newIdentity, newRunId, newUri, TestAuthority } from "../../support/certificates.ts";
+import { eventually } from "../../support/eventually.ts";
 import { failureOf } from "../../support/rejection.ts";
 import { useTestClients } from "../../support/test-clients.ts";
 import { startTestListener, untilEnded } from "../../support/test-listener.ts";
@@ -169,14 +170,18 @@ describe("a failed call", () => {
 
   it("says that the coordinator has too many connections", async () => {
     const maxConnectionsOf = { worker: 8, operator: 1, enrolment: 1, coordinator: 1 };
-    const full = await listen({ limits: { maxConnectionsOf } });
+    const full = await listen({ limits: { maxConnectionsOf }, getRun: untilEnded });
     const credentials = await full.ca.issue(newIdentity(full.runId, "operator"));
     const first = await clients.open(full, "operator", { credentials });
-    await first.run.listWorkers({});
+    const stuck = new AbortController();
+    const held = failureOf(first.run.getRun({}, { signal: stuck.signal }));
+    await eventually("the call that keeps its connection", () => full.served.length === 1);
     const second = await clients.open(full, "operator", { credentials });
     expect((await failureOf(second.run.listWorkers({}))).code).to.equal("overloaded");
     expect(full.audit.map((entry) => entry.reason)).to.deep.equal(["too_many_connections"]);
     await first.run.listWorkers({});
+    stuck.abort();
+    await held;
   });
 
   it("is an interruption when the caller ended it, or the client was closed", async () => {

@@ -45,7 +45,7 @@ describe("the listener", () => {
   }
 
   it("refuses a message over the limit before its handler is called", async () => {
-    await listen({ limits: { maxMessageBytes: 1_000 } });
+    await listen({ limits: { methods: { [BEAT.slice(1)]: { messageBytes: 1_000 } } } });
     const stream = postUnary(await rawSession("worker"), BEAT);
     stream.end(Buffer.alloc(2_000));
     expect(await answerOf(stream)).to.equal(429);
@@ -111,7 +111,7 @@ describe("the listener", () => {
   });
 
   it("closes a stalled body, and keeps a stream that is as quiet", async () => {
-    await listen({ limits: { requestBodyTimeoutMs: 60 } });
+    await listen({ limits: { messageTimeoutMs: 60 } });
     const { heartbeat } = await clients.open(listener, "worker");
     const stream = await openBeats(heartbeat);
     const stalled = postUnary(await rawSession("worker"), BEAT);
@@ -204,6 +204,26 @@ describe("the listener", () => {
       ["role_not_allowed", undefined],
       ["lines_left_out", 3],
     ]);
+  });
+
+  it("does not let the lines of one peer or reason hide those of another", async () => {
+    await listen();
+    const [flooding, other] = [await rawSession("worker"), await rawSession("worker")];
+    const refused = async (session: typeof other, path: string): Promise<void> => {
+      const stream = postUnary(session, path);
+      stream.end();
+      expect(await answerOf(stream)).to.be.oneOf([403, 404]);
+    };
+    for (let at = 0; at < 150; at++) await refused(flooding, LIST);
+    const before = listener.audit.filter(({ reason }) => reason === "role_not_allowed").length;
+    await refused(other, LIST);
+    await refused(flooding, "/nothing");
+    await listener.close();
+    const after = listener.audit.filter(({ reason }) => reason !== "lines_left_out").slice(before);
+    expect(after.map(({ reason }) => reason)).to.deep.equal(["role_not_allowed", "unknown_method"]);
+    const leftOut = listener.audit.filter(({ reason }) => reason === "lines_left_out");
+    expect(leftOut.map(({ detail }) => detail)).to.include("role_not_allowed");
+    expect(leftOut.reduce((sum, { count = 0 }) => sum + count, 0)).to.equal(150 - before);
   });
 
   it("says why it cannot listen", async () => {
