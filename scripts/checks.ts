@@ -8,6 +8,8 @@ export interface Check {
   readonly command: readonly [string, ...string[]];
   /** Names of checks that must have ended, well or not, before this one starts. */
   readonly after?: readonly string[];
+  /** It mostly waits for deadlines, so it takes none of the cores: it runs beside the others. */
+  readonly mostlyWaits?: true;
   /** After this it is killed, and has failed. */
   readonly limitMs: number;
 }
@@ -64,7 +66,7 @@ export const CHECKS: readonly Check[] = [
   ...STATIC,
   // Real processes with real deadlines: not while compilers hold both cores. The longest first.
   afterStatic(tests("e2e", PROCESSES_TEST_LIMIT_MS, "--ignore", DEADLINES, "test/e2e/**/*.test.ts")),
-  afterStatic(tests("e2e-deadlines", PROCESSES_TEST_LIMIT_MS, DEADLINES)),
+  { ...afterStatic(tests("e2e-deadlines", PROCESSES_TEST_LIMIT_MS, DEADLINES)), mostlyWaits: true },
   tests("unit", UNIT_TEST_LIMIT_MS, "--ignore", "test/{e2e,canaries}/**", "test/**/*.test.ts"),
   tests("canaries", PROCESSES_TEST_LIMIT_MS, "test/canaries/**/*.test.ts"),
 ];

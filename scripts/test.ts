@@ -1,4 +1,4 @@
-// `make test`: runs the checks, two at a time on two cores, and says what failed. Names of checks or of kinds may be
+// `make test`: runs the checks, two at a time on two cores and what mostly waits beside them, and says what failed. Names of checks or of kinds may be
 // given; without any, all run. The closing line counts mocha's own statistics.
 import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
@@ -115,17 +115,19 @@ function tell({ check, failed, seconds, note, output }: Outcome): void {
   if (failed) console.log(output.trim().replace(/^/gm, "     | "));
 }
 
-/** Runs all of them, as many at a time as there are cores. */
+/** Runs all of them: as many at a time as there are cores, and those that mostly wait beside them. */
 async function runAll(selected: readonly Check[]): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   const waiting = [...selected];
   const active = new Map<string, Promise<void>>();
+  const isActive = ({ name }: Check): boolean => active.has(name);
   const isBlocked = (check: Check): boolean =>
-    [...waiting, ...CHECKS.filter(({ name }) => active.has(name))].some(({ name }) =>
-      check.after?.includes(name),
-    );
+    [...waiting, ...CHECKS.filter(isActive)].some(({ name }) => check.after?.includes(name));
+  const hasCore = (check: Check): boolean =>
+    check.mostlyWaits === true ||
+    CHECKS.filter((other) => isActive(other) && other.mostlyWaits !== true).length < availableParallelism();
   while (waiting.length + active.size > 0) {
-    const next = active.size < availableParallelism() ? waiting.findIndex((check) => !isBlocked(check)) : -1;
+    const next = waiting.findIndex((check) => !isBlocked(check) && hasCore(check));
     const check = next === -1 ? undefined : waiting.splice(next, 1)[0];
     if (check === undefined) {
       await Promise.race(active.values());
