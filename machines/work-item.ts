@@ -49,7 +49,7 @@ export type ItemEvent =
   | Report<"item.succeededLate">
   /** The outcome is charged: error, timeout, crash. */
   | Report<"item.erred">
-  /** Payload, output or checkpoint over its limit: trying again cannot help. */
+  /** Payload, output or checkpoint over its limit, or an error that comes each time: trying again cannot help. */
   | Report<"item.tooLarge">
   /** What executed it died while it executed others too: which of them did it cannot be said. */
   | Report<"item.crashedTogether">

@@ -92,7 +92,13 @@ export interface Report extends NamedAttempt {
 
 export type ReportedOutcome =
   | ({ readonly kind: "success" } & Success)
-  | { readonly kind: "error"; readonly message: string; readonly response?: Uint8Array }
+  /** `isPermanent`: another attempt cannot help, so the item fails at once, and it says nothing of the worker. */
+  | {
+      readonly kind: "error";
+      readonly message: string;
+      readonly response?: Uint8Array;
+      readonly isPermanent?: boolean;
+    }
   | { readonly kind: "timeout" | "crash" | "crash_shared" | "too_large"; readonly message: string }
   | { readonly kind: "preempted" | "stolen" | "fenced" | "cancelled" };
 

@@ -288,7 +288,8 @@ function eventFor(
   { wallMs }: Turn,
 ): Parameters<typeof settleItem>[3] {
   const key = { worker, incarnation, attempt, epoch };
-  const type = EVENT_OF[outcome.kind];
+  const isPermanent = outcome.kind === "error" && outcome.isPermanent === true;
+  const type = isPermanent ? EVENT_OF.too_large : EVENT_OF[outcome.kind];
   return type === "item.returned" ? { type, ...key, atMs: Math.floor(wallMs) } : { type, ...key };
 }
 

@@ -30,6 +30,9 @@ export function judge(
       noteSuccess(state, row, turn.nowMs);
       return moveTrust(state, turn, row, { type: "item.succeeded", incarnation });
     case "error":
+      // What fails wherever it goes says nothing of where it went.
+      if (outcome.isPermanent === true) return;
+      return judgeFailure(state, turn, row, incarnation, before);
     case "timeout":
     case "crash":
       return judgeFailure(state, turn, row, incarnation, before);

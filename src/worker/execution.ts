@@ -227,11 +227,11 @@ export class Execution implements Saved {
     if (outcome.kind === "preempted" || this.#is("Abandoned") || this.#is("Withheld"))
       return { kind: "preempted" };
     const ending = { kind: outcome.kind, message: cut(outcome.message) };
-    if (outcome.kind !== "error" || outcome.response === undefined) return ending;
+    if (outcome.kind !== "error") return ending;
+    const { response, isPermanent = false } = outcome;
     // Half of it would be no JSON.
-    return outcome.response.length > LIMITS.responseBytes
-      ? ending
-      : { ...ending, kind: "error", response: outcome.response };
+    const isKept = response !== undefined && response.length <= LIMITS.responseBytes;
+    return { ...ending, kind: "error", ...(isPermanent && { isPermanent }), ...(isKept && { response }) };
   }
 
   #tooLarge(outcome: Outcome & { readonly kind: "success" | "too_large" }): Outcome {

@@ -60,13 +60,16 @@ export function tooLargeFor(result: Result, limitBytes: number): Result {
   });
 }
 
-function detailOf(outcome: Ending): Partial<Pick<Result, "output" | "errorMessage" | "response">> {
+function detailOf(
+  outcome: Ending,
+): Partial<Pick<Result, "output" | "errorMessage" | "response" | "permanent">> {
   switch (outcome.kind) {
     case "success":
       return { output: outcome.output };
     case "error":
       return {
         errorMessage: outcome.message,
+        permanent: outcome.isPermanent === true,
         ...(outcome.response !== undefined && { response: outcome.response }),
       };
     case "timeout":

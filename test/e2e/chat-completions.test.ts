@@ -78,6 +78,25 @@ describe("the example of chat completions", () => {
     ]);
   });
 
+  it("asks once for what the server says is wrong, and no more often for the rest", async () => {
+    const server = await OpenAiServer.start({ models: ["toy"] });
+    closing(() => server.close());
+    const manifest = await readFile(join(EXAMPLE, "chat.toml"), "utf8");
+    const other = manifest.replace("http://127.0.0.1:{port}/v1", server.url).replace(/^launch = .*$/m, "");
+    await writeFile(directory.file("chat.toml"), other);
+    const line = (content: string, more: object): string =>
+      JSON.stringify({ messages: [{ role: "user", content }], ...more });
+    const wrong = line("wrong", { behave: { kind: "status", status: 400, message: "too long" } });
+    await writeFile(directory.file("two.jsonl"), `${line("right", {})}\n${wrong}\n`);
+    const words = ["two.jsonl", "-o", "out.jsonl", "--workers", "1", "--plugin", "chat.toml"].join(" ");
+    const { code, stderr } = await follow(`rollout run ${words}`);
+    expect(code, stderr).to.equal(1);
+    expect(stderr).to.match(
+      /\n1 failed \(1 error\): .*\n {2}1 error, such as item \w{12}: 400 Bad Request: too long\n/,
+    );
+    expect(server.requests).to.have.length(2);
+  });
+
   it("gets all of it through a server that throttles, fails and breaks off", async () => {
     const server = await OpenAiServer.start({
       models: ["toy"],

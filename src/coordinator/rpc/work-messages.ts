@@ -140,7 +140,7 @@ function readOutcome(wire: Result, { outputBytes }: ItemLimits): ReportedOutcome
         return refuseFrame("output_digest is not the SHA-256 of the output");
       return { kind: "success", output: wire.output, digest: wire.outputDigest };
     case OutcomeClass.ERROR:
-      return { kind: "error", message, ...readResponse(wire) };
+      return { kind: "error", message, ...readResponse(wire), ...(wire.permanent && { isPermanent: true }) };
     case OutcomeClass.TIMEOUT:
       return { kind: "timeout", message };
     case OutcomeClass.CRASH:

@@ -29,9 +29,14 @@ export type Outcome =
   | { readonly kind: "success"; readonly output: Uint8Array }
   /**
    * The item said no. `response`: the server's own answer, for programs: an object of JSON with `status_code`, `request_id` and
-   * `body`, of at most `LIMITS.responseBytes`.
+   * `body`, of at most `LIMITS.responseBytes`. `isPermanent`: the same would come of each further attempt, wherever it is made.
    */
-  | { readonly kind: "error"; readonly message: string; readonly response?: Uint8Array }
+  | {
+      readonly kind: "error";
+      readonly message: string;
+      readonly response?: Uint8Array;
+      readonly isPermanent?: boolean;
+    }
   /** It took longer than it may, which the message says: "no byte for 30s". */
   | { readonly kind: "timeout"; readonly message: string }
   /** What executed it died while it executed this item alone. */

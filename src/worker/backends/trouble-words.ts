@@ -1,7 +1,7 @@
 // How backends word the trouble that they have, for beats, where people read it: short, and with how long it has lasted.
 
-/** What loads for less is not worth a word: most of it is over before anybody has read of it. */
-const NOTICED_MS = 1_000;
+/** Loading is no trouble before it has taken so much of the time that it may take. */
+const NEAR_TIMEOUT = 0.75;
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
@@ -18,11 +18,18 @@ export interface Loading {
   readonly sinceMs: number | undefined;
   readonly ready: number;
   readonly all: number;
+  /** How long it may take. */
+  readonly timeoutMs: number;
 }
 
-/** Of processes that load something before they take items. */
-export function loadingWords({ sinceMs, ready, all }: Loading, nowMs: number): string | undefined {
-  if (sinceMs === undefined || nowMs - sinceMs < NOTICED_MS) return undefined;
+/** Whether what has been loading since then may soon have taken too long. */
+export function isNearTimeout(sinceMs: number, timeoutMs: number, nowMs: number): boolean {
+  return nowMs - sinceMs >= NEAR_TIMEOUT * timeoutMs;
+}
+
+/** Of processes that load something before they take items; undefined while that is no trouble. */
+export function loadingWords({ sinceMs, ready, all, timeoutMs }: Loading, nowMs: number): string | undefined {
+  if (sinceMs === undefined || !isNearTimeout(sinceMs, timeoutMs, nowMs)) return undefined;
   const others = ready === 0 ? "" : ` (${ready} of ${all} processes are ready)`;
   return `loading, ${forHowLong(nowMs - sinceMs)}${others}`;
 }

@@ -165,6 +165,12 @@ describe("a worker's session", () => {
       expect(new Set(counts).size).to.be.above(2);
     });
 
+    it("error fails at once when another attempt cannot help", async () => {
+      await worker.report([await held()], { kind: "error", message: "400 Bad Request", isPermanent: true });
+      expect(numbers()).to.include({ failed: 1, pending: 0 });
+      expect(ledger.state.ledger.tally.failedByClass).to.include({ error: 1, too_large: 0 });
+    });
+
     it("too_large fails at once", async () => {
       await worker.report([await held()], { kind: "too_large", message: "2 MiB" });
       expect(numbers()).to.include({ failed: 1, pending: 0 });

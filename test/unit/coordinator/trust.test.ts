@@ -94,6 +94,8 @@ describe("the trust in a worker", () => {
       await succeed(bad);
       await succeed(good);
     }
+    await succeed(good);
+    await bad.report(await give(bad, 6), { kind: "error", message: "", isPermanent: true });
     expect([isCordoned(bad), failuresInRowOf(rowOf(bad))]).to.deep.equal([false, 0]);
   });
 

@@ -112,7 +112,8 @@ export class CodeBackend implements Backend {
     const loading = alive.filter((one) => !one.isReady);
     const [sinceMs] = loading.map(({ startedAtMs }) => startedAtMs);
     const all = alive.length;
-    return loadingWords({ sinceMs, ready: all - loading.length, all }, this.#options.clock.monotonicMs());
+    const { clock, loadTimeoutMs: timeoutMs } = this.#options;
+    return loadingWords({ sinceMs, ready: all - loading.length, all, timeoutMs }, clock.monotonicMs());
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,5 @@
-// Where all requests of a worker pass: so many at once, in the order in which they came, and none while the server asked to
-// be left alone. What it refuses makes fewer pass, what it answers makes more.
+// Where all requests of a worker pass: so many at once, in the order in which they came, and none while nobody is there to ask.
+// How many a server takes that refuses some of them is in throttle.ts.
 //
 // Keeps true: setbacks of requests that were under way together count as one.
 import { assert } from "../../../base/assert.ts";
@@ -7,6 +7,8 @@ import { backoffMs } from "../../../base/backoff.ts";
 import type { BackoffRange } from "../../../base/backoff.ts";
 import type { Clock, Timer } from "../../../base/clock.ts";
 import type { Random } from "../../../base/random.ts";
+import { Throttle } from "./throttle.ts";
+import type { Sent } from "./throttle.ts";
 
 export interface GateOptions {
   /** How many may pass at once; 1 or more. */
@@ -16,13 +18,10 @@ export interface GateOptions {
 }
 
 /** One passage, to be given back. */
-export interface Passage {
+export interface Passage extends Sent {
   /** How many pauses there had been. */
   readonly pauses: number;
 }
-
-/** Why the server is left alone: it asked for it, or nobody is there. */
-export type Setback = "throttled" | "absent";
 
 const PAUSE: BackoffRange = { baseMs: 1_000, ceilingMs: 30_000 };
 /** Those who waited for the same moment do not come at the same moment. */
@@ -30,22 +29,23 @@ const SPREAD = 0.1;
 
 export class Gate {
   readonly #options: GateOptions;
+  readonly #throttle: Throttle;
   readonly #waiting = new Set<() => void>();
   #passing = 0;
-  /** How many may pass now; grows in fractions. */
+  /** How many may pass since somebody is there again. */
   #width: number;
-  /** Up to it the width doubles; beyond it grows by one in the time of a request. */
-  #knownWidth: number;
   #pauses = 0;
   /** In a row. */
   #setbacks = 0;
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
+  /** When the next one may pass, by the distance that the throttle wants. */
+  #nextAtMs = Number.NEGATIVE_INFINITY;
   #timer: Timer | undefined;
 
   constructor(options: GateOptions) {
     this.#options = options;
+    this.#throttle = new Throttle(options.concurrency, options.clock);
     this.#width = options.concurrency;
-    this.#knownWidth = options.concurrency;
   }
 
   /** Resolves when it may pass; undefined when `signal` aborts before. */
@@ -59,7 +59,7 @@ export class Gate {
       };
       const pass = (): void => {
         this.#passing++;
-        settle({ pauses: this.#pauses });
+        settle({ pauses: this.#pauses, ...this.#throttle.sent() });
       };
       const giveUp = (): void => {
         settle(undefined);
@@ -78,24 +78,26 @@ export class Gate {
     this.#pump();
   }
 
-  /** The server has answered. */
-  succeeded(): void {
+  /** The server has answered. Before `leave`. */
+  succeeded(passage: Passage): void {
     this.#setbacks = 0;
-    const { concurrency } = this.#options;
-    const growth = this.#width < this.#knownWidth ? 1 : 1 / this.#width;
-    this.#width = Math.min(concurrency, this.#width + growth);
+    this.#width = Math.min(this.#options.concurrency, this.#width + 1);
+    this.#throttle.answered(passage);
     this.#pump();
   }
 
-  /** Nobody passes for `forMs`, or for as long as setbacks in a row deserve. */
-  pause(passage: Passage, setback: Setback, forMs?: number): void {
+  /** The server does not want to see this request for so long: fewer pass from now on. Before `leave`. */
+  refused(passage: Passage, forMs: number): void {
+    this.#throttle.refused(passage, this.#passing, forMs);
+  }
+
+  /** Nobody is there: nobody passes for `forMs`, or for as long as setbacks in a row deserve; then one, to look. */
+  pause(passage: Passage, forMs?: number): void {
     const { clock, random } = this.#options;
     if (passage.pauses === this.#pauses) {
       this.#pauses++;
       this.#setbacks++;
-      const half = Math.max(1, Math.floor(this.#width / 2));
-      if (setback === "throttled") this.#knownWidth = half;
-      this.#width = setback === "throttled" ? half : 1;
+      this.#width = 1;
       forMs ??= backoffMs(PAUSE, this.#setbacks, random);
     }
     if (forMs === undefined) return;
@@ -106,26 +108,40 @@ export class Gate {
 
   /** Whether the next one passes at once. */
   get isOpen(): boolean {
-    return this.pausedForMs === 0 && this.#waiting.size === 0 && this.#passing < Math.floor(this.#width);
+    return this.pausedForMs === 0 && this.#waiting.size === 0 && this.#hasRoom();
+  }
+
+  /** Whether the server takes less than there is to send. */
+  get isThrottled(): boolean {
+    return this.#throttle.isNarrow;
   }
 
   /** Milliseconds until requests may pass again; 0 when they may. */
   get pausedForMs(): number {
-    return Math.max(0, this.#pausedUntilMs - this.#options.clock.monotonicMs());
+    const nextMs = Math.max(this.#pausedUntilMs, this.#throttle.isNarrow ? this.#nextAtMs : 0);
+    return Math.max(0, nextMs - this.#options.clock.monotonicMs());
+  }
+
+  #hasRoom(): boolean {
+    return this.#passing < Math.min(this.#width, this.#throttle.width);
   }
 
   #pump(): void {
-    const pausedForMs = this.pausedForMs;
     this.#timer?.cancel();
     this.#timer = undefined;
-    if (pausedForMs > 0) {
-      if (this.#waiting.size === 0) return;
-      this.#timer = this.#options.clock.after(pausedForMs, () => this.#pump());
-      return;
-    }
     for (const pass of this.#waiting) {
-      if (this.#passing >= Math.floor(this.#width)) return;
+      const pausedForMs = this.pausedForMs;
+      if (pausedForMs > 0) {
+        this.#timer = this.#options.clock.after(pausedForMs, () => this.#pump());
+        return;
+      }
+      if (!this.#hasRoom()) return;
+      this.#keepDistance();
       pass();
     }
+  }
+
+  #keepDistance(): void {
+    this.#nextAtMs = this.#options.clock.monotonicMs() + this.#throttle.spacingMs;
   }
 }

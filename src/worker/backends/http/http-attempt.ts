@@ -9,7 +9,7 @@ import type { Random } from "../../../base/random.ts";
 import type { HttpSpec } from "../../../config/manifest-fields.ts";
 import { AT_ONCE } from "../backend.ts";
 import type { ItemAttempt, ItemReport, Outcome } from "../backend.ts";
-import { exchange } from "./exchange.ts";
+import type { Exchange, ExchangeOptions } from "./exchange.ts";
 import type { Gate, Passage } from "./gate.ts";
 import type { Headers } from "./headers.ts";
 import type { LaunchedServer } from "./launched-server.ts";
@@ -28,6 +28,7 @@ export interface Shared {
   readonly random: Random;
   readonly headers: Headers;
   readonly agent: Agent;
+  readonly exchange: (options: ExchangeOptions) => Promise<Exchange>;
   readonly gate: Gate;
   /** The one that the worker starts for itself. */
   readonly server: LaunchedServer | undefined;
@@ -52,6 +53,11 @@ export interface HttpAttemptOptions {
 }
 
 const RETRY: BackoffRange = { baseMs: 1_000, ceilingMs: 30_000 };
+/** Of a request that the server does not want to see now, and does not say for how long. */
+const THROTTLED: BackoffRange = { baseMs: 1_000, ceilingMs: 30_000 };
+/** Of what the server asks for, and at least of what there is of this. */
+const SPREAD = 0.1;
+const SPREAD_MIN_MS = 500;
 /** A request that was silent for the whole of its time once is given one more chance, and not five. */
 const STALLS_MAX = 2;
 /**
@@ -82,6 +88,12 @@ export class HttpAttempt {
   #stalls = 0;
   /** Of the last try. */
   #trouble: Trouble | undefined;
+  /** How often it was throttled in a row. */
+  #refusals = 0;
+  /** How long the server does not want to see this request. */
+  #restMs = 0;
+  /** It was said that it waits, and not yet that it executes again. */
+  #isWaiting = false;
   /** Since when every try has found that nobody is there. */
   #awaySinceMs: number | undefined;
 
@@ -150,11 +162,9 @@ export class HttpAttempt {
    */
   async #admit(): Promise<Admission | undefined> {
     const { gate, server, isAway, clock } = this.#shared;
-    const { report } = this.#options;
     const { signal } = this.#controller;
     const mustWait = !gate.isOpen || (server !== undefined && server.url === undefined);
-    const isFree = mustWait && (this.#trouble === undefined || isNobodys(this.#trouble));
-    if (isFree) report({ kind: "waiting" });
+    if (mustWait && (this.#trouble === undefined || isNobodys(this.#trouble))) this.#wait();
     const patience = new AbortController();
     const giveUp = (): void => patience.abort();
     const look = (): void => (isAway() ? giveUp() : void (timer = clock.after(PATIENCE_MS, look)));
@@ -164,12 +174,22 @@ export class HttpAttempt {
     if (signal.aborted) giveUp();
     try {
       const admission = await this.#pass(patience.signal);
-      if (isFree && admission !== undefined) report({ kind: "executing" });
+      if (admission !== undefined) this.#goOn();
       return admission;
     } finally {
       timer.cancel();
       signal.removeEventListener("abort", giveUp);
     }
+  }
+
+  #wait(): void {
+    if (!this.#isWaiting) this.#options.report({ kind: "waiting" });
+    this.#isWaiting = true;
+  }
+
+  #goOn(): void {
+    if (this.#isWaiting) this.#options.report({ kind: "executing" });
+    this.#isWaiting = false;
   }
 
   async #pass(signal: AbortSignal): Promise<Admission | undefined> {
@@ -205,8 +225,8 @@ export class HttpAttempt {
     }
   }
 
-  #exchange(url: string, needsNew: boolean): ReturnType<typeof exchange> {
-    const { spec, clock, maxOutputBytes, headers, agent } = this.#shared;
+  #exchange(url: string, needsNew: boolean): Promise<Exchange> {
+    const { spec, clock, maxOutputBytes, headers, agent, exchange } = this.#shared;
     const { method, path, body, contentType, isBatch, asksForStream } = this.#options.request;
     const isWhole = isBatch || spec.output === "body";
     const type = body === undefined ? {} : { "content-type": contentType };
@@ -230,14 +250,26 @@ export class HttpAttempt {
     if (verdict.kind === "aborted" || verdict.kind === "stale") return;
     if (verdict.kind !== "trouble") {
       found();
-      trouble.over();
-      return gate.succeeded();
+      gate.succeeded(passage);
+      return trouble.over(gate.isThrottled);
     }
     const { kind, reason } = verdict.trouble;
     trouble.report(kind, reason);
     if (kind === "absent") missed(reason);
     else found();
-    if (kind === "absent" || kind === "throttled") gate.pause(passage, kind, verdict.trouble.pauseMs);
+    this.#refusals = kind === "throttled" ? this.#refusals + 1 : 0;
+    if (kind === "absent") gate.pause(passage, verdict.trouble.pauseMs);
+    if (kind === "throttled") gate.refused(passage, this.#restAfter(verdict.trouble.pauseMs));
+  }
+
+  /** The server speaks of this request alone: others it may answer. */
+  #restAfter(askedMs: number | undefined): number {
+    const { random } = this.#shared;
+    const forMs = askedMs ?? backoffMs(THROTTLED, this.#refusals, random);
+    // Those who were refused together are told the same, and do not come back together.
+    const spreadMs = askedMs === undefined ? 0 : Math.max(SPREAD * forMs, Math.min(SPREAD_MIN_MS, forMs));
+    this.#restMs = forMs + spreadMs * random.unit();
+    return forMs;
   }
 
   #settle(verdict: Exclude<Verdict, { kind: "trouble" | "stale" }>): Outcome {
@@ -296,13 +328,16 @@ export class HttpAttempt {
 
   /** Where all have to wait, the gate sees to it. */
   async #waitAfter(trouble: Trouble): Promise<void> {
-    if (isNobodys(trouble)) return;
     const { clock, random } = this.#shared;
-    await sleep(clock, backoffMs(RETRY, this.#tries, random), this.#controller.signal);
+    const { signal } = this.#controller;
+    if (trouble.kind === "absent") return;
+    if (trouble.kind !== "throttled") return sleep(clock, backoffMs(RETRY, this.#tries, random), signal);
+    this.#wait();
+    await sleep(clock, this.#restMs, signal);
   }
 }
 
-/** The server has done nothing for the item, and is not to be asked by any for now. */
+/** The server has done nothing for the item, and does not want to for now. */
 function isNobodys({ kind }: Trouble): boolean {
   return kind === "throttled" || kind === "absent";
 }

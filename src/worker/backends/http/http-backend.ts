@@ -15,6 +15,8 @@ import type { Logger } from "../../../observe/log.ts";
 import type { Backend, ItemAttempt, ItemReport, Outcome } from "../backend.ts";
 import type { Children } from "../child.ts";
 import { forHowLong } from "../trouble-words.ts";
+import { exchange } from "./exchange.ts";
+import type { Exchange, ExchangeOptions } from "./exchange.ts";
 import { Gate } from "./gate.ts";
 import { fillHeaders, withoutSecrets } from "./headers.ts";
 import type { Environment, Headers } from "./headers.ts";
@@ -40,6 +42,8 @@ export interface HttpBackendOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
+  /** Sends a request; over the network unless said. */
+  readonly exchange?: (options: ExchangeOptions) => Promise<Exchange>;
   /** No item can be executed, by no fault of theirs. Once, and when there are items. */
   readonly onBroken: (reason: string) => void;
 }
@@ -85,6 +89,7 @@ export class HttpBackend implements Backend {
       random,
       headers,
       agent: this.#agent,
+      exchange: options.exchange ?? exchange,
       gate: new Gate({ concurrency, clock, random }),
       server: this.#server,
       trouble: new TroubleLog(log, clock),
@@ -118,7 +123,8 @@ export class HttpBackend implements Backend {
       return { kind: "preempted" };
     }
     const made = requestOf(this.#options.spec, this.#basePath, attempt.payload);
-    if (made.kind === "refused") return { kind: "error", message: `the item cannot be sent: ${made.reason}` };
+    if (made.kind === "refused")
+      return { kind: "error", message: `the item cannot be sent: ${made.reason}`, isPermanent: true };
     const running = new HttpAttempt(this.#shared, { attempt, request: made.request, signal, report });
     this.#running.add(running);
     try {

@@ -15,7 +15,7 @@ import type { Logger } from "../../../observe/log.ts";
 import { ErrorOutput, describeEnd, endOfStreams } from "../child-output.ts";
 import { Shortage, startPatiently } from "../patience.ts";
 import type { Child, Children } from "../child.ts";
-import { forHowLong } from "../trouble-words.ts";
+import { forHowLong, isNearTimeout } from "../trouble-words.ts";
 import { exchange } from "./exchange.ts";
 import { findFreePort } from "./free-port.ts";
 import type { Environment } from "./headers.ts";
@@ -97,16 +97,20 @@ export class LaunchedServer {
     return this.#url;
   }
 
-  /** Undefined when it is ready, or not wanted any more. */
+  /** Undefined when it is ready, not wanted any more, or has time enough to become ready for the first time. */
   trouble(): string | undefined {
     if (this.#url !== undefined || this.#isClosing()) return undefined;
     const shortage = this.#shortage.trouble();
     if (shortage !== undefined) return shortage;
-    const since = forHowLong(this.#options.clock.monotonicMs() - this.#absentSinceMs);
+    const { clock, readyTimeoutMs } = this.#options;
+    const nowMs = clock.monotonicMs();
+    const since = forHowLong(nowMs - this.#absentSinceMs);
     const end = this.#lastEnd;
-    return end === undefined
+    if (end !== undefined) return `starting the server again, ${since}: ${end}`;
+    // That a model loads is no trouble.
+    return isNearTimeout(this.#absentSinceMs, readyTimeoutMs, nowMs)
       ? `starting the server, ${since}`
-      : `starting the server again, ${since}: ${end}`;
+      : undefined;
   }
 
   /** Resolves when it is ready, broken or closed, or when the signal aborts. */

@@ -15,6 +15,8 @@ export interface OutputRule {
   readonly secrets: readonly string[];
 }
 
+/** Refusals that speak of the request and of nothing else: another server says the same. A key or an address may be another. */
+const OF_THE_REQUEST: readonly number[] = [400, 413, 414, 422];
 /** In UTF-8 below what a worker keeps of a refusal. */
 const RESPONSE_MAX_CHARACTERS = 4_000;
 const EXCERPT_MAX_CHARACTERS = 2_000;
@@ -53,6 +55,7 @@ export function refusalOf(answer: Answer, rule: OutputRule): Outcome {
   const shown = { status, requestId: header(REQUEST_ID), text, isJson: json !== undefined };
   return {
     ...refuse(`${status} ${statusText}${reason === "" ? "" : `: ${reason}`}`, rule),
+    ...(OF_THE_REQUEST.includes(status) && { isPermanent: true }),
     response: Buffer.from(formatBatchRefusal(shown, RESPONSE_MAX_CHARACTERS)),
   };
 }

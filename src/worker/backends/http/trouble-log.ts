@@ -16,6 +16,7 @@ export class TroubleLog {
   readonly #log: Logger;
   readonly #clock: Clock;
   #known: KnownTrouble | undefined;
+  #isThrottled = false;
 
   constructor(log: Logger, clock: Clock) {
     this.#log = log;
@@ -30,12 +31,20 @@ export class TroubleLog {
   report(kind: Trouble["kind"], reason: string): void {
     const before = this.#known;
     this.#known = { kind, reason, sinceMs: before?.sinceMs ?? this.#clock.monotonicMs() };
-    if (kind === before?.kind) return;
+    if (kind === before?.kind || (kind === "throttled" && this.#isThrottled)) return;
+    if (kind === "throttled") this.#isThrottled = true;
     this.#log.warn("the server does not answer as it should; trying again", { trouble: kind, reason });
   }
 
-  over(): void {
-    if (this.#known !== undefined) this.#log.info("the server answers again");
+  /** `isThrottled`: it answers, and refuses what is too much for it now and then: that is said once. */
+  over(isThrottled: boolean): void {
+    const wasThrottled = this.#isThrottled;
+    this.#isThrottled &&= isThrottled;
+    const isOver =
+      this.#known === undefined
+        ? wasThrottled && !isThrottled
+        : this.#known.kind !== "throttled" || !isThrottled;
+    if (isOver) this.#log.info("the server answers again");
     this.#known = undefined;
   }
 }

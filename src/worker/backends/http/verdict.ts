@@ -9,7 +9,7 @@ import { retryAfterMs } from "./retry-after.ts";
 
 /** Why it is tried again. Which outcome the attempt has when it was the last try follows from it. */
 export type Trouble =
-  /** It may take its time; all requests wait. */
+  /** It is too much for it: this request waits, and fewer are sent. */
   | { readonly kind: "throttled"; readonly reason: string; readonly pauseMs: number | undefined }
   /** Nobody is there to ask; all requests wait. */
   | { readonly kind: "absent"; readonly reason: string; readonly pauseMs: number | undefined }

@@ -93,7 +93,7 @@ export class ProcessBackend implements Backend {
     const all = [...this.#processes];
     const [sinceMs] = all.filter((one) => one.isStarting).map(({ startedAtMs }) => startedAtMs);
     const ready = all.filter((one) => one.isReady).length;
-    return loadingWords({ sinceMs, ready, all: all.length }, nowMs);
+    return loadingWords({ sinceMs, ready, all: all.length, timeoutMs: this.#options.readyTimeoutMs }, nowMs);
   }
 
   async close(): Promise<void> {

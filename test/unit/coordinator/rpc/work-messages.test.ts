@@ -58,6 +58,9 @@ describe("frames of a session between the wire and the coordinator", () => {
     const response = Buffer.alloc(LIMITS.responseBytes, "r");
     expect(refused(LIMITS.responseBytes)).to.deep.equal({ kind: "error", message: "no", response });
     expect(refused(LIMITS.responseBytes + 1)).to.deep.equal({ kind: "error", message: "no" });
+    expect(read({ outcome: OutcomeClass.ERROR, errorMessage: "no", permanent: true }).outcome).to.deep.equal({
+      ...{ kind: "error", message: "no", isPermanent: true },
+    });
     expect(refused(0)).to.deep.equal({ kind: "error", message: "no" });
   });
 

@@ -53,60 +53,90 @@ describe("the gate of all requests", () => {
     expect(await gate.enter(controller.signal)).to.equal(undefined);
   });
 
-  it("lets nobody pass during a pause, which everybody waits for", async () => {
+  it("lets nobody pass during a pause, which everybody waits for, and one behind it", async () => {
     open(4);
-    gate.pause(await one(), "throttled", 10_000);
+    gate.pause(await one(), 10_000);
     gate.leave();
     enter(2);
     await clock.advance(9_999);
     const during = await names();
     // Half of the tenth by which a pause is spread.
     await clock.advance(501);
-    expect([during, await names(), clock.armed]).to.deep.equal([[], [1, 2], 0]);
+    expect([during, await names(), clock.armed]).to.deep.equal([[], [1], 0]);
   });
 
-  it("takes refusals of requests that were under way together for one, and the longest pause of them", async () => {
+  it("takes setbacks of requests that were under way together for one, and the longest pause of them", async () => {
     open(8);
     const together = await Promise.all([one(), one(), one(), one()]);
-    for (const [at, passage] of together.entries())
-      gate.pause(passage, "throttled", [3_000, 1_000, 9_000, 2_000][at]);
+    for (const [at, passage] of together.entries()) gate.pause(passage, [3_000, 1_000, 9_000, 2_000][at]);
     expect(gate.pausedForMs).to.equal(9_450);
-    together.forEach(() => gate.leave());
-    await clock.advance(9_450);
+  });
+
+  it("lets half as many pass after a refusal, however many of those that were under way are refused, and all others go on", async () => {
+    open(8);
+    const together = await Promise.all(Array.from({ length: 8 }, () => one()));
+    await clock.advance(100);
+    for (const passage of together) {
+      gate.refused(passage, 30_000);
+      gate.leave();
+    }
     enter(8);
-    // Halved once: by four it would be none.
+    await clock.advance(29_000);
     expect(await names()).to.deep.equal([1, 2, 3, 4]);
   });
 
-  it("halves its width at a refusal and finds back by one in the time of a request", async () => {
+  it("keeps requests apart, so that a rate is met of which one connection would be too much", async () => {
     open(8);
-    gate.pause(await one(), "throttled", 0);
+    const passage = await one();
+    await clock.advance(10);
+    gate.refused(passage, 1_000);
     gate.leave();
-    enter(20);
-    const widths = [(await names()).length];
-    for (let round = 0; round < 5; round++) {
-      for (let answers = 0; answers < 5 + round; answers++) gate.succeeded();
-      widths.push((await names()).length);
+    const atMs: number[] = [];
+    for (let count = 0; count < 3; count++) {
+      const entering = gate.enter(never);
+      while (gate.pausedForMs > 0) await clock.advance(1);
+      await entering;
+      gate.leave();
+      atMs.push(clock.monotonicMs());
     }
-    expect(widths).to.deep.equal([4, 5, 6, 7, 8, 8]);
+    // Half of a request of 10 ms.
+    expect(atMs.map((at) => at - (atMs[0] ?? 0))).to.deep.equal([0, 20, 40]);
+  });
+
+  it("finds back to its width when nothing is refused any more, and forgets that something was", async () => {
+    open(8);
+    const passage = await one();
+    await clock.advance(100);
+    gate.refused(passage, 1_000);
+    gate.leave();
+    expect(gate.isThrottled).to.equal(true);
+    for (let answers = 0; gate.isThrottled && answers < 1_000; answers++) {
+      const entering = gate.enter(never);
+      await clock.advance(1_000);
+      const next = await entering;
+      if (next !== undefined) gate.succeeded(next);
+      gate.leave();
+    }
+    enter(8);
+    expect(await names()).to.have.length(8);
   });
 
   it("forgets earlier setbacks at an answer", async () => {
     open(8);
     for (let failures = 0; failures < 3; failures++) {
-      gate.pause(await one(), "throttled");
+      gate.pause(await one());
       gate.leave();
       await clock.advance(gate.pausedForMs);
     }
     const passage = await one();
-    gate.succeeded();
-    gate.pause(passage, "throttled");
+    gate.succeeded(passage);
+    gate.pause(passage);
     expect(gate.pausedForMs).to.equal(525);
   });
 
   it("sends a single one ahead as soon as nobody was there once", async () => {
     open(8);
-    gate.pause(await one(), "absent", 0);
+    gate.pause(await one(), 0);
     gate.leave();
     await clock.advance(1);
     enter(8);
@@ -118,19 +148,20 @@ describe("the gate of all requests", () => {
     const pauses: number[] = [];
     for (let failures = 0; failures < 7; failures++) {
       const passage = await one();
-      gate.pause(passage, "absent");
+      gate.pause(passage);
       gate.leave();
       pauses.push(gate.pausedForMs);
       await clock.advance(gate.pausedForMs);
     }
     // Half of 1, 2, 4, … 30 s, and half of a tenth of that.
     expect(pauses).to.deep.equal([525, 1_050, 2_100, 4_200, 8_400, 15_750, 15_750]);
+    const first = await one();
     enter(8);
-    expect(await names()).to.deep.equal([1]);
-    gate.succeeded();
+    expect(await names()).to.deep.equal([]);
+    gate.succeeded(first);
     gate.leave();
-    expect(await names()).to.deep.equal([1, 2, 3]);
-    for (let at = 0; at < 6; at++) gate.succeeded();
+    expect(await names()).to.deep.equal([1, 2]);
+    for (let at = 0; at < 6; at++) gate.succeeded(first);
     expect(await names()).to.deep.equal([1, 2, 3, 4, 5, 6, 7, 8]);
   });
 });

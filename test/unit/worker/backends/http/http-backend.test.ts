@@ -98,6 +98,7 @@ describe("the http backend", () => {
     expect(await make(['body = { prompt = "{.text}" }']).ask({})).to.deep.equal({
       kind: "error",
       message: "the item cannot be sent: it has no field text, which the request needs",
+      isPermanent: true,
     });
     expect(server.requests).to.have.length(0);
   });
@@ -142,19 +143,19 @@ describe("the http backend", () => {
       ["seconds", "7"],
       ["a date", "Thu, 01 Jan 2026 00:00:07 GMT"],
     ] as const)
-      it(`leaves the server alone for as long as it asks for (${what}), with every request`, async () => {
+      it(`waits with the request that it refused for as long as it asks for (${what}), and with no other`, async () => {
         const { ask, logs, reports } = make();
         server.misbehave({ kind: "throttle", retryAfter });
         const first = ask(chat("a"));
         await passUntil(clock, "the refusal", () => logs.length > 0, 0);
-        const second = ask(chat("b"));
-        await clock.advance(6_900);
+        expect(reports).to.deep.equal(["waiting"]);
+        expect((await settleWith(clock, ask(chat("b")), 1)).kind).to.equal("success");
+        await clock.advance(6_500);
         await settleSockets();
-        const during = server.requests.length;
-        expect([during, reports]).to.deep.equal([1, ["waiting", "waiting"]]);
-        for (const ending of [first, second])
-          expect((await settleWith(clock, ending)).kind).to.equal("success");
+        expect(server.requests, "the other's and its own").to.have.length(2);
+        expect((await settleWith(clock, first)).kind).to.equal("success");
         expect([server.requests.length, logs]).to.deep.equal([3, ["try 1 of 5: 429 Too Many Requests\n"]]);
+        expect(reports.at(-1)).to.equal("executing");
       });
 
     it("takes a 503 that says when to come back for the same", async () => {
@@ -216,7 +217,7 @@ describe("the http backend", () => {
       await passUntil(clock, "all answers", () => done === 24);
       expect(new Set(await Promise.all(endings))).to.deep.equal(new Set(["success"]));
       // Three quarters of those that were too many at first are not sent again and again.
-      expect(narrow.requests.length).to.be.below(24 + 30);
+      expect(narrow.requests.length).to.be.below(24 + 40);
     });
 
     it("ends its wait when the item is not wanted any more", async () => {

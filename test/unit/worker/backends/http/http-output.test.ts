@@ -104,7 +104,9 @@ describe("the output of the http backend", () => {
     it("gives what stands there in the error file beside the message of the error", async () => {
       const refusal = { kind: "status", status: 400, message: "too long", code: "context_length_exceeded" };
       const outcome = await make().ask(line(chat("a", behave(refusal))));
-      expect(outcome).to.include({ kind: "error", message: "400 Bad Request: too long" });
+      expect(outcome).to.include({
+        ...{ kind: "error", message: "400 Bad Request: too long", isPermanent: true },
+      });
       expect(responseOf(outcome)).to.deep.equal({
         status_code: 400,
         request_id: "req-0",

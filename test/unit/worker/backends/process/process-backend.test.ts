@@ -202,16 +202,20 @@ describe("the process backend", () => {
 
   it("tells its trouble: a child that loads, or that ended before it was ready", async () => {
     const clock = new VirtualClock();
-    const rig = await open(`setTimeout(() => { ${answering("1")} }, 300);`, {
-      ...{ clock, readyTimeoutMs: 1_000_000_000 },
+    const rig = await open(`setTimeout(() => { ${answering("1")} }, 1_000);`, {
+      ...{ clock, readyTimeoutMs: 100_000_000 },
     });
     const trouble = (one: BackendRig): string | undefined => one.backend.trouble?.();
     expect(trouble(rig)).to.equal(undefined);
     const given = rig.give(Buffer.from("1"));
-    await eventually("the child starts", async () => {
-      await clock.advance(1_000);
-      return trouble(rig)?.startsWith("loading, for ");
+    const said: (string | undefined)[] = [];
+    await eventually("it takes almost too long", async () => {
+      await clock.advance(5_000_000);
+      said.push(trouble(rig));
+      return said.at(-1);
     });
+    expect(said.at(-1)).to.match(/^loading, for 2\d h$/);
+    expect(said.length, "that it loads is no trouble at first").to.be.above(14);
     await eventually("the end", async () => {
       await clock.advance(1);
       return rig.finished.length > 0;
