@@ -53,7 +53,7 @@ export type ItemEvent =
   | Report<"item.tooLarge">
   /** What executed it died while it executed others too: which of them did it cannot be said. */
   | Report<"item.crashedTogether">
-  /** Preempted, stolen, fenced or never arrived: nobody's fault, nothing is charged. `atMs` is wall time. */
+  /** Preempted, stolen, fenced or never arrived: nobody's fault, nothing is charged. `atMs` outlives a restart. */
   | (Report<"item.returned"> & { readonly atMs: number })
   /** The worker fell silent. `counted` is false when many fell silent together. */
   | (Report<"item.lost"> & { readonly counted: boolean })

@@ -63,7 +63,7 @@ export function giveUp(
   end: AttemptEnd,
 ): void {
   held.delete(itemKeyOf(item.id));
-  const event = { type: "item.returned", ...attemptOf(item), atMs: Math.floor(turn.wallMs) } as const;
+  const event = { type: "item.returned", ...attemptOf(item), atMs: Math.floor(turn.steadyMs) } as const;
   settleItem(ledger, turn, item, event, null, end);
 }
 

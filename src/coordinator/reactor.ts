@@ -17,6 +17,7 @@ import { onScan } from "./scan-failures.ts";
 import { goOnScrubbing, onScrubbed } from "./scrubbing.ts";
 import { onSession } from "./session.ts";
 import type { CoordinatorState } from "./state.ts";
+import { followDelays, steadyMsOf } from "./steady-clock.ts";
 import { steal } from "./steal.ts";
 import { onSubmit } from "./submission.ts";
 import { Turn } from "./turn.ts";
@@ -28,7 +29,7 @@ export interface TurnTime {
 
 /** Changes `state` and returns what has to be committed and then done. */
 export function react(state: CoordinatorState, inputs: readonly Input[], { nowMs, wallMs }: TurnTime): Turn {
-  const turn = new Turn(nowMs, wallMs);
+  const turn = new Turn(nowMs, wallMs, steadyMsOf(state, nowMs, wallMs));
   for (const input of inputs) {
     switch (input.kind) {
       case "beat":
@@ -78,9 +79,7 @@ export function react(state: CoordinatorState, inputs: readonly Input[], { nowMs
         onScrubbed(state, turn, input);
         break;
       case "scan":
-        onScan(state, turn);
-        wakeDelayed(state.ledger, turn);
-        goOnScrubbing(state, turn);
+        tick(state, turn);
         break;
       default:
         unreachable(input, "input");
@@ -96,6 +95,13 @@ export function react(state: CoordinatorState, inputs: readonly Input[], { nowMs
   for (const load of wantedLoads(state.ledger)) turn.effects.push({ kind: "loadWindow", load });
   writeLedger(state, turn);
   return turn;
+}
+
+function tick(state: CoordinatorState, turn: Turn): void {
+  onScan(state, turn);
+  wakeDelayed(state.ledger, turn);
+  followDelays(state, turn);
+  goOnScrubbing(state, turn);
 }
 
 /** The ledger's numbers and what became final, once per turn and in its batch. */

@@ -58,6 +58,7 @@ export async function replay(store: Store, options: ReplayOptions): Promise<Coor
     epoch: options.epoch,
     ledger,
     ...(await readRun(store)),
+    steadyOffsetMs: undefined,
     limits: options.limits ?? {},
     pulse: new Pulse(nowMs),
     verification: undefined,

@@ -57,13 +57,13 @@ function tooManyFailures({
   }
 }
 
-/** By the wall clock, so that a restart does not begin anew; the time before the first submission does not count. */
+/** A restart does not begin anew; the time before the first submission does not count. */
 function tooMuchTime(
   { limits: { timeLimitMs }, task, countedFrom }: CoordinatorState,
   turn: Turn,
 ): string | undefined {
   if (timeLimitMs === undefined || task === null) return undefined;
-  if (turn.wallMs - countedFrom.wallMs < timeLimitMs) return undefined;
+  if (turn.steadyMs - countedFrom.wallMs < timeLimitMs) return undefined;
   const limit = formatDuration(timeLimitMs);
   return `it began or was resumed ${limit} ago, and run.time_limit is ${limit}`;
 }

@@ -18,6 +18,7 @@ export interface RunTask {
 
 /** From where the run's limits are counted: its first submission, its last resumption or its last reopening. */
 export interface CountedFrom {
+  /** Of the steady clock (steady-clock.ts). */
   readonly wallMs: number;
   /** Done items and failures that there had been. */
   readonly done: number;

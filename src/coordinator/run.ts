@@ -168,7 +168,7 @@ function announce(state: CoordinatorState, turn: Turn, effect: string): void {
 
 function countFromNow(state: CoordinatorState, turn: Turn): void {
   const { tally } = state.ledger;
-  state.countedFrom = { wallMs: turn.wallMs, done: tally.count("done"), failures: tally.failures };
+  state.countedFrom = { wallMs: turn.steadyMs, done: tally.count("done"), failures: tally.failures };
 }
 
 function writeRun(state: CoordinatorState, turn: Turn): void {

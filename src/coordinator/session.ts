@@ -285,12 +285,12 @@ const POISON: Failure = { class: "poison", message: "workers fell silent while r
 function eventFor(
   worker: WorkerId,
   { incarnation, attempt, epoch, outcome }: Report,
-  { wallMs }: Turn,
+  { steadyMs }: Turn,
 ): Parameters<typeof settleItem>[3] {
   const key = { worker, incarnation, attempt, epoch };
   const isPermanent = outcome.kind === "error" && outcome.isPermanent === true;
   const type = isPermanent ? EVENT_OF.too_large : EVENT_OF[outcome.kind];
-  return type === "item.returned" ? { type, ...key, atMs: Math.floor(wallMs) } : { type, ...key };
+  return type === "item.returned" ? { type, ...key, atMs: Math.floor(steadyMs) } : { type, ...key };
 }
 
 function whatOf({ outcome }: Report): Success | Failure | null {

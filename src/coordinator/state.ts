@@ -101,6 +101,8 @@ export interface CoordinatorState {
   task: RunTask | null;
   readonly limits: RunLimits;
   countedFrom: CountedFrom;
+  /** From the monotonic clock to the steady one (steady-clock.ts); undefined before the first turn. */
+  steadyOffsetMs: number | undefined;
   readonly pulse: Pulse;
   /** A comparison of the ledger's numbers with its rows is under way; stale when these rows have changed since. */
   verification: { isStale: boolean } | undefined;

@@ -52,8 +52,10 @@ export type EventCall = { [T in Topic]: { readonly topic: T; readonly payload: E
 export class Turn {
   /** Monotonic; read once per turn (C7). */
   readonly nowMs: number;
-  /** For people and records, and for what has to outlive a restart: waits of items, their restlessness, the run's time limit. */
+  /** For people and for records that nothing is decided by. */
   readonly wallMs: number;
+  /** For waits of items, their restlessness and the run's time limit, which outlive a restart; see steady-clock.ts. */
+  readonly steadyMs: number;
   readonly effects: Effect[] = [];
   /** Items that became final in this turn, in order. */
   readonly completed: Place[] = [];
@@ -67,9 +69,10 @@ export class Turn {
   readonly #deletes = new Set<string>();
   #durability: Durability = "flush";
 
-  constructor(nowMs: number, wallMs: number) {
+  constructor(nowMs: number, wallMs: number, steadyMs: number) {
     this.nowMs = nowMs;
     this.wallMs = wallMs;
+    this.steadyMs = steadyMs;
   }
 
   /** The last write of a key in a turn counts. */

@@ -82,8 +82,7 @@ export class Nemesis {
         return this.#partition();
       case "wall-clock": {
         const machine = happens(this.#random, 0.5) ? coordinator.machine : this.#victim().machine;
-        // Only forward: an item that waits by a clock that was put back by an hour waits for an hour.
-        machine.wallOffsetMs += between(this.#random, 0, WALL_JUMP_MS);
+        machine.wallOffsetMs += between(this.#random, -WALL_JUMP_MS, WALL_JUMP_MS);
       }
     }
   }

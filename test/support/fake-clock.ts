@@ -14,14 +14,22 @@ const LIBRARY = "libfaketimeMT.so.1";
 
 /** The environment of a process whose clock is off by so much: `+1h`, `-1h`. Throws, with how to get it, when it is not here. */
 export function wrongClock(offset: string): Record<string, string> {
+  return { ...falseClock(), FAKETIME: offset };
+}
+
+function falseClock(): Record<string, string> {
   return {
     LD_PRELOAD: findLibrary(),
-    FAKETIME: offset,
     FAKETIME_DONT_FAKE_MONOTONIC: "1",
     // Files keep their true times, and no shared memory is left behind.
     NO_FAKE_STAT: "1",
     FAKETIME_DISABLE_SHM: "1",
   };
+}
+
+/** The same by what stands in `file` (`+0`, `-1h`), looked at each second: a clock that can be set while the process runs. */
+export function settableClock(file: string): Record<string, string> {
+  return { ...falseClock(), FAKETIME_TIMESTAMP_FILE: file, FAKETIME_CACHE_DURATION: "1" };
 }
 
 function findLibrary(): string {

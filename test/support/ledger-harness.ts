@@ -235,8 +235,7 @@ export class LedgerHarness {
     const stepMs = scanIntervalMs(this.state);
     for (let leftMs = byMs; leftMs > 0; leftMs -= stepMs) {
       const passedMs = Math.min(leftMs, stepMs);
-      this.nowMs += passedMs;
-      this.wallMs += passedMs;
+      this.pass(passedMs);
       for (const worker of beating) await worker.beat();
       await this.step({ kind: "scan" });
       await this.settle();
@@ -251,11 +250,18 @@ export class LedgerHarness {
     assert.equal(wrong, undefined, "no work waits beside somebody who could do it");
   }
 
+  /** Time passes and nobody looks. */
+  pass(byMs: number): void {
+    this.nowMs += byMs;
+    this.wallMs += byMs;
+  }
+
   /** Time passes until the next of the items that wait is due: the scan that finds it. */
   untilNextWakes(): Input {
     const next = this.state.ledger.delayed.peek();
     assert(next !== undefined, "nothing waits");
-    while (delayedKey(this.wallMs, "" as Place) <= next.key) this.wallMs++;
+    const { steadyOffsetMs = this.wallMs - this.nowMs } = this.state;
+    while (delayedKey(this.nowMs + steadyOffsetMs, "" as Place) <= next.key) this.pass(1);
     return { kind: "scan" };
   }
 

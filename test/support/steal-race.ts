@@ -184,8 +184,7 @@ export class StealRace {
   }
 
   async #passTime(): Promise<void> {
-    this.#harness.nowMs += PAUSE_MS;
-    this.#harness.wallMs += PAUSE_MS;
+    this.#harness.pass(PAUSE_MS);
     await this.#harness.step(...this.#workers.map((worker) => worker.beatInput()), { kind: "scan" });
     await this.#harness.settle();
   }

@@ -15,6 +15,8 @@ import { dropRow, putRow } from "./segment-rows.ts";
 
 /** Waits of an item after outcomes that are charged, with full jitter. */
 const RETRY_BACKOFF: BackoffRange = { baseMs: 1_000, ceilingMs: 60_000 };
+/** No item waits for longer. */
+export const DELAY_MAX_MS = RETRY_BACKOFF.ceilingMs;
 
 /** A pending item is given out: by dispatch, which goes by the order of its priority. */
 export function leavePending(ledger: Ledger, turn: Turn, item: PendingItem): void {
@@ -42,10 +44,10 @@ function returnedKey(place: Place, budgets: ReturnedRecord): string {
   return `${runsAlone(budgets) ? RETURNED_ALONE_PREFIX : RETURNED_PREFIX}${place}`;
 }
 
-/** The item waits by the wall clock, so that a restart does not cut its wait short; a clock that jumps moves it by the jump. */
+/** When it is due is stored as wall time, so that a restart does not cut its wait short. */
 export function queueDelayed(ledger: Ledger, turn: Turn, place: Place, budgets: ReturnedRecord): void {
   const waitMs = backoffMs(RETRY_BACKOFF, Math.max(1, budgets.charged), ledger.random);
-  const delayed = delayedKey(turn.wallMs + waitMs, place);
+  const delayed = delayedKey(turn.steadyMs + waitMs, place);
   const key = `${DELAYED_PREFIX}${delayed}`;
   putRow(ledger, turn, "delayed", { key, type: delayedRecord, value: budgets });
   const dueKey = `${DUE_PREFIX}${place}`;
@@ -61,7 +63,7 @@ export function dropDelayed(ledger: Ledger, turn: Turn, delayed: string, checksu
 
 /** Moves what has waited long enough back to its old place. */
 export function wakeDelayed(ledger: Ledger, turn: Turn): void {
-  const due = delayedKey(turn.wallMs, "" as Place);
+  const due = delayedKey(turn.steadyMs, "" as Place);
   for (let next = ledger.delayed.peek(); next !== undefined && next.key < due; next = ledger.delayed.peek()) {
     ledger.delayed.take();
     dropDelayed(ledger, turn, next.key, next.checksum);

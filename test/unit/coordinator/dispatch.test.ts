@@ -430,7 +430,7 @@ describe("dispatch", () => {
     for (let time = 1; time <= 10; time++) {
       await worker.ask(1);
       expect(worker.held.map(({ attempt }) => attempt)).to.deep.equal([time]);
-      ledger.wallMs += 5_900;
+      ledger.pass(5_900);
       await worker.release([...worker.held]);
     }
     await worker.ask(1);
@@ -445,7 +445,7 @@ describe("dispatch", () => {
         charged: 0,
         lost: 0,
       });
-    ledger.wallMs += 60_000;
+    ledger.pass(60_000);
     await worker.release([...worker.held]);
     await worker.ask(1);
     expect(

@@ -72,7 +72,7 @@ describe("a worker's session", () => {
       const item = await held();
       await worker.send([reportOf(item)]);
       const [before] = await ledger.store.scan({ ...prefixRange(DONE_PREFIX), limit: 1 });
-      ledger.wallMs += 5;
+      ledger.pass(5);
       await worker.send([reportOf(item)]);
       await worker.send([reportOf(item), reportOf(item)]);
       await ledger.settle();
@@ -145,7 +145,7 @@ describe("a worker's session", () => {
       await other.ask(1);
       await ledger.settle();
       expect(other.held, "a restart does not cut it short").to.have.length(0);
-      ledger.wallMs += BACKOFF_MS;
+      ledger.pass(BACKOFF_MS);
       await ledger.step({ kind: "scan" });
       await ledger.settle();
       expect(only(other).attempt).to.equal(2);
@@ -255,7 +255,7 @@ describe("a worker's session", () => {
       await worker.send([reportOf(item)]);
       await ledger.read();
       const answers = ledger.fed.splice(0);
-      ledger.wallMs += BACKOFF_MS;
+      ledger.pass(BACKOFF_MS);
       await ledger.step({ kind: "scan" });
       expect(await countOf(RETURNED_PREFIX), "woken before the answer is there").to.equal(1);
       await ledger.step(...answers);
