@@ -56,10 +56,14 @@ export function endOnFullOutput(argv: readonly string[]): void {
   });
 }
 
-/** Says the error and ends the process there and then: nothing else that waits to be written or done is waited for. */
-export function tellLastWords(error: RolloutError, argv: readonly string[]): never {
+/**
+ * Says the error, and to a person `more`, and ends the process there and then: nothing else that waits to be written or done is
+ * waited for.
+ */
+export function tellLastWords(error: RolloutError, argv: readonly string[], more?: string): never {
   if (wantsJson(argv)) writeAllSync(process.stdout.fd, `${JSON.stringify(errorObject(error))}\n`);
   writeAllSync(process.stderr.fd, bugReport(error, argv));
+  if (more !== undefined && !wantsJson(argv)) writeAllSync(process.stderr.fd, `${more}\n`);
   return exitNow(error.row.exit);
 }
 

@@ -7,15 +7,17 @@ type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
 
 /**
  * Resolves with the first signal. A second one calls `atOnce` and ends the process there and then, with the row
- * `interrupted`.
+ * `interrupted`, and with the sentence that it gives.
  */
-export function untilSignalled(argv: readonly string[], atOnce?: () => void): Promise<StopSignal> {
+export function untilSignalled(
+  argv: readonly string[],
+  atOnce?: () => string | undefined,
+): Promise<StopSignal> {
   return new Promise((resolve) => {
     let asked = false;
     const onSignal = (signal: StopSignal): void => {
       if (asked) {
-        atOnce?.();
-        tellLastWords(failure("interrupted", {}), argv);
+        tellLastWords(failure("interrupted", {}), argv, atOnce?.());
       }
       asked = true;
       resolve(signal);

@@ -24,8 +24,8 @@ import {
   localEnvironment,
   settingWords,
 } from "../compose/local-run/local-settings.ts";
-import { outcomeOf } from "../compose/local-run/outcome.ts";
-import type { LocalRunRequest } from "../compose/local-run/request.ts";
+import { goesOn, goOn, outcomeOf } from "../compose/local-run/outcome.ts";
+import type { Hold, LocalRunRequest } from "../compose/local-run/request.ts";
 import { chooseFiles } from "../compose/local-run/result-files.ts";
 import type { ResultFiles } from "../compose/local-run/result-files.ts";
 import { HIDDEN, localConfigText } from "../compose/local-run/run-directory.ts";
@@ -40,6 +40,9 @@ import { taskOf } from "../config/task.ts";
 import { TOPICS } from "../observe/events.ts";
 
 const WORKERS_DEFAULT_MAX = 4;
+const STANDARD_INPUTS: readonly string[] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
+/** What a shell puts in the place of `<(COMMAND)`: it is of this one process. */
+const HANDED_OVER = /^\/(?:dev|proc\/self)\/fd\/\d+$/;
 /** Requests to a server that waits for them, not for us. */
 const SERVER_SLOTS = 8;
 
@@ -60,7 +63,7 @@ export class Run extends BaseCommand {
   ];
   static override readonly args = {
     file: Args.string({
-      description: "The items, one a line; - or nothing for standard input.",
+      description: "The items, one a line; - or nothing for standard input. A pipe is read once.",
       ignoreStdin: true,
     }),
   };
@@ -121,10 +124,8 @@ export class Run extends BaseCommand {
       settings: givenSettings({ ...flags, slots: String(slots) }, process.env, process.cwd()),
       retryFailed: flags["retry-failed"],
     };
-    // What came through a pipe has to come again.
-    const source = file === undefined ? "... | " : "";
-    const again = (...words: string[]): string => `${source}${this.#again(...words)}`;
-    const outcome = outcomeOf(await this.#perform(request), files, again);
+    const again = (...words: string[]): string => this.#again(file, ...words);
+    const outcome = outcomeOf(await this.#perform(request, again), files, again);
     if (outcome.error !== undefined) process.stderr.write(`${outcome.error}\n`);
     for (const line of outcome.lines) this.tell(line);
     this.print([outcome.object], "");
@@ -135,8 +136,13 @@ export class Run extends BaseCommand {
     return true;
   }
 
-  async #perform(request: LocalRunRequest): ReturnType<typeof runLocally> {
-    let killAll: (() => void) | undefined;
+  async #perform(request: LocalRunRequest, again: () => string): ReturnType<typeof runLocally> {
+    let hold: Hold | undefined;
+    const endAtOnce = (): string | undefined => {
+      hold?.killAll();
+      const end = hold?.end();
+      return end === undefined || goesOn(end) ? goOn(again) : undefined;
+    };
     const palette = { colour: wantsColour(process.stderr), unicode: hasUnicode() };
     return runLocally(request, {
       clock: systemClock,
@@ -148,9 +154,9 @@ export class Run extends BaseCommand {
         environment: localEnvironment(process.env),
         workingDirectory: process.cwd(),
       },
-      interrupted: untilSignalled(this.argv, () => killAll?.()),
-      onStarted: (kill) => {
-        killAll = kill;
+      interrupted: untilSignalled(this.argv, endAtOnce),
+      onStarted: (started) => {
+        hold = started;
       },
     });
   }
@@ -209,11 +215,13 @@ export class Run extends BaseCommand {
     return failure("usage", { detail, command: this.fullName() });
   }
 
-  /** The same command, with more flags before what stands after `--`. */
-  #again(...words: string[]): string {
+  /** The same command, with more flags before what stands after `--`. What came through a pipe has to come again. */
+  #again(file: string | undefined, ...words: string[]): string {
     const own = splitAtDashes(this.argv).own.filter((word) => word !== "--retry-failed");
     const rest = this.commandLine === undefined ? [] : ["--", ...this.commandLine];
-    return shellWords([...this.fullName().split(" "), ...own, ...words, ...rest]);
+    const again = shellWords([...this.fullName().split(" "), ...own, ...words, ...rest]);
+    if (file === undefined || STANDARD_INPUTS.includes(file)) return `... | ${again}`;
+    return HANDED_OVER.test(file) ? again.replace(file, "<(...)") : again;
   }
 }
 

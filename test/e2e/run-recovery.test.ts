@@ -104,6 +104,10 @@ describe("rollout run, when something dies", () => {
       await run.until("its answer", () => run.stderr.find((line) => line.includes("leaving")));
       run.send("SIGINT");
       expect((await run.ended).code).to.equal(4);
+      expect(run.stderr.slice(-2)).to.deep.equal([
+        "error: interrupted (run the same command to go on)",
+        "to go on: rollout run in.jsonl -o out.jsonl --workers 2 -- sh work.sh",
+      ]);
       await place.untilNobodyIsLeft();
     });
   });

@@ -173,14 +173,24 @@ describe("rollout run", () => {
     });
   });
 
-  it("ends with the row of a process that cannot work", async () => {
+  it("ends with the row of a process that cannot work, and takes another command in place of one that never worked", async () => {
     await withLocalRun({ items: 3 }, async (place) => {
       const words = ["run", "in.jsonl", "-o", "out.jsonl", "--workers", "1", "--", "./not-there"];
       const { code, stderr } = await place.runWords(words);
       expect(code).to.equal(2);
       expect(stderr).to.match(/\nerror: the backend of plugin command does not start: .*not-there.*\n/);
-      expect(stderr).to.contain("(correct it and run the same command again; no item was charged)\n");
+      expect(stderr).to.match(
+        /\(correct the command or what it needs and run it again; no item was charged\)\n$/,
+      );
       expect(await place.processes()).to.deep.equal([]);
+
+      // It was mistyped: the output is not its own, and neither is the directory.
+      const corrected = await place.run();
+      expect(corrected.code, corrected.stderr).to.equal(0);
+      expect(corrected.stderr).to.match(
+        /^nothing was recorded of .*not-there.*: out\.jsonl is of this command from now on\n/,
+      );
+      expect(numbers(await place.results())).to.deep.equal(upTo(3));
     });
   });
 

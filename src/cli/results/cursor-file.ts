@@ -107,6 +107,20 @@ export async function readProgress(file: string): Promise<Progress | undefined> 
   return parse(await readFile(file, "utf8").catch(() => ""))?.progress;
 }
 
+/** Takes away the record of files in which no result stands, and their first lines: they are free for another run. */
+export async function dropEmptyResults(cursorFile: string): Promise<void> {
+  const record = parse(await readFile(cursorFile, "utf8").catch(() => ""));
+  if (record?.output !== undefined && record.progress.results === 0) {
+    const { begun, progress } = record;
+    const output = resolve(dirname(cursorFile), record.output);
+    if ((await lengthOf(output)) === progress.bytes) await rm(output, { force: true });
+    const errors = begun.errors === null ? undefined : resolve(dirname(output), begun.errors);
+    if (errors !== undefined && (await lengthOf(errors)) === progress.errorsBytes)
+      await rm(errors, { force: true });
+  }
+  await removeCursorFile(cursorFile);
+}
+
 /** What the files that it speaks of are now, however long it takes to read them. */
 export interface Compared {
   readonly results: number;

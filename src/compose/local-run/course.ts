@@ -60,6 +60,7 @@ export class Course {
   readonly #watch: ProgressWatch;
   readonly #winding = new AbortController();
   #submitted: Submitted | undefined;
+  #end: LocalRunEnd | undefined;
   #areWorkersStarted = false;
   #following: ReturnType<ResultsWriter["follow"]> | undefined;
 
@@ -93,7 +94,7 @@ export class Course {
 
   async perform(asked: Finished["asked"] | undefined): Promise<LocalRunSummary> {
     const { interrupted, onStarted } = this.#ports;
-    onStarted(() => this.#supervisor.kill());
+    onStarted({ killAll: () => this.#supervisor.kill(), end: () => this.#end });
     const ends = [
       interrupted.then((): LocalRunEnd => ({ kind: "interrupted" })),
       this.#supervisor.givenUp.then((reason): LocalRunEnd => ({ kind: "given-up", reason })),
@@ -101,7 +102,10 @@ export class Course {
     let writer: ResultsWriter | undefined;
     try {
       const begun = await Promise.race([this.#begin(), ...ends]);
-      if ("kind" in begun) return await this.#summary(begun);
+      if ("kind" in begun) {
+        this.#end = begun;
+        return await this.#summary(begun);
+      }
       writer = begun.writer;
       const paused = this.#watch.paused.then((reason): LocalRunEnd => ({ kind: "paused", reason }));
       const end = await Promise.race([this.#work(writer), paused, ...ends]);
@@ -206,6 +210,7 @@ export class Course {
     writer: ResultsWriter,
     asked: Finished["asked"] | undefined,
   ): Promise<LocalRunSummary> {
+    this.#end = end;
     const situations = {
       cancelled: "cancelled: it is ending",
       interrupted: "leaving: what runs may finish within 15 s; Ctrl-C again ends it at once",

@@ -52,6 +52,10 @@ async function runInDirectory(
   const path = runDirectoryOf({ ...place, input: ahead === undefined ? "" : await knownBy(ahead) });
   const about = files.output === undefined ? path : shownPath(files.output);
   const directory = await RunDirectory.claim(path, about, task, { clock, random, log: silentLogger });
+  if (directory.formerTask !== undefined)
+    ports.display.say(
+      `nothing was recorded of ${directory.formerTask}: ${about} is of this command from now on`,
+    );
   let input = ahead;
   let isStarted = false;
   try {

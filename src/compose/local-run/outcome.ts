@@ -10,12 +10,14 @@ import { number } from "../../cli/render/number.ts";
 import { durationText, failuresText } from "../../cli/render/progress.ts";
 import { shellWords } from "../../cli/shell-words.ts";
 import type { MemberError } from "./member.ts";
-import type { LocalRunSummary } from "./request.ts";
+import type { LocalRunEnd, LocalRunSummary } from "./request.ts";
 import type { ResultFiles } from "./result-files.ts";
 import { shownPath } from "./run-directory.ts";
 
 const MESSAGES_MAX = 5;
 const BACKEND_BROKEN: ErrorCode = "backend_broken";
+/** There may be room again. */
+const WRITE_FAILED: ErrorCode = "store_write_failed";
 
 export interface Outcome {
   readonly exit: ExitCode;
@@ -74,7 +76,7 @@ export function outcomeOf(
       return {
         exit: exitOf(exit),
         error: line,
-        lines: [goOn(again)],
+        lines: goesOn(end) ? [goOn(again)] : [],
         object: { ...object, error: { code, message, hint } },
       };
     }
@@ -177,10 +179,20 @@ function forMore({ directory, counts }: LocalRunSummary, { output, errors }: Res
 
 /** What a worker says is for who starts workers. */
 function hintOf({ code, hint }: MemberError): string {
-  return code === BACKEND_BROKEN ? "correct it and run the same command again; no item was charged" : hint;
+  return code === BACKEND_BROKEN
+    ? "correct the command or what it needs and run it again; no item was charged"
+    : hint;
 }
 
-function goOn(again: () => string): string {
+/** Whether the same command may get any further: not in a run that is cancelled, nor where something has to be corrected first. */
+export function goesOn(end: LocalRunEnd): boolean {
+  if (end.kind !== "given-up") return end.kind !== "cancelled";
+  const { error, exit } = end.reason;
+  const isToBeCorrected = exit === EXIT.usage || exit === EXIT.storage || exit === EXIT.bug;
+  return !isToBeCorrected || error.code === WRITE_FAILED;
+}
+
+export function goOn(again: () => string): string {
   return `to go on: ${again()}`;
 }
 

@@ -37,8 +37,16 @@ export interface LocalRunPorts {
   readonly program: Program;
   /** Resolves when it is to leave in good order. */
   readonly interrupted: Promise<unknown>;
-  /** Told once how to end every process at once. */
-  readonly onStarted: (killAll: () => void) => void;
+  /** Told once, when there is something to hold. */
+  readonly onStarted: (hold: Hold) => void;
+}
+
+/** On a run that is under way. */
+export interface Hold {
+  /** Ends every process at once. */
+  readonly killAll: () => void;
+  /** What it has come to; undefined while it goes on. */
+  readonly end: () => LocalRunEnd | undefined;
 }
 
 export type LocalRunEnd =

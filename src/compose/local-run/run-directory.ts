@@ -1,6 +1,6 @@
 // The directory in which a local run keeps everything: database, certificates, workers' state, logs, and which task it is of.
 // Keeps true: one `rollout run` at a time has it, by the kernel's lock, so that kill -9 frees it; it belongs to one task for
-// good; and what an earlier run's processes still hold is waited for and not fought over.
+// good, once anything came of it; and what an earlier run's processes still hold is waited for and not fought over.
 import { createHash } from "node:crypto";
 import { readFile, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
@@ -21,6 +21,7 @@ import { describeHolder, findLiveHolder } from "../../storage/level/holder-file.
 import { openLevelStore } from "../../storage/level/level-store.ts";
 import { thisProcess } from "../../storage/level/process-identity.ts";
 import { replaceFile, SECRET_MODE } from "../../transport/tls/credential-files.ts";
+import { forgetRun, hasNothingRecorded } from "./former-task.ts";
 import type { GivenSetting } from "./local-settings.ts";
 import { DATABASE, lossOf, readRecorded, refuseLoss, STATE, TASK_FILE, workersIn } from "./recorded.ts";
 import type { Recorded } from "./recorded.ts";
@@ -75,12 +76,15 @@ interface Parts {
   readonly isNew: boolean;
   readonly about: string;
   readonly recorded: Recorded;
+  readonly former: string | undefined;
   readonly release: () => Promise<void>;
 }
 
 export class RunDirectory {
   readonly path: string;
   readonly runId: RunId;
+  /** The task that it was of, when that was given up because nothing was recorded of it. */
+  readonly formerTask: string | undefined;
   /** As it was when it was claimed. */
   readonly #recorded: Recorded;
   readonly #about: string;
@@ -92,10 +96,11 @@ export class RunDirectory {
     path: string,
     runId: RunId,
     ports: RunDirectoryPorts,
-    { isNew, about, recorded, release }: Parts,
+    { isNew, about, recorded, former, release }: Parts,
   ) {
     this.#isNew = isNew;
     this.#about = about;
+    this.formerTask = former;
     this.#recorded = recorded;
     this.path = path;
     this.runId = runId;
@@ -128,12 +133,18 @@ export class RunDirectory {
       const found = await readTask(path);
       const recorded = await readRecorded(path);
       refuseLoss(path, about, found !== undefined, recorded);
-      const kept = found ?? (await keepTask(path, task, ports));
-      if (kept.digest !== digestText(task)) {
-        const params = { output: about, found: kept.summary, wanted: task.summary, directory: path };
-        throw failure("other_run_task", params);
+      const isOther = found !== undefined && found.digest !== digestText(task);
+      if (isOther) {
+        if (recorded.done + recorded.failed === 0) await untilEarlierHaveGone(path, ports);
+        if (!(await hasNothingRecorded(path, recorded, ports))) {
+          const params = { output: about, found: found.summary, wanted: task.summary, directory: path };
+          throw failure("other_run_task", params);
+        }
+        await forgetRun(path);
       }
-      const parts = { isNew, about, recorded, release: () => lock.close() };
+      const kept = found === undefined || isOther ? await keepTask(path, task, ports) : found;
+      const former = isOther ? found.summary : undefined;
+      const parts = { isNew, about, recorded, former, release: () => lock.close() };
       return new RunDirectory(path, kept.runId, ports, parts);
     } catch (error) {
       await lock.close();
@@ -183,23 +194,7 @@ export class RunDirectory {
    * when that takes too long.
    */
   async waitForEarlier(onWait: (holder: string) => void, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#ports;
-    const self = await thisProcess();
-    const told = new Set<number>();
-    const endMs = clock.monotonicMs() + EARLIER_PATIENCE_MS;
-    for (;;) {
-      const workers = (await this.#workersThere()).map((id) => join(STATE, "workers", id));
-      const found = await Promise.all(
-        [DATABASE, ...workers].map((name) => findLiveHolder(this.file(name), self)),
-      );
-      const holder = found.find((each) => each !== undefined);
-      if (holder === undefined || signal.aborted) return;
-      if (!told.has(holder.pid)) onWait(describeHolder(holder));
-      told.add(holder.pid);
-      if (clock.monotonicMs() > endMs)
-        throw failure("run_held", { directory: this.path, holder: describeHolder(holder) });
-      await sleep(clock, EARLIER_POLL_MS, signal);
-    }
+    await untilEarlierHaveGone(this.path, this.#ports, onWait, signal);
   }
 
   /** `done` as the database has it. Throws store_corrupt when that is less than was recorded: it is an older one, or a new one in its place. */
@@ -226,6 +221,30 @@ export class RunDirectory {
 
   #workersThere(): Promise<WorkerId[]> {
     return workersIn(this.path);
+  }
+}
+
+async function untilEarlierHaveGone(
+  path: string,
+  { clock }: RunDirectoryPorts,
+  onWait: (holder: string) => void = () => undefined,
+  signal = new AbortController().signal,
+): Promise<void> {
+  const self = await thisProcess();
+  const told = new Set<number>();
+  const endMs = clock.monotonicMs() + EARLIER_PATIENCE_MS;
+  for (;;) {
+    const workers = (await workersIn(path)).map((id) => join(STATE, "workers", id));
+    const found = await Promise.all(
+      [DATABASE, ...workers].map((name) => findLiveHolder(join(path, name), self)),
+    );
+    const holder = found.find((each) => each !== undefined);
+    if (holder === undefined || signal.aborted) return;
+    if (!told.has(holder.pid)) onWait(describeHolder(holder));
+    told.add(holder.pid);
+    if (clock.monotonicMs() > endMs)
+      throw failure("run_held", { directory: path, holder: describeHolder(holder) });
+    await sleep(clock, EARLIER_POLL_MS, signal);
   }
 }
 

@@ -161,8 +161,27 @@ describe("what a local run has come to", () => {
     const broken = outcome({ end });
     expect(broken.exit).to.equal(2);
     expect(broken.error).to.equal(
-      "error: it does not start (correct it and run the same command again; no item was charged)",
+      "error: it does not start (correct the command or what it needs and run it again; no item was charged)",
     );
     expect(broken.object).to.have.deep.nested.property("error.hint", broken.error?.match(/\((.*)\)$/)?.[1]);
+  });
+
+  it("names the same command to go on where that may get further, and not where something is to be corrected", () => {
+    const linesOf = (code: string, exit: number | undefined): readonly string[] => {
+      const error = { code, message: "it has ended", hint: "do something" };
+      return outcome({ end: { kind: "given-up", reason: { who: "worker 1", error, exit } } }).lines;
+    };
+    for (const [code, exit] of [
+      ["backend_broken", 2],
+      ["store_corrupt", 6],
+      ["internal", 70],
+    ] as const)
+      expect(linesOf(code, exit), code).to.deep.equal([]);
+    for (const [code, exit] of [
+      ["process_given_up", undefined],
+      ["listen_failed", 3],
+      ["store_write_failed", 6],
+    ] as const)
+      expect(linesOf(code, exit), code).to.deep.equal(["to go on: rollout run in"]);
   });
 });

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { expect } from "chai";
 import { newUlid } from "../../../../src/base/ids.ts";
-import type { RunId } from "../../../../src/base/ids.ts";
+import type { RunId, WorkerId } from "../../../../src/base/ids.ts";
 import { systemClock } from "../../../../src/base/clock.ts";
 import { systemRandom } from "../../../../src/base/random.ts";
 import {
@@ -15,6 +15,7 @@ import { resolveConfig } from "../../../../src/config/resolve.ts";
 import { taskOf } from "../../../../src/config/task.ts";
 import type { Task } from "../../../../src/config/task.ts";
 import { silentLogger } from "../../../../src/observe/log.ts";
+import { FAILED_PREFIX } from "../../../../src/storage/keys.ts";
 import { openLevelStore } from "../../../../src/storage/level/level-store.ts";
 import { useClosers } from "../../../support/closers.ts";
 import { failureOf } from "../../../support/rejection.ts";
@@ -69,12 +70,43 @@ describe("the directory of a local run", () => {
     expect((await stat(first.path)).mode & 0o077).to.equal(0);
   });
 
-  it("is refused to another task, naming both, and is free again after that", async () => {
-    await (await claim()).close();
+  it("is refused to another task once anything came of it, naming both, and is free again after that", async () => {
+    const first = await claim();
+    const store = await openLevelStore({
+      path: first.file("rollout.db"),
+      holderName: "test",
+      clock: systemClock,
+    });
+    const row = { key: `${FAILED_PREFIX}1`, value: Uint8Array.of(1) };
+    await store.commit({ puts: [row], deletes: [], expect: [], durability: "sync" });
+    await store.close();
+    await first.close();
     const error = await failureOf(claim(REV));
     expect(error).to.include({ code: "other_run_task" });
     expect(error.message).to.contain(CAT.summary).and.contain(REV.summary);
-    await claim();
+    expect((await claim()).runId).to.equal(first.runId);
+  });
+
+  it("becomes another task's while nothing came of it, whatever has been there", async () => {
+    const first = await claim();
+    const store = await openLevelStore({
+      path: first.file("rollout.db"),
+      holderName: "test",
+      clock: systemClock,
+    });
+    await store.close();
+    await mkdir(first.file(`state/workers/${newUlid<WorkerId>(systemClock, systemRandom)}`), {
+      recursive: true,
+    });
+    await writeFile(first.file("coordinator.log"), "why\n");
+    await first.close();
+    const second = await claim(REV);
+    expect(second.formerTask).to.equal(CAT.summary);
+    expect(second.runId).to.not.equal(first.runId);
+    expect(existsSync(first.file("rollout.db")) || existsSync(first.file("state"))).to.equal(false);
+    expect(existsSync(first.file("coordinator.log")), "what may say why").to.equal(true);
+    await second.close();
+    expect((await claim(REV)).formerTask).to.equal(undefined);
   });
 
   it("is refused to a second one at the same time, naming the first", async () => {
