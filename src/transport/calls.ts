@@ -76,6 +76,8 @@ export function callListener(options: CallListenerOptions): CallListener {
       chunks: request,
       framing: method.methodKind === "unary" ? "call" : "stream",
       declaredBytes: declaredBytesOf(request),
+      input: method.input,
+      isJson: request.headers["content-type"]?.includes("json") === true,
       account: intake.account(methodName(method), { role: peer.identity.role, bearer }),
       isAborted: () => request.stream.aborted || request.stream.rstCode !== constants.NGHTTP2_NO_ERROR,
       onTooSlow: () => {

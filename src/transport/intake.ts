@@ -19,6 +19,7 @@ interface Pools {
 export interface IntakeAccount {
   readonly messageBytesMax: number;
   readonly smallBytes: number;
+  readonly partsMax: number;
   /** Fails, as a ConnectError, when no message of this method is so large. */
   claim(bytes: number): Claim;
 }
@@ -35,13 +36,14 @@ export class Intake {
     method: string,
     caller: { readonly role: Exclude<Lane, "heartbeats">; readonly bearer: string },
   ): IntakeAccount {
-    const { maxMessageBytes, methods, smallMessageBytes: smallBytes } = this.#limits;
+    const { maxMessageBytes, maxMessageParts, methods, smallMessageBytes: smallBytes } = this.#limits;
     const limits = methods[method];
     const messageBytesMax = limits?.messageBytes ?? maxMessageBytes;
     const { small, large } = this.#poolsOf(limits?.lane ?? caller.role);
     return {
       messageBytesMax,
       smallBytes,
+      partsMax: limits?.messageParts ?? maxMessageParts,
       claim: (bytes) => {
         if (bytes > messageBytesMax) throw tooLarge(messageBytesMax);
         return (bytes <= smallBytes ? small : large).claim(caller.bearer, bytes);

@@ -15,6 +15,8 @@ export type Lane = "heartbeats" | Role;
 export interface MethodLimits {
   /** One message of it; `maxMessageBytes` unless said. */
   readonly messageBytes?: number;
+  /** `maxMessageParts` unless said. */
+  readonly messageParts?: number;
   /** The role of its caller unless said. */
   readonly lane?: "heartbeats";
   /** How many calls of it are answered at once, all together and of one bearer. Others wait in turn. */
@@ -73,6 +75,8 @@ export interface TransportLimits {
   readonly maxTrustedMessageBytes: number;
   /** The longest deadline that a client may ask for. */
   readonly maxTimeoutMs: number;
+  /** Fields of one message and of those in it: each costs a hundred bytes and more when it is decoded, and as little as two before. */
+  readonly maxMessageParts: number;
   /** By the method's name (`rollout.v1.RunService/ListWorkers`). */
   readonly methods: Readonly<Record<string, MethodLimits>>;
   /**
@@ -127,8 +131,9 @@ const HEARTBEAT: MethodLimits = { messageBytes: 32 * KIB, lane: "heartbeats" };
 const METHODS: TransportLimits["methods"] = {
   "rollout.v1.HeartbeatService/Beat": HEARTBEAT,
   "rollout.v1.HeartbeatService/BeatStream": HEARTBEAT,
-  // 33,000 attempts that it has.
-  "rollout.v1.WorkService/Pull": { messageBytes: 2 * MIB },
+  // All attempts that it has, those with a result that is not acknowledged included: some 20,000, of seven fields each.
+  "rollout.v1.WorkService/Session": { messageParts: 256 * KIB },
+  "rollout.v1.WorkService/Pull": { messageBytes: 2 * MIB, messageParts: 256 * KIB },
   "rollout.v1.RunService/Submit": { messageBytes: LIMITS.dataMaxBytes + BESIDE_AN_ITEM_BYTES },
   ...Object.fromEntries(
     [
@@ -165,6 +170,8 @@ export const TRANSPORT_LIMITS: TransportLimits = {
   maxMessageBytes: LIMITS.payloadBytes + BESIDE_AN_ITEM_BYTES,
   maxTrustedMessageBytes: LIMITS.dataMaxBytes + BESIDE_AN_ITEM_BYTES,
   maxTimeoutMs: 60_000,
+  // 10,000 items of five fields.
+  maxMessageParts: 64 * KIB,
   methods: METHODS,
   receivingBytes: {
     heartbeats: { total: 16 * MIB, bearer: 256 * KIB },

@@ -1,5 +1,6 @@
 // The messages of one call as they arrive, each in one piece: counted before it is read, read no faster than there is room for,
 // and cut off when it does not come to its end. Connect sees whole messages only, and buffers nothing.
+import type { DescMessage } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { failure } from "../base/errors.ts";
 import type { Clock } from "../base/clock.ts";
@@ -7,6 +8,7 @@ import { toConnectError } from "./errors.ts";
 import type { Claim } from "./fair-budget.ts";
 import type { IntakeAccount } from "./intake.ts";
 import type { TransportLimits } from "./limits.ts";
+import { hasMoreJsonParts, hasMoreParts } from "./message-parts.ts";
 
 /** Flags and length, before each message of a stream. */
 const HEAD_BYTES = 5;
@@ -26,6 +28,8 @@ export interface MessageReaderOptions {
   /** Of a call that says it. */
   readonly declaredBytes: number | undefined;
   readonly method: string;
+  readonly input: DescMessage;
+  readonly isJson: boolean;
   readonly account: IntakeAccount;
   readonly clock: Clock;
   readonly limits: TransportLimits;
@@ -67,6 +71,7 @@ export class MessageReader implements AsyncIterableIterator<Uint8Array> {
     try {
       const message = isStream ? await this.#readFramed() : await this.#readCall();
       if (!isStream || message === undefined) this.#isOver = true;
+      if (message !== undefined) this.#demandFewParts(isStream ? message.subarray(HEAD_BYTES) : message);
       return message === undefined ? { done: true, value: undefined } : { done: false, value: message };
     } catch (error) {
       this.#isOver = true;
@@ -158,6 +163,13 @@ export class MessageReader implements AsyncIterableIterator<Uint8Array> {
     }
     this.#settle(filled);
     return message.subarray(0, filled);
+  }
+
+  #demandFewParts(message: Uint8Array): void {
+    const { account, input, isJson } = this.#options;
+    const limit = account.partsMax;
+    if (!(isJson ? hasMoreJsonParts(message, limit) : hasMoreParts(input, message, limit))) return;
+    throw toConnectError(failure("overloaded", { what: "the number of parts of a message", limit }));
   }
 
   /** Waits for room. */

@@ -95,6 +95,25 @@ describe("a coordinator among hostile peers", function () {
     expect(listening.log.lines.filter(({ level }) => level === "error")).to.deep.equal([]);
   });
 
+  it("decodes no message of a million fields, which would keep everybody waiting", async () => {
+    // `held` of `hello`: each of two bytes, an object when it is decoded.
+    const held = Buffer.alloc(2 * MIB, Buffer.from([0x0a, 0x00]));
+    const size = Buffer.from([0x1a, 0x80, 0x80, 0x80, 0x01]);
+    const head = Buffer.alloc(5);
+    head.writeUInt32BE(size.length + held.length, 1);
+    const streaming = { "content-type": "application/connect+proto" };
+    const [, text] = await ask(
+      await session("worker"),
+      SESSION,
+      Buffer.concat([head, size, held]),
+      streaming,
+    );
+    expect(text).to.contain('"resource_exhausted"').and.contain("the number of parts of a message");
+    const json = { "content-type": "application/json" };
+    const [status] = await ask(await session("operator"), LIST, Buffer.alloc(66_000, "["), json);
+    expect(status, "and none of JSON").to.equal(429);
+  });
+
   it("reads no request for a certificate that is longer than one can be", async () => {
     const bearer = await session("enrolment");
     const [status] = await ask(bearer, SIGN, Buffer.alloc(64 * 1_024));
