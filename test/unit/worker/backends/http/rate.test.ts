@@ -42,6 +42,8 @@ class ScriptedServer {
   refused = 0;
   /** Requests that came back before they were wanted. */
   early = 0;
+  /** What the worker's log says of it. */
+  told: readonly string[] = [];
   readonly #clock: VirtualClock;
   readonly #allows: Allows;
   readonly #latencyMs: () => number;
@@ -79,7 +81,7 @@ function answerOf(status: number, headers: Readonly<Record<string, string>> = {}
 async function serve(allows: Allows, latencyMs: () => number): Promise<ScriptedServer> {
   const clock = new VirtualClock();
   const server = new ScriptedServer(clock, allows, latencyMs);
-  const { ask, backend } = makeBackend(specOf('url = "http://h/v1"'), {
+  const { ask, backend, logger } = makeBackend(specOf('url = "http://h/v1"'), {
     ...{ slots: SLOTS, clock, random: seededRandom(1) },
     exchange: (options) => server.exchange(options),
   });
@@ -93,6 +95,7 @@ async function serve(allows: Allows, latencyMs: () => number): Promise<ScriptedS
   await clock.advance(0);
   await Promise.all(slots);
   await backend.close();
+  server.told = logger.lines.map(({ message }) => message);
   expect(clock.armed, "nothing waits").to.be.below(SLOTS + 1);
   return server;
 }
@@ -116,9 +119,12 @@ describe("a server that allows a rate and says 429 beyond it", () => {
       [1, () => 20],
       [RATE / 10, () => 100 + 200 * random.unit()],
     ] as const) {
-      const { answered, refused } = await serve(bucketOf(tokens), latencyMs);
+      const { answered, refused, told } = await serve(bucketOf(tokens), latencyMs);
       expect(answered / SECONDS).to.be.above(0.8 * RATE);
       expect(refused / SECONDS).to.be.below(RATE / 10);
+      expect(told, "it is no news each time").to.deep.equal([
+        "the server does not answer as it should; trying again",
+      ]);
     }
   });
 });
