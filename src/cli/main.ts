@@ -12,6 +12,7 @@ import { assertLimits } from "../config/limits.ts";
 import { leadingWords, splitAtDashes, wantsHelp, wantsJson } from "./arguments.ts";
 import { bugFrom, bugReport, endOnBugs, endOnFullOutput, endProcess } from "./exit.ts";
 import { RolloutHelp } from "./help.ts";
+import { helpObjects } from "./help-object.ts";
 import { Config } from "./oclif.ts";
 import { errorObject } from "./render/error.ts";
 import { unknownCommand, unknownFlags, usageErrorFrom } from "./usage-error.ts";
@@ -71,7 +72,8 @@ async function perform(config: Config, target: Target, argv: readonly string[]):
     case "command":
       return exitCodeFrom(await config.runCommand(target.id, [...target.rest]));
     case "help":
-      await new RolloutHelp(config).show(target.id);
+      if (wantsJson(argv)) printLines(helpObjects(config, target.id));
+      else await new RolloutHelp(config).show(target.id);
       return EXIT.done;
     case "version":
       printVersion(config, argv);
@@ -107,6 +109,10 @@ function printVersion(config: Config, argv: readonly string[]): void {
     ? JSON.stringify({ version, node, machines })
     : `${config.bin} ${version} (Node ${node})\nmachines: ${named.join(", ")}`;
   process.stdout.write(`${text}\n`);
+}
+
+function printLines(objects: readonly object[]): void {
+  process.stdout.write(objects.map((object) => `${JSON.stringify(object)}\n`).join(""));
 }
 
 function tellError(error: unknown, argv: readonly string[], command: string): ExitCode {

@@ -1,18 +1,22 @@
 // `rollout doctor`
 import { systemClock } from "../base/clock.ts";
 import { EXIT } from "../base/error-table.ts";
-import { RolloutError } from "../base/errors.ts";
+import { errnoOf, RolloutError } from "../base/errors.ts";
+import { newUlid } from "../base/ids.ts";
+import type { RunId } from "../base/ids.ts";
+import { systemRandom } from "../base/random.ts";
 import type { ExitCode } from "../base/error-table.ts";
 import { BaseCommand } from "../cli/base-command.ts";
 import { findingObject, findingsText } from "../cli/render/findings.ts";
 import { configFlags, settingFlags } from "../cli/setting-flags.ts";
+import type { ClientConfig } from "../config/resolve.ts";
 import type { ExaminedConfig } from "../compose/doctor/examination.ts";
-import { examine } from "../compose/doctor/examination.ts";
+import { examine, examineAlone } from "../compose/doctor/examination.ts";
 
 export class Doctor extends BaseCommand {
   static override readonly summary = "Look whether everything that a run needs is in order.";
   static override readonly description =
-    "Looks at this machine, the configuration, certificates, the database, the plugins and the coordinator, and says what " +
+    "Looks at this machine (without a configuration at that alone), the configuration, certificates, the database, the plugins and the coordinator, and says what " +
     "to do about what it finds. It stores nothing; a database that nobody has open it opens for a moment, as a coordinator " +
     "would, to see whether it is whole and of this run. Its exit code is that of the first failure, and 0 when there is none: a gate for " +
     "scripts. A warning is no failure.";
@@ -30,22 +34,40 @@ export class Doctor extends BaseCommand {
 
   override async run(): Promise<ExitCode> {
     const { flags } = await this.parse(Doctor);
-    const examined = await this.#config(flags);
-    const log = this.openLog({ ...examined.config.log, level: "error" });
-    const findings = await examine(examined, { clock: systemClock, log });
+    const found = await this.#config(flags);
+    const log = this.openLog({ ...found.config.log, level: "error" });
+    const ports = { clock: systemClock, log };
+    const findings = await (found.isMade ? examineAlone(found, ports) : examine(found, ports));
     this.print(findings.map(findingObject), findingsText(findings));
     return findings.find(({ error }) => error !== undefined)?.error?.row.exit ?? EXIT.done;
   }
 
-  /** Of a coordinator if it is for one: on other machines there is no database to look at. */
-  async #config(flags: Parameters<BaseCommand["loadConfig"]>[1]): Promise<ExaminedConfig> {
+  /** Of a coordinator if it is for one: on other machines there is no database to look at. Made up where there is none. */
+  async #config(flags: Flags): Promise<ExaminedConfig & { readonly isMade: boolean }> {
     const environment = process.env;
-    try {
-      const config = await this.loadConfig("coordinator", flags);
-      return { config, storagePath: config.storage.path, environment };
-    } catch (error) {
-      if (!(error instanceof RolloutError) || error.code !== "config_missing_key") throw error;
-      return { config: await this.loadConfig("operator", flags), storagePath: undefined, environment };
-    }
+    const operator = (given: Flags): Promise<ClientConfig> => this.loadConfig("operator", given);
+    const isAbsent = (error: RolloutError): boolean =>
+      error.code === "config_unreadable" && errnoOf(error) === "ENOENT" && flags["config"] === undefined;
+    const config = await this.loadConfig("coordinator", flags).catch(
+      undefinedWhen((error) => error.code === "config_missing_key" || isAbsent(error)),
+    );
+    if (config !== undefined) return { config, storagePath: config.storage.path, environment, isMade: false };
+    const client = await operator(flags).catch(undefinedWhen(isAbsent));
+    if (client !== undefined) return { config: client, storagePath: undefined, environment, isMade: false };
+    const needed = { "run-id": newUlid<RunId>(systemClock, systemRandom), "coordinator-addr": "127.0.0.1:1" };
+    return {
+      config: await operator({ ...flags, ...needed }),
+      storagePath: undefined,
+      environment,
+      isMade: true,
+    };
   }
+}
+
+type Flags = Parameters<BaseCommand["loadConfig"]>[1];
+
+function undefinedWhen(isExpected: (error: RolloutError) => boolean): (error: unknown) => undefined {
+  return (error) => {
+    if (!(error instanceof RolloutError) || !isExpected(error)) throw error;
+  };
 }

@@ -3,6 +3,7 @@ import { EXIT } from "../base/error-table.ts";
 import { failure } from "../base/errors.ts";
 import type { ExitCode } from "../base/error-table.ts";
 import { Flags } from "../cli/oclif.ts";
+import { untilSeenEnough } from "../cli/reader-watch.ts";
 import { number } from "../cli/render/number.ts";
 import { followResults } from "../cli/results/follow-results.ts";
 import type { Pumped } from "../cli/results/follow-results.ts";
@@ -12,7 +13,6 @@ import { isSameFile } from "../cli/results/outlet.ts";
 import { missingText, openResultSink } from "../cli/results/result-sink.ts";
 import type { ResultTarget } from "../cli/results/result-sink.ts";
 import { configFlags } from "../cli/setting-flags.ts";
-import { untilSignalled } from "../cli/signals.ts";
 import type { ResultPage } from "../client/results.ts";
 import type { RunStatus } from "../client/run-status.ts";
 import { OperatorCommand } from "../compose/operator-command.ts";
@@ -97,18 +97,22 @@ export class Results extends OperatorCommand {
     target: ResultTarget,
     follow: boolean,
   ): Promise<{ outcome: Pumped; results: number; failures: number }> {
-    const stop = new AbortController();
-    void untilSignalled(this.argv).then(() => stop.abort());
+    const { output, order, withInput = false } = target;
+    // Who has a file written does not have to read what is said about it.
+    const enough = untilSeenEnough(this.argv, output === undefined);
     const sink = await openResultSink(target);
     if (sink.missing !== undefined) this.tell(missingText(sink.missing));
     const pagesAfter = (after: string): AsyncIterable<ResultPage> =>
       client.resultPages({
-        ...{ after, follow, order: target.order, withInput: target.withInput ?? false, signal: stop.signal },
+        ...{ after, follow, order, withInput, signal: enough.signal },
         ...(follow && { patienceMs: Infinity }),
         onTrouble: (error) =>
           this.tell(error === undefined ? "The coordinator answers again." : `Waiting: ${error.message}.`),
       });
-    const outcome = await followResults(pagesAfter, sink);
+    const outcome = await followResults(pagesAfter, sink).catch((error: unknown): Pumped => {
+      if (enough.isReaderGone) return "reader-gone";
+      throw error;
+    });
     return { outcome, results: sink.results, failures: sink.failures };
   }
 

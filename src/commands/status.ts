@@ -3,10 +3,10 @@ import { systemClock } from "../base/clock.ts";
 import { EXIT } from "../base/error-table.ts";
 import type { ExitCode } from "../base/error-table.ts";
 import { Flags } from "../cli/oclif.ts";
+import { untilSeenEnough } from "../cli/reader-watch.ts";
 import { runStatusObject, runStatusText } from "../cli/render/run-status.ts";
 import { troubleLines } from "../cli/render/workers.ts";
 import { configFlags } from "../cli/setting-flags.ts";
-import { untilSignalled } from "../cli/signals.ts";
 import { watch } from "../cli/watch.ts";
 import { PaceMeter } from "../client/progress.ts";
 import { standsStill } from "../client/run-status.ts";
@@ -41,8 +41,7 @@ export class Status extends OperatorCommand {
   }
 
   async #watch(client: RolloutClient, meter: PaceMeter): Promise<ExitCode> {
-    const stop = new AbortController();
-    void untilSignalled(this.argv).then(() => stop.abort());
+    const enough = untilSeenEnough(this.argv);
     const last = await watch<Seen>(
       {
         look: () => look(client),
@@ -53,7 +52,7 @@ export class Status extends OperatorCommand {
         tell: (sentence) => this.tell(sentence),
         isForPrograms: this.isForPrograms,
       },
-      stop.signal,
+      enough.signal,
     );
     return last === undefined ? EXIT.done : exitOf(last.status);
   }

@@ -79,6 +79,17 @@ describe("rollout doctor", () => {
     });
   });
 
+  it("looks at the machine where there is no configuration, but not in place of one that is named", async () => {
+    await withCluster({}, async (cluster) => {
+      unlinkSync(cluster.file("rollout.toml"));
+      const { code, findings } = await examine(cluster);
+      expect(code).to.equal(0);
+      expect([...findings.keys()]).to.include.members(["machine", "configuration", "plugin"]);
+      expect(findings.get("configuration")).to.include({ verdict: "warning" });
+      expect((await cluster.run("doctor", "-c", "rollout.toml")).stderr).to.match(/^error: cannot read the/);
+    });
+  });
+
   it("asks the metadata server that workers would ask for notices", async () => {
     const server = await AwsMetadataServer.start();
     server.misbehave({ kind: "slow", delayMs: 1_100 }, 2);

@@ -193,6 +193,21 @@ describe("an operator", () => {
     });
   });
 
+  it("ends what it follows when nobody reads it any more, also while nothing happens", async () => {
+    await withCluster({}, async (cluster) => {
+      await cluster.startCoordinator();
+      const intoHead = { wrapper: ["sh", "-c", '"$@" | head -n 1', "sh"] };
+      const followers = [
+        cluster.launch(["events", "--follow"], intoHead),
+        cluster.launch(["status", "--watch", "--json"], intoHead),
+      ];
+      for (const follower of followers) {
+        expect(await follower.ended).to.deep.equal({ code: 0, signal: null });
+        expect(follower.stdout).to.have.length(1);
+      }
+    });
+  });
+
   it("follows the results of a run whose coordinator is away when it begins", async () => {
     await withCluster({}, async (cluster) => {
       await cluster.startCoordinator();

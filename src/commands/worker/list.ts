@@ -2,9 +2,9 @@
 import { EXIT } from "../../base/error-table.ts";
 import type { ExitCode } from "../../base/error-table.ts";
 import { Flags } from "../../cli/oclif.ts";
+import { untilSeenEnough } from "../../cli/reader-watch.ts";
 import { workerObject, workersText } from "../../cli/render/workers.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
-import { untilSignalled } from "../../cli/signals.ts";
 import { watch } from "../../cli/watch.ts";
 import type { WorkerSummary } from "../../client/list-workers.ts";
 import { OperatorCommand } from "../../compose/operator-command.ts";
@@ -37,8 +37,7 @@ export class WorkerList extends OperatorCommand {
   }
 
   async #watch(client: RolloutClient): Promise<void> {
-    const stop = new AbortController();
-    void untilSignalled(this.argv).then(() => stop.abort());
+    const enough = untilSeenEnough(this.argv);
     await watch<readonly WorkerSummary[]>(
       {
         look: () => client.workers(),
@@ -48,7 +47,7 @@ export class WorkerList extends OperatorCommand {
         tell: (sentence) => this.tell(sentence),
         isForPrograms: this.isForPrograms,
       },
-      stop.signal,
+      enough.signal,
     );
   }
 }

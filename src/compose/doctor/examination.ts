@@ -6,7 +6,7 @@ import { systemStatFs } from "../../storage/level/directory.ts";
 import { examineEnrolment, examineOperator } from "./certificates.ts";
 import { examineCoordinator } from "./coordinator.ts";
 import type { Finding } from "./finding.ts";
-import { examined, good } from "./finding.ts";
+import { examined, good, warning } from "./finding.ts";
 import { examineMachine } from "./machine.ts";
 import { examinePlugins } from "./plugins.ts";
 import { examinePreemption } from "./preemption.ts";
@@ -20,6 +20,22 @@ export interface ExaminedConfig {
   readonly storagePath: ResolvedConfig["storage"]["path"] | undefined;
   /** What a worker would begin with, were it started here. */
   readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/** Of a machine that has no configuration yet: what needs none. `config` has the defaults, and what flags say. */
+export async function examineAlone(
+  { config, environment }: Pick<ExaminedConfig, "config" | "environment">,
+  { clock }: { readonly clock: Clock },
+): Promise<readonly Finding[]> {
+  const detail = `there is none at ${config.source}, so only this machine was looked at`;
+  const hint = "`rollout run` needs none; for a cluster make one with `rollout init`, or name one with -c";
+  const findings = [
+    await examineMachine(config.worker.slots),
+    [warning("configuration", detail, hint)],
+    await examinePlugins(config.worker.plugins, { environment, clock }),
+    await examined("preemption notices", () => examinePreemption(config, clock)),
+  ];
+  return findings.flat();
 }
 
 export async function examine(

@@ -4,6 +4,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { expect } from "chai";
+import { exitCodesOf } from "../../../src/cli/exit-codes.ts";
 import { runProgram } from "../../support/run-program.ts";
 import type { ProgramOptions, ProgramResult } from "../../support/run-program.ts";
 import { useTemporaryDirectory } from "../../support/temporary-directory.ts";
@@ -30,6 +31,36 @@ describe("the program", () => {
     // Whoever may read everything cannot read this either.
     await mkdir(`${home}/.local/share/rollout/package.json`, { recursive: true });
     expect(await run("--version", { env: { HOME: home } })).to.deep.include({ code: 0, stderr: "" });
+  });
+
+  it("says to a program what it says to a person, an object for each command", async () => {
+    const [nothing, help, one, word] = await Promise.all([
+      run("--json"),
+      run("--json --help"),
+      run("print --help --json"),
+      run("help print --json"),
+    ]);
+    expect(help).to.deep.equal(nothing);
+    const lines = nothing.stdout.trimEnd().split("\n");
+    const objects = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(nothing).to.include({ code: 0, stderr: "" });
+    expect(objects.map(({ command }) => command))
+      .to.include("rollout print")
+      .and.not.include("rollout hidden");
+    expect(word).to.deep.equal(one);
+    const print = JSON.parse(one.stdout) as {
+      command: string;
+      flags: { name: string }[];
+      exit_codes: object;
+    };
+    expect(print.command).to.equal("rollout print");
+    expect(print.flags.map(({ name }) => name)).to.include("--times");
+    expect(print.exit_codes).to.have.property("70");
+  });
+
+  it("lists in the help of commands of two words the codes that they end with", () => {
+    for (const id of ["worker run", "worker:run", "coordinator run"])
+      expect(exitCodesOf(id).map(([code]) => code)).to.include("6");
   });
 
   it("explains a command", async () => {
