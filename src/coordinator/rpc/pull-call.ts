@@ -11,6 +11,9 @@ import type { HeldClaim, NamedAttempt, SessionFrame, SessionInput, SessionPort }
 import type { Leader } from "./leader.ts";
 import { submit } from "./leader.ts";
 
+/** What the name of an attempt costs in memory. */
+export const ATTEMPT_OVERHEAD_BYTES = 256;
+
 /** A PullRequest in the coordinator's words. */
 export interface Pull {
   readonly workerId: WorkerId;
@@ -97,10 +100,12 @@ export class PullCall implements SessionPort {
     this.#onOver(this);
   }
 
-  /** The payloads of the answer. */
-  get payloadBytes(): number {
+  /** What it keeps in memory: the payloads of the answer, and the attempts that the question named. */
+  get bytes(): number {
+    const { held, released } = this.pull;
     const items = this.#answer.assignments?.items ?? [];
-    return items.reduce((sum, { payload }) => sum + payload.length, 0);
+    const named = (held.length + released.length) * ATTEMPT_OVERHEAD_BYTES;
+    return items.reduce((sum, { payload }) => sum + payload.length, named);
   }
 
   send(frame: SessionFrame): void {

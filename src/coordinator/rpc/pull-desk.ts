@@ -8,7 +8,7 @@ import type { Leader } from "./leader.ts";
 import { NOTHING, PullCall } from "./pull-call.ts";
 import type { Pull, PullAnswer } from "./pull-call.ts";
 
-/** Payloads of all answers that are remembered. */
+/** Of all answers that are remembered, and of what was asked. */
 const REMEMBERED_BYTES_MAX = 64 * 1024 * 1024;
 
 export class PullDesk {
@@ -66,8 +66,8 @@ export class PullDesk {
 
   #remember(call: PullCall): void {
     if (this.#answered.has(call)) return;
-    this.#answered.set(call, call.payloadBytes);
-    this.#rememberedBytes += call.payloadBytes;
+    this.#answered.set(call, call.bytes);
+    this.#rememberedBytes += call.bytes;
     for (const [oldest] of this.#answered) {
       if (this.#rememberedBytes <= this.#rememberedBytesMax || oldest === call) return;
       oldest.end();

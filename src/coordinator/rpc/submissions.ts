@@ -85,7 +85,8 @@ function readTask({ taskDigest: digest, plugin, taskSummary: summary }: SubmitRe
   if (digest.length !== DIGEST_BYTES) return refuse("Submit", "task_digest is not 32 bytes");
   refuseLong("plugin", plugin, LIMITS.pluginTextBytes);
   refuseLong("task_summary", summary, LIMITS.taskSummaryBytes);
-  return { digest, plugin, summary };
+  // A copy: the run keeps it, and must not keep the whole message that it came in.
+  return { digest: new Uint8Array(digest), plugin, summary };
 }
 
 function readLines<Read>({ items }: SubmitRequest, read: (item: NewItem) => Read): Read[] {

@@ -57,7 +57,8 @@ export function refuseFrame(reason: string): never {
 
 export function readAttempt(wire: WireAttempt | undefined): NamedAttempt {
   if (wire?.itemId.length !== ITEM_ID_BYTES) return refuseFrame("item_id is not 32 bytes");
-  return { id: wire.itemId, attempt: wire.attempt };
+  // A copy: what keeps the id, for as long as an item runs, must not keep the whole message that it came in.
+  return { id: new Uint8Array(wire.itemId), attempt: wire.attempt };
 }
 
 const PHASES: Readonly<Partial<Record<HeldPhase, "unstarted" | "running">>> = {

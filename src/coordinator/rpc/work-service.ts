@@ -12,6 +12,7 @@ import type { Report, SessionFrame, SessionInput, SessionPort } from "../session
 import type { Leader } from "./leader.ts";
 import { submit, submitKept } from "./leader.ts";
 import { ByteBudget } from "./byte-budget.ts";
+import { ATTEMPT_OVERHEAD_BYTES } from "./pull-call.ts";
 import { PullDesk } from "./pull-desk.ts";
 import {
   readAttempt,
@@ -27,9 +28,8 @@ import {
 } from "./work-messages.ts";
 import type { Speaker } from "./work-messages.ts";
 
-/** What a result costs beside its bytes, and the name of an attempt: empty ones are not free. */
+/** What a result costs beside its bytes: empty ones are not free. */
 const RESULT_OVERHEAD_BYTES = 1_024;
-const ATTEMPT_OVERHEAD_BYTES = 256;
 /** Checkpoints of what runs that wait to be written. What comes when there is no room for it is lost: another one follows. */
 const CHECKPOINT_BYTES_MAX = 16 * 1024 * 1024;
 /** Frames that one session may leave unread: beyond it the worker is cut off, and what it was given is taken back. */

@@ -39,6 +39,12 @@ describe("frames of a session between the wire and the coordinator", () => {
     expect(Buffer.from(report.checkpoint ?? []).toString()).to.equal("said");
   });
 
+  it("leave nothing of the message behind them but what they are", () => {
+    const message = Buffer.alloc(1_000, 5);
+    const report = read({ attempt: { itemId: message.subarray(0, 32), attempt: 1 } });
+    expect(report.id.buffer.byteLength).to.equal(32);
+  });
+
   it("cut what is for people, so that a result gets home with whatever beside it", () => {
     const log = Buffer.alloc(LIMITS.attemptLogBytes + 10, "a");
     log.write("the end", log.length - 7);
