@@ -89,6 +89,7 @@ async function lead(store: Store, workersMax: number): Promise<InMemoryCoordinat
     epochRow,
     inboxMax: 2 * workersMax,
     mayAct: () => true,
+    leads: () => Promise.resolve(true),
     perform: (effect) => performEffect(effect, ports),
     onBroken: ({ kind }) => assert(false, `the loop broke: ${kind}`),
   });

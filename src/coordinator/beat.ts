@@ -1,5 +1,5 @@
-// A heartbeat: registers who is unknown, moves the worker's chart, is on disk before it is answered. The same beat again
-// is answered again and changes nothing.
+// A heartbeat: registers who is unknown, moves the worker's chart, and is answered when it is on disk, unless that can be done
+// before (prompt-beats.ts). The same beat again is answered again and changes nothing.
 import { encodeRecord } from "../storage/codec.ts";
 import { heartbeatKey } from "../storage/keys.ts";
 import type { Beat, BeatVerdict, ClaimedState, Input } from "./input.ts";
@@ -44,7 +44,7 @@ function take(state: CoordinatorState, turn: Turn, beat: Beat): BeatVerdict {
 }
 
 /** Who drains already, or has left, needs no telling. */
-function verdictOf(row: WorkerRow): BeatVerdict {
+export function verdictOf(row: WorkerRow): BeatVerdict {
   const { lifecycle } = workerStateOf(row);
   return row.chart.context.isToDrain && (lifecycle === "Init" || lifecycle === "Ready")
     ? "drain"

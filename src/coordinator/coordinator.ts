@@ -237,8 +237,16 @@ export class Coordinator {
       perform: (effect) => performEffect(effect, ports),
       ...(inspect && { inspect }),
       mayAct: () => this.#elector.mayAct(),
+      leads: () => this.#leads(),
       onBroken: (why) => this.#broken(why),
     });
+  }
+
+  /** Every claim stamps the epoch row, so one that is still as this leader wrote it was not followed when it was read. */
+  async #leads(): Promise<boolean> {
+    const { key, value } = this.#leadership.epochRow;
+    const found = await this.#options.store.get(key).catch(() => undefined);
+    return found !== undefined && value !== null && Buffer.compare(found, value) === 0;
   }
 
   #broken(why: Setback): void {

@@ -1,5 +1,5 @@
 // The reactor, running: inputs wait in a bounded inbox, a turn takes what is there, its batch is committed expecting this
-// leader's epoch (C1), and only then do its effects leave (C2). Turns are pipelined: the next one is computed while the
+// leader's epoch (C1), and only then do its effects leave (C2), but for most answers to beats. Turns are pipelined: the next one is computed while the
 // last one is on its way to the disk.
 //
 // A batch that does not commit ends the loop, for the state in memory is then ahead of the store: `conflict` means that
@@ -9,6 +9,7 @@ import { BoundedQueue } from "../base/bounded-queue.ts";
 import type { Clock, Timer } from "../base/clock.ts";
 import type { CommitOutcome, Expectation, Store } from "../storage/store.ts";
 import type { Input } from "./input.ts";
+import { PromptBeats } from "./prompt-beats.ts";
 import { react } from "./reactor.ts";
 import { scanIntervalMs } from "./scan-failures.ts";
 import type { CoordinatorState } from "./state.ts";
@@ -40,6 +41,8 @@ export interface TurnLoopOptions {
   readonly onBroken: (why: Setback) => void;
   /** Whether this leader may act at this moment: asked before each commit, and before effects leave. */
   readonly mayAct: () => boolean;
+  /** Whether the store names this leader, read after the call. Never rejects. */
+  readonly leads: () => Promise<boolean>;
 }
 
 const INPUTS_PER_TURN_MAX = 1_024;
@@ -50,6 +53,7 @@ const LISTENING_TURNS_MAX = 64;
 export class TurnLoop {
   readonly #options: TurnLoopOptions;
   readonly #inbox: BoundedQueue<Input>;
+  readonly #beats: PromptBeats;
   #fed: Input[] = [];
   #scheduled = false;
   #inFlight = 0;
@@ -66,12 +70,14 @@ export class TurnLoop {
   constructor(options: TurnLoopOptions) {
     this.#options = options;
     this.#inbox = new BoundedQueue(options.inboxMax);
+    this.#beats = new PromptBeats(options);
     this.#armScan();
   }
 
   /** False when the inbox is full or the loop ends: the input was not taken and will not be answered. */
   push(input: Input): boolean {
-    if (this.#stopping || this.#ended || !this.#inbox.push(input)) return false;
+    if (this.#stopping || this.#ended || this.#inbox.size >= this.#options.inboxMax) return false;
+    this.#inbox.push(input.kind === "beat" ? this.#beats.admit(input) : input);
     this.#arrived++;
     this.#schedule();
     return true;
@@ -103,6 +109,7 @@ export class TurnLoop {
   /** Nothing more is taken in, committed or judged; resolves when no commit is under way, and the store may be closed. */
   async halt(): Promise<void> {
     this.#ended = true;
+    this.#beats.end();
     this.stopJudging();
     await this.#tail;
   }
@@ -169,6 +176,7 @@ export class TurnLoop {
     if (this.#waiting > 0) this.#schedule();
     if (this.#isBroken) return;
     this.#isBroken = true;
+    this.#beats.end();
     this.#scanTimer?.cancel();
     this.#options.onBroken(setback);
   }

@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import type { BeatAnswer } from "../../../src/coordinator/input.ts";
+import type { Beat, BeatAnswer } from "../../../src/coordinator/input.ts";
 import { replay } from "../../../src/coordinator/replay.ts";
 import { sanityCheck } from "../../../src/coordinator/state.ts";
 import type { CoordinatorState } from "../../../src/coordinator/state.ts";
@@ -37,6 +37,7 @@ describe("the loop of turns", () => {
   let left: string[];
   let broken: Setback["kind"][];
   let mayAct: boolean;
+  let leads: boolean;
 
   beforeEach(async () => {
     clock = new SocketClock();
@@ -50,6 +51,7 @@ describe("the loop of turns", () => {
     left = [];
     broken = [];
     mayAct = true;
+    leads = false;
     loop = new TurnLoop({
       state,
       store,
@@ -58,6 +60,7 @@ describe("the loop of turns", () => {
       inboxMax: INBOX_MAX,
       perform,
       mayAct: () => mayAct,
+      leads: () => Promise.resolve(leads),
       onBroken: ({ kind }) => void broken.push(kind),
     });
   });
@@ -108,6 +111,66 @@ describe("the loop of turns", () => {
       await clock.advance();
       await release();
       expect(answered()).to.deep.equal(["1", "2", "3", "4", "5"]);
+    });
+  });
+
+  describe("while the disk stalls, answers a beat", () => {
+    /** Four commits are on their way, so nothing more is decided; then one beat of a worker that is known. */
+    async function stall(parts: Partial<Beat> = {}): Promise<string[]> {
+      for (let number = 1; number <= 5; number++) {
+        push(1, number);
+        await clock.advance();
+      }
+      const said: string[] = [];
+      const beat = beatOf({ workerId: workerId(1), sequence: 2, ...parts });
+      loop.push({ kind: "beat", beat, answer: ({ verdict }) => void said.push(verdict) });
+      await clock.advance();
+      return said;
+    }
+
+    beforeEach(() => (leads = true));
+
+    it("of a process that it knows, and once; what it has decided of it waits all the same", async () => {
+      const said = await stall();
+      expect([said, store.held, left]).to.deep.equal([["accepted"], 4, []]);
+      while (store.held > 0) await release();
+      expect(said).to.deep.equal(["accepted"]);
+      expect(state.workers.get(workerId(1))?.sequence).to.equal(2);
+      expect(left.filter((effect) => effect === "worker_heartbeat")).to.have.length(6);
+    });
+
+    it("not when the store names another leader, or cannot be read", async () => {
+      leads = false;
+      const said = await stall();
+      expect(said).to.deep.equal([]);
+      while (store.held > 0) await release();
+      expect(said).to.deep.equal(["accepted"]);
+    });
+
+    it("not when its time to lead is over", async () => {
+      const answered = stall();
+      mayAct = false;
+      expect(await answered).to.deep.equal([]);
+    });
+
+    it("not before anybody knows the process: that is on disk first", async () => {
+      expect(await stall({ workerId: workerId(9), sequence: 1 })).to.deep.equal([]);
+      expect(await stall({ incarnation: incarnationId(2), sequence: 1 })).to.deep.equal([]);
+    });
+
+    it("not when that is a goodbye", async () => {
+      expect(await stall({ state: "Gone" })).to.deep.equal([]);
+    });
+
+    it("not when there is something that the worker has to be told, and that is on no disk yet", async () => {
+      push(1);
+      await clock.advance();
+      loop.push({ kind: "drainWorker", workerId: workerId(1), answer: () => undefined });
+      await clock.advance();
+      push(1, 1);
+      push(2, 1);
+      await clock.advance();
+      expect(answered()).to.deep.equal([]);
     });
   });
 

@@ -177,7 +177,8 @@ export type BeatAck = Message<"rollout.v1.BeatAck"> & {
   coordinator?: CoordinatorEnvelope | undefined;
 
   /**
-   * The sequence of the beat that this answers: it was accepted, and its effect is on disk.
+   * The sequence of the beat that this answers: a leader has heard it. The answer to a beat that says GONE, and any verdict but
+   * ACCEPTED, are on disk.
    *
    * @generated from field: uint64 sequence = 2;
    */

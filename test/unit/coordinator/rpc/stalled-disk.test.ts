@@ -1,0 +1,50 @@
+// A disk that takes longer than workers wait for an answer, over a real listener with mutual TLS: nobody is fenced while the leader
+// lives, and everybody when it does not lead any more.
+import { expect } from "chai";
+import { sleep, systemClock } from "../../../../src/base/clock.ts";
+import { StorageLease } from "../../../../src/coordinator/lease.ts";
+import { CommitGate } from "../../../support/commit-gate.ts";
+import { useClosers } from "../../../support/closers.ts";
+import { eventually } from "../../../support/eventually.ts";
+import { newTestCluster, startListeningCoordinator } from "../../../support/test-coordinator.ts";
+import type { StartedWorker } from "../../../support/test-worker.ts";
+import { startWorker } from "../../../support/test-worker.ts";
+
+const SELF_FENCE_MS = 500;
+/** As many as a leader has on their way at once. */
+const COMMITS = 4;
+
+describe("a disk that stalls", function () {
+  this.timeout(60_000);
+  const closeLater = useClosers();
+
+  const isFenced = ({ log }: StartedWorker): boolean =>
+    log.lines.some(({ message }) => message.startsWith("self-fenced"));
+
+  it("fences no worker whose leader lives, and every worker of one that was followed", async () => {
+    const cluster = await newTestCluster();
+    const disk = new CommitGate("open");
+    const store = disk.over(cluster.store);
+    // There is room for all beats: it is not for want of it that nothing is answered.
+    const coordinator = await startListeningCoordinator({ ...cluster, store }, { inboxMax: 10_000 });
+    closeLater(() => coordinator.stop());
+    closeLater(() => disk.open());
+    const { address } = coordinator.server;
+    const worker = await startWorker(cluster, { address, selfFenceTimeoutMs: SELF_FENCE_MS });
+    closeLater(() => worker.worker.stop());
+    const isReady = (): boolean =>
+      coordinator.events.events.some(
+        ({ topic, payload }) =>
+          topic === "worker_heartbeat" && "state" in payload && payload.state === "Ready",
+      );
+    await eventually("it is ready", isReady);
+
+    disk.shut();
+    await eventually("nothing more can be on its way to the disk", () => disk.waiting === COMMITS);
+    await sleep(systemClock, 3 * SELF_FENCE_MS);
+    expect([isFenced(worker), disk.waiting]).to.deep.equal([false, COMMITS]);
+
+    await new StorageLease(cluster.store, "another coordinator").claim();
+    await eventually("it fences itself", () => isFenced(worker));
+  });
+});
