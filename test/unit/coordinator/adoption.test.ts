@@ -2,6 +2,7 @@
 import { expect } from "chai";
 import type { Random } from "../../../src/base/random.ts";
 import { itemKeyOf } from "../../../src/coordinator/ledger/item-id.ts";
+import type { Input } from "../../../src/coordinator/input.ts";
 import type { ReportedOutcome, SessionPort } from "../../../src/coordinator/session-frame.ts";
 import { itemRecord } from "../../../src/coordinator/ledger/ledger-records.ts";
 import { decodeRecord, okOrFailure } from "../../../src/storage/codec.ts";
@@ -168,6 +169,19 @@ describe("what a worker has and the ledger has forgotten", () => {
     await ledger.settle();
     expect(one.frames).to.deep.equal([{ kind: "verdict", keep: [true] }]);
     expect(one.texts).to.deep.equal(["a", "b"]);
+  });
+
+  it("is counted until its rows are looked up, also when its stream ends meanwhile (C8)", async () => {
+    await ledger.submit(["a"]);
+    await one.ask(1);
+    await losePower();
+    await one.beat();
+    let settled = 0;
+    const hello = { ...one.helloInput(), settled: () => settled++ } as Input;
+    await ledger.step(hello, { kind: "sessionEnded", workerId: one.id, port: one.port });
+    expect(settled).to.equal(0);
+    await ledger.settle();
+    expect(settled).to.equal(1);
   });
 
   it("is not asked about again by a worker that opens another session meanwhile", async () => {
