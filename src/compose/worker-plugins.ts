@@ -5,10 +5,12 @@ import { join } from "node:path";
 import { describeError, failure } from "../base/errors.ts";
 import type { RolloutError } from "../base/errors.ts";
 import type { WorkerId } from "../base/ids.ts";
+import { environmentName } from "../config/environment-name.ts";
 import { mockManifest } from "../config/manifest.ts";
 import type { Manifest } from "../config/manifest.ts";
 import { LIMITS } from "../config/limits.ts";
 import type { ClientConfig } from "../config/resolve.ts";
+import { SETTING_KEYS } from "../config/schema.ts";
 import { ChildHost } from "../worker/backends/child-host.ts";
 import type { Starter } from "../worker/backends/starter/starter.ts";
 import { Plugins } from "../worker/plugins.ts";
@@ -41,6 +43,12 @@ export async function workerManifests({ worker, mock }: ClientConfig): Promise<M
   return worker.plugins.length === 0 ? [mockManifest(mock)] : await loadManifests(worker.plugins);
 }
 
+/** Of the worker's environment what is not rollout's own: its settings are nothing to what executes items. */
+function withoutSettings(environment: Readonly<Record<string, string>>): Record<string, string> {
+  const own = new Set(SETTING_KEYS.map(environmentName));
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !own.has(name)));
+}
+
 /** Whether its items are executed by processes of this worker. */
 export function startsProcesses(manifest: Manifest): boolean {
   if (manifest.backend === "http") return manifest.spec.launch !== undefined;
@@ -63,7 +71,7 @@ export async function openWorkerPlugins(options: WorkerPluginsOptions): Promise<
   const open = (manifest: Manifest): OpenedPlugin =>
     openPlugin(manifest, {
       ...ports,
-      ...{ children, directory, environment, workerId },
+      ...{ children, directory, workerId, environment: withoutSettings(environment) },
       slots: config.worker.slots,
       maxOutputBytes: config.limits.outputBytes,
       maxCheckpointBytes: LIMITS.checkpointBytes,

@@ -1,5 +1,5 @@
 // What an operator sees of a backend that does not do its work, and of attempts that took too long.
-import { rmSync, writeFileSync } from "node:fs";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { expect } from "chai";
 import { systemClock } from "../../src/base/clock.ts";
 import { newUlid } from "../../src/base/ids.ts";
@@ -10,6 +10,15 @@ import type { Cluster } from "../support/cluster.ts";
 import { eventually } from "../support/eventually.ts";
 import { withFailingCalls } from "../support/failing-system-calls.ts";
 import { unusedAddress } from "../support/listeners.ts";
+
+function filesBelow(directory: string): string[] {
+  try {
+    return readdirSync(directory, { recursive: true, encoding: "utf8" });
+  } catch {
+    // It is not there yet, or goes away.
+    return [];
+  }
+}
 
 describe("a backend in trouble", () => {
   const submit = async (cluster: Cluster, ...more: string[]): Promise<void> => {
@@ -95,11 +104,12 @@ describe("a backend in trouble", () => {
       rmSync(cluster.file(`state/children`), { recursive: true });
       writeFileSync(cluster.file("state/children"), "");
       await submit(cluster, "--json");
-      const item = await eventually("the item's trouble", async () => {
-        const { stdout } = await cluster.run("explain", id);
-        const found = /([0-9a-f]{64})/.exec(stdout)?.[1];
-        return stdout.includes("It has trouble: waiting, for ") && found;
-      }).catch(() => undefined);
+      // Its files are there while it waits.
+      const item = await eventually("the item at the worker", () =>
+        filesBelow(cluster.file("state/attempts"))
+          .map((name) => /([0-9a-f]{64})-1$/.exec(name)?.[1])
+          .find((found) => found !== undefined),
+      );
       expect((await worker.ended).code).to.equal(2);
       const reason = "no record of it can be written: a part of the path is not a directory";
       expect(worker.stderr.join("\n")).to.include(
@@ -109,7 +119,7 @@ describe("a backend in trouble", () => {
         await cluster.run("worker", "list"),
         await cluster.run("status"),
         await cluster.run("explain", id),
-        await cluster.run("explain", item ?? ""),
+        await cluster.run("explain", item),
       ].map(({ stdout }) => stdout);
       expect(list).to.include(`worker ${id}: the backend of job is broken: `).and.include(reason);
       expect(explained).to.include("It has left because the backend of job is broken: ").and.include(reason);

@@ -1,6 +1,7 @@
 // All that a child has started and that has not left for a session of its own: ended together.
 //
 // Keeps true: once nothing of it is left, its number is never signalled again, which may be another's by then.
+import { assert } from "../../base/assert.ts";
 import type { Clock } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
 import { errnoOf } from "../../base/errors.ts";
@@ -20,6 +21,8 @@ export class ChildGroup {
   #ending: Promise<void> | undefined;
 
   constructor(pid: number, clock: Clock) {
+    // A signal to the group 1 would be one to every process.
+    assert(pid > 1, "a child is neither the system's first process nor all of them");
     this.pid = pid;
     this.#clock = clock;
   }
@@ -27,6 +30,20 @@ export class ChildGroup {
   /** The leader has been waited for: from now on the number lives only as long as others of the group do. */
   leaderExited(): void {
     if (!this.#accepts(0)) this.#isGone = true;
+  }
+
+  /**
+   * SIGKILL at once. False when something of it is left after `limitMs`: another user's, one that waits for a disk, one that is in
+   * another PID namespace. It is not signalled any more then.
+   */
+  async endWithin(limitMs: number): Promise<boolean> {
+    const waited = new AbortController();
+    const ended = this.end(0).then(() => true);
+    const late = sleep(this.#clock, limitMs, waited.signal).then(() => false);
+    const isEnded = await Promise.race([ended, late]);
+    waited.abort();
+    if (!isEnded) this.#isGone = true;
+    return isEnded;
   }
 
   /** SIGTERM, and SIGKILL after `graceMs` unless an earlier call said sooner. Resolves when nothing is left. */
@@ -54,7 +71,7 @@ export class ChildGroup {
   async #sweep(): Promise<void> {
     for (let waitMs = LOOK_FIRST_MS; ; waitMs = Math.min(2 * waitMs, LOOK_MAX_MS)) {
       const members = await this.#members();
-      if (members.length === 0) return;
+      if (members.length === 0 || this.#isGone) return;
       for (const { pid } of members) kill(pid, "SIGKILL");
       await sleep(this.#clock, waitMs);
     }

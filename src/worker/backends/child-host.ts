@@ -7,10 +7,12 @@
 import type { Duplex, Readable, Writable } from "node:stream";
 import { assert } from "../../base/assert.ts";
 import type { Clock } from "../../base/clock.ts";
+import { sleep } from "../../base/clock.ts";
 import { describeError } from "../../base/errors.ts";
 import { systemReason, unwritable } from "../../base/system-reason.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { Child, ChildEnd, Children, ChildRequest, ChildStart } from "./child.ts";
+import { confine, endConfined, findCgroupBase } from "./child-cgroup.ts";
 import { ChildGroup } from "./child-group.ts";
 import { findProgram } from "./child-program.ts";
 import { ChildRecords } from "./child-records.ts";
@@ -28,22 +30,29 @@ export interface ChildHostOptions {
   readonly starter: Starter;
   readonly clock: Clock;
   readonly log: Logger;
+  /** How long a start, or an end, waits for processes that cannot be ended; 10 s unless said. */
+  readonly reapLimitMs?: number;
 }
+
+const REAP_LIMIT_MS = 10_000;
 
 export class ChildHost implements Children {
   readonly #options: ChildHostOptions;
   readonly #records: ChildRecords;
   readonly #guardian: Guardian;
+  /** Below which each child has a cgroup of its own, where that can be; undefined elsewhere. */
+  readonly cgroupBase: string | undefined;
   /** Of which something lives. */
   readonly #living = new Set<Child>();
   /** Programs that were found, by all that finding them depends on. */
   readonly #programs = new Map<string, string>();
   #isClosed = false;
 
-  private constructor(options: ChildHostOptions, records: ChildRecords) {
+  private constructor(options: ChildHostOptions, records: ChildRecords, cgroupBase: string | undefined) {
     this.#options = options;
+    this.cgroupBase = cgroupBase;
     this.#records = records;
-    this.#guardian = new Guardian(options);
+    this.#guardian = new Guardian({ ...options, cgroupBase });
   }
 
   /** Ends what an earlier worker left first. Throws file_unwritable and not_trusted for the directory. */
@@ -51,12 +60,22 @@ export class ChildHost implements Children {
     const { directory, clock, log } = options;
     const records = new ChildRecords(directory);
     try {
-      const groups = await records.reap(clock);
-      if (groups > 0) log.warn("ended processes that an earlier start of this worker left", { groups });
+      const cgroupBase = await findCgroupBase();
+      const { ended, stuck, written } = await records.reap(clock, options.reapLimitMs ?? REAP_LIMIT_MS);
+      if (cgroupBase !== undefined)
+        await Promise.all(written.map((name) => endConfined(cgroupBase, name, clock)));
+      if (ended > 0) log.warn("ended processes that an earlier start of this worker left", { groups: ended });
+      if (stuck.length > 0) {
+        const pids = stuck.map(({ pid }) => pid).join(", ");
+        log.error(
+          "processes of an earlier start of this worker cannot be ended, and may still execute items",
+          { pids },
+        );
+      }
+      return new ChildHost(options, records, cgroupBase);
     } catch (error) {
       throw unwritable(directory, error);
     }
-    return new ChildHost(options, records);
   }
 
   /** Of the guardian; undefined as long as there was no child. */
@@ -74,10 +93,17 @@ export class ChildHost implements Children {
     return this.#admit(start.child, request, found.path);
   }
 
-  /** Kills all that still lives. Idempotent. Nothing is started after it. */
+  /** Kills all that still lives, and says what cannot be. Idempotent. Nothing is started after it. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all([...this.#living].map((child) => child.kill(0)));
+    const { clock, log, reapLimitMs = REAP_LIMIT_MS } = this.#options;
+    const waited = new AbortController();
+    const ended = Promise.all([...this.#living].map((child) => child.kill(0)));
+    await Promise.race([ended, sleep(clock, reapLimitMs, waited.signal)]);
+    waited.abort();
+    const pids = [...this.#living].map(({ pid }) => pid).join(", ");
+    if (pids !== "")
+      log.error("processes of this worker cannot be ended, and may still execute items", { pids });
     this.#guardian.close();
   }
 
@@ -98,7 +124,12 @@ export class ChildHost implements Children {
     const group = new ChildGroup(gated.pid, clock);
     const name = { pid: gated.pid, startedAt: startOf(gated.pid, clock) ?? "0" };
     void gated.exited.then(() => group.leaderExited());
-    const child: Child = new HostedChild(gated, group, () => this.#forget(child, name));
+    const base = this.cgroupBase;
+    const isConfined = base !== undefined && (await confine(base, name));
+    const child: Child = new HostedChild(gated, group, async () => {
+      if (isConfined) await endConfined(base, name, clock);
+      await this.#forget(child, name);
+    });
     this.#living.add(child);
     const obstacle = await this.#register(name);
     // Between the start and this moment the process may have stood still for as long as it likes.

@@ -19,6 +19,15 @@ export interface GroupName {
   readonly startedAt: string;
 }
 
+export interface Reaped {
+  /** How many groups were ended. */
+  readonly ended: number;
+  /** Those that are still there. */
+  readonly stuck: readonly GroupName[];
+  /** All of this start of the machine that were written down. */
+  readonly written: readonly GroupName[];
+}
+
 const FILE = /^(\d+)-(\d+)(?:-(.+))?$/;
 
 export class ChildRecords {
@@ -29,8 +38,11 @@ export class ChildRecords {
     this.#directory = directory;
   }
 
-  /** Kills whatever an earlier worker wrote down and did not see end. Resolves with how many groups that were, all gone. */
-  async reap(clock: Clock): Promise<number> {
+  /**
+   * Kills whatever an earlier worker wrote down and did not see end. What cannot be ended within `limitMs` keeps its record: the next
+   * start tries it again.
+   */
+  async reap(clock: Clock, limitMs: number): Promise<Reaped> {
     await makeDirectory(this.#directory);
     await keepTreePrivate(this.#directory);
     const names = await readdir(this.#directory);
@@ -38,9 +50,12 @@ export class ChildRecords {
     // Of an earlier start of the machine nothing is left.
     const suspects = written.filter(({ boot }) => boot === this.#boot);
     const left = suspects.length === 0 ? [] : await stillThere(suspects, clock);
-    await Promise.all(left.map(({ pid }) => new ChildGroup(pid, clock).end(0)));
-    for (const name of names) await rm(join(this.#directory, name), { force: true });
-    return left.length;
+    const ended = await Promise.all(left.map(({ pid }) => new ChildGroup(pid, clock).endWithin(limitMs)));
+    const stuck = left.filter((_, at) => ended[at] === false);
+    for (const name of names)
+      if (!stuck.some((group) => this.#fileOf(group) === join(this.#directory, name)))
+        await rm(join(this.#directory, name), { force: true });
+    return { ended: left.length - stuck.length, stuck, written: suspects };
   }
 
   /** Makes the directory again when somebody has removed it. Rejects as the file system does. */
@@ -64,7 +79,7 @@ export class ChildRecords {
 
   #parse(name: string): (GroupName & { readonly boot: string }) | undefined {
     const [, pid, startedAt, boot = ""] = FILE.exec(name) ?? [];
-    if (pid === undefined || startedAt === undefined) return undefined;
+    if (pid === undefined || startedAt === undefined || Number(pid) < 2) return undefined;
     return { pid: Number(pid), startedAt, boot };
   }
 }

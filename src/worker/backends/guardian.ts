@@ -10,10 +10,11 @@ import type { Starter } from "./starter/starter.ts";
 
 /**
  * Reads `+ PID START` and `- PID START`. At the end of its input it kills each group whose leader is still the one that was named or
- * has ended, and then whatever is left of their sessions. START is field 22 of /proc/PID/stat; without /proc it is not looked at.
+ * has ended with its cgroup, and then whatever is left of their sessions. $1: below which cgroups are. START is field 22 of /proc/PID/stat; without /proc it is not looked at.
  */
 const SCRIPT = `
 trap '' HUP INT TERM QUIT
+base=$1
 groups=' '
 while read -r what pid start; do
   group=$pid:$start
@@ -32,16 +33,25 @@ stat_of() {
   fi
 }
 ours=' '
+cgroups=
 for group in $groups; do
   pid=\${group%%:*}
+  cgroup=$base/rollout-$pid-\${group#*:}
+  [ -n "$base" ] && [ -d "$cgroup" ] && echo 1 > "$cgroup/cgroup.kill" && cgroups="$cgroups$cgroup
+"
   stat_of "$pid"
   [ -z "$start" ] || [ "$start" = "\${group#*:}" ] || continue
   kill -9 "-$pid"
   ours="$ours$pid "
 done
-[ "$ours" = ' ' ] && exit
+[ "$ours" = ' ' ] && [ -z "$cgroups" ] && exit
 for round in 1 2 3 4 5 6 7 8 9 10; do
   left=
+  [ -n "$cgroups" ] && printf %s "$cgroups" | {
+    while read -r cgroup; do
+      [ ! -d "$cgroup" ] || rmdir "$cgroup" || exit 1
+    done
+  } || [ -z "$cgroups" ] || left=1
   for directory in /proc/[0-9]*; do
     pid=\${directory#/proc/}
     stat_of "$pid"
@@ -61,6 +71,8 @@ const TRIES = 3;
 
 export interface GuardianOptions {
   readonly starter: Starter;
+  /** Below which children have cgroups, where they have. */
+  readonly cgroupBase?: string | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -133,7 +145,7 @@ export class Guardian {
     const { starter, log } = this.#options;
     const start = await starter.start({
       file: "/bin/sh",
-      args: ["-c", SCRIPT, "rollout-guardian"],
+      args: ["-c", SCRIPT, "rollout-guardian", this.#options.cgroupBase ?? ""],
       // It holds no directory.
       cwd: "/",
       env: { PATH: "/usr/bin:/bin" },

@@ -2,6 +2,7 @@ import { expect } from "chai";
 import { execFileSync, spawn } from "node:child_process";
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
 import { systemClock } from "../../../../src/base/clock.ts";
 import type { Child, ChildRequest, ChildStart } from "../../../../src/worker/backends/child.ts";
 import type { ChildHost } from "../../../../src/worker/backends/child-host.ts";
@@ -10,6 +11,7 @@ import { allGone, isRunning } from "../../../support/backend-rig.ts";
 import { openChildHost } from "../../../support/child-host.ts";
 import type { OpenedHost } from "../../../support/child-host.ts";
 import { eventually } from "../../../support/eventually.ts";
+import { withFailingCalls } from "../../../support/failing-system-calls.ts";
 import { RecordingLogger } from "../../../support/recording-logger.ts";
 import { environmentFor } from "../../../support/rollout-process.ts";
 import { useTemporaryDirectory } from "../../../support/temporary-directory.ts";
@@ -184,6 +186,23 @@ describe("a host of children", () => {
     });
   });
 
+  it("ends what has left its session with a cgroup, where it may make one", async () => {
+    const file = directory.file("stray");
+    const { child } = await script(
+      `setsid sh -c 'echo $$ >${file}; exec sleep 600' >/dev/null 2>&1 & echo 1; sleep 600`,
+    );
+    const stray = Number(
+      await eventually("the stray", () => existsSync(file) && readFileSync(file, "utf8").trim()),
+    );
+    await child.kill(0);
+    expect(isRunning(stray)).to.equal(host.cgroupBase === undefined);
+    if (host.cgroupBase === undefined) process.kill(stray, "SIGKILL");
+    else
+      expect(
+        readdirSync(host.cgroupBase).filter((name) => name.startsWith(`rollout-${child.pid}-`)),
+      ).to.deep.equal([]);
+  });
+
   it("knows each by a record until nothing is left of it", async () => {
     const { child, pids } = await script("sleep 600 & echo $!");
     await child.exited;
@@ -229,6 +248,22 @@ describe("a host of children", () => {
       const other = await openHost();
       expect([pids.filter(isRunning), name.startsWith(`${child.pid}-`)]).to.deep.equal([[], true]);
       await other.close();
+    });
+
+    it("goes on when one of them cannot be ended, says so, and tries it again at the next start", async () => {
+      const { pid, startedAt, kill } = bystander();
+      record(pid, startedAt);
+      record(1, "1");
+      // As the system answers for a process of another user.
+      const program = fileURLToPath(new URL("../../../support/reap-program.ts", import.meta.url));
+      const wrapper = withFailingCalls({ call: "kill", error: "EPERM", which: "1+" });
+      const [command, ...words] = [...wrapper, process.execPath, program, directory.file("records")];
+      const said = execFileSync(command, words, { encoding: "utf8", timeout: 60_000 });
+      expect(said).to.include(`cannot be ended, and may still execute items {"pids":"${pid}"}`);
+      expect([isRunning(pid), records().length]).to.deep.equal([true, 1]);
+      await (await openHost()).close();
+      expect([isRunning(pid), records()]).to.deep.equal([false, []]);
+      kill();
     });
 
     it("lets a later process of the same number live, and one of another boot", async () => {

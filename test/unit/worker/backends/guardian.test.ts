@@ -1,7 +1,8 @@
 import { expect } from "chai";
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { systemClock } from "../../../../src/base/clock.ts";
+import { confine, findCgroupBase } from "../../../../src/worker/backends/child-cgroup.ts";
 import type { GroupName } from "../../../../src/worker/backends/child-records.ts";
 import { Guardian } from "../../../../src/worker/backends/guardian.ts";
 import { Starter } from "../../../../src/worker/backends/starter/starter.ts";
@@ -45,6 +46,21 @@ describe("a guardian", () => {
     guardian.close();
     await allGone([one.pid, two.pid, pid]);
     expect([forgotten.pid, unknown.pid].filter(isRunning)).to.deep.equal([forgotten.pid, unknown.pid]);
+  });
+
+  it("kills what is in a child's cgroup, wherever its session is, and removes the cgroup", async () => {
+    const base = await findCgroupBase();
+    const [child, stray] = [group(), group()];
+    const isConfined = base !== undefined && (await confine(base, child));
+    if (isConfined)
+      writeFileSync(`${base}/rollout-${child.pid}-${child.startedAt}/cgroup.procs`, String(stray.pid));
+    const confining = new Guardian({ starter, cgroupBase: base, clock: systemClock, log });
+    await confining.watch(child);
+    const pid = await eventually("a guardian", () => confining.pid);
+    confining.close();
+    await allGone([child.pid, pid]);
+    expect(isRunning(stray.pid)).to.equal(!isConfined);
+    if (isConfined) expect(existsSync(`${base}/rollout-${child.pid}-${child.startedAt}`)).to.equal(false);
   });
 
   it("does not kill a later process of the same number", async () => {
