@@ -51,7 +51,8 @@ async function runInDirectory(
   const place = { directory: request.directory, output: files.output, digest: task.digest };
   const path = runDirectoryOf({ ...place, input: ahead === undefined ? "" : await knownBy(ahead) });
   const about = files.output === undefined ? path : shownPath(files.output);
-  const directory = await RunDirectory.claim(path, about, task, { clock, random, log: silentLogger });
+  const own = { clock, random, log: silentLogger };
+  const directory = await RunDirectory.claim(path, about, task, own, "replace-if-nothing-came");
   if (directory.formerTask !== undefined)
     ports.display.say(
       `nothing was recorded of ${directory.formerTask}: ${about} is of this command from now on`,

@@ -109,7 +109,8 @@ export class RunDirectory {
   }
 
   /**
-   * Holds the directory until `close`. `about` names for people what it is the directory of. Throws run_held, other_run_task,
+   * Holds the directory until `close`. `about` names for people what it is the directory of. Only who submits its items again may have one
+   * replaced of which nothing came: they are forgotten with it. Throws run_held, other_run_task,
    * run_directory_unusable, store_corrupt when something of it was lost, and the rows of the file system.
    */
   static async claim(
@@ -117,6 +118,7 @@ export class RunDirectory {
     about: string,
     task: Task,
     ports: RunDirectoryPorts,
+    whenOfAnotherTask: "refuse" | "replace-if-nothing-came" = "refuse",
   ): Promise<RunDirectory> {
     const isNew = await refuseForeign(path);
     await makeDirectory(path).catch((error: unknown) => {
@@ -135,8 +137,9 @@ export class RunDirectory {
       refuseLoss(path, about, found !== undefined, recorded);
       const isOther = found !== undefined && found.digest !== digestText(task);
       if (isOther) {
-        if (recorded.done + recorded.failed === 0) await untilEarlierHaveGone(path, ports);
-        if (!(await hasNothingRecorded(path, recorded, ports))) {
+        const mayReplace = whenOfAnotherTask !== "refuse" && recorded.done + recorded.failed === 0;
+        if (mayReplace) await untilEarlierHaveGone(path, ports);
+        if (!mayReplace || !(await hasNothingRecorded(path, recorded, ports))) {
           const params = { output: about, found: found.summary, wanted: task.summary, directory: path };
           throw failure("other_run_task", params);
         }

@@ -29,8 +29,11 @@ describe("the directory of a local run", () => {
   const temporary = useTemporaryDirectory();
   const closeLater = useClosers();
 
-  async function claim(task: Task = CAT): Promise<RunDirectory> {
-    const directory = await RunDirectory.claim(temporary.file("run"), "out", task, PORTS);
+  async function claim(
+    task: Task = CAT,
+    whenOfAnotherTask: Parameters<typeof RunDirectory.claim>[4] = "replace-if-nothing-came",
+  ): Promise<RunDirectory> {
+    const directory = await RunDirectory.claim(temporary.file("run"), "out", task, PORTS, whenOfAnotherTask);
     closeLater(() => directory.close());
     return directory;
   }
@@ -100,6 +103,8 @@ describe("the directory of a local run", () => {
     });
     await writeFile(first.file("coordinator.log"), "why\n");
     await first.close();
+    const whose = await failureOf(claim(REV, "refuse"));
+    expect(whose, "its items are nowhere else").to.include({ code: "other_run_task" });
     const second = await claim(REV);
     expect(second.formerTask).to.equal(CAT.summary);
     expect(second.runId).to.not.equal(first.runId);
