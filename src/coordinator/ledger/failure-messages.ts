@@ -52,7 +52,7 @@ export class FailureMessages {
     // Whoever cancels a run knows why.
     if (failure.class === "cancelled") return;
     const kept = this.#place(failure);
-    if (kept.items === 0) [kept.item, kept.message] = [failure.id, shortened(failure.message)];
+    if (kept.items === 0) [kept.item, kept.message] = [copyOf(failure.id), shortened(failure.message)];
     kept.items++;
   }
 
@@ -94,7 +94,7 @@ export class FailureMessages {
     let kept = this.#kept.get(key);
     if (kept === undefined) {
       const weight = this.#kept.size < this.#keptMax ? 0 : this.#makeRoom();
-      kept = { key, class: as, message: shortened(message), items: 0, attempts: 0, item: id, weight };
+      kept = { key, class: as, message: shortened(message), items: 0, attempts: 0, item: copyOf(id), weight };
       this.#kept.set(key, kept);
     }
     kept.weight++;
@@ -110,6 +110,11 @@ export class FailureMessages {
     this.#kept.delete(rarest.key);
     return rarest.weight;
   }
+}
+
+/** Nothing larger is kept for the sake of an id in it. */
+function copyOf(id: Uint8Array): Uint8Array {
+  return Uint8Array.from(id);
 }
 
 function keyOf(as: FailureClass, message: string): string {
