@@ -14,7 +14,7 @@ import { SshLauncher } from "./smoke/ssh-launcher.ts";
 
 const USAGE = "usage: smoke-3node.ts aws|gcp [--simulate-preemption]";
 const WORKERS = 3;
-const LOCAL_LIMIT_MS = 30_000;
+const LOCAL_LIMIT_MIN = 0.5;
 /** Clouds preempt when they like. */
 const CLOUD_LIMIT_MIN = 60;
 const CLOUD_PORT = "50051";
@@ -35,9 +35,13 @@ async function planOf(cloud: Cloud, isSimulated: boolean): Promise<Plan> {
     head: new LocalLauncher("coordinator"),
     hosts: Array.from({ length: WORKERS }, (_, at) => new LocalLauncher(`worker-${at + 1}`)),
     listen: "127.0.0.1:0",
-    limitMs: LOCAL_LIMIT_MS,
+    limitMs: limitMsOr(LOCAL_LIMIT_MIN),
     preemption: isSimulated ? simulated() : await servedOnLoopback(cloud, WORKERS),
   };
+}
+
+function limitMsOr(usualMin: number): number {
+  return Number(process.env["ROLLOUT_SMOKE_MINUTES"] ?? usualMin) * 60_000;
 }
 
 function cloudPlan(cloud: Cloud, isSimulated: boolean): Plan {
@@ -64,7 +68,7 @@ function cloudPlan(cloud: Cloud, isSimulated: boolean): Plan {
     head,
     hosts,
     listen: `${isLoopback ? "127.0.0.1" : "0.0.0.0"}:${env["ROLLOUT_SMOKE_PORT"] ?? CLOUD_PORT}`,
-    limitMs: Number(env["ROLLOUT_SMOKE_MINUTES"] ?? CLOUD_LIMIT_MIN) * 60_000,
+    limitMs: limitMsOr(CLOUD_LIMIT_MIN),
     preemption: isSimulated ? simulated() : leftToTheCloud(cloud),
   };
 }
