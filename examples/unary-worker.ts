@@ -25,7 +25,7 @@ export async function workByCalls(options: UnaryWorkerOptions, signal: AbortSign
   const leaving = new AbortController();
   let [sequence, ackedAssignment] = [0n, 0n];
   const beat = async (state: WorkerState): Promise<void> => {
-    const { ack } = await heart.beat({ beat: { ...self, sequence: ++sequence, state } });
+    const { ack } = await heart.beat({ beat: { ...self, sequence: ++sequence, state, ackedAssignment } });
     if (ack?.verdict !== BeatVerdict.ACCEPTED) leaving.abort();
   };
   // A coordinator restarts, an answer is lost: the very same call is made again until it is answered.

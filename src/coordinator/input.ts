@@ -29,6 +29,8 @@ export interface Beat {
   readonly isAtRisk: boolean;
   /** What keeps it from executing, in words for a person; empty when there is nothing. */
   readonly trouble: string;
+  /** The last assignment that has arrived; undefined when it does not say. */
+  readonly ackedAssignment?: number | undefined;
 }
 
 /** `drain`: accepted, and an operator wants the worker to leave. `refused`: the registry is full. */

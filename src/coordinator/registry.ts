@@ -27,6 +27,7 @@ export function register(state: CoordinatorState, turn: Turn, beat: Beat): Worke
     load: beat.load,
     isAtRisk: beat.isAtRisk,
     trouble: beat.trouble,
+    ackedAssignment: beat.ackedAssignment,
     refusedAloneAtMs: -Infinity,
     registeredAtWallMs: turn.wallMs,
     sequence: 0,
@@ -91,6 +92,7 @@ export function refresh(state: CoordinatorState, turn: Turn, row: WorkerRow, bea
   row.load = beat.load;
   row.isAtRisk = beat.isAtRisk;
   row.trouble = beat.trouble;
+  row.ackedAssignment = beat.ackedAssignment;
   row.sequence = beat.sequence;
   row.lastBeatMs = turn.nowMs;
   row.dueAtMs = turn.nowMs + state.liveness.heartbeatIntervalMs;

@@ -90,6 +90,7 @@ async function readWorker(store: Store, key: string, value: Uint8Array, nowMs: n
     trust: trustOf(store, key, record, nowMs),
     isAtRisk: false,
     trouble: "",
+    ackedAssignment: undefined,
     refusedAloneAtMs: -Infinity,
     stored: value,
     slots: record.slots,

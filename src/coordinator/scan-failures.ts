@@ -5,6 +5,7 @@ import { forgiveDelay, takeBackOverdue } from "./hand-back.ts";
 import { lossBySilence } from "./outage.ts";
 import { move } from "./registry.ts";
 import { takeBackRemains } from "./session.ts";
+import { takeBackUnreceived } from "./unreceived.ts";
 import type { CoordinatorState, WorkerRow } from "./state.ts";
 import { workerStateOf } from "./state.ts";
 import type { Turn } from "./turn.ts";
@@ -22,6 +23,7 @@ export function onScan(state: CoordinatorState, turn: Turn): void {
   for (const row of state.workers.values()) {
     judge(state, turn, row);
     takeBackRemains(state, turn, row);
+    takeBackUnreceived(state, turn, row);
     takeBackOverdue(state, turn, row);
   }
 }

@@ -232,6 +232,12 @@ export function takeBackRemains(state: CoordinatorState, turn: Turn, row: Worker
   row.session.remains = takeBack(state, turn, row, remains, lossByRestart(state, row, turn.nowMs));
 }
 
+/** What older processes of the worker had is with nobody, as soon as it is known what they ended of. Idempotent. */
+export function takeBackOlder(state: CoordinatorState, turn: Turn, row: WorkerRow): void {
+  const [, older] = apart(row, [...row.held.values()]);
+  if (older.length > 0) takeBack(state, turn, row, older, lossByRestart(state, row, turn.nowMs));
+}
+
 /** What the worker's process of now was given, and what older ones were. */
 function apart(row: WorkerRow, items: readonly RunningItem[]): [own: RunningItem[], older: RunningItem[]] {
   const own = new Set(items.filter((item) => isItsOwn(row, item)));

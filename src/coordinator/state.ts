@@ -65,6 +65,8 @@ export interface WorkerRow {
   isAtRisk: boolean;
   /** What keeps it from executing, as it said last; empty when there is nothing, or nothing was heard since this coordinator leads. */
   trouble: string;
+  /** The last assignment that has arrived there, as its last beat said. */
+  ackedAssignment: number | undefined;
   /** When it last handed back an item that runs alone: something in it may not end. Monotonic. */
   refusedAloneAtMs: number;
   /** The last one; undefined while this coordinator has heard of none. */

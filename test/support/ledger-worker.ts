@@ -39,6 +39,8 @@ export class LedgerWorker {
   state: Beat["state"] = "Ready";
   plugins: Beat["plugins"] = [];
   isAtRisk = false;
+  /** What its beats say that has arrived; nothing unless set. */
+  acknowledges: number | undefined;
   sequence = 0;
   /** Of the last assignment. */
   received = 0;
@@ -90,8 +92,8 @@ export class LedgerWorker {
   }
 
   beatInput(): Input {
-    const { id, incarnation, state, plugins, isAtRisk } = this;
-    const what = { state, plugins, isAtRisk, slots: this.#slots };
+    const { id, incarnation, state, plugins, isAtRisk, acknowledges: ackedAssignment } = this;
+    const what = { state, plugins, isAtRisk, ackedAssignment, slots: this.#slots };
     const beat = beatOf({ workerId: id, incarnation, sequence: ++this.sequence, ...what });
     return { kind: "beat", beat, answer: () => undefined };
   }

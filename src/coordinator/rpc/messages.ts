@@ -61,7 +61,8 @@ export function readBeat(wire: WireBeat | undefined): Beat {
     countFrom(value) ?? refuse(`${field} is over ${COUNT_MAX}`);
   const sequence = count(wire.sequence, "sequence");
   if (sequence < 1) return refuse("sequence is not counted from 1");
-  count(wire.ackedAssignment, "acked_assignment");
+  const acked =
+    wire.ackedAssignment === undefined ? undefined : count(wire.ackedAssignment, "acked_assignment");
   if (wire.worker?.epochSeen !== undefined) count(wire.worker.epochSeen, "epoch_seen");
   if (!(wire.load >= 0 && wire.load <= 1)) return refuse("load is not between 0 and 1");
   if (wire.slots > SLOTS_MAX) return refuse(`slots is over ${SLOTS_MAX}`);
@@ -82,6 +83,7 @@ export function readBeat(wire: WireBeat | undefined): Beat {
     plugins: wire.plugins.map(({ name, version }) => ({ name, version })),
     isAtRisk: wire.atRisk,
     trouble: wire.trouble,
+    ...(acked !== undefined && { ackedAssignment: acked }),
   };
 }
 

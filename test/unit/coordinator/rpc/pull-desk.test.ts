@@ -31,6 +31,55 @@ describe("pull desk", () => {
     return { pending, running };
   };
 
+  describe("takes back what was given in an answer that was lost", () => {
+    /** A failure timeout, and a scan more. */
+    const PATIENCE_MS = 5_500;
+
+    it("when the worker goes on beating and does not ask again", async () => {
+      await rig.harness.submit(["a", "b"]);
+      await rig.pull(worker, { requestId: "lost", credit: 2 });
+      worker.acknowledges = 0;
+      await rig.harness.watch(PATIENCE_MS, [worker]);
+      expect(await pendingOf(rig)).to.deep.equal({ pending: 2, running: 0 });
+      const other = await beating(rig, 2);
+      expect(textsOf(await rig.pull(other, { credit: 1 }))).to.deep.equal(["a"]);
+      const again = await rig.pull(worker, { requestId: "lost", credit: 2 });
+      expect(
+        itemsOf(again).map(({ attempt }) => attempt),
+        "not what others have by now",
+      ).to.deep.equal([2]);
+      expect(textsOf(again)).to.deep.equal(["b"]);
+    });
+
+    it("and nothing that its beats acknowledge, or of which they say nothing", async () => {
+      const other = await beating(rig, 2);
+      await rig.harness.submit(["a", "b"]);
+      for (const one of [worker, other]) await rig.pull(one, { credit: 1 });
+      worker.acknowledges = 1;
+      await rig.harness.watch(3 * PATIENCE_MS, [worker, other]);
+      expect(await pendingOf(rig)).to.deep.equal({ pending: 0, running: 2 });
+    });
+
+    it("when the next process of the worker beats and has not asked yet", async () => {
+      const other = await beating(rig, 2);
+      await rig.harness.submit(["a"]);
+      await rig.pull(worker, { credit: 1 });
+      worker.restart(2);
+      await rig.harness.watch(2 * PATIENCE_MS, [worker, other]);
+      expect(await pendingOf(rig)).to.deep.equal({ pending: 1, running: 0 });
+      expect(textsOf(await rig.pull(other, { credit: 1 }))).to.deep.equal(["a"]);
+    });
+
+    it("also when another coordinator leads by then", async () => {
+      await rig.harness.submit(["a"]);
+      await rig.pull(worker, { credit: 1 });
+      worker.acknowledges = 0;
+      await rig.restart();
+      await rig.harness.watch(PATIENCE_MS, [worker]);
+      expect(await pendingOf(rig)).to.deep.equal({ pending: 1, running: 0 });
+    });
+  });
+
   describe("gives", () => {
     it("as much as was asked for, numbered from what was acknowledged", async () => {
       await rig.harness.submit(["a", "b", "c"]);

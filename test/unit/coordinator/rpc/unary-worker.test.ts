@@ -5,13 +5,14 @@ import { readFile } from "node:fs/promises";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import type { Client } from "@connectrpc/connect";
 import { workByCalls } from "../../../../examples/unary-worker.ts";
+import { sleep, systemClock } from "../../../../src/base/clock.ts";
 import { ulidToBytes } from "../../../../src/base/ids.ts";
 import type { CoordinatorState } from "../../../../src/coordinator/state.ts";
 import { RunState } from "../../../../src/gen/rollout/v1/run_pb.ts";
 import { WorkerState } from "../../../../src/gen/rollout/v1/common_pb.ts";
 import { HeartbeatService } from "../../../../src/gen/rollout/v1/heartbeat_pb.ts";
 import { OutcomeClass, WorkService } from "../../../../src/gen/rollout/v1/work_pb.ts";
-import type { Assignment } from "../../../../src/gen/rollout/v1/work_pb.ts";
+import type { Assignment, PullResponse } from "../../../../src/gen/rollout/v1/work_pb.ts";
 import { DONE_PREFIX } from "../../../../src/storage/keys.ts";
 import { prefixRange } from "../../../../src/storage/store.ts";
 import type { Backend } from "../../../../src/worker/backends/backend.ts";
@@ -22,6 +23,8 @@ import { eventually } from "../../../support/eventually.ts";
 import { useLedCluster } from "../../../support/led-cluster.ts";
 import { fixedPlugins } from "../../../support/fixed-plugins.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
+import { LIVENESS } from "../../../support/reactor-harness.ts";
+import { startListeningCoordinator } from "../../../support/test-coordinator.ts";
 import { startWorker } from "../../../support/test-worker.ts";
 
 const ITEMS = 500;
@@ -101,6 +104,39 @@ describe("work by calls", () => {
     expect(by.stream).to.be.greaterThan(0);
     const left = led.listening.events.events.filter(({ topic }) => topic === "worker_deregistered");
     expect(left).to.have.length(2);
+  });
+
+  it("goes to another worker when the answer was lost and its worker only beats", async () => {
+    const liveness = { heartbeatIntervalMs: 200, clockSkewBudgetMs: 390, coordinatorFailureTimeoutMs: 1_000 };
+    const { port } = led.listening.server;
+    await led.listening.stop();
+    const listening = await startListeningCoordinator(led.cluster, {
+      port,
+      liveness: { ...LIVENESS, ...liveness },
+    });
+    led.closeLater(() => listening.stop());
+    const [deaf, other] = [await callingIdentity(listening), await callingIdentity(listening)];
+    const over = new AbortController();
+    const beat = async ({ transport, worker }: CallingIdentity): Promise<void> => {
+      const heart = createClient(HeartbeatService, transport);
+      for (let sequence = 1n; !over.signal.aborted; sequence++) {
+        await heart.beat({
+          beat: { worker, sequence, state: WorkerState.READY, slots: 1, ackedAssignment: 0n },
+        });
+        await sleep(systemClock, 50);
+      }
+    };
+    const beating = [beat(deaf), beat(other)];
+    await submit(["a"]);
+    const ask = ({ transport, worker }: CallingIdentity, byte: number): Promise<PullResponse> => {
+      const requestId = new Uint8Array(16).fill(byte);
+      return createClient(WorkService, transport).pull({ worker, requestId, credit: 1, waitMs: 30_000 });
+    };
+    await eventually("it is given", async () => (await ask(deaf, 1)).assignments !== undefined);
+    const given = await ask(other, 2);
+    expect(given.assignments?.assignments.map(({ attempt }) => attempt?.attempt)).to.deep.equal([2]);
+    over.abort();
+    await Promise.all(beating);
   });
 
   describe("each call", () => {
