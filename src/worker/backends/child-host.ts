@@ -125,13 +125,14 @@ export class ChildHost implements Children {
     const name = { pid: gated.pid, startedAt: startOf(gated.pid, clock) ?? "0" };
     void gated.exited.then(() => group.leaderExited());
     const base = this.cgroupBase;
-    const isConfined = base !== undefined && (await confine(base, name));
+    // Beside its registration: the kernel takes its time to move a process.
+    const confining = base === undefined ? Promise.resolve(false) : confine(base, name);
     const child: Child = new HostedChild(gated, group, async () => {
-      if (isConfined) await endConfined(base, name, clock);
+      if (base !== undefined && (await confining)) await endConfined(base, name, clock);
       await this.#forget(child, name);
     });
     this.#living.add(child);
-    const obstacle = await this.#register(name);
+    const [obstacle] = await Promise.all([this.#register(name), confining]);
     // Between the start and this moment the process may have stood still for as long as it likes.
     const isWithheld = request.mayBegin?.() === false;
     if (obstacle === undefined && !this.#isClosed && !isWithheld && (await gated.open()))
