@@ -149,7 +149,7 @@ export const ERRORS = {
   run_held: {
     ...refused,
     message: "{directory} is in use by {holder}",
-    hint: "wait until that has ended, or end it: what it has done is kept",
+    hint: "wait until that has ended, or end it: what it has done is kept; the same command with a larger --workers adds workers to it",
   },
   process_given_up: {
     ...refused,
@@ -165,6 +165,12 @@ export const ERRORS = {
     ...usage,
     message: "{output} is of another task: of {found}, and this is {wanted}",
     hint: "choose another output with -o, or remove {directory} to give up what was done",
+  },
+
+  local_run_ended: {
+    ...refused,
+    message: "the local run in {directory} {state}",
+    hint: "to look into it start `{coordinator}`, and ask again in another terminal; the command that began it goes on with it",
   },
 
   // Storage

@@ -118,6 +118,7 @@ export class Run extends BaseCommand {
       files,
       directory: flags.dir === undefined ? undefined : resolve(flags.dir),
       workers,
+      asksForWorkers: flags.workers !== undefined,
       slotsPerWorker: slots,
       coordinatorWords: settingWords("coordinator", flags),
       workerWords: [...settingWords("worker", { ...flags, slots: String(slots) })],

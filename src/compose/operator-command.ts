@@ -2,15 +2,17 @@
 import { BaseCommand } from "../cli/base-command.ts";
 import { unlessInterrupted } from "../cli/signals.ts";
 import type { ClientConfig } from "../config/resolve.ts";
+import { refuseEndedRun } from "./local-run/ended-run.ts";
 import { RolloutClient } from "./rollout-client.ts";
 
 export abstract class OperatorCommand extends BaseCommand {
-  /** `flags` are the parsed ones. Throws the rows of configuration and certificates, and what `use` throws. */
+  /** `flags` are the parsed ones. Throws the rows of configuration and certificates, local_run_ended, and what `use` throws. */
   protected async withRun<Result>(
     flags: Readonly<Record<string, unknown>>,
     use: (client: RolloutClient, config: ClientConfig) => Promise<Result>,
   ): Promise<Result> {
     const config = await this.loadConfig("operator", flags);
+    await refuseEndedRun(config.source);
     const client = await RolloutClient.open(config, this.openLog(config.log));
     try {
       return await use(client, config);

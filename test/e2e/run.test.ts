@@ -15,6 +15,11 @@ function upTo(count: number): number[] {
 
 /** Both commands that it names are typed as they stand. */
 async function expectLookingInto(place: LocalRunPlace, look: string): Promise<void> {
+  const ended = await place.runWords(["status", "-c", "out.jsonl.rollout"]);
+  expect(ended.code).to.equal(3);
+  expect(ended.stderr)
+    .to.match(/^error: the local run in out\.jsonl\.rollout has ended, with \d+ done and \d+ failed \(/)
+    .and.contain("`rollout coordinator run -c out.jsonl.rollout`");
   const [, start = "", explain = ""] =
     /^to look into one: rollout (.*), and in another terminal: rollout (.*)$/.exec(look) ?? [];
   const coordinator = place.launch(start.split(" "));

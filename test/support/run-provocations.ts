@@ -12,6 +12,7 @@ type RunCode =
   | "input_changed"
   | "item_too_large"
   | "run_held"
+  | "local_run_ended"
   | "process_given_up"
   | "run_directory_unusable"
   | "other_run_task";
@@ -74,6 +75,20 @@ export const RUN_PROVOCATIONS: { readonly [Code in RunCode]: Provocation<Code> }
       );
       const params = { directory, holder: describeHolder(holder) };
       return { args, params, after: () => first.kill() };
+    },
+  },
+  local_run_ended: {
+    by: "a question about a run that is complete",
+    stage: async (cluster) => {
+      await writeItems(cluster);
+      await cluster.run(...(await runWords(cluster, ["cat"])));
+      const directory = "out.jsonl.rollout";
+      const params = {
+        directory,
+        state: "has ended, with 1 done and 0 failed",
+        coordinator: `rollout coordinator run -c ${directory}`,
+      };
+      return { args: ["explain", "one", "-c", cluster.file(directory)], params };
     },
   },
   process_given_up: {

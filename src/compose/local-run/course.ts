@@ -12,6 +12,7 @@ import { TOPICS } from "../../observe/events.ts";
 import { silentLogger } from "../../observe/log.ts";
 import { RolloutClient } from "../rollout-client.ts";
 import { Connection } from "./connection.ts";
+import { CREW_FILE, crewText } from "./crew.ts";
 import { writeFinished } from "./finished-record.ts";
 import type { Finished } from "./finished-record.ts";
 import { itemsOf } from "./local-input.ts";
@@ -32,6 +33,7 @@ const LAST_WORDS: Readonly<Record<LocalRunEnd["kind"], string | undefined>> = {
   cancelled: "cancelled",
   interrupted: "interrupted",
   paused: "paused",
+  helped: undefined,
   "given-up": "ended",
 };
 const PLUGIN_FILE = "plugin.toml";
@@ -201,7 +203,10 @@ export class Course {
   async #startWorkers(): Promise<void> {
     if (this.#areWorkersStarted || this.#winding.signal.aborted) return;
     this.#areWorkersStarted = true;
-    await this.#supervisor.startWorkers(await this.#directory.workerIds(this.#request.workers));
+    const { workers } = this.#request;
+    const ids = await this.#directory.workerIds(workers);
+    await this.#directory.write(CREW_FILE, await crewText({ workers, input: this.#input.digest }));
+    await this.#supervisor.startWorkers(ids);
   }
 
   /** Workers leave first, so that what they still finish is recorded and written. */
@@ -215,6 +220,7 @@ export class Course {
       cancelled: "cancelled: it is ending",
       interrupted: "leaving: what runs may finish within 15 s; Ctrl-C again ends it at once",
       paused: "paused: this command ends with code 5 when what runs has finished, within 15 s",
+      helped: "ending",
       "given-up": "ending",
     } as const;
     if (end.kind !== "complete" && end.kind !== "already") this.#watch.say(situations[end.kind]);

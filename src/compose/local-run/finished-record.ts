@@ -1,6 +1,7 @@
 // What a local run has come to, kept beside it: the same command over the same input finds here that there is nothing to do,
 // and starts nothing. Keeps true: it speaks of files as they are now, byte for byte in length, or it is not believed.
-import { stat } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
 import type { FailureMessage } from "../../client/run-status.ts";
 import type { RunDirectory } from "./run-directory.ts";
 
@@ -38,6 +39,17 @@ export async function readFinished(directory: RunDirectory, asked: Asked): Promi
   const lengths = await lengthsOf(asked);
   if (lengths[0] === null || (lengths[1] === null && record.finished.failed > 0)) return undefined;
   return JSON.stringify(lengths) === JSON.stringify(record.lengths) ? record.finished : undefined;
+}
+
+/** How many items of which input were done and failed, as a directory has it; undefined when no run there was complete. */
+export async function readAccount(
+  directory: string,
+): Promise<{ readonly input: string; readonly done: number; readonly failed: number } | undefined> {
+  const text = await readFile(join(directory, FILE), "utf8").catch(() => "");
+  const { done, failed, asked } = parse(text)?.finished ?? {};
+  return Number.isSafeInteger(done) && Number.isSafeInteger(failed)
+    ? { input: asked?.input ?? "", done: Number(done), failed: Number(failed) }
+    : undefined;
 }
 
 /** The files are whole. */

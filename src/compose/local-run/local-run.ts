@@ -6,10 +6,11 @@ import { join, resolve } from "node:path";
 import { newUlid } from "../../base/ids.ts";
 import type { StoreId } from "../../base/ids.ts";
 import { makeDirectory } from "../../base/make-directory.ts";
-import { failure } from "../../base/errors.ts";
+import { failure, RolloutError } from "../../base/errors.ts";
 import { unwritable } from "../../base/system-reason.ts";
 import { isFile } from "../../cli/results/outlet.ts";
 import { silentLogger } from "../../observe/log.ts";
+import { addWorkers } from "./added-workers.ts";
 import { Course, writerOptionsOf } from "./course.ts";
 import { readFinished } from "./finished-record.ts";
 import type { Finished } from "./finished-record.ts";
@@ -52,7 +53,14 @@ async function runInDirectory(
   const path = runDirectoryOf({ ...place, input: ahead === undefined ? "" : await knownBy(ahead) });
   const about = files.output === undefined ? path : shownPath(files.output);
   const own = { clock, random, log: silentLogger };
-  const directory = await RunDirectory.claim(path, about, task, own, "replace-if-nothing-came");
+  const mode = "replace-if-nothing-came";
+  const claimed = await RunDirectory.claim(path, about, task, own, mode).catch((error: unknown) => {
+    const isHeld = error instanceof RolloutError && error.code === "run_held";
+    if (!isHeld || request.asksForWorkers !== true || ahead === undefined) throw error;
+    return { held: error, input: ahead };
+  });
+  if ("held" in claimed) return addWorkers(request, ports, { path, ...claimed });
+  const directory = claimed;
   if (directory.formerTask !== undefined)
     ports.display.say(
       `nothing was recorded of ${directory.formerTask}: ${about} is of this command from now on`,

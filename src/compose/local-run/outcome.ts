@@ -68,6 +68,12 @@ export function outcomeOf(
       return { exit: EXIT.interrupted, lines: [...lines, goOn(again)], object };
     case "paused":
       return { exit: EXIT.paused, lines: [...lines, goOn(again)], object };
+    case "helped":
+      return {
+        exit: exitOfHelp(end.how, failed),
+        lines: [...headline(summary, files), ...(end.how === "left" ? [goOn(again)] : [])],
+        object,
+      };
     case "given-up": {
       const { error, exit } = end.reason;
       const { code, message } = error;
@@ -87,6 +93,7 @@ export function outcomeOf(
 
 function headline(summary: LocalRunSummary, files: ResultFiles): string[] {
   const { end, counts, elapsedMs } = summary;
+  if (end.kind === "helped") return [HELPED[end.how]];
   if (counts === undefined) return end.kind === "interrupted" ? ["interrupted before anything was done"] : [];
   const where = files.output === undefined ? "" : `: ${shownPath(files.output)}`;
   const all = counts.done + counts.failed + counts.pending + counts.running;
@@ -114,6 +121,21 @@ function headline(summary: LocalRunSummary, files: ResultFiles): string[] {
     default:
       return unreachable(end, "end of a local run");
   }
+}
+
+/** What became of a run is said where it was started. */
+const HELPED = {
+  complete: "the run is complete, and the added workers have left",
+  cancelled: "the run was cancelled, and the added workers have left",
+  paused: "the run was paused, and the added workers have left",
+  interrupted: "the added workers have left; the run goes on without them",
+  left: "the process that has the run has ended before the run, and the added workers have left",
+} as const;
+
+function exitOfHelp(how: keyof typeof HELPED, failed: number): ExitCode {
+  if (how === "interrupted" || how === "left") return EXIT.interrupted;
+  if (how === "paused") return EXIT.paused;
+  return how === "cancelled" || failed > 0 ? EXIT.itemsFailed : EXIT.done;
 }
 
 interface Final {

@@ -20,6 +20,8 @@ export interface LocalRunRequest {
   /** Undefined: beside the output, or below `.rollout`. */
   readonly directory: string | undefined;
   readonly workers: number;
+  /** The number was said: where the run goes on already, it asks for those that are missing. */
+  readonly asksForWorkers?: boolean;
   readonly slotsPerWorker: number;
   /** Settings for the processes, as words of their command lines. */
   readonly coordinatorWords: readonly string[];
@@ -56,6 +58,8 @@ export type LocalRunEnd =
   /** By an operator, for good. */
   | { readonly kind: "cancelled" }
   | { readonly kind: "interrupted" }
+  /** Of workers that were added to a run of another process: how that stood when they left; `left`: the process had ended. */
+  | { readonly kind: "helped"; readonly how: "complete" | "cancelled" | "paused" | "interrupted" | "left" }
   | { readonly kind: "paused"; readonly reason: string }
   | { readonly kind: "given-up"; readonly reason: GivenUp };
 

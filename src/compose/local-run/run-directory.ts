@@ -41,7 +41,7 @@ export interface KeptTask {
   readonly summary: string;
 }
 
-const LOCK = "supervisor";
+export const LOCK = "supervisor";
 const HOLDER_NAME = "rollout run";
 const DIGEST_SHOWN = 16;
 /** Longer than a drain that nobody hurries. */

@@ -13,7 +13,7 @@ import type { MemberEvent, Program } from "./member.ts";
 import type { RunDirectory } from "./run-directory.ts";
 
 export interface SupervisorOptions {
-  readonly directory: RunDirectory;
+  readonly directory: Pick<RunDirectory, "configFile" | "logFile">;
   readonly program: Program;
   readonly coordinatorWords: readonly string[];
   readonly workerWords: readonly string[];
@@ -78,11 +78,11 @@ export class Supervisor {
     await this.#leads.promise;
   }
 
-  /** To be called when a coordinator has led. */
-  async startWorkers(ids: readonly WorkerId[]): Promise<void> {
+  /** To be called when a coordinator has led, or its address is known. `from` others have the names before. */
+  async startWorkers(ids: readonly WorkerId[], from = 0): Promise<void> {
     const { directory, program, workerWords } = this.#options;
     for (const [at, id] of ids.entries()) {
-      const name = `worker-${at + 1}`;
+      const name = `worker-${from + at + 1}`;
       const logFile = await directory.logFile(name);
       if (this.#isLeaving) return;
       const loaded = Promise.withResolvers<undefined>();
@@ -103,6 +103,12 @@ export class Supervisor {
       this.#workers.push(worker);
       worker.start();
     }
+  }
+
+  /** The coordinator is somebody else's, and listens there from now on. */
+  moveTo(address: string): void {
+    this.#address = address;
+    for (const worker of this.#workers) worker.restart();
   }
 
   /** Resolves when each of the workers has said once that it can execute items; never when one cannot. */
