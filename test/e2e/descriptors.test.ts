@@ -9,9 +9,7 @@ const SCRIPT = `cat >/dev/null; env >environment; ls /proc/self/fd >descriptors.
 /** A shell that has opened files, as one may in which somebody starts a run. */
 const OPEN_FILES = ["bash", "-c", `exec 7<in.jsonl 25<in.jsonl; exec "$@"`, "bash"];
 
-describe("the processes of `rollout run`", function () {
-  this.timeout(60_000);
-
+describe("the processes of `rollout run`", () => {
   it("have no descriptor of its database, and an item has the standard streams and no other, nor settings", async () => {
     await withLocalRun({ items: 1 }, async (place) => {
       writeFileSync(place.file("work.sh"), SCRIPT);

@@ -5,9 +5,7 @@ import { withLocalRun } from "../support/local-run.ts";
 const DIRECTORY = "out.jsonl.rollout";
 const STRANGER = 12_345;
 
-describe("the directory of a run", function () {
-  this.timeout(60_000);
-
+describe("the directory of a run", () => {
   it("is refused while it is somebody else's, and closed to others when it is one's own", async () => {
     await withLocalRun({ items: 1 }, async (place) => {
       const path = place.file(DIRECTORY);

@@ -12,9 +12,7 @@ import { withCluster } from "../support/cluster.ts";
 /** More than a leader has in memory of them at once, so that the last one is met in the middle of the work. */
 const ITEMS = 12_000;
 
-describe("a ledger with a damaged row", function () {
-  this.timeout(120_000);
-
+describe("a ledger with a damaged row", () => {
   it("ends its coordinator with exit code 6 and the key, whatever is on its way to the disk", () =>
     withCluster({ "worker.slots": 64 }, async (cluster) => {
       const first = await cluster.startCoordinator();

@@ -75,9 +75,7 @@ async function credentialsOf(cluster: Cluster, role: Role): Promise<Credentials>
   return authority.issue({ identity: newIdentity(cluster.runId, role) });
 }
 
-describe("messages without an end", function () {
-  this.timeout(240_000);
-
+describe("messages without an end", () => {
   it("of eight connections cost a coordinator little memory, and its workers nothing", async () => {
     await withCluster(CALM, async (cluster) => {
       const coordinator = await cluster.startCoordinator();

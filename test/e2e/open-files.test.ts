@@ -9,9 +9,7 @@ const SLOTS = 4;
 
 const limitedTo = (files: number): string[] => ["sh", "-c", `ulimit -n ${files}; exec "$@"`, "sh"];
 
-describe("with few open files allowed", function () {
-  this.timeout(120_000);
-
+describe("with few open files allowed", () => {
   it("a local run comes through with as many as it asks for", async () => {
     const { files } = filesOfLocalRun(1, SLOTS);
     await withLocalRun({ items: ITEMS }, async (place) => {

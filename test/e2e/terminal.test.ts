@@ -41,9 +41,7 @@ async function startEvil(cluster: Cluster): Promise<void> {
   );
 }
 
-describe("a terminal", function () {
-  this.timeout(120_000);
-
+describe("a terminal", () => {
   it("obeys nothing of what others wrote, and a pipe and a file have it to the byte", async () => {
     const settings = { "run.max_attempts": 1, "worker.plugins": ["./evil.toml"] };
     await withCluster(settings, async (cluster) => {

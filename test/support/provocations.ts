@@ -7,6 +7,7 @@ import { systemRandom } from "../../src/base/random.ts";
 import { keepHostCredentials } from "../../src/transport/tls/host-credentials.ts";
 import { failure } from "../../src/base/errors.ts";
 import type { ErrorCode, ErrorParams } from "../../src/base/errors.ts";
+import { formatDuration } from "../../src/config/duration.ts";
 import { decodeRecord, encodeRecord, okOrFailure } from "../../src/storage/codec.ts";
 import { STORE_IDENTITY_KEY } from "../../src/storage/keys.ts";
 import { describeHolder, readHolder } from "../../src/storage/level/holder-file.ts";
@@ -141,7 +142,7 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
         key: "liveness.worker_self_fence_timeout",
         value: "1h",
         otherKey: "liveness.coordinator_failure_timeout",
-        otherValue: `${cluster.durationMs("liveness.coordinator_failure_timeout")}ms`,
+        otherValue: formatDuration(cluster.durationMs("liveness.coordinator_failure_timeout")),
         rule: "worker_self_fence_timeout must be less than coordinator_failure_timeout: a worker stops before its work is given away",
       },
     }),

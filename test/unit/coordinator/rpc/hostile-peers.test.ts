@@ -29,8 +29,7 @@ const PROBES = 20;
 
 type Frame = Exclude<MessageInitShape<typeof SessionRequestSchema>["frame"], undefined>;
 
-describe("a coordinator among hostile peers", function () {
-  this.timeout(120_000);
+describe("a coordinator among hostile peers", () => {
   const closeLater = useClosers();
   const gate = new CommitGate("open");
   let listening: ListeningCoordinator;

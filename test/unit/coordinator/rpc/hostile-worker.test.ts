@@ -87,8 +87,7 @@ class ScriptedWorker {
   }
 }
 
-describe("a hostile worker", function () {
-  this.timeout(60_000);
+describe("a hostile worker", () => {
   const led = useLedCluster(() => ({ liveness: LIVENESS, inboxMax: 1_000 }));
   let batchNumber = 0n;
 

@@ -14,8 +14,7 @@ const SELF_FENCE_MS = 500;
 /** As many as a leader has on their way at once. */
 const COMMITS = 4;
 
-describe("a disk that stalls", function () {
-  this.timeout(60_000);
+describe("a disk that stalls", () => {
   const closeLater = useClosers();
 
   const isFenced = ({ log }: StartedWorker): boolean =>
