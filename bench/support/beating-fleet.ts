@@ -55,6 +55,7 @@ async function join(): Promise<void> {
       clock,
       random,
       log: silentLogger,
+      address: "127.0.0.1:1",
       guard: new EpochGuard([], async () => undefined),
       heartbeatIntervalMs: intervalMs,
       selfFenceTimeoutMs: 4_000,

@@ -32,6 +32,15 @@ export function formatAddress(address: Address): string {
   return address.host.includes(":") ? `[${address.host}]:${address.port}` : `${address.host}:${address.port}`;
 }
 
+/** True for an address, or the name of it, that means the machine that uses it. */
+export function isLoopback(host: string): boolean {
+  return (
+    host === "localhost" ||
+    (isIPv4(host) && host.startsWith("127.")) ||
+    (isIPv6(host) && /^[0:]*:0*1$/.test(host))
+  );
+}
+
 /** Where this machine reaches what listens on `listen`: the address itself, or loopback when that is "every interface". */
 export function localAddressOf(listen: Address): Address {
   if (isIPv4(listen.host) && /^0+(\.0+){3}$/.test(listen.host)) return { ...listen, host: "127.0.0.1" };

@@ -307,6 +307,26 @@ export const ERRORS = {
     hint: "give each worker a state directory of its own",
   },
 
+  worker_alive: {
+    exit: EXIT.unreachable,
+    connect: "FailedPrecondition",
+    retry: "same-leader",
+    message: "worker {worker} is alive, and whoever asks for its certificate does not hold its key",
+    hint: "give this worker an id and a state directory of its own, or end the other one: it counts as failed some seconds later",
+  },
+  certificate_revoked: {
+    ...refused,
+    message: "{who} was revoked",
+    hint: "join as another worker, with an empty state directory, or get another bundle from `rollout ca issue`",
+  },
+  clock_ahead: {
+    exit: EXIT.unreachable,
+    connect: "FailedPrecondition",
+    retry: "never",
+    message: "this worker's process begins more than a day ahead of the coordinator's clock",
+    hint: "set the clocks of both machines right, then start the worker again",
+  },
+
   // Certificates and keys on disk
   tls_file_unreadable: {
     ...usage,

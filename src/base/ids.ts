@@ -61,6 +61,13 @@ export function ulidToBytes(id: UlidKind): Uint8Array {
   return bytes;
 }
 
+/** When an id was made, by its maker's clock: milliseconds since 1970. */
+export function ulidTimeMs(id: UlidKind): number {
+  return ulidToBytes(id)
+    .subarray(0, 6)
+    .reduce((timeMs, byte) => timeMs * 256 + byte, 0);
+}
+
 /** Wire to text. The caller has checked the length: bytes from a peer go through `parseUlidBytes`. */
 export function ulidFromBytes<Kind extends UlidKind>(bytes: Uint8Array): Kind {
   assert(bytes.length === ULID_BYTES, "a ULID is 16 bytes");

@@ -14,6 +14,7 @@ import type { ConfigRole } from "../config/settings/setting.ts";
 import { TOPICS } from "../observe/events.ts";
 import { createLog } from "../observe/log.ts";
 import type { LogSink, Logger } from "../observe/log.ts";
+import { readDestination } from "../transport/tls/bundle.ts";
 import { splitAtDashes, wantsJson } from "./arguments.ts";
 import { wantsColour } from "./exit.ts";
 import { Command, Flags } from "./oclif.ts";
@@ -64,6 +65,7 @@ export abstract class BaseCommand extends Command {
       flags,
       workingDirectory: process.cwd(),
       topics: TOPICS,
+      ...(role === "worker" && { readBundle: readDestination }),
     };
     return loadConfig(role, request);
   }

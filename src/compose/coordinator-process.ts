@@ -57,16 +57,18 @@ export async function runCoordinator(
     const identity = await openServerIdentity(config, ports);
     if (identity.createdCaFile !== undefined)
       ports.tell(`Generated dev CA at ./${relative(".", identity.createdCaFile)}`);
+    const keptOut = new KeptOut(identity);
     const coordinator = await startCoordinator(config, ports, {
       incarnation,
       store,
       ownStore,
       identity,
+      keptOut,
       downfall,
       journal,
       stop,
     });
-    await serve(coordinator, config, ports, { identity, downfall, stop, onReload });
+    await serve(coordinator, config, ports, { identity, keptOut, downfall, stop, onReload });
     ports.events.emit("coordinator_stopped", { epoch: coordinator.epoch });
   } finally {
     await ownStore.close();
@@ -79,7 +81,13 @@ async function serve(
   coordinator: Coordinator,
   config: ResolvedConfig,
   { log, clock, events }: ProcessPorts,
-  { identity, downfall, stop, onReload }: Pick<Parts, "identity" | "downfall"> & Requests,
+  {
+    identity,
+    keptOut,
+    downfall,
+    stop,
+    onReload,
+  }: Pick<Parts, "identity" | "keptOut" | "downfall"> & Requests,
 ): Promise<void> {
   let server: RunningServer | undefined;
   try {
@@ -88,11 +96,13 @@ async function serve(
       credentials: identity.credentials,
       routes: coordinator.routes,
       access: ACCESS,
+      revoked: keptOut.ids,
       limits: messageLimits(config.limits),
       log,
       audit: auditTo(log),
       clock,
     });
+    keptOut.server = server;
     onReload(identity.keepFresh(server.setCredentials));
     announce(coordinator, server, { events, log });
     await Promise.race([stop, downfall.promise]);
@@ -108,11 +118,30 @@ async function serve(
   }
 }
 
+/** Bearers of revoked certificates, as the coordinator names them: its listener keeps them out, this host replaces its own. */
+class KeptOut {
+  readonly ids = new Set<string>();
+  /** As soon as it listens. */
+  server: RunningServer | undefined;
+  readonly #identity: ServerIdentity;
+
+  constructor(identity: ServerIdentity) {
+    this.#identity = identity;
+  }
+
+  readonly add = (ids: readonly string[]): void => {
+    for (const id of ids) this.ids.add(id);
+    this.server?.revoke(ids);
+    this.#identity.replace(ids);
+  };
+}
+
 interface Parts {
   readonly incarnation: IncarnationId;
   readonly store: Store;
   readonly ownStore: Store;
   readonly identity: ServerIdentity;
+  readonly keptOut: KeptOut;
   readonly downfall: Downfall;
   readonly journal: EventJournal;
   readonly stop: Promise<unknown>;
@@ -152,6 +181,9 @@ async function startCoordinator(
     eventFeed: parts.journal,
     log,
     sign: parts.identity.signWorkerRequest,
+    enrolmentQuota: config.enrolment.quota,
+    isOwnBundle: parts.identity.isOwnBundle,
+    onRevoked: parts.keptOut.add,
     advertisedAddress: config.worker.coordinatorAddr,
     ...candidacy,
     signal: waiting.signal,

@@ -10,6 +10,7 @@ import { openAuthority } from "../transport/tls/authority.ts";
 import { loadCredentials } from "../transport/tls/credential-files.ts";
 import { keepHostCredentials } from "../transport/tls/host-credentials.ts";
 import type { Credentials } from "../transport/tls/identity.ts";
+import { LIFETIMES } from "../transport/tls/lifetimes.ts";
 import type { ProcessPorts } from "./process-ports.ts";
 
 /** How often certificates are looked after; each has weeks left when it is renewed. */
@@ -20,6 +21,10 @@ export interface ServerIdentity {
   /** The CA's file, when this start made it. */
   readonly createdCaFile: string | undefined;
   readonly signWorkerRequest: SignWorkerRequest | undefined;
+  /** Whether the bundle of this id is the one that is renewed here. */
+  readonly isOwnBundle: (id: string) => boolean;
+  /** What was made for these bearers is good for nothing: what this host needs of it is made anew for others. */
+  readonly replace: (ids: readonly string[]) => void;
   /** Hands every newer certificate to `use`, until `stop`. What it returns looks for one at once, on request. */
   keepFresh(use: (credentials: Credentials) => void): () => void;
   stop(): void;
@@ -42,19 +47,37 @@ export async function openServerIdentity(
       ...freshness(await reload(), reload, clock, log),
       createdCaFile: undefined,
       signWorkerRequest: undefined,
+      isOwnBundle: () => false,
+      replace: () => undefined,
     };
   }
-  const { authority, created, caFile } = await openAuthority({ tlsDir, clock, random });
+  const lifetimes = { ...LIFETIMES, enrolmentMs: config.enrolment.lifetimeMs };
+  const { authority, created, caFile } = await openAuthority({ tlsDir, clock, random, lifetimes });
   const hosts = hostsOf(listenAddr, advertisedNames);
   const coordinatorAddr = config.worker.coordinatorAddr;
-  const reload: Reload = async () =>
-    (await keepHostCredentials({ authority, tlsDir, runId, hosts, coordinatorAddr, clock, random }))
-      .coordinator;
+  const revoked = new Set<string>();
+  let ownBundle: string | undefined;
+  const reload: Reload = async () => {
+    const isRevoked = (id: string): boolean => revoked.has(id);
+    const parts = { authority, tlsDir, runId, hosts, coordinatorAddr, isRevoked, clock, random };
+    const { coordinator, enrolmentId } = await keepHostCredentials(parts);
+    ownBundle = enrolmentId;
+    return coordinator;
+  };
   return {
     ...freshness(await reload(), reload, clock, log),
     createdCaFile: created ? caFile : undefined,
     signWorkerRequest: (csr, workerId: WorkerId) =>
       authority.signWorkerRequest(csr, runId satisfies RunId, workerId),
+    isOwnBundle: (id) => id === ownBundle,
+    replace: (ids) => {
+      if (ids.length === 0) return;
+      for (const id of ids) revoked.add(id);
+      // The coordinator's own certificate is nobody's who calls it, so it is never among them.
+      reload().catch((err: unknown) =>
+        log.error("what was revoked cannot be replaced on this machine", { err }),
+      );
+    },
   };
 }
 

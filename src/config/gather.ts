@@ -22,6 +22,8 @@ export interface ConfigSources {
   readonly workingDirectory: string;
   /** The topics that `events.hide` may name. */
   readonly topics: readonly string[];
+  /** What the enrolment bundle says that is named by a setting: it counts where no setting does. */
+  readonly bundle?: { readonly runId: string; readonly coordinatorAddr: string } | undefined;
 }
 
 interface Given {
@@ -40,6 +42,7 @@ export function gatherSettings(sources: ConfigSources): GivenSettings {
   takeFile(given, sources);
   takeEnvironment(given, sources);
   takeFlags(given, sources);
+  takeBundle(given, sources);
   takeDefaults(given, sources);
   return given;
 }
@@ -82,6 +85,25 @@ function takeFlags(given: GivenSettings, sources: ConfigSources): void {
     const value = sources.flags[flag];
     if (value === undefined) continue;
     give(given, key, value, { source: `flag --${flag}`, directory: sources.workingDirectory }, sources);
+  }
+}
+
+/** The bundle that a setting names; undefined when none does. */
+export function namedBundle(sources: ConfigSources): string | undefined {
+  const file = gatherSettings(sources).get("worker.enrolment")?.value;
+  return typeof file === "string" ? file : undefined;
+}
+
+function takeBundle(given: GivenSettings, sources: ConfigSources): void {
+  const { bundle, workingDirectory: directory } = sources;
+  const file = given.get("worker.enrolment")?.value;
+  if (bundle === undefined || typeof file !== "string") return;
+  const source = `enrolment bundle ${file}`;
+  const said = { run_id: bundle.runId, "worker.coordinator_addr": bundle.coordinatorAddr } as const;
+  for (const key of ["run_id", "worker.coordinator_addr"] as const) {
+    // A coordinator that took any free port did not know it when it made the bundle of its own machine.
+    const value = parseValue(settingOf(key), said[key], { directory, topics: sources.topics });
+    if (value !== undefined && !given.has(key)) given.set(key, { value, source });
   }
 }
 

@@ -11,6 +11,11 @@ export const LIMITS = Object.freeze({
 
   /** Workers that one coordinator registers, the failed ones that are not yet removed included. */
   workers: 10_000,
+  /** Workers that one enrolment bundle lets in, unless `enrolment.quota` says otherwise, and what that may say. */
+  enrolledPerBundle: 1_000,
+  enrolledPerBundleMax: 100_000,
+  /** Bearers of certificates that are revoked, each for good. */
+  revocations: 10_000,
   /** Plugins in one heartbeat. */
   pluginsPerBeat: 64,
   /** A plugin's name, and its version. */

@@ -5,6 +5,7 @@ import { RolloutError, errnoOf, failure } from "../base/errors.ts";
 import { systemReason } from "../base/system-reason.ts";
 import { demandTrusted } from "../base/trusted-place.ts";
 import type { ConfigSources } from "./gather.ts";
+import { namedBundle } from "./gather.ts";
 import { LIMITS } from "./limits.ts";
 import { resolveConfig } from "./resolve.ts";
 import type { ClientConfig, ResolvedConfig } from "./resolve.ts";
@@ -13,7 +14,9 @@ import type { ConfigRole } from "./settings/setting.ts";
 /** The file in the working directory that is taken when none is named. */
 export const CONFIG_FILE_NAME = "rollout.toml";
 
-export interface ConfigRequest extends Omit<ConfigSources, "file"> {
+export interface ConfigRequest extends Omit<ConfigSources, "file" | "bundle"> {
+  /** Reads what an enrolment bundle says in clear; absent for who does not join by one. */
+  readonly readBundle?: (file: string) => Promise<ConfigSources["bundle"]>;
   /** As the user gave it, or the directory that it is in; undefined: `rollout.toml` in the working directory. */
   readonly file: string | undefined;
 }
@@ -35,7 +38,12 @@ export async function loadConfig(role: ConfigRole, request: ConfigRequest): Prom
     return "";
   });
   try {
-    return resolveConfig(role, { ...request, file: { path, text } });
+    const sources = { ...request, file: { path, text } };
+    const enrolment = namedBundle(sources);
+    const reading = enrolment === undefined ? undefined : request.readBundle?.(enrolment);
+    // One that cannot be read is complained of where it is needed.
+    const bundle = await reading?.catch((error: unknown) => void (absence = error));
+    return resolveConfig(role, { ...sources, bundle: bundle ?? undefined });
   } catch (error) {
     throw absence !== undefined && isMissingKey(error) ? absence : error;
   }

@@ -25,10 +25,14 @@ export interface ClientConfig {
   readonly runId: RunId;
   readonly transport: {
     readonly tlsDir: string;
+    /** Where the coordinator listens, if this configuration says it. */
+    readonly listenAddr?: string;
     /** Files of a CA of the user's own; undefined: the development CA in `tlsDir`. */
     readonly certificates: CertificateFiles | undefined;
     readonly advertisedNames: readonly string[];
   };
+  /** What an enrolment bundle may do. */
+  readonly enrolment: { readonly quota: number; readonly lifetimeMs: number };
   readonly liveness: {
     readonly heartbeatIntervalMs: number;
     readonly workerSelfFenceTimeoutMs: number;
@@ -159,6 +163,7 @@ function assemble(read: ValueReader, sources: ConfigSources): ClientConfig {
       certificates: certificatesOf(read),
       advertisedNames: read("transport.advertised_names"),
     },
+    enrolment: { quota: read("enrolment.quota"), lifetimeMs: read("enrolment.lifetime") },
     liveness: {
       heartbeatIntervalMs: read("liveness.heartbeat_interval"),
       workerSelfFenceTimeoutMs: read("liveness.worker_self_fence_timeout"),

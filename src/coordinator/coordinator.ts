@@ -73,6 +73,12 @@ export interface CoordinatorOptions {
   readonly signal?: AbortSignal;
   /** Signs workers' certificates; undefined when this run's certificates come from elsewhere. */
   readonly sign: SignWorkerRequest | undefined;
+  /** Workers that one enrolment bundle lets in; as in the configuration's defaults unless said. */
+  readonly enrolmentQuota?: number;
+  /** Whether this process renews the enrolment bundle of this id by itself. */
+  readonly isOwnBundle?: (id: string) => boolean;
+  /** Told of bearers whose certificates are good for nothing: to be kept out, and their sessions ended. First before it leads. Total. */
+  readonly onRevoked?: (ids: readonly string[]) => void;
   /** How messages name this coordinator. */
   readonly advertisedAddress: string;
   /** Somebody else leads. Says so synchronously and ends the process; does not return. */
@@ -155,6 +161,7 @@ export class Coordinator {
       ...{ liveness, workersMax, budgets, limits, random, epoch, nowMs },
       steals: options.steals ?? true,
       scrubRows: options.scrubRows,
+      enrolmentQuota: options.enrolmentQuota,
     });
     const leading = Promise.withResolvers<Coordinator>();
     const role = await ActorSystem.open({
@@ -194,7 +201,10 @@ export class Coordinator {
     router.service(HeartbeatService, heartbeatService(leader));
     router.service(RunService, runService(leader, this.#options.store, this.#options.eventFeed));
     router.service(WorkService, workService(leader, this.#options.clock));
-    router.service(EnrolmentService, enrolmentService(leader, { sign, log }));
+    router.service(
+      EnrolmentService,
+      enrolmentService(leader, { sign, isOwnBundle: this.#options.isOwnBundle ?? (() => false), log }),
+    );
   };
 
   /** Ends the streams of workers: they look for the next coordinator. Call it before the server closes. */
@@ -227,7 +237,9 @@ export class Coordinator {
   #lead(state: CoordinatorState): void {
     const { store, clock, inboxMax, events, log, onFatal, inspect } = this.#options;
     const feed = (input: Input): void => this.#loop?.feed(input);
-    const ports: EffectPorts = { store, events, log, onFatal, feed, inTurn: turnstile() };
+    const { onRevoked } = this.#options;
+    onRevoked?.([...state.enrolment.revoked.keys()]);
+    const ports: EffectPorts = { store, events, log, onFatal, onRevoked, feed, inTurn: turnstile() };
     this.#loop = new TurnLoop({
       state,
       store,

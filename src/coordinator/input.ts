@@ -1,6 +1,7 @@
 // What can happen to a coordinator. The edges (rpc.ts, the scan's timer) turn the world into these and decide nothing;
 // the reactor turns them into decisions and touches nothing.
 import type { IncarnationId, WorkerId } from "../base/ids.ts";
+import type { EnrolmentVerdict, JoiningBundle, RevocationVerdict } from "./enrolment-view.ts";
 import type { FoundClaims, FoundReport } from "./ledger/examine-claims.ts";
 import type { FailedItem, ItemSighting } from "./ledger/item.ts";
 import type { ScrubbedPage } from "./ledger/scrub-page.ts";
@@ -33,8 +34,11 @@ export interface Beat {
   readonly ackedAssignment?: number | undefined;
 }
 
-/** `drain`: accepted, and an operator wants the worker to leave. `refused`: the registry is full. */
-export type BeatVerdict = "accepted" | "superseded" | "drain" | "refused";
+/**
+ * `drain`: accepted, and an operator wants the worker to leave. `refused`: the registry is full. `ahead`: it says that its
+ * process begins in the future.
+ */
+export type BeatVerdict = "accepted" | "superseded" | "drain" | "refused" | "ahead";
 
 export interface BeatAnswer {
   readonly sequence: number;
@@ -78,6 +82,21 @@ export type Input =
     }
   /** Answered with whether there is such a worker. */
   | { readonly kind: "drainWorker"; readonly workerId: WorkerId; readonly answer: Answer<boolean> }
+  /** A worker asks for a certificate: by a bundle, or undefined with its own. */
+  | {
+      readonly kind: "enrol";
+      readonly workerId: WorkerId;
+      readonly bundle: JoiningBundle | undefined;
+      readonly answer: Answer<EnrolmentVerdict>;
+    }
+  | {
+      readonly kind: "revoke";
+      /** The bearer's. */
+      readonly id: string;
+      /** Also the workers that have joined by it, if it is a bundle's. */
+      readonly withWorkers: boolean;
+      readonly answer: Answer<RevocationVerdict>;
+    }
   | { readonly kind: "loaded"; readonly loaded: LoadedWindow }
   /** The rows of items that a worker says it has. */
   | { readonly kind: "claimsExamined"; readonly statement: Statement; readonly found: FoundClaims }

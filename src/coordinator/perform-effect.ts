@@ -20,6 +20,8 @@ export interface EffectPorts {
   /** Takes what was read. An input that is read for the reactor is never refused for want of room. */
   readonly feed: (input: Input) => void;
   readonly onFatal: (error: unknown) => void;
+  /** Keeps these bearers out. Total. */
+  readonly onRevoked?: ((ids: readonly string[]) => void) | undefined;
   /** For look-ups that there may be many of at once and that may read much: one at a time. */
   readonly inTurn: <T>(lookUp: () => Promise<T>) => Promise<T>;
 }
@@ -38,6 +40,8 @@ export function performEffect(effect: Effect, ports: EffectPorts): void {
       return effect.port.send(effect.frame);
     case "endSession":
       return effect.port.end();
+    case "revoked":
+      return ports.onRevoked?.(effect.ids);
     case "loadWindow":
       loadWindow(ports.store, effect.load).then(
         (loaded) => ports.feed({ kind: "loaded", loaded }),

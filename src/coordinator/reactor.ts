@@ -3,6 +3,7 @@
 import { unreachable } from "../base/assert.ts";
 import { onBeat } from "./beat.ts";
 import { dispatch } from "./dispatch.ts";
+import { onIdentity, warnOfEnds } from "./enrolment.ts";
 import type { Input } from "./input.ts";
 import { onClaimsExamined } from "./adoption.ts";
 import { completionsEntry } from "./ledger/completions.ts";
@@ -63,6 +64,10 @@ export function react(state: CoordinatorState, inputs: readonly Input[], { nowMs
       case "drainWorker":
         onOperator(state, turn, input);
         break;
+      case "enrol":
+      case "revoke":
+        onIdentity(state, turn, input);
+        break;
       case "loaded":
         applyLoad(state.ledger, input.loaded);
         break;
@@ -87,14 +92,17 @@ export function react(state: CoordinatorState, inputs: readonly Input[], { nowMs
   }
   keepLimits(state, turn);
   if (turn.hasPaused) recallBacklogs(state, turn);
-  if (givesOutWork(state)) {
-    const apart = dispatch(state, turn);
-    if (state.steals) steal(state, turn, apart);
-  }
+  giveOut(state, turn);
   checkCompletion(state, turn);
   for (const load of wantedLoads(state.ledger)) turn.effects.push({ kind: "loadWindow", load });
   writeLedger(state, turn);
   return turn;
+}
+
+function giveOut(state: CoordinatorState, turn: Turn): void {
+  if (!givesOutWork(state)) return;
+  const apart = dispatch(state, turn);
+  if (state.steals) steal(state, turn, apart);
 }
 
 function tick(state: CoordinatorState, turn: Turn): void {
@@ -102,6 +110,7 @@ function tick(state: CoordinatorState, turn: Turn): void {
   wakeDelayed(state.ledger, turn);
   followDelays(state, turn);
   goOnScrubbing(state, turn);
+  warnOfEnds(state, turn);
 }
 
 /** The ledger's numbers and what became final, once per turn and in its batch. */

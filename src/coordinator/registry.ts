@@ -15,6 +15,17 @@ import type { Turn } from "./turn.ts";
 import { moveTrust } from "./trust.ts";
 import { nameOf, storeWorker } from "./worker-row.ts";
 
+/** Whether one more worker can be registered: in a full registry, who has failed or left longest ago is forgotten for it. */
+export function hasRoom(state: CoordinatorState, turn: Turn): boolean {
+  if (state.workers.size < state.workersMax) return true;
+  let oldest: WorkerRow | undefined;
+  for (const row of state.workers.values())
+    if (!isHeard(row) && row.movedAtMs < (oldest?.movedAtMs ?? Infinity)) oldest = row;
+  if (oldest === undefined) return false;
+  move(state, turn, oldest, { type: "worker.expired" });
+  return state.workers.size < state.workersMax;
+}
+
 /** A worker that the registry does not have. It is on disk before it is told so. */
 export function register(state: CoordinatorState, turn: Turn, beat: Beat): WorkerRow {
   const row: WorkerRow = {

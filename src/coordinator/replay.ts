@@ -8,6 +8,7 @@ import { heartbeatKey, RUN_KEY, RUNNING_PREFIX, WORKERS_PREFIX } from "../storag
 import { SegmentCount, verifySegment } from "../storage/segment-count.ts";
 import { pagesUnder } from "../storage/pages.ts";
 import type { Store } from "../storage/store.ts";
+import { QUOTA_DEFAULT, replayEnrolment } from "./enrolment.ts";
 import { itemKeyOf } from "./ledger/item-id.ts";
 import type { ItemBudgets, RunningItem } from "./ledger/item.ts";
 import { replayLedger } from "./ledger/replay-ledger.ts";
@@ -27,6 +28,8 @@ const PAGE = 1_000;
 export interface ReplayOptions {
   readonly liveness: LivenessSettings;
   readonly workersMax: number;
+  /** Workers that one bundle lets in; as in the configuration's defaults unless said. */
+  readonly enrolmentQuota?: number | undefined;
   readonly epoch: Epoch;
   readonly budgets: ItemBudgets;
   /** Without them nothing is limited. */
@@ -52,7 +55,10 @@ export async function replay(store: Store, options: ReplayOptions): Promise<Coor
   const { liveness, workersMax, nowMs } = options;
   const dueAtMs = nowMs + liveness.heartbeatIntervalMs + (workers.size / RECONNECTS_PER_SECOND) * 1_000;
   for (const row of workers.values()) row.dueAtMs = dueAtMs;
-  const ledger = await replayLedger(store, options);
+  const [ledger, enrolment] = await Promise.all([
+    replayLedger(store, options),
+    replayEnrolment(store, options.enrolmentQuota ?? QUOTA_DEFAULT),
+  ]);
   for (const item of ledger.running.values()) handTo(store, workers, item);
   return {
     epoch: options.epoch,
@@ -65,6 +71,7 @@ export async function replay(store: Store, options: ReplayOptions): Promise<Coor
     counters: { staleReports: 0, staleCheckpoints: 0, conflicts: 0, reassigned: 0 },
     liveness,
     steals: options.steals ?? true,
+    enrolment,
     workersMax,
     workers,
     workersCount: await SegmentCount.load(store, workersSegment),

@@ -11,6 +11,7 @@ import { LIMITS } from "../config/limits.ts";
 import { compile } from "../runtime/compile.ts";
 import type { CompiledChart, Row } from "../runtime/compile.ts";
 import type { SegmentCount } from "../storage/segment-count.ts";
+import type { EnrolmentState } from "./enrolment-view.ts";
 import type { Ledger, RunningItem } from "./ledger/item.ts";
 import type { Pulse } from "./pulse.ts";
 import type { CountedFrom, RunLimits, RunTask } from "./run-view.ts";
@@ -122,6 +123,7 @@ export interface CoordinatorState {
   readonly liveness: LivenessSettings;
   /** Whether an idle worker is given what waits with another. */
   readonly steals: boolean;
+  readonly enrolment: EnrolmentState;
   readonly workersMax: number;
   readonly workers: Map<WorkerId, WorkerRow>;
   readonly workersCount: SegmentCount;

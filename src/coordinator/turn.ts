@@ -24,6 +24,8 @@ export type Effect =
     }
   | { readonly kind: "send"; readonly port: SessionPort; readonly frame: SessionFrame }
   | { readonly kind: "endSession"; readonly port: SessionPort }
+  /** Sessions of these bearers end, and none begins. */
+  | { readonly kind: "revoked"; readonly ids: readonly string[] }
   | { readonly kind: "loadWindow"; readonly load: WindowLoad }
   | {
       readonly kind: "examineClaims";

@@ -38,6 +38,11 @@ export interface EventPayloads {
     readonly refused_replies: number | null;
   };
   coordinator_stopped: { readonly epoch: number };
+  coordinator_unreachable: {
+    readonly worker_id: string;
+    readonly address: string;
+    readonly for_ms: number;
+  };
   drain_started: {
     readonly worker_id: string;
     readonly incarnation: string;
@@ -59,6 +64,13 @@ export interface EventPayloads {
   run_resumed: { readonly pending: number };
   run_cancelled: { readonly done: number; readonly failed: number; readonly pending: number };
   run_reopened: { readonly pending: number };
+  enrolment_ending: {
+    readonly bundle_id: string;
+    readonly enrolled: number;
+    readonly quota: number;
+    readonly expires_in_ms: number;
+  };
+  certificate_revoked: { readonly bearer_id: string; readonly workers: number };
   events_dropped: { readonly count: number };
 }
 
@@ -126,7 +138,7 @@ export const EVENTS: { readonly [T in Topic]: EventRow<EventPayloads[T]> } = {
   },
   worker_removed: {
     level: "info",
-    doc: "A failed worker stayed silent for `liveness.remove_after` and was forgotten.",
+    doc: "A failed worker stayed silent for `liveness.remove_after`, or the registry was full and another one joined: it was forgotten.",
     fields: { worker_id: WORKER },
   },
   worker_deregistered: {
@@ -168,6 +180,11 @@ export const EVENTS: { readonly [T in Topic]: EventRow<EventPayloads[T]> } = {
     level: "info",
     doc: "The coordinator was asked to stop, and has let go of its store.",
     fields: { epoch: "number of the leadership that has ended" },
+  },
+  coordinator_unreachable: {
+    level: "warn",
+    doc: "A worker reaches no coordinator at the address that it has: after four times `liveness.coordinator_failure_timeout`, and each time that it has lasted twice as long. It goes on trying; if the coordinator has another address now, `worker.coordinator_addr` says so.",
+    fields: { worker_id: WORKER, address: "what it tries", for_ms: "since when" },
   },
   drain_started: {
     level: "info",
@@ -245,6 +262,24 @@ export const EVENTS: { readonly [T in Topic]: EventRow<EventPayloads[T]> } = {
     level: "info",
     doc: "The run was complete, and has something to do again: failed items were taken back, or new ones came in.",
     fields: { pending: "items that wait again" },
+  },
+  enrolment_ending: {
+    level: "warn",
+    doc: "An enrolment bundle lets nobody new in before long: a fifth of its quota or of its lifetime is left. Once for each, bundle and coordinator lifetime. Workers that have joined by it stay.",
+    fields: {
+      bundle_id: "the bundle, as `rollout ca revoke` takes it",
+      enrolled: "workers that have joined by it",
+      quota: "how many may, by `enrolment.quota`",
+      expires_in_ms: "how long it is valid",
+    },
+  },
+  certificate_revoked: {
+    level: "warn",
+    doc: "An operator has revoked the certificate of a worker, of an enrolment bundle or of another operator.",
+    fields: {
+      bearer_id: "whose certificate it was",
+      workers: "workers that were revoked with a bundle that they have joined by",
+    },
   },
   events_dropped: {
     level: "warn",

@@ -35,6 +35,8 @@ export const RECORD_KIND = {
   dueItem: 27,
   epochStarts: 28,
   resultBatch: 40,
+  enrolled: 50,
+  revocations: 51,
 } as const;
 
 /** Whose store this is; see store-identity.ts. */
@@ -73,6 +75,11 @@ export function actorKey(address: string): string {
 export function countKey(segment: string): string {
   return `counts/${segment}`;
 }
+
+/** Workers that a bundle has let in: by the bundle's id and the worker's. */
+export const ENROLLED_PREFIX = "enrolled/";
+/** Bearers of certificates that are good for nothing any more. */
+export const REVOCATIONS_KEY = "meta/revocations";
 
 /** The ledger: counters, cursors and the run's own chart. */
 export const LEDGER_KEY = "meta/ledger";

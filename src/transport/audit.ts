@@ -12,6 +12,7 @@ export type RefusalReason =
   | "certificate_expired"
   | "certificate_not_yet_valid"
   | "certificate_wrong_usage"
+  | "certificate_revoked"
   | "tls_failed"
   | "handshake_timeout"
   | "handshake_abandoned"

@@ -14,7 +14,8 @@ import { describeIdentity } from "./tls/identity.ts";
 export interface Peer {
   readonly identity: Identity;
   readonly remoteAddress: string;
-  /** Milliseconds since 1970. */
+  /** From when and until when its certificate is valid, milliseconds since 1970. */
+  readonly notBeforeMs: number;
   readonly notAfterMs: number;
 }
 
@@ -39,8 +40,8 @@ export function scopeValues(scope: CallScope): ContextValues {
 }
 
 /** Who calls, by its certificate. */
-export function callerOf(context: Pick<HandlerContext, "values">): Identity {
-  return scopeOf(context.values).peer.identity;
+export function peerOf(context: Pick<HandlerContext, "values">): Peer {
+  return scopeOf(context.values).peer;
 }
 
 /**

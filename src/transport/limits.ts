@@ -48,6 +48,8 @@ export interface TransportLimits {
   readonly ticketLifetimeMs: number;
   /** How often sessions are looked through for certificates that have expired meanwhile. */
   readonly expirySweepMs: number;
+  /** How long the sessions of a bearer that was revoked stay open, for answers on their way; nothing is asked on them any more. */
+  readonly revokedGraceMs: number;
 
   // HTTP/2
   /** Streams of one session at a time. A worker has three. */
@@ -157,6 +159,7 @@ export const TRANSPORT_LIMITS: TransportLimits = {
   maxCallsOf: { worker: 64, operator: 256, enrolment: 128, coordinator: 8 },
   ticketLifetimeMs: 300_000,
   expirySweepMs: 30_000,
+  revokedGraceMs: 250,
 
   maxConcurrentStreams: 100,
   maxSessionMemoryMb: 32,

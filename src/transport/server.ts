@@ -34,6 +34,8 @@ export interface ServerOptions {
   readonly credentials: Credentials;
   readonly routes: (router: ConnectRouter) => void;
   readonly access: AccessTable;
+  /** Ids of bearers that are kept out from the beginning; none unless said. */
+  readonly revoked?: Iterable<string>;
   readonly limits?: Partial<TransportLimits>;
   readonly log: Logger;
   readonly audit: Audit;
@@ -46,6 +48,8 @@ export interface RunningServer {
   readonly port: number;
   /** New connections meet the new certificate and authority; live sessions go on. Same run, same role. */
   readonly setCredentials: (credentials: Credentials) => void;
+  /** Keeps these bearers out: no call of theirs is taken from now on, and their open streams end within a second. */
+  readonly revoke: (ids: readonly string[]) => void;
   /**
    * Takes no more connections, tells handlers (`context.signal`) and clients (GOAWAY), waits up to `graceMs` for calls in
    * flight, then ends what is left. Resolves when the port is free. Idempotent.
@@ -68,7 +72,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     ...http2Limits(limits),
   });
   const trail = new AuditTrail(options.audit, clock, limits);
-  const sessions = new Sessions({ runId, clock, limits, trail });
+  const sessions = new Sessions({ runId, clock, limits, trail, revoked: options.revoked ?? [] });
   const intake = new Intake(limits);
   const shutdown = new AbortController();
   const sockets = trackSockets(server);
@@ -103,6 +107,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       assert(coordinatorRun(next) === runId, "a server keeps its run when it changes its certificate");
       server.setSecureContext(serverContext(next, limits.ticketLifetimeMs));
     },
+    revoke: (ids) => sessions.revoke(ids),
     close: (graceMs) => (ended ??= end(graceMs)),
   };
 }

@@ -18,6 +18,8 @@ export interface SessionsOptions {
   readonly clock: Clock;
   readonly limits: TransportLimits;
   readonly trail: AuditTrail;
+  /** Ids of bearers that are kept out. */
+  readonly revoked: Iterable<string>;
 }
 
 type Admission =
@@ -41,10 +43,12 @@ export class Sessions {
   /** Of each bearer's certificate; who was used last is last. */
   readonly #sessionsOf = new Map<string, Set<OpenSession>>();
   readonly #callsOf = new Map<string, number>();
+  readonly #revoked: Set<string>;
   #sweep: Timer | undefined;
 
   constructor(options: SessionsOptions) {
     this.#options = options;
+    this.#revoked = new Set(options.revoked);
     this.#armSweep();
   }
 
@@ -77,9 +81,17 @@ export class Sessions {
   /** Who is at the other end; undefined when the session was not admitted, or has just been ended for its age. */
   peerOf(session: Http2Session | undefined): Peer | undefined {
     const opened = session === undefined ? undefined : this.#open.get(session);
-    if (opened === undefined || !this.#hasExpired(opened.peer)) return opened?.peer;
-    this.#endExpired(opened);
+    const reason = opened && this.#endOf(opened.peer);
+    if (opened === undefined || reason === undefined) return opened?.peer;
+    this.#end(opened, reason);
     return undefined;
+  }
+
+  /** Keeps these bearers out: no call of theirs is taken from now on, and their sessions end in a moment. */
+  revoke(ids: readonly string[]): void {
+    for (const id of ids) this.#revoked.add(id);
+    const { clock, limits } = this.#options;
+    clock.after(limits.revokedGraceMs, () => this.#look(), { background: true });
   }
 
   /** Counts a call until its stream closes. Returns whose limits it is under; undefined when they have as many as they may. */
@@ -121,13 +133,14 @@ export class Sessions {
     if (reading.kind === "refused") {
       return refusal({ reason: "identity_unreadable", remoteAddress, detail: reading.why }, untrusted);
     }
-    const { identity, notAfterMs } = reading.facts;
-    const peer: Peer = { identity, remoteAddress, notAfterMs };
+    const { identity, notBeforeMs, notAfterMs } = reading.facts;
+    const peer: Peer = { identity, remoteAddress, notBeforeMs, notAfterMs };
     const because = (reason: RefusalReason, errorCode: number): Admission =>
       refusal({ reason, remoteAddress, identity }, errorCode);
     if (identity.runId !== this.#options.runId) return because("identity_of_other_run", untrusted);
     // A resumed TLS session is not checked again by TLS, and its certificate may have expired since.
-    if (this.#hasExpired(peer)) return because("certificate_expired", untrusted);
+    const reason = this.#endOf(peer);
+    if (reason !== undefined) return because(reason, untrusted);
     if (!this.#makeRoom(identity))
       return because("too_many_connections", constants.NGHTTP2_ENHANCE_YOUR_CALM);
     return { kind: "admitted", peer };
@@ -162,21 +175,30 @@ export class Sessions {
     if (sessions?.size === 0) this.#sessionsOf.delete(bearer);
   }
 
-  #hasExpired(peer: Peer): boolean {
-    return peer.notAfterMs <= this.#options.clock.wallMs();
+  /** Why this certificate is good for nothing any more; undefined while it is. */
+  #endOf({ identity, notAfterMs }: Peer): RefusalReason | undefined {
+    if (this.#revoked.has(identity.id)) return "certificate_revoked";
+    return notAfterMs <= this.#options.clock.wallMs() ? "certificate_expired" : undefined;
   }
 
-  #endExpired(opened: OpenSession): void {
+  #end(opened: OpenSession, reason: RefusalReason): void {
     const { identity, remoteAddress } = opened.peer;
-    this.#options.trail.refuse({ reason: "certificate_expired", remoteAddress, identity });
+    this.#options.trail.refuse({ reason, remoteAddress, identity });
     this.#forget(opened);
-    opened.session.destroy(new SessionRefused("certificate_expired"), constants.NGHTTP2_INADEQUATE_SECURITY);
+    opened.session.destroy(new SessionRefused(reason), constants.NGHTTP2_INADEQUATE_SECURITY);
+  }
+
+  #look(): void {
+    for (const opened of this.#open.values()) {
+      const reason = this.#endOf(opened.peer);
+      if (reason !== undefined) this.#end(opened, reason);
+    }
   }
 
   #armSweep(): void {
     const { clock, limits } = this.#options;
     const sweep = (): void => {
-      for (const opened of this.#open.values()) if (this.#hasExpired(opened.peer)) this.#endExpired(opened);
+      this.#look();
       this.#armSweep();
     };
     this.#sweep = clock.after(limits.expirySweepMs, sweep, { background: true });

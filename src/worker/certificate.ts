@@ -17,7 +17,7 @@ import type { EpochGuard } from "./epoch-guard.ts";
 import type { OwnCredentials } from "./own-record.ts";
 import { readOwnCredentials, writeOwnCredentials } from "./own-record.ts";
 import type { Setback } from "./trouble.ts";
-import { retryDelayMs, Trouble } from "./trouble.ts";
+import { absenceAfterMs, retryDelayMs, Trouble } from "./trouble.ts";
 
 export interface CertificateOptions {
   readonly address: string;
@@ -31,9 +31,15 @@ export interface CertificateOptions {
   readonly random: Random;
   readonly log: Logger;
   readonly onRenewed: (credentials: Credentials) => void;
+  readonly failureTimeoutMs: number;
+  /** No coordinator was reached for so long. */
+  readonly onAbsent?: (forMs: number) => void;
   /** The worker's store is broken, or the program is wrong: the process has to end. */
   readonly onFatal: (error: unknown) => void;
 }
+
+/** How many failure timeouts an id is waited for that somebody has who is alive. */
+const TAKEOVER_FACTOR = 3;
 
 /** With what a new certificate is asked for: the one that there is, or what lets a new worker in. */
 type Bearer = "own" | "bundle";
@@ -90,8 +96,11 @@ export class Certificate {
     const { clock, random, log, onRenewed } = this.#options;
     const { signal } = this.#ending;
     const isStopped = (): boolean => signal.aborted;
-    const trouble = new Trouble(log);
+    const { address, failureTimeoutMs, onAbsent } = this.#options;
+    const afterMs = absenceAfterMs(failureTimeoutMs);
+    const trouble = new Trouble(log, { clock, address, afterMs, onAbsent });
     let bearer = first;
+    let aliveFromMs: number | undefined;
     for (let failures = 1; !isStopped(); failures++) {
       const answer = await this.#request(bearer).catch((error: unknown) => this.#setbackOf(error));
       if (answer.kind === "signed") {
@@ -103,6 +112,11 @@ export class Certificate {
         return own.credentials;
       }
       if (isStopped()) return undefined;
+      if (answer.kind === "failed" && answer.error.code === "worker_alive") {
+        aliveFromMs ??= clock.monotonicMs();
+        // The process before this one, if it has died without a word, would have failed by now: it is somebody else.
+        if (clock.monotonicMs() - aliveFromMs > TAKEOVER_FACTOR * failureTimeoutMs) throw answer.error;
+      }
       // Neither is given up for good: a refusal may end, and a bundle may be put there meanwhile.
       if (answer.kind === "failed" && answer.error.row.retry === "never")
         bearer = bearer === "own" ? "bundle" : "own";
@@ -115,6 +129,8 @@ export class Certificate {
   /** Throws what there is no use in trying again. */
   #setbackOf(error: unknown): Extract<Setback, { kind: "failed" }> {
     if (!(error instanceof RolloutError) || error.code === "store_write_failed") throw error;
+    // Never taken back, and of this worker: a bundle that was revoked is refused before it can ask.
+    if (error.code === "certificate_revoked") throw error;
     // The coordinator was asked and said no: there is nothing to go on with, and nothing to wait for.
     const isFinal = error.code === "enrolment_refused" && this.#own === undefined;
     if (isFinal && !this.#ending.signal.aborted) throw error;

@@ -19,13 +19,15 @@ import { BeatBook } from "./beat-book.ts";
 import type { EpochGuard } from "./epoch-guard.ts";
 import type { Conversed, Ending } from "./reconnect.ts";
 import { stayConnected } from "./reconnect.ts";
-import { Trouble } from "./trouble.ts";
+import { absenceAfterMs, Trouble } from "./trouble.ts";
 
 export interface HeartbeatOptions {
   readonly client: Pick<Client<typeof HeartbeatService>, "beatStream">;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
+  /** What is tried, `host:port`. */
+  readonly address: string;
   readonly guard: EpochGuard;
   readonly heartbeatIntervalMs: number;
   readonly selfFenceTimeoutMs: number;
@@ -40,6 +42,8 @@ export interface HeartbeatOptions {
   readonly onFenceLifted?: () => void;
   /** An operator wants this worker to drain. May be called with each answer. */
   readonly onDrainAsked?: () => void;
+  /** No coordinator was reached for so long. */
+  readonly onAbsent?: (forMs: number) => void;
   /** The stream failed for a reason of the table. It is tried again all the same. */
   readonly onFailed: (error: RolloutError) => void;
   /** A newer process of this worker was seen: this one has to end. Called once, and no beat is sent after it. */
@@ -70,7 +74,9 @@ export class Heartbeat {
   constructor(options: HeartbeatOptions) {
     this.#options = options;
     this.#book = new BeatBook(options.clock.monotonicMs());
-    this.#trouble = new Trouble(options.log);
+    const { log, clock, address, answerTimeoutMs, onAbsent } = options;
+    const afterMs = absenceAfterMs(answerTimeoutMs);
+    this.#trouble = new Trouble(log, { clock, address, afterMs, onAbsent });
   }
 
   start(): void {

@@ -1,6 +1,6 @@
 // What a worker keeps for itself, beside its charts: which start of it this is, the highest epoch it has seen of each
 // store, and its certificate.
-import { epoch, newUlid, parseUlid, ulidFromBytes, ulidToBytes } from "../base/ids.ts";
+import { epoch, newUlid, parseUlid, ulidFromBytes, ulidTimeMs, ulidToBytes } from "../base/ids.ts";
 import type { Epoch, IncarnationId, StoreId } from "../base/ids.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Random } from "../base/random.ts";
@@ -65,14 +65,19 @@ const credentialsRecord: RecordType<OwnCredentials> = {
   }),
 };
 
+/** Coordinators take no process that begins by more ahead of their clocks. */
+const AHEAD_MAX_MS = 86_400_000;
+
 /**
  * A new incarnation, on disk, greater than every one before it: also when the wall clock was set back since the last
- * start, for else the coordinator would take this process for the older one.
+ * start, for else the coordinator would take this process for the older one. Only one so far ahead that no coordinator can have
+ * taken it is left behind: the clock was wrong, and is right now.
  */
 export async function nextIncarnation(store: Store, clock: Clock, random: Random): Promise<IncarnationId> {
   const last = await read(store, incarnationRecord, WORKER_INCARNATION_KEY);
   const fresh = newUlid<IncarnationId>(clock, random);
-  const next = last === undefined || fresh > last ? fresh : successor(last);
+  const isBehind = last !== undefined && ulidTimeMs(last) <= clock.wallMs() + AHEAD_MAX_MS;
+  const next = !isBehind || fresh > last ? fresh : successor(last);
   await write(store, incarnationRecord, WORKER_INCARNATION_KEY, next);
   return next;
 }

@@ -116,6 +116,7 @@ export class Worker {
         ...options,
         guard,
         enrolment: options.credentials.load,
+        onAbsent: (forMs) => this.#onAbsent(forMs),
         onRenewed: (credentials) => this.#connection?.setCredentials(credentials),
       });
   }
@@ -251,6 +252,7 @@ export class Worker {
       clock,
       random,
       log,
+      address: this.#options.address,
       guard: this.#guard,
       heartbeatIntervalMs,
       selfFenceTimeoutMs,
@@ -273,13 +275,22 @@ export class Worker {
         if (!this.#isDrainAsked) this.#options.onDrainAsked?.();
         this.#isDrainAsked = true;
       },
+      onAbsent: (forMs) => this.#onAbsent(forMs),
       onFailed: (error) => this.#onFailed(error),
       onSuperseded: () => this.#onSuperseded(),
     };
   }
 
-  #onFailed({ code }: RolloutError): void {
+  #onAbsent(forMs: number): void {
+    const { events, workerId: worker_id, address } = this.#options;
+    events.emit("coordinator_unreachable", { worker_id, address, for_ms: forMs });
+  }
+
+  #onFailed(error: RolloutError): void {
+    const { code } = error;
     if (NEEDS_CERTIFICATE.has(code)) this.#certificate?.replace();
+    // Nothing was given to it yet; the next process begins by a clock that is right, or is told the same.
+    if (code === "clock_ahead") this.#options.onEnded(error);
   }
 
   #onSuperseded(): void {

@@ -1,4 +1,4 @@
-import { mkdir, stat, writeFile } from "node:fs/promises";
+import { cp, mkdir, stat, writeFile } from "node:fs/promises";
 import { connect } from "node:tls";
 import { expect } from "chai";
 import type { Authority } from "../../src/transport/tls/authority.ts";
@@ -114,6 +114,7 @@ describe("certificates", () => {
   for (const [how, setUp] of [
     ["one small file", "file"],
     ["nothing but flags", "flags"],
+    ["the bundle alone", "bundle"],
   ] as const) {
     it(`from \`rollout ca issue\` are all that another machine needs, with ${how}`, async () => {
       await withCluster({}, async (cluster) => {
@@ -140,13 +141,60 @@ describe("certificates", () => {
             lines.toSpliced(1, 0, "[worker]").join("\n"),
           );
         const flags = ["--run-id", runId, "--coordinator-addr", address, "--enrolment", "enrolment.pem"];
-        const args = setUp === "flags" ? flags : [];
+        const args = { file: [], flags, bundle: ["--enrolment", "enrolment.pem"] }[setUp];
         const worker = await cluster.startWorker({ directory: "elsewhere", args });
         await coordinator.event("worker_registered", await worker.identity());
         await stat(cluster.file(`elsewhere/data/state/workers/${await worker.id()}`));
       });
     });
   }
+
+  it("for other machines name an address that they reach: that of loopback is asked for again", async () => {
+    await withCluster({}, async (cluster) => {
+      await authorityIn(cluster.file("data/tls"));
+      await cluster.configure({ "transport.listen_addr": "0.0.0.0:50051" });
+      const issue = ["ca", "issue", "--out", "enrolment.pem"];
+      const refused = await cluster.run(...issue);
+      expect(refused).to.include({ code: 2, stdout: "" });
+      expect(refused.stderr).to.contain("--coordinator-addr HOST:PORT");
+      expect(await stat(cluster.file("enrolment.pem")).catch(() => undefined)).to.equal(undefined);
+      const issued = await cluster.run(...issue, "--coordinator-addr", "head.example:50051", "--json");
+      expect(JSON.parse(issued.stdout)).to.include({ coordinator_addr: "head.example:50051" });
+      await cluster.configure({ "transport.listen_addr": "127.0.0.1:50051" });
+      expect(await cluster.run(...issue)).to.include({ code: 0 });
+    });
+  });
+
+  it("of a worker that is revoked end its process, and nobody else's", async () => {
+    await withCluster({}, async (cluster) => {
+      const coordinator = await cluster.startCoordinator();
+      const [revoked, other] = [await cluster.startWorker(), await cluster.startWorker()];
+      const id = await revoked.id();
+      const answer = await cluster.run("ca", "revoke", id, "--json");
+      expect(JSON.parse(answer.stdout)).to.include({ bearer_id: id, is_worker: true, in_force: true });
+      expect(await revoked.ended).to.deep.equal({ code: 3, signal: null });
+      expect(revoked.stderr.at(-1)).to.contain(`worker ${id} was revoked`);
+      await coordinator.event("certificate_revoked", { bearer_id: id, workers: 0 });
+      await coordinator.nextEvent("worker_heartbeat", await other.identity());
+    });
+  });
+
+  it("that are revoked while no coordinator runs are refused from its start on; its own machine gets new ones", async () => {
+    await withCluster({}, async (cluster) => {
+      await cluster.startCoordinator();
+      await cluster.coordinator.stop();
+      await cp(cluster.file("data/tls/enrolment.pem"), cluster.file("leaked.pem"));
+      const offline = await cluster.run("ca", "revoke", "leaked.pem", "--json");
+      expect(JSON.parse(offline.stdout)).to.include({ enrolled: 0, in_force: false });
+      const coordinator = await cluster.startCoordinator();
+      const thief = cluster.launchWorker({ args: ["--enrolment", "leaked.pem", "--state-dir", "thief"] });
+      await coordinator.logLine({ reason: "certificate_revoked" });
+      const good = await cluster.startWorker();
+      await coordinator.event("worker_registered", await good.identity());
+      expect(coordinator.seen("worker_registered")).to.have.length(1);
+      await thief.kill();
+    });
+  });
 
   it("for an operator let commands be run from elsewhere", async () => {
     await withCluster({}, async (cluster) => {

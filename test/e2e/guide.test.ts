@@ -78,10 +78,7 @@ async function startHost(cluster: Cluster, host: string): Promise<string> {
   const worker = cluster.launchWorker({
     directory: host,
     env: paced(QUICK, cluster.pace),
-    args: [
-      ...["--run-id", cluster.runId, "--coordinator-addr", cluster.address, "--enrolment", "enrolment.pem"],
-      ...["--plugin", "upper.toml", "--slots", "4"],
-    ],
+    args: [...["--enrolment", "enrolment.pem"], ...["--plugin", "upper.toml", "--slots", "4"]],
   });
   const id = await worker.id();
   await cluster.coordinator.event("worker_heartbeat", { worker_id: id, state: "Ready" });

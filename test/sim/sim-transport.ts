@@ -153,7 +153,7 @@ export class SimTransport {
 
   #context(method: DescMethod, signal: AbortSignal | undefined): HandlerContext & { abort(): void } {
     const { identity } = this.#options;
-    const peer = { identity, remoteAddress: "sim", notAfterMs: Number.MAX_SAFE_INTEGER };
+    const peer = { identity, remoteAddress: "sim", notBeforeMs: 0, notAfterMs: Number.MAX_SAFE_INTEGER };
     return createHandlerContext({
       service: method.parent,
       method,

@@ -7,10 +7,18 @@ import { newWorkerId } from "./certificates.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Provocation } from "./scene.ts";
 
-type OperatorCode = "run_cancelled" | "other_task" | "item_unknown" | "item_ambiguous" | "worker_unknown";
+type OperatorCode =
+  | ("run_cancelled" | "other_task" | "item_unknown" | "item_ambiguous" | "worker_unknown")
+  | ("worker_alive" | "certificate_revoked" | "clock_ahead");
 
 const SUBMIT = ["submit", "items.jsonl"];
 const TWINS = [`{"id":"twin","number":1}`, `{"id":"twin","number":2}`];
+
+/** Times of a worker alone: it waits for some of them whether the one that has its id has died. */
+const BRIEF = [
+  ...["--heartbeat-interval", "100ms", "--clock-skew-budget", "50ms"],
+  ...["--worker-self-fence-timeout", "200ms", "--coordinator-failure-timeout", "400ms"],
+];
 
 async function submitted(cluster: Cluster, lines: readonly string[]): Promise<void> {
   await cluster.startCoordinator();
@@ -68,6 +76,34 @@ export const OPERATOR_PROVOCATIONS: { readonly [Code in OperatorCode]: Provocati
       await cluster.startCoordinator();
       const worker = newWorkerId();
       return { args: ["worker", "drain", worker], params: { worker } };
+    },
+  },
+  worker_alive: {
+    by: "the id of a worker that lives, asked for with the bundle and another state directory",
+    stage: async (cluster) => {
+      await cluster.startCoordinator();
+      const workerId = newWorkerId();
+      await cluster.startWorker({ workerId });
+      const args = ["worker", "run", "--worker-id", workerId, "--state-dir", "elsewhere", ...BRIEF];
+      return { args, params: { worker: workerId } };
+    },
+  },
+  certificate_revoked: {
+    by: "a worker whose id was revoked",
+    stage: async (cluster) => {
+      await cluster.startCoordinator();
+      const workerId = newWorkerId();
+      await cluster.launch(["ca", "revoke", workerId]).ended;
+      return { args: ["worker", "run", "--worker-id", workerId], params: { who: `worker ${workerId}` } };
+    },
+  },
+  clock_ahead: {
+    by: "a worker whose clock is two days ahead (a preload)",
+    stage: async (cluster) => {
+      await cluster.startCoordinator();
+      const file = cluster.file("ahead.mjs");
+      await writeFile(file, "const now = Date.now; Date.now = () => now() + 2 * 86_400_000;");
+      return { args: ["worker", "run"], env: { NODE_OPTIONS: `--import ${file}` }, params: {} };
     },
   },
 };

@@ -188,7 +188,7 @@ export class RaceWorker {
 
   #scope(): CallScope {
     const identity = { runId: RUN, role: "worker", id: this.id } as const;
-    const peer = { identity, remoteAddress: "nowhere", notAfterMs: Number.MAX_SAFE_INTEGER };
+    const peer = { identity, remoteAddress: "nowhere", notBeforeMs: 0, notAfterMs: Number.MAX_SAFE_INTEGER };
     // Nobody is refused here.
     return { ...scopeWithoutServer(peer), trail: { refuse: unexpected } as never };
   }

@@ -48,7 +48,7 @@ export function workerId(number: number): WorkerId {
 }
 
 export function incarnationId(number: number): IncarnationId {
-  return ulid<IncarnationId>("N", number);
+  return ulid<IncarnationId>("A", number);
 }
 
 function ulid<Id extends WorkerId | IncarnationId>(letter: string, number: number): Id {

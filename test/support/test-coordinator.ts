@@ -87,17 +87,25 @@ export async function startListeningCoordinator(
 ): Promise<ListeningCoordinator> {
   const { port = 0, ...coordinatorOptions } = options;
   const audit: AuditEntry[] = [];
-  const started = await startCoordinator(cluster, coordinatorOptions);
+  const revoked = new Set<string>();
+  const listener: { server?: RunningServer } = {};
+  const onRevoked = (ids: readonly string[]): void => {
+    for (const id of ids) revoked.add(id);
+    listener.server?.revoke(ids);
+  };
+  const started = await startCoordinator(cluster, { onRevoked, ...coordinatorOptions });
   const server = await startServer({
     listenAddr: `127.0.0.1:${port}`,
     credentials: await cluster.ca.issue(newIdentity(cluster.runId, "coordinator")),
     routes: started.coordinator.routes,
     access: ACCESS,
+    revoked,
     limits: messageLimits(options.limits ?? LIMITS),
     log: started.log,
     audit: (entry) => void audit.push(entry),
     clock: systemClock,
   });
+  listener.server = server;
   const end = async (): Promise<void> => {
     started.coordinator.endStreams();
     await server.close(1_000);

@@ -13,7 +13,7 @@ import { RunService } from "../../src/gen/rollout/v1/run_pb.ts";
 import { silentLogger } from "../../src/observe/log.ts";
 import type { Logger } from "../../src/observe/log.ts";
 import type { AuditEntry } from "../../src/transport/audit.ts";
-import { callerOf, requireWorkerItself } from "../../src/transport/caller.ts";
+import { peerOf, requireWorkerItself } from "../../src/transport/caller.ts";
 import type { TransportLimits } from "../../src/transport/limits.ts";
 import { startServer } from "../../src/transport/server.ts";
 import type { RunningServer } from "../../src/transport/server.ts";
@@ -46,7 +46,7 @@ export async function startTestListener(options: TestListenerOptions = {}): Prom
   const audit: AuditEntry[] = [];
   const served: Identity[] = [];
   const waiting: { count: number; resolve: () => void }[] = [];
-  const serve = (context: HandlerContext): void => void served.push(callerOf(context));
+  const serve = (context: HandlerContext): void => void served.push(peerOf(context).identity);
   const ownBeat = (request: Pick<BeatRequest, "beat">, context: HandlerContext): void => {
     const workerId = parseUlidBytes<WorkerId>(request.beat?.worker?.workerId ?? new Uint8Array());
     if (workerId !== undefined) requireWorkerItself(context, workerId);

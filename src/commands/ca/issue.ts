@@ -6,13 +6,16 @@ import type { ExitCode } from "../../base/error-table.ts";
 import { newUlid, parseUlid } from "../../base/ids.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import { systemRandom } from "../../base/random.ts";
+import { isLoopback, parseAddress } from "../../base/address.ts";
 import { BaseCommand } from "../../cli/base-command.ts";
 import { Flags } from "../../cli/oclif.ts";
-import { configFlags } from "../../cli/setting-flags.ts";
+import { configFlags, settingFlags } from "../../cli/setting-flags.ts";
+import type { ClientConfig } from "../../config/resolve.ts";
 import { openExistingAuthority } from "../../transport/tls/authority.ts";
 import { issueBundle } from "../../transport/tls/bundle.ts";
 import { replaceFile, SECRET_MODE } from "../../transport/tls/credential-files.ts";
 import type { Role } from "../../transport/tls/identity.ts";
+import { LIFETIMES } from "../../transport/tls/lifetimes.ts";
 
 const ROLES = ["enrolment", "operator", "worker", "coordinator"] as const satisfies readonly Role[];
 
@@ -20,7 +23,8 @@ export class CaIssue extends BaseCommand {
   static override readonly summary = "Make credentials for another machine.";
   static override readonly description =
     "Run it on the coordinator's machine: it reads the CA's key. The file that it writes is a secret; copy it to the other " +
-    "machine over a channel that you trust. An enrolment bundle lets any number of workers join and is all they need; an " +
+    "machine over a channel that you trust. An enrolment bundle lets workers join, as many and as long as `enrolment.quota` and " +
+    "`enrolment.lifetime` say, and is all they need; `rollout ca revoke` ends it. An " +
     "operator's lets commands be run from elsewhere, which then name it by all of --ca-file, --cert-file and --key-file.";
   static override readonly examples = [
     {
@@ -35,6 +39,7 @@ export class CaIssue extends BaseCommand {
   ];
   static override readonly flags = {
     ...configFlags("operator"),
+    ...settingFlags(["enrolment.lifetime"]),
     role: Flags.string({ summary: "What the bearer may do.", options: [...ROLES], default: "enrolment" }),
     out: Flags.string({
       char: "o",
@@ -60,8 +65,11 @@ export class CaIssue extends BaseCommand {
     const id = flags.id === undefined ? newUlid<WorkerId>(systemClock, systemRandom) : parseUlid(flags.id);
     if (id === undefined)
       throw failure("usage", { detail: `--id ${flags.id} is not a ULID`, command: this.fullName() });
+    if (role !== "coordinator") this.#refuseAddressOfHere(config, flags);
     const { tlsDir } = config.transport;
-    const authority = await openExistingAuthority({ tlsDir, clock: systemClock, random: systemRandom });
+    const lifetimes = { ...LIFETIMES, enrolmentMs: config.enrolment.lifetimeMs };
+    const parts = { tlsDir, clock: systemClock, random: systemRandom, lifetimes };
+    const authority = await openExistingAuthority(parts);
     const bundle = await issueBundle(authority, {
       identity: { runId: config.runId, role, id },
       coordinatorAddr: config.worker.coordinatorAddr,
@@ -73,5 +81,20 @@ export class CaIssue extends BaseCommand {
       `Wrote ${flags.out}: ${role} ${id}, for the coordinator at ${config.worker.coordinatorAddr}\n`,
     );
     return EXIT.done;
+  }
+
+  /** Another machine does not find the coordinator at an address that means itself. */
+  #refuseAddressOfHere(
+    { transport, worker, source }: ClientConfig,
+    { "coordinator-addr": given }: Readonly<Record<string, unknown>>,
+  ): void {
+    const address = parseAddress(worker.coordinatorAddr);
+    const listen = parseAddress(transport.listenAddr ?? "");
+    if (given !== undefined || address === undefined || !isLoopback(address.host)) return;
+    // Whoever listens on this machine alone is reached by a tunnel, or not at all.
+    if (listen !== undefined && isLoopback(listen.host)) return;
+    const key = "worker.coordinator_addr";
+    const allowed = "the coordinator's address as other machines reach it: --coordinator-addr HOST:PORT";
+    throw failure("config_invalid_value", { source, key, value: worker.coordinatorAddr, allowed });
   }
 }

@@ -17,11 +17,15 @@ export class WorkerRun extends BaseCommand {
   static override readonly summary = "Join the run as a worker.";
   static override readonly description =
     "Stays in the foreground. Takes over an id that no live worker on this machine has, or makes one; any number of " +
-    "workers start from one configuration. SIGTERM and Ctrl-C make it leave in good order; a second signal ends it at once.";
+    "workers start from one configuration. On another machine an enrolment bundle is enough: it says which run it is for and " +
+    "where the coordinator is, unless settings do. SIGTERM and Ctrl-C make it leave in good order; a second signal ends it at once.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> --config rollout.toml",
     "<%= config.bin %> <%= command.id %> --plugin infer.toml --hot-reload --slots 4",
-    "<%= config.bin %> <%= command.id %> --coordinator-addr head:50051 --enrolment enrolment.pem",
+    {
+      description: "On another machine:",
+      command: "<%= config.bin %> <%= command.id %> --enrolment enrolment.pem",
+    },
   ];
   static override readonly flags = {
     ...configFlags("worker"),

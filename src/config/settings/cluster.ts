@@ -1,4 +1,5 @@
 // Settings of the cluster: the run, where it is stored, how its members reach each other and when one counts as failed.
+import { LIMITS } from "../limits.ts";
 import { everybody, members, coordinator } from "./setting.ts";
 import type { Setting } from "./setting.ts";
 
@@ -59,6 +60,25 @@ export const CLUSTER_SETTINGS = {
     flag: "advertised-names",
     roles: coordinator,
     doc: "More DNS names and IP addresses for the coordinator's certificate, for clients that check them.",
+  },
+
+  "enrolment.quota": {
+    kind: "integer",
+    default: LIMITS.enrolledPerBundle,
+    min: 1,
+    max: LIMITS.enrolledPerBundleMax,
+    flag: "enrolment-quota",
+    roles: coordinator,
+    doc: "How many workers may join by one enrolment bundle, each counted once and for good; there is a warning when a fifth of it is left.",
+  },
+  "enrolment.lifetime": {
+    kind: "duration",
+    default: "30d",
+    min: "10m",
+    max: "365d",
+    flag: "enrolment-lifetime",
+    roles: coordinator,
+    doc: "How long workers can join by an enrolment bundle from when it is made; there is a warning when a fifth of it is left. Workers that have joined stay, and the coordinator renews the bundle of its own machine.",
   },
 
   "liveness.heartbeat_interval": {

@@ -7,7 +7,7 @@ export const WORKER_SETTINGS = {
   "worker.coordinator_addr": {
     kind: "address",
     portZero: false,
-    derived: "`transport.listen_addr`, on this machine",
+    derived: "as the named bundle says, else `transport.listen_addr`, on this machine",
     flag: "coordinator-addr",
     roles: clients,
     requiredFor: clients,
@@ -25,7 +25,7 @@ export const WORKER_SETTINGS = {
     derived: "`enrolment.pem` in `transport.tls_dir`",
     flag: "enrolment",
     roles: worker,
-    doc: "The bundle with which a worker asks for its certificate; `rollout ca issue` makes one for another machine.",
+    doc: "The bundle with which a worker asks for its certificate; `rollout ca issue` makes one for another machine. One that is named here also says `run_id` and `worker.coordinator_addr`, where no setting does.",
   },
   "worker.slots": {
     kind: "integer",

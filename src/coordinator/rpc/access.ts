@@ -20,6 +20,7 @@ export const ACCESS: AccessTable = {
   "rollout.v1.RunService/GetAttemptLog": ["operator"],
   "rollout.v1.RunService/GetWorker": ["operator"],
   "rollout.v1.RunService/DrainWorker": ["operator"],
+  "rollout.v1.RunService/Revoke": ["operator"],
   "rollout.v1.RunService/WatchEvents": ["operator"],
   "rollout.v1.EnrolmentService/SignWorkerCertificate": ["enrolment", "worker"],
 };

@@ -1,25 +1,33 @@
-// Certificates for workers. The bearer of an enrolment bundle may ask for any worker's; a worker for its own, to renew it.
+// Certificates for workers. The bearer of an enrolment bundle may ask for one of a worker that is not alive, within the
+// bundle's quota; a worker for its own, to renew it. The reactor decides, and its decision is on disk before anything is signed.
 import type { ServiceImpl } from "@connectrpc/connect";
 import { failure } from "../../base/errors.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import { parseUlidBytes } from "../../base/ids.ts";
 import type { EnrolmentService } from "../../gen/rollout/v1/enrolment_pb.ts";
 import type { Logger } from "../../observe/log.ts";
-import { callerOf, requireWorkerItself } from "../../transport/caller.ts";
+import type { Peer } from "../../transport/caller.ts";
+import { peerOf, requireWorkerItself } from "../../transport/caller.ts";
 import type { SigningOutcome } from "../../transport/tls/authority.ts";
+import { describeIdentity } from "../../transport/tls/identity.ts";
+import { LIFETIMES } from "../../transport/tls/lifetimes.ts";
+import type { EnrolmentVerdict, JoiningBundle } from "../enrolment-view.ts";
 import type { Leader } from "./leader.ts";
+import { ask } from "./leader.ts";
 
 /** Signs for the run's CA. Absent when the certificates of this run come from elsewhere. */
 export type SignWorkerRequest = (csr: Uint8Array, workerId: WorkerId) => Promise<SigningOutcome>;
 
 export interface EnrolmentOptions {
   readonly sign: SignWorkerRequest | undefined;
+  /** Whether the bundle of this id is the coordinator's own, which it renews by itself. */
+  readonly isOwnBundle: (id: string) => boolean;
   readonly log: Logger;
 }
 
 export function enrolmentService(
   leader: Leader,
-  { sign, log }: EnrolmentOptions,
+  { sign, isOwnBundle, log }: EnrolmentOptions,
 ): ServiceImpl<typeof EnrolmentService> {
   const { address, envelope: coordinator } = leader;
   const refuse = (reason: string): never => {
@@ -28,13 +36,34 @@ export function enrolmentService(
   return {
     async signWorkerCertificate({ workerId: bytes, csr }, context) {
       const workerId = parseUlidBytes<WorkerId>(bytes) ?? refuse("worker_id is not 16 bytes");
-      const caller = callerOf(context);
+      const peer = peerOf(context);
+      const { identity: caller } = peer;
       if (caller.role === "worker") requireWorkerItself(context, workerId);
       if (sign === undefined) return refuse("the certificates of this run are not made by its coordinator");
+      const bundle = caller.role === "worker" ? undefined : joiningBundle(peer, isOwnBundle(caller.id));
+      const verdict = await ask<EnrolmentVerdict>(leader, (answer) => ({
+        kind: "enrol",
+        workerId,
+        bundle,
+        answer,
+      }));
+      if (verdict.kind === "alive") throw failure("worker_alive", { worker: workerId });
+      if (verdict.kind === "revoked") throw failure("certificate_revoked", { who: verdict.who });
+      if (verdict.kind === "exhausted")
+        return refuse(`${describeIdentity(caller)} has let in ${verdict.quota} workers, its enrolment.quota`);
       const outcome = await sign(csr, workerId);
       if (outcome.kind === "refused") return refuse(outcome.reason);
       log.info("worker certificate signed", { worker_id: workerId, for: caller.role, bearer: caller.id });
       return { coordinator, certificate: outcome.certificate, validForMs: BigInt(outcome.validForMs) };
     },
   };
+}
+
+/** The share of a bundle's lifetime that is left when its end is warned of. */
+const WARN_BELOW = 1 / 5;
+
+function joiningBundle({ identity, notBeforeMs, notAfterMs }: Peer, isRenewed: boolean): JoiningBundle {
+  const lifetimeMs = Math.max(0, notAfterMs - notBeforeMs - LIFETIMES.backdateMs);
+  const warnFromWallMs = isRenewed ? notAfterMs : notAfterMs - lifetimeMs * WARN_BELOW;
+  return { id: identity.id, endsAtWallMs: notAfterMs, warnFromWallMs };
 }

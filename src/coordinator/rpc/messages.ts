@@ -40,7 +40,7 @@ const WIRE_LIVENESS: { readonly [State in ListedWorker["liveness"]]: WorkerLiven
   Removed: WorkerLiveness.REMOVED,
 };
 
-const WIRE_VERDICT: { readonly [Verdict in Exclude<BeatVerdict, "refused">]: WireVerdict } = {
+const WIRE_VERDICT: { readonly [Verdict in Exclude<BeatVerdict, "refused" | "ahead">]: WireVerdict } = {
   accepted: WireVerdict.ACCEPTED,
   superseded: WireVerdict.SUPERSEDED,
   drain: WireVerdict.DRAIN,
@@ -92,12 +92,13 @@ export function envelopeOf(epoch: Epoch, storeId: StoreId): CoordinatorEnvelope 
   return create(CoordinatorEnvelopeSchema, { coordEpoch: BigInt(epoch), storeId: ulidToBytes(storeId) });
 }
 
-/** Throws overloaded when the registry is full. */
+/** Throws overloaded when the registry is full, and clock_ahead for a process that begins in the future. */
 export function writeBeatAck(
   coordinator: CoordinatorEnvelope,
   { sequence, verdict }: BeatAnswer,
   workersMax: number,
 ): MessageInitShape<typeof BeatAckSchema> {
+  if (verdict === "ahead") throw failure("clock_ahead", {});
   if (verdict === "refused")
     throw failure("overloaded", { what: "the registry of workers", limit: workersMax });
   return { coordinator, sequence: BigInt(sequence), verdict: WIRE_VERDICT[verdict] };

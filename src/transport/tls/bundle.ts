@@ -1,5 +1,5 @@
 // One file that lets another host in: certificate, key and CA in PEM, after a few lines that say in clear which run they
-// are for and where its coordinator is. Those lines are for convenience; what is believed is the certificate.
+// are for and where its coordinator is, which is all the configuration that a worker needs. What is believed is the certificate.
 import { assert } from "../../base/assert.ts";
 import type { Clock } from "../../base/clock.ts";
 import { isoTime } from "../../base/clock.ts";
@@ -69,6 +69,19 @@ export function bundleNaming(file: string): FileNaming {
     advice:
       "start the coordinator, which makes one for its own machine; for others `rollout ca issue` does, there",
   };
+}
+
+/** Where a bundle says that its bearer belongs. Nothing in it was checked. */
+export interface Destination {
+  readonly runId: string;
+  readonly coordinatorAddr: string;
+}
+
+/** What the lines in clear say; undefined when they do not. Fails with tls_file_unreadable. */
+export async function readDestination(file: string): Promise<Destination | undefined> {
+  const text = await readThere(bundleNaming(file));
+  const [runId, coordinatorAddr] = [RUN_LINE.exec(text)?.[1], COORDINATOR_LINE.exec(text)?.[1]];
+  return runId === undefined || coordinatorAddr === undefined ? undefined : { runId, coordinatorAddr };
 }
 
 /** Reads a bundle. Fails with tls_file_unreadable, tls_file_invalid or tls_key_exposed. */

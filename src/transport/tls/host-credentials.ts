@@ -35,6 +35,8 @@ export interface HostCredentialsOptions {
   readonly hosts: readonly string[];
   /** Where workers of this host find the coordinator. */
   readonly coordinatorAddr: string;
+  /** Whether the certificates of this bearer are good for nothing any more: a new bearer takes its place. Nobody's, unless said. */
+  readonly isRevoked?: (id: string) => boolean;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -43,6 +45,8 @@ export interface HostCredentials {
   readonly coordinator: Credentials;
   /** Whether the coordinator's certificate is a new one: hand it to the running server. */
   readonly coordinatorChanged: boolean;
+  /** The bearer of the bundle of this host. */
+  readonly enrolmentId: string;
 }
 
 /** The files of the command line on the coordinator's host, for `loadCredentials`. */
@@ -67,8 +71,8 @@ export function enrolmentFile(tlsDir: string): string {
 export async function keepHostCredentials(options: HostCredentialsOptions): Promise<HostCredentials> {
   const coordinator = await keepPair(options, "coordinator", options.hosts);
   await keepPair(options, "operator", []);
-  await keepEnrolment(options);
-  return { coordinator: coordinator.credentials, coordinatorChanged: coordinator.changed };
+  const enrolmentId = await keepEnrolment(options);
+  return { coordinator: coordinator.credentials, coordinatorChanged: coordinator.changed, enrolmentId };
 }
 
 function filesOf(tlsDir: string, role: "coordinator" | "operator"): CredentialFiles {
@@ -109,16 +113,19 @@ async function keepPair(
   return { credentials, changed: true };
 }
 
-async function keepEnrolment(options: HostCredentialsOptions): Promise<void> {
+/** The bearer's id. */
+async function keepEnrolment(options: HostCredentialsOptions): Promise<string> {
   const file = enrolmentFile(options.tlsDir);
   const text = await readIfThere(bundleNaming(file));
   if (text !== undefined) await demandSecret(file);
   const says = `# coordinator: ${options.coordinatorAddr}\n`;
-  if (text?.includes(says) === true && isCurrent(text, "enrolment", [], options)) return;
+  const id = bearerId(text, options);
+  if (text?.includes(says) === true && isCurrent(text, "enrolment", [], options)) return id;
   const credentials = await options.authority.issue({
-    identity: { runId: options.runId, role: "enrolment", id: bearerId(text, options) },
+    identity: { runId: options.runId, role: "enrolment", id },
   });
   await replaceFile(file, bundleText(credentials, options.coordinatorAddr), SECRET_MODE, options.random);
+  return id;
 }
 
 /** Whether the certificate fits this run, role and set of hosts, comes from this CA, and has enough of its life left. */
@@ -135,14 +142,16 @@ function isCurrent(
   const fits = facts.identity.runId === options.runId && facts.identity.role === role;
   const lasts = leftMs > lifetimeMsOf(options.authority.lifetimes, role) * RENEW_BELOW;
   const sameHosts = [...facts.hosts].sort().join() === [...hosts].sort().join();
-  return fits && lasts && sameHosts && options.authority.hasSigned(certificatePem);
+  const isGood = options.isRevoked?.(facts.identity.id) !== true;
+  return fits && lasts && sameHosts && isGood && options.authority.hasSigned(certificatePem);
 }
 
-/** The id of the last certificate, so that a renewal is the same bearer in logs; else a new one. */
+/** The id of the last certificate, so that a renewal is the same bearer; a new one when there was none, or it was revoked. */
 function bearerId(certificatePem: string | undefined, options: HostCredentialsOptions): string {
   const reading = certificatePem === undefined ? undefined : readCertificatePem(certificatePem);
   if (reading?.kind === "identified" && reading.facts.identity.runId === options.runId) {
-    return reading.facts.identity.id;
+    const { id } = reading.facts.identity;
+    if (options.isRevoked?.(id) !== true) return id;
   }
   return newUlid<WorkerId>(options.clock, options.random);
 }

@@ -11,9 +11,9 @@ export interface Lifetimes {
   readonly coordinatorMs: number;
   /** The command line on the coordinator's host; renewed by the coordinator like its own. */
   readonly operatorMs: number;
-  /** Travels to other hosts in a file, so it has to last for a campaign, and not for ever when it leaks. */
+  /** Travels to other hosts in a file, so it has to last for a campaign, and not for ever when it leaks: `enrolment.lifetime`. */
   readonly enrolmentMs: number;
-  /** Renewed over the same RPC that gave it. There is no revocation list: this is how long a stolen one works. */
+  /** Renewed over the same RPC that gave it. */
   readonly workerMs: number;
   /** How far `notBefore` lies back, so that a host whose clock is slow can join. */
   readonly backdateMs: number;

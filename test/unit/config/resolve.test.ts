@@ -74,6 +74,7 @@ describe("resolving the configuration", () => {
         certificates: undefined,
         advertisedNames: [],
       },
+      enrolment: { quota: 1_000, lifetimeMs: 2_592_000_000 },
       liveness: {
         heartbeatIntervalMs: 500,
         workerSelfFenceTimeoutMs: 4_000,
@@ -216,7 +217,7 @@ describe("refusing a configuration", () => {
     [
       "[banana]\nx = 1",
       "banana",
-      "known are run_id, [storage], [transport], [liveness], [coordinator], [run], [limits], [worker], [mock], [events], [log]",
+      "known are run_id, [storage], [transport], [enrolment], [liveness], [coordinator], [run], [limits], [worker], [mock], [events], [log]",
     ],
     ["[log]\nbanana = 1", "log.banana", "known are log.level, log.format"],
   ] as const) {

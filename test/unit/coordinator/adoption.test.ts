@@ -23,7 +23,8 @@ class CountingStore extends DelegatingStore {
   #scanning = 0;
 
   override async scan(range: ScanRange): Promise<Entry[]> {
-    const isOfItems = range.from.startsWith(ITEMS_PREFIX);
+    // The harness reads windows for its own check meanwhile; those do not end behind one item.
+    const isOfItems = range.from.startsWith(ITEMS_PREFIX) && range.to.endsWith("\u0000");
     if (isOfItems) this.scansAtOnce = Math.max(this.scansAtOnce, ++this.#scanning);
     try {
       return await super.scan(range);

@@ -1,7 +1,14 @@
 import { expect } from "chai";
+import { systemClock } from "../../../src/base/clock.ts";
+import { newUlid, ulidFromBytes } from "../../../src/base/ids.ts";
+import type { IncarnationId } from "../../../src/base/ids.ts";
+import { systemRandom } from "../../../src/base/random.ts";
 import { heartbeatKey, workerKey } from "../../../src/storage/keys.ts";
 import { incarnationId, ReactorHarness, workerId } from "../../support/reactor-harness.ts";
 
+const DAY_MS = 86_400_000;
+/** The greatest that there is. */
+const LAST = ulidFromBytes<IncarnationId>(new Uint8Array(16).fill(255));
 const plugins = [{ name: "mock", version: "1" }];
 
 describe("a heartbeat", () => {
@@ -50,6 +57,50 @@ describe("a heartbeat", () => {
       expect(reactor.state.workers.size).to.equal(2);
       expect(reactor.written).to.deep.include({ puts: [], deletes: [] });
       expect(reactor.takeTopics()).to.deep.equal([]);
+    });
+
+    it("takes the place of who has failed longest when the registry is full, and of nobody who lives", async () => {
+      await reactor.beat({ workerId: workerId(1) });
+      await reactor.watch(3_000);
+      await reactor.beat({ workerId: workerId(2) });
+      await reactor.watch(3_000);
+      expect([reactor.stateOf(workerId(1)), reactor.stateOf(workerId(2))]).to.deep.equal([
+        "Ready+Failed",
+        "Ready+Suspected",
+      ]);
+      expect(await reactor.beat({ workerId: workerId(3) })).to.equal("accepted");
+      expect([...reactor.state.workers.keys()]).to.deep.equal([workerId(2), workerId(3)]);
+      expect(reactor.takeTopics()).to.include("worker_removed");
+      expect(await reactor.beat({ workerId: workerId(4) })).to.equal("refused");
+    });
+
+    it("is refused when its process begins more than a day ahead of the coordinator's clock", async () => {
+      const inDays = (days: number): IncarnationId =>
+        newUlid({ ...systemClock, wallMs: () => reactor.wallMs + days * DAY_MS }, systemRandom);
+      expect(await reactor.beat({ incarnation: inDays(1.01) })).to.equal("ahead");
+      expect(reactor.state.workers.size).to.equal(0);
+      const soon = inDays(0.99);
+      expect(await reactor.beat({ incarnation: soon })).to.equal("accepted");
+      expect(await reactor.beat({ incarnation: LAST })).to.equal("ahead");
+      expect(await reactor.beat({ incarnation: soon, sequence: 2 })).to.equal("accepted");
+    });
+
+    it("is not refused for being old, nor later because the coordinator's clock was set back", async () => {
+      expect(await reactor.beat()).to.equal("accepted");
+      reactor.wallMs = 0;
+      expect(await reactor.beat({ sequence: 2 })).to.equal("accepted");
+    });
+
+    it("begins anew where a coordinator of 0.1 has let in a process of some year to come, once that has failed", async () => {
+      const { wallMs } = reactor;
+      reactor.wallMs = 2 ** 48;
+      expect(await reactor.beat({ incarnation: LAST })).to.equal("accepted");
+      reactor.wallMs = wallMs;
+      expect(await reactor.beat()).to.equal("superseded");
+      await reactor.watch(6_000);
+      expect(reactor.stateOf()).to.equal("Ready+Failed");
+      expect(await reactor.beat()).to.equal("accepted");
+      expect(reactor.stateOf()).to.equal("Ready+Alive");
     });
 
     it("is taken again once there is room", async () => {

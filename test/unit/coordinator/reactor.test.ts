@@ -50,9 +50,12 @@ class Model {
   readonly known = new Map<number, Known>();
   readonly failed = new Set<string>();
 
-  expectedVerdict({ worker, incarnation }: BeatStep): BeatVerdict {
+  /** Who has failed or left makes room. */
+  expectedVerdict({ worker, incarnation }: BeatStep, reactor: ReactorHarness): BeatVerdict {
     const known = this.known.get(worker);
-    if (known === undefined) return this.known.size < WORKERS_MAX ? "accepted" : "refused";
+    const states = [...this.known.keys()].map((each) => reactor.stateOf(workerId(each)) ?? "");
+    const hasRoom = this.known.size < WORKERS_MAX || states.some((state) => /Failed|Removed/.test(state));
+    if (known === undefined) return hasRoom ? "accepted" : "refused";
     return incarnation < known.incarnation ? "superseded" : "accepted";
   }
 
@@ -84,7 +87,7 @@ async function perform(reactor: ReactorHarness, model: Model, one: Step): Promis
     case "beat": {
       const { worker, incarnation, sequence, state, slots } = one;
       const ids = { workerId: workerId(worker), incarnation: incarnationId(incarnation) };
-      const expected = model.expectedVerdict(one);
+      const expected = model.expectedVerdict(one, reactor);
       expect(await reactor.beat({ ...ids, sequence, state, slots })).to.equal(expected);
       if (expected === "accepted") model.take(one);
       return;

@@ -66,6 +66,7 @@ describe("the certificate of a worker", () => {
       workerId,
       store,
       guard: { admit: (envelope) => guard.admit(envelope) },
+      failureTimeoutMs: 4_000,
       enrolment: () => cluster.ca.issue(newIdentity(cluster.runId, "enrolment")),
       clock: systemClock,
       random: hasty,

@@ -46,6 +46,7 @@ describe("a worker that aborts when it is fenced", () => {
       clock,
       random: { unit: () => 0.5, bytes: (count) => new Uint8Array(count) },
       log,
+      address: "127.0.0.1:1",
       guard: new EpochGuard([], async () => undefined),
       heartbeatIntervalMs: INTERVAL_MS,
       selfFenceTimeoutMs: SELF_FENCE_MS,

@@ -41,6 +41,7 @@ describe("the heartbeat of a worker", () => {
       clock,
       random,
       log,
+      address: "127.0.0.1:1",
       guard: new EpochGuard([], async () => undefined),
       heartbeatIntervalMs: INTERVAL_MS,
       selfFenceTimeoutMs: SELF_FENCE_MS,

@@ -3,6 +3,7 @@ import { failure } from "../../../src/base/errors.ts";
 import { seededRandom } from "../../../src/base/random.ts";
 import type { Setback } from "../../../src/worker/trouble.ts";
 import { retryDelayMs, Trouble } from "../../../src/worker/trouble.ts";
+import { VirtualClock } from "../../support/virtual-clock.ts";
 import { RecordingLogger } from "../../support/recording-logger.ts";
 
 const address = "127.0.0.1:1";
@@ -67,6 +68,50 @@ describe("trouble with the coordinator", () => {
   it("that never was is not over", () => {
     trouble.over();
     expect(said()).to.deep.equal([]);
+  });
+
+  describe("that lasts", () => {
+    const clock = new VirtualClock();
+    let absences: number[];
+
+    beforeEach(() => {
+      absences = [];
+      const onAbsent = (forMs: number): void => void absences.push(forMs);
+      trouble = new Trouble(log, { clock, address, afterMs: 20_000, onAbsent });
+    });
+
+    /** It is met again and again. */
+    async function last(forMs: number, setback: Setback = unreachable): Promise<void> {
+      trouble.report(setback);
+      for (let passedMs = 0; passedMs < forMs; passedMs += 1_000) {
+        await clock.advance(1_000);
+        trouble.report(setback);
+      }
+    }
+
+    it("is said again with the address that is tried, for how long, and what to set", async () => {
+      await last(19_000);
+      expect(said()).to.have.length(1);
+      await last(1_000);
+      const [line = "", ...more] = said();
+      expect(line).to.contain("no coordinator was reached at 127.0.0.1:1 for 20 s");
+      expect(line).to.contain("worker.coordinator_addr (--coordinator-addr)");
+      expect([more, absences]).to.deep.equal([[], [20_000]]);
+    });
+
+    it("is said each time that it has lasted twice as long, whatever it is from try to try", async () => {
+      await last(50_000);
+      await last(100_000, { kind: "silent" });
+      expect(absences).to.deep.equal([20_000, 40_000, 80_000]);
+      trouble.over();
+      await last(20_000);
+      expect(absences.at(-1)).to.equal(20_000);
+    });
+
+    it("is another thing while a coordinator answers, if only to refuse", async () => {
+      await last(60_000, refused);
+      expect(absences).to.deep.equal([]);
+    });
   });
 
   describe("is waited out", () => {

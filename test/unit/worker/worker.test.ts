@@ -202,6 +202,22 @@ describe("a worker", () => {
       expect(warnings(early.log)).to.deep.equal([`nothing listens at ${address}; trying again`]);
     });
 
+    it("or says in its log and as an event which address it tries, and for how long, when there is none any more", async () => {
+      const { address } = listening.server;
+      const started = await start({ random: hasty, selfFenceTimeoutMs: 40, failureTimeoutMs: 50 });
+      await heard(started);
+      await listening.stop();
+      const [event] = await eventually("an event", () => {
+        const events = started.events.of("coordinator_unreachable");
+        return events.length > 0 && events;
+      });
+      expect(event).to.include({ worker_id: started.id, address });
+      expect(event?.for_ms).to.be.at.least(200);
+      expect(
+        warnings(started.log).some((line) => line.includes(`no coordinator was reached at ${address}`)),
+      ).to.equal(true);
+    });
+
     it("and has the epoch of the new one on its disk", async () => {
       const started = await start();
       await heard(started);

@@ -54,7 +54,12 @@ describe("checkpoints on their way to the disk", () => {
       requests.push(create(SessionRequestSchema, { worker, frame: frame as never }));
     const over = new AbortController();
     const identity = { runId: newRunId(), role: "worker", id } as const;
-    const scope = scopeWithoutServer({ identity, remoteAddress: "nowhere", notAfterMs: 0 });
+    const scope = scopeWithoutServer({
+      identity,
+      remoteAddress: "nowhere",
+      notBeforeMs: 0,
+      notAfterMs: 0,
+    });
     const context = createHandlerContext({
       service: WorkService,
       method: WorkService.method.session,

@@ -1,15 +1,29 @@
 import { expect } from "chai";
+import { createClient } from "@connectrpc/connect";
+import { AsyncQueue } from "../../../../src/base/async-queue.ts";
+import { systemClock } from "../../../../src/base/clock.ts";
+import { RolloutError } from "../../../../src/base/errors.ts";
 import { ulidToBytes } from "../../../../src/base/ids.ts";
+import type { WorkerId } from "../../../../src/base/ids.ts";
+import { EnrolmentService } from "../../../../src/gen/rollout/v1/enrolment_pb.ts";
+import { silentLogger } from "../../../../src/observe/log.ts";
+import { openClient } from "../../../../src/transport/client.ts";
 import { pemBlock } from "../../../../src/transport/tls/certificate-making.ts";
 import { readCertificatePem } from "../../../../src/transport/tls/certificate-reading.ts";
 import { makeCertificateRequest } from "../../../../src/transport/tls/certificate-request.ts";
 import type { Role } from "../../../../src/transport/tls/identity.ts";
 import { newWorkerId } from "../../../support/certificates.ts";
+import { LIVENESS } from "../../../support/reactor-harness.ts";
+import { eventually } from "../../../support/eventually.ts";
 import { useClosers } from "../../../support/closers.ts";
 import { failureOf } from "../../../support/rejection.ts";
-import type { CoordinatorTestOptions, ListeningCoordinator } from "../../../support/test-coordinator.ts";
+import type {
+  CoordinatorTestOptions,
+  ListeningCoordinator,
+  TestCluster,
+} from "../../../support/test-coordinator.ts";
 import { newTestCluster, startListeningCoordinator } from "../../../support/test-coordinator.ts";
-import { workerClient } from "../../../support/worker-client.ts";
+import { beatMessage, workerClient } from "../../../support/worker-client.ts";
 import type { WorkerClient } from "../../../support/worker-client.ts";
 
 describe("the service of enrolment", () => {
@@ -89,5 +103,138 @@ describe("the service of enrolment", () => {
     expect(await reasonOf({ workerId: ulidToBytes(newWorkerId()), csr })).to.equal(
       "the certificates of this run are not made by its coordinator",
     );
+  });
+
+  describe("by a bundle", () => {
+    let cluster: TestCluster;
+    let bundle: string;
+
+    beforeEach(async () => {
+      cluster = await newTestCluster();
+      bundle = newWorkerId();
+      await lead();
+    });
+
+    async function lead(options: CoordinatorTestOptions = {}): Promise<void> {
+      const started = (listening = await startListeningCoordinator(cluster, options));
+      closeLater(() => started.stop());
+    }
+
+    async function restart(options: CoordinatorTestOptions = {}): Promise<void> {
+      await listening.stop();
+      await lead(options);
+    }
+
+    async function asked(id: string, by = bundle, role: Role = "enrolment"): Promise<string | undefined> {
+      const caller = await workerClient(listening, { id: by, role });
+      closeLater(caller.close);
+      return codeOf(caller.enrolment.signWorkerCertificate({ workerId: ulidToBytes(id as WorkerId), csr }));
+    }
+
+    async function codeOf(call: Promise<unknown>): Promise<string | undefined> {
+      return call.then(
+        () => undefined,
+        (error: unknown) => (error instanceof RolloutError ? error.code : String(error)),
+      );
+    }
+
+    /** A worker that beats once. */
+    async function live(): Promise<string> {
+      const { beats, worker } = await join("worker");
+      await beats.beat({ beat: beatMessage(worker) });
+      return worker.id;
+    }
+
+    it("gets nobody the id of a worker that lives, until that has failed; the worker itself renews", async () => {
+      await restart({ liveness: { ...LIVENESS, heartbeatIntervalMs: 20, coordinatorFailureTimeoutMs: 300 } });
+      const id = await live();
+      expect(await asked(id)).to.equal("worker_alive");
+      expect(await asked(id, id, "worker")).to.equal(undefined);
+      await eventually("it has failed", () => listening.events.of("worker_failed").length > 0);
+      expect(await asked(id)).to.equal(undefined);
+    });
+
+    it("lets in as many workers as its quota says, each counted once, over restarts", async () => {
+      await restart({ enrolmentQuota: 2 });
+      const [first, second, third] = [newWorkerId(), newWorkerId(), newWorkerId()];
+      expect(await asked(first)).to.equal(undefined);
+      await restart({ enrolmentQuota: 2 });
+      expect([await asked(first), await asked(second)]).to.deep.equal([undefined, undefined]);
+      expect(await asked(third)).to.equal("enrolment_refused");
+      await restart({ enrolmentQuota: 2 });
+      expect([await asked(third), await asked(second)]).to.deep.equal(["enrolment_refused", undefined]);
+      expect(await asked(third, newWorkerId()), "another bundle").to.equal(undefined);
+    });
+
+    it("is warned of once when a fifth of its quota is left, and of its lifetime", async () => {
+      await restart({ enrolmentQuota: 5 });
+      const ends = (): unknown[] => listening.events.of("enrolment_ending").map(({ enrolled }) => enrolled);
+      for (let enrolled = 1; enrolled <= 3; enrolled++) await asked(newWorkerId());
+      expect(ends()).to.deep.equal([]);
+      for (let enrolled = 4; enrolled <= 6; enrolled++) await asked(newWorkerId());
+      expect(ends()).to.deep.equal([4]);
+
+      const identity = { runId: cluster.runId, role: "enrolment", id: newWorkerId() } as const;
+      const credentials = await cluster.ca.issue(identity, 60_000);
+      const wallMs = (): number => systemClock.wallMs() + 50_000;
+      await restart({ clock: { ...systemClock, wallMs } });
+      const connection = openClient({
+        ...{ address: listening.server.address, runId: cluster.runId, credentials },
+        ...{ clock: systemClock, log: silentLogger },
+      });
+      closeLater(() => connection.close());
+      const client = createClient(EnrolmentService, connection.transport);
+      await client.signWorkerCertificate({ workerId: ulidToBytes(newWorkerId()), csr });
+      const [event] = await eventually("a warning", () => {
+        const events = listening.events.of("enrolment_ending");
+        return events.length > 0 && events;
+      });
+      expect(event).to.include({ bundle_id: identity.id, enrolled: 1 });
+      expect(event?.expires_in_ms).to.be.within(0, 12_000);
+    });
+
+    describe("that is revoked", () => {
+      async function revoke(id: string, withWorkers = false): Promise<unknown> {
+        const { run } = await join("operator");
+        const { enrolled, workersRevoked, isWorker } = await run.revoke({
+          bearerId: ulidToBytes(id as WorkerId),
+          withWorkers,
+        });
+        return { enrolled, workersRevoked, isWorker };
+      }
+
+      it("lets nobody in from the next call on, also after a restart; who has joined stays", async () => {
+        const id = newWorkerId();
+        const caller = await workerClient(listening, { id: bundle, role: "enrolment" });
+        closeLater(caller.close);
+        const ask = (): Promise<unknown> =>
+          caller.enrolment.signWorkerCertificate({ workerId: ulidToBytes(newWorkerId()), csr });
+        await ask();
+        await asked(id);
+        expect(await revoke(bundle)).to.deep.equal({ enrolled: 2, workersRevoked: 0, isWorker: false });
+        expect(await codeOf(ask())).to.equal("certificate_refused");
+        expect(await asked(newWorkerId())).to.equal("certificate_refused");
+        await restart();
+        expect(await asked(newWorkerId())).to.equal("certificate_refused");
+        expect(listening.audit.at(-1)).to.deep.include({ reason: "certificate_revoked" });
+        expect(await asked(id, id, "worker"), "it renews").to.equal(undefined);
+        expect(await asked(newWorkerId(), newWorkerId()), "another bundle").to.equal(undefined);
+      });
+
+      it("takes its workers with it when that is asked for: their streams end, and their ids are gone for good", async () => {
+        const { beats, worker } = await join("worker");
+        await asked(worker.id);
+        const outgoing = new AsyncQueue<{ beat: ReturnType<typeof beatMessage> }>(8);
+        outgoing.push({ beat: beatMessage(worker) });
+        const answers = beats.beatStream(outgoing)[Symbol.asyncIterator]();
+        await answers.next();
+        const over = codeOf(answers.next());
+        expect(await revoke(bundle, true)).to.deep.equal({ enrolled: 1, workersRevoked: 1, isWorker: false });
+        expect(await over).to.be.oneOf(["certificate_refused", "coordinator_silent"]);
+        expect(await codeOf(beats.beat({ beat: beatMessage(worker) }))).to.equal("certificate_refused");
+        expect(await asked(worker.id, newWorkerId())).to.equal("certificate_revoked");
+        expect(await revoke(worker.id)).to.deep.include({ isWorker: true });
+      });
+    });
   });
 });

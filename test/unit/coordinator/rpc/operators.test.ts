@@ -253,6 +253,6 @@ describe("operators and their coordinator", () => {
     }
     const watching = run.watchEvents({})[Symbol.asyncIterator]();
     expect((await failureOf(watching.next())).code).to.equal("permission_denied");
-    expect(methods).to.have.length(14);
+    expect(methods).to.have.length(15);
   });
 });
