@@ -187,7 +187,12 @@ export const ERRORS = {
   store_corrupt: {
     ...storage,
     message: "the database {path} is damaged at {key}: {reason}",
-    hint: "do not write to it; restore a copy, or start with an empty directory",
+    hint: "restore a copy; `rollout doctor` says what is damaged and can set it aside, `rollout results` exports what can be read",
+  },
+  quarantine_refused: {
+    ...usage,
+    message: "{key} is not set aside: {reason}",
+    hint: "name a key that `rollout doctor` calls damaged; where it can name none, export with `rollout results` what can be read",
   },
   store_write_failed: {
     ...storage,

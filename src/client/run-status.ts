@@ -16,6 +16,9 @@ export interface RunStatus {
   readonly executing: number;
   readonly done: number;
   readonly failed: number;
+  /** Items whose rows could not be read and were set aside: how many, and up to 100 of them. */
+  readonly setAside: number;
+  readonly setAsideItems: readonly SetAsideItem[];
   readonly failedByClass: Readonly<Record<string, number>>;
   /** With which words items have failed, the most frequent first; not all of them. */
   readonly failureMessages: readonly FailureMessage[];
@@ -43,6 +46,13 @@ export interface FailureMessage {
   readonly attempts: number;
   /** One of the items, as `rollout explain` takes it: 64 hexadecimal digits. */
   readonly item: string;
+}
+
+export interface SetAsideItem {
+  /** 64 hexadecimal digits. */
+  readonly item: string;
+  /** Of the row in the database. */
+  readonly key: string;
 }
 
 export interface WorkerNumbers {
@@ -94,6 +104,11 @@ function statusOf(answer: GetRunResponse): RunStatus {
     executing: Number(answer.executing),
     done: Number(answer.done),
     failed: Number(answer.failed),
+    setAside: Number(answer.setAside),
+    setAsideItems: answer.setAsideItems.map(({ itemId, key }) => ({
+      item: Buffer.from(itemId).toString("hex"),
+      key,
+    })),
     failedByClass: Object.fromEntries(classes.filter(([, count]) => count > 0).toSorted()),
     failureMessages: answer.failureMessages.map(({ failureClass, message, items, attempts, itemId }) => ({
       ...{ failureClass, message, item: Buffer.from(itemId).toString("hex") },

@@ -7,6 +7,7 @@ import type { RunId } from "../base/ids.ts";
 import { systemRandom } from "../base/random.ts";
 import type { ExitCode } from "../base/error-table.ts";
 import { BaseCommand } from "../cli/base-command.ts";
+import { Flags } from "../cli/oclif.ts";
 import { findingObject, findingsText } from "../cli/render/findings.ts";
 import { configFlags, settingFlags } from "../cli/setting-flags.ts";
 import type { ClientConfig } from "../config/resolve.ts";
@@ -18,8 +19,9 @@ export class Doctor extends BaseCommand {
   static override readonly description =
     "Looks at this machine (without a configuration at that alone), the configuration, certificates, the database, the plugins and the coordinator, and says what " +
     "to do about what it finds. It stores nothing; a database that nobody has open it opens for a moment, as a coordinator " +
-    "would, to see whether it is whole and of this run. Its exit code is that of the first failure, and 0 when there is none: a gate for " +
-    "scripts. A warning is no failure.";
+    "would, to see whether each row of it can be read and it is of this run. A row that cannot be read keeps coordinators from leading: " +
+    "--quarantine KEY sets it aside, while no coordinator runs, and the item that it was about has no result then. The exit " +
+    "code is that of the first failure, and 0 when there is none: a gate for scripts. A warning is no failure.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %>",
     {
@@ -30,22 +32,29 @@ export class Doctor extends BaseCommand {
   static override readonly flags = {
     ...configFlags("operator"),
     ...settingFlags(["worker.plugins", "worker.preemption", "worker.metadata_addr"]),
+    quarantine: Flags.string({
+      summary: "Set this row of the database aside, which cannot be read, before anything is looked at.",
+      helpValue: "KEY",
+    }),
   };
 
   override async run(): Promise<ExitCode> {
     const { flags } = await this.parse(Doctor);
-    const found = await this.#config(flags);
+    const { quarantine: quarantined, ...given } = flags;
+    const found = { ...(await this.#config(given)), quarantined };
     const log = this.openLog({ ...found.config.log, level: "error" });
     const ports = { clock: systemClock, log };
-    const findings = await (found.isMade ? examineAlone(found, ports) : examine(found, ports));
+    const findings = await (found.isMade && quarantined === undefined
+      ? examineAlone(found, ports)
+      : examine(found, ports));
     this.print(findings.map(findingObject), findingsText(findings));
     return findings.find(({ error }) => error !== undefined)?.error?.row.exit ?? EXIT.done;
   }
 
   /** Of a coordinator if it is for one: on other machines there is no database to look at. Made up where there is none. */
-  async #config(flags: Flags): Promise<ExaminedConfig & { readonly isMade: boolean }> {
+  async #config(flags: Given): Promise<Omit<ExaminedConfig, "quarantined"> & { readonly isMade: boolean }> {
     const environment = process.env;
-    const operator = (given: Flags): Promise<ClientConfig> => this.loadConfig("operator", given);
+    const operator = (given: Given): Promise<ClientConfig> => this.loadConfig("operator", given);
     const isAbsent = (error: RolloutError): boolean =>
       error.code === "config_unreadable" && errnoOf(error) === "ENOENT" && flags["config"] === undefined;
     const config = await this.loadConfig("coordinator", flags).catch(
@@ -64,7 +73,7 @@ export class Doctor extends BaseCommand {
   }
 }
 
-type Flags = Parameters<BaseCommand["loadConfig"]>[1];
+type Given = Parameters<BaseCommand["loadConfig"]>[1];
 
 function undefinedWhen(isExpected: (error: RolloutError) => boolean): (error: unknown) => undefined {
   return (error) => {

@@ -1,7 +1,11 @@
 // `rollout results`
 import { EXIT } from "../base/error-table.ts";
-import { failure } from "../base/errors.ts";
+import { systemClock } from "../base/clock.ts";
+import { failure, RolloutError } from "../base/errors.ts";
+import { printable } from "../base/safe-text.ts";
 import type { ExitCode } from "../base/error-table.ts";
+import type { BaseCommand } from "../cli/base-command.ts";
+import { setAsideText } from "../cli/render/run-status.ts";
 import { Flags } from "../cli/oclif.ts";
 import { untilSeenEnough } from "../cli/reader-watch.ts";
 import { number } from "../cli/render/number.ts";
@@ -15,9 +19,13 @@ import type { ResultTarget } from "../cli/results/result-sink.ts";
 import { configFlags } from "../cli/setting-flags.ts";
 import type { ResultPage } from "../client/results.ts";
 import type { RunStatus } from "../client/run-status.ts";
+import type { ClientConfig } from "../config/resolve.ts";
+import { openDamagedStore } from "../compose/damaged-store.ts";
 import { OperatorCommand } from "../compose/operator-command.ts";
 import type { RolloutClient } from "../compose/rollout-client.ts";
 
+/** Keys of rows that cannot be read which are named. */
+const DAMAGES_SHOWN = 10;
 const ORDERS = ["input", "completion"] as const;
 
 export class Results extends OperatorCommand {
@@ -58,17 +66,52 @@ export class Results extends OperatorCommand {
     const output = flags.output === "-" ? undefined : flags.output;
     const { follow, errors, format, order } = flags;
     await this.#check({ output, errors, format, follow, withInput: flags["with-input"] });
-    return this.withRun(flags, async (client, { runId }) => {
-      // One that is asked once is not waited for; who follows waits, from the start on.
-      if (!follow) await client.status();
+    const exportFrom = async (client: RolloutClient, { runId }: ClientConfig): Promise<ExitCode> => {
       const mode = follow ? "grow" : "replace";
       const target = { output, errors, format, order, mode, runId, withInput: flags["with-input"] } as const;
       const { outcome, results, failures } = await this.#write(client, target, follow);
       if (outcome === "reader-gone") return EXIT.done;
       const run = await client.status();
       this.#tellOutcome(target, { outcome, results, failures }, run);
+      if (run.setAside > 0) this.tell(setAsideText(run));
+      if (outcome === "end" && run.setAside > 0) return EXIT.storage;
       return outcome === "end" && run.failed > 0 ? EXIT.itemsFailed : EXIT.done;
+    };
+    return this.withRun(flags, async (client, config) => {
+      // One that is asked once is not waited for; who follows waits, from the start on.
+      if (follow) return exportFrom(client, config);
+      try {
+        await client.status();
+      } catch (error) {
+        const exit = await this.#fromDamaged(flags, error, exportFrom);
+        if (exit === undefined) throw error;
+        return exit;
+      }
+      return exportFrom(client, config);
     });
+  }
+
+  /** From the database itself when no coordinator can lead with it; undefined when that is not why there is none. */
+  async #fromDamaged(
+    flags: Parameters<BaseCommand["loadConfig"]>[1],
+    trouble: unknown,
+    exportFrom: (client: RolloutClient, config: ClientConfig) => Promise<ExitCode>,
+  ): Promise<ExitCode | undefined> {
+    if (!(trouble instanceof RolloutError) || trouble.row.exit !== EXIT.unreachable) return undefined;
+    const config = await this.loadConfig("coordinator", flags).catch(() => undefined);
+    const found = config && (await openDamagedStore(config.storage.path, config.runId, systemClock));
+    if (config === undefined || found === undefined) return undefined;
+    try {
+      const { path } = config.storage;
+      this.tell(`No coordinator can lead with the database ${path}: what can be read of it is exported.`);
+      for (const { key } of found.damages.slice(0, DAMAGES_SHOWN))
+        this.tell(`It is damaged at ${printable(key)}.`);
+      this.tell("`rollout doctor` says what is wrong and what to do.");
+      const exit = await exportFrom(found.client, config);
+      return exit === EXIT.done || exit === EXIT.itemsFailed ? EXIT.storage : exit;
+    } finally {
+      await found.close();
+    }
   }
 
   async #check(wanted: {

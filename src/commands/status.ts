@@ -87,7 +87,8 @@ function textOf({ status, trouble }: Seen, meter: PaceMeter): string {
   return runStatusText(status, meter.pace(nowMs)) + lines.join("");
 }
 
-function exitOf({ state, failed }: RunStatus): ExitCode {
+function exitOf({ state, failed, setAside }: RunStatus): ExitCode {
   if (state === "paused") return EXIT.paused;
+  if (state === "complete" && setAside > 0) return EXIT.storage;
   return state === "complete" && failed > 0 ? EXIT.itemsFailed : EXIT.done;
 }

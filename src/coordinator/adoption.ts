@@ -150,6 +150,7 @@ function adoptFresh(
   const last = left.findLastIndex((place) => claims.has(place));
   const adopted: Claim[] = [];
   for (const place of left.slice(0, last + 1)) {
+    if (ledger.setAside.has(place)) continue;
     const claim = claims.get(place);
     const mayTake = claim !== undefined && adoptable(row) > 0;
     const running = mayTake ? adoptItem(ledger, turn, { place, budgets: null }, claim) : undefined;
@@ -219,9 +220,8 @@ function canHaveBeenGiven(
   place: Place | undefined,
 ): boolean {
   const end = state.ledger.epochStarts.endOf(given.epoch);
-  return (
-    mayBeForgotten(state, row, given) && end !== undefined && place !== undefined && sequenceOf(place) < end
-  );
+  if (end === undefined || place === undefined || state.ledger.setAside.has(place)) return false;
+  return mayBeForgotten(state, row, given) && sequenceOf(place) < end;
 }
 
 /**

@@ -6,6 +6,9 @@ import type { CoordinatorState, WorkerRow } from "./state.ts";
 import { isHeard, isTrusted, workerStateOf } from "./state.ts";
 import type { Turn } from "./turn.ts";
 
+/** Items in quarantine that are named. */
+const SET_ASIDE_SHOWN = 100;
+
 export function viewOf(state: CoordinatorState, turn: Turn): RunView {
   const { run, task, ledger, counters, pulse } = state;
   const { tally } = ledger;
@@ -21,6 +24,8 @@ export function viewOf(state: CoordinatorState, turn: Turn): RunView {
     executing: countExecuting(state),
     done: tally.count("done"),
     failed: tally.count("failed"),
+    setAside: ledger.setAside.size,
+    setAsideItems: [...ledger.setAside.values()].slice(0, SET_ASIDE_SHOWN),
     failedByClass: tally.failedByClass,
     failureMessages: ledger.failureMessages.top(LIMITS.failureMessagesShown),
     finishedPerSecond: pulse.read(turn.nowMs),
@@ -31,9 +36,10 @@ export function viewOf(state: CoordinatorState, turn: Turn): RunView {
 
 /** What becomes final in this turn stands in a record that is written with it. */
 export function extentOf(state: CoordinatorState, turn: Turn): LedgerExtent {
-  const { tally } = state.ledger;
+  const { tally, setAside } = state.ledger;
   const { phase } = meaningOf(state);
   return {
+    setAside,
     phase,
     isOver: phase === "complete" || (phase === "cancelled" && tally.count("running") === 0),
     nextSequence: tally.nextSequence,

@@ -3,6 +3,8 @@ import type { FailuresAllowed } from "../config/failures-allowed.ts";
 import type { RecordType } from "../storage/codec.ts";
 import type { Fields } from "../storage/fields.ts";
 import { RECORD_KIND } from "../storage/keys.ts";
+import type { Place } from "./ledger/place.ts";
+import type { SetAsideItem } from "./quarantine/quarantine-record.ts";
 import type { FailureMessage } from "./ledger/failure-messages.ts";
 import type { FailureClass } from "./ledger/ledger-records.ts";
 
@@ -87,6 +89,9 @@ export interface RunView {
   readonly executing: number;
   readonly done: number;
   readonly failed: number;
+  /** Items that stand in quarantine: how many, and some of them. */
+  readonly setAside: number;
+  readonly setAsideItems: readonly SetAsideItem[];
   readonly failedByClass: Readonly<Record<FailureClass, number>>;
   /** The most frequent first. */
   readonly failureMessages: readonly FailureMessage[];
@@ -122,4 +127,6 @@ export interface LedgerExtent {
   readonly priorities: readonly number[];
   /** Of the next record of completions. */
   readonly nextCompletion: number;
+  /** Items that stand in quarantine, by place: nothing will become of them. */
+  readonly setAside: ReadonlyMap<Place, SetAsideItem>;
 }

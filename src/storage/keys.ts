@@ -34,6 +34,7 @@ export const RECORD_KIND = {
   checkpoint: 26,
   dueItem: 27,
   epochStarts: 28,
+  quarantine: 29,
   resultBatch: 40,
   enrolled: 50,
   revocations: 51,
@@ -53,7 +54,6 @@ export const EPOCH_KEY = "epoch";
 
 /** Prefixes of the segments, for `prefixRange`. */
 export const WORKERS_PREFIX = "workers/";
-/** @internal */
 export const HEARTBEATS_PREFIX = "heartbeats/";
 export const ACTORS_PREFIX = "actors/";
 
@@ -110,6 +110,9 @@ export const CHECKPOINTS_PREFIX = "checkpoints/";
 
 /** A result that contradicts the one that was recorded, by place: evidence, the first of an item only, never read by the ledger. */
 export const CONFLICTS_PREFIX = "conflicts/";
+
+/** Rows that could not be read, each under its own key behind this. */
+export const QUARANTINE_PREFIX = "quarantine/";
 
 /** The answer to each batch of each submission, so that one that comes twice is answered as it was. */
 export const SUBMISSIONS_PREFIX = "submissions/";

@@ -10,6 +10,7 @@ import { itemIdText } from "../../src/coordinator/ledger/item-id.ts";
 import type { ItemBudgets, Ledger } from "../../src/coordinator/ledger/item.ts";
 import { nextAlone, nextPending } from "../../src/coordinator/ledger/queue.ts";
 import { applyLoad, loadWindow, wantedLoads } from "../../src/coordinator/ledger/load-windows.ts";
+import { readSetAside } from "../../src/coordinator/quarantine/quarantine-record.ts";
 import { performEffect } from "../../src/coordinator/perform-effect.ts";
 import type { EffectPorts } from "../../src/coordinator/perform-effect.ts";
 import { react } from "../../src/coordinator/reactor.ts";
@@ -364,5 +365,7 @@ async function pendingPlaces(store: Store): Promise<string[]> {
       assert(!elsewhere.has(place), `${place} is in two places`);
       elsewhere.add(place);
     }
-  return (await placesUnder(ITEMS_PREFIX)).filter((place) => !elsewhere.has(place));
+  const all = await placesUnder(ITEMS_PREFIX);
+  for (const place of (await readSetAside(store)).keys()) elsewhere.add(place);
+  return all.filter((place) => !elsewhere.has(place));
 }

@@ -237,6 +237,14 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
       return { args: COORDINATOR, params: { path, key: "its file CURRENT", reason: "it is missing" } };
     },
   },
+  quarantine_refused: {
+    by: "a row that is not there",
+    stage: async (cluster) => {
+      await ledOnce(cluster);
+      const params = { key: "done/nothing", reason: "there is no such row" };
+      return { args: ["doctor", "--quarantine", "done/nothing"], params };
+    },
+  },
   store_write_failed: {
     by: "a limit on the size of files, at which the operating system refuses to write",
     stage: async (cluster) => {

@@ -11,7 +11,7 @@ const MESSAGES_MAX = 5;
 /** A block of lines; ends with a line ending. */
 export function runStatusText(status: RunStatus, pace: Pace): string {
   const { task, pending, running, done, failed } = status;
-  const all = pending + running + done + failed;
+  const all = pending + running + done + failed + status.setAside;
   // How fast a run was that stands still says nothing.
   const isMoving = status.state !== "complete" && status.state !== "cancelled" && status.state !== "paused";
   const lines = [
@@ -19,6 +19,7 @@ export function runStatusText(status: RunStatus, pace: Pace): string {
     ...(task === undefined ? [] : [`  task: ${printable(task.summary === "" ? task.plugin : task.summary)}`]),
     ...(all === 0 ? ["  no items yet: `rollout submit` adds some"] : countLines(status, all)),
     ...failureMessageLines(status.failureMessages, status, MESSAGES_MAX).map((line) => `  ${line}`),
+    ...setAsideLines(status),
     ...(!isMoving || all === 0 ? [] : [`  ${paceText({ pace, counts: status })}`]),
     `  ${workersText(status.workers)}`,
   ];
@@ -40,6 +41,8 @@ export function runStatusObject(status: RunStatus): object {
     waiting_at_workers: waitingAtWorkers(status),
     done: status.done,
     failed: status.failed,
+    set_aside: status.setAside,
+    set_aside_items: status.setAsideItems,
     failed_by_class: status.failedByClass,
     failure_messages: failureMessageObjects(status.failureMessages),
     finished_per_second: seconds.length === 0 ? null : finished / seconds.length,
@@ -69,6 +72,27 @@ function sentenceOf({ state, sealed, pauseReason }: RunStatus): string {
     case "unknown":
       return "The run is in a state that this version of rollout does not know.";
   }
+}
+
+const SET_ASIDE_SHOWN = 10;
+
+/** A sentence. */
+export function setAsideText({ setAside }: Pick<RunStatus, "setAside">): string {
+  const items =
+    setAside === 1 ? "1 item has no result: its row" : `${number(setAside)} items have no result: their rows`;
+  return `${items} could not be read.`;
+}
+
+/** What nothing will become of, by name. */
+function setAsideLines({ setAside, setAsideItems }: RunStatus): string[] {
+  if (setAside === 0) return [];
+  const shown = setAsideItems.slice(0, SET_ASIDE_SHOWN);
+  const more = setAside - shown.length;
+  return [
+    `  ${number(setAside)} set aside: ${setAside === 1 ? "its row" : "their rows"} could not be read, and there will be no result`,
+    ...shown.map(({ item, key }) => `    item ${item.slice(0, 12)} (${printable(key)})`),
+    ...(more > 0 ? [`    and ${number(more)} more`] : []),
+  ];
 }
 
 function countLines(status: RunStatus, all: number): string[] {

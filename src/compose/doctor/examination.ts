@@ -1,5 +1,7 @@
 // Everything that a run needs, looked at in the order in which it is needed. Nothing that is stored is changed by looking.
 import type { Clock } from "../../base/clock.ts";
+import { failure } from "../../base/errors.ts";
+import type { RunId } from "../../base/ids.ts";
 import type { ClientConfig, ResolvedConfig } from "../../config/resolve.ts";
 import type { Logger } from "../../observe/log.ts";
 import { systemStatFs } from "../../storage/level/directory.ts";
@@ -11,6 +13,7 @@ import { examineMachine } from "./machine.ts";
 import { examinePlugins } from "./plugins.ts";
 import { examinePreemption } from "./preemption.ts";
 import { examineResults } from "./results.ts";
+import { quarantine } from "./quarantine.ts";
 import { examineStateDirectory } from "./state-directory.ts";
 import { examineStorage } from "./storage.ts";
 
@@ -18,6 +21,8 @@ export interface ExaminedConfig {
   readonly config: ClientConfig;
   /** What a coordinator on this machine would use; undefined when the configuration is for clients only. */
   readonly storagePath: ResolvedConfig["storage"]["path"] | undefined;
+  /** Key of a row of the database that is to be set aside first. */
+  readonly quarantined: string | undefined;
   /** What a worker would begin with, were it started here. */
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
@@ -39,7 +44,7 @@ export async function examineAlone(
 }
 
 export async function examine(
-  { config, storagePath, environment }: ExaminedConfig,
+  { config, storagePath, quarantined, environment }: ExaminedConfig,
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
 ): Promise<readonly Finding[]> {
   const { runId } = config;
@@ -50,6 +55,7 @@ export async function examine(
     await examineMachine(config.worker.slots),
     [good("configuration", `${config.source}: run ${config.runId}`)],
     operator,
+    ...(quarantined === undefined ? [] : [await setAsideFirst(storagePath, runId, quarantined, clock)]),
     ...(storagePath === undefined
       ? []
       : [
@@ -68,4 +74,16 @@ export async function examine(
     ...(hasCertificate ? [await examined("coordinator", () => examineCoordinator(config, clock, log))] : []),
   ];
   return findings.flat();
+}
+
+/** Throws what `quarantine` throws: then nothing is looked at. */
+function setAsideFirst(
+  path: string | undefined,
+  runId: RunId,
+  key: string,
+  clock: Clock,
+): Promise<readonly Finding[]> {
+  const reason = "this configuration names no database (storage.path)";
+  if (path === undefined) throw failure("quarantine_refused", { key, reason });
+  return quarantine({ path, runId, key, clock });
 }

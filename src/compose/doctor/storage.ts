@@ -6,6 +6,10 @@ import { readdir, realpath, stat } from "node:fs/promises";
 import type { Clock } from "../../base/clock.ts";
 import { failure, RolloutError } from "../../base/errors.ts";
 import type { RunId } from "../../base/ids.ts";
+import { findDamages } from "../../coordinator/quarantine/examine-rows.ts";
+import { readSetAside } from "../../coordinator/quarantine/quarantine-record.ts";
+import type { SetAsideItem } from "../../coordinator/quarantine/quarantine-record.ts";
+import type { Damage } from "../../storage/codec.ts";
 import type { StatFs } from "../../storage/level/directory.ts";
 import { freeBytes, refuseUnlessDatabaseOrEmpty, unusable } from "../../storage/level/directory.ts";
 import { describeHolder, findLiveHolder } from "../../storage/level/holder-file.ts";
@@ -16,6 +20,8 @@ import type { Finding } from "./finding.ts";
 import { good, warning } from "./finding.ts";
 import { examinePlace } from "./place.ts";
 
+/** Rows that are named. */
+const DAMAGES_SHOWN = 20;
 const MIB = 2 ** 20;
 /** Below it a run of any size will meet the end of the disk. */
 const FREE_WANTED = 1_024 * MIB;
@@ -41,48 +47,78 @@ export async function examineStorage(look: StorageLook): Promise<readonly Findin
       });
     const database = place.isThere
       ? await examineDatabase(look)
-      : good("database", `${path}: it will be made at the first start`);
-    return [database, ...(await examineSpace(place.nearest, statFs))];
+      : [good("database", `${path}: it will be made at the first start`)];
+    return [...database, ...(await examineSpace(place.nearest, statFs))];
   } catch (error) {
     throw unusable(path, error);
   }
 }
 
-async function examineDatabase(look: StorageLook): Promise<Finding> {
+async function examineDatabase(look: StorageLook): Promise<readonly Finding[]> {
   const { path } = look;
   const real = await realpath(path);
   const holder = await findLiveHolder(real, await thisProcess());
-  if (holder !== undefined) return good("database", `${path}: open by ${describeHolder(holder)}`);
+  if (holder !== undefined) return [good("database", `${path}: open by ${describeHolder(holder)}`)];
   await refuseUnlessDatabaseOrEmpty(real);
   if (!(await readdir(real)).includes("CURRENT"))
-    return good("database", `${path}: it is empty, and will be made at the first start`);
+    return [good("database", `${path}: it is empty, and will be made at the first start`)];
   const { uid } = await stat(real);
   // What is written when it is opened would be ours, and its owner could not open it any more.
   if (uid !== process.getuid?.())
-    return warning(
-      "database",
-      `${path}: nobody has it open; it belongs to another user, and was not looked into`,
-      `run this as the user with the number ${uid}`,
-    );
-  return good("database", `${path}: ${await examineInside(look)}`);
+    return [
+      warning(
+        "database",
+        `${path}: nobody has it open; it belongs to another user, and was not looked into`,
+        `run this as the user with the number ${uid}`,
+      ),
+    ];
+  return examineInside(look);
 }
 
-async function examineInside({ path, runId, clock }: StorageLook): Promise<string> {
+async function examineInside({ path, runId, clock }: StorageLook): Promise<readonly Finding[]> {
+  const found = (words: string): Finding => good("database", `${path}: ${words}`);
   try {
     const store = await openLevelStore({ path, holderName: "rollout doctor", clock });
     try {
       const identity = await examineStoreIdentity(store, runId);
-      return identity === undefined
-        ? "nobody has it open, and nothing was written to it yet"
-        : "nobody has it open, and it is of this run";
+      if (identity === undefined) return [found("nobody has it open, and nothing was written to it yet")];
+      const damages = await findDamages(store);
+      if (damages.length > 0) return damagesFound(path, damages);
+      const aside = await readSetAside(store);
+      return [found("nobody has it open, its rows are whole, and it is of this run"), ...asideFound(aside)];
     } finally {
       await store.close();
     }
   } catch (error) {
     // Somebody was faster.
     if (!(error instanceof RolloutError) || error.code !== "store_held") throw error;
-    return `open by ${error.params["holder"] ?? ""}`;
+    return [found(`open by ${error.params["holder"] ?? ""}`)];
   }
+}
+
+function damagesFound(path: string, damages: readonly Damage[]): readonly Finding[] {
+  const shown = damages.slice(0, DAMAGES_SHOWN).map((damage): Finding => {
+    const { key } = damage;
+    const error =
+      damage.kind === "newer"
+        ? failure("store_newer", { path, key, found: damage.found, known: damage.known })
+        : failure("store_corrupt", { path, key, reason: damage.reason });
+    const hint = `\`rollout results\` exports the rest; \`rollout doctor --quarantine ${key}\` sets it aside`;
+    return { subject: "database", verdict: "failure", detail: error.message, hint, error };
+  });
+  const more = damages.length - shown.length;
+  const hint = "set aside those that are named, and look again";
+  return more === 0 ? shown : [...shown, warning("database", `${more} more rows cannot be read`, hint)];
+}
+
+function asideFound(aside: ReadonlyMap<string, SetAsideItem>): readonly Finding[] {
+  if (aside.size === 0) return [];
+  const keys = [...aside.values()].map(({ key }) => key);
+  const more = keys.length > DAMAGES_SHOWN ? ` and ${keys.length - DAMAGES_SHOWN} more` : "";
+  const detail = `items without a result, whose rows were set aside: ${keys.slice(0, DAMAGES_SHOWN).join(", ")}${more}`;
+  return [
+    warning("quarantine", detail, "submit them to another run: in this one nothing will become of them"),
+  ];
 }
 
 async function examineSpace(path: string, statFs: StatFs): Promise<readonly Finding[]> {

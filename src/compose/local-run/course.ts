@@ -241,7 +241,7 @@ export class Course {
     await writer.finish(counts);
     const { done, failed, failedByClass, failureMessages } = counts;
     const { failedItem } = writer;
-    if (asked !== undefined && end.kind === "complete")
+    if (asked !== undefined && end.kind === "complete" && (counts.setAside ?? 0) === 0)
       await writeFinished(this.#directory, {
         ...{ asked, done, failed, failedByClass, failureMessages, failedItem },
       });

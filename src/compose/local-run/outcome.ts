@@ -8,6 +8,7 @@ import { printable } from "../../base/safe-text.ts";
 import { failureMessageLines, failureMessageObjects } from "../../cli/render/failure-messages.ts";
 import { number } from "../../cli/render/number.ts";
 import { durationText, failuresText } from "../../cli/render/progress.ts";
+import { setAsideText } from "../../cli/render/run-status.ts";
 import { shellWords } from "../../cli/shell-words.ts";
 import type { MemberError } from "./member.ts";
 import type { LocalRunEnd, LocalRunSummary } from "./request.ts";
@@ -36,7 +37,7 @@ export function outcomeOf(
   again: (...words: string[]) => string,
 ): Outcome {
   const { end, counts, submitted, directory } = summary;
-  const { done = 0, failed = 0, pending = 0, running = 0 } = counts ?? {};
+  const { done = 0, failed = 0, pending = 0, running = 0, setAside = 0 } = counts ?? {};
   const account = {
     state: end.kind === "already" ? "complete" : end.kind,
     total: done + failed + pending + running,
@@ -46,6 +47,7 @@ export function outcomeOf(
     failure_messages: failureMessageObjects(counts?.failureMessages ?? []),
     pending,
     running,
+    set_aside: setAside,
     added: submitted?.added ?? null,
     known: submitted?.known ?? null,
     started_again: summary.reassigned,
@@ -61,6 +63,7 @@ export function outcomeOf(
   switch (end.kind) {
     case "complete":
     case "already":
+      if (setAside > 0) return { exit: EXIT.storage, lines: [...lines, setAsideText({ setAside })], object };
       return { exit: failed > 0 ? EXIT.itemsFailed : EXIT.done, lines, object };
     case "cancelled":
       return { exit: EXIT.itemsFailed, lines: [...lines, forMore(summary, files)], object };

@@ -70,7 +70,8 @@ export interface LocalRunSummary {
   readonly items: number;
   /** Undefined when no coordinator ever answered. */
   readonly counts:
-    | Pick<RunStatus, "pending" | "running" | "done" | "failed" | "failedByClass" | "failureMessages">
+    | (Pick<RunStatus, "pending" | "running" | "done" | "failed" | "failedByClass" | "failureMessages"> &
+        Partial<Pick<RunStatus, "setAside">>)
     | undefined;
   /** One of those that have failed, by a name that `rollout explain` takes, when one was seen. */
   readonly failedItem: string | undefined;

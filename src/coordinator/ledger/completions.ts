@@ -10,7 +10,6 @@ import type { Place } from "./place.ts";
 
 const NUMBER_DIGITS = 12;
 
-/** @internal */
 export const completionsRecord: RecordType<readonly Place[]> = {
   kind: RECORD_KIND.completions,
   name: "completions",

@@ -112,6 +112,13 @@ export async function findReturned(
   );
 }
 
+/** Where that row stands. */
+export async function findReturnedKey(store: Store, place: Place): Promise<string | undefined> {
+  for (const prefix of [RETURNED_PREFIX, RETURNED_ALONE_PREFIX])
+    if ((await store.get(`${prefix}${place}`)) !== undefined) return `${prefix}${place}`;
+  return undefined;
+}
+
 /** The row of an item that waits, which stands under its time. */
 export async function findDelayed(
   store: Store,

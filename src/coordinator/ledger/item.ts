@@ -5,6 +5,7 @@ import type { WorkerId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import type { Row } from "../../runtime/compile.ts";
 import type { AttemptClass } from "./attempt-records.ts";
+import type { SetAsideItem } from "../quarantine/quarantine-record.ts";
 import type { EpochStarts } from "./epoch-starts.ts";
 import type { FailureMessages } from "./failure-messages.ts";
 import type { Execution, FailureClass, ReturnedRecord } from "./ledger-records.ts";
@@ -76,6 +77,8 @@ export interface Ledger {
   readonly running: Map<string, RunningItem>;
   readonly lookups: Lookups;
   readonly epochStarts: EpochStarts;
+  /** Items that stand in quarantine. */
+  readonly setAside: ReadonlyMap<Place, SetAsideItem>;
   readonly returned: Window<PendingItem>;
   /** The same of those that run with nothing beside them: there may be many, and few workers for them. */
   readonly returnedAlone: Window<PendingItem>;

@@ -83,7 +83,9 @@ export function applyLoad(ledger: Ledger, loaded: LoadedWindow): void {
       const { priority } = loaded.window;
       // The row of an item stays when it is given out, so a scan finds it again: the cursor is what says that it is gone.
       const cursor = tally.cursors.get(priority) ?? 0;
-      const waiting = loaded.entries.filter(({ key }) => sequenceOf(key) >= cursor);
+      const waiting = loaded.entries.filter(
+        ({ key }) => sequenceOf(key) >= cursor && !ledger.setAside.has(key),
+      );
       fresh.get(priority)?.load(waiting, loaded.hasMore);
       shrinkFresh(ledger);
     }

@@ -9,6 +9,7 @@ import { decodeRecord, okOrFailure, recordChecksum } from "../../storage/codec.t
 import { EPOCH_STARTS_KEY, FAILED_PREFIX, LEDGER_KEY, RUNNING_PREFIX } from "../../storage/keys.ts";
 import { pagesUnder } from "../../storage/pages.ts";
 import type { Entry, Store } from "../../storage/store.ts";
+import { readSetAside } from "../quarantine/quarantine-record.ts";
 import type { EpochStart } from "./epoch-starts.ts";
 import { EpochStarts, epochStartsRecord } from "./epoch-starts.ts";
 import { FailureMessages } from "./failure-messages.ts";
@@ -44,14 +45,16 @@ export interface LedgerOptions {
 /** Throws store_corrupt or store_newer, naming the key. */
 export async function replayLedger(store: Store, options: LedgerOptions): Promise<Ledger> {
   const bytes = await store.get(LEDGER_KEY);
+  const setAside = await readSetAside(store);
   const tally =
     bytes === undefined
       ? new Tally()
-      : new Tally(okOrFailure(store.location, decodeRecord(ledgerRecord, LEDGER_KEY, bytes)));
+      : new Tally(okOrFailure(store.location, decodeRecord(ledgerRecord, LEDGER_KEY, bytes)), setAside.size);
   const ledger: Ledger = {
     budgets: options.budgets,
     random: options.random,
     tally,
+    setAside,
     failureMessages: new FailureMessages(),
     scrub: new Scrub(options.scrubRows),
     running: new Map(),

@@ -70,6 +70,7 @@ async function countedOrNot(
       if (final.record.completion > record) return undefined;
       return corrupt(store, first.place, "it became final before the record that says when it did");
     }
+    if (extent.setAside.has(first.place)) return undefined;
     const { phase } = looks === 0 ? extent : await look();
     if (phase !== "complete") return undefined;
     seen = await seeItemAt(store, first.place);

@@ -58,12 +58,13 @@ async function readStretch(
   return [];
 }
 
-/** `never`: the run was cancelled, and it stays as it is. */
+/** `never`: the run was cancelled, and it stays as it is, or the item stands in quarantine. */
 async function finalOrNot(
   { store, extent, look }: ResultSource,
   seen: SeenItem,
 ): Promise<FinalItem | "unfinished" | "never"> {
   if (isFinal(seen)) return seen;
+  if (extent.setAside.has(seen.place)) return "never";
   if (extent.phase === "cancelled") return extent.isOver ? "never" : "unfinished";
   // All items of a complete run are final, unless some were taken back since.
   for (let looks = 0; looks < LOOKS_MAX; looks++) {

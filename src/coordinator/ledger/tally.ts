@@ -76,8 +76,11 @@ export class Tally {
   readonly #failedByClass: Record<FailureClass, number>;
   #failures: number;
   #failedAtFirst: number;
+  /** Items that stand in quarantine: they are submitted, and nowhere else. */
+  readonly #setAside: number;
 
-  constructor(numbers: LedgerNumbers = EMPTY) {
+  constructor(numbers: LedgerNumbers = EMPTY, setAside = 0) {
+    this.#setAside = setAside;
     this.#segments = bySegment((name) => ({ ...numbers.segments[name] }));
     this.#cursors = new Map(numbers.cursors);
     this.#nextSequence = numbers.nextSequence;
@@ -91,9 +94,10 @@ export class Tally {
     return this.#segments[segment].count;
   }
 
-  /** Items that are neither final nor with a worker. */
+  /** Items that are neither final nor with a worker, nor in quarantine. */
   get pending(): number {
-    return this.count("items") - this.count("running") - this.count("done") - this.count("failed");
+    const elsewhere = this.count("running") + this.count("done") + this.count("failed") + this.#setAside;
+    return this.count("items") - elsewhere;
   }
 
   /** Whether a walk over the segment found what was counted; `sum` is made with `addToSum`. */

@@ -63,6 +63,8 @@ function writeRun(
     executing: BigInt(view.executing),
     done: BigInt(view.done),
     failed: BigInt(view.failed),
+    setAside: BigInt(view.setAside),
+    setAsideItems: view.setAsideItems.map(({ id: itemId, key }) => ({ itemId, key })),
     failedByClass: Object.fromEntries(failedByClass.map(([name, count]) => [name, BigInt(count)])),
     failureMessages: view.failureMessages.map(({ class: failureClass, message, items, attempts, item }) => ({
       ...{ failureClass, message, itemId: item },

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file rollout/v1/run.proto.
  */
 export const file_rollout_v1_run: GenFile = /*@__PURE__*/
-  fileDesc("ChRyb2xsb3V0L3YxL3J1bi5wcm90bxIKcm9sbG91dC52MSI8ChJMaXN0V29ya2Vyc1JlcXVlc3QSFwoPYWZ0ZXJfd29ya2VyX2lkGAEgASgMEg0KBWxpbWl0GAIgASgNIoIBChNMaXN0V29ya2Vyc1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEicKB3dvcmtlcnMYAiADKAsyFi5yb2xsb3V0LnYxLldvcmtlckluZm8SDAoEbW9yZRgDIAEoCCLQAgoKV29ya2VySW5mbxIRCgl3b3JrZXJfaWQYASABKAwSEwoLaW5jYXJuYXRpb24YAiABKAwSJgoFc3RhdGUYAyABKA4yFy5yb2xsb3V0LnYxLldvcmtlclN0YXRlEiwKCGxpdmVuZXNzGAQgASgOMhoucm9sbG91dC52MS5Xb3JrZXJMaXZlbmVzcxIMCgRsb2FkGAUgASgBEg0KBXNsb3RzGAYgASgNEiMKB3BsdWdpbnMYByADKAsyEi5yb2xsb3V0LnYxLlBsdWdpbhIYChByZWdpc3RlcmVkX2F0X21zGAggASgDEh0KEGxhc3RfYmVhdF9hZ2VfbXMYCSABKARIAIgBARIMCgRoZWxkGAogASgNEhUKDWNvcmRvbl9yZWFzb24YCyABKAkSDwoHdHJvdWJsZRgMIAEoCUITChFfbGFzdF9iZWF0X2FnZV9tcyJeCgdOZXdJdGVtEg8KB3BheWxvYWQYASABKAwSCwoDa2V5GAIgASgJEhAKCHByaW9yaXR5GAMgASgFEg0KBWxhYmVsGAQgASgJEhQKDHNhbXBsZV9pbmRleBgFIAEoDSK8AQoNU3VibWl0UmVxdWVzdBIVCg1zdWJtaXNzaW9uX2lkGAEgASgMEhQKDGJhdGNoX251bWJlchgCIAEoBBITCgt0YXNrX2RpZ2VzdBgDIAEoDBIiCgVpdGVtcxgEIAMoCzITLnJvbGxvdXQudjEuTmV3SXRlbRIOCgZwbHVnaW4YBSABKAkSFAoMdGFza19zdW1tYXJ5GAYgASgJEg8KB2RyeV9ydW4YByABKAgSDgoGcmVvcGVuGAggASgIIngKDlN1Ym1pdFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg0KBWFkZGVkGAIgASgEEg0KBWtub3duGAMgASgEEhIKCmR1cGxpY2F0ZXMYBCABKAQiDQoLU2VhbFJlcXVlc3QiRAoMU2VhbFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlIg8KDUdldFJ1blJlcXVlc3Qi6gQKDkdldFJ1blJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEiMKBXN0YXRlGAIgASgOMhQucm9sbG91dC52MS5SdW5TdGF0ZRIPCgdwZW5kaW5nGAMgASgEEg8KB3J1bm5pbmcYBCABKAQSDAoEZG9uZRgFIAEoBBIOCgZmYWlsZWQYBiABKAQSDwoHZGVsYXllZBgHIAEoBBIRCglleGVjdXRpbmcYCCABKAQSRgoPZmFpbGVkX2J5X2NsYXNzGAkgAygLMi0ucm9sbG91dC52MS5HZXRSdW5SZXNwb25zZS5GYWlsZWRCeUNsYXNzRW50cnkSFAoMcGF1c2VfcmVhc29uGAogASgJEg4KBnNlYWxlZBgLIAEoCBITCgt0YXNrX2RpZ2VzdBgMIAEoDBIOCgZwbHVnaW4YDSABKAkSFAoMdGFza19zdW1tYXJ5GA4gASgJEhsKE2ZpbmlzaGVkX3Blcl9zZWNvbmQYDyADKA0SFQoNc3RhbGVfcmVwb3J0cxgQIAEoBBIRCgljb25mbGljdHMYESABKAQSEgoKcmVhc3NpZ25lZBgSIAEoBBIpCgd3b3JrZXJzGBMgASgLMhgucm9sbG91dC52MS5Xb3JrZXJDb3VudHMSNAoQZmFpbHVyZV9tZXNzYWdlcxgUIAMoCzIaLnJvbGxvdXQudjEuRmFpbHVyZU1lc3NhZ2UaNAoSRmFpbGVkQnlDbGFzc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoBDoCOAEiagoORmFpbHVyZU1lc3NhZ2USFQoNZmFpbHVyZV9jbGFzcxgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEg0KBWl0ZW1zGAMgASgEEhAKCGF0dGVtcHRzGAQgASgEEg8KB2l0ZW1faWQYBSABKAwiZAoMV29ya2VyQ291bnRzEg0KBXJlYWR5GAEgASgNEhAKCGRyYWluaW5nGAIgASgNEhEKCXN1c3BlY3RlZBgDIAEoDRIOCgZmYWlsZWQYBCABKA0SEAoIY29yZG9uZWQYBSABKA0iHgoMUGF1c2VSZXF1ZXN0Eg4KBnJlYXNvbhgBIAEoCSJFCg1QYXVzZVJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlIg8KDVJlc3VtZVJlcXVlc3QiRgoOUmVzdW1lUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUiDwoNQ2FuY2VsUmVxdWVzdCJGCg5DYW5jZWxSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZSJGCgxSZXRyeVJlcXVlc3QSFQoNZmFpbHVyZV9jbGFzcxgBIAEoCRIQCghpdGVtX2lkcxgCIAMoDBINCgVhZnRlchgDIAEoCSJ2Cg1SZXRyeVJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg8KB3JldHJpZWQYAiABKAQSDwoHc2tpcHBlZBgDIAEoBBINCgVhZnRlchgEIAEoCSJwChJMaXN0UmVzdWx0c1JlcXVlc3QSJgoFb3JkZXIYASABKA4yFy5yb2xsb3V0LnYxLlJlc3VsdE9yZGVyEg0KBWFmdGVyGAIgASgJEg0KBWxpbWl0GAMgASgNEhQKDHdpdGhfcGF5bG9hZBgEIAEoCCKjAQoTTGlzdFJlc3VsdHNSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRInCgdyZXN1bHRzGAIgAygLMhYucm9sbG91dC52MS5JdGVtUmVzdWx0Eg0KBWFmdGVyGAMgASgJEhEKCWNhdWdodF91cBgEIAEoCBILCgNlbmQYBSABKAgi4QIKCkl0ZW1SZXN1bHQSDwoHaXRlbV9pZBgBIAEoDBINCgVsYWJlbBgCIAEoCRIQCghzZXF1ZW5jZRgDIAEoBBIpCgdvdXRjb21lGAQgASgOMhgucm9sbG91dC52MS5PdXRjb21lQ2xhc3MSDgoGb3V0cHV0GAUgASgMEhUKDW91dHB1dF9kaWdlc3QYBiABKAwSFQoNZmFpbHVyZV9jbGFzcxgHIAEoCRIVCg1lcnJvcl9tZXNzYWdlGAggASgJEg8KB2F0dGVtcHQYCSABKA0SEQoJd29ya2VyX2lkGAogASgMEhYKDnBsdWdpbl92ZXJzaW9uGAsgASgJEhUKDXN0YXJ0ZWRfYXRfbXMYDCABKAMSEwoLZHVyYXRpb25fbXMYDSABKAQSFgoOZmluaXNoZWRfYXRfbXMYDiABKAMSDwoHcGF5bG9hZBgPIAEoDBIQCghyZXNwb25zZRgQIAEoDCIeCg5HZXRJdGVtUmVxdWVzdBIMCgRuYW1lGAEgASgJIo4ECg9HZXRJdGVtUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSDwoHaXRlbV9pZBgCIAEoDBINCgVsYWJlbBgDIAEoCRIPCgdwYXlsb2FkGAQgASgMEhAKCHNlcXVlbmNlGAUgASgEEhAKCHByaW9yaXR5GAYgASgFEiQKBXN0YXRlGAcgASgOMhUucm9sbG91dC52MS5JdGVtU3RhdGUSDwoHYXR0ZW1wdBgIIAEoDRIPCgdjaGFyZ2VkGAkgASgNEhQKDG1heF9hdHRlbXB0cxgKIAEoDRIMCgRsb3N0GAsgASgNEhAKCG1heF9sb3N0GAwgASgNEhEKCXdvcmtlcl9pZBgNIAEoDBIcCg9hc3NpZ25lZF9hZ2VfbXMYDiABKARIAIgBARIRCglkdWVfYXRfbXMYDyABKAMSEgoFYWhlYWQYECABKARIAYgBARINCgVhbG9uZRgRIAEoCBIYChBjaGVja3BvaW50X2J5dGVzGBIgASgEEisKCGF0dGVtcHRzGBMgAygLMhkucm9sbG91dC52MS5BdHRlbXB0UmVjb3JkEiYKBnJlc3VsdBgUIAEoCzIWLnJvbGxvdXQudjEuSXRlbVJlc3VsdEISChBfYXNzaWduZWRfYWdlX21zQggKBl9haGVhZCLbAQoNQXR0ZW1wdFJlY29yZBIPCgdhdHRlbXB0GAEgASgNEhEKCXdvcmtlcl9pZBgCIAEoDBIpCgdvdXRjb21lGAMgASgOMhgucm9sbG91dC52MS5PdXRjb21lQ2xhc3MSDwoHbWVzc2FnZRgEIAEoCRIVCg1zdGFydGVkX2F0X21zGAUgASgDEhMKC2R1cmF0aW9uX21zGAYgASgEEhMKC2VuZGVkX2F0X21zGAcgASgDEhEKCWxvZ19ieXRlcxgIIAEoBBIWCg5wbHVnaW5fdmVyc2lvbhgJIAEoCSI4ChRHZXRBdHRlbXB0TG9nUmVxdWVzdBIPCgdpdGVtX2lkGAEgASgMEg8KB2F0dGVtcHQYAiABKA0iawoVR2V0QXR0ZW1wdExvZ1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg8KB2F0dGVtcHQYAiABKA0SCwoDbG9nGAMgASgMIiUKEEdldFdvcmtlclJlcXVlc3QSEQoJd29ya2VyX2lkGAEgASgMItABChFHZXRXb3JrZXJSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIkCgRpbmZvGAIgASgLMhYucm9sbG91dC52MS5Xb3JrZXJJbmZvEiEKBGhlbGQYAyADKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQSDgoGY3JlZGl0GAQgASgEEhMKC2hhc19zZXNzaW9uGAUgASgIEhcKD2ZhaWx1cmVzX2luX3JvdxgGIAEoDSInChJEcmFpbldvcmtlclJlcXVlc3QSEQoJd29ya2VyX2lkGAEgASgMIksKE0RyYWluV29ya2VyUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUiOAoNUmV2b2tlUmVxdWVzdBIRCgliZWFyZXJfaWQYASABKAwSFAoMd2l0aF93b3JrZXJzGAIgASgIIoQBCg5SZXZva2VSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIRCglpc193b3JrZXIYAiABKAgSEAoIZW5yb2xsZWQYAyABKA0SFwoPd29ya2Vyc19yZXZva2VkGAQgASgNIiQKEldhdGNoRXZlbnRzUmVxdWVzdBIOCgZmb2xsb3cYASABKAgibAoTV2F0Y2hFdmVudHNSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIOCgZldmVudHMYAiADKAkSDwoHZHJvcHBlZBgDIAEoBCqWAQoIUnVuU3RhdGUSGQoVUlVOX1NUQVRFX1VOU1BFQ0lGSUVEEAASEgoOUlVOX1NUQVRFX09QRU4QARIUChBSVU5fU1RBVEVfU0VBTEVEEAISFgoSUlVOX1NUQVRFX0NPTVBMRVRFEAMSFwoTUlVOX1NUQVRFX0NBTkNFTExFRBAEEhQKEFJVTl9TVEFURV9QQVVTRUQQBSpgCgtSZXN1bHRPcmRlchIcChhSRVNVTFRfT1JERVJfVU5TUEVDSUZJRUQQABIWChJSRVNVTFRfT1JERVJfSU5QVVQQARIbChdSRVNVTFRfT1JERVJfQ09NUExFVElPThACKrIBCglJdGVtU3RhdGUSGgoWSVRFTV9TVEFURV9VTlNQRUNJRklFRBAAEhQKEElURU1fU1RBVEVfRlJFU0gQARIXChNJVEVNX1NUQVRFX1JFVFVSTkVEEAISFgoSSVRFTV9TVEFURV9ERUxBWUVEEAMSFgoSSVRFTV9TVEFURV9SVU5OSU5HEAQSEwoPSVRFTV9TVEFURV9ET05FEAUSFQoRSVRFTV9TVEFURV9GQUlMRUQQBjL0CAoKUnVuU2VydmljZRJTCgtMaXN0V29ya2VycxIeLnJvbGxvdXQudjEuTGlzdFdvcmtlcnNSZXF1ZXN0Gh8ucm9sbG91dC52MS5MaXN0V29ya2Vyc1Jlc3BvbnNlIgOQAgESRAoGU3VibWl0Ehkucm9sbG91dC52MS5TdWJtaXRSZXF1ZXN0Ghoucm9sbG91dC52MS5TdWJtaXRSZXNwb25zZSIDkAICEj4KBFNlYWwSFy5yb2xsb3V0LnYxLlNlYWxSZXF1ZXN0Ghgucm9sbG91dC52MS5TZWFsUmVzcG9uc2UiA5ACAhJECgZHZXRSdW4SGS5yb2xsb3V0LnYxLkdldFJ1blJlcXVlc3QaGi5yb2xsb3V0LnYxLkdldFJ1blJlc3BvbnNlIgOQAgESQQoFUGF1c2USGC5yb2xsb3V0LnYxLlBhdXNlUmVxdWVzdBoZLnJvbGxvdXQudjEuUGF1c2VSZXNwb25zZSIDkAICEkQKBlJlc3VtZRIZLnJvbGxvdXQudjEuUmVzdW1lUmVxdWVzdBoaLnJvbGxvdXQudjEuUmVzdW1lUmVzcG9uc2UiA5ACAhJECgZDYW5jZWwSGS5yb2xsb3V0LnYxLkNhbmNlbFJlcXVlc3QaGi5yb2xsb3V0LnYxLkNhbmNlbFJlc3BvbnNlIgOQAgISQQoFUmV0cnkSGC5yb2xsb3V0LnYxLlJldHJ5UmVxdWVzdBoZLnJvbGxvdXQudjEuUmV0cnlSZXNwb25zZSIDkAICElMKC0xpc3RSZXN1bHRzEh4ucm9sbG91dC52MS5MaXN0UmVzdWx0c1JlcXVlc3QaHy5yb2xsb3V0LnYxLkxpc3RSZXN1bHRzUmVzcG9uc2UiA5ACARJHCgdHZXRJdGVtEhoucm9sbG91dC52MS5HZXRJdGVtUmVxdWVzdBobLnJvbGxvdXQudjEuR2V0SXRlbVJlc3BvbnNlIgOQAgESWQoNR2V0QXR0ZW1wdExvZxIgLnJvbGxvdXQudjEuR2V0QXR0ZW1wdExvZ1JlcXVlc3QaIS5yb2xsb3V0LnYxLkdldEF0dGVtcHRMb2dSZXNwb25zZSIDkAIBEk0KCUdldFdvcmtlchIcLnJvbGxvdXQudjEuR2V0V29ya2VyUmVxdWVzdBodLnJvbGxvdXQudjEuR2V0V29ya2VyUmVzcG9uc2UiA5ACARJTCgtEcmFpbldvcmtlchIeLnJvbGxvdXQudjEuRHJhaW5Xb3JrZXJSZXF1ZXN0Gh8ucm9sbG91dC52MS5EcmFpbldvcmtlclJlc3BvbnNlIgOQAgISRAoGUmV2b2tlEhkucm9sbG91dC52MS5SZXZva2VSZXF1ZXN0Ghoucm9sbG91dC52MS5SZXZva2VSZXNwb25zZSIDkAICElAKC1dhdGNoRXZlbnRzEh4ucm9sbG91dC52MS5XYXRjaEV2ZW50c1JlcXVlc3QaHy5yb2xsb3V0LnYxLldhdGNoRXZlbnRzUmVzcG9uc2UwAWIGcHJvdG8z", [file_rollout_v1_common, file_rollout_v1_work]);
+  fileDesc("ChRyb2xsb3V0L3YxL3J1bi5wcm90bxIKcm9sbG91dC52MSI8ChJMaXN0V29ya2Vyc1JlcXVlc3QSFwoPYWZ0ZXJfd29ya2VyX2lkGAEgASgMEg0KBWxpbWl0GAIgASgNIoIBChNMaXN0V29ya2Vyc1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEicKB3dvcmtlcnMYAiADKAsyFi5yb2xsb3V0LnYxLldvcmtlckluZm8SDAoEbW9yZRgDIAEoCCLQAgoKV29ya2VySW5mbxIRCgl3b3JrZXJfaWQYASABKAwSEwoLaW5jYXJuYXRpb24YAiABKAwSJgoFc3RhdGUYAyABKA4yFy5yb2xsb3V0LnYxLldvcmtlclN0YXRlEiwKCGxpdmVuZXNzGAQgASgOMhoucm9sbG91dC52MS5Xb3JrZXJMaXZlbmVzcxIMCgRsb2FkGAUgASgBEg0KBXNsb3RzGAYgASgNEiMKB3BsdWdpbnMYByADKAsyEi5yb2xsb3V0LnYxLlBsdWdpbhIYChByZWdpc3RlcmVkX2F0X21zGAggASgDEh0KEGxhc3RfYmVhdF9hZ2VfbXMYCSABKARIAIgBARIMCgRoZWxkGAogASgNEhUKDWNvcmRvbl9yZWFzb24YCyABKAkSDwoHdHJvdWJsZRgMIAEoCUITChFfbGFzdF9iZWF0X2FnZV9tcyJeCgdOZXdJdGVtEg8KB3BheWxvYWQYASABKAwSCwoDa2V5GAIgASgJEhAKCHByaW9yaXR5GAMgASgFEg0KBWxhYmVsGAQgASgJEhQKDHNhbXBsZV9pbmRleBgFIAEoDSK8AQoNU3VibWl0UmVxdWVzdBIVCg1zdWJtaXNzaW9uX2lkGAEgASgMEhQKDGJhdGNoX251bWJlchgCIAEoBBITCgt0YXNrX2RpZ2VzdBgDIAEoDBIiCgVpdGVtcxgEIAMoCzITLnJvbGxvdXQudjEuTmV3SXRlbRIOCgZwbHVnaW4YBSABKAkSFAoMdGFza19zdW1tYXJ5GAYgASgJEg8KB2RyeV9ydW4YByABKAgSDgoGcmVvcGVuGAggASgIIngKDlN1Ym1pdFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg0KBWFkZGVkGAIgASgEEg0KBWtub3duGAMgASgEEhIKCmR1cGxpY2F0ZXMYBCABKAQiDQoLU2VhbFJlcXVlc3QiRAoMU2VhbFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlIg8KDUdldFJ1blJlcXVlc3QisAUKDkdldFJ1blJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEiMKBXN0YXRlGAIgASgOMhQucm9sbG91dC52MS5SdW5TdGF0ZRIPCgdwZW5kaW5nGAMgASgEEg8KB3J1bm5pbmcYBCABKAQSDAoEZG9uZRgFIAEoBBIOCgZmYWlsZWQYBiABKAQSDwoHZGVsYXllZBgHIAEoBBIRCglleGVjdXRpbmcYCCABKAQSRgoPZmFpbGVkX2J5X2NsYXNzGAkgAygLMi0ucm9sbG91dC52MS5HZXRSdW5SZXNwb25zZS5GYWlsZWRCeUNsYXNzRW50cnkSFAoMcGF1c2VfcmVhc29uGAogASgJEg4KBnNlYWxlZBgLIAEoCBITCgt0YXNrX2RpZ2VzdBgMIAEoDBIOCgZwbHVnaW4YDSABKAkSFAoMdGFza19zdW1tYXJ5GA4gASgJEhsKE2ZpbmlzaGVkX3Blcl9zZWNvbmQYDyADKA0SFQoNc3RhbGVfcmVwb3J0cxgQIAEoBBIRCgljb25mbGljdHMYESABKAQSEgoKcmVhc3NpZ25lZBgSIAEoBBIpCgd3b3JrZXJzGBMgASgLMhgucm9sbG91dC52MS5Xb3JrZXJDb3VudHMSNAoQZmFpbHVyZV9tZXNzYWdlcxgUIAMoCzIaLnJvbGxvdXQudjEuRmFpbHVyZU1lc3NhZ2USEQoJc2V0X2FzaWRlGBUgASgEEjEKD3NldF9hc2lkZV9pdGVtcxgWIAMoCzIYLnJvbGxvdXQudjEuU2V0QXNpZGVJdGVtGjQKEkZhaWxlZEJ5Q2xhc3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAQ6AjgBIiwKDFNldEFzaWRlSXRlbRIPCgdpdGVtX2lkGAEgASgMEgsKA2tleRgCIAEoCSJqCg5GYWlsdXJlTWVzc2FnZRIVCg1mYWlsdXJlX2NsYXNzGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSDQoFaXRlbXMYAyABKAQSEAoIYXR0ZW1wdHMYBCABKAQSDwoHaXRlbV9pZBgFIAEoDCJkCgxXb3JrZXJDb3VudHMSDQoFcmVhZHkYASABKA0SEAoIZHJhaW5pbmcYAiABKA0SEQoJc3VzcGVjdGVkGAMgASgNEg4KBmZhaWxlZBgEIAEoDRIQCghjb3Jkb25lZBgFIAEoDSIeCgxQYXVzZVJlcXVlc3QSDgoGcmVhc29uGAEgASgJIkUKDVBhdXNlUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUiDwoNUmVzdW1lUmVxdWVzdCJGCg5SZXN1bWVSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZSIPCg1DYW5jZWxSZXF1ZXN0IkYKDkNhbmNlbFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlIkYKDFJldHJ5UmVxdWVzdBIVCg1mYWlsdXJlX2NsYXNzGAEgASgJEhAKCGl0ZW1faWRzGAIgAygMEg0KBWFmdGVyGAMgASgJInYKDVJldHJ5UmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSDwoHcmV0cmllZBgCIAEoBBIPCgdza2lwcGVkGAMgASgEEg0KBWFmdGVyGAQgASgJInAKEkxpc3RSZXN1bHRzUmVxdWVzdBImCgVvcmRlchgBIAEoDjIXLnJvbGxvdXQudjEuUmVzdWx0T3JkZXISDQoFYWZ0ZXIYAiABKAkSDQoFbGltaXQYAyABKA0SFAoMd2l0aF9wYXlsb2FkGAQgASgIIqMBChNMaXN0UmVzdWx0c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEicKB3Jlc3VsdHMYAiADKAsyFi5yb2xsb3V0LnYxLkl0ZW1SZXN1bHQSDQoFYWZ0ZXIYAyABKAkSEQoJY2F1Z2h0X3VwGAQgASgIEgsKA2VuZBgFIAEoCCLhAgoKSXRlbVJlc3VsdBIPCgdpdGVtX2lkGAEgASgMEg0KBWxhYmVsGAIgASgJEhAKCHNlcXVlbmNlGAMgASgEEikKB291dGNvbWUYBCABKA4yGC5yb2xsb3V0LnYxLk91dGNvbWVDbGFzcxIOCgZvdXRwdXQYBSABKAwSFQoNb3V0cHV0X2RpZ2VzdBgGIAEoDBIVCg1mYWlsdXJlX2NsYXNzGAcgASgJEhUKDWVycm9yX21lc3NhZ2UYCCABKAkSDwoHYXR0ZW1wdBgJIAEoDRIRCgl3b3JrZXJfaWQYCiABKAwSFgoOcGx1Z2luX3ZlcnNpb24YCyABKAkSFQoNc3RhcnRlZF9hdF9tcxgMIAEoAxITCgtkdXJhdGlvbl9tcxgNIAEoBBIWCg5maW5pc2hlZF9hdF9tcxgOIAEoAxIPCgdwYXlsb2FkGA8gASgMEhAKCHJlc3BvbnNlGBAgASgMIh4KDkdldEl0ZW1SZXF1ZXN0EgwKBG5hbWUYASABKAkijgQKD0dldEl0ZW1SZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIPCgdpdGVtX2lkGAIgASgMEg0KBWxhYmVsGAMgASgJEg8KB3BheWxvYWQYBCABKAwSEAoIc2VxdWVuY2UYBSABKAQSEAoIcHJpb3JpdHkYBiABKAUSJAoFc3RhdGUYByABKA4yFS5yb2xsb3V0LnYxLkl0ZW1TdGF0ZRIPCgdhdHRlbXB0GAggASgNEg8KB2NoYXJnZWQYCSABKA0SFAoMbWF4X2F0dGVtcHRzGAogASgNEgwKBGxvc3QYCyABKA0SEAoIbWF4X2xvc3QYDCABKA0SEQoJd29ya2VyX2lkGA0gASgMEhwKD2Fzc2lnbmVkX2FnZV9tcxgOIAEoBEgAiAEBEhEKCWR1ZV9hdF9tcxgPIAEoAxISCgVhaGVhZBgQIAEoBEgBiAEBEg0KBWFsb25lGBEgASgIEhgKEGNoZWNrcG9pbnRfYnl0ZXMYEiABKAQSKwoIYXR0ZW1wdHMYEyADKAsyGS5yb2xsb3V0LnYxLkF0dGVtcHRSZWNvcmQSJgoGcmVzdWx0GBQgASgLMhYucm9sbG91dC52MS5JdGVtUmVzdWx0QhIKEF9hc3NpZ25lZF9hZ2VfbXNCCAoGX2FoZWFkItsBCg1BdHRlbXB0UmVjb3JkEg8KB2F0dGVtcHQYASABKA0SEQoJd29ya2VyX2lkGAIgASgMEikKB291dGNvbWUYAyABKA4yGC5yb2xsb3V0LnYxLk91dGNvbWVDbGFzcxIPCgdtZXNzYWdlGAQgASgJEhUKDXN0YXJ0ZWRfYXRfbXMYBSABKAMSEwoLZHVyYXRpb25fbXMYBiABKAQSEwoLZW5kZWRfYXRfbXMYByABKAMSEQoJbG9nX2J5dGVzGAggASgEEhYKDnBsdWdpbl92ZXJzaW9uGAkgASgJIjgKFEdldEF0dGVtcHRMb2dSZXF1ZXN0Eg8KB2l0ZW1faWQYASABKAwSDwoHYXR0ZW1wdBgCIAEoDSJrChVHZXRBdHRlbXB0TG9nUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSDwoHYXR0ZW1wdBgCIAEoDRILCgNsb2cYAyABKAwiJQoQR2V0V29ya2VyUmVxdWVzdBIRCgl3b3JrZXJfaWQYASABKAwi0AEKEUdldFdvcmtlclJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEiQKBGluZm8YAiABKAsyFi5yb2xsb3V0LnYxLldvcmtlckluZm8SIQoEaGVsZBgDIAMoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBIOCgZjcmVkaXQYBCABKAQSEwoLaGFzX3Nlc3Npb24YBSABKAgSFwoPZmFpbHVyZXNfaW5fcm93GAYgASgNIicKEkRyYWluV29ya2VyUmVxdWVzdBIRCgl3b3JrZXJfaWQYASABKAwiSwoTRHJhaW5Xb3JrZXJSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZSI4Cg1SZXZva2VSZXF1ZXN0EhEKCWJlYXJlcl9pZBgBIAEoDBIUCgx3aXRoX3dvcmtlcnMYAiABKAgihAEKDlJldm9rZVJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEhEKCWlzX3dvcmtlchgCIAEoCBIQCghlbnJvbGxlZBgDIAEoDRIXCg93b3JrZXJzX3Jldm9rZWQYBCABKA0iJAoSV2F0Y2hFdmVudHNSZXF1ZXN0Eg4KBmZvbGxvdxgBIAEoCCJsChNXYXRjaEV2ZW50c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg4KBmV2ZW50cxgCIAMoCRIPCgdkcm9wcGVkGAMgASgEKpYBCghSdW5TdGF0ZRIZChVSVU5fU1RBVEVfVU5TUEVDSUZJRUQQABISCg5SVU5fU1RBVEVfT1BFThABEhQKEFJVTl9TVEFURV9TRUFMRUQQAhIWChJSVU5fU1RBVEVfQ09NUExFVEUQAxIXChNSVU5fU1RBVEVfQ0FOQ0VMTEVEEAQSFAoQUlVOX1NUQVRFX1BBVVNFRBAFKmAKC1Jlc3VsdE9yZGVyEhwKGFJFU1VMVF9PUkRFUl9VTlNQRUNJRklFRBAAEhYKElJFU1VMVF9PUkRFUl9JTlBVVBABEhsKF1JFU1VMVF9PUkRFUl9DT01QTEVUSU9OEAIqsgEKCUl0ZW1TdGF0ZRIaChZJVEVNX1NUQVRFX1VOU1BFQ0lGSUVEEAASFAoQSVRFTV9TVEFURV9GUkVTSBABEhcKE0lURU1fU1RBVEVfUkVUVVJORUQQAhIWChJJVEVNX1NUQVRFX0RFTEFZRUQQAxIWChJJVEVNX1NUQVRFX1JVTk5JTkcQBBITCg9JVEVNX1NUQVRFX0RPTkUQBRIVChFJVEVNX1NUQVRFX0ZBSUxFRBAGMvQICgpSdW5TZXJ2aWNlElMKC0xpc3RXb3JrZXJzEh4ucm9sbG91dC52MS5MaXN0V29ya2Vyc1JlcXVlc3QaHy5yb2xsb3V0LnYxLkxpc3RXb3JrZXJzUmVzcG9uc2UiA5ACARJECgZTdWJtaXQSGS5yb2xsb3V0LnYxLlN1Ym1pdFJlcXVlc3QaGi5yb2xsb3V0LnYxLlN1Ym1pdFJlc3BvbnNlIgOQAgISPgoEU2VhbBIXLnJvbGxvdXQudjEuU2VhbFJlcXVlc3QaGC5yb2xsb3V0LnYxLlNlYWxSZXNwb25zZSIDkAICEkQKBkdldFJ1bhIZLnJvbGxvdXQudjEuR2V0UnVuUmVxdWVzdBoaLnJvbGxvdXQudjEuR2V0UnVuUmVzcG9uc2UiA5ACARJBCgVQYXVzZRIYLnJvbGxvdXQudjEuUGF1c2VSZXF1ZXN0Ghkucm9sbG91dC52MS5QYXVzZVJlc3BvbnNlIgOQAgISRAoGUmVzdW1lEhkucm9sbG91dC52MS5SZXN1bWVSZXF1ZXN0Ghoucm9sbG91dC52MS5SZXN1bWVSZXNwb25zZSIDkAICEkQKBkNhbmNlbBIZLnJvbGxvdXQudjEuQ2FuY2VsUmVxdWVzdBoaLnJvbGxvdXQudjEuQ2FuY2VsUmVzcG9uc2UiA5ACAhJBCgVSZXRyeRIYLnJvbGxvdXQudjEuUmV0cnlSZXF1ZXN0Ghkucm9sbG91dC52MS5SZXRyeVJlc3BvbnNlIgOQAgISUwoLTGlzdFJlc3VsdHMSHi5yb2xsb3V0LnYxLkxpc3RSZXN1bHRzUmVxdWVzdBofLnJvbGxvdXQudjEuTGlzdFJlc3VsdHNSZXNwb25zZSIDkAIBEkcKB0dldEl0ZW0SGi5yb2xsb3V0LnYxLkdldEl0ZW1SZXF1ZXN0Ghsucm9sbG91dC52MS5HZXRJdGVtUmVzcG9uc2UiA5ACARJZCg1HZXRBdHRlbXB0TG9nEiAucm9sbG91dC52MS5HZXRBdHRlbXB0TG9nUmVxdWVzdBohLnJvbGxvdXQudjEuR2V0QXR0ZW1wdExvZ1Jlc3BvbnNlIgOQAgESTQoJR2V0V29ya2VyEhwucm9sbG91dC52MS5HZXRXb3JrZXJSZXF1ZXN0Gh0ucm9sbG91dC52MS5HZXRXb3JrZXJSZXNwb25zZSIDkAIBElMKC0RyYWluV29ya2VyEh4ucm9sbG91dC52MS5EcmFpbldvcmtlclJlcXVlc3QaHy5yb2xsb3V0LnYxLkRyYWluV29ya2VyUmVzcG9uc2UiA5ACAhJECgZSZXZva2USGS5yb2xsb3V0LnYxLlJldm9rZVJlcXVlc3QaGi5yb2xsb3V0LnYxLlJldm9rZVJlc3BvbnNlIgOQAgISUAoLV2F0Y2hFdmVudHMSHi5yb2xsb3V0LnYxLldhdGNoRXZlbnRzUmVxdWVzdBofLnJvbGxvdXQudjEuV2F0Y2hFdmVudHNSZXNwb25zZTABYgZwcm90bzM", [file_rollout_v1_common, file_rollout_v1_work]);
 
 /**
  * @generated from message rollout.v1.ListWorkersRequest
@@ -473,6 +473,18 @@ export type GetRunResponse = Message<"rollout.v1.GetRunResponse"> & {
    * @generated from field: repeated rollout.v1.FailureMessage failure_messages = 20;
    */
   failureMessages: FailureMessage[];
+
+  /**
+   * Items whose rows could not be read and were set aside by an operator: nothing will become of them. At most 100 are named.
+   *
+   * @generated from field: uint64 set_aside = 21;
+   */
+  setAside: bigint;
+
+  /**
+   * @generated from field: repeated rollout.v1.SetAsideItem set_aside_items = 22;
+   */
+  setAsideItems: SetAsideItem[];
 };
 
 /**
@@ -481,6 +493,32 @@ export type GetRunResponse = Message<"rollout.v1.GetRunResponse"> & {
  */
 export const GetRunResponseSchema: GenMessage<GetRunResponse> = /*@__PURE__*/
   messageDesc(file_rollout_v1_run, 9);
+
+/**
+ * An item that stands in quarantine.
+ *
+ * @generated from message rollout.v1.SetAsideItem
+ */
+export type SetAsideItem = Message<"rollout.v1.SetAsideItem"> & {
+  /**
+   * @generated from field: bytes item_id = 1;
+   */
+  itemId: Uint8Array;
+
+  /**
+   * Of the row that could not be read.
+   *
+   * @generated from field: string key = 2;
+   */
+  key: string;
+};
+
+/**
+ * Describes the message rollout.v1.SetAsideItem.
+ * Use `create(SetAsideItemSchema)` to create a new message.
+ */
+export const SetAsideItemSchema: GenMessage<SetAsideItem> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 10);
 
 /**
  * @generated from message rollout.v1.FailureMessage
@@ -525,7 +563,7 @@ export type FailureMessage = Message<"rollout.v1.FailureMessage"> & {
  * Use `create(FailureMessageSchema)` to create a new message.
  */
 export const FailureMessageSchema: GenMessage<FailureMessage> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 10);
+  messageDesc(file_rollout_v1_run, 11);
 
 /**
  * @generated from message rollout.v1.WorkerCounts
@@ -562,7 +600,7 @@ export type WorkerCounts = Message<"rollout.v1.WorkerCounts"> & {
  * Use `create(WorkerCountsSchema)` to create a new message.
  */
 export const WorkerCountsSchema: GenMessage<WorkerCounts> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 11);
+  messageDesc(file_rollout_v1_run, 12);
 
 /**
  * @generated from message rollout.v1.PauseRequest
@@ -581,7 +619,7 @@ export type PauseRequest = Message<"rollout.v1.PauseRequest"> & {
  * Use `create(PauseRequestSchema)` to create a new message.
  */
 export const PauseRequestSchema: GenMessage<PauseRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 12);
+  messageDesc(file_rollout_v1_run, 13);
 
 /**
  * @generated from message rollout.v1.PauseResponse
@@ -598,7 +636,7 @@ export type PauseResponse = Message<"rollout.v1.PauseResponse"> & {
  * Use `create(PauseResponseSchema)` to create a new message.
  */
 export const PauseResponseSchema: GenMessage<PauseResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 13);
+  messageDesc(file_rollout_v1_run, 14);
 
 /**
  * @generated from message rollout.v1.ResumeRequest
@@ -611,7 +649,7 @@ export type ResumeRequest = Message<"rollout.v1.ResumeRequest"> & {
  * Use `create(ResumeRequestSchema)` to create a new message.
  */
 export const ResumeRequestSchema: GenMessage<ResumeRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 14);
+  messageDesc(file_rollout_v1_run, 15);
 
 /**
  * @generated from message rollout.v1.ResumeResponse
@@ -628,7 +666,7 @@ export type ResumeResponse = Message<"rollout.v1.ResumeResponse"> & {
  * Use `create(ResumeResponseSchema)` to create a new message.
  */
 export const ResumeResponseSchema: GenMessage<ResumeResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 15);
+  messageDesc(file_rollout_v1_run, 16);
 
 /**
  * @generated from message rollout.v1.CancelRequest
@@ -641,7 +679,7 @@ export type CancelRequest = Message<"rollout.v1.CancelRequest"> & {
  * Use `create(CancelRequestSchema)` to create a new message.
  */
 export const CancelRequestSchema: GenMessage<CancelRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 16);
+  messageDesc(file_rollout_v1_run, 17);
 
 /**
  * @generated from message rollout.v1.CancelResponse
@@ -658,7 +696,7 @@ export type CancelResponse = Message<"rollout.v1.CancelResponse"> & {
  * Use `create(CancelResponseSchema)` to create a new message.
  */
 export const CancelResponseSchema: GenMessage<CancelResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 17);
+  messageDesc(file_rollout_v1_run, 18);
 
 /**
  * @generated from message rollout.v1.RetryRequest
@@ -691,7 +729,7 @@ export type RetryRequest = Message<"rollout.v1.RetryRequest"> & {
  * Use `create(RetryRequestSchema)` to create a new message.
  */
 export const RetryRequestSchema: GenMessage<RetryRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 18);
+  messageDesc(file_rollout_v1_run, 19);
 
 /**
  * @generated from message rollout.v1.RetryResponse
@@ -727,7 +765,7 @@ export type RetryResponse = Message<"rollout.v1.RetryResponse"> & {
  * Use `create(RetryResponseSchema)` to create a new message.
  */
 export const RetryResponseSchema: GenMessage<RetryResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 19);
+  messageDesc(file_rollout_v1_run, 20);
 
 /**
  * @generated from message rollout.v1.ListResultsRequest
@@ -765,7 +803,7 @@ export type ListResultsRequest = Message<"rollout.v1.ListResultsRequest"> & {
  * Use `create(ListResultsRequestSchema)` to create a new message.
  */
 export const ListResultsRequestSchema: GenMessage<ListResultsRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 20);
+  messageDesc(file_rollout_v1_run, 21);
 
 /**
  * @generated from message rollout.v1.ListResultsResponse
@@ -808,7 +846,7 @@ export type ListResultsResponse = Message<"rollout.v1.ListResultsResponse"> & {
  * Use `create(ListResultsResponseSchema)` to create a new message.
  */
 export const ListResultsResponseSchema: GenMessage<ListResultsResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 21);
+  messageDesc(file_rollout_v1_run, 22);
 
 /**
  * A final item.
@@ -912,7 +950,7 @@ export type ItemResult = Message<"rollout.v1.ItemResult"> & {
  * Use `create(ItemResultSchema)` to create a new message.
  */
 export const ItemResultSchema: GenMessage<ItemResult> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 22);
+  messageDesc(file_rollout_v1_run, 23);
 
 /**
  * @generated from message rollout.v1.GetItemRequest
@@ -931,7 +969,7 @@ export type GetItemRequest = Message<"rollout.v1.GetItemRequest"> & {
  * Use `create(GetItemRequestSchema)` to create a new message.
  */
 export const GetItemRequestSchema: GenMessage<GetItemRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 23);
+  messageDesc(file_rollout_v1_run, 24);
 
 /**
  * @generated from message rollout.v1.GetItemResponse
@@ -1063,7 +1101,7 @@ export type GetItemResponse = Message<"rollout.v1.GetItemResponse"> & {
  * Use `create(GetItemResponseSchema)` to create a new message.
  */
 export const GetItemResponseSchema: GenMessage<GetItemResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 24);
+  messageDesc(file_rollout_v1_run, 25);
 
 /**
  * What became of one attempt.
@@ -1124,7 +1162,7 @@ export type AttemptRecord = Message<"rollout.v1.AttemptRecord"> & {
  * Use `create(AttemptRecordSchema)` to create a new message.
  */
 export const AttemptRecordSchema: GenMessage<AttemptRecord> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 25);
+  messageDesc(file_rollout_v1_run, 26);
 
 /**
  * @generated from message rollout.v1.GetAttemptLogRequest
@@ -1148,7 +1186,7 @@ export type GetAttemptLogRequest = Message<"rollout.v1.GetAttemptLogRequest"> & 
  * Use `create(GetAttemptLogRequestSchema)` to create a new message.
  */
 export const GetAttemptLogRequestSchema: GenMessage<GetAttemptLogRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 26);
+  messageDesc(file_rollout_v1_run, 27);
 
 /**
  * @generated from message rollout.v1.GetAttemptLogResponse
@@ -1177,7 +1215,7 @@ export type GetAttemptLogResponse = Message<"rollout.v1.GetAttemptLogResponse"> 
  * Use `create(GetAttemptLogResponseSchema)` to create a new message.
  */
 export const GetAttemptLogResponseSchema: GenMessage<GetAttemptLogResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 27);
+  messageDesc(file_rollout_v1_run, 28);
 
 /**
  * @generated from message rollout.v1.GetWorkerRequest
@@ -1194,7 +1232,7 @@ export type GetWorkerRequest = Message<"rollout.v1.GetWorkerRequest"> & {
  * Use `create(GetWorkerRequestSchema)` to create a new message.
  */
 export const GetWorkerRequestSchema: GenMessage<GetWorkerRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 28);
+  messageDesc(file_rollout_v1_run, 29);
 
 /**
  * @generated from message rollout.v1.GetWorkerResponse
@@ -1242,7 +1280,7 @@ export type GetWorkerResponse = Message<"rollout.v1.GetWorkerResponse"> & {
  * Use `create(GetWorkerResponseSchema)` to create a new message.
  */
 export const GetWorkerResponseSchema: GenMessage<GetWorkerResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 29);
+  messageDesc(file_rollout_v1_run, 30);
 
 /**
  * @generated from message rollout.v1.DrainWorkerRequest
@@ -1259,7 +1297,7 @@ export type DrainWorkerRequest = Message<"rollout.v1.DrainWorkerRequest"> & {
  * Use `create(DrainWorkerRequestSchema)` to create a new message.
  */
 export const DrainWorkerRequestSchema: GenMessage<DrainWorkerRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 30);
+  messageDesc(file_rollout_v1_run, 31);
 
 /**
  * @generated from message rollout.v1.DrainWorkerResponse
@@ -1276,7 +1314,7 @@ export type DrainWorkerResponse = Message<"rollout.v1.DrainWorkerResponse"> & {
  * Use `create(DrainWorkerResponseSchema)` to create a new message.
  */
 export const DrainWorkerResponseSchema: GenMessage<DrainWorkerResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 31);
+  messageDesc(file_rollout_v1_run, 32);
 
 /**
  * @generated from message rollout.v1.RevokeRequest
@@ -1302,7 +1340,7 @@ export type RevokeRequest = Message<"rollout.v1.RevokeRequest"> & {
  * Use `create(RevokeRequestSchema)` to create a new message.
  */
 export const RevokeRequestSchema: GenMessage<RevokeRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 32);
+  messageDesc(file_rollout_v1_run, 33);
 
 /**
  * @generated from message rollout.v1.RevokeResponse
@@ -1340,7 +1378,7 @@ export type RevokeResponse = Message<"rollout.v1.RevokeResponse"> & {
  * Use `create(RevokeResponseSchema)` to create a new message.
  */
 export const RevokeResponseSchema: GenMessage<RevokeResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 33);
+  messageDesc(file_rollout_v1_run, 34);
 
 /**
  * @generated from message rollout.v1.WatchEventsRequest
@@ -1359,7 +1397,7 @@ export type WatchEventsRequest = Message<"rollout.v1.WatchEventsRequest"> & {
  * Use `create(WatchEventsRequestSchema)` to create a new message.
  */
 export const WatchEventsRequestSchema: GenMessage<WatchEventsRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 34);
+  messageDesc(file_rollout_v1_run, 35);
 
 /**
  * @generated from message rollout.v1.WatchEventsResponse
@@ -1390,7 +1428,7 @@ export type WatchEventsResponse = Message<"rollout.v1.WatchEventsResponse"> & {
  * Use `create(WatchEventsResponseSchema)` to create a new message.
  */
 export const WatchEventsResponseSchema: GenMessage<WatchEventsResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 35);
+  messageDesc(file_rollout_v1_run, 36);
 
 /**
  * @generated from enum rollout.v1.RunState

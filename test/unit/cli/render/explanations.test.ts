@@ -68,6 +68,8 @@ function run(change: Partial<RunStatus> = {}): RunStatus {
     executing: 0,
     done: 0,
     failed: 0,
+    setAside: 0,
+    setAsideItems: [],
     failedByClass: {},
     failureMessages: [],
     pauseReason: undefined,

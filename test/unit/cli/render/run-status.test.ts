@@ -8,6 +8,7 @@ function textOf(state: RunStatus["state"], change: Partial<RunStatus> = {}): str
   const status: RunStatus = {
     state,
     ...{ pending: 6, delayed: 0, running: 0, executing: 0, done: 4, failed: 0, failedByClass: {} },
+    ...{ setAside: 0, setAsideItems: [] },
     failureMessages: [],
     pauseReason: state === "paused" ? "by an operator" : undefined,
     ...{ sealed: true, task: undefined, finishedPerSecond: [], staleReports: 0, conflicts: 0, reassigned: 0 },

@@ -131,6 +131,7 @@ describe("what a local run has come to", () => {
     const others = [
       "pending",
       "running",
+      "set_aside",
       "added",
       "known",
       "started_again",

@@ -11,6 +11,7 @@ function statusOf(done: number, ready: number, change: Partial<RunStatus> = {}):
   return {
     state: "open",
     ...{ pending: TOTAL - done, delayed: 0, running: ready, executing: ready, done, failed: 0 },
+    ...{ setAside: 0, setAsideItems: [] },
     ...{
       failedByClass: {},
       failureMessages: [],

@@ -1,0 +1,62 @@
+// The database of a coordinator that cannot lead because of what it has met there, read by the command itself: what is left of the
+// results is the user's. Only where the database is, and while nobody has it open.
+import { createRouterTransport } from "@connectrpc/connect";
+import { access } from "node:fs/promises";
+import { join } from "node:path";
+import type { Clock } from "../base/clock.ts";
+import { RolloutError } from "../base/errors.ts";
+import type { RunId } from "../base/ids.ts";
+import { damagedRun } from "../coordinator/quarantine/damaged-run.ts";
+import { findDamages } from "../coordinator/quarantine/examine-rows.ts";
+import type { Damage } from "../storage/codec.ts";
+import { openLevelStore } from "../storage/level/level-store.ts";
+import type { Store } from "../storage/store.ts";
+import { examineStoreIdentity } from "../storage/store-identity.ts";
+import { RolloutClient } from "./rollout-client.ts";
+
+export interface DamagedStore {
+  readonly client: RolloutClient;
+  readonly damages: readonly Damage[];
+  readonly close: () => Promise<void>;
+}
+
+/** Undefined where a coordinator could lead, or there is no database, or somebody has it. Throws other store_… rows. */
+export async function openDamagedStore(
+  path: string,
+  runId: RunId,
+  clock: Clock,
+): Promise<DamagedStore | undefined> {
+  const isThere = await access(join(path, "CURRENT")).then(
+    () => true,
+    () => false,
+  );
+  const store = isThere ? await openFree(path, clock) : undefined;
+  if (store === undefined) return undefined;
+  try {
+    const identity = await examineStoreIdentity(store, runId);
+    const damages = identity === undefined ? [] : await findDamages(store);
+    if (identity !== undefined && damages.length > 0) {
+      const transport = createRouterTransport(await damagedRun(store, identity.storeId, damages));
+      const way = { transport, close: () => undefined, itemBytesMax: 0, taskOf: notHere };
+      return { client: RolloutClient.over(way), damages, close: () => store.close() };
+    }
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+  await store.close();
+  return undefined;
+}
+
+async function openFree(path: string, clock: Clock): Promise<Store | undefined> {
+  try {
+    return await openLevelStore({ path, holderName: "rollout results", clock });
+  } catch (error) {
+    if (error instanceof RolloutError && error.code === "store_held") return undefined;
+    throw error;
+  }
+}
+
+function notHere(): Promise<never> {
+  return Promise.reject(new Error("nothing is submitted to a damaged database"));
+}

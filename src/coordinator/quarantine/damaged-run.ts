@@ -1,0 +1,94 @@
+// The run of a store that nobody can lead, for those who ask for its results: the service of operators over what can be read.
+// What is not known without a leader is not answered.
+import type { ConnectRouter } from "@connectrpc/connect";
+import { epoch } from "../../base/ids.ts";
+import type { StoreId } from "../../base/ids.ts";
+import { LIMITS } from "../../config/limits.ts";
+import { RunService } from "../../gen/rollout/v1/run_pb.ts";
+import type { Damage } from "../../storage/codec.ts";
+import { decodeRecord } from "../../storage/codec.ts";
+import { ITEMS_PREFIX, LEDGER_KEY } from "../../storage/keys.ts";
+import { pagesUnder } from "../../storage/pages.ts";
+import type { Store } from "../../storage/store.ts";
+import type { Input } from "../input.ts";
+import { isPlace, priorityOf, sequenceOf } from "../ledger/place.ts";
+import type { Place } from "../ledger/place.ts";
+import type { LedgerNumbers } from "../ledger/tally.ts";
+import { ledgerRecord, Tally } from "../ledger/tally.ts";
+import type { Leader } from "../rpc/leader.ts";
+import { envelopeOf } from "../rpc/messages.ts";
+import { runService } from "../rpc/run-service.ts";
+import type { LedgerExtent, RunView } from "../run-view.ts";
+import { DamagedView } from "./damaged-view.ts";
+import type { SetAsideItem } from "./quarantine-record.ts";
+import { readSetAside } from "./quarantine-record.ts";
+import { itemWithout } from "./set-aside.ts";
+
+/** As the routes of a leader are, for a transport within this process. */
+export async function damagedRun(
+  store: Store,
+  storeId: StoreId,
+  damages: readonly Damage[],
+): Promise<(router: ConnectRouter) => void> {
+  const view = await DamagedView.over(store, damages);
+  const numbers = await numbersOf(view);
+  const setAside = new Map(await readSetAside(view));
+  for (const { key } of damages) {
+    const place = await itemWithout(view, key);
+    if (place !== null) setAside.set(place, { place, id: new Uint8Array(), key });
+  }
+  const leader: Leader = {
+    envelope: envelopeOf(epoch(0), storeId),
+    ...{ workersMax: 0, inboxMax: 0, limits: LIMITS, address: store.location },
+    stopping: new AbortController().signal,
+    onHigherEpoch: () => undefined,
+    push: (input) => answer(input, extentOf(numbers, setAside), viewOf(numbers, setAside)),
+  };
+  return (router) => void router.service(RunService, runService(leader, view, undefined));
+}
+
+function answer(input: Input, extent: LedgerExtent, view: RunView): boolean {
+  if (input.kind === "getExtent") input.answer(extent);
+  else if (input.kind === "getRun") input.answer(view);
+  else return false;
+  return true;
+}
+
+/** Nothing becomes final any more: what is not is passed over, as in a run that was cancelled. */
+function extentOf(
+  { nextSequence, nextCompletion, cursors }: LedgerNumbers,
+  setAside: ReadonlyMap<Place, SetAsideItem>,
+): LedgerExtent {
+  const priorities = [...cursors.keys()].sort((one, other) => other - one);
+  return { phase: "cancelled", isOver: true, nextSequence, nextCompletion, priorities, setAside };
+}
+
+function viewOf(numbers: LedgerNumbers, setAside: ReadonlyMap<Place, SetAsideItem>): RunView {
+  const tally = new Tally(numbers);
+  return {
+    ...{ state: "Open.Active", phase: "open", pauseReason: null, task: null },
+    ...{ pending: tally.pending, delayed: tally.count("delayed"), running: tally.count("running") },
+    ...{ executing: 0, done: tally.count("done"), failed: tally.count("failed") },
+    ...{ setAside: setAside.size, setAsideItems: [...setAside.values()] },
+    ...{ failedByClass: tally.failedByClass, failureMessages: [], finishedPerSecond: [] },
+    ...{ staleReports: 0, conflicts: 0, reassigned: 0 },
+    workers: { ready: 0, draining: 0, suspected: 0, failed: 0, cordoned: 0 },
+  };
+}
+
+/** As they were written, or as far as they can be told from the items. */
+async function numbersOf(store: Store): Promise<LedgerNumbers> {
+  const bytes = await store.get(LEDGER_KEY);
+  const decoded = bytes && decodeRecord(ledgerRecord, LEDGER_KEY, bytes);
+  if (decoded?.kind === "ok") return decoded.value;
+  const tally = new Tally();
+  let nextSequence = 0;
+  for await (const page of pagesUnder(store, ITEMS_PREFIX, 1_000, 4 * 2 ** 20))
+    for (const { key } of page) {
+      const place = key.slice(ITEMS_PREFIX.length);
+      if (!isPlace(place)) continue;
+      tally.openCursor(priorityOf(place), 0);
+      nextSequence = Math.max(nextSequence, sequenceOf(place) + 1);
+    }
+  return { ...tally.numbers, nextSequence };
+}

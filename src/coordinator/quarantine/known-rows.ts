@@ -1,0 +1,67 @@
+// Which record stands under which key of a coordinator's store, for those who look at every row there is.
+import type { RecordType } from "../../storage/codec.ts";
+import type { Damage } from "../../storage/codec.ts";
+import { decodeRecord } from "../../storage/codec.ts";
+import {
+  ATTEMPT_LOGS_PREFIX,
+  ATTEMPTS_PREFIX,
+  CHECKPOINTS_PREFIX,
+  COMPLETIONS_PREFIX,
+  CONFLICTS_PREFIX,
+  DUE_PREFIX,
+  EPOCH_STARTS_KEY,
+  HEARTBEATS_PREFIX,
+  ITEM_INDEX_PREFIX,
+  LEDGER_KEY,
+  RUN_KEY,
+  SUBMISSIONS_PREFIX,
+  WORKERS_PREFIX,
+} from "../../storage/keys.ts";
+import { attemptLogRecord, attemptRecord, checkpointRecord } from "../ledger/attempt-records.ts";
+import { completionsRecord } from "../ledger/completions.ts";
+import { epochStartsRecord } from "../ledger/epoch-starts.ts";
+import { conflictRecord, dueRecord, itemIndexRecord } from "../ledger/ledger-records.ts";
+import { SEGMENT_ROWS } from "../ledger/segments.ts";
+import type { SegmentName } from "../ledger/tally.ts";
+import { ledgerRecord, SEGMENTS } from "../ledger/tally.ts";
+import { runRecord } from "../run-view.ts";
+import { submissionRecord } from "../submission-record.ts";
+import { beatRecord, workerRecord } from "../worker-record.ts";
+
+/** Rows under prefixes, in the order in which they are looked at. */
+export const ROWS_UNDER: readonly { readonly prefix: string; readonly record: RecordType<unknown> }[] = [
+  ...SEGMENTS.map((segment) => SEGMENT_ROWS[segment]),
+  { prefix: ITEM_INDEX_PREFIX, record: itemIndexRecord },
+  { prefix: DUE_PREFIX, record: dueRecord },
+  { prefix: COMPLETIONS_PREFIX, record: completionsRecord },
+  { prefix: WORKERS_PREFIX, record: workerRecord },
+  { prefix: HEARTBEATS_PREFIX, record: beatRecord },
+  { prefix: SUBMISSIONS_PREFIX, record: submissionRecord },
+  { prefix: ATTEMPTS_PREFIX, record: attemptRecord },
+  { prefix: ATTEMPT_LOGS_PREFIX, record: attemptLogRecord },
+  { prefix: CHECKPOINTS_PREFIX, record: checkpointRecord },
+  { prefix: CONFLICTS_PREFIX, record: conflictRecord },
+];
+
+export const SINGLE_ROWS: readonly { readonly key: string; readonly record: RecordType<unknown> }[] = [
+  { key: LEDGER_KEY, record: ledgerRecord },
+  { key: RUN_KEY, record: runRecord },
+  { key: EPOCH_STARTS_KEY, record: epochStartsRecord },
+];
+
+/** What belongs under the key; undefined for what is none of these. */
+export function recordUnder(key: string): RecordType<unknown> | undefined {
+  const single = SINGLE_ROWS.find((row) => row.key === key);
+  return (single ?? ROWS_UNDER.find(({ prefix }) => key.startsWith(prefix)))?.record;
+}
+
+/** The segment of the ledger that counts the row. */
+export function segmentOf(key: string): SegmentName | undefined {
+  return SEGMENTS.find((segment) => key.startsWith(SEGMENT_ROWS[segment].prefix));
+}
+
+/** The row cannot be read, though its checksum may be right. */
+export function damageOf(record: RecordType<unknown>, key: string, bytes: Uint8Array): Damage | undefined {
+  const decoded = decodeRecord(record, key, bytes);
+  return decoded.kind === "ok" ? undefined : decoded;
+}

@@ -1,0 +1,107 @@
+// A database with a row that cannot be read, through real processes: named, got around by who wants the results, and set aside by who
+// wants to go on.
+import { writeFileSync } from "node:fs";
+import { expect } from "chai";
+import { systemClock } from "../../src/base/clock.ts";
+import { RUNNING_PREFIX, DONE_PREFIX } from "../../src/storage/keys.ts";
+import { openLevelStore } from "../../src/storage/level/level-store.ts";
+import { prefixRange } from "../../src/storage/store.ts";
+import { withCluster } from "../support/cluster.ts";
+import type { Cluster } from "../support/cluster.ts";
+import { RunObserver } from "../support/run-observer.ts";
+
+const DATABASE = "data/rollout.db";
+
+/** The first row under the prefix has another last byte. Returns its key. */
+async function damage(cluster: Cluster, prefix: string): Promise<string> {
+  const store = await openLevelStore({
+    path: cluster.file(DATABASE),
+    holderName: "test",
+    clock: systemClock,
+  });
+  try {
+    const [row] = await store.scan({ ...prefixRange(prefix), limit: 1 });
+    if (row === undefined) throw new Error(`no row under ${prefix}`);
+    const value = Buffer.from(row.value);
+    value[value.length - 1] = (value[value.length - 1] ?? 0) ^ 1;
+    await store.commit({ puts: [{ key: row.key, value }], deletes: [], expect: [], durability: "sync" });
+    return row.key;
+  } finally {
+    await store.close();
+  }
+}
+
+const linesOf = (text: string): unknown[] =>
+  text
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as unknown);
+
+describe("a row that cannot be read", () => {
+  it("leaves the other results to be had without a coordinator, and the run to one when it is set aside", async () => {
+    await withCluster({}, async (cluster) => {
+      const first = await cluster.startCoordinator();
+      const worker = await cluster.startWorker();
+      writeFileSync(cluster.file("items.jsonl"), '"a"\n"b"\n"c"\n"d"\n');
+      expect((await cluster.run("submit", "items.jsonl", "--seal")).code).to.equal(0);
+      const observer = await RunObserver.open(cluster);
+      await observer.until(({ state }) => state === "complete");
+      observer.close();
+      await worker.stop();
+      await first.stop();
+      const stopped = await cluster.run("results");
+      expect(stopped.code, "a coordinator could lead: it is only not there").to.equal(3);
+      const key = await damage(cluster, DONE_PREFIX);
+
+      const results = await cluster.run("results");
+      expect([results.code, linesOf(results.stdout).length]).to.deep.equal([6, 3]);
+      expect(results.stderr).to.include(key);
+      const found = await cluster.run("doctor", "--json");
+      expect(found.code).to.equal(6);
+      expect(found.stdout).to.include(`--quarantine ${key}`);
+
+      const aside = await cluster.run("doctor", "--quarantine", key, "--json");
+      expect(aside.stdout).to.include(`${key} was set aside`);
+      const again = await cluster.run("doctor", "--quarantine", key, "--json");
+      expect(again.stdout).to.include(`${key} was set aside before`);
+
+      const second = await cluster.startCoordinator();
+      const held = await cluster.run("doctor", "--quarantine", key);
+      expect([held.code, held.stderr]).to.satisfy(
+        ([code, said]: [number, string]) => code === 6 && said.includes("held by another process"),
+      );
+      const status = await cluster.run("status", "--json");
+      expect(status.code, "it is complete, but for what was set aside").to.equal(6);
+      expect(linesOf(status.stdout)[0]).to.deep.include({ state: "complete", done: 3, set_aside: 1 });
+      expect(linesOf(status.stdout)[0]).to.have.nested.property("set_aside_items[0].key", key);
+      for (const order of ["input", "completion"]) {
+        const rest = await cluster.run("results", "--order", order);
+        expect([rest.code, linesOf(rest.stdout).length]).to.deep.equal([6, 3]);
+      }
+      await second.stop();
+    });
+  });
+
+  it("in what is in flight ends a start with its code and its key", async () => {
+    await withCluster({}, async (cluster) => {
+      const first = await cluster.startCoordinator();
+      writeFileSync(
+        cluster.file("slow.toml"),
+        'name = "slow"\nversion = "1"\nbackend = "command"\n[command]\ncommand = ["sleep", "600"]\n',
+      );
+      const worker = await cluster.startWorker({ args: ["--plugin", "slow.toml"] });
+      writeFileSync(cluster.file("items.jsonl"), '"a"\n');
+      const submitted = await cluster.run("submit", "items.jsonl", "--seal", "--plugin", "slow.toml");
+      expect([submitted.code, submitted.stderr]).to.deep.equal([0, ""]);
+      const observer = await RunObserver.open(cluster);
+      await observer.until(({ running }) => running === 1);
+      observer.close();
+      await first.kill();
+      await worker.kill();
+      const key = await damage(cluster, RUNNING_PREFIX);
+      const refused = await cluster.run("coordinator", "run");
+      expect(refused.code).to.equal(6);
+      expect(refused.stderr).to.include(`is damaged at ${key}`);
+    });
+  });
+});

@@ -1,0 +1,142 @@
+// Rows that cannot be read: a leader refuses them by name, setting one aside lets it lead, and what is left of the run is right.
+import { expect } from "chai";
+import { findDamages } from "../../../../src/coordinator/quarantine/examine-rows.ts";
+import { setAside } from "../../../../src/coordinator/quarantine/set-aside.ts";
+import { runningRecord } from "../../../../src/coordinator/ledger/ledger-records.ts";
+import { verifyLedger } from "../../../../src/coordinator/ledger/verify-ledger.ts";
+import { encodeRecord } from "../../../../src/storage/codec.ts";
+import { MemoryStore } from "../../../../src/storage/memory/memory-store.ts";
+import { prefixRange } from "../../../../src/storage/store.ts";
+import type { Entry } from "../../../../src/storage/store.ts";
+import { batchOf } from "../../../support/batch.ts";
+import { LedgerHarness } from "../../../support/ledger-harness.ts";
+import type { LedgerWorker } from "../../../support/ledger-worker.ts";
+import { ERROR } from "../../../support/ledger-worker.ts";
+
+const AT_MS = 1_000;
+
+describe("a row that cannot be read", () => {
+  let store: MemoryStore;
+  let ledger: LedgerHarness;
+  let worker: LedgerWorker;
+
+  /** One item done, one failed, one that waits, one that was handed back, one running and one that was never given out. */
+  beforeEach(async () => {
+    store = new MemoryStore();
+    ledger = await LedgerHarness.start({ store, budgets: { maxAttempts: 2 } });
+    worker = await ledger.worker(1, { slots: 4 });
+    await ledger.submit(["done", "failed", "delayed", "returned", "running", "fresh"]);
+    await worker.ask(2);
+    const [done, failed] = [...worker.held];
+    await worker.report(done === undefined ? [] : [done]);
+    await worker.report(failed === undefined ? [] : [failed], { kind: "too_large", message: "no" });
+    await worker.ask(1);
+    await worker.report(worker.held, ERROR);
+    await worker.ask(2);
+    expect(worker.texts).to.deep.equal(["returned", "running"]);
+    await worker.release(worker.held.slice(0, 1));
+  });
+
+  const rowsUnder = (prefix: string): Promise<Entry[]> => store.scan({ ...prefixRange(prefix), limit: 100 });
+
+  /** Its last byte is another one. Returns its key. */
+  async function damage(prefix: string, nth = 0): Promise<string> {
+    const row = (await rowsUnder(prefix))[nth];
+    if (row === undefined) throw new Error(`no row under ${prefix}`);
+    const value = Buffer.from(row.value);
+    value[value.length - 1] = (value[value.length - 1] ?? 0) ^ 1;
+    await store.commit(batchOf({ puts: [{ key: row.key, value }] }));
+    return row.key;
+  }
+
+  const firstKeyOf = async (): Promise<string | undefined> => (await findDamages(store))[0]?.key;
+
+  const without: Readonly<Record<string, object>> = {
+    "done/": { done: 0, setAside: 1, pending: 3 },
+    "failed/": { failed: 0, setAside: 1, pending: 3 },
+    "delayed/": { done: 1, delayed: 0, setAside: 1, pending: 2 },
+    "returned/": { done: 1, setAside: 1, pending: 2 },
+    "running/": { done: 1, running: 0, setAside: 1, pending: 3 },
+    "workers/": { done: 1, running: 1, setAside: 0, pending: 3 },
+    "ids/": { done: 1, running: 1, setAside: 0, pending: 3 },
+    "completions/": { done: 1, running: 1, setAside: 0, pending: 3 },
+    "heartbeats/": { done: 1, running: 1, setAside: 0, pending: 3 },
+    "attempts/": { done: 1, running: 1, setAside: 0, pending: 3 },
+  };
+  for (const [prefix, counts] of Object.entries(without))
+    it(`under ${prefix} is set aside, and the next leader goes on with the others`, async () => {
+      const key = await damage(prefix);
+      expect(await firstKeyOf()).to.equal(key);
+      expect((await setAside(store, key, AT_MS)).kind).to.equal("aside");
+      expect(await findDamages(store), "the numbers agree with what is left").to.deep.equal([]);
+      expect((await setAside(store, key, AT_MS)).kind, "a second time").to.be.oneOf(["known", "whole"]);
+      await ledger.lead();
+      expect(await ledger.view()).to.include(counts);
+      expect((await rowsUnder("quarantine/")).map((row) => row.key)).to.deep.equal([`quarantine/${key}`]);
+      await worker.beat();
+      await worker.hello();
+      await ledger.settle();
+      await ledger.seal();
+      await worker.ask(10);
+      await ledger.watch(3_000, [worker]);
+      await worker.report([...worker.held]);
+      const view = await ledger.view();
+      expect(view, "everything else becomes final").to.include({ state: "Complete", pending: 0 });
+      const { numbers } = ledger.state.ledger.tally;
+      expect(await verifyLedger(store, numbers)).to.equal(undefined);
+    });
+
+  it("of an item takes the item with it, unless its result is there", async () => {
+    for (const [nth, counts] of [
+      [0, { done: 1, setAside: 0 }],
+      [5, { done: 1, setAside: 1, pending: 2 }],
+      [4, { done: 1, setAside: 2, running: 0, pending: 2 }],
+    ] as const) {
+      const key = await damage("items/", nth);
+      expect(await setAside(store, key, AT_MS)).to.include({ kind: "aside" });
+      expect(await findDamages(store)).to.deep.equal([]);
+      await ledger.lead();
+      expect(await ledger.view()).to.include(counts);
+    }
+    await worker.beat();
+    await worker.hello([]);
+    await worker.ask(10);
+    worker.held.splice(0, 2);
+    await ledger.watch(3_000, [worker]);
+    expect(worker.texts, "nothing without its payload is given out")
+      .to.not.include("")
+      .and.not.include("fresh");
+  });
+
+  it("has a right checksum and a number that is none: it is named, and the start refuses it", async () => {
+    const [row] = await rowsUnder("running/");
+    if (row === undefined) throw new Error("one is running");
+    const type = {
+      ...runningRecord,
+      encode: () => [new Uint8Array(32), new Uint8Array(16), new Uint8Array(16), 0.5],
+    };
+    const value = encodeRecord(type, row.key, undefined as never);
+    await store.commit(batchOf({ puts: [{ key: row.key, value }] }));
+    const start = await ledger.lead().then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    expect(start).to.include({ code: "store_corrupt" }).with.nested.property("params.key", row.key);
+    expect(await findDamages(store)).to.deep.include({
+      ...{ kind: "corrupt", key: row.key },
+      reason: "not a running item record: field 3 is no whole number",
+    });
+    expect(await setAside(store, row.key, AT_MS)).to.include({ kind: "aside" });
+    await ledger.lead();
+    expect(await ledger.view()).to.include({ setAside: 1, running: 0 });
+  });
+
+  it("is not set aside when it is whole, is not there, or holds all the others together", async () => {
+    const [row] = await rowsUnder("done/");
+    expect((await setAside(store, row?.key ?? "", AT_MS)).kind).to.equal("whole");
+    expect((await setAside(store, "done/nothing", AT_MS)).kind).to.equal("absent");
+    const key = await damage("meta/", 1);
+    expect((await setAside(store, key, AT_MS)).kind).to.equal("vital");
+    expect(await rowsUnder("quarantine/")).to.deep.equal([]);
+  });
+});
