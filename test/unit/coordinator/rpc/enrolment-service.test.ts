@@ -146,10 +146,11 @@ describe("the service of enrolment", () => {
     }
 
     it("gets nobody the id of a worker that lives, until that has failed; the worker itself renews", async () => {
-      await restart({ liveness: { ...LIVENESS, heartbeatIntervalMs: 20, coordinatorFailureTimeoutMs: 300 } });
       const id = await live();
       expect(await asked(id)).to.equal("worker_alive");
       expect(await asked(id, id, "worker")).to.equal(undefined);
+      // A worker that falls silent, without a wait for all of the failure timeout.
+      await restart({ liveness: { ...LIVENESS, heartbeatIntervalMs: 20, coordinatorFailureTimeoutMs: 300 } });
       await eventually("it has failed", () => listening.events.of("worker_failed").length > 0);
       expect(await asked(id)).to.equal(undefined);
     });
