@@ -47,7 +47,9 @@ describe("rollout doctor", () => {
         verdict: "failure",
         code: "coordinator_refused_connection",
       });
-      expect(alone.findings.get("database")?.detail).to.match(/nobody has it open, its rows are whole, and it is of this run$/);
+      expect(alone.findings.get("database")?.detail).to.match(
+        /nobody has it open, its rows are whole, and it is of this run$/,
+      );
       expect(alone.findings.get("state directory")?.verdict).to.equal("good");
 
       // Nothing of the look is left that the next coordinator would stumble over.

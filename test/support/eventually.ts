@@ -15,6 +15,7 @@ export async function eventually<T>(
     const found = await look();
     if (found !== undefined && found !== false) return found;
     if (performance.now() > end) throw new Error(`did not come within ${PATIENCE_MS} ms: ${what}`);
-    await sleep(POLL_MS);
+    // A wait that its test has left behind keeps no process alive.
+    await sleep(POLL_MS, undefined, { ref: false });
   }
 }

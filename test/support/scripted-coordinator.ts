@@ -52,9 +52,11 @@ export class ScriptedSession {
 
   /** The oldest frame of this kind that was not taken yet. */
   async next<Case extends FrameCase>(kind: Case): Promise<FrameOf<Case>> {
-    const found = await eventually(`a frame ${kind}`, () =>
-      this.requests.find((one) => one.frame.case === kind && !this.#taken.has(one)),
-    );
+    const found = await eventually(`a frame ${kind}`, () => {
+      const frame = this.requests.find((one) => one.frame.case === kind && !this.#taken.has(one));
+      if (frame === undefined && this.isOver) throw new Error(`the session is over without a frame ${kind}`);
+      return frame;
+    });
     this.#taken.add(found);
     return found.frame.value as FrameOf<Case>;
   }

@@ -140,7 +140,7 @@ const PROOFS: readonly Proof[] = [
     context: fc.constant({}),
     event: fc.record(
       typed(
-        ...["execution.waits", "execution.begins", "time.over"],
+        ...["execution.waits", "execution.begins", "execution.withheld", "time.over"],
         ...["worker.fenced", "worker.leaves", "result.unwanted"],
       ),
     ),

@@ -140,17 +140,22 @@ describe("the heartbeat of a worker", () => {
       expect(await waitMs()).to.equal(100);
     });
 
-    it("for as long as it takes, with one line for the trouble and one for its end", async () => {
+    it("for as long as it takes, with one line for the trouble, one for its end, and ever rarer ones between", async () => {
       for (let time = 0; time < 50; time++) {
         coordinator.latest.fail(failure("coordinator_refused_connection", { address }));
         await clock.advance(5_000);
       }
       coordinator.latest.answerAll();
       await clock.advance();
-      expect(said().filter((line) => !line.startsWith("self-fence"))).to.deep.equal([
+      const lines = said().filter((line) => !line.startsWith("self-fence"));
+      expect([lines[0], lines.at(-1)]).to.deep.equal([
         `nothing listens at ${address}; trying again`,
         "connected again",
       ]);
+      const stranded = lines
+        .slice(1, -1)
+        .map((line) => /^no coordinator was reached at .* for (.*?):/.exec(line)?.[1]);
+      expect(stranded).to.deep.equal(["20 s", "40 s", "80 s", "160 s"]);
       expect(failed).to.have.length(50);
     });
   });
