@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 import { ulidToBytes } from "../../src/base/ids.ts";
 import type { LeaseTiming } from "../../src/coordinator/elector-storage.ts";
+import { EPOCH_KEY } from "../../src/storage/keys.ts";
 import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
 import { newIdentity, newRunId, newWorkerId, TestAuthority } from "../support/certificates.ts";
 import { useClosers } from "../support/closers.ts";
@@ -103,16 +104,17 @@ describe("two coordinators over one store", () => {
     const old = await leading(await start("old"));
     const { beats, worker } = await old.client("worker");
     await beats.beat({ beat: beatMessage(worker) });
-    // The reply: a heartbeat is in the store, and the leader has not heard of it yet. The write: a line whose look-up is on
-    // its way back. The lease is renewed meanwhile.
+    // The reply: a heartbeat is in the store, and that nobody else leads was true when it was read, and the leader has heard of
+    // neither yet. The write: a line whose look-up is on its way back. The lease is renewed meanwhile.
     server.keepAnswersBack(
-      (by, call) => by === "old" && (writes(call, "heartbeats/") || reads(call, "ids/")),
+      (by, call) =>
+        by === "old" && (writes(call, "heartbeats/") || reads(call, EPOCH_KEY) || reads(call, "ids/")),
     );
     const second = beatMessage(worker, { sequence: 2n });
     const lateReply = fate(beats.beat({ beat: second }, { timeoutMs: CALL_TIMEOUT_MS }));
-    await eventually("the heartbeat is in the store", () => server.held.length === 1);
+    await eventually("the heartbeat is in the store, and the epoch was read", () => server.held.length === 2);
     const lateWrite = submit(old);
-    await eventually("the line is looked up", () => server.held.length === 2);
+    await eventually("the line is looked up", () => server.held.length === 3);
 
     const { next, commitsBefore } = await takeOver(old.process);
     expect(await old.process.ended).to.deep.equal({ code: null, signal: "SIGABRT" });

@@ -8,6 +8,7 @@ import { parseDurationMs } from "../../src/config/duration.ts";
 import { SECTIONS } from "../../src/config/schema.ts";
 import type { SettingKey } from "../../src/config/schema.ts";
 import { newRunId } from "./certificates.ts";
+import { restartableAddress } from "./listeners.ts";
 import { pace, paced } from "./pace.ts";
 import { RolloutProcess } from "./rollout-process.ts";
 import type { StartOptions } from "./rollout-process.ts";
@@ -111,8 +112,10 @@ export class Cluster {
     await writeFile(this.file("rollout.toml"), tomlOf(this.#settings));
   }
 
-  /** A coordinator that leads. The first takes any free port, the next ones the same. */
+  /** A coordinator that leads. The first takes a free port, the next ones the same. */
   async startCoordinator(options: MemberOptions = {}): Promise<RolloutProcess> {
+    if (this.address.endsWith(":0"))
+      await this.configure({ "transport.listen_addr": await restartableAddress() });
     const coordinator = this.launchCoordinator(options);
     const { address } = await coordinator.event("coordinator_leading");
     await this.configure({ "transport.listen_addr": address });

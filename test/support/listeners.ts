@@ -1,6 +1,7 @@
 // What may stand where a coordinator should: nothing, or something that hangs up on everybody.
 import { createServer } from "node:net";
 import type { AddressInfo, Server, Socket } from "node:net";
+import { systemRandom } from "../../src/base/random.ts";
 
 /** An address of loopback where nothing listens. */
 export async function unusedAddress(): Promise<string> {
@@ -8,6 +9,23 @@ export async function unusedAddress(): Promise<string> {
   const address = addressOf(server);
   await close(server);
   return address;
+}
+
+/** Below these the system takes no port for a connection that somebody opens (Linux, unless it was told otherwise). */
+const PORTS = { from: 10_000, to: 32_000 };
+
+/**
+ * An address of loopback where nothing listens, and that stays free while who has listened there is started again: another
+ * test's connections do not take its port meanwhile.
+ */
+export async function restartableAddress(): Promise<string> {
+  for (;;) {
+    const port = PORTS.from + Math.floor(systemRandom.unit() * (PORTS.to - PORTS.from));
+    const server = await listen(createServer(), port).catch(() => undefined);
+    if (server === undefined) continue;
+    await close(server);
+    return `127.0.0.1:${port}`;
+  }
 }
 
 export interface DeafListener {
@@ -50,10 +68,10 @@ export async function startDeafListener(kind: "hangs-up" | "silent" = "hangs-up"
   };
 }
 
-function listen(server: Server): Promise<Server> {
+function listen(server: Server, port = 0): Promise<Server> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => resolve(server));
+    server.listen(port, "127.0.0.1", () => resolve(server));
   });
 }
 
