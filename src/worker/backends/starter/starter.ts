@@ -53,6 +53,8 @@ interface Entry {
 const PROGRAM = fileURLToPath(
   new URL(import.meta.url.endsWith(".ts") ? "starter-program.ts" : "starter-program.js", import.meta.url),
 );
+/** Of its standard input, of the channel to it, and for the moment of the spawn: both ends of each. */
+const OWN_DESCRIPTORS = 6;
 const UNKNOWN_END: ChildEnd = { code: null, signal: null };
 const LOST: StartFailure = {
   errno: "EAGAIN",
@@ -97,6 +99,8 @@ export class Starter {
     this.#entries.set(id, entry);
     starter.channel?.ref();
     const message: StartMessage = { ...request, id };
+    // One that could not be begun has no channel, where there were no descriptors for that, and its end is on its way.
+    if (starter.pid === undefined) return entry.started.promise;
     starter.send(message, (error) => {
       if (error !== null) this.#lost(starter);
     });
@@ -107,7 +111,7 @@ export class Starter {
   async close(): Promise<void> {
     this.#isClosed = true;
     const starter = this.#process;
-    if (starter === undefined) return;
+    if (starter?.pid === undefined) return;
     const gone = once(starter, "exit");
     starter.ref();
     if (starter.connected) starter.disconnect();
@@ -117,6 +121,9 @@ export class Starter {
   /** The process that there is, else a new one. */
   #begun(): ChildProcess | Error {
     if (this.#process !== undefined) return this.#process;
+    // A spawn that fails for want of them keeps some of those that it has got, for good.
+    if (!this.#room.expect(OWN_DESCRIPTORS))
+      return Object.assign(new Error(noRoom(this.#room.limit).message), { code: "EMFILE" });
     let starter: ChildProcess;
     try {
       starter = spawn(process.execPath, [PROGRAM], {
@@ -128,6 +135,8 @@ export class Starter {
       });
     } catch (error) {
       return error instanceof Error ? error : new Error(String(error));
+    } finally {
+      this.#room.arrived(OWN_DESCRIPTORS);
     }
     this.#process = starter;
     starter.on("message", (message, stream) => this.#hear(message as StarterMessage, stream));

@@ -1,7 +1,8 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { expect } from "chai";
 import type { Child } from "../../../../../src/worker/backends/child.ts";
 import { allGone, isRunning } from "../../../../support/backend-rig.ts";
@@ -13,6 +14,9 @@ import { environmentFor } from "../../../../support/rollout-process.ts";
 import { useTemporaryDirectory } from "../../../../support/temporary-directory.ts";
 
 const USER = fileURLToPath(new URL("../../../../support/starter-user-program.ts", import.meta.url));
+const SHORT = fileURLToPath(
+  new URL("../../../../support/starter-short-of-descriptors-program.ts", import.meta.url),
+);
 /** One death in the middle of a start did it nearly each time. */
 const DEATHS = 4;
 
@@ -63,6 +67,13 @@ describe("a starter", () => {
   it("ends with its worker, also when that is killed in the middle of a start", async () => {
     const pids = await Promise.all(Array.from({ length: DEATHS }, killedWhileStarting));
     await allGone(pids);
+  });
+
+  it("says that it cannot start, and breaks nothing, however few descriptors there are for a process of its own", async () => {
+    const words = ["-c", 'ulimit -n 96 && exec "$0" "$@"', process.execPath, SHORT];
+    const { stdout } = await promisify(execFile)("/bin/sh", words, { env: environmentFor() });
+    const all = { ended: 24, hasFailed: true, hasStarted: true };
+    expect(JSON.parse(stdout)).to.deep.equal(all);
   });
 
   it("is gone when it is closed", async () => {
