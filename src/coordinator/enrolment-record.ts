@@ -14,7 +14,7 @@ interface Enrolled extends BundleTimes {
   readonly enrolledAtWallMs: number;
 }
 
-const enrolledRecord: RecordType<Enrolled> = {
+export const enrolledRecord: RecordType<Enrolled> = {
   kind: RECORD_KIND.enrolled,
   name: "enrolled worker",
   version: 1,
@@ -34,7 +34,7 @@ const enrolledRecord: RecordType<Enrolled> = {
 /** Id of the bearer → when it was revoked, wall time. */
 export type Revoked = ReadonlyMap<string, number>;
 
-const revocationsRecord: RecordType<Revoked> = {
+export const revocationsRecord: RecordType<Revoked> = {
   kind: RECORD_KIND.revocations,
   name: "revocations",
   version: 1,

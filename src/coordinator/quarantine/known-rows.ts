@@ -9,14 +9,18 @@ import {
   COMPLETIONS_PREFIX,
   CONFLICTS_PREFIX,
   DUE_PREFIX,
+  ENROLLED_PREFIX,
   EPOCH_STARTS_KEY,
   HEARTBEATS_PREFIX,
   ITEM_INDEX_PREFIX,
   LEDGER_KEY,
+  QUARANTINE_PREFIX,
+  REVOCATIONS_KEY,
   RUN_KEY,
   SUBMISSIONS_PREFIX,
   WORKERS_PREFIX,
 } from "../../storage/keys.ts";
+import { enrolledRecord, revocationsRecord } from "../enrolment-record.ts";
 import { attemptLogRecord, attemptRecord, checkpointRecord } from "../ledger/attempt-records.ts";
 import { completionsRecord } from "../ledger/completions.ts";
 import { epochStartsRecord } from "../ledger/epoch-starts.ts";
@@ -27,6 +31,7 @@ import { ledgerRecord, SEGMENTS } from "../ledger/tally.ts";
 import { runRecord } from "../run-view.ts";
 import { submissionRecord } from "../submission-record.ts";
 import { beatRecord, workerRecord } from "../worker-record.ts";
+import { quarantineRecord } from "./quarantine-record.ts";
 
 /** Rows under prefixes, in the order in which they are looked at. */
 export const ROWS_UNDER: readonly { readonly prefix: string; readonly record: RecordType<unknown> }[] = [
@@ -41,12 +46,15 @@ export const ROWS_UNDER: readonly { readonly prefix: string; readonly record: Re
   { prefix: ATTEMPT_LOGS_PREFIX, record: attemptLogRecord },
   { prefix: CHECKPOINTS_PREFIX, record: checkpointRecord },
   { prefix: CONFLICTS_PREFIX, record: conflictRecord },
+  { prefix: ENROLLED_PREFIX, record: enrolledRecord },
+  { prefix: QUARANTINE_PREFIX, record: quarantineRecord },
 ];
 
 export const SINGLE_ROWS: readonly { readonly key: string; readonly record: RecordType<unknown> }[] = [
   { key: LEDGER_KEY, record: ledgerRecord },
   { key: RUN_KEY, record: runRecord },
   { key: EPOCH_STARTS_KEY, record: epochStartsRecord },
+  { key: REVOCATIONS_KEY, record: revocationsRecord },
 ];
 
 /** What belongs under the key; undefined for what is none of these. */

@@ -1,5 +1,6 @@
 // What can stand where a row cannot be read: nothing, or a row that is made again of others. The rows of items, of the index, of the
-// order of completion and of the registry must be there for the rest to be read.
+// order of completion and of the registry must be there for the rest to be read. Who was revoked, and what was set aside, is forgotten
+// for nobody.
 import type { RecordType } from "../../storage/codec.ts";
 import { decodeRecord, encodeRecord } from "../../storage/codec.ts";
 import {
@@ -9,6 +10,7 @@ import {
   FAILED_PREFIX,
   ITEM_INDEX_PREFIX,
   ITEMS_PREFIX,
+  QUARANTINE_PREFIX,
   RUNNING_PREFIX,
   WORKERS_PREFIX,
 } from "../../storage/keys.ts";
@@ -46,7 +48,9 @@ export async function substituteFor(store: Store, key: string): Promise<Substitu
     const place = await placeOfId(store, key.slice(ITEM_INDEX_PREFIX.length));
     return row(itemIndexRecord, place && { place, counts: [] });
   }
-  const isVital = recordUnder(key) === undefined || (key.startsWith("meta/") && key !== EPOCH_STARTS_KEY);
+  const isMeta = key.startsWith("meta/") && key !== EPOCH_STARTS_KEY;
+  // Without it nothing says that the run lacks an item.
+  const isVital = recordUnder(key) === undefined || isMeta || key.startsWith(QUARANTINE_PREFIX);
   return isVital ? { kind: "vital" } : { kind: "nothing" };
 }
 

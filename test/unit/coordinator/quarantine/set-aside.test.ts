@@ -1,5 +1,7 @@
 // Rows that cannot be read: a leader refuses them by name, setting one aside lets it lead, and what is left of the run is right.
 import { expect } from "chai";
+import type { WorkerId } from "../../../../src/base/ids.ts";
+import { enrolledEntry, revocationsEntry } from "../../../../src/coordinator/enrolment-record.ts";
 import { findDamages } from "../../../../src/coordinator/quarantine/examine-rows.ts";
 import { setAside } from "../../../../src/coordinator/quarantine/set-aside.ts";
 import { runningRecord } from "../../../../src/coordinator/ledger/ledger-records.ts";
@@ -14,6 +16,8 @@ import type { LedgerWorker } from "../../../support/ledger-worker.ts";
 import { ERROR } from "../../../support/ledger-worker.ts";
 
 const AT_MS = 1_000;
+const BUNDLE = "01JZ0000000000000000000001";
+const ENROLLED = "01JZ0000000000000000000002" as WorkerId;
 
 describe("a row that cannot be read", () => {
   let store: MemoryStore;
@@ -35,6 +39,9 @@ describe("a row that cannot be read", () => {
     await worker.ask(2);
     expect(worker.texts).to.deep.equal(["returned", "running"]);
     await worker.release(worker.held.slice(0, 1));
+    const times = { enrolledAtWallMs: 1, endsAtWallMs: 2, warnFromWallMs: 2 };
+    const identities = [enrolledEntry(BUNDLE, ENROLLED, times), revocationsEntry(new Map([[BUNDLE, 1]]))];
+    await store.commit(batchOf({ puts: identities }));
   });
 
   const rowsUnder = (prefix: string): Promise<Entry[]> => store.scan({ ...prefixRange(prefix), limit: 100 });
@@ -62,6 +69,7 @@ describe("a row that cannot be read", () => {
     "completions/": { done: 1, running: 1, setAside: 0, pending: 3 },
     "heartbeats/": { done: 1, running: 1, setAside: 0, pending: 3 },
     "attempts/": { done: 1, running: 1, setAside: 0, pending: 3 },
+    "enrolled/": { done: 1, running: 1, setAside: 0, pending: 3 },
   };
   for (const [prefix, counts] of Object.entries(without))
     it(`under ${prefix} is set aside, and the next leader goes on with the others`, async () => {
@@ -139,4 +147,18 @@ describe("a row that cannot be read", () => {
     expect((await setAside(store, key, AT_MS)).kind).to.equal("vital");
     expect(await rowsUnder("quarantine/")).to.deep.equal([]);
   });
+
+  const forGood = { "who was revoked": ["meta/", 2], "what was set aside": ["quarantine/", 0] } as const;
+  for (const [what, [prefix, nth]] of Object.entries(forGood))
+    it(`of ${what} is named, but not set aside: it holds for good`, async () => {
+      await setAside(store, await damage("done/"), AT_MS);
+      const key = await damage(prefix, nth);
+      expect(await firstKeyOf()).to.equal(key);
+      expect((await setAside(store, key, AT_MS)).kind).to.equal("vital");
+      const start = await ledger.lead().then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      expect(start).to.include({ code: "store_corrupt" }).with.nested.property("params.key", key);
+    });
 });
