@@ -139,7 +139,8 @@ const METHODS: TransportLimits["methods"] = {
   "rollout.v1.RunService/Submit": { messageBytes: LIMITS.dataMaxBytes + BESIDE_AN_ITEM_BYTES },
   ...Object.fromEntries(
     [
-      ...["ListWorkers", "GetWorker", "DrainWorker", "GetRun", "Seal", "Pause", "Resume", "Cancel", "Retry"],
+      ...["ListWorkers", "GetWorker", "DrainWorker", "Revoke"],
+      ...["GetRun", "Seal", "Pause", "Resume", "Cancel", "Retry"],
       ...["ListResults", "GetItem", "GetAttemptLog", "WatchEvents"],
     ].map((name) => [`rollout.v1.RunService/${name}`, QUESTION]),
   ),
