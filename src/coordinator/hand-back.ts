@@ -23,9 +23,12 @@ export function noteKept({ held }: WorkerRow): void {
   for (const item of held.values()) if (item.askedBackAtMs !== undefined) item.hasBegun = true;
 }
 
-/** Time in which this process did not run counts for nobody. */
-export function forgiveDelay({ held }: WorkerRow, missedMs: number): void {
-  for (const item of held.values()) if (item.askedBackAtMs !== undefined) item.askedBackAtMs += missedMs;
+/** Time in which this process did not run counts for nobody: what it gave out may not even have left, and nobody was heard. */
+export function forgiveDelay({ held }: WorkerRow, missedMs: number, nowMs: number): void {
+  for (const item of held.values()) {
+    item.receivedFromMs += Math.min(missedMs, nowMs - item.receivedFromMs);
+    if (item.askedBackAtMs !== undefined) item.askedBackAtMs += missedMs;
+  }
 }
 
 /** Called at each scan. One that makes calls is asked by its answers, and says with each call what it has. */

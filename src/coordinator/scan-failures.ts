@@ -57,6 +57,7 @@ function forgiveOwnLateness(state: CoordinatorState, nowMs: number): void {
   if (missedMs <= intervalMs) return;
   for (const row of state.workers.values()) {
     row.dueAtMs += Math.min(missedMs, nowMs - (row.lastBeatMs ?? -Infinity));
-    forgiveDelay(row, missedMs);
+    row.movedAtMs += Math.min(missedMs, nowMs - row.movedAtMs);
+    forgiveDelay(row, missedMs, nowMs);
   }
 }

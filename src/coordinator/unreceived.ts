@@ -33,7 +33,7 @@ function takeBackUnacknowledged(
   if (acked === undefined || session?.takesOneFrame === false) return;
   const patienceMs = state.liveness.coordinatorFailureTimeoutMs;
   const lost = [...row.held.values()].filter(
-    (item) => isItsOwn(row, item) && item.number > acked && heardAtMs - item.assignedAtMs > patienceMs,
+    (item) => isItsOwn(row, item) && item.number > acked && heardAtMs - item.receivedFromMs > patienceMs,
   );
   if (lost.length === 0) return;
   endSessionOf(row, turn);

@@ -44,6 +44,8 @@ export interface RunningItem {
   row: Row<ItemContext>;
   /** Monotonic; the moment of leading for what an earlier leader assigned. */
   readonly assignedAtMs: number;
+  /** From when on its worker can be expected to have received it, monotonic: later than that by what this process did not run. */
+  receivedFromMs: number;
   /** Of its record in the store. */
   readonly checksum: number;
   /** Of the assignment, within the worker's incarnation. */

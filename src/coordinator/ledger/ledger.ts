@@ -110,7 +110,7 @@ function run(
   const checksum = putRow(ledger, turn, "running", { key, type: runningRecord, value });
   const mayHaveCheckpoint = row.context.attempt > 1;
   const known = { place, id, row, assignedAtMs: turn.nowMs, checksum, number, mayHaveCheckpoint };
-  const running = { ...known, askedBackAtMs: undefined, hasBegun: false };
+  const running = { ...known, receivedFromMs: turn.nowMs, askedBackAtMs: undefined, hasBegun: false };
   ledger.running.set(itemKey, running);
   return running;
 }

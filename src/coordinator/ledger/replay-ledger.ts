@@ -123,6 +123,7 @@ function readItem(store: Store, { budgets }: Ledger, { key, value }: Entry, nowM
     number,
     row: { state: RUNNING, context },
     assignedAtMs: nowMs,
+    receivedFromMs: nowMs,
     checksum: recordChecksum(value),
     mayHaveCheckpoint: true,
     askedBackAtMs: undefined,

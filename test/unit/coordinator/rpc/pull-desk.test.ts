@@ -60,6 +60,18 @@ describe("pull desk", () => {
       expect(await pendingOf(rig)).to.deep.equal({ pending: 0, running: 2 });
     });
 
+    it("but not for the time in which the coordinator did not run: the answer may be on its way", async () => {
+      await rig.harness.submit(["a"]);
+      await rig.pull(worker, { credit: 1 });
+      worker.acknowledges = 0;
+      rig.harness.pass(10 * PATIENCE_MS);
+      await worker.beat();
+      await rig.harness.step({ kind: "scan" });
+      expect(await pendingOf(rig)).to.deep.equal({ pending: 0, running: 1 });
+      await rig.harness.watch(PATIENCE_MS, [worker]);
+      expect(await pendingOf(rig)).to.deep.equal({ pending: 1, running: 0 });
+    });
+
     it("when the next process of the worker beats and has not asked yet", async () => {
       const other = await beating(rig, 2);
       await rig.harness.submit(["a"]);
@@ -68,6 +80,18 @@ describe("pull desk", () => {
       await rig.harness.watch(2 * PATIENCE_MS, [worker, other]);
       expect(await pendingOf(rig)).to.deep.equal({ pending: 1, running: 0 });
       expect(textsOf(await rig.pull(other, { credit: 1 }))).to.deep.equal(["a"]);
+    });
+
+    it("but does not expect it to have asked while the coordinator did not run", async () => {
+      const other = await beating(rig, 2);
+      await rig.harness.submit(["a"]);
+      await rig.pull(worker, { credit: 1 });
+      worker.restart(2);
+      await worker.beat();
+      rig.harness.pass(10 * PATIENCE_MS);
+      for (const one of [worker, other]) await one.beat();
+      await rig.harness.step({ kind: "scan" });
+      expect(await pendingOf(rig)).to.deep.equal({ pending: 0, running: 1 });
     });
 
     it("also when another coordinator leads by then", async () => {
