@@ -23,7 +23,7 @@ export async function workByCalls(options: UnaryWorkerOptions, signal: AbortSign
   const [heart, work] = [createClient(HeartbeatService, transport), createClient(WorkService, transport)];
   const self = { worker, slots, plugins: [plugin] };
   const leaving = new AbortController();
-  let [sequence, ackedAssignment] = [0n, 0n];
+  let [sequence, callNumber, ackedAssignment] = [0n, 0n, 0n];
   const beat = async (state: WorkerState): Promise<void> => {
     const { ack } = await heart.beat({ beat: { ...self, sequence: ++sequence, state, ackedAssignment } });
     if (ack?.verdict !== BeatVerdict.ACCEPTED) leaving.abort();
@@ -40,7 +40,8 @@ export async function workByCalls(options: UnaryWorkerOptions, signal: AbortSign
   await until(() => beat(WorkerState.READY));
   const beating = setInterval(() => void beat(WorkerState.READY).catch(() => undefined), 500);
   while (!leaving.signal.aborted && !signal.aborted) {
-    const asked = { worker, requestId: randomBytes(16), ackedAssignment, credit: slots, waitMs: 1_000 };
+    const id = { requestId: randomBytes(16), callNumber: ++callNumber };
+    const asked = { worker, ...id, ackedAssignment, credit: slots, waitMs: 1_000 };
     const { assignments: batch, coordinator } = await until(() => work.pull(asked));
     if (batch === undefined) continue;
     const epoch = coordinator?.coordEpoch ?? 0n;

@@ -15,6 +15,7 @@ const outages = (drawn: Settings): Settings => ({
   faults: ["coordinator-power"],
   items: 40,
   slots: 3,
+  callers: 0,
   kinds: { slow: 1 },
   stormMs: 12_000,
   faultEveryMs: 700,

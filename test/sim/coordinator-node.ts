@@ -44,6 +44,8 @@ export interface CoordinatorNodeOptions {
   /** What the coordinator gets for its store. */
   readonly store: (store: Store, process: SimProcess) => Store;
   readonly carryOut: CarryOut;
+  /** Told of the state after each turn, before anybody looks at it. */
+  readonly inspect: (state: CoordinatorState) => void;
 }
 
 interface Leading {
@@ -117,6 +119,7 @@ export class CoordinatorNode {
       onFatal: (error) => this.#died(process, error),
       inspect: (state) => {
         leading.state = state;
+        this.#options.inspect(state);
         this.#sane(state);
         this.#options.witness.decided(state);
       },

@@ -6,9 +6,21 @@ import type { Network } from "./network.ts";
 import { CALM_DISK, CALM_NETWORK } from "./settings.ts";
 import type { Fault, Settings } from "./settings.ts";
 import type { DiskWeather } from "./process-store.ts";
-import type { WorkerNode } from "./worker-node.ts";
+import type { Machine } from "./process.ts";
 import type { World } from "./world.ts";
 import { between, happens } from "./world.ts";
+
+/** A machine with a worker, as trouble sees it. */
+export interface Victim {
+  readonly machine: Machine;
+  kill(): void;
+  losePower(): void;
+  stopFor(durationMs: number): void;
+  /** A notice that the machine goes away. */
+  preempt(leadMs: number): void;
+  putAtRisk(): void;
+  heal(): void;
+}
 
 export interface Cluster {
   readonly world: World;
@@ -16,7 +28,7 @@ export interface Cluster {
   readonly settings: Settings;
   readonly disk: DiskWeather;
   readonly coordinator: CoordinatorNode;
-  readonly workers: readonly [WorkerNode, ...WorkerNode[]];
+  readonly workers: readonly [Victim, ...Victim[]];
 }
 
 const STOP_MIN_MS = 50;
@@ -87,7 +99,7 @@ export class Nemesis {
     }
   }
 
-  #victim(): WorkerNode {
+  #victim(): Victim {
     const { workers } = this.#cluster;
     return workers[Math.floor(this.#random.unit() * workers.length)] ?? workers[0];
   }

@@ -33,6 +33,8 @@ export interface Steering {
 export interface Settings {
   readonly items: number;
   readonly workers: number;
+  /** Beside them, workers that only make calls. */
+  readonly callers: number;
   readonly slots: number;
   readonly prefetch: number;
   readonly inboxMax: number;
@@ -89,10 +91,13 @@ export function drawSettings(random: Random): Settings {
       slowChance: maybe(0.2, () => 0.01),
       unknownChance: maybe(0.15, () => 0.003),
     },
-    steering: {
-      pauses: happens(random, 0.3),
-      retries: happens(random, 0.3),
-      cancels: happens(random, 0.1),
-    },
+    ...drawRest(random),
   };
+}
+
+function drawRest(random: Random): Pick<Settings, "steering" | "callers"> {
+  const [pauses, retries, drawn] = [happens(random, 0.3), happens(random, 0.3), random.unit()];
+  // Of the same draw its further digits, so that what comes after it is the same as without callers.
+  const callers = (1_000 * drawn) % 1 < 0.4 ? 1 : 0;
+  return { steering: { pauses, retries, cancels: drawn < 0.1 }, callers };
 }

@@ -7,6 +7,7 @@ import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
 import { LEDGER_KEY } from "../../src/storage/keys.ts";
 import { PowerLossStore } from "../../src/storage/memory/power-loss-store.ts";
 import type { Store } from "../../src/storage/store.ts";
+import { CallerNode } from "./caller-node.ts";
 import { BUDGETS, CoordinatorNode } from "./coordinator-node.ts";
 import { Journal } from "./journal.ts";
 import { Nemesis } from "./nemesis.ts";
@@ -109,6 +110,7 @@ async function run(
     ...common,
     store: variant.coordinatorStore ?? ((store: Store) => store),
     carryOut: variant.carryOut ?? honest,
+    inspect: variant.inspect ?? (() => undefined),
   });
   const servicesOf = (server: SimProcess): ReturnType<typeof coordinator.servicesOf> =>
     coordinator.servicesOf(server);
@@ -129,13 +131,21 @@ async function run(
   };
   const workers: [WorkerNode, ...WorkerNode[]] = [newWorker(1)];
   for (let number = 2; number <= settings.workers; number++) workers.push(newWorker(number));
+  const callers = Array.from({ length: settings.callers }, (_, at) => {
+    const workerId = newUlid<WorkerId>(clock, random);
+    ids.set(`u${at + 1}`, workerId);
+    return new CallerNode({ ...common, journal, number: at + 1, workerId, taps, servicesOf });
+  });
   const identity = { runId, role: "operator", id: newUlid<RunId>(clock, random) } as const;
   const { transport } = new SimTransport({ network, client: operatorProcess, identity, servicesOf, taps });
   const operator = new Operator(operatorProcess, transport, { workload, steering: settings.steering });
-  const nemesis = new Nemesis({ world, network, settings, disk, coordinator, workers });
+  const nemesis = new Nemesis({
+    ...{ world, network, settings, disk, coordinator },
+    workers: [...workers, ...callers],
+  });
 
   coordinator.start();
-  for (const worker of workers) worker.startSoon();
+  for (const worker of [...workers, ...callers]) worker.startSoon();
   nemesis.start();
   void operator.work().catch((error: unknown) => world.violate(error));
   await untilOver({ world, settings, coordinator, operator, witness });

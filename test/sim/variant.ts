@@ -1,5 +1,6 @@
 // A cluster that is broken on purpose, at one of the places where its parts meet the world. That the simulation notices each is
 // what says that it would notice the like.
+import type { CoordinatorState } from "../../src/coordinator/state.ts";
 import type { Store } from "../../src/storage/store.ts";
 import type { SimProcess } from "./process.ts";
 import type { CarryOut } from "./process-store.ts";
@@ -22,6 +23,8 @@ export interface Variant {
   readonly coordinatorStore?: (store: Store, process: SimProcess) => Store;
   /** The coordinator's disk itself, below the witness. */
   readonly carryOut?: CarryOut;
+  /** May change what a leader believes, after each of its turns. */
+  readonly inspect?: (state: CoordinatorState) => void;
   readonly workerStore?: (store: Store) => Store;
   /** Messages on their way. Made anew for each run. */
   readonly tap?: (scope: VariantScope) => Tap;

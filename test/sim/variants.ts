@@ -4,6 +4,8 @@ import { create } from "@bufbuild/protobuf";
 import { ulidToBytes } from "../../src/base/ids.ts";
 import { itemIdText } from "../../src/coordinator/ledger/item-id.ts";
 import { AttemptSchema } from "../../src/gen/rollout/v1/common_pb.ts";
+import { HeartbeatService } from "../../src/gen/rollout/v1/heartbeat_pb.ts";
+import type { BeatRequest } from "../../src/gen/rollout/v1/heartbeat_pb.ts";
 import {
   HeldAttemptSchema,
   HeldPhase,
@@ -14,7 +16,12 @@ import {
   SessionRequestSchema,
   WorkService,
 } from "../../src/gen/rollout/v1/work_pb.ts";
-import type { Result, SessionRequest, SessionResponse } from "../../src/gen/rollout/v1/work_pb.ts";
+import type {
+  PullRequest,
+  Result,
+  SessionRequest,
+  SessionResponse,
+} from "../../src/gen/rollout/v1/work_pb.ts";
 import {
   DELAYED_PREFIX,
   DONE_PREFIX,
@@ -30,6 +37,7 @@ import { runRecord } from "../../src/coordinator/run-view.ts";
 import type { Batch, CommitOutcome, Entry, ScanRange, Store } from "../../src/storage/store.ts";
 import { DelegatingStore } from "../support/delegating-store.ts";
 import type { SimProcess } from "./process.ts";
+import { CALM_NETWORK } from "./settings.ts";
 import type { Fault, Settings } from "./settings.ts";
 import type { Send, Tap } from "./sim-transport.ts";
 import type { Variant, VariantScope } from "./variant.ts";
@@ -39,6 +47,7 @@ function under(...faults: Fault[]): (drawn: Settings) => Settings {
   return (drawn) => ({
     ...drawn,
     faults,
+    callers: 0,
     items: Math.max(drawn.items, 40),
     stormMs: 10_000,
     faultEveryMs: 800,
@@ -198,6 +207,36 @@ function claimEverything({ ledger }: VariantScope): Tap {
     if (down?.frame.case === "verdict")
       down.frame.value.verdicts = down.frame.value.verdicts.slice(0, stated.get(session) ?? 0);
   });
+}
+
+/** Beats of workers that make calls do not say what has arrived. */
+function keepArrivalsToThemselves(): Tap {
+  return {
+    onStream: (method) => {
+      if (method !== HeartbeatService.method.beat) return undefined;
+      return {
+        onMessage: (direction, message) => {
+          if (direction === "up") delete (message as BeatRequest).beat?.ackedAssignment;
+          return [message];
+        },
+      };
+    },
+  };
+}
+
+/** Nobody can tell which of two calls of a worker was the later one. */
+function takeNumbersFromCalls(): Tap {
+  return {
+    onStream: (method) => {
+      if (method !== WorkService.method.pull) return undefined;
+      return {
+        onMessage: (direction, message) => {
+          if (direction === "up") (message as PullRequest).callNumber = 0n;
+          return [message];
+        },
+      };
+    },
+  };
 }
 
 /** Pages of what is pending are read once and believed for ever. */
@@ -379,6 +418,31 @@ export const VARIANTS: readonly Variant[] = [
           : batch,
       ),
     ),
+  },
+  {
+    name: "what was given in an answer that was lost stays with its worker",
+    settings: (drawn) => ({
+      ...under()(drawn),
+      ...{ callers: 5, workers: 1, slots: 1, items: 80, kinds: { slow: 0.7 } },
+      network: { ...CALM_NETWORK, lossChance: 0.3 },
+    }),
+    tap: keepArrivalsToThemselves,
+  },
+  {
+    name: "what an older process had stays with one that beats and does not ask",
+    settings: (drawn) => ({ ...under("worker-kill")(drawn), callers: 3, kinds: { slow: 0.4 } }),
+    inspect: ({ workers, lastScanMs }) => {
+      for (const row of workers.values()) if (row.held.size > 0) row.movedAtMs = lastScanMs;
+    },
+  },
+  {
+    name: "a call that was overtaken by a later one is heard",
+    settings: (drawn) => ({
+      ...under()(drawn),
+      ...{ callers: 3, workers: 1, slots: 3, kinds: { slow: 0.5 } },
+      network: { ...CALM_NETWORK, duplicateChance: 0.5, slowChance: 0.1 },
+    }),
+    tap: takeNumbersFromCalls,
   },
   { name: "what was read of the pending items is believed for ever", coordinatorStore: believingOldPages },
 ];

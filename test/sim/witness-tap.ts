@@ -4,7 +4,13 @@ import type { WorkerId } from "../../src/base/ids.ts";
 import { RunService } from "../../src/gen/rollout/v1/run_pb.ts";
 import type { SubmitRequest } from "../../src/gen/rollout/v1/run_pb.ts";
 import { WorkService } from "../../src/gen/rollout/v1/work_pb.ts";
-import type { Result, SessionRequest, SessionResponse } from "../../src/gen/rollout/v1/work_pb.ts";
+import type {
+  PullResponse,
+  ReportResultsRequest,
+  Result,
+  SessionRequest,
+  SessionResponse,
+} from "../../src/gen/rollout/v1/work_pb.ts";
 import type { SimProcess } from "./process.ts";
 import type { Decision } from "./run-witness.ts";
 import type { StreamTap, Tap } from "./sim-transport.ts";
@@ -22,9 +28,10 @@ export function witnessTap(
       const decision = DECISIONS.get(method);
       if (decision !== undefined) return deciding(witness, decision);
       const worker = workerOf(client);
-      return method === WorkService.method.session && worker !== undefined
-        ? session(witness, client, worker)
-        : undefined;
+      if (worker === undefined) return undefined;
+      if (method === WorkService.method.session) return session(witness, client, worker);
+      if (method === WorkService.method.reportResults) return report(witness, client, worker);
+      return method === WorkService.method.pull ? pull(witness, worker) : undefined;
     },
   };
 }
@@ -69,7 +76,8 @@ function session(witness: Witness, client: SimProcess, worker: WorkerId): Stream
         }
       } else {
         const response = message as SessionResponse;
-        witness.assignmentsLeave(worker, response);
+        if (response.frame.case === "assignments")
+          witness.assignmentsLeave(worker, epochOf(response), response.frame.value.assignments);
         for (const [number, results] of sent) {
           if (number > Number(response.ackedResults)) continue;
           sent.delete(number);
@@ -79,4 +87,34 @@ function session(witness: Witness, client: SimProcess, worker: WorkerId): Stream
       return [message];
     },
   };
+}
+
+function pull(witness: Witness, worker: WorkerId): StreamTap {
+  return {
+    onMessage: (direction, message) => {
+      if (direction === "up") return [message];
+      const response = message as PullResponse;
+      witness.assignmentsLeave(worker, epochOf(response), response.assignments?.assignments ?? []);
+      return [message];
+    },
+  };
+}
+
+/** A worker that makes calls keeps its results nowhere: they count as stored when they are sent. */
+function report(witness: Witness, client: SimProcess, worker: WorkerId): StreamTap {
+  let results: readonly Result[] = [];
+  return {
+    onMessage: (direction, message) => {
+      if (direction === "up") {
+        ({ results } = message as ReportResultsRequest);
+        witness.resultsStored(results);
+        witness.resultsLeave(client, results);
+      } else witness.resultsAcknowledged(worker, results);
+      return [message];
+    },
+  };
+}
+
+function epochOf({ coordinator }: Pick<PullResponse, "coordinator">): bigint {
+  return coordinator?.coordEpoch ?? -1n;
 }

@@ -5,7 +5,7 @@ import { parseUlidBytes } from "../../src/base/ids.ts";
 import { itemIdText } from "../../src/coordinator/ledger/item-id.ts";
 import type { RunningRecord } from "../../src/coordinator/ledger/ledger-records.ts";
 import { OutcomeClass } from "../../src/gen/rollout/v1/work_pb.ts";
-import type { Result, SessionResponse } from "../../src/gen/rollout/v1/work_pb.ts";
+import type { Assignment, Result } from "../../src/gen/rollout/v1/work_pb.ts";
 import { workerRecord } from "../../src/coordinator/worker-record.ts";
 import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
 import { COORDINATOR_LEASE_KEY, EPOCH_KEY, WORKERS_PREFIX } from "../../src/storage/keys.ts";
@@ -206,10 +206,8 @@ export class Witness {
   }
 
   /** C2: what is given out is in the ledger before it leaves. */
-  assignmentsLeave(worker: WorkerId, response: SessionResponse): void {
-    if (response.frame.case !== "assignments") return;
-    const { assignments } = response.frame.value;
-    const epoch = Number(response.coordinator?.coordEpoch ?? -1n);
+  assignmentsLeave(worker: WorkerId, coordEpoch: bigint, assignments: readonly Assignment[]): void {
+    const epoch = Number(coordEpoch);
     // A deposed leader's frames were committed when it led.
     if (epoch !== this.#epoch) return;
     this.#guard(() => {

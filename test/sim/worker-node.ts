@@ -10,6 +10,7 @@ import type { Batch, CommitOutcome, Store } from "../../src/storage/store.ts";
 import { Worker } from "../../src/worker/worker.ts";
 import { fixedPlugins } from "../support/fixed-plugins.ts";
 import type { Journal } from "./journal.ts";
+import type { Victim } from "./nemesis.ts";
 import type { Network } from "./network.ts";
 import type { Machine } from "./process.ts";
 import { SimProcess } from "./process.ts";
@@ -51,7 +52,7 @@ export interface WorkerNodeOptions {
   readonly beginsUnasked?: true;
 }
 
-export class WorkerNode {
+export class WorkerNode implements Victim {
   readonly machine: Machine;
   readonly #options: WorkerNodeOptions;
   #started = 0;

@@ -56,7 +56,15 @@ export class PullRig {
   /** Asks, with a request id of its own unless said otherwise. Nothing is answered before `run`. */
   start({ id: workerId, incarnation }: LedgerWorker, parts: Partial<Pull> = {}): StartedPull {
     const requestId = `request ${++this.#requests}`;
-    const asked = { requestId, held: [], released: [], ackedAssignment: 0, credit: 0, waitMs: 0 };
+    const asked = {
+      requestId,
+      held: [],
+      released: [],
+      ackedAssignment: 0,
+      callNumber: 0,
+      credit: 0,
+      waitMs: 0,
+    };
     const cancelled = new AbortController();
     const started: StartedPull = { answer: undefined, error: undefined, cancel: () => cancelled.abort() };
     this.#desk.pull({ workerId, incarnation, ...asked, ...parts }, cancelled.signal).then(

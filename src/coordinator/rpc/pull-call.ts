@@ -22,6 +22,8 @@ export interface Pull {
   readonly held: readonly HeldClaim[];
   readonly released: readonly NamedAttempt[];
   readonly ackedAssignment: number;
+  /** Grows with each call of a process; 0: it does not count them. */
+  readonly callNumber: number;
   readonly credit: number;
   readonly waitMs: number;
 }
@@ -64,11 +66,11 @@ export class PullCall implements SessionPort {
 
   /** Asks. `before` is the worker's last call, by which it was asked for what it releases now. Throws overloaded. */
   open(before: PullCall | undefined): void {
-    const { workerId, incarnation, held, ackedAssignment, released, credit } = this.pull;
+    const { workerId, incarnation, held, ackedAssignment, released, credit, callNumber } = this.pull;
     if (released.length > 0 && before !== undefined)
       submit(this.#leader, { kind: "released", workerId, port: before, attempts: released });
-    const sessionNumber = 0;
-    this.#say({ kind: "hello", incarnation, sessionNumber, held, ackedAssignment, takesOneFrame: true });
+    const stated = { held, ackedAssignment, sessionNumber: callNumber };
+    this.#say({ kind: "hello", incarnation, ...stated, takesOneFrame: true });
     if (credit > 0) this.#say({ kind: "credit", more: credit });
   }
 
@@ -160,6 +162,7 @@ export class PullCall implements SessionPort {
 type Unaddressed<Frame> = Frame extends unknown ? Omit<Frame, "workerId" | "port"> : never;
 
 function unheardOf(): Error {
-  const reason = "this process of the worker has not been heard of: it beats before it pulls";
+  const reason =
+    "this process of the worker has not been heard of (it beats before it pulls), or a later call of it has";
   return failure("request_invalid", { method: "Pull", reason });
 }

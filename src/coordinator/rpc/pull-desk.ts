@@ -1,6 +1,6 @@
 // The last Pull of each worker, so that one that is repeated has the answer of the first, which may have been lost on its way.
 //
-// Keeps true: one call of a worker waits at a time, the newest (the reactor ends the session before it); answers that are remembered are bounded, and one that was
+// Keeps true: a call that was overtaken on its way changes nothing; one call of a worker waits at a time, the newest (the reactor ends the session before it); answers that are remembered are bounded, and one that was
 // forgotten is no loss: what the worker does not name with its next Pull never arrived, and is given out again.
 import type { Clock } from "../../base/clock.ts";
 import type { WorkerId } from "../../base/ids.ts";
@@ -34,6 +34,7 @@ export class PullDesk {
       // Its session has ended, by another call or otherwise: then it is asked anew.
       if (answer !== undefined || this.#calls.has(pull.workerId)) return answer ?? NOTHING;
     }
+    if (last !== undefined && isOvertaken(last.pull, pull)) return NOTHING;
     const call = this.#open(pull);
     return (await this.#await(call, cancelled)) ?? NOTHING;
   }
@@ -80,6 +81,11 @@ export class PullDesk {
     const { workerId } = call.pull;
     if (this.#calls.get(workerId) === call) this.#calls.delete(workerId);
   }
+}
+
+/** By `last`. It states what the worker had before that: what has been given since would be taken for lost. */
+function isOvertaken(last: Pull, { incarnation, callNumber }: Pull): boolean {
+  return incarnation === last.incarnation && callNumber > 0 && callNumber < last.callNumber;
 }
 
 function isSame(last: Pull, pull: Pull): boolean {

@@ -250,6 +250,7 @@ export function readPull(request: PullRequest, speaker: Speaker): Pull {
     held: request.held.map(readHeld),
     released: request.released.map(readAttempt),
     ackedAssignment: readCount(ackedAssignment, "acked_assignment"),
+    callNumber: readCount(request.callNumber, "call_number"),
     credit,
     waitMs,
   };

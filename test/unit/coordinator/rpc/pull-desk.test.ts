@@ -104,6 +104,36 @@ describe("pull desk", () => {
     });
   });
 
+  describe("takes nothing back for a call that a later one has overtaken on its way", () => {
+    beforeEach(async () => {
+      await rig.harness.submit(["a"]);
+      await rig.pull(worker, { requestId: "first", callNumber: 1 });
+      const later = await rig.pull(worker, { requestId: "later", callNumber: 2, credit: 1 });
+      expect(textsOf(later)).to.deep.equal(["a"]);
+    });
+
+    const overtaken = { requestId: "first", callNumber: 1, credit: 1 };
+
+    it("whose answer is empty, and the later one can still be repeated", async () => {
+      expect(itemsOf(await rig.pull(worker, overtaken))).to.deep.equal([]);
+      const again = await rig.pull(worker, { requestId: "later", callNumber: 2, credit: 1 });
+      expect(attemptsOf(again)).to.deep.equal([1]);
+      expect(await pendingOf(rig)).to.deep.equal({ pending: 0, running: 1 });
+    });
+
+    it("also when the later one is not remembered any more", async () => {
+      rig.harness.state.workers.get(worker.id)?.session?.port.end();
+      const started = rig.start(worker, overtaken);
+      await rig.run();
+      expect(started.error).to.include({ code: "request_invalid" });
+      expect(await pendingOf(rig)).to.deep.equal({ pending: 0, running: 1 });
+    });
+
+    it("unless its worker does not count its calls", async () => {
+      expect(attemptsOf(await rig.pull(worker, { ...overtaken, callNumber: 0 }))).to.deep.equal([2]);
+    });
+  });
+
   describe("gives", () => {
     it("as much as was asked for, numbered from what was acknowledged", async () => {
       await rig.harness.submit(["a", "b", "c"]);
