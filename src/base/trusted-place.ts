@@ -3,7 +3,7 @@
 //
 // Keeps true: what is rollout's own and too wide is narrowed; what belongs to others, or leads there by a link, is refused with
 // `not_trusted`. What is not there passes: who needs it says so.
-import type { Stats } from "node:fs";
+import type { Dirent, Stats } from "node:fs";
 import { chmod, lstat, readdir, readFile, readlink, stat } from "node:fs/promises";
 import { dirname, join, parse, resolve } from "node:path";
 import { errnoOf, failure } from "./errors.ts";
@@ -48,15 +48,31 @@ export async function keepPlaceTrusted(path: string, me: Owner | undefined = thi
 export async function keepTreePrivate(path: string, me: Owner | undefined = thisUser()): Promise<void> {
   if (me === undefined) return;
   await keepDirectoryPrivate(path, me);
-  const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => {
-    if (errnoOf(error) === "ENOENT") return [];
-    throw failure("not_trusted", { path, reason: systemReason(error), advice: ADVICE_OWNER });
-  });
-  for (const entry of entries) {
+  for (const entry of await entriesOf(path)) {
     const inside = join(path, entry.name);
     if (entry.isDirectory()) await keepTreePrivate(inside, me);
     else await keepFileUnwritable(inside, entry.isSymbolicLink(), me);
   }
+}
+
+/** The same of a directory that a user has named, in which something else may be as well: that is left alone. Throws not_trusted. */
+export async function keepFilesPrivate(
+  path: string,
+  isOwn: (name: string) => boolean,
+  me: Owner | undefined = thisUser(),
+): Promise<void> {
+  if (me === undefined) return;
+  await keepDirectoryPrivate(path, me);
+  for (const entry of await entriesOf(path))
+    if (isOwn(entry.name) && !entry.isDirectory())
+      await keepFileUnwritable(join(path, entry.name), entry.isSymbolicLink(), me);
+}
+
+async function entriesOf(path: string): Promise<Dirent[]> {
+  return readdir(path, { withFileTypes: true }).catch((error: unknown) => {
+    if (errnoOf(error) === "ENOENT") return [];
+    throw failure("not_trusted", { path, reason: systemReason(error), advice: ADVICE_OWNER });
+  });
 }
 
 async function keepFileUnwritable(path: string, isLink: boolean, me: Owner): Promise<void> {

@@ -46,7 +46,8 @@ export async function prepareDirectory(path: string, statFs: StatFs): Promise<st
     await refuseNetworkFileSystem(path, statFs);
     await makeDirectory(resolve(path));
     const real = await realpath(path);
-    await keepTreePrivate(resolve(path));
+    // Nothing is changed in a directory of something else, which is refused when it is to be opened.
+    if (isOwn(await readdir(real))) await keepTreePrivate(resolve(path));
     await access(real, constants.R_OK | constants.W_OK | constants.X_OK);
     return real;
   } catch (error) {
@@ -119,13 +120,22 @@ export async function refuseUnlessDatabaseOrEmpty(path: string): Promise<void> {
   if (names.some((name) => name === WITNESS_FILE || /\.(ldb|sst|log)$/.test(name))) {
     throw corrupt("it is missing");
   }
-  const foreign = names.find((name) => !/^(LOCK|LOG|LOG\.old|MANIFEST-\d+|\d+\.dbtmp)$/.test(name));
+  const foreign = names.find(isForeign);
   if (foreign === undefined) return;
   throw failure("store_unusable", {
     path,
     reason: `it holds ${foreign}, which is not of a database`,
     advice: "use an empty directory, or one that is not there yet",
   });
+}
+
+/** Of a database, or of nothing yet. */
+function isOwn(names: readonly string[]): boolean {
+  return names.includes("CURRENT") || names.includes(WITNESS_FILE) || !names.some(isForeign);
+}
+
+function isForeign(name: string): boolean {
+  return !/^(LOCK|LOG|LOG\.old|MANIFEST-\d+|\d+\.dbtmp)$/.test(name);
 }
 
 /** Bytes that this user may still write there; undefined when it cannot be found out. */

@@ -8,7 +8,7 @@ import { makeDirectory } from "../../base/make-directory.ts";
 import { isoTime } from "../../base/clock.ts";
 import { errnoOf, failure } from "../../base/errors.ts";
 import { unwritable } from "../../base/system-reason.ts";
-import { demandTrusted, keepTreePrivate, thisUser } from "../../base/trusted-place.ts";
+import { demandTrusted, keepFilesPrivate, thisUser } from "../../base/trusted-place.ts";
 import type { RolloutError } from "../../base/errors.ts";
 import type { RunId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
@@ -67,12 +67,12 @@ export function invalid(naming: FileNaming, reason: string): RolloutError {
   return failure("tls_file_invalid", { ...naming, reason });
 }
 
-/** Makes the directory when it is not there. For its owner alone when it resolves, with all that is in it. Throws not_trusted too. */
+/** Makes the directory when it is not there. For its owner alone when it resolves, with its PEM files. Throws not_trusted too. */
 export async function makePrivateDirectory(directory: string): Promise<void> {
   await makeDirectory(directory, DIRECTORY_MODE).catch((error: unknown) => {
     throw unwritable(directory, error);
   });
-  await keepTreePrivate(directory);
+  await keepFilesPrivate(directory, (name) => name.endsWith(".pem"));
 }
 
 /**

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { expect } from "chai";
 import { Level } from "level";
 import sinon from "sinon";
@@ -176,11 +176,15 @@ describe("LevelDB store", () => {
     const path = directory.file("home");
     await mkdir(path);
     await writeFile(directory.file("home/letter.txt"), "dear");
+    await mkdir(directory.file("home/shared"));
+    for (const name of ["home", "home/shared", "home/letter.txt"]) await chmod(directory.file(name), 0o777);
     const refused = await failureOf(open(path));
     expect(refused).to.include({ code: "store_unusable" });
     expect(refused.params["reason"]).to.equal("it holds letter.txt, which is not of a database");
-    expect(await readdir(path)).to.deep.equal(["letter.txt"]);
+    expect(await readdir(path)).to.deep.equal(["letter.txt", "shared"]);
     expect(await readdir(directory.path)).to.deep.equal(["home"]);
+    for (const name of ["home", "home/shared", "home/letter.txt"])
+      expect((await stat(directory.file(name))).mode & 0o777, name).to.equal(0o777);
   });
 
   it("a database that was only begun when its process was killed opens", async () => {

@@ -29,6 +29,18 @@ describe("the dev CA", () => {
     expect(second.authority.certificatePem).to.equal(first.authority.certificatePem);
   });
 
+  it("is kept from others in a directory where something else is too, and that is left alone", async () => {
+    await open();
+    await mkdir(file("shared"));
+    await writeFile(file("letter.txt"), "dear");
+    for (const name of ["", "shared", "letter.txt", "ca.pem"]) await chmod(file(name), 0o777);
+    await open();
+    const modes = ["", "shared", "letter.txt", "ca.pem"].map(
+      async (name) => (await stat(file(name))).mode & 0o777,
+    );
+    expect(await Promise.all(modes)).to.deep.equal([0o700, 0o777, 0o777, 0o755]);
+  });
+
   it("signs peers and nothing that signs, and is valid for years from a day ago", async () => {
     const { authority } = await open();
     const certificate = new X509Certificate(authority.certificatePem);
