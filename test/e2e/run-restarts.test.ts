@@ -1,5 +1,8 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { expect } from "chai";
+import { systemClock } from "../../src/base/clock.ts";
+import { openLevelStore } from "../../src/storage/level/level-store.ts";
+import type { Store } from "../../src/storage/store.ts";
 import { concurrentTests } from "../support/concurrent.ts";
 import { eventually } from "../support/eventually.ts";
 import { withLocalRun } from "../support/local-run.ts";
@@ -39,6 +42,23 @@ async function goOn(place: LocalRunPlace, calls: readonly DeadlyCall[], ...flags
 
 describe("rollout run, whose coordinator is killed while it goes on", () => {
   const it = concurrentTests(3);
+
+  it("outlives that while somebody looks into its database", async () => {
+    await withLocalRun(RUN, async (place) => {
+      const run = place.start();
+      await place.untilResults(2);
+      run.send("SIGSTOP");
+      process.kill(place.coordinatorPid, "SIGKILL");
+      const path = place.file("out.jsonl.rollout/rollout.db");
+      const open = (): Promise<Store> => openLevelStore({ path, holderName: "a test", clock: systemClock });
+      const store = await eventually("nobody has it", () => open().catch(() => undefined));
+      run.send("SIGCONT");
+      await eventually("the run meets that", () => run.stderr.some((line) => line.includes("a test")));
+      await store.close();
+      expect((await run.ended).code, run.describe()).to.equal(0);
+      await expectAllOnce(place);
+    });
+  });
 
   it("outlives that before it was asked anything, and when the lines were taken and nobody has heard it", async () => {
     await withLocalRun(RUN, async (place) => {

@@ -4,6 +4,7 @@ import type { Clock } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
 import { EXIT } from "../../base/error-table.ts";
 import { failure, RolloutError } from "../../base/errors.ts";
+import type { ErrorCode } from "../../base/errors.ts";
 import type { Member, MemberEnd, MemberError } from "./member.ts";
 
 /** Why a process is not started again. */
@@ -34,6 +35,10 @@ const QUICK_MAX = 4;
 const BACKOFF = { baseMs: 100, ceilingMs: 3_000 };
 /** Nothing will change by itself: a wrong setting, a damaged database, a bug. */
 const HOPELESS: readonly (number | null)[] = [EXIT.usage, EXIT.storage, EXIT.bug];
+/** But this: a command that looks into a database while nobody has it open (`doctor`, `results`) lets go of it before long. */
+const HELD: ErrorCode = "store_held";
+const HELD_PATIENCE_MS = 60_000;
+const HELD_WAIT_MS = 500;
 
 export class KeptProcess {
   readonly #options: KeptOptions;
@@ -75,12 +80,20 @@ export class KeptProcess {
   async #keep(): Promise<void> {
     const { who, clock, say, onDied, onGivenUp } = this.#options;
     const { signal } = this.#ending;
+    let heldSinceMs: number | undefined;
     for (let quick = 0; !signal.aborted;) {
       const startedAtMs = clock.monotonicMs();
       const end = await this.#live();
       this.#member = undefined;
       if (this.#hasToEnd()) return;
       onDied?.(end);
+      const wasHeld = heldSinceMs !== undefined;
+      heldSinceMs = end.error?.code === HELD ? (heldSinceMs ?? clock.monotonicMs()) : undefined;
+      if (heldSinceMs !== undefined && clock.monotonicMs() - heldSinceMs < HELD_PATIENCE_MS) {
+        if (!wasHeld) say(`${who} ${describeEnd(end)}; it is started again when that is over`);
+        await sleep(clock, HELD_WAIT_MS, signal);
+        continue;
+      }
       quick = clock.monotonicMs() - startedAtMs < QUICK_MS ? quick + 1 : 1;
       if (HOPELESS.includes(end.code) || quick >= QUICK_MAX) {
         onGivenUp(this.#reason(end));

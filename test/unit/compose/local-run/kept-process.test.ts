@@ -84,6 +84,18 @@ describe("a process that is kept", () => {
     expect(lives).to.have.length(1);
   });
 
+  it("is started again when another command has its database open, which is said once, and not for ever", async () => {
+    const error = { code: "store_held", message: "it is held by another process", hint: "wait" };
+    const held: MemberEnd = { code: 6, signal: null, error };
+    for (let seconds = 0; seconds < 20; seconds++) await die(held, 1_000);
+    expect([said, givenUp]).to.deep.equal([
+      [`worker 1 has ended: ${error.message}; it is started again when that is over`],
+      [],
+    ]);
+    for (let seconds = 0; seconds < 60; seconds++) await die(held, 1_000);
+    expect(givenUp).to.deep.equal([{ who: "worker 1", error, exit: 6 }]);
+  });
+
   it("is given up when it cannot even be launched", async () => {
     launchFails = failure("file_unwritable", { file: "worker-1.log", reason: "no space is left" });
     await die(KILLED, 60_000);
