@@ -24,6 +24,8 @@ const TIMER_MS = 20;
 /** The slowest of these counts: trouble comes in bursts. */
 const REMEMBERED = 8;
 const NOTHING = ["-e", "0"];
+/** A test may give its processes another one, and take that away. */
+const TEMPORARY = tmpdir();
 
 const samples: Sample[] = [];
 
@@ -52,7 +54,7 @@ export function paced<Settings extends object>(settings: Settings, factor = pace
 /** Without a turn of the loop: the first settings are made before there is one. */
 function sampleAtOnce(): Sample {
   const beganMs = performance.now();
-  spawnSync(process.execPath, NOTHING);
+  spawnSync(process.execPath, NOTHING, { env: {} });
   const startedMs = performance.now();
   const file = scratchFile();
   const openedMs = performance.now();
@@ -84,10 +86,10 @@ async function sample(): Promise<Sample> {
   return { startMs: startedMs - wokenMs, lateMs: wokenMs - beganMs - TIMER_MS, syncMs };
 }
 
-/** The process does not keep a run of tests from ending. */
+/** The process does not keep a run of tests from ending, and has nothing by which a test looks for what it has left. */
 function startNothing(): Promise<void> {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, NOTHING, { stdio: "ignore" });
+    const child = spawn(process.execPath, NOTHING, { stdio: "ignore", env: {} });
     child.unref();
     child.once("error", () => resolve());
     child.once("exit", () => resolve());
@@ -96,7 +98,7 @@ function startNothing(): Promise<void> {
 
 /** A file with something to sync. It has no name any more: nothing of it is left when it is closed. */
 function scratchFile(): number {
-  const path = join(tmpdir(), `rollout-pace-${process.pid}-${process.hrtime.bigint()}`);
+  const path = join(TEMPORARY, `rollout-pace-${process.pid}-${process.hrtime.bigint()}`);
   const file = openSync(path, "wx");
   unlinkSync(path);
   writeSync(file, "something");
