@@ -17,6 +17,7 @@ import { startServer } from "../transport/server.ts";
 import type { RunningServer } from "../transport/server.ts";
 import { stand } from "./candidacy.ts";
 import { turnOffCoreDumps } from "./fence.ts";
+import { forgetFinished } from "./local-run/finished-record.ts";
 import { openOwnStore } from "./own-store.ts";
 import type { ProcessPorts } from "./process-ports.ts";
 import { Downfall } from "./process-ports.ts";
@@ -91,6 +92,8 @@ async function serve(
 ): Promise<void> {
   let server: RunningServer | undefined;
   try {
+    // Once it listens, anybody may change what was recorded.
+    await forgetFinished(config.storage.path);
     server = await startServer({
       listenAddr: config.transport.listenAddr,
       credentials: identity.credentials,

@@ -6,6 +6,7 @@ import { setAside } from "../../coordinator/quarantine/set-aside.ts";
 import type { SetAside } from "../../coordinator/quarantine/set-aside.ts";
 import { openLevelStore } from "../../storage/level/level-store.ts";
 import { examineStoreIdentity } from "../../storage/store-identity.ts";
+import { forgetFinished } from "../local-run/finished-record.ts";
 import type { Finding } from "./finding.ts";
 import { good } from "./finding.ts";
 
@@ -21,6 +22,7 @@ export async function quarantine({ path, runId, key, clock }: Quarantine): Promi
   const store = await openLevelStore({ path, holderName: "rollout doctor", clock });
   try {
     if ((await examineStoreIdentity(store, runId)) === undefined) throw refusal(key, "the database is empty");
+    await forgetFinished(path);
     return [good("quarantine", wordsOf(key, await setAside(store, key, clock.wallMs())))];
   } finally {
     await store.close();

@@ -1,8 +1,11 @@
 // What a local run has come to, kept beside it: the same command over the same input finds here that there is nothing to do,
-// and starts nothing. Keeps true: it speaks of files as they are now, byte for byte in length, or it is not believed.
-import { readFile, stat } from "node:fs/promises";
-import { join } from "node:path";
+// and starts nothing. Keeps true: it speaks of files as they are now, byte for byte in length, or it is not believed; and it goes
+// before anything can change in the database that it was written from.
+import { readFile, rm, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { unwritable } from "../../base/system-reason.ts";
 import type { FailureMessage } from "../../client/run-status.ts";
+import { isOfLocalRun } from "./recorded.ts";
 import type { RunDirectory } from "./run-directory.ts";
 
 export interface Finished {
@@ -56,6 +59,15 @@ export async function readAccount(
 export async function writeFinished(directory: RunDirectory, finished: Finished): Promise<void> {
   const lengths = await lengthsOf(finished.asked);
   await directory.write(FILE, `${JSON.stringify({ version: VERSION, finished, lengths })}\n`);
+}
+
+/** To be called before anything may change in the database at `databasePath`. Nothing, where that is of no local run. */
+export async function forgetFinished(databasePath: string): Promise<void> {
+  if (!(await isOfLocalRun(databasePath))) return;
+  const file = join(dirname(databasePath), FILE);
+  await rm(file, { force: true }).catch((error: unknown) => {
+    throw unwritable(file, error);
+  });
 }
 
 /** Null for one that is not there. */

@@ -1,8 +1,8 @@
 // What the directory of a local run knows of its database without looking into it: results that were written from it, workers that have
 // worked for it. Keeps true: a database that was lost is not taken for one that was never made, so that nothing that is finished runs
 // again, and no result is replaced, unless somebody wants it so.
-import { readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { access, readdir, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { failure } from "../../base/errors.ts";
 import type { RolloutError } from "../../base/errors.ts";
 import { parseUlid } from "../../base/ids.ts";
@@ -22,6 +22,15 @@ export interface Recorded {
   readonly done: number;
   readonly failed: number;
   readonly workers: number;
+}
+
+/** Whether the database at this path is, or was, that of a local run. */
+export function isOfLocalRun(databasePath: string): Promise<boolean> {
+  const isIt = basename(databasePath) === DATABASE;
+  return access(join(dirname(databasePath), TASK_FILE)).then(
+    () => isIt,
+    () => false,
+  );
 }
 
 export async function readRecorded(path: string): Promise<Recorded> {

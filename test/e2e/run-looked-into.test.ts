@@ -1,0 +1,56 @@
+// A local run that has ended, and what somebody did with its directory meanwhile: with a coordinator of its own, or without.
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { expect } from "chai";
+import { concurrentTests } from "../support/concurrent.ts";
+import { eventually } from "../support/eventually.ts";
+import { withLocalRun } from "../support/local-run.ts";
+import type { LocalRunPlace } from "../support/local-run.ts";
+import type { RolloutProcess } from "../support/rollout-process.ts";
+
+const CONFIG = ["-c", "out.jsonl.rollout"];
+/** The second item fails, for as long as there is a file of this name. */
+const SCRIPT = `
+item=$(cat)
+case "$item" in *'"n":2}'*) if [ -e broken ]; then exit 3; fi;; esac
+echo "$item"
+`;
+
+async function lead(place: LocalRunPlace): Promise<RolloutProcess> {
+  const coordinator = place.launch(["coordinator", "run", ...CONFIG]);
+  await coordinator.until("it to lead", () =>
+    coordinator.stdout.find((line) => line.includes("coordinator_leading")),
+  );
+  return coordinator;
+}
+
+describe("a local run that has ended", () => {
+  const it = concurrentTests(3);
+
+  it("is not called what it was, when its failed items were tried again by other commands", async () => {
+    await withLocalRun({ items: 3 }, async (place) => {
+      writeFileSync(place.file("work.sh"), SCRIPT);
+      writeFileSync(place.file("broken"), "");
+      expect((await place.run("--max-attempts", "1")).code).to.equal(1);
+      expect(await place.results()).to.have.length(2);
+      rmSync(place.file("broken"));
+
+      const coordinator = await lead(place);
+      expect((await place.runWords(["retry", "--failed", ...CONFIG])).code).to.equal(0);
+      const worker = place.launch(["worker", "run", ...CONFIG]);
+      await eventually("the last item to be done", async () => {
+        const { stdout } = await place.runWords(["status", "--json", ...CONFIG]);
+        return (JSON.parse(stdout) as { done: number }).done === 3;
+      });
+      for (const each of [worker, coordinator]) {
+        each.send("SIGTERM");
+        await each.ended;
+      }
+
+      const { code, stderr } = await place.run("--max-attempts", "1");
+      expect(code, stderr).to.equal(0);
+      expect(stderr).to.contain("3 of 3 done");
+      expect(await place.results()).to.have.length(3);
+      expect(existsSync(place.file("out.errors.jsonl"))).to.equal(false);
+    });
+  });
+});
