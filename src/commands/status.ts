@@ -4,8 +4,8 @@ import { EXIT } from "../base/error-table.ts";
 import type { ExitCode } from "../base/error-table.ts";
 import { Flags } from "../cli/oclif.ts";
 import { untilSeenEnough } from "../cli/reader-watch.ts";
-import { runStatusObject, runStatusText } from "../cli/render/run-status.ts";
-import { troubleLines } from "../cli/render/workers.ts";
+import { noneHasPlugin, runStatusObject, runStatusText } from "../cli/render/run-status.ts";
+import { lacksPlugin, troubleLines } from "../cli/render/workers.ts";
 import { configFlags } from "../cli/setting-flags.ts";
 import { watch } from "../cli/watch.ts";
 import { PaceMeter } from "../client/progress.ts";
@@ -46,7 +46,7 @@ export class Status extends OperatorCommand {
       {
         look: () => look(client),
         textOf: (seen) => textOf(seen, meter),
-        keyOf: ({ status, trouble }) => JSON.stringify({ ...status, trouble, finishedPerSecond: undefined }),
+        keyOf: ({ status, ...more }) => JSON.stringify({ ...status, ...more, finishedPerSecond: undefined }),
         isOver: ({ status: { state } }) => state === "complete" || state === "cancelled",
         print: (seen, text, isFirst) => this.print([objectOf(seen)], isFirst ? text : `\n${text}`),
         tell: (sentence) => this.tell(sentence),
@@ -62,12 +62,24 @@ interface Seen {
   readonly status: RunStatus;
   /** Why nothing finishes, as workers say. */
   readonly trouble: readonly string[];
+  readonly workersLackPlugin: boolean;
 }
 
 async function look(client: RolloutClient): Promise<Seen> {
   const status = await client.status();
   const isIdle = standsStill(status) || lacksWorkers(status);
-  return { status, trouble: isIdle ? troubleLines(await client.workers()) : [] };
+  if (!isIdle && !takesNothing(status)) return { status, trouble: [], workersLackPlugin: false };
+  const workers = await client.workers();
+  return {
+    status,
+    trouble: isIdle ? troubleLines(workers) : [],
+    workersLackPlugin: takesNothing(status) && lacksPlugin(status.task?.plugin ?? "", workers),
+  };
+}
+
+/** There is work, and no worker has any of it. */
+function takesNothing({ pending, running }: RunStatus): boolean {
+  return pending > 0 && running === 0;
 }
 
 /** There is work and nobody for it: who has left may have said why. */
@@ -75,16 +87,17 @@ function lacksWorkers({ pending, running, workers }: RunStatus): boolean {
   return pending + running > 0 && workers.ready === 0;
 }
 
-function objectOf({ status, trouble }: Seen): object {
-  return { ...runStatusObject(status), trouble };
+function objectOf({ status, trouble, workersLackPlugin }: Seen): object {
+  const lack = workersLackPlugin ? [noneHasPlugin(status.task?.plugin ?? "")] : [];
+  return { ...runStatusObject(status), trouble: [...lack, ...trouble] };
 }
 
-function textOf({ status, trouble }: Seen, meter: PaceMeter): string {
+function textOf({ status, trouble, workersLackPlugin }: Seen, meter: PaceMeter): string {
   const nowMs = systemClock.monotonicMs();
   meter.take(nowMs, status, status.finishedPerSecond);
   const more = trouble.length > TROUBLES_SHOWN ? [`(and ${trouble.length - TROUBLES_SHOWN} more)`] : [];
   const lines = [...trouble.slice(0, TROUBLES_SHOWN), ...more].map((line) => `${line}\n`);
-  return runStatusText(status, meter.pace(nowMs)) + lines.join("");
+  return runStatusText(status, meter.pace(nowMs), workersLackPlugin) + lines.join("");
 }
 
 function exitOf({ state, failed, setAside }: RunStatus): ExitCode {

@@ -58,6 +58,28 @@ describe("rollout doctor", () => {
     });
   });
 
+  it("says, as `status` does, that workers are there and none can execute the plugin of the run", async () => {
+    await withCluster({}, async (cluster) => {
+      const coordinator = await cluster.startCoordinator();
+      const worker = await cluster.startWorker();
+      await coordinator.event("worker_registered", await worker.identity());
+      writeFileSync(
+        cluster.file("infer.toml"),
+        'name = "infer"\nversion = "1"\nbackend = "command"\n[command]\ncommand = ["true"]\n',
+      );
+      writeFileSync(cluster.file("items.jsonl"), "1\n2\n");
+      expect(await cluster.run("submit", "items.jsonl", "--plugin", "infer.toml")).to.include({ code: 0 });
+      const status = await cluster.run("status");
+      expect(status.stdout.split("\n")[0]).to.match(/ No worker can execute the plugin infer\.$/);
+      const { code, findings } = await examine(cluster);
+      expect(code).to.equal(0);
+      expect(findings.get("workers")).to.include({
+        verdict: "warning",
+        detail: "none of 1 that are known can execute the run's plugin infer",
+      });
+    });
+  });
+
   it("looks into a database that nobody has open, and at the place of one that is not there", async () => {
     await withCluster({}, async (cluster) => {
       await (await cluster.startCoordinator()).kill();

@@ -152,7 +152,10 @@ function workersSentence({ task }: RunStatus, workers: readonly WorkerSummary[])
   if (present.length === 0) return "There is no worker: `rollout worker run` starts one.";
   const plugin = task?.plugin ?? "";
   const able = present.filter(({ plugins }) => plugin === "" || plugins.some(({ name }) => name === plugin));
-  if (able.length === 0) return `None of the ${present.length} workers has the plugin ${printable(plugin)}.`;
+  if (able.length === 0)
+    return present.length === 1
+      ? `The only worker does not have the plugin ${printable(plugin)}.`
+      : `None of the ${present.length} workers has the plugin ${printable(plugin)}.`;
   const ready = able.filter((worker) => workerWord(worker) === "ready");
   if (ready.length === 0) return `No worker takes work: ${wordsOf(able)}.`;
   const isFull = ready.every(({ held, slots }) => held >= slots);

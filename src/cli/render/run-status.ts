@@ -8,14 +8,14 @@ import { paceText } from "./progress.ts";
 
 const MESSAGES_MAX = 5;
 
-/** A block of lines; ends with a line ending. */
-export function runStatusText(status: RunStatus, pace: Pace): string {
+/** A block of lines; ends with a line ending. `workersLackPlugin`: workers are there, and none can execute the run's plugin. */
+export function runStatusText(status: RunStatus, pace: Pace, workersLackPlugin = false): string {
   const { task, pending, running, done, failed } = status;
   const all = pending + running + done + failed + status.setAside;
   // How fast a run was that stands still says nothing.
   const isMoving = status.state !== "complete" && status.state !== "cancelled" && status.state !== "paused";
   const lines = [
-    sentenceOf(status),
+    [sentenceOf(status), ...idleSentences(status, workersLackPlugin)].join(" "),
     ...(task === undefined ? [] : [`  task: ${printable(task.summary === "" ? task.plugin : task.summary)}`]),
     ...(all === 0 ? ["  no items yet: `rollout submit` adds some"] : countLines(status, all)),
     ...failureMessageLines(status.failureMessages, status, MESSAGES_MAX).map((line) => `  ${line}`),
@@ -72,6 +72,18 @@ function sentenceOf({ state, sealed, pauseReason }: RunStatus): string {
     case "unknown":
       return "The run is in a state that this version of rollout does not know.";
   }
+}
+
+/** Why nothing of what waits is executed, for the line that is read first. */
+function idleSentences({ state, pending, task, workers }: RunStatus, workersLackPlugin: boolean): string[] {
+  if (pending === 0 || (state !== "open" && state !== "sealed")) return [];
+  if (workersLackPlugin) return [`${noneHasPlugin(task?.plugin ?? "")}.`];
+  return Object.values(workers).every((count) => count === 0) ? ["No worker is there."] : [];
+}
+
+/** A sentence without its stop. */
+export function noneHasPlugin(plugin: string): string {
+  return `No worker can execute the plugin ${printable(plugin)}`;
 }
 
 const SET_ASIDE_SHOWN = 10;

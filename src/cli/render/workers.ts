@@ -33,6 +33,7 @@ export function workersText(workers: readonly WorkerSummary[]): string {
 
 /** What they said last may be over. Who has left in good order said what it has left for. */
 const PAST: ReadonlySet<string> = new Set(["failed", "removed"]);
+const ABSENT: ReadonlySet<string> = new Set([...PAST, "gone"]);
 
 /**
  * A line for each worker that says that it cannot execute as it should: "worker 01K…: waiting for the server at …". `nameOf` is
@@ -47,6 +48,13 @@ export function troubleLines(
     if (trouble === undefined || PAST.has(workerWord(worker))) return [];
     return [`${nameOf(worker)}: ${printable(trouble)}`];
   });
+}
+
+/** Whether workers are there and none of them has what the run executes. */
+export function lacksPlugin(plugin: string, workers: readonly WorkerSummary[]): boolean {
+  const present = workers.filter((worker) => !ABSENT.has(workerWord(worker)));
+  if (plugin === "" || present.length === 0) return false;
+  return !present.some(({ plugins }) => plugins.some(({ name }) => name === plugin));
 }
 
 /** How a worker is, in the one word that matters most. Who has said goodbye is not lost, however long it is silent. */

@@ -1,6 +1,7 @@
 // The coordinator, asked like any command would: does it answer, does it trust us, and do its workers live?
 import type { Clock } from "../../base/clock.ts";
-import { troubleLines } from "../../cli/render/workers.ts";
+import { printable } from "../../base/safe-text.ts";
+import { lacksPlugin, troubleLines } from "../../cli/render/workers.ts";
 import type { WorkerSummary } from "../../client/list-workers.ts";
 import type { ClientConfig } from "../../config/resolve.ts";
 import type { Logger } from "../../observe/log.ts";
@@ -17,10 +18,10 @@ export async function examineCoordinator(
   const client = await RolloutClient.open(config, log);
   try {
     const startMs = clock.monotonicMs();
-    const { state } = await client.status();
+    const { state, task } = await client.status();
     const tookMs = Math.ceil(clock.monotonicMs() - startMs);
     const answer = `answers at ${config.worker.coordinatorAddr} within ${tookMs} ms; the run is ${state}`;
-    return [good("coordinator", answer), ...(await examineWorkers(client))];
+    return [good("coordinator", answer), ...workersFound(await client.workers(), task?.plugin ?? "")];
   } finally {
     client.close();
   }
@@ -29,13 +30,22 @@ export async function examineCoordinator(
 /** Lines for workers in trouble; a fleet has it together. */
 const TROUBLES_SHOWN = 5;
 
-async function examineWorkers(client: RolloutClient): Promise<readonly Finding[]> {
-  const workers = await client.workers();
+/** `plugin`: of the run's task; empty when any will do. */
+function workersFound(workers: readonly WorkerSummary[], plugin: string): readonly Finding[] {
+  return [workerCount(workers, plugin), ...troublesOf(workers)];
+}
+
+function workerCount(workers: readonly WorkerSummary[], plugin: string): Finding {
   const alive = workers.filter(({ state, liveness }) => state === "ready" && liveness === "alive").length;
+  if (lacksPlugin(plugin, workers)) {
+    const detail = `none of ${workers.length} that are known can execute the run's plugin ${printable(plugin)}`;
+    const hint = "start one with its --plugin, or correct the manifest's `name`";
+    return warning("workers", detail, hint);
+  }
   const detail = `${alive} of ${workers.length} that are known take work`;
-  const count =
-    alive > 0 ? good("workers", detail) : warning("workers", detail, "start one with `rollout worker run`");
-  return [count, ...troublesOf(workers)];
+  return alive > 0
+    ? good("workers", detail)
+    : warning("workers", detail, "start one with `rollout worker run`");
 }
 
 function troublesOf(workers: readonly WorkerSummary[]): Finding[] {

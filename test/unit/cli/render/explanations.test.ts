@@ -138,7 +138,7 @@ describe("the explanation of an item", () => {
     ],
     [
       "no worker has the plugin",
-      "None of the 1 workers has the plugin infer.",
+      "The only worker does not have the plugin infer.",
       [{}, { workers: [worker({ plugins: [{ name: "other", version: "1" }] })] }],
     ],
     [

@@ -4,7 +4,11 @@ import type { RunStatus } from "../../../../src/client/run-status.ts";
 
 const PACE = { kind: "steady", perSecond: 4, left: { atLeastMs: 60_000, atMostMs: 120_000 } } as const;
 
-function textOf(state: RunStatus["state"], change: Partial<RunStatus> = {}): string {
+function textOf(
+  state: RunStatus["state"],
+  change: Partial<RunStatus> = {},
+  workersLackPlugin = false,
+): string {
   const status: RunStatus = {
     state,
     ...{ pending: 6, delayed: 0, running: 0, executing: 0, done: 4, failed: 0, failedByClass: {} },
@@ -15,12 +19,24 @@ function textOf(state: RunStatus["state"], change: Partial<RunStatus> = {}): str
     workers: { ready: 2, draining: 0, suspected: 0, failed: 0, cordoned: 0 },
     ...change,
   };
-  return runStatusText(status, PACE);
+  return runStatusText(status, PACE, workersLackPlugin);
 }
 
 describe("the status of a run", () => {
   it("says how fast it goes while it goes", () => {
     expect(textOf("sealed")).to.contain("left").and.contain("4.0/s");
+  });
+
+  it("says in its first line that no worker can execute the plugin, or that none is there", () => {
+    const task = { plugin: "infer", summary: "" };
+    const first = (text: string): string => text.split("\n")[0] ?? "";
+    expect(first(textOf("sealed", { task }, true))).to.equal(
+      "The run is sealed: it ends with the last of its items. No worker can execute the plugin infer.",
+    );
+    const workers = { ready: 0, draining: 0, suspected: 0, failed: 0, cordoned: 0 };
+    expect(first(textOf("sealed", { workers }))).to.contain(" No worker is there.");
+    expect(first(textOf("complete", { workers, pending: 0 }))).to.not.contain("worker");
+    expect(first(textOf("sealed"))).to.not.contain("worker");
   });
 
   it("says why items fail", () => {
