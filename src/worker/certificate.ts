@@ -3,7 +3,7 @@
 import { createClient } from "@connectrpc/connect";
 import type { Clock, Timer } from "../base/clock.ts";
 import { sleep } from "../base/clock.ts";
-import { RolloutError } from "../base/errors.ts";
+import { failure, RolloutError } from "../base/errors.ts";
 import type { RunId, WorkerId } from "../base/ids.ts";
 import type { Random } from "../base/random.ts";
 import { EnrolmentService } from "../gen/rollout/v1/enrolment_pb.ts";
@@ -40,6 +40,9 @@ export interface CertificateOptions {
 
 /** How many failure timeouts an id is waited for that somebody has who is alive. */
 const TAKEOVER_FACTOR = 3;
+
+/** A listener that goes down may look like a refusal once. */
+const REFUSALS_MAX = 2;
 
 /** With what a new certificate is asked for: the one that there is, or what lets a new worker in. */
 type Bearer = "own" | "bundle";
@@ -101,6 +104,7 @@ export class Certificate {
     const trouble = new Trouble(log, { clock, address, afterMs, onAbsent });
     let bearer = first;
     let aliveFromMs: number | undefined;
+    let refusals = 0;
     for (let failures = 1; !isStopped(); failures++) {
       const answer = await this.#request(bearer).catch((error: unknown) => this.#setbackOf(error));
       if (answer.kind === "signed") {
@@ -117,6 +121,10 @@ export class Certificate {
         // The process before this one, if it has died without a word, would have failed by now: it is somebody else.
         if (clock.monotonicMs() - aliveFromMs > TAKEOVER_FACTOR * failureTimeoutMs) throw answer.error;
       }
+      refusals = answer.kind === "failed" && answer.error.code === "certificate_refused" ? refusals + 1 : 0;
+      // There is nothing but the bundle, and what answers has refused it on one connection after the other.
+      if (answer.kind === "failed" && refusals === REFUSALS_MAX && this.#own === undefined)
+        throw bundleRefused(address, answer.error);
       // Neither is given up for good: a refusal may end, and a bundle may be put there meanwhile.
       if (answer.kind === "failed" && answer.error.row.retry === "never")
         bearer = bearer === "own" ? "bundle" : "own";
@@ -153,4 +161,10 @@ export class Certificate {
       connection.close();
     }
   }
+}
+
+function bundleRefused(address: string, error: RolloutError): RolloutError {
+  const bearer = error.params["subject"] ?? "enrolment";
+  const reason = `it refuses the certificate of the bundle (${bearer}), which was revoked or is not of its CA`;
+  return failure("enrolment_refused", { address, reason }, error);
 }

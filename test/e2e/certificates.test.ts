@@ -161,7 +161,10 @@ describe("certificates", () => {
       const issued = await cluster.run(...issue, "--coordinator-addr", "head.example:50051", "--json");
       expect(JSON.parse(issued.stdout)).to.include({ coordinator_addr: "head.example:50051" });
       await cluster.configure({ "transport.listen_addr": "127.0.0.1:50051" });
-      expect(await cluster.run(...issue)).to.include({ code: 0 });
+      const second = await cluster.run(...issue);
+      expect(second).to.include({ code: 2, stdout: "" });
+      expect(second.stderr).to.contain("enrolment.pem is there already").and.to.contain("rollout ca revoke");
+      expect(await cluster.run("ca", "issue", "--out", "tunnel.pem")).to.include({ code: 0 });
     });
   });
 
@@ -192,7 +195,10 @@ describe("certificates", () => {
       const good = await cluster.startWorker();
       await coordinator.event("worker_registered", await good.identity());
       expect(coordinator.seen("worker_registered")).to.have.length(1);
-      await thief.kill();
+      expect(await thief.ended).to.deep.equal({ code: 3, signal: null });
+      expect(thief.stderr.join("\n")).to.match(
+        /it refuses the certificate of the bundle .*, which was revoked/,
+      );
     });
   });
 

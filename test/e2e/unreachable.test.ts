@@ -58,18 +58,22 @@ describe("a worker that cannot reach its coordinator", () => {
     });
   });
 
-  it("says that its certificate is refused, joins with a bundle that is not, and the refusal is on record", async () => {
+  it("ends when its bundle is refused, joins with one that is not, and the refusal is on record", async () => {
     await withCluster({}, async (cluster) => {
       const coordinator = await cluster.startCoordinator();
       const { certificatePem } = await authorityIn(cluster.file("data/tls"));
       const bundle = await foreignBundle(cluster, certificatePem);
-      const worker = cluster.launchWorker({ args: ["--enrolment", bundle] });
-      await expectOneClearLine(worker, "certificate_refused", /refused this certificate \(enrolment 01/);
+      const refused = cluster.launchWorker({ args: ["--enrolment", bundle] });
+      expect(await refused.ended).to.deep.equal({ code: 3, signal: null });
+      expect(refused.stderr.join("\n")).to.match(
+        /it refuses the certificate of the bundle \(enrolment 01\w+\), which was revoked or is not of its CA/,
+      );
       expect(await coordinator.logLine({ audit: true })).to.include({ reason: "certificate_not_trusted" });
       expect(coordinator.seen("worker_registered")).to.deep.equal([]);
 
-      const issued = await cluster.run("ca", "issue", "--out", bundle);
+      const issued = await cluster.run("ca", "issue", "--out", "good.pem");
       expect(issued).to.include({ code: 0, stderr: "" });
+      const worker = cluster.launchWorker({ args: ["--enrolment", "good.pem"] });
       await coordinator.event("worker_heartbeat", { ...(await worker.identity()), state: "Ready" });
     });
   });

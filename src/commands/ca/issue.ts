@@ -1,4 +1,5 @@
 // `rollout ca issue`
+import { lstat } from "node:fs/promises";
 import { systemClock } from "../../base/clock.ts";
 import { EXIT } from "../../base/error-table.ts";
 import { failure } from "../../base/errors.ts";
@@ -66,6 +67,7 @@ export class CaIssue extends BaseCommand {
     if (id === undefined)
       throw failure("usage", { detail: `--id ${flags.id} is not a ULID`, command: this.fullName() });
     if (role !== "coordinator") this.#refuseAddressOfHere(config, flags);
+    await this.#refuseExisting(flags.out);
     const { tlsDir } = config.transport;
     const lifetimes = { ...LIFETIMES, enrolmentMs: config.enrolment.lifetimeMs };
     const parts = { tlsDir, clock: systemClock, random: systemRandom, lifetimes };
@@ -81,6 +83,19 @@ export class CaIssue extends BaseCommand {
       `Wrote ${flags.out}: ${role} ${id}, for the coordinator at ${config.worker.coordinatorAddr}\n`,
     );
     return EXIT.done;
+  }
+
+  /** What is there may be the only copy of credentials that stay valid, with the id by which they are revoked. */
+  async #refuseExisting(file: string): Promise<void> {
+    const isThere = await lstat(file).then(
+      () => true,
+      () => false,
+    );
+    if (!isThere) return;
+    const detail =
+      `${file} is there already, and credentials in it stay valid when it is overwritten: choose another name, or end them ` +
+      "with `rollout ca revoke` and remove it";
+    throw failure("usage", { detail, command: this.fullName() });
   }
 
   /** Another machine does not find the coordinator at an address that means itself. */

@@ -163,6 +163,16 @@ describe("the certificate of a worker", () => {
       expect((await failureOf(obtain(open()))).code).to.equal("enrolment_refused");
     });
 
+    it("in vain where the bundle itself is refused: the worker that has nothing else ends, and names it", async () => {
+      const other = await newTestCluster();
+      const foreign = await other.ca.issue(newIdentity(cluster.runId, "enrolment"));
+      const { certificatePem } = cluster.ca.authority;
+      const enrolment = (): Promise<Credentials> => Promise.resolve({ ...foreign, caPem: certificatePem });
+      const error = await failureOf(obtain(open({ enrolment })));
+      expect(error.code).to.equal("enrolment_refused");
+      expect(error.message).to.match(/refuses the certificate of the bundle \(enrolment 01\w+\)/);
+    });
+
     it("in vain where there is none: said at once, and not waited for", async () => {
       const error = await failureOf(obtain(open({ enrolment: noBundle })));
       expect(error.code).to.equal("tls_file_unreadable");
