@@ -15,6 +15,7 @@ import type { Store } from "../storage/store.ts";
 import { messageLimits } from "../transport/limits.ts";
 import { startServer } from "../transport/server.ts";
 import type { RunningServer } from "../transport/server.ts";
+import { openAwaited } from "./awaited-store.ts";
 import { stand } from "./candidacy.ts";
 import { turnOffCoreDumps } from "./fence.ts";
 import { forgetFinished } from "./local-run/finished-record.ts";
@@ -47,12 +48,14 @@ export async function runCoordinator(
   const downfall = new Downfall();
   await turnOffCoreDumps();
   const incarnation = newUlid<IncarnationId>(clock, random);
-  const store = await openLevelStore({
-    path: config.storage.path,
-    holderName: "rollout coordinator run",
-    clock,
-    log,
-  });
+  const waiting = new AbortController();
+  void stop.then(() => waiting.abort());
+  const { path } = config.storage;
+  const store = await openAwaited(
+    () => openLevelStore({ path, holderName: "rollout coordinator run", clock, log }),
+    { clock, tell: ports.tell, signal: waiting.signal },
+  );
+  if (store === undefined) return;
   const ownStore = await openOwnStore(config.worker.stateDir, incarnation, clock, log);
   try {
     const identity = await openServerIdentity(config, ports);

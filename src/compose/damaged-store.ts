@@ -12,6 +12,7 @@ import type { Damage } from "../storage/codec.ts";
 import { openLevelStore } from "../storage/level/level-store.ts";
 import type { Store } from "../storage/store.ts";
 import { examineStoreIdentity } from "../storage/store-identity.ts";
+import { LOOKERS } from "./awaited-store.ts";
 import { RolloutClient } from "./rollout-client.ts";
 
 export interface DamagedStore {
@@ -50,7 +51,7 @@ export async function openDamagedStore(
 
 async function openFree(path: string, clock: Clock): Promise<Store | undefined> {
   try {
-    return await openLevelStore({ path, holderName: "rollout results", clock });
+    return await openLevelStore({ path, holderName: LOOKERS.results, clock });
   } catch (error) {
     if (error instanceof RolloutError && error.code === "store_held") return undefined;
     throw error;

@@ -3,25 +3,28 @@
 import { writeFileSync } from "node:fs";
 import { expect } from "chai";
 import { systemClock } from "../../src/base/clock.ts";
-import { RUNNING_PREFIX, DONE_PREFIX } from "../../src/storage/keys.ts";
+import { RUNNING_PREFIX, DONE_PREFIX, RUN_KEY } from "../../src/storage/keys.ts";
 import { openLevelStore } from "../../src/storage/level/level-store.ts";
 import { prefixRange } from "../../src/storage/store.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
+import { eventually } from "../support/eventually.ts";
 import { RunObserver } from "../support/run-observer.ts";
+
+type Range = ReturnType<typeof prefixRange>;
 
 const DATABASE = "data/rollout.db";
 
-/** The first row under the prefix has another last byte. Returns its key. */
-async function damage(cluster: Cluster, prefix: string): Promise<string> {
+/** The first row of the range has another last byte. Returns its key. */
+async function damage(cluster: Cluster, range: Range): Promise<string> {
   const store = await openLevelStore({
     path: cluster.file(DATABASE),
     holderName: "test",
     clock: systemClock,
   });
   try {
-    const [row] = await store.scan({ ...prefixRange(prefix), limit: 1 });
-    if (row === undefined) throw new Error(`no row under ${prefix}`);
+    const [row] = await store.scan({ ...range, limit: 1 });
+    if (row === undefined) throw new Error(`no row from ${range.from} on`);
     const value = Buffer.from(row.value);
     value[value.length - 1] = (value[value.length - 1] ?? 0) ^ 1;
     await store.commit({ puts: [{ key: row.key, value }], deletes: [], expect: [], durability: "sync" });
@@ -37,7 +40,36 @@ const linesOf = (text: string): unknown[] =>
     .filter((line) => line !== "")
     .map((line) => JSON.parse(line) as unknown);
 
+describe("a database that a command looks into", () => {
+  it("is waited for by a coordinator that starts meanwhile", async () => {
+    await withCluster({}, async (cluster) => {
+      const path = cluster.file(DATABASE);
+      const store = await openLevelStore({ path, holderName: "rollout doctor", clock: systemClock });
+      const coordinator = cluster.launch(["coordinator", "run"]);
+      await eventually("it is said", () =>
+        coordinator.stderr.some((line) => line.includes("it is waited for")),
+      );
+      await store.close();
+      await coordinator.event("coordinator_leading");
+      await coordinator.stop();
+    });
+  });
+});
+
 describe("a row that cannot be read", () => {
+  it("is not offered to be set aside when nothing can take its place", async () => {
+    await withCluster({}, async (cluster) => {
+      const coordinator = await cluster.startCoordinator();
+      expect(await cluster.run("pause")).to.include({ code: 0 });
+      await coordinator.stop();
+      const key = await damage(cluster, { from: RUN_KEY, to: `${RUN_KEY}0` });
+      const found = await cluster.run("doctor");
+      expect(found.code).to.equal(6);
+      expect(found.stdout).to.include(key).and.to.include("nothing can take its place");
+      expect(found.stdout).to.not.include("--quarantine");
+    });
+  });
+
   it("leaves the other results to be had without a coordinator, and the run to one when it is set aside", async () => {
     await withCluster({}, async (cluster) => {
       const first = await cluster.startCoordinator();
@@ -51,7 +83,7 @@ describe("a row that cannot be read", () => {
       await first.stop();
       const stopped = await cluster.run("results");
       expect(stopped.code, "a coordinator could lead: it is only not there").to.equal(3);
-      const key = await damage(cluster, DONE_PREFIX);
+      const key = await damage(cluster, prefixRange(DONE_PREFIX));
 
       const results = await cluster.run("results");
       expect([results.code, linesOf(results.stdout).length]).to.deep.equal([6, 3]);
@@ -98,7 +130,7 @@ describe("a row that cannot be read", () => {
       observer.close();
       await first.kill();
       await worker.kill();
-      const key = await damage(cluster, RUNNING_PREFIX);
+      const key = await damage(cluster, prefixRange(RUNNING_PREFIX));
       const refused = await cluster.run("coordinator", "run");
       expect(refused.code).to.equal(6);
       expect(refused.stderr).to.include(`is damaged at ${key}`);

@@ -7,6 +7,7 @@ import type { SetAside } from "../../coordinator/quarantine/set-aside.ts";
 import { openLevelStore } from "../../storage/level/level-store.ts";
 import { examineStoreIdentity } from "../../storage/store-identity.ts";
 import { forgetFinished } from "../local-run/finished-record.ts";
+import { LOOKERS } from "../awaited-store.ts";
 import type { Finding } from "./finding.ts";
 import { good } from "./finding.ts";
 
@@ -19,7 +20,7 @@ export interface Quarantine {
 
 /** Throws store_… rows, store_held while a coordinator runs, and quarantine_refused for a row that is not set aside. */
 export async function quarantine({ path, runId, key, clock }: Quarantine): Promise<readonly Finding[]> {
-  const store = await openLevelStore({ path, holderName: "rollout doctor", clock });
+  const store = await openLevelStore({ path, holderName: LOOKERS.doctor, clock });
   try {
     if ((await examineStoreIdentity(store, runId)) === undefined) throw refusal(key, "the database is empty");
     await forgetFinished(path);

@@ -7,8 +7,10 @@ import type { Clock } from "../../base/clock.ts";
 import { failure, RolloutError } from "../../base/errors.ts";
 import type { RunId } from "../../base/ids.ts";
 import { findDamages } from "../../coordinator/quarantine/examine-rows.ts";
+import { substituteFor } from "../../coordinator/quarantine/substitute.ts";
 import { readSetAside } from "../../coordinator/quarantine/quarantine-record.ts";
 import type { SetAsideItem } from "../../coordinator/quarantine/quarantine-record.ts";
+import type { Store } from "../../storage/store.ts";
 import type { Damage } from "../../storage/codec.ts";
 import type { StatFs } from "../../storage/level/directory.ts";
 import { freeBytes, refuseUnlessDatabaseOrEmpty, unusable } from "../../storage/level/directory.ts";
@@ -16,6 +18,7 @@ import { describeHolder, findLiveHolder } from "../../storage/level/holder-file.
 import { openLevelStore } from "../../storage/level/level-store.ts";
 import { thisProcess } from "../../storage/level/process-identity.ts";
 import { examineStoreIdentity } from "../../storage/store-identity.ts";
+import { LOOKERS } from "../awaited-store.ts";
 import type { Finding } from "./finding.ts";
 import { good, warning } from "./finding.ts";
 import { examinePlace } from "./place.ts";
@@ -78,12 +81,12 @@ async function examineDatabase(look: StorageLook): Promise<readonly Finding[]> {
 async function examineInside({ path, runId, clock }: StorageLook): Promise<readonly Finding[]> {
   const found = (words: string): Finding => good("database", `${path}: ${words}`);
   try {
-    const store = await openLevelStore({ path, holderName: "rollout doctor", clock });
+    const store = await openLevelStore({ path, holderName: LOOKERS.doctor, clock });
     try {
       const identity = await examineStoreIdentity(store, runId);
       if (identity === undefined) return [found("nobody has it open, and nothing was written to it yet")];
       const damages = await findDamages(store);
-      if (damages.length > 0) return damagesFound(path, damages);
+      if (damages.length > 0) return await damagesFound(path, damages, store);
       const aside = await readSetAside(store);
       return [found("nobody has it open, its rows are whole, and it is of this run"), ...asideFound(aside)];
     } finally {
@@ -96,16 +99,25 @@ async function examineInside({ path, runId, clock }: StorageLook): Promise<reado
   }
 }
 
-function damagesFound(path: string, damages: readonly Damage[]): readonly Finding[] {
-  const shown = damages.slice(0, DAMAGES_SHOWN).map((damage): Finding => {
+async function damagesFound(
+  path: string,
+  damages: readonly Damage[],
+  store: Store,
+): Promise<readonly Finding[]> {
+  const looks = damages.slice(0, DAMAGES_SHOWN).map(async (damage): Promise<Finding> => {
     const { key } = damage;
     const error =
       damage.kind === "newer"
         ? failure("store_newer", { path, key, found: damage.found, known: damage.known })
         : failure("store_corrupt", { path, key, reason: damage.reason });
-    const hint = `\`rollout results\` exports the rest; \`rollout doctor --quarantine ${key}\` sets it aside`;
+    const isVital = damage.kind === "newer" || (await substituteFor(store, key)).kind === "vital";
+    const remedy = isVital
+      ? "nothing can take its place: restore the database, or give the work to another run"
+      : `\`rollout doctor --quarantine ${key}\` sets it aside`;
+    const hint = damage.kind === "newer" ? error.hint : `\`rollout results\` exports the rest; ${remedy}`;
     return { subject: "database", verdict: "failure", detail: error.message, hint, error };
   });
+  const shown = await Promise.all(looks);
   const more = damages.length - shown.length;
   const hint = "set aside those that are named, and look again";
   return more === 0 ? shown : [...shown, warning("database", `${more} more rows cannot be read`, hint)];
