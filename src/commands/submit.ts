@@ -1,13 +1,16 @@
 // `rollout submit`
 import { createReadStream } from "node:fs";
+import { systemClock } from "../base/clock.ts";
 import { EXIT } from "../base/error-table.ts";
 import { failure, RolloutError } from "../base/errors.ts";
 import type { ExitCode } from "../base/error-table.ts";
 import { systemReason } from "../base/system-reason.ts";
 import { integerFlag } from "../cli/integer-flag.ts";
 import { Args, Flags } from "../cli/oclif.ts";
+import { isFile } from "../cli/results/outlet.ts";
 import { configFlags } from "../cli/setting-flags.ts";
 import { inputLines } from "../client/input-lines.ts";
+import { announced } from "../client/slow-input.ts";
 import { OperatorCommand } from "../compose/operator-command.ts";
 
 export class Submit extends OperatorCommand {
@@ -59,11 +62,14 @@ export class Submit extends OperatorCommand {
     const sealed = flags.seal && !dryRun;
     // The flag is of this file, not the setting of workers that has the same name.
     return this.withRun({ ...flags, plugin: undefined }, async (client, { limits }) => {
-      const lines = inputLines(chunksOf(args.file), {
-        name: args.file === "-" ? "standard input" : args.file,
-        kind: flags.text ? "text" : "json",
-        lineBytesMax: limits.payloadBytes,
-      });
+      const lines = inputLines(
+        chunksOf(args.file, (sentence) => this.tell(sentence)),
+        {
+          name: args.file === "-" ? "standard input" : args.file,
+          kind: flags.text ? "text" : "json",
+          lineBytesMax: limits.payloadBytes,
+        },
+      );
       const items = dryRun ? nothingSubmitted(lines) : lines;
       const { added, known, duplicates } = await client.submit(items, {
         plugin,
@@ -92,9 +98,13 @@ async function* nothingSubmitted(lines: AsyncIterable<Uint8Array>): AsyncGenerat
   }
 }
 
-async function* chunksOf(file: string): AsyncGenerator<Uint8Array> {
+async function* chunksOf(file: string, tell: (sentence: string) => void): AsyncGenerator<Uint8Array> {
   try {
-    for await (const chunk of file === "-" ? process.stdin : createReadStream(file))
+    const isStandard = file === "-";
+    const waits = isStandard || !(await isFile(file));
+    const stream = isStandard ? process.stdin : createReadStream(file);
+    const say = (): void => tell(`waiting for input from ${isStandard ? "standard input" : file}`);
+    for await (const chunk of waits ? announced<unknown>(stream, systemClock, say) : stream)
       yield chunk as Uint8Array;
   } catch (error) {
     throw failure("input_unreadable", { file, reason: systemReason(error) }, error);

@@ -27,9 +27,12 @@ describe("what rollout run reads its items from", () => {
     await withLocalRun({ items: ITEMS }, async (place) => {
       execFileSync("mkfifo", [place.file("fifo")]);
       const run = place.launch(wordsOf("fifo"));
+      const said = (): number => run.stderr.filter((line) => line === "waiting for input from fifo").length;
+      await eventually("it is said that it waits", () => said() === 1);
       await writeFile(place.file("fifo"), readFileSync(place.file("in.jsonl")));
       expect((await run.ended).code, run.describe()).to.equal(0);
       await expectAll(place);
+      expect(said()).to.equal(1);
     });
   });
 

@@ -1,7 +1,10 @@
+import { execFileSync } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { expect } from "chai";
 import { newRunId } from "../support/certificates.ts";
 import { withCluster } from "../support/cluster.ts";
+import { eventually } from "../support/eventually.ts";
 
 describe("a mistake at the command line", () => {
   it("in line 3 of the input: the lines before it are submitted, as the refusal says, and only once", async () => {
@@ -16,6 +19,12 @@ describe("a mistake at the command line", () => {
       writeFileSync(cluster.file("items.jsonl"), '{"n":1}\n{"n":2}\n{"n":3}\n{"n":4}\n');
       const corrected = await cluster.run("submit", "items.jsonl", "--json");
       expect(JSON.parse(corrected.stdout)).to.include({ added: 2, known: 2 });
+
+      execFileSync("mkfifo", [cluster.file("fifo")]);
+      const waiting = cluster.launch(["submit", "fifo"]);
+      await eventually("it is said", () => waiting.stderr.includes("waiting for input from fifo"));
+      await writeFile(cluster.file("fifo"), '{"n":5}\n');
+      expect(await waiting.ended).to.deep.equal({ code: 0, signal: null });
     });
   });
 

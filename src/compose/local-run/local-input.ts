@@ -6,10 +6,12 @@ import type { Hash } from "node:crypto";
 import { createReadStream, fstatSync, statSync } from "node:fs";
 import { open, rm, stat } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
+import type { Clock } from "../../base/clock.ts";
 import { failure, RolloutError } from "../../base/errors.ts";
 import { systemReason, unwritable } from "../../base/system-reason.ts";
 import { inputLines } from "../../client/input-lines.ts";
 import type { InputKind, InputOptions } from "../../client/input-lines.ts";
+import { announced } from "../../client/slow-input.ts";
 
 export interface InputSource {
   /** Undefined: standard input. */
@@ -29,6 +31,12 @@ export interface CheckedInput {
   readonly bytes: number;
   /** SHA-256 of these bytes, hexadecimal. */
   readonly digest: string;
+}
+
+/** To whom it is said, once, that what can be read only once is waited for. */
+export interface Announcer {
+  readonly clock: Clock;
+  readonly say: (sentence: string) => void;
 }
 
 /** What is made to be looked at, and how it is read again. */
@@ -51,7 +59,11 @@ export async function isReadOnce({ file }: InputSource): Promise<boolean> {
  * `spoolFile` is where an input is kept that can be read only once: it has that name for a moment only, so that nothing is left of it
  * whatever ends the process. Throws input_refused or item_too_large with the line, input_unreadable or file_unwritable.
  */
-export async function checkInput(source: InputSource, spoolFile: string): Promise<CheckedInput> {
+export async function checkInput(
+  source: InputSource,
+  spoolFile: string,
+  { clock, say }: Announcer,
+): Promise<CheckedInput> {
   const { file, kind, lineBytesMax } = source;
   const options = { name: file ?? STANDARD_INPUT, kind, lineBytesMax };
   if (file !== undefined && !(await isReadOnce(source))) {
@@ -65,7 +77,8 @@ export async function checkInput(source: InputSource, spoolFile: string): Promis
   const spool = await open(spoolFile, "w+", SPOOL_MODE).catch(unwritable);
   const way = { ...wayOf(spool, options.name), file: undefined };
   const stream = file === undefined || isStandardInput(file) ? process.stdin : createReadStream(file);
-  const keep = spooling(readable(stream, options.name), spool, unwritable);
+  const chunks = announced<unknown>(stream, clock, () => say(`waiting for input from ${options.name}`));
+  const keep = spooling(readable(chunks, options.name), spool, unwritable);
   await rm(spoolFile, { force: true }).catch(unwritable);
   return checked(keep, way, options);
 }

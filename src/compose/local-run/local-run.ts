@@ -96,12 +96,15 @@ async function hiddenSpool({ clock, random }: LocalRunPorts): Promise<string> {
 async function readInput(
   { input }: LocalRunRequest,
   spoolFile: string,
-  { interrupted }: LocalRunPorts,
+  { interrupted, clock, display }: LocalRunPorts,
 ): Promise<CheckedInput> {
   const interruption = interrupted.then((): never => {
     throw failure("interrupted", {});
   });
-  return Promise.race([checkInput(input, spoolFile), interruption]);
+  return Promise.race([
+    checkInput(input, spoolFile, { clock, say: (sentence) => display.say(sentence) }),
+    interruption,
+  ]);
 }
 
 /** A file by its place, so that it may be edited; what can be read only once by what it has. */
