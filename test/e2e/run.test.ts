@@ -20,6 +20,11 @@ async function expectLookingInto(place: LocalRunPlace, look: string): Promise<vo
   expect(ended.stderr)
     .to.match(/^error: the local run in out\.jsonl\.rollout has ended, with \d+ done and \d+ failed \(/)
     .and.contain("`rollout coordinator run -c out.jsonl.rollout`");
+  const doctor = await place.runWords(["doctor", "-c", "out.jsonl.rollout"]);
+  expect(doctor.code, doctor.stdout).to.equal(0);
+  expect(doctor.stdout).to.match(
+    /^ok +coordinator +the local run in out\.jsonl\.rollout has ended, with \d+ done/m,
+  );
   const [, start = "", explain = ""] =
     /^to look into one: rollout (.*), and in another terminal: rollout (.*)$/.exec(look) ?? [];
   const coordinator = place.launch(start.split(" "));

@@ -5,6 +5,7 @@ import { lacksPlugin, troubleLines } from "../../cli/render/workers.ts";
 import type { WorkerSummary } from "../../client/list-workers.ts";
 import type { ClientConfig } from "../../config/resolve.ts";
 import type { Logger } from "../../observe/log.ts";
+import { findEndedRun } from "../local-run/ended-run.ts";
 import { RolloutClient } from "../rollout-client.ts";
 import type { Finding } from "./finding.ts";
 import { good, warning } from "./finding.ts";
@@ -15,6 +16,11 @@ export async function examineCoordinator(
   clock: Clock,
   log: Logger,
 ): Promise<readonly Finding[]> {
+  const ended = await findEndedRun(config.source);
+  if (ended !== undefined) {
+    const { message, hint } = ended.error;
+    return [ended.isOver ? good("coordinator", message) : warning("coordinator", message, hint)];
+  }
   const client = await RolloutClient.open(config, log);
   try {
     const startMs = clock.monotonicMs();

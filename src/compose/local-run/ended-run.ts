@@ -5,6 +5,7 @@ import { basename, dirname, join } from "node:path";
 import { number } from "../../cli/render/number.ts";
 import { shellWords } from "../../cli/shell-words.ts";
 import { failure } from "../../base/errors.ts";
+import type { RolloutError } from "../../base/errors.ts";
 import { CONFIG_FILE_NAME } from "../../config/load.ts";
 import { findLiveHolder } from "../../storage/level/holder-file.ts";
 import { thisProcess } from "../../storage/level/process-identity.ts";
@@ -17,14 +18,23 @@ import { LOCK, shownPath } from "./run-directory.ts";
  * open. `configFile` is where the configuration was read.
  */
 export async function refuseEndedRun(configFile: string): Promise<void> {
+  const ended = await findEndedRun(configFile);
+  if (ended !== undefined) throw ended.error;
+}
+
+/** The same for who looks. `isOver`: it is known what it has come to. */
+export async function findEndedRun(
+  configFile: string,
+): Promise<{ readonly error: RolloutError; readonly isOver: boolean } | undefined> {
   const directory = dirname(configFile);
-  if (basename(configFile) !== CONFIG_FILE_NAME || !(await isThere(join(directory, TASK_FILE)))) return;
+  if (basename(configFile) !== CONFIG_FILE_NAME || !(await isThere(join(directory, TASK_FILE))))
+    return undefined;
   const self = await thisProcess();
   for (const name of [LOCK, DATABASE])
-    if ((await findLiveHolder(join(directory, name), self)) !== undefined) return;
+    if ((await findLiveHolder(join(directory, name), self)) !== undefined) return undefined;
   const shown = shownPath(directory);
   const account = await readAccount(directory);
-  throw failure("local_run_ended", {
+  const error = failure("local_run_ended", {
     directory: shown,
     state:
       account === undefined
@@ -32,6 +42,7 @@ export async function refuseEndedRun(configFile: string): Promise<void> {
         : `has ended, with ${number(account.done)} done and ${number(account.failed)} failed`,
     coordinator: shellWords(["rollout", "coordinator", "run", "-c", shown]),
   });
+  return { error, isOver: account !== undefined };
 }
 
 function isThere(file: string): Promise<boolean> {
