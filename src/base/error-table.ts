@@ -189,6 +189,11 @@ export const ERRORS = {
     message: "the database {path} is damaged at {key}: {reason}",
     hint: "restore a copy; `rollout doctor` says what is damaged and can set it aside, `rollout results` exports what can be read",
   },
+  store_lost: {
+    ...storage,
+    message: "the database {path} {state}, and {known}",
+    hint: "put back what is missing, from a copy; to run everything again on purpose remove {files}",
+  },
   quarantine_refused: {
     ...usage,
     message: "{key} is not set aside: {reason}",

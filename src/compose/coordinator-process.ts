@@ -1,8 +1,10 @@
 // A coordinator as a process: opens the database, holds the CA, listens, leads until it is told to stop.
+import { createRouterTransport } from "@connectrpc/connect";
 import { relative } from "node:path";
 import type { RunId } from "../base/ids.ts";
 import { newUlid } from "../base/ids.ts";
 import type { IncarnationId } from "../base/ids.ts";
+import { readRunStatus } from "../client/run-status.ts";
 import { LIMITS } from "../config/limits.ts";
 import type { ResolvedConfig } from "../config/resolve.ts";
 import { Coordinator } from "../coordinator/coordinator.ts";
@@ -19,6 +21,7 @@ import { openAwaited } from "./awaited-store.ts";
 import { stand } from "./candidacy.ts";
 import { turnOffCoreDumps } from "./fence.ts";
 import { forgetFinished } from "./local-run/finished-record.ts";
+import { refuseFewerThanRecorded, refuseLostDatabase } from "./local-run/recorded.ts";
 import { openOwnStore } from "./own-store.ts";
 import type { ProcessPorts } from "./process-ports.ts";
 import { Downfall } from "./process-ports.ts";
@@ -47,6 +50,7 @@ export async function runCoordinator(
   const ports = { ...processPorts, events: journal };
   const downfall = new Downfall();
   await turnOffCoreDumps();
+  await refuseLostDatabase(config.storage.path);
   const incarnation = newUlid<IncarnationId>(clock, random);
   const waiting = new AbortController();
   void stop.then(() => waiting.abort());
@@ -95,6 +99,10 @@ async function serve(
 ): Promise<void> {
   let server: RunningServer | undefined;
   try {
+    await refuseFewerThanRecorded(config.storage.path, async () => {
+      const { done, setAside } = await readRunStatus(createRouterTransport(coordinator.routes));
+      return done + setAside;
+    });
     // Once it listens, anybody may change what was recorded.
     await forgetFinished(config.storage.path);
     server = await startServer({

@@ -93,7 +93,7 @@ export class LocalCluster {
 /**
  * Resolves when every worker has joined and has loaded what executes items. Rejects, with nothing left behind, with the row of what
  * cannot work: `usage` for options that contradict each other, manifest rows, those of a directory that is not for this
- * task, is in use or has lost its database (other_run_task, run_held, run_directory_unusable, store_corrupt), process_given_up for a backend that does not start.
+ * task, is in use or has lost its database (other_run_task, run_held, run_directory_unusable, store_lost), process_given_up for a backend that does not start.
  */
 export async function startCluster(options: ClusterOptions = {}): Promise<LocalCluster> {
   refuseContradiction(options);

@@ -52,16 +52,16 @@ describe("rollout run, when something of a run was lost", () => {
   it("runs nothing again without its database or task, says what was recorded, and goes on with them", async () => {
     await withLocalRun(RUN, async (place) => {
       const done = await begin(place);
-      const anew = `to run everything again on purpose remove out.jsonl ${place.file("out.jsonl.rollout")}`;
+      const anew = `to run everything again on purpose remove out.jsonl out.jsonl.rollout)`;
       await without(place, DATABASE, async () => {
         expect(await refusal(place, 6))
           .to.contain(`results were written from it (${done} done)`)
           .and.contain(anew);
         await mkdir(place.file(DATABASE));
-        expect(await refusal(place, 6), "emptied").to.contain("they are gone");
+        expect(await refusal(place, 6), "emptied").to.contain("rollout.db is gone, and results were");
       });
       await without(place, "out.jsonl.rollout/task.json", async () => {
-        expect(await refusal(place, 6)).to.contain("is damaged at task.json: it is gone");
+        expect(await refusal(place, 6)).to.contain("is without task.json, which says which run");
         await without(place, "out.jsonl.rollout/results.cursor", async () => {
           expect(await refusal(place, 6), "workers have been there").to.contain("task.json");
         });

@@ -1,5 +1,5 @@
 // A local run that has ended, and what somebody did with its directory meanwhile: with a coordinator of its own, or without.
-import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { expect } from "chai";
 import { concurrentTests } from "../support/concurrent.ts";
 import { eventually } from "../support/eventually.ts";
@@ -51,6 +51,41 @@ describe("a local run that has ended", () => {
       expect(stderr).to.contain("3 of 3 done");
       expect(await place.results()).to.have.length(3);
       expect(existsSync(place.file("out.errors.jsonl"))).to.equal(false);
+    });
+  });
+
+  it("gets no new database in place of one that is gone, nor an empty one led", async () => {
+    await withLocalRun({ items: 3 }, async (place) => {
+      writeFileSync(place.file("work.sh"), SCRIPT);
+      writeFileSync(place.file("broken"), "");
+      expect((await place.run("--max-attempts", "1")).code).to.equal(1);
+      const database = place.file("out.jsonl.rollout/rollout.db");
+      rmSync(database, { recursive: true });
+      const gone =
+        /rollout\.db is gone, and results were written from it \(2 done, 1 failed\) \(.*; (.*)\)$/m;
+      const words = "to run everything again on purpose remove out.jsonl out.errors.jsonl out.jsonl.rollout";
+
+      const led = await place.runWords(["coordinator", "run", ...CONFIG]);
+      expect([led.code, gone.exec(led.stderr)?.[1]], led.stderr).to.deep.equal([6, words]);
+      expect(existsSync(database), "none is made").to.equal(false);
+      const doctor = await place.runWords(["doctor", ...CONFIG]);
+      expect(doctor.code, doctor.stdout).to.equal(6);
+      expect(doctor.stdout).to.contain("rollout.db is gone, and").and.contain(words);
+      const again = await place.run("--max-attempts", "1");
+      expect([again.code, gone.exec(again.stderr)?.[1]], again.stderr).to.deep.equal([6, words]);
+
+      // The run of this configuration, in a place of its own: there nothing is recorded.
+      const empty = ["coordinator", "run", ...CONFIG, "--storage-path", place.file("other.db")];
+      const other = place.launch(empty);
+      await other.until("it to lead", () =>
+        other.stdout.find((line) => line.includes("coordinator_leading")),
+      );
+      other.send("SIGTERM");
+      await other.ended;
+      renameSync(place.file("other.db"), database);
+      const late = await place.runWords(["coordinator", "run", ...CONFIG]);
+      expect(late.code, late.stderr).to.equal(6);
+      expect(late.stderr).to.contain("rollout.db has 0 done items, and results were written from it");
     });
   });
 });

@@ -1,7 +1,8 @@
 // For every row of the table of errors, a way to it through the command line. What has to be there first is done to a
 // cluster of real processes; where only another coordinator or a failing operating system would lead to the row, that is
 // what stands in, and `by` says so.
-import { chmod, cp, rm, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
 import { systemRandom } from "../../src/base/random.ts";
 import { keepHostCredentials } from "../../src/transport/tls/host-credentials.ts";
@@ -235,6 +236,16 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
       const path = cluster.file(DATABASE);
       await rm(`${path}/CURRENT`);
       return { args: COORDINATOR, params: { path, key: "its file CURRENT", reason: "it is missing" } };
+    },
+  },
+  store_lost: {
+    by: "a directory of a local run for which a worker has worked, without its database",
+    stage: async (cluster) => {
+      const directory = cluster.file("data");
+      await mkdir(join(directory, "state", "workers", newWorkerId()), { recursive: true });
+      await writeFile(join(directory, "task.json"), "{}");
+      const [state, known] = ["is gone", "1 worker has worked for it"];
+      return { args: COORDINATOR, params: { path: cluster.file(DATABASE), state, known, files: "data" } };
     },
   },
   quarantine_refused: {

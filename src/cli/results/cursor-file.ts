@@ -107,6 +107,17 @@ export async function readProgress(file: string): Promise<Progress | undefined> 
   return parse(await readFile(file, "utf8").catch(() => ""))?.progress;
 }
 
+/** The files that it speaks of in which something stands. None where 0.1 has begun them. */
+export async function filledFilesOf(cursorFile: string): Promise<string[]> {
+  const record = parse(await readFile(cursorFile, "utf8").catch(() => ""));
+  if (record?.output === undefined) return [];
+  const output = resolve(dirname(cursorFile), record.output);
+  const { errors } = record.begun;
+  const files = errors === null ? [output] : [output, resolve(dirname(output), errors)];
+  const lengths = await Promise.all(files.map(lengthOf));
+  return files.filter((_, at) => (lengths[at] ?? 0) > 0);
+}
+
 /** Takes away the record of files in which no result stands, and their first lines: they are free for another run. */
 export async function dropEmptyResults(cursorFile: string): Promise<void> {
   const record = parse(await readFile(cursorFile, "utf8").catch(() => ""));

@@ -19,6 +19,7 @@ import { openLevelStore } from "../../storage/level/level-store.ts";
 import { thisProcess } from "../../storage/level/process-identity.ts";
 import { examineStoreIdentity } from "../../storage/store-identity.ts";
 import { LOOKERS } from "../awaited-store.ts";
+import { refuseLostDatabase } from "../local-run/recorded.ts";
 import type { Finding } from "./finding.ts";
 import { good, warning } from "./finding.ts";
 import { examinePlace } from "./place.ts";
@@ -48,6 +49,7 @@ export async function examineStorage(look: StorageLook): Promise<readonly Findin
         reason: place.reason,
         advice: "use the path of a directory that this user may write to, or of nothing yet",
       });
+    await refuseLostDatabase(path);
     const database = place.isThere
       ? await examineDatabase(look)
       : [good("database", `${path}: it will be made at the first start`)];

@@ -22,7 +22,8 @@ import type { LocalRunEnd, LocalRunPorts, LocalRunRequest, LocalRunSummary } fro
 import { CURSOR_FILE } from "./recorded.ts";
 import { ResultsWriter } from "./results-writer.ts";
 import type { WriterOptions } from "./results-writer.ts";
-import { localConfigText, shownPath } from "./run-directory.ts";
+import { localConfigText } from "./run-directory.ts";
+import { shownPath } from "./shown-path.ts";
 import type { RunDirectory } from "./run-directory.ts";
 import { Supervisor } from "./supervisor.ts";
 
@@ -136,8 +137,8 @@ export class Course {
     await this.#writeConfig("127.0.0.1:0");
     await this.#supervisor.startCoordinator();
     const client = this.#patientClient;
-    const { state, pauseReason, done, failed } = await client.status();
-    directory.refuseLessThanRecorded(done);
+    const { state, pauseReason, done, failed, setAside } = await client.status();
+    directory.refuseLessThanRecorded(done + setAside);
     const writer = await ResultsWriter.open({
       ...writerOptionsOf(this.#request, directory),
       client: this.#client,

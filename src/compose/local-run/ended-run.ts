@@ -11,7 +11,8 @@ import { findLiveHolder } from "../../storage/level/holder-file.ts";
 import { thisProcess } from "../../storage/level/process-identity.ts";
 import { readAccount } from "./finished-record.ts";
 import { DATABASE, TASK_FILE } from "./recorded.ts";
-import { LOCK, shownPath } from "./run-directory.ts";
+import { LOCK } from "./run-directory.ts";
+import { shownPath } from "./shown-path.ts";
 
 /**
  * Throws local_run_ended when the configuration is that of a local run which neither a `rollout run` nor a coordinator of its own has

@@ -18,7 +18,8 @@ import { checkInput, isReadOnce } from "./local-input.ts";
 import type { CheckedInput } from "./local-input.ts";
 import type { LocalRunPorts, LocalRunRequest, LocalRunSummary } from "./request.ts";
 import { ResultsWriter } from "./results-writer.ts";
-import { dropIfEmpty, HIDDEN, RunDirectory, runDirectoryOf, shownPath } from "./run-directory.ts";
+import { dropIfEmpty, HIDDEN, RunDirectory, runDirectoryOf } from "./run-directory.ts";
+import { shownPath } from "./shown-path.ts";
 
 const SPOOL = "input.spool";
 

@@ -13,7 +13,7 @@ import { shellWords } from "../../cli/shell-words.ts";
 import type { MemberError } from "./member.ts";
 import type { LocalRunEnd, LocalRunSummary } from "./request.ts";
 import type { ResultFiles } from "./result-files.ts";
-import { shownPath } from "./run-directory.ts";
+import { shownPath } from "./shown-path.ts";
 
 const MESSAGES_MAX = 5;
 const BACKEND_BROKEN: ErrorCode = "backend_broken";

@@ -3,7 +3,7 @@
 // good, once anything came of it; and what an earlier run's processes still hold is waited for and not fought over.
 import { createHash } from "node:crypto";
 import { readFile, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
-import { basename, dirname, join, relative } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { stringify } from "smol-toml";
 import type { Clock } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
@@ -23,7 +23,7 @@ import { thisProcess } from "../../storage/level/process-identity.ts";
 import { replaceFile, SECRET_MODE } from "../../transport/tls/credential-files.ts";
 import { forgetRun, hasNothingRecorded } from "./former-task.ts";
 import type { GivenSetting } from "./local-settings.ts";
-import { DATABASE, lossOf, readRecorded, refuseLoss, STATE, TASK_FILE, workersIn } from "./recorded.ts";
+import { DATABASE, readRecorded, refuseFewer, refuseLoss, STATE, TASK_FILE, workersIn } from "./recorded.ts";
 import type { Recorded } from "./recorded.ts";
 
 export interface RunDirectoryPorts {
@@ -111,7 +111,7 @@ export class RunDirectory {
   /**
    * Holds the directory until `close`. `about` names for people what it is the directory of. Only who submits its items again may have one
    * replaced of which nothing came: they are forgotten with it. Throws run_held, other_run_task,
-   * run_directory_unusable, store_corrupt when something of it was lost, and the rows of the file system.
+   * run_directory_unusable, store_lost when something of it was lost, and the rows of the file system.
    */
   static async claim(
     path: string,
@@ -200,11 +200,9 @@ export class RunDirectory {
     await untilEarlierHaveGone(this.path, this.#ports, onWait, signal);
   }
 
-  /** `done` as the database has it. Throws store_corrupt when that is less than was recorded: it is an older one, or a new one in its place. */
+  /** `done` as the database has it. Throws store_lost when that is less than was recorded: it is an older one, or a new one in its place. */
   refuseLessThanRecorded(done: number): void {
-    const reason = `it has ${done} done items`;
-    if (done < this.#recorded.done)
-      throw lossOf(this.path, this.#about, this.#recorded, { key: "its results", reason });
+    refuseFewer(this.path, this.#about, this.#recorded, done);
   }
 
   /** Lets go of it. Idempotent. */
@@ -325,10 +323,4 @@ async function readIfThere(file: string): Promise<string | undefined> {
     const reason = `${basename(file)} cannot be read: ${systemReason(error)}`;
     throw failure("run_directory_unusable", { directory: dirname(file), reason }, error);
   });
-}
-
-/** As the user would type it. */
-export function shownPath(path: string): string {
-  const short = relative(".", path);
-  return short.startsWith("..") || short === "" ? path : short;
 }
