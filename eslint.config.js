@@ -15,7 +15,7 @@ const PROCESS_STATE = [
   "src/compose/local-cluster.ts",
   // What a process of a user's code begins with.
   "src/worker/backends/code/serve-code.ts",
-  // What starts processes for a worker.
+  // The program of the starter, which starts a worker's processes.
   "src/worker/backends/starter/starter-program.ts",
   "bin/**",
   "scripts/**",

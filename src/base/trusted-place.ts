@@ -92,7 +92,7 @@ export async function demandTrusted(path: string, me: Owner | undefined = thisUs
   if ((found.mode & OTHERS_WRITE) !== 0 || isGroups) throw writable(path, found);
 }
 
-/** What the path leads to, when that and each link on the way there is this user's or root's. */
+/** The file or directory at the end of the path; undefined when there is none. Throws not_trusted when it, or a link on the way, is neither this user's nor root's. */
 async function trustedOwner(path: string, me: Owner): Promise<Stats | undefined> {
   const link = await firstLink(resolve(path), (found) => !isOf(me, found));
   if (link !== undefined) throw foreign(path, `the link ${link} on the way there belongs to another user`);

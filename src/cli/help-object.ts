@@ -2,7 +2,7 @@
 import type { Command, Config } from "@oclif/core";
 import { exitCodesOf } from "./exit-codes.ts";
 
-/** Of the command with this id, or of all below that topic; of all there are when it is empty. */
+/** Objects for the command with this id, or for all commands below that topic; for every command when the id is empty. */
 export function helpObjects(config: Config, id: string): object[] {
   return config.commands
     .filter((command) => !command.hidden && isBelow(command.id, id))

@@ -97,7 +97,7 @@ describe("trouble of a whole fleet", () => {
         // Two rounds and more, so that the middle lasts long enough to be seen.
         const items = 2 * FLEET + 200;
         const observer = await submit(cluster, items);
-        await observer.until(({ running, done }) => running >= FLEET / 2 && done > 0);
+        await observer.until(({ running, done }) => running >= FLEET && done > 0);
         await first.kill();
         const next = await cluster.startCoordinator();
         const { failed } = await observer.until(({ done }) => done === items);

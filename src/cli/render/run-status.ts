@@ -95,7 +95,7 @@ export function setAsideText({ setAside }: Pick<RunStatus, "setAside">): string 
   return `${items} could not be read.`;
 }
 
-/** What nothing will become of, by name. */
+/** Items without a result because their rows were set aside, each with its key; empty when there are none. */
 function setAsideLines({ setAside, setAsideItems }: RunStatus): string[] {
   if (setAside === 0) return [];
   const shown = setAsideItems.slice(0, SET_ASIDE_SHOWN);

@@ -31,7 +31,7 @@ export function workersText(workers: readonly WorkerSummary[]): string {
   return [table, ...notes.map((note) => `${note}\n`)].join("");
 }
 
-/** What they said last may be over. Who has left in good order said what it has left for. */
+/** Liveness of workers whose last words may not hold any more. A worker that left in good order said why it left. */
 const PAST: ReadonlySet<string> = new Set(["failed", "removed"]);
 const ABSENT: ReadonlySet<string> = new Set([...PAST, "gone"]);
 
@@ -83,7 +83,7 @@ export function workerObject(worker: WorkerSummary): object {
   };
 }
 
-/** What a worker that is not there said last is not its load. */
+/** The load, or a dash for a worker that is not there: its last beat says nothing of now. */
 function loadText(worker: WorkerSummary): string {
   return PAST.has(workerWord(worker)) ? "-" : `${Math.round(worker.load * 100)}%`;
 }

@@ -132,7 +132,7 @@ export async function dropEmptyResults(cursorFile: string): Promise<void> {
   await removeCursorFile(cursorFile);
 }
 
-/** What the files that it speaks of are now, however long it takes to read them. */
+/** The files of results and errors, read whole and compared with what the cursor recorded of them. */
 export interface Compared {
   readonly results: number;
   readonly files: readonly {

@@ -17,7 +17,7 @@ export type Appended = "written" | "reader-gone";
 
 export interface Outlet {
   append(lines: string): Promise<Appended>;
-  /** What was appended is on disk when it resolves, and is so much; undefined: nothing is kept there. */
+  /** Resolves, with the extent of all that was appended, when that is on disk; undefined: nothing is kept there. */
   sync(): Promise<Extent | undefined>;
   /** The name of a file that grows, when somebody else has taken it away, changed its length or put another one in its place. */
   lostFile?(): Promise<string | undefined>;
