@@ -56,7 +56,7 @@ function errorsPage(): string {
   const rows = Object.entries(ERRORS).map(([code, row]) => [
     `\`${code}\``,
     row.message,
-    row.hint,
+    row.hint.replaceAll("{config}", ""),
     `${row.exit}`,
     MEANING_OF_RETRY[row.retry],
   ]);

@@ -36,7 +36,7 @@ export type ConnectCodeName =
 export interface ErrorRow {
   /** `{name}` stands for a value. One line. */
   readonly message: string;
-  /** What to do about it, one line, same placeholders. */
+  /** What to do about it, one line, same placeholders; and `{config}` where a command names the user's configuration. */
   readonly hint: string;
   readonly exit: ExitCode;
   readonly connect: ConnectCodeName;
@@ -187,7 +187,7 @@ export const ERRORS = {
   store_corrupt: {
     ...storage,
     message: "the database {path} is damaged at {key}: {reason}",
-    hint: "restore a copy; `rollout doctor` says what is damaged and can set it aside, `rollout results` exports what can be read",
+    hint: "restore a copy; `rollout doctor{config}` says what is damaged and can set it aside, `rollout results{config}` exports what can be read",
   },
   store_lost: {
     ...storage,
@@ -197,7 +197,7 @@ export const ERRORS = {
   quarantine_refused: {
     ...usage,
     message: "{key} is not set aside: {reason}",
-    hint: "name a key that `rollout doctor` calls damaged; where it can name none, export with `rollout results` what can be read",
+    hint: "name a key that `rollout doctor{config}` calls damaged; where it can name none, export with `rollout results{config}` what can be read",
   },
   store_write_failed: {
     ...storage,
@@ -232,7 +232,7 @@ export const ERRORS = {
   coordinator_refused_connection: {
     ...unreachable,
     message: "nothing listens at {address}",
-    hint: "start the coordinator with `rollout coordinator run`, or correct the address",
+    hint: "start the coordinator with `rollout coordinator run{config}`, or correct the address",
   },
   coordinator_silent: {
     ...unreachable,
@@ -271,7 +271,7 @@ export const ERRORS = {
     connect: "FailedPrecondition",
     retry: "never",
     message: "the run is sealed: it takes no new items",
-    hint: "submit to a run that is open; `rollout status` says how this one stands",
+    hint: "submit to a run that is open; `rollout status{config}` says how this one stands",
   },
   run_cancelled: {
     exit: EXIT.unreachable,
@@ -300,7 +300,7 @@ export const ERRORS = {
   worker_unknown: {
     ...unknown,
     message: "the run has no worker {worker}",
-    hint: "`rollout worker list` says which it has",
+    hint: "`rollout worker list{config}` says which it has",
   },
   overloaded: {
     exit: EXIT.unreachable,

@@ -7,8 +7,10 @@ export type ErrorCode = keyof typeof ERRORS;
 type PlaceholderOf<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
   ? Name | PlaceholderOf<Rest>
   : never;
-type ParamsOf<Code extends ErrorCode> =
-  PlaceholderOf<(typeof ERRORS)[Code]["message"]> | PlaceholderOf<(typeof ERRORS)[Code]["hint"]>;
+type ParamsOf<Code extends ErrorCode> = Exclude<
+  PlaceholderOf<(typeof ERRORS)[Code]["message"]> | PlaceholderOf<(typeof ERRORS)[Code]["hint"]>,
+  "config"
+>;
 export type ErrorParams<Code extends ErrorCode> = { readonly [Name in ParamsOf<Code>]: string | number };
 
 /** An expected failure that ends a command or a request. `params` are the values of the row's message and hint. */
@@ -16,7 +18,6 @@ export class RolloutError extends Error {
   override readonly name = "RolloutError";
   readonly code: ErrorCode;
   readonly params: Readonly<Record<string, string>>;
-  readonly hint: string;
 
   constructor(code: ErrorCode, params: Readonly<Record<string, string | number>>, cause?: unknown) {
     const values = Object.fromEntries(
@@ -25,7 +26,15 @@ export class RolloutError extends Error {
     super(fill(ERRORS[code].message, values), { cause });
     this.code = code;
     this.params = values;
-    this.hint = fill(ERRORS[code].hint, values);
+  }
+
+  get hint(): string {
+    return this.hintWith("");
+  }
+
+  /** The hint for a user who has named a configuration: `configWords`, with a space before, go behind each command about it. */
+  hintWith(configWords: string): string {
+    return fill(this.row.hint, { ...this.params, config: configWords });
   }
 
   get row(): ErrorRow {

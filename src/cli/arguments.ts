@@ -19,6 +19,21 @@ export function wantsJson(argv: readonly string[]): boolean {
   return splitAtDashes(argv).own.includes("--json");
 }
 
+/**
+ * The configuration as the user has named it; undefined: the default. The last one counts, as it does for the parser. Known before
+ * the arguments are too.
+ */
+export function namedConfig(argv: readonly string[]): string | undefined {
+  const { own } = splitAtDashes(argv);
+  let named: string | undefined;
+  for (const [at, word] of own.entries()) {
+    if (word === "-c" || word === "--config") named = own[at + 1];
+    else if (word.startsWith("--config=")) named = word.slice("--config=".length);
+    else if (word.startsWith("-c")) named = word.slice("-c".length).replace(/^=/, "");
+  }
+  return named;
+}
+
 export function wantsHelp(argv: readonly string[]): boolean {
   return splitAtDashes(argv).own.some((word) => word === "--help" || word === "-h");
 }

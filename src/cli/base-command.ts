@@ -15,9 +15,11 @@ import { TOPICS } from "../observe/events.ts";
 import { createLog } from "../observe/log.ts";
 import type { LogSink, Logger } from "../observe/log.ts";
 import { readDestination } from "../transport/tls/bundle.ts";
-import { splitAtDashes, wantsJson } from "./arguments.ts";
+import { namedConfig, splitAtDashes, wantsJson } from "./arguments.ts";
 import { wantsColour } from "./exit.ts";
 import { Command, Flags } from "./oclif.ts";
+import { hintedLine } from "./shell-words.ts";
+import type { HintedLine } from "./shell-words.ts";
 import { shownOn } from "./terminal.ts";
 
 export abstract class BaseCommand extends Command {
@@ -103,6 +105,9 @@ export abstract class BaseCommand extends Command {
   protected tell(sentence: string): void {
     if (!wantsJson(this.argv)) process.stderr.write(`${printableLines(sentence)}\n`);
   }
+
+  /** The line of another command for a hint, about the run that this command is about. */
+  protected readonly hinted: HintedLine = (...words) => hintedLine(namedConfig(this.argv))(...words);
 
   /** `rollout worker run` */
   protected fullName(): string {

@@ -10,7 +10,7 @@ import type { RolloutError } from "../base/errors.ts";
 import { systemReason } from "../base/system-reason.ts";
 import { printableLines, redactSecrets } from "../base/safe-text.ts";
 import { writeAllSync } from "../observe/write-sync.ts";
-import { splitAtDashes, wantsJson } from "./arguments.ts";
+import { namedConfig, splitAtDashes, wantsJson } from "./arguments.ts";
 import { errorLine, errorObject } from "./render/error.ts";
 
 /** System calls that are under way at the end have so long to be done. */
@@ -61,7 +61,8 @@ export function endOnFullOutput(argv: readonly string[]): void {
  * waited for.
  */
 export function tellLastWords(error: RolloutError, argv: readonly string[], more?: string): never {
-  if (wantsJson(argv)) writeAllSync(process.stdout.fd, `${JSON.stringify(errorObject(error))}\n`);
+  if (wantsJson(argv))
+    writeAllSync(process.stdout.fd, `${JSON.stringify(errorObject(error, namedConfig(argv)))}\n`);
   writeAllSync(process.stderr.fd, bugReport(error, argv));
   if (more !== undefined && !wantsJson(argv)) writeAllSync(process.stderr.fd, `${more}\n`);
   return exitNow(error.row.exit);
@@ -90,7 +91,7 @@ export function bugFrom(error: unknown): RolloutError {
 
 /** The error's line; at level debug followed by where it was thrown. */
 export function bugReport(error: RolloutError, argv: readonly string[]): string {
-  const line = `${errorLine(error, wantsColour(process.stderr))}\n`;
+  const line = `${errorLine(error, wantsColour(process.stderr), namedConfig(argv))}\n`;
   if (error.row.exit !== EXIT.bug || !wantsDebug(argv)) return line;
   const stack = error.cause instanceof Error ? (error.cause.stack ?? "") : "";
   return `${line}${printableLines(redactSecrets(stack))}\n`;

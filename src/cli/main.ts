@@ -9,7 +9,7 @@ import { EXIT } from "../base/error-table.ts";
 import { RolloutError } from "../base/errors.ts";
 import type { ExitCode } from "../base/error-table.ts";
 import { assertLimits } from "../config/limits.ts";
-import { leadingWords, splitAtDashes, wantsHelp, wantsJson } from "./arguments.ts";
+import { leadingWords, namedConfig, splitAtDashes, wantsHelp, wantsJson } from "./arguments.ts";
 import { bugFrom, bugReport, endOnBugs, endOnFullOutput, endProcess } from "./exit.ts";
 import { RolloutHelp } from "./help.ts";
 import { helpObjects } from "./help-object.ts";
@@ -117,7 +117,7 @@ function printLines(objects: readonly object[]): void {
 
 function tellError(error: unknown, argv: readonly string[], command: string): ExitCode {
   const known = error instanceof RolloutError ? error : (usageErrorFrom(error, command) ?? bugFrom(error));
-  if (wantsJson(argv)) process.stdout.write(`${JSON.stringify(errorObject(known))}\n`);
+  if (wantsJson(argv)) process.stdout.write(`${JSON.stringify(errorObject(known, namedConfig(argv)))}\n`);
   process.stderr.write(bugReport(known, argv));
   return known.row.exit;
 }

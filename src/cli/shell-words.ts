@@ -5,6 +5,19 @@ export function shellWords(words: readonly string[]): string {
   return words.map(quoted).join(" ");
 }
 
+/** The line of a command that a hint names: `rollout WORDS`. */
+export type HintedLine = (...words: readonly string[]) => string;
+
+/** Lines about the run of this configuration, as the user has named it (`-c`); undefined: the default one, which needs no words. */
+export function hintedLine(config: string | undefined): HintedLine {
+  return (...words) => shellWords(["rollout", ...words]) + configWords(config);
+}
+
+/** What goes behind a command's words for it, with a space before. */
+export function configWords(config: string | undefined): string {
+  return config === undefined ? "" : ` ${shellWords(["-c", config])}`;
+}
+
 function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -6,6 +6,7 @@ import { newUlid } from "../base/ids.ts";
 import type { RunId } from "../base/ids.ts";
 import { systemRandom } from "../base/random.ts";
 import type { ExitCode } from "../base/error-table.ts";
+import { namedConfig } from "../cli/arguments.ts";
 import { BaseCommand } from "../cli/base-command.ts";
 import { Flags } from "../cli/oclif.ts";
 import { findingObject, findingsText } from "../cli/render/findings.ts";
@@ -41,18 +42,22 @@ export class Doctor extends BaseCommand {
   override async run(): Promise<ExitCode> {
     const { flags } = await this.parse(Doctor);
     const { quarantine: quarantined, ...given } = flags;
-    const found = { ...(await this.#config(given)), quarantined };
+    const found = { ...(await this.#config(given)), quarantined, line: this.hinted };
     const log = this.openLog({ ...found.config.log, level: "error" });
     const ports = { clock: systemClock, log };
     const findings = await (found.isMade && quarantined === undefined
       ? examineAlone(found, ports)
       : examine(found, ports));
-    this.print(findings.map(findingObject), findingsText(findings));
+    const config = namedConfig(this.argv);
+    const objects = findings.map((finding) => findingObject(finding, config));
+    this.print(objects, findingsText(findings, config));
     return findings.find(({ error }) => error !== undefined)?.error?.row.exit ?? EXIT.done;
   }
 
   /** Of a coordinator if it is for one: on other machines there is no database to look at. Made up where there is none. */
-  async #config(flags: Given): Promise<Omit<ExaminedConfig, "quarantined"> & { readonly isMade: boolean }> {
+  async #config(
+    flags: Given,
+  ): Promise<Omit<ExaminedConfig, "quarantined" | "line"> & { readonly isMade: boolean }> {
     const environment = process.env;
     const operator = (given: Given): Promise<ClientConfig> => this.loadConfig("operator", given);
     const isAbsent = (error: RolloutError): boolean =>

@@ -27,20 +27,21 @@ export class Explain extends OperatorCommand {
 
   override async run(): Promise<ExitCode> {
     const { args, flags } = await this.parse(Explain);
-    const { object, text } = await this.askRun(flags, (client) => explain(client, args.name));
+    const { object, text } = await this.askRun(flags, (client) => this.#explain(client, args.name));
     this.print([object], text);
     return EXIT.done;
   }
-}
 
-async function explain(client: RolloutClient, name: string): Promise<{ object: object; text: string }> {
-  const [run, workers] = await Promise.all([client.status(), client.workers()]);
-  const nowMs = systemClock.wallMs();
-  const summary = findWorker(workers, name);
-  if (summary !== undefined) {
-    const worker = await client.worker(summary.workerId);
-    return { object: workerDetailObject(worker, run), text: workerDetailText(worker, run, nowMs) };
+  async #explain(client: RolloutClient, name: string): Promise<{ object: object; text: string }> {
+    const [run, workers] = await Promise.all([client.status(), client.workers()]);
+    const nowMs = systemClock.wallMs();
+    const summary = findWorker(workers, name);
+    if (summary !== undefined) {
+      const worker = await client.worker(summary.workerId);
+      const text = workerDetailText(worker, run, { nowMs, line: this.hinted });
+      return { object: workerDetailObject(worker, run, this.hinted), text };
+    }
+    const situation = { item: await client.item(name), run, workers, nowMs, line: this.hinted };
+    return { object: itemObject(situation), text: itemText(situation) };
   }
-  const situation = { item: await client.item(name), run, workers, nowMs };
-  return { object: itemObject(situation), text: itemText(situation) };
 }

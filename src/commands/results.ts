@@ -106,7 +106,7 @@ export class Results extends OperatorCommand {
       this.tell(`No coordinator can lead with the database ${path}: what can be read of it is exported.`);
       for (const { key } of found.damages.slice(0, DAMAGES_SHOWN))
         this.tell(`It is damaged at ${printable(key)}.`);
-      this.tell("`rollout doctor` says what is wrong and what to do.");
+      this.tell(`\`${this.hinted("doctor")}\` says what is wrong and what to do.`);
       const exit = await exportFrom(found.client, config);
       return exit === EXIT.done || exit === EXIT.itemsFailed ? EXIT.storage : exit;
     } finally {

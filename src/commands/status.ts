@@ -36,7 +36,7 @@ export class Status extends OperatorCommand {
     const meter = new PaceMeter();
     if (flags.watch) return this.withRun(flags, (client) => this.#watch(client, meter));
     const seen = await this.askRun(flags, look);
-    this.print([objectOf(seen)], textOf(seen, meter));
+    this.print([objectOf(seen)], this.#textOf(seen, meter));
     return exitOf(seen.status);
   }
 
@@ -45,7 +45,7 @@ export class Status extends OperatorCommand {
     const last = await watch<Seen>(
       {
         look: () => look(client),
-        textOf: (seen) => textOf(seen, meter),
+        textOf: (seen) => this.#textOf(seen, meter),
         keyOf: ({ status, ...more }) => JSON.stringify({ ...status, ...more, finishedPerSecond: undefined }),
         isOver: ({ status: { state } }) => state === "complete" || state === "cancelled",
         print: (seen, text, isFirst) => this.print([objectOf(seen)], isFirst ? text : `\n${text}`),
@@ -55,6 +55,14 @@ export class Status extends OperatorCommand {
       enough.signal,
     );
     return last === undefined ? EXIT.done : exitOf(last.status);
+  }
+
+  #textOf({ status, trouble, workersLackPlugin }: Seen, meter: PaceMeter): string {
+    const nowMs = systemClock.monotonicMs();
+    meter.take(nowMs, status, status.finishedPerSecond);
+    const more = trouble.length > TROUBLES_SHOWN ? [`(and ${trouble.length - TROUBLES_SHOWN} more)`] : [];
+    const lines = [...trouble.slice(0, TROUBLES_SHOWN), ...more].map((line) => `${line}\n`);
+    return runStatusText(status, meter.pace(nowMs), this.hinted, workersLackPlugin) + lines.join("");
   }
 }
 
@@ -90,14 +98,6 @@ function lacksWorkers({ pending, running, workers }: RunStatus): boolean {
 function objectOf({ status, trouble, workersLackPlugin }: Seen): object {
   const lack = workersLackPlugin ? [noneHasPlugin(status.task?.plugin ?? "")] : [];
   return { ...runStatusObject(status), trouble: [...lack, ...trouble] };
-}
-
-function textOf({ status, trouble, workersLackPlugin }: Seen, meter: PaceMeter): string {
-  const nowMs = systemClock.monotonicMs();
-  meter.take(nowMs, status, status.finishedPerSecond);
-  const more = trouble.length > TROUBLES_SHOWN ? [`(and ${trouble.length - TROUBLES_SHOWN} more)`] : [];
-  const lines = [...trouble.slice(0, TROUBLES_SHOWN), ...more].map((line) => `${line}\n`);
-  return runStatusText(status, meter.pace(nowMs), workersLackPlugin) + lines.join("");
 }
 
 function exitOf({ state, failed, setAside }: RunStatus): ExitCode {

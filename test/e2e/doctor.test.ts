@@ -11,6 +11,7 @@ interface FindingLine {
   readonly subject: string;
   readonly verdict: string;
   readonly detail: string;
+  readonly hint: string | null;
   readonly code: string | null;
 }
 
@@ -19,8 +20,9 @@ describe("rollout doctor", () => {
 
   const examine = async (
     cluster: Cluster,
+    ...words: string[]
   ): Promise<{ code: number | null; findings: Map<string, FindingLine> }> => {
-    const { code, stdout } = await cluster.run("doctor", "--json");
+    const { code, stdout } = await cluster.run("doctor", "--json", ...words);
     const lines = stdout.trimEnd().split("\n");
     const findings = lines.map((line) => JSON.parse(line) as FindingLine);
     return { code, findings: new Map(findings.map((finding) => [finding.subject, finding])) };
@@ -29,9 +31,12 @@ describe("rollout doctor", () => {
   it("finds everything in order, warns of missing workers, and is a gate", async () => {
     await withCluster({}, async (cluster) => {
       const coordinator = await cluster.startCoordinator();
-      const lonely = await examine(cluster);
+      const lonely = await examine(cluster, "-c", ".");
       expect(lonely.code).to.equal(0);
-      expect(lonely.findings.get("workers")).to.include({ verdict: "warning" });
+      expect(lonely.findings.get("workers")).to.include({
+        verdict: "warning",
+        hint: "start one with `rollout worker run -c .`",
+      });
       expect(lonely.findings.get("database")?.detail).to.include(`pid ${coordinator.pid}`);
 
       await cluster.startWorker();
@@ -41,11 +46,12 @@ describe("rollout doctor", () => {
       expect(stdout).to.match(/everything is in order\n$/);
 
       await coordinator.kill();
-      const alone = await examine(cluster);
+      const alone = await examine(cluster, "-c", ".");
       expect(alone.code).to.equal(3);
       expect(alone.findings.get("coordinator")).to.include({
         verdict: "failure",
         code: "coordinator_refused_connection",
+        hint: "start the coordinator with `rollout coordinator run -c .`, or correct the address",
       });
       expect(alone.findings.get("database")?.detail).to.match(
         /nobody has it open, its rows are whole, and it is of this run$/,

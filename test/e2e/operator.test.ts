@@ -88,15 +88,19 @@ describe("an operator", () => {
         "0 items were taken back; 1 that is not failed stays as it is.\n",
       );
       expect(object(await run("retry", "line-3", "line-4", "--json"))).to.include({ retried: 1, skipped: 1 });
-      expect((await run("explain", "line-3")).stdout).to.contain(
-        "There is no worker: `rollout worker run` starts one.",
+      expect((await run("explain", "line-3", "-c", ".")).stdout).to.contain(
+        "There is no worker: `rollout worker run -c .` starts one.",
       );
 
       // It waits although there is somebody.
       const paused = await run("pause", "--reason", "lunch");
       expect(paused.stdout).to.equal("The run is paused (lunch); no worker has anything.\n");
       const good = await cluster.startWorker();
-      expect((await run("status")).code).to.equal(5);
+      const stopped = await run("status", "-c", ".");
+      expect([stopped.code, stopped.stdout]).to.satisfy(
+        ([code, text]: [number, string]) =>
+          code === 5 && text.includes("`rollout resume -c .` lets it go on"),
+      );
       for (const name of ["line-3", await good.id()]) {
         expect((await run("explain", name)).stdout).to.contain("The run is paused (lunch)");
       }

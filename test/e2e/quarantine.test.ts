@@ -85,12 +85,12 @@ describe("a row that cannot be read", () => {
       expect(stopped.code, "a coordinator could lead: it is only not there").to.equal(3);
       const key = await damage(cluster, prefixRange(DONE_PREFIX));
 
-      const results = await cluster.run("results");
+      const results = await cluster.run("results", "-c", ".");
       expect([results.code, linesOf(results.stdout).length]).to.deep.equal([6, 3]);
-      expect(results.stderr).to.include(key);
-      const found = await cluster.run("doctor", "--json");
+      expect(results.stderr).to.include(key).and.to.include("`rollout doctor -c .` says");
+      const found = await cluster.run("doctor", "--json", "-c", ".");
       expect(found.code).to.equal(6);
-      expect(found.stdout).to.include(`--quarantine ${key}`);
+      expect(found.stdout).to.include(`--quarantine ${key} -c .`);
 
       const aside = await cluster.run("doctor", "--quarantine", key, "--json");
       expect(aside.stdout).to.include(`${key} was set aside`);

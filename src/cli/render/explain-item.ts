@@ -4,6 +4,7 @@ import { printable } from "../../base/safe-text.ts";
 import type { EndedAttempt, Item } from "../../client/items.ts";
 import type { WorkerSummary } from "../../client/list-workers.ts";
 import type { RunStatus } from "../../client/run-status.ts";
+import type { HintedLine } from "../shell-words.ts";
 import { number } from "./number.ts";
 import { momentText, spanText } from "./span.ts";
 import { renderTable } from "./table.ts";
@@ -15,6 +16,7 @@ export interface ItemSituation {
   readonly workers: readonly WorkerSummary[];
   /** Wall clock. */
   readonly nowMs: number;
+  readonly line: HintedLine;
 }
 
 /** How many items are counted that go before one. */
@@ -29,8 +31,7 @@ const UNCHARGED: ReadonlySet<string> = new Set([
 
 /** @internal */
 export function itemSentences(situation: ItemSituation): string[] {
-  const { item } = situation;
-  return [...whereSentences(situation), ...historySentences(item)];
+  return [...whereSentences(situation), ...historySentences(situation.item)];
 }
 
 /** The sentences under a head, and a table of attempts; ends with a line ending. */
@@ -96,14 +97,14 @@ function whereSentences(situation: ItemSituation): string[] {
       const dueInMs = Math.max(0, (item.dueAtMs ?? nowMs) - nowMs);
       return [
         `It is waiting for ${spanText(dueInMs)} more after attempt ${item.attempt} did not succeed, then it is given out again.`,
-        ...pausedSentence(situation.run),
+        ...pausedSentence(situation),
       ];
     }
     case "running":
       return runningSentences(situation);
     case "done":
     case "failed":
-      return finalSentences(item, nowMs);
+      return finalSentences(situation);
     case "unknown":
       return ["It is in a state that this version of rollout does not know."];
   }
@@ -114,20 +115,21 @@ function returnedWhy({ attempts }: Item): string {
   return last === undefined ? "" : `: attempt ${last.attempt} ended as ${last.outcome}`;
 }
 
-function pausedSentence({ state, pauseReason }: RunStatus): string[] {
+function pausedSentence({ run: { state, pauseReason }, line }: ItemSituation): string[] {
   if (state !== "paused") return [];
   const why = pauseReason === undefined || pauseReason === "" ? "" : ` (${printable(pauseReason)})`;
-  return [`The run is paused${why}: nothing is given out until \`rollout resume\`.`];
+  return [`The run is paused${why}: nothing is given out until \`${line("resume")}\`.`];
 }
 
-function waitingSentences({ item, run, workers }: ItemSituation): string[] {
+function waitingSentences(situation: ItemSituation): string[] {
+  const { item, workers } = situation;
   return [
-    ...pausedSentence(run),
+    ...pausedSentence(situation),
     aheadSentence(item.ahead),
     ...(item.alone
       ? ["It has to run with nothing beside it, so it waits for a worker that has nothing else."]
       : []),
-    workersSentence(run, workers),
+    workersSentence(situation),
     ...leftSentences(workers),
   ];
 }
@@ -147,9 +149,9 @@ function aheadSentence(ahead: number | undefined): string {
   return ahead === 1 ? "1 item goes first." : `${number(ahead)} items go first.`;
 }
 
-function workersSentence({ task }: RunStatus, workers: readonly WorkerSummary[]): string {
+function workersSentence({ run: { task }, workers, line }: ItemSituation): string {
   const present = workers.filter((worker) => !["gone", "removed", "failed"].includes(workerWord(worker)));
-  if (present.length === 0) return "There is no worker: `rollout worker run` starts one.";
+  if (present.length === 0) return `There is no worker: \`${line("worker", "run")}\` starts one.`;
   const plugin = task?.plugin ?? "";
   const able = present.filter(({ plugins }) => plugin === "" || plugins.some(({ name }) => name === plugin));
   if (able.length === 0)
@@ -172,7 +174,7 @@ function wordsOf(workers: readonly WorkerSummary[]): string {
   return [...counts].map(([word, count]) => `${count} ${word}`).join(", ");
 }
 
-function runningSentences({ item, workers }: ItemSituation): string[] {
+function runningSentences({ item, workers, line }: ItemSituation): string[] {
   const { worker, attempt, assignedAgeMs, maxAttempts, charged } = item;
   const since = assignedAgeMs === undefined ? "" : `, for ${spanText(assignedAgeMs)}`;
   const row = workers.find(({ workerId }) => workerId === worker);
@@ -181,13 +183,14 @@ function runningSentences({ item, workers }: ItemSituation): string[] {
     `Worker ${worker ?? "?"} has it${since}, as attempt ${attempt}; ${charged} of ${maxAttempts} allowed failures so far.`,
     ...(word === undefined || word === "ready"
       ? []
-      : [`That worker is ${word}: \`rollout explain ${worker ?? ""}\`.`]),
+      : [`That worker is ${word}: \`${line("explain", worker ?? "WORKER")}\`.`]),
     ...(row?.trouble === undefined ? [] : [`That worker has trouble: ${printable(row.trouble)}.`]),
     ...(item.alone ? ["It runs with nothing beside it."] : []),
   ];
 }
 
-function finalSentences({ item, state, result, maxAttempts, charged }: Item, nowMs: number): string[] {
+function finalSentences({ item: found, nowMs, line }: ItemSituation): string[] {
+  const { item, state, result, maxAttempts, charged } = found;
   if (result === undefined) return [`It is ${state}.`];
   const { error, attempt, worker, durationMs, finishedAtMs, pluginVersion } = result;
   const by = worker === undefined ? "" : ` on worker ${worker}`;
@@ -200,7 +203,7 @@ function finalSentences({ item, state, result, maxAttempts, charged }: Item, now
   return [
     `It has failed as ${printable(error.class)}${which}${why}`,
     when,
-    `${charged} of ${maxAttempts} allowed failures are used up. \`rollout retry ${item.slice(0, 12)}\` gives it new ones.`,
+    `${charged} of ${maxAttempts} allowed failures are used up. \`${line("retry", item.slice(0, 12))}\` gives it new ones.`,
   ];
 }
 

@@ -2,6 +2,7 @@
 import { printable } from "../../base/safe-text.ts";
 import type { RunStatus } from "../../client/run-status.ts";
 import type { WorkerDetail } from "../../client/worker-control.ts";
+import type { HintedLine } from "../shell-words.ts";
 import { number } from "./number.ts";
 import { momentText, spanText } from "./span.ts";
 import { workerObject, workerWord } from "./workers.ts";
@@ -9,7 +10,7 @@ import { workerObject, workerWord } from "./workers.ts";
 const SHOWN_ITEMS = 20;
 
 /** @internal */
-export function workerSentences(worker: WorkerDetail, run: RunStatus): string[] {
+export function workerSentences(worker: WorkerDetail, run: RunStatus, line: HintedLine): string[] {
   const word = workerWord(worker);
   const silent =
     worker.lastBeatAgeMs === undefined
@@ -40,19 +41,23 @@ export function workerSentences(worker: WorkerDetail, run: RunStatus): string[] 
         ...holdingSentences(worker),
       ];
     default:
-      return [...holdingSentences(worker), whyNoMore(worker, run)];
+      return [...holdingSentences(worker), whyNoMore(worker, run, line)];
   }
 }
 
 /** The sentences under a head, and what the worker has; ends with a line ending. */
-export function workerDetailText(worker: WorkerDetail, run: RunStatus, nowMs: number): string {
+export function workerDetailText(
+  worker: WorkerDetail,
+  run: RunStatus,
+  { nowMs, line }: { readonly nowMs: number; readonly line: HintedLine },
+): string {
   const { workerId, slots, plugins, registeredAtMs, holds } = worker;
   const names = plugins.map(({ name, version }) => printable(`${name}@${version}`)).join(", ");
   const shown = holds.slice(0, SHOWN_ITEMS).map(({ item, attempt }) => `    ${item}  attempt ${attempt}`);
   const more = worker.held - shown.length;
   const lines = [
     `worker ${workerId}: ${workerWord(worker)}, ${slots} slot${slots === 1 ? "" : "s"}, ${names === "" ? "no plugins" : names}`,
-    ...workerSentences(worker, run).map((sentence) => `  ${sentence}`),
+    ...workerSentences(worker, run, line).map((sentence) => `  ${sentence}`),
     ...(shown.length === 0 ? [] : ["  It has:", ...shown]),
     ...(more > 0 && shown.length > 0 ? [`    … ${number(more)} more`] : []),
     `  It registered at ${momentText(registeredAtMs, nowMs)}.`,
@@ -61,11 +66,11 @@ export function workerDetailText(worker: WorkerDetail, run: RunStatus, nowMs: nu
 }
 
 /** The stable form of `--json`; only the words of `explanation` may change. */
-export function workerDetailObject(worker: WorkerDetail, run: RunStatus): object {
+export function workerDetailObject(worker: WorkerDetail, run: RunStatus, line: HintedLine): object {
   return {
     kind: "worker",
     ...workerObject(worker),
-    explanation: workerSentences(worker, run),
+    explanation: workerSentences(worker, run, line),
     holds: worker.holds,
     credit: worker.credit,
     has_session: worker.hasSession,
@@ -87,13 +92,13 @@ function holdingSentences({ held, slots, failuresInRow, lastBeatAgeMs, trouble }
 }
 
 /** Of a worker that could take more. */
-function whyNoMore({ credit, hasSession, plugins }: WorkerDetail, run: RunStatus): string {
+function whyNoMore({ credit, hasSession, plugins }: WorkerDetail, run: RunStatus, line: HintedLine): string {
   const plugin = run.task?.plugin ?? "";
   if (!hasSession && credit === 0) return "It has not asked for work: it beats, and has no session.";
   if (run.state === "paused") {
     const why =
       run.pauseReason === undefined || run.pauseReason === "" ? "" : ` (${printable(run.pauseReason)})`;
-    return `The run is paused${why}: nothing is given out until \`rollout resume\`.`;
+    return `The run is paused${why}: nothing is given out until \`${line("resume")}\`.`;
   }
   if (plugin !== "" && !plugins.some(({ name }) => name === plugin)) {
     return `It gets nothing: the run needs the plugin ${printable(plugin)}, which it does not have.`;

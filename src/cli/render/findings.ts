@@ -1,5 +1,7 @@
 // What `doctor` has found, for a person and for a program.
+import type { RolloutError } from "../../base/errors.ts";
 import { printable } from "../../base/safe-text.ts";
+import { configWords } from "../shell-words.ts";
 
 /** Of src/compose/doctor, which stands above this layer. */
 interface ShownFinding {
@@ -7,18 +9,22 @@ interface ShownFinding {
   readonly verdict: "good" | "warning" | "failure";
   readonly detail: string;
   readonly hint?: string;
-  readonly error?: { readonly code: string };
+  readonly error?: RolloutError;
 }
 
 const SIGNS = { good: "ok  ", warning: "warn", failure: "FAIL" } as const;
 
-/** One line a finding, and what to do under it; then what it comes to. */
-export function findingsText(findings: readonly ShownFinding[]): string {
+/** One line a finding, and what to do under it; then what it comes to. `config`: the configuration as the user has named it. */
+export function findingsText(findings: readonly ShownFinding[], config?: string): string {
   const columns = Math.max(...findings.map(({ subject }) => subject.length));
-  const lines = findings.flatMap(({ verdict, subject, detail, hint }) => [
-    `${SIGNS[verdict]}  ${subject.padEnd(columns)}  ${printable(detail)}`,
-    ...(hint === undefined ? [] : [`${" ".repeat(columns + 8)}→ ${printable(hint)}`]),
-  ]);
+  const lines = findings.flatMap((finding) => {
+    const { verdict, subject, detail } = finding;
+    const hint = hintOf(finding, config);
+    return [
+      `${SIGNS[verdict]}  ${subject.padEnd(columns)}  ${printable(detail)}`,
+      ...(hint === undefined ? [] : [`${" ".repeat(columns + 8)}→ ${printable(hint)}`]),
+    ];
+  });
   const count = (verdict: ShownFinding["verdict"]): number =>
     findings.filter((finding) => finding.verdict === verdict).length;
   const [failures, warnings] = [count("failure"), count("warning")];
@@ -27,6 +33,11 @@ export function findingsText(findings: readonly ShownFinding[]): string {
   return `${lines.join("\n")}\n\n${sum}\n`;
 }
 
-export function findingObject({ subject, verdict, detail, hint, error }: ShownFinding): object {
-  return { subject, verdict, detail, hint: hint ?? null, code: error?.code ?? null };
+export function findingObject(finding: ShownFinding, config?: string): object {
+  const { subject, verdict, detail, error } = finding;
+  return { subject, verdict, detail, hint: hintOf(finding, config) ?? null, code: error?.code ?? null };
+}
+
+function hintOf({ hint, error }: ShownFinding, config: string | undefined): string | undefined {
+  return hint ?? error?.hintWith(configWords(config));
 }

@@ -2,6 +2,7 @@
 import { printable } from "../../base/safe-text.ts";
 import type { Pace } from "../../client/progress.ts";
 import type { RunStatus, WorkerNumbers } from "../../client/run-status.ts";
+import type { HintedLine } from "../shell-words.ts";
 import { failureMessageLines, failureMessageObjects } from "./failure-messages.ts";
 import { number } from "./number.ts";
 import { paceText } from "./progress.ts";
@@ -9,19 +10,24 @@ import { paceText } from "./progress.ts";
 const MESSAGES_MAX = 5;
 
 /** A block of lines; ends with a line ending. `workersLackPlugin`: workers are there, and none can execute the run's plugin. */
-export function runStatusText(status: RunStatus, pace: Pace, workersLackPlugin = false): string {
+export function runStatusText(
+  status: RunStatus,
+  pace: Pace,
+  line: HintedLine,
+  workersLackPlugin = false,
+): string {
   const { task, pending, running, done, failed } = status;
   const all = pending + running + done + failed + status.setAside;
   // How fast a run was that stands still says nothing.
   const isMoving = status.state !== "complete" && status.state !== "cancelled" && status.state !== "paused";
   const lines = [
-    [sentenceOf(status), ...idleSentences(status, workersLackPlugin)].join(" "),
+    [sentenceOf(status, line), ...idleSentences(status, workersLackPlugin)].join(" "),
     ...(task === undefined ? [] : [`  task: ${printable(task.summary === "" ? task.plugin : task.summary)}`]),
-    ...(all === 0 ? ["  no items yet: `rollout submit` adds some"] : countLines(status, all)),
+    ...(all === 0 ? [`  no items yet: \`${line("submit")}\` adds some`] : countLines(status, all)),
     ...failureMessageLines(status.failureMessages, status, MESSAGES_MAX).map((line) => `  ${line}`),
     ...setAsideLines(status),
     ...(!isMoving || all === 0 ? [] : [`  ${paceText({ pace, counts: status })}`]),
-    `  ${workersText(status.workers)}`,
+    `  ${workersText(status.workers, line)}`,
   ];
   return `${lines.filter((line) => line.trim() !== "").join("\n")}\n`;
 }
@@ -55,7 +61,7 @@ export function runStatusObject(status: RunStatus): object {
   };
 }
 
-function sentenceOf({ state, sealed, pauseReason }: RunStatus): string {
+function sentenceOf({ state, sealed, pauseReason }: RunStatus, line: HintedLine): string {
   switch (state) {
     case "open":
       return "The run is open: it takes more items.";
@@ -67,7 +73,7 @@ function sentenceOf({ state, sealed, pauseReason }: RunStatus): string {
       return "The run is cancelled.";
     case "paused": {
       const why = pauseReason === undefined || pauseReason === "" ? "" : ` (${printable(pauseReason)})`;
-      return `The run is paused${why}${sealed ? ", and sealed" : ""}: \`rollout resume\` lets it go on.`;
+      return `The run is paused${why}${sealed ? ", and sealed" : ""}: \`${line("resume")}\` lets it go on.`;
     }
     case "unknown":
       return "The run is in a state that this version of rollout does not know.";
@@ -135,14 +141,18 @@ function waitingAtWorkers({ running, executing }: RunStatus): number {
   return Math.max(0, running - executing);
 }
 
-function workersText({ ready, draining, suspected, failed, cordoned }: WorkerNumbers): string {
+function workersText(
+  { ready, draining, suspected, failed, cordoned }: WorkerNumbers,
+  line: HintedLine,
+): string {
   const groups = [
     [ready, "ready"],
     [draining, "draining"],
     [suspected, "suspected"],
     [failed, "failed"],
-    [cordoned, "cordoned: `rollout worker list` says why"],
+    [cordoned, `cordoned: \`${line("worker", "list")}\` says why`],
   ] as const;
   const shown = groups.filter(([count]) => count > 0).map(([count, word]) => `${number(count)} ${word}`);
-  return shown.length === 0 ? "no workers: `rollout worker run` starts one" : `workers: ${shown.join(", ")}`;
+  if (shown.length === 0) return `no workers: \`${line("worker", "run")}\` starts one`;
+  return `workers: ${shown.join(", ")}`;
 }

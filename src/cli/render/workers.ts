@@ -2,12 +2,13 @@
 import { isoTime } from "../../base/clock.ts";
 import { printable } from "../../base/safe-text.ts";
 import type { WorkerSummary } from "../../client/list-workers.ts";
+import type { HintedLine } from "../shell-words.ts";
 import { renderAge } from "./age.ts";
 import { renderTable } from "./table.ts";
 
 /** The table, or a sentence when there is nobody to show. */
-export function workersText(workers: readonly WorkerSummary[]): string {
-  if (workers.length === 0) return "No workers yet. Start one with `rollout worker run`.\n";
+export function workersText(workers: readonly WorkerSummary[], line: HintedLine): string {
+  if (workers.length === 0) return `No workers yet. Start one with \`${line("worker", "run")}\`.\n`;
   const table = renderTable<WorkerSummary>(
     [
       { title: "worker", value: ({ workerId }) => workerId },
@@ -26,7 +27,7 @@ export function workersText(workers: readonly WorkerSummary[]): string {
   const isCordoned = workers.some((worker) => workerWord(worker) === "cordoned");
   const notes = [
     ...troubleLines(workers),
-    ...(isCordoned ? ["`rollout explain WORKER` says why a worker is cordoned."] : []),
+    ...(isCordoned ? [`\`${line("explain", "WORKER")}\` says why a worker is cordoned.`] : []),
   ];
   return [table, ...notes.map((note) => `${note}\n`)].join("");
 }

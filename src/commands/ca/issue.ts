@@ -94,7 +94,7 @@ export class CaIssue extends BaseCommand {
     if (!isThere) return;
     const detail =
       `${file} is there already, and credentials in it stay valid when it is overwritten: choose another name, or end them ` +
-      "with `rollout ca revoke` and remove it";
+      `with \`${this.hinted("ca", "revoke")}\` and remove it`;
     throw failure("usage", { detail, command: this.fullName() });
   }
 

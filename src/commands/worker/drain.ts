@@ -53,7 +53,7 @@ export class WorkerDrain extends OperatorCommand {
   #workerId(text: string): WorkerId {
     const workerId = parseUlid<WorkerId>(text.toUpperCase());
     if (workerId !== undefined) return workerId;
-    const detail = `${text} is no worker's id: \`rollout worker list\` shows them`;
+    const detail = `${text} is no worker's id: \`${this.hinted("worker", "list")}\` shows them`;
     throw failure("usage", { detail, command: this.fullName() });
   }
 }

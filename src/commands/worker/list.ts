@@ -33,7 +33,7 @@ export class WorkerList extends OperatorCommand {
   }
 
   #show(workers: readonly WorkerSummary[]): void {
-    this.print(workers.map(workerObject), workersText(workers));
+    this.print(workers.map(workerObject), workersText(workers, this.hinted));
   }
 
   async #watch(client: RolloutClient): Promise<void> {
@@ -41,7 +41,7 @@ export class WorkerList extends OperatorCommand {
     await watch<readonly WorkerSummary[]>(
       {
         look: () => client.workers(),
-        textOf: workersText,
+        textOf: (workers) => workersText(workers, this.hinted),
         keyOf: (workers) => JSON.stringify(workers.map(({ lastBeatAgeMs: _, ...rest }) => rest)),
         print: (workers) => this.#show(workers),
         tell: (sentence) => this.tell(sentence),

@@ -2,6 +2,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { printable } from "../../base/safe-text.ts";
 import { lacksPlugin, troubleLines } from "../../cli/render/workers.ts";
+import type { HintedLine } from "../../cli/shell-words.ts";
 import type { WorkerSummary } from "../../client/list-workers.ts";
 import type { ClientConfig } from "../../config/resolve.ts";
 import type { Logger } from "../../observe/log.ts";
@@ -13,8 +14,7 @@ import { good, warning } from "./finding.ts";
 /** Throws the transport's rows. */
 export async function examineCoordinator(
   config: ClientConfig,
-  clock: Clock,
-  log: Logger,
+  { clock, log, line }: { readonly clock: Clock; readonly log: Logger; readonly line: HintedLine },
 ): Promise<readonly Finding[]> {
   const ended = await findEndedRun(config.source);
   if (ended !== undefined) {
@@ -27,7 +27,7 @@ export async function examineCoordinator(
     const { state, task } = await client.status();
     const tookMs = Math.ceil(clock.monotonicMs() - startMs);
     const answer = `answers at ${config.worker.coordinatorAddr} within ${tookMs} ms; the run is ${state}`;
-    return [good("coordinator", answer), ...workersFound(await client.workers(), task?.plugin ?? "")];
+    return [good("coordinator", answer), ...workersFound(await client.workers(), task?.plugin ?? "", line)];
   } finally {
     client.close();
   }
@@ -37,11 +37,15 @@ export async function examineCoordinator(
 const TROUBLES_SHOWN = 5;
 
 /** `plugin`: of the run's task; empty when any will do. */
-function workersFound(workers: readonly WorkerSummary[], plugin: string): readonly Finding[] {
-  return [workerCount(workers, plugin), ...troublesOf(workers)];
+function workersFound(
+  workers: readonly WorkerSummary[],
+  plugin: string,
+  line: HintedLine,
+): readonly Finding[] {
+  return [workerCount(workers, plugin, line), ...troublesOf(workers)];
 }
 
-function workerCount(workers: readonly WorkerSummary[], plugin: string): Finding {
+function workerCount(workers: readonly WorkerSummary[], plugin: string, line: HintedLine): Finding {
   const alive = workers.filter(({ state, liveness }) => state === "ready" && liveness === "alive").length;
   if (lacksPlugin(plugin, workers)) {
     const detail = `none of ${workers.length} that are known can execute the run's plugin ${printable(plugin)}`;
@@ -51,7 +55,7 @@ function workerCount(workers: readonly WorkerSummary[], plugin: string): Finding
   const detail = `${alive} of ${workers.length} that are known take work`;
   return alive > 0
     ? good("workers", detail)
-    : warning("workers", detail, "start one with `rollout worker run`");
+    : warning("workers", detail, `start one with \`${line("worker", "run")}\``);
 }
 
 function troublesOf(workers: readonly WorkerSummary[]): Finding[] {

@@ -3,6 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import { failure } from "../../base/errors.ts";
 import type { RunId } from "../../base/ids.ts";
 import type { ClientConfig, ResolvedConfig } from "../../config/resolve.ts";
+import type { HintedLine } from "../../cli/shell-words.ts";
 import type { Logger } from "../../observe/log.ts";
 import { systemStatFs } from "../../storage/level/directory.ts";
 import { examineEnrolment, examineOperator } from "./certificates.ts";
@@ -23,6 +24,8 @@ export interface ExaminedConfig {
   readonly storagePath: ResolvedConfig["storage"]["path"] | undefined;
   /** Key of a row of the database that is to be set aside first. */
   readonly quarantined: string | undefined;
+  /** For hints: about this configuration. */
+  readonly line: HintedLine;
   /** What a worker would begin with, were it started here. */
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
@@ -44,7 +47,7 @@ export async function examineAlone(
 }
 
 export async function examine(
-  { config, storagePath, quarantined, environment }: ExaminedConfig,
+  { config, storagePath, quarantined, environment, line }: ExaminedConfig,
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
 ): Promise<readonly Finding[]> {
   const { runId } = config;
@@ -60,7 +63,7 @@ export async function examine(
       ? []
       : [
           await examined("database", () =>
-            examineStorage({ path: storagePath, runId, statFs: systemStatFs, clock }),
+            examineStorage({ path: storagePath, runId, statFs: systemStatFs, clock, line }),
           ),
         ]),
     await examineResults(config.source),
@@ -71,7 +74,9 @@ export async function examine(
       ? [await examined("enrolment bundle", () => examineEnrolment(config, clock))]
       : []),
     // Without it nothing could be asked, and the finding would be the same.
-    ...(hasCertificate ? [await examined("coordinator", () => examineCoordinator(config, clock, log))] : []),
+    ...(hasCertificate
+      ? [await examined("coordinator", () => examineCoordinator(config, { clock, log, line }))]
+      : []),
   ];
   return findings.flat();
 }

@@ -8,7 +8,7 @@ export interface Finding {
   /** `warning`: it works, and may soon not. `failure`: something that is needed will not work. */
   readonly verdict: "good" | "warning" | "failure";
   readonly detail: string;
-  /** What to do about it. */
+  /** What to do about it, where it is not what the row says. */
   readonly hint?: string;
   /** The row behind a failure, which says with which exit code a command would have ended. */
   readonly error?: RolloutError;
@@ -31,6 +31,6 @@ export async function examined(
     return await look();
   } catch (error) {
     if (!(error instanceof RolloutError)) throw error;
-    return [{ subject, verdict: "failure", detail: error.message, hint: error.hint, error }];
+    return [{ subject, verdict: "failure", detail: error.message, error }];
   }
 }

@@ -30,7 +30,7 @@ export async function examineResults(configFile: string): Promise<readonly Findi
         const reason = "it has other bytes than what was written to it";
         const advice = `restore it, or remove ${file} and give the same command again: nothing is run again`;
         const error = failure("output_not_continued", { file, reason, advice });
-        return { subject, verdict: "failure", detail: error.message, hint: error.hint, error };
+        return { subject, verdict: "failure", detail: error.message, error };
       }
     }
   });

@@ -10,6 +10,7 @@ import { findDamages } from "../../coordinator/quarantine/examine-rows.ts";
 import { substituteFor } from "../../coordinator/quarantine/substitute.ts";
 import { readSetAside } from "../../coordinator/quarantine/quarantine-record.ts";
 import type { SetAsideItem } from "../../coordinator/quarantine/quarantine-record.ts";
+import type { HintedLine } from "../../cli/shell-words.ts";
 import type { Store } from "../../storage/store.ts";
 import type { Damage } from "../../storage/codec.ts";
 import type { StatFs } from "../../storage/level/directory.ts";
@@ -36,6 +37,7 @@ export interface StorageLook {
   readonly runId: RunId;
   readonly statFs: StatFs;
   readonly clock: Clock;
+  readonly line: HintedLine;
 }
 
 /** Throws store_… rows. */
@@ -80,7 +82,7 @@ async function examineDatabase(look: StorageLook): Promise<readonly Finding[]> {
   return examineInside(look);
 }
 
-async function examineInside({ path, runId, clock }: StorageLook): Promise<readonly Finding[]> {
+async function examineInside({ path, runId, clock, line }: StorageLook): Promise<readonly Finding[]> {
   const found = (words: string): Finding => good("database", `${path}: ${words}`);
   try {
     const store = await openLevelStore({ path, holderName: LOOKERS.doctor, clock });
@@ -88,7 +90,7 @@ async function examineInside({ path, runId, clock }: StorageLook): Promise<reado
       const identity = await examineStoreIdentity(store, runId);
       if (identity === undefined) return [found("nobody has it open, and nothing was written to it yet")];
       const damages = await findDamages(store);
-      if (damages.length > 0) return await damagesFound(path, damages, store);
+      if (damages.length > 0) return await damagesFound(path, damages, store, line);
       const aside = await readSetAside(store);
       return [found("nobody has it open, its rows are whole, and it is of this run"), ...asideFound(aside)];
     } finally {
@@ -105,6 +107,7 @@ async function damagesFound(
   path: string,
   damages: readonly Damage[],
   store: Store,
+  line: HintedLine,
 ): Promise<readonly Finding[]> {
   const looks = damages.slice(0, DAMAGES_SHOWN).map(async (damage): Promise<Finding> => {
     const { key } = damage;
@@ -115,8 +118,8 @@ async function damagesFound(
     const isVital = damage.kind === "newer" || (await substituteFor(store, key)).kind === "vital";
     const remedy = isVital
       ? "nothing can take its place: restore the database, or give the work to another run"
-      : `\`rollout doctor --quarantine ${key}\` sets it aside`;
-    const hint = damage.kind === "newer" ? error.hint : `\`rollout results\` exports the rest; ${remedy}`;
+      : `\`${line("doctor", "--quarantine", key)}\` sets it aside`;
+    const hint = damage.kind === "newer" ? error.hint : `\`${line("results")}\` exports the rest; ${remedy}`;
     return { subject: "database", verdict: "failure", detail: error.message, hint, error };
   });
   const shown = await Promise.all(looks);

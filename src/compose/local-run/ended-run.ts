@@ -3,7 +3,7 @@
 import { access } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { number } from "../../cli/render/number.ts";
-import { shellWords } from "../../cli/shell-words.ts";
+import { hintedLine } from "../../cli/shell-words.ts";
 import { failure } from "../../base/errors.ts";
 import type { RolloutError } from "../../base/errors.ts";
 import { CONFIG_FILE_NAME } from "../../config/load.ts";
@@ -41,7 +41,7 @@ export async function findEndedRun(
       account === undefined
         ? "is not going on"
         : `has ended, with ${number(account.done)} done and ${number(account.failed)} failed`,
-    coordinator: shellWords(["rollout", "coordinator", "run", "-c", shown]),
+    coordinator: hintedLine(shown)("coordinator", "run"),
   });
   return { error, isOver: account !== undefined };
 }

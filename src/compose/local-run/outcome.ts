@@ -9,7 +9,7 @@ import { failureMessageLines, failureMessageObjects } from "../../cli/render/fai
 import { number } from "../../cli/render/number.ts";
 import { durationText, failuresText } from "../../cli/render/progress.ts";
 import { setAsideText } from "../../cli/render/run-status.ts";
-import { shellWords } from "../../cli/shell-words.ts";
+import { hintedLine, shellWords } from "../../cli/shell-words.ts";
 import type { MemberError } from "./member.ts";
 import type { LocalRunEnd, LocalRunSummary } from "./request.ts";
 import type { ResultFiles } from "./result-files.ts";
@@ -187,11 +187,8 @@ function failureLines(
 }
 
 function lookText(item: string, directory: string): string {
-  const config = ["-c", shownPath(directory)];
-  return (
-    `to look into one: ${shellWords(["rollout", "coordinator", "run", ...config])}` +
-    `, and in another terminal: ${shellWords(["rollout", "explain", item, ...config])}`
-  );
+  const line = hintedLine(shownPath(directory));
+  return `to look into one: ${line("coordinator", "run")}, and in another terminal: ${line("explain", item)}`;
 }
 
 /** A run that was cancelled takes nothing any more. */

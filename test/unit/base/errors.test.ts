@@ -10,7 +10,7 @@ const placeholders = (text: string): string[] =>
 /** The row with a value for each of its placeholders. */
 function filled(code: ErrorCode, value: (name: string) => string | number): RolloutError {
   const { message, hint } = ERRORS[code];
-  const names = [...placeholders(message), ...placeholders(hint)];
+  const names = [...placeholders(message), ...placeholders(hint)].filter((name) => name !== "config");
   return new RolloutError(code, Object.fromEntries(names.map((name) => [name, value(name)])));
 }
 
@@ -22,7 +22,7 @@ describe("the table of errors", () => {
       const error = filled(code, (name) => `«${name}»`);
       for (const [template, text] of [
         [row.message, error.message],
-        [row.hint, error.hint],
+        [row.hint.replaceAll("{config}", ""), error.hint],
       ] as const) {
         expect(template).to.match(/^\S.*\S$/);
         expect(text).to.equal(template.replace(/\{(\w+)\}/g, "«$1»"));

@@ -65,6 +65,16 @@ describe("an error", () => {
     expect(errorLine(error, true)).to.match(/^\u001b\[31merror:\u001b\[0m cannot listen/);
   });
 
+  it("names commands about the configuration that the user has named", () => {
+    const unknown = failure("store_corrupt", { path: "db", key: "k", reason: "r" });
+    const hint = /`rollout doctor -c 'my cluster'` says .*, `rollout results -c 'my cluster'` exports/;
+    expect(errorLine(unknown, false, "my cluster")).to.match(hint);
+    expect(errorObject(unknown, "my cluster")).to.have.nested.property("error.hint").that.match(hint);
+    expect(errorLine(unknown, false))
+      .to.contain("`rollout doctor` says")
+      .and.contain("`rollout results` exp");
+  });
+
   it("shows a program the same words", () => {
     expect(errorObject(error)).to.have.nested.property("error.message").that.contains("[redacted]");
   });

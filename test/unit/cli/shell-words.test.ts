@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { expect } from "chai";
-import { shellWords } from "../../../src/cli/shell-words.ts";
+import { namedConfig } from "../../../src/cli/arguments.ts";
+import { hintedLine, shellWords } from "../../../src/cli/shell-words.ts";
 
 describe("a command line as one would type it", () => {
   it("is quoted where it has to be, and nowhere else", () => {
@@ -14,4 +15,19 @@ describe("a command line as one would type it", () => {
     const printed = execFileSync("sh", ["-c", `printf '%s\\0' ${shellWords(words)}`], { encoding: "utf8" });
     expect(printed.split("\0").slice(0, -1)).to.deep.equal(words);
   });
+});
+
+describe("a command line in a hint", () => {
+  for (const [argv, line] of [
+    [["status"], "rollout worker list"],
+    [["status", "-c", "a b", "--json"], "rollout worker list -c 'a b'"],
+    [["status", "-ca"], "rollout worker list -c a"],
+    [["status", "-c=a"], "rollout worker list -c a"],
+    [["status", "--config", "a"], "rollout worker list -c a"],
+    [["status", "--config=a", "-c", "b"], "rollout worker list -c b"],
+    [["run", "in", "--", "sh", "-c", "true"], "rollout worker list"],
+  ] as const) {
+    it(`behind \`${argv.join(" ")}\` is \`${line}\``, () =>
+      expect(hintedLine(namedConfig(argv))("worker", "list")).to.equal(line));
+  }
 });

@@ -7,6 +7,7 @@ import {
 } from "../../../../src/cli/render/explain-worker.ts";
 import { runStatusObject, runStatusText } from "../../../../src/cli/render/run-status.ts";
 import { troubleLines, workerObject, workersText, workerWord } from "../../../../src/cli/render/workers.ts";
+import { hintedLine } from "../../../../src/cli/shell-words.ts";
 import type { EndedAttempt, Item } from "../../../../src/client/items.ts";
 import type { WorkerSummary } from "../../../../src/client/list-workers.ts";
 import type { RunStatus } from "../../../../src/client/run-status.ts";
@@ -17,6 +18,7 @@ import { madeResult } from "../../../support/made-results.ts";
 
 const NOW_MS = Date.UTC(2026, 10, 3, 12);
 const WORKER = newWorkerId();
+const line = hintedLine(undefined);
 
 function item(change: Partial<Item> = {}): Item {
   return {
@@ -118,7 +120,7 @@ interface Around {
 
 describe("the explanation of an item", () => {
   const explained = (what: Partial<Item>, { status = {}, workers = [worker()] }: Around = {}): string =>
-    itemSentences({ item: item(what), run: run(status), workers, nowMs: NOW_MS }).join(" ");
+    itemSentences({ item: item(what), run: run(status), workers, nowMs: NOW_MS, line }).join(" ");
 
   for (const [why, text, args] of [
     ["others go first", "4 items go first. One worker could run it.", [{}]],
@@ -238,6 +240,7 @@ describe("the explanation of an item", () => {
       run: run(),
       workers: [worker()],
       nowMs: NOW_MS,
+      line,
     };
     const text = itemText(situation);
     expect(text).to.match(
@@ -250,7 +253,7 @@ describe("the explanation of an item", () => {
   });
 
   it("is an object with all that is known", () => {
-    const situation = { item: item({ attempts: [attempt()] }), run: run(), workers: [], nowMs: NOW_MS };
+    const situation = { item: item({ attempts: [attempt()] }), run: run(), workers: [], nowMs: NOW_MS, line };
     const object = itemObject(situation);
     expect(object).to.deep.include({
       kind: "item",
@@ -267,7 +270,7 @@ describe("the explanation of an item", () => {
 
 describe("the explanation of a worker", () => {
   const explained = (what: Partial<WorkerDetail>, status: Partial<RunStatus> = {}): string =>
-    workerSentences(detail(what), run(status)).join(" ");
+    workerSentences(detail(what), run(status), line).join(" ");
 
   for (const [why, text, args] of [
     ["it has left", "left in good order", [{ state: "gone" }]],
@@ -311,13 +314,13 @@ describe("the explanation of a worker", () => {
       item: at.toString(16).padStart(64, "0"),
       attempt: 1,
     }));
-    const text = workerDetailText(detail({ holds, held: 25 }), run(), NOW_MS);
+    const text = workerDetailText(detail({ holds, held: 25 }), run(), { nowMs: NOW_MS, line });
     expect(text).to.contain("\n    … 5 more\n").and.contain("1m ago");
     expect(text.match(/ attempt 1\n/g)).to.have.length(20);
   });
 
   it("is an object with all that is known", () => {
-    expect(workerDetailObject(detail(), run())).to.include({
+    expect(workerDetailObject(detail(), run(), line)).to.include({
       kind: "worker",
       worker_id: WORKER,
       credit: 2,
@@ -341,11 +344,13 @@ describe("the list of workers", () => {
   });
 
   it("has a column for it, and says where to read why", () => {
-    expect(workersText([worker({ liveness: "failed" })])).to.match(
+    expect(workersText([worker({ liveness: "failed" })], line)).to.match(
       /^WORKER +STATE +ITEMS +SLOTS +LOAD .*\n\w+ {2}failed {2}/,
     );
-    expect(workersText([worker({ cordonReason: "x" })])).to.match(/`rollout explain WORKER` says why .*\n$/);
-    expect(workersText([])).to.contain("No workers yet");
+    expect(workersText([worker({ cordonReason: "x" })], line)).to.match(
+      /`rollout explain WORKER` says why .*\n$/,
+    );
+    expect(workersText([], line)).to.contain("No workers yet");
   });
 });
 
@@ -362,7 +367,7 @@ describe("the trouble of workers", () => {
       gone,
       lost,
     ];
-    expect(workersText(all).split("\n").slice(-4)).to.deep.equal([
+    expect(workersText(all, line).split("\n").slice(-4)).to.deep.equal([
       `worker ${WORKER}: ${trouble}`,
       `worker ${WORKER}: a\\u001b[2J`,
       `worker ${WORKER}: the backend of job is broken: x`,
@@ -379,7 +384,7 @@ describe("the trouble of workers", () => {
 });
 
 describe("the status of a run", () => {
-  const text = (change: Partial<RunStatus>): string => runStatusText(run(change), { kind: "unknown" });
+  const text = (change: Partial<RunStatus>): string => runStatusText(run(change), { kind: "unknown" }, line);
 
   it("is a block of aligned numbers, without those that are nothing", () => {
     const status = {
@@ -441,4 +446,37 @@ describe("the status of a run", () => {
       pause_reason: null,
     });
   });
+});
+
+describe("a command that a text names", () => {
+  const there = hintedLine("my cluster");
+  const seen = { item: item(), run: run(), workers: [worker()], nowMs: NOW_MS, line: there };
+  const paused = run({ state: "paused" });
+  const pace = { kind: "unknown" } as const;
+  const cordoned = { ...run().workers, cordoned: 1 };
+  const suspected = [worker({ liveness: "suspected" })];
+  const failed = item({ state: "failed", result: madeResult(2) });
+
+  for (const [words, text] of [
+    ["resume", itemText({ ...seen, run: paused })],
+    ["worker run", itemText({ ...seen, workers: [] })],
+    [
+      `explain ${WORKER}`,
+      itemText({ ...seen, item: item({ state: "running", worker: WORKER }), workers: suspected }),
+    ],
+    ["retry abababababab", itemText({ ...seen, item: failed })],
+    ["retry abababababab", JSON.stringify(itemObject({ ...seen, item: failed }))],
+    ["resume", workerDetailText(detail(), paused, { nowMs: NOW_MS, line: there })],
+    ["resume", JSON.stringify(workerDetailObject(detail(), paused, there))],
+    ["worker run", workersText([], there)],
+    ["explain WORKER", workersText([worker({ cordonReason: "x" })], there)],
+    ["resume", runStatusText(paused, pace, there)],
+    ["submit", runStatusText(run({ pending: 0 }), pace, there)],
+    ["worker run", runStatusText(run(), pace, there)],
+    ["worker list", runStatusText(run({ workers: cordoned }), pace, there)],
+  ] as const) {
+    it(`is about the configuration that the user has named: ${words}`, () => {
+      expect(text).to.contain(`\`rollout ${words} -c 'my cluster'\``);
+    });
+  }
 });

@@ -1,5 +1,6 @@
 import { expect } from "chai";
 import { runStatusText } from "../../../../src/cli/render/run-status.ts";
+import { hintedLine } from "../../../../src/cli/shell-words.ts";
 import type { RunStatus } from "../../../../src/client/run-status.ts";
 
 const PACE = { kind: "steady", perSecond: 4, left: { atLeastMs: 60_000, atMostMs: 120_000 } } as const;
@@ -19,7 +20,7 @@ function textOf(
     workers: { ready: 2, draining: 0, suspected: 0, failed: 0, cordoned: 0 },
     ...change,
   };
-  return runStatusText(status, PACE, workersLackPlugin);
+  return runStatusText(status, PACE, hintedLine(undefined), workersLackPlugin);
 }
 
 describe("the status of a run", () => {
