@@ -139,6 +139,7 @@ describe("printable text", () => {
     ["marks of direction", "\u061c\u200e\u200f", String.raw`\u061c\u200e\u200f`],
     ["spaces without a width", "a\u200bb\ufeff\u2060", String.raw`a\u200bb\ufeff\u2060`],
     ["other ends of lines", "\u0085\u2028\u2029", String.raw`\u0085\u2028\u2029`],
+    ["notes between the lines", "a\ufff9b\ufffb", String.raw`a\ufff9b\ufffb`],
     ["letters that nobody sees", "a\u{e0041}", String.raw`a\udb40\udc41`],
   ];
   for (const [what, text, shown] of OBEYED)

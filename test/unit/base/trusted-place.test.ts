@@ -1,9 +1,10 @@
 import { expect } from "chai";
 import { lchown } from "node:fs/promises";
-import { chmodSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import {
   demandTrusted,
   keepDirectoryPrivate,
+  keepFilesPrivate,
   keepPlaceTrusted,
   keepTreePrivate,
   thisUser,
@@ -20,6 +21,26 @@ const isRoot = thisUser()?.uid === 0;
 async function foreignTo(path: string): Promise<Owner> {
   if (isRoot) await lchown(path, STRANGER, STRANGER);
   return isRoot ? { uid: 0 } : NOBODY;
+}
+
+interface User {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** Users of this machine that have the number of their group, by whether another's group is the same. */
+function usersByGroup(): { readonly alone: User | undefined; readonly sharing: User | undefined } {
+  const lines = (file: string): string[][] =>
+    readFileSync(file, "utf8")
+      .split("\n")
+      .map((line) => line.split(":"));
+  const users = lines("/etc/passwd").map(([, , uid, gid]) => ({ uid: Number(uid), gid: Number(gid) }));
+  const own = users.filter(({ uid, gid }) => uid > 0 && uid === gid);
+  const isShared = (user: User): boolean =>
+    users.some(({ uid, gid }) => gid === user.gid && uid !== user.uid);
+  const isEmpty = ({ gid }: User): boolean =>
+    lines("/etc/group").some(([, , id, members]) => Number(id) === gid && members === "");
+  return { alone: own.find((user) => !isShared(user) && isEmpty(user)), sharing: own.find(isShared) };
 }
 
 describe("a trusted place", () => {
@@ -56,6 +77,20 @@ describe("a trusted place", () => {
     expect(names.map(modeOf)).to.deep.equal(["700", "700", "644", "644", "644"]);
   });
 
+  it("is narrowed with those of its files that are rollout's, when a user has named it", async () => {
+    const path = makeDirectory("named", 0o777);
+    for (const name of ["named/key.pem", "named/notes"]) make(name, 0o666);
+    makeDirectory("named/inside", 0o777);
+    await keepFilesPrivate(path, (name) => name !== "notes");
+    const names = ["named", "named/key.pem", "named/notes", "named/inside"];
+    expect(names.map(modeOf)).to.deep.equal(["700", "644", "666", "777"]);
+  });
+
+  it("is read by others and written by none, when it only holds directories of rollout's", async () => {
+    await keepPlaceTrusted(makeDirectory("place", 0o777));
+    expect(modeOf("place")).to.equal("755");
+  });
+
   it("is refused when it belongs to somebody else, or anything in it does", async () => {
     const path = makeDirectory("run", 0o700);
     const file = make("run/plugin.toml", 0o600);
@@ -83,6 +118,23 @@ describe("a trusted place", () => {
       `${directory.file("open")} is not to be trusted: others than its owner may write to it (mode 666)`,
     );
   });
+
+  // Only root gives files away.
+  if (isRoot)
+    it("may be written to by a group that is one user's alone, and by no group of several", async () => {
+      const path = make("manifest", 0o664);
+      chownSync(path, 0, STRANGER);
+      expect(await refusalOf(demandTrusted(path))).to.include("may write to it (mode 664)");
+      const { alone, sharing } = usersByGroup();
+      if (alone !== undefined) {
+        chownSync(path, alone.uid, alone.gid);
+        await demandTrusted(path, alone);
+      }
+      if (sharing !== undefined) {
+        chownSync(path, sharing.uid, sharing.gid);
+        expect(await refusalOf(demandTrusted(path, sharing))).to.include("may write to it (mode 664)");
+      }
+    });
 
   it("may be reached by links of its owner's, as a secret that is mounted is", async () => {
     makeDirectory("..2026", 0o755);

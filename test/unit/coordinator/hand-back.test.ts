@@ -1,6 +1,7 @@
 // A worker that takes all it can get and gives nothing back: what it may have at all, and how long others wait for it.
 import { expect } from "chai";
 import { LIMITS } from "../../../src/config/limits.ts";
+import type { Input } from "../../../src/coordinator/input.ts";
 import { LedgerHarness } from "../../support/ledger-harness.ts";
 import type { HeldItem, LedgerWorker } from "../../support/ledger-worker.ts";
 import { claimOf, reportOf } from "../../support/ledger-worker.ts";
@@ -79,13 +80,42 @@ describe("a worker that hoards", () => {
     expect(thief.texts).to.deep.equal(["c"]);
   });
 
+  it("does not win time by saying on one session after the other that it has begun all of it", async () => {
+    await hoard("a", "b", "c");
+    await ledger.step({ kind: "pause", reason: "wait", answer: () => undefined });
+    for (let passedMs = 0; passedMs <= DEADLINE_MS; passedMs += 2_500) {
+      await hoarder.hello(hoarder.held.map((item) => ({ ...claimOf(item), phase: "running" as const })));
+      await ledger.watch(2_500, ledger.workers);
+    }
+    expect(await ledger.view()).to.include({ pending: 2, running: 1 });
+  });
+
+  it("hands back by what it states when it makes calls, and not before the deadline", async () => {
+    await hoard("a", "b", "c");
+    const call = async (): Promise<readonly boolean[] | undefined> => {
+      const claims = hoarder.held.map((item) => ({ ...claimOf(item), phase: "unstarted" as const }));
+      await ledger.step({ ...hoarder.helloInput(claims), takesOneFrame: true } as Input);
+      await ledger.settle();
+      const verdict = hoarder.frames.find(({ kind }) => kind === "verdict");
+      return verdict?.kind === "verdict" ? verdict.keep : undefined;
+    };
+    expect(await call(), "it may not have heard of it").to.deep.equal([true, true, true]);
+    await ledger.watch(DEADLINE_MS + 1_000, ledger.workers);
+    expect([dropped(), thief.texts]).to.deep.equal([0, []]);
+    expect(await call()).to.deep.equal([true, true, false]);
+    expect(thief.texts).to.deep.equal(["c"]);
+  });
+
   it("is believed what it says to have begun, as far as it has slots", async () => {
     await hoard("a", "b", "c");
     // The answer to what it was asked for: nothing of it is handed back.
     await hoarder.release([]);
     await ledger.watch(DEADLINE_MS + 1_000, ledger.workers);
     expect(thief.texts, "it can have begun one").to.not.include("c");
-    await ledger.watch(3 * DEADLINE_MS, ledger.workers);
+    for (let times = 0; times < 4; times++) {
+      await ledger.watch(DEADLINE_MS, ledger.workers);
+      await hoarder.release([]);
+    }
     expect(thief.texts).to.have.length(2);
   });
 

@@ -116,7 +116,7 @@ describe("the loop of turns", () => {
 
   describe("while the disk stalls, answers a beat", () => {
     /** Four commits are on their way, so nothing more is decided; then one beat of a worker that is known. */
-    async function stall(parts: Partial<Beat> = {}): Promise<string[]> {
+    async function stall(parts: Partial<Beat> = {}, asItComes = (): void => undefined): Promise<string[]> {
       for (let number = 1; number <= 5; number++) {
         push(1, number);
         await clock.advance();
@@ -124,6 +124,7 @@ describe("the loop of turns", () => {
       const said: string[] = [];
       const beat = beatOf({ workerId: workerId(1), sequence: 2, ...parts });
       loop.push({ kind: "beat", beat, answer: ({ verdict }) => void said.push(verdict) });
+      asItComes();
       await clock.advance();
       return said;
     }
@@ -147,10 +148,10 @@ describe("the loop of turns", () => {
       expect(said).to.deep.equal(["accepted"]);
     });
 
-    it("not when its time to lead is over", async () => {
-      const answered = stall();
-      mayAct = false;
-      expect(await answered).to.deep.equal([]);
+    it("not when its time to lead is over, or the loop ends, while the store is asked who leads", async () => {
+      expect(await stall({}, () => (mayAct = false))).to.deep.equal([]);
+      mayAct = true;
+      expect(await stall({}, () => void loop.halt())).to.deep.equal([]);
     });
 
     it("not before anybody knows the process: that is on disk first", async () => {

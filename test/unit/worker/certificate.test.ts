@@ -156,6 +156,21 @@ describe("the certificate of a worker", () => {
       expect(warnings()).to.deep.equal([`nothing listens at ${address}; trying again`]);
     });
 
+    it("and nobody is there for long: it says at which address, and for how long", async () => {
+      const { address } = listening.server;
+      await listening.stop();
+      const absences: number[] = [];
+      const certificate = open({ failureTimeoutMs: 20, onAbsent: (forMs) => void absences.push(forMs) });
+      const obtaining = obtain(certificate);
+      const [first = 0] = await eventually("it says so", () => absences.length > 0 && absences);
+      expect(first).to.be.at.least(80);
+      expect(warnings().some((line) => line.includes(`no coordinator was reached at ${address}`))).to.equal(
+        true,
+      );
+      await certificate.stop();
+      expect(await obtaining).to.equal(undefined);
+    });
+
     it("in vain where the coordinator says no to it: the worker ends with its reason", async () => {
       await listening.stop();
       listening = await startListeningCoordinator(cluster, { sign: undefined });

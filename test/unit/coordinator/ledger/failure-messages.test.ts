@@ -32,7 +32,9 @@ describe("the most frequent messages of failures", () => {
       [2, "error", "rare"],
       [1, "crash", "rare"],
     ]);
-    expect(Buffer.from(messages.top(2)[1]?.item ?? []).toString()).to.equal("first");
+    const item = messages.top(2)[1]?.item;
+    expect(Buffer.from(item ?? []).toString()).to.equal("first");
+    expect(item?.buffer.byteLength, "no more than the id is kept").to.equal(5);
     expect(messages.top(1)).to.have.length(1);
   });
 
@@ -98,6 +100,16 @@ describe("the most frequent messages of failures", () => {
     expect(first).to.deep.equal([1_000, "error", "frequent"]);
     expect(rest).to.have.length(7);
     expect(rest.map(([items]) => items)).to.deep.equal(Array.from({ length: 7 }, () => 1));
+  });
+
+  it("are counted also when they begin late, several at once, after others have taken all places", () => {
+    messages = new FailureMessages(4);
+    for (const old of ["old a", "old b", "old c", "old d"]) fail(5, met(old));
+    for (let times = 0; times < 20; times++) for (const late of ["late a", "late b"]) fail(1, met(late));
+    expect(shown(2)).to.deep.equal([
+      [20, "error", "late a"],
+      [20, "error", "late b"],
+    ]);
   });
 
   it("are cut to their beginning", () => {
