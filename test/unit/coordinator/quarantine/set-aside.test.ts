@@ -4,6 +4,7 @@ import type { WorkerId } from "../../../../src/base/ids.ts";
 import { enrolledEntry, revocationsEntry } from "../../../../src/coordinator/enrolment-record.ts";
 import { findDamages } from "../../../../src/coordinator/quarantine/examine-rows.ts";
 import { setAside } from "../../../../src/coordinator/quarantine/set-aside.ts";
+import { readCompletions } from "../../../../src/coordinator/ledger/completions.ts";
 import { runningRecord } from "../../../../src/coordinator/ledger/ledger-records.ts";
 import { verifyLedger } from "../../../../src/coordinator/ledger/verify-ledger.ts";
 import { encodeRecord } from "../../../../src/storage/codec.ts";
@@ -56,6 +57,15 @@ describe("a row that cannot be read", () => {
     return row.key;
   }
 
+  /** In order; every number of the order is there. */
+  async function completed(): Promise<string[]> {
+    const places: string[] = [];
+    const { nextCompletion } = ledger.state.ledger.tally.numbers;
+    for (let number = 0; number < nextCompletion; number++)
+      places.push(...(await readCompletions(store, number)));
+    return places;
+  }
+
   const firstKeyOf = async (): Promise<string | undefined> => (await findDamages(store))[0]?.key;
 
   const without: Readonly<Record<string, object>> = {
@@ -73,16 +83,22 @@ describe("a row that cannot be read", () => {
   };
   for (const [prefix, counts] of Object.entries(without))
     it(`under ${prefix} is set aside, and the next leader goes on with the others`, async () => {
+      const inOrder = await completed();
       const key = await damage(prefix);
       expect(await firstKeyOf()).to.equal(key);
       expect((await setAside(store, key, AT_MS)).kind).to.equal("aside");
       expect(await findDamages(store), "the numbers agree with what is left").to.deep.equal([]);
       expect((await setAside(store, key, AT_MS)).kind, "a second time").to.be.oneOf(["known", "whole"]);
       await ledger.lead();
-      expect(await ledger.view()).to.include(counts);
+      const { failed, failedByClass, ...others } = await ledger.view();
+      expect({ failed, ...others }).to.include(counts);
+      expect(failedByClass.too_large, "the one that has failed").to.equal(failed);
+      expect(await completed(), "the order of completion").to.deep.equal(inOrder);
+      expect(await rowsUnder("ids/"), "each is found by its id").to.have.length(6);
       expect((await rowsUnder("quarantine/")).map((row) => row.key)).to.deep.equal([`quarantine/${key}`]);
       await worker.beat();
       await worker.hello();
+      expect(ledger.events.of("worker_superseded"), "it is known to be the same process").to.deep.equal([]);
       await ledger.settle();
       await ledger.seal();
       await worker.ask(10);
@@ -93,6 +109,17 @@ describe("a row that cannot be read", () => {
       const { numbers } = ledger.state.ledger.tally;
       expect(await verifyLedger(store, numbers)).to.equal(undefined);
     });
+
+  it("is not there at all: the numbers that counted it say so", async () => {
+    for (const prefix of ["done/", "workers/"]) {
+      const [row] = await rowsUnder(prefix);
+      if (row === undefined) throw new Error(`no row under ${prefix}`);
+      await store.commit(batchOf({ deletes: [row.key] }));
+      expect((await findDamages(store)).map(({ kind }) => kind)).to.deep.equal(["corrupt"]);
+      await store.commit(batchOf({ puts: [row] }));
+      expect(await findDamages(store)).to.deep.equal([]);
+    }
+  });
 
   it("of an item takes the item with it, unless its result is there", async () => {
     for (const [nth, counts] of [
