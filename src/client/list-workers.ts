@@ -27,6 +27,8 @@ export interface WorkerSummary {
   readonly cordonReason: string | undefined;
   /** What kept it from executing when it was last heard, in words: a model that loads, a server that is not there. */
   readonly trouble: string | undefined;
+  /** Whether its certificate was revoked: nothing of it is taken any more. */
+  readonly revoked: boolean;
 }
 
 const STATES: Readonly<Record<WorkerState, WorkerSummary["state"]>> = {
@@ -83,5 +85,6 @@ export function workerOf(info: WorkerInfo): WorkerSummary {
     held: info.held,
     cordonReason: info.cordonReason === "" ? undefined : info.cordonReason,
     trouble: info.trouble === "" ? undefined : info.trouble,
+    revoked: info.revoked,
   };
 }

@@ -61,6 +61,8 @@ export interface WorkerNumbers {
   readonly suspected: number;
   readonly failed: number;
   readonly cordoned: number;
+  /** Their certificates were revoked; they are counted in none of the others. */
+  readonly revoked: number;
 }
 
 const STATES: Readonly<Record<RunState, RunStatus["state"]>> = {
@@ -127,6 +129,7 @@ function statusOf(answer: GetRunResponse): RunStatus {
       suspected: workers?.suspected ?? 0,
       failed: workers?.failed ?? 0,
       cordoned: workers?.cordoned ?? 0,
+      revoked: workers?.revoked ?? 0,
     },
   };
 }

@@ -16,11 +16,11 @@ export function onListWorkers(
   turn.effects.push({
     kind: "answerListing",
     to: answer,
-    answer: { workers: page.map((row) => listed(row, turn.nowMs)), more: ids.length > page.length },
+    answer: { workers: page.map((row) => listed(state, row, turn.nowMs)), more: ids.length > page.length },
   });
 }
 
-export function listed(row: WorkerRow, nowMs: number): ListedWorker {
+export function listed({ enrolment }: CoordinatorState, row: WorkerRow, nowMs: number): ListedWorker {
   const { id, load, slots, plugins, registeredAtWallMs, lastBeatMs, trouble } = row;
   return {
     id,
@@ -34,5 +34,6 @@ export function listed(row: WorkerRow, nowMs: number): ListedWorker {
     held: row.held.size,
     cordonReason: cordonReasonOf(row),
     trouble,
+    isRevoked: enrolment.revoked.has(id),
   };
 }

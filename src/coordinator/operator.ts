@@ -94,15 +94,15 @@ function seeItem({ ledger, epoch }: CoordinatorState, turn: Turn, { id }: Asked<
 }
 
 function lookAt(
-  { workers }: CoordinatorState,
+  state: CoordinatorState,
   turn: Turn,
   { workerId }: Asked<"getWorker">,
 ): WorkerDetail | undefined {
-  const row = workers.get(workerId);
+  const row = state.workers.get(workerId);
   if (row === undefined) return undefined;
   const inOrder = [...row.held.values()].sort((one, other) => one.number - other.number);
   return {
-    worker: listed(row, turn.nowMs),
+    worker: listed(state, row, turn.nowMs),
     held: inOrder
       .slice(0, HELD_SHOWN_MAX)
       .map((item) => ({ id: item.id, attempt: item.row.context.attempt })),

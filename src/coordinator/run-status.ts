@@ -56,17 +56,18 @@ function countExecuting({ workers }: CoordinatorState): number {
   return executing;
 }
 
-function countWorkers({ workers }: CoordinatorState): WorkerCounts {
-  const counts = { ready: 0, draining: 0, suspected: 0, failed: 0, cordoned: 0 };
+function countWorkers({ workers, enrolment }: CoordinatorState): WorkerCounts {
+  const counts = { ready: 0, draining: 0, suspected: 0, failed: 0, cordoned: 0, revoked: 0 };
   for (const row of workers.values()) {
-    const kind = kindOf(row);
+    const kind = kindOf(row, enrolment.revoked.has(row.id));
     if (kind !== undefined) counts[kind]++;
   }
   return counts;
 }
 
-function kindOf(row: WorkerRow): keyof WorkerCounts | undefined {
+function kindOf(row: WorkerRow, isRevoked: boolean): keyof WorkerCounts | undefined {
   const { lifecycle, liveness } = workerStateOf(row);
+  if (isRevoked && lifecycle !== "Gone") return "revoked";
   if (liveness === "Suspected") return "suspected";
   if (liveness === "Failed") return "failed";
   if (lifecycle === "Draining") return "draining";

@@ -114,6 +114,8 @@ export interface WorkerCounts {
   readonly suspected: number;
   readonly failed: number;
   readonly cordoned: number;
+  /** Counted in none of the others. */
+  readonly revoked: number;
 }
 
 /** As much of the ledger as a reader of its results has to know. Committed when it is told. */

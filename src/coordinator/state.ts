@@ -176,12 +176,16 @@ export function isDraining(row: WorkerRow): boolean {
 }
 
 /** Whether it is one of those that the run can count on: there, and able to execute what the run executes. */
-export function isOfUse({ task }: Pick<CoordinatorState, "task">, row: WorkerRow): boolean {
+export function isOfUse(
+  { task, enrolment }: Pick<CoordinatorState, "task" | "enrolment">,
+  row: WorkerRow,
+): boolean {
   const { lifecycle, liveness } = workerStateOf(row);
   return (
     lifecycle === "Ready" &&
     liveness === "Alive" &&
     !row.chart.context.isToDrain &&
+    !enrolment.revoked.has(row.id) &&
     serves(row, task?.plugin ?? "")
   );
 }
@@ -192,7 +196,7 @@ export function roomAt({ slots, held }: Pick<WorkerRow, "slots" | "held">): numb
 }
 
 /** Whether it asks for work that may be given to it now (C6). */
-export function takesWork(state: Pick<CoordinatorState, "task">, row: WorkerRow): boolean {
+export function takesWork(state: Pick<CoordinatorState, "task" | "enrolment">, row: WorkerRow): boolean {
   const { session } = row;
   const hasRoom = session?.isReconciled === true && session.credit > 0 && roomAt(row) > 0;
   return hasRoom && isOfUse(state, row) && !holdsAlone(row);

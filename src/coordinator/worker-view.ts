@@ -29,6 +29,8 @@ export interface ListedWorker {
   readonly cordonReason: string;
   /** What kept it from executing when it was last heard; empty when there is nothing. */
   readonly trouble: string;
+  /** Whether its certificate was revoked. */
+  readonly isRevoked: boolean;
 }
 
 /** One worker, looked at closely. */

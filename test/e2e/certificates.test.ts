@@ -177,6 +177,7 @@ describe("certificates", () => {
       expect(JSON.parse(answer.stdout)).to.include({ bearer_id: id, is_worker: true, in_force: true });
       expect(await revoked.ended).to.deep.equal({ code: 3, signal: null });
       expect(revoked.stderr.at(-1)).to.contain(`worker ${id} was revoked`);
+      expect(await cluster.listed(id)).to.include({ revoked: true });
       await coordinator.event("certificate_revoked", { bearer_id: id, workers: 0 });
       await coordinator.nextEvent("worker_heartbeat", await other.identity());
     });

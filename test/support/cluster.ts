@@ -47,6 +47,7 @@ export interface ListedWorker {
   readonly incarnation: string;
   readonly state: string;
   readonly liveness: string;
+  readonly revoked: boolean;
   readonly last_beat_age_ms: number | null;
 }
 

@@ -150,7 +150,9 @@ function aheadSentence(ahead: number | undefined): string {
 }
 
 function workersSentence({ run: { task }, workers, line }: ItemSituation): string {
-  const present = workers.filter((worker) => !["gone", "removed", "failed"].includes(workerWord(worker)));
+  const present = workers.filter(
+    (worker) => !["gone", "removed", "failed", "revoked"].includes(workerWord(worker)),
+  );
   if (present.length === 0) return `There is no worker: \`${line("worker", "run")}\` starts one.`;
   const plugin = task?.plugin ?? "";
   const able = present.filter(({ plugins }) => plugin === "" || plugins.some(({ name }) => name === plugin));

@@ -21,7 +21,10 @@ export function workerSentences(worker: WorkerDetail, run: RunStatus, line: Hint
       return [
         "It has left in good order and gets nothing more.",
         ...(worker.trouble === undefined ? [] : [`It has left because ${printable(worker.trouble)}.`]),
+        ...(worker.revoked ? ["Its certificate was revoked: it cannot come back."] : []),
       ];
+    case "revoked":
+      return revokedSentences(worker);
     case "failed":
       return [`It counts as lost.${silent} What it had was given back; if it speaks again, it is told.`];
     case "removed":
@@ -76,6 +79,14 @@ export function workerDetailObject(worker: WorkerDetail, run: RunStatus, line: H
     has_session: worker.hasSession,
     failures_in_row: worker.failuresInRow,
   };
+}
+
+/** Until it counts as lost it may execute what it has. */
+function revokedSentences({ held }: WorkerDetail): string[] {
+  const revoked = "Its certificate was revoked: nothing of it is taken any more, and it cannot come back.";
+  if (held === 0) return [`${revoked} It has no items.`];
+  const items = held === 1 ? "1 item, which goes" : `${number(held)} items, which go`;
+  return [`${revoked} It has ${items} to others when it counts as lost.`];
 }
 
 function holdingSentences({ held, slots, failuresInRow, lastBeatAgeMs, trouble }: WorkerDetail): string[] {

@@ -142,7 +142,7 @@ function waitingAtWorkers({ running, executing }: RunStatus): number {
 }
 
 function workersText(
-  { ready, draining, suspected, failed, cordoned }: WorkerNumbers,
+  { ready, draining, suspected, failed, cordoned, revoked }: WorkerNumbers,
   line: HintedLine,
 ): string {
   const groups = [
@@ -150,6 +150,7 @@ function workersText(
     [draining, "draining"],
     [suspected, "suspected"],
     [failed, "failed"],
+    [revoked, "revoked"],
     [cordoned, `cordoned: \`${line("worker", "list")}\` says why`],
   ] as const;
   const shown = groups.filter(([count]) => count > 0).map(([count, word]) => `${number(count)} ${word}`);

@@ -32,8 +32,8 @@ export function workersText(workers: readonly WorkerSummary[], line: HintedLine)
   return [table, ...notes.map((note) => `${note}\n`)].join("");
 }
 
-/** Liveness of workers whose last words may not hold any more. A worker that left in good order said why it left. */
-const PAST: ReadonlySet<string> = new Set(["failed", "removed"]);
+/** Words for workers whose last words may not hold any more. A worker that left in good order said why it left. */
+const PAST: ReadonlySet<string> = new Set(["failed", "removed", "revoked"]);
 const ABSENT: ReadonlySet<string> = new Set([...PAST, "gone"]);
 
 /**
@@ -59,8 +59,9 @@ export function lacksPlugin(plugin: string, workers: readonly WorkerSummary[]): 
 }
 
 /** How a worker is, in the one word that matters most. Who has said goodbye is not lost, however long it is silent. */
-export function workerWord({ state, liveness, cordonReason }: WorkerSummary): string {
+export function workerWord({ state, liveness, cordonReason, revoked }: WorkerSummary): string {
   if (state === "gone") return "gone";
+  if (revoked) return "revoked";
   if (liveness !== "alive") return liveness;
   if (state === "ready" && cordonReason !== undefined) return "cordoned";
   return state;
@@ -81,6 +82,7 @@ export function workerObject(worker: WorkerSummary): object {
     last_beat_age_ms: worker.lastBeatAgeMs ?? null,
     cordon_reason: worker.cordonReason ?? null,
     trouble: worker.trouble ?? null,
+    revoked: worker.revoked,
   };
 }
 

@@ -46,7 +46,9 @@ function workersFound(
 }
 
 function workerCount(workers: readonly WorkerSummary[], plugin: string, line: HintedLine): Finding {
-  const alive = workers.filter(({ state, liveness }) => state === "ready" && liveness === "alive").length;
+  const alive = workers.filter(
+    ({ state, liveness, revoked }) => state === "ready" && liveness === "alive" && !revoked,
+  ).length;
   if (lacksPlugin(plugin, workers)) {
     const detail = `none of ${workers.length} that are known can execute the run's plugin ${printable(plugin)}`;
     const hint = "start one with its --plugin, or correct the manifest's `name`";

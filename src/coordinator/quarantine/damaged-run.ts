@@ -72,7 +72,7 @@ function viewOf(numbers: LedgerNumbers, setAside: ReadonlyMap<Place, SetAsideIte
     ...{ setAside: setAside.size, setAsideItems: [...setAside.values()] },
     ...{ failedByClass: tally.failedByClass, failureMessages: [], finishedPerSecond: [] },
     ...{ staleReports: 0, conflicts: 0, reassigned: 0 },
-    workers: { ready: 0, draining: 0, suspected: 0, failed: 0, cordoned: 0 },
+    workers: { ready: 0, draining: 0, suspected: 0, failed: 0, cordoned: 0, revoked: 0 },
   };
 }
 

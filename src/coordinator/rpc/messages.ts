@@ -117,6 +117,7 @@ export function writeWorker(worker: ListedWorker): MessageInitShape<typeof Worke
     held: worker.held,
     cordonReason: worker.cordonReason,
     trouble: worker.trouble,
+    revoked: worker.isRevoked,
     ...(worker.lastBeatAgeMs !== undefined && {
       lastBeatAgeMs: BigInt(Math.max(0, Math.round(worker.lastBeatAgeMs))),
     }),

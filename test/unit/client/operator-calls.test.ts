@@ -41,7 +41,7 @@ describe("what an operator asks of a run", () => {
         taskDigest: Buffer.alloc(32),
         plugin: "infer",
         taskSummary: "infer: python3",
-        workers: { ready: 2, cordoned: 1 },
+        workers: { ready: 2, cordoned: 1, revoked: 3 },
       }),
     });
     expect(await readRunStatus(full.transport)).to.deep.include({
@@ -53,7 +53,7 @@ describe("what an operator asks of a run", () => {
       executing: 2,
       failedByClass: { error: 1, timeout: 2 },
       task: { plugin: "infer", summary: "infer: python3" },
-      workers: { ready: 2, draining: 0, suspected: 0, failed: 0, cordoned: 1 },
+      workers: { ready: 2, draining: 0, suspected: 0, failed: 0, cordoned: 1, revoked: 3 },
     });
     const empty = await serving({ getRun: () => ({}) });
     expect(await readRunStatus(empty.transport)).to.include({
@@ -141,7 +141,9 @@ describe("what an operator asks of a run", () => {
     const drained: string[] = [];
     const info = { workerId: ulidToBytes(one), incarnation: ulidToBytes(other), held: 2 };
     const { transport } = await serving({
-      listWorkers: () => ({ workers: [{ ...info, cordonReason: "5 failures", trouble: "loading" }] }),
+      listWorkers: () => ({
+        workers: [{ ...info, cordonReason: "5 failures", trouble: "loading", revoked: true }],
+      }),
       getWorker: () => ({
         info: { ...info, state: polls++ < 2 ? WorkerState.DRAINING : WorkerState.GONE },
         held: [{ itemId: Buffer.alloc(32, 1), attempt: 3 }],
@@ -155,10 +157,12 @@ describe("what an operator asks of a run", () => {
       held: 2,
       cordonReason: "5 failures",
       trouble: "loading",
+      revoked: true,
     });
     expect(findWorker(workers, other)).to.equal(undefined);
     expect(await readWorker(transport, one)).to.deep.include({
       trouble: undefined,
+      revoked: false,
       state: "draining",
       credit: 4,
       hasSession: true,

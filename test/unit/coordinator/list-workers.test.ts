@@ -56,6 +56,7 @@ describe("the listing of workers", () => {
       held: 0,
       cordonReason: "",
       trouble: "",
+      isRevoked: false,
     });
   });
 

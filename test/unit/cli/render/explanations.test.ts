@@ -81,7 +81,7 @@ function run(change: Partial<RunStatus> = {}): RunStatus {
     staleReports: 0,
     conflicts: 0,
     reassigned: 0,
-    workers: { ready: 0, draining: 0, suspected: 0, failed: 0, cordoned: 0 },
+    workers: { ready: 0, draining: 0, suspected: 0, failed: 0, cordoned: 0, revoked: 0 },
     ...change,
   };
 }
@@ -100,6 +100,7 @@ function worker(change: Partial<WorkerSummary> = {}): WorkerSummary {
     held: 0,
     cordonReason: undefined,
     trouble: undefined,
+    revoked: false,
     ...change,
   };
 }
@@ -136,7 +137,10 @@ describe("the explanation of an item", () => {
     [
       "all workers have left or are lost",
       "There is no worker:",
-      [{}, { workers: [worker({ state: "gone" }), worker({ liveness: "failed" })] }],
+      [
+        {},
+        { workers: [worker({ state: "gone" }), worker({ liveness: "failed" }), worker({ revoked: true })] },
+      ],
     ],
     [
       "no worker has the plugin",
@@ -279,6 +283,16 @@ describe("the explanation of a worker", () => {
       "It counts as lost. Nothing was heard of it for 9.0 s.",
       [{ liveness: "failed", lastBeatAgeMs: 9_000 }],
     ],
+    [
+      "it is revoked",
+      "Its certificate was revoked: nothing of it is taken any more, and it cannot come back. It has 2 items, which go to others",
+      [{ revoked: true, liveness: "suspected", held: 2 }],
+    ],
+    [
+      "it was revoked when it had left",
+      "was revoked: it cannot come back",
+      [{ revoked: true, state: "gone" }],
+    ],
     ["it was removed", "no longer waited for", [{ liveness: "removed" }]],
     ["it is late", "Its heartbeat is late. Nothing was heard of it for 200 ms.", [{ liveness: "suspected" }]],
     ["it drains", "It is draining: it gets nothing new", [{ state: "draining" }]],
@@ -339,8 +353,14 @@ describe("the list of workers", () => {
       worker({ state: "gone", liveness: "removed" }),
       worker({ cordonReason: "x" }),
       worker({ state: "draining", cordonReason: "x" }),
+      worker({ revoked: true }),
+      worker({ revoked: true, liveness: "failed", cordonReason: "x" }),
+      worker({ revoked: true, state: "gone" }),
     ].map(workerWord);
-    expect(words).to.deep.equal(["ready", "failed", "suspected", "draining", "gone", "cordoned", "draining"]);
+    expect(words).to.deep.equal([
+      ...["ready", "failed", "suspected", "draining", "gone", "cordoned", "draining"],
+      ...["revoked", "revoked", "gone"],
+    ]);
   });
 
   it("has a column for it, and says where to read why", () => {
@@ -379,7 +399,11 @@ describe("the trouble of workers", () => {
 
   it("is for programs too", () => {
     expect(workerObject(worker({ trouble }))).to.include({ trouble });
-    expect(workerObject(worker())).to.include({ trouble: null });
+    expect(workerObject(worker())).to.include({ trouble: null, revoked: false });
+    expect(workerObject(worker({ revoked: true, liveness: "failed" }))).to.include({
+      liveness: "failed",
+      revoked: true,
+    });
   });
 });
 
@@ -397,7 +421,10 @@ describe("the status of a run", () => {
         done: 120,
         failed: 3,
       } as const),
-      ...{ failedByClass: { error: 2, timeout: 1 }, workers: { ...run().workers, ready: 4, cordoned: 1 } },
+      ...{
+        failedByClass: { error: 2, timeout: 1 },
+        workers: { ...run().workers, ready: 4, revoked: 2, cordoned: 1 },
+      },
     };
     expect(text(status)).to.equal(
       [
@@ -410,7 +437,7 @@ describe("the status of a run", () => {
         "      2 at workers  not started yet",
         "  1,869 waiting     12 of them after a failure",
         "  no estimate yet",
-        "  workers: 4 ready, 1 cordoned: `rollout worker list` says why",
+        "  workers: 4 ready, 2 revoked, 1 cordoned: `rollout worker list` says why",
         "",
       ].join("\n"),
     );

@@ -17,7 +17,7 @@ function textOf(
     failureMessages: [],
     pauseReason: state === "paused" ? "by an operator" : undefined,
     ...{ sealed: true, task: undefined, finishedPerSecond: [], staleReports: 0, conflicts: 0, reassigned: 0 },
-    workers: { ready: 2, draining: 0, suspected: 0, failed: 0, cordoned: 0 },
+    workers: { ready: 2, draining: 0, suspected: 0, failed: 0, cordoned: 0, revoked: 0 },
     ...change,
   };
   return runStatusText(status, PACE, hintedLine(undefined), workersLackPlugin);
@@ -34,7 +34,7 @@ describe("the status of a run", () => {
     expect(first(textOf("sealed", { task }, true))).to.equal(
       "The run is sealed: it ends with the last of its items. No worker can execute the plugin infer.",
     );
-    const workers = { ready: 0, draining: 0, suspected: 0, failed: 0, cordoned: 0 };
+    const workers = { ready: 0, draining: 0, suspected: 0, failed: 0, cordoned: 0, revoked: 0 };
     expect(first(textOf("sealed", { workers }))).to.contain(" No worker is there.");
     expect(first(textOf("complete", { workers, pending: 0 }))).to.not.contain("worker");
     expect(first(textOf("sealed"))).to.not.contain("worker");

@@ -6,7 +6,7 @@ describe("workers that are lost", () => {
 
   /** What is said when it is so at this moment. */
   function at(seconds: number, ready: number, suspected = 0, failed = 0): string | undefined {
-    return lost.take(seconds * 1_000, { ready, suspected, failed, draining: 0, cordoned: 0 });
+    return lost.take(seconds * 1_000, { ready, suspected, failed, draining: 0, cordoned: 0, revoked: 0 });
   }
 
   beforeEach(() => (lost = new LostWorkers()));

@@ -21,7 +21,7 @@ function statusOf(done: number, ready: number, change: Partial<RunStatus> = {}):
       finishedPerSecond: [],
     },
     ...{ staleReports: 0, conflicts: 0, reassigned: 0 },
-    workers: { ready, draining: 0, suspected: 0, failed: 0, cordoned: 0 },
+    workers: { ready, draining: 0, suspected: 0, failed: 0, cordoned: 0, revoked: 0 },
     ...change,
   };
 }
@@ -97,7 +97,7 @@ describe("watching a local run", () => {
   it("says in a sentence when a worker stops answering, and when it is back, but not while it leaves", async () => {
     watch.submitted(undefined);
     await work(2, 2);
-    const without = { workers: { ready: 3, draining: 0, suspected: 1, failed: 0, cordoned: 0 } };
+    const without = { workers: { ready: 3, draining: 0, suspected: 1, failed: 0, cordoned: 0, revoked: 0 } };
     await work(5, 2, 3, without);
     expect(said).to.have.length(1);
     expect(said[0]).to.match(/^1 of 4 workers does not answer/);

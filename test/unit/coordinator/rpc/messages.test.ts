@@ -151,6 +151,7 @@ describe("what is written to the wire", () => {
       held: 3,
       cordonReason: "why",
       trouble: "loading, for 12 s",
+      isRevoked: true,
     } as const;
     const shown = {
       ...ids,
@@ -163,6 +164,7 @@ describe("what is written to the wire", () => {
       held: 3,
       cordonReason: "why",
       trouble: "loading, for 12 s",
+      revoked: true,
     };
     expect(writeWorker({ ...listed, lastBeatAgeMs: undefined })).to.deep.equal(shown);
     expect(writeWorker({ ...listed, lastBeatAgeMs: 30.2 })).to.deep.equal({ ...shown, lastBeatAgeMs: 30n });

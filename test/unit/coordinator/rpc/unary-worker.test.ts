@@ -223,6 +223,26 @@ describe("work by calls", () => {
       expect(await led.operator.run.getRun({})).to.deep.include({ pending: 1n, running: 0n });
     });
 
+    it("that waits while its worker is revoked ends soon, without work, and so does each one after it", async () => {
+      const waiting = rejectionOf(work.pull(asked({ waitMs: 30_000 })));
+      await eventually("it waits", () => owed === 1);
+      await led.operator.run.revoke({ bearerId: who.worker.workerId });
+      await submit(["a"]);
+      await waiting;
+      await rejectionOf(work.pull(asked()));
+      const refusals = led.listening.audit.map(({ reason }) => reason);
+      expect(refusals, "the open session, and the next one").to.deep.equal([
+        "certificate_revoked",
+        "certificate_revoked",
+      ]);
+      expect(await led.operator.run.getRun({})).to.deep.include({ pending: 1n, running: 0n });
+
+      const other = await callingIdentity(led.listening);
+      await beat(other);
+      const given = await createClient(WorkService, other.transport).pull(asked({ worker: other.worker }));
+      expect(given.assignments?.assignments).to.have.length(1);
+    });
+
     const bad: Readonly<Record<string, object>> = {
       "worker_id is not 16 bytes": { worker: { incarnation: new Uint8Array(16) } },
       "request_id is not 16 bytes": { requestId: new Uint8Array(3) },
