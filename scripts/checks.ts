@@ -59,7 +59,7 @@ const STATIC: readonly Check[] = [
 
 /** End to end tests that mostly wait for a deadline of the protocol: side by side with the others they cost little. */
 const DEADLINES =
-  "test/e2e/{*-witness,split-brain,fence,smoke,fleet-trouble,event-stream,failure-scan,clocks,coordinator-restart}.test.ts";
+  "test/e2e/{*-witness,split-brain,fence,smoke,fleet-trouble,event-stream,failure-scan,clocks,coordinator-restart,stalled-disk}.test.ts";
 
 export const CHECKS: readonly Check[] = [
   { name: "extras", kind: "setup", command: ["node", "scripts/setup-extras.ts"], limitMs: STATIC_LIMIT_MS },

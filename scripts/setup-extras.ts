@@ -10,7 +10,7 @@ interface Extra {
 
 const EXTRAS: readonly Extra[] = [
   { program: "faketime", aptPackage: "faketime", use: "a process whose clock is wrong by an hour" },
-  { program: "strace", aptPackage: "strace", use: "a disk that answers with an error" },
+  { program: "strace", aptPackage: "strace", use: "a disk that answers with an error, or late" },
   { program: "zsh", aptPackage: "zsh", use: "the completion of commands in zsh" },
   { program: "fish", aptPackage: "fish", use: "the completion of commands in fish" },
 ];

@@ -13,9 +13,7 @@ async function untilWorkers(place: LocalRunPlace, count: number): Promise<void> 
   await eventually(`${count} workers`, async () => (await place.workerPids()).length === count);
 }
 
-describe("the same `rollout run` with more workers, while the first goes on,", function () {
-  this.timeout(120_000);
-
+describe("the same `rollout run` with more workers, while the first goes on,", () => {
   it("adds those that are missing, which leave at Ctrl-C or with the run", async () => {
     await withLocalRun({ items: ITEMS, secondsEach: 0.4 }, async (place) => {
       const first = place.launch(words(1));

@@ -13,23 +13,28 @@ interface FailingCalls {
 
 /** Words to begin a command with. One thread does all of them, because strace counts for each. Throws without strace. */
 export function withFailingCalls({ call, error, which, path }: FailingCalls): string[] {
+  const filter = path === undefined ? [] : ["-P", path];
+  return ["env", "UV_THREADPOOL_SIZE=1", ...strace(call, `error=${error}:when=${which}`), ...filter];
+}
+
+interface StallingCalls {
+  readonly call: string;
+  readonly stallMs: number;
+  /** Which of each thread's own, as strace has it. */
+  readonly which: string;
+}
+
+/** The same, where each of these calls takes so much longer, and other threads go on. */
+export function withStallingCalls({ call, stallMs, which }: StallingCalls): string[] {
+  return strace(call, `delay_enter=${Math.round(stallMs * 1_000)}:when=${which}`);
+}
+
+function strace(call: string, what: string): string[] {
   if (spawnSync("strace", ["-V"]).status !== 0)
     throw new Error(
-      "this test lets a system call fail: it needs `strace`; on Debian: apt-get install strace",
+      "this test has system calls that fail or stall: it needs `strace`; on Debian: apt-get install strace",
     );
-  const filter = path === undefined ? [] : ["-P", path];
-  const inject = ["-e", `trace=${call}`, "-e", `inject=${call}:error=${error}:when=${which}`];
   // With -D the command keeps its own number, and dies when it is killed.
-  return [
-    "env",
-    "UV_THREADPOOL_SIZE=1",
-    "strace",
-    "-D",
-    "-f",
-    "-qq",
-    "-o",
-    "/dev/null",
-    ...filter,
-    ...inject,
-  ];
+  const quietly = ["strace", "-D", "-f", "-qq", "-o", "/dev/null"];
+  return [...quietly, "-e", `trace=${call}`, "-e", `inject=${call}:${what}`];
 }

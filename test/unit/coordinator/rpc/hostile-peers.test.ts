@@ -22,6 +22,7 @@ import { beatMessage, workerClient } from "../../../support/worker-client.ts";
 
 const MIB = 2 ** 20;
 const LIST = "/rollout.v1.RunService/ListWorkers";
+const SUBMIT = "/rollout.v1.RunService/Submit";
 const SESSION = "/rollout.v1.WorkService/Session";
 const SIGN = "/rollout.v1.EnrolmentService/SignWorkerCertificate";
 /** Probes after which what has not moved waits. */
@@ -109,8 +110,9 @@ describe("a coordinator among hostile peers", () => {
     );
     expect(text).to.contain('"resource_exhausted"').and.contain("the number of parts of a message");
     const json = { "content-type": "application/json" };
-    const [status] = await ask(await session("operator"), LIST, Buffer.alloc(66_000, "["), json);
+    const [status, said] = await ask(await session("operator"), SUBMIT, Buffer.alloc(66_000, "["), json);
     expect(status, "and none of JSON").to.equal(429);
+    expect(said).to.contain("the number of parts of a message");
   });
 
   it("reads no request for a certificate that is longer than one can be", async () => {

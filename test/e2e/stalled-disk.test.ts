@@ -1,0 +1,42 @@
+// A disk that takes longer than workers wait for an answer, under a real database: its syncs stall, and nothing else does.
+import { writeFileSync } from "node:fs";
+import { expect } from "chai";
+import { systemClock } from "../../src/base/clock.ts";
+import { withCluster } from "../support/cluster.ts";
+import { eventually } from "../support/eventually.ts";
+import { withStallingCalls } from "../support/failing-system-calls.ts";
+import type { RolloutProcess } from "../support/rollout-process.ts";
+
+const ITEMS = 2_000;
+/** Each thread of the database syncs so often before it stalls: the start of a coordinator takes less. */
+const SYNCS_BEFORE = 12;
+
+describe("a disk whose syncs stall", () => {
+  it("fences no worker: beats are answered although nothing is written down", async () => {
+    await withCluster({ "worker.slots": 4, "mock.sleep": "5ms" }, async (cluster) => {
+      const selfFenceMs = cluster.durationMs("liveness.worker_self_fence_timeout");
+      const which = `${SYNCS_BEFORE}..${SYNCS_BEFORE}`;
+      const wrapper = withStallingCalls({ call: "fdatasync", stallMs: 2.5 * selfFenceMs, which });
+      const coordinator = await cluster.startCoordinator({ wrapper });
+      const worker = await cluster.startWorker();
+      const lines = Array.from({ length: ITEMS }, (_, at) => `${JSON.stringify({ n: at })}\n`);
+      writeFileSync(cluster.file("items.jsonl"), lines.join(""));
+      cluster.launch(["submit", "items.jsonl"]);
+
+      await silentFor(coordinator, 2 * selfFenceMs);
+      const { length } = coordinator.events;
+      await eventually("it goes on", () => coordinator.events.length > length);
+      expect(worker.stderr.filter((line) => line.includes("self-fenced"))).to.deep.equal([]);
+    });
+  });
+});
+
+/** Events leave when what they tell of is on the disk; with a worker there is one for each beat. */
+async function silentFor(coordinator: RolloutProcess, forMs: number): Promise<void> {
+  let [seen, sinceMs] = [0, systemClock.monotonicMs()];
+  await eventually("a stall", () => {
+    const nowMs = systemClock.monotonicMs();
+    if (coordinator.events.length !== seen) [seen, sinceMs] = [coordinator.events.length, nowMs];
+    return nowMs - sinceMs > forMs;
+  });
+}
