@@ -164,7 +164,7 @@ export const ERRORS = {
   other_run_task: {
     ...usage,
     message: "{output} is of another task: of {found}, and this is {wanted}",
-    hint: "choose another output with -o, or remove {directory} to give up what was done",
+    hint: "choose another output with -o; to give up what was done remove {files}",
   },
 
   local_run_ended: {

@@ -129,8 +129,7 @@ export const RUN_PROVOCATIONS: { readonly [Code in RunCode]: Provocation<Code> }
       const summaryOf = (command: string): string =>
         taskOf(commandManifest([command], cluster.directory)).summary;
       const [found, wanted] = [summaryOf("cat"), summaryOf("rev")];
-      const directory = cluster.file("out.jsonl.rollout");
-      const params = { output: "out.jsonl", found, wanted, directory };
+      const params = { output: "out.jsonl", found, wanted, files: "out.jsonl out.jsonl.rollout" };
       return { args: await runWords(cluster, ["rev"]), params };
     },
   },

@@ -100,7 +100,18 @@ function lossOf(
   const results = [`${done} done`, ...(failed > 0 ? [`${failed} failed`] : [])].join(", ");
   const worked = workers === 1 ? "1 worker has" : `${workers} workers have`;
   const known = done + failed > 0 ? `results were written from it (${results})` : `${worked} worked for it`;
-  const outputs = [...(about === path ? [] : [about]), ...files];
-  const all = shellWords([...new Set([...outputs, path].map(shownPath))]);
-  return failure("store_lost", { path: join(path, DATABASE), state, known, files: all });
+  return failure("store_lost", {
+    ...{ path: join(path, DATABASE), state, known },
+    files: filesToRemove(path, about, files),
+  });
+}
+
+/**
+ * Whatever has to go before all of it can begin anew, as words to be typed: files of results would be in the way without the directory.
+ * `written`: those that its record names; where it names none, `about` is the output.
+ */
+export function filesToRemove(path: string, about: string, written: Recorded["files"]): string {
+  const unnamed = about === path ? [] : [about];
+  const outputs = written.length > 0 ? written : unnamed;
+  return shellWords([...outputs, path].map(shownPath));
 }

@@ -1,7 +1,8 @@
 // Which files a local run writes its results to. Keeps true: none of them is another, or something that the run reads; what
 // cannot be gone on with is written only where the run is kept elsewhere.
 import { stat } from "node:fs/promises";
-import { parse, format as formatPath, resolve } from "node:path";
+import { dirname, parse, format as formatPath, resolve } from "node:path";
+import { errnoOf } from "../../base/errors.ts";
 import { isFile, isSameFile } from "../../cli/results/outlet.ts";
 import type { FormatName } from "../../cli/results/format.ts";
 import type { ResultsOrder } from "../../client/results.ts";
@@ -61,6 +62,8 @@ async function refusedOutput(
   if (await isSame(output, input)) return "-o names the input";
   if (await isSame(output, manifest)) return "-o names the plugin's manifest";
   if (await isSame(output, directory)) return "-o and --dir name the same";
+  const missing = await missingDirectoryOf(output);
+  if (missing !== undefined) return `-o ${output}: there is no directory ${missing}`;
   if (isKept || directory !== undefined) return undefined;
   return `-o ${output} is no file to go on with later: say with --dir where the run is kept, or leave -o away`;
 }
@@ -74,7 +77,18 @@ async function refusedErrors(
     return `failures would go to ${errors}, and that is the input: name another file with --errors`;
   if (errors === "-" || (await isDirectory(errors))) return `--errors ${errors} is no file: name one`;
   if (await isSame(errors, input)) return "--errors names the input";
-  return (await isSame(errors, manifest)) ? "--errors names the plugin's manifest" : undefined;
+  if (await isSame(errors, manifest)) return "--errors names the plugin's manifest";
+  const missing = asked.errors === undefined ? undefined : await missingDirectoryOf(errors);
+  return missing === undefined ? undefined : `--errors ${errors}: there is no directory ${missing}`;
+}
+
+/** The directory that a file would be in, when it is not there: a mistyped one is not made. */
+async function missingDirectoryOf(file: string): Promise<string | undefined> {
+  const parent = dirname(file);
+  return stat(parent).then(
+    (found) => (found.isDirectory() ? undefined : parent),
+    (error: unknown) => (["ENOENT", "ENOTDIR"].includes(errnoOf(error) ?? "") ? parent : undefined),
+  );
 }
 
 async function isSame(file: string, other: string | undefined): Promise<boolean> {

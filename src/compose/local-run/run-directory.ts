@@ -23,7 +23,16 @@ import { thisProcess } from "../../storage/level/process-identity.ts";
 import { replaceFile, SECRET_MODE } from "../../transport/tls/credential-files.ts";
 import { forgetRun, hasNothingRecorded } from "./former-task.ts";
 import type { GivenSetting } from "./local-settings.ts";
-import { DATABASE, readRecorded, refuseFewer, refuseLoss, STATE, TASK_FILE, workersIn } from "./recorded.ts";
+import {
+  DATABASE,
+  filesToRemove,
+  readRecorded,
+  refuseFewer,
+  refuseLoss,
+  STATE,
+  TASK_FILE,
+  workersIn,
+} from "./recorded.ts";
 import type { Recorded } from "./recorded.ts";
 
 export interface RunDirectoryPorts {
@@ -140,8 +149,10 @@ export class RunDirectory {
         const mayReplace = whenOfAnotherTask !== "refuse" && recorded.done + recorded.failed === 0;
         if (mayReplace) await untilEarlierHaveGone(path, ports);
         if (!mayReplace || !(await hasNothingRecorded(path, recorded, ports))) {
-          const params = { output: about, found: found.summary, wanted: task.summary, directory: path };
-          throw failure("other_run_task", params);
+          const files = filesToRemove(path, about, recorded.files);
+          throw failure("other_run_task", {
+            ...{ output: about, found: found.summary, wanted: task.summary, files },
+          });
         }
         await forgetRun(path);
       }

@@ -74,6 +74,14 @@ describe("the files of a local run", () => {
     expect(await refusalOf({ output: file("o"), directory: file("o") })).to.contain("--dir");
   });
 
+  it("are refused where their directory is not there, which is named", async () => {
+    const [output, errors] = [file("nope/deeper/o"), file("in.jsonl/e")];
+    expect(await refusalOf({ output })).to.equal(`-o ${output}: there is no directory ${file("nope/deeper")}`);
+    expect(await refusalOf({ output: file("o"), errors })).to.equal(
+      `--errors ${errors}: there is no directory ${file("in.jsonl")}`,
+    );
+  });
+
   it("may be a device where the run is kept elsewhere: then failures stand among the results", async () => {
     expect(await refusalOf({ output: "/dev/null" })).to.contain("say with --dir");
     expect(await choose({ output: "/dev/null", directory: file("d") })).to.deep.equal({

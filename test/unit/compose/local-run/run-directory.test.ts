@@ -87,6 +87,7 @@ describe("the directory of a local run", () => {
     const error = await failureOf(claim(REV));
     expect(error).to.include({ code: "other_run_task" });
     expect(error.message).to.contain(CAT.summary).and.contain(REV.summary);
+    expect(error.hint, "all that would be in the way").to.match(/ remove out \S+\/run$/);
     expect((await claim()).runId).to.equal(first.runId);
   });
 
