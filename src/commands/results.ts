@@ -77,18 +77,21 @@ export class Results extends OperatorCommand {
       if (outcome === "end" && run.setAside > 0) return EXIT.storage;
       return outcome === "end" && run.failed > 0 ? EXIT.itemsFailed : EXIT.done;
     };
-    return this.withRun(flags, async (client, config) => {
-      // One that is asked once is not waited for; who follows waits, from the start on.
-      if (follow) return exportFrom(client, config);
-      try {
+    // One that is asked once is not waited for; who follows waits, from the start on.
+    if (follow) return this.withRun(flags, exportFrom);
+    const coordinator = { hasAnswered: false };
+    try {
+      return await this.withRun(flags, async (client, config) => {
         await client.status();
-      } catch (error) {
-        const exit = await this.#fromDamaged(flags, error, exportFrom);
-        if (exit === undefined) throw error;
-        return exit;
-      }
-      return exportFrom(client, config);
-    });
+        coordinator.hasAnswered = true;
+        return exportFrom(client, config);
+      });
+    } catch (error) {
+      // Without a coordinator, also in the directory of a local run that has ended.
+      const exit = coordinator.hasAnswered ? undefined : await this.#fromDamaged(flags, error, exportFrom);
+      if (exit === undefined) throw error;
+      return exit;
+    }
   }
 
   /** From the database itself when no coordinator can lead with it; undefined when that is not why there is none. */

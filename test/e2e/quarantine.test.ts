@@ -8,31 +8,15 @@ import { openLevelStore } from "../../src/storage/level/level-store.ts";
 import { prefixRange } from "../../src/storage/store.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
+import { damageRow } from "../support/damaged-copy.ts";
+import type { RowRange } from "../support/damaged-copy.ts";
 import { eventually } from "../support/eventually.ts";
 import { RunObserver } from "../support/run-observer.ts";
 
-type Range = ReturnType<typeof prefixRange>;
-
 const DATABASE = "data/rollout.db";
 
-/** The first row of the range has another last byte. Returns its key. */
-async function damage(cluster: Cluster, range: Range): Promise<string> {
-  const store = await openLevelStore({
-    path: cluster.file(DATABASE),
-    holderName: "test",
-    clock: systemClock,
-  });
-  try {
-    const [row] = await store.scan({ ...range, limit: 1 });
-    if (row === undefined) throw new Error(`no row from ${range.from} on`);
-    const value = Buffer.from(row.value);
-    value[value.length - 1] = (value[value.length - 1] ?? 0) ^ 1;
-    await store.commit({ puts: [{ key: row.key, value }], deletes: [], expect: [], durability: "sync" });
-    return row.key;
-  } finally {
-    await store.close();
-  }
-}
+const damage = (cluster: Cluster, range: RowRange): Promise<string> =>
+  damageRow(cluster.file(DATABASE), range);
 
 const linesOf = (text: string): unknown[] =>
   text

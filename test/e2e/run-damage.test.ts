@@ -2,7 +2,10 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { cp, mkdir, rename, rm } from "node:fs/promises";
 import { basename } from "node:path";
 import { expect } from "chai";
+import { DONE_PREFIX } from "../../src/storage/keys.ts";
+import { prefixRange } from "../../src/storage/store.ts";
 import { concurrentTests } from "../support/concurrent.ts";
+import { damageRow } from "../support/damaged-copy.ts";
 import { withLocalRun } from "../support/local-run.ts";
 import type { LocalRunPlace } from "../support/local-run.ts";
 
@@ -91,6 +94,14 @@ describe("rollout run, when something of a run was lost", () => {
       const { code, stderr } = await place.run();
       expect(code, stderr).to.equal(0);
       expect(await place.journal(), "once each").to.have.length(ITEMS + 1);
+
+      const ended = await place.runWords(["results", "-c", "out.jsonl.rollout"]);
+      expect(ended.code, "a coordinator could lead").to.equal(3);
+      const key = await damageRow(place.file(DATABASE), prefixRange(DONE_PREFIX));
+      const rest = await place.runWords(["results", "-c", "out.jsonl.rollout"]);
+      expect(rest.code, rest.stderr).to.equal(6);
+      expect(rest.stdout.split("\n").slice(0, -1)).to.have.length(ITEMS);
+      expect(rest.stderr).to.contain(`It is damaged at ${key}`);
     });
   });
 

@@ -1,7 +1,27 @@
-// Damage to the files of a closed database, in copies of it.
+// Damage to a closed database: to its files, in copies of it, or to one of its rows.
 import { cp, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { systemClock } from "../../src/base/clock.ts";
 import { seededRandom } from "../../src/base/random.ts";
+import { openLevelStore } from "../../src/storage/level/level-store.ts";
+import type { prefixRange } from "../../src/storage/store.ts";
+
+export type RowRange = ReturnType<typeof prefixRange>;
+
+/** The first row of the range has another last byte. Returns its key. */
+export async function damageRow(path: string, range: RowRange): Promise<string> {
+  const store = await openLevelStore({ path, holderName: "test", clock: systemClock });
+  try {
+    const [row] = await store.scan({ ...range, limit: 1 });
+    if (row === undefined) throw new Error(`no row from ${range.from} on`);
+    const value = Buffer.from(row.value);
+    value[value.length - 1] = (value[value.length - 1] ?? 0) ^ 1;
+    await store.commit({ puts: [{ key: row.key, value }], deletes: [], expect: [], durability: "sync" });
+    return row.key;
+  } finally {
+    await store.close();
+  }
+}
 
 async function filesOf(path: string, pattern: RegExp): Promise<string[]> {
   return (await readdir(path)).filter((name) => pattern.test(name)).map((name) => join(path, name));

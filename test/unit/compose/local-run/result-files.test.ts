@@ -76,7 +76,9 @@ describe("the files of a local run", () => {
 
   it("are refused where their directory is not there, which is named", async () => {
     const [output, errors] = [file("nope/deeper/o"), file("in.jsonl/e")];
-    expect(await refusalOf({ output })).to.equal(`-o ${output}: there is no directory ${file("nope/deeper")}`);
+    expect(await refusalOf({ output })).to.equal(
+      `-o ${output}: there is no directory ${file("nope/deeper")}`,
+    );
     expect(await refusalOf({ output: file("o"), errors })).to.equal(
       `--errors ${errors}: there is no directory ${file("in.jsonl")}`,
     );
