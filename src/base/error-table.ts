@@ -170,7 +170,7 @@ export const ERRORS = {
   local_run_ended: {
     ...refused,
     message: "the local run in {directory} {state}",
-    hint: "to look into it start `{coordinator}`, and ask again in another terminal; the command that began it goes on with it",
+    hint: "{advice}",
   },
 
   // Storage

@@ -108,6 +108,7 @@ export class Run extends BaseCommand {
     const files = await this.#files(file, flags);
     const { workers, slots } = crewOf(manifest, flags.workers, !this.#saysSlots(flags), config);
     await demandFiles(filesOfLocalRun(workers, slots));
+    const again = (...words: string[]): string => this.#again(file, ...words);
     const request: LocalRunRequest = {
       input: { file, kind: flags.text ? "text" : "json", lineBytesMax: config.limits.payloadBytes },
       task: taskOf(manifest),
@@ -124,8 +125,8 @@ export class Run extends BaseCommand {
       workerWords: [...settingWords("worker", { ...flags, slots: String(slots) })],
       settings: givenSettings({ ...flags, slots: String(slots) }, process.env, process.cwd()),
       retryFailed: flags["retry-failed"],
+      again: again(),
     };
-    const again = (...words: string[]): string => this.#again(file, ...words);
     const outcome = outcomeOf(await this.#perform(request, again), files, again);
     if (outcome.error !== undefined) process.stderr.write(`${outcome.error}\n`);
     for (const line of outcome.lines) this.tell(line);

@@ -21,6 +21,7 @@ import { Connection } from "./local-run/connection.ts";
 import type { GivenUp } from "./local-run/kept-process.ts";
 import { LOCAL_SETTINGS, localEnvironment, settingWords } from "./local-run/local-settings.ts";
 import type { Program } from "./local-run/member.ts";
+import { namedAddress } from "./local-run/named-address.ts";
 import { localConfigText, RunDirectory } from "./local-run/run-directory.ts";
 import { Supervisor } from "./local-run/supervisor.ts";
 import { RolloutClient } from "./rollout-client.ts";
@@ -183,7 +184,7 @@ class Crew {
     await directory.waitForEarlier(tellOfEarlier, new AbortController().signal);
     if (command !== undefined)
       await directory.write(PLUGIN_FILE, commandManifestText(command, process.cwd()));
-    const { limits } = await this.#writeConfig("127.0.0.1:0");
+    const { limits } = await this.#writeConfig(await namedAddress(directory));
     await this.#supervisor.startCoordinator();
     const client = RolloutClient.over({
       transport: this.#connection.transport,

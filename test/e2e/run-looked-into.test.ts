@@ -54,6 +54,27 @@ describe("a local run that has ended", () => {
     });
   });
 
+  it("says that it was never started, where no coordinator has come up, and by which command it is", async () => {
+    await withLocalRun({ items: 3 }, async (place) => {
+      const refuser = place.file("refuser.mjs");
+      writeFileSync(refuser, 'if (process.argv.includes("coordinator")) process.exit(2);\n');
+      const run = place.launch(place.words(), ["env", `NODE_OPTIONS=--import ${refuser}`]);
+      expect((await run.ended).code, run.describe()).to.equal(2);
+      const [status, doctor] = await Promise.all([
+        place.runWords(["status", ...CONFIG]),
+        place.runWords(["doctor", ...CONFIG]),
+      ]);
+      const command = "rollout run in.jsonl -o out.jsonl --workers 1 -- sh work.sh";
+      expect(status.code, status.stderr).to.equal(3);
+      expect(status.stderr).to.match(
+        /^error: the local run in out\.jsonl\.rollout was never started \(`(.*)` starts it; where that has failed,/,
+      );
+      expect(status.stderr).to.contain(`\`${command}\``);
+      expect(doctor.code, doctor.stdout).to.equal(0);
+      expect(doctor.stdout).to.match(/^warn +coordinator +the local run in .* was never started$/m);
+    });
+  });
+
   it("gets no new database in place of one that is gone, nor an empty one led", async () => {
     await withLocalRun({ items: 3 }, async (place) => {
       writeFileSync(place.file("work.sh"), SCRIPT);

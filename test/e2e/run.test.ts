@@ -19,7 +19,8 @@ async function expectLookingInto(place: LocalRunPlace, look: string): Promise<vo
   expect(ended.code).to.equal(3);
   expect(ended.stderr)
     .to.match(/^error: the local run in out\.jsonl\.rollout has ended, with \d+ done and \d+ failed \(/)
-    .and.contain("`rollout coordinator run -c out.jsonl.rollout`");
+    .and.contain("`rollout coordinator run -c out.jsonl.rollout`")
+    .and.match(/`rollout run in\.jsonl .* -- sh work\.sh` goes on with it\)\n$/);
   const doctor = await place.runWords(["doctor", "-c", "out.jsonl.rollout"]);
   expect(doctor.code, doctor.stdout).to.equal(0);
   expect(doctor.stdout).to.match(

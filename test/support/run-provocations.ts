@@ -81,12 +81,14 @@ export const RUN_PROVOCATIONS: { readonly [Code in RunCode]: Provocation<Code> }
     by: "a question about a run that is complete",
     stage: async (cluster) => {
       await writeItems(cluster);
-      await cluster.run(...(await runWords(cluster, ["cat"])));
+      const words = await runWords(cluster, ["cat"]);
+      await cluster.run(...words);
       const directory = "out.jsonl.rollout";
+      const look = `to look into it start \`rollout coordinator run -c ${directory}\`, and ask again in another terminal`;
       const params = {
         directory,
         state: "has ended, with 1 done and 0 failed",
-        coordinator: `rollout coordinator run -c ${directory}`,
+        advice: `${look}; \`rollout ${words.join(" ")}\` goes on with it`,
       };
       return { args: ["explain", "one", "-c", cluster.file(directory)], params };
     },

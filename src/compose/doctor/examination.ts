@@ -6,6 +6,7 @@ import type { ClientConfig, ResolvedConfig } from "../../config/resolve.ts";
 import type { HintedLine } from "../../cli/shell-words.ts";
 import type { Logger } from "../../observe/log.ts";
 import { systemStatFs } from "../../storage/level/directory.ts";
+import { findEndedRun } from "../local-run/ended-run.ts";
 import { examineEnrolment, examineOperator } from "./certificates.ts";
 import { examineCoordinator } from "./coordinator.ts";
 import type { Finding } from "./finding.ts";
@@ -52,7 +53,11 @@ export async function examine(
 ): Promise<readonly Finding[]> {
   const { runId } = config;
   const { stateDir, plugins } = config.worker;
-  const operator = await examined("operator certificate", () => examineOperator(config, clock));
+  // Certificates are made by the coordinator that has never been there: what it says of the run is enough then.
+  const lacksCertificates = (await findEndedRun(config.source))?.wasNeverStarted === true;
+  const operator = lacksCertificates
+    ? []
+    : await examined("operator certificate", () => examineOperator(config, clock));
   const hasCertificate = operator.every(({ verdict }) => verdict !== "failure");
   const findings = [
     await examineMachine(config.worker.slots),
@@ -70,7 +75,7 @@ export async function examine(
     await examined("state directory", () => examineStateDirectory(stateDir, systemStatFs)),
     await examinePlugins(plugins, { environment, clock }),
     await examined("preemption notices", () => examinePreemption(config, clock)),
-    ...(config.transport.certificates === undefined
+    ...(config.transport.certificates === undefined && !lacksCertificates
       ? [await examined("enrolment bundle", () => examineEnrolment(config, clock))]
       : []),
     // Without it nothing could be asked, and the finding would be the same.

@@ -9,6 +9,7 @@ import type { Logger } from "../../observe/log.ts";
 import { DONE_PREFIX, FAILED_PREFIX } from "../../storage/keys.ts";
 import { openLevelStore } from "../../storage/level/level-store.ts";
 import { prefixRange } from "../../storage/store.ts";
+import { BEGUN_BY_FILE } from "./begun-by.ts";
 import { CURSOR_FILE, DATABASE, STATE } from "./recorded.ts";
 import type { Recorded } from "./recorded.ts";
 
@@ -21,6 +22,7 @@ const OF_ONE_TASK = [
   "rollout.toml",
   "plugin.toml",
   "finished.json",
+  BEGUN_BY_FILE,
 ];
 
 /** Whether no item has come to an end. A database that somebody has open, or that cannot be read, is left to those who know it. */

@@ -8,6 +8,7 @@ import type { BackoffRange } from "../../../base/backoff.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { sleep } from "../../../base/clock.ts";
 import { describeError } from "../../../base/errors.ts";
+import { findFreePort } from "../../../base/free-port.ts";
 import type { Random } from "../../../base/random.ts";
 import { formatDuration } from "../../../config/duration.ts";
 import { withPort } from "../../../config/http-rules.ts";
@@ -17,7 +18,6 @@ import { Shortage, startPatiently } from "../patience.ts";
 import type { Child, Children } from "../child.ts";
 import { forHowLong, isNearTimeout } from "../trouble-words.ts";
 import { exchange } from "./exchange.ts";
-import { findFreePort } from "./free-port.ts";
 import type { Environment } from "./headers.ts";
 
 export interface ServerOptions {
