@@ -3,11 +3,11 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import { sleep, systemClock } from "../base/clock.ts";
 import { failure, RolloutError } from "../base/errors.ts";
 import { unwritable } from "../base/system-reason.ts";
 import type { WorkerId } from "../base/ids.ts";
+import { ownCommand } from "../base/own-file.ts";
 import { systemRandom } from "../base/random.ts";
 import { commandManifest, commandManifestText, loadManifest, mockManifest } from "../config/manifest.ts";
 import type { Manifest } from "../config/manifest.ts";
@@ -258,11 +258,9 @@ async function untilJoined(client: RolloutClient, ids: readonly WorkerId[]): Pro
 
 /** The program that this library is of, from dist or from source. */
 function thisProgram(): Program {
-  const isSource = import.meta.url.endsWith(".ts");
-  const bin = new URL(isSource ? "../../bin/dev.js" : "../../../bin/run.js", import.meta.url);
   return {
     executable: process.execPath,
-    words: [fileURLToPath(bin)],
+    words: [ownCommand()],
     environment: localEnvironment(process.env),
     workingDirectory: process.cwd(),
   };

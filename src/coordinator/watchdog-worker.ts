@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import type { Epoch, RunId } from "../base/ids.ts";
+import { ownFile } from "../base/own-file.ts";
 import { guardCells, newWatchCells, releaseCells, takeLastWord } from "./watchdog.ts";
 import type { WatchCells, Watchdog } from "./watchdog.ts";
 
@@ -13,11 +14,7 @@ export interface WatchdogData {
   readonly fd: number;
 }
 
-/** From source and from dist the file has another ending. */
-const THREAD = new URL(
-  import.meta.url.endsWith(".ts") ? "watchdog-thread.ts" : "watchdog-thread.js",
-  import.meta.url,
-);
+const THREAD = ownFile("src/coordinator/watchdog-thread");
 
 export class WatchdogWorker implements Watchdog {
   readonly #cells: WatchCells;

@@ -65,25 +65,25 @@ const PLANTS: readonly Plant[] = [
 
 describe("canary: the build", () => {
   const house = houseForAll(["tsconfig.json", "tsconfig.build.json", "package.json", "scripts/build.ts"], {
-    "src/base/x.ts": 'export { y } from "../../machines/y.ts";',
-    "machines/y.ts": "export const y: number = 1;",
+    "src/own-program.ts": 'import { y } from "../machines/y.ts";\nconsole.log(y);',
+    "machines/y.ts": 'export const y: string = "as built";',
     "dist/src/base/stale.js": "",
     "src/commands/greet.ts":
       'import { Command } from "@oclif/core";\nexport class Greet extends Command { override async run(): Promise<void> {} }',
     "oclif.manifest.json": '{ "version": "0.0.0", "commands": { "gone": {} } }',
   });
 
-  it("makes dist anew, with imports of JavaScript", async () => {
+  it("makes dist anew, each program one file with what it imports", async () => {
     expect(await house.check("build")).to.deep.equal({ code: 0, output: "" });
-    expect(house.read("dist/src/base/x.js")).to.include('"../../machines/y.js"');
+    expect(house.read("dist/src/own-program.js")).to.include('"as built"');
     expect(() => house.read("dist/src/base/stale.js")).to.throw();
     const manifest = JSON.parse(house.read("oclif.manifest.json")) as { commands: object };
     expect(manifest.commands).to.have.all.keys("greet");
   });
 
   it("fails on a mistake", async () => {
-    house.plant({ "machines/y.ts": 'export const y: number = "1";' });
-    expect(await house.check("build")).to.include({ code: 2 });
+    house.plant({ "machines/y.ts": "export const y: string = 1;" });
+    expect(await house.check("build")).to.include({ code: 1 });
   });
 
   it("fails on a command that does not load, and leaves no list of commands", async () => {

@@ -1,6 +1,6 @@
 // Runs an XState machine that a JavaScript or TypeScript file exports to its final state, once for each item. Its snapshot
 // is the item's checkpoint, so that another worker goes on where this one stopped.
-import { fileURLToPath } from "node:url";
+import { ownFile } from "../../../base/own-file.ts";
 import { CodeBackend } from "../code/code-backend.ts";
 import type { CodeBackendOptions } from "../code/code-backend.ts";
 
@@ -13,10 +13,7 @@ export interface MachineBackendOptions extends Omit<CodeBackendOptions, "program
   readonly checkpointIntervalMs: number;
 }
 
-/** From source and from dist the file has another ending. */
-const PROGRAM = fileURLToPath(
-  new URL(import.meta.url.endsWith(".ts") ? "machine-program.ts" : "machine-program.js", import.meta.url),
-);
+const PROGRAM = ownFile("src/worker/backends/machine/machine-program");
 
 export function machineBackend(options: MachineBackendOptions): CodeBackend {
   const { module, export: name, checkpointIntervalMs } = options;

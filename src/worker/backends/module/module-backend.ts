@@ -1,5 +1,5 @@
 // Executes items by a function that a JavaScript or TypeScript file exports.
-import { fileURLToPath } from "node:url";
+import { ownFile } from "../../../base/own-file.ts";
 import type { JsonObject } from "../../../config/manifest-fields.ts";
 import { CodeBackend } from "../code/code-backend.ts";
 import type { CodeBackendOptions } from "../code/code-backend.ts";
@@ -13,10 +13,7 @@ export interface ModuleBackendOptions extends Omit<CodeBackendOptions, "program"
   readonly parameters: JsonObject;
 }
 
-/** From source and from dist the file has another ending. */
-const PROGRAM = fileURLToPath(
-  new URL(import.meta.url.endsWith(".ts") ? "module-program.ts" : "module-program.js", import.meta.url),
-);
+const PROGRAM = ownFile("src/worker/backends/module/module-program");
 
 export function moduleBackend(options: ModuleBackendOptions): CodeBackend {
   const { module, export: name, parameters } = options;

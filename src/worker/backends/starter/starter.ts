@@ -7,9 +7,9 @@ import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { Socket } from "node:net";
-import { fileURLToPath } from "node:url";
 import { assert } from "../../../base/assert.ts";
 import { describeError, errnoOf } from "../../../base/errors.ts";
+import { ownFile } from "../../../base/own-file.ts";
 import type { ChildEnd } from "../child.ts";
 import { DescriptorRoom } from "./descriptor-room.ts";
 import type { StarterMessage, StartFailure, StartMessage, StreamKind } from "./starter-messages.ts";
@@ -49,10 +49,7 @@ interface Entry {
   readonly exited: PromiseWithResolvers<ChildEnd>;
 }
 
-/** From source and from dist the file has another ending. */
-const PROGRAM = fileURLToPath(
-  new URL(import.meta.url.endsWith(".ts") ? "starter-program.ts" : "starter-program.js", import.meta.url),
-);
+const PROGRAM = ownFile("src/worker/backends/starter/starter-program");
 /** Of its standard input, of the channel to it, and for the moment of the spawn: both ends of each. */
 const OWN_DESCRIPTORS = 6;
 const UNKNOWN_END: ChildEnd = { code: null, signal: null };
