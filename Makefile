@@ -26,6 +26,7 @@ test: install ## Pass every check: static, unit, end to end, and that each check
 
 check: install ## The static checks alone
 	@node scripts/test.ts static
+	@node scripts/house.ts | tail -1
 
 build: install ## Compile to dist/
 	@npm run --silent build
