@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { chmodSync, existsSync, readdirSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { CommandBackend } from "../../../../../src/worker/backends/command/command-backend.ts";
 import type { CommandBackendOptions } from "../../../../../src/worker/backends/command/command-backend.ts";
 import type { ChildStart } from "../../../../../src/worker/backends/child.ts";
@@ -73,6 +73,13 @@ describe("the command backend", () => {
       });
       expect(await outcomeOf(rig)).to.equal("1 the run yes none");
     });
+  });
+
+  it("makes the directory of its attempts again when somebody has removed it", async () => {
+    const rig = await open(["cat"]);
+    expect(await outcomeOf(rig, "a")).to.equal("a");
+    rmSync(directory.file("attempts"), { recursive: true });
+    expect(await outcomeOf(rig, "b")).to.equal("b");
   });
 
   describe("says of a command", () => {
