@@ -15,6 +15,8 @@ import { readOwnCredentials, readSeenEpochs, writeOwnCredentials } from "../../.
 import { newRunId, newUri, newWorkerId, TestAuthority } from "../../support/certificates.ts";
 import { useClosers } from "../../support/closers.ts";
 import { eventually } from "../../support/eventually.ts";
+import { fixedPlugins } from "../../support/fixed-plugins.ts";
+import { HeldBackend } from "../../support/held-backend.ts";
 import { LIVENESS } from "../../support/reactor-harness.ts";
 import type { RecordingLogger } from "../../support/recording-logger.ts";
 import { failureOf } from "../../support/rejection.ts";
@@ -138,6 +140,22 @@ describe("a worker", () => {
     started.worker.sayAtRisk();
     await eventually("the coordinator knows", () => isAtRisk() === true);
     expect(started.log.lines.filter(({ message }) => message.includes("taken away"))).to.have.length(1);
+  });
+
+  it("says what troubles its plugins, and when it has left only what it has left for", async () => {
+    let state: CoordinatorState | undefined;
+    await listening.stop();
+    await listen({ inspect: (seen) => (state = seen) });
+    const backend = Object.assign(new HeldBackend(), { trouble: () => "no server answers" });
+    const [plugins, others] = [fixedPlugins(backend), fixedPlugins(backend)];
+    const started = await start({ work: { plugins, prefetch: 1 } });
+    const broken = await start({ work: { plugins: others, prefetch: 1 } });
+    await Promise.all([heard(started), heard(broken)]);
+    const troubles = (): unknown[] => [started, broken].map(({ id }) => state?.workers.get(id)?.trouble);
+    expect(troubles()).to.deep.equal(["no server answers", "no server answers"]);
+    others.sayBroken("mock", "no server");
+    for (const { worker } of [started, broken]) await worker.drain(inSeconds(15));
+    expect(troubles()).to.deep.equal(["", "the backend of mock is broken: no server"]);
   });
 
   it("is a newer incarnation after each start, and the chart begins anew", async () => {
