@@ -149,7 +149,7 @@ export const ERRORS = {
   run_held: {
     ...refused,
     message: "{directory} is in use by {holder}",
-    hint: "wait until that has ended, or end it: what it has done is kept; the same command with a larger --workers adds workers to it",
+    hint: "{advice}",
   },
   process_given_up: {
     ...refused,

@@ -20,6 +20,7 @@ import type { RunningServer } from "../transport/server.ts";
 import { openAwaited } from "./awaited-store.ts";
 import { stand } from "./candidacy.ts";
 import { turnOffCoreDumps } from "./fence.ts";
+import { holderNameOf } from "./holder-names.ts";
 import { forgetFinished } from "./local-run/finished-record.ts";
 import { refuseFewerThanRecorded, refuseLostDatabase } from "./local-run/recorded.ts";
 import { openOwnStore } from "./own-store.ts";
@@ -33,6 +34,8 @@ const CLOSE_GRACE_MS = 5_000;
 
 /** What a person may ask of a coordinator that runs. */
 export interface Requests {
+  /** It is a process of a local run. */
+  readonly isOfLocalRun: boolean;
   /** Resolves when it is to stop. */
   readonly stop: Promise<unknown>;
   /** Told once what to call whenever certificates are to be read again at once. */
@@ -43,7 +46,7 @@ export interface Requests {
 export async function runCoordinator(
   config: ResolvedConfig,
   processPorts: ProcessPorts,
-  { stop, onReload }: Requests,
+  { isOfLocalRun, stop, onReload }: Requests,
 ): Promise<void> {
   const { clock, random, log } = processPorts;
   const journal = new EventJournal({ events: processPorts.events, runId: config.runId, clock });
@@ -56,7 +59,7 @@ export async function runCoordinator(
   void stop.then(() => waiting.abort());
   const { path } = config.storage;
   const store = await openAwaited(
-    () => openLevelStore({ path, holderName: "rollout coordinator run", clock, log }),
+    () => openLevelStore({ path, holderName: holderNameOf("coordinator", isOfLocalRun), clock, log }),
     { clock, tell: ports.tell, signal: waiting.signal },
   );
   if (store === undefined) return;
@@ -95,7 +98,7 @@ async function serve(
     downfall,
     stop,
     onReload,
-  }: Pick<Parts, "identity" | "keptOut" | "downfall"> & Requests,
+  }: Pick<Parts, "identity" | "keptOut" | "downfall"> & Omit<Requests, "isOfLocalRun">,
 ): Promise<void> {
   let server: RunningServer | undefined;
   try {

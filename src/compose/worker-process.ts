@@ -21,12 +21,15 @@ import { claimWorkerState } from "../worker/state-directory.ts";
 import type { ClaimedState } from "../worker/state-directory.ts";
 import type { WorkerOptions } from "../worker/worker.ts";
 import { Worker } from "../worker/worker.ts";
+import { holderNameOf } from "./holder-names.ts";
 import { metadataAddress } from "./metadata-address.ts";
 import type { ProcessPorts } from "./process-ports.ts";
 import { Downfall } from "./process-ports.ts";
 import { openWorkerPlugins, startsProcesses, workerManifests } from "./worker-plugins.ts";
 
 export interface WorkerProcessOptions {
+  /** It is a process of a local run. */
+  readonly isOfLocalRun: boolean;
   /** Undefined: take over an id that no live worker has, or make one. */
   readonly workerId: WorkerId | undefined;
   /** What the processes that execute items begin with. */
@@ -58,7 +61,7 @@ async function work(
   config: ClientConfig,
   manifests: readonly Manifest[],
   starter: Starter,
-  { workerId, environment, stop }: WorkerProcessOptions,
+  { isOfLocalRun, workerId, environment, stop }: WorkerProcessOptions,
   ports: ProcessPorts,
 ): Promise<void> {
   const { clock, random, log, events } = ports;
@@ -76,7 +79,7 @@ async function work(
   });
   const own = await ownCertificate(config, workerId, clock);
   if (own === undefined) await refuseForeignBundle(config, clock);
-  const claimed = await claimState(config, own?.workerId ?? workerId, ports);
+  const claimed = await claimState(config, own?.workerId ?? workerId, isOfLocalRun, ports);
   const plugins = await openWorkerPlugins({
     ...{ config, manifests, environment, ports, starter, workerId: claimed.workerId },
     onBroken: (error) => {
@@ -128,10 +131,11 @@ async function work(
 function claimState(
   { worker: { stateDir } }: ClientConfig,
   workerId: WorkerId | undefined,
+  isOfLocalRun: boolean,
   { clock, random, log }: ProcessPorts,
 ): Promise<ClaimedState> {
-  const openStore = (path: string): Promise<Store> =>
-    openLevelStore({ path, holderName: "rollout worker run", clock, log });
+  const holderName = holderNameOf("worker", isOfLocalRun);
+  const openStore = (path: string): Promise<Store> => openLevelStore({ path, holderName, clock, log });
   return claimWorkerState({ stateDir, workerId, clock, random, openStore });
 }
 

@@ -73,7 +73,9 @@ export const RUN_PROVOCATIONS: { readonly [Code in RunCode]: Provocation<Code> }
       const holder = await eventually("who holds it", () =>
         readHolder(`${directory}/supervisor`).catch(() => undefined),
       );
-      const params = { directory, holder: describeHolder(holder) };
+      const advice =
+        "wait until that has ended, or end it: what it has done is kept; the same command with a larger --workers adds workers to it";
+      const params = { directory, holder: describeHolder(holder), advice };
       return { args, params, after: () => first.kill() };
     },
   },

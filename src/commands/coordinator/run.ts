@@ -33,6 +33,7 @@ export class CoordinatorRun extends BaseCommand {
     const opened = openPorts(config, this.openLog(config.log), (sentence) => this.tell(sentence));
     try {
       await runCoordinator(config, opened.ports, {
+        isOfLocalRun: flags[STOP_AT_END_OF_INPUT],
         stop: untilToldToStop(this.argv, flags[STOP_AT_END_OF_INPUT]),
         onReload: onHangUp,
       });

@@ -45,7 +45,9 @@ export class WorkerRun extends BaseCommand {
     const opened = openPorts(config, this.openLog(config.log), (sentence) => this.tell(sentence));
     try {
       const stop = untilToldToStop(this.argv, flags[STOP_AT_END_OF_INPUT]);
-      await runWorker(config, { workerId, environment: environmentOfProcess(), stop }, opened.ports);
+      const isOfLocalRun = flags[STOP_AT_END_OF_INPUT];
+      const environment = environmentOfProcess();
+      await runWorker(config, { isOfLocalRun, workerId, environment, stop }, opened.ports);
       return EXIT.done;
     } finally {
       await opened.close();

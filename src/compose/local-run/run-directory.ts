@@ -21,6 +21,7 @@ import { describeHolder, findLiveHolder } from "../../storage/level/holder-file.
 import { openLevelStore } from "../../storage/level/level-store.ts";
 import { thisProcess } from "../../storage/level/process-identity.ts";
 import { replaceFile, SECRET_MODE } from "../../transport/tls/credential-files.ts";
+import { isByHand } from "../holder-names.ts";
 import { forgetRun, hasNothingRecorded } from "./former-task.ts";
 import type { GivenSetting } from "./local-settings.ts";
 import {
@@ -55,6 +56,8 @@ const HOLDER_NAME = "rollout run";
 const DIGEST_SHOWN = 16;
 /** Longer than a drain that nobody hurries. */
 const EARLIER_PATIENCE_MS = 40_000;
+/** As long as a process takes that somebody has just told to end. */
+const BY_HAND_PATIENCE_MS = 1_000;
 const EARLIER_POLL_MS = 100;
 /** A log that is longer when a run begins makes room for a new one; the last one is kept. */
 const LOG_BYTES = 4 * 1024 * 1024;
@@ -138,7 +141,11 @@ export class RunDirectory {
       ...{ path: join(path, LOCK), holderName: HOLDER_NAME, clock: ports.clock, log: ports.log },
     }).catch((error: unknown) => {
       if (!(error instanceof RolloutError) || error.code !== "store_held") throw error;
-      throw failure("run_held", { directory: path, holder: error.params["holder"] ?? "another process" });
+      throw failure("run_held", {
+        ...{ directory: path, holder: error.params["holder"] ?? "another process" },
+        advice:
+          "wait until that has ended, or end it: what it has done is kept; the same command with a larger --workers adds workers to it",
+      });
     });
     try {
       const found = await readTask(path);
@@ -205,7 +212,7 @@ export class RunDirectory {
 
   /**
    * Waits until no process of an earlier run holds anything in here. `onWait` is told for whom, once each. Throws run_held
-   * when that takes too long.
+   * when that takes too long, and soon for a process that somebody has started by hand: nothing else ends it.
    */
   async waitForEarlier(onWait: (holder: string) => void, signal: AbortSignal): Promise<void> {
     await untilEarlierHaveGone(this.path, this.#ports, onWait, signal);
@@ -244,7 +251,7 @@ async function untilEarlierHaveGone(
 ): Promise<void> {
   const self = await thisProcess();
   const told = new Set<number>();
-  const endMs = clock.monotonicMs() + EARLIER_PATIENCE_MS;
+  const startMs = clock.monotonicMs();
   for (;;) {
     const workers = (await workersIn(path)).map((id) => join(STATE, "workers", id));
     const found = await Promise.all(
@@ -252,10 +259,14 @@ async function untilEarlierHaveGone(
     );
     const holder = found.find((each) => each !== undefined);
     if (holder === undefined || signal.aborted) return;
-    if (!told.has(holder.pid)) onWait(describeHolder(holder));
+    const isOurs = !isByHand(holder.command);
+    if (isOurs && !told.has(holder.pid)) onWait(describeHolder(holder));
     told.add(holder.pid);
-    if (clock.monotonicMs() > endMs)
-      throw failure("run_held", { directory: path, holder: describeHolder(holder) });
+    if (clock.monotonicMs() - startMs > (isOurs ? EARLIER_PATIENCE_MS : BY_HAND_PATIENCE_MS))
+      throw failure("run_held", {
+        ...{ directory: path, holder: describeHolder(holder) },
+        advice: `end that process, by Ctrl-C where it runs or by \`kill ${holder.pid}\`, and give the same command again: what it has recorded is kept`,
+      });
     await sleep(clock, EARLIER_POLL_MS, signal);
   }
 }

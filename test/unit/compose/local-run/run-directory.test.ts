@@ -3,8 +3,10 @@ import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { expect } from "chai";
 import { newUlid } from "../../../../src/base/ids.ts";
 import type { RunId, WorkerId } from "../../../../src/base/ids.ts";
+import type { Clock } from "../../../../src/base/clock.ts";
 import { systemClock } from "../../../../src/base/clock.ts";
 import { systemRandom } from "../../../../src/base/random.ts";
+import { holderNameOf } from "../../../../src/compose/holder-names.ts";
 import {
   localConfigText,
   RunDirectory,
@@ -32,8 +34,9 @@ describe("the directory of a local run", () => {
   async function claim(
     task: Task = CAT,
     whenOfAnotherTask: Parameters<typeof RunDirectory.claim>[4] = "replace-if-nothing-came",
+    ports = PORTS,
   ): Promise<RunDirectory> {
-    const directory = await RunDirectory.claim(temporary.file("run"), "out", task, PORTS, whenOfAnotherTask);
+    const directory = await RunDirectory.claim(temporary.file("run"), "out", task, ports, whenOfAnotherTask);
     closeLater(() => directory.close());
     return directory;
   }
@@ -133,7 +136,8 @@ describe("the directory of a local run", () => {
   it("waits for what an earlier run's processes hold, and says for whom", async () => {
     const directory = await claim();
     const path = directory.file("rollout.db");
-    const store = await openLevelStore({ path, holderName: "rollout coordinator run", clock: systemClock });
+    const holderName = holderNameOf("coordinator", true);
+    const store = await openLevelStore({ path, holderName, clock: systemClock });
     const waitedFor: string[] = [];
     const waiting = directory.waitForEarlier((holder) => {
       waitedFor.push(holder);
@@ -141,7 +145,29 @@ describe("the directory of a local run", () => {
     }, new AbortController().signal);
     await waiting;
     expect(waitedFor).to.have.length(1);
-    expect(waitedFor[0]).to.match(/^rollout coordinator run, pid \d+ on host /);
+    expect(waitedFor[0]).to.match(/^the coordinator of rollout run, pid \d+ on host /);
+  });
+
+  it("waits not for long for what somebody has started by hand, and says how to go on", async () => {
+    let waitedMs = 0;
+    const hurried: Clock = {
+      ...systemClock,
+      monotonicMs: () => waitedMs,
+      after: (delayMs, callback) => {
+        waitedMs += delayMs;
+        return systemClock.after(0, callback);
+      },
+    };
+    const directory = await claim(CAT, "refuse", { ...PORTS, clock: hurried });
+    const path = directory.file("rollout.db");
+    const holderName = holderNameOf("coordinator", false);
+    const store = await openLevelStore({ path, holderName, clock: systemClock });
+    closeLater(() => store.close());
+    const error = await failureOf(directory.waitForEarlier(() => undefined, new AbortController().signal));
+    expect(waitedMs, "no drain of a local run").to.be.lessThan(2_000);
+    expect(error).to.include({ code: "run_held" });
+    expect(error.message).to.contain("is in use by rollout coordinator run, pid ");
+    expect(error.hint).to.contain(`\`kill ${process.pid}\`, and give the same command again`);
   });
 
   it("has the same workers' ids each time, those that have a database first", async () => {
