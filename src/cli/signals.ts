@@ -1,21 +1,26 @@
-// SIGINT and SIGTERM ask once: the first is to be obeyed in good order, the second is obeyed at once. SIGHUP means that
-// files have changed, as daemons have it; from a terminal that closes it means what it always did.
+// SIGINT and SIGTERM ask once: the first is to be obeyed in good order, the second is obeyed at once. SIGHUP asks as they do, and never
+// to hurry: a terminal that closes may send it twice. Only where a process reads files anew at it, and hangs on no terminal, it asks for that.
 import { failure } from "../base/errors.ts";
 import { tellLastWords } from "./exit.ts";
 
 type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
 
+/** What SIGHUP means to a process: `leave`, as SIGTERM does, or `reload` where it hangs on no terminal (`onHangUp`). */
+export type HangUp = "leave" | "reload";
+
 /**
- * Resolves with the first signal. A second one calls `atOnce` and ends the process there and then, with the row
+ * Resolves with the first signal. A second SIGINT or SIGTERM calls `atOnce` and ends the process there and then, with the row
  * `interrupted`, and with the sentence that it gives.
  */
 export function untilSignalled(
   argv: readonly string[],
   atOnce?: () => string | undefined,
+  hangUp: HangUp = "leave",
 ): Promise<StopSignal> {
   return new Promise((resolve) => {
     let asked = false;
     const onSignal = (signal: StopSignal): void => {
+      if (asked && signal === "SIGHUP") return;
       if (asked) {
         tellLastWords(failure("interrupted", {}), argv, atOnce?.());
       }
@@ -24,7 +29,7 @@ export function untilSignalled(
     };
     process.on("SIGINT", onSignal);
     process.on("SIGTERM", onSignal);
-    if (process.stdin.isTTY) process.on("SIGHUP", onSignal);
+    if (hangUp === "leave" || process.stdin.isTTY) process.on("SIGHUP", onSignal);
   });
 }
 
@@ -38,8 +43,9 @@ export const STOP_AT_END_OF_INPUT = "stop-at-end-of-input";
 export function untilToldToStop(
   argv: readonly string[],
   watchesInput: boolean,
+  hangUp: HangUp = "leave",
 ): Promise<StopSignal | "end-of-input"> {
-  const signalled = untilSignalled(argv);
+  const signalled = untilSignalled(argv, undefined, hangUp);
   if (!watchesInput) return signalled;
   const ended = new Promise<"end-of-input">((resolve) => {
     for (const event of ["end", "close", "error"]) process.stdin.once(event, () => resolve("end-of-input"));
@@ -48,7 +54,10 @@ export function untilToldToStop(
   return Promise.race([signalled, ended]);
 }
 
-/** Calls `reload` at each SIGHUP, unless the process hangs on a terminal: then the signal says that the terminal is gone. */
+/**
+ * Calls `reload` at each SIGHUP, unless the process hangs on a terminal: then the signal says that the terminal is gone. For who asks
+ * `untilToldToStop` with `reload`.
+ */
 export function onHangUp(reload: () => void): void {
   if (!process.stdin.isTTY) process.on("SIGHUP", reload);
 }

@@ -51,8 +51,8 @@ export class Run extends BaseCommand {
   static override readonly description =
     "Starts a coordinator and workers as processes of their own, in a directory of its own, shows progress, writes " +
     "results as they come and ends when there are no more. Whenever it ends, and however, the same command goes on " +
-    "where it was; what is finished is never run again, and of an edited input only new lines are. Ctrl-C lets what runs " +
-    "finish for a moment; twice ends it at once. That directory is OUT.rollout; without -o it is one below ./.rollout, for " +
+    "where it was; what is finished is never run again, and of an edited input only new lines are. Ctrl-C, SIGTERM " +
+    "or a terminal that closes lets what runs finish for a moment; Ctrl-C twice ends it at once. That directory is OUT.rollout; without -o it is one below ./.rollout, for " +
     "what is run and the input, so that each input has its own. Other commands look into it by -c DIR. With --json the last " +
     'line is what the run came to: an object with -o, and {"summary": OBJECT} behind the results without. Exits with 1 when items ' +
     "have failed or the run was cancelled, 4 when interrupted and 5 when a limit or `rollout pause` paused it.";

@@ -76,11 +76,13 @@ describe("rollout run, when something dies", () => {
     });
   });
 
-  it("stopped by Ctrl-C lets what runs finish, says how to go on, and executes nothing twice", async () => {
+  it("stopped by a terminal that closes lets what runs finish, says how to go on, and executes nothing twice", async () => {
     await withLocalRun(RUN, async (place) => {
       const first = place.start();
       await place.untilResults(8);
-      first.send("SIGINT");
+      first.send("SIGHUP");
+      await first.until("its answer", () => first.stderr.find((line) => line.includes("leaving")));
+      first.send("SIGHUP");
       expect((await first.ended).code).to.equal(4);
       expect(first.stderr.at(-1)).to.equal(
         "to go on: rollout run in.jsonl -o out.jsonl --workers 2 -- sh work.sh",

@@ -34,7 +34,7 @@ export class CoordinatorRun extends BaseCommand {
     try {
       await runCoordinator(config, opened.ports, {
         isOfLocalRun: flags[STOP_AT_END_OF_INPUT],
-        stop: untilToldToStop(this.argv, flags[STOP_AT_END_OF_INPUT]),
+        stop: untilToldToStop(this.argv, flags[STOP_AT_END_OF_INPUT], "reload"),
         onReload: onHangUp,
       });
       return EXIT.done;
