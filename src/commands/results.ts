@@ -8,6 +8,7 @@ import type { BaseCommand } from "../cli/base-command.ts";
 import { setAsideText } from "../cli/render/run-status.ts";
 import { Flags } from "../cli/oclif.ts";
 import { untilSeenEnough } from "../cli/reader-watch.ts";
+import type { SeenEnough } from "../cli/reader-watch.ts";
 import { number } from "../cli/render/number.ts";
 import { followResults } from "../cli/results/follow-results.ts";
 import type { Pumped } from "../cli/results/follow-results.ts";
@@ -66,10 +67,15 @@ export class Results extends OperatorCommand {
     const output = flags.output === "-" ? undefined : flags.output;
     const { follow, errors, format, order } = flags;
     await this.#check({ output, errors, format, follow, withInput: flags["with-input"] });
-    const exportFrom = async (client: RolloutClient, { runId }: ClientConfig): Promise<ExitCode> => {
+    const exportFrom = async (
+      client: RolloutClient,
+      { runId }: ClientConfig,
+      // Who has a file written does not have to read what is said about it.
+      enough = untilSeenEnough(this.argv, output === undefined),
+    ): Promise<ExitCode> => {
       const mode = follow ? "grow" : "replace";
       const target = { output, errors, format, order, mode, runId, withInput: flags["with-input"] } as const;
-      const { outcome, results, failures } = await this.#write(client, target, follow);
+      const { outcome, results, failures } = await this.#write(client, target, follow, enough);
       if (outcome === "reader-gone") return EXIT.done;
       const run = await client.status();
       this.#tellOutcome(target, { outcome, results, failures }, run);
@@ -78,7 +84,15 @@ export class Results extends OperatorCommand {
       return outcome === "end" && run.failed > 0 ? EXIT.itemsFailed : EXIT.done;
     };
     // One that is asked once is not waited for; who follows waits, from the start on.
-    if (follow) return this.withRun(flags, exportFrom);
+    if (follow) {
+      const enough = untilSeenEnough(this.argv, output === undefined);
+      return this.followRun(flags, enough.signal, (client, config) =>
+        exportFrom(client, config, enough),
+      ).catch((error: unknown) => {
+        if (!enough.isReaderGone) throw error;
+        return EXIT.done;
+      });
+    }
     const coordinator = { hasAnswered: false };
     try {
       return await this.withRun(flags, async (client, config) => {
@@ -142,10 +156,9 @@ export class Results extends OperatorCommand {
     client: RolloutClient,
     target: ResultTarget,
     follow: boolean,
+    enough: SeenEnough,
   ): Promise<{ outcome: Pumped; results: number; failures: number }> {
-    const { output, order, withInput = false } = target;
-    // Who has a file written does not have to read what is said about it.
-    const enough = untilSeenEnough(this.argv, output === undefined);
+    const { order, withInput = false } = target;
     const sink = await openResultSink(target);
     if (sink.missing !== undefined) this.tell(missingText(sink.missing));
     const pagesAfter = (after: string): AsyncIterable<ResultPage> =>

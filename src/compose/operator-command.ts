@@ -1,7 +1,11 @@
 // What the commands of an operator have in common: the library's client of the run, closed at the end, whatever it is.
+import { systemClock } from "../base/clock.ts";
+import { systemRandom } from "../base/random.ts";
 import { BaseCommand } from "../cli/base-command.ts";
 import { unlessInterrupted } from "../cli/signals.ts";
 import type { ClientConfig } from "../config/resolve.ts";
+import type { Logger } from "../observe/log.ts";
+import { openAwaitedRun } from "./awaited-run.ts";
 import { refuseEndedRun } from "./local-run/ended-run.ts";
 import { RolloutClient } from "./rollout-client.ts";
 
@@ -14,6 +18,30 @@ export abstract class OperatorCommand extends BaseCommand {
     const config = await this.loadConfig("operator", flags);
     await refuseEndedRun(config.source);
     const client = await RolloutClient.open(config, this.openLog(config.log));
+    try {
+      return await use(client, config);
+    } finally {
+      client.close();
+    }
+  }
+
+  /** The same for what goes on until the run is over: a coordinator that is away is waited for, also one that has never led here. */
+  protected async followRun<Result>(
+    flags: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+    use: (client: RolloutClient, config: ClientConfig) => Promise<Result>,
+  ): Promise<Result> {
+    let log: Logger | undefined;
+    const { client, config } = await openAwaitedRun({
+      load: async () => {
+        const loaded = await this.loadConfig("operator", flags);
+        await refuseEndedRun(loaded.source);
+        return loaded;
+      },
+      open: (loaded) => RolloutClient.open(loaded, (log ??= this.openLog(loaded.log))),
+      ...{ clock: systemClock, random: systemRandom, signal },
+      tell: (sentence) => this.tell(sentence),
+    });
     try {
       return await use(client, config);
     } finally {

@@ -4,6 +4,7 @@ import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
 import { eventually } from "../support/eventually.ts";
+import { restartableAddress } from "../support/listeners.ts";
 import type { ProgramResult } from "../support/run-program.ts";
 
 const ITEMS = 6;
@@ -212,8 +213,13 @@ describe("an operator", () => {
     });
   });
 
-  it("follows the results of a run whose coordinator is away when it begins", async () => {
+  it("follows the results of a run whose coordinator is away when it begins, or has never been there", async () => {
     await withCluster({}, async (cluster) => {
+      await cluster.configure({ "transport.listen_addr": await restartableAddress() });
+      const early = cluster.launch(["results", "--follow"]);
+      const why =
+        /^Waiting: cannot read the CA's certificate at .*\(start the coordinator, which makes it on /;
+      await early.until("its waiting", () => early.stderr.find((line) => why.test(line)));
       await cluster.startCoordinator();
       await cluster.startWorker();
       await cluster.run("submit", inputOf(cluster, ITEMS), "--seal");
@@ -222,8 +228,10 @@ describe("an operator", () => {
       const follower = cluster.launch(["results", "--follow"]);
       await follower.until("its waiting", () => follower.stderr.find((line) => line.startsWith("Waiting: ")));
       await cluster.startCoordinator();
-      expect(await follower.ended).to.deep.equal({ code: 0, signal: null });
-      expect(follower.stdout).to.have.length(ITEMS);
+      for (const each of [early, follower]) {
+        expect(await each.ended, each.describe()).to.deep.equal({ code: 0, signal: null });
+        expect(each.stdout).to.have.length(ITEMS);
+      }
     });
   });
 
