@@ -102,6 +102,11 @@ describe("rollout run, when something of a run was lost", () => {
       expect(rest.code, rest.stderr).to.equal(6);
       expect(rest.stdout.split("\n").slice(0, -1)).to.have.length(ITEMS);
       expect(rest.stderr).to.contain(`It is damaged at ${key}`);
+
+      const aside = await place.runWords(["doctor", "-c", "out.jsonl.rollout", "--quarantine", key]);
+      expect(aside.stdout).to.contain(`${key} was set aside`);
+      const lacking = "1 item has no result: its row could not be read.";
+      expect(await refusal(place, 6), "all is done, but for what stands in quarantine").to.contain(lacking);
     });
   });
 

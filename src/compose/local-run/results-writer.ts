@@ -1,5 +1,5 @@
 // The results of a local run on their way into files. Keeps true: what was written stays whole whatever dies; at the end the
-// files say of each item what became of it, once.
+// files say of each item what became of it, once, and keep a result that the run has lost.
 import { lstat, rm } from "node:fs/promises";
 import type { RunId } from "../../base/ids.ts";
 import { isFile } from "../../cli/results/outlet.ts";
@@ -61,7 +61,9 @@ export class ResultsWriter {
   /** The run is over and everything was read: `counts` are what it has. */
   async finish(counts: { readonly done: number; readonly failed: number }): Promise<void> {
     const { results, failures } = this.#sink;
-    const isOutdated = results !== counts.done + counts.failed || failures !== counts.failed;
+    // Rows that were set aside leave successes in the files that the run does not have any more: nobody could write them again.
+    const isOnlyCopy = results - failures > counts.done;
+    const isOutdated = !isOnlyCopy && (results !== counts.done + counts.failed || failures !== counts.failed);
     const { output, errors } = this.#options.files;
     // Failed items were taken back after they were written, or a file was taken away while it was: where lines cannot be taken back,
     // there is nothing to be done about it.
