@@ -23,6 +23,8 @@ const PROCESS_STATE = [
   "bench/**",
   "examples/**",
 ];
+/** Folders whose comments are gone through; the others follow. */
+const PLAINLY_SPOKEN = ["machines/**/*.ts"];
 const CLOCK = "src/base/clock.ts";
 const RANDOM = "src/base/random.ts";
 const TEST_SUPPORT = "test/support/**";
@@ -101,6 +103,7 @@ export default defineConfig(
       ],
     },
   },
+  { files: PLAINLY_SPOKEN, rules: { "house/plain-opening": "error" } },
   { files: PROCESS_STATE, rules: ambient({ process: false }) },
   // The bench measures the loop itself; no decision is taken on it.
   { files: ["bench/**"], rules: ambient({ process: false, allowImports: ["monitorEventLoopDelay"] }) },

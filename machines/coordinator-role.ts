@@ -1,4 +1,4 @@
-// What a coordinator process may do. Every process starts as a candidate, whatever an earlier one was, and a fenced one
+// The role of a coordinator process: candidate, leader or fenced. Every process starts as a candidate, whatever an earlier one was, and a fenced one
 // never leads again: it ends.
 import { assign, setup } from "xstate";
 

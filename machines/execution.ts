@@ -5,7 +5,7 @@ import { setup } from "xstate";
 export type ExecutionEvent =
   /** It waits for what is to execute it: a model that loads. */
   | { readonly type: "execution.waits" }
-  /** What executes it is there. */
+  /** Its backend has begun to execute it. */
   | { readonly type: "execution.begins" }
   /** It has taken longer than it may. */
   | { readonly type: "time.over" }
@@ -18,7 +18,7 @@ export type ExecutionEvent =
   /** The coordinator does not want its result any more. */
   | { readonly type: "result.unwanted" };
 
-/** Whatever it does, it can be told to end. */
+/** Each state of an execution takes these. */
 const ENDINGS = {
   "worker.fenced": { target: "Fenced", actions: "endAtOnce" },
   "worker.leaves": { target: "Abandoned", actions: "end" },

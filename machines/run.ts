@@ -54,7 +54,7 @@ export const run = setup({
     Sealed: {
       initial: "Active",
       on: {
-        // What is over is not paused: whoever takes failed items back wants them to run.
+        // A run that is over is not paused: an operator who takes failed items back wants them to run.
         "run.completed": { target: "Complete", actions: ["forgetReason", "announceCompleted"] },
         "run.cancelled": { target: "Cancelled", actions: ["forgetReason", "announceCancelled"] },
       },

@@ -17,7 +17,7 @@ export type DrainEvent =
       readonly cause: DrainCause;
       /** On the worker's monotonic clock. */
       readonly deadlineMs: number;
-      /** What is left until then. */
+      /** Time until then. */
       readonly budgetMs: number;
     }
   /** Everything that had not started is the coordinator's again. */
@@ -25,9 +25,9 @@ export type DrainEvent =
   /** Nothing is executing any more. */
   | {
       readonly type: "slots.emptied";
-      /** What is left until the deadline. */
+      /** Time until the deadline. */
       readonly leftMs: number;
-      /** What saving the TrainState cost the last time; null when there is none, or it was never measured. */
+      /** Cost of the last save of the TrainState; null when there is none, or it was never measured. */
       readonly trainStateCostMs: number | null;
     }
   /** It was saved, or that failed: either way there is no more to wait for. */

@@ -51,7 +51,7 @@ export type ItemEvent =
   | Report<"item.erred">
   /** Payload, output or checkpoint over its limit, or an error that comes each time: trying again cannot help. */
   | Report<"item.tooLarge">
-  /** What executed it died while it executed others too: which of them did it cannot be said. */
+  /** The process that executed it died while it executed others too: no item can be blamed for it. */
   | Report<"item.crashedTogether">
   /** Preempted, stolen, fenced or never arrived: nobody's fault, nothing is charged. `atMs` outlives a restart. */
   | (Report<"item.returned"> & { readonly atMs: number })
@@ -139,7 +139,7 @@ export const workItem = setup({
     countLoss: assign({
       lost: ({ context, event }) => context.lost + (event.type === "item.lost" && event.counted ? 1 : 0),
     }),
-    /** What may take others down with it is still kept from them. */
+    /** An item that may take others down with it is still kept from them. */
     resetBudgets: assign({ charged: 0, lost: 0, failedBy: "", blamed: "" }),
     recordResult: () => {},
     recordFailure: () => {},

@@ -173,6 +173,17 @@ const SHAPES: readonly [rule: string, file: string, text: string][] = [
     "src/worker/deep.ts",
     `export function f(x: number): void {${"if (x > f.length) {".repeat(5)}f(x);${"}".repeat(6)}`,
   ],
+  ["house/plain-opening", "machines/what.ts", "// What is left.\nexport const x = 1;"],
+  [
+    "house/plain-opening",
+    "machines/whoever.ts",
+    "/**\n * A room. Whoever\n * enters, stays.\n */\nexport const x = 1;",
+  ],
+  [
+    "house/plain-opening",
+    "machines/second.ts",
+    "// A room.\n// Of two doors one is open.\nexport const x = 1;",
+  ],
   ["no-restricted-syntax", "src/worker/by-default.ts", "export default 1;"],
   ["no-restricted-syntax", "src/worker/as-default.ts", "const x = 1;\nexport { x as default };"],
   ["no-console", "src/worker/talks.ts", "console.log(1);"],
@@ -234,6 +245,11 @@ const ALLOWED: readonly Snippet[] = [
   ...all(null, "src/commands", [
     "export default class Run { readonly name = String(1); }",
     "export const list = process.argv;",
+  ]),
+  ...all(null, "machines", [
+    "// What is left?\nexport const x = 1;",
+    "// Nobody knows what is left, nor\n// Whose it is.\nexport const x = 1;",
+    'export const x = "What is left";',
   ]),
   ...all(null, "bench", [
     'import { monitorEventLoopDelay } from "node:perf_hooks";\nexport const lag = monitorEventLoopDelay();',
