@@ -143,6 +143,11 @@ describe("the limits of a run", () => {
       await succeed(1);
       await fail(40);
       expect(await shown()).to.deep.equal([false, ""]);
+      await ledger.lead();
+      await worker.beat();
+      await worker.hello();
+      await fail(1);
+      expect(await shown(), "a new leader").to.deep.equal([false, ""]);
     });
 
     it("asks once: it is not asked again when it was let go on, nor by a leader that comes later", async () => {
@@ -181,6 +186,7 @@ describe("the limits of a run", () => {
       await ledger.seal();
       await fail(50);
       expect((await operator.ask((run) => run.getRun({}))).state).to.equal(RunState.COMPLETE);
+      expect(ledger.events.of("run_paused")).to.deep.equal([]);
     });
 
     it("does not ask when any number may fail", async () => {
