@@ -81,7 +81,7 @@ describe("rollout run, when something of a run was lost", () => {
     });
   });
 
-  it("runs nothing again with an older copy of its database", async () => {
+  it("runs nothing again with an older copy of its database, nor what was set aside of it, and ends with 6", async () => {
     await withLocalRun(RUN, async (place) => {
       await begin(place);
       await cp(place.file(DATABASE), place.file("older"), { recursive: true });
