@@ -48,12 +48,14 @@ describe("witnesses", () => {
       await coordinator.stop();
 
       const executions = readJournal(cluster.file("journal"));
+      // A thief that is not scheduled for half a second does not get it: then its victim may have it again.
       const slowId = await slow.id();
-      const again = executions.filter(({ attempt }) => attempt > 1);
-      expect(again.map(({ worker }) => worker)).to.not.include(slowId, "what was taken did not come back");
-      expect(again.length, "what was taken was executed by another").to.equal(
-        steals.reduce((sum, { items }) => sum + items, 0),
-      );
+      const others = executions.filter(({ attempt, worker }) => attempt > 1 && worker !== slowId);
+      expect(others, "what was taken was executed by another").not.to.deep.equal([]);
+      expect(
+        executions.reduce((sum, { attempt }) => sum + attempt - 1, 0),
+        "each time that it was taken made an attempt, and nothing else did",
+      ).to.equal(steals.reduce((sum, { items }) => sum + items, 0));
       expect(executions.length, "nothing was executed twice").to.equal(WAVES * WAVE_ITEMS);
       expect(new Set(executions.map(({ item }) => item)).size).to.equal(WAVES * WAVE_ITEMS);
       const results = await readResults(cluster.file("data/rollout.db"));
