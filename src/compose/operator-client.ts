@@ -1,5 +1,7 @@
 // The way of a command to the coordinator: as an operator, by the certificate that lies on the coordinator's host or by one
 // of the user's own CA.
+import type { Transport } from "@connectrpc/connect";
+import { RolloutError } from "../base/errors.ts";
 import type { ClientConfig } from "../config/resolve.ts";
 import { systemClock } from "../base/clock.ts";
 import { systemRandom } from "../base/random.ts";
@@ -17,4 +19,23 @@ export async function openOperatorClient(config: ClientConfig, log: Logger): Pro
   const { coordinatorAddr: address } = config.worker;
   const { runId } = config;
   return openClient({ address, runId, credentials, clock: systemClock, random: systemRandom, log });
+}
+
+/**
+ * Calls `whenAway` each time that no coordinator is reached, before the error is told. An error that it rejects with takes its place,
+ * and ends a waiting that would have no end.
+ */
+export function askingWhenAway(transport: Transport, whenAway: () => Promise<void>): Transport {
+  const judged = async <T>(call: () => Promise<T>): Promise<T> => {
+    try {
+      return await call();
+    } catch (error) {
+      if (error instanceof RolloutError && error.row.retry !== "never") await whenAway();
+      throw error;
+    }
+  };
+  return {
+    unary: (...call) => judged(() => transport.unary(...call)),
+    stream: (...call) => judged(() => transport.stream(...call)),
+  };
 }

@@ -17,7 +17,7 @@ export abstract class OperatorCommand extends BaseCommand {
   ): Promise<Result> {
     const config = await this.loadConfig("operator", flags);
     await refuseEndedRun(config.source);
-    const client = await RolloutClient.open(config, this.openLog(config.log));
+    const client = await openRun(config, this.openLog(config.log));
     try {
       return await use(client, config);
     } finally {
@@ -38,7 +38,7 @@ export abstract class OperatorCommand extends BaseCommand {
         await refuseEndedRun(loaded.source);
         return loaded;
       },
-      open: (loaded) => RolloutClient.open(loaded, (log ??= this.openLog(loaded.log))),
+      open: (loaded) => openRun(loaded, (log ??= this.openLog(loaded.log))),
       ...{ clock: systemClock, random: systemRandom, signal },
       tell: (sentence) => this.tell(sentence),
     });
@@ -59,4 +59,9 @@ export abstract class OperatorCommand extends BaseCommand {
     asked.catch(() => undefined);
     return unlessInterrupted(asked, this.argv);
   }
+}
+
+/** A client to which a local run says that it has ended, also while something is awaited from it. */
+function openRun(config: ClientConfig, log: Logger): Promise<RolloutClient> {
+  return RolloutClient.open(config, log, () => refuseEndedRun(config.source));
 }

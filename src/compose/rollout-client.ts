@@ -29,7 +29,7 @@ import type { Task } from "../config/task.ts";
 import { TOPICS } from "../observe/events.ts";
 import type { Logger } from "../observe/log.ts";
 import { silentLogger } from "../observe/log.ts";
-import { openOperatorClient } from "./operator-client.ts";
+import { askingWhenAway, openOperatorClient } from "./operator-client.ts";
 import type { ProcessPorts } from "./process-ports.ts";
 import { submittedTask } from "./submitted-task.ts";
 
@@ -126,18 +126,23 @@ export class RolloutClient {
   }
 
   /**
-   * By a configuration that was read. Rejects with tls_… rows.
+   * By a configuration that was read. Rejects with tls_… rows. `whenAway` is called when no coordinator is reached; an error
+   * that it rejects with is the call's.
    * @internal
    */
-  static async open(config: ClientConfig, log: Logger, ports: Ports = SYSTEM): Promise<RolloutClient> {
+  static async open(
+    config: ClientConfig,
+    log: Logger,
+    whenAway: () => Promise<void> = () => Promise.resolve(),
+  ): Promise<RolloutClient> {
     const client = await openOperatorClient(config, log);
     const way: Way = {
-      transport: client.transport,
+      transport: askingWhenAway(client.transport, whenAway),
       close: () => client.close(),
       taskOf: (plugin) => submittedTask(plugin, config),
       itemBytesMax: config.limits.payloadBytes,
     };
-    return new RolloutClient(way, ports);
+    return new RolloutClient(way, SYSTEM);
   }
 
   /**

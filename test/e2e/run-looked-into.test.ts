@@ -14,6 +14,12 @@ item=$(cat)
 case "$item" in *'"n":2}'*) if [ -e broken ]; then exit 3; fi;; esac
 echo "$item"
 `;
+/** The second item waits for as long as there is a file of this name. */
+const HELD = `
+item=$(cat)
+case "$item" in *'"n":2}'*) while [ -e held ]; do sleep 0.05; done;; esac
+echo "$item"
+`;
 
 async function lead(place: LocalRunPlace): Promise<RolloutProcess> {
   const coordinator = place.launch(["coordinator", "run", ...CONFIG]);
@@ -51,6 +57,27 @@ describe("a local run that has ended", () => {
       expect(stderr).to.contain("3 of 3 done");
       expect(await place.results()).to.have.length(3);
       expect(existsSync(place.file("out.errors.jsonl"))).to.equal(false);
+    });
+  });
+
+  it("ends the waiting of a follower that has not seen its end, saying that it has ended", async () => {
+    await withLocalRun({ items: 2 }, async (place) => {
+      writeFileSync(place.file("work.sh"), HELD);
+      writeFileSync(place.file("held"), "");
+      const run = place.start();
+      await place.untilResults(1);
+      const followers = ["results", "events"].map((name) => place.launch([name, "--follow", ...CONFIG]));
+      for (const follower of followers) {
+        await follower.until("it to have printed something", () => follower.stdout[0]);
+        follower.send("SIGSTOP");
+      }
+      rmSync(place.file("held"));
+      expect((await run.ended).code, run.describe()).to.equal(0);
+      for (const follower of followers) {
+        follower.send("SIGCONT");
+        expect((await follower.ended).code, follower.describe()).to.equal(3);
+        expect(follower.stderr.at(-1)).to.contain("has ended, with 2 done and 0 failed");
+      }
     });
   });
 
