@@ -57,9 +57,21 @@ const STATIC: readonly Check[] = [
   reads("proto-breaking", "node", "scripts/check-breaking.ts"),
 ];
 
-/** End to end tests that mostly wait for a deadline of the protocol: side by side with the others they cost little. */
-const DEADLINES =
-  "test/e2e/{*-witness,split-brain,fence,smoke,fleet-trouble,event-stream,failure-scan,clocks,coordinator-restart,stalled-disk}.test.ts";
+/** End to end tests that mostly wait, for a deadline of the protocol or for items: side by side with the others they cost little. */
+const WAITING = [
+  ...[
+    "*-witness",
+    "split-brain",
+    "fence",
+    "smoke",
+    "fleet-trouble",
+    "event-stream",
+    "failure-scan",
+    "clocks",
+  ],
+  ...["coordinator-restart", "stalled-disk", "unreachable", "run-{recovery,restarts,added-workers,damage}"],
+];
+const DEADLINES = `test/e2e/{${WAITING.join(",")}}.test.ts`;
 
 export const CHECKS: readonly Check[] = [
   { name: "extras", kind: "setup", command: ["node", "scripts/setup-extras.ts"], limitMs: STATIC_LIMIT_MS },
