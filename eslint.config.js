@@ -2,6 +2,7 @@
 import { defineConfig } from "eslint/config";
 import tseslint from "typescript-eslint";
 import { houseRules } from "./scripts/lint/house-rules.ts";
+import { restrictions } from "./scripts/lint/restrictions.ts";
 
 const TYPESCRIPT = ["**/*.ts"];
 const PRODUCT = ["src/**/*.ts", "machines/**/*.ts"];
@@ -53,11 +54,6 @@ const PITFALLS = [
   "use-isnan",
 ];
 
-/** @param {Partial<import("./scripts/lint/ambient-world.ts").AmbientOptions>} options */
-const ambient = (options) => ({
-  "house/ambient-world": ["error", { clock: true, chance: true, process: true, ...options }],
-});
-
 export default defineConfig(
   {
     ignores: ["dist/", "src/gen/", ".cache/", "node_modules/"],
@@ -66,17 +62,14 @@ export default defineConfig(
   {
     plugins: { house: houseRules },
     rules: {
-      ...ambient({}),
+      ...restrictions(),
       "house/file-name": "error",
       ...Object.fromEntries(PITFALLS.map((rule) => [rule, "error"])),
       "max-depth": ["error", 4],
       "max-lines": ["error", { max: 400, skipBlankLines: false, skipComments: false }],
       "max-lines-per-function": ["error", { max: 70, skipBlankLines: true, skipComments: true }],
-      "no-restricted-syntax": [
-        "error",
-        { selector: "ExportDefaultDeclaration", message: "export by name" },
-        { selector: "ExportSpecifier[exported.name='default']", message: "export by name" },
-      ],
+      // Export by name.
+      "no-restricted-exports": ["error", { restrictDefaultExports: { direct: true, named: true } }],
     },
   },
   {
@@ -84,7 +77,6 @@ export default defineConfig(
     extends: [tseslint.configs.strictTypeChecked],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
-      "house/error-text": "error",
       "@typescript-eslint/consistent-type-imports": ["error", { fixStyle: "separate-type-imports" }],
       // `return stop();` says in one line that there is nothing more to do; a branded id is named by its caller.
       "@typescript-eslint/no-confusing-void-expression": "off",
@@ -104,14 +96,17 @@ export default defineConfig(
     },
   },
   { files: PLAINLY_SPOKEN, rules: { "house/plain-opening": "error" } },
-  { files: PROCESS_STATE, rules: ambient({ process: false }) },
+  { files: PROCESS_STATE, rules: restrictions({ process: false }) },
   // The bench measures the loop itself; no decision is taken on it.
-  { files: ["bench/**"], rules: ambient({ process: false, allowImports: ["monitorEventLoopDelay"] }) },
-  { files: [CLOCK], rules: ambient({ clock: false }) },
-  { files: [RANDOM], rules: ambient({ chance: false }) },
+  { files: ["bench/**"], rules: restrictions({ process: false, loopDelay: false }) },
+  { files: [CLOCK], rules: restrictions({ clock: false }) },
+  { files: [RANDOM], rules: restrictions({ chance: false }) },
   // It stands for a program of somebody else's.
-  { files: ["examples/unary-worker.ts"], rules: ambient({ clock: false, chance: false }) },
-  { files: [TEST_SUPPORT], rules: ambient({ clock: false, process: false }) },
+  {
+    files: ["examples/unary-worker.ts"],
+    rules: restrictions({ clock: false, chance: false, process: false }),
+  },
+  { files: [TEST_SUPPORT], rules: restrictions({ clock: false, process: false }) },
   {
     files: TESTS,
     rules: {
@@ -133,7 +128,7 @@ export default defineConfig(
       // A plugin's module, unless its manifest says otherwise.
       "examples/*/*.ts",
     ],
-    rules: { "no-restricted-syntax": "off" },
+    rules: { "no-restricted-exports": "off" },
   },
   {
     files: ["**/*.{js,mjs}"],

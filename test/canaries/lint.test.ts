@@ -154,8 +154,8 @@ const SHAPES: readonly [rule: string, file: string, text: string][] = [
     "machines/second.ts",
     "// A room.\n// Of two doors one is open.\nexport const x = 1;",
   ],
-  ["no-restricted-syntax", "src/worker/by-default.ts", "export default 1;"],
-  ["no-restricted-syntax", "src/worker/as-default.ts", "const x = 1;\nexport { x as default };"],
+  ["no-restricted-exports", "src/worker/by-default.ts", "export default 1;"],
+  ["no-restricted-exports", "src/worker/as-default.ts", "const x = 1;\nexport { x as default };"],
   ["no-console", "src/worker/talks.ts", "console.log(1);"],
   ["no-eval", "src/worker/evaluates.ts", 'export const x: unknown = eval("1");'],
   ...["utils", "helpers", "types", "common", "misc", "interfaces", "constants", "string-utils"].map(
@@ -168,31 +168,32 @@ const SHAPES: readonly [rule: string, file: string, text: string][] = [
 ];
 
 const REFUSED: readonly Snippet[] = [
-  ...all("house/ambient-world", "src/worker", GLOBALS),
-  ...all("house/ambient-world", "src/worker", PROPERTIES),
-  ...all("house/ambient-world", "src/worker", IMPORTS),
-  ...all("house/ambient-world", "src/worker", DATES),
-  ...all("house/ambient-world", "machines", [
+  ...all("no-restricted-globals", "src/worker", GLOBALS),
+  ...all("no-restricted-properties", "src/worker", PROPERTIES),
+  ...all("no-restricted-imports", "src/worker", IMPORTS),
+  ...all("no-restricted-syntax", "src/worker", DATES),
+  ...all("no-restricted-properties", "machines", [
     "export const at = Date.now();",
     "export const x = Math.random();",
   ]),
-  ...all("house/ambient-world", "src/commands", [
+  ...all("no-restricted-properties", "src/commands", [
     "export const at = Date.now();",
     "export const x = Math.random();",
   ]),
-  ...all("house/ambient-world", "src/base", [
+  ...all("no-restricted-properties", "src/base", [
     "export const at = Date.now();",
     "export const x = Math.random();",
   ]),
-  ...all("house/ambient-world", "test/unit", ["setTimeout(() => {}, 1);", "export const at = new Date();"]),
-  ...all("house/ambient-world", "test/support", ["export const one = Math.random();"]),
-  ...all("house/ambient-world", "bench", ["export const at = performance.now();"]),
-  ...all("house/error-text", "src/worker", ERROR_TEXTS),
-  ...all("house/error-text", "test/unit", [onError('if (error.message === "gone") return 2;')]),
+  ...all("no-restricted-globals", "test/unit", ["setTimeout(() => {}, 1);"]),
+  ...all("no-restricted-syntax", "test/unit", ["export const at = new Date();"]),
+  ...all("no-restricted-properties", "test/support", ["export const one = Math.random();"]),
+  ...all("no-restricted-globals", "bench", ["export const at = performance.now();"]),
+  ...all("no-restricted-syntax", "src/worker", ERROR_TEXTS),
+  ...all("no-restricted-syntax", "test/unit", [onError('if (error.message === "gone") return 2;')]),
   ...TYPED.flatMap(([rule, text]) => all(rule, "src/worker", [text])),
   ...SHAPES.map(([rule, file, text]) => ({ rule, file, text })),
   // An exception asked for in the file itself is not given.
-  ...all("house/ambient-world", "src/worker", ["/* eslint-disable */\nexport const at = Date.now();"]),
+  ...all("no-restricted-properties", "src/worker", ["/* eslint-disable */\nexport const at = Date.now();"]),
 ];
 
 const ALLOWED: readonly Snippet[] = [
