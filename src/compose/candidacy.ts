@@ -2,12 +2,12 @@
 import type { Clock } from "../base/clock.ts";
 import type { IncarnationId, RunId } from "../base/ids.ts";
 import type { Fenced } from "../coordinator/coordinator.ts";
-import { StaticElector } from "../coordinator/elector-static.ts";
-import { StorageElector } from "../coordinator/elector-storage.ts";
-import type { LeaseTiming } from "../coordinator/elector-storage.ts";
-import type { LeaderElector } from "../coordinator/elector.ts";
-import { StorageLease } from "../coordinator/lease.ts";
-import { WatchdogWorker } from "../coordinator/watchdog-worker.ts";
+import { StaticElector } from "../coordinator/lead/elector-static.ts";
+import { StorageElector } from "../coordinator/lead/elector-storage.ts";
+import type { LeaseTiming } from "../coordinator/lead/elector-storage.ts";
+import type { LeaderElector } from "../coordinator/lead/elector.ts";
+import { StorageLease } from "../coordinator/lead/lease.ts";
+import { WatchdogWorker } from "../coordinator/lead/watchdog-worker.ts";
 import type { UrgentEventEmitter } from "../observe/events.ts";
 import type { Logger } from "../observe/log.ts";
 import type { Store } from "../storage/store.ts";

@@ -8,7 +8,7 @@ import { readRunStatus } from "../client/run-status.ts";
 import { LIMITS } from "../config/limits.ts";
 import type { ResolvedConfig } from "../config/resolve.ts";
 import { Coordinator } from "../coordinator/coordinator.ts";
-import type { LeaseTiming } from "../coordinator/elector-storage.ts";
+import type { LeaseTiming } from "../coordinator/lead/elector-storage.ts";
 import { ACCESS } from "../coordinator/rpc/access.ts";
 import { auditTo } from "../observe/audit.ts";
 import { EventJournal } from "../observe/event-journal.ts";

@@ -8,7 +8,7 @@ import type { IncarnationId } from "../base/ids.ts";
 import { LIMITS } from "../config/limits.ts";
 import type { ResolvedConfig } from "../config/resolve.ts";
 import { Coordinator } from "../coordinator/coordinator.ts";
-import { StorageLease } from "../coordinator/lease.ts";
+import { StorageLease } from "../coordinator/lead/lease.ts";
 import { MemoryStore } from "../storage/memory/memory-store.ts";
 import { stand } from "./candidacy.ts";
 import { leaseTiming } from "./coordinator-process.ts";

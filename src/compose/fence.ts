@@ -3,7 +3,7 @@
 import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import type { Fenced } from "../coordinator/coordinator.ts";
-import type { WatchdogWorker } from "../coordinator/watchdog-worker.ts";
+import type { WatchdogWorker } from "../coordinator/lead/watchdog-worker.ts";
 import type { UrgentEventEmitter } from "../observe/events.ts";
 
 /**

@@ -9,7 +9,12 @@ import type { Revocation, RevocationRequest } from "../client/revoke.ts";
 import { revokeBearer } from "../client/revoke.ts";
 import { LIMITS } from "../config/limits.ts";
 import type { ClientConfig, ResolvedConfig } from "../config/resolve.ts";
-import { addRevoked, readEnrolled, readRevoked, revocationsEntry } from "../coordinator/enrolment-record.ts";
+import {
+  addRevoked,
+  readEnrolled,
+  readRevoked,
+  revocationsEntry,
+} from "../coordinator/workers/enrolment-record.ts";
 import type { Logger } from "../observe/log.ts";
 import { EPOCH_KEY, workerKey } from "../storage/keys.ts";
 import { openLevelStore } from "../storage/level/level-store.ts";

@@ -5,13 +5,13 @@ import { failure } from "../base/errors.ts";
 import type { EventEmitter } from "../observe/events.ts";
 import type { Logger } from "../observe/log.ts";
 import type { Store } from "../storage/store.ts";
-import type { Input } from "./input.ts";
-import { examineClaims, examineReport } from "./ledger/examine-claims.ts";
-import { loadWindow } from "./ledger/load-windows.ts";
-import { findUnindexed } from "./ledger/item-index.ts";
-import { readScrubPage } from "./ledger/scrub-page.ts";
-import { verifyLedger } from "./ledger/verify-ledger.ts";
-import type { Effect } from "./turn.ts";
+import type { Input } from "./turn/input.ts";
+import { examineClaims, examineReport } from "./read/examine-claims.ts";
+import { loadWindow } from "./read/load-windows.ts";
+import { findUnindexed } from "./read/item-index.ts";
+import { readScrubPage } from "./read/scrub-page.ts";
+import { verifyLedger } from "./read/verify-ledger.ts";
+import type { Effect } from "./turn/turn.ts";
 
 export interface EffectPorts {
   readonly store: Store;

@@ -1,27 +1,27 @@
 // One turn: inputs in order of arrival, decisions out. Plain synchronous code: no await, no clock, no I/O; the same code
 // runs in a simulation.
 import { unreachable } from "../base/assert.ts";
-import { onBeat } from "./beat.ts";
-import { dispatch } from "./dispatch.ts";
-import { onIdentity, warnOfEnds } from "./enrolment.ts";
-import type { Input } from "./input.ts";
-import { onClaimsExamined } from "./adoption.ts";
+import { onBeat } from "./workers/beat.ts";
+import { dispatch } from "./schedule/dispatch.ts";
+import { onIdentity, warnOfEnds } from "./workers/enrolment.ts";
+import type { Input } from "./turn/input.ts";
+import { onClaimsExamined } from "./session/adoption.ts";
 import { completionsEntry } from "./ledger/completions.ts";
-import { wakeDelayed } from "./ledger/pending-rows.ts";
-import { applyLoad, wantedLoads } from "./ledger/load-windows.ts";
-import { onExamined } from "./late-result.ts";
-import { onListWorkers } from "./list-workers.ts";
-import { onOperator } from "./operator.ts";
-import { recallBacklogs } from "./recall.ts";
-import { checkCompletion, givesOutWork, keepLimits, onVerified } from "./run.ts";
-import { onScan } from "./scan-failures.ts";
+import { wakeDelayed } from "./items/pending-rows.ts";
+import { applyLoad, wantedLoads } from "./read/load-windows.ts";
+import { onExamined } from "./session/late-result.ts";
+import { onListWorkers } from "./workers/list-workers.ts";
+import { onOperator } from "./run/operator.ts";
+import { recallBacklogs } from "./schedule/recall.ts";
+import { checkCompletion, givesOutWork, keepLimits, onVerified } from "./run/run.ts";
+import { onScan } from "./workers/scan-failures.ts";
 import { goOnScrubbing, onScrubbed } from "./scrubbing.ts";
-import { onSession } from "./session.ts";
-import type { CoordinatorState } from "./state.ts";
+import { onSession } from "./session/session.ts";
+import type { CoordinatorState } from "./turn/state.ts";
 import { followDelays, steadyMsOf } from "./steady-clock.ts";
-import { steal } from "./steal.ts";
-import { onSubmit } from "./submission.ts";
-import { Turn } from "./turn.ts";
+import { steal } from "./schedule/steal.ts";
+import { onSubmit } from "./run/submission.ts";
+import { Turn } from "./turn/turn.ts";
 
 export interface TurnTime {
   readonly nowMs: number;

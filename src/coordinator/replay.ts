@@ -8,18 +8,18 @@ import { heartbeatKey, RUN_KEY, RUNNING_PREFIX, WORKERS_PREFIX } from "../storag
 import { SegmentCount, verifySegment } from "../storage/segment-count.ts";
 import { pagesUnder } from "../storage/pages.ts";
 import type { Store } from "../storage/store.ts";
-import { QUOTA_DEFAULT, replayEnrolment } from "./enrolment.ts";
+import { QUOTA_DEFAULT, replayEnrolment } from "./workers/enrolment.ts";
 import { itemKeyOf } from "./ledger/item-id.ts";
-import type { ItemBudgets, RunningItem } from "./ledger/item.ts";
-import { replayLedger } from "./ledger/replay-ledger.ts";
-import { Pulse } from "./pulse.ts";
-import type { RunLimits } from "./run-view.ts";
-import { NEVER_STARTED, runRecord } from "./run-view.ts";
-import { runChart } from "./run.ts";
-import type { CoordinatorState, LivenessSettings, WorkerRow } from "./state.ts";
-import { NO_SUCCESS, trustChart, workerChart } from "./state.ts";
-import type { BeatRecord, WorkerRecord } from "./worker-record.ts";
-import { beatRecord, workerIdOf, workerRecord, workersSegment } from "./worker-record.ts";
+import type { ItemBudgets, RunningItem } from "./ledger/ledger.ts";
+import { replayLedger } from "./items/replay-ledger.ts";
+import { Pulse } from "./turn/pulse.ts";
+import type { RunLimits } from "./turn/run-view.ts";
+import { NEVER_STARTED, runRecord } from "./turn/run-view.ts";
+import { runChart } from "./run/run.ts";
+import type { CoordinatorState, LivenessSettings, WorkerRow } from "./turn/state.ts";
+import { NO_SUCCESS, trustChart, workerChart } from "./turn/state.ts";
+import type { BeatRecord, WorkerRecord } from "./workers/worker-record.ts";
+import { beatRecord, workerIdOf, workerRecord, workersSegment } from "./workers/worker-record.ts";
 
 /** About as many workers as can do a TLS handshake in a second beside everything else, on two cores. */
 const RECONNECTS_PER_SECOND = 150;

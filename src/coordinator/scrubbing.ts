@@ -1,9 +1,9 @@
 // The scrub of the ledger, paced: a page for each scan for failures, so that it costs less than a percent of a core whatever there is
 // to read, and ends with the loop that asks.
-import type { Input } from "./input.ts";
+import type { Input } from "./turn/input.ts";
 import { foundDamage } from "./ledger-damage.ts";
-import type { CoordinatorState } from "./state.ts";
-import type { Turn } from "./turn.ts";
+import type { CoordinatorState } from "./turn/state.ts";
+import type { Turn } from "./turn/turn.ts";
 
 export function goOnScrubbing({ ledger }: CoordinatorState, turn: Turn): void {
   const request = ledger.scrub.wants();

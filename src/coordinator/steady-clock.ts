@@ -4,9 +4,9 @@
 // Keeps true: it never runs backwards within a leadership, and never behind what earlier leaders have written by more than they
 // can have meant.
 import { dueOfDelayed } from "./ledger/place.ts";
-import { DELAY_MAX_MS } from "./ledger/pending-rows.ts";
-import type { CoordinatorState } from "./state.ts";
-import type { Turn } from "./turn.ts";
+import { DELAY_MAX_MS } from "./items/pending-rows.ts";
+import type { CoordinatorState } from "./turn/state.ts";
+import type { Turn } from "./turn/turn.ts";
 
 /** The steady time of a turn. The first one of a leadership takes the wall clock's. */
 export function steadyMsOf(state: CoordinatorState, nowMs: number, wallMs: number): number {

@@ -8,12 +8,12 @@
 import { BoundedQueue } from "../base/bounded-queue.ts";
 import type { Clock, Timer } from "../base/clock.ts";
 import type { CommitOutcome, Expectation, Store } from "../storage/store.ts";
-import type { Input } from "./input.ts";
-import { PromptBeats } from "./prompt-beats.ts";
+import type { Input } from "./turn/input.ts";
+import { PromptBeats } from "./workers/prompt-beats.ts";
 import { react } from "./reactor.ts";
-import { scanIntervalMs } from "./scan-failures.ts";
-import type { CoordinatorState } from "./state.ts";
-import type { Effect, Turn } from "./turn.ts";
+import { scanIntervalMs } from "./workers/scan-failures.ts";
+import type { CoordinatorState } from "./turn/state.ts";
+import type { Effect, Turn } from "./turn/turn.ts";
 
 /** Why a turn did not take effect: what the store says, or that this leader's own deadline has passed. */
 export type Setback = Exclude<CommitOutcome, { kind: "committed" }> | { readonly kind: "expired" };

@@ -1,8 +1,8 @@
 // What the lease must do over every store: the same suite for all of them, run by a file of a few lines. It asks nothing of
 // a clock; how long to wait before a lease is taken is the elector's business.
 import { expect } from "chai";
-import type { LeaseRows, TakeOutcome } from "../../src/coordinator/lease.ts";
-import { StorageLease } from "../../src/coordinator/lease.ts";
+import type { LeaseRows, TakeOutcome } from "../../src/coordinator/lead/lease.ts";
+import { StorageLease } from "../../src/coordinator/lead/lease.ts";
 import { COORDINATOR_LEASE_KEY, EPOCH_KEY } from "../../src/storage/keys.ts";
 import type { CommitOutcome, Store } from "../../src/storage/store.ts";
 import { batchOf, putOf } from "../support/batch.ts";

@@ -3,7 +3,7 @@ import { expect } from "chai";
 import { parseUlid } from "../../src/base/ids.ts";
 import type { WorkerId } from "../../src/base/ids.ts";
 import { systemClock } from "../../src/base/clock.ts";
-import { beatRecord, workerRecord } from "../../src/coordinator/worker-record.ts";
+import { beatRecord, workerRecord } from "../../src/coordinator/workers/worker-record.ts";
 import { decodeRecord } from "../../src/storage/codec.ts";
 import { heartbeatKey, workerKey } from "../../src/storage/keys.ts";
 import { openLevelStore } from "../../src/storage/level/level-store.ts";

@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { expect } from "chai";
 import { systemClock } from "../../src/base/clock.ts";
 import { DONE_PREFIX, RETURNED_PREFIX, RUNNING_PREFIX } from "../../src/storage/keys.ts";
-import { doneRecord, returnedRecord, runningRecord } from "../../src/coordinator/ledger/ledger-records.ts";
+import { doneRecord, returnedRecord, runningRecord } from "../../src/coordinator/ledger/records.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { withCluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";

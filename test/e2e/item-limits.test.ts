@@ -1,7 +1,7 @@
 // Large items through real processes: what the configuration allows gets through, and what it does not is refused by name.
 import { writeFileSync } from "node:fs";
 import { expect } from "chai";
-import { doneRecord } from "../../src/coordinator/ledger/ledger-records.ts";
+import { doneRecord } from "../../src/coordinator/ledger/records.ts";
 import { DONE_PREFIX } from "../../src/storage/keys.ts";
 import { withCluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 import { ulidToBytes } from "../../src/base/ids.ts";
-import type { LeaseTiming } from "../../src/coordinator/elector-storage.ts";
+import type { LeaseTiming } from "../../src/coordinator/lead/elector-storage.ts";
 import { EPOCH_KEY } from "../../src/storage/keys.ts";
 import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
 import { newIdentity, newRunId, newWorkerId, TestAuthority } from "../support/certificates.ts";

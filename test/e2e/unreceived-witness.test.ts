@@ -6,7 +6,7 @@ import { systemClock } from "../../src/base/clock.ts";
 import { newUlid } from "../../src/base/ids.ts";
 import type { IncarnationId, WorkerId } from "../../src/base/ids.ts";
 import { systemRandom } from "../../src/base/random.ts";
-import { doneRecord } from "../../src/coordinator/ledger/ledger-records.ts";
+import { doneRecord } from "../../src/coordinator/ledger/records.ts";
 import { DONE_PREFIX } from "../../src/storage/keys.ts";
 import { newWorkerId } from "../support/certificates.ts";
 import { withCluster } from "../support/cluster.ts";

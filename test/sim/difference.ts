@@ -1,7 +1,7 @@
 // Two states of a coordinator, compared in everything that is meant to survive it (C4).
-import type { CoordinatorState } from "../../src/coordinator/state.ts";
-import { workerChart } from "../../src/coordinator/state.ts";
-import { runChart } from "../../src/coordinator/run.ts";
+import type { CoordinatorState } from "../../src/coordinator/turn/state.ts";
+import { workerChart } from "../../src/coordinator/turn/state.ts";
+import { runChart } from "../../src/coordinator/run/run.ts";
 
 /** The first part in which they differ, with both values; undefined when they are the same. */
 export function difference(one: CoordinatorState, other: CoordinatorState): string | undefined {

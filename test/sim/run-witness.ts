@@ -1,7 +1,7 @@
 // What must be true of the run as a whole, and of what an operator decides about it: a run that is paused or cancelled gives out
 // nothing, one that is complete has nothing left, failed items come back when somebody has asked for it, and what was
 // answered holds.
-import type { FailedRecord } from "../../src/coordinator/ledger/ledger-records.ts";
+import type { FailedRecord } from "../../src/coordinator/ledger/records.ts";
 import { isFinal } from "./shadow-ledger.ts";
 import type { Change, ShadowItem, ShadowLedger } from "./shadow-ledger.ts";
 import { short } from "./sim-backend.ts";

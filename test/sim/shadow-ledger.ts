@@ -22,15 +22,15 @@ import {
   itemRecord,
   returnedRecord,
   runningRecord,
-} from "../../src/coordinator/ledger/ledger-records.ts";
+} from "../../src/coordinator/ledger/records.ts";
 import type {
   DoneRecord,
   FailedRecord,
   ReturnedRecord,
   RunningRecord,
-} from "../../src/coordinator/ledger/ledger-records.ts";
-import { runRecord } from "../../src/coordinator/run-view.ts";
-import type { RunRecord } from "../../src/coordinator/run-view.ts";
+} from "../../src/coordinator/ledger/records.ts";
+import { runRecord } from "../../src/coordinator/turn/run-view.ts";
+import type { RunRecord } from "../../src/coordinator/turn/run-view.ts";
 import type { Batch, Entry } from "../../src/storage/store.ts";
 import { short } from "./sim-backend.ts";
 import { Violation } from "./world.ts";

@@ -1,7 +1,7 @@
 // One run of a simulated cluster, from a seed to a verdict: one coordinator, three workers, an operator and a nemesis.
 import { newUlid } from "../../src/base/ids.ts";
 import type { RunId, WorkerId } from "../../src/base/ids.ts";
-import { verifyLedger } from "../../src/coordinator/ledger/verify-ledger.ts";
+import { verifyLedger } from "../../src/coordinator/read/verify-ledger.ts";
 import { ledgerRecord } from "../../src/coordinator/ledger/tally.ts";
 import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
 import { LEDGER_KEY } from "../../src/storage/keys.ts";

@@ -1,6 +1,6 @@
 // A cluster that is broken on purpose, at one of the places where its parts meet the world. That the simulation notices each is
 // what says that it would notice the like.
-import type { CoordinatorState } from "../../src/coordinator/state.ts";
+import type { CoordinatorState } from "../../src/coordinator/turn/state.ts";
 import type { Store } from "../../src/storage/store.ts";
 import type { SimProcess } from "./process.ts";
 import type { CarryOut } from "./process-store.ts";

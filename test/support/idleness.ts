@@ -1,8 +1,8 @@
 // Whether work waits beside somebody who could do it: a worker that is trusted, asks, and has nothing, while an item that it may
 // have is ready. For a moment that is so all the time; for seconds it means that the two never find each other.
-import { isOfUse, isTrusted, takesWork } from "../../src/coordinator/state.ts";
-import { givesOutWork } from "../../src/coordinator/run.ts";
-import type { CoordinatorState, WorkerRow } from "../../src/coordinator/state.ts";
+import { isOfUse, isTrusted, takesWork } from "../../src/coordinator/turn/state.ts";
+import { givesOutWork } from "../../src/coordinator/run/run.ts";
+import type { CoordinatorState, WorkerRow } from "../../src/coordinator/turn/state.ts";
 
 export interface ReadyItem {
   readonly id: string;

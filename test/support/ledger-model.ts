@@ -2,7 +2,7 @@
 // with. Told of what happens; who is given what, it takes from the ledger's rows and checks that it was allowed.
 import assert from "node:assert/strict";
 import { itemIdText } from "../../src/coordinator/ledger/item-id.ts";
-import type { RunningRecord } from "../../src/coordinator/ledger/ledger-records.ts";
+import type { RunningRecord } from "../../src/coordinator/ledger/records.ts";
 import {
   delayedRecord,
   doneRecord,
@@ -10,9 +10,9 @@ import {
   itemRecord,
   returnedRecord,
   runningRecord,
-} from "../../src/coordinator/ledger/ledger-records.ts";
+} from "../../src/coordinator/ledger/records.ts";
 import { isPlace, priorityOf } from "../../src/coordinator/ledger/place.ts";
-import type { ReportedOutcome } from "../../src/coordinator/session-frame.ts";
+import type { ReportedOutcome } from "../../src/coordinator/turn/session-frame.ts";
 import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
 import type { RecordType } from "../../src/storage/codec.ts";
 import {

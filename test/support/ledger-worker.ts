@@ -1,7 +1,7 @@
 // A worker as the reactor sees one: a port, and what it says on it. It does what it is told and no more.
 import assert from "node:assert/strict";
 import type { IncarnationId, WorkerId } from "../../src/base/ids.ts";
-import type { Beat, Input } from "../../src/coordinator/input.ts";
+import type { Beat, Input } from "../../src/coordinator/turn/input.ts";
 import type {
   AssignedItem,
   HeldClaim,
@@ -9,7 +9,7 @@ import type {
   Report,
   SessionFrame,
   SessionPort,
-} from "../../src/coordinator/session-frame.ts";
+} from "../../src/coordinator/turn/session-frame.ts";
 import { beatOf, incarnationId, workerId } from "./reactor-harness.ts";
 
 /** The coordinator that it talks to. */

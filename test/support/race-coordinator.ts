@@ -6,11 +6,11 @@ import { systemClock } from "../../src/base/clock.ts";
 import type { StoreId, WorkerId } from "../../src/base/ids.ts";
 import { epoch, parseUlid } from "../../src/base/ids.ts";
 import { LIMITS } from "../../src/config/limits.ts";
-import type { Input } from "../../src/coordinator/input.ts";
+import type { Input } from "../../src/coordinator/turn/input.ts";
 import type { Leader } from "../../src/coordinator/rpc/leader.ts";
 import { envelopeOf } from "../../src/coordinator/rpc/messages.ts";
 import { workService } from "../../src/coordinator/rpc/work-service.ts";
-import type { SessionInput, SessionPort } from "../../src/coordinator/session-frame.ts";
+import type { SessionInput, SessionPort } from "../../src/coordinator/turn/session-frame.ts";
 import type { SessionRequest, SessionResponse } from "../../src/gen/rollout/v1/work_pb.ts";
 import type { LedgerHarness } from "./ledger-harness.ts";
 

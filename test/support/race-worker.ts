@@ -7,7 +7,7 @@ import { createHandlerContext } from "@connectrpc/connect";
 import { seededRandom } from "../../src/base/random.ts";
 import type { IncarnationId, WorkerId } from "../../src/base/ids.ts";
 import { ulidToBytes } from "../../src/base/ids.ts";
-import type { Input } from "../../src/coordinator/input.ts";
+import type { Input } from "../../src/coordinator/turn/input.ts";
 import { SessionRequestSchema, WorkService } from "../../src/gen/rollout/v1/work_pb.ts";
 import type { SessionRequest, SessionResponse } from "../../src/gen/rollout/v1/work_pb.ts";
 import { silentLogger } from "../../src/observe/log.ts";

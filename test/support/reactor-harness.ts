@@ -5,21 +5,21 @@ import type { IncarnationId, WorkerId } from "../../src/base/ids.ts";
 import { epoch, parseUlid } from "../../src/base/ids.ts";
 import { seededRandom } from "../../src/base/random.ts";
 import { turnstile } from "../../src/base/turnstile.ts";
-import type { Beat, BeatAnswer, Input } from "../../src/coordinator/input.ts";
-import type { WorkerListing } from "../../src/coordinator/worker-view.ts";
+import type { Beat, BeatAnswer, Input } from "../../src/coordinator/turn/input.ts";
+import type { WorkerListing } from "../../src/coordinator/turn/worker-view.ts";
 import { performEffect } from "../../src/coordinator/perform-effect.ts";
 import type { EffectPorts } from "../../src/coordinator/perform-effect.ts";
 import { react } from "../../src/coordinator/reactor.ts";
 import { replay } from "../../src/coordinator/replay.ts";
-import { scanIntervalMs } from "../../src/coordinator/scan-failures.ts";
-import type { CoordinatorState, LivenessSettings } from "../../src/coordinator/state.ts";
+import { scanIntervalMs } from "../../src/coordinator/workers/scan-failures.ts";
+import type { CoordinatorState, LivenessSettings } from "../../src/coordinator/turn/state.ts";
 import {
   isTrusted,
   sanityCheck,
   trustChart,
   workerChart,
   workerStateOf,
-} from "../../src/coordinator/state.ts";
+} from "../../src/coordinator/turn/state.ts";
 import { HEARTBEATS_PREFIX } from "../../src/storage/keys.ts";
 import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
 import type { Batch } from "../../src/storage/store.ts";

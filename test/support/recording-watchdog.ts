@@ -1,6 +1,6 @@
 // A watchdog that bites nobody and remembers what it was told.
 import type { Epoch } from "../../src/base/ids.ts";
-import type { Watchdog } from "../../src/coordinator/watchdog.ts";
+import type { Watchdog } from "../../src/coordinator/lead/watchdog.ts";
 
 export class RecordingWatchdog implements Watchdog {
   /** Until when it guards; undefined when it does not. */

@@ -5,7 +5,7 @@ import { sleep, systemClock } from "../../src/base/clock.ts";
 import { RolloutError } from "../../src/base/errors.ts";
 import type { RunStatus } from "../../src/client/run-status.ts";
 import { readRunStatus } from "../../src/client/run-status.ts";
-import { doneRecord } from "../../src/coordinator/ledger/ledger-records.ts";
+import { doneRecord } from "../../src/coordinator/ledger/records.ts";
 import { silentLogger } from "../../src/observe/log.ts";
 import type { RecordType } from "../../src/storage/codec.ts";
 import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";

@@ -7,7 +7,7 @@ import { systemRandom } from "../../src/base/random.ts";
 import { stand } from "../../src/compose/candidacy.ts";
 import { turnOffCoreDumps } from "../../src/compose/fence.ts";
 import { Coordinator } from "../../src/coordinator/coordinator.ts";
-import type { LeaseTiming } from "../../src/coordinator/elector-storage.ts";
+import type { LeaseTiming } from "../../src/coordinator/lead/elector-storage.ts";
 import { ACCESS } from "../../src/coordinator/rpc/access.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { StdoutJsonEmitter } from "../../src/observe/stdout-emitter.ts";

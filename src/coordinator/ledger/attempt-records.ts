@@ -5,8 +5,8 @@ import { ulidToBytes } from "../../base/ids.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import type { RecordType } from "../../storage/codec.ts";
 import { ATTEMPT_LOGS_PREFIX, ATTEMPTS_PREFIX, CHECKPOINTS_PREFIX, RECORD_KIND } from "../../storage/keys.ts";
-import type { Execution } from "./ledger-records.ts";
-import { workerFrom } from "./ledger-records.ts";
+import type { Execution } from "./records.ts";
+import { workerFrom } from "./records.ts";
 import type { Place } from "./place.ts";
 
 /** Of each item so many attempts are remembered, the last ones. */

@@ -4,7 +4,7 @@
 //
 // Keeps true: no count is above the truth; so many messages are kept, so many characters of each (C8).
 import { LIMITS } from "../../config/limits.ts";
-import type { FailureClass } from "./ledger-records.ts";
+import type { FailureClass } from "./records.ts";
 
 export interface FailureMessage {
   readonly class: FailureClass;

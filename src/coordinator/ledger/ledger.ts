@@ -1,299 +1,156 @@
-// Items and where they are. Every change of an item goes through its chart, here and nowhere else: `assign`, `settle` and
-// what submission adds. What a change writes goes into the turn's batch together with the counts that it changes.
-import { charts } from "../../../machines/index.ts";
-import { runsAlone } from "../../../machines/work-item.ts";
-import type { AttemptKey, ItemContext, ItemEvent } from "../../../machines/work-item.ts";
-import { assert } from "../../base/assert.ts";
-import type { Epoch, IncarnationId, WorkerId } from "../../base/ids.ts";
-import { compile } from "../../runtime/compile.ts";
-import type { Effect as ChartEffect, Row } from "../../runtime/compile.ts";
-import { encodeRecord } from "../../storage/codec.ts";
-import {
-  DONE_PREFIX,
-  FAILED_PREFIX,
-  ITEM_INDEX_PREFIX,
-  ITEMS_PREFIX,
-  RUNNING_PREFIX,
-} from "../../storage/keys.ts";
-import type { Claim } from "../session-frame.ts";
-import type { Turn } from "../turn.ts";
-import { itemIdText, itemKeyOf } from "./item-id.ts";
-import type { Finding } from "./examine-reports.ts";
-import type { AttemptEnd, Failure, LateReport, Ledger, PendingItem, RunningItem, Success } from "./item.ts";
-import { checkpointKey } from "./attempt-records.ts";
-import { keepCheckpoint, leaveTrail } from "./attempt-trail.ts";
-import { doneRecord, failedRecord, itemIndexRecord, itemRecord, runningRecord } from "./ledger-records.ts";
-import type { Execution, ItemIndexRecord, ItemRecord, ReturnedRecord } from "./ledger-records.ts";
-import { dropDelayed, dropReturned, leavePending, queueDelayed, queueReturned } from "./pending-rows.ts";
-import { placeOf } from "./place.ts";
+// An item on its way through the ledger, and the ledger itself: what is in memory of either. The rows in the store are in
+// records.ts, and what may become of an item in its chart.
+import type { AttemptKey, ItemContext } from "../../../machines/work-item.ts";
+import type { WorkerId } from "../../base/ids.ts";
+import type { Random } from "../../base/random.ts";
+import type { Row } from "../../runtime/compile.ts";
+import type { AttemptClass } from "./attempt-records.ts";
+import type { SetAsideItem } from "./quarantine-record.ts";
+import type { EpochStarts } from "./epoch-starts.ts";
+import type { FailureMessages } from "./failure-messages.ts";
+import type { Execution, FailureClass, ReturnedRecord } from "./records.ts";
+import type { Lookups } from "./lookups.ts";
 import type { Place } from "./place.ts";
-import { freshWindow } from "./queue.ts";
-import { dropRow, putRow } from "./segment-rows.ts";
+import type { Scrub } from "./scrub.ts";
+import type { Shelf } from "./shelf.ts";
+import type { Tally } from "./tally.ts";
+import type { Window } from "./window.ts";
 
-export const itemChart = compile(charts["work-item"].machine);
-const PENDING = stateIndex("Pending");
-export const RUNNING = stateIndex("Running");
-
-/** Writes a new item. It is offered to the window of its priority, which loads it in its turn. */
-export function addItem(
-  ledger: Ledger,
-  turn: Turn,
-  item: ItemRecord & { readonly priority: number; readonly counts: ItemIndexRecord["counts"] },
-): void {
-  const sequence = ledger.tally.takeSequence();
-  const place = placeOf(item.priority, sequence);
-  ledger.tally.openCursor(item.priority, sequence);
-  putRow(ledger, turn, "items", { key: `${ITEMS_PREFIX}${place}`, type: itemRecord, value: item });
-  writeIndex(turn, item.id, { place, counts: item.counts });
-  freshWindow(ledger, item.priority).offer(place);
+/** Budgets that every item starts with, from the run's configuration. */
+export interface ItemBudgets {
+  readonly maxAttempts: number;
+  readonly maxLost: number;
+  /** As the item's chart has it unless said. */
+  readonly maxReturns?: number;
 }
 
-export function writeIndex(turn: Turn, id: Uint8Array, index: ItemIndexRecord): void {
-  const key = `${ITEM_INDEX_PREFIX}${itemIdText(id)}`;
-  turn.put({ key, value: encodeRecord(itemIndexRecord, key, index) });
+/** An item that may be given out: in a window, with what a worker needs. */
+export interface PendingItem {
+  /** Its place, which is its key in the window. */
+  readonly key: Place;
+  readonly weight: number;
+  readonly id: Uint8Array;
+  readonly payload: Uint8Array;
+  /** What its last attempt that left one has left. */
+  readonly checkpoint: Uint8Array | null;
+  /** What it was before; null when it was never given out. */
+  readonly returned: { readonly budgets: ReturnedRecord; readonly checksum: number } | null;
 }
 
-/** Gives a pending item to a worker: the only way an item starts to run (C3). */
-export function assignItem(
-  ledger: Ledger,
-  turn: Turn,
-  item: PendingItem,
-  to: {
-    readonly worker: WorkerId;
-    readonly incarnation: IncarnationId;
-    readonly epoch: Epoch;
-    readonly number: number;
-  },
-): RunningItem {
-  const itemKey = itemKeyOf(item.id);
-  assert(!ledger.running.has(itemKey), "C3: an item that somebody has is given to nobody else");
-  const event: ItemEvent = {
-    type: "item.assigned",
-    worker: to.worker,
-    incarnation: to.incarnation,
-    epoch: to.epoch,
-  };
-  const row = itemChart.step(pendingRow(ledger, item), event, []);
-  assert(row.state === RUNNING, "an assigned item runs");
-  leavePending(ledger, turn, item);
-  return run(ledger, turn, { place: item.key, id: item.id, row, number: to.number });
+/** An item that a worker has. */
+export interface RunningItem {
+  readonly place: Place;
+  readonly id: Uint8Array;
+  row: Row<ItemContext>;
+  /** Monotonic; the moment of leading for what an earlier leader assigned. */
+  readonly assignedAtMs: number;
+  /** From when on its worker can be expected to have received it, monotonic: later than that by what this process did not run. */
+  receivedFromMs: number;
+  /** Of its record in the store. */
+  readonly checksum: number;
+  /** Of the assignment, within the worker's incarnation. */
+  readonly number: number;
+  /** Whether a checkpoint of it may be in the store: what is done has none. */
+  mayHaveCheckpoint: boolean;
+  /** When its worker was first asked to hand it back, monotonic; undefined while it was not. */
+  askedBackAtMs: number | undefined;
+  /** Its worker has said so, in whatever way. */
+  hasBegun: boolean;
 }
 
-/**
- * An item that is pending, and that its worker has all the same under an attempt that the ledger has not heard of: it runs on
- * there. Undefined when the ledger has heard of the attempt, which then was given up. The caller takes it from what is pending.
- */
-export function adoptItem(
-  ledger: Ledger,
-  turn: Turn,
-  { place, budgets }: { readonly place: Place; readonly budgets: ReturnedRecord | null },
-  { id, number, worker, incarnation, attempt, epoch }: Claim,
-): RunningItem | undefined {
-  assert(!ledger.running.has(itemKeyOf(id)), "C3: an item that somebody has is nobody else's");
-  const before = pendingRow(ledger, { returned: budgets && { budgets } });
-  const event: ItemEvent = { type: "item.adopted", worker, incarnation, attempt, epoch };
-  const row = itemChart.step(before, event, []);
-  return row === before ? undefined : run(ledger, turn, { place, id, row, number });
+/** An item that waits before it may be given out again. */
+export interface DelayedItem {
+  /** When it is due and its place; see `delayedKey`. */
+  readonly key: string;
+  readonly weight: number;
+  readonly budgets: ReturnedRecord;
+  readonly checksum: number;
 }
 
-function run(
-  ledger: Ledger,
-  turn: Turn,
-  { place, id, row, number }: Pick<RunningItem, "place" | "id" | "row" | "number">,
-): RunningItem {
-  const itemKey = itemKeyOf(id);
-  ledger.lookups.touch(itemKey);
-  const key = `${RUNNING_PREFIX}${place}`;
-  const { worker, incarnation, epoch } = row.context;
-  const holder = { worker: worker as WorkerId, incarnation: incarnation as IncarnationId, epoch, number };
-  const value = { id, ...holder, ...budgetsOf(row) };
-  const checksum = putRow(ledger, turn, "running", { key, type: runningRecord, value });
-  const mayHaveCheckpoint = row.context.attempt > 1;
-  const known = { place, id, row, assignedAtMs: turn.nowMs, checksum, number, mayHaveCheckpoint };
-  const running = { ...known, receivedFromMs: turn.nowMs, askedBackAtMs: undefined, hasBegun: false };
-  ledger.running.set(itemKey, running);
-  return running;
+export interface Ledger {
+  readonly budgets: ItemBudgets;
+  /** Jitter of the backoff: injected, so that a simulation repeats. */
+  readonly random: Random;
+  readonly tally: Tally;
+  readonly failureMessages: FailureMessages;
+  /** Reads all of it once, a little at a time. */
+  readonly scrub: Scrub;
+  /** By `itemKeyOf`. */
+  readonly running: Map<string, RunningItem>;
+  readonly lookups: Lookups;
+  readonly epochStarts: EpochStarts;
+  /** Items that stand in quarantine. */
+  readonly setAside: ReadonlyMap<Place, SetAsideItem>;
+  readonly returned: Window<PendingItem>;
+  /** The same of those that run with nothing beside them: there may be many, and few workers for them. */
+  readonly returnedAlone: Window<PendingItem>;
+  /** Taken out of `returned`: what somebody has failed, for whoever may have it. */
+  readonly shelf: Shelf<PendingItem>;
+  /** Taken out of `returnedAlone`. */
+  readonly alone: Shelf<PendingItem>;
+  readonly delayed: Window<DelayedItem>;
+  /** Priority → items of it that were never given out; highest priority first. */
+  readonly fresh: Map<number, Window<PendingItem>>;
 }
 
-export type Settled = "done" | "failed" | "pending" | "ignored";
-
-/**
- * Tells a running item's chart what became of its attempt. `ignored` when the report is of another attempt than the current
- * (C3); then nothing has changed.
- */
-export function settleItem(
-  ledger: Ledger,
-  turn: Turn,
-  item: RunningItem,
-  event: Exclude<ItemEvent, { type: "item.assigned" | "item.retried" }>,
-  what: Success | Failure | null,
-  end: AttemptEnd,
-): Settled {
-  const effects: ChartEffect[] = [];
-  const row = itemChart.step(item.row, event, effects);
-  if (row === item.row) return "ignored";
-  item.row = row;
-  leaveRunning(ledger, turn, item);
-  leaveTrail(turn, item.place, item.row.context, end);
-  for (const { type } of effects) {
-    switch (type) {
-      case "recordResult":
-        recordResult(ledger, turn, item, attemptOf(item), what, end.execution);
-        if (item.mayHaveCheckpoint) turn.delete(checkpointKey(item.place));
-        return "done";
-      case "recordFailure":
-        recordFailure(ledger, turn, item, what, end.execution);
-        // Whoever takes it back wants what it has cost.
-        keepCheckpoint(turn, item.place, end.checkpoint);
-        return "failed";
-      case "queueAtOldPlace":
-        keepCheckpoint(turn, item.place, end.checkpoint);
-        queueReturned(ledger, turn, item.place, budgetsOf(item.row));
-        return "pending";
-      case "queueAfterBackoff":
-        keepCheckpoint(turn, item.place, end.checkpoint);
-        queueDelayed(ledger, turn, item.place, budgetsOf(item.row));
-        if (what !== null && "class" in what) ledger.failureMessages.erred({ ...what, id: item.id });
-        return "pending";
-      default:
-        assert(false, `nothing carries out ${type} of an item`);
-    }
-  }
-  assert(false, `a running item goes nowhere by ${event.type}`);
+export interface Success {
+  readonly output: Uint8Array;
+  readonly digest: Uint8Array;
 }
 
-/**
- * A success for an attempt that was given up, of an item that is pending again and given to nobody since `found` was read.
- * `ignored` when the item was never under such an attempt.
- */
-export function settleLate(
-  ledger: Ledger,
-  turn: Turn,
-  { id, worker, incarnation, attempt, epoch, success, end }: LateReport,
-  found: Extract<Finding, { kind: "returned" | "delayed" }>,
-): "done" | "ignored" {
-  const { place, budgets } = found;
-  const before = pendingRow(ledger, { returned: { budgets } });
-  const key = { worker, incarnation, attempt, epoch };
-  const after = itemChart.step(before, { type: "item.succeededLate", ...key }, []);
-  if (after === before) return "ignored";
-  withdraw(ledger, turn, itemKeyOf(id), found);
-  recordResult(ledger, turn, { place, id }, { worker, attempt }, success, end.execution);
-  leaveTrail(turn, place, { worker, attempt }, end);
-  turn.delete(checkpointKey(place));
-  return "done";
+/** How an attempt ended, told by its worker or by the lack of a word from it. */
+export interface AttemptEnd {
+  readonly class: AttemptClass | "success";
+  readonly message: string;
+  readonly execution: Execution;
+  /** The end of its standard error; empty when there is none. */
+  readonly log: Uint8Array;
+  /** Empty: it left none, and an earlier one stays. */
+  readonly checkpoint: Uint8Array;
 }
 
-/** What a running item would go on from, told while it runs. Nothing else of it changes, and it need not be synced. */
-export function saveCheckpoint(turn: Turn, item: RunningItem, checkpoint: Uint8Array): void {
-  keepCheckpoint(turn, item.place, checkpoint);
-  item.mayHaveCheckpoint = true;
+/** A success that names an attempt which nobody is running under. */
+export interface LateReport extends AttemptKey {
+  readonly id: Uint8Array;
+  readonly worker: WorkerId;
+  readonly success: Success;
+  readonly end: AttemptEnd;
 }
 
-/** The attempt that a running item is under, as its reports have to name it. */
-export function attemptOf({ row }: RunningItem): AttemptKey {
-  const { worker, incarnation, attempt, epoch } = row.context;
-  return { worker, incarnation, attempt, epoch };
+/** An item that failed, as it stands in the store. */
+export interface FailedItem {
+  readonly place: Place;
+  readonly id: Uint8Array;
+  readonly attempt: number;
+  readonly class: FailureClass;
+  readonly message: string;
+  readonly isApart: boolean;
+  /** Of its record. */
+  readonly checksum: number;
 }
 
-/** A pending item that was given out before is not to be given out any more, wherever it stands in memory. */
-export function withdraw(
-  ledger: Ledger,
-  turn: Turn,
-  itemKey: string,
-  found: Extract<Finding, { kind: "returned" | "delayed" }>,
-): void {
-  ledger.lookups.touch(itemKey);
-  if (found.kind === "delayed") {
-    dropDelayed(ledger, turn, found.delayed, found.checksum);
-    ledger.delayed.remove(found.delayed);
-    return;
-  }
-  dropReturned(ledger, turn, found.place, found);
-  const isAlone = runsAlone(found.budgets);
-  (isAlone ? ledger.returnedAlone : ledger.returned).remove(found.place);
-  (isAlone ? ledger.alone : ledger.shelf).remove(found.place);
+/** What the coordinator has in memory of an item. */
+export interface ItemSighting {
+  readonly budgets: ItemBudgets;
+  /** Undefined while nobody has it. */
+  readonly running:
+    | {
+        readonly worker: WorkerId;
+        readonly attempt: number;
+        readonly charged: number;
+        readonly lost: number;
+        readonly isAlone: boolean;
+        /** Undefined when another leader gave it out. */
+        readonly assignedAgeMs: number | undefined;
+      }
+    | undefined;
+  /** Priority → the first sequence of it that was never given out. */
+  readonly cursors: ReadonlyMap<number, number>;
 }
 
-function pendingRow(
-  { budgets }: Ledger,
-  { returned }: { readonly returned: { readonly budgets: ReturnedRecord } | null },
-): Row<ItemContext> {
-  const initial = itemChart.initial(budgets);
-  return returned === null
-    ? initial
-    : { state: PENDING, context: { ...initial.context, ...returned.budgets } };
-}
-
-function leaveRunning(ledger: Ledger, turn: Turn, item: RunningItem): void {
-  dropRow(ledger, turn, "running", { key: `${RUNNING_PREFIX}${item.place}`, checksum: item.checksum });
-  ledger.running.delete(itemKeyOf(item.id));
-}
-
-function recordResult(
-  ledger: Ledger,
-  turn: Turn,
-  item: Pick<RunningItem, "place" | "id">,
-  by: Pick<AttemptKey, "worker" | "attempt">,
-  what: Success | Failure | null,
-  execution: Execution,
-): void {
-  assert(what !== null && "output" in what, "a result has an output");
-  const value = {
-    id: item.id,
-    attempt: by.attempt,
-    worker: by.worker as WorkerId,
-    digest: what.digest,
-    output: what.output,
-    finishedAtWallMs: turn.wallMs,
-    completion: ledger.tally.nextCompletion,
-    ...execution,
-  };
-  putRow(ledger, turn, "done", { key: `${DONE_PREFIX}${item.place}`, type: doneRecord, value });
-  turn.completed.push(item.place);
-  turn.requireSync();
-}
-
-const NO_RESPONSE = new Uint8Array();
-
-function recordFailure(
-  ledger: Ledger,
-  turn: Turn,
-  item: RunningItem,
-  what: Success | Failure | null,
-  execution: Execution,
-): void {
-  assert(what !== null && "class" in what, "a failure has a class");
-  const { attempt, worker, charged, lost, isApart } = item.row.context;
-  const value = {
-    id: item.id,
-    attempt,
-    worker: worker as WorkerId,
-    class: what.class,
-    message: what.message,
-    response: what.response ?? NO_RESPONSE,
-    charged,
-    lost,
-    isApart,
-    finishedAtWallMs: turn.wallMs,
-    completion: ledger.tally.nextCompletion,
-    ...execution,
-  };
-  putRow(ledger, turn, "failed", { key: `${FAILED_PREFIX}${item.place}`, type: failedRecord, value });
-  ledger.tally.hasFailed(what.class);
-  ledger.failureMessages.failed({ ...what, id: item.id });
-  turn.completed.push(item.place);
-  turn.requireSync();
-}
-
-/** Of all that is known of an item, what its row has. */
-export function budgetsOf({ context }: Pick<Row<ItemContext>, "context">): ReturnedRecord {
-  const { attempt, charged, lost, failedBy, blamed, isApart, returnedAtMs } = context;
-  return { attempt, charged, lost, failedBy, blamed, isApart, returnedAtMs };
-}
-
-function stateIndex(name: string): number {
-  const index = itemChart.indexOf(name);
-  assert(index !== undefined, `the item's chart has a state ${name}`);
-  return index;
+export interface Failure {
+  readonly class: FailureClass;
+  readonly message: string;
+  /** What a server answered in place of a result. */
+  readonly response?: Uint8Array;
 }

@@ -1,5 +1,5 @@
 // What is to be given out next: the first of all windows, in order of (priority, submission), and to whom it may go.
-import type { Ledger, PendingItem } from "./item.ts";
+import type { Ledger, PendingItem } from "./ledger.ts";
 import { placeOf } from "./place.ts";
 import type { Taker } from "./shelf.ts";
 import { isParticular } from "./shelf.ts";

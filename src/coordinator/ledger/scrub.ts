@@ -8,11 +8,11 @@
 //
 // Keeps true: nothing is read unless it is asked for, one page at a time; memory is bounded (C8).
 import type { Damage } from "../../storage/codec.ts";
-import type { ScrubbedPage, ScrubRequest } from "./scrub-page.ts";
+import type { ScrubbedPage, ScrubRequest } from "../read/scrub-page.ts";
 import { SEGMENT_ROWS } from "./segments.ts";
 import type { SegmentName, Tally } from "./tally.ts";
 import { addToSum, removeFromSum, SEGMENTS } from "./tally.ts";
-import { disagreement } from "./verify-ledger.ts";
+import { disagreement } from "../read/verify-ledger.ts";
 
 /** In one page. With a page for each scan for failures a million items that are done take a quarter of an hour. */
 const SCRUB_ROWS = 512;

@@ -15,7 +15,7 @@ import {
   itemRecord,
   returnedRecord,
   runningRecord,
-} from "./ledger-records.ts";
+} from "./records.ts";
 import type { SegmentName } from "./tally.ts";
 
 /** `returned` has those that run alone under the same prefix. */

@@ -4,7 +4,7 @@
 //
 // Keeps true: in order of place among those that a worker may have; bounded (C8): a full shelf takes nothing more.
 import type { WorkerId } from "../../base/ids.ts";
-import type { ReturnedRecord } from "./ledger-records.ts";
+import type { ReturnedRecord } from "./records.ts";
 
 /** Who asks for an item. */
 export interface Taker {

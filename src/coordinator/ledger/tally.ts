@@ -5,8 +5,8 @@ import { encodeRecord, recordChecksum } from "../../storage/codec.ts";
 import type { RecordType } from "../../storage/codec.ts";
 import { LEDGER_KEY, RECORD_KIND } from "../../storage/keys.ts";
 import type { Entry } from "../../storage/store.ts";
-import type { FailureClass } from "./ledger-records.ts";
-import { FAILURE_CLASSES } from "./ledger-records.ts";
+import type { FailureClass } from "./records.ts";
+import { FAILURE_CLASSES } from "./records.ts";
 
 export const SEGMENTS = ["items", "returned", "delayed", "running", "done", "failed"] as const;
 export type SegmentName = (typeof SEGMENTS)[number];

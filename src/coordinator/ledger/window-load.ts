@@ -1,5 +1,5 @@
 // What a window is to be given from the store, asked and answered.
-import type { DelayedItem, PendingItem } from "./item.ts";
+import type { DelayedItem, PendingItem } from "./ledger.ts";
 import type { LoadRequest } from "./window.ts";
 
 export type WindowName = "returned" | "alone" | "delayed" | { readonly priority: number };

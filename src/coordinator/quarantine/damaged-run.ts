@@ -10,7 +10,7 @@ import { decodeRecord } from "../../storage/codec.ts";
 import { ITEMS_PREFIX, LEDGER_KEY } from "../../storage/keys.ts";
 import { pagesUnder } from "../../storage/pages.ts";
 import type { Store } from "../../storage/store.ts";
-import type { Input } from "../input.ts";
+import type { Input } from "../turn/input.ts";
 import { isPlace, priorityOf, sequenceOf } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
 import type { LedgerNumbers } from "../ledger/tally.ts";
@@ -18,10 +18,10 @@ import { ledgerRecord, Tally } from "../ledger/tally.ts";
 import type { Leader } from "../rpc/leader.ts";
 import { envelopeOf } from "../rpc/messages.ts";
 import { runService } from "../rpc/run-service.ts";
-import type { LedgerExtent, RunView } from "../run-view.ts";
+import type { LedgerExtent, RunView } from "../turn/run-view.ts";
 import { DamagedView } from "./damaged-view.ts";
-import type { SetAsideItem } from "./quarantine-record.ts";
-import { readSetAside } from "./quarantine-record.ts";
+import type { SetAsideItem } from "../ledger/quarantine-record.ts";
+import { readSetAside } from "../ledger/quarantine-record.ts";
 import { itemWithout } from "./set-aside.ts";
 
 /** As the routes of a leader are, for a transport within this process. */

@@ -6,9 +6,9 @@ import { LEDGER_KEY } from "../../storage/keys.ts";
 import { pagesUnder } from "../../storage/pages.ts";
 import { verifySegment } from "../../storage/segment-count.ts";
 import type { Store } from "../../storage/store.ts";
-import { verifyLedger } from "../ledger/verify-ledger.ts";
+import { verifyLedger } from "../read/verify-ledger.ts";
 import { ledgerRecord } from "../ledger/tally.ts";
-import { workersSegment } from "../worker-record.ts";
+import { workersSegment } from "../workers/worker-record.ts";
 import { damageOf, ROWS_UNDER, SINGLE_ROWS } from "./known-rows.ts";
 
 const PAGE = 1_000;

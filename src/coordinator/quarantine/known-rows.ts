@@ -20,18 +20,18 @@ import {
   SUBMISSIONS_PREFIX,
   WORKERS_PREFIX,
 } from "../../storage/keys.ts";
-import { enrolledRecord, revocationsRecord } from "../enrolment-record.ts";
+import { enrolledRecord, revocationsRecord } from "../workers/enrolment-record.ts";
 import { attemptLogRecord, attemptRecord, checkpointRecord } from "../ledger/attempt-records.ts";
 import { completionsRecord } from "../ledger/completions.ts";
 import { epochStartsRecord } from "../ledger/epoch-starts.ts";
-import { conflictRecord, dueRecord, itemIndexRecord } from "../ledger/ledger-records.ts";
+import { conflictRecord, dueRecord, itemIndexRecord } from "../ledger/records.ts";
 import { SEGMENT_ROWS } from "../ledger/segments.ts";
 import type { SegmentName } from "../ledger/tally.ts";
 import { ledgerRecord, SEGMENTS } from "../ledger/tally.ts";
-import { runRecord } from "../run-view.ts";
-import { submissionRecord } from "../submission-record.ts";
-import { beatRecord, workerRecord } from "../worker-record.ts";
-import { quarantineRecord } from "./quarantine-record.ts";
+import { runRecord } from "../turn/run-view.ts";
+import { submissionRecord } from "../run/submission-record.ts";
+import { beatRecord, workerRecord } from "../workers/worker-record.ts";
+import { quarantineRecord } from "../ledger/quarantine-record.ts";
 
 /** Rows under prefixes, in the order in which they are looked at. */
 export const ROWS_UNDER: readonly { readonly prefix: string; readonly record: RecordType<unknown> }[] = [

@@ -15,16 +15,16 @@ import {
 import { pagesUnder } from "../../storage/pages.ts";
 import { SegmentCount } from "../../storage/segment-count.ts";
 import type { Entry, Store } from "../../storage/store.ts";
-import { findDelayed, findReturnedKey } from "../ledger/examine-reports.ts";
-import { failedRecord, FAILURE_CLASSES } from "../ledger/ledger-records.ts";
+import { findDelayed, findReturnedKey } from "../read/examine-reports.ts";
+import { failedRecord, FAILURE_CLASSES } from "../ledger/records.ts";
 import { isPlace, placeOfDelayed } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
 import { SEGMENT_ROWS } from "../ledger/segments.ts";
 import type { LedgerNumbers, SegmentName } from "../ledger/tally.ts";
 import { addToSum, ledgerRecord } from "../ledger/tally.ts";
-import { workersSegment } from "../worker-record.ts";
+import { workersSegment } from "../workers/worker-record.ts";
 import { damageOf, recordUnder, segmentOf } from "./known-rows.ts";
-import { quarantineKey, quarantineRecord } from "./quarantine-record.ts";
+import { quarantineKey, quarantineRecord } from "../ledger/quarantine-record.ts";
 import { substituteFor } from "./substitute.ts";
 
 export type SetAside =

@@ -18,17 +18,11 @@ import { pagesUnder } from "../../storage/pages.ts";
 import type { Store } from "../../storage/store.ts";
 import { completionsRecord } from "../ledger/completions.ts";
 import { itemIdText } from "../ledger/item-id.ts";
-import {
-  doneRecord,
-  failedRecord,
-  itemIndexRecord,
-  itemRecord,
-  runningRecord,
-} from "../ledger/ledger-records.ts";
+import { doneRecord, failedRecord, itemIndexRecord, itemRecord, runningRecord } from "../ledger/records.ts";
 import { isPlace } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
 import type { IncarnationId } from "../../base/ids.ts";
-import { workerRecord } from "../worker-record.ts";
+import { workerRecord } from "../workers/worker-record.ts";
 import { recordUnder } from "./known-rows.ts";
 
 /** `vital`: without it nothing can be said of the rest, and nothing else knows what was in it. */

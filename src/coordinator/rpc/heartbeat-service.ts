@@ -9,7 +9,7 @@ import type {
   HeartbeatService,
 } from "../../gen/rollout/v1/heartbeat_pb.ts";
 import { keepMessage, requireWorkerItself } from "../../transport/caller.ts";
-import type { Beat, BeatAnswer } from "../input.ts";
+import type { Beat, BeatAnswer } from "../turn/input.ts";
 import type { Leader } from "./leader.ts";
 import { ask, submitKept } from "./leader.ts";
 import { readBeat, writeBeatAck } from "./messages.ts";

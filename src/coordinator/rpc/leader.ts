@@ -3,7 +3,7 @@ import { failure } from "../../base/errors.ts";
 import type { ItemLimits } from "../../config/limits.ts";
 import type { CoordinatorEnvelope } from "../../gen/rollout/v1/common_pb.ts";
 import type { KeptMessage } from "../../transport/message-reader.ts";
-import type { Answer, Input } from "../input.ts";
+import type { Answer, Input } from "../turn/input.ts";
 
 export interface Leader {
   readonly envelope: CoordinatorEnvelope;

@@ -11,8 +11,8 @@ import type { CoordinatorEnvelope } from "../../gen/rollout/v1/common_pb.ts";
 import { BeatVerdict as WireVerdict } from "../../gen/rollout/v1/heartbeat_pb.ts";
 import type { BeatAckSchema, Beat as WireBeat } from "../../gen/rollout/v1/heartbeat_pb.ts";
 import type { WorkerInfoSchema } from "../../gen/rollout/v1/run_pb.ts";
-import type { Beat, BeatAnswer, BeatVerdict, ClaimedState } from "../input.ts";
-import type { ListedWorker } from "../worker-view.ts";
+import type { Beat, BeatAnswer, BeatVerdict, ClaimedState } from "../turn/input.ts";
+import type { ListedWorker } from "../turn/worker-view.ts";
 import { COUNT_MAX, countFrom } from "./wire-count.ts";
 
 const { slotsPerWorker: SLOTS_MAX, pluginsPerBeat: PLUGINS_MAX, pluginTextBytes: PLUGIN_TEXT_MAX } = LIMITS;

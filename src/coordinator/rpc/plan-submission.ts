@@ -5,11 +5,11 @@ import { decodeRecord, okOrFailure } from "../../storage/codec.ts";
 import { ITEM_INDEX_PREFIX } from "../../storage/keys.ts";
 import type { Store } from "../../storage/store.ts";
 import { itemIdOf, itemIdText } from "../ledger/item-id.ts";
-import { itemIndexRecord } from "../ledger/ledger-records.ts";
-import type { ItemIndexRecord, LineCount } from "../ledger/ledger-records.ts";
-import type { RunTask } from "../run-view.ts";
-import type { PlannedBatch, SubmissionAnswer } from "../submission-record.ts";
-import { submissionKey, submissionRecord } from "../submission-record.ts";
+import { itemIndexRecord } from "../ledger/records.ts";
+import type { ItemIndexRecord, LineCount } from "../ledger/records.ts";
+import type { RunTask } from "../turn/run-view.ts";
+import type { PlannedBatch, SubmissionAnswer } from "../run/submission-record.ts";
+import { submissionKey, submissionRecord } from "../run/submission-record.ts";
 
 export interface Line {
   readonly payload: Uint8Array;

@@ -7,7 +7,13 @@
 import type { Clock, Timer } from "../../base/clock.ts";
 import { failure } from "../../base/errors.ts";
 import type { IncarnationId, WorkerId } from "../../base/ids.ts";
-import type { HeldClaim, NamedAttempt, SessionFrame, SessionInput, SessionPort } from "../session-frame.ts";
+import type {
+  HeldClaim,
+  NamedAttempt,
+  SessionFrame,
+  SessionInput,
+  SessionPort,
+} from "../turn/session-frame.ts";
 import type { Leader } from "./leader.ts";
 import { submit } from "./leader.ts";
 

@@ -4,7 +4,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import { LIMITS } from "../../config/limits.ts";
 import type { GetRunResponseSchema, RunService } from "../../gen/rollout/v1/run_pb.ts";
 import { RunState } from "../../gen/rollout/v1/run_pb.ts";
-import type { RunPhase, RunView } from "../run-view.ts";
+import type { RunPhase, RunView } from "../turn/run-view.ts";
 import type { Leader } from "./leader.ts";
 import { ask } from "./leader.ts";
 import { refuse, refuseIfCancelled } from "./refusals.ts";

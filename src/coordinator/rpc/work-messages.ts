@@ -24,7 +24,7 @@ import type {
   SessionResponse,
 } from "../../gen/rollout/v1/work_pb.ts";
 import { ITEM_ID_BYTES } from "../ledger/item-id.ts";
-import type { Execution } from "../ledger/ledger-records.ts";
+import type { Execution } from "../ledger/records.ts";
 import type {
   HeldClaim,
   NamedAttempt,
@@ -32,7 +32,7 @@ import type {
   ReportedOutcome,
   SentCheckpoint,
   SessionFrame,
-} from "../session-frame.ts";
+} from "../turn/session-frame.ts";
 import type { Leader } from "./leader.ts";
 import type { Pull, PullAnswer } from "./pull-call.ts";
 import { COUNT_MAX, countFrom } from "./wire-count.ts";

@@ -8,7 +8,7 @@ import type { WorkerEnvelope } from "../../gen/rollout/v1/common_pb.ts";
 import type { SessionRequest, SessionResponse, WorkService } from "../../gen/rollout/v1/work_pb.ts";
 import { keepMessage, requireWorkerItself } from "../../transport/caller.ts";
 import type { KeptMessage } from "../../transport/message-reader.ts";
-import type { Report, SessionFrame, SessionInput, SessionPort } from "../session-frame.ts";
+import type { Report, SessionFrame, SessionInput, SessionPort } from "../turn/session-frame.ts";
 import type { Leader } from "./leader.ts";
 import { submit, submitKept } from "./leader.ts";
 import { ByteBudget } from "./byte-budget.ts";

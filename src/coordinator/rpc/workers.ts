@@ -4,7 +4,7 @@ import { failure } from "../../base/errors.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import { parseUlidBytes } from "../../base/ids.ts";
 import type { RunService } from "../../gen/rollout/v1/run_pb.ts";
-import type { WorkerDetail, WorkerListing } from "../worker-view.ts";
+import type { WorkerDetail, WorkerListing } from "../turn/worker-view.ts";
 import type { Leader } from "./leader.ts";
 import { ask } from "./leader.ts";
 import { writeWorker } from "./messages.ts";

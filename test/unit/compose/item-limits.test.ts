@@ -3,7 +3,7 @@ import { expect } from "chai";
 import { createClient } from "@connectrpc/connect";
 import { systemClock } from "../../../src/base/clock.ts";
 import { LIMITS } from "../../../src/config/limits.ts";
-import { doneRecord, failedRecord } from "../../../src/coordinator/ledger/ledger-records.ts";
+import { doneRecord, failedRecord } from "../../../src/coordinator/ledger/records.ts";
 import { RunService, RunState } from "../../../src/gen/rollout/v1/run_pb.ts";
 import { silentLogger } from "../../../src/observe/log.ts";
 import type { RecordType } from "../../../src/storage/codec.ts";

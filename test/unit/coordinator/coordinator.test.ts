@@ -5,8 +5,8 @@ import { ulidToBytes } from "../../../src/base/ids.ts";
 import type { WorkerId } from "../../../src/base/ids.ts";
 import { systemClock } from "../../../src/base/clock.ts";
 import { seededRandom } from "../../../src/base/random.ts";
-import { StaticElector } from "../../../src/coordinator/elector-static.ts";
-import { StorageLease } from "../../../src/coordinator/lease.ts";
+import { StaticElector } from "../../../src/coordinator/lead/elector-static.ts";
+import { StorageLease } from "../../../src/coordinator/lead/lease.ts";
 import { silentLogger } from "../../../src/observe/log.ts";
 import { ActorSystem } from "../../../src/runtime/driver.ts";
 import {

@@ -2,7 +2,7 @@
 // its replay after every step.
 import { expect } from "chai";
 import fc from "fast-check";
-import type { BeatVerdict, ClaimedState } from "../../../src/coordinator/input.ts";
+import type { BeatVerdict, ClaimedState } from "../../../src/coordinator/turn/input.ts";
 import { incarnationId, LIVENESS, ReactorHarness, workerId } from "../../support/reactor-harness.ts";
 
 const WORKERS_MAX = 3;

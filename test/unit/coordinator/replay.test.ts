@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import { replay } from "../../../src/coordinator/replay.ts";
-import { workerRecord } from "../../../src/coordinator/worker-record.ts";
+import { workerRecord } from "../../../src/coordinator/workers/worker-record.ts";
 import { encodeRecord } from "../../../src/storage/codec.ts";
 import { countKey, heartbeatKey, workerKey, WORKERS_PREFIX } from "../../../src/storage/keys.ts";
 import { MemoryStore } from "../../../src/storage/memory/memory-store.ts";

@@ -1,9 +1,9 @@
 import { expect } from "chai";
-import type { Beat, BeatAnswer } from "../../../src/coordinator/input.ts";
+import type { Beat, BeatAnswer } from "../../../src/coordinator/turn/input.ts";
 import { replay } from "../../../src/coordinator/replay.ts";
-import { sanityCheck } from "../../../src/coordinator/state.ts";
-import type { CoordinatorState } from "../../../src/coordinator/state.ts";
-import type { Effect } from "../../../src/coordinator/turn.ts";
+import { sanityCheck } from "../../../src/coordinator/turn/state.ts";
+import type { CoordinatorState } from "../../../src/coordinator/turn/state.ts";
+import type { Effect } from "../../../src/coordinator/turn/turn.ts";
 import { TurnLoop } from "../../../src/coordinator/turn-loop.ts";
 import type { Setback } from "../../../src/coordinator/turn-loop.ts";
 import { failure } from "../../../src/base/errors.ts";

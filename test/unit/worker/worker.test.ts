@@ -4,7 +4,7 @@ import { systemClock } from "../../../src/base/clock.ts";
 import { failure } from "../../../src/base/errors.ts";
 import type { Random } from "../../../src/base/random.ts";
 import { systemRandom } from "../../../src/base/random.ts";
-import type { CoordinatorState } from "../../../src/coordinator/state.ts";
+import type { CoordinatorState } from "../../../src/coordinator/turn/state.ts";
 import { WORKER_CREDENTIALS_KEY, WORKER_EPOCHS_KEY } from "../../../src/storage/keys.ts";
 import { MemoryStore } from "../../../src/storage/memory/memory-store.ts";
 import { claimStore } from "../../../src/storage/store-identity.ts";

@@ -1,12 +1,12 @@
 // Rows that cannot be read: a leader refuses them by name, setting one aside lets it lead, and what is left of the run is right.
 import { expect } from "chai";
 import type { WorkerId } from "../../../../src/base/ids.ts";
-import { enrolledEntry, revocationsEntry } from "../../../../src/coordinator/enrolment-record.ts";
+import { enrolledEntry, revocationsEntry } from "../../../../src/coordinator/workers/enrolment-record.ts";
 import { findDamages } from "../../../../src/coordinator/quarantine/examine-rows.ts";
 import { setAside } from "../../../../src/coordinator/quarantine/set-aside.ts";
 import { readCompletions } from "../../../../src/coordinator/ledger/completions.ts";
-import { runningRecord } from "../../../../src/coordinator/ledger/ledger-records.ts";
-import { verifyLedger } from "../../../../src/coordinator/ledger/verify-ledger.ts";
+import { runningRecord } from "../../../../src/coordinator/ledger/records.ts";
+import { verifyLedger } from "../../../../src/coordinator/read/verify-ledger.ts";
 import { encodeRecord } from "../../../../src/storage/codec.ts";
 import { MemoryStore } from "../../../../src/storage/memory/memory-store.ts";
 import { prefixRange } from "../../../../src/storage/store.ts";

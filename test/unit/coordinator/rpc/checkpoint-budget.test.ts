@@ -7,7 +7,7 @@ import type { StoreId } from "../../../../src/base/ids.ts";
 import { epoch, newUlid, ulidToBytes } from "../../../../src/base/ids.ts";
 import { systemRandom } from "../../../../src/base/random.ts";
 import { LIMITS } from "../../../../src/config/limits.ts";
-import type { Input } from "../../../../src/coordinator/input.ts";
+import type { Input } from "../../../../src/coordinator/turn/input.ts";
 import { envelopeOf } from "../../../../src/coordinator/rpc/messages.ts";
 import { workService } from "../../../../src/coordinator/rpc/work-service.ts";
 import { create } from "@bufbuild/protobuf";

@@ -5,7 +5,7 @@ import { ulidToBytes } from "../../../../src/base/ids.ts";
 import { WorkerState } from "../../../../src/gen/rollout/v1/common_pb.ts";
 import type { BeatAck, BeatStreamResponse } from "../../../../src/gen/rollout/v1/heartbeat_pb.ts";
 import { BeatVerdict } from "../../../../src/gen/rollout/v1/heartbeat_pb.ts";
-import { StorageLease } from "../../../../src/coordinator/lease.ts";
+import { StorageLease } from "../../../../src/coordinator/lead/lease.ts";
 import { heartbeatKey, workerKey } from "../../../../src/storage/keys.ts";
 import { newWorkerId } from "../../../support/certificates.ts";
 import { useClosers } from "../../../support/closers.ts";

@@ -6,7 +6,7 @@ import { AsyncQueue } from "../../../../src/base/async-queue.ts";
 import { ulidToBytes } from "../../../../src/base/ids.ts";
 import { LIMITS } from "../../../../src/config/limits.ts";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { itemRecord } from "../../../../src/coordinator/ledger/ledger-records.ts";
+import { itemRecord } from "../../../../src/coordinator/ledger/records.ts";
 import { decodeRecord, okOrFailure } from "../../../../src/storage/codec.ts";
 import { CONFLICTS_PREFIX, ITEMS_PREFIX } from "../../../../src/storage/keys.ts";
 import { prefixRange } from "../../../../src/storage/store.ts";

@@ -1,7 +1,7 @@
 // Each promise of a Pull on its own: the desk and the reactor with its ledger, without the network between.
 import { expect } from "chai";
 import type { PullAnswer } from "../../../../src/coordinator/rpc/pull-call.ts";
-import type { AssignedItem } from "../../../../src/coordinator/session-frame.ts";
+import type { AssignedItem } from "../../../../src/coordinator/turn/session-frame.ts";
 import type { LedgerWorker } from "../../../support/ledger-worker.ts";
 import { PullRig, textsOf } from "../../../support/pull-rig.ts";
 import { failureOf } from "../../../support/rejection.ts";

@@ -2,7 +2,7 @@
 // lives, and everybody when it does not lead any more.
 import { expect } from "chai";
 import { sleep, systemClock } from "../../../../src/base/clock.ts";
-import { StorageLease } from "../../../../src/coordinator/lease.ts";
+import { StorageLease } from "../../../../src/coordinator/lead/lease.ts";
 import { CommitGate } from "../../../support/commit-gate.ts";
 import { useClosers } from "../../../support/closers.ts";
 import { eventually } from "../../../support/eventually.ts";

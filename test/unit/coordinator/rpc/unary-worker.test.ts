@@ -7,7 +7,7 @@ import type { Client } from "@connectrpc/connect";
 import { workByCalls } from "../../../../examples/unary-worker.ts";
 import { sleep, systemClock } from "../../../../src/base/clock.ts";
 import { ulidToBytes } from "../../../../src/base/ids.ts";
-import type { CoordinatorState } from "../../../../src/coordinator/state.ts";
+import type { CoordinatorState } from "../../../../src/coordinator/turn/state.ts";
 import { RunState } from "../../../../src/gen/rollout/v1/run_pb.ts";
 import { WorkerState } from "../../../../src/gen/rollout/v1/common_pb.ts";
 import { HeartbeatService } from "../../../../src/gen/rollout/v1/heartbeat_pb.ts";

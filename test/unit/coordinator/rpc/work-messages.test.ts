@@ -8,7 +8,7 @@ import type { StoreId } from "../../../../src/base/ids.ts";
 import { LIMITS } from "../../../../src/config/limits.ts";
 import { envelopeOf } from "../../../../src/coordinator/rpc/messages.ts";
 import { readReport, writeFrame } from "../../../../src/coordinator/rpc/work-messages.ts";
-import type { Report, SessionFrame } from "../../../../src/coordinator/session-frame.ts";
+import type { Report, SessionFrame } from "../../../../src/coordinator/turn/session-frame.ts";
 import { OutcomeClass, ResultSchema } from "../../../../src/gen/rollout/v1/work_pb.ts";
 import { incarnationId } from "../../../support/reactor-harness.ts";
 

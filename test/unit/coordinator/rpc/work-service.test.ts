@@ -8,7 +8,7 @@ import { systemClock } from "../../../../src/base/clock.ts";
 import { DONE_PREFIX } from "../../../../src/storage/keys.ts";
 import { prefixRange } from "../../../../src/storage/store.ts";
 import { decodeRecord, okOrFailure } from "../../../../src/storage/codec.ts";
-import { doneRecord } from "../../../../src/coordinator/ledger/ledger-records.ts";
+import { doneRecord } from "../../../../src/coordinator/ledger/records.ts";
 import { RunState } from "../../../../src/gen/rollout/v1/run_pb.ts";
 import { HeldPhase, HeldVerdict, OutcomeClass, WorkService } from "../../../../src/gen/rollout/v1/work_pb.ts";
 import type { SessionRequestSchema, SessionResponse } from "../../../../src/gen/rollout/v1/work_pb.ts";

@@ -1,0 +1,74 @@
+// The rows of pending items: returned, which is to be given out again at once, and delayed, which waits first. Where an item
+// is was decided by its chart before it comes here.
+import type { BackoffRange } from "../../base/backoff.ts";
+import { backoffMs } from "../../base/backoff.ts";
+import { encodeRecord } from "../../storage/codec.ts";
+import { DELAYED_PREFIX, DUE_PREFIX, RETURNED_ALONE_PREFIX, RETURNED_PREFIX } from "../../storage/keys.ts";
+import { runsAlone } from "../../../machines/work-item.ts";
+import type { Turn } from "../turn/turn.ts";
+import type { Ledger, PendingItem } from "../ledger/ledger.ts";
+import { delayedRecord, dueRecord, returnedRecord } from "../ledger/records.ts";
+import type { ReturnedRecord } from "../ledger/records.ts";
+import { delayedKey, placeOfDelayed, priorityOf, sequenceOf } from "../ledger/place.ts";
+import type { Place } from "../ledger/place.ts";
+import { dropRow, putRow } from "./segment-rows.ts";
+
+/** Waits of an item after outcomes that are charged, with full jitter. */
+const RETRY_BACKOFF: BackoffRange = { baseMs: 1_000, ceilingMs: 60_000 };
+/** No item waits for longer. */
+export const DELAY_MAX_MS = RETRY_BACKOFF.ceilingMs;
+
+/** A pending item is given out: by dispatch, which goes by the order of its priority. */
+export function leavePending(ledger: Ledger, turn: Turn, item: PendingItem): void {
+  if (item.returned === null) ledger.tally.moveCursor(priorityOf(item.key), sequenceOf(item.key) + 1);
+  else dropReturned(ledger, turn, item.key, item.returned);
+}
+
+/** The item is not to be given out any more; where else its entry is in memory is the caller's to know. */
+export function dropReturned(
+  ledger: Ledger,
+  turn: Turn,
+  place: Place,
+  { budgets, checksum }: { readonly budgets: ReturnedRecord; readonly checksum: number },
+): void {
+  dropRow(ledger, turn, "returned", { key: returnedKey(place, budgets), checksum });
+}
+
+export function queueReturned(ledger: Ledger, turn: Turn, place: Place, budgets: ReturnedRecord): void {
+  const key = returnedKey(place, budgets);
+  putRow(ledger, turn, "returned", { key, type: returnedRecord, value: budgets });
+  (runsAlone(budgets) ? ledger.returnedAlone : ledger.returned).offer(place);
+}
+
+function returnedKey(place: Place, budgets: ReturnedRecord): string {
+  return `${runsAlone(budgets) ? RETURNED_ALONE_PREFIX : RETURNED_PREFIX}${place}`;
+}
+
+/** When it is due is stored as wall time, so that a restart does not cut its wait short. */
+export function queueDelayed(ledger: Ledger, turn: Turn, place: Place, budgets: ReturnedRecord): void {
+  const waitMs = backoffMs(RETRY_BACKOFF, Math.max(1, budgets.charged), ledger.random);
+  const delayed = delayedKey(turn.steadyMs + waitMs, place);
+  const key = `${DELAYED_PREFIX}${delayed}`;
+  putRow(ledger, turn, "delayed", { key, type: delayedRecord, value: budgets });
+  const dueKey = `${DUE_PREFIX}${place}`;
+  turn.put({ key: dueKey, value: encodeRecord(dueRecord, dueKey, delayed) });
+  ledger.delayed.offer(delayed);
+}
+
+/** The item does not wait any more; where else its entry is in memory is the caller's to know. */
+export function dropDelayed(ledger: Ledger, turn: Turn, delayed: string, checksum: number): void {
+  dropRow(ledger, turn, "delayed", { key: `${DELAYED_PREFIX}${delayed}`, checksum });
+  turn.delete(`${DUE_PREFIX}${placeOfDelayed(delayed)}`);
+}
+
+/** Moves what has waited long enough back to its old place. */
+export function wakeDelayed(ledger: Ledger, turn: Turn): void {
+  const due = delayedKey(turn.steadyMs, "" as Place);
+  for (let next = ledger.delayed.peek(); next !== undefined && next.key < due; next = ledger.delayed.peek()) {
+    ledger.delayed.take();
+    dropDelayed(ledger, turn, next.key, next.checksum);
+    const place = placeOfDelayed(next.key);
+    queueReturned(ledger, turn, place, next.budgets);
+    ledger.lookups.touchPlace(place);
+  }
+}

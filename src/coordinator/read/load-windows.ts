@@ -1,0 +1,188 @@
+// Windows filled from the store: what each is to be given next, read outside the reactor and handed back to it as an input.
+import { failure } from "../../base/errors.ts";
+import { decodeRecord, okOrFailure, recordChecksum } from "../../storage/codec.ts";
+import { DELAYED_PREFIX, ITEMS_PREFIX, RETURNED_ALONE_PREFIX, RETURNED_PREFIX } from "../../storage/keys.ts";
+import type { Entry, Store } from "../../storage/store.ts";
+import { nextKey, prefixRange } from "../../storage/store.ts";
+import { delayedRecord, itemRecord, returnedRecord } from "../ledger/records.ts";
+import type { DelayedItem, Ledger, PendingItem } from "../ledger/ledger.ts";
+import { checkpointKey, checkpointRecord } from "../ledger/attempt-records.ts";
+import { isPlace, laneEnd, PLACES_END, sequenceOf } from "../ledger/place.ts";
+import type { Place } from "../ledger/place.ts";
+import type { LoadedWindow, WindowLoad, WindowName } from "../ledger/window-load.ts";
+import type { LoadRequest, Window } from "../ledger/window.ts";
+import { LOW, WEIGHT_MAX } from "../ledger/window.ts";
+
+/** Memory of an item in a window beside its payload. */
+const ITEM_WEIGHT = 200;
+/** Rows that are read at once: first, and at most. */
+const FIRST_STEP = 4;
+const STEP_MAX = 128;
+
+/** What to read now. Each window asks once until it is answered. */
+export function wantedLoads(ledger: Ledger): WindowLoad[] {
+  const loads: WindowLoad[] = [];
+  const ask = (window: WindowName, request: LoadRequest | undefined): void => {
+    if (request !== undefined) loads.push({ window, ...request });
+  };
+  ask("returned", ledger.returned.wants());
+  ask("alone", ledger.returnedAlone.wants());
+  ask("delayed", ledger.delayed.wants());
+  askFresh(ledger, ask);
+  return loads;
+}
+
+/**
+ * Fresh windows share the room of one. Each waits for those of higher priority: until these have all that there is of them,
+ * and little of it.
+ */
+function askFresh(
+  { fresh }: Ledger,
+  ask: (window: WindowName, request: LoadRequest | undefined) => void,
+): void {
+  for (const window of fresh.values()) if (window.isLoading) return;
+  let [size, weight] = [0, 0];
+  for (const [priority, window] of fresh) {
+    ask({ priority }, window.wants(weight));
+    size += window.size;
+    weight += window.weight;
+    if (!window.isWhole || size > LOW) return;
+  }
+}
+
+/** What a load has put into one of them, the others make room for: those of the lowest priority first. */
+function shrinkFresh({ fresh }: Ledger): void {
+  let weight = 0;
+  for (const window of fresh.values()) weight += window.weight;
+  if (weight <= WEIGHT_MAX) return;
+  const filled: Window<PendingItem>[] = [...fresh.values()].filter(({ size }) => size > 0);
+  // The first of all stays within its bound by itself.
+  for (const window of filled.slice(1).reverse()) {
+    if (weight <= WEIGHT_MAX) return;
+    weight -= window.weight;
+    window.shrinkTo(Math.max(0, WEIGHT_MAX - weight));
+    weight += window.weight;
+  }
+}
+
+/** Puts what was read into its window. */
+export function applyLoad(ledger: Ledger, loaded: LoadedWindow): void {
+  const { delayed, returned, returnedAlone, shelf, alone, fresh, tally } = ledger;
+  switch (loaded.window) {
+    case "delayed":
+      return delayed.load(loaded.entries, loaded.hasMore);
+    case "returned": {
+      const waiting = loaded.entries.filter(({ key }) => !shelf.has(key));
+      return returned.load(waiting, loaded.hasMore);
+    }
+    case "alone": {
+      const waiting = loaded.entries.filter(({ key }) => !alone.has(key));
+      return returnedAlone.load(waiting, loaded.hasMore);
+    }
+    default: {
+      const { priority } = loaded.window;
+      // The row of an item stays when it is given out, so a scan finds it again: the cursor is what says that it is gone.
+      const cursor = tally.cursors.get(priority) ?? 0;
+      const waiting = loaded.entries.filter(
+        ({ key }) => sequenceOf(key) >= cursor && !ledger.setAside.has(key),
+      );
+      fresh.get(priority)?.load(waiting, loaded.hasMore);
+      shrinkFresh(ledger);
+    }
+  }
+}
+
+/** Throws store_corrupt, naming the key: the coordinator does not go on over damage. */
+export async function loadWindow(store: Store, load: WindowLoad): Promise<LoadedWindow> {
+  const { window } = load;
+  switch (window) {
+    case "delayed": {
+      const range = { prefix: DELAYED_PREFIX, to: prefixRange(DELAYED_PREFIX).to };
+      const read = async (entry: Entry): Promise<DelayedItem> => readDelayed(store, entry);
+      return { window, ...(await readPage(store, range, load, read)) };
+    }
+    case "returned": {
+      const range = { prefix: RETURNED_PREFIX, to: `${RETURNED_PREFIX}${PLACES_END}` };
+      const read = (entry: Entry): Promise<PendingItem> => readReturned(store, RETURNED_PREFIX, entry);
+      return { window, ...(await readPage(store, range, load, read)) };
+    }
+    case "alone": {
+      const range = { prefix: RETURNED_ALONE_PREFIX, to: prefixRange(RETURNED_ALONE_PREFIX).to };
+      const read = (entry: Entry): Promise<PendingItem> => readReturned(store, RETURNED_ALONE_PREFIX, entry);
+      return { window, ...(await readPage(store, range, load, read)) };
+    }
+    default: {
+      const range = { prefix: ITEMS_PREFIX, to: `${ITEMS_PREFIX}${laneEnd(window.priority)}` };
+      const read = async (entry: Entry): Promise<PendingItem> => pendingFrom(store, entry, null);
+      return { window, ...(await readPage(store, range, load, read)) };
+    }
+  }
+}
+
+/** In steps that grow while items are light, so that a few are in memory of those that have 16 MiB each. */
+async function readPage<Item extends { readonly weight: number }>(
+  store: Store,
+  { prefix, to }: { readonly prefix: string; readonly to: string },
+  { from, limit, weightMax }: LoadRequest,
+  read: (entry: Entry) => Promise<Item>,
+): Promise<{ entries: Item[]; hasMore: string | null }> {
+  const entries: Item[] = [];
+  let [weight, heaviest, fitting] = [0, 1, FIRST_STEP];
+  for (let next = `${prefix}${from}`; ;) {
+    const step = Math.min(STEP_MAX, fitting, limit - entries.length);
+    const page = await store.scan({ from: next, to, limit: step });
+    const items = await Promise.all(page.map(read));
+    entries.push(...items);
+    for (const item of items) {
+      weight += item.weight;
+      heaviest = Math.max(heaviest, item.weight);
+    }
+    fitting = Math.max(1, Math.min(4 * step, Math.floor((weightMax - weight) / heaviest)));
+    const last = page.at(-1);
+    if (last === undefined || page.length < step) return { entries, hasMore: null };
+    next = nextKey(last.key);
+    if (entries.length >= limit || weight >= weightMax)
+      return { entries, hasMore: next.slice(prefix.length) };
+  }
+}
+
+function readDelayed(store: Store, { key, value }: Entry): DelayedItem {
+  return {
+    key: key.slice(DELAYED_PREFIX.length),
+    weight: ITEM_WEIGHT,
+    budgets: okOrFailure(store.location, decodeRecord(delayedRecord, key, value)),
+    checksum: recordChecksum(value),
+  };
+}
+
+async function readReturned(store: Store, prefix: string, { key, value }: Entry): Promise<PendingItem> {
+  const budgets = okOrFailure(store.location, decodeRecord(returnedRecord, key, value));
+  const itemKey = `${ITEMS_PREFIX}${key.slice(prefix.length)}`;
+  const item = await store.get(itemKey);
+  if (item === undefined)
+    throw failure("store_corrupt", {
+      path: store.location,
+      key: itemKey,
+      reason: "a returned item is missing",
+    });
+  const returned = { budgets, checksum: recordChecksum(value) };
+  const pending = pendingFrom(store, { key: itemKey, value: item }, returned);
+  const checkpoint = await readCheckpoint(store, pending.key);
+  if (checkpoint === undefined) return pending;
+  return { ...pending, checkpoint, weight: pending.weight + checkpoint.length };
+}
+
+/** Of the item's last attempt that left one. Throws store_corrupt. */
+async function readCheckpoint(store: Store, place: Place): Promise<Uint8Array | undefined> {
+  const key = checkpointKey(place);
+  const bytes = await store.get(key);
+  return bytes && okOrFailure(store.location, decodeRecord(checkpointRecord, key, bytes));
+}
+
+function pendingFrom(store: Store, { key, value }: Entry, returned: PendingItem["returned"]): PendingItem {
+  const { id, payload } = okOrFailure(store.location, decodeRecord(itemRecord, key, value));
+  const place = key.slice(ITEMS_PREFIX.length);
+  if (!isPlace(place))
+    throw failure("store_corrupt", { path: store.location, key, reason: "its key names no place" });
+  return { key: place, weight: ITEM_WEIGHT + payload.length, id, payload, checkpoint: null, returned };
+}

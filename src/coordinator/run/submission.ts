@@ -1,0 +1,40 @@
+// Items coming in. Which of a batch are new is decided by what the ledger holds, looked up by the edge for one batch at a time;
+// here the new ones are written. A batch is on stable storage before it is acknowledged, and a batch that comes twice is
+// answered as it was the first time.
+import { encodeRecord } from "../../storage/codec.ts";
+import type { Input } from "../turn/input.ts";
+import { addItem, writeIndex } from "../items/transitions.ts";
+import { adoptTask, extend, meaningOf } from "./run.ts";
+import type { CoordinatorState } from "../turn/state.ts";
+import { otherTask, submissionKey, submissionRecord } from "./submission-record.ts";
+import type { PlannedBatch, Refusal } from "./submission-record.ts";
+import type { Turn } from "../turn/turn.ts";
+
+export function onSubmit(
+  state: CoordinatorState,
+  turn: Turn,
+  { batch, answer: to }: Extract<Input, { kind: "submit" }>,
+): void {
+  // It may have been sealed, or have got its task, since the batch was looked up.
+  const refusal = refusalOf(state, batch);
+  if (refusal !== undefined) return turn.answer(to, refusal);
+  if (state.task === null) adoptTask(state, turn, batch.task);
+  const { submission, batchNumber, known, duplicates } = batch;
+  // Whoever submits again what is there changes nothing, least of all what is complete.
+  if (batch.added.length > 0) extend(state, turn);
+  for (const item of batch.added) addItem(state.ledger, turn, item);
+  for (const { id, index } of batch.counted) writeIndex(turn, id, index);
+  const said = { added: batch.added.length, known, duplicates };
+  const key = submissionKey(submission, batchNumber);
+  turn.put({ key, value: encodeRecord(submissionRecord, key, said) });
+  turn.requireSync();
+  turn.answer(to, { kind: "taken", ...said });
+}
+
+function refusalOf(state: CoordinatorState, { task, reopen, added }: PlannedBatch): Refusal | undefined {
+  const { phase } = meaningOf(state);
+  if (phase === "cancelled") return { kind: "cancelled" };
+  // Whoever does not know whether his lines have arrived may submit them again.
+  if (phase !== "open" && !reopen && added.length > 0) return { kind: "sealed" };
+  return state.task === null ? undefined : otherTask(state.task, task);
+}

@@ -1,0 +1,223 @@
+// Pending items to workers that asked for them, at the end of each turn: in order of priority and submission, in batches, shared
+// out so that a worker with much credit does not empty the queue before the others are served.
+//
+// Who may have what: a worker that can execute what the run executes, and is trusted; nothing beside an item that runs alone;
+// what a worker has failed goes to another one where there is one; a worker at risk comes after the others.
+import type { IncarnationId } from "../../base/ids.ts";
+import { runsAlone } from "../../../machines/work-item.ts";
+import { itemKeyOf } from "../ledger/item-id.ts";
+import type { PendingItem } from "../ledger/ledger.ts";
+import { assignItem } from "../items/transitions.ts";
+import { priorityOf } from "../ledger/place.ts";
+import { countReady, hasOpen, nextAlone, nextPending, nextUntried, setAside } from "../ledger/queue.ts";
+import type { Taker } from "../ledger/shelf.ts";
+import type { AssignedItem } from "../turn/session-frame.ts";
+import { holdsAlone, isOfUse, isRobbed, isTrusted, roomAt, takesWork } from "../turn/state.ts";
+import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
+import { isDueToTry, moveTrust } from "../workers/trust.ts";
+import type { Turn } from "../turn/turn.ts";
+
+/** Items in one frame, and bytes after which a frame takes no more; a worker may get several frames in a turn. */
+const SHARE_MAX = 256;
+const FRAME_BYTES_MAX = 1024 * 1024;
+/** Items that one turn gives out at most: the rest follows in the next. */
+const PER_TURN_MAX = 8_192;
+/** A worker that does not say a word is given no more than this. */
+const UNREAD_BYTES_MAX = 64 * 1024 * 1024;
+/** One in so many workers is kept for items that run alone, as long as there are any: the others go on with the rest. */
+const ALONE_SHARE = 4;
+/** A worker that has handed back such an item gets none for so long. */
+const REFUSED_ALONE_MS = 30_000;
+
+/** Who works at all in a turn. */
+interface Crew {
+  readonly rows: readonly WorkerRow[];
+  /** They are not trusted, and here because there is nobody else. */
+  readonly isTrying: boolean;
+  /** Cordoned workers that are due to show beside the others whether they are well again. */
+  readonly onTrial: readonly WorkerRow[];
+  /** The run has one worker, even if it does not work now. */
+  readonly isOnlyOne: boolean;
+}
+
+/** Workers that get nothing but an item which runs alone, now or as soon as they have nothing any more. */
+export type KeptApart = ReadonlySet<WorkerRow>;
+
+export function dispatch(state: CoordinatorState, turn: Turn): KeptApart {
+  const crew = crewOf(state, turn);
+  setAside(state.ledger, turn.nowMs);
+  giveOutTries(state, turn, crew);
+  giveOutAlone(state, turn, crew);
+  const apart = keptApart(state, turn, crew);
+  const others = crew.rows.filter((row) => !apart.has(row));
+  let left = PER_TURN_MAX;
+  // Whoever may be gone soon gets what the others have no room for.
+  for (const isAtRisk of [false, true]) {
+    const rows = others.filter((row) => row.isAtRisk === isAtRisk && takesWork(state, row));
+    const asked = rows.reduce((sum, row) => sum + creditOf(row), 0);
+    const isEnough = countReady(state.ledger) >= asked;
+    // Where there is not enough for everybody, an item goes to where it can start, and what was just stolen does not go back to
+    // the backlog that it was taken from.
+    if (!isEnough) left = giveOut(state, turn, crew, { rows, left, roomOf: startable });
+    // What a safe backlog handed back is not for one that may be gone soon either.
+    const isLeft = isAtRisk && others.some((row) => !row.isAtRisk && isRobbed(row, turn.nowMs));
+    const takers = isEnough ? rows : isLeft ? [] : rows.filter((row) => !isRobbed(row, turn.nowMs));
+    left = giveOut(state, turn, crew, { rows: takers, left, roomOf: creditOf });
+  }
+  // What has come to light meanwhile need not wait for a turn that may not come.
+  giveOutAlone(state, turn, crew);
+  return keptApart(state, turn, crew);
+}
+
+/** Those who are trusted; when there are none, the others, one item at a time and rarely: a run does not stand still. */
+function crewOf(state: CoordinatorState, turn: Turn): Crew {
+  const rows = [...state.workers.values()].filter((row) => isOfUse(state, row));
+  const trusted = rows.filter(isTrusted);
+  const isOnlyOne = (trusted.length > 0 ? trusted : rows).length === 1;
+  const isAnybodyElse = trusted.length > 0;
+  if (trusted.length === rows.length) return { rows, isTrying: false, onTrial: [], isOnlyOne };
+  const due = rows.filter((row) => !isTrusted(row) && isDueToTry(row, turn.nowMs, isAnybodyElse));
+  return isAnybodyElse
+    ? { rows: trusted, isTrying: false, onTrial: due, isOnlyOne }
+    : { rows: due, isTrying: true, onTrial: [], isOnlyOne };
+}
+
+/** One item to each that is on trial, one that nobody has failed: should it be failed again, it has not used up its attempts. */
+function giveOutTries(state: CoordinatorState, turn: Turn, { onTrial }: Crew): void {
+  if (state.ledger.budgets.maxAttempts < 2) return;
+  for (const row of onTrial) {
+    if (!takesWork(state, row) || !isReading(row)) continue;
+    const item = nextUntried(state.ledger, turn.nowMs);
+    if (item === undefined) return;
+    give(state, turn, row, [item]);
+  }
+}
+
+/** Items that run alone, to workers that have nothing. */
+function giveOutAlone(state: CoordinatorState, turn: Turn, crew: Crew): void {
+  if (state.ledger.alone.size === 0) return;
+  for (const row of keptApart(state, turn, crew)) {
+    if (row.held.size > 0 || !takesWork(state, row) || !mayTry(row, crew)) continue;
+    const item = nextAlone(state.ledger, takerOf(row, crew, turn));
+    if (item !== undefined) give(state, turn, row, [item]);
+  }
+}
+
+/**
+ * Those that have least are kept, and get nothing until they have nothing, so they stay those. One that could take none
+ * of the items that wait is of no use for it. Those that have nothing, and for which there is nothing else, are kept as well.
+ */
+function keptApart({ ledger }: CoordinatorState, turn: Turn, crew: Crew): KeptApart {
+  const { rows } = crew;
+  const { alone, shelf } = ledger;
+  if (alone.size === 0) return new Set();
+  const atWork = rows.filter(holdsAlone).length;
+  const share = Math.max(0, Math.max(1, Math.floor(rows.length / ALONE_SHARE)) - atWork);
+  const able = rows.filter(
+    (row) =>
+      !holdsAlone(row) &&
+      row.session?.isReconciled === true &&
+      row.held.size + row.session.credit > 0 &&
+      turn.nowMs - row.refusedAloneAtMs >= REFUSED_ALONE_MS &&
+      alone.peek(takerOf(row, crew, turn)) !== undefined,
+  );
+  able.sort((one, other) => one.held.size - other.held.size);
+  const wanted = able.slice(0, alone.size);
+  const isRest = !hasOpen(ledger);
+  const isIdle = (row: WorkerRow): boolean =>
+    isRest && row.held.size === 0 && shelf.peek(takerOf(row, crew, turn)) === undefined;
+  return new Set(wanted.filter((row, at) => at < share || isIdle(row)));
+}
+
+interface Round {
+  readonly rows: readonly WorkerRow[];
+  /** How many items may be given in all. */
+  readonly left: number;
+  readonly roomOf: (row: WorkerRow) => number;
+}
+
+/** Gives each worker as many items as there is room; returns how many more may be given in all. */
+function giveOut(state: CoordinatorState, turn: Turn, crew: Crew, { rows, roomOf, ...round }: Round): number {
+  let { left } = round;
+  const hasRoom = (row: WorkerRow): boolean =>
+    takesWork(state, row) && roomOf(row) > 0 && isReading(row) && mayTry(row, crew);
+  let hungry = rows.filter(hasRoom);
+  while (hungry.length > 0 && left > 0) {
+    const share = Math.min(SHARE_MAX, Math.ceil(countReady(state.ledger) / hungry.length));
+    const served = new Set<WorkerRow>();
+    for (const row of hungry) {
+      const max = crew.isTrying ? 1 : Math.min(share, roomOf(row), left);
+      const given = takeShare(state, takerOf(row, crew, turn), max);
+      left -= given.length;
+      if (given.length > 0) served.add(row);
+      give(state, turn, row, given);
+    }
+    // Who found nothing will not find any in this turn.
+    hungry = hungry.filter((row) => served.has(row) && hasRoom(row));
+  }
+  return left;
+}
+
+function takerOf({ id }: WorkerRow, { isOnlyOne }: Crew, { nowMs }: Turn): Taker {
+  return { worker: id, isOnlyOne, nowMs };
+}
+
+/** In this turn it has not had its try yet, if tries are all there is. */
+function mayTry({ held }: WorkerRow, { isTrying }: Crew): boolean {
+  return !isTrying || held.size === 0;
+}
+
+function isReading({ session }: WorkerRow): boolean {
+  return session !== undefined && session.unreadBytes < UNREAD_BYTES_MAX;
+}
+
+function creditOf(row: WorkerRow): number {
+  return Math.min(row.session?.credit ?? 0, roomAt(row));
+}
+
+/** How many of what it asked for it would start at once. */
+function startable(row: WorkerRow): number {
+  return Math.min(creditOf(row), row.slots - row.held.size);
+}
+
+/** Up to `max` items, no more than a frame of bytes; at least one if there is one. */
+function takeShare({ ledger }: CoordinatorState, taker: Taker, max: number): PendingItem[] {
+  const given: PendingItem[] = [];
+  for (let bytes = 0; given.length < max && bytes < FRAME_BYTES_MAX;) {
+    const item = nextPending(ledger, taker);
+    if (item === undefined) break;
+    given.push(item);
+    bytes += bytesOf(item);
+  }
+  return given;
+}
+
+function bytesOf({ payload, checkpoint }: PendingItem): number {
+  return payload.length + (checkpoint?.length ?? 0);
+}
+
+function give(state: CoordinatorState, turn: Turn, row: WorkerRow, items: readonly PendingItem[]): void {
+  const { session } = row;
+  if (items.length === 0 || session === undefined) return;
+  const { incarnation } = row.chart.context;
+  const firstNumber = session.nextNumber;
+  const assigned = items.map((item): AssignedItem => {
+    const number = session.nextNumber++;
+    const to = { worker: row.id, incarnation: incarnation as IncarnationId, epoch: state.epoch, number };
+    const running = assignItem(state.ledger, turn, item, to);
+    row.held.set(itemKeyOf(item.id), running);
+    session.unreadBytes += bytesOf(item);
+    return {
+      id: item.id,
+      attempt: running.row.context.attempt,
+      payload: item.payload,
+      priority: priorityOf(item.key),
+      checkpoint: item.checkpoint,
+      alone: runsAlone(running.row.context),
+    };
+  });
+  session.credit = session.takesOneFrame ? 0 : session.credit - items.length;
+  if (!isTrusted(row)) moveTrust(state, turn, row, { type: "worker.tried", incarnation, atMs: turn.nowMs });
+  const how = { plugin: state.task?.plugin ?? "", itemTimeoutMs: state.limits.itemTimeoutMs ?? 0 };
+  turn.send(session.port, { kind: "assignments", firstNumber, items: assigned, ...how });
+}

@@ -1,0 +1,329 @@
+// The coordinator's side of a worker's session: what it holds is reconciled first, then work goes down by credit and results come
+// up. Frames of a session that is not the worker's current one change nothing but its end, so that no worker waits for ever on
+// a stream that nobody listens to: it opens another and states what it has.
+import { runsAlone } from "../../../machines/work-item.ts";
+import type { ItemEvent } from "../../../machines/work-item.ts";
+import type { WorkerId } from "../../base/ids.ts";
+import { ENDS, endOf } from "../workers/attempt-end.ts";
+import { acknowledge, openDelivery, settle } from "./delivery.ts";
+import { giveUp, isHandedBackBy, noteKept } from "../workers/hand-back.ts";
+import { lossByRestart } from "../workers/outage.ts";
+import type { Loss } from "../workers/outage.ts";
+import { itemKeyOf } from "../ledger/item-id.ts";
+import { examine } from "./late-result.ts";
+import { reconcile, unheardOf } from "./adoption.ts";
+import type { Failure, RunningItem, Success } from "../ledger/ledger.ts";
+import { attemptOf, saveCheckpoint, settleItem } from "../items/transitions.ts";
+import { priorityOf } from "../ledger/place.ts";
+import type {
+  Delivery,
+  HeldClaim,
+  NamedAttempt,
+  Report,
+  ReportedOutcome,
+  SentCheckpoint,
+  SessionInput,
+} from "../turn/session-frame.ts";
+import { isHeard, isItsOwn } from "../turn/state.ts";
+import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
+import { onStealAnswered } from "../schedule/steal.ts";
+import { judge } from "../workers/trust.ts";
+import type { Turn } from "../turn/turn.ts";
+
+/** Outcomes that are charged to the item or end it. */
+const EVENT_OF = {
+  success: "item.succeeded",
+  error: "item.erred",
+  timeout: "item.erred",
+  crash: "item.erred",
+  crash_shared: "item.crashedTogether",
+  too_large: "item.tooLarge",
+  preempted: "item.returned",
+  stolen: "item.returned",
+  fenced: "item.returned",
+  cancelled: "item.returned",
+} as const satisfies Record<ReportedOutcome["kind"], ItemEvent["type"]>;
+
+/** Credit beyond this is a mistake of the worker's; it is not believed. */
+const CREDIT_MAX = 16_384;
+
+export function onSession(state: CoordinatorState, turn: Turn, input: SessionInput): void {
+  const row = state.workers.get(input.workerId);
+  if (input.kind === "hello") return onHello(state, turn, row, input);
+  // What a report says names its attempt exactly, so it is as good beside a session as in one.
+  if (input.kind === "report")
+    return row === undefined
+      ? refuseSession(turn, input)
+      : deliver(state, turn, row, [], { ...input, number: 0 });
+  if (input.kind === "checkpoints") turn.answer(input.answer, undefined);
+  if (row?.session?.port !== input.port) {
+    if (input.kind !== "sessionEnded") refuseSession(turn, input);
+    return;
+  }
+  if (input.kind !== "results") settle(input, turn);
+  // Who speaks has read what it was given before, or is about to.
+  row.session.unreadBytes = 0;
+  switch (input.kind) {
+    case "credit":
+      row.session.credit = Math.min(CREDIT_MAX, row.session.credit + input.more);
+      return;
+    case "results":
+      return deliver(state, turn, row, row.session.deliveries, input);
+    case "released":
+      for (const attempt of input.attempts) giveBack(state, turn, row, attempt);
+      noteKept(row);
+      if (row.session.isAsked) onStealAnswered(row, turn, input.attempts.length);
+      return;
+    case "checkpoints":
+      for (const sent of input.checkpoints) onCheckpoint(state, turn, row, sent);
+      return;
+    case "withdrawCredit":
+      row.session.credit = 0;
+      turn.send(input.port, { kind: "creditWithdrawn" });
+      return;
+    case "sessionEnded":
+      leaveSession(row);
+  }
+}
+
+function refuseSession(turn: Turn, input: SessionInput): void {
+  turn.endSession(input.port);
+  settle(input, turn);
+}
+
+/** The batch is acknowledged when all of it is decided and on stable storage (C10); `line` is what waits before it. */
+function deliver(
+  state: CoordinatorState,
+  turn: Turn,
+  row: WorkerRow,
+  line: Delivery[],
+  input: Pick<Extract<SessionInput, { kind: "results" }>, "port" | "number" | "reports" | "settled">,
+): void {
+  const delivery = openDelivery(line, input, input.number);
+  for (const report of input.reports) onReport(state, turn, row, report, delivery);
+  if (delivery.undecided === 0) settle(delivery, turn);
+  turn.requireSync();
+  acknowledge(turn, line);
+}
+
+function onHello(
+  state: CoordinatorState,
+  turn: Turn,
+  row: WorkerRow | undefined,
+  hello: Extract<SessionInput, { kind: "hello" }>,
+): void {
+  // A session opens after the first beat of its process, and again after one if it was given up; before that it tries again.
+  if (hello.incarnation !== row?.chart.context.incarnation || !isHeard(row))
+    return refuseSession(turn, hello);
+  // It was under way on one connection while a later one came on another: what it states is not so any more.
+  if (hello.sessionNumber > 0 && hello.sessionNumber < row.sessionNumber) return refuseSession(turn, hello);
+  row.sessionNumber = Math.max(row.sessionNumber, hello.sessionNumber);
+  // Who was asked to hand back a moment ago is left alone for as long as it would have been.
+  const askedAtMs = row.session?.askedAtMs ?? -Infinity;
+  endSessionOf(row, turn);
+  row.session = {
+    port: hello.port,
+    credit: 0,
+    nextNumber: hello.ackedAssignment + 1,
+    takesOneFrame: hello.takesOneFrame === true,
+    isReconciled: false,
+    unreadBytes: 0,
+    isAsked: false,
+    askedAtMs,
+    remains: [],
+    deliveries: [],
+  };
+  const kept = new Set<RunningItem>();
+  const keep = hello.held.map((claim) => {
+    const item = row.held.get(itemKeyOf(claim.id));
+    const isCurrent = item !== undefined && isClaimed(item, claim, hello.incarnation);
+    if (isCurrent && isHandedBackBy(state, turn, item, claim, hello.takesOneFrame === true)) {
+      giveUp(state, turn, row, item, ENDS.stolen);
+      return false;
+    }
+    if (isCurrent) kept.add(item);
+    // A result is delivered in any case: what it is worth is judged when it is there.
+    return isCurrent || claim.isFinished;
+  });
+  // What the worker does not have never arrived, or ended with an older process of it.
+  const gone = [...row.held.values()].filter((item) => !kept.has(item));
+  const [own, older] = apart(row, gone);
+  row.session.remains = takeBack(state, turn, row, older, lossByRestart(state, row, turn.nowMs));
+  takeBack(state, turn, row, own, "left");
+  const { port, settled } = hello;
+  reconcile(state, turn, row, { port, settled, keep, claims: unheardOf(state, row, hello) });
+}
+
+function onReport(
+  state: CoordinatorState,
+  turn: Turn,
+  row: WorkerRow,
+  report: Report,
+  delivery: Delivery,
+): void {
+  const itemKey = itemKeyOf(report.id);
+  const item = state.ledger.running.get(itemKey);
+  const { outcome } = report;
+  if (item === undefined && outcome.kind === "success") {
+    const { id, incarnation, attempt, epoch } = report;
+    const by = { id, worker: row.id, incarnation, attempt, epoch };
+    return examine(state, turn, { ...by, success: outcome, end: endOf(report) }, delivery);
+  }
+  const before = item?.row.context;
+  const settled =
+    item === undefined
+      ? "ignored"
+      : settleItem(state.ledger, turn, item, eventFor(row.id, report, turn), whatOf(report), endOf(report));
+  if (settled === "ignored") {
+    // Another attempt of it, or none: the first report has been recorded, or the item is somebody else's now.
+    state.counters.staleReports++;
+    return;
+  }
+  row.held.delete(itemKey);
+  if (before !== undefined) judge(state, turn, row, report, before);
+}
+
+/** Only the attempt that the item is under says what it would go on from (C3). */
+function onCheckpoint(state: CoordinatorState, turn: Turn, row: WorkerRow, sent: SentCheckpoint): void {
+  const item = row.held.get(itemKeyOf(sent.id));
+  if (item !== undefined && isClaimed(item, { ...sent, isFinished: false }, row.chart.context.incarnation)) {
+    item.hasBegun = true;
+    saveCheckpoint(turn, item, sent.checkpoint);
+  } else state.counters.staleCheckpoints++;
+}
+
+function giveBack(state: CoordinatorState, turn: Turn, row: WorkerRow, { id, attempt }: NamedAttempt): void {
+  const itemKey = itemKeyOf(id);
+  const item = row.held.get(itemKey);
+  if (item === undefined || item.row.context.attempt !== attempt) return;
+  if (runsAlone(item.row.context)) row.refusedAloneAtMs = turn.nowMs;
+  giveUp(state, turn, row, item, row.session?.isAsked === true ? ENDS.stolen : ENDS.handedBack);
+}
+
+/** The worker has no session until its next hello: nothing is given to it, and what it says on the old stream is not heard. */
+export function endSessionOf(row: WorkerRow, turn: Turn): void {
+  if (row.session !== undefined) turn.endSession(row.session.port);
+  leaveSession(row);
+}
+
+function leaveSession(row: WorkerRow): void {
+  // What is decided later is acknowledged to nobody: the worker sends it again.
+  row.session?.deliveries.splice(0);
+  row.session = undefined;
+}
+
+/**
+ * A worker that is gone gives back everything. `left`: it said goodbye; `preempted`: it was about to. `lost`: it fell silent, and what
+ * it had started may be why; `lostWithMany`: it fell silent together with others, and no item is to blame.
+ */
+export function forsake(state: CoordinatorState, turn: Turn, row: WorkerRow, how: "left" | Loss): void {
+  endSessionOf(row, turn);
+  const [own, older] = apart(row, [...row.held.values()]);
+  // A goodbye says nothing of what an older process ended of.
+  const howOlder = how === "lost" ? how : "lostWithMany";
+  takeBack(state, turn, row, older, row.restart?.wasDraining === true ? "preempted" : howOlder);
+  takeBack(state, turn, row, own, how);
+}
+
+/** As soon as it is known what an older process of the worker ended of. Idempotent. */
+export function takeBackRemains(state: CoordinatorState, turn: Turn, row: WorkerRow): void {
+  const remains = row.session?.remains.filter((item) => row.held.get(itemKeyOf(item.id)) === item) ?? [];
+  if (row.session === undefined || remains.length === 0) return;
+  row.session.remains = takeBack(state, turn, row, remains, lossByRestart(state, row, turn.nowMs));
+}
+
+/** What older processes of the worker had is with nobody, as soon as it is known what they ended of. Idempotent. */
+export function takeBackOlder(state: CoordinatorState, turn: Turn, row: WorkerRow): void {
+  const [, older] = apart(row, [...row.held.values()]);
+  if (older.length > 0) takeBack(state, turn, row, older, lossByRestart(state, row, turn.nowMs));
+}
+
+/** What the worker's process of now was given, and what older ones were. */
+function apart(row: WorkerRow, items: readonly RunningItem[]): [own: RunningItem[], older: RunningItem[]] {
+  const own = new Set(items.filter((item) => isItsOwn(row, item)));
+  return [[...own], items.filter((item) => !own.has(item))];
+}
+
+/** Returns what has begun and stays where it is, because it is not known yet how it was lost. */
+function takeBack(
+  state: CoordinatorState,
+  turn: Turn,
+  row: WorkerRow,
+  items: readonly RunningItem[],
+  how: "left" | Loss | undefined,
+): RunningItem[] {
+  const begun = begunOf(items, row.slots);
+  const isOpen = (item: RunningItem): boolean => how === undefined && begun.has(item);
+  for (const item of inOrderOfNumber(items)) {
+    if (isOpen(item)) continue;
+    const counted = how === "lost";
+    if (how === "left" || how === "preempted" || !begun.has(item)) {
+      const end = how === "left" || how === "preempted" ? ENDS[how] : ENDS.lostUnstarted;
+      giveUp(state, turn, row, item, end);
+    } else {
+      row.held.delete(itemKeyOf(item.id));
+      const event: ItemEvent = { type: "item.lost", ...attemptOf(item), counted };
+      state.counters.reassigned++;
+      settleItem(state.ledger, turn, item, event, POISON, ENDS.lost);
+    }
+  }
+  return items.filter(isOpen);
+}
+
+/**
+ * What has begun for certain. A worker starts what is first by priority, then by number, of what it has at that moment; so what
+ * is among the first either way has begun, and of anything else it cannot be said.
+ */
+function begunOf(items: readonly RunningItem[], slots: number): ReadonlySet<RunningItem> {
+  const byNumber = new Set(inOrderOfNumber(items).slice(0, slots));
+  const byPriority = inOrderOfNumber(items).sort(
+    (one, other) => priorityOf(other.place) - priorityOf(one.place),
+  );
+  return new Set(byPriority.slice(0, slots).filter((item) => byNumber.has(item)));
+}
+
+function inOrderOfNumber(items: readonly RunningItem[]): RunningItem[] {
+  return [...items].sort((one, other) => one.number - other.number);
+}
+
+const POISON: Failure = { class: "poison", message: "workers fell silent while running it" };
+
+function eventFor(
+  worker: WorkerId,
+  { incarnation, attempt, epoch, outcome }: Report,
+  { steadyMs }: Turn,
+): Parameters<typeof settleItem>[3] {
+  const key = { worker, incarnation, attempt, epoch };
+  const isPermanent = outcome.kind === "error" && outcome.isPermanent === true;
+  const type = isPermanent ? EVENT_OF.too_large : EVENT_OF[outcome.kind];
+  return type === "item.returned" ? { type, ...key, atMs: Math.floor(steadyMs) } : { type, ...key };
+}
+
+function whatOf({ outcome }: Report): Success | Failure | null {
+  switch (outcome.kind) {
+    case "success":
+      return outcome;
+    case "error": {
+      const { message, response } = outcome;
+      return { class: "error", message, ...(response !== undefined && { response }) };
+    }
+    case "timeout":
+    case "crash":
+    case "too_large":
+      return { class: outcome.kind, message: outcome.message };
+    case "crash_shared":
+      return { class: "crash", message: outcome.message };
+    default:
+      return null;
+  }
+}
+
+/** Whether the claim is of the attempt that the item is running under. What an earlier process left unfinished died with it. */
+function isClaimed(item: RunningItem, claim: HeldClaim, incarnation: string): boolean {
+  const current = attemptOf(item);
+  return (
+    current.attempt === claim.attempt &&
+    current.epoch === claim.epoch &&
+    (current.incarnation === incarnation || claim.isFinished)
+  );
+}

@@ -1,0 +1,184 @@
+// What travels on a worker's session, in the coordinator's words; rpc/work-messages.ts is the way to the wire and back.
+import type { AttemptKey } from "../../../machines/work-item.ts";
+import type { IncarnationId, WorkerId } from "../../base/ids.ts";
+import type { LateReport, RunningItem, Success } from "../ledger/ledger.ts";
+import type { Execution } from "../ledger/records.ts";
+
+/** One stream, as the reactor sees it. Its identity tells sessions of one worker apart. */
+export interface SessionPort {
+  /** Called for committed turns only (C2). Must not throw; a stream that is gone drops the frame. */
+  send(frame: SessionFrame): void;
+  /** Ends the stream behind what was sent. The same rules; idempotent. */
+  end(): void;
+}
+
+export interface AssignedItem {
+  readonly id: Uint8Array;
+  readonly attempt: number;
+  readonly payload: Uint8Array;
+  readonly priority: number;
+  /** Nothing else may execute beside it. */
+  readonly alone: boolean;
+  /** What an earlier attempt has left; null when none has. */
+  readonly checkpoint: Uint8Array | null;
+}
+
+export interface NamedAttempt {
+  readonly id: Uint8Array;
+  readonly attempt: number;
+}
+
+export type SessionFrame =
+  | { readonly kind: "verdict"; readonly keep: readonly boolean[] }
+  | {
+      readonly kind: "assignments";
+      readonly firstNumber: number;
+      readonly items: readonly AssignedItem[];
+      /** What executes them; empty: whatever the worker has. */
+      readonly plugin: string;
+      /** 0: as long as it likes. */
+      readonly itemTimeoutMs: number;
+    }
+  /** Hand these back if they have not started. */
+  | { readonly kind: "release"; readonly attempts: readonly NamedAttempt[] }
+  /** Nobody wants these any more. */
+  | { readonly kind: "drop"; readonly attempts: readonly NamedAttempt[] }
+  /** Every batch of results up to this number is on stable storage. */
+  | { readonly kind: "resultsAcknowledged"; readonly number: number }
+  /** Nothing more is given before more is asked for, and everything that was given stands before this. */
+  | { readonly kind: "creditWithdrawn" };
+
+/** What a worker says of an attempt that it has. */
+export interface HeldClaim extends NamedAttempt {
+  readonly epoch: number;
+  /** Its result is on the way. */
+  readonly isFinished: boolean;
+  /** Undefined when it is finished, or the worker does not say. */
+  readonly phase?: "unstarted" | "running";
+  /** Of the process that executed it, when that is an earlier one. */
+  readonly incarnation?: IncarnationId;
+}
+
+/** What a worker has stated in its hello, while some of it is looked up. */
+export interface Statement {
+  readonly workerId: WorkerId;
+  readonly port: SessionPort;
+  readonly settled?: (() => void) | undefined;
+  /** In the order in which it was stated: whether the worker keeps it. */
+  readonly keep: readonly boolean[];
+  /** What is looked up; `at` is the place in `keep`. */
+  readonly claims: readonly Claim[];
+}
+
+/** An attempt that a worker has and that this leader knows nothing of. */
+export interface Claim extends AttemptKey {
+  readonly id: Uint8Array;
+  readonly at: number;
+  /** What the number of its assignment was, at most. */
+  readonly number: number;
+}
+
+export interface Report extends NamedAttempt {
+  /** Of the process that executed it. */
+  readonly incarnation: IncarnationId;
+  readonly epoch: number;
+  readonly outcome: ReportedOutcome;
+  readonly execution?: Execution;
+  /** The end of its standard error. */
+  readonly log?: Uint8Array;
+  /** For the next attempt, if there is one. */
+  readonly checkpoint?: Uint8Array;
+}
+
+export type ReportedOutcome =
+  | ({ readonly kind: "success" } & Success)
+  /** `isPermanent`: another attempt cannot help, so the item fails at once, and it says nothing of the worker. */
+  | {
+      readonly kind: "error";
+      readonly message: string;
+      readonly response?: Uint8Array;
+      readonly isPermanent?: boolean;
+    }
+  | { readonly kind: "timeout" | "crash" | "crash_shared" | "too_large"; readonly message: string }
+  | { readonly kind: "preempted" | "stolen" | "fenced" | "cancelled" };
+
+/** What a running attempt would go on from. */
+export interface SentCheckpoint extends NamedAttempt {
+  readonly epoch: number;
+  readonly checkpoint: Uint8Array;
+}
+
+interface FromSession {
+  readonly workerId: WorkerId;
+  readonly port: SessionPort;
+  /**
+   * Called once when what was said is written, dropped or forgotten, whatever became of its stream meanwhile: until then its
+   * bytes are in memory, and counted.
+   */
+  readonly settled?: () => void;
+}
+
+export type SessionInput =
+  | ({
+      readonly kind: "hello";
+      /** Grows with each session of the worker's process; 0 from one that does not count. */
+      readonly sessionNumber: number;
+      readonly incarnation: IncarnationId;
+      readonly held: readonly HeldClaim[];
+      readonly ackedAssignment: number;
+      /** It takes one frame of work, however much it asks for: the answer of a call. */
+      readonly takesOneFrame?: true;
+    } & FromSession)
+  | ({ readonly kind: "credit"; readonly more: number } & FromSession)
+  | ({ readonly kind: "results"; readonly number: number; readonly reports: readonly Report[] } & FromSession)
+  | ({ readonly kind: "released"; readonly attempts: readonly NamedAttempt[] } & FromSession)
+  | ({
+      readonly kind: "checkpoints";
+      readonly checkpoints: readonly SentCheckpoint[];
+      /** Called when they are not in memory any more, whatever became of them. */
+      readonly answer: () => void;
+    } & FromSession)
+  | ({ readonly kind: "withdrawCredit" } & FromSession)
+  /** Results by a call of their own, which goes with no session: its port is told of them alone. */
+  | ({ readonly kind: "report"; readonly reports: readonly Report[] } & FromSession)
+  | ({ readonly kind: "sessionEnded" } & FromSession);
+
+/** A batch of results that is not acknowledged; see delivery.ts. */
+export interface Delivery {
+  readonly port: SessionPort;
+  /** Of the batch, as its sender counts. */
+  readonly number: number;
+  /** The deliveries of one sender, in order; emptied when its stream ends. */
+  readonly line: Delivery[];
+  /** Results whose items are being looked up. */
+  undecided: number;
+  /** All of it is decided. */
+  readonly settled: (() => void) | undefined;
+}
+
+/** A late success, and the batch that waits for it. */
+export interface LateResult extends LateReport {
+  readonly delivery: Delivery;
+}
+
+/** The live session of a worker. */
+export interface Session {
+  readonly port: SessionPort;
+  readonly takesOneFrame: boolean;
+  /** It has its verdict on what it stated. Nothing is given to it before. */
+  isReconciled: boolean;
+  /** Bytes of payload that were given since it was last heard. */
+  unreadBytes: number;
+  /** Room at the worker that is not filled yet. */
+  credit: number;
+  /** Of the next assignment; without gaps within the worker's incarnation. */
+  nextNumber: number;
+  /** It was asked to hand back, and has not answered. */
+  isAsked: boolean;
+  /** When it was asked last, or answered; monotonic. */
+  askedAtMs: number;
+  /** What an older process of the worker had begun, until it is known what that one ended of. */
+  remains: readonly RunningItem[];
+  /** Batches of results that are not acknowledged. */
+  readonly deliveries: Delivery[];
+}

@@ -1,0 +1,267 @@
+// Everything a leading coordinator knows, rebuilt from the store at each start. Only the reactor changes it, in turns;
+// `sanityCheck` says what is true between turns.
+import { charts } from "../../../machines/index.ts";
+import type { RunContext } from "../../../machines/run.ts";
+import { runsAlone } from "../../../machines/work-item.ts";
+import type { WorkerContext, WorkerEvent, WorkerInput } from "../../../machines/worker-lifecycle.ts";
+import type { TrustContext, TrustEvent, TrustInput } from "../../../machines/worker-trust.ts";
+import { assert } from "../../base/assert.ts";
+import type { Epoch, WorkerId } from "../../base/ids.ts";
+import { LIMITS } from "../../config/limits.ts";
+import { compile } from "../../runtime/compile.ts";
+import type { CompiledChart, Row } from "../../runtime/compile.ts";
+import type { SegmentCount } from "../../storage/segment-count.ts";
+import type { EnrolmentState } from "./enrolment-view.ts";
+import type { Ledger, RunningItem } from "../ledger/ledger.ts";
+import type { Pulse } from "./pulse.ts";
+import type { CountedFrom, RunLimits, RunTask } from "./run-view.ts";
+import type { Session } from "./session-frame.ts";
+import { LIFECYCLES, LIVENESSES } from "./worker-view.ts";
+import type { Lifecycle, Liveness, Plugin } from "./worker-view.ts";
+
+/** The thresholds of failure detection, from the configuration. */
+export interface LivenessSettings {
+  readonly heartbeatIntervalMs: number;
+  readonly clockSkewBudgetMs: number;
+  readonly coordinatorFailureTimeoutMs: number;
+  readonly removeAfterMs: number;
+}
+
+/** A new process of a worker was heard of without a goodbye of the old one; what that means is in outage.ts. */
+export interface Restart {
+  /** Monotonic. */
+  readonly atMs: number;
+  /** Whether this coordinator has heard the old process: one that it never heard may have ended together with its predecessor. */
+  readonly wasHeard: boolean;
+  /** It is not the first within a short time: fleets are not restarted again and again, and what kills workers is. */
+  readonly isRepeated: boolean;
+  /** The old process was leaving, so what it had is nobody's fault. */
+  readonly wasDraining: boolean;
+}
+
+/** A registered worker. What the chart says is in `chart`; the rest was told by the worker or measured here. */
+export interface WorkerRow {
+  readonly id: WorkerId;
+  chart: Row<WorkerContext>;
+  /** The registry's bytes as last written: a row is only ever replaced knowing what stood there. */
+  stored: Uint8Array | undefined;
+  slots: number;
+  plugins: readonly Plugin[];
+  load: number;
+  registeredAtWallMs: number;
+  /** Of the last accepted beat of this incarnation; 0 before the first. */
+  sequence: number;
+  /** Monotonic; undefined while nothing was heard since this coordinator leads. */
+  lastBeatMs: number | undefined;
+  /** When the next beat is due, monotonic. */
+  dueAtMs: number;
+  /** When the chart last moved, or this coordinator began to lead; monotonic. */
+  movedAtMs: number;
+  session: Session | undefined;
+  /** Of the last session of this incarnation; 0 before the first. */
+  sessionNumber: number;
+  /** Whether it is given work like the others. */
+  trust: Row<TrustContext>;
+  /** It says that its machine may be taken away before long. */
+  isAtRisk: boolean;
+  /** What keeps it from executing, as it said last; empty when there is nothing, or nothing was heard since this coordinator leads. */
+  trouble: string;
+  /** The last assignment that has arrived there, as its last beat said. */
+  ackedAssignment: number | undefined;
+  /** When it last handed back an item that runs alone: something in it may not end. Monotonic. */
+  refusedAloneAtMs: number;
+  /** The last one; undefined while this coordinator has heard of none. */
+  restart: Restart | undefined;
+  /**
+   * Items that it says an earlier leader gave it, and that were adopted, since this coordinator leads. Undefined for one that
+   * registered under this leadership: registrations are synced, so no earlier one can have given it anything.
+   */
+  adopted: number | undefined;
+  /** What the ledger says that it has; by `itemKeyOf`. */
+  readonly held: Map<string, RunningItem>;
+}
+
+/** The last success of all workers, and the last one of any other worker than that one's. */
+export interface Successes {
+  latest: Success;
+  ofAnother: Success;
+}
+
+interface Success {
+  readonly by: string;
+  /** Monotonic. */
+  readonly atMs: number;
+}
+
+/** Nobody has succeeded since this coordinator leads. */
+export const NO_SUCCESS: Success = { by: "", atMs: -Infinity };
+
+export interface CoordinatorState {
+  readonly epoch: Epoch;
+  readonly ledger: Ledger;
+  run: Row<RunContext>;
+  /** What it executes; null before the first submission. */
+  task: RunTask | null;
+  readonly limits: RunLimits;
+  countedFrom: CountedFrom;
+  /** From the monotonic clock to the steady one (steady-clock.ts); undefined before the first turn. */
+  steadyOffsetMs: number | undefined;
+  readonly pulse: Pulse;
+  /** A comparison of the ledger's numbers with its rows is under way; stale when these rows have changed since. */
+  verification: { isStale: boolean } | undefined;
+  readonly counters: {
+    /** Reports of attempts that are not current. */
+    staleReports: number;
+    /** Checkpoints of attempts that are not current. */
+    staleCheckpoints: number;
+    /** Results that contradict the recorded one. */
+    conflicts: number;
+    /** Attempts that had begun and ended because their worker was lost. */
+    reassigned: number;
+  };
+  readonly successes: Successes;
+  readonly liveness: LivenessSettings;
+  /** Whether an idle worker is given what waits with another. */
+  readonly steals: boolean;
+  readonly enrolment: EnrolmentState;
+  readonly workersMax: number;
+  readonly workers: Map<WorkerId, WorkerRow>;
+  readonly workersCount: SegmentCount;
+  /** Workers of which this coordinator has said `worker_failed`, in that order: it says so once, forgotten ones included. */
+  readonly failedOnce: Set<WorkerId>;
+  /** When the last scan was, monotonic; scans are measured against it to forgive this process its own lateness. */
+  lastScanMs: number;
+}
+
+/** Failures are remembered for so many times the maximum of workers: a fleet of machines that come and go is not endless. */
+export const FAILED_ONCE_FACTOR = 4;
+
+export const workerChart: CompiledChart<WorkerContext, WorkerEvent, WorkerInput> = compile(
+  charts["worker-lifecycle"].machine,
+);
+
+export const trustChart: CompiledChart<TrustContext, TrustEvent, TrustInput> = compile(
+  charts["worker-trust"].machine,
+);
+const TRUSTED = trustChart.indexOf("Trusted");
+
+export function isTrusted({ trust }: WorkerRow): boolean {
+  return trust.state === TRUSTED;
+}
+
+/** The two halves of a worker's state: `{ lifecycle: "Ready", liveness: "Alive" }`. */
+export function workerStateOf({ chart }: WorkerRow): { lifecycle: Lifecycle; liveness: Liveness } {
+  const halves = STATE_HALVES[chart.state];
+  assert(halves !== undefined, `no state ${chart.state} in the worker's chart`);
+  return halves;
+}
+
+/** Whether the coordinator counts on hearing of it again: only such a worker has items, or a session. */
+export function isHeard(row: WorkerRow): boolean {
+  const { liveness } = workerStateOf(row);
+  return liveness === "Alive" || liveness === "Suspected";
+}
+
+const STATE_HALVES = workerChart.states.map((name) => {
+  const [first, second] = name.split("+");
+  const lifecycle = LIFECYCLES.find((word) => word === first);
+  const liveness = LIVENESSES.find((word) => word === second);
+  assert(lifecycle !== undefined && liveness !== undefined, `unknown state ${name} in the worker's chart`);
+  return { lifecycle, liveness };
+});
+
+/** It has said that it leaves: its end is no loss, whether its goodbye is heard or not. */
+export function isDraining(row: WorkerRow): boolean {
+  return workerStateOf(row).lifecycle === "Draining";
+}
+
+/** Whether it is one of those that the run can count on: there, and able to execute what the run executes. */
+export function isOfUse(
+  { task, enrolment }: Pick<CoordinatorState, "task" | "enrolment">,
+  row: WorkerRow,
+): boolean {
+  const { lifecycle, liveness } = workerStateOf(row);
+  return (
+    lifecycle === "Ready" &&
+    liveness === "Alive" &&
+    !row.chart.context.isToDrain &&
+    !enrolment.revoked.has(row.id) &&
+    serves(row, task?.plugin ?? "")
+  );
+}
+
+/** How many more items it may have, by this coordinator's limits and not by its own word (C8). */
+export function roomAt({ slots, held }: Pick<WorkerRow, "slots" | "held">): number {
+  return Math.min(slots, LIMITS.slotsPerWorker) + LIMITS.backlogPerWorker - held.size;
+}
+
+/** Whether it asks for work that may be given to it now (C6). */
+export function takesWork(state: Pick<CoordinatorState, "task" | "enrolment">, row: WorkerRow): boolean {
+  const { session } = row;
+  const hasRoom = session?.isReconciled === true && session.credit > 0 && roomAt(row) > 0;
+  return hasRoom && isOfUse(state, row) && !holdsAlone(row);
+}
+
+/** Who was asked to hand back is left alone for so long after its answer: no ping-pong. */
+const ROBBED_MS = 500;
+
+/** It hands back what it has not started, or did a moment ago: it is not asked again, and its backlog does not get it back. */
+export function isRobbed({ session }: Pick<WorkerRow, "session">, nowMs: number): boolean {
+  return session !== undefined && (session.isAsked || nowMs - session.askedAtMs < ROBBED_MS);
+}
+
+/** Nothing is given to a worker beside an item that runs alone. */
+export function holdsAlone(row: WorkerRow): boolean {
+  if (row.held.size !== 1) return false;
+  const [only] = row.held.values();
+  return only !== undefined && isItsOwn(row, only) && runsAlone(only.row.context);
+}
+
+/** Whether the worker's process of now was given it. What an older one had does not execute any more. */
+export function isItsOwn({ chart }: WorkerRow, { row }: RunningItem): boolean {
+  return row.context.incarnation === chart.context.incarnation;
+}
+
+/** A run that names no plugin takes whatever a worker has. */
+function serves({ plugins }: WorkerRow, plugin: string): boolean {
+  return plugin === "" || plugins.some(({ name }) => name === plugin);
+}
+
+/**
+ * What holds between any two turns, whatever came before. Run after every step of every test.
+ * @internal
+ */
+export function sanityCheck(state: CoordinatorState): void {
+  assert(state.workers.size <= state.workersMax, "C8: more workers than the maximum");
+  assert(
+    state.failedOnce.size <= FAILED_ONCE_FACTOR * state.workersMax,
+    "C8: failures are remembered within bounds",
+  );
+  const { ledger } = state;
+  let held = 0;
+  for (const row of state.workers.values()) held += row.held.size;
+  assert(held === ledger.running.size, "every running item is with exactly one worker");
+  assert(ledger.tally.count("running") === ledger.running.size, "the ledger counts its running items");
+  assert(ledger.tally.pending >= 0, "no item is in two places");
+  assert(state.workersCount.count === state.workers.size, "the registry's count is the number of rows");
+  for (const [id, row] of state.workers) {
+    assert(row.id === id, "a row stands under its own id");
+    assert(row.stored !== undefined, "every worker is in the store");
+    const own = [...row.held.values()].filter((item) => isItsOwn(row, item));
+    const isCompany = own.some((item) => runsAlone(item.row.context));
+    assert(!isCompany || own.length === 1, "an item that runs alone is with a worker that has nothing else");
+    const { lifecycle, liveness } = workerStateOf(row);
+    assert(
+      isHeard(row) || (row.held.size === 0 && row.session === undefined),
+      "who is given up has nothing, and no session",
+    );
+    assert(
+      (lifecycle === "Gone") === (liveness === "Removed"),
+      "who has left is not watched, who is watched is here",
+    );
+    assert(
+      liveness === "Failed" ? state.failedOnce.has(id) || row.lastBeatMs === undefined : true,
+      "a failure was said",
+    );
+  }
+}

@@ -1,0 +1,147 @@
+// Who may join, and who may not any more. A bundle lets in as many workers as its quota says, each of them once; nobody gets
+// the id of a worker that lives but that worker itself; a bearer that was revoked gets and does nothing, for good.
+import { unreachable } from "../../base/assert.ts";
+import type { WorkerId } from "../../base/ids.ts";
+import { LIMITS } from "../../config/limits.ts";
+import type { Store } from "../../storage/store.ts";
+import {
+  addRevoked,
+  enrolledEntry,
+  readEnrolled,
+  readRevoked,
+  revocationsEntry,
+} from "./enrolment-record.ts";
+import type { EnrolmentState, EnrolmentVerdict, JoiningBundle, KnownBundle } from "../turn/enrolment-view.ts";
+import type { Input } from "../turn/input.ts";
+import type { CoordinatorState } from "../turn/state.ts";
+import { isHeard } from "../turn/state.ts";
+import type { Turn } from "../turn/turn.ts";
+
+/** The share of its quota at which a bundle is warned of. */
+const WARN_AT = 0.8;
+
+/** Throws store_corrupt or store_newer. */
+export async function replayEnrolment(store: Store, quota: number): Promise<EnrolmentState> {
+  const bundles = new Map<string, KnownBundle>();
+  for await (const { bundleId, workerId, ...times } of readEnrolled(store))
+    note(bundles, { id: bundleId, ...times }).workers.add(workerId);
+  return { quota, bundles, revoked: await readRevoked(store) };
+}
+
+export function onIdentity(
+  state: CoordinatorState,
+  turn: Turn,
+  input: Extract<Input, { kind: "enrol" | "revoke" }>,
+): void {
+  switch (input.kind) {
+    case "enrol":
+      return turn.answer(input.answer, judge(state, turn, input.workerId, input.bundle));
+    case "revoke":
+      return onRevoke(state, turn, input);
+    default:
+      return unreachable(input, "input about an identity");
+  }
+}
+
+function judge(
+  state: CoordinatorState,
+  turn: Turn,
+  workerId: WorkerId,
+  bundle: JoiningBundle | undefined,
+): EnrolmentVerdict {
+  const { revoked } = state.enrolment;
+  if (revoked.has(workerId)) return { kind: "revoked", who: `worker ${workerId}` };
+  // It shows its own certificate: it holds the key.
+  if (bundle === undefined) return { kind: "granted" };
+  if (revoked.has(bundle.id)) return { kind: "revoked", who: `enrolment ${bundle.id}` };
+  const row = state.workers.get(workerId);
+  if (row !== undefined && isHeard(row)) return { kind: "alive" };
+  return letIn(state, turn, workerId, bundle);
+}
+
+function letIn(
+  { enrolment: { bundles, quota } }: CoordinatorState,
+  turn: Turn,
+  workerId: WorkerId,
+  bundle: JoiningBundle,
+): EnrolmentVerdict {
+  const known = note(bundles, bundle);
+  if (known.workers.has(workerId)) return { kind: "granted" };
+  const isExhausted = known.workers.size >= quota;
+  if (!isExhausted) {
+    known.workers.add(workerId);
+    const { endsAtWallMs, warnFromWallMs } = bundle;
+    turn.put(
+      enrolledEntry(bundle.id, workerId, { enrolledAtWallMs: turn.wallMs, endsAtWallMs, warnFromWallMs }),
+    );
+    turn.requireSync();
+  }
+  if (known.workers.size >= quota * WARN_AT && !known.warned.quota) {
+    known.warned.quota = true;
+    warn(turn, quota, bundle.id, known);
+  }
+  return isExhausted ? { kind: "exhausted", quota } : { kind: "granted" };
+}
+
+/** The bundle as it is known; a copy that was renewed counts. */
+function note(bundles: Map<string, KnownBundle>, { id, ...times }: JoiningBundle): KnownBundle {
+  const known = bundles.get(id);
+  if (known === undefined) {
+    const fresh = { workers: new Set<WorkerId>(), times, warned: { end: false, quota: false } };
+    bundles.set(id, fresh);
+    return fresh;
+  }
+  if (times.endsAtWallMs > known.times.endsAtWallMs) {
+    known.times = times;
+    known.warned.end = false;
+  }
+  return known;
+}
+
+/** Warns once of each bundle that will let nobody in before long. */
+export function warnOfEnds({ enrolment: { bundles, quota, revoked } }: CoordinatorState, turn: Turn): void {
+  for (const [id, known] of bundles) {
+    const { warnFromWallMs, endsAtWallMs } = known.times;
+    const isDue = warnFromWallMs <= turn.wallMs && turn.wallMs < endsAtWallMs;
+    if (!isDue || known.warned.end || revoked.has(id)) continue;
+    known.warned.end = true;
+    warn(turn, quota, id, known);
+  }
+}
+
+function warn(turn: Turn, quota: number, bundleId: string, { workers, times }: KnownBundle): void {
+  const fields = {
+    bundle_id: bundleId,
+    enrolled: workers.size,
+    quota,
+    expires_in_ms: Math.max(0, Math.round(times.endsAtWallMs - turn.wallMs)),
+  };
+  const message =
+    "an enrolment bundle lets nobody new in before long: make another with `rollout ca issue`, or raise enrolment.quota";
+  turn.effects.push({ kind: "warning", message, fields });
+  turn.emit("enrolment_ending", fields);
+}
+
+/** On disk before it is answered; sessions of the bearers end with the same turn. */
+function onRevoke(
+  { enrolment: { bundles, revoked }, workers }: CoordinatorState,
+  turn: Turn,
+  { id, withWorkers, answer }: Extract<Input, { kind: "revoke" }>,
+): void {
+  const enrolled = bundles.get(id)?.workers ?? new Set<WorkerId>();
+  const alongside = withWorkers ? [...enrolled] : [];
+  const ids = [id, ...alongside];
+  if (!addRevoked(revoked, ids, turn.wallMs)) return turn.answer(answer, { kind: "full" });
+  turn.put(revocationsEntry(revoked));
+  turn.requireSync();
+  turn.effects.push({ kind: "revoked", ids });
+  turn.emit("certificate_revoked", { bearer_id: id, workers: alongside.length });
+  const isWorker = workers.has(id as WorkerId);
+  turn.answer(answer, {
+    ...{ kind: "revoked", isWorker, enrolled: enrolled.size },
+    workersRevoked: alongside.length,
+  });
+}
+
+/** The default of `enrolment.quota`, for coordinators without a configuration. */
+export const QUOTA_DEFAULT = LIMITS.enrolledPerBundle;

@@ -1,0 +1,83 @@
+import { expect } from "chai";
+import type { ReportedOutcome } from "../../../../src/coordinator/turn/session-frame.ts";
+import { LedgerHarness } from "../../../support/ledger-harness.ts";
+
+const MIB = 2 ** 20;
+const LARGE = "x".repeat(MIB);
+/** Of no concern, and final. */
+const ENDED: ReportedOutcome = { kind: "too_large", message: "" };
+
+describe("windows of items that were never given out", () => {
+  let ledger: LedgerHarness;
+  let batches: number;
+
+  beforeEach(async () => {
+    ledger = await LedgerHarness.start({
+      isChecked: false,
+      limits: { maxFails: { kind: "unlimited" } },
+    });
+    batches = 0;
+  });
+
+  async function submit(priority: number, count: number): Promise<void> {
+    const lines = Array.from({ length: count }, (_, at) => `${priority} ${at} ${LARGE}`);
+    await ledger.submit(lines, { priority, batchNumber: ++batches });
+  }
+
+  const held = (): [number, number][] =>
+    [...ledger.state.ledger.fresh].map(([priority, { size }]) => [priority, size]);
+
+  const weight = (): number =>
+    [...ledger.state.ledger.fresh.values()].reduce((sum, window) => sum + window.weight, 0);
+
+  it("share the room of one, whatever the number of priorities (C8)", async () => {
+    for (const priority of [1, 2, 3]) await submit(priority, 50);
+    expect(weight()).to.be.within(33 * MIB, 65 * MIB);
+    await ledger.lead();
+    const worker = await ledger.worker(1);
+    await ledger.settle();
+    expect(weight()).to.be.within(33 * MIB, 65 * MIB);
+    expect(held()[0], "what goes out first is there first").to.deep.equal([3, 50]);
+    const given: string[] = [];
+    while (given.length < 150) {
+      await worker.ask(10);
+      expect(worker.held).to.have.length(10);
+      given.push(...worker.held.map(({ text }) => text.slice(0, 1)));
+      expect(weight()).to.be.at.most(65 * MIB);
+      await worker.report([...worker.held], ENDED);
+    }
+    expect(given.join("")).to.equal("3".repeat(50) + "2".repeat(50) + "1".repeat(50));
+  });
+
+  it("of a low priority are not loaded while those of a higher one have much", async () => {
+    await submit(1, 5);
+    await submit(9, 60);
+    await ledger.lead();
+    const worker = await ledger.worker(1);
+    await ledger.settle();
+    expect(held()).to.deep.equal([
+      [9, 60],
+      [1, 0],
+    ]);
+    await worker.ask(40);
+    await ledger.watch(250, [worker]);
+    expect(held()).to.deep.equal([
+      [9, 20],
+      [1, 5],
+    ]);
+  });
+
+  it("give their room to what is submitted with a higher priority, and get it back", async () => {
+    await submit(1, 60);
+    expect(held()).to.deep.equal([[1, 60]]);
+    await submit(9, 50);
+    expect(held()[0]).to.deep.equal([9, 50]);
+    expect(weight()).to.be.at.most(65 * MIB);
+    const worker = await ledger.worker(1);
+    for (let time = 0; time < 11; time++) {
+      await worker.ask(10);
+      await worker.report([...worker.held], ENDED);
+    }
+    expect(await ledger.view()).to.include({ pending: 0, failed: 110 });
+  });
+});

@@ -1,0 +1,34 @@
+import { expect } from "chai";
+import fc from "fast-check";
+import { Pulse } from "../../../../src/coordinator/turn/pulse.ts";
+
+describe("what became final in each second", () => {
+  it("is counted by whole seconds, latest last, without the one that is not over", () => {
+    const pulse = new Pulse(10_500);
+    expect(pulse.read(10_500)).to.deep.equal([]);
+    pulse.count(10_600, 2);
+    pulse.count(11_499, 1);
+    pulse.count(11_500, 4);
+    expect(pulse.read(11_600)).to.deep.equal([3]);
+    expect(pulse.read(14_600)).to.deep.equal([3, 4, 0, 0]);
+  });
+
+  it("goes back a minute, and is what a list of all would say", () => {
+    const steps = fc.array(fc.tuple(fc.nat(20_000), fc.nat(5)), { maxLength: 100 });
+    fc.assert(
+      fc.property(steps, (all) => {
+        const pulse = new Pulse(0);
+        const counts: number[] = [];
+        let nowMs = 0;
+        for (const [byMs, finished] of all) {
+          nowMs += byMs;
+          pulse.count(nowMs, finished);
+          const second = Math.floor(nowMs / 1_000);
+          counts[second] = (counts[second] ?? 0) + finished;
+          const whole = Array.from({ length: second }, (_, at) => counts[at] ?? 0);
+          expect(pulse.read(nowMs)).to.deep.equal(whole.slice(-60));
+        }
+      }),
+    );
+  });
+});
