@@ -25,7 +25,7 @@ export const COMPOSITION: readonly string[] = ["src/compose", "src/commands", "s
 
 /** Implementations of ports, by regular expression. Nobody imports one but itself, the composition and tests. */
 export const ADAPTERS: readonly string[] = [
-  "src/storage/(?:level|memory|faulty|postgres)",
+  "src/storage/(?:level|memory|postgres)",
   "src/worker/backends/(?:mock|command|process|http|module|machine)",
   // All but the port.
   "src/worker/preemption(?!/compute-hint\\.ts)",

@@ -2,7 +2,7 @@
 import type { RunId, WorkerId } from "../../src/base/ids.ts";
 import { newUlid, ulidToBytes } from "../../src/base/ids.ts";
 import type { IncarnationId } from "../../src/base/ids.ts";
-import { PowerLossStore } from "../../src/storage/memory/power-loss-store.ts";
+import { PowerLossStore } from "../support/power-loss-store.ts";
 import { Caller } from "./caller.ts";
 import type { Journal } from "./journal.ts";
 import type { Victim } from "./nemesis.ts";

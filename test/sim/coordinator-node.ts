@@ -9,7 +9,7 @@ import { replay } from "../../src/coordinator/replay.ts";
 import type { CoordinatorState } from "../../src/coordinator/turn/state.ts";
 import { sanityCheck } from "../../src/coordinator/turn/state.ts";
 import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
-import { PowerLossStore } from "../../src/storage/memory/power-loss-store.ts";
+import { PowerLossStore } from "../support/power-loss-store.ts";
 import type { Entry, Store } from "../../src/storage/store.ts";
 import { LIVENESS } from "../support/reactor-harness.ts";
 import { difference } from "./difference.ts";

@@ -2,7 +2,7 @@
 // it is dead. Its clock starts where it likes and may run fast or slow; the wall clock is its machine's.
 import type { Clock, Timer } from "../../src/base/clock.ts";
 import type { Random } from "../../src/base/random.ts";
-import type { PowerLossStore } from "../../src/storage/memory/power-loss-store.ts";
+import type { PowerLossStore } from "../support/power-loss-store.ts";
 import type { World } from "./world.ts";
 
 /** What outlives a process: the disk, and the clock on the wall. */

@@ -5,7 +5,7 @@ import { verifyLedger } from "../../src/coordinator/read/verify-ledger.ts";
 import { ledgerRecord } from "../../src/coordinator/ledger/tally.ts";
 import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
 import { LEDGER_KEY } from "../../src/storage/keys.ts";
-import { PowerLossStore } from "../../src/storage/memory/power-loss-store.ts";
+import { PowerLossStore } from "../support/power-loss-store.ts";
 import type { Store } from "../../src/storage/store.ts";
 import { CallerNode } from "./caller-node.ts";
 import { BUDGETS, CoordinatorNode } from "./coordinator-node.ts";

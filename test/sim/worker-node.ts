@@ -5,7 +5,7 @@ import type { RunId, WorkerId } from "../../src/base/ids.ts";
 import { resultBatchRecord } from "../../src/worker/outbox-record.ts";
 import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
 import { OUTBOX_PREFIX } from "../../src/storage/keys.ts";
-import { PowerLossStore } from "../../src/storage/memory/power-loss-store.ts";
+import { PowerLossStore } from "../support/power-loss-store.ts";
 import type { Batch, CommitOutcome, Store } from "../../src/storage/store.ts";
 import { Worker } from "../../src/worker/worker.ts";
 import { fixedPlugins } from "../support/fixed-plugins.ts";

@@ -2,9 +2,8 @@ import { expect } from "chai";
 import { systemClock } from "../../../src/base/clock.ts";
 import type { IncarnationId } from "../../../src/base/ids.ts";
 import { seededRandom } from "../../../src/base/random.ts";
-import { scriptedFaults } from "../../../src/storage/faulty/fault-plan.ts";
-import { FaultyStore } from "../../../src/storage/faulty/faulty-store.ts";
-import { PowerLossStore } from "../../../src/storage/memory/power-loss-store.ts";
+import { FaultyStore, scriptedFaults } from "../../support/faulty-store.ts";
+import { PowerLossStore } from "../../support/power-loss-store.ts";
 import {
   WORKER_CREDENTIALS_KEY,
   WORKER_EPOCHS_KEY,

@@ -8,7 +8,7 @@ import { itemIdText } from "../../../../src/coordinator/ledger/item-id.ts";
 import { doneRecord } from "../../../../src/coordinator/ledger/records.ts";
 import { decodeRecord, okOrFailure } from "../../../../src/storage/codec.ts";
 import { DONE_PREFIX, ITEM_INDEX_PREFIX } from "../../../../src/storage/keys.ts";
-import { PowerLossStore } from "../../../../src/storage/memory/power-loss-store.ts";
+import { PowerLossStore } from "../../../support/power-loss-store.ts";
 import type { Store } from "../../../../src/storage/store.ts";
 import { prefixRange } from "../../../../src/storage/store.ts";
 import { LedgerHarness } from "../../../support/ledger-harness.ts";

@@ -7,7 +7,7 @@ import type { ReportedOutcome, SessionPort } from "../../../../src/coordinator/t
 import { itemRecord } from "../../../../src/coordinator/ledger/records.ts";
 import { decodeRecord, okOrFailure } from "../../../../src/storage/codec.ts";
 import { ITEMS_PREFIX } from "../../../../src/storage/keys.ts";
-import { PowerLossStore } from "../../../../src/storage/memory/power-loss-store.ts";
+import { PowerLossStore } from "../../../support/power-loss-store.ts";
 import { prefixRange } from "../../../../src/storage/store.ts";
 import type { Entry, ScanRange } from "../../../../src/storage/store.ts";
 import { DelegatingStore } from "../../../support/delegating-store.ts";

@@ -3,7 +3,7 @@ import { expect } from "chai";
 import type { Random } from "../../../../src/base/random.ts";
 import type { SentCheckpoint, SessionPort } from "../../../../src/coordinator/turn/session-frame.ts";
 import { CHECKPOINTS_PREFIX } from "../../../../src/storage/keys.ts";
-import { PowerLossStore } from "../../../../src/storage/memory/power-loss-store.ts";
+import { PowerLossStore } from "../../../support/power-loss-store.ts";
 import { prefixRange } from "../../../../src/storage/store.ts";
 import { LedgerHarness } from "../../../support/ledger-harness.ts";
 import type { HeldItem, LedgerWorker } from "../../../support/ledger-worker.ts";

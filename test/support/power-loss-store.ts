@@ -3,11 +3,11 @@
 //
 // Keeps true: after the power is lost, everything up to the last synced commit is there, and of the flushed ones behind
 // it a first part, as long as chance has it; no batch is there in half, and none is missing from the middle.
-import type { Random } from "../../base/random.ts";
-import { failure } from "../../base/errors.ts";
-import type { RolloutError } from "../../base/errors.ts";
-import { MemoryStore } from "./memory-store.ts";
-import type { Batch, CommitOutcome, Entry, ScanRange, Store } from "../store.ts";
+import type { Random } from "../../src/base/random.ts";
+import { failure } from "../../src/base/errors.ts";
+import type { RolloutError } from "../../src/base/errors.ts";
+import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
+import type { Batch, CommitOutcome, Entry, ScanRange, Store } from "../../src/storage/store.ts";
 
 export class PowerLossStore implements Store {
   readonly location = "memory";

@@ -1,15 +1,40 @@
-// A store that fails by plan, around any other: what callers do with `unknown`, with reads that throw and with a slow
-// disk is tested with it, and simulated.
+// A store that fails by plan, around any other: tests see with it what callers do with `unknown`, with reads that throw and with
+// a slow disk. A plan is a function of the call's number and kind: the same plan over the same calls does the same again.
 //
 // Keeps true: what it executes, it executes in the order of the calls and answers in that order; without faults it is
 // the inner store.
-import { sleep } from "../../base/clock.ts";
-import type { Clock } from "../../base/clock.ts";
-import { failure } from "../../base/errors.ts";
-import type { RolloutError } from "../../base/errors.ts";
-import { assertBatch, assertKey, assertOpen, assertRange } from "../preconditions.ts";
-import type { Batch, CommitOutcome, Entry, ScanRange, Store } from "../store.ts";
-import type { Fault, FaultPlan, Operation } from "./fault-plan.ts";
+import { sleep } from "../../src/base/clock.ts";
+import type { Clock } from "../../src/base/clock.ts";
+import { failure } from "../../src/base/errors.ts";
+import type { RolloutError } from "../../src/base/errors.ts";
+import { assertBatch, assertKey, assertOpen, assertRange } from "../../src/storage/preconditions.ts";
+import type { Batch, CommitOutcome, Entry, ScanRange, Store } from "../../src/storage/store.ts";
+
+export type Operation = "get" | "scan" | "commit";
+
+export type Fault =
+  /** A read throws; a commit is not executed and answers `unknown`. */
+  | { readonly kind: "fail_before" }
+  /** The call is executed. A commit then answers `unknown`; a read throws, as nothing else could have come of it. */
+  | { readonly kind: "fail_after" }
+  /** The call is executed when the time has passed. Later commits wait behind it: order holds. */
+  | { readonly kind: "delay"; readonly delayMs: number };
+
+/** `undefined`: this call goes well. `nth` counts the calls of that operation, from 1. Asked once per call, in order. */
+export type FaultPlan = (operation: Operation, nth: number) => Fault | undefined;
+
+export const noFaults: FaultPlan = () => undefined;
+
+export interface ScriptedFault {
+  readonly operation: Operation;
+  readonly nth: number;
+  readonly fault: Fault;
+}
+
+/** Exactly these faults. */
+export function scriptedFaults(script: readonly ScriptedFault[]): FaultPlan {
+  return (operation, nth) => script.find((line) => line.operation === operation && line.nth === nth)?.fault;
+}
 
 export interface FaultyStoreOptions {
   readonly plan: FaultPlan;
