@@ -2,10 +2,11 @@
 // hand. After each step the state is sane, and what a new leader would read from the store is what this one has (C4).
 import assert from "node:assert/strict";
 import { runsAlone } from "../../machines/work-item.ts";
-import { epoch } from "../../src/base/ids.ts";
 import { seededRandom } from "../../src/base/random.ts";
 import { turnstile } from "../../src/base/turnstile.ts";
 import type { Input } from "../../src/coordinator/turn/input.ts";
+import { StorageLease } from "../../src/coordinator/lead/lease.ts";
+import type { Leadership } from "../../src/coordinator/lead/lease.ts";
 import { itemIdText } from "../../src/coordinator/ledger/item-id.ts";
 import type { ItemBudgets, Ledger } from "../../src/coordinator/ledger/ledger.ts";
 import { nextAlone, nextPending } from "../../src/coordinator/ledger/queue.ts";
@@ -65,7 +66,8 @@ export class LedgerHarness {
   /** What the last step wrote. */
   written: Omit<Batch, "expect"> = { puts: [], deletes: [], durability: "flush" };
   #state: CoordinatorState | undefined;
-  #leaderships = 0;
+  /** Of the leader of now: each batch expects its epoch (C1). */
+  #leadership: Leadership | undefined;
   /** Turns that are committed, and whose effects wait; undefined while they leave at once. */
   #unanswered: Turn[] | undefined;
   #asked = 0;
@@ -84,6 +86,11 @@ export class LedgerHarness {
     return harness;
   }
 
+  get #leads(): Leadership {
+    assert(this.#leadership !== undefined);
+    return this.#leadership;
+  }
+
   get state(): CoordinatorState {
     assert(this.#state !== undefined);
     return this.#state;
@@ -97,19 +104,21 @@ export class LedgerHarness {
     this.fed.length = 0;
     this.#unanswered = undefined;
     this.#asked = 0;
-    this.#state = await this.#replay(this.#leaderships++);
+    this.#leadership = await new StorageLease(store, "the harness").claim();
+    this.#state = await this.#replay();
     sanityCheck(this.#state);
   }
 
-  #replay(leadership: number): Promise<CoordinatorState> {
+  #replay(): Promise<CoordinatorState> {
+    const { epoch } = this.#leads;
     const { budgets, liveness, limits = {}, seed = 1 } = this.#options;
     return replay(this.store, {
       liveness: { ...LIVENESS, ...liveness },
       workersMax: 10,
       budgets: { maxAttempts: 3, maxLost: 5, ...budgets },
       limits,
-      random: seededRandom(seed + leadership),
-      epoch: epoch(leadership),
+      random: seededRandom(seed + epoch),
+      epoch,
       nowMs: this.nowMs,
       scrubRows: SCRUB_ROWS,
     });
@@ -133,7 +142,7 @@ export class LedgerHarness {
     this.written = turn.writes;
     const { puts, deletes } = turn.writes;
     if (puts.length === 0 && deletes.length === 0) return;
-    const outcome = await this.store.commit({ ...turn.writes, expect: [] });
+    const outcome = await this.store.commit({ ...turn.writes, expect: [this.#leads.epochRow] });
     assert.equal(outcome.kind, "committed");
   }
 
@@ -267,7 +276,7 @@ export class LedgerHarness {
   }
 
   async #checkReplay(): Promise<void> {
-    const replayed = await this.#replay(this.#leaderships - 1);
+    const replayed = await this.#replay();
     assert.deepEqual(ledgerOf(replayed), ledgerOf(this.state), "C4: replay(store) equals live state");
     const { inOrder, alone } = await drain(replayed.ledger, this.store);
     const pending = await pendingPlaces(this.store);

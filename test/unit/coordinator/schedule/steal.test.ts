@@ -88,6 +88,21 @@ describe("stealing", () => {
     ledger = await LedgerHarness.start();
   });
 
+  for (const { backlog, taken } of [
+    { backlog: 63, taken: 32 },
+    { backlog: 61, taken: 31 },
+    { backlog: 200, taken: 32 },
+  ]) {
+    it(`takes half of a backlog of ${backlog} at most, and never more than 32 at once: ${taken}`, async () => {
+      const victim = await ledger.worker(1, { slots: 1, credit: backlog + 1 });
+      await ledger.submit(Array.from({ length: backlog + 1 }, (_, at) => `item ${at}`));
+      expect(victim.texts).to.have.length(backlog + 1);
+      const thief = await ledger.worker(2, { slots: 100, credit: 100 });
+      await ledger.watch(500, [victim, thief]);
+      expect(askedOf(victim)).to.have.length(taken);
+    });
+  }
+
   it("leaves where it is what the thief has failed, as long as there is another worker", async () => {
     const [thief, victim] = [await ledger.worker(1, { slots: 4 }), await ledger.worker(2, { slots: 1 })];
     await ledger.submit(["a", "b", "c", "d"]);
