@@ -397,6 +397,19 @@ describe("the loop of turns", () => {
       left = [];
     });
 
+    it("neither sooner nor later", async () => {
+      const scans = new Set<number>();
+      for (let ms = 0; ms < 4 * LIVENESS.heartbeatIntervalMs; ms++) {
+        await clock.advance(1);
+        while (store.held > 0) await release();
+        scans.add(state.lastScanMs);
+      }
+      const [first = 0, ...others] = scans;
+      expect(others.slice(0, 7)).to.deep.equal(
+        Array.from({ length: 7 }, (_, at) => first + ((at + 1) * LIVENESS.heartbeatIntervalMs) / 2),
+      );
+    });
+
     it("and finds a silent worker", async () => {
       await clock.advance(999);
       expect(store.held).to.equal(0);
