@@ -17,7 +17,7 @@ const PROCESS_STATE = [
   // What a process of a user's code begins with.
   "src/worker/backends/code/serve-code.ts",
   // The program of the starter, which starts a worker's processes.
-  "src/worker/backends/starter/starter-program.ts",
+  "src/worker/children/starter-program.ts",
   "bin/**",
   "scripts/**",
   "test/**",

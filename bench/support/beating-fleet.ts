@@ -15,8 +15,8 @@ import { HeartbeatService } from "../../src/gen/rollout/v1/heartbeat_pb.ts";
 import { silentLogger } from "../../src/observe/log.ts";
 import { openClient } from "../../src/transport/client.ts";
 import { openAuthority } from "../../src/transport/tls/authority.ts";
-import { EpochGuard } from "../../src/worker/epoch-guard.ts";
-import { Heartbeat } from "../../src/worker/heartbeat.ts";
+import { EpochGuard } from "../../src/worker/link/epoch-guard.ts";
+import { Heartbeat } from "../../src/worker/life/heartbeat.ts";
 
 const [address = "", run = "", tlsDir = "", count = "1", interval = "500"] = process.argv.slice(2);
 const runId = run as RunId;

@@ -23,7 +23,7 @@ import { startServer } from "../../src/transport/server.ts";
 import type { RunningServer } from "../../src/transport/server.ts";
 import { openAuthority } from "../../src/transport/tls/authority.ts";
 import type { Credentials, Identity } from "../../src/transport/tls/identity.ts";
-import { Plugins } from "../../src/worker/plugins.ts";
+import { Plugins } from "../../src/worker/backends/plugins.ts";
 import { Worker } from "../../src/worker/worker.ts";
 
 const LIVENESS = {

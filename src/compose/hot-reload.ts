@@ -13,7 +13,7 @@ import type { Manifest } from "../config/manifest.ts";
 import { taskOf } from "../config/task.ts";
 import type { EventEmitter } from "../observe/events.ts";
 import type { Logger } from "../observe/log.ts";
-import type { Plugins } from "../worker/plugins.ts";
+import type { Plugins } from "../worker/backends/plugins.ts";
 import type { OpenedPlugin } from "./plugins.ts";
 
 export interface HotReloadOptions {

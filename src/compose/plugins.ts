@@ -6,14 +6,14 @@ import type { WorkerId } from "../base/ids.ts";
 import { loadManifest } from "../config/manifest.ts";
 import type { Manifest, ManifestOf } from "../config/manifest.ts";
 import type { Backend } from "../worker/backends/backend.ts";
-import type { Children } from "../worker/backends/child.ts";
+import type { Children } from "../worker/children/child.ts";
 import type { CodeBackend, CodeBackendOptions } from "../worker/backends/code/code-backend.ts";
 import { CommandBackend } from "../worker/backends/command/command-backend.ts";
 import { HttpBackend } from "../worker/backends/http/http-backend.ts";
 import { machineBackend } from "../worker/backends/machine/machine-backend.ts";
 import { moduleBackend } from "../worker/backends/module/module-backend.ts";
 import { ProcessBackend } from "../worker/backends/process/process-backend.ts";
-import type { Plugin } from "../worker/plugins.ts";
+import type { Plugin } from "../worker/backends/plugins.ts";
 import { mockBackend } from "./mock-work.ts";
 import type { ProcessPorts } from "./process-ports.ts";
 

@@ -24,16 +24,16 @@ import type { Store } from "../storage/store.ts";
 import type { Client, ClientOptions } from "../transport/client.ts";
 import { openClient } from "../transport/client.ts";
 import type { Credentials } from "../transport/tls/identity.ts";
-import { Certificate } from "./certificate.ts";
-import type { DrainRequest, TrainState } from "./drain.ts";
-import { Drain, drainAddress } from "./drain.ts";
-import { EpochGuard } from "./epoch-guard.ts";
-import type { HeartbeatOptions } from "./heartbeat.ts";
-import { Heartbeat } from "./heartbeat.ts";
-import type { SeenEpoch } from "./own-record.ts";
-import { nextIncarnation, readSeenEpochs, writeSeenEpochs } from "./own-record.ts";
-import { NO_WORK, Work } from "./work.ts";
-import type { WorkSettings } from "./work.ts";
+import { Certificate } from "./life/certificate.ts";
+import type { DrainRequest, TrainState } from "./life/drain.ts";
+import { Drain, drainAddress } from "./life/drain.ts";
+import { EpochGuard } from "./link/epoch-guard.ts";
+import type { HeartbeatOptions } from "./life/heartbeat.ts";
+import { Heartbeat } from "./life/heartbeat.ts";
+import type { SeenEpoch } from "./life/worker-records.ts";
+import { nextIncarnation, readSeenEpochs, writeSeenEpochs } from "./life/worker-records.ts";
+import { NO_WORK, Work } from "./workload.ts";
+import type { WorkSettings } from "./workload.ts";
 
 export interface WorkerOptions {
   readonly runId: RunId;

@@ -156,8 +156,8 @@ describe("the installed package", () => {
   });
 
   it("brings every package that one of its modules imports", async () => {
-    // The program of a thread or of a backend's process is no module to import; what it imports, others do.
-    const isProgram = (file: string): boolean => /-thread\.js$|\/backends\/\w+\/\w+-program\.js$/.test(file);
+    // The program of a thread or of a process of a worker is no module to import; what it imports, others do.
+    const isProgram = (file: string): boolean => /-thread\.js$|\/worker\/.*-program\.js$/.test(file);
     const modules = files
       .filter((file) => /^dist\/.*\.js$/.test(file) && !isProgram(file))
       .map((file) => `rollout/${file}`);

@@ -2,7 +2,7 @@
 // and disk. The machine outlives its processes.
 import { RolloutError } from "../../src/base/errors.ts";
 import type { RunId, WorkerId } from "../../src/base/ids.ts";
-import { resultBatchRecord } from "../../src/worker/outbox-record.ts";
+import { resultBatchRecord } from "../../src/worker/work/outbox-record.ts";
 import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
 import { OUTBOX_PREFIX } from "../../src/storage/keys.ts";
 import { PowerLossStore } from "../support/power-loss-store.ts";

@@ -1,6 +1,6 @@
 // Attempts as a worker has them when it was given them.
-import type { Assigned } from "../../src/worker/backlog.ts";
-import { attemptKey } from "../../src/worker/backlog.ts";
+import type { Assigned } from "../../src/worker/work/backlog.ts";
+import { attemptKey } from "../../src/worker/work/backlog.ts";
 import { itemId } from "./scripted-coordinator.ts";
 
 /** The first attempt of item `number`, whose payload is its number. */

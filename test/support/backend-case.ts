@@ -3,7 +3,7 @@ import type { Clock } from "../../src/base/clock.ts";
 import type { Random } from "../../src/base/random.ts";
 import type { Logger } from "../../src/observe/log.ts";
 import type { Backend } from "../../src/worker/backends/backend.ts";
-import type { Children } from "../../src/worker/backends/child.ts";
+import type { Children } from "../../src/worker/children/child.ts";
 import type { ItemBehaviour } from "./item-behaviour.ts";
 
 export interface BackendSurroundings {

@@ -1,7 +1,7 @@
 // A host of children with a starter of its own, as a worker has one.
 import { systemClock } from "../../src/base/clock.ts";
-import { ChildHost } from "../../src/worker/backends/child-host.ts";
-import { Starter } from "../../src/worker/backends/starter/starter.ts";
+import { ChildHost } from "../../src/worker/children/child-host.ts";
+import { Starter } from "../../src/worker/children/starter.ts";
 import type { Logger } from "../../src/observe/log.ts";
 
 export interface OpenedHost {

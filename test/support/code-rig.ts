@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { systemClock } from "../../src/base/clock.ts";
 import { systemRandom } from "../../src/base/random.ts";
 import type { Outcome } from "../../src/worker/backends/backend.ts";
-import type { ChildHost } from "../../src/worker/backends/child-host.ts";
+import type { ChildHost } from "../../src/worker/children/child-host.ts";
 import type { CodeBackend } from "../../src/worker/backends/code/code-backend.ts";
 import { machineBackend } from "../../src/worker/backends/machine/machine-backend.ts";
 import { moduleBackend } from "../../src/worker/backends/module/module-backend.ts";

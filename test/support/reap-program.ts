@@ -1,8 +1,8 @@
 // The start of a worker's host of children, with little patience, as a process of its own: its argument is the directory of the
 // records. Says what it logs, and ends.
 import { systemClock } from "../../src/base/clock.ts";
-import { ChildHost } from "../../src/worker/backends/child-host.ts";
-import { Starter } from "../../src/worker/backends/starter/starter.ts";
+import { ChildHost } from "../../src/worker/children/child-host.ts";
+import { Starter } from "../../src/worker/children/starter.ts";
 import { RecordingLogger } from "./recording-logger.ts";
 
 const REAP_LIMIT_MS = 300;

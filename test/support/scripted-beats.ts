@@ -10,7 +10,7 @@ import { parseUlid, ulidToBytes } from "../../src/base/ids.ts";
 import type { StoreId } from "../../src/base/ids.ts";
 import type { BeatAckSchema, BeatStreamResponse } from "../../src/gen/rollout/v1/heartbeat_pb.ts";
 import { BeatStreamResponseSchema, BeatVerdict } from "../../src/gen/rollout/v1/heartbeat_pb.ts";
-import type { HeartbeatOptions } from "../../src/worker/heartbeat.ts";
+import type { HeartbeatOptions } from "../../src/worker/life/heartbeat.ts";
 
 type BeatStream = HeartbeatOptions["client"]["beatStream"];
 type AckInit = Extract<MessageInitShape<typeof BeatAckSchema>, { readonly $typeName?: never }>;

@@ -1,7 +1,7 @@
 // Asks a starter that has no process yet for one, with no descriptor left, then with one more each time. Says how many of the starts
 // came to an end, and of these how many failed.
 import { closeSync, openSync } from "node:fs";
-import { Starter } from "../../src/worker/backends/starter/starter.ts";
+import { Starter } from "../../src/worker/children/starter.ts";
 
 /** More than a start needs. */
 const FREE_MAX = 24;

@@ -1,5 +1,5 @@
 // Starts processes without pause until it is killed. Says the pid of its starter, then a word for each start.
-import { Starter } from "../../src/worker/backends/starter/starter.ts";
+import { Starter } from "../../src/worker/children/starter.ts";
 
 const starter = Starter.begin();
 console.log(starter.pid);

@@ -7,7 +7,7 @@ import { failure } from "../../base/errors.ts";
 import { systemReason } from "../../base/system-reason.ts";
 import { loadManifest } from "../../config/manifest.ts";
 import type { Manifest, ManifestOf } from "../../config/manifest.ts";
-import { findProgram } from "../../worker/backends/child-program.ts";
+import { findProgram } from "../../worker/children/program-search.ts";
 import { isTemplate } from "../../worker/backends/command/argv-template.ts";
 import { exchange } from "../../worker/backends/http/exchange.ts";
 import { fillHeaders } from "../../worker/backends/http/headers.ts";

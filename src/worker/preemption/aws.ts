@@ -13,8 +13,8 @@ import type { ComputeHint, Hint } from "./compute-hint.ts";
 import { ImdsSession } from "./imds-session.ts";
 import type { ImdsAnswer } from "./imds-session.ts";
 import type { MetadataAddress } from "./metadata-http.ts";
-import { Patience } from "./patience.ts";
-import { ServerTrouble } from "./server-trouble.ts";
+import { Patience } from "./metadata-patience.ts";
+import { ServerTrouble } from "./metadata-trouble.ts";
 
 export interface AwsTiming {
   readonly pollIntervalMs: number;

@@ -9,7 +9,7 @@ import type { Cloud, ComputeHint } from "./compute-hint.ts";
 import { GcpHints, isGcp } from "./gcp.ts";
 import { ImdsSession } from "./imds-session.ts";
 import type { MetadataAddress } from "./metadata-http.ts";
-import { Patience, PATIENCE_MAX_MS } from "./patience.ts";
+import { Patience, PATIENCE_MAX_MS } from "./metadata-patience.ts";
 
 /** `auto`: whichever answers. */
 export type CloudChoice = Cloud | "auto" | "none";

@@ -12,8 +12,8 @@ import type { Logger } from "../../observe/log.ts";
 import type { ComputeHint, Hint } from "./compute-hint.ts";
 import { askMetadata } from "./metadata-http.ts";
 import type { MetadataAddress, MetadataAnswer } from "./metadata-http.ts";
-import { Patience } from "./patience.ts";
-import { ServerTrouble } from "./server-trouble.ts";
+import { Patience } from "./metadata-patience.ts";
+import { ServerTrouble } from "./metadata-trouble.ts";
 
 export interface GcpTiming {
   /** How long the server may keep a question when nothing changes. */

@@ -3,7 +3,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { askMetadata } from "./metadata-http.ts";
 import type { MetadataAddress, MetadataAnswer, MetadataQuestion } from "./metadata-http.ts";
-import type { Patience } from "./patience.ts";
+import type { Patience } from "./metadata-patience.ts";
 
 export interface ImdsOptions {
   readonly address: MetadataAddress;

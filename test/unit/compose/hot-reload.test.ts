@@ -4,7 +4,7 @@ import { HotReload } from "../../../src/compose/hot-reload.ts";
 import type { OpenedPlugin } from "../../../src/compose/plugins.ts";
 import type { Manifest } from "../../../src/config/manifest.ts";
 import { loadManifest } from "../../../src/config/manifest.ts";
-import { Plugins } from "../../../src/worker/plugins.ts";
+import { Plugins } from "../../../src/worker/backends/plugins.ts";
 import { useClosers } from "../../support/closers.ts";
 import { eventually } from "../../support/eventually.ts";
 import { RecordingEmitter } from "../../support/recording-emitter.ts";

@@ -10,8 +10,12 @@ import { MemoryStore } from "../../../src/storage/memory/memory-store.ts";
 import { claimStore } from "../../../src/storage/store-identity.ts";
 import type { Batch, CommitOutcome, Store } from "../../../src/storage/store.ts";
 import type { Credentials } from "../../../src/transport/tls/identity.ts";
-import type { DrainRequest } from "../../../src/worker/drain.ts";
-import { readOwnCredentials, readSeenEpochs, writeOwnCredentials } from "../../../src/worker/own-record.ts";
+import type { DrainRequest } from "../../../src/worker/life/drain.ts";
+import {
+  readOwnCredentials,
+  readSeenEpochs,
+  writeOwnCredentials,
+} from "../../../src/worker/life/worker-records.ts";
 import { newRunId, newUri, newWorkerId, TestAuthority } from "../../support/certificates.ts";
 import { useClosers } from "../../support/closers.ts";
 import { eventually } from "../../support/eventually.ts";

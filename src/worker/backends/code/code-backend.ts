@@ -10,13 +10,13 @@ import { sleep } from "../../../base/clock.ts";
 import type { Random } from "../../../base/random.ts";
 import type { Logger } from "../../../observe/log.ts";
 import type { Backend, ItemAttempt, ItemReport, Outcome } from "../backend.ts";
-import type { Children } from "../child.ts";
+import type { Children } from "../../children/child.ts";
 import { FalseStarts } from "../false-starts.ts";
-import { Shortage } from "../patience.ts";
+import { Shortage } from "../shortage.ts";
 import { forHowLong, loadingWords } from "../trouble-words.ts";
 import { CodeProcess } from "./code-process.ts";
 import type { CodeStart } from "./code-process.ts";
-import type { LoadMessage } from "./messages.ts";
+import type { LoadMessage } from "./code-messages.ts";
 
 export interface CodeBackendOptions {
   /** What runs in the process: a file of ours that loads the user's. */

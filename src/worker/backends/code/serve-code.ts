@@ -9,8 +9,8 @@ import { pathToFileURL } from "node:url";
 import { describeError } from "../../../base/errors.ts";
 import { writeAllSync } from "../../../observe/write-sync.ts";
 import type { JsonObject } from "../../../config/manifest-fields.ts";
-import { FrameReader, frameOf } from "./messages.ts";
-import type { CodeOutcome, ExecuteMessage, FromCode, LoadMessage, ToCode } from "./messages.ts";
+import { FrameReader, frameOf } from "./code-messages.ts";
+import type { CodeOutcome, ExecuteMessage, FromCode, LoadMessage, ToCode } from "./code-messages.ts";
 
 /** One attempt, as the code that executes it sees it. */
 export interface CodeAttempt {

@@ -13,7 +13,7 @@ import { pathOfUrl } from "../../../config/http-rules.ts";
 import type { HttpSpec } from "../../../config/manifest-fields.ts";
 import type { Logger } from "../../../observe/log.ts";
 import type { Backend, ItemAttempt, ItemReport, Outcome } from "../backend.ts";
-import type { Children } from "../child.ts";
+import type { Children } from "../../children/child.ts";
 import { forHowLong } from "../trouble-words.ts";
 import { exchange } from "./exchange.ts";
 import type { Exchange, ExchangeOptions } from "./exchange.ts";

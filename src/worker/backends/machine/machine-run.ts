@@ -8,7 +8,7 @@ import type { Timer } from "../../../base/clock.ts";
 import { describeError } from "../../../base/errors.ts";
 import type { JsonObject } from "../../../config/manifest-fields.ts";
 import { parseJsonText } from "../code/json-text.ts";
-import type { CodeOutcome } from "../code/messages.ts";
+import type { CodeOutcome } from "../code/code-messages.ts";
 import { importAsSeenFrom, tell } from "../code/serve-code.ts";
 import type { CodeAttempt, Executing } from "../code/serve-code.ts";
 import { machineIdentity, readCheckpoint, writeCheckpoint } from "./machine-checkpoint.ts";

@@ -2,7 +2,7 @@
 import { parseJsonText } from "../code/json-text.ts";
 import type { CodeAttempt, Executing } from "../code/serve-code.ts";
 import { tell } from "../code/serve-code.ts";
-import type { CodeOutcome } from "../code/messages.ts";
+import type { CodeOutcome } from "../code/code-messages.ts";
 import type { JsonObject } from "../../../config/manifest-fields.ts";
 
 /** What a function gets beside the item. */

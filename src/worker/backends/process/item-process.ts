@@ -7,11 +7,11 @@ import { printable } from "../../../base/safe-text.ts";
 import type { Logger } from "../../../observe/log.ts";
 import { AT_ONCE } from "../backend.ts";
 import type { ItemAttempt, ItemReport, Outcome } from "../backend.ts";
-import type { Child, ChildEnd } from "../child.ts";
-import { describeEnd, endOfStreams, ErrorOutput, isUnknown } from "../child-output.ts";
+import type { Child, ChildEnd } from "../../children/child.ts";
+import { describeEnd, endOfStreams, ErrorOutput, isUnknown } from "../../children/child-output.ts";
 import { LineReader } from "./line-reader.ts";
-import { cancelLine, helloLine, itemLine, readLine } from "./protocol.ts";
-import type { ChildLine, Hello, PayloadForm } from "./protocol.ts";
+import { cancelLine, helloLine, itemLine, readLine } from "./process-protocol.ts";
+import type { ChildLine, Hello, PayloadForm } from "./process-protocol.ts";
 
 /** An item on its way through the backend. */
 export interface Job {

@@ -2,7 +2,7 @@ import { expect } from "chai";
 import { chmodSync, existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { CommandBackend } from "../../../../../src/worker/backends/command/command-backend.ts";
 import type { CommandBackendOptions } from "../../../../../src/worker/backends/command/command-backend.ts";
-import type { ChildStart } from "../../../../../src/worker/backends/child.ts";
+import type { ChildStart } from "../../../../../src/worker/children/child.ts";
 import { AT_ONCE } from "../../../../../src/worker/backends/backend.ts";
 import type { ItemReport, Outcome } from "../../../../../src/worker/backends/backend.ts";
 import { assignedItem } from "../../../../support/assigned-item.ts";

@@ -5,7 +5,7 @@ import { seededRandom } from "../../../../../src/base/random.ts";
 import { parseManifest } from "../../../../../src/config/manifest.ts";
 import type { HttpSpec } from "../../../../../src/config/manifest-fields.ts";
 import type { ItemAttempt, ItemReport, Outcome } from "../../../../../src/worker/backends/backend.ts";
-import type { Children } from "../../../../../src/worker/backends/child.ts";
+import type { Children } from "../../../../../src/worker/children/child.ts";
 import { HttpBackend } from "../../../../../src/worker/backends/http/http-backend.ts";
 import type { HttpBackendOptions } from "../../../../../src/worker/backends/http/http-backend.ts";
 import { eventually } from "../../../../support/eventually.ts";

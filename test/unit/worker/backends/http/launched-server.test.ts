@@ -1,8 +1,8 @@
 import { expect } from "chai";
 import { fileURLToPath } from "node:url";
 import { AT_ONCE } from "../../../../../src/worker/backends/backend.ts";
-import type { ChildHost } from "../../../../../src/worker/backends/child-host.ts";
-import type { Child, Children } from "../../../../../src/worker/backends/child.ts";
+import type { ChildHost } from "../../../../../src/worker/children/child-host.ts";
+import type { Child, Children } from "../../../../../src/worker/children/child.ts";
 import type { HttpBackendOptions } from "../../../../../src/worker/backends/http/http-backend.ts";
 import { OpenAiServer } from "../../../../../examples/openai-server/server.ts";
 import { openChildHost } from "../../../../support/child-host.ts";

@@ -2,7 +2,7 @@ import { expect } from "chai";
 import { existsSync, readFileSync } from "node:fs";
 import { ProcessBackend } from "../../../../../src/worker/backends/process/process-backend.ts";
 import type { ProcessBackendOptions } from "../../../../../src/worker/backends/process/process-backend.ts";
-import type { Finished } from "../../../../../src/worker/execution.ts";
+import type { Finished } from "../../../../../src/worker/work/execution.ts";
 import { BackendRig, isRunning, pidsIn } from "../../../../support/backend-rig.ts";
 import { eventually } from "../../../../support/eventually.ts";
 import { protocolChild } from "../../../../support/protocol-child.ts";

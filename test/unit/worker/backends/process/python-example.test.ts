@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { ProcessBackend } from "../../../../../src/worker/backends/process/process-backend.ts";
-import type { Finished } from "../../../../../src/worker/execution.ts";
+import type { Finished } from "../../../../../src/worker/work/execution.ts";
 import { assignedItem } from "../../../../support/assigned-item.ts";
 import type { BackendCase } from "../../../../support/backend-case.ts";
 import { BackendRig } from "../../../../support/backend-rig.ts";

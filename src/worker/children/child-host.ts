@@ -1,0 +1,205 @@
+// Where backends get the processes in which they run other people's code. Each is the leader of a session and a process
+// group of its own, and dies with this worker: a guardian kills what a worker that was killed leaves behind, and a worker
+// that starts reaps what the one before and its guardian left.
+//
+// Keeps true: before a child executes anything of its program, the guardian knows its group and a record of it is on the
+// disk; both forget it when nothing of the group is left, and not before.
+import type { Duplex, Readable, Writable } from "node:stream";
+import { assert } from "../../base/assert.ts";
+import type { Clock } from "../../base/clock.ts";
+import { sleep } from "../../base/clock.ts";
+import { describeError } from "../../base/errors.ts";
+import { systemReason, unwritable } from "../../base/system-reason.ts";
+import type { Logger } from "../../observe/log.ts";
+import type { Child, ChildEnd, Children, ChildRequest, ChildStart } from "./child.ts";
+import { confine, endConfined, findCgroupBase } from "./child-cgroup.ts";
+import { ChildGroup } from "./child-group.ts";
+import { findProgram } from "./program-search.ts";
+import { ChildRecords } from "./group-records.ts";
+import type { GroupName } from "./group-records.ts";
+import { startGated } from "./gated-start.ts";
+import type { GatedChild } from "./gated-start.ts";
+import { Guardian } from "./guardian.ts";
+import { startOf } from "./kernel-table.ts";
+import type { Starter } from "./starter.ts";
+
+export interface ChildHostOptions {
+  /** For the records; this worker's own, made when it is not there. */
+  readonly directory: string;
+  /** Starts its processes; the caller closes it, after the host. */
+  readonly starter: Starter;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** How long a start, or an end, waits for processes that cannot be ended; 10 s unless said. */
+  readonly reapLimitMs?: number;
+}
+
+const REAP_LIMIT_MS = 10_000;
+
+export class ChildHost implements Children {
+  readonly #options: ChildHostOptions;
+  readonly #records: ChildRecords;
+  readonly #guardian: Guardian;
+  /** Below which each child has a cgroup of its own, where that can be; undefined elsewhere. */
+  readonly cgroupBase: string | undefined;
+  /** Of which something lives. */
+  readonly #living = new Set<Child>();
+  /** Programs that were found, by all that finding them depends on. */
+  readonly #programs = new Map<string, string>();
+  #isClosed = false;
+
+  private constructor(options: ChildHostOptions, records: ChildRecords, cgroupBase: string | undefined) {
+    this.#options = options;
+    this.cgroupBase = cgroupBase;
+    this.#records = records;
+    this.#guardian = new Guardian({ ...options, cgroupBase });
+  }
+
+  /** Ends what an earlier worker left first. Throws file_unwritable and not_trusted for the directory. */
+  static async open(options: ChildHostOptions): Promise<ChildHost> {
+    const { directory, clock, log } = options;
+    const records = new ChildRecords(directory);
+    try {
+      const cgroupBase = await findCgroupBase();
+      const { ended, stuck, written } = await records.reap(clock, options.reapLimitMs ?? REAP_LIMIT_MS);
+      if (cgroupBase !== undefined)
+        await Promise.all(written.map((name) => endConfined(cgroupBase, name, clock)));
+      if (ended > 0) log.warn("ended processes that an earlier start of this worker left", { groups: ended });
+      if (stuck.length > 0) {
+        const pids = stuck.map(({ pid }) => pid).join(", ");
+        log.error(
+          "processes of an earlier start of this worker cannot be ended, and may still execute items",
+          { pids },
+        );
+      }
+      return new ChildHost(options, records, cgroupBase);
+    } catch (error) {
+      throw unwritable(directory, error);
+    }
+  }
+
+  /** Of the guardian; undefined as long as there was no child. */
+  get guardianPid(): number | undefined {
+    return this.#guardian.pid;
+  }
+
+  async spawn(request: ChildRequest): Promise<ChildStart> {
+    assert(!this.#isClosed, "a host that is closed starts nothing");
+    const found = await this.#find(request);
+    if (found.kind === "missing")
+      return { kind: "failed", failure: { kind: "unusable", reason: found.reason } };
+    const start = await startGated(this.#options.starter, found.path, request);
+    if (start.kind === "failed") return start;
+    return this.#admit(start.child, request, found.path);
+  }
+
+  /** Kills all that still lives, and says what cannot be. Idempotent. Nothing is started after it. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const { clock, log, reapLimitMs = REAP_LIMIT_MS } = this.#options;
+    const waited = new AbortController();
+    const ended = Promise.all([...this.#living].map((child) => child.kill(0)));
+    await Promise.race([ended, sleep(clock, reapLimitMs, waited.signal)]);
+    waited.abort();
+    const pids = [...this.#living].map(({ pid }) => pid).join(", ");
+    if (pids !== "")
+      log.error("processes of this worker cannot be ended, and may still execute items", { pids });
+    this.#guardian.close();
+  }
+
+  async #find({ command, cwd, env }: ChildRequest): ReturnType<typeof findProgram> {
+    const [program = ""] = command;
+    const key = JSON.stringify([program, cwd, env["PATH"]]);
+    const known = this.#programs.get(key);
+    if (known !== undefined) return { kind: "found", path: known };
+    const found = await findProgram(program, cwd, env["PATH"]);
+    if (this.#programs.size >= PROGRAMS_MAX) this.#programs.clear();
+    if (found.kind === "found") this.#programs.set(key, found.path);
+    return found;
+  }
+
+  /** The child stands at the gate: it goes through when it is known to all who are to end it. */
+  async #admit(gated: GatedChild, request: ChildRequest, path: string): Promise<ChildStart> {
+    const { clock } = this.#options;
+    const group = new ChildGroup(gated.pid, clock);
+    const name = { pid: gated.pid, startedAt: startOf(gated.pid, clock) ?? "0" };
+    void gated.exited.then(() => group.leaderExited());
+    const base = this.cgroupBase;
+    // Beside its registration: the kernel takes its time to move a process.
+    const confining = base === undefined ? Promise.resolve(false) : confine(base, name);
+    const child: Child = new HostedChild(gated, group, async () => {
+      if (base !== undefined && (await confining)) await endConfined(base, name, clock);
+      await this.#forget(child, name);
+    });
+    this.#living.add(child);
+    const [obstacle] = await Promise.all([this.#register(name), confining]);
+    // Between the start and this moment the process may have stood still for as long as it likes.
+    const isWithheld = request.mayBegin?.() === false;
+    if (obstacle === undefined && !this.#isClosed && !isWithheld && (await gated.open()))
+      return { kind: "started", child };
+    await child.kill(0);
+    if (isWithheld) return { kind: "failed", failure: { kind: "withheld", reason: "it may not begin" } };
+    if (obstacle !== undefined) return { kind: "failed", failure: { kind: "exhausted", reason: obstacle } };
+    if (this.#isClosed) return { kind: "failed", failure: { kind: "exhausted", reason: "the worker ends" } };
+    // It was there when it was found.
+    this.#programs.clear();
+    const again = await this.#find(request);
+    const reason = again.kind === "missing" ? again.reason : `the program ${path} cannot be executed`;
+    return { kind: "failed", failure: { kind: "unusable", reason } };
+  }
+
+  /** Why it cannot be. */
+  async #register(name: GroupName): Promise<string | undefined> {
+    try {
+      await this.#records.add(name);
+    } catch (error) {
+      return `no record of it can be written: ${systemReason(error)}`;
+    }
+    return (await this.#guardian.watch(name)) ? undefined : "there is no guardian for it";
+  }
+
+  async #forget(child: Child, name: GroupName): Promise<void> {
+    this.#living.delete(child);
+    this.#guardian.forget(name);
+    try {
+      await this.#records.remove(name);
+    } catch (error) {
+      // The next start looks whether it lives, and it does not.
+      this.#options.log.warn(`the record of a child stays: ${describeError(error)}`);
+    }
+  }
+}
+
+/** Programs that are remembered; a command whose first word comes from its items has many. */
+const PROGRAMS_MAX = 64;
+
+class HostedChild implements Child {
+  readonly pid: number;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  readonly channel: Duplex | undefined;
+  readonly exited: Promise<ChildEnd>;
+  readonly #group: ChildGroup;
+  readonly #onGone: () => Promise<void>;
+  #gone: Promise<void> | undefined;
+
+  constructor(gated: GatedChild, group: ChildGroup, onGone: () => Promise<void>) {
+    ({
+      pid: this.pid,
+      stdin: this.stdin,
+      stdout: this.stdout,
+      stderr: this.stderr,
+      channel: this.channel,
+      exited: this.exited,
+    } = gated);
+    this.#group = group;
+    this.#onGone = onGone;
+  }
+
+  kill(graceMs: number): Promise<void> {
+    const ended = this.#group.end(graceMs);
+    this.#gone ??= ended.then(() => this.#onGone());
+    return this.#gone;
+  }
+}

@@ -1,0 +1,222 @@
+// The one door by which a worker starts processes: asks the starter, a small process that was begun before any database was
+// opened, and gets the pid and the streams of what it has started.
+//
+// Keeps true: nothing that is started has a descriptor but those that were asked for; a starter that dies is replaced by the next
+// start, and what it had started is said to have ended with an end that nobody knows.
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { Socket } from "node:net";
+import { assert } from "../../base/assert.ts";
+import { describeError, errnoOf } from "../../base/errors.ts";
+import { ownFile } from "../../base/own-file.ts";
+import type { ChildEnd } from "./child.ts";
+import { DescriptorRoom } from "./free-descriptors.ts";
+import type { StarterMessage, StartFailure, StartMessage, StreamKind } from "./starter-messages.ts";
+
+export interface StartRequest {
+  /** Absolute. */
+  readonly file: string;
+  readonly args: readonly string[];
+  /** Absolute. */
+  readonly cwd: string;
+  /** All of its environment. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Its descriptors, from standard input on. It says nothing on them before it was written to on one of them. */
+  readonly streams: readonly StreamKind[];
+}
+
+export interface StartedProcess {
+  /** Of the process, and of its session and group. */
+  readonly pid: number;
+  /** As many as were asked for; those that were ignored are undefined. */
+  readonly streams: readonly (Socket | undefined)[];
+  readonly exited: Promise<ChildEnd>;
+}
+
+export type StartResult =
+  | { readonly kind: "started"; readonly process: StartedProcess }
+  | { readonly kind: "failed"; readonly failure: StartFailure };
+
+/** A start on its way, or a process that lives. */
+interface Entry {
+  readonly streams: (Socket | undefined)[];
+  /** Descriptors that are kept free for it. */
+  expected: number;
+  /** How many of them are to come. */
+  missing: number;
+  readonly started: PromiseWithResolvers<StartResult>;
+  readonly exited: PromiseWithResolvers<ChildEnd>;
+}
+
+const PROGRAM = ownFile("src/worker/children/starter-program");
+/** Of its standard input, of the channel to it, and for the moment of the spawn: both ends of each. */
+const OWN_DESCRIPTORS = 6;
+const UNKNOWN_END: ChildEnd = { code: null, signal: null };
+const LOST: StartFailure = {
+  errno: "EAGAIN",
+  message: "the process that starts others has died",
+  hasNul: false,
+};
+const NOT_HANDED: StartFailure = { errno: "EAGAIN", message: "its streams did not arrive", hasNul: false };
+
+export class Starter {
+  readonly #entries = new Map<number, Entry>();
+  readonly #room = new DescriptorRoom();
+  #process: ChildProcess | undefined;
+  #lastId = 0;
+  #isClosed = false;
+
+  /** Begins the process now, and not with the first start, so that it is there before the caller opens anything. One that cannot begin is tried again at each start. */
+  static begin(): Starter {
+    const starter = new Starter();
+    starter.#begun();
+    return starter;
+  }
+
+  /** Of the process; undefined while there is none. */
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+
+  /** Never rejects. */
+  async start(request: StartRequest): Promise<StartResult> {
+    assert(!this.#isClosed, "a starter that is closed starts nothing");
+    const starter = this.#begun();
+    if (starter instanceof Error) return { kind: "failed", failure: failureOf(starter) };
+    const expected = request.streams.filter((kind) => kind === "pipe").length;
+    if (!this.#room.expect(expected)) return { kind: "failed", failure: noRoom(this.#room.limit) };
+    const id = ++this.#lastId;
+    const entry: Entry = {
+      streams: request.streams.map(() => undefined),
+      ...{ expected, missing: expected },
+      started: Promise.withResolvers(),
+      exited: Promise.withResolvers(),
+    };
+    this.#entries.set(id, entry);
+    starter.channel?.ref();
+    const message: StartMessage = { ...request, id };
+    // One that could not be begun has no channel, where there were no descriptors for that, and its end is on its way.
+    if (starter.pid === undefined) return entry.started.promise;
+    starter.send(message, (error) => {
+      if (error !== null) this.#lost(starter);
+    });
+    return entry.started.promise;
+  }
+
+  /** Resolves when the process has ended; what it has started lives on. Idempotent. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const starter = this.#process;
+    if (starter?.pid === undefined) return;
+    const gone = once(starter, "exit");
+    starter.ref();
+    if (starter.connected) starter.disconnect();
+    await gone;
+  }
+
+  /** The process that there is, else a new one. */
+  #begun(): ChildProcess | Error {
+    if (this.#process !== undefined) return this.#process;
+    // A spawn that fails for want of them keeps some of those that it has got, for good.
+    if (!this.#room.expect(OWN_DESCRIPTORS))
+      return Object.assign(new Error(noRoom(this.#room.limit).message), { code: "EMFILE" });
+    let starter: ChildProcess;
+    try {
+      starter = spawn(process.execPath, [PROGRAM], {
+        // In a session of its own: what ends the worker's, Ctrl-C for one, is not to end it. It holds no directory.
+        detached: true,
+        cwd: "/",
+        env: {},
+        stdio: ["pipe", "ignore", "inherit", "ipc"],
+      });
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error));
+    } finally {
+      this.#room.arrived(OWN_DESCRIPTORS);
+    }
+    this.#process = starter;
+    starter.on("message", (message, stream) => this.#hear(message as StarterMessage, stream));
+    // Nothing is written to it: its end is what the other side waits for.
+    starter.stdin?.on("error", () => undefined);
+    for (const event of ["error", "disconnect", "exit"]) starter.once(event, () => this.#lost(starter));
+    // It keeps a worker that has nothing more to do from ending only while something of it lives.
+    starter.unref();
+    starter.channel?.unref();
+    return starter;
+  }
+
+  #hear(message: StarterMessage, stream: unknown): void {
+    const entry = this.#entries.get(message.id);
+    // It is of a starter that was given up.
+    if (entry === undefined) return void (stream instanceof Socket && stream.destroy());
+    switch (message.kind) {
+      case "handed":
+        if (!(stream instanceof Socket)) return;
+        entry.streams[message.at] = stream;
+        entry.missing--;
+        return;
+      case "started": {
+        const { pid } = message;
+        this.#arrived(entry);
+        if (entry.missing > 0) return this.#abort(entry, pid);
+        const { streams, exited } = entry;
+        return entry.started.resolve({ kind: "started", process: { pid, streams, exited: exited.promise } });
+      }
+      case "failed":
+        this.#forget(message.id);
+        this.#arrived(entry);
+        return entry.started.resolve(message);
+      case "exited":
+        this.#forget(message.id);
+        // It may have ended before its streams had arrived.
+        entry.started.resolve({ kind: "failed", failure: NOT_HANDED });
+        entry.exited.resolve({ code: message.code, signal: message.signal });
+    }
+  }
+
+  /** Nothing of its program runs: it waits for a word. */
+  #abort({ started, streams }: Entry, pid: number): void {
+    for (const stream of streams) stream?.destroy();
+    try {
+      process.kill(-pid, "SIGKILL");
+    } catch {
+      // It has ended.
+    }
+    started.resolve({ kind: "failed", failure: NOT_HANDED });
+  }
+
+  #arrived(entry: Entry): void {
+    this.#room.arrived(entry.expected);
+    entry.expected = 0;
+  }
+
+  #forget(id: number): void {
+    this.#entries.delete(id);
+    if (this.#entries.size === 0) this.#process?.channel?.unref();
+  }
+
+  #lost(lost: ChildProcess): void {
+    if (this.#process !== lost) return;
+    this.#process = undefined;
+    const entries = [...this.#entries.values()];
+    this.#entries.clear();
+    // Nobody would answer it any more.
+    if (!this.#isClosed) lost.kill("SIGKILL");
+    for (const entry of entries) {
+      this.#arrived(entry);
+      const { started, exited } = entry;
+      started.resolve({ kind: "failed", failure: LOST });
+      exited.resolve(UNKNOWN_END);
+    }
+  }
+}
+
+function noRoom(limit: number): StartFailure {
+  const message = `this worker has no descriptors left of the ${limit} that it may have (ulimit -n)`;
+  return { errno: "EMFILE", message, hasNul: false };
+}
+
+function failureOf(error: Error): StartFailure {
+  return { errno: errnoOf(error), message: describeError(error), hasNul: false };
+}

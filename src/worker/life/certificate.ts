@@ -1,0 +1,170 @@
+// Keeps the worker's certificate valid for as long as the worker lives: enrols when there is none, renews at half of its
+// life, enrols again when it was refused. Each new one is on the worker's disk before it is used.
+import { createClient } from "@connectrpc/connect";
+import type { Clock, Timer } from "../../base/clock.ts";
+import { sleep } from "../../base/clock.ts";
+import { failure, RolloutError } from "../../base/errors.ts";
+import type { RunId, WorkerId } from "../../base/ids.ts";
+import type { Random } from "../../base/random.ts";
+import { EnrolmentService } from "../../gen/rollout/v1/enrolment_pb.ts";
+import type { Logger } from "../../observe/log.ts";
+import type { Store } from "../../storage/store.ts";
+import { openClient } from "../../transport/client.ts";
+import type { Credentials } from "../../transport/tls/identity.ts";
+import type { SigningAnswer } from "./enrol.ts";
+import { requestCertificate } from "./enrol.ts";
+import type { EpochGuard } from "../link/epoch-guard.ts";
+import type { OwnCredentials } from "./worker-records.ts";
+import { readOwnCredentials, writeOwnCredentials } from "./worker-records.ts";
+import type { Setback } from "../link/trouble.ts";
+import { absenceAfterMs, retryDelayMs, Trouble } from "../link/trouble.ts";
+
+export interface CertificateOptions {
+  readonly address: string;
+  readonly runId: RunId;
+  readonly workerId: WorkerId;
+  readonly store: Store;
+  readonly guard: Pick<EpochGuard, "admit">;
+  /** Reads what lets a new worker in. Read at each need: it may have been replaced meanwhile. */
+  readonly enrolment: () => Promise<Credentials>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly onRenewed: (credentials: Credentials) => void;
+  readonly failureTimeoutMs: number;
+  /** No coordinator was reached for so long. */
+  readonly onAbsent?: (forMs: number) => void;
+  /** The worker's store is broken, or the program is wrong: the process has to end. */
+  readonly onFatal: (error: unknown) => void;
+}
+
+/** How many failure timeouts an id is waited for that somebody has who is alive. */
+const TAKEOVER_FACTOR = 3;
+
+/** A listener that goes down may look like a refusal once. */
+const REFUSALS_MAX = 2;
+
+/** With what a new certificate is asked for: the one that there is, or what lets a new worker in. */
+type Bearer = "own" | "bundle";
+
+export class Certificate {
+  readonly #options: CertificateOptions;
+  readonly #ending = new AbortController();
+  #own: OwnCredentials | undefined;
+  #renewal: Timer | undefined;
+  #asking: Promise<Credentials | undefined> | undefined;
+
+  constructor(options: CertificateOptions) {
+    this.#options = options;
+  }
+
+  /** The certificate on disk. Throws tls_file_… when there is none and nothing to enrol with either. */
+  async load(): Promise<void> {
+    this.#own = await readOwnCredentials(this.#options.store);
+    if (this.#own === undefined) await this.#options.enrolment();
+  }
+
+  /** The certificate of `load`, or a new one: waits for a coordinator as long as it takes. Undefined when stopped meanwhile. */
+  async obtain(): Promise<Credentials | undefined> {
+    if (this.#own === undefined) return this.#ask("bundle");
+    this.#armRenewal(this.#own);
+    return this.#own.credentials;
+  }
+
+  /** The coordinator and this certificate do not go together any more: a new one is asked for with the enrolment bundle. */
+  replace(): void {
+    this.#ask("bundle").catch(this.#options.onFatal);
+  }
+
+  async stop(): Promise<void> {
+    this.#renewal?.cancel();
+    this.#ending.abort();
+    await this.#asking;
+  }
+
+  #armRenewal({ renewAtWallMs }: OwnCredentials): void {
+    const { clock, onFatal } = this.#options;
+    const renew = (): void => void this.#ask("own").catch(onFatal);
+    this.#renewal?.cancel();
+    this.#renewal = clock.after(renewAtWallMs - clock.wallMs(), renew, { background: true });
+  }
+
+  /** One request at a time; who asks meanwhile gets the same answer. */
+  #ask(bearer: Bearer): Promise<Credentials | undefined> {
+    this.#asking ??= this.#askUntilSigned(bearer).finally(() => (this.#asking = undefined));
+    return this.#asking;
+  }
+
+  async #askUntilSigned(first: Bearer): Promise<Credentials | undefined> {
+    const { clock, random, log, onRenewed } = this.#options;
+    const { signal } = this.#ending;
+    const isStopped = (): boolean => signal.aborted;
+    const { address, failureTimeoutMs, onAbsent } = this.#options;
+    const afterMs = absenceAfterMs(failureTimeoutMs);
+    const trouble = new Trouble(log, { clock, address, afterMs, onAbsent });
+    let bearer = first;
+    let aliveFromMs: number | undefined;
+    let refusals = 0;
+    for (let failures = 1; !isStopped(); failures++) {
+      const answer = await this.#request(bearer).catch((error: unknown) => this.#setbackOf(error));
+      if (answer.kind === "signed") {
+        const { own } = answer;
+        trouble.over();
+        this.#own = own;
+        this.#armRenewal(own);
+        onRenewed(own.credentials);
+        return own.credentials;
+      }
+      if (isStopped()) return undefined;
+      if (answer.kind === "failed" && answer.error.code === "worker_alive") {
+        aliveFromMs ??= clock.monotonicMs();
+        // The process before this one, if it has died without a word, would have failed by now: it is somebody else.
+        if (clock.monotonicMs() - aliveFromMs > TAKEOVER_FACTOR * failureTimeoutMs) throw answer.error;
+      }
+      refusals = answer.kind === "failed" && answer.error.code === "certificate_refused" ? refusals + 1 : 0;
+      // There is nothing but the bundle, and what answers has refused it on one connection after the other.
+      if (answer.kind === "failed" && refusals === REFUSALS_MAX && this.#own === undefined)
+        throw bundleRefused(address, answer.error);
+      // Neither is given up for good: a refusal may end, and a bundle may be put there meanwhile.
+      if (answer.kind === "failed" && answer.error.row.retry === "never")
+        bearer = bearer === "own" ? "bundle" : "own";
+      trouble.report(answer);
+      await sleep(clock, retryDelayMs(answer, failures, random), signal);
+    }
+    return undefined;
+  }
+
+  /** Throws what there is no use in trying again. */
+  #setbackOf(error: unknown): Extract<Setback, { kind: "failed" }> {
+    if (!(error instanceof RolloutError) || error.code === "store_write_failed") throw error;
+    // Never taken back, and of this worker: a bundle that was revoked is refused before it can ask.
+    if (error.code === "certificate_revoked") throw error;
+    // The coordinator was asked and said no: there is nothing to go on with, and nothing to wait for.
+    const isFinal = error.code === "enrolment_refused" && this.#own === undefined;
+    if (isFinal && !this.#ending.signal.aborted) throw error;
+    return { kind: "failed", error };
+  }
+
+  /** A new certificate, on disk. */
+  async #request(bearer: Bearer): Promise<SigningAnswer> {
+    const { address, runId, workerId, store, guard, enrolment, clock, random, log } = this.#options;
+    const credentials = (bearer === "own" && this.#own?.credentials) || (await enrolment());
+    const connection = openClient({ address, runId, credentials, clock, random, log });
+    try {
+      const client = createClient(EnrolmentService, connection.transport);
+      const { caPem } = credentials;
+      const { signal } = this.#ending;
+      const answer = await requestCertificate({ client, workerId, caPem, guard, clock, signal });
+      if (answer.kind === "signed") await writeOwnCredentials(store, answer.own);
+      return answer;
+    } finally {
+      connection.close();
+    }
+  }
+}
+
+function bundleRefused(address: string, error: RolloutError): RolloutError {
+  const bearer = error.params["subject"] ?? "enrolment";
+  const reason = `it refuses the certificate of the bundle (${bearer}), which was revoked or is not of its CA`;
+  return failure("enrolment_refused", { address, reason }, error);
+}

@@ -1,0 +1,148 @@
+// A drain, carried out: what the chart decides is done here, and what comes of it goes back to the chart as an event. The
+// chart's snapshot is in the worker's own store, under `drain/<worker id>`.
+//
+// Keeps true: from the moment that a drain is asked for nothing is started (C6), before anything of it is on the disk; what
+// the chart of an earlier process still had to do is not done by this one.
+import type { DrainCause, DrainContext, DrainEvent } from "../../../machines/spot-drain.ts";
+import { assert } from "../../base/assert.ts";
+import type { Clock } from "../../base/clock.ts";
+import { describeError } from "../../base/errors.ts";
+import type { WorkerId } from "../../base/ids.ts";
+import type { Logger } from "../../observe/log.ts";
+import type { ActorSystem } from "../../runtime/driver.ts";
+import type { Work } from "../workload.ts";
+
+export interface DrainRequest {
+  readonly cause: DrainCause;
+  /** On the monotonic clock: what runs then is abandoned. Of several requests the earliest deadline counts. */
+  readonly deadlineMs: number;
+}
+
+/** What a worker has learned so far, where it keeps such a thing. It is saved between the last item and the goodbye. */
+export interface TrainState {
+  /** What the last save took; undefined when none was measured. Then there is none now either. */
+  readonly lastCostMs: number | undefined;
+  /** Resolves when it is saved. `signal` aborts when there is no time left for it. */
+  save(signal: AbortSignal): Promise<void>;
+}
+
+export interface DrainOptions {
+  readonly workerId: WorkerId;
+  readonly actors: ActorSystem;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly trainState: TrainState | undefined;
+  readonly work: Pick<Work, "stopStarting" | "whenIdle" | "abandon" | "flushed">;
+  /** Says Draining, to the coordinator and to whoever reads the events. */
+  readonly onStarted: (request: DrainRequest) => Promise<void>;
+  /** The goodbye: resolves when it was heard, or when that has taken too long. */
+  readonly onEmpty: () => Promise<void>;
+}
+
+/** How long a backend may take to end what is abandoned; it may leave a checkpoint in that time. */
+const ABANDON_GRACE_MS = 1_000;
+
+export class Drain {
+  readonly #options: DrainOptions;
+  readonly #drained = Promise.withResolvers<undefined>();
+  /** Abort when the deadline has come. */
+  readonly #saving = new AbortController();
+  #isLive = false;
+
+  private constructor(options: DrainOptions) {
+    this.#options = options;
+  }
+
+  /** Takes up the chart, in Idle whatever the process before left. Its effects come through `perform` from then on. */
+  static async take(options: DrainOptions): Promise<Drain> {
+    const drain = new Drain(options);
+    const isNew = await options.actors.spawn(drain.#address, "spot-drain", undefined);
+    if (!isNew) await drain.#send({ type: "worker.started" });
+    drain.#isLive = true;
+    return drain;
+  }
+
+  get #address(): string {
+    return drainAddress(this.#options.workerId);
+  }
+
+  /**
+   * Begins to drain, or tightens the deadline of the drain under way; a later deadline changes nothing. Resolves when the
+   * worker has left.
+   */
+  async request({ cause, deadlineMs }: DrainRequest): Promise<void> {
+    const { clock, work } = this.#options;
+    work.stopStarting();
+    const budgetMs = Math.max(0, deadlineMs - clock.monotonicMs());
+    await this.#send({ type: "drain.requested", cause, deadlineMs, budgetMs });
+    await this.#drained.promise;
+  }
+
+  /** Carries out one effect of the chart. Effects come in order: what takes long is awaited only where the next one must wait. */
+  async perform(effect: string): Promise<void> {
+    if (!this.#isLive) return;
+    const { work, onStarted, onEmpty } = this.#options;
+    switch (effect) {
+      case "handBackBacklog":
+        await onStarted(this.#request());
+        return this.#tell({ type: "backlog.handedBack" });
+      case "awaitRunning":
+        return this.#tellAfter(work.whenIdle(), () => ({
+          type: "slots.emptied",
+          leftMs: Math.max(0, this.#request().deadlineMs - this.#options.clock.monotonicMs()),
+          trainStateCostMs: this.#options.trainState?.lastCostMs ?? null,
+        }));
+      case "abandonRunning":
+        this.#saving.abort();
+        return work.abandon(ABANDON_GRACE_MS);
+      case "saveTrainState":
+        return this.#tellAfter(this.#saveTrainState(), () => ({ type: "trainState.settled" }));
+      case "flushResults":
+        return this.#tellAfter(work.flushed(), () => ({ type: "results.flushed" }));
+      case "sayGoodbye":
+        await onEmpty();
+        return this.#drained.resolve(undefined);
+      default:
+        assert(false, `no effect of a drain: ${effect}`);
+    }
+  }
+
+  /** The process ends: whatever the chart still wants is not done. */
+  stop(): void {
+    this.#isLive = false;
+  }
+
+  #request(): DrainRequest {
+    // The context of its own chart, which nothing else writes.
+    const { cause, deadlineMs } = this.#options.actors.contextOf(this.#address) as DrainContext;
+    assert(cause !== null, "a drain that was asked for has a cause");
+    return { cause, deadlineMs };
+  }
+
+  async #saveTrainState(): Promise<void> {
+    try {
+      await this.#options.trainState?.save(this.#saving.signal);
+    } catch (err) {
+      this.#options.log.error(`the TrainState was not saved: ${describeError(err)}`, { err });
+    }
+  }
+
+  /** Does not wait: a deadline must be able to come meanwhile. */
+  #tellAfter(what: Promise<void>, event: () => DrainEvent): void {
+    void what.then(() => this.#tell(event()));
+  }
+
+  /** An event that comes too late for the state it was meant for is ignored by the chart. */
+  #tell(event: DrainEvent): void {
+    // The actor system has reported it, when it fails.
+    if (this.#isLive) this.#send(event).catch(() => {});
+  }
+
+  #send(event: DrainEvent): Promise<unknown> {
+    return this.#options.actors.send(this.#address, event);
+  }
+}
+
+export function drainAddress(workerId: WorkerId): string {
+  return `drain/${workerId}`;
+}

@@ -1,0 +1,73 @@
+// Which worker this process is. Each has a directory of its own under `<state_dir>/workers`, named by its id; a process
+// without an id of its own takes over the first that nobody holds, so that a restart is the same worker, and any number of
+// processes start from one configuration.
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Clock } from "../../base/clock.ts";
+import { failure, RolloutError } from "../../base/errors.ts";
+import { unwritable } from "../../base/system-reason.ts";
+import { newUlid, parseUlid } from "../../base/ids.ts";
+import { makeDirectory } from "../../base/make-directory.ts";
+import { keepDirectoryPrivate, keepPlaceTrusted } from "../../base/trusted-place.ts";
+import type { WorkerId } from "../../base/ids.ts";
+import type { Random } from "../../base/random.ts";
+import type { Store } from "../../storage/store.ts";
+
+/** Opens the database in a directory, making it when it is not there; fails with `store_held` when a process has it. */
+export type OpenStore = (path: string) => Promise<Store>;
+
+export interface ClaimedState {
+  readonly workerId: WorkerId;
+  readonly store: Store;
+}
+
+export interface ClaimOptions {
+  readonly stateDir: string;
+  /** Undefined: take over a free one, else make one. */
+  readonly workerId: WorkerId | undefined;
+  readonly openStore: OpenStore;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** How many new ids may be taken by others before this process holds them; one is rare enough. */
+const NEW_IDS_MAX = 8;
+
+/** Holds the worker's store when it resolves. Throws store_… rows, not_trusted, or file_unwritable for the directory. */
+export async function claimWorkerState(options: ClaimOptions): Promise<ClaimedState> {
+  const { stateDir, workerId: wanted, clock, random } = options;
+  const directory = join(stateDir, "workers");
+  await prepare(stateDir, directory);
+  const open = (workerId: WorkerId): Promise<Store> => options.openStore(join(directory, workerId));
+  if (wanted !== undefined) return { workerId: wanted, store: await open(wanted) };
+  const candidates = await existingWorkers(directory);
+  // Whoever starts at the same time may find a directory that was just made, and hold it before its maker does.
+  for (let made = 0; made < NEW_IDS_MAX; made++) candidates.push(newUlid<WorkerId>(clock, random));
+  for (const workerId of candidates) {
+    const store = await open(workerId).catch(undefinedWhenHeld);
+    if (store !== undefined) return { workerId, store };
+  }
+  throw failure("internal", { detail: `all of ${NEW_IDS_MAX} new worker ids were held` });
+}
+
+async function prepare(stateDir: string, directory: string): Promise<void> {
+  await makeDirectory(directory).catch((error: unknown) => {
+    throw unwritable(directory, error);
+  });
+  await keepPlaceTrusted(stateDir);
+  await keepDirectoryPrivate(directory);
+}
+
+async function existingWorkers(directory: string): Promise<WorkerId[]> {
+  try {
+    const names = await readdir(directory);
+    return names.flatMap((name) => parseUlid<WorkerId>(name) ?? []).sort();
+  } catch (error) {
+    throw unwritable(directory, error);
+  }
+}
+
+function undefinedWhenHeld(error: unknown): undefined {
+  if (error instanceof RolloutError && error.code === "store_held") return undefined;
+  throw error;
+}

@@ -1,0 +1,122 @@
+// What a worker keeps for itself, beside its charts: which start of it this is, the highest epoch it has seen of each
+// store, and its certificate.
+import { epoch, newUlid, parseUlid, ulidFromBytes, ulidTimeMs, ulidToBytes } from "../../base/ids.ts";
+import type { Epoch, IncarnationId, StoreId } from "../../base/ids.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Random } from "../../base/random.ts";
+import { decodeRecord, encodeRecord, okOrFailure } from "../../storage/codec.ts";
+import type { RecordType } from "../../storage/codec.ts";
+import {
+  RECORD_KIND,
+  WORKER_CREDENTIALS_KEY,
+  WORKER_EPOCHS_KEY,
+  WORKER_INCARNATION_KEY,
+} from "../../storage/keys.ts";
+import type { Store } from "../../storage/store.ts";
+import type { Credentials } from "../../transport/tls/identity.ts";
+
+const incarnationRecord: RecordType<IncarnationId> = {
+  kind: RECORD_KIND.workerIncarnation,
+  name: "incarnation",
+  version: 1,
+  migrations: {},
+  encode: (incarnation) => [incarnation],
+  decode: (fields) => parseUlid<IncarnationId>(fields.text(0)) ?? fields.refuse(0, "is no ULID"),
+};
+
+export interface SeenEpoch {
+  readonly storeId: StoreId;
+  readonly epoch: Epoch;
+}
+
+const epochsRecord: RecordType<readonly SeenEpoch[]> = {
+  kind: RECORD_KIND.workerEpochs,
+  name: "seen epochs",
+  version: 1,
+  migrations: {},
+  encode: (seen) => [seen.map(({ storeId, epoch: value }) => [storeId, value])],
+  decode: (fields) =>
+    fields.tuples(0).map((pair) => ({
+      storeId: parseUlid<StoreId>(pair.text(0)) ?? pair.refuse(0, "is no ULID"),
+      epoch: epoch(pair.integer(1)),
+    })),
+};
+
+export interface OwnCredentials {
+  readonly credentials: Credentials;
+  /** Wall time at which a new certificate is asked for. */
+  readonly renewAtWallMs: number;
+}
+
+const credentialsRecord: RecordType<OwnCredentials> = {
+  kind: RECORD_KIND.workerCredentials,
+  name: "worker credentials",
+  version: 1,
+  migrations: {},
+  encode: ({ credentials, renewAtWallMs }) => [
+    credentials.certificatePem,
+    credentials.keyPem,
+    credentials.caPem,
+    renewAtWallMs,
+  ],
+  decode: (fields) => ({
+    credentials: { certificatePem: fields.text(0), keyPem: fields.text(1), caPem: fields.text(2) },
+    renewAtWallMs: fields.number(3),
+  }),
+};
+
+/** Coordinators take no process that begins by more ahead of their clocks. */
+const AHEAD_MAX_MS = 86_400_000;
+
+/**
+ * A new incarnation, on disk, greater than every one before it: also when the wall clock was set back since the last
+ * start, for else the coordinator would take this process for the older one. Only one so far ahead that no coordinator can have
+ * taken it is left behind: the clock was wrong, and is right now.
+ */
+export async function nextIncarnation(store: Store, clock: Clock, random: Random): Promise<IncarnationId> {
+  const last = await read(store, incarnationRecord, WORKER_INCARNATION_KEY);
+  const fresh = newUlid<IncarnationId>(clock, random);
+  const isBehind = last !== undefined && ulidTimeMs(last) <= clock.wallMs() + AHEAD_MAX_MS;
+  const next = !isBehind || fresh > last ? fresh : successor(last);
+  await write(store, incarnationRecord, WORKER_INCARNATION_KEY, next);
+  return next;
+}
+
+export async function readSeenEpochs(store: Store): Promise<readonly SeenEpoch[]> {
+  return (await read(store, epochsRecord, WORKER_EPOCHS_KEY)) ?? [];
+}
+
+export async function writeSeenEpochs(store: Store, seen: readonly SeenEpoch[]): Promise<void> {
+  await write(store, epochsRecord, WORKER_EPOCHS_KEY, seen);
+}
+
+export async function readOwnCredentials(store: Store): Promise<OwnCredentials | undefined> {
+  return read(store, credentialsRecord, WORKER_CREDENTIALS_KEY);
+}
+
+export async function writeOwnCredentials(store: Store, own: OwnCredentials): Promise<void> {
+  await write(store, credentialsRecord, WORKER_CREDENTIALS_KEY, own);
+}
+
+async function read<T>(store: Store, type: RecordType<T>, key: string): Promise<T | undefined> {
+  const bytes = await store.get(key);
+  return bytes === undefined ? undefined : okOrFailure(store.location, decodeRecord(type, key, bytes));
+}
+
+/** The process is the only writer of its own store, so a commit either stands or the store is broken. */
+async function write<T>(store: Store, type: RecordType<T>, key: string, value: T): Promise<void> {
+  const puts = [{ key, value: encodeRecord(type, key, value) }];
+  const outcome = await store.commit({ puts, deletes: [], expect: [], durability: "sync" });
+  if (outcome.kind === "unknown") throw outcome.cause;
+}
+
+/** The next id after this one: one more, as a number. */
+function successor(id: IncarnationId): IncarnationId {
+  const bytes = ulidToBytes(id);
+  for (let at = bytes.length - 1; at >= 0; at--) {
+    const value = ((bytes[at] ?? 0) + 1) % 256;
+    bytes[at] = value;
+    if (value !== 0) break;
+  }
+  return ulidFromBytes<IncarnationId>(bytes);
+}

@@ -1,0 +1,98 @@
+// What a session's frames say of attempts, read and written. A message of a coordinator that does not make sense is refused
+// whole: nothing of it is acted on.
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Attempt } from "../../gen/rollout/v1/common_pb.ts";
+import { HeldPhase } from "../../gen/rollout/v1/work_pb.ts";
+import type {
+  Assignment,
+  AssignmentBatch,
+  HelloSchema,
+  ReleaseSchema,
+} from "../../gen/rollout/v1/work_pb.ts";
+import { attemptKey } from "../work/backlog.ts";
+import type { Assigned } from "../work/backlog.ts";
+
+const ITEM_ID_BYTES = 32;
+/** This process's own incarnation is in the envelope. */
+const OWN = new Uint8Array();
+
+/** Whether `attempt` can name one. */
+export function isAttempt(attempt: Attempt | undefined): attempt is Attempt {
+  return attempt?.itemId.length === ITEM_ID_BYTES && attempt.attempt > 0;
+}
+
+export type NewAssignments =
+  | { readonly kind: "read"; readonly fresh: readonly Assigned[]; readonly lastNumber: number }
+  | { readonly kind: "refused"; readonly reason: string };
+
+/** What of the batch has not been received before: numbers over `received`, which the batch must follow without a gap. */
+export function readAssignments(batch: AssignmentBatch, epoch: bigint, received: number): NewAssignments {
+  const { firstNumber, assignments } = batch;
+  if (firstNumber < 1n || firstNumber > BigInt(received) + 1n)
+    return { kind: "refused", reason: `assignment ${firstNumber} does not follow ${received}` };
+  const known = received + 1 - Number(firstNumber);
+  const fresh: Assigned[] = [];
+  for (let at = known; at < assignments.length; at++) {
+    const assigned = readAssignment(assignments[at], epoch, batch);
+    if (assigned === undefined) return { kind: "refused", reason: "an assignment names no attempt" };
+    fresh.push(assigned);
+  }
+  return { kind: "read", fresh, lastNumber: received + fresh.length };
+}
+
+function readAssignment(
+  assignment: Assignment | undefined,
+  epoch: bigint,
+  { plugin, itemTimeoutMs }: AssignmentBatch,
+): Assigned | undefined {
+  if (assignment === undefined || !isAttempt(assignment.attempt)) return undefined;
+  const { itemId, attempt } = assignment.attempt;
+  const { payload, checkpoint, priority, alone } = assignment;
+  const key = attemptKey(itemId, attempt, epoch);
+  const how = { payload, checkpoint, priority, alone, plugin, timeoutMs: Number(itemTimeoutMs) };
+  return { key, itemId, attempt, epoch, ...how };
+}
+
+export interface Holdings {
+  readonly unstarted: Iterable<Assigned>;
+  readonly running: Iterable<Assigned>;
+  readonly finished: Iterable<Executed>;
+}
+
+/** Whose result is on its way. */
+export interface Executed extends Assigned {
+  /** Of the process that executed it, in bytes. None: this one. */
+  readonly incarnation?: Uint8Array;
+}
+
+export interface StatedHoldings {
+  readonly message: MessageInitShape<typeof HelloSchema>;
+  /** In the order of the message, which is that of the verdicts. */
+  readonly keys: readonly string[];
+}
+
+export function writeHello({ unstarted, running, finished }: Holdings): StatedHoldings {
+  const stated: [HeldPhase, Executed][] = [];
+  for (const assigned of finished) stated.push([HeldPhase.FINISHED, assigned]);
+  for (const assigned of running) stated.push([HeldPhase.RUNNING, assigned]);
+  for (const assigned of unstarted) stated.push([HeldPhase.UNSTARTED, assigned]);
+  const held = stated.map(([phase, { itemId, attempt, epoch, incarnation = OWN }]) => ({
+    attempt: { itemId, attempt },
+    phase,
+    epoch,
+    incarnation,
+  }));
+  return { message: { held }, keys: stated.map(([, { key }]) => key) };
+}
+
+export function writeRelease(released: readonly Assigned[]): MessageInitShape<typeof ReleaseSchema> {
+  return { released: released.map(({ itemId, attempt }) => ({ itemId, attempt })) };
+}
+
+/** The keys of what is `asked` for among what is held. A release names no epoch; of one name at most one is unstarted. */
+export function keysOf(asked: readonly Attempt[], held: Iterable<Assigned>): string[] {
+  const name = (itemId: Uint8Array, attempt: number): string => attemptKey(itemId, attempt, 0n);
+  const byName = new Map<string, string>();
+  for (const { key, itemId, attempt } of held) byName.set(name(itemId, attempt), key);
+  return asked.flatMap(({ itemId, attempt }) => byName.get(name(itemId, attempt)) ?? []);
+}

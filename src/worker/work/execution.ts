@@ -1,0 +1,260 @@
+// One attempt that runs: whether it is still wanted, what it has reported so far, and what its end means in the light of that.
+//
+// Keeps true: what a backend says of an attempt that was killed is not held against the item; a success always is one.
+import { hash } from "node:crypto";
+import { execution } from "../../../machines/execution.ts";
+import type { ExecutionEvent } from "../../../machines/execution.ts";
+import { assert, unreachable } from "../../base/assert.ts";
+import type { Clock, Timer } from "../../base/clock.ts";
+import { formatDuration } from "../../config/duration.ts";
+import { LIMITS } from "../../config/limits.ts";
+import type { Logger } from "../../observe/log.ts";
+import { compile } from "../../runtime/compile.ts";
+import type { Effect } from "../../runtime/compile.ts";
+import { AT_ONCE } from "../backends/backend.ts";
+import type { ItemReport, Outcome } from "../backends/backend.ts";
+import type { Assigned } from "./backlog.ts";
+import { LogTail } from "./log-tail.ts";
+import type { TakenPlugin } from "../backends/plugins.ts";
+
+/** `fenced`: it was killed because the coordinator may have given it to another worker. */
+export type Ending =
+  Exclude<Outcome, { readonly kind: "preempted" }> | { readonly kind: "preempted" | "fenced" };
+
+export interface Finished {
+  readonly assigned: Assigned;
+  readonly outcome: Ending;
+  /** What the next attempt goes on from, if there is one; empty when there is nothing. */
+  readonly checkpoint: Uint8Array;
+  /** SHA-256 of the output of a success; empty for any other end. */
+  readonly outputDigest: Uint8Array;
+  readonly pluginVersion: string;
+  /** On the wall clock: for people. */
+  readonly startedAtMs: number;
+  readonly durationMs: number;
+  /** The end of its standard error. */
+  readonly log: Uint8Array;
+}
+
+export interface ExecutionOptions {
+  readonly maxOutputBytes: number;
+  readonly maxCheckpointBytes: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Asked at the moment at which an attempt begins, which may be long after its start; it may, unless said. */
+  readonly mayBegin?: () => boolean;
+  /** Called when an attempt has another checkpoint than before. */
+  readonly onCheckpoint?: (execution: Saved) => void;
+}
+
+/** What a running attempt would go on from. */
+export interface Saved {
+  readonly assigned: Assigned;
+  /** Empty when there is nothing. */
+  readonly checkpoint: Uint8Array;
+  /** When it began, monotonic. */
+  readonly startedMs: number;
+}
+
+const chart = compile(execution);
+
+/** Beyond it the message of an error is cut. */
+const MESSAGE_MAX_CHARACTERS = 8_192;
+const NO_BYTES = new Uint8Array(0);
+
+export class Execution implements Saved {
+  readonly assigned: Assigned;
+  readonly plugin: TakenPlugin;
+  readonly #options: ExecutionOptions;
+  readonly #onExpired: () => void;
+  readonly #controller = new AbortController();
+  #startedAtMs: number;
+  #startedMs: number;
+  #row = chart.initial({});
+  #checkpoint: Uint8Array;
+  #log: LogTail | undefined;
+  #timer: Timer | undefined;
+  /** How long it may take, once that has been decided; 0 is for ever. */
+  #timeoutMs = 0;
+
+  /** It starts now. `onExpired`: it has taken longer than it may, and was told to end. */
+  constructor(assigned: Assigned, plugin: TakenPlugin, options: ExecutionOptions, onExpired: () => void) {
+    this.assigned = assigned;
+    this.plugin = plugin;
+    this.#options = options;
+    this.#onExpired = onExpired;
+    this.#checkpoint = assigned.checkpoint;
+    this.#startedAtMs = options.clock.wallMs();
+    this.#startedMs = options.clock.monotonicMs();
+    this.#limitTime();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get checkpoint(): Uint8Array {
+    return this.#checkpoint;
+  }
+
+  get startedMs(): number {
+    return this.#startedMs;
+  }
+
+  get isDropped(): boolean {
+    return this.#is("Unwanted");
+  }
+
+  /** It was not let begin, so it has not started. */
+  get isWithheld(): boolean {
+    return this.#is("Withheld");
+  }
+
+  /** Whether what executes it may begin with it now. False for good when it has been false. */
+  mayBegin(): boolean {
+    if (!this.#is("Executing") && !this.#is("Waiting")) return false;
+    const may = this.#options.mayBegin?.() !== false;
+    if (!may) this.#step({ type: "execution.withheld" });
+    return may;
+  }
+
+  readonly report = (news: ItemReport): void => {
+    switch (news.kind) {
+      case "checkpoint":
+        return this.#keepCheckpoint(news.checkpoint);
+      case "log":
+        return (this.#log ??= new LogTail()).push(news.chunk);
+      case "waiting":
+        return void this.#step({ type: "execution.waits" });
+      case "executing":
+        return void this.#step({ type: "execution.begins" });
+      default:
+        return unreachable(news, "report");
+    }
+  };
+
+  /** Calls back then, in place of what it was to call before, unless it has ended by then. */
+  after(delayMs: number, callback: () => void): void {
+    this.#timer?.cancel();
+    this.#timer = this.#options.clock.after(delayMs, callback, { background: true });
+  }
+
+  /** Its result is not wanted. True when it is told to end by this. */
+  drop(): boolean {
+    return this.#step({ type: "result.unwanted" });
+  }
+
+  /** It may be running elsewhere soon. True when it is told to end by this. */
+  fence(): boolean {
+    return this.#step({ type: "worker.fenced" });
+  }
+
+  /** Its worker goes. */
+  abandon(): void {
+    this.#step({ type: "worker.leaves" });
+  }
+
+  /** The backend has done with it. Once. */
+  end(): void {
+    this.#timer?.cancel();
+    this.plugin.release();
+  }
+
+  /** What there is to say of it; undefined when nobody wants to know. */
+  finish(outcome: Outcome): Finished | undefined {
+    if (this.isDropped) return undefined;
+    const { assigned } = this;
+    const isSuccess = outcome.kind === "success" && outcome.output.length <= this.#options.maxOutputBytes;
+    if (outcome.kind === "preempted" && outcome.checkpoint !== undefined)
+      this.#keepCheckpoint(outcome.checkpoint);
+    return {
+      assigned,
+      outcome: isSuccess ? outcome : this.#endingOf(outcome),
+      checkpoint: isSuccess ? NO_BYTES : this.#checkpoint,
+      outputDigest: isSuccess ? hash("sha256", outcome.output, "buffer") : NO_BYTES,
+      pluginVersion: this.plugin.version,
+      startedAtMs: this.#startedAtMs,
+      durationMs: this.#options.clock.monotonicMs() - this.#startedMs,
+      log: this.#log?.bytes() ?? NO_BYTES,
+    };
+  }
+
+  /** False when the chart ignores the event where it is. */
+  #step(event: ExecutionEvent): boolean {
+    const asked: Effect[] = [];
+    const before = this.#row;
+    this.#row = chart.step(before, event, asked);
+    for (const { type } of asked) this.#carryOut(type);
+    return this.#row !== before;
+  }
+
+  #carryOut(effect: string): void {
+    switch (effect) {
+      case "startClock": {
+        const { clock } = this.#options;
+        this.#startedAtMs = clock.wallMs();
+        this.#startedMs = clock.monotonicMs();
+        return this.#limitTime();
+      }
+      case "stopClock":
+        return this.#timer?.cancel();
+      case "end":
+        return this.#controller.abort();
+      case "endAtOnce":
+        return this.#controller.abort(AT_ONCE);
+      case "announceExpired":
+        return this.#onExpired();
+      default:
+        return assert(false, `nothing carries out ${effect}`);
+    }
+  }
+
+  #is(state: string): boolean {
+    return chart.states[this.#row.state] === state;
+  }
+
+  #limitTime(): void {
+    this.#timeoutMs = this.assigned.timeoutMs || (this.plugin.itemTimeoutMs ?? 0);
+    if (this.#timeoutMs > 0) this.after(this.#timeoutMs, () => void this.#step({ type: "time.over" }));
+  }
+
+  #endingOf(outcome: Outcome): Ending {
+    if (outcome.kind === "success" || outcome.kind === "too_large") return this.#tooLarge(outcome);
+    // It was killed: how it died of that says nothing of the item.
+    if (this.#is("Expired"))
+      return { kind: "timeout", message: `took longer than ${formatDuration(this.#timeoutMs)}` };
+    if (this.#is("Fenced")) return { kind: "fenced" };
+    if (outcome.kind === "preempted" || this.#is("Abandoned") || this.#is("Withheld"))
+      return { kind: "preempted" };
+    const ending = { kind: outcome.kind, message: cut(outcome.message) };
+    if (outcome.kind !== "error") return ending;
+    const { response, isPermanent = false } = outcome;
+    // Half of it would be no JSON.
+    const isKept = response !== undefined && response.length <= LIMITS.responseBytes;
+    return { ...ending, kind: "error", ...(isPermanent && { isPermanent }), ...(isKept && { response }) };
+  }
+
+  #tooLarge(outcome: Outcome & { readonly kind: "success" | "too_large" }): Outcome {
+    const { maxOutputBytes } = this.#options;
+    const limit = `the limit is ${maxOutputBytes} (limits.output of the worker)`;
+    if (outcome.kind === "success")
+      return { kind: "too_large", message: `the output is ${outcome.output.length} bytes; ${limit}` };
+    return { kind: "too_large", message: cut(outcome.message ?? `the output is larger; ${limit}`) };
+  }
+
+  #keepCheckpoint(checkpoint: Uint8Array): void {
+    const { maxCheckpointBytes, log, onCheckpoint } = this.#options;
+    if (checkpoint.length > maxCheckpointBytes)
+      return log.warn("a checkpoint over the limit was left out", {
+        bytes: checkpoint.length,
+        limit: maxCheckpointBytes,
+      });
+    if (Buffer.compare(checkpoint, this.#checkpoint) === 0) return;
+    this.#checkpoint = checkpoint;
+    onCheckpoint?.(this);
+  }
+}
+
+function cut(message: string): string {
+  return message.slice(0, MESSAGE_MAX_CHARACTERS).toWellFormed();
+}

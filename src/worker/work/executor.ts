@@ -1,0 +1,307 @@
+// Executes what the worker was given: as many at once as there are slots, the best of the backlog next, none longer than it
+// may. Says how each one ended; whether that is heard of is not its concern.
+//
+// Keeps true: an attempt is unstarted or running, never both; each start is asked for (C6, self-fence) at the moment of
+// the start, and again when it begins, which may be long after; an attempt that was dropped leaves no result, every other one that started leaves exactly one; a slot is taken
+// for as long as a backend executes in it, whatever has been said of that attempt.
+import { assert } from "../../base/assert.ts";
+import type { Clock } from "../../base/clock.ts";
+import { sleep } from "../../base/clock.ts";
+import { describeError } from "../../base/errors.ts";
+import type { Logger } from "../../observe/log.ts";
+import { Backlog } from "./backlog.ts";
+import type { Assigned } from "./backlog.ts";
+import type { ItemAttempt, Outcome } from "../backends/backend.ts";
+import { Execution } from "./execution.ts";
+import type { Finished, Saved } from "./execution.ts";
+import type { PluginSource, TakenPlugin } from "../backends/plugins.ts";
+
+export interface ExecutorOptions {
+  readonly plugins: PluginSource;
+  readonly slots: number;
+  /** How many may wait beside those that run. */
+  readonly prefetch: number;
+  readonly maxOutputBytes: number;
+  readonly maxCheckpointBytes: number;
+  /** For every attempt: the run, the worker. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Asked before each start. */
+  readonly mayStart: () => boolean;
+  /** Asked when what was started begins; it may, unless said. What may not is unstarted again. */
+  readonly mayBegin?: () => boolean;
+  readonly onFinished: (finished: Finished) => void;
+  /** What runs has another checkpoint than before. */
+  readonly onCheckpoint?: (saved: Saved) => void;
+  /** This worker cannot execute it, or cannot say when: others may. */
+  readonly onHandedBack: (assigned: Assigned) => void;
+  /** There is room for one more than before. */
+  readonly onRoom: () => void;
+}
+
+/**
+ * How long a backend may take to end an attempt that is over time or not wanted. Longer than what backends give a child
+ * between SIGTERM and SIGKILL.
+ */
+const END_GRACE_MS = 10_000;
+
+export class Executor {
+  readonly #options: ExecutorOptions;
+  readonly #backlog: Backlog;
+  readonly #running = new Map<string, Execution>();
+  /** The backend has not ended them though it was told to; what there is to say of them has been said. */
+  readonly #lingering = new Set<Execution>();
+  /** Plugins that items have named and that are not here. */
+  readonly #missing = new Set<string>();
+  #draining = false;
+  #whenIdle: PromiseWithResolvers<void> | undefined;
+
+  constructor(options: ExecutorOptions) {
+    this.#options = options;
+    this.#backlog = new Backlog(options.slots + options.prefetch);
+  }
+
+  /** How many more attempts may be given; none while it drains, or while nothing could start. */
+  get room(): number {
+    const { slots, prefetch } = this.#options;
+    return this.#draining || this.#isStuck
+      ? 0
+      : Math.max(0, slots + prefetch - this.#backlog.size - this.#taken);
+  }
+
+  get isDraining(): boolean {
+    return this.#draining;
+  }
+
+  /** Whether nothing waits: whoever has work may give it at once. */
+  get isHungry(): boolean {
+    return this.#backlog.size === 0;
+  }
+
+  /** The share of the slots that execute, 0 to 1. */
+  get load(): number {
+    return this.#taken / this.#options.slots;
+  }
+
+  get unstarted(): Iterable<Assigned> {
+    return this.#backlog;
+  }
+
+  /** What each of those that run would go on from. */
+  get saved(): readonly Saved[] {
+    return [...this.#running.values()].filter(({ isDropped }) => !isDropped);
+  }
+
+  /** What is abandoned belongs to it until it has ended. */
+  get running(): readonly Assigned[] {
+    return [...this.#running.values()].filter(({ isDropped }) => !isDropped).map((one) => one.assigned);
+  }
+
+  /** False when it drains: the caller has to hand it back. What is here already stays as it is. */
+  take(assigned: Assigned): boolean {
+    if (this.#draining) return false;
+    const { key } = assigned;
+    if (!this.#backlog.has(key) && !this.#running.has(key)) this.#backlog.add(assigned);
+    return true;
+  }
+
+  /** Starts what can be started now. To be called whenever the answer of `mayStart` may have changed. */
+  pump(): void {
+    const { slots, mayStart, plugins } = this.#options;
+    if (this.#isStuck) return this.#handBackAll();
+    while (this.#taken < slots) {
+      const first = this.#backlog.peek();
+      if (first === undefined || !this.#mayRunBeside(first) || !mayStart()) return;
+      this.#backlog.next();
+      // What lingers may linger for good; another worker has nothing beside it.
+      const plugin = first.alone && this.#taken > 0 ? undefined : plugins.take(first.plugin);
+      if (plugin === undefined) this.#handBack(first);
+      else this.#start(first, plugin);
+    }
+  }
+
+  /** Takes it back if it has not started; then it never will. */
+  release(key: string): Assigned | undefined {
+    return this.#backlog.remove(key);
+  }
+
+  /** Nobody wants it any more: it is forgotten or killed, and leaves no result. Unknown ones are ignored. */
+  drop(key: string): void {
+    this.#backlog.remove(key);
+    const execution = this.#running.get(key);
+    if (execution?.drop() === true) this.#awaitEnd(execution);
+  }
+
+  /**
+   * The coordinator may give away what runs: it is killed, and each attempt leaves a result, `fenced` unless it succeeds at
+   * this moment. What has not started stays. Idempotent.
+   */
+  fence(): void {
+    for (const execution of this.#running.values()) if (execution.fence()) this.#awaitEnd(execution);
+  }
+
+  /** Starts nothing any more, for good, and gives back what has not started. Idempotent. */
+  drain(): Assigned[] {
+    this.#draining = true;
+    const unstarted = [...this.#backlog];
+    for (const { key } of unstarted) this.#backlog.remove(key);
+    return unstarted;
+  }
+
+  /** Resolves when nothing runs that has not been told of. For one that drains. */
+  whenIdle(): Promise<void> {
+    assert(this.#draining, "only what starts nothing more becomes idle for good");
+    this.#whenIdle ??= Promise.withResolvers();
+    if (this.#running.size === 0) this.#whenIdle.resolve();
+    return this.#whenIdle.promise;
+  }
+
+  /**
+   * Ends what runs: each attempt leaves a result, `preempted` with its last checkpoint unless it succeeds at this moment.
+   * A backend that has not ended it within `graceMs` is not waited for.
+   */
+  async abandon(graceMs: number): Promise<void> {
+    for (const execution of this.#running.values()) execution.abandon();
+    const waited = new AbortController();
+    await Promise.race([this.whenIdle(), sleep(this.#options.clock, graceMs, waited.signal)]);
+    waited.abort();
+    for (const execution of [...this.#running.values()]) this.#giveUp(execution);
+  }
+
+  /** Kills what runs, without results: the process ends. */
+  kill(): void {
+    this.drain();
+    for (const { assigned } of this.#running.values()) this.drop(assigned.key);
+  }
+
+  /** How many slots something executes in. */
+  get #taken(): number {
+    return this.#running.size + this.#lingering.size;
+  }
+
+  /** Nothing can start until what lingers has ended, which may be never. */
+  get #isStuck(): boolean {
+    if (this.#lingering.size === 0) return false;
+    if (this.#lingering.size >= this.#options.slots) return true;
+    return [...this.#lingering].some(({ assigned }) => assigned.alone);
+  }
+
+  /** One that has to be alone waits until nothing runs, and whatever stands behind it waits with it. */
+  #mayRunBeside({ alone }: Assigned): boolean {
+    const running = this.#running.values().next().value;
+    return running === undefined || !(alone || running.assigned.alone);
+  }
+
+  #handBackAll(): void {
+    for (const assigned of [...this.#backlog]) {
+      this.#backlog.remove(assigned.key);
+      this.#options.onHandedBack(assigned);
+    }
+  }
+
+  #handBack(assigned: Assigned): void {
+    const { log, onHandedBack } = this.#options;
+    const { plugin } = assigned;
+    if (!assigned.alone && !this.#missing.has(plugin)) {
+      this.#missing.add(plugin);
+      log.warn(`items of plugin ${plugin}, which this worker does not have, are handed back`);
+    }
+    onHandedBack(assigned);
+  }
+
+  #start(assigned: Assigned, plugin: TakenPlugin): void {
+    const execution = new Execution(assigned, plugin, this.#options, () => this.#awaitEnd(execution));
+    const { signal, report } = execution;
+    this.#running.set(assigned.key, execution);
+    let executing: Promise<Outcome>;
+    try {
+      const offered = new OfferedAttempt(assigned, this.#options.env, () => execution.mayBegin());
+      executing = plugin.backend.execute(offered, signal, report);
+    } catch (error) {
+      executing = Promise.resolve(thrown(error));
+    }
+    executing.then(
+      (outcome) => this.#settle(execution, outcome),
+      (error: unknown) => this.#settle(execution, thrown(error)),
+    );
+  }
+
+  /** It was told to end. */
+  #awaitEnd(execution: Execution): void {
+    execution.after(END_GRACE_MS, () => this.#giveUp(execution));
+  }
+
+  /** The backend has ended it. */
+  #settle(execution: Execution, outcome: Outcome): void {
+    execution.end();
+    if (!this.#lingering.delete(execution)) {
+      this.#running.delete(execution.assigned.key);
+      if (execution.isWithheld && !this.#draining) this.#backlog.putBack(execution.assigned);
+      else this.#tell(execution, outcome);
+    }
+    this.pump();
+    this.#options.onRoom();
+    this.#noticeIdle();
+  }
+
+  /** The backend has not ended it though it was told to: that is said now, and its slot is not used until it has. */
+  #giveUp(execution: Execution): void {
+    const { attempt, plugin } = execution.assigned;
+    this.#options.log.warn("an attempt did not end when it was told to; its slot stays taken until it does", {
+      attempt,
+      plugin,
+    });
+    this.#running.delete(execution.assigned.key);
+    this.#lingering.add(execution);
+    this.#tell(execution, { kind: "preempted" });
+    this.pump();
+    this.#noticeIdle();
+  }
+
+  #tell(execution: Execution, outcome: Outcome): void {
+    const finished = execution.finish(outcome);
+    if (finished !== undefined) this.#options.onFinished(finished);
+  }
+
+  #noticeIdle(): void {
+    if (this.#running.size === 0) this.#whenIdle?.resolve();
+  }
+}
+
+function thrown(error: unknown): Outcome {
+  return { kind: "error", message: describeError(error) };
+}
+
+/** The environment is text that most backends never look at: it is made when it is asked for. */
+class OfferedAttempt implements ItemAttempt {
+  readonly itemId: Uint8Array;
+  readonly attempt: number;
+  readonly payload: Uint8Array;
+  readonly checkpoint: Uint8Array;
+  readonly alone: boolean;
+  readonly mayBegin: () => boolean;
+  readonly #env: Readonly<Record<string, string>>;
+
+  constructor(
+    { itemId, attempt, payload, checkpoint, alone }: Assigned,
+    env: Readonly<Record<string, string>>,
+    mayBegin: () => boolean,
+  ) {
+    this.mayBegin = mayBegin;
+    this.itemId = itemId;
+    this.attempt = attempt;
+    this.payload = payload;
+    this.checkpoint = checkpoint;
+    this.alone = alone;
+    this.#env = env;
+  }
+
+  get env(): Readonly<Record<string, string>> {
+    return {
+      ...this.#env,
+      ROLLOUT_ITEM_ID: Buffer.from(this.itemId).toString("hex"),
+      ROLLOUT_ATTEMPT: String(this.attempt),
+    };
+  }
+}

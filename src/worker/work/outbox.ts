@@ -1,0 +1,262 @@
+// Results on their way. They are on the worker's disk before they are sent, in the batches in which they are sent, and stay
+// there until the coordinator has them on its own: whichever of the two dies in between, they arrive.
+//
+// Keeps true: a batch that is sent was synced; numbers of an incarnation have no gap and are never given again; what is
+// held in memory is bounded, by whoever starts nothing while `isFull`.
+import { create } from "@bufbuild/protobuf";
+import type { Clock } from "../../base/clock.ts";
+import type { IncarnationId } from "../../base/ids.ts";
+import { ulidToBytes } from "../../base/ids.ts";
+import { ResultBatchSchema } from "../../gen/rollout/v1/work_pb.ts";
+import type { Result, ResultBatch } from "../../gen/rollout/v1/work_pb.ts";
+import { decodeRecord, encodeRecord, okOrFailure } from "../../storage/codec.ts";
+import { OUTBOX_PREFIX, outboxKey } from "../../storage/keys.ts";
+import { pagesUnder } from "../../storage/pages.ts";
+import type { Store } from "../../storage/store.ts";
+import { attemptKey } from "./backlog.ts";
+import type { Finished } from "./execution.ts";
+import type { Executed } from "../link/session-messages.ts";
+import { resultBatchRecord, resultOf, tooLargeFor } from "./outbox-record.ts";
+
+export interface OutboxOptions {
+  readonly store: Store;
+  readonly incarnation: IncarnationId;
+  readonly clock: Clock;
+  /** Results that are not acknowledged: over this many, or this many bytes, nothing more is to be started. */
+  readonly maxUnackedResults: number;
+  readonly maxUnackedBytes: number;
+  /** There is a batch to send. */
+  readonly onBatch: () => void;
+  /** The store is broken: the process has to end. What was not synced is executed again. */
+  readonly onFatal: (error: unknown) => void;
+}
+
+interface StoredBatch {
+  readonly key: string;
+  readonly message: ResultBatch;
+  readonly bytes: number;
+  /** The names of the attempts, in the order of the results. */
+  readonly keys: readonly string[];
+}
+
+interface Pending {
+  readonly key: string;
+  readonly result: Result;
+  readonly bytes: number;
+}
+
+/** A frame holds one batch: well below the limit of a message, and enough for an fsync to be worth it. */
+const BATCH_MAX_RESULTS = 1_024;
+const BATCH_MAX_BYTES = 1_024 * 1_024;
+/** What a result costs beside its output, message, checkpoint and log. */
+const RESULT_OVERHEAD_BYTES = 192;
+const RESTORE_PAGE = 16;
+
+export class Outbox {
+  readonly #options: OutboxOptions;
+  readonly #incarnation: Uint8Array;
+  /** Finished attempts, those of earlier incarnations included, until they are acknowledged. */
+  readonly #finished = new Map<string, Executed>();
+  /** Of these the coordinator wants no result. */
+  readonly #dropped = new Set<string>();
+  /** Not on the disk yet. */
+  #pending: Pending[] = [];
+  /** Synced, in order of their numbers, without a gap. */
+  #batches: StoredBatch[] = [];
+  /** Keys of what was acknowledged and still stands in the store. */
+  #deletable: string[] = [];
+  /** Of the batches that are synced; the one on its way to the disk is the next. */
+  #lastNumber = 0;
+  #unackedResults = 0;
+  #unackedBytes = 0;
+  #writing: Promise<void> | undefined;
+  #whenFlushed: PromiseWithResolvers<void> | undefined;
+
+  private constructor(options: OutboxOptions) {
+    this.#options = options;
+    this.#incarnation = ulidToBytes(options.incarnation);
+  }
+
+  /** With what earlier incarnations could not deliver, numbered anew. Throws store_corrupt or store_newer. */
+  static async open(options: OutboxOptions): Promise<Outbox> {
+    const outbox = new Outbox(options);
+    const { store } = options;
+    for await (const page of pagesUnder(store, OUTBOX_PREFIX, RESTORE_PAGE))
+      for (const { key, value } of page) {
+        const stored = okOrFailure(store.location, decodeRecord(resultBatchRecord, key, value));
+        outbox.#restore(key, stored);
+      }
+    return outbox;
+  }
+
+  /** Takes the end of an attempt over. It is written with whatever else ends in the same turn of the loop. */
+  add(finished: Finished): void {
+    const { key } = finished.assigned;
+    const result = resultOf(finished, this.#incarnation);
+    const bytes = sizeOf(result);
+    this.#finished.set(key, { ...finished.assigned, payload: NO_BYTES, checkpoint: NO_BYTES });
+    this.#pending.push({ key, result, bytes });
+    this.#unackedResults++;
+    this.#unackedBytes += bytes;
+    this.#write();
+  }
+
+  get isFull(): boolean {
+    const { maxUnackedResults, maxUnackedBytes } = this.#options;
+    return this.#unackedResults >= maxUnackedResults || this.#unackedBytes >= maxUnackedBytes;
+  }
+
+  /** What this incarnation and those before have finished and nobody has acknowledged. */
+  get finished(): Iterable<Executed> {
+    return this.#finished.values();
+  }
+
+  has(key: string): boolean {
+    return this.#finished.has(key);
+  }
+
+  /** The coordinator does not want its result. Unknown ones are ignored. */
+  drop(key: string): void {
+    if (this.#finished.has(key)) this.#dropped.add(key);
+  }
+
+  /**
+   * The first batch after `number` that is not acknowledged; undefined when there is none yet. A larger output than the
+   * coordinator takes would never arrive, so it is said that it is too large.
+   */
+  next(number: number, maxOutputBytes = Infinity): ResultBatch | undefined {
+    const first = this.#firstNumber;
+    const batch = this.#batches[Math.max(number + 1 - first, 0)];
+    if (batch === undefined || (this.#dropped.size === 0 && batch.bytes <= maxOutputBytes))
+      return batch?.message;
+    const { message, keys } = batch;
+    const results = message.results
+      .filter((_, at) => !this.#dropped.has(keys[at] ?? ""))
+      .map((result) =>
+        result.output.length > maxOutputBytes ? tooLargeFor(result, maxOutputBytes) : result,
+      );
+    return create(ResultBatchSchema, { number: message.number, results });
+  }
+
+  /** Everything up to this batch is on the coordinator's disk. False when no such batch was ever made. */
+  acknowledge(number: number): boolean {
+    if (number > this.#lastNumber) return false;
+    const acknowledged = this.#batches.splice(0, Math.max(number + 1 - this.#firstNumber, 0));
+    for (const { key, message, bytes, keys } of acknowledged) {
+      this.#deletable.push(key);
+      this.#unackedResults -= message.results.length;
+      this.#unackedBytes -= bytes;
+      for (const finished of keys) {
+        this.#finished.delete(finished);
+        this.#dropped.delete(finished);
+      }
+    }
+    if (acknowledged.length > 0) this.#write();
+    return true;
+  }
+
+  /** Resolves when everything that was added is acknowledged. */
+  flushed(): Promise<void> {
+    this.#whenFlushed ??= Promise.withResolvers();
+    const { promise } = this.#whenFlushed;
+    this.#noticeFlushed();
+    return promise;
+  }
+
+  /** Waits for what is on its way to the disk. What is there stays for the next start. */
+  async close(): Promise<void> {
+    await this.#writing;
+  }
+
+  get #firstNumber(): number {
+    return this.#lastNumber - this.#batches.length + 1;
+  }
+
+  #restore(key: string, stored: ResultBatch): void {
+    const number = BigInt(++this.#lastNumber);
+    const message = create(ResultBatchSchema, { number, results: stored.results });
+    const bytes = message.results.reduce((sum, result) => sum + sizeOf(result), 0);
+    this.#unackedResults += message.results.length;
+    this.#unackedBytes += bytes;
+    this.#batches.push({ key, message, bytes, keys: message.results.map((result) => this.#recall(result)) });
+  }
+
+  /** An earlier process has finished it: the coordinator is to wait for the result, which comes. */
+  #recall({ attempt, epoch = 0n, incarnation }: Result): string {
+    const { itemId = NO_BYTES, attempt: number = 0 } = attempt ?? {};
+    const key = attemptKey(itemId, number, epoch);
+    const nothing = {
+      payload: NO_BYTES,
+      checkpoint: NO_BYTES,
+      priority: 0,
+      alone: false,
+      plugin: "",
+      timeoutMs: 0,
+    };
+    this.#finished.set(key, { key, itemId, attempt: number, epoch, incarnation, ...nothing });
+    return key;
+  }
+
+  #write(): void {
+    // After a failure it stays set, so that nothing more is written.
+    this.#writing ??= this.#writeAll().catch(this.#options.onFatal);
+  }
+
+  async #writeAll(): Promise<void> {
+    // Whatever ends in this turn of the loop shares a batch.
+    await new Promise<void>((resolve) => this.#options.clock.nextTurn(resolve));
+    while (this.#pending.length > 0 || this.#deletable.length > 0) {
+      const batch = this.#nextBatch();
+      const deletes = this.#deletable;
+      this.#deletable = [];
+      const puts =
+        batch === undefined
+          ? []
+          : [{ key: batch.key, value: encodeRecord(resultBatchRecord, batch.key, batch.message) }];
+      // A delete that is lost delivers a result twice, which changes nothing.
+      const durability = puts.length > 0 ? "sync" : "flush";
+      const outcome = await this.#options.store.commit({ puts, deletes, expect: [], durability });
+      if (outcome.kind === "unknown") throw outcome.cause;
+      if (batch === undefined) continue;
+      this.#lastNumber++;
+      this.#batches.push(batch);
+      this.#options.onBatch();
+    }
+    this.#writing = undefined;
+    this.#noticeFlushed();
+  }
+
+  #nextBatch(): StoredBatch | undefined {
+    let [count, bytes] = [0, 0];
+    for (const pending of this.#pending) {
+      if (count > 0 && (count >= BATCH_MAX_RESULTS || bytes + pending.bytes > BATCH_MAX_BYTES)) break;
+      count++;
+      bytes += pending.bytes;
+    }
+    if (count === 0) return undefined;
+    const taken = this.#pending.splice(0, count);
+    const number = this.#lastNumber + 1;
+    return {
+      key: outboxKey(this.#options.incarnation, number),
+      message: create(ResultBatchSchema, {
+        number: BigInt(number),
+        results: taken.map(({ result }) => result),
+      }),
+      bytes,
+      keys: taken.map(({ key }) => key),
+    };
+  }
+
+  #noticeFlushed(): void {
+    if (this.#unackedResults > 0 || this.#whenFlushed === undefined) return;
+    this.#whenFlushed.resolve();
+    this.#whenFlushed = undefined;
+  }
+}
+
+const NO_BYTES = new Uint8Array(0);
+
+function sizeOf({ output, errorMessage, response, checkpoint, log }: Result): number {
+  const told = 3 * errorMessage.length + response.length;
+  return RESULT_OVERHEAD_BYTES + output.length + told + checkpoint.length + log.length;
+}

@@ -1,0 +1,57 @@
+import { expect } from "chai";
+import fc from "fast-check";
+import { Credit } from "../../../../src/worker/link/session-credit.ts";
+
+describe("the credit of a session", () => {
+  it("asks for all the room there is, once", () => {
+    const credit = new Credit();
+    expect([credit.ask(4, 1, true), credit.ask(4, 1, true), credit.outstanding]).to.deep.equal([4, 0, 4]);
+  });
+
+  it("asks again for what was given and has gone", () => {
+    const credit = new Credit();
+    credit.ask(4, 1, true);
+    expect(credit.spend(3)).to.equal(true);
+    expect([credit.ask(1, 1, false), credit.ask(3, 1, false)]).to.deep.equal([0, 2]);
+  });
+
+  it("waits until it is worth a frame, unless nothing waits", () => {
+    const credit = new Credit();
+    expect([credit.ask(1, 2, false), credit.ask(2, 2, false)]).to.deep.equal([0, 2]);
+    expect(credit.ask(3, 2, true)).to.equal(1);
+  });
+
+  it("knows that more was given than asked for, and then takes nothing", () => {
+    const credit = new Credit();
+    credit.ask(2, 1, true);
+    expect([credit.spend(3), credit.outstanding]).to.deep.equal([false, 2]);
+  });
+
+  it("never asks for more than there is room for, whatever is given, started and ended", () => {
+    const capacity = 8;
+    const move = fc.oneof(
+      fc.record({ kind: fc.constant("give" as const), count: fc.nat(capacity + 2) }),
+      fc.record({ kind: fc.constant("end" as const), count: fc.nat(capacity) }),
+      fc.record({ kind: fc.constant("ask" as const), worthwhile: fc.integer({ min: 1, max: 4 }) }),
+    );
+    fc.assert(
+      fc.property(fc.array(move, { maxLength: 80 }), (moves) => {
+        const credit = new Credit();
+        let [held, asked, given] = [0, 0, 0];
+        for (const one of moves) {
+          if (one.kind === "ask") asked += credit.ask(capacity - held, one.worthwhile, held === 0);
+          if (one.kind === "end") held -= Math.min(held, one.count);
+          if (one.kind === "give" && credit.spend(one.count)) {
+            held += one.count;
+            given += one.count;
+          }
+          expect(credit.outstanding).to.equal(asked - given);
+          expect(held + credit.outstanding).to.be.within(0, capacity);
+        }
+        // Nothing waits and nothing runs: all of the room is asked for.
+        credit.ask(capacity, 4, true);
+        expect(credit.outstanding).to.equal(capacity);
+      }),
+    );
+  });
+});
