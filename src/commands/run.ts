@@ -107,7 +107,7 @@ export class Run extends BaseCommand {
     const file = this.#file(args.file);
     const files = await this.#files(file, flags);
     const { workers, slots } = crewOf(manifest, flags.workers, !this.#saysSlots(flags), config);
-    await demandFiles(filesOfLocalRun(workers, slots));
+    demandFiles(filesOfLocalRun(workers, slots));
     const again = (...words: string[]): string => this.#again(file, ...words);
     const request: LocalRunRequest = {
       input: { file, kind: flags.text ? "text" : "json", lineBytesMax: config.limits.payloadBytes },

@@ -4,8 +4,8 @@
 // Measured on Linux with Node 24: the least limit at which 60 items come through. A worker of 1, 4 and 16 slots 40, 48 and 92 (its
 // commands, their pipes and their starts counted), a coordinator 36 and one more for each worker, `rollout run` 34 and two
 // more for each. What stands here is a little above that.
-import { readFile } from "node:fs/promises";
 import { failure } from "../base/errors.ts";
+import { openFilesLimit } from "../base/process-table.ts";
 
 export interface FilesNeeded {
   /** For people: "a worker of 4 slots". */
@@ -39,16 +39,9 @@ export function workersWithin(limit: number): number {
   return Math.max(0, Math.floor((limit - BASE) / EACH_WORKER));
 }
 
-/** What this process may have open, and those that it starts; undefined when the system does not say, as elsewhere than on Linux. */
-export async function openFilesLimit(): Promise<number | undefined> {
-  const limits = await readFile("/proc/self/limits", "utf8").catch(() => "");
-  const soft = /^Max open files\s+(\d+|unlimited)/m.exec(limits)?.[1];
-  return soft === undefined || soft === "unlimited" ? undefined : Number(soft);
-}
-
 /** Throws too_few_files. */
-export async function demandFiles(needed: FilesNeeded): Promise<void> {
-  const limit = await openFilesLimit();
+export function demandFiles(needed: FilesNeeded): void {
+  const limit = openFilesLimit();
   if (limit !== undefined && limit < needed.files)
     throw failure("too_few_files", { who: needed.who, needed: needed.files, limit });
 }

@@ -29,7 +29,7 @@ export class CoordinatorRun extends BaseCommand {
     const { flags } = await this.parse(CoordinatorRun);
     if (flags[STOP_AT_END_OF_INPUT]) closeInherited();
     const config = await this.loadConfig("coordinator", flags);
-    await demandFiles(filesOfCoordinator(1));
+    demandFiles(filesOfCoordinator(1));
     const opened = openPorts(config, this.openLog(config.log), (sentence) => this.tell(sentence));
     try {
       await runCoordinator(config, opened.ports, {

@@ -41,7 +41,7 @@ export class WorkerRun extends BaseCommand {
     if (flags[STOP_AT_END_OF_INPUT]) closeInherited();
     const config = await this.loadConfig("worker", flags);
     const workerId = this.#workerId(flags["worker-id"]);
-    await demandFiles(filesOfWorker(config.worker.slots));
+    demandFiles(filesOfWorker(config.worker.slots));
     const opened = openPorts(config, this.openLog(config.log), (sentence) => this.tell(sentence));
     try {
       const stop = untilToldToStop(this.argv, flags[STOP_AT_END_OF_INPUT]);

@@ -1,12 +1,7 @@
 // This machine: what it has, and whether a process may have as many files and sockets open as its role needs.
 import { availableParallelism, totalmem } from "node:os";
-import {
-  demandFiles,
-  filesOfCoordinator,
-  filesOfWorker,
-  openFilesLimit,
-  workersWithin,
-} from "../open-files.ts";
+import { openFilesLimit } from "../../base/process-table.ts";
+import { demandFiles, filesOfCoordinator, filesOfWorker, workersWithin } from "../open-files.ts";
 import type { Finding } from "./finding.ts";
 import { examined, good, warning } from "./finding.ts";
 
@@ -27,10 +22,10 @@ export async function examineMachine(slots: number): Promise<readonly Finding[]>
 
 /** Throws too_few_files. */
 async function examineOpenFiles(slots: number): Promise<readonly Finding[]> {
-  const limit = await openFilesLimit();
+  const limit = openFilesLimit();
   if (limit === undefined) return [];
-  await demandFiles(filesOfWorker(slots));
-  await demandFiles(filesOfCoordinator(1));
+  demandFiles(filesOfWorker(slots));
+  demandFiles(filesOfCoordinator(1));
   const { who } = filesOfWorker(slots);
   const workers = workersWithin(limit);
   const detail = `up to ${limit} in a process: enough for ${who}, and for a coordinator of ${workers} workers`;

@@ -5,8 +5,8 @@ import { assert } from "../../base/assert.ts";
 import type { Clock } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
 import { errnoOf } from "../../base/errors.ts";
-import { runningProcesses } from "./kernel-table.ts";
-import type { KernelProcess } from "./kernel-table.ts";
+import { runningProcesses } from "../../base/process-table.ts";
+import type { KernelProcess } from "../../base/process-table.ts";
 
 /** How often it is looked whether something is left: soon at first, for most end at once. */
 const LOOK_FIRST_MS = 1;

@@ -9,6 +9,7 @@ import { assert } from "../../base/assert.ts";
 import type { Clock } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
 import { describeError } from "../../base/errors.ts";
+import { findProcess } from "../../base/process-table.ts";
 import { systemReason, unwritable } from "../../base/system-reason.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { Child, ChildEnd, Children, ChildRequest, ChildStart } from "./child.ts";
@@ -20,7 +21,6 @@ import type { GroupName } from "./group-records.ts";
 import { startGated } from "./gated-start.ts";
 import type { GatedChild } from "./gated-start.ts";
 import { Guardian } from "./guardian.ts";
-import { startOf } from "./kernel-table.ts";
 import type { Starter } from "./starter.ts";
 
 export interface ChildHostOptions {
@@ -122,7 +122,7 @@ export class ChildHost implements Children {
   async #admit(gated: GatedChild, request: ChildRequest, path: string): Promise<ChildStart> {
     const { clock } = this.#options;
     const group = new ChildGroup(gated.pid, clock);
-    const name = { pid: gated.pid, startedAt: startOf(gated.pid, clock) ?? "0" };
+    const name = { pid: gated.pid, startedAt: findProcess(gated.pid)?.startedAt ?? "0" };
     void gated.exited.then(() => group.leaderExited());
     const base = this.cgroupBase;
     // Beside its registration: the kernel takes its time to move a process.

@@ -1,6 +1,6 @@
 // Whether this process has descriptors for the streams of another child. They arrive whether there is room or not, and what
 // finds none is lost on its way, with the one that hands it over: so it is asked before.
-import { readdirSync, readFileSync } from "node:fs";
+import { openDescriptors, openFilesLimit } from "../../base/process-table.ts";
 
 /** For files that are open for a moment. */
 const MARGIN = 4;
@@ -12,7 +12,7 @@ export class DescriptorRoom {
   #known = 0;
   #expected = 0;
 
-  constructor(limit: number = descriptorLimit(), count: () => number = openDescriptors) {
+  constructor(limit: number = openFilesLimit() ?? Infinity, count: () => number = countDescriptors) {
     this.limit = limit;
     this.#count = count;
   }
@@ -36,21 +36,7 @@ export class DescriptorRoom {
   }
 }
 
-function descriptorLimit(): number {
-  try {
-    const [, soft] = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];
-    return soft === undefined ? Infinity : Number(soft);
-  } catch {
-    // The system does not say.
-    return Infinity;
-  }
-}
-
 /** Infinitely many when they cannot even be counted: that takes one. */
-function openDescriptors(): number {
-  try {
-    return readdirSync("/proc/self/fd").length;
-  } catch {
-    return Infinity;
-  }
+function countDescriptors(): number {
+  return openDescriptors()?.length ?? Infinity;
 }

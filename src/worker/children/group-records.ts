@@ -8,9 +8,9 @@ import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import { errnoOf } from "../../base/errors.ts";
 import { makeDirectory } from "../../base/make-directory.ts";
+import { bootId, runningProcesses } from "../../base/process-table.ts";
 import { keepTreePrivate } from "../../base/trusted-place.ts";
 import { ChildGroup } from "./child-group.ts";
-import { bootId, isSameStart, runningProcesses } from "./kernel-table.ts";
 
 /** A group by its leader. */
 export interface GroupName {
@@ -89,7 +89,7 @@ async function stillThere<Group extends GroupName>(groups: readonly Group[], clo
   const running = await runningProcesses(clock);
   return groups.filter(({ pid, startedAt }) => {
     const leader = running.find((one) => one.pid === pid);
-    if (leader !== undefined) return isSameStart(startedAt, leader.startedAt);
+    if (leader !== undefined) return startedAt === leader.startedAt;
     return running.some(({ group, session }) => group === pid || session === pid);
   });
 }

@@ -3,10 +3,9 @@ import { execFileSync, spawn } from "node:child_process";
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { systemClock } from "../../../../src/base/clock.ts";
 import type { Child, ChildRequest, ChildStart } from "../../../../src/worker/children/child.ts";
 import type { ChildHost } from "../../../../src/worker/children/child-host.ts";
-import { bootId, startOf } from "../../../../src/worker/children/kernel-table.ts";
+import { bootId, findProcess } from "../../../../src/base/process-table.ts";
 import { allGone, isRunning } from "../../../support/backend-rig.ts";
 import { openChildHost } from "../../../support/child-host.ts";
 import type { OpenedHost } from "../../../support/child-host.ts";
@@ -228,7 +227,7 @@ describe("a host of children", () => {
     function bystander(): { pid: number; startedAt: string; kill: () => void } {
       const process = spawn("sleep", ["600"], { stdio: "ignore", detached: true });
       const { pid = 0 } = process;
-      return { pid, startedAt: startOf(pid, systemClock) ?? "", kill: () => void process.kill("SIGKILL") };
+      return { pid, startedAt: findProcess(pid)?.startedAt ?? "", kill: () => void process.kill("SIGKILL") };
     }
 
     it("reaps the very processes that were written down, and says so", async () => {
@@ -254,7 +253,7 @@ describe("a host of children", () => {
       const { pid, startedAt, kill } = bystander();
       record(pid, startedAt);
       // Nobody's child, whatever is written down.
-      record(1, startOf(1, systemClock) ?? "1");
+      record(1, findProcess(1)?.startedAt ?? "1");
       // As the system answers for a process of another user.
       const program = fileURLToPath(new URL("../../../support/reap-program.ts", import.meta.url));
       const wrapper = withFailingCalls({ call: "kill", error: "EPERM", which: "1+" });

@@ -6,7 +6,7 @@ import { confine, findCgroupBase } from "../../../../src/worker/children/child-c
 import type { GroupName } from "../../../../src/worker/children/group-records.ts";
 import { Guardian } from "../../../../src/worker/children/guardian.ts";
 import { Starter } from "../../../../src/worker/children/starter.ts";
-import { startOf } from "../../../../src/worker/children/kernel-table.ts";
+import { findProcess } from "../../../../src/base/process-table.ts";
 import { allGone, isRunning } from "../../../support/backend-rig.ts";
 import { useClosers } from "../../../support/closers.ts";
 import { eventually } from "../../../support/eventually.ts";
@@ -32,7 +32,7 @@ describe("a guardian", () => {
     const started = spawn("sleep", ["600"], { stdio: "ignore", detached: true });
     const { pid = 0 } = started;
     onClose(() => void started.kill("SIGKILL"));
-    return { pid, startedAt: startOf(pid, systemClock) ?? "" };
+    return { pid, startedAt: findProcess(pid)?.startedAt ?? "" };
   }
 
   const theGuardian = (): Promise<number> => eventually("a guardian", () => guardian.pid);
