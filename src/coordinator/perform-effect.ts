@@ -6,11 +6,9 @@ import type { EventEmitter } from "../observe/events.ts";
 import type { Logger } from "../observe/log.ts";
 import type { Store } from "../storage/store.ts";
 import type { Input } from "./turn/input.ts";
-import { examineClaims, examineReport } from "./read/examine-claims.ts";
-import { loadWindow } from "./read/load-windows.ts";
-import { findUnindexed } from "./read/item-index.ts";
-import { readScrubPage } from "./read/scrub-page.ts";
-import { verifyLedger } from "./read/verify-ledger.ts";
+import { examineClaims, examineReport } from "./read/examine-items.ts";
+import { loadWindow } from "./read/load-window.ts";
+import { findUnindexed, readScrubPage, verifyLedger } from "./read/verify-ledger.ts";
 import type { Effect } from "./turn/turn.ts";
 
 export interface EffectPorts {

@@ -7,18 +7,17 @@ import { onIdentity, warnOfEnds } from "./workers/enrolment.ts";
 import type { Input } from "./turn/input.ts";
 import { onClaimsExamined } from "./session/adoption.ts";
 import { completionsEntry } from "./ledger/completions.ts";
-import { wakeDelayed } from "./items/pending-rows.ts";
-import { applyLoad, wantedLoads } from "./read/load-windows.ts";
+import { dueOfDelayed } from "./ledger/place.ts";
+import { DELAY_MAX_MS, wakeDelayed } from "./items/rows.ts";
+import { applyLoad, wantedLoads } from "./ledger/window-loads.ts";
 import { onExamined } from "./session/late-result.ts";
 import { onListWorkers } from "./workers/list-workers.ts";
 import { onOperator } from "./run/operator.ts";
 import { recallBacklogs } from "./schedule/recall.ts";
 import { checkCompletion, givesOutWork, keepLimits, onVerified } from "./run/run.ts";
 import { onScan } from "./workers/scan-failures.ts";
-import { goOnScrubbing, onScrubbed } from "./scrubbing.ts";
 import { onSession } from "./session/session.ts";
 import type { CoordinatorState } from "./turn/state.ts";
-import { followDelays, steadyMsOf } from "./steady-clock.ts";
 import { steal } from "./schedule/steal.ts";
 import { onSubmit } from "./run/submission.ts";
 import { Turn } from "./turn/turn.ts";
@@ -111,6 +110,41 @@ function tick(state: CoordinatorState, turn: Turn): void {
   followDelays(state, turn);
   goOnScrubbing(state, turn);
   warnOfEnds(state, turn);
+}
+
+/** A page of the ledger for each scan for failures: less than a percent of a core, whatever there is to read. */
+function goOnScrubbing({ ledger }: CoordinatorState, turn: Turn): void {
+  const request = ledger.scrub.wants();
+  if (request !== undefined) turn.effects.push({ kind: "scrubLedger", request });
+}
+
+function onScrubbed(
+  { ledger }: CoordinatorState,
+  turn: Turn,
+  { page }: Extract<Input, { kind: "scrubbed" }>,
+): void {
+  const damage = ledger.scrub.take(page, ledger.tally);
+  if (damage !== undefined) turn.foundDamage(damage);
+}
+
+/**
+ * The time by which waits and limits count: the leader's monotonic clock, read as wall time, because what is stored has to mean
+ * something to the next leader. A wall clock that is set in the meantime moves none of them. The first turn of a leadership takes
+ * the wall clock's. Never runs backwards within a leadership, and never behind what earlier leaders have written by more than they
+ * can have meant.
+ */
+function steadyMsOf(state: CoordinatorState, nowMs: number, wallMs: number): number {
+  // A clock that was put back since does not make the run any younger than at its beginning.
+  state.steadyOffsetMs ??= Math.max(wallMs, state.countedFrom.wallMs) - nowMs;
+  return nowMs + state.steadyOffsetMs;
+}
+
+/** What waits for longer than anything ever waits was written by a clock that was ahead: this one follows it. */
+function followDelays(state: CoordinatorState, turn: Turn): void {
+  const next = state.ledger.delayed.peek();
+  if (next === undefined) return;
+  const aheadMs = dueOfDelayed(next.key) - turn.steadyMs - DELAY_MAX_MS;
+  if (aheadMs > 0) state.steadyOffsetMs = turn.steadyMs - turn.nowMs + aheadMs;
 }
 
 /** The ledger's numbers and what became final, once per turn and in its batch. */

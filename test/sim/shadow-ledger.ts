@@ -29,8 +29,8 @@ import type {
   ReturnedRecord,
   RunningRecord,
 } from "../../src/coordinator/ledger/records.ts";
-import { runRecord } from "../../src/coordinator/turn/run-view.ts";
-import type { RunRecord } from "../../src/coordinator/turn/run-view.ts";
+import { runRecord } from "../../src/coordinator/run/run.ts";
+import type { RunRecord } from "../../src/coordinator/run/run.ts";
 import type { Batch, Entry } from "../../src/storage/store.ts";
 import { short } from "./sim-backend.ts";
 import { Violation } from "./world.ts";

@@ -33,7 +33,7 @@ import {
   RUN_KEY,
 } from "../../src/storage/keys.ts";
 import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
-import { runRecord } from "../../src/coordinator/turn/run-view.ts";
+import { runRecord } from "../../src/coordinator/run/run.ts";
 import type { Batch, CommitOutcome, Entry, ScanRange, Store } from "../../src/storage/store.ts";
 import { DelegatingStore } from "../support/delegating-store.ts";
 import type { SimProcess } from "./process.ts";

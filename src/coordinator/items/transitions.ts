@@ -18,9 +18,10 @@ import {
 import type { Claim } from "../turn/session-frame.ts";
 import type { Turn } from "../turn/turn.ts";
 import { itemIdText, itemKeyOf } from "../ledger/item-id.ts";
-import type { Finding } from "../read/examine-reports.ts";
+import type { Finding } from "../ledger/lookups.ts";
 import type {
   AttemptEnd,
+  FailedItem,
   Failure,
   LateReport,
   Ledger,
@@ -32,15 +33,23 @@ import { checkpointKey } from "../ledger/attempt-records.ts";
 import { keepCheckpoint, leaveTrail } from "./attempt-trail.ts";
 import { doneRecord, failedRecord, itemIndexRecord, itemRecord, runningRecord } from "../ledger/records.ts";
 import type { Execution, ItemIndexRecord, ItemRecord, ReturnedRecord } from "../ledger/records.ts";
-import { dropDelayed, dropReturned, leavePending, queueDelayed, queueReturned } from "./pending-rows.ts";
+import {
+  dropDelayed,
+  dropReturned,
+  dropRow,
+  leavePending,
+  putRow,
+  queueDelayed,
+  queueReturned,
+} from "./rows.ts";
 import { placeOf } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
 import { freshWindow } from "../ledger/queue.ts";
-import { dropRow, putRow } from "./segment-rows.ts";
 
 export const itemChart = compile(charts["work-item"].machine);
 const PENDING = stateIndex("Pending");
 export const RUNNING = stateIndex("Running");
+const FAILED = stateIndex("Failed");
 
 /** Writes a new item. It is offered to the window of its priority, which loads it in its turn. */
 export function addItem(
@@ -190,6 +199,23 @@ export function settleLate(
   leaveTrail(turn, place, { worker, attempt }, end);
   turn.delete(checkpointKey(place));
   return "done";
+}
+
+/**
+ * A failed item, which an operator lets be tried again: the only way in which a final item changes (C9). It goes to its old place
+ * with new budgets, and its attempts go on counting. `failed` is as it stands in the store.
+ */
+export function retryFailed(ledger: Ledger, turn: Turn, failed: FailedItem): void {
+  const { context } = itemChart.initial(ledger.budgets);
+  const before = { state: FAILED, context: { ...context, attempt: failed.attempt, isApart: failed.isApart } };
+  const asked: ChartEffect[] = [];
+  const after = itemChart.step(before, { type: "item.retried" }, asked);
+  assert(after !== before && asked.length === 1, "a failed item that is retried is queued");
+  ledger.lookups.touch(itemKeyOf(failed.id));
+  dropRow(ledger, turn, "failed", { key: `${FAILED_PREFIX}${failed.place}`, checksum: failed.checksum });
+  ledger.tally.isTakenBack(failed.class);
+  ledger.failureMessages.takenBack(failed);
+  queueReturned(ledger, turn, failed.place, budgetsOf(after));
 }
 
 /** What a running item would go on from, told while it runs. Nothing else of it changes, and it need not be synced. */

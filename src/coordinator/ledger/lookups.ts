@@ -3,6 +3,43 @@
 //
 // Keeps true: a reading that is open here still holds (C8: as many as there are questions, and a bounded number of places).
 import type { Place } from "./place.ts";
+import type { DoneRecord, ReturnedRecord } from "./records.ts";
+
+interface Waiting {
+  readonly place: Place;
+  readonly budgets: ReturnedRecord;
+  /** Of the row that says so. */
+  readonly checksum: number;
+}
+
+export type Finding =
+  | ({ readonly kind: "returned" } & Waiting)
+  | ({ readonly kind: "delayed"; readonly delayed: string } & Waiting)
+  /** No row says where it is: it was never given out, or somebody has it. */
+  | { readonly kind: "fresh"; readonly place: Place }
+  | ({ readonly kind: "done"; readonly place: Place } & Pick<DoneRecord, "digest" | "attempt" | "worker">)
+  /** The same, and what was reported contradicts it. */
+  | { readonly kind: "contradicted"; readonly place: Place; readonly isEvidence: boolean }
+  /** Unknown or failed, or it cannot be used out of turn. */
+  | { readonly kind: "other" };
+
+/** Where the item was found. */
+export function placeIn(finding: Finding | undefined): Place | undefined {
+  return finding === undefined || finding.kind === "other" ? undefined : finding.place;
+}
+
+export interface FoundClaims {
+  /** In the order of the claims. */
+  readonly findings: readonly Finding[];
+  /** By priority: the items that were never given out, from the first on, up to the last that is claimed. */
+  readonly lanes: ReadonlyMap<number, readonly Place[]>;
+}
+
+export interface FoundReport {
+  readonly finding: Finding;
+  /** When the item was never given out: those of its priority that were not either, from the first on, up to it. */
+  readonly lane: readonly Place[];
+}
 
 /** So many places are remembered that moved while something was being read; with more, everything is read again. */
 const MOVED_MAX = 16_384;

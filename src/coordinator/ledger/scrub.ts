@@ -8,11 +8,26 @@
 //
 // Keeps true: nothing is read unless it is asked for, one page at a time; memory is bounded (C8).
 import type { Damage } from "../../storage/codec.ts";
-import type { ScrubbedPage, ScrubRequest } from "../read/scrub-page.ts";
-import { SEGMENT_ROWS } from "./segments.ts";
 import type { SegmentName, Tally } from "./tally.ts";
-import { addToSum, removeFromSum, SEGMENTS } from "./tally.ts";
-import { disagreement } from "../read/verify-ledger.ts";
+import { addToSum, disagreement, removeFromSum, SEGMENT_ROWS, SEGMENTS } from "./tally.ts";
+
+export interface ScrubRequest {
+  readonly segment: SegmentName;
+  /** Read from here, this key included. */
+  readonly from: string;
+  /** Rows, at most. */
+  readonly limit: number;
+}
+
+export interface ScrubbedPage {
+  readonly segment: SegmentName;
+  /** In order of key. */
+  readonly rows: readonly { readonly key: string; readonly checksum: number }[];
+  /** Where to go on; null when this was the end of the segment. */
+  readonly next: string | null;
+  /** The first row that is not whole; what comes behind it was not looked at. */
+  readonly damage: Damage | undefined;
+}
 
 /** In one page. With a page for each scan for failures a million items that are done take a quarter of an hour. */
 const SCRUB_ROWS = 512;

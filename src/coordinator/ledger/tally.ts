@@ -2,14 +2,43 @@
 // been given out, and the next numbers to give. One record, written in every turn that changes any of it, so that it
 // agrees with the rows in every committed state.
 import { encodeRecord, recordChecksum } from "../../storage/codec.ts";
-import type { RecordType } from "../../storage/codec.ts";
-import { LEDGER_KEY, RECORD_KIND } from "../../storage/keys.ts";
+import type { Damage, RecordType } from "../../storage/codec.ts";
+import {
+  DELAYED_PREFIX,
+  DONE_PREFIX,
+  FAILED_PREFIX,
+  ITEMS_PREFIX,
+  LEDGER_KEY,
+  RECORD_KIND,
+  RETURNED_PREFIX,
+  RUNNING_PREFIX,
+} from "../../storage/keys.ts";
 import type { Entry } from "../../storage/store.ts";
 import type { FailureClass } from "./records.ts";
-import { FAILURE_CLASSES } from "./records.ts";
+import {
+  FAILURE_CLASSES,
+  delayedRecord,
+  doneRecord,
+  failedRecord,
+  itemRecord,
+  returnedRecord,
+  runningRecord,
+} from "./records.ts";
 
 export const SEGMENTS = ["items", "returned", "delayed", "running", "done", "failed"] as const;
 export type SegmentName = (typeof SEGMENTS)[number];
+
+/** `returned` has those that run alone under the same prefix. */
+export const SEGMENT_ROWS: Readonly<
+  Record<SegmentName, { readonly prefix: string; readonly record: RecordType<unknown> }>
+> = {
+  items: { prefix: ITEMS_PREFIX, record: itemRecord },
+  returned: { prefix: RETURNED_PREFIX, record: returnedRecord },
+  delayed: { prefix: DELAYED_PREFIX, record: delayedRecord },
+  running: { prefix: RUNNING_PREFIX, record: runningRecord },
+  done: { prefix: DONE_PREFIX, record: doneRecord },
+  failed: { prefix: FAILED_PREFIX, record: failedRecord },
+};
 
 interface SegmentTally {
   count: number;
@@ -194,6 +223,18 @@ export class Tally {
   entry(): Entry {
     return { key: LEDGER_KEY, value: encodeRecord(ledgerRecord, LEDGER_KEY, this.numbers) };
   }
+}
+
+/** What a walk over all rows of a segment has found, if it is not what was counted. */
+export function disagreement(
+  tally: Tally,
+  segment: SegmentName,
+  { count, sum }: { readonly count: number; readonly sum: number },
+): Damage | undefined {
+  if (tally.matches(segment, count, sum)) return undefined;
+  const { prefix } = SEGMENT_ROWS[segment];
+  const reason = `${tally.count(segment)} rows were counted under ${prefix}, and other ones are there (${count})`;
+  return { kind: "corrupt", key: LEDGER_KEY, reason };
 }
 
 function bySegment<Value>(make: (name: SegmentName, at: number) => Value): Record<SegmentName, Value> {

@@ -1,6 +1,5 @@
 // Which record stands under which key of a coordinator's store, for those who look at every row there is.
-import type { RecordType } from "../../storage/codec.ts";
-import type { Damage } from "../../storage/codec.ts";
+import type { Damage, RecordType } from "../../storage/codec.ts";
 import { decodeRecord } from "../../storage/codec.ts";
 import {
   ATTEMPT_LOGS_PREFIX,
@@ -25,11 +24,10 @@ import { attemptLogRecord, attemptRecord, checkpointRecord } from "../ledger/att
 import { completionsRecord } from "../ledger/completions.ts";
 import { epochStartsRecord } from "../ledger/epoch-starts.ts";
 import { conflictRecord, dueRecord, itemIndexRecord } from "../ledger/records.ts";
-import { SEGMENT_ROWS } from "../ledger/segments.ts";
+import { ledgerRecord, SEGMENT_ROWS, SEGMENTS } from "../ledger/tally.ts";
 import type { SegmentName } from "../ledger/tally.ts";
-import { ledgerRecord, SEGMENTS } from "../ledger/tally.ts";
-import { runRecord } from "../turn/run-view.ts";
-import { submissionRecord } from "../run/submission-record.ts";
+import { runRecord } from "../run/run.ts";
+import { submissionRecord } from "../run/submission.ts";
 import { beatRecord, workerRecord } from "../workers/worker-record.ts";
 import { quarantineRecord } from "../ledger/quarantine-record.ts";
 

@@ -15,13 +15,12 @@ import {
 import { pagesUnder } from "../../storage/pages.ts";
 import { SegmentCount } from "../../storage/segment-count.ts";
 import type { Entry, Store } from "../../storage/store.ts";
-import { findDelayed, findReturnedKey } from "../read/examine-reports.ts";
+import { findDelayed, findReturnedKey } from "../read/examine-items.ts";
 import { failedRecord, FAILURE_CLASSES } from "../ledger/records.ts";
 import { isPlace, placeOfDelayed } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
-import { SEGMENT_ROWS } from "../ledger/segments.ts";
+import { addToSum, ledgerRecord, SEGMENT_ROWS } from "../ledger/tally.ts";
 import type { LedgerNumbers, SegmentName } from "../ledger/tally.ts";
-import { addToSum, ledgerRecord } from "../ledger/tally.ts";
 import { workersSegment } from "../workers/worker-record.ts";
 import { damageOf, recordUnder, segmentOf } from "./known-rows.ts";
 import { quarantineKey, quarantineRecord } from "../ledger/quarantine-record.ts";

@@ -15,7 +15,7 @@ import {
   checkpointRecord,
   logsOf,
 } from "../ledger/attempt-records.ts";
-import { findDelayed, findReturned } from "./examine-reports.ts";
+import { findDelayed, findReturned } from "./examine-items.ts";
 import type { FinalItem } from "./stored-items.ts";
 import { corrupt, readRecord, seeItemAt } from "./stored-items.ts";
 import type { ItemSighting } from "../ledger/ledger.ts";

@@ -1,13 +1,16 @@
-// The ledger's numbers, compared with its rows: at completion, and before an export says that it is whole. Walks over every
-// item at once, so it is done where nothing changes any more; while items move, scrub.ts does the same a little at a time.
+// The ledger's rows, compared with what should be there: all at once where nothing changes any more, at completion and before an
+// export says that it is whole; and a page of one segment for the scrub, while items move.
 import type { Damage } from "../../storage/codec.ts";
-import { findDamage, recordChecksum } from "../../storage/codec.ts";
-import { LEDGER_KEY } from "../../storage/keys.ts";
+import { decodeRecord, findDamage, recordChecksum } from "../../storage/codec.ts";
+import { ITEM_INDEX_PREFIX, ITEMS_PREFIX } from "../../storage/keys.ts";
 import { pagesUnder } from "../../storage/pages.ts";
-import type { Store } from "../../storage/store.ts";
-import { SEGMENT_ROWS } from "../ledger/segments.ts";
+import type { Entry, Store } from "../../storage/store.ts";
+import { nextKey, prefixRange } from "../../storage/store.ts";
+import { itemIdText } from "../ledger/item-id.ts";
+import { itemIndexRecord, itemRecord } from "../ledger/records.ts";
+import type { ScrubbedPage, ScrubRequest } from "../ledger/scrub.ts";
 import type { LedgerNumbers, SegmentName } from "../ledger/tally.ts";
-import { addToSum, SEGMENTS, Tally } from "../ledger/tally.ts";
+import { addToSum, disagreement, SEGMENT_ROWS, SEGMENTS, Tally } from "../ledger/tally.ts";
 
 /** Rows that are read at once, and their bytes: they may have 16 MiB each. */
 const PAGE = 1_000;
@@ -33,14 +36,68 @@ export async function verifyLedger(store: Store, numbers: LedgerNumbers): Promis
   return undefined;
 }
 
-/** What a walk over all rows of a segment has found, if it is not what was counted. */
-export function disagreement(
-  tally: Tally,
+/** Rows that are read at once: they may have 16 MiB each, and are in memory together. */
+const STEP_MAX = 16;
+const FIRST_STEP = 4;
+/** Bytes after which a page ends before its limit. */
+const BYTES_MAX = 8 * 2 ** 20;
+
+/** In steps that grow while rows are light. `findMore` looks around rows that are whole. */
+export async function readScrubPage(
+  store: Store,
+  { segment, from, limit }: ScrubRequest,
+  findMore?: typeof findUnindexed,
+): Promise<ScrubbedPage> {
+  const { prefix, record } = SEGMENT_ROWS[segment];
+  const { to } = prefixRange(prefix);
+  const rows: { key: string; checksum: number }[] = [];
+  let [bytes, heaviest, fitting] = [0, 1, FIRST_STEP];
+  for (let next = from; ;) {
+    const step = Math.min(STEP_MAX, fitting, limit - rows.length);
+    const entries = await store.scan({ from: next, to, limit: step });
+    for (const { key, value } of entries) {
+      const damage = findDamage(record, key, value);
+      if (damage !== undefined) return { segment, rows, next: null, damage };
+      rows.push({ key, checksum: recordChecksum(value) });
+      bytes += value.length;
+      heaviest = Math.max(heaviest, value.length);
+    }
+    const damage = await findMore?.(store, segment, entries);
+    if (damage !== undefined) return { segment, rows, next: null, damage };
+    const last = entries.at(-1);
+    if (last === undefined || entries.length < step) return { segment, rows, next: null, damage: undefined };
+    next = nextKey(last.key);
+    if (rows.length >= limit || bytes >= BYTES_MAX) return { segment, rows, next, damage: undefined };
+    fitting = Math.max(1, Math.min(4 * step, Math.floor((BYTES_MAX - bytes) / heaviest)));
+  }
+}
+
+/** The first of these items whose place by its id is missing, damaged or another one. Nothing of other segments. */
+export async function findUnindexed(
+  store: Store,
   segment: SegmentName,
-  { count, sum }: { readonly count: number; readonly sum: number },
-): Damage | undefined {
-  if (tally.matches(segment, count, sum)) return undefined;
-  const { prefix } = SEGMENT_ROWS[segment];
-  const reason = `${tally.count(segment)} rows were counted under ${prefix}, and other ones are there (${count})`;
-  return { kind: "corrupt", key: LEDGER_KEY, reason };
+  entries: readonly Entry[],
+): Promise<Damage | undefined> {
+  if (segment !== "items") return undefined;
+  const keys: string[] = [];
+  for (const { key, value } of entries) {
+    const item = decodeRecord(itemRecord, key, value);
+    if (item.kind !== "ok") return item;
+    keys.push(`${ITEM_INDEX_PREFIX}${itemIdText(item.value.id)}`);
+  }
+  const values = await store.getMany(keys);
+  for (const [at, key] of keys.entries()) {
+    const damage = damageOf(key, values[at], entries[at]?.key.slice(ITEMS_PREFIX.length));
+    if (damage !== undefined) return damage;
+  }
+  return undefined;
+}
+
+function damageOf(key: string, value: Uint8Array | undefined, place: string | undefined): Damage | undefined {
+  if (value === undefined)
+    return { kind: "corrupt", key, reason: `the item at ${place} is not found by its id` };
+  const index = decodeRecord(itemIndexRecord, key, value);
+  if (index.kind !== "ok") return index;
+  if (index.value.place === place) return undefined;
+  return { kind: "corrupt", key, reason: `it names ${index.value.place}, and the item is at ${place}` };
 }

@@ -13,7 +13,6 @@ import type { BeatAckSchema, Beat as WireBeat } from "../../gen/rollout/v1/heart
 import type { WorkerInfoSchema } from "../../gen/rollout/v1/run_pb.ts";
 import type { Beat, BeatAnswer, BeatVerdict, ClaimedState } from "../turn/input.ts";
 import type { ListedWorker } from "../turn/worker-view.ts";
-import { COUNT_MAX, countFrom } from "./wire-count.ts";
 
 const { slotsPerWorker: SLOTS_MAX, pluginsPerBeat: PLUGINS_MAX, pluginTextBytes: PLUGIN_TEXT_MAX } = LIMITS;
 const { troubleBytes: TROUBLE_MAX } = LIMITS;
@@ -122,4 +121,16 @@ export function writeWorker(worker: ListedWorker): MessageInitShape<typeof Worke
       lastBeatAgeMs: BigInt(Math.max(0, Math.round(worker.lastBeatAgeMs))),
     }),
   };
+}
+
+// Numbers that peers send in 64 bits, and that this program counts on from, compares and stores as its own, stay exact however long
+// the coordinator counts on from them: one that no record could hold would leave a row behind that no leader can read.
+
+/** Far below the last number that is exact, and far above what anybody counts to. */
+export const COUNT_MAX = 2 ** 52;
+
+/** The number; undefined when it is over `COUNT_MAX`, or as far below 0. */
+export function countFrom(wire: bigint): number | undefined {
+  const count = Number(wire);
+  return Math.abs(count) <= COUNT_MAX ? count : undefined;
 }

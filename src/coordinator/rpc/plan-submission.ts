@@ -7,9 +7,8 @@ import type { Store } from "../../storage/store.ts";
 import { itemIdOf, itemIdText } from "../ledger/item-id.ts";
 import { itemIndexRecord } from "../ledger/records.ts";
 import type { ItemIndexRecord, LineCount } from "../ledger/records.ts";
-import type { RunTask } from "../turn/run-view.ts";
-import type { PlannedBatch, SubmissionAnswer } from "../run/submission-record.ts";
-import { submissionKey, submissionRecord } from "../run/submission-record.ts";
+import type { PlannedBatch, RunTask, SubmissionAnswer } from "../turn/run-view.ts";
+import { submissionKey, submissionRecord } from "../run/submission.ts";
 
 export interface Line {
   readonly payload: Uint8Array;

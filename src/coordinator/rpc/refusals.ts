@@ -1,7 +1,6 @@
 // How the service of operators says no.
 import { failure } from "../../base/errors.ts";
-import type { RunTask, RunView } from "../turn/run-view.ts";
-import type { Refusal } from "../run/submission-record.ts";
+import type { Refusal, RunTask, RunView } from "../turn/run-view.ts";
 
 /** Throws request_invalid: the caller's mistake, in words. */
 export function refuse(method: string, reason: string): never {

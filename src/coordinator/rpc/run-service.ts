@@ -7,7 +7,6 @@ import { events } from "./events.ts";
 import { items } from "./items.ts";
 import type { Leader } from "./leader.ts";
 import { results } from "./results.ts";
-import { revocations } from "./revocations.ts";
 import { retries } from "./retries.ts";
 import { steering } from "./steering.ts";
 import { submissions } from "./submissions.ts";
@@ -21,7 +20,6 @@ export function runService(
 ): ServiceImpl<typeof RunService> {
   return {
     ...workers(leader),
-    ...revocations(leader),
     ...submissions(leader, store),
     ...steering(leader),
     ...results(leader, store),

@@ -35,7 +35,7 @@ import type {
 } from "../turn/session-frame.ts";
 import type { Leader } from "./leader.ts";
 import type { Pull, PullAnswer } from "./pull-call.ts";
-import { COUNT_MAX, countFrom } from "./wire-count.ts";
+import { COUNT_MAX, countFrom } from "./messages.ts";
 
 const MESSAGE_CHARACTERS_MAX = 4_096;
 const REQUEST_ID_BYTES = 16;

@@ -1,9 +1,11 @@
-// Workers as operators see them, and one of them asked to leave.
+// Workers as operators see them, one of them asked to leave, and certificates made good for nothing.
 import type { ServiceImpl } from "@connectrpc/connect";
 import { failure } from "../../base/errors.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import { parseUlidBytes } from "../../base/ids.ts";
+import { LIMITS } from "../../config/limits.ts";
 import type { RunService } from "../../gen/rollout/v1/run_pb.ts";
+import type { RevocationVerdict } from "../turn/enrolment-view.ts";
 import type { WorkerDetail, WorkerListing } from "../turn/worker-view.ts";
 import type { Leader } from "./leader.ts";
 import { ask } from "./leader.ts";
@@ -14,7 +16,7 @@ const PAGE_MAX = 1_000;
 
 export function workers(
   leader: Leader,
-): Pick<ServiceImpl<typeof RunService>, "listWorkers" | "getWorker" | "drainWorker"> {
+): Pick<ServiceImpl<typeof RunService>, "listWorkers" | "getWorker" | "drainWorker" | "revoke"> {
   const { envelope: coordinator } = leader;
   return {
     async listWorkers({ afterWorkerId, limit }) {
@@ -50,6 +52,20 @@ export function workers(
       const isKnown = await ask<boolean>(leader, (answer) => ({ kind: "drainWorker", workerId, answer }));
       if (!isKnown) throw failure("worker_unknown", { worker: workerId });
       return { coordinator };
+    },
+
+    async revoke({ bearerId: bytes, withWorkers }) {
+      const id = parseUlidBytes<WorkerId>(bytes) ?? refuse("Revoke", "bearer_id is not 16 bytes");
+      const verdict = await ask<RevocationVerdict>(leader, (answer) => ({
+        kind: "revoke",
+        id,
+        withWorkers,
+        answer,
+      }));
+      if (verdict.kind === "full")
+        throw failure("overloaded", { what: "the list of revoked certificates", limit: LIMITS.revocations });
+      const { isWorker, enrolled, workersRevoked } = verdict;
+      return { coordinator, isWorker, enrolled, workersRevoked };
     },
   };
 }

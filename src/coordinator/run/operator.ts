@@ -5,7 +5,7 @@ import type { WorkerId } from "../../base/ids.ts";
 import type { Input } from "../turn/input.ts";
 import { itemKeyOf } from "../ledger/item-id.ts";
 import type { ItemSighting } from "../ledger/ledger.ts";
-import { takeBackFailed } from "../items/take-back.ts";
+import { retryFailed } from "../items/transitions.ts";
 import { listed } from "../workers/list-workers.ts";
 import { move } from "../workers/registry.ts";
 import { cancelHeld } from "../schedule/recall.ts";
@@ -71,7 +71,7 @@ function steer(
 
 function retry(state: CoordinatorState, turn: Turn, { failed }: Asked<"retry">): RetryVerdict {
   if (isCancelled(state)) return { kind: "cancelled" };
-  for (const item of failed) takeBackFailed(state.ledger, turn, item);
+  for (const item of failed) retryFailed(state.ledger, turn, item);
   if (failed.length > 0) reopen(state, turn);
   turn.requireSync();
   return { kind: "retried", items: failed.length };

@@ -5,17 +5,52 @@ import type { RunContext, RunEvent } from "../../../machines/run.ts";
 import { assert } from "../../base/assert.ts";
 import { compile } from "../../runtime/compile.ts";
 import type { CompiledChart, Effect as ChartEffect } from "../../runtime/compile.ts";
+import type { RecordType } from "../../storage/codec.ts";
 import { encodeRecord } from "../../storage/codec.ts";
-import { RUN_KEY } from "../../storage/keys.ts";
+import type { Fields } from "../../storage/fields.ts";
+import { RECORD_KIND, RUN_KEY } from "../../storage/keys.ts";
 import type { Input } from "../turn/input.ts";
-import { foundDamage } from "../ledger-damage.ts";
 import { reachedLimit } from "./run-limits.ts";
-import { runRecord } from "../turn/run-view.ts";
-import type { RunPhase, RunTask } from "../turn/run-view.ts";
+import type { CountedFrom, RunPhase, RunTask } from "../turn/run-view.ts";
 import type { CoordinatorState } from "../turn/state.ts";
 import type { Turn } from "../turn/turn.ts";
 
 export const runChart: CompiledChart<RunContext, RunEvent, unknown> = compile(charts.run.machine);
+
+export interface RunRecord {
+  /** Name of the state in the compiled chart: `Open.Active`. */
+  readonly state: string;
+  readonly pauseReason: string | null;
+  /** Null before the first submission. */
+  readonly task: RunTask | null;
+  readonly countedFrom: CountedFrom;
+}
+
+export const runRecord: RecordType<RunRecord> = {
+  kind: RECORD_KIND.run,
+  name: "run",
+  version: 1,
+  migrations: {},
+  encode: ({ state, pauseReason, task, countedFrom }) => [
+    state,
+    pauseReason,
+    task === null ? null : [task.digest, task.plugin, task.summary],
+    [countedFrom.wallMs, countedFrom.done, countedFrom.failures],
+  ],
+  decode: (fields) => {
+    const counted = fields.tuple(3);
+    return {
+      state: fields.text(0),
+      pauseReason: fields.isNull(1) ? null : fields.text(1),
+      task: fields.isNull(2) ? null : taskFrom(fields.tuple(2)),
+      countedFrom: { wallMs: counted.number(0), done: counted.integer(1), failures: counted.integer(2) },
+    };
+  },
+};
+
+function taskFrom(fields: Fields): RunTask {
+  return { digest: fields.bytes(0), plugin: fields.text(1), summary: fields.text(2) };
+}
 
 /** What each state of the chart means to the rest of the coordinator. */
 interface Meaning {
@@ -115,7 +150,7 @@ export function onVerified(
   state.verification = undefined;
   if (isStale) return;
   if (damage !== undefined) {
-    foundDamage(turn, damage);
+    turn.foundDamage(damage);
     // Nothing is compared again: the process ends.
     state.verification = { isStale: false };
     return;

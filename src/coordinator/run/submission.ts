@@ -1,14 +1,38 @@
 // Items coming in. Which of a batch are new is decided by what the ledger holds, looked up by the edge for one batch at a time;
 // here the new ones are written. A batch is on stable storage before it is acknowledged, and a batch that comes twice is
 // answered as it was the first time.
+import type { RecordType } from "../../storage/codec.ts";
 import { encodeRecord } from "../../storage/codec.ts";
+import { RECORD_KIND, SUBMISSIONS_PREFIX } from "../../storage/keys.ts";
 import type { Input } from "../turn/input.ts";
 import { addItem, writeIndex } from "../items/transitions.ts";
 import { adoptTask, extend, meaningOf } from "./run.ts";
 import type { CoordinatorState } from "../turn/state.ts";
-import { otherTask, submissionKey, submissionRecord } from "./submission-record.ts";
-import type { PlannedBatch, Refusal } from "./submission-record.ts";
+import type { PlannedBatch, Refusal, RunTask, SubmissionAnswer } from "../turn/run-view.ts";
 import type { Turn } from "../turn/turn.ts";
+
+export const submissionRecord: RecordType<SubmissionAnswer> = {
+  kind: RECORD_KIND.submission,
+  name: "submission",
+  version: 1,
+  migrations: {},
+  encode: ({ added, known, duplicates }) => [added, known, duplicates],
+  decode: (fields) => ({
+    added: fields.integer(0),
+    known: fields.integer(1),
+    duplicates: fields.integer(2),
+  }),
+};
+
+/** Where the answer to one batch of a submission stands. */
+export function submissionKey(submission: string, batchNumber: number): string {
+  return `${SUBMISSIONS_PREFIX}${submission}/${String(batchNumber).padStart(16, "0")}`;
+}
+
+/** A run executes one task: undefined when `asked` is the one of `run`. */
+export function otherTask(run: RunTask, asked: RunTask): Refusal | undefined {
+  return Buffer.compare(run.digest, asked.digest) === 0 ? undefined : { kind: "otherTask", task: run };
+}
 
 export function onSubmit(
   state: CoordinatorState,

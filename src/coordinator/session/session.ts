@@ -7,14 +7,12 @@ import type { WorkerId } from "../../base/ids.ts";
 import { ENDS, endOf } from "../workers/attempt-end.ts";
 import { acknowledge, openDelivery, settle } from "./delivery.ts";
 import { giveUp, isHandedBackBy, noteKept } from "../workers/hand-back.ts";
-import { lossByRestart } from "../workers/outage.ts";
-import type { Loss } from "../workers/outage.ts";
+import { endSessionOf, leaveSession, takeBackMissing } from "../workers/loss.ts";
 import { itemKeyOf } from "../ledger/item-id.ts";
 import { examine } from "./late-result.ts";
 import { reconcile, unheardOf } from "./adoption.ts";
 import type { Failure, RunningItem, Success } from "../ledger/ledger.ts";
 import { attemptOf, saveCheckpoint, settleItem } from "../items/transitions.ts";
-import { priorityOf } from "../ledger/place.ts";
 import type {
   Delivery,
   HeldClaim,
@@ -24,7 +22,7 @@ import type {
   SentCheckpoint,
   SessionInput,
 } from "../turn/session-frame.ts";
-import { isHeard, isItsOwn } from "../turn/state.ts";
+import { isHeard } from "../turn/state.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
 import { onStealAnswered } from "../schedule/steal.ts";
 import { judge } from "../workers/trust.ts";
@@ -145,11 +143,8 @@ function onHello(
     // A result is delivered in any case: what it is worth is judged when it is there.
     return isCurrent || claim.isFinished;
   });
-  // What the worker does not have never arrived, or ended with an older process of it.
-  const gone = [...row.held.values()].filter((item) => !kept.has(item));
-  const [own, older] = apart(row, gone);
-  row.session.remains = takeBack(state, turn, row, older, lossByRestart(state, row, turn.nowMs));
-  takeBack(state, turn, row, own, "left");
+  const missing = [...row.held.values()].filter((item) => !kept.has(item));
+  row.session.remains = takeBackMissing(state, turn, row, missing);
   const { port, settled } = hello;
   reconcile(state, turn, row, { port, settled, keep, claims: unheardOf(state, row, hello) });
 }
@@ -199,94 +194,6 @@ function giveBack(state: CoordinatorState, turn: Turn, row: WorkerRow, { id, att
   if (runsAlone(item.row.context)) row.refusedAloneAtMs = turn.nowMs;
   giveUp(state, turn, row, item, row.session?.isAsked === true ? ENDS.stolen : ENDS.handedBack);
 }
-
-/** The worker has no session until its next hello: nothing is given to it, and what it says on the old stream is not heard. */
-export function endSessionOf(row: WorkerRow, turn: Turn): void {
-  if (row.session !== undefined) turn.endSession(row.session.port);
-  leaveSession(row);
-}
-
-function leaveSession(row: WorkerRow): void {
-  // What is decided later is acknowledged to nobody: the worker sends it again.
-  row.session?.deliveries.splice(0);
-  row.session = undefined;
-}
-
-/**
- * A worker that is gone gives back everything. `left`: it said goodbye; `preempted`: it was about to. `lost`: it fell silent, and what
- * it had started may be why; `lostWithMany`: it fell silent together with others, and no item is to blame.
- */
-export function forsake(state: CoordinatorState, turn: Turn, row: WorkerRow, how: "left" | Loss): void {
-  endSessionOf(row, turn);
-  const [own, older] = apart(row, [...row.held.values()]);
-  // A goodbye says nothing of what an older process ended of.
-  const howOlder = how === "lost" ? how : "lostWithMany";
-  takeBack(state, turn, row, older, row.restart?.wasDraining === true ? "preempted" : howOlder);
-  takeBack(state, turn, row, own, how);
-}
-
-/** As soon as it is known what an older process of the worker ended of. Idempotent. */
-export function takeBackRemains(state: CoordinatorState, turn: Turn, row: WorkerRow): void {
-  const remains = row.session?.remains.filter((item) => row.held.get(itemKeyOf(item.id)) === item) ?? [];
-  if (row.session === undefined || remains.length === 0) return;
-  row.session.remains = takeBack(state, turn, row, remains, lossByRestart(state, row, turn.nowMs));
-}
-
-/** What older processes of the worker had is with nobody, as soon as it is known what they ended of. Idempotent. */
-export function takeBackOlder(state: CoordinatorState, turn: Turn, row: WorkerRow): void {
-  const [, older] = apart(row, [...row.held.values()]);
-  if (older.length > 0) takeBack(state, turn, row, older, lossByRestart(state, row, turn.nowMs));
-}
-
-/** What the worker's process of now was given, and what older ones were. */
-function apart(row: WorkerRow, items: readonly RunningItem[]): [own: RunningItem[], older: RunningItem[]] {
-  const own = new Set(items.filter((item) => isItsOwn(row, item)));
-  return [[...own], items.filter((item) => !own.has(item))];
-}
-
-/** Returns what has begun and stays where it is, because it is not known yet how it was lost. */
-function takeBack(
-  state: CoordinatorState,
-  turn: Turn,
-  row: WorkerRow,
-  items: readonly RunningItem[],
-  how: "left" | Loss | undefined,
-): RunningItem[] {
-  const begun = begunOf(items, row.slots);
-  const isOpen = (item: RunningItem): boolean => how === undefined && begun.has(item);
-  for (const item of inOrderOfNumber(items)) {
-    if (isOpen(item)) continue;
-    const counted = how === "lost";
-    if (how === "left" || how === "preempted" || !begun.has(item)) {
-      const end = how === "left" || how === "preempted" ? ENDS[how] : ENDS.lostUnstarted;
-      giveUp(state, turn, row, item, end);
-    } else {
-      row.held.delete(itemKeyOf(item.id));
-      const event: ItemEvent = { type: "item.lost", ...attemptOf(item), counted };
-      state.counters.reassigned++;
-      settleItem(state.ledger, turn, item, event, POISON, ENDS.lost);
-    }
-  }
-  return items.filter(isOpen);
-}
-
-/**
- * What has begun for certain. A worker starts what is first by priority, then by number, of what it has at that moment; so what
- * is among the first either way has begun, and of anything else it cannot be said.
- */
-function begunOf(items: readonly RunningItem[], slots: number): ReadonlySet<RunningItem> {
-  const byNumber = new Set(inOrderOfNumber(items).slice(0, slots));
-  const byPriority = inOrderOfNumber(items).sort(
-    (one, other) => priorityOf(other.place) - priorityOf(one.place),
-  );
-  return new Set(byPriority.slice(0, slots).filter((item) => byNumber.has(item)));
-}
-
-function inOrderOfNumber(items: readonly RunningItem[]): RunningItem[] {
-  return [...items].sort((one, other) => one.number - other.number);
-}
-
-const POISON: Failure = { class: "poison", message: "workers fell silent while running it" };
 
 function eventFor(
   worker: WorkerId,

@@ -2,14 +2,13 @@
 // the reactor turns them into decisions and touches nothing.
 import type { IncarnationId, WorkerId } from "../../base/ids.ts";
 import type { EnrolmentVerdict, JoiningBundle, RevocationVerdict } from "./enrolment-view.ts";
-import type { FoundClaims, FoundReport } from "../read/examine-claims.ts";
+import type { FoundClaims, FoundReport } from "../ledger/lookups.ts";
 import type { FailedItem, ItemSighting } from "../ledger/ledger.ts";
-import type { ScrubbedPage } from "../read/scrub-page.ts";
-import type { LoadedWindow } from "../ledger/window-load.ts";
+import type { ScrubbedPage } from "../ledger/scrub.ts";
+import type { LoadedWindow } from "../ledger/window-loads.ts";
 import type { Damage } from "../../storage/codec.ts";
-import type { LedgerExtent, RetryVerdict, RunView } from "./run-view.ts";
+import type { LedgerExtent, PlannedBatch, RetryVerdict, RunView, SubmissionVerdict } from "./run-view.ts";
 import type { LateResult, SessionInput, Statement } from "./session-frame.ts";
-import type { PlannedBatch, SubmissionVerdict } from "../run/submission-record.ts";
 import type { Lifecycle, Plugin, WorkerDetail, WorkerListing } from "./worker-view.ts";
 
 /** What a worker says of its own life. `Init` needs no event: it is where each incarnation begins. */

@@ -1,12 +1,9 @@
-// The run in the coordinator's words: what is kept of it in the store, and how it is shown to people.
+// The run in the coordinator's words: what it executes, what is submitted to it, and how it is shown to people.
 import type { FailuresAllowed } from "../../config/failures-allowed.ts";
-import type { RecordType } from "../../storage/codec.ts";
-import type { Fields } from "../../storage/fields.ts";
-import { RECORD_KIND } from "../../storage/keys.ts";
 import type { Place } from "../ledger/place.ts";
 import type { SetAsideItem } from "../ledger/quarantine-record.ts";
 import type { FailureMessage } from "../ledger/failure-messages.ts";
-import type { FailureClass } from "../ledger/records.ts";
+import type { FailureClass, ItemIndexRecord, ItemRecord, LineCount } from "../ledger/records.ts";
 
 /** What a run executes: its first submission says so, for good. */
 export interface RunTask {
@@ -20,7 +17,7 @@ export interface RunTask {
 
 /** From where the run's limits are counted: its first submission, its last resumption or its last reopening. */
 export interface CountedFrom {
-  /** Of the steady clock (steady-clock.ts). */
+  /** Of the steady clock. */
   readonly wallMs: number;
   /** Done items and failures that there had been. */
   readonly done: number;
@@ -36,41 +33,6 @@ export interface RunLimits {
 }
 
 export const NEVER_STARTED: CountedFrom = { wallMs: 0, done: 0, failures: 0 };
-
-export interface RunRecord {
-  /** Name of the state in the compiled chart: `Open.Active`. */
-  readonly state: string;
-  readonly pauseReason: string | null;
-  /** Null before the first submission. */
-  readonly task: RunTask | null;
-  readonly countedFrom: CountedFrom;
-}
-
-export const runRecord: RecordType<RunRecord> = {
-  kind: RECORD_KIND.run,
-  name: "run",
-  version: 1,
-  migrations: {},
-  encode: ({ state, pauseReason, task, countedFrom }) => [
-    state,
-    pauseReason,
-    task === null ? null : [task.digest, task.plugin, task.summary],
-    [countedFrom.wallMs, countedFrom.done, countedFrom.failures],
-  ],
-  decode: (fields) => {
-    const counted = fields.tuple(3);
-    return {
-      state: fields.text(0),
-      pauseReason: fields.isNull(1) ? null : fields.text(1),
-      task: fields.isNull(2) ? null : taskFrom(fields.tuple(2)),
-      countedFrom: { wallMs: counted.number(0), done: counted.integer(1), failures: counted.integer(2) },
-    };
-  },
-};
-
-function taskFrom(fields: Fields): RunTask {
-  return { digest: fields.bytes(0), plugin: fields.text(1), summary: fields.text(2) };
-}
 
 /** What a run's state means to those who ask: which of them take items, give out work, are over. */
 export type RunPhase = "open" | "sealed" | "complete" | "cancelled";
@@ -102,6 +64,41 @@ export interface RunView {
   readonly reassigned: number;
   readonly workers: WorkerCounts;
 }
+
+/** What was said to one batch: how many of its lines were new, and how many named items that were there. */
+export interface SubmissionAnswer {
+  readonly added: number;
+  readonly known: number;
+  /** Of both: equal to a line that came before in the submission. */
+  readonly duplicates: number;
+}
+
+/** One batch, compared with the ledger. */
+export interface PlannedBatch {
+  readonly submission: string;
+  readonly batchNumber: number;
+  readonly task: RunTask;
+  /** Whether it is taken by a run that was sealed. */
+  readonly reopen: boolean;
+  readonly added: readonly (ItemRecord & {
+    readonly priority: number;
+    readonly counts: readonly LineCount[];
+  })[];
+  /** How many lines named items that were there. */
+  readonly known: number;
+  readonly duplicates: number;
+  /** Index rows to write for known items that were met in this submission. */
+  readonly counted: readonly { readonly id: Uint8Array; readonly index: ItemIndexRecord }[];
+}
+
+/** Why a run does not take a submission. */
+export type Refusal =
+  | { readonly kind: "sealed" }
+  | { readonly kind: "cancelled" }
+  /** It executes something else. */
+  | { readonly kind: "otherTask"; readonly task: RunTask };
+
+export type SubmissionVerdict = ({ readonly kind: "taken" } & SubmissionAnswer) | Refusal;
 
 /** `cancelled`: nothing of a cancelled run is taken back. */
 export type RetryVerdict =

@@ -104,7 +104,7 @@ export interface CoordinatorState {
   task: RunTask | null;
   readonly limits: RunLimits;
   countedFrom: CountedFrom;
-  /** From the monotonic clock to the steady one (steady-clock.ts); undefined before the first turn. */
+  /** From the monotonic clock to the steady one; undefined before the first turn. */
   steadyOffsetMs: number | undefined;
   readonly pulse: Pulse;
   /** A comparison of the ledger's numbers with its rows is under way; stale when these rows have changed since. */

@@ -1,9 +1,9 @@
 // One turn of the reactor: the time it happens at, what it writes and what it wants done. The writes are one batch; the
 // effects leave when that batch is committed and not before (C2).
 import type { BeatAnswer, Answer } from "./input.ts";
-import type { WindowLoad } from "../ledger/window-load.ts";
+import type { WindowLoad } from "../ledger/window-loads.ts";
 import type { Place } from "../ledger/place.ts";
-import type { ScrubRequest } from "../read/scrub-page.ts";
+import type { ScrubRequest } from "../ledger/scrub.ts";
 import type { LedgerNumbers } from "../ledger/tally.ts";
 import type { LateResult, SessionFrame, SessionPort, Statement } from "./session-frame.ts";
 import type { WorkerListing } from "./worker-view.ts";
@@ -56,7 +56,7 @@ export class Turn {
   readonly nowMs: number;
   /** For people and for records that nothing is decided by. */
   readonly wallMs: number;
-  /** For waits of items, their restlessness and the run's time limit, which outlive a restart; see steady-clock.ts. */
+  /** For waits of items, their restlessness and the run's time limit, which outlive a restart; see `steadyMsOf`. */
   readonly steadyMs: number;
   readonly effects: Effect[] = [];
   /** Items that became final in this turn, in order. */
@@ -110,6 +110,15 @@ export class Turn {
   /** The worker opens another session, and states in it what it has. */
   endSession(port: SessionPort): void {
     this.effects.push({ kind: "endSession", port });
+  }
+
+  /**
+   * The ledger is damaged, and nobody may lead by what is not so: the process ends. A leader that was followed by another and has
+   * not noticed yet takes that one's rows for damage, so the turn writes something: its batch then fails by the epoch (C1).
+   */
+  foundDamage(damage: Damage): void {
+    this.ledgerTouched = true;
+    this.effects.push({ kind: "damaged", damage });
   }
 
   get writes(): { puts: Entry[]; deletes: string[]; durability: Durability } {

@@ -8,7 +8,7 @@ import { heartbeatKey, workerKey } from "../../storage/keys.ts";
 import type { Beat } from "../turn/input.ts";
 import { restartOf } from "./outage.ts";
 import type { Loss } from "./outage.ts";
-import { endSessionOf, forsake } from "../session/session.ts";
+import { endSessionOf, forsake } from "./loss.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
 import {
   isDraining,
@@ -20,7 +20,7 @@ import {
 } from "../turn/state.ts";
 import type { Turn } from "../turn/turn.ts";
 import { moveTrust } from "./trust.ts";
-import { nameOf, storeWorker } from "./worker-row.ts";
+import { nameOf, storeWorker } from "./worker-record.ts";
 
 /** Whether one more worker can be registered: in a full registry, who has failed or left longest ago is forgotten for it. */
 export function hasRoom(state: CoordinatorState, turn: Turn): boolean {

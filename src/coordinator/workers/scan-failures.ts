@@ -4,8 +4,7 @@
 import { forgiveDelay, takeBackOverdue } from "./hand-back.ts";
 import { lossBySilence } from "./outage.ts";
 import { move } from "./registry.ts";
-import { takeBackRemains } from "../session/session.ts";
-import { takeBackUnreceived } from "./unreceived.ts";
+import { takeBackRemains, takeBackUnreceived } from "./loss.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
 import { workerStateOf } from "../turn/state.ts";
 import type { Turn } from "../turn/turn.ts";

@@ -10,7 +10,7 @@ import type { Report } from "../turn/session-frame.ts";
 import { isTrusted, trustChart } from "../turn/state.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
 import type { Turn } from "../turn/turn.ts";
-import { storeWorker, trustNameOf } from "./worker-row.ts";
+import { storeWorker, trustNameOf } from "./worker-record.ts";
 
 /** While others work, a cordoned worker is given one item so often: a cordon that nobody looks at would never end. */
 const TRY_EVERY_MS = 180_000;

@@ -1,11 +1,16 @@
-// What the store holds of each worker: its row of the registry, and its latest beat. The row changes when the worker's
-// chart moves; the beat is overwritten every time.
+// What the store holds of each worker: its row of the registry, written whenever one of its charts moves or its beat says something
+// new of it, and its latest beat, which is overwritten every time.
+import { assert } from "../../base/assert.ts";
 import type { IncarnationId, WorkerId } from "../../base/ids.ts";
 import { parseUlid } from "../../base/ids.ts";
 import type { RecordType } from "../../storage/codec.ts";
-import { RECORD_KIND, WORKERS_PREFIX } from "../../storage/keys.ts";
+import { encodeRecord } from "../../storage/codec.ts";
+import { RECORD_KIND, workerKey, WORKERS_PREFIX } from "../../storage/keys.ts";
 import type { Segment } from "../../storage/segment-count.ts";
 import type { Beat } from "../turn/input.ts";
+import { isTrusted, trustChart, workerChart } from "../turn/state.ts";
+import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
+import type { Turn } from "../turn/turn.ts";
 import type { Plugin } from "../turn/worker-view.ts";
 
 export interface WorkerRecord {
@@ -86,4 +91,36 @@ function claimedState(text: string): Beat["state"] | undefined {
 /** The id in the key of a row; undefined when it is none. */
 export function workerIdOf(key: string): WorkerId | undefined {
   return parseUlid<WorkerId>(key.slice(WORKERS_PREFIX.length));
+}
+
+export function storeWorker(state: CoordinatorState, turn: Turn, row: WorkerRow): void {
+  const key = workerKey(row.id);
+  const value = encodeRecord(workerRecord, key, {
+    incarnation: row.chart.context.incarnation as IncarnationId,
+    state: nameOf(row.chart.state),
+    trust: trustNameOf(row.trust.state),
+    isToDrain: row.chart.context.isToDrain,
+    failuresInRow: isTrusted(row) ? 0 : row.trust.context.failuresInRow,
+    slots: row.slots,
+    plugins: row.plugins,
+    registeredAtWallMs: row.registeredAtWallMs,
+  });
+  if (row.stored === undefined) state.workersCount.added(value);
+  else state.workersCount.replaced(row.stored, value);
+  row.stored = value;
+  turn.put({ key, value });
+  turn.put(state.workersCount.entry());
+}
+
+/** The name of a state of a worker's life. */
+export function nameOf(state: number): string {
+  const name = workerChart.states[state];
+  assert(name !== undefined, `no state ${state} in the worker's chart`);
+  return name;
+}
+
+export function trustNameOf(state: number): string {
+  const name = trustChart.states[state];
+  assert(name !== undefined, `no state ${state} in the chart of a worker's trust`);
+  return name;
 }

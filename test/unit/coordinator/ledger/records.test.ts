@@ -16,8 +16,9 @@ import {
   attemptRecord,
   checkpointRecord,
 } from "../../../../src/coordinator/ledger/attempt-records.ts";
-import { NEVER_STARTED, runRecord } from "../../../../src/coordinator/turn/run-view.ts";
-import { submissionRecord } from "../../../../src/coordinator/run/submission-record.ts";
+import { runRecord } from "../../../../src/coordinator/run/run.ts";
+import { NEVER_STARTED } from "../../../../src/coordinator/turn/run-view.ts";
+import { submissionRecord } from "../../../../src/coordinator/run/submission.ts";
 import { decodeRecord, encodeRecord } from "../../../../src/storage/codec.ts";
 import type { RecordType } from "../../../../src/storage/codec.ts";
 import { incarnationId, workerId } from "../../../support/reactor-harness.ts";

@@ -2,11 +2,10 @@ import { expect } from "chai";
 import fc from "fast-check";
 import { decodeRecord, encodeRecord, okOrFailure, recordChecksum } from "../../../../src/storage/codec.ts";
 import type { Damage, RecordType } from "../../../../src/storage/codec.ts";
-import { readScrubPage } from "../../../../src/coordinator/read/scrub-page.ts";
+import { readScrubPage } from "../../../../src/coordinator/read/verify-ledger.ts";
 import { Scrub } from "../../../../src/coordinator/ledger/scrub.ts";
-import { SEGMENT_ROWS } from "../../../../src/coordinator/ledger/segments.ts";
+import { SEGMENT_ROWS, SEGMENTS, Tally } from "../../../../src/coordinator/ledger/tally.ts";
 import type { SegmentName } from "../../../../src/coordinator/ledger/tally.ts";
-import { SEGMENTS, Tally } from "../../../../src/coordinator/ledger/tally.ts";
 import { doneRecord, itemIndexRecord } from "../../../../src/coordinator/ledger/records.ts";
 import {
   DONE_PREFIX,

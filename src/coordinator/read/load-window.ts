@@ -1,96 +1,22 @@
-// Windows filled from the store: what each is to be given next, read outside the reactor and handed back to it as an input.
+// Pending items, read from the store for a window of the ledger that runs low.
 import { failure } from "../../base/errors.ts";
 import { decodeRecord, okOrFailure, recordChecksum } from "../../storage/codec.ts";
 import { DELAYED_PREFIX, ITEMS_PREFIX, RETURNED_ALONE_PREFIX, RETURNED_PREFIX } from "../../storage/keys.ts";
 import type { Entry, Store } from "../../storage/store.ts";
 import { nextKey, prefixRange } from "../../storage/store.ts";
 import { delayedRecord, itemRecord, returnedRecord } from "../ledger/records.ts";
-import type { DelayedItem, Ledger, PendingItem } from "../ledger/ledger.ts";
+import type { DelayedItem, PendingItem } from "../ledger/ledger.ts";
 import { checkpointKey, checkpointRecord } from "../ledger/attempt-records.ts";
-import { isPlace, laneEnd, PLACES_END, sequenceOf } from "../ledger/place.ts";
+import { isPlace, laneEnd, PLACES_END } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
-import type { LoadedWindow, WindowLoad, WindowName } from "../ledger/window-load.ts";
-import type { LoadRequest, Window } from "../ledger/window.ts";
-import { LOW, WEIGHT_MAX } from "../ledger/window.ts";
+import type { LoadedWindow, WindowLoad } from "../ledger/window-loads.ts";
+import type { LoadRequest } from "../ledger/window.ts";
 
 /** Memory of an item in a window beside its payload. */
 const ITEM_WEIGHT = 200;
 /** Rows that are read at once: first, and at most. */
 const FIRST_STEP = 4;
 const STEP_MAX = 128;
-
-/** What to read now. Each window asks once until it is answered. */
-export function wantedLoads(ledger: Ledger): WindowLoad[] {
-  const loads: WindowLoad[] = [];
-  const ask = (window: WindowName, request: LoadRequest | undefined): void => {
-    if (request !== undefined) loads.push({ window, ...request });
-  };
-  ask("returned", ledger.returned.wants());
-  ask("alone", ledger.returnedAlone.wants());
-  ask("delayed", ledger.delayed.wants());
-  askFresh(ledger, ask);
-  return loads;
-}
-
-/**
- * Fresh windows share the room of one. Each waits for those of higher priority: until these have all that there is of them,
- * and little of it.
- */
-function askFresh(
-  { fresh }: Ledger,
-  ask: (window: WindowName, request: LoadRequest | undefined) => void,
-): void {
-  for (const window of fresh.values()) if (window.isLoading) return;
-  let [size, weight] = [0, 0];
-  for (const [priority, window] of fresh) {
-    ask({ priority }, window.wants(weight));
-    size += window.size;
-    weight += window.weight;
-    if (!window.isWhole || size > LOW) return;
-  }
-}
-
-/** What a load has put into one of them, the others make room for: those of the lowest priority first. */
-function shrinkFresh({ fresh }: Ledger): void {
-  let weight = 0;
-  for (const window of fresh.values()) weight += window.weight;
-  if (weight <= WEIGHT_MAX) return;
-  const filled: Window<PendingItem>[] = [...fresh.values()].filter(({ size }) => size > 0);
-  // The first of all stays within its bound by itself.
-  for (const window of filled.slice(1).reverse()) {
-    if (weight <= WEIGHT_MAX) return;
-    weight -= window.weight;
-    window.shrinkTo(Math.max(0, WEIGHT_MAX - weight));
-    weight += window.weight;
-  }
-}
-
-/** Puts what was read into its window. */
-export function applyLoad(ledger: Ledger, loaded: LoadedWindow): void {
-  const { delayed, returned, returnedAlone, shelf, alone, fresh, tally } = ledger;
-  switch (loaded.window) {
-    case "delayed":
-      return delayed.load(loaded.entries, loaded.hasMore);
-    case "returned": {
-      const waiting = loaded.entries.filter(({ key }) => !shelf.has(key));
-      return returned.load(waiting, loaded.hasMore);
-    }
-    case "alone": {
-      const waiting = loaded.entries.filter(({ key }) => !alone.has(key));
-      return returnedAlone.load(waiting, loaded.hasMore);
-    }
-    default: {
-      const { priority } = loaded.window;
-      // The row of an item stays when it is given out, so a scan finds it again: the cursor is what says that it is gone.
-      const cursor = tally.cursors.get(priority) ?? 0;
-      const waiting = loaded.entries.filter(
-        ({ key }) => sequenceOf(key) >= cursor && !ledger.setAside.has(key),
-      );
-      fresh.get(priority)?.load(waiting, loaded.hasMore);
-      shrinkFresh(ledger);
-    }
-  }
-}
 
 /** Throws store_corrupt, naming the key: the coordinator does not go on over damage. */
 export async function loadWindow(store: Store, load: WindowLoad): Promise<LoadedWindow> {

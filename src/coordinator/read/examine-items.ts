@@ -1,4 +1,5 @@
-// Where an item stands that nobody has, read from the store: the reactor remembers only what is in flight.
+// Items that nobody has, looked up in the store for the reactor, which remembers only those in flight: where they stand, and what
+// a claim of a worker or a late result may change of them.
 import { decodeRecord, okOrFailure, recordChecksum } from "../../storage/codec.ts";
 import type { RecordType } from "../../storage/codec.ts";
 import {
@@ -12,6 +13,9 @@ import {
   RETURNED_PREFIX,
 } from "../../storage/keys.ts";
 import type { Store } from "../../storage/store.ts";
+import { nextKey } from "../../storage/store.ts";
+import type { Finding, FoundClaims, FoundReport } from "../ledger/lookups.ts";
+import type { Claim } from "../turn/session-frame.ts";
 import { itemIdText } from "../ledger/item-id.ts";
 import type { LateReport } from "../ledger/ledger.ts";
 import { attemptRecord, attemptsOf, slotOf } from "../ledger/attempt-records.ts";
@@ -24,34 +28,72 @@ import {
   itemRecord,
   returnedRecord,
 } from "../ledger/records.ts";
-import { conflictKey } from "../ledger/place.ts";
+import { conflictKey, isPlace, placeOf, priorityOf, sequenceOf } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
 
-interface Waiting {
-  readonly place: Place;
-  readonly budgets: ReturnedRecord;
-  /** Of the row that says so. */
-  readonly checksum: number;
+/**
+ * So many items of one priority are looked through at most. What a loss of power takes is the last moments of a leader, so
+ * more cannot be missing; what is claimed from behind them is executed again.
+ */
+const LANE_MAX = 16_384;
+/** Rows that are read at once: few, because their payloads come with them and may have 16 MiB each. */
+const STEP = 16;
+
+/** Throws store_corrupt, naming the key. */
+export async function examineClaims(
+  store: Store,
+  claims: readonly Claim[],
+  cursors: ReadonlyMap<number, number>,
+): Promise<FoundClaims> {
+  const findings: Finding[] = [];
+  const last = new Map<number, Place>();
+  for (const { id } of claims) {
+    const finding = await findItem(store, id);
+    findings.push(finding);
+    if (finding.kind !== "fresh") continue;
+    const priority = priorityOf(finding.place);
+    if (
+      sequenceOf(finding.place) >= (cursors.get(priority) ?? 0) &&
+      finding.place > (last.get(priority) ?? "")
+    )
+      last.set(priority, finding.place);
+  }
+  const lanes = new Map<number, readonly Place[]>();
+  for (const [priority, place] of last)
+    lanes.set(priority, await readLane(store, placeOf(priority, cursors.get(priority) ?? 0), place));
+  return { findings, lanes };
 }
 
-export type Finding =
-  | ({ readonly kind: "returned" } & Waiting)
-  | ({ readonly kind: "delayed"; readonly delayed: string } & Waiting)
-  /** No row says where it is: it was never given out, or somebody has it. */
-  | { readonly kind: "fresh"; readonly place: Place }
-  | ({ readonly kind: "done"; readonly place: Place } & Pick<DoneRecord, "digest" | "attempt" | "worker">)
-  /** The same, and what was reported contradicts it. */
-  | { readonly kind: "contradicted"; readonly place: Place; readonly isEvidence: boolean }
-  /** Unknown or failed, or it cannot be used out of turn. */
-  | { readonly kind: "other" };
+/** The same of one result. `cursors`: of the priorities of which a leader may have forgotten what it gave out. */
+export async function examineReport(
+  store: Store,
+  late: LateReport,
+  cursors: ReadonlyMap<number, number>,
+): Promise<FoundReport> {
+  const finding = await findReported(store, late);
+  if (finding.kind !== "fresh") return { finding, lane: [] };
+  const priority = priorityOf(finding.place);
+  const cursor = cursors.get(priority);
+  if (cursor === undefined || sequenceOf(finding.place) < cursor) return { finding, lane: [] };
+  return { finding, lane: await readLane(store, placeOf(priority, cursor), finding.place) };
+}
 
-/** Where the item was found. */
-export function placeIn(finding: Finding | undefined): Place | undefined {
-  return finding === undefined || finding.kind === "other" ? undefined : finding.place;
+/** Both ends included. */
+async function readLane(store: Store, from: Place, last: Place): Promise<Place[]> {
+  const places: Place[] = [];
+  const to = nextKey(`${ITEMS_PREFIX}${last}`);
+  for (let next = `${ITEMS_PREFIX}${from}`; places.length < LANE_MAX;) {
+    const page = await store.scan({ from: next, to, limit: STEP });
+    places.push(...page.map(({ key }) => key.slice(ITEMS_PREFIX.length)).filter(isPlace));
+    const end = page.at(-1);
+    if (end === undefined || page.length < STEP) break;
+    next = nextKey(end.key);
+  }
+  return places;
 }
 
 /** What a late result may be used for. Throws store_corrupt, naming the key. */
-export async function findReported(store: Store, late: LateReport): Promise<Finding> {
+async function findReported(store: Store, late: LateReport): Promise<Finding> {
   const finding = await findItem(store, late.id);
   if (finding.kind === "done" && Buffer.compare(finding.digest, late.success.digest) !== 0) {
     const { place } = finding;
@@ -83,7 +125,7 @@ async function hasBeen(
 }
 
 /** Throws store_corrupt, naming the key. */
-export async function findItem(store: Store, id: Uint8Array): Promise<Finding> {
+async function findItem(store: Store, id: Uint8Array): Promise<Finding> {
   const index = await read(store, `${ITEM_INDEX_PREFIX}${itemIdText(id)}`, itemIndexRecord);
   if (index === undefined) return { kind: "other" };
   const { place } = index.value;

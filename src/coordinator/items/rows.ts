@@ -1,8 +1,10 @@
-// The rows of pending items: returned, which is to be given out again at once, and delayed, which waits first. Where an item
-// is was decided by its chart before it comes here.
+// The only way in which a row of the ledger's segments comes or goes: the row itself, the count of its segment, and what the scrub
+// knows of it, together. Then the rows of pending items: returned, given out again at once, and delayed, which wait first. An item's
+// chart decides where it goes before it comes here.
 import type { BackoffRange } from "../../base/backoff.ts";
 import { backoffMs } from "../../base/backoff.ts";
-import { encodeRecord } from "../../storage/codec.ts";
+import { encodeRecord, recordChecksum } from "../../storage/codec.ts";
+import type { RecordType } from "../../storage/codec.ts";
 import { DELAYED_PREFIX, DUE_PREFIX, RETURNED_ALONE_PREFIX, RETURNED_PREFIX } from "../../storage/keys.ts";
 import { runsAlone } from "../../../machines/work-item.ts";
 import type { Turn } from "../turn/turn.ts";
@@ -11,12 +13,41 @@ import { delayedRecord, dueRecord, returnedRecord } from "../ledger/records.ts";
 import type { ReturnedRecord } from "../ledger/records.ts";
 import { delayedKey, placeOfDelayed, priorityOf, sequenceOf } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
-import { dropRow, putRow } from "./segment-rows.ts";
+import type { SegmentName } from "../ledger/tally.ts";
 
 /** Waits of an item after outcomes that are charged, with full jitter. */
 const RETRY_BACKOFF: BackoffRange = { baseMs: 1_000, ceilingMs: 60_000 };
 /** No item waits for longer. */
 export const DELAY_MAX_MS = RETRY_BACKOFF.ceilingMs;
+
+/** A new row; returns its checksum, which `dropRow` wants back. */
+export function putRow<T>(
+  { tally, scrub }: Pick<Ledger, "tally" | "scrub">,
+  turn: Turn,
+  segment: SegmentName,
+  { key, type, value }: { readonly key: string; readonly type: RecordType<T>; readonly value: T },
+): number {
+  const bytes = encodeRecord(type, key, value);
+  turn.put({ key, value: bytes });
+  tally.added(segment, bytes);
+  const checksum = recordChecksum(bytes);
+  scrub.came(segment, key, checksum);
+  turn.ledgerTouched = true;
+  return checksum;
+}
+
+/** A row leaves its segment; `checksum` is its own. */
+export function dropRow(
+  { tally, scrub }: Pick<Ledger, "tally" | "scrub">,
+  turn: Turn,
+  segment: SegmentName,
+  { key, checksum }: { readonly key: string; readonly checksum: number },
+): void {
+  turn.delete(key);
+  tally.removed(segment, checksum);
+  scrub.went(segment, key, checksum);
+  turn.ledgerTouched = true;
+}
 
 /** A pending item is given out: by dispatch, which goes by the order of its priority. */
 export function leavePending(ledger: Ledger, turn: Turn, item: PendingItem): void {
