@@ -4,6 +4,8 @@ import {
   ADAPTERS,
   CLOUD_CODE,
   COMPOSITION,
+  FLOORS,
+  floorsOf,
   LAYERS,
   OUTSIDE,
   PACKAGES,
@@ -27,6 +29,18 @@ const downOnly = rooms.map(({ room, layer, below }) => ({
   from: { path: roomPattern(room) },
   to: { path: PRODUCT, pathNot: [room, ...below].map(roomPattern) },
 }));
+
+const withinRooms = Object.keys(FLOORS).flatMap((outer) =>
+  floorsOf(outer).flatMap((floor, height, floors) =>
+    floor.map((room) => ({
+      name: `room-${room}`,
+      comment: `${room} may import of ${outer} only itself and the floors below`,
+      severity: "error",
+      from: { path: roomPattern(room) },
+      to: { path: roomPattern(outer), pathNot: [room, ...floors.slice(0, height).flat()].map(roomPattern) },
+    })),
+  ),
+);
 
 const packages = Object.entries(PACKAGES).map(([room, allowed]) => ({
   name: `packages-${room}`,
@@ -61,6 +75,7 @@ const adapters = ADAPTERS.flatMap((adapter) => [
 export default {
   forbidden: [
     ...downOnly,
+    ...withinRooms,
     ...packages,
     ...adapters,
     {

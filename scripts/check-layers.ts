@@ -2,7 +2,7 @@
 // everything: a cruiser that finds no modules finds no violations either.
 import { execFileSync } from "node:child_process";
 import { existsSync, globSync } from "node:fs";
-import { LAYERS, OUTSIDE, roomPattern } from "./layers.ts";
+import { allRooms, OUTSIDE, roomPattern } from "./layers.ts";
 
 interface Cruise {
   readonly modules: readonly { readonly source: string; readonly dependencies: readonly unknown[] }[];
@@ -32,7 +32,7 @@ function cruise(): Cruise {
 function problems({ modules, summary }: Cruise): string[] {
   const read = new Set(modules.map((module) => module.source));
   const product = globSync("{src,machines}/**/*.ts");
-  const rooms = LAYERS.flatMap((layer) => layer.rooms).map((room) => new RegExp(roomPattern(room)));
+  const rooms = allRooms().map((room) => new RegExp(roomPattern(room)));
   return [
     ...summary.violations.map(
       ({ rule, from, to, cycle }) =>

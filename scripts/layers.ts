@@ -1,5 +1,6 @@
 // The layer table: which room of the house stands on which. Imports go down only, rooms of one layer never import each
-// other, and a room that is not named here does not exist. .dependency-cruiser.mjs turns it into rules.
+// other, and a room that is not named here does not exist; the same within a room that has rooms of its own.
+// .dependency-cruiser.mjs turns it into rules.
 
 export interface Layer {
   readonly name: string;
@@ -19,6 +20,39 @@ export const LAYERS: readonly Layer[] = [
   { name: "5b", rooms: ["src/compose"] },
   { name: "5c", rooms: ["src/commands", "src/index.ts"] },
 ];
+
+/** Files that stand directly in a room which has rooms of its own. */
+export const HALL = ".";
+
+/**
+ * Rooms of a room, from the ground up: each may import itself and what stands on a floor below. By name, and with what it owns.
+ */
+export const FLOORS: Readonly<Record<string, readonly Readonly<Record<string, string>>[]>> = {
+  "src/coordinator": [
+    {
+      ledger: "items and their places, ids and records: stored, in memory, in queues, and in numbers",
+      lead: "leadership: the lease, those who compete for it, and the watchdog of a leader",
+    },
+    {
+      turn: "what a turn is: inputs, the state that they change, the batch and the effects; views and frames",
+    },
+    {
+      items: "every move of an item by its chart, with the rows that it writes; the ledger of a new leader",
+      read: "what is read from the store alone: results, one item, lost claims, pages for windows and the scrub",
+    },
+    { workers: "the registry: beats, silence and restarts, trust, enrolment; work taken back from workers" },
+    { schedule: "who gets which item: dispatch, steals, recalls" },
+    { run: "the run by its chart: its limits, submissions, status, and what operators ask of it" },
+    {
+      session: "a worker's session: claims reconciled, reports settled, late results judged",
+      rpc: "the wire: one file per part of a service, checks of messages, nothing decided",
+    },
+    {
+      quarantine: "rows that cannot be read: found, set aside, and the rest of such a run served",
+      [HALL]: "a coordinator put together: the reactor, its loop, its effects carried out, and its replay",
+    },
+  ],
+};
 
 /** Where the program is put together: only here an implementation of a port is picked. */
 export const COMPOSITION: readonly string[] = ["src/compose", "src/commands", "src/index.ts"];
@@ -49,5 +83,18 @@ export const OUTSIDE: readonly string[] = ["test", "bench", "examples", "scripts
 
 /** A regular expression for every file of a room. */
 export function roomPattern(room: string): string {
+  if (room.endsWith(`/${HALL}`)) return `^${room.slice(0, -HALL.length)}[^/]+$`;
   return room.endsWith(".ts") ? `^${room.replaceAll(".", "\\.")}$` : `^${room}/`;
+}
+
+/** Each floor of a room, from the ground up: the paths of its rooms. */
+export function floorsOf(room: string): readonly (readonly string[])[] {
+  return (FLOORS[room] ?? []).map((floor) => Object.keys(floor).map((name) => `${room}/${name}`));
+}
+
+/** Every room that has files of its own. */
+export function allRooms(): readonly string[] {
+  return LAYERS.flatMap(({ rooms }) => rooms).flatMap((room) =>
+    room in FLOORS ? floorsOf(room).flat() : [room],
+  );
 }

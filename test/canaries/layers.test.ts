@@ -2,7 +2,7 @@
 import { expect } from "chai";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { LAYERS } from "../../scripts/layers.ts";
+import { allRooms, FLOORS, LAYERS } from "../../scripts/layers.ts";
 import { type Ended, type Files, houseForAll, inHouse } from "./house.ts";
 
 const COPIED = [
@@ -16,7 +16,7 @@ const COPIED = [
 /** A small house in order: each room holds a leaf, and some import what stands below them. */
 const CLEAN: Files = {
   ...Object.fromEntries(
-    LAYERS.flatMap((layer) => layer.rooms)
+    allRooms()
       .filter((room) => !room.endsWith(".ts"))
       .map((room) => [
         `${room}/leaf.ts`,
@@ -71,6 +71,30 @@ const VIOLATIONS: readonly { title: string; file: string; text: string; rule: st
     file: "src/storage/beside.ts",
     text: 'import type { Leaf } from "../transport/leaf.ts";\nexport type L = Leaf;',
     rule: "layer-2-src/storage",
+  },
+  {
+    title: "an import of a room above within a room",
+    file: "src/coordinator/ledger/up.ts",
+    text: leafOf("../turn/leaf.ts"),
+    rule: "room-src/coordinator/ledger",
+  },
+  {
+    title: "an import of a type of a room above within a room",
+    file: "src/coordinator/turn/up.ts",
+    text: 'import type { Leaf } from "../items/leaf.ts";\nexport type L = Leaf;',
+    rule: "room-src/coordinator/turn",
+  },
+  {
+    title: "an import of a room beside within a room",
+    file: "src/coordinator/session/beside.ts",
+    text: leafOf("../rpc/leaf.ts"),
+    rule: "room-src/coordinator/session",
+  },
+  {
+    title: "an import of the files that stand above all rooms of a room",
+    file: "src/coordinator/run/up.ts",
+    text: leafOf("../leaf.ts"),
+    rule: "room-src/coordinator/run",
   },
   {
     title: "charts that know more than base",
@@ -150,6 +174,12 @@ const VIOLATIONS: readonly { title: string; file: string; text: string; rule: st
     text: "export {};",
     rule: "no layer",
   },
+  {
+    title: "a folder that its room does not name",
+    file: "src/coordinator/elsewhere/leaf.ts",
+    text: "export {};",
+    rule: "no layer",
+  },
   { title: "a file beside the rooms", file: "src/main.ts", text: "export {};", rule: "no layer" },
 ];
 
@@ -213,6 +243,14 @@ describe("the layer table", () => {
   it("names every folder and file that stands in src", () => {
     for (const entry of readdirSync(source)) expect([...rooms]).to.include(`src/${entry}`);
   });
+
+  for (const [room, floors] of Object.entries(FLOORS))
+    it(`names every folder that stands in ${room}, once`, () => {
+      const entries = readdirSync(join(source, "..", room), { withFileTypes: true });
+      const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+      const named = floors.flatMap((floor) => Object.keys(floor));
+      expect(named).to.have.members([".", ...folders]);
+    });
 
   it("names no room twice", () => {
     expect(rooms.size).to.equal(LAYERS.flatMap((layer) => layer.rooms).length);
