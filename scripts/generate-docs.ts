@@ -140,7 +140,7 @@ function settingsTable(keys: readonly SettingKey[]): string {
       defaultOf(setting),
       allowedOf(setting),
       `\`${environmentName(key)}\``,
-      `\`--${setting.flag}\``,
+      setting.roles.length === 0 ? "none" : `\`--${setting.flag}\``,
     ];
   });
   return markdownTable(["Setting", "Meaning", "Default", "Allowed", "Variable", "Flag"], rows);

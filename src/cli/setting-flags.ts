@@ -14,13 +14,17 @@ export interface TextFlag extends Interfaces.OptionFlag<string | undefined> {
 
 /** `--config`, and a flag for each setting that matters to the role's commands. Values are checked with the file's. */
 export function configFlags(role: ConfigRole): { config: TextFlag } & Record<string, TextFlag> {
-  const flags = settingFlags(SETTING_KEYS.filter((key) => settingOf(key).roles.includes(role)));
+  return configFlagsFor(SETTING_KEYS.filter((key) => settingOf(key).roles.includes(role)));
+}
+
+/** `--config`, and a flag for each of these settings. */
+export function configFlagsFor(keys: readonly SettingKey[]): { config: TextFlag } & Record<string, TextFlag> {
   const config = Flags.string({
     char: "c",
     summary: `The configuration file, or its directory; without it ./${CONFIG_FILE_NAME} is read.`,
     helpValue: "FILE",
   });
-  return { ...flags, config };
+  return { ...settingFlags(keys), config };
 }
 
 /** A flag for each of these settings. */

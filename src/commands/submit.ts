@@ -8,7 +8,7 @@ import { systemReason } from "../base/system-reason.ts";
 import { integerFlag } from "../cli/integer-flag.ts";
 import { Args, Flags } from "../cli/oclif.ts";
 import { isFile } from "../cli/results/outlet.ts";
-import { configFlags } from "../cli/setting-flags.ts";
+import { configFlags, settingFlags } from "../cli/setting-flags.ts";
 import { inputLines } from "../client/input-lines.ts";
 import { announced } from "../client/slow-input.ts";
 import { OperatorCommand } from "../compose/operator-command.ts";
@@ -32,6 +32,7 @@ export class Submit extends OperatorCommand {
   };
   static override readonly flags = {
     ...configFlags("operator"),
+    ...settingFlags(["limits.payload"]),
     plugin: Flags.string({
       summary:
         "The manifest of the plugin that executes the items; without it that of worker.plugins, or `mock`.",

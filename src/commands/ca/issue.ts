@@ -10,7 +10,7 @@ import { systemRandom } from "../../base/random.ts";
 import { isLoopback, parseAddress } from "../../base/address.ts";
 import { BaseCommand } from "../../cli/base-command.ts";
 import { Flags } from "../../cli/oclif.ts";
-import { configFlags, settingFlags } from "../../cli/setting-flags.ts";
+import { configFlagsFor } from "../../cli/setting-flags.ts";
 import type { ClientConfig } from "../../config/resolve.ts";
 import { openExistingAuthority } from "../../transport/tls/authority.ts";
 import { issueBundle } from "../../transport/tls/bundle.ts";
@@ -39,8 +39,7 @@ export class CaIssue extends BaseCommand {
     },
   ];
   static override readonly flags = {
-    ...configFlags("operator"),
-    ...settingFlags(["enrolment.lifetime"]),
+    ...configFlagsFor(["run_id", "transport.tls_dir", "worker.coordinator_addr", "enrolment.lifetime"]),
     role: Flags.string({ summary: "What the bearer may do.", options: [...ROLES], default: "enrolment" }),
     out: Flags.string({
       char: "o",

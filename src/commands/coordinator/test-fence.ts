@@ -2,7 +2,7 @@
 // coordinator ends.
 import { BaseCommand } from "../../cli/base-command.ts";
 import { Flags } from "../../cli/oclif.ts";
-import { configFlags } from "../../cli/setting-flags.ts";
+import { configFlagsFor } from "../../cli/setting-flags.ts";
 import { systemClock } from "../../base/clock.ts";
 import { newUlid } from "../../base/ids.ts";
 import type { RunId } from "../../base/ids.ts";
@@ -19,7 +19,19 @@ export class CoordinatorTestFence extends BaseCommand {
     "configuration; no database and no worker of it is touched, and it need not be there.";
   static override readonly examples = ["<%= config.bin %> <%= command.id %> --busy"];
   static override readonly flags = {
-    ...configFlags("coordinator"),
+    ...configFlagsFor([
+      "run_id",
+      "liveness.heartbeat_interval",
+      "liveness.worker_self_fence_timeout",
+      "liveness.coordinator_failure_timeout",
+      "liveness.clock_skew_budget",
+      "coordinator.lease_renewal",
+      "coordinator.lease_deadline",
+      "events.hide",
+      "events.buffer",
+      "log.level",
+      "log.format",
+    ]),
     busy: Flags.boolean({
       summary: "Keep the main thread in a busy loop, so that the watchdog has to end it.",
     }),

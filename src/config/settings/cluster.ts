@@ -1,6 +1,6 @@
 // Settings of the cluster: the run, where it is stored, how its members reach each other and when one counts as failed.
 import { LIMITS } from "../limits.ts";
-import { everybody, members, coordinator } from "./setting.ts";
+import { coordinator, everybody, members, nobody } from "./setting.ts";
 import type { Setting } from "./setting.ts";
 
 export const CLUSTER_SETTINGS = {
@@ -133,7 +133,7 @@ export const CLUSTER_SETTINGS = {
     min: "10ms",
     max: "1h",
     flag: "lease-renewal",
-    roles: coordinator,
+    roles: nobody,
     doc: "How often a leader renews its lease, where several coordinators share a database.",
   },
   "coordinator.lease_deadline": {
@@ -142,7 +142,7 @@ export const CLUSTER_SETTINGS = {
     min: "20ms",
     max: "1h",
     flag: "lease-deadline",
-    roles: coordinator,
+    roles: nobody,
     doc: "How long after it sent its last successful renewal a leader stops leading; another one waits for the whole `liveness.coordinator_failure_timeout`.",
   },
 } as const satisfies Record<string, Setting>;

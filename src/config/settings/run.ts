@@ -1,5 +1,5 @@
 // Settings of the run itself: when it stops, and how large an item may be.
-import { members, coordinator, submitters } from "./setting.ts";
+import { coordinator, members } from "./setting.ts";
 import type { Setting } from "./setting.ts";
 
 export const RUN_SETTINGS = {
@@ -50,7 +50,7 @@ export const RUN_SETTINGS = {
     min: "1KiB",
     max: "16MiB",
     flag: "payload-limit",
-    roles: submitters,
+    roles: coordinator,
     doc: "The largest payload of an item. The coordinator refuses a larger one, and so does `rollout submit` before it sends it; set it for both.",
   },
   "limits.output": {

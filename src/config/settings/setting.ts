@@ -9,7 +9,7 @@ interface SettingBase {
   readonly doc: string;
   /** The flag without its dashes. */
   readonly flag: string;
-  /** Whose commands take the flag. */
+  /** Roles whose commands all take the flag; some commands take flags of their own besides. */
   readonly roles: readonly ConfigRole[];
   /** Who cannot start without it. */
   readonly requiredFor?: readonly ConfigRole[];
@@ -23,5 +23,6 @@ export const everybody = ["coordinator", "worker", "operator"] as const satisfie
 export const members = ["coordinator", "worker"] as const satisfies readonly ConfigRole[];
 export const coordinator = ["coordinator"] as const satisfies readonly ConfigRole[];
 export const worker = ["worker"] as const satisfies readonly ConfigRole[];
-export const submitters = ["coordinator", "operator"] as const satisfies readonly ConfigRole[];
+/** A lease has times where several coordinators share a database; no store is shared. */
+export const nobody = [] as const satisfies readonly ConfigRole[];
 export const clients = ["worker", "operator"] as const satisfies readonly ConfigRole[];
