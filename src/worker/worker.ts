@@ -28,11 +28,11 @@ import { Certificate } from "./life/certificate.ts";
 import type { DrainRequest, TrainState } from "./life/drain.ts";
 import { Drain, drainAddress } from "./life/drain.ts";
 import { EpochGuard } from "./link/epoch-guard.ts";
+import type { SeenEpoch } from "./link/epoch-guard.ts";
 import type { HeartbeatOptions } from "./life/heartbeat.ts";
 import { Heartbeat } from "./life/heartbeat.ts";
-import type { SeenEpoch } from "./life/worker-records.ts";
 import { nextIncarnation, readSeenEpochs, writeSeenEpochs } from "./life/worker-records.ts";
-import { NO_WORK, Work } from "./workload.ts";
+import { NO_WORK, Workload } from "./workload.ts";
 import type { WorkSettings } from "./workload.ts";
 
 export interface WorkerOptions {
@@ -88,7 +88,7 @@ export class Worker {
   readonly #actors: ActorSystem;
   readonly #guard: EpochGuard;
   readonly #certificate: Certificate | undefined;
-  #work: Work | undefined;
+  #work: Workload | undefined;
   #drain: Drain | undefined;
   #drainStartedMs = 0;
   #isDrainAsked = false;
@@ -214,7 +214,7 @@ export class Worker {
     const { incarnation } = this;
     const isFenced = (): boolean => this.#heartbeat?.isFenced() !== false;
     if (work !== undefined)
-      this.#work = await Work.open({ ...this.#options, ...work, incarnation, isFenced });
+      this.#work = await Workload.open({ ...this.#options, ...work, incarnation, isFenced });
     this.#drain = await Drain.take({
       ...this.#options,
       actors: this.#actors,

@@ -9,6 +9,7 @@ import type { WorkService } from "../gen/rollout/v1/work_pb.ts";
 import { LIMITS } from "../config/limits.ts";
 import type { Logger } from "../observe/log.ts";
 import type { Store } from "../storage/store.ts";
+import type { DrainedWork } from "./life/drain.ts";
 import type { Assigned } from "./work/backlog.ts";
 import { CheckpointUplink } from "./work/checkpoint-uplink.ts";
 import { Executor } from "./work/executor.ts";
@@ -69,15 +70,15 @@ export type StreamOptions = Pick<
   "random" | "guard" | "envelope" | "onFailed" | "onSuperseded"
 > & { readonly client: Pick<Calls<typeof WorkService>, "session"> };
 
-/** Of a worker that executes nothing. */
-export const NO_WORK: Pick<Work, "stopStarting" | "whenIdle" | "abandon" | "flushed"> = {
+/** The items of a worker that executes none. */
+export const NO_WORK: DrainedWork = {
   stopStarting: () => {},
   whenIdle: () => Promise.resolve(),
   abandon: () => Promise.resolve(),
   flushed: () => Promise.resolve(),
 };
 
-export class Work {
+export class Workload implements DrainedWork {
   readonly #options: WorkOptions;
   readonly #outbox: Outbox;
   readonly #executor: Executor;
@@ -112,18 +113,18 @@ export class Work {
   }
 
   /** With the results that earlier incarnations could not deliver. Throws store_corrupt or store_newer. */
-  static async open(options: WorkOptions): Promise<Work> {
+  static async open(options: WorkOptions): Promise<Workload> {
     const limits = { ...WORK_DEFAULTS, ...options.limits };
     // Those of the transport follow it (src/transport/limits.ts): a result travels in one message.
     assert(limits.maxOutputBytes <= LIMITS.dataMaxBytes, "an output fits in a message");
     assert(limits.maxCheckpointBytes <= LIMITS.checkpointBytes, "a checkpoint fits in a message");
-    const opened: { work?: Work } = {};
+    const opened: { workload?: Workload } = {};
     const outbox = await Outbox.open({
       ...options,
       ...limits,
-      onBatch: () => opened.work?.wake(),
+      onBatch: () => opened.workload?.wake(),
     });
-    return (opened.work = new Work(options, limits, outbox));
+    return (opened.workload = new Workload(options, limits, outbox));
   }
 
   /** Gives the worker its way to the coordinator. Once. */
@@ -177,27 +178,20 @@ export class Work {
     };
   }
 
-  /**
-   * From now on nothing is started, and what has not started is given back; what was started and has not begun does not begin. In
-   * effect when this returns. Idempotent.
-   */
   stopStarting(): void {
     // Before the first session too: there is nobody to give anything back to, and nothing may start all the same.
     const unstarted = this.#executor.drain();
     this.#session?.release(unstarted);
   }
 
-  /** Resolves when nothing executes. After `stopStarting`. */
   whenIdle(): Promise<void> {
     return this.#executor.whenIdle();
   }
 
-  /** Ends what executes, each with a result. After `stopStarting`. */
   abandon(graceMs: number): Promise<void> {
     return this.#executor.abandon(graceMs);
   }
 
-  /** Resolves when every result is on the coordinator's disk. */
   flushed(): Promise<void> {
     return this.#outbox.flushed();
   }

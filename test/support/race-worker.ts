@@ -16,7 +16,7 @@ import { scopeValues } from "../../src/transport/caller.ts";
 import type { CallScope } from "../../src/transport/caller.ts";
 import type { Backend, ItemAttempt, Outcome } from "../../src/worker/backends/backend.ts";
 import { EpochGuard } from "../../src/worker/link/epoch-guard.ts";
-import { Work } from "../../src/worker/workload.ts";
+import { Workload } from "../../src/worker/workload.ts";
 import { scopeWithoutServer } from "./call-scope.ts";
 import { newRunId } from "./certificates.ts";
 import { fixedPlugins } from "./fixed-plugins.ts";
@@ -37,7 +37,7 @@ export class RaceWorker {
   readonly #coordinator: RaceCoordinator;
   readonly #clock = new VirtualClock();
   readonly #running = new Map<string, { readonly attempt: ItemAttempt; end(outcome: Outcome): void }>();
-  #work: Work | undefined;
+  #work: Workload | undefined;
   #stream: AbortController | undefined;
   #beats = 0;
 
@@ -63,7 +63,7 @@ export class RaceWorker {
   async open(): Promise<void> {
     const { id, incarnation } = this;
     const onFatal = (error: unknown): void => void this.fatal.push(error);
-    this.#work = await Work.open({
+    this.#work = await Workload.open({
       runId: RUN,
       workerId: id,
       incarnation,

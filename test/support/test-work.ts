@@ -13,7 +13,7 @@ import { openClient } from "../../src/transport/client.ts";
 import { EpochGuard } from "../../src/worker/link/epoch-guard.ts";
 import type { SessionOptions } from "../../src/worker/link/session.ts";
 import type { WorkOptions } from "../../src/worker/workload.ts";
-import { Work } from "../../src/worker/workload.ts";
+import { Workload } from "../../src/worker/workload.ts";
 import { newWorkerId } from "./certificates.ts";
 import { fixedPlugins } from "./fixed-plugins.ts";
 import { HeldBackend } from "./held-backend.ts";
@@ -22,7 +22,7 @@ import { RecordingLogger } from "./recording-logger.ts";
 import type { ScriptedCoordinator } from "./scripted-coordinator.ts";
 
 export interface StartedWork {
-  readonly work: Work;
+  readonly work: Workload;
   readonly backend: HeldBackend;
   readonly store: Store;
   readonly log: RecordingLogger;
@@ -58,7 +58,7 @@ export async function startWork(
   const [log, backend] = [new RecordingLogger(), new HeldBackend()];
   const { store = new MemoryStore(), incarnation = incarnationId(1) } = options;
   const clock = systemClock;
-  const work = await Work.open({
+  const work = await Workload.open({
     runId,
     workerId,
     incarnation,

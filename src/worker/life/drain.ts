@@ -10,7 +10,6 @@ import { describeError } from "../../base/errors.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { ActorSystem } from "../../runtime/driver.ts";
-import type { Work } from "../workload.ts";
 
 export interface DrainRequest {
   readonly cause: DrainCause;
@@ -26,13 +25,28 @@ export interface TrainState {
   save(signal: AbortSignal): Promise<void>;
 }
 
+/** The worker's items, as far as a drain ends them. */
+export interface DrainedWork {
+  /**
+   * From now on nothing is started, and what has not started is given back; what was started and has not begun does not begin. In
+   * effect when this returns. Idempotent.
+   */
+  stopStarting(): void;
+  /** Resolves when nothing executes. After `stopStarting`. */
+  whenIdle(): Promise<void>;
+  /** Ends what executes, each with a result. After `stopStarting`. */
+  abandon(graceMs: number): Promise<void>;
+  /** Resolves when every result is on the coordinator's disk. */
+  flushed(): Promise<void>;
+}
+
 export interface DrainOptions {
   readonly workerId: WorkerId;
   readonly actors: ActorSystem;
   readonly clock: Clock;
   readonly log: Logger;
   readonly trainState: TrainState | undefined;
-  readonly work: Pick<Work, "stopStarting" | "whenIdle" | "abandon" | "flushed">;
+  readonly work: DrainedWork;
   /** Says Draining, to the coordinator and to whoever reads the events. */
   readonly onStarted: (request: DrainRequest) => Promise<void>;
   /** The goodbye: resolves when it was heard, or when that has taken too long. */

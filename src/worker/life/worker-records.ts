@@ -1,7 +1,7 @@
 // What a worker keeps for itself, beside its charts: which start of it this is, the highest epoch it has seen of each
 // store, and its certificate.
 import { epoch, newUlid, parseUlid, ulidFromBytes, ulidTimeMs, ulidToBytes } from "../../base/ids.ts";
-import type { Epoch, IncarnationId, StoreId } from "../../base/ids.ts";
+import type { IncarnationId, StoreId } from "../../base/ids.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Random } from "../../base/random.ts";
 import { decodeRecord, encodeRecord, okOrFailure } from "../../storage/codec.ts";
@@ -14,6 +14,7 @@ import {
 } from "../../storage/keys.ts";
 import type { Store } from "../../storage/store.ts";
 import type { Credentials } from "../../transport/tls/identity.ts";
+import type { SeenEpoch } from "../link/epoch-guard.ts";
 
 const incarnationRecord: RecordType<IncarnationId> = {
   kind: RECORD_KIND.workerIncarnation,
@@ -23,11 +24,6 @@ const incarnationRecord: RecordType<IncarnationId> = {
   encode: (incarnation) => [incarnation],
   decode: (fields) => parseUlid<IncarnationId>(fields.text(0)) ?? fields.refuse(0, "is no ULID"),
 };
-
-export interface SeenEpoch {
-  readonly storeId: StoreId;
-  readonly epoch: Epoch;
-}
 
 const epochsRecord: RecordType<readonly SeenEpoch[]> = {
   kind: RECORD_KIND.workerEpochs,

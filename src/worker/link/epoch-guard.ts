@@ -3,7 +3,12 @@
 import type { Epoch, StoreId } from "../../base/ids.ts";
 import { epoch, parseUlidBytes } from "../../base/ids.ts";
 import type { CoordinatorEnvelope } from "../../gen/rollout/v1/common_pb.ts";
-import type { SeenEpoch } from "../life/worker-records.ts";
+
+/** The highest epoch that was met of one store. */
+export interface SeenEpoch {
+  readonly storeId: StoreId;
+  readonly epoch: Epoch;
+}
 
 export type Admission =
   | { readonly kind: "admitted" }

@@ -10,7 +10,7 @@ import type {
   ReleaseSchema,
 } from "../../gen/rollout/v1/work_pb.ts";
 import { attemptKey } from "../work/backlog.ts";
-import type { Assigned } from "../work/backlog.ts";
+import type { Assigned, Executed } from "../work/backlog.ts";
 
 const ITEM_ID_BYTES = 32;
 /** This process's own incarnation is in the envelope. */
@@ -57,12 +57,6 @@ export interface Holdings {
   readonly unstarted: Iterable<Assigned>;
   readonly running: Iterable<Assigned>;
   readonly finished: Iterable<Executed>;
-}
-
-/** Whose result is on its way. */
-export interface Executed extends Assigned {
-  /** Of the process that executed it, in bytes. None: this one. */
-  readonly incarnation?: Uint8Array;
 }
 
 export interface StatedHoldings {

@@ -23,6 +23,12 @@ export interface Assigned {
   readonly timeoutMs: number;
 }
 
+/** An attempt that has ended, and whose result is on its way. */
+export interface Executed extends Assigned {
+  /** The incarnation that executed it, in bytes; this process unless said. */
+  readonly incarnation?: Uint8Array;
+}
+
 /**
  * The name of an attempt, for maps: a tenth of the cost of hexadecimal. The epoch is part of it: a coordinator that lost an
  * assignment with its power gives the same number out again.

@@ -14,8 +14,8 @@ import { OUTBOX_PREFIX, outboxKey } from "../../storage/keys.ts";
 import { pagesUnder } from "../../storage/pages.ts";
 import type { Store } from "../../storage/store.ts";
 import { attemptKey } from "./backlog.ts";
+import type { Executed } from "./backlog.ts";
 import type { Finished } from "./execution.ts";
-import type { Executed } from "../link/session-messages.ts";
 import { resultBatchRecord, resultOf, tooLargeFor } from "./outbox-record.ts";
 
 export interface OutboxOptions {

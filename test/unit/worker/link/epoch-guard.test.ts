@@ -8,7 +8,7 @@ import { CoordinatorEnvelopeSchema } from "../../../../src/gen/rollout/v1/common
 import type { CoordinatorEnvelope } from "../../../../src/gen/rollout/v1/common_pb.ts";
 import { MemoryStore } from "../../../../src/storage/memory/memory-store.ts";
 import { EpochGuard } from "../../../../src/worker/link/epoch-guard.ts";
-import type { SeenEpoch } from "../../../../src/worker/life/worker-records.ts";
+import type { SeenEpoch } from "../../../../src/worker/link/epoch-guard.ts";
 import { readSeenEpochs, writeSeenEpochs } from "../../../../src/worker/life/worker-records.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { settle } from "../../../support/settle.ts";
