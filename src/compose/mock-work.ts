@@ -1,9 +1,8 @@
 // The mock backend as a manifest or the configuration describes it.
 import type { WorkerId } from "../base/ids.ts";
 import type { MockSpec } from "../config/manifest-fields.ts";
-import { openExecutionJournal } from "../worker/backends/mock/execution-journal.ts";
-import { MockBackend } from "../worker/backends/mock/mock-backend.ts";
-import type { SleepDistribution } from "../worker/backends/mock/sleep-distribution.ts";
+import { openExecutionJournal, MockBackend } from "../worker/backends/mock/mock-backend.ts";
+import type { SleepDistribution } from "../worker/backends/mock/mock-backend.ts";
 import type { ProcessPorts } from "./process-ports.ts";
 
 /** Throws file_unwritable for its journal. */

@@ -2,7 +2,7 @@
 import type { Clock } from "../../base/clock.ts";
 import type { ClientConfig } from "../../config/resolve.ts";
 import { askCloud } from "../../worker/preemption/cloud.ts";
-import { PATIENCE_MAX_MS } from "../../worker/preemption/metadata-patience.ts";
+import { PATIENCE_MAX_MS } from "../../worker/preemption/metadata-trouble.ts";
 import { metadataAddress } from "../metadata-address.ts";
 import type { Finding } from "./finding.ts";
 import { good, warning } from "./finding.ts";

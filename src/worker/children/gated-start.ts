@@ -4,8 +4,7 @@ import { PassThrough, pipeline } from "node:stream";
 import type { Duplex, Readable, Writable } from "node:stream";
 import { assert } from "../../base/assert.ts";
 import type { ChildEnd, ChildFailure, ChildRequest } from "./child.ts";
-import type { StartedProcess, Starter } from "./starter.ts";
-import type { StartFailure } from "./starter-messages.ts";
+import type { StartedProcess, Starter, StartFailure } from "./starter.ts";
 
 /**
  * File descriptor 3 is the gate: a line lets it through, its end sends it home. The program does not get it, so it closes when the

@@ -8,7 +8,7 @@ import type { ChildProcess } from "node:child_process";
 import { Socket } from "node:net";
 import { closeInherited } from "../../base/inherited-descriptors.ts";
 import { describeError, errnoOf } from "../../base/errors.ts";
-import type { StartMessage, StarterMessage } from "./starter-messages.ts";
+import type { StartMessage, StarterMessage } from "./starter.ts";
 
 closeInherited();
 // Standard input ends with the worker, however it dies. `disconnect` does not always come: not while a stream is being handed over.

@@ -12,7 +12,6 @@ import { describeError, errnoOf } from "../../base/errors.ts";
 import { ownFile } from "../../base/own-file.ts";
 import type { ChildEnd } from "./child.ts";
 import { DescriptorRoom } from "./free-descriptors.ts";
-import type { StarterMessage, StartFailure, StartMessage, StreamKind } from "./starter-messages.ts";
 
 export interface StartRequest {
   /** Absolute. */
@@ -219,4 +218,38 @@ function noRoom(limit: number): StartFailure {
 
 function failureOf(error: Error): StartFailure {
   return { errno: errnoOf(error), message: describeError(error), hasNul: false };
+}
+
+/** Of one start; `id` is in every answer to it. */
+export interface StartMessage {
+  readonly id: number;
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** From standard input on; what is not a pipe is /dev/null. */
+  readonly streams: readonly StreamKind[];
+}
+
+export type StreamKind = "pipe" | "ignore";
+
+export type StarterMessage =
+  /** With one end of a stream. `at`: its descriptor in the child. */
+  | { readonly kind: "handed"; readonly id: number; readonly at: number }
+  /** After the last stream. */
+  | { readonly kind: "started"; readonly id: number; readonly pid: number }
+  | { readonly kind: "failed"; readonly id: number; readonly failure: StartFailure }
+  | {
+      readonly kind: "exited";
+      readonly id: number;
+      readonly code: number | null;
+      readonly signal: NodeJS.Signals | null;
+    };
+
+export interface StartFailure {
+  /** As the system calls it; undefined for what did not come to it. */
+  readonly errno: string | undefined;
+  readonly message: string;
+  /** An argument or a variable has a NUL byte. */
+  readonly hasNul: boolean;
 }

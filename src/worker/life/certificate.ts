@@ -11,13 +11,15 @@ import type { Logger } from "../../observe/log.ts";
 import type { Store } from "../../storage/store.ts";
 import { openClient } from "../../transport/client.ts";
 import type { Credentials } from "../../transport/tls/identity.ts";
-import type { SigningAnswer } from "./enrol.ts";
-import { requestCertificate } from "./enrol.ts";
-import type { EpochGuard } from "../link/epoch-guard.ts";
+import type { EpochGuard, Admission } from "../link/epoch-guard.ts";
 import type { OwnCredentials } from "./worker-records.ts";
 import { readOwnCredentials, writeOwnCredentials } from "./worker-records.ts";
-import type { Setback } from "../link/trouble.ts";
-import { absenceAfterMs, retryDelayMs, Trouble } from "../link/trouble.ts";
+import type { Setback } from "../link/reconnect.ts";
+import { absenceAfterMs, retryDelayMs, Trouble } from "../link/reconnect.ts";
+import { ulidToBytes } from "../../base/ids.ts";
+import type { Client } from "@connectrpc/connect";
+import { makeCertificateRequest } from "../../transport/tls/certificate-request.ts";
+import { pemBlock } from "../../transport/tls/certificate-making.ts";
 
 export interface CertificateOptions {
   readonly address: string;
@@ -167,4 +169,46 @@ function bundleRefused(address: string, error: RolloutError): RolloutError {
   const bearer = error.params["subject"] ?? "enrolment";
   const reason = `it refuses the certificate of the bundle (${bearer}), which was revoked or is not of its CA`;
   return failure("enrolment_refused", { address, reason }, error);
+}
+
+/** The share of its lifetime after which a certificate is renewed: days of trouble fit into the rest. */
+const RENEW_AFTER = 0.5;
+
+interface SigningRequest {
+  readonly client: Pick<Client<typeof EnrolmentService>, "signWorkerCertificate">;
+  readonly workerId: WorkerId;
+  readonly caPem: string;
+  readonly guard: Pick<EpochGuard, "admit">;
+  readonly clock: Clock;
+  /** Ends the call: it then fails as `interrupted`. */
+  readonly signal: AbortSignal;
+}
+
+type SigningAnswer =
+  | { readonly kind: "signed"; readonly own: OwnCredentials }
+  | Extract<Admission, { readonly kind: "refused" }>;
+
+/** As a coordinator of 0.1 answers. */
+const NAMES_NO_EPOCH =
+  "it names no epoch, as rollout 0.1 does: the coordinator has to be upgraded before its workers";
+
+/** Throws what the call throws: enrolment_refused, permission_denied, or that the coordinator is out of reach. */
+async function requestCertificate({
+  client,
+  workerId,
+  caPem,
+  guard,
+  clock,
+  signal,
+}: SigningRequest): Promise<SigningAnswer> {
+  const { csr, keyPem } = await makeCertificateRequest();
+  const answer = await client.signWorkerCertificate({ workerId: ulidToBytes(workerId), csr }, { signal });
+  if (answer.coordinator === undefined) return { kind: "refused", reason: NAMES_NO_EPOCH };
+  const admission = await guard.admit(answer.coordinator);
+  if (admission.kind === "refused") return admission;
+  const own = {
+    credentials: { certificatePem: pemBlock("CERTIFICATE", answer.certificate), keyPem, caPem },
+    renewAtWallMs: clock.wallMs() + Number(answer.validForMs) * RENEW_AFTER,
+  };
+  return { kind: "signed", own };
 }

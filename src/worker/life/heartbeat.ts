@@ -18,8 +18,7 @@ import type { Logger } from "../../observe/log.ts";
 import { BeatBook } from "./beat-book.ts";
 import type { EpochGuard } from "../link/epoch-guard.ts";
 import type { Conversed, Ending } from "../link/reconnect.ts";
-import { stayConnected } from "../link/reconnect.ts";
-import { absenceAfterMs, Trouble } from "../link/trouble.ts";
+import { stayConnected, absenceAfterMs, Trouble } from "../link/reconnect.ts";
 
 export interface HeartbeatOptions {
   readonly client: Pick<Client<typeof HeartbeatService>, "beatStream">;

@@ -27,12 +27,10 @@ import type { CheckpointUplink } from "../work/checkpoint-uplink.ts";
 import type { EpochGuard } from "./epoch-guard.ts";
 import type { Executor } from "../work/executor.ts";
 import type { Outbox } from "../work/outbox.ts";
-import type { Conversed, Ending } from "./reconnect.ts";
-import { stayConnected } from "./reconnect.ts";
+import type { Conversed, Ending, Setback } from "./reconnect.ts";
+import { stayConnected, Trouble } from "./reconnect.ts";
 import { Credit } from "./session-credit.ts";
 import { isAttempt, keysOf, readAssignments, writeHello, writeRelease } from "./session-messages.ts";
-import type { Setback } from "./trouble.ts";
-import { Trouble } from "./trouble.ts";
 
 type Request = Exclude<MessageInitShape<typeof SessionRequestSchema>, { readonly $typeName: string }>;
 type Frame = NonNullable<Request["frame"]>;

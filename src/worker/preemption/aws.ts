@@ -13,12 +13,11 @@ import type { ComputeHint, Hint } from "./compute-hint.ts";
 import { ImdsSession } from "./imds-session.ts";
 import type { ImdsAnswer } from "./imds-session.ts";
 import type { MetadataAddress } from "./metadata-http.ts";
-import { Patience } from "./metadata-patience.ts";
-import { ServerTrouble } from "./metadata-trouble.ts";
+import { MetadataPatience, MetadataTrouble } from "./metadata-trouble.ts";
 
 export interface AwsTiming {
   readonly pollIntervalMs: number;
-  /** Of a server that is not slow (patience.ts). */
+  /** Of a server that is not slow (metadata-trouble.ts). */
   readonly requestTimeoutMs: number;
   readonly tokenTtlSec: number;
 }
@@ -59,9 +58,9 @@ export class AwsHints implements ComputeHint {
   async watch(signal: AbortSignal, onHint: (hint: Hint) => void): Promise<void> {
     const { address, clock, log, isSlow = false } = this.#options;
     const { requestTimeoutMs, tokenTtlSec } = this.#timing;
-    const patience = new Patience(requestTimeoutMs, isSlow);
+    const patience = new MetadataPatience(requestTimeoutMs, isSlow);
     const session = new ImdsSession({ address, clock, signal, patience, tokenTtlSec });
-    const trouble = new ServerTrouble(log, "aws");
+    const trouble = new MetadataTrouble(log, "aws");
     const told = { notice: false, rebalance: false };
     for (let failures = 0; ;) {
       const notice = await session.get(NOTICE_PATH);

@@ -9,7 +9,7 @@ import type { Cloud, ComputeHint } from "./compute-hint.ts";
 import { GcpHints, isGcp } from "./gcp.ts";
 import { ImdsSession } from "./imds-session.ts";
 import type { MetadataAddress } from "./metadata-http.ts";
-import { Patience, PATIENCE_MAX_MS } from "./metadata-patience.ts";
+import { MetadataPatience, PATIENCE_MAX_MS } from "./metadata-trouble.ts";
 
 /** `auto`: whichever answers. */
 export type CloudChoice = Cloud | "auto" | "none";
@@ -91,7 +91,7 @@ export async function askCloud(
   { address, clock, timeoutMs }: Pick<CloudOptions, "address" | "clock"> & { readonly timeoutMs: number },
   signal: AbortSignal,
 ): Promise<Cloud | undefined> {
-  const patience = new Patience(timeoutMs, false);
+  const patience = new MetadataPatience(timeoutMs, false);
   const session = new ImdsSession({ address, clock, signal, patience, tokenTtlSec: 60 });
   const [gcp, aws] = await Promise.all([isGcp(address, timeoutMs, clock, signal), session.isThere()]);
   // Others imitate the server of EC2; none says that it is Google's.

@@ -12,13 +12,12 @@ import type { Logger } from "../../observe/log.ts";
 import type { ComputeHint, Hint } from "./compute-hint.ts";
 import { askMetadata } from "./metadata-http.ts";
 import type { MetadataAddress, MetadataAnswer } from "./metadata-http.ts";
-import { Patience } from "./metadata-patience.ts";
-import { ServerTrouble } from "./metadata-trouble.ts";
+import { MetadataPatience, MetadataTrouble } from "./metadata-trouble.ts";
 
 export interface GcpTiming {
   /** How long the server may keep a question when nothing changes. */
   readonly waitSec: number;
-  /** How long an answer may take beyond that, of a server that is not slow (patience.ts). */
+  /** How long an answer may take beyond that, of a server that is not slow (metadata-trouble.ts). */
   readonly requestTimeoutMs: number;
   /** The least time between two questions, for a server that does not wait as it was asked to. */
   readonly paceMs: number;
@@ -61,19 +60,19 @@ type Observation =
 export class GcpHints implements ComputeHint {
   readonly #options: GcpHintsOptions;
   readonly #timing: GcpTiming;
-  readonly #patience: Patience;
+  readonly #patience: MetadataPatience;
 
   constructor(options: GcpHintsOptions) {
     this.#options = options;
     this.#timing = options.timing ?? TIMING;
-    this.#patience = new Patience(this.#timing.requestTimeoutMs, options.isSlow ?? false);
+    this.#patience = new MetadataPatience(this.#timing.requestTimeoutMs, options.isSlow ?? false);
   }
 
   /** Ends by itself with the notice. */
   async watch(signal: AbortSignal, onHint: (hint: Hint) => void): Promise<void> {
     const { clock, random, log } = this.#options;
     const { paceMs, backoff } = this.#timing;
-    const trouble = new ServerTrouble(log, "gcp");
+    const trouble = new MetadataTrouble(log, "gcp");
     let etag: string | undefined;
     for (let failures = 0; ;) {
       const askedAtMs = clock.monotonicMs();

@@ -3,14 +3,14 @@
 import type { Clock } from "../../base/clock.ts";
 import { askMetadata } from "./metadata-http.ts";
 import type { MetadataAddress, MetadataAnswer, MetadataQuestion } from "./metadata-http.ts";
-import type { Patience } from "./metadata-patience.ts";
+import type { MetadataPatience } from "./metadata-trouble.ts";
 
 export interface ImdsOptions {
   readonly address: MetadataAddress;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Says for each request how long it may take, and is told how long it took. */
-  readonly patience: Patience;
+  readonly patience: MetadataPatience;
   /** For how long a token is asked; 1 to 21,600. */
   readonly tokenTtlSec: number;
 }

@@ -3,7 +3,7 @@
 import type { Logger } from "../../observe/log.ts";
 import type { Cloud } from "./compute-hint.ts";
 
-export class ServerTrouble {
+export class MetadataTrouble {
   readonly #log: Logger;
   #known: string | undefined;
 
@@ -27,5 +27,34 @@ export class ServerTrouble {
   over(): void {
     if (this.#known !== undefined) this.#log.info("the metadata server answers again");
     this.#known = undefined;
+  }
+}
+
+/** A server that takes longer than this is of no use: the shortest notice has 30 s. */
+export const PATIENCE_MAX_MS = 10_000;
+const GROWTH = 2;
+
+export class MetadataPatience {
+  readonly #quickMs: number;
+  #timeoutMs: number;
+
+  /** `isSlow`: the server is known to be. */
+  constructor(quickMs: number, isSlow: boolean) {
+    this.#quickMs = quickMs;
+    this.#timeoutMs = isSlow ? PATIENCE_MAX_MS : quickMs;
+  }
+
+  get timeoutMs(): number {
+    return this.#timeoutMs;
+  }
+
+  /** There was no answer in that time. */
+  tooShort(): void {
+    this.#timeoutMs = Math.min(this.#timeoutMs * GROWTH, PATIENCE_MAX_MS);
+  }
+
+  /** There was one, after so long. */
+  answered(afterMs: number): void {
+    if (afterMs <= this.#quickMs) this.#timeoutMs = this.#quickMs;
   }
 }

@@ -175,3 +175,13 @@ function foreignView<Context extends object>(text: string, context: Context): [s
 export async function importAsSeenFrom(specifier: string, fileUrl: string): Promise<unknown> {
   return await import(`${AS_SEEN_FROM}${specifier} ${fileUrl}`);
 }
+
+/** The JSON value; the text itself when it is not JSON. */
+export function parseJsonText(bytes: Uint8Array): unknown {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -15,11 +15,16 @@ import type { Logger } from "../../../observe/log.ts";
 import { AT_ONCE } from "../backend.ts";
 import type { Backend, ItemAttempt, ItemReport, Outcome } from "../backend.ts";
 import type { Child, Children } from "../../children/child.ts";
-import { describeEnd, endOfStreams, ErrorOutput, isUnknown } from "../../children/child-output.ts";
+import {
+  describeEnd,
+  endOfStreams,
+  ErrorOutput,
+  isUnknown,
+  BoundedOutput,
+} from "../../children/child-output.ts";
 import { Shortage, startPatiently, writePatiently } from "../shortage.ts";
 import type { Patience } from "../shortage.ts";
 import { fillCommand, fillShellText, isTemplate } from "./argv-template.ts";
-import { BoundedOutput } from "./bounded-output.ts";
 import { CheckpointFile } from "./checkpoint-file.ts";
 
 export interface CommandBackendOptions {

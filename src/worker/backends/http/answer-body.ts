@@ -1,7 +1,6 @@
 // What is kept of an answer while it comes: its bytes, or the completion that its pieces make.
 import { formatJson, memberOf } from "../../../base/exact-json.ts";
 import { Completion } from "./completion.ts";
-import { EventStream } from "./event-stream.ts";
 
 /** `more` can be taken, or it is over the limit (`too_large`, or `enough` of it was read), or it makes no sense. */
 type Verdict = "more" | "enough" | "too_large" | "garbled";
@@ -71,5 +70,46 @@ export class CompletionBody implements AnswerBody {
     const { failure, isWhole } = this.#completion;
     if (failure !== undefined) return Buffer.from(formatJson(failure));
     return isWhole ? Buffer.from(this.#completion.format()) : undefined;
+  }
+}
+
+export class EventStream {
+  readonly #onData: (data: string) => void;
+  readonly #limit: number;
+  readonly #decoder = new TextDecoder();
+  #rest = "";
+  #data: string[] = [];
+  #size = 0;
+
+  /** `limit`: characters of one event. */
+  constructor(limit: number, onData: (data: string) => void) {
+    this.#limit = limit;
+    this.#onData = onData;
+  }
+
+  /** False when an event is over the limit: nothing more can be read. */
+  write(chunk: Uint8Array): boolean {
+    const text = this.#rest + this.#decoder.decode(chunk, { stream: true });
+    let from = 0;
+    for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", from)) {
+      this.#line(text.slice(from, text[at - 1] === "\r" && at > from ? at - 1 : at));
+      from = at + 1;
+    }
+    this.#rest = text.slice(from);
+    return this.#size + this.#rest.length <= this.#limit;
+  }
+
+  #line(line: string): void {
+    if (line === "") return this.#dispatch();
+    const data = /^data(?::\s?|$)/.exec(line);
+    if (data === null) return;
+    this.#data.push(line.slice(data[0].length));
+    this.#size += line.length;
+  }
+
+  #dispatch(): void {
+    if (this.#data.length > 0) this.#onData(this.#data.join("\n"));
+    this.#data = [];
+    this.#size = 0;
   }
 }

@@ -5,7 +5,6 @@ import type { Outcome } from "../backend.ts";
 import { formatBatchAnswer, formatBatchRefusal } from "./batch-line.ts";
 import type { Answer } from "./exchange.ts";
 import { withoutSecrets } from "./headers.ts";
-import { atPointer } from "./json-pointer.ts";
 
 export interface OutputRule {
   /** Of the manifest: `body`, `message`, or a JSON pointer. */
@@ -86,4 +85,13 @@ function excerpt(text: string): string {
 
 function refuse(message: string, { secrets }: OutputRule): Outcome & { readonly kind: "error" } {
   return { kind: "error", message: withoutSecrets(message, secrets) };
+}
+
+/** Undefined when there is none. */
+function atPointer(value: unknown, pointer: string): unknown {
+  const names = pointer.split("/").slice(1);
+  return names.reduce<unknown>(
+    (at, name) => memberOf(at, name.replaceAll("~1", "/").replaceAll("~0", "~")),
+    value,
+  );
 }

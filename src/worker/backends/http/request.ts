@@ -1,10 +1,9 @@
 // Makes the request of an item, by what the manifest says.
-import { formatJson, isJsonObject, parseJson } from "../../../base/exact-json.ts";
+import { formatJson, isJsonObject, parseJson, memberOf } from "../../../base/exact-json.ts";
 import type { JsonObject } from "../../../base/exact-json.ts";
 import type { HttpSpec } from "../../../config/manifest-fields.ts";
 import { batchLineOf, batchPath } from "./batch-line.ts";
 import type { BatchLine } from "./batch-line.ts";
-import { MissingField, fillText, fillValue } from "./template.ts";
 
 export interface ItemRequest {
   readonly method: string;
@@ -106,4 +105,47 @@ function textOf(payload: Uint8Array): string | undefined {
 
 function refused(reason: string): RequestOrRefusal {
   return { kind: "refused", reason };
+}
+
+/** The item lacks what the template names. */
+class MissingField extends Error {
+  readonly field: string;
+
+  constructor(field: string) {
+    super(`the item has no field ${field}`);
+    this.field = field;
+  }
+}
+
+const PLACEHOLDER = /\{((?:\.[\w-]+)*)\}/g;
+const WHOLE = /^\{((?:\.[\w-]+)*)\}$/;
+
+/**
+ * A text that is one placeholder becomes the value itself, whatever it is; within a longer text, and in a list or table,
+ * placeholders become text: a string as it is, anything else as JSON. Throws MissingField.
+ */
+function fillValue(template: unknown, item: unknown): unknown {
+  if (typeof template === "string") {
+    const whole = WHOLE.exec(template)?.[1];
+    return whole === undefined ? fillText(template, item) : fieldOf(item, whole);
+  }
+  if (Array.isArray(template)) return template.map((one) => fillValue(one, item));
+  if (!isJsonObject(template)) return template;
+  return Object.fromEntries(Object.entries(template).map(([name, value]) => [name, fillValue(value, item)]));
+}
+
+/** Throws MissingField. */
+function fillText(template: string, item: unknown, encode = (text: string): string => text): string {
+  return template.replace(PLACEHOLDER, (_whole, path: string) => encode(wordOf(fieldOf(item, path))));
+}
+
+function fieldOf(item: unknown, path: string): unknown {
+  let value = item;
+  for (const name of path.split(".").slice(1)) value = memberOf(value, name);
+  if (value === undefined) throw new MissingField(path.slice(1));
+  return value;
+}
+
+function wordOf(value: unknown): string {
+  return typeof value === "string" ? value : formatJson(value);
 }

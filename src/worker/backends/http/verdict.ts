@@ -5,7 +5,6 @@
 import { unreachable } from "../../../base/assert.ts";
 import type { Answer, Exchange } from "./exchange.ts";
 import { isQuotaSpent } from "./output.ts";
-import { retryAfterMs } from "./retry-after.ts";
 
 /** Why it is tried again. Which outcome the attempt has when it was the last try follows from it. */
 export type Trouble =
@@ -70,4 +69,23 @@ function verdictOfAnswer(answer: Answer, wallMs: number): Verdict {
 
 function trouble(one: Trouble): Verdict {
   return { kind: "trouble", trouble: one };
+}
+
+/** A day's quota is not waited for at once: after so long one request asks again. */
+const WAIT_MAX_MS = 3_600_000;
+
+/**
+ * Milliseconds from now; undefined when the header says nothing that can be understood. Seconds or an HTTP date, which is
+ * compared with `wallMs`.
+ * @internal
+ */
+export function retryAfterMs(header: string | undefined, wallMs: number): number | undefined {
+  const text = header?.trim() ?? "";
+  if (/^\d{1,9}(?:\.\d{1,9})?$/.test(text)) return bounded(Number(text) * 1_000);
+  const dateMs = /^[A-Z][a-z]+, .* GMT$/.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(dateMs) ? undefined : bounded(dateMs - wallMs);
+}
+
+function bounded(ms: number): number {
+  return Math.min(Math.max(ms, 0), WAIT_MAX_MS);
 }

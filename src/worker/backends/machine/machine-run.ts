@@ -7,13 +7,17 @@ import { systemClock } from "../../../base/clock.ts";
 import type { Timer } from "../../../base/clock.ts";
 import { describeError } from "../../../base/errors.ts";
 import type { JsonObject } from "../../../config/manifest-fields.ts";
-import { parseJsonText } from "../code/json-text.ts";
+import { parseJsonText, importAsSeenFrom, tell } from "../code/serve-code.ts";
 import type { CodeOutcome } from "../code/code-messages.ts";
-import { importAsSeenFrom, tell } from "../code/serve-code.ts";
 import type { CodeAttempt, Executing } from "../code/serve-code.ts";
-import { machineIdentity, readCheckpoint, writeCheckpoint } from "./machine-checkpoint.ts";
+import {
+  machineIdentity,
+  readCheckpoint,
+  writeCheckpoint,
+  pendingTimers,
+  restoreTimers,
+} from "./machine-checkpoint.ts";
 import type { MachineIdentity } from "./machine-checkpoint.ts";
-import { pendingTimers, restoreTimers } from "./machine-timers.ts";
 
 interface ActorOptions {
   readonly input?: unknown;

@@ -4,9 +4,11 @@ import type { Clock } from "../../../base/clock.ts";
 import { sleep } from "../../../base/clock.ts";
 import type { Random } from "../../../base/random.ts";
 import type { Backend, ItemAttempt, Outcome } from "../backend.ts";
-import type { ExecutionJournal } from "./execution-journal.ts";
-import { drawSleepMs } from "./sleep-distribution.ts";
-import type { SleepDistribution } from "./sleep-distribution.ts";
+import { unreachable } from "../../../base/assert.ts";
+import { closeSync, openSync, writeSync } from "node:fs";
+import { failure } from "../../../base/errors.ts";
+import type { WorkerId } from "../../../base/ids.ts";
+import { systemReason } from "../../../base/system-reason.ts";
 
 export interface MockBackendOptions {
   readonly clock: Clock;
@@ -48,5 +50,56 @@ export class MockBackend implements Backend {
   async #after(durationMs: number, outcome: Outcome, signal: AbortSignal): Promise<Outcome> {
     await sleep(this.#options.clock, durationMs, signal);
     return signal.aborted ? { kind: "preempted" } : outcome;
+  }
+}
+
+/** All times in milliseconds. */
+export type SleepDistribution =
+  | { readonly kind: "constant"; readonly ms: number }
+  | { readonly kind: "uniform"; readonly minMs: number; readonly maxMs: number }
+  | { readonly kind: "exponential"; readonly meanMs: number };
+
+/**
+ * The next duration, in milliseconds. An exponential one is cut off at twenty times its mean.
+ * @internal
+ */
+export function drawSleepMs(distribution: SleepDistribution, random: Random): number {
+  switch (distribution.kind) {
+    case "constant":
+      return distribution.ms;
+    case "uniform":
+      return distribution.minMs + random.unit() * (distribution.maxMs - distribution.minMs);
+    case "exponential":
+      // `unit` may be 0, never 1.
+      return distribution.meanMs * Math.min(-Math.log(1 - random.unit()), 20);
+    default:
+      return unreachable(distribution, "sleep distribution");
+  }
+}
+
+export interface ExecutionJournal {
+  /** Returns when the line has been handed to the system: it outlives this process, if not this machine. */
+  record(itemId: Uint8Array, attempt: number): void;
+  close(): void;
+}
+
+/** Lines are `<item id in hex> <attempt> <worker id> <pid>`. Throws file_unwritable. */
+export function openExecutionJournal(file: string, workerId: WorkerId): ExecutionJournal {
+  const fd = open(file);
+  const author = `${workerId} ${process.pid}`;
+  return {
+    record: (itemId, attempt) => {
+      const bytes = Buffer.from(itemId.buffer, itemId.byteOffset, itemId.byteLength);
+      writeSync(fd, `${bytes.toString("hex")} ${attempt} ${author}\n`);
+    },
+    close: () => closeSync(fd),
+  };
+}
+
+function open(file: string): number {
+  try {
+    return openSync(file, "a", 0o600);
+  } catch (error) {
+    throw failure("file_unwritable", { file, reason: systemReason(error) }, error);
   }
 }

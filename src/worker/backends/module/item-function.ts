@@ -1,7 +1,6 @@
 // A user's function as what executes items: what it is called with, and what its result is as bytes.
-import { parseJsonText } from "../code/json-text.ts";
+import { parseJsonText, tell } from "../code/serve-code.ts";
 import type { CodeAttempt, Executing } from "../code/serve-code.ts";
-import { tell } from "../code/serve-code.ts";
 import type { CodeOutcome } from "../code/code-messages.ts";
 import type { JsonObject } from "../../../config/manifest-fields.ts";
 

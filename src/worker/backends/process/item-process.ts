@@ -9,8 +9,7 @@ import { AT_ONCE } from "../backend.ts";
 import type { ItemAttempt, ItemReport, Outcome } from "../backend.ts";
 import type { Child, ChildEnd } from "../../children/child.ts";
 import { describeEnd, endOfStreams, ErrorOutput, isUnknown } from "../../children/child-output.ts";
-import { LineReader } from "./line-reader.ts";
-import { cancelLine, helloLine, itemLine, readLine } from "./process-protocol.ts";
+import { LineReader, cancelLine, helloLine, itemLine, readLine } from "./process-protocol.ts";
 import type { ChildLine, Hello, PayloadForm } from "./process-protocol.ts";
 
 /** An item on its way through the backend. */

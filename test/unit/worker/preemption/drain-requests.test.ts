@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import type { Hint } from "../../../../src/worker/preemption/compute-hint.ts";
-import { DrainRequests } from "../../../../src/worker/preemption/drain-requests.ts";
+import { DrainRequests } from "../../../../src/worker/preemption/compute-hint.ts";
 import { Watching } from "./watching.ts";
 
 const sigterm: Hint = { kind: "request", cause: "sigterm", targetMs: undefined, noticedAtMs: 1 };

@@ -6,9 +6,8 @@ import {
   textCompletion,
   textPieces,
 } from "../../../../../examples/openai-server/answers.ts";
-import { CompletionBody } from "../../../../../src/worker/backends/http/answer-body.ts";
+import { CompletionBody, EventStream } from "../../../../../src/worker/backends/http/answer-body.ts";
 import { Completion } from "../../../../../src/worker/backends/http/completion.ts";
-import { EventStream } from "../../../../../src/worker/backends/http/event-stream.ts";
 
 function assemble(...pieces: readonly unknown[]): unknown {
   const completion = new Completion();

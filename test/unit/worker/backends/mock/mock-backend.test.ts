@@ -3,11 +3,15 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { seededRandom } from "../../../../../src/base/random.ts";
-import { openExecutionJournal } from "../../../../../src/worker/backends/mock/execution-journal.ts";
-import { MockBackend } from "../../../../../src/worker/backends/mock/mock-backend.ts";
-import type { MockBackendOptions } from "../../../../../src/worker/backends/mock/mock-backend.ts";
-import { drawSleepMs } from "../../../../../src/worker/backends/mock/sleep-distribution.ts";
-import type { SleepDistribution } from "../../../../../src/worker/backends/mock/sleep-distribution.ts";
+import {
+  openExecutionJournal,
+  MockBackend,
+  drawSleepMs,
+} from "../../../../../src/worker/backends/mock/mock-backend.ts";
+import type {
+  MockBackendOptions,
+  SleepDistribution,
+} from "../../../../../src/worker/backends/mock/mock-backend.ts";
 import type { ItemAttempt, Outcome } from "../../../../../src/worker/backends/backend.ts";
 import { workerId } from "../../../../support/reactor-harness.ts";
 import { failureOf } from "../../../../support/rejection.ts";
@@ -125,8 +129,7 @@ describe("the mock backend", () => {
 
     it("to which several processes add whole lines", async () => {
       const file = directory.file("journal");
-      const url = new URL("../../../../../src/worker/backends/mock/execution-journal.ts", import.meta.url)
-        .href;
+      const url = new URL("../../../../../src/worker/backends/mock/mock-backend.ts", import.meta.url).href;
       const program =
         `const { openExecutionJournal } = await import(${JSON.stringify(url)});` +
         `const journal = openExecutionJournal(${JSON.stringify(file)}, "${workerId(2)}");` +

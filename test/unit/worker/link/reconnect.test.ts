@@ -1,8 +1,8 @@
 import { expect } from "chai";
 import { failure } from "../../../../src/base/errors.ts";
 import { seededRandom } from "../../../../src/base/random.ts";
-import type { Setback } from "../../../../src/worker/link/trouble.ts";
-import { retryDelayMs, Trouble } from "../../../../src/worker/link/trouble.ts";
+import type { Setback } from "../../../../src/worker/link/reconnect.ts";
+import { retryDelayMs, Trouble } from "../../../../src/worker/link/reconnect.ts";
 import { VirtualClock } from "../../../support/virtual-clock.ts";
 import { RecordingLogger } from "../../../support/recording-logger.ts";
 

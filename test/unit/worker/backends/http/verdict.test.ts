@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { retryAfterMs } from "../../../../../src/worker/backends/http/retry-after.ts";
+import { retryAfterMs } from "../../../../../src/worker/backends/http/verdict.ts";
 
 const NOW = Date.UTC(2026, 10, 18, 12, 0, 0);
 
