@@ -7,6 +7,7 @@ import type { ExitCode } from "../base/error-table.ts";
 import { newUlid } from "../base/ids.ts";
 import type { RunId } from "../base/ids.ts";
 import { systemRandom } from "../base/random.ts";
+import { redactCommand } from "../base/safe-text.ts";
 import { splitAtDashes, wantsJson } from "../cli/arguments.ts";
 import { BaseCommand } from "../cli/base-command.ts";
 import { wantsColour } from "../cli/exit.ts";
@@ -125,7 +126,7 @@ export class Run extends BaseCommand {
       workerWords: [...settingWords("worker", { ...flags, slots: String(slots) })],
       settings: givenSettings({ ...flags, slots: String(slots) }, process.env, process.cwd()),
       retryFailed: flags["retry-failed"],
-      again: again(),
+      again: this.#shownAgain(again()),
     };
     const outcome = outcomeOf(await this.#perform(request, again), files, again);
     if (outcome.error !== undefined) process.stderr.write(`${outcome.error}\n`);
@@ -219,11 +220,22 @@ export class Run extends BaseCommand {
 
   /** The same command, with more flags before what stands after `--`. What came through a pipe has to come again. */
   #again(file: string | undefined, ...words: string[]): string {
-    const own = splitAtDashes(this.argv).own.filter((word) => word !== "--retry-failed");
-    const rest = this.commandLine === undefined ? [] : ["--", ...this.commandLine];
-    const again = shellWords([...this.fullName().split(" "), ...own, ...words, ...rest]);
+    const again = shellWords(this.#words(...words));
     if (file === undefined || STANDARD_INPUTS.includes(file)) return `... | ${again}`;
     return HANDED_OVER.test(file) ? again.replace(file, "<(...)") : again;
+  }
+
+  #words(...more: string[]): string[] {
+    const own = splitAtDashes(this.argv).own.filter((word) => word !== "--retry-failed");
+    const rest = this.commandLine === undefined ? [] : ["--", ...this.commandLine];
+    return [...this.fullName().split(" "), ...own, ...more, ...rest];
+  }
+
+  /** The command as other commands may show it: other than it was typed only where it has secrets. */
+  #shownAgain(again: string): string {
+    const words = this.#words();
+    const redacted = redactCommand(words);
+    return redacted === words.join(" ") ? again : redacted;
   }
 }
 
