@@ -52,6 +52,18 @@ export const FLOORS: Readonly<Record<string, readonly Readonly<Record<string, st
       [HALL]: "a coordinator put together: the reactor, its loop, its effects carried out, and its replay",
     },
   ],
+  "src/worker": [
+    {
+      children:
+        "processes of other people's code: started, named on the disk, ended with all that they started",
+      preemption: "notices of clouds, and what else ends a worker, as hints",
+    },
+    { backends: "the port that executes an item, one folder for each kind, and the plugins that hold them" },
+    { work: "items at this worker: waiting, executing, and as results on their way; checkpoints" },
+    { link: "the way to the coordinator: the session, its messages, streams opened again, epochs obeyed" },
+    { life: "one worker's life: its directory and records, beats and self-fence, certificate, drain" },
+    { [HALL]: "a worker put together, and its workload: items, session and outbox as one" },
+  ],
 };
 
 /** Where the program is put together: only here an implementation of a port is picked. */
