@@ -1,11 +1,12 @@
 // How far a file that grows has got, in a small file beside it: where to go on reading, and how much of the files was
 // written by then. It is replaced as a whole, after what it speaks of is on disk: whenever the process dies, the two agree.
 // Keeps true: what somebody else has written, or has taken away from, is never touched.
-import { readFile, rename, rm, stat } from "node:fs/promises";
+import { readFile, rm, stat } from "node:fs/promises";
 import { dirname, relative, resolve } from "node:path";
 import { errnoOf, failure } from "../../base/errors.ts";
-import { systemReason } from "../../base/system-reason.ts";
-import { checksumOf, openFile, unwritten } from "./outlet.ts";
+import { replaceFile } from "../../base/file-replacement.ts";
+import { systemReason, unwritable } from "../../base/system-reason.ts";
+import { checksumOf } from "./outlet.ts";
 import type { Extent } from "./outlet.ts";
 
 /** What must be the same when it goes on. */
@@ -170,27 +171,17 @@ async function stateOf(
   );
 }
 
-/** Throws output_unwritten; the file is then the one that it was. */
+/** Throws file_unwritable and output_unwritten; the file is then the one that it was. */
 export async function writeCursorFile(
   file: string,
   output: string,
   begun: Begun,
   progress: Progress,
 ): Promise<void> {
-  const partial = `${file}.partial`;
-  const handle = await openFile(partial, "w", file);
-  try {
-    await handle.writeFile(
-      `${JSON.stringify({ version: VERSION, output: besideOutput(file, output), begun, progress })}\n`,
-    );
-    await handle.datasync();
-  } catch (error) {
-    throw unwritten(file, error);
-  } finally {
-    await handle.close().catch(() => undefined);
-  }
-  await rename(partial, file).catch((error: unknown) => {
-    throw unwritten(file, error);
+  const record = { version: VERSION, output: besideOutput(file, output), begun, progress };
+  const how = { temporary: `${file}.partial`, synced: "content" } as const;
+  await replaceFile(file, `${JSON.stringify(record)}\n`, how).catch((error: unknown) => {
+    throw unwritable(file, error);
   });
 }
 

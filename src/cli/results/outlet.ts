@@ -4,11 +4,12 @@
 // Keeps true: under the name of a file that is replaced stands the old one or the whole new one. A file that grows has
 // on disk at least what `sync` has told of; what a crash leaves behind that is cut off when it is opened again.
 import { createReadStream } from "node:fs";
-import { open, readdir, readlink, realpath, rename, rm, stat } from "node:fs/promises";
+import { open, readdir, readlink, realpath, rm, stat } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { crc32 } from "node:zlib";
 import { errnoOf, failure } from "../../base/errors.ts";
+import { placeFile, syncDirectory } from "../../base/file-replacement.ts";
 import { systemReason, unwritable } from "../../base/system-reason.ts";
 import { shownOn } from "../terminal.ts";
 
@@ -118,10 +119,9 @@ export async function replaceFile(file: string): Promise<Outlet> {
     finish: async () => {
       await end.attempt(() => end.handle.sync());
       await end.handle.close();
-      await rename(partial, target).catch((error: unknown) => {
+      await placeFile(partial, target).catch((error: unknown) => {
         throw unwritable(file, error);
       });
-      await syncDirectory(target);
     },
     abandon: async () => {
       await end.handle.close().catch(() => undefined);
@@ -135,7 +135,7 @@ export async function growFile(file: string, written: Extent): Promise<Outlet> {
   const { bytes: length } = written;
   const end = new FileEnd(file, await openFile(file, length === 0 ? "w" : "r+", file), written);
   await end.attempt(() => end.handle.truncate(length));
-  if (length === 0) await syncDirectory(file);
+  if (length === 0) await syncDirectory(dirname(file));
   let synced = length;
   return {
     append: async (lines) => {
@@ -253,19 +253,12 @@ async function wholeName(file: string, links = LINKS_MAX): Promise<string> {
     : wholeName(resolve(directory, target), links - 1);
 }
 
-export async function openFile(file: string, flags: "w" | "r+", named: string): Promise<FileHandle> {
+async function openFile(file: string, flags: "w" | "r+", named: string): Promise<FileHandle> {
   return open(file, flags).catch((error: unknown) => {
     throw unwritable(named, error);
   });
 }
 
-/** So that the name is there after a power failure too; where directories cannot be synced, nothing is promised. */
-async function syncDirectory(file: string): Promise<void> {
-  const handle = await open(dirname(file), "r").catch(() => undefined);
-  await handle?.sync().catch(() => undefined);
-  await handle?.close();
-}
-
-export function unwritten(file: string, error: unknown): Error {
+function unwritten(file: string, error: unknown): Error {
   return failure("output_unwritten", { file, reason: systemReason(error) }, error);
 }

@@ -3,8 +3,9 @@
 //
 // Keeps true: only the process that has LevelDB's lock writes or removes it, so a loser never touches the winner's; and
 // a file that names a live process stops an open before LevelDB is touched.
-import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { errnoOf } from "../../base/errors.ts";
+import { replaceFile } from "../../base/file-replacement.ts";
 import { isAlive, isSame } from "./process-identity.ts";
 import type { ProcessIdentity } from "./process-identity.ts";
 
@@ -47,14 +48,9 @@ export async function findLiveHolder(realPath: string, self: ProcessIdentity): P
 
 /** Makes the file name `holder`, whatever it said before. Atomic: a reader sees the old or the new one, whole. */
 export async function writeHolder(realPath: string, holder: Holder): Promise<void> {
-  const temporary = `${holderFilePath(realPath)}.${holder.pid}`;
-  try {
-    await writeFile(temporary, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
-    await rename(temporary, holderFilePath(realPath));
-  } catch (error) {
-    await rm(temporary, { force: true });
-    throw error;
-  }
+  const file = holderFilePath(realPath);
+  const how = { temporary: `${file}.${holder.pid}`, mode: 0o600, synced: "nothing" } as const;
+  await replaceFile(file, `${JSON.stringify(holder)}\n`, how);
 }
 
 /** Removes the file if it names `holder`. Idempotent. */

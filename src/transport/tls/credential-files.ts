@@ -1,12 +1,13 @@
 // Certificates and keys on disk. Reading says exactly which file is wrong and why; writing is all or nothing, and a secret is
 // never on disk with a mode that others can read, not for a moment.
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { link, open, readFile, rename, stat, unlink } from "node:fs/promises";
-import { dirname } from "node:path";
+import { readFile, stat } from "node:fs/promises";
 import type { Clock } from "../../base/clock.ts";
 import { makeDirectory } from "../../base/make-directory.ts";
 import { isoTime } from "../../base/clock.ts";
 import { errnoOf, failure } from "../../base/errors.ts";
+import { createFile as create, replaceFile as replace } from "../../base/file-replacement.ts";
+import type { Replacement } from "../../base/file-replacement.ts";
 import { unwritable } from "../../base/system-reason.ts";
 import { demandTrusted, keepFilesPrivate, thisUser } from "../../base/trusted-place.ts";
 import type { RolloutError } from "../../base/errors.ts";
@@ -77,59 +78,23 @@ export async function makePrivateDirectory(directory: string): Promise<void> {
 
 /**
  * Writes a file that must not be there yet, whole or not at all. False when it is there already: of several processes that
- * try at once, one succeeds.
+ * try at once, one succeeds. Fails with file_unwritable and output_unwritten, as `replaceFile` does.
  */
 export async function createFile(file: string, text: string, mode: number, random: Random): Promise<boolean> {
-  return withTemporary(file, text, mode, random, async (temporary) => {
-    try {
-      await link(temporary, file);
-      return true;
-    } catch (error) {
-      if (errnoOf(error) === "EEXIST") return false;
-      throw error;
-    } finally {
-      await unlink(temporary);
-    }
+  return create(file, text, durably(file, mode, random)).catch((error: unknown) => {
+    throw unwritable(file, error);
   });
 }
 
 /** Writes a file in place of whatever is there. A reader meets the old text or the new one. */
 export async function replaceFile(file: string, text: string, mode: number, random: Random): Promise<void> {
-  await withTemporary(file, text, mode, random, (temporary) => rename(temporary, file));
-}
-
-async function withTemporary<Result>(
-  file: string,
-  text: string,
-  mode: number,
-  random: Random,
-  place: (temporary: string) => Promise<Result>,
-): Promise<Result> {
-  const temporary = `${file}.${Buffer.from(random.bytes(8)).toString("hex")}.tmp`;
-  try {
-    const handle = await open(temporary, "wx", mode);
-    try {
-      await handle.writeFile(text);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    const result = await place(temporary);
-    await syncDirectory(dirname(file));
-    return result;
-  } catch (error) {
+  await replace(file, text, durably(file, mode, random)).catch((error: unknown) => {
     throw unwritable(file, error);
-  }
+  });
 }
 
-async function syncDirectory(directory: string): Promise<void> {
-  if (process.platform === "win32") return;
-  const handle = await open(directory, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+function durably(file: string, mode: number, random: Random): Replacement {
+  return { temporary: `${file}.${Buffer.from(random.bytes(8)).toString("hex")}.tmp`, mode, synced: "name" };
 }
 
 /** Where a peer's certificate, its key and the authority's certificate are. */
