@@ -139,7 +139,7 @@ export class Worker {
       log,
       durability: "flush",
       onFatal,
-      // What the worker's own chart announces, its beats say: the coordinator is the one to tell.
+      // Beats say what the worker's own chart announces: the coordinator is the one to tell.
       perform: async ({ address, type }) => {
         const { worker } = born;
         if (worker !== undefined && address === drainAddress(workerId)) await worker.#drain?.perform(type);
@@ -334,7 +334,7 @@ export class Worker {
     return lifecycle;
   }
 
-  /** Who has left has no trouble but the one that it has left for. */
+  /** A worker that has left has no trouble but the one that it has left for. */
   #trouble(): string {
     const plugins = this.#options.work?.plugins;
     return (this.#lifecycle() === "Gone" ? plugins?.broken() : plugins?.trouble()) ?? "";

@@ -18,16 +18,16 @@ import type { PluginSource } from "./backends/plugins.ts";
 import type { SessionOptions } from "./link/session.ts";
 import { Session } from "./link/session.ts";
 
-/** What there is to set; what is left out is as `WORK_DEFAULTS`. */
+/** Settings of a worker's items; limits that are left out are as `WORK_DEFAULTS`. */
 export interface WorkSettings {
-  /** What executes. Whoever made it closes it, when the work has stopped. */
+  /** The plugins that execute. The caller closes them, when the work has stopped. */
   readonly plugins: PluginSource;
   /** How many items may wait at the worker beside those that run; as many as it has slots unless said, at least 1. */
   readonly prefetch?: number;
   readonly limits?: Partial<WorkLimits>;
   /** How often the checkpoint of a running attempt goes to the coordinator at most; 5 s unless said. */
   readonly checkpointIntervalMs?: number;
-  /** What becomes of running items when the coordinator may be about to give them away; `finish` unless said. */
+  /** The fate of running items when the coordinator may be about to give them away; `finish` unless said. */
   readonly onFence?: "finish" | "abort";
 }
 
@@ -64,7 +64,7 @@ export interface WorkOptions extends WorkSettings {
   readonly onFatal: (error: unknown) => void;
 }
 
-/** What a stream of work needs of the worker's life. */
+/** The part of the worker's life that a stream of work needs. */
 export type StreamOptions = Pick<
   SessionOptions,
   "random" | "guard" | "envelope" | "onFailed" | "onSuperseded"
@@ -170,7 +170,7 @@ export class Workload implements DrainedWork {
     return this.#executor.load;
   }
 
-  /** What a beat says of it. */
+  /** As a beat says it. */
   holdings(): { readonly heldDigest: Uint8Array; readonly ackedAssignment: bigint } {
     return {
       heldDigest: this.#heldDigest(),

@@ -1,5 +1,7 @@
-// The port between a worker and what executes an item. Whatever a backend is (a sleep, a process, a server), the worker
-// knows only this of it.
+// The room of what executes items. Here the port: a backend may be a sleep, a process or a server, and the worker knows only this
+// of it. plugins.ts holds the backends that a worker has. Beside them, what several backends share: shortage.ts (waits for room on
+// the machine), false-starts.ts (children that end before they are ready), trouble-words.ts (texts for beats). A folder for each
+// kind: mock, command, process, http, and module and machine, which run a user's code by way of code.
 //
 // Keeps true: how an attempt ended is a value; a backend that throws has a bug, which is charged to the item it met.
 
@@ -11,7 +13,7 @@ export interface ItemAttempt {
   readonly attempt: number;
   /** Opaque. Not to be changed. */
   readonly payload: Uint8Array;
-  /** What an earlier attempt left with its last `report`; empty when there is none. */
+  /** The checkpoint of the last `report` of an earlier attempt; empty when there is none. */
   readonly checkpoint: Uint8Array;
   /** Nothing else may execute beside it: what dies now is its own doing. The worker sees to it. */
   readonly alone: boolean;
@@ -39,16 +41,16 @@ export type Outcome =
     }
   /** It took longer than it may, which the message says: "no byte for 30s". */
   | { readonly kind: "timeout"; readonly message: string }
-  /** What executed it died while it executed this item alone. */
+  /** The process or server died while it executed this item alone. */
   | { readonly kind: "crash"; readonly message: string }
-  /** What executed it died while it executed others too: nobody is charged, each runs again on its own. */
+  /** The process or server died while it executed others too: none is charged, each runs again on its own. */
   | { readonly kind: "crash_shared"; readonly message: string }
   /** Output over the limit. The worker says it of what a backend returns; a backend may say it before it has read it all. */
   | { readonly kind: "too_large"; readonly message?: string }
   /** Ended because the signal asked for it, or because what executed it went away through no fault of the item. */
   | { readonly kind: "preempted"; readonly checkpoint?: Uint8Array };
 
-/** What a backend says of an attempt that goes on. */
+/** News of an attempt that goes on. */
 export type ItemReport =
   /** Replaces the one before; given to the next attempt unless this one succeeds. Not changed afterwards. */
   | { readonly kind: "checkpoint"; readonly checkpoint: Uint8Array }
@@ -73,8 +75,8 @@ export interface Backend {
    */
   execute(attempt: ItemAttempt, signal: AbortSignal, report: (report: ItemReport) => void): Promise<Outcome>;
   /**
-   * What keeps it from executing at this moment though nobody is to blame for it yet, in words for a person and with how
-   * long it has lasted: a model that loads, a server that is not there. Undefined when there is nothing. Asked for each
+   * The trouble that keeps it from executing at this moment though nobody is to blame for it yet, in words for a person and with how
+   * long it has lasted: a model that loads, a server that is not there. Undefined when there is none. Asked for each
    * beat: cheap, without secrets. One that has no such trouble has no such method.
    */
   trouble?(): string | undefined;

@@ -1,5 +1,5 @@
 // Children that end before they are ready: a machine that is short of memory kills one, a server that it needs is not there
-// yet. What happens once is tried again after a while; what happens each time will happen for ever.
+// yet. A start that fails once is tried again after a while; one that fails each time will fail for ever.
 import { backoffMs } from "../../base/backoff.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Random } from "../../base/random.ts";

@@ -26,11 +26,11 @@ export interface TakenPlugin {
 }
 
 export interface PluginSource {
-  /** What executes the items of this plugin from now on; undefined when there is none of that name. "" is the first one. */
+  /** Lends the plugin that executes items of this name from now on; undefined when there is none. "" is the first one. */
   take(name: string): TakenPlugin | undefined;
-  /** What a beat says of it. */
+  /** As a beat says it. */
   list(): readonly Pick<Plugin, "name" | "version">[];
-  /** What keeps any of them from executing, as a beat says it; empty when there is nothing. */
+  /** The trouble that keeps any of them from executing, as a beat says it; empty when there is none. */
   trouble(): string;
   /** Why the worker leaves, when that is because one of them is broken; empty otherwise. */
   broken(): string;
@@ -91,7 +91,7 @@ class Holding implements TakenPlugin {
 /** Plugins that stay, or are replaced one by one. */
 export class Plugins implements PluginSource {
   readonly #current = new Map<string, Holding>();
-  /** Those that were replaced, until they are closed. */
+  /** Plugins that were replaced, until they are closed. */
   readonly #retired = new Set<Holding>();
   readonly #closing = new Set<Promise<void>>();
   readonly #onCloseFailed: (error: unknown) => void;

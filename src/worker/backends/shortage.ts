@@ -1,5 +1,5 @@
-// What a machine has no room for at times, another process or a block on its disk: what cannot be had now is asked for again
-// later, and no item is charged for it. A backend that has got nothing for too long is broken: others may have what it waits for.
+// Room that a machine lacks at times, for another process or a block on its disk: it is asked for again later, and no item is
+// charged for it. A backend that has got nothing for too long is broken: other workers may have the room that it waits for.
 import type { Clock } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
 import { errnoOf } from "../../base/errors.ts";
@@ -8,7 +8,7 @@ import type { Logger } from "../../observe/log.ts";
 import { forHowLong } from "./trouble-words.ts";
 import type { Child, ChildFailure, Children, ChildRequest } from "../children/child.ts";
 
-/** Who of a backend waits for room, and for how long none of them has got any. */
+/** The attempts of a backend that wait for room, and how long none of them has got any. */
 export class Shortage {
   readonly #clock: Clock;
   readonly #limitMs: number;
@@ -76,7 +76,7 @@ type Try<Got> =
 const START_TIMEOUT_MS = 120_000;
 const RETRY_FIRST_MS = 50;
 const RETRY_MAX_MS = 5_000;
-/** Of the file system: others give room back. */
+/** Errors of the file system after which others may give room back. */
 const SCARCE: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT", "EMFILE", "ENFILE", "ENOMEM", "EAGAIN"]);
 
 /** Never rejects. A child that has started when the signal comes is `started`. */

@@ -1,4 +1,4 @@
-// How backends word the trouble that they have, for beats, where people read it: short, and with how long it has lasted.
+// Words of backends for the trouble that they have, in beats, where people read them: short, and with how long it has lasted.
 
 /** Loading is no trouble before it has taken so much of the time that it may take. */
 const NEAR_TIMEOUT = 0.75;
@@ -27,7 +27,7 @@ export function isNearTimeout(sinceMs: number, timeoutMs: number, nowMs: number)
   return nowMs - sinceMs >= NEAR_TIMEOUT * timeoutMs;
 }
 
-/** Of processes that load something before they take items; undefined while that is no trouble. */
+/** The words for processes that load something before they take items; undefined while that is no trouble. */
 export function loadingWords({ sinceMs, ready, all, timeoutMs }: Loading, nowMs: number): string | undefined {
   if (sinceMs === undefined || !isNearTimeout(sinceMs, timeoutMs, nowMs)) return undefined;
   const others = ready === 0 ? "" : ` (${ready} of ${all} processes are ready)`;

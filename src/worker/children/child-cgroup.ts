@@ -37,7 +37,7 @@ async function ownCgroup(): Promise<string | undefined> {
     const [before = "", after = ""] = line.split(" - ");
     const [, , , root = "", point = ""] = before.split(" ");
     if (!after.startsWith("cgroup2 ") || path === undefined) continue;
-    // What is mounted may be a part of the tree, as in a container.
+    // The mount may be a part of the tree, as in a container.
     if (root === "/" || path === root || path.startsWith(`${root}/`))
       return join(point, root === "/" ? path : path.slice(root.length));
   }

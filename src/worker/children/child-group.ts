@@ -13,7 +13,7 @@ const LOOK_FIRST_MS = 1;
 const LOOK_MAX_MS = 50;
 
 export class ChildGroup {
-  /** Of the leader, of the group and of the session. */
+  /** The number of the leader, of the group and of the session. */
   readonly pid: number;
   readonly #clock: Clock;
   #isGone = false;
@@ -59,7 +59,7 @@ export class ChildGroup {
     for (let waitMs = LOOK_FIRST_MS; this.#accepts(0); waitMs = Math.min(2 * waitMs, LOOK_MAX_MS)) {
       // Again each time: something of it may have forked at the very moment.
       if (this.#killAtMs <= this.#clock.monotonicMs()) this.#accepts("SIGKILL");
-      // Those that have ended and that nobody waits for accept signals for ever.
+      // Processes that have ended and that nobody waits for accept signals for ever.
       if (waitMs === LOOK_MAX_MS && (await this.#members()).length === 0) break;
       await sleep(this.#clock, waitMs);
     }
@@ -67,7 +67,7 @@ export class ChildGroup {
     this.#isGone = true;
   }
 
-  /** What is of the session but of a group of its own, as a shell makes one for each of its jobs. */
+  /** Kills processes of the session that have a group of their own, as a shell makes one for each of its jobs. */
   async #sweep(): Promise<void> {
     for (let waitMs = LOOK_FIRST_MS; ; waitMs = Math.min(2 * waitMs, LOOK_MAX_MS)) {
       const members = await this.#members();

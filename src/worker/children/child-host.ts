@@ -1,5 +1,8 @@
-// Where backends get the processes in which they run other people's code. Each is the leader of a session and a process
-// group of its own, and dies with this worker: a guardian kills what a worker that was killed leaves behind, and a worker
+// The room of processes of other people's code. child.ts is the port; starter.ts and its program start them, gated-start.ts keeps one
+// at a gate, guardian.ts outlives the worker by a moment, group-records.ts is the list on the disk; child-group.ts and
+// child-cgroup.ts end one with all that it started, kernel-table.ts finds what that is; child-output.ts reads what it writes.
+//
+// Here backends get them. Each is the leader of a session and a process group of its own, and dies with this worker: a guardian kills what a worker that was killed leaves behind, and a worker
 // that starts reaps what the one before and its guardian left.
 //
 // Keeps true: before a child executes anything of its program, the guardian knows its group and a record of it is on the
@@ -42,7 +45,7 @@ export class ChildHost implements Children {
   readonly #guardian: Guardian;
   /** Below which each child has a cgroup of its own, where that can be; undefined elsewhere. */
   readonly cgroupBase: string | undefined;
-  /** Of which something lives. */
+  /** Children of which something lives. */
   readonly #living = new Set<Child>();
   /** Programs that were found, by all that finding them depends on. */
   readonly #programs = new Map<string, string>();
@@ -78,7 +81,7 @@ export class ChildHost implements Children {
     }
   }
 
-  /** Of the guardian; undefined as long as there was no child. */
+  /** The guardian's; undefined as long as there was no child. */
   get guardianPid(): number | undefined {
     return this.#guardian.pid;
   }

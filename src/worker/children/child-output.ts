@@ -1,4 +1,4 @@
-// What a child says on its way and at its end, for whoever is to make an outcome of it.
+// The output of a child on its way and its end in words, for backends, which make an outcome of it.
 import type { Readable } from "node:stream";
 import type { Clock } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
@@ -95,6 +95,7 @@ export function describeEnd(end: ChildEnd, lastLine: string): string {
   return `exit code ${code}${hint}${said}`;
 }
 
+/** The bytes that a child writes to its standard output, up to a limit. */
 export class BoundedOutput {
   readonly #limit: number;
   #chunks: Buffer[] = [];

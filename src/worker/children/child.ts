@@ -23,7 +23,7 @@ export interface ChildEnd {
 }
 
 export interface Child {
-  /** Of the process that was started, and of its session and group. */
+  /** The number of the process that was started, of its session and of its group. */
   readonly pid: number;
   /** Errors of these four are swallowed: that it went away is what `exited` says. */
   readonly stdin: Writable;

@@ -57,7 +57,7 @@ function gated({ pid, streams, exited }: StartedProcess): GatedChild {
     "its standard streams are pipes",
   );
   assert(gate !== undefined, "so is the gate");
-  // Whoever is at the other end is gone: its end says so.
+  // The child at the other end is gone: its end says so.
   for (const stream of streams) stream?.on("error", () => {});
   // There is nobody left to read what is not written yet.
   void exited.then(() => stdin.destroy());

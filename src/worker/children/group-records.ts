@@ -22,7 +22,7 @@ export interface GroupName {
 export interface Reaped {
   /** How many groups were ended. */
   readonly ended: number;
-  /** Those that are still there. */
+  /** Groups that are still there. */
   readonly stuck: readonly GroupName[];
   /** All of this start of the machine that were written down. */
   readonly written: readonly GroupName[];
@@ -39,15 +39,15 @@ export class ChildRecords {
   }
 
   /**
-   * Kills whatever an earlier worker wrote down and did not see end. What cannot be ended within `limitMs` keeps its record: the next
-   * start tries it again.
+   * Kills every group that an earlier worker wrote down and did not see end. One that cannot be ended within `limitMs` keeps its
+   * record: the next start tries it again.
    */
   async reap(clock: Clock, limitMs: number): Promise<Reaped> {
     await makeDirectory(this.#directory);
     await keepTreePrivate(this.#directory);
     const names = await readdir(this.#directory);
     const written = names.flatMap((name) => this.#parse(name) ?? []);
-    // Of an earlier start of the machine nothing is left.
+    // Groups of an earlier start of the machine are gone with it.
     const suspects = written.filter(({ boot }) => boot === this.#boot);
     const left = suspects.length === 0 ? [] : await stillThere(suspects, clock);
     const ended = await Promise.all(left.map(({ pid }) => new ChildGroup(pid, clock).endWithin(limitMs)));

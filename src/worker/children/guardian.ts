@@ -85,7 +85,7 @@ interface Living {
 
 export class Guardian {
   readonly #options: GuardianOptions;
-  /** What it is to kill, as it is told of it. */
+  /** The groups that it is to kill, as it is told of them. */
   readonly #groups = new Set<string>();
   #living: Living | undefined;
   /** One that is on its way. */

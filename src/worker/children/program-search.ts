@@ -8,7 +8,7 @@ import { systemReason } from "../../base/system-reason.ts";
 export type Program =
   { readonly kind: "found"; readonly path: string } | { readonly kind: "missing"; readonly reason: string };
 
-/** What a system looks in when PATH is not set. */
+/** Where a system looks when PATH is not set. */
 const PATH_DEFAULT = "/usr/local/bin:/usr/bin:/bin";
 
 /** `path` is absolute. A name with a slash is relative to `cwd`, one without is looked for in `searched`, a PATH. */

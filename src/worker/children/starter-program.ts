@@ -30,7 +30,7 @@ function start(message: unknown): void {
     child.once("error", (error) => fail(id, error));
     return;
   }
-  // Of its streams, which are the worker's from now on.
+  // Errors of its streams, which are the worker's from now on.
   child.on("error", () => undefined);
   child.once("exit", (code, signal) => say({ kind: "exited", id, code, signal }));
   for (const [at, stream] of child.stdio.entries())

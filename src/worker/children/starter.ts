@@ -26,7 +26,7 @@ export interface StartRequest {
 }
 
 export interface StartedProcess {
-  /** Of the process, and of its session and group. */
+  /** The number of the process, of its session and of its group. */
   readonly pid: number;
   /** As many as were asked for; those that were ignored are undefined. */
   readonly streams: readonly (Socket | undefined)[];
@@ -49,7 +49,7 @@ interface Entry {
 }
 
 const PROGRAM = ownFile("src/worker/children/starter-program");
-/** Of its standard input, of the channel to it, and for the moment of the spawn: both ends of each. */
+/** Both ends of its standard input, of the channel to it, and of a pipe for the moment of the spawn. */
 const OWN_DESCRIPTORS = 6;
 const UNKNOWN_END: ChildEnd = { code: null, signal: null };
 const LOST: StartFailure = {
@@ -73,7 +73,7 @@ export class Starter {
     return starter;
   }
 
-  /** Of the process; undefined while there is none. */
+  /** The starter's own; undefined while there is none. */
   get pid(): number | undefined {
     return this.#process?.pid;
   }
@@ -220,7 +220,7 @@ function failureOf(error: Error): StartFailure {
   return { errno: errnoOf(error), message: describeError(error), hasNul: false };
 }
 
-/** Of one start; `id` is in every answer to it. */
+/** Asks for one start; `id` is in every answer to it. */
 export interface StartMessage {
   readonly id: number;
   readonly file: string;

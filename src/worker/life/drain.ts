@@ -13,13 +13,13 @@ import type { ActorSystem } from "../../runtime/driver.ts";
 
 export interface DrainRequest {
   readonly cause: DrainCause;
-  /** On the monotonic clock: what runs then is abandoned. Of several requests the earliest deadline counts. */
+  /** On the monotonic clock: attempts that run then are abandoned. The earliest deadline of several requests counts. */
   readonly deadlineMs: number;
 }
 
-/** What a worker has learned so far, where it keeps such a thing. It is saved between the last item and the goodbye. */
+/** The state that a worker has learned so far, where it keeps such a thing. Saved between the last item and the goodbye. */
 export interface TrainState {
-  /** What the last save took; undefined when none was measured. Then there is none now either. */
+  /** How long the last save took; undefined when none was measured. Then there is none now either. */
   readonly lastCostMs: number | undefined;
   /** Resolves when it is saved. `signal` aborts when there is no time left for it. */
   save(signal: AbortSignal): Promise<void>;

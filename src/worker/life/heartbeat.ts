@@ -1,4 +1,7 @@
-// The worker's side of being alive: one stream of beats, opened again with jittered backoff for as long as the worker
+// The room of a worker's life. state-directory.ts gives the process its id and its store, worker-records.ts is kept in that store;
+// certificate.ts enrols and renews; heartbeat.ts and its beat-book.ts keep the worker known and fence it; drain.ts ends it.
+//
+// Here is its side of being alive: one stream of beats, opened again with jittered backoff for as long as the worker
 // lives. Says what is wrong once when it changes, in one line, and never gives up by itself: a coordinator that restarts
 // finds its workers again.
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -25,14 +28,14 @@ export interface HeartbeatOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  /** What is tried, `host:port`. */
+  /** The address that is tried, `host:port`. */
   readonly address: string;
   readonly guard: EpochGuard;
   readonly heartbeatIntervalMs: number;
   readonly selfFenceTimeoutMs: number;
   /** Without an answer for so long, the stream is given up and a new one opened. */
   readonly answerTimeoutMs: number;
-  /** What the worker says of itself now; the sequence is the heart's to add. */
+  /** The worker's words about itself now; the sequence is the heart's to add. */
   readonly describe: () => Omit<MessageInitShape<typeof BeatSchema>, "sequence" | "$typeName">;
   readonly onAccepted: (ack: { readonly sequence: number }) => void;
   /** The self-fence begins: nothing may be started, and what runs may soon be others'. Called once for each. */
@@ -149,7 +152,7 @@ export class Heartbeat {
   async #keepConnected(): Promise<void> {
     const { clock, random, answerTimeoutMs, onFailed, onSuperseded } = this.#options;
     const ended = await stayConnected({
-      // Whoever leads next waits for the failure timeout: half of it is left to connect and be heard in.
+      // The next leader waits for the failure timeout: half of it is left to connect and be heard in.
       waitMaxMs: answerTimeoutMs / 2,
       converse: () => this.#converse(),
       onSetback: (setback) => {
@@ -198,7 +201,7 @@ export class Heartbeat {
     }
   }
 
-  /** What ends the conversation, if this answer does. */
+  /** The ending of the conversation, if this answer ends it. */
   async #take(ack: BeatAck | undefined): Promise<Ending | undefined> {
     const { guard, onAccepted, onDrainAsked, onFenceLifted } = this.#options;
     const admission = await guard.admit(ack?.coordinator);

@@ -41,7 +41,7 @@ export async function claimWorkerState(options: ClaimOptions): Promise<ClaimedSt
   const open = (workerId: WorkerId): Promise<Store> => options.openStore(join(directory, workerId));
   if (wanted !== undefined) return { workerId: wanted, store: await open(wanted) };
   const candidates = await existingWorkers(directory);
-  // Whoever starts at the same time may find a directory that was just made, and hold it before its maker does.
+  // Another process that starts may find a directory that was just made, and hold it before its maker does.
   for (let made = 0; made < NEW_IDS_MAX; made++) candidates.push(newUlid<WorkerId>(clock, random));
   for (const workerId of candidates) {
     const store = await open(workerId).catch(undefinedWhenHeld);

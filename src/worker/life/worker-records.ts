@@ -1,5 +1,5 @@
-// What a worker keeps for itself, beside its charts: which start of it this is, the highest epoch it has seen of each
-// store, and its certificate.
+// The records of a worker's own store, beside its charts and its results: which start of it this is, the highest epoch it has seen
+// of each store, and its certificate.
 import { epoch, newUlid, parseUlid, ulidFromBytes, ulidTimeMs, ulidToBytes } from "../../base/ids.ts";
 import type { IncarnationId, StoreId } from "../../base/ids.ts";
 import type { Clock } from "../../base/clock.ts";

@@ -1,4 +1,4 @@
-// A worker obeys no leader older than one it has met. What it has met is on its disk before the message that told of it is
+// A worker obeys no leader older than one it has met. An epoch that it has met is on its disk before the message that told of it is
 // obeyed, so that no restart forgets; epochs are counted per store, so those of another store say nothing.
 import type { Epoch, StoreId } from "../../base/ids.ts";
 import { epoch, parseUlidBytes } from "../../base/ids.ts";

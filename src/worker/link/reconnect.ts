@@ -1,5 +1,6 @@
-// How a worker stays in conversation with whoever coordinates: one stream after the other, with jittered waits between
-// them, for as long as it lives. A coordinator that restarts finds its workers again, and not all of them at once.
+// The conversation of a worker with its coordinator: one stream after the other, with jittered waits between them, for as long as
+// the worker lives, and a line in the log when there is trouble. A coordinator that restarts finds its workers again, and not all
+// of them at once.
 import type { Clock } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
 import type { Random } from "../../base/random.ts";
@@ -54,7 +55,7 @@ export type Setback =
   | { readonly kind: "closed" }
   /** The connection stands, and nothing comes back. */
   | { readonly kind: "silent" }
-  /** What the coordinator answered may not be obeyed. */
+  /** The coordinator's answer may not be obeyed. */
   | { readonly kind: "refused"; readonly reason: string };
 
 const RETRY: BackoffRange = { baseMs: 200, ceilingMs: 5_000 };
@@ -77,7 +78,7 @@ export function retryDelayMs(
 /** How long nobody may be reached before it is said, and to whom besides the log. */
 export interface Absence {
   readonly clock: Clock;
-  /** What is tried, `host:port`. */
+  /** The address that is tried, `host:port`. */
   readonly address: string;
   /** The first time; then each time that it has lasted twice as long. */
   readonly afterMs: number;
@@ -91,6 +92,10 @@ const OUT_OF_REACH: ReadonlySet<ErrorCode> = new Set([
   "coordinator_not_trusted",
 ]);
 
+/**
+ * One line when the trouble begins or becomes another, and one when it is over. The same trouble again is not news, however often it
+ * is met; only that nobody is reached for long is, with the address that was tried: the coordinator may have another one by now.
+ */
 export class Trouble {
   readonly #log: Logger;
   readonly #absence: Absence | undefined;

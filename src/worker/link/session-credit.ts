@@ -1,4 +1,4 @@
-// How much work a worker has asked for in one session and not yet been given. What it holds and what it has asked for
+// The work that a worker has asked for in one session and not yet been given. Items that it holds and items that it has asked for
 // together never exceed its room.
 
 export class Credit {
@@ -10,7 +10,7 @@ export class Credit {
   }
 
   /**
-   * What to ask for now, which then counts as asked for: 0 when it is not worth a frame. `room` is for how many more
+   * How much to ask for now, which then counts as asked for: 0 when it is not worth a frame. `room` is for how many more
    * attempts there is room at all; unless the worker is `hungry`, less than `worthwhile` of it waits for more.
    */
   ask(room: number, worthwhile: number, hungry: boolean): number {

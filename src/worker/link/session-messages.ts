@@ -1,4 +1,4 @@
-// What a session's frames say of attempts, read and written. A message of a coordinator that does not make sense is refused
+// The attempts in a session's frames, read and written. A message of a coordinator that does not make sense is refused
 // whole: nothing of it is acted on.
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Attempt } from "../../gen/rollout/v1/common_pb.ts";
@@ -25,7 +25,7 @@ export type NewAssignments =
   | { readonly kind: "read"; readonly fresh: readonly Assigned[]; readonly lastNumber: number }
   | { readonly kind: "refused"; readonly reason: string };
 
-/** What of the batch has not been received before: numbers over `received`, which the batch must follow without a gap. */
+/** The assignments not received before: with numbers over `received`, which the batch must follow without a gap. */
 export function readAssignments(batch: AssignmentBatch, epoch: bigint, received: number): NewAssignments {
   const { firstNumber, assignments } = batch;
   if (firstNumber < 1n || firstNumber > BigInt(received) + 1n)

@@ -1,4 +1,8 @@
-// The stream on which work travels: what the worker holds is stated first, then assignments come down and results go up.
+// The room of the way to the coordinator. session.ts is the stream of work, with its messages (session-messages.ts) and the work that
+// it has asked for (session-credit.ts); reconnect.ts opens streams again, of beats too, and tells of trouble; epoch-guard.ts decides
+// which leader is obeyed.
+//
+// Here is the stream on which work travels: what the worker holds is stated first, then assignments come down and results go up.
 // A frame is made when the stream can take one, from how things stand at that moment, so nothing queues up here.
 //
 // Keeps true: between a hello and its verdict nothing is started; nothing is asked for beyond the room there is; a frame is
@@ -48,7 +52,7 @@ export interface SessionOptions {
   readonly worthwhileCredit: number;
   /** Whether more may be asked for at all, now. */
   readonly mayAsk: () => boolean;
-  /** Who speaks, and what it has seen. */
+  /** The worker that speaks, and the epoch that it has seen. */
   readonly envelope: () => MessageInitShape<typeof WorkerEnvelopeSchema>;
   readonly onFailed: (error: RolloutError) => void;
   readonly onSuperseded: () => void;
@@ -62,12 +66,12 @@ interface Conversation {
   readonly bell: AsyncQueue<true>;
   readonly cutOff: AbortController;
   readonly credit: Credit;
-  /** What was stated, in the order of the verdicts; undefined once they have come. */
+  /** Keys of the attempts that were stated, in the order of the verdicts; undefined once they have come. */
   awaitsVerdictOn: readonly string[] | undefined;
   /** To be said in this order, each in a frame of its own. */
   readonly releases: MessageInitShape<typeof ReleaseSchema>[];
   sentBatch: number;
-  /** What the coordinator takes. */
+  /** The coordinator takes no larger one. */
   maxOutputBytes: number;
   toldAssignment: number;
 }
@@ -122,7 +126,7 @@ export class Session {
   }
 
   /**
-   * What this worker was told to keep may have been given to others since: nothing is started before it has stated anew what
+   * Items that this worker was told to keep may have been given to others since: nothing is started before it has stated anew what
    * it has and was answered.
    */
   distrust(): void {
@@ -168,7 +172,7 @@ export class Session {
       toldAssignment: this.#received,
     };
     this.#conversation = conversation;
-    // What was on its way on the stream before may not have arrived.
+    // Checkpoints on their way on the stream before may not have arrived.
     this.#options.uplink.forget();
     const sessionNumber = BigInt(++this.#sessions);
     const first = this.#request({ case: "hello", value: { ...hello.message, sessionNumber } });
@@ -194,7 +198,7 @@ export class Session {
     }
   }
 
-  /** What the heartbeats meet as well, they report. */
+  /** Setbacks that the heartbeats meet as well are reported by them alone. */
   #report(setback: Setback): void {
     if (setback.kind === "failed") this.#options.onFailed(setback.error);
     const isCommon =
@@ -219,13 +223,13 @@ export class Session {
     }
   }
 
-  /** What is most urgent now; undefined when there is nothing to say. */
+  /** The most urgent frame now; undefined when there is nothing to say. */
   #nextFrame(conversation: Conversation): Frame | undefined {
     if (!isReconciled(conversation)) return undefined;
     const { executor, outbox, uplink, worthwhileCredit, mayAsk } = this.#options;
     const release = conversation.releases.shift();
     if (release !== undefined) return { case: "release", value: release };
-    // What is done is told before more is asked for: whoever gives more then knows what this worker has.
+    // Results go before more is asked for: a coordinator that gives more then knows what this worker has.
     const batch = outbox.next(conversation.sentBatch, conversation.maxOutputBytes);
     if (batch !== undefined) {
       conversation.sentBatch = Number(batch.number);
@@ -238,7 +242,7 @@ export class Session {
     return conversation.toldAssignment < this.#received ? { case: undefined } : undefined;
   }
 
-  /** What ends the conversation, if this frame does. */
+  /** The setback that ends the conversation, if this frame does. */
   async #take(conversation: Conversation, response: SessionResponse): Promise<Setback | undefined> {
     const { guard, executor, outbox } = this.#options;
     const admission = await guard.admit(response.coordinator);

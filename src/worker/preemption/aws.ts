@@ -17,7 +17,7 @@ import { MetadataPatience, MetadataTrouble } from "./metadata-trouble.ts";
 
 export interface AwsTiming {
   readonly pollIntervalMs: number;
-  /** Of a server that is not slow (metadata-trouble.ts). */
+  /** How long an answer of a server that is not slow may take (metadata-trouble.ts). */
   readonly requestTimeoutMs: number;
   readonly tokenTtlSec: number;
 }
@@ -112,7 +112,7 @@ export class AwsHints implements ComputeHint {
   }
 }
 
-/** What can be understood of `{"action": "terminate", "time": "2017-09-18T08:22:00Z"}`. */
+/** The part that can be understood of `{"action": "terminate", "time": "2017-09-18T08:22:00Z"}`. */
 function readNotice(body: string): { action?: unknown; timeMs?: number | undefined } {
   let notice: unknown;
   try {

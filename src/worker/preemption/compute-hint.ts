@@ -1,5 +1,6 @@
-// What the surroundings of a worker say about its end, as values: a cloud takes the machine away, somebody asks it to leave,
-// or it had better get less work. How long a drain may take follows from that alone.
+// The room of hints that a worker's surroundings give about its end, as values: a cloud takes the machine away, somebody asks it to
+// leave, or it had better get less work. Here the port and the hints that somebody makes; cloud.ts picks the cloud, aws.ts and gcp.ts
+// watch one each, by imds-session.ts and metadata-http.ts; metadata-trouble.ts is about servers that are slow or silent. How long a drain may take follows from that alone.
 //
 // Keeps true: a deadline is a moment on the monotonic clock of this machine. No wall clock takes part, ours least of all.
 import { unreachable } from "../../base/assert.ts";
@@ -42,10 +43,10 @@ export interface ComputeHint {
   watch(signal: AbortSignal, onHint: (hint: Hint) => void): Promise<void>;
 }
 
-/** What a cloud gives between its notice and the end. Theirs to change. */
+/** The time that a cloud gives between its notice and the end. Theirs to change. */
 const NOMINAL_LEAD_MS: Readonly<Record<Cloud, number>> = { aws: 120_000, gcp: 30_000 };
 
-/** What we want a drain to take at most: half of the lead, so that a notice that is seen late is still in time. */
+/** The longest that we want a drain to take: half of the lead, so that a notice that is seen late is still in time. */
 const DRAIN_TARGET_MS: Readonly<Record<DrainCause, number>> = {
   aws: 60_000,
   gcp: 15_000,
@@ -56,7 +57,7 @@ const DRAIN_TARGET_MS: Readonly<Record<DrainCause, number>> = {
 };
 
 /**
- * What of a lead is kept back, because the deadline is not the end of the work: a second for what is abandoned to stop, one
+ * The part of a lead that is kept back, because the deadline is not the end of the work: a second for what is abandoned to stop, one
  * for its report, the last results and the goodbye, each a round trip and an fsync, and one because a cloud's clock is read in
  * whole seconds and our timers are late on a busy machine.
  */
@@ -69,7 +70,7 @@ export function clampLead(cause: Cloud, leadMs: number): number {
 
 /**
  * When the drain has to be over, on the monotonic clock: the lesser of what we want and what the lead leaves, never before the hint
- * itself. Of several hints the earliest deadline counts: compare these, not the budgets that are left of them.
+ * itself. The earliest deadline of several hints counts: compare these, not the budgets that are left of them.
  */
 export function drainDeadlineMs(hint: DrainHint): number {
   switch (hint.kind) {
@@ -85,6 +86,10 @@ export function drainDeadlineMs(hint: DrainHint): number {
   }
 }
 
+/**
+ * Hints that somebody makes rather than finds: the process got a SIGTERM, an operator wants the worker gone, a simulation preempts
+ * a machine. A hint that came before anybody watched is not lost.
+ */
 export class DrainRequests implements ComputeHint {
   readonly #said: Hint[] = [];
   readonly #listeners = new Set<(hint: Hint) => void>();

@@ -38,7 +38,7 @@ interface Token {
 const TTL_HEADER = "x-aws-ec2-metadata-token-ttl-seconds";
 /** The share of its life after which a token is renewed: the other half is for a server in trouble. */
 const RENEW_AFTER = 0.5;
-/** What may stand in a header. */
+/** A text that may stand in a header. */
 const TOKEN_TEXT = /^[\x21-\x7e]+$/;
 
 export class ImdsSession {

@@ -1,8 +1,9 @@
-// What a worker says of a metadata server that does not answer as it should: one line when that begins or becomes something
-// else, and one when it is over. A worker is asked nothing by this: it works on, and may be preempted without a notice.
+// Metadata servers that do not answer as they should: the lines that a worker says of one, and how long it waits for one. The worker
+// works on, and may be preempted without a notice.
 import type { Logger } from "../../observe/log.ts";
 import type { Cloud } from "./compute-hint.ts";
 
+/** One line when the trouble begins or becomes something else, and one when it is over. */
 export class MetadataTrouble {
   readonly #log: Logger;
   #known: string | undefined;
@@ -34,6 +35,10 @@ export class MetadataTrouble {
 export const PATIENCE_MAX_MS = 10_000;
 const GROWTH = 2;
 
+/**
+ * How long a question may take. Short at first, so that a server that hangs hides a notice for a moment only; longer, step by step,
+ * while the server is silent, so that one that is slow is heard in the end.
+ */
 export class MetadataPatience {
   readonly #quickMs: number;
   #timeoutMs: number;

@@ -1,4 +1,4 @@
-// What a worker was given and has not started, in the order in which it will: priority, then arrival. Anything can be
+// Attempts that a worker was given and has not started, in the order in which it will: priority, then arrival. Each can be
 // taken back out of it, by a steal or by a verdict.
 //
 // Keeps true: an attempt is in it once.
@@ -43,7 +43,7 @@ type Level = Map<string, Assigned>;
 export class Backlog {
   readonly #capacity: number;
   readonly #priorityOf = new Map<string, number>();
-  /** Of one priority each, in order of arrival; none is empty. */
+  /** A level for each priority, in order of arrival; none is empty. */
   readonly #levels = new Map<number, Level>();
   /** The keys of the levels, highest first. */
   #priorities: readonly number[] = [];

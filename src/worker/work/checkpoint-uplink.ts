@@ -26,9 +26,9 @@ interface Sent {
 /** A frame is well below the limit of a message; a larger checkpoint goes alone. */
 const BATCH_MAX_BYTES = 1_024 * 1_024;
 const BATCH_MAX = 1_024;
-/** Of all attempts of a worker: one of the largest checkpoints in four seconds. */
+/** For all attempts of a worker together: one of the largest checkpoints in four seconds. */
 const BYTES_PER_SECOND = 256 * 1_024;
-/** What a checkpoint costs beside its bytes. */
+/** The cost of a checkpoint beside its bytes. */
 const OVERHEAD_BYTES = 128;
 
 export class CheckpointUplink {
@@ -50,7 +50,7 @@ export class CheckpointUplink {
     this.#expect(this.#dueOf(saved));
   }
 
-  /** What is due of those that run, best what has waited longest; undefined when nothing is. It then counts as sent. */
+  /** The checkpoints that are due, the longest due first; undefined when none is. They then count as sent. */
   next(executor: {
     readonly saved: readonly Saved[];
   }): MessageInitShape<typeof CheckpointBatchSchema> | undefined {
@@ -76,7 +76,7 @@ export class CheckpointUplink {
     return taken.length === 0 ? undefined : { checkpoints: taken.map(messageOf) };
   }
 
-  /** Of what was sent nobody knows whether it arrived: all of it is news again. */
+  /** Nobody knows whether those that were sent have arrived: all of them are news again. */
   forget(): void {
     this.#sent = new WeakMap();
     this.#dueAtMs = -Infinity;

@@ -24,7 +24,7 @@ export type Ending =
 export interface Finished {
   readonly assigned: Assigned;
   readonly outcome: Ending;
-  /** What the next attempt goes on from, if there is one; empty when there is nothing. */
+  /** The next attempt goes on from it, if there is one; empty when there is nothing. */
   readonly checkpoint: Uint8Array;
   /** SHA-256 of the output of a success; empty for any other end. */
   readonly outputDigest: Uint8Array;
@@ -47,7 +47,7 @@ export interface ExecutionOptions {
   readonly onCheckpoint?: (execution: Saved) => void;
 }
 
-/** What a running attempt would go on from. */
+/** A running attempt, and the checkpoint that the next one would go on from. */
 export interface Saved {
   readonly assigned: Assigned;
   /** Empty when there is nothing. */
@@ -160,7 +160,7 @@ export class Execution implements Saved {
     this.plugin.release();
   }
 
-  /** What there is to say of it; undefined when nobody wants to know. */
+  /** Its result; undefined when nobody wants to know. */
   finish(outcome: Outcome): Finished | undefined {
     if (this.isDropped) return undefined;
     const { assigned } = this;

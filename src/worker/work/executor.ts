@@ -1,4 +1,8 @@
-// Executes what the worker was given: as many at once as there are slots, the best of the backlog next, none longer than it
+// The room of items at a worker: backlog.ts (not started), executor.ts and execution.ts (running, one attempt each), log-tail.ts (the
+// end of its log), outbox.ts and outbox-record.ts (results until they are acknowledged), checkpoint-uplink.ts (checkpoints that
+// leave before the end).
+//
+// Here the worker executes what it was given: as many at once as there are slots, the best of the backlog next, none longer than it
 // may. Says how each one ended; whether that is heard of is not its concern.
 //
 // Keeps true: an attempt is unstarted or running, never both; each start is asked for (C6, self-fence) at the moment of
@@ -29,10 +33,10 @@ export interface ExecutorOptions {
   readonly log: Logger;
   /** Asked before each start. */
   readonly mayStart: () => boolean;
-  /** Asked when what was started begins; it may, unless said. What may not is unstarted again. */
+  /** Asked when an attempt that was started begins; it may, unless said. One that may not is unstarted again. */
   readonly mayBegin?: () => boolean;
   readonly onFinished: (finished: Finished) => void;
-  /** What runs has another checkpoint than before. */
+  /** A running attempt has another checkpoint than before. */
   readonly onCheckpoint?: (saved: Saved) => void;
   /** This worker cannot execute it, or cannot say when: others may. */
   readonly onHandedBack: (assigned: Assigned) => void;
@@ -88,17 +92,17 @@ export class Executor {
     return this.#backlog;
   }
 
-  /** What each of those that run would go on from. */
+  /** The checkpoints of running attempts. */
   get saved(): readonly Saved[] {
     return [...this.#running.values()].filter(({ isDropped }) => !isDropped);
   }
 
-  /** What is abandoned belongs to it until it has ended. */
+  /** Attempts that are abandoned belong to it until they have ended. */
   get running(): readonly Assigned[] {
     return [...this.#running.values()].filter(({ isDropped }) => !isDropped).map((one) => one.assigned);
   }
 
-  /** False when it drains: the caller has to hand it back. What is here already stays as it is. */
+  /** False when it drains: the caller has to hand it back. An attempt that is here already stays as it is. */
   take(assigned: Assigned): boolean {
     if (this.#draining) return false;
     const { key } = assigned;
@@ -114,7 +118,7 @@ export class Executor {
       const first = this.#backlog.peek();
       if (first === undefined || !this.#mayRunBeside(first) || !mayStart()) return;
       this.#backlog.next();
-      // What lingers may linger for good; another worker has nothing beside it.
+      // A lingering attempt may linger for good; another worker has nothing beside it.
       const plugin = first.alone && this.#taken > 0 ? undefined : plugins.take(first.plugin);
       if (plugin === undefined) this.#handBack(first);
       else this.#start(first, plugin);
@@ -135,7 +139,7 @@ export class Executor {
 
   /**
    * The coordinator may give away what runs: it is killed, and each attempt leaves a result, `fenced` unless it succeeds at
-   * this moment. What has not started stays. Idempotent.
+   * this moment. Unstarted attempts stay. Idempotent.
    */
   fence(): void {
     for (const execution of this.#running.values()) if (execution.fence()) this.#awaitEnd(execution);

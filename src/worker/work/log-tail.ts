@@ -11,7 +11,7 @@ const NEWLINE = 0x0a;
 
 export class LogTail {
   #chunks: Uint8Array[] = [];
-  /** Of the chunks. */
+  /** The length of all chunks. */
   #bytes = 0;
   #isCut = false;
 

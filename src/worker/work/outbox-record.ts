@@ -48,7 +48,7 @@ export function resultOf(finished: Finished, incarnation: Uint8Array): Result {
   });
 }
 
-/** What is said in place of a result that the coordinator would not take. */
+/** The result in place of one that the coordinator would not take. */
 export function tooLargeFor(result: Result, limitBytes: number): Result {
   const bytes = result.output.length;
   return create(ResultSchema, {

@@ -27,7 +27,7 @@ export interface OutboxOptions {
   readonly maxUnackedBytes: number;
   /** There is a batch to send. */
   readonly onBatch: () => void;
-  /** The store is broken: the process has to end. What was not synced is executed again. */
+  /** The store is broken: the process has to end. Items whose results were not synced are executed again. */
   readonly onFatal: (error: unknown) => void;
 }
 
@@ -48,7 +48,7 @@ interface Pending {
 /** A frame holds one batch: well below the limit of a message, and enough for an fsync to be worth it. */
 const BATCH_MAX_RESULTS = 1_024;
 const BATCH_MAX_BYTES = 1_024 * 1_024;
-/** What a result costs beside its output, message, checkpoint and log. */
+/** The cost of a result beside its output, message, checkpoint and log. */
 const RESULT_OVERHEAD_BYTES = 192;
 const RESTORE_PAGE = 16;
 
@@ -57,7 +57,7 @@ export class Outbox {
   readonly #incarnation: Uint8Array;
   /** Finished attempts, those of earlier incarnations included, until they are acknowledged. */
   readonly #finished = new Map<string, Executed>();
-  /** Of these the coordinator wants no result. */
+  /** Finished attempts whose results the coordinator does not want. */
   readonly #dropped = new Set<string>();
   /** Not on the disk yet. */
   #pending: Pending[] = [];
@@ -65,7 +65,7 @@ export class Outbox {
   #batches: StoredBatch[] = [];
   /** Keys of what was acknowledged and still stands in the store. */
   #deletable: string[] = [];
-  /** Of the batches that are synced; the one on its way to the disk is the next. */
+  /** The number of the last batch that is synced; the one on its way to the disk is the next. */
   #lastNumber = 0;
   #unackedResults = 0;
   #unackedBytes = 0;
@@ -106,7 +106,7 @@ export class Outbox {
     return this.#unackedResults >= maxUnackedResults || this.#unackedBytes >= maxUnackedBytes;
   }
 
-  /** What this incarnation and those before have finished and nobody has acknowledged. */
+  /** Attempts that this incarnation and those before have finished and nobody has acknowledged. */
   get finished(): Iterable<Executed> {
     return this.#finished.values();
   }
@@ -163,7 +163,7 @@ export class Outbox {
     return promise;
   }
 
-  /** Waits for what is on its way to the disk. What is there stays for the next start. */
+  /** Waits for results on their way to the disk. Results that are there stay for the next start. */
   async close(): Promise<void> {
     await this.#writing;
   }
@@ -203,7 +203,7 @@ export class Outbox {
   }
 
   async #writeAll(): Promise<void> {
-    // Whatever ends in this turn of the loop shares a batch.
+    // All attempts that end in this turn of the loop share a batch.
     await new Promise<void>((resolve) => this.#options.clock.nextTurn(resolve));
     while (this.#pending.length > 0 || this.#deletable.length > 0) {
       const batch = this.#nextBatch();

@@ -19,7 +19,7 @@ import type { CodeStart } from "./code-process.ts";
 import type { LoadMessage } from "./code-messages.ts";
 
 export interface CodeBackendOptions {
-  /** What runs in the process: a file of ours that loads the user's. */
+  /** The program of the process: a file of ours that loads the user's. */
   readonly program: string;
   readonly load: Omit<LoadMessage, "kind" | "maxOutputBytes" | "maxCheckpointBytes">;
   /** Absolute; where the processes start. */
@@ -53,7 +53,7 @@ const PREEMPTED: Outcome = { kind: "preempted" };
 
 export class CodeBackend implements Backend {
   readonly #options: CodeBackendOptions;
-  /** Those that wait for an attempt; the last one that was used goes first. */
+  /** Processes that wait for an attempt; the last one that was used goes first. */
   readonly #idle: CodeProcess[] = [];
   readonly #processes = new Set<CodeProcess>();
   readonly #falseStarts: FalseStarts;

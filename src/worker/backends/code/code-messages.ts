@@ -1,4 +1,4 @@
-// What a worker and a process that executes a user's code say to each other, and how it looks on the socket between them.
+// The messages between a worker and a process that executes a user's code, and their frames on the socket between them.
 //
 // Keeps true: one attempt at a time; every `execute` is answered by one `ended`, unless the process dies.
 import { deserialize, serialize } from "node:v8";
@@ -10,9 +10,9 @@ export interface LoadMessage {
   readonly module: string;
   /** Name of its export. */
   readonly export: string;
-  /** What only one kind of code knows. */
+  /** Settings that only one kind of code knows. */
   readonly options: Readonly<Record<string, unknown>>;
-  /** What is larger is not sent. */
+  /** A larger output is not sent. */
   readonly maxOutputBytes: number;
   readonly maxCheckpointBytes: number;
 }
@@ -47,7 +47,7 @@ export type FromCode =
   /** An error that nothing caught ends the process now. */
   | { readonly kind: "dying"; readonly reason: string };
 
-/** What a message may have at most. Far above what an output may have. */
+/** A message has no more. Far above the limit of an output. */
 const FRAME_MAX_BYTES = 64 * 1_024 * 1_024;
 const LENGTH_BYTES = 4;
 
@@ -65,7 +65,7 @@ export class FrameReader<Message extends ToCode | FromCode> {
   #chunks: Buffer[] = [];
   #bytes = 0;
 
-  /** What is complete by now. Throws when it is no message at all. */
+  /** The messages that are complete by now. Throws when it is no message at all. */
   take(chunk: Buffer): Message[] {
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;

@@ -25,7 +25,7 @@ export interface CodeProcessOptions {
   readonly loadTimeoutMs: number;
   readonly abortGraceMs: number;
   readonly children: Children;
-  /** Of the backend. */
+  /** The backend's. */
   readonly shortage: Shortage;
   readonly clock: Clock;
   readonly log: Logger;
@@ -61,7 +61,7 @@ export class CodeProcess {
   #log: MarkedLog | undefined;
   #running: Running | undefined;
   #attempts = 0;
-  /** What it said of its death. */
+  /** The reason of its death, in its own words. */
   #lastWords: string | undefined;
   #isAlive = true;
   #isReady = false;
@@ -105,7 +105,7 @@ export class CodeProcess {
       const outcome = await Promise.race([running.ended.promise, this.#deathOf(child)]);
       await this.#logComplete(log);
       if (!signal.aborted) return outcome;
-      // What the code did not clean up when it was told to end goes with its process.
+      // Anything that the code did not clean up when it was told to end goes with its process.
       await this.#kill();
       return outcome.kind === "crash" ? { kind: "preempted" } : outcome;
     } finally {
@@ -137,7 +137,7 @@ export class CodeProcess {
     assert(channel !== undefined, "a channel was asked for");
     this.#child = child;
     this.#log = new MarkedLog(child.stderr);
-    // What goes past the streams of JavaScript. When it comes is all that is known of whose it is.
+    // Output that goes past the streams of JavaScript. When it comes is all that is known of whose it is.
     child.stdout.on("data", (chunk: Buffer) => this.#running?.report({ kind: "log", chunk }));
     this.#listen(channel);
     void child.exited.then(() => (this.#isAlive = false));

@@ -14,7 +14,7 @@ export class MarkedLog {
     stream.on("close", () => this.#end());
   }
 
-  /** From now on what comes belongs to one attempt, until the mark. What had come before is nobody's. */
+  /** Output belongs to one attempt from now on, until the mark. Output that came before is nobody's. */
   begin(mark: string, onChunk: (chunk: Buffer) => void): void {
     this.#mark = Buffer.from(mark);
     this.#held = Buffer.alloc(0);
@@ -27,7 +27,7 @@ export class MarkedLog {
     return this.#found.promise;
   }
 
-  /** What comes from now on is nobody's. */
+  /** Output is nobody's from now on. */
   stop(): void {
     this.#say(this.#held);
     this.#held = Buffer.alloc(0);

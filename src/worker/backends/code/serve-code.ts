@@ -27,10 +27,10 @@ export type Executing = (attempt: CodeAttempt) => Promise<CodeOutcome>;
 /** Makes of what the user's file exports what executes it. Throws when it cannot be executed. */
 export type Loading = (exported: unknown, options: JsonObject, fileUrl: string) => Promise<Executing>;
 
-/** Of the socket between the worker and this process. */
+/** The socket between the worker and this process. */
 const CHANNEL_FD = 4;
 const STDERR_FD = 2;
-/** What a user's file may import without having it. */
+/** Packages that a user's file may import without having them. */
 const LENT = /^xstate(?:\/|$)/;
 /** Followed by the file whose view it is, and what it imports. */
 const AS_SEEN_FROM = "rollout-as-seen-from:";
@@ -171,7 +171,7 @@ function foreignView<Context extends object>(text: string, context: Context): [s
   return [specifier, { ...context, parentURL: parent.join(" ") }];
 }
 
-/** What that file gets when it imports that package. */
+/** The module that the file gets when it imports that package. */
 export async function importAsSeenFrom(specifier: string, fileUrl: string): Promise<unknown> {
   return await import(`${AS_SEEN_FROM}${specifier} ${fileUrl}`);
 }

@@ -60,7 +60,7 @@ function quoteAfter(piece: string, before: string): string {
 
 /** Reads the payload when it is first asked for. */
 class Fields {
-  /** What the item lacks, if something was asked for that it does. */
+  /** The first thing asked for that the item lacks; undefined when it has all. */
   lack: string | undefined;
   readonly #payload: Uint8Array;
   #text: string | undefined;

@@ -23,14 +23,14 @@ export class CheckpointFile {
   /** `directory` is made, and has to be of this attempt alone. Rejects as the file system does. */
   static async create(directory: string, checkpoint: Uint8Array): Promise<CheckpointFile> {
     const file = new CheckpointFile(directory, checkpoint);
-    // What an attempt of the same name left here that was killed with its worker is not this one's.
+    // Files that an attempt of the same name left here when it was killed with its worker are not this one's.
     await rm(directory, { recursive: true, force: true });
     await mkdir(directory, { mode: 0o700 });
     if (checkpoint.length > 0) await writeFile(file.path, checkpoint, { mode: 0o600 });
     return file;
   }
 
-  /** What the command left; undefined when that is nothing new. One byte over `maxBytes` at most, whatever it left. */
+  /** The checkpoint that the command left; undefined when it is not new. One byte over `maxBytes` at most, of a longer one too. */
   async read(maxBytes: number): Promise<Uint8Array | undefined> {
     const bytes = await readStart(this.path, maxBytes + 1);
     return bytes === undefined || bytes.length === 0 || bytes.equals(this.#before) ? undefined : bytes;

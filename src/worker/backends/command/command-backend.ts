@@ -43,7 +43,7 @@ export interface CommandBackendOptions {
   readonly checkpointIntervalMs: number;
   /** How long there may be no room for any process or file of an attempt; 2 min unless said. */
   readonly startTimeoutMs?: number;
-  /** Absolute. Of this backend alone, for the files of its attempts: emptied at the first, removed at the end. */
+  /** Absolute. This backend's alone, for the files of its attempts: emptied at the first, removed at the end. */
   readonly directory: string;
   readonly children: Children;
   readonly clock: Clock;
@@ -57,7 +57,7 @@ const OUTPUT_PATIENCE_MS = 1_000;
 
 export class CommandBackend implements Backend {
   readonly #options: CommandBackendOptions;
-  /** What executes, with what ends it. */
+  /** Attempts that execute, each with the controller that ends it. */
   readonly #executing = new Map<Promise<unknown>, AbortController>();
   readonly #children = new Set<Child>();
   readonly #shortage: Shortage;
@@ -156,7 +156,7 @@ export class CommandBackend implements Backend {
     const graceMs = (): number => (this.#isClosed || signal.reason === AT_ONCE ? 0 : killGraceMs);
     const onAbort = (): void => {
       void child.kill(graceMs());
-      // What it has saved by now counts even if nobody waits for its end.
+      // A checkpoint that it has saved by now counts even if nobody waits for its end.
       void this.#reportSaved(file, report);
     };
     if (signal.aborted) onAbort();

@@ -1,4 +1,6 @@
-// What is kept of an answer while it comes: its bytes, or the completion that its pieces make.
+// The body of an answer while it comes: its bytes, or the completion that its pieces, server-sent events, make.
+//
+// Keeps true: an event that does not end is not kept beyond the limit.
 import { formatJson, memberOf } from "../../../base/exact-json.ts";
 import { Completion } from "./completion.ts";
 
@@ -73,6 +75,10 @@ export class CompletionBody implements AnswerBody {
   }
 }
 
+/**
+ * Reads server-sent events: bytes in, the data of whole events out. Other fields are passed over.
+ * @internal
+ */
 export class EventStream {
   readonly #onData: (data: string) => void;
   readonly #limit: number;

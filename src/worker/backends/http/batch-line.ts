@@ -38,7 +38,7 @@ export interface BatchAnswer {
   readonly body: string;
 }
 
-/** What stands under `response` in an output or error file. */
+/** The text under `response` in an output or error file. */
 export function formatBatchAnswer({ status, requestId, body }: BatchAnswer): string {
   return `{"status_code":${status},"request_id":${formatJson(requestId ?? null)},"body":${body}}`;
 }

@@ -24,7 +24,7 @@ export interface Passage extends Sent {
 }
 
 const PAUSE: BackoffRange = { baseMs: 1_000, ceilingMs: 30_000 };
-/** Those who waited for the same moment do not come at the same moment. */
+/** Requests that waited for the same moment do not come at the same moment. */
 const SPREAD = 0.1;
 
 export class Gate {

@@ -20,7 +20,7 @@ import type { TroubleLog } from "./trouble-log.ts";
 import { verdictOf } from "./verdict.ts";
 import type { Trouble, Verdict } from "./verdict.ts";
 
-/** What all attempts of a backend share. */
+/** Shared by all attempts of a backend. */
 export interface Shared {
   readonly spec: HttpSpec;
   readonly maxOutputBytes: number;
@@ -53,9 +53,9 @@ export interface HttpAttemptOptions {
 }
 
 const RETRY: BackoffRange = { baseMs: 1_000, ceilingMs: 30_000 };
-/** Of a request that the server does not want to see now, and does not say for how long. */
+/** The wait of a request that the server does not want to see now, when it does not say for how long. */
 const THROTTLED: BackoffRange = { baseMs: 1_000, ceilingMs: 30_000 };
-/** Of what the server asks for, and at least of what there is of this. */
+/** The share by which a wait that the server asks for is spread; `SPREAD_MIN_MS` at least, where the wait is that long. */
 const SPREAD = 0.1;
 const SPREAD_MIN_MS = 500;
 /** A request that was silent for the whole of its time once is given one more chance, and not five. */
@@ -67,7 +67,7 @@ const STALLS_MAX = 2;
 const PATIENCE_MS = 60_000;
 /** By how much the end of a connection may be known before the end of the process that held it. */
 const DEATH_NEWS_MS = 1_000;
-/** Of an answer of which only a part is the output. */
+/** No more is read of an answer that holds the output as one of its parts. */
 const READ_MAX_BYTES = 16 * 1_024 * 1_024;
 const PREEMPTED: Outcome = { kind: "preempted" };
 
@@ -86,7 +86,7 @@ export class HttpAttempt {
   #death: Outcome | undefined;
   #tries = 0;
   #stalls = 0;
-  /** Of the last try. */
+  /** The trouble of the last try. */
   #trouble: Trouble | undefined;
   /** How often it was throttled in a row. */
   #refusals = 0;
@@ -150,7 +150,7 @@ export class HttpAttempt {
     }
   }
 
-  /** Whether the server may be asked. What was sent to it once has begun. */
+  /** Whether the server may be asked. An attempt that was sent to it once has begun. */
   #begin(): boolean {
     this.#hasBegun ||= this.#options.attempt.mayBegin?.() !== false;
     return this.#hasBegun;
@@ -244,7 +244,7 @@ export class HttpAttempt {
     });
   }
 
-  /** What the others learn of it. */
+  /** Lets the others learn of it. */
   #note(verdict: Verdict, passage: Passage): void {
     const { gate, trouble, found, missed } = this.#shared;
     if (verdict.kind === "aborted" || verdict.kind === "stale") return;
@@ -266,7 +266,7 @@ export class HttpAttempt {
   #restAfter(askedMs: number | undefined): number {
     const { random } = this.#shared;
     const forMs = askedMs ?? backoffMs(THROTTLED, this.#refusals, random);
-    // Those who were refused together are told the same, and do not come back together.
+    // Requests that were refused together are told the same, and do not come back together.
     const spreadMs = askedMs === undefined ? 0 : Math.max(SPREAD * forMs, Math.min(SPREAD_MIN_MS, forMs));
     this.#restMs = forMs + spreadMs * random.unit();
     return forMs;

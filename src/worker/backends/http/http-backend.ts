@@ -1,5 +1,5 @@
-// Executes items by asking a server: one that is there, or one that the worker starts for itself. What an attempt does is
-// in http-attempt.ts; here is what all of them share.
+// Executes items by asking a server: one that is there, or one that the worker starts for itself. Each attempt is an
+// http-attempt.ts; here is everything that all of them share.
 //
 // Keeps true: no more requests are under way than may be; once it is closed or broken, nothing is asked any more.
 import { Agent as HttpAgent } from "node:http";
@@ -134,7 +134,7 @@ export class HttpBackend implements Backend {
     }
   }
 
-  /** Of a server that is there only while items wait for it: otherwise nobody knows whether it is over. */
+  /** The trouble of a server that is not the worker's own only while items wait for it: otherwise nobody knows whether it is over. */
   trouble(): string | undefined {
     const { trouble, headers } = this.#shared;
     const { known } = trouble;

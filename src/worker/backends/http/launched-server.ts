@@ -221,7 +221,7 @@ export class LaunchedServer {
     const untilMs = clock.monotonicMs() + readyTimeoutMs;
     while (!signal.aborted) {
       if (await this.#answers(running.readyUrl)) {
-        // What answers may be another server, and this one may have found its port taken.
+        // Another server may have answered, and this one may have found its port taken.
         if (!running.hasExited) return { kind: "ready" };
       }
       if (running.hasExited) return { kind: "died", reason: await running.ended };

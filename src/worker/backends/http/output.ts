@@ -1,4 +1,4 @@
-// What of an answer is the output of an item, and what of a refusal is its error: a message, and the answer for programs.
+// The output of an item out of an answer, and its error out of a refusal: a message, and the answer for programs.
 import { formatJson, isJsonObject, memberOf, parseJson } from "../../../base/exact-json.ts";
 import { LIMITS } from "../../../config/limits.ts";
 import type { Outcome } from "../backend.ts";
@@ -7,7 +7,7 @@ import type { Answer } from "./exchange.ts";
 import { withoutSecrets } from "./headers.ts";
 
 export interface OutputRule {
-  /** Of the manifest: `body`, `message`, or a JSON pointer. */
+  /** As the manifest says: `body`, `message`, or a JSON pointer. */
   readonly output: string;
   readonly isBatch: boolean;
   readonly maxOutputBytes: number;
@@ -87,7 +87,7 @@ function refuse(message: string, { secrets }: OutputRule): Outcome & { readonly 
   return { kind: "error", message: withoutSecrets(message, secrets) };
 }
 
-/** Undefined when there is none. */
+/** The value at a JSON pointer; undefined when there is none. */
 function atPointer(value: unknown, pointer: string): unknown {
   const names = pointer.split("/").slice(1);
   return names.reduce<unknown>(

@@ -14,14 +14,14 @@ export interface Sent {
 
 /** From the last decrease on. */
 interface Growth {
-  /** What was too much. */
+  /** The width that was too much. */
   readonly ceiling: number;
   readonly from: number;
   /** In how long it comes back to the ceiling, in a line. */
   readonly byMs: number;
   /** Whether the width had grown to the ceiling, or was lowered to what may be far below or above what is just too much. */
   readonly isKnown: boolean;
-  /** What the distance between requests is made of: how long they took by then. */
+  /** How long requests took by then, of which their distance is made. */
   readonly meanMs: number;
 }
 
@@ -38,13 +38,13 @@ const KNOWN_MIN_MS = 5_000;
 const KNOWN_WAITS = 0.5;
 const UNKNOWN_MIN_MS = 2_000;
 const GROWTH_REQUESTS = 4;
-/** What nobody has refused until it is so many times the ceiling shows that the ceiling is another: it doubles from there. */
+/** A width of so many times the ceiling that nobody has refused shows that the ceiling is another: it doubles from there. */
 const NEW_CEILING = 1.5;
 const DOUBLING_MIN_MS = 1_000;
 const DOUBLING_REQUESTS = 2;
-/** Of the time in which it grows so far, what one answer may stand for: while nothing is sent nothing is learned. */
+/** The share of the time in which it grows so far that one answer may stand for: while nothing is sent nothing is learned. */
 const STEP_MAX = 0.25;
-/** What the last request makes of the mean of how long requests take. */
+/** The weight of the last request in the mean of how long requests take. */
 const MEAN_SHARE = 0.0625;
 
 export class Throttle {

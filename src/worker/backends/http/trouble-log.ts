@@ -1,12 +1,12 @@
-// What is wrong with the server: said in the worker's log when it begins and when it is over, since the same trouble again is
-// not news, however many items meet it; and kept, for whoever asks how things are.
+// The trouble with the server: said in the worker's log when it begins and when it is over, since the same trouble again is
+// not news, however many items meet it; and kept, for beats.
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../observe/log.ts";
 import type { Trouble } from "./verdict.ts";
 
 export interface KnownTrouble {
   readonly kind: Trouble["kind"];
-  /** Of the last request that met it. */
+  /** As the last request met it. */
   readonly reason: string;
   /** When the server was last in order, or asked for the first time; monotonic. */
   readonly sinceMs: number;

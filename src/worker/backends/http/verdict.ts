@@ -1,4 +1,4 @@
-// What an exchange means: the end of the attempt, or one more try, and who has to wait for what.
+// The meaning of an exchange: the end of the attempt, or one more try, and which requests have to wait.
 //
 // Keeps true: a server that is not there, throttles or is overloaded is nobody's fault but its own, and no item is charged
 // for it; what a server says of an item, and what it does with an item each time, is the item's.

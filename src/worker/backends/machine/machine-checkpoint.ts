@@ -1,9 +1,11 @@
-// A machine's snapshot as bytes, with the machine that it is of: XState checks neither.
+// A machine's snapshot as bytes, with the machine that it is of: XState checks neither. Beside it stand the machine's timers
+// (`after`, delayed events), which go on with the time that was left: XState forgets them with the process, so that a machine
+// which waits in a restored state would wait for ever.
 import { createHash } from "node:crypto";
 import type { AnyStateMachine, AnyStateNode, Snapshot, AnyActorRef, EventObject } from "xstate";
 import { systemClock } from "../../../base/clock.ts";
 
-/** What has to be equal for a snapshot to mean the same. */
+/** A snapshot means the same where all of these are equal. */
 export interface MachineIdentity {
   readonly id: string;
   /** Empty when the machine says none. */
@@ -89,7 +91,7 @@ export function pendingTimers(root: AnyActorRef): SavedTimer[] {
   const nowMs = systemClock.wallMs();
   return Object.values(scheduled).flatMap(({ id, source, target, event, delay, startedAt }) => {
     const [from, to] = [paths.get(source), paths.get(target)];
-    // Of an actor that nobody can restore.
+    // An actor of it cannot be restored.
     if (from === undefined || to === undefined) return [];
     return [{ id, source: from, target: to, event, leftMs: Math.max(0, startedAt + delay - nowMs) }];
   });

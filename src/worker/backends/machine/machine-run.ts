@@ -86,7 +86,7 @@ class MachineRun {
     this.#actor = createActor(machine, {
       input,
       ...(found === undefined ? {} : { snapshot: found.snapshot }),
-      // What a machine within it does is part of its snapshot, and nothing that it would tell of itself.
+      // A machine within it is part of its snapshot, and its changes are nothing that it would tell of itself.
       inspect: ({ type, actorRef }) => {
         if (type === "@xstate.snapshot" && actorRef !== this.#actor)
           systemClock.nextTurn(() => this.#changed());

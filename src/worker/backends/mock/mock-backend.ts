@@ -53,7 +53,7 @@ export class MockBackend implements Backend {
   }
 }
 
-/** All times in milliseconds. */
+/** How long pretended work takes. All times in milliseconds. */
 export type SleepDistribution =
   | { readonly kind: "constant"; readonly ms: number }
   | { readonly kind: "uniform"; readonly minMs: number; readonly maxMs: number }
@@ -77,6 +77,11 @@ export function drawSleepMs(distribution: SleepDistribution, random: Random): nu
   }
 }
 
+/**
+ * A file in which each execution leaves a line before it does anything: the witness of tests that nothing ran twice, and
+ * independent of what the ledger says. Any number of workers append to one file: a line is one write to a file opened with
+ * O_APPEND, so that lines of several processes never mix.
+ */
 export interface ExecutionJournal {
   /** Returns when the line has been handed to the system: it outlives this process, if not this machine. */
   record(itemId: Uint8Array, attempt: number): void;

@@ -1,10 +1,10 @@
-// A user's function as what executes items: what it is called with, and what its result is as bytes.
+// A user's function executes items: the values that it is called with, and its result as bytes.
 import { parseJsonText, tell } from "../code/serve-code.ts";
 import type { CodeAttempt, Executing } from "../code/serve-code.ts";
 import type { CodeOutcome } from "../code/code-messages.ts";
 import type { JsonObject } from "../../../config/manifest-fields.ts";
 
-/** What a function gets beside the item. */
+/** Given to the function beside the item. */
 export interface ItemContext {
   /** The item's id in hexadecimal. */
   readonly itemId: string;
@@ -12,11 +12,11 @@ export interface ItemContext {
   readonly attempt: number;
   /** The item's exact bytes. */
   readonly payload: Uint8Array;
-  /** What the manifest says below `parameters`. */
+  /** The manifest's `parameters`. */
   readonly parameters: JsonObject;
   /** Aborts when the attempt is not wanted any more, or its time is over: end soon, and save a checkpoint if it helps. */
   readonly signal: AbortSignal;
-  /** What an earlier attempt saved last; undefined when there is none. */
+  /** The value that an earlier attempt saved last; undefined when there is none. */
   readonly checkpoint: unknown;
   /** Keeps a JSON value or bytes for the next attempt, should this one not come to its end. */
   readonly saveCheckpoint: (value: unknown) => void;
@@ -26,8 +26,8 @@ export interface ItemContext {
 }
 
 /**
- * Executes an item, which is the JSON value of its line, or the line as a text when it is not JSON. What it returns is the
- * output: bytes as they are, nothing as `null`, anything else as JSON. What it throws fails the attempt.
+ * Executes an item, which is the JSON value of its line, or the line as a text when it is not JSON. The value that it returns is
+ * the output: bytes as they are, nothing as `null`, anything else as JSON. An error that it throws fails the attempt.
  */
 export type ItemFunction = (item: unknown, context: ItemContext) => unknown;
 

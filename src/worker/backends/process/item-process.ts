@@ -37,7 +37,7 @@ interface InFlight extends Job {
   readonly onAbort: () => void;
   /** Over when it has not answered the request to cancel. */
   grace: Timer | undefined;
-  /** What it has answered; only the end of its standard error is waited for then. */
+  /** The answer, once it is there; only the end of its standard error is waited for then. */
   answer: Outcome | undefined;
 }
 
@@ -60,7 +60,7 @@ export class ItemProcess {
   #lastId = 0;
   /** Why it was made to end; undefined when it did so itself. */
   #verdict: string | undefined;
-  /** What that is for an item that it has alone. */
+  /** The outcome of that for an item that it has alone. */
   #blame: "crash" | "error" | "too_large" = "crash";
   #isClosed = false;
   readonly #gone: Promise<void>;
@@ -190,7 +190,7 @@ export class ItemProcess {
     if (job === undefined) return;
     const outcome = outcomeFor(job);
     job.answer = outcome;
-    // What it wrote to standard error before may be there and not be read yet.
+    // Text that it wrote to standard error before may be there and not be read yet.
     this.#options.clock.nextTurn(() => {
       if (!this.#settle(id, outcome)) return;
       this.#options.onRoom();
@@ -261,7 +261,7 @@ export class ItemProcess {
     return { kind: this.#blame, message: reason };
   }
 
-  /** Of the item that it has, if that is one; else it may be of any. */
+  /** The log of the item that it has, if that is one; else it may be of any. */
   #logOf(chunk: Uint8Array): void {
     for (const { report } of this.#inFlight.values()) report({ kind: "log", chunk });
   }

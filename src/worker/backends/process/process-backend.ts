@@ -39,7 +39,7 @@ export interface ProcessBackendOptions {
 }
 
 const PREEMPTED: Outcome = { kind: "preempted" };
-/** What a line has beside its output: the names, the id, the braces. */
+/** A line's own cost beside its output: the names, the id, the braces. */
 const LINE_OVERHEAD_BYTES = 64 * 1_024;
 
 export class ProcessBackend implements Backend {
@@ -124,7 +124,7 @@ export class ProcessBackend implements Backend {
     if (this.#pause === undefined) for (let more = 0; more < needed; more++) this.#spawn();
   }
 
-  /** Of those that have room the one with the least to do. */
+  /** The one with the least to do among the processes that have room. */
   #roomiest(): ItemProcess | undefined {
     let found: ItemProcess | undefined;
     for (const one of this.#processes)
@@ -186,7 +186,7 @@ export class ProcessBackend implements Backend {
     );
   }
 
-  /** What waits goes on waiting: the worker ends, and is asked to end it. */
+  /** Waiting items go on waiting: the worker ends, and is asked to end them. */
   #breakDown(reason: string): void {
     if (this.#isBroken) return;
     this.#isBroken = true;

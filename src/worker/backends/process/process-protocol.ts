@@ -1,4 +1,6 @@
 // The lines that a worker and a long-lived child exchange: a JSON object each. docs/backends/process.md is its description.
+//
+// Keeps true: no more of a line is kept than it may be long (C8).
 import { formatJson, memberOf, parseJson } from "../../../base/exact-json.ts";
 import type { ItemAttempt } from "../backend.ts";
 
@@ -119,6 +121,7 @@ function lineOf(message: Readonly<Record<string, unknown>>): string {
 
 const NEWLINE = 0x0a;
 
+/** Cuts the output of a child into lines. */
 export class LineReader {
   readonly #maxBytes: number;
   #chunks: Buffer[] = [];
