@@ -89,7 +89,7 @@ export class RaceCoordinator {
 
   get fingerprint(): string {
     const sessions = [...this.#harness.state.workers.values()].map(({ session }) =>
-      session === undefined ? "-" : `${session.credit} ${session.isAsked} ${session.askedAtMs}`,
+      session === undefined ? "-" : `${session.credit} ${session.isRecalled} ${session.recalledAtMs}`,
     );
     const waiting = [...this.#heard].map(([worker, inputs]) => `${worker}: ${inputs.map(nameOf).join(", ")}`);
     return [...sessions, ...waiting.sort()].join("\n");

@@ -126,7 +126,7 @@ function readItem(store: Store, { budgets }: Ledger, { key, value }: Entry, nowM
     receivedFromMs: nowMs,
     checksum: recordChecksum(value),
     mayHaveCheckpoint: true,
-    askedBackAtMs: undefined,
+    recalledAtMs: undefined,
     hasBegun: false,
   };
 }

@@ -52,11 +52,11 @@ export function dropRow(
 /** A pending item is given out: by dispatch, which goes by the order of its priority. */
 export function leavePending(ledger: Ledger, turn: Turn, item: PendingItem): void {
   if (item.returned === null) ledger.tally.moveCursor(priorityOf(item.key), sequenceOf(item.key) + 1);
-  else dropReturned(ledger, turn, item.key, item.returned);
+  else unqueueReturned(ledger, turn, item.key, item.returned);
 }
 
 /** The item is not to be given out any more; where else its entry is in memory is the caller's to know. */
-export function dropReturned(
+export function unqueueReturned(
   ledger: Ledger,
   turn: Turn,
   place: Place,
@@ -87,7 +87,7 @@ export function queueDelayed(ledger: Ledger, turn: Turn, place: Place, budgets: 
 }
 
 /** The item does not wait any more; where else its entry is in memory is the caller's to know. */
-export function dropDelayed(ledger: Ledger, turn: Turn, delayed: string, checksum: number): void {
+export function unqueueDelayed(ledger: Ledger, turn: Turn, delayed: string, checksum: number): void {
   dropRow(ledger, turn, "delayed", { key: `${DELAYED_PREFIX}${delayed}`, checksum });
   turn.delete(`${DUE_PREFIX}${placeOfDelayed(delayed)}`);
 }
@@ -97,7 +97,7 @@ export function wakeDelayed(ledger: Ledger, turn: Turn): void {
   const due = delayedKey(turn.steadyMs, "" as Place);
   for (let next = ledger.delayed.peek(); next !== undefined && next.key < due; next = ledger.delayed.peek()) {
     ledger.delayed.take();
-    dropDelayed(ledger, turn, next.key, next.checksum);
+    unqueueDelayed(ledger, turn, next.key, next.checksum);
     const place = placeOfDelayed(next.key);
     queueReturned(ledger, turn, place, next.budgets);
     ledger.lookups.touchPlace(place);

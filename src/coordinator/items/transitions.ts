@@ -34,8 +34,8 @@ import { keepCheckpoint, leaveTrail } from "./attempt-trail.ts";
 import { doneRecord, failedRecord, itemIndexRecord, itemRecord, runningRecord } from "../ledger/records.ts";
 import type { Execution, ItemIndexRecord, ItemRecord, ReturnedRecord } from "../ledger/records.ts";
 import {
-  dropDelayed,
-  dropReturned,
+  unqueueDelayed,
+  unqueueReturned,
   dropRow,
   leavePending,
   putRow,
@@ -127,7 +127,7 @@ function run(
   const checksum = putRow(ledger, turn, "running", { key, type: runningRecord, value });
   const mayHaveCheckpoint = row.context.attempt > 1;
   const known = { place, id, row, assignedAtMs: turn.nowMs, checksum, number, mayHaveCheckpoint };
-  const running = { ...known, receivedFromMs: turn.nowMs, askedBackAtMs: undefined, hasBegun: false };
+  const running = { ...known, receivedFromMs: turn.nowMs, recalledAtMs: undefined, hasBegun: false };
   ledger.running.set(itemKey, running);
   return running;
 }
@@ -194,7 +194,7 @@ export function settleLate(
   const key = { worker, incarnation, attempt, epoch };
   const after = itemChart.step(before, { type: "item.succeededLate", ...key }, []);
   if (after === before) return "ignored";
-  withdraw(ledger, turn, itemKeyOf(id), found);
+  unqueue(ledger, turn, itemKeyOf(id), found);
   recordResult(ledger, turn, { place, id }, { worker, attempt }, success, end.execution);
   leaveTrail(turn, place, { worker, attempt }, end);
   turn.delete(checkpointKey(place));
@@ -213,8 +213,8 @@ export function retryFailed(ledger: Ledger, turn: Turn, failed: FailedItem): voi
   assert(after !== before && asked.length === 1, "a failed item that is retried is queued");
   ledger.lookups.touch(itemKeyOf(failed.id));
   dropRow(ledger, turn, "failed", { key: `${FAILED_PREFIX}${failed.place}`, checksum: failed.checksum });
-  ledger.tally.isTakenBack(failed.class);
-  ledger.failureMessages.takenBack(failed);
+  ledger.tally.isRetried(failed.class);
+  ledger.failureMessages.retried(failed);
   queueReturned(ledger, turn, failed.place, budgetsOf(after));
 }
 
@@ -231,7 +231,7 @@ export function attemptOf({ row }: RunningItem): AttemptKey {
 }
 
 /** A pending item that was given out before is not to be given out any more, wherever it stands in memory. */
-export function withdraw(
+export function unqueue(
   ledger: Ledger,
   turn: Turn,
   itemKey: string,
@@ -239,11 +239,11 @@ export function withdraw(
 ): void {
   ledger.lookups.touch(itemKey);
   if (found.kind === "delayed") {
-    dropDelayed(ledger, turn, found.delayed, found.checksum);
+    unqueueDelayed(ledger, turn, found.delayed, found.checksum);
     ledger.delayed.remove(found.delayed);
     return;
   }
-  dropReturned(ledger, turn, found.place, found);
+  unqueueReturned(ledger, turn, found.place, found);
   const isAlone = runsAlone(found.budgets);
   (isAlone ? ledger.returnedAlone : ledger.returned).remove(found.place);
   (isAlone ? ledger.alone : ledger.shelf).remove(found.place);

@@ -62,7 +62,7 @@ export class FailureMessages {
   }
 
   /** A failed item was taken back. */
-  takenBack({ class: as, message }: Omit<MetFailure, "id">): void {
+  retried({ class: as, message }: Omit<MetFailure, "id">): void {
     const kept = this.#kept.get(keyOf(as, message));
     if (kept === undefined || kept.items === 0) return;
     kept.items--;

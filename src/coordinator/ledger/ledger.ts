@@ -53,7 +53,7 @@ export interface RunningItem {
   /** Whether a checkpoint of it may be in the store: what is done has none. */
   mayHaveCheckpoint: boolean;
   /** When its worker was first asked to hand it back, monotonic; undefined while it was not. */
-  askedBackAtMs: number | undefined;
+  recalledAtMs: number | undefined;
   /** Its worker has said so, in whatever way. */
   hasBegun: boolean;
 }

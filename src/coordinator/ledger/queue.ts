@@ -19,7 +19,7 @@ export function freshWindow({ fresh, tally }: Ledger, priority: number): Window<
 /** The next item that this worker may have beside others; undefined when none is in memory. */
 export function nextPending(ledger: Ledger, taker: Taker): PendingItem | undefined {
   const { shelf, returned } = ledger;
-  setAside(ledger, taker.nowMs);
+  shelve(ledger, taker.nowMs);
   const window = firstWindow(ledger);
   const next = window?.peek();
   const kept = shelf.size === 0 ? undefined : shelf.peek(taker);
@@ -31,7 +31,7 @@ export function nextPending(ledger: Ledger, taker: Taker): PendingItem | undefin
 
 /** The next item that nobody has failed. */
 export function nextUntried(ledger: Ledger, nowMs: number): PendingItem | undefined {
-  setAside(ledger, nowMs);
+  shelve(ledger, nowMs);
   return firstWindow(ledger)?.take();
 }
 
@@ -45,8 +45,8 @@ export function nextAlone({ alone, returnedAlone }: Ledger, taker: Taker): Pendi
 }
 
 /** Puts what is next and not for everybody out of the way of the rest. What a full shelf has no room for stays in the store. */
-export function setAside({ returned, returnedAlone, shelf, alone, fresh }: Ledger, nowMs: number): void {
-  if (shelf.isLow) returned.recall();
+export function shelve({ returned, returnedAlone, shelf, alone, fresh }: Ledger, nowMs: number): void {
+  if (shelf.isLow) returned.readmit();
   for (let head = returned.peek(); head !== undefined && isParticular(head); head = returned.peek()) {
     if (comesAfter(head, fresh)) break;
     if (shelf.isFull) returned.postpone();

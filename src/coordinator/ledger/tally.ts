@@ -164,7 +164,7 @@ export class Tally {
   }
 
   /** Beside `removed`: a failed item is taken back. */
-  isTakenBack(from: FailureClass): void {
+  isRetried(from: FailureClass): void {
     this.#failedByClass[from]--;
   }
 

@@ -103,7 +103,7 @@ export class Window<Entry extends WindowEntry> {
     this.#left(key, 0);
   }
 
-  /** The first entry is of no use now, and stays in the segment: it is loaded again when it is recalled. */
+  /** The first entry is of no use now, and stays in the segment: it is loaded again when it is readmitted. */
   postpone(): void {
     const entry = this.take();
     if (entry !== undefined && (this.#postponed === null || entry.key < this.#postponed))
@@ -111,7 +111,7 @@ export class Window<Entry extends WindowEntry> {
   }
 
   /** What was postponed is of use again. */
-  recall(): void {
+  readmit(): void {
     if (this.#postponed === null) return;
     this.offer(this.#postponed);
     this.#postponed = null;

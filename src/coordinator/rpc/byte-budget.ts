@@ -17,7 +17,7 @@ export class ByteBudget {
   }
 
   /** What was taken is not under way any more. */
-  giveBack(bytes: number): void {
+  free(bytes: number): void {
     this.#taken -= bytes;
   }
 }

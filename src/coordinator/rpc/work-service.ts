@@ -195,7 +195,7 @@ class SessionStream implements SessionPort {
     const budget = this.#checkpoints;
     const bytes = input.checkpoints.reduce((sum, { checkpoint }) => sum + checkpoint.length, 0);
     if (!budget.take(bytes)) return;
-    const answer = (): void => budget.giveBack(bytes);
+    const answer = (): void => budget.free(bytes);
     if (!this.#leader.push({ ...input, answer })) answer();
   }
 

@@ -9,10 +9,10 @@ import { itemKeyOf } from "../ledger/item-id.ts";
 import type { PendingItem } from "../ledger/ledger.ts";
 import { assignItem } from "../items/transitions.ts";
 import { priorityOf } from "../ledger/place.ts";
-import { countReady, hasOpen, nextAlone, nextPending, nextUntried, setAside } from "../ledger/queue.ts";
+import { countReady, hasOpen, nextAlone, nextPending, nextUntried, shelve } from "../ledger/queue.ts";
 import type { Taker } from "../ledger/shelf.ts";
 import type { AssignedItem } from "../turn/session-frame.ts";
-import { holdsAlone, isOfUse, isRobbed, isTrusted, roomAt, takesWork } from "../turn/state.ts";
+import { holdsAlone, isOfUse, isHandingBack, isTrusted, roomAt, takesWork } from "../turn/state.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
 import { isDueToTry, moveTrust } from "../workers/trust.ts";
 import type { Turn } from "../turn/turn.ts";
@@ -45,7 +45,7 @@ export type KeptApart = ReadonlySet<WorkerRow>;
 
 export function dispatch(state: CoordinatorState, turn: Turn): KeptApart {
   const crew = crewOf(state, turn);
-  setAside(state.ledger, turn.nowMs);
+  shelve(state.ledger, turn.nowMs);
   giveOutTries(state, turn, crew);
   giveOutAlone(state, turn, crew);
   const apart = keptApart(state, turn, crew);
@@ -60,8 +60,8 @@ export function dispatch(state: CoordinatorState, turn: Turn): KeptApart {
     // the backlog that it was taken from.
     if (!isEnough) left = giveOut(state, turn, crew, { rows, left, roomOf: startable });
     // What a safe backlog handed back is not for one that may be gone soon either.
-    const isLeft = isAtRisk && others.some((row) => !row.isAtRisk && isRobbed(row, turn.nowMs));
-    const takers = isEnough ? rows : isLeft ? [] : rows.filter((row) => !isRobbed(row, turn.nowMs));
+    const isLeft = isAtRisk && others.some((row) => !row.isAtRisk && isHandingBack(row, turn.nowMs));
+    const takers = isEnough ? rows : isLeft ? [] : rows.filter((row) => !isHandingBack(row, turn.nowMs));
     left = giveOut(state, turn, crew, { rows: takers, left, roomOf: creditOf });
   }
   // What has come to light meanwhile need not wait for a turn that may not come.

@@ -1,14 +1,14 @@
 // Work that is asked back. While a run is paused, what workers have not started is to wait with the coordinator; what a cancelled
 // run has given out is settled, and killed where it runs.
 import { ENDS } from "../workers/attempt-end.ts";
-import { askBack } from "../workers/hand-back.ts";
+import { noteRecalled } from "../workers/hand-back.ts";
 import type { Failure, RunningItem } from "../ledger/ledger.ts";
 import { settleItem } from "../items/transitions.ts";
 import type { NamedAttempt } from "../turn/session-frame.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
 import type { Turn } from "../turn/turn.ts";
 
-const CALLS_ASKED_EVERY_MS = 5_000;
+const CALLS_RECALLED_EVERY_MS = 5_000;
 const CANCELLED: Failure = { class: "cancelled", message: "the run was cancelled" };
 
 export function recallBacklogs({ workers }: CoordinatorState, turn: Turn): void {
@@ -20,10 +20,10 @@ export function recallBacklog({ session, held }: WorkerRow, turn: Turn): void {
   // One that waits for its verdict is asked when it gets it.
   if (session?.isReconciled !== true || held.size === 0) return;
   // A worker that calls says what it has with each call: it is not to call again at once because it was asked again.
-  if (session.takesOneFrame && turn.nowMs - session.askedAtMs < CALLS_ASKED_EVERY_MS) return;
-  session.askedAtMs = turn.nowMs;
+  if (session.takesOneFrame && turn.nowMs - session.recalledAtMs < CALLS_RECALLED_EVERY_MS) return;
+  session.recalledAtMs = turn.nowMs;
   const items = [...held.values()];
-  askBack(items, turn);
+  noteRecalled(items, turn);
   turn.send(session.port, { kind: "release", attempts: items.map(named) });
 }
 

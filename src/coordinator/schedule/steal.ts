@@ -5,8 +5,8 @@ import type { RunningItem } from "../ledger/ledger.ts";
 import { hasOpen } from "../ledger/queue.ts";
 import type { NamedAttempt } from "../turn/session-frame.ts";
 import type { KeptApart } from "./dispatch.ts";
-import { askBack } from "../workers/hand-back.ts";
-import { isOfUse, isRobbed, isTrusted, takesWork } from "../turn/state.ts";
+import { noteRecalled } from "../workers/hand-back.ts";
+import { isOfUse, isHandingBack, isTrusted, takesWork } from "../turn/state.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
 import type { Turn } from "../turn/turn.ts";
 
@@ -33,7 +33,9 @@ export function steal(state: CoordinatorState, turn: Turn, apart: KeptApart): vo
       ask(victim.row, turn, wanted.slice(0, Math.ceil(backlogOf(victim.row) / 2)));
       break;
     }
-    victims = victims.filter(({ row, waiting }) => row.session?.isAsked === false && waiting?.length !== 0);
+    victims = victims.filter(
+      ({ row, waiting }) => row.session?.isRecalled === false && waiting?.length !== 0,
+    );
   }
 }
 
@@ -65,7 +67,7 @@ function cordoned(state: CoordinatorState): readonly WorkerRow[] {
 }
 
 function mayBeAsked(row: WorkerRow, turn: Turn): boolean {
-  return row.session?.isReconciled === true && !isRobbed(row, turn.nowMs) && backlogOf(row) > 0;
+  return row.session?.isReconciled === true && !isHandingBack(row, turn.nowMs) && backlogOf(row) > 0;
 }
 
 /** Room, and nothing waiting: what a worker has beyond its slots is its backlog. */
@@ -85,18 +87,18 @@ function waitingAt(row: WorkerRow, turn: Turn): RunningItem[] {
 
 function ask({ session }: WorkerRow, turn: Turn, items: readonly RunningItem[]): void {
   if (session === undefined || items.length === 0) return;
-  session.isAsked = true;
-  session.askedAtMs = turn.nowMs;
+  session.isRecalled = true;
+  session.recalledAtMs = turn.nowMs;
   const asked = items.slice(0, MAX_STEAL_BATCH);
-  askBack(asked, turn);
+  noteRecalled(asked, turn);
   turn.send(session.port, { kind: "release", attempts: asked.map(named) });
 }
 
 /** The victim's answer: what it handed back is pending again by now. */
 export function onStealAnswered(row: WorkerRow, turn: Turn, count: number): void {
   if (row.session === undefined) return;
-  row.session.isAsked = false;
-  row.session.askedAtMs = turn.nowMs;
+  row.session.isRecalled = false;
+  row.session.recalledAtMs = turn.nowMs;
   if (count > 0) turn.emit("work_stolen", { victim_id: row.id, items: count });
 }
 

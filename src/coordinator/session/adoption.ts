@@ -14,7 +14,7 @@ import type { Finding, FoundReport } from "../ledger/lookups.ts";
 import { placeIn } from "../ledger/lookups.ts";
 import { itemKeyOf } from "../ledger/item-id.ts";
 import type { LateReport, RunningItem } from "../ledger/ledger.ts";
-import { adoptItem, attemptOf, settleItem, withdraw } from "../items/transitions.ts";
+import { adoptItem, attemptOf, settleItem, unqueue } from "../items/transitions.ts";
 import { queueReturned } from "../items/rows.ts";
 import { placeOf, priorityOf, sequenceOf } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
@@ -125,7 +125,7 @@ function adoptReturned(
   const running = adoptItem(ledger, turn, finding, claim);
   if (running === undefined) return false;
   const itemKey = itemKeyOf(claim.id);
-  withdraw(ledger, turn, itemKey, finding);
+  unqueue(ledger, turn, itemKey, finding);
   take(row, itemKey, running);
   return true;
 }

@@ -6,7 +6,7 @@ import type { ItemEvent } from "../../../machines/work-item.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import { ENDS, endOf } from "../workers/attempt-end.ts";
 import { acknowledge, openDelivery, settle } from "./delivery.ts";
-import { giveUp, isHandedBackBy, noteKept } from "../workers/hand-back.ts";
+import { takeBackItem, isHandedBackBy, noteKept } from "../workers/hand-back.ts";
 import { endSessionOf, leaveSession, takeBackMissing } from "../workers/loss.ts";
 import { itemKeyOf } from "../ledger/item-id.ts";
 import { examine } from "./late-result.ts";
@@ -68,9 +68,9 @@ export function onSession(state: CoordinatorState, turn: Turn, input: SessionInp
     case "results":
       return deliver(state, turn, row, row.session.deliveries, input);
     case "released":
-      for (const attempt of input.attempts) giveBack(state, turn, row, attempt);
+      for (const attempt of input.attempts) handBack(state, turn, row, attempt);
       noteKept(row);
-      if (row.session.isAsked) onStealAnswered(row, turn, input.attempts.length);
+      if (row.session.isRecalled) onStealAnswered(row, turn, input.attempts.length);
       return;
     case "checkpoints":
       for (const sent of input.checkpoints) onCheckpoint(state, turn, row, sent);
@@ -117,7 +117,7 @@ function onHello(
   if (hello.sessionNumber > 0 && hello.sessionNumber < row.sessionNumber) return refuseSession(turn, hello);
   row.sessionNumber = Math.max(row.sessionNumber, hello.sessionNumber);
   // Who was asked to hand back a moment ago is left alone for as long as it would have been.
-  const askedAtMs = row.session?.askedAtMs ?? -Infinity;
+  const recalledAtMs = row.session?.recalledAtMs ?? -Infinity;
   endSessionOf(row, turn);
   row.session = {
     port: hello.port,
@@ -126,8 +126,8 @@ function onHello(
     takesOneFrame: hello.takesOneFrame === true,
     isReconciled: false,
     unreadBytes: 0,
-    isAsked: false,
-    askedAtMs,
+    isRecalled: false,
+    recalledAtMs,
     remains: [],
     deliveries: [],
   };
@@ -136,7 +136,7 @@ function onHello(
     const item = row.held.get(itemKeyOf(claim.id));
     const isCurrent = item !== undefined && isClaimed(item, claim, hello.incarnation);
     if (isCurrent && isHandedBackBy(state, turn, item, claim, hello.takesOneFrame === true)) {
-      giveUp(state, turn, row, item, ENDS.stolen);
+      takeBackItem(state, turn, row, item, ENDS.stolen);
       return false;
     }
     if (isCurrent) kept.add(item);
@@ -187,12 +187,12 @@ function onCheckpoint(state: CoordinatorState, turn: Turn, row: WorkerRow, sent:
   } else state.counters.staleCheckpoints++;
 }
 
-function giveBack(state: CoordinatorState, turn: Turn, row: WorkerRow, { id, attempt }: NamedAttempt): void {
+function handBack(state: CoordinatorState, turn: Turn, row: WorkerRow, { id, attempt }: NamedAttempt): void {
   const itemKey = itemKeyOf(id);
   const item = row.held.get(itemKey);
   if (item === undefined || item.row.context.attempt !== attempt) return;
   if (runsAlone(item.row.context)) row.refusedAloneAtMs = turn.nowMs;
-  giveUp(state, turn, row, item, row.session?.isAsked === true ? ENDS.stolen : ENDS.handedBack);
+  takeBackItem(state, turn, row, item, row.session?.isRecalled === true ? ENDS.stolen : ENDS.handedBack);
 }
 
 function eventFor(

@@ -174,9 +174,9 @@ export interface Session {
   /** Of the next assignment; without gaps within the worker's incarnation. */
   nextNumber: number;
   /** It was asked to hand back, and has not answered. */
-  isAsked: boolean;
+  isRecalled: boolean;
   /** When it was asked last, or answered; monotonic. */
-  askedAtMs: number;
+  recalledAtMs: number;
   /** What an older process of the worker had begun, until it is known what that one ended of. */
   remains: readonly RunningItem[];
   /** Batches of results that are not acknowledged. */

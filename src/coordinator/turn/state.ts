@@ -203,11 +203,11 @@ export function takesWork(state: Pick<CoordinatorState, "task" | "enrolment">, r
 }
 
 /** Who was asked to hand back is left alone for so long after its answer: no ping-pong. */
-const ROBBED_MS = 500;
+const LEFT_ALONE_MS = 500;
 
 /** It hands back what it has not started, or did a moment ago: it is not asked again, and its backlog does not get it back. */
-export function isRobbed({ session }: Pick<WorkerRow, "session">, nowMs: number): boolean {
-  return session !== undefined && (session.isAsked || nowMs - session.askedAtMs < ROBBED_MS);
+export function isHandingBack({ session }: Pick<WorkerRow, "session">, nowMs: number): boolean {
+  return session !== undefined && (session.isRecalled || nowMs - session.recalledAtMs < LEFT_ALONE_MS);
 }
 
 /** Nothing is given to a worker beside an item that runs alone. */

@@ -14,20 +14,20 @@ import type { Turn } from "../turn/turn.ts";
 const DEADLINE_FACTOR = 2;
 
 /** It is asked for these. The deadline counts from the first time, over all streams of the worker. */
-export function askBack(items: readonly RunningItem[], turn: Turn): void {
-  for (const item of items) item.askedBackAtMs ??= turn.nowMs;
+export function noteRecalled(items: readonly RunningItem[], turn: Turn): void {
+  for (const item of items) item.recalledAtMs ??= turn.nowMs;
 }
 
 /** The answer to what it was asked for: what it has kept has begun, it says. */
 export function noteKept({ held }: WorkerRow): void {
-  for (const item of held.values()) if (item.askedBackAtMs !== undefined) item.hasBegun = true;
+  for (const item of held.values()) if (item.recalledAtMs !== undefined) item.hasBegun = true;
 }
 
 /** Time in which this process did not run counts for nobody: what it gave out may not even have left, and nobody was heard. */
 export function forgiveDelay({ held }: WorkerRow, missedMs: number, nowMs: number): void {
   for (const item of held.values()) {
     item.receivedFromMs += Math.min(missedMs, nowMs - item.receivedFromMs);
-    if (item.askedBackAtMs !== undefined) item.askedBackAtMs += missedMs;
+    if (item.recalledAtMs !== undefined) item.recalledAtMs += missedMs;
   }
 }
 
@@ -40,9 +40,9 @@ export function takeBackOverdue(state: CoordinatorState, turn: Turn, row: Worker
   const kept = begunBy(row);
   const taken = overdue.filter((item) => !kept.has(item));
   if (taken.length === 0) return;
-  for (const item of taken) giveUp(state, turn, row, item, ENDS.overdue);
-  session.isAsked = false;
-  session.askedAtMs = turn.nowMs;
+  for (const item of taken) takeBackItem(state, turn, row, item, ENDS.overdue);
+  session.isRecalled = false;
+  session.recalledAtMs = turn.nowMs;
   const attempts = taken.map(({ id, row: { context } }) => ({ id, attempt: context.attempt }));
   turn.send(session.port, { kind: "drop", attempts });
   turn.effects.push({
@@ -52,13 +52,13 @@ export function takeBackOverdue(state: CoordinatorState, turn: Turn, row: Worker
   });
 }
 
-function isOverdue({ liveness }: CoordinatorState, turn: Turn, { askedBackAtMs }: RunningItem): boolean {
+function isOverdue({ liveness }: CoordinatorState, turn: Turn, { recalledAtMs }: RunningItem): boolean {
   const deadlineMs = DEADLINE_FACTOR * liveness.coordinatorFailureTimeoutMs;
-  return askedBackAtMs !== undefined && turn.nowMs - askedBackAtMs >= deadlineMs;
+  return recalledAtMs !== undefined && turn.nowMs - recalledAtMs >= deadlineMs;
 }
 
 /** The worker does not have it any more, and nobody is charged. */
-export function giveUp(
+export function takeBackItem(
   { ledger }: CoordinatorState,
   turn: Turn,
   { held }: WorkerRow,
@@ -81,9 +81,9 @@ export function isHandedBackBy(
   { phase }: HeldClaim,
   makesCalls: boolean,
 ): boolean {
-  if (item.askedBackAtMs === undefined) return false;
+  if (item.recalledAtMs === undefined) return false;
   if (phase === "unstarted") return !makesCalls || isOverdue(state, turn, item);
-  if (phase === undefined) item.askedBackAtMs = undefined;
+  if (phase === undefined) item.recalledAtMs = undefined;
   else item.hasBegun = true;
   return false;
 }

@@ -10,7 +10,7 @@ import { isHeard, isItsOwn } from "../turn/state.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
 import type { Turn } from "../turn/turn.ts";
 import { ENDS } from "./attempt-end.ts";
-import { giveUp } from "./hand-back.ts";
+import { takeBackItem } from "./hand-back.ts";
 import { lossByRestart } from "./outage.ts";
 import type { Loss } from "./outage.ts";
 
@@ -34,13 +34,13 @@ export function leaveSession(row: WorkerRow): void {
  * A worker that is gone gives back everything. `left`: it said goodbye; `preempted`: it was about to. `lost`: it fell silent, and what
  * it had started may be why; `lostWithMany`: it fell silent together with others, and no item is to blame.
  */
-export function forsake(state: CoordinatorState, turn: Turn, row: WorkerRow, how: "left" | Loss): void {
+export function takeBackAll(state: CoordinatorState, turn: Turn, row: WorkerRow, how: "left" | Loss): void {
   endSessionOf(row, turn);
   const [own, older] = apart(row, [...row.held.values()]);
   // A goodbye says nothing of what an older process ended of.
   const howOlder = how === "lost" ? how : "lostWithMany";
-  takeBack(state, turn, row, older, row.restart?.wasDraining === true ? "preempted" : howOlder);
-  takeBack(state, turn, row, own, how);
+  takeBackItems(state, turn, row, older, row.restart?.wasDraining === true ? "preempted" : howOlder);
+  takeBackItems(state, turn, row, own, how);
 }
 
 /**
@@ -54,8 +54,8 @@ export function takeBackMissing(
   missing: readonly RunningItem[],
 ): RunningItem[] {
   const [own, older] = apart(row, missing);
-  const remains = takeBack(state, turn, row, older, lossByRestart(state, row, turn.nowMs));
-  takeBack(state, turn, row, own, "left");
+  const remains = takeBackItems(state, turn, row, older, lossByRestart(state, row, turn.nowMs));
+  takeBackItems(state, turn, row, own, "left");
   return remains;
 }
 
@@ -63,13 +63,13 @@ export function takeBackMissing(
 export function takeBackRemains(state: CoordinatorState, turn: Turn, row: WorkerRow): void {
   const remains = row.session?.remains.filter((item) => row.held.get(itemKeyOf(item.id)) === item) ?? [];
   if (row.session === undefined || remains.length === 0) return;
-  row.session.remains = takeBack(state, turn, row, remains, lossByRestart(state, row, turn.nowMs));
+  row.session.remains = takeBackItems(state, turn, row, remains, lossByRestart(state, row, turn.nowMs));
 }
 
 /** What older processes of the worker had is with nobody, as soon as it is known what they ended of. Idempotent. */
 export function takeBackOlder(state: CoordinatorState, turn: Turn, row: WorkerRow): void {
   const [, older] = apart(row, [...row.held.values()]);
-  if (older.length > 0) takeBack(state, turn, row, older, lossByRestart(state, row, turn.nowMs));
+  if (older.length > 0) takeBackItems(state, turn, row, older, lossByRestart(state, row, turn.nowMs));
 }
 
 /** What the worker's process of now was given, and what older ones were. */
@@ -79,7 +79,7 @@ function apart(row: WorkerRow, items: readonly RunningItem[]): [own: RunningItem
 }
 
 /** Returns what has begun and stays where it is, because it is not known yet how it was lost. */
-function takeBack(
+function takeBackItems(
   state: CoordinatorState,
   turn: Turn,
   row: WorkerRow,
@@ -93,7 +93,7 @@ function takeBack(
     const counted = how === "lost";
     if (how === "left" || how === "preempted" || !begun.has(item)) {
       const end = how === "left" || how === "preempted" ? ENDS[how] : ENDS.lostUnstarted;
-      giveUp(state, turn, row, item, end);
+      takeBackItem(state, turn, row, item, end);
     } else {
       row.held.delete(itemKeyOf(item.id));
       const event: ItemEvent = { type: "item.lost", ...attemptOf(item), counted };
@@ -147,5 +147,5 @@ function takeBackUnacknowledged(
   );
   if (lost.length === 0) return;
   endSessionOf(row, turn);
-  for (const item of lost) giveUp(state, turn, row, item, ENDS.left);
+  for (const item of lost) takeBackItem(state, turn, row, item, ENDS.left);
 }

@@ -8,7 +8,7 @@ import { heartbeatKey, workerKey } from "../../storage/keys.ts";
 import type { Beat } from "../turn/input.ts";
 import { restartOf } from "./outage.ts";
 import type { Loss } from "./outage.ts";
-import { endSessionOf, forsake } from "./loss.ts";
+import { endSessionOf, takeBackAll } from "./loss.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
 import {
   isDraining,
@@ -133,7 +133,7 @@ function carryOut(state: CoordinatorState, turn: Turn, row: WorkerRow, effect: s
       turn.emit("worker_suspected", lateness);
       return false;
     case "announceFailed":
-      forsake(state, turn, row, lossOf(turn, row));
+      takeBackAll(state, turn, row, lossOf(turn, row));
       turn.effects.push({
         kind: "warning",
         message: "worker failed: no heartbeat",
@@ -146,12 +146,12 @@ function carryOut(state: CoordinatorState, turn: Turn, row: WorkerRow, effect: s
       return false;
     case "announceLeft":
       turn.emit("worker_deregistered", { worker_id: row.id, incarnation });
-      forsake(state, turn, row, "left");
+      takeBackAll(state, turn, row, "left");
       turn.requireSync();
       return false;
     case "forget":
       // It has nothing by now; should that ever not be so, somebody else is to have it.
-      forsake(state, turn, row, "left");
+      takeBackAll(state, turn, row, "left");
       forget(state, turn, row);
       return true;
     case "announceDraining":

@@ -79,11 +79,11 @@ describe("the most frequent messages of failures", () => {
   it("are forgotten with the items that are taken back", () => {
     messages.erred(met("no"));
     fail(2, met("no"));
-    messages.takenBack(met("no"));
+    messages.retried(met("no"));
     expect(shown()).to.deep.equal([[1, "error", "no"]]);
-    messages.takenBack(met("no"));
-    messages.takenBack(met("no"));
-    messages.takenBack(met("unknown"));
+    messages.retried(met("no"));
+    messages.retried(met("no"));
+    messages.retried(met("unknown"));
     expect(shown()).to.deep.equal([]);
   });
 

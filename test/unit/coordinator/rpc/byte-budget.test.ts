@@ -5,7 +5,7 @@ describe("byte budget", () => {
   it("takes what there is room for, until that is given back", () => {
     const budget = new ByteBudget(10);
     expect([budget.take(6), budget.take(5), budget.take(4)]).to.deep.equal([true, false, true]);
-    budget.giveBack(6);
+    budget.free(6);
     expect([budget.take(7), budget.take(6)]).to.deep.equal([false, true]);
   });
 
