@@ -1,5 +1,8 @@
-// A coordinator from the first claim to the last commit: wins the lease, rebuilds its state, leads until it is stopped or
-// finds that it does not lead any more. What it may do at each moment is its role's chart to say.
+// A coordinator from the first claim to the last commit: wins the lease, rebuilds its state, leads until it is stopped or finds
+// that it does not lead any more. The chart of its role says what it may do at each moment.
+//
+// The coordinator's files above all rooms: `reactor` is one turn, `turn-loop` takes inputs and commits, `perform-effect`
+// carries out, `replay` makes the state of a new leader, and this file puts them together.
 import type { ConnectRouter } from "@connectrpc/connect";
 import { charts } from "../../machines/index.ts";
 import type { RoleEvent } from "../../machines/coordinator-role.ts";
@@ -59,12 +62,12 @@ export interface CoordinatorOptions {
   /** Where the run is paused; without them nowhere. */
   readonly runLimits?: RunLimits;
   readonly inboxMax: number;
-  /** Of payloads and outputs; as in the configuration's defaults unless said. */
+  /** Limits of payloads and outputs; the configuration's defaults unless given. */
   readonly limits?: ItemLimits;
   readonly clock: Clock;
   readonly random: Random;
   readonly events: EventEmitter;
-  /** What operators read of the events; undefined: nothing. */
+  /** The events that operators read; without it they read none. */
   readonly eventFeed?: EventFeed;
   readonly log: Logger;
   /** How this process comes to lead. Undefined: it alone has the store, so it leads at once. */
@@ -291,7 +294,7 @@ export class Coordinator {
       .catch(() => this.#abort({ reason, seenEpoch: seen }));
   }
 
-  /** Who leads now, if that can be read at once. */
+  /** The epoch of a later leader, if it can be read at once. */
   async #higherEpoch(): Promise<Epoch | null> {
     const { store, clock, incarnation } = this.#options;
     const patience = new AbortController();

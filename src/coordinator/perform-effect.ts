@@ -1,5 +1,5 @@
-// Effects of committed turns, carried out (C2). Nothing here decides, and nothing here may throw: a turn is over. What has to be
-// read from the store for the next turn comes back as an input.
+// Effects of committed turns, carried out (C2). Nothing here decides, and nothing here may throw: a turn is over. A reading
+// that a turn has asked for comes back as an input.
 import { unreachable } from "../base/assert.ts";
 import { failure } from "../base/errors.ts";
 import type { EventEmitter } from "../observe/events.ts";

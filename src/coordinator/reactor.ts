@@ -139,7 +139,7 @@ function steadyMsOf(state: CoordinatorState, nowMs: number, wallMs: number): num
   return nowMs + state.steadyOffsetMs;
 }
 
-/** What waits for longer than anything ever waits was written by a clock that was ahead: this one follows it. */
+/** An item that waits for longer than any item ever waits was delayed by a clock that was ahead: this one follows it. */
 function followDelays(state: CoordinatorState, turn: Turn): void {
   const next = state.ledger.delayed.peek();
   if (next === undefined) return;

@@ -116,7 +116,7 @@ async function readWorker(store: Store, key: string, value: Uint8Array, nowMs: n
   };
 }
 
-/** What it had failed while it was trusted is forgotten: failures in a row are counted anew. */
+/** The failures of a trusted worker are forgotten: failures in a row are counted anew. */
 function trustOf(store: Store, key: string, record: WorkerRecord, nowMs: number): WorkerRow["trust"] {
   const { incarnation, trust, failuresInRow } = record;
   const state = trustChart.indexOf(trust);

@@ -18,7 +18,7 @@ import type { Effect, Turn } from "./turn/turn.ts";
 /** Why a turn did not take effect: what the store says, or that this leader's own deadline has passed. */
 export type Setback = Exclude<CommitOutcome, { kind: "committed" }> | { readonly kind: "expired" };
 
-/** What a leader that may not act any more would have done: counted, and not done. */
+/** Acts of a leader that may not act any more: counted, and not done. */
 export interface Refused {
   readonly writes: number;
   readonly replies: number;
@@ -162,7 +162,7 @@ export class TurnLoop {
     if (this.#waiting > 0) this.#schedule();
   }
 
-  /** Who may not act any more goes on taking inputs, each to be refused, until the process is gone. */
+  /** A leader that may not act any more goes on taking inputs, each to be refused, until the process is gone. */
   #refuse(turn: Turn, outcome: CommitOutcome | Setback): void {
     const { puts, deletes } = turn.writes;
     const isWrite = outcome.kind !== "committed" && puts.length + deletes.length > 0;
@@ -201,7 +201,7 @@ export class TurnLoop {
   }
 }
 
-/** What others would have seen of it; the rest are questions to the own store. */
+/** Whether others would have seen the effect; the rest are questions to the own store. */
 function leaves({ kind }: Effect): boolean {
   return !QUESTIONS.has(kind);
 }

@@ -1,5 +1,5 @@
-// What an attempt leaves when it ends, written in the turn that ends it. An item that succeeds at once leaves nothing here, so
-// the usual case writes one row and no more.
+// The trail of an attempt, written in the turn that ends it. An item that succeeds at once leaves nothing here, so the usual
+// case writes one row and no more.
 import type { AttemptKey } from "../../../machines/work-item.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import { encodeRecord } from "../../storage/codec.ts";

@@ -1,6 +1,6 @@
-// The ledger of a new leader, from the store: its numbers and the rows in flight. What is pending is read as it is needed, what
-// is final not at all, but for some failed items whose messages are shown, so a start costs what is in flight and not what is
-// done (C4).
+// The ledger of a new leader, from the store: its numbers and the rows in flight. Pending items are read as they are needed,
+// final ones not at all, but for some failed items whose messages are shown, so a start costs as much as is in flight and not
+// as much as is done (C4).
 import type { Epoch } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import { failure } from "../../base/errors.ts";
@@ -32,7 +32,7 @@ const FAILED_PAGE = 100;
 const ALONE_WEIGHT_MAX = 16 * 2 ** 20;
 
 export interface LedgerOptions {
-  /** Of the new leader. */
+  /** The new leader's. */
   readonly epoch: Epoch;
   readonly budgets: ItemBudgets;
   readonly random: Random;

@@ -1,5 +1,8 @@
-// Items and where they are. Every change of an item goes through its chart, here and nowhere else: `assign`, `settle` and
-// what submission adds. What a change writes goes into the turn's batch together with the counts that it changes.
+// Transitions of items. Every change of an item goes through its chart, here and nowhere else: added, assigned, adopted,
+// settled, settled late, retried. Its rows go into the turn's batch together with the counts that they change.
+//
+// The items' room: `transitions` moves an item by its chart, `rows` writes what that changes of the ledger, `attempt-trail`
+// what an attempt leaves, `replay-ledger` reads the ledger back.
 import { charts } from "../../../machines/index.ts";
 import { runsAlone } from "../../../machines/work-item.ts";
 import type { AttemptKey, ItemContext, ItemEvent } from "../../../machines/work-item.ts";
@@ -160,7 +163,7 @@ export function settleItem(
         return "done";
       case "recordFailure":
         recordFailure(ledger, turn, item, what, end.execution);
-        // Whoever takes it back wants what it has cost.
+        // An operator's retry goes on from what it has cost.
         keepCheckpoint(turn, item.place, end.checkpoint);
         return "failed";
       case "queueAtOldPlace":
@@ -218,7 +221,7 @@ export function retryFailed(ledger: Ledger, turn: Turn, failed: FailedItem): voi
   queueReturned(ledger, turn, failed.place, budgetsOf(after));
 }
 
-/** What a running item would go on from, told while it runs. Nothing else of it changes, and it need not be synced. */
+/** The checkpoint of a running item, sent while it runs. Nothing else of it changes, and it need not be synced. */
 export function saveCheckpoint(turn: Turn, item: RunningItem, checkpoint: Uint8Array): void {
   keepCheckpoint(turn, item.place, checkpoint);
   item.mayHaveCheckpoint = true;
@@ -320,7 +323,7 @@ function recordFailure(
   turn.requireSync();
 }
 
-/** Of all that is known of an item, what its row has. */
+/** The part of an item's context that its row has. */
 export function budgetsOf({ context }: Pick<Row<ItemContext>, "context">): ReturnedRecord {
   const { attempt, charged, lost, failedBy, blamed, isApart, returnedAtMs } = context;
   return { attempt, charged, lost, failedBy, blamed, isApart, returnedAtMs };

@@ -1,9 +1,9 @@
 // The elector for a store that several processes have open. A challenger takes the lease when it is free, or when it has
 // seen the row unchanged for a TTL on its own clock; a leader renews it, and stops by itself before that TTL can be over.
 //
-// Keeps true: no wall clock, no clock of another machine and no answer of unknown age takes part. The leader counts from
-// the moment at which it sent its last successful renewal, the challenger from when it had read the row. What passed its
-// deadline is over for good. All this is only about who tries; that nobody else can write is the epoch row's (C1).
+// Keeps true: no wall clock, no clock of another machine and no answer of unknown age takes part. The leader counts from the
+// moment at which it sent its last successful renewal, the challenger from when it had read the row. A leadership that has
+// passed its deadline is over for good. All this is only about who tries; that nobody else can write is the epoch row's (C1).
 import { assert } from "../../base/assert.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";

@@ -1,5 +1,9 @@
-// The port by which a coordinator comes to lead, and hears that it does not lead any more. Who decides is the store;
-// an elector asks it. Workers never vote.
+// The port by which a coordinator comes to lead, and hears that it does not lead any more. The store decides; an elector asks
+// it. Workers never vote.
+//
+// The room of leadership: `lease` is the row that says who leads, `elector` the port, `elector-static` and `elector-storage`
+// its two kinds, `lease-check` their look at the row; `watchdog`, `watchdog-worker` and `watchdog-thread` end a leader that is
+// stuck.
 import type { Epoch } from "../../base/ids.ts";
 import type { Leadership } from "./lease.ts";
 
@@ -17,7 +21,7 @@ export interface Campaign {
   readonly onLost: (loss: Loss) => void;
 }
 
-/** Of one process. Who has lost or resigned does not stand again: the process ends. */
+/** The elector of one process. A process that has lost or resigned does not stand again: it ends. */
 export interface LeaderElector {
   /** Resolves when this process leads, however long that takes. Throws store_… rows. Called once. */
   campaign(campaign: Campaign): Promise<Leadership>;

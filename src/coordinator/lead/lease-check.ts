@@ -21,7 +21,7 @@ export class LeaseCheck {
   #readMs = -Infinity;
   #finding: Promise<Finding> = Promise.resolve({ kind: "unreadable" });
 
-  /** Of the leadership of `epoch`. */
+  /** Checks the leadership of `epoch`. */
   constructor(lease: StorageLease, clock: Clock, epoch: Epoch) {
     this.#lease = lease;
     this.#clock = clock;

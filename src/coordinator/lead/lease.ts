@@ -1,6 +1,6 @@
-// Who leads. One row, `coordinator_lease`, and beside it the ledger's own copy of the epoch that every write of a leader
-// expects (C1). A claim expects both rows exactly as they were read, takes one more than the greater epoch, and stamps
-// both in one synced commit: before any message of that epoch leaves, and never twice for one number.
+// The lease, which says who leads. One row, `coordinator_lease`, and beside it the ledger's own copy of the epoch that every
+// write of a leader expects (C1). A claim expects both rows exactly as they were read, takes one more than the greater epoch,
+// and stamps both in one synced commit: before any message of that epoch leaves, and never twice for one number.
 //
 // A renewal moves the lease row alone, and never to bytes that stood there before, so that whoever sees the same row
 // twice knows that nobody renewed it in between. The row is never deleted: resigning marks it free and keeps its epoch.
@@ -45,7 +45,7 @@ const epochRecord: RecordType<Epoch> = {
 
 export interface Leadership {
   readonly epoch: Epoch;
-  /** What every batch of this leader expects (C1). */
+  /** Every batch of this leader expects it (C1). */
   readonly epochRow: Expectation;
 }
 

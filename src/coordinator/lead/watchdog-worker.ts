@@ -6,7 +6,7 @@ import { ownFile } from "../../base/own-file.ts";
 import { guardCells, newWatchCells, releaseCells, takeLastWord } from "./watchdog.ts";
 import type { WatchCells, Watchdog } from "./watchdog.ts";
 
-/** What the thread is given. */
+/** The thread's data. */
 export interface WatchdogData {
   readonly cells: WatchCells;
   readonly runId: RunId;

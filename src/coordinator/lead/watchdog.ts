@@ -5,7 +5,7 @@
 // takes the last word first. The two share three numbers and nothing else.
 import type { Epoch } from "../../base/ids.ts";
 
-/** What a leader does to be watched. */
+/** The port by which a leader is watched. */
 export interface Watchdog {
   /** The leader of `epoch` is good until `deadlineMs`, monotonic; replaces what was said before. */
   guard(epoch: Epoch, deadlineMs: number): void;
@@ -13,7 +13,7 @@ export interface Watchdog {
   release(): void;
 }
 
-/** What the threads share. Times are whole milliseconds of the monotonic clock, which is one for all threads. */
+/** The cells that the threads share. Times are whole milliseconds of the monotonic clock, which is one for all threads. */
 export type WatchCells = BigInt64Array<SharedArrayBuffer>;
 
 const CELL = { deadlineMs: 0, epoch: 1, lastWord: 2 } as const;

@@ -1,6 +1,6 @@
-// What is remembered of attempts beside the ledger's own rows: how they ended, what they wrote to their standard error, and the
-// last checkpoint. Nothing is decided by the first two; an item has 16 slots of each, so that one which comes back for ever
-// does not fill the disk.
+// Records of attempts beside the ledger's own rows: how they ended, what they wrote to their standard error, and the last
+// checkpoint. Nothing is decided by the first two; an item has 16 slots of each, so that one which comes back for ever does not
+// fill the disk.
 import { ulidToBytes } from "../../base/ids.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import type { RecordType } from "../../storage/codec.ts";
@@ -9,7 +9,7 @@ import type { Execution } from "./records.ts";
 import { workerFrom } from "./records.ts";
 import type { Place } from "./place.ts";
 
-/** Of each item so many attempts are remembered, the last ones. */
+/** So many attempts of an item are remembered, the last ones. */
 const SLOTS = 16;
 
 /** Outcomes of attempts that did not succeed. */
@@ -33,7 +33,7 @@ export interface AttemptRecord extends Execution {
   readonly class: AttemptClass;
   readonly message: string;
   readonly endedAtWallMs: number;
-  /** Of its log; 0 when it left none. */
+  /** Size of its log; 0 when it left none. */
   readonly logBytes: number;
 }
 
@@ -100,7 +100,7 @@ export function logsOf(place: Place): string {
   return `${ATTEMPT_LOGS_PREFIX}${place}/`;
 }
 
-/** The slot of an attempt. Whoever reads it compares the attempt: another one may have taken its place. */
+/** The slot of an attempt. A reader compares the attempt: another one may have taken its place. */
 export function slotOf(attempt: number): string {
   return (attempt % SLOTS).toString(SLOTS);
 }

@@ -8,7 +8,7 @@ import type { Entry } from "../../storage/store.ts";
 
 export interface EpochStart {
   readonly epoch: number;
-  /** Of the first item that may come in under it. */
+  /** Sequence of the first item that may come in under it. */
   readonly sequence: number;
 }
 
@@ -41,7 +41,7 @@ export class EpochStarts {
     return this.#starts.find((start) => start.epoch > epoch)?.sequence;
   }
 
-  /** What has to be in the store before an item of this leadership, unless it is. To be called once it is in a batch. */
+  /** The row that has to be in the store before an item of this leadership, unless it is. To be called once it is in a batch. */
   takeUnwritten(): Entry | undefined {
     if (this.#isWritten) return undefined;
     this.#isWritten = true;

@@ -8,7 +8,7 @@ import type { FailureClass } from "./records.ts";
 
 export interface FailureMessage {
   readonly class: FailureClass;
-  /** Of one of them, cut to its beginning. */
+  /** Message of one of them, cut to its beginning. */
   readonly message: string;
   /** Failed items that end with it. */
   readonly items: number;
@@ -32,7 +32,7 @@ interface Kept {
   items: number;
   attempts: number;
   item: Uint8Array;
-  /** What decides who makes room: what was counted, and what the ones before had in the same place. */
+  /** The weight that decides which message makes room: its own count, and the counts of those before it in the same place. */
   weight: number;
 }
 
@@ -49,7 +49,7 @@ export class FailureMessages {
 
   /** An item has failed for good. */
   failed(failure: MetFailure): void {
-    // Whoever cancels a run knows why.
+    // An operator who cancels a run knows why.
     if (failure.class === "cancelled") return;
     const kept = this.#place(failure);
     if (kept.items === 0) [kept.item, kept.message] = [copyOf(failure.id), shortened(failure.message)];
@@ -67,7 +67,7 @@ export class FailureMessages {
     if (kept === undefined || kept.items === 0) return;
     kept.items--;
     kept.weight--;
-    // What its attempts met before says nothing about how it will go on.
+    // The failures of its attempts before say nothing about how it will go on.
     kept.attempts = 0;
   }
 

@@ -1,4 +1,4 @@
-// What an item is called by: the SHA-256 of what it is. The same line for the same task is the same item, however often and in
+// The id of an item: the SHA-256 of its content. The same line for the same task is the same item, however often and in
 // whichever file it is submitted; equal lines of one submission are told apart by counting them.
 import { createHash } from "node:crypto";
 
@@ -7,7 +7,7 @@ const FORMAT_TAG = "rollout item 1\0";
 export const ITEM_ID_BYTES = 32;
 
 export interface ItemContent {
-  /** What is run: plugin name, command, parameters. Not its version, nor timeouts or concurrency. */
+  /** Digest of the task: plugin name, command, parameters. Not its version, nor timeouts or concurrency. */
   readonly taskDigest: Uint8Array;
   /** The line's exact bytes without its ending and outer white space. */
   readonly payload: Uint8Array;

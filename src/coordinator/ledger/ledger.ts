@@ -1,5 +1,10 @@
 // An item on its way through the ledger, and the ledger itself: what is in memory of either. The rows in the store are in
 // records.ts, and what may become of an item in its chart.
+//
+// The ledger's room. Stored: `place` and `item-id` name items, `records`, `attempt-records`, `completions`, `epoch-starts`,
+// `quarantine-record` and `charts` are kept of them. In memory: `tally` counts, `window`, `window-loads`, `shelf` and `queue`
+// hold what is pending, `lookups` what is asked of the store, `scrub` how far the rows are checked, `failure-messages` why
+// items failed.
 import type { AttemptKey, ItemContext } from "../../../machines/work-item.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
@@ -31,9 +36,9 @@ export interface PendingItem {
   readonly weight: number;
   readonly id: Uint8Array;
   readonly payload: Uint8Array;
-  /** What its last attempt that left one has left. */
+  /** The checkpoint of its last attempt that left one. */
   readonly checkpoint: Uint8Array | null;
-  /** What it was before; null when it was never given out. */
+  /** Its row as a returned item; null when it was never given out. */
   readonly returned: { readonly budgets: ReturnedRecord; readonly checksum: number } | null;
 }
 
@@ -46,13 +51,13 @@ export interface RunningItem {
   readonly assignedAtMs: number;
   /** From when on its worker can be expected to have received it, monotonic: later than that by what this process did not run. */
   receivedFromMs: number;
-  /** Of its record in the store. */
+  /** Checksum of its record in the store. */
   readonly checksum: number;
-  /** Of the assignment, within the worker's incarnation. */
+  /** Number of the assignment, within the worker's incarnation. */
   readonly number: number;
   /** Whether a checkpoint of it may be in the store: what is done has none. */
   mayHaveCheckpoint: boolean;
-  /** When its worker was first asked to hand it back, monotonic; undefined while it was not. */
+  /** When it was first recalled from its worker, monotonic; undefined while it was not. */
   recalledAtMs: number | undefined;
   /** Its worker has said so, in whatever way. */
   hasBegun: boolean;
@@ -125,11 +130,11 @@ export interface FailedItem {
   readonly class: FailureClass;
   readonly message: string;
   readonly isApart: boolean;
-  /** Of its record. */
+  /** Checksum of its record. */
   readonly checksum: number;
 }
 
-/** What the coordinator has in memory of an item. */
+/** An item as the coordinator has it in memory. */
 export interface ItemSighting {
   readonly budgets: ItemBudgets;
   /** Undefined while nobody has it. */
@@ -151,6 +156,6 @@ export interface ItemSighting {
 export interface Failure {
   readonly class: FailureClass;
   readonly message: string;
-  /** What a server answered in place of a result. */
+  /** The answer that a server gave in place of a result. */
   readonly response?: Uint8Array;
 }

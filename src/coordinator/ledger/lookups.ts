@@ -1,5 +1,5 @@
-// Items whose rows are being read outside the reactor. What was read of an item is worth nothing when the item has moved since
-// the reading was asked for: then it is asked for again.
+// Lookups of items whose rows are read outside the reactor, and their findings. A finding is worth nothing when the item has
+// moved since the lookup was asked for: then it is asked for again.
 //
 // Keeps true: a reading that is open here still holds (C8: as many as there are questions, and a bounded number of places).
 import type { Place } from "./place.ts";
@@ -8,7 +8,7 @@ import type { DoneRecord, ReturnedRecord } from "./records.ts";
 interface Waiting {
   readonly place: Place;
   readonly budgets: ReturnedRecord;
-  /** Of the row that says so. */
+  /** Checksum of the row that says so. */
   readonly checksum: number;
 }
 
@@ -92,7 +92,7 @@ export class Lookups {
     if (this.#moved.size > MOVED_MAX) this.#forgetMoved();
   }
 
-  /** What moved before the oldest question was asked, it has seen. */
+  /** The oldest question has seen every item that moved before it was asked. */
   #forgetMoved(): void {
     const [oldest = 0] = this.#askedAt.values();
     for (const [place, atTime] of this.#moved) {

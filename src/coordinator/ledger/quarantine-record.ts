@@ -13,7 +13,7 @@ export interface QuarantineRecord {
   /** As it was found; empty for what was whole and went with it. */
   readonly bytes: Uint8Array;
   readonly reason: string;
-  /** Of the item that has no result because of it; null when there is none. */
+  /** Place of the item that has no result because of it; null when there is none. */
   readonly place: Place | null;
   readonly atWallMs: number;
 }
@@ -39,7 +39,7 @@ export function quarantineKey(key: string): string {
 export interface SetAsideItem {
   readonly place: Place;
   readonly id: Uint8Array;
-  /** Of the row that was set aside. */
+  /** Key of the row that was set aside. */
   readonly key: string;
 }
 

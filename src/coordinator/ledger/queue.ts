@@ -1,4 +1,5 @@
-// What is to be given out next: the first of all windows, in order of (priority, submission), and to whom it may go.
+// The queue: the next item to be given out, first of all windows in order of (priority, submission), and the worker that it may
+// go to.
 import type { Ledger, PendingItem } from "./ledger.ts";
 import { placeOf } from "./place.ts";
 import type { Taker } from "./shelf.ts";
@@ -44,7 +45,10 @@ export function nextAlone({ alone, returnedAlone }: Ledger, taker: Taker): Pendi
   return kept;
 }
 
-/** Puts what is next and not for everybody out of the way of the rest. What a full shelf has no room for stays in the store. */
+/**
+ * Puts items that are next and not for everybody out of the way of the rest. Items that a full shelf has no room for stay in
+ * the store.
+ */
 export function shelve({ returned, returnedAlone, shelf, alone, fresh }: Ledger, nowMs: number): void {
   if (shelf.isLow) returned.readmit();
   for (let head = returned.peek(); head !== undefined && isParticular(head); head = returned.peek()) {
@@ -74,7 +78,7 @@ export function hasOpen({ returned, fresh }: Ledger): boolean {
   return false;
 }
 
-/** What comes behind fresh items waits in its window until it is next. */
+/** An item that comes behind fresh ones waits in its window until it is next. */
 function comesAfter(head: PendingItem, fresh: Ledger["fresh"]): boolean {
   const first = firstFresh(fresh)?.peek();
   return first !== undefined && first.key < head.key;

@@ -113,7 +113,7 @@ export interface RunningRecord extends ReturnedRecord {
   readonly worker: WorkerId;
   readonly incarnation: IncarnationId;
   readonly epoch: number;
-  /** Of the assignment, within the worker's incarnation. */
+  /** Number of the assignment, within the worker's incarnation. */
   readonly number: number;
 }
 
@@ -146,7 +146,7 @@ export const runningRecord: RecordType<RunningRecord> = {
   }),
 };
 
-/** What a worker says of an execution: for people, nothing is decided by it. */
+/** A worker's word on an execution: for people, nothing is decided by it. */
 export interface Execution {
   readonly pluginVersion: string;
   /** By the worker's clock; 0 when no worker said so. */
@@ -156,7 +156,7 @@ export interface Execution {
 
 export const UNTOLD: Execution = { pluginVersion: "", startedAtWallMs: 0, durationMs: 0 };
 
-/** What the rows of all final items have. */
+/** The fields that the rows of all final items have. */
 interface FinalRecord extends Execution {
   readonly id: Uint8Array;
   readonly attempt: number;
@@ -223,7 +223,7 @@ export type FailureClass = "error" | "timeout" | "crash" | "too_large" | "poison
 export interface FailedRecord extends FinalRecord {
   readonly class: FailureClass;
   readonly message: string;
-  /** What a server answered in place of a result; empty when none did. */
+  /** The answer that a server gave in place of a result; empty when none did. */
   readonly response: Uint8Array;
   /** How much of its budgets was used. */
   readonly charged: number;

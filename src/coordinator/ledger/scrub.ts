@@ -1,10 +1,10 @@
 // Every row of the ledger, read once in each leadership and compared with the ledger's numbers while items come and go: a row
-// that is not whole, or is not there although it was counted, is found although nobody asks for its item. A start reads what
-// is in flight and nothing else, so what is finished would only be looked at when it is exported.
+// that is not whole, or is not there although it was counted, is found although nobody asks for its item. A start reads the
+// items in flight and nothing else, so finished ones would only be looked at when they are exported.
 //
-// Segment after segment, in order of key. What stands before the next page is counted, and stays counted right: each row that
-// comes or goes there is told. So is each one that does while a page is being read, for the page may have been read before
-// or after it. At the end of a segment the count has to be the tally's.
+// Segment after segment, in order of key. Rows before the next page are counted, and stay counted right: each one that comes or
+// goes there is told. So is each one that does while a page is being read, for the page may have been read before or after it.
+// At the end of a segment the count has to be the tally's.
 //
 // Keeps true: nothing is read unless it is asked for, one page at a time; memory is bounded (C8).
 import type { Damage } from "../../storage/codec.ts";
@@ -67,7 +67,7 @@ export class Scrub {
     this.#sum = removeFromSum(this.#sum, checksum);
   }
 
-  /** What to read now, if anything is left. The caller answers with `take`. */
+  /** The page to read now, if any is left. The caller answers with `take`. */
   wants(): ScrubRequest | undefined {
     const [segment] = this.#segments;
     if (segment === undefined || this.#touched !== undefined) return undefined;

@@ -6,7 +6,7 @@
 import type { WorkerId } from "../../base/ids.ts";
 import type { ReturnedRecord } from "./records.ts";
 
-/** Who asks for an item. */
+/** The worker that asks for an item. */
 export interface Taker {
   readonly worker: WorkerId;
   /** No other worker could execute what this one has failed. */
@@ -41,7 +41,7 @@ export function isParticular({ returned }: Keepable): boolean {
 }
 
 export class Shelf<Item extends Keepable> {
-  /** Each list in order of place. What nobody has failed stands under the empty name. */
+  /** Each list in order of place. Items that nobody has failed stand under the empty name. */
   readonly #byFailer = new Map<string, Kept<Item>[]>();
   readonly #places = new Set<string>();
   #weight = 0;

@@ -1,6 +1,6 @@
-// What the ledger holds in numbers: how many rows each segment has and the sum of their checksums, how far each priority has
-// been given out, and the next numbers to give. One record, written in every turn that changes any of it, so that it
-// agrees with the rows in every committed state.
+// The ledger in numbers: how many rows each segment has and the sum of their checksums, how far each priority has been given
+// out, and the next numbers to give. One record, written in every turn that changes any of it, so that it agrees with the rows
+// in every committed state.
 import { encodeRecord, recordChecksum } from "../../storage/codec.ts";
 import type { Damage, RecordType } from "../../storage/codec.ts";
 import {
@@ -42,7 +42,7 @@ export const SEGMENT_ROWS: Readonly<
 
 interface SegmentTally {
   count: number;
-  /** Of the records' checksums, modulo `SUM_MODULUS`. */
+  /** Sum of the records' checksums, modulo `SUM_MODULUS`. */
   sum: number;
 }
 
@@ -225,7 +225,7 @@ export class Tally {
   }
 }
 
-/** What a walk over all rows of a segment has found, if it is not what was counted. */
+/** The damage, if a walk over all rows of a segment has found other numbers than were counted. */
 export function disagreement(
   tally: Tally,
   segment: SegmentName,

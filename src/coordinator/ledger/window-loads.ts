@@ -18,7 +18,7 @@ export type LoadedWindow =
       readonly hasMore: string | null;
     };
 
-/** What to read now. Each window asks once until it is answered. */
+/** The loads to ask for now. Each window asks once until it is answered. */
 export function wantedLoads(ledger: Ledger): WindowLoad[] {
   const loads: WindowLoad[] = [];
   const ask = (window: WindowName, request: LoadRequest | undefined): void => {
@@ -49,7 +49,7 @@ function askFresh(
   }
 }
 
-/** What a load has put into one of them, the others make room for: those of the lowest priority first. */
+/** Makes room for a load that one of them has got, in the others: in those of the lowest priority first. */
 function shrinkFresh({ fresh }: Ledger): void {
   let weight = 0;
   for (const window of fresh.values()) weight += window.weight;

@@ -110,7 +110,7 @@ export class Window<Entry extends WindowEntry> {
       this.#postponed = entry.key;
   }
 
-  /** What was postponed is of use again. */
+  /** Entries that were postponed are of use again. */
   readmit(): void {
     if (this.#postponed === null) return;
     this.offer(this.#postponed);
@@ -123,8 +123,8 @@ export class Window<Entry extends WindowEntry> {
   }
 
   /**
-   * What to scan now, if the window is low and the store may have more. The caller answers with `load`. `others`: bytes that
-   * windows hold which come before this one and share its room.
+   * The range to scan now, if the window is low and the store may have more. The caller answers with `load`. `others`: bytes
+   * that windows hold which come before this one and share its room.
    */
   wants(others = 0): LoadRequest | undefined {
     if (this.#loading || this.#horizon === null) return undefined;
@@ -175,7 +175,7 @@ export class Window<Entry extends WindowEntry> {
     if (this.#loading) this.#goneMeanwhile.add(key);
   }
 
-  /** What a gap has pushed out stays in the store, beyond the horizon. */
+  /** Entries that a gap has pushed out stay in the store, beyond the horizon. */
   #trim(): void {
     const max = this.#weightMax;
     this.#shrink((length) => length > ENTRIES_MAX || (this.#weight > max && length > 1));

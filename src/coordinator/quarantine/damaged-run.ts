@@ -1,5 +1,5 @@
 // The run of a store that nobody can lead, for those who ask for its results: the service of operators over what can be read.
-// What is not known without a leader is not answered.
+// Questions that only a leader can answer are refused.
 import type { ConnectRouter } from "@connectrpc/connect";
 import { epoch } from "../../base/ids.ts";
 import type { StoreId } from "../../base/ids.ts";

@@ -55,7 +55,7 @@ export const SINGLE_ROWS: readonly { readonly key: string; readonly record: Reco
   { key: REVOCATIONS_KEY, record: revocationsRecord },
 ];
 
-/** What belongs under the key; undefined for what is none of these. */
+/** The kind of record that belongs under the key; undefined for any other key. */
 export function recordUnder(key: string): RecordType<unknown> | undefined {
   const single = SINGLE_ROWS.find((row) => row.key === key);
   return (single ?? ROWS_UNDER.find(({ prefix }) => key.startsWith(prefix)))?.record;

@@ -3,6 +3,9 @@
 //
 // Keeps true: one synced batch does all of it, so that the numbers agree with the rows in every state; nothing that is whole is
 // set aside, and nothing that the rest cannot do without.
+//
+// The room of damage: `known-rows` tells which record stands where, `examine-rows` finds those that cannot be read,
+// `substitute` makes some again, `set-aside` moves one to quarantine, `damaged-view` and `damaged-run` serve the rest.
 import { decodeRecord, encodeRecord, okOrFailure, recordChecksum } from "../../storage/codec.ts";
 import {
   DELAYED_PREFIX,
@@ -116,8 +119,8 @@ async function numbersAfter(
 }
 
 /**
- * What was counted, less what goes. Its sum is that of the rows that are left: the checksum of one that cannot be read may not be what
- * was added. A row that is missing stays counted, and so is found.
+ * The rows that were counted, less those that go. Its sum is that of the rows that are left: the checksum of a row that cannot
+ * be read may not be the one that was added. A row that is missing stays counted, and so is found.
  */
 async function tallyAfter(
   store: Store,

@@ -1,6 +1,6 @@
-// What can stand where a row cannot be read: nothing, or a row that is made again of others. The rows of items, of the index, of the
-// order of completion and of the registry must be there for the rest to be read. Who was revoked, and what was set aside, is forgotten
-// for nobody.
+// The substitute for a row that cannot be read: nothing, or a row that is made again of others. The rows of items, of the
+// index, of the order of completion and of the registry must be there for the rest to be read. Revocations and rows that were
+// set aside are never replaced: they must not be forgotten.
 import type { RecordType } from "../../storage/codec.ts";
 import { decodeRecord, encodeRecord } from "../../storage/codec.ts";
 import {

@@ -32,8 +32,8 @@ import { conflictKey, isPlace, placeOf, priorityOf, sequenceOf } from "../ledger
 import type { Place } from "../ledger/place.ts";
 
 /**
- * So many items of one priority are looked through at most. What a loss of power takes is the last moments of a leader, so
- * more cannot be missing; what is claimed from behind them is executed again.
+ * So many items of one priority are looked through at most. A loss of power takes the last moments of a leader, so more cannot
+ * be missing; an item that is claimed from behind them is executed again.
  */
 const LANE_MAX = 16_384;
 /** Rows that are read at once: few, because their payloads come with them and may have 16 MiB each. */
@@ -92,7 +92,7 @@ async function readLane(store: Store, from: Place, last: Place): Promise<Place[]
   return places;
 }
 
-/** What a late result may be used for. Throws store_corrupt, naming the key. */
+/** The item that a late result is about, as far as the result may be used for it. Throws store_corrupt, naming the key. */
 async function findReported(store: Store, late: LateReport): Promise<Finding> {
   const finding = await findItem(store, late.id);
   if (finding.kind === "done" && Buffer.compare(finding.digest, late.success.digest) !== 0) {

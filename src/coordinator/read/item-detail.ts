@@ -1,5 +1,5 @@
-// One item, looked at closely: where it stands, what became of its attempts, how many go before it. What is in flight is in
-// memory and the rest is in the store, so both are asked, and asked again when the item has moved between the two.
+// One item, looked at closely: where it stands, what became of its attempts, how many go before it. Items in flight are in
+// memory and the others in the store, so both are asked, and asked again when the item has moved between the two.
 import type { WorkerId } from "../../base/ids.ts";
 import { decodeRecord, okOrFailure } from "../../storage/codec.ts";
 import { ITEMS_PREFIX, RETURNED_PREFIX } from "../../storage/keys.ts";
@@ -41,7 +41,7 @@ export interface ItemDetail {
   /** Undefined when it does not wait to be given out, or when more than can be counted do. */
   readonly ahead: number | undefined;
   readonly checkpointBytes: number;
-  /** Those that are remembered, oldest first. */
+  /** The attempts that are remembered, oldest first. */
   readonly attempts: readonly PastAttempt[];
 }
 
@@ -104,7 +104,7 @@ async function countAhead(
   let ahead = (await store.scan({ ...range, limit: AHEAD_MAX })).length;
   const [priority, sequence] = [priorityOf(place), sequenceOf(place)];
   const [only] = cursors.keys();
-  // Of one priority there are all sequences.
+  // A single priority has all sequences.
   if (cursors.size === 1 && only === priority)
     return within(ahead + Math.max(0, sequence - (cursors.get(priority) ?? 0)));
   let bytes = 0;
@@ -147,7 +147,7 @@ async function readAttempts(store: Store, place: Place, standing: ItemStanding):
   return attempts.sort((one, other) => one.attempt - other.attempt);
 }
 
-/** What the attempt wrote to its standard error; `attempt` 0: the last one that left anything. Throws store_corrupt. */
+/** The end of the attempt's standard error; `attempt` 0: the last one that left anything. Throws store_corrupt. */
 export async function readAttemptLog(
   store: Store,
   place: Place,

@@ -98,7 +98,7 @@ async function readReturned(store: Store, prefix: string, { key, value }: Entry)
   return { ...pending, checkpoint, weight: pending.weight + checkpoint.length };
 }
 
-/** Of the item's last attempt that left one. Throws store_corrupt. */
+/** The checkpoint of the item's last attempt that left one. Throws store_corrupt. */
 async function readCheckpoint(store: Store, place: Place): Promise<Uint8Array | undefined> {
   const key = checkpointKey(place);
   const bytes = await store.get(key);

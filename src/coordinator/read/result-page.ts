@@ -18,7 +18,7 @@ export interface ResultPage<Cursor> {
   readonly isCaughtUp: boolean;
 }
 
-/** What a page is read from. */
+/** The items that a page is read from. */
 export interface ResultSource {
   readonly store: Store;
   /** Asked before the page was begun. */
@@ -27,9 +27,9 @@ export interface ResultSource {
   readonly look: () => Promise<LedgerExtent>;
 }
 
-/** Of a result beside its output, payload and texts. */
+/** Bytes of a result beside its output, payload and texts. */
 const RESULT_BYTES = 256;
-/** What one reading from the store is to bring, about. */
+/** Bytes that one reading from the store is to bring, about. */
 const READ_BYTES = 2 ** 20;
 const READ_ITEMS_FIRST = 4;
 /** Large items may follow small ones without a sign. */
@@ -75,7 +75,7 @@ export class PageFiller {
     this.#skipped++;
   }
 
-  /** What the last reading brought. */
+  /** Takes into account how large the results of the last reading were. */
   learn(seen: readonly SeenItem[]): void {
     const bytes = seen.reduce((sum, one) => sum + bytesReadFor(one), 0);
     const fitting = Math.floor((seen.length * READ_BYTES) / Math.max(1, bytes));

@@ -9,7 +9,7 @@ import type { PageLimits, ResultPage, ResultSource } from "./result-page.ts";
 import { LOOKS_MAX, PageFiller } from "./result-page.ts";
 
 export interface CompletionCursor {
-  /** Of the record of completions. */
+  /** Number of the record of completions. */
   readonly record: number;
   /** In it. */
   readonly at: number;

@@ -1,5 +1,9 @@
 // Items that are final, read from the store for those who ask for results. Every record is verified as it is read, and the rows
 // of one item are held against each other; damage is thrown as store_corrupt, naming the key.
+//
+// The readers' room. For operators: `stored-items`, `locate-item`, `item-detail`, and pages of results (`result-page`,
+// `results-by-input`, `results-by-completion`). For the reactor: `examine-items` looks up what it has forgotten, `load-window`
+// fills its windows, `verify-ledger` compares rows with numbers.
 import { failure } from "../../base/errors.ts";
 import { decodeRecord, okOrFailure } from "../../storage/codec.ts";
 import type { RecordType } from "../../storage/codec.ts";

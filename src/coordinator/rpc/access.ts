@@ -1,4 +1,4 @@
-// Which role may call which method. What is not named here is refused to everybody.
+// Which role may call which method. A method that is not named here is refused to everybody.
 import type { AccessTable } from "../../transport/access.ts";
 
 export const ACCESS: AccessTable = {

@@ -36,7 +36,7 @@ export function items(
       if (name === "" || name.length > NAME_CHARACTERS_MAX) return refuse("GetItem", "name names no item");
       const isAwaited = (): boolean => !context.signal.aborted && !leader.stopping.aborted;
       const sought = await findByName(store, name, isAwaited);
-      // What was not looked for to the end is not unknown.
+      // An item whose search was broken off is not unknown.
       if (leader.stopping.aborted) throw failure("coordinator_silent", { address: leader.address });
       const place = placeOf(sought, name);
       return { coordinator, ...writeItem(await readItem(store, place, look)) };

@@ -1,4 +1,4 @@
-// What the services need of the coordinator behind them: somewhere to put inputs, and the envelope of its leadership.
+// The coordinator behind the services, as they need it: somewhere to put inputs, and the envelope of its leadership.
 import { failure } from "../../base/errors.ts";
 import type { ItemLimits } from "../../config/limits.ts";
 import type { CoordinatorEnvelope } from "../../gen/rollout/v1/common_pb.ts";

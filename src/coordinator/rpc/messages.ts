@@ -1,5 +1,5 @@
-// Between the wire and the coordinator's own words, both ways. What comes from a peer is checked here, field by field and
-// against its limit; behind this file nothing doubts a message any more.
+// Between the wire and the coordinator's own words, both ways. Messages of peers are checked here, field by field and against
+// their limits; behind this file nothing doubts a message any more.
 import { create } from "@bufbuild/protobuf";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { failure } from "../../base/errors.ts";
@@ -86,7 +86,7 @@ export function readBeat(wire: WireBeat | undefined): Beat {
   };
 }
 
-/** What every message of this leader carries. Made once per leadership. */
+/** The envelope that every message of this leader carries. Made once per leadership. */
 export function envelopeOf(epoch: Epoch, storeId: StoreId): CoordinatorEnvelope {
   return create(CoordinatorEnvelopeSchema, { coordEpoch: BigInt(epoch), storeId: ulidToBytes(storeId) });
 }

@@ -35,9 +35,9 @@ export type Planned =
   /** The batch before it has not come: what it counts lines from is not known. */
   | { readonly kind: "gap" };
 
-/** What equal lines have in common. */
+/** The part that equal lines have in common. */
 interface Content {
-  /** Of the first of them. */
+  /** Id of the first of them. */
   readonly id: Uint8Array;
   /** As the ledger has it; undefined for a content that is new with this batch. */
   readonly index: ItemIndexRecord | undefined;
@@ -85,7 +85,7 @@ export async function planSubmission(store: Store, batch: Lines): Promise<Planne
   };
 }
 
-/** What would become of lines that their sender has counted: each is its own item by its sample index. Reads only. */
+/** Foresees what would become of lines that their sender has counted: each is its own item by its sample index. Reads only. */
 export async function foresee(
   store: Store,
   { digest: taskDigest }: RunTask,
@@ -98,7 +98,7 @@ export async function foresee(
   return { added: lines.length - known, known, duplicates };
 }
 
-/** Of the first of the lines that are equal to it. */
+/** Id of the first of the lines that are equal to it. */
 interface FirstId {
   readonly id: Uint8Array;
   readonly text: string;
@@ -163,7 +163,7 @@ async function readAnswer(
   return bytes && okOrFailure(store.location, decodeRecord(submissionRecord, key, bytes));
 }
 
-/** Those that there are, by the text of the id. */
+/** The index rows that there are, by the text of the id. */
 async function readIndexes(
   store: Store,
   ids: readonly Uint8Array[],

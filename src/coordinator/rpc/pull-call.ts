@@ -17,7 +17,7 @@ import type {
 import type { Leader } from "./leader.ts";
 import { submit } from "./leader.ts";
 
-/** What the name of an attempt costs in memory. */
+/** Memory that the name of an attempt costs. */
 export const ATTEMPT_OVERHEAD_BYTES = 256;
 
 /** A PullRequest in the coordinator's words. */
@@ -40,7 +40,7 @@ export interface PullAnswer {
   readonly drop: readonly NamedAttempt[];
 }
 
-/** Of a call that does not speak for the worker any more. */
+/** The answer to a call that does not speak for the worker any more. */
 export const NOTHING: PullAnswer = { assignments: undefined, release: [], drop: [] };
 
 export class PullCall implements SessionPort {
@@ -50,7 +50,7 @@ export class PullCall implements SessionPort {
   /** Told once, when there will be no answer (again). */
   readonly #onOver: (call: PullCall) => void;
   #answer: PullAnswer = NOTHING;
-  /** What comes later is for the next call. */
+  /** Frames that come later are for the next call. */
   #isComplete = false;
   #isWelcome = false;
   #isHurried = false;
@@ -108,7 +108,7 @@ export class PullCall implements SessionPort {
     this.#onOver(this);
   }
 
-  /** What it keeps in memory: the payloads of the answer, and the attempts that the question named. */
+  /** Bytes that it keeps in memory: the payloads of the answer, and the attempts that the question named. */
   get bytes(): number {
     const { held, released } = this.pull;
     const items = this.#answer.assignments?.items ?? [];

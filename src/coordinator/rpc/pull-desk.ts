@@ -8,7 +8,7 @@ import type { Leader } from "./leader.ts";
 import { NOTHING, PullCall } from "./pull-call.ts";
 import type { Pull, PullAnswer } from "./pull-call.ts";
 
-/** Of all answers that are remembered, and of what was asked. */
+/** Bytes of all answers that are remembered, and of their questions. */
 const REMEMBERED_BYTES_MAX = 64 * 1024 * 1024;
 
 export class PullDesk {
@@ -16,7 +16,7 @@ export class PullDesk {
   readonly #clock: Clock;
   readonly #rememberedBytesMax: number;
   readonly #calls = new Map<WorkerId, PullCall>();
-  /** Those that have answered, oldest first, and their bytes. */
+  /** Calls that have answered, oldest first, and their bytes. */
   readonly #answered = new Map<PullCall, number>();
   #rememberedBytes = 0;
 

@@ -86,7 +86,7 @@ const OUTCOMES: Readonly<Record<FailureClass, OutcomeClass>> = {
   timeout: OutcomeClass.TIMEOUT,
   crash: OutcomeClass.CRASH,
   too_large: OutcomeClass.TOO_LARGE,
-  // What it came to is that its workers were lost.
+  // Its workers were lost, in the end.
   poison: OutcomeClass.LOST,
   cancelled: OutcomeClass.CANCELLED,
 };

@@ -1,4 +1,9 @@
-// What operators ask.
+// The service for operators, put together of its parts: `submissions` (with `plan-submission`), `steering`, `results`, `items`,
+// `retries`, `workers` and `events`.
+//
+// The room of the wire: beside this service `heartbeat-service`, `enrolment-service` and `work-service` (with `work-messages`,
+// `pull-desk`, `pull-call` and `byte-budget`); `messages` checks what peers send, `refusals` words what is refused, `access`
+// says who may call what, `leader` is the coordinator behind them.
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { RunService } from "../../gen/rollout/v1/run_pb.ts";
 import type { EventFeed } from "../../observe/event-journal.ts";

@@ -1,5 +1,5 @@
-// Frames of a worker's session between the wire and the coordinator's own words. What comes in is checked here, field by
-// field and against its limit; payloads and outputs are opaque and never looked into.
+// Frames of a worker's session between the wire and the coordinator's own words. Frames that come in are checked here, field by
+// field and against their limits; payloads and outputs are opaque and never looked into.
 import { hash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -117,7 +117,7 @@ function readCheckpoint({ checkpoint }: Result): Uint8Array {
   return checkpoint.length > LIMITS.checkpointBytes ? new Uint8Array() : checkpoint;
 }
 
-/** Of a running attempt; undefined for one over its limit, which is left out. Throws request_invalid. */
+/** The checkpoint of a running attempt; undefined for one over its limit, which is left out. Throws request_invalid. */
 export function readSent({ attempt, epoch, checkpoint }: Checkpoint): SentCheckpoint | undefined {
   const named = { ...readAttempt(attempt), epoch: readEpoch(epoch) };
   return checkpoint.length > LIMITS.checkpointBytes ? undefined : { ...named, checkpoint };
@@ -136,7 +136,7 @@ function readOutcome(wire: Result, { outputBytes }: ItemLimits): ReportedOutcome
     case OutcomeClass.SUCCESS:
       if (wire.output.length > outputBytes)
         return tooLarge("output", wire.output.length, `${outputBytes} (limits.output of the coordinator)`);
-      // What cannot even be hashed right is not believed in anything else.
+      // A result that is not even hashed right is not believed in anything else.
       if (Buffer.compare(wire.outputDigest, hash("sha256", wire.output, "buffer")) !== 0)
         return refuseFrame("output_digest is not the SHA-256 of the output");
       return { kind: "success", output: wire.output, digest: wire.outputDigest };
@@ -229,7 +229,7 @@ function writeAttempt({ id, attempt }: NamedAttempt): MessageInitShape<typeof At
   return { itemId: id, attempt };
 }
 
-/** Who says that it speaks: not yet whether it may. Throws request_invalid. */
+/** The worker that says it speaks: not yet whether it may. Throws request_invalid. */
 export function readSpeaker(envelope: WorkerEnvelope | undefined): Speaker {
   const workerId = parseUlidBytes<WorkerId>(envelope?.workerId ?? new Uint8Array());
   const incarnation = parseUlidBytes<IncarnationId>(envelope?.incarnation ?? new Uint8Array());

@@ -28,9 +28,12 @@ import {
 } from "./work-messages.ts";
 import type { Speaker } from "./work-messages.ts";
 
-/** What a result costs beside its bytes: empty ones are not free. */
+/** Cost of a result beside its bytes: empty ones are not free. */
 const RESULT_OVERHEAD_BYTES = 1_024;
-/** Checkpoints of what runs that wait to be written. What comes when there is no room for it is lost: another one follows. */
+/**
+ * Bytes of checkpoints of running items that wait to be written. A checkpoint that comes when there is no room for it is lost:
+ * another one follows.
+ */
 const CHECKPOINT_BYTES_MAX = 16 * 1024 * 1024;
 /** Frames that one session may leave unread: beyond it the worker is cut off, and what it was given is taken back. */
 const FRAMES_MAX = 1_024;
@@ -78,7 +81,7 @@ export function workService(leader: Leader, clock: Clock): ServiceImpl<typeof Wo
   };
 }
 
-/** What a frame costs in memory beside its bytes, when they stay there after the next one is read; undefined when they do not. */
+/** Memory that a frame costs beside its bytes, when they stay there after the next one is read; undefined when they do not. */
 function overheadOf({ frame }: SessionRequest): number | undefined {
   switch (frame.case) {
     case "hello":
@@ -140,7 +143,7 @@ class SessionStream implements SessionPort {
   readonly #leader: Leader;
   #speaker: Speaker | undefined;
   #hasSaidHello = false;
-  /** Of this stream: batches may come again, and what was acknowledged stays so. */
+  /** Number of the last batch of this stream that is acknowledged: batches may come again, and stay acknowledged. */
   #ackedResults = 0;
   readonly #checkpoints: ByteBudget;
 
@@ -199,7 +202,7 @@ class SessionStream implements SessionPort {
     if (!this.#leader.push({ ...input, answer })) answer();
   }
 
-  /** Who speaks does not change within a stream, so it is looked up once. */
+  /** The speaker does not change within a stream, so it is looked up once. */
   #identify(envelope: WorkerEnvelope | undefined, context: HandlerContext): Speaker {
     if (this.#speaker !== undefined) return this.#speaker;
     return (this.#speaker = speakerOf(envelope, context));

@@ -1,4 +1,4 @@
-// What operators ask of the reactor: to steer the run, to take failed items back, to say how things stand.
+// Inputs of operators: they steer the run, retry failed items, and ask how things stand.
 import { runsAlone } from "../../../machines/work-item.ts";
 import { unreachable } from "../../base/assert.ts";
 import type { WorkerId } from "../../base/ids.ts";

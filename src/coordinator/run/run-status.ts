@@ -34,7 +34,7 @@ export function viewOf(state: CoordinatorState, turn: Turn): RunView {
   };
 }
 
-/** What becomes final in this turn stands in a record that is written with it. */
+/** Items that become final in this turn stand in a record that is written with it. */
 export function extentOf(state: CoordinatorState, turn: Turn): LedgerExtent {
   const { tally, setAside } = state.ledger;
   const { phase } = meaningOf(state);

@@ -1,5 +1,8 @@
 // The run, moved by its chart: sealed, paused, resumed and cancelled by an operator, paused by its own limits, complete when
 // every item is final and the store agrees.
+//
+// The run's room: `run` moves it by its chart and stores it, `run-limits` pauses it, `submission` adds items, `operator` steers
+// it, `run-status` counts it.
 import { charts } from "../../../machines/index.ts";
 import type { RunContext, RunEvent } from "../../../machines/run.ts";
 import { assert } from "../../base/assert.ts";
@@ -52,7 +55,7 @@ function taskFrom(fields: Fields): RunTask {
   return { digest: fields.bytes(0), plugin: fields.text(1), summary: fields.text(2) };
 }
 
-/** What each state of the chart means to the rest of the coordinator. */
+/** The meaning of a state of the chart to the rest of the coordinator. */
 interface Meaning {
   readonly name: string;
   readonly phase: RunPhase;
@@ -109,12 +112,12 @@ export function onResume(state: CoordinatorState, turn: Turn): void {
   move(state, turn, { type: "run.resumed" });
 }
 
-/** For good. What workers have is settled by `cancelHeld`, in this turn and the next ones. */
+/** For good. Items that workers have are settled by `cancelHeld`, in this turn and the next ones. */
 export function onCancel(state: CoordinatorState, turn: Turn): void {
   move(state, turn, { type: "run.cancelled" });
 }
 
-/** A failed item was taken back: a run that was complete is not any more, and what a comparison finds may not agree. */
+/** A failed item was retried: a run that was complete is not any more, and a comparison that is under way may find other rows. */
 export function reopen(state: CoordinatorState, turn: Turn): void {
   if (state.verification !== undefined) state.verification.isStale = true;
   move(state, turn, { type: "run.reopened" });
@@ -140,7 +143,7 @@ export function checkCompletion(state: CoordinatorState, turn: Turn): void {
   turn.effects.push({ kind: "verifyLedger", numbers: state.ledger.tally.numbers });
 }
 
-/** What was taken back meanwhile takes its own turn, and is compared again when it is final. */
+/** An item that was retried meanwhile takes its own turn, and is compared again when it is final. */
 export function onVerified(
   state: CoordinatorState,
   turn: Turn,

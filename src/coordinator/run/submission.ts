@@ -44,7 +44,7 @@ export function onSubmit(
   if (refusal !== undefined) return turn.answer(to, refusal);
   if (state.task === null) adoptTask(state, turn, batch.task);
   const { submission, batchNumber, known, duplicates } = batch;
-  // Whoever submits again what is there changes nothing, least of all what is complete.
+  // A submission of known items alone changes nothing, least of all a run that is complete.
   if (batch.added.length > 0) extend(state, turn);
   for (const item of batch.added) addItem(state.ledger, turn, item);
   for (const { id, index } of batch.counted) writeIndex(turn, id, index);
@@ -58,7 +58,7 @@ export function onSubmit(
 function refusalOf(state: CoordinatorState, { task, reopen, added }: PlannedBatch): Refusal | undefined {
   const { phase } = meaningOf(state);
   if (phase === "cancelled") return { kind: "cancelled" };
-  // Whoever does not know whether his lines have arrived may submit them again.
+  // A client that does not know whether its lines have arrived may submit them again.
   if (phase !== "open" && !reopen && added.length > 0) return { kind: "sealed" };
   return state.task === null ? undefined : otherTask(state.task, task);
 }

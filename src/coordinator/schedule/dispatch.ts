@@ -1,8 +1,10 @@
 // Pending items to workers that asked for them, at the end of each turn: in order of priority and submission, in batches, shared
 // out so that a worker with much credit does not empty the queue before the others are served.
 //
-// Who may have what: a worker that can execute what the run executes, and is trusted; nothing beside an item that runs alone;
-// what a worker has failed goes to another one where there is one; a worker at risk comes after the others.
+// An item goes to a worker that can execute the run's task, and is trusted; nothing beside an item that runs alone; an item
+// that a worker has failed goes to another one where there is one; a worker at risk comes after the others.
+//
+// The schedule's room: `dispatch` gives items out, `steal` and `recall` ask for those that have not begun.
 import type { IncarnationId } from "../../base/ids.ts";
 import { runsAlone } from "../../../machines/work-item.ts";
 import { itemKeyOf } from "../ledger/item-id.ts";
@@ -29,7 +31,7 @@ const ALONE_SHARE = 4;
 /** A worker that has handed back such an item gets none for so long. */
 const REFUSED_ALONE_MS = 30_000;
 
-/** Who works at all in a turn. */
+/** The workers that are given items in a turn. */
 interface Crew {
   readonly rows: readonly WorkerRow[];
   /** They are not trusted, and here because there is nobody else. */
@@ -51,7 +53,7 @@ export function dispatch(state: CoordinatorState, turn: Turn): KeptApart {
   const apart = keptApart(state, turn, crew);
   const others = crew.rows.filter((row) => !apart.has(row));
   let left = PER_TURN_MAX;
-  // Whoever may be gone soon gets what the others have no room for.
+  // Workers that may be gone soon get the items that the others have no room for.
   for (const isAtRisk of [false, true]) {
     const rows = others.filter((row) => row.isAtRisk === isAtRisk && takesWork(state, row));
     const asked = rows.reduce((sum, row) => sum + creditOf(row), 0);
@@ -59,17 +61,17 @@ export function dispatch(state: CoordinatorState, turn: Turn): KeptApart {
     // Where there is not enough for everybody, an item goes to where it can start, and what was just stolen does not go back to
     // the backlog that it was taken from.
     if (!isEnough) left = giveOut(state, turn, crew, { rows, left, roomOf: startable });
-    // What a safe backlog handed back is not for one that may be gone soon either.
+    // Items that a safe backlog handed back are not for one that may be gone soon either.
     const isLeft = isAtRisk && others.some((row) => !row.isAtRisk && isHandingBack(row, turn.nowMs));
     const takers = isEnough ? rows : isLeft ? [] : rows.filter((row) => !isHandingBack(row, turn.nowMs));
     left = giveOut(state, turn, crew, { rows: takers, left, roomOf: creditOf });
   }
-  // What has come to light meanwhile need not wait for a turn that may not come.
+  // Items that have come to light meanwhile need not wait for a turn that may not come.
   giveOutAlone(state, turn, crew);
   return keptApart(state, turn, crew);
 }
 
-/** Those who are trusted; when there are none, the others, one item at a time and rarely: a run does not stand still. */
+/** The trusted workers; when there are none, the others, one item at a time and rarely: a run does not stand still. */
 function crewOf(state: CoordinatorState, turn: Turn): Crew {
   const rows = [...state.workers.values()].filter((row) => isOfUse(state, row));
   const trusted = rows.filter(isTrusted);
@@ -104,8 +106,8 @@ function giveOutAlone(state: CoordinatorState, turn: Turn, crew: Crew): void {
 }
 
 /**
- * Those that have least are kept, and get nothing until they have nothing, so they stay those. One that could take none
- * of the items that wait is of no use for it. Those that have nothing, and for which there is nothing else, are kept as well.
+ * Workers that have least are kept apart, and get nothing until they have nothing, so they stay those. One that could take none
+ * of the items that wait is of no use for it. Workers that have nothing, and for which there is nothing else, are kept as well.
  */
 function keptApart({ ledger }: CoordinatorState, turn: Turn, crew: Crew): KeptApart {
   const { rows } = crew;
@@ -152,7 +154,7 @@ function giveOut(state: CoordinatorState, turn: Turn, crew: Crew, { rows, roomOf
       if (given.length > 0) served.add(row);
       give(state, turn, row, given);
     }
-    // Who found nothing will not find any in this turn.
+    // A worker that found nothing will not find any in this turn.
     hungry = hungry.filter((row) => served.has(row) && hasRoom(row));
   }
   return left;

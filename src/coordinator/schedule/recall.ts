@@ -1,5 +1,5 @@
-// Work that is asked back. While a run is paused, what workers have not started is to wait with the coordinator; what a cancelled
-// run has given out is settled, and killed where it runs.
+// Recalls. While a run is paused, items that workers have not started are to wait with the coordinator; items that a cancelled
+// run has given out are settled, and killed where they run.
 import { ENDS } from "../workers/attempt-end.ts";
 import { noteRecalled } from "../workers/hand-back.ts";
 import type { Failure, RunningItem } from "../ledger/ledger.ts";
@@ -15,11 +15,11 @@ export function recallBacklogs({ workers }: CoordinatorState, turn: Turn): void 
   for (const row of workers.values()) recallBacklog(row, turn);
 }
 
-/** The worker knows what it has started: it is asked for everything, and hands back the rest. */
+/** Everything is recalled: the worker knows what it has started, and hands back the rest. */
 export function recallBacklog({ session, held }: WorkerRow, turn: Turn): void {
-  // One that waits for its verdict is asked when it gets it.
+  // A worker that waits for its verdict is sent the recall with it.
   if (session?.isReconciled !== true || held.size === 0) return;
-  // A worker that calls says what it has with each call: it is not to call again at once because it was asked again.
+  // A worker that calls says what it has with each call: a recall that is repeated must not make it call again at once.
   if (session.takesOneFrame && turn.nowMs - session.recalledAtMs < CALLS_RECALLED_EVERY_MS) return;
   session.recalledAtMs = turn.nowMs;
   const items = [...held.values()];
@@ -27,7 +27,7 @@ export function recallBacklog({ session, held }: WorkerRow, turn: Turn): void {
   turn.send(session.port, { kind: "release", attempts: items.map(named) });
 }
 
-/** What anybody has fails as cancelled, all of it in one turn: a cancelled run has nothing in flight. */
+/** Every item that a worker has fails as cancelled, all of them in one turn: a cancelled run has nothing in flight. */
 export function cancelHeld({ workers, ledger }: CoordinatorState, turn: Turn): void {
   for (const { session, held } of workers.values()) {
     const items = [...held.values()];

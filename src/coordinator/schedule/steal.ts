@@ -1,5 +1,5 @@
-// Work that waits at one worker while another has nothing: the victim is asked to hand back what it has not started, and what it
-// hands back is pending again and goes to whoever asks. Workers never talk to each other, and an item that has begun is
+// Work that waits at one worker while another has nothing: items that the victim has not started are recalled, and those that
+// it hands back are pending again and go to a worker that asks. Workers never talk to each other, and an item that has begun is
 // never moved, so nothing runs twice because of a steal.
 import type { RunningItem } from "../ledger/ledger.ts";
 import { hasOpen } from "../ledger/queue.ts";
@@ -11,10 +11,10 @@ import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
 import type { Turn } from "../turn/turn.ts";
 
 const MAX_STEAL_BATCH = 32;
-/** What was assigned a moment ago is about to start; asking for it back is wasted. */
+/** An item that was assigned a moment ago is about to start; a recall of it is wasted. */
 const MIN_AGE_MS = 200;
 
-/** Those that are kept apart take nothing that is stolen. */
+/** Workers that are kept apart take nothing that is stolen. */
 export function steal(state: CoordinatorState, turn: Turn, apart: KeptApart): void {
   for (const row of cordoned(state)) if (mayBeAsked(row, turn)) ask(row, turn, waitingAt(row, turn));
   if (hasOpen(state.ledger)) return;
@@ -59,7 +59,7 @@ function isOneOfUse(state: CoordinatorState): boolean {
   return count === 1;
 }
 
-/** What a cordoned worker has not started, it would only fail; others are there for it. */
+/** A cordoned worker would only fail what it has not started; others are there for it. */
 function cordoned(state: CoordinatorState): readonly WorkerRow[] {
   const rows = [...state.workers.values()];
   const out = rows.filter((row) => !isTrusted(row));
@@ -75,7 +75,7 @@ function isIdle(state: CoordinatorState, row: WorkerRow): boolean {
   return takesWork(state, row) && isTrusted(row) && row.held.size < row.slots;
 }
 
-/** What it has not started, as far as can be told and it says, and was not given just now; the last to start first. */
+/** The items that it has not started, as far as can be told and it says, and was not given just now; the last to start first. */
 function waitingAt(row: WorkerRow, turn: Turn): RunningItem[] {
   // The last that were assigned are the last to start.
   return [...row.held.values()]

@@ -1,8 +1,8 @@
-// What a worker says it has and the ledger does not know of. A leader's assignments are not synced, so a loss of power takes the
-// last of them, and the workers go on with what the ledger calls pending. Such an item is adopted: it runs on where it is,
-// under the attempt that it is under, and is not executed a second time; one that has finished is settled by the result that
-// comes, also when that comes before the worker has stated anything, as results by a call do. An attempt that is on record was given
-// up, and stays so.
+// Items that a worker says it has and the ledger does not know of. A leader's assignments are not synced, so a loss of power
+// takes the last of them, and the workers go on with what the ledger calls pending. Such an item is adopted: it runs on where
+// it is, under the attempt that it is under, and is not executed a second time; one that has finished is settled by the result
+// that comes, also when that comes before the worker has stated anything, as results by a call do. An attempt that is on record
+// was given up, and stays so.
 //
 // The rows are looked up outside the reactor, so the verdict on the hello waits for them.
 import { runsAlone } from "../../../machines/work-item.ts";
@@ -35,7 +35,7 @@ const NEVER_GIVEN = {
   ...{ failedBy: "", blamed: "", isApart: false, returnedAtMs: [] },
 };
 
-/** What of a hello may have been given by an earlier leader and forgotten. */
+/** The claims of a hello that an earlier leader may have given and forgotten. */
 export function unheardOf(
   state: CoordinatorState,
   row: WorkerRow,
@@ -72,7 +72,7 @@ export function reconcile(
   if (claims.length === 0 || isCancelled(state)) {
     settle({ settled }, turn);
     row.session.isReconciled = true;
-    // Of a cancelled run nobody wants anything, also what is finished.
+    // A cancelled run wants nothing any more, finished results included.
     turn.send(port, { kind: "verdict", keep: isCancelled(state) ? keep.map(() => false) : keep });
     if (meaningOf(state).isPaused) recallBacklog(row, turn);
     return;

@@ -14,7 +14,7 @@ export function openDelivery(
   return delivery;
 }
 
-/** What was said is not in memory any more once this turn is committed. */
+/** Tells the edge, once this turn is committed, that the input is not in memory any more. */
 export function settle({ settled }: { readonly settled?: (() => void) | undefined }, turn: Turn): void {
   if (settled !== undefined) turn.answer(settled, undefined);
 }

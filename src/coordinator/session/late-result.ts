@@ -1,6 +1,6 @@
-// Successes that come for items which nobody has: what an attempt that was given up has made after all. One of an item that
-// is pending again is taken; one that contradicts the result that is there is kept as evidence. What is final is not in
-// memory, so the rows are looked up outside the reactor and come back as an input.
+// Successes that come for items which nobody has, from attempts that were given up. One of an item that is pending again is
+// taken; one that contradicts the result that is there is kept as evidence. Final items are not in memory, so the rows are
+// looked up outside the reactor and come back as an input.
 import { encodeRecord } from "../../storage/codec.ts";
 import { mayBeForgotten, settleForgotten } from "./adoption.ts";
 import { acknowledge, settle } from "./delivery.ts";
@@ -29,7 +29,7 @@ export function examine(state: CoordinatorState, turn: Turn, late: LateReport, d
 
 function lookUp(state: CoordinatorState, turn: Turn, late: LateResult): void {
   state.ledger.lookups.begin(itemKeyOf(late.id), late);
-  // What this leader has given out it has not forgotten.
+  // This leader has forgotten nothing that it has given out itself.
   const row = state.workers.get(late.worker);
   const cursors = new Map(mayBeForgotten(state, row, late) ? state.ledger.tally.cursors : []);
   turn.effects.push({ kind: "examineReport", late, cursors });

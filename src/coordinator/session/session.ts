@@ -1,6 +1,9 @@
 // The coordinator's side of a worker's session: what it holds is reconciled first, then work goes down by credit and results come
 // up. Frames of a session that is not the worker's current one change nothing but its end, so that no worker waits for ever on
 // a stream that nobody listens to: it opens another and states what it has.
+//
+// The sessions' room: `session` hears a worker, `adoption` takes in what an earlier leader gave it, `late-result` judges what
+// comes too late, `delivery` acknowledges.
 import { runsAlone } from "../../../machines/work-item.ts";
 import type { ItemEvent } from "../../../machines/work-item.ts";
 import type { WorkerId } from "../../base/ids.ts";
@@ -48,7 +51,7 @@ const CREDIT_MAX = 16_384;
 export function onSession(state: CoordinatorState, turn: Turn, input: SessionInput): void {
   const row = state.workers.get(input.workerId);
   if (input.kind === "hello") return onHello(state, turn, row, input);
-  // What a report says names its attempt exactly, so it is as good beside a session as in one.
+  // A report names its attempt exactly, so it is as good beside a session as in one.
   if (input.kind === "report")
     return row === undefined
       ? refuseSession(turn, input)
@@ -59,7 +62,7 @@ export function onSession(state: CoordinatorState, turn: Turn, input: SessionInp
     return;
   }
   if (input.kind !== "results") settle(input, turn);
-  // Who speaks has read what it was given before, or is about to.
+  // A worker that speaks has read what it was given before, or is about to.
   row.session.unreadBytes = 0;
   switch (input.kind) {
     case "credit":
@@ -116,7 +119,7 @@ function onHello(
   // It was under way on one connection while a later one came on another: what it states is not so any more.
   if (hello.sessionNumber > 0 && hello.sessionNumber < row.sessionNumber) return refuseSession(turn, hello);
   row.sessionNumber = Math.max(row.sessionNumber, hello.sessionNumber);
-  // Who was asked to hand back a moment ago is left alone for as long as it would have been.
+  // A worker that was sent a recall a moment ago is left alone for as long as it would have been.
   const recalledAtMs = row.session?.recalledAtMs ?? -Infinity;
   endSessionOf(row, turn);
   row.session = {
@@ -225,7 +228,10 @@ function whatOf({ outcome }: Report): Success | Failure | null {
   }
 }
 
-/** Whether the claim is of the attempt that the item is running under. What an earlier process left unfinished died with it. */
+/**
+ * Whether the claim is of the attempt that the item is running under. An attempt that an earlier process left unfinished died
+ * with it.
+ */
 function isClaimed(item: RunningItem, claim: HeldClaim, incarnation: string): boolean {
   const current = attemptOf(item);
   return (

@@ -13,7 +13,7 @@ export interface KnownBundle {
   /** Workers that it has let in, for good: one that has left counts. */
   readonly workers: Set<WorkerId>;
   times: BundleTimes;
-  /** What was warned of, by this coordinator: once each. */
+  /** Warnings that this coordinator has given: once each. */
   readonly warned: { end: boolean; quota: boolean };
 }
 

@@ -1,5 +1,5 @@
-// What can happen to a coordinator. The edges (rpc.ts, the scan's timer) turn the world into these and decide nothing;
-// the reactor turns them into decisions and touches nothing.
+// Inputs: everything that can happen to a coordinator. The edges (rpc/, the scan's timer) turn the world into inputs and decide
+// nothing; the reactor turns inputs into decisions and touches nothing.
 import type { IncarnationId, WorkerId } from "../../base/ids.ts";
 import type { EnrolmentVerdict, JoiningBundle, RevocationVerdict } from "./enrolment-view.ts";
 import type { FoundClaims, FoundReport } from "../ledger/lookups.ts";
@@ -11,7 +11,7 @@ import type { LedgerExtent, PlannedBatch, RetryVerdict, RunView, SubmissionVerdi
 import type { LateResult, SessionInput, Statement } from "./session-frame.ts";
 import type { Lifecycle, Plugin, WorkerDetail, WorkerListing } from "./worker-view.ts";
 
-/** What a worker says of its own life. `Init` needs no event: it is where each incarnation begins. */
+/** The lifecycle that a worker claims for itself. `Init` needs no event: it is where each incarnation begins. */
 export type ClaimedState = Lifecycle;
 
 export interface Beat {
@@ -27,7 +27,7 @@ export interface Beat {
   readonly plugins: readonly Plugin[];
   /** Its machine may be taken away before long. */
   readonly isAtRisk: boolean;
-  /** What keeps it from executing, in words for a person; empty when there is nothing. */
+  /** The reason why it does not execute, in words for a person; empty when there is none. */
   readonly trouble: string;
   /** The last assignment that has arrived; undefined when it does not say. */
   readonly ackedAssignment?: number | undefined;

@@ -20,14 +20,17 @@ export class Pulse {
     this.#counts[at] = (this.#counts[at] ?? 0) + finished;
   }
 
-  /** Of each whole second that has passed, latest last; fewer when there have been fewer. The current one is not over yet. */
+  /**
+   * Counts of the whole seconds that have passed, latest last; fewer when there have been fewer. The current one is not over
+   * yet.
+   */
   read(nowMs: number): number[] {
     const current = this.#advance(nowMs);
     const length = Math.min(current, SECONDS - 1);
     return Array.from({ length }, (_, at) => this.#counts[(current - length + at) % SECONDS] ?? 0);
   }
 
-  /** The current second. Those that were skipped are empty. */
+  /** The current second. Seconds that were skipped are empty. */
   #advance(nowMs: number): number {
     const current = Math.floor((nowMs - this.#beganMs) / 1_000);
     const skipped = Math.min(current - this.#second, SECONDS);

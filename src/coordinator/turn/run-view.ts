@@ -5,7 +5,7 @@ import type { SetAsideItem } from "../ledger/quarantine-record.ts";
 import type { FailureMessage } from "../ledger/failure-messages.ts";
 import type { FailureClass, ItemIndexRecord, ItemRecord, LineCount } from "../ledger/records.ts";
 
-/** What a run executes: its first submission says so, for good. */
+/** The task that a run executes: its first submission says so, for good. */
 export interface RunTask {
   /** SHA-256 over what is run. */
   readonly digest: Uint8Array;
@@ -17,16 +17,16 @@ export interface RunTask {
 
 /** From where the run's limits are counted: its first submission, its last resumption or its last reopening. */
 export interface CountedFrom {
-  /** Of the steady clock. */
+  /** A time of the steady clock. */
   readonly wallMs: number;
   /** Done items and failures that there had been. */
   readonly done: number;
   readonly failures: number;
 }
 
-/** What is undefined is not limited. */
+/** A limit that is undefined does not apply. */
 export interface RunLimits {
-  /** Of one attempt: the worker sees to it. */
+  /** Limit of one attempt: the worker sees to it. */
   readonly itemTimeoutMs?: number | undefined;
   readonly maxFails?: FailuresAllowed | undefined;
   readonly timeLimitMs?: number | undefined;
@@ -34,7 +34,7 @@ export interface RunLimits {
 
 export const NEVER_STARTED: CountedFrom = { wallMs: 0, done: 0, failures: 0 };
 
-/** What a run's state means to those who ask: which of them take items, give out work, are over. */
+/** The meaning of a run's state to operators: whether it takes items, gives out work, is over. */
 export type RunPhase = "open" | "sealed" | "complete" | "cancelled";
 
 export interface RunView {
@@ -65,11 +65,11 @@ export interface RunView {
   readonly workers: WorkerCounts;
 }
 
-/** What was said to one batch: how many of its lines were new, and how many named items that were there. */
+/** The answer to one batch: how many of its lines were new, and how many named items that were there. */
 export interface SubmissionAnswer {
   readonly added: number;
   readonly known: number;
-  /** Of both: equal to a line that came before in the submission. */
+  /** Lines of both kinds that are equal to one that came before in the submission. */
   readonly duplicates: number;
 }
 
@@ -124,7 +124,7 @@ export interface LedgerExtent {
   readonly nextSequence: number;
   /** Priorities of items that there are, highest first. */
   readonly priorities: readonly number[];
-  /** Of the next record of completions. */
+  /** Number of the next record of completions. */
   readonly nextCompletion: number;
   /** Items that stand in quarantine, by place: nothing will become of them. */
   readonly setAside: ReadonlyMap<Place, SetAsideItem>;

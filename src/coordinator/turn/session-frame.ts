@@ -1,4 +1,4 @@
-// What travels on a worker's session, in the coordinator's words; rpc/work-messages.ts is the way to the wire and back.
+// Frames of a worker's session, in the coordinator's words; rpc/work-messages.ts is the way to the wire and back.
 import type { AttemptKey } from "../../../machines/work-item.ts";
 import type { IncarnationId, WorkerId } from "../../base/ids.ts";
 import type { LateReport, RunningItem, Success } from "../ledger/ledger.ts";
@@ -19,7 +19,7 @@ export interface AssignedItem {
   readonly priority: number;
   /** Nothing else may execute beside it. */
   readonly alone: boolean;
-  /** What an earlier attempt has left; null when none has. */
+  /** The checkpoint that an earlier attempt has left; null when none has. */
   readonly checkpoint: Uint8Array | null;
 }
 
@@ -34,12 +34,12 @@ export type SessionFrame =
       readonly kind: "assignments";
       readonly firstNumber: number;
       readonly items: readonly AssignedItem[];
-      /** What executes them; empty: whatever the worker has. */
+      /** The plugin that executes them; empty: any that the worker has. */
       readonly plugin: string;
       /** 0: as long as it likes. */
       readonly itemTimeoutMs: number;
     }
-  /** Hand these back if they have not started. */
+  /** A recall: the worker hands these back if they have not started. */
   | { readonly kind: "release"; readonly attempts: readonly NamedAttempt[] }
   /** Nobody wants these any more. */
   | { readonly kind: "drop"; readonly attempts: readonly NamedAttempt[] }
@@ -48,25 +48,25 @@ export type SessionFrame =
   /** Nothing more is given before more is asked for, and everything that was given stands before this. */
   | { readonly kind: "creditWithdrawn" };
 
-/** What a worker says of an attempt that it has. */
+/** A worker's claim to an attempt that it has. */
 export interface HeldClaim extends NamedAttempt {
   readonly epoch: number;
   /** Its result is on the way. */
   readonly isFinished: boolean;
   /** Undefined when it is finished, or the worker does not say. */
   readonly phase?: "unstarted" | "running";
-  /** Of the process that executed it, when that is an earlier one. */
+  /** Process that executed it, when that is an earlier one. */
   readonly incarnation?: IncarnationId;
 }
 
-/** What a worker has stated in its hello, while some of it is looked up. */
+/** The claims that a worker has stated in its hello, while some of them are looked up. */
 export interface Statement {
   readonly workerId: WorkerId;
   readonly port: SessionPort;
   readonly settled?: (() => void) | undefined;
   /** In the order in which it was stated: whether the worker keeps it. */
   readonly keep: readonly boolean[];
-  /** What is looked up; `at` is the place in `keep`. */
+  /** The claims that are looked up; `at` is the place in `keep`. */
   readonly claims: readonly Claim[];
 }
 
@@ -74,12 +74,12 @@ export interface Statement {
 export interface Claim extends AttemptKey {
   readonly id: Uint8Array;
   readonly at: number;
-  /** What the number of its assignment was, at most. */
+  /** Upper bound of the number of its assignment. */
   readonly number: number;
 }
 
 export interface Report extends NamedAttempt {
-  /** Of the process that executed it. */
+  /** Process that executed it. */
   readonly incarnation: IncarnationId;
   readonly epoch: number;
   readonly outcome: ReportedOutcome;
@@ -102,7 +102,7 @@ export type ReportedOutcome =
   | { readonly kind: "timeout" | "crash" | "crash_shared" | "too_large"; readonly message: string }
   | { readonly kind: "preempted" | "stolen" | "fenced" | "cancelled" };
 
-/** What a running attempt would go on from. */
+/** The checkpoint of a running attempt, for the next one to go on from. */
 export interface SentCheckpoint extends NamedAttempt {
   readonly epoch: number;
   readonly checkpoint: Uint8Array;
@@ -146,7 +146,7 @@ export type SessionInput =
 /** A batch of results that is not acknowledged; see delivery.ts. */
 export interface Delivery {
   readonly port: SessionPort;
-  /** Of the batch, as its sender counts. */
+  /** Number of the batch, as its sender counts. */
   readonly number: number;
   /** The deliveries of one sender, in order; emptied when its stream ends. */
   readonly line: Delivery[];
@@ -171,13 +171,13 @@ export interface Session {
   unreadBytes: number;
   /** Room at the worker that is not filled yet. */
   credit: number;
-  /** Of the next assignment; without gaps within the worker's incarnation. */
+  /** Number of the next assignment; without gaps within the worker's incarnation. */
   nextNumber: number;
-  /** It was asked to hand back, and has not answered. */
+  /** Backlog of it was recalled, and it has not answered. */
   isRecalled: boolean;
-  /** When it was asked last, or answered; monotonic. */
+  /** When it was last sent a recall, or answered one; monotonic. */
   recalledAtMs: number;
-  /** What an older process of the worker had begun, until it is known what that one ended of. */
+  /** Items that an older process of the worker had begun, until it is known how that one ended. */
   remains: readonly RunningItem[];
   /** Batches of results that are not acknowledged. */
   readonly deliveries: Delivery[];

@@ -39,7 +39,7 @@ export interface Restart {
   readonly wasDraining: boolean;
 }
 
-/** A registered worker. What the chart says is in `chart`; the rest was told by the worker or measured here. */
+/** A registered worker. Its chart's state is in `chart`; the rest was told by the worker or measured here. */
 export interface WorkerRow {
   readonly id: WorkerId;
   chart: Row<WorkerContext>;
@@ -49,7 +49,7 @@ export interface WorkerRow {
   plugins: readonly Plugin[];
   load: number;
   registeredAtWallMs: number;
-  /** Of the last accepted beat of this incarnation; 0 before the first. */
+  /** Sequence of the last accepted beat of this incarnation; 0 before the first. */
   sequence: number;
   /** Monotonic; undefined while nothing was heard since this coordinator leads. */
   lastBeatMs: number | undefined;
@@ -58,13 +58,16 @@ export interface WorkerRow {
   /** When the chart last moved, or this coordinator began to lead; monotonic. */
   movedAtMs: number;
   session: Session | undefined;
-  /** Of the last session of this incarnation; 0 before the first. */
+  /** Number of the last session of this incarnation; 0 before the first. */
   sessionNumber: number;
   /** Whether it is given work like the others. */
   trust: Row<TrustContext>;
   /** It says that its machine may be taken away before long. */
   isAtRisk: boolean;
-  /** What keeps it from executing, as it said last; empty when there is nothing, or nothing was heard since this coordinator leads. */
+  /**
+   * The reason why it does not execute, as it said last; empty when there is none, or nothing was heard since this coordinator
+   * leads.
+   */
   trouble: string;
   /** The last assignment that has arrived there, as its last beat said. */
   ackedAssignment: number | undefined;
@@ -77,7 +80,7 @@ export interface WorkerRow {
    * registered under this leadership: registrations are synced, so no earlier one can have given it anything.
    */
   adopted: number | undefined;
-  /** What the ledger says that it has; by `itemKeyOf`. */
+  /** The items that it has by the ledger; by `itemKeyOf`. */
   readonly held: Map<string, RunningItem>;
 }
 
@@ -100,7 +103,7 @@ export interface CoordinatorState {
   readonly epoch: Epoch;
   readonly ledger: Ledger;
   run: Row<RunContext>;
-  /** What it executes; null before the first submission. */
+  /** The task that it executes; null before the first submission. */
   task: RunTask | null;
   readonly limits: RunLimits;
   countedFrom: CountedFrom;
@@ -202,10 +205,10 @@ export function takesWork(state: Pick<CoordinatorState, "task" | "enrolment">, r
   return hasRoom && isOfUse(state, row) && !holdsAlone(row);
 }
 
-/** Who was asked to hand back is left alone for so long after its answer: no ping-pong. */
+/** A worker is left alone for so long after its answer to a recall: no ping-pong. */
 const LEFT_ALONE_MS = 500;
 
-/** It hands back what it has not started, or did a moment ago: it is not asked again, and its backlog does not get it back. */
+/** It hands back backlog, or did a moment ago: nothing is recalled from it, and its backlog gets nothing back. */
 export function isHandingBack({ session }: Pick<WorkerRow, "session">, nowMs: number): boolean {
   return session !== undefined && (session.isRecalled || nowMs - session.recalledAtMs < LEFT_ALONE_MS);
 }
@@ -217,7 +220,7 @@ export function holdsAlone(row: WorkerRow): boolean {
   return only !== undefined && isItsOwn(row, only) && runsAlone(only.row.context);
 }
 
-/** Whether the worker's process of now was given it. What an older one had does not execute any more. */
+/** Whether the worker's process of now was given it. Items of an older one do not execute any more. */
 export function isItsOwn({ chart }: WorkerRow, { row }: RunningItem): boolean {
   return row.context.incarnation === chart.context.incarnation;
 }
@@ -228,7 +231,7 @@ function serves({ plugins }: WorkerRow, plugin: string): boolean {
 }
 
 /**
- * What holds between any two turns, whatever came before. Run after every step of every test.
+ * Asserts what holds between any two turns, whatever came before. Run after every step of every test.
  * @internal
  */
 export function sanityCheck(state: CoordinatorState): void {

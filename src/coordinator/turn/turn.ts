@@ -1,5 +1,8 @@
 // One turn of the reactor: the time it happens at, what it writes and what it wants done. The writes are one batch; the
 // effects leave when that batch is committed and not before (C2).
+//
+// The turn's room: `input` is what comes in, `session-frame` what travels on sessions, `state` what turns change, `turn` what
+// they write and ask for; `run-view`, `worker-view`, `enrolment-view` and `pulse` are shown to people.
 import type { BeatAnswer, Answer } from "./input.ts";
 import type { WindowLoad } from "../ledger/window-loads.ts";
 import type { Place } from "../ledger/place.ts";

@@ -27,7 +27,7 @@ export interface ListedWorker {
   readonly held: number;
   /** Why it is given nothing; empty when it is given what there is. */
   readonly cordonReason: string;
-  /** What kept it from executing when it was last heard; empty when there is nothing. */
+  /** The reason why it did not execute when it was last heard; empty when there is none. */
   readonly trouble: string;
   /** Whether its certificate was revoked. */
   readonly isRevoked: boolean;

@@ -71,7 +71,7 @@ function knownAs(
   return state.workers.get(workerId);
 }
 
-/** Who drains already, or has left, needs no telling. */
+/** A worker that drains already, or has left, needs no telling. */
 export function verdictOf(row: WorkerRow): BeatVerdict {
   const { lifecycle } = workerStateOf(row);
   return row.chart.context.isToDrain && (lifecycle === "Init" || lifecycle === "Ready")

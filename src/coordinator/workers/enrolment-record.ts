@@ -1,5 +1,5 @@
-// What the store holds of identities: a row for each worker that a bundle has let in, so that its quota outlives a restart,
-// and one record with the bearers whose certificates are good for nothing any more.
+// Identities in the store: a row for each worker that a bundle has let in, so that its quota outlives a restart, and one record
+// with the bearers whose certificates were revoked.
 import { parseUlid } from "../../base/ids.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import { LIMITS } from "../../config/limits.ts";

@@ -1,5 +1,5 @@
-// Who may join, and who may not any more. A bundle lets in as many workers as its quota says, each of them once; nobody gets
-// the id of a worker that lives but that worker itself; a bearer that was revoked gets and does nothing, for good.
+// The decision who may join, and who may not any more. A bundle lets in as many workers as its quota says, each of them once;
+// nobody gets the id of a worker that lives but that worker itself; a bearer that was revoked gets and does nothing, for good.
 import { unreachable } from "../../base/assert.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import { LIMITS } from "../../config/limits.ts";

@@ -1,6 +1,6 @@
-// Work that was asked back and is not given back. A worker answers such a request at once; what it still has after the deadline
-// and never said to have begun is taken from it and goes to others, so that one which does not answer, or says what cannot be,
-// keeps nobody waiting. What it reports of it after that is judged as late.
+// Work that was recalled and is not handed back. A worker answers a recall at once; items that it still has after the deadline,
+// and never said to have begun, are taken back and go to others, so that a worker which does not answer, or says what cannot
+// be, keeps nobody waiting. Its reports of them after that are judged as late.
 import { ENDS } from "./attempt-end.ts";
 import { itemKeyOf } from "../ledger/item-id.ts";
 import type { AttemptEnd, RunningItem } from "../ledger/ledger.ts";
@@ -10,15 +10,15 @@ import type { HeldClaim } from "../turn/session-frame.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
 import type { Turn } from "../turn/turn.ts";
 
-/** Of failure timeouts: a worker that is only slow is suspected before. */
+/** In failure timeouts: a worker that is only slow is suspected before. */
 const DEADLINE_FACTOR = 2;
 
-/** It is asked for these. The deadline counts from the first time, over all streams of the worker. */
+/** These items are recalled. The deadline counts from the first time, over all streams of the worker. */
 export function noteRecalled(items: readonly RunningItem[], turn: Turn): void {
   for (const item of items) item.recalledAtMs ??= turn.nowMs;
 }
 
-/** The answer to what it was asked for: what it has kept has begun, it says. */
+/** The worker has answered a recall: the items that it has kept have begun, it says. */
 export function noteKept({ held }: WorkerRow): void {
   for (const item of held.values()) if (item.recalledAtMs !== undefined) item.hasBegun = true;
 }
@@ -71,8 +71,9 @@ export function takeBackItem(
 }
 
 /**
- * A worker states of an item that it has it. What it was asked for on a stream that broke off it hands back by saying that it has
- * not started: it starts nothing before its verdict. One that makes calls may not have heard of the request before the deadline.
+ * A worker states of an item that it has it. An item that was recalled on a stream which broke off is handed back by the word
+ * that it has not started: the worker starts nothing before its verdict. One that makes calls may not have heard of the request
+ * before the deadline.
  */
 export function isHandedBackBy(
   state: CoordinatorState,
@@ -88,7 +89,10 @@ export function isHandedBackBy(
   return false;
 }
 
-/** What it can have begun: of what it says to have, and then of the rest, the first that it was given, as many as it has slots. */
+/**
+ * The items that it can have begun, as many as it has slots: first those that it says to have begun, then the first that it was
+ * given.
+ */
 function begunBy(row: WorkerRow): ReadonlySet<RunningItem> {
   const own = [...row.held.values()].filter((item) => isItsOwn(row, item));
   own.sort((one, other) => Number(other.hasBegun) - Number(one.hasBegun) || one.number - other.number);

@@ -14,7 +14,7 @@ import { takeBackItem } from "./hand-back.ts";
 import { lossByRestart } from "./outage.ts";
 import type { Loss } from "./outage.ts";
 
-/** Of failure timeouts, for a new process to state what it has: a worker that is only slow is suspected before. */
+/** In failure timeouts, for a new process to state what it has: a worker that is only slow is suspected before. */
 const STATEMENT_FACTOR = 2;
 const POISON: Failure = { class: "poison", message: "workers fell silent while running it" };
 
@@ -25,14 +25,14 @@ export function endSessionOf(row: WorkerRow, turn: Turn): void {
 }
 
 export function leaveSession(row: WorkerRow): void {
-  // What is decided later is acknowledged to nobody: the worker sends it again.
+  // Results that are decided later are acknowledged to nobody: the worker sends them again.
   row.session?.deliveries.splice(0);
   row.session = undefined;
 }
 
 /**
- * A worker that is gone gives back everything. `left`: it said goodbye; `preempted`: it was about to. `lost`: it fell silent, and what
- * it had started may be why; `lostWithMany`: it fell silent together with others, and no item is to blame.
+ * A worker that is gone loses everything that it has. `left`: it said goodbye; `preempted`: it was about to. `lost`: it fell
+ * silent, and what it had started may be why; `lostWithMany`: it fell silent together with others, and no item is to blame.
  */
 export function takeBackAll(state: CoordinatorState, turn: Turn, row: WorkerRow, how: "left" | Loss): void {
   endSessionOf(row, turn);
@@ -59,20 +59,20 @@ export function takeBackMissing(
   return remains;
 }
 
-/** As soon as it is known what an older process of the worker ended of. Idempotent. */
+/** The same of items that stay with a session, as soon as it is known how the worker's older process ended. Idempotent. */
 export function takeBackRemains(state: CoordinatorState, turn: Turn, row: WorkerRow): void {
   const remains = row.session?.remains.filter((item) => row.held.get(itemKeyOf(item.id)) === item) ?? [];
   if (row.session === undefined || remains.length === 0) return;
   row.session.remains = takeBackItems(state, turn, row, remains, lossByRestart(state, row, turn.nowMs));
 }
 
-/** What older processes of the worker had is with nobody, as soon as it is known what they ended of. Idempotent. */
+/** Items of older processes of the worker are taken back as soon as it is known how these ended. Idempotent. */
 export function takeBackOlder(state: CoordinatorState, turn: Turn, row: WorkerRow): void {
   const [, older] = apart(row, [...row.held.values()]);
   if (older.length > 0) takeBackItems(state, turn, row, older, lossByRestart(state, row, turn.nowMs));
 }
 
-/** What the worker's process of now was given, and what older ones were. */
+/** The items given to the worker's process of now, and those given to older ones. */
 function apart(row: WorkerRow, items: readonly RunningItem[]): [own: RunningItem[], older: RunningItem[]] {
   const own = new Set(items.filter((item) => isItsOwn(row, item)));
   return [[...own], items.filter((item) => !own.has(item))];
@@ -105,8 +105,8 @@ function takeBackItems(
 }
 
 /**
- * What has begun for certain. A worker starts what is first by priority, then by number, of what it has at that moment; so what
- * is among the first either way has begun, and of anything else it cannot be said.
+ * The items that have begun for certain. A worker starts the first by priority, then by number, of those that it has at that
+ * moment; so an item that is among the first either way has begun, and of any other it cannot be said.
  */
 function begunOf(items: readonly RunningItem[], slots: number): ReadonlySet<RunningItem> {
   const byNumber = new Set(inOrderOfNumber(items).slice(0, slots));
@@ -130,8 +130,8 @@ export function takeBackUnreceived(state: CoordinatorState, turn: Turn, row: Wor
 }
 
 /**
- * What a beat does not acknowledge a failure timeout after it was given has not arrived. On a stream it is on its way as long as
- * the stream is; of a call the answer is forgotten, so that it does not come when the call is repeated.
+ * An item that a beat does not acknowledge a failure timeout after it was given has not arrived. On a stream it is on its way
+ * as long as the stream is; of a call the answer is forgotten, so that it does not come when the call is repeated.
  */
 function takeBackUnacknowledged(
   state: CoordinatorState,

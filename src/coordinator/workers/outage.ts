@@ -20,7 +20,10 @@ export function restartOf(row: WorkerRow, nowMs: number): Restart {
   };
 }
 
-/** What the end of a worker's older process is to its items; undefined while others may still turn out to have gone with it. */
+/**
+ * The loss that the end of a worker's older process is to its items; undefined while others may still turn out to have gone
+ * with it.
+ */
 export function lossByRestart(
   state: Pick<CoordinatorState, "workers" | "liveness">,
   { restart }: WorkerRow,
@@ -35,7 +38,7 @@ export function lossByRestart(
   return isKnown ? "lost" : undefined;
 }
 
-/** What it is to items that a worker is silent for the failure timeout at this moment. */
+/** The loss that it is to items when a worker reaches the failure timeout at this moment. */
 export function lossBySilence(
   state: Pick<CoordinatorState, "workers" | "liveness">,
   nowMs: number,

@@ -70,8 +70,8 @@ export class PromptBeats {
 }
 
 /**
- * Of a process that is known and has nothing to be told. A goodbye is on disk before it is answered, and so is whatever else a
- * worker acts upon: that it is superseded, that it is to drain.
+ * Whether the process is known and has nothing to be told. A goodbye is on disk before it is answered, and so is whatever else
+ * a worker acts upon: that it is superseded, that it is to drain.
  */
 function isForNow({ workers }: CoordinatorState, { workerId, incarnation, state }: Beat): boolean {
   const row = workers.get(workerId);

@@ -1,5 +1,9 @@
 // The workers, moved by their chart. Every change of a row goes through `move` or `register`, which write the row, count
 // the segment and turn what the chart asks for into effects; no other code sets a worker's state.
+//
+// The workers' room: `registry` moves a worker by its chart and `worker-record` stores it, `beat` and `prompt-beats` hear it,
+// `scan-failures` and `outage` judge its silence, `trust` its failures, `hand-back` and `loss` take its work back,
+// `attempt-end` words how that ended, `list-workers` shows it; `enrolment` and `enrolment-record` say who may join.
 import type { WorkerEvent } from "../../../machines/worker-lifecycle.ts";
 import { assert } from "../../base/assert.ts";
 import type { WorkerId } from "../../base/ids.ts";
@@ -75,7 +79,7 @@ export function replaceIncarnation(state: CoordinatorState, turn: Turn, row: Wor
       superseded_by: beat.incarnation,
     });
   if (isHeard(row)) row.restart = restartOf(row, turn.nowMs);
-  // What is given out from now on is for the new process.
+  // Items that are given out from now on are for the new process.
   endSessionOf(row, turn);
   row.slots = beat.slots;
   row.plugins = beat.plugins;
@@ -120,7 +124,7 @@ export function refresh(state: CoordinatorState, turn: Turn, row: WorkerRow, bea
   storeWorker(state, turn, row);
 }
 
-/** What the worker's chart asks for, by name. True when the row is gone after it. */
+/** Carries out an effect of the worker's chart, by name. True when the row is gone after it. */
 function carryOut(state: CoordinatorState, turn: Turn, row: WorkerRow, effect: string): boolean {
   const lateness = {
     worker_id: row.id,
@@ -163,7 +167,7 @@ function carryOut(state: CoordinatorState, turn: Turn, row: WorkerRow, effect: s
   }
 }
 
-/** What the silence of a worker is to its items. One that this leader never heard may have left while nobody led. */
+/** The loss that a worker's silence is to its items. One that this leader never heard may have left while nobody led. */
 function lossOf({ countsLosses }: Turn, row: WorkerRow): Loss {
   if (isDraining(row)) return "preempted";
   return countsLosses && row.lastBeatMs !== undefined ? "lost" : "lostWithMany";

@@ -17,7 +17,7 @@ const TRY_EVERY_MS = 180_000;
 /** The same when there is nobody else. */
 const TRY_ALONE_EVERY_MS = 10_000;
 
-/** What a report of a current attempt says about its worker. `before`: what was known of the item until then. */
+/** Judges a worker by a report of its current attempt. `before`: what was known of the item until then. */
 export function judge(
   state: CoordinatorState,
   turn: Turn,
@@ -30,7 +30,7 @@ export function judge(
       noteSuccess(state, row, turn.nowMs);
       return moveTrust(state, turn, row, { type: "item.succeeded", incarnation });
     case "error":
-      // What fails wherever it goes says nothing of where it went.
+      // An item that fails wherever it goes says nothing of the workers.
       if (outcome.isPermanent === true) return;
       return judgeFailure(state, turn, row, incarnation, before);
     case "timeout":
@@ -62,7 +62,7 @@ export function moveTrust(state: CoordinatorState, turn: Turn, row: WorkerRow, e
   const before = row.trust;
   row.trust = trustChart.step(before, event, asked);
   if (row.trust.state === before.state) {
-    // What is stored of a cordon is how many failures it is for.
+    // The store holds of a cordon how many failures it is for.
     const isSame = failuresInRowOf(row) === before.context.failuresInRow;
     if (!isSame && !isTrusted(row)) storeWorker(state, turn, row);
     return;

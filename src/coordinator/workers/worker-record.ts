@@ -1,5 +1,5 @@
-// What the store holds of each worker: its row of the registry, written whenever one of its charts moves or its beat says something
-// new of it, and its latest beat, which is overwritten every time.
+// A worker in the store: its row of the registry, written whenever one of its charts moves or its beat says something new of
+// it, and its latest beat, which is overwritten every time.
 import { assert } from "../../base/assert.ts";
 import type { IncarnationId, WorkerId } from "../../base/ids.ts";
 import { parseUlid } from "../../base/ids.ts";
