@@ -9,7 +9,7 @@ import { loadManifest } from "../../config/manifest.ts";
 import type { Manifest, ManifestOf } from "../../config/manifest.ts";
 import { findProgram } from "../../worker/children/program-search.ts";
 import { isTemplate } from "../../worker/backends/command/argv-template.ts";
-import { exchange } from "../../worker/backends/http/exchange.ts";
+import { exchange } from "../../transport/exchange.ts";
 import { fillHeaders } from "../../worker/backends/http/headers.ts";
 import type { Finding } from "./finding.ts";
 import { examined, good, warning } from "./finding.ts";
@@ -146,7 +146,6 @@ async function silenceOf(origin: string, clock: Clock): Promise<string | undefin
     agent: undefined,
     silenceMs: ANSWER_MS,
     limitBytes: 0,
-    assembles: false,
     clock,
     signal: new AbortController().signal,
   });

@@ -146,10 +146,10 @@ function read(answer: MetadataAnswer): Observation {
   if (answer.body === "TRUE") return { kind: "preempted" };
   // There is an answer at all times, so one that cannot be read says nothing.
   if (answer.body !== "FALSE") return { kind: "failed", reason: "it answers neither TRUE nor FALSE" };
-  return { kind: "running", etag: answer.headers.etag };
+  return { kind: "running", etag: answer.header("etag") };
 }
 
 /** Every answer of the real server carries it; a proxy or another cloud's server does not. */
 function hasFlavor(answer: MetadataAnswer): boolean {
-  return answer.kind === "answered" && answer.headers["metadata-flavor"] === "Google";
+  return answer.kind === "answered" && answer.header("metadata-flavor") === "Google";
 }

@@ -86,7 +86,7 @@ export class ImdsSession {
     if (answer.status !== 200)
       return { kind: "failed", reason: `it gives no token, it answers ${answer.status}` };
     if (!TOKEN_TEXT.test(answer.body)) return { kind: "failed", reason: "it gives a token that is none" };
-    const grantedSec = Number(answer.headers[TTL_HEADER]);
+    const grantedSec = Number(answer.header(TTL_HEADER));
     const ttlSec = grantedSec > 0 ? Math.min(grantedSec, tokenTtlSec) : tokenTtlSec;
     return { kind: "token", text: answer.body, renewAtMs: answer.sentAtMs + ttlSec * 1_000 * RENEW_AFTER };
   }
@@ -109,7 +109,7 @@ function read(answer: MetadataAnswer): ImdsAnswer {
   if (answer.kind === "unanswered") return failed(answer);
   if (answer.status === 404) return { kind: "absent" };
   if (answer.status !== 200) return { kind: "failed", reason: `it answers ${answer.status}` };
-  const serverTimeMs = Date.parse(answer.headers.date ?? "");
+  const serverTimeMs = Date.parse(answer.header("date") ?? "");
   return {
     kind: "found",
     body: answer.body,

@@ -2,11 +2,12 @@
 //
 // Keeps true: the question goes to this machine or its link and nowhere else, no redirect is followed and no proxy used,
 // and every question has an answer in bounded time and memory, if only that there is none.
-import { request as openRequest } from "node:http";
-import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { isIPv4 } from "node:net";
+import { formatAddress } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
 import { systemReason } from "../../base/system-reason.ts";
+import { exchange } from "../../transport/exchange.ts";
+import type { Answer } from "../../transport/exchange.ts";
 
 /** A host that `parseMetadataUrl` lets pass. */
 export interface MetadataAddress {
@@ -52,7 +53,7 @@ export type MetadataAnswer =
   | {
       readonly kind: "answered";
       readonly status: number;
-      readonly headers: IncomingHttpHeaders;
+      readonly header: Answer["header"];
       readonly body: string;
       /** When it was asked, monotonic: what the answer says was so then or later. */
       readonly sentAtMs: number;
@@ -60,63 +61,49 @@ export type MetadataAnswer =
   | {
       readonly kind: "unanswered";
       readonly reason: string;
-      /** Nothing came in time; it may, to who waits longer. */
+      /** Nothing came in time; it may, for a longer patience. */
       readonly isSilent: boolean;
     };
 
 /** A notice has 60 bytes, a token 56. */
 const BODY_MAX_BYTES = 16_384;
-const HEADERS_MAX_BYTES = 8_192;
 
 /** Never rejects. */
-export function askMetadata(question: MetadataQuestion): Promise<MetadataAnswer> {
+export async function askMetadata(question: MetadataQuestion): Promise<MetadataAnswer> {
   const { address, method = "GET", path, headers, timeoutMs, clock, signal } = question;
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve(unanswered("nobody wants to know any more"));
-    const sentAtMs = clock.monotonicMs();
-    // Without an agent: none that is shared, kept alive, or sent through the proxy of an environment variable.
-    const request = openRequest({
-      ...address,
-      method,
-      path,
-      headers,
-      agent: false,
-      maxHeaderSize: HEADERS_MAX_BYTES,
-    });
-    // The first call counts; destroying the request brings late ones.
-    const finish = (answer: MetadataAnswer): void => {
-      timer.cancel();
-      signal.removeEventListener("abort", giveUp);
-      resolve(answer);
-      request.destroy();
-    };
-    const giveUp = (): void => finish(unanswered("nobody wants to know any more"));
-    const timer = clock.after(timeoutMs, () => finish(unanswered(`no answer within ${timeoutMs} ms`, true)));
-    signal.addEventListener("abort", giveUp);
-    request.on("error", (error) => finish(unanswered(systemReason(error))));
-    request.on("close", () => finish(unanswered("the connection was closed")));
-    request.on("response", (response) => readBody(response, sentAtMs, finish));
-    request.end();
+  const ending = new AbortController();
+  const end = (): void => ending.abort();
+  const timer = clock.after(timeoutMs, end);
+  signal.addEventListener("abort", end);
+  if (signal.aborted) end();
+  const sentAtMs = clock.monotonicMs();
+  const came = await exchange({
+    url: new URL(path, `http://${formatAddress(address)}`),
+    ...{ method, headers, body: undefined, agent: undefined, clock },
+    silenceMs: undefined,
+    limitBytes: BODY_MAX_BYTES,
+    signal: ending.signal,
   });
-}
-
-function readBody(
-  response: IncomingMessage,
-  sentAtMs: number,
-  finish: (answer: MetadataAnswer) => void,
-): void {
-  const { statusCode: status = 0, headers } = response;
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  response.on("error", (error) => finish(unanswered(systemReason(error))));
-  response.on("data", (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > BODY_MAX_BYTES) finish(unanswered(`an answer of more than ${BODY_MAX_BYTES} bytes`));
-    else chunks.push(chunk);
-  });
-  response.on("end", () =>
-    finish({ kind: "answered", status, headers, body: Buffer.concat(chunks).toString().trim(), sentAtMs }),
-  );
+  timer.cancel();
+  signal.removeEventListener("abort", end);
+  switch (came.kind) {
+    case "answer": {
+      const { status, header, body } = came;
+      return { kind: "answered", status, header, body: Buffer.from(body).toString().trim(), sentAtMs };
+    }
+    case "aborted":
+      return signal.aborted
+        ? unanswered("nobody wants to know any more")
+        : unanswered(`no answer within ${timeoutMs} ms`, true);
+    case "too_large":
+      return unanswered(`an answer of more than ${BODY_MAX_BYTES} bytes`);
+    case "unreachable":
+    case "cut":
+    case "garbled":
+      return unanswered(came.cause === undefined ? came.reason : systemReason(came.cause));
+    case "stalled":
+      return unanswered(came.reason);
+  }
 }
 
 function unanswered(reason: string, isSilent = false): MetadataAnswer {

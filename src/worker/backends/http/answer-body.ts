@@ -1,42 +1,7 @@
-// The body of an answer while it comes: its bytes, or the completion that its pieces, server-sent events, make.
-//
-// Keeps true: an event that does not end is not kept beyond the limit.
+// The completion that the pieces of an answer make, as server-sent events bring them.
 import { formatJson, memberOf } from "../../../base/exact-json.ts";
+import type { AnswerBody, Verdict } from "../../../transport/exchange.ts";
 import { Completion } from "./completion.ts";
-
-/** `more` can be taken, or it is over the limit (`too_large`, or `enough` of it was read), or it makes no sense. */
-type Verdict = "more" | "enough" | "too_large" | "garbled";
-
-export interface AnswerBody {
-  /** The status that the body itself says, after one that had said too early that all is well. */
-  readonly status?: number | undefined;
-  write(chunk: Uint8Array): Verdict;
-  /** Undefined when the end of it is missing. */
-  end(): Uint8Array | undefined;
-}
-
-export class ByteBody implements AnswerBody {
-  readonly #limit: number;
-  readonly #beyond: "enough" | "too_large";
-  readonly #chunks: Uint8Array[] = [];
-  #length = 0;
-
-  constructor(limit: number, beyond: "enough" | "too_large") {
-    this.#limit = limit;
-    this.#beyond = beyond;
-  }
-
-  write(chunk: Uint8Array): Verdict {
-    const fits = chunk.subarray(0, this.#limit - this.#length);
-    this.#chunks.push(fits);
-    this.#length += fits.length;
-    return fits.length < chunk.length ? this.#beyond : "more";
-  }
-
-  end(): Uint8Array {
-    return Buffer.concat(this.#chunks, this.#length);
-  }
-}
 
 const SERVER_ERROR = 500;
 /** The name and the punctuation of a field, and the space between pieces. */

@@ -9,7 +9,8 @@ import type { Random } from "../../../base/random.ts";
 import type { HttpSpec } from "../../../config/manifest-fields.ts";
 import { AT_ONCE } from "../backend.ts";
 import type { ItemAttempt, ItemReport, Outcome } from "../backend.ts";
-import type { Exchange, ExchangeOptions } from "./exchange.ts";
+import type { Exchange, ExchangeOptions } from "../../../transport/exchange.ts";
+import { CompletionBody } from "./answer-body.ts";
 import type { Gate, Passage } from "./gate.ts";
 import type { Headers } from "./headers.ts";
 import type { LaunchedServer } from "./launched-server.ts";
@@ -238,7 +239,7 @@ export class HttpAttempt {
       agent: needsNew ? undefined : agent,
       silenceMs: spec.timeoutMs,
       limitBytes: isWhole ? maxOutputBytes : Math.max(maxOutputBytes, READ_MAX_BYTES),
-      assembles: asksForStream,
+      assemble: asksForStream ? (limitBytes) => new CompletionBody(limitBytes) : undefined,
       clock,
       signal: this.#controller.signal,
     });

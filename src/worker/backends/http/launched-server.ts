@@ -17,7 +17,7 @@ import { ErrorOutput, describeEnd, endOfStreams } from "../../children/child-out
 import { Shortage, startPatiently } from "../shortage.ts";
 import type { Child, Children } from "../../children/child.ts";
 import { forHowLong, isNearTimeout } from "../trouble-words.ts";
-import { exchange } from "./exchange.ts";
+import { exchange } from "../../../transport/exchange.ts";
 import type { Environment } from "./headers.ts";
 
 export interface ServerOptions {
@@ -253,7 +253,6 @@ export class LaunchedServer {
       agent: undefined,
       silenceMs: READY_ANSWER_MS,
       limitBytes: READY_ANSWER_BYTES,
-      assembles: false,
       clock,
       signal: this.#closing.signal,
     });

@@ -3,7 +3,7 @@ import { formatJson, isJsonObject, memberOf, parseJson } from "../../../base/exa
 import { LIMITS } from "../../../config/limits.ts";
 import type { Outcome } from "../backend.ts";
 import { formatBatchAnswer, formatBatchRefusal } from "./batch-line.ts";
-import type { Answer } from "./exchange.ts";
+import type { Answer } from "../../../transport/exchange.ts";
 import { withoutSecrets } from "./headers.ts";
 
 export interface OutputRule {

@@ -3,7 +3,7 @@
 // Keeps true: a server that is not there, throttles or is overloaded is nobody's fault but its own, and no item is charged
 // for it; what a server says of an item, and what it does with an item each time, is the item's.
 import { unreachable } from "../../../base/assert.ts";
-import type { Answer, Exchange } from "./exchange.ts";
+import type { Answer, Exchange } from "../../../transport/exchange.ts";
 import { isQuotaSpent } from "./output.ts";
 
 /** Why it is tried again. Which outcome the attempt has when it was the last try follows from it. */

@@ -1,7 +1,7 @@
 // How much of what a server allows is used, in time that stands still: the real backend, and a server that is a few lines.
 import { expect } from "chai";
 import { seededRandom } from "../../../../../src/base/random.ts";
-import type { Exchange, ExchangeOptions } from "../../../../../src/worker/backends/http/exchange.ts";
+import type { Exchange, ExchangeOptions } from "../../../../../src/transport/exchange.ts";
 import { VirtualClock } from "../../../../support/virtual-clock.ts";
 import { chat, makeBackend, specOf } from "./asking.ts";
 

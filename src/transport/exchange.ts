@@ -1,4 +1,4 @@
-// One request and what became of it. How it ended is a value; nothing is tried again here.
+// One request of HTTP and what became of it. How it ended is a value; nothing is tried again here.
 //
 // Keeps true: no redirect is followed and no proxy used; every exchange ends when its signal aborts or the server has been
 // silent for too long, and leaves no connection behind that is not whole; what is read is bounded.
@@ -6,11 +6,9 @@ import { request as openHttp } from "node:http";
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from "node:http";
 import { request as openHttps } from "node:https";
 import type { Socket } from "node:net";
-import type { Clock, Timer } from "../../../base/clock.ts";
-import { describeError, errnoOf } from "../../../base/errors.ts";
-import { formatDuration } from "../../../config/duration.ts";
-import { ByteBody, CompletionBody } from "./answer-body.ts";
-import type { AnswerBody } from "./answer-body.ts";
+import type { Clock, Timer } from "../base/clock.ts";
+import { describeError, errnoOf } from "../base/errors.ts";
+import { formatDuration } from "../config/duration.ts";
 
 export interface Answer {
   readonly kind: "answer";
@@ -25,11 +23,11 @@ export type Exchange =
   /** The answer is over the limit. */
   | { readonly kind: "too_large" }
   /** No connection came about: the server has not heard of the request. */
-  | { readonly kind: "unreachable"; readonly reason: string }
+  | { readonly kind: "unreachable"; readonly reason: string; readonly cause?: Error }
   /** The connection ended before the answer did. `wasIdle`: it had been kept for a while, and nothing came of it at all. */
-  | { readonly kind: "cut"; readonly reason: string; readonly wasIdle: boolean }
+  | { readonly kind: "cut"; readonly reason: string; readonly wasIdle: boolean; readonly cause?: Error }
   /** What came is not an answer. */
-  | { readonly kind: "garbled"; readonly reason: string }
+  | { readonly kind: "garbled"; readonly reason: string; readonly cause?: Error }
   /** The server said nothing for too long. */
   | { readonly kind: "stalled"; readonly reason: string }
   /** The signal asked for it. */
@@ -42,16 +40,51 @@ export interface ExchangeOptions {
   readonly body: Uint8Array | undefined;
   /** Undefined: a connection of its own, which is not kept. */
   readonly agent: Agent | undefined;
-  readonly silenceMs: number;
-  /** Of a body with a status of 2xx. */
+  /** Undefined: only the signal ends it. */
+  readonly silenceMs: number | undefined;
+  /** For the body of an answer with a status of 2xx. */
   readonly limitBytes: number;
-  /** Server-sent events are the pieces of one completion. */
-  readonly assembles: boolean;
+  /** Makes one body of the pieces that server-sent events bring; without it they are bytes. */
+  readonly assemble?: ((limitBytes: number) => AnswerBody) | undefined;
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
-/** Of an answer that says no: the rest is not read. */
+/** `more` can be taken, or it is over the limit (`too_large`, or `enough` of it was read), or it makes no sense. */
+export type Verdict = "more" | "enough" | "too_large" | "garbled";
+
+export interface AnswerBody {
+  /** The status that the body itself says, after one that had said too early that all is well. */
+  readonly status?: number | undefined;
+  write(chunk: Uint8Array): Verdict;
+  /** Undefined when the end of it is missing. */
+  end(): Uint8Array | undefined;
+}
+
+class ByteBody implements AnswerBody {
+  readonly #limit: number;
+  readonly #beyond: "enough" | "too_large";
+  readonly #chunks: Uint8Array[] = [];
+  #length = 0;
+
+  constructor(limit: number, beyond: "enough" | "too_large") {
+    this.#limit = limit;
+    this.#beyond = beyond;
+  }
+
+  write(chunk: Uint8Array): Verdict {
+    const fits = chunk.subarray(0, this.#limit - this.#length);
+    this.#chunks.push(fits);
+    this.#length += fits.length;
+    return fits.length < chunk.length ? this.#beyond : "more";
+  }
+
+  end(): Uint8Array {
+    return Buffer.concat(this.#chunks, this.#length);
+  }
+}
+
+/** For an answer that says no: the rest is not read. */
 const REFUSAL_MAX_BYTES = 65_536;
 
 const UNKNOWN_AUTHORITY =
@@ -101,7 +134,7 @@ class Running {
     this.#request.on("socket", (socket) => this.#watch(socket));
     this.#request.on("error", (error) => this.#fail(error));
     signal.addEventListener("abort", this.#abort);
-    this.#arm(options.silenceMs);
+    if (options.silenceMs !== undefined) this.#arm(options.silenceMs, options.silenceMs);
     this.#request.end(body);
   }
 
@@ -139,10 +172,10 @@ class Running {
   }
 
   #bodyFor(response: IncomingMessage): AnswerBody {
-    const { limitBytes, assembles } = this.#options;
+    const { limitBytes, assemble } = this.#options;
     if (!this.#isSuccess(response)) return new ByteBody(REFUSAL_MAX_BYTES, "enough");
     const isStream = /^text\/event-stream\b/i.test(response.headers["content-type"] ?? "");
-    return isStream && assembles ? new CompletionBody(limitBytes) : new ByteBody(limitBytes, "too_large");
+    return isStream && assemble !== undefined ? assemble(limitBytes) : new ByteBody(limitBytes, "too_large");
   }
 
   #isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
@@ -164,10 +197,10 @@ class Running {
     const code = "code" in error && typeof error.code === "string" ? error.code : "";
     const reason = WORDS[errno ?? code] ?? errno ?? describeError(error);
     if (code.startsWith("HPE_"))
-      return this.#end({ kind: "garbled", reason: `what it says is not HTTP (${code})` });
-    if (!this.#isConnected) return this.#end({ kind: "unreachable", reason });
+      return this.#end({ kind: "garbled", reason: `what it says is not HTTP (${code})`, cause: error });
+    if (!this.#isConnected) return this.#end({ kind: "unreachable", reason, cause: error });
     const wasIdle = this.#request.reusedSocket && this.#response === undefined;
-    this.#end({ kind: "cut", reason, wasIdle });
+    this.#end({ kind: "cut", reason, wasIdle, cause: error });
   }
 
   #hear(): void {
@@ -175,11 +208,11 @@ class Running {
   }
 
   /** One timer for many pieces: it looks when the last one came. */
-  #arm(delayMs: number): void {
-    const { clock, silenceMs } = this.#options;
+  #arm(delayMs: number, silenceMs: number): void {
+    const { clock } = this.#options;
     this.#timer = clock.after(delayMs, () => {
       const leftMs = this.#heardAtMs + silenceMs - clock.monotonicMs();
-      if (leftMs > 0) this.#arm(leftMs);
+      if (leftMs > 0) this.#arm(leftMs, silenceMs);
       else
         this.#end(
           this.#isConnected
