@@ -62,7 +62,7 @@ smoke-ssh: build ## The same over ssh, to an sshd of its own on loopback
 	@node scripts/smoke-over-sshd.ts
 
 ##@ Writing
-.PHONY: install format gen proto-baseline machines-lock bench
+.PHONY: install format gen golden proto-baseline machines-lock bench
 
 install: $(INSTALLED) ## Install what package-lock.json names, if that has changed
 	@node scripts/check-node.js
@@ -77,6 +77,9 @@ format: install ## Format everything
 
 gen: install ## Generate src/gen from proto/, and the tables in docs/ from the source
 	@npm run --silent gen
+
+golden: install ## Write anew the golden files of what programs and people rely on (test/e2e/golden)
+	@npm run --silent golden
 
 proto-baseline: install ## Take proto/ for the wire contract to hold changes against (WHY="…")
 	@node scripts/proto-baseline.ts "$${WHY:-}"
