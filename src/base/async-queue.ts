@@ -13,7 +13,7 @@ export class AsyncQueue<T> implements AsyncIterable<T> {
   readonly #capacity: number;
   readonly #scale: Scale<T> | undefined;
   #items: T[] = [];
-  /** Of what was pushed and is not read. */
+  /** The sum over items that were pushed and are not read. */
   #weight = 0;
   #ended = false;
   #failure: Error | undefined;
@@ -36,7 +36,7 @@ export class AsyncQueue<T> implements AsyncIterable<T> {
     return true;
   }
 
-  /** What was pushed is still read; then the iteration ends, or throws `failure`. The first call counts. */
+  /** Items that were pushed are still read; then the iteration ends, or throws `failure`. The first call counts. */
   end(failure?: Error): void {
     if (this.#ended) return;
     this.#ended = true;

@@ -59,8 +59,8 @@ export function blockThread(durationMs: number): void {
 }
 
 /**
- * Stops the whole thread while `cells[at]` is `value`, for `forMs` at most, which may be Infinity. Whoever changes the cell
- * notifies. For threads that do nothing but wait.
+ * Stops the whole thread while `cells[at]` is `value`, for `forMs` at most, which may be Infinity. A change of the cell
+ * has to be notified. For threads that do nothing but wait.
  */
 export function blockThreadWhile(
   cells: BigInt64Array<SharedArrayBuffer>,

@@ -15,7 +15,7 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** What a client may do with the same request: nothing, send it again to the same coordinator, or look for the leader. */
+/** A client's choice for the same request: nothing, send it again to the same coordinator, or look for the leader. */
 export type RetryClass = "never" | "same-leader" | "new-leader";
 
 /** Connect's code by name; the transport turns it into the number. */
@@ -36,7 +36,7 @@ export type ConnectCodeName =
 export interface ErrorRow {
   /** `{name}` stands for a value. One line. */
   readonly message: string;
-  /** What to do about it, one line, same placeholders; and `{config}` where a command names the user's configuration. */
+  /** Advice in one line, with the same placeholders; and `{config}` where a command names the user's configuration. */
   readonly hint: string;
   readonly exit: ExitCode;
   readonly connect: ConnectCodeName;

@@ -13,7 +13,7 @@ export interface KernelProcess {
   readonly startedAt: string;
 }
 
-/** Of this start of the machine; "" where the system does not tell. */
+/** The id of this start of the machine; "" where the system does not tell. */
 export function bootId(): string {
   return contents("/proc/sys/kernel/random/boot_id")?.trim() ?? "";
 }

@@ -1,4 +1,4 @@
-// What may be shown of a text that came from elsewhere: no secret in it, nothing that a terminal would obey.
+// Text that came from elsewhere, made fit to be shown: no secret in it, nothing that a terminal would obey.
 
 export const REDACTED = "[redacted]";
 
@@ -6,7 +6,7 @@ const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z 
 const DSN_PASSWORD = /([a-z0-9+.-]:\/\/[^\s:/@]*):[^\s/]+@/gi;
 /** `https://token@host`: a user without a password is one; of ssh, which has keys, it is a name. */
 const URL_USER = /\b((?:(?:git\+)?https?|git):\/\/)(?![^\s:/@]*:)[^\s/?#"']+@/gi;
-/** What a name has in it whose value nobody should read; `max_tokens` and `tokenizer` are not such. */
+/** Marks of a name whose value nobody should read; `max_tokens` and `tokenizer` are not such. */
 const SECRET_NAME =
   "(?:passwd|password|passphrase|secret|credential|api[-_]?key|access[-_]?key|token(?![a-z]))";
 const QUERY_SECRET = new RegExp(
@@ -19,7 +19,7 @@ const BEARER = /\b(bearer\s+)[\w.~+/=-]{8,}/gi;
 
 /** Longer words are cut before they are searched, which may take the square of their length. */
 const WORD_MAX_CHARACTERS = 1_024;
-/** Of a cut word, the start of what only its end would have shown to be a secret. */
+/** The start of a cut word that only its end would have shown to be a secret. */
 const CUT_SECRET = /(:\/\/(?=[^\s/]*$)|\bbearer\s+(?=\S*$))\S*$/i;
 
 const NAME = String.raw`[\w.-]*(?:${SECRET_NAME}|authorization)[\w.-]*`;
@@ -126,8 +126,8 @@ export function printable(text: string): string {
 }
 
 /**
- * The same for text of several lines: their ends, and tabs, stay. Of JSON it changes only how strings are spelled, not what they
- * are: a character that is escaped stands within a string, and JSON reads the escape as that character.
+ * The same for text of several lines: their ends, and tabs, stay. JSON keeps its meaning, only the spelling of its strings
+ * changes: a character that is escaped stands within a string, and JSON reads the escape as that character.
  */
 export function printableLines(text: string): string {
   return text

@@ -1,4 +1,4 @@
-// What the operating system said, in the words of a message: "it does not exist", not "ENOENT: no such file or directory".
+// The answer of the operating system in the words of a message: "it does not exist", not "ENOENT: no such file or directory".
 import { describeError, errnoOf, failure, RolloutError } from "./errors.ts";
 
 const WORDS: Readonly<Record<string, string>> = {
@@ -25,8 +25,8 @@ export function systemReason(error: unknown): string {
 const FULL: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
 
 /**
- * A file or directory that could not be written: file_unwritable, or output_unwritten when all that is missing is space. What is
- * of the table already stays as it is.
+ * A file or directory that could not be written: file_unwritable, or output_unwritten when all that is missing is space. An
+ * error of the table stays as it is.
  */
 export function unwritable(file: string, error: unknown): RolloutError {
   if (error instanceof RolloutError) return error;

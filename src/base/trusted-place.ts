@@ -1,8 +1,8 @@
-// Whose files this process obeys, executes and keeps secrets in: those of its own user and of root, and of nobody who may write
+// Files that this process obeys, executes and keeps secrets in: they belong to its own user or to root, and nobody else may write
 // to them. Checked at each start, because a directory may have been made by somebody else, or opened to others meanwhile.
 //
 // Keeps true: what is rollout's own and too wide is narrowed; what belongs to others, or leads there by a link, is refused with
-// `not_trusted`. What is not there passes: who needs it says so.
+// `not_trusted`. A file that is not there passes: its reader says so.
 import type { Dirent, Stats } from "node:fs";
 import { chmod, lstat, readdir, readFile, readlink, stat } from "node:fs/promises";
 import { dirname, join, parse, resolve } from "node:path";
@@ -10,7 +10,7 @@ import { errnoOf, failure } from "./errors.ts";
 import type { RolloutError } from "./errors.ts";
 import { systemReason } from "./system-reason.ts";
 
-/** Whose process this is; undefined where files have no owner. */
+/** The user of this process; undefined where files have no owner. */
 export interface Owner {
   readonly uid: number;
 }

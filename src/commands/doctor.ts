@@ -54,7 +54,7 @@ export class Doctor extends BaseCommand {
     return findings.find(({ error }) => error !== undefined)?.error?.row.exit ?? EXIT.done;
   }
 
-  /** Of a coordinator if it is for one: on other machines there is no database to look at. Made up where there is none. */
+  /** A coordinator's configuration if it is for one: on other machines there is no database to look at. Made up where there is none. */
   async #config(
     flags: Given,
   ): Promise<Omit<ExaminedConfig, "quarantined" | "line"> & { readonly isMade: boolean }> {

@@ -70,7 +70,7 @@ export class Results extends OperatorCommand {
     const exportFrom = async (
       client: RolloutClient,
       { runId }: ClientConfig,
-      // Who has a file written does not have to read what is said about it.
+      // Results that go to a file are written to its end, even if nobody reads what is said about them.
       enough = untilSeenEnough(this.argv, output === undefined),
     ): Promise<ExitCode> => {
       const mode = follow ? "grow" : "replace";

@@ -42,7 +42,7 @@ import { TOPICS } from "../observe/events.ts";
 
 const WORKERS_DEFAULT_MAX = 4;
 const STANDARD_INPUTS: readonly string[] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
-/** What a shell puts in the place of `<(COMMAND)`: it is of this one process. */
+/** The path that a shell puts in the place of `<(COMMAND)`: it is of this one process. */
 const HANDED_OVER = /^\/(?:dev|proc\/self)\/fd\/\d+$/;
 /** Requests to a server that waits for them, not for us. */
 const SERVER_SLOTS = 8;
@@ -218,7 +218,7 @@ export class Run extends BaseCommand {
     return failure("usage", { detail, command: this.fullName() });
   }
 
-  /** The same command, with more flags before what stands after `--`. What came through a pipe has to come again. */
+  /** The same command, with more flags before what stands after `--`. Input that came through a pipe has to come again. */
   #again(file: string | undefined, ...words: string[]): string {
     const again = shellWords(this.#words(...words));
     if (file === undefined || STANDARD_INPUTS.includes(file)) return `... | ${again}`;

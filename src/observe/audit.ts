@@ -1,8 +1,8 @@
-// Refusals as log lines: `warn` with `audit: true`, so that they can be picked out of everything else. Who was refused is
-// named by role and id, never by what was presented.
+// Refusals as log lines: `warn` with `audit: true`, so that they can be picked out of everything else. The refused peer is
+// named by role and id, never by what it presented.
 import type { Logger } from "./log.ts";
 
-/** What the transport tells of a refusal. */
+/** A refusal, as the transport tells it. */
 interface Refusal {
   readonly reason: string;
   readonly remoteAddress: string;

@@ -1,5 +1,5 @@
-// What has happened since this process began to speak: the last events, as lines, for those who ask what they have missed, and
-// what happens from then on for those who stay. Beside the event stream and never in its way: a reader who is slow loses
+// Events since this process began to speak: the last of them, as lines, for readers that ask what they have missed, and the
+// following ones for readers that stay. Beside the event stream and never in its way: a reader who is slow loses
 // lines, which are counted.
 //
 // Heartbeats are left out: of the last thousand lines of a fleet they would be all.
@@ -17,7 +17,7 @@ const READERS_MAX = 64;
 
 /** Somebody who stays. */
 export interface EventReader {
-  /** What has happened since the last call, and how many lines of it are lost; waits until there is something. */
+  /** Events since the last call, and how many lines of them are lost; waits until there is something. */
   next(): Promise<EventPage | undefined>;
   /** `next` is undefined from now on. Idempotent. */
   end(): void;

@@ -8,7 +8,7 @@ import { writeAllSync } from "./write-sync.ts";
 export interface LineOutputOptions {
   readonly stream: Writable;
   readonly clock: Clock;
-  /** What may wait in memory, under way included. */
+  /** The limit of what waits in memory, with what is under way. */
   readonly limitBytes: number;
   /** The line, with its ending, that stands for `count` dropped ones. */
   readonly gapLine: (count: number) => string;

@@ -1,4 +1,4 @@
-// What of a log call's fields may be written. Only plain data passes; everything else is named by its kind, so that a key,
+// Fields of a log call, as they may be written. Only plain data passes; everything else is named by its kind, so that a key,
 // a socket or a request that was logged by mistake shows nothing. Secrets are recognised by their name and by their look.
 import { RolloutError, describeError, errnoOf } from "../base/errors.ts";
 import { REDACTED, redactSecrets } from "../base/safe-text.ts";

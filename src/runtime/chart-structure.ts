@@ -1,4 +1,4 @@
-// What a chart says, as data: states, transitions, guards and actions by name. Its hash goes into every snapshot, so that
+// A chart as data: states, transitions, guards and actions by name. Its hash goes into every snapshot, so that
 // a chart that was changed without a new version is noticed before an old snapshot is read into it.
 import { createHash } from "node:crypto";
 import type { AnyStateMachine, AnyStateNode } from "xstate";

@@ -161,7 +161,7 @@ function assignTo(context: unknown, event: unknown, assignment: Assignment, para
   return changed;
 }
 
-/** What depends on more than (state, event, guards) has no tree: it is refused by name instead of compiled wrongly. */
+/** A chart that depends on more than (state, event, guards) has no tree: it is refused by name instead of compiled wrongly. */
 function refuseUncompilable(node: AnyStateNode): void {
   if (node.type === "history") refuse(node, "history state");
   if (node.invoke.length > 0) refuse(node, "invoke");

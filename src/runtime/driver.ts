@@ -213,7 +213,7 @@ export class ActorSystem {
     });
   }
 
-  /** Runs `work` after all that is in the mailbox. What fails in it is the end of the process. */
+  /** Runs `work` after all that is in the mailbox. A failure in it is the end of the process. */
   #inTurn<Result>(actor: Actor, work: () => Promise<Result>): Promise<Result> {
     const result = actor.mailbox.then(() => {
       if (this.#fatal !== undefined) throw this.#fatal.error;
@@ -297,7 +297,7 @@ export class ActorSystem {
     );
   }
 
-  /** What is done leaves the outbox with the next write, so that under load it does not cost one of its own. */
+  /** An effect that is done leaves the outbox with the next write, so that under load it does not cost one of its own. */
   async #write(actor: Actor, next: ActorRecord): Promise<void> {
     const key = actorKey(actor.address);
     const done = [...actor.done];

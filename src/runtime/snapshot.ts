@@ -1,4 +1,4 @@
-// What is stored of an actor: one record with its snapshot, the effects that are not yet done and the timers that are
+// An actor as it is stored: one record with its snapshot, the effects that are not yet done and the timers that are
 // armed, so that the three can only change together. A snapshot of another version is migrated step by step or refused;
 // one with the right version and the wrong structure is refused, for its chart was changed behind its back.
 import { isDeepStrictEqual } from "node:util";
@@ -74,7 +74,7 @@ export const actorRecord: RecordType<ActorRecord> = {
   }),
 };
 
-/** What a record says of the chart that wrote it. */
+/** The chart that wrote a record, as the record names it. */
 export function stamp(machine: AnyStateMachine): Pick<ActorRecord, "chart" | "version" | "structure"> {
   return { chart: machine.id, version: machine.version ?? "", structure: structureHash(machine) };
 }

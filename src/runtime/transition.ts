@@ -18,7 +18,7 @@ export type Planned =
 export class TransitionPlanner {
   readonly #machine: AnyStateMachine;
   readonly #scope: InertScope;
-  /** What the interpreter did in the step under way. */
+  /** The interpreter's doings in the step under way. */
   #seen: { readonly actions: PlannedAction[]; isTaken: boolean };
 
   constructor(machine: AnyStateMachine) {

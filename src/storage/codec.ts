@@ -1,4 +1,4 @@
-// What is in a value: [record kind u8][record version u8][crc32 u32][body], the body being a positional tuple in
+// The bytes of a value: [record kind u8][record version u8][crc32 u32][body], the body being a positional tuple in
 // msgpack. The checksum covers the key too, so that a value under the wrong key is noticed.
 //
 // Keeps true: what decodes was written by `encodeRecord` for this key. Anything else is a value that says what is wrong
@@ -40,7 +40,7 @@ const BODY_AT = 6;
 
 interface BodyEncoder {
   write(value: unknown): void;
-  /** What was written since the last call. */
+  /** The bytes written since the last call. */
   read(): Uint8Array;
 }
 

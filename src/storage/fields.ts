@@ -71,7 +71,7 @@ export class Fields {
     return Array.from({ length: list.length }, (_, index) => list.tuple(index));
   }
 
-  /** Whatever plain data was written there, null included. For snapshots, whose shape their chart checks. */
+  /** Plain data of any shape, null included. For snapshots, whose shape their chart checks. */
   plain(at: number): unknown {
     const value = this.#values[at];
     return value === undefined ? this.refuse(at, "is missing") : value;

@@ -40,7 +40,7 @@ export const RECORD_KIND = {
   revocations: 51,
 } as const;
 
-/** Whose store this is; see store-identity.ts. */
+/** The run to which the store belongs; see store-identity.ts. */
 export const STORE_IDENTITY_KEY = "meta/store";
 
 /** Which versions of the charts wrote the ledger's rows. */
@@ -91,7 +91,7 @@ export const EPOCH_STARTS_KEY = "meta/epochs";
 export const ITEMS_PREFIX = "items/";
 export const ITEM_INDEX_PREFIX = "ids/";
 export const RETURNED_PREFIX = "returned/";
-/** Of the same segment, behind all places: those that run with nothing beside them. */
+/** In the same segment, behind all places: items that run with nothing beside them. */
 export const RETURNED_ALONE_PREFIX = `${RETURNED_PREFIX}solo/`;
 export const DELAYED_PREFIX = "delayed/";
 /** When an item that waits is due, by place: it finds the row under `DELAYED_PREFIX`. */
@@ -102,7 +102,7 @@ export const FAILED_PREFIX = "failed/";
 /** The places of the items that became final in one turn, in the order of turns. */
 export const COMPLETIONS_PREFIX = "completions/";
 
-/** What became of an item's attempts, and what they wrote to their standard error: by place and slot, the last 16 of them. */
+/** The ends of an item's attempts, and what they wrote to their standard error: by place and slot, the last 16 of them. */
 export const ATTEMPTS_PREFIX = "attempts/";
 export const ATTEMPT_LOGS_PREFIX = "logs/";
 /** The last checkpoint that an item's attempts have left, by place; gone when the item is done. */

@@ -1,4 +1,4 @@
-// What every implementation of the port demands of its callers. A call that breaks one of these is a bug of the caller
+// Demands of every implementation of the port on its callers. A call that breaks one of these is a bug of the caller
 // and fails in the same way on each store, instead of working on one and being lost by another.
 import { assert } from "../base/assert.ts";
 import type { Batch, ScanRange } from "./store.ts";

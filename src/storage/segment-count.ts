@@ -18,7 +18,7 @@ export interface Segment {
 
 interface Tally {
   readonly count: number;
-  /** Of the records' checksums, modulo `SUM_MODULUS`. */
+  /** The sum of the records' checksums, modulo `SUM_MODULUS`. */
   readonly sum: number;
 }
 

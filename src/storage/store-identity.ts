@@ -1,4 +1,4 @@
-// Whose store this is: one record, written in the first commit, that ties a database to its run, gives the scope of its
+// The identity of a store: one record, written in the first commit, that ties a database to its run, gives the scope of its
 // epochs, and says which segments are counted in it.
 //
 // Keeps true: nothing is written to a store of another run, of a newer rollout, or to one whose identity or whose counts
@@ -56,7 +56,7 @@ export interface Claim {
   readonly runId: RunId;
   readonly clock: Clock;
   readonly random: Random;
-  /** What the caller counts; none unless said. Counts that the store does not have yet start at 0. */
+  /** Segments that the caller counts; none unless said. Counts that the store does not have yet start at 0. */
   readonly segments?: readonly Segment[];
 }
 

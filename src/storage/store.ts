@@ -7,7 +7,7 @@
 export interface Store {
   /** How messages name this store: the path of the database, or "memory". */
   readonly location: string;
-  /** What callers may ask before they rely on it. */
+  /** Abilities that callers ask for before they rely on them. */
   readonly supports: {
     /** Whether several processes may have this store open at once. */
     readonly multiProcess: boolean;
@@ -16,7 +16,7 @@ export interface Store {
   readonly everWritten: boolean;
   /** The value that was last committed, or undefined when the key is absent. */
   get(key: string): Promise<Uint8Array | undefined>;
-  /** The same of each key, in their order, in one go. What is committed meanwhile may be seen for some and not for others. */
+  /** The same of each key, in their order, in one go. A commit meanwhile may be seen for some and not for others. */
   getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]>;
   /** Entries in the range, in ascending order of key, as one consistent view; `limit` at most. */
   scan(range: ScanRange): Promise<Entry[]>;

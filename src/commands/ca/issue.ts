@@ -84,7 +84,7 @@ export class CaIssue extends BaseCommand {
     return EXIT.done;
   }
 
-  /** What is there may be the only copy of credentials that stay valid, with the id by which they are revoked. */
+  /** A file that is there may be the only copy of credentials that stay valid, with the id by which they are revoked. */
   async #refuseExisting(file: string): Promise<void> {
     const isThere = await lstat(file).then(
       () => true,
@@ -105,7 +105,7 @@ export class CaIssue extends BaseCommand {
     const address = parseAddress(worker.coordinatorAddr);
     const listen = parseAddress(transport.listenAddr ?? "");
     if (given !== undefined || address === undefined || !isLoopback(address.host)) return;
-    // Whoever listens on this machine alone is reached by a tunnel, or not at all.
+    // A coordinator that listens on this machine alone is reached by a tunnel, or not at all.
     if (listen !== undefined && isLoopback(listen.host)) return;
     const key = "worker.coordinator_addr";
     const allowed = "the coordinator's address as other machines reach it: --coordinator-addr HOST:PORT";

@@ -20,7 +20,7 @@ export const COMMIT_KEYS = { gte: PREFIX, lt: "\u0001commits0" } as const;
 /** In the directory of the database: the number of the last synced write, as text with a checksum. */
 export const WITNESS_FILE = "commits.synced";
 
-/** What LevelDB's memtable takes for an entry besides key and value, at least. */
+/** The least that LevelDB's memtable takes for an entry besides key and value. */
 const ENTRY_OVERHEAD_BYTES = 24;
 
 export type IndexProblem = { readonly key: string; readonly reason: string };
@@ -112,7 +112,7 @@ export interface IndexOptions {
   readonly log: Logger | undefined;
 }
 
-/** What is missing from a database whose entries in `COMMIT_KEYS` are `entries`, in order. */
+/** The numbers that are missing from a database whose entries in `COMMIT_KEYS` are `entries`, in order. */
 export async function findIndexProblem(
   entries: readonly Entry[],
   directory: string,
@@ -130,7 +130,7 @@ export async function findIndexProblem(
   return undefined;
 }
 
-/** What takes away all numbers but the last: when a database is opened its log is empty. */
+/** Operations that take away all numbers but the last: when a database is opened its log is empty. */
 export function trimIndex(entries: readonly Entry[]): Operation[] {
   const last = entries.at(-1);
   if (last === undefined || entries.length === 1) return [];

@@ -129,7 +129,7 @@ export async function refuseUnlessDatabaseOrEmpty(path: string): Promise<void> {
   });
 }
 
-/** Of a database, or of nothing yet. */
+/** True for the files of a database, and for none at all. */
 function isOwn(names: readonly string[]): boolean {
   return names.includes("CURRENT") || names.includes(WITNESS_FILE) || !names.some(isForeign);
 }

@@ -17,7 +17,7 @@ export class ExpectedValues {
     return this.#values.has(key);
   }
 
-  /** What was read from disk while nothing was on its way there. */
+  /** Takes a value that was read from disk while nothing was on its way there. */
   learn(key: string, value: Uint8Array | undefined): void {
     this.#set(key, value ?? null);
   }

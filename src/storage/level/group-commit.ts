@@ -7,7 +7,7 @@ import { assert } from "../../base/assert.ts";
 import type { Batch, CommitOutcome } from "../store.ts";
 import { ExpectedValues } from "./expected-values.ts";
 
-/** What the writer needs of the database. */
+/** The database, as the writer needs it. */
 export interface Engine {
   read(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]>;
   /** Atomic. Rejects with the reason for good, as an error of the table; then the outcome is unknown. */
@@ -62,7 +62,7 @@ export class GroupCommit {
   }
 
   async #run(): Promise<void> {
-    // What is asked for in one turn of the caller shares a group.
+    // Commits of one turn of the caller share a group.
     await Promise.resolve();
     while (this.#queue.length > 0) {
       const group = this.#takeGroup();

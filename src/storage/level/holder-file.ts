@@ -26,7 +26,7 @@ export function describeHolder(holder: Holder): string {
 }
 
 /**
- * What the file says; undefined when there is none, or when it is not ours to understand.
+ * The holder that the file names; undefined when there is none, or when it is not ours to understand.
  * @internal
  */
 export async function readHolder(realPath: string): Promise<Holder | undefined> {

@@ -141,7 +141,7 @@ class LevelStore implements Store {
     }
   }
 
-  /** What a broken handle would read may not be what is on the disk. */
+  /** A broken handle may read other values than are on the disk. */
   #assertReadable(): void {
     assertOpen(this.#closing === undefined, this.location);
     if (this.#writer.broken !== undefined) throw this.#writer.broken;

@@ -1,4 +1,6 @@
 // The completion that the pieces of an answer make, as server-sent events bring them.
+//
+// Keeps true: an event that does not end is not kept beyond the limit.
 import { formatJson, memberOf } from "../../../base/exact-json.ts";
 import type { AnswerBody, Verdict } from "../../../transport/exchange.ts";
 import { Completion } from "./completion.ts";
