@@ -28,7 +28,9 @@ const PROCESS_STATE = [
 const PLAINLY_SPOKEN = [
   "machines/**/*.ts",
   "src/base/**/*.ts",
+  "src/client/**/*.ts",
   "src/commands/**/*.ts",
+  "src/config/**/*.ts",
   "src/coordinator/**/*.ts",
   "src/observe/**/*.ts",
   "src/runtime/**/*.ts",

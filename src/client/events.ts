@@ -10,7 +10,7 @@ import type { Random } from "../base/random.ts";
 import { RunService } from "../gen/rollout/v1/run_pb.ts";
 import type { WatchEventsResponse } from "../gen/rollout/v1/run_pb.ts";
 
-/** What has happened, by the row of docs/EVENTS.md that its topic names. */
+/** An event, with the fields of the row of docs/EVENTS.md that its topic names. */
 export type RunEvent = Readonly<Record<string, unknown>> & {
   readonly topic: string;
   /** ISO 8601, by the coordinator's clock. */

@@ -11,7 +11,7 @@ import { OutcomeClass } from "../gen/rollout/v1/work_pb.ts";
 import { resultOf } from "./results.ts";
 import type { Result } from "./results.ts";
 
-/** What became of an attempt that did not succeed. */
+/** An attempt that did not succeed. */
 export interface EndedAttempt {
   readonly attempt: number;
   readonly worker: WorkerId | undefined;
@@ -21,7 +21,7 @@ export interface EndedAttempt {
   readonly startedAtMs: number | undefined;
   readonly durationMs: number | undefined;
   readonly endedAtMs: number;
-  /** What is kept of its standard error. */
+  /** The size of what is kept of its standard error. */
   readonly logBytes: number;
   readonly pluginVersion: string | undefined;
 }
@@ -45,13 +45,13 @@ export interface Item {
   readonly maxLost: number;
   readonly worker: WorkerId | undefined;
   readonly assignedAgeMs: number | undefined;
-  /** Of a delayed item: milliseconds since 1970 on the coordinator's clock. */
+  /** When a delayed item may run: milliseconds since 1970 on the coordinator's clock. */
   readonly dueAtMs: number | undefined;
   /** How many go before it; undefined when they are too many to count. */
   readonly ahead: number | undefined;
   readonly alone: boolean;
   readonly checkpointBytes: number;
-  /** Those that are remembered, oldest first. */
+  /** The remembered ones, oldest first. */
   readonly attempts: readonly EndedAttempt[];
   readonly result: Result | undefined;
 }
@@ -81,7 +81,7 @@ const OUTCOMES: Readonly<Record<OutcomeClass, string>> = {
   [OutcomeClass.CRASH_SHARED]: "crash_shared",
 };
 
-/** Of a name that is too long. */
+/** So much of a name that is too long. */
 const SHOWN_CHARACTERS = 64;
 
 /** `name`: 64 digits, the first of them, or the input's own id. Throws the transport's rows, and those of unknown names. */
@@ -93,12 +93,12 @@ export async function readItem(transport: Transport, name: string): Promise<Item
 }
 
 export interface AttemptLog {
-  /** Whose it is; 0 when there is none. */
+  /** The attempt's number; 0 when there is no log. */
   readonly attempt: number;
   readonly log: Uint8Array;
 }
 
-/** What attempt number `attempt` wrote; 0 is the last one that left something. Throws the transport's rows. */
+/** The log of attempt number `attempt`; 0 is the last one that left something. Throws the transport's rows. */
 export async function readAttemptLog(
   transport: Transport,
   itemId: Uint8Array,

@@ -4,7 +4,7 @@
 /** Counts UTF-16 units from 0; the length of the text when more should follow. Undefined when it finds nothing wrong. */
 export function jsonFaultAt(text: string): number | undefined {
   const scan = new Scan(text);
-  /** Of the containers that are open: what closes each. */
+  /** The closing sign of each container that is open. */
   const open: ("}" | "]")[] = [];
   for (;;) {
     if (!scan.takeBefore(open)) return scan.at;

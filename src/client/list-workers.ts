@@ -25,7 +25,7 @@ export interface WorkerSummary {
   readonly held: number;
   /** Why it is given no work although it asks for some. */
   readonly cordonReason: string | undefined;
-  /** What kept it from executing when it was last heard, in words: a model that loads, a server that is not there. */
+  /** Trouble that kept it from executing when it was last heard, in words: a model that loads, a server that is not there. */
   readonly trouble: string | undefined;
   /** Whether its certificate was revoked: nothing of it is taken any more. */
   readonly revoked: boolean;

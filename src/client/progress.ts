@@ -1,7 +1,7 @@
 // How fast a run goes and how long it will take, from counts that were read of it now and then. Pure: times come in. Keeps
 // true: nothing is estimated before there is evidence, and an estimate is a range that is as wide as the evidence is thin.
 
-/** Of a run at one moment. */
+/** Counts of a run at one moment. */
 export interface RunCounts {
   /** Waiting, `delayed` included. */
   readonly pending: number;
@@ -11,7 +11,7 @@ export interface RunCounts {
   readonly running: number;
   readonly done: number;
   readonly failed: number;
-  /** What the run is, if it is known: one that is paused has no pace. */
+  /** The run's state, if it is known: one that is paused has no pace. */
   readonly state?: string;
 }
 
@@ -43,9 +43,9 @@ const EVIDENCE_FINISHED = 5;
 const EVIDENCE_MS = 2_000;
 /** The window is cut into so many slices: how much they differ is how much the future may. */
 const SLICES = 10;
-/** Of a normal distribution, nine tenths lie within so many deviations. */
+/** Nine tenths of a normal distribution lie within so many deviations. */
 const DEVIATIONS = 1.64;
-/** What comes is never known better than this, however much was seen. */
+/** The rest of a run is never known better than this, however much was seen. */
 const DOUBT_MIN = 0.1;
 const STALL_MIN_MS = 15_000;
 const STALL_GAPS = 6;
@@ -69,7 +69,7 @@ export class PaceMeter {
     const final = counts.done + counts.failed;
     this.#left = counts.pending + counts.running;
     if (counts.state === "paused") {
-      // What was before says nothing about how it will go on.
+      // The pace before a pause says nothing about the pace after it.
       this.#samples = [{ atMs, finished: 0 }];
       [this.#lastFinal, this.#lastFinishAtMs] = [final, undefined];
       return;
@@ -137,7 +137,7 @@ export class PaceMeter {
     return { from, to, spanMs: to.atMs - from.atMs, count: to.finished - from.finished };
   }
 
-  /** Of the count in a window as long as this one. At least what independent items would have. */
+  /** The deviation of the count in a window as long as this one. At least that of independent items. */
   #deviation({ from, spanMs, count }: { from: Sample; spanMs: number; count: number }): number {
     const mean = count / SLICES;
     let before = from.finished;

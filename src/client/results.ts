@@ -20,11 +20,11 @@ export type ResultsOrder = "input" | "completion";
 export interface ResultError {
   readonly class: string;
   readonly message: string;
-  /** What a server answered in place of a result, if one did: JSON with `status_code`, `request_id` and `body`. */
+  /** A server's answer in place of a result, if there was one: JSON with `status_code`, `request_id` and `body`. */
   readonly response?: Uint8Array;
 }
 
-/** What became of an item. */
+/** The end of an item. */
 export interface Result {
   /** 64 hexadecimal digits. */
   readonly item: string;

@@ -6,7 +6,7 @@ import { ulidToBytes } from "../base/ids.ts";
 import { RunService } from "../gen/rollout/v1/run_pb.ts";
 
 export interface RevocationRequest {
-  /** Of a worker, of a bundle or of an operator. */
+  /** The id of a worker, a bundle or an operator. */
   readonly id: WorkerId;
   /** Also the workers that have joined by it, if it is a bundle's. */
   readonly withWorkers: boolean;

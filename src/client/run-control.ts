@@ -1,4 +1,4 @@
-// What an operator does to a run. Every call may be repeated.
+// An operator's control of a run. Every call may be repeated.
 import { createClient } from "@connectrpc/connect";
 import type { Transport } from "@connectrpc/connect";
 import { RunService } from "../gen/rollout/v1/run_pb.ts";
@@ -29,7 +29,7 @@ export interface RetryChoice {
 
 export interface Retried {
   readonly retried: number;
-  /** Of the items that were named: not failed, or not of that class. */
+  /** Named items that have not failed, or not with that class. */
   readonly skipped: number;
 }
 
@@ -55,7 +55,7 @@ export async function retryItems(transport: Transport, choice: RetryChoice): Pro
   return total;
 }
 
-/** What `retryItems` would do now; changes nothing. No items: all that failed. Throws the transport's rows. */
+/** Counts what `retryItems` would do now; changes nothing. No items: all that failed. Throws the transport's rows. */
 export async function foreseeRetry(
   transport: Transport,
   failureClass: string | undefined,

@@ -26,7 +26,7 @@ export interface RunStatus {
   readonly pauseReason: string | undefined;
   /** Whether no more items will come. */
   readonly sealed: boolean;
-  /** What is run; undefined before the first submission. */
+  /** The task that is run; undefined before the first submission. */
   readonly task: { readonly plugin: string; readonly summary: string } | undefined;
   /** Items that became final in each of the last seconds, latest last. */
   readonly finishedPerSecond: readonly number[];
@@ -39,7 +39,7 @@ export interface RunStatus {
 
 export interface FailureMessage {
   readonly failureClass: string;
-  /** Of one of them. */
+  /** The message of one of them. */
   readonly message: string;
   readonly items: number;
   /** Attempts, since the coordinator leads, after which their items were to be tried again. */
@@ -51,7 +51,7 @@ export interface FailureMessage {
 export interface SetAsideItem {
   /** 64 hexadecimal digits. */
   readonly item: string;
-  /** Of the row in the database. */
+  /** The key of the row in the database. */
   readonly key: string;
 }
 

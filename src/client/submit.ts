@@ -14,12 +14,12 @@ import { LineCounter } from "./line-counter.ts";
 export interface Submitted {
   readonly added: number;
   readonly known: number;
-  /** Of both: lines that are equal to one before them. */
+  /** Lines, among both, that are equal to one before them. */
   readonly duplicates: number;
 }
 
 export interface SubmitOptions {
-  /** What is run. A run is of one task: the first that is submitted to it. */
+  /** The task that is run. A run is of one task: the first that is submitted to it. */
   readonly task: Task;
   readonly priority: number;
   /** Add to a run that was sealed, if there is anything new; it is open again then. */
@@ -79,7 +79,7 @@ async function* batches(lines: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
       bytes += line.length;
     }
   } catch (error) {
-    // What stands before a line that is no item is submitted all the same, as the refusal says.
+    // Items before a line that is no item are submitted all the same, as the refusal says.
     if (batch.length > 0) yield batch;
     throw error;
   }

@@ -11,7 +11,7 @@ import { workerOf } from "./list-workers.ts";
 import type { WorkerSummary } from "./list-workers.ts";
 
 export interface WorkerDetail extends WorkerSummary {
-  /** What it has, started or not: at most 1,000. */
+  /** Items that it has, started or not: at most 1,000. */
   readonly holds: readonly { readonly item: string; readonly attempt: number }[];
   /** Room that it has announced and that is not filled. */
   readonly credit: number;

@@ -1,4 +1,4 @@
-// One value of a manifest: from what the file says to what a backend uses. What settings may be too is read as they are.
+// One value of a manifest: from the file's text to the backend's value. A kind that settings have too is read as theirs.
 import { Buffer } from "node:buffer";
 import type { FieldRule, JsonObject } from "./manifest-fields.ts";
 import { describeAllowed, parseValue } from "./value.ts";
@@ -9,7 +9,7 @@ export type FieldValue = ParsedValue | JsonObject;
 const COMMAND_WORDS_MAX = 1_024;
 const WORD_BYTES_MAX = 128 * 1_024;
 const ENTRIES_MAX = 256;
-/** Of a variable or a header. */
+/** The name of a variable or a header. */
 const ENTRY_NAME = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 const JSON_DEPTH_MAX = 16;
 
@@ -34,7 +34,7 @@ export function parseField(rule: FieldRule, raw: unknown, directory: string): Fi
   }
 }
 
-/** What the rule allows, in the words of a hint. */
+/** Allowed values of the rule, in the words of a hint. */
 export function describeField(rule: FieldRule): string {
   switch (rule.kind) {
     case "text":

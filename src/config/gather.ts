@@ -1,4 +1,4 @@
-// What the file, the environment and the flags say, by setting: each later source wins, each value is checked where it
+// Values from the file, the environment and the flags, by setting: each later source wins, each value is checked where it
 // stands, and whatever is unknown is refused with the nearest known name.
 import { dirname } from "node:path";
 import { assert } from "../base/assert.ts";
@@ -18,11 +18,11 @@ export interface ConfigSources {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** By the flag's name; those that were not given are undefined. Other flags may be there too. */
   readonly flags: Readonly<Record<string, unknown>>;
-  /** What relative paths in variables and flags are relative to; those in the file are relative to the file. */
+  /** The directory for relative paths in variables and flags; those in the file are relative to the file. */
   readonly workingDirectory: string;
   /** The topics that `events.hide` may name. */
   readonly topics: readonly string[];
-  /** What the enrolment bundle says that is named by a setting: it counts where no setting does. */
+  /** Values of the enrolment bundle that settings have too: they count where no setting does. */
   readonly bundle?: { readonly runId: string; readonly coordinatorAddr: string } | undefined;
 }
 

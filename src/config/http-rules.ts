@@ -1,4 +1,4 @@
-// What a manifest's table `[http]` may say beyond the type of each value.
+// Rules for a manifest's table `[http]` beyond the type of each value.
 import type { HttpSpec } from "./manifest-fields.ts";
 
 /** A value that is not taken: its key below `[http]`, and what is allowed there. */

@@ -20,7 +20,7 @@ export const LIMITS = Object.freeze({
   pluginsPerBeat: 64,
   /** A plugin's name, and its version. */
   pluginTextBytes: 128,
-  /** What a worker says of the trouble that its backends have. */
+  /** A worker's words for the trouble that its backends have. */
   troubleBytes: 256,
   /** Slots that a worker may offer. */
   slotsPerWorker: 1_024,
@@ -33,7 +33,7 @@ export const LIMITS = Object.freeze({
   dataMaxBytes: 16 * MIB,
   /** The end of what one attempt wrote to its standard error. */
   attemptLogBytes: 64 * KIB,
-  /** What a server answered that refused an item, as it is kept beside the message of the failure. */
+  /** The answer of a server that refused an item, as it is kept beside the message of the failure. */
   responseBytes: 16 * KIB,
   /** Messages of failures that are counted apart, and what of each is kept and shown. */
   failureMessages: 64,
@@ -43,7 +43,7 @@ export const LIMITS = Object.freeze({
   /** Failed items that a new leader reads for them, and how many bytes of them. */
   failuresReadAtStart: 1_000,
   failureBytesReadAtStart: 4 * MIB,
-  /** What an attempt leaves for the next one. */
+  /** A checkpoint, which an attempt leaves for the next one. */
   checkpointBytes: MIB,
   /** How an input names an item, or its key. */
   itemTextBytes: 256,
@@ -61,7 +61,7 @@ export const LIMITS = Object.freeze({
   logBufferBytes: 4 * MIB,
 });
 
-/** What a run allows, by its configuration. */
+/** Limits of a run's items, by its configuration. */
 export interface ItemLimits {
   readonly payloadBytes: number;
   readonly outputBytes: number;

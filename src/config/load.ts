@@ -1,4 +1,4 @@
-// The edge of the configuration: finds the file and reads it. What it says is src/config/resolve.ts's business.
+// The edge of the configuration: finds the file and reads it; src/config/resolve.ts makes sense of it.
 import { readFile, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { RolloutError, errnoOf, failure } from "../base/errors.ts";

@@ -2,7 +2,7 @@
 // the backend's spec and the line in docs/plugins.md, and says whether another value makes it another task.
 import type { ValueRule } from "./value-rule.ts";
 
-/** What a value in a manifest may be, beside what a setting may be. Paths are kept as they are written. */
+/** Kinds of values in a manifest, beside those of settings. Paths are kept as they are written. */
 export type FieldRule = { readonly required?: true } & (
   | ValueRule
   | { readonly kind: "text"; readonly default?: string; readonly maxBytes: number }
@@ -25,7 +25,7 @@ export type Field = FieldRule & {
   readonly identity: boolean | "path";
 };
 
-/** What is done with results when it changes: nothing. */
+/** A change of it leaves results as they are. */
 const LAUNCH = { identity: false } as const;
 const TASK = { identity: true } as const;
 
@@ -303,8 +303,8 @@ type NameOf<Key extends string, Rule> = Rule extends { readonly kind: "duration"
     : Camel<Key>;
 
 /**
- * What a manifest says for a backend: `kill_grace` is `killGraceMs`, `memory_limit` is `memoryLimitBytes`, and so on. What is
- * neither required nor has a default may be undefined.
+ * A manifest's values for a backend: `kill_grace` is `killGraceMs`, `memory_limit` is `memoryLimitBytes`, and so on. A value that
+ * is neither required nor has a default may be undefined.
  */
 export type SpecOf<Kind extends BackendKind> = {
   readonly [

@@ -19,13 +19,13 @@ import { parseConfigText } from "./toml-file.ts";
 import type { FileSetting } from "./toml-file.ts";
 
 interface ManifestBase {
-  /** Of the file, absolute; where it would stand when it was made of a command line. */
+  /** The file's absolute path; where it would stand when it was made of a command line. */
   readonly file: string;
   readonly name: string;
   readonly version: string;
   /** How long one attempt may take, unless the run says so. */
   readonly itemTimeoutMs: number | undefined;
-  /** What relative paths in it are relative to. */
+  /** The directory for relative paths in it. */
   readonly directory: string;
   /** Where processes of it are started; `directory` unless said. */
   readonly workingDirectory: string;
@@ -126,7 +126,7 @@ export function mockManifest(spec: Partial<SpecOf<"mock">> = {}): ManifestOf<"mo
   return Object.freeze({ ...manifest, spec: { ...manifest.spec, ...spec } });
 }
 
-/** What the compiler cannot say of single fields. */
+/** Rules between fields, which their types cannot say. */
 function refuseContradiction(manifest: Manifest, reader: ManifestReader): void {
   if (manifest.backend === "command" && manifest.spec.shell && manifest.spec.command.length !== 1)
     throw reader.refusal("command.command", "one text in a list, because command.shell is true");
@@ -186,7 +186,7 @@ class ManifestReader {
   }
 }
 
-/** Of a table its keys alone: variables and headers have secrets as their values. */
+/** A table is shown by its keys alone: variables and headers have secrets as their values. */
 function shown(value: unknown): string {
   if (typeof value !== "object" || value === null || Array.isArray(value) || value instanceof Date)
     return showValue(value);

@@ -18,7 +18,7 @@ import type { SettingKey, SettingValue } from "./schema.ts";
 import type { ConfigRole } from "./settings/setting.ts";
 import { describeAllowed } from "./value.ts";
 
-/** What every role has. Deep-frozen; durations in milliseconds, sizes in bytes, paths absolute. */
+/** The configuration of every role. Deep-frozen; durations in milliseconds, sizes in bytes, paths absolute. */
 export interface ClientConfig {
   /** Path of the file. */
   readonly source: string;
@@ -31,7 +31,7 @@ export interface ClientConfig {
     readonly certificates: CertificateFiles | undefined;
     readonly advertisedNames: readonly string[];
   };
-  /** What an enrolment bundle may do. */
+  /** Limits of an enrolment bundle. */
   readonly enrolment: { readonly quota: number; readonly lifetimeMs: number };
   readonly liveness: {
     readonly heartbeatIntervalMs: number;
@@ -42,7 +42,7 @@ export interface ClientConfig {
   };
   /** Within `coordinatorFailureTimeoutMs`, which is its time to live. */
   readonly lease: { readonly renewalMs: number; readonly deadlineMs: number };
-  /** What a run may cost, as its coordinator sees to it. */
+  /** Limits on the cost of a run, which its coordinator keeps. */
   readonly run: {
     readonly maxAttempts: number;
     readonly maxLost: number;
@@ -80,7 +80,7 @@ export interface ClientConfig {
   };
 }
 
-/** What a coordinator has besides. */
+/** The configuration of a coordinator, with its own settings. */
 export interface ResolvedConfig extends ClientConfig {
   readonly storage: { readonly path: string };
   readonly transport: ClientConfig["transport"] & { readonly listenAddr: string };

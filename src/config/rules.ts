@@ -25,7 +25,7 @@ interface DurationRule {
   readonly rule: string;
 }
 
-/** Of the failure timeout, which is the lease's time to live: so much for renewals and deadline at most, and by default. */
+/** Shares of the failure timeout, which is the lease's time to live: the most for renewals and deadline, and their defaults. */
 export const LEASE_SHARES = { renewal: 5, deadline: 0.8 } as const;
 
 const DURATION_RULES: readonly DurationRule[] = [

@@ -30,7 +30,7 @@ type HasDefault<Key extends SettingKey> = (typeof SETTINGS)[Key] extends { reado
   ? true
   : false;
 
-/** What a setting is when it is resolved: milliseconds, bytes, absolute path, …; undefined when it may be missing. */
+/** The value of a setting when it is resolved: milliseconds, bytes, absolute path, …; undefined when it may be missing. */
 export type SettingValue<Key extends SettingKey> =
   ValueOf<(typeof SETTINGS)[Key]> | (HasDefault<Key> extends true ? never : undefined);
 

@@ -1,4 +1,4 @@
-// What a run runs, as a number and in words. The number is part of every item's id: another task, other items.
+// The task of a run, as a number and in words. The number is part of every item's id: another task, other items.
 //
 // Keeps true: how something is executed (version, concurrency, times, where a server is started) is not what is executed.
 import { createHash } from "node:crypto";

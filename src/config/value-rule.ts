@@ -1,6 +1,6 @@
-// What a value of the configuration may be. Settings and the fields of manifests are rules with more to them.
+// Kinds of values in the configuration. Settings and the fields of manifests are rules with more to them.
 
-/** What a value looks like, and what it is when it is not given. */
+/** The form of a value, and its default. */
 export type ValueRule =
   | { readonly kind: "duration"; readonly default?: string; readonly min: string; readonly max: string }
   | { readonly kind: "size"; readonly default?: string; readonly min: string; readonly max: string }

@@ -12,7 +12,7 @@ import { parseSizeBytes } from "./size.ts";
 export type ParsedValue = number | boolean | string | readonly string[];
 
 export interface ValueContext {
-  /** What a relative path is relative to. */
+  /** The directory for relative paths. */
   readonly directory: string;
   /** Names that a list of topics may hold. */
   readonly topics: readonly string[];
@@ -55,7 +55,7 @@ export function parseValue(setting: ValueRule, raw: unknown, context: ValueConte
   }
 }
 
-/** What the setting allows, in the words of a hint. */
+/** Allowed values of the setting, in the words of a hint. */
 export function describeAllowed(setting: ValueRule, topics: readonly string[]): string {
   switch (setting.kind) {
     case "duration":

@@ -40,7 +40,7 @@ export class DecisionTrees {
   readonly #scope: InertScope;
   readonly #guards: Readonly<Record<string, Guard>>;
   #answers: readonly boolean[] = [];
-  /** The interpreter's doings in the step under way. */
+  /** The interpreter's record of the step under way. */
   #seen: { readonly trace: Step[]; isTaken: boolean } = { trace: [], isTaken: false };
 
   constructor(machine: AnyStateMachine) {

@@ -18,7 +18,7 @@ export type Planned =
 export class TransitionPlanner {
   readonly #machine: AnyStateMachine;
   readonly #scope: InertScope;
-  /** The interpreter's doings in the step under way. */
+  /** The interpreter's record of the step under way. */
   #seen: { readonly actions: PlannedAction[]; isTaken: boolean };
 
   constructor(machine: AnyStateMachine) {

@@ -1,7 +1,7 @@
-// What an entry of the table of settings is, and who reads it.
+// An entry of the table of settings, and the roles that read it.
 import type { ValueRule } from "../value-rule.ts";
 
-/** Who reads the configuration. What is required differs; what is allowed does not. */
+/** A reader of the configuration. Roles require different settings, and allow the same. */
 export type ConfigRole = "coordinator" | "worker" | "operator";
 
 interface SettingBase {
@@ -11,7 +11,7 @@ interface SettingBase {
   readonly flag: string;
   /** Roles whose commands all take the flag; some commands take flags of their own besides. */
   readonly roles: readonly ConfigRole[];
-  /** Who cannot start without it. */
+  /** Roles that cannot start without it. */
   readonly requiredFor?: readonly ConfigRole[];
   /** How a default that is no constant is found, in words. */
   readonly derived?: string;
