@@ -35,6 +35,7 @@ const PLAINLY_SPOKEN = [
   "src/observe/**/*.ts",
   "src/runtime/**/*.ts",
   "src/storage/**/*.ts",
+  "src/transport/**/*.ts",
 ];
 const CLOCK = "src/base/clock.ts";
 const RANDOM = "src/base/random.ts";

@@ -1,5 +1,5 @@
-// Who may call what. The table names the roles of each method; what it does not name is refused to everybody, before a byte
-// of the request is read.
+// Access to methods. The table names the roles of each method; a method that it does not name is refused to everybody, before a
+// byte of the request is read.
 import type { HandlerContext } from "@connectrpc/connect";
 import { failure } from "../base/errors.ts";
 import { scopeOf } from "./caller.ts";

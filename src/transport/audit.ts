@@ -36,7 +36,7 @@ export interface AuditEntry {
   readonly reason: RefusalReason;
   /** `unknown` when the connection ended before it could be asked. */
   readonly remoteAddress: string;
-  /** Whose certificate it was, when there was a readable one. */
+  /** The bearer of the certificate, when there was a readable one. */
   readonly identity?: Identity;
   /** `rollout.v1.RunService/ListWorkers` */
   readonly method?: string;
@@ -84,14 +84,14 @@ interface Kind {
   leftOut: { readonly entry: AuditEntry; readonly count: number } | undefined;
 }
 
-/** The one way to the audit. What one peer causes for one reason takes no lines from any other. */
+/** The one way to the audit. Refusals of one peer for one reason take no lines from any other. */
 export class AuditTrail {
   readonly #audit: Audit;
   readonly #clock: Clock;
   readonly #limits: TransportLimits;
   readonly #all: Bucket;
   readonly #kinds = new Map<string, Kind>();
-  /** Of kinds that are not counted one by one any more. */
+  /** Refusals of kinds that are not counted one by one any more. */
   #leftOut = 0;
   #report: Timer | undefined;
 

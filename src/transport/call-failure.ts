@@ -1,5 +1,5 @@
-// Why a call failed, as a row of the table of errors. What the coordinator said of itself comes first, then what is known of
-// the connection, then Connect's code; never the text of an error.
+// Why a call failed, as a row of the table of errors. The coordinator's own word comes first, then what is known of the
+// connection, then Connect's code; never the text of an error.
 import { Code, ConnectError } from "@connectrpc/connect";
 import { constants } from "node:http2";
 import { constants as systemConstants } from "node:os";

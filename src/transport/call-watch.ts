@@ -1,6 +1,6 @@
 // The time that the answer of one unary call may take on the wire. Node has none for a client that does not read its answer,
 // which would hold a stream and its memory for ever. Streams of a session may live for weeks and are not watched: pings and
-// the idle timeout end them with their session. What comes in has its time in message-reader.ts.
+// the idle timeout end them with their session. Incoming messages have their time in message-reader.ts.
 import { constants } from "node:http2";
 import type { Http2ServerRequest } from "node:http2";
 import type { Clock, Timer } from "../base/clock.ts";

@@ -1,4 +1,4 @@
-// Who calls. Inside a handler the caller is the one its certificate names, never one that a message names.
+// The caller of a method. Inside a handler it is the one its certificate names, never one that a message names.
 import { createContextKey, createContextValues } from "@connectrpc/connect";
 import type { ContextValues, HandlerContext } from "@connectrpc/connect";
 import { assert } from "../base/assert.ts";
@@ -19,10 +19,10 @@ export interface Peer {
   readonly notAfterMs: number;
 }
 
-/** What goes with a call through Connect. */
+/** Facts that go with a call through Connect. */
 export interface CallScope {
   readonly peer: Peer;
-  /** Whose limits it counts against. */
+  /** The bearer against whose limits it counts. */
   readonly bearer: string;
   readonly trail: AuditTrail;
   /** The request was read and understood: what goes wrong from now on is not the fault of its bytes. */
@@ -39,7 +39,7 @@ export function scopeValues(scope: CallScope): ContextValues {
   return createContextValues().set(scopeKey, scope);
 }
 
-/** Who calls, by its certificate. */
+/** The caller, by its certificate. */
 export function peerOf(context: Pick<HandlerContext, "values">): Peer {
   return scopeOf(context.values).peer;
 }

@@ -38,7 +38,7 @@ export interface CallListenerOptions {
 
 type CallListener = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
 
-/** What a name and a value of a header count beside their bytes, as HTTP/2 counts them. */
+/** The cost of a header's name and value beside their bytes, as HTTP/2 counts it. */
 const HEADER_BYTES = 32;
 /** As Connect says `Internal` and `InvalidArgument`. */
 const STATUS_INTERNAL = constants.HTTP_STATUS_INTERNAL_SERVER_ERROR;
@@ -144,7 +144,7 @@ function handlersOf(options: CallListenerOptions): ReadonlyMap<string, Universal
     grpc: false,
     grpcWeb: false,
     acceptCompression: [],
-    // Of each method less: `Intake` says how much.
+    // Each method reads less: `Intake` says how much.
     readMaxBytes: limits.maxTrustedMessageBytes,
     writeMaxBytes: limits.maxTrustedMessageBytes,
     maxTimeoutMs: limits.maxTimeoutMs,

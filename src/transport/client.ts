@@ -1,5 +1,5 @@
 // The way to a coordinator: calls over one HTTP/2 connection with mutual TLS 1.3, which is opened when it is needed and kept
-// alive by pings. Whatever goes wrong leaves here as a row of the table of errors. Every unary call of ours is idempotent,
+// alive by pings. Every failure leaves here as a row of the table of errors. Every unary call of ours is idempotent,
 // has a deadline, and is tried again within it when the connection broke under it.
 import type { Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";

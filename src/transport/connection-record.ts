@@ -1,4 +1,4 @@
-// What became of one connection of a client, as codes and facts: the material from which a failed call is explained.
+// The course of one connection of a client, as codes and facts: the material from which a failed call is explained.
 
 /**
  * How far a connection got. Under TLS 1.3 a client is `secured` before the server has looked at its certificate; that it was
@@ -9,7 +9,7 @@ export type ConnectionPhase = "connecting" | "securing" | "secured" | "serving";
 export interface ConnectionReport {
   readonly phase: ConnectionPhase;
   readonly ended: boolean;
-  /** What ended it, and its code: of the system, of TLS, or of our own check of the coordinator's certificate. */
+  /** The error that ended it, with its code: of the system, of TLS, or of our own check of the coordinator's certificate. */
   readonly error: Error | undefined;
   readonly errorCode: string | undefined;
   /** The HTTP/2 code with which the server said goodbye, other than the friendly one. */

@@ -1,5 +1,5 @@
 // The edge between our table of errors and Connect's. Inside, only RolloutError; on the wire, Connect's code with an
-// ErrorDetail that names the row and its values. What is not from the table leaves nothing of itself on the wire.
+// ErrorDetail that names the row and its values. An error that is not from the table leaves nothing of itself on the wire.
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Interceptor } from "@connectrpc/connect";
 import { failure, isErrorCode, RolloutError } from "../base/errors.ts";
@@ -67,7 +67,7 @@ export function handlerErrors(log: Logger): Interceptor {
   };
 }
 
-/** What came is no message of this method. */
+/** For bytes that are no message of this method. */
 export function notUnderstood(method: string, cause?: unknown): ConnectError {
   return toConnectError(
     failure("request_invalid", { method, reason: "its bytes are no such message" }, cause),

@@ -26,7 +26,7 @@ export type Exchange =
   | { readonly kind: "unreachable"; readonly reason: string; readonly cause?: Error }
   /** The connection ended before the answer did. `wasIdle`: it had been kept for a while, and nothing came of it at all. */
   | { readonly kind: "cut"; readonly reason: string; readonly wasIdle: boolean; readonly cause?: Error }
-  /** What came is not an answer. */
+  /** The bytes that came are not an answer. */
   | { readonly kind: "garbled"; readonly reason: string; readonly cause?: Error }
   /** The server said nothing for too long. */
   | { readonly kind: "stalled"; readonly reason: string }
@@ -227,7 +227,7 @@ class Running {
     this.#hasEnded = true;
     this.#timer?.cancel();
     this.#options.signal.removeEventListener("abort", this.#abort);
-    // What was sent and read to its end is kept for the next request by the agent; the rest goes.
+    // A connection on which all was sent and read is kept for the next request by the agent; any other goes.
     const isWhole = this.#response?.complete === true && this.#request.writableFinished;
     if (!isWhole) this.#request.destroy();
     this.#resolve(end);

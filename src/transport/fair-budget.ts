@@ -13,7 +13,7 @@ export interface Claim {
   /** Resolves with false when it was released before there was room. */
   readonly granted: Promise<boolean>;
   readonly isGranted: boolean;
-  /** What it is worth by now. More than before is taken without waiting: it is there already. */
+  /** Sets its amount. More than before is taken without waiting: it is there already. */
   resize(amount: number): void;
   /** Idempotent. */
   release(): void;
@@ -66,7 +66,7 @@ export class FairBudget {
   }
 
   #admit(): void {
-    // Who was served goes to the end of the set, and is met again there.
+    // A bearer that was served goes to the end of the set, and is met again there.
     for (const bearer of this.#waiting) {
       const [next] = bearer.line;
       if (next === undefined || !fits(bearer.taken, next.amount, this.#limits.bearer)) continue;

@@ -1,4 +1,4 @@
-// What a server has in memory of what peers send. Every message has a place in one of these budgets before it is read, and keeps
+// Messages of peers in a server's memory. Every message has a place in one of these budgets before it is read, and keeps
 // it until it is written or dropped (C8); no bearer has more than its share, and heartbeats need nothing of what others fill.
 import type { ConnectError } from "@connectrpc/connect";
 import { failure } from "../base/errors.ts";
@@ -7,7 +7,7 @@ import { FairBudget } from "./fair-budget.ts";
 import { toConnectError } from "./errors.ts";
 import type { Lane, TransportLimits } from "./limits.ts";
 
-/** Of each budget, this part is for small messages alone. */
+/** The part of each budget that is for small messages alone. */
 const SMALL_PART = 1 / 4;
 
 interface Pools {

@@ -8,7 +8,7 @@ import type { Role } from "./tls/identity.ts";
 const KIB = 1_024;
 const MIB = 1_024 * KIB;
 
-/** Whose messages share a budget: heartbeats have one of their own, so that nothing that is large can hold them up. */
+/** Senders whose messages share a budget: heartbeats have one of their own, so that nothing that is large can hold them up. */
 export type Lane = "heartbeats" | Role;
 
 /** How a method differs from the others of its callers. */
@@ -113,7 +113,7 @@ export interface TransportLimits {
 
   // Audit
   /**
-   * Audit lines of one peer and reason at once, and a second after that; and of all together. What is beyond is counted, and
+   * Audit lines of one peer and reason at once, and a second after that; and of all together. Lines beyond are counted, and
    * the count is reported by peer and reason.
    */
   readonly auditBurstOf: number;
@@ -122,10 +122,10 @@ export interface TransportLimits {
   readonly auditPerSecond: number;
 }
 
-/** What a message has beside the largest item in it: the rest of a full frame, a checkpoint, and what is around them. */
+/** The part of a message beside the largest item in it: the rest of a full frame, a checkpoint, and what is around them. */
 const BESIDE_AN_ITEM_BYTES = 3 * MIB;
 
-/** What a call is that asks for something: ids, a reason, where to go on. The most is 1,000 ids of items. */
+/** A call that asks for something holds ids, a reason, where to go on. The most is 1,000 ids of items. */
 const QUESTION: MethodLimits = { messageBytes: 64 * KIB };
 /** 64 plugins are 17 KiB. */
 const HEARTBEAT: MethodLimits = { messageBytes: 32 * KIB, lane: "heartbeats" };

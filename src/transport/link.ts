@@ -57,7 +57,7 @@ export class Link extends Http2SessionManager {
     this.#options = options;
   }
 
-  /** What is known of the latest connection; undefined before the first. */
+  /** The record of the latest connection; undefined before the first. */
   get report(): ConnectionReport | undefined {
     return this.#record;
   }
@@ -95,7 +95,7 @@ export class Link extends Http2SessionManager {
     for (const known of this.#sessions) if (known.destroyed) this.#sessions.delete(known);
     this.#sessions.add(session);
     // The manager takes its own listener away before the last error may come, and an error without a listener ends the
-    // process. What there is to know of it is on record.
+    // process. All that is known of it is on record.
     session.on("error", () => undefined);
     // It also pings once more after the end, when that ends the last stream, and Node throws where nobody can catch it.
     const ping = session.ping.bind(session);

@@ -14,8 +14,8 @@ export function hasMoreJsonParts(text: Uint8Array, max: number): boolean {
 }
 
 /**
- * Whether the message has more fields than `max`, those of the messages in it included. What is malformed is counted up to
- * there: decoding goes no further either.
+ * Whether the message has more fields than `max`, those of the messages in it included. A malformed message is counted up to
+ * its fault: decoding goes no further either.
  */
 export function hasMoreParts(type: DescMessage, message: Uint8Array, max: number): boolean {
   // A field has two bytes at least, so most messages need no look.

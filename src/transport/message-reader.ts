@@ -25,7 +25,7 @@ export interface MessageReaderOptions {
   readonly chunks: AsyncIterable<Uint8Array>;
   /** `stream`: messages with a head each. `call`: one message that ends with the request. */
   readonly framing: "stream" | "call";
-  /** Of a call that says it. */
+  /** The length of a call that declares one. */
   readonly declaredBytes: number | undefined;
   readonly method: string;
   readonly input: DescMessage;
@@ -42,11 +42,11 @@ export interface MessageReaderOptions {
 export class MessageReader implements AsyncIterableIterator<Uint8Array> {
   readonly #options: MessageReaderOptions;
   readonly #chunks: AsyncIterator<Uint8Array>;
-  /** Of the message that is read, or that was read last and is not kept. */
+  /** Claims for the message that is read, or that was read last and is not kept. */
   #claims: Claim[] = [];
-  /** What came behind the last message. */
+  /** Bytes that came behind the last message. */
   #rest: Uint8Array = new Uint8Array();
-  /** Of the message that is being read. */
+  /** Bytes of the message that is being read. */
   #received = 0;
   #readingMs = 0;
   #isOver = false;
@@ -61,7 +61,7 @@ export class MessageReader implements AsyncIterableIterator<Uint8Array> {
     return this;
   }
 
-  /** The next message of a stream. Who asks for it is done with the one before, or has kept it. */
+  /** The next message of a stream. By then the caller is done with the one before, or has kept it. */
   async next(): Promise<IteratorResult<Uint8Array, undefined>> {
     const isStream = this.#options.framing === "stream";
     if (isStream) this.release();
@@ -147,7 +147,7 @@ export class MessageReader implements AsyncIterableIterator<Uint8Array> {
       const chunk = await this.#pull(true);
       if (chunk === undefined) break;
       if (filled + chunk.length > room) {
-        // Of what is larger than it may be nothing more is read.
+        // A message that is larger than it may be is not read on.
         await this.#claim(Math.max(max, filled + chunk.length));
         room = max;
       }
@@ -180,7 +180,7 @@ export class MessageReader implements AsyncIterableIterator<Uint8Array> {
     if (!claim.isGranted && !(await claim.granted)) throw aborted();
   }
 
-  /** What was taken for what might come is given back. */
+  /** Gives back room that was taken for bytes that might come. */
   #settle(bytes: number): void {
     const last = this.#claims.pop();
     this.release();

@@ -40,7 +40,7 @@ interface OpenSession {
 export class Sessions {
   readonly #options: SessionsOptions;
   readonly #open = new Map<Http2Session, OpenSession>();
-  /** Of each bearer's certificate; who was used last is last. */
+  /** Sessions by the bearer of their certificate; the one used last is last. */
   readonly #sessionsOf = new Map<string, Set<OpenSession>>();
   readonly #callsOf = new Map<string, number>();
   readonly #revoked: Set<string>;
@@ -78,7 +78,7 @@ export class Sessions {
     });
   }
 
-  /** Who is at the other end; undefined when the session was not admitted, or has just been ended for its age. */
+  /** The peer at the other end; undefined when the session was not admitted, or has just been ended for its age. */
   peerOf(session: Http2Session | undefined): Peer | undefined {
     const opened = session === undefined ? undefined : this.#open.get(session);
     const reason = opened && this.#endOf(opened.peer);

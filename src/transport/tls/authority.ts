@@ -171,7 +171,7 @@ export class Authority {
     this.#parts = parts;
   }
 
-  /** What every peer has to be given. */
+  /** The CA's certificate, which every peer has to be given. */
   get certificatePem(): string {
     return this.#parts.certificatePem;
   }

@@ -1,5 +1,5 @@
 // One file that lets another host in: certificate, key and CA in PEM, after a few lines that say in clear which run they
-// are for and where its coordinator is, which is all the configuration that a worker needs. What is believed is the certificate.
+// are for and where its coordinator is, which is all the configuration that a worker needs. The certificate alone is believed.
 import { assert } from "../../base/assert.ts";
 import type { Clock } from "../../base/clock.ts";
 import { isoTime } from "../../base/clock.ts";
@@ -77,7 +77,7 @@ export interface Destination {
   readonly coordinatorAddr: string;
 }
 
-/** What the lines in clear say; undefined when they do not. Fails with tls_file_unreadable. */
+/** The destination in the lines in clear; undefined when they name none. Fails with tls_file_unreadable. */
 export async function readDestination(file: string): Promise<Destination | undefined> {
   const text = await readThere(bundleNaming(file));
   const [runId, coordinatorAddr] = [RUN_LINE.exec(text)?.[1], COORDINATOR_LINE.exec(text)?.[1]];

@@ -1,4 +1,4 @@
-// What a certificate says about its bearer, read from its DER and from nothing else: Node's `subjectaltname` is all names
+// A certificate's facts about its bearer, read from its DER and from nothing else: Node's `subjectaltname` is all names
 // joined into one string, in which one name can pose as several. The library that makes certificates could read them too,
 // but every command would then load it, for a sixth of the time that a short one takes.
 //
@@ -24,7 +24,7 @@ export type CertificateReading =
   | { readonly kind: "refused"; readonly why: string };
 
 const TAG = { oid: 0x06, octets: 0x04, sequence: 0x30, extensions: 0xa3 } as const;
-/** Of the kinds of names there are. */
+/** Tags of the kinds of names. */
 const NAME_TAG = { dns: 0x82, uri: 0x86, ip: 0x87 } as const;
 /** Object identifiers, as their content in hexadecimal. */
 const OID = {

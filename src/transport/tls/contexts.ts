@@ -1,4 +1,4 @@
-// What TLS is told on each side: version 1.3 and nothing older, a certificate from both, and no trust in any authority
+// Settings of TLS on each side: version 1.3 and nothing older, a certificate from both, and no trust in any authority
 // but the run's own. The client demands that the other side is this run's coordinator, whatever host it runs on.
 import type { SecureContextOptions, TlsOptions } from "node:tls";
 import type { ConnectionOptions, PeerCertificate } from "node:tls";
@@ -31,7 +31,7 @@ export function serverContext(
 /** The part that says who may connect at all. */
 export const SERVER_DEMANDS = { requestCert: true, rejectUnauthorized: true } as const;
 
-/** What a client demands. A certificate whose chain, time or usage is wrong is refused by TLS before this is asked. */
+/** The demands of a client. A certificate whose chain, time or usage is wrong is refused by TLS before this is asked. */
 export function clientContext(credentials: Credentials, runId: RunId): ConnectionOptions {
   return {
     cert: credentials.certificatePem,

@@ -29,7 +29,7 @@ export interface FileNaming {
   readonly file: string;
   /** `the CA's key`. */
   readonly what: string;
-  /** What to do when it is missing or unusable. */
+  /** Advice for when it is missing or unusable. */
   readonly advice: string;
 }
 
@@ -102,7 +102,7 @@ export interface CredentialFiles {
   readonly caFile: string;
   readonly certFile: string;
   readonly keyFile: string;
-  /** What to do when one of them is missing or unusable. */
+  /** Advice for when one of them is missing or unusable. */
   readonly advice?: string;
 }
 
@@ -111,7 +111,7 @@ export interface LoadedCredentials {
   readonly facts: CertificateFacts;
 }
 
-/** Whose certificate it has to be. */
+/** The bearer that a certificate has to be of. */
 export interface ExpectedBearer {
   readonly runId: RunId;
   readonly roles: readonly Role[];

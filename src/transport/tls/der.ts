@@ -1,5 +1,5 @@
 // The part of DER that reading a certificate needs: elements with a tag of one byte and a length that is said in the
-// shortest way. Whatever else an encoder may write is refused, so that no two readers can see different things in it.
+// shortest way. Any other encoding is refused, so that no two readers can see different things in it.
 
 export interface DerElement {
   readonly tag: number;

@@ -1,10 +1,10 @@
-// Who a certificate speaks for: run, role and id, written as one URI. There is one way to write each identity, and
+// The bearer that a certificate speaks for: run, role and id, written as one URI. There is one way to write each identity, and
 // nothing else is read as one.
 import { isUlid, parseUlid } from "../../base/ids.ts";
 import type { RunId } from "../../base/ids.ts";
 
 /**
- * What the bearer of a certificate may do. `enrolment` may ask for a worker's certificate and nothing else; `operator`
+ * Rights of a certificate's bearer. `enrolment` may ask for a worker's certificate and nothing else; `operator`
  * is the command line.
  */
 export type Role = "coordinator" | "worker" | "operator" | "enrolment";
