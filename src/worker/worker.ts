@@ -27,11 +27,11 @@ import type { Credentials } from "../transport/tls/identity.ts";
 import { Certificate } from "./life/certificate.ts";
 import type { DrainRequest, TrainState } from "./life/drain.ts";
 import { Drain, drainAddress } from "./life/drain.ts";
-import { EpochGuard } from "./link/epoch-guard.ts";
-import type { SeenEpoch } from "./link/epoch-guard.ts";
 import type { HeartbeatOptions } from "./life/heartbeat.ts";
 import { Heartbeat } from "./life/heartbeat.ts";
 import { nextIncarnation, readSeenEpochs, writeSeenEpochs } from "./life/worker-records.ts";
+import { EpochGuard } from "./link/epoch-guard.ts";
+import type { SeenEpoch } from "./link/epoch-guard.ts";
 import { NO_WORK, Workload } from "./workload.ts";
 import type { WorkSettings } from "./workload.ts";
 

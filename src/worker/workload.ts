@@ -5,18 +5,18 @@ import { createHash } from "node:crypto";
 import { assert } from "../base/assert.ts";
 import type { Clock } from "../base/clock.ts";
 import type { IncarnationId, RunId, WorkerId } from "../base/ids.ts";
-import type { WorkService } from "../gen/rollout/v1/work_pb.ts";
 import { LIMITS } from "../config/limits.ts";
+import type { WorkService } from "../gen/rollout/v1/work_pb.ts";
 import type { Logger } from "../observe/log.ts";
 import type { Store } from "../storage/store.ts";
+import type { PluginSource } from "./backends/plugins.ts";
 import type { DrainedWork } from "./life/drain.ts";
+import type { SessionOptions } from "./link/session.ts";
+import { Session } from "./link/session.ts";
 import type { Assigned } from "./work/backlog.ts";
 import { CheckpointUplink } from "./work/checkpoint-uplink.ts";
 import { Executor } from "./work/executor.ts";
 import { Outbox } from "./work/outbox.ts";
-import type { PluginSource } from "./backends/plugins.ts";
-import type { SessionOptions } from "./link/session.ts";
-import { Session } from "./link/session.ts";
 
 /** Settings of a worker's items; limits that are left out are as `WORK_DEFAULTS`. */
 export interface WorkSettings {

@@ -4,6 +4,9 @@
 // kind: mock, command, process, http, and module and machine, which run a user's code by way of code.
 //
 // Keeps true: how an attempt ended is a value; a backend that throws has a bug, which is charged to the item it met.
+import type { Clock } from "../../base/clock.ts";
+import type { Logger } from "../../observe/log.ts";
+import type { Children } from "../children/child.ts";
 
 /** One try to execute one item, as a backend sees it. */
 export interface ItemAttempt {
@@ -65,6 +68,19 @@ export type ItemReport =
 
 /** The reason of a signal that leaves no time for a grace: what runs is killed, because it may be running elsewhere soon. */
 export const AT_ONCE = Symbol("at once");
+
+/** The options that backends with children share. */
+export interface ChildBackendOptions {
+  readonly maxOutputBytes: number;
+  readonly maxCheckpointBytes: number;
+  /** How long there may be no room for any process or file of an attempt; 2 min unless said. */
+  readonly startTimeoutMs?: number;
+  readonly children: Children;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** It executes nothing any more, whatever the item. At most once. */
+  readonly onBroken: (reason: string) => void;
+}
 
 export interface Backend {
   /**

@@ -7,7 +7,6 @@
 //
 // Keeps true: before a child executes anything of its program, the guardian knows its group and a record of it is on the
 // disk; both forget it when nothing of the group is left, and not before.
-import type { Duplex, Readable, Writable } from "node:stream";
 import { assert } from "../../base/assert.ts";
 import type { Clock } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
@@ -15,7 +14,7 @@ import { describeError } from "../../base/errors.ts";
 import { findProcess } from "../../base/process-table.ts";
 import { systemReason, unwritable } from "../../base/system-reason.ts";
 import type { Logger } from "../../observe/log.ts";
-import type { Child, ChildEnd, Children, ChildRequest, ChildStart } from "./child.ts";
+import type { Child, Children, ChildRequest, ChildStart } from "./child.ts";
 import { confine, endConfined, findCgroupBase } from "./child-cgroup.ts";
 import { ChildGroup } from "./child-group.ts";
 import { findProgram } from "./program-search.ts";
@@ -130,7 +129,7 @@ export class ChildHost implements Children {
     const base = this.cgroupBase;
     // Beside its registration: the kernel takes its time to move a process.
     const confining = base === undefined ? Promise.resolve(false) : confine(base, name);
-    const child: Child = new HostedChild(gated, group, async () => {
+    const child: Child = hosted(gated, group, async () => {
       if (base !== undefined && (await confining)) await endConfined(base, name, clock);
       await this.#forget(child, name);
     });
@@ -176,33 +175,13 @@ export class ChildHost implements Children {
 /** Programs that are remembered; a command whose first word comes from its items has many. */
 const PROGRAMS_MAX = 64;
 
-class HostedChild implements Child {
-  readonly pid: number;
-  readonly stdin: Writable;
-  readonly stdout: Readable;
-  readonly stderr: Readable;
-  readonly channel: Duplex | undefined;
-  readonly exited: Promise<ChildEnd>;
-  readonly #group: ChildGroup;
-  readonly #onGone: () => Promise<void>;
-  #gone: Promise<void> | undefined;
-
-  constructor(gated: GatedChild, group: ChildGroup, onGone: () => Promise<void>) {
-    ({
-      pid: this.pid,
-      stdin: this.stdin,
-      stdout: this.stdout,
-      stderr: this.stderr,
-      channel: this.channel,
-      exited: this.exited,
-    } = gated);
-    this.#group = group;
-    this.#onGone = onGone;
-  }
-
-  kill(graceMs: number): Promise<void> {
-    const ended = this.#group.end(graceMs);
-    this.#gone ??= ended.then(() => this.#onGone());
-    return this.#gone;
-  }
+/** The child as backends see it. `onGone` is called once, when nothing of it is left. */
+function hosted({ open: _, ...child }: GatedChild, group: ChildGroup, onGone: () => Promise<void>): Child {
+  let gone: Promise<void> | undefined;
+  const kill = (graceMs: number): Promise<void> => {
+    const ended = group.end(graceMs);
+    gone ??= ended.then(onGone);
+    return gone;
+  };
+  return { ...child, kill };
 }

@@ -1,9 +1,9 @@
 // Starts a child that waits at a gate: a shell in its place, which becomes the program when it is told to and ends when
 // whoever started it dies first. So everything about it can be settled before it executes anything of the user's.
 import { PassThrough, pipeline } from "node:stream";
-import type { Duplex, Readable, Writable } from "node:stream";
+import type { Readable } from "node:stream";
 import { assert } from "../../base/assert.ts";
-import type { ChildEnd, ChildFailure, ChildRequest } from "./child.ts";
+import type { Child, ChildFailure, ChildRequest } from "./child.ts";
 import type { StartedProcess, Starter, StartFailure } from "./starter.ts";
 
 /**
@@ -16,15 +16,9 @@ const CHANNEL_FD = 4;
 
 const EXHAUSTED: ReadonlySet<string> = new Set(["EAGAIN", "ENOMEM", "ENFILE"]);
 
-export interface GatedChild {
-  readonly pid: number;
-  readonly stdin: Writable;
-  readonly stdout: Readable;
-  readonly stderr: Readable;
-  readonly channel: Duplex | undefined;
-  readonly exited: Promise<ChildEnd>;
+export interface GatedChild extends Omit<Child, "kill"> {
   /** Resolves when the program has begun: false when it could not, and then the child ends. Once. */
-  open(): Promise<boolean>;
+  readonly open: () => Promise<boolean>;
 }
 
 export type GatedStart =

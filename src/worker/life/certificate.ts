@@ -1,25 +1,26 @@
 // Keeps the worker's certificate valid for as long as the worker lives: enrols when there is none, renews at half of its
-// life, enrols again when it was refused. Each new one is on the worker's disk before it is used.
+// life, enrols again when it was refused. Each new one is on the worker's disk before it is used. The private key is made here and
+// never leaves; a certificate is taken from a leader that this worker would obey, and from no other.
 import { createClient } from "@connectrpc/connect";
+import type { Client } from "@connectrpc/connect";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
 import { failure, RolloutError } from "../../base/errors.ts";
 import type { RunId, WorkerId } from "../../base/ids.ts";
+import { ulidToBytes } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import { EnrolmentService } from "../../gen/rollout/v1/enrolment_pb.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { Store } from "../../storage/store.ts";
 import { openClient } from "../../transport/client.ts";
+import { pemBlock } from "../../transport/tls/certificate-making.ts";
+import { makeCertificateRequest } from "../../transport/tls/certificate-request.ts";
 import type { Credentials } from "../../transport/tls/identity.ts";
 import type { EpochGuard, Admission } from "../link/epoch-guard.ts";
-import type { OwnCredentials } from "./worker-records.ts";
-import { readOwnCredentials, writeOwnCredentials } from "./worker-records.ts";
 import type { Setback } from "../link/reconnect.ts";
 import { absenceAfterMs, retryDelayMs, Trouble } from "../link/reconnect.ts";
-import { ulidToBytes } from "../../base/ids.ts";
-import type { Client } from "@connectrpc/connect";
-import { makeCertificateRequest } from "../../transport/tls/certificate-request.ts";
-import { pemBlock } from "../../transport/tls/certificate-making.ts";
+import type { OwnCredentials } from "./worker-records.ts";
+import { readOwnCredentials, writeOwnCredentials } from "./worker-records.ts";
 
 export interface CertificateOptions {
   readonly address: string;
@@ -45,6 +46,17 @@ const TAKEOVER_FACTOR = 3;
 
 /** A listener that goes down may look like a refusal once. */
 const REFUSALS_MAX = 2;
+
+/** The share of its lifetime after which a certificate is renewed: days of trouble fit into the rest. */
+const RENEW_AFTER = 0.5;
+
+type SigningAnswer =
+  | { readonly kind: "signed"; readonly own: OwnCredentials }
+  | Extract<Admission, { readonly kind: "refused" }>;
+
+/** As a coordinator of 0.1 answers. */
+const NAMES_NO_EPOCH =
+  "it names no epoch, as rollout 0.1 does: the coordinator has to be upgraded before its workers";
 
 /** With what a new certificate is asked for: the one that there is, or what lets a new worker in. */
 type Bearer = "own" | "bundle";
@@ -149,19 +161,33 @@ export class Certificate {
 
   /** A new certificate, on disk. */
   async #request(bearer: Bearer): Promise<SigningAnswer> {
-    const { address, runId, workerId, store, guard, enrolment, clock, random, log } = this.#options;
+    const { address, runId, store, enrolment, clock, random, log } = this.#options;
     const credentials = (bearer === "own" && this.#own?.credentials) || (await enrolment());
     const connection = openClient({ address, runId, credentials, clock, random, log });
     try {
       const client = createClient(EnrolmentService, connection.transport);
-      const { caPem } = credentials;
-      const { signal } = this.#ending;
-      const answer = await requestCertificate({ client, workerId, caPem, guard, clock, signal });
+      const answer = await this.#sign(client, credentials.caPem);
       if (answer.kind === "signed") await writeOwnCredentials(store, answer.own);
       return answer;
     } finally {
       connection.close();
     }
+  }
+
+  /** Throws the call's errors: enrolment_refused, permission_denied, interrupted, or that the coordinator is out of reach. */
+  async #sign(client: Client<typeof EnrolmentService>, caPem: string): Promise<SigningAnswer> {
+    const { workerId, guard, clock } = this.#options;
+    const { signal } = this.#ending;
+    const { csr, keyPem } = await makeCertificateRequest();
+    const answer = await client.signWorkerCertificate({ workerId: ulidToBytes(workerId), csr }, { signal });
+    if (answer.coordinator === undefined) return { kind: "refused", reason: NAMES_NO_EPOCH };
+    const admission = await guard.admit(answer.coordinator);
+    if (admission.kind === "refused") return admission;
+    const own = {
+      credentials: { certificatePem: pemBlock("CERTIFICATE", answer.certificate), keyPem, caPem },
+      renewAtWallMs: clock.wallMs() + Number(answer.validForMs) * RENEW_AFTER,
+    };
+    return { kind: "signed", own };
   }
 }
 
@@ -169,46 +195,4 @@ function bundleRefused(address: string, error: RolloutError): RolloutError {
   const bearer = error.params["subject"] ?? "enrolment";
   const reason = `it refuses the certificate of the bundle (${bearer}), which was revoked or is not of its CA`;
   return failure("enrolment_refused", { address, reason }, error);
-}
-
-/** The share of its lifetime after which a certificate is renewed: days of trouble fit into the rest. */
-const RENEW_AFTER = 0.5;
-
-interface SigningRequest {
-  readonly client: Pick<Client<typeof EnrolmentService>, "signWorkerCertificate">;
-  readonly workerId: WorkerId;
-  readonly caPem: string;
-  readonly guard: Pick<EpochGuard, "admit">;
-  readonly clock: Clock;
-  /** Ends the call: it then fails as `interrupted`. */
-  readonly signal: AbortSignal;
-}
-
-type SigningAnswer =
-  | { readonly kind: "signed"; readonly own: OwnCredentials }
-  | Extract<Admission, { readonly kind: "refused" }>;
-
-/** As a coordinator of 0.1 answers. */
-const NAMES_NO_EPOCH =
-  "it names no epoch, as rollout 0.1 does: the coordinator has to be upgraded before its workers";
-
-/** Throws what the call throws: enrolment_refused, permission_denied, or that the coordinator is out of reach. */
-async function requestCertificate({
-  client,
-  workerId,
-  caPem,
-  guard,
-  clock,
-  signal,
-}: SigningRequest): Promise<SigningAnswer> {
-  const { csr, keyPem } = await makeCertificateRequest();
-  const answer = await client.signWorkerCertificate({ workerId: ulidToBytes(workerId), csr }, { signal });
-  if (answer.coordinator === undefined) return { kind: "refused", reason: NAMES_NO_EPOCH };
-  const admission = await guard.admit(answer.coordinator);
-  if (admission.kind === "refused") return admission;
-  const own = {
-    credentials: { certificatePem: pemBlock("CERTIFICATE", answer.certificate), keyPem, caPem },
-    renewAtWallMs: clock.wallMs() + Number(answer.validForMs) * RENEW_AFTER,
-  };
-  return { kind: "signed", own };
 }

@@ -18,10 +18,10 @@ import type {
   HeartbeatService,
 } from "../../gen/rollout/v1/heartbeat_pb.ts";
 import type { Logger } from "../../observe/log.ts";
-import { BeatBook } from "./beat-book.ts";
 import type { EpochGuard } from "../link/epoch-guard.ts";
 import type { Conversed, Ending } from "../link/reconnect.ts";
 import { stayConnected, absenceAfterMs, Trouble } from "../link/reconnect.ts";
+import { BeatBook } from "./beat-book.ts";
 
 export interface HeartbeatOptions {
   readonly client: Pick<Client<typeof HeartbeatService>, "beatStream">;

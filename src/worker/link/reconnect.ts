@@ -1,14 +1,14 @@
 // The conversation of a worker with its coordinator: one stream after the other, with jittered waits between them, for as long as
 // the worker lives, and a line in the log when there is trouble. A coordinator that restarts finds its workers again, and not all
 // of them at once.
-import type { Clock } from "../../base/clock.ts";
-import { sleep } from "../../base/clock.ts";
-import type { Random } from "../../base/random.ts";
 import { unreachable } from "../../base/assert.ts";
 import { backoffMs } from "../../base/backoff.ts";
 import type { BackoffRange } from "../../base/backoff.ts";
+import type { Clock } from "../../base/clock.ts";
+import { sleep } from "../../base/clock.ts";
 import { describeError } from "../../base/errors.ts";
 import type { ErrorCode, RolloutError } from "../../base/errors.ts";
+import type { Random } from "../../base/random.ts";
 import type { Logger } from "../../observe/log.ts";
 
 /** How one stream ended. `superseded`: a newer process of this worker was seen, so there is no next stream. */

@@ -28,9 +28,9 @@ import type {
 import type { Logger } from "../../observe/log.ts";
 import type { Assigned } from "../work/backlog.ts";
 import type { CheckpointUplink } from "../work/checkpoint-uplink.ts";
-import type { EpochGuard } from "./epoch-guard.ts";
 import type { Executor } from "../work/executor.ts";
 import type { Outbox } from "../work/outbox.ts";
+import type { EpochGuard } from "./epoch-guard.ts";
 import type { Conversed, Ending, Setback } from "./reconnect.ts";
 import { stayConnected, Trouble } from "./reconnect.ts";
 import { Credit } from "./session-credit.ts";

@@ -3,8 +3,8 @@
 // watch one each, by imds-session.ts and metadata-http.ts; metadata-trouble.ts is about servers that are slow or silent. How long a drain may take follows from that alone.
 //
 // Keeps true: a deadline is a moment on the monotonic clock of this machine. No wall clock takes part, ours least of all.
-import { unreachable } from "../../base/assert.ts";
 import type { DrainCause } from "../../../machines/spot-drain.ts";
+import { unreachable } from "../../base/assert.ts";
 
 export type Cloud = Extract<DrainCause, "aws" | "gcp">;
 

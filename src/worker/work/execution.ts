@@ -13,9 +13,9 @@ import { compile } from "../../runtime/compile.ts";
 import type { Effect } from "../../runtime/compile.ts";
 import { AT_ONCE } from "../backends/backend.ts";
 import type { ItemReport, Outcome } from "../backends/backend.ts";
+import type { TakenPlugin } from "../backends/plugins.ts";
 import type { Assigned } from "./backlog.ts";
 import { LogTail } from "./log-tail.ts";
-import type { TakenPlugin } from "../backends/plugins.ts";
 
 /** `fenced`: it was killed because the coordinator may have given it to another worker. */
 export type Ending =

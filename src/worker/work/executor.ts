@@ -13,12 +13,12 @@ import type { Clock } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
 import { describeError } from "../../base/errors.ts";
 import type { Logger } from "../../observe/log.ts";
+import type { ItemAttempt, Outcome } from "../backends/backend.ts";
+import type { PluginSource, TakenPlugin } from "../backends/plugins.ts";
 import { Backlog } from "./backlog.ts";
 import type { Assigned } from "./backlog.ts";
-import type { ItemAttempt, Outcome } from "../backends/backend.ts";
 import { Execution } from "./execution.ts";
 import type { Finished, Saved } from "./execution.ts";
-import type { PluginSource, TakenPlugin } from "../backends/plugins.ts";
 
 export interface ExecutorOptions {
   readonly plugins: PluginSource;

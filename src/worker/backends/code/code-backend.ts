@@ -5,20 +5,17 @@
 // Keeps true: a process that did not end an attempt in time, or died, executes nothing more; what cannot start charges no
 // item.
 import { assert } from "../../../base/assert.ts";
-import type { Clock } from "../../../base/clock.ts";
 import { sleep } from "../../../base/clock.ts";
 import type { Random } from "../../../base/random.ts";
-import type { Logger } from "../../../observe/log.ts";
-import type { Backend, ItemAttempt, ItemReport, Outcome } from "../backend.ts";
-import type { Children } from "../../children/child.ts";
+import type { Backend, ChildBackendOptions, ItemAttempt, ItemReport, Outcome } from "../backend.ts";
 import { FalseStarts } from "../false-starts.ts";
 import { Shortage } from "../shortage.ts";
 import { forHowLong, loadingWords } from "../trouble-words.ts";
+import type { LoadMessage } from "./code-messages.ts";
 import { CodeProcess } from "./code-process.ts";
 import type { CodeStart } from "./code-process.ts";
-import type { LoadMessage } from "./code-messages.ts";
 
-export interface CodeBackendOptions {
+export interface CodeBackendOptions extends ChildBackendOptions {
   /** The program of the process: a file of ours that loads the user's. */
   readonly program: string;
   readonly load: Omit<LoadMessage, "kind" | "maxOutputBytes" | "maxCheckpointBytes">;
@@ -30,16 +27,7 @@ export interface CodeBackendOptions {
   readonly memoryLimitBytes: number | undefined;
   readonly loadTimeoutMs: number;
   readonly abortGraceMs: number;
-  readonly maxOutputBytes: number;
-  readonly maxCheckpointBytes: number;
-  /** How long there may be no room for any process; 2 min unless said. */
-  readonly startTimeoutMs?: number;
-  readonly children: Children;
-  readonly clock: Clock;
   readonly random: Random;
-  readonly log: Logger;
-  /** The code cannot be executed at all. At most once. */
-  readonly onBroken: (reason: string) => void;
 }
 
 type Loaded =

@@ -9,15 +9,15 @@ import { sleep } from "../../../base/clock.ts";
 import { describeError } from "../../../base/errors.ts";
 import { formatDuration } from "../../../config/duration.ts";
 import type { Logger } from "../../../observe/log.ts";
+import { describeEnd, isUnknown } from "../../children/child-output.ts";
+import type { Child, ChildEnd, Children, ChildRequest } from "../../children/child.ts";
 import { AT_ONCE } from "../backend.ts";
 import type { ItemAttempt, ItemReport, Outcome } from "../backend.ts";
-import type { Child, ChildEnd, Children, ChildRequest } from "../../children/child.ts";
-import { describeEnd, isUnknown } from "../../children/child-output.ts";
 import { startPatiently } from "../shortage.ts";
 import type { Shortage } from "../shortage.ts";
-import { MarkedLog } from "./marked-log.ts";
 import { FrameReader, frameOf } from "./code-messages.ts";
 import type { CodeOutcome, FromCode, LoadMessage, ToCode } from "./code-messages.ts";
+import { MarkedLog } from "./marked-log.ts";
 
 export interface CodeProcessOptions {
   readonly request: ChildRequest;

@@ -7,8 +7,8 @@ import { Socket } from "node:net";
 import { Writable } from "node:stream";
 import { pathToFileURL } from "node:url";
 import { describeError } from "../../../base/errors.ts";
-import { writeAllSync } from "../../../observe/write-sync.ts";
 import type { JsonObject } from "../../../config/manifest-fields.ts";
+import { writeAllSync } from "../../../observe/write-sync.ts";
 import { FrameReader, frameOf } from "./code-messages.ts";
 import type { CodeOutcome, ExecuteMessage, FromCode, LoadMessage, ToCode } from "./code-messages.ts";
 

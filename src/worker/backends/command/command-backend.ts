@@ -6,15 +6,10 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { assert } from "../../../base/assert.ts";
-import type { Clock } from "../../../base/clock.ts";
 import { errnoOf } from "../../../base/errors.ts";
 import { makeDirectory } from "../../../base/make-directory.ts";
 import { systemReason } from "../../../base/system-reason.ts";
 import { keepDirectoryPrivate } from "../../../base/trusted-place.ts";
-import type { Logger } from "../../../observe/log.ts";
-import { AT_ONCE } from "../backend.ts";
-import type { Backend, ItemAttempt, ItemReport, Outcome } from "../backend.ts";
-import type { Child, Children } from "../../children/child.ts";
 import {
   describeEnd,
   endOfStreams,
@@ -22,12 +17,15 @@ import {
   isUnknown,
   BoundedOutput,
 } from "../../children/child-output.ts";
+import type { Child } from "../../children/child.ts";
+import { AT_ONCE } from "../backend.ts";
+import type { Backend, ChildBackendOptions, ItemAttempt, ItemReport, Outcome } from "../backend.ts";
 import { Shortage, startPatiently, writePatiently } from "../shortage.ts";
 import type { Patience } from "../shortage.ts";
 import { fillCommand, fillShellText, isTemplate } from "./argv-template.ts";
 import { CheckpointFile } from "./checkpoint-file.ts";
 
-export interface CommandBackendOptions {
+export interface CommandBackendOptions extends ChildBackendOptions {
   /** The program and its arguments; with `shell`, one text for `/bin/sh -c`. */
   readonly command: readonly string[];
   readonly shell: boolean;
@@ -37,19 +35,10 @@ export interface CommandBackendOptions {
   readonly env: Readonly<Record<string, string>>;
   /** Between SIGTERM and SIGKILL. */
   readonly killGraceMs: number;
-  readonly maxOutputBytes: number;
-  readonly maxCheckpointBytes: number;
   /** How often it is looked for what a command has left, while it runs. */
   readonly checkpointIntervalMs: number;
-  /** How long there may be no room for any process or file of an attempt; 2 min unless said. */
-  readonly startTimeoutMs?: number;
   /** Absolute. This backend's alone, for the files of its attempts: emptied at the first, removed at the end. */
   readonly directory: string;
-  readonly children: Children;
-  readonly clock: Clock;
-  readonly log: Logger;
-  /** It does not start, whatever the item. Once. */
-  readonly onBroken: (reason: string) => void;
 }
 
 /** How long output is waited for that something else than the command itself may hold back. */

@@ -1,8 +1,8 @@
 // A machine's snapshot as bytes, with the machine that it is of: XState checks neither. Beside it stand the machine's timers
 // (`after`, delayed events), which go on with the time that was left: XState forgets them with the process, so that a machine
 // which waits in a restored state would wait for ever.
-import { createHash } from "node:crypto";
 import type { AnyStateMachine, AnyStateNode, Snapshot, AnyActorRef, EventObject } from "xstate";
+import { createHash } from "node:crypto";
 import { systemClock } from "../../../base/clock.ts";
 
 /** A snapshot means the same where all of these are equal. */

@@ -7,8 +7,8 @@ import { systemClock } from "../../../base/clock.ts";
 import type { Timer } from "../../../base/clock.ts";
 import { describeError } from "../../../base/errors.ts";
 import type { JsonObject } from "../../../config/manifest-fields.ts";
-import { parseJsonText, importAsSeenFrom, tell } from "../code/serve-code.ts";
 import type { CodeOutcome } from "../code/code-messages.ts";
+import { parseJsonText, importAsSeenFrom, tell } from "../code/serve-code.ts";
 import type { CodeAttempt, Executing } from "../code/serve-code.ts";
 import {
   machineIdentity,

@@ -1,14 +1,14 @@
 // Pretends to work: sleeps, gives the payload back, fails at a rate. For the smokes, the benchmarks and tests; what it
 // costs is what rollout itself costs.
+import { closeSync, openSync, writeSync } from "node:fs";
+import { unreachable } from "../../../base/assert.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { sleep } from "../../../base/clock.ts";
-import type { Random } from "../../../base/random.ts";
-import type { Backend, ItemAttempt, Outcome } from "../backend.ts";
-import { unreachable } from "../../../base/assert.ts";
-import { closeSync, openSync, writeSync } from "node:fs";
 import { failure } from "../../../base/errors.ts";
 import type { WorkerId } from "../../../base/ids.ts";
+import type { Random } from "../../../base/random.ts";
 import { systemReason } from "../../../base/system-reason.ts";
+import type { Backend, ItemAttempt, Outcome } from "../backend.ts";
 
 export interface MockBackendOptions {
   readonly clock: Clock;

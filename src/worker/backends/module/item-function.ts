@@ -1,8 +1,8 @@
 // A user's function executes items: the values that it is called with, and its result as bytes.
+import type { JsonObject } from "../../../config/manifest-fields.ts";
+import type { CodeOutcome } from "../code/code-messages.ts";
 import { parseJsonText, tell } from "../code/serve-code.ts";
 import type { CodeAttempt, Executing } from "../code/serve-code.ts";
-import type { CodeOutcome } from "../code/code-messages.ts";
-import type { JsonObject } from "../../../config/manifest-fields.ts";
 
 /** Given to the function beside the item. */
 export interface ItemContext {

@@ -5,10 +5,10 @@
 import type { Clock, Timer } from "../../../base/clock.ts";
 import { printable } from "../../../base/safe-text.ts";
 import type { Logger } from "../../../observe/log.ts";
+import { describeEnd, endOfStreams, ErrorOutput, isUnknown } from "../../children/child-output.ts";
+import type { Child, ChildEnd } from "../../children/child.ts";
 import { AT_ONCE } from "../backend.ts";
 import type { ItemAttempt, ItemReport, Outcome } from "../backend.ts";
-import type { Child, ChildEnd } from "../../children/child.ts";
-import { describeEnd, endOfStreams, ErrorOutput, isUnknown } from "../../children/child-output.ts";
 import { LineReader, cancelLine, helloLine, itemLine, readLine } from "./process-protocol.ts";
 import type { ChildLine, Hello, PayloadForm } from "./process-protocol.ts";
 

@@ -4,18 +4,16 @@
 // Keeps true: an item waits where no child can take it, and its time does not run meanwhile; no item is charged for a child
 // that does not become ready.
 import { assert } from "../../../base/assert.ts";
-import type { Clock, Timer } from "../../../base/clock.ts";
+import type { Timer } from "../../../base/clock.ts";
 import type { Random } from "../../../base/random.ts";
-import type { Logger } from "../../../observe/log.ts";
-import type { Backend, ItemAttempt, ItemReport, Outcome } from "../backend.ts";
-import type { Children } from "../../children/child.ts";
-import { Shortage, startPatiently } from "../shortage.ts";
+import type { Backend, ChildBackendOptions, ItemAttempt, ItemReport, Outcome } from "../backend.ts";
 import { FalseStarts } from "../false-starts.ts";
+import { Shortage, startPatiently } from "../shortage.ts";
 import { forHowLong, loadingWords } from "../trouble-words.ts";
 import { ItemProcess } from "./item-process.ts";
 import type { Job } from "./item-process.ts";
 
-export interface ProcessBackendOptions {
+export interface ProcessBackendOptions extends ChildBackendOptions {
   readonly command: readonly string[];
   /** Absolute. */
   readonly cwd: string;
@@ -26,16 +24,7 @@ export interface ProcessBackendOptions {
   readonly readyTimeoutMs: number;
   /** Between a request to cancel, or SIGTERM, and SIGKILL. */
   readonly killGraceMs: number;
-  readonly maxOutputBytes: number;
-  readonly maxCheckpointBytes: number;
-  /** How long there may be no room for any process; 2 min unless said. */
-  readonly startTimeoutMs?: number;
-  readonly children: Children;
-  readonly clock: Clock;
   readonly random: Random;
-  readonly log: Logger;
-  /** It does not start, whatever the item. Once. */
-  readonly onBroken: (reason: string) => void;
 }
 
 const PREEMPTED: Outcome = { kind: "preempted" };
