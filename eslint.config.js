@@ -28,6 +28,7 @@ const PROCESS_STATE = [
 const PLAINLY_SPOKEN = [
   "machines/**/*.ts",
   "src/base/**/*.ts",
+  "src/cli/**/*.ts",
   "src/client/**/*.ts",
   "src/commands/**/*.ts",
   "src/config/**/*.ts",

@@ -1,10 +1,10 @@
-// What a command line is before any command looks at it. What stands after `--` belongs to the user's own command and is
+// A command line, before any command looks at it. Words after `--` belong to the user's own command and are
 // never read as flags, arguments or a command's name.
 
 export interface SplitArguments {
   /** Ours. */
   readonly own: readonly string[];
-  /** What stands after `--`; undefined when there is no `--`. */
+  /** Words after `--`; undefined when there is no `--`. */
   readonly commandLine: readonly string[] | undefined;
 }
 

@@ -1,4 +1,4 @@
-// What every command has: `--json`, its own part of the command line, one way to print a result, the configuration and
+// The base of every command: `--json`, its own part of the command line, one way to print a result, the configuration and
 // a log that is closed at the end. Commands throw rows of the table of errors and return an exit code; src/cli/main.ts
 // does the rest.
 import type { Interfaces } from "@oclif/core";
@@ -27,7 +27,7 @@ export abstract class BaseCommand extends Command {
     json: Flags.boolean({ summary: "Print the result as JSON, one object a line." }),
   };
 
-  /** What stands after `--`, unread. */
+  /** Words after `--`, unread. */
   protected commandLine: readonly string[] | undefined;
   #log: LogSink | undefined;
 

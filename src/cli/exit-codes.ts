@@ -1,9 +1,9 @@
-// Which exit codes a command may end with, by its name. What they mean is the same everywhere.
+// Which exit codes a command may end with, by its name. Their meaning is the same everywhere.
 import { EXIT } from "../base/error-table.ts";
 import type { ExitCode } from "../base/error-table.ts";
 
 /**
- * What a script may conclude, for docs/errors.md and for the help of commands.
+ * The meaning of an exit code for a script, for docs/errors.md and for the help of commands.
  * @internal
  */
 export const MEANING_OF_EXIT: Readonly<Record<ExitCode, string>> = {
@@ -19,9 +19,9 @@ export const MEANING_OF_EXIT: Readonly<Record<ExitCode, string>> = {
 
 const { done, itemsFailed, usage, unreachable, interrupted, paused, storage, bug } = EXIT;
 
-/** Of commands that ask a coordinator something. */
+/** The codes of commands that ask a coordinator something. */
 const ASKING = [done, usage, unreachable, interrupted] as const;
-/** Of commands that need no coordinator. */
+/** The codes of commands that need no coordinator. */
 const LOCAL = [done, usage] as const;
 
 const CODES: Readonly<Record<string, readonly ExitCode[]>> = {

@@ -41,7 +41,7 @@ export function endOnBugs(argv: readonly string[]): void {
 
 /**
  * Standard output that cannot be written is no bug of ours, as the parser's own listener would have it: a full disk ends the
- * process with its row, a reader that has left is nothing. Whoever writes events listens too, and goes on without.
+ * process with its row, a reader that has left is nothing. A process that writes events listens too, and goes on without.
  */
 export function endOnFullOutput(argv: readonly string[]): void {
   process.stdout.removeAllListeners("error");
@@ -83,7 +83,7 @@ function isHeld(): boolean {
   return process.getActiveResourcesInfo().some((name) => /^FSReq|^GetAddrInfo/.test(name));
 }
 
-/** What is no row of the table of errors was not expected by anybody. */
+/** An error that is no row of the table was not expected by anybody. */
 export function bugFrom(error: unknown): RolloutError {
   const detail = error instanceof Error ? `${error.name}: ${describeError(error)}` : describeError(error);
   return failure("internal", { detail }, error);

@@ -10,7 +10,7 @@ const COLUMNS_MAX = 110;
 /** The group of flags that are made from the table of settings. */
 export const SETTINGS_GROUP = "SETTINGS";
 
-/** What one types first; the other commands follow by name. */
+/** Commands that one types first; the others follow by name. */
 const FIRST = [
   ...["run", "init", "coordinator:run", "worker:run", "submit", "status", "results"],
   ...["explain", "logs", "retry", "pause", "resume", "cancel", "worker:list", "worker:drain", "events"],
@@ -68,7 +68,7 @@ class FlagsHelp extends CommandHelp {
     return arg.multiple === true ? super.arg(arg).replace(/\]?$/, "…$&") : super.arg(arg);
   }
 
-  /** What a script has to know stands behind the flags. */
+  /** Facts for scripts stand behind the flags. */
   protected override sections(): ReturnType<CommandHelp["sections"]> {
     const sections = super.sections();
     const at = sections.findIndex(({ header }) => header === "EXAMPLES");

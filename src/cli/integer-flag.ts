@@ -1,7 +1,7 @@
 // A flag whose value is a whole number. The parser's own speaks of parsing; ours says what it takes.
 import { Errors, Flags } from "./oclif.ts";
 
-/** What was wrong with a value, in the words of a message; the parser wraps the text of whatever is thrown in more. */
+/** The fault of a value, in the words of a message; the parser wraps the text of whatever is thrown in more. */
 export class FlagValueError extends Errors.CLIError {
   readonly detail: string;
 

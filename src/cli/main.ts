@@ -38,7 +38,7 @@ interface Target {
   readonly kind: "command" | "help" | "version" | "unknown";
   /** The command or topic, in oclif's form (`worker:run`); empty for the program itself. */
   readonly id: string;
-  /** What is left for the command to parse. */
+  /** Words that are left for the command to parse. */
   readonly rest: readonly string[];
 }
 

@@ -13,7 +13,7 @@ export function hintedLine(config: string | undefined): HintedLine {
   return (...words) => shellWords(["rollout", ...words]) + configWords(config);
 }
 
-/** What goes behind a command's words for it, with a space before. */
+/** Words that go behind a command's for it, with a space before. */
 export function configWords(config: string | undefined): string {
   return config === undefined ? "" : ` ${shellWords(["-c", config])}`;
 }

@@ -5,7 +5,7 @@ import { tellLastWords } from "./exit.ts";
 
 type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
 
-/** What SIGHUP means to a process: `leave`, as SIGTERM does, or `reload` where it hangs on no terminal (`onHangUp`). */
+/** The meaning of SIGHUP to a process: `leave`, as SIGTERM does, or `reload` where it hangs on no terminal (`onHangUp`). */
 export type HangUp = "leave" | "reload";
 
 /**
@@ -34,7 +34,7 @@ export function untilSignalled(
 }
 
 /**
- * What is to live no longer than the process that holds the other end of its standard input says so by this flag. It is a process
+ * For a process that is to live no longer than the one that holds the other end of its standard input. It is a process
  * of a local run then, and has no use for any other descriptor that it was given: the one that started it has a database open.
  */
 export const STOP_AT_END_OF_INPUT = "stop-at-end-of-input";
@@ -62,7 +62,7 @@ export function onHangUp(reload: () => void): void {
   if (!process.stdin.isTTY) process.on("SIGHUP", reload);
 }
 
-/** What `work` resolves with. Rejects with `interrupted` when a signal comes first; `work` is then left behind. */
+/** Resolves as `work` does. Rejects with `interrupted` when a signal comes first; `work` is then left behind. */
 export function unlessInterrupted<Result>(work: Promise<Result>, argv: readonly string[]): Promise<Result> {
   const interruption = untilSignalled(argv).then((): never => {
     throw failure("interrupted", {});

@@ -2,7 +2,7 @@
 // of which it obeys nothing; a file, a pipe and a program get the bytes as they are.
 import { printableLines } from "../base/safe-text.ts";
 
-/** What `stream` is to be given of `content`, which is whole lines, or all that there is. */
+/** `content` as `stream` is to be given it: whole lines, or all that there is. */
 export function shownOn(stream: { readonly isTTY?: boolean }, content: string): string;
 export function shownOn(
   stream: { readonly isTTY?: boolean },

@@ -1,4 +1,4 @@
-// What the command line parser says, as a row of the table of errors: one line, without its help text.
+// The words of the command line parser as a row of the table of errors: one line, without its help text.
 import { failure } from "../base/errors.ts";
 import type { RolloutError } from "../base/errors.ts";
 import { FlagValueError } from "./integer-flag.ts";

@@ -1,5 +1,5 @@
 // Something that is looked at again and again, until it is over or the user has seen enough: drawn in place on a terminal, and
-// elsewhere printed when it has changed. What cannot be seen for a while is waited for, and said.
+// elsewhere printed when it has changed. A look that fails for a while is repeated, and said.
 import { sleep, systemClock } from "../base/clock.ts";
 import { LiveScreen } from "./render/live-screen.ts";
 import { PatientReader } from "./patient-reader.ts";
@@ -19,7 +19,7 @@ export interface Watched<Seen> {
 
 const WATCH_INTERVAL_MS = 500;
 
-/** What was seen last when it is over; undefined when the signal came first. */
+/** The last sight when it is over; undefined when the signal came first. */
 export async function watch<Seen>(watched: Watched<Seen>, signal: AbortSignal): Promise<Seen | undefined> {
   const { look, textOf, keyOf, isOver, print, tell, isForPrograms } = watched;
   const screen = process.stdout.isTTY && !isForPrograms ? new LiveScreen(process.stdout) : undefined;

@@ -14,7 +14,7 @@ export interface CompletedFlag {
   /** With its dashes: `--config`, `-w`. */
   readonly names: readonly string[];
   readonly summary: string;
-  /** What follows it; undefined when nothing does. */
+  /** The value that follows it; undefined when none does. */
   readonly value: Completed | undefined;
 }
 
@@ -22,7 +22,7 @@ export interface CompletedFlag {
 export interface CompletedPlace {
   /** The words that lead here, `worker run`; empty for the program itself. */
   readonly path: string;
-  /** What may follow as a word: the next part of a command's name, or one of an argument's values. */
+  /** Words that may follow: the next part of a command's name, or one of an argument's values. */
   readonly next: readonly { readonly word: string; readonly summary: string }[];
   readonly flags: readonly CompletedFlag[];
   /** Whether a file may stand here. */

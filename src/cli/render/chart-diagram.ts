@@ -33,7 +33,7 @@ function stateOf(node: AnyStateNode, indent: string): string[] {
 }
 
 function arrowsOf(node: AnyStateNode, indent: string): string[] {
-  // What the chart as a whole takes is taken in each of its states: there is no box around it to draw the arrow from.
+  // An event that the chart as a whole takes is taken in each of its states: there is no box around it to draw the arrow from.
   const sources = node.parent === undefined ? Object.values(node.states) : [node];
   return [...node.transitions.values()].flat().flatMap((transition) => {
     const guard = transition.guard === undefined ? "" : ` [${referenceName(transition.guard)}]`;

@@ -14,7 +14,7 @@ export function errorLine(error: RolloutError, colour: boolean, config?: string)
   return `${label} ${safe(error.message)} (${safe(error.hintWith(configWords(config)))})`;
 }
 
-/** What `--json` prints for it: one that a terminal may be shown. */
+/** The object that `--json` prints for it, fit for a terminal. */
 export function errorObject(error: RolloutError, config?: string): object {
   const hint = safe(error.hintWith(configWords(config)));
   return { error: { code: error.code, message: safe(error.message), hint } };

@@ -134,7 +134,7 @@ function waitingSentences(situation: ItemSituation): string[] {
   ];
 }
 
-/** Those that have left because they could not execute anything, while nobody else is there. */
+/** Names workers that have left because they could not execute anything, while nobody else is there. */
 function leftSentences(workers: readonly WorkerSummary[]): string[] {
   if (workers.some((worker) => workerWord(worker) === "ready")) return [];
   return workers.flatMap((worker) => {

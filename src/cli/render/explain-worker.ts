@@ -102,7 +102,7 @@ function holdingSentences({ held, slots, failuresInRow, lastBeatAgeMs, trouble }
   ];
 }
 
-/** Of a worker that could take more. */
+/** Why a worker that could take more gets none. */
 function whyNoMore({ credit, hasSession, plugins }: WorkerDetail, run: RunStatus, line: HintedLine): string {
   const plugin = run.task?.plugin ?? "";
   if (!hasSession && credit === 0) return "It has not asked for work: it beats, and has no session.";

@@ -1,9 +1,9 @@
-// What `doctor` has found, for a person and for a program.
+// The findings of `doctor`, for a person and for a program.
 import type { RolloutError } from "../../base/errors.ts";
 import { printable } from "../../base/safe-text.ts";
 import { configWords } from "../shell-words.ts";
 
-/** Of src/compose/doctor, which stands above this layer. */
+/** A finding of src/compose/doctor, which stands above this layer. */
 interface ShownFinding {
   readonly subject: string;
   readonly verdict: "good" | "warning" | "failure";

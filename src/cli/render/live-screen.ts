@@ -1,10 +1,10 @@
 // A block of text on a terminal that is redrawn in place: the cursor goes up over the last one and each line is overwritten
 // and cleared to its end, so nothing flickers and what stood above stays. Each change is one write, and the cursor is never
-// hidden: whatever ends the process, the terminal is as it was, with the cursor below the block. Of what it is given the terminal
-// obeys nothing but our own colours.
+// hidden: whatever ends the process, the terminal is as it was, with the cursor below the block. The terminal
+// obeys nothing of the text but our own colours.
 import { printableLines } from "../../base/safe-text.ts";
 
-/** What is needed of a terminal. */
+/** A terminal, as far as the screen needs it. */
 export interface ScreenStream {
   readonly columns: number;
   readonly rows: number;
@@ -30,7 +30,7 @@ export class LiveScreen {
   }
 
   /**
-   * Replaces the block. What does not fit the terminal is cut, with a line that says how much. `above` is printed where the block
+   * Replaces the block. Lines that do not fit the terminal are cut, with a line that says how much. `above` is printed where the block
    * stood, to stay there: whole lines with their endings, which may be longer than the terminal is wide.
    */
   draw(text: string, above = ""): void {

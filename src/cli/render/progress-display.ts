@@ -8,7 +8,7 @@ import { progressBlock, progressLine, progressMessages } from "./progress.ts";
 import type { Palette, ProgressView } from "./progress.ts";
 
 export interface ProgressDisplay {
-  /** What is so from now on. */
+  /** Shows this from now on. */
   update(view: ProgressView): void;
   /** A sentence that stays, without its ending. */
   say(sentence: string): void;
@@ -16,7 +16,7 @@ export interface ProgressDisplay {
   end(): void;
 }
 
-/** What is needed of standard error. */
+/** Standard error, as far as the display needs it. */
 export interface DisplayStream {
   readonly isTTY: boolean;
   readonly columns: number;

@@ -21,7 +21,7 @@ export interface ProgressView {
   readonly pace: Pace;
   readonly elapsedMs: number;
   readonly workers: WorkerView;
-  /** What it is doing instead of getting on; undefined when it gets on. */
+  /** The reason why it does not get on; undefined when it gets on. */
   readonly situation: string | undefined;
 }
 
@@ -182,7 +182,7 @@ const GRAINS = [
 function roughly(ms: number, round: (value: number) => number): string {
   const grain = GRAINS.find(({ belowMs }) => ms < belowMs)?.ms ?? 1_000;
   const rounded = Math.max(1, round(ms / grain)) * grain;
-  // Of whole minutes and hours the smaller unit says nothing.
+  // The smaller unit of whole minutes and hours says nothing.
   return durationText(rounded).replace(/ 0+[sm]$/, "");
 }
 

@@ -58,7 +58,7 @@ export function lacksPlugin(plugin: string, workers: readonly WorkerSummary[]): 
   return !present.some(({ plugins }) => plugins.some(({ name }) => name === plugin));
 }
 
-/** How a worker is, in the one word that matters most. Who has said goodbye is not lost, however long it is silent. */
+/** How a worker is, in the one word that matters most. A worker that has said goodbye is not lost, however long it is silent. */
 export function workerWord({ state, liveness, cordonReason, revoked }: WorkerSummary): string {
   if (state === "gone") return "gone";
   if (revoked) return "revoked";

@@ -9,7 +9,7 @@ import { systemReason, unwritable } from "../../base/system-reason.ts";
 import { checksumOf } from "./outlet.ts";
 import type { Extent } from "./outlet.ts";
 
-/** What must be the same when it goes on. */
+/** Choices that must be the same when it goes on. */
 export interface Begun {
   readonly runId: string;
   readonly format: string;
@@ -33,7 +33,7 @@ export interface Progress {
   readonly failedItem?: string | undefined;
 }
 
-/** What is there of an output. */
+/** An output, as it is found. */
 export interface Found {
   /** Undefined: it is to be written from the start. */
   readonly progress: Progress | undefined;
@@ -56,7 +56,7 @@ export function besideOutput(output: string, file: string): string {
 }
 
 /**
- * How far `output` has got. What was taken away as a whole has not got anywhere: the run has it all. Throws
+ * How far `output` has got. An output that was taken away as a whole has not got anywhere: the run has it all. Throws
  * output_not_continued when it was begun otherwise, or is not what this program left. Changes nothing.
  */
 export async function readCursorFile(file: string, output: string, begun: Begun): Promise<Found> {

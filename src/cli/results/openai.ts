@@ -29,7 +29,7 @@ function response(output: Uint8Array, item: string): string {
   return `{"status_code":200,"request_id":"${item}","body":${text}}`;
 }
 
-/** What a server answered in place of a result; undefined when it is not of that form. */
+/** A server's answer in place of a result; undefined when it is not of that form. */
 function refusal(bytes: Uint8Array): string | undefined {
   const value = valueOf(bytes);
   return value.kind === "json" && isResponse(value.text) ? value.text : undefined;

@@ -24,7 +24,7 @@ export interface Outlet {
   lostFile?(): Promise<string | undefined>;
   /** Everything was appended. */
   finish(): Promise<void>;
-  /** Nothing more comes. What was synced stays, unless the file was to be replaced. */
+  /** Nothing more comes. Lines that were synced stay, unless the file was to be replaced. */
   abandon(): Promise<void>;
 }
 
@@ -34,7 +34,7 @@ export interface Extent {
   readonly checksum: number | undefined;
 }
 
-/** Of a file in which nothing stands. */
+/** The extent of a file in which nothing stands. */
 export const EMPTY: Extent = { bytes: 0, checksum: 0 };
 
 /** A chain of more is a circle. */
@@ -82,7 +82,7 @@ class FileEnd {
   }
 }
 
-/** What processes that were killed have left of their attempts at this file. */
+/** Removes what killed processes have left of their attempts at this file. */
 async function removeLeftBehind(target: string): Promise<void> {
   const directory = dirname(target);
   const names = await readdir(directory).catch(() => []);

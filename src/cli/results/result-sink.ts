@@ -66,7 +66,7 @@ const START: Progress = {
 };
 const NOTHING: Found = { progress: undefined, missing: undefined };
 
-/** What a person is told of a `missing` file, so that nobody takes it for a file that goes on. */
+/** The sentence about a `missing` file, so that nobody takes it for a file that goes on. */
 export function missingText(file: string): string {
   return `${printable(file)} is not there any more: it is written anew, nothing is run again`;
 }
@@ -117,7 +117,7 @@ async function openFresh({ output, errors, cursorFile }: ResultTarget, format: F
   const outlets = await openBoth(errors === undefined ? undefined : () => anew(errors), () =>
     output === undefined ? printTo(process.stdout) : anew(output),
   );
-  // What a file that grew left behind would speak of another one.
+  // A cursor that a growing file has left behind would speak of another one.
   const forget = async (): Promise<void> => {
     if (output !== undefined && (await isFile(output)))
       await removeCursorFile(cursorFile ?? cursorFileOf(output));

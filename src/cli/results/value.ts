@@ -2,7 +2,7 @@
 // reading and printing it again would round 12345678901234567890; what is no JSON is a text, and what is no text base64.
 import { isUtf8 } from "node:buffer";
 
-/** What bytes are. `text` of JSON is one line. */
+/** Bytes, as they are understood. `text` of JSON is one line. */
 export type Value =
   | { readonly kind: "json"; readonly text: string }
   | { readonly kind: "text"; readonly text: string }
