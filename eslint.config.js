@@ -37,6 +37,8 @@ const PLAINLY_SPOKEN = [
   "src/runtime/**/*.ts",
   "src/storage/**/*.ts",
   "src/transport/**/*.ts",
+  "src/worker/**/*.ts",
+  "test/unit/worker/**/*.ts",
 ];
 const CLOCK = "src/base/clock.ts";
 const RANDOM = "src/base/random.ts";

@@ -374,7 +374,7 @@ describe("a worker", () => {
         written.resolve(undefined);
         await stopping;
         await inner.close();
-        // Whatever was on its way has arrived when somebody else has joined.
+        // All beats on their way have arrived when somebody else has joined.
         await heard(await start());
         const count = beatsHeard(started).length;
         await heard(await start());

@@ -1,4 +1,4 @@
-// What a whole worker does with its work, against a coordinator that follows a script, over mutual TLS.
+// A whole worker and its items, against a coordinator that follows a script, over mutual TLS.
 import { expect } from "chai";
 import { createHash } from "node:crypto";
 import { systemClock } from "../../../src/base/clock.ts";

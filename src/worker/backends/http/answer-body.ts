@@ -42,10 +42,7 @@ export class CompletionBody implements AnswerBody {
   }
 }
 
-/**
- * Reads server-sent events: bytes in, the data of whole events out. Other fields are passed over.
- * @internal
- */
+/** Reads server-sent events: bytes in, the data of whole events out. Other fields are passed over. */
 export class EventStream {
   readonly #onData: (data: string) => void;
   readonly #limit: number;

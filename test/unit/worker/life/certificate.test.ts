@@ -36,7 +36,7 @@ describe("the certificate of a worker", () => {
   const closeLater = useClosers();
   let cluster: TestCluster;
   let listening: ListeningCoordinator;
-  /** What the coordinator says of each certificate that it signs. */
+  /** The coordinator says it of each certificate that it signs. */
   let validForMs: number;
   let workerId: WorkerId;
   let store: Store;

@@ -94,7 +94,7 @@ class Harness {
     await this.clock.advance();
   }
 
-  /** What was done since the last call. */
+  /** Everything that was done since the last call. */
   take(): string[] {
     return this.done.splice(0);
   }

@@ -27,7 +27,7 @@ const admitted = { kind: "admitted" } as const;
 
 describe("the guard of epochs", () => {
   let guard: EpochGuard;
-  /** What went to the disk, in order. */
+  /** The records that went to the disk, in order. */
   let kept: (readonly SeenEpoch[])[];
 
   beforeEach(() => {

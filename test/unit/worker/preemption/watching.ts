@@ -9,7 +9,7 @@ import type { MetadataAddress } from "../../../../src/worker/preemption/metadata
 import { RecordingLogger } from "../../../support/recording-logger.ts";
 import { VirtualClock } from "../../../support/virtual-clock.ts";
 
-/** Resolves when the condition holds. What it waits for is real I/O, which no virtual time hurries. */
+/** Resolves when the condition holds. It waits for real I/O, which no virtual time hurries. */
 export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await turn();
 }

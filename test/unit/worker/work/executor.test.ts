@@ -57,7 +57,7 @@ describe("the executor", () => {
   const outcomes = (): [number | undefined, Ending][] =>
     finished.map(({ assigned, outcome }) => [assigned.itemId[0], outcome]);
 
-  /** Of each how it ended, and what the next attempt gets. */
+  /** For each, how it ended, and the checkpoint that the next attempt gets. */
   const left = (): [number | undefined, string, number[]][] =>
     finished.map(({ assigned, outcome, checkpoint }) => [assigned.itemId[0], outcome.kind, [...checkpoint]]);
 

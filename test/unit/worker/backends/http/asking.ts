@@ -49,7 +49,7 @@ export interface Asking {
   /** Why it said that it is broken. */
   readonly broken: string[];
   readonly logs: string[];
-  /** What else it reported: whether it waits. */
+  /** Its other reports: whether it waits. */
   readonly reports: string[];
   readonly ask: (payload: unknown, signal?: AbortSignal, more?: Partial<ItemAttempt>) => Promise<Outcome>;
 }
@@ -110,7 +110,7 @@ export async function settleWith(
   return passUntil(clock, "an outcome", () => outcome, stepMs);
 }
 
-/** What has been sent has arrived, and what that led to as well. */
+/** Resolves when everything that was sent has arrived, and everything that this led to as well. */
 export async function settleSockets(clock: Clock = systemClock): Promise<void> {
   for (let turns = 0; turns < 20; turns++) await new Promise<void>((resolve) => clock.after(1, resolve));
 }

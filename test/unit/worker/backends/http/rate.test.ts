@@ -42,7 +42,7 @@ class ScriptedServer {
   refused = 0;
   /** Requests that came back before they were wanted. */
   early = 0;
-  /** What the worker's log says of it. */
+  /** The lines of the worker's log about it. */
   told: readonly string[] = [];
   readonly #clock: VirtualClock;
   readonly #allows: Allows;
