@@ -31,6 +31,7 @@ const PLAINLY_SPOKEN = [
   "src/cli/**/*.ts",
   "src/client/**/*.ts",
   "src/commands/**/*.ts",
+  "src/compose/**/*.ts",
   "src/config/**/*.ts",
   "src/coordinator/**/*.ts",
   "src/observe/**/*.ts",

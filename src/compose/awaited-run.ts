@@ -14,7 +14,7 @@ import type { RolloutClient } from "./rollout-client.ts";
 const BACKOFF = { baseMs: 200, ceilingMs: 5_000 };
 
 export interface AwaitedRunPorts {
-  /** What they throw ends the waiting, but what a coordinator mends that comes. */
+  /** Errors of these end the waiting, except those that a coordinator mends when it comes. */
   readonly load: () => Promise<ClientConfig>;
   readonly open: (config: ClientConfig) => Promise<RolloutClient>;
   readonly clock: Clock;

@@ -18,7 +18,7 @@ export interface Waiting {
   readonly signal: AbortSignal;
 }
 
-/** What `open` opens; undefined when the signal came first. Throws what `open` throws. */
+/** The store that `open` opens; undefined when the signal came first. Throws what `open` throws. */
 export async function openAwaited(
   open: () => Promise<Store>,
   { clock, tell, signal }: Waiting,

@@ -32,7 +32,7 @@ import type { ServerIdentity } from "./server-identity.ts";
 /** How long calls in flight may take when the coordinator is told to stop. */
 const CLOSE_GRACE_MS = 5_000;
 
-/** What a person may ask of a coordinator that runs. */
+/** A person's requests to a coordinator that runs. */
 export interface Requests {
   /** It is a process of a local run. */
   readonly isOfLocalRun: boolean;

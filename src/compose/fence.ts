@@ -7,7 +7,7 @@ import type { WatchdogWorker } from "../coordinator/lead/watchdog-worker.ts";
 import type { UrgentEventEmitter } from "../observe/events.ts";
 
 /**
- * What a coordinator is given as `abortFenced`. `watchdog` is there where another process can come to lead: it and the main
+ * Makes a coordinator's `abortFenced`. `watchdog` is there where another process can come to lead: it and the main
  * thread agree on who speaks.
  */
 export function fencing(events: UrgentEventEmitter, watchdog?: WatchdogWorker): (fenced: Fenced) => void {

@@ -17,7 +17,7 @@ import type { Plugins } from "../worker/backends/plugins.ts";
 import type { OpenedPlugin } from "./plugins.ts";
 
 export interface HotReloadOptions {
-  /** What the plugin was made of. */
+  /** The manifest that the plugin was made of. */
   readonly manifest: Manifest;
   readonly plugins: Plugins;
   readonly open: (manifest: Manifest) => OpenedPlugin;

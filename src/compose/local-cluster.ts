@@ -78,7 +78,7 @@ export class LocalCluster {
   }
 
   /**
-   * Workers leave in good order, then the coordinator; resolves when no process is left. What is not done goes on with the next
+   * Workers leave in good order, then the coordinator; resolves when no process is left. Items that are not done go on with the next
    * cluster in this directory. Idempotent.
    */
   stop(): Promise<void> {
@@ -152,7 +152,7 @@ class Crew {
     });
   }
 
-  /** Whatever it rejects with: no process is left then. */
+  /** When it rejects, no process is left. */
   async start(): Promise<LocalCluster> {
     const downfall = this.givenUp.then((error): never => {
       throw error;
@@ -241,7 +241,7 @@ async function manifestOf({ plugin, command }: ClusterOptions): Promise<Manifest
   return command === undefined ? mockManifest() : commandManifest(command, process.cwd());
 }
 
-/** Whoever cannot be kept alive is told of elsewhere. */
+/** Waits for ready workers only; a process that keeps dying is reported through `givenUp`. */
 async function untilJoined(client: RolloutClient, ids: readonly WorkerId[]): Promise<void> {
   for (;;) {
     try {

@@ -3,7 +3,7 @@
 //
 // Measured on Linux with Node 24: the least limit at which 60 items come through. A worker of 1, 4 and 16 slots 40, 48 and 92 (its
 // commands, their pipes and their starts counted), a coordinator 36 and one more for each worker, `rollout run` 34 and two
-// more for each. What stands here is a little above that.
+// more for each. The numbers here are a little above that.
 import { failure } from "../base/errors.ts";
 import { openFilesLimit } from "../base/process-table.ts";
 
@@ -27,7 +27,7 @@ export function filesOfCoordinator(workers: number): FilesNeeded {
   return { who: `a coordinator of ${counted(workers, "worker")}`, files: BASE + EACH_WORKER * workers };
 }
 
-/** Of a local run, the process that needs most: each of them has the same limit. */
+/** The process of a local run that needs most: each of them has the same limit. */
 export function filesOfLocalRun(workers: number, slots: number): FilesNeeded {
   const own = { who: `a local run of ${counted(workers, "worker")}`, files: BASE + EACH_CHILD * workers };
   const all = [own, filesOfCoordinator(workers), filesOfWorker(slots)];

@@ -1,4 +1,4 @@
-// What the commands of an operator have in common: the library's client of the run, closed at the end, whatever it is.
+// The base of an operator's commands: the library's client of the run, closed at the end, whatever it is.
 import { systemClock } from "../base/clock.ts";
 import { systemRandom } from "../base/random.ts";
 import { BaseCommand } from "../cli/base-command.ts";

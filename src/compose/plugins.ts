@@ -17,7 +17,7 @@ import type { Plugin } from "../worker/backends/plugins.ts";
 import { mockBackend } from "./mock-work.ts";
 import type { ProcessPorts } from "./process-ports.ts";
 
-/** What backends need of the process that they are in. */
+/** Needs of backends from the process that they are in. */
 export interface BackendPorts extends Pick<ProcessPorts, "clock" | "random" | "log"> {
   readonly workerId: WorkerId;
   /** How many items the worker executes at once. */

@@ -1,4 +1,4 @@
-// What a process of ours is made of: the real clock, real chance, its event stream and its log. Handed down from here, so
+// The parts of every process of ours: the real clock, real chance, its event stream and its log. Handed down from here, so
 // that nothing below knows where they come from.
 import { systemClock } from "../base/clock.ts";
 import type { Clock } from "../base/clock.ts";

@@ -58,7 +58,7 @@ export async function bearerNamed(word: string): Promise<WorkerId | undefined> {
   return reading.kind === "identified" ? parseUlid<WorkerId>(reading.facts.identity.id) : undefined;
 }
 
-/** Whoever holds the database leads alone, and this process holds it. */
+/** The holder of the database leads alone, and this process holds it. */
 async function revokeInStore(
   { runId, storage: { path } }: ResolvedConfig,
   { id, withWorkers }: RevocationRequest,

@@ -75,7 +75,7 @@ export interface RetryOptions {
 interface Way {
   readonly transport: Transport;
   readonly close: () => void;
-  /** What items are submitted for: by that manifest, or by none. */
+  /** The task that items are submitted for: by that manifest, or by none. */
   readonly taskOf: (plugin: string | undefined) => Promise<Task>;
   readonly itemBytesMax: number;
 }
@@ -174,7 +174,7 @@ export class RolloutClient {
   }
 
   /**
-   * What became of the items, one by one, in constant memory: as they became final, unless `order` says otherwise. With `follow` until
+   * Results of the items, one by one, in constant memory: as they became final, unless `order` says otherwise. With `follow` until
    * the run is over, else those that are there. A coordinator that restarts is waited for, and nothing comes twice or not at
    * all. Rejects with `interrupted` when `signal` aborts.
    */
@@ -198,7 +198,7 @@ export class RolloutClient {
   }
 
   /**
-   * What an attempt of an item wrote to its standard error, the last 64 KiB of it; without a number that of the last attempt which
+   * The standard error of an item's attempt, the last 64 KiB of it; without a number that of the last attempt which
    * left something. Empty when there is none. Rejects as `item` does.
    */
   async log(name: string, attempt = 0): Promise<AttemptLog> {
@@ -261,8 +261,8 @@ export class RolloutClient {
   }
 
   /**
-   * What has happened to the run since its coordinator began to lead, as far as it is remembered (docs/EVENTS.md), and with `follow`
-   * what happens, over restarts of the coordinator too, until `signal` aborts.
+   * Events of the run since its coordinator began to lead, as far as they are remembered (docs/EVENTS.md), and with `follow`
+   * the following ones, over restarts of the coordinator too, until `signal` aborts.
    */
   async *events(options: EventsOptions = {}): AsyncGenerator<RunEvent> {
     for await (const line of this.eventLines(options)) yield JSON.parse(line) as RunEvent;

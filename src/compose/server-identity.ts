@@ -1,4 +1,4 @@
-// Whose certificate the coordinator shows: one of the development CA, which is made at the first start and renewed here, or
+// The certificate that the coordinator shows: one of the development CA, which is made at the first start and renewed here, or
 // one from files of the user's own CA, which are read again when they change. Either way without a restart.
 import type { Clock, Timer } from "../base/clock.ts";
 import type { RunId, WorkerId } from "../base/ids.ts";
@@ -23,9 +23,9 @@ export interface ServerIdentity {
   readonly signWorkerRequest: SignWorkerRequest | undefined;
   /** Whether the bundle of this id is the one that is renewed here. */
   readonly isOwnBundle: (id: string) => boolean;
-  /** What was made for these bearers is good for nothing: what this host needs of it is made anew for others. */
+  /** Credentials of these bearers are good for nothing now: those that this host needs are made anew for others. */
   readonly replace: (ids: readonly string[]) => void;
-  /** Hands every newer certificate to `use`, until `stop`. What it returns looks for one at once, on request. */
+  /** Hands every newer certificate to `use`, until `stop`. The returned function looks for one at once. */
   keepFresh(use: (credentials: Credentials) => void): () => void;
   stop(): void;
 }

@@ -7,7 +7,7 @@ import { taskOf } from "../config/task.ts";
 import type { Task } from "../config/task.ts";
 
 /**
- * Of the manifest that is named, else of the only one that workers of this configuration have, else of the plugin that every
+ * The task of the manifest that is named, else of the only one that workers of this configuration have, else of the plugin that every
  * worker has without any. Throws what `loadManifest` throws, and `config_missing_key` when there are several.
  */
 export async function submittedTask(file: string | undefined, config: ClientConfig): Promise<Task> {

@@ -38,12 +38,12 @@ export interface WorkerPluginsOptions {
   readonly onBroken: (error: RolloutError) => void;
 }
 
-/** Of the configuration's files; without any the one that every worker has. Throws what `loadManifests` throws. */
+/** The manifests of the configuration's files; without any the one that every worker has. Throws what `loadManifests` throws. */
 export async function workerManifests({ worker, mock }: ClientConfig): Promise<Manifest[]> {
   return worker.plugins.length === 0 ? [mockManifest(mock)] : await loadManifests(worker.plugins);
 }
 
-/** Of the worker's environment what is not rollout's own: its settings are nothing to what executes items. */
+/** The worker's environment without rollout's own variables: its settings are nothing to what executes items. */
 function withoutSettings(environment: Readonly<Record<string, string>>): Record<string, string> {
   const own = new Set(SETTING_KEYS.map(environmentName));
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !own.has(name)));
@@ -66,7 +66,7 @@ export async function openWorkerPlugins(options: WorkerPluginsOptions): Promise<
     ...{ starter, clock, log },
   });
   const directory = join(stateDir, "attempts", workerId);
-  // What is left of a worker that was killed.
+  // A worker that was killed has left its directory.
   await rm(directory, { recursive: true, force: true });
   const open = (manifest: Manifest): OpenedPlugin =>
     openPlugin(manifest, {

@@ -31,13 +31,13 @@ export interface WorkerProcessOptions {
   readonly isOfLocalRun: boolean;
   /** Undefined: take over an id that no live worker has, or make one. */
   readonly workerId: WorkerId | undefined;
-  /** What the processes that execute items begin with. */
+  /** The environment of the processes that execute items. */
   readonly environment: Readonly<Record<string, string>>;
   /** Resolves when the worker is to leave; with "end-of-input" when nobody is left who would wait for long. */
   readonly stop: Promise<unknown>;
 }
 
-/** Whoever started the worker has died: they may be back soon, and have to wait for it. */
+/** For a worker whose starter has died: the next start may come soon, and waits for it. */
 const ALONE_TARGET_MS = 5_000;
 
 /** Works until `stop` resolves, or it is told otherwise to leave. Throws the row of what went wrong instead. */

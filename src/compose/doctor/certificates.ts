@@ -20,7 +20,7 @@ export async function examineOperator(config: ClientConfig, clock: Clock): Promi
   return [lifetimeOf("operator certificate", facts, clock)];
 }
 
-/** What workers of this machine enrol with. Throws tls_… rows. */
+/** The bundle that workers of this machine enrol with. Throws tls_… rows. */
 export async function examineEnrolment(config: ClientConfig, clock: Clock): Promise<readonly Finding[]> {
   const file = config.worker.enrolment;
   const { facts } = await loadBundle(file, ["enrolment"], clock);

@@ -21,17 +21,17 @@ import { examineStorage } from "./storage.ts";
 
 export interface ExaminedConfig {
   readonly config: ClientConfig;
-  /** What a coordinator on this machine would use; undefined when the configuration is for clients only. */
+  /** The database that a coordinator on this machine would use; undefined when the configuration is for clients only. */
   readonly storagePath: ResolvedConfig["storage"]["path"] | undefined;
   /** Key of a row of the database that is to be set aside first. */
   readonly quarantined: string | undefined;
   /** For hints: about this configuration. */
   readonly line: HintedLine;
-  /** What a worker would begin with, were it started here. */
+  /** The environment of a worker, were it started here. */
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-/** Of a machine that has no configuration yet: what needs none. `config` has the defaults, and what flags say. */
+/** For a machine that has no configuration yet: all that needs none. `config` has the defaults, and what flags say. */
 export async function examineAlone(
   { config, environment }: Pick<ExaminedConfig, "config" | "environment">,
   { clock }: { readonly clock: Clock },

@@ -1,14 +1,14 @@
-// What an examination finds: one line for each thing that was looked at, good ones included, so that a person sees what was
+// The findings of an examination: one line for each thing that was looked at, good ones included, so that a person sees what was
 // not the cause.
 import { RolloutError } from "../../base/errors.ts";
 
 export interface Finding {
-  /** What was looked at: `coordinator`, `database`. */
+  /** The thing that was looked at: `coordinator`, `database`. */
   readonly subject: string;
   /** `warning`: it works, and may soon not. `failure`: something that is needed will not work. */
   readonly verdict: "good" | "warning" | "failure";
   readonly detail: string;
-  /** What to do about it, where it is not what the row says. */
+  /** Advice, where it is not that of the row. */
   readonly hint?: string;
   /** The row behind a failure, which says with which exit code a command would have ended. */
   readonly error?: RolloutError;
@@ -22,7 +22,7 @@ export function warning(subject: string, detail: string, hint: string): Finding 
   return { subject, verdict: "warning", detail, hint };
 }
 
-/** What the look found, or the row that it threw as a finding. Anything else is a bug and goes on. */
+/** Findings of the look, or the row that it threw as a finding. Anything else is a bug and goes on. */
 export async function examined(
   subject: string,
   look: () => Promise<readonly Finding[]>,

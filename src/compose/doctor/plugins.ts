@@ -15,12 +15,12 @@ import type { Finding } from "./finding.ts";
 import { examined, good, warning } from "./finding.ts";
 
 export interface PluginLook {
-  /** What processes that execute items would begin with. */
+  /** The environment of processes that execute items. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
 }
 
-/** What is looked at, and what was found of it. */
+/** A thing that is looked at, and what was found of it. */
 type Sight =
   | { readonly kind: "there"; readonly what: string }
   | { readonly kind: "missing"; readonly reason: string }

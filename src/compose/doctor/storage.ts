@@ -33,7 +33,7 @@ const FREE_WANTED = 1_024 * MIB;
 
 export interface StorageLook {
   readonly path: string;
-  /** Whose it has to be. */
+  /** The run to which it has to belong. */
   readonly runId: RunId;
   readonly statFs: StatFs;
   readonly clock: Clock;
@@ -70,7 +70,7 @@ async function examineDatabase(look: StorageLook): Promise<readonly Finding[]> {
   if (!(await readdir(real)).includes("CURRENT"))
     return [good("database", `${path}: it is empty, and will be made at the first start`)];
   const { uid } = await stat(real);
-  // What is written when it is opened would be ours, and its owner could not open it any more.
+  // Files written when it is opened would be ours, and its owner could not open it any more.
   if (uid !== process.getuid?.())
     return [
       warning(

@@ -30,7 +30,7 @@ const CREW_PATIENCE_MS = 30_000;
 
 export interface HeldRun {
   readonly path: string;
-  /** What the second command is refused with, if it has nothing to add. */
+  /** The error that refuses the second command, if it has nothing to add. */
   readonly held: RolloutError;
   readonly input: CheckedInput;
 }
@@ -62,7 +62,7 @@ export async function addWorkers(
   };
 }
 
-/** What the process that has the run has started; undefined when there is none, or it does not come to that. */
+/** The crew that the process which has the run has started; undefined when there is none, or it does not come to that. */
 async function crewOf(path: string, clock: Clock, signal: AbortSignal): Promise<Crew | undefined> {
   const endMs = clock.monotonicMs() + CREW_PATIENCE_MS;
   while (!signal.aborted && clock.monotonicMs() < endMs) {

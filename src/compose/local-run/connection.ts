@@ -14,7 +14,7 @@ import { redirect } from "../../transport/redirected-iterable.ts";
 import { openOperatorClient } from "../operator-client.ts";
 
 const BACKOFF = { baseMs: 50, ceilingMs: 1_000 };
-/** What is said of somebody else who answers at the address: that lasts no longer than a coordinator takes to find another port. */
+/** Errors about a stranger that answers at the address: they last no longer than a coordinator takes to find another port. */
 const OF_STRANGERS: readonly ErrorCode[] = ["certificate_refused", "coordinator_not_trusted"];
 const STRANGER_PATIENCE_MS = 20_000;
 

@@ -260,7 +260,7 @@ export class Course {
   }
 
   /**
-   * What was finished meanwhile is written as far as the coordinator gives it; the rest is when the run goes on. A coordinator that
+   * Results that were finished meanwhile are written as far as the coordinator gives them; the rest is when the run goes on. A coordinator that
    * cannot be kept alive is what the run ends with then.
    */
   async #catchUp(end: LocalRunEnd, writer: ResultsWriter): Promise<LocalRunEnd> {

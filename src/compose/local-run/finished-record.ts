@@ -1,4 +1,4 @@
-// What a local run has come to, kept beside it: the same command over the same input finds here that there is nothing to do,
+// The outcome of a local run, kept beside it: the same command over the same input finds here that there is nothing to do,
 // and starts nothing. Keeps true: it speaks of files as they are now, byte for byte in length, or it is not believed; and it goes
 // before anything can change in the database that it was written from.
 import { readFile, rm, stat } from "node:fs/promises";
@@ -9,7 +9,7 @@ import { isOfLocalRun } from "./recorded.ts";
 import type { RunDirectory } from "./run-directory.ts";
 
 export interface Finished {
-  /** What was asked for. */
+  /** The request. */
   readonly asked: {
     /** SHA-256 of the input, hexadecimal. */
     readonly input: string;
@@ -33,7 +33,7 @@ type Asked = Finished["asked"];
 const FILE = "finished.json";
 const VERSION = 1;
 
-/** What came of the very same request, if it is all still there. */
+/** The outcome of the very same request, if it is all still there. */
 export async function readFinished(directory: RunDirectory, asked: Asked): Promise<Finished | undefined> {
   const text = await directory.read(FILE);
   const record = text === undefined ? undefined : parse(text);

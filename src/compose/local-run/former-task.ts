@@ -13,7 +13,7 @@ import { BEGUN_BY_FILE } from "./begun-by.ts";
 import { CURSOR_FILE, DATABASE, STATE } from "./recorded.ts";
 import type { Recorded } from "./recorded.ts";
 
-/** What speaks of the database goes before it. Logs stay. */
+/** Files that speak of the database go before it. Logs stay. */
 const OF_ONE_TASK = [
   STATE,
   DATABASE,

@@ -28,7 +28,7 @@ export interface KeptOptions {
   readonly onDied?: (end: MemberEnd) => void;
 }
 
-/** Who has lived for less has not worked. */
+/** A process that has lived for less has not worked. */
 const QUICK_MS = 10_000;
 /** So many quick deaths in a row are no accident. */
 const QUICK_MAX = 4;
@@ -108,7 +108,7 @@ export class KeptProcess {
     return this.#ending.signal.aborted;
   }
 
-  /** One life. What could not even be launched has ended as well. */
+  /** One life. A process that could not even be launched has ended as well. */
   async #live(): Promise<MemberEnd> {
     try {
       this.#member = this.#options.launch();

@@ -39,14 +39,14 @@ export interface Announcer {
   readonly say: (sentence: string) => void;
 }
 
-/** What is made to be looked at, and how it is read again. */
+/** An input made fit to be looked at, and how it is read again. */
 type Way = Pick<CheckedInput, "file" | "read" | "close">;
 
 const STANDARD_INPUT = "standard input";
 const SPOOL_MODE = 0o600;
 const CHUNK_BYTES = 64 * 1024;
 
-/** Whether it can be read only once. What is not there, or is a directory, is refused when it is read. */
+/** Whether it can be read only once. A file that is not there, and a directory, are refused when they are read. */
 export async function isReadOnce({ file }: InputSource): Promise<boolean> {
   if (file === undefined) return true;
   return stat(file).then(
@@ -126,7 +126,7 @@ export async function* itemsOf({ read, options, bytes, digest }: CheckedInput): 
   if (account.bytes !== bytes || account.digest() !== digest) throw changed();
 }
 
-/** What has passed. */
+/** An account of the bytes that have passed. */
 class Account {
   readonly #hash: Hash = createHash("sha256");
   bytes = 0;

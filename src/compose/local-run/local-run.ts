@@ -25,13 +25,13 @@ const SPOOL = "input.spool";
 
 /**
  * Throws input_refused, item_too_large, input_unreadable, input_changed, interrupted while the input is read, run_held,
- * other_run_task, run_directory_unusable, rows of results' files and of the file system. What a process of it could not do is an end, not an error.
+ * other_run_task, run_directory_unusable, rows of results' files and of the file system. A failure of one of its processes is an end, not an error.
  */
 export async function runLocally(request: LocalRunRequest, ports: LocalRunPorts): Promise<LocalRunSummary> {
   const isHidden = request.files.output === undefined && request.directory === undefined;
   let ahead: CheckedInput | undefined;
   try {
-    // A file is looked at before anything is made. What a pipe gives decides about where the run is, if nothing else does.
+    // A file is looked at before anything is made. The content of a pipe decides about where the run is, if nothing else does.
     if (!(await isReadOnce(request.input))) ahead = await readInput(request, "", ports);
     else if (isHidden) ahead = await readInput(request, await hiddenSpool(ports), ports);
     return await runInDirectory(request, ports, ahead);
@@ -93,7 +93,7 @@ async function hiddenSpool({ clock, random }: LocalRunPorts): Promise<string> {
   return join(HIDDEN, `${newUlid<StoreId>(clock, random)}.spool`);
 }
 
-/** Whoever is to give the input may never do it: who does not want to wait for that longer need not. */
+/** The other end of a pipe may never write: a signal ends the waiting for it. */
 async function readInput(
   { input }: LocalRunRequest,
   spoolFile: string,

@@ -1,4 +1,4 @@
-// Which settings `rollout run` takes, and how they reach the processes that it starts. What says where things are is its own
+// Which settings `rollout run` takes, and how they reach the processes that it starts. Places are its own
 // business: a variable or a file that was meant for another cluster has no part in it.
 import { resolve } from "node:path";
 import { environmentName } from "../../config/environment-name.ts";
@@ -23,7 +23,7 @@ function isMember(role: ConfigRole): boolean {
   return role === "coordinator" || role === "worker";
 }
 
-/** Of these variables those that a process of a local run may have. */
+/** Those of the variables that a process of a local run may have. */
 export function localEnvironment(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const foreign = SETTING_KEYS.filter((key) => !LOCAL_SETTINGS.includes(key)).map(environmentName);
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !foreign.includes(name)));
@@ -45,7 +45,7 @@ export interface GivenSetting {
   readonly value: string | true;
 }
 
-/** What flags say, or else variables, so that it may stand in a file in another directory. It was checked before. */
+/** Values of flags, or else of variables, so that they may stand in a file in another directory. They were checked before. */
 export function givenSettings(
   flags: Readonly<Record<string, unknown>>,
   environment: NodeJS.ProcessEnv,

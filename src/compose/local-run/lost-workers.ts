@@ -9,7 +9,7 @@ export class LostWorkers {
   /** So many were there at once. */
   #most = 0;
   #told = 0;
-  /** What is so now, if it is not what was told. */
+  /** The present number, if it is not the one that was told. */
   #change: { readonly lost: number; readonly sinceMs: number } | undefined;
 
   /** Numbers that were read at `nowMs`, monotonic. A sentence when there is something new to be told. */

@@ -10,7 +10,7 @@ import { systemReason, unwritable } from "../../base/system-reason.ts";
 /** How this very program is started again. */
 export interface Program {
   readonly executable: string;
-  /** What stands before a command's own words. */
+  /** Words before a command's own. */
   readonly words: readonly string[];
   readonly environment: NodeJS.ProcessEnv;
   readonly workingDirectory: string;

@@ -1,4 +1,4 @@
-// What a local run has come to, for a person, for a program and as an exit code.
+// The outcome of a local run, for a person, for a program and as an exit code.
 import { resolve } from "node:path";
 import { unreachable } from "../../base/assert.ts";
 import { EXIT } from "../../base/error-table.ts";
@@ -22,7 +22,7 @@ const WRITE_FAILED: ErrorCode = "store_write_failed";
 
 export interface Outcome {
   readonly exit: ExitCode;
-  /** What it ended with; said to programs too. */
+  /** The error that it ended with; said to programs too. */
   readonly error?: string;
   /** Lines for a person, behind it. */
   readonly lines: readonly string[];
@@ -126,7 +126,7 @@ function headline(summary: LocalRunSummary, files: ResultFiles): string[] {
   }
 }
 
-/** What became of a run is said where it was started. */
+/** The outcome of a run is said where it was started. */
 const HELPED = {
   complete: "the run is complete, and the added workers have left",
   cancelled: "the run was cancelled, and the added workers have left",
@@ -157,7 +157,7 @@ function doneText({ end, items, submitted }: LocalRunSummary, { done, failed }: 
   return `${number(done)} of ${number(all)}${were} done${news}`;
 }
 
-/** What inputs before have left in the run. */
+/** Items of inputs before, as they stand in the run. */
 function othersText({ items }: LocalRunSummary, { done, failed }: Final): string {
   const all = done + failed;
   if (all <= items) return "";
@@ -199,7 +199,7 @@ function forMore({ directory, counts }: LocalRunSummary, { output, errors }: Res
   return `a cancelled run does not go on; for more work ${way}, or remove ${kept}`;
 }
 
-/** What a worker says is for who starts workers. */
+/** A worker's hint is meant for somebody who starts workers. */
 function hintOf({ code, hint }: MemberError): string {
   return code === BACKEND_BROKEN
     ? "correct the command or what it needs and run it again; no item was charged"

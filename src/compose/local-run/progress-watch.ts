@@ -78,7 +78,7 @@ export class ProgressWatch {
     else this.#submitted = lines;
   }
 
-  /** What is going on, in place of how fast it goes. */
+  /** Shows what is going on, in place of how fast it goes. */
   say(situation: string): void {
     this.#situation = situation;
     this.#show();
@@ -179,7 +179,7 @@ export class ProgressWatch {
   }
 }
 
-/** What the first of them says, and how many others say something. */
+/** The words of the first of them, and how many others say something. */
 function troubleOf(workers: readonly WorkerSummary[]): string | undefined {
   const [first, ...others] = troubleLines(workers, () => "a worker");
   return first === undefined || others.length === 0 ? first : `${first} (and ${others.length} more)`;

@@ -1,4 +1,4 @@
-// What the directory of a local run knows of its database without looking into it: results that were written from it, workers that have
+// The records of a local run's directory about its database, read without looking into it: results that were written from it, workers that have
 // worked for it. Keeps true: a database that was lost is not taken for one that was never made, so that nothing that is finished runs
 // again, and no result is replaced, unless somebody wants it so.
 import { access, readdir } from "node:fs/promises";
@@ -23,7 +23,7 @@ export interface Recorded {
   readonly done: number;
   readonly failed: number;
   readonly workers: number;
-  /** Those that results were written to and something stands in, as far as it is known. */
+  /** Files of results in which something stands, as far as they are known. */
   readonly files: readonly string[];
 }
 
@@ -107,7 +107,7 @@ function lossOf(
 }
 
 /**
- * Whatever has to go before all of it can begin anew, as words to be typed: files of results would be in the way without the directory.
+ * Everything that has to go before all of it can begin anew, as words to be typed: files of results would be in the way without the directory.
  * `written`: those that its record names; where it names none, `about` is the output.
  */
 export function filesToRemove(path: string, about: string, written: Recorded["files"]): string {

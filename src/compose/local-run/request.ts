@@ -1,4 +1,4 @@
-// What a local run is asked for, what it needs of the world, and what comes of it.
+// The request for a local run, its needs of the world, and its ends.
 import type { Clock } from "../../base/clock.ts";
 import type { Random } from "../../base/random.ts";
 import type { ProgressDisplay } from "../../cli/render/progress-display.ts";
@@ -49,7 +49,7 @@ export interface LocalRunPorts {
 export interface Hold {
   /** Ends every process at once. */
   readonly killAll: () => void;
-  /** What it has come to; undefined while it goes on. */
+  /** The end that it has come to; undefined while it goes on. */
   readonly end: () => LocalRunEnd | undefined;
 }
 
@@ -60,7 +60,7 @@ export type LocalRunEnd =
   /** By an operator, for good. */
   | { readonly kind: "cancelled" }
   | { readonly kind: "interrupted" }
-  /** Of workers that were added to a run of another process: how that stood when they left; `left`: the process had ended. */
+  /** For workers that were added to a run of another process: how that stood when they left; `left`: the process had ended. */
   | { readonly kind: "helped"; readonly how: "complete" | "cancelled" | "paused" | "interrupted" | "left" }
   | { readonly kind: "paused"; readonly reason: string }
   | { readonly kind: "given-up"; readonly reason: GivenUp };

@@ -53,7 +53,7 @@ export class ResultsWriter {
     return this.#copy({ follow: true, patienceMs: Infinity }, signal);
   }
 
-  /** What is there now is written, unless `signal` aborts. A coordinator that is away is waited for, but not for long. */
+  /** Writes all results there are, unless `signal` aborts. A coordinator that is away is waited for, but not for long. */
   async catchUp(signal: AbortSignal): Promise<void> {
     await this.#copy({ follow: false, patienceMs: CATCH_UP_PATIENCE_MS }, signal);
   }
@@ -76,7 +76,7 @@ export class ResultsWriter {
     if (errors !== undefined && this.#sink.failures === 0) await removeFile(errors);
   }
 
-  /** What an earlier reading has written is forgotten: the run has it all. */
+  /** Forgets what an earlier reading has written: the run has it all. */
   async startAnew(): Promise<void> {
     await this.#sink.abandon();
     this.#sink = await openResultSink({ ...targetOf(this.#options), anew: true });
@@ -105,7 +105,7 @@ export class ResultsWriter {
   }
 }
 
-/** What is a device, a pipe or a link is somebody else's to remove. */
+/** A device, a pipe or a link is somebody else's to remove. */
 async function removeFile(file: string): Promise<void> {
   const found = await lstat(file).catch(() => undefined);
   if (found?.isFile() === true) await rm(file, { force: true });

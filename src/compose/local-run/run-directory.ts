@@ -42,7 +42,7 @@ export interface RunDirectoryPorts {
   readonly log: Logger;
 }
 
-/** What is kept of the task, beside what `rollout status` would say. */
+/** The record of the task, beside what `rollout status` would say. */
 export interface KeptTask {
   readonly version: 1;
   readonly runId: RunId;
@@ -70,7 +70,7 @@ export function runDirectoryOf(place: {
   readonly directory: string | undefined;
   readonly output: string | undefined;
   readonly digest: Uint8Array;
-  /** What the input is known by: where it is, or what is in it. */
+  /** The name of the input: where it is, or what is in it. */
   readonly input: string;
 }): string {
   if (place.directory !== undefined) return place.directory;
@@ -271,7 +271,7 @@ async function untilEarlierHaveGone(
   }
 }
 
-/** What coordinator, workers and every other command read. `settings` are of docs/CONFIGURATION.md, by their keys. */
+/** The configuration that coordinator, workers and every other command read. `settings` are of docs/CONFIGURATION.md, by their keys. */
 export function localConfigText(
   runId: RunId,
   listenAddr: string,

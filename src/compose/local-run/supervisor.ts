@@ -27,7 +27,7 @@ export interface SupervisorOptions {
 /** Any port, until it is known which are free. */
 const ANY_PORT = "127.0.0.1:0";
 const PLUGIN_LOADED = "plugin_loaded" satisfies Topic;
-/** What the second of two tells that wanted the same port. */
+/** The error of the second of two that wanted the same port. */
 const PORT_TAKEN = "listen_failed";
 /** A coordinator that was asked to stop lets calls in flight end. */
 const COORDINATOR_GRACE_MS = 10_000;
@@ -90,7 +90,7 @@ export class Supervisor {
       const worker = this.#keep(name.replace("-", " "), logFile, () => {
         const where = ["--worker-id", id, "--coordinator-addr", this.#address];
         const words = ["worker", "run", ...this.#common(), ...where, ...workerWords];
-        // Whoever the workers report to outlives them, even when all of them are left alone.
+        // The coordinator, to which the workers report, outlives them, even when all of them are left alone.
         const keepsOpen = this.#coordinator?.member?.input;
         return new Member({
           program,
