@@ -14,14 +14,13 @@ import { SETTING_KEYS } from "../config/schema.ts";
 import { ChildHost } from "../worker/children/child-host.ts";
 import type { Starter } from "../worker/children/starter.ts";
 import { Plugins } from "../worker/backends/plugins.ts";
-import type { PluginSource } from "../worker/backends/plugins.ts";
 import { HotReload } from "./hot-reload.ts";
 import { loadManifests, openPlugin } from "./plugins.ts";
 import type { BackendPorts, OpenedPlugin } from "./plugins.ts";
 import type { ProcessPorts } from "./process-ports.ts";
 
 export interface WorkerPlugins {
-  readonly source: PluginSource;
+  readonly source: Plugins;
   /** Ends every backend and what it has started. */
   close(): Promise<void>;
 }

@@ -354,7 +354,7 @@ export class Worker {
   }
 }
 
-/** A store that cannot keep an epoch is broken: whoever told of it is not obeyed, and the process ends. */
+/** A store that cannot keep an epoch is broken: the leader that told of it is not obeyed, and the process ends. */
 async function keepEpochs({ store, onFatal }: WorkerOptions, seen: readonly SeenEpoch[]): Promise<void> {
   try {
     await writeSeenEpochs(store, seen);

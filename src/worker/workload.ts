@@ -9,7 +9,7 @@ import { LIMITS } from "../config/limits.ts";
 import type { WorkService } from "../gen/rollout/v1/work_pb.ts";
 import type { Logger } from "../observe/log.ts";
 import type { Store } from "../storage/store.ts";
-import type { PluginSource } from "./backends/plugins.ts";
+import type { Plugins } from "./backends/plugins.ts";
 import type { DrainedWork } from "./life/drain.ts";
 import type { SessionOptions } from "./link/session.ts";
 import { Session } from "./link/session.ts";
@@ -21,7 +21,7 @@ import { Outbox } from "./work/outbox.ts";
 /** Settings of a worker's items; limits that are left out are as `WORK_DEFAULTS`. */
 export interface WorkSettings {
   /** The plugins that execute. The caller closes them, when the work has stopped. */
-  readonly plugins: PluginSource;
+  readonly plugins: Plugins;
   /** How many items may wait at the worker beside those that run; as many as it has slots unless said, at least 1. */
   readonly prefetch?: number;
   readonly limits?: Partial<WorkLimits>;

@@ -21,8 +21,8 @@ export interface ItemAttempt {
   /** Nothing else may execute beside it: what dies now is its own doing. The worker sees to it. */
   readonly alone: boolean;
   /**
-   * To be asked at the moment at which the item begins: before its process is let go, before it is sent to whatever has been
-   * waited for. False: it must not begin, because another worker may have it by now; the promise settles with `preempted`
+   * To be asked at the moment at which the item begins: before its process is let go, before it is sent to the server or process
+   * that has been waited for. False: it must not begin, because another worker may have it by now; the promise settles with `preempted`
    * then, and it is as if this attempt had never been started. An attempt without it may begin at any time.
    */
   readonly mayBegin?: () => boolean;
@@ -97,7 +97,7 @@ export interface Backend {
    */
   trouble?(): string | undefined;
   /**
-   * Ends whatever it keeps between items (children, servers, threads), and what still executes: its promise may settle as it
+   * Ends all that it keeps between items (children, servers, threads), and what still executes: its promise may settle as it
    * likes. Resolves when nothing of it is left. Called once, and nothing is executed after it.
    */
   close(): Promise<void>;

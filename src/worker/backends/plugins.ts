@@ -25,19 +25,6 @@ export interface TakenPlugin {
   release(): void;
 }
 
-export interface PluginSource {
-  /** Lends the plugin that executes items of this name from now on; undefined when there is none. "" is the first one. */
-  take(name: string): TakenPlugin | undefined;
-  /** As a beat says it. */
-  list(): readonly Pick<Plugin, "name" | "version">[];
-  /** The trouble that keeps any of them from executing, as a beat says it; empty when there is none. */
-  trouble(): string;
-  /** Why the worker leaves, when that is because one of them is broken; empty otherwise. */
-  broken(): string;
-  /** Closes every backend, whatever still executes. Idempotent. Nothing can be taken any more. */
-  close(): Promise<void>;
-}
-
 /** A plugin and who holds it. `release` is called through it, so that taking one costs a count and no object. */
 class Holding implements TakenPlugin {
   readonly plugin: Plugin;
@@ -89,7 +76,7 @@ class Holding implements TakenPlugin {
 }
 
 /** Plugins that stay, or are replaced one by one. */
-export class Plugins implements PluginSource {
+export class Plugins {
   readonly #current = new Map<string, Holding>();
   /** Plugins that were replaced, until they are closed. */
   readonly #retired = new Set<Holding>();
@@ -107,15 +94,18 @@ export class Plugins implements PluginSource {
     }
   }
 
+  /** Lends the plugin that executes items of this name from now on; undefined when there is none. "" is the first one. */
   take(name: string): TakenPlugin | undefined {
     const holding = name === "" ? this.#current.values().next().value : this.#current.get(name);
     return this.#isClosed ? undefined : holding?.take();
   }
 
+  /** As a beat says it. */
   list(): readonly Pick<Plugin, "name" | "version">[] {
     return [...this.#current.values()].map(({ plugin: { name, version } }) => ({ name, version }));
   }
 
+  /** The trouble that keeps any of them from executing, as a beat says it; empty when there is none. */
   trouble(): string {
     if (this.#broken !== undefined) return this.broken();
     const all = [...this.#current.values()];
@@ -127,6 +117,7 @@ export class Plugins implements PluginSource {
     return shortened(told.join("; "), LIMITS.troubleBytes);
   }
 
+  /** Why the worker leaves, when that is because one of them is broken; empty otherwise. */
   broken(): string {
     return shortened(this.#broken ?? "", LIMITS.troubleBytes);
   }
@@ -145,6 +136,7 @@ export class Plugins implements PluginSource {
     before.retire();
   }
 
+  /** Closes every backend, whatever still executes. Idempotent. Nothing can be taken any more. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const holding of [...this.#current.values(), ...this.#retired]) holding.close();

@@ -1,6 +1,6 @@
 // The port between backends and the processes in which they run other people's code.
 //
-// Keeps true: how a start failed is a value; whoever has a child calls its `kill`, however it ended.
+// Keeps true: how a start failed is a value; the holder of a child calls its `kill`, however it ended.
 import type { Duplex, Readable, Writable } from "node:stream";
 
 export interface ChildRequest {

@@ -1,5 +1,5 @@
 // Starts a child that waits at a gate: a shell in its place, which becomes the program when it is told to and ends when
-// whoever started it dies first. So everything about it can be settled before it executes anything of the user's.
+// its worker dies first. So everything about it can be settled before it executes anything of the user's.
 import { PassThrough, pipeline } from "node:stream";
 import type { Readable } from "node:stream";
 import { assert } from "../../base/assert.ts";

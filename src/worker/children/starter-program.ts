@@ -1,5 +1,5 @@
-// The process that starts all processes of a worker. It opens nothing and has closed whatever it was given, so its children get
-// the standard streams and what the worker has asked for them, and nothing of the worker's databases.
+// The process that starts all processes of a worker. It opens nothing and has closed every descriptor that it was given, so its
+// children get the standard streams and those that the worker has asked for, and nothing of the worker's databases.
 //
 // Keeps true: it ends when the worker does; the streams of a child are handed over before the child says anything, because what
 // it would say until then is lost.

@@ -47,7 +47,7 @@ export interface DrainOptions {
   readonly log: Logger;
   readonly trainState: TrainState | undefined;
   readonly work: DrainedWork;
-  /** Says Draining, to the coordinator and to whoever reads the events. */
+  /** Says Draining, to the coordinator and to readers of the events. */
   readonly onStarted: (request: DrainRequest) => Promise<void>;
   /** The goodbye: resolves when it was heard, or when that has taken too long. */
   readonly onEmpty: () => Promise<void>;
@@ -67,7 +67,7 @@ export class Drain {
     this.#options = options;
   }
 
-  /** Takes up the chart, in Idle whatever the process before left. Its effects come through `perform` from then on. */
+  /** Takes up the chart, in Idle, wherever the process before left it. Its effects come through `perform` from then on. */
   static async take(options: DrainOptions): Promise<Drain> {
     const drain = new Drain(options);
     const isNew = await options.actors.spawn(drain.#address, "spot-drain", undefined);
@@ -121,7 +121,7 @@ export class Drain {
     }
   }
 
-  /** The process ends: whatever the chart still wants is not done. */
+  /** The process ends: effects that the chart still wants are not done. */
   stop(): void {
     this.#isLive = false;
   }

@@ -14,14 +14,14 @@ import { sleep } from "../../base/clock.ts";
 import { describeError } from "../../base/errors.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { ItemAttempt, Outcome } from "../backends/backend.ts";
-import type { PluginSource, TakenPlugin } from "../backends/plugins.ts";
+import type { Plugins, TakenPlugin } from "../backends/plugins.ts";
 import { Backlog } from "./backlog.ts";
 import type { Assigned } from "./backlog.ts";
 import { Execution } from "./execution.ts";
 import type { Finished, Saved } from "./execution.ts";
 
 export interface ExecutorOptions {
-  readonly plugins: PluginSource;
+  readonly plugins: Plugins;
   readonly slots: number;
   /** How many may wait beside those that run. */
   readonly prefetch: number;
@@ -78,7 +78,7 @@ export class Executor {
     return this.#draining;
   }
 
-  /** Whether nothing waits: whoever has work may give it at once. */
+  /** Whether nothing waits: a coordinator that has work may give it at once. */
   get isHungry(): boolean {
     return this.#backlog.size === 0;
   }
@@ -191,7 +191,7 @@ export class Executor {
     return [...this.#lingering].some(({ assigned }) => assigned.alone);
   }
 
-  /** One that has to be alone waits until nothing runs, and whatever stands behind it waits with it. */
+  /** One that has to be alone waits until nothing runs, and all that stand behind it wait with it. */
   #mayRunBeside({ alone }: Assigned): boolean {
     const running = this.#running.values().next().value;
     return running === undefined || !(alone || running.assigned.alone);

@@ -2,7 +2,7 @@
 // there until the coordinator has them on its own: whichever of the two dies in between, they arrive.
 //
 // Keeps true: a batch that is sent was synced; numbers of an incarnation have no gap and are never given again; what is
-// held in memory is bounded, by whoever starts nothing while `isFull`.
+// held in memory is bounded, by an executor that starts nothing while `isFull`.
 import { create } from "@bufbuild/protobuf";
 import type { Clock } from "../../base/clock.ts";
 import type { IncarnationId } from "../../base/ids.ts";
@@ -89,7 +89,7 @@ export class Outbox {
     return outbox;
   }
 
-  /** Takes the end of an attempt over. It is written with whatever else ends in the same turn of the loop. */
+  /** Takes the end of an attempt over. It is written with the others that end in the same turn of the loop. */
   add(finished: Finished): void {
     const { key } = finished.assigned;
     const result = resultOf(finished, this.#incarnation);

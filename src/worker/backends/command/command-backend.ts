@@ -170,7 +170,7 @@ export class CommandBackend implements Backend {
     return { kind: "success", output: output.bytes() };
   }
 
-  /** Until it is aborted: whoever dies with the worker has left something. */
+  /** Until it is aborted: a command that dies with the worker has left something. */
   #watch(file: CheckpointFile, report: (report: ItemReport) => void): AbortController {
     const { clock, checkpointIntervalMs } = this.#options;
     const over = new AbortController();

@@ -20,7 +20,7 @@ const OF_THE_REQUEST: readonly number[] = [400, 413, 414, 422];
 const RESPONSE_MAX_CHARACTERS = 4_000;
 const EXCERPT_MAX_CHARACTERS = 2_000;
 const MESSAGE_POINTER = "/choices/0/message/content";
-/** As OpenAI and those who imitate it name their requests. */
+/** As OpenAI and its imitators name their requests. */
 const REQUEST_ID = "x-request-id";
 
 /** The outcome of an answer with a status of 2xx. */

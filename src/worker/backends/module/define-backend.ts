@@ -1,4 +1,4 @@
-// For whoever writes a module: types for the function, and nothing at run time.
+// For authors of modules: types for the function, and nothing at run time.
 import type { ItemContext } from "./item-function.ts";
 
 /**

@@ -94,7 +94,7 @@ export class ProcessBackend implements Backend {
     await Promise.all([...this.#processes].map((one) => one.close()));
   }
 
-  /** Gives what waits to whoever has room, and starts another child when there is nobody. */
+  /** Gives waiting items to processes that have room, and starts another process when none has. */
   #pump(): void {
     if (this.#closing.signal.aborted || this.#isBroken) return;
     for (const job of this.#waiting) {
