@@ -7,7 +7,7 @@ import type { Clock } from "../base/clock.ts";
 import { RolloutError } from "../base/errors.ts";
 import type { RunId } from "../base/ids.ts";
 import { damagedRun } from "../coordinator/quarantine/damaged-run.ts";
-import { findDamages } from "../coordinator/quarantine/examine-rows.ts";
+import { findDamages } from "../coordinator/quarantine/known-rows.ts";
 import type { Damage } from "../storage/codec.ts";
 import { openLevelStore } from "../storage/level/level-store.ts";
 import type { Store } from "../storage/store.ts";

@@ -79,10 +79,6 @@ export function performEffect(effect: Effect, ports: EffectPorts): void {
     }
     case "answer":
       return effect.deliver();
-    case "answerBeat":
-      return effect.to(effect.answer);
-    case "answerListing":
-      return effect.to(effect.answer);
     default:
       return unreachable(effect, "effect");
   }

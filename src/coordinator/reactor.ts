@@ -11,7 +11,6 @@ import { dueOfDelayed } from "./ledger/place.ts";
 import { DELAY_MAX_MS, wakeDelayed } from "./items/rows.ts";
 import { applyLoad, wantedLoads } from "./ledger/window-loads.ts";
 import { onExamined } from "./session/late-result.ts";
-import { onListWorkers } from "./workers/list-workers.ts";
 import { onOperator } from "./run/operator.ts";
 import { recallBacklogs } from "./schedule/recall.ts";
 import { checkCompletion, givesOutWork, keepLimits, onVerified } from "./run/run.ts";
@@ -35,9 +34,6 @@ export function react(state: CoordinatorState, inputs: readonly Input[], { nowMs
       case "beat":
         onBeat(state, turn, input);
         break;
-      case "listWorkers":
-        onListWorkers(state, turn, input);
-        break;
       case "hello":
       case "credit":
       case "results":
@@ -59,6 +55,7 @@ export function react(state: CoordinatorState, inputs: readonly Input[], { nowMs
       case "getRun":
       case "getExtent":
       case "seeItem":
+      case "listWorkers":
       case "getWorker":
       case "drainWorker":
         onOperator(state, turn, input);

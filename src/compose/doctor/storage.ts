@@ -6,7 +6,7 @@ import { readdir, realpath, stat } from "node:fs/promises";
 import type { Clock } from "../../base/clock.ts";
 import { failure, RolloutError } from "../../base/errors.ts";
 import type { RunId } from "../../base/ids.ts";
-import { findDamages } from "../../coordinator/quarantine/examine-rows.ts";
+import { findDamages } from "../../coordinator/quarantine/known-rows.ts";
 import { substituteFor } from "../../coordinator/quarantine/substitute.ts";
 import { readSetAside } from "../../coordinator/ledger/quarantine-record.ts";
 import type { SetAsideItem } from "../../coordinator/ledger/quarantine-record.ts";

@@ -7,12 +7,23 @@ import { encodeRecord, recordChecksum } from "../../storage/codec.ts";
 import type { RecordType } from "../../storage/codec.ts";
 import { DELAYED_PREFIX, DUE_PREFIX, RETURNED_ALONE_PREFIX, RETURNED_PREFIX } from "../../storage/keys.ts";
 import { runsAlone } from "../../../machines/work-item.ts";
+import type { AttemptKey } from "../../../machines/work-item.ts";
+import type { WorkerId } from "../../base/ids.ts";
 import type { Turn } from "../turn/turn.ts";
-import type { Ledger, PendingItem } from "../ledger/ledger.ts";
+import {
+  attemptLogRecord,
+  attemptRecord,
+  attemptsOf,
+  checkpointKey,
+  checkpointRecord,
+  logsOf,
+  slotOf,
+} from "../ledger/attempt-records.ts";
+import type { AttemptEnd, Ledger, PendingItem } from "../ledger/ledger.ts";
+import type { Place } from "../ledger/place.ts";
 import { delayedRecord, dueRecord, returnedRecord } from "../ledger/records.ts";
 import type { ReturnedRecord } from "../ledger/records.ts";
 import { delayedKey, placeOfDelayed, priorityOf, sequenceOf } from "../ledger/place.ts";
-import type { Place } from "../ledger/place.ts";
 import type { SegmentName } from "../ledger/tally.ts";
 
 /** Waits of an item after outcomes that are charged, with full jitter. */
@@ -102,4 +113,32 @@ export function wakeDelayed(ledger: Ledger, turn: Turn): void {
     queueReturned(ledger, turn, place, next.budgets);
     ledger.lookups.touchPlace(place);
   }
+}
+
+/**
+ * The trail of an attempt that ends: how it ended, unless it succeeded, and its log if it left one. An item that succeeds at once
+ * leaves nothing, so the usual case writes one row and no more.
+ */
+export function leaveTrail(
+  turn: Turn,
+  place: Place,
+  { attempt, worker }: Pick<AttemptKey, "attempt" | "worker">,
+  { class: as, message, execution, log }: AttemptEnd,
+): void {
+  if (log.length > 0) {
+    const key = `${logsOf(place)}${slotOf(attempt)}`;
+    turn.put({ key, value: encodeRecord(attemptLogRecord, key, { attempt, log }) });
+  }
+  if (as === "success") return;
+  const key = `${attemptsOf(place)}${slotOf(attempt)}`;
+  const ended = { endedAtWallMs: turn.wallMs, logBytes: log.length };
+  const record = { attempt, worker: worker as WorkerId, class: as, message, ...execution, ...ended };
+  turn.put({ key, value: encodeRecord(attemptRecord, key, record) });
+}
+
+/** The next attempt gets it. An empty one leaves what is there. */
+export function keepCheckpoint(turn: Turn, place: Place, checkpoint: Uint8Array): void {
+  if (checkpoint.length === 0) return;
+  const key = checkpointKey(place);
+  turn.put({ key, value: encodeRecord(checkpointRecord, key, checkpoint) });
 }

@@ -1,8 +1,8 @@
 // Transitions of items. Every change of an item goes through its chart, here and nowhere else: added, assigned, adopted,
 // settled, settled late, retried. Its rows go into the turn's batch together with the counts that they change.
 //
-// The items' room: `transitions` moves an item by its chart, `rows` writes what that changes of the ledger, `attempt-trail`
-// what an attempt leaves, `replay-ledger` reads the ledger back.
+// The items' room: `transitions` moves an item by its chart, `rows` writes what that changes of the ledger and what an attempt
+// leaves, `replay-ledger` reads the ledger back.
 import { charts } from "../../../machines/index.ts";
 import { runsAlone } from "../../../machines/work-item.ts";
 import type { AttemptKey, ItemContext, ItemEvent } from "../../../machines/work-item.ts";
@@ -33,18 +33,9 @@ import type {
   Success,
 } from "../ledger/ledger.ts";
 import { checkpointKey } from "../ledger/attempt-records.ts";
-import { keepCheckpoint, leaveTrail } from "./attempt-trail.ts";
 import { doneRecord, failedRecord, itemIndexRecord, itemRecord, runningRecord } from "../ledger/records.ts";
 import type { Execution, ItemIndexRecord, ItemRecord, ReturnedRecord } from "../ledger/records.ts";
-import {
-  unqueueDelayed,
-  unqueueReturned,
-  dropRow,
-  leavePending,
-  putRow,
-  queueDelayed,
-  queueReturned,
-} from "./rows.ts";
+import { dropRow, keepCheckpoint, leavePending, leaveTrail, putRow, queueDelayed, queueReturned, unqueueDelayed, unqueueReturned } from "./rows.ts";
 import { placeOf } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
 import { freshWindow } from "../ledger/queue.ts";
@@ -324,7 +315,7 @@ function recordFailure(
 }
 
 /** The part of an item's context that its row has. */
-export function budgetsOf({ context }: Pick<Row<ItemContext>, "context">): ReturnedRecord {
+function budgetsOf({ context }: Pick<Row<ItemContext>, "context">): ReturnedRecord {
   const { attempt, charged, lost, failedBy, blamed, isApart, returnedAtMs } = context;
   return { attempt, charged, lost, failedBy, blamed, isApart, returnedAtMs };
 }

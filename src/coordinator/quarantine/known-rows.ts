@@ -1,4 +1,5 @@
-// Which record stands under which key of a coordinator's store, for those who look at every row there is.
+// Every row of a coordinator's store that nobody writes to, looked at: which record stands under which key, which rows cannot be
+// read, and whether the others are counted. Constant memory, but for the damages, of which the first ones are enough.
 import type { Damage, RecordType } from "../../storage/codec.ts";
 import { decodeRecord } from "../../storage/codec.ts";
 import {
@@ -19,6 +20,10 @@ import {
   SUBMISSIONS_PREFIX,
   WORKERS_PREFIX,
 } from "../../storage/keys.ts";
+import { pagesUnder } from "../../storage/pages.ts";
+import { verifySegment } from "../../storage/segment-count.ts";
+import type { Store } from "../../storage/store.ts";
+import { verifyLedger } from "../read/verify-ledger.ts";
 import { enrolledRecord, revocationsRecord } from "../workers/enrolment-record.ts";
 import { attemptLogRecord, attemptRecord, checkpointRecord } from "../ledger/attempt-records.ts";
 import { completionsRecord } from "../ledger/completions.ts";
@@ -28,11 +33,16 @@ import { ledgerRecord, SEGMENT_ROWS, SEGMENTS } from "../ledger/tally.ts";
 import type { SegmentName } from "../ledger/tally.ts";
 import { runRecord } from "../run/run.ts";
 import { submissionRecord } from "../run/submission.ts";
-import { beatRecord, workerRecord } from "../workers/worker-record.ts";
+import { beatRecord, workerRecord, workersSegment } from "../workers/worker-record.ts";
 import { quarantineRecord } from "../ledger/quarantine-record.ts";
 
+const PAGE = 1_000;
+const PAGE_BYTES = 4 * 2 ** 20;
+/** More say nothing new, and each is set aside by a command of its own. */
+const DAMAGES_MAX = 1_000;
+
 /** Rows under prefixes, in the order in which they are looked at. */
-export const ROWS_UNDER: readonly { readonly prefix: string; readonly record: RecordType<unknown> }[] = [
+const ROWS_UNDER: readonly { readonly prefix: string; readonly record: RecordType<unknown> }[] = [
   ...SEGMENTS.map((segment) => SEGMENT_ROWS[segment]),
   { prefix: ITEM_INDEX_PREFIX, record: itemIndexRecord },
   { prefix: DUE_PREFIX, record: dueRecord },
@@ -48,7 +58,7 @@ export const ROWS_UNDER: readonly { readonly prefix: string; readonly record: Re
   { prefix: QUARANTINE_PREFIX, record: quarantineRecord },
 ];
 
-export const SINGLE_ROWS: readonly { readonly key: string; readonly record: RecordType<unknown> }[] = [
+const SINGLE_ROWS: readonly { readonly key: string; readonly record: RecordType<unknown> }[] = [
   { key: LEDGER_KEY, record: ledgerRecord },
   { key: RUN_KEY, record: runRecord },
   { key: EPOCH_STARTS_KEY, record: epochStartsRecord },
@@ -70,4 +80,31 @@ export function segmentOf(key: string): SegmentName | undefined {
 export function damageOf(record: RecordType<unknown>, key: string, bytes: Uint8Array): Damage | undefined {
   const decoded = decodeRecord(record, key, bytes);
   return decoded.kind === "ok" ? undefined : decoded;
+}
+
+/** In order of prefix; when every row is whole, what is wrong with their numbers. Empty: nothing is. */
+export async function findDamages(store: Store): Promise<readonly Damage[]> {
+  const damages: Damage[] = [];
+  for (const { key, record } of SINGLE_ROWS) {
+    const bytes = await store.get(key);
+    const damage = bytes && damageOf(record, key, bytes);
+    if (damage !== undefined) damages.push(damage);
+  }
+  for (const { prefix, record } of ROWS_UNDER)
+    for await (const page of pagesUnder(store, prefix, PAGE, PAGE_BYTES))
+      for (const { key, value } of page) {
+        const damage = damageOf(record, key, value);
+        if (damage !== undefined) damages.push(damage);
+        if (damages.length >= DAMAGES_MAX) return damages;
+      }
+  return damages.length > 0 ? damages : findMiscounts(store);
+}
+
+async function findMiscounts(store: Store): Promise<readonly Damage[]> {
+  const workers = await verifySegment(store, workersSegment);
+  if (workers.kind !== "ok") return [workers];
+  const bytes = await store.get(LEDGER_KEY);
+  const numbers = bytes && decodeRecord(ledgerRecord, LEDGER_KEY, bytes);
+  const damage = numbers?.kind === "ok" ? await verifyLedger(store, numbers.value) : undefined;
+  return damage === undefined ? [] : [damage];
 }

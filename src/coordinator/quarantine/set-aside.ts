@@ -4,8 +4,8 @@
 // Keeps true: one synced batch does all of it, so that the numbers agree with the rows in every state; nothing that is whole is
 // set aside, and nothing that the rest cannot do without.
 //
-// The room of damage: `known-rows` tells which record stands where, `examine-rows` finds those that cannot be read,
-// `substitute` makes some again, `set-aside` moves one to quarantine, `damaged-view` and `damaged-run` serve the rest.
+// The room of damage: `known-rows` tells which record stands where and finds those that cannot be read,
+// `substitute` makes some again, `set-aside` moves one to quarantine, `damaged-run` serves the rest.
 import { decodeRecord, encodeRecord, okOrFailure, recordChecksum } from "../../storage/codec.ts";
 import {
   DELAYED_PREFIX,

@@ -11,7 +11,7 @@ import { peerOf, requireWorkerItself } from "../../transport/caller.ts";
 import type { SigningOutcome } from "../../transport/tls/authority.ts";
 import { describeIdentity } from "../../transport/tls/identity.ts";
 import { LIFETIMES } from "../../transport/tls/lifetimes.ts";
-import type { EnrolmentVerdict, JoiningBundle } from "../turn/enrolment-view.ts";
+import type { EnrolmentVerdict, JoiningBundle } from "../turn/input.ts";
 import type { Leader } from "./leader.ts";
 import { ask } from "./leader.ts";
 

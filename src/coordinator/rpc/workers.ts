@@ -5,7 +5,7 @@ import type { WorkerId } from "../../base/ids.ts";
 import { parseUlidBytes } from "../../base/ids.ts";
 import { LIMITS } from "../../config/limits.ts";
 import type { RunService } from "../../gen/rollout/v1/run_pb.ts";
-import type { RevocationVerdict } from "../turn/enrolment-view.ts";
+import type { RevocationVerdict } from "../turn/input.ts";
 import type { WorkerDetail, WorkerListing } from "../turn/worker-view.ts";
 import type { Leader } from "./leader.ts";
 import { ask } from "./leader.ts";

@@ -6,20 +6,20 @@ import type { Input } from "../turn/input.ts";
 import { itemKeyOf } from "../ledger/item-id.ts";
 import type { ItemSighting } from "../ledger/ledger.ts";
 import { retryFailed } from "../items/transitions.ts";
-import { listed } from "../workers/list-workers.ts";
 import { move } from "../workers/registry.ts";
 import { cancelHeld } from "../schedule/recall.ts";
 import { extentOf, viewOf } from "./run-status.ts";
 import type { RetryVerdict } from "../turn/run-view.ts";
 import { isCancelled, onCancel, onPause, onResume, onSeal, reopen } from "./run.ts";
-import type { CoordinatorState } from "../turn/state.ts";
-import { failuresInRowOf } from "../workers/trust.ts";
+import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
+import { workerStateOf } from "../turn/state.ts";
+import { cordonReasonOf, failuresInRowOf } from "../workers/trust.ts";
 import type { Turn } from "../turn/turn.ts";
-import type { WorkerDetail } from "../turn/worker-view.ts";
+import type { ListedWorker, WorkerDetail } from "../turn/worker-view.ts";
 
 type Kind =
   | ("seal" | "pause" | "resume" | "cancel" | "getRun")
-  | ("retry" | "getExtent" | "seeItem" | "getWorker" | "drainWorker");
+  | ("retry" | "getExtent" | "seeItem" | "listWorkers" | "getWorker" | "drainWorker");
 type Asked<K extends Kind> = Extract<Input, { readonly kind: K }>;
 
 /** Attempts of a worker that are shown at most. */
@@ -40,6 +40,8 @@ export function onOperator(state: CoordinatorState, turn: Turn, input: Asked<Kin
       return turn.answer(input.answer, extentOf(state, turn));
     case "seeItem":
       return turn.answer(input.answer, seeItem(state, turn, input));
+    case "listWorkers":
+      return listWorkers(state, turn, input);
     case "getWorker":
       return turn.answer(input.answer, lookAt(state, turn, input));
     case "drainWorker":
@@ -90,6 +92,36 @@ function seeItem({ ledger, epoch }: CoordinatorState, turn: Turn, { id }: Asked<
     budgets,
     cursors,
     running: { worker: worker as WorkerId, attempt, charged, lost, isAlone, assignedAgeMs },
+  };
+}
+
+/** A page of workers in order of id. */
+function listWorkers(
+  state: CoordinatorState,
+  turn: Turn,
+  { after, limit, answer }: Asked<"listWorkers">,
+): void {
+  const ids = [...state.workers.keys()].filter((id) => id > after).sort();
+  const page = ids.slice(0, limit).flatMap((id) => state.workers.get(id) ?? []);
+  const workers = page.map((row) => listed(state, row, turn.nowMs));
+  turn.answer(answer, { workers, more: ids.length > page.length });
+}
+
+function listed({ enrolment }: CoordinatorState, row: WorkerRow, nowMs: number): ListedWorker {
+  const { id, load, slots, plugins, registeredAtWallMs, lastBeatMs, trouble } = row;
+  return {
+    id,
+    incarnation: row.chart.context.incarnation,
+    ...workerStateOf(row),
+    load,
+    slots,
+    plugins,
+    registeredAtWallMs,
+    lastBeatAgeMs: lastBeatMs === undefined ? undefined : nowMs - lastBeatMs,
+    held: row.held.size,
+    cordonReason: cordonReasonOf(row),
+    trouble,
+    isRevoked: enrolment.revoked.has(id),
   };
 }
 

@@ -1,7 +1,6 @@
 // Inputs: everything that can happen to a coordinator. The edges (rpc/, the scan's timer) turn the world into inputs and decide
 // nothing; the reactor turns inputs into decisions and touches nothing.
 import type { IncarnationId, WorkerId } from "../../base/ids.ts";
-import type { EnrolmentVerdict, JoiningBundle, RevocationVerdict } from "./enrolment-view.ts";
 import type { FoundClaims, FoundReport } from "../ledger/lookups.ts";
 import type { FailedItem, ItemSighting } from "../ledger/ledger.ts";
 import type { ScrubbedPage } from "../ledger/scrub.ts";
@@ -43,6 +42,36 @@ export interface BeatAnswer {
   readonly sequence: number;
   readonly verdict: BeatVerdict;
 }
+
+/** When a bundle can let nobody in any more, and from when on that is worth a warning. Wall time. */
+export interface BundleTimes {
+  readonly endsAtWallMs: number;
+  /** As late as its end for a bundle that is renewed by itself. */
+  readonly warnFromWallMs: number;
+}
+
+/** The bundle with which a worker asks to join. */
+export interface JoiningBundle extends BundleTimes {
+  readonly id: string;
+}
+
+export type EnrolmentVerdict =
+  | { readonly kind: "granted" }
+  /** Somebody is this worker already. */
+  | { readonly kind: "alive" }
+  /** The bundle has let in as many as it may. */
+  | { readonly kind: "exhausted"; readonly quota: number }
+  | { readonly kind: "revoked"; readonly who: string };
+
+export type RevocationVerdict =
+  | {
+      readonly kind: "revoked";
+      readonly isWorker: boolean;
+      /** Workers that have joined by this bundle. */
+      readonly enrolled: number;
+      readonly workersRevoked: number;
+    }
+  | { readonly kind: "full" };
 
 /** Where the answer to an input goes. Called at most once, after the turn is committed (C2); must not throw. */
 export type Answer<T> = (answer: T) => void;

@@ -11,7 +11,7 @@ import { LIMITS } from "../../config/limits.ts";
 import { compile } from "../../runtime/compile.ts";
 import type { CompiledChart, Row } from "../../runtime/compile.ts";
 import type { SegmentCount } from "../../storage/segment-count.ts";
-import type { EnrolmentState } from "./enrolment-view.ts";
+import type { BundleTimes } from "./input.ts";
 import type { Ledger, RunningItem } from "../ledger/ledger.ts";
 import type { Pulse } from "./pulse.ts";
 import type { CountedFrom, RunLimits, RunTask } from "./run-view.ts";
@@ -82,6 +82,23 @@ export interface WorkerRow {
   adopted: number | undefined;
   /** The items that it has by the ledger; by `itemKeyOf`. */
   readonly held: Map<string, RunningItem>;
+}
+
+/** A bundle that somebody has joined with. */
+export interface KnownBundle {
+  /** Workers that it has let in, for good: one that has left counts. */
+  readonly workers: Set<WorkerId>;
+  times: BundleTimes;
+  /** Warnings that this coordinator has given: once each. */
+  readonly warned: { end: boolean; quota: boolean };
+}
+
+export interface EnrolmentState {
+  /** Workers that one bundle may let in. */
+  readonly quota: number;
+  readonly bundles: Map<string, KnownBundle>;
+  /** Id of the bearer → when, wall time. */
+  readonly revoked: Map<string, number>;
 }
 
 /** The last success of all workers, and the last one of any other worker than that one's. */

@@ -2,14 +2,13 @@
 // effects leave when that batch is committed and not before (C2).
 //
 // The turn's room: `input` is what comes in, `session-frame` what travels on sessions, `state` what turns change, `turn` what
-// they write and ask for; `run-view`, `worker-view`, `enrolment-view` and `pulse` are shown to people.
-import type { BeatAnswer, Answer } from "./input.ts";
+// they write and ask for; `run-view`, `worker-view` and `pulse` are shown to people.
+import type { Answer } from "./input.ts";
 import type { WindowLoad } from "../ledger/window-loads.ts";
 import type { Place } from "../ledger/place.ts";
 import type { ScrubRequest } from "../ledger/scrub.ts";
 import type { LedgerNumbers } from "../ledger/tally.ts";
 import type { LateResult, SessionFrame, SessionPort, Statement } from "./session-frame.ts";
-import type { WorkerListing } from "./worker-view.ts";
 import type { EventPayloads, Topic } from "../../observe/events.ts";
 import type { LogFields } from "../../observe/log.ts";
 import type { Damage } from "../../storage/codec.ts";
@@ -47,9 +46,7 @@ export type Effect =
   /** The ledger is damaged: the process has to end. */
   | { readonly kind: "damaged"; readonly damage: Damage }
   /** Lets an answer go. Total. */
-  | { readonly kind: "answer"; readonly deliver: () => void }
-  | { readonly kind: "answerBeat"; readonly to: Answer<BeatAnswer>; readonly answer: BeatAnswer }
-  | { readonly kind: "answerListing"; readonly to: Answer<WorkerListing>; readonly answer: WorkerListing };
+  | { readonly kind: "answer"; readonly deliver: () => void };
 
 /** A topic with its own payload. */
 export type EventCall = { [T in Topic]: { readonly topic: T; readonly payload: EventPayloads[T] } }[Topic];

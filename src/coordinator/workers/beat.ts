@@ -30,7 +30,7 @@ export function onBeat(
   { beat, answer }: Extract<Input, { kind: "beat" }>,
 ): void {
   const verdict = take(state, turn, beat);
-  turn.effects.push({ kind: "answerBeat", to: answer, answer: { sequence: beat.sequence, verdict } });
+  turn.answer(answer, { sequence: beat.sequence, verdict });
 }
 
 function take(state: CoordinatorState, turn: Turn, beat: Beat): BeatVerdict {

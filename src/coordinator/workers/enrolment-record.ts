@@ -8,7 +8,7 @@ import type { RecordType } from "../../storage/codec.ts";
 import { ENROLLED_PREFIX, RECORD_KIND, REVOCATIONS_KEY } from "../../storage/keys.ts";
 import { pagesUnder } from "../../storage/pages.ts";
 import type { Entry, Store } from "../../storage/store.ts";
-import type { BundleTimes } from "../turn/enrolment-view.ts";
+import type { BundleTimes } from "../turn/input.ts";
 
 interface Enrolled extends BundleTimes {
   readonly enrolledAtWallMs: number;

@@ -11,9 +11,8 @@ import {
   readRevoked,
   revocationsEntry,
 } from "./enrolment-record.ts";
-import type { EnrolmentState, EnrolmentVerdict, JoiningBundle, KnownBundle } from "../turn/enrolment-view.ts";
-import type { Input } from "../turn/input.ts";
-import type { CoordinatorState } from "../turn/state.ts";
+import type { EnrolmentVerdict, Input, JoiningBundle } from "../turn/input.ts";
+import type { CoordinatorState, EnrolmentState, KnownBundle } from "../turn/state.ts";
 import { isHeard } from "../turn/state.ts";
 import type { Turn } from "../turn/turn.ts";
 

@@ -67,7 +67,7 @@ export function takeBackRemains(state: CoordinatorState, turn: Turn, row: Worker
 }
 
 /** Items of older processes of the worker are taken back as soon as it is known how these ended. Idempotent. */
-export function takeBackOlder(state: CoordinatorState, turn: Turn, row: WorkerRow): void {
+function takeBackOlder(state: CoordinatorState, turn: Turn, row: WorkerRow): void {
   const [, older] = apart(row, [...row.held.values()]);
   if (older.length > 0) takeBackItems(state, turn, row, older, lossByRestart(state, row, turn.nowMs));
 }

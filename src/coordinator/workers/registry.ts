@@ -3,7 +3,7 @@
 //
 // The workers' room: `registry` moves a worker by its chart and `worker-record` stores it, `beat` and `prompt-beats` hear it,
 // `scan-failures` and `outage` judge its silence, `trust` its failures, `hand-back` and `loss` take its work back,
-// `attempt-end` words how that ended, `list-workers` shows it; `enrolment` and `enrolment-record` say who may join.
+// `attempt-end` words how that ended; `enrolment` and `enrolment-record` say who may join.
 import type { WorkerEvent } from "../../../machines/worker-lifecycle.ts";
 import { assert } from "../../base/assert.ts";
 import type { WorkerId } from "../../base/ids.ts";

@@ -68,7 +68,7 @@ describe("the loop of turns", () => {
   afterEach(() => sanityCheck(state));
 
   function perform(effect: Effect): void {
-    if (effect.kind === "answerBeat") effect.to(effect.answer);
+    if (effect.kind === "answer") effect.deliver();
     if (effect.kind === "event") left.push(effect.emit.topic);
     if (effect.kind === "transition") left.push(effect.kind);
   }

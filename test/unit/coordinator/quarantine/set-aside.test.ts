@@ -2,7 +2,7 @@
 import { expect } from "chai";
 import type { WorkerId } from "../../../../src/base/ids.ts";
 import { enrolledEntry, revocationsEntry } from "../../../../src/coordinator/workers/enrolment-record.ts";
-import { findDamages } from "../../../../src/coordinator/quarantine/examine-rows.ts";
+import { findDamages } from "../../../../src/coordinator/quarantine/known-rows.ts";
 import { setAside } from "../../../../src/coordinator/quarantine/set-aside.ts";
 import { readCompletions } from "../../../../src/coordinator/ledger/completions.ts";
 import { runningRecord } from "../../../../src/coordinator/ledger/records.ts";

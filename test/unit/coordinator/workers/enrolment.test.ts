@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import type { EnrolmentVerdict } from "../../../../src/coordinator/turn/enrolment-view.ts";
+import type { EnrolmentVerdict } from "../../../../src/coordinator/turn/input.ts";
 import { newWorkerId } from "../../../support/certificates.ts";
 import { LedgerHarness } from "../../../support/ledger-harness.ts";
 
