@@ -3,10 +3,11 @@
 import type { Epoch, WorkerId } from "../base/ids.ts";
 import type { Random } from "../base/random.ts";
 import { failure } from "../base/errors.ts";
-import { decodeRecord, okOrFailure } from "../storage/codec.ts";
+import { okOrFailure } from "../storage/codec.ts";
 import { heartbeatKey, RUN_KEY, RUNNING_PREFIX, WORKERS_PREFIX } from "../storage/keys.ts";
 import { SegmentCount, verifySegment } from "../storage/segment-count.ts";
 import { pagesUnder } from "../storage/pages.ts";
+import { readRecord, recordOf } from "../storage/records.ts";
 import type { Store } from "../storage/store.ts";
 import { QUOTA_DEFAULT, replayEnrolment } from "./workers/enrolment.ts";
 import { itemKeyOf } from "./ledger/item-id.ts";
@@ -18,7 +19,7 @@ import { NEVER_STARTED } from "./turn/run-view.ts";
 import { runChart, runRecord } from "./run/run.ts";
 import type { CoordinatorState, LivenessSettings, WorkerRow } from "./turn/state.ts";
 import { NO_SUCCESS, trustChart, workerChart } from "./turn/state.ts";
-import type { BeatRecord, WorkerRecord } from "./workers/worker-record.ts";
+import type { WorkerRecord } from "./workers/worker-record.ts";
 import { beatRecord, workerIdOf, workerRecord, workersSegment } from "./workers/worker-record.ts";
 
 /** About as many workers as can do a TLS handshake in a second beside everything else, on two cores. */
@@ -82,7 +83,7 @@ export async function replay(store: Store, options: ReplayOptions): Promise<Coor
 }
 
 async function readWorker(store: Store, key: string, value: Uint8Array, nowMs: number): Promise<WorkerRow> {
-  const record = okOrFailure(store.location, decodeRecord(workerRecord, key, value));
+  const record = recordOf(store, { key, value }, workerRecord);
   const id = workerIdOf(key);
   const state = workerChart.indexOf(record.state);
   if (id === undefined || state === undefined) {
@@ -90,7 +91,7 @@ async function readWorker(store: Store, key: string, value: Uint8Array, nowMs: n
       id === undefined ? "its key names no worker" : `no state ${record.state} in the worker's chart`;
     throw failure("store_corrupt", { path: store.location, key, reason });
   }
-  const beat = await readBeat(store, id);
+  const beat = await readRecord(store, heartbeatKey(id), beatRecord);
   return {
     id,
     chart: { state, context: { incarnation: record.incarnation, isToDrain: record.isToDrain } },
@@ -140,9 +141,8 @@ function handTo(store: Store, workers: ReadonlyMap<WorkerId, WorkerRow>, item: R
 }
 
 async function readRun(store: Store): Promise<Pick<CoordinatorState, "run" | "task" | "countedFrom">> {
-  const bytes = await store.get(RUN_KEY);
-  if (bytes === undefined) return { run: runChart.initial({}), task: null, countedFrom: NEVER_STARTED };
-  const record = okOrFailure(store.location, decodeRecord(runRecord, RUN_KEY, bytes));
+  const record = await readRecord(store, RUN_KEY, runRecord);
+  if (record === undefined) return { run: runChart.initial({}), task: null, countedFrom: NEVER_STARTED };
   const { state, pauseReason, task, countedFrom } = record;
   const index = runChart.indexOf(state);
   if (index === undefined) {
@@ -150,10 +150,4 @@ async function readRun(store: Store): Promise<Pick<CoordinatorState, "run" | "ta
     throw failure("store_corrupt", { path: store.location, key: RUN_KEY, reason });
   }
   return { run: { state: index, context: { pauseReason } }, task, countedFrom };
-}
-
-async function readBeat(store: Store, id: WorkerId): Promise<BeatRecord | undefined> {
-  const key = heartbeatKey(id);
-  const bytes = await store.get(key);
-  return bytes && okOrFailure(store.location, decodeRecord(beatRecord, key, bytes));
 }

@@ -5,12 +5,13 @@ import type { Epoch } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import { failure } from "../../base/errors.ts";
 import { LIMITS } from "../../config/limits.ts";
-import { decodeRecord, okOrFailure, recordChecksum } from "../../storage/codec.ts";
+import { decodeRecord, recordChecksum } from "../../storage/codec.ts";
 import { EPOCH_STARTS_KEY, FAILED_PREFIX, LEDGER_KEY, RUNNING_PREFIX } from "../../storage/keys.ts";
 import { pagesUnder } from "../../storage/pages.ts";
+import { readRecord, recordOf } from "../../storage/records.ts";
+import { placeOfKey } from "../ledger/place.ts";
 import type { Entry, Store } from "../../storage/store.ts";
 import { readSetAside } from "../ledger/quarantine-record.ts";
-import type { EpochStart } from "../ledger/epoch-starts.ts";
 import { EpochStarts, epochStartsRecord } from "../ledger/epoch-starts.ts";
 import { FailureMessages } from "../ledger/failure-messages.ts";
 import { itemKeyOf } from "../ledger/item-id.ts";
@@ -18,7 +19,6 @@ import { failedRecord, runningRecord } from "../ledger/records.ts";
 import type { ItemBudgets, Ledger, RunningItem } from "../ledger/ledger.ts";
 import { itemChart, RUNNING } from "./transitions.ts";
 import { Lookups } from "../ledger/lookups.ts";
-import { isPlace } from "../ledger/place.ts";
 import { freshWindow } from "../ledger/queue.ts";
 import { Scrub } from "../ledger/scrub.ts";
 import { Shelf } from "../ledger/shelf.ts";
@@ -44,12 +44,9 @@ export interface LedgerOptions {
 
 /** Throws store_corrupt or store_newer, naming the key. */
 export async function replayLedger(store: Store, options: LedgerOptions): Promise<Ledger> {
-  const bytes = await store.get(LEDGER_KEY);
+  const numbers = await readRecord(store, LEDGER_KEY, ledgerRecord);
   const setAside = await readSetAside(store);
-  const tally =
-    bytes === undefined
-      ? new Tally()
-      : new Tally(okOrFailure(store.location, decodeRecord(ledgerRecord, LEDGER_KEY, bytes)), setAside.size);
+  const tally = numbers === undefined ? new Tally() : new Tally(numbers, setAside.size);
   const ledger: Ledger = {
     budgets: options.budgets,
     random: options.random,
@@ -59,7 +56,7 @@ export async function replayLedger(store: Store, options: LedgerOptions): Promis
     scrub: new Scrub(options.scrubRows),
     running: new Map(),
     lookups: new Lookups(),
-    epochStarts: new EpochStarts(await readEpochStarts(store), {
+    epochStarts: new EpochStarts((await readRecord(store, EPOCH_STARTS_KEY, epochStartsRecord)) ?? [], {
       epoch: options.epoch,
       sequence: tally.nextSequence,
     }),
@@ -74,12 +71,6 @@ export async function replayLedger(store: Store, options: LedgerOptions): Promis
   await readRunning(store, ledger, options.nowMs);
   await readFailureMessages(store, ledger);
   return ledger;
-}
-
-async function readEpochStarts(store: Store): Promise<readonly EpochStart[]> {
-  const bytes = await store.get(EPOCH_STARTS_KEY);
-  if (bytes === undefined) return [];
-  return okOrFailure(store.location, decodeRecord(epochStartsRecord, EPOCH_STARTS_KEY, bytes));
 }
 
 /** The first that failed, by their places: enough to say why. One that is damaged is the scrub's to find. */
@@ -110,21 +101,17 @@ async function readRunning(store: Store, ledger: Ledger, nowMs: number): Promise
   throw failure("store_corrupt", { path: store.location, key: LEDGER_KEY, reason });
 }
 
-function readItem(store: Store, { budgets }: Ledger, { key, value }: Entry, nowMs: number): RunningItem {
-  const record = okOrFailure(store.location, decodeRecord(runningRecord, key, value));
-  const place = key.slice(RUNNING_PREFIX.length);
-  if (!isPlace(place))
-    throw failure("store_corrupt", { path: store.location, key, reason: "its key names no place" });
-  const { id, number, ...known } = record;
+function readItem(store: Store, { budgets }: Ledger, entry: Entry, nowMs: number): RunningItem {
+  const { id, number, ...known } = recordOf(store, entry, runningRecord);
   const context = { ...itemChart.initial(budgets).context, ...known };
   return {
-    place,
+    place: placeOfKey(store, RUNNING_PREFIX, entry.key),
     id,
     number,
     row: { state: RUNNING, context },
     assignedAtMs: nowMs,
     receivedFromMs: nowMs,
-    checksum: recordChecksum(value),
+    checksum: recordChecksum(entry.value),
     mayHaveCheckpoint: true,
     recalledAtMs: undefined,
     hasBegun: false,

@@ -35,7 +35,17 @@ import type {
 import { checkpointKey } from "../ledger/attempt-records.ts";
 import { doneRecord, failedRecord, itemIndexRecord, itemRecord, runningRecord } from "../ledger/records.ts";
 import type { Execution, ItemIndexRecord, ItemRecord, ReturnedRecord } from "../ledger/records.ts";
-import { dropRow, keepCheckpoint, leavePending, leaveTrail, putRow, queueDelayed, queueReturned, unqueueDelayed, unqueueReturned } from "./rows.ts";
+import {
+  dropRow,
+  keepCheckpoint,
+  leavePending,
+  leaveTrail,
+  putRow,
+  queueDelayed,
+  queueReturned,
+  unqueueDelayed,
+  unqueueReturned,
+} from "./rows.ts";
 import { placeOf } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
 import { freshWindow } from "../ledger/queue.ts";

@@ -3,9 +3,10 @@
 import { charts } from "../../../machines/index.ts";
 import { failure } from "../../base/errors.ts";
 import { structureHash } from "../../runtime/chart-structure.ts";
-import { decodeRecord, encodeRecord, okOrFailure } from "../../storage/codec.ts";
+import { encodeRecord } from "../../storage/codec.ts";
 import type { RecordType } from "../../storage/codec.ts";
 import { LEDGER_CHARTS_KEY, RECORD_KIND } from "../../storage/keys.ts";
+import { readRecord } from "../../storage/records.ts";
 import type { Expectation, Store } from "../../storage/store.ts";
 
 interface ChartStamp {
@@ -36,9 +37,8 @@ export async function checkLedgerCharts(store: Store, epochRow: Expectation): Pr
     version: charts[id].machine.version ?? "",
     structure: structureHash(charts[id].machine),
   }));
-  const stored = await store.get(LEDGER_CHARTS_KEY);
-  if (stored !== undefined) {
-    const found = okOrFailure(store.location, decodeRecord(chartsRecord, LEDGER_CHARTS_KEY, stored));
+  const found = await readRecord(store, LEDGER_CHARTS_KEY, chartsRecord);
+  if (found !== undefined) {
     for (const chart of current) refuseOther(store, chart, found);
     return;
   }

@@ -1,9 +1,10 @@
 // The order in which items became final: one record per turn that finished any, so that whoever follows the results reads them in
 // order without a row of its own for each.
 import { failure } from "../../base/errors.ts";
-import { decodeRecord, encodeRecord, okOrFailure } from "../../storage/codec.ts";
+import { encodeRecord } from "../../storage/codec.ts";
 import type { RecordType } from "../../storage/codec.ts";
 import { COMPLETIONS_PREFIX, RECORD_KIND } from "../../storage/keys.ts";
+import { readRecord } from "../../storage/records.ts";
 import type { Entry, Store } from "../../storage/store.ts";
 import { isPlace } from "./place.ts";
 import type { Place } from "./place.ts";
@@ -28,10 +29,10 @@ export function completionsEntry(number: number, places: readonly Place[]): Entr
 /** Throws store_corrupt, also when there is no such record: they are numbered without gaps. */
 export async function readCompletions(store: Store, number: number): Promise<readonly Place[]> {
   const key = completionsKey(number);
-  const bytes = await store.get(key);
+  const places = await readRecord(store, key, completionsRecord);
   const reason = "which items became final is missing";
-  if (bytes === undefined) throw failure("store_corrupt", { path: store.location, key, reason });
-  return okOrFailure(store.location, decodeRecord(completionsRecord, key, bytes));
+  if (places === undefined) throw failure("store_corrupt", { path: store.location, key, reason });
+  return places;
 }
 
 function completionsKey(number: number): string {

@@ -1,7 +1,9 @@
 // Where an item stands: its priority, then the order of submission. A place never changes and is the item's name in the
 // store, so that what is pending lies in the order in which it is given out, and what is next is one short scan.
 import { assert } from "../../base/assert.ts";
+import { failure } from "../../base/errors.ts";
 import { CONFLICTS_PREFIX } from "../../storage/keys.ts";
+import type { Store } from "../../storage/store.ts";
 
 declare const brand: unique symbol;
 /** Sorts as text in the order in which items are given out. */
@@ -43,6 +45,13 @@ export function sequenceOf(place: Place): number {
 
 export function isPlace(text: string): text is Place {
   return text.length === PRIORITY_DIGITS + SEQUENCE_DIGITS && /^[0-9a-f]+$/.test(text);
+}
+
+/** The place in the key of a row. Throws store_corrupt. */
+export function placeOfKey({ location }: Store, prefix: string, key: string): Place {
+  const place = key.slice(prefix.length);
+  if (isPlace(place)) return place;
+  throw failure("store_corrupt", { path: location, key, reason: "its key names no place" });
 }
 
 /** Where the result stands that contradicts the recorded one. */

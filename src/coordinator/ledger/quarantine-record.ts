@@ -1,9 +1,8 @@
 // Rows that could not be read and were set aside, as they were, under their own keys behind a prefix. A leader reads which items stand
 // in them: they are not given out, and a run without them is complete but for them.
 import type { RecordType } from "../../storage/codec.ts";
-import { decodeRecord, okOrFailure } from "../../storage/codec.ts";
 import { ITEMS_PREFIX, QUARANTINE_PREFIX, RECORD_KIND } from "../../storage/keys.ts";
-import { pagesUnder } from "../../storage/pages.ts";
+import { readRecord, recordsUnder } from "../../storage/records.ts";
 import type { Store } from "../../storage/store.ts";
 import { itemRecord } from "./records.ts";
 import { isPlace } from "./place.ts";
@@ -49,15 +48,13 @@ const PAGE_BYTES = 4 * 2 ** 20;
 /** By place. Throws store_corrupt, naming the key. */
 export async function readSetAside(store: Store): Promise<ReadonlyMap<Place, SetAsideItem>> {
   const items = new Map<Place, SetAsideItem>();
-  for await (const page of pagesUnder(store, QUARANTINE_PREFIX, PAGE, PAGE_BYTES))
-    for (const { key, value } of page) {
-      const { place } = okOrFailure(store.location, decodeRecord(quarantineRecord, key, value));
-      if (place === null || items.has(place)) continue;
-      const itemKey = `${ITEMS_PREFIX}${place}`;
-      const bytes = await store.get(itemKey);
-      const item = bytes && okOrFailure(store.location, decodeRecord(itemRecord, itemKey, bytes));
-      const id = item?.id ?? new Uint8Array();
-      items.set(place, { place, id, key: key.slice(QUARANTINE_PREFIX.length) });
-    }
+  const rows = recordsUnder(store, QUARANTINE_PREFIX, quarantineRecord, PAGE, PAGE_BYTES);
+  for await (const { key, record } of rows) {
+    const { place } = record;
+    if (place === null || items.has(place)) continue;
+    const item = await readRecord(store, `${ITEMS_PREFIX}${place}`, itemRecord);
+    const id = item?.id ?? new Uint8Array();
+    items.set(place, { place, id, key: key.slice(QUARANTINE_PREFIX.length) });
+  }
   return items;
 }

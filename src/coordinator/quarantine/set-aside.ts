@@ -6,7 +6,7 @@
 //
 // The room of damage: `known-rows` tells which record stands where and finds those that cannot be read,
 // `substitute` makes some again, `set-aside` moves one to quarantine, `damaged-run` serves the rest.
-import { decodeRecord, encodeRecord, okOrFailure, recordChecksum } from "../../storage/codec.ts";
+import { decodeRecord, encodeRecord, recordChecksum } from "../../storage/codec.ts";
 import {
   DELAYED_PREFIX,
   DONE_PREFIX,
@@ -16,6 +16,7 @@ import {
   WORKERS_PREFIX,
 } from "../../storage/keys.ts";
 import { pagesUnder } from "../../storage/pages.ts";
+import { readRecord } from "../../storage/records.ts";
 import { SegmentCount } from "../../storage/segment-count.ts";
 import type { Entry, Store } from "../../storage/store.ts";
 import { findDelayed, findReturnedKey } from "../read/examine-items.ts";
@@ -105,9 +106,9 @@ async function numbersAfter(
   changes: ReadonlyMap<string, Uint8Array | null>,
 ): Promise<readonly Entry[]> {
   const touched = new Set([...changes.keys()].flatMap((key) => segmentOf(key) ?? []));
-  const bytes = await store.get(LEDGER_KEY);
-  if (touched.size === 0 || bytes === undefined) return [];
-  const numbers = okOrFailure(store.location, decodeRecord(ledgerRecord, LEDGER_KEY, bytes));
+  if (touched.size === 0) return [];
+  const numbers = await readRecord(store, LEDGER_KEY, ledgerRecord);
+  if (numbers === undefined) return [];
   const segments = { ...numbers.segments };
   let { failedByClass } = numbers;
   for (const segment of touched) {

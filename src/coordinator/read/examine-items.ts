@@ -1,6 +1,6 @@
 // Items that nobody has, looked up in the store for the reactor, which remembers only those in flight: where they stand, and what
 // a claim of a worker or a late result may change of them.
-import { decodeRecord, okOrFailure, recordChecksum } from "../../storage/codec.ts";
+import { recordChecksum } from "../../storage/codec.ts";
 import type { RecordType } from "../../storage/codec.ts";
 import {
   DELAYED_PREFIX,
@@ -12,6 +12,7 @@ import {
   RETURNED_ALONE_PREFIX,
   RETURNED_PREFIX,
 } from "../../storage/keys.ts";
+import { recordOf } from "../../storage/records.ts";
 import type { Store } from "../../storage/store.ts";
 import { nextKey } from "../../storage/store.ts";
 import type { Finding, FoundClaims, FoundReport } from "../ledger/lookups.ts";
@@ -178,6 +179,5 @@ async function read<T>(
 ): Promise<{ readonly value: T; readonly checksum: number } | undefined> {
   const bytes = await store.get(key);
   if (bytes === undefined) return undefined;
-  const value = okOrFailure(store.location, decodeRecord(type, key, bytes));
-  return { value, checksum: recordChecksum(bytes) };
+  return { value: recordOf(store, { key, value: bytes }, type), checksum: recordChecksum(bytes) };
 }

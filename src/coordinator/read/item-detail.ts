@@ -1,9 +1,8 @@
 // One item, looked at closely: where it stands, what became of its attempts, how many go before it. Items in flight are in
 // memory and the others in the store, so both are asked, and asked again when the item has moved between the two.
 import type { WorkerId } from "../../base/ids.ts";
-import { decodeRecord, okOrFailure } from "../../storage/codec.ts";
 import { ITEMS_PREFIX, RETURNED_PREFIX } from "../../storage/keys.ts";
-import { pagesUnder } from "../../storage/pages.ts";
+import { readRecord, recordsUnder } from "../../storage/records.ts";
 import type { Store } from "../../storage/store.ts";
 import { nextKey } from "../../storage/store.ts";
 import type { AttemptClass, AttemptLog, AttemptRecord } from "../ledger/attempt-records.ts";
@@ -17,7 +16,7 @@ import {
 } from "../ledger/attempt-records.ts";
 import { findDelayed, findReturned } from "./examine-items.ts";
 import type { FinalItem } from "./stored-items.ts";
-import { corrupt, readRecord, seeItemAt } from "./stored-items.ts";
+import { corrupt, seeItemAt } from "./stored-items.ts";
 import type { ItemSighting } from "../ledger/ledger.ts";
 import type { ItemRecord, ReturnedRecord } from "../ledger/records.ts";
 import { dueOfDelayed, laneEnd, placeOf, priorityOf, sequenceOf } from "../ledger/place.ts";
@@ -132,9 +131,8 @@ function within(ahead: number): number | undefined {
 /** A success leaves no row of its own; it stands in the item's. */
 async function readAttempts(store: Store, place: Place, standing: ItemStanding): Promise<PastAttempt[]> {
   const attempts: PastAttempt[] = [];
-  for await (const page of pagesUnder(store, attemptsOf(place), SLOTS_MAX))
-    for (const { key, value } of page)
-      attempts.push(okOrFailure(store.location, decodeRecord(attemptRecord, key, value)));
+  for await (const { record } of recordsUnder(store, attemptsOf(place), attemptRecord, SLOTS_MAX))
+    attempts.push(record);
   if (standing.kind === "final" && standing.final.final.kind === "done") {
     const { attempt, worker, pluginVersion, startedAtWallMs, durationMs, finishedAtWallMs } =
       standing.final.final.record;
@@ -154,9 +152,8 @@ export async function readAttemptLog(
   attempt: number,
 ): Promise<AttemptLog | undefined> {
   const logs: AttemptLog[] = [];
-  for await (const page of pagesUnder(store, logsOf(place), SLOTS_MAX))
-    for (const { key, value } of page)
-      logs.push(okOrFailure(store.location, decodeRecord(attemptLogRecord, key, value)));
+  for await (const { record } of recordsUnder(store, logsOf(place), attemptLogRecord, SLOTS_MAX))
+    logs.push(record);
   logs.sort((one, other) => one.attempt - other.attempt);
   return attempt === 0 ? logs.at(-1) : logs.find((log) => log.attempt === attempt);
 }

@@ -1,14 +1,14 @@
 // Pending items, read from the store for a window of the ledger that runs low.
 import { failure } from "../../base/errors.ts";
-import { decodeRecord, okOrFailure, recordChecksum } from "../../storage/codec.ts";
+import { recordChecksum } from "../../storage/codec.ts";
 import { DELAYED_PREFIX, ITEMS_PREFIX, RETURNED_ALONE_PREFIX, RETURNED_PREFIX } from "../../storage/keys.ts";
+import { readRecord, recordOf } from "../../storage/records.ts";
+import { laneEnd, placeOfKey, PLACES_END } from "../ledger/place.ts";
 import type { Entry, Store } from "../../storage/store.ts";
 import { nextKey, prefixRange } from "../../storage/store.ts";
 import { delayedRecord, itemRecord, returnedRecord } from "../ledger/records.ts";
 import type { DelayedItem, PendingItem } from "../ledger/ledger.ts";
 import { checkpointKey, checkpointRecord } from "../ledger/attempt-records.ts";
-import { isPlace, laneEnd, PLACES_END } from "../ledger/place.ts";
-import type { Place } from "../ledger/place.ts";
 import type { LoadedWindow, WindowLoad } from "../ledger/window-loads.ts";
 import type { LoadRequest } from "../ledger/window.ts";
 
@@ -72,17 +72,17 @@ async function readPage<Item extends { readonly weight: number }>(
   }
 }
 
-function readDelayed(store: Store, { key, value }: Entry): DelayedItem {
+function readDelayed(store: Store, entry: Entry): DelayedItem {
   return {
-    key: key.slice(DELAYED_PREFIX.length),
+    key: entry.key.slice(DELAYED_PREFIX.length),
     weight: ITEM_WEIGHT,
-    budgets: okOrFailure(store.location, decodeRecord(delayedRecord, key, value)),
-    checksum: recordChecksum(value),
+    budgets: recordOf(store, entry, delayedRecord),
+    checksum: recordChecksum(entry.value),
   };
 }
 
 async function readReturned(store: Store, prefix: string, { key, value }: Entry): Promise<PendingItem> {
-  const budgets = okOrFailure(store.location, decodeRecord(returnedRecord, key, value));
+  const budgets = recordOf(store, { key, value }, returnedRecord);
   const itemKey = `${ITEMS_PREFIX}${key.slice(prefix.length)}`;
   const item = await store.get(itemKey);
   if (item === undefined)
@@ -93,22 +93,13 @@ async function readReturned(store: Store, prefix: string, { key, value }: Entry)
     });
   const returned = { budgets, checksum: recordChecksum(value) };
   const pending = pendingFrom(store, { key: itemKey, value: item }, returned);
-  const checkpoint = await readCheckpoint(store, pending.key);
+  const checkpoint = await readRecord(store, checkpointKey(pending.key), checkpointRecord);
   if (checkpoint === undefined) return pending;
   return { ...pending, checkpoint, weight: pending.weight + checkpoint.length };
 }
 
-/** The checkpoint of the item's last attempt that left one. Throws store_corrupt. */
-async function readCheckpoint(store: Store, place: Place): Promise<Uint8Array | undefined> {
-  const key = checkpointKey(place);
-  const bytes = await store.get(key);
-  return bytes && okOrFailure(store.location, decodeRecord(checkpointRecord, key, bytes));
-}
-
-function pendingFrom(store: Store, { key, value }: Entry, returned: PendingItem["returned"]): PendingItem {
-  const { id, payload } = okOrFailure(store.location, decodeRecord(itemRecord, key, value));
-  const place = key.slice(ITEMS_PREFIX.length);
-  if (!isPlace(place))
-    throw failure("store_corrupt", { path: store.location, key, reason: "its key names no place" });
+function pendingFrom(store: Store, entry: Entry, returned: PendingItem["returned"]): PendingItem {
+  const { id, payload } = recordOf(store, entry, itemRecord);
+  const place = placeOfKey(store, ITEMS_PREFIX, entry.key);
   return { key: place, weight: ITEM_WEIGHT + payload.length, id, payload, checkpoint: null, returned };
 }

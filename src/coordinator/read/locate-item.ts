@@ -1,10 +1,10 @@
 // From what a person calls an item to its place: its id, the beginning of its id, or the label that its input gave it. Ids are
 // looked up; labels have no index, so all items are walked over, a page at a time, for as long as the asker waits.
-import { decodeRecord, okOrFailure } from "../../storage/codec.ts";
 import { ITEM_INDEX_PREFIX, ITEMS_PREFIX } from "../../storage/keys.ts";
 import { pagesUnder } from "../../storage/pages.ts";
+import { readRecord, recordOf } from "../../storage/records.ts";
+import { placeOfKey } from "../ledger/place.ts";
 import type { Store } from "../../storage/store.ts";
-import { placeIn, readRecord } from "./stored-items.ts";
 import { ITEM_ID_BYTES, itemIdText } from "../ledger/item-id.ts";
 import { itemIndexRecord, itemRecord } from "../ledger/records.ts";
 import type { Place } from "../ledger/place.ts";
@@ -53,7 +53,7 @@ async function findByPrefix(store: Store, digits: string): Promise<Sought> {
   const [only] = found;
   if (only === undefined) return { kind: "unknown" };
   if (found.length > 1) return { kind: "several", ids: found.slice(0, 3).map(({ key }) => hexOf(key)) };
-  const index = okOrFailure(store.location, decodeRecord(itemIndexRecord, only.key, only.value));
+  const index = recordOf(store, only, itemIndexRecord);
   return { kind: "found", place: index.place };
 }
 
@@ -66,9 +66,9 @@ async function findByLabel(store: Store, label: string, isAwaited: () => boolean
     for (const { key, value } of page) {
       // Most rows do not even have its bytes in them, and need no decoding.
       if (!Buffer.from(value.buffer, value.byteOffset, value.byteLength).includes(bytes)) continue;
-      const item = okOrFailure(store.location, decodeRecord(itemRecord, key, value));
+      const item = recordOf(store, { key, value }, itemRecord);
       if (item.label !== label) continue;
-      found.push({ place: placeIn(store, key, ITEMS_PREFIX), id: Buffer.from(item.id).toString("hex") });
+      found.push({ place: placeOfKey(store, ITEMS_PREFIX, key), id: Buffer.from(item.id).toString("hex") });
     }
     if (found.length > 1) break;
   }

@@ -5,14 +5,14 @@
 // `results-by-input`, `results-by-completion`). For the reactor: `examine-items` looks up what it has forgotten, `load-window`
 // fills its windows, `verify-ledger` compares rows with numbers.
 import { failure } from "../../base/errors.ts";
-import { decodeRecord, okOrFailure } from "../../storage/codec.ts";
 import type { RecordType } from "../../storage/codec.ts";
 import { DONE_PREFIX, FAILED_PREFIX, ITEMS_PREFIX } from "../../storage/keys.ts";
-import type { Entry, Store } from "../../storage/store.ts";
+import { readRecord, recordOf } from "../../storage/records.ts";
+import { placeOfKey } from "../ledger/place.ts";
+import type { Store } from "../../storage/store.ts";
 import { nextKey } from "../../storage/store.ts";
 import { doneRecord, failedRecord, itemRecord } from "../ledger/records.ts";
 import type { DoneRecord, FailedRecord, ItemRecord } from "../ledger/records.ts";
-import { isPlace } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
 
 export type Final =
@@ -53,7 +53,7 @@ export async function seeItems(
   { from, to, limit }: { readonly from: string; readonly to: string; readonly limit: number },
 ): Promise<SeenItem[]> {
   const rows = await store.scan({ from: `${ITEMS_PREFIX}${from}`, to: `${ITEMS_PREFIX}${to}`, limit });
-  const places = rows.map(({ key }) => placeIn(store, key, ITEMS_PREFIX));
+  const places = rows.map(({ key }) => placeOfKey(store, ITEMS_PREFIX, key));
   const [first, last] = [places.at(0), places.at(-1)];
   if (first === undefined || last === undefined) return [];
   const range = { from: first, to: nextKey(last), limit };
@@ -61,7 +61,7 @@ export async function seeItems(
   const done = await readRange(store, DONE_PREFIX, range, doneRecord);
   return rows.map((row, at) => {
     const place = places[at] as Place;
-    const item = okOrFailure(store.location, decodeRecord(itemRecord, row.key, row.value));
+    const item = recordOf(store, row, itemRecord);
     return checked(store, { place, item, final: finalOf(failed.get(place), done.get(place)) });
   });
 }
@@ -79,22 +79,7 @@ async function readRange<T>(
   type: RecordType<T>,
 ): Promise<Map<Place, T>> {
   const rows = await store.scan({ from: `${prefix}${from}`, to: `${prefix}${to}`, limit });
-  const read = ({ key, value }: Entry): [Place, T] => [
-    placeIn(store, key, prefix),
-    okOrFailure(store.location, decodeRecord(type, key, value)),
-  ];
-  return new Map(rows.map(read));
-}
-
-/** The record under a key; undefined when there is none. Throws store_corrupt. */
-export async function readRecord<T>(store: Store, key: string, type: RecordType<T>): Promise<T | undefined> {
-  const bytes = await store.get(key);
-  return bytes && okOrFailure(store.location, decodeRecord(type, key, bytes));
-}
-
-export function placeIn(store: Store, key: string, prefix: string): Place {
-  const place = key.slice(prefix.length);
-  return isPlace(place) ? place : corrupt(store, key, "its key names no place");
+  return new Map(rows.map((row) => [placeOfKey(store, prefix, row.key), recordOf(store, row, type)]));
 }
 
 export function corrupt(store: Store, key: string, reason: string): never {

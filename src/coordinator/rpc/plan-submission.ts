@@ -1,8 +1,8 @@
 // A batch of lines, compared with the ledger. One batch at a time for the whole run: between the look-ups and the commit
 // nobody else may add the same item.
 import { assert } from "../../base/assert.ts";
-import { decodeRecord, okOrFailure } from "../../storage/codec.ts";
 import { ITEM_INDEX_PREFIX } from "../../storage/keys.ts";
+import { readRecord, recordOf } from "../../storage/records.ts";
 import type { Store } from "../../storage/store.ts";
 import { itemIdOf, itemIdText } from "../ledger/item-id.ts";
 import { itemIndexRecord } from "../ledger/records.ts";
@@ -158,9 +158,7 @@ async function readAnswer(
   submission: string,
   batchNumber: number,
 ): Promise<SubmissionAnswer | undefined> {
-  const key = submissionKey(submission, batchNumber);
-  const bytes = await store.get(key);
-  return bytes && okOrFailure(store.location, decodeRecord(submissionRecord, key, bytes));
+  return readRecord(store, submissionKey(submission, batchNumber), submissionRecord);
 }
 
 /** The index rows that there are, by the text of the id. */
@@ -172,10 +170,9 @@ async function readIndexes(
   const values = await store.getMany(texts.map((text) => `${ITEM_INDEX_PREFIX}${text}`));
   return new Map(
     texts.flatMap((text, at): [string, ItemIndexRecord][] => {
-      const bytes = values[at];
-      if (bytes === undefined) return [];
-      const decoded = decodeRecord(itemIndexRecord, `${ITEM_INDEX_PREFIX}${text}`, bytes);
-      return [[text, okOrFailure(store.location, decoded)]];
+      const value = values[at];
+      if (value === undefined) return [];
+      return [[text, recordOf(store, { key: `${ITEM_INDEX_PREFIX}${text}`, value }, itemIndexRecord)]];
     }),
   );
 }

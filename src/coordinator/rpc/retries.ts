@@ -3,17 +3,17 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import { failure } from "../../base/errors.ts";
 import type { RetryRequest, RunService } from "../../gen/rollout/v1/run_pb.ts";
-import { decodeRecord, okOrFailure, recordChecksum } from "../../storage/codec.ts";
+import { recordChecksum } from "../../storage/codec.ts";
 import { FAILED_PREFIX } from "../../storage/keys.ts";
+import { recordOf } from "../../storage/records.ts";
+import { isPlace, placeOfKey } from "../ledger/place.ts";
 import type { Entry, Store } from "../../storage/store.ts";
 import { nextKey, prefixRange } from "../../storage/store.ts";
-import { placeIn } from "../read/stored-items.ts";
 import { findById } from "../read/locate-item.ts";
 import { ITEM_ID_BYTES, itemIdText } from "../ledger/item-id.ts";
 import type { FailedItem } from "../ledger/ledger.ts";
 import { failedRecord, failureClassOf } from "../ledger/records.ts";
 import type { FailureClass } from "../ledger/records.ts";
-import { isPlace } from "../ledger/place.ts";
 import type { RetryVerdict } from "../turn/run-view.ts";
 import type { Leader } from "./leader.ts";
 import { ask } from "./leader.ts";
@@ -73,7 +73,7 @@ async function readPage(store: Store, after: string, only: FailureClass | undefi
     .filter((item) => only === undefined || item.class === only);
   const last = rows.at(-1);
   const isMore = last !== undefined && rows.length === PAGE;
-  return { failed, skipped: 0, after: isMore ? placeIn(store, last.key, FAILED_PREFIX) : "" };
+  return { failed, skipped: 0, after: isMore ? placeOfKey(store, FAILED_PREFIX, last.key) : "" };
 }
 
 /** Each once, however often it is named. */
@@ -95,14 +95,8 @@ async function readNamed(
   return { failed, skipped: ids.length - failed.length, after: "" };
 }
 
-function readFailed(store: Store, { key, value }: Entry): FailedItem {
-  const {
-    id,
-    attempt,
-    class: as,
-    message,
-    isApart,
-  } = okOrFailure(store.location, decodeRecord(failedRecord, key, value));
-  const place = placeIn(store, key, FAILED_PREFIX);
-  return { place, id, attempt, class: as, message, isApart, checksum: recordChecksum(value) };
+function readFailed(store: Store, entry: Entry): FailedItem {
+  const { id, attempt, class: as, message, isApart } = recordOf(store, entry, failedRecord);
+  const place = placeOfKey(store, FAILED_PREFIX, entry.key);
+  return { place, id, attempt, class: as, message, isApart, checksum: recordChecksum(entry.value) };
 }

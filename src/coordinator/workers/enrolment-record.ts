@@ -3,10 +3,10 @@
 import { parseUlid } from "../../base/ids.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import { LIMITS } from "../../config/limits.ts";
-import { decodeRecord, encodeRecord, okOrFailure } from "../../storage/codec.ts";
+import { encodeRecord } from "../../storage/codec.ts";
 import type { RecordType } from "../../storage/codec.ts";
 import { ENROLLED_PREFIX, RECORD_KIND, REVOCATIONS_KEY } from "../../storage/keys.ts";
-import { pagesUnder } from "../../storage/pages.ts";
+import { readRecord, recordsUnder } from "../../storage/records.ts";
 import type { Entry, Store } from "../../storage/store.ts";
 import type { BundleTimes } from "../turn/input.ts";
 
@@ -59,9 +59,7 @@ export function revocationsEntry(revoked: Revoked): Entry {
 
 /** Throws store_corrupt or store_newer. */
 export async function readRevoked(store: Store): Promise<Map<string, number>> {
-  const bytes = await store.get(REVOCATIONS_KEY);
-  if (bytes === undefined) return new Map();
-  return new Map(okOrFailure(store.location, decodeRecord(revocationsRecord, REVOCATIONS_KEY, bytes)));
+  return new Map(await readRecord(store, REVOCATIONS_KEY, revocationsRecord));
 }
 
 const PAGE = 1_000;
@@ -72,14 +70,12 @@ export async function* readEnrolled(
   bundleId?: string,
 ): AsyncGenerator<BundleTimes & { readonly bundleId: string; readonly workerId: WorkerId }, void, undefined> {
   const prefix = bundleId === undefined ? ENROLLED_PREFIX : `${ENROLLED_PREFIX}${bundleId}/`;
-  for await (const page of pagesUnder(store, prefix, PAGE))
-    for (const { key, value } of page) {
-      const times = okOrFailure(store.location, decodeRecord(enrolledRecord, key, value));
-      const [bundle = "", worker = ""] = key.slice(ENROLLED_PREFIX.length).split("/");
-      const workerId = parseUlid<WorkerId>(worker);
-      // The checksum covers the key, so a record that was read stands under one that was written.
-      if (workerId !== undefined) yield { bundleId: bundle, workerId, ...times };
-    }
+  for await (const { key, record: times } of recordsUnder(store, prefix, enrolledRecord, PAGE)) {
+    const [bundle = "", worker = ""] = key.slice(ENROLLED_PREFIX.length).split("/");
+    const workerId = parseUlid<WorkerId>(worker);
+    // The checksum covers the key, so a record that was read stands under one that was written.
+    if (workerId !== undefined) yield { bundleId: bundle, workerId, ...times };
+  }
 }
 
 /** Adds these bearers, those that are there already left as they are. False when the list would be too long. */
