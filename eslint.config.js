@@ -39,7 +39,7 @@ const PLAINLY_SPOKEN = [
   "src/storage/**/*.ts",
   "src/transport/**/*.ts",
   "src/worker/**/*.ts",
-  "test/unit/worker/**/*.ts",
+  "test/**/*.ts",
 ];
 const CLOCK = "src/base/clock.ts";
 const RANDOM = "src/base/random.ts";

@@ -13,7 +13,7 @@ const COPIED = [
 ];
 const PASSES = 'it("passes", () => {});\n';
 
-/** What these checks say of a house with these files. */
+/** The output of these checks over a house with these files. */
 async function runChecks(
   files: Files,
   ...checks: string[]

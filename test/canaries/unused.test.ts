@@ -1,4 +1,4 @@
-// What nobody uses is found: files, exports, dependencies.
+// Files, exports and dependencies that nothing uses are found.
 import { expect } from "chai";
 import { type Ended, houseForAll } from "./house.ts";
 

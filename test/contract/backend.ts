@@ -1,5 +1,5 @@
-// What every backend must do: the port's contract as a suite, run against each implementation in a real executor by a file of
-// two lines. What a backend cannot let an item do is left out for it, and what the items do is in support/item-behaviour.ts.
+// The contract of every backend as a suite, run against each implementation in a real executor by a file of
+// two lines. A backend leaves out cases that it cannot offer to items; the items themselves are in support/item-behaviour.ts.
 import { expect } from "chai";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -249,7 +249,7 @@ function orphanTests({ directory }: Suite, caseFile: string): void {
     process.kill(host.guardian, "SIGKILL");
     await allGone([host.guardian]);
     await host.kill();
-    // What it executed may have noticed; what that started has not.
+    // The executed process may have noticed; processes that it started have not.
     expect(host.pids.some(isRunning), "nobody was there to kill them").to.equal(true);
     const next = await BackendRig.open({ open: () => NOTHING }, directory.path);
     expect(host.pids.filter(isRunning)).to.deep.equal([]);

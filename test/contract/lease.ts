@@ -1,4 +1,4 @@
-// What the lease must do over every store: the same suite for all of them, run by a file of a few lines. It asks nothing of
+// The contract of the lease over every store: the same suite for all of them, run by a file of a few lines. It asks nothing of
 // a clock; how long to wait before a lease is taken is the elector's business.
 import { expect } from "chai";
 import type { LeaseRows, TakeOutcome } from "../../src/coordinator/lead/lease.ts";

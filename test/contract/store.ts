@@ -1,4 +1,4 @@
-// What every store must do: the port's contract as a suite, run against each implementation by a file of two lines.
+// The contract of every store as a suite, run against each implementation by a file of two lines.
 import { expect } from "chai";
 import fc from "fast-check";
 import { nextKey, prefixRange } from "../../src/storage/store.ts";

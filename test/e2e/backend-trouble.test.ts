@@ -1,4 +1,4 @@
-// What an operator sees of a backend that does not do its work, and of attempts that took too long.
+// An operator's view of a backend that does not do its work, and of attempts that took too long.
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { expect } from "chai";
 import { systemClock } from "../../src/base/clock.ts";

@@ -36,7 +36,7 @@ function servedSerial(cluster: Cluster, credentials: Credentials): Promise<strin
   });
 }
 
-/** Who is late by less is late because of what else this machine does. */
+/** Heartbeats that are late by less are late because of other work on this machine. */
 const CALM: Settings = { "liveness.heartbeat_interval": "400ms", "liveness.clock_skew_budget": "750ms" };
 
 describe("certificates", () => {

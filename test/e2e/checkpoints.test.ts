@@ -1,4 +1,4 @@
-// What an attempt has saved outlives it, however it ends: its worker killed with -9, or what executes it.
+// A checkpoint outlives its attempt, however that ends: the worker is killed with -9, or the process that executes the item.
 import { expect } from "chai";
 import { readFileSync, writeFileSync } from "node:fs";
 import { withCluster } from "../support/cluster.ts";

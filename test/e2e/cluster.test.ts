@@ -18,7 +18,7 @@ function idOf(text: string): WorkerId {
   return id;
 }
 
-/** What the ledger has under these keys, once nobody holds it. */
+/** The ledger's rows under these keys, once nobody holds it. */
 async function readLedger(cluster: Cluster, workerId: WorkerId) {
   const path = cluster.file("data/rollout.db");
   const store = await openLevelStore({ path, holderName: "a test", clock: systemClock });
@@ -139,7 +139,7 @@ describe("a cluster", () => {
         await coordinator.event("worker_deregistered", { worker_id, incarnation });
         expect(await cluster.listed(worker_id)).to.deep.include({ state: "gone" });
 
-        // Whoever leads next does not wait for it either.
+        // The next leader does not wait for it either.
         await coordinator.stop();
         const next = await cluster.startCoordinator();
         const witness = await cluster.startWorker({ workerId: newWorkerId() });

@@ -93,7 +93,7 @@ describe("a coordinator", () => {
         .and.match(/^[^\n]*\n$/);
       for (const id of fleet.ids) await fleet.first.nextEvent("worker_heartbeat", { worker_id: id });
       expect((await cluster.workers()).map(({ liveness }) => liveness)).to.deep.equal(["alive", "alive"]);
-      // What the loser touched must not have freed the winner's lock.
+      // The loser's touch of the files must not have freed the winner's lock.
       const third = await runProgram("bin/rollout-coordinator.js", ["--listen-addr", "127.0.0.1:0"], {
         cwd: cluster.directory,
       });

@@ -12,7 +12,7 @@ import { environmentFor } from "../support/rollout-process.ts";
 import { runProgram } from "../support/run-program.ts";
 
 const REPOSITORY = fileURLToPath(new URL("../..", import.meta.url));
-/** What a block that is no shell may be. `bash`, `console` or nothing would slip past this test. */
+/** The languages of blocks that are no shell. `bash`, `console` or nothing would slip past this test. */
 const OTHER_LANGUAGES = ["json", "mermaid", "text", "toml", "ts"];
 const REASON_MIN_CHARS = 20;
 

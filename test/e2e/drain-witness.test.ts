@@ -1,4 +1,4 @@
-// A cloud takes a worker's machine away, as its metadata server says on loopback. What was executed where is read from the
+// A cloud takes a worker's machine away, as its metadata server says on loopback. Executions and their places are read from the
 // executions' own journal; the clouds' own times hold, but where a test says that the notice is shorter.
 import { writeFileSync } from "node:fs";
 import { expect } from "chai";
@@ -17,9 +17,9 @@ type Server = AwsMetadataServer | GcpMetadataServer;
 
 interface Cloud {
   readonly name: "aws" | "gcp";
-  /** What it gives between its notice and the end. */
+  /** The time that it gives between its notice and the end. */
   readonly leadMs: number;
-  /** What a drain may take. */
+  /** The longest time for a drain. */
   readonly targetMs: number;
   readonly serve: () => Promise<Server>;
 }
@@ -193,7 +193,7 @@ function preemptShortly(metadata: Server): number {
   return leadMs;
 }
 
-/** What the process with this pid has begun. */
+/** Items that the process with this pid has begun. */
 function journalOf(cluster: Cluster, pid: number): Execution[] {
   return readJournal(cluster.file("journal")).filter((execution) => execution.pid === pid);
 }

@@ -22,7 +22,7 @@ interface Thumbnail {
   readonly thumbnail: string;
 }
 
-/** What a result says of its picture, and the size of the small one as its own file has it. */
+/** The picture's facts in a result, and the size of the small one as its own file has it. */
 function sizesOf({ size, brightness, thumbnail }: Thumbnail): object {
   const file = Buffer.from(thumbnail.replace("data:image/png;base64,", ""), "base64");
   const { width, height } = readPng(file);

@@ -1,5 +1,5 @@
-// Workers that fall silent in the middle of their work: dead, or only paused. What was executed where is read from the
-// executions' own journal, and what the ledger made of it from its rows.
+// Workers that fall silent in the middle of their work: dead, or only paused. Executions are read from their own journal, and the
+// ledger's account of them from its rows.
 import { writeFileSync } from "node:fs";
 import { expect } from "chai";
 import { systemClock } from "../../src/base/clock.ts";
@@ -15,7 +15,7 @@ import { readJournal, readRows, RunObserver } from "../support/run-observer.ts";
 const SLOTS = 3;
 /** A worker has as many again in its backlog. */
 const HELD = 2 * SLOTS;
-/** What finding the failure, the other worker's execution and the look at the run may add on a quiet machine. */
+/** The time that the scan, the other worker's execution and the look at the run may add on a quiet machine. */
 const SLACK_MS = 5_000;
 const SETTINGS = { "worker.slots": SLOTS, "mock.journal": "./journal" };
 
@@ -29,7 +29,7 @@ describe("a worker that falls silent", () => {
       await submit(cluster, HELD);
       await eventually("all slots are busy", () => journalOf(cluster, lost.pid).length === SLOTS);
       const other = await cluster.startWorker({ env: { ROLLOUT_MOCK_SLEEP: "10ms" } });
-      // What it has not begun may be taken from it; what it runs, nobody can take.
+      // Items that it has not begun may be taken from it; items that it runs cannot.
       const running = journalOf(cluster, lost.pid).map(({ item }) => item);
       await lost.kill();
       const killedMs = systemClock.monotonicMs();
@@ -127,7 +127,7 @@ function readJournalOf(cluster: Cluster): Execution[] {
   return readJournal(cluster.file("journal"));
 }
 
-/** What the process with this pid has begun, in order. */
+/** Items that the process with this pid has begun, in order. */
 function journalOf(cluster: Cluster, pid: number): Execution[] {
   return readJournalOf(cluster).filter((execution) => execution.pid === pid);
 }

@@ -55,7 +55,7 @@ describe("a fenced coordinator", () => {
       expect(fenced[0]).to.include({ epoch: 0 });
       expect(lastTopic).to.equal("coordinator_fenced");
     }
-    // Who is not stuck has read who leads now; who is stuck was found so by the other thread.
+    // A leader that is not stuck has read who leads now; one that is stuck was found so by the other thread.
     expect([free, busy, own].map(({ fenced }) => fenced[0]?.seen_epoch)).to.deep.equal([1, null, 1]);
     expect((await readdir(directory.path)).filter((name) => name.startsWith("core"))).to.deep.equal([]);
   });

@@ -26,7 +26,7 @@ const WORKING: Settings = {
   "mock.journal": "./journal",
 };
 
-/** Who is to be heard again in time has to get there beside everything else that this machine does. */
+/** A worker that is to be heard again in time competes with all other work on this machine. */
 const WORKING_PATIENTLY: Settings = {
   ...WORKING,
   "liveness.worker_self_fence_timeout": "2400ms",

@@ -151,7 +151,7 @@ function installProgram(cluster: Cluster): Record<string, string> {
   return { ...environmentFor(), PATH: [bin, dirname(process.execPath), "/usr/bin", "/bin"].join(delimiter) };
 }
 
-/** What npm packs, in a directory of its own and with a version of its own, without fetching what it depends on again. */
+/** The package as npm packs it, in a directory and with a version of its own, without fetching its dependencies again. */
 async function unpackNewer(cluster: Cluster): Promise<string> {
   const words = ["pack", "--ignore-scripts", "--silent", "--pack-destination", cluster.directory];
   const { stdout } = await execute("npm", words, { cwd: repositoryFile(".") });

@@ -1,5 +1,5 @@
-// What docs/guide.md tells to do and cannot be run from the page, because it stays in the foreground or needs other machines:
-// a directory stands for each.
+// The steps of docs/guide.md that cannot be run from the page, because they stay in the foreground or need other machines: a
+// directory stands for each machine.
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { expect } from "chai";
 import { blocksOfFile } from "../support/document-blocks.ts";

@@ -42,7 +42,7 @@ describe("the pages about the library", () => {
     describe(page, () => {
       let directory: string;
 
-      /** What a folder looks like in which the package and Node's types are installed. */
+      /** A folder in which the package and Node's types are installed. */
       before(async () => {
         directory = await realpath(await mkdtemp(join(tmpdir(), "rollout-library-page-")));
         const modules = join(directory, "node_modules");

@@ -15,12 +15,12 @@ import { authorityIn } from "../support/real-authority.ts";
 const MIB = 2 ** 20;
 const STREAMS = 99;
 const MESSAGE_BYTES = Math.floor(3.9 * MIB);
-/** What is sent of each message: all but its end. */
+/** The part of each message that is sent: all but its end. */
 const SENT_BYTES = MESSAGE_BYTES - 1_024;
 const CHUNK = Buffer.alloc(64 * 1_024, 0x2a);
 const QUIET_MS = 1_500;
 
-/** Who is silent for less is late because of what else this machine does. */
+/** A shorter silence comes from other work on this machine. */
 const CALM: Settings = {
   "liveness.heartbeat_interval": "1s",
   "liveness.clock_skew_budget": "1500ms",

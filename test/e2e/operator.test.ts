@@ -145,7 +145,7 @@ describe("an operator", () => {
       const results = await cluster.run("results");
       expect(results.code).to.equal(1);
       expect(results.stderr).to.equal("The run was cancelled: 4 of its items were never run.\n");
-      // What the worker had, started or not.
+      // The worker's items, started or not.
       expect(objects(results.stdout)).to.have.length(2);
       expect(object(results)).to.have.nested.property("error.class", "cancelled");
       const waiting = (await cluster.run("explain", `line-${ITEMS}`)).stdout;
@@ -292,7 +292,7 @@ async function expectWrittenAnew(cluster: Cluster): Promise<void> {
     code: 0,
     stderr: "all.jsonl is not there any more: it is written anew, nothing is run again\n",
   });
-  // Of an item that was taken back a run that is over has what came of it last.
+  // A run that is over has the last result of an item that was retried.
   const ofItem = (text: string): unknown[] => objects(text).filter(({ ok }) => ok === true);
   expect(ofItem(readFileSync(cluster.file("all.jsonl"), "utf8"))).to.deep.equal(ofItem(before));
 }

@@ -88,7 +88,7 @@ describe("the installed package", () => {
   });
 
   it("runs by npx from a folder in which nothing is", async () => {
-    // What npx unpacks is not left behind in the user's cache; what it would fetch is there.
+    // The unpacked package is not left behind in the user's cache; the packages that npx would fetch are there.
     const cache = (await npm(home, "config", "get", "cache")).trim();
     const [elsewhere, ownCache] = ["elsewhere", "cache"].map((name) => join(home, name));
     if (elsewhere === undefined || ownCache === undefined) throw new Error("two names");
@@ -116,7 +116,7 @@ describe("the installed package", () => {
   });
 
   describe("to a compiler", () => {
-    /** What the compiler says of a program in a folder beside the installed package. */
+    /** The compiler's output about a program in a folder beside the installed package. */
     const complaints = async (name: string, text: string): Promise<string[]> => {
       const folder = join(home, name);
       mkdirSync(join(folder, "node_modules/@types"), { recursive: true });

@@ -55,8 +55,8 @@ describe("packaging", () => {
 });
 
 /**
- * What git would give to somebody else, changes that are not committed included. No symbolic link: `npm ci` in the copy would go
- * through one of that name and empty the node_modules that it leads to.
+ * The files as git would give them to somebody else, changes that are not committed included. No symbolic link: `npm ci` in the
+ * copy would go through one of that name and empty the node_modules that it leads to.
  */
 function copyRepository(to: string): void {
   const listed = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], {

@@ -1,5 +1,5 @@
-// The coordinator is killed with -9 again and again in the middle of a run. What is shown is read from the executions' own
-// journal and from the database, not from what the coordinator says of itself.
+// The coordinator is killed with -9 again and again in the middle of a run. The evidence is the executions' own journal
+// and the database, not the coordinator's word about itself.
 import { writeFileSync } from "node:fs";
 import { expect } from "chai";
 import { withCluster } from "../support/cluster.ts";

@@ -22,7 +22,7 @@ async function begin(place: LocalRunPlace): Promise<number> {
   return (await place.results()).length;
 }
 
-/** The same command is refused, runs nothing and leaves the results as they are. What it says. */
+/** The same command is refused, runs nothing and leaves the results as they are. Returns its standard error. */
 async function refusal(place: LocalRunPlace, code: number): Promise<string> {
   const read = (): string =>
     existsSync(place.file("out.jsonl")) ? readFileSync(place.file("out.jsonl"), "utf8") : "";

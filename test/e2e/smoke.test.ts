@@ -1,5 +1,5 @@
-// The smokes as somebody types them. What they show is theirs to say; here it counts that they come to their end, in time and
-// with nothing left behind, and that what goes wrong is loud.
+// The smokes as somebody types them. They check their own results; this test checks that they come to their end, in time and
+// with nothing left behind, and that a failure is loud.
 import { expect } from "chai";
 import { concurrentTests } from "../support/concurrent.ts";
 import { pace } from "../support/pace.ts";

@@ -23,7 +23,7 @@ import type { WorkerClient } from "../support/worker-client.ts";
 const PROGRAM = fileURLToPath(new URL("../support/shared-coordinator-program.ts", import.meta.url));
 /** The times of a real deployment. */
 const TIMING: LeaseTiming = { ttlMs: 5_000, renewalMs: 1_000, deadlineMs: 4_000 };
-/** What a call that nobody answers may take to be given up. */
+/** The time in which a call that nobody answers is given up. */
 const CALL_TIMEOUT_MS = 20_000;
 
 interface Leader {

@@ -157,7 +157,7 @@ interface RawRace {
   readonly harness: LedgerHarness;
   readonly victim: LedgerWorker;
   readonly thief: LedgerWorker;
-  /** What both want, as the victim was given it. */
+  /** The items that both want, as the victim was given them. */
   readonly item: HeldItem;
   /** The victim's stream at the beginning. */
   readonly firstPort: LedgerWorker["port"];
@@ -220,7 +220,7 @@ async function playRaw(order: readonly string[]): Promise<string> {
     await MOVES[name]?.(race);
     if (before.startsWith("done")) expect(await standingOf(race), `after "${name}"`).to.equal(before);
   }
-  // Whatever is left is asked for and reported.
+  // The remaining items are asked for and reported.
   for (let round = 0; round < 2; round++) {
     await thief.ask(2);
     await thief.report([...thief.held]);

@@ -8,7 +8,7 @@ import { useTemporaryDirectory } from "../support/temporary-directory.ts";
 
 const keyOf = (number: number): string => `filled/${String(number).padStart(6, "0")}`;
 
-/** What a program that filled its disk must have said, and the numbers that it acknowledged. */
+/** The words that a program must have said when its disk was full, and the numbers that it acknowledged. */
 function acknowledgedBefore(answers: readonly StoreAnswer[], reason: RegExp): number[] {
   const last = answers.at(-1);
   expect(last).to.include({ kind: "failed", code: "store_write_failed" });

@@ -1,4 +1,4 @@
-// What others wrote, where a terminal shows it: user code, inputs and messages. A pipe and a file have it byte for byte.
+// Text of others, where a terminal shows it: of user code, inputs and messages. A pipe and a file have it byte for byte.
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect } from "chai";
 import { withCluster } from "../support/cluster.ts";
@@ -9,7 +9,7 @@ import { runOnTerminal } from "../support/on-terminal.ts";
 
 /** A title for the window, a reset, a control of eight bits, a line written over, and a name that reads backwards. */
 const EVIL = "\u001b]0;owned\u0007\u001bc\u009b2Jover\rwritten \u202egnp.exe\u200b";
-/** What is ours: colours and the moves of a live display. */
+/** Our own sequences: colours and the moves of a live display. */
 const OWN = /\u001b\[(?:0|2|31|32|33|36|90)m|\u001b\[\d*[AJK]|\r/g;
 const OBEYED = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u202e]/;
 const PLUGIN = `name = "evil"

@@ -1,5 +1,6 @@
-// What an earlier version left on disk is gone on with. The directory of `rollout run` of 0.1 was left by kill -9 in the middle: 10
-// of 40 results written, four more with the workers, whose coordinator had died before, and two items that had failed once.
+// This version goes on with files that an earlier one left on disk. The directory of `rollout run` of 0.1 was left by kill -9 in
+// the middle: 10 of 40 results written, four more with the workers, whose coordinator had died before, and two items that had
+// failed once.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -5,7 +5,7 @@ describe("the chart of a coordinator's role", () => {
   testChartTable({
     machine: coordinatorRole,
     begins: "Candidate; epoch = null",
-    // What the abort says comes from the event.
+    // The words of the abort come from the event.
     compiles: false,
     events: {
       "lease.won": { type: "lease.won", epoch: 8 },

@@ -1,5 +1,5 @@
 // Snapshots that are on somebody's disk: written once by the version that their file names, and read here by the chart as
-// it is now. What is expected of them may change with a migration, their bytes may not.
+// it is now. The expectations of them may change with a migration, their bytes may not.
 import { expect } from "chai";
 import { readdirSync, readFileSync } from "node:fs";
 import { charts } from "../../machines/index.ts";
@@ -16,7 +16,7 @@ import { VirtualClock } from "../support/virtual-clock.ts";
 interface Expected {
   readonly state: string;
   readonly context: object;
-  /** What is done on the restart, because it was not done before. */
+  /** Effects that the restart does, because they were not done before. */
   readonly owes?: readonly string[];
   /** How far away the armed timer is, a second after the snapshot was written. */
   readonly timerInMs?: number;

@@ -51,7 +51,7 @@ const itemPaths: PathOptions<typeof workItem> = {
   stopAt: ({ attempt }) => attempt > 3,
 };
 
-/** What is remembered of each item makes too many states to go all ways at once, so these are walked on their own. */
+/** The memory of each item makes too many states to go all ways at once, so these are walked on their own. */
 const restlessItemPaths: PathOptions<typeof workItem> = {
   ...itemPaths,
   events: (context) => [

@@ -5,7 +5,7 @@ const [older, current, newer] = ["01A", "01B", "01C"] as const;
 const context = { incarnation: current, isToDrain: false };
 const asked = { ...context, isToDrain: true };
 
-/** What every row has: only the current incarnation is heard, and only a newer one takes its place. */
+/** Rules of every row: only the current incarnation is heard, and only a newer one takes its place. */
 const everywhere = {
   ...ignored("worker.welcomed, older", "worker.drain, older", "worker.left, older", "beat.arrived, older"),
   ...ignored("worker.started, older", "worker.started, same", "worker.drainAsked, older"),

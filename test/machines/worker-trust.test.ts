@@ -8,7 +8,7 @@ const context = {
 };
 const failed = { type: "item.failed", incarnation: current, atMs: 900 } as const;
 
-/** What another process of the worker has done says nothing of this one. */
+/** The doings of another process of the worker say nothing of this one. */
 const everywhere = ignored(
   "item.succeeded, older",
   "item.failed, older",

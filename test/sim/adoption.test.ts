@@ -1,5 +1,5 @@
-// What a loss of power costs: the assignments that were not synced are forgotten, and what workers have of them is not executed
-// a second time only because it is adopted. The same seeds, with and without.
+// The cost of a loss of power: assignments that were not synced are forgotten, and items of them that workers have are executed
+// once only because they are adopted. The same seeds, with and without.
 import { expect } from "chai";
 import { reportOf } from "./report.ts";
 import type { Settings } from "./settings.ts";

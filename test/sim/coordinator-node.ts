@@ -41,7 +41,7 @@ export interface CoordinatorNodeOptions {
   readonly settings: Settings;
   readonly disk: DiskWeather;
   readonly runId: RunId;
-  /** What the coordinator gets for its store. */
+  /** The store as the coordinator sees it. */
   readonly store: (store: Store, process: SimProcess) => Store;
   readonly carryOut: CarryOut;
   /** Told of the state after each turn, before anybody looks at it. */

@@ -1,5 +1,5 @@
-// What was really executed, written down by whoever executes it. It does not depend on anything that the cluster believes, and no
-// crash takes anything from it.
+// The journal of real executions, written by the program that executes. It does not depend on anything that the cluster believes,
+// and no crash takes anything from it.
 import type { Outcome } from "../../src/worker/backends/backend.ts";
 import type { SimProcess } from "./process.ts";
 
@@ -32,7 +32,7 @@ export class Journal {
     return this.#byItem.get(item) ?? [];
   }
 
-  /** What this process executes now. */
+  /** Executions of this process that go on now. */
   at(worker: SimProcess): readonly Execution[] {
     const all = this.#byWorker.get(worker) ?? [];
     const open = all.filter(({ endedAtMs }) => endedAtMs === undefined);

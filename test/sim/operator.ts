@@ -1,4 +1,4 @@
-// Whoever wants the run: submits its batches, seals it, and looks until it is complete. Beside that, in some runs, pauses and
+// The operator of the run: submits its batches, seals it, and looks until it is complete. Beside that, in some runs, pauses and
 // resumes it, takes failed items back, or cancels it. Asks again when nobody answers.
 import { createClient } from "@connectrpc/connect";
 import type { Transport } from "@connectrpc/connect";

@@ -1,5 +1,5 @@
-// A store as one process has it: its machine's disk, with the time that a disk takes, and what can go wrong with it. What was
-// on its way when the process died may have been carried out, a first part of it in order.
+// A store as one process has it: its machine's disk, with the time that a disk takes, and its faults. Commits under way when
+// the process died may have been carried out, a first part of them in order.
 import { failure } from "../../src/base/errors.ts";
 import type { Batch, CommitOutcome, Entry, ScanRange, Store } from "../../src/storage/store.ts";
 import type { SimProcess } from "./process.ts";
@@ -40,7 +40,7 @@ export class ProcessStore implements Store {
   readonly #disksWay: CarryOut;
   readonly #onItsWay: OnItsWay[] = [];
   #freeAtMs = 0;
-  /** A commit came to an unknown end. What follows is not carried out: no batch is missing from the middle. */
+  /** A commit came to an unknown end. Later commits are not carried out: no batch is missing from the middle. */
   #isBroken = false;
 
   constructor(

@@ -5,7 +5,7 @@ import type { Random } from "../../src/base/random.ts";
 import type { PowerLossStore } from "../support/power-loss-store.ts";
 import type { World } from "./world.ts";
 
-/** What outlives a process: the disk, and the clock on the wall. */
+/** The parts that outlive a process: the disk, and the wall clock. */
 export interface Machine {
   readonly name: string;
   disk: PowerLossStore;
@@ -28,7 +28,7 @@ export class SimProcess {
   readonly #world: World;
   #isAlive = true;
   #stopped = false;
-  /** What came while it was stopped, in order. */
+  /** Arrivals while it was stopped, in order. */
   #waiting: (() => void)[] = [];
   readonly #onDeath: (() => void)[] = [];
 

@@ -8,7 +8,7 @@ function replayCommand(seed: number): string {
   return `npm run simulate -- --seed ${seed} --seeds 1`;
 }
 
-/** Of a verdict that found a violation. */
+/** The report of a verdict that found a violation. */
 export function reportOf({ seed, violation, tail, settings }: Verdict, lines = TAIL_LINES): string {
   return [
     ...tail.slice(-lines),

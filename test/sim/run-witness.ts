@@ -1,4 +1,4 @@
-// What must be true of the run as a whole, and of what an operator decides about it: a run that is paused or cancelled gives out
+// Invariants of the run as a whole, and of an operator's decisions about it: a run that is paused or cancelled gives out
 // nothing, one that is complete has nothing left, failed items come back when somebody has asked for it, and what was
 // answered holds.
 import type { FailedRecord } from "../../src/coordinator/ledger/records.ts";
@@ -7,7 +7,7 @@ import type { Change, ShadowItem, ShadowLedger } from "./shadow-ledger.ts";
 import { short } from "./sim-backend.ts";
 import { Violation } from "./world.ts";
 
-/** Of an operator, about the run. */
+/** An operator's decisions about the run. */
 export type Decision = "pause" | "resume" | "cancel" | "retry";
 
 interface Moment {
@@ -18,7 +18,7 @@ interface Moment {
 
 export class RunWitness {
   readonly #asked = new Set<Decision>();
-  /** What was answered, and nothing has been asked since that takes it back. */
+  /** A promise that was answered, and that no later request takes back. */
   #isPausePromised = false;
   #isCancelPromised = false;
   /** By item: the attempt that it had failed under when it was last taken back. */
@@ -42,7 +42,7 @@ export class RunWitness {
   }
 
   acknowledged(decision: Decision, ledger: ShadowLedger): void {
-    // What is complete is neither paused nor cancelled.
+    // A complete run is neither paused nor cancelled.
     const isComplete = ledger.run?.state === "Complete";
     switch (decision) {
       case "pause":
@@ -94,7 +94,7 @@ export class RunWitness {
     const name = short(item.idText);
     switch (change.kind) {
       case "assigned":
-        // What an earlier leader has given out, and its worker has, is taken up again.
+        // Items that an earlier leader gave out, and that a worker has, are taken up again.
         if ((item.running?.epoch ?? epoch) < epoch) return;
         if (isPaused(state) || isOver(state))
           throw new Violation(`${name} is given out, and the run is ${state}`);

@@ -1,5 +1,5 @@
-// What one seed stands for: the size of the cluster, its work, the weather, and which kinds of trouble it meets. Each run gets a
-// random part of them (swarm testing): a fault that is always there hides what only happens without it.
+// The settings of one seed: the size of the cluster, its work, the weather, and the kinds of trouble that it meets. Each run gets
+// a random part of them (swarm testing): a fault that is always there hides what only happens without it.
 import type { Random } from "../../src/base/random.ts";
 import type { NetworkWeather } from "./network.ts";
 import type { DiskWeather } from "./process-store.ts";
@@ -22,7 +22,7 @@ export const FAULTS = [
 ] as const;
 export type Fault = (typeof FAULTS)[number];
 
-/** What an operator does beside submitting, sealing and looking. */
+/** An operator's doings beside submitting, sealing and looking. */
 export interface Steering {
   readonly pauses: boolean;
   /** Takes failed items back, while the run goes on and when it is complete. */
@@ -97,7 +97,7 @@ export function drawSettings(random: Random): Settings {
 
 function drawRest(random: Random): Pick<Settings, "steering" | "callers"> {
   const [pauses, retries, drawn] = [happens(random, 0.3), happens(random, 0.3), random.unit()];
-  // Of the same draw its further digits, so that what comes after it is the same as without callers.
+  // Further digits of the same draw, so that later draws are the same as without callers.
   const callers = (1_000 * drawn) % 1 < 0.4 ? 1 : 0;
   return { steering: { pauses, retries, cancels: drawn < 0.1 }, callers };
 }

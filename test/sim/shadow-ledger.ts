@@ -49,7 +49,7 @@ export interface ShadowItem {
   finalSince: number | undefined;
 }
 
-/** What a batch did to items, in words of the chart. */
+/** Changes of items by a batch, in words of the chart. */
 export type Change =
   | { readonly kind: "submitted" | "assigned" | "waits" | "done" | "failed"; readonly item: ShadowItem }
   | { readonly kind: "returned"; readonly item: ShadowItem; readonly was: RunningRecord | undefined }
@@ -96,7 +96,7 @@ export class ShadowLedger {
     return changes;
   }
 
-  /** What is failed may be taken back, into what is pending. */
+  /** Failed items may become pending again. */
   #takeRetaken(deletes: readonly string[]): Map<ShadowItem, FailedRecord> {
     const retaken = new Map<ShadowItem, FailedRecord>();
     for (const key of deletes) {

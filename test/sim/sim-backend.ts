@@ -32,7 +32,7 @@ const LEFT_AT = "at ";
 
 export class SimBackend implements Backend {
   readonly #options: SimBackendOptions;
-  /** What all executions of this process share; aborted when one of them takes it down. Then there is a new one. */
+  /** The signal that all executions of this process share; aborted when one of them takes it down. Then there is a new one. */
   #server = new AbortController();
 
   constructor(options: SimBackendOptions) {

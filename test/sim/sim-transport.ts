@@ -35,7 +35,7 @@ export class Services {
     ): void => {
       this.#byName.set(desc.typeName, implementation as Implementation);
     };
-    // Of a router nothing else is used.
+    // Nothing else of a router is used.
     routes({ service } as unknown as ConnectRouter);
   }
 

@@ -10,7 +10,7 @@ const CHUNKS = 12;
 const SEEDS_PER_CHUNK = 20;
 
 describe("a simulated cluster", () => {
-  /** What operators did in these seeds. */
+  /** The operators' doings in these seeds. */
   const met = { retaken: 0, cancelled: 0, completed: 0 };
 
   for (let chunk = 0; chunk < CHUNKS; chunk++) {

@@ -1,4 +1,4 @@
-// What happened in a simulated world, one line per event, and one number for all of it: two runs that differ anywhere
+// The history of a simulated world, one line per event, and one number for all of it: two runs that differ anywhere
 // differ in it. Only the last lines are kept.
 
 const KEPT = 4_000;

@@ -9,7 +9,7 @@ import type { Tap } from "./sim-transport.ts";
 import type { ShadowLedger } from "./shadow-ledger.ts";
 import type { World } from "./world.ts";
 
-/** What a variant may look at. */
+/** The view that a variant has. */
 export interface VariantScope {
   readonly world: World;
   readonly ledger: () => ShadowLedger;

@@ -71,7 +71,7 @@ const COMMITTED: CommitOutcome = { kind: "committed" };
 interface Session {
   readonly client: SimProcess;
   send: Send | undefined;
-  /** Of the last batch of results that went up. */
+  /** The number of the last batch of results that went up. */
   lastNumber: bigint;
 }
 
@@ -150,7 +150,7 @@ function stealWithoutRelease(): Tap {
   });
 }
 
-/** What nobody waits for is not told to the coordinator, and counts as told. */
+/** Results that nobody waits for are not told to the coordinator, and count as told. */
 function forgetLateResults({ ledger }: VariantScope): Tap {
   return onSessions((_, { up }) => {
     if (up?.frame.case !== "results") return;
@@ -168,7 +168,7 @@ function chargePreemptions(): Tap {
   });
 }
 
-/** What a worker has is not told, and it is told that it may keep all. */
+/** A worker's items are not told, and it is told that it may keep all. */
 function skipReconciling(): Tap {
   const stated = new WeakMap<Session, number>();
   return onSessions((session, { up, down }) => {
@@ -254,7 +254,7 @@ function believingOldPages(store: Store): Store {
   })(store);
 }
 
-/** What was taken down with others is said to be its own doing. */
+/** An execution that was taken down with others is reported as failed by itself. */
 function blameTheShared(): Tap {
   return onSessions((_, { up }) => {
     if (up?.frame.case !== "results") return;

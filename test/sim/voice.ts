@@ -1,4 +1,4 @@
-// What the processes of a simulated cluster say, events and logs, as lines of its trace.
+// Events and logs of the processes of a simulated cluster, as lines of its trace.
 import { describeError } from "../../src/base/errors.ts";
 import type { EventEmitter } from "../../src/observe/events.ts";
 import type { LogFields, Logger } from "../../src/observe/log.ts";

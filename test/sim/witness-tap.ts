@@ -1,4 +1,4 @@
-// What the witness hears of messages, at the moment when they leave.
+// The witness's ear on messages, at the moment when they leave.
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { WorkerId } from "../../src/base/ids.ts";
 import { RunService } from "../../src/gen/rollout/v1/run_pb.ts";

@@ -1,4 +1,4 @@
-// What must be true of a cluster, whatever happens to it, seen from outside: of every batch on the disk, every message that leaves
+// Invariants of a cluster, whatever happens to it, seen from outside: of every batch on the disk, every message that leaves
 // and every execution that starts. Each rule is one method; a broken one ends the run.
 import type { IncarnationId, WorkerId } from "../../src/base/ids.ts";
 import { parseUlidBytes } from "../../src/base/ids.ts";
@@ -142,7 +142,7 @@ export class Witness {
     });
   }
 
-  /** The coordinator's machine lost its power; `entries` are what is on its disk. What was promised must be there. */
+  /** The coordinator's machine lost its power; `entries` are what is on its disk. Promised entries must be there. */
   powerLost(entries: readonly Entry[]): void {
     this.#powerLostAtMs = this.#world.nowMs;
     this.#guard(() => {
@@ -231,7 +231,7 @@ export class Witness {
         throw new Violation(`C6: ${process.name} drains and starts ${name}`);
       const { running, failed } = this.#ledger.get(item) ?? {};
       const isMine = running?.attempt === attempt && running.worker === worker;
-      // What a cancelled run has given out is dropped as soon as its worker hears of it.
+      // Items that a cancelled run gave out are dropped as soon as their worker hears of it.
       if (failed?.class === "cancelled" && failed.attempt === attempt && failed.worker === worker) return;
       // A worker that is given up has fenced itself before; only what was lost with the power it cannot know of.
       const wasForgotten = this.#powerLostAtMs >= (execution.assignedAtMs ?? Infinity);
@@ -248,7 +248,7 @@ export class Witness {
     const isCancelled = this.#isCancelled;
     for (const [item, kind] of kinds) {
       const shadow = this.#ledger.get(item);
-      // Of a cancelled run, what waited still waits, and what came later was refused.
+      // In a cancelled run, waiting items still wait, and later ones were refused.
       if (isCancelled && (shadow === undefined || !isFinal(shadow) || shadow.failed?.class === "cancelled"))
         continue;
       if (shadow === undefined) throw new Violation(`${short(item)} was submitted and is lost`);
@@ -291,7 +291,7 @@ export class Witness {
     if (state.startsWith("Draining")) this.#draining.add(worker);
     else this.#draining.delete(worker);
     if (!state.endsWith("+Failed")) return;
-    // What a worker has that leaves is nobody's fault, however it ends.
+    // The end of an item at a worker that leaves is nobody's fault.
     if (!this.#draining.has(worker)) this.#losses++;
     this.#failedAtMs.set(worker, this.#world.nowMs);
   }
@@ -413,7 +413,7 @@ export class Witness {
     const worker = this.#workerOf.get(other.worker) ?? "";
     if (isOver || this.#lostSince(other, worker) || !other.worker.isAlive) return;
     if (other.endedAtMs !== undefined && this.#leftUndelivered(other, worker)) return;
-    // What came of it was final, and an operator wanted it anew.
+    // Its result was final, and an operator wanted it anew.
     if (other.endedAtMs !== undefined && other.attempt <= this.#run.retakenFrom(other.item)) return;
     const what = other.endedAtMs === undefined ? "still executes" : "has executed";
     throw new Violation(

@@ -29,7 +29,7 @@ import { OUTPUT_MAX_BYTES } from "./workload.ts";
 const RESTART_MIN_MS = 100;
 const RESTART_MAX_MS = 4_000;
 const SELF_FENCE_MS = 4_000;
-/** What a drain takes at most beyond its deadline: its flush, its goodbye, an execution that does not end, a slow disk. */
+/** The longest time of a drain beyond its deadline: its flush, its goodbye, an execution that does not end, a slow disk. */
 const DRAIN_SLACK_MS = 15_000;
 /** Nobody but the certificate looks into them, and there is none here. */
 const CREDENTIALS = { certificatePem: "", keyPem: "", caPem: "" };
@@ -46,7 +46,7 @@ export interface WorkerNodeOptions {
   readonly workerId: WorkerId;
   readonly taps: readonly Tap[];
   readonly servicesOf: (server: SimProcess) => Services | undefined;
-  /** What the worker gets for its store. */
+  /** The store as the worker sees it. */
   readonly store: (store: Store) => Store;
   readonly selfFenceTimeoutMs?: number;
   readonly beginsUnasked?: true;

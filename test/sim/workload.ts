@@ -1,5 +1,5 @@
-// What a simulated run has to do, and how each of its items behaves. The payload says which kind an item is, so that whoever
-// executes it needs to know nothing else.
+// The work of a simulated run, and how each of its items behaves. The payload says which kind an item is, so that its
+// executor needs to know nothing else.
 import { createHash } from "node:crypto";
 import type { Random } from "../../src/base/random.ts";
 import { itemIdOf, itemIdText } from "../../src/coordinator/ledger/item-id.ts";
@@ -19,7 +19,7 @@ export interface WorkItem {
 }
 
 export const TASK_DIGEST = createHash("sha256").update("sim").digest();
-/** What a worker lets an output have. */
+/** The largest output that a worker takes. */
 export const OUTPUT_MAX_BYTES = 512;
 const KINDS = ["ok", "flaky", "bad", "big", "slow", "deadly", "toxic"] as const satisfies readonly ItemKind[];
 const BATCHES_MAX = 4;

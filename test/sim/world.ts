@@ -1,4 +1,4 @@
-// One time for a whole simulated cluster. What happens is a queue of moments; between two of them every promise that can
+// One time for a whole simulated cluster. Its history is a queue of moments; between two of them every promise that can
 // settle has settled, so that nothing but the queue and the seed decides what comes next.
 //
 // Keeps true: the same seed gives the same events in the same order.
@@ -52,7 +52,7 @@ export class World {
     return this.at(this.#nowMs + Math.max(0, delayMs), run);
   }
 
-  /** Not before now. What is planned for one moment happens in the order in which it was planned. */
+  /** Not before now. Callbacks of one moment run in the order in which they were planned. */
   at(atMs: number, run: () => void): Timer {
     const moment: Moment = { atMs, order: this.#planned++, run };
     this.#insert(moment);

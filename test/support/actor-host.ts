@@ -1,5 +1,5 @@
 // A machine on which an actor system lives, is killed and lives again: the store and the wall clock go on from one life
-// to the next, and everything else begins anew. What it sees of effects is checked as it comes (C2).
+// to the next, and everything else begins anew. Effects are checked as they come (C2).
 import { expect } from "chai";
 import type { Chart } from "../../machines/migration.ts";
 import type { Store } from "../../src/storage/store.ts";

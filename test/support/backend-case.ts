@@ -19,20 +19,20 @@ export interface BackendSurroundings {
 
 export interface BackendCase {
   readonly name: string;
-  /** Of what an item can do: all that this backend lets it. */
+  /** Behaviours of items that this backend allows. */
   readonly can: ReadonlySet<ItemBehaviour["do"]>;
   open(surroundings: BackendSurroundings): Backend;
-  /** What comes out of an item that gives `value` back; its JSON unless said. */
+  /** The output of an item that gives `value` back; its JSON unless said. */
   readonly outputOf?: (value: unknown, payload: Uint8Array) => Uint8Array;
   /** The text that an item saved, found in the checkpoint; the checkpoint itself unless said. */
   readonly savedText?: (checkpoint: Uint8Array) => string;
-  /** What becomes of an output that is no UTF-8: it comes as it is, unless said. */
+  /** The fate of an output that is no UTF-8: it comes as it is, unless said. */
   readonly garbled?: "kept" | "error";
   /** Whether an item executes in a process that ends with it, or that others are executed in as well. */
   readonly executesIn: "this process" | "children";
 }
 
-/** Of the contract, in bytes. */
+/** The contract's limit of an output, in bytes. */
 export const OUTPUT_LIMIT = 64 * 1_024;
 export const CHECKPOINT_LIMIT = 4 * 1_024;
 /** Short, for the tests: nothing of them needs more when it ends as it should. */

@@ -29,7 +29,7 @@ export class BackendRig {
   readonly log: RecordingLogger;
   readonly broken: string[];
   readonly finished: Finished[] = [];
-  /** What is answered when an item is about to begin. After a refusal nothing is started until this is true again. */
+  /** The answer when an item is about to begin. After a refusal nothing is started until this is true again. */
   mayBegin = true;
   readonly #plugins: Plugins;
   #items = 0;

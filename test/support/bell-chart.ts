@@ -13,7 +13,7 @@ export type BellEvent =
   | { readonly type: "bell.note"; readonly at: number }
   | { readonly type: "bell.arm"; readonly name: string; readonly delayMs: number }
   | { readonly type: "bell.cancel"; readonly name: string }
-  /** What timers send. */
+  /** Events that timers send. */
   | { readonly type: "bell.due" }
   /** A timer that the chart knows nothing to do with. */
   | { readonly type: "bell.armNothing"; readonly delayMs: number }

@@ -12,7 +12,7 @@ export interface CallingIdentity {
   readonly worker: { readonly workerId: Uint8Array; readonly incarnation: Uint8Array };
 }
 
-/** A transport of Connect's own. Of so many calls the last is carried out, and its answer does not arrive. */
+/** A transport of Connect's own. The last of so many calls is carried out, and its answer does not arrive. */
 export async function callingIdentity(
   { ca, runId, server }: Pick<ListeningCoordinator, "ca" | "runId" | "server">,
   loseEveryNth = Infinity,

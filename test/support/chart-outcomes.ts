@@ -1,5 +1,5 @@
-// What a chart can do at all, whatever its guards say: the states that can be reached, and for one state and one event
-// the ways that the guards can fall. What tables and paths are held against to be found complete.
+// Every outcome of a chart, whatever its guards say: the states that can be reached, and for one state and one event the ways
+// that the guards can fall. Tables and paths are held against it to be found complete.
 import type { AnyStateMachine, AnyStateNode, StateValue } from "xstate";
 import { DecisionTrees } from "../../src/runtime/decision-tree.ts";
 import type { Decision } from "../../src/runtime/decision-tree.ts";

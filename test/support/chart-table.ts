@@ -32,7 +32,7 @@ interface RowOf<Case extends string> {
 interface ChartTable<Machine extends AnyStateMachine, Case extends string> {
   readonly machine: Machine;
   readonly input?: unknown;
-  /** What is expected of a new actor, in the form of a cell. */
+  /** The expectation of a new actor, in the form of a cell. */
   readonly begins: string;
   /** Whether the chart has a compiled form. */
   readonly compiles: boolean;

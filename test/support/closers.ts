@@ -1,4 +1,4 @@
-// What a test opened, closed after it in the opposite order.
+// Resources that a test opened, closed after it in the opposite order.
 
 /** To be called in a `describe`: gives the function that takes a closer. */
 export function useClosers(): (close: () => unknown) => void {

@@ -52,7 +52,7 @@ export interface ListedWorker {
 }
 
 export class WorkerProcess extends RolloutProcess {
-  /** Who it says it is, in its first log line. */
+  /** Its ids, as its first log line says them. */
   async identity(): Promise<{ readonly worker_id: string; readonly incarnation: string }> {
     return this.until("its identity", () => {
       const line = this.log.find(({ incarnation }) => incarnation !== undefined);
@@ -173,7 +173,7 @@ export class Cluster {
       .map((line) => JSON.parse(line) as ListedWorker);
   }
 
-  /** What `rollout worker list` says of this worker. */
+  /** This worker's line of `rollout worker list`. */
   async listed(workerId: string): Promise<ListedWorker | undefined> {
     return (await this.workers()).find(({ worker_id }) => worker_id === workerId);
   }

@@ -39,7 +39,7 @@ type Knobs = Partial<
 
 export class CodeRig {
   readonly directory: TemporaryDirectory;
-  /** What backends said that they cannot be executed for. */
+  /** Reasons that backends gave why they cannot execute. */
   readonly broken: string[] = [];
   readonly #onClose: (close: () => unknown) => void;
   #children: ChildHost | undefined;

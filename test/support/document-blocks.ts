@@ -19,7 +19,7 @@ export interface Block {
   /** Why it is not run; undefined: it is. */
   readonly notRun: string | undefined;
   readonly inRepository: boolean;
-  /** What it is the contents of. */
+  /** The file whose contents it is. */
   readonly file: string | undefined;
 }
 

@@ -1,5 +1,5 @@
 // A process that only emits events to its standard output, for tests with a real pipe. Arguments: how many, the size of the
-// buffer in bytes, and whether `now` is said at the end. What it thinks of its end goes to standard error.
+// buffer in bytes, and whether `now` is said at the end. Its complaints go to standard error.
 import { systemClock } from "../../src/base/clock.ts";
 import { newUlid } from "../../src/base/ids.ts";
 import type { RunId } from "../../src/base/ids.ts";

@@ -1,5 +1,5 @@
 // A terminal that understands what live screens write: lines, carriage returns, going up, clearing, colours, and the breaking of
-// lines that are too long. What a person would see is in `screen`; each write is kept as it came.
+// lines that are too long. The picture that a person would see is in `screen`; each write is kept as it came.
 import { EventEmitter } from "node:events";
 
 const SEQUENCE = /\u001b\[([\d;?]*)([A-Za-z])|[\s\S]/gu;

@@ -40,7 +40,7 @@ export interface FaultyStoreOptions {
   readonly plan: FaultPlan;
   readonly clock: Clock;
   /**
-   * What the handle is after a commit that failed. `broken`, as on LevelDB: every later commit is `unknown` and not
+   * The handle's state after a commit that failed. `broken`, as on LevelDB: every later commit is `unknown` and not
    * executed, every read throws. `usable`, as on a database behind a network: the next call may go well.
    */
   readonly afterFailure: "broken" | "usable";

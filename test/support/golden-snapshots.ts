@@ -113,7 +113,7 @@ const SCENARIOS: Readonly<Record<string, Readonly<Record<string, Scenario>>>> = 
   },
 };
 
-/** What a system over this chart leaves on its disk when it is killed before it has done any effect. */
+/** Records that a system over this chart leaves on its disk when it is killed before it has done any effect. */
 export async function goldenRecords(id: string, chart: Chart): Promise<GoldenRecords> {
   const scenarios = SCENARIOS[id];
   assert(scenarios !== undefined, `test/support/golden-snapshots.ts has no scenarios for ${id}`);

@@ -11,7 +11,7 @@ export interface ReadyItem {
   readonly isAlone: boolean;
 }
 
-/** Who does not look for so long has missed too much. */
+/** A watcher that does not look for so long has missed too much. */
 const GAP_MS = 1_000;
 
 export class Idleness {
@@ -27,7 +27,7 @@ export class Idleness {
     this.#maxMs = maxMs;
   }
 
-  /** What is wrong, if anything is. To be called at least once a second. */
+  /** The violation, if there is one. To be called at least once a second. */
   check(state: CoordinatorState, ready: Iterable<ReadyItem>, nowMs: number): string | undefined {
     if (state !== this.#state || nowMs - this.#lookedAtMs > GAP_MS || !givesOutWork(state)) this.forget();
     this.#state = state;

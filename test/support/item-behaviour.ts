@@ -1,4 +1,4 @@
-// What the items of the backends' contract ask of whatever executes them: one program's worth of good and bad manners, for a
+// The behaviour of items in the backends' contract: one program's worth of good and bad manners, for a
 // command, a long-lived process or a function to have.
 import { spawn } from "node:child_process";
 import { appendFileSync, existsSync, readdirSync, readlinkSync, writeFileSync } from "node:fs";
@@ -31,7 +31,7 @@ export type ItemBehaviour =
   | { readonly do: "meet"; readonly directory: string; readonly name: string; readonly count: number };
 
 export interface Surroundings {
-  /** What the attempt before left, "" when nothing. */
+  /** The checkpoint that the attempt before left, "" when none. */
   readonly checkpoint: string;
   save(checkpoint: string): void;
   complain(words: string): void;
@@ -83,7 +83,7 @@ export async function behave(item: ItemBehaviour, around: Surroundings): Promise
   }
 }
 
-/** What is open at a path, in a process of this user's. */
+/** Files that are open at a path, in a process of this user's. */
 export function openFiles(pid: number): string[] {
   const directory = `/proc/${pid}/fd`;
   const links = readdirSync(directory).flatMap((name) => {

@@ -67,7 +67,7 @@ export interface Finding {
   readonly reason: string;
 }
 
-/** What is reported of a database; undefined when nothing is, and then every value must be the last that was written. */
+/** The damage that is reported of a database; undefined when none is, and then every value must be the last that was written. */
 export async function examineLamps(path: string): Promise<Finding | undefined> {
   let store: Store | undefined;
   try {

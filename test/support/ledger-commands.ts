@@ -1,4 +1,4 @@
-// What may happen to a ledger, as commands that chance puts in any order: each is done to the real reactor over a real
+// Inputs of a ledger, as commands that chance puts in any order: each is done to the real reactor over a real
 // store, told to the model, and the two are compared.
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -217,7 +217,7 @@ export class LedgerRun {
     await this.#ledger.step({ kind: "retry", failed, answer: () => undefined });
   }
 
-  /** What is held fails; after it nothing is given out, whatever happens, and what is final stays as it is. */
+  /** Held items fail; after it nothing is given out, whatever happens, and final items stay as they are. */
   async cancel(): Promise<void> {
     this.#model.cancelled();
     await this.#steer("cancel");
@@ -335,7 +335,7 @@ export class LedgerRun {
     const kept = by.held.filter((item) => this.#model.isCurrent(item, by.id));
     const claimed = new Set([...kept, ...finished].map(({ id }) => this.#model.items.get(itemIdText(id))));
     const gone = this.#model.heldBy(by.id).filter((item) => !claimed.has(item));
-    // What died with an older process is lost as far as it had begun.
+    // Items that died with an older process are lost as far as they had begun.
     const begun = this.#model.begunBy(by.id, SLOTS, gone.filter(isOf(by, false)));
     for (const item of gone)
       if (begun.has(item)) this.#model.undecided.add(item);

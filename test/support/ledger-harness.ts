@@ -59,14 +59,14 @@ export class LedgerHarness {
   readonly log = new RecordingLogger();
   readonly fatal: unknown[] = [];
   readonly workers: LedgerWorker[] = [];
-  /** What was read for the reactor and is not handed over yet. */
+  /** Rows that were read for the reactor and are not handed over yet. */
   readonly fed: Input[] = [];
   nowMs = 7_000;
   wallMs = 1_700_000_000_000;
-  /** What the last step wrote. */
+  /** Writes of the last step. */
   written: Omit<Batch, "expect"> = { puts: [], deletes: [], durability: "flush" };
   #state: CoordinatorState | undefined;
-  /** Of the leader of now: each batch expects its epoch (C1). */
+  /** The present leadership: each batch expects its epoch (C1). */
   #leadership: Leadership | undefined;
   /** Turns that are committed, and whose effects wait; undefined while they leave at once. */
   #unanswered: Turn[] | undefined;
@@ -99,7 +99,7 @@ export class LedgerHarness {
   /** A new leader over the same store, or over what is left of it. Streams of before are not heard any more. */
   async lead(store: Store = this.store): Promise<void> {
     this.store = store;
-    // What is still being read for the leader of before comes to nobody, also while the new one reads its state.
+    // Reads that still go on for the leader before come to nobody, also while the new one reads its state.
     this.#state = undefined;
     this.fed.length = 0;
     this.#unanswered = undefined;
@@ -124,7 +124,7 @@ export class LedgerHarness {
     });
   }
 
-  /** One turn: reacts, commits, lets the effects leave. What they read waits in `fed`. */
+  /** One turn: reacts, commits, lets the effects leave. The rows that they read wait in `fed`. */
   async step(...inputs: Input[]): Promise<void> {
     const turn = this.#decide(inputs);
     await this.#commit(turn);
@@ -168,7 +168,7 @@ export class LedgerHarness {
 
   #portsOf(leader: CoordinatorState): EffectPorts {
     const answered = (take: () => void): void => {
-      // What a leader of before has asked for comes to nobody.
+      // Questions of an earlier leader are answered to nobody.
       if (leader !== this.#state) return;
       this.#asked--;
       take();
@@ -254,7 +254,7 @@ export class LedgerHarness {
   }
 
   async #checkIdleness(): Promise<void> {
-    // What is read comes to nobody until the commits are answered.
+    // Rows that were read come to nobody until the commits are answered.
     if (this.#unanswered !== undefined) return this.#idleness.forget();
     const wrong = this.#idleness.check(this.state, await readyItems(this.store), this.nowMs);
     assert.equal(wrong, undefined, "no work waits beside somebody who could do it");
@@ -304,7 +304,7 @@ export interface SubmitParts {
   readonly submission?: string;
   readonly batchNumber?: number;
   readonly priority?: number;
-  /** Whatever the workers have unless said. */
+  /** The plugin that the workers have, unless said. */
   readonly plugin?: string;
   /** Whether a sealed run takes it. */
   readonly reopen?: boolean;
@@ -334,7 +334,7 @@ function ledgerOf(state: CoordinatorState): unknown {
   };
 }
 
-/** What a new leader would give out, in that order; what runs alone has one of its own. The ledger is used up by it. */
+/** Items that a new leader would give out, in that order; those that run alone have one of their own. It uses up the ledger. */
 async function drain(ledger: Ledger, store: Store): Promise<{ inOrder: string[]; alone: string[] }> {
   const [inOrder, alone]: [string[], string[]] = [[], []];
   for (;;) {
@@ -348,7 +348,7 @@ async function drain(ledger: Ledger, store: Store): Promise<{ inOrder: string[];
   }
 }
 
-/** What may be given out now, from nothing but the rows. */
+/** Items that may be given out now, from nothing but the rows. */
 async function readyItems(store: Store): Promise<ReadyItem[]> {
   const ready = new Map<string, ReadyItem>();
   for (const id of await pendingPlaces(store))

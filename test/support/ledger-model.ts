@@ -1,4 +1,4 @@
-// What should be true of every item, in the simplest words: where it is, how often it was given out, what it was charged
+// The truth about every item, in the simplest words: where it is, how often it was given out, what it was charged
 // with. Told of what happens; who is given what, it takes from the ledger's rows and checks that it was allowed.
 import assert from "node:assert/strict";
 import { itemIdText } from "../../src/coordinator/ledger/item-id.ts";
@@ -60,7 +60,7 @@ export class LedgerModel {
   /** Successes of attempts that were given up, by the text of the id: each may still be taken while the item is nobody's. */
   readonly #late = new Map<string, { readonly attempt: number; readonly output: string }[]>();
 
-  /** What older processes of workers had begun, while it is not known whether many went down together. */
+  /** Items that older processes of workers had begun, while it is not known whether many went down together. */
   readonly undecided = new Set<ModelItem>();
 
   submitted(id: string, priority: number): void {
@@ -91,7 +91,7 @@ export class LedgerModel {
     );
   }
 
-  /** What has begun for certain of what the worker holds: what is among the first by number and by priority. */
+  /** Items of the worker's that have begun for certain: those among the first by number and by priority. */
   begunBy(worker: string, slots: number, items = this.heldBy(worker)): ReadonlySet<ModelItem> {
     const first = new Set(items.slice(0, slots));
     const byPriority = [...items].sort((one, other) => other.priority - one.priority);
@@ -146,7 +146,7 @@ export class LedgerModel {
     item.state = item.returnedAtMs.length >= MODEL_BUDGETS.maxReturns ? "Delayed" : "Pending";
   }
 
-  /** By an operator. What runs apart goes on doing so. */
+  /** By an operator. Items that run apart go on doing so. */
   retried(item: ModelItem): void {
     assert.equal(item.state, "Failed");
     const { attempt, priority, isApart } = item;

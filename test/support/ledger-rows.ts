@@ -48,7 +48,7 @@ export function chartsEntry(...stamps: ChartStamp[]): Entry {
   return { key, value: encodeRecord(chartsRow, key, stamps) };
 }
 
-/** Who leads, by both rows: the lease's epoch and holder, and the ledger's epoch. */
+/** The leader, by both rows: the lease's epoch and holder, and the ledger's epoch. */
 export async function leadershipIn(store: Store): Promise<{ lease: unknown; epoch: unknown }> {
   const read = async <T>(type: RecordType<T>, key: string): Promise<T | undefined> => {
     const bytes = await store.get(key);

@@ -19,7 +19,7 @@ interface Coordinator {
   settle(): Promise<void>;
 }
 
-/** What it was given, with what a report has to name. */
+/** Its assignments, with the fields that a report has to name. */
 export interface HeldItem extends AssignedItem {
   readonly text: string;
   readonly epoch: number;
@@ -39,10 +39,10 @@ export class LedgerWorker {
   state: Beat["state"] = "Ready";
   plugins: Beat["plugins"] = [];
   isAtRisk = false;
-  /** What its beats say that has arrived; nothing unless set. */
+  /** Arrivals that its beats name; none unless set. */
   acknowledges: number | undefined;
   sequence = 0;
-  /** Of the last assignment. */
+  /** The number of the last assignment. */
   received = 0;
   sessions = 0;
   batches = 0;
@@ -66,7 +66,7 @@ export class LedgerWorker {
     this.isEnded = false;
     const port: SessionPort = {
       send: (frame) => {
-        // What is on its way on a stream that was left does not arrive.
+        // Frames under way on a stream that was left do not arrive.
         if (port === this.port) this.#take(frame);
       },
       end: () => {

@@ -1,4 +1,4 @@
-// What may stand where a coordinator should: nothing, or something that hangs up on everybody.
+// Stand-ins at a coordinator's address: nothing, or something that hangs up on everybody.
 import { createServer } from "node:net";
 import type { AddressInfo, Server, Socket } from "node:net";
 import { systemRandom } from "../../src/base/random.ts";

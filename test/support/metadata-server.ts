@@ -1,7 +1,7 @@
 // Metadata servers on loopback that speak as those of the clouds do, and misbehave as those do on a bad day. For tests, and
 // for whole processes that are to be preempted by a cloud that is not there.
 //
-// Keeps true: nothing happens by itself. What is served, and when it stops being served well, is told by methods.
+// Keeps true: nothing happens by itself. Methods say which answers are served, and when they stop being good.
 import { createServer } from "node:http";
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -91,7 +91,7 @@ abstract class MetadataServer {
     this.#faults.push({ fault, left: times });
   }
 
-  /** Answers well again. What hangs goes on hanging. */
+  /** Answers well again. Requests that hang go on hanging. */
   heal(): void {
     this.#faults = [];
   }

@@ -5,9 +5,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 /** Set in this process, so inherited by every process that a test starts, orphans of orphans included. */
 const MARK = "MOCHA_RUN";
-/** What a killed process may take to be gone. */
+/** The time in which a killed process is gone. */
 const GRACE_MS = 10_000;
-/** What an idle loop may take to end after the last hook. */
+/** The time in which an idle loop ends after the last hook. */
 const END_MS = 10_000;
 
 const mark = `${process.pid}-${process.hrtime.bigint()}`;

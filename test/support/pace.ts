@@ -15,7 +15,7 @@ interface Sample {
   readonly syncMs: number;
 }
 
-/** What passes for quiet: up to this the tests themselves bring a machine with two cores. An idle one takes 20 ms, 0.2 ms and 0.5 ms. */
+/** The limits of quiet: up to this the tests themselves bring a machine with two cores. An idle one takes 20 ms, 0.2 ms and 0.5 ms. */
 const QUIET: Sample = { startMs: 120, lateMs: 30, syncMs: 30 };
 /** Beyond this a test would take minutes; a machine as slow as that is no place to judge anything. */
 const SLOWEST = 8;

@@ -13,7 +13,7 @@ export class PowerLossStore implements Store {
   readonly location = "memory";
   readonly supports = { multiProcess: false };
   readonly #live: MemoryStore;
-  /** What a reopen finds for certain. */
+  /** Entries that a reopen finds for certain. */
   readonly #durable: Map<string, Uint8Array>;
   /** Committed since the last sync, in order. */
   #flushed: Batch[];

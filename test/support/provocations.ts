@@ -1,6 +1,5 @@
-// For every row of the table of errors, a way to it through the command line. What has to be there first is done to a
-// cluster of real processes; where only another coordinator or a failing operating system would lead to the row, that is
-// what stands in, and `by` says so.
+// For every row of the table of errors, a way to it through the command line. Each prepares a cluster of real processes; where
+// only another coordinator or a failing operating system would lead to the row, that is what stands in, and `by` says so.
 import { chmod, cp, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
@@ -38,7 +37,7 @@ async function ledOnce(cluster: Cluster): Promise<void> {
   await cluster.coordinator.stop();
 }
 
-/** What a coordinator's first start leaves for commands on its machine, without a database. */
+/** The files that a coordinator's first start leaves for commands on its machine, without a database. */
 async function withOperator(cluster: Cluster): Promise<void> {
   const [clock, random, tlsDir] = [systemClock, systemRandom, cluster.file("data/tls")];
   const authority = await authorityIn(tlsDir);

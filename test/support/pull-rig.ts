@@ -114,7 +114,7 @@ export class PullRig {
   }
 }
 
-/** What a batch brings, and by which attempt: `["a", 1]`. */
+/** Items of a batch, each with its attempt: `["a", 1]`. */
 export function textsOf({ assignments }: PullAnswer): string[] {
   return (assignments?.items ?? []).map(({ payload }) => Buffer.from(payload).toString());
 }

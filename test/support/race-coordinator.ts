@@ -14,7 +14,7 @@ import type { SessionInput, SessionPort } from "../../src/coordinator/turn/sessi
 import type { SessionRequest, SessionResponse } from "../../src/gen/rollout/v1/work_pb.ts";
 import type { LedgerHarness } from "./ledger-harness.ts";
 
-/** What the coordinator says on one stream: each entry makes the stream say it. */
+/** The coordinator's frames on one stream: each entry makes the stream deliver it. */
 export interface Downlink {
   readonly frames: { readonly name: string; readonly deliver: () => void }[];
 }
@@ -54,7 +54,7 @@ export class RaceCoordinator {
     await this.#harness.step(this.#nextOf(worker));
   }
 
-  /** What is on its way to the worker on the stream that it has now. */
+  /** Frames on their way to the worker on the stream that it has now. */
   downlinkOf(worker: WorkerId): Downlink | undefined {
     return [...this.#links.values()].findLast(({ workerId }) => workerId === worker);
   }

@@ -84,7 +84,7 @@ export class ReactorHarness {
   nowMs = 7_000;
   wallMs = 1_700_000_000_000;
   state: CoordinatorState;
-  /** What the last step wrote. */
+  /** Writes of the last step. */
   written: Omit<Batch, "expect"> = { puts: [], deletes: [], durability: "flush" };
   readonly #options: ReactorOptions;
 
@@ -99,7 +99,7 @@ export class ReactorHarness {
     return harness;
   }
 
-  /** What the reactor asked for and was read for it; the next `step` may hand it over. */
+  /** Answers that were read for the reactor's questions; the next `step` may hand them over. */
   readonly fed: Input[] = [];
 
   readonly #inTurn = turnstile();

@@ -1,4 +1,4 @@
-// What a promise is rejected with, as a value to look at.
+// The reason of a promise's rejection, as a value to look at.
 import { RolloutError } from "../../src/base/errors.ts";
 
 /** Throws when the promise is fulfilled. */

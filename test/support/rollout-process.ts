@@ -176,7 +176,7 @@ export class RolloutProcess {
     this.#child.stdout?.destroy();
   }
 
-  /** What it has said lately, for whoever looks into a failure. */
+  /** Its latest output, for the report of a failure. */
   describe(): string {
     const state = this.#ending === undefined ? "running" : `ended ${JSON.stringify(this.#ending)}`;
     const rare = this.stdout.filter((line) => !line.includes('"worker_heartbeat"'));
@@ -216,7 +216,7 @@ export class RolloutProcess {
 }
 
 /**
- * What a process of a test inherits: enough to run, the mark by which what a run leaves behind is found, and where Node keeps
+ * The environment of a process of a test: enough to run, the mark by which what a run leaves behind is found, and where Node keeps
  * what it has compiled.
  */
 export function environmentFor(more: Readonly<Record<string, string>> = {}): Record<string, string> {

@@ -81,7 +81,7 @@ export async function readResults(path: string): Promise<string[]> {
   return rows.map(({ id }) => Buffer.from(id).toString("hex"));
 }
 
-/** What stands under a prefix in the database. Nobody may have it open. */
+/** Rows under a prefix in the database. Nobody may have it open. */
 export async function readRows<T>(path: string, prefix: string, type: RecordType<T>): Promise<T[]> {
   const store = await openLevelStore({ path, holderName: "test", clock: systemClock });
   try {

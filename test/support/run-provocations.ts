@@ -17,7 +17,7 @@ type RunCode =
   | "run_directory_unusable"
   | "other_run_task";
 
-/** What stands after `--` is the command's own: flags of ours may still be added to these words. */
+/** The words after `--` are the command's own: flags of ours may still be added to these words. */
 async function runWords(cluster: Cluster, command: readonly string[]): Promise<string[]> {
   const plugin = `${command.join("-")}.toml`;
   await writeFile(cluster.file(plugin), commandManifestText(command, cluster.directory));

@@ -1,4 +1,4 @@
-// What has to be there for a command to meet an error of the table, and what the error then says.
+// The circumstances in which a command meets an error of the table, and the words of the error then.
 import type { ErrorCode, ErrorParams } from "../../src/base/errors.ts";
 import type { Cluster } from "./cluster.ts";
 import type { RolloutProcess } from "./rollout-process.ts";
@@ -9,7 +9,7 @@ export interface Scene<Code extends ErrorCode = ErrorCode> {
   readonly params: ErrorParams<Code>;
   readonly env?: Readonly<Record<string, string>>;
   readonly wrapper?: readonly string[];
-  /** What happens once the command runs. */
+  /** Called once the command runs. */
   readonly meanwhile?: (command: RolloutProcess) => Promise<void>;
   readonly after?: () => Promise<unknown>;
   /** The command has more to say than its error: how far it came, and how to go on. */

@@ -32,7 +32,7 @@ type FrameOf<Case extends FrameCase> = Extract<SessionRequest["frame"], { case: 
 
 const FRAMES_MAX = 10_000;
 
-/** One stream of one worker. What it says carries the coordinator's envelope, unless the test gives another. */
+/** One stream of one worker. Its frames carry the coordinator's envelope, unless the test gives another. */
 export class ScriptedSession {
   readonly requests: SessionRequest[] = [];
   readonly outgoing = new AsyncQueue<Response>(FRAMES_MAX);

@@ -1,5 +1,5 @@
-// A store that several processes have open at once: one store here, a socket on loopback for each of them. What each has
-// tried is written down, and the answers to some calls can be kept back, as a slow network does.
+// A store that several processes have open at once: one store here, a socket on loopback for each of them. Each one's
+// tries are written down, and the answers to some calls can be kept back, as a slow network does.
 import { createServer } from "node:net";
 import type { AddressInfo, Server, Socket } from "node:net";
 import type { Batch, CommitOutcome, Store } from "../../src/storage/store.ts";

@@ -56,7 +56,7 @@ export class StealRace {
     return race;
   }
 
-  /** What can happen now: what is under way first, then what time brings, then what nobody wishes for. Empty at the end. */
+  /** Events that can happen now: those under way first, then those that time brings, then faults. Empty at the end. */
   get steps(): string[] {
     const expected = this.#workers.flatMap((worker) => [
       ...(this.#coordinator.hears(worker.id) ? [`up ${worker.number}`] : []),
@@ -151,7 +151,7 @@ export class StealRace {
         this.#mishapsLeft--;
         worker.cut();
         await this.#settle();
-        // What the coordinator was about to read of the old stream is lost with it, or comes after the new one has begun.
+        // Frames of the old stream that the coordinator had not read are lost with it, or come after the new one has begun.
         return coordinator.forget(worker.id, { keepsInbox: step.startsWith("cut late") });
       case "crash":
         this.#mishapsLeft--;

@@ -19,7 +19,7 @@ import { LIVENESS } from "./reactor-harness.ts";
 import { RecordingEmitter } from "./recording-emitter.ts";
 import { RecordingLogger } from "./recording-logger.ts";
 
-/** What outlives a coordinator: where the next one goes on. */
+/** State that outlives a coordinator: the next one goes on with it. */
 export interface TestCluster {
   readonly runId: RunId;
   readonly ca: TestAuthority;

@@ -112,7 +112,7 @@ export async function startTestListener(options: TestListenerOptions = {}): Prom
   };
 }
 
-/** What a handler does that takes as long as it may: until its deadline, its caller or its server ends it. */
+/** A handler that takes as long as it may: until its deadline, its caller or its server ends it. */
 export function untilEnded(context: HandlerContext): Promise<MessageInitShape<typeof GetRunResponseSchema>> {
   return new Promise((resolve) => {
     if (context.signal.aborted) resolve({});

@@ -64,7 +64,7 @@ export class VirtualClock implements Clock {
   }
 
   /**
-   * Lets `byMs` pass. What is due in that time is run at its own moment, what it arms included, and what is due at the
+   * Lets `byMs` pass. Callbacks due in that time are run at their own moments, those that they arm included, and those due at the
    * end as well; `advance(0)` runs what can run now. Rejects with what a callback throws.
    */
   async advance(byMs = 0): Promise<void> {

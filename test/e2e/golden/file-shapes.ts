@@ -8,7 +8,7 @@ const ULID = /[0-9A-HJKMNP-TV-Z]{26}/g;
 /** A file that every database of LevelDB has. */
 const LEVELDB = "CURRENT";
 
-/** By path: the shape of each file below the directory. Of files whose names differ by an id there is one. */
+/** By path: the shape of each file below the directory. Files whose names differ by an id count as one. */
 export function fileShapes(directory: string, below = ""): Record<string, string> {
   const shapes: Record<string, string> = {};
   for (const entry of readdirSync(join(directory, below), { withFileTypes: true })) {

@@ -18,7 +18,7 @@ kill_grace = "${KILL_GRACE_MS}ms"
 /** Its items are executed by a server that it launches itself. */
 export const backendCase: BackendCase = {
   name: "http",
-  // What hangs in a server is not ended by hanging up, so that is left to http-backend.test.ts.
+  // A request that hangs in a server is not ended by hanging up, so that is left to http-backend.test.ts.
   can: new Set(["list", "echo", "fail", "crash", "big", "garble", "meet"]),
   open: ({ directory, ...surroundings }) => {
     const manifest = parseManifest(`${directory}/items.toml`, MANIFEST);

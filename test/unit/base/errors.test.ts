@@ -35,7 +35,7 @@ describe("the table of errors", () => {
       expect(Object.values(EXIT)).to.include(row.exit);
       expect(row.exit).not.to.equal(EXIT.done);
       expect(row.message, "no full stop, no capital").to.match(/^[a-z{].*[^.!]$/);
-      // What comes back unchanged may be retried only where the fault lies elsewhere.
+      // An unchanged request may be retried only where the fault lies elsewhere.
       if (row.retry !== "never") expect(row.exit).to.equal(EXIT.unreachable);
     });
   }

@@ -28,7 +28,7 @@ describe("the program", () => {
 
   it("does not look into the home directory: one that cannot be read is nobody's trouble", async () => {
     const home = directory.file("home");
-    // Whoever may read everything cannot read this either.
+    // A user who may read everything cannot read this either.
     await mkdir(`${home}/.local/share/rollout/package.json`, { recursive: true });
     expect(await run("--version", { env: { HOME: home } })).to.deep.include({ code: 0, stderr: "" });
   });

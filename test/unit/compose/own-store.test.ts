@@ -22,7 +22,7 @@ describe("the databases of coordinators' processes", () => {
     );
     for (const [at, name] of names.entries()) {
       await mkdir(`${coordinators}/${name}`);
-      // Those that were killed have left their names, but for one; the second of all is this process.
+      // All killed processes but one have left their names; the second of all is this process.
       const pid = at === 1 ? self.pid : 2 ** 30;
       const holder = { ...self, pid, command: "rollout coordinator run", since: "2026-01-01T00:00:00.000Z" };
       if (at !== 2) await writeFile(`${coordinators}/${name}.lock`, JSON.stringify(holder));

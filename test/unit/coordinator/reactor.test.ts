@@ -39,7 +39,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** What is known of a registered worker. */
+/** The facts of a registered worker. */
 interface Known {
   incarnation: number;
   sequence: number;
@@ -50,7 +50,7 @@ class Model {
   readonly known = new Map<number, Known>();
   readonly failed = new Set<string>();
 
-  /** Who has failed or left makes room. */
+  /** A worker that has failed or left makes room. */
   expectedVerdict({ worker, incarnation }: BeatStep, reactor: ReactorHarness): BeatVerdict {
     const known = this.known.get(worker);
     const states = [...this.known.keys()].map((each) => reactor.stateOf(workerId(each)) ?? "");

@@ -33,7 +33,7 @@ describe("the loop of turns", () => {
   let store: HeldStore;
   let state: CoordinatorState;
   let loop: TurnLoop;
-  /** What left, in order: answered sequences as `1`, topics of events, and transitions. */
+  /** The effects that left, in order: answered sequences as `1`, topics of events, and transitions. */
   let left: string[];
   let broken: Setback["kind"][];
   let mayAct: boolean;

@@ -17,7 +17,7 @@ import { chartEvents, reachableStates } from "../../support/chart-outcomes.ts";
 import { nestedChart } from "../../support/nested-chart.ts";
 
 interface Proof {
-  /** What the compiled chart is held against. */
+  /** The machine that the compiled chart is held against. */
   readonly machine: AnyStateMachine;
   readonly context: fc.Arbitrary<object>;
   readonly event: fc.Arbitrary<EventObject>;

@@ -6,7 +6,7 @@ import type { BellEvent } from "../../support/bell-chart.ts";
 
 const ADDRESS = "bell/1";
 
-/** What a client wants done, in order. What was not acknowledged is sent again in the next life. */
+/** A client's wishes, in order. An event that was not acknowledged is sent again in the next life. */
 const SCRIPT: readonly (BellEvent | { readonly passMs: number })[] = [
   { type: "bell.note", at: 0 },
   { type: "bell.arm", name: "alarm", delayMs: 1_000 },

@@ -11,7 +11,7 @@ describe("a budget that bearers share", () => {
     claims = new Map();
   });
 
-  /** Of the bearer whose letter the name begins with. */
+  /** Claims for the bearer whose letter the name begins with. */
   const claim = (name: string, amount: number): void =>
     void claims.set(name, budget.claim(name.slice(0, 1), amount));
   const release = (...names: string[]): void => {

@@ -1,4 +1,4 @@
-// What a server reads, and when: messages as they come over a real connection, counted before they are read, and those who send
+// The reading of a server: messages as they come over a real connection, counted before they are read, and those who send
 // what never ends.
 import { create, toBinary } from "@bufbuild/protobuf";
 import { expect } from "chai";

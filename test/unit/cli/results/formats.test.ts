@@ -163,7 +163,7 @@ describe("a result as the OpenAI Batch API has it", () => {
     const refusal = '{"status_code":400,"request_id":"r","body":{"error":{"message":"no"},"n":1.0}}';
     const refused = { class: "error", message: "400 Bad Request: no", response: bytes(refusal) };
     expect(line("openai", { ...failed, error: refused })).to.contain(`"response":${refusal},"error":null`);
-    // What a program printed is its own, whatever it looks like.
+    // A program's output is its own, whatever it looks like.
     const printed = { class: "error", message: refusal };
     expect(json("openai", { ...failed, error: printed })).to.deep.include({
       response: null,

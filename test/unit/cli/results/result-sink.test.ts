@@ -24,7 +24,7 @@ import { useTemporaryDirectory } from "../../../support/temporary-directory.ts";
 
 const WRITER = fileURLToPath(new URL("../../../support/results-writer-program.ts", import.meta.url));
 
-/** What results and errors files of `count` results have in them. */
+/** The contents of results and errors files of `count` results. */
 function expected(count: number, format: FormatName): { output: string; errors: string } {
   const { header, line } = formatOf(format, false);
   const results = [...madePages(count, count)].flatMap((page) => page.results);

@@ -4,7 +4,7 @@ import { LostWorkers } from "../../../../src/compose/local-run/lost-workers.ts";
 describe("workers that are lost", () => {
   let lost: LostWorkers;
 
-  /** What is said when it is so at this moment. */
+  /** The sentence when it is so at this moment. */
   function at(seconds: number, ready: number, suspected = 0, failed = 0): string | undefined {
     return lost.take(seconds * 1_000, { ready, suspected, failed, draining: 0, cordoned: 0, revoked: 0 });
   }

@@ -18,11 +18,11 @@ import { VirtualClock } from "../../../support/virtual-clock.ts";
 const TIMING: LeaseTiming = { ttlMs: 5_000, renewalMs: 1_000, deadlineMs: 4_000 };
 const START_MS = 7_000;
 
-/** What a commit or a read of this store comes to is the test's to say. */
+/** The test says how each commit and read of this store ends. */
 class MoodyStore extends DelegatingStore {
   readonly #clock: VirtualClock;
   isReadable = true;
-  /** What happens to commits. */
+  /** The fate of commits. */
   mood: "good" | "lost" | "unanswered" = "good";
   /** How long a commit takes to take effect, and its answer as long again. */
   delayMs = 0;
@@ -69,7 +69,7 @@ describe("the elector of a store that is shared", () => {
     readonly lost: Loss[];
     readonly log: RecordingLogger;
     readonly watchdog: RecordingWatchdog;
-    /** Of the leadership that was won. */
+    /** The leadership that was won. */
     won: Leadership | undefined;
     readonly campaign: Promise<Leadership>;
   }

@@ -1,5 +1,5 @@
-// Many coordinators over one store, with pauses, slow and lost answers, and clocks that run at different rates. Whatever
-// comes, two never act on the store at once, and while the clocks agree within a tenth, two never believe that they may.
+// Many coordinators over one store, with pauses, slow and lost answers, and clocks that run at different rates. In every
+// case two never act on the store at once, and while the clocks agree within a tenth, two never believe that they may.
 import { expect } from "chai";
 import fc from "fast-check";
 import type { Clock } from "../../../../src/base/clock.ts";
@@ -39,7 +39,7 @@ interface Trouble {
   /** One for each process: 1.2 is a clock that runs fast by a fifth. */
   readonly rates: readonly number[];
   readonly pauses: readonly Pause[];
-  /** Of a call. */
+  /** The chance that a call is lost. */
   readonly lossRate: number;
   readonly delayMaxMs: number;
 }
@@ -134,7 +134,7 @@ class World {
   readonly processes: Process[];
   /** Epochs in the order in which they were won. */
   readonly won: number[] = [];
-  /** Of each write that the store took: the key that names the writer's epoch, and what it would be for the last winner. */
+  /** Writes that the store took: the key that names the writer's epoch, and the key that the last winner would write. */
   readonly written: [key: string, expected: string][] = [];
   readonly #trouble: Trouble;
   readonly #random: Random;
@@ -163,12 +163,12 @@ class World {
     this.#stop.abort();
   }
 
-  /** Who may act by its own reckoning; one that is stopped does nothing, and knows nothing of it. */
+  /** Candidates that may act by their own reckoning; a stopped one does nothing, and knows nothing of it. */
   believers(): Process[] {
     return this.processes.filter(({ elector }) => elector.mayAct());
   }
 
-  /** Of those, who would find the epoch row as it expects it. */
+  /** The candidates among them that would find the epoch row as they expect it. */
   async rulers(): Promise<Process[]> {
     const row = (await this.shared.get(EPOCH_KEY)) ?? new Uint8Array();
     return this.believers().filter(({ leadership }) => {
@@ -200,7 +200,7 @@ class World {
   }
 
   #stand(process: Process): void {
-    // Who has lost ends, and is started again as somebody new.
+    // A loser ends, and is started again as somebody new.
     const onLost = (): void => {
       const at = this.processes.indexOf(process);
       this.processes[at] = this.#start(process.machine);

@@ -13,7 +13,7 @@ import type { WatchCells } from "../../../../src/coordinator/lead/watchdog.ts";
 import { newRunId } from "../../../support/certificates.ts";
 import { useClosers } from "../../../support/closers.ts";
 
-/** What the main thread does at a moment. */
+/** The main thread's doings at a moment. */
 interface Deed {
   readonly atMs: number;
   readonly act: () => void;

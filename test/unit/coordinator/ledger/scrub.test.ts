@@ -112,7 +112,7 @@ async function run(rows: Rows, steps: readonly Step[]): Promise<Damage | undefin
   let page: Awaited<ReturnType<typeof readScrubPage>> | undefined;
   const go = async ({ kind }: Pick<Step, "kind">): Promise<Damage | undefined> => {
     if (kind === "commit") rows.commit();
-    // What is asked for leaves behind its turn's batch (C2).
+    // A question leaves behind its turn's batch (C2).
     if (kind === "ask" && asked === undefined) {
       rows.commit();
       asked = rows.scrub.wants();
@@ -262,7 +262,7 @@ describe("the scrub of the ledger", () => {
 
     for (const prefix of [ITEMS_PREFIX, DONE_PREFIX, FAILED_PREFIX]) {
       it(`ends it over a row that is not whole under ${prefix}, and names it`, async () => {
-        // Of an item that is done: nobody would read it again.
+        // The record of a done item: nobody would read it again.
         const [row] = await rowsUnder(prefix);
         if (row === undefined) throw new Error(`nothing under ${prefix}`);
         const value = Buffer.from(row.value);

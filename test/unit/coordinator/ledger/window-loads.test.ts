@@ -4,7 +4,7 @@ import { LedgerHarness } from "../../../support/ledger-harness.ts";
 
 const MIB = 2 ** 20;
 const LARGE = "x".repeat(MIB);
-/** Of no concern, and final. */
+/** An item of no concern, and final. */
 const ENDED: ReportedOutcome = { kind: "too_large", message: "" };
 
 describe("windows of items that were never given out", () => {

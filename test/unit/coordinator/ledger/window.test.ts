@@ -20,7 +20,7 @@ class Segment {
   readonly window = new Window<Entry>("");
   readonly rows = new Map<string, Entry>();
   readonly taken: string[] = [];
-  /** What scans have read and nobody has handed over. */
+  /** Rows that scans have read and nobody has handed over. */
   readonly answers: { readonly entries: Entry[]; readonly hasMore: string | null }[] = [];
   largestPage = 0;
   readonly #pageMax: number;

@@ -1,4 +1,4 @@
-// What is remembered of an item: its attempts, their logs, its checkpoint; and how an operator finds it.
+// The history of an item: its attempts, their logs, its checkpoint; and how an operator finds it.
 import { expect } from "chai";
 import type { Report } from "../../../../src/coordinator/turn/session-frame.ts";
 import type { GetItemResponse } from "../../../../src/gen/rollout/v1/run_pb.ts";

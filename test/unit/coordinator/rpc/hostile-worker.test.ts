@@ -1,4 +1,4 @@
-// What a worker can do with nothing but its certificate, over a real listener with mutual TLS: it asks for everything, gives
+// Attacks of a worker with nothing but its certificate, over a real listener with mutual TLS: it asks for everything, gives
 // nothing back, and claims what it was never given.
 import { createHash } from "node:crypto";
 import { expect } from "chai";
@@ -32,7 +32,7 @@ const LIVENESS = {
 /** A worker that does no more than it is told to by the test. */
 class ScriptedWorker {
   readonly client: WorkerClient;
-  /** What it was given, in order, and never reported. */
+  /** Assignments, in order, that it never reported. */
   readonly given: { readonly itemId: Uint8Array; readonly attempt: number; readonly text: string }[] = [];
   readonly frames: string[] = [];
   readonly #requests = new AsyncQueue<Request>(1_000);

@@ -1,4 +1,4 @@
-// What operators ask, over a real listener with mutual TLS and a real coordinator: a whole run, and what each call promises there.
+// Operators' calls, over a real listener with mutual TLS and a real coordinator: a whole run, and what each call promises there.
 import { expect } from "chai";
 import { systemClock } from "../../../../src/base/clock.ts";
 import { ulidToBytes } from "../../../../src/base/ids.ts";
@@ -72,7 +72,7 @@ describe("operators and their coordinator", () => {
 
   it("read every result once, in order, across a restart of the coordinator", async () => {
     const texts = Array.from({ length: 40 }, (_, at) => `item ${at}`);
-    // Whatever plugin a worker has.
+    // Any plugin that a worker has.
     const plugin = "";
     await submit(
       texts.slice(0, 25).map((payload) => ({ payload })),

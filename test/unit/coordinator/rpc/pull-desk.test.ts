@@ -19,7 +19,7 @@ describe("pull desk", () => {
     worker = await beating(rig, 1);
   });
 
-  /** Who calls opens no stream. */
+  /** A caller opens no stream. */
   async function beating({ harness }: PullRig, number: number, slots = 4): Promise<LedgerWorker> {
     const joined = await harness.worker(number, { slots });
     await harness.step({ kind: "sessionEnded", workerId: joined.id, port: joined.port });

@@ -1,4 +1,4 @@
-// What a result brings beside its outcome, and what an assignment brings beside its payload.
+// Fields of a result beside its outcome, and of an assignment beside its payload.
 import { expect } from "chai";
 import { create } from "@bufbuild/protobuf";
 import { createHash } from "node:crypto";

@@ -140,7 +140,7 @@ describe("failed items that are taken back", () => {
     await worker.report(worker.held);
     expect((await operator.readAll(ResultOrder.COMPLETION)).texts).to.deep.equal(["b", "a"]);
     expect((await operator.readAll(ResultOrder.INPUT)).texts).to.deep.equal(["a", "b"]);
-    // Whoever had read it as failed reads what became of it.
+    // A reader that had it as failed reads its new result.
     const { after } = before.last;
     expect((await operator.readAll(ResultOrder.COMPLETION, { after })).texts).to.deep.equal(["b", "a"]);
   });

@@ -26,7 +26,7 @@ describe("a run that is steered", () => {
   const shown = (): ReturnType<typeof operator.ask<{ state: RunState; pauseReason: string }>> =>
     operator.ask((run) => run.getRun({}));
 
-  /** What the worker was asked for by frames of this kind. */
+  /** Items that the worker was asked for by frames of this kind. */
   const asked = (kind: "release" | "drop"): string[] =>
     worker.frames.flatMap((frame) =>
       frame.kind === kind ? frame.attempts.map(({ id }) => Buffer.from(id).toString("hex")) : [],

@@ -1,4 +1,4 @@
-// What workers still have when the coordinator's machine has lost its power and, with it, the last assignments.
+// Items that workers still have when the coordinator's machine has lost its power and, with it, the last assignments.
 import { expect } from "chai";
 import type { Random } from "../../../../src/base/random.ts";
 import { itemKeyOf } from "../../../../src/coordinator/ledger/item-id.ts";
@@ -161,7 +161,7 @@ describe("what a worker has and the ledger has forgotten", () => {
     await ledger.submit(["a", "b"]);
     await one.ask(1);
     await losePower();
-    // Whoever comes has what is pending read.
+    // Each newcomer makes the coordinator read pending items.
     await reconnect(two);
     await one.beat();
     await ledger.step(one.helloInput(), one.askInput(1));

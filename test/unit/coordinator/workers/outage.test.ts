@@ -1,4 +1,4 @@
-// What it is to items that a worker's process ends and another takes its place: its own doing, or what many met together.
+// The end of a worker's process, as items see it: the doing of one of them, or an outage that many met together.
 import { expect } from "chai";
 import { OutcomeClass } from "../../../../src/gen/rollout/v1/work_pb.ts";
 import { LedgerHarness } from "../../../support/ledger-harness.ts";
@@ -182,7 +182,7 @@ describe("a worker that leaves, and whose goodbye nobody hears", () => {
     await leaving.beat();
   });
 
-  /** What is remembered of the first attempt of each item, and what it was charged. */
+  /** The record of the first attempt of each item, and its charge. */
   async function firstAttempts(): Promise<[OutcomeClass | undefined, number][]> {
     const operator = new OperatorRig(ledger);
     const lost = (item: string): number =>
