@@ -80,7 +80,7 @@ export interface CoordinatorOptions {
   readonly enrolmentQuota?: number;
   /** Whether this process renews the enrolment bundle of this id by itself. */
   readonly isOwnBundle?: (id: string) => boolean;
-  /** Told of bearers whose certificates are good for nothing: to be kept out, and their sessions ended. First before it leads. Total. */
+  /** Told of bearers whose certificates were revoked: to be kept out, and their sessions ended. First before it leads. Total. */
   readonly onRevoked?: (ids: readonly string[]) => void;
   /** How messages name this coordinator. */
   readonly advertisedAddress: string;
@@ -143,7 +143,10 @@ export class Coordinator {
     this.storeId = won.storeId;
   }
 
-  /** Leads when it resolves, which may be long after another leader has gone. Throws store_… rows when the store is not this run's, is damaged or cannot be written. */
+  /**
+   * Leads when it resolves, which may be long after another leader has gone. Throws store_… rows when the store is not this
+   * run's, is damaged or cannot be written.
+   */
   static async start(options: CoordinatorOptions): Promise<Coordinator> {
     const { store, clock, random, log, onFatal } = options;
     const { storeId } = await claimStore(store, {

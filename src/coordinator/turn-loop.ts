@@ -1,6 +1,6 @@
 // The reactor, running: inputs wait in a bounded inbox, a turn takes what is there, its batch is committed expecting this
-// leader's epoch (C1), and only then do its effects leave (C2), but for most answers to beats. Turns are pipelined: the next one is computed while the
-// last one is on its way to the disk.
+// leader's epoch (C1), and only then do its effects leave (C2), but for most answers to beats. Turns are pipelined: the next
+// one is computed while the last one is on its way to the disk.
 //
 // A batch that does not commit ends the loop, for the state in memory is then ahead of the store: `conflict` means that
 // somebody else leads, `unknown` that the store cannot say, `expired` that this leader may not act any more. Either way

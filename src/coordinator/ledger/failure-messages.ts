@@ -61,7 +61,7 @@ export class FailureMessages {
     this.#place(failure).attempts++;
   }
 
-  /** A failed item was taken back. */
+  /** A failed item was retried. */
   retried({ class: as, message }: Omit<MetFailure, "id">): void {
     const kept = this.#kept.get(keyOf(as, message));
     if (kept === undefined || kept.items === 0) return;

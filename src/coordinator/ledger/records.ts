@@ -72,7 +72,7 @@ export interface ReturnedRecord {
   readonly blamed: string;
   /** It runs with nothing beside it. */
   readonly isApart: boolean;
-  /** When it was given back uncharged of late, by the wall clock. */
+  /** When it was returned uncharged of late, by the wall clock. */
   readonly returnedAtMs: readonly number[];
 }
 
@@ -162,7 +162,7 @@ interface FinalRecord extends Execution {
   readonly attempt: number;
   readonly worker: WorkerId;
   readonly finishedAtWallMs: number;
-  /** Number of the record of completions that it stands in: an item that was taken back stands in an older one too. */
+  /** Number of the record of completions that it stands in: an item that was retried stands in an older one too. */
   readonly completion: number;
 }
 
@@ -228,7 +228,7 @@ export interface FailedRecord extends FinalRecord {
   /** How much of its budgets was used. */
   readonly charged: number;
   readonly lost: number;
-  /** It runs with nothing beside it, also when it is taken back. */
+  /** It runs with nothing beside it, also when it is retried. */
   readonly isApart: boolean;
 }
 

@@ -54,7 +54,7 @@ export interface LedgerNumbers {
   readonly cursors: ReadonlyMap<number, number>;
   /** The failed items that there are. */
   readonly failedByClass: Readonly<Record<FailureClass, number>>;
-  /** Failures that there have ever been; never falls, not even when failed items are taken back. */
+  /** Failures that there have ever been; never falls, not even when failed items are retried. */
   readonly failures: number;
 }
 
@@ -163,7 +163,7 @@ export class Tally {
     this.#failures++;
   }
 
-  /** Beside `removed`: a failed item is taken back. */
+  /** Beside `removed`: a failed item is retried. */
   isRetried(from: FailureClass): void {
     this.#failedByClass[from]--;
   }

@@ -1,5 +1,5 @@
-// Results as their items became final. An item that was taken back stands in the record of each time that it became final; its
-// row says which of them counts.
+// Results as their items became final. An item that was retried stands in the record of each time that it became final; its row
+// says which of them counts.
 import type { Store } from "../../storage/store.ts";
 import { readCompletions } from "../ledger/completions.ts";
 import type { FinalItem, SeenItem } from "./stored-items.ts";
@@ -56,7 +56,7 @@ function seeAll(store: Store, places: readonly Place[]): Promise<SeenItem[]> {
   );
 }
 
-/** Undefined when the item was taken back since it became final in that record: it comes again, if it does. */
+/** Undefined when the item was retried since it became final in that record: it comes again, if it does. */
 async function countedOrNot(
   { store, extent, look }: ResultSource,
   first: SeenItem,

@@ -66,7 +66,7 @@ async function finalOrNot(
   if (isFinal(seen)) return seen;
   if (extent.setAside.has(seen.place)) return "never";
   if (extent.phase === "cancelled") return extent.isOver ? "never" : "unfinished";
-  // All items of a complete run are final, unless some were taken back since.
+  // All items of a complete run are final, unless some were retried since.
   for (let looks = 0; looks < LOOKS_MAX; looks++) {
     const { phase } = await look();
     if (phase !== "complete") return "unfinished";

@@ -67,7 +67,7 @@ export async function seeItems(
 }
 
 function finalOf(failed: FailedRecord | undefined, done: DoneRecord | undefined): Final | undefined {
-  // It was taken back and has succeeded between the two scans.
+  // It was retried and has succeeded between the two scans.
   if (done !== undefined) return { kind: "done", record: done };
   return failed && { kind: "failed", record: failed };
 }

@@ -1,7 +1,8 @@
 // The last Pull of each worker, so that one that is repeated has the answer of the first, which may have been lost on its way.
 //
-// Keeps true: a call that was overtaken on its way changes nothing; one call of a worker waits at a time, the newest (the reactor ends the session before it); answers that are remembered are bounded, and one that was
-// forgotten is no loss: what the worker does not name with its next Pull never arrived, and is given out again.
+// Keeps true: a call that was overtaken on its way changes nothing; one call of a worker waits at a time, the newest (the
+// reactor ends the session before it); answers that are remembered are bounded, and one that was forgotten is no loss: what the
+// worker does not name with its next Pull never arrived, and is given out again.
 import type { Clock } from "../../base/clock.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import type { Leader } from "./leader.ts";

@@ -1,5 +1,5 @@
-// Failed items, taken back. They are looked up here and moved by the reactor, one page at a time for the whole run: what was
-// looked up can change in no other way than by this call.
+// Retries of failed items. They are looked up here and moved by the reactor, one page at a time for the whole run: an item that
+// was looked up can change in no other way than by this call.
 import type { ServiceImpl } from "@connectrpc/connect";
 import { failure } from "../../base/errors.ts";
 import type { RetryRequest, RunService } from "../../gen/rollout/v1/run_pb.ts";

@@ -100,7 +100,7 @@ export type Refusal =
 
 export type SubmissionVerdict = ({ readonly kind: "taken" } & SubmissionAnswer) | Refusal;
 
-/** `cancelled`: nothing of a cancelled run is taken back. */
+/** `cancelled`: nothing of a cancelled run is retried. */
 export type RetryVerdict =
   { readonly kind: "retried"; readonly items: number } | { readonly kind: "cancelled" };
 
