@@ -22,8 +22,8 @@ export interface ItemAttempt {
   readonly alone: boolean;
   /**
    * To be asked at the moment at which the item begins: before its process is let go, before it is sent to the server or process
-   * that has been waited for. False: it must not begin, because another worker may have it by now; the promise settles with `preempted`
-   * then, and it is as if this attempt had never been started. An attempt without it may begin at any time.
+   * that has been waited for. False: it must not begin, because another worker may have it by now; the promise settles with
+   * `preempted` then, and it is as if this attempt had never been started. An attempt without it may begin at any time.
    */
   readonly mayBegin?: () => boolean;
   /** For a process that executes the item: `ROLLOUT_RUN_ID`, `ROLLOUT_ITEM_ID`, `ROLLOUT_ATTEMPT` and the like. */

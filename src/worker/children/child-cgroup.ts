@@ -1,5 +1,5 @@
-// A cgroup for each child, below the one that the worker is in, where the worker may make one: it holds every process that the child starts,
-// also what leaves its session, and is killed as a whole. Elsewhere there is none, and what leaves a session gets away.
+// A cgroup for each child, below the one that the worker is in, where the worker may make one: it holds every process that the child
+// starts, one that leaves its session too, and is killed as a whole. Elsewhere there is none, and what leaves a session gets away.
 import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";

@@ -2,8 +2,8 @@
 // at a gate, guardian.ts outlives the worker by a moment, group-records.ts is the list on the disk; child-group.ts and
 // child-cgroup.ts end one with all that it started, kernel-table.ts finds what that is; child-output.ts reads what it writes.
 //
-// Here backends get them. Each is the leader of a session and a process group of its own, and dies with this worker: a guardian kills what a worker that was killed leaves behind, and a worker
-// that starts reaps what the one before and its guardian left.
+// Here backends get them. Each is the leader of a session and a process group of its own, and dies with this worker: a guardian kills
+// what a worker that was killed leaves behind, and a worker that starts reaps what the one before and its guardian left.
 //
 // Keeps true: before a child executes anything of its program, the guardian knows its group and a record of it is on the
 // disk; both forget it when nothing of the group is left, and not before.

@@ -10,7 +10,8 @@ import type { Starter } from "./starter.ts";
 
 /**
  * Reads `+ PID START` and `- PID START`. At the end of its input it kills each group whose leader is still the one that was named or
- * has ended with its cgroup, and then whatever is left of their sessions. $1: below which cgroups are. START is field 22 of /proc/PID/stat; without /proc it is not looked at.
+ * has ended with its cgroup, and then all that is left of their sessions. $1: below which cgroups are. START is field 22 of
+ * /proc/PID/stat; without /proc it is not looked at.
  */
 const SCRIPT = `
 trap '' HUP INT TERM QUIT

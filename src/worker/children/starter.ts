@@ -66,7 +66,10 @@ export class Starter {
   #lastId = 0;
   #isClosed = false;
 
-  /** Begins the process now, and not with the first start, so that it is there before the caller opens anything. One that cannot begin is tried again at each start. */
+  /**
+   * Begins the process now, and not with the first start, so that it is there before the caller opens anything. One that cannot
+   * begin is tried again at each start.
+   */
   static begin(): Starter {
     const starter = new Starter();
     starter.#begun();
@@ -220,18 +223,13 @@ function failureOf(error: Error): StartFailure {
   return { errno: errnoOf(error), message: describeError(error), hasNul: false };
 }
 
-/** Asks for one start; `id` is in every answer to it. */
-export interface StartMessage {
+/** Asks the starter's program for one start; `id` is in every answer to it. */
+export interface StartMessage extends StartRequest {
   readonly id: number;
-  readonly file: string;
-  readonly args: readonly string[];
-  readonly cwd: string;
-  readonly env: Readonly<Record<string, string>>;
-  /** From standard input on; what is not a pipe is /dev/null. */
-  readonly streams: readonly StreamKind[];
 }
 
-export type StreamKind = "pipe" | "ignore";
+/** A stream that is not a pipe is /dev/null. */
+type StreamKind = "pipe" | "ignore";
 
 export type StarterMessage =
   /** With one end of a stream. `at`: its descriptor in the child. */

@@ -3,16 +3,13 @@
 // Keeps true: a notice that is there is reported, readable or not; its lead is the server's time against the server's
 // clock, so that ours may be as wrong as it likes.
 import { backoffMs } from "../../base/backoff.ts";
-import type { Clock } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
-import type { Random } from "../../base/random.ts";
 import { printable } from "../../base/safe-text.ts";
-import type { Logger } from "../../observe/log.ts";
 import { clampLead } from "./compute-hint.ts";
 import type { ComputeHint, Hint } from "./compute-hint.ts";
 import { ImdsSession } from "./imds-session.ts";
 import type { ImdsAnswer } from "./imds-session.ts";
-import type { MetadataAddress } from "./metadata-http.ts";
+import type { MetadataWatchOptions } from "./metadata-http.ts";
 import { MetadataPatience, MetadataTrouble } from "./metadata-trouble.ts";
 
 export interface AwsTiming {
@@ -22,14 +19,8 @@ export interface AwsTiming {
   readonly tokenTtlSec: number;
 }
 
-export interface AwsHintsOptions {
-  readonly address: MetadataAddress;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Logger;
+export interface AwsHintsOptions extends MetadataWatchOptions {
   readonly timing?: AwsTiming;
-  /** The server was slow when it was found. */
-  readonly isSlow?: boolean;
 }
 
 /** Five seconds are what AWS advises; six hours is the most that it gives a token. */

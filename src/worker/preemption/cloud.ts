@@ -1,25 +1,15 @@
 // Which cloud's notices are watched: as the configuration says, or that of the metadata server which answers, however late.
 import { unreachable } from "../../base/assert.ts";
-import type { Clock } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
-import type { Random } from "../../base/random.ts";
-import type { Logger } from "../../observe/log.ts";
 import { AwsHints } from "./aws.ts";
 import type { Cloud, ComputeHint } from "./compute-hint.ts";
 import { GcpHints, isGcp } from "./gcp.ts";
 import { ImdsSession } from "./imds-session.ts";
-import type { MetadataAddress } from "./metadata-http.ts";
+import type { MetadataWatchOptions } from "./metadata-http.ts";
 import { MetadataPatience, PATIENCE_MAX_MS } from "./metadata-trouble.ts";
 
 /** `auto`: whichever answers. */
 export type CloudChoice = Cloud | "auto" | "none";
-
-export interface CloudOptions {
-  readonly address: MetadataAddress;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Logger;
-}
 
 /** Local servers answer in milliseconds; where there is none, a question may hang. */
 const PROBE_TIMEOUT_MS = 1_000;
@@ -30,7 +20,7 @@ const QUICK_PAUSE_MS = 500;
 const SLOW_PAUSE_MS = 30_000;
 
 /** The hints of the cloud that is meant. Asks nothing before it is watched, so that no start waits for an answer. */
-export function cloudHints(choice: CloudChoice, options: CloudOptions): ComputeHint {
+export function cloudHints(choice: CloudChoice, options: MetadataWatchOptions): ComputeHint {
   switch (choice) {
     case "aws":
       return new AwsHints(options);
@@ -56,7 +46,7 @@ interface Found {
   readonly isSlow: boolean;
 }
 
-function watchFound({ cloud, isSlow }: Found, options: CloudOptions): ComputeHint {
+function watchFound({ cloud, isSlow }: Found, options: MetadataWatchOptions): ComputeHint {
   return cloud === "aws" ? new AwsHints({ ...options, isSlow }) : new GcpHints({ ...options, isSlow });
 }
 
@@ -64,7 +54,7 @@ function watchFound({ cloud, isSlow }: Found, options: CloudOptions): ComputeHin
  * The cloud whose metadata server answers, asked for until one does; undefined when the signal came first. That none answers yet
  * is said once.
  */
-async function findCloud(options: CloudOptions, signal: AbortSignal): Promise<Found | undefined> {
+async function findCloud(options: MetadataWatchOptions, signal: AbortSignal): Promise<Found | undefined> {
   const { address, clock, log } = options;
   for (let probes = 1; ; probes++) {
     const isSlow = probes > QUICK_PROBES;
@@ -88,7 +78,11 @@ async function findCloud(options: CloudOptions, signal: AbortSignal): Promise<Fo
 
 /** The cloud whose metadata server answers within that time; undefined when none does. Logs nothing. */
 export async function askCloud(
-  { address, clock, timeoutMs }: Pick<CloudOptions, "address" | "clock"> & { readonly timeoutMs: number },
+  {
+    address,
+    clock,
+    timeoutMs,
+  }: Pick<MetadataWatchOptions, "address" | "clock"> & { readonly timeoutMs: number },
   signal: AbortSignal,
 ): Promise<Cloud | undefined> {
   const patience = new MetadataPatience(timeoutMs, false);

@@ -1,6 +1,7 @@
 // The room of hints that a worker's surroundings give about its end, as values: a cloud takes the machine away, somebody asks it to
 // leave, or it had better get less work. Here the port and the hints that somebody makes; cloud.ts picks the cloud, aws.ts and gcp.ts
-// watch one each, by imds-session.ts and metadata-http.ts; metadata-trouble.ts is about servers that are slow or silent. How long a drain may take follows from that alone.
+// watch one each, by imds-session.ts and metadata-http.ts; metadata-trouble.ts is about servers that are slow or silent. How long a
+// drain may take follows from a hint alone.
 //
 // Keeps true: a deadline is a moment on the monotonic clock of this machine. No wall clock takes part, ours least of all.
 import type { DrainCause } from "../../../machines/spot-drain.ts";

@@ -7,11 +7,9 @@ import { backoffMs } from "../../base/backoff.ts";
 import type { BackoffRange } from "../../base/backoff.ts";
 import type { Clock } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
-import type { Random } from "../../base/random.ts";
-import type { Logger } from "../../observe/log.ts";
 import type { ComputeHint, Hint } from "./compute-hint.ts";
 import { askMetadata } from "./metadata-http.ts";
-import type { MetadataAddress, MetadataAnswer } from "./metadata-http.ts";
+import type { MetadataAddress, MetadataAnswer, MetadataWatchOptions } from "./metadata-http.ts";
 import { MetadataPatience, MetadataTrouble } from "./metadata-trouble.ts";
 
 export interface GcpTiming {
@@ -24,14 +22,8 @@ export interface GcpTiming {
   readonly backoff: BackoffRange;
 }
 
-export interface GcpHintsOptions {
-  readonly address: MetadataAddress;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Logger;
+export interface GcpHintsOptions extends MetadataWatchOptions {
   readonly timing?: GcpTiming;
-  /** The server was slow when it was found. */
-  readonly isSlow?: boolean;
 }
 
 /**

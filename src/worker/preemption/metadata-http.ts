@@ -5,7 +5,9 @@
 import { isIPv4 } from "node:net";
 import { formatAddress } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
+import type { Random } from "../../base/random.ts";
 import { systemReason } from "../../base/system-reason.ts";
+import type { Logger } from "../../observe/log.ts";
 import { exchange } from "../../transport/exchange.ts";
 import type { Answer } from "../../transport/exchange.ts";
 
@@ -14,6 +16,16 @@ export interface MetadataAddress {
   /** Without brackets. */
   readonly host: string;
   readonly port: number;
+}
+
+/** How the notices of a metadata server are watched. */
+export interface MetadataWatchOptions {
+  readonly address: MetadataAddress;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  /** The server was slow when it was found. */
+  readonly isSlow?: boolean;
 }
 
 /** AWS has a unique local address of IPv6 for it, and Google a name. */

@@ -6,8 +6,8 @@
 // may. Says how each one ended; whether that is heard of is not its concern.
 //
 // Keeps true: an attempt is unstarted or running, never both; each start is asked for (C6, self-fence) at the moment of
-// the start, and again when it begins, which may be long after; an attempt that was dropped leaves no result, every other one that started leaves exactly one; a slot is taken
-// for as long as a backend executes in it, whatever has been said of that attempt.
+// the start, and again when it begins, which may be long after; an attempt that was dropped leaves no result, every other one that
+// started leaves exactly one; a slot is taken for as long as a backend executes in it, whatever has been said of that attempt.
 import { assert } from "../../base/assert.ts";
 import type { Clock } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
