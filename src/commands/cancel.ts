@@ -1,8 +1,8 @@
 // `rollout cancel`
+import { createInterface } from "node:readline/promises";
 import { EXIT } from "../base/error-table.ts";
 import { failure } from "../base/errors.ts";
 import type { ExitCode } from "../base/error-table.ts";
-import { canAsk, confirm } from "../cli/confirm.ts";
 import { Flags } from "../cli/oclif.ts";
 import { configFlags } from "../cli/setting-flags.ts";
 import type { RunStatus } from "../client/run-status.ts";
@@ -52,4 +52,25 @@ function questionOf({ running, pending, done }: RunStatus): string {
     `${running} items with workers are killed, ${pending} that wait are never run, ${done} results stay.\n` +
     "This cannot be undone. Cancel the run? [y/N] "
   );
+}
+
+/** True when a word of agreement was typed. Only where both standard input and standard error are terminals. */
+async function confirm(question: string): Promise<boolean> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const answer = await new Promise<string>((resolve) => {
+      // Ctrl-C and the end of input say no.
+      lines.once("SIGINT", () => resolve(""));
+      lines.once("close", () => resolve(""));
+      void lines.question(question).then(resolve, () => resolve(""));
+    });
+    return /^y(?:es)?$/i.test(answer.trim());
+  } finally {
+    lines.close();
+  }
+}
+
+/** Whether there is somebody to ask. */
+function canAsk(): boolean {
+  return process.stdin.isTTY && process.stderr.isTTY;
 }

@@ -9,11 +9,11 @@ import type { ExitCode } from "../base/error-table.ts";
 import { namedConfig } from "../cli/arguments.ts";
 import { BaseCommand } from "../cli/base-command.ts";
 import { Flags } from "../cli/oclif.ts";
-import { findingObject, findingsText } from "../cli/render/findings.ts";
 import { configFlags, settingFlags } from "../cli/setting-flags.ts";
 import type { ClientConfig } from "../config/resolve.ts";
 import type { ExaminedConfig } from "../compose/doctor/examination.ts";
 import { examine, examineAlone } from "../compose/doctor/examination.ts";
+import { findingObject, findingsText } from "../compose/doctor/finding.ts";
 
 export class Doctor extends BaseCommand {
   static override readonly summary = "Look whether everything that a run needs is in order.";

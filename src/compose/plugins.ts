@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { failure } from "../base/errors.ts";
 import { newUlid } from "../base/ids.ts";
 import type { WorkerId } from "../base/ids.ts";
+import type { MockSpec } from "../config/manifest-fields.ts";
 import { loadManifest } from "../config/manifest.ts";
 import type { Manifest, ManifestOf } from "../config/manifest.ts";
 import type { Backend } from "../worker/backends/backend.ts";
@@ -11,10 +12,11 @@ import type { CodeBackend, CodeBackendOptions } from "../worker/backends/code/co
 import { CommandBackend } from "../worker/backends/command/command-backend.ts";
 import { HttpBackend } from "../worker/backends/http/http-backend.ts";
 import { machineBackend } from "../worker/backends/machine/machine-backend.ts";
+import type { SleepDistribution } from "../worker/backends/mock/mock-backend.ts";
+import { openExecutionJournal, MockBackend } from "../worker/backends/mock/mock-backend.ts";
 import { moduleBackend } from "../worker/backends/module/module-backend.ts";
 import { ProcessBackend } from "../worker/backends/process/process-backend.ts";
 import type { Plugin } from "../worker/backends/plugins.ts";
-import { mockBackend } from "./mock-work.ts";
 import type { ProcessPorts } from "./process-ports.ts";
 
 /** Needs of backends from the process that they are in. */
@@ -144,4 +146,27 @@ function codeOptions(
 
 function prepared(backend: CodeBackend | HttpBackend): OpenedBackend {
   return { backend, obstacle: backend.prepare() };
+}
+
+/** The mock backend as a manifest or the configuration describes it. Throws file_unwritable for its journal. */
+function mockBackend(
+  mock: MockSpec,
+  { clock, random, workerId }: Pick<ProcessPorts, "clock" | "random"> & { readonly workerId: WorkerId },
+): MockBackend {
+  const { journal: file, failurePercent } = mock;
+  const options = { clock, random, sleep: sleepOf(mock), failureRate: failurePercent / 100 };
+  return new MockBackend(
+    file === undefined ? options : { ...options, journal: openExecutionJournal(file, workerId) },
+  );
+}
+
+function sleepOf({ sleepMs, distribution }: MockSpec): SleepDistribution {
+  switch (distribution) {
+    case "constant":
+      return { kind: "constant", ms: sleepMs };
+    case "uniform":
+      return { kind: "uniform", minMs: 0, maxMs: 2 * sleepMs };
+    case "exponential":
+      return { kind: "exponential", meanMs: sleepMs };
+  }
 }

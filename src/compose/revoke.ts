@@ -5,8 +5,8 @@ import { systemClock } from "../base/clock.ts";
 import { failure, RolloutError } from "../base/errors.ts";
 import { parseUlid } from "../base/ids.ts";
 import type { WorkerId } from "../base/ids.ts";
-import type { Revocation, RevocationRequest } from "../client/revoke.ts";
-import { revokeBearer } from "../client/revoke.ts";
+import type { Revocation, RevocationRequest } from "../client/run-control.ts";
+import { revokeBearer } from "../client/run-control.ts";
 import { LIMITS } from "../config/limits.ts";
 import type { ClientConfig, ResolvedConfig } from "../config/resolve.ts";
 import {

@@ -9,12 +9,11 @@ import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from
 import { constants } from "node:http2";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { assert } from "../base/assert.ts";
-import type { Clock } from "../base/clock.ts";
+import type { Clock, Timer } from "../base/clock.ts";
 import type { Logger } from "../observe/log.ts";
 import { accessGate } from "./access.ts";
 import type { AccessTable } from "./access.ts";
 import type { AuditTrail, RefusalReason } from "./audit.ts";
-import { watchAnswer } from "./call-watch.ts";
 import { scopeOf, scopeValues } from "./caller.ts";
 import type { CallScope } from "./caller.ts";
 import { handlerErrors, methodName, notUnderstood } from "./errors.ts";
@@ -198,4 +197,21 @@ function headerBytesOf({ rawHeaders }: Http2ServerRequest): number {
 function declaredBytesOf({ headers }: Http2ServerRequest): number | undefined {
   const declared = Number(headers["content-length"]);
   return Number.isSafeInteger(declared) && declared > 0 ? declared : undefined;
+}
+
+/**
+ * The time that the answer of one unary call may take on the wire. Node has none for a client that does not read its answer,
+ * which would hold a stream and its memory for ever. Streams of a session may live for weeks and are not watched: pings and
+ * the idle timeout end them with their session. Incoming messages have their time in message-reader.ts.
+ *
+ * Closes the call's stream when its answer, complete from the moment of the call, takes too long to leave. Idempotent.
+ */
+function watchAnswer({ stream }: Http2ServerRequest, clock: Clock, limits: TransportLimits): () => void {
+  let answer: Timer | undefined;
+  stream.once("close", () => answer?.cancel());
+  return () => {
+    if (stream.destroyed) return;
+    const close = (): void => stream.close(constants.NGHTTP2_CANCEL);
+    answer ??= clock.after(limits.answerTimeoutMs, close, { background: true });
+  };
 }

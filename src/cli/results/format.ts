@@ -1,8 +1,9 @@
 // The formats of results by name: what stands at the head of a file, and the line of one result.
-import type { Result } from "../../client/results.ts";
+import { isoTime } from "../../base/clock.ts";
+import type { Result, ResultError } from "../../client/results.ts";
 import { csvHeader, csvLine } from "./csv.ts";
-import { jsonLine } from "./jsonl.ts";
 import { openaiLine } from "./openai.ts";
+import { jsonField } from "./value.ts";
 
 export const FORMAT_NAMES = ["jsonl", "csv", "openai"] as const;
 export type FormatName = (typeof FORMAT_NAMES)[number];
@@ -30,4 +31,27 @@ export function formatOf(name: FormatName, withInput: boolean): Format {
     case "openai":
       return { header: "", line: openaiLine };
   }
+}
+
+/** A result as an object of JSON, with its ending. The schema stands in docs/results.md, and fields are only ever added to it. */
+function jsonLine(result: Result): string {
+  const { item, id, ok, output, error, attempt, worker, pluginVersion, startedAtMs, input } = result;
+  const outcome = error === undefined ? jsonField("output", output) : `,"error":${errorText(error)}`;
+  const whence = JSON.stringify({
+    attempt,
+    worker: worker ?? null,
+    plugin_version: pluginVersion ?? null,
+    started_at: startedAtMs === undefined ? null : isoTime(startedAtMs),
+    duration_ms: result.durationMs ?? null,
+    finished_at: isoTime(result.finishedAtMs),
+  });
+  const head = `{"item":"${item}","id":${JSON.stringify(id ?? null)},"ok":${String(ok)}${outcome}`;
+  const tail = input === undefined ? "" : jsonField("input", input);
+  return `${head},${whence.slice(1, -1)}${tail}}\n`;
+}
+
+/** A server's answer is taken over as it is, like an output. */
+function errorText({ class: failureClass, message, response }: ResultError): string {
+  const head = JSON.stringify({ class: failureClass, message });
+  return response === undefined ? head : `${head.slice(0, -1)}${jsonField("response", response)}}`;
 }

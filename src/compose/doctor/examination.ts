@@ -11,12 +11,10 @@ import { examineEnrolment, examineOperator } from "./certificates.ts";
 import { examineCoordinator } from "./coordinator.ts";
 import type { Finding } from "./finding.ts";
 import { examined, good, warning } from "./finding.ts";
-import { examineMachine } from "./machine.ts";
+import { examineMachine, examinePreemption, examineStateDirectory } from "./machine.ts";
 import { examinePlugins } from "./plugins.ts";
-import { examinePreemption } from "./preemption.ts";
 import { examineResults } from "./results.ts";
 import { quarantine } from "./quarantine.ts";
-import { examineStateDirectory } from "./state-directory.ts";
 import { examineStorage } from "./storage.ts";
 
 export interface ExaminedConfig {

@@ -1,6 +1,8 @@
 // The findings of an examination: one line for each thing that was looked at, good ones included, so that a person sees what was
-// not the cause.
+// not the cause; and how they are shown.
 import { RolloutError } from "../../base/errors.ts";
+import { printable } from "../../base/safe-text.ts";
+import { configWords } from "../../cli/shell-words.ts";
 
 export interface Finding {
   /** The thing that was looked at: `coordinator`, `database`. */
@@ -33,4 +35,34 @@ export async function examined(
     if (!(error instanceof RolloutError)) throw error;
     return [{ subject, verdict: "failure", detail: error.message, error }];
   }
+}
+
+const SIGNS = { good: "ok  ", warning: "warn", failure: "FAIL" } as const;
+
+/** One line a finding, and what to do under it; then what it comes to. `config`: the configuration as the user has named it. */
+export function findingsText(findings: readonly Finding[], config?: string): string {
+  const columns = Math.max(...findings.map(({ subject }) => subject.length));
+  const lines = findings.flatMap((finding) => {
+    const { verdict, subject, detail } = finding;
+    const hint = hintOf(finding, config);
+    return [
+      `${SIGNS[verdict]}  ${subject.padEnd(columns)}  ${printable(detail)}`,
+      ...(hint === undefined ? [] : [`${" ".repeat(columns + 8)}→ ${printable(hint)}`]),
+    ];
+  });
+  const count = (verdict: Finding["verdict"]): number =>
+    findings.filter((finding) => finding.verdict === verdict).length;
+  const [failures, warnings] = [count("failure"), count("warning")];
+  const sum =
+    failures + warnings === 0 ? "everything is in order" : `${failures} to mend, ${warnings} to mind`;
+  return `${lines.join("\n")}\n\n${sum}\n`;
+}
+
+export function findingObject(finding: Finding, config?: string): object {
+  const { subject, verdict, detail, error } = finding;
+  return { subject, verdict, detail, hint: hintOf(finding, config) ?? null, code: error?.code ?? null };
+}
+
+function hintOf({ hint, error }: Finding, config: string | undefined): string | undefined {
+  return hint ?? error?.hintWith(configWords(config));
 }
