@@ -90,6 +90,9 @@ describe("a row that cannot be read", () => {
       expect(status.code, "it is complete, but for what was set aside").to.equal(6);
       expect(linesOf(status.stdout)[0]).to.deep.include({ state: "complete", done: 3, set_aside: 1 });
       expect(linesOf(status.stdout)[0]).to.have.nested.property("set_aside_items[0].key", key);
+      expect(linesOf(status.stdout)[0])
+        .to.have.nested.property("set_aside_items[0]")
+        .that.has.all.keys("item", "key");
       for (const order of ["input", "completion"]) {
         const rest = await cluster.run("results", "--order", order);
         expect([rest.code, linesOf(rest.stdout).length]).to.deep.equal([6, 3]);

@@ -398,7 +398,7 @@ describe("the trouble of workers", () => {
   });
 
   it("is for programs too", () => {
-    expect(workerObject(worker({ trouble }))).to.include({ trouble });
+    expect(workerObject(worker({ trouble, cordonReason: "x" }))).to.include({ trouble, cordon_reason: "x" });
     expect(workerObject(worker())).to.include({ trouble: null, revoked: false });
     expect(workerObject(worker({ revoked: true, liveness: "failed" }))).to.include({
       liveness: "failed",
