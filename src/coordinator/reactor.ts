@@ -97,8 +97,8 @@ export function react(state: CoordinatorState, inputs: readonly Input[], { nowMs
 
 function giveOut(state: CoordinatorState, turn: Turn): void {
   if (!givesOutWork(state)) return;
-  const apart = dispatch(state, turn);
-  if (state.steals) steal(state, turn, apart);
+  const reserved = dispatch(state, turn);
+  if (state.steals) steal(state, turn, reserved);
 }
 
 function tick(state: CoordinatorState, turn: Turn): void {

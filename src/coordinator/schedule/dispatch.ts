@@ -42,16 +42,16 @@ interface Crew {
   readonly isOnlyOne: boolean;
 }
 
-/** Workers that get nothing but an item which runs alone, now or as soon as they have nothing any more. */
-export type KeptApart = ReadonlySet<WorkerRow>;
+/** Reserved workers: they get nothing but an item which runs alone, now or as soon as they have nothing any more. */
+export type Reserved = ReadonlySet<WorkerRow>;
 
-export function dispatch(state: CoordinatorState, turn: Turn): KeptApart {
+export function dispatch(state: CoordinatorState, turn: Turn): Reserved {
   const crew = crewOf(state, turn);
   shelve(state.ledger, turn.nowMs);
   giveOutTries(state, turn, crew);
   giveOutAlone(state, turn, crew);
-  const apart = keptApart(state, turn, crew);
-  const others = crew.rows.filter((row) => !apart.has(row));
+  const reserved = reservedOf(state, turn, crew);
+  const others = crew.rows.filter((row) => !reserved.has(row));
   let left = PER_TURN_MAX;
   // Workers that may be gone soon get the items that the others have no room for.
   for (const isAtRisk of [false, true]) {
@@ -68,7 +68,7 @@ export function dispatch(state: CoordinatorState, turn: Turn): KeptApart {
   }
   // Items that have come to light meanwhile need not wait for a turn that may not come.
   giveOutAlone(state, turn, crew);
-  return keptApart(state, turn, crew);
+  return reservedOf(state, turn, crew);
 }
 
 /** The trusted workers; when there are none, the others, one item at a time and rarely: a run does not stand still. */
@@ -98,7 +98,7 @@ function giveOutTries(state: CoordinatorState, turn: Turn, { onTrial }: Crew): v
 /** Items that run alone, to workers that have nothing. */
 function giveOutAlone(state: CoordinatorState, turn: Turn, crew: Crew): void {
   if (state.ledger.alone.size === 0) return;
-  for (const row of keptApart(state, turn, crew)) {
+  for (const row of reservedOf(state, turn, crew)) {
     if (row.held.size > 0 || !takesWork(state, row) || !mayTry(row, crew)) continue;
     const item = nextAlone(state.ledger, takerOf(row, crew, turn));
     if (item !== undefined) give(state, turn, row, [item]);
@@ -106,10 +106,10 @@ function giveOutAlone(state: CoordinatorState, turn: Turn, crew: Crew): void {
 }
 
 /**
- * Workers that have least are kept apart, and get nothing until they have nothing, so they stay those. One that could take none
+ * Workers that have least are reserved, and get nothing until they have nothing, so they stay those. One that could take none
  * of the items that wait is of no use for it. Workers that have nothing, and for which there is nothing else, are kept as well.
  */
-function keptApart({ ledger }: CoordinatorState, turn: Turn, crew: Crew): KeptApart {
+function reservedOf({ ledger }: CoordinatorState, turn: Turn, crew: Crew): Reserved {
   const { rows } = crew;
   const { alone, shelf } = ledger;
   if (alone.size === 0) return new Set();

@@ -4,7 +4,7 @@
 import type { RunningItem } from "../ledger/ledger.ts";
 import { hasOpen } from "../ledger/queue.ts";
 import type { NamedAttempt } from "../turn/session-frame.ts";
-import type { KeptApart } from "./dispatch.ts";
+import type { Reserved } from "./dispatch.ts";
 import { noteRecalled } from "../workers/hand-back.ts";
 import { isOfUse, isHandingBack, isTrusted, takesWork } from "../turn/state.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
@@ -14,11 +14,11 @@ const MAX_STEAL_BATCH = 32;
 /** An item that was assigned a moment ago is about to start; a recall of it is wasted. */
 const MIN_AGE_MS = 200;
 
-/** Workers that are kept apart take nothing that is stolen. */
-export function steal(state: CoordinatorState, turn: Turn, apart: KeptApart): void {
+/** Workers that are reserved take nothing that is stolen. */
+export function steal(state: CoordinatorState, turn: Turn, reserved: Reserved): void {
   for (const row of cordoned(state)) if (mayBeAsked(row, turn)) ask(row, turn, waitingAt(row, turn));
   if (hasOpen(state.ledger)) return;
-  const thieves = [...state.workers.values()].filter((row) => isIdle(state, row) && !apart.has(row));
+  const thieves = [...state.workers.values()].filter((row) => isIdle(state, row) && !reserved.has(row));
   if (thieves.length === 0) return;
   const isOnlyOne = isOneOfUse(state);
   let victims = victimsOf(state, turn);

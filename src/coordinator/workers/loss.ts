@@ -36,7 +36,7 @@ export function leaveSession(row: WorkerRow): void {
  */
 export function takeBackAll(state: CoordinatorState, turn: Turn, row: WorkerRow, how: "left" | Loss): void {
   endSessionOf(row, turn);
-  const [own, older] = apart(row, [...row.held.values()]);
+  const [own, older] = byProcess(row, [...row.held.values()]);
   // A goodbye says nothing of what an older process ended of.
   const howOlder = how === "lost" ? how : "lostWithMany";
   takeBackItems(state, turn, row, older, row.restart?.wasDraining === true ? "preempted" : howOlder);
@@ -53,7 +53,7 @@ export function takeBackMissing(
   row: WorkerRow,
   missing: readonly RunningItem[],
 ): RunningItem[] {
-  const [own, older] = apart(row, missing);
+  const [own, older] = byProcess(row, missing);
   const remains = takeBackItems(state, turn, row, older, lossByRestart(state, row, turn.nowMs));
   takeBackItems(state, turn, row, own, "left");
   return remains;
@@ -68,12 +68,15 @@ export function takeBackRemains(state: CoordinatorState, turn: Turn, row: Worker
 
 /** Items of older processes of the worker are taken back as soon as it is known how these ended. Idempotent. */
 function takeBackOlder(state: CoordinatorState, turn: Turn, row: WorkerRow): void {
-  const [, older] = apart(row, [...row.held.values()]);
+  const [, older] = byProcess(row, [...row.held.values()]);
   if (older.length > 0) takeBackItems(state, turn, row, older, lossByRestart(state, row, turn.nowMs));
 }
 
 /** The items given to the worker's process of now, and those given to older ones. */
-function apart(row: WorkerRow, items: readonly RunningItem[]): [own: RunningItem[], older: RunningItem[]] {
+function byProcess(
+  row: WorkerRow,
+  items: readonly RunningItem[],
+): [own: RunningItem[], older: RunningItem[]] {
   const own = new Set(items.filter((item) => isItsOwn(row, item)));
   return [[...own], items.filter((item) => !own.has(item))];
 }
