@@ -1,8 +1,8 @@
 // Something that is looked at again and again, until it is over or the user has seen enough: drawn in place on a terminal, and
 // elsewhere printed when it has changed. A look that fails for a while is repeated, and said.
 import { sleep, systemClock } from "../base/clock.ts";
+import { RolloutError } from "../base/errors.ts";
 import { LiveScreen } from "./render/live-screen.ts";
-import { PatientReader } from "./patient-reader.ts";
 
 export interface Watched<Seen> {
   readonly look: () => Promise<Seen>;
@@ -41,4 +41,34 @@ export async function watch<Seen>(watched: Watched<Seen>, signal: AbortSignal): 
     await sleep(systemClock, WATCH_INTERVAL_MS, signal);
   }
   return undefined;
+}
+
+/**
+ * Reads the same again and again: a coordinator that is killed and started again is waited for, and its absence is said once.
+ * One that has never answered is an error like any other.
+ * @internal
+ */
+export class PatientReader {
+  readonly #tell: (sentence: string) => void;
+  #hasAnswered = false;
+  #isAway = false;
+
+  constructor(tell: (sentence: string) => void) {
+    this.#tell = tell;
+  }
+
+  /** Undefined while the coordinator is away. Throws what waiting does not help. */
+  async read<T>(ask: () => Promise<T>): Promise<T | undefined> {
+    try {
+      const answer = await ask();
+      if (this.#isAway) this.#tell("The coordinator answers again.");
+      [this.#hasAnswered, this.#isAway] = [true, false];
+      return answer;
+    } catch (error) {
+      if (!this.#hasAnswered || !(error instanceof RolloutError) || error.row.retry === "never") throw error;
+      if (!this.#isAway) this.#tell(`Waiting: ${error.message}.`);
+      this.#isAway = true;
+      return undefined;
+    }
+  }
 }

@@ -41,7 +41,7 @@ export class LevelEngine implements Engine {
     this.#statFs = statFs;
   }
 
-  /** Never twice for one path in one process: see open-paths.ts. Throws store_corrupt or store_unusable. */
+  /** Never twice for one path in one process: see level-store.ts. Throws store_corrupt or store_unusable. */
   static async open(path: string, options: EngineOptions): Promise<OpenedEngine> {
     const database: Database = new Level(path, {
       keyEncoding: "utf8",

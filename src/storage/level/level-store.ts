@@ -2,6 +2,7 @@
 //
 // Keeps true: two handles never have one database, in this process or in others, and the one that is refused leaves the
 // first unharmed; after a failed write the handle answers nothing but `unknown`.
+import { stat } from "node:fs/promises";
 import { isoTime, sleep } from "../../base/clock.ts";
 import type { Clock } from "../../base/clock.ts";
 import { failure } from "../../base/errors.ts";
@@ -15,8 +16,6 @@ import { GroupCommit } from "./group-commit.ts";
 import { describeHolder, findLiveHolder, holderFilePath, removeHolder, writeHolder } from "./holder-file.ts";
 import type { Holder } from "./holder-file.ts";
 import { LevelEngine } from "./level-engine.ts";
-import { reserveOpenPath } from "./open-paths.ts";
-import type { Reservation } from "./open-paths.ts";
 import { thisProcess } from "./process-identity.ts";
 
 export interface LevelStoreOptions {
@@ -160,4 +159,40 @@ async function nameOfWinner(path: string, self: Holder, clock: Clock): Promise<s
 
 function held(path: string, holder: string): RolloutError {
   return failure("store_held", { path, holder });
+}
+
+/**
+ * The databases that this process has open. LevelDB's lock belongs to the process, and a second open in the same process,
+ * even one that fails, silently gives it away (docs/adr/0009): so a second open must never get as far as LevelDB.
+ *
+ * The one module-level state of the product: what it guards, the lock of a process, is one per process too, and a
+ * registry that had to be passed around could be forgotten by exactly the caller that it is there to stop.
+ */
+const openPaths = new Map<string, string>();
+
+type Reservation =
+  | { readonly kind: "reserved"; release(): void }
+  /** This process has it open; `holder` is who, as given with the first reservation. */
+  | { readonly kind: "open"; readonly holder: string };
+
+/**
+ * Reserves a directory, by its real path and by its inode (a bind mount has another path). Taken in one step, without
+ * waiting between look and take, once the inode is known. `release` is idempotent.
+ */
+async function reserveOpenPath(realPath: string, holder: string): Promise<Reservation> {
+  const { dev, ino } = await stat(realPath, { bigint: true });
+  const names = [`path ${realPath}`, `inode ${dev}:${ino}`];
+  for (const name of names) {
+    const present = openPaths.get(name);
+    if (present !== undefined) return { kind: "open", holder: present };
+  }
+  for (const name of names) openPaths.set(name, holder);
+  let held = true;
+  return {
+    kind: "reserved",
+    release() {
+      if (held) for (const name of names) openPaths.delete(name);
+      held = false;
+    },
+  };
 }

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import { failure } from "../../../src/base/errors.ts";
-import { PatientReader } from "../../../src/cli/patient-reader.ts";
+import { PatientReader } from "../../../src/cli/watch.ts";
 import { failureOf } from "../../support/rejection.ts";
 
 describe("a patient reader", () => {
