@@ -16,7 +16,17 @@ export const charts = {
     migrations: [{ from: "1", to: "2", migrate: (snapshot) => snapshot }],
   },
   run: { machine: run, migrations: [] },
-  "spot-drain": { machine: spotDrain, migrations: [] },
+  "spot-drain": {
+    machine: spotDrain,
+    // A drain does not outlive its process, so the moment is never looked at.
+    migrations: [
+      {
+        from: "1",
+        to: "2",
+        migrate: ({ value, context }) => ({ value, context: { ...(context as object), flushUntilMs: null } }),
+      },
+    ],
+  },
   "work-item": { machine: workItem, migrations: [] },
   "worker-lifecycle": { machine: workerLifecycle, migrations: [] },
   "worker-trust": { machine: workerTrust, migrations: [] },

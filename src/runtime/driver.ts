@@ -1,11 +1,11 @@
 // The actor system for lifecycles that a process has few of: roles, its own life as a worker, drains. An event to an
-// address is: load, compute, commit snapshot and effects and timers in one record, then act (C2).
+// address is: load, compute, commit the snapshot, then act (C2).
 //
-// An address handles one event at a time, in order of arrival. Effects are done in order, at least once, again after a
-// crash. A chart that throws is reported and goes on from its last snapshot; a store that cannot say what it wrote is the
-// end of the process.
+// An address handles one event at a time, in order of arrival. Effects are done in order, each tried again for as long as the
+// process lives; those of a process that has died are not done by the next one, which finds the snapshot. A chart that throws is
+// reported and goes on from its last snapshot; a store that cannot say what it wrote is the end of the process.
 import type { EventObject } from "xstate";
-import type { Chart, ChartSnapshot } from "../../machines/migration.ts";
+import type { Chart } from "../../machines/migration.ts";
 import { assert } from "../base/assert.ts";
 import type { BackoffRange } from "../base/backoff.ts";
 import { backoffMs } from "../base/backoff.ts";
@@ -18,15 +18,14 @@ import { decodeRecord, encodeRecord, okOrFailure } from "../storage/codec.ts";
 import { actorKey, ACTORS_PREFIX } from "../storage/keys.ts";
 import type { Durability, Store } from "../storage/store.ts";
 import { pagesUnder } from "../storage/pages.ts";
-import type { ActorRecord, ArmedTimer, OutboxEntry } from "./snapshot.ts";
+import type { ActorRecord } from "./snapshot.ts";
 import { actorRecord, stamp, upgrade } from "./snapshot.ts";
 import { stateName } from "./state-name.ts";
-import { DurableTimers } from "./timers.ts";
 import type { Planned, PlannedAction } from "./transition.ts";
 import { TransitionPlanner } from "./transition.ts";
 
-/** Carries out one effect. May be called again for the same (address, sequence) after a crash or a failure. */
-export type Perform = (effect: OutboxEntry & { readonly address: string }) => Promise<void> | void;
+/** Carries out one effect. Called again when it has failed. */
+export type Perform = (effect: PlannedAction & { readonly address: string }) => Promise<void> | void;
 
 export interface ActorSystemOptions {
   readonly store: Store;
@@ -58,9 +57,7 @@ interface Actor {
   mailbox: Promise<void>;
   /** The tail of the effects; never rejects. */
   acting: Promise<void>;
-  /** Sequences of effects that are done and still in the stored outbox. */
-  readonly done: Set<number>;
-  /** An effect failed while the system was ending: it and those behind it are for the next start. */
+  /** An effect failed while the system was ending: neither it nor those behind it are done. */
   isHeld: boolean;
 }
 
@@ -73,30 +70,19 @@ export class ActorSystem {
   readonly #actors = new Map<string, Actor>();
   /** By chart id. */
   readonly #planners = new Map<string, TransitionPlanner>();
-  readonly #timers: DurableTimers;
   readonly #closing = new AbortController();
   /** Set once. After it nothing is computed, committed or done: what is on disk is unknown. */
   #fatal: { readonly error: unknown } | undefined;
 
   private constructor(options: ActorSystemOptions) {
     this.#options = options;
-    this.#timers = new DurableTimers(options.clock, (address, timer) => {
-      void this.#enqueue(this.#actor(address), { type: timer.event }, timer);
-    });
   }
 
-  /**
-   * Restores every actor of the store: armed timers run again and effects that were not done are done, which may begin
-   * before the caller has the system in its hands. Fails with `store_newer` or `store_corrupt`, naming the key.
-   */
+  /** Restores every actor of the store. Fails with `store_newer` or `store_corrupt`, naming the key. */
   static async open(options: ActorSystemOptions): Promise<ActorSystem> {
     const system = new ActorSystem(options);
     for await (const page of pagesUnder(options.store, ACTORS_PREFIX, RESTORE_PAGE))
       for (const { key, value } of page) system.#restore(key, value);
-    for (const actor of system.#actors.values()) {
-      system.#timers.sync(actor.address, actor.record.timers);
-      system.#act(actor, actor.record.outbox);
-    }
     return system;
   }
 
@@ -113,16 +99,10 @@ export class ActorSystem {
     this.#assertOpen();
     const chart = this.#options.charts[chartId];
     assert(chart !== undefined, `no chart ${chartId}`);
-    const { snapshot, actions } = this.#planner(chartId, chart).begin(input);
-    const blank: ActorRecord = {
-      ...stamp(chart.machine),
-      ...snapshot,
-      nextSequence: 1,
-      outbox: [],
-      timers: [],
-    };
-    const actor = this.#adopt(address, this.#planner(chartId, chart), blank, null);
-    await this.#inTurn(actor, () => this.#commit(actor, this.#next(blank, snapshot, actions, undefined)));
+    const planner = this.#planner(chartId, chart);
+    const { snapshot, actions } = planner.begin(input);
+    const actor = this.#adopt(address, planner, { ...stamp(chart.machine), ...snapshot }, null);
+    await this.#inTurn(actor, () => this.#commit(actor, actor.record, actions));
     return true;
   }
 
@@ -131,7 +111,14 @@ export class ActorSystem {
    * `onFatal`); a full mailbox, a closed system and an address that does not exist are bugs of the caller.
    */
   async send<Event extends EventObject>(address: string, event: Event): Promise<Delivery> {
-    return this.#enqueue(this.#actor(address), event, undefined);
+    this.#assertOpen();
+    const actor = this.#actor(address);
+    assert(actor.waiting < MAILBOX_MAX, `C8: the mailbox of ${actor.address} is full`);
+    actor.waiting++;
+    return this.#inTurn(actor, () => {
+      actor.waiting--;
+      return this.#deliver(actor, event);
+    });
   }
 
   /** The committed state; undefined for an address that does not exist. */
@@ -144,15 +131,12 @@ export class ActorSystem {
     return this.#actors.get(address)?.record.context;
   }
 
-  /** Ends after the events and effects under way; timers stay in the store for the next start. Idempotent. */
+  /** Ends after the events and effects under way; an effect that fails now is not tried again. Idempotent. */
   async close(): Promise<void> {
-    this.#timers.stop();
     this.#closing.abort();
-    // Each effect under way gets its one try; what fails now is in the outbox for the next start.
     for (const actor of this.#actors.values()) {
       await actor.mailbox;
       await actor.acting;
-      await actor.mailbox;
     }
   }
 
@@ -178,7 +162,6 @@ export class ActorSystem {
       waiting: 0,
       mailbox: idle,
       acting: idle,
-      done: new Set(),
       isHeld: false,
     };
     this.#actors.set(address, actor);
@@ -199,20 +182,6 @@ export class ActorSystem {
     assert(!this.#closing.signal.aborted, "the actor system is closed");
   }
 
-  /** A fired timer is always taken in: there are no more of them than the chart has names for. */
-  #enqueue(actor: Actor, event: EventObject, firedTimer: ArmedTimer | undefined): Promise<Delivery> {
-    this.#assertOpen();
-    assert(
-      actor.waiting < MAILBOX_MAX || firedTimer !== undefined,
-      `C8: the mailbox of ${actor.address} is full`,
-    );
-    actor.waiting++;
-    return this.#inTurn(actor, () => {
-      actor.waiting--;
-      return this.#deliver(actor, event, firedTimer);
-    });
-  }
-
   /** Runs `work` after all that is in the mailbox. A failure in it is the end of the process. */
   #inTurn<Result>(actor: Actor, work: () => Promise<Result>): Promise<Result> {
     const result = actor.mailbox.then(() => {
@@ -229,80 +198,33 @@ export class ActorSystem {
   #fail(error: unknown): void {
     if (this.#fatal !== undefined) return;
     this.#fatal = { error };
-    this.#timers.stop();
     this.#options.onFatal(error);
   }
 
-  async #deliver(actor: Actor, event: EventObject, firedTimer: ArmedTimer | undefined): Promise<Delivery> {
+  async #deliver(actor: Actor, event: EventObject): Promise<Delivery> {
     const { record, address } = actor;
+    const { log } = this.#options;
     const from = stateName(record.value);
-    // It was cancelled or armed anew while it waited in the mailbox.
-    if (firedTimer !== undefined && !record.timers.includes(firedTimer))
-      return { kind: "ignored", state: from };
-    // A fired timer is used up whatever the chart makes of it.
-    const useUp = async (): Promise<void> => {
-      if (firedTimer !== undefined) await this.#commit(actor, this.#next(record, record, [], firedTimer));
-    };
     let planned: Planned;
     try {
       planned = actor.planner.plan(record, event);
     } catch (err) {
-      this.#options.log.error("actor failed; it goes on from its last snapshot", {
-        address,
-        event: event.type,
-        err,
-      });
-      await useUp();
+      log.error("actor failed; it goes on from its last snapshot", { address, event: event.type, err });
       return { kind: "faulted" };
     }
     if (planned.kind === "ignored") {
-      await useUp();
-      this.#options.log.debug("event ignored", { address, event: event.type, state: from });
+      log.debug("event ignored", { address, event: event.type, state: from });
       return { kind: "ignored", state: from };
     }
-    await this.#commit(actor, this.#next(record, planned.snapshot, planned.actions, firedTimer));
+    await this.#commit(actor, { ...record, ...planned.snapshot }, planned.actions);
     const state = stateName(actor.record.value);
-    this.#options.log.info("transition", { address, event: event.type, from, to: state });
+    log.info("transition", { address, event: event.type, from, to: state });
     return { kind: "moved", state };
   }
 
-  /** The record after a step: effects appended, timers armed and cancelled as the step's actions say. */
-  #next(
-    record: ActorRecord,
-    snapshot: ChartSnapshot,
-    actions: readonly PlannedAction[],
-    firedTimer: ArmedTimer | undefined,
-  ): ActorRecord {
-    let { nextSequence } = record;
-    let timers = record.timers.filter((timer) => timer !== firedTimer);
-    const outbox = [...record.outbox];
-    for (const { type, params } of actions) {
-      if (type === "armTimer" || type === "cancelTimer") {
-        const { name } = params as { name: string };
-        timers = timers.filter((timer) => timer.name !== name);
-        if (type === "armTimer")
-          timers.push(this.#timers.row(params as { name: string; event: string; delayMs: number }));
-      } else outbox.push({ sequence: nextSequence++, type, params: params ?? null });
-    }
-    return { ...record, value: snapshot.value, context: snapshot.context, nextSequence, outbox, timers };
-  }
-
-  async #commit(actor: Actor, next: ActorRecord): Promise<void> {
-    const known = actor.record.nextSequence;
-    await this.#write(actor, next);
-    this.#timers.sync(actor.address, next.timers);
-    this.#act(
-      actor,
-      next.outbox.filter(({ sequence }) => sequence >= known),
-    );
-  }
-
-  /** An effect that is done leaves the outbox with the next write, so that under load it does not cost one of its own. */
-  async #write(actor: Actor, next: ActorRecord): Promise<void> {
+  async #commit(actor: Actor, next: ActorRecord, effects: readonly PlannedAction[]): Promise<void> {
     const key = actorKey(actor.address);
-    const done = [...actor.done];
-    const record = { ...next, outbox: next.outbox.filter(({ sequence }) => !done.includes(sequence)) };
-    const value = encodeRecord(actorRecord, key, record);
+    const value = encodeRecord(actorRecord, key, next);
     const outcome = await this.#options.store.commit({
       puts: [{ key, value }],
       deletes: [],
@@ -311,28 +233,20 @@ export class ActorSystem {
     });
     if (outcome.kind === "unknown") throw outcome.cause;
     assert(outcome.kind === "committed", `C3: somebody else wrote ${key}`);
-    actor.record = record;
-    actor.bytes = value;
-    for (const sequence of done) actor.done.delete(sequence);
+    [actor.record, actor.bytes] = [next, value];
+    this.#act(actor, effects);
   }
 
   /** Does the effects in order, behind those of earlier steps. */
-  #act(actor: Actor, effects: readonly OutboxEntry[]): void {
+  #act(actor: Actor, effects: readonly PlannedAction[]): void {
     if (effects.length === 0) return;
     actor.acting = actor.acting.then(async () => {
-      for (const effect of effects) {
-        actor.isHeld ||= !(await this.#perform(actor.address, effect));
-        if (actor.isHeld) break;
-        actor.done.add(effect.sequence);
-      }
-      void this.#inTurn(actor, async () => {
-        if (actor.done.size > 0) await this.#write(actor, actor.record);
-      });
+      for (const effect of effects) actor.isHeld ||= !(await this.#perform(actor.address, effect));
     });
   }
 
   /** True when the effect was done; false only when it failed, or was not tried, and the system is ending. */
-  async #perform(address: string, effect: OutboxEntry): Promise<boolean> {
+  async #perform(address: string, effect: PlannedAction): Promise<boolean> {
     const { clock, random, log, perform } = this.#options;
     for (let attempt = 1; ; attempt++) {
       if (this.#fatal !== undefined) return false;

@@ -1,29 +1,13 @@
-// An actor as it is stored: one record with its snapshot, the effects that are not yet done and the timers that are
-// armed, so that the three can only change together. A snapshot of another version is migrated step by step or refused;
-// one with the right version and the wrong structure is refused, for its chart was changed behind its back.
+// An actor as it is stored: its snapshot, and the chart that made it. A snapshot of another version is migrated step by step or
+// refused; one with the right version and the wrong structure is refused, for its chart was changed behind its back.
 import { isDeepStrictEqual } from "node:util";
 import type { AnyStateMachine, AnyStateNode, StateValue } from "xstate";
 import type { Chart, ChartSnapshot } from "../../machines/migration.ts";
 import { describeError, failure } from "../base/errors.ts";
 import type { RecordType } from "../storage/codec.ts";
-import type { Field, Tuple } from "../storage/fields.ts";
+import type { Field, Fields, Tuple } from "../storage/fields.ts";
 import { RECORD_KIND } from "../storage/keys.ts";
 import { structureHash } from "./chart-structure.ts";
-
-/** An effect that a transition asked for. `sequence` is unique per actor and only grows: with it, doing twice can be noticed. */
-export interface OutboxEntry {
-  readonly sequence: number;
-  readonly type: string;
-  readonly params: unknown;
-}
-
-/** An event to come. It is due `delayMs` after it was armed; the wall time is only for the way through a restart. */
-export interface ArmedTimer {
-  readonly name: string;
-  readonly event: string;
-  readonly delayMs: number;
-  readonly dueWallMs: number;
-}
 
 export interface ActorRecord {
   readonly chart: string;
@@ -31,48 +15,32 @@ export interface ActorRecord {
   readonly structure: string;
   readonly value: StateValue;
   readonly context: unknown;
-  /** The sequence of the next effect. */
-  readonly nextSequence: number;
-  readonly outbox: readonly OutboxEntry[];
-  readonly timers: readonly ArmedTimer[];
 }
 
 export const actorRecord: RecordType<ActorRecord> = {
   kind: RECORD_KIND.actor,
   name: "actor",
-  version: 1,
-  migrations: {},
-  // Context and parameters are the chart's own plain data; the codec asserts that they are.
-  encode: (record) => [
-    record.chart,
-    record.version,
-    record.structure,
-    record.value as Field,
-    record.context as Field,
-    record.nextSequence,
-    record.outbox.map(({ sequence, type, params }): Tuple => [sequence, type, (params ?? null) as Field]),
-    record.timers.map(({ name, event, delayMs, dueWallMs }): Tuple => [name, event, delayMs, dueWallMs]),
-  ],
-  decode: (fields) => ({
+  version: 2,
+  // Version 1 also had effects that were not done and timers: both ended with the process.
+  migrations: { 1: (older) => encodeActor(decodeActor(older)) },
+  encode: encodeActor,
+  decode: decodeActor,
+};
+
+function encodeActor({ chart, version, structure, value, context }: ActorRecord): Tuple {
+  // The context is the chart's own plain data; the codec asserts that it is.
+  return [chart, version, structure, value as Field, context as Field];
+}
+
+function decodeActor(fields: Fields): ActorRecord {
+  return {
     chart: fields.text(0),
     version: fields.text(1),
     structure: fields.text(2),
     value: fields.plain(3) as StateValue,
     context: fields.plain(4),
-    nextSequence: fields.integer(5),
-    outbox: fields.tuples(6).map((entry) => ({
-      sequence: entry.integer(0),
-      type: entry.text(1),
-      params: entry.plain(2),
-    })),
-    timers: fields.tuples(7).map((timer) => ({
-      name: timer.text(0),
-      event: timer.text(1),
-      delayMs: timer.number(2),
-      dueWallMs: timer.number(3),
-    })),
-  }),
-};
+  };
+}
 
 /** The chart that wrote a record, as the record names it. */
 export function stamp(machine: AnyStateMachine): Pick<ActorRecord, "chart" | "version" | "structure"> {

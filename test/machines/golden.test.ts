@@ -16,10 +16,6 @@ import { VirtualClock } from "../support/virtual-clock.ts";
 interface Expected {
   readonly state: string;
   readonly context: object;
-  /** Effects that the restart does, because they were not done before. */
-  readonly owes?: readonly string[];
-  /** How far away the armed timer is, a second after the snapshot was written. */
-  readonly timerInMs?: number;
   /** It goes on: an event and where it leads. */
   readonly then: readonly [
     event: { readonly type: string; readonly [field: string]: unknown },
@@ -34,7 +30,7 @@ const history = { failedBy: "", blamed: "", isApart: false, returnedAtMs: [] };
 const budgets = { charged: 0, lost: 0, ...history, ...maxima };
 const failures = { failuresInRow: 0, failingSinceMs: 0, maxFailuresInRow: 5 };
 const trust = { incarnation, ...failures, triedAtMs: 0 };
-const drain = { cause: "gcp", deadlineMs: 100_000 };
+const drain = { cause: "gcp", deadlineMs: 100_000, flushUntilMs: null };
 
 const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
   "coordinator-role@1": {
@@ -46,13 +42,11 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
     "a leader": {
       state: "Leader",
       context: { epoch: 7 },
-      owes: ["startLeading null"],
       then: [{ type: "lease.resigned" }, "Candidate"],
     },
     "fenced, the abort not done": {
       state: "Fenced",
       context: { epoch: 7 },
-      owes: ["startLeading null", 'abortFenced {"reason":"stolen","seenEpoch":8}'],
       then: [{ type: "lease.resigned" }, "Fenced"],
     },
   },
@@ -65,7 +59,6 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
     "over its time": {
       state: "Expired",
       context: {},
-      owes: ["end null", "announceExpired null"],
       then: [{ type: "result.unwanted" }, "Unwanted"],
     },
   },
@@ -78,7 +71,6 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
     "over its time": {
       state: "Expired",
       context: {},
-      owes: ["end null", "announceExpired null"],
       then: [{ type: "result.unwanted" }, "Unwanted"],
     },
     "not let begin": {
@@ -96,35 +88,46 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
     "sealed and paused": {
       state: "Sealed.Paused",
       context: { pauseReason: "over budget" },
-      owes: ["announcePaused null"],
       then: [{ type: "run.completed" }, "Complete"],
     },
     complete: {
       state: "Complete",
       context: { pauseReason: null },
-      owes: ["announceCompleted null"],
       then: [{ type: "run.reopened" }, "Sealed.Active"],
     },
   },
   "spot-drain@1": {
     idle: {
       state: "Idle",
-      context: { cause: null, deadlineMs: Number.MAX_SAFE_INTEGER },
-      then: [{ type: "drain.requested", ...drain, budgetMs: 15_000 }, "Draining.HandingBack"],
+      context: { ...drain, cause: null, deadlineMs: Number.MAX_SAFE_INTEGER },
+      then: [{ type: "drain.requested", ...drain }, "Draining.HandingBack"],
     },
     "handing back, the deadline armed": {
       state: "Draining.HandingBack",
       context: drain,
-      owes: ["handBackBacklog null"],
-      timerInMs: 14_000,
       then: [{ type: "backlog.handedBack" }, "Draining.Finishing"],
     },
     flushing: {
       state: "Draining.Flushing",
       context: drain,
-      owes: ["handBackBacklog null", "awaitRunning null", "flushResults null"],
-      timerInMs: 4_000,
       then: [{ type: "results.flushed" }, "Drained"],
+    },
+  },
+  "spot-drain@2": {
+    idle: {
+      state: "Idle",
+      context: { ...drain, cause: null, deadlineMs: Number.MAX_SAFE_INTEGER },
+      then: [{ type: "drain.requested", ...drain }, "Draining.HandingBack"],
+    },
+    "handing back": {
+      state: "Draining.HandingBack",
+      context: drain,
+      then: [{ type: "backlog.handedBack" }, "Draining.Finishing"],
+    },
+    flushing: {
+      state: "Draining.Flushing",
+      context: { ...drain, flushUntilMs: 96_000 },
+      then: [{ type: "flush.expired" }, "Drained"],
     },
   },
   "work-item@1": {
@@ -141,19 +144,16 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
     "pending after an error": {
       state: "Pending",
       context: { ...attempt, ...budgets, charged: 1, failedBy: "w1", blamed: "w1" },
-      owes: ["queueAfterBackoff null"],
       then: [{ type: "item.succeededLate", ...attempt }, "Done"],
     },
     done: {
       state: "Done",
       context: { ...attempt, ...budgets },
-      owes: ["recordResult null"],
       then: [{ type: "item.cancelled" }, "Done"],
     },
     "pending, handed back and apart": {
       state: "Pending",
       context: { ...attempt, attempt: 2, ...budgets, isApart: true, returnedAtMs: [GOLDEN_WALL_MS] },
-      owes: ["queueAtOldPlace null", "queueAtOldPlace null"],
       then: [{ type: "item.adopted", ...attempt, attempt: 3 }, "Running"],
     },
   },
@@ -171,7 +171,6 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
     cordoned: {
       state: "Cordoned",
       context: { ...trust, failuresInRow: 5, failingSinceMs: 1_000, triedAtMs: 1_000 },
-      owes: ["announceCordoned null"],
       then: [{ type: "item.failedElsewhere" }, "Trusted"],
     },
   },
@@ -194,13 +193,11 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
     "draining and failed": {
       state: "Draining+Failed",
       context: { incarnation, isToDrain: false },
-      owes: ["announceDraining null", "announceSuspected null", "announceFailed null"],
       then: [{ type: "beat.arrived", incarnation }, "Draining+Alive"],
     },
     gone: {
       state: "Gone+Removed",
       context: { incarnation, isToDrain: false },
-      owes: ["announceLeft null"],
       then: [{ type: "worker.started", incarnation: "01C" }, "Init+Alive"],
     },
   },
@@ -225,7 +222,6 @@ describe("golden snapshots", () => {
         const expected = EXPECTED[file]?.[name];
         expect(expected).not.to.equal(undefined);
         const clock = new VirtualClock({ wallMs: GOLDEN_WALL_MS + 1_000 });
-        const done: string[] = [];
         const system = await ActorSystem.open({
           store: new MemoryStore([{ key: actorKey(address), value: Buffer.from(bytes, "hex") }]),
           charts,
@@ -233,16 +229,15 @@ describe("golden snapshots", () => {
           random: seededRandom(1),
           log: silentLogger,
           durability: "sync",
-          perform: ({ type, params }) => void done.push(`${type} ${JSON.stringify(params)}`),
+          perform: ({ type }) => {
+            throw new Error(`${type} was for the process that wrote the snapshot`);
+          },
           onFatal: (error) => {
             throw error;
           },
         });
-        expect(clock.nextDueInMs).to.equal(expected?.timerInMs);
-        await clock.advance();
         expect(system.stateOf(address)).to.equal(expected?.state);
         expect(system.contextOf(address)).to.deep.equal(expected?.context);
-        expect(done).to.deep.equal(expected?.owes ?? []);
         if (expected !== undefined) await system.send(address, expected.then[0]);
         expect(system.stateOf(address)).to.equal(expected?.then[1]);
         await system.close();

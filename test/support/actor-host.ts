@@ -20,7 +20,6 @@ interface Performed {
   /** Which life did it, from 1. */
   readonly life: number;
   readonly address: string;
-  readonly sequence: number;
   readonly type: string;
   readonly params: unknown;
 }
@@ -83,17 +82,17 @@ export class ActorHost {
   /** `play 0, record, …`, in the order of doing. */
   get done(): string[] {
     return this.performed.map(({ type, params }) =>
-      params === null ? type : `${type} ${Object.values(params as object).join(" ")}`,
+      params === undefined ? type : `${type} ${Object.values(params as object).join(" ")}`,
     );
   }
 
   #perform(number: number, life: Life, perform: Perform | undefined): Perform {
     return async (effect) => {
-      const record = await this.recordOf(effect.address);
-      expect(
-        record?.outbox.map(({ sequence }) => sequence),
-        "C2: an effect is on the disk before it is done",
-      ).to.include(effect.sequence);
+      const { context } = (await this.recordOf(effect.address)) ?? {};
+      const { at = -1 } = (effect.params ?? {}) as { at?: number };
+      expect(context, "C2: a step is on the disk before its effects are done")
+        .to.have.property("notes")
+        .above(at);
       await life.step();
       await perform?.(effect);
       this.performed.push({ life: number, ...effect });

@@ -1,5 +1,5 @@
-// A chart with everything that the actor system has to deal with: effects, timers, guards and assigns that throw. Its
-// notes are numbered, so that a note that is sent again after a crash is ignored.
+// A chart with everything that the actor system has to deal with: effects, guards and assigns that throw. Its notes are
+// numbered, so that a note that is sent again after a crash is ignored.
 import { assign, setup } from "xstate";
 import type { Chart } from "../../machines/migration.ts";
 
@@ -11,13 +11,7 @@ interface BellContext {
 export type BellEvent =
   /** Number `at` counts from 0. It has two effects: `play` and `record`. */
   | { readonly type: "bell.note"; readonly at: number }
-  | { readonly type: "bell.arm"; readonly name: string; readonly delayMs: number }
-  | { readonly type: "bell.cancel"; readonly name: string }
-  /** Events that timers send. */
   | { readonly type: "bell.due" }
-  /** A timer that the chart knows nothing to do with. */
-  | { readonly type: "bell.armNothing"; readonly delayMs: number }
-  | { readonly type: "bell.armFault"; readonly delayMs: number }
   | { readonly type: "bell.guardThrows" }
   | { readonly type: "bell.assignThrows" };
 
@@ -42,8 +36,6 @@ export const bell = setup({
     record: () => {},
     greet: () => {},
     announceRing: () => {},
-    armTimer: (_, _params: { name: string; delayMs: number; event: string }) => {},
-    cancelTimer: (_, _params: { name: string }) => {},
   },
 }).createMachine({
   id: "bell",
@@ -56,25 +48,6 @@ export const bell = setup({
       guard: "isNext",
       actions: [{ type: "play", params: ({ event }) => ({ at: event.at }) }, "count", "record"],
     },
-    "bell.arm": {
-      actions: {
-        type: "armTimer",
-        params: ({ event }) => ({ name: event.name, delayMs: event.delayMs, event: "bell.due" }),
-      },
-    },
-    "bell.armNothing": {
-      actions: {
-        type: "armTimer",
-        params: ({ event }) => ({ name: "nothing", delayMs: event.delayMs, event: "bell.unheardOf" }),
-      },
-    },
-    "bell.armFault": {
-      actions: {
-        type: "armTimer",
-        params: ({ event }) => ({ name: "fault", delayMs: event.delayMs, event: "bell.guardThrows" }),
-      },
-    },
-    "bell.cancel": { actions: { type: "cancelTimer", params: ({ event }) => ({ name: event.name }) } },
     "bell.due": { target: ".Ringing", actions: ["ringOnce", "announceRing"] },
     "bell.guardThrows": { guard: "throws", target: ".Ringing" },
     "bell.assignThrows": { target: ".Ringing", actions: ["announceRing", "assignThrows"] },

@@ -46,7 +46,6 @@ const requested: DrainEvent = {
   type: "drain.requested",
   cause: "gcp",
   deadlineMs: 100_000,
-  budgetMs: 15_000,
 };
 
 const SCENARIOS: Readonly<Record<string, Readonly<Record<string, Scenario>>>> = {
@@ -70,11 +69,11 @@ const SCENARIOS: Readonly<Record<string, Readonly<Record<string, Scenario>>>> = 
   },
   "spot-drain": {
     idle: drain(),
-    "handing back, the deadline armed": drain(requested),
+    "handing back": drain(requested),
     flushing: drain(
       requested,
       { type: "backlog.handedBack" },
-      { type: "slots.emptied", leftMs: 9_000, trainStateCostMs: null },
+      { type: "slots.emptied", atMs: 91_000, trainStateCostMs: null },
     ),
   },
   "work-item": {

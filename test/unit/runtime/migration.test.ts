@@ -125,16 +125,6 @@ describe("migrations of charts", () => {
     expect(back.stateOf(ADDRESS)).to.equal("On");
   });
 
-  it("keep effects that are not done, and timers", async () => {
-    const host = new ActorHost();
-    const system = await host.open({ charts: chart(first), perform: () => new Promise<void>(() => {}) });
-    await system.spawn(ADDRESS, "lamp", undefined);
-    await system.send(ADDRESS, { type: "turn" });
-    const next = await host.open({ charts: chart(second, toSecond) });
-    await host.clock.advance();
-    expect([next.stateOf(ADDRESS), host.done]).to.deep.equal(["Lit", ["glow"]]);
-  });
-
   it("make the same chart of the same version, read twice", async () => {
     const host = await hostWithLamp(second, 2);
     const system = await host.open({ charts: chart(second, toSecond) });
