@@ -9,7 +9,7 @@ import type { ExitCode } from "../base/error-table.ts";
 import { namedConfig } from "../cli/arguments.ts";
 import { BaseCommand } from "../cli/base-command.ts";
 import { Flags } from "../cli/oclif.ts";
-import { configFlags, settingFlags } from "../cli/setting-flags.ts";
+import { configFlagsFor } from "../cli/setting-flags.ts";
 import type { ClientConfig } from "../config/resolve.ts";
 import type { ExaminedConfig } from "../compose/doctor/examination.ts";
 import { examine, examineAlone } from "../compose/doctor/examination.ts";
@@ -31,8 +31,18 @@ export class Doctor extends BaseCommand {
     },
   ];
   static override readonly flags = {
-    ...configFlags("operator"),
-    ...settingFlags(["worker.plugins", "worker.preemption", "worker.metadata_addr"]),
+    ...configFlagsFor([
+      "run_id",
+      "transport.tls_dir",
+      "transport.ca_file",
+      "transport.cert_file",
+      "transport.key_file",
+      "worker.coordinator_addr",
+      "worker.plugins",
+      "worker.preemption",
+      "worker.metadata_addr",
+      "log.format",
+    ]),
     quarantine: Flags.string({
       summary: "Set this row of the database aside, which cannot be read, before anything is looked at.",
       helpValue: "KEY",
