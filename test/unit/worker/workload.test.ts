@@ -16,11 +16,20 @@ import { useClosers } from "../../support/closers.ts";
 import { eventually } from "../../support/eventually.ts";
 import { fixedPlugins } from "../../support/fixed-plugins.ts";
 import { HeldBackend } from "../../support/held-backend.ts";
+import { pace } from "../../support/pace.ts";
 import type { ScriptedCoordinator, ScriptedSession } from "../../support/scripted-coordinator.ts";
 import { assignment, itemId, startScriptedCoordinator } from "../../support/scripted-coordinator.ts";
 import { useTemporaryDirectory } from "../../support/temporary-directory.ts";
 import type { StartedWorker, WorkerTestOptions } from "../../support/test-worker.ts";
 import { startWorker } from "../../support/test-worker.ts";
+
+/** How often a worker of these tests beats; see test-worker.ts. */
+const BEAT_MS = 20;
+/** A worker that fences itself soon, and not for want of a processor. */
+const soonFenced = (): { readonly selfFenceTimeoutMs: number; readonly failureTimeoutMs: number } => ({
+  selfFenceTimeoutMs: 150 * pace(),
+  failureTimeoutMs: 10_000,
+});
 
 const inMs = (budgetMs: number): DrainRequest => ({
   cause: "sigterm",
@@ -93,7 +102,7 @@ describe("a worker at work", () => {
 
   it("that aborts when it is fenced kills what runs, and says so of each attempt when it is heard again", async () => {
     const work: WorkSettings = { plugins: fixedPlugins(backend), prefetch: 3, onFence: "abort" };
-    const [, session] = await startBusy({ work, selfFenceTimeoutMs: 150, failureTimeoutMs: 10_000 });
+    const [, session] = await startBusy({ work, ...soonFenced() });
     for (const one of backend.executions)
       one.signal.addEventListener("abort", () => one.end({ kind: "preempted" }));
     coordinator.answersBeats = false;
@@ -122,10 +131,12 @@ describe("a worker at work", () => {
   });
 
   it("that fences itself starts nothing, finishes what runs, and asks what is still its own before it goes on", async () => {
-    const [, session] = await startBusy({ selfFenceTimeoutMs: 150, failureTimeoutMs: 10_000 });
+    const fence = soonFenced();
+    const [, session] = await startBusy(fence);
     coordinator.answersBeats = false;
     const heard = coordinator.beats.length;
-    await eventually("it has beaten for longer than that", () => coordinator.beats.length > heard + 12);
+    const enough = heard + (2 * fence.selfFenceTimeoutMs) / BEAT_MS;
+    await eventually("it has beaten for longer than that", () => coordinator.beats.length > enough);
     backend.succeed(1);
     await eventually("its result comes", () => session.results.length === 1);
     expect(backend.started).to.deep.equal([1, 2]);
