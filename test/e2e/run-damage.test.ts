@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cp, mkdir, rename, rm } from "node:fs/promises";
 import { basename } from "node:path";
 import { expect } from "chai";
@@ -107,6 +107,33 @@ describe("rollout run, when something of a run was lost", () => {
       expect(aside.stdout).to.contain(`${key} was set aside`);
       const lacking = "1 item has no result: its row could not be read.";
       expect(await refusal(place, 6), "all is done, but for what stands in quarantine").to.contain(lacking);
+    });
+  });
+
+  it("keeps a result whose row was set aside when its files are written anew", async () => {
+    await withLocalRun(RUN, async (place) => {
+      writeFileSync(place.file("broken"), "");
+      expect((await place.run("--max-attempts", "1", "--max-fails", "none")).code).to.equal(1);
+      rmSync(place.file("broken"));
+      place.writeInput(ITEMS + 1);
+      expect((await place.run("--max-attempts", "1", "--max-fails", "none")).code).to.equal(1);
+      const [done] = await place.results();
+      const key = await damageRow(place.file(DATABASE), prefixRange(DONE_PREFIX));
+      await place.runWords(["doctor", "-c", "out.jsonl.rollout", "--quarantine", key]);
+
+      const { code, stderr } = await place.run(
+        "--max-attempts",
+        "1",
+        "--max-fails",
+        "none",
+        "--retry-failed",
+      );
+      expect(code, stderr).to.equal(6);
+      expect(stderr).to.contain("are kept in out.jsonl.kept-1 and out.errors.jsonl.kept-1");
+      expect(await place.results("out.jsonl.kept-1")).to.deep.equal([done]);
+      const anew = await place.results();
+      expect(anew.map(({ ok }) => ok)).to.deep.equal(Array.from({ length: ITEMS }, () => true));
+      expect(existsSync(place.file("out.errors.jsonl"))).to.equal(false);
     });
   });
 

@@ -93,11 +93,12 @@ export async function openResultSink(target: ResultTarget): Promise<ResultSink> 
   return beginning(new OutletSink(outlets, format, { progress, missing }, save), isNew);
 }
 
-/** Throws output_not_continued when `openResultSink` would. Changes nothing. */
-export async function checkResultTarget(target: ResultTarget): Promise<void> {
+/** Throws output_not_continued when `openResultSink` would. Resolves with what would be `missing` of the sink. Changes nothing. */
+export async function checkResultTarget(target: ResultTarget): Promise<string | undefined> {
   const { output, mode, cursorFile } = target;
-  if (output === undefined || mode === "replace" || !(await isFile(output))) return;
-  await readCursorFile(cursorFile ?? cursorFileOf(output), output, begunOf(target, output));
+  if (output === undefined || mode === "replace" || !(await isFile(output))) return undefined;
+  const found = await readCursorFile(cursorFile ?? cursorFileOf(output), output, begunOf(target, output));
+  return found.missing;
 }
 
 function begunOf({ runId, format, order, withInput, errors }: ResultTarget, output: string): Begun {

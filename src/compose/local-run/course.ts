@@ -47,7 +47,7 @@ const LAST_PATIENCE_MS = 10_000;
 export function writerOptionsOf(
   { files }: LocalRunRequest,
   directory: RunDirectory,
-): Omit<WriterOptions, "client"> {
+): Pick<WriterOptions, "files" | "cursorFile" | "runId"> {
   return { files, cursorFile: directory.file(CURSOR_FILE), runId: directory.runId };
 }
 
@@ -144,7 +144,11 @@ export class Course {
     directory.refuseLessThanRecorded(done + setAside);
     const writer = await ResultsWriter.open({
       ...writerOptionsOf(this.#request, directory),
-      client: this.#client,
+      ...{ client: this.#client, setAside },
+      onKept: (copies) =>
+        display.say(
+          `results of before, of which some stand in quarantine, are kept in ${copies.map(shownPath).join(" and ")}`,
+        ),
     });
     if (writer.missing !== undefined) display.say(missingText(shownPath(writer.missing)));
     if (state === "cancelled") return { writer };

@@ -1,7 +1,9 @@
 // The results of a local run on their way into files. Keeps true: what was written stays whole whatever dies; at the end the
-// files say of each item what became of it, once, and keep a result that the run has lost.
-import { lstat, rm } from "node:fs/promises";
+// files say of each item what became of it, once; a result whose row stands in quarantine is not lost from the disk.
+import { constants, copyFile, lstat, rm } from "node:fs/promises";
+import { errnoOf, failure } from "../../base/errors.ts";
 import type { RunId } from "../../base/ids.ts";
+import { systemReason } from "../../base/system-reason.ts";
 import { isFile } from "../../cli/results/outlet.ts";
 import { checkResultTarget, openResultSink } from "../../cli/results/result-sink.ts";
 import type { ResultSink, ResultTarget } from "../../cli/results/result-sink.ts";
@@ -14,10 +16,16 @@ export interface WriterOptions {
   readonly cursorFile: string;
   readonly runId: RunId;
   readonly client: RolloutClient;
+  /** Items that stand in quarantine: the files may hold results that the run cannot give again. */
+  readonly setAside: number;
+  /** The files as they were are kept under these names, because they are written anew. */
+  readonly onKept: (copies: readonly string[]) => void;
 }
 
 /** Longer than a coordinator takes to come back. */
 const CATCH_UP_PATIENCE_MS = 10_000;
+
+type TargetOptions = Pick<WriterOptions, "files" | "cursorFile" | "runId">;
 
 export class ResultsWriter {
   readonly #options: WriterOptions;
@@ -29,13 +37,15 @@ export class ResultsWriter {
   }
 
   /** Throws output_not_continued when `open` would. Changes nothing. */
-  static async check(options: Omit<WriterOptions, "client">): Promise<void> {
+  static async check(options: TargetOptions): Promise<void> {
     await checkResultTarget(targetOf(options));
   }
 
   /** Goes on where an earlier one ended. Throws what `openResultSink` throws. */
   static async open(options: WriterOptions): Promise<ResultsWriter> {
-    return new ResultsWriter(options, await openResultSink(targetOf(options)));
+    const target = targetOf(options);
+    if (options.setAside > 0 && (await checkResultTarget(target)) !== undefined) await keepFiles(options);
+    return new ResultsWriter(options, await openResultSink(target));
   }
 
   /** A file that had results in it and was taken away: everything is written anew. */
@@ -61,9 +71,10 @@ export class ResultsWriter {
   /** The run is over and everything was read: `counts` are what it has. */
   async finish(counts: { readonly done: number; readonly failed: number }): Promise<void> {
     const { results, failures } = this.#sink;
-    // Rows that were set aside leave successes in the files that the run does not have any more: nobody could write them again.
-    const isOnlyCopy = results - failures > counts.done;
-    const isOutdated = !isOnlyCopy && (results !== counts.done + counts.failed || failures !== counts.failed);
+    const successes = results - failures;
+    // Rows that were set aside leave successes in the files that the run does not have any more: they stay where they are.
+    const surplus = Math.min(Math.max(0, successes - counts.done), this.#options.setAside);
+    const isOutdated = successes - surplus !== counts.done || failures !== counts.failed;
     const { output, errors } = this.#options.files;
     // Failed items were taken back after they were written, or a file was taken away while it was: where lines cannot be taken back,
     // there is nothing to be done about it.
@@ -76,9 +87,10 @@ export class ResultsWriter {
     if (errors !== undefined && this.#sink.failures === 0) await removeFile(errors);
   }
 
-  /** Forgets what an earlier reading has written: the run has it all. */
+  /** Forgets what an earlier reading has written: the run has it all, but for what stands in quarantine, and then a copy is kept. */
   async startAnew(): Promise<void> {
     await this.#sink.abandon();
+    if (this.#options.setAside > 0) await keepFiles(this.#options);
     this.#sink = await openResultSink({ ...targetOf(this.#options), anew: true });
   }
 
@@ -111,6 +123,30 @@ async function removeFile(file: string): Promise<void> {
   if (found?.isFile() === true) await rm(file, { force: true });
 }
 
-function targetOf({ files, cursorFile, runId }: Omit<WriterOptions, "client">): ResultTarget {
+/** Copies the files under names beside them that are free. Throws output_unwritten. */
+async function keepFiles({ files: { output, errors }, onKept }: WriterOptions): Promise<void> {
+  const copies: string[] = [];
+  for (const file of [output, errors])
+    if (file !== undefined && (await isFile(file))) copies.push(...(await keepFile(file)));
+  if (copies.length > 0) onKept(copies);
+}
+
+/** Empty when there is no such file. */
+async function keepFile(file: string): Promise<string[]> {
+  for (let number = 1; ; number++) {
+    const copy = `${file}.kept-${number}`;
+    try {
+      await copyFile(file, copy, constants.COPYFILE_EXCL);
+      return [copy];
+    } catch (error) {
+      const errno = errnoOf(error);
+      if (errno === "ENOENT") return [];
+      if (errno !== "EEXIST")
+        throw failure("output_unwritten", { file: copy, reason: systemReason(error) }, error);
+    }
+  }
+}
+
+function targetOf({ files, cursorFile, runId }: TargetOptions): ResultTarget {
   return { ...files, mode: "grow", runId, cursorFile };
 }
