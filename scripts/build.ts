@@ -32,20 +32,15 @@ const PACKAGE_FOLDER = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/;
 const fresh = `.cache/build-${process.pid}`;
 const old = `${fresh}-old`;
 
-/** False when something is wrong, which then stands on standard error. */
-async function bundle(): Promise<boolean> {
-  try {
-    const { metafile } = await build({
-      entryPoints: globSync(ENTRIES),
-      ...{ outbase: ".", outdir: fresh, chunkNames: "shared/[hash]", metafile: true },
-      ...{ bundle: true, splitting: true, format: "esm", platform: "node", target: "node22" },
-      ...{ external: INSTALLED, banner: { js: REQUIRE }, logLevel: "warning" },
-    });
-    writeFileSync(`${fresh}/${LICENSES}`, licensesOf(Object.keys(metafile.inputs)));
-    return true;
-  } catch {
-    return false;
-  }
+/** Throws when something is wrong. */
+async function bundle(): Promise<void> {
+  const { metafile } = await build({
+    entryPoints: globSync(ENTRIES),
+    ...{ outbase: ".", outdir: fresh, chunkNames: "shared/[hash]", metafile: true },
+    ...{ bundle: true, splitting: true, format: "esm", platform: "node", target: "node22" },
+    ...{ external: INSTALLED, banner: { js: REQUIRE }, logLevel: "silent" },
+  });
+  writeFileSync(`${fresh}/${LICENSES}`, licensesOf(Object.keys(metafile.inputs)));
 }
 
 function licensesOf(files: readonly string[]): string {
@@ -74,10 +69,16 @@ async function commandManifest(): Promise<string> {
 
 mkdirSync(".cache", { recursive: true });
 const { status } = spawnSync("tsc", ["-p", "tsconfig.build.json", "--outDir", fresh], { stdio: "inherit" });
-const isBundled = await bundle();
+try {
+  await bundle();
+} catch (error) {
+  // What was built before stays.
+  rmSync(fresh, { recursive: true, force: true });
+  throw error;
+}
 rmSync(MANIFEST, { force: true });
 if (existsSync(DIST)) renameSync(DIST, old);
 if (existsSync(fresh)) renameSync(fresh, DIST);
 rmSync(old, { recursive: true, force: true });
 writeFileSync(MANIFEST, await commandManifest());
-process.exitCode = status === 0 && isBundled ? 0 : 1;
+process.exitCode = status ?? 1;

@@ -4,6 +4,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import type { Clock } from "./clock.ts";
 import { sleep } from "./clock.ts";
+import { errnoOf } from "./errors.ts";
 
 export interface KernelProcess {
   readonly pid: number;
@@ -13,14 +14,14 @@ export interface KernelProcess {
   readonly startedAt: string;
 }
 
-/** The id of this start of the machine; "" where the system does not tell. */
+/** The id of this start of the machine; "" where there is none. Throws when the system does not tell. */
 export function bootId(): string {
   return contents("/proc/sys/kernel/random/boot_id")?.trim() ?? "";
 }
 
 /**
  * Undefined when no such process runs: one that has ended and waits for its parent to look holds nothing any more. Also when it is
- * hidden, and where there is no /proc.
+ * hidden, and where there is no /proc. Throws when the system does not tell: a process that nobody can look at may well run.
  *
  * From `man 5 proc`: the name stands in brackets and may hold anything; after it come state, parent, group, session.
  */
@@ -59,7 +60,7 @@ async function readTable(): Promise<KernelProcess[]> {
 
 /** How many files and sockets this process and those that it starts may have open; undefined when nothing limits them. */
 export function openFilesLimit(): number | undefined {
-  const soft = /^Max open files\s+(\d+)/m.exec(contents("/proc/self/limits") ?? "")?.[1];
+  const soft = /^Max open files\s+(\d+)/m.exec(contents("/proc/self/limits", () => true) ?? "")?.[1];
   return soft === undefined ? undefined : Number(soft);
 }
 
@@ -74,15 +75,23 @@ export function openDescriptors(): number[] | undefined {
 
 /** Flags of a descriptor of this process, as open(2) has them; undefined when it is closed. */
 export function descriptorFlags(descriptor: number): number | undefined {
-  const flags = /^flags:\s*([0-7]+)$/m.exec(contents(`/proc/self/fdinfo/${descriptor}`) ?? "")?.[1];
+  const flags = /^flags:\s*([0-7]+)$/m.exec(
+    contents(`/proc/self/fdinfo/${descriptor}`, () => true) ?? "",
+  )?.[1];
   return flags === undefined ? undefined : Number.parseInt(flags, 8);
 }
 
-function contents(file: string): string | undefined {
+/** The errnos of a process that has ended, or is not ours to look at. */
+const ABSENT = ["ENOENT", "ENOTDIR", "ESRCH", "EACCES", "EPERM"];
+
+function contents(
+  file: string,
+  isAbsence = (error: unknown): boolean => ABSENT.includes(errnoOf(error) ?? ""),
+): string | undefined {
   try {
     return readFileSync(file, "utf8");
-  } catch {
-    // It has ended, or is not ours to look at.
+  } catch (error) {
+    if (!isAbsence(error)) throw error;
     return undefined;
   }
 }

@@ -231,11 +231,10 @@ export class Run extends BaseCommand {
     return [...this.fullName().split(" "), ...own, ...more, ...rest];
   }
 
-  /** The command as other commands may show it: other than it was typed only where it has secrets. */
-  #shownAgain(again: string): string {
+  /** The command as other commands may show it; undefined where it may have secrets. */
+  #shownAgain(again: string): string | undefined {
     const words = this.#words();
-    const redacted = redactCommand(words);
-    return redacted === words.join(" ") ? again : redacted;
+    return redactCommand(words) === words.join(" ") ? again : undefined;
   }
 }
 

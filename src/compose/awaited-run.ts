@@ -48,9 +48,11 @@ export async function openAwaitedRun(
 
 /** The client, or for what it is to be waited. */
 async function openOnce(
-  { open, signal }: AwaitedRunPorts,
+  ports: AwaitedRunPorts,
   config: ClientConfig,
+  isSecond = false,
 ): Promise<RolloutClient | RolloutError> {
+  const { open, signal } = ports;
   let client: RolloutClient | undefined;
   try {
     client = await open(config);
@@ -59,9 +61,12 @@ async function openOnce(
   } catch (error) {
     client?.close();
     if (!(error instanceof RolloutError)) throw error;
-    const isToCome = error.row.retry !== "never" || (client === undefined && (await lacksFiles(config)));
-    if (!isToCome) throw error;
-    return error;
+    if (error.row.retry !== "never") return error;
+    if (client !== undefined) throw error;
+    if (await lacksFiles(config)) return error;
+    // They may have come since.
+    if (isSecond) throw error;
+    return openOnce(ports, config, true);
   }
 }
 

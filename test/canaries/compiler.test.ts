@@ -81,9 +81,19 @@ describe("canary: the build", () => {
     expect(manifest.commands).to.have.all.keys("greet");
   });
 
+  it("fails on an import that is not there, and leaves what was built before", async () => {
+    const whole = house.read("src/own-program.ts");
+    house.plant({ "src/own-program.ts": 'import "./nowhere.ts";' });
+    const { code, output } = await house.check("build");
+    expect(output).to.include('Could not resolve "./nowhere.ts"');
+    expect(code).to.not.equal(0);
+    expect(house.read("dist/src/own-program.js")).to.include('"as built"');
+    house.plant({ "src/own-program.ts": whole });
+  });
+
   it("fails on a mistake", async () => {
     house.plant({ "machines/y.ts": "export const y: string = 1;" });
-    expect(await house.check("build")).to.include({ code: 1 });
+    expect(await house.check("build")).to.include({ code: 2 });
   });
 
   it("fails on a command that does not load, and leaves no list of commands", async () => {

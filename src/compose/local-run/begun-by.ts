@@ -6,7 +6,8 @@ import { shellWords } from "../../cli/shell-words.ts";
 export const BEGUN_BY_FILE = "command.json";
 const VERSION = 1;
 
-export function begunByText(command: string): string {
+/** Undefined: a command that is not to be shown. */
+export function begunByText(command: string | undefined): string {
   return `${JSON.stringify({ version: VERSION, workingDirectory: process.cwd(), command })}\n`;
 }
 

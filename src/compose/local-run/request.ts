@@ -30,8 +30,8 @@ export interface LocalRunRequest {
   readonly settings: readonly GivenSetting[];
   /** Takes back what has failed before. */
   readonly retryFailed: boolean;
-  /** The command that goes on with it, as one would type it here. */
-  readonly again: string;
+  /** The command that goes on with it, as one would type it here; undefined where it is not to be shown. */
+  readonly again: string | undefined;
 }
 
 export interface LocalRunPorts {

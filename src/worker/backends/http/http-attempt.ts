@@ -151,8 +151,9 @@ export class HttpAttempt {
     }
   }
 
-  /** Whether the server may be asked. An attempt that was sent to it once has begun. */
+  /** Whether the server may be asked. An attempt that it has taken once has begun; one that it did nothing for has not. */
   #begin(): boolean {
+    if (this.#trouble !== undefined && isNobodys(this.#trouble)) this.#hasBegun = false;
     this.#hasBegun ||= this.#options.attempt.mayBegin?.() !== false;
     return this.#hasBegun;
   }
