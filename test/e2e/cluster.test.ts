@@ -84,6 +84,8 @@ describe("a cluster", () => {
       expect(suspected.late_ms).to.be.greaterThan(skewMs).and.lessThan(failed.late_ms);
       expect(failed.late_ms).to.be.greaterThan(cluster.durationMs("liveness.coordinator_failure_timeout"));
 
+      // The log comes by a stream of its own.
+      await coordinator.logLine({ level: "warn", worker_id: id });
       const warnings = coordinator.log.filter(({ level, worker_id }) => level === "warn" && worker_id === id);
       expect(warnings).to.have.length(1);
       expect(warnings[0]).to.include({ due_at_ms: failed.due_at_ms });
