@@ -72,7 +72,7 @@ const { status } = spawnSync("tsc", ["-p", "tsconfig.build.json", "--outDir", fr
 try {
   await bundle();
 } catch (error) {
-  // What was built before stays.
+  // The former dist stays: a build that fails takes nothing away.
   rmSync(fresh, { recursive: true, force: true });
   throw error;
 }

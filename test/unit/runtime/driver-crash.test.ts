@@ -68,7 +68,7 @@ describe("an actor system that is killed", () => {
       await expectSound(host, [lastStep]);
       if (!hasDied) break;
     }
-    expect(lastStep, "there are many moments to die in").to.be.greaterThan(25);
+    expect(lastStep, "there are many moments to die in").to.be.greaterThan(30);
   });
 
   it("goes on after a death at any step, and another at any step of the recovery", async () => {
@@ -81,6 +81,6 @@ describe("an actor system that is killed", () => {
         if (!hasDied) break;
         pairs++;
       }
-    expect(pairs).to.be.greaterThan(300);
+    expect(pairs).to.be.greaterThan(370);
   });
 });

@@ -13,6 +13,8 @@ import { startWorker } from "../../../support/test-worker.ts";
 
 /** On a quiet machine. */
 const SELF_FENCE_MS = 500;
+/** A leader has no more than so many on their way at once. */
+const COMMITS_MAX = 4;
 
 describe("a disk that stalls", () => {
   const closeLater = useClosers();
@@ -43,7 +45,8 @@ describe("a disk that stalls", () => {
     // Turns behind this commit wait for it, with something to write or without: soon as many as may be on their way.
     await eventually("a commit waits for the disk", () => disk.waiting > 0);
     await sleep(systemClock, 3 * selfFenceTimeoutMs);
-    expect([isFenced(worker), disk.waiting > 0]).to.deep.equal([false, true]);
+    expect(isFenced(worker)).to.equal(false);
+    expect(disk.waiting).to.be.within(1, COMMITS_MAX);
 
     await new StorageLease(cluster.store, "another coordinator").claim();
     await eventually("it fences itself", () => isFenced(worker));
