@@ -139,6 +139,17 @@ describe("the http backend", () => {
   describe("when it is throttled", () => {
     beforeEach(() => start());
 
+    it("asks whether the item may begin before it sends it again, for the server has done nothing for it", async () => {
+      const { ask, logs } = make();
+      let mayBegin = true;
+      server.misbehave({ kind: "throttle", retryAfter: "7" });
+      const outcome = ask(chat("a"), undefined, { mayBegin: () => mayBegin });
+      await passUntil(clock, "the refusal", () => logs.length > 0, 0);
+      mayBegin = false;
+      expect(await settleWith(clock, outcome)).to.deep.equal({ kind: "preempted" });
+      expect(server.requests).to.have.length(1);
+    });
+
     for (const [what, retryAfter] of [
       ["seconds", "7"],
       ["a date", "Thu, 01 Jan 2026 00:00:07 GMT"],
