@@ -9,6 +9,7 @@ import { failure } from "../../src/base/errors.ts";
 import type { RolloutError } from "../../src/base/errors.ts";
 import { assertBatch, assertKey, assertOpen, assertRange } from "../../src/storage/preconditions.ts";
 import type { Batch, CommitOutcome, Entry, ScanRange, Store } from "../../src/storage/store.ts";
+import { DelegatingStore } from "./delegating-store.ts";
 
 export type Operation = "get" | "scan" | "commit";
 
@@ -46,8 +47,7 @@ export interface FaultyStoreOptions {
   readonly afterFailure: "broken" | "usable";
 }
 
-export class FaultyStore implements Store {
-  readonly #inner: Store;
+export class FaultyStore extends DelegatingStore {
   readonly #options: FaultyStoreOptions;
   readonly #calls: Record<Operation, number> = { get: 0, scan: 0, commit: 0 };
   /** The end of the line of commits: each waits for the one before it. */
@@ -56,41 +56,29 @@ export class FaultyStore implements Store {
   #closing: Promise<void> | undefined;
 
   constructor(inner: Store, options: FaultyStoreOptions) {
-    this.#inner = inner;
+    super(inner);
     this.#options = options;
   }
 
-  get location(): string {
-    return this.#inner.location;
-  }
-
-  get supports(): Store["supports"] {
-    return this.#inner.supports;
-  }
-
-  get everWritten(): boolean {
-    return this.#inner.everWritten;
-  }
-
-  async get(key: string): Promise<Uint8Array | undefined> {
+  override async get(key: string): Promise<Uint8Array | undefined> {
     assertOpen(this.#closing === undefined, this.location);
     assertKey(key);
-    return this.#read(this.#next("get"), key, () => this.#inner.get(key));
+    return this.#read(this.#next("get"), key, () => super.get(key));
   }
 
-  async getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
+  override async getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
     assertOpen(this.#closing === undefined, this.location);
     keys.forEach(assertKey);
-    return this.#read(this.#next("get"), keys[0] ?? "", () => this.#inner.getMany(keys));
+    return this.#read(this.#next("get"), keys[0] ?? "", () => super.getMany(keys));
   }
 
-  async scan(range: ScanRange): Promise<Entry[]> {
+  override async scan(range: ScanRange): Promise<Entry[]> {
     assertOpen(this.#closing === undefined, this.location);
     assertRange(range);
-    return this.#read(this.#next("scan"), range.from, () => this.#inner.scan(range));
+    return this.#read(this.#next("scan"), range.from, () => super.scan(range));
   }
 
-  async commit(batch: Batch): Promise<CommitOutcome> {
+  override async commit(batch: Batch): Promise<CommitOutcome> {
     assertOpen(this.#closing === undefined, this.location);
     assertBatch(batch);
     const fault = this.#next("commit");
@@ -99,8 +87,8 @@ export class FaultyStore implements Store {
     return outcome;
   }
 
-  close(): Promise<void> {
-    this.#closing ??= this.#tail.then(() => this.#inner.close());
+  override close(): Promise<void> {
+    this.#closing ??= this.#tail.then(() => super.close());
     return this.#closing;
   }
 
@@ -112,7 +100,7 @@ export class FaultyStore implements Store {
     if (this.#broken !== undefined) return { kind: "unknown", cause: this.#broken };
     if (fault?.kind === "fail_before") return this.#fail();
     if (fault?.kind === "delay") await sleep(this.#options.clock, fault.delayMs);
-    const outcome = await this.#inner.commit(batch);
+    const outcome = await super.commit(batch);
     return fault?.kind === "fail_after" ? this.#fail() : outcome;
   }
 
