@@ -1,5 +1,5 @@
 // `host:port`, with IPv6 in brackets. A name is only looked at for its form; whether it exists is found out on use.
-import { isIP, isIPv4, isIPv6 } from "node:net";
+import { isIP, isIPv4, isIPv6, createServer } from "node:net";
 
 export interface Address {
   /** Without brackets. */
@@ -32,6 +32,11 @@ export function formatAddress(address: Address): string {
   return address.host.includes(":") ? `[${address.host}]:${address.port}` : `${address.host}:${address.port}`;
 }
 
+/** For messages: one address, or several with commas. */
+export function showAddresses(address: string | readonly string[]): string {
+  return typeof address === "string" ? address : address.join(", ");
+}
+
 /** True for an address, or the name of it, that means the machine that uses it. */
 export function isLoopback(host: string): boolean {
   return (
@@ -46,4 +51,19 @@ export function localAddressOf(listen: Address): Address {
   if (isIPv4(listen.host) && /^0+(\.0+){3}$/.test(listen.host)) return { ...listen, host: "127.0.0.1" };
   if (isIPv6(listen.host) && /^[0:]+$/.test(listen.host)) return { ...listen, host: "::1" };
   return listen;
+}
+
+// A port of loopback where nothing listens at this moment, for a server that is about to start.
+
+/** Rejects when the system has none to give. Another process may take it before the server does. */
+export function findFreePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    // Somebody may look there for who had the port before; the server would be closed when they leave, and not sooner.
+    const server = createServer((socket) => void socket.destroy());
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
+    });
+  });
 }

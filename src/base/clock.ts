@@ -53,6 +53,30 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   });
 }
 
+/** Whether `work` is done within so long. When it is not it goes on, and nobody waits for it any more. Rejects as `work` does. */
+export async function isDoneWithin(clock: Clock, limitMs: number, work: Promise<unknown>): Promise<boolean> {
+  const waited = new AbortController();
+  const late = sleep(clock, limitMs, waited.signal).then(() => false);
+  try {
+    return await Promise.race([work.then(() => true), late]);
+  } finally {
+    waited.abort();
+  }
+}
+
+/** Resolves as `work` does, or with undefined when the signal aborts first. */
+export function unlessAborted<Result>(
+  signal: AbortSignal,
+  work: Promise<Result>,
+): Promise<Result | undefined> {
+  return new Promise((resolve, reject) => {
+    const giveUp = (): void => resolve(undefined);
+    if (signal.aborted) return giveUp();
+    signal.addEventListener("abort", giveUp);
+    void work.then(resolve, reject).finally(() => signal.removeEventListener("abort", giveUp));
+  });
+}
+
 /** Stops the whole thread for `durationMs`, loop and timers included. Only for the last words of a process. */
 export function blockThread(durationMs: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, durationMs);

@@ -1,53 +1,7 @@
 // The one table of errors: every message that a user can meet stands here, with its exit code, what a client may do about
 // it, and what a person should. Nothing branches on the text; docs/errors.md is made from this table.
-
-/** Exit codes of every command, documented in docs/errors.md. A fenced leader ends by SIGABRT and has none. */
-export const EXIT = {
-  done: 0,
-  itemsFailed: 1,
-  usage: 2,
-  unreachable: 3,
-  interrupted: 4,
-  paused: 5,
-  storage: 6,
-  bug: 70,
-} as const;
-
-export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
-
-/** A client's choice for the same request: nothing, send it again to the same coordinator, or look for the leader. */
-export type RetryClass = "never" | "same-leader" | "new-leader";
-
-/** Connect's code by name; the transport turns it into the number. */
-export type ConnectCodeName =
-  | "InvalidArgument"
-  | "FailedPrecondition"
-  | "NotFound"
-  | "PermissionDenied"
-  | "Unauthenticated"
-  | "Unavailable"
-  | "ResourceExhausted"
-  | "DeadlineExceeded"
-  | "Aborted"
-  | "DataLoss"
-  | "Internal";
-
-/** One error: what it says, and what follows from it. */
-export interface ErrorRow {
-  /** `{name}` stands for a value. One line. */
-  readonly message: string;
-  /** Advice in one line, with the same placeholders; and `{config}` where a command names the user's configuration. */
-  readonly hint: string;
-  readonly exit: ExitCode;
-  readonly connect: ConnectCodeName;
-  readonly retry: RetryClass;
-}
-
-const usage = { exit: EXIT.usage, connect: "InvalidArgument", retry: "never" } as const;
-const storage = { exit: EXIT.storage, connect: "DataLoss", retry: "never" } as const;
-const unreachable = { exit: EXIT.unreachable, connect: "Unavailable", retry: "same-leader" } as const;
-const unknown = { exit: EXIT.unreachable, connect: "NotFound", retry: "never" } as const;
-const refused = { exit: EXIT.unreachable, connect: "PermissionDenied", retry: "never" } as const;
+import { EXIT, conflicting, refused, storage, unknown, unreachable, usage } from "./error-row.ts";
+import type { ErrorRow } from "./error-row.ts";
 
 export const ERRORS = {
   // Wrong usage and configuration
@@ -67,16 +21,8 @@ export const ERRORS = {
     message: "{file}:{line}:{column}: not valid TOML: {reason}",
     hint: "correct that line",
   },
-  config_unknown_key: {
-    ...usage,
-    message: "{source}: unknown setting {key}",
-    hint: "{suggestion}",
-  },
-  config_missing_key: {
-    ...usage,
-    message: "{source}: {key} is not set",
-    hint: "set it to {allowed}",
-  },
+  config_unknown_key: { ...usage, message: "{source}: unknown setting {key}", hint: "{suggestion}" },
+  config_missing_key: { ...usage, message: "{source}: {key} is not set", hint: "set it to {allowed}" },
   config_invalid_value: {
     ...usage,
     message: "{source}: {key} = {value} is not allowed",
@@ -102,7 +48,11 @@ export const ERRORS = {
     message: "the backend of plugin {plugin} does not start: {reason}",
     hint: "correct it and start the worker again; what it had was handed back, and no item was charged",
   },
-
+  machine_unusable: {
+    ...usage,
+    message: "no machine can be taken from {file}: {reason}",
+    hint: "{advice}",
+  },
   too_few_files: {
     ...usage,
     message: "{who} needs {needed} files and sockets open at once, and a process may have {limit} here",
@@ -120,25 +70,26 @@ export const ERRORS = {
     message: "{file}:{line}: not an item: {reason}",
     hint: "correct that line, or take lines as they are with --text; what stands before it is submitted",
   },
-
   input_refused: {
     ...usage,
     message: "{file}:{line}: not an item: {reason}",
     hint: "correct that line, or take lines as they are with --text; nothing was started",
   },
-
+  key_invalid: {
+    ...usage,
+    message: "{file}:{line}: no item of a key: {reason}",
+    hint: "correct that line and give the same command again: of the lines that are sent together with it none is submitted, and nothing is submitted twice",
+  },
   input_changed: {
     ...storage,
     message: "{file} was changed while it was read: what is submitted of it is not what it was at first",
     hint: "give the same command again: it takes the file as it is then, and what was submitted is not submitted twice",
   },
-
   item_too_large: {
     ...usage,
     message: "{file}:{line}: the line has {bytes} bytes or more, and an item has {limit} at most",
     hint: "shorten that line, or raise the limit with --payload-limit, up to 16MiB",
   },
-
   not_trusted: {
     ...usage,
     message: "{path} is not to be trusted: {reason}",
@@ -166,7 +117,6 @@ export const ERRORS = {
     message: "{output} is of another task: of {found}, and this is {wanted}",
     hint: "choose another output with -o; to give up what was done remove {files}",
   },
-
   local_run_ended: {
     ...refused,
     message: "the local run in {directory} {state}",
@@ -184,10 +134,25 @@ export const ERRORS = {
     message: "cannot open the database {path}: {reason}",
     hint: "{advice}",
   },
+  store_unreachable: {
+    ...storage,
+    message: "the database {path} cannot be reached: {reason}",
+    hint: "see that the server runs and listens there; a coordinator that starts tries on by itself",
+  },
   store_corrupt: {
     ...storage,
     message: "the database {path} is damaged at {key}: {reason}",
     hint: "restore a copy; `rollout doctor{config}` says what is damaged and can set it aside, `rollout results{config}` exports what can be read",
+  },
+  store_broken: {
+    ...storage,
+    message: "the database {path} cannot be opened, because it is damaged at {key}: {reason}",
+    hint: "restore a copy of it: as it is nothing can be read out of it, not by `rollout results{config}` either",
+  },
+  worker_store_corrupt: {
+    ...storage,
+    message: "the worker's own database {path} is damaged at {key}: {reason}",
+    hint: "remove {path} and start the worker again: items whose results it had not delivered run again",
   },
   store_lost: {
     ...storage,
@@ -202,7 +167,7 @@ export const ERRORS = {
   store_write_failed: {
     ...storage,
     message: "a write to the database {path} failed: {reason}",
-    hint: "free space or replace the disk, then start again: nothing that was acknowledged is lost",
+    hint: "free space, replace the disk or mend the server, then start again: nothing that was acknowledged is lost",
   },
   store_newer: {
     ...storage,
@@ -210,19 +175,23 @@ export const ERRORS = {
       "the database {path} was written by a newer rollout: {key} has version {found}, this one knows {known}",
     hint: "use the newer rollout",
   },
+  store_rolled_back: {
+    ...storage,
+    message: "the database {path} went back to an older state: {missing} are missing, as far as is known",
+    hint: 'put back its newest state; to go on without what is missing, start once with storage.on_rollback = "accept"',
+  },
   store_other_run: {
     ...storage,
     message: "the database {path} belongs to run {found}, and this run is {expected}",
-    hint: "correct run_id, or point storage.path at another directory",
+    hint: "correct run_id, or point storage.path or storage.url at another database",
   },
 
   // Reaching a coordinator
   listen_failed: {
-    exit: EXIT.unreachable,
-    connect: "Unavailable",
+    ...unreachable,
     retry: "never",
     message: "cannot listen on {address}: {reason}",
-    hint: "set transport.listen_addr to a free address of this machine",
+    hint: "set {setting} to a free address of this machine",
   },
   coordinator_name_not_found: {
     ...unreachable,
@@ -238,6 +207,19 @@ export const ERRORS = {
     ...unreachable,
     message: "the coordinator at {address} does not answer",
     hint: "check the network between this machine and the coordinator",
+  },
+  /** A candidate's answer to every call. `address` and `epoch` are "unknown" while it knows no leader. */
+  not_leader: {
+    ...unreachable,
+    retry: "new-leader",
+    message: "this coordinator follows another one; leader: {address}, epoch {epoch}",
+    hint: "ask the leader, or this coordinator again in {retry_after_ms} ms",
+  },
+  no_leader_found: {
+    ...unreachable,
+    retry: "new-leader",
+    message: "no coordinator leads: {said}",
+    hint: "where one has died another takes over by itself within seconds; else start one with `rollout coordinator run{config}`",
   },
   certificate_refused: {
     ...refused,
@@ -260,32 +242,41 @@ export const ERRORS = {
     hint: "make a new enrolment bundle with `rollout ca issue` on the coordinator's machine",
   },
   request_invalid: {
+    ...usage,
     exit: EXIT.unreachable,
-    connect: "InvalidArgument",
-    retry: "never",
     message: "the coordinator did not understand {method}: {reason}",
     hint: "use the same version of rollout on both sides",
   },
   run_sealed: {
-    exit: EXIT.unreachable,
-    connect: "FailedPrecondition",
-    retry: "never",
+    ...conflicting,
     message: "the run is sealed: it takes no new items",
     hint: "submit to a run that is open; `rollout status{config}` says how this one stands",
   },
   run_cancelled: {
-    exit: EXIT.unreachable,
-    connect: "FailedPrecondition",
-    retry: "never",
+    ...conflicting,
     message: "the run was cancelled, for good",
     hint: "its results stay where they are; for more work make a new run with `rollout init`",
   },
   other_task: {
-    exit: EXIT.unreachable,
-    connect: "FailedPrecondition",
-    retry: "never",
+    ...conflicting,
     message: "this run executes {task}, and these items are for {other}",
     hint: "submit them to a run of their own, made with `rollout init`",
+  },
+  event_id_reused: {
+    ...conflicting,
+    message: "event {event} of {key} was submitted before with another payload",
+    hint: "an event id names one item for ever: give a changed one another id",
+  },
+  partition_full: {
+    ...conflicting,
+    message:
+      "partition {partition} would have more than {limit} keys with {key} (keys.max_keys_per_partition)",
+    hint: "nothing of this batch was submitted; `rollout key retire` makes room, or start the coordinator with a higher limit",
+  },
+  partitions_fixed: {
+    ...conflicting,
+    message: "the keys of this run are in {found} partitions, and keys.total_partitions is {configured}",
+    hint: "start the coordinator with keys.total_partitions = {found}: the first submission with keys fixed it",
   },
   item_unknown: {
     ...unknown,
@@ -297,10 +288,30 @@ export const ERRORS = {
     message: "{name} means several items, among them {items}",
     hint: "name it by more digits of its id",
   },
+  name_unknown: {
+    ...unknown,
+    message: "the run has no item and no worker {name}",
+    hint: "`rollout worker list{config}` says which workers it has; name an item by its id, its first digits, or its input's id",
+  },
+  key_unknown: {
+    ...unknown,
+    message: "the run has no key {key}",
+    hint: "`rollout key list{config}` says which it has",
+  },
+  key_refused: {
+    ...conflicting,
+    message: "{keys}: {reason}",
+    hint: "`rollout key get KEY{config}` says how it is",
+  },
   worker_unknown: {
     ...unknown,
     message: "the run has no worker {worker}",
     hint: "`rollout worker list{config}` says which it has",
+  },
+  no_successor: {
+    ...conflicting,
+    message: "no other coordinator is there that could take over",
+    hint: "start one beside it with `rollout coordinator run`, over the same Postgres; `rollout status{config}` shows which are there",
   },
   overloaded: {
     exit: EXIT.unreachable,
@@ -316,10 +327,8 @@ export const ERRORS = {
     message: "worker {worker} was started again elsewhere, so this process ends",
     hint: "give each worker a state directory of its own",
   },
-
   worker_alive: {
-    exit: EXIT.unreachable,
-    connect: "FailedPrecondition",
+    ...conflicting,
     retry: "same-leader",
     message: "worker {worker} is alive, and whoever asks for its certificate does not hold its key",
     hint: "give this worker an id and a state directory of its own, or end the other one: it counts as failed some seconds later",
@@ -327,12 +336,10 @@ export const ERRORS = {
   certificate_revoked: {
     ...refused,
     message: "{who} was revoked",
-    hint: "join as another worker, with an empty state directory, or get another bundle from `rollout ca issue`",
+    hint: "start the worker again without --worker-id: it joins as another one; or get another bundle from `rollout ca issue`",
   },
   clock_ahead: {
-    exit: EXIT.unreachable,
-    connect: "FailedPrecondition",
-    retry: "never",
+    ...conflicting,
     message: "this worker's process begins more than a day ahead of the coordinator's clock",
     hint: "set the clocks of both machines right, then start the worker again",
   },
@@ -352,6 +359,11 @@ export const ERRORS = {
     ...usage,
     message: "{file} can be read by others (mode {mode})",
     hint: "run `chmod 600 {file}`",
+  },
+  other_authority: {
+    ...usage,
+    message: "{found}, and the CA of this run is another one (SHA-256 {fingerprint})",
+    hint: "copy ca.pem and ca.key.pem from transport.tls_dir of another coordinator of the run to {directory}, the key readable by you alone",
   },
 
   // Ends

@@ -1,6 +1,6 @@
 // Failures that a user can meet, as values of the one table (error-table.ts). Nothing branches on their text.
 import { ERRORS } from "./error-table.ts";
-import type { ErrorRow } from "./error-table.ts";
+import type { ErrorRow } from "./error-row.ts";
 
 export type ErrorCode = keyof typeof ERRORS;
 
@@ -58,10 +58,15 @@ export function isErrorCode(text: string): text is ErrorCode {
 /** The errno name (`ENOSPC`) of a system error or of the first cause that has one. */
 export function errnoOf(error: unknown): string | undefined {
   for (let at = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++) {
-    const code: unknown = "code" in at ? at.code : undefined;
-    if (typeof code === "string" && /^E[A-Z0-9]+$/.test(code)) return code;
+    const code = codeOf(at);
+    if (code !== undefined && /^E[A-Z0-9]+$/.test(code)) return code;
   }
   return undefined;
+}
+
+/** The code of an error of the system or of Node; undefined when it has none. */
+export function codeOf(error: Error): string | undefined {
+  return "code" in error && typeof error.code === "string" ? error.code : undefined;
 }
 
 /** For logs and for the value `reason`: one line, whatever was thrown. */

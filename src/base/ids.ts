@@ -41,11 +41,26 @@ export function newUlid<Kind extends UlidKind>(clock: Clock, random: Random): Ki
     timeMs = Math.floor(timeMs / 256);
   }
   bytes.set(random.bytes(10), 6);
-  return ulidFromBytes<Kind>(bytes);
+  return textOf<Kind>(bytes);
 }
 
-/** Text to wire. The text must be canonical. */
+/** Ids of workers and stores come again with each row and message: those of late are remembered. */
+const REMEMBERED_MAX = 1_024;
+const remembered = new Map<string, Uint8Array>();
+/** The last one of each last byte: to make a key of the bytes would cost what it saves. */
+const rememberedTexts: { readonly bytes: Uint8Array; readonly text: string }[] = [];
+
+/** Text to wire. The text must be canonical. The bytes are everybody's: do not change them. */
 export function ulidToBytes(id: UlidKind): Uint8Array {
+  const known = remembered.get(id);
+  if (known !== undefined) return known;
+  if (remembered.size >= REMEMBERED_MAX) remembered.clear();
+  const bytes = bytesOf(id);
+  remembered.set(id, bytes);
+  return bytes;
+}
+
+function bytesOf(id: UlidKind): Uint8Array {
   assert(isUlid(id), `not a ULID: ${id}`);
   const bytes = new Uint8Array(ULID_BYTES);
   // 26 characters hold 130 bits: the first one gives only its lower 3.
@@ -71,6 +86,20 @@ export function ulidTimeMs(id: UlidKind): number {
 /** Wire to text. The caller has checked the length: bytes from a peer go through `parseUlidBytes`. */
 export function ulidFromBytes<Kind extends UlidKind>(bytes: Uint8Array): Kind {
   assert(bytes.length === ULID_BYTES, "a ULID is 16 bytes");
+  const place = bytes[ULID_BYTES - 1] ?? 0;
+  const known = rememberedTexts[place];
+  if (known !== undefined && isSame(known.bytes, bytes)) return known.text as Kind;
+  const text = textOf<Kind>(bytes);
+  rememberedTexts[place] = { bytes: Uint8Array.from(bytes), text };
+  return text;
+}
+
+function isSame(one: Uint8Array, other: Uint8Array): boolean {
+  for (let at = 0; at < ULID_BYTES; at++) if (one[at] !== other[at]) return false;
+  return true;
+}
+
+function textOf<Kind extends UlidKind>(bytes: Uint8Array): Kind {
   let text = "";
   let [held, heldBits] = [0, 2];
   for (const byte of bytes) {

@@ -17,3 +17,8 @@ export function ownFile(path: string): string {
 export function ownCommand(): string {
   return join(ROOT, "bin", IS_SOURCE ? "dev.js" : "run.js");
 }
+
+/** Absolute path of what the build has made that is no program; from the folder of what is built. */
+export function builtFile(path: string): string {
+  return join(ROOT, "dist", path);
+}

@@ -1,7 +1,7 @@
 // The kernel's account of processes, their descriptors and their limits: the one reader of /proc/PID.
 //
 // Keeps true: a process is told from a later one of the same number by when it started, and from one of another boot by that.
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, closeSync } from "node:fs";
 import type { Clock } from "./clock.ts";
 import { sleep } from "./clock.ts";
 import { errnoOf } from "./errors.ts";
@@ -32,6 +32,17 @@ export function findProcess(pid: number): KernelProcess | undefined {
   const startedAt = fields[19];
   if (startedAt === undefined || state === "Z" || state === "X") return undefined;
   return { pid, group: Number(group), session: Number(session), startedAt };
+}
+
+/** Whether there is a process of this number, one that has ended and that nobody has waited for included. */
+export function acceptsSignals(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // It is there, and somebody else's.
+    return errnoOf(error) === "EPERM";
+  }
 }
 
 /** The table is one and so is its reading: a call while it is being read shares the next reading. */
@@ -74,7 +85,7 @@ export function openDescriptors(): number[] | undefined {
 }
 
 /** Flags of a descriptor of this process, as open(2) has them; undefined when it is closed. */
-export function descriptorFlags(descriptor: number): number | undefined {
+function descriptorFlags(descriptor: number): number | undefined {
   const flags = /^flags:\s*([0-7]+)$/m.exec(
     contents(`/proc/self/fdinfo/${descriptor}`, () => true) ?? "",
   )?.[1];
@@ -93,5 +104,36 @@ function contents(
   } catch (error) {
     if (!isAbsence(error)) throw error;
     return undefined;
+  }
+}
+
+// Descriptors that a process was given at its start and did not ask for: files of the program that started it, or of a shell.
+
+const STANDARD_STREAMS = 3;
+/** O_CLOEXEC as Linux writes it, in octal. */
+const CLOSE_ON_EXEC = 0o2000000;
+
+/**
+ * Closes every descriptor but the standard streams that this process would hand on to its children. Node opens its own so that
+ * they are not handed on, and marks the first that it was given; what is left was inherited.
+ *
+ * Call it before anything else has begun. A thread may open a file without that mark, as the one does that reads the certificates of
+ * NODE_EXTRA_CA_CERTS: closed here and once more by the thread, its number is by then a file of somebody else's.
+ */
+export function closeInherited(): void {
+  for (const descriptor of openDescriptors() ?? [])
+    if (descriptor >= STANDARD_STREAMS && isHandedOn(descriptor)) close(descriptor);
+}
+
+function isHandedOn(descriptor: number): boolean {
+  const flags = descriptorFlags(descriptor);
+  return flags !== undefined && (flags & CLOSE_ON_EXEC) === 0;
+}
+
+function close(descriptor: number): void {
+  try {
+    closeSync(descriptor);
+  } catch {
+    // It is closed already.
   }
 }

@@ -33,3 +33,10 @@ export function unwritable(file: string, error: unknown): RolloutError {
   const code = FULL.has(errnoOf(error) ?? "") ? "output_unwritten" : "file_unwritable";
   return failure(code, { file, reason: systemReason(error) }, error);
 }
+
+/** For what is caught where that file or directory is written: throws it as `unwritable` does. */
+export function asUnwritable(file: string): (error: unknown) => never {
+  return (error) => {
+    throw unwritable(file, error);
+  };
+}

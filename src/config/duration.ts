@@ -1,18 +1,17 @@
 // Durations as people write them: a number and a unit (`"500ms"`, `"4s"`, `"2m"`, `"1h"`, `"30d"`).
 
-const UNITS_MS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 } as const;
+const UNITS_MS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
 
-function isUnit(text: string | undefined): text is keyof typeof UNITS_MS {
-  return text !== undefined && Object.hasOwn(UNITS_MS, text);
+/** A number of one of the units, in the smallest; undefined when the text is none, or finer than that. */
+export function parseQuantity(text: string, units: Readonly<Record<string, number>>): number | undefined {
+  const [, digits, unit = ""] = /^(\d{1,12}(?:\.\d{1,6})?)([A-Za-z]+)$/.exec(text) ?? [];
+  const quantity = Number(digits) * (Object.hasOwn(units, unit) ? (units[unit] ?? NaN) : NaN);
+  return Number.isSafeInteger(quantity) ? quantity : undefined;
 }
 
 /** Milliseconds; undefined when the text is no duration, or finer than a millisecond. */
 export function parseDurationMs(text: string): number | undefined {
-  const match = /^(\d{1,12}(?:\.\d{1,6})?)([a-z]+)$/.exec(text);
-  const unit = match?.[2];
-  if (!isUnit(unit)) return undefined;
-  const durationMs = Number(match?.[1]) * UNITS_MS[unit];
-  return Number.isSafeInteger(durationMs) ? durationMs : undefined;
+  return parseQuantity(text, UNITS_MS);
 }
 
 /** The shortest text that `parseDurationMs` reads back as the same. */

@@ -3,10 +3,9 @@
 import { dirname } from "node:path";
 import { assert } from "../base/assert.ts";
 import { failure } from "../base/errors.ts";
-import { printable, redactSecrets } from "../base/safe-text.ts";
+import { printable, REDACTED, redactSecrets } from "../base/safe-text.ts";
 import { nearestName } from "./nearest.ts";
-import { environmentName } from "./environment-name.ts";
-import { SECTIONS, SETTING_KEYS, isSettingKey, settingOf } from "./schema.ts";
+import { SECTIONS, SETTING_KEYS, isSettingKey, settingOf, environmentName } from "./schema.ts";
 import type { SettingKey } from "./schema.ts";
 import { parseConfigText } from "./toml-file.ts";
 import { describeAllowed, parseValue } from "./value.ts";
@@ -23,7 +22,7 @@ export interface ConfigSources {
   /** The topics that `events.hide` may name. */
   readonly topics: readonly string[];
   /** Values of the enrolment bundle that settings have too: they count where no setting does. */
-  readonly bundle?: { readonly runId: string; readonly coordinatorAddr: string } | undefined;
+  readonly bundle?: { readonly runId: string; readonly coordinatorAddr: readonly string[] } | undefined;
 }
 
 interface Given {
@@ -73,7 +72,8 @@ function takeEnvironment(given: GivenSettings, sources: ConfigSources): void {
       give(given, key, value, { source, directory: sources.workingDirectory }, sources);
     } else if (prefixes.some((prefix) => name.startsWith(prefix))) {
       const nearest = nearestName(name, [...keys.keys()]);
-      const suggestion = nearest === undefined ? "unset it" : `did you mean ${nearest}?`;
+      const suggestion =
+        replacedVariable(name) ?? (nearest === undefined ? "unset it" : `did you mean ${nearest}?`);
       throw failure("config_unknown_key", { source: "environment", key: showText(name), suggestion });
     }
   }
@@ -130,13 +130,24 @@ function give(
   const value = parseValue(setting, raw, { directory, topics: sources.topics });
   if (value === undefined) {
     const allowed = describeAllowed(setting, sources.topics);
-    throw failure("config_invalid_value", { source, key, value: showValue(raw), allowed });
+    // A password or a token may stand in it where none is expected.
+    const isSecret = setting.kind === "postgres" || setting.kind === "websocket";
+    const shown = isSecret ? REDACTED : showValue(raw);
+    throw failure("config_invalid_value", { source, key, value: shown, allowed });
   }
   given.set(key, { value, source });
 }
 
+/** Settings of 0.1 that are gone, and the ones that say the same now. */
+const REPLACED: ReadonlyMap<string, string> = new Map([
+  ["coordinator.lease_renewal", "it is coordinator.heartbeat_interval now"],
+  ["coordinator.lease_deadline", "it is four fifths of coordinator.failover_threshold now, which can be set"],
+]);
+
 /** A setting of the same name in another table, a setting or table of nearly the same name, or what there is. */
 function suggestionFor(key: string): string {
+  const replaced = REPLACED.get(key);
+  if (replaced !== undefined) return replaced;
   const name = key.slice(key.lastIndexOf(".") + 1);
   const elsewhere = SETTING_KEYS.find((known) => known.endsWith(`.${name}`));
   const tables = SECTIONS.map((section) => `[${section}]`);
@@ -145,6 +156,10 @@ function suggestionFor(key: string): string {
   const [section = ""] = key.split(".", 1);
   const known = SETTING_KEYS.filter((setting) => setting.startsWith(`${section}.`));
   return `known are ${(known.length > 0 ? known : ["run_id", ...tables]).join(", ")}`;
+}
+
+function replacedVariable(name: string): string | undefined {
+  return [...REPLACED].find(([old]) => environmentName(old) === name)?.[1];
 }
 
 /** As a message may show it: short, on one line, and without secrets. */

@@ -9,6 +9,8 @@ export const LIMITS = Object.freeze({
   /** A configuration file. Larger ones are some other file that was named by mistake. */
   configFileBytes: MIB,
 
+  /** Coordinators that a client is given to ask. */
+  coordinators: 16,
   /** Workers that one coordinator registers, the failed ones that are not yet removed included. */
   workers: 10_000,
   /** Workers that one enrolment bundle lets in, unless `enrolment.quota` says otherwise, and what that may say. */
@@ -25,10 +27,12 @@ export const LIMITS = Object.freeze({
   /** Slots that a worker may offer. */
   slotsPerWorker: 1_024,
   /** Items that a worker may have beyond its slots, whatever it asks for: as many as the largest of ours does. */
-  backlogPerWorker: 1_024,
+  backlogPerWorker: 4_096,
   /** An item's payload, and its output, unless `limits.payload` and `limits.output` say otherwise, and what they may say. */
   payloadBytes: MIB,
   outputBytes: MIB,
+  /** The state of a key, unless `limits.state` says otherwise. */
+  stateBytes: 256 * KIB,
   /** Larger data belongs in files or object storage, by reference. */
   dataMaxBytes: 16 * MIB,
   /** The end of what one attempt wrote to its standard error. */
@@ -49,6 +53,8 @@ export const LIMITS = Object.freeze({
   itemTextBytes: 256,
   /** A run's task in words. */
   taskSummaryBytes: 4 * KIB,
+  /** Keys of a run: each is in the leader's memory. */
+  keys: 1_048_576,
   /** Inputs that wait for the reactor: a heartbeat of every worker, twice over. */
   inboxInputs: 20_000,
 
@@ -65,6 +71,7 @@ export const LIMITS = Object.freeze({
 export interface ItemLimits {
   readonly payloadBytes: number;
   readonly outputBytes: number;
+  readonly stateBytes: number;
 }
 
 /** Relations between limits. Called once at start; a failure is a mistake in the table above. */

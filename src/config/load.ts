@@ -1,15 +1,13 @@
 // The edge of the configuration: finds the file and reads it; src/config/resolve.ts makes sense of it.
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { RolloutError, errnoOf, failure } from "../base/errors.ts";
-import { systemReason } from "../base/system-reason.ts";
-import { demandTrusted } from "../base/trusted-place.ts";
+import { RolloutError, errnoOf } from "../base/errors.ts";
 import type { ConfigSources } from "./gather.ts";
 import { namedBundle } from "./gather.ts";
-import { LIMITS } from "./limits.ts";
 import { resolveConfig } from "./resolve.ts";
 import type { ClientConfig, ResolvedConfig } from "./resolve.ts";
 import type { ConfigRole } from "./settings/setting.ts";
+import { readTrustedText } from "./toml-file.ts";
 
 /** The file in the working directory that is taken when none is named. */
 export const CONFIG_FILE_NAME = "rollout.toml";
@@ -31,7 +29,7 @@ export async function loadConfig(role: ConfigRole, request: ConfigRequest): Prom
   const named = resolve(request.workingDirectory, request.file ?? CONFIG_FILE_NAME);
   const path = (await isDirectory(named)) ? join(named, CONFIG_FILE_NAME) : named;
   let absence: unknown;
-  const text = await readText(path).catch((error: unknown) => {
+  const text = await readTrustedText(path, "config_unreadable").catch((error: unknown) => {
     if (request.file !== undefined || errnoOf(error) !== "ENOENT") throw error;
     // Nobody asked for that file: variables and flags may say everything.
     absence = error;
@@ -45,7 +43,8 @@ export async function loadConfig(role: ConfigRole, request: ConfigRequest): Prom
     const bundle = await reading?.catch((error: unknown) => void (absence = error));
     return resolveConfig(role, { ...sources, bundle: bundle ?? undefined });
   } catch (error) {
-    throw absence !== undefined && isMissingKey(error) ? absence : error;
+    const isMissingKey = error instanceof RolloutError && error.code === "config_missing_key";
+    throw absence !== undefined && isMissingKey ? absence : error;
   }
 }
 
@@ -54,24 +53,4 @@ async function isDirectory(path: string): Promise<boolean> {
     (found) => found.isDirectory(),
     () => false,
   );
-}
-
-function isMissingKey(error: unknown): boolean {
-  return error instanceof RolloutError && error.code === "config_missing_key";
-}
-
-async function readText(file: string): Promise<string> {
-  await demandTrusted(file);
-  const read = async (): Promise<string> => {
-    const { size } = await stat(file);
-    if (size > LIMITS.configFileBytes) {
-      const reason = `it has ${size} bytes, and ${LIMITS.configFileBytes} are allowed`;
-      throw failure("config_unreadable", { file, reason });
-    }
-    return await readFile(file, "utf8");
-  };
-  return read().catch((error: unknown) => {
-    if (error instanceof RolloutError) throw error;
-    throw failure("config_unreadable", { file, reason: systemReason(error) }, error);
-  });
 }

@@ -1,45 +1,26 @@
 // The one table of what a plugin's manifest may say for each backend. An entry makes the key in the manifest, the field of
 // the backend's spec and the line in docs/plugins.md, and says whether another value makes it another task.
-import type { ValueRule } from "./value-rule.ts";
-
-/** Kinds of values in a manifest, beside those of settings. Paths are kept as they are written. */
-export type FieldRule = { readonly required?: true } & (
-  | ValueRule
-  | { readonly kind: "text"; readonly default?: string; readonly maxBytes: number }
-  /** A program and its arguments. */
-  | { readonly kind: "command"; readonly default?: readonly string[] }
-  /** Names and texts. */
-  | { readonly kind: "texts"; readonly default: Readonly<Record<string, string>> }
-  /** Names and anything that JSON has. */
-  | { readonly kind: "object"; readonly default: JsonObject }
-);
-
-export interface JsonObject {
-  readonly [name: string]: unknown;
-}
+import type { FieldRule, ValuesOf } from "./value.ts";
 
 export type Field = FieldRule & {
   /** One sentence. */
   readonly doc: string;
-  /** Whether items that were executed with another value are other items; of an address only with another `path`. */
-  readonly identity: boolean | "path";
+  /** Whether items that were executed with another value are other items, as they are unless said; of an address only with another `path`. */
+  readonly identity?: false | "path";
 };
 
 /** A change of it leaves results as they are. */
 const LAUNCH = { identity: false } as const;
-const TASK = { identity: true } as const;
 
 const TEXT_BYTES = 4_096;
 
 const command = {
-  ...TASK,
   kind: "command",
   required: true,
   doc: "The program and its arguments.",
 } as const;
 
 const env = {
-  ...TASK,
   kind: "texts",
   default: {},
   doc: "Environment variables for it, beside those of the worker.",
@@ -65,13 +46,12 @@ const readyTimeout = {
 
 const code = {
   module: {
-    ...TASK,
     kind: "text",
     required: true,
     maxBytes: TEXT_BYTES,
     doc: "The JavaScript or TypeScript file, relative to the manifest.",
   },
-  export: { ...TASK, kind: "text", default: "default", maxBytes: 256, doc: "The name of its export." },
+  export: { kind: "text", default: "default", maxBytes: 256, doc: "The name of its export." },
   memory_limit: {
     ...LAUNCH,
     kind: "size",
@@ -124,11 +104,17 @@ export const MANIFEST_FIELDS = {
       doc: "How many of a hundred attempts it lets fail.",
     },
     journal: { ...LAUNCH, kind: "path", doc: "A file to which it appends a line for each execution." },
+    state: {
+      ...LAUNCH,
+      kind: "size",
+      min: "1B",
+      max: "1MiB",
+      doc: "The size of the state that it keeps for each key: how many items of it have succeeded, and blanks. Without it none is kept.",
+    },
   },
   command: {
     command,
     shell: {
-      ...TASK,
       kind: "boolean",
       default: false,
       doc: "Whether `command` is one text for `/bin/sh -c`.",
@@ -152,7 +138,6 @@ export const MANIFEST_FIELDS = {
   },
   http: {
     url: {
-      ...TASK,
       identity: "path",
       kind: "text",
       required: true,
@@ -160,45 +145,38 @@ export const MANIFEST_FIELDS = {
       doc: "Where the server is: the base of its API, or one address for all items. `{port}` is a free port of this machine, for a server that `launch` starts.",
     },
     path: {
-      ...TASK,
       kind: "text",
       maxBytes: TEXT_BYTES,
       doc: "Added to `url`; `{.field}` is a field of the item. Unless said, and if `url` ends in `/v1`, what fits the body: `/chat/completions`, `/completions` or `/embeddings`.",
     },
     method: {
-      ...TASK,
       kind: "choice",
       choices: ["POST", "PUT", "PATCH", "GET", "DELETE"],
       default: "POST",
       doc: "The method of a request. GET and DELETE send no body.",
     },
     body: {
-      ...TASK,
       kind: "object",
       default: {},
       doc: "A template of the body, in which `{}` is the item and `{.field}` a field of it. The body is the item itself unless said.",
     },
     model: {
-      ...TASK,
       kind: "text",
       maxBytes: TEXT_BYTES,
       doc: "Sent instead of the model that an item names.",
     },
     parameters: {
-      ...TASK,
       kind: "object",
       default: {},
       doc: "Fields for the body of each request that the item does not say itself, such as `max_tokens`.",
     },
     format: {
-      ...TASK,
       kind: "choice",
       choices: ["auto", "plain", "openai-batch"],
       default: "auto",
       doc: "Whether lines of OpenAI Batch files are recognized as such, never, or demanded.",
     },
     output: {
-      ...TASK,
       kind: "text",
       default: "body",
       maxBytes: TEXT_BYTES,
@@ -255,7 +233,7 @@ export const MANIFEST_FIELDS = {
   },
   module: {
     ...code,
-    parameters: { ...TASK, kind: "object", default: {}, doc: "Given to the function with each item." },
+    parameters: { kind: "object", default: {}, doc: "Given to the function with each item." },
   },
   machine: {
     ...code,
@@ -274,52 +252,11 @@ export type BackendKind = keyof typeof MANIFEST_FIELDS;
 
 export const BACKEND_KINDS = Object.freeze(Object.keys(MANIFEST_FIELDS)) as readonly BackendKind[];
 
-type ValueOf<Rule> = Rule extends { readonly kind: "duration" | "size" | "integer" }
-  ? number
-  : Rule extends { readonly choices: readonly (infer Choice)[] }
-    ? Choice
-    : Rule extends { readonly kind: "boolean" }
-      ? boolean
-      : Rule extends { readonly kind: "command" | "list" }
-        ? readonly string[]
-        : Rule extends { readonly kind: "texts" }
-          ? Readonly<Record<string, string>>
-          : Rule extends { readonly kind: "object" }
-            ? JsonObject
-            : string;
-
-type Present<Rule> = Rule extends { readonly required: true } | { readonly default: unknown }
-  ? never
-  : undefined;
-
-type Camel<Text extends string> = Text extends `${infer Head}_${infer Tail}`
-  ? `${Head}${Capitalize<Camel<Tail>>}`
-  : Text;
-
-type NameOf<Key extends string, Rule> = Rule extends { readonly kind: "duration" }
-  ? `${Camel<Key>}Ms`
-  : Rule extends { readonly kind: "size" }
-    ? `${Camel<Key>}Bytes`
-    : Camel<Key>;
-
-/**
- * A manifest's values for a backend: `kill_grace` is `killGraceMs`, `memory_limit` is `memoryLimitBytes`, and so on. A value that
- * is neither required nor has a default may be undefined.
- */
-export type SpecOf<Kind extends BackendKind> = {
-  readonly [
-    Key in keyof (typeof MANIFEST_FIELDS)[Kind] & string as NameOf<Key, (typeof MANIFEST_FIELDS)[Kind][Key]>
-  ]: ValueOf<(typeof MANIFEST_FIELDS)[Kind][Key]> | Present<(typeof MANIFEST_FIELDS)[Kind][Key]>;
-};
+/** A manifest's values for a backend. */
+export type SpecOf<Kind extends BackendKind> = ValuesOf<(typeof MANIFEST_FIELDS)[Kind]>;
 
 export type MockSpec = SpecOf<"mock">;
 export type HttpSpec = SpecOf<"http">;
-
-/** `kill_grace` with its duration is `killGraceMs`. */
-export function specNameOf(key: string, { kind }: FieldRule): string {
-  const camel = key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-  return kind === "duration" ? `${camel}Ms` : kind === "size" ? `${camel}Bytes` : camel;
-}
 
 /** The fields of a backend by their keys, without what the compiler knows of each. */
 export function fieldsOf(kind: BackendKind): readonly (readonly [key: string, field: Field])[] {

@@ -1,22 +1,22 @@
 // A plugin's manifest: which backend executes items, and how. Read strictly: whatever is unknown, of another type or out of
 // range is refused with the file, the line, the key and what is allowed.
-import { readFile, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { stringify } from "smol-toml";
 import { assert } from "../base/assert.ts";
-import { RolloutError, failure } from "../base/errors.ts";
+import { failure } from "../base/errors.ts";
+import type { RolloutError } from "../base/errors.ts";
 import { printable } from "../base/safe-text.ts";
-import { systemReason } from "../base/system-reason.ts";
 import { demandTrusted } from "../base/trusted-place.ts";
-import { parseField, describeField } from "./field-value.ts";
 import { showValue } from "./gather.ts";
 import { refusalOfHttp } from "./http-rules.ts";
 import { LIMITS } from "./limits.ts";
-import { BACKEND_KINDS, fieldsOf, specNameOf } from "./manifest-fields.ts";
-import type { BackendKind, FieldRule, SpecOf } from "./manifest-fields.ts";
+import { BACKEND_KINDS, fieldsOf } from "./manifest-fields.ts";
+import type { BackendKind, SpecOf } from "./manifest-fields.ts";
 import { nearestName } from "./nearest.ts";
-import { parseConfigText } from "./toml-file.ts";
+import { parseConfigText, readTrustedText } from "./toml-file.ts";
 import type { FileSetting } from "./toml-file.ts";
+import { describeField, nameOf, parseField } from "./value.ts";
+import type { FieldRule } from "./value.ts";
 
 interface ManifestBase {
   /** The file's absolute path; where it would stand when it was made of a command line. */
@@ -56,7 +56,7 @@ const COMMON = {
 /** Throws `manifest_unreadable`, `not_trusted` and what `parseManifest` throws. `file` is relative to the working directory. */
 export async function loadManifest(file: string): Promise<Manifest> {
   const path = resolve(file);
-  const manifest = parseManifest(path, await readText(path));
+  const manifest = parseManifest(path, await readTrustedText(path, "manifest_unreadable"));
   // The worker executes it, or has it loaded.
   if (manifest.backend === "module" || manifest.backend === "machine")
     await demandTrusted(resolve(manifest.directory, manifest.spec.module));
@@ -85,10 +85,7 @@ export function parseManifest(file: string, text: string): Manifest {
     workingDirectory: reader.read("working_directory", COMMON.working_directory) ?? directory,
     backend,
     spec: Object.fromEntries(
-      fieldsOf(backend).map(([key, field]) => [
-        specNameOf(key, field),
-        reader.read(`${backend}.${key}`, field),
-      ]),
+      fieldsOf(backend).map(([key, field]) => [nameOf(key, field), reader.read(`${backend}.${key}`, field)]),
     ),
     // Each value was made by the rule of its own field.
   } as Manifest;
@@ -205,17 +202,4 @@ function suggest(key: string, backend: BackendKind, known: readonly string[]): s
   if (bare !== undefined) return `write it below [${backend}]`;
   const nearest = nearestName(key, known);
   return nearest === undefined ? `known are ${known.join(", ")}` : `did you mean ${nearest}?`;
-}
-
-async function readText(file: string): Promise<string> {
-  await demandTrusted(file);
-  try {
-    const { size } = await stat(file);
-    if (size <= LIMITS.configFileBytes) return await readFile(file, "utf8");
-    const reason = `it has ${size} bytes, and ${LIMITS.configFileBytes} are allowed`;
-    throw failure("manifest_unreadable", { file, reason });
-  } catch (error) {
-    if (error instanceof RolloutError) throw error;
-    throw failure("manifest_unreadable", { file, reason: systemReason(error) }, error);
-  }
 }

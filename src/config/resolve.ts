@@ -10,13 +10,14 @@ import type { FailuresAllowed } from "./failures-allowed.ts";
 import { parseFailuresAllowed } from "./failures-allowed.ts";
 import { gatherSettings } from "./gather.ts";
 import type { ConfigSources, GivenSettings } from "./gather.ts";
-import type { ItemLimits } from "./limits.ts";
-import { findContradiction, LEASE_SHARES } from "./rules.ts";
+import { findContradiction } from "./rules.ts";
 import type { ValueReader } from "./rules.ts";
+import { parsePostgresUrl } from "./postgres-url.ts";
+import type { PostgresAddress } from "./postgres-url.ts";
 import { SETTING_KEYS, settingOf } from "./schema.ts";
-import type { SettingKey, SettingValue } from "./schema.ts";
+import type { SettingKey, SettingValue, TableValues } from "./schema.ts";
 import type { ConfigRole } from "./settings/setting.ts";
-import { describeAllowed } from "./value.ts";
+import { describeAllowed, nameOf } from "./value.ts";
 
 /** The configuration of every role. Deep-frozen; durations in milliseconds, sizes in bytes, paths absolute. */
 export interface ClientConfig {
@@ -30,61 +31,54 @@ export interface ClientConfig {
     /** Files of a CA of the user's own; undefined: the development CA in `tlsDir`. */
     readonly certificates: CertificateFiles | undefined;
     readonly advertisedNames: readonly string[];
+    /** Where others reach the coordinator of this configuration, if it says it. */
+    readonly advertisedAddr?: string;
   };
   /** Limits of an enrolment bundle. */
-  readonly enrolment: { readonly quota: number; readonly lifetimeMs: number };
-  readonly liveness: {
-    readonly heartbeatIntervalMs: number;
-    readonly workerSelfFenceTimeoutMs: number;
-    readonly coordinatorFailureTimeoutMs: number;
-    readonly clockSkewBudgetMs: number;
-    readonly removeAfterMs: number;
-  };
-  /** Within `coordinatorFailureTimeoutMs`, which is its time to live. */
-  readonly lease: { readonly renewalMs: number; readonly deadlineMs: number };
+  readonly enrolment: TableValues<"enrolment">;
+  readonly liveness: TableValues<"liveness">;
+  /** How several coordinators over one store agree on who leads. */
+  readonly coordinator: TableValues<"coordinator">;
   /** Limits on the cost of a run, which its coordinator keeps. */
-  readonly run: {
-    readonly maxAttempts: number;
-    readonly maxLost: number;
-    readonly itemTimeoutMs: number | undefined;
-    readonly maxFails: FailuresAllowed | undefined;
-    readonly timeLimitMs: number | undefined;
-  };
-  readonly limits: ItemLimits;
-  readonly worker: {
-    readonly stateDir: string;
-    readonly coordinatorAddr: string;
+  readonly run: Omit<TableValues<"run">, "maxFails"> & { readonly maxFails: FailuresAllowed | undefined };
+  readonly limits: TableValues<"limits">;
+  /** Items that have keys. */
+  readonly keys: TableValues<"keys">;
+  readonly worker: TableValues<"worker"> & {
+    /** Coordinators to ask, one at least: the one that leads is among them, or they name it. */
+    readonly coordinatorAddr: readonly string[];
     /** The enrolment bundle's file. */
     readonly enrolment: string;
-    readonly slots: number;
-    /** Files of manifests. */
-    readonly plugins: readonly string[];
-    readonly hotReload: boolean;
-    readonly onFence: SettingValue<"worker.on_fence">;
-    readonly checkpointIntervalMs: number;
-    readonly startTimeoutMs: number;
-    readonly preemption: SettingValue<"worker.preemption">;
-    readonly metadataAddr: string;
   };
   /** The backend for smokes and benchmarks. */
-  readonly mock: {
-    readonly sleepMs: number;
-    readonly distribution: SettingValue<"mock.distribution">;
-    readonly failurePercent: number;
-    readonly journal: string | undefined;
-  };
-  readonly events: { readonly hide: readonly string[]; readonly bufferBytes: number };
-  readonly log: {
-    readonly level: SettingValue<"log.level">;
-    readonly format: SettingValue<"log.format">;
-  };
+  readonly mock: TableValues<"mock">;
+  readonly events: TableValues<"events">;
+  /** An inspector of the charts of this process. */
+  readonly inspect: TableValues<"inspect">;
+  readonly log: TableValues<"log">;
 }
 
 /** The configuration of a coordinator, with its own settings. */
 export interface ResolvedConfig extends ClientConfig {
-  readonly storage: { readonly path: string };
-  readonly transport: ClientConfig["transport"] & { readonly listenAddr: string };
+  readonly storage: StorageConfig & { readonly onRollback: "halt" | "accept" };
+  readonly transport: ClientConfig["transport"] & {
+    readonly listenAddr: string;
+    readonly advertisedAddr: string;
+  };
 }
+
+/** Where the database is: a directory of this machine, or a Postgres. */
+export type StorageConfig =
+  | { readonly path: string; readonly postgres?: undefined }
+  | {
+      readonly path?: undefined;
+      readonly postgres: {
+        readonly address: PostgresAddress;
+        /** A function, so that nothing that shows the configuration shows it. */
+        readonly password: () => string | undefined;
+        readonly passwordFile: string | undefined;
+      };
+    };
 
 interface CertificateFiles {
   readonly caFile: string;
@@ -98,7 +92,7 @@ export function resolveConfig(role: ConfigRole, sources: ConfigSources): ClientC
 export function resolveConfig(role: ConfigRole, sources: ConfigSources): ClientConfig {
   const given = gatherSettings(sources);
   deriveCoordinatorAddress(given, role);
-  deriveLeaseTimes(given);
+  deriveAdvertisedAddress(given);
   refuseMissing(given, role, sources);
   const read: ValueReader = <Key extends SettingKey>(key: Key) =>
     // Each value was made by parseValue from the entry of its own key.
@@ -107,31 +101,36 @@ export function resolveConfig(role: ConfigRole, sources: ConfigSources): ClientC
   return deepFreeze(assemble(read, sources));
 }
 
-/** Without an address of its own, the coordinator is where this file lets it listen, seen from this machine. */
+/** Without addresses of its own, the coordinator is where this file says that others reach it, or lets it listen, seen from this machine. */
 function deriveCoordinatorAddress(given: GivenSettings, role: ConfigRole): void {
+  const advertised = given.get("transport.advertised_addr")?.value;
   const listenAddr = given.get("transport.listen_addr")?.value;
-  if (given.has("worker.coordinator_addr") || typeof listenAddr !== "string") return;
+  if (given.has("worker.coordinator_addr")) return;
+  if (typeof advertised === "string")
+    return void given.set("worker.coordinator_addr", { value: [advertised], source: undefined });
+  if (typeof listenAddr !== "string") return;
   const listen = parseAddress(listenAddr);
   assert(listen !== undefined, "an address was checked when it was gathered");
   // Which port 0 became, only the coordinator learns.
   if (listen.port === 0 && role !== "coordinator") return;
-  given.set("worker.coordinator_addr", { value: formatAddress(localAddressOf(listen)), source: undefined });
+  given.set("worker.coordinator_addr", { value: [formatAddress(localAddressOf(listen))], source: undefined });
 }
 
-function deriveLeaseTimes(given: GivenSettings): void {
-  const ttlMs = given.get("liveness.coordinator_failure_timeout")?.value;
-  assert(typeof ttlMs === "number", "the failure timeout has a default");
-  const derive = (key: SettingKey, value: number): void => {
-    if (!given.has(key)) given.set(key, { value, source: undefined });
-  };
-  derive("coordinator.lease_renewal", Math.floor(ttlMs / LEASE_SHARES.renewal));
-  derive("coordinator.lease_deadline", Math.floor(ttlMs * LEASE_SHARES.deadline));
+/** Among several coordinators, this one is the one that listens there; where that does not tell, it is not guessed. */
+function deriveAdvertisedAddress(given: GivenSettings): void {
+  const coordinators = given.get("worker.coordinator_addr")?.value;
+  const listenAddr = given.get("transport.listen_addr")?.value;
+  if (given.has("transport.advertised_addr") || !Array.isArray(coordinators)) return;
+  const addresses = coordinators as readonly string[];
+  const own = addresses.length === 1 ? addresses[0] : addresses.find((address) => address === listenAddr);
+  if (own !== undefined) given.set("transport.advertised_addr", { value: own, source: undefined });
 }
 
 function refuseMissing(given: GivenSettings, role: ConfigRole, sources: ConfigSources): void {
   for (const key of SETTING_KEYS) {
     const setting = settingOf(key);
     if (given.has(key) || setting.requiredFor?.includes(role) !== true) continue;
+    if (SETTING_KEYS.some((other) => other === setting.unless && given.has(other))) continue;
     const allowed = describeAllowed(setting, sources.topics);
     throw failure("config_missing_key", { source: sources.file.path, key, allowed });
   }
@@ -146,62 +145,54 @@ function refuseContradiction(given: GivenSettings, read: ValueReader, sources: C
 }
 
 function assemble(read: ValueReader, sources: ConfigSources): ClientConfig {
+  const table = <Table extends string>(name: Table): TableValues<Table> => tableOf(name, read);
   const runId = parseUlid<RunId>(read("run_id") ?? "");
   const coordinatorAddr = read("worker.coordinator_addr");
   assert(runId !== undefined && coordinatorAddr !== undefined, "what is missing was refused");
-  const [renewalMs, deadlineMs] = [read("coordinator.lease_renewal"), read("coordinator.lease_deadline")];
-  assert(renewalMs !== undefined && deadlineMs !== undefined, "the lease's times were derived");
-  const [path, listenAddr] = [read("storage.path"), read("transport.listen_addr")];
+  const [storage, listenAddr] = [storageOf(read), read("transport.listen_addr")];
+  const advertisedAddr = read("transport.advertised_addr");
   const tlsDir = read("transport.tls_dir");
+  const enrolment = read("worker.enrolment") ?? join(tlsDir, "enrolment.pem");
   return {
     source: sources.file.path,
     runId,
-    ...(path === undefined ? {} : { storage: { path } }),
+    ...(storage === undefined ? {} : { storage: { ...storage, onRollback: read("storage.on_rollback") } }),
     transport: {
       ...(listenAddr === undefined ? {} : { listenAddr }),
       tlsDir,
       certificates: certificatesOf(read),
       advertisedNames: read("transport.advertised_names"),
+      ...(advertisedAddr === undefined ? {} : { advertisedAddr }),
     },
-    enrolment: { quota: read("enrolment.quota"), lifetimeMs: read("enrolment.lifetime") },
-    liveness: {
-      heartbeatIntervalMs: read("liveness.heartbeat_interval"),
-      workerSelfFenceTimeoutMs: read("liveness.worker_self_fence_timeout"),
-      coordinatorFailureTimeoutMs: read("liveness.coordinator_failure_timeout"),
-      clockSkewBudgetMs: read("liveness.clock_skew_budget"),
-      removeAfterMs: read("liveness.remove_after"),
-    },
-    lease: { renewalMs, deadlineMs },
-    run: {
-      maxAttempts: read("run.max_attempts"),
-      maxLost: read("run.max_lost"),
-      itemTimeoutMs: read("run.item_timeout"),
-      maxFails: parseFailuresAllowed(read("run.max_fails") ?? ""),
-      timeLimitMs: read("run.time_limit"),
-    },
-    limits: { payloadBytes: read("limits.payload"), outputBytes: read("limits.output") },
-    worker: {
-      stateDir: read("worker.state_dir"),
-      coordinatorAddr,
-      enrolment: read("worker.enrolment") ?? join(tlsDir, "enrolment.pem"),
-      slots: read("worker.slots"),
-      plugins: read("worker.plugins"),
-      hotReload: read("worker.hot_reload"),
-      onFence: read("worker.on_fence"),
-      checkpointIntervalMs: read("worker.checkpoint_interval"),
-      startTimeoutMs: read("worker.start_timeout"),
-      preemption: read("worker.preemption"),
-      metadataAddr: read("worker.metadata_addr"),
-    },
-    mock: {
-      sleepMs: read("mock.sleep"),
-      distribution: read("mock.distribution"),
-      failurePercent: read("mock.failure_percent"),
-      journal: read("mock.journal"),
-    },
-    events: { hide: read("events.hide"), bufferBytes: read("events.buffer") },
-    log: { level: read("log.level"), format: read("log.format") },
+    enrolment: table("enrolment"),
+    liveness: table("liveness"),
+    coordinator: table("coordinator"),
+    run: { ...table("run"), maxFails: parseFailuresAllowed(read("run.max_fails") ?? "") },
+    limits: table("limits"),
+    keys: table("keys"),
+    worker: { ...table("worker"), coordinatorAddr, enrolment },
+    mock: table("mock"),
+    events: table("events"),
+    inspect: table("inspect"),
+    log: table("log"),
   };
+}
+
+/** All settings of a table. */
+function tableOf<Table extends string>(name: Table, read: ValueReader): TableValues<Table> {
+  const keys = SETTING_KEYS.filter((key) => key.startsWith(`${name}.`));
+  const values = keys.map((key) => [nameOf(key.slice(name.length + 1), settingOf(key)), read(key)]);
+  // Names and values are made by the rules that their types are made by.
+  return Object.fromEntries(values) as TableValues<Table>;
+}
+
+function storageOf(read: ValueReader): StorageConfig | undefined {
+  const [path, url] = [read("storage.path"), read("storage.url")];
+  if (path !== undefined) return { path };
+  const parsed = url === undefined ? undefined : parsePostgresUrl(url);
+  if (parsed === undefined) return undefined;
+  const { address, password } = parsed;
+  return { postgres: { address, password: () => password, passwordFile: read("storage.password_file") } };
 }
 
 function certificatesOf(read: ValueReader): CertificateFiles | undefined {

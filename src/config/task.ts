@@ -5,7 +5,8 @@ import { createHash } from "node:crypto";
 import { printable, redactCommand, redactSecrets } from "../base/safe-text.ts";
 import { pathOfUrl } from "./http-rules.ts";
 import type { Manifest } from "./manifest.ts";
-import { fieldsOf, specNameOf } from "./manifest-fields.ts";
+import { fieldsOf } from "./manifest-fields.ts";
+import { nameOf } from "./value.ts";
 
 export interface Task {
   /** Name of the plugin that executes the items. */
@@ -36,7 +37,7 @@ function identityText({ name, backend, spec }: Manifest): string {
   const identity = fieldsOf(backend)
     .filter(([, field]) => field.identity !== false)
     .map(([key, field]) => {
-      const value = values[specNameOf(key, field)] ?? null;
+      const value = values[nameOf(key, field)] ?? null;
       return [key, field.identity === "path" && typeof value === "string" ? pathOfUrl(value) : value];
     });
   return JSON.stringify([FORMAT, name, backend, identity], (_, value: unknown) => inOrder(value));

@@ -1,6 +1,10 @@
 // The text of a configuration file as settings with their lines, so that a refusal can name the place.
+import { readFile, stat } from "node:fs/promises";
 import { TomlError, parse } from "smol-toml";
-import { failure } from "../base/errors.ts";
+import { failure, RolloutError } from "../base/errors.ts";
+import { systemReason } from "../base/system-reason.ts";
+import { demandTrusted } from "../base/trusted-place.ts";
+import { LIMITS } from "./limits.ts";
 
 export interface FileSetting {
   /** `section.name`, or a bare name at the top. A table's own key when it stands where no table is known. */
@@ -11,6 +15,22 @@ export interface FileSetting {
 }
 
 const DEPTH_MAX = 8;
+
+/** The text of a file that this program obeys. Throws not_trusted, and the row of that code when it cannot be read or is too large. */
+export async function readTrustedText(
+  file: string,
+  code: "config_unreadable" | "manifest_unreadable",
+): Promise<string> {
+  await demandTrusted(file);
+  try {
+    const { size } = await stat(file);
+    if (size <= LIMITS.configFileBytes) return await readFile(file, "utf8");
+    throw failure(code, { file, reason: `it has ${size} bytes, and ${LIMITS.configFileBytes} are allowed` });
+  } catch (error) {
+    if (error instanceof RolloutError) throw error;
+    throw failure(code, { file, reason: systemReason(error) }, error);
+  }
+}
 
 /** Every value of the file, tables opened where `isSection` knows them. Throws `config_syntax` with line and column. */
 export function parseConfigText(

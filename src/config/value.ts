@@ -1,13 +1,96 @@
-// One value: from what a file, a variable or a flag says to what the program uses, or a refusal that says what is
-// allowed. Nothing is clamped or guessed.
+// Values of the configuration: the rules for settings and for the fields of manifests, and one value on its way from what a file, a
+// variable or a flag says to what the program uses, or a refusal that says what is allowed. Nothing is clamped or guessed.
+import { Buffer } from "node:buffer";
 import { isAbsolute, resolve } from "node:path";
 import { unreachable } from "../base/assert.ts";
+import type { JsonObject } from "../base/exact-json.ts";
 import { isUlid } from "../base/ids.ts";
-import { isHost, parseAddress } from "../base/address.ts";
-import { parseDurationMs } from "./duration.ts";
+import { isHost, isLoopback, parseAddress } from "../base/address.ts";
+import { parseDurationMs, parseQuantity } from "./duration.ts";
 import { parseFailuresAllowed } from "./failures-allowed.ts";
-import type { ValueRule } from "./value-rule.ts";
-import { parseSizeBytes } from "./size.ts";
+import { parsePostgresUrl } from "./postgres-url.ts";
+import { parseWebSocketUrl } from "./websocket-url.ts";
+
+/** The form of a value, and its default. */
+export type ValueRule =
+  | { readonly kind: "duration"; readonly default?: string; readonly min: string; readonly max: string }
+  | { readonly kind: "size"; readonly default?: string; readonly min: string; readonly max: string }
+  | { readonly kind: "integer"; readonly default?: number; readonly min: number; readonly max: number }
+  | { readonly kind: "boolean"; readonly default: boolean }
+  | { readonly kind: "failures"; readonly default?: string }
+  | { readonly kind: "choice"; readonly default?: string; readonly choices: readonly string[] }
+  | { readonly kind: "list"; readonly default?: readonly string[]; readonly of: "host" | "topic" | "path" }
+  | {
+      readonly kind: "address";
+      readonly default?: string;
+      readonly portZero: boolean;
+      /** Loopback, and nothing that another machine reaches. */
+      readonly ofThisMachine?: true;
+    }
+  /** One or several. */
+  | { readonly kind: "addresses"; readonly default?: readonly string[]; readonly max: number }
+  | { readonly kind: "path"; readonly default?: string }
+  | { readonly kind: "postgres"; readonly default?: string }
+  /** The URL of a WebSocket server. */
+  | { readonly kind: "websocket"; readonly default?: string }
+  | { readonly kind: "ulid"; readonly default?: string };
+
+/** Kinds of values in a manifest, beside those of settings. */
+export type FieldRule = { readonly required?: true } & (
+  | ValueRule
+  | { readonly kind: "text"; readonly default?: string; readonly maxBytes: number }
+  /** A program and its arguments. */
+  | { readonly kind: "command"; readonly default?: readonly string[] }
+  /** Names and texts. */
+  | { readonly kind: "texts"; readonly default: Readonly<Record<string, string>> }
+  /** Names and anything that JSON has. */
+  | { readonly kind: "object"; readonly default: JsonObject }
+);
+
+/** The type of a value that a rule has allowed. */
+export type ValueOf<Rule> = Rule extends { readonly kind: "duration" | "size" | "integer" }
+  ? number
+  : Rule extends { readonly choices: readonly (infer Choice)[] }
+    ? Choice
+    : Rule extends { readonly kind: "boolean" }
+      ? boolean
+      : Rule extends { readonly kind: "addresses" | "command" | "list" }
+        ? readonly string[]
+        : Rule extends { readonly kind: "texts" }
+          ? Readonly<Record<string, string>>
+          : Rule extends { readonly kind: "object" }
+            ? JsonObject
+            : string;
+
+/** Undefined, where a rule neither demands a value nor has a default. */
+export type Present<Rule> = Rule extends { readonly required: true } | { readonly default: unknown }
+  ? never
+  : undefined;
+
+type Camel<Text extends string> = Text extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<Camel<Tail>>}`
+  : Text;
+
+type NameOf<Key extends string, Rule> = Rule extends { readonly kind: "duration" }
+  ? `${Camel<Key>}Ms`
+  : Rule extends { readonly kind: "size" }
+    ? `${Camel<Key>}Bytes`
+    : Camel<Key>;
+
+/**
+ * The values of a table of rules, by the names that the program has for them: `kill_grace` is `killGraceMs`, `memory_limit` is
+ * `memoryLimitBytes`, and so on. A value that is neither required nor has a default may be undefined.
+ */
+export type ValuesOf<Rules> = {
+  readonly [Key in keyof Rules & string as NameOf<Key, Rules[Key]>]:
+    ValueOf<Rules[Key]> | Present<Rules[Key]>;
+};
+
+/** `kill_grace` with its duration is `killGraceMs`: as `ValuesOf` has it. */
+export function nameOf(key: string, { kind }: FieldRule): string {
+  const camel = key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+  return kind === "duration" ? `${camel}Ms` : kind === "size" ? `${camel}Bytes` : camel;
+}
 
 export type ParsedValue = number | boolean | string | readonly string[];
 
@@ -47,7 +130,13 @@ export function parseValue(setting: ValueRule, raw: unknown, context: ValueConte
     case "path":
       return asText(raw, (text) => parsePath(text, context.directory));
     case "address":
-      return asText(raw, (text) => parseAddressText(text, setting.portZero));
+      return asText(raw, (text) => parseAddressText(text, setting));
+    case "addresses":
+      return parseAddresses(raw, setting.max);
+    case "postgres":
+      return asText(raw, (text) => (parsePostgresUrl(text) === undefined ? undefined : text));
+    case "websocket":
+      return asText(raw, (text) => (parseWebSocketUrl(text) === undefined ? undefined : text));
     case "list":
       return parseList(raw, (text) => parseEntry(setting.of, text, context));
     default:
@@ -75,9 +164,17 @@ export function describeAllowed(setting: ValueRule, topics: readonly string[]): 
     case "path":
       return "a path";
     case "address":
+      if (setting.ofThisMachine)
+        return "host:port of this machine alone, such as 127.0.0.1:7712 or [::1]:7712, as nobody who asks there shows a certificate";
       return setting.portZero
         ? "host:port, with IPv6 in brackets"
         : "host:port with a port above 0, IPv6 in brackets";
+    case "addresses":
+      return `host:port with a port above 0, IPv6 in brackets, or a list of 1 to ${setting.max} of them, each once`;
+    case "postgres":
+      return "postgres://USER@HOST:PORT,HOST:PORT/DATABASE, with ?sslmode=disable or ?sslrootcert=/FILE";
+    case "websocket":
+      return "ws://HOST:PORT or wss://HOST, with a path and a query if it wants them, without a user and a fragment";
     case "list":
       return describeList(setting.of, topics);
     default:
@@ -113,9 +210,26 @@ function parsePath(text: string, directory: string): string | undefined {
   return isAbsolute(text) ? text : resolve(directory, text);
 }
 
-function parseAddressText(text: string, portZero: boolean): string | undefined {
+function parseAddressText(
+  text: string,
+  { portZero, ofThisMachine = false }: { readonly portZero: boolean; readonly ofThisMachine?: boolean },
+): string | undefined {
   const address = parseAddress(text);
-  return address !== undefined && (portZero || address.port > 0) ? text : undefined;
+  if (address === undefined || (ofThisMachine && !isLoopback(address.host))) return undefined;
+  return portZero || address.port > 0 ? text : undefined;
+}
+
+function parseAddresses(raw: unknown, max: number): readonly string[] | undefined {
+  // A flag that is repeated comes as a list, and each time may itself name several.
+  const texts: unknown[] = Array.isArray(raw) ? raw : [raw];
+  const lists = texts.map((text) =>
+    typeof text === "string"
+      ? parseList(text, (one) => parseAddressText(one, { portZero: false }))
+      : undefined,
+  );
+  const addresses = lists.flatMap((list) => list ?? []);
+  const isWhole = !lists.includes(undefined) && new Set(addresses).size === addresses.length;
+  return isWhole && addresses.length > 0 && addresses.length <= max ? addresses : undefined;
 }
 
 type EntryKind = Extract<ValueRule, { readonly kind: "list" }>["of"];
@@ -138,4 +252,93 @@ function parseList(raw: unknown, parse: (text: string) => string | undefined): r
     .map((entry: unknown) => asText(entry, parse))
     .filter((entry): entry is string => entry !== undefined);
   return texts.length === entries.length ? texts : undefined;
+}
+
+const UNITS_BYTES = { GiB: 2 ** 30, MiB: 2 ** 20, KiB: 2 ** 10, B: 1 };
+
+/**
+ * Bytes, of a number and a binary unit (`"512B"`, `"64KiB"`, `"16MiB"`, `"1GiB"`); undefined when the text is no such size.
+ * @internal
+ */
+export function parseSizeBytes(text: string): number | undefined {
+  return parseQuantity(text, UNITS_BYTES);
+}
+
+// Fields of a manifest: a kind that settings have too is read as theirs.
+
+export type FieldValue = ParsedValue | JsonObject;
+
+const COMMAND_WORDS_MAX = 1_024;
+const WORD_BYTES_MAX = 128 * 1_024;
+const ENTRIES_MAX = 256;
+/** The name of a variable or a header. */
+const ENTRY_NAME = /^[A-Za-z_][A-Za-z0-9_-]*$/;
+const JSON_DEPTH_MAX = 16;
+
+/** Undefined when the rule does not allow `raw`. A relative path is one of `directory`. */
+export function parseField(rule: FieldRule, raw: unknown, directory: string): FieldValue | undefined {
+  switch (rule.kind) {
+    case "text":
+      return isText(raw, rule.maxBytes) && raw !== "" && !/\p{Cc}/u.test(raw) ? raw : undefined;
+    case "boolean":
+      return typeof raw === "boolean" ? raw : undefined;
+    case "command":
+      return isCommand(raw) ? raw : undefined;
+    case "texts":
+      return isTexts(raw) ? raw : undefined;
+    case "object":
+      return isJson(raw, 0) && isRecord(raw) ? raw : undefined;
+    case "integer":
+      // Variables and flags are text, a manifest is not.
+      return typeof raw === "number" ? parseValue(rule, raw, { directory, topics: [] }) : undefined;
+    default:
+      return parseValue(rule, raw, { directory, topics: [] });
+  }
+}
+
+/** Allowed values of the rule, in the words of a hint. */
+export function describeField(rule: FieldRule): string {
+  switch (rule.kind) {
+    case "text":
+      return `a text of 1 to ${rule.maxBytes} bytes on one line`;
+    case "command":
+      return `a list of texts, such as ["python3", "infer.py"]`;
+    case "texts":
+      return `a table of names and texts, such as { NAME = "value" }`;
+    case "object":
+      return `a table of texts, numbers, booleans, lists and tables`;
+    default:
+      return describeAllowed(rule, []);
+  }
+}
+
+function isText(raw: unknown, maxBytes: number): raw is string {
+  return typeof raw === "string" && Buffer.byteLength(raw) <= maxBytes && !raw.includes("\0");
+}
+
+function isCommand(raw: unknown): raw is readonly string[] {
+  if (!Array.isArray(raw) || raw.length === 0 || raw.length > COMMAND_WORDS_MAX) return false;
+  return raw[0] !== "" && raw.every((word) => isText(word, WORD_BYTES_MAX));
+}
+
+function isTexts(raw: unknown): raw is Readonly<Record<string, string>> {
+  if (!isRecord(raw)) return false;
+  const entries = Object.entries(raw);
+  return (
+    entries.length <= ENTRIES_MAX &&
+    entries.every(([name, text]) => ENTRY_NAME.test(name) && isText(text, WORD_BYTES_MAX))
+  );
+}
+
+function isRecord(raw: unknown): raw is JsonObject {
+  return typeof raw === "object" && raw !== null && !Array.isArray(raw) && !(raw instanceof Date);
+}
+
+/** TOML also has dates and infinities, which JSON has not. */
+function isJson(raw: unknown, depth: number): boolean {
+  if (depth > JSON_DEPTH_MAX) return false;
+  if (typeof raw === "string" || typeof raw === "boolean") return true;
+  if (typeof raw === "number") return Number.isFinite(raw);
+  const inner = Array.isArray(raw) ? raw : isRecord(raw) ? Object.values(raw) : undefined;
+  return inner?.every((value: unknown) => isJson(value, depth + 1)) ?? false;
 }

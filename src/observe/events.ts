@@ -5,77 +5,6 @@
 
 export type EventLevel = "debug" | "info" | "warn" | "error";
 
-export interface EventPayloads {
-  worker_registered: {
-    readonly worker_id: string;
-    readonly incarnation: string;
-    readonly slots: number;
-    readonly plugins: readonly { readonly name: string; readonly version: string }[];
-  };
-  worker_heartbeat: {
-    readonly worker_id: string;
-    readonly incarnation: string;
-    readonly sequence: number;
-    readonly state: string;
-    readonly load: number;
-  };
-  worker_suspected: { readonly worker_id: string; readonly due_at_ms: number; readonly late_ms: number };
-  worker_failed: { readonly worker_id: string; readonly due_at_ms: number; readonly late_ms: number };
-  worker_recovered: { readonly worker_id: string; readonly incarnation: string };
-  worker_removed: { readonly worker_id: string };
-  worker_deregistered: { readonly worker_id: string; readonly incarnation: string };
-  worker_superseded: {
-    readonly worker_id: string;
-    readonly incarnation: string;
-    readonly superseded_by: string;
-  };
-  coordinator_leading: { readonly epoch: number; readonly store_id: string; readonly address: string };
-  coordinator_fenced: {
-    readonly epoch: number;
-    readonly seen_epoch: number | null;
-    readonly reason: string;
-    readonly refused_writes: number | null;
-    readonly refused_replies: number | null;
-  };
-  coordinator_stopped: { readonly epoch: number };
-  coordinator_unreachable: {
-    readonly worker_id: string;
-    readonly address: string;
-    readonly for_ms: number;
-  };
-  drain_started: {
-    readonly worker_id: string;
-    readonly incarnation: string;
-    readonly cause: string;
-    readonly deadline_ms: number;
-  };
-  drain_completed: {
-    readonly worker_id: string;
-    readonly incarnation: string;
-    readonly took_ms: number;
-  };
-  plugin_loaded: { readonly plugin: string; readonly version: string };
-  plugin_reloaded: { readonly plugin: string; readonly version: string; readonly previous_version: string };
-  worker_cordoned: { readonly worker_id: string; readonly incarnation: string; readonly failures: number };
-  worker_uncordoned: { readonly worker_id: string; readonly incarnation: string };
-  work_stolen: { readonly victim_id: string; readonly items: number };
-  run_completed: { readonly done: number; readonly failed: number };
-  run_paused: { readonly reason: string };
-  run_resumed: { readonly pending: number };
-  run_cancelled: { readonly done: number; readonly failed: number; readonly pending: number };
-  run_reopened: { readonly pending: number };
-  enrolment_ending: {
-    readonly bundle_id: string;
-    readonly enrolled: number;
-    readonly quota: number;
-    readonly expires_in_ms: number;
-  };
-  certificate_revoked: { readonly bearer_id: string; readonly workers: number };
-  events_dropped: { readonly count: number };
-}
-
-export type Topic = keyof EventPayloads;
-
 /** Where events go. Total: `emit` never throws and never waits. */
 export interface EventEmitter {
   emit<T extends Topic>(topic: T, payload: EventPayloads[T]): void;
@@ -87,27 +16,43 @@ export interface UrgentEventEmitter extends EventEmitter {
   emitNow<T extends Topic>(topic: T, payload: EventPayloads[T]): void;
 }
 
-interface EventRow<Payload> {
+declare const type: unique symbol;
+/** Words about a field, which has values of this type. */
+type Field<Value> = string & { readonly [type]?: Value };
+
+interface EventRow {
   readonly level: EventLevel;
   readonly doc: string;
-  readonly fields: { readonly [Field in keyof Payload]: string };
+  readonly fields: Readonly<Record<string, string>>;
 }
 
-const WORKER = "the worker";
-const INCARNATION = "the start of the worker's process that this is about";
-const DUE_AT =
-  "when the next heartbeat was due, on the coordinator's monotonic clock: only differences of it mean something";
-const LATE = "how long ago that was";
+function of<Value>(doc: string): Field<Value> {
+  return doc;
+}
 
-export const EVENTS: { readonly [T in Topic]: EventRow<EventPayloads[T]> } = {
+const text: (doc: string) => Field<string> = of;
+const number: (doc: string) => Field<number> = of;
+const perhaps: (doc: string) => Field<number | null> = of;
+const perhapsText: (doc: string) => Field<string | null> = of;
+
+const WORKER = text("the worker");
+const INCARNATION = text("the start of the worker's process that this is about");
+const DUE_AT = number(
+  "when the next heartbeat was due, on the coordinator's monotonic clock: only differences of it mean something",
+);
+const LATE = number("how long ago that was");
+
+const TABLE = {
   worker_registered: {
     level: "info",
     doc: "A worker that the coordinator did not know, or a new start of one that it knew, has sent its first heartbeat.",
     fields: {
       worker_id: WORKER,
       incarnation: INCARNATION,
-      slots: "how many items it executes at once",
-      plugins: "what it can execute: name and version of each plugin",
+      slots: number("how many items it executes at once"),
+      plugins: of<readonly { readonly name: string; readonly version: string }[]>(
+        "what it can execute: name and version of each plugin",
+      ),
     },
   },
   worker_heartbeat: {
@@ -116,9 +61,9 @@ export const EVENTS: { readonly [T in Topic]: EventRow<EventPayloads[T]> } = {
     fields: {
       worker_id: WORKER,
       incarnation: INCARNATION,
-      sequence: "number of the heartbeat within its incarnation",
-      state: "the worker's own state: `Init`, `Ready`, `Draining` or `Gone`",
-      load: "how busy it is, 0.0 to 1.0",
+      sequence: number("number of the heartbeat within its incarnation"),
+      state: text("the worker's own state: `Init`, `Ready`, `Draining` or `Gone`"),
+      load: number("how busy it is, 0.0 to 1.0"),
     },
   },
   worker_suspected: {
@@ -151,40 +96,103 @@ export const EVENTS: { readonly [T in Topic]: EventRow<EventPayloads[T]> } = {
     doc: "A newer start of the same worker has registered; the older process ends.",
     fields: {
       worker_id: WORKER,
-      incarnation: "the older start, which ends",
-      superseded_by: "the newer start",
+      incarnation: text("the older start, which ends"),
+      superseded_by: text("the newer start"),
     },
   },
   coordinator_leading: {
     level: "info",
     doc: "The coordinator leads and is ready for workers.",
     fields: {
-      epoch: "number of this leadership; it only grows",
-      store_id: "the store that epochs are counted in",
-      address: "host and port it listens on",
+      epoch: number("number of this leadership; it only grows"),
+      store_id: text("the store that epochs are counted in"),
+      address: text("host and port it listens on"),
+      quiet_ms: perhaps(
+        "how long the leader before had not renewed its lease when it was taken; null when the lease was free",
+      ),
+      replay_ms: number("how long it took to read the ledger"),
+    },
+  },
+  coordinator_following: {
+    level: "info",
+    doc: "Another coordinator leads over the same store, or none does: this one is there to take over. Said when it begins to follow, and whenever the leader is another one.",
+    fields: {
+      address: text("host and port at which this coordinator is reached"),
+      leader_address: perhapsText("the leader's; null while none is known"),
+      epoch: perhaps("number of the leadership; null when the lease is free"),
+    },
+  },
+  coordinator_rehearsed: {
+    level: "debug",
+    doc: "A coordinator that follows has read the ledger as it would to lead. Each minute, where the store can be read as it is at one moment.",
+    fields: {
+      epoch: perhaps("number of the leadership that it follows; null while it knows of none"),
+      snapshot_number: number("the last snapshot that the leader had published"),
+      replay_ms: number("how long it took"),
     },
   },
   coordinator_fenced: {
     level: "error",
     doc: "This coordinator may not lead any more. The last event of its process, written before it is aborted.",
     fields: {
-      epoch: "number of the leadership that has ended",
-      seen_epoch:
+      epoch: number("number of the leadership that has ended"),
+      seen_epoch: perhaps(
         "the higher number that was found; null when there was none, or it could not be read at once",
-      reason: "how it was found",
-      refused_writes: "batches that were tried too late and not written; null when the main thread is stuck",
-      refused_replies: "answers, events and the like that were held back; null when the main thread is stuck",
+      ),
+      reason: text("how it was found"),
+      refused_writes: perhaps(
+        "batches that were tried too late and not written; null when the main thread is stuck",
+      ),
+      refused_replies: perhaps(
+        "answers, events and the like that were held back; null when the main thread is stuck",
+      ),
     },
   },
   coordinator_stopped: {
     level: "info",
     doc: "The coordinator was asked to stop, and has let go of its store.",
-    fields: { epoch: "number of the leadership that has ended" },
+    fields: { epoch: perhaps("number of the leadership that has ended; null for one that followed") },
+  },
+  store_generation_changed: {
+    level: "warn",
+    doc: "The database goes on from another branch of its history than the one of the last leadership: a standby was promoted, or a backup restored. The new leadership leaves out all numbers that the other branch may have given.",
+    fields: {
+      epoch: number("number of the new leadership"),
+      from: text("the branch of the last leadership, as the database names it"),
+      to: text("the branch that it is on now"),
+    },
+  },
+  store_rolled_back: {
+    level: "error",
+    doc: "The database is at an older state than this coordinator or a worker has seen it. The coordinator ends with exit code 6, unless `storage.on_rollback` is `accept`.",
+    fields: {
+      epoch: number("number of the last leadership that the database knows; -1 when it knows none"),
+      seen_epoch: number("number of the last one that was seen"),
+      missing_results: number("results that are missing in it, as far as this host has seen them"),
+      missing_items: number("submitted items that are missing in it, as far as this host has seen them"),
+      accepted: number(
+        "how often this host has gone on with an older state of it, this time included; 0 when it does not",
+      ),
+    },
+  },
+  store_stalled: {
+    level: "warn",
+    doc: "The database has not answered a write that has to be on stable storage for 2 s, and each time that it has lasted twice as long: a disk hangs, or a standby is away. Nothing is acknowledged meanwhile; the leader goes on leading.",
+    fields: { for_ms: number("since when") },
+  },
+  store_answering: {
+    level: "info",
+    doc: "The database answers such writes again.",
+    fields: { for_ms: number("how long the write that was answered had taken") },
   },
   coordinator_unreachable: {
     level: "warn",
-    doc: "A worker reaches no coordinator at the address that it has: after four times `liveness.coordinator_failure_timeout`, and each time that it has lasted twice as long. It goes on trying; if the coordinator has another address now, `worker.coordinator_addr` says so.",
-    fields: { worker_id: WORKER, address: "what it tries", for_ms: "since when" },
+    doc: "A worker reaches no coordinator that leads at the addresses that it has: after four times `liveness.coordinator_failure_timeout`, and each time that it has lasted twice as long. It goes on trying; if the coordinator has another address now, `worker.coordinator_addr` says so.",
+    fields: {
+      worker_id: WORKER,
+      address: text("what it tries; several are separated by commas"),
+      for_ms: number("since when"),
+    },
   },
   drain_started: {
     level: "info",
@@ -192,27 +200,27 @@ export const EVENTS: { readonly [T in Topic]: EventRow<EventPayloads[T]> } = {
     fields: {
       worker_id: WORKER,
       incarnation: INCARNATION,
-      cause: "what asked for it: `aws`, `gcp`, `sigterm`, `operator` or `backend` (it does not start)",
-      deadline_ms: "time from now until what still runs is abandoned",
+      cause: text("what asked for it: `aws`, `gcp`, `sigterm`, `operator` or `backend` (it does not start)"),
+      deadline_ms: number("time from now until what still runs is abandoned"),
     },
   },
   drain_completed: {
     level: "info",
     doc: "A worker has handed back or finished everything.",
-    fields: { worker_id: WORKER, incarnation: INCARNATION, took_ms: "time since the drain started" },
+    fields: { worker_id: WORKER, incarnation: INCARNATION, took_ms: number("time since the drain started") },
   },
   plugin_loaded: {
     level: "info",
     doc: "A worker can execute a plugin, as far as that is known before there is an item for it.",
-    fields: { plugin: "its name", version: "its version" },
+    fields: { plugin: text("its name"), version: text("its version") },
   },
   plugin_reloaded: {
     level: "info",
     doc: "A worker has taken up a plugin whose files have changed; items that it starts from now on are executed by it.",
     fields: {
-      plugin: "its name",
-      version: "the version from now on",
-      previous_version: "the version before; what runs ends with it",
+      plugin: text("its name"),
+      version: text("the version from now on"),
+      previous_version: text("the version before; what runs ends with it"),
     },
   },
   worker_cordoned: {
@@ -221,7 +229,7 @@ export const EVENTS: { readonly [T in Topic]: EventRow<EventPayloads[T]> } = {
     fields: {
       worker_id: WORKER,
       incarnation: INCARNATION,
-      failures: "items that it failed in a row, and no other worker before it",
+      failures: number("items that it failed in a row, and no other worker before it"),
     },
   },
   worker_uncordoned: {
@@ -232,61 +240,91 @@ export const EVENTS: { readonly [T in Topic]: EventRow<EventPayloads[T]> } = {
   work_stolen: {
     level: "info",
     doc: "A worker handed back items that it had not started, because another had nothing to do.",
-    fields: { victim_id: "the worker that handed back", items: "how many" },
+    fields: { victim_id: text("the worker that handed back"), items: number("how many") },
+  },
+  partitions_moved: {
+    level: "info",
+    doc: "Workers have joined or left the ring, so partitions of keys are other workers' from now on. Their keys go on meanwhile.",
+    fields: {
+      epoch: number("the assignment epoch, raised by one"),
+      joined: of<readonly string[]>("the workers that have joined"),
+      left: of<readonly string[]>("the workers that have left"),
+      partitions: number("how many have moved"),
+      moves: of<
+        readonly {
+          readonly from: string | null;
+          readonly to: string | null;
+          readonly partitions: number;
+        }[]
+      >("how many from whom to whom; null: nobody"),
+    },
   },
   run_completed: {
     level: "info",
     doc: "The run is sealed, every item is final, and the counters agree with the rows.",
-    fields: { done: "items with a result", failed: "items without one" },
+    fields: { done: number("items with a result"), failed: number("items without one") },
   },
   run_paused: {
     level: "warn",
     doc: "Nothing more is given out: an operator, or one of the run's limits, has said so. What executes goes on.",
-    fields: { reason: "why, in words" },
+    fields: { reason: text("why, in words") },
   },
   run_resumed: {
     level: "info",
     doc: "Items are given out again, and the run's limits are counted from here.",
-    fields: { pending: "items that wait" },
+    fields: { pending: number("items that wait") },
   },
   run_cancelled: {
     level: "warn",
     doc: "The run has ended for good before it was complete: what executed is killed, what waits never starts.",
     fields: {
-      done: "items with a result",
-      failed: "items without one, those that were executing among them",
-      pending: "items that were not executing, and stay as they are",
+      done: number("items with a result"),
+      failed: number("items without one, those that were executing among them"),
+      pending: number("items that were not executing, and stay as they are"),
     },
   },
   run_reopened: {
     level: "info",
     doc: "The run was complete, and has something to do again: failed items were taken back, or new ones came in.",
-    fields: { pending: "items that wait again" },
+    fields: { pending: number("items that wait again") },
   },
   enrolment_ending: {
     level: "warn",
     doc: "An enrolment bundle lets nobody new in before long: a fifth of its quota or of its lifetime is left. Once for each, bundle and coordinator lifetime. Workers that have joined by it stay.",
     fields: {
-      bundle_id: "the bundle, as `rollout ca revoke` takes it",
-      enrolled: "workers that have joined by it",
-      quota: "how many may, by `enrolment.quota`",
-      expires_in_ms: "how long it is valid",
+      bundle_id: text("the bundle, as `rollout ca revoke` takes it"),
+      enrolled: number("workers that have joined by it"),
+      quota: number("how many may, by `enrolment.quota`"),
+      expires_in_ms: number("how long it is valid"),
     },
   },
   certificate_revoked: {
     level: "warn",
     doc: "An operator has revoked the certificate of a worker, of an enrolment bundle or of another operator.",
     fields: {
-      bearer_id: "whose certificate it was",
-      workers: "workers that were revoked with a bundle that they have joined by",
+      bearer_id: text("whose certificate it was"),
+      workers: number("workers that were revoked with a bundle that they have joined by"),
     },
   },
   events_dropped: {
     level: "warn",
     doc: "The reader of standard output was too slow. Stands where the missing events would have stood.",
-    fields: { count: "how many events are missing here" },
+    fields: { count: number("how many events are missing here") },
   },
+} satisfies Record<string, EventRow>;
+
+export type Topic = keyof typeof TABLE;
+
+/** The fields of each event. */
+export type EventPayloads = {
+  readonly [T in Topic]: {
+    readonly [Name in keyof (typeof TABLE)[T]["fields"]]: ValueOf<(typeof TABLE)[T]["fields"][Name]>;
+  };
 };
+
+type ValueOf<Said> = Said extends { readonly [type]?: infer Value } ? Exclude<Value, undefined> : never;
+
+export const EVENTS: Readonly<Record<Topic, EventRow>> = TABLE;
 
 export const TOPICS = Object.freeze(Object.keys(EVENTS)) as readonly Topic[];
 

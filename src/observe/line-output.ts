@@ -2,8 +2,10 @@
 // is under way; memory is bounded, whoever reads (C8); what does not fit is counted, and the count stands where the lines
 // would have stood; a closed pipe silences it and ends nothing.
 import type { Writable } from "node:stream";
+import { blockThread } from "../base/clock.ts";
 import type { Clock } from "../base/clock.ts";
-import { writeAllSync } from "./write-sync.ts";
+import { writeSync } from "node:fs";
+import { errnoOf } from "../base/errors.ts";
 
 export interface LineOutputOptions {
   readonly stream: Writable;
@@ -68,7 +70,7 @@ export class LineOutput {
     this.#closed ??= new Promise((resolve) => {
       if (this.#state === "open") this.#state = "closing";
       this.#flush();
-      if (this.#isIdle()) return resolve();
+      if (this.#waiting.length === 0 && this.#underWayBytes === 0) return resolve();
       const deadline = this.#options.clock.after(deadlineMs, () => this.#silence());
       this.#whenIdle = () => {
         deadline.cancel();
@@ -113,10 +115,6 @@ export class LineOutput {
     }
   }
 
-  #isIdle(): boolean {
-    return this.#waiting.length === 0 && this.#underWayBytes === 0;
-  }
-
   #break(error: Error): void {
     if (this.#state === "silent") return;
     this.#silence();
@@ -130,4 +128,32 @@ export class LineOutput {
     this.#underWayBytes = 0;
     this.#whenIdle?.();
   }
+}
+
+// The last words of a process: bytes that must have left before it is aborted. Blocks the whole process, so nothing
+// but the fence event and a crash message goes this way.
+
+const PAUSE_MS = 10;
+
+/** How long a full pipe is tried again. Well under the 5 s in which a fenced leader has to be gone. */
+const PATIENCE_MS = 1_000;
+
+/** Writes all of `text` to `fd`. False when the reader has gone, or has read nothing for a second. Never throws. */
+export function writeAllSync(fd: number, text: string): boolean {
+  const bytes = Buffer.from(text);
+  let triesLeft = PATIENCE_MS / PAUSE_MS;
+  let at = 0;
+  while (at < bytes.length) {
+    try {
+      at += writeSync(fd, bytes, at);
+    } catch (error) {
+      const errno = errnoOf(error);
+      if (errno === "EINTR") continue;
+      // A pipe that Node has made non-blocking says EAGAIN while it is full.
+      if (errno !== "EAGAIN" || triesLeft === 0) return false;
+      triesLeft--;
+      blockThread(PAUSE_MS);
+    }
+  }
+  return true;
 }

@@ -1,7 +1,8 @@
-// A file written whole: beside its place under a name of its own, and given its name when all of it is there.
+// Files and directories, where Node's own functions for them fall short. A file is written whole: beside its place under a name of its
+// own, and given its name when all of it is there.
 //
 // Keeps true: under the file's name a reader meets the old content or the new one, whole, whenever the process dies.
-import { link, open, rename, rm } from "node:fs/promises";
+import { link, open, rename, rm, mkdir, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { errnoOf } from "./errors.ts";
 
@@ -70,4 +71,29 @@ async function writeBeside<Result>(
     await rm(temporary, { force: true }).catch(() => undefined);
     throw error;
   }
+}
+
+// A directory with its parents. Not mkdir's own `recursive`: where nothing can be made, as in /proc, Node's never returns.
+
+/** Makes what is missing, for this user alone unless `mode` says else; what is there is left as it is. Rejects as mkdir does. */
+export async function makeDirectory(path: string, mode = 0o700): Promise<void> {
+  if (!(await isThere(dirname(path)))) await makeDirectory(dirname(path), mode);
+  try {
+    await mkdir(path, mode);
+  } catch (error) {
+    if (errnoOf(error) !== "EEXIST" || !(await stat(path)).isDirectory()) throw error;
+  }
+}
+
+/** Whether something is there. Rejects when the system does not tell. */
+export async function isThere(path: string): Promise<boolean> {
+  return (await ifThere(stat(path))) !== undefined;
+}
+
+/** The file or directory that is asked for; undefined when it is not there. Rejects when the system does not tell. */
+export function ifThere<Found>(asked: Promise<Found>): Promise<Found | undefined> {
+  return asked.catch((error: unknown) => {
+    if (errnoOf(error) === "ENOENT") return undefined;
+    throw error;
+  });
 }
