@@ -16,13 +16,13 @@ export interface RecordType<T> {
   readonly kind: number;
   /** For messages: "worker", "lease". */
   readonly name: string;
-  /** The version that `encode` writes, 1 to 255. A change of the tuple is a new version. */
-  readonly version: number;
+  /** The version that `encode` writes, 1 to 255; 1 unless said. A change of the tuple is a new version. */
+  readonly version?: number;
   encode(value: T): Tuple;
   /** Reads the tuple of `version`. Refuses by `fields.refuse`; any other throw is a programmer error. */
   decode(fields: Fields): T;
   /** `migrations[n]` makes the tuple of version n + 1 from that of version n. Every older version has one. */
-  readonly migrations: Readonly<Record<number, (older: Fields) => Tuple>>;
+  readonly migrations?: Readonly<Record<number, (older: Fields) => Tuple>>;
 }
 
 /** Why a record is not served. */
@@ -33,6 +33,7 @@ export type Damage =
 
 export type Decoded<T> = { readonly kind: "ok"; readonly value: T } | Damage;
 
+const FIRST_VERSION = 1;
 const KIND_AT = 0;
 const VERSION_AT = 1;
 const CHECKSUM_AT = 2;
@@ -53,7 +54,7 @@ export function encodeRecord<T>(type: RecordType<T>, key: string, value: T): Uin
   const body = encodeBody(wireTuple(type.encode(value)));
   const bytes = Buffer.allocUnsafe(BODY_AT + body.length);
   bytes[KIND_AT] = type.kind;
-  bytes[VERSION_AT] = type.version;
+  bytes[VERSION_AT] = type.version ?? FIRST_VERSION;
   bytes.set(body, BODY_AT);
   bytes.writeUInt32BE(checksum(key, bytes), CHECKSUM_AT);
   return bytes;
@@ -92,7 +93,8 @@ export function findDamage(type: RecordType<unknown>, key: string, bytes: Uint8A
   if (kind !== type.kind)
     return corrupt(`a record of kind ${kind} where kind ${type.kind} (${type.name}) belongs`);
   if (version === undefined || version === 0) return corrupt("a record of version 0");
-  if (version > type.version) return { kind: "newer", key, found: version, known: type.version };
+  const { version: known = FIRST_VERSION } = type;
+  if (version > known) return { kind: "newer", key, found: version, known };
   return undefined;
 }
 
@@ -124,16 +126,31 @@ function currentFields<T>(type: RecordType<T>, bytes: Uint8Array): Fields {
   if (!Array.isArray(body)) throw new Malformed("its body is no tuple");
   let fields = new Fields(body);
   const written = bytes[VERSION_AT] ?? 0;
-  for (let version = written; version < type.version; version++) {
-    const migrate = type.migrations[version];
+  for (let version = written; version < (type.version ?? FIRST_VERSION); version++) {
+    const migrate = type.migrations?.[version];
     assert(migrate !== undefined, `the ${type.name} record has a migration from version ${version}`);
     fields = new Fields(migrate(fields));
   }
   return fields;
 }
 
+/** Over key, kind, version and body. All but the body are a few bytes, for which a call out of JavaScript costs more than they do. */
 function checksum(key: string, bytes: Uint8Array): number {
-  return crc32(bytes.subarray(BODY_AT), crc32(bytes.subarray(KIND_AT, CHECKSUM_AT), crc32(key)));
+  let sum = -1;
+  for (let at = 0; at < key.length; at++) sum = crcStep(sum, key.charCodeAt(at));
+  for (let at = KIND_AT; at < CHECKSUM_AT; at++) sum = crcStep(sum, bytes[at] ?? 0);
+  return crc32(bytes.subarray(BODY_AT), ~sum >>> 0);
+}
+
+/** The effect of a byte on a CRC-32 that is under way, by byte. */
+const CRC_TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
+  let sum = byte;
+  for (let bit = 0; bit < 8; bit++) sum = (sum & 1) === 1 ? 0xedb88320 ^ (sum >>> 1) : sum >>> 1;
+  return sum;
+});
+
+function crcStep(sum: number, byte: number): number {
+  return (CRC_TABLE[(sum ^ byte) & 0xff] ?? 0) ^ (sum >>> 8);
 }
 
 /** The same memory as a Buffer. */

@@ -35,6 +35,16 @@ export const RECORD_KIND = {
   dueItem: 27,
   epochStarts: 28,
   quarantine: 29,
+  authority: 30,
+  coordinatorSnapshot: 31,
+  presence: 32,
+  workerRevoked: 33,
+  keyNumbers: 34,
+  key: 35,
+  keyState: 36,
+  keyMail: 37,
+  partition: 38,
+  assignment: 39,
   resultBatch: 40,
   enrolled: 50,
   revocations: 51,
@@ -43,14 +53,28 @@ export const RECORD_KIND = {
 /** The run to which the store belongs; see store-identity.ts. */
 export const STORE_IDENTITY_KEY = "meta/store";
 
+/** The CA under which the coordinators of a shared store let workers in. */
+export const AUTHORITY_KEY = "meta/authority";
+
 /** Which versions of the charts wrote the ledger's rows. */
 export const LEDGER_CHARTS_KEY = "meta/charts";
 
+/** Rows here are written beside everything else: a store may give them a way of their own. */
+export const LEASE_PREFIX = "lease/";
+
 /** The one row that leadership is decided on. Never deleted. */
-export const COORDINATOR_LEASE_KEY = "lease/coordinator_lease";
+export const COORDINATOR_LEASE_KEY = `${LEASE_PREFIX}coordinator_lease`;
 
 /** The ledger's own copy of the epoch, stamped together with the lease; every leader write expects it. */
 export const EPOCH_KEY = "epoch";
+
+/** Coordinators that are there, each by the row that it writes itself; behind them what the leader publishes to the others. */
+export const COORDINATORS_PREFIX = "coordinators/";
+export const COORDINATOR_SNAPSHOT_KEY = `${COORDINATORS_PREFIX}snapshot`;
+
+export function coordinatorKey(incarnation: IncarnationId): string {
+  return `${COORDINATORS_PREFIX}${incarnation}`;
+}
 
 /** Prefixes of the segments, for `prefixRange`. */
 export const WORKERS_PREFIX = "workers/";
@@ -93,6 +117,8 @@ export const ITEM_INDEX_PREFIX = "ids/";
 export const RETURNED_PREFIX = "returned/";
 /** In the same segment, behind all places: items that run with nothing beside them. */
 export const RETURNED_ALONE_PREFIX = `${RETURNED_PREFIX}solo/`;
+/** In the same segment too: items of keys, which no window has. */
+export const RETURNED_KEYED_PREFIX = `${RETURNED_PREFIX}keyed/`;
 export const DELAYED_PREFIX = "delayed/";
 /** When an item that waits is due, by place: it finds the row under `DELAYED_PREFIX`. */
 export const DUE_PREFIX = "due/";
@@ -111,6 +137,14 @@ export const CHECKPOINTS_PREFIX = "checkpoints/";
 /** A result that contradicts the one that was recorded, by place: evidence, the first of an item only, never read by the ledger. */
 export const CONFLICTS_PREFIX = "conflicts/";
 
+/** Keys, by partition and the hash of their text; see src/coordinator/keys. Their numbers, states and waiting items beside them. */
+export const KEY_NUMBERS_KEY = "meta/keys";
+/** Which workers are on the ring of partitions. */
+export const ASSIGNMENT_KEY = "meta/assignment";
+export const KEYS_PREFIX = "keys/";
+export const STATES_PREFIX = "states/";
+export const MAIL_PREFIX = "mail/";
+
 /** Rows that could not be read, each under its own key behind this. */
 export const QUARANTINE_PREFIX = "quarantine/";
 
@@ -121,6 +155,8 @@ export const SUBMISSIONS_PREFIX = "submissions/";
 export const WORKER_INCARNATION_KEY = "own/incarnation";
 export const WORKER_EPOCHS_KEY = "own/epochs";
 export const WORKER_CREDENTIALS_KEY = "own/credentials";
+/** There once the coordinator has said that this worker was revoked. */
+export const WORKER_REVOKED_KEY = "own/revoked";
 
 /** In a worker's own store: batches of results that no coordinator has acknowledged, in the order in which they ended. */
 export const OUTBOX_PREFIX = "outbox/";

@@ -6,7 +6,7 @@
 import type { Damage, Decoded, RecordType } from "./codec.ts";
 import { decodeRecord, encodeRecord, findDamage, okOrFailure, recordChecksum } from "./codec.ts";
 import { countKey, RECORD_KIND } from "./keys.ts";
-import { pagesUnder } from "./pages.ts";
+import { pagesUnder } from "./records.ts";
 import type { Entry, Store } from "./store.ts";
 
 /** Records of one type under one prefix, which ends in `/`. `name` stands in the key of the count. */
@@ -30,10 +30,8 @@ const NOTHING = new Uint8Array(0);
 const tallyRecord: RecordType<Tally> = {
   kind: RECORD_KIND.segmentCount,
   name: "segment count",
-  version: 1,
   encode: (tally) => [tally.count, tally.sum],
   decode: (fields) => ({ count: fields.integer(0), sum: fields.integer(1) }),
-  migrations: {},
 };
 
 /**

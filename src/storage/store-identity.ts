@@ -14,6 +14,7 @@ import type { RecordType } from "./codec.ts";
 import { countKey, RECORD_KIND, STORE_IDENTITY_KEY } from "./keys.ts";
 import { zeroCount } from "./segment-count.ts";
 import type { Segment } from "./segment-count.ts";
+import { NO_GENERATION } from "./store.ts";
 import type { Store } from "./store.ts";
 
 export interface StoreIdentity {
@@ -23,6 +24,8 @@ export interface StoreIdentity {
   /** The layout of keys; a rollout that knows only smaller ones does not open the store. */
   readonly formatVersion: number;
   readonly createdAtMs: number;
+  /** The store's generation when it was made; empty for one that 0.1 has made. */
+  readonly generation: string;
   /** Names of the segments whose counts are in the store, ever since they were first claimed with it. */
   readonly segments: readonly string[];
 }
@@ -34,13 +37,21 @@ const FORMAT_VERSION = 1;
 export const storeIdentityRecord: RecordType<StoreIdentity> = {
   kind: RECORD_KIND.storeIdentity,
   name: "store identity",
-  version: 1,
+  version: 2,
+  // Version 1 was written on stores of one process alone, which have no generations.
+  migrations: {
+    1: (older) => [
+      ...[older.integer(0), older.text(1), older.text(2), older.number(3), older.texts(4)],
+      NO_GENERATION,
+    ],
+  },
   encode: (identity) => [
     identity.formatVersion,
     identity.storeId,
     identity.runId,
     identity.createdAtMs,
     identity.segments,
+    identity.generation,
   ],
   decode: (fields) => ({
     formatVersion: fields.integer(0),
@@ -48,8 +59,8 @@ export const storeIdentityRecord: RecordType<StoreIdentity> = {
     runId: parseUlid<RunId>(fields.text(2)) ?? fields.refuse(2, "is no ULID"),
     createdAtMs: fields.number(3),
     segments: fields.texts(4),
+    generation: fields.text(5),
   }),
-  migrations: {},
 };
 
 export interface Claim {
@@ -67,13 +78,13 @@ export interface Claim {
 export async function claimStore(store: Store, claim: Claim): Promise<StoreIdentity> {
   const found = await store.get(STORE_IDENTITY_KEY);
   if (found === undefined) refuseUnlessNew(store);
-  const identity = found === undefined ? newIdentity(claim) : readIdentity(store, claim.runId, found);
+  const identity = found === undefined ? newIdentity(store, claim) : readIdentity(store, claim.runId, found);
   await refuseMissingCounts(store, identity);
 
   const uncounted = (claim.segments ?? []).filter(({ name }) => !identity.segments.includes(name));
   if (found !== undefined && uncounted.length === 0) return identity;
   const segments = [...identity.segments, ...uncounted.map(({ name }) => name)];
-  return write(store, claim, { before: found ?? null, identity: { ...identity, segments }, uncounted });
+  return write(store, claim, found ?? null, { ...identity, segments }, uncounted);
 }
 
 /**
@@ -91,17 +102,20 @@ export async function examineStoreIdentity(store: Store, runId: RunId): Promise<
   return identity;
 }
 
-interface IdentityWrite {
-  /** The bytes that stand there, null when there are none. */
-  readonly before: Uint8Array | null;
-  readonly identity: StoreIdentity;
-  readonly uncounted: readonly Segment[];
+/** The generation that a store was made on, as far as it says so: its lease may be missing, because nobody had claimed it yet. */
+export async function readFirstGeneration(store: Store): Promise<string | undefined> {
+  const found = await store.get(STORE_IDENTITY_KEY);
+  if (found === undefined) return undefined;
+  return okOrFailure(store.location, decodeRecord(storeIdentityRecord, STORE_IDENTITY_KEY, found)).generation;
 }
 
+/** `before`: the bytes that stand there, null when there are none. */
 async function write(
   store: Store,
   claim: Claim,
-  { before, identity, uncounted }: IdentityWrite,
+  before: Uint8Array | null,
+  identity: StoreIdentity,
+  uncounted: readonly Segment[],
 ): Promise<StoreIdentity> {
   const value = encodeRecord(storeIdentityRecord, STORE_IDENTITY_KEY, identity);
   const outcome = await store.commit({
@@ -121,8 +135,9 @@ async function write(
 
 const NOTHING = new Uint8Array(0);
 
-function newIdentity(claim: Claim): StoreIdentity {
+function newIdentity({ generation }: Store, claim: Claim): StoreIdentity {
   return {
+    generation,
     storeId: newUlid<StoreId>(claim.clock, claim.random),
     runId: claim.runId,
     formatVersion: FORMAT_VERSION,

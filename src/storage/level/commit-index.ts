@@ -3,15 +3,17 @@
 // numbers are checked when the database is opened.
 //
 // Keeps true: an opened database holds every write up to its last one, and every synced one that was acknowledged; a
-// hole or a lost end is reported before anything is served. Numbers older than the log reaches back are deleted.
+// hole or a lost end is reported before anything is served. Numbers older than the log reaches back are deleted; where commits are
+// so small that the log holds very many, the log is emptied before it is full.
 import type { FileHandle } from "node:fs/promises";
 import { constants, open, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
-import { describeError, errnoOf } from "../../base/errors.ts";
+import { describeError } from "../../base/errors.ts";
+import { ifThere } from "../../base/file-system.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { Entry } from "../store.ts";
-import type { Operation } from "./group-commit.ts";
+import type { Operation } from "./level-writer.ts";
 
 /** Below every key that the port allows, so that no scan meets it. */
 const PREFIX = "\u0001commits/";
@@ -22,6 +24,11 @@ export const WITNESS_FILE = "commits.synced";
 
 /** The least that LevelDB's memtable takes for an entry besides key and value. */
 const ENTRY_OVERHEAD_BYTES = 24;
+
+/** Numbers that are kept, about: an open reads them all. */
+const NUMBERS_MAX = 4_096;
+/** Numbers that one write takes away: many would make it a slow one. */
+const TRIMMED_MAX = 512;
 
 export type IndexProblem = { readonly key: string; readonly reason: string };
 
@@ -39,6 +46,8 @@ export class CommitIndex {
   #recent: Numbered[];
   #writtenBytes = 0;
   #largestBytes = 0;
+  /** Commits up to this number are in no log. */
+  #emptied = 0;
   #synced = 0;
   #witnessed = 0;
   #witnessing: Promise<void> | undefined;
@@ -64,18 +73,30 @@ export class CommitIndex {
     return this.#last;
   }
 
-  /** Adds the next number to a write, and takes away those that the log no longer holds. */
-  number(operations: Operation[]): void {
+  /** There are more numbers than an open is to read: it is time to empty the log. */
+  get isLong(): boolean {
+    return this.#recent.length > NUMBERS_MAX;
+  }
+
+  /** Everything up to this number stands in tables now. */
+  noteEmptied(number: number): void {
+    this.#emptied = number;
+  }
+
+  /** Adds the next number to a write, and takes away those that the log no longer holds. Returns the bytes of the write. */
+  number(operations: Operation[]): number {
     const bytes = operations.reduce((sum, operation) => sum + weigh(operation), 0);
     this.#largestBytes = Math.max(this.#largestBytes, bytes);
     this.#recent.push({ number: ++this.#last, offset: this.#writtenBytes });
     this.#writtenBytes += bytes + ENTRY_OVERHEAD_BYTES;
     // LevelDB keeps two logs at most, each as large as a full memtable and one more write.
     const reach = this.#writtenBytes - 2 * (this.#writeBufferBytes + this.#largestBytes);
-    const kept = this.#recent.findIndex((entry) => entry.offset >= reach);
+    const isGone = (entry: Numbered): boolean => entry.offset < reach || entry.number <= this.#emptied;
+    const kept = this.#recent.findIndex((entry, at) => at === TRIMMED_MAX || !isGone(entry));
     for (const { number } of this.#recent.splice(0, kept))
       operations.push({ type: "del", key: keyOf(number) });
     operations.push(indexEntry(this.#last, this.#recent[0]?.number ?? this.#last));
+    return bytes;
   }
 
   /** The write that was numbered last is on the disk: the witness follows soon, and off the path of the commit. */
@@ -154,13 +175,7 @@ function indexEntry(number: number, lowestKept: number): Operation {
 
 /** 0 when there is no witness, or when it is not whole: it then says nothing. */
 async function readWitness(directory: string): Promise<number> {
-  let text: string;
-  try {
-    text = await readFile(join(directory, WITNESS_FILE), "utf8");
-  } catch (error) {
-    if (errnoOf(error) === "ENOENT") return 0;
-    throw error;
-  }
+  const text = (await ifThere(readFile(join(directory, WITNESS_FILE), "utf8"))) ?? "";
   const number = Number(text.slice(0, DIGITS));
   return Number.isSafeInteger(number) && text === witnessText(number) ? number : 0;
 }

@@ -2,10 +2,10 @@
 //
 // Keeps true: LevelDB is opened only on a local file system, and never on a directory that it would take for a new
 // database although one was there.
-import { access, constants, open, readdir, readFile, realpath, stat, statfs } from "node:fs/promises";
+import { access, constants, open, readdir, readFile, realpath, statfs } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { describeError, errnoOf, failure, RolloutError } from "../../base/errors.ts";
-import { makeDirectory } from "../../base/make-directory.ts";
+import { isThere, makeDirectory } from "../../base/file-system.ts";
 import { systemReason } from "../../base/system-reason.ts";
 import { keepTreePrivate } from "../../base/trusted-place.ts";
 import { WITNESS_FILE } from "./commit-index.ts";
@@ -105,20 +105,20 @@ const ADVICE: Readonly<Record<string, string>> = {
 
 /**
  * LevelDB takes a directory without the file CURRENT for a new database and deletes the tables that lie in it; and when
- * CURRENT leads nowhere, it says no more than that a file cannot be opened. Throws store_corrupt when there was a
+ * CURRENT leads nowhere, it says no more than that a file cannot be opened. Throws store_broken when there was a
  * database, store_unusable when something else is in there.
  */
 export async function refuseUnlessDatabaseOrEmpty(path: string): Promise<void> {
   const names = await readdir(path);
-  const corrupt = (reason: string): RolloutError =>
-    failure("store_corrupt", { path, key: "its file CURRENT", reason });
+  const broken = (reason: string): RolloutError =>
+    failure("store_broken", { path, key: "its file CURRENT", reason });
   if (names.includes("CURRENT")) {
     const manifest = (await readFile(join(path, "CURRENT"), "latin1")).trimEnd();
     if (names.includes(manifest)) return;
-    throw corrupt("it names a file that is not there");
+    throw broken("it names a file that is not there");
   }
   if (names.some((name) => name === WITNESS_FILE || /\.(ldb|sst|log)$/.test(name))) {
-    throw corrupt("it is missing");
+    throw broken("it is missing");
   }
   const foreign = names.find(isForeign);
   if (foreign === undefined) return;
@@ -159,15 +159,5 @@ export async function refuseNetworkFileSystem(path: string, statFs: StatFs): Pro
 }
 
 async function nearestExisting(path: string): Promise<string> {
-  return (await exists(path)) ? path : nearestExisting(dirname(path));
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path);
-    return true;
-  } catch (error) {
-    if (errnoOf(error) === "ENOENT") return false;
-    throw error;
-  }
+  return (await isThere(path)) ? path : nearestExisting(dirname(path));
 }

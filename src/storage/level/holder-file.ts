@@ -4,8 +4,8 @@
 // Keeps true: only the process that has LevelDB's lock writes or removes it, so a loser never touches the winner's; and
 // a file that names a live process stops an open before LevelDB is touched.
 import { readFile, rm } from "node:fs/promises";
-import { errnoOf } from "../../base/errors.ts";
-import { replaceFile } from "../../base/file-replacement.ts";
+import { jsonFields } from "../../base/exact-json.ts";
+import { ifThere, replaceFile } from "../../base/file-system.ts";
 import { isAlive, isSame } from "./process-identity.ts";
 import type { ProcessIdentity } from "./process-identity.ts";
 
@@ -30,14 +30,8 @@ export function describeHolder(holder: Holder): string {
  * @internal
  */
 export async function readHolder(realPath: string): Promise<Holder | undefined> {
-  let text: string;
-  try {
-    text = await readFile(holderFilePath(realPath), "utf8");
-  } catch (error) {
-    if (errnoOf(error) === "ENOENT") return undefined;
-    throw error;
-  }
-  return parseHolder(text);
+  const text = await ifThere(readFile(holderFilePath(realPath), "utf8"));
+  return text === undefined ? undefined : parseHolder(text);
 }
 
 /** The holder that the file names, if it still runs. This very process counts: another thread may be it. */
@@ -60,16 +54,8 @@ export async function removeHolder(realPath: string, holder: Holder): Promise<vo
 }
 
 function parseHolder(text: string): Holder | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    // Not written by us, or damaged: the kernel's lock decides, and the winner writes it anew.
-    return undefined;
-  }
-  if (typeof value !== "object" || value === null) return undefined;
-  const fields: Readonly<Record<string, unknown>> = { ...value };
-  const { pid, host, startTicks, bootId, command, since } = fields;
+  // One that is not written by us, or damaged, names nobody: the kernel's lock decides, and the winner writes it anew.
+  const { pid, host, startTicks, bootId, command, since } = jsonFields(text);
   if (typeof pid !== "number" || !Number.isSafeInteger(pid) || pid < 1) return undefined;
   if (typeof host !== "string" || typeof command !== "string" || typeof since !== "string") return undefined;
   if (!isTextOrNull(startTicks) || !isTextOrNull(bootId)) return undefined;

@@ -10,18 +10,34 @@ import type { Entry, ScanRange } from "../store.ts";
 import { COMMIT_KEYS, CommitIndex, findIndexProblem, lastNumber, trimIndex } from "./commit-index.ts";
 import { freeBytes, unopened } from "./directory.ts";
 import type { StatFs } from "./directory.ts";
-import type { Engine, Operation } from "./group-commit.ts";
+import type { Engine, Operation } from "./level-writer.ts";
 
-type Database = Level<string, Uint8Array>;
+/** The types of `level` have only what it can do in a browser too. */
+type Database = Level<string, Uint8Array> & {
+  compactRange(from: string, to: string): Promise<void>;
+};
+export type Snapshot = ReturnType<Database["snapshot"]>;
 
-const WRITE_BUFFER_BYTES = 4 * 1024 * 1024;
+/** As of when something is read: without a snapshot as it is now. */
+interface View {
+  readonly snapshot?: Snapshot;
+}
+
+/**
+ * Bytes of an operation, on average, up to which a batch is chained: that costs half of an array, of which the driver clones each entry. Its memory
+ * is the driver's and goes with the collector, which does not see how much it is: of light operations it comes often enough.
+ */
+const CHAINED_BYTES_MAX = 1_024;
 const READ_AHEAD_BYTES = 1024 * 1024;
 /** The lowest key that the port allows; what is below is ours. */
 const LOWEST_KEY = "!";
+/** No table has anything here: to compact it empties the log, and does nothing else. */
+const NOWHERE = "\u0000";
 
 export interface EngineOptions {
   readonly statFs: StatFs;
   readonly log: Logger | undefined;
+  readonly writeBufferBytes: number;
 }
 
 /** Opened: `locked` when another process has LevelDB's own lock. */
@@ -32,37 +48,39 @@ export class LevelEngine implements Engine {
   readonly #path: string;
   readonly #database: Database;
   readonly #index: CommitIndex;
-  readonly #statFs: StatFs;
+  readonly #options: EngineOptions;
+  #emptying: Promise<void> | undefined;
 
-  private constructor(path: string, database: Database, index: CommitIndex, statFs: StatFs) {
+  private constructor(path: string, database: Database, index: CommitIndex, options: EngineOptions) {
     this.#path = path;
     this.#database = database;
     this.#index = index;
-    this.#statFs = statFs;
+    this.#options = options;
   }
 
-  /** Never twice for one path in one process: see level-store.ts. Throws store_corrupt or store_unusable. */
+  /** Never twice for one path in one process: see level-store.ts. Throws store_broken or store_unusable. */
   static async open(path: string, options: EngineOptions): Promise<OpenedEngine> {
-    const database: Database = new Level(path, {
+    const database = new Level(path, {
       keyEncoding: "utf8",
       valueEncoding: "view",
-      writeBufferSize: WRITE_BUFFER_BYTES,
-    });
+      writeBufferSize: options.writeBufferBytes,
+    }) as unknown as Database;
+    const room = { statFs: options.statFs, needed: options.writeBufferBytes };
     try {
       await database.open();
     } catch (error) {
       if (driverCode(error) === "LEVEL_LOCKED") return { kind: "locked" };
-      if (driverCode(error) === "LEVEL_CORRUPTION") throw corrupt(path, "its own files", error);
+      if (driverCode(error) === "LEVEL_CORRUPTION") throw broken(path, "its own files", error);
       const cause = error instanceof Error ? (error.cause ?? error) : error;
-      throw await unopened(path, cause, { statFs: options.statFs, needed: WRITE_BUFFER_BYTES });
+      throw await unopened(path, cause, room);
     }
     try {
-      const index = await openIndex(path, database, options.log);
-      return { kind: "opened", engine: new LevelEngine(path, database, index, options.statFs) };
+      const index = await openIndex(path, database, options);
+      return { kind: "opened", engine: new LevelEngine(path, database, index, options) };
     } catch (error) {
       await database.close();
       if (error instanceof AssertionFailed) throw error;
-      throw await unopened(path, error, { statFs: options.statFs, needed: WRITE_BUFFER_BYTES });
+      throw await unopened(path, error, room);
     }
   }
 
@@ -70,29 +88,34 @@ export class LevelEngine implements Engine {
     return this.#index.last > 0;
   }
 
-  async get(key: string): Promise<Uint8Array | undefined> {
+  /** Reads that name it see nothing newer. */
+  snapshot(): Snapshot {
+    return this.#database.snapshot();
+  }
+
+  async get(key: string, view: View = {}): Promise<Uint8Array | undefined> {
     try {
       // The types of abstract-level 3 promise a value; an absent key gives undefined.
-      const value: Uint8Array | undefined = await this.#database.get(key);
+      const value: Uint8Array | undefined = await this.#database.get(key, view);
       return value;
     } catch (error) {
       throw corrupt(this.#path, key, error);
     }
   }
 
-  async read(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
+  async read(keys: readonly string[], view: View = {}): Promise<readonly (Uint8Array | undefined)[]> {
     try {
-      return await this.#database.getMany([...keys]);
+      return await this.#database.getMany([...keys], view);
     } catch (error) {
       throw corrupt(this.#path, keys.length === 1 ? String(keys[0]) : `one of ${keys.join(", ")}`, error);
     }
   }
 
-  async scan({ from, to, limit, bytesMax }: ScanRange): Promise<Entry[]> {
+  async scan({ from, to, limit, bytesMax }: ScanRange, view: View = {}): Promise<Entry[]> {
     const gte = from < LOWEST_KEY ? LOWEST_KEY : from;
     const highWaterMarkBytes = bytesMax ?? READ_AHEAD_BYTES;
     try {
-      const iterator = this.#database.iterator({ gte, lt: to, limit, highWaterMarkBytes });
+      const iterator = this.#database.iterator({ gte, lt: to, limit, highWaterMarkBytes, ...view });
       // One reading ends behind the entry that passes the mark; all of them end at the limit.
       const rows = bytesMax === undefined ? await iterator.all() : await iterator.nextv(limit);
       await iterator.close();
@@ -102,48 +125,79 @@ export class LevelEngine implements Engine {
     }
   }
 
-  // An array, although a chained batch is a third faster: its memory is the driver's and is freed only by the collector,
-  // which does not see how much it is.
   async write(operations: Operation[], sync: boolean): Promise<void> {
-    this.#index.number(operations);
+    const bytes = this.#index.number(operations);
     try {
-      await this.#database.batch(operations, { sync });
+      if (bytes > operations.length * CHAINED_BYTES_MAX) await this.#database.batch(operations, { sync });
+      else await this.#chain(operations).write({ sync });
     } catch (error) {
       throw await this.#writeFailed(error, operations);
     }
     if (sync) this.#index.noteSynced();
+    if (this.#index.isLong) this.#emptying ??= this.#emptyLog();
+  }
+
+  /** At once: nothing is awaited, so whatever throws here has opened nothing. */
+  #chain(operations: readonly Operation[]): ReturnType<Database["batch"]> {
+    const chain = this.#database.batch();
+    for (const operation of operations)
+      if (operation.type === "put") chain.put(operation.key, operation.value);
+      else chain.del(operation.key);
+    return chain;
   }
 
   async close(): Promise<void> {
+    await this.#emptying;
     await this.#database.close();
     await this.#index.close();
+  }
+
+  /** Many small commits fill the index long before they fill the log. */
+  async #emptyLog(): Promise<void> {
+    const { last } = this.#index;
+    try {
+      await this.#database.compactRange(NOWHERE, NOWHERE);
+      this.#index.noteEmptied(last);
+    } catch (error) {
+      // The index stays as long as it is, and it is tried again.
+      this.#options.log?.warn("cannot empty the log of the database", {
+        err: error,
+        reason: describeError(error),
+      });
+    }
+    this.#emptying = undefined;
   }
 
   /** The driver gives a text and no errno. A disk without room for what LevelDB writes next is told apart by looking. */
   async #writeFailed(error: unknown, operations: readonly Operation[]): Promise<RolloutError> {
     const bytes = operations.reduce((sum, op) => sum + (op.type === "put" ? op.value.length : 0), 0);
-    const free = await freeBytes(this.#path, this.#statFs);
-    const full = free !== undefined && free < bytes + WRITE_BUFFER_BYTES;
+    const { statFs, writeBufferBytes } = this.#options;
+    const free = await freeBytes(this.#path, statFs);
+    const full = free !== undefined && free < bytes + writeBufferBytes;
     const reason = full ? `no space left on device (ENOSPC): ${describeError(error)}` : describeError(error);
     return failure("store_write_failed", { path: this.#path, reason }, error);
   }
 }
 
-async function openIndex(path: string, database: Database, log: Logger | undefined): Promise<CommitIndex> {
+async function openIndex(
+  path: string,
+  database: Database,
+  { log, writeBufferBytes }: EngineOptions,
+): Promise<CommitIndex> {
   const entries = await commitEntries(path, database);
   const problem = await findIndexProblem(entries, path);
-  if (problem !== undefined) throw failure("store_corrupt", { path, ...problem });
+  if (problem !== undefined) throw failure("store_broken", { path, ...problem });
   // Not more than tidying, so not synced: when it is lost, the same is found again.
   await database.batch(trimIndex(entries));
   const last = lastNumber(entries);
-  return CommitIndex.open(last, { directory: path, writeBufferBytes: WRITE_BUFFER_BYTES, log });
+  return CommitIndex.open(last, { directory: path, writeBufferBytes, log });
 }
 
 async function commitEntries(path: string, database: Database): Promise<Entry[]> {
   try {
     return (await database.iterator(COMMIT_KEYS).all()).map(([key, value]) => ({ key, value }));
   } catch (error) {
-    throw corrupt(path, "its commits", error);
+    throw broken(path, "its commits", error);
   }
 }
 
@@ -151,6 +205,12 @@ async function commitEntries(path: string, database: Database): Promise<Entry[]>
 function driverCode(error: unknown): unknown {
   if (!(error instanceof Error)) return undefined;
   return driverCode(error.cause) ?? ("code" in error ? error.code : undefined);
+}
+
+/** Nothing can be read out of it, and no command can set anything aside. */
+function broken(path: string, key: string, error: unknown): Error {
+  if (error instanceof AssertionFailed) return error;
+  return failure("store_broken", { path, key, reason: describeError(error) }, error);
 }
 
 /** A read that fails is damage too: the key is there or not, and this store cannot say. */

@@ -8,14 +8,17 @@ import type { Clock } from "../../base/clock.ts";
 import { failure } from "../../base/errors.ts";
 import type { RolloutError } from "../../base/errors.ts";
 import type { Logger } from "../../observe/log.ts";
-import { assertBatch, assertKey, assertOpen, assertRange } from "../preconditions.ts";
+import { GroupCommit } from "../group-commit.ts";
+import type { SyncTiming } from "../group-commit.ts";
+import { assertBatch, assertKey, assertOpen, assertRange, NO_GENERATION } from "../store.ts";
 import type { Batch, CommitOutcome, Entry, ScanRange, Store } from "../store.ts";
 import { prepareDirectory, refuseUnlessDatabaseOrEmpty, systemStatFs, unusable } from "./directory.ts";
 import type { StatFs } from "./directory.ts";
-import { GroupCommit } from "./group-commit.ts";
+import { FrozenStore } from "./frozen-store.ts";
 import { describeHolder, findLiveHolder, holderFilePath, removeHolder, writeHolder } from "./holder-file.ts";
 import type { Holder } from "./holder-file.ts";
 import { LevelEngine } from "./level-engine.ts";
+import { LevelWriter } from "./level-writer.ts";
 import { thisProcess } from "./process-identity.ts";
 
 export interface LevelStoreOptions {
@@ -25,9 +28,18 @@ export interface LevelStoreOptions {
   readonly holderName: string;
   readonly clock: Clock;
   readonly log?: Logger;
+  /** Told how long each write took that had an fsync in it. */
+  readonly onSynced?: SyncTiming["onSynced"] | undefined;
+  /**
+   * Bytes of writes that LevelDB holds in memory, up to twice as many, before it writes them a second time, sorted: 4 MiB unless
+   * said, enough for a store that little is written to. An open after a crash reads as many again.
+   */
+  readonly writeBufferBytes?: number;
   /** Injected in tests. */
   readonly statFs?: StatFs;
 }
+
+const WRITE_BUFFER_BYTES = 4 * 1024 * 1024;
 
 /** How long a process that lost the race waits for the winner to say its name. */
 const NAME_WAIT_MS = 50;
@@ -35,7 +47,7 @@ const NAME_TRIES = 20;
 
 /**
  * Opens the database, or makes it. Throws store_held (with who holds it), store_unusable (with what to do), or
- * store_corrupt (LevelDB's own files are damaged, or acknowledged commits are missing).
+ * store_broken (LevelDB's own files are damaged, or acknowledged commits are missing).
  */
 export async function openLevelStore(options: LevelStoreOptions): Promise<Store> {
   const statFs = options.statFs ?? systemStatFs;
@@ -65,7 +77,8 @@ async function openReserved(
   if (holder !== undefined) throw held(path, describeHolder(holder));
   await refuseUnlessDatabaseOrEmpty(path);
 
-  const opened = await LevelEngine.open(path, { statFs: options.statFs, log: options.log });
+  const { statFs, log, writeBufferBytes = WRITE_BUFFER_BYTES } = options;
+  const opened = await LevelEngine.open(path, { statFs, log, writeBufferBytes });
   if (opened.kind === "locked") throw held(path, await nameOfWinner(path, self, options.clock));
   try {
     await writeHolder(path, self);
@@ -80,21 +93,27 @@ async function openReserved(
       reservation.release();
     }
   };
-  return new LevelStore(path, opened.engine, release);
+  const { clock, onSynced } = options;
+  return new LevelStore(path, opened.engine, { release, timing: onSynced && { clock, onSynced } });
 }
 
 class LevelStore implements Store {
   readonly location: string;
   readonly supports = { multiProcess: false };
+  readonly generation = NO_GENERATION;
   readonly #engine: LevelEngine;
   readonly #writer: GroupCommit;
   readonly #release: () => Promise<void>;
   #closing: Promise<void> | undefined;
 
-  constructor(location: string, engine: LevelEngine, release: () => Promise<void>) {
+  constructor(
+    location: string,
+    engine: LevelEngine,
+    { release, timing }: { readonly release: () => Promise<void>; readonly timing: SyncTiming | undefined },
+  ) {
     this.location = location;
     this.#engine = engine;
-    this.#writer = new GroupCommit(engine);
+    this.#writer = new GroupCommit(new LevelWriter(engine), timing);
     this.#release = release;
   }
 
@@ -124,6 +143,11 @@ class LevelStore implements Store {
     assertOpen(this.#closing === undefined, this.location);
     assertBatch(batch);
     return this.#writer.commit(batch);
+  }
+
+  async freeze(): Promise<Store> {
+    this.#assertReadable();
+    return new FrozenStore(this, this.#engine);
   }
 
   close(): Promise<void> {

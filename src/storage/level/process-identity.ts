@@ -2,8 +2,7 @@
 //
 // Keeps true: `isAlive` says yes only for the very process that was written down, on this host and in this boot.
 import { hostname } from "node:os";
-import { errnoOf } from "../../base/errors.ts";
-import { bootId, findProcess } from "../../base/process-table.ts";
+import { acceptsSignals, bootId, findProcess } from "../../base/process-table.ts";
 
 export interface ProcessIdentity {
   readonly pid: number;
@@ -35,13 +34,4 @@ export async function isAlive(identity: ProcessIdentity, self: ProcessIdentity):
   if (identity.host !== self.host || identity.bootId !== self.bootId) return false;
   if (self.startTicks === null) return acceptsSignals(identity.pid);
   return findProcess(identity.pid)?.startedAt === identity.startTicks;
-}
-
-function acceptsSignals(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return errnoOf(error) === "EPERM";
-  }
 }

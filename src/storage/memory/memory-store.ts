@@ -1,12 +1,13 @@
 // The store in memory: the port's meaning in its simplest form, for tests and simulation. Nothing outlives it.
 //
 // Keeps true: a commit takes effect within the call, and bytes are copied both ways, so that nobody holds a part of it.
-import { assertBatch, assertKey, assertOpen, assertRange } from "../preconditions.ts";
+import { assertBatch, assertKey, assertOpen, assertRange, isSameValue, NO_GENERATION } from "../store.ts";
 import type { Batch, CommitOutcome, Entry, Expectation, ScanRange, Store } from "../store.ts";
 
 export class MemoryStore implements Store {
   readonly location = "memory";
   readonly supports = { multiProcess: false };
+  readonly generation = NO_GENERATION;
   readonly #values = new Map<string, Uint8Array>();
   /** The same keys in ascending order. */
   readonly #keys: string[] = [];
@@ -48,7 +49,7 @@ export class MemoryStore implements Store {
       if (!this.#holds(expectation)) return { kind: "conflict", key: expectation.key };
     }
     this.#everWritten = true;
-    for (const key of batch.deletes) this.#delete(key);
+    for (const key of batch.deletes) if (this.#values.delete(key)) this.#keys.splice(this.#indexOf(key), 1);
     for (const entry of batch.puts) this.#put(entry);
     return { kind: "committed" };
   }
@@ -71,18 +72,12 @@ export class MemoryStore implements Store {
   }
 
   #holds({ key, value }: Expectation): boolean {
-    const found = this.#values.get(key);
-    if (found === undefined || value === null) return found === undefined && value === null;
-    return Buffer.compare(found, value) === 0;
+    return isSameValue(this.#values.get(key) ?? null, value);
   }
 
   #put({ key, value }: Entry): void {
     if (!this.#values.has(key)) this.#keys.splice(this.#indexOf(key), 0, key);
     this.#values.set(key, Uint8Array.from(value));
-  }
-
-  #delete(key: string): void {
-    if (this.#values.delete(key)) this.#keys.splice(this.#indexOf(key), 1);
   }
 
   /** Where `key` stands, or would stand. */
