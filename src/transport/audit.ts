@@ -1,9 +1,15 @@
 // One line for each refusal, whoever was refused and at which level. Strangers cause these lines, so their rate is
 // bounded, for each peer and reason and over all; what is not written is counted, and the counts are written.
 import type { Clock, Timer } from "../base/clock.ts";
+import { codeOf } from "../base/errors.ts";
+import type { Logger } from "../observe/log.ts";
 import type { TransportLimits } from "./limits.ts";
 import type { Identity } from "./tls/identity.ts";
 import { identityUri } from "./tls/identity.ts";
+import { Socket } from "node:net";
+import type { Server } from "node:net";
+import type { TLSSocket } from "node:tls";
+import type { Http2SecureServer } from "node:http2";
 
 export type RefusalReason =
   // TLS
@@ -38,7 +44,7 @@ export interface AuditEntry {
   readonly remoteAddress: string;
   /** The bearer of the certificate, when there was a readable one. */
   readonly identity?: Identity;
-  /** `rollout.v1.RunService/ListWorkers` */
+  /** `rollout.v1.OperatorService/ListWorkers` */
   readonly method?: string;
   /** Code or words that say more. */
   readonly detail?: string;
@@ -47,6 +53,17 @@ export interface AuditEntry {
 
 /** Where the lines go. Must not throw. */
 export type Audit = (entry: AuditEntry) => void;
+
+/**
+ * Refusals as lines of the log: `warn` with `audit: true`, so that they can be picked out of everything else. The refused peer is
+ * named by role and id, never by what it presented.
+ */
+export function auditTo(log: Logger): Audit {
+  return ({ identity, reason, remoteAddress, ...more }) => {
+    const who = identity === undefined ? {} : { role: identity.role, id: identity.id, run: identity.runId };
+    log.warn("refused", { audit: true, reason, from: remoteAddress, ...who, ...more });
+  };
+}
 
 const REPORT_AFTER_MS = 1_000;
 /** Peers and reasons whose lines are counted one by one, those that were seen last; and counts that are reported one by one. */
@@ -146,4 +163,62 @@ export class AuditTrail {
     }
     return kind;
   }
+}
+
+// Refusals that TLS itself makes, told in our words. Node reports all of them in one event, some with a code of OpenSSL, some
+// only with what it found wrong with the certificate.
+
+const BY_CERTIFICATE: Readonly<Record<string, RefusalReason>> = {
+  CERT_HAS_EXPIRED: "certificate_expired",
+  CERT_NOT_YET_VALID: "certificate_not_yet_valid",
+  INVALID_PURPOSE: "certificate_wrong_usage",
+};
+
+const BY_CODE: Readonly<Record<string, RefusalReason>> = {
+  ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE: "no_certificate",
+  ERR_TLS_HANDSHAKE_TIMEOUT: "handshake_timeout",
+  ECONNRESET: "handshake_abandoned",
+};
+
+/** Writes an audit line for each connection that does not get as far as a session. */
+export function auditHandshakes(server: Http2SecureServer & Server, trail: AuditTrail): void {
+  // The address is gone once Node has destroyed the socket, so it is taken down when the connection arrives.
+  const addresses = new WeakMap<Socket, string>();
+  server.prependListener("connection", (socket: Socket) => {
+    addresses.set(socket, socket.remoteAddress ?? "unknown");
+  });
+  server.on("tlsClientError", (error: Error, socket: TLSSocket) => {
+    const found = textOf(socket.authorizationError);
+    const code = codeOf(error);
+    const underneath = tcpSocketOf(socket);
+    trail.refuse({
+      reason: reasonOf(found, code),
+      remoteAddress: (underneath && addresses.get(underneath)) ?? socket.remoteAddress ?? "unknown",
+      detail: found ?? code ?? "no code",
+    });
+  });
+  server.on("unknownProtocol", (socket: TLSSocket) => {
+    trail.refuse({ reason: "not_http2", remoteAddress: socket.remoteAddress ?? "unknown" });
+    socket.destroy();
+  });
+  server.on("drop", (connection) => {
+    trail.refuse({ reason: "too_many_connections", remoteAddress: connection?.remoteAddress ?? "unknown" });
+  });
+}
+
+function reasonOf(found: string | undefined, code: string | undefined): RefusalReason {
+  if (found !== undefined) return BY_CERTIFICATE[found] ?? "certificate_not_trusted";
+  return BY_CODE[code ?? ""] ?? "tls_failed";
+}
+
+/** The declared type says Error; Node sets the code of the finding. */
+function textOf(authorizationError: unknown): string | undefined {
+  if (typeof authorizationError === "string") return authorizationError;
+  return authorizationError instanceof Error ? codeOf(authorizationError) : undefined;
+}
+
+/** The connection under a TLS socket. Node has no public name for it; without it the line says `unknown`. */
+function tcpSocketOf(socket: TLSSocket): Socket | undefined {
+  const parent: unknown = "_parent" in socket ? socket._parent : undefined;
+  return parent instanceof Socket ? parent : undefined;
 }

@@ -5,13 +5,15 @@ import { constants } from "node:http2";
 import { constants as systemConstants } from "node:os";
 import { describeError, failure } from "../base/errors.ts";
 import type { RolloutError } from "../base/errors.ts";
-import type { ConnectionReport } from "./connection-record.ts";
+import type { ConnectionRecord } from "./link.ts";
 import { rolloutErrorIn, rowOnTheWire } from "./errors.ts";
 import type { TransportLimits } from "./limits.ts";
 import { NOT_THE_COORDINATOR } from "./tls/contexts.ts";
 
-/** Whom was called, and as whom. */
+/** The call that failed: its method, whom it was to reach, and as whom. */
 export interface CallEnds {
+  /** `rollout.v1.OperatorService/GetRun` */
+  readonly method: string;
   /** `host:port` as the configuration has it. */
   readonly address: string;
   /** The bearer of the client's certificate: `worker 01J…`. */
@@ -36,15 +38,19 @@ const CERTIFICATE_FINDINGS: Readonly<Record<string, string>> = {
 /** Explains what a call threw. `report` is of the connection that it used or tried to open. */
 export function explainFailure(
   thrown: unknown,
-  report: ConnectionReport | undefined,
+  report: ConnectionRecord | undefined,
   ends: CallEnds,
 ): CallFailure {
   const own = rolloutErrorIn(thrown);
-  if (own !== undefined) return { error: own, again: false };
+  if (own !== undefined) return final(own);
   const error = ConnectError.from(thrown);
   const said = rowOnTheWire(error);
-  if (said !== undefined) return { error: said, again: false };
+  if (said !== undefined) return final(said);
   return fromConnection(error, report, ends) ?? fromCode(error, ends);
+}
+
+function final(error: RolloutError): CallFailure {
+  return { error, again: false };
 }
 
 function silent(ends: CallEnds, cause: unknown, again: boolean): CallFailure {
@@ -54,7 +60,7 @@ function silent(ends: CallEnds, cause: unknown, again: boolean): CallFailure {
 /** Undefined when the connection has not ended: then it is not the reason. */
 function fromConnection(
   cause: ConnectError,
-  report: ConnectionReport | undefined,
+  report: ConnectionRecord | undefined,
   ends: CallEnds,
 ): CallFailure | undefined {
   if (report?.goawayCode !== undefined) {
@@ -80,32 +86,22 @@ function fromConnection(
 function fromGoaway(code: number, cause: ConnectError, ends: CallEnds): CallFailure | undefined {
   if (code === constants.NGHTTP2_INADEQUATE_SECURITY) return certificateRefused(cause, ends);
   if (code !== constants.NGHTTP2_ENHANCE_YOUR_CALM) return undefined;
-  return {
-    error: overloaded("the number of its connections or streams", "its configuration", cause),
-    again: false,
-  };
+  return final(overloaded("the number of its connections or streams", "its configuration", cause));
 }
 
-function notConnected(cause: ConnectError, report: ConnectionReport, ends: CallEnds): CallFailure {
+function notConnected(cause: ConnectError, report: ConnectionRecord, ends: CallEnds): CallFailure {
   const { address } = ends;
   const code = report.errorCode ?? "";
-  if (NAME_ERRORS.has(code)) {
-    return { error: failure("coordinator_name_not_found", { address }, cause), again: false };
-  }
-  if (code === "ECONNREFUSED") {
-    return { error: failure("coordinator_refused_connection", { address }, cause), again: false };
-  }
+  if (NAME_ERRORS.has(code)) return final(failure("coordinator_name_not_found", { address }, cause));
+  if (code === "ECONNREFUSED") return final(failure("coordinator_refused_connection", { address }, cause));
   return silent(ends, cause, false);
 }
 
-function notSecured(cause: ConnectError, report: ConnectionReport, ends: CallEnds): CallFailure {
+function notSecured(cause: ConnectError, report: ConnectionRecord, ends: CallEnds): CallFailure {
   const code = report.errorCode;
   if (code === undefined || code in systemConstants.errno) return silent(ends, cause, true);
   const reason = untrusted(code, report.error);
-  return {
-    error: failure("coordinator_not_trusted", { address: ends.address, reason, ca: "CA" }, cause),
-    again: false,
-  };
+  return final(failure("coordinator_not_trusted", { address: ends.address, reason, ca: "CA" }, cause));
 }
 
 function untrusted(code: string, error: Error | undefined): string {
@@ -116,7 +112,7 @@ function untrusted(code: string, error: Error | undefined): string {
 
 function certificateRefused(cause: ConnectError, ends: CallEnds): CallFailure {
   const { address, subject } = ends;
-  return { error: failure("certificate_refused", { address, subject }, cause), again: false };
+  return final(failure("certificate_refused", { address, subject }, cause));
 }
 
 function overloaded(what: string, limit: string, cause: ConnectError): RolloutError {
@@ -130,21 +126,21 @@ function fromCode(error: ConnectError, ends: CallEnds): CallFailure {
       return silent(ends, error, false);
     case Code.ResourceExhausted: {
       const limit = `${ends.limits.maxTrustedMessageBytes} bytes`;
-      return { error: overloaded("the size of a message", limit, error), again: false };
+      return final(overloaded("the size of a message", limit, error));
+    }
+    case Code.Unimplemented: {
+      const reason = `the coordinator at ${ends.address} is older than this program, and has to be updated`;
+      return { error: failure("request_invalid", { method: ends.method, reason }, error), again: false };
     }
     case Code.InvalidArgument:
     case Code.NotFound:
     case Code.AlreadyExists:
     case Code.FailedPrecondition:
     case Code.OutOfRange:
-    case Code.Unimplemented:
     case Code.DataLoss:
     case Code.PermissionDenied:
     case Code.Unauthenticated:
-      return {
-        error: failure("internal", { detail: `an unexpected answer, ${Code[error.code]}` }, error),
-        again: false,
-      };
+      return final(failure("internal", { detail: `an unexpected answer, ${Code[error.code]}` }, error));
     case Code.Canceled:
     case Code.Aborted:
     case Code.Internal:

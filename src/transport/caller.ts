@@ -5,9 +5,9 @@ import { assert } from "../base/assert.ts";
 import { failure } from "../base/errors.ts";
 import type { WorkerId } from "../base/ids.ts";
 import type { AuditTrail } from "./audit.ts";
-import { methodName } from "./errors.ts";
+import { methodName, toConnectError } from "./errors.ts";
 import type { KeptMessage } from "./message-reader.ts";
-import type { Identity } from "./tls/identity.ts";
+import type { Identity, Role } from "./tls/identity.ts";
 import { describeIdentity } from "./tls/identity.ts";
 
 /** The bearer of the certificate at the other end of a live session. */
@@ -74,4 +74,40 @@ export function scopeOf(values: ContextValues): CallScope {
   const scope = values.get(scopeKey);
   assert(scope !== undefined, "every call comes through the server, which sets its scope");
   return scope;
+}
+
+// Access to methods. The table names the roles of each method; a method that it does not name is refused to everybody, before a
+// byte of the request is read, and so is a call to the service of an older wire, whose messages meant something else.
+
+/** Method (`rollout.v1.OperatorService/ListWorkers`) → roles that may call it. */
+export type AccessTable = Readonly<Record<string, readonly Role[]>>;
+
+/** Services of older wires, and what took their place. */
+const FORMER: Readonly<Record<string, string>> = {
+  "/rollout.v1.RunService/": "/rollout.v1.OperatorService/",
+};
+
+/** The path of the handler whose gate answers calls to `path`. */
+export function presentPath(path: string): string {
+  const former = Object.keys(FORMER).find((service) => path.startsWith(service));
+  return former === undefined ? path : `${FORMER[former]}${path.slice(former.length)}`;
+}
+
+/** The gate in front of every handler: passes the roles that the table names. */
+export function accessGate(access: AccessTable): (context: HandlerContext) => void {
+  const rolesOf = new Map(Object.entries(access));
+  return (context) => {
+    const { peer, trail } = scopeOf(context.values);
+    const method = methodName(context.method);
+    const { identity, remoteAddress } = peer;
+    if (rolesOf.get(method)?.includes(identity.role) !== true) {
+      trail.refuse({ reason: "role_not_allowed", remoteAddress, identity, method });
+      throw toConnectError(failure("permission_denied", { who: describeIdentity(identity), method }));
+    }
+    const [, asked = ""] = /([^/?]+\/[^/?]+)(?:\?|$)/.exec(context.url) ?? [];
+    if (asked === method) return;
+    trail.refuse({ reason: "unknown_method", remoteAddress, identity, method: asked });
+    const reason = "the program that asks is older than the coordinator, and has to be updated";
+    throw toConnectError(failure("request_invalid", { method: asked, reason }));
+  };
 }

@@ -11,13 +11,11 @@ import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { assert } from "../base/assert.ts";
 import type { Clock, Timer } from "../base/clock.ts";
 import type { Logger } from "../observe/log.ts";
-import { accessGate } from "./access.ts";
-import type { AccessTable } from "./access.ts";
 import type { AuditTrail, RefusalReason } from "./audit.ts";
-import { scopeOf, scopeValues } from "./caller.ts";
-import type { CallScope } from "./caller.ts";
+import { scopeOf, scopeValues, accessGate, presentPath } from "./caller.ts";
+import type { CallScope, AccessTable } from "./caller.ts";
 import { handlerErrors, methodName, notUnderstood } from "./errors.ts";
-import { FairBudget } from "./fair-budget.ts";
+import { FairBudget } from "./intake.ts";
 import type { Intake } from "./intake.ts";
 import type { TransportLimits } from "./limits.ts";
 import { MessageReader } from "./message-reader.ts";
@@ -35,7 +33,11 @@ export interface CallListenerOptions {
   readonly shutdown: AbortSignal;
 }
 
-type CallListener = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
+export interface CallListener {
+  readonly onRequest: (request: Http2ServerRequest, response: Http2ServerResponse) => void;
+  /** Calls are handled by these from now on; those under way go on. */
+  readonly setRoutes: (routes: (router: ConnectRouter) => void) => void;
+}
 
 /** The cost of a header's name and value beside their bytes, as HTTP/2 counts it. */
 const HEADER_BYTES = 32;
@@ -46,8 +48,9 @@ const STATUS_INVALID = constants.HTTP_STATUS_BAD_REQUEST;
 /** Answers every request of a server. Throws nothing. */
 export function callListener(options: CallListenerOptions): CallListener {
   const { clock, intake, limits, log, sessions, trail } = options;
-  const handlers = handlersOf(options);
-  return (request, response) => {
+  let handlers = handlersOf(options);
+  const setRoutes: CallListener["setRoutes"] = (routes) => (handlers = handlersOf({ ...options, routes }));
+  const onRequest: CallListener["onRequest"] = (request, response) => {
     const peer = sessions.peerOf(request.stream.session);
     if (peer === undefined) return request.stream.close(constants.NGHTTP2_REFUSED_STREAM);
     const path = request.url.split("?", 1)[0] ?? "";
@@ -59,7 +62,7 @@ export function callListener(options: CallListenerOptions): CallListener {
       refuse("headers_too_large");
       return void response.writeHead(constants.HTTP_STATUS_REQUEST_HEADER_FIELDS_TOO_LARGE).end();
     }
-    const handler = handlers.get(path);
+    const handler = handlers.get(presentPath(path));
     if (handler === undefined) {
       refuse("unknown_method");
       return void response.writeHead(constants.HTTP_STATUS_NOT_FOUND).end();
@@ -94,6 +97,7 @@ export function callListener(options: CallListenerOptions): CallListener {
       if (!request.stream.destroyed) request.stream.close(constants.NGHTTP2_PROTOCOL_ERROR);
     });
   };
+  return { onRequest, setRoutes };
 }
 
 interface Call {

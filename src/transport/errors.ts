@@ -3,10 +3,9 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Interceptor } from "@connectrpc/connect";
 import { failure, isErrorCode, RolloutError } from "../base/errors.ts";
-import type { ConnectCodeName } from "../base/error-table.ts";
+import type { ConnectCodeName } from "../base/error-row.ts";
 import { ErrorDetailSchema } from "../gen/rollout/v1/common_pb.ts";
 import type { Logger } from "../observe/log.ts";
-import { redirect } from "./redirected-iterable.ts";
 
 const CODES: Readonly<Record<ConnectCodeName, Code>> = {
   InvalidArgument: Code.InvalidArgument,
@@ -85,10 +84,34 @@ function asUnderstood(method: string): (thrown: unknown) => Error {
 
 const UNREAD: ReadonlySet<Code> = new Set([Code.Internal, Code.InvalidArgument]);
 
-/** `rollout.v1.RunService/ListWorkers`: how access tables, audit lines and messages name a method. */
+/** `rollout.v1.OperatorService/ListWorkers`: how access tables, audit lines and messages name a method. */
 export function methodName(method: {
   readonly name: string;
   readonly parent: { readonly typeName: string };
 }): string {
   return `${method.parent.typeName}/${method.name}`;
+}
+
+// An async iterable whose failures are turned into others. Plain promises instead of a generator: it stands in the path of
+// every message of a stream.
+
+/** The same messages; whatever the iteration throws goes through `translate` first. */
+export function redirect<Message>(
+  source: AsyncIterable<Message>,
+  translate: (thrown: unknown) => Error | Promise<Error>,
+): AsyncIterable<Message> {
+  const rethrow = async (thrown: unknown): Promise<never> => {
+    throw await translate(thrown);
+  };
+  return {
+    [Symbol.asyncIterator](): AsyncIterator<Message> {
+      const inner = source[Symbol.asyncIterator]();
+      return {
+        next: () => inner.next().catch(rethrow),
+        return: (value?: unknown) =>
+          inner.return?.(value).catch(rethrow) ?? Promise.resolve({ done: true, value: undefined }),
+        throw: (thrown?: unknown) => inner.throw?.(thrown).catch(rethrow) ?? rethrow(thrown),
+      };
+    },
+  };
 }

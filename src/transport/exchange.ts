@@ -7,7 +7,7 @@ import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from "node
 import { request as openHttps } from "node:https";
 import type { Socket } from "node:net";
 import type { Clock, Timer } from "../base/clock.ts";
-import { describeError, errnoOf } from "../base/errors.ts";
+import { codeOf, describeError, errnoOf } from "../base/errors.ts";
 import { formatDuration } from "../config/duration.ts";
 
 export interface Answer {
@@ -194,7 +194,7 @@ class Running {
 
   #fail(error: Error): void {
     const errno = errnoOf(error);
-    const code = "code" in error && typeof error.code === "string" ? error.code : "";
+    const code = codeOf(error) ?? "";
     const reason = WORDS[errno ?? code] ?? errno ?? describeError(error);
     if (code.startsWith("HPE_"))
       return this.#end({ kind: "garbled", reason: `what it says is not HTTP (${code})`, cause: error });

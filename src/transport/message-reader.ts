@@ -5,8 +5,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { failure } from "../base/errors.ts";
 import type { Clock } from "../base/clock.ts";
 import { toConnectError } from "./errors.ts";
-import type { Claim } from "./fair-budget.ts";
-import type { IntakeAccount } from "./intake.ts";
+import type { Claim, IntakeAccount } from "./intake.ts";
 import type { TransportLimits } from "./limits.ts";
 import { hasMoreJsonParts, hasMoreParts } from "./message-parts.ts";
 

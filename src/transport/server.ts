@@ -8,24 +8,21 @@ import type { Http2SecureServer } from "node:http2";
 import type { Server, Socket } from "node:net";
 import { assert } from "../base/assert.ts";
 import type { Clock } from "../base/clock.ts";
-import { sleep } from "../base/clock.ts";
-import { errnoOf, failure } from "../base/errors.ts";
+import { isDoneWithin } from "../base/clock.ts";
 import type { RunId } from "../base/ids.ts";
 import type { Logger } from "../observe/log.ts";
-import type { AccessTable } from "./access.ts";
-import { formatAddress, parseAddress } from "../base/address.ts";
-import type { Address } from "../base/address.ts";
-import { AuditTrail } from "./audit.ts";
+import type { AccessTable } from "./caller.ts";
+import { listenAt } from "../base/listening.ts";
+import { AuditTrail, auditHandshakes } from "./audit.ts";
 import type { Audit } from "./audit.ts";
 import { callListener } from "./calls.ts";
-import { auditHandshakes } from "./handshake-audit.ts";
 import { Intake } from "./intake.ts";
 import { TRANSPORT_LIMITS } from "./limits.ts";
 import type { TransportLimits } from "./limits.ts";
 import { Sessions } from "./sessions.ts";
 import { readCertificatePem } from "./tls/certificate-reading.ts";
 import { SERVER_DEMANDS, serverContext } from "./tls/contexts.ts";
-import type { Credentials } from "./tls/identity.ts";
+import type { Credentials, Role } from "./tls/identity.ts";
 
 export interface ServerOptions {
   /** `host:port`; port 0 takes a free one. */
@@ -48,8 +45,14 @@ export interface RunningServer {
   readonly port: number;
   /** New connections meet the new certificate and authority; live sessions go on. Same run, same role. */
   readonly setCredentials: (credentials: Credentials) => void;
+  /** Calls are handled by these from now on; those under way go on. */
+  readonly setRoutes: (routes: (router: ConnectRouter) => void) => void;
   /** Keeps these bearers out: no call of theirs is taken from now on, and their open streams end within a second. */
   readonly revoke: (ids: readonly string[]) => void;
+  /** Bytes of messages that are in memory and not yet written or dropped. */
+  readonly intakeBytes: () => number;
+  /** Whether a bearer of this role is connected who has begun a call within the last `ms`. */
+  readonly hasCalled: (role: Role, ms: number) => boolean;
   /**
    * Takes no more connections, tells handlers (`context.signal`) and clients (GOAWAY), waits up to `graceMs` for calls in
    * flight, then ends what is left. Resolves when the port is free. Idempotent.
@@ -62,10 +65,6 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const limits: TransportLimits = { ...TRANSPORT_LIMITS, ...options.limits };
   const { clock, credentials, log } = options;
   const runId = coordinatorRun(credentials);
-  const wanted = parseAddress(options.listenAddr);
-  if (wanted === undefined) {
-    throw failure("listen_failed", { address: options.listenAddr, reason: "it is not host:port" });
-  }
   const server = createSecureServer({
     ...serverContext(credentials, limits.ticketLifetimeMs),
     ...SERVER_DEMANDS,
@@ -79,11 +78,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   auditHandshakes(server, trail);
   server.maxConnections = limits.maxConnections;
   server.on("session", (session) => sessions.open(session));
-  server.on(
-    "request",
-    callListener({ ...options, limits, sessions, intake, trail, shutdown: shutdown.signal }),
-  );
-  await listen(server, wanted);
+  const calls = callListener({ ...options, limits, sessions, intake, trail, shutdown: shutdown.signal });
+  server.on("request", calls.onRequest);
+  const { address, port } = await listenAt(server, options.listenAddr, "transport.listen_addr");
   // For instance no file descriptor left to accept with: the connections that are there go on.
   server.on("error", (error: Error) => log.warn("the listener reported an error", { err: error }));
 
@@ -91,23 +88,23 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
     shutdown.abort(new ConnectError("the coordinator shuts down", Code.Unavailable));
     sessions.closeAll();
-    const waited = new AbortController();
-    await Promise.race([closed, sleep(clock, graceMs, waited.signal)]);
-    waited.abort();
+    await isDoneWithin(clock, graceMs, closed);
     for (const socket of sockets) socket.destroy();
     await closed;
     trail.flush();
   };
   let ended: Promise<void> | undefined;
-  const port = boundPort(server);
   return {
-    address: formatAddress({ host: wanted.host, port }),
+    address,
     port,
     setCredentials: (next) => {
       assert(coordinatorRun(next) === runId, "a server keeps its run when it changes its certificate");
       server.setSecureContext(serverContext(next, limits.ticketLifetimeMs));
     },
+    setRoutes: calls.setRoutes,
     revoke: (ids) => sessions.revoke(ids),
+    intakeBytes: () => intake.taken,
+    hasCalled: (role, ms) => sessions.hasCalled(role, ms),
     close: (graceMs) => (ended ??= end(graceMs)),
   };
 }
@@ -145,40 +142,4 @@ function trackSockets(server: Http2SecureServer & Server): ReadonlySet<Socket> {
     socket.once("close", () => sockets.delete(socket));
   });
   return sockets;
-}
-
-function listen(server: Http2SecureServer, address: Address): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onError = (error: Error): void => {
-      const reason = listenReason(errnoOf(error));
-      reject(failure("listen_failed", { address: formatAddress(address), reason }, error));
-    };
-    server.once("error", onError);
-    server.listen(address.port, address.host, () => {
-      server.off("error", onError);
-      resolve();
-    });
-  });
-}
-
-function listenReason(code: string | undefined): string {
-  switch (code) {
-    case "EADDRINUSE":
-      return "the address is in use";
-    case "EADDRNOTAVAIL":
-      return "it is not an address of this machine";
-    case "EACCES":
-      return "permission denied";
-    case "ENOTFOUND":
-    case "EAI_AGAIN":
-      return "the name is not found";
-    default:
-      return code ?? "unknown reason";
-  }
-}
-
-function boundPort(server: Http2SecureServer): number {
-  const bound = server.address();
-  assert(bound !== null && typeof bound === "object", "a TCP server that listens has an address");
-  return bound.port;
 }

@@ -10,7 +10,7 @@ import type { AuditEntry, AuditTrail, RefusalReason } from "./audit.ts";
 import type { Peer } from "./caller.ts";
 import type { TransportLimits } from "./limits.ts";
 import { readCertificate } from "./tls/certificate-reading.ts";
-import type { Identity } from "./tls/identity.ts";
+import type { Identity, Role } from "./tls/identity.ts";
 import { identityUri } from "./tls/identity.ts";
 
 export interface SessionsOptions {
@@ -22,9 +22,7 @@ export interface SessionsOptions {
   readonly revoked: Iterable<string>;
 }
 
-type Admission =
-  | { readonly kind: "admitted"; readonly peer: Peer }
-  | { readonly kind: "refused"; readonly entry: AuditEntry; readonly errorCode: number };
+const UNTRUSTED = constants.NGHTTP2_INADEQUATE_SECURITY;
 
 /** Why a session was ended by us. HTTP/2 code and audit line say it to the outside; nobody catches this. */
 class SessionRefused extends Error {
@@ -35,6 +33,8 @@ interface OpenSession {
   readonly session: ServerHttp2Session;
   readonly peer: Peer;
   calls: number;
+  /** When the last one began. */
+  calledAtMs: number;
 }
 
 export class Sessions {
@@ -54,28 +54,25 @@ export class Sessions {
 
   /** Takes a new session in, or ends it and leaves an audit line. */
   open(session: ServerHttp2Session): void {
-    const admission = this.#admissionOf(session);
-    if (admission.kind === "refused") {
-      this.#options.trail.refuse(admission.entry);
-      session.destroy(new SessionRefused(admission.entry.reason), admission.errorCode);
-      return;
-    }
-    const { peer } = admission;
-    const { clock, limits } = this.#options;
-    const opened: OpenSession = { session, peer, calls: 0 };
-    this.#open.set(session, opened);
-    this.#touch(opened);
-    session.setTimeout(limits.idleSessionTimeoutMs, () => session.destroy());
-    // Node counts a ping as a sign of life only where somebody listens for pings.
-    session.on("ping", () => undefined);
-    const firstRequest = clock.after(limits.firstRequestTimeoutMs, () => session.destroy(), {
-      background: true,
-    });
-    session.once("stream", () => firstRequest.cancel());
-    session.once("close", () => {
-      firstRequest.cancel();
-      this.#forget(opened);
-    });
+    const { socket } = session;
+    const remoteAddress = socket.remoteAddress ?? "unknown";
+    const refuse = (entry: Omit<AuditEntry, "remoteAddress">, errorCode = UNTRUSTED): void => {
+      this.#options.trail.refuse({ ...entry, remoteAddress });
+      session.destroy(new SessionRefused(entry.reason), errorCode);
+    };
+    const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
+    if (certificate === undefined) return refuse({ reason: "no_certificate" });
+    const reading = readCertificate(certificate.raw);
+    if (reading.kind === "refused") return refuse({ reason: "identity_unreadable", detail: reading.why });
+    const { identity, notBeforeMs, notAfterMs } = reading.facts;
+    if (identity.runId !== this.#options.runId) return refuse({ reason: "identity_of_other_run", identity });
+    const peer: Peer = { identity, remoteAddress, notBeforeMs, notAfterMs };
+    // A resumed TLS session is not checked again by TLS, and its certificate may have expired since.
+    const reason = this.#endOf(peer);
+    if (reason !== undefined) return refuse({ reason, identity });
+    if (!this.#makeRoom(identity))
+      return refuse({ reason: "too_many_connections", identity }, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    this.#admit(session, peer);
   }
 
   /** The peer at the other end; undefined when the session was not admitted, or has just been ended for its age. */
@@ -104,6 +101,7 @@ export class Sessions {
     const opened = stream.session && this.#open.get(stream.session);
     if (opened !== undefined) {
       opened.calls++;
+      opened.calledAtMs = this.#options.clock.monotonicMs();
       this.#touch(opened);
     }
     stream.once("close", () => {
@@ -117,33 +115,36 @@ export class Sessions {
     return bearer;
   }
 
+  /** Whether a session is open on which a bearer of this role has begun a call within the last `ms`. */
+  hasCalled(role: Role, ms: number): boolean {
+    const sinceMs = this.#options.clock.monotonicMs() - ms;
+    const isOf = ({ peer, calledAtMs }: OpenSession): boolean =>
+      peer.identity.role === role && calledAtMs >= sinceMs;
+    return [...this.#open.values()].some(isOf);
+  }
+
   /** Asks every session to end after its calls in flight (GOAWAY). */
   closeAll(): void {
     this.#sweep?.cancel();
     for (const session of this.#open.keys()) session.close();
   }
 
-  #admissionOf(session: ServerHttp2Session): Admission {
-    const { socket } = session;
-    const remoteAddress = socket.remoteAddress ?? "unknown";
-    const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
-    const untrusted = constants.NGHTTP2_INADEQUATE_SECURITY;
-    if (certificate === undefined) return refusal({ reason: "no_certificate", remoteAddress }, untrusted);
-    const reading = readCertificate(certificate.raw);
-    if (reading.kind === "refused") {
-      return refusal({ reason: "identity_unreadable", remoteAddress, detail: reading.why }, untrusted);
-    }
-    const { identity, notBeforeMs, notAfterMs } = reading.facts;
-    const peer: Peer = { identity, remoteAddress, notBeforeMs, notAfterMs };
-    const because = (reason: RefusalReason, errorCode: number): Admission =>
-      refusal({ reason, remoteAddress, identity }, errorCode);
-    if (identity.runId !== this.#options.runId) return because("identity_of_other_run", untrusted);
-    // A resumed TLS session is not checked again by TLS, and its certificate may have expired since.
-    const reason = this.#endOf(peer);
-    if (reason !== undefined) return because(reason, untrusted);
-    if (!this.#makeRoom(identity))
-      return because("too_many_connections", constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    return { kind: "admitted", peer };
+  #admit(session: ServerHttp2Session, peer: Peer): void {
+    const { clock, limits } = this.#options;
+    const opened: OpenSession = { session, peer, calls: 0, calledAtMs: -Infinity };
+    this.#open.set(session, opened);
+    this.#touch(opened);
+    session.setTimeout(limits.idleSessionTimeoutMs, () => session.destroy());
+    // Node counts a ping as a sign of life only where somebody listens for pings.
+    session.on("ping", () => undefined);
+    const firstRequest = clock.after(limits.firstRequestTimeoutMs, () => session.destroy(), {
+      background: true,
+    });
+    session.once("stream", () => firstRequest.cancel());
+    session.once("close", () => {
+      firstRequest.cancel();
+      this.#forget(opened);
+    });
   }
 
   /** False when every session of this bearer has a call. */
@@ -185,7 +186,7 @@ export class Sessions {
     const { identity, remoteAddress } = opened.peer;
     this.#options.trail.refuse({ reason, remoteAddress, identity });
     this.#forget(opened);
-    opened.session.destroy(new SessionRefused(reason), constants.NGHTTP2_INADEQUATE_SECURITY);
+    opened.session.destroy(new SessionRefused(reason), UNTRUSTED);
   }
 
   #look(): void {
@@ -203,8 +204,4 @@ export class Sessions {
     };
     this.#sweep = clock.after(limits.expirySweepMs, sweep, { background: true });
   }
-}
-
-function refusal(entry: AuditEntry, errorCode: number): Admission {
-  return { kind: "refused", entry, errorCode };
 }

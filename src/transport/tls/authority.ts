@@ -4,6 +4,7 @@
 // Two files are one thing: a key without its certificate, or a certificate without its key, is refused and never completed
 // by guessing, because every host trusts the certificate that it was given.
 import { createPrivateKey, X509Certificate } from "node:crypto";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { assert } from "../../base/assert.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -17,9 +18,9 @@ import {
   makeKeyPem,
   pemBlock,
   publicKeyDer,
+  readCertificateRequest,
 } from "./certificate-making.ts";
 import type { ValidityRange } from "./certificate-making.ts";
-import { readCertificateRequest } from "./certificate-request.ts";
 import {
   createFile,
   demandSecret,
@@ -84,6 +85,27 @@ export async function openAuthority(options: AuthorityOptions): Promise<OpenedAu
   const created = await createIfAbsent(certificate, key, clock, random, lifetimes);
   if (!created) await waitForBoth(certificate, key, clock);
   return { authority: await readAuthority(certificate, key, options), created, caFile: certificate.file };
+}
+
+/** SHA-256 of the CA's certificate in this directory, in hexadecimal; undefined when there is none. Fails with a tls_… row. */
+export async function authorityFingerprint(tlsDir: string): Promise<string | undefined> {
+  const { certificate } = namings(tlsDir, RESTORE);
+  const pem = await readIfThere(certificate);
+  if (pem === undefined) return undefined;
+  if (!isCertificate(pem)) throw invalid(certificate, "it is not a certificate");
+  return fingerprintOf(pem);
+}
+
+/** SHA-256 of a certificate, in hexadecimal. */
+export function fingerprintOf(certificatePem: string): string {
+  return new X509Certificate(certificatePem).fingerprint256.replaceAll(":", "").toLowerCase();
+}
+
+/** Takes back the CA that `openAuthority` has just made, and that nobody has used. */
+export async function removeAuthority(tlsDir: string): Promise<void> {
+  const { certificate, key } = namings(tlsDir, RESTORE);
+  await rm(key.file, { force: true });
+  await rm(certificate.file, { force: true });
 }
 
 /** Opens the CA of this directory and never makes one. Fails with a tls_… row. */

@@ -22,13 +22,14 @@ import { describeIdentity } from "./identity.ts";
 
 const TITLE = "# rollout credentials: a secret, keep it readable by you alone";
 const RUN_LINE = /^# run: (\S+)$/m;
-const COORDINATOR_LINE = /^# coordinator: (\S+)$/m;
+/** A line for each; 0.1 reads the first of them. */
+const COORDINATOR_LINES = /^# coordinator: (\S+)$/gm;
 const PEM_BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----\r?\n[A-Za-z0-9+/=\r\n]+-----END \1-----\r?\n?/g;
 
 export interface BundleRequest {
   readonly identity: Identity;
-  /** Where the bearer finds the coordinator (`host:port`). */
-  readonly coordinatorAddr: string;
+  /** Where the bearer finds the coordinators (`host:port`). */
+  readonly coordinatorAddr: readonly string[];
   /** DNS names and IP addresses, for a coordinator only. */
   readonly hosts?: readonly string[];
   readonly lifetimeMs?: number;
@@ -37,7 +38,7 @@ export interface BundleRequest {
 export interface Bundle {
   readonly credentials: Credentials;
   readonly facts: CertificateFacts;
-  readonly coordinatorAddr: string;
+  readonly coordinatorAddr: readonly string[];
 }
 
 /** The text of a bundle with a fresh key. The caller writes it with mode 600. */
@@ -47,7 +48,7 @@ export async function issueBundle(authority: Authority, request: BundleRequest):
 }
 
 /** The text of a bundle over credentials that are there. */
-export function bundleText(credentials: Credentials, coordinatorAddr: string): string {
+export function bundleText(credentials: Credentials, coordinatorAddr: readonly string[]): string {
   const reading = readCertificatePem(credentials.certificatePem);
   assert(reading.kind === "identified", "a bundle is made of a certificate of ours");
   const { identity, notAfterMs } = reading.facts;
@@ -55,7 +56,7 @@ export function bundleText(credentials: Credentials, coordinatorAddr: string): s
     TITLE,
     `# for: ${describeIdentity(identity)}, until ${isoTime(notAfterMs)}`,
     `# run: ${identity.runId}`,
-    `# coordinator: ${coordinatorAddr}`,
+    ...coordinatorAddr.map((address) => `# coordinator: ${address}`),
     "",
   ].join("\n");
   return preface + credentials.certificatePem + credentials.keyPem + credentials.caPem;
@@ -74,14 +75,19 @@ export function bundleNaming(file: string): FileNaming {
 /** Where a bundle says that its bearer belongs. Nothing in it was checked. */
 export interface Destination {
   readonly runId: string;
-  readonly coordinatorAddr: string;
+  readonly coordinatorAddr: readonly string[];
 }
 
 /** The destination in the lines in clear; undefined when they name none. Fails with tls_file_unreadable. */
 export async function readDestination(file: string): Promise<Destination | undefined> {
   const text = await readThere(bundleNaming(file));
-  const [runId, coordinatorAddr] = [RUN_LINE.exec(text)?.[1], COORDINATOR_LINE.exec(text)?.[1]];
-  return runId === undefined || coordinatorAddr === undefined ? undefined : { runId, coordinatorAddr };
+  const [runId, coordinatorAddr] = [RUN_LINE.exec(text)?.[1], coordinatorsIn(text)];
+  return runId === undefined || coordinatorAddr.length === 0 ? undefined : { runId, coordinatorAddr };
+}
+
+/** The addresses in the lines in clear, in their order. */
+export function coordinatorsIn(text: string): string[] {
+  return [...text.matchAll(COORDINATOR_LINES)].map(([, address = ""]) => address);
 }
 
 /** Reads a bundle. Fails with tls_file_unreadable, tls_file_invalid or tls_key_exposed. */
@@ -90,8 +96,8 @@ export async function loadBundle(file: string, roles: readonly Role[], clock: Cl
   const text = await readThere(naming);
   await demandSecret(file);
   const runId = parseUlid<RunId>(RUN_LINE.exec(text)?.[1] ?? "");
-  const coordinatorAddr = COORDINATOR_LINE.exec(text)?.[1];
-  if (runId === undefined || coordinatorAddr === undefined) {
+  const coordinatorAddr = coordinatorsIn(text);
+  if (runId === undefined || coordinatorAddr.length === 0) {
     throw invalid(naming, "it does not say its run and its coordinator");
   }
   const [certificatePem, keyPem, caPem, ...rest] = text.match(PEM_BLOCK) ?? [];

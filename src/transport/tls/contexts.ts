@@ -1,7 +1,6 @@
 // Settings of TLS on each side: version 1.3 and nothing older, a certificate from both, and no trust in any authority
 // but the run's own. The client demands that the other side is this run's coordinator, whatever host it runs on.
-import type { SecureContextOptions, TlsOptions } from "node:tls";
-import type { ConnectionOptions, PeerCertificate } from "node:tls";
+import type { ConnectionOptions, PeerCertificate, SecureContextOptions, TlsOptions } from "node:tls";
 import type { RunId } from "../../base/ids.ts";
 import { readCertificate } from "./certificate-reading.ts";
 import type { Credentials } from "./identity.ts";

@@ -3,12 +3,11 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import type { Clock } from "../../base/clock.ts";
-import { makeDirectory } from "../../base/make-directory.ts";
 import { isoTime } from "../../base/clock.ts";
 import { errnoOf, failure } from "../../base/errors.ts";
-import { createFile as create, replaceFile as replace } from "../../base/file-replacement.ts";
-import type { Replacement } from "../../base/file-replacement.ts";
-import { unwritable } from "../../base/system-reason.ts";
+import { createFile as create, replaceFile as replace, makeDirectory } from "../../base/file-system.ts";
+import type { Replacement } from "../../base/file-system.ts";
+import { asUnwritable } from "../../base/system-reason.ts";
 import { demandTrusted, keepFilesPrivate, thisUser } from "../../base/trusted-place.ts";
 import type { RolloutError } from "../../base/errors.ts";
 import type { RunId } from "../../base/ids.ts";
@@ -70,9 +69,7 @@ export function invalid(naming: FileNaming, reason: string): RolloutError {
 
 /** Makes the directory when it is not there. For its owner alone when it resolves, with its PEM files. Throws not_trusted too. */
 export async function makePrivateDirectory(directory: string): Promise<void> {
-  await makeDirectory(directory, DIRECTORY_MODE).catch((error: unknown) => {
-    throw unwritable(directory, error);
-  });
+  await makeDirectory(directory, DIRECTORY_MODE).catch(asUnwritable(directory));
   await keepFilesPrivate(directory, (name) => name.endsWith(".pem"));
 }
 
@@ -81,16 +78,12 @@ export async function makePrivateDirectory(directory: string): Promise<void> {
  * try at once, one succeeds. Fails with file_unwritable and output_unwritten, as `replaceFile` does.
  */
 export async function createFile(file: string, text: string, mode: number, random: Random): Promise<boolean> {
-  return create(file, text, durably(file, mode, random)).catch((error: unknown) => {
-    throw unwritable(file, error);
-  });
+  return create(file, text, durably(file, mode, random)).catch(asUnwritable(file));
 }
 
 /** Writes a file in place of whatever is there. A reader meets the old text or the new one. */
 export async function replaceFile(file: string, text: string, mode: number, random: Random): Promise<void> {
-  await replace(file, text, durably(file, mode, random)).catch((error: unknown) => {
-    throw unwritable(file, error);
-  });
+  await replace(file, text, durably(file, mode, random)).catch(asUnwritable(file));
 }
 
 function durably(file: string, mode: number, random: Random): Replacement {

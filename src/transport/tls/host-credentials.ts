@@ -5,12 +5,11 @@
 // generations.
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
-import type { RunId } from "../../base/ids.ts";
 import { newUlid } from "../../base/ids.ts";
-import type { WorkerId } from "../../base/ids.ts";
+import type { RunId, WorkerId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import type { Authority } from "./authority.ts";
-import { bundleNaming, bundleText } from "./bundle.ts";
+import { bundleNaming, bundleText, coordinatorsIn } from "./bundle.ts";
 import { readCertificatePem } from "./certificate-reading.ts";
 import {
   demandSecret,
@@ -33,8 +32,8 @@ export interface HostCredentialsOptions {
   readonly runId: RunId;
   /** The coordinator's DNS names and IP addresses. Its certificate is made anew when they change. */
   readonly hosts: readonly string[];
-  /** Where workers of this host find the coordinator. */
-  readonly coordinatorAddr: string;
+  /** Where workers of this host find the coordinators. */
+  readonly coordinatorAddr: readonly string[];
   /** Whether the certificates of this bearer are good for nothing any more: a new bearer takes its place. Nobody's, unless said. */
   readonly isRevoked?: (id: string) => boolean;
   readonly clock: Clock;
@@ -118,9 +117,9 @@ async function keepEnrolment(options: HostCredentialsOptions): Promise<string> {
   const file = enrolmentFile(options.tlsDir);
   const text = await readIfThere(bundleNaming(file));
   if (text !== undefined) await demandSecret(file);
-  const says = `# coordinator: ${options.coordinatorAddr}\n`;
   const id = bearerId(text, options);
-  if (text?.includes(says) === true && isCurrent(text, "enrolment", [], options)) return id;
+  const isTold = text !== undefined && coordinatorsIn(text).join() === options.coordinatorAddr.join();
+  if (isTold && isCurrent(text, "enrolment", [], options)) return id;
   const credentials = await options.authority.issue({
     identity: { runId: options.runId, role: "enrolment", id },
   });
