@@ -1,33 +1,87 @@
 // The registry: every chart, by its id, with what its persisted snapshots need. A chart is added here or it does not exist.
 import { coordinatorRole } from "./coordinator-role.ts";
 import { execution } from "./execution.ts";
+import { key } from "./key.ts";
 import type { Chart } from "./migration.ts";
 import { run } from "./run.ts";
 import { spotDrain } from "./spot-drain.ts";
+import type { DrainContext } from "./spot-drain.ts";
 import { workItem } from "./work-item.ts";
 import { workerLifecycle } from "./worker-lifecycle.ts";
 import { workerTrust } from "./worker-trust.ts";
 
 export const charts = {
-  "coordinator-role": { machine: coordinatorRole, migrations: [] },
+  "coordinator-role": {
+    machine: coordinatorRole,
+    // A candidate with an epoch has resigned; who fenced a coordinator was not written down.
+    migrations: [
+      {
+        from: "1",
+        to: "2",
+        migrate: ({ value, context }) => {
+          const { epoch } = context as { readonly epoch: number | null };
+          const fenced = { kind: "fenced", epoch, seenEpoch: null, by: null };
+          const ending = value === "Fenced" ? fenced : { kind: "resigned", epoch };
+          return { value, context: { epoch, ending: epoch === null || value === "Leader" ? null : ending } };
+        },
+      },
+      // A candidate of version 2 had claimed nothing.
+      {
+        from: "2",
+        to: "3",
+        migrate: ({ value, context }) => ({
+          value: value === "Candidate" ? { Candidate: "Following" } : value,
+          context,
+        }),
+      },
+      // Whether it had made room for another was not written down, and is over with its process.
+      {
+        from: "3",
+        to: "4",
+        migrate: ({ value, context }) => ({
+          value:
+            typeof value === "object" && value["Candidate"] === "Following"
+              ? { Candidate: { Following: "Willing" } }
+              : value,
+          context,
+        }),
+      },
+    ],
+  },
   execution: {
     machine: execution,
     // Every state of version 1 is one of version 2.
     migrations: [{ from: "1", to: "2", migrate: (snapshot) => snapshot }],
   },
-  run: { machine: run, migrations: [] },
+  key: { machine: key, migrations: [], predecessors: [] },
+  run: { machine: run, migrations: [], predecessors: [] },
   "spot-drain": {
     machine: spotDrain,
-    // A drain does not outlive its process, so the moment is never looked at.
     migrations: [
+      // A drain of version 1 or 2 did not outlive its process, so its moments are never looked at.
       {
         from: "1",
         to: "2",
         migrate: ({ value, context }) => ({ value, context: { ...(context as object), flushUntilMs: null } }),
       },
+      {
+        from: "2",
+        to: "3",
+        migrate: ({ value, context }) => {
+          const { cause, deadlineMs } = context as DrainContext;
+          const unknown = {
+            sinceMs: 0,
+            untilMs: deadlineMs,
+            machineEndsMs: null,
+            boot: "",
+            saveCostMs: null,
+          };
+          return { value, context: { cause, deadlineMs, ...unknown } };
+        },
+      },
     ],
   },
-  "work-item": { machine: workItem, migrations: [] },
-  "worker-lifecycle": { machine: workerLifecycle, migrations: [] },
-  "worker-trust": { machine: workerTrust, migrations: [] },
+  "work-item": { machine: workItem, migrations: [], predecessors: [] },
+  "worker-lifecycle": { machine: workerLifecycle, migrations: [], predecessors: [] },
+  "worker-trust": { machine: workerTrust, migrations: [], predecessors: [] },
 } as const satisfies Readonly<Record<string, Chart>>;

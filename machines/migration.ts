@@ -15,8 +15,19 @@ export interface Migration {
   migrate(snapshot: ChartSnapshot): ChartSnapshot;
 }
 
+/** An older version of a chart whose rows may stand in a ledger, and are read on. */
+export interface Predecessor {
+  readonly version: string;
+  /** The hash of its structure: what a ledger is stamped with beside the version. */
+  readonly structure: string;
+  /** Every state that its rows can be in, by name, and the state of the current version that becomes of it. */
+  readonly states: Readonly<Record<string, string>>;
+}
+
 /** A chart as the registry holds it: the current machine, and one step from each older version that may be on a disk. */
 export interface Chart<Machine extends AnyStateMachine = AnyStateMachine> {
   readonly machine: Machine;
   readonly migrations: readonly Migration[];
+  /** For a chart that moves rows of the ledger, which have no snapshots: every older version that has written such rows. */
+  readonly predecessors?: readonly Predecessor[];
 }

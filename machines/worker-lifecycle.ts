@@ -1,5 +1,5 @@
-// A worker, as itself and as its coordinator see it: where it is in its life, and beside it whether it is heard of.
-// The worker persists its own; the coordinator keeps one per worker in the registry, moved by beats and by their absence.
+// A worker as its coordinator sees it: where it is in its life, and beside it whether it is heard of. The registry keeps one per
+// worker, moved by beats and by their absence.
 import { assign, setup } from "xstate";
 
 /**
@@ -8,7 +8,7 @@ import { assign, setup } from "xstate";
  */
 export interface WorkerContext {
   readonly incarnation: string;
-  /** An operator wants this process to leave; it is told until it does. Only the coordinator's copy knows. */
+  /** An operator wants this process to leave; it is told until it does. */
   readonly isToDrain: boolean;
 }
 

@@ -1,7 +1,7 @@
 // A chart as data: states, transitions, guards and actions by name. Its hash goes into every snapshot, so that
 // a chart that was changed without a new version is noticed before an old snapshot is read into it.
 import { createHash } from "node:crypto";
-import type { AnyStateMachine, AnyStateNode } from "xstate";
+import type { AnyStateMachine, AnyStateNode, StateValue } from "xstate";
 
 type Json = string | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
@@ -25,7 +25,7 @@ function describeNode(node: AnyStateNode): Json {
     exit: node.exit.map(describeReference),
     on: [...node.transitions]
       .map(([event, list]) => [event, list.map(describeTransition)] as const)
-      .sort(byName),
+      .sort(([left], [right]) => (left < right ? -1 : 1)),
     always: (node.always ?? []).map(describeTransition),
     states: Object.values(node.states).map(describeNode),
   };
@@ -57,6 +57,38 @@ function describeReference(reference: unknown): Json {
   return "inline";
 }
 
-function byName(left: readonly [string, Json], right: readonly [string, Json]): number {
-  return left[0] < right[0] ? -1 : 1;
+// The state of a chart as one word for people, rows and events: `Ready`, `Draining.Flushing`, `Ready+Alive` for parallel
+// regions in the order of the chart.
+
+export function stateName(value: StateValue): string {
+  if (typeof value === "string") return value;
+  const children = Object.entries(value).map(([key, child]) => ({ key, child }));
+  const [only] = children;
+  if (children.length === 1 && only?.child !== undefined) return `${only.key}.${stateName(only.child)}`;
+  return children.map(({ child }) => (child === undefined ? "" : stateName(child))).join("+");
+}
+
+/** The value that `stateName` calls so; undefined when the chart has no such state. */
+export function stateValueOf(machine: AnyStateMachine, name: string): StateValue | undefined {
+  return valueWithin(machine.root, name);
+}
+
+function valueWithin(node: AnyStateNode, name: string): StateValue | undefined {
+  const children = Object.values<AnyStateNode>(node.states);
+  if (node.type !== "parallel" || children.length === 1) return valueOfOne(children, name);
+  const parts = name.split("+");
+  const values = children.map((child, at) => [child.key, valueWithin(child, parts[at] ?? "")] as const);
+  const isWhole = parts.length === children.length && values.every(([, value]) => value !== undefined);
+  return isWhole ? Object.fromEntries(values) : undefined;
+}
+
+function valueOfOne(children: readonly AnyStateNode[], name: string): StateValue | undefined {
+  for (const child of children) {
+    const isLeaf = Object.keys(child.states).length === 0;
+    if (isLeaf && name === child.key) return child.key;
+    if (isLeaf || !name.startsWith(`${child.key}.`)) continue;
+    const inner = valueWithin(child, name.slice(child.key.length + 1));
+    if (inner !== undefined) return { [child.key]: inner };
+  }
+  return undefined;
 }

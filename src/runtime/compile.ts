@@ -13,8 +13,8 @@ import type {
 import { assert } from "../base/assert.ts";
 import { DecisionTrees } from "./decision-tree.ts";
 import type { Assignment, Decision, Operation, Params } from "./decision-tree.ts";
-import { inertScope } from "./inert-scope.ts";
-import { stateName } from "./state-name.ts";
+import { inertScope } from "./transition.ts";
+import { stateName } from "./chart-structure.ts";
 
 /** Where one thing is in its chart. Rows are values: a step returns a new one. */
 export interface Row<Context> {
@@ -38,6 +38,7 @@ export interface CompiledChart<Context, Event, Input> {
   step(row: Row<Context>, event: Event, effects: Effect[]): Row<Context>;
   /** Undefined for a name that this chart does not have. */
   indexOf(name: string): number | undefined;
+  nameOf(row: Row<unknown>): string;
 }
 
 interface Leaf {
@@ -103,6 +104,11 @@ export function compile<Machine extends AnyStateMachine>(
     step: (row, event, effects) =>
       walk(trees[row.state]?.get((event as EventObject).type), row, event, effects),
     indexOf: (name) => indexByName.get(name),
+    nameOf: ({ state }) => {
+      const name = states[state];
+      assert(name !== undefined, `no state ${state} in chart ${machine.id}`);
+      return name;
+    },
   };
 }
 

@@ -3,8 +3,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { AnyMachineSnapshot, AnyStateMachine, StateValue } from "xstate";
 import { assert } from "../base/assert.ts";
-import { inertScope } from "./inert-scope.ts";
-import type { InertScope } from "./inert-scope.ts";
+import { inertScope } from "./transition.ts";
+import type { InertScope } from "./transition.ts";
 
 export type Params = Readonly<Record<string, unknown>> | undefined;
 type Call<Result> = (args: { context: unknown; event: unknown }, params: Params) => Result;

@@ -7,25 +7,37 @@
 import type { EventObject } from "xstate";
 import type { Chart } from "../../machines/migration.ts";
 import { assert } from "../base/assert.ts";
-import type { BackoffRange } from "../base/backoff.ts";
-import { backoffMs } from "../base/backoff.ts";
+import { backoffMs } from "../base/random.ts";
 import type { Clock } from "../base/clock.ts";
 import { sleep } from "../base/clock.ts";
 import { failure } from "../base/errors.ts";
-import type { Random } from "../base/random.ts";
+import type { Random, BackoffRange } from "../base/random.ts";
 import type { Logger } from "../observe/log.ts";
 import { decodeRecord, encodeRecord, okOrFailure } from "../storage/codec.ts";
 import { actorKey, ACTORS_PREFIX } from "../storage/keys.ts";
 import type { Durability, Store } from "../storage/store.ts";
-import { pagesUnder } from "../storage/pages.ts";
+import { pagesUnder } from "../storage/records.ts";
 import type { ActorRecord } from "./snapshot.ts";
 import { actorRecord, stamp, upgrade } from "./snapshot.ts";
-import { stateName } from "./state-name.ts";
+import { stateName } from "./chart-structure.ts";
 import type { Planned, PlannedAction } from "./transition.ts";
 import { TransitionPlanner } from "./transition.ts";
 
 /** Carries out one effect. Called again when it has failed. */
 export type Perform = (effect: PlannedAction & { readonly address: string }) => Promise<void> | void;
+
+/** A step of a chart when it is committed, for those who look on. */
+export interface ChartStep {
+  readonly chart: string;
+  readonly address: string;
+  /** `xstate.init` when the actor begins, or is restored; `xstate.stop` when it has ended. */
+  readonly event: string;
+  /** Empty when it begins. */
+  readonly from: string;
+  /** Empty when it has ended. */
+  readonly to: string;
+  readonly context: unknown;
+}
 
 export interface ActorSystemOptions {
   readonly store: Store;
@@ -34,6 +46,8 @@ export interface ActorSystemOptions {
   readonly random: Random;
   readonly log: Logger;
   readonly perform: Perform;
+  /** Told of each step that is committed. Total. */
+  readonly onStep?: ((step: ChartStep) => void) | undefined;
   /** How safe a committed step is; `sync` where another machine relies on it. */
   readonly durability: Durability;
   /** The store cannot be trusted any more: the process has to end and start again from what is on disk. */
@@ -103,6 +117,7 @@ export class ActorSystem {
     const { snapshot, actions } = planner.begin(input);
     const actor = this.#adopt(address, planner, { ...stamp(chart.machine), ...snapshot }, null);
     await this.#inTurn(actor, () => this.#commit(actor, actor.record, actions));
+    this.#say(actor, "xstate.init", "");
     return true;
   }
 
@@ -175,7 +190,8 @@ export class ActorSystem {
     if (chart === undefined)
       throw failure("store_newer", { ...where, found: stored.chart, known: "no such chart" });
     const record = upgrade(stored, chart, where);
-    this.#adopt(key.slice(ACTORS_PREFIX.length), this.#planner(stored.chart, chart), record, value);
+    const address = key.slice(ACTORS_PREFIX.length);
+    this.#say(this.#adopt(address, this.#planner(stored.chart, chart), record, value), "xstate.init", "");
   }
 
   #assertOpen(): void {
@@ -219,7 +235,12 @@ export class ActorSystem {
     await this.#commit(actor, { ...record, ...planned.snapshot }, planned.actions);
     const state = stateName(actor.record.value);
     log.info("transition", { address, event: event.type, from, to: state });
+    this.#say(actor, event.type, from);
     return { kind: "moved", state };
+  }
+
+  #say({ address, record: { chart, value, context } }: Actor, event: string, from: string): void {
+    this.#options.onStep?.({ chart, address, event, from, to: stateName(value), context });
   }
 
   async #commit(actor: Actor, next: ActorRecord, effects: readonly PlannedAction[]): Promise<void> {
