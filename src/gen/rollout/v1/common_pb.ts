@@ -2,7 +2,7 @@
 // @generated from file rollout/v1/common.proto (package rollout.v1, syntax proto3)
 /* eslint-disable */
 
-// Words that every service uses. Ids are bytes: a ULID is 16 bytes, an item id is a SHA-256.
+// Words that every service uses. Ids are bytes where workers speak: a ULID is 16 bytes, an item id is a SHA-256.
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";

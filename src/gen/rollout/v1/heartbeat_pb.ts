@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file rollout/v1/heartbeat.proto.
  */
 export const file_rollout_v1_heartbeat: GenFile = /*@__PURE__*/
-  fileDesc("Chpyb2xsb3V0L3YxL2hlYXJ0YmVhdC5wcm90bxIKcm9sbG91dC52MSItCgtCZWF0UmVxdWVzdBIeCgRiZWF0GAEgASgLMhAucm9sbG91dC52MS5CZWF0IjAKDEJlYXRSZXNwb25zZRIgCgNhY2sYASABKAsyEy5yb2xsb3V0LnYxLkJlYXRBY2siMwoRQmVhdFN0cmVhbVJlcXVlc3QSHgoEYmVhdBgBIAEoCzIQLnJvbGxvdXQudjEuQmVhdCI2ChJCZWF0U3RyZWFtUmVzcG9uc2USIAoDYWNrGAEgASgLMhMucm9sbG91dC52MS5CZWF0QWNrIq0CCgRCZWF0EioKBndvcmtlchgBIAEoCzIaLnJvbGxvdXQudjEuV29ya2VyRW52ZWxvcGUSEAoIc2VxdWVuY2UYAiABKAQSJgoFc3RhdGUYAyABKA4yFy5yb2xsb3V0LnYxLldvcmtlclN0YXRlEgwKBGxvYWQYBCABKAESEgoKc2VudF9hdF9tcxgFIAEoAxINCgVzbG90cxgGIAEoDRIjCgdwbHVnaW5zGAcgAygLMhIucm9sbG91dC52MS5QbHVnaW4SEwoLaGVsZF9kaWdlc3QYCCABKAwSHQoQYWNrZWRfYXNzaWdubWVudBgJIAEoBEgAiAEBEg8KB2F0X3Jpc2sYCiABKAgSDwoHdHJvdWJsZRgLIAEoCUITChFfYWNrZWRfYXNzaWdubWVudCJ7CgdCZWF0QWNrEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEhAKCHNlcXVlbmNlGAIgASgEEigKB3ZlcmRpY3QYAyABKA4yFy5yb2xsb3V0LnYxLkJlYXRWZXJkaWN0KnsKC0JlYXRWZXJkaWN0EhwKGEJFQVRfVkVSRElDVF9VTlNQRUNJRklFRBAAEhkKFUJFQVRfVkVSRElDVF9BQ0NFUFRFRBABEhsKF0JFQVRfVkVSRElDVF9TVVBFUlNFREVEEAISFgoSQkVBVF9WRVJESUNUX0RSQUlOEAMyowEKEEhlYXJ0YmVhdFNlcnZpY2USTwoKQmVhdFN0cmVhbRIdLnJvbGxvdXQudjEuQmVhdFN0cmVhbVJlcXVlc3QaHi5yb2xsb3V0LnYxLkJlYXRTdHJlYW1SZXNwb25zZSgBMAESPgoEQmVhdBIXLnJvbGxvdXQudjEuQmVhdFJlcXVlc3QaGC5yb2xsb3V0LnYxLkJlYXRSZXNwb25zZSIDkAICYgZwcm90bzM", [file_rollout_v1_common]);
+  fileDesc("Chpyb2xsb3V0L3YxL2hlYXJ0YmVhdC5wcm90bxIKcm9sbG91dC52MSItCgtCZWF0UmVxdWVzdBIeCgRiZWF0GAEgASgLMhAucm9sbG91dC52MS5CZWF0IjAKDEJlYXRSZXNwb25zZRIgCgNhY2sYASABKAsyEy5yb2xsb3V0LnYxLkJlYXRBY2siMwoRQmVhdFN0cmVhbVJlcXVlc3QSHgoEYmVhdBgBIAEoCzIQLnJvbGxvdXQudjEuQmVhdCI2ChJCZWF0U3RyZWFtUmVzcG9uc2USIAoDYWNrGAEgASgLMhMucm9sbG91dC52MS5CZWF0QWNrIvwCCgRCZWF0EioKBndvcmtlchgBIAEoCzIaLnJvbGxvdXQudjEuV29ya2VyRW52ZWxvcGUSEAoIc2VxdWVuY2UYAiABKAQSJgoFc3RhdGUYAyABKA4yFy5yb2xsb3V0LnYxLldvcmtlclN0YXRlEgwKBGxvYWQYBCABKAESEgoKc2VudF9hdF9tcxgFIAEoAxINCgVzbG90cxgGIAEoDRIjCgdwbHVnaW5zGAcgAygLMhIucm9sbG91dC52MS5QbHVnaW4SGAoLaGVsZF9kaWdlc3QYCCABKAxIAIgBARIdChBhY2tlZF9hc3NpZ25tZW50GAkgASgESAGIAQESDwoHYXRfcmlzaxgKIAEoCBIPCgd0cm91YmxlGAsgASgJEiQKBWRyYWluGAwgASgLMhUucm9sbG91dC52MS5CZWF0RHJhaW4SEgoKdGFrZXNfa2V5cxgNIAEoCEIOCgxfaGVsZF9kaWdlc3RCEwoRX2Fja2VkX2Fzc2lnbm1lbnQiOgoJQmVhdERyYWluEg0KBXN0YXRlGAEgASgJEg0KBWNhdXNlGAIgASgJEg8KB2xlZnRfbXMYAyABKA0irwEKB0JlYXRBY2sSNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSEAoIc2VxdWVuY2UYAiABKAQSKAoHdmVyZGljdBgDIAEoDjIXLnJvbGxvdXQudjEuQmVhdFZlcmRpY3QSHQoQYXNzaWdubWVudF9lcG9jaBgEIAEoBEgAiAEBQhMKEV9hc3NpZ25tZW50X2Vwb2NoKnsKC0JlYXRWZXJkaWN0EhwKGEJFQVRfVkVSRElDVF9VTlNQRUNJRklFRBAAEhkKFUJFQVRfVkVSRElDVF9BQ0NFUFRFRBABEhsKF0JFQVRfVkVSRElDVF9TVVBFUlNFREVEEAISFgoSQkVBVF9WRVJESUNUX0RSQUlOEAMyowEKEEhlYXJ0YmVhdFNlcnZpY2USTwoKQmVhdFN0cmVhbRIdLnJvbGxvdXQudjEuQmVhdFN0cmVhbVJlcXVlc3QaHi5yb2xsb3V0LnYxLkJlYXRTdHJlYW1SZXNwb25zZSgBMAESPgoEQmVhdBIXLnJvbGxvdXQudjEuQmVhdFJlcXVlc3QaGC5yb2xsb3V0LnYxLkJlYXRSZXNwb25zZSIDkAICYgZwcm90bzM", [file_rollout_v1_common]);
 
 /**
  * @generated from message rollout.v1.BeatRequest
@@ -131,11 +131,12 @@ export type Beat = Message<"rollout.v1.Beat"> & {
 
   /**
    * Over the attempts that the worker holds, in order of item id: SHA-256 of the concatenation of item id and attempt
-   * (4 bytes, big-endian). Empty when it holds none.
+   * (4 bytes, big-endian). Empty when it holds none: what a worker like that has been given goes to others when it does not open a
+   * session, nor call, for long, and one that leaves this out keeps it.
    *
-   * @generated from field: bytes held_digest = 8;
+   * @generated from field: optional bytes held_digest = 8;
    */
-  heldDigest: Uint8Array;
+  heldDigest?: Uint8Array | undefined;
 
   /**
    * The highest assignment number that the worker has received without a gap (see SessionResponse). What a worker that makes calls
@@ -159,6 +160,20 @@ export type Beat = Message<"rollout.v1.Beat"> & {
    * @generated from field: string trouble = 11;
    */
   trouble: string;
+
+  /**
+   * How far its drain is; absent unless it drains.
+   *
+   * @generated from field: rollout.v1.BeatDrain drain = 12;
+   */
+  drain?: BeatDrain | undefined;
+
+  /**
+   * It takes items of keys: it hands on their states, and reports the new ones. One that does not say so is given none.
+   *
+   * @generated from field: bool takes_keys = 13;
+   */
+  takesKeys: boolean;
 };
 
 /**
@@ -167,6 +182,39 @@ export type Beat = Message<"rollout.v1.Beat"> & {
  */
 export const BeatSchema: GenMessage<Beat> = /*@__PURE__*/
   messageDesc(file_rollout_v1_heartbeat, 4);
+
+/**
+ * @generated from message rollout.v1.BeatDrain
+ */
+export type BeatDrain = Message<"rollout.v1.BeatDrain"> & {
+  /**
+   * The state of its chart `spot-drain`, a dotted path of at most 64 bytes.
+   *
+   * @generated from field: string state = 1;
+   */
+  state: string;
+
+  /**
+   * The reason: `aws`, `gcp`, `sigterm`, `operator` or `backend`.
+   *
+   * @generated from field: string cause = 2;
+   */
+  cause: string;
+
+  /**
+   * Time until what still executes is abandoned.
+   *
+   * @generated from field: uint32 left_ms = 3;
+   */
+  leftMs: number;
+};
+
+/**
+ * Describes the message rollout.v1.BeatDrain.
+ * Use `create(BeatDrainSchema)` to create a new message.
+ */
+export const BeatDrainSchema: GenMessage<BeatDrain> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_heartbeat, 5);
 
 /**
  * @generated from message rollout.v1.BeatAck
@@ -189,6 +237,14 @@ export type BeatAck = Message<"rollout.v1.BeatAck"> & {
    * @generated from field: rollout.v1.BeatVerdict verdict = 3;
    */
   verdict: BeatVerdict;
+
+  /**
+   * Grows whenever workers join or leave the ring. One that the worker has not seen: it asks `GetAssignment`. Absent while the run has
+   * no keys.
+   *
+   * @generated from field: optional uint64 assignment_epoch = 4;
+   */
+  assignmentEpoch?: bigint | undefined;
 };
 
 /**
@@ -196,7 +252,7 @@ export type BeatAck = Message<"rollout.v1.BeatAck"> & {
  * Use `create(BeatAckSchema)` to create a new message.
  */
 export const BeatAckSchema: GenMessage<BeatAck> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_heartbeat, 5);
+  messageDesc(file_rollout_v1_heartbeat, 6);
 
 /**
  * @generated from enum rollout.v1.BeatVerdict

@@ -4,7 +4,7 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Attempt, CoordinatorEnvelope, Plugin, WorkerLiveness, WorkerState } from "./common_pb.ts";
+import type { CoordinatorEnvelope, Plugin, WorkerLiveness, WorkerState } from "./common_pb.ts";
 import { file_rollout_v1_common } from "./common_pb.ts";
 import type { OutcomeClass } from "./work_pb.ts";
 import { file_rollout_v1_work } from "./work_pb.ts";
@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file rollout/v1/run.proto.
  */
 export const file_rollout_v1_run: GenFile = /*@__PURE__*/
-  fileDesc("ChRyb2xsb3V0L3YxL3J1bi5wcm90bxIKcm9sbG91dC52MSI8ChJMaXN0V29ya2Vyc1JlcXVlc3QSFwoPYWZ0ZXJfd29ya2VyX2lkGAEgASgMEg0KBWxpbWl0GAIgASgNIoIBChNMaXN0V29ya2Vyc1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEicKB3dvcmtlcnMYAiADKAsyFi5yb2xsb3V0LnYxLldvcmtlckluZm8SDAoEbW9yZRgDIAEoCCLhAgoKV29ya2VySW5mbxIRCgl3b3JrZXJfaWQYASABKAwSEwoLaW5jYXJuYXRpb24YAiABKAwSJgoFc3RhdGUYAyABKA4yFy5yb2xsb3V0LnYxLldvcmtlclN0YXRlEiwKCGxpdmVuZXNzGAQgASgOMhoucm9sbG91dC52MS5Xb3JrZXJMaXZlbmVzcxIMCgRsb2FkGAUgASgBEg0KBXNsb3RzGAYgASgNEiMKB3BsdWdpbnMYByADKAsyEi5yb2xsb3V0LnYxLlBsdWdpbhIYChByZWdpc3RlcmVkX2F0X21zGAggASgDEh0KEGxhc3RfYmVhdF9hZ2VfbXMYCSABKARIAIgBARIMCgRoZWxkGAogASgNEhUKDWNvcmRvbl9yZWFzb24YCyABKAkSDwoHdHJvdWJsZRgMIAEoCRIPCgdyZXZva2VkGA0gASgIQhMKEV9sYXN0X2JlYXRfYWdlX21zIl4KB05ld0l0ZW0SDwoHcGF5bG9hZBgBIAEoDBILCgNrZXkYAiABKAkSEAoIcHJpb3JpdHkYAyABKAUSDQoFbGFiZWwYBCABKAkSFAoMc2FtcGxlX2luZGV4GAUgASgNIrwBCg1TdWJtaXRSZXF1ZXN0EhUKDXN1Ym1pc3Npb25faWQYASABKAwSFAoMYmF0Y2hfbnVtYmVyGAIgASgEEhMKC3Rhc2tfZGlnZXN0GAMgASgMEiIKBWl0ZW1zGAQgAygLMhMucm9sbG91dC52MS5OZXdJdGVtEg4KBnBsdWdpbhgFIAEoCRIUCgx0YXNrX3N1bW1hcnkYBiABKAkSDwoHZHJ5X3J1bhgHIAEoCBIOCgZyZW9wZW4YCCABKAgieAoOU3VibWl0UmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSDQoFYWRkZWQYAiABKAQSDQoFa25vd24YAyABKAQSEgoKZHVwbGljYXRlcxgEIAEoBCINCgtTZWFsUmVxdWVzdCJECgxTZWFsUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUiDwoNR2V0UnVuUmVxdWVzdCKwBQoOR2V0UnVuUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSIwoFc3RhdGUYAiABKA4yFC5yb2xsb3V0LnYxLlJ1blN0YXRlEg8KB3BlbmRpbmcYAyABKAQSDwoHcnVubmluZxgEIAEoBBIMCgRkb25lGAUgASgEEg4KBmZhaWxlZBgGIAEoBBIPCgdkZWxheWVkGAcgASgEEhEKCWV4ZWN1dGluZxgIIAEoBBJGCg9mYWlsZWRfYnlfY2xhc3MYCSADKAsyLS5yb2xsb3V0LnYxLkdldFJ1blJlc3BvbnNlLkZhaWxlZEJ5Q2xhc3NFbnRyeRIUCgxwYXVzZV9yZWFzb24YCiABKAkSDgoGc2VhbGVkGAsgASgIEhMKC3Rhc2tfZGlnZXN0GAwgASgMEg4KBnBsdWdpbhgNIAEoCRIUCgx0YXNrX3N1bW1hcnkYDiABKAkSGwoTZmluaXNoZWRfcGVyX3NlY29uZBgPIAMoDRIVCg1zdGFsZV9yZXBvcnRzGBAgASgEEhEKCWNvbmZsaWN0cxgRIAEoBBISCgpyZWFzc2lnbmVkGBIgASgEEikKB3dvcmtlcnMYEyABKAsyGC5yb2xsb3V0LnYxLldvcmtlckNvdW50cxI0ChBmYWlsdXJlX21lc3NhZ2VzGBQgAygLMhoucm9sbG91dC52MS5GYWlsdXJlTWVzc2FnZRIRCglzZXRfYXNpZGUYFSABKAQSMQoPc2V0X2FzaWRlX2l0ZW1zGBYgAygLMhgucm9sbG91dC52MS5TZXRBc2lkZUl0ZW0aNAoSRmFpbGVkQnlDbGFzc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoBDoCOAEiLAoMU2V0QXNpZGVJdGVtEg8KB2l0ZW1faWQYASABKAwSCwoDa2V5GAIgASgJImoKDkZhaWx1cmVNZXNzYWdlEhUKDWZhaWx1cmVfY2xhc3MYASABKAkSDwoHbWVzc2FnZRgCIAEoCRINCgVpdGVtcxgDIAEoBBIQCghhdHRlbXB0cxgEIAEoBBIPCgdpdGVtX2lkGAUgASgMInUKDFdvcmtlckNvdW50cxINCgVyZWFkeRgBIAEoDRIQCghkcmFpbmluZxgCIAEoDRIRCglzdXNwZWN0ZWQYAyABKA0SDgoGZmFpbGVkGAQgASgNEhAKCGNvcmRvbmVkGAUgASgNEg8KB3Jldm9rZWQYBiABKA0iHgoMUGF1c2VSZXF1ZXN0Eg4KBnJlYXNvbhgBIAEoCSJFCg1QYXVzZVJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlIg8KDVJlc3VtZVJlcXVlc3QiRgoOUmVzdW1lUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUiDwoNQ2FuY2VsUmVxdWVzdCJGCg5DYW5jZWxSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZSJGCgxSZXRyeVJlcXVlc3QSFQoNZmFpbHVyZV9jbGFzcxgBIAEoCRIQCghpdGVtX2lkcxgCIAMoDBINCgVhZnRlchgDIAEoCSJ2Cg1SZXRyeVJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg8KB3JldHJpZWQYAiABKAQSDwoHc2tpcHBlZBgDIAEoBBINCgVhZnRlchgEIAEoCSJwChJMaXN0UmVzdWx0c1JlcXVlc3QSJgoFb3JkZXIYASABKA4yFy5yb2xsb3V0LnYxLlJlc3VsdE9yZGVyEg0KBWFmdGVyGAIgASgJEg0KBWxpbWl0GAMgASgNEhQKDHdpdGhfcGF5bG9hZBgEIAEoCCKjAQoTTGlzdFJlc3VsdHNSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRInCgdyZXN1bHRzGAIgAygLMhYucm9sbG91dC52MS5JdGVtUmVzdWx0Eg0KBWFmdGVyGAMgASgJEhEKCWNhdWdodF91cBgEIAEoCBILCgNlbmQYBSABKAgi4QIKCkl0ZW1SZXN1bHQSDwoHaXRlbV9pZBgBIAEoDBINCgVsYWJlbBgCIAEoCRIQCghzZXF1ZW5jZRgDIAEoBBIpCgdvdXRjb21lGAQgASgOMhgucm9sbG91dC52MS5PdXRjb21lQ2xhc3MSDgoGb3V0cHV0GAUgASgMEhUKDW91dHB1dF9kaWdlc3QYBiABKAwSFQoNZmFpbHVyZV9jbGFzcxgHIAEoCRIVCg1lcnJvcl9tZXNzYWdlGAggASgJEg8KB2F0dGVtcHQYCSABKA0SEQoJd29ya2VyX2lkGAogASgMEhYKDnBsdWdpbl92ZXJzaW9uGAsgASgJEhUKDXN0YXJ0ZWRfYXRfbXMYDCABKAMSEwoLZHVyYXRpb25fbXMYDSABKAQSFgoOZmluaXNoZWRfYXRfbXMYDiABKAMSDwoHcGF5bG9hZBgPIAEoDBIQCghyZXNwb25zZRgQIAEoDCIeCg5HZXRJdGVtUmVxdWVzdBIMCgRuYW1lGAEgASgJIo4ECg9HZXRJdGVtUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSDwoHaXRlbV9pZBgCIAEoDBINCgVsYWJlbBgDIAEoCRIPCgdwYXlsb2FkGAQgASgMEhAKCHNlcXVlbmNlGAUgASgEEhAKCHByaW9yaXR5GAYgASgFEiQKBXN0YXRlGAcgASgOMhUucm9sbG91dC52MS5JdGVtU3RhdGUSDwoHYXR0ZW1wdBgIIAEoDRIPCgdjaGFyZ2VkGAkgASgNEhQKDG1heF9hdHRlbXB0cxgKIAEoDRIMCgRsb3N0GAsgASgNEhAKCG1heF9sb3N0GAwgASgNEhEKCXdvcmtlcl9pZBgNIAEoDBIcCg9hc3NpZ25lZF9hZ2VfbXMYDiABKARIAIgBARIRCglkdWVfYXRfbXMYDyABKAMSEgoFYWhlYWQYECABKARIAYgBARINCgVhbG9uZRgRIAEoCBIYChBjaGVja3BvaW50X2J5dGVzGBIgASgEEisKCGF0dGVtcHRzGBMgAygLMhkucm9sbG91dC52MS5BdHRlbXB0UmVjb3JkEiYKBnJlc3VsdBgUIAEoCzIWLnJvbGxvdXQudjEuSXRlbVJlc3VsdEISChBfYXNzaWduZWRfYWdlX21zQggKBl9haGVhZCLbAQoNQXR0ZW1wdFJlY29yZBIPCgdhdHRlbXB0GAEgASgNEhEKCXdvcmtlcl9pZBgCIAEoDBIpCgdvdXRjb21lGAMgASgOMhgucm9sbG91dC52MS5PdXRjb21lQ2xhc3MSDwoHbWVzc2FnZRgEIAEoCRIVCg1zdGFydGVkX2F0X21zGAUgASgDEhMKC2R1cmF0aW9uX21zGAYgASgEEhMKC2VuZGVkX2F0X21zGAcgASgDEhEKCWxvZ19ieXRlcxgIIAEoBBIWCg5wbHVnaW5fdmVyc2lvbhgJIAEoCSI4ChRHZXRBdHRlbXB0TG9nUmVxdWVzdBIPCgdpdGVtX2lkGAEgASgMEg8KB2F0dGVtcHQYAiABKA0iawoVR2V0QXR0ZW1wdExvZ1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg8KB2F0dGVtcHQYAiABKA0SCwoDbG9nGAMgASgMIiUKEEdldFdvcmtlclJlcXVlc3QSEQoJd29ya2VyX2lkGAEgASgMItABChFHZXRXb3JrZXJSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIkCgRpbmZvGAIgASgLMhYucm9sbG91dC52MS5Xb3JrZXJJbmZvEiEKBGhlbGQYAyADKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQSDgoGY3JlZGl0GAQgASgEEhMKC2hhc19zZXNzaW9uGAUgASgIEhcKD2ZhaWx1cmVzX2luX3JvdxgGIAEoDSInChJEcmFpbldvcmtlclJlcXVlc3QSEQoJd29ya2VyX2lkGAEgASgMIksKE0RyYWluV29ya2VyUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUiOAoNUmV2b2tlUmVxdWVzdBIRCgliZWFyZXJfaWQYASABKAwSFAoMd2l0aF93b3JrZXJzGAIgASgIIoQBCg5SZXZva2VSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIRCglpc193b3JrZXIYAiABKAgSEAoIZW5yb2xsZWQYAyABKA0SFwoPd29ya2Vyc19yZXZva2VkGAQgASgNIiQKEldhdGNoRXZlbnRzUmVxdWVzdBIOCgZmb2xsb3cYASABKAgibAoTV2F0Y2hFdmVudHNSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIOCgZldmVudHMYAiADKAkSDwoHZHJvcHBlZBgDIAEoBCqWAQoIUnVuU3RhdGUSGQoVUlVOX1NUQVRFX1VOU1BFQ0lGSUVEEAASEgoOUlVOX1NUQVRFX09QRU4QARIUChBSVU5fU1RBVEVfU0VBTEVEEAISFgoSUlVOX1NUQVRFX0NPTVBMRVRFEAMSFwoTUlVOX1NUQVRFX0NBTkNFTExFRBAEEhQKEFJVTl9TVEFURV9QQVVTRUQQBSpgCgtSZXN1bHRPcmRlchIcChhSRVNVTFRfT1JERVJfVU5TUEVDSUZJRUQQABIWChJSRVNVTFRfT1JERVJfSU5QVVQQARIbChdSRVNVTFRfT1JERVJfQ09NUExFVElPThACKrIBCglJdGVtU3RhdGUSGgoWSVRFTV9TVEFURV9VTlNQRUNJRklFRBAAEhQKEElURU1fU1RBVEVfRlJFU0gQARIXChNJVEVNX1NUQVRFX1JFVFVSTkVEEAISFgoSSVRFTV9TVEFURV9ERUxBWUVEEAMSFgoSSVRFTV9TVEFURV9SVU5OSU5HEAQSEwoPSVRFTV9TVEFURV9ET05FEAUSFQoRSVRFTV9TVEFURV9GQUlMRUQQBjL0CAoKUnVuU2VydmljZRJTCgtMaXN0V29ya2VycxIeLnJvbGxvdXQudjEuTGlzdFdvcmtlcnNSZXF1ZXN0Gh8ucm9sbG91dC52MS5MaXN0V29ya2Vyc1Jlc3BvbnNlIgOQAgESRAoGU3VibWl0Ehkucm9sbG91dC52MS5TdWJtaXRSZXF1ZXN0Ghoucm9sbG91dC52MS5TdWJtaXRSZXNwb25zZSIDkAICEj4KBFNlYWwSFy5yb2xsb3V0LnYxLlNlYWxSZXF1ZXN0Ghgucm9sbG91dC52MS5TZWFsUmVzcG9uc2UiA5ACAhJECgZHZXRSdW4SGS5yb2xsb3V0LnYxLkdldFJ1blJlcXVlc3QaGi5yb2xsb3V0LnYxLkdldFJ1blJlc3BvbnNlIgOQAgESQQoFUGF1c2USGC5yb2xsb3V0LnYxLlBhdXNlUmVxdWVzdBoZLnJvbGxvdXQudjEuUGF1c2VSZXNwb25zZSIDkAICEkQKBlJlc3VtZRIZLnJvbGxvdXQudjEuUmVzdW1lUmVxdWVzdBoaLnJvbGxvdXQudjEuUmVzdW1lUmVzcG9uc2UiA5ACAhJECgZDYW5jZWwSGS5yb2xsb3V0LnYxLkNhbmNlbFJlcXVlc3QaGi5yb2xsb3V0LnYxLkNhbmNlbFJlc3BvbnNlIgOQAgISQQoFUmV0cnkSGC5yb2xsb3V0LnYxLlJldHJ5UmVxdWVzdBoZLnJvbGxvdXQudjEuUmV0cnlSZXNwb25zZSIDkAICElMKC0xpc3RSZXN1bHRzEh4ucm9sbG91dC52MS5MaXN0UmVzdWx0c1JlcXVlc3QaHy5yb2xsb3V0LnYxLkxpc3RSZXN1bHRzUmVzcG9uc2UiA5ACARJHCgdHZXRJdGVtEhoucm9sbG91dC52MS5HZXRJdGVtUmVxdWVzdBobLnJvbGxvdXQudjEuR2V0SXRlbVJlc3BvbnNlIgOQAgESWQoNR2V0QXR0ZW1wdExvZxIgLnJvbGxvdXQudjEuR2V0QXR0ZW1wdExvZ1JlcXVlc3QaIS5yb2xsb3V0LnYxLkdldEF0dGVtcHRMb2dSZXNwb25zZSIDkAIBEk0KCUdldFdvcmtlchIcLnJvbGxvdXQudjEuR2V0V29ya2VyUmVxdWVzdBodLnJvbGxvdXQudjEuR2V0V29ya2VyUmVzcG9uc2UiA5ACARJTCgtEcmFpbldvcmtlchIeLnJvbGxvdXQudjEuRHJhaW5Xb3JrZXJSZXF1ZXN0Gh8ucm9sbG91dC52MS5EcmFpbldvcmtlclJlc3BvbnNlIgOQAgISRAoGUmV2b2tlEhkucm9sbG91dC52MS5SZXZva2VSZXF1ZXN0Ghoucm9sbG91dC52MS5SZXZva2VSZXNwb25zZSIDkAICElAKC1dhdGNoRXZlbnRzEh4ucm9sbG91dC52MS5XYXRjaEV2ZW50c1JlcXVlc3QaHy5yb2xsb3V0LnYxLldhdGNoRXZlbnRzUmVzcG9uc2UwAWIGcHJvdG8z", [file_rollout_v1_common, file_rollout_v1_work]);
+  fileDesc("ChRyb2xsb3V0L3YxL3J1bi5wcm90bxIKcm9sbG91dC52MSJCChJMaXN0V29ya2Vyc1JlcXVlc3QSFwoPYWZ0ZXJfd29ya2VyX2lkGAMgASgJEg0KBWxpbWl0GAIgASgNSgQIARACIoIBChNMaXN0V29ya2Vyc1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEicKB3dvcmtlcnMYAiADKAsyFi5yb2xsb3V0LnYxLldvcmtlckluZm8SDAoEbW9yZRgDIAEoCCLJAwoKV29ya2VySW5mbxIRCgl3b3JrZXJfaWQYDiABKAkSEwoLaW5jYXJuYXRpb24YDyABKAkSJgoFc3RhdGUYAyABKA4yFy5yb2xsb3V0LnYxLldvcmtlclN0YXRlEiwKCGxpdmVuZXNzGAQgASgOMhoucm9sbG91dC52MS5Xb3JrZXJMaXZlbmVzcxIMCgRsb2FkGAUgASgBEg0KBXNsb3RzGAYgASgNEgwKBGhlbGQYCiABKA0SIwoHcGx1Z2lucxgHIAMoCzISLnJvbGxvdXQudjEuUGx1Z2luEhgKEHJlZ2lzdGVyZWRfYXRfbXMYECABKAESHQoQbGFzdF9iZWF0X2FnZV9tcxgRIAEoAUgAiAEBEhoKDWNvcmRvbl9yZWFzb24YCyABKAlIAYgBARIUCgd0cm91YmxlGAwgASgJSAKIAQESDwoHcmV2b2tlZBgNIAEoCBImCgVkcmFpbhgSIAEoCzIXLnJvbGxvdXQudjEuV29ya2VyRHJhaW5CEwoRX2xhc3RfYmVhdF9hZ2VfbXNCEAoOX2NvcmRvbl9yZWFzb25CCgoIX3Ryb3VibGVKBAgBEAJKBAgCEANKBAgIEAlKBAgJEAoiPAoLV29ya2VyRHJhaW4SDQoFc3RhdGUYASABKAkSDQoFY2F1c2UYAiABKAkSDwoHbGVmdF9tcxgDIAEoASJwCgdOZXdJdGVtEg8KB3BheWxvYWQYASABKAwSCwoDa2V5GAIgASgJEhAKCHByaW9yaXR5GAMgASgFEg0KBWxhYmVsGAQgASgJEhQKDHNhbXBsZV9pbmRleBgFIAEoDRIQCghldmVudF9pZBgGIAEoCSK8AQoNU3VibWl0UmVxdWVzdBIVCg1zdWJtaXNzaW9uX2lkGAEgASgMEhQKDGJhdGNoX251bWJlchgCIAEoBBITCgt0YXNrX2RpZ2VzdBgDIAEoDBIiCgVpdGVtcxgEIAMoCzITLnJvbGxvdXQudjEuTmV3SXRlbRIOCgZwbHVnaW4YBSABKAkSFAoMdGFza19zdW1tYXJ5GAYgASgJEg8KB2RyeV9ydW4YByABKAgSDgoGcmVvcGVuGAggASgIIngKDlN1Ym1pdFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg0KBWFkZGVkGAIgASgEEg0KBWtub3duGAMgASgEEhIKCmR1cGxpY2F0ZXMYBCABKAQiDQoLU2VhbFJlcXVlc3QiRAoMU2VhbFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlIkMKDUdldFJ1blJlcXVlc3QSDQoFYWZ0ZXIYASABKAkSDwoHd2FpdF9tcxgCIAEoDRISCgpjb2xsZWN0X21zGAMgASgNItIBCg5HZXRSdW5SZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIcCgNydW4YFyABKAsyDy5yb2xsb3V0LnYxLlJ1bhIbChNmaW5pc2hlZF9wZXJfc2Vjb25kGA8gAygNEh4KEWZvcm1lcl9sZWFkZXJzaGlwGBggASgJSACIAQESDQoFYWZ0ZXIYGSABKAlCFAoSX2Zvcm1lcl9sZWFkZXJzaGlwSgQIAhAPSgQIEBAXIv8FCgNSdW4SIwoFc3RhdGUYASABKA4yFC5yb2xsb3V0LnYxLlJ1blN0YXRlEg4KBnNlYWxlZBgCIAEoCBIZCgxwYXVzZV9yZWFzb24YAyABKAlIAIgBARIPCgdwZW5kaW5nGAQgASgBEg8KB2RlbGF5ZWQYBSABKAESDwoHcnVubmluZxgGIAEoARIRCglleGVjdXRpbmcYByABKAESGgoSd2FpdGluZ19hdF93b3JrZXJzGAggASgBEgwKBGRvbmUYCSABKAESDgoGZmFpbGVkGAogASgBEhEKCXNldF9hc2lkZRgLIAEoARIxCg9zZXRfYXNpZGVfaXRlbXMYDCADKAsyGC5yb2xsb3V0LnYxLlNldEFzaWRlSXRlbRI7Cg9mYWlsZWRfYnlfY2xhc3MYDSADKAsyIi5yb2xsb3V0LnYxLlJ1bi5GYWlsZWRCeUNsYXNzRW50cnkSNAoQZmFpbHVyZV9tZXNzYWdlcxgOIAMoCzIaLnJvbGxvdXQudjEuRmFpbHVyZU1lc3NhZ2USIAoTZmluaXNoZWRfcGVyX3NlY29uZBgPIAEoAUgBiAEBEhMKBnBsdWdpbhgQIAEoCUgCiAEBEhEKBHRhc2sYESABKAlIA4gBARISCgpyZWFzc2lnbmVkGBIgASgBEhUKDXN0YWxlX3JlcG9ydHMYEyABKAESEQoJY29uZmxpY3RzGBQgASgBEikKB3dvcmtlcnMYFSABKAsyGC5yb2xsb3V0LnYxLldvcmtlckNvdW50cxIkCgdjbHVzdGVyGBYgASgLMhMucm9sbG91dC52MS5DbHVzdGVyEiMKBGtleXMYFyABKAsyFS5yb2xsb3V0LnYxLktleUNvdW50cxo0ChJGYWlsZWRCeUNsYXNzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgBOgI4AUIPCg1fcGF1c2VfcmVhc29uQhYKFF9maW5pc2hlZF9wZXJfc2Vjb25kQgkKB19wbHVnaW5CBwoFX3Rhc2siVgoHQ2x1c3RlchIOCgZhY3RpdmUYASABKA0SDQoFdG90YWwYAiABKA0SEgoKcGFydGl0aW9ucxgDIAEoDRIYChBhc3NpZ25tZW50X2Vwb2NoGAQgASgBIqMBCglLZXlDb3VudHMSDQoFdG90YWwYASABKAESDwoHd2FpdGluZxgCIAEoARIPCgdydW5uaW5nGAMgASgBEg4KBnBhcmtlZBgEIAEoARIbChNpdGVtc19iZWhpbmRfcGFya2VkGAUgASgBEiAKE29sZGVzdF9yZWFkeV9hZ2VfbXMYBiABKAFIAIgBAUIWChRfb2xkZXN0X3JlYWR5X2FnZV9tcyIvCgxTZXRBc2lkZUl0ZW0SDAoEaXRlbRgDIAEoCRILCgNrZXkYAiABKAlKBAgBEAIigAEKDkZhaWx1cmVNZXNzYWdlEhwKDWZhaWx1cmVfY2xhc3MYASABKAlSBWNsYXNzEg8KB21lc3NhZ2UYAiABKAkSDQoFaXRlbXMYBiABKAESEAoIYXR0ZW1wdHMYByABKAESDAoEaXRlbRgIIAEoCUoECAMQBEoECAQQBUoECAUQBiJ1CgxXb3JrZXJDb3VudHMSDQoFcmVhZHkYASABKA0SEAoIZHJhaW5pbmcYAiABKA0SEQoJc3VzcGVjdGVkGAMgASgNEg4KBmZhaWxlZBgEIAEoDRIQCghjb3Jkb25lZBgFIAEoDRIPCgdyZXZva2VkGAYgASgNIh4KDFBhdXNlUmVxdWVzdBIOCgZyZWFzb24YASABKAkiRQoNUGF1c2VSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZSIPCg1SZXN1bWVSZXF1ZXN0IkYKDlJlc3VtZVJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlIg8KDUNhbmNlbFJlcXVlc3QiRgoOQ2FuY2VsUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUiSQoMUmV0cnlSZXF1ZXN0EhUKDWZhaWx1cmVfY2xhc3MYASABKAkSDQoFaXRlbXMYBCADKAkSDQoFYWZ0ZXIYAyABKAlKBAgCEAMiggEKDVJldHJ5UmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSDwoHcmV0cmllZBgFIAEoARIPCgdza2lwcGVkGAYgASgBEg0KBWFmdGVyGAQgASgJSgQIAhADSgQIAxAEIoEBChJMaXN0UmVzdWx0c1JlcXVlc3QSJgoFb3JkZXIYASABKA4yFy5yb2xsb3V0LnYxLlJlc3VsdE9yZGVyEg0KBWFmdGVyGAIgASgJEg0KBWxpbWl0GAMgASgNEhQKDHdpdGhfcGF5bG9hZBgEIAEoCBIPCgd3YWl0X21zGAUgASgNIqMBChNMaXN0UmVzdWx0c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEicKB3Jlc3VsdHMYAiADKAsyFi5yb2xsb3V0LnYxLkl0ZW1SZXN1bHQSDQoFYWZ0ZXIYAyABKAkSEQoJY2F1Z2h0X3VwGAQgASgIEgsKA2VuZBgFIAEoCCLhAgoKSXRlbVJlc3VsdBIPCgdpdGVtX2lkGAEgASgMEg0KBWxhYmVsGAIgASgJEhAKCHNlcXVlbmNlGAMgASgEEikKB291dGNvbWUYBCABKA4yGC5yb2xsb3V0LnYxLk91dGNvbWVDbGFzcxIOCgZvdXRwdXQYBSABKAwSFQoNb3V0cHV0X2RpZ2VzdBgGIAEoDBIVCg1mYWlsdXJlX2NsYXNzGAcgASgJEhUKDWVycm9yX21lc3NhZ2UYCCABKAkSDwoHYXR0ZW1wdBgJIAEoDRIRCgl3b3JrZXJfaWQYCiABKAwSFgoOcGx1Z2luX3ZlcnNpb24YCyABKAkSFQoNc3RhcnRlZF9hdF9tcxgMIAEoAxITCgtkdXJhdGlvbl9tcxgNIAEoBBIWCg5maW5pc2hlZF9hdF9tcxgOIAEoAxIPCgdwYXlsb2FkGA8gASgMEhAKCHJlc3BvbnNlGBAgASgMIh4KDkdldEl0ZW1SZXF1ZXN0EgwKBG5hbWUYASABKAki5AEKD0dldEl0ZW1SZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIeCgRpdGVtGBUgASgLMhAucm9sbG91dC52MS5JdGVtEg8KB3BheWxvYWQYBCABKAwSHAoPYXNzaWduZWRfYWdlX21zGBYgASgBSACIAQESJgoGcmVzdWx0GBQgASgLMhYucm9sbG91dC52MS5JdGVtUmVzdWx0QhIKEF9hc3NpZ25lZF9hZ2VfbXNKBAgCEANKBAgDEARKBAgFEBQi4wQKBEl0ZW0SDAoEaXRlbRgBIAEoCRIPCgJpZBgCIAEoCUgAiAEBEiQKBXN0YXRlGAMgASgOMhUucm9sbG91dC52MS5JdGVtU3RhdGUSEAoIc2VxdWVuY2UYBCABKAESEAoIcHJpb3JpdHkYBSABKAUSDwoHYXR0ZW1wdBgGIAEoDRIPCgdjaGFyZ2VkGAcgASgNEhQKDG1heF9hdHRlbXB0cxgIIAEoDRIMCgRsb3N0GAkgASgNEhAKCG1heF9sb3N0GAogASgNEhMKBndvcmtlchgLIAEoCUgBiAEBEhIKBWFoZWFkGAwgASgBSAKIAQESFgoJZHVlX2F0X21zGA0gASgBSAOIAQESDQoFYWxvbmUYDiABKAgSGAoQY2hlY2twb2ludF9ieXRlcxgPIAEoARIpCgVlcnJvchgQIAEoCzIVLnJvbGxvdXQudjEuSXRlbUVycm9ySASIAQESKwoIYXR0ZW1wdHMYESADKAsyGS5yb2xsb3V0LnYxLkF0dGVtcHRSZWNvcmQSEAoDa2V5GBIgASgJSAWIAQESLAoJa2V5X3BoYXNlGBMgASgOMhQucm9sbG91dC52MS5LZXlQaGFzZUgGiAEBEhkKDGFoZWFkX2luX2tleRgUIAEoAUgHiAEBEhUKCGtleV9oZWFkGBUgASgJSAiIAQFCBQoDX2lkQgkKB193b3JrZXJCCAoGX2FoZWFkQgwKCl9kdWVfYXRfbXNCCAoGX2Vycm9yQgYKBF9rZXlCDAoKX2tleV9waGFzZUIPCg1fYWhlYWRfaW5fa2V5QgsKCV9rZXlfaGVhZCIrCglJdGVtRXJyb3ISDQoFY2xhc3MYASABKAkSDwoHbWVzc2FnZRgCIAEoCSK4AgoNQXR0ZW1wdFJlY29yZBIPCgdhdHRlbXB0GAEgASgNEikKB291dGNvbWUYAyABKA4yGC5yb2xsb3V0LnYxLk91dGNvbWVDbGFzcxIPCgdtZXNzYWdlGAQgASgJEhMKBndvcmtlchgKIAEoCUgAiAEBEhsKDnBsdWdpbl92ZXJzaW9uGAkgASgJSAGIAQESGgoNc3RhcnRlZF9hdF9tcxgLIAEoAUgCiAEBEhgKC2R1cmF0aW9uX21zGAwgASgBSAOIAQESEwoLZW5kZWRfYXRfbXMYDSABKAESEQoJbG9nX2J5dGVzGA4gASgBQgkKB193b3JrZXJCEQoPX3BsdWdpbl92ZXJzaW9uQhAKDl9zdGFydGVkX2F0X21zQg4KDF9kdXJhdGlvbl9tc0oECAIQA0oECAUQCSI7ChRHZXRBdHRlbXB0TG9nUmVxdWVzdBIMCgRpdGVtGAMgASgJEg8KB2F0dGVtcHQYAiABKA1KBAgBEAIiawoVR2V0QXR0ZW1wdExvZ1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg8KB2F0dGVtcHQYAiABKA0SCwoDbG9nGAMgASgMIisKEEdldFdvcmtlclJlcXVlc3QSEQoJd29ya2VyX2lkGAIgASgJSgQIARACIt4BChFHZXRXb3JrZXJSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIkCgRpbmZvGAIgASgLMhYucm9sbG91dC52MS5Xb3JrZXJJbmZvEiMKBWhvbGRzGAcgAygLMhQucm9sbG91dC52MS5IZWxkSXRlbRIOCgZjcmVkaXQYCCABKAESEwoLaGFzX3Nlc3Npb24YBSABKAgSFwoPZmFpbHVyZXNfaW5fcm93GAYgASgNSgQIAxAESgQIBBAFIikKCEhlbGRJdGVtEgwKBGl0ZW0YASABKAkSDwoHYXR0ZW1wdBgCIAEoDSItChJEcmFpbldvcmtlclJlcXVlc3QSEQoJd29ya2VyX2lkGAIgASgJSgQIARACIksKE0RyYWluV29ya2VyUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUiPgoNUmV2b2tlUmVxdWVzdBIRCgliZWFyZXJfaWQYAyABKAkSFAoMd2l0aF93b3JrZXJzGAIgASgISgQIARACIoQBCg5SZXZva2VSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIRCglpc193b3JrZXIYAiABKAgSEAoIZW5yb2xsZWQYAyABKA0SFwoPd29ya2Vyc19yZXZva2VkGAQgASgNIiQKEldhdGNoRXZlbnRzUmVxdWVzdBIOCgZmb2xsb3cYASABKAgicgoTV2F0Y2hFdmVudHNSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIOCgZldmVudHMYAiADKAkSDwoHZHJvcHBlZBgEIAEoAUoECAMQBCIUChJXYXRjaENoYXJ0c1JlcXVlc3Qi/wEKE1dhdGNoQ2hhcnRzUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSKwoLdHJhbnNpdGlvbnMYAiADKAsyFi5yb2xsb3V0LnYxLlRyYW5zaXRpb24SDwoHZHJvcHBlZBgDIAEoARIkCgdoaXN0b3J5GAQgASgLMhMucm9sbG91dC52MS5IaXN0b3J5EiMKB2F0X3dvcmsYBSABKAsyEi5yb2xsb3V0LnYxLkF0V29yaxIpCgpoYXBwZW5pbmdzGAYgAygLMhUucm9sbG91dC52MS5IYXBwZW5pbmciOQoJSGFwcGVuaW5nEg0KBWF0X21zGAEgASgBEg0KBXRvcGljGAIgASgJEg4KBmZpZWxkcxgDIAEoCSJiCgpUcmFuc2l0aW9uEg0KBWF0X21zGAEgASgBEg0KBWNoYXJ0GAIgASgJEg0KBWFjdG9yGAMgASgJEg0KBWV2ZW50GAQgASgJEgwKBGZyb20YBSABKAkSCgoCdG8YBiABKAkiVgoHSGlzdG9yeRIMCgRhbmV3GAEgASgIEhMKC2ludGVydmFsX21zGAIgASgBEigKBnBvaW50cxgDIAMoCzIYLnJvbGxvdXQudjEuSGlzdG9yeVBvaW50In8KDEhpc3RvcnlQb2ludBINCgVhdF9tcxgBIAEoARIPCgdwZW5kaW5nGAIgASgBEg8KB2RlbGF5ZWQYAyABKAESDwoHcnVubmluZxgEIAEoARIMCgRkb25lGAUgASgBEg4KBmZhaWxlZBgGIAEoARIPCgd3b3JrZXJzGAcgASgNIi8KBkF0V29yaxIlCgVpdGVtcxgBIAMoCzIWLnJvbGxvdXQudjEuSXRlbUF0V29yayJTCgpJdGVtQXRXb3JrEgwKBGl0ZW0YASABKAkSDgoGd29ya2VyGAIgASgJEg8KB2F0dGVtcHQYAyABKA0SFgoOYXNzaWduZWRfYXRfbXMYBCABKAEiDwoNQmFja1VwUmVxdWVzdCKAAQoOQmFja1VwUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSDAoEa2V5cxgCIAMoCRIOCgZ2YWx1ZXMYAyADKAwSEQoEcm93cxgEIAEoAUgAiAEBQgcKBV9yb3dzKpYBCghSdW5TdGF0ZRIZChVSVU5fU1RBVEVfVU5TUEVDSUZJRUQQABISCg5SVU5fU1RBVEVfT1BFThABEhQKEFJVTl9TVEFURV9TRUFMRUQQAhIWChJSVU5fU1RBVEVfQ09NUExFVEUQAxIXChNSVU5fU1RBVEVfQ0FOQ0VMTEVEEAQSFAoQUlVOX1NUQVRFX1BBVVNFRBAFKmAKC1Jlc3VsdE9yZGVyEhwKGFJFU1VMVF9PUkRFUl9VTlNQRUNJRklFRBAAEhYKElJFU1VMVF9PUkRFUl9JTlBVVBABEhsKF1JFU1VMVF9PUkRFUl9DT01QTEVUSU9OEAIqsgEKCUl0ZW1TdGF0ZRIaChZJVEVNX1NUQVRFX1VOU1BFQ0lGSUVEEAASFAoQSVRFTV9TVEFURV9GUkVTSBABEhcKE0lURU1fU1RBVEVfUkVUVVJORUQQAhIWChJJVEVNX1NUQVRFX0RFTEFZRUQQAxIWChJJVEVNX1NUQVRFX1JVTk5JTkcQBBITCg9JVEVNX1NUQVRFX0RPTkUQBRIVChFJVEVNX1NUQVRFX0ZBSUxFRBAGKpQBCghLZXlQaGFzZRIZChVLRVlfUEhBU0VfVU5TUEVDSUZJRUQQABISCg5LRVlfUEhBU0VfSURMRRABEhUKEUtFWV9QSEFTRV9XQUlUSU5HEAISFQoRS0VZX1BIQVNFX0RFTEFZRUQQAxIVChFLRVlfUEhBU0VfUlVOTklORxAEEhQKEEtFWV9QSEFTRV9QQVJLRUQQBTKOCgoPT3BlcmF0b3JTZXJ2aWNlElMKC0xpc3RXb3JrZXJzEh4ucm9sbG91dC52MS5MaXN0V29ya2Vyc1JlcXVlc3QaHy5yb2xsb3V0LnYxLkxpc3RXb3JrZXJzUmVzcG9uc2UiA5ACARJECgZTdWJtaXQSGS5yb2xsb3V0LnYxLlN1Ym1pdFJlcXVlc3QaGi5yb2xsb3V0LnYxLlN1Ym1pdFJlc3BvbnNlIgOQAgISPgoEU2VhbBIXLnJvbGxvdXQudjEuU2VhbFJlcXVlc3QaGC5yb2xsb3V0LnYxLlNlYWxSZXNwb25zZSIDkAICEkQKBkdldFJ1bhIZLnJvbGxvdXQudjEuR2V0UnVuUmVxdWVzdBoaLnJvbGxvdXQudjEuR2V0UnVuUmVzcG9uc2UiA5ACARJBCgVQYXVzZRIYLnJvbGxvdXQudjEuUGF1c2VSZXF1ZXN0Ghkucm9sbG91dC52MS5QYXVzZVJlc3BvbnNlIgOQAgISRAoGUmVzdW1lEhkucm9sbG91dC52MS5SZXN1bWVSZXF1ZXN0Ghoucm9sbG91dC52MS5SZXN1bWVSZXNwb25zZSIDkAICEkQKBkNhbmNlbBIZLnJvbGxvdXQudjEuQ2FuY2VsUmVxdWVzdBoaLnJvbGxvdXQudjEuQ2FuY2VsUmVzcG9uc2UiA5ACAhJBCgVSZXRyeRIYLnJvbGxvdXQudjEuUmV0cnlSZXF1ZXN0Ghkucm9sbG91dC52MS5SZXRyeVJlc3BvbnNlIgOQAgISUwoLTGlzdFJlc3VsdHMSHi5yb2xsb3V0LnYxLkxpc3RSZXN1bHRzUmVxdWVzdBofLnJvbGxvdXQudjEuTGlzdFJlc3VsdHNSZXNwb25zZSIDkAIBEkcKB0dldEl0ZW0SGi5yb2xsb3V0LnYxLkdldEl0ZW1SZXF1ZXN0Ghsucm9sbG91dC52MS5HZXRJdGVtUmVzcG9uc2UiA5ACARJZCg1HZXRBdHRlbXB0TG9nEiAucm9sbG91dC52MS5HZXRBdHRlbXB0TG9nUmVxdWVzdBohLnJvbGxvdXQudjEuR2V0QXR0ZW1wdExvZ1Jlc3BvbnNlIgOQAgESTQoJR2V0V29ya2VyEhwucm9sbG91dC52MS5HZXRXb3JrZXJSZXF1ZXN0Gh0ucm9sbG91dC52MS5HZXRXb3JrZXJSZXNwb25zZSIDkAIBElMKC0RyYWluV29ya2VyEh4ucm9sbG91dC52MS5EcmFpbldvcmtlclJlcXVlc3QaHy5yb2xsb3V0LnYxLkRyYWluV29ya2VyUmVzcG9uc2UiA5ACAhJECgZSZXZva2USGS5yb2xsb3V0LnYxLlJldm9rZVJlcXVlc3QaGi5yb2xsb3V0LnYxLlJldm9rZVJlc3BvbnNlIgOQAgISUAoLV2F0Y2hFdmVudHMSHi5yb2xsb3V0LnYxLldhdGNoRXZlbnRzUmVxdWVzdBofLnJvbGxvdXQudjEuV2F0Y2hFdmVudHNSZXNwb25zZTABElAKC1dhdGNoQ2hhcnRzEh4ucm9sbG91dC52MS5XYXRjaENoYXJ0c1JlcXVlc3QaHy5yb2xsb3V0LnYxLldhdGNoQ2hhcnRzUmVzcG9uc2UwARJBCgZCYWNrVXASGS5yb2xsb3V0LnYxLkJhY2tVcFJlcXVlc3QaGi5yb2xsb3V0LnYxLkJhY2tVcFJlc3BvbnNlMAFiBnByb3RvMw", [file_rollout_v1_common, file_rollout_v1_work]);
 
 /**
  * @generated from message rollout.v1.ListWorkersRequest
@@ -23,9 +23,9 @@ export type ListWorkersRequest = Message<"rollout.v1.ListWorkersRequest"> & {
   /**
    * Continue after this worker; empty for the first page.
    *
-   * @generated from field: bytes after_worker_id = 1;
+   * @generated from field: string after_worker_id = 3;
    */
-  afterWorkerId: Uint8Array;
+  afterWorkerId: string;
 
   /**
    * At most so many; 0 asks for the server's maximum.
@@ -76,14 +76,14 @@ export const ListWorkersResponseSchema: GenMessage<ListWorkersResponse> = /*@__P
  */
 export type WorkerInfo = Message<"rollout.v1.WorkerInfo"> & {
   /**
-   * @generated from field: bytes worker_id = 1;
+   * @generated from field: string worker_id = 14;
    */
-  workerId: Uint8Array;
+  workerId: string;
 
   /**
-   * @generated from field: bytes incarnation = 2;
+   * @generated from field: string incarnation = 15;
    */
-  incarnation: Uint8Array;
+  incarnation: string;
 
   /**
    * @generated from field: rollout.v1.WorkerState state = 3;
@@ -96,6 +96,8 @@ export type WorkerInfo = Message<"rollout.v1.WorkerInfo"> & {
   liveness: WorkerLiveness;
 
   /**
+   * 0.0 to 1.0.
+   *
    * @generated from field: double load = 5;
    */
   load: number;
@@ -106,25 +108,6 @@ export type WorkerInfo = Message<"rollout.v1.WorkerInfo"> & {
   slots: number;
 
   /**
-   * @generated from field: repeated rollout.v1.Plugin plugins = 7;
-   */
-  plugins: Plugin[];
-
-  /**
-   * Milliseconds since 1970 on the coordinator's clock.
-   *
-   * @generated from field: int64 registered_at_ms = 8;
-   */
-  registeredAtMs: bigint;
-
-  /**
-   * Age of the last beat when this answer was made; absent when none was heard since the coordinator started.
-   *
-   * @generated from field: optional uint64 last_beat_age_ms = 9;
-   */
-  lastBeatAgeMs?: bigint | undefined;
-
-  /**
    * Items that it has, started or not.
    *
    * @generated from field: uint32 held = 10;
@@ -132,18 +115,37 @@ export type WorkerInfo = Message<"rollout.v1.WorkerInfo"> & {
   held: number;
 
   /**
-   * Why it is given no work although it asks for some; empty when it is given what there is.
-   *
-   * @generated from field: string cordon_reason = 11;
+   * @generated from field: repeated rollout.v1.Plugin plugins = 7;
    */
-  cordonReason: string;
+  plugins: Plugin[];
 
   /**
-   * What kept it from executing when it was last heard, in words for a person; empty when there is nothing.
+   * By the coordinator's clock.
    *
-   * @generated from field: string trouble = 12;
+   * @generated from field: double registered_at_ms = 16;
    */
-  trouble: string;
+  registeredAtMs: number;
+
+  /**
+   * Age of the last beat when this answer was made; absent while the coordinator has not heard of the worker since it began to lead.
+   *
+   * @generated from field: optional double last_beat_age_ms = 17;
+   */
+  lastBeatAgeMs?: number | undefined;
+
+  /**
+   * Why it is given no work although it asks for some; absent when it is given what there is.
+   *
+   * @generated from field: optional string cordon_reason = 11;
+   */
+  cordonReason?: string | undefined;
+
+  /**
+   * Trouble that kept it from executing when it was last heard, in words: a model that loads, a server that is not there.
+   *
+   * @generated from field: optional string trouble = 12;
+   */
+  trouble?: string | undefined;
 
   /**
    * Whether its certificate was revoked: nothing of it is taken any more, whatever its state and its liveness are.
@@ -151,6 +153,13 @@ export type WorkerInfo = Message<"rollout.v1.WorkerInfo"> & {
    * @generated from field: bool revoked = 13;
    */
   revoked: boolean;
+
+  /**
+   * How far its drain was when it was last heard; absent unless it drains.
+   *
+   * @generated from field: rollout.v1.WorkerDrain drain = 18;
+   */
+  drain?: WorkerDrain | undefined;
 };
 
 /**
@@ -159,6 +168,39 @@ export type WorkerInfo = Message<"rollout.v1.WorkerInfo"> & {
  */
 export const WorkerInfoSchema: GenMessage<WorkerInfo> = /*@__PURE__*/
   messageDesc(file_rollout_v1_run, 2);
+
+/**
+ * @generated from message rollout.v1.WorkerDrain
+ */
+export type WorkerDrain = Message<"rollout.v1.WorkerDrain"> & {
+  /**
+   * The state of its chart `spot-drain`, as a dotted path.
+   *
+   * @generated from field: string state = 1;
+   */
+  state: string;
+
+  /**
+   * The reason: `aws`, `gcp`, `sigterm`, `operator` or `backend`.
+   *
+   * @generated from field: string cause = 2;
+   */
+  cause: string;
+
+  /**
+   * Time until what still executes is abandoned, when this answer was made.
+   *
+   * @generated from field: double left_ms = 3;
+   */
+  leftMs: number;
+};
+
+/**
+ * Describes the message rollout.v1.WorkerDrain.
+ * Use `create(WorkerDrainSchema)` to create a new message.
+ */
+export const WorkerDrainSchema: GenMessage<WorkerDrain> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 3);
 
 /**
  * @generated from message rollout.v1.NewItem
@@ -170,7 +212,7 @@ export type NewItem = Message<"rollout.v1.NewItem"> & {
   payload: Uint8Array;
 
   /**
-   * Optional key; items of one key form one group.
+   * Optional key: items of one key execute one at a time, in order of submission. At most 256 bytes of printable text.
    *
    * @generated from field: string key = 2;
    */
@@ -196,6 +238,13 @@ export type NewItem = Message<"rollout.v1.NewItem"> & {
    * @generated from field: uint32 sample_index = 5;
    */
   sampleIndex: number;
+
+  /**
+   * Names the item within its key for ever, in place of its payload and sample index: the same id is the same item. At most 256 bytes.
+   *
+   * @generated from field: string event_id = 6;
+   */
+  eventId: string;
 };
 
 /**
@@ -203,7 +252,7 @@ export type NewItem = Message<"rollout.v1.NewItem"> & {
  * Use `create(NewItemSchema)` to create a new message.
  */
 export const NewItemSchema: GenMessage<NewItem> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 3);
+  messageDesc(file_rollout_v1_run, 4);
 
 /**
  * @generated from message rollout.v1.SubmitRequest
@@ -243,7 +292,7 @@ export type SubmitRequest = Message<"rollout.v1.SubmitRequest"> & {
   plugin: string;
 
   /**
-   * What is run, in words for a person.
+   * The task, in words for a person.
    *
    * @generated from field: string task_summary = 6;
    */
@@ -269,7 +318,7 @@ export type SubmitRequest = Message<"rollout.v1.SubmitRequest"> & {
  * Use `create(SubmitRequestSchema)` to create a new message.
  */
 export const SubmitRequestSchema: GenMessage<SubmitRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 4);
+  messageDesc(file_rollout_v1_run, 5);
 
 /**
  * @generated from message rollout.v1.SubmitResponse
@@ -295,7 +344,7 @@ export type SubmitResponse = Message<"rollout.v1.SubmitResponse"> & {
   known: bigint;
 
   /**
-   * Of both: lines that are equal to one that came before in this submission.
+   * Items, added or known, whose line is equal to one that came before in this submission.
    *
    * @generated from field: uint64 duplicates = 4;
    */
@@ -307,7 +356,7 @@ export type SubmitResponse = Message<"rollout.v1.SubmitResponse"> & {
  * Use `create(SubmitResponseSchema)` to create a new message.
  */
 export const SubmitResponseSchema: GenMessage<SubmitResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 5);
+  messageDesc(file_rollout_v1_run, 6);
 
 /**
  * @generated from message rollout.v1.SealRequest
@@ -320,7 +369,7 @@ export type SealRequest = Message<"rollout.v1.SealRequest"> & {
  * Use `create(SealRequestSchema)` to create a new message.
  */
 export const SealRequestSchema: GenMessage<SealRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 6);
+  messageDesc(file_rollout_v1_run, 7);
 
 /**
  * @generated from message rollout.v1.SealResponse
@@ -337,12 +386,33 @@ export type SealResponse = Message<"rollout.v1.SealResponse"> & {
  * Use `create(SealResponseSchema)` to create a new message.
  */
 export const SealResponseSchema: GenMessage<SealResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 7);
+  messageDesc(file_rollout_v1_run, 8);
 
 /**
  * @generated from message rollout.v1.GetRunRequest
  */
 export type GetRunRequest = Message<"rollout.v1.GetRunRequest"> & {
+  /**
+   * As the answer before said; empty for one that is answered at once.
+   *
+   * @generated from field: string after = 1;
+   */
+  after: string;
+
+  /**
+   * How long to wait for news since that answer; at most 20 s are waited. 0: it is answered at once, as it is where too many wait and
+   * where another coordinator has given that answer.
+   *
+   * @generated from field: uint32 wait_ms = 2;
+   */
+  waitMs: number;
+
+  /**
+   * Numbers that change are collected for so long; a step of the run or of a worker ends the wait at once.
+   *
+   * @generated from field: uint32 collect_ms = 3;
+   */
+  collectMs: number;
 };
 
 /**
@@ -350,7 +420,7 @@ export type GetRunRequest = Message<"rollout.v1.GetRunRequest"> & {
  * Use `create(GetRunRequestSchema)` to create a new message.
  */
 export const GetRunRequestSchema: GenMessage<GetRunRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 8);
+  messageDesc(file_rollout_v1_run, 9);
 
 /**
  * @generated from message rollout.v1.GetRunResponse
@@ -362,85 +432,9 @@ export type GetRunResponse = Message<"rollout.v1.GetRunResponse"> & {
   coordinator?: CoordinatorEnvelope | undefined;
 
   /**
-   * @generated from field: rollout.v1.RunState state = 2;
+   * @generated from field: rollout.v1.Run run = 23;
    */
-  state: RunState;
-
-  /**
-   * Waiting, `delayed` included.
-   *
-   * @generated from field: uint64 pending = 3;
-   */
-  pending: bigint;
-
-  /**
-   * With workers, started or not.
-   *
-   * @generated from field: uint64 running = 4;
-   */
-  running: bigint;
-
-  /**
-   * @generated from field: uint64 done = 5;
-   */
-  done: bigint;
-
-  /**
-   * @generated from field: uint64 failed = 6;
-   */
-  failed: bigint;
-
-  /**
-   * Waiting for a while after a failure.
-   *
-   * @generated from field: uint64 delayed = 7;
-   */
-  delayed: bigint;
-
-  /**
-   * Executing now, as the workers' last beats say.
-   *
-   * @generated from field: uint64 executing = 8;
-   */
-  executing: bigint;
-
-  /**
-   * Failed items by class: error, timeout, crash, too_large, poison, cancelled.
-   *
-   * @generated from field: map<string, uint64> failed_by_class = 9;
-   */
-  failedByClass: { [key: string]: bigint };
-
-  /**
-   * Why it is paused; empty when it is not.
-   *
-   * @generated from field: string pause_reason = 10;
-   */
-  pauseReason: string;
-
-  /**
-   * Whether no more items will come.
-   *
-   * @generated from field: bool sealed = 11;
-   */
-  sealed: boolean;
-
-  /**
-   * The run's task; all empty before the first submission.
-   *
-   * @generated from field: bytes task_digest = 12;
-   */
-  taskDigest: Uint8Array;
-
-  /**
-   * @generated from field: string plugin = 13;
-   */
-  plugin: string;
-
-  /**
-   * @generated from field: string task_summary = 14;
-   */
-  taskSummary: string;
+  run?: Run | undefined;
 
   /**
    * Items that became final in each of the last seconds, latest last: at most 60, fewer when it has led for less.
@@ -450,48 +444,18 @@ export type GetRunResponse = Message<"rollout.v1.GetRunResponse"> & {
   finishedPerSecond: number[];
 
   /**
-   * Reports of attempts that were not current any more, and results that contradict a recorded one, since it leads.
+   * How the leadership before this one on the coordinator's host ended, in words for a person; absent when it knows of none.
    *
-   * @generated from field: uint64 stale_reports = 16;
+   * @generated from field: optional string former_leadership = 24;
    */
-  staleReports: bigint;
+  formerLeadership?: string | undefined;
 
   /**
-   * @generated from field: uint64 conflicts = 17;
-   */
-  conflicts: bigint;
-
-  /**
-   * Attempts that ended because their worker was lost, since it leads: what they executed is executed once more.
+   * For the next call that waits for news.
    *
-   * @generated from field: uint64 reassigned = 18;
+   * @generated from field: string after = 25;
    */
-  reassigned: bigint;
-
-  /**
-   * @generated from field: rollout.v1.WorkerCounts workers = 19;
-   */
-  workers?: WorkerCounts | undefined;
-
-  /**
-   * With which words items have failed, the most frequent first, at most 5: since it leads, and of the first 1,000 failed items
-   * that it found then. Words that differ in numbers and names only are one.
-   *
-   * @generated from field: repeated rollout.v1.FailureMessage failure_messages = 20;
-   */
-  failureMessages: FailureMessage[];
-
-  /**
-   * Items whose rows could not be read and were set aside by an operator: nothing will become of them. At most 100 are named.
-   *
-   * @generated from field: uint64 set_aside = 21;
-   */
-  setAside: bigint;
-
-  /**
-   * @generated from field: repeated rollout.v1.SetAsideItem set_aside_items = 22;
-   */
-  setAsideItems: SetAsideItem[];
+  after: string;
 };
 
 /**
@@ -499,7 +463,249 @@ export type GetRunResponse = Message<"rollout.v1.GetRunResponse"> & {
  * Use `create(GetRunResponseSchema)` to create a new message.
  */
 export const GetRunResponseSchema: GenMessage<GetRunResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 9);
+  messageDesc(file_rollout_v1_run, 10);
+
+/**
+ * The run in numbers.
+ *
+ * @generated from message rollout.v1.Run
+ */
+export type Run = Message<"rollout.v1.Run"> & {
+  /**
+   * @generated from field: rollout.v1.RunState state = 1;
+   */
+  state: RunState;
+
+  /**
+   * Whether no more items will come.
+   *
+   * @generated from field: bool sealed = 2;
+   */
+  sealed: boolean;
+
+  /**
+   * Why it is paused; absent unless it is.
+   *
+   * @generated from field: optional string pause_reason = 3;
+   */
+  pauseReason?: string | undefined;
+
+  /**
+   * Waiting, `delayed` included.
+   *
+   * @generated from field: double pending = 4;
+   */
+  pending: number;
+
+  /**
+   * Waiting for a while after a failure.
+   *
+   * @generated from field: double delayed = 5;
+   */
+  delayed: number;
+
+  /**
+   * With workers, started or not.
+   *
+   * @generated from field: double running = 6;
+   */
+  running: number;
+
+  /**
+   * Started, as the workers' last beats say.
+   *
+   * @generated from field: double executing = 7;
+   */
+  executing: number;
+
+  /**
+   * The others of `running`.
+   *
+   * @generated from field: double waiting_at_workers = 8;
+   */
+  waitingAtWorkers: number;
+
+  /**
+   * @generated from field: double done = 9;
+   */
+  done: number;
+
+  /**
+   * @generated from field: double failed = 10;
+   */
+  failed: number;
+
+  /**
+   * Items whose rows could not be read and were set aside: how many, and up to 100 of them. Nothing will become of them.
+   *
+   * @generated from field: double set_aside = 11;
+   */
+  setAside: number;
+
+  /**
+   * @generated from field: repeated rollout.v1.SetAsideItem set_aside_items = 12;
+   */
+  setAsideItems: SetAsideItem[];
+
+  /**
+   * Failed items by class: error, timeout, crash, too_large, poison, cancelled. Classes that there are.
+   *
+   * @generated from field: map<string, double> failed_by_class = 13;
+   */
+  failedByClass: { [key: string]: number };
+
+  /**
+   * With which words items have failed, the most frequent first, at most 5: since it leads, and of the first 1,000 failed items
+   * that it found then. Words that differ in numbers and names only are one.
+   *
+   * @generated from field: repeated rollout.v1.FailureMessage failure_messages = 14;
+   */
+  failureMessages: FailureMessage[];
+
+  /**
+   * The mean over the last seconds; absent in the first second of a leader.
+   *
+   * @generated from field: optional double finished_per_second = 15;
+   */
+  finishedPerSecond?: number | undefined;
+
+  /**
+   * The run's task, by its plugin and in words for a person; absent before the first submission.
+   *
+   * @generated from field: optional string plugin = 16;
+   */
+  plugin?: string | undefined;
+
+  /**
+   * @generated from field: optional string task = 17;
+   */
+  task?: string | undefined;
+
+  /**
+   * Attempts that ended because their worker was lost, since it leads: what they executed is executed once more.
+   *
+   * @generated from field: double reassigned = 18;
+   */
+  reassigned: number;
+
+  /**
+   * Reports of attempts that were not current any more, and results that contradict a recorded one, since it leads.
+   *
+   * @generated from field: double stale_reports = 19;
+   */
+  staleReports: number;
+
+  /**
+   * @generated from field: double conflicts = 20;
+   */
+  conflicts: number;
+
+  /**
+   * @generated from field: rollout.v1.WorkerCounts workers = 21;
+   */
+  workers?: WorkerCounts | undefined;
+
+  /**
+   * Absent while the run has no keys, like `keys`.
+   *
+   * @generated from field: rollout.v1.Cluster cluster = 22;
+   */
+  cluster?: Cluster | undefined;
+
+  /**
+   * @generated from field: rollout.v1.KeyCounts keys = 23;
+   */
+  keys?: KeyCounts | undefined;
+};
+
+/**
+ * Describes the message rollout.v1.Run.
+ * Use `create(RunSchema)` to create a new message.
+ */
+export const RunSchema: GenMessage<Run> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 11);
+
+/**
+ * The ring that says where the states of keys are kept warm.
+ *
+ * @generated from message rollout.v1.Cluster
+ */
+export type Cluster = Message<"rollout.v1.Cluster"> & {
+  /**
+   * Workers on the ring.
+   *
+   * @generated from field: uint32 active = 1;
+   */
+  active: number;
+
+  /**
+   * Workers that are not removed.
+   *
+   * @generated from field: uint32 total = 2;
+   */
+  total: number;
+
+  /**
+   * @generated from field: uint32 partitions = 3;
+   */
+  partitions: number;
+
+  /**
+   * @generated from field: double assignment_epoch = 4;
+   */
+  assignmentEpoch: number;
+};
+
+/**
+ * Describes the message rollout.v1.Cluster.
+ * Use `create(ClusterSchema)` to create a new message.
+ */
+export const ClusterSchema: GenMessage<Cluster> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 12);
+
+/**
+ * @generated from message rollout.v1.KeyCounts
+ */
+export type KeyCounts = Message<"rollout.v1.KeyCounts"> & {
+  /**
+   * @generated from field: double total = 1;
+   */
+  total: number;
+
+  /**
+   * @generated from field: double waiting = 2;
+   */
+  waiting: number;
+
+  /**
+   * @generated from field: double running = 3;
+   */
+  running: number;
+
+  /**
+   * @generated from field: double parked = 4;
+   */
+  parked: number;
+
+  /**
+   * @generated from field: double items_behind_parked = 5;
+   */
+  itemsBehindParked: number;
+
+  /**
+   * The age of the oldest item that is the next of its key, could start and is with no worker; absent when there is none.
+   *
+   * @generated from field: optional double oldest_ready_age_ms = 6;
+   */
+  oldestReadyAgeMs?: number | undefined;
+};
+
+/**
+ * Describes the message rollout.v1.KeyCounts.
+ * Use `create(KeyCountsSchema)` to create a new message.
+ */
+export const KeyCountsSchema: GenMessage<KeyCounts> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 13);
 
 /**
  * An item that stands in quarantine.
@@ -508,12 +714,14 @@ export const GetRunResponseSchema: GenMessage<GetRunResponse> = /*@__PURE__*/
  */
 export type SetAsideItem = Message<"rollout.v1.SetAsideItem"> & {
   /**
-   * @generated from field: bytes item_id = 1;
+   * 64 hexadecimal digits; empty when the row did not say.
+   *
+   * @generated from field: string item = 3;
    */
-  itemId: Uint8Array;
+  item: string;
 
   /**
-   * Of the row that could not be read.
+   * The key of the row in the database.
    *
    * @generated from field: string key = 2;
    */
@@ -525,19 +733,19 @@ export type SetAsideItem = Message<"rollout.v1.SetAsideItem"> & {
  * Use `create(SetAsideItemSchema)` to create a new message.
  */
 export const SetAsideItemSchema: GenMessage<SetAsideItem> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 10);
+  messageDesc(file_rollout_v1_run, 14);
 
 /**
  * @generated from message rollout.v1.FailureMessage
  */
 export type FailureMessage = Message<"rollout.v1.FailureMessage"> & {
   /**
-   * @generated from field: string failure_class = 1;
+   * @generated from field: string failure_class = 1 [json_name = "class"];
    */
   failureClass: string;
 
   /**
-   * Of one of them, at most 256 characters.
+   * The message of one of them, at most 256 characters.
    *
    * @generated from field: string message = 2;
    */
@@ -546,23 +754,23 @@ export type FailureMessage = Message<"rollout.v1.FailureMessage"> & {
   /**
    * Failed items.
    *
-   * @generated from field: uint64 items = 3;
+   * @generated from field: double items = 6;
    */
-  items: bigint;
+  items: number;
 
   /**
-   * Attempts, since it leads, after which their items were to be tried again.
+   * Attempts, since the coordinator leads, after which their items were to be tried again.
    *
-   * @generated from field: uint64 attempts = 4;
+   * @generated from field: double attempts = 7;
    */
-  attempts: bigint;
+  attempts: number;
 
   /**
-   * One of the items.
+   * One of the items, as `rollout explain` takes it: 64 hexadecimal digits.
    *
-   * @generated from field: bytes item_id = 5;
+   * @generated from field: string item = 8;
    */
-  itemId: Uint8Array;
+  item: string;
 };
 
 /**
@@ -570,7 +778,7 @@ export type FailureMessage = Message<"rollout.v1.FailureMessage"> & {
  * Use `create(FailureMessageSchema)` to create a new message.
  */
 export const FailureMessageSchema: GenMessage<FailureMessage> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 11);
+  messageDesc(file_rollout_v1_run, 15);
 
 /**
  * @generated from message rollout.v1.WorkerCounts
@@ -614,7 +822,7 @@ export type WorkerCounts = Message<"rollout.v1.WorkerCounts"> & {
  * Use `create(WorkerCountsSchema)` to create a new message.
  */
 export const WorkerCountsSchema: GenMessage<WorkerCounts> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 12);
+  messageDesc(file_rollout_v1_run, 16);
 
 /**
  * @generated from message rollout.v1.PauseRequest
@@ -633,7 +841,7 @@ export type PauseRequest = Message<"rollout.v1.PauseRequest"> & {
  * Use `create(PauseRequestSchema)` to create a new message.
  */
 export const PauseRequestSchema: GenMessage<PauseRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 13);
+  messageDesc(file_rollout_v1_run, 17);
 
 /**
  * @generated from message rollout.v1.PauseResponse
@@ -650,7 +858,7 @@ export type PauseResponse = Message<"rollout.v1.PauseResponse"> & {
  * Use `create(PauseResponseSchema)` to create a new message.
  */
 export const PauseResponseSchema: GenMessage<PauseResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 14);
+  messageDesc(file_rollout_v1_run, 18);
 
 /**
  * @generated from message rollout.v1.ResumeRequest
@@ -663,7 +871,7 @@ export type ResumeRequest = Message<"rollout.v1.ResumeRequest"> & {
  * Use `create(ResumeRequestSchema)` to create a new message.
  */
 export const ResumeRequestSchema: GenMessage<ResumeRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 15);
+  messageDesc(file_rollout_v1_run, 19);
 
 /**
  * @generated from message rollout.v1.ResumeResponse
@@ -680,7 +888,7 @@ export type ResumeResponse = Message<"rollout.v1.ResumeResponse"> & {
  * Use `create(ResumeResponseSchema)` to create a new message.
  */
 export const ResumeResponseSchema: GenMessage<ResumeResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 16);
+  messageDesc(file_rollout_v1_run, 20);
 
 /**
  * @generated from message rollout.v1.CancelRequest
@@ -693,7 +901,7 @@ export type CancelRequest = Message<"rollout.v1.CancelRequest"> & {
  * Use `create(CancelRequestSchema)` to create a new message.
  */
 export const CancelRequestSchema: GenMessage<CancelRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 17);
+  messageDesc(file_rollout_v1_run, 21);
 
 /**
  * @generated from message rollout.v1.CancelResponse
@@ -710,7 +918,7 @@ export type CancelResponse = Message<"rollout.v1.CancelResponse"> & {
  * Use `create(CancelResponseSchema)` to create a new message.
  */
 export const CancelResponseSchema: GenMessage<CancelResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 18);
+  messageDesc(file_rollout_v1_run, 22);
 
 /**
  * @generated from message rollout.v1.RetryRequest
@@ -724,11 +932,11 @@ export type RetryRequest = Message<"rollout.v1.RetryRequest"> & {
   failureClass: string;
 
   /**
-   * These items; empty: all that failed.
+   * These items, by their 64 digits; empty: all that failed.
    *
-   * @generated from field: repeated bytes item_ids = 2;
+   * @generated from field: repeated string items = 4;
    */
-  itemIds: Uint8Array[];
+  items: string[];
 
   /**
    * As the answer before said; empty for the first page.
@@ -743,7 +951,7 @@ export type RetryRequest = Message<"rollout.v1.RetryRequest"> & {
  * Use `create(RetryRequestSchema)` to create a new message.
  */
 export const RetryRequestSchema: GenMessage<RetryRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 19);
+  messageDesc(file_rollout_v1_run, 23);
 
 /**
  * @generated from message rollout.v1.RetryResponse
@@ -755,16 +963,16 @@ export type RetryResponse = Message<"rollout.v1.RetryResponse"> & {
   coordinator?: CoordinatorEnvelope | undefined;
 
   /**
-   * @generated from field: uint64 retried = 2;
+   * @generated from field: double retried = 5;
    */
-  retried: bigint;
+  retried: number;
 
   /**
    * Named items that have not failed, or are not of this run.
    *
-   * @generated from field: uint64 skipped = 3;
+   * @generated from field: double skipped = 6;
    */
-  skipped: bigint;
+  skipped: number;
 
   /**
    * Where to go on; empty when nothing is left.
@@ -779,7 +987,7 @@ export type RetryResponse = Message<"rollout.v1.RetryResponse"> & {
  * Use `create(RetryResponseSchema)` to create a new message.
  */
 export const RetryResponseSchema: GenMessage<RetryResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 20);
+  messageDesc(file_rollout_v1_run, 24);
 
 /**
  * @generated from message rollout.v1.ListResultsRequest
@@ -810,6 +1018,14 @@ export type ListResultsRequest = Message<"rollout.v1.ListResultsRequest"> & {
    * @generated from field: bool with_payload = 4;
    */
   withPayload: boolean;
+
+  /**
+   * How long to wait for the first result where nothing follows yet, in place of an answer without one; at most 20 s are waited. 0:
+   * it is answered at once, as it is where too many wait.
+   *
+   * @generated from field: uint32 wait_ms = 5;
+   */
+  waitMs: number;
 };
 
 /**
@@ -817,7 +1033,7 @@ export type ListResultsRequest = Message<"rollout.v1.ListResultsRequest"> & {
  * Use `create(ListResultsRequestSchema)` to create a new message.
  */
 export const ListResultsRequestSchema: GenMessage<ListResultsRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 21);
+  messageDesc(file_rollout_v1_run, 25);
 
 /**
  * @generated from message rollout.v1.ListResultsResponse
@@ -860,7 +1076,7 @@ export type ListResultsResponse = Message<"rollout.v1.ListResultsResponse"> & {
  * Use `create(ListResultsResponseSchema)` to create a new message.
  */
 export const ListResultsResponseSchema: GenMessage<ListResultsResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 22);
+  messageDesc(file_rollout_v1_run, 26);
 
 /**
  * A final item.
@@ -952,7 +1168,7 @@ export type ItemResult = Message<"rollout.v1.ItemResult"> & {
   payload: Uint8Array;
 
   /**
-   * Of a failure: what a server answered in place of a result, an object of JSON with status_code, request_id and body.
+   * A server's answer in place of a result, where the item failed: an object of JSON with status_code, request_id and body.
    *
    * @generated from field: bytes response = 16;
    */
@@ -964,7 +1180,7 @@ export type ItemResult = Message<"rollout.v1.ItemResult"> & {
  * Use `create(ItemResultSchema)` to create a new message.
  */
 export const ItemResultSchema: GenMessage<ItemResult> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 23);
+  messageDesc(file_rollout_v1_run, 27);
 
 /**
  * @generated from message rollout.v1.GetItemRequest
@@ -983,7 +1199,7 @@ export type GetItemRequest = Message<"rollout.v1.GetItemRequest"> & {
  * Use `create(GetItemRequestSchema)` to create a new message.
  */
 export const GetItemRequestSchema: GenMessage<GetItemRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 24);
+  messageDesc(file_rollout_v1_run, 28);
 
 /**
  * @generated from message rollout.v1.GetItemResponse
@@ -995,14 +1211,9 @@ export type GetItemResponse = Message<"rollout.v1.GetItemResponse"> & {
   coordinator?: CoordinatorEnvelope | undefined;
 
   /**
-   * @generated from field: bytes item_id = 2;
+   * @generated from field: rollout.v1.Item item = 21;
    */
-  itemId: Uint8Array;
-
-  /**
-   * @generated from field: string label = 3;
-   */
-  label: string;
+  item?: Item | undefined;
 
   /**
    * @generated from field: bytes payload = 4;
@@ -1010,97 +1221,11 @@ export type GetItemResponse = Message<"rollout.v1.GetItemResponse"> & {
   payload: Uint8Array;
 
   /**
-   * @generated from field: uint64 sequence = 5;
-   */
-  sequence: bigint;
-
-  /**
-   * @generated from field: int32 priority = 6;
-   */
-  priority: number;
-
-  /**
-   * @generated from field: rollout.v1.ItemState state = 7;
-   */
-  state: ItemState;
-
-  /**
-   * Of the current or the last attempt; 0 before the first.
-   *
-   * @generated from field: uint32 attempt = 8;
-   */
-  attempt: number;
-
-  /**
-   * How much of its budgets is used.
-   *
-   * @generated from field: uint32 charged = 9;
-   */
-  charged: number;
-
-  /**
-   * @generated from field: uint32 max_attempts = 10;
-   */
-  maxAttempts: number;
-
-  /**
-   * @generated from field: uint32 lost = 11;
-   */
-  lost: number;
-
-  /**
-   * @generated from field: uint32 max_lost = 12;
-   */
-  maxLost: number;
-
-  /**
-   * Running: who has it. Done, failed: who had it.
-   *
-   * @generated from field: bytes worker_id = 13;
-   */
-  workerId: Uint8Array;
-
-  /**
    * Running: when it was given to the worker; only known to this coordinator when it did it.
    *
-   * @generated from field: optional uint64 assigned_age_ms = 14;
+   * @generated from field: optional double assigned_age_ms = 22;
    */
-  assignedAgeMs?: bigint | undefined;
-
-  /**
-   * Delayed: when it is due, milliseconds since 1970 on the coordinator's clock.
-   *
-   * @generated from field: int64 due_at_ms = 15;
-   */
-  dueAtMs: bigint;
-
-  /**
-   * Pending: how many go before it, if fewer than 10,000.
-   *
-   * @generated from field: optional uint64 ahead = 16;
-   */
-  ahead?: bigint | undefined;
-
-  /**
-   * It has to run with nothing beside it.
-   *
-   * @generated from field: bool alone = 17;
-   */
-  alone: boolean;
-
-  /**
-   * Bytes of the last checkpoint that it left.
-   *
-   * @generated from field: uint64 checkpoint_bytes = 18;
-   */
-  checkpointBytes: bigint;
-
-  /**
-   * Ended attempts that are remembered, oldest first.
-   *
-   * @generated from field: repeated rollout.v1.AttemptRecord attempts = 19;
-   */
-  attempts: AttemptRecord[];
+  assignedAgeMs?: number | undefined;
 
   /**
    * Done or failed.
@@ -1115,10 +1240,183 @@ export type GetItemResponse = Message<"rollout.v1.GetItemResponse"> & {
  * Use `create(GetItemResponseSchema)` to create a new message.
  */
 export const GetItemResponseSchema: GenMessage<GetItemResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 25);
+  messageDesc(file_rollout_v1_run, 29);
 
 /**
- * What became of one attempt.
+ * @generated from message rollout.v1.Item
+ */
+export type Item = Message<"rollout.v1.Item"> & {
+  /**
+   * 64 hexadecimal digits.
+   *
+   * @generated from field: string item = 1;
+   */
+  item: string;
+
+  /**
+   * How the input itself names it.
+   *
+   * @generated from field: optional string id = 2;
+   */
+  id?: string | undefined;
+
+  /**
+   * `fresh`: never given out. `returned`: given back, and next to be given out. `delayed`: waits after a failure.
+   *
+   * @generated from field: rollout.v1.ItemState state = 3;
+   */
+  state: ItemState;
+
+  /**
+   * Counts items in order of submission from 0.
+   *
+   * @generated from field: double sequence = 4;
+   */
+  sequence: number;
+
+  /**
+   * @generated from field: int32 priority = 5;
+   */
+  priority: number;
+
+  /**
+   * The current or the last one; 0 before the first.
+   *
+   * @generated from field: uint32 attempt = 6;
+   */
+  attempt: number;
+
+  /**
+   * How much of its budgets is used.
+   *
+   * @generated from field: uint32 charged = 7;
+   */
+  charged: number;
+
+  /**
+   * @generated from field: uint32 max_attempts = 8;
+   */
+  maxAttempts: number;
+
+  /**
+   * @generated from field: uint32 lost = 9;
+   */
+  lost: number;
+
+  /**
+   * @generated from field: uint32 max_lost = 10;
+   */
+  maxLost: number;
+
+  /**
+   * Running: who has it. Done, failed: who had it.
+   *
+   * @generated from field: optional string worker = 11;
+   */
+  worker?: string | undefined;
+
+  /**
+   * How many go before it; absent when they are too many to count, and when it does not wait to be given out.
+   *
+   * @generated from field: optional double ahead = 12;
+   */
+  ahead?: number | undefined;
+
+  /**
+   * When a delayed item may run, by the coordinator's clock.
+   *
+   * @generated from field: optional double due_at_ms = 13;
+   */
+  dueAtMs?: number | undefined;
+
+  /**
+   * It has to run with nothing beside it.
+   *
+   * @generated from field: bool alone = 14;
+   */
+  alone: boolean;
+
+  /**
+   * Bytes of the last checkpoint that it left.
+   *
+   * @generated from field: double checkpoint_bytes = 15;
+   */
+  checkpointBytes: number;
+
+  /**
+   * The failure of an item that has failed.
+   *
+   * @generated from field: optional rollout.v1.ItemError error = 16;
+   */
+  error?: ItemError | undefined;
+
+  /**
+   * Ended attempts that are remembered, oldest first.
+   *
+   * @generated from field: repeated rollout.v1.AttemptRecord attempts = 17;
+   */
+  attempts: AttemptRecord[];
+
+  /**
+   * Absent for an item without a key, like the next three.
+   *
+   * @generated from field: optional string key = 18;
+   */
+  key?: string | undefined;
+
+  /**
+   * @generated from field: optional rollout.v1.KeyPhase key_phase = 19;
+   */
+  keyPhase?: KeyPhase | undefined;
+
+  /**
+   * How many items of its key go before it; absent when it does not wait.
+   *
+   * @generated from field: optional double ahead_in_key = 20;
+   */
+  aheadInKey?: number | undefined;
+
+  /**
+   * The item of its key that goes first, 64 hexadecimal digits; absent when there is none before it.
+   *
+   * @generated from field: optional string key_head = 21;
+   */
+  keyHead?: string | undefined;
+};
+
+/**
+ * Describes the message rollout.v1.Item.
+ * Use `create(ItemSchema)` to create a new message.
+ */
+export const ItemSchema: GenMessage<Item> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 30);
+
+/**
+ * @generated from message rollout.v1.ItemError
+ */
+export type ItemError = Message<"rollout.v1.ItemError"> & {
+  /**
+   * error, timeout, crash, too_large, poison or cancelled.
+   *
+   * @generated from field: string class = 1;
+   */
+  class: string;
+
+  /**
+   * @generated from field: string message = 2;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message rollout.v1.ItemError.
+ * Use `create(ItemErrorSchema)` to create a new message.
+ */
+export const ItemErrorSchema: GenMessage<ItemError> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 31);
+
+/**
+ * One attempt and how it ended.
  *
  * @generated from message rollout.v1.AttemptRecord
  */
@@ -1129,11 +1427,8 @@ export type AttemptRecord = Message<"rollout.v1.AttemptRecord"> & {
   attempt: number;
 
   /**
-   * @generated from field: bytes worker_id = 2;
-   */
-  workerId: Uint8Array;
-
-  /**
+   * `error`, `timeout`, `preempted`, …
+   *
    * @generated from field: rollout.v1.OutcomeClass outcome = 3;
    */
   outcome: OutcomeClass;
@@ -1144,31 +1439,38 @@ export type AttemptRecord = Message<"rollout.v1.AttemptRecord"> & {
   message: string;
 
   /**
-   * @generated from field: int64 started_at_ms = 5;
+   * @generated from field: optional string worker = 10;
    */
-  startedAtMs: bigint;
+  worker?: string | undefined;
 
   /**
-   * @generated from field: uint64 duration_ms = 6;
+   * @generated from field: optional string plugin_version = 9;
    */
-  durationMs: bigint;
+  pluginVersion?: string | undefined;
 
   /**
-   * @generated from field: int64 ended_at_ms = 7;
-   */
-  endedAtMs: bigint;
-
-  /**
-   * Whether there is a log of it.
+   * By the worker's clock; absent, like the duration, when no worker said so.
    *
-   * @generated from field: uint64 log_bytes = 8;
+   * @generated from field: optional double started_at_ms = 11;
    */
-  logBytes: bigint;
+  startedAtMs?: number | undefined;
 
   /**
-   * @generated from field: string plugin_version = 9;
+   * @generated from field: optional double duration_ms = 12;
    */
-  pluginVersion: string;
+  durationMs?: number | undefined;
+
+  /**
+   * @generated from field: double ended_at_ms = 13;
+   */
+  endedAtMs: number;
+
+  /**
+   * The size of what is kept of its standard error.
+   *
+   * @generated from field: double log_bytes = 14;
+   */
+  logBytes: number;
 };
 
 /**
@@ -1176,16 +1478,18 @@ export type AttemptRecord = Message<"rollout.v1.AttemptRecord"> & {
  * Use `create(AttemptRecordSchema)` to create a new message.
  */
 export const AttemptRecordSchema: GenMessage<AttemptRecord> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 26);
+  messageDesc(file_rollout_v1_run, 32);
 
 /**
  * @generated from message rollout.v1.GetAttemptLogRequest
  */
 export type GetAttemptLogRequest = Message<"rollout.v1.GetAttemptLogRequest"> & {
   /**
-   * @generated from field: bytes item_id = 1;
+   * 64 hexadecimal digits.
+   *
+   * @generated from field: string item = 3;
    */
-  itemId: Uint8Array;
+  item: string;
 
   /**
    * 0: the last one that left a log.
@@ -1200,7 +1504,7 @@ export type GetAttemptLogRequest = Message<"rollout.v1.GetAttemptLogRequest"> & 
  * Use `create(GetAttemptLogRequestSchema)` to create a new message.
  */
 export const GetAttemptLogRequestSchema: GenMessage<GetAttemptLogRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 27);
+  messageDesc(file_rollout_v1_run, 33);
 
 /**
  * @generated from message rollout.v1.GetAttemptLogResponse
@@ -1229,16 +1533,16 @@ export type GetAttemptLogResponse = Message<"rollout.v1.GetAttemptLogResponse"> 
  * Use `create(GetAttemptLogResponseSchema)` to create a new message.
  */
 export const GetAttemptLogResponseSchema: GenMessage<GetAttemptLogResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 28);
+  messageDesc(file_rollout_v1_run, 34);
 
 /**
  * @generated from message rollout.v1.GetWorkerRequest
  */
 export type GetWorkerRequest = Message<"rollout.v1.GetWorkerRequest"> & {
   /**
-   * @generated from field: bytes worker_id = 1;
+   * @generated from field: string worker_id = 2;
    */
-  workerId: Uint8Array;
+  workerId: string;
 };
 
 /**
@@ -1246,7 +1550,7 @@ export type GetWorkerRequest = Message<"rollout.v1.GetWorkerRequest"> & {
  * Use `create(GetWorkerRequestSchema)` to create a new message.
  */
 export const GetWorkerRequestSchema: GenMessage<GetWorkerRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 29);
+  messageDesc(file_rollout_v1_run, 35);
 
 /**
  * @generated from message rollout.v1.GetWorkerResponse
@@ -1263,18 +1567,18 @@ export type GetWorkerResponse = Message<"rollout.v1.GetWorkerResponse"> & {
   info?: WorkerInfo | undefined;
 
   /**
-   * What it has, at most 1,000.
+   * Items that it has, started or not: at most 1,000.
    *
-   * @generated from field: repeated rollout.v1.Attempt held = 3;
+   * @generated from field: repeated rollout.v1.HeldItem holds = 7;
    */
-  held: Attempt[];
+  holds: HeldItem[];
 
   /**
    * Room that it has announced and that is not filled.
    *
-   * @generated from field: uint64 credit = 4;
+   * @generated from field: double credit = 8;
    */
-  credit: bigint;
+  credit: number;
 
   /**
    * @generated from field: bool has_session = 5;
@@ -1294,16 +1598,40 @@ export type GetWorkerResponse = Message<"rollout.v1.GetWorkerResponse"> & {
  * Use `create(GetWorkerResponseSchema)` to create a new message.
  */
 export const GetWorkerResponseSchema: GenMessage<GetWorkerResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 30);
+  messageDesc(file_rollout_v1_run, 36);
+
+/**
+ * @generated from message rollout.v1.HeldItem
+ */
+export type HeldItem = Message<"rollout.v1.HeldItem"> & {
+  /**
+   * 64 hexadecimal digits.
+   *
+   * @generated from field: string item = 1;
+   */
+  item: string;
+
+  /**
+   * @generated from field: uint32 attempt = 2;
+   */
+  attempt: number;
+};
+
+/**
+ * Describes the message rollout.v1.HeldItem.
+ * Use `create(HeldItemSchema)` to create a new message.
+ */
+export const HeldItemSchema: GenMessage<HeldItem> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 37);
 
 /**
  * @generated from message rollout.v1.DrainWorkerRequest
  */
 export type DrainWorkerRequest = Message<"rollout.v1.DrainWorkerRequest"> & {
   /**
-   * @generated from field: bytes worker_id = 1;
+   * @generated from field: string worker_id = 2;
    */
-  workerId: Uint8Array;
+  workerId: string;
 };
 
 /**
@@ -1311,7 +1639,7 @@ export type DrainWorkerRequest = Message<"rollout.v1.DrainWorkerRequest"> & {
  * Use `create(DrainWorkerRequestSchema)` to create a new message.
  */
 export const DrainWorkerRequestSchema: GenMessage<DrainWorkerRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 31);
+  messageDesc(file_rollout_v1_run, 38);
 
 /**
  * @generated from message rollout.v1.DrainWorkerResponse
@@ -1328,7 +1656,7 @@ export type DrainWorkerResponse = Message<"rollout.v1.DrainWorkerResponse"> & {
  * Use `create(DrainWorkerResponseSchema)` to create a new message.
  */
 export const DrainWorkerResponseSchema: GenMessage<DrainWorkerResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 32);
+  messageDesc(file_rollout_v1_run, 39);
 
 /**
  * @generated from message rollout.v1.RevokeRequest
@@ -1337,9 +1665,9 @@ export type RevokeRequest = Message<"rollout.v1.RevokeRequest"> & {
   /**
    * ULID of the bearer: of a worker, of an enrolment bundle or of an operator, as its certificate names it.
    *
-   * @generated from field: bytes bearer_id = 1;
+   * @generated from field: string bearer_id = 3;
    */
-  bearerId: Uint8Array;
+  bearerId: string;
 
   /**
    * For a bundle: revoke the workers that have joined with it as well.
@@ -1354,7 +1682,7 @@ export type RevokeRequest = Message<"rollout.v1.RevokeRequest"> & {
  * Use `create(RevokeRequestSchema)` to create a new message.
  */
 export const RevokeRequestSchema: GenMessage<RevokeRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 33);
+  messageDesc(file_rollout_v1_run, 40);
 
 /**
  * @generated from message rollout.v1.RevokeResponse
@@ -1392,7 +1720,7 @@ export type RevokeResponse = Message<"rollout.v1.RevokeResponse"> & {
  * Use `create(RevokeResponseSchema)` to create a new message.
  */
 export const RevokeResponseSchema: GenMessage<RevokeResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 34);
+  messageDesc(file_rollout_v1_run, 41);
 
 /**
  * @generated from message rollout.v1.WatchEventsRequest
@@ -1411,7 +1739,7 @@ export type WatchEventsRequest = Message<"rollout.v1.WatchEventsRequest"> & {
  * Use `create(WatchEventsRequestSchema)` to create a new message.
  */
 export const WatchEventsRequestSchema: GenMessage<WatchEventsRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 35);
+  messageDesc(file_rollout_v1_run, 42);
 
 /**
  * @generated from message rollout.v1.WatchEventsResponse
@@ -1432,9 +1760,9 @@ export type WatchEventsResponse = Message<"rollout.v1.WatchEventsResponse"> & {
   /**
    * Lines that were lost to a reader who was too slow.
    *
-   * @generated from field: uint64 dropped = 3;
+   * @generated from field: double dropped = 4;
    */
-  dropped: bigint;
+  dropped: number;
 };
 
 /**
@@ -1442,7 +1770,343 @@ export type WatchEventsResponse = Message<"rollout.v1.WatchEventsResponse"> & {
  * Use `create(WatchEventsResponseSchema)` to create a new message.
  */
 export const WatchEventsResponseSchema: GenMessage<WatchEventsResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 36);
+  messageDesc(file_rollout_v1_run, 43);
+
+/**
+ * @generated from message rollout.v1.WatchChartsRequest
+ */
+export type WatchChartsRequest = Message<"rollout.v1.WatchChartsRequest"> & {
+};
+
+/**
+ * Describes the message rollout.v1.WatchChartsRequest.
+ * Use `create(WatchChartsRequestSchema)` to create a new message.
+ */
+export const WatchChartsRequestSchema: GenMessage<WatchChartsRequest> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 44);
+
+/**
+ * @generated from message rollout.v1.WatchChartsResponse
+ */
+export type WatchChartsResponse = Message<"rollout.v1.WatchChartsResponse"> & {
+  /**
+   * @generated from field: rollout.v1.CoordinatorEnvelope coordinator = 1;
+   */
+  coordinator?: CoordinatorEnvelope | undefined;
+
+  /**
+   * Oldest first; in the first answer those that are remembered.
+   *
+   * @generated from field: repeated rollout.v1.Transition transitions = 2;
+   */
+  transitions: Transition[];
+
+  /**
+   * Transitions that are missing before these.
+   *
+   * @generated from field: double dropped = 3;
+   */
+  dropped: number;
+
+  /**
+   * In the first answer and about once a second.
+   *
+   * @generated from field: rollout.v1.History history = 4;
+   */
+  history?: History | undefined;
+
+  /**
+   * About once a second.
+   *
+   * @generated from field: rollout.v1.AtWork at_work = 5;
+   */
+  atWork?: AtWork | undefined;
+
+  /**
+   * Oldest first; in the first answer those that are remembered, and all but heartbeats.
+   *
+   * @generated from field: repeated rollout.v1.Happening happenings = 6;
+   */
+  happenings: Happening[];
+};
+
+/**
+ * Describes the message rollout.v1.WatchChartsResponse.
+ * Use `create(WatchChartsResponseSchema)` to create a new message.
+ */
+export const WatchChartsResponseSchema: GenMessage<WatchChartsResponse> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 45);
+
+/**
+ * An event of the cluster, as it stands in the coordinator's stream of events.
+ *
+ * @generated from message rollout.v1.Happening
+ */
+export type Happening = Message<"rollout.v1.Happening"> & {
+  /**
+   * @generated from field: double at_ms = 1;
+   */
+  atMs: number;
+
+  /**
+   * As docs/EVENTS.md names it.
+   *
+   * @generated from field: string topic = 2;
+   */
+  topic: string;
+
+  /**
+   * The fields of the topic: an object, as JSON.
+   *
+   * @generated from field: string fields = 3;
+   */
+  fields: string;
+};
+
+/**
+ * Describes the message rollout.v1.Happening.
+ * Use `create(HappeningSchema)` to create a new message.
+ */
+export const HappeningSchema: GenMessage<Happening> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 46);
+
+/**
+ * One step of a chart, on stable storage where the chart's state is.
+ *
+ * @generated from message rollout.v1.Transition
+ */
+export type Transition = Message<"rollout.v1.Transition"> & {
+  /**
+   * @generated from field: double at_ms = 1;
+   */
+  atMs: number;
+
+  /**
+   * As `rollout machines list` names it.
+   *
+   * @generated from field: string chart = 2;
+   */
+  chart: string;
+
+  /**
+   * A worker's id, an item's 64 hexadecimal digits, a coordinator's address; empty for the run.
+   *
+   * @generated from field: string actor = 3;
+   */
+  actor: string;
+
+  /**
+   * @generated from field: string event = 4;
+   */
+  event: string;
+
+  /**
+   * Dotted paths, with `+` between the regions of a parallel state. The same where only the chart's context has changed.
+   *
+   * @generated from field: string from = 5;
+   */
+  from: string;
+
+  /**
+   * @generated from field: string to = 6;
+   */
+  to: string;
+};
+
+/**
+ * Describes the message rollout.v1.Transition.
+ * Use `create(TransitionSchema)` to create a new message.
+ */
+export const TransitionSchema: GenMessage<Transition> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 47);
+
+/**
+ * @generated from message rollout.v1.History
+ */
+export type History = Message<"rollout.v1.History"> & {
+  /**
+   * Whether these are all points there are, in place of those that were told before.
+   *
+   * @generated from field: bool anew = 1;
+   */
+  anew: boolean;
+
+  /**
+   * The distance of two points. It doubles when there are too many, and every other one is forgotten.
+   *
+   * @generated from field: double interval_ms = 2;
+   */
+  intervalMs: number;
+
+  /**
+   * Oldest first.
+   *
+   * @generated from field: repeated rollout.v1.HistoryPoint points = 3;
+   */
+  points: HistoryPoint[];
+};
+
+/**
+ * Describes the message rollout.v1.History.
+ * Use `create(HistorySchema)` to create a new message.
+ */
+export const HistorySchema: GenMessage<History> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 48);
+
+/**
+ * The run at one moment.
+ *
+ * @generated from message rollout.v1.HistoryPoint
+ */
+export type HistoryPoint = Message<"rollout.v1.HistoryPoint"> & {
+  /**
+   * @generated from field: double at_ms = 1;
+   */
+  atMs: number;
+
+  /**
+   * As in `Run`.
+   *
+   * @generated from field: double pending = 2;
+   */
+  pending: number;
+
+  /**
+   * @generated from field: double delayed = 3;
+   */
+  delayed: number;
+
+  /**
+   * @generated from field: double running = 4;
+   */
+  running: number;
+
+  /**
+   * @generated from field: double done = 5;
+   */
+  done: number;
+
+  /**
+   * @generated from field: double failed = 6;
+   */
+  failed: number;
+
+  /**
+   * Workers that are given work.
+   *
+   * @generated from field: uint32 workers = 7;
+   */
+  workers: number;
+};
+
+/**
+ * Describes the message rollout.v1.HistoryPoint.
+ * Use `create(HistoryPointSchema)` to create a new message.
+ */
+export const HistoryPointSchema: GenMessage<HistoryPoint> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 49);
+
+/**
+ * Some of the items that workers have, the same ones for as long as they have them.
+ *
+ * @generated from message rollout.v1.AtWork
+ */
+export type AtWork = Message<"rollout.v1.AtWork"> & {
+  /**
+   * @generated from field: repeated rollout.v1.ItemAtWork items = 1;
+   */
+  items: ItemAtWork[];
+};
+
+/**
+ * Describes the message rollout.v1.AtWork.
+ * Use `create(AtWorkSchema)` to create a new message.
+ */
+export const AtWorkSchema: GenMessage<AtWork> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 50);
+
+/**
+ * @generated from message rollout.v1.ItemAtWork
+ */
+export type ItemAtWork = Message<"rollout.v1.ItemAtWork"> & {
+  /**
+   * 64 hexadecimal digits.
+   *
+   * @generated from field: string item = 1;
+   */
+  item: string;
+
+  /**
+   * @generated from field: string worker = 2;
+   */
+  worker: string;
+
+  /**
+   * @generated from field: uint32 attempt = 3;
+   */
+  attempt: number;
+
+  /**
+   * @generated from field: double assigned_at_ms = 4;
+   */
+  assignedAtMs: number;
+};
+
+/**
+ * Describes the message rollout.v1.ItemAtWork.
+ * Use `create(ItemAtWorkSchema)` to create a new message.
+ */
+export const ItemAtWorkSchema: GenMessage<ItemAtWork> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 51);
+
+/**
+ * @generated from message rollout.v1.BackUpRequest
+ */
+export type BackUpRequest = Message<"rollout.v1.BackUpRequest"> & {
+};
+
+/**
+ * Describes the message rollout.v1.BackUpRequest.
+ * Use `create(BackUpRequestSchema)` to create a new message.
+ */
+export const BackUpRequestSchema: GenMessage<BackUpRequest> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 52);
+
+/**
+ * @generated from message rollout.v1.BackUpResponse
+ */
+export type BackUpResponse = Message<"rollout.v1.BackUpResponse"> & {
+  /**
+   * @generated from field: rollout.v1.CoordinatorEnvelope coordinator = 1;
+   */
+  coordinator?: CoordinatorEnvelope | undefined;
+
+  /**
+   * A page of rows: keys, and the value of each.
+   *
+   * @generated from field: repeated string keys = 2;
+   */
+  keys: string[];
+
+  /**
+   * @generated from field: repeated bytes values = 3;
+   */
+  values: Uint8Array[];
+
+  /**
+   * In the last message, which has no rows: how many there were. A stream that ends without it was cut off.
+   *
+   * @generated from field: optional double rows = 4;
+   */
+  rows?: number | undefined;
+};
+
+/**
+ * Describes the message rollout.v1.BackUpResponse.
+ * Use `create(BackUpResponseSchema)` to create a new message.
+ */
+export const BackUpResponseSchema: GenMessage<BackUpResponse> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 53);
 
 /**
  * @generated from enum rollout.v1.RunState
@@ -1583,13 +2247,75 @@ export const ItemStateSchema: GenEnum<ItemState> = /*@__PURE__*/
   enumDesc(file_rollout_v1_run, 2);
 
 /**
- * What operators ask of a run.
+ * The state of a key, as its chart `key` names it.
  *
- * @generated from service rollout.v1.RunService
+ * @generated from enum rollout.v1.KeyPhase
  */
-export const RunService: GenService<{
+export const KeyPhase = {
   /**
-   * @generated from rpc rollout.v1.RunService.ListWorkers
+   * @generated from enum value: KEY_PHASE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * Nothing waits.
+   *
+   * @generated from enum value: KEY_PHASE_IDLE = 1;
+   */
+  IDLE: 1,
+
+  /**
+   * Its next item may start.
+   *
+   * @generated from enum value: KEY_PHASE_WAITING = 2;
+   */
+  WAITING: 2,
+
+  /**
+   * Its next item waits after a failure.
+   *
+   * @generated from enum value: KEY_PHASE_DELAYED = 3;
+   */
+  DELAYED: 3,
+
+  /**
+   * @generated from enum value: KEY_PHASE_RUNNING = 4;
+   */
+  RUNNING: 4,
+
+  /**
+   * Nothing of it starts: its next item has failed, or an operator has paused it.
+   *
+   * @generated from enum value: KEY_PHASE_PARKED = 5;
+   */
+  PARKED: 5,
+} as const;
+
+/**
+ * The state of a key, as its chart `key` names it.
+ *
+ * @generated from enum rollout.v1.KeyPhase
+ */
+export type KeyPhase = (typeof KeyPhase)[keyof typeof KeyPhase] | UnknownEnum;
+
+/**
+ * Describes the enum rollout.v1.KeyPhase.
+ */
+export const KeyPhaseSchema: GenEnum<KeyPhase> = /*@__PURE__*/
+  enumDesc(file_rollout_v1_run, 3);
+
+/**
+ * The operators' calls about a run. The messages of all methods but Submit, ListResults and BackUp are plain: numbers are numbers, ids
+ * are text, and a field that `--json` shows has its name and its order here, so that one function makes its object of any of them. A time
+ * is a field that ends in `_at_ms`: milliseconds since 1970. A value that does not exist is absent, never empty or 0.
+ *
+ * The service has a name of its own for each wire that means something else: `RunService` of 0.1 is refused by name.
+ *
+ * @generated from service rollout.v1.OperatorService
+ */
+export const OperatorService: GenService<{
+  /**
+   * @generated from rpc rollout.v1.OperatorService.ListWorkers
    */
   listWorkers: {
     methodKind: "unary";
@@ -1600,7 +2326,7 @@ export const RunService: GenService<{
    * Items in batches, in the order of the file. Acknowledged when they are on stable storage; idempotent, because an
    * item's id is made of its content.
    *
-   * @generated from rpc rollout.v1.RunService.Submit
+   * @generated from rpc rollout.v1.OperatorService.Submit
    */
   submit: {
     methodKind: "unary";
@@ -1608,7 +2334,7 @@ export const RunService: GenService<{
     output: typeof SubmitResponseSchema;
   },
   /**
-   * @generated from rpc rollout.v1.RunService.Seal
+   * @generated from rpc rollout.v1.OperatorService.Seal
    */
   seal: {
     methodKind: "unary";
@@ -1616,7 +2342,7 @@ export const RunService: GenService<{
     output: typeof SealResponseSchema;
   },
   /**
-   * @generated from rpc rollout.v1.RunService.GetRun
+   * @generated from rpc rollout.v1.OperatorService.GetRun
    */
   getRun: {
     methodKind: "unary";
@@ -1626,7 +2352,7 @@ export const RunService: GenService<{
   /**
    * Gives out nothing more until it is resumed; what executes goes on.
    *
-   * @generated from rpc rollout.v1.RunService.Pause
+   * @generated from rpc rollout.v1.OperatorService.Pause
    */
   pause: {
     methodKind: "unary";
@@ -1634,7 +2360,7 @@ export const RunService: GenService<{
     output: typeof PauseResponseSchema;
   },
   /**
-   * @generated from rpc rollout.v1.RunService.Resume
+   * @generated from rpc rollout.v1.OperatorService.Resume
    */
   resume: {
     methodKind: "unary";
@@ -1644,7 +2370,7 @@ export const RunService: GenService<{
   /**
    * For good: what executes is killed, what waits never starts, what is done stays.
    *
-   * @generated from rpc rollout.v1.RunService.Cancel
+   * @generated from rpc rollout.v1.OperatorService.Cancel
    */
   cancel: {
     methodKind: "unary";
@@ -1654,7 +2380,7 @@ export const RunService: GenService<{
   /**
    * Takes failed items back, with new budgets. A page a call.
    *
-   * @generated from rpc rollout.v1.RunService.Retry
+   * @generated from rpc rollout.v1.OperatorService.Retry
    */
   retry: {
     methodKind: "unary";
@@ -1664,7 +2390,7 @@ export const RunService: GenService<{
   /**
    * Final items, a page a call, at any time.
    *
-   * @generated from rpc rollout.v1.RunService.ListResults
+   * @generated from rpc rollout.v1.OperatorService.ListResults
    */
   listResults: {
     methodKind: "unary";
@@ -1674,7 +2400,7 @@ export const RunService: GenService<{
   /**
    * Where an item stands, and what became of its attempts.
    *
-   * @generated from rpc rollout.v1.RunService.GetItem
+   * @generated from rpc rollout.v1.OperatorService.GetItem
    */
   getItem: {
     methodKind: "unary";
@@ -1682,9 +2408,9 @@ export const RunService: GenService<{
     output: typeof GetItemResponseSchema;
   },
   /**
-   * What one attempt wrote to its standard error.
+   * The text that one attempt wrote to its standard error.
    *
-   * @generated from rpc rollout.v1.RunService.GetAttemptLog
+   * @generated from rpc rollout.v1.OperatorService.GetAttemptLog
    */
   getAttemptLog: {
     methodKind: "unary";
@@ -1692,9 +2418,9 @@ export const RunService: GenService<{
     output: typeof GetAttemptLogResponseSchema;
   },
   /**
-   * What a worker has, and why it gets nothing if it does.
+   * A worker and its items, and the reason where it is given none.
    *
-   * @generated from rpc rollout.v1.RunService.GetWorker
+   * @generated from rpc rollout.v1.OperatorService.GetWorker
    */
   getWorker: {
     methodKind: "unary";
@@ -1704,7 +2430,7 @@ export const RunService: GenService<{
   /**
    * Has a worker leave in good order.
    *
-   * @generated from rpc rollout.v1.RunService.DrainWorker
+   * @generated from rpc rollout.v1.OperatorService.DrainWorker
    */
   drainWorker: {
     methodKind: "unary";
@@ -1715,7 +2441,7 @@ export const RunService: GenService<{
    * Ends what a certificate is good for: from this answer on no call of its bearer is taken, and within a second its open
    * streams have ended. For good.
    *
-   * @generated from rpc rollout.v1.RunService.Revoke
+   * @generated from rpc rollout.v1.OperatorService.Revoke
    */
   revoke: {
     methodKind: "unary";
@@ -1723,14 +2449,35 @@ export const RunService: GenService<{
     output: typeof RevokeResponseSchema;
   },
   /**
-   * What has happened since the coordinator began to lead (the last of it), then what happens.
+   * Events since the coordinator began to lead, the last of them, and then each as it happens.
    *
-   * @generated from rpc rollout.v1.RunService.WatchEvents
+   * @generated from rpc rollout.v1.OperatorService.WatchEvents
    */
   watchEvents: {
     methodKind: "server_streaming";
     input: typeof WatchEventsRequestSchema;
     output: typeof WatchEventsResponseSchema;
+  },
+  /**
+   * The charts as they move, some items at work, and the course of the run since the coordinator began to lead: for a page that shows
+   * them. One reader serves all who look at its page.
+   *
+   * @generated from rpc rollout.v1.OperatorService.WatchCharts
+   */
+  watchCharts: {
+    methodKind: "server_streaming";
+    input: typeof WatchChartsRequestSchema;
+    output: typeof WatchChartsResponseSchema;
+  },
+  /**
+   * Every row of the store as they are at one moment, in order of key, while the run goes on. One at a time.
+   *
+   * @generated from rpc rollout.v1.OperatorService.BackUp
+   */
+  backUp: {
+    methodKind: "server_streaming";
+    input: typeof BackUpRequestSchema;
+    output: typeof BackUpResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_rollout_v1_run, 0);

@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file rollout/v1/work.proto.
  */
 export const file_rollout_v1_work: GenFile = /*@__PURE__*/
-  fileDesc("ChVyb2xsb3V0L3YxL3dvcmsucHJvdG8SCnJvbGxvdXQudjEieAoKQXNzaWdubWVudBIkCgdhdHRlbXB0GAEgASgLMhMucm9sbG91dC52MS5BdHRlbXB0Eg8KB3BheWxvYWQYAiABKAwSEgoKY2hlY2twb2ludBgDIAEoDBIQCghwcmlvcml0eRgEIAEoBRINCgVhbG9uZRgFIAEoCCJ9Cg9Bc3NpZ25tZW50QmF0Y2gSFAoMZmlyc3RfbnVtYmVyGAEgASgEEisKC2Fzc2lnbm1lbnRzGAIgAygLMhYucm9sbG91dC52MS5Bc3NpZ25tZW50Eg4KBnBsdWdpbhgDIAEoCRIXCg9pdGVtX3RpbWVvdXRfbXMYBCABKAQijAEKC0hlbGRBdHRlbXB0EiQKB2F0dGVtcHQYASABKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQSJAoFcGhhc2UYAiABKA4yFS5yb2xsb3V0LnYxLkhlbGRQaGFzZRISCgVlcG9jaBgDIAEoBEgAiAEBEhMKC2luY2FybmF0aW9uGAQgASgMQggKBl9lcG9jaCJGCgVIZWxsbxIlCgRoZWxkGAEgAygLMhcucm9sbG91dC52MS5IZWxkQXR0ZW1wdBIWCg5zZXNzaW9uX251bWJlchgCIAEoBCJTCgxIZWxsb1ZlcmRpY3QSKQoIdmVyZGljdHMYASADKA4yFy5yb2xsb3V0LnYxLkhlbGRWZXJkaWN0EhgKEG1heF9vdXRwdXRfYnl0ZXMYAiABKAQi1AIKBlJlc3VsdBIkCgdhdHRlbXB0GAEgASgLMhMucm9sbG91dC52MS5BdHRlbXB0EhIKBWVwb2NoGAIgASgESACIAQESKQoHb3V0Y29tZRgDIAEoDjIYLnJvbGxvdXQudjEuT3V0Y29tZUNsYXNzEg4KBm91dHB1dBgEIAEoDBIVCg1vdXRwdXRfZGlnZXN0GAUgASgMEhUKDWVycm9yX21lc3NhZ2UYBiABKAkSEgoKY2hlY2twb2ludBgHIAEoDBITCgtpbmNhcm5hdGlvbhgIIAEoDBIWCg5wbHVnaW5fdmVyc2lvbhgJIAEoCRIVCg1zdGFydGVkX2F0X21zGAogASgDEhMKC2R1cmF0aW9uX21zGAsgASgEEgsKA2xvZxgMIAEoDBIQCghyZXNwb25zZRgNIAEoDBIRCglwZXJtYW5lbnQYDiABKAhCCAoGX2Vwb2NoIhYKBkNyZWRpdBIMCgRtb3JlGAEgASgNIjAKB1JlbGVhc2USJQoIcmVsZWFzZWQYASADKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQiLAoERHJvcBIkCgdkcm9wcGVkGAEgAygLMhMucm9sbG91dC52MS5BdHRlbXB0ImQKCkNoZWNrcG9pbnQSJAoHYXR0ZW1wdBgBIAEoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBISCgVlcG9jaBgCIAEoBEgAiAEBEhIKCmNoZWNrcG9pbnQYAyABKAxCCAoGX2Vwb2NoIj4KD0NoZWNrcG9pbnRCYXRjaBIrCgtjaGVja3BvaW50cxgBIAMoCzIWLnJvbGxvdXQudjEuQ2hlY2twb2ludCKxAgoOU2Vzc2lvblJlcXVlc3QSKgoGd29ya2VyGAEgASgLMhoucm9sbG91dC52MS5Xb3JrZXJFbnZlbG9wZRIYChBhY2tlZF9hc3NpZ25tZW50GAIgASgEEiIKBWhlbGxvGAMgASgLMhEucm9sbG91dC52MS5IZWxsb0gAEiQKBmNyZWRpdBgEIAEoCzISLnJvbGxvdXQudjEuQ3JlZGl0SAASKgoHcmVzdWx0cxgFIAEoCzIXLnJvbGxvdXQudjEuUmVzdWx0QmF0Y2hIABImCgdyZWxlYXNlGAYgASgLMhMucm9sbG91dC52MS5SZWxlYXNlSAASMgoLY2hlY2twb2ludHMYByABKAsyGy5yb2xsb3V0LnYxLkNoZWNrcG9pbnRCYXRjaEgAQgcKBWZyYW1lIkIKC1Jlc3VsdEJhdGNoEg4KBm51bWJlchgBIAEoBBIjCgdyZXN1bHRzGAIgAygLMhIucm9sbG91dC52MS5SZXN1bHQikgIKD1Nlc3Npb25SZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIVCg1hY2tlZF9yZXN1bHRzGAIgASgEEisKB3ZlcmRpY3QYAyABKAsyGC5yb2xsb3V0LnYxLkhlbGxvVmVyZGljdEgAEjIKC2Fzc2lnbm1lbnRzGAQgASgLMhsucm9sbG91dC52MS5Bc3NpZ25tZW50QmF0Y2hIABImCgdyZWxlYXNlGAUgASgLMhMucm9sbG91dC52MS5SZWxlYXNlSAASIAoEZHJvcBgGIAEoCzIQLnJvbGxvdXQudjEuRHJvcEgAQgcKBWZyYW1lIusBCgtQdWxsUmVxdWVzdBIqCgZ3b3JrZXIYASABKAsyGi5yb2xsb3V0LnYxLldvcmtlckVudmVsb3BlEhIKCnJlcXVlc3RfaWQYAiABKAwSGAoQYWNrZWRfYXNzaWdubWVudBgDIAEoBBIOCgZjcmVkaXQYBCABKA0SDwoHd2FpdF9tcxgFIAEoDRIlCgRoZWxkGAYgAygLMhcucm9sbG91dC52MS5IZWxkQXR0ZW1wdBIlCghyZWxlYXNlZBgHIAMoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBITCgtjYWxsX251bWJlchgIIAEoBCLWAQoMUHVsbFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEjAKC2Fzc2lnbm1lbnRzGAIgASgLMhsucm9sbG91dC52MS5Bc3NpZ25tZW50QmF0Y2gSJAoHcmVsZWFzZRgDIAEoCzITLnJvbGxvdXQudjEuUmVsZWFzZRIeCgRkcm9wGAQgASgLMhAucm9sbG91dC52MS5Ecm9wEhgKEG1heF9vdXRwdXRfYnl0ZXMYBSABKAQigQEKFFJlcG9ydFJlc3VsdHNSZXF1ZXN0EioKBndvcmtlchgBIAEoCzIaLnJvbGxvdXQudjEuV29ya2VyRW52ZWxvcGUSGAoQYWNrZWRfYXNzaWdubWVudBgCIAEoBBIjCgdyZXN1bHRzGAMgAygLMhIucm9sbG91dC52MS5SZXN1bHQiTQoVUmVwb3J0UmVzdWx0c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlKnIKCUhlbGRQaGFzZRIaChZIRUxEX1BIQVNFX1VOU1BFQ0lGSUVEEAASGAoUSEVMRF9QSEFTRV9VTlNUQVJURUQQARIWChJIRUxEX1BIQVNFX1JVTk5JTkcQAhIXChNIRUxEX1BIQVNFX0ZJTklTSEVEEAMqWQoLSGVsZFZlcmRpY3QSHAoYSEVMRF9WRVJESUNUX1VOU1BFQ0lGSUVEEAASFQoRSEVMRF9WRVJESUNUX0tFRVAQARIVChFIRUxEX1ZFUkRJQ1RfRFJPUBACKtgCCgxPdXRjb21lQ2xhc3MSHQoZT1VUQ09NRV9DTEFTU19VTlNQRUNJRklFRBAAEhkKFU9VVENPTUVfQ0xBU1NfU1VDQ0VTUxABEhcKE09VVENPTUVfQ0xBU1NfRVJST1IQAhIZChVPVVRDT01FX0NMQVNTX1RJTUVPVVQQAxIXChNPVVRDT01FX0NMQVNTX0NSQVNIEAQSGwoXT1VUQ09NRV9DTEFTU19UT09fTEFSR0UQBRIbChdPVVRDT01FX0NMQVNTX1BSRUVNUFRFRBAGEhgKFE9VVENPTUVfQ0xBU1NfU1RPTEVOEAcSGAoUT1VUQ09NRV9DTEFTU19GRU5DRUQQCBIbChdPVVRDT01FX0NMQVNTX0NBTkNFTExFRBAJEhYKEk9VVENPTUVfQ0xBU1NfTE9TVBAKEh4KGk9VVENPTUVfQ0xBU1NfQ1JBU0hfU0hBUkVEEAsy8AEKC1dvcmtTZXJ2aWNlEkYKB1Nlc3Npb24SGi5yb2xsb3V0LnYxLlNlc3Npb25SZXF1ZXN0Ghsucm9sbG91dC52MS5TZXNzaW9uUmVzcG9uc2UoATABEj4KBFB1bGwSFy5yb2xsb3V0LnYxLlB1bGxSZXF1ZXN0Ghgucm9sbG91dC52MS5QdWxsUmVzcG9uc2UiA5ACAhJZCg1SZXBvcnRSZXN1bHRzEiAucm9sbG91dC52MS5SZXBvcnRSZXN1bHRzUmVxdWVzdBohLnJvbGxvdXQudjEuUmVwb3J0UmVzdWx0c1Jlc3BvbnNlIgOQAgJiBnByb3RvMw", [file_rollout_v1_common]);
+  fileDesc("ChVyb2xsb3V0L3YxL3dvcmsucHJvdG8SCnJvbGxvdXQudjEipAEKCkFzc2lnbm1lbnQSJAoHYXR0ZW1wdBgBIAEoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBIPCgdwYXlsb2FkGAIgASgMEhIKCmNoZWNrcG9pbnQYAyABKAwSEAoIcHJpb3JpdHkYBCABKAUSDQoFYWxvbmUYBSABKAgSKgoFa2V5ZWQYBiABKAsyGy5yb2xsb3V0LnYxLktleWVkQXNzaWdubWVudCJMCg9LZXllZEFzc2lnbm1lbnQSCwoDa2V5GAEgASgJEg4KBmNvbW1pdBgCIAEoBBISCgVzdGF0ZRgDIAEoDEgAiAEBQggKBl9zdGF0ZSJ9Cg9Bc3NpZ25tZW50QmF0Y2gSFAoMZmlyc3RfbnVtYmVyGAEgASgEEisKC2Fzc2lnbm1lbnRzGAIgAygLMhYucm9sbG91dC52MS5Bc3NpZ25tZW50Eg4KBnBsdWdpbhgDIAEoCRIXCg9pdGVtX3RpbWVvdXRfbXMYBCABKAQijAEKC0hlbGRBdHRlbXB0EiQKB2F0dGVtcHQYASABKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQSJAoFcGhhc2UYAiABKA4yFS5yb2xsb3V0LnYxLkhlbGRQaGFzZRISCgVlcG9jaBgDIAEoBEgAiAEBEhMKC2luY2FybmF0aW9uGAQgASgMQggKBl9lcG9jaCJGCgVIZWxsbxIlCgRoZWxkGAEgAygLMhcucm9sbG91dC52MS5IZWxkQXR0ZW1wdBIWCg5zZXNzaW9uX251bWJlchgCIAEoBCJTCgxIZWxsb1ZlcmRpY3QSKQoIdmVyZGljdHMYASADKA4yFy5yb2xsb3V0LnYxLkhlbGRWZXJkaWN0EhgKEG1heF9vdXRwdXRfYnl0ZXMYAiABKAQiSAoFS2V5ZWQSEAoIYmFzZWRfb24YASABKAQSEgoFc3RhdGUYAiABKAxIAIgBARIPCgdyZW1vdmVkGAMgASgIQggKBl9zdGF0ZSL2AgoGUmVzdWx0EiQKB2F0dGVtcHQYASABKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQSEgoFZXBvY2gYAiABKARIAIgBARIpCgdvdXRjb21lGAMgASgOMhgucm9sbG91dC52MS5PdXRjb21lQ2xhc3MSDgoGb3V0cHV0GAQgASgMEhUKDW91dHB1dF9kaWdlc3QYBSABKAwSFQoNZXJyb3JfbWVzc2FnZRgGIAEoCRISCgpjaGVja3BvaW50GAcgASgMEhMKC2luY2FybmF0aW9uGAggASgMEhYKDnBsdWdpbl92ZXJzaW9uGAkgASgJEhUKDXN0YXJ0ZWRfYXRfbXMYCiABKAMSEwoLZHVyYXRpb25fbXMYCyABKAQSCwoDbG9nGAwgASgMEhAKCHJlc3BvbnNlGA0gASgMEhEKCXBlcm1hbmVudBgOIAEoCBIgCgVrZXllZBgPIAEoCzIRLnJvbGxvdXQudjEuS2V5ZWRCCAoGX2Vwb2NoIjQKBkNyZWRpdBIMCgRtb3JlGAEgASgNEhIKBXVwX3RvGAIgASgESACIAQFCCAoGX3VwX3RvIjAKB1JlbGVhc2USJQoIcmVsZWFzZWQYASADKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQiLAoERHJvcBIkCgdkcm9wcGVkGAEgAygLMhMucm9sbG91dC52MS5BdHRlbXB0ImQKCkNoZWNrcG9pbnQSJAoHYXR0ZW1wdBgBIAEoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBISCgVlcG9jaBgCIAEoBEgAiAEBEhIKCmNoZWNrcG9pbnQYAyABKAxCCAoGX2Vwb2NoIj4KD0NoZWNrcG9pbnRCYXRjaBIrCgtjaGVja3BvaW50cxgBIAMoCzIWLnJvbGxvdXQudjEuQ2hlY2twb2ludCKuAwoOU2Vzc2lvblJlcXVlc3QSKgoGd29ya2VyGAEgASgLMhoucm9sbG91dC52MS5Xb3JrZXJFbnZlbG9wZRIYChBhY2tlZF9hc3NpZ25tZW50GAIgASgEEiIKBWhlbGxvGAMgASgLMhEucm9sbG91dC52MS5IZWxsb0gAEiQKBmNyZWRpdBgEIAEoCzISLnJvbGxvdXQudjEuQ3JlZGl0SAASKgoHcmVzdWx0cxgFIAEoCzIXLnJvbGxvdXQudjEuUmVzdWx0QmF0Y2hIABImCgdyZWxlYXNlGAYgASgLMhMucm9sbG91dC52MS5SZWxlYXNlSAASMgoLY2hlY2twb2ludHMYByABKAsyGy5yb2xsb3V0LnYxLkNoZWNrcG9pbnRCYXRjaEgAEkIKFHBhcnRpdGlvbl9jaGVja3BvaW50GAggASgLMiIucm9sbG91dC52MS5QYXJ0aXRpb25DaGVja3BvaW50QWNrSAASNwoQcGFydGl0aW9uX2xvYWRlZBgJIAEoCzIbLnJvbGxvdXQudjEuUGFydGl0aW9uTG9hZGVkSABCBwoFZnJhbWUiQgoLUmVzdWx0QmF0Y2gSDgoGbnVtYmVyGAEgASgEEiMKB3Jlc3VsdHMYAiADKAsyEi5yb2xsb3V0LnYxLlJlc3VsdCK+AwoPU2Vzc2lvblJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEhUKDWFja2VkX3Jlc3VsdHMYAiABKAQSKwoHdmVyZGljdBgDIAEoCzIYLnJvbGxvdXQudjEuSGVsbG9WZXJkaWN0SAASMgoLYXNzaWdubWVudHMYBCABKAsyGy5yb2xsb3V0LnYxLkFzc2lnbm1lbnRCYXRjaEgAEiYKB3JlbGVhc2UYBSABKAsyEy5yb2xsb3V0LnYxLlJlbGVhc2VIABIgCgRkcm9wGAYgASgLMhAucm9sbG91dC52MS5Ecm9wSAASRwoVcGFydGl0aW9uX2NoZWNrcG9pbnRzGAcgASgLMiYucm9sbG91dC52MS5QYXJ0aXRpb25DaGVja3BvaW50UmVxdWVzdEgAEjcKEHBhcnRpdGlvbl9zdGF0ZXMYCCABKAsyGy5yb2xsb3V0LnYxLlBhcnRpdGlvblN0YXRlc0gAEigKB2NvbW1pdHMYCSADKAsyFy5yb2xsb3V0LnYxLkJhdGNoQ29tbWl0QgcKBWZyYW1lIi0KC0JhdGNoQ29tbWl0Eg4KBm51bWJlchgBIAEoBBIOCgZjb21taXQYAiABKAQiQgoUR2V0QXNzaWdubWVudFJlcXVlc3QSKgoGd29ya2VyGAEgASgLMhoucm9sbG91dC52MS5Xb3JrZXJFbnZlbG9wZSKxAQoVR2V0QXNzaWdubWVudFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEhgKEGFzc2lnbm1lbnRfZXBvY2gYAiABKAQSLgoKcGFydGl0aW9ucxgDIAMoCzIaLnJvbGxvdXQudjEuT3duZWRQYXJ0aXRpb24SGAoQdG90YWxfcGFydGl0aW9ucxgEIAEoDSJYCg5Pd25lZFBhcnRpdGlvbhIRCglwYXJ0aXRpb24YASABKA0SMwoKY2hlY2twb2ludBgCIAEoCzIfLnJvbGxvdXQudjEuUGFydGl0aW9uQ2hlY2twb2ludCI0ChNQYXJ0aXRpb25DaGVja3BvaW50Eg4KBm9mZnNldBgBIAEoBBINCgVwbGFjZRgCIAEoCSIsChpQYXJ0aXRpb25DaGVja3BvaW50UmVxdWVzdBIOCgZudW1iZXIYASABKAQiVwoWUGFydGl0aW9uQ2hlY2twb2ludEFjaxIOCgZudW1iZXIYASABKAQSLQoHd3JpdHRlbhgCIAMoCzIcLnJvbGxvdXQudjEuV3JpdHRlblBhcnRpdGlvbiJaChBXcml0dGVuUGFydGl0aW9uEhEKCXBhcnRpdGlvbhgBIAEoDRIzCgpjaGVja3BvaW50GAIgASgLMh8ucm9sbG91dC52MS5QYXJ0aXRpb25DaGVja3BvaW50IlkKD1BhcnRpdGlvblN0YXRlcxIRCglwYXJ0aXRpb24YASABKA0SJAoGc3RhdGVzGAIgAygLMhQucm9sbG91dC52MS5LZXlTdGF0ZRINCgV1cF90bxgDIAEoBCJFCghLZXlTdGF0ZRILCgNrZXkYASABKAkSDgoGY29tbWl0GAIgASgEEhIKBXN0YXRlGAMgASgMSACIAQFCCAoGX3N0YXRlIpcBCg9QYXJ0aXRpb25Mb2FkZWQSEQoJcGFydGl0aW9uGAEgASgNEhgKEGFzc2lnbm1lbnRfZXBvY2gYAiABKAQSDgoGb2Zmc2V0GAMgASgEEhAKCGNvbXBsZXRlGAQgASgIEg4KBmxvYWRlZBgFIAEoBBIQCghyZXBsYXllZBgGIAEoBBITCgtkdXJhdGlvbl9tcxgHIAEoBCLrAQoLUHVsbFJlcXVlc3QSKgoGd29ya2VyGAEgASgLMhoucm9sbG91dC52MS5Xb3JrZXJFbnZlbG9wZRISCgpyZXF1ZXN0X2lkGAIgASgMEhgKEGFja2VkX2Fzc2lnbm1lbnQYAyABKAQSDgoGY3JlZGl0GAQgASgNEg8KB3dhaXRfbXMYBSABKA0SJQoEaGVsZBgGIAMoCzIXLnJvbGxvdXQudjEuSGVsZEF0dGVtcHQSJQoIcmVsZWFzZWQYByADKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQSEwoLY2FsbF9udW1iZXIYCCABKAQi1gEKDFB1bGxSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIwCgthc3NpZ25tZW50cxgCIAEoCzIbLnJvbGxvdXQudjEuQXNzaWdubWVudEJhdGNoEiQKB3JlbGVhc2UYAyABKAsyEy5yb2xsb3V0LnYxLlJlbGVhc2USHgoEZHJvcBgEIAEoCzIQLnJvbGxvdXQudjEuRHJvcBIYChBtYXhfb3V0cHV0X2J5dGVzGAUgASgEIoEBChRSZXBvcnRSZXN1bHRzUmVxdWVzdBIqCgZ3b3JrZXIYASABKAsyGi5yb2xsb3V0LnYxLldvcmtlckVudmVsb3BlEhgKEGFja2VkX2Fzc2lnbm1lbnQYAiABKAQSIwoHcmVzdWx0cxgDIAMoCzISLnJvbGxvdXQudjEuUmVzdWx0Ik0KFVJlcG9ydFJlc3VsdHNSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZSpyCglIZWxkUGhhc2USGgoWSEVMRF9QSEFTRV9VTlNQRUNJRklFRBAAEhgKFEhFTERfUEhBU0VfVU5TVEFSVEVEEAESFgoSSEVMRF9QSEFTRV9SVU5OSU5HEAISFwoTSEVMRF9QSEFTRV9GSU5JU0hFRBADKlkKC0hlbGRWZXJkaWN0EhwKGEhFTERfVkVSRElDVF9VTlNQRUNJRklFRBAAEhUKEUhFTERfVkVSRElDVF9LRUVQEAESFQoRSEVMRF9WRVJESUNUX0RST1AQAir5AgoMT3V0Y29tZUNsYXNzEh0KGU9VVENPTUVfQ0xBU1NfVU5TUEVDSUZJRUQQABIZChVPVVRDT01FX0NMQVNTX1NVQ0NFU1MQARIXChNPVVRDT01FX0NMQVNTX0VSUk9SEAISGQoVT1VUQ09NRV9DTEFTU19USU1FT1VUEAMSFwoTT1VUQ09NRV9DTEFTU19DUkFTSBAEEhsKF09VVENPTUVfQ0xBU1NfVE9PX0xBUkdFEAUSGwoXT1VUQ09NRV9DTEFTU19QUkVFTVBURUQQBhIYChRPVVRDT01FX0NMQVNTX1NUT0xFThAHEhgKFE9VVENPTUVfQ0xBU1NfRkVOQ0VEEAgSGwoXT1VUQ09NRV9DTEFTU19DQU5DRUxMRUQQCRIWChJPVVRDT01FX0NMQVNTX0xPU1QQChIeChpPVVRDT01FX0NMQVNTX0NSQVNIX1NIQVJFRBALEh8KG09VVENPTUVfQ0xBU1NfU1RBVEVfTUlTU0lORxAMMssCCgtXb3JrU2VydmljZRJGCgdTZXNzaW9uEhoucm9sbG91dC52MS5TZXNzaW9uUmVxdWVzdBobLnJvbGxvdXQudjEuU2Vzc2lvblJlc3BvbnNlKAEwARI+CgRQdWxsEhcucm9sbG91dC52MS5QdWxsUmVxdWVzdBoYLnJvbGxvdXQudjEuUHVsbFJlc3BvbnNlIgOQAgISWQoNUmVwb3J0UmVzdWx0cxIgLnJvbGxvdXQudjEuUmVwb3J0UmVzdWx0c1JlcXVlc3QaIS5yb2xsb3V0LnYxLlJlcG9ydFJlc3VsdHNSZXNwb25zZSIDkAICElkKDUdldEFzc2lnbm1lbnQSIC5yb2xsb3V0LnYxLkdldEFzc2lnbm1lbnRSZXF1ZXN0GiEucm9sbG91dC52MS5HZXRBc3NpZ25tZW50UmVzcG9uc2UiA5ACAWIGcHJvdG8z", [file_rollout_v1_common]);
 
 /**
  * An item to execute. The payload is opaque to the coordinator.
@@ -49,6 +49,13 @@ export type Assignment = Message<"rollout.v1.Assignment"> & {
    * @generated from field: bool alone = 5;
    */
   alone: boolean;
+
+  /**
+   * Absent for an item without a key.
+   *
+   * @generated from field: rollout.v1.KeyedAssignment keyed = 6;
+   */
+  keyed?: KeyedAssignment | undefined;
 };
 
 /**
@@ -57,6 +64,40 @@ export type Assignment = Message<"rollout.v1.Assignment"> & {
  */
 export const AssignmentSchema: GenMessage<Assignment> = /*@__PURE__*/
   messageDesc(file_rollout_v1_work, 0);
+
+/**
+ * The key of an item, and the state that the key has.
+ *
+ * @generated from message rollout.v1.KeyedAssignment
+ */
+export type KeyedAssignment = Message<"rollout.v1.KeyedAssignment"> & {
+  /**
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * The commit that the state is of; 0: the key has no state.
+   *
+   * @generated from field: uint64 commit = 2;
+   */
+  commit: bigint;
+
+  /**
+   * Absent where the key has none, and where the worker has said that it has loaded the key's partition: then it has the state of this
+   * commit, or reports `STATE_MISSING`.
+   *
+   * @generated from field: optional bytes state = 3;
+   */
+  state?: Uint8Array | undefined;
+};
+
+/**
+ * Describes the message rollout.v1.KeyedAssignment.
+ * Use `create(KeyedAssignmentSchema)` to create a new message.
+ */
+export const KeyedAssignmentSchema: GenMessage<KeyedAssignment> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 1);
 
 /**
  * Assignments are numbered per worker incarnation, from 1 without gaps. What is not acknowledged is sent again. In each
@@ -95,7 +136,7 @@ export type AssignmentBatch = Message<"rollout.v1.AssignmentBatch"> & {
  * Use `create(AssignmentBatchSchema)` to create a new message.
  */
 export const AssignmentBatchSchema: GenMessage<AssignmentBatch> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 1);
+  messageDesc(file_rollout_v1_work, 2);
 
 /**
  * What a worker says of each attempt it has when it connects.
@@ -134,7 +175,7 @@ export type HeldAttempt = Message<"rollout.v1.HeldAttempt"> & {
  * Use `create(HeldAttemptSchema)` to create a new message.
  */
 export const HeldAttemptSchema: GenMessage<HeldAttempt> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 2);
+  messageDesc(file_rollout_v1_work, 3);
 
 /**
  * @generated from message rollout.v1.Hello
@@ -158,7 +199,7 @@ export type Hello = Message<"rollout.v1.Hello"> & {
  * Use `create(HelloSchema)` to create a new message.
  */
 export const HelloSchema: GenMessage<Hello> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 3);
+  messageDesc(file_rollout_v1_work, 4);
 
 /**
  * @generated from message rollout.v1.HelloVerdict
@@ -185,7 +226,42 @@ export type HelloVerdict = Message<"rollout.v1.HelloVerdict"> & {
  * Use `create(HelloVerdictSchema)` to create a new message.
  */
 export const HelloVerdictSchema: GenMessage<HelloVerdict> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 4);
+  messageDesc(file_rollout_v1_work, 5);
+
+/**
+ * What an attempt has made of its key's state. It is committed with the result of a success, and dropped with any other.
+ *
+ * @generated from message rollout.v1.Keyed
+ */
+export type Keyed = Message<"rollout.v1.Keyed"> & {
+  /**
+   * The commit of the state that the attempt began with; 0: it had none.
+   *
+   * @generated from field: uint64 based_on = 1;
+   */
+  basedOn: bigint;
+
+  /**
+   * The state from now on. Absent: it stays as it is, unless it is removed.
+   *
+   * @generated from field: optional bytes state = 2;
+   */
+  state?: Uint8Array | undefined;
+
+  /**
+   * The key has no state from now on.
+   *
+   * @generated from field: bool removed = 3;
+   */
+  removed: boolean;
+};
+
+/**
+ * Describes the message rollout.v1.Keyed.
+ * Use `create(KeyedSchema)` to create a new message.
+ */
+export const KeyedSchema: GenMessage<Keyed> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 6);
 
 /**
  * @generated from message rollout.v1.Result
@@ -280,6 +356,13 @@ export type Result = Message<"rollout.v1.Result"> & {
    * @generated from field: bool permanent = 14;
    */
   permanent: boolean;
+
+  /**
+   * Of a success of an item with a key.
+   *
+   * @generated from field: rollout.v1.Keyed keyed = 15;
+   */
+  keyed?: Keyed | undefined;
 };
 
 /**
@@ -287,7 +370,7 @@ export type Result = Message<"rollout.v1.Result"> & {
  * Use `create(ResultSchema)` to create a new message.
  */
 export const ResultSchema: GenMessage<Result> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 5);
+  messageDesc(file_rollout_v1_work, 7);
 
 /**
  * More free room at the worker: slots plus prefetch, as a difference to what it said before in this session. It begins
@@ -300,6 +383,14 @@ export type Credit = Message<"rollout.v1.Credit"> & {
    * @generated from field: uint32 more = 1;
    */
   more: number;
+
+  /**
+   * The same as a number, which counts in place of `more`: that of the last assignment which the worker has room for. It is lower than
+   * before where less is wanted than was asked for; what is on its way meanwhile is taken all the same.
+   *
+   * @generated from field: optional uint64 up_to = 2;
+   */
+  upTo?: bigint | undefined;
 };
 
 /**
@@ -307,11 +398,12 @@ export type Credit = Message<"rollout.v1.Credit"> & {
  * Use `create(CreditSchema)` to create a new message.
  */
 export const CreditSchema: GenMessage<Credit> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 6);
+  messageDesc(file_rollout_v1_work, 8);
 
 /**
  * From the coordinator: hand these back if they have not started. Each such request is answered by one release, which may be
- * empty. From the worker: these had not started and never will. It may come unasked, when the worker drains.
+ * empty. From the worker: these had not started and never will. It may come unasked: when the worker drains, or has more than it
+ * gets through soon.
  *
  * @generated from message rollout.v1.Release
  */
@@ -327,7 +419,7 @@ export type Release = Message<"rollout.v1.Release"> & {
  * Use `create(ReleaseSchema)` to create a new message.
  */
 export const ReleaseSchema: GenMessage<Release> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 7);
+  messageDesc(file_rollout_v1_work, 9);
 
 /**
  * From the coordinator: nobody wants these any more. They are killed if they run, forgotten if not, and leave no result.
@@ -346,7 +438,7 @@ export type Drop = Message<"rollout.v1.Drop"> & {
  * Use `create(DropSchema)` to create a new message.
  */
 export const DropSchema: GenMessage<Drop> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 8);
+  messageDesc(file_rollout_v1_work, 10);
 
 /**
  * What a running attempt would go on from if it ended without a word. The last one counts; one that is lost, or of an
@@ -378,7 +470,7 @@ export type Checkpoint = Message<"rollout.v1.Checkpoint"> & {
  * Use `create(CheckpointSchema)` to create a new message.
  */
 export const CheckpointSchema: GenMessage<Checkpoint> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 9);
+  messageDesc(file_rollout_v1_work, 11);
 
 /**
  * Not acknowledged.
@@ -397,7 +489,7 @@ export type CheckpointBatch = Message<"rollout.v1.CheckpointBatch"> & {
  * Use `create(CheckpointBatchSchema)` to create a new message.
  */
 export const CheckpointBatchSchema: GenMessage<CheckpointBatch> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 10);
+  messageDesc(file_rollout_v1_work, 12);
 
 /**
  * Without a frame it is an acknowledgement alone.
@@ -450,6 +542,18 @@ export type SessionRequest = Message<"rollout.v1.SessionRequest"> & {
      */
     value: CheckpointBatch;
     case: "checkpoints";
+  } | {
+    /**
+     * @generated from field: rollout.v1.PartitionCheckpointAck partition_checkpoint = 8;
+     */
+    value: PartitionCheckpointAck;
+    case: "partitionCheckpoint";
+  } | {
+    /**
+     * @generated from field: rollout.v1.PartitionLoaded partition_loaded = 9;
+     */
+    value: PartitionLoaded;
+    case: "partitionLoaded";
   } | { case: undefined; value?: undefined };
 };
 
@@ -458,7 +562,7 @@ export type SessionRequest = Message<"rollout.v1.SessionRequest"> & {
  * Use `create(SessionRequestSchema)` to create a new message.
  */
 export const SessionRequestSchema: GenMessage<SessionRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 11);
+  messageDesc(file_rollout_v1_work, 13);
 
 /**
  * @generated from message rollout.v1.ResultBatch
@@ -482,7 +586,7 @@ export type ResultBatch = Message<"rollout.v1.ResultBatch"> & {
  * Use `create(ResultBatchSchema)` to create a new message.
  */
 export const ResultBatchSchema: GenMessage<ResultBatch> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 12);
+  messageDesc(file_rollout_v1_work, 14);
 
 /**
  * Without a frame it is an acknowledgement alone.
@@ -531,7 +635,27 @@ export type SessionResponse = Message<"rollout.v1.SessionResponse"> & {
      */
     value: Drop;
     case: "drop";
+  } | {
+    /**
+     * @generated from field: rollout.v1.PartitionCheckpointRequest partition_checkpoints = 7;
+     */
+    value: PartitionCheckpointRequest;
+    case: "partitionCheckpoints";
+  } | {
+    /**
+     * @generated from field: rollout.v1.PartitionStates partition_states = 8;
+     */
+    value: PartitionStates;
+    case: "partitionStates";
   } | { case: undefined; value?: undefined };
+
+  /**
+   * The batches of results with states in them that are on stable storage since it was said last in this session: by these commits their
+   * states are known. A batch that is missing here has none that counts.
+   *
+   * @generated from field: repeated rollout.v1.BatchCommit commits = 9;
+   */
+  commits: BatchCommit[];
 };
 
 /**
@@ -539,7 +663,324 @@ export type SessionResponse = Message<"rollout.v1.SessionResponse"> & {
  * Use `create(SessionResponseSchema)` to create a new message.
  */
 export const SessionResponseSchema: GenMessage<SessionResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 13);
+  messageDesc(file_rollout_v1_work, 15);
+
+/**
+ * @generated from message rollout.v1.BatchCommit
+ */
+export type BatchCommit = Message<"rollout.v1.BatchCommit"> & {
+  /**
+   * As in `ResultBatch`.
+   *
+   * @generated from field: uint64 number = 1;
+   */
+  number: bigint;
+
+  /**
+   * @generated from field: uint64 commit = 2;
+   */
+  commit: bigint;
+};
+
+/**
+ * Describes the message rollout.v1.BatchCommit.
+ * Use `create(BatchCommitSchema)` to create a new message.
+ */
+export const BatchCommitSchema: GenMessage<BatchCommit> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 16);
+
+/**
+ * @generated from message rollout.v1.GetAssignmentRequest
+ */
+export type GetAssignmentRequest = Message<"rollout.v1.GetAssignmentRequest"> & {
+  /**
+   * @generated from field: rollout.v1.WorkerEnvelope worker = 1;
+   */
+  worker?: WorkerEnvelope | undefined;
+};
+
+/**
+ * Describes the message rollout.v1.GetAssignmentRequest.
+ * Use `create(GetAssignmentRequestSchema)` to create a new message.
+ */
+export const GetAssignmentRequestSchema: GenMessage<GetAssignmentRequest> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 17);
+
+/**
+ * @generated from message rollout.v1.GetAssignmentResponse
+ */
+export type GetAssignmentResponse = Message<"rollout.v1.GetAssignmentResponse"> & {
+  /**
+   * @generated from field: rollout.v1.CoordinatorEnvelope coordinator = 1;
+   */
+  coordinator?: CoordinatorEnvelope | undefined;
+
+  /**
+   * @generated from field: uint64 assignment_epoch = 2;
+   */
+  assignmentEpoch: bigint;
+
+  /**
+   * In order of their numbers. None while the run has no keys.
+   *
+   * @generated from field: repeated rollout.v1.OwnedPartition partitions = 3;
+   */
+  partitions: OwnedPartition[];
+
+  /**
+   * How many partitions there are in all; 0 while the run has no keys.
+   *
+   * @generated from field: uint32 total_partitions = 4;
+   */
+  totalPartitions: number;
+};
+
+/**
+ * Describes the message rollout.v1.GetAssignmentResponse.
+ * Use `create(GetAssignmentResponseSchema)` to create a new message.
+ */
+export const GetAssignmentResponseSchema: GenMessage<GetAssignmentResponse> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 18);
+
+/**
+ * @generated from message rollout.v1.OwnedPartition
+ */
+export type OwnedPartition = Message<"rollout.v1.OwnedPartition"> & {
+  /**
+   * @generated from field: uint32 partition = 1;
+   */
+  partition: number;
+
+  /**
+   * The last checkpoint of it that was acknowledged; absent when there is none.
+   *
+   * @generated from field: rollout.v1.PartitionCheckpoint checkpoint = 2;
+   */
+  checkpoint?: PartitionCheckpoint | undefined;
+};
+
+/**
+ * Describes the message rollout.v1.OwnedPartition.
+ * Use `create(OwnedPartitionSchema)` to create a new message.
+ */
+export const OwnedPartitionSchema: GenMessage<OwnedPartition> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 19);
+
+/**
+ * A partition's committed states as a worker has kept them. A cache: what is wrong or missing in it is sent again, and nothing else
+ * comes of it.
+ *
+ * @generated from message rollout.v1.PartitionCheckpoint
+ */
+export type PartitionCheckpoint = Message<"rollout.v1.PartitionCheckpoint"> & {
+  /**
+   * States of no later commit are in it.
+   *
+   * @generated from field: uint64 offset = 1;
+   */
+  offset: bigint;
+
+  /**
+   * Where it stands in the checkpoint store, a name below the place that each worker's own configuration gives.
+   *
+   * @generated from field: string place = 2;
+   */
+  place: string;
+};
+
+/**
+ * Describes the message rollout.v1.PartitionCheckpoint.
+ * Use `create(PartitionCheckpointSchema)` to create a new message.
+ */
+export const PartitionCheckpointSchema: GenMessage<PartitionCheckpoint> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 20);
+
+/**
+ * Each worker keeps a checkpoint of each of its partitions, when it can; nobody waits for it.
+ *
+ * @generated from message rollout.v1.PartitionCheckpointRequest
+ */
+export type PartitionCheckpointRequest = Message<"rollout.v1.PartitionCheckpointRequest"> & {
+  /**
+   * From 1.
+   *
+   * @generated from field: uint64 number = 1;
+   */
+  number: bigint;
+};
+
+/**
+ * Describes the message rollout.v1.PartitionCheckpointRequest.
+ * Use `create(PartitionCheckpointRequestSchema)` to create a new message.
+ */
+export const PartitionCheckpointRequestSchema: GenMessage<PartitionCheckpointRequest> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 21);
+
+/**
+ * A partition that the worker has not written is not in the list. One message answers a request.
+ *
+ * @generated from message rollout.v1.PartitionCheckpointAck
+ */
+export type PartitionCheckpointAck = Message<"rollout.v1.PartitionCheckpointAck"> & {
+  /**
+   * @generated from field: uint64 number = 1;
+   */
+  number: bigint;
+
+  /**
+   * @generated from field: repeated rollout.v1.WrittenPartition written = 2;
+   */
+  written: WrittenPartition[];
+};
+
+/**
+ * Describes the message rollout.v1.PartitionCheckpointAck.
+ * Use `create(PartitionCheckpointAckSchema)` to create a new message.
+ */
+export const PartitionCheckpointAckSchema: GenMessage<PartitionCheckpointAck> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 22);
+
+/**
+ * @generated from message rollout.v1.WrittenPartition
+ */
+export type WrittenPartition = Message<"rollout.v1.WrittenPartition"> & {
+  /**
+   * @generated from field: uint32 partition = 1;
+   */
+  partition: number;
+
+  /**
+   * @generated from field: rollout.v1.PartitionCheckpoint checkpoint = 2;
+   */
+  checkpoint?: PartitionCheckpoint | undefined;
+};
+
+/**
+ * Describes the message rollout.v1.WrittenPartition.
+ * Use `create(WrittenPartitionSchema)` to create a new message.
+ */
+export const WrittenPartitionSchema: GenMessage<WrittenPartition> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 23);
+
+/**
+ * States of a partition that a worker is to keep: those that were committed after the offset of the checkpoint that it was told of.
+ *
+ * @generated from message rollout.v1.PartitionStates
+ */
+export type PartitionStates = Message<"rollout.v1.PartitionStates"> & {
+  /**
+   * @generated from field: uint32 partition = 1;
+   */
+  partition: number;
+
+  /**
+   * @generated from field: repeated rollout.v1.KeyState states = 2;
+   */
+  states: KeyState[];
+
+  /**
+   * With it the worker has all states of the partition up to this commit. 0: more of them follow.
+   *
+   * @generated from field: uint64 up_to = 3;
+   */
+  upTo: bigint;
+};
+
+/**
+ * Describes the message rollout.v1.PartitionStates.
+ * Use `create(PartitionStatesSchema)` to create a new message.
+ */
+export const PartitionStatesSchema: GenMessage<PartitionStates> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 24);
+
+/**
+ * @generated from message rollout.v1.KeyState
+ */
+export type KeyState = Message<"rollout.v1.KeyState"> & {
+  /**
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * @generated from field: uint64 commit = 2;
+   */
+  commit: bigint;
+
+  /**
+   * Absent: the key has none.
+   *
+   * @generated from field: optional bytes state = 3;
+   */
+  state?: Uint8Array | undefined;
+};
+
+/**
+ * Describes the message rollout.v1.KeyState.
+ * Use `create(KeyStateSchema)` to create a new message.
+ */
+export const KeyStateSchema: GenMessage<KeyState> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 25);
+
+/**
+ * First when the worker has read the checkpoint of a partition, with the offset from which it wants to be sent states; then, when it has
+ * these too, with the commit up to which it has all. From then on assignments of the partition's keys come without states.
+ *
+ * @generated from message rollout.v1.PartitionLoaded
+ */
+export type PartitionLoaded = Message<"rollout.v1.PartitionLoaded"> & {
+  /**
+   * @generated from field: uint32 partition = 1;
+   */
+  partition: number;
+
+  /**
+   * The assignment that made the partition its own.
+   *
+   * @generated from field: uint64 assignment_epoch = 2;
+   */
+  assignmentEpoch: bigint;
+
+  /**
+   * All states up to this commit are here; 0: none is.
+   *
+   * @generated from field: uint64 offset = 3;
+   */
+  offset: bigint;
+
+  /**
+   * Whether it now has what it was sent.
+   *
+   * @generated from field: bool complete = 4;
+   */
+  complete: boolean;
+
+  /**
+   * States that came from the checkpoint, and from the coordinator.
+   *
+   * @generated from field: uint64 loaded = 5;
+   */
+  loaded: bigint;
+
+  /**
+   * @generated from field: uint64 replayed = 6;
+   */
+  replayed: bigint;
+
+  /**
+   * How long it took from the assignment.
+   *
+   * @generated from field: uint64 duration_ms = 7;
+   */
+  durationMs: bigint;
+};
+
+/**
+ * Describes the message rollout.v1.PartitionLoaded.
+ * Use `create(PartitionLoadedSchema)` to create a new message.
+ */
+export const PartitionLoadedSchema: GenMessage<PartitionLoaded> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 26);
 
 /**
  * @generated from message rollout.v1.PullRequest
@@ -604,7 +1045,7 @@ export type PullRequest = Message<"rollout.v1.PullRequest"> & {
  * Use `create(PullRequestSchema)` to create a new message.
  */
 export const PullRequestSchema: GenMessage<PullRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 14);
+  messageDesc(file_rollout_v1_work, 27);
 
 /**
  * @generated from message rollout.v1.PullResponse
@@ -647,7 +1088,7 @@ export type PullResponse = Message<"rollout.v1.PullResponse"> & {
  * Use `create(PullResponseSchema)` to create a new message.
  */
 export const PullResponseSchema: GenMessage<PullResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 15);
+  messageDesc(file_rollout_v1_work, 28);
 
 /**
  * @generated from message rollout.v1.ReportResultsRequest
@@ -674,7 +1115,7 @@ export type ReportResultsRequest = Message<"rollout.v1.ReportResultsRequest"> & 
  * Use `create(ReportResultsRequestSchema)` to create a new message.
  */
 export const ReportResultsRequestSchema: GenMessage<ReportResultsRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 16);
+  messageDesc(file_rollout_v1_work, 29);
 
 /**
  * The results of the request are on stable storage.
@@ -693,7 +1134,7 @@ export type ReportResultsResponse = Message<"rollout.v1.ReportResultsResponse"> 
  * Use `create(ReportResultsResponseSchema)` to create a new message.
  */
 export const ReportResultsResponseSchema: GenMessage<ReportResultsResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 17);
+  messageDesc(file_rollout_v1_work, 30);
 
 /**
  * @generated from enum rollout.v1.HeldPhase
@@ -827,6 +1268,13 @@ export const OutcomeClass = {
    * @generated from enum value: OUTCOME_CLASS_CRASH_SHARED = 11;
    */
   CRASH_SHARED: 11,
+
+  /**
+   * It was not begun: the worker does not have the state that the assignment names by its commit. Nobody is charged.
+   *
+   * @generated from enum value: OUTCOME_CLASS_STATE_MISSING = 12;
+   */
+  STATE_MISSING: 12,
 } as const;
 
 /**
@@ -873,6 +1321,16 @@ export const WorkService: GenService<{
     methodKind: "unary";
     input: typeof ReportResultsRequestSchema;
     output: typeof ReportResultsResponseSchema;
+  },
+  /**
+   * The partitions that are the worker's by the ring. They say where states are kept warm, never who may execute what.
+   *
+   * @generated from rpc rollout.v1.WorkService.GetAssignment
+   */
+  getAssignment: {
+    methodKind: "unary";
+    input: typeof GetAssignmentRequestSchema;
+    output: typeof GetAssignmentResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_rollout_v1_work, 0);
