@@ -4,208 +4,209 @@
 // The coordinator's files above all rooms: `reactor` is one turn, `turn-loop` takes inputs and commits, `perform-effect`
 // carries out, `replay` makes the state of a new leader, and this file puts them together.
 import type { ConnectRouter } from "@connectrpc/connect";
-import { charts } from "../../machines/index.ts";
-import type { RoleEvent } from "../../machines/coordinator-role.ts";
-import { assert } from "../base/assert.ts";
-import type { Clock } from "../base/clock.ts";
+import type { Candidacy } from "../../machines/coordinator-role.ts";
+import { AwaitedValue } from "../base/awaited-value.ts";
 import { sleep } from "../base/clock.ts";
-import type { Epoch, IncarnationId, RunId, StoreId } from "../base/ids.ts";
-import type { Random } from "../base/random.ts";
+import type { Epoch, StoreId } from "../base/ids.ts";
 import { turnstile } from "../base/turnstile.ts";
-import type { ItemLimits } from "../config/limits.ts";
 import { LIMITS } from "../config/limits.ts";
 import { EnrolmentService } from "../gen/rollout/v1/enrolment_pb.ts";
 import { HeartbeatService } from "../gen/rollout/v1/heartbeat_pb.ts";
-import { RunService } from "../gen/rollout/v1/run_pb.ts";
+import { KeyService } from "../gen/rollout/v1/keys_pb.ts";
+import { OperatorService } from "../gen/rollout/v1/run_pb.ts";
 import { WorkService } from "../gen/rollout/v1/work_pb.ts";
-import type { EventFeed } from "../observe/event-journal.ts";
-import type { EventEmitter } from "../observe/events.ts";
-import type { Logger } from "../observe/log.ts";
-import type { Perform } from "../runtime/driver.ts";
-import { ActorSystem } from "../runtime/driver.ts";
 import { claimStore } from "../storage/store-identity.ts";
-import type { Store } from "../storage/store.ts";
-import { StaticElector } from "./lead/elector-static.ts";
-import type { LeaderElector, Loss } from "./lead/elector.ts";
-import { checkLedgerCharts } from "./ledger/charts.ts";
-import type { Leadership } from "./lead/lease.ts";
+import type { Exposition } from "../observe/metrics/exposition.ts";
+import type { CoordinatorOptions } from "./coordinator-options.ts";
+import type { LeaderTerm } from "./lead/attendance.ts";
+import { StaticElector } from "./lead/elector.ts";
+import type { Chance, LeaderElector, Loss } from "./lead/elector.ts";
+import { checkBeforeClaim } from "./before-claim.ts";
+import { adoptLedgerCharts, checkLedgerCharts } from "./ledger-charts.ts";
+import { replay } from "./replay.ts";
+import { haltRole, RollbackWatch } from "./rollback.ts";
+import type { Leadership, LeaseRow } from "./lead/lease.ts";
 import { StorageLease } from "./lead/lease.ts";
-import type { ItemBudgets } from "./ledger/ledger.ts";
+import { Role } from "./lead/role.ts";
+import type { StoreRollback } from "./lead/store-memory.ts";
 import type { Input } from "./turn/input.ts";
-import type { RunLimits } from "./turn/run-view.ts";
 import { performEffect } from "./perform-effect.ts";
 import type { EffectPorts } from "./perform-effect.ts";
-import { replay } from "./replay.ts";
-import type { SignWorkerRequest } from "./rpc/enrolment-service.ts";
 import { enrolmentService } from "./rpc/enrolment-service.ts";
 import { heartbeatService } from "./rpc/heartbeat-service.ts";
 import type { Leader } from "./rpc/leader.ts";
 import { envelopeOf } from "./rpc/messages.ts";
-import { runService } from "./rpc/run-service.ts";
+import { keyService } from "./rpc/key-service.ts";
+import { operatorService } from "./rpc/operator-service.ts";
 import { workService } from "./rpc/work-service.ts";
-import type { CoordinatorState, LivenessSettings } from "./turn/state.ts";
+import { keyHealthOf } from "./run/key-operator.ts";
+import type { KeyHealth } from "./run/key-operator.ts";
+import { addLeaderMetrics } from "./run/leader-metrics.ts";
+import type { RunReach } from "./turn/run-terms.ts";
+import type { CoordinatorState } from "./turn/state.ts";
 import { TurnLoop } from "./turn-loop.ts";
 import type { Setback } from "./turn-loop.ts";
+import { numbersOf } from "./workers/worker-numbers.ts";
+import type { WorkerNumbers } from "./workers/worker-numbers.ts";
 import { workersSegment } from "./workers/worker-record.ts";
 
-export interface CoordinatorOptions {
-  readonly runId: RunId;
-  /** This start of the process: the nonce of its claims and the address of its role. */
-  readonly incarnation: IncarnationId;
-  /** The shared store: the ledger. */
-  readonly store: Store;
-  /** This process's own: where its role is. Nothing of a fenced coordinator is ever written to the shared one. */
-  readonly ownStore: Store;
-  readonly liveness: LivenessSettings;
-  readonly workersMax: number;
-  readonly budgets: ItemBudgets;
-  /** Where the run is paused; without them nowhere. */
-  readonly runLimits?: RunLimits;
-  readonly inboxMax: number;
-  /** Limits of payloads and outputs; the configuration's defaults unless given. */
-  readonly limits?: ItemLimits;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly events: EventEmitter;
-  /** The events that operators read; without it they read none. */
-  readonly eventFeed?: EventFeed;
-  readonly log: Logger;
-  /** How this process comes to lead. Undefined: it alone has the store, so it leads at once. */
-  readonly elector?: LeaderElector;
-  /** Ends the wait for the lease; `start` then throws the row `interrupted`. */
-  readonly signal?: AbortSignal;
-  /** Signs workers' certificates; undefined when this run's certificates come from elsewhere. */
-  readonly sign: SignWorkerRequest | undefined;
-  /** Workers that one enrolment bundle lets in; as in the configuration's defaults unless said. */
-  readonly enrolmentQuota?: number;
-  /** Whether this process renews the enrolment bundle of this id by itself. */
-  readonly isOwnBundle?: (id: string) => boolean;
-  /** Told of bearers whose certificates were revoked: to be kept out, and their sessions ended. First before it leads. Total. */
-  readonly onRevoked?: (ids: readonly string[]) => void;
-  /** How messages name this coordinator. */
-  readonly advertisedAddress: string;
-  /** Somebody else leads. Says so synchronously and ends the process; does not return. */
-  readonly abortFenced: (fenced: Fenced) => void;
-  /** The store cannot be trusted any more, or the program is wrong: the process has to end. */
-  readonly onFatal: (error: unknown) => void;
-  /**
-   * Whether backlogs are stolen. Off only to see what it is worth.
-   * @internal
-   */
-  readonly steals?: boolean;
-  /**
-   * Rows in one page of the scrub: few of them show what a large ledger would.
-   * @internal
-   */
-  readonly scrubRows?: number;
-  /**
-   * Looks at the state that each turn has left; see `TurnLoopOptions`.
-   * @internal
-   */
-  readonly inspect?: (state: CoordinatorState) => void;
+/** How this coordinator came to lead. */
+export interface Takeover {
+  /** For how long the lease of the leader before had not been renewed; null when it was free. */
+  readonly quietMs: number | null;
+  /** How long the ledger was read. */
+  readonly replayMs: number;
 }
 
-export interface Fenced {
-  readonly epoch: number;
-  readonly seenEpoch: number | null;
-  readonly reason: string;
-  /** Batches and effects that were tried and held back after the leadership had ended. */
-  readonly refusedWrites: number;
-  readonly refusedReplies: number;
-}
-
+/** For a rehearsal, whose state nobody uses. */
+const ANY_EPOCH = 0 as Epoch;
 /** How long the lease is waited for, so that the last event can say who leads now. */
 const LAST_LOOK_MS = 200;
 /** A fenced leader is gone within 5 s of knowing it, whatever its own disk does. */
 const ABORT_WITHIN_MS = 2_000;
 
+const alwaysElectable = (): Candidacy => ({ weight: 1, isItsTurn: true, hasQuorum: true });
+
 export class Coordinator {
   readonly epoch: Epoch;
   readonly storeId: StoreId;
+  readonly takeover: Takeover;
   readonly #options: CoordinatorOptions;
   readonly #elector: LeaderElector;
   readonly #leadership: Leadership;
-  readonly #role: ActorSystem;
+  readonly #role: Role;
+  readonly #state: CoordinatorState;
   readonly #stopping = new AbortController();
+  /** How far the run has got. */
+  readonly #reach = new AwaitedValue<RunReach>();
+  readonly #wonAtMs: number;
   #loop: TurnLoop | undefined;
   #loss: Loss | undefined;
   #isAborted = false;
 
   private constructor(
     options: CoordinatorOptions,
-    won: { storeId: StoreId; elector: LeaderElector; leadership: Leadership; role: ActorSystem },
+    won: {
+      readonly storeId: StoreId;
+      readonly elector: LeaderElector;
+      readonly leadership: Leadership;
+      readonly role: Role;
+      readonly takeover: Takeover;
+      readonly state: CoordinatorState;
+    },
   ) {
     this.#options = options;
     this.#elector = won.elector;
     this.#leadership = won.leadership;
     this.#role = won.role;
+    this.#state = won.state;
+    this.#wonAtMs = options.clock.monotonicMs();
+    this.takeover = won.takeover;
     this.epoch = won.leadership.epoch;
     this.storeId = won.storeId;
   }
 
   /**
    * Leads when it resolves, which may be long after another leader has gone. Throws store_… rows when the store is not this
-   * run's, is damaged or cannot be written.
+   * run's, is damaged, went back or cannot be written: before it claims the store, where that can be known, and else after it has let go of it.
    */
   static async start(options: CoordinatorOptions): Promise<Coordinator> {
-    const { store, clock, random, log, onFatal } = options;
+    const { store, clock, random } = options;
     const { storeId } = await claimStore(store, {
       runId: options.runId,
       segments: [workersSegment],
       clock,
       random,
     });
+    // One that can never lead does not wait for its turn.
+    await checkLedgerCharts(store);
+    const role = options.role ?? (await Role.take(options));
     const elector = options.elector ?? new StaticElector(new StorageLease(store, options.incarnation), clock);
-    const { signal } = options;
+    const { signal, onLook, memory, events } = options;
+    const { acceptsRollback = false, explainRollback } = options;
     const losing = Promise.withResolvers<Loss>();
-    const leadership = await elector.campaign({ onLost: losing.resolve, ...(signal && { signal }) });
-    await checkLedgerCharts(store, leadership.epochRow);
+    const { candidacy = alwaysElectable } = options;
+    let taken: Chance | undefined;
     const { liveness, workersMax, budgets, runLimits: limits = {} } = options;
-    const { epoch } = leadership;
-    const nowMs = clock.monotonicMs();
-    const state = await replay(store, {
-      ...{ liveness, workersMax, budgets, limits, random, epoch, nowMs },
-      steals: options.steals ?? true,
-      scrubRows: options.scrubRows,
-      enrolmentQuota: options.enrolmentQuota,
+    const read = (epoch: Epoch): Promise<CoordinatorState> =>
+      replay(store, {
+        ...{ liveness, workersMax, budgets, limits, random, epoch, nowMs: clock.monotonicMs() },
+        steals: options.steals ?? true,
+        scrubRows: options.scrubRows,
+        enrolmentQuota: options.enrolmentQuota,
+        keys: options.keys,
+      });
+    const leadership = await elector.campaign({
+      onLost: losing.resolve,
+      mayClaim: (chance) => role.claim((taken = chance).opening, candidacy(chance)),
+      beforeTake: (rows) => {
+        const rehearse = (): Promise<unknown> => read(ANY_EPOCH);
+        const onRolledBack = (rollback: StoreRollback): Promise<void> => haltRole(role, rollback);
+        const how = { store, memory, acceptsRollback, explainRollback, events, rehearse, onRolledBack };
+        return checkBeforeClaim(how, rows);
+      },
+      onBeaten: () => role.beaten(),
+      ...(onLook && { onLook }),
+      ...(signal && { signal }),
     });
-    const leading = Promise.withResolvers<Coordinator>();
-    const role = await ActorSystem.open({
-      store: options.ownStore,
-      charts: { "coordinator-role": charts["coordinator-role"] },
-      clock,
-      random,
-      log,
-      durability: "flush",
-      onFatal,
-      perform: Coordinator.#perform(leading.promise, () => {
-        const coordinator = new Coordinator(options, { storeId, elector, leadership, role });
-        coordinator.#lead(state);
-        // It may have been lost while the ledger was read.
-        void losing.promise.then((loss) => coordinator.#lost(loss));
-        leading.resolve(coordinator);
-      }),
-    });
-    await role.spawn(roleAddress(options), "coordinator-role", {});
-    await role.send(roleAddress(options), { type: "lease.won", epoch: leadership.epoch } satisfies RoleEvent);
-    return leading.promise;
+    try {
+      const { epoch, branchedFrom } = leadership;
+      memory?.note({ epoch });
+      await memory?.keep();
+      if (branchedFrom !== undefined)
+        events.emit("store_generation_changed", { epoch, from: branchedFrom, to: store.generation });
+      await adoptLedgerCharts(store, leadership.epochRow);
+      const nowMs = clock.monotonicMs();
+      const state = await read(epoch);
+      const takeover: Takeover = {
+        quietMs: taken?.opening === "quiet" ? Math.round(taken.quietForMs) : null,
+        replayMs: Math.round(clock.monotonicMs() - nowMs),
+      };
+      const coordinator = new Coordinator(options, { storeId, elector, leadership, role, takeover, state });
+      await role.lead(epoch, {
+        startLeading: () => coordinator.#lead(),
+        resignLease: () => elector.resign(),
+        abortFenced: (lost) => coordinator.#abort(lost),
+      });
+      // It may have been lost while the ledger was read.
+      void losing.promise.then((loss) => coordinator.#lost(loss));
+      return coordinator;
+    } catch (error) {
+      // Another one may be able to lead it, and does not have to wait.
+      await elector.resign().catch(() => undefined);
+      throw error;
+    }
   }
 
   /** The services of a leader. */
   readonly routes = (router: ConnectRouter): void => {
     const { workersMax, inboxMax, sign, advertisedAddress: address, log } = this.#options;
+    const { store, events, incarnation, onFatal } = this.#options;
+    const watch = new RollbackWatch({
+      ...{ store, events, log, memory: this.#options.memory, role: this.#role, onRolledBack: onFatal },
+      lease: new StorageLease(store, incarnation),
+      isLeader: () => this.#elector.isLeader({ doubted: true }),
+    });
     const leader: Leader = {
       envelope: envelopeOf(this.epoch, this.storeId),
       workersMax,
       inboxMax,
       limits: this.#options.limits ?? LIMITS,
       address,
+      former: this.#role.former,
       push: (input) => this.#loop?.push(input) ?? false,
+      reach: this.#reach,
       stopping: this.#stopping.signal,
-      onHigherEpoch: () => void this.#elector.isLeader({ doubted: true }),
+      onHigherEpoch: (epoch) => watch.heard(epoch),
     };
     router.service(HeartbeatService, heartbeatService(leader));
-    router.service(RunService, runService(leader, this.#options.store, this.#options.eventFeed));
+    router.service(
+      OperatorService,
+      operatorService(leader, store, {
+        ...{ clock: this.#options.clock, feed: this.#options.eventFeed, sight: this.#options.sight },
+      }),
+    );
+    router.service(KeyService, keyService(leader, store));
     router.service(WorkService, workService(leader, this.#options.clock));
     router.service(
       EnrolmentService,
@@ -213,39 +214,102 @@ export class Coordinator {
     );
   };
 
+  /** This leadership as its part among the others has it. */
+  get term(): Omit<LeaderTerm, "giveUp"> {
+    const { clock } = this.#options;
+    return {
+      epoch: this.epoch,
+      epochRow: this.#leadership.epochRow,
+      mayAct: () => this.#loss === undefined && this.#elector.mayAct(),
+      // With a full inbox the next one will do.
+      publish: () => void this.#loop?.push({ kind: "publish" }),
+      published: () => this.#state.published,
+      unheardForMs: () => clock.monotonicMs() - lastHeardMs(this.#state, this.#wonAtMs),
+      holdJudgement: (isHeld) => this.#loop?.holdJudgement(isHeld),
+    };
+  }
+
+  /** Whether it leads, by the store's word too, which is up to a second old. */
+  async isLeading(): Promise<boolean> {
+    return this.#loss === undefined && (await this.#elector.isLeader());
+  }
+
+  /** The registry in numbers. */
+  get workerNumbers(): WorkerNumbers {
+    return numbersOf(this.#state.workers.values());
+  }
+
+  /** Undefined while the run has no keys. */
+  get keyHealth(): KeyHealth | undefined {
+    return keyHealthOf(this.#state);
+  }
+
+  /** Adds its counts and its state, for monitoring. */
+  addMetrics(exposition: Exposition): void {
+    addLeaderMetrics(this.#state, this.#loop?.waiting ?? 0, exposition);
+  }
+
+  /** How long ago it has published a snapshot; undefined before its first. */
+  get snapshotAgeMs(): number | undefined {
+    const { publishedAtMs } = this.#state.ledger.meter;
+    return publishedAtMs === undefined ? undefined : this.#options.clock.monotonicMs() - publishedAtMs;
+  }
+
   /** Ends the streams of workers: they look for the next coordinator. Call it before the server closes. */
   endStreams(): void {
+    this.#options.sight?.end();
     this.#loop?.stopJudging();
     this.#stopping.abort();
   }
 
   /** Commits what has arrived and lets go of the lease. The stores stay open: they are the caller's. */
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
+    return this.#end(() => this.#role.resign());
+  }
+
+  /** The same, for a process that goes on and follows. */
+  makeRoom(): Promise<void> {
+    return this.#end(() => this.#role.makeRoom());
+  }
+
+  async #end(letGo: () => Promise<void>): Promise<void> {
     this.endStreams();
     await this.#loop?.stop();
     // C5: who is fenced writes nothing more.
-    if (this.#loss === undefined) await this.#elector.resign();
-    await this.#role.send(roleAddress(this.#options), { type: "lease.resigned" } satisfies RoleEvent);
-    await this.#role.close();
+    if (this.#loss === undefined) await letGo();
+    await this.#options.memory?.keep();
+    if (this.#options.role === undefined) await this.#role.close();
   }
 
   /**
    * Ends without another commit to the ledger: for one that must not go on, by damage or by a bug. Lets go of the lease if that can
-   * still be written. The stores may be closed when it resolves. Never rejects; idempotent, and harmless after `stop`.
+   * still be written, though its own disk may not take that. The stores may be closed when it resolves. Never rejects; idempotent,
+   * and harmless after `stop`.
    */
   async halt(): Promise<void> {
     this.endStreams();
     await this.#loop?.halt();
-    if (this.#loss === undefined) await this.#elector.resign().catch(() => undefined);
-    await this.#role.close().catch(() => undefined);
+    if (this.#loss === undefined) await this.#letGo().catch(() => undefined);
+    await this.#options.memory?.keep();
+    if (this.#options.role === undefined) await this.#role.close().catch(() => undefined);
   }
 
-  #lead(state: CoordinatorState): void {
+  /** A halted one has nothing to resign by its chart, and holds the lease all the same. */
+  async #letGo(): Promise<void> {
+    if (this.#role.name === "Halted") return this.#elector.resign();
+    await this.#role.resign().catch(() => this.#elector.resign());
+  }
+
+  #lead(): void {
+    const state = this.#state;
     const { store, clock, inboxMax, events, log, onFatal, inspect } = this.#options;
     const feed = (input: Input): void => this.#loop?.feed(input);
-    const { onRevoked } = this.#options;
+    const { onRevoked, sight } = this.#options;
     onRevoked?.([...state.enrolment.revoked.keys()]);
-    const ports: EffectPorts = { store, events, log, onFatal, onRevoked, feed, inTurn: turnstile() };
+    const reach = this.#reach;
+    const ports: EffectPorts = {
+      ...{ store, events, log, reach, sight, onFatal, onRevoked, feed, inTurn: turnstile() },
+    };
     this.#loop = new TurnLoop({
       state,
       store,
@@ -255,8 +319,14 @@ export class Coordinator {
       perform: (effect) => performEffect(effect, ports),
       ...(inspect && { inspect }),
       mayAct: () => this.#elector.mayAct(),
+      onSynced: (extent) => this.#options.memory?.note(extent),
       leads: () => this.#leads(),
       onBroken: (why) => this.#broken(why),
+    });
+    sight?.begin({
+      state,
+      // With a full inbox the next look will do.
+      sample: (items, answer) => this.#loop?.push({ kind: "sampleItems", items, answer }) ?? false,
     });
   }
 
@@ -290,15 +360,13 @@ export class Coordinator {
 
   /** Never rejects: a role that cannot be written down is fenced all the same. */
   async #fence({ reason, seenEpoch }: Loss): Promise<void> {
-    const seen = seenEpoch ?? (await this.#higherEpoch());
-    const lost: RoleEvent = { type: "lease.lost", reason, seenEpoch: seen };
-    await this.#role
-      .send(roleAddress(this.#options), lost)
-      .catch(() => this.#abort({ reason, seenEpoch: seen }));
+    const later = await this.#laterLease();
+    const lost = { reason, seenEpoch: later?.epoch ?? seenEpoch, by: later?.holder ?? null };
+    await this.#role.lose(lost).catch(() => this.#abort(lost));
   }
 
-  /** The epoch of a later leader, if it can be read at once. */
-  async #higherEpoch(): Promise<Epoch | null> {
+  /** The row of a later leader, if it can be read at once. */
+  async #laterLease(): Promise<LeaseRow | undefined> {
     const { store, clock, incarnation } = this.#options;
     const patience = new AbortController();
     const rows = await Promise.race([
@@ -306,8 +374,8 @@ export class Coordinator {
       sleep(clock, LAST_LOOK_MS, patience.signal),
     ]);
     patience.abort();
-    const found = rows?.lease?.epoch;
-    return found !== undefined && found > this.epoch ? found : null;
+    const found = rows?.lease;
+    return found !== undefined && found.epoch > this.epoch ? found : undefined;
   }
 
   #abort({ reason, seenEpoch }: { readonly reason: string; readonly seenEpoch: number | null }): void {
@@ -317,24 +385,11 @@ export class Coordinator {
     const { epoch } = this;
     this.#options.abortFenced({ epoch, seenEpoch, reason, refusedWrites: writes, refusedReplies: replies });
   }
-
-  /** The role's effects. `startLeading` makes the coordinator that the others are for. */
-  static #perform(leading: Promise<Coordinator>, startLeading: () => void): Perform {
-    return async ({ type, params }) => {
-      switch (type) {
-        case "startLeading":
-          return startLeading();
-        case "stopLeading":
-          return;
-        case "abortFenced":
-          return (await leading).#abort(params as Pick<Fenced, "reason" | "seenEpoch">);
-        default:
-          assert(false, `nothing carries out ${type} of the coordinator's role`);
-      }
-    };
-  }
 }
 
-function roleAddress({ incarnation }: CoordinatorOptions): string {
-  return `coordinator/${incarnation}`;
+/** When a worker was last heard; `sinceMs` where none was since then. */
+function lastHeardMs({ workers }: CoordinatorState, sinceMs: number): number {
+  let lastMs = sinceMs;
+  for (const { lastBeatMs } of workers.values()) lastMs = Math.max(lastMs, lastBeatMs ?? -Infinity);
+  return lastMs;
 }

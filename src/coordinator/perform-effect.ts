@@ -1,12 +1,16 @@
 // Effects of committed turns, carried out (C2). Nothing here decides, and nothing here may throw: a turn is over. A reading
 // that a turn has asked for comes back as an input.
 import { unreachable } from "../base/assert.ts";
+import type { AwaitedValue } from "../base/awaited-value.ts";
 import { failure } from "../base/errors.ts";
 import type { EventEmitter } from "../observe/events.ts";
 import type { Logger } from "../observe/log.ts";
 import type { Store } from "../storage/store.ts";
+import type { Sight } from "./sight/sight.ts";
 import type { Input } from "./turn/input.ts";
+import type { RunReach } from "./turn/run-terms.ts";
 import { examineClaims, examineReport } from "./read/examine-items.ts";
+import { loadKeys } from "./read/load-keys.ts";
 import { loadWindow } from "./read/load-window.ts";
 import { findUnindexed, readScrubPage, verifyLedger } from "./read/verify-ledger.ts";
 import type { Effect } from "./turn/turn.ts";
@@ -15,6 +19,10 @@ export interface EffectPorts {
   readonly store: Store;
   readonly events: EventEmitter;
   readonly log: Logger;
+  /** Told how far the run has got. */
+  readonly reach?: AwaitedValue<RunReach> | undefined;
+  /** Told of steps of charts, and of events. */
+  readonly sight?: Sight | undefined;
   /** Takes what was read. An input that is read for the reactor is never refused for want of room. */
   readonly feed: (input: Input) => void;
   readonly onFatal: (error: unknown) => void;
@@ -27,12 +35,14 @@ export interface EffectPorts {
 export function performEffect(effect: Effect, ports: EffectPorts): void {
   switch (effect.kind) {
     case "event":
+      ports.sight?.event(effect.emit);
       return ports.events.emit(effect.emit.topic, effect.emit.payload);
     case "warning":
       return ports.log.warn(effect.message, effect.fields);
     case "transition": {
-      const { address, event, from, to } = effect;
-      return ports.log.info("transition", { address, event, from, to });
+      const { chart, address, event, from, to } = effect;
+      ports.sight?.step(effect);
+      return ports.log[chart === "work-item" ? "debug" : "info"]("transition", { address, event, from, to });
     }
     case "send":
       return effect.port.send(effect.frame);
@@ -43,6 +53,12 @@ export function performEffect(effect: Effect, ports: EffectPorts): void {
     case "loadWindow":
       loadWindow(ports.store, effect.load).then(
         (loaded) => ports.feed({ kind: "loaded", loaded }),
+        ports.onFatal,
+      );
+      return;
+    case "loadKeys":
+      loadKeys(ports.store, effect.load).then(
+        (loaded) => ports.feed({ kind: "keysLoaded", loaded }),
         ports.onFatal,
       );
       return;
@@ -61,7 +77,7 @@ export function performEffect(effect: Effect, ports: EffectPorts): void {
       return;
     }
     case "verifyLedger":
-      verifyLedger(ports.store, effect.numbers).then(
+      verifyLedger(ports.store, effect.numbers, effect.keyNumbers).then(
         (damage) => ports.feed({ kind: "verified", damage }),
         ports.onFatal,
       );
@@ -77,6 +93,8 @@ export function performEffect(effect: Effect, ports: EffectPorts): void {
       const reason = damage.kind === "corrupt" ? damage.reason : `it has version ${damage.found}`;
       return ports.onFatal(failure("store_corrupt", { path: ports.store.location, key: damage.key, reason }));
     }
+    case "reached":
+      return ports.reach?.tell(effect.reach);
     case "answer":
       return effect.deliver();
     default:

@@ -7,17 +7,22 @@ import { onIdentity, warnOfEnds } from "./workers/enrolment.ts";
 import type { Input } from "./turn/input.ts";
 import { onClaimsExamined } from "./session/adoption.ts";
 import { completionsEntry } from "./ledger/completions.ts";
+import { keyDisagreement, isKeySegment } from "./keys/key-rows.ts";
+import { disagreement } from "./ledger/tally.ts";
+import type { SegmentName } from "./ledger/tally.ts";
 import { dueOfDelayed } from "./ledger/place.ts";
 import { DELAY_MAX_MS, wakeDelayed } from "./items/rows.ts";
 import { applyLoad, wantedLoads } from "./ledger/window-loads.ts";
-import { onExamined } from "./session/late-result.ts";
+import { onExamined } from "./session/delivery.ts";
 import { onOperator } from "./run/operator.ts";
-import { recallBacklogs } from "./schedule/recall.ts";
+import { recallBacklogs, steal } from "./schedule/recall.ts";
+import { publishSnapshot } from "./run/publish-snapshot.ts";
 import { checkCompletion, givesOutWork, keepLimits, onVerified } from "./run/run.ts";
+import { updateMembership } from "./workers/membership.ts";
 import { onScan } from "./workers/scan-failures.ts";
+import { extentOf, isOver } from "./run/run-status.ts";
 import { onSession } from "./session/session.ts";
 import type { CoordinatorState } from "./turn/state.ts";
-import { steal } from "./schedule/steal.ts";
 import { onSubmit } from "./run/submission.ts";
 import { Turn } from "./turn/turn.ts";
 
@@ -29,70 +34,91 @@ export interface TurnTime {
 /** Changes `state` and returns what has to be committed and then done. */
 export function react(state: CoordinatorState, inputs: readonly Input[], { nowMs, wallMs }: TurnTime): Turn {
   const turn = new Turn(nowMs, wallMs, steadyMsOf(state, nowMs, wallMs));
-  for (const input of inputs) {
-    switch (input.kind) {
-      case "beat":
-        onBeat(state, turn, input);
-        break;
-      case "hello":
-      case "credit":
-      case "results":
-      case "released":
-      case "checkpoints":
-      case "withdrawCredit":
-      case "report":
-      case "sessionEnded":
-        onSession(state, turn, input);
-        break;
-      case "submit":
-        onSubmit(state, turn, input);
-        break;
-      case "seal":
-      case "pause":
-      case "resume":
-      case "cancel":
-      case "retry":
-      case "getRun":
-      case "getExtent":
-      case "seeItem":
-      case "listWorkers":
-      case "getWorker":
-      case "drainWorker":
-        onOperator(state, turn, input);
-        break;
-      case "enrol":
-      case "revoke":
-        onIdentity(state, turn, input);
-        break;
-      case "loaded":
-        applyLoad(state.ledger, input.loaded);
-        break;
-      case "claimsExamined":
-        onClaimsExamined(state, turn, input);
-        break;
-      case "examined":
-        onExamined(state, turn, input);
-        break;
-      case "verified":
-        onVerified(state, turn, input);
-        break;
-      case "scrubbed":
-        onScrubbed(state, turn, input);
-        break;
-      case "scan":
-        tick(state, turn);
-        break;
-      default:
-        unreachable(input, "input");
-    }
-  }
+  const wasOver = isOver(state);
+  state.keys.turnBegins(nowMs);
+  for (const input of inputs) take(state, turn, input);
   keepLimits(state, turn);
   if (turn.hasPaused) recallBacklogs(state, turn);
+  updateMembership(state, turn);
   giveOut(state, turn);
+  // Before the numbers of a run that is complete are compared with its rows.
+  const load = state.keys.turnEnds(turn, state.ledger.scrub);
+  if (load !== undefined) turn.effects.push({ kind: "loadKeys", load });
   checkCompletion(state, turn);
   for (const load of wantedLoads(state.ledger)) turn.effects.push({ kind: "loadWindow", load });
   writeLedger(state, turn);
+  tellNews(state, turn, wasOver);
   return turn;
+}
+
+function take(state: CoordinatorState, turn: Turn, input: Input): void {
+  switch (input.kind) {
+    case "beat":
+      onBeat(state, turn, input);
+      return;
+    case "hello":
+    case "credit":
+    case "results":
+    case "released":
+    case "checkpoints":
+    case "withdrawCredit":
+    case "report":
+    case "sessionEnded":
+      onSession(state, turn, input);
+      return;
+    case "submit":
+      onSubmit(state, turn, input);
+      return;
+    case "seal":
+    case "pause":
+    case "resume":
+    case "cancel":
+    case "retry":
+    case "getRun":
+    case "getExtent":
+    case "seeItem":
+    case "sampleItems":
+    case "listWorkers":
+    case "getWorker":
+    case "drainWorker":
+    case "steerKeys":
+    case "getKey":
+    case "listKeys":
+    case "getAssignment":
+    case "listPartitions":
+      onOperator(state, turn, input);
+      return;
+    case "enrol":
+    case "revoke":
+      onIdentity(state, turn, input);
+      return;
+    case "loaded":
+      return applyLoad(state.ledger, input.loaded);
+    case "keysLoaded":
+      return state.keys.loaded(input.loaded);
+    case "wake":
+      return;
+    case "claimsExamined":
+      onClaimsExamined(state, turn, input);
+      return;
+    case "examined":
+      onExamined(state, turn, input);
+      return;
+    case "verified":
+      onVerified(state, turn, input);
+      return;
+    case "scrubbed":
+      onScrubbed(state, turn, input);
+      return;
+    case "scan":
+      tick(state, turn);
+      return;
+    case "publish":
+      turn.publishes = true;
+      return;
+    default:
+      unreachable(input, "input");
+  }
 }
 
 function giveOut(state: CoordinatorState, turn: Turn): void {
@@ -109,18 +135,22 @@ function tick(state: CoordinatorState, turn: Turn): void {
   warnOfEnds(state, turn);
 }
 
-/** A page of the ledger for each scan for failures: less than a percent of a core, whatever there is to read. */
-function goOnScrubbing({ ledger }: CoordinatorState, turn: Turn): void {
-  const request = ledger.scrub.wants();
+/** A page of the ledger for a scan for failures: a few percent of a core, and not while items are in need of it. */
+function goOnScrubbing({ ledger: { scrub, tally } }: CoordinatorState, turn: Turn): void {
+  const request = scrub.wantsAtScan(tally.nextSequence + tally.count("done") + tally.count("failed"));
   if (request !== undefined) turn.effects.push({ kind: "scrubLedger", request });
 }
 
 function onScrubbed(
-  { ledger }: CoordinatorState,
+  { ledger, keys }: CoordinatorState,
   turn: Turn,
   { page }: Extract<Input, { kind: "scrubbed" }>,
 ): void {
-  const damage = ledger.scrub.take(page, ledger.tally);
+  const damage = ledger.scrub.take(page, (segment, found) =>
+    isKeySegment(segment)
+      ? keyDisagreement(keys.rows.numbers, segment, found)
+      : disagreement(ledger.tally, segment as SegmentName, found),
+  );
   if (damage !== undefined) turn.foundDamage(damage);
 }
 
@@ -144,10 +174,23 @@ function followDelays(state: CoordinatorState, turn: Turn): void {
   if (aheadMs > 0) state.steadyOffsetMs = turn.steadyMs - turn.nowMs + aheadMs;
 }
 
-/** The ledger's numbers and what became final, once per turn and in its batch. */
-function writeLedger({ ledger: { tally, epochStarts }, pulse }: CoordinatorState, turn: Turn): void {
+/** For those who follow the run. The end of a cancelled one is told like a step: its chart has moved before. */
+function tellNews(state: CoordinatorState, turn: Turn, wasOver: boolean): void {
+  const { news } = state;
+  const hasEnded = wasOver !== isOver(state);
+  if (turn.hasStepped || hasEnded) news.steps++;
+  else if (!turn.ledgerTouched && !turn.hasOtherWords) return;
+  news.changes++;
+  turn.effects.push({ kind: "reached", reach: { ...extentOf(state), ...news } });
+}
+
+/** The ledger's numbers and what became final, once per turn and in its batch; and all of it for those that follow. */
+function writeLedger(state: CoordinatorState, turn: Turn): void {
+  const { tally, epochStarts } = state.ledger;
+  const { pulse } = state;
   pulse.count(turn.nowMs, turn.completed.length);
   if (turn.completed.length > 0) turn.put(completionsEntry(tally.takeCompletion(), turn.completed));
+  publishSnapshot(state, turn);
   if (!turn.ledgerTouched) return;
   turn.put(tally.entry());
   const starts = epochStarts.takeUnwritten();

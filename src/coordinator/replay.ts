@@ -1,21 +1,20 @@
 // The state of a new leader, from the store. Every worker that the registry names is registered again and gets a full
 // failure timeout from this moment, longer when many have to find their way back at once.
-import type { Epoch, WorkerId } from "../base/ids.ts";
-import type { Random } from "../base/random.ts";
-import { failure } from "../base/errors.ts";
 import { okOrFailure } from "../storage/codec.ts";
 import { heartbeatKey, RUN_KEY, RUNNING_PREFIX, WORKERS_PREFIX } from "../storage/keys.ts";
-import { SegmentCount, verifySegment } from "../storage/segment-count.ts";
-import { pagesUnder } from "../storage/pages.ts";
-import { readRecord, recordOf } from "../storage/records.ts";
+import { readRecord, corrupt, pagesUnder, recordOf } from "../storage/records.ts";
 import type { Store } from "../storage/store.ts";
+import type { Epoch, WorkerId } from "../base/ids.ts";
+import type { Random } from "../base/random.ts";
+import { SegmentCount, verifySegment } from "../storage/segment-count.ts";
 import { QUOTA_DEFAULT, replayEnrolment } from "./workers/enrolment.ts";
-import { itemKeyOf } from "./ledger/item-id.ts";
+import { demandNoOlder, readSnapshot } from "./lead/coordinator-snapshot.ts";
 import type { ItemBudgets, RunningItem } from "./ledger/ledger.ts";
+import type { KeySettings } from "./keys/key-settings.ts";
+import { keyedStamp } from "./ledger-charts.ts";
 import { replayLedger } from "./items/replay-ledger.ts";
-import { Pulse } from "./turn/pulse.ts";
-import type { RunLimits } from "./turn/run-view.ts";
-import { NEVER_STARTED } from "./turn/run-view.ts";
+import { Pulse, NEVER_STARTED } from "./turn/run-terms.ts";
+import type { RunLimits } from "./turn/run-terms.ts";
 import { runChart, runRecord } from "./run/run.ts";
 import type { CoordinatorState, LivenessSettings, WorkerRow } from "./turn/state.ts";
 import { NO_SUCCESS, trustChart, workerChart } from "./turn/state.ts";
@@ -42,6 +41,8 @@ export interface ReplayOptions {
   readonly nowMs: number;
   /** In one page of the scrub; as many as it likes unless said. */
   readonly scrubRows?: number | undefined;
+  /** As in the configuration's defaults unless said. */
+  readonly keys?: KeySettings | undefined;
 }
 
 /** Throws store_corrupt or store_newer, naming the key: a store that cannot be read whole is not led. */
@@ -56,20 +57,27 @@ export async function replay(store: Store, options: ReplayOptions): Promise<Coor
   const { liveness, workersMax, nowMs } = options;
   const dueAtMs = nowMs + liveness.heartbeatIntervalMs + (workers.size / RECONNECTS_PER_SECOND) * 1_000;
   for (const row of workers.values()) row.dueAtMs = dueAtMs;
-  const [ledger, enrolment] = await Promise.all([
-    replayLedger(store, options),
+  const [{ ledger, keys }, enrolment, snapshot] = await Promise.all([
+    replayLedger(store, { ...options, keyedStamp: keyedStamp() }),
     replayEnrolment(store, options.enrolmentQuota ?? QUOTA_DEFAULT),
+    readSnapshot(store),
   ]);
+  if (snapshot !== undefined) demandNoOlder(store, ledger.tally, snapshot);
+  const usage = [...(snapshot?.usage ?? [])].filter(([id]) => workers.has(id));
+  // Whether it takes keys is known by its next beat; a member of the ring stays one until then.
+  for (const row of workers.values()) row.takesKeys = keys.assignment.has(row.id);
   for (const item of ledger.running.values()) handTo(store, workers, item);
   return {
     epoch: options.epoch,
     ledger,
+    keys,
     ...(await readRun(store)),
     steadyOffsetMs: undefined,
     limits: options.limits ?? {},
     pulse: new Pulse(nowMs),
+    news: { steps: 0, changes: 0 },
     verification: undefined,
-    counters: { staleReports: 0, staleCheckpoints: 0, conflicts: 0, reassigned: 0 },
+    counters: { staleReports: 0, conflicts: 0, reassigned: 0 },
     liveness,
     steals: options.steals ?? true,
     enrolment,
@@ -77,6 +85,8 @@ export async function replay(store: Store, options: ReplayOptions): Promise<Coor
     workers,
     workersCount: await SegmentCount.load(store, workersSegment),
     failedOnce: new Set(),
+    usage: new Map(usage),
+    published: snapshot?.number ?? 0,
     successes: { latest: NO_SUCCESS, ofAnother: NO_SUCCESS },
     lastScanMs: nowMs,
   };
@@ -84,21 +94,21 @@ export async function replay(store: Store, options: ReplayOptions): Promise<Coor
 
 async function readWorker(store: Store, key: string, value: Uint8Array, nowMs: number): Promise<WorkerRow> {
   const record = recordOf(store, { key, value }, workerRecord);
-  const id = workerIdOf(key);
-  const state = workerChart.indexOf(record.state);
-  if (id === undefined || state === undefined) {
-    const reason =
-      id === undefined ? "its key names no worker" : `no state ${record.state} in the worker's chart`;
-    throw failure("store_corrupt", { path: store.location, key, reason });
-  }
+  const id = workerIdOf(key) ?? corrupt(store, key, "its key names no worker");
+  const state =
+    workerChart.indexOf(record.state) ??
+    corrupt(store, key, `no state ${record.state} in the worker's chart`);
   const beat = await readRecord(store, heartbeatKey(id), beatRecord);
   return {
     id,
     chart: { state, context: { incarnation: record.incarnation, isToDrain: record.isToDrain } },
     trust: trustOf(store, key, record, nowMs),
     isAtRisk: false,
+    takesKeys: false,
     trouble: "",
+    drain: undefined,
     ackedAssignment: undefined,
+    holdsNothing: false,
     refusedAloneAtMs: -Infinity,
     stored: value,
     slots: record.slots,
@@ -120,11 +130,8 @@ async function readWorker(store: Store, key: string, value: Uint8Array, nowMs: n
 /** The failures of a trusted worker are forgotten: failures in a row are counted anew. */
 function trustOf(store: Store, key: string, record: WorkerRecord, nowMs: number): WorkerRow["trust"] {
   const { incarnation, trust, failuresInRow } = record;
-  const state = trustChart.indexOf(trust);
-  if (state === undefined) {
-    const reason = `no state ${trust} in the chart of a worker's trust`;
-    throw failure("store_corrupt", { path: store.location, key, reason });
-  }
+  const state =
+    trustChart.indexOf(trust) ?? corrupt(store, key, `no state ${trust} in the chart of a worker's trust`);
   const { context } = trustChart.initial({ incarnation });
   // When it was tried is not known by this clock.
   return { state, context: { ...context, failuresInRow, triedAtMs: nowMs } };
@@ -135,19 +142,15 @@ function handTo(store: Store, workers: ReadonlyMap<WorkerId, WorkerRow>, item: R
   const holder = workers.get(item.row.context.worker as WorkerId);
   if (holder === undefined) {
     const reason = `it is with worker ${item.row.context.worker}, which the registry does not have`;
-    throw failure("store_corrupt", { path: store.location, key: `${RUNNING_PREFIX}${item.place}`, reason });
+    return corrupt(store, `${RUNNING_PREFIX}${item.place}`, reason);
   }
-  holder.held.set(itemKeyOf(item.id), item);
+  holder.held.set(item.itemKey, item);
 }
 
 async function readRun(store: Store): Promise<Pick<CoordinatorState, "run" | "task" | "countedFrom">> {
   const record = await readRecord(store, RUN_KEY, runRecord);
   if (record === undefined) return { run: runChart.initial({}), task: null, countedFrom: NEVER_STARTED };
   const { state, pauseReason, task, countedFrom } = record;
-  const index = runChart.indexOf(state);
-  if (index === undefined) {
-    const reason = `no state ${state} in the run's chart`;
-    throw failure("store_corrupt", { path: store.location, key: RUN_KEY, reason });
-  }
+  const index = runChart.indexOf(state) ?? corrupt(store, RUN_KEY, `no state ${state} in the run's chart`);
   return { run: { state: index, context: { pauseReason } }, task, countedFrom };
 }

@@ -8,8 +8,10 @@
 import { BoundedQueue } from "../base/bounded-queue.ts";
 import type { Clock, Timer } from "../base/clock.ts";
 import type { CommitOutcome, Expectation, Store } from "../storage/store.ts";
+import type { StoreExtent } from "./lead/store-memory.ts";
+import type { LeaderMeter } from "./ledger/leader-meter.ts";
 import type { Input } from "./turn/input.ts";
-import { PromptBeats } from "./workers/prompt-beats.ts";
+import { PromptBeats } from "./workers/beat.ts";
 import { react } from "./reactor.ts";
 import { scanIntervalMs } from "./workers/scan-failures.ts";
 import type { CoordinatorState } from "./turn/state.ts";
@@ -24,6 +26,9 @@ export interface Refused {
   readonly replies: number;
 }
 
+/** As the ledger's numbers say it. */
+export type SyncedExtent = Omit<StoreExtent, "epoch">;
+
 export interface TurnLoopOptions {
   readonly state: CoordinatorState;
   readonly store: Store;
@@ -37,6 +42,8 @@ export interface TurnLoopOptions {
    * @internal
    */
   readonly inspect?: (state: CoordinatorState) => void;
+  /** How far the ledger had got in a turn that is on stable storage now, and everything before it. Total. */
+  readonly onSynced?: (extent: SyncedExtent) => void;
   /** The loop has ended by itself; called once. */
   readonly onBroken: (why: Setback) => void;
   /** Whether this leader may act at this moment: asked before each commit, and before effects leave. */
@@ -65,6 +72,8 @@ export class TurnLoop {
   #refused: Refused = { writes: 0, replies: 0 };
   #arrived = 0;
   #scanTimer: Timer | undefined;
+  #wakeTimer: Timer | undefined;
+  #holdsJudgement = false;
   #tail: Promise<void> = Promise.resolve();
 
   constructor(options: TurnLoopOptions) {
@@ -76,7 +85,11 @@ export class TurnLoop {
 
   /** False when the inbox is full or the loop ends: the input was not taken and will not be answered. */
   push(input: Input): boolean {
-    if (this.#stopping || this.#ended || this.#inbox.size >= this.#options.inboxMax) return false;
+    if (this.#stopping || this.#ended) return false;
+    if (this.#inbox.size >= this.#options.inboxMax) {
+      this.#meter.inboxRefused++;
+      return false;
+    }
     this.#inbox.push(input.kind === "beat" ? this.#beats.admit(input) : input);
     this.#arrived++;
     this.#schedule();
@@ -95,14 +108,20 @@ export class TurnLoop {
     this.#scanTimer?.cancel();
   }
 
+  /** While this leader may be the one that is cut off, nobody is judged for being silent; the time counts as its own. */
+  holdJudgement(isHeld: boolean): void {
+    this.#holdsJudgement = isHeld;
+  }
+
   /** Handles what has arrived, commits it, lets its effects leave, and ends. */
   async stop(): Promise<void> {
     this.#stopping = true;
     this.stopJudging();
-    while (!this.#ended && (this.#waiting > 0 || this.#inFlight > 0)) {
+    while (!this.#ended && (this.waiting > 0 || this.#inFlight > 0)) {
       this.#run();
       await this.#tail;
     }
+    this.#wakeTimer?.cancel();
     this.#ended = true;
   }
 
@@ -111,6 +130,7 @@ export class TurnLoop {
     this.#ended = true;
     this.#beats.end();
     this.stopJudging();
+    this.#wakeTimer?.cancel();
     await this.#tail;
   }
 
@@ -118,8 +138,13 @@ export class TurnLoop {
     return this.#refused;
   }
 
-  get #waiting(): number {
+  /** Inputs that no turn has taken yet. */
+  get waiting(): number {
     return this.#inbox.size + this.#fed.length;
+  }
+
+  get #meter(): LeaderMeter {
+    return this.#options.state.ledger.meter;
   }
 
   #schedule(): void {
@@ -132,40 +157,45 @@ export class TurnLoop {
   }
 
   #run(): void {
-    if (this.#ended || this.#waiting === 0 || this.#inFlight >= COMMITS_IN_FLIGHT_MAX) return;
+    if (this.#ended || this.waiting === 0 || this.#inFlight >= COMMITS_IN_FLIGHT_MAX) return;
     const { clock, state } = this.#options;
     const inputs = [...this.#fed, ...this.#inbox.take(INPUTS_PER_TURN_MAX)];
     this.#fed = [];
-    // C7: the one reading of the clocks in this turn.
-    const turn = react(state, inputs, { nowMs: clock.monotonicMs(), wallMs: clock.wallMs() });
+    // C7: the one reading of the clocks that the turn knows.
+    const nowMs = clock.monotonicMs();
+    const turn = react(state, inputs, { nowMs, wallMs: clock.wallMs() });
+    this.#meter.turnInputs.observe(inputs.length);
+    this.#meter.turnDuration.observeMs(clock.monotonicMs() - nowMs);
     this.#options.inspect?.(state);
+    this.#armWake();
     this.#inFlight++;
+    const extent = turn.isSynced ? extentOf(state) : undefined;
     const outcome = this.#commit(turn);
-    this.#tail = this.#tail.then(async () => this.#finish(turn, await outcome));
-    if (this.#waiting > 0) this.#schedule();
+    this.#tail = this.#tail.then(async () => this.#finish(turn, await outcome, extent));
+    if (this.waiting > 0) this.#schedule();
   }
 
   #commit(turn: Turn): Promise<CommitOutcome | Setback> {
-    const { puts, deletes, durability } = turn.writes;
     if (!this.#options.mayAct()) return Promise.resolve({ kind: "expired" });
     // Nothing to write: the effects still wait for the turns before.
-    if (puts.length === 0 && deletes.length === 0) return Promise.resolve({ kind: "committed" });
+    if (!turn.hasWrites) return Promise.resolve({ kind: "committed" });
+    const { puts, deletes, durability } = turn.writes;
     const expect = [this.#options.epochRow];
     return this.#options.store.commit({ puts, deletes, expect, durability });
   }
 
-  #finish(turn: Turn, outcome: CommitOutcome | Setback): void {
+  #finish(turn: Turn, outcome: CommitOutcome | Setback, extent: SyncedExtent | undefined): void {
     this.#inFlight--;
+    if (extent !== undefined && outcome.kind === "committed") this.#options.onSynced?.(extent);
     const mayLeave = !this.#isBroken && this.#options.mayAct();
     if (outcome.kind !== "committed" || !mayLeave) return this.#refuse(turn, outcome);
     for (const effect of turn.effects) this.#options.perform(effect);
-    if (this.#waiting > 0) this.#schedule();
+    if (this.waiting > 0) this.#schedule();
   }
 
   /** A leader that may not act any more goes on taking inputs, each to be refused, until the process is gone. */
   #refuse(turn: Turn, outcome: CommitOutcome | Setback): void {
-    const { puts, deletes } = turn.writes;
-    const isWrite = outcome.kind !== "committed" && puts.length + deletes.length > 0;
+    const isWrite = outcome.kind !== "committed" && turn.hasWrites;
     const { writes, replies } = this.#refused;
     this.#refused = {
       writes: writes + (isWrite ? 1 : 0),
@@ -173,19 +203,31 @@ export class TurnLoop {
     };
     const setback = outcome.kind === "committed" ? ({ kind: "expired" } as const) : outcome;
     this.#ended ||= setback.kind !== "expired";
-    if (this.#waiting > 0) this.#schedule();
+    if (this.waiting > 0) this.#schedule();
     if (this.#isBroken) return;
     this.#isBroken = true;
     this.#beats.end();
     this.#scanTimer?.cancel();
+    this.#wakeTimer?.cancel();
     this.#options.onBroken(setback);
+  }
+
+  /** The room of keys may want a turn although nothing happens. */
+  #armWake(): void {
+    const { clock, state } = this.#options;
+    const { wakesAtMs } = state.keys;
+    if (wakesAtMs === undefined || this.#wakeTimer !== undefined) return;
+    this.#wakeTimer = clock.after(Math.max(1, wakesAtMs - clock.monotonicMs()), () => {
+      this.#wakeTimer = undefined;
+      this.feed({ kind: "wake" });
+    });
   }
 
   #armScan(): void {
     const { clock, state } = this.#options;
     this.#scanTimer = clock.after(scanIntervalMs(state), () => {
       this.#armScan();
-      this.#listenThenScan(LISTENING_TURNS_MAX, this.#arrived);
+      if (!this.#holdsJudgement) this.#listenThenScan(LISTENING_TURNS_MAX, this.#arrived);
     });
   }
 
@@ -201,6 +243,11 @@ export class TurnLoop {
   }
 }
 
+function extentOf({ ledger: { tally, setAside } }: CoordinatorState): SyncedExtent {
+  const done = tally.count("done") + setAside.size;
+  return { completion: tally.nextCompletion, submitted: tally.nextSequence, done };
+}
+
 /** Whether others would have seen the effect; the rest are questions to the own store. */
 function leaves({ kind }: Effect): boolean {
   return !QUESTIONS.has(kind);
@@ -208,6 +255,7 @@ function leaves({ kind }: Effect): boolean {
 
 const QUESTIONS: ReadonlySet<Effect["kind"]> = new Set([
   "loadWindow",
+  "loadKeys",
   "verifyLedger",
   "scrubLedger",
   "examineClaims",

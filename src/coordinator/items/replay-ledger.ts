@@ -3,21 +3,24 @@
 // as much as is done (C4).
 import type { Epoch } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
-import { failure } from "../../base/errors.ts";
 import { LIMITS } from "../../config/limits.ts";
 import { decodeRecord, recordChecksum } from "../../storage/codec.ts";
 import { EPOCH_STARTS_KEY, FAILED_PREFIX, LEDGER_KEY, RUNNING_PREFIX } from "../../storage/keys.ts";
-import { pagesUnder } from "../../storage/pages.ts";
-import { readRecord, recordOf } from "../../storage/records.ts";
-import { placeOfKey } from "../ledger/place.ts";
+import { corrupt, pagesUnder, readRecord, recordOf } from "../../storage/records.ts";
+import { placeOfKey, itemKeyOf } from "../ledger/place.ts";
 import type { Entry, Store } from "../../storage/store.ts";
 import { readSetAside } from "../ledger/quarantine-record.ts";
 import { EpochStarts, epochStartsRecord } from "../ledger/epoch-starts.ts";
 import { FailureMessages } from "../ledger/failure-messages.ts";
-import { itemKeyOf } from "../ledger/item-id.ts";
 import { failedRecord, runningRecord } from "../ledger/records.ts";
-import type { ItemBudgets, Ledger, RunningItem } from "../ledger/ledger.ts";
+import { KEY_SEGMENT_ROWS, KEY_SEGMENTS } from "../keys/key-records.ts";
+import { KEY_DEFAULTS } from "../keys/key-settings.ts";
+import type { KeySettings } from "../keys/key-settings.ts";
+import type { Keys } from "../keys/keys.ts";
+import { replayKeys } from "../keys/replay-keys.ts";
+import type { ItemBudgets, Ledger, PendingItem, RunningItem } from "../ledger/ledger.ts";
 import { itemChart, RUNNING } from "./transitions.ts";
+import { LeaderMeter } from "../ledger/leader-meter.ts";
 import { Lookups } from "../ledger/lookups.ts";
 import { freshWindow } from "../ledger/queue.ts";
 import { Scrub } from "../ledger/scrub.ts";
@@ -40,21 +43,41 @@ export interface LedgerOptions {
   readonly nowMs: number;
   /** In one page of the scrub; as many as it likes unless said. */
   readonly scrubRows?: number | undefined;
+  /** As in the configuration's defaults unless said. */
+  readonly keys?: KeySettings | undefined;
+  /** See `KeysOptions`. */
+  readonly keyedStamp: Entry;
+}
+
+/** A ledger, and the room of keys behind its door. */
+export interface ReplayedLedger {
+  readonly ledger: Ledger;
+  readonly keys: Keys;
 }
 
 /** Throws store_corrupt or store_newer, naming the key. */
-export async function replayLedger(store: Store, options: LedgerOptions): Promise<Ledger> {
+export async function replayLedger(store: Store, options: LedgerOptions): Promise<ReplayedLedger> {
   const numbers = await readRecord(store, LEDGER_KEY, ledgerRecord);
   const setAside = await readSetAside(store);
   const tally = numbers === undefined ? new Tally() : new Tally(numbers, setAside.size);
+  const [shelf, alone] = [new Shelf<PendingItem>(), new Shelf<PendingItem>()];
+  const running = await readRunning(store, tally, options);
+  const places = new Set([...running.values()].map(({ place }) => place));
+  const { keys: settings = KEY_DEFAULTS, keyedStamp: stamp } = options;
+  const keys = await replayKeys(store, { settings, shelves: { shelf, alone }, stamp }, (place) =>
+    places.has(place),
+  );
   const ledger: Ledger = {
     budgets: options.budgets,
     random: options.random,
     tally,
+    meter: new LeaderMeter(),
     setAside,
     failureMessages: new FailureMessages(),
-    scrub: new Scrub(options.scrubRows),
-    running: new Map(),
+    scrub: new Scrub(options.scrubRows, KEY_SCRUBBED),
+    running,
+    keys,
+    sampled: new Set(),
     lookups: new Lookups(),
     epochStarts: new EpochStarts((await readRecord(store, EPOCH_STARTS_KEY, epochStartsRecord)) ?? [], {
       epoch: options.epoch,
@@ -62,15 +85,14 @@ export async function replayLedger(store: Store, options: LedgerOptions): Promis
     }),
     returned: new Window(""),
     returnedAlone: new Window("", ALONE_WEIGHT_MAX),
-    shelf: new Shelf(),
-    alone: new Shelf(),
+    shelf,
+    alone,
     delayed: new Window(""),
     fresh: new Map(),
   };
   for (const priority of tally.cursors.keys()) freshWindow(ledger, priority);
-  await readRunning(store, ledger, options.nowMs);
   await readFailureMessages(store, ledger);
-  return ledger;
+  return { ledger, keys };
 }
 
 /** The first that failed, by their places: enough to say why. One that is damaged is the scrub's to find. */
@@ -88,25 +110,33 @@ async function readFailureMessages(store: Store, { tally, failureMessages }: Led
   }
 }
 
-async function readRunning(store: Store, ledger: Ledger, nowMs: number): Promise<void> {
+const KEY_SCRUBBED = KEY_SEGMENTS.map((name) => ({ name, prefix: KEY_SEGMENT_ROWS[name].prefix }));
+
+async function readRunning(
+  store: Store,
+  tally: Tally,
+  options: LedgerOptions,
+): Promise<Map<string, RunningItem>> {
+  const running = new Map<string, RunningItem>();
   let sum = 0;
   for await (const page of pagesUnder(store, RUNNING_PREFIX, PAGE))
     for (const entry of page) {
-      const item = readItem(store, ledger, entry, nowMs);
+      const item = readItem(store, options, entry);
       sum = addToSum(sum, item.checksum);
-      ledger.running.set(itemKeyOf(item.id), item);
+      running.set(item.itemKey, item);
     }
-  if (ledger.tally.matches("running", ledger.running.size, sum)) return;
-  const reason = `${ledger.tally.count("running")} running items were counted, and ${ledger.running.size} whole ones are there`;
-  throw failure("store_corrupt", { path: store.location, key: LEDGER_KEY, reason });
+  if (tally.matches("running", running.size, sum)) return running;
+  const reason = `${tally.count("running")} running items were counted, and ${running.size} whole ones are there`;
+  return corrupt(store, LEDGER_KEY, reason);
 }
 
-function readItem(store: Store, { budgets }: Ledger, entry: Entry, nowMs: number): RunningItem {
+function readItem(store: Store, { budgets, nowMs }: LedgerOptions, entry: Entry): RunningItem {
   const { id, number, ...known } = recordOf(store, entry, runningRecord);
   const context = { ...itemChart.initial(budgets).context, ...known };
   return {
     place: placeOfKey(store, RUNNING_PREFIX, entry.key),
     id,
+    itemKey: itemKeyOf(id),
     number,
     row: { state: RUNNING, context },
     assignedAtMs: nowMs,

@@ -1,11 +1,17 @@
 // The only way in which a row of the ledger's segments comes or goes: the row itself, the count of its segment, and what the scrub
 // knows of it, together. Then the rows of pending items: returned, given out again at once, and delayed, which wait first. An item's
 // chart decides where it goes before it comes here.
-import type { BackoffRange } from "../../base/backoff.ts";
-import { backoffMs } from "../../base/backoff.ts";
+import type { BackoffRange } from "../../base/random.ts";
+import { backoffMs } from "../../base/random.ts";
 import { encodeRecord, recordChecksum } from "../../storage/codec.ts";
 import type { RecordType } from "../../storage/codec.ts";
-import { DELAYED_PREFIX, DUE_PREFIX, RETURNED_ALONE_PREFIX, RETURNED_PREFIX } from "../../storage/keys.ts";
+import {
+  DELAYED_PREFIX,
+  DUE_PREFIX,
+  RETURNED_ALONE_PREFIX,
+  RETURNED_KEYED_PREFIX,
+  RETURNED_PREFIX,
+} from "../../storage/keys.ts";
 import { runsAlone } from "../../../machines/work-item.ts";
 import type { AttemptKey } from "../../../machines/work-item.ts";
 import type { WorkerId } from "../../base/ids.ts";
@@ -23,7 +29,7 @@ import type { AttemptEnd, Ledger, PendingItem } from "../ledger/ledger.ts";
 import type { Place } from "../ledger/place.ts";
 import { delayedRecord, dueRecord, returnedRecord } from "../ledger/records.ts";
 import type { ReturnedRecord } from "../ledger/records.ts";
-import { delayedKey, placeOfDelayed, priorityOf, sequenceOf } from "../ledger/place.ts";
+import { delayedKey, isKeyed, placeOfDelayed, priorityOf, sequenceOf } from "../ledger/place.ts";
 import type { SegmentName } from "../ledger/tally.ts";
 
 /** Waits of an item after outcomes that are charged, with full jitter. */
@@ -62,8 +68,9 @@ export function dropRow(
 
 /** A pending item is given out: by dispatch, which goes by the order of its priority. */
 export function leavePending(ledger: Ledger, turn: Turn, item: PendingItem): void {
-  if (item.returned === null) ledger.tally.moveCursor(priorityOf(item.key), sequenceOf(item.key) + 1);
-  else unqueueReturned(ledger, turn, item.key, item.returned);
+  if (isKeyed(item.key)) ledger.keys.assigned(item.key);
+  if (item.returned !== null) unqueueReturned(ledger, turn, item.key, item.returned);
+  else if (!isKeyed(item.key)) ledger.tally.moveCursor(priorityOf(item.key), sequenceOf(item.key) + 1);
 }
 
 /** The item is not to be given out any more; where else its entry is in memory is the caller's to know. */
@@ -79,10 +86,12 @@ export function unqueueReturned(
 export function queueReturned(ledger: Ledger, turn: Turn, place: Place, budgets: ReturnedRecord): void {
   const key = returnedKey(place, budgets);
   putRow(ledger, turn, "returned", { key, type: returnedRecord, value: budgets });
-  (runsAlone(budgets) ? ledger.returnedAlone : ledger.returned).offer(place);
+  // The room of keys has its own ways to give one out.
+  if (!isKeyed(place)) (runsAlone(budgets) ? ledger.returnedAlone : ledger.returned).offer(place);
 }
 
 function returnedKey(place: Place, budgets: ReturnedRecord): string {
+  if (isKeyed(place)) return `${RETURNED_KEYED_PREFIX}${place}`;
   return `${runsAlone(budgets) ? RETURNED_ALONE_PREFIX : RETURNED_PREFIX}${place}`;
 }
 
@@ -110,6 +119,7 @@ export function wakeDelayed(ledger: Ledger, turn: Turn): void {
     ledger.delayed.take();
     unqueueDelayed(ledger, turn, next.key, next.checksum);
     const place = placeOfDelayed(next.key);
+    if (isKeyed(place)) ledger.keys.due(place);
     queueReturned(ledger, turn, place, next.budgets);
     ledger.lookups.touchPlace(place);
   }

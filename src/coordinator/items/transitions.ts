@@ -18,23 +18,21 @@ import {
   ITEMS_PREFIX,
   RUNNING_PREFIX,
 } from "../../storage/keys.ts";
-import type { Claim } from "../turn/session-frame.ts";
+import type { Claim, NamedAttempt } from "../turn/session-frame.ts";
 import type { Turn } from "../turn/turn.ts";
-import { itemIdText, itemKeyOf } from "../ledger/item-id.ts";
+import { isKeyed, itemDigits, itemIdText, itemKeyOf, keyedPlaceOf, placeOf } from "../ledger/place.ts";
 import type { Finding } from "../ledger/lookups.ts";
 import type {
   AttemptEnd,
   FailedItem,
-  Failure,
   LateReport,
   Ledger,
   PendingItem,
   RunningItem,
-  Success,
 } from "../ledger/ledger.ts";
 import { checkpointKey } from "../ledger/attempt-records.ts";
 import { doneRecord, failedRecord, itemIndexRecord, itemRecord, runningRecord } from "../ledger/records.ts";
-import type { Execution, ItemIndexRecord, ItemRecord, ReturnedRecord } from "../ledger/records.ts";
+import type { ItemIndexRecord, ItemRecord, ReturnedRecord } from "../ledger/records.ts";
 import {
   dropRow,
   keepCheckpoint,
@@ -46,27 +44,30 @@ import {
   unqueueDelayed,
   unqueueReturned,
 } from "./rows.ts";
-import { placeOf } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
-import { freshWindow } from "../ledger/queue.ts";
+import { admitFresh } from "../ledger/queue.ts";
 
 export const itemChart = compile(charts["work-item"].machine);
 const PENDING = stateIndex("Pending");
 export const RUNNING = stateIndex("Running");
 const FAILED = stateIndex("Failed");
 
-/** Writes a new item. It is offered to the window of its priority, which loads it in its turn. */
+/** Writes a new item, and puts it into the window of its priority, or lets that load it in its turn. */
 export function addItem(
   ledger: Ledger,
   turn: Turn,
   item: ItemRecord & { readonly priority: number; readonly counts: ItemIndexRecord["counts"] },
 ): void {
   const sequence = ledger.tally.takeSequence();
-  const place = placeOf(item.priority, sequence);
-  ledger.tally.openCursor(item.priority, sequence);
+  const hasKey = item.key !== "";
+  const place = (hasKey ? keyedPlaceOf : placeOf)(item.priority, sequence);
+  if (!hasKey) {
+    admitFresh(ledger, item.priority, place, item);
+    ledger.tally.openCursor(item.priority, sequence);
+  }
   putRow(ledger, turn, "items", { key: `${ITEMS_PREFIX}${place}`, type: itemRecord, value: item });
   writeIndex(turn, item.id, { place, counts: item.counts });
-  freshWindow(ledger, item.priority).offer(place);
+  if (hasKey) ledger.keys.arrived(place, item);
 }
 
 export function writeIndex(turn: Turn, id: Uint8Array, index: ItemIndexRecord): void {
@@ -94,10 +95,13 @@ export function assignItem(
     incarnation: to.incarnation,
     epoch: to.epoch,
   };
-  const row = itemChart.step(pendingRow(ledger, item), event, []);
+  const before = pendingRow(ledger, item);
+  const row = itemChart.step(before, event, []);
   assert(row.state === RUNNING, "an assigned item runs");
+  show(ledger, turn, item.id, event, { before, after: row });
   leavePending(ledger, turn, item);
-  return run(ledger, turn, { place: item.key, id: item.id, row, number: to.number });
+  ledger.meter.attemptsStarted++;
+  return run(ledger, turn, { place: item.key, id: item.id, itemKey, row, number: to.number });
 }
 
 /**
@@ -110,19 +114,19 @@ export function adoptItem(
   { place, budgets }: { readonly place: Place; readonly budgets: ReturnedRecord | null },
   { id, number, worker, incarnation, attempt, epoch }: Claim,
 ): RunningItem | undefined {
-  assert(!ledger.running.has(itemKeyOf(id)), "C3: an item that somebody has is nobody else's");
+  const itemKey = itemKeyOf(id);
+  assert(!ledger.running.has(itemKey), "C3: an item that somebody has is nobody else's");
   const before = pendingRow(ledger, { returned: budgets && { budgets } });
   const event: ItemEvent = { type: "item.adopted", worker, incarnation, attempt, epoch };
   const row = itemChart.step(before, event, []);
-  return row === before ? undefined : run(ledger, turn, { place, id, row, number });
+  return row === before ? undefined : run(ledger, turn, { place, id, itemKey, row, number });
 }
 
 function run(
   ledger: Ledger,
   turn: Turn,
-  { place, id, row, number }: Pick<RunningItem, "place" | "id" | "row" | "number">,
+  { place, id, itemKey, row, number }: Pick<RunningItem, "place" | "id" | "itemKey" | "row" | "number">,
 ): RunningItem {
-  const itemKey = itemKeyOf(id);
   ledger.lookups.touch(itemKey);
   const key = `${RUNNING_PREFIX}${place}`;
   const { worker, incarnation, epoch } = row.context;
@@ -130,7 +134,7 @@ function run(
   const value = { id, ...holder, ...budgetsOf(row) };
   const checksum = putRow(ledger, turn, "running", { key, type: runningRecord, value });
   const mayHaveCheckpoint = row.context.attempt > 1;
-  const known = { place, id, row, assignedAtMs: turn.nowMs, checksum, number, mayHaveCheckpoint };
+  const known = { place, id, itemKey, row, assignedAtMs: turn.nowMs, checksum, number, mayHaveCheckpoint };
   const running = { ...known, receivedFromMs: turn.nowMs, recalledAtMs: undefined, hasBegun: false };
   ledger.running.set(itemKey, running);
   return running;
@@ -147,34 +151,38 @@ export function settleItem(
   turn: Turn,
   item: RunningItem,
   event: Exclude<ItemEvent, { type: "item.assigned" | "item.retried" }>,
-  what: Success | Failure | null,
   end: AttemptEnd,
 ): Settled {
   const effects: ChartEffect[] = [];
   const row = itemChart.step(item.row, event, effects);
   if (row === item.row) return "ignored";
+  show(ledger, turn, item.id, event, { before: item.row, after: row });
   item.row = row;
+  ledger.meter.attemptsEnded[end.class]++;
   leaveRunning(ledger, turn, item);
   leaveTrail(turn, item.place, item.row.context, end);
   for (const { type } of effects) {
     switch (type) {
       case "recordResult":
-        recordResult(ledger, turn, item, attemptOf(item), what, end.execution);
+        recordResult(ledger, turn, item, attemptOf(item), end);
         if (item.mayHaveCheckpoint) turn.delete(checkpointKey(item.place));
         return "done";
       case "recordFailure":
-        recordFailure(ledger, turn, item, what, end.execution);
+        recordFailure(ledger, turn, item, end);
         // An operator's retry goes on from what it has cost.
         keepCheckpoint(turn, item.place, end.checkpoint);
         return "failed";
       case "queueAtOldPlace":
         keepCheckpoint(turn, item.place, end.checkpoint);
+        if (isKeyed(item.place)) ledger.keys.returned(item.place);
         queueReturned(ledger, turn, item.place, budgetsOf(item.row));
         return "pending";
       case "queueAfterBackoff":
         keepCheckpoint(turn, item.place, end.checkpoint);
+        if (isKeyed(item.place)) ledger.keys.delayed(item.place);
         queueDelayed(ledger, turn, item.place, budgetsOf(item.row));
-        if (what !== null && "class" in what) ledger.failureMessages.erred({ ...what, id: item.id });
+        if (end.result !== null && "class" in end.result)
+          ledger.failureMessages.erred({ ...end.result, id: item.id });
         return "pending";
       default:
         assert(false, `nothing carries out ${type} of an item`);
@@ -190,7 +198,7 @@ export function settleItem(
 export function settleLate(
   ledger: Ledger,
   turn: Turn,
-  { id, worker, incarnation, attempt, epoch, success, end }: LateReport,
+  { id, worker, incarnation, attempt, epoch, end }: LateReport,
   found: Extract<Finding, { kind: "returned" | "delayed" }>,
 ): "done" | "ignored" {
   const { place, budgets } = found;
@@ -198,8 +206,9 @@ export function settleLate(
   const key = { worker, incarnation, attempt, epoch };
   const after = itemChart.step(before, { type: "item.succeededLate", ...key }, []);
   if (after === before) return "ignored";
+  show(ledger, turn, id, { type: "item.succeededLate" }, { before, after });
   unqueue(ledger, turn, itemKeyOf(id), found);
-  recordResult(ledger, turn, { place, id }, { worker, attempt }, success, end.execution);
+  recordResult(ledger, turn, { place, id }, { worker, attempt }, end);
   leaveTrail(turn, place, { worker, attempt }, end);
   turn.delete(checkpointKey(place));
   return "done";
@@ -219,7 +228,28 @@ export function retryFailed(ledger: Ledger, turn: Turn, failed: FailedItem): voi
   dropRow(ledger, turn, "failed", { key: `${FAILED_PREFIX}${failed.place}`, checksum: failed.checksum });
   ledger.tally.isRetried(failed.class);
   ledger.failureMessages.retried(failed);
+  if (isKeyed(failed.place)) ledger.keys.takenBack(failed.place, failed.key ?? "");
   queueReturned(ledger, turn, failed.place, budgetsOf(after));
+}
+
+/** A step of an item, for those who look at some of them. */
+function show(
+  { sampled }: Ledger,
+  turn: Turn,
+  id: Uint8Array,
+  { type: event }: Pick<ItemEvent, "type">,
+  { before, after }: Readonly<Record<"before" | "after", Row<ItemContext>>>,
+): void {
+  if (sampled.size === 0 || !sampled.has(itemKeyOf(id))) return;
+  const [from, to] = [itemChart.nameOf(before), itemChart.nameOf(after)];
+  turn.effects.push({
+    kind: "transition",
+    chart: "work-item",
+    address: `item/${itemDigits(id)}`,
+    event,
+    from,
+    to,
+  });
 }
 
 /** The checkpoint of a running item, sent while it runs. Nothing else of it changes, and it need not be synced. */
@@ -232,6 +262,11 @@ export function saveCheckpoint(turn: Turn, item: RunningItem, checkpoint: Uint8A
 export function attemptOf({ row }: RunningItem): AttemptKey {
   const { worker, incarnation, attempt, epoch } = row.context;
   return { worker, incarnation, attempt, epoch };
+}
+
+/** The same, as frames name it. */
+export function named({ id, row }: RunningItem): NamedAttempt {
+  return { id, attempt: row.context.attempt };
 }
 
 /** A pending item that was given out before is not to be given out any more, wherever it stands in memory. */
@@ -265,7 +300,7 @@ function pendingRow(
 
 function leaveRunning(ledger: Ledger, turn: Turn, item: RunningItem): void {
   dropRow(ledger, turn, "running", { key: `${RUNNING_PREFIX}${item.place}`, checksum: item.checksum });
-  ledger.running.delete(itemKeyOf(item.id));
+  ledger.running.delete(item.itemKey);
 }
 
 function recordResult(
@@ -273,21 +308,24 @@ function recordResult(
   turn: Turn,
   item: Pick<RunningItem, "place" | "id">,
   by: Pick<AttemptKey, "worker" | "attempt">,
-  what: Success | Failure | null,
-  execution: Execution,
+  { result, execution, left }: AttemptEnd,
 ): void {
-  assert(what !== null && "output" in what, "a result has an output");
+  assert(result !== null && "output" in result, "a result has an output");
+  const completion = ledger.tally.nextCompletion;
+  // Counted from 1: a state of commit 0 is none.
+  if (isKeyed(item.place)) ledger.keys.settled(item.place, { kind: "done", left, commit: completion + 1 });
   const value = {
     id: item.id,
     attempt: by.attempt,
     worker: by.worker as WorkerId,
-    digest: what.digest,
-    output: what.output,
+    digest: result.digest,
+    output: result.output,
     finishedAtWallMs: turn.wallMs,
-    completion: ledger.tally.nextCompletion,
+    completion,
     ...execution,
   };
   putRow(ledger, turn, "done", { key: `${DONE_PREFIX}${item.place}`, type: doneRecord, value });
+  ledger.meter.itemsFinished.success++;
   turn.completed.push(item.place);
   turn.requireSync();
 }
@@ -298,18 +336,19 @@ function recordFailure(
   ledger: Ledger,
   turn: Turn,
   item: RunningItem,
-  what: Success | Failure | null,
-  execution: Execution,
+  { result, execution }: AttemptEnd,
 ): void {
-  assert(what !== null && "class" in what, "a failure has a class");
+  assert(result !== null && "class" in result, "a failure has a class");
+  const why = `${result.class}: ${result.message}`;
+  if (isKeyed(item.place)) ledger.keys.settled(item.place, { kind: "failed", why });
   const { attempt, worker, charged, lost, isApart } = item.row.context;
   const value = {
     id: item.id,
     attempt,
     worker: worker as WorkerId,
-    class: what.class,
-    message: what.message,
-    response: what.response ?? NO_RESPONSE,
+    class: result.class,
+    message: result.message,
+    response: result.response ?? NO_RESPONSE,
     charged,
     lost,
     isApart,
@@ -318,8 +357,9 @@ function recordFailure(
     ...execution,
   };
   putRow(ledger, turn, "failed", { key: `${FAILED_PREFIX}${item.place}`, type: failedRecord, value });
-  ledger.tally.hasFailed(what.class);
-  ledger.failureMessages.failed({ ...what, id: item.id });
+  ledger.tally.hasFailed(result.class);
+  ledger.meter.itemsFinished[result.class]++;
+  ledger.failureMessages.failed({ ...result, id: item.id });
   turn.completed.push(item.place);
   turn.requireSync();
 }

@@ -10,12 +10,13 @@ import { sleep } from "../../base/clock.ts";
 import { failure, RolloutError } from "../../base/errors.ts";
 import type { Epoch } from "../../base/ids.ts";
 import type { Logger } from "../../observe/log.ts";
-import { LeaseCheck } from "./lease-check.ts";
-import type { Campaign, LeaderElector, Loss } from "./elector.ts";
-import type { Leadership, LeaseRows, StorageLease } from "./lease.ts";
+import { isSameValue } from "../../storage/store.ts";
+import { LeaseCheck } from "./elector.ts";
+import type { Campaign, Chance, LeaderElector, Loss } from "./elector.ts";
+import type { Leadership, LeaseRows, LostEpochs, StorageLease } from "./lease.ts";
 import type { Watchdog } from "./watchdog.ts";
 
-/** `renewalMs` is at most a fifth of `ttlMs`, `deadlineMs` at most four fifths. */
+/** `renewalMs` is at most a third of `ttlMs`, `deadlineMs` at most four fifths. */
 export interface LeaseTiming {
   /** How long a challenger has to see the row unchanged. */
   readonly ttlMs: number;
@@ -30,6 +31,8 @@ export interface StorageElectorOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly watchdog: Watchdog;
+  /** Told of each renewal that was tried. */
+  readonly onRenewal?: (isRenewed: boolean) => void;
 }
 
 interface Term {
@@ -46,8 +49,12 @@ interface Sighting {
   readonly sinceMs: number;
 }
 
-/** A challenger looks so many times while a leader renews once. */
-const LOOKS_PER_RENEWAL = 2;
+/** Errors of a store that this program does not lead, however often it looks. */
+const UNLEADABLE: ReadonlySet<string> = new Set(["store_corrupt", "store_newer", "store_rolled_back"]);
+
+/** A challenger looks so many times while a leader renews once, and this often at least: a lease that is resigned is taken at once. */
+const LOOKS_PER_RENEWAL = 4;
+const LOOK_MAX_MS = 250;
 
 export class StorageElector implements LeaderElector {
   readonly #options: StorageElectorOptions;
@@ -62,18 +69,22 @@ export class StorageElector implements LeaderElector {
     this.#options = options;
   }
 
-  async campaign({ signal, onLost }: Campaign): Promise<Leadership> {
-    const { lease, clock, timing } = this.#options;
+  async campaign(campaign: Campaign): Promise<Leadership> {
+    const { signal, mayClaim, onBeaten, onLook } = campaign;
+    const { clock } = this.#options;
     let sighting: Sighting | undefined;
     while (signal?.aborted !== true) {
       const askedMs = clock.monotonicMs();
       const rows = await this.#look();
       if (rows !== undefined) {
-        const isSame = sighting !== undefined && isSameRow(sighting.leaseBytes, rows.leaseBytes);
+        onLook?.(rows.lease);
+        const isSame = sighting !== undefined && isSameValue(sighting.leaseBytes, rows.leaseBytes);
         sighting = isSame ? sighting : { leaseBytes: rows.leaseBytes, sinceMs: clock.monotonicMs() };
-        if (lease.isFree(rows) || askedMs - (sighting?.sinceMs ?? askedMs) >= timing.ttlMs) {
-          const leadership = await this.#take(rows, onLost);
+        const chance = this.#chanceIn(rows, Math.max(0, askedMs - (sighting?.sinceMs ?? askedMs)));
+        if (chance !== undefined && ((await mayClaim?.(chance)) ?? true)) {
+          const leadership = await this.#take(rows, campaign);
           if (leadership !== undefined) return leadership;
+          await onBeaten?.();
         }
       }
       await sleep(clock, this.#pauseMs(sighting), signal);
@@ -103,6 +114,14 @@ export class StorageElector implements LeaderElector {
     if (mayWrite) await this.#options.lease.resign();
   }
 
+  /** `quietForMs`: how long the rows were at least as they are. */
+  #chanceIn(rows: LeaseRows, quietForMs: number): Chance | undefined {
+    const { lease, timing } = this.#options;
+    if (lease.isFree(rows)) return { opening: "free", openForMs: quietForMs, quietForMs };
+    const openForMs = quietForMs - timing.ttlMs;
+    return openForMs >= 0 ? { opening: "quiet", openForMs, quietForMs } : undefined;
+  }
+
   /** Undefined when the store cannot be read now; a row that cannot be understood is thrown. */
   async #look(): Promise<LeaseRows | undefined> {
     try {
@@ -110,18 +129,36 @@ export class StorageElector implements LeaderElector {
       this.#isBlind = false;
       return rows;
     } catch (err) {
-      if (err instanceof RolloutError && (err.code === "store_corrupt" || err.code === "store_newer"))
-        throw err;
-      if (!this.#isBlind) this.#options.log.warn("the lease cannot be read; trying on", { err });
-      this.#isBlind = true;
+      this.#throwUnlessPassing(err);
       return undefined;
     }
   }
 
-  async #take(rows: LeaseRows, onLost: Campaign["onLost"]): Promise<Leadership | undefined> {
+  /** A store that cannot be led stays so. One that does not answer now may do so later. */
+  #throwUnlessPassing(err: unknown): void {
+    if (err instanceof RolloutError && UNLEADABLE.has(err.code)) throw err;
+    if (!this.#isBlind) this.#options.log.warn("the lease cannot be read; trying on", { err });
+    this.#isBlind = true;
+  }
+
+  /** Undefined when it is not taken, and may be the next time. */
+  async #take(
+    rows: LeaseRows,
+    { onLost, beforeTake }: Pick<Campaign, "onLost" | "beforeTake">,
+  ): Promise<Leadership | undefined> {
     const { lease, clock, timing, log } = this.#options;
+    let lost: LostEpochs | undefined;
+    try {
+      lost = await beforeTake?.(rows);
+    } catch (err) {
+      this.#throwUnlessPassing(err);
+      return undefined;
+    }
     const sentMs = clock.monotonicMs();
-    const outcome = await lease.take(rows);
+    const outcome = await lease.take(rows, lost).catch((err: unknown) => {
+      this.#throwUnlessPassing(err);
+      return { kind: "beaten" } as const;
+    });
     if (outcome.kind === "unclear")
       log.warn("a claim of the lease failed; trying on", { err: outcome.cause });
     if (outcome.kind !== "taken") return undefined;
@@ -138,7 +175,7 @@ export class StorageElector implements LeaderElector {
 
   #pauseMs(sighting: Sighting | undefined): number {
     const { clock, timing } = this.#options;
-    const lookMs = timing.renewalMs / LOOKS_PER_RENEWAL;
+    const lookMs = Math.min(timing.renewalMs / LOOKS_PER_RENEWAL, LOOK_MAX_MS);
     if (sighting === undefined) return lookMs;
     const leftMs = sighting.sinceMs + timing.ttlMs - clock.monotonicMs();
     return leftMs > 0 ? Math.min(lookMs, leftMs) : lookMs;
@@ -152,10 +189,11 @@ export class StorageElector implements LeaderElector {
   }
 
   async #renew(term: Term): Promise<void> {
-    const { lease, clock, log } = this.#options;
+    const { lease, clock, log, onRenewal } = this.#options;
     if (this.#hasPassed(term)) return this.#lose(DEADLINE_PASSED);
     const sentMs = clock.monotonicMs();
     const outcome = await lease.renew();
+    onRenewal?.(outcome.kind === "renewed");
     if (this.#isOver) return;
     if (outcome.kind === "fenced") return this.#lose(otherHolder(outcome.seenEpoch));
     if (this.#hasPassed(term)) return this.#lose(DEADLINE_PASSED);
@@ -194,9 +232,4 @@ const DEADLINE_PASSED: Loss = { reason: "the lease was not renewed before its de
 
 function otherHolder(seenEpoch: Epoch | null): Loss {
   return { reason: "another coordinator holds the lease", seenEpoch };
-}
-
-function isSameRow(one: Uint8Array | null, other: Uint8Array | null): boolean {
-  if (one === null || other === null) return one === other;
-  return Buffer.compare(one, other) === 0;
 }

@@ -1,10 +1,10 @@
-// The program of the watchdog's thread. It is loaded by src/coordinator/lead/watchdog-worker.ts and by nobody else.
+// The program of the watchdog's thread. It is loaded by src/coordinator/lead/watchdog.ts and by nobody else.
 import { parentPort, workerData } from "node:worker_threads";
 import { assert } from "../../base/assert.ts";
 import { blockThreadWhile, systemClock } from "../../base/clock.ts";
 import { eventLine } from "../../observe/stdout-emitter.ts";
-import { writeAllSync } from "../../observe/write-sync.ts";
-import type { WatchdogData } from "./watchdog-worker.ts";
+import { writeAllSync } from "../../observe/line-output.ts";
+import type { WatchdogData } from "./watchdog.ts";
 import { watch } from "./watchdog.ts";
 
 assert(parentPort !== null, "the watchdog is a thread of its own");

@@ -3,7 +3,10 @@
 //
 // Keeps true: the main thread gets a moment to go by itself, and only one of the two says `coordinator_fenced`: whoever
 // takes the last word first. The two share three numbers and nothing else.
-import type { Epoch } from "../../base/ids.ts";
+import type { Epoch, RunId } from "../../base/ids.ts";
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import { ownFile } from "../../base/own-file.ts";
 
 /** The port by which a leader is watched. */
 export interface Watchdog {
@@ -22,22 +25,28 @@ const CELLS = Object.keys(CELL).length;
 /** The deadline of who does not lead. */
 const UNGUARDED = 0n;
 
+/** @internal */
 export function newWatchCells(): WatchCells {
   return new BigInt64Array(new SharedArrayBuffer(CELLS * BigInt64Array.BYTES_PER_ELEMENT));
 }
 
+/** @internal */
 export function guardCells(cells: WatchCells, epoch: Epoch, deadlineMs: number): void {
   Atomics.store(cells, CELL.epoch, BigInt(epoch));
   Atomics.store(cells, CELL.deadlineMs, BigInt(Math.ceil(deadlineMs)));
   Atomics.notify(cells, CELL.deadlineMs);
 }
 
+/** @internal */
 export function releaseCells(cells: WatchCells): void {
   Atomics.store(cells, CELL.deadlineMs, UNGUARDED);
   Atomics.notify(cells, CELL.deadlineMs);
 }
 
-/** True for the first who asks, on whichever thread: it says the last word of the process. */
+/**
+ * True for the first who asks, on whichever thread: it says the last word of the process.
+ * @internal
+ */
 export function takeLastWord(cells: WatchCells): boolean {
   const isFirst = Atomics.compareExchange(cells, CELL.lastWord, 0n, 1n) === 0n;
   Atomics.notify(cells, CELL.lastWord);
@@ -76,5 +85,53 @@ export function watch(cells: WatchCells, ports: WatchPorts): void {
     if (takeLastWord(cells)) speak(Number(Atomics.load(cells, CELL.epoch)));
     else waitWhile(cells, CELL.lastWord, 1n, LAST_WORD_MS);
     return abort();
+  }
+}
+
+/** The thread's data. */
+export interface WatchdogData {
+  readonly cells: WatchCells;
+  readonly runId: RunId;
+  /** Where events go. */
+  readonly fd: number;
+}
+
+const THREAD = ownFile("src/coordinator/lead/watchdog-thread");
+
+/** The watchdog as a thread of this process. It costs nothing while all is well: it sleeps until a deadline is set or met. */
+export class WatchdogWorker implements Watchdog {
+  readonly #cells: WatchCells;
+  readonly #worker: Worker;
+
+  private constructor(cells: WatchCells, worker: Worker) {
+    this.#cells = cells;
+    this.#worker = worker;
+  }
+
+  /** Watches when it resolves. It does not keep the process alive. Rejects when the thread cannot be started. */
+  static async start({ runId, fd }: Omit<WatchdogData, "cells">): Promise<WatchdogWorker> {
+    const cells = newWatchCells();
+    const worker = new Worker(THREAD, { workerData: { cells, runId, fd } satisfies WatchdogData });
+    await once(worker, "message");
+    worker.unref();
+    return new WatchdogWorker(cells, worker);
+  }
+
+  guard(epoch: Epoch, deadlineMs: number): void {
+    guardCells(this.#cells, epoch, deadlineMs);
+  }
+
+  release(): void {
+    releaseCells(this.#cells);
+  }
+
+  /** False when the thread has taken it: then it is about to end the process. */
+  takeLastWord(): boolean {
+    return takeLastWord(this.#cells);
+  }
+
+  /** Ends the thread. */
+  async close(): Promise<void> {
+    await this.#worker.terminate();
   }
 }

@@ -40,8 +40,6 @@ export interface AttemptRecord extends Execution {
 export const attemptRecord: RecordType<AttemptRecord> = {
   kind: RECORD_KIND.attempt,
   name: "attempt",
-  version: 1,
-  migrations: {},
   encode: (row) => [
     row.attempt,
     ulidToBytes(row.worker),
@@ -76,8 +74,6 @@ export interface AttemptLog {
 export const attemptLogRecord: RecordType<AttemptLog> = {
   kind: RECORD_KIND.attemptLog,
   name: "attempt log",
-  version: 1,
-  migrations: {},
   encode: ({ attempt, log }) => [attempt, log],
   decode: (fields) => ({ attempt: fields.integer(0), log: fields.bytes(1) }),
 };
@@ -85,8 +81,6 @@ export const attemptLogRecord: RecordType<AttemptLog> = {
 export const checkpointRecord: RecordType<Uint8Array> = {
   kind: RECORD_KIND.checkpoint,
   name: "checkpoint",
-  version: 1,
-  migrations: {},
   encode: (checkpoint) => [checkpoint],
   decode: (fields) => fields.bytes(0),
 };

@@ -1,10 +1,9 @@
 // The order in which items became final: one record per turn that finished any, so that whoever follows the results reads them in
 // order without a row of its own for each.
-import { failure } from "../../base/errors.ts";
 import { encodeRecord } from "../../storage/codec.ts";
 import type { RecordType } from "../../storage/codec.ts";
 import { COMPLETIONS_PREFIX, RECORD_KIND } from "../../storage/keys.ts";
-import { readRecord } from "../../storage/records.ts";
+import { corrupt, readRecord } from "../../storage/records.ts";
 import type { Entry, Store } from "../../storage/store.ts";
 import { isPlace } from "./place.ts";
 import type { Place } from "./place.ts";
@@ -14,8 +13,6 @@ const NUMBER_DIGITS = 12;
 export const completionsRecord: RecordType<readonly Place[]> = {
   kind: RECORD_KIND.completions,
   name: "completions",
-  version: 1,
-  migrations: {},
   encode: (places) => [places],
   decode: (fields) => fields.texts(0).map((text) => (isPlace(text) ? text : fields.refuse(0, "is no place"))),
 };
@@ -30,9 +27,7 @@ export function completionsEntry(number: number, places: readonly Place[]): Entr
 export async function readCompletions(store: Store, number: number): Promise<readonly Place[]> {
   const key = completionsKey(number);
   const places = await readRecord(store, key, completionsRecord);
-  const reason = "which items became final is missing";
-  if (places === undefined) throw failure("store_corrupt", { path: store.location, key, reason });
-  return places;
+  return places ?? corrupt(store, key, "which items became final is missing");
 }
 
 function completionsKey(number: number): string {

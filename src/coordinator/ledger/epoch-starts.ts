@@ -18,8 +18,6 @@ const REMEMBERED_MAX = 64;
 export const epochStartsRecord: RecordType<readonly EpochStart[]> = {
   kind: RECORD_KIND.epochStarts,
   name: "epoch starts",
-  version: 1,
-  migrations: {},
   encode: (starts) => [starts.map(({ epoch, sequence }) => [epoch, sequence])],
   decode: (fields) =>
     fields.tuples(0).map((start) => ({ epoch: start.integer(0), sequence: start.integer(1) })),

@@ -1,19 +1,22 @@
 // An item on its way through the ledger, and the ledger itself: what is in memory of either. The rows in the store are in
 // records.ts, and what may become of an item in its chart.
 //
-// The ledger's room. Stored: `place` and `item-id` name items, `records`, `attempt-records`, `completions`, `epoch-starts`,
-// `quarantine-record` and `charts` are kept of them. In memory: `tally` counts, `window`, `window-loads`, `shelf` and `queue`
+// The ledger's room. Stored: `place` names items, `records`, `attempt-records`, `completions`, `epoch-starts` and
+// `quarantine-record` are kept of them. In memory: `tally` counts, `window`, `window-loads`, `shelf` and `queue`
 // hold what is pending, `lookups` what is asked of the store, `scrub` how far the rows are checked, `failure-messages` why
-// items failed.
+// items failed; `leader-meter` counts for monitoring.
 import type { AttemptKey, ItemContext } from "../../../machines/work-item.ts";
 import type { WorkerId } from "../../base/ids.ts";
+import type { KeyPhase } from "../../gen/rollout/v1/run_pb.ts";
 import type { Random } from "../../base/random.ts";
 import type { Row } from "../../runtime/compile.ts";
 import type { AttemptClass } from "./attempt-records.ts";
 import type { SetAsideItem } from "./quarantine-record.ts";
 import type { EpochStarts } from "./epoch-starts.ts";
+import type { KeyRoom, LeftState } from "./key-room.ts";
 import type { FailureMessages } from "./failure-messages.ts";
 import type { Execution, FailureClass, ReturnedRecord } from "./records.ts";
+import type { LeaderMeter } from "./leader-meter.ts";
 import type { Lookups } from "./lookups.ts";
 import type { Place } from "./place.ts";
 import type { Scrub } from "./scrub.ts";
@@ -40,12 +43,16 @@ export interface PendingItem {
   readonly checkpoint: Uint8Array | null;
   /** Its row as a returned item; null when it was never given out. */
   readonly returned: { readonly budgets: ReturnedRecord; readonly checksum: number } | null;
+  /** The key of one that has a key, and its state with the commit that the state is of. */
+  readonly keyed?: { readonly key: string; readonly commit: number; readonly state: Uint8Array | null };
 }
 
 /** An item that a worker has. */
 export interface RunningItem {
   readonly place: Place;
   readonly id: Uint8Array;
+  /** By `itemKeyOf`. */
+  readonly itemKey: string;
   row: Row<ItemContext>;
   /** Monotonic; the moment of leading for what an earlier leader assigned. */
   readonly assignedAtMs: number;
@@ -77,11 +84,16 @@ export interface Ledger {
   /** Jitter of the backoff: injected, so that a simulation repeats. */
   readonly random: Random;
   readonly tally: Tally;
+  readonly meter: LeaderMeter;
   readonly failureMessages: FailureMessages;
   /** Reads all of it once, a little at a time. */
   readonly scrub: Scrub;
   /** By `itemKeyOf`. */
   readonly running: Map<string, RunningItem>;
+  /** By `itemKeyOf`: items whose steps somebody looks at. Few, and none while nobody does. */
+  readonly sampled: Set<string>;
+  /** Items of keys, which no window has. */
+  readonly keys: KeyRoom<PendingItem>;
   readonly lookups: Lookups;
   readonly epochStarts: EpochStarts;
   /** Items that stand in quarantine. */
@@ -107,19 +119,22 @@ export interface Success {
 export interface AttemptEnd {
   readonly class: AttemptClass | "success";
   readonly message: string;
+  /** The item's, if this attempt decides it; null when it does not. */
+  readonly result: Success | Failure | null;
   readonly execution: Execution;
   /** The end of its standard error; empty when there is none. */
   readonly log: Uint8Array;
   /** Empty: it left none, and an earlier one stays. */
   readonly checkpoint: Uint8Array;
+  /** The state of its key, if it is a success that says so. */
+  readonly left?: LeftState | undefined;
 }
 
 /** A success that names an attempt which nobody is running under. */
 export interface LateReport extends AttemptKey {
   readonly id: Uint8Array;
   readonly worker: WorkerId;
-  readonly success: Success;
-  readonly end: AttemptEnd;
+  readonly end: AttemptEnd & { readonly result: Success };
 }
 
 /** An item that failed, as it stands in the store. */
@@ -132,6 +147,8 @@ export interface FailedItem {
   readonly isApart: boolean;
   /** Checksum of its record. */
   readonly checksum: number;
+  /** Undefined for one that no room of keys has. */
+  readonly key?: string | undefined;
 }
 
 /** An item as the coordinator has it in memory. */
@@ -151,6 +168,16 @@ export interface ItemSighting {
     | undefined;
   /** Priority → the first sequence of it that was never given out. */
   readonly cursors: ReadonlyMap<number, number>;
+  /** The key of the item; undefined for one that has none. */
+  readonly keyed?:
+    | {
+        readonly phase: KeyPhase;
+        readonly partition: number;
+        readonly head: Place | undefined;
+        /** It has not failed. */
+        readonly isHeadOpen: boolean;
+      }
+    | undefined;
 }
 
 export interface Failure {

@@ -20,8 +20,6 @@ export interface QuarantineRecord {
 export const quarantineRecord: RecordType<QuarantineRecord> = {
   kind: RECORD_KIND.quarantine,
   name: "quarantine",
-  version: 1,
-  migrations: {},
   encode: ({ bytes, reason, place, atWallMs }) => [bytes, reason, place, atWallMs],
   decode: (fields) => {
     const place = fields.isNull(2) ? null : fields.text(2);

@@ -1,16 +1,54 @@
 // The queue: the next item to be given out, first of all windows in order of (priority, submission), and the worker that it may
 // go to.
 import type { Ledger, PendingItem } from "./ledger.ts";
-import { placeOf } from "./place.ts";
+import { isKeyed, orderOf, placeOf } from "./place.ts";
+import type { Place } from "./place.ts";
+import type { ItemRecord } from "./records.ts";
 import type { Taker } from "./shelf.ts";
 import { isParticular } from "./shelf.ts";
 import { Window } from "./window.ts";
+
+/** Memory of an item in a window beside its payload. */
+export const ITEM_WEIGHT = 200;
+
+/** An item as windows have it. */
+export function pendingItem(
+  key: Place,
+  { id, payload }: Pick<ItemRecord, "id" | "payload">,
+  returned: PendingItem["returned"],
+): PendingItem {
+  return { key, weight: ITEM_WEIGHT + payload.length, id, payload, checkpoint: null, returned };
+}
+
+/**
+ * An item that is being written behind all others of its priority: in its window at once where those are in it, and there is nothing
+ * to be read first; else it is loaded in its turn.
+ */
+export function admitFresh(
+  ledger: Ledger,
+  priority: number,
+  place: Place,
+  { id, payload }: Pick<ItemRecord, "id" | "payload">,
+): void {
+  const window = freshWindow(ledger, priority);
+  let others = -window.weight;
+  let isNext = true;
+  for (const [lane, its] of ledger.fresh) {
+    others += its.weight;
+    isNext &&= lane <= priority || its.isWhole;
+  }
+  if (!isNext || !window.admits(ITEM_WEIGHT + payload.length, others)) return window.offer(place);
+  // A copy: what waits must not keep the whole message that it came in.
+  window.admit(pendingItem(place, { id, payload: new Uint8Array(payload) }, null));
+}
 
 /** The window of the items of a priority that were never given out. The ledger has them in order, highest priority first. */
 export function freshWindow({ fresh, tally }: Ledger, priority: number): Window<PendingItem> {
   const known = fresh.get(priority);
   if (known !== undefined) return known;
-  const window = new Window<PendingItem>(placeOf(priority, tally.cursors.get(priority) ?? 0));
+  // The store has nothing yet of a priority without a cursor.
+  const cursor = tally.cursors.get(priority);
+  const window = new Window<PendingItem>(cursor === undefined ? null : placeOf(priority, cursor));
   const inOrder = [...fresh, [priority, window] as const].sort(([one], [other]) => other - one);
   fresh.clear();
   for (const [lane, its] of inOrder) fresh.set(lane, its);
@@ -19,28 +57,44 @@ export function freshWindow({ fresh, tally }: Ledger, priority: number): Window<
 
 /** The next item that this worker may have beside others; undefined when none is in memory. */
 export function nextPending(ledger: Ledger, taker: Taker): PendingItem | undefined {
-  const { shelf, returned } = ledger;
+  const { shelf, returned, keys } = ledger;
   shelve(ledger, taker.nowMs);
   const window = firstWindow(ledger);
   const next = window?.peek();
   const kept = shelf.size === 0 ? undefined : shelf.peek(taker);
-  if (kept === undefined || (next !== undefined && next.key < kept.key)) return window?.take();
+  const keyed = keys.next(taker);
+  if (keyed !== undefined && isBefore(keyed, next) && isBefore(keyed, kept)) return takeKeyed(ledger, keyed);
+  if (kept === undefined || (next !== undefined && isBefore(next, kept))) return window?.take();
   shelf.remove(kept.key);
+  if (isKeyed(kept.key)) return takeKeyed(ledger, kept);
   returned.left(kept.key);
   return kept;
 }
 
+function takeKeyed({ keys }: Ledger, item: PendingItem): PendingItem {
+  keys.take(item.key);
+  return item;
+}
+
+function isBefore({ key }: PendingItem, other: PendingItem | undefined): boolean {
+  return other === undefined || orderOf(key) < orderOf(other.key);
+}
+
 /** The next item that nobody has failed. */
-export function nextUntried(ledger: Ledger, nowMs: number): PendingItem | undefined {
-  shelve(ledger, nowMs);
-  return firstWindow(ledger)?.take();
+export function nextUntried(ledger: Ledger, taker: Taker): PendingItem | undefined {
+  shelve(ledger, taker.nowMs);
+  const window = firstWindow(ledger);
+  const keyed = ledger.keys.nextUntried(taker);
+  return keyed !== undefined && isBefore(keyed, window?.peek()) ? takeKeyed(ledger, keyed) : window?.take();
 }
 
 /** The next item that runs with nothing beside it. */
-export function nextAlone({ alone, returnedAlone }: Ledger, taker: Taker): PendingItem | undefined {
+export function nextAlone(ledger: Ledger, taker: Taker): PendingItem | undefined {
+  const { alone, returnedAlone } = ledger;
   const kept = alone.peek(taker);
   if (kept === undefined) return undefined;
   alone.remove(kept.key);
+  if (isKeyed(kept.key)) return takeKeyed(ledger, kept);
   returnedAlone.left(kept.key);
   return kept;
 }
@@ -66,14 +120,15 @@ export function shelve({ returned, returnedAlone, shelf, alone, fresh }: Ledger,
   }
 }
 
-/** Pending items that may be given out now, but those that are known to run alone. In memory or not. */
-export function countReady({ tally, alone, returnedAlone }: Ledger): number {
-  return tally.pending - tally.count("delayed") - alone.size - returnedAlone.size;
+/** Pending items that may be given out now, but those that are known to run alone. In memory or not; of each key its head at most. */
+export function countReady({ tally, alone, returnedAlone, keys }: Ledger): number {
+  const behindTheirHeads = keys.pending - keys.ready;
+  return tally.pending - tally.count("delayed") - alone.size - returnedAlone.size - behindTheirHeads;
 }
 
 /** Whether there is, or may be in the store, an item that any worker may have. */
-export function hasOpen({ returned, fresh }: Ledger): boolean {
-  if (!returned.isExhausted) return true;
+export function hasOpen({ returned, fresh, keys }: Ledger): boolean {
+  if (!returned.isExhausted || keys.hasOpen) return true;
   for (const window of fresh.values()) if (!window.isExhausted) return true;
   return false;
 }

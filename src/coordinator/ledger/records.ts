@@ -23,8 +23,6 @@ export interface ItemRecord {
 export const itemRecord: RecordType<ItemRecord> = {
   kind: RECORD_KIND.item,
   name: "item",
-  version: 1,
-  migrations: {},
   encode: ({ id, payload, key, label }) => {
     if (label !== "") return [id, payload, key, label];
     return key === "" ? [id, payload] : [id, payload, key];
@@ -52,8 +50,6 @@ export interface ItemIndexRecord {
 export const itemIndexRecord: RecordType<ItemIndexRecord> = {
   kind: RECORD_KIND.itemIndex,
   name: "item index",
-  version: 1,
-  migrations: {},
   encode: ({ place, counts }) => [place, counts.map(({ submission, count }) => [submission, count])],
   decode: (fields) => ({
     place: placeFrom(fields, 0),
@@ -79,8 +75,6 @@ export interface ReturnedRecord {
 export const returnedRecord: RecordType<ReturnedRecord> = {
   kind: RECORD_KIND.returnedItem,
   name: "returned item",
-  version: 1,
-  migrations: {},
   encode: (row) => [row.attempt, row.charged, row.lost, ...historyTuple(row)],
   decode: (fields) => ({
     attempt: fields.integer(0),
@@ -101,8 +95,6 @@ export const delayedRecord: RecordType<ReturnedRecord> = {
 export const dueRecord: RecordType<string> = {
   kind: RECORD_KIND.dueItem,
   name: "due item",
-  version: 1,
-  migrations: {},
   encode: (delayed) => [delayed],
   decode: (fields) => fields.text(0),
 };
@@ -120,8 +112,6 @@ export interface RunningRecord extends ReturnedRecord {
 export const runningRecord: RecordType<RunningRecord> = {
   kind: RECORD_KIND.runningItem,
   name: "running item",
-  version: 1,
-  migrations: {},
   encode: (row) => [
     row.id,
     ulidToBytes(row.worker),
@@ -175,8 +165,6 @@ export interface DoneRecord extends FinalRecord {
 export const doneRecord: RecordType<DoneRecord> = {
   kind: RECORD_KIND.doneItem,
   name: "done item",
-  version: 1,
-  migrations: {},
   encode: (row) => [...finalTuple(row), row.digest, row.output],
   decode: (fields) => ({
     ...finalFrom(fields),
@@ -198,8 +186,6 @@ export interface ConflictRecord {
 export const conflictRecord: RecordType<ConflictRecord> = {
   kind: RECORD_KIND.conflict,
   name: "conflict",
-  version: 1,
-  migrations: {},
   encode: ({ id, attempt, worker, digest, output, arrivedAtWallMs }) => [
     id,
     attempt,
@@ -244,8 +230,6 @@ export const FAILURE_CLASSES: readonly FailureClass[] = [
 export const failedRecord: RecordType<FailedRecord> = {
   kind: RECORD_KIND.failedItem,
   name: "failed item",
-  version: 1,
-  migrations: {},
   encode: (row) => {
     const tuple = [...finalTuple(row), row.class, row.message, row.charged, row.lost, row.isApart];
     return row.response.length === 0 ? tuple : [...tuple, row.response];

@@ -8,11 +8,16 @@
 //
 // Keeps true: nothing is read unless it is asked for, one page at a time; memory is bounded (C8).
 import type { Damage } from "../../storage/codec.ts";
-import type { SegmentName, Tally } from "./tally.ts";
-import { addToSum, disagreement, removeFromSum, SEGMENT_ROWS, SEGMENTS } from "./tally.ts";
+import { addToSum, removeFromSum, SEGMENT_ROWS, SEGMENTS } from "./tally.ts";
+
+/** A segment of rows that are counted. */
+export interface ScrubbedSegment {
+  readonly name: string;
+  readonly prefix: string;
+}
 
 export interface ScrubRequest {
-  readonly segment: SegmentName;
+  readonly segment: string;
   /** Read from here, this key included. */
   readonly from: string;
   /** Rows, at most. */
@@ -20,7 +25,7 @@ export interface ScrubRequest {
 }
 
 export interface ScrubbedPage {
-  readonly segment: SegmentName;
+  readonly segment: string;
   /** In order of key. */
   readonly rows: readonly { readonly key: string; readonly checksum: number }[];
   /** Where to go on; null when this was the end of the segment. */
@@ -29,24 +34,44 @@ export interface ScrubbedPage {
   readonly damage: Damage | undefined;
 }
 
+/** The damage when a whole segment has these rows; undefined when it was counted so. */
+type Comparison = (
+  segment: string,
+  found: { readonly count: number; readonly sum: number },
+) => Damage | undefined;
+
+const LEDGER_SEGMENTS = SEGMENTS.map((name): ScrubbedSegment => ({
+  name,
+  prefix: SEGMENT_ROWS[name].prefix,
+}));
+
 /** In one page. With a page for each scan for failures a million items that are done take a quarter of an hour. */
 const SCRUB_ROWS = 512;
 /** So many changes are remembered while a page is being read; with more it is read again. */
 const TOUCHED_MAX = 16_384;
+/** With more items that come or become final between two scans for failures, the time is theirs. */
+const MOVED_CALMLY_MAX = 64;
+/** So many scans without a page at most, while items come and go in numbers: a page in ten seconds. */
+const PASSED_MAX = 39;
 
 export class Scrub {
   readonly #rowsPerPage: number;
   /** The first of them is being read. */
-  #segments: readonly SegmentName[] = SEGMENTS;
+  #segments: readonly ScrubbedSegment[];
   /** Where the next page begins: all rows before it are in `#count` and `#sum`. */
-  #next = startOf(SEGMENTS);
+  #next: string;
   #count = 0;
   #sum = 0;
   /** Rows from there on that have come or gone since the page was asked for, with their checksums; undefined while none is. */
   #touched: Map<string, number | null> | undefined;
+  #movedBefore = Infinity;
+  #passed = 0;
 
-  constructor(rowsPerPage = SCRUB_ROWS) {
+  /** `segments` come behind those of the ledger. */
+  constructor(rowsPerPage = SCRUB_ROWS, segments: readonly ScrubbedSegment[] = []) {
     this.#rowsPerPage = rowsPerPage;
+    this.#segments = [...LEDGER_SEGMENTS, ...segments];
+    this.#next = startOf(this.#segments);
   }
 
   /** Everything was read and counted, or something wrong was found. */
@@ -54,17 +79,25 @@ export class Scrub {
     return this.#segments.length === 0;
   }
 
-  came(segment: SegmentName, key: string, checksum: number): void {
-    if (segment !== this.#segments[0]) return;
+  came(segment: string, key: string, checksum: number): void {
+    if (segment !== this.#segments[0]?.name) return;
     if (key < this.#next) this.#add(checksum);
     else this.#touch(key, checksum);
   }
 
-  went(segment: SegmentName, key: string, checksum: number): void {
-    if (segment !== this.#segments[0]) return;
+  went(segment: string, key: string, checksum: number): void {
+    if (segment !== this.#segments[0]?.name) return;
     if (key >= this.#next) return this.#touch(key, null);
     this.#count--;
     this.#sum = removeFromSum(this.#sum, checksum);
+  }
+
+  /** At a scan for failures: `moved` items have ever come or become final. The same as `wants`, but seldom while these are many. */
+  wantsAtScan(moved: number): ScrubRequest | undefined {
+    const isBusy = moved - this.#movedBefore > MOVED_CALMLY_MAX;
+    this.#movedBefore = moved;
+    this.#passed = isBusy && this.#passed < PASSED_MAX ? this.#passed + 1 : 0;
+    return this.#passed === 0 ? this.wants() : undefined;
   }
 
   /** The page to read now, if any is left. The caller answers with `take`. */
@@ -72,11 +105,11 @@ export class Scrub {
     const [segment] = this.#segments;
     if (segment === undefined || this.#touched !== undefined) return undefined;
     this.#touched = new Map();
-    return { segment, from: this.#next, limit: this.#rowsPerPage };
+    return { segment: segment.name, from: this.#next, limit: this.#rowsPerPage };
   }
 
   /** The answer to `wants`, read after all that had changed before was committed. Returns what is wrong, if anything is. */
-  take({ segment, rows, next, damage }: ScrubbedPage, tally: Tally): Damage | undefined {
+  take({ segment, rows, next, damage }: ScrubbedPage, compare: Comparison): Damage | undefined {
     const touched = this.#touched ?? new Map<string, number | null>();
     this.#touched = undefined;
     if (damage !== undefined) return this.#end(damage);
@@ -90,11 +123,11 @@ export class Scrub {
     }
     const found = { count: this.#count, sum: this.#sum };
     this.#begin(this.#segments.slice(1));
-    const wrong = disagreement(tally, segment, found);
+    const wrong = compare(segment, found);
     return wrong && this.#end(wrong);
   }
 
-  #begin(segments: readonly SegmentName[]): void {
+  #begin(segments: readonly ScrubbedSegment[]): void {
     this.#segments = segments;
     this.#next = startOf(segments);
     this.#count = 0;
@@ -116,6 +149,6 @@ export class Scrub {
   }
 }
 
-function startOf([segment]: readonly SegmentName[]): string {
-  return segment === undefined ? "" : SEGMENT_ROWS[segment].prefix;
+function startOf([segment]: readonly ScrubbedSegment[]): string {
+  return segment?.prefix ?? "";
 }

@@ -2,8 +2,10 @@
 // another one is to try, and one of those that run with nothing beside them. In the store they are what they were:
 // returned. A new leader begins with empty shelves and finds them again.
 //
-// Keeps true: in order of place among those that a worker may have; bounded (C8): a full shelf takes nothing more.
+// Keeps true: in order of submission among those that a worker may have; bounded (C8): a full shelf takes nothing more.
 import type { WorkerId } from "../../base/ids.ts";
+import { isKeyed, orderOf } from "./place.ts";
+import type { Place } from "./place.ts";
 import type { ReturnedRecord } from "./records.ts";
 
 /** The worker that asks for an item. */
@@ -13,12 +15,16 @@ export interface Taker {
   readonly isOnlyOne: boolean;
   /** Monotonic. */
   readonly nowMs: number;
+  /** Whether it hands on the states of keys; it does unless said. */
+  readonly takesKeys?: boolean;
+  /** Whether it would begin at once what it is given; it would unless said. */
+  readonly hasFreeSlot?: boolean;
 }
 
 /** A pending item, as far as it matters here. */
 interface Keepable {
   /** Its place. */
-  readonly key: string;
+  readonly key: Place;
   readonly weight: number;
   readonly returned: { readonly budgets: Pick<ReturnedRecord, "failedBy"> } | null;
 }
@@ -74,14 +80,16 @@ export class Shelf<Item extends Keepable> {
   /** The first one that this worker may have; it stays until it is removed. */
   peek(taker: Taker): Item | undefined {
     let best: Item | undefined;
-    for (const [head] of this.#byFailer.values())
-      if (head !== undefined && mayTake(taker, head) && (best === undefined || head.item.key < best.key))
-        best = head.item;
+    for (const list of this.#byFailer.values()) {
+      const first = taker.takesKeys === false ? list.find(({ item }) => !isKeyed(item.key)) : list[0];
+      if (first === undefined || !mayTake(taker, first)) continue;
+      if (best === undefined || orderOf(first.item.key) < orderOf(best.key)) best = first.item;
+    }
     return best;
   }
 
   /** It leaves what is pending, or the shelf with its window. Unknown ones are ignored. */
-  remove(place: string): void {
+  remove(place: Place): void {
     if (!this.#places.delete(place)) return;
     for (const list of this.#byFailer.values()) {
       const at = search(list, place);
@@ -112,11 +120,13 @@ function insert<Item extends Keepable>(list: Kept<Item>[], kept: Kept<Item>): vo
 }
 
 /** Where the place stands in the list, or would. */
-function search(list: readonly Kept<Keepable>[], place: string): number {
+function search(list: readonly Kept<Keepable>[], place: Place): number {
+  const order = orderOf(place);
   let [low, high] = [0, list.length];
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if ((list[middle]?.item.key ?? "") < place) low = middle + 1;
+    const item = list[middle]?.item;
+    if (item !== undefined && orderOf(item.key) < order) low = middle + 1;
     else high = middle;
   }
   return low;

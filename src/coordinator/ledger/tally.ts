@@ -73,8 +73,6 @@ export function removeFromSum(sum: number, checksum: number): number {
 export const ledgerRecord: RecordType<LedgerNumbers> = {
   kind: RECORD_KIND.ledger,
   name: "ledger",
-  version: 1,
-  migrations: {},
   encode: ({ segments, nextSequence, nextCompletion, cursors, failedByClass, failures }) => [
     SEGMENTS.map((name) => [segments[name].count, segments[name].sum]),
     nextSequence,
@@ -238,21 +236,14 @@ export function disagreement(
 }
 
 function bySegment<Value>(make: (name: SegmentName, at: number) => Value): Record<SegmentName, Value> {
-  const [items, returned, delayed, running, done, failed] = SEGMENTS.map(make) as [
-    Value,
-    Value,
-    Value,
-    Value,
-    Value,
-    Value,
-  ];
-  return { items, returned, delayed, running, done, failed };
+  return Object.fromEntries(SEGMENTS.map((name, at) => [name, make(name, at)])) as Record<SegmentName, Value>;
 }
 
-function byClass(make: (name: FailureClass, at: number) => number): Record<FailureClass, number> {
-  const counts = { error: 0, timeout: 0, crash: 0, too_large: 0, poison: 0, cancelled: 0 };
-  for (const [at, name] of FAILURE_CLASSES.entries()) counts[name] = make(name, at);
-  return counts;
+export function byClass(make: (name: FailureClass, at: number) => number): Record<FailureClass, number> {
+  return Object.fromEntries(FAILURE_CLASSES.map((name, at) => [name, make(name, at)])) as Record<
+    FailureClass,
+    number
+  >;
 }
 
 const EMPTY: LedgerNumbers = {

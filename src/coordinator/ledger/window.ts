@@ -23,6 +23,9 @@ const ENTRIES_MAX = 8_192;
 export const WEIGHT_MAX = 64 * 2 ** 20;
 export const LOW = ENTRIES_MAX / 4;
 const PAGE_MAX = 2_048;
+/** Entries that get in as they are written, and their bytes, of all windows that share a room: the rest is read when it is next. */
+const ADMITTED_MAX = 65_536;
+const ADMITTED_WEIGHT_MAX = 24 * 2 ** 20;
 /** A page has room for so much even when the window is full: what belongs before its entries has to get in. */
 const PAGE_WEIGHT_PART = 1 / 16;
 
@@ -41,8 +44,8 @@ export class Window<Entry extends WindowEntry> {
   #postponed: string | null = null;
   readonly #weightMax: number;
 
-  /** `from` is where the segment begins; nothing is in memory yet. */
-  constructor(from: string, weightMax = WEIGHT_MAX) {
+  /** `from` is where the segment begins, of which nothing is in memory yet; null for one that is still empty. */
+  constructor(from: string | null, weightMax = WEIGHT_MAX) {
     this.#horizon = from;
     this.#weightMax = weightMax;
   }
@@ -75,6 +78,21 @@ export class Window<Entry extends WindowEntry> {
     if (this.#loading && (this.#offeredMeanwhile === null || key < this.#offeredMeanwhile))
       this.#offeredMeanwhile = key;
     this.#lowerHorizon(key);
+  }
+
+  /**
+   * Whether an entry of this weight that is being written behind all others of the segment may get in as it is: all of these are
+   * in memory, and there is room. `others`: bytes that windows hold which share it.
+   */
+  admits(weight: number, others = 0): boolean {
+    if (!this.isWhole || this.size >= ADMITTED_MAX) return false;
+    return this.#weight + others + weight <= ADMITTED_WEIGHT_MAX;
+  }
+
+  /** An entry that it admits: it is not read back. */
+  admit(entry: Entry): void {
+    this.#entries.push(entry);
+    this.#weight += entry.weight;
   }
 
   peek(): Entry | undefined {

@@ -1,26 +1,33 @@
 // The run of a store that nobody can lead, for those who ask for its results: the service of operators over what can be read.
 // Questions that only a leader can answer are refused.
+import { create } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
+import { AwaitedValue } from "../../base/awaited-value.ts";
+import type { Clock } from "../../base/clock.ts";
 import { epoch } from "../../base/ids.ts";
 import type { StoreId } from "../../base/ids.ts";
 import { LIMITS } from "../../config/limits.ts";
-import { RunService } from "../../gen/rollout/v1/run_pb.ts";
+import { OperatorService, RunSchema, RunState } from "../../gen/rollout/v1/run_pb.ts";
+import type { GetRunResponse } from "../../gen/rollout/v1/run_pb.ts";
 import type { Damage } from "../../storage/codec.ts";
 import { decodeRecord } from "../../storage/codec.ts";
-import { ITEMS_PREFIX, LEDGER_KEY } from "../../storage/keys.ts";
-import { pagesUnder } from "../../storage/pages.ts";
+import { ITEMS_PREFIX, KEY_NUMBERS_KEY, LEDGER_KEY } from "../../storage/keys.ts";
+import { pagesUnder } from "../../storage/records.ts";
 import type { CommitOutcome, Entry, ScanRange, Store } from "../../storage/store.ts";
 import { nextKey } from "../../storage/store.ts";
 import type { Input } from "../turn/input.ts";
-import { isPlace, priorityOf, sequenceOf } from "../ledger/place.ts";
+import { isPlace, PRIORITY_MAX, PRIORITY_MIN, priorityOf, sequenceOf } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
 import type { LedgerNumbers } from "../ledger/tally.ts";
 import { ledgerRecord, Tally } from "../ledger/tally.ts";
 import type { Leader } from "../rpc/leader.ts";
 import { envelopeOf } from "../rpc/messages.ts";
-import { runService } from "../rpc/run-service.ts";
-import type { LedgerExtent, RunView } from "../turn/run-view.ts";
+import { operatorService } from "../rpc/operator-service.ts";
+import { countsOf } from "../run/run-status.ts";
+import type { Filled } from "../turn/operator-message.ts";
+import type { LedgerExtent } from "../turn/run-terms.ts";
 import type { SetAsideItem } from "../ledger/quarantine-record.ts";
+import { keyNumbersRecord } from "../keys/key-records.ts";
 import { readSetAside } from "../ledger/quarantine-record.ts";
 import { itemWithout } from "./set-aside.ts";
 import { substituteFor } from "./substitute.ts";
@@ -30,9 +37,11 @@ export async function damagedRun(
   store: Store,
   storeId: StoreId,
   damages: readonly Damage[],
+  clock: Clock,
 ): Promise<(router: ConnectRouter) => void> {
   const view = await DamagedView.over(store, damages);
   const numbers = await numbersOf(view);
+  const keyedPriorities = await keyedPrioritiesOf(view);
   const setAside = new Map(await readSetAside(view));
   for (const { key } of damages) {
     const place = await itemWithout(view, key);
@@ -41,16 +50,17 @@ export async function damagedRun(
   const leader: Leader = {
     envelope: envelopeOf(epoch(0), storeId),
     ...{ workersMax: 0, inboxMax: 0, limits: LIMITS, address: store.location },
+    reach: new AwaitedValue(),
     stopping: new AbortController().signal,
     onHigherEpoch: () => undefined,
-    push: (input) => answer(input, extentOf(numbers, setAside), viewOf(numbers, setAside)),
+    push: (input) => answer(input, extentOf(numbers, setAside, keyedPriorities), runOf(numbers, setAside)),
   };
-  return (router) => void router.service(RunService, runService(leader, view, undefined));
+  return (router) => void router.service(OperatorService, operatorService(leader, view, { clock }));
 }
 
-function answer(input: Input, extent: LedgerExtent, view: RunView): boolean {
+function answer(input: Input, extent: LedgerExtent, run: Filled<GetRunResponse>): boolean {
   if (input.kind === "getExtent") input.answer(extent);
-  else if (input.kind === "getRun") input.answer(view);
+  else if (input.kind === "getRun") input.answer(run);
   else return false;
   return true;
 }
@@ -59,21 +69,28 @@ function answer(input: Input, extent: LedgerExtent, view: RunView): boolean {
 function extentOf(
   { nextSequence, nextCompletion, cursors }: LedgerNumbers,
   setAside: ReadonlyMap<Place, SetAsideItem>,
+  keyedPriorities: readonly number[],
 ): LedgerExtent {
   const priorities = [...cursors.keys()].sort((one, other) => other - one);
-  return { phase: "cancelled", isOver: true, nextSequence, nextCompletion, priorities, setAside };
+  const reach = { isOver: true, nextSequence, nextCompletion, priorities, keyedPriorities };
+  return { phase: "cancelled", task: null, ...reach, setAside };
 }
 
-function viewOf(numbers: LedgerNumbers, setAside: ReadonlyMap<Place, SetAsideItem>): RunView {
-  const tally = new Tally(numbers);
+/** As they were written; all that there may be where that cannot be read. */
+async function keyedPrioritiesOf(store: Store): Promise<readonly number[]> {
+  const bytes = await store.get(KEY_NUMBERS_KEY);
+  if (bytes === undefined) return [];
+  const decoded = decodeRecord(keyNumbersRecord, KEY_NUMBERS_KEY, bytes);
+  if (decoded.kind === "ok") return decoded.value.priorities;
+  return Array.from({ length: PRIORITY_MAX - PRIORITY_MIN + 1 }, (_, at) => PRIORITY_MAX - at);
+}
+
+function runOf(numbers: LedgerNumbers, setAside: ReadonlyMap<Place, SetAsideItem>): Filled<GetRunResponse> {
+  const counts = countsOf(new Tally(numbers), setAside);
   return {
-    ...{ state: "Open.Active", phase: "open", pauseReason: null, task: null },
-    ...{ pending: tally.pending, delayed: tally.count("delayed"), running: tally.count("running") },
-    ...{ executing: 0, done: tally.count("done"), failed: tally.count("failed") },
-    ...{ setAside: setAside.size, setAsideItems: [...setAside.values()] },
-    ...{ failedByClass: tally.failedByClass, failureMessages: [], finishedPerSecond: [] },
-    ...{ staleReports: 0, conflicts: 0, reassigned: 0 },
-    workers: { ready: 0, draining: 0, suspected: 0, failed: 0, cordoned: 0, revoked: 0 },
+    run: create(RunSchema, { state: RunState.OPEN, ...counts, workers: {} }),
+    finishedPerSecond: [],
+    after: "",
   };
 }
 
@@ -102,6 +119,7 @@ class DamagedView implements Store {
   readonly location: string;
   readonly supports: Store["supports"];
   readonly everWritten: boolean;
+  readonly generation: string;
   readonly #store: Store;
   /** Null: gone. */
   readonly #instead: ReadonlyMap<string, Uint8Array | null>;
@@ -110,6 +128,7 @@ class DamagedView implements Store {
     this.location = store.location;
     this.supports = store.supports;
     this.everWritten = store.everWritten;
+    this.generation = store.generation;
     this.#store = store;
     this.#instead = instead;
   }

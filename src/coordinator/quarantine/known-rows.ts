@@ -3,8 +3,10 @@
 import type { Damage, RecordType } from "../../storage/codec.ts";
 import { decodeRecord } from "../../storage/codec.ts";
 import {
+  ASSIGNMENT_KEY,
   ATTEMPT_LOGS_PREFIX,
   ATTEMPTS_PREFIX,
+  AUTHORITY_KEY,
   CHECKPOINTS_PREFIX,
   COMPLETIONS_PREFIX,
   CONFLICTS_PREFIX,
@@ -13,6 +15,7 @@ import {
   EPOCH_STARTS_KEY,
   HEARTBEATS_PREFIX,
   ITEM_INDEX_PREFIX,
+  KEY_NUMBERS_KEY,
   LEDGER_KEY,
   QUARANTINE_PREFIX,
   REVOCATIONS_KEY,
@@ -20,11 +23,14 @@ import {
   SUBMISSIONS_PREFIX,
   WORKERS_PREFIX,
 } from "../../storage/keys.ts";
-import { pagesUnder } from "../../storage/pages.ts";
+import { pagesUnder } from "../../storage/records.ts";
 import { verifySegment } from "../../storage/segment-count.ts";
 import type { Store } from "../../storage/store.ts";
+import { authorityRecord } from "../lead/authority-record.ts";
+import { assignmentRecord } from "../keys/assignment.ts";
+import { KEY_SEGMENT_ROWS, KEY_SEGMENTS, keyNumbersRecord } from "../keys/key-records.ts";
 import { verifyLedger } from "../read/verify-ledger.ts";
-import { enrolledRecord, revocationsRecord } from "../workers/enrolment-record.ts";
+import { enrolledRecord, revocationsRecord } from "../workers/enrolment.ts";
 import { attemptLogRecord, attemptRecord, checkpointRecord } from "../ledger/attempt-records.ts";
 import { completionsRecord } from "../ledger/completions.ts";
 import { epochStartsRecord } from "../ledger/epoch-starts.ts";
@@ -44,6 +50,7 @@ const DAMAGES_MAX = 1_000;
 /** Rows under prefixes, in the order in which they are looked at. */
 const ROWS_UNDER: readonly { readonly prefix: string; readonly record: RecordType<unknown> }[] = [
   ...SEGMENTS.map((segment) => SEGMENT_ROWS[segment]),
+  ...KEY_SEGMENTS.map((segment) => KEY_SEGMENT_ROWS[segment]),
   { prefix: ITEM_INDEX_PREFIX, record: itemIndexRecord },
   { prefix: DUE_PREFIX, record: dueRecord },
   { prefix: COMPLETIONS_PREFIX, record: completionsRecord },
@@ -60,9 +67,12 @@ const ROWS_UNDER: readonly { readonly prefix: string; readonly record: RecordTyp
 
 const SINGLE_ROWS: readonly { readonly key: string; readonly record: RecordType<unknown> }[] = [
   { key: LEDGER_KEY, record: ledgerRecord },
+  { key: KEY_NUMBERS_KEY, record: keyNumbersRecord },
+  { key: ASSIGNMENT_KEY, record: assignmentRecord },
   { key: RUN_KEY, record: runRecord },
   { key: EPOCH_STARTS_KEY, record: epochStartsRecord },
   { key: REVOCATIONS_KEY, record: revocationsRecord },
+  { key: AUTHORITY_KEY, record: authorityRecord },
 ];
 
 /** The kind of record that belongs under the key; undefined for any other key. */
@@ -105,6 +115,9 @@ async function findMiscounts(store: Store): Promise<readonly Damage[]> {
   if (workers.kind !== "ok") return [workers];
   const bytes = await store.get(LEDGER_KEY);
   const numbers = bytes && decodeRecord(ledgerRecord, LEDGER_KEY, bytes);
-  const damage = numbers?.kind === "ok" ? await verifyLedger(store, numbers.value) : undefined;
+  const keyBytes = await store.get(KEY_NUMBERS_KEY);
+  const keyNumbers = keyBytes && decodeRecord(keyNumbersRecord, KEY_NUMBERS_KEY, keyBytes);
+  const ofKeys = keyNumbers?.kind === "ok" ? keyNumbers.value : undefined;
+  const damage = numbers?.kind === "ok" ? await verifyLedger(store, numbers.value, ofKeys) : undefined;
   return damage === undefined ? [] : [damage];
 }

@@ -15,15 +15,14 @@ import {
   LEDGER_KEY,
   WORKERS_PREFIX,
 } from "../../storage/keys.ts";
-import { pagesUnder } from "../../storage/pages.ts";
-import { readRecord } from "../../storage/records.ts";
+import { readRecord, pagesUnder } from "../../storage/records.ts";
 import { SegmentCount } from "../../storage/segment-count.ts";
 import type { Entry, Store } from "../../storage/store.ts";
 import { findDelayed, findReturnedKey } from "../read/examine-items.ts";
-import { failedRecord, FAILURE_CLASSES } from "../ledger/records.ts";
+import { failedRecord } from "../ledger/records.ts";
 import { isPlace, placeOfDelayed } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
-import { addToSum, ledgerRecord, SEGMENT_ROWS } from "../ledger/tally.ts";
+import { addToSum, byClass, ledgerRecord, SEGMENT_ROWS } from "../ledger/tally.ts";
 import type { LedgerNumbers, SegmentName } from "../ledger/tally.ts";
 import { workersSegment } from "../workers/worker-record.ts";
 import { damageOf, recordUnder, segmentOf } from "./known-rows.ts";
@@ -146,10 +145,7 @@ async function classesAfter(
   store: Store,
   changes: ReadonlyMap<string, Uint8Array | null>,
 ): Promise<LedgerNumbers["failedByClass"]> {
-  const counts = Object.fromEntries(FAILURE_CLASSES.map((name) => [name, 0])) as Record<
-    (typeof FAILURE_CLASSES)[number],
-    number
-  >;
+  const counts = byClass(() => 0);
   for await (const page of pagesUnder(store, FAILED_PREFIX, 1_000, 4 * 2 ** 20))
     for (const { key, value } of page) {
       const decoded = decodeRecord(failedRecord, key, value);

@@ -14,12 +14,12 @@ import {
   RUNNING_PREFIX,
   WORKERS_PREFIX,
 } from "../../storage/keys.ts";
-import { pagesUnder } from "../../storage/pages.ts";
+import { pagesUnder } from "../../storage/records.ts";
 import type { Store } from "../../storage/store.ts";
+import { KEY_SEGMENT_ROWS, KEY_SEGMENTS } from "../keys/key-records.ts";
 import { completionsRecord } from "../ledger/completions.ts";
-import { itemIdText } from "../ledger/item-id.ts";
+import { itemIdText, isPlace } from "../ledger/place.ts";
 import { doneRecord, failedRecord, itemIndexRecord, itemRecord, runningRecord } from "../ledger/records.ts";
-import { isPlace } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
 import type { IncarnationId } from "../../base/ids.ts";
 import { workerRecord } from "../workers/worker-record.ts";
@@ -30,6 +30,9 @@ export type Substitute =
   | { readonly kind: "nothing" }
   | { readonly kind: "row"; readonly bytes: Uint8Array }
   | { readonly kind: "vital" };
+
+/** Without a row of these something that was promised is forgotten: what is set aside, the order within a key, its state. */
+const KEPT_PREFIXES = [QUARANTINE_PREFIX, ...KEY_SEGMENTS.map((segment) => KEY_SEGMENT_ROWS[segment].prefix)];
 
 /** The row under the key is there, and cannot be read. */
 export async function substituteFor(store: Store, key: string): Promise<Substitute> {
@@ -44,7 +47,8 @@ export async function substituteFor(store: Store, key: string): Promise<Substitu
   }
   const isMeta = key.startsWith("meta/") && key !== EPOCH_STARTS_KEY;
   // Without it nothing says that the run lacks an item.
-  const isVital = recordUnder(key) === undefined || isMeta || key.startsWith(QUARANTINE_PREFIX);
+  const isKept = KEPT_PREFIXES.some((prefix) => key.startsWith(prefix));
+  const isVital = recordUnder(key) === undefined || isMeta || isKept;
   return isVital ? { kind: "vital" } : { kind: "nothing" };
 }
 

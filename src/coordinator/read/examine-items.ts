@@ -10,6 +10,7 @@ import {
   ITEM_INDEX_PREFIX,
   ITEMS_PREFIX,
   RETURNED_ALONE_PREFIX,
+  RETURNED_KEYED_PREFIX,
   RETURNED_PREFIX,
 } from "../../storage/keys.ts";
 import { recordOf } from "../../storage/records.ts";
@@ -17,7 +18,15 @@ import type { Store } from "../../storage/store.ts";
 import { nextKey } from "../../storage/store.ts";
 import type { Finding, FoundClaims, FoundReport } from "../ledger/lookups.ts";
 import type { Claim } from "../turn/session-frame.ts";
-import { itemIdText } from "../ledger/item-id.ts";
+import {
+  isKeyed,
+  itemIdText,
+  conflictKey,
+  isPlace,
+  placeOf,
+  priorityOf,
+  sequenceOf,
+} from "../ledger/place.ts";
 import type { LateReport } from "../ledger/ledger.ts";
 import { attemptRecord, attemptsOf, slotOf } from "../ledger/attempt-records.ts";
 import type { DoneRecord, ReturnedRecord } from "../ledger/records.ts";
@@ -29,7 +38,6 @@ import {
   itemRecord,
   returnedRecord,
 } from "../ledger/records.ts";
-import { conflictKey, isPlace, placeOf, priorityOf, sequenceOf } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
 
 /**
@@ -96,7 +104,7 @@ async function readLane(store: Store, from: Place, last: Place): Promise<Place[]
 /** The item that a late result is about, as far as the result may be used for it. Throws store_corrupt, naming the key. */
 async function findReported(store: Store, late: LateReport): Promise<Finding> {
   const finding = await findItem(store, late.id);
-  if (finding.kind === "done" && Buffer.compare(finding.digest, late.success.digest) !== 0) {
+  if (finding.kind === "done" && Buffer.compare(finding.digest, late.end.result.digest) !== 0) {
     const { place } = finding;
     const isEvidence = !(await hasEvidence(store, place)) && (await hasBeen(store, late, finding));
     return { kind: "contradicted", place, isEvidence };
@@ -135,6 +143,8 @@ async function findItem(store: Store, id: Uint8Array): Promise<Finding> {
     const { digest, attempt, worker } = done.value;
     return { kind: "done", place, digest, attempt, worker };
   }
+  // Assignments of keys are never forgotten: an attempt that is not current was given up, and its state would not fit.
+  if (isKeyed(place)) return { kind: "other" };
   const returned = await findReturned(store, place);
   if (returned !== undefined)
     return { kind: "returned", place, budgets: returned.value, checksum: returned.checksum };
@@ -149,6 +159,7 @@ export async function findReturned(
   store: Store,
   place: Place,
 ): Promise<{ readonly value: ReturnedRecord; readonly checksum: number } | undefined> {
+  if (isKeyed(place)) return read(store, `${RETURNED_KEYED_PREFIX}${place}`, returnedRecord);
   return (
     (await read(store, `${RETURNED_PREFIX}${place}`, returnedRecord)) ??
     (await read(store, `${RETURNED_ALONE_PREFIX}${place}`, returnedRecord))
@@ -157,7 +168,7 @@ export async function findReturned(
 
 /** Where that row stands. */
 export async function findReturnedKey(store: Store, place: Place): Promise<string | undefined> {
-  for (const prefix of [RETURNED_PREFIX, RETURNED_ALONE_PREFIX])
+  for (const prefix of [RETURNED_PREFIX, RETURNED_ALONE_PREFIX, RETURNED_KEYED_PREFIX])
     if ((await store.get(`${prefix}${place}`)) !== undefined) return `${prefix}${place}`;
   return undefined;
 }

@@ -1,10 +1,10 @@
 // Pending items, read from the store for a window of the ledger that runs low.
-import { failure } from "../../base/errors.ts";
 import { recordChecksum } from "../../storage/codec.ts";
 import { DELAYED_PREFIX, ITEMS_PREFIX, RETURNED_ALONE_PREFIX, RETURNED_PREFIX } from "../../storage/keys.ts";
-import { readRecord, recordOf } from "../../storage/records.ts";
+import { corrupt, readRecord, recordOf } from "../../storage/records.ts";
 import { laneEnd, placeOfKey, PLACES_END } from "../ledger/place.ts";
 import type { Entry, Store } from "../../storage/store.ts";
+import { ITEM_WEIGHT, pendingItem } from "../ledger/queue.ts";
 import { nextKey, prefixRange } from "../../storage/store.ts";
 import { delayedRecord, itemRecord, returnedRecord } from "../ledger/records.ts";
 import type { DelayedItem, PendingItem } from "../ledger/ledger.ts";
@@ -12,8 +12,6 @@ import { checkpointKey, checkpointRecord } from "../ledger/attempt-records.ts";
 import type { LoadedWindow, WindowLoad } from "../ledger/window-loads.ts";
 import type { LoadRequest } from "../ledger/window.ts";
 
-/** Memory of an item in a window beside its payload. */
-const ITEM_WEIGHT = 200;
 /** Rows that are read at once: first, and at most. */
 const FIRST_STEP = 4;
 const STEP_MAX = 128;
@@ -21,43 +19,50 @@ const STEP_MAX = 128;
 /** Throws store_corrupt, naming the key: the coordinator does not go on over damage. */
 export async function loadWindow(store: Store, load: WindowLoad): Promise<LoadedWindow> {
   const { window } = load;
+  const page = <Item extends Weighty>(
+    prefix: string,
+    read: Read<Item>,
+    to = prefixRange(prefix).to,
+  ): Promise<Page<Item>> => readPage(store, { prefix, to }, load, read);
   switch (window) {
-    case "delayed": {
-      const range = { prefix: DELAYED_PREFIX, to: prefixRange(DELAYED_PREFIX).to };
-      const read = async (entry: Entry): Promise<DelayedItem> => readDelayed(store, entry);
-      return { window, ...(await readPage(store, range, load, read)) };
-    }
-    case "returned": {
-      const range = { prefix: RETURNED_PREFIX, to: `${RETURNED_PREFIX}${PLACES_END}` };
-      const read = (entry: Entry): Promise<PendingItem> => readReturned(store, RETURNED_PREFIX, entry);
-      return { window, ...(await readPage(store, range, load, read)) };
-    }
-    case "alone": {
-      const range = { prefix: RETURNED_ALONE_PREFIX, to: prefixRange(RETURNED_ALONE_PREFIX).to };
-      const read = (entry: Entry): Promise<PendingItem> => readReturned(store, RETURNED_ALONE_PREFIX, entry);
-      return { window, ...(await readPage(store, range, load, read)) };
-    }
+    case "delayed":
+      return { window, ...(await page(DELAYED_PREFIX, readDelayed)) };
+    case "returned":
+      return { window, ...(await page(RETURNED_PREFIX, readReturned, `${RETURNED_PREFIX}${PLACES_END}`)) };
+    case "alone":
+      return { window, ...(await page(RETURNED_ALONE_PREFIX, readReturned)) };
     default: {
-      const range = { prefix: ITEMS_PREFIX, to: `${ITEMS_PREFIX}${laneEnd(window.priority)}` };
-      const read = async (entry: Entry): Promise<PendingItem> => pendingFrom(store, entry, null);
-      return { window, ...(await readPage(store, range, load, read)) };
+      const to = `${ITEMS_PREFIX}${laneEnd(window.priority)}`;
+      return { window, ...(await page(ITEMS_PREFIX, (_, entry) => pendingFrom(store, entry, null), to)) };
     }
   }
 }
 
+interface Weighty {
+  readonly weight: number;
+}
+
+/** Reads what stands in a row under `prefix`. */
+type Read<Item> = (store: Store, entry: Entry, prefix: string) => Item | Promise<Item>;
+
+interface Page<Item> {
+  readonly entries: readonly Item[];
+  readonly hasMore: string | null;
+}
+
 /** In steps that grow while items are light, so that a few are in memory of those that have 16 MiB each. */
-async function readPage<Item extends { readonly weight: number }>(
+async function readPage<Item extends Weighty>(
   store: Store,
   { prefix, to }: { readonly prefix: string; readonly to: string },
   { from, limit, weightMax }: LoadRequest,
-  read: (entry: Entry) => Promise<Item>,
-): Promise<{ entries: Item[]; hasMore: string | null }> {
+  read: Read<Item>,
+): Promise<Page<Item>> {
   const entries: Item[] = [];
   let [weight, heaviest, fitting] = [0, 1, FIRST_STEP];
   for (let next = `${prefix}${from}`; ;) {
     const step = Math.min(STEP_MAX, fitting, limit - entries.length);
     const page = await store.scan({ from: next, to, limit: step });
-    const items = await Promise.all(page.map(read));
+    const items = await Promise.all(page.map(async (entry) => read(store, entry, prefix)));
     entries.push(...items);
     for (const item of items) {
       weight += item.weight;
@@ -81,16 +86,10 @@ function readDelayed(store: Store, entry: Entry): DelayedItem {
   };
 }
 
-async function readReturned(store: Store, prefix: string, { key, value }: Entry): Promise<PendingItem> {
+async function readReturned(store: Store, { key, value }: Entry, prefix: string): Promise<PendingItem> {
   const budgets = recordOf(store, { key, value }, returnedRecord);
   const itemKey = `${ITEMS_PREFIX}${key.slice(prefix.length)}`;
-  const item = await store.get(itemKey);
-  if (item === undefined)
-    throw failure("store_corrupt", {
-      path: store.location,
-      key: itemKey,
-      reason: "a returned item is missing",
-    });
+  const item = (await store.get(itemKey)) ?? corrupt(store, itemKey, "a returned item is missing");
   const returned = { budgets, checksum: recordChecksum(value) };
   const pending = pendingFrom(store, { key: itemKey, value: item }, returned);
   const checkpoint = await readRecord(store, checkpointKey(pending.key), checkpointRecord);
@@ -101,5 +100,5 @@ async function readReturned(store: Store, prefix: string, { key, value }: Entry)
 function pendingFrom(store: Store, entry: Entry, returned: PendingItem["returned"]): PendingItem {
   const { id, payload } = recordOf(store, entry, itemRecord);
   const place = placeOfKey(store, ITEMS_PREFIX, entry.key);
-  return { key: place, weight: ITEM_WEIGHT + payload.length, id, payload, checkpoint: null, returned };
+  return pendingItem(place, { id, payload }, returned);
 }

@@ -1,13 +1,11 @@
 // Items that are final, read from the store for those who ask for results. Every record is verified as it is read, and the rows
 // of one item are held against each other; damage is thrown as store_corrupt, naming the key.
 //
-// The readers' room. For operators: `stored-items`, `locate-item`, `item-detail`, and pages of results (`result-page`,
-// `results-by-input`, `results-by-completion`). For the reactor: `examine-items` looks up what it has forgotten, `load-window`
-// fills its windows, `verify-ledger` compares rows with numbers.
-import { failure } from "../../base/errors.ts";
+// The readers' room. For operators: `stored-items`, `item-detail` and `result-pages`. For the reactor: `examine-items`
+// looks up what it has forgotten, `load-window` fills its windows, `verify-ledger` compares rows with numbers.
 import type { RecordType } from "../../storage/codec.ts";
 import { DONE_PREFIX, FAILED_PREFIX, ITEMS_PREFIX } from "../../storage/keys.ts";
-import { readRecord, recordOf } from "../../storage/records.ts";
+import { corrupt, recordOf } from "../../storage/records.ts";
 import { placeOfKey } from "../ledger/place.ts";
 import type { Store } from "../../storage/store.ts";
 import { nextKey } from "../../storage/store.ts";
@@ -32,19 +30,42 @@ export interface FinalItem extends SeenItem {
 
 /** The item of a place, as it stands; undefined when there is none. */
 export async function seeItemAt(store: Store, place: Place): Promise<SeenItem | undefined> {
-  const [item, final] = await Promise.all([
-    readRecord(store, `${ITEMS_PREFIX}${place}`, itemRecord),
-    readFinal(store, place),
-  ]);
-  return item === undefined ? undefined : checked(store, { place, item, final });
+  const [seen] = await seeItemsAt(store, [place]);
+  return seen;
 }
 
-async function readFinal(store: Store, place: Place): Promise<Final | undefined> {
+/** The items of these places, in their order, each as it stands; undefined where there is none. */
+export async function seeItemsAt(
+  store: Store,
+  places: readonly Place[],
+): Promise<readonly (SeenItem | undefined)[]> {
+  const items = await store.getMany(places.map((place) => `${ITEMS_PREFIX}${place}`));
   // An operator's retry takes an item from `failed` and lets it become `done`: in this order it is not missed on the way.
-  const failed = await readRecord(store, `${FAILED_PREFIX}${place}`, failedRecord);
-  if (failed !== undefined) return { kind: "failed", record: failed };
-  const done = await readRecord(store, `${DONE_PREFIX}${place}`, doneRecord);
-  return done && { kind: "done", record: done };
+  const failed = await readAt(store, FAILED_PREFIX, places, failedRecord);
+  const rest = places.filter((place) => !failed.has(place));
+  const done = await readAt(store, DONE_PREFIX, rest, doneRecord);
+  return places.map((place, at) => {
+    const value = items[at];
+    if (value === undefined) return undefined;
+    const item = recordOf(store, { key: `${ITEMS_PREFIX}${place}`, value }, itemRecord);
+    return checked(store, { place, item, final: finalOf(failed.get(place), done.get(place)) });
+  });
+}
+
+async function readAt<T>(
+  store: Store,
+  prefix: string,
+  places: readonly Place[],
+  type: RecordType<T>,
+): Promise<ReadonlyMap<Place, T>> {
+  const found = new Map<Place, T>();
+  if (places.length === 0) return found;
+  const values = await store.getMany(places.map((place) => `${prefix}${place}`));
+  for (const [at, place] of places.entries()) {
+    const value = values[at];
+    if (value !== undefined) found.set(place, recordOf(store, { key: `${prefix}${place}`, value }, type));
+  }
+  return found;
 }
 
 /** Items of one priority from `from` on, `limit` at most and none at `to` or behind it, as they stand. */
@@ -80,10 +101,6 @@ async function readRange<T>(
 ): Promise<Map<Place, T>> {
   const rows = await store.scan({ from: `${prefix}${from}`, to: `${prefix}${to}`, limit });
   return new Map(rows.map((row) => [placeOfKey(store, prefix, row.key), recordOf(store, row, type)]));
-}
-
-export function corrupt(store: Store, key: string, reason: string): never {
-  throw failure("store_corrupt", { path: store.location, key, reason });
 }
 
 function checked(store: Store, seen: SeenItem): SeenItem {

@@ -1,12 +1,16 @@
 // The ledger's rows, compared with what should be there: all at once where nothing changes any more, at completion and before an
 // export says that it is whole; and a page of one segment for the scrub, while items move.
-import type { Damage } from "../../storage/codec.ts";
+import type { Damage, RecordType } from "../../storage/codec.ts";
 import { decodeRecord, findDamage, recordChecksum } from "../../storage/codec.ts";
 import { ITEM_INDEX_PREFIX, ITEMS_PREFIX } from "../../storage/keys.ts";
-import { pagesUnder } from "../../storage/pages.ts";
+import { pagesUnder } from "../../storage/records.ts";
 import type { Entry, Store } from "../../storage/store.ts";
 import { nextKey, prefixRange } from "../../storage/store.ts";
-import { itemIdText } from "../ledger/item-id.ts";
+import { KEY_SEGMENT_ROWS, KEY_SEGMENTS } from "../keys/key-records.ts";
+import type { KeyNumbers } from "../keys/key-records.ts";
+import { isKeySegment, keyDisagreement } from "../keys/key-rows.ts";
+import { isKeyed, isPlace, itemIdText } from "../ledger/place.ts";
+import { verifyMail } from "./verify-keys.ts";
 import { itemIndexRecord, itemRecord } from "../ledger/records.ts";
 import type { ScrubbedPage, ScrubRequest } from "../ledger/scrub.ts";
 import type { LedgerNumbers, SegmentName } from "../ledger/tally.ts";
@@ -17,23 +21,54 @@ const PAGE = 1_000;
 const PAGE_BYTES = 4 * 2 ** 20;
 
 /** The first thing that is wrong; undefined when every row is whole and all are there. The rows must not change meanwhile. */
-export async function verifyLedger(store: Store, numbers: LedgerNumbers): Promise<Damage | undefined> {
+export async function verifyLedger(
+  store: Store,
+  numbers: LedgerNumbers,
+  keyNumbers?: KeyNumbers,
+): Promise<Damage | undefined> {
   const tally = new Tally(numbers);
+  let openItems = 0;
   for (const segment of SEGMENTS) {
-    const { prefix, record } = SEGMENT_ROWS[segment];
-    let [count, sum] = [0, 0];
-    for await (const page of pagesUnder(store, prefix, PAGE, PAGE_BYTES)) {
-      for (const { key, value } of page) {
-        const damage = findDamage(record, key, value);
-        if (damage !== undefined) return damage;
-        sum = addToSum(sum, recordChecksum(value));
-      }
-      count += page.length;
-    }
-    const damage = disagreement(tally, segment, { count, sum });
+    const walked = await walk(store, SEGMENT_ROWS[segment]);
+    const damage = walked.damage ?? disagreement(tally, segment, walked);
+    if (damage !== undefined) return damage;
+    if (segment === "items") openItems += walked.keyed;
+    if (segment === "done" || segment === "failed") openItems -= walked.keyed;
+  }
+  if (keyNumbers === undefined) return undefined;
+  for (const segment of KEY_SEGMENTS) {
+    const walked = await walk(store, KEY_SEGMENT_ROWS[segment]);
+    const damage = walked.damage ?? keyDisagreement(keyNumbers, segment, walked);
     if (damage !== undefined) return damage;
   }
-  return undefined;
+  return verifyMail(store, openItems);
+}
+
+interface Walked {
+  readonly count: number;
+  readonly sum: number;
+  /** How many of the rows are of items that have keys. */
+  readonly keyed: number;
+  /** The first row that is not whole; what comes behind it was not looked at. */
+  readonly damage: Damage | undefined;
+}
+
+async function walk(
+  store: Store,
+  { prefix, record }: { readonly prefix: string; readonly record: RecordType<unknown> },
+): Promise<Walked> {
+  let [count, sum, keyed] = [0, 0, 0];
+  for await (const page of pagesUnder(store, prefix, PAGE, PAGE_BYTES)) {
+    for (const { key, value } of page) {
+      const damage = findDamage(record, key, value);
+      if (damage !== undefined) return { count, sum, keyed, damage };
+      sum = addToSum(sum, recordChecksum(value));
+      const place = key.slice(prefix.length);
+      if (isPlace(place) && isKeyed(place)) keyed++;
+    }
+    count += page.length;
+  }
+  return { count, sum, keyed, damage: undefined };
 }
 
 /** Rows that are read at once: they may have 16 MiB each, and are in memory together. */
@@ -48,7 +83,9 @@ export async function readScrubPage(
   { segment, from, limit }: ScrubRequest,
   findMore?: typeof findUnindexed,
 ): Promise<ScrubbedPage> {
-  const { prefix, record } = SEGMENT_ROWS[segment];
+  const { prefix, record } = isKeySegment(segment)
+    ? KEY_SEGMENT_ROWS[segment]
+    : SEGMENT_ROWS[segment as SegmentName];
   const { to } = prefixRange(prefix);
   const rows: { key: string; checksum: number }[] = [];
   let [bytes, heaviest, fitting] = [0, 1, FIRST_STEP];
@@ -75,7 +112,7 @@ export async function readScrubPage(
 /** The first of these items whose place by its id is missing, damaged or another one. Nothing of other segments. */
 export async function findUnindexed(
   store: Store,
-  segment: SegmentName,
+  segment: string,
   entries: readonly Entry[],
 ): Promise<Damage | undefined> {
   if (segment !== "items") return undefined;

@@ -11,7 +11,7 @@ import { peerOf, requireWorkerItself } from "../../transport/caller.ts";
 import type { SigningOutcome } from "../../transport/tls/authority.ts";
 import { describeIdentity } from "../../transport/tls/identity.ts";
 import { LIFETIMES } from "../../transport/tls/lifetimes.ts";
-import type { EnrolmentVerdict, JoiningBundle } from "../turn/input.ts";
+import type { JoiningBundle } from "../turn/input.ts";
 import type { Leader } from "./leader.ts";
 import { ask } from "./leader.ts";
 
@@ -41,12 +41,7 @@ export function enrolmentService(
       if (caller.role === "worker") requireWorkerItself(context, workerId);
       if (sign === undefined) return refuse("the certificates of this run are not made by its coordinator");
       const bundle = caller.role === "worker" ? undefined : joiningBundle(peer, isOwnBundle(caller.id));
-      const verdict = await ask<EnrolmentVerdict>(leader, (answer) => ({
-        kind: "enrol",
-        workerId,
-        bundle,
-        answer,
-      }));
+      const verdict = await ask(leader, { kind: "enrol", workerId, bundle });
       if (verdict.kind === "alive") throw failure("worker_alive", { worker: workerId });
       if (verdict.kind === "revoked") throw failure("certificate_revoked", { who: verdict.who });
       if (verdict.kind === "exhausted")

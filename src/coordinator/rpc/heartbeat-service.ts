@@ -21,7 +21,7 @@ export function heartbeatService(leader: Leader): ServiceImpl<typeof HeartbeatSe
   return {
     async beat({ beat: wire }, context) {
       const beat = readOwnBeat(leader, wire, context);
-      const answer = await ask<BeatAnswer>(leader, (to) => ({ kind: "beat", beat, answer: to }));
+      const answer = await ask(leader, { kind: "beat", beat });
       return { ack: writeBeatAck(leader.envelope, answer, leader.workersMax) };
     },
 
@@ -78,12 +78,14 @@ async function pump(
 function readOwnBeat(leader: Leader, wire: WireBeat | undefined, context: HandlerContext): Beat {
   const beat = readBeat(wire);
   requireWorkerItself(context, beat.workerId);
-  if (namesHigherEpoch(wire?.worker, leader)) leader.onHigherEpoch();
+  const epochSeen = higherEpoch(wire?.worker, leader);
+  if (epochSeen !== undefined) leader.onHigherEpoch(epochSeen);
   return beat;
 }
 
 /** Epochs of different stores say nothing about each other. */
-function namesHigherEpoch(worker: WorkerEnvelope | undefined, { envelope }: Leader): boolean {
-  if (worker?.epochSeen === undefined || envelope.coordEpoch === undefined) return false;
-  return worker.epochSeen > envelope.coordEpoch && Buffer.compare(worker.storeId, envelope.storeId) === 0;
+function higherEpoch(worker: WorkerEnvelope | undefined, { envelope }: Leader): number | undefined {
+  if (worker?.epochSeen === undefined || envelope.coordEpoch === undefined) return undefined;
+  if (worker.epochSeen <= envelope.coordEpoch) return undefined;
+  return Buffer.compare(worker.storeId, envelope.storeId) === 0 ? Number(worker.epochSeen) : undefined;
 }

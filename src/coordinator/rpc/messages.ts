@@ -6,16 +6,16 @@ import { failure } from "../../base/errors.ts";
 import { LIMITS } from "../../config/limits.ts";
 import type { Epoch, IncarnationId, StoreId, WorkerId } from "../../base/ids.ts";
 import { parseUlidBytes, ulidToBytes } from "../../base/ids.ts";
-import { CoordinatorEnvelopeSchema, WorkerLiveness, WorkerState } from "../../gen/rollout/v1/common_pb.ts";
+import { CoordinatorEnvelopeSchema, WorkerState } from "../../gen/rollout/v1/common_pb.ts";
 import type { CoordinatorEnvelope } from "../../gen/rollout/v1/common_pb.ts";
 import { BeatVerdict as WireVerdict } from "../../gen/rollout/v1/heartbeat_pb.ts";
 import type { BeatAckSchema, Beat as WireBeat } from "../../gen/rollout/v1/heartbeat_pb.ts";
-import type { WorkerInfoSchema } from "../../gen/rollout/v1/run_pb.ts";
 import type { Beat, BeatAnswer, BeatVerdict, ClaimedState } from "../turn/input.ts";
-import type { ListedWorker } from "../turn/worker-view.ts";
 
 const { slotsPerWorker: SLOTS_MAX, pluginsPerBeat: PLUGINS_MAX, pluginTextBytes: PLUGIN_TEXT_MAX } = LIMITS;
 const { troubleBytes: TROUBLE_MAX } = LIMITS;
+/** A path of a chart and a word. */
+const DRAIN_TEXT_MAX = 128;
 
 const CLAIMED: { readonly [State in WorkerState]: ClaimedState | undefined } = {
   [WorkerState.UNSPECIFIED]: undefined,
@@ -23,20 +23,6 @@ const CLAIMED: { readonly [State in WorkerState]: ClaimedState | undefined } = {
   [WorkerState.READY]: "Ready",
   [WorkerState.DRAINING]: "Draining",
   [WorkerState.GONE]: "Gone",
-};
-
-const WIRE_STATE: { readonly [State in ListedWorker["lifecycle"]]: WorkerState } = {
-  Init: WorkerState.INIT,
-  Ready: WorkerState.READY,
-  Draining: WorkerState.DRAINING,
-  Gone: WorkerState.GONE,
-};
-
-const WIRE_LIVENESS: { readonly [State in ListedWorker["liveness"]]: WorkerLiveness } = {
-  Alive: WorkerLiveness.ALIVE,
-  Suspected: WorkerLiveness.SUSPECTED,
-  Failed: WorkerLiveness.FAILED,
-  Removed: WorkerLiveness.REMOVED,
 };
 
 const WIRE_VERDICT: { readonly [Verdict in Exclude<BeatVerdict, "refused" | "ahead">]: WireVerdict } = {
@@ -71,6 +57,9 @@ export function readBeat(wire: WireBeat | undefined): Beat {
       return refuse(`a plugin's name or version is longer than ${PLUGIN_TEXT_MAX} bytes`);
   if (Buffer.byteLength(wire.trouble) > TROUBLE_MAX)
     return refuse(`trouble is longer than ${TROUBLE_MAX} bytes`);
+  const { drain } = wire;
+  if (drain !== undefined && Buffer.byteLength(drain.state + drain.cause) > DRAIN_TEXT_MAX)
+    return refuse(`drain says more than ${DRAIN_TEXT_MAX} bytes`);
   return {
     workerId,
     incarnation,
@@ -82,6 +71,9 @@ export function readBeat(wire: WireBeat | undefined): Beat {
     plugins: wire.plugins.map(({ name, version }) => ({ name, version })),
     isAtRisk: wire.atRisk,
     trouble: wire.trouble,
+    ...(drain && { drain: { state: drain.state, cause: drain.cause, leftMs: drain.leftMs } }),
+    holdsNothing: wire.heldDigest?.length === 0,
+    takesKeys: wire.takesKeys,
     ...(acked !== undefined && { ackedAssignment: acked }),
   };
 }
@@ -94,33 +86,14 @@ export function envelopeOf(epoch: Epoch, storeId: StoreId): CoordinatorEnvelope 
 /** Throws overloaded when the registry is full, and clock_ahead for a process that begins in the future. */
 export function writeBeatAck(
   coordinator: CoordinatorEnvelope,
-  { sequence, verdict }: BeatAnswer,
+  { sequence, verdict, assignmentEpoch }: BeatAnswer,
   workersMax: number,
 ): MessageInitShape<typeof BeatAckSchema> {
   if (verdict === "ahead") throw failure("clock_ahead", {});
   if (verdict === "refused")
     throw failure("overloaded", { what: "the registry of workers", limit: workersMax });
-  return { coordinator, sequence: BigInt(sequence), verdict: WIRE_VERDICT[verdict] };
-}
-
-export function writeWorker(worker: ListedWorker): MessageInitShape<typeof WorkerInfoSchema> {
-  return {
-    workerId: ulidToBytes(worker.id),
-    incarnation: ulidToBytes(worker.incarnation as IncarnationId),
-    state: WIRE_STATE[worker.lifecycle],
-    liveness: WIRE_LIVENESS[worker.liveness],
-    load: worker.load,
-    slots: worker.slots,
-    plugins: worker.plugins.map(({ name, version }) => ({ name, version })),
-    registeredAtMs: BigInt(Math.round(worker.registeredAtWallMs)),
-    held: worker.held,
-    cordonReason: worker.cordonReason,
-    trouble: worker.trouble,
-    revoked: worker.isRevoked,
-    ...(worker.lastBeatAgeMs !== undefined && {
-      lastBeatAgeMs: BigInt(Math.max(0, Math.round(worker.lastBeatAgeMs))),
-    }),
-  };
+  const epoch = assignmentEpoch === undefined ? {} : { assignmentEpoch: BigInt(assignmentEpoch) };
+  return { coordinator, sequence: BigInt(sequence), verdict: WIRE_VERDICT[verdict], ...epoch };
 }
 
 // Numbers that peers send in 64 bits, and that this program counts on from, compares and stores as its own, stay exact however long

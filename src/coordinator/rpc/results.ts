@@ -1,63 +1,95 @@
-// Results, a page a call. They are read from the store beside the reactor, which is only asked how far the ledger reaches: a page
-// costs the loop nothing but its decoding, a few items at a time.
+// Results, a page a call. They are read from the store beside the reactor, which tells how far the ledger reaches: a page
+// costs the loop nothing but its decoding, a few items at a time. A call may wait for the first result that follows.
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
+import type { Clock } from "../../base/clock.ts";
+import { sleep } from "../../base/clock.ts";
 import { ulidToBytes } from "../../base/ids.ts";
-import type { ItemResultSchema, RunService } from "../../gen/rollout/v1/run_pb.ts";
+import type { ItemResultSchema, OperatorService } from "../../gen/rollout/v1/run_pb.ts";
 import { ResultOrder } from "../../gen/rollout/v1/run_pb.ts";
 import { OutcomeClass } from "../../gen/rollout/v1/work_pb.ts";
 import type { Store } from "../../storage/store.ts";
 import type { FinalItem } from "../read/stored-items.ts";
 import type { FailureClass } from "../ledger/records.ts";
 import { sequenceOf } from "../ledger/place.ts";
-import type { PageLimits, ResultPage, ResultSource } from "../read/result-page.ts";
-import type { CompletionCursor } from "../read/results-by-completion.ts";
-import { readByCompletion } from "../read/results-by-completion.ts";
-import { readByInput } from "../read/results-by-input.ts";
-import type { LedgerExtent } from "../turn/run-view.ts";
+import type { CompletionCursor, PageLimits, ResultPage, ResultSource } from "../read/result-pages.ts";
+import { readByCompletion, readByInput } from "../read/result-pages.ts";
+import type { LedgerExtent, RunReach } from "../turn/run-terms.ts";
 import type { Leader } from "./leader.ts";
-import { ask } from "./leader.ts";
-import { refuse } from "./refusals.ts";
+import { ask, refuse } from "./leader.ts";
 
 const PAGE_ITEMS_MAX = 1_000;
 /** A single result may be larger; it comes alone then. */
 const PAGE_BYTES_MAX = 2 * 2 ** 20;
+const WAIT_MAX_MS = 20_000;
+/** Before a call waits again that was woken for others than the result which it waits for: in order of input these may come first. */
+const AGAIN_MS = 50;
 
-export function results(leader: Leader, store: Store): Pick<ServiceImpl<typeof RunService>, "listResults"> {
-  const look = (): Promise<LedgerExtent> => ask(leader, (answer) => ({ kind: "getExtent", answer }));
+export function results(
+  leader: Leader,
+  store: Store,
+  clock: Clock,
+): Pick<ServiceImpl<typeof OperatorService>, "listResults"> {
+  const look = (): Promise<LedgerExtent> => ask(leader, { kind: "getExtent" });
   return {
-    async listResults({ order, after, limit, withPayload }) {
-      const read = readerOf(order, after);
+    async listResults({ order, after, limit, withPayload, waitMs }, { signal }) {
+      const { read, from } = readerOf(order, after);
       const items = limit === 0 ? PAGE_ITEMS_MAX : Math.min(limit, PAGE_ITEMS_MAX);
-      const extent = await look();
-      const page = await read({ store, extent, look }, { items, bytes: PAGE_BYTES_MAX, withPayload });
-      return {
-        coordinator: leader.envelope,
-        results: page.items.map((item) => writeResult(item, withPayload)),
-        after: page.next,
-        caughtUp: page.isCaughtUp,
-        end: page.isCaughtUp && extent.isOver,
-      };
+      const endMs = clock.monotonicMs() + Math.min(waitMs, WAIT_MAX_MS);
+      const gone = AbortSignal.any([signal, leader.stopping]);
+      for (let looks = 1; ; looks++) {
+        // As it was told last: a turn of the reactor's is asked for before there was one with news.
+        const extent = leader.reach.value ?? (await look());
+        const page = await read({ store, extent, look }, { items, bytes: PAGE_BYTES_MAX, withPayload });
+        const end = page.isCaughtUp && extent.isOver;
+        const isNews = page.next !== from || !page.isCaughtUp || end;
+        if (!isNews && looks > 1) await sleep(clock, AGAIN_MS, gone);
+        const wait = { clock, waitMs: endMs - clock.monotonicMs(), signal: gone };
+        if (isNews || !(await leader.reach.until((reach) => isBeyond(reach, extent), wait)))
+          return {
+            coordinator: leader.envelope,
+            results: page.items.map((item) => writeResult(item, withPayload)),
+            after: page.next,
+            caughtUp: page.isCaughtUp,
+            end,
+          };
+      }
     },
   };
 }
 
-type Read = (source: ResultSource, limits: PageLimits) => Promise<ResultPage<string>>;
+function isBeyond(reach: RunReach, { nextCompletion, isOver }: LedgerExtent): boolean {
+  return reach.nextCompletion > nextCompletion || reach.isOver !== isOver;
+}
 
-function readerOf(order: ResultOrder, after: string): Read {
+interface Reader {
+  /** Where it begins, as a cursor. */
+  readonly from: string;
+  readonly read: (source: ResultSource, limits: PageLimits) => Promise<ResultPage<string>>;
+}
+
+function readerOf(order: ResultOrder, after: string): Reader {
   switch (order) {
     case ResultOrder.INPUT: {
       const from = readInputCursor(after);
-      return async (source, limits) => {
-        const page = await readByInput(source, from, limits);
-        return { ...page, next: `i${page.next}` };
+      const text = (next: number): string => `i${next}`;
+      return {
+        from: text(from),
+        read: async (source, limits) => {
+          const page = await readByInput(source, from, limits);
+          return { ...page, next: text(page.next) };
+        },
       };
     }
     case ResultOrder.COMPLETION: {
       const from = readCompletionCursor(after);
-      return async (source, limits) => {
-        const page = await readByCompletion(source, from, limits);
-        return { ...page, next: `c${page.next.record}.${page.next.at}` };
+      const text = ({ record, at }: CompletionCursor): string => `c${record}.${at}`;
+      return {
+        from: text(from),
+        read: async (source, limits) => {
+          const page = await readByCompletion(source, from, limits);
+          return { ...page, next: text(page.next) };
+        },
       };
     }
     default:

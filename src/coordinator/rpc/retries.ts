@@ -2,22 +2,20 @@
 // was looked up can change in no other way than by this call.
 import type { ServiceImpl } from "@connectrpc/connect";
 import { failure } from "../../base/errors.ts";
-import type { RetryRequest, RunService } from "../../gen/rollout/v1/run_pb.ts";
+import type { RetryRequest, OperatorService } from "../../gen/rollout/v1/run_pb.ts";
 import { recordChecksum } from "../../storage/codec.ts";
-import { FAILED_PREFIX } from "../../storage/keys.ts";
-import { recordOf } from "../../storage/records.ts";
-import { isPlace, placeOfKey } from "../ledger/place.ts";
+import { FAILED_PREFIX, ITEMS_PREFIX } from "../../storage/keys.ts";
+import { corrupt, readRecord, recordOf } from "../../storage/records.ts";
+import { isKeyed, isPlace, placeOfKey, itemIdOfDigits, itemIdText } from "../ledger/place.ts";
 import type { Entry, Store } from "../../storage/store.ts";
 import { nextKey, prefixRange } from "../../storage/store.ts";
-import { findById } from "../read/locate-item.ts";
-import { ITEM_ID_BYTES, itemIdText } from "../ledger/item-id.ts";
+import { findById } from "../read/item-detail.ts";
 import type { FailedItem } from "../ledger/ledger.ts";
-import { failedRecord, failureClassOf } from "../ledger/records.ts";
+import type { Place } from "../ledger/place.ts";
+import { failedRecord, failureClassOf, itemRecord } from "../ledger/records.ts";
 import type { FailureClass } from "../ledger/records.ts";
-import type { RetryVerdict } from "../turn/run-view.ts";
 import type { Leader } from "./leader.ts";
-import { ask } from "./leader.ts";
-import { refuse } from "./refusals.ts";
+import { ask, refuse } from "./leader.ts";
 import { turnstile } from "../../base/turnstile.ts";
 
 /** Failed items that one call looks at. */
@@ -30,18 +28,18 @@ interface Batch {
   readonly after: string;
 }
 
-export function retries(leader: Leader, store: Store): Pick<ServiceImpl<typeof RunService>, "retry"> {
+export function retries(leader: Leader, store: Store): Pick<ServiceImpl<typeof OperatorService>, "retry"> {
   const takeTurn = turnstile();
   return {
     async retry(request) {
       const only = readClass(request);
       const read = readerOf(request);
       return takeTurn(async () => {
-        const { failed, skipped, after } = await read(store, only);
-        const verdict = await ask<RetryVerdict>(leader, (answer) => ({ kind: "retry", failed, answer }));
+        const { failed: found, skipped, after } = await read(store, only);
+        const failed = await withKeys(store, found);
+        const verdict = await ask(leader, { kind: "retry", failed });
         if (verdict.kind === "cancelled") throw failure("run_cancelled", {});
-        const counts = { retried: BigInt(verdict.items), skipped: BigInt(skipped) };
-        return { coordinator: leader.envelope, ...counts, after };
+        return { coordinator: leader.envelope, retried: verdict.items, skipped, after };
       });
     },
   };
@@ -54,13 +52,12 @@ function readClass({ failureClass }: RetryRequest): FailureClass | undefined {
 
 type Read = (store: Store, only: FailureClass | undefined) => Promise<Batch>;
 
-function readerOf({ itemIds, after }: RetryRequest): Read {
-  if (itemIds.length > PAGE) return refuse("Retry", `more than ${PAGE} items in one call`);
-  if (itemIds.some(({ length }) => length !== ITEM_ID_BYTES))
-    return refuse("Retry", "item_ids are not 32 bytes");
+function readerOf({ items, after }: RetryRequest): Read {
+  if (items.length > PAGE) return refuse("Retry", `more than ${PAGE} items in one call`);
+  const ids = items.map((digits) => itemIdOfDigits(digits) ?? refuse("Retry", "items are not 64 digits"));
   if (after !== "" && !isPlace(after)) return refuse("Retry", "after is not what an answer has said");
-  return itemIds.length > 0
-    ? (store, only) => readNamed(store, itemIds, only)
+  return ids.length > 0
+    ? (store, only) => readNamed(store, ids, only)
     : (store, only) => readPage(store, after, only);
 }
 
@@ -93,6 +90,19 @@ async function readNamed(
     if (only === undefined || item.class === only) failed.push(item);
   }
   return { failed, skipped: ids.length - failed.length, after: "" };
+}
+
+/** The key of each item that a room of keys has. */
+async function withKeys(store: Store, failed: readonly FailedItem[]): Promise<readonly FailedItem[]> {
+  const keyed = failed.filter(({ place }) => isKeyed(place));
+  if (keyed.length === 0) return failed;
+  const keys = new Map<Place, string>();
+  for (const { place } of keyed) {
+    const rowKey = `${ITEMS_PREFIX}${place}`;
+    const item = await readRecord(store, rowKey, itemRecord);
+    keys.set(place, (item ?? corrupt(store, rowKey, "an item that has failed is missing")).key);
+  }
+  return failed.map((item) => ({ ...item, key: keys.get(item.place) }));
 }
 
 function readFailed(store: Store, entry: Entry): FailedItem {

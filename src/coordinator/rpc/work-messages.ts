@@ -16,6 +16,7 @@ import type {
 import { HeldPhase, HeldVerdict, OutcomeClass, SessionResponseSchema } from "../../gen/rollout/v1/work_pb.ts";
 import type {
   AssignmentBatchSchema,
+  KeyedAssignmentSchema,
   Checkpoint,
   HeldAttempt,
   PullRequest,
@@ -23,18 +24,20 @@ import type {
   Result,
   SessionResponse,
 } from "../../gen/rollout/v1/work_pb.ts";
-import { ITEM_ID_BYTES } from "../ledger/item-id.ts";
+import { ITEM_ID_BYTES } from "../ledger/place.ts";
 import type { Execution } from "../ledger/records.ts";
 import type {
+  GivenState,
   HeldClaim,
   NamedAttempt,
   Report,
   ReportedOutcome,
+  ReportedState,
   SentCheckpoint,
   SessionFrame,
 } from "../turn/session-frame.ts";
 import type { Leader } from "./leader.ts";
-import type { Pull, PullAnswer } from "./pull-call.ts";
+import type { Pull, PullAnswer } from "./pull.ts";
 import { COUNT_MAX, countFrom } from "./messages.ts";
 
 const MESSAGE_CHARACTERS_MAX = 4_096;
@@ -127,7 +130,16 @@ function tooLarge(what: string, bytes: number, limit: string): ReportedOutcome {
   return { kind: "too_large", message: `the ${what} is ${bytes} bytes; the limit is ${limit}` };
 }
 
-function readOutcome(wire: Result, { outputBytes }: ItemLimits): ReportedOutcome {
+/** Throws request_invalid. */
+function readState({ keyed }: Result): { readonly keyed?: ReportedState } {
+  if (keyed === undefined) return {};
+  const { basedOn, state, removed } = keyed;
+  if (removed && state !== undefined) return refuseFrame("a result's state is new and removed");
+  const change = removed ? "removed" : (state ?? "kept");
+  return { keyed: { basedOn: readCount(basedOn, "based_on"), state: change } };
+}
+
+function readOutcome(wire: Result, { outputBytes, stateBytes }: ItemLimits): ReportedOutcome {
   const message = wire.errorMessage.slice(0, MESSAGE_CHARACTERS_MAX);
   const { checkpointBytes } = LIMITS;
   if (wire.outcome !== OutcomeClass.SUCCESS && wire.checkpoint.length > checkpointBytes)
@@ -139,7 +151,13 @@ function readOutcome(wire: Result, { outputBytes }: ItemLimits): ReportedOutcome
       // A result that is not even hashed right is not believed in anything else.
       if (Buffer.compare(wire.outputDigest, hash("sha256", wire.output, "buffer")) !== 0)
         return refuseFrame("output_digest is not the SHA-256 of the output");
-      return { kind: "success", output: wire.output, digest: wire.outputDigest };
+      if ((wire.keyed?.state?.length ?? 0) > stateBytes)
+        return tooLarge(
+          "state",
+          wire.keyed?.state?.length ?? 0,
+          `${stateBytes} (limits.state of the coordinator)`,
+        );
+      return { kind: "success", output: wire.output, digest: wire.outputDigest, ...readState(wire) };
     case OutcomeClass.ERROR:
       return { kind: "error", message, ...readResponse(wire), ...(wire.permanent && { isPermanent: true }) };
     case OutcomeClass.TIMEOUT:
@@ -214,15 +232,20 @@ function writeAssignments({
   plugin,
   itemTimeoutMs,
 }: Extract<SessionFrame, { kind: "assignments" }>): MessageInitShape<typeof AssignmentBatchSchema> {
-  const assignments = items.map(({ id, attempt, payload, priority, checkpoint, alone }) => ({
+  const assignments = items.map(({ id, attempt, payload, priority, checkpoint, alone, keyed }) => ({
     attempt: { itemId: id, attempt },
     payload,
     priority,
     alone,
     ...(checkpoint !== null && { checkpoint }),
+    ...(keyed && { keyed: writeGiven(keyed) }),
   }));
   const batch = { firstNumber: BigInt(firstNumber), assignments };
   return { ...batch, plugin, itemTimeoutMs: BigInt(itemTimeoutMs) };
+}
+
+function writeGiven({ key, commit, state }: GivenState): MessageInitShape<typeof KeyedAssignmentSchema> {
+  return { key, commit: BigInt(commit), ...(state !== null && { state }) };
 }
 
 function writeAttempt({ id, attempt }: NamedAttempt): MessageInitShape<typeof AttemptSchema> {

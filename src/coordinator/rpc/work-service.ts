@@ -10,10 +10,8 @@ import { keepMessage, requireWorkerItself } from "../../transport/caller.ts";
 import type { KeptMessage } from "../../transport/message-reader.ts";
 import type { Report, SessionFrame, SessionInput, SessionPort } from "../turn/session-frame.ts";
 import type { Leader } from "./leader.ts";
-import { submit, submitKept } from "./leader.ts";
-import { ByteBudget } from "./byte-budget.ts";
-import { ATTEMPT_OVERHEAD_BYTES } from "./pull-call.ts";
-import { PullDesk } from "./pull-desk.ts";
+import { ask, submit, submitKept } from "./leader.ts";
+import { ATTEMPT_OVERHEAD_BYTES, PullDesk } from "./pull.ts";
 import {
   readAttempt,
   readCount,
@@ -48,6 +46,17 @@ export function workService(leader: Leader, clock: Clock): ServiceImpl<typeof Wo
       const pull = readPull(request, speakerOf(request.worker, context));
       const answer = await beforeStop(leader, desk.pull(pull, context.signal));
       return writePullAnswer(leader, answer);
+    },
+
+    async getAssignment({ worker }, context) {
+      const { workerId } = speakerOf(worker, context);
+      const { epoch, partitions, totalPartitions } = await ask(leader, { kind: "getAssignment", workerId });
+      return {
+        coordinator: leader.envelope,
+        assignmentEpoch: BigInt(epoch),
+        partitions: partitions.map((partition) => ({ partition })),
+        totalPartitions,
+      };
     },
 
     async reportResults({ worker, ackedAssignment, results }, context) {
@@ -198,8 +207,8 @@ class SessionStream implements SessionPort {
     const budget = this.#checkpoints;
     const bytes = input.checkpoints.reduce((sum, { checkpoint }) => sum + checkpoint.length, 0);
     if (!budget.take(bytes)) return;
-    const answer = (): void => budget.free(bytes);
-    if (!this.#leader.push({ ...input, answer })) answer();
+    const settled = (): void => budget.free(bytes);
+    if (!this.#leader.push({ ...input, settled })) settled();
   }
 
   /** The speaker does not change within a stream, so it is looked up once. */
@@ -221,8 +230,15 @@ class SessionStream implements SessionPort {
         const sessionNumber = readCount(frame.value.sessionNumber, "session_number");
         return { kind: "hello", ...from, incarnation, sessionNumber, held, ackedAssignment: acked };
       }
-      case "credit":
-        return { kind: "credit", ...from, more: frame.value.more };
+      case "credit": {
+        const { more, upTo } = frame.value;
+        return {
+          kind: "credit",
+          ...from,
+          more,
+          ...(upTo !== undefined && { upTo: readCount(upTo, "up_to") }),
+        };
+      }
       case "results": {
         const reports = frame.value.results.map((result) =>
           readReport(result, speaker.incarnation, this.#leader.limits),
@@ -233,10 +249,39 @@ class SessionStream implements SessionPort {
         return { kind: "released", ...from, attempts: frame.value.released.map(readAttempt) };
       case "checkpoints": {
         const checkpoints = frame.value.checkpoints.flatMap((sent) => readSent(sent) ?? []);
-        return { kind: "checkpoints", ...from, checkpoints, answer: () => undefined };
+        return { kind: "checkpoints", ...from, checkpoints };
       }
+      case "partitionCheckpoint":
+      case "partitionLoaded":
+        return refuseFrame("nobody has asked for the partitions of keys");
       case undefined:
         return undefined;
     }
+  }
+}
+
+/**
+ * Bytes that may be under way at once, over all who share the budget: so those that wait for the disk are bounded (C8). Nobody waits
+ * for room: without room the bytes are done without.
+ * @internal
+ */
+export class ByteBudget {
+  readonly #max: number;
+  #taken = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** False when there is no room: then nothing is taken. A taking that is larger than the whole budget goes alone. */
+  take(bytes: number): boolean {
+    if (this.#taken > 0 && this.#taken + bytes > this.#max) return false;
+    this.#taken += bytes;
+    return true;
+  }
+
+  /** These bytes were taken, and are not under way any more. */
+  free(bytes: number): void {
+    this.#taken -= bytes;
   }
 }

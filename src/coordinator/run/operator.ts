@@ -2,24 +2,30 @@
 import { runsAlone } from "../../../machines/work-item.ts";
 import { unreachable } from "../../base/assert.ts";
 import type { WorkerId } from "../../base/ids.ts";
+import { WorkerLiveness, WorkerState } from "../../gen/rollout/v1/common_pb.ts";
+import type { AtWork, GetWorkerResponse, WorkerInfo } from "../../gen/rollout/v1/run_pb.ts";
 import type { Input } from "../turn/input.ts";
-import { itemKeyOf } from "../ledger/item-id.ts";
+import { itemDigits, itemKeyOf } from "../ledger/place.ts";
 import type { ItemSighting } from "../ledger/ledger.ts";
 import { retryFailed } from "../items/transitions.ts";
 import { move } from "../workers/registry.ts";
 import { cancelHeld } from "../schedule/recall.ts";
-import { extentOf, viewOf } from "./run-status.ts";
-import type { RetryVerdict } from "../turn/run-view.ts";
-import { isCancelled, onCancel, onPause, onResume, onSeal, reopen } from "./run.ts";
+import { onKeyOperator, seenAmong } from "./key-operator.ts";
+import type { KeyQuestion } from "./key-operator.ts";
+import { extentOf, runOf } from "./run-status.ts";
+import type { LedgerExtent, RetryVerdict } from "../turn/run-terms.ts";
+import { isCancelled, meaningOf, onCancel, onPause, onResume, onSeal, reopen } from "./run.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
 import { workerStateOf } from "../turn/state.ts";
 import { cordonReasonOf, failuresInRowOf } from "../workers/trust.ts";
 import type { Turn } from "../turn/turn.ts";
-import type { ListedWorker, WorkerDetail } from "../turn/worker-view.ts";
+import { constantOf } from "../turn/operator-message.ts";
+import type { Filled } from "../turn/operator-message.ts";
 
 type Kind =
   | ("seal" | "pause" | "resume" | "cancel" | "getRun")
-  | ("retry" | "getExtent" | "seeItem" | "listWorkers" | "getWorker" | "drainWorker");
+  | KeyQuestion
+  | ("retry" | "getExtent" | "seeItem" | "sampleItems" | "listWorkers" | "getWorker" | "drainWorker");
 type Asked<K extends Kind> = Extract<Input, { readonly kind: K }>;
 
 /** Attempts of a worker that are shown at most. */
@@ -31,21 +37,30 @@ export function onOperator(state: CoordinatorState, turn: Turn, input: Asked<Kin
     case "pause":
     case "resume":
     case "cancel":
-    case "getRun":
       steer(state, turn, input);
-      return turn.answer(input.answer, viewOf(state, turn));
+      return turn.answer(input.answer, meaningOf(state).phase);
+    case "getRun":
+      return turn.answer(input.answer, runOf(state, turn));
     case "retry":
       return turn.answer(input.answer, retry(state, turn, input));
     case "getExtent":
-      return turn.answer(input.answer, extentOf(state, turn));
+      return turn.answer(input.answer, extentIn(state, turn));
     case "seeItem":
       return turn.answer(input.answer, seeItem(state, turn, input));
+    case "sampleItems":
+      return turn.answer(input.answer, sampleItems(state, turn, input));
     case "listWorkers":
       return listWorkers(state, turn, input);
     case "getWorker":
       return turn.answer(input.answer, lookAt(state, turn, input));
     case "drainWorker":
       return turn.answer(input.answer, askToDrain(state, turn, input));
+    case "steerKeys":
+    case "getKey":
+    case "listKeys":
+    case "getAssignment":
+    case "listPartitions":
+      return onKeyOperator(state, turn, input);
     default:
       return unreachable(input, "question of an operator");
   }
@@ -54,7 +69,7 @@ export function onOperator(state: CoordinatorState, turn: Turn, input: Asked<Kin
 function steer(
   state: CoordinatorState,
   turn: Turn,
-  input: Asked<"seal" | "pause" | "resume" | "cancel" | "getRun">,
+  input: Asked<"seal" | "pause" | "resume" | "cancel">,
 ): void {
   switch (input.kind) {
     case "seal":
@@ -66,9 +81,13 @@ function steer(
     case "cancel":
       onCancel(state, turn);
       if (isCancelled(state)) cancelHeld(state, turn);
-      return;
-    case "getRun":
   }
+}
+
+/** Items that become final in this turn stand in a record that is written with it. */
+function extentIn(state: CoordinatorState, turn: Turn): LedgerExtent {
+  const extent = extentOf(state);
+  return { ...extent, nextCompletion: extent.nextCompletion + (turn.completed.length > 0 ? 1 : 0) };
 }
 
 function retry(state: CoordinatorState, turn: Turn, { failed }: Asked<"retry">): RetryVerdict {
@@ -79,11 +98,17 @@ function retry(state: CoordinatorState, turn: Turn, { failed }: Asked<"retry">):
   return { kind: "retried", items: failed.length };
 }
 
-function seeItem({ ledger, epoch }: CoordinatorState, turn: Turn, { id }: Asked<"seeItem">): ItemSighting {
+function seeItem(
+  { ledger, epoch, keys }: CoordinatorState,
+  turn: Turn,
+  { id, key: text }: Asked<"seeItem">,
+): ItemSighting {
   const { budgets, tally } = ledger;
   const item = ledger.running.get(itemKeyOf(id));
   const cursors = new Map(tally.cursors);
-  if (item === undefined) return { budgets, cursors, running: undefined };
+  const key = text === "" ? undefined : keys.table.get(text);
+  const keyed = key && seenAmong(key);
+  if (item === undefined) return { budgets, cursors, running: undefined, keyed };
   const { context } = item.row;
   const { worker, attempt, charged, lost } = context;
   const assignedAgeMs = context.epoch === epoch ? turn.nowMs - item.assignedAtMs : undefined;
@@ -91,7 +116,29 @@ function seeItem({ ledger, epoch }: CoordinatorState, turn: Turn, { id }: Asked<
   return {
     budgets,
     cursors,
+    keyed,
     running: { worker: worker as WorkerId, attempt, charged, lost, isAlone, assignedAgeMs },
+  };
+}
+
+function sampleItems(
+  { ledger: { running, sampled } }: CoordinatorState,
+  turn: Turn,
+  { items }: Asked<"sampleItems">,
+): Filled<AtWork> {
+  for (const key of sampled) if (!running.has(key) || items === 0) sampled.delete(key);
+  for (const key of running.keys()) {
+    if (sampled.size >= items) break;
+    sampled.add(key);
+  }
+  return {
+    items: [...sampled].flatMap((key) => {
+      const item = running.get(key);
+      if (item === undefined) return [];
+      const { worker, attempt } = item.row.context;
+      const assignedAtMs = Math.round(turn.wallMs - (turn.nowMs - item.assignedAtMs));
+      return [{ item: itemDigits(item.id), worker, attempt, assignedAtMs }];
+    }),
   };
 }
 
@@ -107,21 +154,29 @@ function listWorkers(
   turn.answer(answer, { workers, more: ids.length > page.length });
 }
 
-function listed({ enrolment }: CoordinatorState, row: WorkerRow, nowMs: number): ListedWorker {
-  const { id, load, slots, plugins, registeredAtWallMs, lastBeatMs, trouble } = row;
+function listed({ enrolment }: CoordinatorState, row: WorkerRow, nowMs: number): Filled<WorkerInfo> {
+  const { id, load, slots, plugins, registeredAtWallMs, lastBeatMs, trouble, drain } = row;
+  const { lifecycle, liveness } = workerStateOf(row);
+  const cordonReason = cordonReasonOf(row);
   return {
-    id,
+    workerId: id,
     incarnation: row.chart.context.incarnation,
-    ...workerStateOf(row),
-    load,
-    slots,
-    plugins,
-    registeredAtWallMs,
-    lastBeatAgeMs: lastBeatMs === undefined ? undefined : nowMs - lastBeatMs,
-    held: row.held.size,
-    cordonReason: cordonReasonOf(row),
-    trouble,
-    isRevoked: enrolment.revoked.has(id),
+    state: WorkerState[constantOf(lifecycle)],
+    liveness: WorkerLiveness[constantOf(liveness)],
+    ...{ load, slots, held: row.held.size },
+    plugins: plugins.map(({ name, version }) => ({ name, version })),
+    registeredAtMs: Math.round(registeredAtWallMs),
+    ...(lastBeatMs !== undefined && { lastBeatAgeMs: Math.max(0, Math.round(nowMs - lastBeatMs)) }),
+    ...(cordonReason !== "" && { cordonReason }),
+    ...(trouble !== "" && { trouble }),
+    revoked: enrolment.revoked.has(id),
+    ...(drain && {
+      drain: {
+        state: drain.state,
+        cause: drain.cause,
+        leftMs: Math.max(0, Math.round(drain.endsAtMs - nowMs)),
+      },
+    }),
   };
 }
 
@@ -129,15 +184,15 @@ function lookAt(
   state: CoordinatorState,
   turn: Turn,
   { workerId }: Asked<"getWorker">,
-): WorkerDetail | undefined {
+): Filled<GetWorkerResponse> | undefined {
   const row = state.workers.get(workerId);
   if (row === undefined) return undefined;
   const inOrder = [...row.held.values()].sort((one, other) => one.number - other.number);
   return {
-    worker: listed(state, row, turn.nowMs),
-    held: inOrder
+    info: listed(state, row, turn.nowMs),
+    holds: inOrder
       .slice(0, HELD_SHOWN_MAX)
-      .map((item) => ({ id: item.id, attempt: item.row.context.attempt })),
+      .map((item) => ({ item: itemDigits(item.id), attempt: item.row.context.attempt })),
     credit: row.session?.credit ?? 0,
     hasSession: row.session !== undefined,
     failuresInRow: failuresInRowOf(row),

@@ -1,6 +1,13 @@
 // The run in numbers, for people. Nothing of it costs more than a walk over the workers.
 import { LIMITS } from "../../config/limits.ts";
-import type { LedgerExtent, RunView, WorkerCounts } from "../turn/run-view.ts";
+import { RunState } from "../../gen/rollout/v1/run_pb.ts";
+import type { Cluster, GetRunResponse, KeyCounts, Run, WorkerCounts } from "../../gen/rollout/v1/run_pb.ts";
+import { itemDigits } from "../ledger/place.ts";
+import type { SetAsideItem } from "../ledger/quarantine-record.ts";
+import type { Tally } from "../ledger/tally.ts";
+import { constantOf } from "../turn/operator-message.ts";
+import type { Filled } from "../turn/operator-message.ts";
+import type { LedgerExtent } from "../turn/run-terms.ts";
 import { meaningOf } from "./run.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
 import { isHeard, isTrusted, workerStateOf } from "../turn/state.ts";
@@ -9,54 +16,117 @@ import type { Turn } from "../turn/turn.ts";
 /** Items in quarantine that are named. */
 const SET_ASIDE_SHOWN = 100;
 
-export function viewOf(state: CoordinatorState, turn: Turn): RunView {
-  const { run, task, ledger, counters, pulse } = state;
-  const { tally } = ledger;
-  const { name, phase } = meaningOf(state);
+export function runOf(state: CoordinatorState, turn: Turn): Filled<GetRunResponse> {
+  const { epoch, run, task, ledger, counters, pulse, news } = state;
+  const { phase } = meaningOf(state);
+  const { pauseReason } = run.context;
+  const counts = countsOf(ledger.tally, ledger.setAside);
+  const executing = countExecuting(state);
+  const finished = pulse.read(turn.nowMs);
   return {
-    state: name,
-    phase,
-    pauseReason: run.context.pauseReason,
-    task,
-    pending: tally.pending,
-    delayed: tally.count("delayed"),
-    running: tally.count("running"),
-    executing: countExecuting(state),
-    done: tally.count("done"),
-    failed: tally.count("failed"),
-    setAside: ledger.setAside.size,
-    setAsideItems: [...ledger.setAside.values()].slice(0, SET_ASIDE_SHOWN),
-    failedByClass: tally.failedByClass,
-    failureMessages: ledger.failureMessages.top(LIMITS.failureMessagesShown),
-    finishedPerSecond: pulse.read(turn.nowMs),
-    ...counters,
-    workers: countWorkers(state),
+    run: {
+      state: pauseReason === null ? RunState[constantOf(phase)] : RunState.PAUSED,
+      sealed: phase === "sealed" || phase === "complete",
+      ...(pauseReason !== null && { pauseReason }),
+      ...counts,
+      executing,
+      // The workers' word of what executes is older than the ledger's of what they have.
+      waitingAtWorkers: Math.max(0, counts.running - executing),
+      failureMessages: ledger.failureMessages
+        .top(LIMITS.failureMessagesShown)
+        .map(({ class: failureClass, item, ...told }) => ({ ...told, failureClass, item: itemDigits(item) })),
+      ...(finished.length > 0 && {
+        finishedPerSecond: finished.reduce((sum, count) => sum + count, 0) / finished.length,
+      }),
+      ...(task !== null && { plugin: task.plugin, task: task.summary }),
+      ...counters,
+      workers: countWorkers(state),
+      ...(state.keys.isInUse && { cluster: clusterOf(state), keys: keyCountsOf(state) }),
+    },
+    finishedPerSecond: finished,
+    // News of this turn comes after it.
+    after: `n${epoch}.${news.steps}.${news.changes}`,
   };
 }
 
-/** Items that become final in this turn stand in a record that is written with it. */
-export function extentOf(state: CoordinatorState, turn: Turn): LedgerExtent {
-  const { tally, setAside } = state.ledger;
+/** The ring of partitions in numbers. */
+function clusterOf({ keys, workers }: CoordinatorState): Filled<Cluster> {
+  const { assignment, table } = keys;
+  let total = 0;
+  for (const row of workers.values()) if (workerStateOf(row).liveness !== "Removed") total++;
+  return {
+    active: assignment.size,
+    total,
+    partitions: table.totalPartitions,
+    assignmentEpoch: assignment.epoch,
+  };
+}
+
+function keyCountsOf({ keys: { counts, table, oldestReadyMs } }: CoordinatorState): Filled<KeyCounts> {
+  return {
+    total: table.size,
+    waiting: counts.waiting + counts.delayed,
+    running: counts.running,
+    parked: counts.parked,
+    itemsBehindParked: counts.behindParked,
+    ...(oldestReadyMs !== undefined && { oldestReadyAgeMs: Math.round(oldestReadyMs) }),
+  };
+}
+
+/** The part of the numbers that the ledger alone has. */
+export function countsOf(
+  tally: Tally,
+  setAside: ReadonlyMap<unknown, SetAsideItem>,
+): Pick<
+  Filled<Run>,
+  ("pending" | "delayed" | "running" | "done" | "failed") | ("failedByClass" | "setAside" | "setAsideItems")
+> {
+  const failedByClass = Object.entries(tally.failedByClass).filter(([, count]) => count > 0);
+  return {
+    pending: tally.pending,
+    delayed: tally.count("delayed"),
+    running: tally.count("running"),
+    done: tally.count("done"),
+    failed: tally.count("failed"),
+    failedByClass: Object.fromEntries(failedByClass),
+    setAside: setAside.size,
+    setAsideItems: [...setAside.values()]
+      .slice(0, SET_ASIDE_SHOWN)
+      .map(({ id, key }) => ({ item: itemDigits(id), key })),
+  };
+}
+
+/** Nothing becomes final any more, unless the run is reopened. */
+export function isOver(state: CoordinatorState): boolean {
   const { phase } = meaningOf(state);
+  return phase === "complete" || (phase === "cancelled" && state.ledger.tally.count("running") === 0);
+}
+
+/** After a turn. */
+export function extentOf(state: CoordinatorState): LedgerExtent {
+  const { tally, setAside } = state.ledger;
   return {
     setAside,
-    phase,
-    isOver: phase === "complete" || (phase === "cancelled" && tally.count("running") === 0),
+    phase: meaningOf(state).phase,
+    task: state.task,
+    isOver: isOver(state),
     nextSequence: tally.nextSequence,
     priorities: [...tally.cursors.keys()].sort((one, other) => other - one),
-    nextCompletion: tally.nextCompletion + (turn.completed.length > 0 ? 1 : 0),
+    keyedPriorities: [...state.keys.rows.numbers.priorities].sort((one, other) => other - one),
+    nextCompletion: tally.nextCompletion,
   };
 }
 
 /** By what the workers have said of their load. */
-function countExecuting({ workers }: CoordinatorState): number {
+export function countExecuting({ workers }: CoordinatorState): number {
   let executing = 0;
   for (const row of workers.values())
     if (isHeard(row)) executing += Math.min(row.held.size, Math.round(row.load * row.slots));
   return executing;
 }
 
-function countWorkers({ workers, enrolment }: CoordinatorState): WorkerCounts {
+/** Each worker counts once; those that are about to join or have left do not. */
+export function countWorkers({ workers, enrolment }: CoordinatorState): Filled<WorkerCounts> {
   const counts = { ready: 0, draining: 0, suspected: 0, failed: 0, cordoned: 0, revoked: 0 };
   for (const row of workers.values()) {
     const kind = kindOf(row, enrolment.revoked.has(row.id));
@@ -65,7 +135,7 @@ function countWorkers({ workers, enrolment }: CoordinatorState): WorkerCounts {
   return counts;
 }
 
-function kindOf(row: WorkerRow, isRevoked: boolean): keyof WorkerCounts | undefined {
+function kindOf(row: WorkerRow, isRevoked: boolean): keyof Filled<WorkerCounts> | undefined {
   const { lifecycle, liveness } = workerStateOf(row);
   if (isRevoked && lifecycle !== "Gone") return "revoked";
   if (liveness === "Suspected") return "suspected";

@@ -1,11 +1,14 @@
 // The run, moved by its chart: sealed, paused, resumed and cancelled by an operator, paused by its own limits, complete when
 // every item is final and the store agrees.
 //
-// The run's room: `run` moves it by its chart and stores it, `run-limits` pauses it, `submission` adds items, `operator` steers
-// it, `run-status` counts it.
+// Limits stop it from spending more: so many failures, so much time, counted from its first submission or from when a person has
+// last let it go on. Reaching one pauses the run and says why; nothing is killed.
+//
+// The run's room: `run` moves it by its chart, stores it and keeps its limits, `submission` adds items, `operator` steers it,
+// `run-status` counts it.
 import { charts } from "../../../machines/index.ts";
 import type { RunContext, RunEvent } from "../../../machines/run.ts";
-import { assert } from "../../base/assert.ts";
+import { assert, unreachable } from "../../base/assert.ts";
 import { compile } from "../../runtime/compile.ts";
 import type { CompiledChart, Effect as ChartEffect } from "../../runtime/compile.ts";
 import type { RecordType } from "../../storage/codec.ts";
@@ -13,10 +16,12 @@ import { encodeRecord } from "../../storage/codec.ts";
 import type { Fields } from "../../storage/fields.ts";
 import { RECORD_KIND, RUN_KEY } from "../../storage/keys.ts";
 import type { Input } from "../turn/input.ts";
-import { reachedLimit } from "./run-limits.ts";
-import type { CountedFrom, RunPhase, RunTask } from "../turn/run-view.ts";
+import type { CountedFrom, RunPhase, RunTask } from "../turn/run-terms.ts";
 import type { CoordinatorState } from "../turn/state.ts";
 import type { Turn } from "../turn/turn.ts";
+import { formatDuration } from "../../config/duration.ts";
+import { formatFailuresAllowed } from "../../config/failures-allowed.ts";
+import type { FailureMessage } from "../ledger/failure-messages.ts";
 
 export const runChart: CompiledChart<RunContext, RunEvent, unknown> = compile(charts.run.machine);
 
@@ -32,8 +37,6 @@ export interface RunRecord {
 export const runRecord: RecordType<RunRecord> = {
   kind: RECORD_KIND.run,
   name: "run",
-  version: 1,
-  migrations: {},
   encode: ({ state, pauseReason, task, countedFrom }) => [
     state,
     pauseReason,
@@ -140,7 +143,8 @@ export function keepLimits(state: CoordinatorState, turn: Turn): void {
 export function checkCompletion(state: CoordinatorState, turn: Turn): void {
   if (!isSealed(state) || !nothingIsLeft(state) || state.verification !== undefined) return;
   state.verification = { isStale: false };
-  turn.effects.push({ kind: "verifyLedger", numbers: state.ledger.tally.numbers });
+  const keyNumbers = state.keys.isInUse ? state.keys.rows.numbers : undefined;
+  turn.effects.push({ kind: "verifyLedger", numbers: state.ledger.tally.numbers, keyNumbers });
 }
 
 /** An item that was retried meanwhile takes its own turn, and is compared again when it is final. */
@@ -176,7 +180,7 @@ function move(state: CoordinatorState, turn: Turn, event: RunEvent): void {
   if (after === state.run) return;
   state.run = after;
   const [from, to] = [before.name, meaningOf(state).name];
-  turn.effects.push({ kind: "transition", address: "run", event: event.type, from, to });
+  turn.stepped({ chart: "run", address: "run", event: event.type, from, to });
   for (const { type } of effects) announce(state, turn, type);
   writeRun(state, turn);
   turn.requireSync();
@@ -214,4 +218,69 @@ function writeRun(state: CoordinatorState, turn: Turn): void {
   const { pauseReason } = state.run.context;
   const record = { state: meaningOf(state).name, pauseReason, task, countedFrom };
   turn.put({ key: RUN_KEY, value: encodeRecord(runRecord, RUN_KEY, record) });
+}
+
+/** A share is judged when so many items are final: of the first item that fails, all have failed. */
+const SHARE_OF_AT_LEAST = 20;
+/** When so many items are final and none is done, somebody looks before more is spent. */
+const ALL_FAILED = 50;
+
+/** Why the run is to be paused, in words; undefined while no limit is reached. */
+function reachedLimit(state: CoordinatorState, turn: Turn): string | undefined {
+  return tooManyFailures(state) ?? nothingButFailures(state) ?? tooMuchTime(state, turn);
+}
+
+/** Asked once: a run that was let go on after so many failures goes on. */
+function nothingButFailures({
+  limits: { maxFails },
+  ledger: { tally, failureMessages },
+  countedFrom,
+}: CoordinatorState): string | undefined {
+  if (maxFails?.kind === "unlimited" || tally.failedAtFirst < ALL_FAILED) return undefined;
+  if (countedFrom.failures >= ALL_FAILED) return undefined;
+  return `the first ${ALL_FAILED} items to end have all failed${commonest(failureMessages.top(1), tally.count("failed"))}`;
+}
+
+function commonest([most]: readonly FailureMessage[], failed: number): string {
+  if (most === undefined) return "";
+  const share = most.items < failed ? `${most.items} of ${failed}` : "each";
+  return `, ${share} with ${most.class}: ${most.message}`;
+}
+
+function tooManyFailures({
+  limits: { maxFails },
+  ledger: { tally },
+  countedFrom,
+}: CoordinatorState): string | undefined {
+  if (maxFails === undefined) return undefined;
+  const failed = tally.failures - countedFrom.failures;
+  const setting = `run.max_fails is ${formatFailuresAllowed(maxFails)}`;
+  switch (maxFails.kind) {
+    case "count":
+      return failed >= maxFails.count ? `${items(failed)} failed, and ${setting}` : undefined;
+    case "share": {
+      const final = failed + tally.count("done") - countedFrom.done;
+      const isReached = final >= SHARE_OF_AT_LEAST && failed * 100 >= maxFails.percent * final;
+      return isReached ? `${failed} of ${items(final)} failed, and ${setting}` : undefined;
+    }
+    case "unlimited":
+      return undefined;
+    default:
+      return unreachable(maxFails, "limit of failures");
+  }
+}
+
+/** A restart does not begin anew; the time before the first submission does not count. */
+function tooMuchTime(
+  { limits: { timeLimitMs }, task, countedFrom }: CoordinatorState,
+  turn: Turn,
+): string | undefined {
+  if (timeLimitMs === undefined || task === null) return undefined;
+  if (turn.steadyMs - countedFrom.wallMs < timeLimitMs) return undefined;
+  const limit = formatDuration(timeLimitMs);
+  return `it began or was resumed ${limit} ago, and run.time_limit is ${limit}`;
+}
+
+function items(count: number): string {
+  return count === 1 ? "1 item" : `${count} items`;
 }

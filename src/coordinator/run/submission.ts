@@ -8,14 +8,12 @@ import type { Input } from "../turn/input.ts";
 import { addItem, writeIndex } from "../items/transitions.ts";
 import { adoptTask, extend, meaningOf } from "./run.ts";
 import type { CoordinatorState } from "../turn/state.ts";
-import type { PlannedBatch, Refusal, RunTask, SubmissionAnswer } from "../turn/run-view.ts";
+import type { PlannedBatch, Refusal, RunTask, SubmissionAnswer } from "../turn/run-terms.ts";
 import type { Turn } from "../turn/turn.ts";
 
 export const submissionRecord: RecordType<SubmissionAnswer> = {
   kind: RECORD_KIND.submission,
   name: "submission",
-  version: 1,
-  migrations: {},
   encode: ({ added, known, duplicates }) => [added, known, duplicates],
   decode: (fields) => ({
     added: fields.integer(0),
@@ -40,12 +38,13 @@ export function onSubmit(
   { batch, answer: to }: Extract<Input, { kind: "submit" }>,
 ): void {
   // It may have been sealed, or have got its task, since the batch was looked up.
-  const refusal = refusalOf(state, batch);
+  const refusal = refusalOf(state, batch) ?? refusalOfKeys(state, batch);
   if (refusal !== undefined) return turn.answer(to, refusal);
   if (state.task === null) adoptTask(state, turn, batch.task);
   const { submission, batchNumber, known, duplicates } = batch;
   // A submission of known items alone changes nothing, least of all a run that is complete.
   if (batch.added.length > 0) extend(state, turn);
+  if (batch.added.some(({ key }) => key !== "")) state.keys.begin(turn);
   for (const item of batch.added) addItem(state.ledger, turn, item);
   for (const { id, index } of batch.counted) writeIndex(turn, id, index);
   const said = { added: batch.added.length, known, duplicates };
@@ -61,4 +60,13 @@ function refusalOf(state: CoordinatorState, { task, reopen, added }: PlannedBatc
   // A client that does not know whether its lines have arrived may submit them again.
   if (phase !== "open" && !reopen && added.length > 0) return { kind: "sealed" };
   return state.task === null ? undefined : otherTask(state.task, task);
+}
+
+function refusalOfKeys({ keys }: CoordinatorState, { added }: PlannedBatch): Refusal | undefined {
+  const texts = new Set(added.flatMap(({ key }) => (key === "" ? [] : [key])));
+  if (texts.size === 0) return undefined;
+  const [found, configured] = [keys.table.totalPartitions, keys.settings.totalPartitions];
+  if (found !== configured) return { kind: "partitionsFixed", found, configured };
+  const full = keys.table.findFull(texts);
+  return full && { kind: "partitionFull", ...full };
 }

@@ -4,13 +4,12 @@
 // An item goes to a worker that can execute the run's task, and is trusted; nothing beside an item that runs alone; an item
 // that a worker has failed goes to another one where there is one; a worker at risk comes after the others.
 //
-// The schedule's room: `dispatch` gives items out, `steal` and `recall` ask for those that have not begun.
+// The schedule's room: `dispatch` gives items out, `recall` asks for those that have not begun, to steal them too.
 import type { IncarnationId } from "../../base/ids.ts";
 import { runsAlone } from "../../../machines/work-item.ts";
-import { itemKeyOf } from "../ledger/item-id.ts";
+import { priorityOf } from "../ledger/place.ts";
 import type { PendingItem } from "../ledger/ledger.ts";
 import { assignItem } from "../items/transitions.ts";
-import { priorityOf } from "../ledger/place.ts";
 import { countReady, hasOpen, nextAlone, nextPending, nextUntried, shelve } from "../ledger/queue.ts";
 import type { Taker } from "../ledger/shelf.ts";
 import type { AssignedItem } from "../turn/session-frame.ts";
@@ -85,11 +84,11 @@ function crewOf(state: CoordinatorState, turn: Turn): Crew {
 }
 
 /** One item to each that is on trial, one that nobody has failed: should it be failed again, it has not used up its attempts. */
-function giveOutTries(state: CoordinatorState, turn: Turn, { onTrial }: Crew): void {
+function giveOutTries(state: CoordinatorState, turn: Turn, crew: Crew): void {
   if (state.ledger.budgets.maxAttempts < 2) return;
-  for (const row of onTrial) {
+  for (const row of crew.onTrial) {
     if (!takesWork(state, row) || !isReading(row)) continue;
-    const item = nextUntried(state.ledger, turn.nowMs);
+    const item = nextUntried(state.ledger, takerOf(row, crew, turn));
     if (item === undefined) return;
     give(state, turn, row, [item]);
   }
@@ -149,7 +148,7 @@ function giveOut(state: CoordinatorState, turn: Turn, crew: Crew, { rows, roomOf
     const served = new Set<WorkerRow>();
     for (const row of hungry) {
       const max = crew.isTrying ? 1 : Math.min(share, roomOf(row), left);
-      const given = takeShare(state, takerOf(row, crew, turn), max);
+      const given = takeShare(state, row, takerOf(row, crew, turn), max);
       left -= given.length;
       if (given.length > 0) served.add(row);
       give(state, turn, row, given);
@@ -160,8 +159,8 @@ function giveOut(state: CoordinatorState, turn: Turn, crew: Crew, { rows, roomOf
   return left;
 }
 
-function takerOf({ id }: WorkerRow, { isOnlyOne }: Crew, { nowMs }: Turn): Taker {
-  return { worker: id, isOnlyOne, nowMs };
+function takerOf({ id, takesKeys }: WorkerRow, { isOnlyOne }: Crew, { nowMs }: Turn): Taker {
+  return { worker: id, isOnlyOne, nowMs, takesKeys };
 }
 
 /** In this turn it has not had its try yet, if tries are all there is. */
@@ -183,10 +182,16 @@ function startable(row: WorkerRow): number {
 }
 
 /** Up to `max` items, no more than a frame of bytes; at least one if there is one. */
-function takeShare({ ledger }: CoordinatorState, taker: Taker, max: number): PendingItem[] {
+function takeShare(
+  { ledger }: CoordinatorState,
+  { slots, held }: WorkerRow,
+  taker: Taker,
+  max: number,
+): PendingItem[] {
   const given: PendingItem[] = [];
+  const busy: Taker = { ...taker, hasFreeSlot: false };
   for (let bytes = 0; given.length < max && bytes < FRAME_BYTES_MAX;) {
-    const item = nextPending(ledger, taker);
+    const item = nextPending(ledger, held.size + given.length < slots ? taker : busy);
     if (item === undefined) break;
     given.push(item);
     bytes += bytesOf(item);
@@ -194,8 +199,8 @@ function takeShare({ ledger }: CoordinatorState, taker: Taker, max: number): Pen
   return given;
 }
 
-function bytesOf({ payload, checkpoint }: PendingItem): number {
-  return payload.length + (checkpoint?.length ?? 0);
+function bytesOf({ payload, checkpoint, keyed }: PendingItem): number {
+  return payload.length + (checkpoint?.length ?? 0) + (keyed?.state?.length ?? 0);
 }
 
 function give(state: CoordinatorState, turn: Turn, row: WorkerRow, items: readonly PendingItem[]): void {
@@ -207,7 +212,9 @@ function give(state: CoordinatorState, turn: Turn, row: WorkerRow, items: readon
     const number = session.nextNumber++;
     const to = { worker: row.id, incarnation: incarnation as IncarnationId, epoch: state.epoch, number };
     const running = assignItem(state.ledger, turn, item, to);
-    row.held.set(itemKeyOf(item.id), running);
+    row.held.set(running.itemKey, running);
+    // An assignment of a key is never forgotten, so none is ever adopted.
+    if (item.keyed !== undefined) turn.requireSync();
     session.unreadBytes += bytesOf(item);
     return {
       id: item.id,
@@ -216,6 +223,7 @@ function give(state: CoordinatorState, turn: Turn, row: WorkerRow, items: readon
       priority: priorityOf(item.key),
       checkpoint: item.checkpoint,
       alone: runsAlone(running.row.context),
+      keyed: item.keyed,
     };
   });
   session.credit = session.takesOneFrame ? 0 : session.credit - items.length;

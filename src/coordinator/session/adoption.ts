@@ -8,15 +8,13 @@
 import { runsAlone } from "../../../machines/work-item.ts";
 import type { AttemptKey, ItemContext } from "../../../machines/work-item.ts";
 import { assert } from "../../base/assert.ts";
-import { settle } from "./delivery.ts";
 import type { Input } from "../turn/input.ts";
 import type { Finding, FoundReport } from "../ledger/lookups.ts";
 import { placeIn } from "../ledger/lookups.ts";
-import { itemKeyOf } from "../ledger/item-id.ts";
+import { itemKeyOf, placeOf, priorityOf, sequenceOf } from "../ledger/place.ts";
 import type { LateReport, RunningItem } from "../ledger/ledger.ts";
 import { adoptItem, attemptOf, settleItem, unqueue } from "../items/transitions.ts";
 import { queueReturned } from "../items/rows.ts";
-import { placeOf, priorityOf, sequenceOf } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
 import { freshWindow } from "../ledger/queue.ts";
 import type { Claim, SessionInput, Statement } from "../turn/session-frame.ts";
@@ -68,9 +66,9 @@ export function reconcile(
   row: WorkerRow,
   { port, keep, claims, settled }: Omit<Statement, "workerId">,
 ): void {
-  if (row.session?.port !== port) return settle({ settled }, turn);
+  if (row.session?.port !== port) return turn.settle({ settled });
   if (claims.length === 0 || isCancelled(state)) {
-    settle({ settled }, turn);
+    turn.settle({ settled });
     row.session.isReconciled = true;
     // A cancelled run wants nothing any more, finished results included.
     turn.send(port, { kind: "verdict", keep: isCancelled(state) ? keep.map(() => false) : keep });
@@ -94,7 +92,7 @@ export function onClaimsExamined(
   );
   const row = state.workers.get(workerId);
   // It has opened another session since, or is gone.
-  if (row?.session?.port !== port) return settle(statement, turn);
+  if (row?.session?.port !== port) return turn.settle(statement);
   if (isCancelled(state)) return reconcile(state, turn, row, statement);
   const keep = [...statement.keep];
   const again: Claim[] = [];
@@ -176,7 +174,7 @@ function adoptFresh(
 export function settleForgotten(
   state: CoordinatorState,
   turn: Turn,
-  { worker, success, end, ...late }: LateReport,
+  { worker, end, ...late }: LateReport,
   { finding, lane }: FoundReport,
 ): boolean {
   const { ledger } = state;
@@ -190,14 +188,7 @@ export function settleForgotten(
   const item = isAdopted ? row.held.get(itemKeyOf(late.id)) : undefined;
   if (item === undefined) return false;
   row.held.delete(itemKeyOf(late.id));
-  const settled = settleItem(
-    ledger,
-    turn,
-    item,
-    { type: "item.succeeded", ...attemptOf(item) },
-    success,
-    end,
-  );
+  const settled = settleItem(ledger, turn, item, { type: "item.succeeded", ...attemptOf(item) }, end);
   assert(settled === "done", "what was adopted is under the attempt that is reported");
   return true;
 }

@@ -2,19 +2,25 @@
 // up. Frames of a session that is not the worker's current one change nothing but its end, so that no worker waits for ever on
 // a stream that nobody listens to: it opens another and states what it has.
 //
-// The sessions' room: `session` hears a worker, `adoption` takes in what an earlier leader gave it, `late-result` judges what
-// comes too late, `delivery` acknowledges.
+// The sessions' room: `session` hears a worker, `adoption` takes in what an earlier leader gave it, `delivery` acknowledges
+// results and judges those that come too late.
 import { runsAlone } from "../../../machines/work-item.ts";
 import type { ItemEvent } from "../../../machines/work-item.ts";
 import type { WorkerId } from "../../base/ids.ts";
-import { ENDS, endOf } from "../workers/attempt-end.ts";
-import { acknowledge, openDelivery, settle } from "./delivery.ts";
-import { takeBackItem, isHandedBackBy, noteKept } from "../workers/hand-back.ts";
-import { endSessionOf, leaveSession, takeBackMissing } from "../workers/loss.ts";
-import { itemKeyOf } from "../ledger/item-id.ts";
-import { examine } from "./late-result.ts";
+import {
+  ENDS,
+  takeBackItem,
+  isHandedBackBy,
+  noteKept,
+  endSessionOf,
+  leaveSession,
+  takeBackMissing,
+} from "../workers/take-back.ts";
+import { isKeyed, itemKeyOf } from "../ledger/place.ts";
+import { acknowledge, examine, openDelivery } from "./delivery.ts";
 import { reconcile, unheardOf } from "./adoption.ts";
-import type { Failure, RunningItem, Success } from "../ledger/ledger.ts";
+import type { AttemptEnd, RunningItem } from "../ledger/ledger.ts";
+import { UNTOLD } from "../ledger/records.ts";
 import { attemptOf, saveCheckpoint, settleItem } from "../items/transitions.ts";
 import type {
   Delivery,
@@ -23,11 +29,13 @@ import type {
   Report,
   ReportedOutcome,
   SentCheckpoint,
+  Session,
   SessionInput,
 } from "../turn/session-frame.ts";
 import { isHeard } from "../turn/state.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
-import { onStealAnswered } from "../schedule/steal.ts";
+import { countUsage } from "../run/publish-snapshot.ts";
+import { onStealAnswered } from "../schedule/recall.ts";
 import { judge } from "../workers/trust.ts";
 import type { Turn } from "../turn/turn.ts";
 
@@ -56,27 +64,23 @@ export function onSession(state: CoordinatorState, turn: Turn, input: SessionInp
     return row === undefined
       ? refuseSession(turn, input)
       : deliver(state, turn, row, [], { ...input, number: 0 });
-  if (input.kind === "checkpoints") turn.answer(input.answer, undefined);
   if (row?.session?.port !== input.port) {
     if (input.kind !== "sessionEnded") refuseSession(turn, input);
     return;
   }
-  if (input.kind !== "results") settle(input, turn);
+  if (input.kind !== "results") turn.settle(input);
   // A worker that speaks has read what it was given before, or is about to.
   row.session.unreadBytes = 0;
   switch (input.kind) {
     case "credit":
-      row.session.credit = Math.min(CREDIT_MAX, row.session.credit + input.more);
+      row.session.credit = creditAfter(row.session, input);
       return;
     case "results":
       return deliver(state, turn, row, row.session.deliveries, input);
     case "released":
-      for (const attempt of input.attempts) handBack(state, turn, row, attempt);
-      noteKept(row);
-      if (row.session.isRecalled) onStealAnswered(row, turn, input.attempts.length);
-      return;
+      return onReleased(state, turn, row, input.attempts);
     case "checkpoints":
-      for (const sent of input.checkpoints) onCheckpoint(state, turn, row, sent);
+      for (const sent of input.checkpoints) onCheckpoint(turn, row, sent);
       return;
     case "withdrawCredit":
       row.session.credit = 0;
@@ -87,9 +91,17 @@ export function onSession(state: CoordinatorState, turn: Turn, input: SessionInp
   }
 }
 
+function creditAfter(
+  { credit, nextNumber }: Session,
+  { more, upTo }: Pick<Extract<SessionInput, { kind: "credit" }>, "more" | "upTo">,
+): number {
+  const asked = upTo === undefined ? credit + more : upTo - (nextNumber - 1);
+  return Math.max(0, Math.min(CREDIT_MAX, asked));
+}
+
 function refuseSession(turn: Turn, input: SessionInput): void {
   turn.endSession(input.port);
-  settle(input, turn);
+  turn.settle(input);
 }
 
 /** The batch is acknowledged when all of it is decided and on stable storage (C10); `line` is what waits before it. */
@@ -102,7 +114,7 @@ function deliver(
 ): void {
   const delivery = openDelivery(line, input, input.number);
   for (const report of input.reports) onReport(state, turn, row, report, delivery);
-  if (delivery.undecided === 0) settle(delivery, turn);
+  if (delivery.undecided === 0) turn.settle(delivery);
   turn.requireSync();
   acknowledge(turn, line);
 }
@@ -156,46 +168,95 @@ function onReport(
   state: CoordinatorState,
   turn: Turn,
   row: WorkerRow,
-  report: Report,
+  said: Report,
   delivery: Delivery,
 ): void {
-  const itemKey = itemKeyOf(report.id);
+  const itemKey = itemKeyOf(said.id);
   const item = state.ledger.running.get(itemKey);
+  const report = admitted(state, item, said);
   const { outcome } = report;
   if (item === undefined && outcome.kind === "success") {
     const { id, incarnation, attempt, epoch } = report;
     const by = { id, worker: row.id, incarnation, attempt, epoch };
-    return examine(state, turn, { ...by, success: outcome, end: endOf(report) }, delivery);
+    return examine(state, turn, { ...by, end: { ...endOf(report), result: outcome } }, delivery);
   }
   const before = item?.row.context;
   const settled =
     item === undefined
       ? "ignored"
-      : settleItem(state.ledger, turn, item, eventFor(row.id, report, turn), whatOf(report), endOf(report));
+      : settleItem(state.ledger, turn, item, eventFor(row.id, report, turn), endOf(report));
   if (settled === "ignored") {
     // Another attempt of it, or none: the first report has been recorded, or the item is somebody else's now.
     state.counters.staleReports++;
     return;
   }
   row.held.delete(itemKey);
+  countUsage(state.usage, row.id, report);
+  if (item !== undefined) measure(state, turn, item, report);
   if (before !== undefined) judge(state, turn, row, report, before);
 }
 
+/** A success whose state of its key cannot be committed is an error: nothing of it is recorded, and another attempt begins with the right one. */
+function admitted({ ledger }: CoordinatorState, item: RunningItem | undefined, report: Report): Report {
+  const { outcome } = report;
+  if (item === undefined || outcome.kind !== "success" || !isKeyed(item.place)) return report;
+  const reason = ledger.keys.admits(item.place, outcome.keyed);
+  return reason === undefined ? report : { ...report, outcome: { kind: "error", message: reason } };
+}
+
+/** Counts an attempt whose worker says for how long it has executed; its latency only if this leader has given it out. */
+function measure(
+  { epoch, ledger: { meter } }: CoordinatorState,
+  { nowMs }: Turn,
+  { assignedAtMs }: RunningItem,
+  { epoch: givenIn, outcome, execution }: Report,
+): void {
+  if (execution === undefined) return;
+  const { durationMs } = execution;
+  meter.itemDuration[outcome.kind === "success" ? "success" : "other"].observeMs(durationMs);
+  if (givenIn === epoch) meter.dispatchLatency.observeMs(Math.max(0, nowMs - assignedAtMs - durationMs));
+}
+
 /** Only the attempt that the item is under says what it would go on from (C3). */
-function onCheckpoint(state: CoordinatorState, turn: Turn, row: WorkerRow, sent: SentCheckpoint): void {
+function onCheckpoint(turn: Turn, row: WorkerRow, sent: SentCheckpoint): void {
   const item = row.held.get(itemKeyOf(sent.id));
   if (item !== undefined && isClaimed(item, { ...sent, isFinished: false }, row.chart.context.incarnation)) {
     item.hasBegun = true;
     saveCheckpoint(turn, item, sent.checkpoint);
-  } else state.counters.staleCheckpoints++;
+  }
 }
 
-function handBack(state: CoordinatorState, turn: Turn, row: WorkerRow, { id, attempt }: NamedAttempt): void {
+/** The answer to a recall names nothing but what was recalled. A release that comes unasked meanwhile answers nothing. */
+function onReleased(
+  state: CoordinatorState,
+  turn: Turn,
+  row: WorkerRow,
+  attempts: readonly NamedAttempt[],
+): void {
+  const isUnasked = attempts.some(({ id }) => {
+    const item = row.held.get(itemKeyOf(id));
+    return item !== undefined && item.recalledAtMs === undefined;
+  });
+  const isAnswer = row.session?.isRecalled === true && !isUnasked;
+  const end = isAnswer ? ENDS.stolen : ENDS.handedBack;
+  for (const attempt of attempts) handBack(state, turn, row, attempt, end);
+  if (isUnasked) return;
+  noteKept(row);
+  if (isAnswer) onStealAnswered(state, row, turn, attempts.length);
+}
+
+function handBack(
+  state: CoordinatorState,
+  turn: Turn,
+  row: WorkerRow,
+  { id, attempt }: NamedAttempt,
+  end: AttemptEnd,
+): void {
   const itemKey = itemKeyOf(id);
   const item = row.held.get(itemKey);
   if (item === undefined || item.row.context.attempt !== attempt) return;
   if (runsAlone(item.row.context)) row.refusedAloneAtMs = turn.nowMs;
-  takeBackItem(state, turn, row, item, row.session?.isRecalled === true ? ENDS.stolen : ENDS.handedBack);
+  takeBackItem(state, turn, row, item, end);
 }
 
 function eventFor(
@@ -209,7 +270,15 @@ function eventFor(
   return type === "item.returned" ? { type, ...key, atMs: Math.floor(steadyMs) } : { type, ...key };
 }
 
-function whatOf({ outcome }: Report): Success | Failure | null {
+const NOTHING: Uint8Array = new Uint8Array();
+
+function endOf({ outcome, execution = UNTOLD, log = NOTHING, checkpoint = NOTHING }: Report): AttemptEnd {
+  const message = "message" in outcome ? outcome.message : "";
+  const left = outcome.kind === "success" ? outcome.keyed : undefined;
+  return { class: outcome.kind, message, result: resultOf(outcome), execution, log, checkpoint, left };
+}
+
+function resultOf(outcome: ReportedOutcome): AttemptEnd["result"] {
   switch (outcome.kind) {
     case "success":
       return outcome;

@@ -2,13 +2,37 @@
 // nothing; the reactor turns inputs into decisions and touches nothing.
 import type { IncarnationId, WorkerId } from "../../base/ids.ts";
 import type { FoundClaims, FoundReport } from "../ledger/lookups.ts";
+import type { Place } from "../ledger/place.ts";
 import type { FailedItem, ItemSighting } from "../ledger/ledger.ts";
+import type { ListPartitionsResponse, SteerKeysResponse } from "../../gen/rollout/v1/keys_pb.ts";
+import type { KeyAction } from "../keys/key.ts";
+import type { LoadedKey } from "../keys/key-memory.ts";
 import type { ScrubbedPage } from "../ledger/scrub.ts";
 import type { LoadedWindow } from "../ledger/window-loads.ts";
 import type { Damage } from "../../storage/codec.ts";
-import type { LedgerExtent, PlannedBatch, RetryVerdict, RunView, SubmissionVerdict } from "./run-view.ts";
+import type {
+  AtWork,
+  GetRunResponse,
+  GetWorkerResponse,
+  KeyPhase,
+  ListWorkersResponse,
+  RevokeResponse,
+} from "../../gen/rollout/v1/run_pb.ts";
+import type { Filled } from "./operator-message.ts";
+import type { LedgerExtent, PlannedBatch, RetryVerdict, RunPhase, SubmissionVerdict } from "./run-terms.ts";
 import type { LateResult, SessionInput, Statement } from "./session-frame.ts";
-import type { Lifecycle, Plugin, WorkerDetail, WorkerListing } from "./worker-view.ts";
+
+/** Where a worker is in its life, and whether it is heard of: the two halves of a state of its chart. */
+export const LIFECYCLES = ["Init", "Ready", "Draining", "Gone"] as const;
+export const LIVENESSES = ["Alive", "Suspected", "Failed", "Removed"] as const;
+
+export type Lifecycle = (typeof LIFECYCLES)[number];
+export type Liveness = (typeof LIVENESSES)[number];
+
+export interface Plugin {
+  readonly name: string;
+  readonly version: string;
+}
 
 /** The lifecycle that a worker claims for itself. `Init` needs no event: it is where each incarnation begins. */
 export type ClaimedState = Lifecycle;
@@ -30,6 +54,21 @@ export interface Beat {
   readonly trouble: string;
   /** The last assignment that has arrived; undefined when it does not say. */
   readonly ackedAssignment?: number | undefined;
+  /** It says that it has no item; false when it does not say. */
+  readonly holdsNothing?: boolean;
+  /** Undefined unless it drains. */
+  readonly drain?: BeatDrain | undefined;
+  /** It hands on the states of keys; one that does not say so is given no item of a key. */
+  readonly takesKeys?: boolean;
+}
+
+/** How far a worker's drain is, by its own word. */
+export interface BeatDrain {
+  /** As its chart names it. */
+  readonly state: string;
+  readonly cause: string;
+  /** Until it abandons what executes. */
+  readonly leftMs: number;
 }
 
 /**
@@ -41,6 +80,8 @@ export type BeatVerdict = "accepted" | "superseded" | "drain" | "refused" | "ahe
 export interface BeatAnswer {
   readonly sequence: number;
   readonly verdict: BeatVerdict;
+  /** The epoch of the partitions of keys; undefined while the run has none. */
+  readonly assignmentEpoch?: number | undefined;
 }
 
 /** When a bundle can let nobody in any more, and from when on that is worth a warning. Wall time. */
@@ -63,15 +104,35 @@ export type EnrolmentVerdict =
   | { readonly kind: "exhausted"; readonly quota: number }
   | { readonly kind: "revoked"; readonly who: string };
 
-export type RevocationVerdict =
-  | {
-      readonly kind: "revoked";
-      readonly isWorker: boolean;
-      /** Workers that have joined by this bundle. */
-      readonly enrolled: number;
-      readonly workersRevoked: number;
-    }
-  | { readonly kind: "full" };
+/** A key as the coordinator has it in memory. */
+export interface SeenKey {
+  readonly key: string;
+  readonly phase: KeyPhase;
+  readonly partition: number;
+  /** By the ring. */
+  readonly owner: WorkerId | undefined;
+  /** Items that are to run, the head included. */
+  readonly items: number;
+  readonly head: Place | undefined;
+  readonly isPaused: boolean;
+  readonly hasFailed: boolean;
+  /** 0: it never had a state. */
+  readonly commit: number;
+  readonly hasState: boolean;
+}
+
+export interface OwnPartitions {
+  readonly epoch: number;
+  readonly partitions: readonly number[];
+  /** 0: the run has no keys. */
+  readonly totalPartitions: number;
+}
+
+export interface SeenKeys {
+  readonly keys: readonly SeenKey[];
+  /** Where to go on; empty when nothing follows. */
+  readonly after: string;
+}
 
 /** Where the answer to an input goes. Called at most once, after the turn is committed (C2); must not throw. */
 export type Answer<T> = (answer: T) => void;
@@ -82,7 +143,7 @@ export type Input =
       readonly kind: "listWorkers";
       readonly after: string;
       readonly limit: number;
-      readonly answer: Answer<WorkerListing>;
+      readonly answer: Answer<Filled<ListWorkersResponse>>;
     }
   | SessionInput
   | {
@@ -90,11 +151,11 @@ export type Input =
       readonly batch: PlannedBatch;
       readonly answer: Answer<SubmissionVerdict>;
     }
-  | { readonly kind: "seal"; readonly answer: Answer<RunView> }
-  | { readonly kind: "pause"; readonly reason: string; readonly answer: Answer<RunView> }
-  | { readonly kind: "resume"; readonly answer: Answer<RunView> }
-  | { readonly kind: "cancel"; readonly answer: Answer<RunView> }
-  | { readonly kind: "getRun"; readonly answer: Answer<RunView> }
+  | { readonly kind: "seal"; readonly answer: Answer<RunPhase> }
+  | { readonly kind: "pause"; readonly reason: string; readonly answer: Answer<RunPhase> }
+  | { readonly kind: "resume"; readonly answer: Answer<RunPhase> }
+  | { readonly kind: "cancel"; readonly answer: Answer<RunPhase> }
+  | { readonly kind: "getRun"; readonly answer: Answer<Filled<GetRunResponse>> }
   /** Failed items as they stand in the store. Nobody else asks for the same ones before this is answered. */
   | {
       readonly kind: "retry";
@@ -102,12 +163,47 @@ export type Input =
       readonly answer: Answer<RetryVerdict>;
     }
   | { readonly kind: "getExtent"; readonly answer: Answer<LedgerExtent> }
-  | { readonly kind: "seeItem"; readonly id: Uint8Array; readonly answer: Answer<ItemSighting> }
+  /** So many of the items at work are looked at from now on, the same ones for as long as they are; none: nobody looks any more. */
+  | { readonly kind: "sampleItems"; readonly items: number; readonly answer: Answer<Filled<AtWork>> }
+  /** `key` is empty for an item that no room of keys has. */
+  | {
+      readonly kind: "seeItem";
+      readonly id: Uint8Array;
+      readonly key: string;
+      readonly answer: Answer<ItemSighting>;
+    }
   | {
       readonly kind: "getWorker";
       readonly workerId: WorkerId;
-      readonly answer: Answer<WorkerDetail | undefined>;
+      readonly answer: Answer<Filled<GetWorkerResponse> | undefined>;
     }
+  /** `keys` are their texts. */
+  | {
+      readonly kind: "steerKeys";
+      readonly action: KeyAction;
+      readonly keys: readonly string[];
+      readonly answer: Answer<Filled<SteerKeysResponse>>;
+    }
+  | {
+      readonly kind: "getKey";
+      readonly key: string;
+      readonly answer: Answer<SeenKey | undefined>;
+    }
+  /** Behind the key `after`, in order of partition; empty: from the beginning. No phase: all of them. */
+  | {
+      readonly kind: "listKeys";
+      readonly phases: readonly KeyPhase[];
+      readonly after: string;
+      readonly limit: number;
+      readonly answer: Answer<SeenKeys>;
+    }
+  /** A worker asks which partitions are its own. */
+  | {
+      readonly kind: "getAssignment";
+      readonly workerId: WorkerId;
+      readonly answer: Answer<OwnPartitions>;
+    }
+  | { readonly kind: "listPartitions"; readonly answer: Answer<Filled<ListPartitionsResponse>> }
   /** Answered with whether there is such a worker. */
   | { readonly kind: "drainWorker"; readonly workerId: WorkerId; readonly answer: Answer<boolean> }
   /** A worker asks for a certificate: by a bundle, or undefined with its own. */
@@ -123,9 +219,13 @@ export type Input =
       readonly id: string;
       /** Also the workers that have joined by it, if it is a bundle's. */
       readonly withWorkers: boolean;
-      readonly answer: Answer<RevocationVerdict>;
+      /** `full`: there is no room for it. */
+      readonly answer: Answer<Filled<RevokeResponse> | "full">;
     }
   | { readonly kind: "loaded"; readonly loaded: LoadedWindow }
+  | { readonly kind: "keysLoaded"; readonly loaded: readonly LoadedKey[] }
+  /** The room of keys has asked for a turn at this time. */
+  | { readonly kind: "wake" }
   /** The rows of items that a worker says it has. */
   | { readonly kind: "claimsExamined"; readonly statement: Statement; readonly found: FoundClaims }
   /** The rows of an item that a late result is about. */
@@ -135,4 +235,6 @@ export type Input =
   /** Rows of the ledger that the scrub asked for. */
   | { readonly kind: "scrubbed"; readonly page: ScrubbedPage }
   /** Time to look for workers that have fallen silent. */
-  | { readonly kind: "scan" };
+  | { readonly kind: "scan" }
+  /** Time to tell those that follow how far the run is. */
+  | { readonly kind: "publish" };

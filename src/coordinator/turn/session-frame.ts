@@ -21,6 +21,24 @@ export interface AssignedItem {
   readonly alone: boolean;
   /** The checkpoint that an earlier attempt has left; null when none has. */
   readonly checkpoint: Uint8Array | null;
+  /** Undefined for an item without a key. */
+  readonly keyed?: GivenState | undefined;
+}
+
+/** The key of an item that is given out, and the state with which the attempt begins. */
+export interface GivenState {
+  readonly key: string;
+  /** The commit of the state; 0: the key has none. */
+  readonly commit: number;
+  /** null: the key has none, or the worker has this commit of it. */
+  readonly state: Uint8Array | null;
+}
+
+/** The state of its key as a success has left it. */
+export interface ReportedState {
+  /** The commit of the state that the attempt began with; 0: there was none. */
+  readonly basedOn: number;
+  readonly state: Uint8Array | "kept" | "removed";
 }
 
 export interface NamedAttempt {
@@ -91,7 +109,8 @@ export interface Report extends NamedAttempt {
 }
 
 export type ReportedOutcome =
-  | ({ readonly kind: "success" } & Success)
+  /** `keyed`: of an item with a key. */
+  | ({ readonly kind: "success"; readonly keyed?: ReportedState } & Success)
   /** `isPermanent`: another attempt cannot help, so the item fails at once, and it says nothing of the worker. */
   | {
       readonly kind: "error";
@@ -129,15 +148,11 @@ export type SessionInput =
       /** It takes one frame of work, however much it asks for: the answer of a call. */
       readonly takesOneFrame?: true;
     } & FromSession)
-  | ({ readonly kind: "credit"; readonly more: number } & FromSession)
+  /** `upTo`: the number of the last assignment that it has room for, which counts in place of `more`. */
+  | ({ readonly kind: "credit"; readonly more: number; readonly upTo?: number } & FromSession)
   | ({ readonly kind: "results"; readonly number: number; readonly reports: readonly Report[] } & FromSession)
   | ({ readonly kind: "released"; readonly attempts: readonly NamedAttempt[] } & FromSession)
-  | ({
-      readonly kind: "checkpoints";
-      readonly checkpoints: readonly SentCheckpoint[];
-      /** Called when they are not in memory any more, whatever became of them. */
-      readonly answer: () => void;
-    } & FromSession)
+  | ({ readonly kind: "checkpoints"; readonly checkpoints: readonly SentCheckpoint[] } & FromSession)
   | ({ readonly kind: "withdrawCredit" } & FromSession)
   /** Results by a call of their own, which goes with no session: its port is told of them alone. */
   | ({ readonly kind: "report"; readonly reports: readonly Report[] } & FromSession)

@@ -1,5 +1,5 @@
 // Everything a leading coordinator knows, rebuilt from the store at each start. Only the reactor changes it, in turns;
-// `sanityCheck` says what is true between turns.
+// `sanityCheck` in test/support says what is true between turns.
 import { charts } from "../../../machines/index.ts";
 import type { RunContext } from "../../../machines/run.ts";
 import { runsAlone } from "../../../machines/work-item.ts";
@@ -11,13 +11,13 @@ import { LIMITS } from "../../config/limits.ts";
 import { compile } from "../../runtime/compile.ts";
 import type { CompiledChart, Row } from "../../runtime/compile.ts";
 import type { SegmentCount } from "../../storage/segment-count.ts";
-import type { BundleTimes } from "./input.ts";
+import { LIFECYCLES, LIVENESSES } from "./input.ts";
+import type { BeatDrain, BundleTimes, Lifecycle, Liveness, Plugin } from "./input.ts";
+import type { Usage } from "../lead/coordinator-snapshot.ts";
+import type { Keys } from "../keys/keys.ts";
 import type { Ledger, RunningItem } from "../ledger/ledger.ts";
-import type { Pulse } from "./pulse.ts";
-import type { CountedFrom, RunLimits, RunTask } from "./run-view.ts";
+import type { CountedFrom, News, Pulse, RunLimits, RunTask } from "./run-terms.ts";
 import type { Session } from "./session-frame.ts";
-import { LIFECYCLES, LIVENESSES } from "./worker-view.ts";
-import type { Lifecycle, Liveness, Plugin } from "./worker-view.ts";
 
 /** The thresholds of failure detection, from the configuration. */
 export interface LivenessSettings {
@@ -37,6 +37,11 @@ export interface Restart {
   readonly isRepeated: boolean;
   /** The old process was leaving, so what it had is nobody's fault. */
   readonly wasDraining: boolean;
+}
+
+export interface WorkerDrain extends Pick<BeatDrain, "state" | "cause"> {
+  /** Monotonic; what executes then is abandoned. */
+  readonly endsAtMs: number;
 }
 
 /** A registered worker. Its chart's state is in `chart`; the rest was told by the worker or measured here. */
@@ -64,13 +69,19 @@ export interface WorkerRow {
   trust: Row<TrustContext>;
   /** It says that its machine may be taken away before long. */
   isAtRisk: boolean;
+  /** It hands on the states of keys, as its last beat said: others are given no item of a key. */
+  takesKeys: boolean;
   /**
    * The reason why it does not execute, as it said last; empty when there is none, or nothing was heard since this coordinator
    * leads.
    */
   trouble: string;
+  /** How far its drain is, as its last beat said; undefined unless it drains. */
+  drain: WorkerDrain | undefined;
   /** The last assignment that has arrived there, as its last beat said. */
   ackedAssignment: number | undefined;
+  /** It has no item, as its last beat said. */
+  holdsNothing: boolean;
   /** When it last handed back an item that runs alone: something in it may not end. Monotonic. */
   refusedAloneAtMs: number;
   /** The last one; undefined while this coordinator has heard of none. */
@@ -119,6 +130,8 @@ export const NO_SUCCESS: Success = { by: "", atMs: -Infinity };
 export interface CoordinatorState {
   readonly epoch: Epoch;
   readonly ledger: Ledger;
+  /** The room behind the door `ledger.keys`. */
+  readonly keys: Keys;
   run: Row<RunContext>;
   /** The task that it executes; null before the first submission. */
   task: RunTask | null;
@@ -127,19 +140,23 @@ export interface CoordinatorState {
   /** From the monotonic clock to the steady one; undefined before the first turn. */
   steadyOffsetMs: number | undefined;
   readonly pulse: Pulse;
+  /** Counted since this coordinator leads, for those who wait for news. */
+  readonly news: News;
   /** A comparison of the ledger's numbers with its rows is under way; stale when these rows have changed since. */
   verification: { isStale: boolean } | undefined;
   readonly counters: {
     /** Reports of attempts that are not current. */
     staleReports: number;
-    /** Checkpoints of attempts that are not current. */
-    staleCheckpoints: number;
     /** Results that contradict the recorded one. */
     conflicts: number;
     /** Attempts that had begun and ended because their worker was lost. */
     reassigned: number;
   };
   readonly successes: Successes;
+  /** By worker, as far as it was published: a leader of a store that is not shared begins anew. */
+  readonly usage: Map<WorkerId, Usage>;
+  /** The number of the last snapshot that was published; 0 when none was. */
+  published: number;
   readonly liveness: LivenessSettings;
   /** Whether an idle worker is given what waits with another. */
   readonly steals: boolean;
@@ -170,7 +187,10 @@ export function isTrusted({ trust }: WorkerRow): boolean {
 }
 
 /** The two halves of a worker's state: `{ lifecycle: "Ready", liveness: "Alive" }`. */
-export function workerStateOf({ chart }: WorkerRow): { lifecycle: Lifecycle; liveness: Liveness } {
+export function workerStateOf({ chart }: { readonly chart: { readonly state: number } }): {
+  lifecycle: Lifecycle;
+  liveness: Liveness;
+} {
   const halves = STATE_HALVES[chart.state];
   assert(halves !== undefined, `no state ${chart.state} in the worker's chart`);
   return halves;
@@ -243,45 +263,6 @@ export function isItsOwn({ chart }: WorkerRow, { row }: RunningItem): boolean {
 }
 
 /** A run that names no plugin takes whatever a worker has. */
-function serves({ plugins }: WorkerRow, plugin: string): boolean {
+export function serves({ plugins }: WorkerRow, plugin: string): boolean {
   return plugin === "" || plugins.some(({ name }) => name === plugin);
-}
-
-/**
- * Asserts what holds between any two turns, whatever came before. Run after every step of every test.
- * @internal
- */
-export function sanityCheck(state: CoordinatorState): void {
-  assert(state.workers.size <= state.workersMax, "C8: more workers than the maximum");
-  assert(
-    state.failedOnce.size <= FAILED_ONCE_FACTOR * state.workersMax,
-    "C8: failures are remembered within bounds",
-  );
-  const { ledger } = state;
-  let held = 0;
-  for (const row of state.workers.values()) held += row.held.size;
-  assert(held === ledger.running.size, "every running item is with exactly one worker");
-  assert(ledger.tally.count("running") === ledger.running.size, "the ledger counts its running items");
-  assert(ledger.tally.pending >= 0, "no item is in two places");
-  assert(state.workersCount.count === state.workers.size, "the registry's count is the number of rows");
-  for (const [id, row] of state.workers) {
-    assert(row.id === id, "a row stands under its own id");
-    assert(row.stored !== undefined, "every worker is in the store");
-    const own = [...row.held.values()].filter((item) => isItsOwn(row, item));
-    const isCompany = own.some((item) => runsAlone(item.row.context));
-    assert(!isCompany || own.length === 1, "an item that runs alone is with a worker that has nothing else");
-    const { lifecycle, liveness } = workerStateOf(row);
-    assert(
-      isHeard(row) || (row.held.size === 0 && row.session === undefined),
-      "who is given up has nothing, and no session",
-    );
-    assert(
-      (lifecycle === "Gone") === (liveness === "Removed"),
-      "who has left is not watched, who is watched is here",
-    );
-    assert(
-      liveness === "Failed" ? state.failedOnce.has(id) || row.lastBeatMs === undefined : true,
-      "a failure was said",
-    );
-  }
 }

@@ -2,33 +2,34 @@
 // effects leave when that batch is committed and not before (C2).
 //
 // The turn's room: `input` is what comes in, `session-frame` what travels on sessions, `state` what turns change, `turn` what
-// they write and ask for; `run-view`, `worker-view` and `pulse` are shown to people.
+// they write and ask for; `operator-message` says in which form.
+import type { charts } from "../../../machines/index.ts";
 import type { Answer } from "./input.ts";
+import type { KeysLoad } from "../keys/key-memory.ts";
+import type { KeyNumbers } from "../keys/key-records.ts";
 import type { WindowLoad } from "../ledger/window-loads.ts";
 import type { Place } from "../ledger/place.ts";
 import type { ScrubRequest } from "../ledger/scrub.ts";
 import type { LedgerNumbers } from "../ledger/tally.ts";
+import type { RunReach } from "./run-terms.ts";
 import type { LateResult, SessionFrame, SessionPort, Statement } from "./session-frame.ts";
 import type { EventPayloads, Topic } from "../../observe/events.ts";
 import type { LogFields } from "../../observe/log.ts";
 import type { Damage } from "../../storage/codec.ts";
 import type { Durability, Entry } from "../../storage/store.ts";
 
+type ChartName = keyof typeof charts;
+
 export type Effect =
   | { readonly kind: "event"; readonly emit: EventCall }
   | { readonly kind: "warning"; readonly message: string; readonly fields: LogFields }
-  | {
-      readonly kind: "transition";
-      readonly address: string;
-      readonly event: string;
-      readonly from: string;
-      readonly to: string;
-    }
+  | ({ readonly kind: "transition" } & SeenStep)
   | { readonly kind: "send"; readonly port: SessionPort; readonly frame: SessionFrame }
   | { readonly kind: "endSession"; readonly port: SessionPort }
   /** Sessions of these bearers end, and none begins. */
   | { readonly kind: "revoked"; readonly ids: readonly string[] }
   | { readonly kind: "loadWindow"; readonly load: WindowLoad }
+  | { readonly kind: "loadKeys"; readonly load: KeysLoad }
   | {
       readonly kind: "examineClaims";
       readonly statement: Statement;
@@ -41,12 +42,29 @@ export type Effect =
       /** As above; none for what this leader has given out. */
       readonly cursors: ReadonlyMap<number, number>;
     }
-  | { readonly kind: "verifyLedger"; readonly numbers: LedgerNumbers }
+  | {
+      readonly kind: "verifyLedger";
+      readonly numbers: LedgerNumbers;
+      /** Undefined while the run has no keys. */
+      readonly keyNumbers: KeyNumbers | undefined;
+    }
   | { readonly kind: "scrubLedger"; readonly request: ScrubRequest }
   /** The ledger is damaged: the process has to end. */
   | { readonly kind: "damaged"; readonly damage: Damage }
+  /** There is news of the run: more results, other numbers, a step of a chart. */
+  | { readonly kind: "reached"; readonly reach: RunReach }
   /** Lets an answer go. Total. */
   | { readonly kind: "answer"; readonly deliver: () => void };
+
+/** A step of a chart, for those who look on. */
+export interface SeenStep {
+  readonly chart: ChartName;
+  /** `worker/<id>`, `item/<digits>`, `coordinator/<address>`, `run`. */
+  readonly address: string;
+  readonly event: string;
+  readonly from: string;
+  readonly to: string;
+}
 
 /** A topic with its own payload. */
 export type EventCall = { [T in Topic]: { readonly topic: T; readonly payload: EventPayloads[T] } }[Topic];
@@ -67,7 +85,13 @@ export class Turn {
   hasPaused = false;
   /** Whether the ledger's numbers changed and have to be written. */
   ledgerTouched = false;
-  readonly #puts = new Map<string, Uint8Array>();
+  /** Whether the run or a worker has moved, or is new. */
+  hasStepped = false;
+  /** Whether a worker says other things of itself than before. */
+  hasOtherWords = false;
+  /** Whether the turn publishes a snapshot of what it has left. */
+  publishes = false;
+  readonly #puts = new Map<string, Entry>();
   readonly #deletes = new Set<string>();
   #durability: Durability = "flush";
 
@@ -78,9 +102,9 @@ export class Turn {
   }
 
   /** The last write of a key in a turn counts. */
-  put({ key, value }: Entry): void {
-    this.#deletes.delete(key);
-    this.#puts.set(key, value);
+  put(entry: Entry): void {
+    this.#deletes.delete(entry.key);
+    this.#puts.set(entry.key, entry);
   }
 
   delete(key: string): void {
@@ -98,6 +122,16 @@ export class Turn {
     this.effects.push({ kind: "event", emit: { topic, payload } as EventCall });
   }
 
+  /** A step of a chart of which there are few: one of an item is no news of its own. */
+  stepped(step: SeenStep): void {
+    this.hasStepped = true;
+    this.effects.push({ kind: "transition", ...step });
+  }
+
+  warn(message: string, fields: LogFields): void {
+    this.effects.push({ kind: "warning", message, fields });
+  }
+
   send(port: SessionPort, frame: SessionFrame): void {
     this.effects.push({ kind: "send", port, frame });
   }
@@ -105,6 +139,11 @@ export class Turn {
   /** `answer` leaves when this turn is committed. */
   answer<T>(to: Answer<T>, answer: T): void {
     this.effects.push({ kind: "answer", deliver: () => to(answer) });
+  }
+
+  /** The input is not in memory any more, as the edge is told when this turn is committed. */
+  settle({ settled }: { readonly settled?: (() => void) | undefined }): void {
+    if (settled !== undefined) this.answer(settled, undefined);
   }
 
   /** The worker opens another session, and states in it what it has. */
@@ -121,9 +160,17 @@ export class Turn {
     this.effects.push({ kind: "damaged", damage });
   }
 
+  get isSynced(): boolean {
+    return this.#durability === "sync";
+  }
+
+  get hasWrites(): boolean {
+    return this.#puts.size + this.#deletes.size > 0;
+  }
+
   get writes(): { puts: Entry[]; deletes: string[]; durability: Durability } {
     return {
-      puts: [...this.#puts].map(([key, value]) => ({ key, value })),
+      puts: [...this.#puts.values()],
       deletes: [...this.#deletes],
       durability: this.#durability,
     };

@@ -1,9 +1,8 @@
 // The workers, moved by their chart. Every change of a row goes through `move` or `register`, which write the row, count
 // the segment and turn what the chart asks for into effects; no other code sets a worker's state.
 //
-// The workers' room: `registry` moves a worker by its chart and `worker-record` stores it, `beat` and `prompt-beats` hear it,
-// `scan-failures` and `outage` judge its silence, `trust` its failures, `hand-back` and `loss` take its work back,
-// `attempt-end` words how that ended; `enrolment` and `enrolment-record` say who may join.
+// The workers' room: `registry` moves a worker by its chart and `worker-record` stores it, `beat` hears it, `scan-failures` and
+// `outage` judge its silence, `trust` its failures, `take-back` takes its work back; `enrolment` says who may join.
 import type { WorkerEvent } from "../../../machines/worker-lifecycle.ts";
 import { assert } from "../../base/assert.ts";
 import type { WorkerId } from "../../base/ids.ts";
@@ -12,7 +11,7 @@ import { heartbeatKey, workerKey } from "../../storage/keys.ts";
 import type { Beat } from "../turn/input.ts";
 import { restartOf } from "./outage.ts";
 import type { Loss } from "./outage.ts";
-import { endSessionOf, takeBackAll } from "./loss.ts";
+import { endSessionOf, takeBackAll } from "./take-back.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
 import {
   isDraining,
@@ -24,7 +23,7 @@ import {
 } from "../turn/state.ts";
 import type { Turn } from "../turn/turn.ts";
 import { moveTrust } from "./trust.ts";
-import { nameOf, storeWorker } from "./worker-record.ts";
+import { storeWorker } from "./worker-record.ts";
 
 /** Whether one more worker can be registered: in a full registry, who has failed or left longest ago is forgotten for it. */
 export function hasRoom(state: CoordinatorState, turn: Turn): boolean {
@@ -48,8 +47,11 @@ export function register(state: CoordinatorState, turn: Turn, beat: Beat): Worke
     plugins: beat.plugins,
     load: beat.load,
     isAtRisk: beat.isAtRisk,
+    takesKeys: beat.takesKeys === true,
     trouble: beat.trouble,
+    drain: undefined,
     ackedAssignment: beat.ackedAssignment,
+    holdsNothing: beat.holdsNothing === true,
     refusedAloneAtMs: -Infinity,
     registeredAtWallMs: turn.wallMs,
     sequence: 0,
@@ -101,9 +103,15 @@ export function move(state: CoordinatorState, turn: Turn, row: WorkerRow, event:
   if (after === before) return;
   row.chart = after;
   row.movedAtMs = turn.nowMs;
-  const [from, to] = [nameOf(before.state), nameOf(after.state)];
-  if (from !== to)
-    turn.effects.push({ kind: "transition", address: `worker/${row.id}`, event: event.type, from, to });
+  const [from, to] = [workerChart.nameOf(before), workerChart.nameOf(after)];
+  const step = {
+    chart: "worker-lifecycle",
+    address: `worker/${row.id}`,
+    event: event.type,
+    from,
+    to,
+  } as const;
+  if (from !== to) turn.stepped(step);
   let forgotten = false;
   for (const { type } of asked) forgotten = carryOut(state, turn, row, type) || forgotten;
   if (!forgotten) storeWorker(state, turn, row);
@@ -111,10 +119,14 @@ export function move(state: CoordinatorState, turn: Turn, row: WorkerRow, event:
 
 /** Takes what a beat says of the worker beside its state. The registry's row is written when it says something new. */
 export function refresh(state: CoordinatorState, turn: Turn, row: WorkerRow, beat: Beat): void {
+  if (row.load !== beat.load || row.trouble !== beat.trouble) turn.hasOtherWords = true;
   row.load = beat.load;
   row.isAtRisk = beat.isAtRisk;
+  row.takesKeys = beat.takesKeys === true;
   row.trouble = beat.trouble;
+  noteDrain(turn, row, beat);
   row.ackedAssignment = beat.ackedAssignment;
+  row.holdsNothing = beat.holdsNothing === true;
   row.sequence = beat.sequence;
   row.lastBeatMs = turn.nowMs;
   row.dueAtMs = turn.nowMs + state.liveness.heartbeatIntervalMs;
@@ -122,6 +134,14 @@ export function refresh(state: CoordinatorState, turn: Turn, row: WorkerRow, bea
   row.slots = beat.slots;
   row.plugins = beat.plugins;
   storeWorker(state, turn, row);
+}
+
+/** The worker's own chart: nothing here is decided by it. */
+function noteDrain(turn: Turn, row: WorkerRow, { drain }: Beat): void {
+  const [from, to] = [row.drain?.state ?? "Idle", drain?.state ?? "Idle"];
+  row.drain = drain && { state: drain.state, cause: drain.cause, endsAtMs: turn.nowMs + drain.leftMs };
+  if (from === to) return;
+  turn.stepped({ chart: "spot-drain", address: `drain/${row.id}`, event: "beat.arrived", from, to });
 }
 
 /** Carries out an effect of the worker's chart, by name. True when the row is gone after it. */
@@ -138,11 +158,8 @@ function carryOut(state: CoordinatorState, turn: Turn, row: WorkerRow, effect: s
       return false;
     case "announceFailed":
       takeBackAll(state, turn, row, lossOf(turn, row));
-      turn.effects.push({
-        kind: "warning",
-        message: "worker failed: no heartbeat",
-        fields: lateness,
-      });
+      turn.warn("worker failed: no heartbeat", lateness);
+      state.ledger.meter.workerFailures++;
       if (rememberFailure(state, row.id)) turn.emit("worker_failed", lateness);
       return false;
     case "announceRecovered":
@@ -159,8 +176,11 @@ function carryOut(state: CoordinatorState, turn: Turn, row: WorkerRow, effect: s
       forget(state, turn, row);
       return true;
     case "announceDraining":
+      // The worker that does it says so.
+      state.ledger.meter.workerDrains++;
+      return false;
     case "announceSuperseded":
-      // The drain is announced by the worker that does it; the newer incarnation by `replaceIncarnation`.
+      // `replaceIncarnation` says so.
       return false;
     default:
       assert(false, `nothing carries out ${effect}`);
@@ -189,6 +209,7 @@ function rememberFailure(state: CoordinatorState, id: WorkerId): boolean {
 function forget(state: CoordinatorState, turn: Turn, row: WorkerRow): void {
   assert(row.stored !== undefined, "only what is in the store can be forgotten");
   state.workers.delete(row.id);
+  state.usage.delete(row.id);
   state.workersCount.removed(row.stored);
   turn.delete(workerKey(row.id));
   turn.delete(heartbeatKey(row.id));
@@ -197,6 +218,7 @@ function forget(state: CoordinatorState, turn: Turn, row: WorkerRow): void {
 }
 
 function announceRegistered(turn: Turn, { workerId, incarnation, slots, plugins }: Beat): void {
+  turn.hasStepped = true;
   turn.emit("worker_registered", { worker_id: workerId, incarnation, slots, plugins });
 }
 

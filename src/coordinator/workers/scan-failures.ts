@@ -1,10 +1,9 @@
 // Silence, judged. A worker is suspected when its beat is late by more than the skew budget, and failed when it is late by
 // more than that and by more than the failure timeout. The scan forgives this process the time in which it did not run
 // itself: whoever was not heard because nobody listened is not late.
-import { forgiveDelay, takeBackOverdue } from "./hand-back.ts";
+import { forgiveDelay, takeBackOverdue, takeBackRemains, takeBackUnreceived } from "./take-back.ts";
 import { lossBySilence } from "./outage.ts";
 import { move } from "./registry.ts";
-import { takeBackRemains, takeBackUnreceived } from "./loss.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
 import { workerStateOf } from "../turn/state.ts";
 import type { Turn } from "../turn/turn.ts";

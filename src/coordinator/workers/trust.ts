@@ -10,7 +10,7 @@ import type { Report } from "../turn/session-frame.ts";
 import { isTrusted, trustChart } from "../turn/state.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
 import type { Turn } from "../turn/turn.ts";
-import { storeWorker, trustNameOf } from "./worker-record.ts";
+import { storeWorker } from "./worker-record.ts";
 
 /** While others work, a cordoned worker is given one item so often: a cordon that nobody looks at would never end. */
 const TRY_EVERY_MS = 180_000;
@@ -67,8 +67,9 @@ export function moveTrust(state: CoordinatorState, turn: Turn, row: WorkerRow, e
     if (!isSame && !isTrusted(row)) storeWorker(state, turn, row);
     return;
   }
-  const [from, to] = [trustNameOf(before.state), trustNameOf(row.trust.state)];
-  turn.effects.push({ kind: "transition", address: `worker/${row.id}`, event: event.type, from, to });
+  const [from, to] = [trustChart.nameOf(before), trustChart.nameOf(row.trust)];
+  const address = `worker/${row.id}`;
+  turn.stepped({ chart: "worker-trust", address, event: event.type, from, to });
   storeWorker(state, turn, row);
   for (const { type } of asked) announce(turn, row, type);
 }
@@ -98,8 +99,7 @@ function announce(turn: Turn, row: WorkerRow, effect: string): void {
   const who = { worker_id: row.id, incarnation };
   if (effect === "announceTrusted") return turn.emit("worker_uncordoned", who);
   turn.emit("worker_cordoned", { ...who, failures });
-  const message = "worker cordoned: it fails what others do";
-  turn.effects.push({ kind: "warning", message, fields: { ...who, failures } });
+  turn.warn("worker cordoned: it fails what others do", { ...who, failures });
 }
 
 function noteSuccess({ successes }: CoordinatorState, { id }: WorkerRow, atMs: number): void {

@@ -1,6 +1,5 @@
 // A worker in the store: its row of the registry, written whenever one of its charts moves or its beat says something new of
 // it, and its latest beat, which is overwritten every time.
-import { assert } from "../../base/assert.ts";
 import type { IncarnationId, WorkerId } from "../../base/ids.ts";
 import { parseUlid } from "../../base/ids.ts";
 import type { RecordType } from "../../storage/codec.ts";
@@ -11,7 +10,7 @@ import type { Beat } from "../turn/input.ts";
 import { isTrusted, trustChart, workerChart } from "../turn/state.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
 import type { Turn } from "../turn/turn.ts";
-import type { Plugin } from "../turn/worker-view.ts";
+import type { Plugin } from "../turn/input.ts";
 
 export interface WorkerRecord {
   readonly incarnation: IncarnationId;
@@ -31,8 +30,6 @@ export interface WorkerRecord {
 export const workerRecord: RecordType<WorkerRecord> = {
   kind: RECORD_KIND.worker,
   name: "worker",
-  version: 1,
-  migrations: {},
   encode: ({ incarnation, state, slots, plugins, registeredAtWallMs, trust, failuresInRow, isToDrain }) => [
     incarnation,
     state,
@@ -64,8 +61,6 @@ export interface BeatRecord extends Pick<Beat, "incarnation" | "sequence" | "sta
 export const beatRecord: RecordType<BeatRecord> = {
   kind: RECORD_KIND.heartbeat,
   name: "heartbeat",
-  version: 1,
-  migrations: {},
   encode: ({ incarnation, sequence, state, load, sentAtMs, arrivedAtWallMs }) => [
     incarnation,
     sequence,
@@ -97,8 +92,8 @@ export function storeWorker(state: CoordinatorState, turn: Turn, row: WorkerRow)
   const key = workerKey(row.id);
   const value = encodeRecord(workerRecord, key, {
     incarnation: row.chart.context.incarnation as IncarnationId,
-    state: nameOf(row.chart.state),
-    trust: trustNameOf(row.trust.state),
+    state: workerChart.nameOf(row.chart),
+    trust: trustChart.nameOf(row.trust),
     isToDrain: row.chart.context.isToDrain,
     failuresInRow: isTrusted(row) ? 0 : row.trust.context.failuresInRow,
     slots: row.slots,
@@ -110,17 +105,4 @@ export function storeWorker(state: CoordinatorState, turn: Turn, row: WorkerRow)
   row.stored = value;
   turn.put({ key, value });
   turn.put(state.workersCount.entry());
-}
-
-/** The name of a state of a worker's life. */
-export function nameOf(state: number): string {
-  const name = workerChart.states[state];
-  assert(name !== undefined, `no state ${state} in the worker's chart`);
-  return name;
-}
-
-export function trustNameOf(state: number): string {
-  const name = trustChart.states[state];
-  assert(name !== undefined, `no state ${state} in the chart of a worker's trust`);
-  return name;
 }

@@ -1,0 +1,117 @@
+// Heads on their way to workers: each goes to whoever has its partition, or to anybody after a while. A head that a worker has failed
+// stands on the ledger's shelf for such items, and one that runs alone on that of those; a head that a full shelf has no room for is
+// looked at again.
+import { runsAlone } from "../../../machines/work-item.ts";
+import type { WorkerId } from "../../base/ids.ts";
+import type { Ledger, PendingItem } from "../ledger/ledger.ts";
+import { orderOf } from "../ledger/place.ts";
+import type { Taker } from "../ledger/shelf.ts";
+import type { Key } from "./key.ts";
+import { Ready } from "./ready.ts";
+
+/** The owner of a partition by the ring; undefined when it has no member. */
+export type OwnerOf = (partition: number) => WorkerId | undefined;
+
+/** Heads looked at again in one turn. */
+const SHELVED_AGAIN_MAX = 256;
+
+export class KeyQueue {
+  readonly #ready: Ready;
+  readonly #shelves: Pick<Ledger, "shelf" | "alone">;
+  readonly #shelfless = new Set<Key>();
+  ownerOf: OwnerOf = () => undefined;
+  #hasOwners = false;
+  #onShelf = 0;
+  #alone = 0;
+
+  constructor(spillAfterMs: number, shelves: Pick<Ledger, "shelf" | "alone">) {
+    this.#ready = new Ready(spillAfterMs);
+    this.#shelves = shelves;
+  }
+
+  /** Heads that may be given out beside others. */
+  get size(): number {
+    return this.#ready.size + this.#onShelf;
+  }
+
+  /** Heads for anybody, or for their owners. */
+  get isEmpty(): boolean {
+    return this.#ready.size === 0;
+  }
+
+  /** Heads that run alone. */
+  get alone(): number {
+    return this.#alone;
+  }
+
+  /** When a head waits for its owner no longer, monotonic; undefined while none waits. */
+  get spillsAtMs(): number | undefined {
+    return this.#ready.spillsAtMs;
+  }
+
+  /** When the head that has been ready for longest became so, monotonic; undefined while none is. Walks over all of them. */
+  get oldestMs(): number | undefined {
+    return this.#ready.oldestMs;
+  }
+
+  /** At the beginning of a turn. Returns heads that a shelf may have room for now. */
+  turnBegins(nowMs: number): readonly Key[] {
+    this.#ready.spill(nowMs);
+    if (this.#shelfless.size === 0) return [];
+    const again = [...this.#shelfless].slice(0, SHELVED_AGAIN_MAX);
+    for (const key of again) this.#shelfless.delete(key);
+    return again;
+  }
+
+  /** Its head can be given out: `item` is all of it. */
+  put(key: Key, { key: place, returned }: PendingItem, nowMs: number): void {
+    const budgets = returned?.budgets;
+    if (budgets !== undefined && runsAlone(budgets)) return this.#shelve(key, "alone", nowMs);
+    if (budgets !== undefined && budgets.failedBy !== "") return this.#shelve(key, "shelf", nowMs);
+    key.order = orderOf(place);
+    this.#ready.put(key, this.ownerOf(key.partition), nowMs);
+  }
+
+  #shelve(key: Key, where: "shelf" | "alone", nowMs: number): void {
+    const [shelf, item] = [this.#shelves[where], key.head?.item];
+    if (item === undefined) return;
+    if (shelf.isFull) return void this.#shelfless.add(key);
+    shelf.put(item, nowMs);
+    key.queue = where;
+    if (where === "alone") this.#alone++;
+    else this.#onShelf++;
+  }
+
+  /** Its head is not to be given out any more. Idempotent. */
+  remove(key: Key): void {
+    const { queue, head } = key;
+    this.#shelfless.delete(key);
+    if (queue === undefined) return;
+    if (queue !== "shelf" && queue !== "alone") return this.#ready.remove(key);
+    key.queue = undefined;
+    if (head !== undefined) this.#shelves[queue].remove(head.place);
+    if (queue === "alone") this.#alone--;
+    else this.#onShelf--;
+  }
+
+  /** See `KeyRoom`. Beyond its slots a worker is given heads of its own partitions alone. */
+  next(taker: Taker): PendingItem | undefined {
+    if (this.#ready.size === 0 || taker.takesKeys === false) return undefined;
+    const own = this.#ready.peekOwn(taker.worker);
+    const mayTakeAny = taker.hasFreeSlot !== false || !this.#hasOwners;
+    const other = mayTakeAny ? this.#ready.peekCommon() : undefined;
+    const key = own === undefined || (other !== undefined && other.order < own.order) ? other : own;
+    return key?.head?.item;
+  }
+
+  nextUntried(taker: Taker): PendingItem | undefined {
+    return taker.takesKeys === false ? undefined : this.#ready.peekAny()?.head?.item;
+  }
+
+  /** Partitions have other owners. */
+  reassign(ownerOf: OwnerOf, hasOwners: boolean, nowMs: number): void {
+    this.ownerOf = ownerOf;
+    this.#hasOwners = hasOwners;
+    this.#ready.reassign((key) => ownerOf(key.partition), nowMs);
+  }
+}

@@ -1,0 +1,34 @@
+// The settings of keys, as the reactor has them, and all else that their room is made with.
+import type { Entry } from "../../storage/store.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { AssignmentRecord } from "./assignment.ts";
+import type { KeyNumbers } from "./key-records.ts";
+
+export interface KeySettings {
+  readonly totalPartitions: number;
+  readonly virtualNodes: number;
+  readonly maxKeysPerPartition: number;
+  readonly spillAfterMs: number;
+  /** Whether a key goes on behind an item that has failed for good. */
+  readonly skipsFailed: boolean;
+}
+
+/** As the configuration has them. */
+export const KEY_DEFAULTS: KeySettings = {
+  totalPartitions: 128,
+  virtualNodes: 128,
+  maxKeysPerPartition: 2_000,
+  spillAfterMs: 250,
+  skipsFailed: false,
+};
+
+export interface KeysOptions {
+  readonly settings: KeySettings;
+  readonly shelves: Pick<Ledger, "shelf" | "alone">;
+  /** Written with the first key: by it, programs that know of no keys refuse the store. */
+  readonly stamp: Entry;
+  /** As they are in the store; undefined while it has no key. */
+  readonly numbers: KeyNumbers | undefined;
+  /** The ring of the leader before; undefined when there never was one. */
+  readonly assignment: AssignmentRecord | undefined;
+}

@@ -1,0 +1,71 @@
+// All keys of a run, by partition and text. Keeps true: a key is in the partition of its text; no partition has more keys than it may
+// when it takes new ones (C8).
+import { Key } from "./key.ts";
+import { partitionOf } from "./partition-of.ts";
+
+/** A partition that would have more keys than it may. */
+export interface FullPartition {
+  readonly key: string;
+  readonly partition: number;
+  readonly limit: number;
+}
+
+export class KeyTable {
+  readonly totalPartitions: number;
+  readonly #keysMax: number;
+  readonly #partitions: (Map<string, Key> | undefined)[];
+  #size = 0;
+
+  constructor(totalPartitions: number, keysMax: number) {
+    this.totalPartitions = totalPartitions;
+    this.#keysMax = keysMax;
+    this.#partitions = new Array<undefined>(totalPartitions).fill(undefined);
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get(text: string): Key | undefined {
+    return this.#partitions[partitionOf(text, this.totalPartitions)]?.get(text);
+  }
+
+  /** A key that is not there is made. */
+  ensure(text: string): Key {
+    const partition = partitionOf(text, this.totalPartitions);
+    const keys = (this.#partitions[partition] ??= new Map<string, Key>());
+    const known = keys.get(text);
+    if (known !== undefined) return known;
+    const key = new Key(text, partition);
+    keys.set(text, key);
+    this.#size++;
+    return key;
+  }
+
+  remove({ text, partition }: Key): void {
+    if (this.#partitions[partition]?.delete(text) === true) this.#size--;
+  }
+
+  /** Undefined when there is room for all of them. */
+  findFull(texts: Iterable<string>): FullPartition | undefined {
+    const added = new Map<number, Set<string>>();
+    for (const text of texts) {
+      const partition = partitionOf(text, this.totalPartitions);
+      const keys = this.#partitions[partition];
+      if (keys?.has(text) === true) continue;
+      const fresh = added.get(partition) ?? new Set();
+      added.set(partition, fresh.add(text));
+      if ((keys?.size ?? 0) + fresh.size > this.#keysMax)
+        return { key: text, partition, limit: this.#keysMax };
+    }
+    return undefined;
+  }
+
+  keysOf(partition: number): Iterable<Key> {
+    return this.#partitions[partition]?.values() ?? [];
+  }
+
+  *[Symbol.iterator](): Generator<Key> {
+    for (const keys of this.#partitions) if (keys !== undefined) yield* keys.values();
+  }
+}

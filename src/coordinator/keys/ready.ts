@@ -1,0 +1,182 @@
+// Keys whose heads may be given out: those of each worker's partitions, and those that any worker may have. A head that its owner has
+// not taken within the time to spill goes to any worker, as one does whose partition has no owner, and one that was given back.
+//
+// Keeps true: a key stands in one heap at most, by the order of its head. An entry that is no key's place any more is dropped when it
+// comes to the top.
+import type { WorkerId } from "../../base/ids.ts";
+import type { Key } from "./key.ts";
+
+interface Entry {
+  readonly key: Key;
+  readonly order: string;
+}
+
+/** A heap of keys, the first by order of priority and submission on top. */
+export class ReadyHeap {
+  readonly #entries: Entry[] = [];
+
+  push(key: Key): void {
+    const entries = this.#entries;
+    const entry = { key, order: key.order };
+    let at = entries.push(entry) - 1;
+    while (at > 0) {
+      const above = (at - 1) >> 1;
+      const parent = entries[above];
+      if (parent === undefined || parent.order <= entry.order) break;
+      entries[at] = parent;
+      at = above;
+    }
+    entries[at] = entry;
+  }
+
+  /** Stale entries on top are dropped. */
+  peek(): Key | undefined {
+    for (let [top] = this.#entries; top !== undefined; [top] = this.#entries) {
+      if (isThere(this, top)) return top.key;
+      this.#dropTop();
+    }
+    return undefined;
+  }
+
+  /** The keys that stand here, in no order. */
+  get keys(): Key[] {
+    const there = this.#entries.filter((entry) => isThere(this, entry));
+    return [...new Set(there.map(({ key }) => key))];
+  }
+
+  #dropTop(): void {
+    const entries = this.#entries;
+    const last = entries.pop();
+    if (last === undefined || entries.length === 0) return;
+    let at = 0;
+    for (;;) {
+      let below = 2 * at + 1;
+      let child = entries[below];
+      const right = entries[below + 1];
+      if (child === undefined) break;
+      if (right !== undefined && right.order < child.order) [below, child] = [below + 1, right];
+      if (child.order >= last.order) break;
+      entries[at] = child;
+      at = below;
+    }
+    entries[at] = last;
+  }
+}
+
+function isThere(heap: ReadyHeap, { key, order }: Entry): boolean {
+  return key.queue === heap && key.order === order;
+}
+
+interface Waiting extends Entry {
+  readonly sinceMs: number;
+}
+
+export class Ready {
+  readonly #spillAfterMs: number;
+  readonly #own = new Map<WorkerId, ReadyHeap>();
+  readonly #common = new ReadyHeap();
+  /** Heads that wait for their owners, in the order in which they came; those that have gone included. */
+  #waiting: Waiting[] = [];
+  #first = 0;
+  #size = 0;
+
+  constructor(spillAfterMs: number) {
+    this.#spillAfterMs = spillAfterMs;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Its head can be given out, by `order`: to its owner first, if it has one. */
+  put(key: Key, owner: WorkerId | undefined, nowMs: number): void {
+    key.readySinceMs = nowMs;
+    this.#size++;
+    this.#place(key, key.isForAll ? undefined : owner, nowMs);
+  }
+
+  #place(key: Key, owner: WorkerId | undefined, sinceMs: number): void {
+    const heap = owner === undefined ? this.#common : this.#heapOf(owner);
+    key.queue = heap;
+    heap.push(key);
+    if (owner !== undefined) this.#waiting.push({ key, order: key.order, sinceMs });
+  }
+
+  remove(key: Key): void {
+    key.queue = undefined;
+    this.#size--;
+  }
+
+  /** The first key of a worker's own; and of all others that may go to anybody. */
+  peekOwn(worker: WorkerId): Key | undefined {
+    return this.#own.get(worker)?.peek();
+  }
+
+  peekCommon(): Key | undefined {
+    return this.#common.peek();
+  }
+
+  /** Any key that is ready; undefined when none is. */
+  peekAny(): Key | undefined {
+    const common = this.#common.peek();
+    if (common !== undefined) return common;
+    for (const heap of this.#own.values()) {
+      const key = heap.peek();
+      if (key !== undefined) return key;
+    }
+    return undefined;
+  }
+
+  /** Heads that have waited long enough for their owners are for anybody from now on. */
+  spill(nowMs: number): void {
+    for (let first = this.#waiting[this.#first]; first !== undefined; first = this.#waiting[this.#first]) {
+      const isGone = !this.#waitsFor(first);
+      if (!isGone && nowMs - first.sinceMs < this.#spillAfterMs) break;
+      this.#first++;
+      if (isGone) continue;
+      first.key.isForAll = true;
+      this.#place(first.key, undefined, nowMs);
+    }
+    if (this.#first < 1_024) return;
+    this.#waiting = this.#waiting.slice(this.#first);
+    this.#first = 0;
+  }
+
+  /** When the next one spills, monotonic; undefined while none waits. */
+  get spillsAtMs(): number | undefined {
+    for (let first = this.#waiting[this.#first]; first !== undefined; first = this.#waiting[++this.#first])
+      if (this.#waitsFor(first)) return first.sinceMs + this.#spillAfterMs;
+    return undefined;
+  }
+
+  /** Partitions have other owners: heads that wait for theirs wait for the new ones. */
+  reassign(ownerOf: (key: Key) => WorkerId | undefined, nowMs: number): void {
+    const ownerless = this.#common.keys.filter(({ isForAll }) => !isForAll);
+    const keys = [...ownerless, ...[...this.#own.values()].flatMap((heap) => heap.keys)];
+    this.#own.clear();
+    this.#waiting = [];
+    this.#first = 0;
+    for (const key of keys) this.#place(key, ownerOf(key), nowMs);
+  }
+
+  /** When the head that has been ready for longest became so, monotonic. Walks over all that are ready. */
+  get oldestMs(): number | undefined {
+    let oldest: number | undefined;
+    for (const heap of [this.#common, ...this.#own.values()])
+      for (const { readySinceMs } of heap.keys) oldest = Math.min(oldest ?? Infinity, readySinceMs);
+    return oldest;
+  }
+
+  #waitsFor({ key, order, sinceMs }: Waiting): boolean {
+    const isOwn = key.queue instanceof ReadyHeap && key.queue !== this.#common;
+    return isOwn && key.order === order && key.readySinceMs <= sinceMs;
+  }
+
+  #heapOf(owner: WorkerId): ReadyHeap {
+    const known = this.#own.get(owner);
+    if (known !== undefined) return known;
+    const heap = new ReadyHeap();
+    this.#own.set(owner, heap);
+    return heap;
+  }
+}

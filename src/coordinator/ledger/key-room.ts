@@ -1,0 +1,50 @@
+// The door between the ledger and the room of keys: all that the ledger knows of it (docs/adr/0052). The ledger says what becomes of an
+// item that has a key, and asks which one may be given out next; the room decides what follows what within a key. Places are opaque to
+// the room: it compares them and stores them.
+import type { ItemRecord } from "./records.ts";
+import type { Place } from "./place.ts";
+import type { Taker } from "./shelf.ts";
+
+/** The state of its key as a success has left it. */
+export interface LeftState {
+  /** The commit of the state that the attempt began with; 0: there was none. */
+  readonly basedOn: number;
+  readonly state: Uint8Array | "kept" | "removed";
+}
+
+/** How an item of a key became final. */
+export type KeyedEnd =
+  /** `commit`: one more than the number of the record of completions that it stands in. */
+  | { readonly kind: "done"; readonly left: LeftState | undefined; readonly commit: number }
+  | { readonly kind: "failed"; readonly why: string };
+
+export interface KeyRoom<Item> {
+  /** An item was added, behind all that its key has. */
+  arrived(place: Place, item: Pick<ItemRecord, "id" | "payload" | "key">): void;
+  /** A worker has it. `next` and `take` name no other one of its key before it is back or final. */
+  assigned(place: Place): void;
+  /** It may be given out again. */
+  returned(place: Place): void;
+  /** It waits before that. */
+  delayed(place: Place): void;
+  /** It has waited for long enough, and stands among what was returned. */
+  due(place: Place): void;
+  /** Why what an attempt says of its key's state cannot be committed, in words; undefined when it can. */
+  admits(place: Place, left: LeftState | undefined): string | undefined;
+  settled(place: Place, end: KeyedEnd): void;
+  /** An operator lets a failed item be tried again. */
+  takenBack(place: Place, key: string): void;
+
+  /** The next item that this worker may have beside others; it stays until it is taken. */
+  next(taker: Taker): Item | undefined;
+  /** The same for a worker that is tried. */
+  nextUntried(taker: Taker): Item | undefined;
+  /** It is about to be assigned. */
+  take(place: Place): void;
+  /** Items that are pending and neither wait before they may go out nor stand on the shelf of those that run alone. */
+  readonly pending: number;
+  /** Those of them that may be given out now: at most one of each key. */
+  readonly ready: number;
+  /** Whether there is, or may be in the store, an item that may be given out. */
+  readonly hasOpen: boolean;
+}

@@ -1,0 +1,115 @@
+// The operators' calls about keys. The reactor says how a key stands; its item, the worker that has it and its state are read from the
+// store beside that, so an answer may be a moment older in one part than in another.
+import type { ServiceImpl } from "@connectrpc/connect";
+import { failure } from "../../base/errors.ts";
+import { KeyAction } from "../../gen/rollout/v1/keys_pb.ts";
+import type { Key, KeyService } from "../../gen/rollout/v1/keys_pb.ts";
+import { FAILED_PREFIX, ITEMS_PREFIX, RUNNING_PREFIX, STATES_PREFIX } from "../../storage/keys.ts";
+import { recordOf } from "../../storage/records.ts";
+import type { RecordType } from "../../storage/codec.ts";
+import type { Store } from "../../storage/store.ts";
+import type { KeyAction as Action } from "../keys/key.ts";
+import { keyStateRecord, pathOf } from "../keys/key-records.ts";
+import { itemDigits } from "../ledger/place.ts";
+import { failedRecord, itemRecord, runningRecord } from "../ledger/records.ts";
+import type { SeenKey } from "../turn/input.ts";
+import type { Filled } from "../turn/operator-message.ts";
+import type { Leader } from "./leader.ts";
+import { ask, refuse } from "./leader.ts";
+
+/** Keys that one call names, and keys that one answer tells. */
+const NAMED_MAX = 100;
+const LISTED_MAX = 500;
+
+const ACTIONS: Readonly<Partial<Record<KeyAction, Action>>> = {
+  [KeyAction.PAUSE]: "pause",
+  [KeyAction.RESUME]: "resume",
+  [KeyAction.SKIP]: "skip",
+  [KeyAction.RETIRE]: "retire",
+};
+
+export function keyService(leader: Leader, store: Store): ServiceImpl<typeof KeyService> {
+  const { envelope: coordinator } = leader;
+  return {
+    async getKey({ key: text, withState }) {
+      const seen = await ask(leader, { kind: "getKey", key: text });
+      if (seen === undefined) throw failure("key_unknown", { key: text });
+      const [key] = await tell(store, [seen]);
+      const state = withState ? await stateOf(store, seen) : undefined;
+      return { coordinator, ...(key && { key }), ...(state && { state }) };
+    },
+
+    async listKeys({ phases, after, limit: asked }) {
+      const limit = asked === 0 ? LISTED_MAX : Math.min(asked, LISTED_MAX);
+      const { keys, after: next } = await ask(leader, { kind: "listKeys", phases, after, limit });
+      return { coordinator, keys: await tell(store, keys), after: next };
+    },
+
+    async steerKeys({ action: asked, keys }) {
+      const action = ACTIONS[asked] ?? refuse("SteerKeys", "action is none that this version knows");
+      if (keys.length > NAMED_MAX) return refuse("SteerKeys", `more than ${NAMED_MAX} keys in one call`);
+      return { coordinator, ...(await ask(leader, { kind: "steerKeys", action, keys })) };
+    },
+
+    async listPartitions() {
+      return { coordinator, ...(await ask(leader, { kind: "listPartitions" })) };
+    },
+  };
+}
+
+async function tell(store: Store, keys: readonly SeenKey[]): Promise<Filled<Key>[]> {
+  const heads = keys.map(({ head }) => head ?? "");
+  const read = <T>(prefix: string, type: RecordType<T>): Promise<(T | undefined)[]> =>
+    readAll(
+      store,
+      heads.map((head) => (head === "" ? "" : `${prefix}${head}`)),
+      type,
+    );
+  const [items, running, failed, states] = await Promise.all([
+    read(ITEMS_PREFIX, itemRecord),
+    read(RUNNING_PREFIX, runningRecord),
+    read(FAILED_PREFIX, failedRecord),
+    readAll(
+      store,
+      keys.map((key) => (key.hasState ? stateKeyOf(key) : "")),
+      keyStateRecord,
+    ),
+  ]);
+  return keys.map(({ key, phase, partition, owner, items: open, isPaused, hasFailed, commit }, at) => {
+    const [item, held, end, state] = [items[at], running[at], failed[at], states[at]];
+    return {
+      ...{ key, phase, partition, items: open },
+      ...(owner !== undefined && { owner }),
+      ...(held && { worker: held.worker }),
+      ...(item && { head: itemDigits(item.id) }),
+      ...((isPaused || hasFailed) && { parkedBy: hasFailed ? "failed" : "paused" }),
+      ...(hasFailed && end && { error: { class: end.class, message: end.message } }),
+      ...(state && { stateBytes: state.state.length }),
+      ...(commit > 0 && { stateCommit: commit }),
+    };
+  });
+}
+
+async function stateOf(store: Store, key: SeenKey): Promise<Uint8Array | undefined> {
+  const [state] = await readAll(store, [key.hasState ? stateKeyOf(key) : ""], keyStateRecord);
+  return state?.state;
+}
+
+function stateKeyOf({ key, partition }: SeenKey): string {
+  return `${STATES_PREFIX}${pathOf(key, partition)}`;
+}
+
+/** The records under these keys, where there are any; an empty key is none. Throws store_corrupt. */
+async function readAll<T>(
+  store: Store,
+  keys: readonly string[],
+  type: RecordType<T>,
+): Promise<(T | undefined)[]> {
+  const named = keys.filter((key) => key !== "");
+  const values = named.length === 0 ? [] : await store.getMany(named);
+  const found = new Map(named.map((key, at) => [key, values[at]]));
+  return keys.map((key) => {
+    const value = found.get(key);
+    return value && recordOf(store, { key, value }, type);
+  });
+}
