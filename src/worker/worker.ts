@@ -1,12 +1,9 @@
-// A worker from its start to its goodbye. Where it is in its life is its chart to say, persisted in its own store; its beats
-// tell the coordinator, and the coordinator's answers move it on.
+// A worker from its start to its goodbye, put together: its items, its beats and its drain, whose chart says whether it stays. The
+// coordinator hears of all that by beats.
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
-import { charts } from "../../machines/index.ts";
-import type { WorkerEvent } from "../../machines/worker-lifecycle.ts";
-import { assert } from "../base/assert.ts";
+import { showAddresses } from "../base/address.ts";
 import type { Clock } from "../base/clock.ts";
-import { sleep } from "../base/clock.ts";
 import { failure } from "../base/errors.ts";
 import type { ErrorCode, RolloutError } from "../base/errors.ts";
 import type { IncarnationId, RunId, WorkerId } from "../base/ids.ts";
@@ -18,21 +15,24 @@ import { HeartbeatService } from "../gen/rollout/v1/heartbeat_pb.ts";
 import { WorkService } from "../gen/rollout/v1/work_pb.ts";
 import type { EventEmitter } from "../observe/events.ts";
 import type { Logger } from "../observe/log.ts";
-import { ActorSystem } from "../runtime/driver.ts";
+import type { Exposition } from "../observe/metrics/exposition.ts";
+import type { LabelsOf } from "../observe/metrics/metric-table.ts";
 import { claimStore } from "../storage/store-identity.ts";
 import type { Store } from "../storage/store.ts";
 import type { Client, ClientOptions } from "../transport/client.ts";
 import { openClient } from "../transport/client.ts";
+import type { ChartStep } from "../runtime/driver.ts";
 import type { Credentials } from "../transport/tls/identity.ts";
 import { Certificate } from "./life/certificate.ts";
-import type { DrainRequest, TrainState } from "./life/drain.ts";
-import { Drain, drainAddress } from "./life/drain.ts";
+import type { DrainRequest } from "./life/drain.ts";
+import { Drain } from "./life/drain.ts";
 import type { HeartbeatOptions } from "./life/heartbeat.ts";
 import { Heartbeat } from "./life/heartbeat.ts";
 import { nextIncarnation, readSeenEpochs, writeSeenEpochs } from "./life/worker-records.ts";
 import { EpochGuard } from "./link/epoch-guard.ts";
 import type { SeenEpoch } from "./link/epoch-guard.ts";
-import { NO_WORK, Workload } from "./workload.ts";
+import { WorkerMeter } from "./work/worker-meter.ts";
+import { Workload } from "./workload.ts";
 import type { WorkSettings } from "./workload.ts";
 
 export interface WorkerOptions {
@@ -40,15 +40,17 @@ export interface WorkerOptions {
   readonly workerId: WorkerId;
   /** The worker's own, held by this process alone. */
   readonly store: Store;
-  readonly address: string;
+  /** Where the coordinator is, or several of which one leads. */
+  readonly address: string | readonly string[];
   /** How the worker comes by its certificate: asks the coordinator for one, or has one from elsewhere. */
   readonly credentials:
     | { readonly kind: "enrolment"; readonly load: () => Promise<Credentials> }
     | { readonly kind: "own"; readonly credentials: Credentials };
   readonly slots: number;
-  /** How it executes items. Without it the worker lives, and asks for no work. */
-  readonly work?: WorkSettings;
-  readonly trainState?: TrainState;
+  /** How it executes items. */
+  readonly work: WorkSettings;
+  /** This start of the machine. Unless said, a drain that a cloud asked for ends with its process. */
+  readonly boot?: string;
   readonly heartbeatIntervalMs: number;
   readonly selfFenceTimeoutMs: number;
   readonly failureTimeoutMs: number;
@@ -60,6 +62,8 @@ export interface WorkerOptions {
   readonly onFatal: (error: unknown) => void;
   /** An operator wants the worker to drain. Called once. */
   readonly onDrainAsked?: () => void;
+  /** Told of the steps of its charts: of its drain, and of each execution. Total. */
+  readonly onStep?: ((step: ChartStep) => void) | undefined;
   /**
    * Another way to the coordinator than the network. For a simulation.
    * @internal
@@ -69,48 +73,45 @@ export interface WorkerOptions {
   readonly onEnded: (error: RolloutError) => void;
 }
 
+/** By the outermost state of the drain; a worker that does not drain is ready as soon as a coordinator knows it. */
 const WIRE_STATE: Readonly<Record<string, WorkerState>> = {
-  Init: WorkerState.INIT,
-  Ready: WorkerState.READY,
   Draining: WorkerState.DRAINING,
-  Gone: WorkerState.GONE,
+  Drained: WorkerState.GONE,
+};
+
+/** The innermost state of the drain, as its metric names it. */
+const DRAIN_STATES: Readonly<Record<string, LabelsOf<"rollout_worker_drain_state">["state"]>> = {
+  Idle: "idle",
+  GoingOn: "going_on",
+  HandingBack: "handing_back",
+  Finishing: "finishing",
+  Saving: "saving",
+  Flushing: "flushing",
+  Drained: "drained",
 };
 
 /** The certificate is refused, or it comes from a CA that is not the coordinator's any more. */
 const NEEDS_CERTIFICATE: ReadonlySet<ErrorCode> = new Set(["certificate_refused", "coordinator_not_trusted"]);
 
-/** How long a goodbye may take when nobody answers. */
-const GOODBYE_MAX_MS = 3_000;
-
 export class Worker {
   readonly incarnation: IncarnationId;
   readonly #options: WorkerOptions;
-  readonly #actors: ActorSystem;
   readonly #guard: EpochGuard;
   readonly #certificate: Certificate | undefined;
+  readonly #meter = new WorkerMeter();
   #work: Workload | undefined;
   #drain: Drain | undefined;
-  #drainStartedMs = 0;
   #isDrainAsked = false;
   #isAtRisk = false;
   #connection: Client | undefined;
   #heartbeat: Heartbeat | undefined;
-  #onAnswer: ((sequence: number) => void) | undefined;
   /** Ends when there is a heartbeat, or the worker was stopped before. Never rejects. */
   #connecting: Promise<void> = Promise.resolve();
-  /** The tail of what answers have set going, one after the other. Never rejects. */
-  #accepting: Promise<void> = Promise.resolve();
 
-  private constructor(
-    options: WorkerOptions,
-    incarnation: IncarnationId,
-    guard: EpochGuard,
-    actors: ActorSystem,
-  ) {
+  private constructor(options: WorkerOptions, incarnation: IncarnationId, guard: EpochGuard) {
     this.#options = options;
     this.incarnation = incarnation;
     this.#guard = guard;
-    this.#actors = actors;
     if (options.credentials.kind === "enrolment")
       this.#certificate = new Certificate({
         ...options,
@@ -127,29 +128,9 @@ export class Worker {
     await claimStore(store, { runId, clock, random });
     const incarnation = await nextIncarnation(store, clock, random);
     const guard = new EpochGuard(await readSeenEpochs(store), (seen) => keepEpochs(options, seen));
-    const born: { worker?: Worker } = {};
-    const actors = await ActorSystem.open({
-      store,
-      charts: {
-        "worker-lifecycle": charts["worker-lifecycle"],
-        "spot-drain": charts["spot-drain"],
-      },
-      clock,
-      random,
-      log,
-      durability: "flush",
-      onFatal,
-      // Beats say what the worker's own chart announces: the coordinator is the one to tell.
-      perform: async ({ address, type }) => {
-        const { worker } = born;
-        if (worker !== undefined && address === drainAddress(workerId)) await worker.#drain?.perform(type);
-      },
-    });
-    const worker = (born.worker = new Worker(options, incarnation, guard, actors));
+    const worker = new Worker(options, incarnation, guard);
     await worker.#certificate?.load();
-    const isNew = await actors.spawn(worker.#address, "worker-lifecycle", { incarnation });
-    if (!isNew) await worker.#send({ type: "worker.started", incarnation });
-    await worker.#takeUpWork();
+    await worker.#takeUp();
     log.info("worker starts", { worker_id: workerId, incarnation });
     worker.#connecting = worker.#connect().catch(onFatal);
     return worker;
@@ -162,6 +143,12 @@ export class Worker {
    */
   async drain(request: DrainRequest): Promise<void> {
     await this.#drain?.request(request);
+    await this.left();
+  }
+
+  /** Resolves when the worker has left: because it was asked to, or the process before it was and its cloud's notice lasts. */
+  async left(): Promise<void> {
+    await this.#drain?.left;
   }
 
   /** Its machine may be taken away before long: the coordinator is told, and gives work to others first. For good; idempotent. */
@@ -172,31 +159,65 @@ export class Worker {
     this.#heartbeat?.beatNow();
   }
 
+  /** Why it could not execute an item that came now, in words for a person; undefined when it could. */
+  get unready(): string | undefined {
+    switch (this.#state) {
+      case WorkerState.READY:
+        if (this.#heartbeat?.isFenced() !== false) return "no coordinator answers";
+        return this.#trouble() || undefined;
+      case WorkerState.DRAINING:
+        return "it drains";
+      case WorkerState.GONE:
+        return "it has left";
+      default:
+        return "no coordinator knows it yet";
+    }
+  }
+
+  /** Adds its counts and its state, for monitoring. */
+  addMetrics(exposition: Exposition): void {
+    const [outer = "", inner] = (this.#drain?.state ?? "Idle").split(".");
+    const drain = DRAIN_STATES[inner ?? outer];
+    exposition.add("rollout_worker_slots", this.#options.slots);
+    exposition.add("rollout_worker_beats_total", this.#heartbeat?.lastSequence ?? 0);
+    exposition.add("rollout_worker_is_fenced", this.#heartbeat?.isFenced() !== false);
+    if (drain !== undefined) exposition.addState("rollout_worker_drain_state", "state", drain);
+    this.#work?.addMetrics(exposition);
+    this.#meter.addTo(exposition);
+  }
+
   /** Ends at once and without a goodbye; what is on disk stays. */
   async stop(): Promise<void> {
-    this.#drain?.stop();
+    const stopping = this.#drain?.stop();
     await this.#certificate?.stop();
     await this.#connecting;
     await this.#work?.stop();
     await this.#heartbeat?.stop();
     this.#connection?.close();
-    await this.#accepting;
-    await this.#actors.close();
+    await stopping;
   }
 
-  get #address(): string {
-    return `worker/${this.#options.workerId}`;
-  }
-
-  #send(event: WorkerEvent): Promise<unknown> {
-    return this.#actors.send(this.#address, event);
+  async #takeUp(): Promise<void> {
+    const { work, boot = "" } = this.#options;
+    const { incarnation } = this;
+    const isFenced = (): boolean => this.#heartbeat?.isFenced() !== false;
+    const workload = await Workload.open({
+      ...{ ...this.#options, ...work, incarnation, isFenced },
+      onAttemptEnded: (finished) => this.#meter.ended(finished),
+    });
+    this.#work = workload;
+    this.#drain = await Drain.open({
+      ...{ ...this.#options, incarnation, boot, work: workload },
+      learners: () => work.plugins.learners(),
+      heartbeat: () => this.#heartbeat,
+    });
   }
 
   async #connect(): Promise<void> {
-    const { address, runId, clock, random, log, credentials, connect = openClient } = this.#options;
+    const { random, credentials, connect = openClient } = this.#options;
     const own = credentials.kind === "own" ? credentials.credentials : await this.#certificate?.obtain();
     if (own === undefined) return;
-    this.#connection = connect({ address, runId, credentials: own, clock, random, log });
+    this.#connection = connect({ ...this.#options, credentials: own });
     this.#heartbeat = new Heartbeat(this.#heartbeatOptions(this.#connection));
     this.#work?.attach({
       client: createClient(WorkService, this.#connection.transport),
@@ -209,67 +230,34 @@ export class Worker {
     this.#heartbeat.start();
   }
 
-  async #takeUpWork(): Promise<void> {
-    const { work, trainState } = this.#options;
-    const { incarnation } = this;
-    const isFenced = (): boolean => this.#heartbeat?.isFenced() !== false;
-    if (work !== undefined)
-      this.#work = await Workload.open({ ...this.#options, ...work, incarnation, isFenced });
-    this.#drain = await Drain.take({
-      ...this.#options,
-      actors: this.#actors,
-      trainState,
-      work: this.#work ?? NO_WORK,
-      onStarted: (request) => this.#beginDraining(request),
-      onEmpty: () => this.#leave(),
-    });
-  }
-
-  async #beginDraining({ cause, deadlineMs }: DrainRequest): Promise<void> {
-    const { events, clock, workerId: worker_id } = this.#options;
-    const { incarnation } = this;
-    this.#drainStartedMs = clock.monotonicMs();
-    const deadline_ms = Math.max(0, Math.round(deadlineMs - this.#drainStartedMs));
-    await this.#send({ type: "worker.drain", incarnation });
-    this.#heartbeat?.beatNow();
-    events.emit("drain_started", { worker_id, incarnation, cause, deadline_ms });
-  }
-
-  async #leave(): Promise<void> {
-    const { events, clock, workerId: worker_id, log } = this.#options;
-    const { incarnation } = this;
-    await this.#send({ type: "worker.left", incarnation });
-    if (!(await this.#sayGoodbye())) log.warn("left without an answer: no coordinator heard the goodbye");
-    const took_ms = Math.round(clock.monotonicMs() - this.#drainStartedMs);
-    events.emit("drain_completed", { worker_id, incarnation, took_ms });
-  }
-
-  #heartbeatOptions({ transport }: Client): HeartbeatOptions {
-    const { slots, clock, random, log, heartbeatIntervalMs, selfFenceTimeoutMs, failureTimeoutMs } =
-      this.#options;
+  #heartbeatOptions(connection: Client): HeartbeatOptions {
+    const { slots, clock, failureTimeoutMs } = this.#options;
     return {
-      client: createClient(HeartbeatService, transport),
-      clock,
-      random,
-      log,
-      address: this.#options.address,
+      ...this.#options,
+      address: showAddresses(this.#options.address),
+      client: createClient(HeartbeatService, connection.transport),
+      onDoubt: () => connection.doubt(),
       guard: this.#guard,
-      heartbeatIntervalMs,
-      selfFenceTimeoutMs,
       answerTimeoutMs: failureTimeoutMs,
       describe: () => ({
+        takesKeys: true,
         worker: this.#envelope(),
-        state: this.#wireState(),
+        state: this.#state,
         load: this.#work?.load ?? 0,
         sentAtMs: BigInt(Math.round(clock.wallMs())),
         slots,
         atRisk: this.#isAtRisk,
-        plugins: [...(this.#options.work?.plugins.list() ?? [])],
+        plugins: [...this.#options.work.plugins.list()],
         trouble: this.#trouble(),
-        ...(this.#work === undefined ? {} : this.#work.holdings()),
+        drain: this.#drain?.progress,
+        ...this.#work?.holdings(),
       }),
-      onAccepted: (answer) => this.#inTurn(() => this.#accepted(answer)),
-      onFenced: () => this.#work?.fenced(),
+      onAccepted: () => this.#accepted(),
+      onAnswered: (afterMs) => this.#meter.answered(afterMs),
+      onFenced: () => {
+        this.#meter.fenced();
+        this.#work?.fenced();
+      },
       onFenceLifted: () => this.#work?.distrust(),
       onDrainAsked: () => {
         if (!this.#isDrainAsked) this.#options.onDrainAsked?.();
@@ -282,7 +270,8 @@ export class Worker {
   }
 
   #onAbsent(forMs: number): void {
-    const { events, workerId: worker_id, address } = this.#options;
+    const { events, workerId: worker_id } = this.#options;
+    const address = showAddresses(this.#options.address);
     events.emit("coordinator_unreachable", { worker_id, address, for_ms: forMs });
   }
 
@@ -297,51 +286,26 @@ export class Worker {
     this.#options.onEnded(failure("worker_superseded", { worker: this.#options.workerId }));
   }
 
-  /** One after the other, behind what earlier answers have set going. */
-  #inTurn(step: () => Promise<void>): void {
-    this.#accepting = this.#accepting.then(step).catch(this.#options.onFatal);
-  }
-
-  async #accepted({ sequence }: { sequence: number }): Promise<void> {
-    this.#onAnswer?.(sequence);
+  #accepted(): void {
     // The coordinator knows this worker, and an answer may have ended its self-fence.
     this.#work?.start();
     this.#work?.wake();
-    if (this.#lifecycle() !== "Init") return;
-    await this.#send({ type: "worker.welcomed", incarnation: this.incarnation });
-    this.#heartbeat?.beatNow();
+    if (this.#heartbeat?.answers !== 1) return;
+    const address = showAddresses(this.#options.address);
+    this.#options.log.info("a coordinator knows this worker", { address });
+    this.#heartbeat.beatNow();
   }
 
-  /** True when the coordinator has answered a beat that says that this worker is gone. */
-  async #sayGoodbye(): Promise<boolean> {
-    const heartbeat = this.#heartbeat;
-    if (heartbeat === undefined) return false;
-    const patience = new AbortController();
-    const before = heartbeat.lastSequence;
-    const answered = new Promise<boolean>((resolve) => {
-      this.#onAnswer = (sequence) => sequence > before && resolve(true);
-    });
-    heartbeat.beatNow();
-    const timeout = sleep(this.#options.clock, GOODBYE_MAX_MS, patience.signal).then(() => false);
-    const heard = await Promise.race([answered, timeout]);
-    patience.abort();
-    return heard;
-  }
-
-  #lifecycle(): string {
-    const [lifecycle] = this.#actors.stateOf(this.#address)?.split("+") ?? [];
-    assert(lifecycle !== undefined, "a worker that started has a state");
-    return lifecycle;
+  get #state(): WorkerState {
+    const [leaving = ""] = this.#drain?.state.split(".") ?? [];
+    const staying = (this.#heartbeat?.answers ?? 0) === 0 ? WorkerState.INIT : WorkerState.READY;
+    return WIRE_STATE[leaving] ?? staying;
   }
 
   /** A worker that has left has no trouble but the one that it has left for. */
   #trouble(): string {
-    const plugins = this.#options.work?.plugins;
-    return (this.#lifecycle() === "Gone" ? plugins?.broken() : plugins?.trouble()) ?? "";
-  }
-
-  #wireState(): WorkerState {
-    return WIRE_STATE[this.#lifecycle()] ?? WorkerState.UNSPECIFIED;
+    const { plugins } = this.#options.work;
+    return this.#state === WorkerState.GONE ? plugins.broken() : plugins.trouble();
   }
 
   #envelope(): MessageInitShape<typeof WorkerEnvelopeSchema> {

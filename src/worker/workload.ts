@@ -8,22 +8,30 @@ import type { IncarnationId, RunId, WorkerId } from "../base/ids.ts";
 import { LIMITS } from "../config/limits.ts";
 import type { WorkService } from "../gen/rollout/v1/work_pb.ts";
 import type { Logger } from "../observe/log.ts";
+import type { Exposition } from "../observe/metrics/exposition.ts";
+import type { ChartStep } from "../runtime/driver.ts";
 import type { Store } from "../storage/store.ts";
 import type { Plugins } from "./backends/plugins.ts";
 import type { DrainedWork } from "./life/drain.ts";
 import type { SessionOptions } from "./link/session.ts";
 import { Session } from "./link/session.ts";
 import type { Assigned } from "./work/backlog.ts";
+import { BacklogPace } from "./work/backlog-pace.ts";
 import { CheckpointUplink } from "./work/checkpoint-uplink.ts";
+import type { Finished } from "./work/execution.ts";
 import { Executor } from "./work/executor.ts";
+import type { ExecutorOptions } from "./work/executor.ts";
 import { Outbox } from "./work/outbox.ts";
 
 /** Settings of a worker's items; limits that are left out are as `WORK_DEFAULTS`. */
 export interface WorkSettings {
   /** The plugins that execute. The caller closes them, when the work has stopped. */
   readonly plugins: Plugins;
-  /** How many items may wait at the worker beside those that run; as many as it has slots unless said, at least 1. */
+  /** How long the items that wait at the worker beside those that run are to last; 250 ms unless said. */
+  readonly backlogTimeMs?: number;
+  /** So many are to wait, however long they last: for those who count them. Or so many at least, where `prefetchMax` is more. */
   readonly prefetch?: number;
+  readonly prefetchMax?: number;
   readonly limits?: Partial<WorkLimits>;
   /** How often the checkpoint of a running attempt goes to the coordinator at most; 5 s unless said. */
   readonly checkpointIntervalMs?: number;
@@ -36,6 +44,8 @@ interface WorkLimits {
   readonly maxOutputBytes: number;
   /** A larger checkpoint is left out. */
   readonly maxCheckpointBytes: number;
+  /** An item of a key that leaves a larger state fails. */
+  readonly maxStateBytes: number;
   /** Over either, nothing is started until the coordinator has acknowledged some. */
   readonly maxUnackedResults: number;
   readonly maxUnackedBytes: number;
@@ -43,10 +53,12 @@ interface WorkLimits {
 
 const MIB = 1_024 * 1_024;
 const CHECKPOINT_INTERVAL_MS = 5_000;
+const BACKLOG_TIME_MS = 250;
 
 const WORK_DEFAULTS: WorkLimits = {
   maxOutputBytes: LIMITS.outputBytes,
   maxCheckpointBytes: LIMITS.checkpointBytes,
+  maxStateBytes: LIMITS.stateBytes,
   maxUnackedResults: 16_384,
   maxUnackedBytes: 64 * MIB,
 };
@@ -59,9 +71,13 @@ export interface WorkOptions extends WorkSettings {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
+  /** An attempt has ended here, and leaves a result. */
+  readonly onAttemptEnded?: (finished: Finished) => void;
   /** The coordinator may have given this worker's items to others by now. */
   readonly isFenced: () => boolean;
   readonly onFatal: (error: unknown) => void;
+  /** Told of the steps of executions. */
+  readonly onStep?: ((step: ChartStep) => void) | undefined;
 }
 
 /** The part of the worker's life that a stream of work needs. */
@@ -70,45 +86,36 @@ export type StreamOptions = Pick<
   "random" | "guard" | "envelope" | "onFailed" | "onSuperseded"
 > & { readonly client: Pick<Calls<typeof WorkService>, "session"> };
 
-/** The items of a worker that executes none. */
-export const NO_WORK: DrainedWork = {
-  stopStarting: () => {},
-  whenIdle: () => Promise.resolve(),
-  abandon: () => Promise.resolve(),
-  flushed: () => Promise.resolve(),
-};
-
 export class Workload implements DrainedWork {
   readonly #options: WorkOptions;
   readonly #outbox: Outbox;
   readonly #executor: Executor;
   readonly #uplink: CheckpointUplink;
-  readonly #prefetch: number;
   #session: Session | undefined;
 
   private constructor(options: WorkOptions, limits: WorkLimits, outbox: Outbox) {
     this.#options = options;
     this.#outbox = outbox;
-    this.#prefetch = options.prefetch ?? Math.max(1, options.slots);
     this.#uplink = new CheckpointUplink({
       clock: options.clock,
       intervalMs: options.checkpointIntervalMs ?? CHECKPOINT_INTERVAL_MS,
       onDue: () => this.#session?.ring(),
     });
     this.#executor = new Executor({
+      ...options,
       ...limits,
-      plugins: options.plugins,
-      slots: options.slots,
-      prefetch: this.#prefetch,
+      ...backlogOf(options),
       env: { ROLLOUT_RUN_ID: options.runId, ROLLOUT_WORKER_ID: options.workerId },
-      clock: options.clock,
-      log: options.log,
       mayStart: () => this.#mayStart(),
-      mayBegin: () => this.#mayBegin(),
-      onFinished: (finished) => this.#outbox.add(finished),
+      mayBegin: () => this.#isTrusted(),
+      onFinished: (finished) => {
+        options.onAttemptEnded?.(finished);
+        this.#outbox.add(finished);
+      },
       onCheckpoint: (saved) => this.#uplink.notice(saved),
-      onHandedBack: (assigned) => this.#session?.release([assigned]),
-      onRoom: () => this.#session?.ring(),
+      onHandedBack: (unstarted) => this.#session?.release(unstarted),
+      onSurplus: (unstarted) => this.#session?.giveUp(unstarted),
+      onRoom: () => this.#session?.offerRoom(),
     });
   }
 
@@ -130,16 +137,12 @@ export class Workload implements DrainedWork {
   /** Gives the worker its way to the coordinator. Once. */
   attach(stream: StreamOptions): void {
     assert(this.#session === undefined, "a worker has one session");
-    const { clock, log, onFatal } = this.#options;
     this.#session = new Session({
+      ...this.#options,
       ...stream,
-      clock,
-      log,
-      onFatal,
       executor: this.#executor,
       outbox: this.#outbox,
       uplink: this.#uplink,
-      worthwhileCredit: Math.max(1, Math.floor(this.#prefetch / 2)),
       mayAsk: () => this.#mayStart(),
     });
   }
@@ -168,6 +171,15 @@ export class Workload implements DrainedWork {
   /** The share of the slots that execute, 0 to 1. */
   get load(): number {
     return this.#executor.load;
+  }
+
+  addMetrics(exposition: Exposition): void {
+    const { executing, waiting } = this.#executor.counts;
+    const { results, bytes } = this.#outbox.counts;
+    exposition.add("rollout_worker_executing", executing);
+    exposition.add("rollout_worker_backlog", waiting);
+    exposition.add("rollout_worker_unacknowledged_results", results);
+    exposition.add("rollout_worker_unacknowledged_bytes", bytes);
   }
 
   /** As a beat says it. */
@@ -207,23 +219,11 @@ export class Workload implements DrainedWork {
   /** Over all attempts that are held, finished ones included. */
   #heldDigest(): Uint8Array {
     const { unstarted, running } = this.#executor;
-    const held = [...unstarted, ...running, ...this.#outbox.finished];
-    if (held.length === 0) return new Uint8Array(0);
-    const digest = createHash("sha256");
-    for (const { itemId, attempt } of held.sort(byItem)) {
-      const counted = Buffer.alloc(4);
-      counted.writeUInt32BE(attempt);
-      digest.update(itemId).update(counted);
-    }
-    return digest.digest();
+    return heldDigestOf([...unstarted, ...running, ...this.#outbox.finished]);
   }
 
   #mayStart(): boolean {
     return this.#isTrusted() && !this.#outbox.isFull;
-  }
-
-  #mayBegin(): boolean {
-    return this.#isTrusted() && !this.#executor.isDraining;
   }
 
   /** Nobody else can have been given what this worker has. */
@@ -232,6 +232,28 @@ export class Workload implements DrainedWork {
   }
 }
 
-function byItem(left: Assigned, right: Assigned): number {
+function backlogOf(options: WorkOptions): Pick<ExecutorOptions, "pace" | "capacity"> {
+  const { slots, prefetch, prefetchMax, backlogTimeMs = BACKLOG_TIME_MS } = options;
+  const most = prefetchMax ?? prefetch ?? LIMITS.backlogPerWorker;
+  const pace = new BacklogPace({ timeMs: backlogTimeMs, slots, least: prefetch ?? 1, most });
+  // Twice what is wanted at most: what was asked for and is not wanted any more may come all the same.
+  return { pace, capacity: 2 * (slots + most) };
+}
+
+type Holding = Pick<Assigned, "itemId" | "attempt">;
+
+/** As `Beat.held_digest` has it. @internal The simulated worker that makes calls says the same. */
+export function heldDigestOf(held: readonly Holding[]): Uint8Array {
+  if (held.length === 0) return new Uint8Array(0);
+  const digest = createHash("sha256");
+  for (const { itemId, attempt } of [...held].sort(byItem)) {
+    const counted = Buffer.alloc(4);
+    counted.writeUInt32BE(attempt);
+    digest.update(itemId).update(counted);
+  }
+  return digest.digest();
+}
+
+function byItem(left: Holding, right: Holding): number {
   return Buffer.compare(left.itemId, right.itemId) || left.attempt - right.attempt;
 }

@@ -20,18 +20,33 @@ export interface ItemAttempt {
   readonly checkpoint: Uint8Array;
   /** Nothing else may execute beside it: what dies now is its own doing. The worker sees to it. */
   readonly alone: boolean;
+  /** Undefined for an item without a key. */
+  readonly keyed?: KeyOfItem | undefined;
   /**
    * To be asked at the moment at which the item begins: before its process is let go, before it is sent to the server or process
    * that has been waited for. False: it must not begin, because another worker may have it by now; the promise settles with
    * `preempted` then, and it is as if this attempt had never been started. An attempt without it may begin at any time.
    */
   readonly mayBegin?: () => boolean;
-  /** For a process that executes the item: `ROLLOUT_RUN_ID`, `ROLLOUT_ITEM_ID`, `ROLLOUT_ATTEMPT` and the like. */
+  /**
+   * For a process that executes the item: `ROLLOUT_RUN_ID`, `ROLLOUT_ITEM_ID`, `ROLLOUT_ATTEMPT` and the like. `ROLLOUT_SLOT` is a
+   * number from 0 to one less than the worker's slots, which nothing else has that executes at this worker.
+   */
   readonly env: Readonly<Record<string, string>>;
 }
 
+export interface KeyOfItem {
+  readonly key: string;
+  /** As the last item of the key that succeeded left it; undefined when the key has none. Not to be changed. */
+  readonly state?: Uint8Array | undefined;
+}
+
+/** The state of a key from now on. */
+export type StateChange = Uint8Array | "removed";
+
 export type Outcome =
-  | { readonly kind: "success"; readonly output: Uint8Array }
+  /** `state`: for an item with a key. Without it the key's state stays as it is. */
+  | { readonly kind: "success"; readonly output: Uint8Array; readonly state?: StateChange }
   /**
    * The item said no. `response`: the server's own answer, for programs: an object of JSON with `status_code`, `request_id` and
    * `body`, of at most `LIMITS.responseBytes`. `isPermanent`: the same would come of each further attempt, wherever it is made.
@@ -73,6 +88,7 @@ export const AT_ONCE = Symbol("at once");
 export interface ChildBackendOptions {
   readonly maxOutputBytes: number;
   readonly maxCheckpointBytes: number;
+  readonly maxStateBytes: number;
   /** How long there may be no room for any process or file of an attempt; 2 min unless said. */
   readonly startTimeoutMs?: number;
   readonly children: Children;
@@ -80,6 +96,12 @@ export interface ChildBackendOptions {
   readonly log: Logger;
   /** It executes nothing any more, whatever the item. At most once. */
   readonly onBroken: (reason: string) => void;
+}
+
+/** Something that learns by the items that it executes, a process for example, and can save what it has learned: its TrainState. */
+export interface Learner {
+  /** Rejects when it was not saved. `signal` aborts when there is no time left: nobody waits for it any more. */
+  save(timeLeftMs: number, signal: AbortSignal): Promise<void>;
 }
 
 export interface Backend {
@@ -96,6 +118,11 @@ export interface Backend {
    * beat: cheap, without secrets. One that has no such trouble has no such method.
    */
   trouble?(): string | undefined;
+  /**
+   * All that has executed an item since it started and can save what it has learned. Asked when nothing executes. One that keeps
+   * nothing between items has no such method.
+   */
+  learners?(): readonly Learner[];
   /**
    * Ends all that it keeps between items (children, servers, threads), and what still executes: its promise may settle as it
    * likes. Resolves when nothing of it is left. Called once, and nothing is executed after it.

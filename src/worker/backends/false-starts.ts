@@ -1,6 +1,6 @@
 // Children that end before they are ready: a machine that is short of memory kills one, a server that it needs is not there
 // yet. A start that fails once is tried again after a while; one that fails each time will fail for ever.
-import { backoffMs } from "../../base/backoff.ts";
+import { backoffMs } from "../../base/random.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Random } from "../../base/random.ts";
 

@@ -4,7 +4,7 @@
 // Keeps true: a backend is closed once, and when replaced not before the last attempt that holds it has ended.
 import { assert } from "../../base/assert.ts";
 import { LIMITS } from "../../config/limits.ts";
-import type { Backend } from "./backend.ts";
+import type { Backend, Learner } from "./backend.ts";
 import { shortened } from "./trouble-words.ts";
 
 /** A name, a version, and what executes. The name is unique within a worker. */
@@ -103,6 +103,11 @@ export class Plugins {
   /** As a beat says it. */
   list(): readonly Pick<Plugin, "name" | "version">[] {
     return [...this.#current.values()].map(({ plugin: { name, version } }) => ({ name, version }));
+  }
+
+  /** All that has learned something that it can save, among those that execute items now. */
+  learners(): readonly Learner[] {
+    return [...this.#current.values()].flatMap(({ plugin: { backend } }) => backend.learners?.() ?? []);
   }
 
   /** The trouble that keeps any of them from executing, as a beat says it; empty when there is none. */

@@ -1,6 +1,6 @@
 // The room of processes of other people's code. child.ts is the port; starter.ts and its program start them, gated-start.ts keeps one
-// at a gate, guardian.ts outlives the worker by a moment, group-records.ts is the list on the disk; child-group.ts and
-// child-cgroup.ts end one with all that it started, kernel-table.ts finds what that is; child-output.ts reads what it writes.
+// at a gate, launcher.ts and slot-shell.ts keep shells that start commands quicker, guardian.ts outlives the worker by a moment,
+// group-records.ts is the list on the disk; child-group.ts ends one with all that it started; child-output.ts reads what it writes.
 //
 // Here backends get them. Each is the leader of a session and a process group of its own, and dies with this worker: a guardian kills
 // what a worker that was killed leaves behind, and a worker that starts reaps what the one before and its guardian left.
@@ -9,20 +9,20 @@
 // disk; both forget it when nothing of the group is left, and not before.
 import { assert } from "../../base/assert.ts";
 import type { Clock } from "../../base/clock.ts";
-import { sleep } from "../../base/clock.ts";
+import { isDoneWithin } from "../../base/clock.ts";
 import { describeError } from "../../base/errors.ts";
 import { findProcess } from "../../base/process-table.ts";
 import { systemReason, unwritable } from "../../base/system-reason.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { Child, Children, ChildRequest, ChildStart } from "./child.ts";
-import { confine, endConfined, findCgroupBase } from "./child-cgroup.ts";
-import { ChildGroup } from "./child-group.ts";
+import { ChildGroup, confine, endConfined, findCgroupBase, membersFile } from "./child-group.ts";
+import type { GroupName } from "./child-group.ts";
 import { findProgram } from "./program-search.ts";
 import { ChildRecords } from "./group-records.ts";
-import type { GroupName } from "./group-records.ts";
 import { startGated } from "./gated-start.ts";
 import type { GatedChild } from "./gated-start.ts";
 import { Guardian } from "./guardian.ts";
+import { Launcher } from "./launcher.ts";
 import type { Starter } from "./starter.ts";
 
 export interface ChildHostOptions {
@@ -46,6 +46,9 @@ export class ChildHost implements Children {
   readonly cgroupBase: string | undefined;
   /** Children of which something lives. */
   readonly #living = new Set<Child>();
+  /** Files that name who is in the cgroups of children. */
+  readonly #members = new WeakMap<Child, string>();
+  readonly #launcher: Launcher;
   /** Programs that were found, by all that finding them depends on. */
   readonly #programs = new Map<string, string>();
   #isClosed = false;
@@ -55,6 +58,12 @@ export class ChildHost implements Children {
     this.cgroupBase = cgroupBase;
     this.#records = records;
     this.#guardian = new Guardian({ ...options, cgroupBase });
+    const { clock, starter } = options;
+    this.#launcher = new Launcher({
+      ...{ clock, counts: starter },
+      start: (program, request) => this.#start(program, request),
+      membersOf: (child) => this.#members.get(child),
+    });
   }
 
   /** Ends what an earlier worker left first. Throws file_unwritable and not_trusted for the directory. */
@@ -90,19 +99,26 @@ export class ChildHost implements Children {
     const found = await this.#find(request);
     if (found.kind === "missing")
       return { kind: "failed", failure: { kind: "unusable", reason: found.reason } };
-    const start = await startGated(this.#options.starter, found.path, request);
-    if (start.kind === "failed") return start;
-    return this.#admit(start.child, request, found.path);
+    const { input, env, variables, byStarter = false } = request;
+    if (input !== undefined && !byStarter) {
+      const launched = await this.#launcher.launch(found.path, { ...request, input });
+      if (launched !== undefined) return launched;
+    }
+    const start = await this.#start(found.path, { ...request, env: { ...env, ...variables } });
+    if (start.kind === "started" && input !== undefined) start.child.stdin.end(input);
+    return start;
+  }
+
+  async #start(program: string, request: ChildRequest): Promise<ChildStart> {
+    const start = await startGated(this.#options.starter, program, request);
+    return start.kind === "failed" ? start : this.#admit(start.child, request, program);
   }
 
   /** Kills all that still lives, and says what cannot be. Idempotent. Nothing is started after it. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const { clock, log, reapLimitMs = REAP_LIMIT_MS } = this.#options;
-    const waited = new AbortController();
-    const ended = Promise.all([...this.#living].map((child) => child.kill(0)));
-    await Promise.race([ended, sleep(clock, reapLimitMs, waited.signal)]);
-    waited.abort();
+    await isDoneWithin(clock, reapLimitMs, Promise.all([...this.#living].map((child) => child.kill(0))));
     const pids = [...this.#living].map(({ pid }) => pid).join(", ");
     if (pids !== "")
       log.error("processes of this worker cannot be ended, and may still execute items", { pids });
@@ -134,7 +150,8 @@ export class ChildHost implements Children {
       await this.#forget(child, name);
     });
     this.#living.add(child);
-    const [obstacle] = await Promise.all([this.#register(name), confining]);
+    const [obstacle, isConfined] = await Promise.all([this.#register(name), confining]);
+    if (base !== undefined && isConfined) this.#members.set(child, membersFile(base, name));
     // Between the start and this moment the process may have stood still for as long as it likes.
     const isWithheld = request.mayBegin?.() === false;
     if (obstacle === undefined && !this.#isClosed && !isWithheld && (await gated.open()))

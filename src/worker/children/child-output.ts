@@ -1,7 +1,7 @@
 // The output of a child on its way and its end in words, for backends, which make an outcome of it.
 import type { Readable } from "node:stream";
 import type { Clock } from "../../base/clock.ts";
-import { sleep } from "../../base/clock.ts";
+import { isDoneWithin } from "../../base/clock.ts";
 import { printable, redactSecrets } from "../../base/safe-text.ts";
 import type { ChildEnd } from "./child.ts";
 
@@ -25,7 +25,7 @@ export class ErrorOutput {
 
   /** "" when there is none. Fit to be shown. */
   get lastLine(): string {
-    return lineOf(this.#rest) || this.#line;
+    return textOf(this.#rest.toString()) || this.#line;
   }
 
   #read(chunk: Buffer): void {
@@ -36,10 +36,6 @@ export class ErrorOutput {
     const rest = end < 0 ? Buffer.concat([this.#rest, chunk]) : Buffer.from(chunk.subarray(end + 1));
     this.#rest = rest.length > REST_MAX_BYTES ? Buffer.from(rest.subarray(-REST_MAX_BYTES)) : rest;
   }
-}
-
-function lineOf(bytes: Buffer): string {
-  return textOf(bytes.toString());
 }
 
 function textOf(line: string): string {
@@ -55,7 +51,6 @@ export async function endOfStreams(
   patienceMs: number,
   clock: Clock,
 ): Promise<void> {
-  const waited = new AbortController();
   const closed = streams.map(
     (stream) =>
       new Promise<void>((resolve) => {
@@ -63,8 +58,7 @@ export async function endOfStreams(
         else stream.once("close", resolve);
       }),
   );
-  await Promise.race([Promise.all(closed), sleep(clock, patienceMs, waited.signal)]);
-  waited.abort();
+  await isDoneWithin(clock, patienceMs, Promise.all(closed));
 }
 
 const SIGNAL_OF_CODE: Readonly<Record<number, string>> = {

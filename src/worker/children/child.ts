@@ -8,8 +8,14 @@ export interface ChildRequest {
   readonly command: readonly string[];
   /** Absolute. */
   readonly cwd: string;
-  /** All of its environment. */
+  /** All of its environment, but for `variables`. The same object for starts alike, so that they can share what they need. */
   readonly env: Readonly<Record<string, string>>;
+  /** Variables that this start alone has. Their names are of letters, digits and underscores. */
+  readonly variables?: Readonly<Record<string, string>>;
+  /** All of its standard input. It is written and ended when the child starts; `Child.stdin` is nobody else's then. */
+  readonly input?: Uint8Array;
+  /** Not by a shell that is kept for it: a child that `isUnbegun` is started again so, to learn why. */
+  readonly byStarter?: boolean;
   /** Whether it gets a socket as file descriptor 4 beside the standard three: `Child.channel`. */
   readonly channel?: boolean;
   /** Asked when everything about the child is settled, and before it executes anything of its program. It may, unless said. */
@@ -39,6 +45,8 @@ export interface Child {
    * others. Another call with less grace makes it quicker.
    */
   kill(graceMs: number): Promise<void>;
+  /** Whether it has ended because its program could not be executed at all. Absent where the start has said so. */
+  isUnbegun?(): Promise<boolean>;
 }
 
 export type ChildStart =

@@ -7,17 +7,11 @@ import { readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import { errnoOf } from "../../base/errors.ts";
-import { makeDirectory } from "../../base/make-directory.ts";
+import { makeDirectory } from "../../base/file-system.ts";
 import { bootId, runningProcesses } from "../../base/process-table.ts";
 import { keepTreePrivate } from "../../base/trusted-place.ts";
 import { ChildGroup } from "./child-group.ts";
-
-/** A group by its leader. */
-export interface GroupName {
-  readonly pid: number;
-  /** As the system tells it. */
-  readonly startedAt: string;
-}
+import type { GroupName } from "./child-group.ts";
 
 export interface Reaped {
   /** How many groups were ended. */

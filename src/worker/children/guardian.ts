@@ -5,7 +5,7 @@
 import type { Socket } from "node:net";
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { Logger } from "../../observe/log.ts";
-import type { GroupName } from "./group-records.ts";
+import type { GroupName } from "./child-group.ts";
 import type { Starter } from "./starter.ts";
 
 /**

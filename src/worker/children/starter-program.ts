@@ -7,7 +7,7 @@ import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { Socket } from "node:net";
 import { describeError, errnoOf } from "../../base/errors.ts";
-import { closeInherited } from "../../base/inherited-descriptors.ts";
+import { closeInherited } from "../../base/process-table.ts";
 import type { StartMessage, StarterMessage } from "./starter.ts";
 
 closeInherited();

@@ -10,8 +10,10 @@ import { Socket } from "node:net";
 import { assert } from "../../base/assert.ts";
 import { describeError, errnoOf } from "../../base/errors.ts";
 import { ownFile } from "../../base/own-file.ts";
+import { countBy } from "../../observe/metrics/count-by.ts";
+import type { Exposition } from "../../observe/metrics/exposition.ts";
 import type { ChildEnd } from "./child.ts";
-import { DescriptorRoom } from "./free-descriptors.ts";
+import { openDescriptors, openFilesLimit } from "../../base/process-table.ts";
 
 export interface StartRequest {
   /** Absolute. */
@@ -44,6 +46,7 @@ interface Entry {
   expected: number;
   /** How many of them are to come. */
   missing: number;
+  hasStarted: boolean;
   readonly started: PromiseWithResolvers<StartResult>;
   readonly exited: PromiseWithResolvers<ChildEnd>;
 }
@@ -62,6 +65,8 @@ const NOT_HANDED: StartFailure = { errno: "EAGAIN", message: "its streams did no
 export class Starter {
   readonly #entries = new Map<number, Entry>();
   readonly #room = new DescriptorRoom();
+  readonly #started = countBy("rollout_worker_processes_started_total", "result");
+  readonly #ended = countBy("rollout_worker_processes_ended_total", "end");
   #process: ChildProcess | undefined;
   #lastId = 0;
   #isClosed = false;
@@ -81,17 +86,35 @@ export class Starter {
     return this.#process?.pid;
   }
 
+  addMetrics(exposition: Exposition): void {
+    const living = this.#started.started - this.#ended.clean - this.#ended.failed;
+    exposition.add("rollout_worker_processes", living);
+    exposition.addEach("rollout_worker_processes_started_total", "result", this.#started);
+    exposition.addEach("rollout_worker_processes_ended_total", "end", this.#ended);
+  }
+
+  /** Another process of the worker's, which one of those that were started here has started. */
+  countStarted(): void {
+    this.#started.started++;
+  }
+
+  countEnded({ code }: ChildEnd): void {
+    this.#ended[code === 0 ? "clean" : "failed"]++;
+  }
+
   /** Never rejects. */
   async start(request: StartRequest): Promise<StartResult> {
     assert(!this.#isClosed, "a starter that is closed starts nothing");
     const starter = this.#begun();
-    if (starter instanceof Error) return { kind: "failed", failure: failureOf(starter) };
+    if (starter instanceof Error) {
+      return this.#failed({ errno: errnoOf(starter), message: describeError(starter), hasNul: false });
+    }
     const expected = request.streams.filter((kind) => kind === "pipe").length;
-    if (!this.#room.expect(expected)) return { kind: "failed", failure: noRoom(this.#room.limit) };
+    if (!this.#room.expect(expected)) return this.#failed(noRoom(this.#room.limit));
     const id = ++this.#lastId;
     const entry: Entry = {
       streams: request.streams.map(() => undefined),
-      ...{ expected, missing: expected },
+      ...{ expected, missing: expected, hasStarted: false },
       started: Promise.withResolvers(),
       exited: Promise.withResolvers(),
     };
@@ -114,6 +137,8 @@ export class Starter {
     const gone = once(starter, "exit");
     starter.ref();
     if (starter.connected) starter.disconnect();
+    // It does not hear of that while it hands streams over.
+    starter.stdin?.destroy();
     await gone;
   }
 
@@ -163,16 +188,19 @@ export class Starter {
         this.#arrived(entry);
         if (entry.missing > 0) return this.#abort(entry, pid);
         const { streams, exited } = entry;
+        entry.hasStarted = true;
+        this.countStarted();
         return entry.started.resolve({ kind: "started", process: { pid, streams, exited: exited.promise } });
       }
       case "failed":
         this.#forget(message.id);
         this.#arrived(entry);
-        return entry.started.resolve(message);
+        return entry.started.resolve(this.#failed(message.failure));
       case "exited":
         this.#forget(message.id);
+        if (entry.hasStarted) this.countEnded(message);
         // It may have ended before its streams had arrived.
-        entry.started.resolve({ kind: "failed", failure: NOT_HANDED });
+        else entry.started.resolve(this.#failed(NOT_HANDED));
         entry.exited.resolve({ code: message.code, signal: message.signal });
     }
   }
@@ -186,6 +214,11 @@ export class Starter {
       // It has ended.
     }
     started.resolve({ kind: "failed", failure: NOT_HANDED });
+  }
+
+  #failed(failure: StartFailure): StartResult {
+    this.#started.failed++;
+    return { kind: "failed", failure };
   }
 
   #arrived(entry: Entry): void {
@@ -208,7 +241,8 @@ export class Starter {
     for (const entry of entries) {
       this.#arrived(entry);
       const { started, exited } = entry;
-      started.resolve({ kind: "failed", failure: LOST });
+      if (entry.hasStarted) this.countEnded(UNKNOWN_END);
+      else started.resolve(this.#failed(LOST));
       exited.resolve(UNKNOWN_END);
     }
   }
@@ -217,10 +251,6 @@ export class Starter {
 function noRoom(limit: number): StartFailure {
   const message = `this worker has no descriptors left of the ${limit} that it may have (ulimit -n)`;
   return { errno: "EMFILE", message, hasNul: false };
-}
-
-function failureOf(error: Error): StartFailure {
-  return { errno: errnoOf(error), message: describeError(error), hasNul: false };
 }
 
 /** Asks the starter's program for one start; `id` is in every answer to it. */
@@ -250,4 +280,46 @@ export interface StartFailure {
   readonly message: string;
   /** An argument or a variable has a NUL byte. */
   readonly hasNul: boolean;
+}
+
+// Whether this process has descriptors for the streams of another child. They arrive whether there is room or not, and what
+// finds none is lost on its way, with the one that hands it over: so it is asked before.
+
+/** For files that are open for a moment. */
+const MARGIN = 4;
+
+/** @internal */
+export class DescriptorRoom {
+  readonly limit: number;
+  readonly #count: () => number;
+  /** How many may be taken before it is counted again. */
+  #known = 0;
+  #expected = 0;
+
+  /** `count` says Infinity when descriptors cannot even be counted: that takes one. */
+  constructor(
+    limit: number = openFilesLimit() ?? Infinity,
+    count = (): number => openDescriptors()?.length ?? Infinity,
+  ) {
+    this.limit = limit;
+    this.#count = count;
+  }
+
+  /** False when there may be no room for so many. True: they are expected until `arrived` says how many of them have. */
+  expect(descriptors: number): boolean {
+    if (this.#known < descriptors) {
+      const free = this.limit - this.#count() - this.#expected - MARGIN;
+      if (free < descriptors) return false;
+      // Others take some meanwhile: half of them is ours without another look.
+      this.#known = Math.max(descriptors, Math.floor(free / 2));
+    }
+    this.#known -= descriptors;
+    this.#expected += descriptors;
+    return true;
+  }
+
+  /** They are here, or will not come. */
+  arrived(descriptors: number): void {
+    this.#expected -= descriptors;
+  }
 }

@@ -12,6 +12,7 @@ export class BeatBook {
   #unanswered: SentBeat[] = [];
   /** Starting counts as having been heard: nothing was given to this process yet. */
   #provenAtMs: number;
+  #answers = 0;
 
   constructor(nowMs: number) {
     this.#provenAtMs = nowMs;
@@ -24,12 +25,14 @@ export class BeatBook {
     return this.#sequence;
   }
 
-  /** An answer came. Answers are in order, so it covers the beats before as well. */
-  answered(sequence: number): void {
+  /** An answer came. Answers are in order, so it covers the beats before as well. Undefined when that was known, else when it was sent. */
+  answered(sequence: number): number | undefined {
     const answered = this.#unanswered.find((beat) => beat.sequence === sequence);
-    if (answered === undefined) return;
+    if (answered === undefined) return undefined;
+    this.#answers++;
     this.#provenAtMs = answered.sentAtMs;
     this.#unanswered = this.#unanswered.filter((beat) => beat.sequence > sequence);
+    return answered.sentAtMs;
   }
 
   /** The stream broke: what was not answered on it will not be. */
@@ -39,6 +42,11 @@ export class BeatBook {
 
   get lastSequence(): number {
     return this.#sequence;
+  }
+
+  /** How many beats were answered. */
+  get answers(): number {
+    return this.#answers;
   }
 
   /** When the last answered beat was sent. */

@@ -5,6 +5,7 @@ import { createClient } from "@connectrpc/connect";
 import type { Client } from "@connectrpc/connect";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
+import { showAddresses } from "../../base/address.ts";
 import { failure, RolloutError } from "../../base/errors.ts";
 import type { RunId, WorkerId } from "../../base/ids.ts";
 import { ulidToBytes } from "../../base/ids.ts";
@@ -13,17 +14,16 @@ import { EnrolmentService } from "../../gen/rollout/v1/enrolment_pb.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { Store } from "../../storage/store.ts";
 import { openClient } from "../../transport/client.ts";
-import { pemBlock } from "../../transport/tls/certificate-making.ts";
-import { makeCertificateRequest } from "../../transport/tls/certificate-request.ts";
+import { pemBlock, makeCertificateRequest } from "../../transport/tls/certificate-making.ts";
 import type { Credentials } from "../../transport/tls/identity.ts";
 import type { EpochGuard, Admission } from "../link/epoch-guard.ts";
 import type { Setback } from "../link/reconnect.ts";
 import { absenceAfterMs, retryDelayMs, Trouble } from "../link/reconnect.ts";
 import type { OwnCredentials } from "./worker-records.ts";
-import { readOwnCredentials, writeOwnCredentials } from "./worker-records.ts";
+import { readOwnCredentials, writeOwnCredentials, writeRevoked } from "./worker-records.ts";
 
 export interface CertificateOptions {
-  readonly address: string;
+  readonly address: string | readonly string[];
   readonly runId: RunId;
   readonly workerId: WorkerId;
   readonly store: Store;
@@ -113,14 +113,16 @@ export class Certificate {
     const { clock, random, log, onRenewed } = this.#options;
     const { signal } = this.#ending;
     const isStopped = (): boolean => signal.aborted;
-    const { address, failureTimeoutMs, onAbsent } = this.#options;
+    const { failureTimeoutMs, onAbsent } = this.#options;
+    const address = showAddresses(this.#options.address);
     const afterMs = absenceAfterMs(failureTimeoutMs);
     const trouble = new Trouble(log, { clock, address, afterMs, onAbsent });
     let bearer = first;
     let aliveFromMs: number | undefined;
     let refusals = 0;
+    let bundle = "enrolment";
     for (let failures = 1; !isStopped(); failures++) {
-      const answer = await this.#request(bearer).catch((error: unknown) => this.#setbackOf(error));
+      const answer = await this.#request(bearer).catch(async (error: unknown) => this.#setbackOf(error));
       if (answer.kind === "signed") {
         const { own } = answer;
         trouble.over();
@@ -136,10 +138,14 @@ export class Certificate {
         if (clock.monotonicMs() - aliveFromMs > TAKEOVER_FACTOR * failureTimeoutMs) throw answer.error;
       }
       refusals = answer.kind === "failed" && answer.error.code === "certificate_refused" ? refusals + 1 : 0;
-      // There is nothing but the bundle, and what answers has refused it on one connection after the other.
-      if (answer.kind === "failed" && refusals === REFUSALS_MAX && this.#own === undefined)
-        throw bundleRefused(address, answer.error);
-      // Neither is given up for good: a refusal may end, and a bundle may be put there meanwhile.
+      if (answer.kind === "failed" && refusals > 0) {
+        const hasOwn = this.#own !== undefined;
+        if (bearer === "bundle" || !hasOwn) bundle = answer.error.params["subject"] ?? bundle;
+        // Each of those that there are was refused on one connection after the other.
+        if (refusals === REFUSALS_MAX * (hasOwn ? 2 : 1))
+          throw allRefused({ address, bundle, hasOwn }, answer.error);
+      }
+      // Neither is given up for one refusal: it may end, and a bundle may be put there meanwhile.
       if (answer.kind === "failed" && answer.error.row.retry === "never")
         bearer = bearer === "own" ? "bundle" : "own";
       trouble.report(answer);
@@ -149,10 +155,14 @@ export class Certificate {
   }
 
   /** Throws what there is no use in trying again. */
-  #setbackOf(error: unknown): Extract<Setback, { kind: "failed" }> {
+  async #setbackOf(error: unknown): Promise<Extract<Setback, { kind: "failed" }>> {
     if (!(error instanceof RolloutError) || error.code === "store_write_failed") throw error;
-    // Never taken back, and of this worker: a bundle that was revoked is refused before it can ask.
-    if (error.code === "certificate_revoked") throw error;
+    if (error.code === "certificate_revoked") {
+      const { store, clock, workerId } = this.#options;
+      // Never taken back. Where a bundle is revoked while it asks, the answer says nothing about this worker.
+      if (error.params["who"] === `worker ${workerId}`) await writeRevoked(store, clock);
+      throw error;
+    }
     // The coordinator was asked and said no: there is nothing to go on with, and nothing to wait for.
     const isFinal = error.code === "enrolment_refused" && this.#own === undefined;
     if (isFinal && !this.#ending.signal.aborted) throw error;
@@ -191,8 +201,16 @@ export class Certificate {
   }
 }
 
-function bundleRefused(address: string, error: RolloutError): RolloutError {
-  const bearer = error.params["subject"] ?? "enrolment";
-  const reason = `it refuses the certificate of the bundle (${bearer}), which was revoked or is not of its CA`;
+interface Refused {
+  readonly address: string;
+  /** The bearer of the bundle. */
+  readonly bundle: string;
+  readonly hasOwn: boolean;
+}
+
+function allRefused({ address, bundle, hasOwn }: Refused, error: RolloutError): RolloutError {
+  const reason = hasOwn
+    ? `it refuses this worker's certificate and that of the bundle (${bundle}): they were revoked, have expired or are not of its CA`
+    : `it refuses the certificate of the bundle (${bundle}), which was revoked or is not of its CA`;
   return failure("enrolment_refused", { address, reason }, error);
 }

@@ -8,6 +8,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
 import { AsyncQueue } from "../../base/async-queue.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
+import { sleep } from "../../base/clock.ts";
 import { RolloutError } from "../../base/errors.ts";
 import type { Random } from "../../base/random.ts";
 import { BeatVerdict } from "../../gen/rollout/v1/heartbeat_pb.ts";
@@ -28,7 +29,7 @@ export interface HeartbeatOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  /** The address that is tried, `host:port`. */
+  /** The addresses that are tried, for a person. */
   readonly address: string;
   readonly guard: EpochGuard;
   readonly heartbeatIntervalMs: number;
@@ -38,12 +39,16 @@ export interface HeartbeatOptions {
   /** The worker's words about itself now; the sequence is the heart's to add. */
   readonly describe: () => Omit<MessageInitShape<typeof BeatSchema>, "sequence" | "$typeName">;
   readonly onAccepted: (ack: { readonly sequence: number }) => void;
+  /** A beat was answered so long after it was sent. */
+  readonly onAnswered?: (afterMs: number) => void;
   /** The self-fence begins: nothing may be started, and what runs may soon be others'. Called once for each. */
   readonly onFenced?: () => void;
   /** The answer that comes now ends a self-fence: what this worker had may be others' by now. Called before `onAccepted`. */
   readonly onFenceLifted?: () => void;
   /** An operator wants this worker to drain. May be called with each answer. */
   readonly onDrainAsked?: () => void;
+  /** The coordinator that is connected does not answer, or its answers may not be obeyed. Whether there is another one to ask. */
+  readonly onDoubt?: () => boolean;
   /** No coordinator was reached for so long. */
   readonly onAbsent?: (forMs: number) => void;
   /** The stream failed for a reason of the table. It is tried again all the same. */
@@ -71,6 +76,7 @@ export class Heartbeat {
   #fenced = false;
   #ticking: Timer | undefined;
   #fencing: Timer | undefined;
+  #onAnswer: ((sequence: number) => void) | undefined;
   #ended: Promise<void> | undefined;
 
   constructor(options: HeartbeatOptions) {
@@ -99,9 +105,36 @@ export class Heartbeat {
     return this.#book.lastSequence;
   }
 
-  /** Sends a beat now instead of at the next tick: the worker has news. */
+  /** How many beats of this process were answered: with the first one a coordinator knows it. */
+  get answers(): number {
+    return this.#book.answers;
+  }
+
+  /** Sends a beat now instead of at the next tick: the worker has news. Without a stream the next one begins with a beat. */
   beatNow(): void {
-    this.#beat();
+    const conversation = this.#conversation;
+    if (conversation === undefined) return;
+    const { clock, describe, answerTimeoutMs } = this.#options;
+    const nowMs = clock.monotonicMs();
+    if (this.#book.waitingMs(nowMs) > answerTimeoutMs) {
+      conversation.isSilent = true;
+      return conversation.cutOff.abort();
+    }
+    conversation.outgoing.push({ beat: { ...describe(), sequence: BigInt(this.#book.send(nowMs)) } });
+  }
+
+  /** Sends a beat now, and resolves with whether it or a later one was answered within `patienceMs`. */
+  async tell(patienceMs: number): Promise<boolean> {
+    const before = this.lastSequence;
+    const patience = new AbortController();
+    const answered = new Promise<boolean>((resolve) => {
+      this.#onAnswer = (sequence) => sequence > before && resolve(true);
+    });
+    this.beatNow();
+    const timeout = sleep(this.#options.clock, patienceMs, patience.signal).then(() => false);
+    const isHeard = await Promise.race([answered, timeout]);
+    patience.abort();
+    return isHeard;
   }
 
   /** Stops beating and cuts the stream off: what was to be answered has been waited for before. */
@@ -117,7 +150,7 @@ export class Heartbeat {
     const { clock, heartbeatIntervalMs, selfFenceTimeoutMs } = this.#options;
     this.#ticking = clock.after(heartbeatIntervalMs, () => {
       this.#tick();
-      this.#beat();
+      this.beatNow();
     });
     this.#noticeFence();
     // On the dot, not at the tick after it: what has to be over before the coordinator acts has that much more time.
@@ -137,20 +170,8 @@ export class Heartbeat {
     if (ends) log.info("self-fence lifted: a coordinator answers again");
   }
 
-  #beat(): void {
-    const conversation = this.#conversation;
-    if (conversation === undefined) return;
-    const { clock, describe, answerTimeoutMs } = this.#options;
-    const nowMs = clock.monotonicMs();
-    if (this.#book.waitingMs(nowMs) > answerTimeoutMs) {
-      conversation.isSilent = true;
-      return conversation.cutOff.abort();
-    }
-    conversation.outgoing.push({ beat: { ...describe(), sequence: BigInt(this.#book.send(nowMs)) } });
-  }
-
   async #keepConnected(): Promise<void> {
-    const { clock, random, answerTimeoutMs, onFailed, onSuperseded } = this.#options;
+    const { clock, random, answerTimeoutMs, onFailed, onDoubt, onSuperseded } = this.#options;
     const ended = await stayConnected({
       // The next leader waits for the failure timeout: half of it is left to connect and be heard in.
       waitMaxMs: answerTimeoutMs / 2,
@@ -158,6 +179,8 @@ export class Heartbeat {
       onSetback: (setback) => {
         this.#trouble.report(setback);
         if (setback.kind === "failed") onFailed(setback.error);
+        const isDoubtful = setback.kind === "silent" || setback.kind === "refused";
+        return isDoubtful && onDoubt?.() === true ? "elsewhere" : undefined;
       },
       clock,
       random,
@@ -178,7 +201,7 @@ export class Heartbeat {
     };
     this.#conversation = conversation;
     this.#book.forget();
-    this.#beat();
+    this.beatNow();
     let heard = false;
     try {
       const { outgoing, cutOff } = conversation;
@@ -203,7 +226,7 @@ export class Heartbeat {
 
   /** The ending of the conversation, if this answer ends it. */
   async #take(ack: BeatAck | undefined): Promise<Ending | undefined> {
-    const { guard, onAccepted, onDrainAsked, onFenceLifted } = this.#options;
+    const { guard, onAccepted, onAnswered, onDrainAsked, onFenceLifted } = this.#options;
     const admission = await guard.admit(ack?.coordinator);
     if (admission.kind === "refused") return admission;
     if (ack === undefined) return { kind: "refused", reason: "it is empty" };
@@ -211,8 +234,10 @@ export class Heartbeat {
     this.#trouble.over();
     const sequence = Number(ack.sequence);
     const wasFenced = this.isFenced();
-    this.#book.answered(sequence);
+    const sentAtMs = this.#book.answered(sequence);
+    if (sentAtMs !== undefined) onAnswered?.(this.#options.clock.monotonicMs() - sentAtMs);
     if (wasFenced && !this.isFenced()) onFenceLifted?.();
+    this.#onAnswer?.(sequence);
     onAccepted({ sequence });
     if (ack.verdict === BeatVerdict.DRAIN) onDrainAsked?.();
     return undefined;

@@ -1,17 +1,18 @@
 // Which worker this process is. Each has a directory of its own under `<state_dir>/workers`, named by its id; a process
-// without an id of its own takes over the first that nobody holds, so that a restart is the same worker, and any number of
-// processes start from one configuration.
+// without an id of its own takes over the first that nobody holds and that was not revoked, so that a restart is the same worker, and any
+// number of processes start from one configuration.
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import { failure, RolloutError } from "../../base/errors.ts";
-import { unwritable } from "../../base/system-reason.ts";
+import { asUnwritable, unwritable } from "../../base/system-reason.ts";
 import { newUlid, parseUlid } from "../../base/ids.ts";
-import { makeDirectory } from "../../base/make-directory.ts";
+import { makeDirectory } from "../../base/file-system.ts";
 import { keepDirectoryPrivate, keepPlaceTrusted } from "../../base/trusted-place.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import type { Store } from "../../storage/store.ts";
+import { wasRevoked } from "./worker-records.ts";
 
 /** Opens the database in a directory, making it when it is not there; fails with `store_held` when a process has it. */
 export type OpenStore = (path: string) => Promise<Store>;
@@ -45,15 +46,23 @@ export async function claimWorkerState(options: ClaimOptions): Promise<ClaimedSt
   for (let made = 0; made < NEW_IDS_MAX; made++) candidates.push(newUlid<WorkerId>(clock, random));
   for (const workerId of candidates) {
     const store = await open(workerId).catch(undefinedWhenHeld);
-    if (store !== undefined) return { workerId, store };
+    if (store === undefined) continue;
+    if (!(await isOver(store))) return { workerId, store };
+    await store.close();
   }
   throw failure("internal", { detail: `all of ${NEW_IDS_MAX} new worker ids were held` });
 }
 
-async function prepare(stateDir: string, directory: string): Promise<void> {
-  await makeDirectory(directory).catch((error: unknown) => {
-    throw unwritable(directory, error);
+/** Whether no coordinator will ever take this worker again. */
+async function isOver(store: Store): Promise<boolean> {
+  return wasRevoked(store).catch(async (error: unknown) => {
+    await store.close();
+    throw error;
   });
+}
+
+async function prepare(stateDir: string, directory: string): Promise<void> {
+  await makeDirectory(directory).catch(asUnwritable(directory));
   await keepPlaceTrusted(stateDir);
   await keepDirectoryPrivate(directory);
 }

@@ -1,5 +1,5 @@
 // The records of a worker's own store, beside its charts and its results: which start of it this is, the highest epoch it has seen
-// of each store, and its certificate.
+// of each store, its certificate, and whether it was revoked.
 import { epoch, newUlid, parseUlid, ulidFromBytes, ulidTimeMs, ulidToBytes } from "../../base/ids.ts";
 import type { IncarnationId, StoreId } from "../../base/ids.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -11,6 +11,7 @@ import {
   WORKER_CREDENTIALS_KEY,
   WORKER_EPOCHS_KEY,
   WORKER_INCARNATION_KEY,
+  WORKER_REVOKED_KEY,
 } from "../../storage/keys.ts";
 import type { Store } from "../../storage/store.ts";
 import type { Credentials } from "../../transport/tls/identity.ts";
@@ -19,8 +20,6 @@ import type { SeenEpoch } from "../link/epoch-guard.ts";
 const incarnationRecord: RecordType<IncarnationId> = {
   kind: RECORD_KIND.workerIncarnation,
   name: "incarnation",
-  version: 1,
-  migrations: {},
   encode: (incarnation) => [incarnation],
   decode: (fields) => parseUlid<IncarnationId>(fields.text(0)) ?? fields.refuse(0, "is no ULID"),
 };
@@ -28,8 +27,6 @@ const incarnationRecord: RecordType<IncarnationId> = {
 const epochsRecord: RecordType<readonly SeenEpoch[]> = {
   kind: RECORD_KIND.workerEpochs,
   name: "seen epochs",
-  version: 1,
-  migrations: {},
   encode: (seen) => [seen.map(({ storeId, epoch: value }) => [storeId, value])],
   decode: (fields) =>
     fields.tuples(0).map((pair) => ({
@@ -47,8 +44,6 @@ export interface OwnCredentials {
 const credentialsRecord: RecordType<OwnCredentials> = {
   kind: RECORD_KIND.workerCredentials,
   name: "worker credentials",
-  version: 1,
-  migrations: {},
   encode: ({ credentials, renewAtWallMs }) => [
     credentials.certificatePem,
     credentials.keyPem,
@@ -59,6 +54,14 @@ const credentialsRecord: RecordType<OwnCredentials> = {
     credentials: { certificatePem: fields.text(0), keyPem: fields.text(1), caPem: fields.text(2) },
     renewAtWallMs: fields.number(3),
   }),
+};
+
+/** When it was said, wall time. */
+const revokedRecord: RecordType<number> = {
+  kind: RECORD_KIND.workerRevoked,
+  name: "revocation of the worker",
+  encode: (atWallMs) => [atWallMs],
+  decode: (fields) => fields.number(0),
 };
 
 /** Coordinators take no process that begins by more ahead of their clocks. */
@@ -92,6 +95,15 @@ export async function readOwnCredentials(store: Store): Promise<OwnCredentials |
 
 export async function writeOwnCredentials(store: Store, own: OwnCredentials): Promise<void> {
   await write(store, credentialsRecord, WORKER_CREDENTIALS_KEY, own);
+}
+
+/** Whether a coordinator has said that this worker is good for nothing any more: for ever. */
+export async function wasRevoked(store: Store): Promise<boolean> {
+  return (await read(store, revokedRecord, WORKER_REVOKED_KEY)) !== undefined;
+}
+
+export async function writeRevoked(store: Store, clock: Clock): Promise<void> {
+  await write(store, revokedRecord, WORKER_REVOKED_KEY, clock.wallMs());
 }
 
 async function read<T>(store: Store, type: RecordType<T>, key: string): Promise<T | undefined> {

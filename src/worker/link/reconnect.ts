@@ -2,17 +2,19 @@
 // the worker lives, and a line in the log when there is trouble. A coordinator that restarts finds its workers again, and not all
 // of them at once.
 import { unreachable } from "../../base/assert.ts";
-import { backoffMs } from "../../base/backoff.ts";
-import type { BackoffRange } from "../../base/backoff.ts";
+import { backoffMs } from "../../base/random.ts";
 import type { Clock } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
 import { describeError } from "../../base/errors.ts";
 import type { ErrorCode, RolloutError } from "../../base/errors.ts";
-import type { Random } from "../../base/random.ts";
+import type { Random, BackoffRange } from "../../base/random.ts";
 import type { Logger } from "../../observe/log.ts";
 
-/** How one stream ended. `superseded`: a newer process of this worker was seen, so there is no next stream. */
-export type Ending = Setback | { readonly kind: "superseded" };
+/**
+ * How one stream ended. `superseded`: a newer process of this worker was seen, so there is no next stream. `anew`: this side has ended it,
+ * for the next one to begin at once.
+ */
+export type Ending = Setback | { readonly kind: "superseded" } | { readonly kind: "anew" };
 
 export interface Conversed {
   /** The coordinator has answered on it: the stream before this one is no reason to wait longer. */
@@ -23,8 +25,8 @@ export interface Conversed {
 export interface ReconnectOptions {
   /** One stream, from its opening to its end. */
   readonly converse: () => Promise<Conversed>;
-  /** Called before the wait for the next stream. */
-  readonly onSetback: (setback: Setback) => void;
+  /** Called before the wait for the next stream, which is short where that one goes to another coordinator. */
+  readonly onSetback: (setback: Setback) => "elsewhere" | undefined;
   readonly clock: Clock;
   readonly random: Random;
   /** The longest wait after a setback that is no refusal; without it a few seconds. */
@@ -37,13 +39,25 @@ export interface ReconnectOptions {
 export async function stayConnected(options: ReconnectOptions): Promise<"stopped" | "superseded"> {
   const { converse, onSetback, clock, random, waitMaxMs, signal } = options;
   const isStopped = (): boolean => signal.aborted;
+  let wasLeaderless = false;
   for (let failures = 0; !isStopped();) {
     const { ending, heard } = await converse();
     if (isStopped()) break;
     if (ending.kind === "superseded") return "superseded";
-    failures = heard ? 1 : failures + 1;
-    onSetback(ending);
-    await sleep(clock, retryDelayMs(ending, failures, random, waitMaxMs), signal);
+    if (ending.kind === "anew") {
+      failures = 0;
+      continue;
+    }
+    // How often nobody led says nothing of the one that leads now.
+    const isLeaderless = waitsForLeader(ending);
+    failures = heard || isLeaderless !== wasLeaderless ? 1 : failures + 1;
+    wasLeaderless = isLeaderless;
+    const where = onSetback(ending);
+    const waitMs =
+      where === "elsewhere"
+        ? backoffMs(RETRY_LEADER, failures, random)
+        : retryDelayMs(ending, failures, random, waitMaxMs);
+    await sleep(clock, waitMs, signal);
   }
   return "stopped";
 }
@@ -61,6 +75,8 @@ export type Setback =
 const RETRY: BackoffRange = { baseMs: 200, ceilingMs: 5_000 };
 /** A refusal, by either side, does not go away by asking often. */
 const RETRY_REFUSED: BackoffRange = { baseMs: 2_000, ceilingMs: 30_000 };
+/** Another coordinator leads before long, and the connection itself waits between its rounds through them. */
+const RETRY_LEADER: BackoffRange = { baseMs: 50, ceilingMs: 250 };
 
 /** The jittered wait before the next try, after `failures` in a row: `waitMaxMs` at most, unless it was a refusal. */
 export function retryDelayMs(
@@ -71,14 +87,19 @@ export function retryDelayMs(
 ): number {
   const isRefusal =
     setback.kind === "refused" || (setback.kind === "failed" && setback.error.row.retry === "never");
+  if (waitsForLeader(setback)) return backoffMs(RETRY_LEADER, failures, random);
   const ceilingMs = Math.min(RETRY.ceilingMs, waitMaxMs);
   return backoffMs(isRefusal ? RETRY_REFUSED : { ...RETRY, ceilingMs }, failures, random);
+}
+
+function waitsForLeader(setback: Setback): boolean {
+  return setback.kind === "failed" && setback.error.row.retry === "new-leader";
 }
 
 /** How long nobody may be reached before it is said, and to whom besides the log. */
 export interface Absence {
   readonly clock: Clock;
-  /** The address that is tried, `host:port`. */
+  /** The addresses that are tried, for a person. */
   readonly address: string;
   /** The first time; then each time that it has lasted twice as long. */
   readonly afterMs: number;
@@ -90,6 +111,8 @@ const OUT_OF_REACH: ReadonlySet<ErrorCode> = new Set([
   "coordinator_refused_connection",
   "coordinator_silent",
   "coordinator_not_trusted",
+  "not_leader",
+  "no_leader_found",
 ]);
 
 /**

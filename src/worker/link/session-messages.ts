@@ -47,9 +47,9 @@ function readAssignment(
 ): Assigned | undefined {
   if (assignment === undefined || !isAttempt(assignment.attempt)) return undefined;
   const { itemId, attempt } = assignment.attempt;
-  const { payload, checkpoint, priority, alone } = assignment;
+  const { payload, checkpoint, priority, alone, keyed } = assignment;
   const key = attemptKey(itemId, attempt, epoch);
-  const how = { payload, checkpoint, priority, alone, plugin, timeoutMs: Number(itemTimeoutMs) };
+  const how = { payload, checkpoint, priority, alone, plugin, timeoutMs: Number(itemTimeoutMs), keyed };
   return { key, itemId, attempt, epoch, ...how };
 }
 

@@ -48,8 +48,6 @@ export interface SessionOptions {
   readonly executor: Executor;
   readonly outbox: Outbox;
   readonly uplink: CheckpointUplink;
-  /** Less room than this is asked for only when nothing waits. */
-  readonly worthwhileCredit: number;
   /** Whether more may be asked for at all, now. */
   readonly mayAsk: () => boolean;
   /** The worker that speaks, and the epoch that it has seen. */
@@ -65,9 +63,13 @@ interface Conversation {
   /** Rung when there may be something to say. */
   readonly bell: AsyncQueue<true>;
   readonly cutOff: AbortController;
+  /** It was cut off for the next one to state anew what there is. */
+  isDistrusted: boolean;
   readonly credit: Credit;
   /** Keys of the attempts that were stated, in the order of the verdicts; undefined once they have come. */
   awaitsVerdictOn: readonly string[] | undefined;
+  /** Assignments that were asked for and have not come are not wanted any more. */
+  isAskedTooMuch: boolean;
   /** To be said in this order, each in a frame of its own. */
   readonly releases: MessageInitShape<typeof ReleaseSchema>[];
   sentBatch: number;
@@ -118,11 +120,23 @@ export class Session {
     this.#conversation?.bell.push(true);
   }
 
+  /** There is room for one more: said when it is worth a frame. Called for each item, so it does no more than look. */
+  offerRoom(): void {
+    const { room, worthwhileRoom, isHungry } = this.#options.executor;
+    if (this.#conversation?.credit.mayAsk(room, worthwhileRoom, isHungry) === true) this.ring();
+  }
+
   /** Tells the coordinator what is given back unasked. Without a stream, the next hello tells it by leaving them out. */
   release(released: readonly Assigned[]): void {
     if (released.length === 0) return;
     this.#conversation?.releases.push(writeRelease(released));
     this.ring();
+  }
+
+  /** More was asked for than is wanted: these are given back, and what has not come is not asked for any more. */
+  giveUp(unstarted: readonly Assigned[]): void {
+    if (this.#conversation !== undefined) this.#conversation.isAskedTooMuch = true;
+    this.release(unstarted);
   }
 
   /**
@@ -131,7 +145,9 @@ export class Session {
    */
   distrust(): void {
     this.#isReconciled = false;
-    this.#conversation?.cutOff.abort();
+    if (this.#conversation === undefined) return;
+    this.#conversation.isDistrusted = true;
+    this.#conversation.cutOff.abort();
   }
 
   /** Ends the stream and opens no other. */
@@ -146,7 +162,10 @@ export class Session {
     const { signal } = this.#ending;
     const ended = await stayConnected({
       converse: () => this.#converse(),
-      onSetback: (setback) => this.#report(setback),
+      onSetback: (setback) => {
+        this.#report(setback);
+        return undefined;
+      },
       clock,
       random,
       signal,
@@ -164,7 +183,9 @@ export class Session {
     const conversation: Conversation = {
       bell: new AsyncQueue(1),
       cutOff: new AbortController(),
-      credit: new Credit(),
+      isDistrusted: false,
+      credit: new Credit(this.#received),
+      isAskedTooMuch: false,
       awaitsVerdictOn: hello.keys,
       releases: [],
       sentBatch: 0,
@@ -181,11 +202,13 @@ export class Session {
       const { signal } = conversation.cutOff;
       for await (const response of this.#options.client.session(requests, { signal })) {
         const ending = await this.#take(conversation, response);
+        if (conversation.isDistrusted) return { heard: true, ending: { kind: "anew" } };
         if (ending !== undefined) return { heard: isReconciled(conversation), ending };
       }
       return { heard: isReconciled(conversation), ending: { kind: "closed" } };
     } catch (thrown) {
       if (!(thrown instanceof RolloutError)) throw thrown;
+      if (conversation.isDistrusted) return { heard: true, ending: { kind: "anew" } };
       if (conversation.cutOff.signal.aborted)
         return { heard: isReconciled(conversation), ending: { kind: "closed" } };
       const isSuperseded = thrown.code === "worker_superseded";
@@ -226,7 +249,12 @@ export class Session {
   /** The most urgent frame now; undefined when there is nothing to say. */
   #nextFrame(conversation: Conversation): Frame | undefined {
     if (!isReconciled(conversation)) return undefined;
-    const { executor, outbox, uplink, worthwhileCredit, mayAsk } = this.#options;
+    const { executor, outbox, uplink, mayAsk } = this.#options;
+    const { credit } = conversation;
+    const isTooMuch = conversation.isAskedTooMuch && credit.lower(executor.room);
+    conversation.isAskedTooMuch = false;
+    // Before what is given back, which is not to come again at once.
+    if (isTooMuch) return { case: "credit", value: { upTo: BigInt(credit.upTo) } };
     const release = conversation.releases.shift();
     if (release !== undefined) return { case: "release", value: release };
     // Results go before more is asked for: a coordinator that gives more then knows what this worker has.
@@ -235,8 +263,9 @@ export class Session {
       conversation.sentBatch = Number(batch.number);
       return { case: "results", value: batch };
     }
-    const more = mayAsk() ? conversation.credit.ask(executor.room, worthwhileCredit, executor.isHungry) : 0;
-    if (more > 0) return { case: "credit", value: { more } };
+    const { room, worthwhileRoom, isHungry } = executor;
+    const more = mayAsk() ? credit.ask(room, worthwhileRoom, isHungry) : 0;
+    if (more > 0) return { case: "credit", value: { more, upTo: BigInt(credit.upTo) } };
     const checkpoints = uplink.next(executor);
     if (checkpoints !== undefined) return { case: "checkpoints", value: checkpoints };
     return conversation.toldAssignment < this.#received ? { case: undefined } : undefined;
@@ -269,6 +298,9 @@ export class Session {
         return this.#takeRelease(conversation, frame.value);
       case "drop":
         return this.#takeDrop(conversation, frame.value);
+      case "partitionCheckpoints":
+      case "partitionStates":
+        return refused("it speaks of partitions to a worker that takes no keys");
       case undefined:
         return undefined;
     }

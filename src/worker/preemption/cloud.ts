@@ -1,12 +1,11 @@
 // Which cloud's notices are watched: as the configuration says, or that of the metadata server which answers, however late.
 import { unreachable } from "../../base/assert.ts";
 import { sleep } from "../../base/clock.ts";
-import { AwsHints } from "./aws.ts";
+import { AwsHints, ImdsSession } from "./aws.ts";
 import type { Cloud, ComputeHint } from "./compute-hint.ts";
 import { GcpHints, isGcp } from "./gcp.ts";
-import { ImdsSession } from "./imds-session.ts";
 import type { MetadataWatchOptions } from "./metadata-http.ts";
-import { MetadataPatience, PATIENCE_MAX_MS } from "./metadata-trouble.ts";
+import { MetadataPatience, PATIENCE_MAX_MS } from "./metadata-http.ts";
 
 /** `auto`: whichever answers. */
 export type CloudChoice = Cloud | "auto" | "none";

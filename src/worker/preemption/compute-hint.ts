@@ -1,7 +1,7 @@
 // The room of hints that a worker's surroundings give about its end, as values: a cloud takes the machine away, somebody asks it to
 // leave, or it had better get less work. Here the port and the hints that somebody makes; cloud.ts picks the cloud, aws.ts and gcp.ts
-// watch one each, by imds-session.ts and metadata-http.ts; metadata-trouble.ts is about servers that are slow or silent. How long a
-// drain may take follows from a hint alone.
+// watch one each, by metadata-http.ts, which also bears with servers that are slow or silent. How long a drain may take follows from
+// a hint alone.
 //
 // Keeps true: a deadline is a moment on the monotonic clock of this machine. No wall clock takes part, ours least of all.
 import type { DrainCause } from "../../../machines/spot-drain.ts";
@@ -76,8 +76,7 @@ export function clampLead(cause: Cloud, leadMs: number): number {
 export function drainDeadlineMs(hint: DrainHint): number {
   switch (hint.kind) {
     case "preemption": {
-      const leadMs = hint.leadMs ?? NOMINAL_LEAD_MS[hint.cause];
-      const budgetMs = Math.min(DRAIN_TARGET_MS[hint.cause], leadMs - DRAIN_MARGIN_MS);
+      const budgetMs = Math.min(DRAIN_TARGET_MS[hint.cause], leadOf(hint) - DRAIN_MARGIN_MS);
       return hint.noticedAtMs + Math.max(budgetMs, 0);
     }
     case "request":
@@ -85,6 +84,15 @@ export function drainDeadlineMs(hint: DrainHint): number {
     default:
       return unreachable(hint, "drain hint");
   }
+}
+
+/** When the machine is gone, on the monotonic clock; undefined when no cloud takes it away. */
+export function machineEndsMs(hint: DrainHint): number | undefined {
+  return hint.kind === "preemption" ? hint.noticedAtMs + leadOf(hint) : undefined;
+}
+
+function leadOf({ leadMs, cause }: Extract<Hint, { kind: "preemption" }>): number {
+  return leadMs ?? NOMINAL_LEAD_MS[cause];
 }
 
 /**

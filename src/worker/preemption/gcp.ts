@@ -3,39 +3,32 @@
 //
 // Keeps true: a change between two questions is not missed, because each names the state that the last one saw.
 import { unreachable } from "../../base/assert.ts";
-import { backoffMs } from "../../base/backoff.ts";
-import type { BackoffRange } from "../../base/backoff.ts";
+import { backoffMs } from "../../base/random.ts";
 import type { Clock } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
 import type { ComputeHint, Hint } from "./compute-hint.ts";
-import { askMetadata } from "./metadata-http.ts";
+import { askMetadata, MetadataPatience, MetadataTrouble } from "./metadata-http.ts";
 import type { MetadataAddress, MetadataAnswer, MetadataWatchOptions } from "./metadata-http.ts";
-import { MetadataPatience, MetadataTrouble } from "./metadata-trouble.ts";
-
-export interface GcpTiming {
-  /** How long the server may keep a question when nothing changes. */
-  readonly waitSec: number;
-  /** How long an answer may take beyond that, of a server that is not slow (metadata-trouble.ts). */
-  readonly requestTimeoutMs: number;
-  /** The least time between two questions, for a server that does not wait as it was asked to. */
-  readonly paceMs: number;
-  readonly backoff: BackoffRange;
-}
-
-export interface GcpHintsOptions extends MetadataWatchOptions {
-  readonly timing?: GcpTiming;
-}
 
 /**
  * A question that hangs hides a notice until it times out, and a notice has 30 s: 8 s of waiting, 2 s more, and a first
  * backoff of at most 1 s leave 19 s, and the drain wants 15 s and its margin 3 s.
  */
-const TIMING: GcpTiming = {
+const TIMING = {
+  /** How long the server may keep a question when nothing changes. */
   waitSec: 8,
+  /** How long an answer may take beyond that, of a server that is not slow (metadata-http.ts). */
   requestTimeoutMs: 2_000,
+  /** The least time between two questions, for a server that does not wait as it was asked to. */
   paceMs: 1_000,
   backoff: { baseMs: 1_000, ceilingMs: 5_000 },
 };
+
+export type GcpTiming = Readonly<typeof TIMING>;
+
+export interface GcpHintsOptions extends MetadataWatchOptions {
+  readonly timing?: GcpTiming;
+}
 
 const NOTICE_PATH = "/computeMetadata/v1/instance/preempted";
 const HEADERS = { "metadata-flavor": "Google" };
@@ -104,18 +97,8 @@ export class GcpHints implements ComputeHint {
     if (etag !== undefined) wait.set("last_etag", etag);
     const isWaiting = etag !== undefined;
     const waitMs = isWaiting ? waitSec * 1_000 : 0;
-    const startMs = clock.monotonicMs();
-    const answer = await askMetadata({
-      address,
-      path: isWaiting ? `${NOTICE_PATH}?${wait.toString()}` : NOTICE_PATH,
-      headers: HEADERS,
-      timeoutMs: this.#patience.timeoutMs + waitMs,
-      clock,
-      signal,
-    });
-    if (answer.kind === "answered") this.#patience.answered(clock.monotonicMs() - startMs - waitMs);
-    else if (answer.isSilent) this.#patience.tooShort();
-    return read(answer);
+    const path = isWaiting ? `${NOTICE_PATH}?${wait.toString()}` : NOTICE_PATH;
+    return read(await this.#patience.ask({ address, path, headers: HEADERS, clock, signal }, waitMs));
   }
 }
 

@@ -10,6 +10,7 @@ import { systemReason } from "../../base/system-reason.ts";
 import type { Logger } from "../../observe/log.ts";
 import { exchange } from "../../transport/exchange.ts";
 import type { Answer } from "../../transport/exchange.ts";
+import type { Cloud } from "./compute-hint.ts";
 
 /** A host that `parseMetadataUrl` lets pass. */
 export interface MetadataAddress {
@@ -120,4 +121,65 @@ export async function askMetadata(question: MetadataQuestion): Promise<MetadataA
 
 function unanswered(reason: string, isSilent = false): MetadataAnswer {
   return { kind: "unanswered", reason, isSilent };
+}
+
+// Metadata servers that do not answer as they should: the lines that a worker says of one, and how long it waits for one. The worker
+// works on, and may be preempted without a notice.
+
+/** One line when the trouble begins or becomes something else, and one when it is over. */
+export class MetadataTrouble {
+  readonly #log: Logger;
+  #known: string | undefined;
+
+  constructor(log: Logger, cloud: Cloud) {
+    this.#log = log.child({ cloud });
+  }
+
+  /** `isSilent`: there was no answer in time, however long that was. */
+  report(reason: string, isSilent = false): void {
+    const kind = isSilent ? "silent" : reason;
+    if (kind === this.#known) return;
+    this.#known = kind;
+    this.#log.warn(
+      "the metadata server cannot be used, so a preemption may come without notice; trying again",
+      {
+        reason,
+      },
+    );
+  }
+
+  over(): void {
+    if (this.#known !== undefined) this.#log.info("the metadata server answers again");
+    this.#known = undefined;
+  }
+}
+
+/** A server that takes longer than this is of no use: the shortest notice has 30 s. */
+export const PATIENCE_MAX_MS = 10_000;
+const GROWTH = 2;
+
+/**
+ * How long a question may take. Short at first, so that a server that hangs hides a notice for a moment only; longer, step by step,
+ * while the server is silent, so that one that is slow is heard in the end.
+ */
+export class MetadataPatience {
+  readonly #quickMs: number;
+  #timeoutMs: number;
+
+  /** `isSlow`: the server is known to be. */
+  constructor(quickMs: number, isSlow: boolean) {
+    this.#quickMs = quickMs;
+    this.#timeoutMs = isSlow ? PATIENCE_MAX_MS : quickMs;
+  }
+
+  /** Asks within that time, and `keptMs` more, for which the server may keep the question. Never rejects. */
+  async ask(question: Omit<MetadataQuestion, "timeoutMs">, keptMs = 0): Promise<MetadataAnswer> {
+    const { clock } = question;
+    const startMs = clock.monotonicMs();
+    const answer = await askMetadata({ ...question, timeoutMs: this.#timeoutMs + keptMs });
+    if (answer.kind === "unanswered") {
+      if (answer.isSilent) this.#timeoutMs = Math.min(this.#timeoutMs * GROWTH, PATIENCE_MAX_MS);
+    } else if (clock.monotonicMs() - startMs - keptMs <= this.#quickMs) this.#timeoutMs = this.#quickMs;
+    return answer;
+  }
 }

@@ -3,6 +3,7 @@
 //
 // Keeps true: an attempt is in it once.
 import { assert } from "../../base/assert.ts";
+import type { KeyOfItem } from "../backends/backend.ts";
 
 /** An attempt that this worker was given. */
 export interface Assigned {
@@ -21,6 +22,14 @@ export interface Assigned {
   readonly plugin: string;
   /** How long it may take; 0: as long as it likes. */
   readonly timeoutMs: number;
+  /** Undefined for an item without a key. */
+  readonly keyed?: GivenState | undefined;
+}
+
+/** The key of an item, and the state with which the attempt begins. */
+export interface GivenState extends KeyOfItem {
+  /** The commit of the state; 0: the key has none. */
+  readonly commit: bigint;
 }
 
 /** An attempt that has ended, and whose result is on its way. */

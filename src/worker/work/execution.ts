@@ -11,6 +11,7 @@ import { LIMITS } from "../../config/limits.ts";
 import type { Logger } from "../../observe/log.ts";
 import { compile } from "../../runtime/compile.ts";
 import type { Effect } from "../../runtime/compile.ts";
+import type { ChartStep } from "../../runtime/driver.ts";
 import { AT_ONCE } from "../backends/backend.ts";
 import type { ItemReport, Outcome } from "../backends/backend.ts";
 import type { TakenPlugin } from "../backends/plugins.ts";
@@ -20,6 +21,8 @@ import { LogTail } from "./log-tail.ts";
 /** `fenced`: it was killed because the coordinator may have given it to another worker. */
 export type Ending =
   Exclude<Outcome, { readonly kind: "preempted" }> | { readonly kind: "preempted" | "fenced" };
+
+type Success = Extract<Outcome, { readonly kind: "success" }>;
 
 export interface Finished {
   readonly assigned: Assigned;
@@ -39,10 +42,13 @@ export interface Finished {
 export interface ExecutionOptions {
   readonly maxOutputBytes: number;
   readonly maxCheckpointBytes: number;
+  readonly maxStateBytes: number;
   readonly clock: Clock;
   readonly log: Logger;
   /** Asked at the moment at which an attempt begins, which may be long after its start; it may, unless said. */
   readonly mayBegin?: () => boolean;
+  /** Told of each step. */
+  readonly onStep?: ((step: ChartStep) => void) | undefined;
   /** Called when an attempt has another checkpoint than before. */
   readonly onCheckpoint?: (execution: Saved) => void;
 }
@@ -87,6 +93,7 @@ export class Execution implements Saved {
     this.#startedAtMs = options.clock.wallMs();
     this.#startedMs = options.clock.monotonicMs();
     this.#limitTime();
+    this.#say("xstate.init", "", this.#state);
   }
 
   get signal(): AbortSignal {
@@ -158,13 +165,14 @@ export class Execution implements Saved {
   end(): void {
     this.#timer?.cancel();
     this.plugin.release();
+    this.#say("xstate.stop", this.#state, "");
   }
 
   /** Its result; undefined when nobody wants to know. */
   finish(outcome: Outcome): Finished | undefined {
     if (this.isDropped) return undefined;
     const { assigned } = this;
-    const isSuccess = outcome.kind === "success" && outcome.output.length <= this.#options.maxOutputBytes;
+    const isSuccess = outcome.kind === "success" && this.#isTaken(outcome);
     if (outcome.kind === "preempted" && outcome.checkpoint !== undefined)
       this.#keepCheckpoint(outcome.checkpoint);
     return {
@@ -184,6 +192,7 @@ export class Execution implements Saved {
     const asked: Effect[] = [];
     const before = this.#row;
     this.#row = chart.step(before, event, asked);
+    if (this.#row !== before) this.#say(event.type, chart.nameOf(before), this.#state);
     for (const { type } of asked) this.#carryOut(type);
     return this.#row !== before;
   }
@@ -210,7 +219,20 @@ export class Execution implements Saved {
   }
 
   #is(state: string): boolean {
-    return chart.states[this.#row.state] === state;
+    return this.#state === state;
+  }
+
+  get #state(): string {
+    return chart.nameOf(this.#row);
+  }
+
+  /** Its context is empty. */
+  #say(event: string, from: string, to: string): void {
+    const { onStep } = this.#options;
+    if (onStep === undefined) return;
+    const { itemId, attempt } = this.assigned;
+    const address = `execution/${Buffer.from(itemId).toString("hex")}/${attempt}`;
+    onStep({ chart: execution.id, address, event, from, to, context: {} });
   }
 
   #limitTime(): void {
@@ -218,8 +240,16 @@ export class Execution implements Saved {
     if (this.#timeoutMs > 0) this.after(this.#timeoutMs, () => void this.#step({ type: "time.over" }));
   }
 
+  /** Whether it is one that may be recorded. */
+  #isTaken({ output, state }: Success): boolean {
+    const { maxOutputBytes, maxStateBytes } = this.#options;
+    if (output.length > maxOutputBytes) return false;
+    if (state === undefined) return true;
+    return this.assigned.keyed !== undefined && (state === "removed" || state.length <= maxStateBytes);
+  }
+
   #endingOf(outcome: Outcome): Ending {
-    if (outcome.kind === "success" || outcome.kind === "too_large") return this.#tooLarge(outcome);
+    if (outcome.kind === "success" || outcome.kind === "too_large") return this.#notTaken(outcome);
     // It was killed: how it died of that says nothing of the item.
     if (this.#is("Expired"))
       return { kind: "timeout", message: `took longer than ${formatDuration(this.#timeoutMs)}` };
@@ -234,11 +264,21 @@ export class Execution implements Saved {
     return { ...ending, kind: "error", ...(isPermanent && { isPermanent }), ...(isKept && { response }) };
   }
 
-  #tooLarge(outcome: Outcome & { readonly kind: "success" | "too_large" }): Outcome {
-    const { maxOutputBytes } = this.#options;
+  #notTaken(outcome: Success | (Outcome & { readonly kind: "too_large" })): Exclude<Ending, Success> {
+    const { maxOutputBytes, maxStateBytes } = this.#options;
     const limit = `the limit is ${maxOutputBytes} (limits.output of the worker)`;
-    if (outcome.kind === "success")
+    if (outcome.kind === "success" && outcome.output.length > maxOutputBytes)
       return { kind: "too_large", message: `the output is ${outcome.output.length} bytes; ${limit}` };
+    if (outcome.kind === "success" && this.assigned.keyed === undefined)
+      return {
+        kind: "error",
+        message: "it left a state, but the item has no key: submit it with --key-field",
+      };
+    if (outcome.kind === "success")
+      return {
+        kind: "too_large",
+        message: `the state is over the limit of ${maxStateBytes} bytes (limits.state of the worker)`,
+      };
     return { kind: "too_large", message: cut(outcome.message ?? `the output is larger; ${limit}`) };
   }
 

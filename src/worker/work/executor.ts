@@ -1,5 +1,5 @@
-// The room of items at a worker: backlog.ts (not started), executor.ts and execution.ts (running, one attempt each), log-tail.ts (the
-// end of its log), outbox.ts and outbox-record.ts (results until they are acknowledged), checkpoint-uplink.ts (checkpoints that
+// The room of items at a worker: backlog.ts (not started) and backlog-pace.ts (how many of them), executor.ts and execution.ts
+// (running, one attempt each), log-tail.ts (the end of its log), outbox.ts and outbox-record.ts (results until they are acknowledged), checkpoint-uplink.ts (checkpoints that
 // leave before the end).
 //
 // Here the worker executes what it was given: as many at once as there are slots, the best of the backlog next, none longer than it
@@ -9,24 +9,29 @@
 // the start, and again when it begins, which may be long after; an attempt that was dropped leaves no result, every other one that
 // started leaves exactly one; a slot is taken for as long as a backend executes in it, whatever has been said of that attempt.
 import { assert } from "../../base/assert.ts";
-import type { Clock } from "../../base/clock.ts";
+import type { Clock, Timer } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
 import { describeError } from "../../base/errors.ts";
 import type { Logger } from "../../observe/log.ts";
-import type { ItemAttempt, Outcome } from "../backends/backend.ts";
+import type { ChartStep } from "../../runtime/driver.ts";
+import type { ItemAttempt, KeyOfItem, Outcome } from "../backends/backend.ts";
 import type { Plugins, TakenPlugin } from "../backends/plugins.ts";
 import { Backlog } from "./backlog.ts";
 import type { Assigned } from "./backlog.ts";
+import type { BacklogPace } from "./backlog-pace.ts";
 import { Execution } from "./execution.ts";
 import type { Finished, Saved } from "./execution.ts";
 
 export interface ExecutorOptions {
   readonly plugins: Plugins;
   readonly slots: number;
-  /** How many may wait beside those that run. */
-  readonly prefetch: number;
+  /** How many are to wait beside those that run. */
+  readonly pace: BacklogPace;
+  /** How many can wait at all: more than are wanted, because what was asked for may come late. */
+  readonly capacity: number;
   readonly maxOutputBytes: number;
   readonly maxCheckpointBytes: number;
+  readonly maxStateBytes: number;
   /** For every attempt: the run, the worker. */
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
@@ -36,10 +41,14 @@ export interface ExecutorOptions {
   /** Asked when an attempt that was started begins; it may, unless said. One that may not is unstarted again. */
   readonly mayBegin?: () => boolean;
   readonly onFinished: (finished: Finished) => void;
+  /** Told of the steps of executions. */
+  readonly onStep?: ((step: ChartStep) => void) | undefined;
   /** A running attempt has another checkpoint than before. */
   readonly onCheckpoint?: (saved: Saved) => void;
-  /** This worker cannot execute it, or cannot say when: others may. */
-  readonly onHandedBack: (assigned: Assigned) => void;
+  /** This worker cannot execute these, or cannot say when: others may. */
+  readonly onHandedBack: (unstarted: readonly Assigned[]) => void;
+  /** These would wait for too long here, and so would what was asked for and has not come. */
+  readonly onSurplus: (unstarted: readonly Assigned[]) => void;
   /** There is room for one more than before. */
   readonly onRoom: () => void;
 }
@@ -58,24 +67,31 @@ export class Executor {
   readonly #lingering = new Set<Execution>();
   /** Plugins that items have named and that are not here. */
   readonly #missing = new Set<string>();
-  #draining = false;
+  /** The attempt in each slot: the lowest that is free is the next. */
+  readonly #slots: (Execution | undefined)[];
+  /** Armed while more than one waits. */
+  #nextLook: Timer | undefined;
+  /** It starts nothing any more, for good. */
+  #isClosed = false;
   #whenIdle: PromiseWithResolvers<void> | undefined;
 
   constructor(options: ExecutorOptions) {
     this.#options = options;
-    this.#backlog = new Backlog(options.slots + options.prefetch);
+    this.#slots = Array.from({ length: options.slots });
+    this.#backlog = new Backlog(options.capacity);
   }
 
   /** How many more attempts may be given; none while it drains, or while nothing could start. */
   get room(): number {
-    const { slots, prefetch } = this.#options;
-    return this.#draining || this.#isStuck
+    const { slots, pace } = this.#options;
+    return this.#isClosed || this.#isStuck
       ? 0
-      : Math.max(0, slots + prefetch - this.#backlog.size - this.#taken);
+      : Math.max(0, slots + pace.wanted - this.#backlog.size - this.#taken);
   }
 
-  get isDraining(): boolean {
-    return this.#draining;
+  /** Less room than this is asked for only when nothing waits: half of the backlog is enough until the rest has come. */
+  get worthwhileRoom(): number {
+    return Math.max(1, Math.floor(this.#options.pace.wanted / 2));
   }
 
   /** Whether nothing waits: a coordinator that has work may give it at once. */
@@ -86,6 +102,11 @@ export class Executor {
   /** The share of the slots that execute, 0 to 1. */
   get load(): number {
     return this.#taken / this.#options.slots;
+  }
+
+  /** Slots in which something executes, and how many items wait for one. */
+  get counts(): { readonly executing: number; readonly waiting: number } {
+    return { executing: this.#taken, waiting: this.#backlog.size };
   }
 
   get unstarted(): Iterable<Assigned> {
@@ -102,11 +123,14 @@ export class Executor {
     return [...this.#running.values()].filter(({ isDropped }) => !isDropped).map((one) => one.assigned);
   }
 
-  /** False when it drains: the caller has to hand it back. An attempt that is here already stays as it is. */
+  /** False when it drains or is full: the caller has to hand it back. An attempt that is here already stays as it is. */
   take(assigned: Assigned): boolean {
-    if (this.#draining) return false;
+    if (this.#isClosed) return false;
     const { key } = assigned;
-    if (!this.#backlog.has(key) && !this.#running.has(key)) this.#backlog.add(assigned);
+    if (this.#backlog.has(key) || this.#running.has(key)) return true;
+    if (this.#backlog.size >= this.#options.capacity) return false;
+    this.#backlog.add(assigned);
+    this.#watch();
     return true;
   }
 
@@ -147,7 +171,8 @@ export class Executor {
 
   /** Starts nothing any more, for good, and gives back what has not started. Idempotent. */
   drain(): Assigned[] {
-    this.#draining = true;
+    this.#isClosed = true;
+    this.#nextLook?.cancel();
     const unstarted = [...this.#backlog];
     for (const { key } of unstarted) this.#backlog.remove(key);
     return unstarted;
@@ -155,7 +180,7 @@ export class Executor {
 
   /** Resolves when nothing runs that has not been told of. For one that drains. */
   whenIdle(): Promise<void> {
-    assert(this.#draining, "only what starts nothing more becomes idle for good");
+    assert(this.#isClosed, "only what starts nothing more becomes idle for good");
     this.#whenIdle ??= Promise.withResolvers();
     if (this.#running.size === 0) this.#whenIdle.resolve();
     return this.#whenIdle.promise;
@@ -198,10 +223,30 @@ export class Executor {
   }
 
   #handBackAll(): void {
-    for (const assigned of [...this.#backlog]) {
-      this.#backlog.remove(assigned.key);
-      this.#options.onHandedBack(assigned);
-    }
+    const unstarted = [...this.#backlog];
+    for (const { key } of unstarted) this.#backlog.remove(key);
+    if (unstarted.length > 0) this.#options.onHandedBack(unstarted);
+  }
+
+  /** Looks now and then, as long as something may be too much: items that do not end tell nothing by themselves. */
+  #watch(): void {
+    const { clock, pace } = this.#options;
+    if (this.#nextLook !== undefined || this.#backlog.size <= 1) return;
+    const look = (): void => {
+      this.#nextLook = undefined;
+      this.#look();
+      this.#watch();
+    };
+    this.#nextLook = clock.after(pace.lookIntervalMs, look, { background: true });
+  }
+
+  #look(): void {
+    const { clock, pace, onSurplus } = this.#options;
+    const surplus = pace.surplus(clock.monotonicMs(), this.#backlog.size, this.#taken > 0);
+    if (surplus === 0) return;
+    const last = [...this.#backlog].slice(-surplus);
+    for (const { key } of last) this.#backlog.remove(key);
+    onSurplus(last);
   }
 
   #handBack(assigned: Assigned): void {
@@ -211,16 +256,25 @@ export class Executor {
       this.#missing.add(plugin);
       log.warn(`items of plugin ${plugin}, which this worker does not have, are handed back`);
     }
-    onHandedBack(assigned);
+    onHandedBack([assigned]);
   }
 
   #start(assigned: Assigned, plugin: TakenPlugin): void {
     const execution = new Execution(assigned, plugin, this.#options, () => this.#awaitEnd(execution));
     const { signal, report } = execution;
+    if (this.#taken === 0) this.#options.pace.resume(execution.startedMs);
+    const slot = this.#slots.indexOf(undefined);
+    assert(slot >= 0, "no more execute than there are slots");
+    this.#slots[slot] = execution;
     this.#running.set(assigned.key, execution);
     let executing: Promise<Outcome>;
     try {
-      const offered = new OfferedAttempt(assigned, this.#options.env, () => execution.mayBegin());
+      const offered = new OfferedAttempt(
+        assigned,
+        slot,
+        this.#options.env,
+        () => !this.#isClosed && execution.mayBegin(),
+      );
       executing = plugin.backend.execute(offered, signal, report);
     } catch (error) {
       executing = Promise.resolve(thrown(error));
@@ -239,11 +293,13 @@ export class Executor {
   /** The backend has ended it. */
   #settle(execution: Execution, outcome: Outcome): void {
     execution.end();
+    this.#slots[this.#slots.indexOf(execution)] = undefined;
     if (!this.#lingering.delete(execution)) {
       this.#running.delete(execution.assigned.key);
-      if (execution.isWithheld && !this.#draining) this.#backlog.putBack(execution.assigned);
+      if (execution.isWithheld && !this.#isClosed) this.#backlog.putBack(execution.assigned);
       else this.#tell(execution, outcome);
     }
+    this.#options.pace.end(this.#options.clock.monotonicMs());
     this.pump();
     this.#options.onRoom();
     this.#noticeIdle();
@@ -284,11 +340,14 @@ class OfferedAttempt implements ItemAttempt {
   readonly payload: Uint8Array;
   readonly checkpoint: Uint8Array;
   readonly alone: boolean;
+  readonly keyed: KeyOfItem | undefined;
   readonly mayBegin: () => boolean;
+  readonly #slot: number;
   readonly #env: Readonly<Record<string, string>>;
 
   constructor(
-    { itemId, attempt, payload, checkpoint, alone }: Assigned,
+    { itemId, attempt, payload, checkpoint, alone, keyed }: Assigned,
+    slot: number,
     env: Readonly<Record<string, string>>,
     mayBegin: () => boolean,
   ) {
@@ -298,6 +357,8 @@ class OfferedAttempt implements ItemAttempt {
     this.payload = payload;
     this.checkpoint = checkpoint;
     this.alone = alone;
+    this.#slot = slot;
+    this.keyed = keyed;
     this.#env = env;
   }
 
@@ -306,6 +367,8 @@ class OfferedAttempt implements ItemAttempt {
       ...this.#env,
       ROLLOUT_ITEM_ID: Buffer.from(this.itemId).toString("hex"),
       ROLLOUT_ATTEMPT: String(this.attempt),
+      ROLLOUT_SLOT: String(this.#slot),
+      ...(this.keyed && { ROLLOUT_KEY: this.keyed.key }),
     };
   }
 }

@@ -1,18 +1,18 @@
 // A batch of results as it lies in the worker's own store: the very message that is sent, so that what is delivered after a
 // restart is what was stored.
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { unreachable } from "../../base/assert.ts";
 import { OutcomeClass, ResultBatchSchema, ResultSchema } from "../../gen/rollout/v1/work_pb.ts";
-import type { Result, ResultBatch } from "../../gen/rollout/v1/work_pb.ts";
+import type { KeyedSchema, Result, ResultBatch } from "../../gen/rollout/v1/work_pb.ts";
 import type { RecordType } from "../../storage/codec.ts";
 import { RECORD_KIND } from "../../storage/keys.ts";
+import type { GivenState } from "./backlog.ts";
 import type { Ending, Finished } from "./execution.ts";
 
 export const resultBatchRecord: RecordType<ResultBatch> = {
   kind: RECORD_KIND.resultBatch,
   name: "result batch",
-  version: 1,
-  migrations: {},
   encode: (batch) => [toBinary(ResultBatchSchema, batch)],
   decode: (fields) => fromBinary(ResultBatchSchema, fields.bytes(0)),
 };
@@ -45,11 +45,20 @@ export function resultOf(finished: Finished, incarnation: Uint8Array): Result {
     durationMs: BigInt(Math.round(durationMs)),
     log,
     ...detailOf(outcome),
+    ...(assigned.keyed && outcome.kind === "success" && { keyed: stateOf(assigned.keyed, outcome) }),
   });
 }
 
+function stateOf(
+  { commit: basedOn }: GivenState,
+  { state }: Extract<Ending, { readonly kind: "success" }>,
+): MessageInitShape<typeof KeyedSchema> {
+  if (state === undefined) return { basedOn };
+  return state === "removed" ? { basedOn, removed: true } : { basedOn, state };
+}
+
 /** The result in place of one that the coordinator would not take. */
-export function tooLargeFor(result: Result, limitBytes: number): Result {
+export function tooLargeFor({ keyed: _, ...result }: Result, limitBytes: number): Result {
   const bytes = result.output.length;
   return create(ResultSchema, {
     ...result,

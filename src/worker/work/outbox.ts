@@ -11,7 +11,7 @@ import { ResultBatchSchema } from "../../gen/rollout/v1/work_pb.ts";
 import type { Result, ResultBatch } from "../../gen/rollout/v1/work_pb.ts";
 import { decodeRecord, encodeRecord, okOrFailure } from "../../storage/codec.ts";
 import { OUTBOX_PREFIX, outboxKey } from "../../storage/keys.ts";
-import { pagesUnder } from "../../storage/pages.ts";
+import { pagesUnder } from "../../storage/records.ts";
 import type { Store } from "../../storage/store.ts";
 import { attemptKey } from "./backlog.ts";
 import type { Executed } from "./backlog.ts";
@@ -48,6 +48,9 @@ interface Pending {
 /** A frame holds one batch: well below the limit of a message, and enough for an fsync to be worth it. */
 const BATCH_MAX_RESULTS = 1_024;
 const BATCH_MAX_BYTES = 1_024 * 1_024;
+/** With so many batches on their way, results gather until the first of these is acknowledged, or for so long. */
+const BATCHES_UNDER_WAY = 2;
+const GATHER_MS = 10;
 /** The cost of a result beside its output, message, checkpoint and log. */
 const RESULT_OVERHEAD_BYTES = 192;
 const RESTORE_PAGE = 16;
@@ -61,6 +64,7 @@ export class Outbox {
   readonly #dropped = new Set<string>();
   /** Not on the disk yet. */
   #pending: Pending[] = [];
+  #pendingBytes = 0;
   /** Synced, in order of their numbers, without a gap. */
   #batches: StoredBatch[] = [];
   /** Keys of what was acknowledged and still stands in the store. */
@@ -70,6 +74,9 @@ export class Outbox {
   #unackedResults = 0;
   #unackedBytes = 0;
   #writing: Promise<void> | undefined;
+  /** Ends the wait for more that could go with it; undefined while there is no such wait. */
+  #endGathering: (() => void) | undefined;
+  #isClosing = false;
   #whenFlushed: PromiseWithResolvers<void> | undefined;
 
   private constructor(options: OutboxOptions) {
@@ -96,9 +103,15 @@ export class Outbox {
     const bytes = sizeOf(result);
     this.#finished.set(key, { ...finished.assigned, payload: NO_BYTES, checkpoint: NO_BYTES });
     this.#pending.push({ key, result, bytes });
+    this.#pendingBytes += bytes;
     this.#unackedResults++;
     this.#unackedBytes += bytes;
     this.#write();
+  }
+
+  /** Results that are not acknowledged. */
+  get counts(): { readonly results: number; readonly bytes: number } {
+    return { results: this.#unackedResults, bytes: this.#unackedBytes };
   }
 
   get isFull(): boolean {
@@ -152,6 +165,7 @@ export class Outbox {
       }
     }
     if (acknowledged.length > 0) this.#write();
+    this.#noticeFlushed();
     return true;
   }
 
@@ -165,6 +179,8 @@ export class Outbox {
 
   /** Waits for results on their way to the disk. Results that are there stay for the next start. */
   async close(): Promise<void> {
+    this.#isClosing = true;
+    this.#endGathering?.();
     await this.#writing;
   }
 
@@ -200,12 +216,12 @@ export class Outbox {
   #write(): void {
     // After a failure it stays set, so that nothing more is written.
     this.#writing ??= this.#writeAll().catch(this.#options.onFatal);
+    if (!this.#mayGather) this.#endGathering?.();
   }
 
   async #writeAll(): Promise<void> {
-    // All attempts that end in this turn of the loop share a batch.
-    await new Promise<void>((resolve) => this.#options.clock.nextTurn(resolve));
     while (this.#pending.length > 0 || this.#deletable.length > 0) {
+      await this.#gather();
       const batch = this.#nextBatch();
       const deletes = this.#deletable;
       this.#deletable = [];
@@ -223,7 +239,29 @@ export class Outbox {
       this.#options.onBatch();
     }
     this.#writing = undefined;
-    this.#noticeFlushed();
+  }
+
+  /** Whether more may come that can go with what there is now, and nobody waits for that. */
+  get #mayGather(): boolean {
+    if (this.#isClosing || this.#pending.length >= BATCH_MAX_RESULTS || this.#pendingBytes >= BATCH_MAX_BYTES)
+      return false;
+    // Without a result there is only something to delete.
+    return this.#pending.length === 0 || this.#batches.length >= BATCHES_UNDER_WAY;
+  }
+
+  async #gather(): Promise<void> {
+    const { clock } = this.#options;
+    // All attempts that end in this turn of the loop share a batch.
+    await new Promise<void>((resolve) => clock.nextTurn(resolve));
+    if (!this.#mayGather) return;
+    await new Promise<void>((resolve) => {
+      const timer = clock.after(GATHER_MS, resolve);
+      this.#endGathering = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+    this.#endGathering = undefined;
   }
 
   #nextBatch(): StoredBatch | undefined {
@@ -235,6 +273,7 @@ export class Outbox {
     }
     if (count === 0) return undefined;
     const taken = this.#pending.splice(0, count);
+    this.#pendingBytes -= bytes;
     const number = this.#lastNumber + 1;
     return {
       key: outboxKey(this.#options.incarnation, number),
@@ -256,7 +295,7 @@ export class Outbox {
 
 const NO_BYTES = new Uint8Array(0);
 
-function sizeOf({ output, errorMessage, response, checkpoint, log }: Result): number {
-  const told = 3 * errorMessage.length + response.length;
+function sizeOf({ output, errorMessage, response, checkpoint, log, keyed }: Result): number {
+  const told = 3 * errorMessage.length + response.length + (keyed?.state?.length ?? 0);
   return RESULT_OVERHEAD_BYTES + output.length + told + checkpoint.length + log.length;
 }

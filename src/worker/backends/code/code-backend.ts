@@ -5,9 +5,11 @@
 // Keeps true: a process that did not end an attempt in time, or died, executes nothing more; what cannot start charges no
 // item.
 import { assert } from "../../../base/assert.ts";
-import { sleep } from "../../../base/clock.ts";
+import { sleep, unlessAborted } from "../../../base/clock.ts";
+import type { JsonObject } from "../../../base/exact-json.ts";
+import { ownFile } from "../../../base/own-file.ts";
 import type { Random } from "../../../base/random.ts";
-import type { Backend, ChildBackendOptions, ItemAttempt, ItemReport, Outcome } from "../backend.ts";
+import type { Backend, ChildBackendOptions, ItemAttempt, ItemReport, Learner, Outcome } from "../backend.ts";
 import { FalseStarts } from "../false-starts.ts";
 import { Shortage } from "../shortage.ts";
 import { forHowLong, loadingWords } from "../trouble-words.ts";
@@ -18,7 +20,7 @@ import type { CodeStart } from "./code-process.ts";
 export interface CodeBackendOptions extends ChildBackendOptions {
   /** The program of the process: a file of ours that loads the user's. */
   readonly program: string;
-  readonly load: Omit<LoadMessage, "kind" | "maxOutputBytes" | "maxCheckpointBytes">;
+  readonly load: Pick<LoadMessage, "module" | "export" | "options">;
   /** Absolute; where the processes start. */
   readonly workingDirectory: string;
   /** All of their environment. */
@@ -104,6 +106,10 @@ export class CodeBackend implements Backend {
     return loadingWords({ sinceMs, ready: all - loading.length, all, timeoutMs }, clock.monotonicMs());
   }
 
+  learners(): readonly Learner[] {
+    return [...this.#processes].filter((one) => one.isLearned);
+  }
+
   async close(): Promise<void> {
     this.#closing.abort();
     const { abortGraceMs } = this.#options;
@@ -116,13 +122,13 @@ export class CodeBackend implements Backend {
     for (;;) {
       const taken = this.#take();
       if (!taken.isReady) onWaiting();
-      const start = await Promise.race([taken.started, aborted(signal)]);
-      if (start !== "aborted" && start.kind === "ready") {
+      const start = await unlessAborted(signal, taken.started);
+      if (start?.kind === "ready") {
         this.#falseStarts.over();
         return { kind: "ready", process: taken };
       }
       this.#giveBack(taken);
-      if (start === "aborted" || start.kind === "closed") return { kind: "ended" };
+      if (start === undefined || start.kind === "closed") return { kind: "ended" };
       if (start.kind === "unusable") return start;
       const works = [...this.#processes].some((one) => one.isAlive && one.isReady);
       const { reason } = start;
@@ -146,14 +152,14 @@ export class CodeBackend implements Backend {
       this.#processes.delete(idle);
     }
     const { program, memoryLimitBytes, workingDirectory, env, load } = this.#options;
-    const { maxOutputBytes, maxCheckpointBytes } = this.#options;
+    const { maxOutputBytes, maxCheckpointBytes, maxStateBytes } = this.#options;
     const heap = memoryLimitBytes === undefined ? [] : [`--max-old-space-size=${memoryLimitBytes / MIB}`];
     const command = [process.execPath, ...heap, program];
     const started = new CodeProcess({
       ...this.#options,
       shortage: this.#shortage,
       request: { command, cwd: workingDirectory, env, channel: true },
-      load: { kind: "load", ...load, maxOutputBytes, maxCheckpointBytes },
+      load: { kind: "load", ...load, maxOutputBytes, maxCheckpointBytes, maxStateBytes },
     });
     this.#processes.add(started);
     return started;
@@ -165,10 +171,32 @@ export class CodeBackend implements Backend {
   }
 }
 
-function aborted(signal: AbortSignal): Promise<"aborted"> {
-  return new Promise((resolve) => {
-    const onAbort = (): void => resolve("aborted");
-    if (signal.aborted) onAbort();
-    else signal.addEventListener("abort", onAbort, { once: true });
-  });
+/** The options of a backend for one kind of code, but for those that follow from the kind. */
+interface CodeOptions extends Omit<CodeBackendOptions, "program" | "load"> {
+  /** Absolute path of a JavaScript or TypeScript file. */
+  readonly module: string;
+  /** The name of the function, or of the machine, that it exports. */
+  readonly export: string;
+}
+
+const MODULE_PROGRAM = ownFile("src/worker/backends/module/module-program");
+const MACHINE_PROGRAM = ownFile("src/worker/backends/machine/machine-program");
+
+/** Executes items by a function, which is given the parameters with each of them. */
+export function moduleBackend(options: CodeOptions & { readonly parameters: JsonObject }): CodeBackend {
+  const { module, export: name, parameters } = options;
+  const load = { module, export: name, options: { parameters } };
+  return new CodeBackend({ ...options, program: MODULE_PROGRAM, load });
+}
+
+/**
+ * Runs an XState machine to its final state, once for each item. Its snapshot is the item's checkpoint, so that another worker goes on
+ * where this one stopped; it is kept that often at most, and after each transition when that is 0.
+ */
+export function machineBackend(
+  options: CodeOptions & { readonly checkpointIntervalMs: number },
+): CodeBackend {
+  const { module, export: name, checkpointIntervalMs } = options;
+  const load = { module, export: name, options: { checkpointIntervalMs } };
+  return new CodeBackend({ ...options, program: MACHINE_PROGRAM, load });
 }

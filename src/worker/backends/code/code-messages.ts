@@ -1,7 +1,9 @@
 // The messages between a worker and a process that executes a user's code, and their frames on the socket between them.
 //
-// Keeps true: one attempt at a time; every `execute` is answered by one `ended`, unless the process dies.
+// Keeps true: one attempt at a time; every `execute` is answered by one `ended`, and every `save` by one `saved`, unless the process
+// dies.
 import { deserialize, serialize } from "node:v8";
+import type { KeyOfItem, StateChange } from "../backend.ts";
 
 /** The first message: what to load. */
 export interface LoadMessage {
@@ -15,6 +17,7 @@ export interface LoadMessage {
   /** A larger output is not sent. */
   readonly maxOutputBytes: number;
   readonly maxCheckpointBytes: number;
+  readonly maxStateBytes: number;
 }
 
 export interface ExecuteMessage {
@@ -24,26 +27,37 @@ export interface ExecuteMessage {
   readonly payload: Uint8Array;
   /** Empty when there is none. */
   readonly checkpoint: Uint8Array;
+  /** Undefined for an item without a key. */
+  readonly keyed: KeyOfItem | undefined;
   readonly env: Readonly<Record<string, string>>;
   /** To be written to standard error after everything that the attempt writes there. */
   readonly mark: string;
 }
 
-export type ToCode = LoadMessage | ExecuteMessage | { readonly kind: "abort" };
+export type ToCode =
+  | LoadMessage
+  | ExecuteMessage
+  /** To code that can, and that executes nothing. */
+  | { readonly kind: "save"; readonly timeLeftMs: number }
+  /** Ends what it was asked for last. */
+  | { readonly kind: "abort" };
 
 /** How the code ended by itself. */
 export type CodeOutcome =
-  | { readonly kind: "success"; readonly output: Uint8Array }
+  | { readonly kind: "success"; readonly output: Uint8Array; readonly state?: StateChange }
   | { readonly kind: "error"; readonly message: string }
   | { readonly kind: "too_large"; readonly message: string }
   | { readonly kind: "preempted"; readonly checkpoint?: Uint8Array };
 
 export type FromCode =
-  | { readonly kind: "ready" }
+  /** `saves`: it can save what it has learned. */
+  | { readonly kind: "ready"; readonly saves?: boolean }
   /** The file does not load, or exports nothing that can be executed. */
   | { readonly kind: "unusable"; readonly reason: string }
   | { readonly kind: "checkpoint"; readonly checkpoint: Uint8Array }
   | { readonly kind: "ended"; readonly outcome: CodeOutcome }
+  /** The answer to `save`: without a reason, what it has learned is saved. */
+  | { readonly kind: "saved"; readonly failure?: string }
   /** An error that nothing caught ends the process now. */
   | { readonly kind: "dying"; readonly reason: string };
 

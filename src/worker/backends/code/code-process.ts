@@ -5,14 +5,14 @@
 import type { Duplex } from "node:stream";
 import { assert } from "../../../base/assert.ts";
 import type { Clock } from "../../../base/clock.ts";
-import { sleep } from "../../../base/clock.ts";
+import { isDoneWithin, sleep } from "../../../base/clock.ts";
 import { describeError } from "../../../base/errors.ts";
 import { formatDuration } from "../../../config/duration.ts";
 import type { Logger } from "../../../observe/log.ts";
 import { describeEnd, isUnknown } from "../../children/child-output.ts";
 import type { Child, ChildEnd, Children, ChildRequest } from "../../children/child.ts";
 import { AT_ONCE } from "../backend.ts";
-import type { ItemAttempt, ItemReport, Outcome } from "../backend.ts";
+import type { ItemAttempt, ItemReport, Learner, Outcome } from "../backend.ts";
 import { startPatiently } from "../shortage.ts";
 import type { Shortage } from "../shortage.ts";
 import { FrameReader, frameOf } from "./code-messages.ts";
@@ -32,7 +32,8 @@ export interface CodeProcessOptions {
 }
 
 export type CodeStart =
-  | { readonly kind: "ready" }
+  /** `saves`: it can save what it has learned. */
+  | { readonly kind: "ready"; readonly saves?: boolean }
   /** It will never start, for the reason that it names. */
   | { readonly kind: "unusable"; readonly reason: string }
   /** It ended, or was ended, before it had loaded the code: another one may. */
@@ -49,7 +50,7 @@ const NO_GRACE = 0;
 /** How long the end of an attempt's standard error is waited for: what it started may hold it up. */
 const LOG_PATIENCE_MS = 1_000;
 
-export class CodeProcess {
+export class CodeProcess implements Learner {
   /** Never rejects. */
   readonly started: Promise<CodeStart>;
   /** Monotonic. */
@@ -61,6 +62,8 @@ export class CodeProcess {
   #log: MarkedLog | undefined;
   #running: Running | undefined;
   #attempts = 0;
+  #saves = false;
+  #saving: PromiseWithResolvers<void> | undefined;
   /** The reason of its death, in its own words. */
   #lastWords: string | undefined;
   #isAlive = true;
@@ -82,6 +85,19 @@ export class CodeProcess {
     return this.#isReady;
   }
 
+  /** Whether it has learned something and can save it. */
+  get isLearned(): boolean {
+    return this.#isAlive && this.#saves && this.#attempts > 0;
+  }
+
+  /** Once, for one that executes nothing. */
+  async save(timeLeftMs: number, signal: AbortSignal): Promise<void> {
+    this.#saving = Promise.withResolvers();
+    signal.addEventListener("abort", () => this.#send({ kind: "abort" }), { once: true });
+    this.#send({ kind: "save", timeLeftMs: Math.floor(timeLeftMs) });
+    await this.#saving.promise;
+  }
+
   /** One at a time, when it has started. */
   async execute(
     attempt: ItemAttempt,
@@ -95,15 +111,15 @@ export class CodeProcess {
     this.#running = running;
     const mark = `\0end of attempt ${++this.#attempts}\0`;
     log.begin(mark, (chunk) => report({ kind: "log", chunk }));
-    const { itemId, payload, checkpoint, env } = attempt;
-    this.#send({ kind: "execute", itemId, attempt: attempt.attempt, payload, checkpoint, env, mark });
+    const { itemId, payload, checkpoint, keyed, env } = attempt;
+    this.#send({ kind: "execute", itemId, attempt: attempt.attempt, payload, checkpoint, keyed, env, mark });
     const isOver = new AbortController();
     const onAbort = (): void => void this.#endByForce(signal.reason === AT_ONCE, isOver.signal);
     if (signal.aborted) onAbort();
     else signal.addEventListener("abort", onAbort);
     try {
       const outcome = await Promise.race([running.ended.promise, this.#deathOf(child)]);
-      await this.#logComplete(log);
+      await isDoneWithin(this.#options.clock, LOG_PATIENCE_MS, log.complete());
       if (!signal.aborted) return outcome;
       // Anything that the code did not clean up when it was told to end goes with its process.
       await this.#kill();
@@ -140,10 +156,14 @@ export class CodeProcess {
     // Output that goes past the streams of JavaScript. When it comes is all that is known of whose it is.
     child.stdout.on("data", (chunk: Buffer) => this.#running?.report({ kind: "log", chunk }));
     this.#listen(channel);
-    void child.exited.then(() => (this.#isAlive = false));
+    void child.exited.then((end) => {
+      this.#isAlive = false;
+      this.#saving?.reject(new Error(this.#reasonOf(end)));
+    });
     this.#send(load);
     const loaded = this.#closing.signal.aborted ? undefined : await this.#whenLoaded(child);
     this.#isReady = loaded?.kind === "ready";
+    this.#saves = loaded?.kind === "ready" && loaded.saves === true;
     if (loaded?.kind === "ready") return loaded;
     this.#isAlive = false;
     await child.kill(NO_GRACE);
@@ -152,17 +172,12 @@ export class CodeProcess {
 
   async #whenLoaded(child: Child): Promise<CodeStart> {
     const { loadTimeoutMs, clock } = this.#options;
-    const isOver = new AbortController();
-    const loaded = await Promise.race([
+    const loaded = Promise.race([
       this.#loaded.promise,
       child.exited.then((end): CodeStart => ({ kind: "died", reason: this.#reasonOf(end) })),
-      sleep(clock, loadTimeoutMs, isOver.signal).then((): CodeStart => {
-        const reason = `it has not loaded within ${formatDuration(loadTimeoutMs)}`;
-        return { kind: "died", reason };
-      }),
     ]);
-    isOver.abort();
-    return loaded;
+    if (await isDoneWithin(clock, loadTimeoutMs, loaded)) return loaded;
+    return { kind: "died", reason: `it has not loaded within ${formatDuration(loadTimeoutMs)}` };
   }
 
   #listen(channel: Duplex): void {
@@ -187,6 +202,10 @@ export class CodeProcess {
         return this.#running?.report(message);
       case "ended":
         return this.#running?.ended.resolve(message.outcome);
+      case "saved":
+        return message.failure === undefined
+          ? this.#saving?.resolve()
+          : this.#saving?.reject(new Error(message.failure));
       case "dying":
         this.#lastWords = message.reason;
     }
@@ -212,12 +231,6 @@ export class CodeProcess {
     const end = await child.exited;
     await this.#kill();
     return isUnknown(end) ? { kind: "preempted" } : { kind: "crash", message: this.#reasonOf(end) };
-  }
-
-  async #logComplete(log: MarkedLog): Promise<void> {
-    const isOver = new AbortController();
-    await Promise.race([log.complete(), sleep(this.#options.clock, LOG_PATIENCE_MS, isOver.signal)]);
-    isOver.abort();
   }
 
   #reasonOf(end: ChildEnd): string {

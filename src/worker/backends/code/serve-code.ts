@@ -2,15 +2,15 @@
 //
 // Keeps true: whatever the user's code prints goes to standard error, before the mark of its attempt; nothing but this file
 // speaks on the channel.
-import { registerHooks } from "node:module";
 import { Socket } from "node:net";
 import { Writable } from "node:stream";
 import { pathToFileURL } from "node:url";
 import { describeError } from "../../../base/errors.ts";
-import type { JsonObject } from "../../../config/manifest-fields.ts";
-import { writeAllSync } from "../../../observe/write-sync.ts";
+import type { JsonObject } from "../../../base/exact-json.ts";
+import { writeAllSync } from "../../../observe/line-output.ts";
 import { FrameReader, frameOf } from "./code-messages.ts";
 import type { CodeOutcome, ExecuteMessage, FromCode, LoadMessage, ToCode } from "./code-messages.ts";
+import { lendOurPackages } from "./lent-packages.ts";
 
 /** One attempt, as the code that executes it sees it. */
 export interface CodeAttempt {
@@ -30,13 +30,15 @@ export type Loading = (exported: unknown, options: JsonObject, fileUrl: string) 
 /** The socket between the worker and this process. */
 const CHANNEL_FD = 4;
 const STDERR_FD = 2;
-/** Packages that a user's file may import without having them. */
-const LENT = /^xstate(?:\/|$)/;
-/** Followed by the file whose view it is, and what it imports. */
-const AS_SEEN_FROM = "rollout-as-seen-from:";
 
-/** Serves for as long as the worker lives. Once in a process, before anything else is loaded. */
-export function serveCode(load: Loading): void {
+/** Saves what a user's code has learned. Throws, or rejects with, whatever that throws. */
+export type Saving = (time: { readonly timeLeftMs: number; readonly signal: AbortSignal }) => unknown;
+
+/**
+ * Serves for as long as the worker lives. Once in a process, before anything else is loaded. `saver`: the name of the export that
+ * saves what the file has learned, where it has one.
+ */
+export function serveCode(load: Loading, saver?: string): void {
   printToStandardError();
   lendOurPackages();
   const channel = new Socket({ fd: CHANNEL_FD, readable: true, writable: true });
@@ -51,7 +53,7 @@ export function serveCode(load: Loading): void {
       () => process.exit(1),
     );
   });
-  const server = new Server(load, say);
+  const server = new Server(load, saver, say);
   const reader = new FrameReader<ToCode>();
   channel.on("data", (chunk: Buffer) => {
     for (const message of reader.take(chunk)) server.take(message);
@@ -60,19 +62,23 @@ export function serveCode(load: Loading): void {
 
 class Server {
   readonly #load: Loading;
+  readonly #saver: string | undefined;
   readonly #say: (message: FromCode) => void;
   #execute: Executing | undefined;
-  #limits = { maxOutputBytes: 0, maxCheckpointBytes: 0 };
+  #save: Saving | undefined;
+  #limits = { maxOutputBytes: 0, maxCheckpointBytes: 0, maxStateBytes: 0 };
   #aborting = new AbortController();
 
-  constructor(load: Loading, say: (message: FromCode) => void) {
+  constructor(load: Loading, saver: string | undefined, say: (message: FromCode) => void) {
     this.#load = load;
+    this.#saver = saver;
     this.#say = say;
   }
 
   take(message: ToCode): void {
     if (message.kind === "load") void this.#prepare(message);
     else if (message.kind === "execute") void this.#run(message);
+    else if (message.kind === "save") void this.#saveLearned(message.timeLeftMs);
     else this.#aborting.abort();
   }
 
@@ -86,10 +92,24 @@ class Server {
         throw new Error(names === "" ? "it exports nothing" : `it has no export ${name}, only ${names}`);
       }
       this.#execute = await this.#load(exports[name], options, fileUrl);
-      this.#say({ kind: "ready" });
+      const save = this.#saver === undefined ? undefined : exports[this.#saver];
+      if (save !== undefined) refuseUnlessFunction(`its export ${this.#saver}`, save);
+      this.#save = save as Saving | undefined;
+      this.#say({ kind: "ready", saves: this.#save !== undefined });
     } catch (error) {
       tell(stackOf(error));
       this.#say({ kind: "unusable", reason: `${module}: ${describeError(error)}` });
+    }
+  }
+
+  async #saveLearned(timeLeftMs: number): Promise<void> {
+    const aborting = (this.#aborting = new AbortController());
+    try {
+      await this.#save?.({ timeLeftMs, signal: aborting.signal });
+      this.#say({ kind: "saved" });
+    } catch (error) {
+      tell(stackOf(error));
+      this.#say({ kind: "saved", failure: describeError(error) });
     }
   }
 
@@ -97,7 +117,7 @@ class Server {
     const aborting = (this.#aborting = new AbortController());
     const { signal } = aborting;
     Object.assign(process.env, message.env);
-    const { maxOutputBytes, maxCheckpointBytes } = this.#limits;
+    const { maxCheckpointBytes } = this.#limits;
     const saveCheckpoint = (checkpoint: Uint8Array): void => {
       if (checkpoint.length <= maxCheckpointBytes) this.#say({ kind: "checkpoint", checkpoint });
       else
@@ -112,14 +132,31 @@ class Server {
         ? { kind: "preempted" }
         : { kind: "error", message: describeError(error) || "it threw an error without a message" };
     }
-    if (outcome.kind === "success" && outcome.output.length > maxOutputBytes)
-      outcome = {
-        kind: "too_large",
-        message: `the output is ${outcome.output.length} bytes; ${maxOutputBytes} are allowed`,
-      };
     tell(message.mark);
-    this.#say({ kind: "ended", outcome });
+    this.#say({ kind: "ended", outcome: this.#bounded(outcome) });
   }
+
+  #bounded(outcome: CodeOutcome): CodeOutcome {
+    if (outcome.kind !== "success") return outcome;
+    const { maxOutputBytes, maxStateBytes } = this.#limits;
+    const tooLarge = (what: string, bytes: number, max: number): CodeOutcome => ({
+      ...{ kind: "too_large", message: `the ${what} is ${bytes} bytes; ${max} are allowed` },
+    });
+    const { output, state = "removed" } = outcome;
+    if (output.length > maxOutputBytes) return tooLarge("output", output.length, maxOutputBytes);
+    if (state === "removed" || state.length <= maxStateBytes) return outcome;
+    return tooLarge("state", state.length, maxStateBytes);
+  }
+}
+
+/** Throws, with `what` it is of the user's file. */
+export function refuseUnlessFunction(what: string, value: unknown): void {
+  if (typeof value !== "function") throw new TypeError(`${what} is ${kindOf(value)}, not a function`);
+}
+
+/** The words for its type. */
+export function kindOf(value: unknown): string {
+  return value === null || value === undefined ? String(value) : `a ${typeof value}`;
 }
 
 function neverLoaded(): never {
@@ -147,33 +184,6 @@ function printToStandardError(): void {
     });
     Object.defineProperty(process, name, { configurable: true, enumerable: true, get: () => stream });
   }
-}
-
-/** A user's file may import what this program has anyway, without installing it. */
-function lendOurPackages(): void {
-  registerHooks({
-    resolve(asked, asking, next) {
-      const [specifier, context] = asked.startsWith(AS_SEEN_FROM)
-        ? foreignView(asked.slice(AS_SEEN_FROM.length), asking)
-        : [asked, asking];
-      try {
-        return next(specifier, context);
-      } catch (error) {
-        if (!LENT.test(specifier)) throw error;
-        return next(specifier, { ...context, parentURL: import.meta.url });
-      }
-    },
-  });
-}
-
-function foreignView<Context extends object>(text: string, context: Context): [string, Context] {
-  const [specifier = "", ...parent] = text.split(" ");
-  return [specifier, { ...context, parentURL: parent.join(" ") }];
-}
-
-/** The module that the file gets when it imports that package. */
-export async function importAsSeenFrom(specifier: string, fileUrl: string): Promise<unknown> {
-  return await import(`${AS_SEEN_FROM}${specifier} ${fileUrl}`);
 }
 
 /** The JSON value; the text itself when it is not JSON. */

@@ -7,7 +7,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { assert } from "../../../base/assert.ts";
 import { errnoOf } from "../../../base/errors.ts";
-import { makeDirectory } from "../../../base/make-directory.ts";
+import { makeDirectory } from "../../../base/file-system.ts";
 import { systemReason } from "../../../base/system-reason.ts";
 import { keepDirectoryPrivate } from "../../../base/trusted-place.ts";
 import {
@@ -24,6 +24,7 @@ import { Shortage, startPatiently, writePatiently } from "../shortage.ts";
 import type { Patience } from "../shortage.ts";
 import { fillCommand, fillShellText, isTemplate } from "./argv-template.ts";
 import { CheckpointFile } from "./checkpoint-file.ts";
+import { StateFile } from "./state-file.ts";
 
 export interface CommandBackendOptions extends ChildBackendOptions {
   /** The program and its arguments; with `shell`, one text for `/bin/sh -c`. */
@@ -39,6 +40,13 @@ export interface CommandBackendOptions extends ChildBackendOptions {
   readonly checkpointIntervalMs: number;
   /** Absolute. This backend's alone, for the files of its attempts: emptied at the first, removed at the end. */
   readonly directory: string;
+}
+
+/** The files of one attempt, in a directory of its own. */
+interface AttemptFiles {
+  readonly checkpoint: CheckpointFile;
+  /** Undefined for an item without a key. */
+  readonly state: StateFile | undefined;
 }
 
 /** How long output is waited for that something else than the command itself may hold back. */
@@ -96,9 +104,9 @@ export class CommandBackend implements Backend {
     if (this.#isBroken) return untilAborted(signal);
     const filled = shell ? fillShellText(words[0] ?? "", payload) : fillCommand(words, payload);
     if (filled.kind === "lacking") return { kind: "error", message: filled.message };
-    let file: CheckpointFile | undefined;
+    let file: AttemptFiles | undefined;
     try {
-      file = await writePatiently(() => this.#fileOf(attempt), signal, this.#patience(report));
+      file = await writePatiently(() => this.#filesOf(attempt), signal, this.#patience(report));
     } catch (error) {
       return await this.#broken(`${directory}: ${systemReason(error)}`, signal);
     }
@@ -106,26 +114,35 @@ export class CommandBackend implements Backend {
     try {
       return await this.#executeWith(file, filled.command, attempt, signal, report);
     } finally {
-      await file.remove().catch((error: unknown) => {
+      await file.checkpoint.remove().catch((error: unknown) => {
         log.warn("the files of an attempt stay", { directory, reason: systemReason(error) });
       });
     }
   }
 
   async #executeWith(
-    file: CheckpointFile,
+    files: AttemptFiles,
     command: readonly string[],
     attempt: ItemAttempt,
     signal: AbortSignal,
     report: (report: ItemReport) => void,
+    byStarter = false,
   ): Promise<Outcome> {
     const { children, cwd, env, shell } = this.#options;
-    const ownEnv = { ...env, ...attempt.env, ROLLOUT_CHECKPOINT: file.path };
-    const request = { command, cwd, env: ownEnv, ...(attempt.mayBegin && { mayBegin: attempt.mayBegin }) };
+    const { checkpoint, state } = files;
+    const variables = {
+      ...{ ...attempt.env, ROLLOUT_CHECKPOINT: checkpoint.path },
+      ...(state && { ROLLOUT_STATE: state.path }),
+    };
+    const { mayBegin, payload: input } = attempt;
+    const request = { command, cwd, env, variables, input, byStarter, ...(mayBegin && { mayBegin }) };
     const start = await startPatiently(children, request, signal, this.#patience(report));
     if (start.kind === "aborted") return { kind: "preempted" };
     report({ kind: "executing" });
-    if (start.kind === "started") return this.#conduct(start.child, file, attempt, signal, report);
+    if (start.kind === "started") {
+      const outcome = await this.#conduct(start.child, files, signal, report);
+      return outcome ?? this.#executeWith(files, command, attempt, signal, report, true);
+    }
     const { kind, reason } = start.failure;
     // A program that an item names may be missing for that item alone.
     const isOfItem =
@@ -133,14 +150,14 @@ export class CommandBackend implements Backend {
     return isOfItem ? { kind: "error", message: reason } : this.#broken(reason, signal);
   }
 
+  /** Undefined when its program could not be executed. */
   async #conduct(
     child: Child,
-    file: CheckpointFile,
-    { payload }: ItemAttempt,
+    { checkpoint: file, state }: AttemptFiles,
     signal: AbortSignal,
     report: (report: ItemReport) => void,
-  ): Promise<Outcome> {
-    const { killGraceMs, maxOutputBytes, clock } = this.#options;
+  ): Promise<Outcome | undefined> {
+    const { killGraceMs, maxOutputBytes, maxStateBytes, clock } = this.#options;
     this.#children.add(child);
     const graceMs = (): number => (this.#isClosed || signal.reason === AT_ONCE ? 0 : killGraceMs);
     const onAbort = (): void => {
@@ -153,7 +170,6 @@ export class CommandBackend implements Backend {
     const watch = this.#watch(file, report);
     const errors = new ErrorOutput(child.stderr, (chunk) => report({ kind: "log", chunk }));
     const output = new BoundedOutput(child.stdout, maxOutputBytes, () => void child.kill(0));
-    child.stdin.end(payload);
     const end = await child.exited;
     watch.abort();
     const wasAborted = signal.aborted;
@@ -162,12 +178,13 @@ export class CommandBackend implements Backend {
     await child.kill(wasAborted ? graceMs() : 0);
     this.#children.delete(child);
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+    if ((await child.isUnbegun?.()) === true) return undefined;
     if (output.isOver) return { kind: "too_large" };
     if (wasAborted || isUnknown(end)) return preempted(await this.#saved(file));
     if (end.signal !== null || end.code !== 0) await this.#reportSaved(file, report);
     if (end.signal !== null) return { kind: "crash", message: describeEnd(end, errors.lastLine) };
     if (end.code !== 0) return { kind: "error", message: describeEnd(end, errors.lastLine) };
-    return { kind: "success", output: output.bytes() };
+    return state?.success(output.bytes(), maxStateBytes) ?? { kind: "success", output: output.bytes() };
   }
 
   /** Until it is aborted: a command that dies with the worker has left something. */
@@ -208,7 +225,7 @@ export class CommandBackend implements Backend {
     return { clock, log, shortage: this.#shortage, onWait: () => report({ kind: "waiting" }) };
   }
 
-  async #fileOf({ itemId, attempt, checkpoint }: ItemAttempt): Promise<CheckpointFile> {
+  async #filesOf({ itemId, attempt, checkpoint, keyed }: ItemAttempt): Promise<AttemptFiles> {
     const name = `${Buffer.from(itemId).toString("hex")}-${attempt}`;
     this.#prepared ??= this.#prepare();
     await this.#prepared.catch((error: unknown) => {
@@ -216,7 +233,11 @@ export class CommandBackend implements Backend {
       throw error;
     });
     const { directory } = this.#options;
-    const create = (): Promise<CheckpointFile> => CheckpointFile.create(join(directory, name), checkpoint);
+    const create = async (): Promise<AttemptFiles> => {
+      const own = join(directory, name);
+      const file = await CheckpointFile.create(own, checkpoint);
+      return { checkpoint: file, state: keyed && (await StateFile.create(join(own, "state"), keyed.state)) };
+    };
     return create().catch(async (error: unknown) => {
       if (errnoOf(error) !== "ENOENT") throw error;
       // Somebody has removed it.

@@ -3,10 +3,9 @@
 //
 // Keeps true: setbacks of requests that were under way together count as one.
 import { assert } from "../../../base/assert.ts";
-import { backoffMs } from "../../../base/backoff.ts";
-import type { BackoffRange } from "../../../base/backoff.ts";
+import { backoffMs } from "../../../base/random.ts";
 import type { Clock, Timer } from "../../../base/clock.ts";
-import type { Random } from "../../../base/random.ts";
+import type { Random, BackoffRange } from "../../../base/random.ts";
 import { Throttle } from "./throttle.ts";
 import type { Sent } from "./throttle.ts";
 
@@ -136,12 +135,8 @@ export class Gate {
         return;
       }
       if (!this.#hasRoom()) return;
-      this.#keepDistance();
+      this.#nextAtMs = this.#options.clock.monotonicMs() + this.#throttle.spacingMs;
       pass();
     }
-  }
-
-  #keepDistance(): void {
-    this.#nextAtMs = this.#options.clock.monotonicMs() + this.#throttle.spacingMs;
   }
 }

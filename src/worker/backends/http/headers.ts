@@ -14,8 +14,11 @@ export type FilledHeaders =
   | { readonly kind: "filled"; readonly headers: Headers }
   | { readonly kind: "refused"; readonly reason: string };
 
-/** Shorter ones are found in any text. */
+/** Shorter ones are found in any text: they are secrets where they stand as a word of their own, a little behind one that speaks of them. */
 const SECRET_MIN_CHARACTERS = 6;
+// prettier-ignore
+const SPEAKS_OF_SECRETS = ["authorization", "bearer", "basic", "credential", "key", "passphrase", "password", "secret", "token"];
+const NEAR_CHARACTERS = 40;
 const UNFIT = /[\p{Cc}\u0100-\u{10ffff}]/u;
 
 /** Puts the variables that `${NAME}` names into the texts of the manifest. */
@@ -42,14 +45,31 @@ export function fillHeaders(texts: Readonly<Record<string, string>>, env: Enviro
 
 /** The text without the secrets. */
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
-  return secrets.reduce((shown, secret) => shown.replaceAll(secret, REDACTED), text);
+  return secrets.reduce(
+    (shown, secret) =>
+      secret.length < SECRET_MIN_CHARACTERS
+        ? shown.replace(shortSecret(secret), REDACTED)
+        : shown.replaceAll(secret, REDACTED),
+    text,
+  );
+}
+
+function shortSecret(secret: string): RegExp {
+  const words = SPEAKS_OF_SECRETS.map(inAnyCase).join("|");
+  const literal = secret.replace(/\W/g, String.raw`\$&`);
+  return new RegExp(
+    String.raw`(?<=(?:${words})s?(?![A-Za-z])[^\n]{0,${NEAR_CHARACTERS}})(?<![\w-])${literal}(?![\w-])`,
+    "g",
+  );
+}
+
+function inAnyCase(word: string): string {
+  return word.replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
 }
 
 function fitSecrets(secrets: readonly string[]): string[] {
   const texts = new Set(secrets.map((secret) => secret.trim()));
-  return [...texts]
-    .filter(({ length }) => length >= SECRET_MIN_CHARACTERS)
-    .sort((a, b) => b.length - a.length);
+  return [...texts].filter((secret) => secret !== "").sort((a, b) => b.length - a.length);
 }
 
 function refused(reason: string): FilledHeaders {

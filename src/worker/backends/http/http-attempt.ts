@@ -1,25 +1,23 @@
 // One attempt: waits for its turn, asks, and asks again when that may help.
 import type { Agent } from "node:http";
 import { unreachable } from "../../../base/assert.ts";
-import { backoffMs } from "../../../base/backoff.ts";
-import type { BackoffRange } from "../../../base/backoff.ts";
+import { backoffMs } from "../../../base/random.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { sleep } from "../../../base/clock.ts";
-import type { Random } from "../../../base/random.ts";
+import type { Random, BackoffRange } from "../../../base/random.ts";
 import type { HttpSpec } from "../../../config/manifest-fields.ts";
 import { AT_ONCE } from "../backend.ts";
 import type { ItemAttempt, ItemReport, Outcome } from "../backend.ts";
 import type { Exchange, ExchangeOptions } from "../../../transport/exchange.ts";
-import { CompletionBody } from "./answer-body.ts";
+import { CompletionBody } from "./completion.ts";
 import type { Gate, Passage } from "./gate.ts";
 import type { Headers } from "./headers.ts";
 import type { LaunchedServer } from "./launched-server.ts";
 import { outputOf, refusalOf } from "./output.ts";
 import type { OutputRule } from "./output.ts";
 import type { ItemRequest } from "./request.ts";
-import type { TroubleLog } from "./trouble-log.ts";
 import { verdictOf } from "./verdict.ts";
-import type { Trouble, Verdict } from "./verdict.ts";
+import type { Trouble, Verdict, TroubleLog } from "./verdict.ts";
 
 /** Shared by all attempts of a backend. */
 export interface Shared {

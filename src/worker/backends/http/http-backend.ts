@@ -5,43 +5,28 @@
 import { Agent as HttpAgent } from "node:http";
 import type { Agent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
-import type { Clock } from "../../../base/clock.ts";
-import type { Random } from "../../../base/random.ts";
 import { redactSecrets } from "../../../base/safe-text.ts";
 import { formatDuration } from "../../../config/duration.ts";
 import { pathOfUrl } from "../../../config/http-rules.ts";
-import type { HttpSpec } from "../../../config/manifest-fields.ts";
-import type { Logger } from "../../../observe/log.ts";
-import type { Children } from "../../children/child.ts";
 import type { Backend, ItemAttempt, ItemReport, Outcome } from "../backend.ts";
 import { forHowLong } from "../trouble-words.ts";
 import { exchange } from "../../../transport/exchange.ts";
 import type { Exchange, ExchangeOptions } from "../../../transport/exchange.ts";
 import { Gate } from "./gate.ts";
 import { fillHeaders, withoutSecrets } from "./headers.ts";
-import type { Environment, Headers } from "./headers.ts";
+import type { Headers } from "./headers.ts";
 import { HttpAttempt } from "./http-attempt.ts";
 import type { Shared } from "./http-attempt.ts";
 import { LaunchedServer } from "./launched-server.ts";
+import type { ServerSurroundings } from "./launched-server.ts";
 import { requestOf } from "./request.ts";
-import { TroubleLog } from "./trouble-log.ts";
-import type { KnownTrouble } from "./trouble-log.ts";
+import { TroubleLog } from "./verdict.ts";
+import type { KnownTrouble } from "./verdict.ts";
 
-export interface HttpBackendOptions {
-  readonly spec: HttpSpec;
+export interface HttpBackendOptions extends ServerSurroundings {
   /** How many requests are under way at once, unless the manifest says it. */
   readonly slots: number;
   readonly maxOutputBytes: number;
-  /** The worker's: for headers, and for a server that is launched. */
-  readonly env: Environment;
-  /** Where a launched server is started; absolute. */
-  readonly workingDirectory: string;
-  /** How long there may be no room for the process of a server that is launched; 2 min unless said. */
-  readonly startTimeoutMs?: number;
-  readonly children: Children;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Logger;
   /** Sends a request; over the network unless said. */
   readonly exchange?: (options: ExchangeOptions) => Promise<Exchange>;
   /** No item can be executed, by no fault of theirs. Once, and when there are items. */
@@ -80,7 +65,13 @@ export class HttpBackend implements Backend {
     this.#agent = spec.url.startsWith("https:") ? new HttpsAgent(settings) : new HttpAgent(settings);
     const filled = fillHeaders(spec.headers, env);
     if (filled.kind === "refused") this.#break(filled.reason);
-    else if (spec.launch !== undefined) this.#server = this.#launch(spec.launch);
+    else if (spec.launch !== undefined) {
+      const told = {
+        onDied: (reason: string): void => this.#died(reason),
+        onBroken: (reason: string): void => this.#break(reason),
+      };
+      this.#server = new LaunchedServer({ ...options, command: spec.launch, ...told });
+    }
     const headers: Headers = filled.kind === "filled" ? filled.headers : { fields: {}, secrets: [] };
     this.#shared = {
       spec,
@@ -156,27 +147,6 @@ export class HttpBackend implements Backend {
     const server = url === undefined ? "the server" : `the server at ${new URL(url).origin}`;
     const what = `${TROUBLE_WORDS[kind](server)}: ${reason}`;
     return `${what}, ${forHowLong(clock.monotonicMs() - sinceMs)}`;
-  }
-
-  #launch(command: readonly string[]): LaunchedServer {
-    const { spec, env, workingDirectory, startTimeoutMs, children, clock, random, log } = this.#options;
-    return new LaunchedServer({
-      command,
-      env: spec.env,
-      workerEnv: env,
-      cwd: workingDirectory,
-      url: spec.url,
-      readyUrl: spec.readyUrl,
-      readyTimeoutMs: spec.readyTimeoutMs,
-      killGraceMs: spec.killGraceMs,
-      ...(startTimeoutMs === undefined ? {} : { startTimeoutMs }),
-      children,
-      clock,
-      random,
-      log,
-      onDied: (reason) => this.#died(reason),
-      onBroken: (reason) => this.#break(reason),
-    });
   }
 
   /** The launched server died under all that is under way. Idempotent for each of them. */

@@ -3,15 +3,15 @@
 //
 // Keeps true: one of it runs at a time; nothing of one that died is left when the next one starts; a server that never
 // becomes ready is said to be broken once, and is not started again.
-import { backoffMs } from "../../../base/backoff.ts";
-import type { BackoffRange } from "../../../base/backoff.ts";
+import { backoffMs } from "../../../base/random.ts";
 import type { Clock } from "../../../base/clock.ts";
-import { sleep } from "../../../base/clock.ts";
+import { isDoneWithin, sleep, unlessAborted } from "../../../base/clock.ts";
 import { describeError } from "../../../base/errors.ts";
-import { findFreePort } from "../../../base/free-port.ts";
-import type { Random } from "../../../base/random.ts";
+import { findFreePort } from "../../../base/address.ts";
+import type { Random, BackoffRange } from "../../../base/random.ts";
 import { formatDuration } from "../../../config/duration.ts";
 import { withPort } from "../../../config/http-rules.ts";
+import type { HttpSpec } from "../../../config/manifest-fields.ts";
 import type { Logger } from "../../../observe/log.ts";
 import { ErrorOutput, describeEnd, endOfStreams } from "../../children/child-output.ts";
 import type { Child, Children } from "../../children/child.ts";
@@ -20,23 +20,24 @@ import { forHowLong, isNearTimeout } from "../trouble-words.ts";
 import { exchange } from "../../../transport/exchange.ts";
 import type { Environment } from "./headers.ts";
 
-export interface ServerOptions {
-  readonly command: readonly string[];
-  /** Beside those of the worker. Like all of this it may hold `{port}`. */
-  readonly env: Readonly<Record<string, string>>;
-  readonly workerEnv: Environment;
-  readonly cwd: string;
-  readonly url: string;
-  /** `/health` of the server unless said. */
-  readonly readyUrl: string | undefined;
-  readonly readyTimeoutMs: number;
-  readonly killGraceMs: number;
-  /** How long there may be no room for its process; 2 min unless said. */
+/** Needs of a backend that asks a server, from the worker and from its manifest. */
+export interface ServerSurroundings {
+  readonly spec: HttpSpec;
+  /** The worker's: for headers, and for a server that is launched. */
+  readonly env: Environment;
+  /** Where a launched server is started; absolute. */
+  readonly workingDirectory: string;
+  /** How long there may be no room for the process of a server that is launched; 2 min unless said. */
   readonly startTimeoutMs?: number;
   readonly children: Children;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
+}
+
+export interface ServerOptions extends ServerSurroundings {
+  /** It may hold `{port}`, as the addresses and the variables of the manifest may. */
+  readonly command: readonly string[];
   /** One that was ready has died. */
   readonly onDied: (reason: string) => void;
   /** It cannot be started, or does not become ready. Once. */
@@ -75,9 +76,10 @@ export class LaunchedServer {
   readonly #options: ServerOptions;
   readonly #shortage: Shortage;
   readonly #closing = new AbortController();
-  readonly #waiting = new Set<() => void>();
   readonly #ended: Promise<void>;
   #url: string | undefined;
+  /** Resolves when it is ready, and when it never will be. */
+  #ready: PromiseWithResolvers<void> = Promise.withResolvers();
   #running: Running | undefined;
   /** Since when there is none that is ready. */
   #absentSinceMs: number;
@@ -102,35 +104,26 @@ export class LaunchedServer {
     if (this.#url !== undefined || this.#isClosing()) return undefined;
     const shortage = this.#shortage.trouble();
     if (shortage !== undefined) return shortage;
-    const { clock, readyTimeoutMs } = this.#options;
+    const { clock, spec } = this.#options;
     const nowMs = clock.monotonicMs();
     const since = forHowLong(nowMs - this.#absentSinceMs);
     const end = this.#lastEnd;
     if (end !== undefined) return `starting the server again, ${since}: ${end}`;
     // That a model loads is no trouble.
-    return isNearTimeout(this.#absentSinceMs, readyTimeoutMs, nowMs)
+    return isNearTimeout(this.#absentSinceMs, spec.readyTimeoutMs, nowMs)
       ? `starting the server, ${since}`
       : undefined;
   }
 
   /** Resolves when it is ready, broken or closed, or when the signal aborts. */
   whenReady(signal: AbortSignal): Promise<void> {
-    if (this.#url !== undefined || this.#closing.signal.aborted || signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const settle = (): void => {
-        this.#waiting.delete(settle);
-        signal.removeEventListener("abort", settle);
-        resolve();
-      };
-      signal.addEventListener("abort", settle);
-      this.#waiting.add(settle);
-    });
+    return unlessAborted(signal, this.#ready.promise);
   }
 
   /** Ends it, and resolves when nothing of it is left. Idempotent. */
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#tellWaiting();
+    this.#ready.resolve();
     await this.#ended;
   }
 
@@ -157,7 +150,7 @@ export class LaunchedServer {
       if (running === undefined) return;
       const start = await this.#becomeReady(running);
       if (start.kind === "late") {
-        const within = formatDuration(this.#options.readyTimeoutMs);
+        const within = formatDuration(this.#options.spec.readyTimeoutMs);
         const { lastLine } = running.errors;
         const said = lastLine === "" ? "" : `: ${lastLine}`;
         return this.#giveUp(running, `it is not ready after ${within}${said}`);
@@ -182,10 +175,11 @@ export class LaunchedServer {
 
   /** Undefined when that was all: it is broken, or not wanted any more. */
   async #launch(): Promise<Running | undefined> {
-    const { children, command, cwd, url, clock, log } = this.#options;
+    const { children, command, workingDirectory: cwd, spec, clock, log } = this.#options;
+    const { url } = spec;
     const port = await findFreePort();
     const withThisPort = (text: string): string => withPort(text, port);
-    const readyUrl = withThisPort(this.#options.readyUrl ?? new URL("/health", withPort(url, port)).href);
+    const readyUrl = withThisPort(spec.readyUrl ?? new URL("/health", withPort(url, port)).href);
     if (await this.#answers(readyUrl))
       return this.#giveUp(undefined, `something else answers at ${readyUrl}`);
     const request = { command: command.map(withThisPort), cwd, env: this.#environment(withThisPort) };
@@ -197,17 +191,20 @@ export class LaunchedServer {
   }
 
   #environment(withThisPort: (text: string) => string): Record<string, string> {
-    const all = { ...this.#options.workerEnv, ...this.#options.env };
+    const all = { ...this.#options.env, ...this.#options.spec.env };
     const set = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined);
     return Object.fromEntries(set.map(([name, text]) => [name, withThisPort(text)]));
   }
 
   #attend(child: Child, url: string, readyUrl: string): Running {
-    const { log } = this.#options;
+    const { clock, log } = this.#options;
     child.stdin.end();
     child.stdout.resume();
     const errors = new ErrorOutput(child.stderr, () => undefined);
-    const ended = howItEnded(child, errors, this.#options.clock);
+    const ended = child.exited.then(async (end) => {
+      await endOfStreams([child.stderr], LAST_WORDS_MS, clock);
+      return describeEnd(end, errors.lastLine);
+    });
     const running: Running = { child, errors, url, readyUrl, hasExited: false, ended };
     this.#running = running;
     log.debug("the server is started", { pid: child.pid, url });
@@ -216,9 +213,9 @@ export class LaunchedServer {
   }
 
   async #becomeReady(running: Running): Promise<Start> {
-    const { clock, readyTimeoutMs } = this.#options;
+    const { clock, spec } = this.#options;
     const { signal } = this.#closing;
-    const untilMs = clock.monotonicMs() + readyTimeoutMs;
+    const untilMs = clock.monotonicMs() + spec.readyTimeoutMs;
     while (!signal.aborted) {
       if (await this.#answers(running.readyUrl)) {
         // Another server may have answered, and this one may have found its port taken.
@@ -226,7 +223,7 @@ export class LaunchedServer {
       }
       if (running.hasExited) return { kind: "died", reason: await running.ended };
       if (clock.monotonicMs() >= untilMs) return { kind: "late" };
-      await sleepOrExit(clock, running.child, signal);
+      await isDoneWithin(clock, READY_POLL_MS, unlessAborted(signal, running.child.exited));
     }
     return { kind: "closed" };
   }
@@ -235,10 +232,11 @@ export class LaunchedServer {
   async #serve(running: Running): Promise<string> {
     this.#url = running.url;
     this.#options.log.info("the server is ready", { url: running.url });
-    this.#tellWaiting();
+    this.#ready.resolve();
     const { signal } = this.#closing;
-    await exitOf(running.child, signal);
+    await unlessAborted(signal, running.child.exited);
     this.#url = undefined;
+    if (!signal.aborted) this.#ready = Promise.withResolvers();
     this.#absentSinceMs = this.#options.clock.monotonicMs();
     return signal.aborted ? "" : running.ended;
   }
@@ -263,54 +261,22 @@ export class LaunchedServer {
     if (running !== undefined) await this.#end(running);
     if (this.#isClosing()) return;
     this.#closing.abort();
-    this.#tellWaiting();
+    this.#ready.resolve();
     this.#options.onBroken(`the server: ${reason}`);
   }
 
   /** Nothing of it is left. */
   async #end(running: Running): Promise<void> {
-    const { killGraceMs } = this.#options;
+    const { killGraceMs } = this.#options.spec;
     await running.child.kill(running.hasExited ? 0 : killGraceMs);
     this.#running = undefined;
-  }
-
-  #tellWaiting(): void {
-    for (const settle of [...this.#waiting]) settle();
   }
 
   /** How the one at `url` ended, if it has or does so within `withinMs`; undefined when it lives. */
   async deathOf(url: string, withinMs: number, signal: AbortSignal): Promise<string | undefined> {
     const running = this.#running;
     if (running?.url !== url) return "it is gone";
-    const waited = new AbortController();
-    const waiting = sleep(this.#options.clock, withinMs, waited.signal);
-    await Promise.race([waiting, exitOf(running.child, signal)]);
-    waited.abort();
+    await isDoneWithin(this.#options.clock, withinMs, unlessAborted(signal, running.child.exited));
     return running.hasExited ? running.ended : undefined;
   }
-}
-
-async function howItEnded(child: Child, errors: ErrorOutput, clock: Clock): Promise<string> {
-  const end = await child.exited;
-  await endOfStreams([child.stderr], LAST_WORDS_MS, clock);
-  return describeEnd(end, errors.lastLine);
-}
-
-async function sleepOrExit(clock: Clock, child: Child, signal: AbortSignal): Promise<void> {
-  const waited = new AbortController();
-  await Promise.race([sleep(clock, READY_POLL_MS, waited.signal), exitOf(child, signal)]);
-  waited.abort();
-}
-
-/** Resolves when it has exited or the signal aborts. */
-function exitOf(child: Child, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const settle = (): void => {
-      signal.removeEventListener("abort", settle);
-      resolve();
-    };
-    if (signal.aborted) return resolve();
-    signal.addEventListener("abort", settle);
-    void child.exited.then(settle);
-  });
 }

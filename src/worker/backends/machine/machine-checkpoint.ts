@@ -4,6 +4,7 @@
 import type { AnyStateMachine, AnyStateNode, Snapshot, AnyActorRef, EventObject } from "xstate";
 import { createHash } from "node:crypto";
 import { systemClock } from "../../../base/clock.ts";
+import { jsonFields } from "../../../base/exact-json.ts";
 
 /** A snapshot means the same where all of these are equal. */
 export interface MachineIdentity {
@@ -44,8 +45,8 @@ export function writeCheckpoint(
 
 export function readCheckpoint(bytes: Uint8Array, machine: MachineIdentity): ReadCheckpoint {
   if (bytes.length === 0) return { kind: "none" };
-  const saved = parse(bytes);
-  if (saved?.format !== FORMAT || saved.snapshot === undefined || !isTimers(saved.timers))
+  const saved = jsonFields(Buffer.from(bytes).toString("utf8")) as Saved;
+  if (saved.format !== FORMAT || saved.snapshot === undefined || !isTimers(saved.timers))
     return { kind: "refused", reason: "the checkpoint is not one of a machine" };
   const { snapshot, timers } = saved;
   for (const name of ["id", "version", "structure"] as const) {
@@ -65,15 +66,6 @@ interface Saved {
   readonly machine?: Partial<Record<keyof MachineIdentity, unknown>>;
   readonly snapshot?: Snapshot<unknown>;
   readonly timers?: unknown;
-}
-
-function parse(bytes: Uint8Array): Saved | undefined {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(bytes).toString("utf8"));
-    return typeof value === "object" && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Actors are named by the ids of children on the way from the root. */

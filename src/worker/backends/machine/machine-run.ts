@@ -6,9 +6,10 @@ import type { AnyActorRef, AnyStateMachine, Snapshot } from "xstate";
 import { systemClock } from "../../../base/clock.ts";
 import type { Timer } from "../../../base/clock.ts";
 import { describeError } from "../../../base/errors.ts";
-import type { JsonObject } from "../../../config/manifest-fields.ts";
+import type { JsonObject } from "../../../base/exact-json.ts";
 import type { CodeOutcome } from "../code/code-messages.ts";
-import { parseJsonText, importAsSeenFrom, tell } from "../code/serve-code.ts";
+import { importAsSeenFrom } from "../code/lent-packages.ts";
+import { parseJsonText, tell } from "../code/serve-code.ts";
 import type { CodeAttempt, Executing } from "../code/serve-code.ts";
 import {
   machineIdentity,

@@ -8,7 +8,7 @@ import { failure } from "../../../base/errors.ts";
 import type { WorkerId } from "../../../base/ids.ts";
 import type { Random } from "../../../base/random.ts";
 import { systemReason } from "../../../base/system-reason.ts";
-import type { Backend, ItemAttempt, Outcome } from "../backend.ts";
+import type { Backend, ItemAttempt, KeyOfItem, Outcome } from "../backend.ts";
 
 export interface MockBackendOptions {
   readonly clock: Clock;
@@ -19,6 +19,8 @@ export interface MockBackendOptions {
   /** The share of attempts that end in `error`, 0 to 1; 0 unless said. */
   readonly failureRate?: number;
   readonly journal?: ExecutionJournal;
+  /** The size of the state that it keeps for each key; it keeps none unless said. */
+  readonly stateBytes?: number | undefined;
 }
 
 const NO_SLEEP: SleepDistribution = { kind: "constant", ms: 0 };
@@ -30,14 +32,17 @@ export class MockBackend implements Backend {
     this.#options = options;
   }
 
-  execute({ itemId, attempt, payload }: ItemAttempt, signal: AbortSignal): Promise<Outcome> {
-    const { random, failureRate = 0, sleep: distribution = NO_SLEEP, journal } = this.#options;
+  execute({ itemId, attempt, payload, keyed }: ItemAttempt, signal: AbortSignal): Promise<Outcome> {
+    const { random, failureRate = 0, sleep: distribution = NO_SLEEP, journal, stateBytes } = this.#options;
     journal?.record(itemId, attempt);
     const durationMs = drawSleepMs(distribution, random);
     const outcome: Outcome =
       failureRate > 0 && random.unit() < failureRate
         ? { kind: "error", message: "the mock backend failed, as it was asked to" }
-        : { kind: "success", output: payload };
+        : {
+            ...{ kind: "success", output: payload },
+            ...(keyed && stateBytes !== undefined && { state: counted(keyed, stateBytes) }),
+          };
     if (durationMs <= 0) return Promise.resolve(outcome);
     return this.#after(durationMs, outcome, signal);
   }
@@ -51,6 +56,12 @@ export class MockBackend implements Backend {
     await sleep(this.#options.clock, durationMs, signal);
     return signal.aborted ? { kind: "preempted" } : outcome;
   }
+}
+
+/** One more than before: how many items of the key have succeeded, in decimal digits, and blanks up to the size. */
+function counted({ state }: KeyOfItem, bytes: number): Uint8Array {
+  const before = state === undefined ? 0 : Number.parseInt(Buffer.from(state).toString(), 10);
+  return Buffer.from(String(before + 1).padEnd(bytes));
 }
 
 /** How long pretended work takes. All times in milliseconds. */

@@ -1,4 +1,4 @@
-// One long-lived child: its start until it is ready, the items that it has, its end.
+// One long-lived child: its start until it is ready, the items that it has, the save of what it has learned, its end.
 //
 // Keeps true: each item that it was given is settled once, and not while something of the child still executes it; what it
 // dies of while it has one item is that item's doing, and nobody's while it has several.
@@ -8,8 +8,8 @@ import type { Logger } from "../../../observe/log.ts";
 import { describeEnd, endOfStreams, ErrorOutput, isUnknown } from "../../children/child-output.ts";
 import type { Child, ChildEnd } from "../../children/child.ts";
 import { AT_ONCE } from "../backend.ts";
-import type { ItemAttempt, ItemReport, Outcome } from "../backend.ts";
-import { LineReader, cancelLine, helloLine, itemLine, readLine } from "./process-protocol.ts";
+import type { ItemAttempt, ItemReport, Learner, Outcome } from "../backend.ts";
+import { LineReader, cancelLine, helloLine, itemLine, readLine, saveLine } from "./process-protocol.ts";
 import type { ChildLine, Hello, PayloadForm } from "./process-protocol.ts";
 
 /** An item on its way through the backend. */
@@ -45,7 +45,7 @@ interface InFlight extends Job {
 const OUTPUT_PATIENCE_MS = 1_000;
 const SHOWN_CHARACTERS = 200;
 
-export class ItemProcess {
+export class ItemProcess implements Learner {
   /** Monotonic. */
   readonly startedAtMs: number;
   readonly #child: Child;
@@ -57,6 +57,8 @@ export class ItemProcess {
   #form: PayloadForm = "json";
   #state: "starting" | "ready" | "ending" = "starting";
   #wasReady = false;
+  #saves = false;
+  #saving: PromiseWithResolvers<void> | undefined;
   #lastId = 0;
   /** Why it was made to end; undefined when it did so itself. */
   #verdict: string | undefined;
@@ -98,13 +100,24 @@ export class ItemProcess {
     return this.isReady && this.#inFlight.size < this.#options.concurrency;
   }
 
+  /** Whether it has learned something and can save it. */
+  get isLearned(): boolean {
+    return this.isReady && this.#saves && this.#lastId > 0;
+  }
+
+  /** Once, for one that has no item. */
+  save(timeLeftMs: number): Promise<void> {
+    this.#saving = Promise.withResolvers();
+    this.#child.stdin.write(saveLine(timeLeftMs));
+    return this.#saving.promise;
+  }
+
   /** For one that has room, and a job that is wanted. */
   give(job: Job): void {
     const id = ++this.#lastId;
     const onAbort = (): void => this.#cancel(id);
     this.#inFlight.set(id, { ...job, onAbort, grace: undefined, answer: undefined });
     job.signal.addEventListener("abort", onAbort, { once: true });
-    job.report({ kind: "executing" });
     this.#child.stdin.write(itemLine(id, job.attempt, this.#form));
   }
 
@@ -147,8 +160,12 @@ export class ItemProcess {
   #obey(line: ChildLine): void {
     switch (line.kind) {
       case "ready":
-        this.#form = line.payload;
+        [this.#form, this.#saves] = [line.payload, line.saves];
         return this.#becomeReady();
+      case "saved":
+        return line.failure === undefined
+          ? this.#saving?.resolve()
+          : this.#saving?.reject(new Error(line.failure));
       case "retire":
         if (this.#state === "ready") this.#state = "ending";
         return this.#endWhenEmpty();
@@ -157,7 +174,10 @@ export class ItemProcess {
       case "log":
         return this.#wanted(line.id)?.report({ kind: "log", chunk: line.chunk });
       case "result":
-        return this.#answer(line.id, () => ({ kind: "success", output: line.output }));
+        return this.#answer(line.id, () => {
+          const { output, state } = line;
+          return { kind: "success", output, ...(state !== undefined && { state }) };
+        });
       case "error":
         return this.#answer(line.id, ({ signal }) =>
           signal.aborted ? { kind: "preempted" } : { kind: "error", message: line.message },
@@ -252,6 +272,7 @@ export class ItemProcess {
     const outcome: Outcome = isUnknown(end) ? { kind: "preempted" } : this.#outcomeOfEnd(reason);
     for (const [id, { signal, answer }] of [...this.#inFlight])
       this.#settle(id, answer ?? (signal.aborted || this.#isClosed ? { kind: "preempted" } : outcome));
+    this.#saving?.reject(new Error(`its process has ended: ${reason}`));
     onGone(this.#wasReady, reason);
   }
 

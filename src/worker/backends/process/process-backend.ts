@@ -6,7 +6,7 @@
 import { assert } from "../../../base/assert.ts";
 import type { Timer } from "../../../base/clock.ts";
 import type { Random } from "../../../base/random.ts";
-import type { Backend, ChildBackendOptions, ItemAttempt, ItemReport, Outcome } from "../backend.ts";
+import type { Backend, ChildBackendOptions, ItemAttempt, ItemReport, Learner, Outcome } from "../backend.ts";
 import { FalseStarts } from "../false-starts.ts";
 import { Shortage, startPatiently } from "../shortage.ts";
 import { forHowLong, loadingWords } from "../trouble-words.ts";
@@ -52,20 +52,11 @@ export class ProcessBackend implements Backend {
   }
 
   execute(attempt: ItemAttempt, signal: AbortSignal, report: (report: ItemReport) => void): Promise<Outcome> {
+    if (signal.aborted) return Promise.resolve(PREEMPTED);
     const { promise, resolve } = Promise.withResolvers<Outcome>();
-    if (signal.aborted) return Promise.resolve({ kind: "preempted" });
-    const onAbort = (): void => {
-      if (this.#waiting.delete(job)) job.settle({ kind: "preempted" });
-    };
-    const settle = (outcome: Outcome): void => {
-      signal.removeEventListener("abort", onAbort);
-      resolve(outcome);
-    };
-    const job: Job = { attempt, signal, report, settle };
-    signal.addEventListener("abort", onAbort, { once: true });
-    report({ kind: "waiting" });
-    this.#waiting.add(job);
-    this.#pump();
+    const taker = this.#waiting.size === 0 && !this.#isClosed ? this.#roomiest() : undefined;
+    if (taker === undefined) this.#wait({ attempt, signal, report, settle: resolve });
+    else offer(taker, { attempt, signal, report, settle: resolve });
     return promise;
   }
 
@@ -85,6 +76,10 @@ export class ProcessBackend implements Backend {
     return loadingWords({ sinceMs, ready, all: all.length, timeoutMs: this.#options.readyTimeoutMs }, nowMs);
   }
 
+  learners(): readonly Learner[] {
+    return [...this.#processes].filter((one) => one.isLearned);
+  }
+
   async close(): Promise<void> {
     this.#closing.abort();
     this.#pause?.cancel();
@@ -94,16 +89,36 @@ export class ProcessBackend implements Backend {
     await Promise.all([...this.#processes].map((one) => one.close()));
   }
 
+  get #isClosed(): boolean {
+    return this.#closing.signal.aborted || this.#isBroken;
+  }
+
+  /** Until a process can take it, or it is not wanted any more. */
+  #wait({ attempt, signal, report, settle: resolve }: Job): void {
+    const onAbort = (): void => {
+      if (this.#waiting.delete(job)) resolve(PREEMPTED);
+    };
+    const settle = (outcome: Outcome): void => {
+      signal.removeEventListener("abort", onAbort);
+      resolve(outcome);
+    };
+    const job: Job = { attempt, signal, report, settle };
+    signal.addEventListener("abort", onAbort, { once: true });
+    report({ kind: "waiting" });
+    this.#waiting.add(job);
+    this.#pump();
+  }
+
   /** Gives waiting items to processes that have room, and starts another process when none has. */
   #pump(): void {
-    if (this.#closing.signal.aborted || this.#isBroken) return;
+    if (this.#waiting.size === 0 || this.#isClosed) return;
     for (const job of this.#waiting) {
       const taker = this.#roomiest();
       if (taker === undefined) break;
       this.#waiting.delete(job);
-      if (job.attempt.mayBegin?.() === false) job.settle(PREEMPTED);
-      else taker.give(job);
+      if (offer(taker, job)) job.report({ kind: "executing" });
     }
+    if (this.#waiting.size === 0) return;
     const { concurrency } = this.#options;
     const starting = [...this.#processes].filter((one) => one.isStarting).length;
     const coming = this.#spawning.size + starting;
@@ -154,8 +169,9 @@ export class ProcessBackend implements Backend {
 
   /** Text may take six bytes for one when it is escaped. */
   get #maxLineBytes(): number {
-    const { maxOutputBytes, maxCheckpointBytes } = this.#options;
-    return Math.max(6 * maxOutputBytes, 2 * maxCheckpointBytes) + LINE_OVERHEAD_BYTES;
+    const { maxOutputBytes, maxCheckpointBytes, maxStateBytes } = this.#options;
+    const resultBytes = 6 * (maxOutputBytes + maxStateBytes);
+    return Math.max(resultBytes, 2 * maxCheckpointBytes) + LINE_OVERHEAD_BYTES;
   }
 
   #startedInVain(reason: string, startedAtMs: number): void {
@@ -181,4 +197,14 @@ export class ProcessBackend implements Backend {
     this.#isBroken = true;
     this.#options.onBroken(reason);
   }
+}
+
+/** False when it may not begin. */
+function offer(taker: ItemProcess, job: Job): boolean {
+  if (job.attempt.mayBegin?.() === false) {
+    job.settle(PREEMPTED);
+    return false;
+  }
+  taker.give(job);
+  return true;
 }
