@@ -2,6 +2,8 @@
 // the file, without the line's ending and outer white space. Empty lines are no items, and a mark of UTF-8 at the start is no part of one.
 import { isUtf8 } from "node:buffer";
 import { failure } from "../base/errors.ts";
+import { namesIn } from "./item-fields.ts";
+import type { ItemFields } from "./item-fields.ts";
 import { jsonFaultAt } from "./json-fault.ts";
 
 export type InputKind = "json" | "text";
@@ -12,6 +14,8 @@ export interface InputOptions {
   /** `json`: each line has to be a JSON value. `text`: any line. */
   readonly kind: InputKind;
   readonly lineBytesMax: number;
+  /** Fields that each line has to have. */
+  readonly fields?: ItemFields | undefined;
 }
 
 const NEWLINE = 0x0a;
@@ -19,7 +23,7 @@ const NEWLINE = 0x0a;
 const MARK = [0xef, 0xbb, 0xbf];
 const JSON_DEPTH_MAX = 64;
 
-/** Throws input_invalid or item_too_large, naming the line. Holds one line and one chunk in memory. */
+/** Throws input_invalid, key_invalid or item_too_large, naming the line. Holds one line and one chunk in memory. */
 export async function* inputLines(
   chunks: AsyncIterable<Uint8Array>,
   options: InputOptions,
@@ -55,7 +59,7 @@ function checked(line: Uint8Array, number: number, options: InputOptions): Uint8
 function refuseUnlessJson(
   line: Uint8Array,
   { number, before }: { readonly number: number; readonly before: number },
-  { name }: InputOptions,
+  { name, fields }: InputOptions,
 ): void {
   const refusal = (reason: string, cause?: unknown): Error =>
     failure("input_invalid", { file: name, line: number, reason }, cause);
@@ -72,6 +76,9 @@ function refuseUnlessJson(
     throw refusal(`it is not JSON${at === undefined ? "" : ` at column ${columnAt(at)}`}`, error);
   }
   if (depthOf(value) > JSON_DEPTH_MAX) throw refusal(`it is nested deeper than ${JSON_DEPTH_MAX} levels`);
+  const names = fields && namesIn(text, fields);
+  if (names !== undefined && "fault" in names)
+    throw failure("key_invalid", { file: name, line: number, reason: names.fault });
 }
 
 /** Where the text has a mark for bytes that are no character. Counts UTF-16 units. */

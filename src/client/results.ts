@@ -1,18 +1,18 @@
-// The results of a run as plain values, a page at a time: all that are there, or on and on until the run is over. One page
-// is in memory, however many results there are. A coordinator that restarts is waited for: the next page goes on where the
-// last one ended, so that nothing is left out and nothing comes twice.
+// The results of a run as plain values, a page at a time: all that are there, or on and on until the run is over. Two pages
+// are in memory, however many results there are: the next one is read while one is used. A coordinator that restarts is waited for:
+// the next page goes on where the last one ended, so that nothing is left out and nothing comes twice.
 import { createClient } from "@connectrpc/connect";
 import type { Transport } from "@connectrpc/connect";
-import { backoffMs } from "../base/backoff.ts";
 import type { Clock } from "../base/clock.ts";
 import { sleep } from "../base/clock.ts";
 import { failure, RolloutError } from "../base/errors.ts";
 import type { WorkerId } from "../base/ids.ts";
 import { parseUlidBytes } from "../base/ids.ts";
 import type { Random } from "../base/random.ts";
-import { ResultOrder, RunService } from "../gen/rollout/v1/run_pb.ts";
+import { ResultOrder, OperatorService } from "../gen/rollout/v1/run_pb.ts";
 import type { ItemResult, ListResultsResponse } from "../gen/rollout/v1/run_pb.ts";
 import { OutcomeClass } from "../gen/rollout/v1/work_pb.ts";
+import { troubleWaitMs } from "./trouble.ts";
 
 /** As submitted, or as they became final. */
 export type ResultsOrder = "input" | "completion";
@@ -79,11 +79,15 @@ export interface ReadOptions {
   readonly onTrouble?: (error: RolloutError | undefined) => void;
 }
 
-/** While nothing comes: from what a person does not notice to what a coordinator does not. */
+/** How long a call waits at the coordinator for the first result that follows: less than the deadline of a call. */
+const WAIT_MS = 4_000;
+/** Results that come in such numbers are collected for a while: a page for each turn of the coordinator's would cost more than it tells. */
+const MANY = 16;
+const COLLECT_MS = 25;
+/** Between calls that a coordinator does not have wait: from what a person does not notice to what a coordinator does not. */
 const IDLE_MIN_MS = 100;
 const IDLE_MAX_MS = 2_000;
 const IDLE_GROWTH = 1.5;
-const TROUBLE = { baseMs: 200, ceilingMs: 5_000 };
 
 /**
  * Yields pages until nothing follows, empty ones included when they move the cursor or are the last. Throws the transport's
@@ -91,19 +95,33 @@ const TROUBLE = { baseMs: 200, ceilingMs: 5_000 };
  */
 export async function* readResults(transport: Transport, options: ReadOptions): AsyncGenerator<ResultPage> {
   const { clock, signal, follow } = options;
-  const ask = patientAsker(transport, options);
+  const leaving = new AbortController();
+  const either = signal === undefined ? leaving.signal : AbortSignal.any([signal, leaving.signal]);
+  const ask = patientAsker(transport, { ...options, signal: either });
   let cursor = options.after ?? "";
   let idleMs = IDLE_MIN_MS;
-  for (;;) {
-    const page = pageOf(await ask(cursor));
-    const isNews = page.results.length > 0 || page.cursor !== cursor || page.end;
-    cursor = page.cursor;
-    if (isNews || !follow) yield page;
-    if (page.end || (page.caughtUp && !follow)) return;
-    if (!page.caughtUp) continue;
-    idleMs = page.results.length > 0 ? IDLE_MIN_MS : Math.min(idleMs * IDLE_GROWTH, IDLE_MAX_MS);
-    await sleep(clock, idleMs, signal);
-    if (signal?.aborted === true) throw failure("interrupted", {});
+  let ahead: Promise<ListResultsResponse> | undefined;
+  try {
+    for (;;) {
+      const askedMs = clock.monotonicMs();
+      const page = pageOf(await (ahead ?? ask(cursor)));
+      const isNews = page.results.length > 0 || page.cursor !== cursor || page.end;
+      cursor = page.cursor;
+      ahead = page.caughtUp ? undefined : ask(cursor);
+      // It is awaited for the next page, if there is one.
+      ahead?.catch(() => undefined);
+      if (isNews || !follow) yield page;
+      if (page.end || (page.caughtUp && !follow)) return;
+      if (!page.caughtUp) continue;
+      const hasWaited = clock.monotonicMs() - askedMs >= WAIT_MS / 2;
+      const isIdle = page.results.length === 0 && !hasWaited;
+      idleMs = isIdle ? Math.min(idleMs * IDLE_GROWTH, IDLE_MAX_MS) : IDLE_MIN_MS;
+      const pauseMs = isIdle ? idleMs : page.results.length < MANY ? 0 : COLLECT_MS;
+      if (pauseMs > 0) await sleep(clock, pauseMs, signal);
+      if (signal?.aborted === true) throw failure("interrupted", {});
+    }
+  } finally {
+    leaving.abort();
   }
 }
 
@@ -112,12 +130,14 @@ function patientAsker(
   options: ReadOptions,
 ): (after: string) => Promise<ListResultsResponse> {
   const { clock, random, signal, patienceMs = Infinity } = options;
-  const client = createClient(RunService, transport);
+  const client = createClient(OperatorService, transport);
   const order = options.order === "input" ? ResultOrder.INPUT : ResultOrder.COMPLETION;
-  const request = { order, limit: options.limit ?? 0, withPayload: options.withInput ?? false };
+  const waitMs = options.follow ? WAIT_MS : 0;
+  const request = { order, limit: options.limit ?? 0, withPayload: options.withInput ?? false, waitMs };
   return async (after) => {
     let troubleSinceMs: number | undefined;
     for (let tried = 1; ; tried++) {
+      let trouble: RolloutError;
       try {
         const answer = await client.listResults(
           { ...request, after },
@@ -131,8 +151,9 @@ function patientAsker(
         if (troubleSinceMs === undefined) options.onTrouble?.(error);
         troubleSinceMs ??= nowMs;
         if (nowMs - troubleSinceMs >= patienceMs) throw error;
+        trouble = error;
       }
-      await sleep(clock, backoffMs(TROUBLE, tried, random), signal);
+      await sleep(clock, troubleWaitMs(trouble, tried, random), signal);
       if (signal?.aborted === true) throw failure("interrupted", {});
     }
   };

@@ -1,0 +1,119 @@
+// Keys of a run, as the library gives them: one, all of them page by page, and what an operator asks of them.
+import type { Client } from "@connectrpc/connect";
+import { failure } from "../base/errors.ts";
+import type { WorkerId } from "../base/ids.ts";
+import type {
+  Key as KeyWire,
+  KeyRefusal as KeyRefusalWire,
+  KeyService,
+  Partition as PartitionWire,
+} from "../gen/rollout/v1/keys_pb.ts";
+import { KeyAction, KeyRefusalSchema, KeySchema, PartitionSchema } from "../gen/rollout/v1/keys_pb.ts";
+import { KeyPhase } from "../gen/rollout/v1/run_pb.ts";
+import { plainOf, told } from "./operator-message.ts";
+import type { Plain } from "./operator-message.ts";
+
+export interface Key extends Plain<KeyWire> {
+  /** `waiting`: its next item may start. `delayed`: that waits after a failure. `parked`: nothing of it starts. */
+  readonly phase: "idle" | "waiting" | "delayed" | "running" | "parked" | "unknown";
+  /** By the ring. */
+  readonly owner: WorkerId | undefined;
+  /** The worker that has its next item. */
+  readonly worker: WorkerId | undefined;
+  /** Undefined unless it is parked: an item of it has failed, or an operator has paused it. */
+  readonly parkedBy: string | undefined;
+}
+
+export interface KeyWithState extends Key {
+  /** Undefined when it has none. */
+  readonly state: Uint8Array | undefined;
+}
+
+export interface Partition extends Plain<PartitionWire> {
+  /** Its owner by the ring; undefined when that has no member. */
+  readonly worker: WorkerId | undefined;
+}
+
+export interface KeyRefusal extends Plain<KeyRefusalWire> {
+  /** `unknown`, `not_failed`, `head_failed`, `not_idle` or `cancelled`. */
+  readonly reason: string;
+}
+
+export interface SteeredKeys {
+  readonly steered: number;
+  readonly refused: readonly KeyRefusal[];
+}
+
+export type KeySteering = "pause" | "resume" | "skip" | "retire";
+
+export type KeyPhaseName = Exclude<Key["phase"], "unknown">;
+
+type Calls = Client<typeof KeyService>;
+
+const PHASES: Readonly<Record<KeyPhaseName, KeyPhase>> = {
+  idle: KeyPhase.IDLE,
+  waiting: KeyPhase.WAITING,
+  delayed: KeyPhase.DELAYED,
+  running: KeyPhase.RUNNING,
+  parked: KeyPhase.PARKED,
+};
+const ACTIONS: Readonly<Record<KeySteering, KeyAction>> = {
+  pause: KeyAction.PAUSE,
+  resume: KeyAction.RESUME,
+  skip: KeyAction.SKIP,
+  retire: KeyAction.RETIRE,
+};
+/** As many as one call takes. */
+const KEYS_PER_CALL = 100;
+
+/** Throws the transport's rows, and key_unknown. */
+export async function askForKey(calls: Calls, key: string, withState: boolean): Promise<KeyWithState> {
+  if (key === "") throw failure("key_unknown", { key: '""' });
+  const { key: found, state } = await calls.getKey({ key, withState });
+  return { ...keyOf(told(found)), state };
+}
+
+/** Those in any of the states, or all; in order of their partitions. Throws the transport's rows. */
+export async function* listKeys(calls: Calls, names: readonly KeyPhaseName[]): AsyncGenerator<Key> {
+  const phases = names.map((name) => PHASES[name]);
+  let after = "";
+  do {
+    const page = await calls.listKeys({ phases, after });
+    for (const key of page.keys) yield keyOf(key);
+    after = page.after;
+  } while (after !== "");
+}
+
+/** All of them in order of their numbers; none while the run has no keys. Throws the transport's rows. */
+export async function listPartitions(calls: Calls): Promise<Partition[]> {
+  const { partitions } = await calls.listPartitions({});
+  return partitions.map((partition) => plainOf(PartitionSchema, partition) as Partition);
+}
+
+/** Every call may be repeated. Throws the transport's rows; what was steered by then stays so. */
+export async function steerKeys(
+  calls: Calls,
+  steering: KeySteering,
+  keys: readonly string[],
+): Promise<SteeredKeys> {
+  let total: SteeredKeys = { steered: 0, refused: [] };
+  for (let at = 0; at < keys.length; at += KEYS_PER_CALL) {
+    const some = keys.slice(at, at + KEYS_PER_CALL);
+    const { steered, refused } = await calls.steerKeys({ action: ACTIONS[steering], keys: some });
+    const refusals = refused.map((refusal) => plainOf(KeyRefusalSchema, refusal) as KeyRefusal);
+    total = { steered: total.steered + steered, refused: [...total.refused, ...refusals] };
+  }
+  return total;
+}
+
+/** Goes on without the failed item that keeps it, for each key that has one. Returns how many there were. */
+export async function skipParked(calls: Calls): Promise<number> {
+  const parked: string[] = [];
+  for await (const { key, parkedBy } of listKeys(calls, ["parked"]))
+    if (parkedBy === "failed") parked.push(key);
+  return (await steerKeys(calls, "skip", parked)).steered;
+}
+
+function keyOf(key: KeyWire): Key {
+  return plainOf(KeySchema, key) as Key;
+}
