@@ -13,14 +13,23 @@
  */
 export { RolloutError } from "./base/errors.ts";
 export type { ErrorCode } from "./base/errors.ts";
+export type { ChartNews } from "./client/charts.ts";
 export type { RunEvent } from "./client/events.ts";
 export type { AttemptLog, EndedAttempt, Item } from "./client/items.ts";
-export type { WorkerSummary } from "./client/list-workers.ts";
+export type {
+  Key,
+  KeyPhaseName,
+  KeyRefusal,
+  KeySteering,
+  KeyWithState,
+  Partition,
+  SteeredKeys,
+} from "./client/keys.ts";
 export type { Result, ResultPage, ResultsOrder } from "./client/results.ts";
 export type { Retried } from "./client/run-control.ts";
 export type { RunStatus, WorkerNumbers } from "./client/run-status.ts";
-export type { Submitted } from "./client/submit.ts";
-export type { WorkerDetail } from "./client/worker-control.ts";
+export type { NameOf, Submitted } from "./client/submit.ts";
+export type { WorkerDetail, WorkerSummary } from "./client/workers.ts";
 export { LocalCluster, startCluster } from "./compose/local-cluster.ts";
 export type { ClusterOptions } from "./compose/local-cluster.ts";
 export { RolloutClient } from "./compose/rollout-client.ts";

@@ -3,9 +3,10 @@
 // does the rest.
 import type { Interfaces } from "@oclif/core";
 import { systemClock } from "../base/clock.ts";
-import type { ExitCode } from "../base/error-table.ts";
+import type { ExitCode } from "../base/error-row.ts";
 import { failure } from "../base/errors.ts";
-import { printableLines } from "../base/safe-text.ts";
+import type { RolloutError } from "../base/errors.ts";
+import { printableLines, shownOn } from "../base/safe-text.ts";
 import { LIMITS } from "../config/limits.ts";
 import { loadConfig } from "../config/load.ts";
 import type { ConfigRequest } from "../config/load.ts";
@@ -20,7 +21,6 @@ import { wantsColour } from "./exit.ts";
 import { Command, Flags } from "./oclif.ts";
 import { hintedLine } from "./shell-words.ts";
 import type { HintedLine } from "./shell-words.ts";
-import { shownOn } from "./terminal.ts";
 
 export abstract class BaseCommand extends Command {
   static override readonly baseFlags = {
@@ -31,8 +31,8 @@ export abstract class BaseCommand extends Command {
   protected commandLine: readonly string[] | undefined;
   #log: LogSink | undefined;
 
-  /** Throws rows of the table of errors only; anything else is taken for a bug. */
-  abstract override run(): Promise<ExitCode>;
+  /** Resolves with its exit code, and with nothing when it is done. Throws rows of the table of errors only; anything else is taken for a bug. */
+  abstract override run(): Promise<ExitCode> | Promise<void>;
 
   /** Parses what stands before `--`. */
   protected override async parse<
@@ -42,7 +42,7 @@ export abstract class BaseCommand extends Command {
   >(options?: Interfaces.Input<F, B, A>, argv = this.argv): Promise<Interfaces.ParserOutput<F, B, A>> {
     const { own, commandLine } = splitAtDashes(argv);
     if (commandLine !== undefined && !this.takesCommandLine()) {
-      throw failure("usage", { detail: "this command takes nothing after --", command: this.fullName() });
+      throw this.misuse("this command takes nothing after --");
     }
     this.commandLine = commandLine;
     return await super.parse(options, [...own]);
@@ -108,6 +108,11 @@ export abstract class BaseCommand extends Command {
 
   /** The line of another command for a hint, about the run that this command is about. */
   protected readonly hinted: HintedLine = (...words) => hintedLine(namedConfig(this.argv))(...words);
+
+  /** It was called as it cannot be. */
+  protected misuse(detail: string): RolloutError {
+    return failure("usage", { detail, command: this.fullName() });
+  }
 
   /** `rollout worker run` */
   protected fullName(): string {

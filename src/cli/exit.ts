@@ -2,14 +2,14 @@
 // program met a bug.
 import type { Writable } from "node:stream";
 import type { Clock } from "../base/clock.ts";
-import { sleep } from "../base/clock.ts";
-import { EXIT } from "../base/error-table.ts";
+import { isDoneWithin, sleep } from "../base/clock.ts";
+import { EXIT } from "../base/error-row.ts";
 import { describeError, errnoOf, failure } from "../base/errors.ts";
-import type { ExitCode } from "../base/error-table.ts";
+import type { ExitCode } from "../base/error-row.ts";
 import type { RolloutError } from "../base/errors.ts";
 import { systemReason } from "../base/system-reason.ts";
 import { printableLines, redactSecrets } from "../base/safe-text.ts";
-import { writeAllSync } from "../observe/write-sync.ts";
+import { writeAllSync } from "../observe/line-output.ts";
 import { namedConfig, splitAtDashes, wantsJson } from "./arguments.ts";
 import { errorLine, errorObject } from "./render/error.ts";
 
@@ -23,10 +23,7 @@ const DRAIN_DEADLINE_MS = 5_000;
 export async function endProcess(code: ExitCode, clock: Clock): Promise<never> {
   // A write that has failed is told of in a later turn.
   await new Promise<void>((resolve) => clock.nextTurn(resolve));
-  const drained = Promise.all([drain(process.stdout), drain(process.stderr)]);
-  const deadline = new AbortController();
-  await Promise.race([drained, sleep(clock, DRAIN_DEADLINE_MS, deadline.signal)]);
-  deadline.abort();
+  await isDoneWithin(clock, DRAIN_DEADLINE_MS, Promise.all([drain(process.stdout), drain(process.stderr)]));
   for (let waitedMs = 0; isHeld() && waitedMs < HELD_DEADLINE_MS; waitedMs += HELD_POLL_MS)
     await sleep(clock, HELD_POLL_MS);
   return exitNow(code);

@@ -2,18 +2,19 @@
 // of the table of errors, and ends when everything has been written. oclif loads and parses commands; it neither prints
 // errors nor ends the process here.
 import type { Interfaces } from "@oclif/core";
-import { charts } from "../../machines/index.ts";
 import { assert } from "../base/assert.ts";
 import { systemClock } from "../base/clock.ts";
-import { EXIT } from "../base/error-table.ts";
+import { EXIT } from "../base/error-row.ts";
 import { RolloutError } from "../base/errors.ts";
-import type { ExitCode } from "../base/error-table.ts";
+import type { ExitCode } from "../base/error-row.ts";
+import { closeInherited } from "../base/process-table.ts";
 import { assertLimits } from "../config/limits.ts";
 import { leadingWords, namedConfig, splitAtDashes, wantsHelp, wantsJson } from "./arguments.ts";
 import { bugFrom, bugReport, endOnBugs, endOnFullOutput, endProcess } from "./exit.ts";
 import { helpObjects, RolloutHelp } from "./help.ts";
 import { Config } from "./oclif.ts";
 import { errorObject } from "./render/error.ts";
+import { STOP_AT_END_OF_INPUT } from "./signals.ts";
 import { unknownCommand, unknownFlags, usageErrorFrom } from "./usage-error.ts";
 
 /** Where the commands are, and what is to be known of them. */
@@ -21,6 +22,8 @@ type Installation = Extract<Interfaces.LoadOptions, { readonly root: string; rea
 
 /** Runs the program with these arguments and ends the process. `installation` says where commands are. */
 export async function main(argv: readonly string[], installation: Installation): Promise<never> {
+  // Before a command is loaded: with TLS comes a thread that reads CA certificates, by a descriptor that looks like an inherited one.
+  if (splitAtDashes(argv).own.includes(`--${STOP_AT_END_OF_INPUT}`)) closeInherited();
   endOnBugs(argv);
   endOnFullOutput(argv);
   assertLimits();
@@ -71,11 +74,12 @@ async function perform(config: Config, target: Target, argv: readonly string[]):
     case "command":
       return exitCodeFrom(await config.runCommand(target.id, [...target.rest]));
     case "help":
-      if (wantsJson(argv)) printLines(helpObjects(config, target.id));
+      if (wantsJson(argv))
+        for (const page of helpObjects(config, target.id)) process.stdout.write(`${JSON.stringify(page)}\n`);
       else await new RolloutHelp(config).show(target.id);
       return EXIT.done;
     case "version":
-      printVersion(config, argv);
+      await printVersion(config, argv);
       return EXIT.done;
     case "unknown":
       throw unknownTarget(config, target, argv);
@@ -83,8 +87,8 @@ async function perform(config: Config, target: Target, argv: readonly string[]):
 }
 
 function exitCodeFrom(result: unknown): ExitCode {
-  const found = Object.values(EXIT).find((code) => code === result);
-  assert(found !== undefined, "a command returns its exit code");
+  const found = Object.values(EXIT).find((code) => code === (result ?? EXIT.done));
+  assert(found !== undefined, "a command returns its exit code, or nothing");
   return found;
 }
 
@@ -97,7 +101,8 @@ function unknownTarget(config: Config, target: Target, argv: readonly string[]):
   return unknownFlags(flags, ["--help", "--version"], fullName(config, target.id));
 }
 
-function printVersion(config: Config, argv: readonly string[]): void {
+async function printVersion(config: Config, argv: readonly string[]): Promise<void> {
+  const { charts } = await import("../../machines/index.ts");
   const { version } = config;
   const node = process.versions.node;
   const machines = Object.fromEntries(
@@ -108,10 +113,6 @@ function printVersion(config: Config, argv: readonly string[]): void {
     ? JSON.stringify({ version, node, machines })
     : `${config.bin} ${version} (Node ${node})\nmachines: ${named.join(", ")}`;
   process.stdout.write(`${text}\n`);
-}
-
-function printLines(objects: readonly object[]): void {
-  process.stdout.write(objects.map((object) => `${JSON.stringify(object)}\n`).join(""));
 }
 
 function tellError(error: unknown, argv: readonly string[], command: string): ExitCode {

@@ -8,3 +8,31 @@ export { Command } from "@oclif/core/command";
 export { Config } from "@oclif/core/config";
 export { CommandHelp, Help } from "@oclif/core/help";
 export { Args, Errors, Flags };
+
+// A flag whose value is a whole number. The parser's own speaks of parsing; ours says what it takes.
+
+/** The fault of a value, in the words of a message; the parser wraps the text of whatever is thrown in more. */
+export class FlagValueError extends Errors.CLIError {
+  readonly detail: string;
+
+  constructor(detail: string) {
+    super(detail);
+    this.detail = detail;
+  }
+}
+
+/** `Flags.integer`, with another refusal. */
+export const integerFlag: typeof Flags.integer = Flags.custom<number, { max?: number; min?: number }>({
+  parse: async (input, _context, { name, min, max }) => {
+    const value = /^-?\d{1,15}$/.test(input) ? Number(input) : undefined;
+    const isAllowed = value !== undefined && value >= (min ?? -Infinity) && value <= (max ?? Infinity);
+    if (isAllowed) return value;
+    throw new FlagValueError(`--${name} takes a whole number${rangeOf(min, max)}, not ${input}`);
+  },
+});
+
+function rangeOf(min: number | undefined, max: number | undefined): string {
+  if (min !== undefined && max !== undefined) return ` from ${min} to ${max}`;
+  if (min !== undefined) return ` from ${min}`;
+  return max === undefined ? "" : ` up to ${max}`;
+}

@@ -44,6 +44,13 @@ function defaultOf(setting: Setting): string {
 function flagOf(setting: Setting): unknown {
   const about = { summary: `${defaultOf(setting)}${setting.doc}`, helpGroup: SETTINGS_GROUP };
   if (setting.kind === "boolean") return Flags.boolean(about);
+  if (setting.kind === "addresses")
+    return Flags.string({
+      ...about,
+      multiple: true,
+      multipleNonGreedy: true,
+      helpValue: HELP_VALUE.addresses,
+    });
   // A path may have a comma: each file is named by a flag of its own.
   if (setting.kind === "list" && setting.of === "path")
     return Flags.string({ ...about, multiple: true, multipleNonGreedy: true, helpValue: "FILE" });
@@ -52,12 +59,15 @@ function flagOf(setting: Setting): unknown {
 
 const HELP_VALUE: Readonly<Record<Exclude<Setting["kind"], "boolean">, string>> = {
   address: "HOST:PORT",
+  addresses: "HOST:PORT",
   choice: "WORD",
   duration: "DURATION",
   failures: "N|N%",
   integer: "N",
   list: "A,B",
   path: "PATH",
+  postgres: "URL",
+  websocket: "URL",
   size: "SIZE",
   ulid: "ULID",
 };

@@ -1,4 +1,5 @@
-// A command line as one would type it.
+// A command line, and a path, as one would type it.
+import { relative } from "node:path";
 
 /** Words that a POSIX shell reads as they are. */
 export function shellWords(words: readonly string[]): string {
@@ -16,6 +17,12 @@ export function hintedLine(config: string | undefined): HintedLine {
 /** Words that go behind a command's for it, with a space before. */
 export function configWords(config: string | undefined): string {
   return config === undefined ? "" : ` ${shellWords(["-c", config])}`;
+}
+
+/** A path as the user would type it here. */
+export function shownPath(path: string): string {
+  const short = relative(".", path);
+  return short.startsWith("..") || short === "" ? path : short;
 }
 
 function quoted(word: string): string {

@@ -2,6 +2,8 @@
 // to hurry: a terminal that closes may send it twice. Only where a process reads files anew at it, and hangs on no terminal, it asks for that.
 import { failure } from "../base/errors.ts";
 import { tellLastWords } from "./exit.ts";
+import { spawn } from "node:child_process";
+import { fstatSync } from "node:fs";
 
 type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
 
@@ -35,7 +37,7 @@ export function untilSignalled(
 
 /**
  * For a process that is to live no longer than the one that holds the other end of its standard input. It is a process
- * of a local run then, and has no use for any other descriptor that it was given: the one that started it has a database open.
+ * of a local run then, and closes every other descriptor that it was given (`main`): the one that started it has a database open.
  */
 export const STOP_AT_END_OF_INPUT = "stop-at-end-of-input";
 
@@ -68,4 +70,57 @@ export function unlessInterrupted<Result>(work: Promise<Result>, argv: readonly 
     throw failure("interrupted", {});
   });
   return Promise.race([work, interruption]);
+}
+
+// Whether somebody still reads standard output, for commands that may have nothing to write for a long time: Node learns that a
+// pipe has lost its reader only when it writes. `tail` of GNU looks for that while it waits, and dies of it by SIGPIPE.
+
+const STANDARD_OUTPUT = 1;
+
+/** Why a command that goes on and on has ended. */
+export interface SeenEnough {
+  readonly signal: AbortSignal;
+  /** Nobody reads any more: nothing went wrong, and nothing was asked for. */
+  readonly isReaderGone: boolean;
+}
+
+/**
+ * Aborts at the first signal and, if it matters, when nobody reads standard output any more; to be called once, for the rest of the
+ * process.
+ */
+export function untilSeenEnough(argv: readonly string[], needsReader = true): SeenEnough {
+  const stop = new AbortController();
+  const state = { signal: stop.signal, isReaderGone: false };
+  void untilSignalled(argv).then(() => stop.abort());
+  if (!needsReader) return state;
+  watchReader(() => {
+    state.isReaderGone = true;
+    stop.abort();
+  });
+  return state;
+}
+
+/**
+ * Calls back once when the reader of standard output has gone, within a second or so; never when that is no pipe, or where there is no
+ * such `tail`: then the next write finds it out.
+ */
+function watchReader(onGone: () => void): void {
+  if (!isPipe()) return;
+  const words = ["-f", "/dev/null", `--pid=${process.pid}`];
+  const watcher = spawn("tail", words, { stdio: ["ignore", "inherit", "ignore"] });
+  watcher.on("error", () => undefined);
+  watcher.on("exit", (_, signal) => {
+    if (signal === "SIGPIPE") onGone();
+  });
+  watcher.unref();
+  // It has the pipe open too, and its reader would wait for it.
+  process.on("exit", () => watcher.kill());
+}
+
+function isPipe(): boolean {
+  try {
+    return fstatSync(STANDARD_OUTPUT).isFIFO();
+  } catch {
+    return false;
+  }
 }

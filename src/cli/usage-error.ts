@@ -1,9 +1,8 @@
 // The words of the command line parser as a row of the table of errors: one line, without its help text.
 import { failure } from "../base/errors.ts";
 import type { RolloutError } from "../base/errors.ts";
-import { FlagValueError } from "./integer-flag.ts";
 import { nearestName } from "../config/nearest.ts";
-import { Errors } from "./oclif.ts";
+import { Errors, FlagValueError } from "./oclif.ts";
 
 /** The parser's complaint about how `command` was called; undefined when `error` is none. */
 export function usageErrorFrom(error: unknown, command: string): RolloutError | undefined {

@@ -1,11 +1,12 @@
-// Something that is looked at again and again, until it is over or the user has seen enough: drawn in place on a terminal, and
+// Something that is looked at each time there is news of it, until it is over or the user has seen enough: drawn in place on a terminal, and
 // elsewhere printed when it has changed. A look that fails for a while is repeated, and said.
 import { sleep, systemClock } from "../base/clock.ts";
 import { RolloutError } from "../base/errors.ts";
 import { LiveScreen } from "./render/live-screen.ts";
 
 export interface Watched<Seen> {
-  readonly look: () => Promise<Seen>;
+  /** Waits for news: what is seen first comes at once. */
+  readonly look: (signal: AbortSignal) => Promise<Seen>;
   /** As a person is shown it. */
   readonly textOf: (seen: Seen) => string;
   /** Equal for two that are not worth printing one after the other. */
@@ -17,7 +18,8 @@ export interface Watched<Seen> {
   readonly isForPrograms: boolean;
 }
 
-const WATCH_INTERVAL_MS = 500;
+/** Numbers that change more often are shown so often. */
+export const WATCH_INTERVAL_MS = 500;
 
 /** The last sight when it is over; undefined when the signal came first. */
 export async function watch<Seen>(watched: Watched<Seen>, signal: AbortSignal): Promise<Seen | undefined> {
@@ -29,18 +31,26 @@ export async function watch<Seen>(watched: Watched<Seen>, signal: AbortSignal): 
   );
   let shown: string | undefined;
   while (!signal.aborted) {
-    const seen = await reader.read(look);
-    if (seen !== undefined) {
-      text = textOf(seen);
-      const key = keyOf(seen);
-      if (screen !== undefined) screen.draw(text);
-      else if (key !== shown) print(seen, text, shown === undefined);
-      shown = key;
-      if (isOver?.(seen) === true) return seen;
+    const seen = await reader.read(() => look(signal)).catch(unlessAborted(signal));
+    if (seen === undefined) {
+      await sleep(systemClock, WATCH_INTERVAL_MS, signal);
+      continue;
     }
-    await sleep(systemClock, WATCH_INTERVAL_MS, signal);
+    text = textOf(seen);
+    const key = keyOf(seen);
+    if (screen !== undefined) screen.draw(text);
+    else if (key !== shown) print(seen, text, shown === undefined);
+    shown = key;
+    if (isOver?.(seen) === true) return seen;
   }
   return undefined;
+}
+
+/** A look that is broken off has seen nothing. */
+function unlessAborted(signal: AbortSignal): (error: unknown) => undefined {
+  return (error) => {
+    if (!signal.aborted) throw error;
+  };
 }
 
 /**

@@ -1,12 +1,11 @@
 // `rollout cancel`
 import { createInterface } from "node:readline/promises";
-import { EXIT } from "../base/error-table.ts";
 import { failure } from "../base/errors.ts";
-import type { ExitCode } from "../base/error-table.ts";
 import { Flags } from "../cli/oclif.ts";
 import { configFlags } from "../cli/setting-flags.ts";
 import type { RunStatus } from "../client/run-status.ts";
 import { OperatorCommand } from "../compose/operator-command.ts";
+import { cancelRun } from "../compose/run-deeds.ts";
 
 export class Cancel extends OperatorCommand {
   static override readonly summary = "End the run for good.";
@@ -22,28 +21,16 @@ export class Cancel extends OperatorCommand {
     yes: Flags.boolean({ char: "y", summary: "Do not ask." }),
   };
 
-  override async run(): Promise<ExitCode> {
+  override async run(): Promise<void> {
     const { flags } = await this.parse(Cancel);
     if (!flags.yes && !canAsk()) {
-      throw failure("usage", { detail: "cancelling cannot be undone: say --yes", command: this.fullName() });
+      throw this.misuse("cancelling cannot be undone: say --yes");
     }
-    return this.withRun(flags, async (client) => {
-      const before = await client.status();
-      if (before.state === "complete" || before.state === "cancelled") {
-        return this.#tellState(before, `The run is ${before.state} already.\n`);
-      }
+    const confirmed = async (before: RunStatus): Promise<void> => {
       if (!flags.yes && !(await confirm(questionOf(before)))) throw failure("interrupted", {});
-      await client.cancel();
-      const after = await client.status();
-      const results = `${after.done} result${after.done === 1 ? " stays" : "s stay"}`;
-      const rest = after.pending === 0 ? "" : `, and ${after.pending} of its items are never run`;
-      return this.#tellState(after, `The run is cancelled: ${results}${rest}.\n`);
-    });
-  }
-
-  #tellState({ state, done, failed, pending }: RunStatus, text: string): ExitCode {
-    this.print([{ state, done, failed, pending }], text);
-    return EXIT.done;
+    };
+    const { object, text } = await this.withRun(flags, (client) => cancelRun(client, confirmed));
+    this.print([object], text);
   }
 }
 

@@ -1,11 +1,8 @@
 // `rollout completion`
 import { assert } from "../base/assert.ts";
-import { EXIT } from "../base/error-table.ts";
-import type { ExitCode } from "../base/error-table.ts";
 import { BaseCommand } from "../cli/base-command.ts";
 import { commandTree } from "../cli/completion/command-tree.ts";
-import { fishCompletion } from "../cli/completion/fish.ts";
-import { bashCompletion, zshCompletion } from "../cli/completion/posix-shells.ts";
+import { bashCompletion, zshCompletion, fishCompletion } from "../cli/completion/shells.ts";
 import { Args } from "../cli/oclif.ts";
 
 const SHELLS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } as const;
@@ -38,12 +35,11 @@ export class Completion extends BaseCommand {
     shell: Args.string({ options: [...SHELL_NAMES], required: true, description: "Whose completion." }),
   };
 
-  override async run(): Promise<ExitCode> {
+  override async run(): Promise<void> {
     const { args } = await this.parse(Completion);
     const shell = SHELL_NAMES.find((name) => name === args.shell);
     assert(shell !== undefined, "oclif lets known values through only");
     const script = SHELLS[shell](this.config.bin, commandTree(this.config));
     this.print([{ shell, script }], script);
-    return EXIT.done;
   }
 }

@@ -1,11 +1,11 @@
 // `rollout doctor`
 import { systemClock } from "../base/clock.ts";
-import { EXIT } from "../base/error-table.ts";
+import { EXIT } from "../base/error-row.ts";
 import { errnoOf, RolloutError } from "../base/errors.ts";
 import { newUlid } from "../base/ids.ts";
 import type { RunId } from "../base/ids.ts";
 import { systemRandom } from "../base/random.ts";
-import type { ExitCode } from "../base/error-table.ts";
+import type { ExitCode } from "../base/error-row.ts";
 import { namedConfig } from "../cli/arguments.ts";
 import { BaseCommand } from "../cli/base-command.ts";
 import { Flags } from "../cli/oclif.ts";
@@ -75,13 +75,13 @@ export class Doctor extends BaseCommand {
     const config = await this.loadConfig("coordinator", flags).catch(
       undefinedWhen((error) => error.code === "config_missing_key" || isAbsent(error)),
     );
-    if (config !== undefined) return { config, storagePath: config.storage.path, environment, isMade: false };
+    if (config !== undefined) return { config, storage: config.storage, environment, isMade: false };
     const client = await operator(flags).catch(undefinedWhen(isAbsent));
-    if (client !== undefined) return { config: client, storagePath: undefined, environment, isMade: false };
+    if (client !== undefined) return { config: client, storage: undefined, environment, isMade: false };
     const needed = { "run-id": newUlid<RunId>(systemClock, systemRandom), "coordinator-addr": "127.0.0.1:1" };
     return {
       config: await operator({ ...flags, ...needed }),
-      storagePath: undefined,
+      storage: undefined,
       environment,
       isMade: true,
     };

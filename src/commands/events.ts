@@ -1,11 +1,15 @@
 // `rollout events`
-import { EXIT } from "../base/error-table.ts";
-import type { ExitCode } from "../base/error-table.ts";
+import { EXIT } from "../base/error-row.ts";
+import type { ExitCode } from "../base/error-row.ts";
+import { RolloutError } from "../base/errors.ts";
+import { jsonFields } from "../base/exact-json.ts";
 import { Flags } from "../cli/oclif.ts";
-import { untilSeenEnough } from "../cli/reader-watch.ts";
+import { untilSeenEnough } from "../cli/signals.ts";
 import { printTo } from "../cli/results/outlet.ts";
 import { configFlags } from "../cli/setting-flags.ts";
 import { OperatorCommand } from "../compose/operator-command.ts";
+import type { RolloutClient } from "../compose/rollout-client.ts";
+import type { Topic } from "../observe/events.ts";
 
 export class Events extends OperatorCommand {
   static override readonly summary = "Print what has happened to the run, as lines of JSON.";
@@ -25,7 +29,8 @@ export class Events extends OperatorCommand {
     const { flags } = await this.parse(Events);
     const enough = untilSeenEnough(this.argv);
     const output = printTo(process.stdout);
-    await this.withRun(flags, async (client) => {
+    let end: ExitCode | undefined;
+    const print = async (client: RolloutClient): Promise<void> => {
       const lines = client.eventLines({
         ...{ follow: flags.follow, signal: enough.signal },
         onTrouble: (error) =>
@@ -33,8 +38,37 @@ export class Events extends OperatorCommand {
         onDropped: (count) =>
           this.tell(`${count} events were left out: they came faster than they were read.`),
       });
-      for await (const line of lines) if ((await output.append(`${line}\n`)) === "reader-gone") return;
-    });
+      for await (const line of lines) {
+        if ((await output.append(`${line}\n`)) === "reader-gone") return;
+        end = endBy(line, end);
+      }
+    };
+    try {
+      await (flags.follow ? this.followRun(flags, enough, print) : this.withRun(flags, print));
+    } catch (error) {
+      // Nothing more can happen in a local run that has left when its end was shown.
+      if (end !== undefined && error instanceof RolloutError && error.code === "local_run_ended") return end;
+      throw error;
+    }
     return EXIT.done;
+  }
+}
+
+const OF_RUN = '"topic":"run_';
+
+/** The code for a run that is over, as `rollout run` has it, after an event; undefined for one that goes on. */
+function endBy(line: string, before: ExitCode | undefined): ExitCode | undefined {
+  // Beats are most of what comes: only what may be of the run is read.
+  if (!line.includes(OF_RUN)) return before;
+  const { topic, failed } = jsonFields(line);
+  switch (topic as Topic) {
+    case "run_completed":
+      return failed === 0 ? EXIT.done : EXIT.itemsFailed;
+    case "run_cancelled":
+      return EXIT.itemsFailed;
+    case "run_reopened":
+      return undefined;
+    default:
+      return before;
   }
 }

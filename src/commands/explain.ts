@@ -1,14 +1,9 @@
 // `rollout explain`
 import { systemClock } from "../base/clock.ts";
-import { EXIT } from "../base/error-table.ts";
-import type { ExitCode } from "../base/error-table.ts";
 import { Args } from "../cli/oclif.ts";
 import { configFlags } from "../cli/setting-flags.ts";
-import { itemObject, itemText } from "../cli/render/explain-item.ts";
-import { workerDetailObject, workerDetailText } from "../cli/render/explain-worker.ts";
-import { findWorker } from "../client/list-workers.ts";
+import { explain } from "../compose/explanation.ts";
 import { OperatorCommand } from "../compose/operator-command.ts";
-import type { RolloutClient } from "../compose/rollout-client.ts";
 
 export class Explain extends OperatorCommand {
   static override readonly summary = "Say why an item or a worker is where it is.";
@@ -25,23 +20,11 @@ export class Explain extends OperatorCommand {
   };
   static override readonly flags = configFlags("operator");
 
-  override async run(): Promise<ExitCode> {
+  override async run(): Promise<void> {
     const { args, flags } = await this.parse(Explain);
-    const { object, text } = await this.askRun(flags, (client) => this.#explain(client, args.name));
+    const { object, text } = await this.askRun(flags, (client) =>
+      explain(client, args.name, { nowMs: systemClock.wallMs(), line: this.hinted }),
+    );
     this.print([object], text);
-    return EXIT.done;
-  }
-
-  async #explain(client: RolloutClient, name: string): Promise<{ object: object; text: string }> {
-    const [run, workers] = await Promise.all([client.status(), client.workers()]);
-    const nowMs = systemClock.wallMs();
-    const summary = findWorker(workers, name);
-    if (summary !== undefined) {
-      const worker = await client.worker(summary.workerId);
-      const text = workerDetailText(worker, run, { nowMs, line: this.hinted });
-      return { object: workerDetailObject(worker, run, this.hinted), text };
-    }
-    const situation = { item: await client.item(name), run, workers, nowMs, line: this.hinted };
-    return { object: itemObject(situation), text: itemText(situation) };
   }
 }

@@ -1,11 +1,10 @@
 // `rollout logs`
-import { EXIT } from "../base/error-table.ts";
-import type { ExitCode } from "../base/error-table.ts";
-import { Args } from "../cli/oclif.ts";
-import { valueOf } from "../cli/results/value.ts";
-import { integerFlag } from "../cli/integer-flag.ts";
+import { Args, integerFlag } from "../cli/oclif.ts";
+import { valueOf } from "../cli/results/format.ts";
 import { configFlags } from "../cli/setting-flags.ts";
+import { isUnknownItem } from "../client/items.ts";
 import type { Item } from "../client/items.ts";
+import { findWorker } from "../client/workers.ts";
 import { OperatorCommand } from "../compose/operator-command.ts";
 
 export class Logs extends OperatorCommand {
@@ -25,11 +24,19 @@ export class Logs extends OperatorCommand {
     attempt: integerFlag({ summary: "Of this attempt; the first is 1.", min: 1, helpValue: "N" }),
   };
 
-  override async run(): Promise<ExitCode> {
+  override async run(): Promise<void> {
     const { args, flags } = await this.parse(Logs);
     const wanted = flags.attempt ?? 0;
     const { item, attempt, log } = await this.askRun(flags, async (client) => {
-      const item = await client.item(args.item);
+      const item = await client.item(args.item).catch(async (error: unknown) => {
+        const workers = isUnknownItem(error) ? await client.workers() : [];
+        const worker = findWorker(workers, args.item);
+        if (worker === undefined) throw error;
+        const line = this.hinted("explain", worker.workerId);
+        throw this.misuse(
+          `${worker.workerId} is a worker, and logs are of items: \`${line}\` says what it has`,
+        );
+      });
       return { item, ...(await client.log(item.item, wanted)) };
     });
     const withLogs = item.attempts.filter(({ logBytes }) => logBytes > 0).map((ended) => ended.attempt);
@@ -44,7 +51,6 @@ export class Logs extends OperatorCommand {
     };
     this.print([object], log);
     if (log.length === 0) this.tell(nothingSentence(item, wanted, withLogs));
-    return EXIT.done;
   }
 }
 

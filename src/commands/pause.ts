@@ -1,10 +1,8 @@
 // `rollout pause`
-import { EXIT } from "../base/error-table.ts";
-import type { ExitCode } from "../base/error-table.ts";
-import { printable } from "../base/safe-text.ts";
 import { Flags } from "../cli/oclif.ts";
 import { configFlags } from "../cli/setting-flags.ts";
 import { OperatorCommand } from "../compose/operator-command.ts";
+import { pauseRun, UNNAMED_REASON } from "../compose/run-deeds.ts";
 
 export class Pause extends OperatorCommand {
   static override readonly summary = "Give out nothing more until the run is resumed.";
@@ -18,25 +16,14 @@ export class Pause extends OperatorCommand {
     ...configFlags("operator"),
     reason: Flags.string({
       summary: "Why, for those who wonder.",
-      default: "by an operator",
+      default: UNNAMED_REASON,
       helpValue: "TEXT",
     }),
   };
 
-  override async run(): Promise<ExitCode> {
+  override async run(): Promise<void> {
     const { flags } = await this.parse(Pause);
-    const status = await this.askRun(flags, async (client) => {
-      await client.pause(flags.reason);
-      return client.status();
-    });
-    const { state, pauseReason, running } = status;
-    const items = running === 1 ? "item" : `${running} items`;
-    const left = running === 0 ? "no worker has anything" : `workers finish the ${items} that they have`;
-    const text =
-      state === "paused"
-        ? `The run is paused (${printable(pauseReason ?? "")}); ${left}.\n`
-        : `The run is ${state}: there is nothing to pause.\n`;
-    this.print([{ state, pause_reason: pauseReason ?? null, running }], text);
-    return EXIT.done;
+    const { object, text } = await this.askRun(flags, (client) => pauseRun(client, flags.reason));
+    this.print([object], text);
   }
 }

@@ -1,29 +1,30 @@
 // `rollout results`
-import { EXIT } from "../base/error-table.ts";
+import { EXIT } from "../base/error-row.ts";
 import { systemClock } from "../base/clock.ts";
-import { failure, RolloutError } from "../base/errors.ts";
+import { RolloutError } from "../base/errors.ts";
+import { systemRandom } from "../base/random.ts";
 import { printable } from "../base/safe-text.ts";
-import type { ExitCode } from "../base/error-table.ts";
+import type { ExitCode } from "../base/error-row.ts";
 import type { BaseCommand } from "../cli/base-command.ts";
 import { setAsideText } from "../cli/render/run-status.ts";
 import { Flags } from "../cli/oclif.ts";
-import { untilSeenEnough } from "../cli/reader-watch.ts";
-import type { SeenEnough } from "../cli/reader-watch.ts";
-import { number } from "../cli/render/number.ts";
-import { followResults } from "../cli/results/follow-results.ts";
-import type { Pumped } from "../cli/results/follow-results.ts";
+import { untilSeenEnough } from "../cli/signals.ts";
+import type { SeenEnough } from "../cli/signals.ts";
+import { number } from "../cli/render/quantities.ts";
 import { FORMAT_NAMES, jsonRefusal } from "../cli/results/format.ts";
 import type { FormatName } from "../cli/results/format.ts";
 import { isSameFile } from "../cli/results/outlet.ts";
-import { missingText, openResultSink } from "../cli/results/result-sink.ts";
-import type { ResultTarget } from "../cli/results/result-sink.ts";
+import { followResults, missingText, openResultSink } from "../cli/results/result-sink.ts";
+import type { Pumped, ResultTarget } from "../cli/results/result-sink.ts";
 import { configFlags } from "../cli/setting-flags.ts";
 import type { ResultPage } from "../client/results.ts";
 import type { RunStatus } from "../client/run-status.ts";
 import type { ClientConfig } from "../config/resolve.ts";
 import { openDamagedStore } from "../compose/damaged-store.ts";
+import { storageName } from "../compose/ledger-store.ts";
 import { OperatorCommand } from "../compose/operator-command.ts";
 import type { RolloutClient } from "../compose/rollout-client.ts";
+import { silentLogger } from "../observe/log.ts";
 
 /** Keys of rows that cannot be read which are named. */
 const DAMAGES_SHOWN = 10;
@@ -75,23 +76,28 @@ export class Results extends OperatorCommand {
     ): Promise<ExitCode> => {
       const mode = follow ? "grow" : "replace";
       const target = { output, errors, format, order, mode, runId, withInput: flags["with-input"] } as const;
+      // Rows are set aside while no coordinator leads, so those that were at the beginning are those at the end.
+      const before = follow ? await client.status().catch(undefinedWhenUnreachable) : undefined;
       const { outcome, results, failures } = await this.#write(client, target, follow, enough);
       if (outcome === "reader-gone") return EXIT.done;
-      const run = await client.status();
+      const run = await client.status().catch((error: unknown): undefined => {
+        // Its coordinator may leave as soon as the run is over: no result is missing.
+        if (before === undefined || outcome !== "end" || !isUnreachable(error)) throw error;
+      });
       this.#tellOutcome(target, { outcome, results, failures }, run);
-      if (run.setAside > 0) this.tell(setAsideText(run));
-      if (outcome === "end" && run.setAside > 0) return EXIT.storage;
-      return outcome === "end" && run.failed > 0 ? EXIT.itemsFailed : EXIT.done;
+      const known = run ?? before;
+      const setAside = known?.setAside ?? 0;
+      if (known !== undefined && setAside > 0) this.tell(setAsideText(known));
+      if (outcome === "end" && setAside > 0) return EXIT.storage;
+      return outcome === "end" && (run?.failed ?? failures) > 0 ? EXIT.itemsFailed : EXIT.done;
     };
     // One that is asked once is not waited for; who follows waits, from the start on.
     if (follow) {
       const enough = untilSeenEnough(this.argv, output === undefined);
-      return this.followRun(flags, enough.signal, (client, config) =>
+      const exit = await this.followRun(flags, enough, (client, config) =>
         exportFrom(client, config, enough),
-      ).catch((error: unknown) => {
-        if (!enough.isReaderGone) throw error;
-        return EXIT.done;
-      });
+      );
+      return exit ?? EXIT.done;
     }
     const coordinator = { hasAnswered: false };
     try {
@@ -114,13 +120,14 @@ export class Results extends OperatorCommand {
     trouble: unknown,
     exportFrom: (client: RolloutClient, config: ClientConfig) => Promise<ExitCode>,
   ): Promise<ExitCode | undefined> {
-    if (!(trouble instanceof RolloutError) || trouble.row.exit !== EXIT.unreachable) return undefined;
+    if (!isUnreachable(trouble)) return undefined;
     const config = await this.loadConfig("coordinator", flags).catch(() => undefined);
-    const found = config && (await openDamagedStore(config.storage.path, config.runId, systemClock));
+    const ports = { clock: systemClock, random: systemRandom, log: silentLogger };
+    const found = config && (await openDamagedStore(config, ports).catch(undefinedWhenAway));
     if (config === undefined || found === undefined) return undefined;
     try {
-      const { path } = config.storage;
-      this.tell(`No coordinator can lead with the database ${path}: what can be read of it is exported.`);
+      const name = storageName(config);
+      this.tell(`No coordinator can lead with the database ${name}: what can be read of it is exported.`);
       for (const { key } of found.damages.slice(0, DAMAGES_SHOWN))
         this.tell(`It is damaged at ${printable(key)}.`);
       this.tell(`\`${this.hinted("doctor")}\` says what is wrong and what to do.`);
@@ -140,7 +147,7 @@ export class Results extends OperatorCommand {
   }): Promise<void> {
     const { output, errors, format, follow, withInput } = wanted;
     const refuse = (detail: string): never => {
-      throw failure("usage", { detail, command: this.fullName() });
+      throw this.misuse(detail);
     };
     const unlike = this.isForPrograms ? jsonRefusal(format, output) : undefined;
     if (unlike !== undefined) refuse(unlike);
@@ -179,9 +186,9 @@ export class Results extends OperatorCommand {
   #tellOutcome(
     { output, errors, order }: ResultTarget,
     { outcome, results, failures }: { outcome: Pumped; results: number; failures: number },
-    run: RunStatus,
+    run: RunStatus | undefined,
   ): void {
-    const final = run.done + run.failed;
+    const final = run === undefined ? results : run.done + run.failed;
     const isPart = outcome !== "end" && order === "input" && final > results;
     if (output !== undefined) {
       const kept = errors === undefined ? results : results - failures;
@@ -191,6 +198,7 @@ export class Results extends OperatorCommand {
       const object = { results, failures, output, errors: errors ?? null, end: outcome === "end" };
       this.print([object], `${files}${also}\n`);
     }
+    if (run === undefined) return;
     if (isPart) {
       this.tell(
         `These are the first ${number(results)} in order of input: the next item is not final. ` +
@@ -204,4 +212,17 @@ export class Results extends OperatorCommand {
       this.tell(left === 0 ? "The run is open: more items may come." : `The run is not over: ${items}.`);
     }
   }
+}
+
+function isUnreachable(error: unknown): boolean {
+  return error instanceof RolloutError && error.row.exit === EXIT.unreachable;
+}
+
+function undefinedWhenUnreachable(error: unknown): undefined {
+  if (!isUnreachable(error)) throw error;
+}
+
+/** Where neither coordinator nor database can be reached, the coordinator is what was asked. */
+function undefinedWhenAway(error: unknown): undefined {
+  if (!(error instanceof RolloutError) || error.code !== "store_unreachable") throw error;
 }

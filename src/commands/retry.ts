@@ -1,11 +1,8 @@
 // `rollout retry`
-import { EXIT } from "../base/error-table.ts";
-import { failure } from "../base/errors.ts";
-import type { ExitCode } from "../base/error-table.ts";
 import { Args, Flags } from "../cli/oclif.ts";
 import { configFlags } from "../cli/setting-flags.ts";
-import type { Retried } from "../client/run-control.ts";
 import { OperatorCommand } from "../compose/operator-command.ts";
+import { retryItems } from "../compose/run-deeds.ts";
 
 const CLASSES = ["error", "timeout", "crash", "too_large", "poison", "cancelled"] as const;
 
@@ -33,24 +30,14 @@ export class Retry extends OperatorCommand {
     "dry-run": Flags.boolean({ default: false, summary: "Only say how many it would be." }),
   };
 
-  override async run(): Promise<ExitCode> {
+  override async run(): Promise<void> {
     const { args, flags } = await this.parse(Retry);
     const names = args.item ?? [];
     if (names.length === 0 && !flags.failed) {
-      throw failure("usage", { detail: "say --failed, or name items", command: this.fullName() });
+      throw this.misuse("say --failed, or name items");
     }
-    const isDry = flags["dry-run"];
-    const choice = { failureClass: flags.class, items: names, dryRun: isDry };
-    const { retried, skipped } = await this.askRun(flags, (client) => client.retry(choice));
-    this.print([{ retried, skipped, dry_run: isDry }], sentence({ retried, skipped }, isDry));
-    return EXIT.done;
+    const choice = { failureClass: flags.class, items: names, dryRun: flags["dry-run"] };
+    const { object, text } = await this.askRun(flags, (client) => retryItems(client, choice));
+    this.print([object], text);
   }
-}
-
-function sentence({ retried, skipped }: Retried, isDry: boolean): string {
-  const items = `${retried} item${retried === 1 ? "" : "s"}`;
-  const [are, stay, they] = skipped === 1 ? ["is", "stays", "it is"] : ["are", "stay", "they are"];
-  const rest =
-    skipped === 0 ? "" : `; ${skipped} that ${are} not failed ${isDry ? "would stay" : stay} as ${they}`;
-  return `${items} ${isDry ? "would be" : retried === 1 ? "was" : "were"} taken back${rest}.\n`;
 }

@@ -2,43 +2,32 @@
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { systemClock } from "../base/clock.ts";
-import { failure } from "../base/errors.ts";
-import type { ExitCode } from "../base/error-table.ts";
-import { newUlid } from "../base/ids.ts";
-import type { RunId } from "../base/ids.ts";
+import type { ExitCode } from "../base/error-row.ts";
 import { systemRandom } from "../base/random.ts";
 import { redactCommand } from "../base/safe-text.ts";
 import { splitAtDashes, wantsJson } from "../cli/arguments.ts";
 import { BaseCommand } from "../cli/base-command.ts";
 import { wantsColour } from "../cli/exit.ts";
-import { Args, Flags } from "../cli/oclif.ts";
+import { Args, Flags, integerFlag } from "../cli/oclif.ts";
 import { openDisplay, silentDisplay } from "../cli/render/progress-display.ts";
-import { integerFlag } from "../cli/integer-flag.ts";
+import { fieldFlags, fieldsOf } from "../cli/field-flags.ts";
 import { FORMAT_NAMES, jsonRefusal } from "../cli/results/format.ts";
 import { settingFlags } from "../cli/setting-flags.ts";
 import { shellWords } from "../cli/shell-words.ts";
 import { untilSignalled } from "../cli/signals.ts";
+import { checkSettings, LOCAL_SETTINGS, localEnvironment } from "../compose/local-run/local-config.ts";
 import { runLocally } from "../compose/local-run/local-run.ts";
-import {
-  givenSettings,
-  LOCAL_SETTINGS,
-  localEnvironment,
-  settingWords,
-} from "../compose/local-run/local-settings.ts";
 import { goesOn, goOn, outcomeOf } from "../compose/local-run/outcome.ts";
 import type { Hold, LocalRunRequest } from "../compose/local-run/request.ts";
 import { chooseFiles } from "../compose/local-run/result-files.ts";
 import type { ResultFiles } from "../compose/local-run/result-files.ts";
-import { HIDDEN, localConfigText } from "../compose/local-run/run-directory.ts";
+import { HIDDEN } from "../compose/local-run/run-directory.ts";
 import { demandFiles, filesOfLocalRun } from "../compose/open-files.ts";
 import { commandManifest, commandManifestText, loadManifest } from "../config/manifest.ts";
 import type { Manifest } from "../config/manifest.ts";
-import { resolveConfig } from "../config/resolve.ts";
 import type { ClientConfig } from "../config/resolve.ts";
-import { environmentName } from "../config/environment-name.ts";
-import { settingOf } from "../config/schema.ts";
+import { settingOf, environmentName } from "../config/schema.ts";
 import { taskOf } from "../config/task.ts";
-import { TOPICS } from "../observe/events.ts";
 
 const WORKERS_DEFAULT_MAX = 4;
 const STANDARD_INPUTS: readonly string[] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
@@ -52,11 +41,12 @@ export class Run extends BaseCommand {
   static override readonly description =
     "Starts a coordinator and workers as processes of their own, in a directory of its own, shows progress, writes " +
     "results as they come and ends when there are no more. Whenever it ends, and however, the same command goes on " +
-    "where it was; what is finished is never run again, and of an edited input only new lines are. Ctrl-C, SIGTERM " +
+    "where it was; what is finished is never run again, and of an edited input only new lines are. A line that is no item pauses " +
+    "the run where it is reached; near the start of the input it is refused before anything is started. Ctrl-C, SIGTERM " +
     "or a terminal that closes lets what runs finish for a moment; Ctrl-C twice ends it at once. That directory is OUT.rollout; without -o it is one below ./.rollout, for " +
     "what is run and the input, so that each input has its own. Other commands look into it by -c DIR. With --json the last " +
     'line is what the run came to: an object with -o, and {"summary": OBJECT} behind the results without. Exits with 1 when items ' +
-    "have failed or the run was cancelled, 4 when interrupted and 5 when a limit or `rollout pause` paused it.";
+    "have failed, wait behind a failed one of their key, or the run was cancelled, 4 when interrupted and 5 when a limit or `rollout pause` paused it.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> prompts.jsonl -o answers.jsonl --workers 4 -- python3 infer.py {.prompt}",
     "<%= config.bin %> <%= command.id %> prompts.jsonl -o answers.jsonl --plugin vllm.toml --max-fails 5%",
@@ -82,6 +72,7 @@ export class Run extends BaseCommand {
     }),
     plugin: Flags.string({ summary: "What executes the items, in place of a command.", helpValue: "FILE" }),
     text: Flags.boolean({ summary: "Take each line as it is, not as JSON." }),
+    ...fieldFlags,
     errors: Flags.string({
       summary: "Where failures go; without it beside OUT, as OUT with .errors before its extension.",
       helpValue: "FILE",
@@ -103,7 +94,13 @@ export class Run extends BaseCommand {
 
   override async run(): Promise<ExitCode> {
     const { args, flags } = await this.parse(Run);
-    const config = this.#resolve(flags);
+    const program = {
+      executable: process.execPath,
+      words: [...process.execArgv, ...process.argv.slice(1, 2)],
+      environment: localEnvironment(process.env),
+      workingDirectory: process.cwd(),
+    };
+    const config = checkSettings(flags, program);
     const manifest = await this.#manifest(flags.plugin);
     const file = this.#file(args.file);
     const files = await this.#files(file, flags);
@@ -111,8 +108,12 @@ export class Run extends BaseCommand {
     demandFiles(filesOfLocalRun(workers, slots));
     const again = (...words: string[]): string => this.#again(file, ...words);
     const request: LocalRunRequest = {
-      input: { file, kind: flags.text ? "text" : "json", lineBytesMax: config.limits.payloadBytes },
-      task: taskOf(manifest),
+      input: {
+        ...{ file, kind: flags.text ? "text" : "json", lineBytesMax: config.limits.payloadBytes },
+        fields: fieldsOf(flags, (detail) => this.misuse(detail)),
+      },
+      ...{ program, task: taskOf(manifest), itemBytesMax: config.limits.payloadBytes },
+      flags: { ...flags, slots: String(slots) },
       manifest:
         this.commandLine === undefined
           ? { file: manifest.file }
@@ -122,11 +123,9 @@ export class Run extends BaseCommand {
       workers,
       asksForWorkers: flags.workers !== undefined,
       slotsPerWorker: slots,
-      coordinatorWords: settingWords("coordinator", flags),
-      workerWords: [...settingWords("worker", { ...flags, slots: String(slots) })],
-      settings: givenSettings({ ...flags, slots: String(slots) }, process.env, process.cwd()),
       retryFailed: flags["retry-failed"],
-      again: this.#shownAgain(again()),
+      skipsParked: config.keys.onFailed === "skip",
+      again: this.#mayHaveSecrets ? undefined : again(),
     };
     const outcome = outcomeOf(await this.#perform(request, again), files, again);
     if (outcome.error !== undefined) process.stderr.write(`${outcome.error}\n`);
@@ -151,28 +150,10 @@ export class Run extends BaseCommand {
       clock: systemClock,
       random: systemRandom,
       display: wantsJson(this.argv) ? silentDisplay : openDisplay(process.stderr, systemClock, palette),
-      program: {
-        executable: process.execPath,
-        words: [...process.execArgv, ...process.argv.slice(1, 2)],
-        environment: localEnvironment(process.env),
-        workingDirectory: process.cwd(),
-      },
       interrupted: untilSignalled(this.argv, endAtOnce),
       onStarted: (started) => {
         hold = started;
       },
-    });
-  }
-
-  /** Refuses settings before anything is started. */
-  #resolve(flags: Readonly<Record<string, unknown>>): ClientConfig {
-    const text = localConfigText(newUlid<RunId>(systemClock, systemRandom), "127.0.0.1:1", "plugin.toml");
-    return resolveConfig("coordinator", {
-      file: { path: resolve("rollout run"), text },
-      environment: localEnvironment(process.env),
-      flags: { ...flags, plugin: undefined },
-      workingDirectory: process.cwd(),
-      topics: TOPICS,
     });
   }
 
@@ -185,16 +166,16 @@ export class Run extends BaseCommand {
   async #manifest(plugin: string | undefined): Promise<Manifest> {
     const { commandLine } = this;
     if ((plugin === undefined) === (commandLine === undefined))
-      throw this.#usage("say what is to be run: either a command after --, or --plugin FILE");
+      throw this.misuse("say what is to be run: either a command after --, or --plugin FILE");
     if (plugin !== undefined) return loadManifest(plugin);
     if (commandLine === undefined || commandLine.length === 0)
-      throw this.#usage("there is no command after --");
+      throw this.misuse("there is no command after --");
     return commandManifest(commandLine, process.cwd());
   }
 
   #file(file: string | undefined): string | undefined {
     if (file !== undefined && file !== "-") return file;
-    if (file === undefined && process.stdin.isTTY) throw this.#usage("missing argument FILE");
+    if (file === undefined && process.stdin.isTTY) throw this.misuse("missing argument FILE");
     return undefined;
   }
 
@@ -208,18 +189,19 @@ export class Run extends BaseCommand {
   ): Promise<ResultFiles> {
     const { output, errors, format, order, dir: directory, plugin: manifest } = flags;
     const chosen = await chooseFiles({ output, errors, directory, input, manifest });
-    if ("refusal" in chosen) throw this.#usage(chosen.refusal);
+    if ("refusal" in chosen) throw this.misuse(chosen.refusal);
     const unlike = this.isForPrograms ? jsonRefusal(format, chosen.output) : undefined;
-    if (unlike !== undefined) throw this.#usage(unlike);
+    if (unlike !== undefined) throw this.misuse(unlike);
     return { ...chosen, format, order };
   }
 
-  #usage(detail: string): Error {
-    return failure("usage", { detail, command: this.fullName() });
-  }
-
-  /** The same command, with more flags before what stands after `--`. Input that came through a pipe has to come again. */
+  /**
+   * The same command, with more flags before what stands after `--`; in other words where it may have secrets. Input that came through a
+   * pipe has to come again.
+   */
   #again(file: string | undefined, ...words: string[]): string {
+    const more = words.length === 0 ? "" : ` with ${shellWords(words)}`;
+    if (this.#mayHaveSecrets) return `the same command${more} (it is not shown: it may have secrets)`;
     const again = shellWords(this.#words(...words));
     if (file === undefined || STANDARD_INPUTS.includes(file)) return `... | ${again}`;
     return HANDED_OVER.test(file) ? again.replace(file, "<(...)") : again;
@@ -231,10 +213,9 @@ export class Run extends BaseCommand {
     return [...this.fullName().split(" "), ...own, ...more, ...rest];
   }
 
-  /** The command as other commands may show it; undefined where it may have secrets. */
-  #shownAgain(again: string): string | undefined {
+  get #mayHaveSecrets(): boolean {
     const words = this.#words();
-    return redactCommand(words) === words.join(" ") ? again : undefined;
+    return redactCommand(words) !== words.join(" ");
   }
 }
 

@@ -1,18 +1,19 @@
 // `rollout status`
 import { systemClock } from "../base/clock.ts";
-import { EXIT } from "../base/error-table.ts";
-import type { ExitCode } from "../base/error-table.ts";
+import { EXIT } from "../base/error-row.ts";
+import type { ExitCode } from "../base/error-row.ts";
 import { Flags } from "../cli/oclif.ts";
-import { untilSeenEnough } from "../cli/reader-watch.ts";
-import { noneHasPlugin, runStatusObject, runStatusText } from "../cli/render/run-status.ts";
-import { lacksPlugin, troubleLines } from "../cli/render/workers.ts";
+import { untilSeenEnough } from "../cli/signals.ts";
+import { coordinatorsText } from "../cli/render/coordinators.ts";
+import { runStatusText } from "../cli/render/run-status.ts";
 import { configFlags } from "../cli/setting-flags.ts";
-import { watch } from "../cli/watch.ts";
+import { watch, WATCH_INTERVAL_MS } from "../cli/watch.ts";
 import { PaceMeter } from "../client/progress.ts";
-import { standsStill } from "../client/run-status.ts";
+import { leaderIn } from "../client/coordinators.ts";
 import type { RunStatus } from "../client/run-status.ts";
 import { OperatorCommand } from "../compose/operator-command.ts";
-import type { RolloutClient } from "../compose/rollout-client.ts";
+import { lookAtRun, runObject } from "../compose/run-sight.ts";
+import type { RunSight } from "../compose/run-sight.ts";
 
 const TROUBLES_SHOWN = 5;
 
@@ -34,74 +35,49 @@ export class Status extends OperatorCommand {
   override async run(): Promise<ExitCode> {
     const { flags } = await this.parse(Status);
     const meter = new PaceMeter();
-    if (flags.watch) return this.withRun(flags, (client) => this.#watch(client, meter));
-    const seen = await this.askRun(flags, look);
-    this.print([objectOf(seen)], this.#textOf(seen, meter));
+    if (flags.watch) return this.#watch(flags, meter);
+    const seen = await this.askRun(flags, (client) => lookAtRun(client));
+    this.print([runObject(seen)], this.#textOf(seen, meter));
     return exitOf(seen.status);
   }
 
-  async #watch(client: RolloutClient, meter: PaceMeter): Promise<ExitCode> {
+  async #watch(flags: Parameters<Status["followRun"]>[0], meter: PaceMeter): Promise<ExitCode> {
     const enough = untilSeenEnough(this.argv);
-    const last = await watch<Seen>(
-      {
-        look: () => look(client),
-        textOf: (seen) => this.#textOf(seen, meter),
-        keyOf: ({ status, ...more }) => JSON.stringify({ ...status, ...more, finishedPerSecond: undefined }),
-        isOver: ({ status: { state } }) => state === "complete" || state === "cancelled",
-        print: (seen, text, isFirst) => this.print([objectOf(seen)], isFirst ? text : `\n${text}`),
-        tell: (sentence) => this.tell(sentence),
-        isForPrograms: this.isForPrograms,
-      },
-      enough.signal,
-    );
+    const last = await this.followRun(flags, enough, (client) => {
+      const news = client.news(WATCH_INTERVAL_MS);
+      return watch<RunSight>(
+        {
+          look: async (signal) => lookAtRun(client, { run: (await news.next(signal)).answer }),
+          textOf: (seen) => this.#textOf(seen, meter),
+          keyOf: ({ status, run: _run, coordinators, ...more }) => {
+            const leader = leaderIn(coordinators)?.incarnation;
+            return JSON.stringify({ ...status, ...more, leader, finishedPerSecond: undefined });
+          },
+          isOver: ({ status: { state } }) => state === "complete" || state === "cancelled",
+          print: (seen, text, isFirst) => this.print([runObject(seen)], isFirst ? text : `\n${text}`),
+          tell: (sentence) => this.tell(sentence),
+          isForPrograms: this.isForPrograms,
+        },
+        enough.signal,
+      );
+    });
     return last === undefined ? EXIT.done : exitOf(last.status);
   }
 
-  #textOf({ status, trouble, workersLackPlugin }: Seen, meter: PaceMeter): string {
+  #textOf({ status, trouble, workersLackPlugin, coordinators }: RunSight, meter: PaceMeter): string {
     const nowMs = systemClock.monotonicMs();
     meter.take(nowMs, status, status.finishedPerSecond);
     const more = trouble.length > TROUBLES_SHOWN ? [`(and ${trouble.length - TROUBLES_SHOWN} more)`] : [];
     const lines = [...trouble.slice(0, TROUBLES_SHOWN), ...more].map((line) => `${line}\n`);
-    return runStatusText(status, meter.pace(nowMs), this.hinted, workersLackPlugin) + lines.join("");
+    const run = runStatusText(status, meter.pace(nowMs), this.hinted, workersLackPlugin) + lines.join("");
+    return run + coordinatorsText(coordinators, systemClock.wallMs());
   }
 }
 
-interface Seen {
-  readonly status: RunStatus;
-  /** Why nothing finishes, as workers say. */
-  readonly trouble: readonly string[];
-  readonly workersLackPlugin: boolean;
-}
-
-async function look(client: RolloutClient): Promise<Seen> {
-  const status = await client.status();
-  const isIdle = standsStill(status) || lacksWorkers(status);
-  if (!isIdle && !takesNothing(status)) return { status, trouble: [], workersLackPlugin: false };
-  const workers = await client.workers();
-  return {
-    status,
-    trouble: isIdle ? troubleLines(workers) : [],
-    workersLackPlugin: takesNothing(status) && lacksPlugin(status.task?.plugin ?? "", workers),
-  };
-}
-
-/** There is work, and no worker has any of it. */
-function takesNothing({ pending, running }: RunStatus): boolean {
-  return pending > 0 && running === 0;
-}
-
-/** There is work and nobody for it: who has left may have said why. */
-function lacksWorkers({ pending, running, workers }: RunStatus): boolean {
-  return pending + running > 0 && workers.ready === 0;
-}
-
-function objectOf({ status, trouble, workersLackPlugin }: Seen): object {
-  const lack = workersLackPlugin ? [noneHasPlugin(status.task?.plugin ?? "")] : [];
-  return { ...runStatusObject(status), trouble: [...lack, ...trouble] };
-}
-
-function exitOf({ state, failed, setAside }: RunStatus): ExitCode {
+function exitOf({ state, failed, pending, setAside }: RunStatus): ExitCode {
   if (state === "paused") return EXIT.paused;
+  // Items that are pending in a run that was cancelled are never run.
+  if (state === "cancelled") return failed + pending > 0 ? EXIT.itemsFailed : EXIT.done;
   if (state === "complete" && setAside > 0) return EXIT.storage;
   return state === "complete" && failed > 0 ? EXIT.itemsFailed : EXIT.done;
 }

@@ -1,13 +1,11 @@
 // `rollout submit`
 import { createReadStream } from "node:fs";
 import { systemClock } from "../base/clock.ts";
-import { EXIT } from "../base/error-table.ts";
 import { failure, RolloutError } from "../base/errors.ts";
-import type { ExitCode } from "../base/error-table.ts";
 import { systemReason } from "../base/system-reason.ts";
-import { integerFlag } from "../cli/integer-flag.ts";
-import { Args, Flags } from "../cli/oclif.ts";
+import { Args, Flags, integerFlag } from "../cli/oclif.ts";
 import { isFile } from "../cli/results/outlet.ts";
+import { fieldFlags, fieldsOf } from "../cli/field-flags.ts";
 import { configFlags, settingFlags } from "../cli/setting-flags.ts";
 import { inputLines } from "../client/input-lines.ts";
 import { announced } from "../client/slow-input.ts";
@@ -17,10 +15,12 @@ export class Submit extends OperatorCommand {
   static override readonly summary = "Add the lines of a file to the run as items.";
   static override readonly description =
     "An item is a JSON value per line, or with --text any line. Items are known by their content: a file that is submitted " +
-    "again, or was edited, adds only what is new. Equal lines of one file are different items.";
+    "again, or was edited, adds only what is new. Equal lines of one file are different items. Items of one key (--key-field) execute " +
+    "one at a time, in the order of the file.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> prompts.jsonl --plugin infer.toml --seal",
     "<%= config.bin %> <%= command.id %> prompts.jsonl --dry-run",
+    "<%= config.bin %> <%= command.id %> events.jsonl --key-field customer --event-id-field /event/id",
     "cat urls.txt | <%= config.bin %> <%= command.id %> - --text",
   ];
   static override readonly args = {
@@ -47,6 +47,7 @@ export class Submit extends OperatorCommand {
       default: false,
       summary: "Only say how many are new, known and equal to one before; submit nothing.",
     }),
+    ...fieldFlags,
     priority: integerFlag({
       summary: "Higher goes first.",
       default: 0,
@@ -56,9 +57,10 @@ export class Submit extends OperatorCommand {
     }),
   };
 
-  override async run(): Promise<ExitCode> {
+  override async run(): Promise<void> {
     const { args, flags } = await this.parse(Submit);
     const { plugin, priority } = flags;
+    const fields = fieldsOf(flags, (detail) => this.misuse(detail));
     const dryRun = flags["dry-run"];
     const sealed = flags.seal && !dryRun;
     // The flag is of this file, not the setting of workers that has the same name.
@@ -69,6 +71,7 @@ export class Submit extends OperatorCommand {
           name: args.file === "-" ? "standard input" : args.file,
           kind: flags.text ? "text" : "json",
           lineBytesMax: limits.payloadBytes,
+          fields,
         },
       );
       const items = dryRun ? nothingSubmitted(lines) : lines;
@@ -77,13 +80,14 @@ export class Submit extends OperatorCommand {
         priority,
         dryRun,
         seal: sealed,
+        key: fields?.key,
+        id: fields?.eventId,
       });
       const equal = `${duplicates} line${duplicates === 1 ? " equals" : "s equal"} one before`;
       const text = dryRun
         ? `${added} items would be new, ${known} known; ${equal}`
         : `${added} new items, ${known} known${sealed ? ", and the run is sealed" : ""}`;
       this.print([{ added, known, duplicates, sealed, dry_run: dryRun }], `${text}\n`);
-      return EXIT.done;
     });
   }
 }

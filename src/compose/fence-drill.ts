@@ -10,9 +10,8 @@ import type { ResolvedConfig } from "../config/resolve.ts";
 import { Coordinator } from "../coordinator/coordinator.ts";
 import { StorageLease } from "../coordinator/lead/lease.ts";
 import { MemoryStore } from "../storage/memory/memory-store.ts";
-import { stand } from "./candidacy.ts";
-import { leaseTiming } from "./coordinator-process.ts";
-import { turnOffCoreDumps } from "./fence.ts";
+import { stand, turnOffCoreDumps } from "./candidacy.ts";
+import { leaseTiming } from "./coordinator-post.ts";
 import type { ProcessPorts } from "./process-ports.ts";
 import { Downfall } from "./process-ports.ts";
 
@@ -28,13 +27,14 @@ export async function drillFence(config: ResolvedConfig, ports: ProcessPorts, bu
   const downfall = new Downfall();
   const { epoch } = await Coordinator.start({
     ...{ runId, incarnation, store, liveness, clock, random, events, log },
-    ...candidacy,
+    elector: candidacy.newElector(),
+    abortFenced: candidacy.abortFenced,
     ownStore: new MemoryStore(),
     workersMax: LIMITS.workers,
     budgets: { maxAttempts: 3, maxLost: 5 },
     inboxMax: LIMITS.inboxInputs,
     sign: undefined,
-    advertisedAddress: config.worker.coordinatorAddr,
+    advertisedAddress: config.transport.advertisedAddr,
     onFatal: downfall.because,
   });
   const other = await new StorageLease(store, "another coordinator").claim();

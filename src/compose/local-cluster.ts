@@ -1,30 +1,22 @@
-// A coordinator and workers for a program: real processes over mutual TLS on this machine, kept alive until they are stopped, and
-// ended when the program ends, however it does.
+// A cluster for a program: a coordinator and workers, real processes over mutual TLS on this machine, kept alive until they are stopped,
+// and ended when the program ends, however it does.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { sleep, systemClock } from "../base/clock.ts";
 import { failure, RolloutError } from "../base/errors.ts";
-import { unwritable } from "../base/system-reason.ts";
+import { asUnwritable } from "../base/system-reason.ts";
 import type { WorkerId } from "../base/ids.ts";
 import { ownCommand } from "../base/own-file.ts";
 import { systemRandom } from "../base/random.ts";
 import { commandManifest, commandManifestText, loadManifest, mockManifest } from "../config/manifest.ts";
-import type { Manifest } from "../config/manifest.ts";
-import { resolveConfig } from "../config/resolve.ts";
-import type { ClientConfig } from "../config/resolve.ts";
 import { settingOf } from "../config/schema.ts";
 import { taskOf } from "../config/task.ts";
-import { TOPICS } from "../observe/events.ts";
-import { silentLogger } from "../observe/log.ts";
-import { Connection } from "./local-run/connection.ts";
-import type { GivenUp } from "./local-run/kept-process.ts";
-import { LOCAL_SETTINGS, localEnvironment, settingWords } from "./local-run/local-settings.ts";
-import type { Program } from "./local-run/member.ts";
-import { namedAddress } from "./local-run/named-address.ts";
-import { localConfigText, RunDirectory } from "./local-run/run-directory.ts";
-import { Supervisor } from "./local-run/supervisor.ts";
-import { RolloutClient } from "./rollout-client.ts";
+import { Cluster } from "./local-run/cluster.ts";
+import type { ClusterRequest } from "./local-run/cluster.ts";
+import { checkSettings, LOCAL_SETTINGS, localEnvironment } from "./local-run/local-config.ts";
+import { RunDirectory } from "./local-run/run-directory.ts";
+import type { RolloutClient } from "./rollout-client.ts";
 
 type Settings = Readonly<Record<string, string | true>>;
 
@@ -45,9 +37,15 @@ export interface ClusterOptions {
   readonly onNotice?: (sentence: string) => void;
 }
 
-const PLUGIN_FILE = "plugin.toml";
 const WORKERS_MAX = 1_024;
 const LOOK_MS = 50;
+
+interface Parts {
+  readonly directory: string;
+  readonly client: RolloutClient;
+  readonly givenUp: Promise<RolloutError>;
+  readonly end: () => Promise<void>;
+}
 
 /** Made by `startCluster`. */
 export class LocalCluster {
@@ -55,26 +53,21 @@ export class LocalCluster {
   readonly directory: string;
   /** Speaks to this cluster, also when its coordinator was started again. Closed by `stop`. */
   readonly client: RolloutClient;
-  readonly #crew: Crew;
-  #stopped: Promise<void> | undefined;
-
-  private constructor(directory: string, client: RolloutClient, crew: Crew) {
-    this.directory = directory;
-    this.client = client;
-    this.#crew = crew;
-  }
-
-  /** @internal */
-  static of(directory: string, client: RolloutClient, crew: Crew): LocalCluster {
-    return new LocalCluster(directory, client, crew);
-  }
-
   /**
    * Resolves when a process cannot be kept alive, with the reason; never while all is well. Every call of the client that is
    * made then, or under way, rejects with the same.
    */
-  get givenUp(): Promise<RolloutError> {
-    return this.#crew.givenUp;
+  readonly givenUp: Promise<RolloutError>;
+  readonly #end: () => Promise<void>;
+  #stopped: Promise<void> | undefined;
+
+  private constructor({ directory, client, givenUp, end }: Parts) {
+    [this.directory, this.client, this.givenUp, this.#end] = [directory, client, givenUp, end];
+  }
+
+  /** @internal */
+  static of(parts: Parts): LocalCluster {
+    return new LocalCluster(parts);
   }
 
   /**
@@ -82,7 +75,7 @@ export class LocalCluster {
    * cluster in this directory. Idempotent.
    */
   stop(): Promise<void> {
-    this.#stopped ??= this.#crew.stop();
+    this.#stopped ??= this.#end();
     return this.#stopped;
   }
 
@@ -98,121 +91,78 @@ export class LocalCluster {
  */
 export async function startCluster(options: ClusterOptions = {}): Promise<LocalCluster> {
   refuseContradiction(options);
-  const manifest = await manifestOf(options);
+  const request = await requestOf(options);
   const path = options.directory ?? (await makeTemporary());
   const removeTemporary = async (): Promise<void> => {
     if (options.directory === undefined) await rm(path, { recursive: true, force: true });
   };
   try {
-    const ports = { clock: systemClock, random: systemRandom, log: silentLogger };
-    const directory = await RunDirectory.claim(resolve(path), path, taskOf(manifest), ports);
-    const crew = new Crew(options, manifest, directory, removeTemporary);
-    return await crew.start();
+    const ports = { clock: systemClock, random: systemRandom };
+    const directory = await RunDirectory.claim(resolve(path), path, request.task, ports);
+    return await startIn(directory, request, options, removeTemporary);
   } catch (error) {
     await removeTemporary();
     throw error;
   }
 }
 
-async function makeTemporary(): Promise<string> {
-  return mkdtemp(join(tmpdir(), "rollout-")).catch((error: unknown) => {
-    throw unwritable(tmpdir(), error);
-  });
+async function requestOf({ plugin, command, slots = 1, settings }: ClusterOptions): Promise<ClusterRequest> {
+  const workingDirectory = process.cwd();
+  const environment = localEnvironment(process.env);
+  // From dist or from source, as this is.
+  const program = { executable: process.execPath, words: [ownCommand()], environment, workingDirectory };
+  const flags = { ...settings, slots: String(slots) };
+  const base = { program, flags, itemBytesMax: checkSettings(flags, program).limits.payloadBytes };
+  if (plugin !== undefined) {
+    const manifest = await loadManifest(plugin);
+    return { ...base, task: taskOf(manifest), manifest: { file: manifest.file } };
+  }
+  if (command === undefined) return { ...base, task: taskOf(mockManifest()), manifest: undefined };
+  const text = commandManifestText(command, workingDirectory);
+  return { ...base, task: taskOf(commandManifest(command, workingDirectory)), manifest: { text } };
 }
 
-/** The processes of a cluster, the directory that they are in, and the way to them. */
-class Crew {
-  readonly givenUp: Promise<RolloutError>;
-  readonly #options: ClusterOptions;
-  readonly #manifest: Manifest;
-  readonly #directory: RunDirectory;
-  readonly #removeTemporary: () => Promise<void>;
-  readonly #connection = new Connection({ clock: systemClock, random: systemRandom, log: silentLogger });
-  readonly #supervisor: Supervisor;
+async function makeTemporary(): Promise<string> {
+  return mkdtemp(join(tmpdir(), "rollout-")).catch(asUnwritable(tmpdir()));
+}
 
-  constructor(
-    options: ClusterOptions,
-    manifest: Manifest,
-    directory: RunDirectory,
-    removeTemporary: () => Promise<void>,
-  ) {
-    [this.#options, this.#manifest] = [options, manifest];
-    [this.#directory, this.#removeTemporary] = [directory, removeTemporary];
-    this.#supervisor = new Supervisor({
-      ...{ directory, program: thisProgram(), clock: systemClock },
-      coordinatorWords: settingWords("coordinator", options.settings ?? {}),
-      workerWords: settingWords("worker", { ...options.settings, slots: String(options.slots ?? 1) }),
-      say: options.onNotice ?? (() => undefined),
-      onAddress: async (address) => this.#connection.open(await this.#writeConfig(address)),
-    });
-    this.givenUp = this.#supervisor.givenUp.then((reason) => {
-      const error = errorOf(reason);
-      this.#connection.fail(error);
-      return error;
-    });
-  }
-
-  /** When it rejects, no process is left. */
-  async start(): Promise<LocalCluster> {
-    const downfall = this.givenUp.then((error): never => {
-      throw error;
-    });
-    // It may come when nobody waits for it any more.
-    downfall.catch(() => undefined);
-    try {
-      return await Promise.race([this.#begin(), downfall]);
-    } catch (error) {
-      // In good order: what a worker that is killed has started would outlive it for a moment.
-      await this.stop();
-      throw error;
-    }
-  }
-
-  async stop(): Promise<void> {
-    await this.#supervisor.stopWorkers();
-    this.#connection.close();
-    await this.#supervisor.stopCoordinator();
-    await this.#directory.close();
-    await this.#removeTemporary();
-  }
-
-  async #begin(): Promise<LocalCluster> {
-    const { command, onNotice, workers = 2 } = this.#options;
-    const directory = this.#directory;
-    const tellOfEarlier = (holder: string): void =>
-      onNotice?.(`waiting for ${holder}, which an earlier program has left behind`);
-    await directory.waitForEarlier(tellOfEarlier, new AbortController().signal);
-    if (command !== undefined)
-      await directory.write(PLUGIN_FILE, commandManifestText(command, process.cwd()));
-    const { limits } = await this.#writeConfig(await namedAddress(directory));
-    await this.#supervisor.startCoordinator();
-    const client = RolloutClient.over({
-      transport: this.#connection.transport,
-      close: () => this.#connection.close(),
-      taskOf: async (plugin) => taskOf(plugin === undefined ? this.#manifest : await loadManifest(plugin)),
-      itemBytesMax: limits.payloadBytes,
-    });
+/** When it rejects, no process is left. `afterwards` is for when the directory is let go of. */
+async function startIn(
+  directory: RunDirectory,
+  request: ClusterRequest,
+  { workers = 2, onNotice: say = () => undefined }: ClusterOptions,
+  afterwards: () => Promise<void>,
+): Promise<LocalCluster> {
+  const cluster = new Cluster(directory, request, { clock: systemClock, random: systemRandom, say });
+  const givenUp = cluster.givenUp.then(({ who, error: { message, hint } }) => {
+    const error = failure("process_given_up", { who, reason: message, advice: hint });
+    cluster.fail(error);
+    return error;
+  });
+  const end = async (): Promise<void> => {
+    await cluster.stop();
+    await directory.close();
+    await afterwards();
+  };
+  const begin = async (): Promise<undefined> => {
+    const tell = (holder: string): void =>
+      say(`waiting for ${holder}, which an earlier program has left behind`);
+    await directory.waitForEarlier(tell, new AbortController().signal);
+    await cluster.begin(directory);
     const ids = await directory.workerIds(workers);
-    await this.#supervisor.startWorkers(ids);
-    await this.#supervisor.untilWorkersLoaded();
-    await untilJoined(client, ids);
-    return LocalCluster.of(directory.path, client, this);
+    await cluster.startWorkers(ids);
+    await cluster.untilWorkersLoaded();
+    await untilJoined(cluster.client, ids);
+  };
+  try {
+    const downfall = await Promise.race([begin(), givenUp]);
+    if (downfall !== undefined) throw downfall;
+  } catch (error) {
+    // In good order: what a worker that is killed has started would outlive it for a moment.
+    await end();
+    throw error;
   }
-
-  async #writeConfig(address: string): Promise<ClientConfig> {
-    const { command } = this.#options;
-    const { backend, file } = this.#manifest;
-    const named = backend === "mock" && this.#options.plugin === undefined ? undefined : file;
-    const { runId, configFile, path } = this.#directory;
-    const text = localConfigText(runId, address, command === undefined ? named : `./${PLUGIN_FILE}`);
-    await this.#directory.write("rollout.toml", text);
-    return resolveConfig("coordinator", {
-      file: { path: configFile, text },
-      environment: localEnvironment(process.env),
-      flags: { ...this.#options.settings },
-      ...{ workingDirectory: path, topics: TOPICS },
-    });
-  }
+  return LocalCluster.of({ directory: directory.path, client: cluster.client, givenUp, end });
 }
 
 /** Programs without types make these mistakes too. */
@@ -236,11 +186,6 @@ function refuseContradiction({
   if (!Number.isInteger(slots) || slots < 1) refuse("slots is a whole number from 1");
 }
 
-async function manifestOf({ plugin, command }: ClusterOptions): Promise<Manifest> {
-  if (plugin !== undefined) return loadManifest(plugin);
-  return command === undefined ? mockManifest() : commandManifest(command, process.cwd());
-}
-
 /** Waits for ready workers only; a process that keeps dying is reported through `givenUp`. */
 async function untilJoined(client: RolloutClient, ids: readonly WorkerId[]): Promise<void> {
   for (;;) {
@@ -254,18 +199,4 @@ async function untilJoined(client: RolloutClient, ids: readonly WorkerId[]): Pro
     }
     await sleep(systemClock, LOOK_MS);
   }
-}
-
-/** The program that this library is of, from dist or from source. */
-function thisProgram(): Program {
-  return {
-    executable: process.execPath,
-    words: [ownCommand()],
-    environment: localEnvironment(process.env),
-    workingDirectory: process.cwd(),
-  };
-}
-
-function errorOf({ who, error }: GivenUp): RolloutError {
-  return failure("process_given_up", { who, reason: error.message, advice: error.hint });
 }

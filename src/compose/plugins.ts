@@ -8,13 +8,12 @@ import { loadManifest } from "../config/manifest.ts";
 import type { Manifest, ManifestOf } from "../config/manifest.ts";
 import type { Backend } from "../worker/backends/backend.ts";
 import type { Children } from "../worker/children/child.ts";
-import type { CodeBackend, CodeBackendOptions } from "../worker/backends/code/code-backend.ts";
+import { machineBackend, moduleBackend } from "../worker/backends/code/code-backend.ts";
+import type { CodeBackend } from "../worker/backends/code/code-backend.ts";
 import { CommandBackend } from "../worker/backends/command/command-backend.ts";
 import { HttpBackend } from "../worker/backends/http/http-backend.ts";
-import { machineBackend } from "../worker/backends/machine/machine-backend.ts";
 import type { SleepDistribution } from "../worker/backends/mock/mock-backend.ts";
 import { openExecutionJournal, MockBackend } from "../worker/backends/mock/mock-backend.ts";
-import { moduleBackend } from "../worker/backends/module/module-backend.ts";
 import { ProcessBackend } from "../worker/backends/process/process-backend.ts";
 import type { Plugin } from "../worker/backends/plugins.ts";
 import type { ProcessPorts } from "./process-ports.ts";
@@ -26,6 +25,7 @@ export interface BackendPorts extends Pick<ProcessPorts, "clock" | "random" | "l
   readonly slots: number;
   readonly maxOutputBytes: number;
   readonly maxCheckpointBytes: number;
+  readonly maxStateBytes: number;
   /** How often the checkpoint of a running attempt may leave the worker. */
   readonly checkpointIntervalMs: number;
   /** How long there may be no room for any process or file. */
@@ -72,76 +72,43 @@ interface OpenedBackend {
 }
 
 function openBackend(manifest: Manifest, ports: BackendPorts): OpenedBackend {
-  const {
-    children,
-    clock,
-    environment,
-    log,
-    maxOutputBytes,
-    maxCheckpointBytes,
-    random,
-    slots,
-    startTimeoutMs,
-  } = ports;
-  const onBroken = (reason: string): void => ports.onBroken(manifest.name, reason);
+  const { environment, clock, random } = ports;
   const { workingDirectory } = manifest;
-  const limits = { maxOutputBytes, maxCheckpointBytes };
-  const shared = { ...limits, startTimeoutMs, cwd: workingDirectory, children, clock, log, onBroken };
+  const shared = {
+    ...ports,
+    ...{ workingDirectory, cwd: workingDirectory, env: environment },
+    onBroken: (reason: string): void => ports.onBroken(manifest.name, reason),
+  };
   switch (manifest.backend) {
     case "mock":
       return { backend: mockBackend(manifest.spec, ports) };
     case "command": {
       const { spec } = manifest;
-      const { checkpointIntervalMs } = ports;
-      const options = { ...shared, ...spec, checkpointIntervalMs, env: { ...environment, ...spec.env } };
       // A successor begins before this one has ended.
       const directory = join(ports.directory, newUlid(clock, random));
-      return { backend: new CommandBackend({ ...options, directory }) };
+      const options = { ...shared, ...spec, env: { ...environment, ...spec.env }, directory };
+      return { backend: new CommandBackend(options) };
     }
     case "process": {
       const { spec } = manifest;
       const env = { ...environment, ...spec.env };
-      return { backend: new ProcessBackend({ ...shared, ...spec, env, random }) };
+      return { backend: new ProcessBackend({ ...shared, ...spec, env }) };
     }
-    case "http": {
-      const { spec } = manifest;
-      const surroundings = {
-        startTimeoutMs,
-        children,
-        clock,
-        env: environment,
-        log,
-        random,
-        workingDirectory,
-      };
-      return prepared(new HttpBackend({ ...surroundings, spec, slots, maxOutputBytes, onBroken }));
-    }
-    case "module": {
-      const { parameters } = manifest.spec;
-      return prepared(moduleBackend({ ...codeOptions(manifest, ports), parameters }));
-    }
-    case "machine": {
-      const { checkpointIntervalMs } = manifest.spec;
-      return prepared(machineBackend({ ...codeOptions(manifest, ports), checkpointIntervalMs }));
-    }
+    case "http":
+      return prepared(new HttpBackend({ ...shared, spec: manifest.spec }));
+    case "module":
+      return prepared(moduleBackend({ ...shared, ...manifest.spec, ...ownOf(manifest, environment) }));
+    case "machine":
+      return prepared(machineBackend({ ...shared, ...manifest.spec, ...ownOf(manifest, environment) }));
   }
 }
 
-function codeOptions(
-  { name, directory, workingDirectory, spec }: ManifestOf<"module"> | ManifestOf<"machine">,
-  { environment, onBroken, ...ports }: BackendPorts,
-): Omit<CodeBackendOptions, "program" | "load"> & { readonly module: string; readonly export: string } {
-  const { memoryLimitBytes, loadTimeoutMs, abortGraceMs } = spec;
-  const { children, clock, log, maxOutputBytes, maxCheckpointBytes, random, startTimeoutMs } = ports;
-  return {
-    module: resolve(directory, spec.module),
-    export: spec.export,
-    workingDirectory,
-    env: { ...environment, ...spec.env },
-    ...{ memoryLimitBytes, loadTimeoutMs, abortGraceMs },
-    ...{ startTimeoutMs, maxOutputBytes, maxCheckpointBytes, children, clock, log, random },
-    onBroken: (reason) => onBroken(name, reason),
-  };
+/** The file and the environment of a backend of a user's code. */
+function ownOf(
+  { directory, spec }: ManifestOf<"module"> | ManifestOf<"machine">,
+  environment: BackendPorts["environment"],
+): { readonly module: string; readonly env: BackendPorts["environment"] } {
+  return { module: resolve(directory, spec.module), env: { ...environment, ...spec.env } };
 }
 
 function prepared(backend: CodeBackend | HttpBackend): OpenedBackend {
@@ -153,8 +120,8 @@ function mockBackend(
   mock: MockSpec,
   { clock, random, workerId }: Pick<ProcessPorts, "clock" | "random"> & { readonly workerId: WorkerId },
 ): MockBackend {
-  const { journal: file, failurePercent } = mock;
-  const options = { clock, random, sleep: sleepOf(mock), failureRate: failurePercent / 100 };
+  const { journal: file, failurePercent, stateBytes } = mock;
+  const options = { clock, random, sleep: sleepOf(mock), failureRate: failurePercent / 100, stateBytes };
   return new MockBackend(
     file === undefined ? options : { ...options, journal: openExecutionJournal(file, workerId) },
   );

@@ -40,14 +40,16 @@ export class Downfall {
 /** A reader that takes nothing for this long loses the last events. */
 const CLOSE_DEADLINE_MS = 2_000;
 
-export interface OpenedPorts {
-  readonly ports: ProcessPorts;
-  /** Lets every event leave, within bounds. */
-  close(): Promise<void>;
-}
-
-/** The ports of a process that speaks on standard output; the log is the caller's to close. */
-export function openPorts(config: ClientConfig, log: Logger, tell: (sentence: string) => void): OpenedPorts {
+/**
+ * Runs `use` with the ports of a process that speaks on standard output, and lets every event leave, within bounds. The log is
+ * the caller's to close.
+ */
+export async function withPorts<Result>(
+  config: ClientConfig,
+  log: Logger,
+  tell: (sentence: string) => void,
+  use: (ports: ProcessPorts) => Promise<Result>,
+): Promise<Result> {
   const events = new StdoutJsonEmitter({
     stream: process.stdout,
     fd: process.stdout.fd,
@@ -58,8 +60,9 @@ export function openPorts(config: ClientConfig, log: Logger, tell: (sentence: st
     limitBytes: config.events.bufferBytes,
     isTerminal: process.stdout.isTTY,
   });
-  return {
-    ports: { clock: systemClock, random: systemRandom, events, log, tell },
-    close: () => events.close(CLOSE_DEADLINE_MS),
-  };
+  try {
+    return await use({ clock: systemClock, random: systemRandom, events, log, tell });
+  } finally {
+    await events.close(CLOSE_DEADLINE_MS);
+  }
 }

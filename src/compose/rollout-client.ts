@@ -1,43 +1,54 @@
 // A run for programs: everything that the commands can do to one, as methods; the commands are built on it. Nothing here decides
 // anything: each method is one question to the coordinator, or a loop over one.
-import type { Transport } from "@connectrpc/connect";
+import { createClient } from "@connectrpc/connect";
+import type { Client, Transport } from "@connectrpc/connect";
 import { systemClock } from "../base/clock.ts";
 import { failure } from "../base/errors.ts";
 import type { WorkerId } from "../base/ids.ts";
 import { parseUlid } from "../base/ids.ts";
 import { systemRandom } from "../base/random.ts";
+import { watchCharts } from "../client/charts.ts";
+import type { ChartNews } from "../client/charts.ts";
 import { watchEvents } from "../client/events.ts";
 import type { RunEvent, WatchOptions } from "../client/events.ts";
 import type { AttemptLog, Item } from "../client/items.ts";
-import { readAttemptLog, readItem } from "../client/items.ts";
-import { jsonItems } from "../client/json-items.ts";
-import type { WorkerSummary } from "../client/list-workers.ts";
-import { listWorkers } from "../client/list-workers.ts";
+import { handOver, listCoordinators } from "../client/coordinators.ts";
+import type { CoordinatorSummary, Handover } from "../client/coordinators.ts";
+import { askForItem, itemOf } from "../client/items.ts";
+import { askForKey, listKeys, listPartitions, skipParked, steerKeys } from "../client/keys.ts";
+import type { Key, KeyPhaseName, KeySteering, KeyWithState, Partition, SteeredKeys } from "../client/keys.ts";
+import { plainOf } from "../client/operator-message.ts";
 import { readResults } from "../client/results.ts";
 import type { ReadOptions, Result, ResultPage } from "../client/results.ts";
 import type { Retried } from "../client/run-control.ts";
-import { cancelRun, foreseeRetry, pauseRun, resumeRun, retryItems } from "../client/run-control.ts";
+import { foreseeRetry, retryItems } from "../client/run-control.ts";
+import { RunNews } from "../client/run-news.ts";
 import type { RunStatus } from "../client/run-status.ts";
-import { readRunStatus, sealRun } from "../client/run-status.ts";
-import type { Submitted, SubmitOptions } from "../client/submit.ts";
-import { submitLines } from "../client/submit.ts";
-import type { WorkerDetail } from "../client/worker-control.ts";
-import { drainWorker, readWorker, untilGone } from "../client/worker-control.ts";
+import { statusOf } from "../client/run-status.ts";
+import type { NameOf, Submitted, SubmitOptions } from "../client/submit.ts";
+import { jsonItems, submitLines } from "../client/submit.ts";
+import type { WorkerDetail, WorkerSummary } from "../client/workers.ts";
+import { listWorkers, untilGone, workerDetailOf } from "../client/workers.ts";
 import { loadConfig } from "../config/load.ts";
 import type { ClientConfig } from "../config/resolve.ts";
 import type { Task } from "../config/task.ts";
+import { KeyService } from "../gen/rollout/v1/keys_pb.ts";
+import { CoordinatorService } from "../gen/rollout/v1/coordinator_pb.ts";
+import { GetAttemptLogResponseSchema, OperatorService } from "../gen/rollout/v1/run_pb.ts";
 import { TOPICS } from "../observe/events.ts";
 import type { Logger } from "../observe/log.ts";
 import { silentLogger } from "../observe/log.ts";
-import { askingWhenAway, openOperatorClient } from "./operator-client.ts";
+import { askingWhenAway, openOperatorClient, submittedTask } from "./operator-client.ts";
 import type { ProcessPorts } from "./process-ports.ts";
-import { submittedTask } from "./submitted-task.ts";
 
 export interface ConnectOptions {
   /** Path of the configuration file; `rollout.toml` in the working directory unless said. */
   readonly config?: string;
-  /** Values that count in place of the file's, by the names of flags: `{ "coordinator-addr": "10.0.0.7:50051" }`. */
-  readonly settings?: Readonly<Record<string, string>>;
+  /**
+   * Values that count in place of the file's, by the names of flags: `{ "coordinator-addr": "10.0.0.7:50051" }`, of several
+   * coordinators with commas or as a list.
+   */
+  readonly settings?: Readonly<Record<string, string | readonly string[]>>;
 }
 
 export interface SubmitItemsOptions extends Pick<SubmitOptions, "onProgress" | "dryRun" | "reopen"> {
@@ -47,12 +58,19 @@ export interface SubmitItemsOptions extends Pick<SubmitOptions, "onProgress" | "
   readonly priority?: number;
   /** Say that nothing more will come: the run ends with the last of its items. */
   readonly seal?: boolean;
+  /**
+   * Items of one key execute one at a time and in order. Where an item has its key: a member's name or a JSON pointer, or a function of
+   * the item. A key is a text of 1 to 256 bytes, or an integer.
+   */
+  readonly key?: NameOf | undefined;
+  /** The same for what names the item within its key for ever: the same id is the same item. Goes with `key`. */
+  readonly id?: NameOf | undefined;
 }
 
 export interface ResultsOptions extends Partial<Omit<ReadOptions, "clock" | "random" | "patienceMs">> {
   /**
-   * How long a coordinator that does not answer is waited for. Unless said, not at all at first; later for ever with `follow`, and
-   * for half a minute without.
+   * How long a coordinator that does not answer is waited for. Unless said, for ever with `follow`; without, not at all at first, and
+   * later for half a minute.
    */
   readonly patienceMs?: number;
 }
@@ -94,10 +112,20 @@ const LOOKUPS = 16;
  * is asked again first; after a rejection every call may simply be repeated.
  */
 export class RolloutClient {
+  /**
+   * The coordinator's own answers, for commands that print them.
+   * @internal
+   */
+  readonly calls: Client<typeof OperatorService>;
+  readonly #coordinatorCalls: Client<typeof CoordinatorService>;
+  readonly #keyCalls: Client<typeof KeyService>;
   readonly #way: Way;
   readonly #ports: Ports;
 
   private constructor(way: Way, ports: Ports) {
+    this.calls = createClient(OperatorService, way.transport);
+    this.#coordinatorCalls = createClient(CoordinatorService, way.transport);
+    this.#keyCalls = createClient(KeyService, way.transport);
     this.#way = way;
     this.#ports = ports;
   }
@@ -153,24 +181,34 @@ export class RolloutClient {
    */
   async submit(
     items: Iterable<unknown> | AsyncIterable<unknown>,
-    { plugin, priority = 0, seal = false, ...options }: SubmitItemsOptions = {},
+    { plugin, priority = 0, seal = false, key, id, ...options }: SubmitItemsOptions = {},
   ): Promise<Submitted> {
     const { transport, taskOf, itemBytesMax } = this.#way;
     const task = await taskOf(plugin);
-    const lines = jsonItems(items, itemBytesMax);
+    if (key === undefined && id !== undefined)
+      throw failure("request_invalid", { method: "submit", reason: "an id names an item within its key" });
+    const lines = jsonItems(items, itemBytesMax, key === undefined ? undefined : { key, id });
     const submitted = await submitLines(transport, lines, { ...options, ...this.#ports, task, priority });
-    if (seal && options.dryRun !== true) await sealRun(transport);
+    if (seal && options.dryRun !== true) await this.seal();
     return submitted;
   }
 
   /** Says that nothing more will come: the run is complete when what is there is final. Idempotent. */
-  seal(): Promise<void> {
-    return sealRun(this.#way.transport);
+  async seal(): Promise<void> {
+    await this.calls.seal({});
   }
 
   /** The run in numbers, as it is now. */
-  status({ signal }: { readonly signal?: AbortSignal } = {}): Promise<RunStatus> {
-    return readRunStatus(this.#way.transport, signal);
+  async status({ signal }: { readonly signal?: AbortSignal } = {}): Promise<RunStatus> {
+    return statusOf(await this.calls.getRun({}, signal === undefined ? {} : { signal }));
+  }
+
+  /**
+   * The run in numbers for who stays; one reader each.
+   * @internal
+   */
+  news(collectMs: number): RunNews {
+    return new RunNews(this.calls, { clock: this.#ports.clock, collectMs });
   }
 
   /**
@@ -185,7 +223,7 @@ export class RolloutClient {
   /** The same by pages: the cursor of one, given as `after`, is where another reading goes on, also in another process. */
   async *resultPages({ patienceMs, ...options }: ResultsOptions = {}): AsyncGenerator<ResultPage> {
     const { order = "completion", follow = false } = options;
-    if (patienceMs === undefined) await this.status(options);
+    if (patienceMs === undefined && !follow) await this.status(options);
     yield* readResults(this.#way.transport, {
       ...{ ...options, ...this.#ports, order, follow },
       patienceMs: patienceMs ?? (follow ? Infinity : PATIENCE_MS),
@@ -193,8 +231,8 @@ export class RolloutClient {
   }
 
   /** By its 64 digits, the first of them (at least 6), or the input's own id. Rejects with item_unknown, item_ambiguous. */
-  item(name: string): Promise<Item> {
-    return readItem(this.#way.transport, name);
+  async item(name: string): Promise<Item> {
+    return itemOf(await askForItem(this.calls, name));
   }
 
   /**
@@ -202,9 +240,8 @@ export class RolloutClient {
    * left something. Empty when there is none. Rejects as `item` does.
    */
   async log(name: string, attempt = 0): Promise<AttemptLog> {
-    const { transport } = this.#way;
-    const itemId = ITEM_ID.test(name) ? Buffer.from(name, "hex") : (await readItem(transport, name)).itemId;
-    return readAttemptLog(transport, itemId, attempt);
+    const item = ITEM_ID.test(name) ? name : (await this.item(name)).item;
+    return plainOf(GetAttemptLogResponseSchema, await this.calls.getAttemptLog({ item, attempt }));
   }
 
   /**
@@ -212,44 +249,74 @@ export class RolloutClient {
    * Rejects as `item` does, before anything is taken back, and with run_cancelled.
    */
   async retry({ failureClass, items: names = [], dryRun = false }: RetryOptions = {}): Promise<Retried> {
-    const { transport } = this.#way;
     const items: Item[] = [];
     for (let at = 0; at < names.length; at += LOOKUPS) {
       const some = names.slice(at, at + LOOKUPS);
-      items.push(...(await Promise.all(some.map((name) => readItem(transport, name)))));
+      items.push(...(await Promise.all(some.map((name) => this.item(name)))));
     }
-    if (dryRun) return foreseeRetry(transport, failureClass, items);
-    return retryItems(transport, { failureClass, items: items.map(({ itemId }) => itemId) });
+    if (dryRun) return foreseeRetry(this.calls, failureClass, items);
+    return retryItems(this.calls, { failureClass, items: items.map(({ item }) => item) });
   }
 
   /** Nothing more is given out until `resume`; what executes goes on. Idempotent. */
-  pause(reason: string): Promise<void> {
-    return pauseRun(this.#way.transport, reason);
+  async pause(reason: string): Promise<void> {
+    await this.calls.pause({ reason });
   }
 
   /** Lets a paused run go on; another one stays as it is. Idempotent. */
-  resume(): Promise<void> {
-    return resumeRun(this.#way.transport);
+  async resume(): Promise<void> {
+    await this.calls.resume({});
   }
 
   /** For good: what executes is killed and what waits never starts. Results that are there stay. Idempotent. */
-  cancel(): Promise<void> {
-    return cancelRun(this.#way.transport);
+  async cancel(): Promise<void> {
+    await this.calls.cancel({});
+  }
+
+  /** One key; with `withState` also its state. Rejects with key_unknown. */
+  async key(key: string, { withState = false } = {}): Promise<KeyWithState> {
+    return askForKey(this.#keyCalls, key, withState);
+  }
+
+  /** All keys, or those in the states that are named. */
+  keys({ phases = [] }: { readonly phases?: readonly KeyPhaseName[] } = {}): AsyncGenerator<Key> {
+    return listKeys(this.#keyCalls, phases);
+  }
+
+  /**
+   * `pause`: nothing more of the keys starts. `resume`: it goes on. `skip`: it goes on without the item that has failed and keeps the key.
+   * `retire`: forgets idle keys with their states. Each key for which that cannot be is among `refused`. Idempotent.
+   */
+  steerKeys(steering: KeySteering, keys: readonly string[]): Promise<SteeredKeys> {
+    return steerKeys(this.#keyCalls, steering, keys);
+  }
+
+  /** The partitions of keys, and whose each is by the ring; none while the run has no keys. */
+  partitions(): Promise<Partition[]> {
+    return listPartitions(this.#keyCalls);
+  }
+
+  /**
+   * Skips every failed item that keeps a key; resolves with how many there were.
+   * @internal
+   */
+  skipParked(): Promise<number> {
+    return skipParked(this.#keyCalls);
   }
 
   /** All that are known, in order of id; those that have left are for a while. */
   workers(): Promise<WorkerSummary[]> {
-    return listWorkers(this.#way.transport);
+    return listWorkers(this.calls);
   }
 
   /** One of them, and what it has. Rejects with worker_unknown. */
   async worker(id: string): Promise<WorkerDetail> {
-    return readWorker(this.#way.transport, workerIdOf(id));
+    return workerDetailOf(await this.calls.getWorker({ workerId: workerIdOf(id) }));
   }
 
   /** Asks a worker to leave in good order, and does not wait for it. Idempotent. Rejects with worker_unknown. */
   async drainWorker(id: string): Promise<void> {
-    await drainWorker(this.#way.transport, workerIdOf(id));
+    await this.calls.drainWorker({ workerId: workerIdOf(id) });
   }
 
   /** Resolves when the worker has left, or is lost on its way (`failed`). Rejects with worker_unknown. */
@@ -257,12 +324,28 @@ export class RolloutClient {
     id: string,
     options: { readonly signal?: AbortSignal } = {},
   ): Promise<"gone" | "failed"> {
-    return untilGone(this.#way.transport, workerIdOf(id), { ...options, clock: this.#ports.clock });
+    return untilGone(this.calls, workerIdOf(id), { ...options, clock: this.#ports.clock });
+  }
+
+  /**
+   * All coordinators that are there, or were a while ago, by address.
+   * @internal
+   */
+  coordinators(): Promise<CoordinatorSummary[]> {
+    return listCoordinators(this.#coordinatorCalls);
+  }
+
+  /**
+   * Has the leader make room for another coordinator, and waits for that one. Rejects with request_invalid where there is none.
+   * @internal
+   */
+  handOver(): Promise<Handover> {
+    return handOver(this.#coordinatorCalls, this.#ports.clock);
   }
 
   /**
    * Events of the run since its coordinator began to lead, as far as they are remembered (docs/EVENTS.md), and with `follow`
-   * the following ones, over restarts of the coordinator too, until `signal` aborts.
+   * the following ones, over restarts of the coordinator too, until `signal` aborts. A coordinator that is not there yet is waited for then.
    */
   async *events(options: EventsOptions = {}): AsyncGenerator<RunEvent> {
     for await (const line of this.eventLines(options)) yield JSON.parse(line) as RunEvent;
@@ -271,6 +354,14 @@ export class RolloutClient {
   /** The same as lines of JSON, without their endings. */
   eventLines({ follow = false, ...options }: EventsOptions = {}): AsyncGenerator<string> {
     return watchEvents(this.#way.transport, { ...options, ...this.#ports, follow });
+  }
+
+  /**
+   * Statecharts of the coordinator as they move (`rollout machines list` names them), some items at work, and the course of the run
+   * since the coordinator leads: whole in the first answer and behind each restart, then what is new, until `signal` aborts.
+   */
+  charts(options: Omit<EventsOptions, "follow" | "onDropped"> = {}): AsyncGenerator<ChartNews> {
+    return watchCharts(this.#way.transport, { ...options, ...this.#ports });
   }
 
   /** Ends all calls, which reject with `interrupted`. The run goes on. Idempotent. */

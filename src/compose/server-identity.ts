@@ -1,16 +1,26 @@
 // The certificate that the coordinator shows: one of the development CA, which is made at the first start and renewed here, or
 // one from files of the user's own CA, which are read again when they change. Either way without a restart.
 import type { Clock, Timer } from "../base/clock.ts";
+import { failure } from "../base/errors.ts";
+import type { RolloutError } from "../base/errors.ts";
 import type { RunId, WorkerId } from "../base/ids.ts";
 import { parseAddress } from "../base/address.ts";
 import type { ResolvedConfig } from "../config/resolve.ts";
 import type { SignWorkerRequest } from "../coordinator/rpc/enrolment-service.ts";
+import { claimAuthority, readAuthority } from "../coordinator/lead/authority-record.ts";
 import type { Logger } from "../observe/log.ts";
-import { openAuthority } from "../transport/tls/authority.ts";
+import type { Store } from "../storage/store.ts";
+import {
+  authorityFingerprint,
+  fingerprintOf,
+  openAuthority,
+  removeAuthority,
+} from "../transport/tls/authority.ts";
+import type { AuthorityOptions, OpenedAuthority } from "../transport/tls/authority.ts";
+import { LIFETIMES } from "../transport/tls/lifetimes.ts";
 import { loadCredentials } from "../transport/tls/credential-files.ts";
 import { keepHostCredentials } from "../transport/tls/host-credentials.ts";
 import type { Credentials } from "../transport/tls/identity.ts";
-import { LIFETIMES } from "../transport/tls/lifetimes.ts";
 import type { ProcessPorts } from "./process-ports.ts";
 
 /** How often certificates are looked after; each has weeks left when it is renewed. */
@@ -32,13 +42,14 @@ export interface ServerIdentity {
 
 type Reload = () => Promise<Credentials>;
 
-/** Throws tls_… rows. */
+/** Throws tls_… rows, and other_authority where the store is of a run with another CA. */
 export async function openServerIdentity(
   config: ResolvedConfig,
   ports: ProcessPorts,
+  store: Store,
 ): Promise<ServerIdentity> {
   const { clock, random, log } = ports;
-  const { certificates, tlsDir, advertisedNames, listenAddr } = config.transport;
+  const { certificates, tlsDir, advertisedNames, advertisedAddr, listenAddr } = config.transport;
   const { runId } = config;
   if (certificates !== undefined) {
     const reload: Reload = async () =>
@@ -52,8 +63,12 @@ export async function openServerIdentity(
     };
   }
   const lifetimes = { ...LIFETIMES, enrolmentMs: config.enrolment.lifetimeMs };
-  const { authority, created, caFile } = await openAuthority({ tlsDir, clock, random, lifetimes });
-  const hosts = hostsOf(listenAddr, advertisedNames);
+  const { authority, created, caFile } = await openRunAuthority(
+    { tlsDir, clock, random, lifetimes },
+    store,
+    runId,
+  );
+  const hosts = coordinatorNames([listenAddr, advertisedAddr], advertisedNames);
   const coordinatorAddr = config.worker.coordinatorAddr;
   const revoked = new Set<string>();
   let ownBundle: string | undefined;
@@ -79,6 +94,33 @@ export async function openServerIdentity(
       );
     },
   };
+}
+
+/**
+ * The CA of the directory, which is the one that the store has. One is made where neither has any. Coordinators that share a store
+ * agree on theirs in it; without others there is nothing to agree on, and who wants another CA may have it.
+ */
+async function openRunAuthority(
+  options: AuthorityOptions,
+  store: Store,
+  runId: RunId,
+): Promise<OpenedAuthority> {
+  const { tlsDir, clock, random } = options;
+  const known = await readAuthority(store);
+  const found = await authorityFingerprint(tlsDir);
+  if (known !== undefined && known !== found) throw otherAuthority(tlsDir, found, known);
+  const opened = await openAuthority(options);
+  if (known !== undefined || !store.supports.multiProcess) return opened;
+  const own = fingerprintOf(opened.authority.certificatePem);
+  const kept = await claimAuthority(store, { runId, clock, random }, own);
+  if (kept === own) return opened;
+  if (opened.created) await removeAuthority(tlsDir);
+  throw otherAuthority(tlsDir, opened.created ? undefined : own, kept);
+}
+
+function otherAuthority(directory: string, found: string | undefined, fingerprint: string): RolloutError {
+  const here = found === undefined ? `there is no CA in ${directory}` : `the CA in ${directory} is ${found}`;
+  return failure("other_authority", { found: here, fingerprint, directory });
 }
 
 function freshness(
@@ -123,9 +165,9 @@ function freshness(
   };
 }
 
-/** By which names the certificate may be met. */
-function hostsOf(listenAddr: string, advertisedNames: readonly string[]): string[] {
-  const host = parseAddress(listenAddr)?.host;
-  const isWildcard = host === undefined || host === "0.0.0.0" || host === "::";
-  return [...new Set(["localhost", "127.0.0.1", ...(isWildcard ? [] : [host]), ...advertisedNames])];
+/** By which names the certificate of a coordinator may be met that listens and is reached there. */
+export function coordinatorNames(addresses: readonly string[], advertisedNames: readonly string[]): string[] {
+  const hosts = addresses.flatMap((address) => parseAddress(address)?.host ?? []);
+  const named = hosts.filter((host) => host !== "0.0.0.0" && host !== "::");
+  return [...new Set(["localhost", "127.0.0.1", ...named, ...advertisedNames])];
 }

@@ -5,12 +5,11 @@ import { join } from "node:path";
 import { describeError, failure } from "../base/errors.ts";
 import type { RolloutError } from "../base/errors.ts";
 import type { WorkerId } from "../base/ids.ts";
-import { environmentName } from "../config/environment-name.ts";
 import { mockManifest } from "../config/manifest.ts";
 import type { Manifest } from "../config/manifest.ts";
 import { LIMITS } from "../config/limits.ts";
 import type { ClientConfig } from "../config/resolve.ts";
-import { SETTING_KEYS } from "../config/schema.ts";
+import { SETTING_KEYS, environmentName } from "../config/schema.ts";
 import { ChildHost } from "../worker/children/child-host.ts";
 import type { Starter } from "../worker/children/starter.ts";
 import { Plugins } from "../worker/backends/plugins.ts";
@@ -74,6 +73,7 @@ export async function openWorkerPlugins(options: WorkerPluginsOptions): Promise<
       slots: config.worker.slots,
       maxOutputBytes: config.limits.outputBytes,
       maxCheckpointBytes: LIMITS.checkpointBytes,
+      maxStateBytes: config.limits.stateBytes,
       checkpointIntervalMs: config.worker.checkpointIntervalMs,
       startTimeoutMs: config.worker.startTimeoutMs,
       onBroken: (plugin, reason) => sayBroken(plugin, reason),

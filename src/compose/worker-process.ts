@@ -1,9 +1,10 @@
 // A worker as a process: takes up an id and its database, joins, leaves in good order when it is told to.
 import { assert } from "../base/assert.ts";
 import type { Clock } from "../base/clock.ts";
-import type { RolloutError } from "../base/errors.ts";
+import { failure, RolloutError } from "../base/errors.ts";
 import { parseUlid } from "../base/ids.ts";
 import type { WorkerId } from "../base/ids.ts";
+import { bootId } from "../base/process-table.ts";
 import type { Manifest } from "../config/manifest.ts";
 import type { ClientConfig } from "../config/resolve.ts";
 import { openLevelStore } from "../storage/level/level-store.ts";
@@ -14,16 +15,19 @@ import { invalid, loadCredentials } from "../transport/tls/credential-files.ts";
 import type { Credentials } from "../transport/tls/identity.ts";
 import { Starter } from "../worker/children/starter.ts";
 import { cloudHints } from "../worker/preemption/cloud.ts";
-import { drainDeadlineMs, DrainRequests } from "../worker/preemption/compute-hint.ts";
-import type { ComputeHint, DrainHint, Hint } from "../worker/preemption/compute-hint.ts";
+import { drainDeadlineMs, DrainRequests, machineEndsMs } from "../worker/preemption/compute-hint.ts";
+import type { ComputeHint, Hint } from "../worker/preemption/compute-hint.ts";
+import { parseMetadataUrl } from "../worker/preemption/metadata-http.ts";
+import type { MetadataAddress } from "../worker/preemption/metadata-http.ts";
 import { claimWorkerState } from "../worker/life/state-directory.ts";
 import type { ClaimedState } from "../worker/life/state-directory.ts";
 import type { WorkerOptions } from "../worker/worker.ts";
 import { Worker } from "../worker/worker.ts";
-import { holderNameOf } from "./holder-names.ts";
-import { metadataAddress } from "./metadata-address.ts";
+import { Monitor } from "./monitor.ts";
+import { holderNameOf } from "./store-holders.ts";
 import type { ProcessPorts } from "./process-ports.ts";
 import { Downfall } from "./process-ports.ts";
+import type { ToldWorker } from "./told-worker.ts";
 import { openWorkerPlugins, startsProcesses, workerManifests } from "./worker-plugins.ts";
 
 export interface WorkerProcessOptions {
@@ -49,17 +53,30 @@ export async function runWorker(
   const manifests = await workerManifests(config);
   // Before any database is open: what it starts has nothing of one.
   const starter = manifests.some(startsProcesses) ? Starter.begin() : new Starter();
+  const { monitorAddr: listenAddr } = config.worker;
   try {
-    await work(config, manifests, starter, options, ports);
+    const { log, clock } = ports;
+    const about = { listenAddr, setting: "worker.monitor_addr", log, clock, hasNumbers: false };
+    const monitor = await Monitor.open(about, "its plugins are being loaded");
+    try {
+      await work(config, { manifests, starter, monitor }, options, ports);
+    } finally {
+      await monitor.close();
+    }
   } finally {
     await starter.close();
   }
 }
 
+interface WorkingParts {
+  readonly manifests: readonly Manifest[];
+  readonly starter: Starter;
+  readonly monitor: Monitor;
+}
+
 async function work(
   config: ClientConfig,
-  manifests: readonly Manifest[],
-  starter: Starter,
+  { manifests, starter, monitor }: WorkingParts,
   { isOfLocalRun, workerId, environment, stop }: WorkerProcessOptions,
   ports: ProcessPorts,
 ): Promise<void> {
@@ -70,15 +87,12 @@ async function work(
   const request = (cause: "sigterm" | "operator" | "backend", targetMs?: number): void =>
     requests.say({ kind: "request", cause, targetMs, noticedAtMs: clock.monotonicMs() });
   void stop.then((why) => request("sigterm", why === "end-of-input" ? ALONE_TARGET_MS : undefined));
-  const cloud = cloudHints(config.worker.preemption, {
-    address: metadataAddress(config),
-    clock,
-    random,
-    log,
-  });
+  const asking = { address: metadataAddress(config), clock, random, log };
+  const cloud = cloudHints(config.worker.preemption, asking);
   const own = await ownCertificate(config, workerId, clock);
   if (own === undefined) await refuseForeignBundle(config, clock);
   const claimed = await claimState(config, own?.workerId ?? workerId, isOfLocalRun, ports);
+  const told = await openTold(config, ports, claimed.workerId);
   const plugins = await openWorkerPlugins({
     ...{ config, manifests, environment, ports, starter, workerId: claimed.workerId },
     onBroken: (error) => {
@@ -86,6 +100,7 @@ async function work(
       request("backend");
     },
   }).catch(async (error: unknown) => {
+    told?.close();
     await claimed.store.close();
     throw error;
   });
@@ -93,38 +108,79 @@ async function work(
     const worker = await Worker.start({
       runId: config.runId,
       ...claimed,
+      boot: bootId(),
       address: config.worker.coordinatorAddr,
       credentials: own ?? { kind: "enrolment", load: () => enrolmentOf(config, clock) },
       slots: config.worker.slots,
       work: {
         plugins: plugins.source,
-        limits: { maxOutputBytes: config.limits.outputBytes },
+        limits: { maxOutputBytes: config.limits.outputBytes, maxStateBytes: config.limits.stateBytes },
+        backlogTimeMs: config.worker.backlogTimeMs,
         onFence: config.worker.onFence,
         checkpointIntervalMs: config.worker.checkpointIntervalMs,
       },
       heartbeatIntervalMs: config.liveness.heartbeatIntervalMs,
       selfFenceTimeoutMs: config.liveness.workerSelfFenceTimeoutMs,
       failureTimeoutMs: config.liveness.coordinatorFailureTimeoutMs,
-      clock,
-      random,
-      events,
-      log,
+      ...{ clock, random, events, log },
       onFatal: downfall.because,
+      onStep: told?.onStep,
       onDrainAsked: () => request("operator"),
       onEnded: (error: RolloutError) => downfall.because(error),
     });
-    const watching = new AbortController();
+    reportOn(monitor, { worker, starter, worker_id: claimed.workerId });
     try {
-      await Promise.race([leaveWhenHinted(worker, [requests, cloud], watching.signal), downfall.promise]);
+      await untilLeft(worker, [requests, cloud], downfall);
     } finally {
-      watching.abort();
       await worker.stop();
     }
+  } catch (error) {
+    throw ownDamage(error, claimed.store.location);
   } finally {
+    told?.close();
     await plugins.close();
     await claimed.store.close();
   }
   if (broken !== undefined) throw broken;
+}
+
+/** Undefined where nobody is to be told of its charts; nothing for that is loaded then. */
+async function openTold(
+  { inspect: { stately: url } }: ClientConfig,
+  ports: ProcessPorts,
+  workerId: WorkerId,
+): Promise<ToldWorker | undefined> {
+  if (url === undefined) return undefined;
+  const { ToldWorker } = await import("./told-worker.ts");
+  return new ToldWorker(url, workerId, ports);
+}
+
+interface Reported {
+  readonly worker: Worker;
+  readonly starter: Starter;
+  readonly worker_id: WorkerId;
+}
+
+/** From now on the monitor says whether the worker executes what it is given, and has its metrics. */
+function reportOn(monitor: Monitor, { worker, starter, worker_id }: Reported): void {
+  monitor.metrics = (exposition) => {
+    worker.addMetrics(exposition);
+    starter.addMetrics(exposition);
+  };
+  monitor.readiness = () => {
+    const { unready: reason, incarnation } = worker;
+    const ready = reason === undefined;
+    return Promise.resolve({ ready, ...(reason !== undefined && { reason }), worker_id, incarnation });
+  };
+}
+
+/** The advice for a coordinator's database does not help a worker. `location`: the worker's own one, once that is known. */
+function ownDamage(error: unknown, location?: string): unknown {
+  if (!(error instanceof RolloutError)) return error;
+  if (error.code !== "store_corrupt" && error.code !== "store_broken") return error;
+  const { path = "", key = "", reason = "" } = error.params;
+  if (location !== undefined && path !== location) return error;
+  return failure("worker_store_corrupt", { path, key, reason }, error);
 }
 
 function claimState(
@@ -135,24 +191,23 @@ function claimState(
 ): Promise<ClaimedState> {
   const holderName = holderNameOf("worker", isOfLocalRun);
   const openStore = (path: string): Promise<Store> => openLevelStore({ path, holderName, clock, log });
-  return claimWorkerState({ stateDir, workerId, clock, random, openStore });
+  return claimWorkerState({ stateDir, workerId, clock, random, openStore }).catch((error: unknown) => {
+    throw ownDamage(error);
+  });
 }
 
-/** Resolves when a hint has made the worker leave; a later hint makes it hurry. */
-function leaveWhenHinted(
-  worker: Worker,
-  sources: readonly ComputeHint[],
-  signal: AbortSignal,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const leave = (hint: DrainHint): Promise<void> =>
-      worker.drain({ cause: hint.cause, deadlineMs: drainDeadlineMs(hint) });
-    const onHint = (hint: Hint): void => {
-      if (hint.kind === "rebalance") worker.sayAtRisk();
-      else leave(hint).then(resolve, reject);
-    };
-    for (const source of sources) source.watch(signal, onHint).catch(reject);
-  });
+/** Resolves when the worker has left, which hints make it do. */
+async function untilLeft(worker: Worker, sources: readonly ComputeHint[], downfall: Downfall): Promise<void> {
+  const watching = new AbortController();
+  const onHint = (hint: Hint): void => void obey(worker, hint).catch(downfall.because);
+  for (const source of sources) source.watch(watching.signal, onHint).catch(downfall.because);
+  await Promise.race([worker.left(), downfall.promise]).finally(() => watching.abort());
+}
+
+async function obey(worker: Worker, hint: Hint): Promise<void> {
+  if (hint.kind === "rebalance") return worker.sayAtRisk();
+  const moments = { deadlineMs: drainDeadlineMs(hint), machineEndsMs: machineEndsMs(hint) };
+  await worker.drain({ cause: hint.cause, ...moments });
 }
 
 type OwnCertificate = WorkerOptions["credentials"] & { readonly kind: "own" };
@@ -192,4 +247,18 @@ function refuseForeign({ facts }: Bundle, { runId, worker }: ClientConfig): void
   const { runId: found } = facts.identity;
   if (found === runId) return;
   throw invalid(bundleNaming(worker.enrolment), `it belongs to run ${found}, and this run is ${runId}`);
+}
+
+/** Where the configuration has the metadata server. Throws config_invalid_value for a host that is not of this machine or its link. */
+export function metadataAddress({ source, worker: { metadataAddr } }: ClientConfig): MetadataAddress {
+  const address = parseMetadataUrl(`http://${metadataAddr}`);
+  if (address !== undefined) return address;
+  const allowed =
+    "an address of this machine (127.…) or of its link (169.254.…), or metadata.google.internal";
+  throw failure("config_invalid_value", {
+    source,
+    key: "worker.metadata_addr",
+    value: metadataAddr,
+    allowed,
+  });
 }

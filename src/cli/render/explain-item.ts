@@ -2,11 +2,10 @@
 import { isoTime } from "../../base/clock.ts";
 import { printable } from "../../base/safe-text.ts";
 import type { EndedAttempt, Item } from "../../client/items.ts";
-import type { WorkerSummary } from "../../client/list-workers.ts";
+import type { WorkerSummary } from "../../client/workers.ts";
 import type { RunStatus } from "../../client/run-status.ts";
 import type { HintedLine } from "../shell-words.ts";
-import { number } from "./number.ts";
-import { momentText, spanText } from "./span.ts";
+import { momentText, number, spanText } from "./quantities.ts";
 import { renderTable } from "./table.ts";
 import { workerWord } from "./workers.ts";
 
@@ -29,7 +28,6 @@ const UNCHARGED: ReadonlySet<string> = new Set([
   "crash_shared",
 ]);
 
-/** @internal */
 export function itemSentences(situation: ItemSituation): string[] {
   return [...whereSentences(situation), ...historySentences(situation.item)];
 }
@@ -40,46 +38,10 @@ export function itemText(situation: ItemSituation): string {
   const named = item.id === undefined ? "" : `, and "${printable(item.id)}" in the input`;
   const priority = item.priority === 0 ? "" : `, priority ${item.priority}`;
   const place = `It is number ${number(item.sequence + 1)} of the run${named}${priority}.`;
-  const sentences = [place, ...itemSentences(situation)].map((sentence) => `  ${sentence}`);
+  const key = item.key === undefined ? [] : [`Its key is ${printable(item.key)}.`];
+  const sentences = [place, ...key, ...itemSentences(situation)].map((sentence) => `  ${sentence}`);
   const attempts = item.attempts.length === 0 ? "" : `\n${attemptsTable(item.attempts)}`;
   return `${[`item ${item.item}`, ...sentences].join("\n")}\n${attempts}`;
-}
-
-/** The stable form of `--json`; only the words of `explanation` may change. */
-export function itemObject(situation: ItemSituation): object {
-  const { item } = situation;
-  const { result } = item;
-  return {
-    kind: "item",
-    item: item.item,
-    id: item.id ?? null,
-    state: item.state,
-    explanation: itemSentences(situation),
-    sequence: item.sequence,
-    priority: item.priority,
-    attempt: item.attempt,
-    charged: item.charged,
-    max_attempts: item.maxAttempts,
-    lost: item.lost,
-    max_lost: item.maxLost,
-    worker: item.worker ?? null,
-    ahead: item.ahead ?? null,
-    due_at: item.dueAtMs === undefined ? null : isoTime(item.dueAtMs),
-    alone: item.alone,
-    checkpoint_bytes: item.checkpointBytes,
-    error: result?.error === undefined ? null : { class: result.error.class, message: result.error.message },
-    attempts: item.attempts.map((attempt) => ({
-      attempt: attempt.attempt,
-      outcome: attempt.outcome,
-      message: attempt.message,
-      worker: attempt.worker ?? null,
-      plugin_version: attempt.pluginVersion ?? null,
-      started_at: attempt.startedAtMs === undefined ? null : isoTime(attempt.startedAtMs),
-      duration_ms: attempt.durationMs ?? null,
-      ended_at: isoTime(attempt.endedAtMs),
-      log_bytes: attempt.logBytes,
-    })),
-  };
 }
 
 function whereSentences(situation: ItemSituation): string[] {
@@ -123,8 +85,11 @@ function pausedSentence({ run: { state, pauseReason }, line }: ItemSituation): s
 
 function waitingSentences(situation: ItemSituation): string[] {
   const { item, workers } = situation;
+  if (item.key !== undefined && (item.aheadInKey ?? 0) > 0)
+    return [...pausedSentence(situation), ...behindSentences(situation, item.key)];
   return [
     ...pausedSentence(situation),
+    ...keySentences(situation),
     aheadSentence(item.ahead),
     ...(item.alone
       ? ["It has to run with nothing beside it, so it waits for a worker that has nothing else."]
@@ -132,6 +97,23 @@ function waitingSentences(situation: ItemSituation): string[] {
     workersSentence(situation),
     ...leftSentences(workers),
   ];
+}
+
+/** Its key lets it wait, whatever workers there are. */
+function behindSentences({ item, line }: ItemSituation, key: string): string[] {
+  const { aheadInKey = 0, keyHead, keyPhase } = item;
+  const shown = printable(key);
+  const first = keyHead === undefined ? "" : `, and ${keyHead.slice(0, 12)} is the next of them`;
+  const who = aheadInKey === 1 ? "1 item of its key goes" : `${number(aheadInKey)} items of its key go`;
+  const sentence = `${who} first${first}: items of ${shown} run one at a time, in order.`;
+  if (keyPhase !== "parked") return [sentence];
+  return [sentence, `Its key is parked: \`${line("key", "get", key)}\` says why.`];
+}
+
+function keySentences({ item: { key, keyPhase }, line }: ItemSituation): string[] {
+  if (key === undefined) return [];
+  if (keyPhase === "parked") return [`Its key is parked: \`${line("key", "get", key)}\` says why.`];
+  return [`It is the next item of its key, ${printable(key)}.`];
 }
 
 /** Names workers that have left because they could not execute anything, while nobody else is there. */

@@ -1,15 +1,13 @@
 // Why a worker does what it does, or nothing, in sentences. Pure.
 import { printable } from "../../base/safe-text.ts";
 import type { RunStatus } from "../../client/run-status.ts";
-import type { WorkerDetail } from "../../client/worker-control.ts";
+import type { WorkerDetail } from "../../client/workers.ts";
 import type { HintedLine } from "../shell-words.ts";
-import { number } from "./number.ts";
-import { momentText, spanText } from "./span.ts";
-import { workerObject, workerWord } from "./workers.ts";
+import { momentText, number, spanText } from "./quantities.ts";
+import { workerWord } from "./workers.ts";
 
 const SHOWN_ITEMS = 20;
 
-/** @internal */
 export function workerSentences(worker: WorkerDetail, run: RunStatus, line: HintedLine): string[] {
   const word = workerWord(worker);
   const silent =
@@ -34,6 +32,7 @@ export function workerSentences(worker: WorkerDetail, run: RunStatus, line: Hint
     case "draining":
       return [
         "It is draining: it gets nothing new, and leaves when it is rid of what it has.",
+        ...drainSentences(worker),
         ...holdingSentences(worker),
       ];
     case "init":
@@ -68,17 +67,18 @@ export function workerDetailText(
   return `${lines.join("\n")}\n`;
 }
 
-/** The stable form of `--json`; only the words of `explanation` may change. */
-export function workerDetailObject(worker: WorkerDetail, run: RunStatus, line: HintedLine): object {
-  return {
-    kind: "worker",
-    ...workerObject(worker),
-    explanation: workerSentences(worker, run, line),
-    holds: worker.holds,
-    credit: worker.credit,
-    has_session: worker.hasSession,
-    failures_in_row: worker.failuresInRow,
-  };
+const DRAIN_CAUSES: Readonly<Record<string, string>> = {
+  aws: "AWS is about to take its machine away",
+  gcp: "Google Cloud is about to take its machine away",
+  sigterm: "its process was asked to end",
+  operator: "an operator has asked for it",
+  backend: "its backend does not start",
+};
+
+function drainSentences({ drain }: WorkerDetail): string[] {
+  if (drain === undefined) return [];
+  const why = DRAIN_CAUSES[drain.cause] ?? printable(drain.cause);
+  return [`It drains because ${why}; items that still execute in ${spanText(drain.leftMs)} are abandoned.`];
 }
 
 /** Until it counts as lost it may execute what it has. */

@@ -2,7 +2,7 @@
 // before the message, so that it is still there when a narrow terminal cuts the line.
 import { printable } from "../../base/safe-text.ts";
 import type { FailureMessage } from "../../client/run-status.ts";
-import { number } from "./number.ts";
+import { number } from "./quantities.ts";
 
 /** As many digits as name one item among many millions; `rollout explain` takes them. */
 const ITEM_DIGITS = 12;
@@ -18,13 +18,6 @@ export function failureMessageLines(
     .filter(({ items, attempts }) => items > 0 || (isAllThereIs && attempts > 0))
     .slice(0, count)
     .map(lineOf);
-}
-
-/** The stable form of `--json`. */
-export function failureMessageObjects(messages: readonly FailureMessage[]): object[] {
-  return messages.map(({ failureClass, message, items, attempts, item }) => ({
-    ...{ class: failureClass, message, items, attempts, item },
-  }));
 }
 
 function lineOf({ failureClass, message, items, attempts, item }: FailureMessage): string {

@@ -4,7 +4,7 @@ import { printable } from "../../base/safe-text.ts";
 import type { Pace, RunCounts } from "../../client/progress.ts";
 import type { FailureMessage } from "../../client/run-status.ts";
 import { failureMessageLines } from "./failure-messages.ts";
-import { number } from "./number.ts";
+import { durationText, number } from "./quantities.ts";
 
 export interface ProgressView {
   readonly counts: RunCounts;
@@ -95,21 +95,6 @@ export function failuresText({ counts, failures }: Pick<ProgressView, "counts" |
     .map(([name, count]) => `${number(count)} ${printable(name)}`);
   const known = classes.length === 0 ? "" : ` (${classes.join(", ")})`;
   return `${number(counts.failed)} failed${known}`;
-}
-
-/** "45s", "1m 05s", "2h 10m", "3d 4h": two units at most. */
-export function durationText(ms: number): string {
-  const seconds = Math.max(0, Math.floor(ms / 1_000));
-  const [minutes, hours, days] = [
-    Math.floor(seconds / 60),
-    Math.floor(seconds / 3_600),
-    Math.floor(seconds / 86_400),
-  ];
-  const two = (value: number): string => String(value).padStart(2, "0");
-  if (minutes === 0) return `${seconds}s`;
-  if (hours === 0) return `${minutes}m ${two(seconds % 60)}s`;
-  if (days === 0) return `${hours}h ${two(minutes % 60)}m`;
-  return `${days}d ${hours % 24}h`;
 }
 
 function shareOf({ counts, total }: ProgressView): number {

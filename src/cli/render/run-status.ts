@@ -1,10 +1,10 @@
-// How far a run is, for a person and for a program.
+// How far a run is, for a person.
 import { printable } from "../../base/safe-text.ts";
 import type { Pace } from "../../client/progress.ts";
 import type { RunStatus, WorkerNumbers } from "../../client/run-status.ts";
 import type { HintedLine } from "../shell-words.ts";
-import { failureMessageLines, failureMessageObjects } from "./failure-messages.ts";
-import { number } from "./number.ts";
+import { failureMessageLines } from "./failure-messages.ts";
+import { number } from "./quantities.ts";
 import { paceText } from "./progress.ts";
 
 const MESSAGES_MAX = 5;
@@ -26,39 +26,11 @@ export function runStatusText(
     ...(all === 0 ? [`  no items yet: \`${line("submit")}\` adds some`] : countLines(status, all)),
     ...failureMessageLines(status.failureMessages, status, MESSAGES_MAX).map((line) => `  ${line}`),
     ...setAsideLines(status),
+    ...parkedLines(status, line),
     ...(!isMoving || all === 0 ? [] : [`  ${paceText({ pace, counts: status })}`]),
     `  ${workersText(status.workers, line)}`,
   ];
   return `${lines.filter((line) => line.trim() !== "").join("\n")}\n`;
-}
-
-/** The stable form of `--json`. */
-export function runStatusObject(status: RunStatus): object {
-  const seconds = status.finishedPerSecond;
-  const finished = seconds.reduce((sum, count) => sum + count, 0);
-  return {
-    state: status.state,
-    sealed: status.sealed,
-    pause_reason: status.pauseReason ?? null,
-    pending: status.pending,
-    delayed: status.delayed,
-    running: status.running,
-    executing: status.executing,
-    waiting_at_workers: waitingAtWorkers(status),
-    done: status.done,
-    failed: status.failed,
-    set_aside: status.setAside,
-    set_aside_items: status.setAsideItems,
-    failed_by_class: status.failedByClass,
-    failure_messages: failureMessageObjects(status.failureMessages),
-    finished_per_second: seconds.length === 0 ? null : finished / seconds.length,
-    plugin: status.task?.plugin ?? null,
-    task: status.task?.summary ?? null,
-    reassigned: status.reassigned,
-    stale_reports: status.staleReports,
-    conflicts: status.conflicts,
-    workers: status.workers,
-  };
 }
 
 function sentenceOf({ state, sealed, pauseReason }: RunStatus, line: HintedLine): string {
@@ -113,16 +85,28 @@ function setAsideLines({ setAside, setAsideItems }: RunStatus): string[] {
   ];
 }
 
+/** Keys of which nothing starts, and how many items wait behind them; empty when there are none. */
+function parkedLines({ keys, state }: RunStatus, line: HintedLine): string[] {
+  if (keys === undefined || keys.parked === 0 || state === "cancelled") return [];
+  const who = keys.parked === 1 ? "1 key is parked" : `${number(keys.parked)} keys are parked`;
+  const behind = keys.itemsBehindParked;
+  const items = behind === 1 ? "1 item waits" : `${number(behind)} items wait`;
+  const list = line("key", "list", "--parked");
+  return [
+    `  ${who}, and ${items} behind ${keys.parked === 1 ? "it" : "them"}: \`${list}\` says why, \`${line("retry", "--failed")}\` tries failed items again, \`${line("key", "skip", "--all")}\` goes on without them`,
+  ];
+}
+
 function countLines(status: RunStatus, all: number): string[] {
   const { pending, delayed, executing, done, failed, failedByClass } = status;
   const classes = Object.entries(failedByClass).map(([name, count]) => `${number(count)} ${printable(name)}`);
-  const waiting = waitingAtWorkers(status);
+  const started = Math.min(executing, status.running);
   const rows = [
     { count: all, what: all === 1 ? "item" : "items", note: "" },
     { count: done, what: "done", note: "" },
     { count: failed, what: "failed", note: classes.join(", ") },
-    { count: Math.min(executing, status.running), what: "executing", note: "" },
-    { count: waiting, what: "at workers", note: "not started yet" },
+    { count: started, what: "executing", note: "" },
+    { count: status.running - started, what: "at workers", note: "not started yet" },
     {
       count: pending,
       what: status.state === "cancelled" ? "never run" : "waiting",
@@ -134,11 +118,6 @@ function countLines(status: RunStatus, all: number): string[] {
   return rows.map(({ count, what, note }) =>
     `  ${number(count).padStart(columns)} ${what.padEnd(words)}  ${note}`.trimEnd(),
   );
-}
-
-/** The workers' word of what executes is older than the ledger's of what they have. */
-function waitingAtWorkers({ running, executing }: RunStatus): number {
-  return Math.max(0, running - executing);
 }
 
 function workersText(

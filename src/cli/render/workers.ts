@@ -1,9 +1,8 @@
-// Workers for a terminal and for a program.
-import { isoTime } from "../../base/clock.ts";
+// Workers for a terminal.
 import { printable } from "../../base/safe-text.ts";
-import type { WorkerSummary } from "../../client/list-workers.ts";
+import type { WorkerSummary } from "../../client/workers.ts";
 import type { HintedLine } from "../shell-words.ts";
-import { renderAge } from "./age.ts";
+import { renderAge } from "./quantities.ts";
 import { renderTable } from "./table.ts";
 
 /** The table, or a sentence when there is nobody to show. */
@@ -65,25 +64,6 @@ export function workerWord({ state, liveness, cordonReason, revoked }: WorkerSum
   if (liveness !== "alive") return liveness;
   if (state === "ready" && cordonReason !== undefined) return "cordoned";
   return state;
-}
-
-/** The stable form of `--json`. */
-export function workerObject(worker: WorkerSummary): object {
-  return {
-    worker_id: worker.workerId,
-    incarnation: worker.incarnation,
-    state: worker.state,
-    liveness: worker.liveness,
-    load: worker.load,
-    slots: worker.slots,
-    held: worker.held,
-    plugins: worker.plugins,
-    registered_at: isoTime(worker.registeredAtMs),
-    last_beat_age_ms: worker.lastBeatAgeMs ?? null,
-    cordon_reason: worker.cordonReason ?? null,
-    trouble: worker.trouble ?? null,
-    revoked: worker.revoked,
-  };
 }
 
 /** The load, or a dash for a worker that is not there: its last beat says nothing of now. */

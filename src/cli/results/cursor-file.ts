@@ -1,11 +1,12 @@
-// How far a file that grows has got, in a small file beside it: where to go on reading, and how much of the files was
-// written by then. It is replaced as a whole, after what it speaks of is on disk: whenever the process dies, the two agree.
+// How far a file that grows has got, in a small file beside it, or in the record of a run's directory: where to go on reading, and how much
+// of the files was written by then. It is replaced as a whole, after what it speaks of is on disk: whenever the process dies, the two agree.
 // Keeps true: what somebody else has written, or has taken away from, is never touched.
 import { readFile, rm, stat } from "node:fs/promises";
 import { dirname, relative, resolve } from "node:path";
 import { errnoOf, failure } from "../../base/errors.ts";
-import { replaceFile } from "../../base/file-replacement.ts";
-import { systemReason, unwritable } from "../../base/system-reason.ts";
+import { jsonFields, memberOf } from "../../base/exact-json.ts";
+import { ifThere, replaceFile } from "../../base/file-system.ts";
+import { systemReason, asUnwritable } from "../../base/system-reason.ts";
 import { checksumOf } from "./outlet.ts";
 import type { Extent } from "./outlet.ts";
 
@@ -41,6 +42,17 @@ export interface Found {
   readonly missing: string | undefined;
 }
 
+/** Where it is kept how far files have got. */
+export interface CursorPlace {
+  /** Files are named as seen from beside this one. */
+  readonly file: string;
+  /** Undefined when nothing is kept there. Rejects as the file system does. */
+  readonly read: () => Promise<unknown>;
+  /** On disk when it resolves. Throws file_unwritable and output_unwritten; what is kept is then what it was. */
+  readonly write: (record: object) => Promise<void>;
+  readonly remove: () => Promise<void>;
+}
+
 const VERSION = 1;
 /** More takes longer to read again than somebody waits for who wants to go on: `rollout doctor` reads it. */
 const COMPARED_BYTES_MAX = 256 * 1024 * 1024;
@@ -48,6 +60,22 @@ const COMPARED_BYTES_MAX = 256 * 1024 * 1024;
 /** Where it is unless somebody says otherwise. */
 export function cursorFileOf(output: string): string {
   return `${output}.cursor`;
+}
+
+/** A file for nothing else. */
+export function cursorIn(file: string): CursorPlace {
+  return {
+    file,
+    read: async () => {
+      const text = await ifThere(readFile(file, "utf8"));
+      return text === undefined ? undefined : jsonFields(text);
+    },
+    write: async (record) => {
+      const how = { temporary: `${file}.partial`, synced: "content" } as const;
+      await replaceFile(file, `${JSON.stringify(record)}\n`, how).catch(asUnwritable(file));
+    },
+    remove: () => rm(file, { force: true }),
+  };
 }
 
 /** How `file` is named in what is kept, so that it may be moved together with `output`. */
@@ -59,23 +87,26 @@ export function besideOutput(output: string, file: string): string {
  * How far `output` has got. An output that was taken away as a whole has not got anywhere: the run has it all. Throws
  * output_not_continued when it was begun otherwise, or is not what this program left. Changes nothing.
  */
-export async function readCursorFile(file: string, output: string, begun: Begun): Promise<Found> {
+export async function findOutput(place: CursorPlace, output: string, begun: Begun): Promise<Found> {
   const refuse = (reason: string, advice: string, refused = output): never => {
     throw failure("output_not_continued", { file: refused, reason, advice });
   };
-  const text = await readIfThere(file, output);
+  const kept = await place.read().catch((error: unknown) => {
+    const reason = `${place.file} cannot be read: ${systemReason(error)}`;
+    throw failure("output_not_continued", { file: output, reason, advice: "make it readable" }, error);
+  });
   const errors = begun.errors === null ? undefined : resolve(dirname(output), begun.errors);
   const there = await lengthOf(output);
   const errorsThere = errors === undefined ? undefined : await lengthOf(errors);
   const refuseForeign = (name: string, option: string): never =>
     refuse(FOREIGN, `choose another file with ${option}, or move ${name} away`, name);
-  if (text === undefined) {
+  if (kept === undefined) {
     if ((there ?? 0) > 0) refuseForeign(output, "-o");
     if (errors !== undefined && (errorsThere ?? 0) > 0) refuseForeign(errors, "--errors");
     return { progress: undefined, missing: undefined };
   }
 
-  const record = parse(text);
+  const record = recordIn(kept);
   const difference = record && differenceOf(record.begun, begun);
   const { bytes = 0, errorsBytes = 0, failures = 0, results = 0 } = record?.progress ?? {};
   const anew = `remove ${output} to have it written anew`;
@@ -84,16 +115,16 @@ export async function readCursorFile(file: string, output: string, begun: Begun)
     if (errors !== undefined && (errorsThere ?? 0) > 0 && !isOurs) refuseForeign(errors, "--errors");
     return { progress: undefined, missing: results > 0 ? output : undefined };
   }
-  if (record === undefined) return refuse(`${file} is damaged`, anew);
+  if (record === undefined) return refuse(`${place.file} is damaged`, anew);
   if (difference !== undefined) refuse(difference, `choose another output with -o, or ${anew}`);
   if ((there ?? 0) < bytes) refuse(SHORTER, anew);
-  const refuseChanged = async (name: string, written: Extent): Promise<void> => {
-    if (written.bytes <= COMPARED_BYTES_MAX && (await stateOf(name, written)) === "changed")
-      refuse(CHANGED, `restore it, or remove ${name} to have it written anew; nothing is run again`, name);
+  const compare = async (name: string, extent: Extent): Promise<void> => {
+    if (extent.bytes <= COMPARED_BYTES_MAX && (await stateOf(name, extent)) === "changed")
+      refuse(CHANGED, restoreOr(name), name);
   };
-  await refuseChanged(output, extentOf(record.progress));
+  await compare(output, extentOf(record.progress));
   if (errors === undefined || (errorsThere ?? 0) >= errorsBytes) {
-    if (errors !== undefined) await refuseChanged(errors, errorsExtentOf(record.progress));
+    if (errors !== undefined) await compare(errors, errorsExtentOf(record.progress));
     return { progress: record.progress, missing: undefined };
   }
   if (errorsThere !== undefined) refuse(SHORTER, `remove ${errors} to have it written anew`, errors);
@@ -103,64 +134,60 @@ export async function readCursorFile(file: string, output: string, begun: Begun)
   return { progress: undefined, missing: errors };
 }
 
-/** How far it got, whatever it was begun as; undefined where nothing says so. */
-export async function readProgress(file: string): Promise<Progress | undefined> {
-  return parse(await readFile(file, "utf8").catch(() => ""))?.progress;
+/** Files of results as a record has them, for a look at them. */
+export interface Written {
+  readonly progress: Progress;
+  /** The output, then the errors file if there is one; none where 0.1 has begun them. */
+  readonly files: readonly { readonly file: string; readonly extent: Extent }[];
 }
 
-/** The files that it speaks of in which something stands. None where 0.1 has begun them. */
-export async function filledFilesOf(cursorFile: string): Promise<string[]> {
-  const record = parse(await readFile(cursorFile, "utf8").catch(() => ""));
-  if (record?.output === undefined) return [];
-  const output = resolve(dirname(cursorFile), record.output);
-  const { errors } = record.begun;
-  const files = errors === null ? [output] : [output, resolve(dirname(output), errors)];
-  const lengths = await Promise.all(files.map(lengthOf));
-  return files.filter((_, at) => (lengths[at] ?? 0) > 0);
+/** `record` is kept beside what it names, as `beside`. Undefined for what is no such record. */
+export function writtenBy(record: unknown, beside: string): Written | undefined {
+  const kept = recordIn(record);
+  if (kept?.output === undefined) return kept && { progress: kept.progress, files: [] };
+  const { begun, progress } = kept;
+  const output = resolve(dirname(beside), kept.output);
+  const files = [{ file: output, extent: extentOf(progress) }];
+  if (begun.errors !== null)
+    files.push({ file: resolve(dirname(output), begun.errors), extent: errorsExtentOf(progress) });
+  return { progress, files };
 }
 
-/** Takes away the record of files in which no result stands, and their first lines: they are free for another run. */
-export async function dropEmptyResults(cursorFile: string): Promise<void> {
-  const record = parse(await readFile(cursorFile, "utf8").catch(() => ""));
-  if (record?.output !== undefined && record.progress.results === 0) {
-    const { begun, progress } = record;
-    const output = resolve(dirname(cursorFile), record.output);
-    if ((await lengthOf(output)) === progress.bytes) await rm(output, { force: true });
-    const errors = begun.errors === null ? undefined : resolve(dirname(output), begun.errors);
-    if (errors !== undefined && (await lengthOf(errors)) === progress.errorsBytes)
-      await rm(errors, { force: true });
-  }
-  await removeCursorFile(cursorFile);
+/** Those in which something stands. */
+export async function filledFiles({ files }: Written): Promise<string[]> {
+  const lengths = await Promise.all(files.map(({ file }) => lengthOf(file)));
+  return files.filter((_, at) => (lengths[at] ?? 0) > 0).map(({ file }) => file);
 }
 
-/** The files of results and errors, read whole and compared with what the cursor recorded of them. */
-export interface Compared {
-  readonly results: number;
-  readonly files: readonly {
-    readonly file: string;
-    /** `unknown`: 0.1 has begun it, or it cannot be read. */
-    readonly state: "as-written" | "changed" | "gone" | "unknown";
-  }[];
+/** Takes away files in which no result stands, with their first lines: they are free for another run. */
+export async function dropEmptyResults({ progress, files }: Written): Promise<void> {
+  if (progress.results > 0) return;
+  for (const { file, extent } of files)
+    if ((await lengthOf(file)) === extent.bytes) await rm(file, { force: true });
 }
 
-/** Undefined where there is no such record, or none that says where the results are. Changes nothing. */
-export async function compareWithCursorFile(cursorFile: string): Promise<Compared | undefined> {
-  const record = parse(await readFile(cursorFile, "utf8").catch(() => ""));
-  if (record?.output === undefined) return undefined;
-  const { begun, progress } = record;
-  const output = resolve(dirname(cursorFile), record.output);
-  const files = [{ file: output, written: extentOf(progress) }];
-  // One without a failure in it is removed at the end.
-  if (begun.errors !== null && progress.failures > 0)
-    files.push({ file: resolve(dirname(output), begun.errors), written: errorsExtentOf(progress) });
-  const compared = files.map(async ({ file, written }) => ({ file, state: await stateOf(file, written) }));
-  return { results: progress.results, files: await Promise.all(compared) };
+/** `unknown`: 0.1 has begun it, or it cannot be read. */
+export type FileState = "as-written" | "changed" | "gone" | "unknown";
+
+/** The files, read whole and compared with what the record has of them. Changes nothing. */
+export function compareFiles({
+  progress,
+  files,
+}: Written): Promise<{ readonly file: string; readonly state: FileState }[]> {
+  // An errors file without a failure in it is removed at the end.
+  const kept = progress.failures > 0 ? files : files.slice(0, 1);
+  return Promise.all(kept.map(async ({ file, extent }) => ({ file, state: await stateOf(file, extent) })));
 }
 
-async function stateOf(
-  file: string,
-  { bytes, checksum }: Extent,
-): Promise<Compared["files"][number]["state"]> {
+/** The files, however long they are. Throws output_not_continued for one that has not the bytes that were written to it. */
+export async function refuseChanged(written: Written): Promise<void> {
+  const changed = (await compareFiles(written)).find(({ state }) => state === "changed");
+  if (changed === undefined) return;
+  const { file } = changed;
+  throw failure("output_not_continued", { file, reason: CHANGED, advice: restoreOr(file) });
+}
+
+async function stateOf(file: string, { bytes, checksum }: Extent): Promise<FileState> {
   const there = await lengthOf(file);
   if (there === undefined) return bytes > 0 ? "gone" : "as-written";
   if (there < bytes) return "changed";
@@ -171,27 +198,23 @@ async function stateOf(
   );
 }
 
-/** Throws file_unwritable and output_unwritten; the file is then the one that it was. */
-export async function writeCursorFile(
-  file: string,
+/** Throws what `CursorPlace.write` throws. */
+export function writeProgress(
+  place: CursorPlace,
   output: string,
   begun: Begun,
   progress: Progress,
 ): Promise<void> {
-  const record = { version: VERSION, output: besideOutput(file, output), begun, progress };
-  const how = { temporary: `${file}.partial`, synced: "content" } as const;
-  await replaceFile(file, `${JSON.stringify(record)}\n`, how).catch((error: unknown) => {
-    throw unwritable(file, error);
-  });
-}
-
-export async function removeCursorFile(file: string): Promise<void> {
-  await rm(file, { force: true });
+  return place.write({ version: VERSION, output: besideOutput(place.file, output), begun, progress });
 }
 
 const FOREIGN = "it has lines that this run did not write";
 const SHORTER = "it is shorter than what was written to it";
 const CHANGED = "it has other bytes than what was written to it";
+
+function restoreOr(file: string): string {
+  return `restore it, or remove ${file} to have it written anew; nothing is run again`;
+}
 
 export function extentOf({ bytes, checksum }: Progress): Extent {
   return { bytes, checksum };
@@ -199,14 +222,6 @@ export function extentOf({ bytes, checksum }: Progress): Extent {
 
 export function errorsExtentOf({ errorsBytes: bytes, errorsChecksum: checksum }: Progress): Extent {
   return { bytes, checksum };
-}
-
-async function readIfThere(file: string, output: string): Promise<string | undefined> {
-  return readFile(file, "utf8").catch((error: unknown) => {
-    if (errnoOf(error) === "ENOENT") return undefined;
-    const reason = `${file} cannot be read: ${systemReason(error)}`;
-    throw failure("output_not_continued", { file: output, reason, advice: "make it readable" }, error);
-  });
 }
 
 /** Undefined when it is not there; what is no file has no length either. */
@@ -245,29 +260,19 @@ interface Kept {
   readonly output: string | undefined;
 }
 
-function parse(text: string): Kept | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  const at = (object: unknown, name: string): unknown =>
-    typeof object === "object" && object !== null
-      ? Object.getOwnPropertyDescriptor(object, name)?.value
-      : undefined;
-  const [begun, progress] = [at(value, "begun"), at(value, "progress")];
-  const numbers = ["bytes", "errorsBytes", "results", "failures"].map((name) => at(progress, name));
+function recordIn(value: unknown): Kept | undefined {
+  const [begun, progress] = [memberOf(value, "begun"), memberOf(value, "progress")];
+  const numbers = ["bytes", "errorsBytes", "results", "failures"].map((name) => memberOf(progress, name));
   const isWhole =
-    at(value, "version") === VERSION &&
-    typeof at(progress, "cursor") === "string" &&
+    memberOf(value, "version") === VERSION &&
+    typeof memberOf(progress, "cursor") === "string" &&
     numbers.every((number) => Number.isSafeInteger(number)) &&
-    ["string", "undefined"].includes(typeof at(progress, "failedItem")) &&
+    ["string", "undefined"].includes(typeof memberOf(progress, "failedItem")) &&
     ["checksum", "errorsChecksum"].every((name) =>
-      ["number", "undefined"].includes(typeof at(progress, name)),
+      ["number", "undefined"].includes(typeof memberOf(progress, name)),
     ) &&
-    Object.keys(WORDS).every((name) => at(begun, name) !== undefined);
-  const output = at(value, "output");
+    Object.keys(WORDS).every((name) => memberOf(begun, name) !== undefined);
+  const output = memberOf(value, "output");
   if (!isWhole) return undefined;
   return {
     ...{ begun: begun as Begun, progress: progress as Progress },

@@ -1,9 +1,9 @@
-// The formats of results by name: what stands at the head of a file, and the line of one result.
+// The formats of results: what stands at the head of a file, and the line of one result. Outputs and inputs are taken over as they are: JSON
+// stays the text that it was, because reading and printing it again would round 12345678901234567890; what is no JSON is a text, and what
+// is no text base64.
+import { isUtf8 } from "node:buffer";
 import { isoTime } from "../../base/clock.ts";
 import type { Result, ResultError } from "../../client/results.ts";
-import { csvHeader, csvLine } from "./csv.ts";
-import { openaiLine } from "./openai.ts";
-import { jsonField } from "./value.ts";
 
 export const FORMAT_NAMES = ["jsonl", "csv", "openai"] as const;
 export type FormatName = (typeof FORMAT_NAMES)[number];
@@ -14,6 +14,32 @@ export interface Format {
   /** One line, with its ending. */
   readonly line: (result: Result) => string;
 }
+
+const COLUMNS = [
+  "item",
+  "id",
+  "ok",
+  "output",
+  "attempt",
+  "worker",
+  "plugin_version",
+  "started_at",
+  "duration_ms",
+  "finished_at",
+  "error_class",
+  "error_message",
+] as const;
+const ENDING = "\r\n";
+const FORMULA = /^[=+\-@\t\r]/;
+const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+const ID_DIGITS = 24;
+const RESPONSE_FIELDS: ReadonlySet<string> = new Set(["status_code", "request_id", "body"]);
+
+/** Bytes, as they are understood. `text` of JSON is one line. */
+export type Value =
+  | { readonly kind: "json"; readonly text: string }
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "binary"; readonly base64: string };
 
 /** Why `--json` does not go with them, in a sentence: lines on standard output are of one schema then. */
 export function jsonRefusal(format: FormatName, output: string | undefined): string | undefined {
@@ -26,8 +52,12 @@ export function formatOf(name: FormatName, withInput: boolean): Format {
   switch (name) {
     case "jsonl":
       return { header: "", line: jsonLine };
+    // A table for spreadsheets has a line of titles (RFC 4180).
     case "csv":
-      return { header: csvHeader(withInput), line: (result) => csvLine(result, withInput) };
+      return {
+        header: [...COLUMNS, ...(withInput ? ["input"] : [])].join(",") + ENDING,
+        line: (result) => csvLine(result, withInput),
+      };
     case "openai":
       return { header: "", line: openaiLine };
   }
@@ -54,4 +84,119 @@ function jsonLine(result: Result): string {
 function errorText({ class: failureClass, message, response }: ResultError): string {
   const head = JSON.stringify({ class: failureClass, message });
   return response === undefined ? head : `${head.slice(0, -1)}${jsonField("response", response)}}`;
+}
+
+export function valueOf(bytes: Uint8Array): Value {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (!isUtf8(buffer)) return { kind: "binary", base64: buffer.toString("base64") };
+  const text = buffer.toString("utf8");
+  return isJson(text) ? { kind: "json", text: onOneLine(text) } : { kind: "text", text };
+}
+
+/** A field of an object of JSON, with its comma before it: `,"output":…`, or `,"output_base64":"…"`. */
+function jsonField(name: string, bytes: Uint8Array): string {
+  const value = valueOf(bytes);
+  switch (value.kind) {
+    case "json":
+      return `,"${name}":${value.text}`;
+    case "text":
+      return `,"${name}":${JSON.stringify(value.text)}`;
+    case "binary":
+      return `,"${name}_base64":"${value.base64}"`;
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** In JSON an ending of a line stands only between tokens, where a space says the same. */
+function onOneLine(json: string): string {
+  return json.trim().replace(/[\r\n]+/g, " ");
+}
+
+/** A cell that a spreadsheet would take for a formula begins with an apostrophe, which it hides. */
+function csvLine(result: Result, withInput: boolean): string {
+  const { startedAtMs, error } = result;
+  const cells: Record<(typeof COLUMNS)[number], string> = {
+    item: result.item,
+    id: textCell(result.id ?? ""),
+    ok: String(result.ok),
+    output: result.ok ? textCell(csvTextOf(result.output)) : "",
+    attempt: String(result.attempt),
+    worker: result.worker ?? "",
+    plugin_version: textCell(result.pluginVersion ?? ""),
+    started_at: startedAtMs === undefined ? "" : isoTime(startedAtMs),
+    duration_ms: String(result.durationMs ?? ""),
+    finished_at: isoTime(result.finishedAtMs),
+    error_class: error?.class ?? "",
+    error_message: textCell(error?.message ?? ""),
+  };
+  const input = withInput ? [textCell(csvTextOf(result.input ?? new Uint8Array()))] : [];
+  return [...COLUMNS.map((column) => cells[column]), ...input].join(",") + ENDING;
+}
+
+/** A text of JSON without its quotes and escapes, other JSON as it stands, and any other text as it is. */
+function csvTextOf(bytes: Uint8Array): string {
+  const value = valueOf(bytes);
+  switch (value.kind) {
+    case "json":
+      return value.text.startsWith('"') ? String(JSON.parse(value.text)) : value.text;
+    case "text":
+      return value.text;
+    case "binary":
+      return `base64:${value.base64}`;
+  }
+}
+
+function textCell(text: string): string {
+  const harmless = FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text;
+  return /[",\r\n]|^\s|\s$/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+}
+
+/**
+ * An object as the output and error files of the OpenAI Batch API have it, with its ending, so that what reads those reads these. An output
+ * of the http backend already is a response; any other becomes the body of one.
+ */
+function openaiLine(result: Result): string {
+  const { item, id, output, error } = result;
+  const refused = error?.response && serverAnswer(error.response);
+  const said =
+    error === undefined || refused !== undefined ? null : { code: error.class, message: error.message };
+  const fields = [
+    `"id":"batch_req_${item.slice(0, ID_DIGITS)}"`,
+    `"custom_id":${JSON.stringify(id ?? item)}`,
+    `"response":${error === undefined ? response(output, item) : (refused ?? "null")}`,
+    `"error":${JSON.stringify(said)}`,
+  ];
+  return `{${fields.join(",")}}\n`;
+}
+
+function response(output: Uint8Array, item: string): string {
+  const value = valueOf(output);
+  if (value.kind === "json" && isResponse(value.text)) return value.text;
+  const body = value.kind === "binary" ? { base64: value.base64 } : value.text;
+  const text = value.kind === "json" ? value.text : JSON.stringify(body);
+  return `{"status_code":200,"request_id":"${item}","body":${text}}`;
+}
+
+/** A server's answer in place of a result; undefined when it is not of that form. */
+function serverAnswer(bytes: Uint8Array): string | undefined {
+  const value = valueOf(bytes);
+  return value.kind === "json" && isResponse(value.text) ? value.text : undefined;
+}
+
+function isResponse(json: string): boolean {
+  if (!json.startsWith("{")) return false;
+  const object = JSON.parse(json) as Record<string, unknown>;
+  return (
+    Number.isInteger(object["status_code"]) &&
+    "body" in object &&
+    Object.keys(object).every((name) => RESPONSE_FIELDS.has(name))
+  );
 }

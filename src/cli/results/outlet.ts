@@ -9,9 +9,10 @@ import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { crc32 } from "node:zlib";
 import { errnoOf, failure } from "../../base/errors.ts";
-import { placeFile, syncDirectory } from "../../base/file-replacement.ts";
-import { systemReason, unwritable } from "../../base/system-reason.ts";
-import { shownOn } from "../terminal.ts";
+import { placeFile, syncDirectory } from "../../base/file-system.ts";
+import { acceptsSignals } from "../../base/process-table.ts";
+import { systemReason, asUnwritable } from "../../base/system-reason.ts";
+import { shownOn } from "../../base/safe-text.ts";
 
 /** `reader-gone`: nobody will ever read what is written; nothing is wrong with it. */
 export type Appended = "written" | "reader-gone";
@@ -89,17 +90,7 @@ async function removeLeftBehind(target: string): Promise<void> {
   const prefix = `.${basename(target)}.`;
   for (const name of names) {
     const pid = name.startsWith(prefix) ? /^(\d+)\.partial$/.exec(name.slice(prefix.length))?.[1] : undefined;
-    if (pid !== undefined && !isAlive(Number(pid))) await rm(join(directory, name), { force: true });
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    // It is there, and somebody else's.
-    return errnoOf(error) === "EPERM";
+    if (pid !== undefined && !acceptsSignals(Number(pid))) await rm(join(directory, name), { force: true });
   }
 }
 
@@ -119,9 +110,7 @@ export async function replaceFile(file: string): Promise<Outlet> {
     finish: async () => {
       await end.attempt(() => end.handle.sync());
       await end.handle.close();
-      await placeFile(partial, target).catch((error: unknown) => {
-        throw unwritable(file, error);
-      });
+      await placeFile(partial, target).catch(asUnwritable(file));
     },
     abandon: async () => {
       await end.handle.close().catch(() => undefined);
@@ -254,9 +243,7 @@ async function wholeName(file: string, links = LINKS_MAX): Promise<string> {
 }
 
 async function openFile(file: string, flags: "w" | "r+", named: string): Promise<FileHandle> {
-  return open(file, flags).catch((error: unknown) => {
-    throw unwritable(named, error);
-  });
+  return open(file, flags).catch(asUnwritable(named));
 }
 
 function unwritten(file: string, error: unknown): Error {

@@ -6,13 +6,13 @@ import type { Result, ResultPage, ResultsOrder } from "../../client/results.ts";
 import {
   besideOutput,
   cursorFileOf,
+  cursorIn,
   errorsExtentOf,
   extentOf,
-  readCursorFile,
-  removeCursorFile,
-  writeCursorFile,
+  findOutput,
+  writeProgress,
 } from "./cursor-file.ts";
-import type { Begun, Found, Progress } from "./cursor-file.ts";
+import type { Begun, CursorPlace, Found, Progress } from "./cursor-file.ts";
 import { formatOf } from "./format.ts";
 import type { Format, FormatName } from "./format.ts";
 import { EMPTY, growFile, isFile, printTo, replaceFile, streamTo } from "./outlet.ts";
@@ -30,29 +30,9 @@ export interface ResultTarget {
   readonly runId: string;
   readonly order: ResultsOrder;
   /** Where a file that grows keeps how far it is, in place of beside it. */
-  readonly cursorFile?: string;
+  readonly place?: CursorPlace;
   /** Forgets what earlier sinks wrote into a file that grows. It has to be a file of theirs. */
   readonly anew?: boolean;
-}
-
-export interface ResultSink {
-  /** After what to go on reading; empty at the start. */
-  readonly cursor: string;
-  /** Results so far, failures included, and failures; those that earlier sinks wrote into growing files included. */
-  readonly results: number;
-  readonly failures: number;
-  /** One that has failed, by a name that can be typed, whoever wrote it; undefined when none has. */
-  readonly failedItem: string | undefined;
-  /** One of the files that had results in it and was taken away: all of them are written anew. */
-  readonly missing: string | undefined;
-  /** Files that grow have the page on disk when it resolves. Throws output_unwritten: then as if it was never given. */
-  write(page: ResultPage): Promise<Appended>;
-  /** The name of a file that grows and that somebody else has taken away or changed since it was opened. */
-  lostFile(): Promise<string | undefined>;
-  /** All pages were written. Throws output_not_continued when there is a lost file. */
-  close(): Promise<void>;
-  /** Nothing more comes, and it was not all. Files that grow keep what was written, others are as before. */
-  abandon(): Promise<void>;
 }
 
 /** An id of the input that needs no quotes and cannot be taken for a flag. */
@@ -77,28 +57,31 @@ export async function openResultSink(target: ResultTarget): Promise<ResultSink> 
   const format = formatOf(target.format, target.withInput ?? false);
   if (output === undefined || mode === "replace" || !(await isFile(output))) return openFresh(target, format);
 
-  const cursorFile = target.cursorFile ?? cursorFileOf(output);
+  const place = placeOf(target, output);
   const begun = begunOf(target, output);
   const { progress: earlier, missing } =
-    target.anew === true ? NOTHING : await readCursorFile(cursorFile, output, begun);
+    target.anew === true ? NOTHING : await findOutput(place, output, begun);
   const progress = earlier ?? START;
   // Named before anything is written: a file with text in it and no cursor beside it is somebody else's.
-  if (earlier === undefined) await writeCursorFile(cursorFile, output, begun, progress);
+  if (earlier === undefined) await writeProgress(place, output, begun, progress);
   const outlets = await openBoth(
     errors === undefined ? undefined : () => openErrors(errors, errorsExtentOf(progress)),
     () => growFile(output, extentOf(progress)),
   );
-  const save = (now: Progress): Promise<void> => writeCursorFile(cursorFile, output, begun, now);
+  const save = (now: Progress): Promise<void> => writeProgress(place, output, begun, now);
   const isNew = { output: progress.bytes === 0, errors: progress.errorsBytes === 0 };
-  return beginning(new OutletSink(outlets, format, { progress, missing }, save), isNew);
+  return beginning(new ResultSink(outlets, format, { progress, missing }, save), isNew);
 }
 
 /** Throws output_not_continued when `openResultSink` would. Resolves with what would be `missing` of the sink. Changes nothing. */
 export async function checkResultTarget(target: ResultTarget): Promise<string | undefined> {
-  const { output, mode, cursorFile } = target;
+  const { output, mode } = target;
   if (output === undefined || mode === "replace" || !(await isFile(output))) return undefined;
-  const found = await readCursorFile(cursorFile ?? cursorFileOf(output), output, begunOf(target, output));
-  return found.missing;
+  return (await findOutput(placeOf(target, output), output, begunOf(target, output))).missing;
+}
+
+function placeOf({ place }: ResultTarget, output: string): CursorPlace {
+  return place ?? cursorIn(cursorFileOf(output));
 }
 
 function begunOf({ runId, format, order, withInput, errors }: ResultTarget, output: string): Begun {
@@ -112,7 +95,8 @@ async function openErrors(file: string, written: Extent): Promise<Outlet> {
   return (await isFile(file)) ? growFile(file, written) : streamTo(file);
 }
 
-async function openFresh({ output, errors, cursorFile }: ResultTarget, format: Format): Promise<ResultSink> {
+async function openFresh(target: ResultTarget, format: Format): Promise<ResultSink> {
+  const { output, errors } = target;
   const anew = async (file: string): Promise<Outlet> =>
     (await isFile(file)) ? replaceFile(file) : streamTo(file);
   const outlets = await openBoth(errors === undefined ? undefined : () => anew(errors), () =>
@@ -120,10 +104,9 @@ async function openFresh({ output, errors, cursorFile }: ResultTarget, format: F
   );
   // A cursor that a growing file has left behind would speak of another one.
   const forget = async (): Promise<void> => {
-    if (output !== undefined && (await isFile(output)))
-      await removeCursorFile(cursorFile ?? cursorFileOf(output));
+    if (output !== undefined && (await isFile(output))) await placeOf(target, output).remove();
   };
-  const sink = new OutletSink(outlets, format, { progress: START, missing: undefined }, undefined, forget);
+  const sink = new ResultSink(outlets, format, { progress: START, missing: undefined }, undefined, forget);
   return beginning(sink, { output: true, errors: true });
 }
 
@@ -142,7 +125,7 @@ async function openBoth(
 }
 
 async function beginning(
-  sink: OutletSink,
+  sink: ResultSink,
   isNew: { readonly output: boolean; readonly errors: boolean },
 ): Promise<ResultSink> {
   try {
@@ -159,7 +142,8 @@ interface Outlets {
   readonly errors: Outlet | undefined;
 }
 
-class OutletSink implements ResultSink {
+export class ResultSink {
+  /** One of the files that had results in it and was taken away: all of them are written anew. */
   readonly missing: string | undefined;
   readonly #outlets: Outlets;
   readonly #format: Format;
@@ -182,10 +166,12 @@ class OutletSink implements ResultSink {
     this.#beforeFinish = beforeFinish;
   }
 
+  /** After what to go on reading; empty at the start. */
   get cursor(): string {
     return this.#progress.cursor;
   }
 
+  /** Results so far, failures included, and failures; those that earlier sinks wrote into growing files included. */
   get results(): number {
     return this.#progress.results;
   }
@@ -194,6 +180,7 @@ class OutletSink implements ResultSink {
     return this.#progress.failures;
   }
 
+  /** One that has failed, by a name that can be typed, whoever wrote it; undefined when none has. */
   get failedItem(): string | undefined {
     return this.#progress.failedItem;
   }
@@ -207,6 +194,7 @@ class OutletSink implements ResultSink {
     await this.#commit({});
   }
 
+  /** Files that grow have the page on disk when it resolves. Throws output_unwritten: then as if it was never given. */
   async write({ results, cursor }: ResultPage): Promise<Appended> {
     const { output, errors } = this.#outlets;
     const lines = (wanted: (result: Result) => boolean): string =>
@@ -223,11 +211,13 @@ class OutletSink implements ResultSink {
     return appended === "written" ? erred : appended;
   }
 
+  /** The name of a file that grows and that somebody else has taken away or changed since it was opened. */
   async lostFile(): Promise<string | undefined> {
     const { output, errors } = this.#outlets;
     return (await output.lostFile?.()) ?? (await errors?.lostFile?.());
   }
 
+  /** All pages were written. Throws output_not_continued when there is a lost file. */
   async close(): Promise<void> {
     const file = await this.lostFile();
     if (file === undefined) await this.#beforeFinish?.();
@@ -239,6 +229,7 @@ class OutletSink implements ResultSink {
     throw failure("output_not_continued", { file, reason, advice });
   }
 
+  /** Nothing more comes, and it was not all. Files that grow keep what was written, others are as before. */
   async abandon(): Promise<void> {
     await this.#outlets.errors?.abandon();
     await this.#outlets.output.abandon();
@@ -258,4 +249,32 @@ class OutletSink implements ResultSink {
 
 function nameOf(result: Result | undefined): string | undefined {
   return NAME.test(result?.id ?? "") ? result?.id : result?.item.slice(0, DIGITS);
+}
+
+/** Why it stopped: the run is over, there is nothing more for now (when it does not follow), or nobody reads. */
+export type Pumped = "end" | "caught-up" | "reader-gone";
+
+/**
+ * From a run into a sink, to the end or as far as there is something: goes on where the sink is. The sink is closed, or abandoned when this
+ * throws: what `pagesAfter` throws, output_unwritten, file_unwritable. Called again with a new sink on the same target it goes on.
+ */
+export async function followResults(
+  pagesAfter: (cursor: string) => AsyncIterable<ResultPage>,
+  sink: ResultSink,
+): Promise<Pumped> {
+  try {
+    let outcome: Pumped = "caught-up";
+    for await (const page of pagesAfter(sink.cursor)) {
+      if (page.end) outcome = "end";
+      if ((await sink.write(page)) === "reader-gone") {
+        outcome = "reader-gone";
+        break;
+      }
+    }
+    await sink.close();
+    return outcome;
+  } catch (error) {
+    await sink.abandon();
+    throw error;
+  }
 }

@@ -1,9 +1,7 @@
 // `rollout ca issue`
 import { lstat } from "node:fs/promises";
 import { systemClock } from "../../base/clock.ts";
-import { EXIT } from "../../base/error-table.ts";
 import { failure } from "../../base/errors.ts";
-import type { ExitCode } from "../../base/error-table.ts";
 import { newUlid, parseUlid } from "../../base/ids.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import { systemRandom } from "../../base/random.ts";
@@ -13,10 +11,10 @@ import { Flags } from "../../cli/oclif.ts";
 import { configFlagsFor } from "../../cli/setting-flags.ts";
 import type { ClientConfig } from "../../config/resolve.ts";
 import { openExistingAuthority } from "../../transport/tls/authority.ts";
+import { LIFETIMES } from "../../transport/tls/lifetimes.ts";
 import { issueBundle } from "../../transport/tls/bundle.ts";
 import { replaceFile, SECRET_MODE } from "../../transport/tls/credential-files.ts";
 import type { Role } from "../../transport/tls/identity.ts";
-import { LIFETIMES } from "../../transport/tls/lifetimes.ts";
 
 const ROLES = ["enrolment", "operator", "worker", "coordinator"] as const satisfies readonly Role[];
 
@@ -55,33 +53,32 @@ export class CaIssue extends BaseCommand {
     }),
   };
 
-  override async run(): Promise<ExitCode> {
+  override async run(): Promise<void> {
     const { flags } = await this.parse(CaIssue);
     const config = await this.loadConfig("operator", flags);
     const role = ROLES.find((known) => known === flags.role) ?? "enrolment";
     const hosts = flags.host ?? [];
     if (hosts.length > 0 && role !== "coordinator")
-      throw failure("usage", { detail: "--host is for --role coordinator only", command: this.fullName() });
+      throw this.misuse("--host is for --role coordinator only");
     const id = flags.id === undefined ? newUlid<WorkerId>(systemClock, systemRandom) : parseUlid(flags.id);
-    if (id === undefined)
-      throw failure("usage", { detail: `--id ${flags.id} is not a ULID`, command: this.fullName() });
+    if (id === undefined) throw this.misuse(`--id ${flags.id} is not a ULID`);
     if (role !== "coordinator") this.#refuseAddressOfHere(config, flags);
     await this.#refuseExisting(flags.out);
     const { tlsDir } = config.transport;
+    const { coordinatorAddr } = config.worker;
     const lifetimes = { ...LIFETIMES, enrolmentMs: config.enrolment.lifetimeMs };
     const parts = { tlsDir, clock: systemClock, random: systemRandom, lifetimes };
     const authority = await openExistingAuthority(parts);
     const bundle = await issueBundle(authority, {
       identity: { runId: config.runId, role, id },
-      coordinatorAddr: config.worker.coordinatorAddr,
+      coordinatorAddr,
       hosts,
     });
     await replaceFile(flags.out, bundle, SECRET_MODE, systemRandom);
     this.print(
-      [{ file: flags.out, role, id, run_id: config.runId, coordinator_addr: config.worker.coordinatorAddr }],
-      `Wrote ${flags.out}: ${role} ${id}, for the coordinator at ${config.worker.coordinatorAddr}\n`,
+      [{ file: flags.out, role, id, run_id: config.runId, coordinator_addr: coordinatorAddr.join() }],
+      `Wrote ${flags.out}: ${role} ${id}, for the coordinator at ${coordinatorAddr.join(", ")}\n`,
     );
-    return EXIT.done;
   }
 
   /** A file that is there may be the only copy of credentials that stay valid, with the id by which they are revoked. */
@@ -94,7 +91,7 @@ export class CaIssue extends BaseCommand {
     const detail =
       `${file} is there already, and credentials in it stay valid when it is overwritten: choose another name, or end them ` +
       `with \`${this.hinted("ca", "revoke")}\` and remove it`;
-    throw failure("usage", { detail, command: this.fullName() });
+    throw this.misuse(detail);
   }
 
   /** Another machine does not find the coordinator at an address that means itself. */
@@ -102,13 +99,13 @@ export class CaIssue extends BaseCommand {
     { transport, worker, source }: ClientConfig,
     { "coordinator-addr": given }: Readonly<Record<string, unknown>>,
   ): void {
-    const address = parseAddress(worker.coordinatorAddr);
+    const isOfHere = worker.coordinatorAddr.some((text) => isLoopback(parseAddress(text)?.host ?? ""));
     const listen = parseAddress(transport.listenAddr ?? "");
-    if (given !== undefined || address === undefined || !isLoopback(address.host)) return;
+    if (given !== undefined || !isOfHere) return;
     // A coordinator that listens on this machine alone is reached by a tunnel, or not at all.
     if (listen !== undefined && isLoopback(listen.host)) return;
     const key = "worker.coordinator_addr";
     const allowed = "the coordinator's address as other machines reach it: --coordinator-addr HOST:PORT";
-    throw failure("config_invalid_value", { source, key, value: worker.coordinatorAddr, allowed });
+    throw failure("config_invalid_value", { source, key, value: worker.coordinatorAddr.join(), allowed });
   }
 }

@@ -1,7 +1,4 @@
 // `rollout ca revoke`
-import { EXIT } from "../../base/error-table.ts";
-import type { ExitCode } from "../../base/error-table.ts";
-import { failure } from "../../base/errors.ts";
 import { BaseCommand } from "../../cli/base-command.ts";
 import { Args, Flags } from "../../cli/oclif.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
@@ -40,12 +37,12 @@ export class CaRevoke extends BaseCommand {
     "with-workers": Flags.boolean({ summary: "Of a bundle: also the workers that have joined by it." }),
   };
 
-  override async run(): Promise<ExitCode> {
+  override async run(): Promise<void> {
     const { args, flags } = await this.parse(CaRevoke);
     const id = await bearerNamed(args.bearer);
     if (id === undefined) {
       const detail = `${args.bearer} is neither the id of a bearer nor a file with its certificate`;
-      throw failure("usage", { detail, command: this.fullName() });
+      throw this.misuse(detail);
     }
     const config = await this.loadConfig("operator", flags);
     const request = { id, withWorkers: flags["with-workers"] };
@@ -63,7 +60,6 @@ export class CaRevoke extends BaseCommand {
       ],
       `Revoked ${id}${describe(revoked)}\n`,
     );
-    return EXIT.done;
   }
 }
 

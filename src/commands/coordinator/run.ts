@@ -3,12 +3,9 @@ import { BaseCommand } from "../../cli/base-command.ts";
 import { Flags } from "../../cli/oclif.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
 import { onHangUp, STOP_AT_END_OF_INPUT, untilToldToStop } from "../../cli/signals.ts";
-import { EXIT } from "../../base/error-table.ts";
-import { closeInherited } from "../../base/inherited-descriptors.ts";
-import type { ExitCode } from "../../base/error-table.ts";
 import { runCoordinator } from "../../compose/coordinator-process.ts";
 import { demandFiles, filesOfCoordinator } from "../../compose/open-files.ts";
-import { openPorts } from "../../compose/process-ports.ts";
+import { withPorts } from "../../compose/process-ports.ts";
 
 export class CoordinatorRun extends BaseCommand {
   static override readonly summary = "Lead the run: register workers and notice those that fail.";
@@ -25,21 +22,17 @@ export class CoordinatorRun extends BaseCommand {
     [STOP_AT_END_OF_INPUT]: Flags.boolean({ hidden: true }),
   };
 
-  override async run(): Promise<ExitCode> {
+  override async run(): Promise<void> {
     const { flags } = await this.parse(CoordinatorRun);
-    if (flags[STOP_AT_END_OF_INPUT]) closeInherited();
     const config = await this.loadConfig("coordinator", flags);
     demandFiles(filesOfCoordinator(1));
-    const opened = openPorts(config, this.openLog(config.log), (sentence) => this.tell(sentence));
-    try {
-      await runCoordinator(config, opened.ports, {
+    const tell = (sentence: string): void => this.tell(sentence);
+    await withPorts(config, this.openLog(config.log), tell, (ports) =>
+      runCoordinator(config, ports, {
         isOfLocalRun: flags[STOP_AT_END_OF_INPUT],
         stop: untilToldToStop(this.argv, flags[STOP_AT_END_OF_INPUT], "reload"),
         onReload: onHangUp,
-      });
-      return EXIT.done;
-    } finally {
-      await opened.close();
-    }
+      }),
+    );
   }
 }

@@ -8,7 +8,7 @@ import { newUlid } from "../../base/ids.ts";
 import type { RunId } from "../../base/ids.ts";
 import { systemRandom } from "../../base/random.ts";
 import { drillFence } from "../../compose/fence-drill.ts";
-import { openPorts } from "../../compose/process-ports.ts";
+import { withPorts } from "../../compose/process-ports.ts";
 
 export class CoordinatorTestFence extends BaseCommand {
   static override readonly hidden = true;
@@ -25,8 +25,8 @@ export class CoordinatorTestFence extends BaseCommand {
       "liveness.worker_self_fence_timeout",
       "liveness.coordinator_failure_timeout",
       "liveness.clock_skew_budget",
-      "coordinator.lease_renewal",
-      "coordinator.lease_deadline",
+      "coordinator.heartbeat_interval",
+      "coordinator.failover_threshold",
       "events.hide",
       "events.buffer",
       "log.level",
@@ -49,11 +49,9 @@ export class CoordinatorTestFence extends BaseCommand {
       "coordinator",
       flags.config === undefined ? { ...needed, ...given } : flags,
     );
-    const opened = openPorts(config, this.openLog(config.log), (sentence) => this.tell(sentence));
-    try {
-      return await drillFence(config, opened.ports, flags.busy);
-    } finally {
-      await opened.close();
-    }
+    const tell = (sentence: string): void => this.tell(sentence);
+    return withPorts(config, this.openLog(config.log), tell, (ports) =>
+      drillFence(config, ports, flags.busy),
+    );
   }
 }

@@ -1,33 +1,31 @@
 // `rollout machines list`
-import type { AnyStateNode } from "xstate";
-import { charts } from "../../../machines/index.ts";
-import { EXIT } from "../../base/error-table.ts";
-import type { ExitCode } from "../../base/error-table.ts";
+import type { ChartModel } from "../../charts/model.ts";
+import { ownMachines } from "../../charts/named-machine.ts";
 import { BaseCommand } from "../../cli/base-command.ts";
+import { machineFlags } from "../../cli/machine-flags.ts";
 import type { Column } from "../../cli/render/table.ts";
 import { renderTable } from "../../cli/render/table.ts";
-import { structureHash } from "../../runtime/chart-structure.ts";
+import { loadUserMachines } from "../../compose/user-machine.ts";
 
 export class MachinesList extends BaseCommand {
   static override readonly summary = "Show the statecharts that this version runs.";
   static override readonly description =
     "A chart's version and structure stand in everything that is persisted by it: a store that was written by another " +
-    "one is migrated or refused, never guessed at.";
+    "one is migrated or refused, never guessed at. With --plugin: the machines that a file of yours exports.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %>",
     "<%= config.bin %> <%= command.id %> --json",
+    "<%= config.bin %> <%= command.id %> --plugin training.ts",
   ];
+  static override readonly flags = machineFlags;
 
-  override async run(): Promise<ExitCode> {
-    await this.parse(MachinesList);
-    const machines = Object.entries(charts).map(([name, { machine }]) => ({
-      name,
-      version: machine.version ?? "",
-      structure: structureHash(machine),
-      states: statesOf(machine.root),
+  override async run(): Promise<void> {
+    const { flags } = await this.parse(MachinesList);
+    const found = flags.plugin === undefined ? ownMachines() : await loadUserMachines(flags.plugin);
+    const machines = found.map(({ name, model, structure }) => ({
+      ...{ name, version: model.version ?? "", structure: structure ?? "", states: leavesOf(model) },
     }));
     this.print(machines, renderTable(COLUMNS, machines));
-    return EXIT.done;
   }
 }
 
@@ -46,7 +44,7 @@ const COLUMNS: readonly Column<MachineRow>[] = [
 ];
 
 /** Dotted paths of the states that a snapshot can be in. */
-function statesOf(node: AnyStateNode): string[] {
-  const inner = Object.values(node.states);
-  return inner.length === 0 ? [node.path.join(".")] : inner.flatMap(statesOf);
+function leavesOf({ states }: ChartModel): string[] {
+  const around = new Set(states.map(({ parent }) => parent));
+  return states.filter(({ id, kind }) => kind !== "history" && !around.has(id)).map(({ path }) => path);
 }

@@ -1,18 +1,10 @@
 // `rollout worker drain`
-import { EXIT } from "../../base/error-table.ts";
-import { failure } from "../../base/errors.ts";
-import type { ExitCode } from "../../base/error-table.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import { parseUlid } from "../../base/ids.ts";
 import { Args, Flags } from "../../cli/oclif.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
 import { OperatorCommand } from "../../compose/operator-command.ts";
-import type { RolloutClient } from "../../compose/rollout-client.ts";
-
-interface Drained {
-  readonly workerId: WorkerId;
-  readonly state: "draining" | "gone" | "failed";
-}
+import { drainWorkers } from "../../compose/run-deeds.ts";
 
 export class WorkerDrain extends OperatorCommand {
   static override readonly summary = "Have workers leave in good order.";
@@ -36,36 +28,20 @@ export class WorkerDrain extends OperatorCommand {
     wait: Flags.boolean({ summary: "Until they have left." }),
   };
 
-  override async run(): Promise<ExitCode> {
+  override async run(): Promise<void> {
     const { args, flags } = await this.parse(WorkerDrain);
     const workerIds = args.worker.map((word) => this.#workerId(word));
-    const drained = await this.askRun(flags, async (client) => {
-      // All are known before the first is asked to leave.
-      for (const workerId of workerIds) await client.worker(workerId);
-      for (const workerId of workerIds) await client.drainWorker(workerId);
-      return Promise.all(workerIds.map((workerId) => outcomeOf(client, workerId, flags.wait)));
-    });
-    const objects = drained.map(({ workerId, state }) => ({ worker_id: workerId, state }));
-    this.print(objects, drained.map((each) => `${each.workerId} ${WORDS[each.state]}\n`).join(""));
-    return EXIT.done;
+    const drained = await this.askRun(flags, (client) => drainWorkers(client, workerIds, flags.wait));
+    this.print(
+      drained.map(({ object }) => object),
+      drained.map(({ text }) => text).join(""),
+    );
   }
 
   #workerId(text: string): WorkerId {
     const workerId = parseUlid<WorkerId>(text.toUpperCase());
     if (workerId !== undefined) return workerId;
     const detail = `${text} is no worker's id: \`${this.hinted("worker", "list")}\` shows them`;
-    throw failure("usage", { detail, command: this.fullName() });
+    throw this.misuse(detail);
   }
-}
-
-const WORDS: Readonly<Record<Drained["state"], string>> = {
-  draining: "is leaving",
-  gone: "has left",
-  failed: "was lost on its way: what it had is given to others",
-};
-
-async function outcomeOf(client: RolloutClient, workerId: WorkerId, wait: boolean): Promise<Drained> {
-  if (wait) return { workerId, state: await client.untilWorkerGone(workerId) };
-  const { state } = await client.worker(workerId);
-  return { workerId, state: state === "gone" ? "gone" : "draining" };
 }

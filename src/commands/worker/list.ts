@@ -1,14 +1,14 @@
 // `rollout worker list`
-import { EXIT } from "../../base/error-table.ts";
-import type { ExitCode } from "../../base/error-table.ts";
 import { Flags } from "../../cli/oclif.ts";
-import { untilSeenEnough } from "../../cli/reader-watch.ts";
-import { workerObject, workersText } from "../../cli/render/workers.ts";
+import { untilSeenEnough } from "../../cli/signals.ts";
+import { workersText } from "../../cli/render/workers.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
-import { watch } from "../../cli/watch.ts";
-import type { WorkerSummary } from "../../client/list-workers.ts";
+import { watch, WATCH_INTERVAL_MS } from "../../cli/watch.ts";
+import { jsonOf } from "../../client/operator-message.ts";
+import type { WorkerSummary } from "../../client/workers.ts";
 import { OperatorCommand } from "../../compose/operator-command.ts";
 import type { RolloutClient } from "../../compose/rollout-client.ts";
+import { WorkerInfoSchema } from "../../gen/rollout/v1/run_pb.ts";
 
 export class WorkerList extends OperatorCommand {
   static override readonly summary = "Show the workers of the run.";
@@ -25,29 +25,34 @@ export class WorkerList extends OperatorCommand {
     watch: Flags.boolean({ char: "w", summary: "Go on showing them until Ctrl-C." }),
   };
 
-  override async run(): Promise<ExitCode> {
+  override async run(): Promise<void> {
     const { flags } = await this.parse(WorkerList);
-    if (flags.watch) await this.withRun(flags, (client) => this.#watch(client));
+    const enough = flags.watch ? untilSeenEnough(this.argv) : undefined;
+    if (enough !== undefined)
+      await this.followRun(flags, enough, (client) => this.#watch(client, enough.signal));
     else this.#show(await this.askRun(flags, (client) => client.workers()));
-    return EXIT.done;
   }
 
   #show(workers: readonly WorkerSummary[]): void {
-    this.print(workers.map(workerObject), workersText(workers, this.hinted));
+    const objects = workers.map((worker) => jsonOf(WorkerInfoSchema, worker));
+    this.print(objects, workersText(workers, this.hinted));
   }
 
-  async #watch(client: RolloutClient): Promise<void> {
-    const enough = untilSeenEnough(this.argv);
+  async #watch(client: RolloutClient, signal: AbortSignal): Promise<void> {
+    const news = client.news(WATCH_INTERVAL_MS);
     await watch<readonly WorkerSummary[]>(
       {
-        look: () => client.workers(),
+        look: async (until) => {
+          await news.next(until);
+          return client.workers();
+        },
         textOf: (workers) => workersText(workers, this.hinted),
         keyOf: (workers) => JSON.stringify(workers.map(({ lastBeatAgeMs: _, ...rest }) => rest)),
         print: (workers) => this.#show(workers),
         tell: (sentence) => this.tell(sentence),
         isForPrograms: this.isForPrograms,
       },
-      enough.signal,
+      signal,
     );
   }
 }

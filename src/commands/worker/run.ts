@@ -1,8 +1,5 @@
 // `rollout worker run`
-import { EXIT } from "../../base/error-table.ts";
-import { closeInherited } from "../../base/inherited-descriptors.ts";
 import { failure } from "../../base/errors.ts";
-import type { ExitCode } from "../../base/error-table.ts";
 import { parseUlid } from "../../base/ids.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import { BaseCommand } from "../../cli/base-command.ts";
@@ -10,7 +7,7 @@ import { Flags } from "../../cli/oclif.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
 import { STOP_AT_END_OF_INPUT, untilToldToStop } from "../../cli/signals.ts";
 import { demandFiles, filesOfWorker } from "../../compose/open-files.ts";
-import { openPorts } from "../../compose/process-ports.ts";
+import { withPorts } from "../../compose/process-ports.ts";
 import { runWorker } from "../../compose/worker-process.ts";
 
 export class WorkerRun extends BaseCommand {
@@ -36,22 +33,17 @@ export class WorkerRun extends BaseCommand {
     }),
   };
 
-  override async run(): Promise<ExitCode> {
+  override async run(): Promise<void> {
     const { flags } = await this.parse(WorkerRun);
-    if (flags[STOP_AT_END_OF_INPUT]) closeInherited();
     const config = await this.loadConfig("worker", flags);
     const workerId = this.#workerId(flags["worker-id"]);
     demandFiles(filesOfWorker(config.worker.slots));
-    const opened = openPorts(config, this.openLog(config.log), (sentence) => this.tell(sentence));
-    try {
+    const tell = (sentence: string): void => this.tell(sentence);
+    await withPorts(config, this.openLog(config.log), tell, (ports) => {
       const stop = untilToldToStop(this.argv, flags[STOP_AT_END_OF_INPUT]);
       const isOfLocalRun = flags[STOP_AT_END_OF_INPUT];
-      const environment = environmentOfProcess();
-      await runWorker(config, { isOfLocalRun, workerId, environment, stop }, opened.ports);
-      return EXIT.done;
-    } finally {
-      await opened.close();
-    }
+      return runWorker(config, { isOfLocalRun, workerId, environment: environmentOfProcess(), stop }, ports);
+    });
   }
 
   #workerId(text: string | undefined): WorkerId | undefined {

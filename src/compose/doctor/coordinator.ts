@@ -1,9 +1,11 @@
 // The coordinator, asked like any command would: does it answer, does it trust us, and do its workers live?
+import { showAddresses } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
 import { printable } from "../../base/safe-text.ts";
 import { lacksPlugin, troubleLines } from "../../cli/render/workers.ts";
 import type { HintedLine } from "../../cli/shell-words.ts";
-import type { WorkerSummary } from "../../client/list-workers.ts";
+import { statusOf } from "../../client/run-status.ts";
+import type { WorkerSummary } from "../../client/workers.ts";
 import type { ClientConfig } from "../../config/resolve.ts";
 import type { Logger } from "../../observe/log.ts";
 import { findEndedRun } from "../local-run/ended-run.ts";
@@ -24,10 +26,16 @@ export async function examineCoordinator(
   const client = await RolloutClient.open(config, log);
   try {
     const startMs = clock.monotonicMs();
-    const { state, task } = await client.status();
+    const told = await client.calls.getRun({});
     const tookMs = Math.ceil(clock.monotonicMs() - startMs);
-    const answer = `answers at ${config.worker.coordinatorAddr} within ${tookMs} ms; the run is ${state}`;
-    return [good("coordinator", answer), ...workersFound(await client.workers(), task?.plugin ?? "", line)];
+    const { state, task } = statusOf(told);
+    const answer = `answers at ${showAddresses(config.worker.coordinatorAddr)} within ${tookMs} ms; the run is ${state}`;
+    const { formerLeadership: former } = told;
+    return [
+      good("coordinator", answer),
+      ...(former === undefined ? [] : [good("former coordinator", former)]),
+      ...workersFound(await client.workers(), task?.plugin ?? "", line),
+    ];
   } finally {
     client.close();
   }

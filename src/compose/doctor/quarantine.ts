@@ -6,8 +6,11 @@ import { setAside } from "../../coordinator/quarantine/set-aside.ts";
 import type { SetAside } from "../../coordinator/quarantine/set-aside.ts";
 import { openLevelStore } from "../../storage/level/level-store.ts";
 import { examineStoreIdentity } from "../../storage/store-identity.ts";
-import { forgetFinished } from "../local-run/finished-record.ts";
-import { LOOKERS } from "../awaited-store.ts";
+import { locationOf } from "../../storage/postgres/location.ts";
+import { forgetFinished } from "../local-run/run-record.ts";
+import { LOOKERS } from "../store-holders.ts";
+import { openUnled } from "../unled-store.ts";
+import type { UnledLook } from "../unled-store.ts";
 import type { Finding } from "./finding.ts";
 import { good } from "./finding.ts";
 
@@ -25,6 +28,22 @@ export async function quarantine({ path, runId, key, clock }: Quarantine): Promi
     if ((await examineStoreIdentity(store, runId)) === undefined) throw refusal(key, "the database is empty");
     await forgetFinished(path);
     return [good("quarantine", wordsOf(key, await setAside(store, key, clock.wallMs())))];
+  } finally {
+    await store.close();
+  }
+}
+
+/** The same on a Postgres. Throws store_held while a coordinator leads. */
+export async function quarantineUnled(look: UnledLook, key: string): Promise<readonly Finding[]> {
+  const found = await openUnled(look);
+  if (found.kind === "absent") throw refusal(key, "the database is empty");
+  const path = locationOf({ ...look.storage, runId: look.runId });
+  if (found.kind === "led") throw failure("store_held", { path, holder: found.holder });
+  const { store } = found;
+  try {
+    if ((await examineStoreIdentity(store, look.runId)) === undefined)
+      throw refusal(key, "the database is empty");
+    return [good("quarantine", wordsOf(key, await setAside(store, key, look.clock.wallMs())))];
   } finally {
     await store.close();
   }

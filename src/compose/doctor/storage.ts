@@ -19,8 +19,8 @@ import { describeHolder, findLiveHolder } from "../../storage/level/holder-file.
 import { openLevelStore } from "../../storage/level/level-store.ts";
 import { thisProcess } from "../../storage/level/process-identity.ts";
 import { examineStoreIdentity } from "../../storage/store-identity.ts";
-import { LOOKERS } from "../awaited-store.ts";
-import { refuseLostDatabase } from "../local-run/recorded.ts";
+import { LOOKERS } from "../store-holders.ts";
+import { refuseLostDatabase } from "../local-run/run-record.ts";
 import type { Finding } from "./finding.ts";
 import { good, warning } from "./finding.ts";
 import { examinePlace } from "./place.ts";
@@ -83,24 +83,32 @@ async function examineDatabase(look: StorageLook): Promise<readonly Finding[]> {
 }
 
 async function examineInside({ path, runId, clock, line }: StorageLook): Promise<readonly Finding[]> {
-  const found = (words: string): Finding => good("database", `${path}: ${words}`);
   try {
     const store = await openLevelStore({ path, holderName: LOOKERS.doctor, clock });
     try {
-      const identity = await examineStoreIdentity(store, runId);
-      if (identity === undefined) return [found("nobody has it open, and nothing was written to it yet")];
-      const damages = await findDamages(store);
-      if (damages.length > 0) return await damagesFound(path, damages, store, line);
-      const aside = await readSetAside(store);
-      return [found("nobody has it open, its rows are whole, and it is of this run"), ...asideFound(aside)];
+      return await examineRows(store, { path, runId, line, nobody: "nobody has it open" });
     } finally {
       await store.close();
     }
   } catch (error) {
     // Somebody was faster.
     if (!(error instanceof RolloutError) || error.code !== "store_held") throw error;
-    return [found(`open by ${error.params["holder"] ?? ""}`)];
+    return [good("database", `${path}: open by ${error.params["holder"] ?? ""}`)];
   }
+}
+
+/** The rows of a database that is nobody else's now. `nobody` says so. Throws store_… rows. */
+export async function examineRows(
+  store: Store,
+  { path, runId, line, nobody }: Pick<StorageLook, "path" | "runId" | "line"> & { readonly nobody: string },
+): Promise<readonly Finding[]> {
+  const found = (words: string): Finding => good("database", `${path}: ${nobody}, ${words}`);
+  const identity = await examineStoreIdentity(store, runId);
+  if (identity === undefined) return [found("and nothing was written to it yet")];
+  const damages = await findDamages(store);
+  if (damages.length > 0) return damagesFound(path, damages, store, line);
+  const aside = await readSetAside(store);
+  return [found("its rows are whole, and it is of this run"), ...asideFound(aside)];
 }
 
 async function damagesFound(

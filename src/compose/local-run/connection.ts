@@ -1,16 +1,17 @@
 // The way to the coordinator of a local run, which dies and comes back, also at another address: one transport over whichever
 // client is current. Keeps true: that the coordinator was replaced, or that its port is somebody else's meanwhile, ends no call.
 import type { Transport } from "@connectrpc/connect";
-import { backoffMs } from "../../base/backoff.ts";
+import { showAddresses } from "../../base/address.ts";
+import { backoffMs } from "../../base/random.ts";
 import type { Clock } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
 import { failure, RolloutError } from "../../base/errors.ts";
 import type { ErrorCode } from "../../base/errors.ts";
 import type { Random } from "../../base/random.ts";
 import type { ClientConfig } from "../../config/resolve.ts";
-import type { Logger } from "../../observe/log.ts";
+import { silentLogger } from "../../observe/log.ts";
 import type { Client } from "../../transport/client.ts";
-import { redirect } from "../../transport/redirected-iterable.ts";
+import { redirect } from "../../transport/errors.ts";
 import { openOperatorClient } from "../operator-client.ts";
 
 const BACKOFF = { baseMs: 50, ceilingMs: 1_000 };
@@ -21,7 +22,6 @@ const STRANGER_PATIENCE_MS = 20_000;
 export interface ConnectionPorts {
   readonly clock: Clock;
   readonly random: Random;
-  readonly log: Logger;
 }
 
 export class Connection {
@@ -38,9 +38,10 @@ export class Connection {
 
   /** Calls from now on go there, and so do those in flight that are not answered yet. Throws tls_… rows. */
   async open(config: ClientConfig): Promise<void> {
-    const client = await openOperatorClient(config, this.#ports.log);
+    const client = await openOperatorClient(config, silentLogger);
     const former = this.#client;
-    [this.#client, this.#address, this.#strangerSinceMs] = [client, config.worker.coordinatorAddr, undefined];
+    [this.#client, this.#strangerSinceMs] = [client, undefined];
+    this.#address = showAddresses(config.worker.coordinatorAddr);
     former?.close();
     if (this.#closing.signal.aborted) client.close();
   }

@@ -1,19 +1,20 @@
 // The outcome of a local run, for a person, for a program and as an exit code.
 import { resolve } from "node:path";
 import { unreachable } from "../../base/assert.ts";
-import { EXIT } from "../../base/error-table.ts";
-import type { ExitCode } from "../../base/error-table.ts";
+import { EXIT } from "../../base/error-row.ts";
+import type { ExitCode } from "../../base/error-row.ts";
 import type { ErrorCode } from "../../base/errors.ts";
 import { printable } from "../../base/safe-text.ts";
-import { failureMessageLines, failureMessageObjects } from "../../cli/render/failure-messages.ts";
-import { number } from "../../cli/render/number.ts";
-import { durationText, failuresText } from "../../cli/render/progress.ts";
+import { failureMessageLines } from "../../cli/render/failure-messages.ts";
+import { durationText, number } from "../../cli/render/quantities.ts";
+import { failuresText } from "../../cli/render/progress.ts";
 import { setAsideText } from "../../cli/render/run-status.ts";
-import { hintedLine, shellWords } from "../../cli/shell-words.ts";
-import type { MemberError } from "./member.ts";
+import { hintedLine, shellWords, shownPath } from "../../cli/shell-words.ts";
+import { jsonOf } from "../../client/operator-message.ts";
+import { FailureMessageSchema } from "../../gen/rollout/v1/run_pb.ts";
+import type { MemberError } from "./kept-process.ts";
 import type { LocalRunEnd, LocalRunSummary } from "./request.ts";
 import type { ResultFiles } from "./result-files.ts";
-import { shownPath } from "./shown-path.ts";
 
 const MESSAGES_MAX = 5;
 const BACKEND_BROKEN: ErrorCode = "backend_broken";
@@ -44,7 +45,7 @@ export function outcomeOf(
     done,
     failed,
     failed_by_class: counts?.failedByClass ?? {},
-    failure_messages: failureMessageObjects(counts?.failureMessages ?? []),
+    failure_messages: (counts?.failureMessages ?? []).map((each) => jsonOf(FailureMessageSchema, each)),
     pending,
     running,
     set_aside: setAside,
@@ -71,6 +72,8 @@ export function outcomeOf(
       return { exit: EXIT.interrupted, lines: [...lines, goOn(again)], object };
     case "paused":
       return { exit: EXIT.paused, lines: [...lines, goOn(again)], object };
+    case "parked":
+      return { exit: EXIT.itemsFailed, lines: [...lines, ...parkedLines(end, directory, again)], object };
     case "helped":
       return {
         exit: exitOfHelp(end.how, failed),
@@ -101,7 +104,8 @@ function headline(summary: LocalRunSummary, files: ResultFiles): string[] {
   const where = files.output === undefined ? "" : `: ${shownPath(files.output)}`;
   const all = counts.done + counts.failed + counts.pending + counts.running;
   const share = `${number(counts.done)} of ${number(all)} done`;
-  const part = all > summary.items ? ` (${number(summary.items)} of them are of this input)` : "";
+  const { items = all } = summary;
+  const part = all > items ? ` (${number(items)} of them are of this input)` : "";
   switch (end.kind) {
     case "complete":
       return [
@@ -110,7 +114,7 @@ function headline(summary: LocalRunSummary, files: ResultFiles): string[] {
     case "already":
       return [`nothing to do: ${doneText(summary, counts)} before${where}${othersText(summary, counts)}`];
     case "cancelled": {
-      const wanted = Math.max(all, summary.items);
+      const wanted = Math.max(all, items);
       const never = wanted - counts.done - counts.failed;
       const rest = never === 0 ? "" : `, ${number(never)} never ran`;
       return [`cancelled: ${number(counts.done)} of ${number(wanted)} done${rest}${where}`];
@@ -119,6 +123,8 @@ function headline(summary: LocalRunSummary, files: ResultFiles): string[] {
       return [`interrupted: ${share}${part}${where}`];
     case "paused":
       return [`paused (${printable(end.reason)}), so this ends with code 5: ${share}${part}${where}`];
+    case "parked":
+      return [`not complete: ${share}${part}${where}`];
     case "given-up":
       return [];
     default:
@@ -147,9 +153,10 @@ interface Final {
 }
 
 /** Where others have failed nobody has counted which of them are of this input. */
-function doneText({ end, items, submitted }: LocalRunSummary, { done, failed }: Final): string {
+function doneText({ end, submitted, ...summary }: LocalRunSummary, { done, failed }: Final): string {
   const were = end.kind === "already" ? " were" : "";
   const all = done + failed;
+  const { items = all } = summary;
   if (all > items && failed === 0) return `${number(items)} of this input's ${number(items)}${were} done`;
   if (all > items) return `this input's ${number(items)}${were} all tried`;
   const { added, known } = submitted ?? { added: 0, known: 0 };
@@ -160,7 +167,7 @@ function doneText({ end, items, submitted }: LocalRunSummary, { done, failed }: 
 /** Items of inputs before, as they stand in the run. */
 function othersText({ items }: LocalRunSummary, { done, failed }: Final): string {
   const all = done + failed;
-  if (all <= items) return "";
+  if (all <= (items ?? all)) return "";
   return failed === 0
     ? `, with those before ${number(all)}`
     : `, with those before ${number(done)} of ${number(all)} done`;
@@ -189,6 +196,22 @@ function failureLines(
 function lookText(item: string, directory: string): string {
   const line = hintedLine(shownPath(directory));
   return `to look into one: ${line("coordinator", "run")}, and in another terminal: ${line("explain", item)}`;
+}
+
+/** Keys behind whose failed item others wait. */
+function parkedLines(
+  { items, keys }: Extract<LocalRunEnd, { readonly kind: "parked" }>,
+  directory: string,
+  again: (...words: string[]) => string,
+): string[] {
+  const line = hintedLine(shownPath(directory));
+  const who = items === 1 ? "1 item waits" : `${number(items)} items wait`;
+  const what = keys === 1 ? "1 key that is parked" : `${number(keys)} keys that are parked`;
+  return [
+    `${who} behind ${what}, by a failed item or by \`rollout key pause\`; to see which: ${line("coordinator", "run")}, and in another terminal: ${line("key", "list", "--parked")}`,
+    `to try the failed items again: ${again("--retry-failed")}`,
+    `to go on without them: ${again("--on-failed", "skip")}`,
+  ];
 }
 
 /** A run that was cancelled takes nothing any more. */

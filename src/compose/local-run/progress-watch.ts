@@ -1,4 +1,4 @@
-// Looks at a run now and then and shows what it sees. Keeps true: what is shown was read; while the coordinator does not
+// Looks at a run each time there is news of it and shows what it sees. Keeps true: what is shown was read; while the coordinator does not
 // answer, that is said, and the counts are the last that were read.
 import type { Clock, Timer } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
@@ -7,11 +7,10 @@ import type { ProgressView } from "../../cli/render/progress.ts";
 import type { ProgressDisplay } from "../../cli/render/progress-display.ts";
 import { troubleLines } from "../../cli/render/workers.ts";
 import { PaceMeter } from "../../client/progress.ts";
-import type { WorkerSummary } from "../../client/list-workers.ts";
+import type { WorkerSummary } from "../../client/workers.ts";
 import { standsStill } from "../../client/run-status.ts";
-import type { RunStatus } from "../../client/run-status.ts";
+import type { RunStatus, WorkerNumbers } from "../../client/run-status.ts";
 import type { RolloutClient } from "../rollout-client.ts";
-import { LostWorkers } from "./lost-workers.ts";
 
 export interface WatchOptions {
   readonly client: RolloutClient;
@@ -19,14 +18,22 @@ export interface WatchOptions {
   readonly clock: Clock;
   /** All workers' together. */
   readonly slots: number;
-  /** Items of the input. */
-  readonly expected: number;
+  /** Items of the input, as far as it is known. */
+  readonly expected: () => number;
+}
+
+/** Items that wait, and the keys behind which they do. */
+interface Parked {
+  readonly items: number;
+  readonly keys: number;
 }
 
 const LOOK_MS = 400;
 const SHOW_MS = 250;
 /** A coordinator that is started again is back by then, and nobody has to hear of it. */
 const SILENCE_MS = 3_000;
+/** One that was killed and started again is back by then, and was told of by its end. */
+const LASTING_MS = 3_000;
 
 export class ProgressWatch {
   readonly #options: WatchOptions;
@@ -35,6 +42,7 @@ export class ProgressWatch {
   readonly #startedAtMs: number;
   readonly #stopping = new AbortController();
   readonly #paused = Promise.withResolvers<string>();
+  readonly #parked = Promise.withResolvers<Parked>();
   #status: RunStatus | undefined;
   #answeredAtMs: number;
   #submitted: number | undefined = 0;
@@ -56,6 +64,11 @@ export class ProgressWatch {
   /** Resolves with the reason when the run is paused. */
   get paused(): Promise<string> {
     return this.#paused.promise;
+  }
+
+  /** Resolves when everything is submitted, and all that is left stands in keys that are parked. */
+  get parked(): Promise<Parked> {
+    return this.#parked.promise;
   }
 
   get reassigned(): number {
@@ -103,17 +116,25 @@ export class ProgressWatch {
   async #look(): Promise<void> {
     const { client, clock } = this.#options;
     const { signal } = this.#stopping;
+    const news = client.news(LOOK_MS);
     while (!signal.aborted) {
       try {
-        const status = await client.status({ signal });
+        const hadAll = this.#hasAll;
+        const { status } = await news.next(signal);
+        if (hadAll) this.#noticeParked(status);
         this.#trouble = standsStill(status) ? troubleOf(await client.workers()) : undefined;
         this.#take(status);
       } catch (error) {
         // It is started again; who cannot be helped is told of elsewhere.
         if (!(error instanceof RolloutError)) throw error;
+        await sleep(clock, LOOK_MS, signal);
       }
-      await sleep(clock, LOOK_MS, signal);
     }
+  }
+
+  #noticeParked({ sealed, state, pending, running, keys }: RunStatus): void {
+    if (keys === undefined || !sealed || state !== "sealed" || running > 0 || pending === 0) return;
+    if (pending === keys.itemsBehindParked) this.#parked.resolve({ items: pending, keys: keys.parked });
   }
 
   #take(status: RunStatus): void {
@@ -161,7 +182,7 @@ export class ProgressWatch {
     const nowMs = clock.monotonicMs();
     const { pending, running, done, failed, executing, workers } = status;
     const there = pending + running + done + failed;
-    const total = this.#submitted === undefined ? there : Math.max(there, expected);
+    const total = this.#submitted === undefined ? there : Math.max(there, expected());
     const begun = this.#submitted !== undefined && pending + running === 0 ? "submitting" : undefined;
     const isSilent = nowMs - this.#answeredAtMs > SILENCE_MS;
     return {
@@ -183,4 +204,39 @@ export class ProgressWatch {
 function troubleOf(workers: readonly WorkerSummary[]): string | undefined {
   const [first, ...others] = troubleLines(workers, () => "a worker");
   return first === undefined || others.length === 0 ? first : `${first} (and ${others.length} more)`;
+}
+
+/**
+ * Says when workers stop answering, and when they answer again: one that is frozen is still a process, so nothing else notices. Pure:
+ * numbers and times come in. Keeps true: one sentence for each change that lasts.
+ * @internal
+ */
+export class LostWorkers {
+  /** So many were there at once. */
+  #most = 0;
+  #told = 0;
+  /** The present number, if it is not the one that was told. */
+  #change: { readonly lost: number; readonly sinceMs: number } | undefined;
+
+  /** Numbers that were read at `nowMs`, monotonic. A sentence when there is something new to be told. */
+  take(nowMs: number, { ready, draining, suspected, failed }: WorkerNumbers): string | undefined {
+    this.#most = Math.max(this.#most, ready);
+    // Workers of an earlier run that are not started again are not missed.
+    const lost = Math.min(suspected + failed, Math.max(0, this.#most - ready - draining));
+    if (lost === this.#told) {
+      this.#change = undefined;
+      return undefined;
+    }
+    if (this.#change?.lost !== lost) this.#change = { lost, sinceMs: nowMs };
+    if (nowMs - this.#change.sinceMs < LASTING_MS) return undefined;
+    this.#change = undefined;
+    const isWorse = lost > this.#told;
+    this.#told = lost;
+    if (lost === 0) return "every worker answers again";
+    const [who, rest] =
+      lost === 1
+        ? ["does not answer", "what it has runs elsewhere when it stays away"]
+        : ["do not answer", "what they have runs elsewhere when they stay away"];
+    return `${lost} of ${this.#most} workers ${who}${isWorse ? `: ${rest}` : ""}`;
+  }
 }

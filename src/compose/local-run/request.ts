@@ -4,18 +4,13 @@ import type { Random } from "../../base/random.ts";
 import type { ProgressDisplay } from "../../cli/render/progress-display.ts";
 import type { RunStatus } from "../../client/run-status.ts";
 import type { Submitted } from "../../client/submit.ts";
-import type { Task } from "../../config/task.ts";
+import type { ClusterRequest } from "./cluster.ts";
 import type { GivenUp } from "./kept-process.ts";
 import type { InputSource } from "./local-input.ts";
-import type { GivenSetting } from "./local-settings.ts";
-import type { Program } from "./member.ts";
 import type { ResultFiles } from "./result-files.ts";
 
-export interface LocalRunRequest {
+export interface LocalRunRequest extends ClusterRequest {
   readonly input: InputSource;
-  readonly task: Task;
-  /** The manifest that workers read: a file, or what is to be put into one. */
-  readonly manifest: { readonly file: string } | { readonly text: string };
   readonly files: ResultFiles;
   /** Undefined: beside the output, or below `.rollout`. */
   readonly directory: string | undefined;
@@ -23,13 +18,10 @@ export interface LocalRunRequest {
   /** The number was said: where the run goes on already, it asks for those that are missing. */
   readonly asksForWorkers?: boolean;
   readonly slotsPerWorker: number;
-  /** Settings for the processes, as words of their command lines. */
-  readonly coordinatorWords: readonly string[];
-  readonly workerWords: readonly string[];
-  /** The same for those who come later and read the directory's configuration. */
-  readonly settings: readonly GivenSetting[];
   /** Takes back what has failed before. */
   readonly retryFailed: boolean;
+  /** Goes on without the failed items that keep keys. */
+  readonly skipsParked: boolean;
   /** The command that goes on with it, as one would type it here; undefined where it is not to be shown. */
   readonly again: string | undefined;
 }
@@ -38,7 +30,6 @@ export interface LocalRunPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly display: ProgressDisplay;
-  readonly program: Program;
   /** Resolves when it is to leave in good order. */
   readonly interrupted: Promise<unknown>;
   /** Told once, when there is something to hold. */
@@ -63,13 +54,15 @@ export type LocalRunEnd =
   /** For workers that were added to a run of another process: how that stood when they left; `left`: the process had ended. */
   | { readonly kind: "helped"; readonly how: "complete" | "cancelled" | "paused" | "interrupted" | "left" }
   | { readonly kind: "paused"; readonly reason: string }
+  /** All that is left waits behind failed items of its keys, or behind keys that an operator has paused. */
+  | { readonly kind: "parked"; readonly items: number; readonly keys: number }
   | { readonly kind: "given-up"; readonly reason: GivenUp };
 
 export interface LocalRunSummary {
   readonly end: LocalRunEnd;
   readonly directory: string;
-  /** Items of this input. The run may have others, of inputs before. */
-  readonly items: number;
+  /** Items of this input; undefined when not all of it was read. The run may have others, of inputs before. */
+  readonly items: number | undefined;
   /** Undefined when no coordinator ever answered. */
   readonly counts:
     | (Pick<RunStatus, "pending" | "running" | "done" | "failed" | "failedByClass" | "failureMessages"> &

@@ -1,58 +1,56 @@
-// The directory in which a local run keeps everything: database, certificates, workers' state, logs, and which task it is of.
+// The directory in which a local run keeps everything: database, certificates, workers' state, logs, and a record of it.
 // Keeps true: one `rollout run` at a time has it, by the kernel's lock, so that kill -9 frees it; it belongs to one task for
 // good, once anything came of it; and what an earlier run's processes still hold is waited for and not fought over.
 import { createHash } from "node:crypto";
-import { readFile, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
-import { stringify } from "smol-toml";
+import { readdir, rename, rm, rmdir, stat } from "node:fs/promises";
+import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
 import { errnoOf, failure, RolloutError } from "../../base/errors.ts";
-import { isUlid, newUlid } from "../../base/ids.ts";
+import { newUlid } from "../../base/ids.ts";
 import type { RunId, WorkerId } from "../../base/ids.ts";
-import { makeDirectory } from "../../base/make-directory.ts";
+import { makeDirectory } from "../../base/file-system.ts";
 import type { Random } from "../../base/random.ts";
-import { systemReason, unwritable } from "../../base/system-reason.ts";
+import { systemReason, asUnwritable } from "../../base/system-reason.ts";
 import { keepTreePrivate } from "../../base/trusted-place.ts";
+import { dropEmptyResults } from "../../cli/results/cursor-file.ts";
+import type { CursorPlace } from "../../cli/results/cursor-file.ts";
+import { shownPath } from "../../cli/shell-words.ts";
+import { fieldsText, sameFields } from "../../client/item-fields.ts";
+import type { ItemFields } from "../../client/item-fields.ts";
 import { CONFIG_FILE_NAME } from "../../config/load.ts";
 import type { Task } from "../../config/task.ts";
-import type { Logger } from "../../observe/log.ts";
+import { DONE_PREFIX, FAILED_PREFIX } from "../../storage/keys.ts";
 import { describeHolder, findLiveHolder } from "../../storage/level/holder-file.ts";
 import { openLevelStore } from "../../storage/level/level-store.ts";
 import { thisProcess } from "../../storage/level/process-identity.ts";
+import { prefixRange } from "../../storage/store.ts";
+import type { Store } from "../../storage/store.ts";
 import { replaceFile, SECRET_MODE } from "../../transport/tls/credential-files.ts";
-import { isByHand } from "../holder-names.ts";
-import { forgetRun, hasNothingRecorded } from "./former-task.ts";
-import type { GivenSetting } from "./local-settings.ts";
+import { isByHand } from "../store-holders.ts";
 import {
   DATABASE,
   filesToRemove,
+  LOCK,
+  readFileOf,
+  readRecord,
   readRecorded,
+  RECORD_FILE,
   refuseFewer,
   refuseLoss,
   STATE,
-  TASK_FILE,
   workersIn,
-} from "./recorded.ts";
-import type { Recorded } from "./recorded.ts";
+  writeRecord,
+  writtenOf,
+} from "./run-record.ts";
+import type { Ends, Recorded, RunRecord } from "./run-record.ts";
 
 export interface RunDirectoryPorts {
   readonly clock: Clock;
   readonly random: Random;
-  readonly log: Logger;
 }
 
-/** The record of the task, beside what `rollout status` would say. */
-export interface KeptTask {
-  readonly version: 1;
-  readonly runId: RunId;
-  /** Hexadecimal. */
-  readonly digest: string;
-  readonly summary: string;
-}
-
-export const LOCK = "supervisor";
-const HOLDER_NAME = "rollout run";
+export const HOLDER_NAME = "rollout run";
 const DIGEST_SHOWN = 16;
 /** Longer than a drain that nobody hurries. */
 const EARLIER_PATIENCE_MS = 40_000;
@@ -61,6 +59,9 @@ const BY_HAND_PATIENCE_MS = 1_000;
 const EARLIER_POLL_MS = 100;
 /** A log that is longer when a run begins makes room for a new one; the last one is kept. */
 const LOG_BYTES = 4 * 1024 * 1024;
+
+/** Files that speak of the database go before it. Logs stay. */
+const OF_ONE_TASK = [STATE, DATABASE, `${DATABASE}.lock`, "tls", "rollout.toml", "plugin.toml"];
 
 /** Below the working directory, for runs whose results are not kept. */
 export const HIDDEN = ".rollout";
@@ -84,63 +85,60 @@ export async function dropIfEmpty(path: string): Promise<void> {
   await rmdir(path).catch(() => undefined);
 }
 
-interface Parts {
-  readonly isNew: boolean;
+/** A task, and where lines have the keys of its items. */
+export interface KeyedTask extends Task {
+  readonly fields?: ItemFields | undefined;
+}
+
+interface Claimed {
+  readonly path: string;
+  /** The words for it in errors. */
   readonly about: string;
+  /** This claim has made it. */
+  readonly isNew: boolean;
+  readonly lock: Store;
+  /** As it was when it was claimed. */
   readonly recorded: Recorded;
-  readonly former: string | undefined;
-  readonly release: () => Promise<void>;
+  readonly ports: RunDirectoryPorts;
 }
 
 export class RunDirectory {
-  readonly path: string;
-  readonly runId: RunId;
   /** The task that it was of, when that was given up because nothing was recorded of it. */
   readonly formerTask: string | undefined;
-  /** As it was when it was claimed. */
-  readonly #recorded: Recorded;
-  readonly #about: string;
-  readonly #ports: RunDirectoryPorts;
-  readonly #release: () => Promise<void>;
-  readonly #isNew: boolean;
+  readonly #claimed: Claimed;
+  /** As it was claimed, or written since. On disk another process may have forgotten the outcome in it meanwhile. */
+  #record: RunRecord;
 
-  private constructor(
-    path: string,
-    runId: RunId,
-    ports: RunDirectoryPorts,
-    { isNew, about, recorded, former, release }: Parts,
-  ) {
-    this.#isNew = isNew;
-    this.#about = about;
-    this.formerTask = former;
-    this.#recorded = recorded;
-    this.path = path;
-    this.runId = runId;
-    this.#ports = ports;
-    this.#release = release;
+  private constructor(claimed: Claimed, record: RunRecord, formerTask: string | undefined) {
+    [this.#claimed, this.#record, this.formerTask] = [claimed, record, formerTask];
   }
 
   /**
    * Holds the directory until `close`. `about` names for people what it is the directory of. Only who submits its items again may have one
    * replaced of which nothing came: they are forgotten with it. Throws run_held, other_run_task,
-   * run_directory_unusable, store_lost when something of it was lost, and the rows of the file system.
+   * run_directory_unusable, store_lost when something of it was lost, store_unusable for a damaged lock, store_newer, and the rows of the file system.
    */
   static async claim(
     path: string,
     about: string,
-    task: Task,
+    task: KeyedTask,
     ports: RunDirectoryPorts,
     whenOfAnotherTask: "refuse" | "replace-if-nothing-came" = "refuse",
   ): Promise<RunDirectory> {
     const isNew = await refuseForeign(path);
-    await makeDirectory(path).catch((error: unknown) => {
-      throw unwritable(path, error);
-    });
+    await makeDirectory(path).catch(asUnwritable(path));
     await keepTreePrivate(path);
     const lock = await openLevelStore({
-      ...{ path: join(path, LOCK), holderName: HOLDER_NAME, clock: ports.clock, log: ports.log },
+      ...{ path: join(path, LOCK), holderName: HOLDER_NAME, clock: ports.clock },
     }).catch((error: unknown) => {
-      if (!(error instanceof RolloutError) || error.code !== "store_held") throw error;
+      if (!(error instanceof RolloutError)) throw error;
+      // Not made anew here: of two that find it damaged, one could take away what the other has made and holds.
+      if (error.code === "store_broken")
+        throw failure("store_unusable", {
+          ...{ path: join(path, LOCK), reason: "it is damaged" },
+          advice: `remove it, when no rollout run is in ${shownPath(path)}: it holds a lock and nothing else, so nothing is lost`,
+        });
+      if (error.code !== "store_held") throw error;
       throw failure("run_held", {
         ...{ directory: path, holder: error.params["holder"] ?? "another process" },
         advice:
@@ -148,33 +146,55 @@ export class RunDirectory {
       });
     });
     try {
-      const found = await readTask(path);
+      const found = await readRecord(path, about);
       const recorded = await readRecorded(path);
       refuseLoss(path, about, found !== undefined, recorded);
-      const isOther = found !== undefined && found.digest !== digestText(task);
+      const isOther = found !== undefined && !isOf(found, task);
       if (isOther) {
         const mayReplace = whenOfAnotherTask !== "refuse" && recorded.done + recorded.failed === 0;
         if (mayReplace) await untilEarlierHaveGone(path, ports);
         if (!mayReplace || !(await hasNothingRecorded(path, recorded, ports))) {
           const files = filesToRemove(path, about, recorded.files);
           throw failure("other_run_task", {
-            ...{ output: about, found: found.summary, wanted: task.summary, files },
+            ...{ output: about, found: textOf(found), wanted: textOf(task), files },
           });
         }
         await forgetRun(path);
       }
-      const kept = found === undefined || isOther ? await keepTask(path, task, ports) : found;
-      const former = isOther ? found.summary : undefined;
-      const parts = { isNew, about, recorded, former, release: () => lock.close() };
-      return new RunDirectory(path, kept.runId, ports, parts);
+      const record = found === undefined || isOther ? await newRecord(path, task, ports) : found;
+      const claimed = { path, about, isNew, lock, recorded, ports };
+      return new RunDirectory(claimed, record, isOther ? textOf(found) : undefined);
     } catch (error) {
       await lock.close();
       throw error;
     }
   }
 
+  get path(): string {
+    return this.#claimed.path;
+  }
+
+  get runId(): RunId {
+    return this.#record.runId;
+  }
+
+  /** Where it is kept how far the files of results have got. */
+  get cursorPlace(): CursorPlace {
+    return {
+      file: this.file(RECORD_FILE),
+      read: () => Promise.resolve(this.#record.results),
+      write: (results) => this.keep({ results }),
+      remove: () => this.keep({ results: undefined }),
+    };
+  }
+
   file(name: string): string {
     return join(this.path, name);
+  }
+
+  /** Changes parts of the record: on disk when it resolves. One change at a time, when nothing of an earlier run is left. Throws file_unwritable. */
+  async keep(parts: Partial<Pick<RunRecord, "begunBy" | "results"> & Ends>): Promise<void> {
+    this.#record = await writeRecord(this.path, { ...this.#record, ...parts }, "run");
   }
 
   get configFile(): string {
@@ -183,63 +203,59 @@ export class RunDirectory {
 
   /** Makes the file, or replaces it as a whole. */
   write(name: string, text: string): Promise<void> {
-    return replaceFile(this.file(name), text, SECRET_MODE, this.#ports.random);
+    return replaceFile(this.file(name), text, SECRET_MODE, this.#claimed.ports.random);
   }
 
   /** The file's text; undefined when there is none. */
   async read(name: string): Promise<string | undefined> {
-    return readIfThere(this.file(name));
+    return readFileOf(this.path, name);
   }
 
   /** The file for a process's log, made room in. */
   async logFile(who: string): Promise<string> {
     const file = this.file(`${who}.log`);
-    const size = await stat(file).then(
-      (found) => found.size,
-      () => 0,
-    );
+    const { size = 0 } = (await stat(file).catch(() => undefined)) ?? {};
     if (size > LOG_BYTES) await rename(file, `${file}.1`).catch(() => undefined);
     return file;
   }
 
   /** So many ids, always the same: a worker that was killed may have results that only it can deliver. */
   async workerIds(count: number): Promise<WorkerId[]> {
-    const kept = (await this.#workersThere()).slice(0, count);
-    const { clock, random } = this.#ports;
+    const kept = (await workersIn(this.path)).slice(0, count);
+    const { clock, random } = this.#claimed.ports;
     while (kept.length < count) kept.push(newUlid<WorkerId>(clock, random));
     return kept;
   }
 
   /**
    * Waits until no process of an earlier run holds anything in here. `onWait` is told for whom, once each. Throws run_held
-   * when that takes too long, and soon for a process that somebody has started by hand: nothing else ends it.
+   * when that takes too long, and soon for a process that somebody has started by hand: nothing else ends it; interrupted when the
+   * signal aborts.
    */
   async waitForEarlier(onWait: (holder: string) => void, signal: AbortSignal): Promise<void> {
-    await untilEarlierHaveGone(this.path, this.#ports, onWait, signal);
+    await untilEarlierHaveGone(this.path, this.#claimed.ports, onWait, signal);
   }
 
   /** `done` as the database has it. Throws store_lost when that is less than was recorded: it is an older one, or a new one in its place. */
   refuseLessThanRecorded(done: number): void {
-    refuseFewer(this.path, this.#about, this.#recorded, done);
+    const { path, about, recorded } = this.#claimed;
+    refuseFewer(path, about, recorded, done);
   }
 
   /** Lets go of it. Idempotent. */
   close(): Promise<void> {
-    return this.#release();
+    return this.#claimed.lock.close();
   }
 
   /** Nothing came of it: as `close`, and what this claim has made is gone. One that was there before stays. */
   async discard(): Promise<void> {
-    if (this.#isNew) await rm(this.file(TASK_FILE), { force: true });
+    const { isNew } = this.#claimed;
+    if (isNew) await rm(this.file(RECORD_FILE), { force: true });
     await this.close();
-    if (!this.#isNew) return;
+    if (!isNew) return;
     await rm(this.file(LOCK), { recursive: true, force: true });
     // Somebody else may have come meanwhile: then it is theirs.
     await dropIfEmpty(this.path);
-  }
-
-  #workersThere(): Promise<WorkerId[]> {
-    return workersIn(this.path);
   }
 }
 
@@ -258,7 +274,8 @@ async function untilEarlierHaveGone(
       [DATABASE, ...workers].map((name) => findLiveHolder(join(path, name), self)),
     );
     const holder = found.find((each) => each !== undefined);
-    if (holder === undefined || signal.aborted) return;
+    if (signal.aborted) throw failure("interrupted", {});
+    if (holder === undefined) return;
     const isOurs = !isByHand(holder.command);
     if (isOurs && !told.has(holder.pid)) onWait(describeHolder(holder));
     told.add(holder.pid);
@@ -271,25 +288,38 @@ async function untilEarlierHaveGone(
   }
 }
 
-/** The configuration that coordinator, workers and every other command read. `settings` are of docs/CONFIGURATION.md, by their keys. */
-export function localConfigText(
-  runId: RunId,
-  listenAddr: string,
-  manifest: string | undefined,
-  settings: readonly GivenSetting[] = [],
-): string {
-  const tables: Record<string, Record<string, unknown>> = {
-    storage: { path: `./${DATABASE}` },
-    transport: { listen_addr: listenAddr, tls_dir: "./tls" },
-    worker: { state_dir: `./${STATE}`, plugins: manifest === undefined ? [] : [manifest] },
-  };
-  for (const { key, value } of settings) {
-    const [table = "", name = ""] = key.split(".");
-    (tables[table] ??= {})[name] = value;
+/** Whether no item has come to an end. A database that somebody has open, or that cannot be read, is left to those who know it. */
+async function hasNothingRecorded(
+  path: string,
+  { hasDatabase, done, failed }: Recorded,
+  { clock }: RunDirectoryPorts,
+): Promise<boolean> {
+  if (done + failed > 0) return false;
+  if (!hasDatabase) return true;
+  try {
+    const store = await openLevelStore({ path: join(path, DATABASE), holderName: HOLDER_NAME, clock });
+    try {
+      const pages = [DONE_PREFIX, FAILED_PREFIX].map((prefix) =>
+        store.scan({ ...prefixRange(prefix), limit: 1 }),
+      );
+      return (await Promise.all(pages)).every((page) => page.length === 0);
+    } finally {
+      await store.close();
+    }
+  } catch (error) {
+    if (!(error instanceof RolloutError)) throw error;
+    return false;
   }
-  const about =
-    "# Written by `rollout run`, anew each time. Other commands take it, or its directory, by --config.";
-  return `${about}\n${stringify({ run_id: runId, ...tables })}\n`;
+}
+
+/**
+ * Gives up a run of which nothing was recorded: a mistyped command must not make an output its own. A process that dies meanwhile
+ * leaves a run that begins anew.
+ */
+async function forgetRun(path: string): Promise<void> {
+  const written = await writtenOf(path);
+  if (written !== undefined) await dropEmptyResults(written);
+  for (const name of OF_ONE_TASK) await rm(join(path, name), { recursive: true, force: true });
 }
 
 /** Somebody's directory is not ours to fill. Whether there is none. */
@@ -299,50 +329,33 @@ async function refuseForeign(path: string): Promise<boolean> {
     throw failure("run_directory_unusable", { directory: path, reason: systemReason(error) }, error);
   });
   if (names === undefined) return true;
-  const isOurs = names.length === 0 || [TASK_FILE, LOCK, DATABASE].some((name) => names.includes(name));
+  const isOurs = names.length === 0 || [RECORD_FILE, LOCK, DATABASE].some((name) => names.includes(name));
   if (isOurs) return false;
   const reason = `it has files of something else: ${names.slice(0, 3).join(", ")}`;
   throw failure("run_directory_unusable", { directory: path, reason });
 }
 
-async function readTask(path: string): Promise<KeptTask | undefined> {
-  const text = await readIfThere(join(path, TASK_FILE));
-  if (text === undefined) return undefined;
-  const kept = parseTask(text);
-  if (kept !== undefined) return kept;
-  throw failure("run_directory_unusable", {
-    directory: path,
-    reason: `${TASK_FILE} is not what was written`,
-  });
-}
-
-async function keepTask(path: string, task: Task, { clock, random }: RunDirectoryPorts): Promise<KeptTask> {
+async function newRecord(
+  path: string,
+  task: KeyedTask,
+  { clock, random }: RunDirectoryPorts,
+): Promise<RunRecord> {
   const runId = newUlid<RunId>(clock, random);
-  const kept = { version: 1, runId, digest: digestText(task), summary: task.summary } as const;
-  await replaceFile(join(path, TASK_FILE), `${JSON.stringify(kept, undefined, 2)}\n`, SECRET_MODE, random);
-  return kept;
+  // Version 1 has parts in other files, which go with it.
+  const { summary, fields } = task;
+  const record = { version: 1, runId, digest: digestText(task), summary, fields } as const;
+  return writeRecord(path, record, "run");
 }
 
-function parseTask(text: string): KeptTask | undefined {
-  try {
-    const value = JSON.parse(text) as Partial<Record<keyof KeptTask, unknown>> | null;
-    const { version, runId, digest, summary } = value ?? {};
-    if (version !== 1 || typeof runId !== "string" || !isUlid(runId)) return undefined;
-    if (typeof digest !== "string" || typeof summary !== "string") return undefined;
-    return { version, runId: runId as RunId, digest, summary };
-  } catch {
-    return undefined;
-  }
+/** Whether the directory with this record, or what is known of it, is of the task, and has keys in the same fields. */
+export function isOf({ digest, fields }: Partial<RunRecord>, task: KeyedTask): boolean {
+  return digest === digestText(task) && sameFields(fields, task.fields);
 }
 
 function digestText({ digest }: Task): string {
   return Buffer.from(digest).toString("hex");
 }
 
-async function readIfThere(file: string): Promise<string | undefined> {
-  return readFile(file, "utf8").catch((error: unknown) => {
-    if (errnoOf(error) === "ENOENT") return undefined;
-    const reason = `${basename(file)} cannot be read: ${systemReason(error)}`;
-    throw failure("run_directory_unusable", { directory: dirname(file), reason }, error);
-  });
+function textOf({ summary, fields }: Pick<KeyedTask, "summary" | "fields">): string {
+  return `${summary}${fieldsText(fields)}`;
 }

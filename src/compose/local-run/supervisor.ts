@@ -6,10 +6,8 @@ import { failure, RolloutError } from "../../base/errors.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import { systemReason } from "../../base/system-reason.ts";
 import type { Topic } from "../../observe/events.ts";
-import { KeptProcess } from "./kept-process.ts";
-import type { GivenUp } from "./kept-process.ts";
-import { Member } from "./member.ts";
-import type { MemberEvent, Program } from "./member.ts";
+import { KeptProcess, Member } from "./kept-process.ts";
+import type { GivenUp, MemberEvent, Program } from "./kept-process.ts";
 import type { RunDirectory } from "./run-directory.ts";
 
 export interface SupervisorOptions {
@@ -24,13 +22,13 @@ export interface SupervisorOptions {
   readonly onAddress: (address: string) => Promise<void>;
 }
 
-/** Any port, until it is known which are free. */
+/** Where somebody else listens at the port that was meant. */
 const ANY_PORT = "127.0.0.1:0";
 const PLUGIN_LOADED = "plugin_loaded" satisfies Topic;
 /** The error of the second of two that wanted the same port. */
 const PORT_TAKEN = "listen_failed";
-/** A coordinator that was asked to stop lets calls in flight end. */
-const COORDINATOR_GRACE_MS = 10_000;
+/** A coordinator that was asked to stop waits 5 s for followers, then 5 s for calls in flight, and then closes its databases. */
+const COORDINATOR_GRACE_MS = 15_000;
 /** A drain has a deadline of its own, and this is beyond it. */
 const WORKER_GRACE_MS = 30_000;
 
@@ -41,7 +39,9 @@ export class Supervisor {
   #coordinator: KeptProcess | undefined;
   #workers: KeptProcess[] = [];
   #workersLoaded: Promise<undefined>[] = [];
+  /** Where the coordinator is, or is to be. */
   #address = ANY_PORT;
+  #hasLed = false;
   /** Somebody else listens where the coordinator did. */
   #isPortTaken = false;
   /** No worker is started any more. */
@@ -56,8 +56,12 @@ export class Supervisor {
     return this.#givenUp.promise;
   }
 
-  /** Resolves when a coordinator leads for the first time; never when none ever does. */
-  async startCoordinator(): Promise<void> {
+  /**
+   * At this address, or where that is taken at another port. Resolves when a coordinator leads for the first time; never when none ever
+   * does.
+   */
+  async startCoordinator(address: string): Promise<void> {
+    this.#address = address;
     const { directory, program, coordinatorWords } = this.#options;
     const logFile = await directory.logFile("coordinator");
     // It may have been told to leave before anything was there to be stopped.
@@ -160,9 +164,9 @@ export class Supervisor {
 
   #onCoordinatorEvent({ topic, address }: MemberEvent): void {
     if (topic !== "coordinator_leading" || typeof address !== "string") return;
-    const isNew = address !== this.#address;
-    const isFirst = this.#address === ANY_PORT;
-    [this.#address, this.#isPortTaken] = [address, false];
+    const isFirst = !this.#hasLed;
+    const isNew = isFirst || address !== this.#address;
+    [this.#address, this.#isPortTaken, this.#hasLed] = [address, false, true];
     const ready = isNew ? this.#options.onAddress(address) : Promise.resolve();
     void ready.then(
       () => {

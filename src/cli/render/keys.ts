@@ -1,0 +1,89 @@
+// Keys for a terminal: a table of them, and one in sentences.
+import { printable } from "../../base/safe-text.ts";
+import type { Key } from "../../client/keys.ts";
+import type { HintedLine } from "../shell-words.ts";
+import { number } from "./quantities.ts";
+import { renderTable } from "./table.ts";
+
+/** The table, or a sentence when there is none to show. `isSome`: only keys in some states were asked for. */
+export function keysText(keys: readonly Key[], isSome: boolean, line: HintedLine): string {
+  if (keys.length === 0)
+    return isSome
+      ? "No key is like that.\n"
+      : `No keys yet: \`${line("submit")}\` with --key-field gives items some.\n`;
+  const table = renderTable<Key>(
+    [
+      { title: "key", value: ({ key }) => key },
+      { title: "state", value: ({ phase }) => phase },
+      { title: "items", value: ({ items }) => String(items), align: "right" },
+      { title: "partition", value: ({ partition }) => String(partition), align: "right" },
+      { title: "next item", value: ({ head }) => head?.slice(0, 12) ?? "-" },
+      { title: "worker", value: ({ worker }) => worker ?? "-" },
+      { title: "why", value: whyText },
+    ],
+    keys,
+  );
+  const isFailed = keys.some(({ parkedBy }) => parkedBy === "failed");
+  const isPaused = keys.some(({ parkedBy }) => parkedBy === "paused");
+  const notes = [
+    ...(isFailed
+      ? [
+          `\`${line("retry", "ITEM")}\` tries a failed item again, \`${line("key", "skip", "KEY")}\` goes on without it.`,
+        ]
+      : []),
+    ...(isPaused ? [`\`${line("key", "resume", "KEY")}\` lets a paused key go on.`] : []),
+  ];
+  return `${table}${notes.map((note) => `${note}\n`).join("")}`;
+}
+
+/** Its lines under a head; ends with a line ending. */
+export function keyText(key: Key, line: HintedLine): string {
+  const sentences = [
+    phaseSentence(key),
+    ...parkedSentences(key, line),
+    key.stateBytes === undefined
+      ? "It has no state."
+      : `It has a state of ${number(key.stateBytes)} bytes: \`${line("key", "get", key.key, "--state")}\` prints it.`,
+    `It is of partition ${key.partition}${key.owner === undefined ? "" : `, which is warm at worker ${key.owner}`}.`,
+  ];
+  return `key ${printable(key.key)}\n${sentences.map((sentence) => `  ${sentence}\n`).join("")}`;
+}
+
+function phaseSentence({ phase, items, head, worker }: Key): string {
+  const next = head === undefined ? "" : ` Item ${head.slice(0, 12)} is the next.`;
+  const wait = items === 1 ? "1 item of it waits." : `${number(items)} items of it wait.`;
+  switch (phase) {
+    case "idle":
+      return "It is idle: no item of it waits.";
+    case "waiting":
+      return `${wait}${next}`;
+    case "delayed":
+      return `${wait}${next} That waits for a while, after an attempt did not succeed.`;
+    case "running":
+      return `Item ${head?.slice(0, 12) ?? ""} of it is with worker ${worker ?? "unknown"}; ${behindText(items - 1)}.`;
+    case "parked":
+      return `It is parked: nothing of it starts. ${wait}`;
+    case "unknown":
+      return "It is in a state that this version of rollout does not know.";
+  }
+}
+
+function behindText(items: number): string {
+  if (items <= 0) return "none waits behind it";
+  return items === 1 ? "1 waits behind it" : `${number(items)} wait behind it`;
+}
+
+function parkedSentences({ parkedBy, head, error, key }: Key, line: HintedLine): string[] {
+  if (parkedBy === "paused")
+    return [`An operator has paused it: \`${line("key", "resume", key)}\` lets it go on.`];
+  if (parkedBy !== "failed" || head === undefined) return [];
+  const why = error === undefined ? "" : ` (${printable(error.class)}: ${printable(error.message)})`;
+  return [
+    `Item ${head.slice(0, 12)} has failed${why}: \`${line("retry", head.slice(0, 12))}\` tries it again, \`${line("key", "skip", key)}\` goes on without it.`,
+  ];
+}
+
+function whyText({ parkedBy, error }: Key): string {
+  if (parkedBy === "failed" && error !== undefined) return `${error.class}: ${error.message}`;
+  return parkedBy ?? "";
+}

@@ -1,0 +1,32 @@
+// `rollout key resume`
+import { Args, Flags } from "../../cli/oclif.ts";
+import { configFlags } from "../../cli/setting-flags.ts";
+import { parkedKeys, steerKeys } from "../../compose/key-deeds.ts";
+import { OperatorCommand } from "../../compose/operator-command.ts";
+
+export class KeyResume extends OperatorCommand {
+  static override readonly summary = "Let paused keys go on.";
+  static override readonly description =
+    "A key whose next item has failed does not go on by this: `rollout retry` tries that item again, `rollout key skip` goes on without it.";
+  static override readonly examples = [
+    "<%= config.bin %> <%= command.id %> customer-17",
+    "<%= config.bin %> <%= command.id %> --all",
+  ];
+  static override readonly args = {
+    key: Args.string({ description: "Keys.", multiple: true, ignoreStdin: true }),
+  };
+  static override readonly flags = {
+    ...configFlags("operator"),
+    all: Flags.boolean({ default: false, summary: "All that an operator has paused." }),
+  };
+
+  override async run(): Promise<void> {
+    const { args, flags } = await this.parse(KeyResume);
+    const keys = args.key ?? [];
+    if (keys.length > 0 === flags.all) throw this.misuse("name keys, or say --all");
+    const { object, text } = await this.askRun(flags, async (client) =>
+      steerKeys(client, "resume", flags.all ? await parkedKeys(client, "paused") : keys),
+    );
+    this.print([object], text);
+  }
+}

@@ -1,0 +1,56 @@
+// Deeds of an operator to keys, in words, and the refusal where some of them did not allow it.
+import { failure } from "../base/errors.ts";
+import { printable } from "../base/safe-text.ts";
+import type { KeyRefusal, KeySteering } from "../client/keys.ts";
+import type { RolloutClient } from "./rollout-client.ts";
+import type { Outcome } from "./run-deeds.ts";
+
+const SHOWN_MAX = 5;
+
+const DONE: Readonly<Record<KeySteering, string>> = {
+  pause: "paused: nothing more of it starts",
+  resume: "going on",
+  skip: "going on without the item that has failed",
+  retire: "forgotten, with its state",
+};
+
+const REASONS: Readonly<Record<string, string>> = {
+  not_failed: "no item of it has failed and keeps it",
+  head_failed:
+    "its next item has failed: `rollout retry` tries that again, `rollout key skip` goes on without it",
+  not_idle: "items of it are not final yet",
+  cancelled: "the run was cancelled",
+};
+
+/** Rejects with key_unknown, or key_refused behind the others that were steered, and the transport's rows. */
+export async function steerKeys(
+  client: RolloutClient,
+  steering: KeySteering,
+  keys: readonly string[],
+): Promise<Outcome> {
+  const { steered, refused } = await client.steerKeys(steering, keys);
+  const [first] = refused;
+  if (first !== undefined) throw refusalOf(first, refused);
+  const [only = ""] = keys;
+  const who = keys.length === 1 ? `Key ${printable(only)} is` : `${steered} keys are`;
+  return { object: { steered }, text: `${who} ${DONE[steering]}.\n` };
+}
+
+function refusalOf(first: KeyRefusal, refused: readonly KeyRefusal[]): Error {
+  const unknown = refused.filter(({ reason }) => reason === "unknown");
+  if (first.reason === "unknown" && unknown.length === 1) return failure("key_unknown", { key: first.key });
+  const alike = refused.filter(({ reason }) => reason === first.reason).map(({ key }) => key);
+  const shown = alike.slice(0, SHOWN_MAX).join(", ");
+  const more = alike.length > SHOWN_MAX ? ` and ${alike.length - SHOWN_MAX} more` : "";
+  const reason =
+    REASONS[first.reason] ?? (first.reason === "unknown" ? "the run has no such key" : first.reason);
+  return failure("key_refused", { keys: `${shown}${more}`, reason });
+}
+
+/** The keys that an item of theirs has parked, or an operator. */
+export async function parkedKeys(client: RolloutClient, by: "failed" | "paused"): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { key, parkedBy } of client.keys({ phases: ["parked"] }))
+    if (parkedBy === by) found.push(key);
+  return found;
+}
