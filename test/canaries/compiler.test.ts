@@ -64,14 +64,17 @@ const PLANTS: readonly Plant[] = [
 ];
 
 describe("canary: the build", () => {
-  const house = houseForAll(["tsconfig.json", "tsconfig.build.json", "package.json", "scripts/build.ts"], {
-    "src/own-program.ts": 'import { y } from "../machines/y.ts";\nconsole.log(y);',
-    "machines/y.ts": 'export const y: string = "as built";',
-    "dist/src/base/stale.js": "",
-    "src/commands/greet.ts":
-      'import { Command } from "@oclif/core";\nexport class Greet extends Command { override async run(): Promise<void> {} }',
-    "oclif.manifest.json": '{ "version": "0.0.0", "commands": { "gone": {} } }',
-  });
+  const house = houseForAll(
+    ["tsconfig.json", "tsconfig.build.json", "package.json", "scripts/build.ts", "scripts/compiler.ts"],
+    {
+      "src/own-program.ts": 'import { y } from "../machines/y.ts";\nconsole.log(y);',
+      "machines/y.ts": 'export const y: string = "as built";',
+      "dist/src/base/stale.js": "",
+      "src/commands/greet.ts":
+        'import { Command } from "@oclif/core";\nexport class Greet extends Command { override async run(): Promise<void> {} }',
+      "oclif.manifest.json": '{ "version": "0.0.0", "commands": { "gone": {} } }',
+    },
+  );
 
   it("makes dist anew, each program one file with what it imports", async () => {
     expect(await house.check("build")).to.deep.equal({ code: 0, output: "" });
@@ -129,4 +132,21 @@ describe("canary: the compiler", () => {
       expect(own.join("\n")).to.include(`error ${code}:`);
     });
   }
+});
+
+describe("canary: the compiler of the page", () => {
+  const page = "src/inspector/page/page.ts";
+  const house = houseForAll(["tsconfig.json", "package.json", "src/inspector/page/tsconfig.json"], {
+    [page]: 'document.title = "clean";\nexport {};',
+  });
+
+  it("passes what a browser has, and refuses what it has not", async () => {
+    expect(await house.check("types-page")).to.deep.equal({ code: 0, output: "" });
+    house.plant({ [page]: "const title: string = 1;\nprocess.exit();\nexport {};" });
+    const { code, output } = await house.check("types-page");
+    expect(output)
+      .to.match(/\(1,7\): error TS\d+/)
+      .and.match(/\(2,1\): error TS\d+/);
+    expect(code).to.not.equal(0);
+  });
 });

@@ -69,6 +69,8 @@ export class House {
       ...process.env,
       PATH: `${PROGRAMS}${delimiter}${process.env["PATH"] ?? ""}`,
       NO_COLOR: "1",
+      // No test that is planted needs a database.
+      ROLLOUT_TEST_POSTGRES_URL: "postgres://127.0.0.1:1/none",
     };
     const child = spawn(program, args, { cwd: this.path, env, stdio: ["ignore", "pipe", "pipe"] });
     let output = "";

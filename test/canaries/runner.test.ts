@@ -7,9 +7,12 @@ const COPIED = [
   "package.json",
   ".mocharc.json",
   "scripts",
+  "test/support/listeners.ts",
   "test/support/mocha-guard.ts",
   "test/support/mocha-statistics.ts",
+  "test/support/postgres-server.ts",
   "src/base/clock.ts",
+  "src/base/random.ts",
 ];
 const PASSES = 'it("passes", () => {});\n';
 

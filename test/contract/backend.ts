@@ -8,8 +8,11 @@ import type { Readable } from "node:stream";
 import { systemClock } from "../../src/base/clock.ts";
 import { openLevelStore } from "../../src/storage/level/level-store.ts";
 import type { Backend } from "../../src/worker/backends/backend.ts";
+import type { Assigned } from "../../src/worker/work/backlog.ts";
+import type { Finished } from "../../src/worker/work/execution.ts";
+import { resultOf } from "../../src/worker/work/outbox-record.ts";
 import type { BackendCase } from "../support/backend-case.ts";
-import { OUTPUT_LIMIT } from "../support/backend-case.ts";
+import { OUTPUT_LIMIT, STATE_LIMIT } from "../support/backend-case.ts";
 import { allGone, BackendRig, isRunning, pidsIn, recordsIn } from "../support/backend-rig.ts";
 import { eventually } from "../support/eventually.ts";
 import type { ItemBehaviour } from "../support/item-behaviour.ts";
@@ -19,8 +22,7 @@ import { environmentFor } from "../support/rollout-process.ts";
 import type { TemporaryDirectory } from "../support/temporary-directory.ts";
 import { useTemporaryDirectory } from "../support/temporary-directory.ts";
 
-/** `caseFile` is the file that exports `backendCase`: the very same backend is made in another process as well. */
-export function backendContract(backendCase: BackendCase, caseFile: string): void {
+export function backendContract(backendCase: BackendCase): void {
   describe(`backend contract: ${backendCase.name}`, () => {
     // Real programs start, more than one at a time.
     let rig: BackendRig;
@@ -58,7 +60,8 @@ export function backendContract(backendCase: BackendCase, caseFile: string): voi
     outcomeTests(suite);
     if (backendCase.can.has("hang")) endTests(suite);
     if (backendCase.can.has("save")) checkpointTests(suite);
-    if (backendCase.executesIn === "children") orphanTests(suite, caseFile);
+    if (backendCase.can.has("learn")) stateTests(suite);
+    if (backendCase.executesIn === "children") orphanTests(suite);
   });
 }
 
@@ -127,6 +130,22 @@ function outcomeTests({ backendCase, directory, rig }: Suite): void {
       );
       const ends = await Promise.all(given.map((one) => rig().end(one)));
       expect(ends.map(({ outcome }) => outcome.kind)).to.deep.equal(names.map(() => "success"));
+    });
+
+  if (can.has("slot"))
+    it("tells each of those that execute at once a slot of its own", async () => {
+      for (const place of [directory.file("first"), directory.file("second")]) {
+        await mkdir(place);
+        const names = ["a", "b", "c", "d"];
+        const given = names.map((name) =>
+          rig().give({ do: "slot", directory: place, name, count: names.length }),
+        );
+        const ends = await Promise.all(given.map((one) => rig().end(one)));
+        const slots = ends.map(
+          ({ outcome }) => outcome.kind === "success" && Buffer.from(outcome.output).toString(),
+        );
+        expect(slots).to.have.members(["0", "1", "2", "3"]);
+      }
     });
 }
 
@@ -206,9 +225,54 @@ function checkpointTests({ backendCase, directory, rig }: Suite): void {
   });
 }
 
-/** The worker is killed, and with it its say over what it started. */
-function orphanTests({ directory }: Suite, caseFile: string): void {
-  const program = new URL("../support/backend-host-program.ts", import.meta.url).pathname;
+/** States are values of JSON here, as each kind of item can have them. */
+function stateTests({ rig }: Suite): void {
+  const keyed = (state?: string): Pick<Assigned, "keyed"> => ({
+    keyed: { key: "order 17", commit: 3n, ...(state !== undefined && { state: json(state) }) },
+  });
+  const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
+  const of = ({ outcome }: Finished): unknown[] => {
+    if (outcome.kind !== "success") return [outcome.kind];
+    const { state } = outcome;
+    return [
+      String(Buffer.from(outcome.output)),
+      state instanceof Uint8Array ? String(Buffer.from(state)) : state,
+    ];
+  };
+
+  it("gives an item the state of its key, and takes the one that it leaves", async () => {
+    expect(of(await rig().run({ do: "learn", state: "one" }, keyed()))).to.deep.equal(["null", '"one"']);
+    expect(of(await rig().run({ do: "learn", state: "two" }, keyed("one")))).to.deep.equal([
+      '"one"',
+      '"two"',
+    ]);
+    expect(of(await rig().run({ do: "learn", state: null }, keyed("two")))).to.deep.equal([
+      '"two"',
+      "removed",
+    ]);
+    // One that does not speak of it leaves it as it is.
+    expect(of(await rig().run({ do: "echo", value: 1 }, keyed("two")))).to.deep.equal(["1", undefined]);
+    expect(of(await rig().run({ do: "echo", value: 1 }, keyed()))).to.deep.equal(["1", undefined]);
+  });
+
+  it("takes no state of an item that fails", async () => {
+    const finished = await rig().run({ do: "learn", state: "never", fails: true }, keyed("before"));
+    expect(finished.outcome.kind).to.equal("error");
+    const { keyed: reported } = resultOf(finished, new Uint8Array());
+    expect(reported).to.equal(undefined);
+  });
+
+  it("lets a state of the limit through, and no byte more", async () => {
+    const most = "x".repeat(STATE_LIMIT - 2);
+    expect(of(await rig().run({ do: "learn", state: most }, keyed()))).to.deep.equal(["null", `"${most}"`]);
+    const { outcome } = await rig().run({ do: "learn", state: `${most}x` }, keyed());
+    expect(outcome.kind === "too_large" && outcome.message).to.match(/state .*(2049|2048)/);
+  });
+}
+
+/** The worker is killed, and with it its say over what it started. The very same backend is made in another process. */
+function orphanTests({ backendCase, directory }: Suite): void {
+  const program = new URL("./backend-host-program.ts", import.meta.url).pathname;
 
   interface Host {
     readonly guardian: number;
@@ -220,7 +284,7 @@ function orphanTests({ directory }: Suite, caseFile: string): void {
   async function startHost(): Promise<Host> {
     const file = directory.file("pids");
     const payload = JSON.stringify({ do: "hang", pids: file, stubborn: true });
-    const host = spawn(process.execPath, [program, caseFile, directory.path, payload], {
+    const host = spawn(process.execPath, [program, backendCase.name, directory.path, payload], {
       env: environmentFor(),
       stdio: ["ignore", "pipe", "inherit"],
     });

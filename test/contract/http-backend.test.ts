@@ -1,20 +1,16 @@
 import { expect } from "chai";
-import { fileURLToPath } from "node:url";
 import { OpenAiServer } from "../../examples/openai-server/server.ts";
 import { HttpBackend } from "../../src/worker/backends/http/http-backend.ts";
 import { chat, specOf } from "../unit/worker/backends/http/asking.ts";
 import { OUTPUT_LIMIT } from "../support/backend-case.ts";
-import { backendCase } from "../support/backend-cases/http-case.ts";
+import { backendCase } from "./backend-cases/http-case.ts";
 import { BackendRig, isRunning, pidsIn } from "../support/backend-rig.ts";
 import { useClosers } from "../support/closers.ts";
 import { eventually } from "../support/eventually.ts";
 import { useTemporaryDirectory } from "../support/temporary-directory.ts";
 import { backendContract } from "./backend.ts";
 
-backendContract(
-  backendCase,
-  fileURLToPath(new URL("../support/backend-cases/http-case.ts", import.meta.url)),
-);
+backendContract(backendCase);
 
 describe("backend contract: http, of a server that it launched", () => {
   const closing = useClosers();

@@ -1,8 +1,4 @@
-import { fileURLToPath } from "node:url";
-import { backendCase } from "../support/backend-cases/machine-case.ts";
+import { backendCase } from "./backend-cases/machine-case.ts";
 import { backendContract } from "./backend.ts";
 
-backendContract(
-  backendCase,
-  fileURLToPath(new URL("../support/backend-cases/machine-case.ts", import.meta.url)),
-);
+backendContract(backendCase);

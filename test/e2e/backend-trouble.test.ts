@@ -9,7 +9,7 @@ import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { eventually } from "../support/eventually.ts";
 import { withFailingCalls } from "../support/failing-system-calls.ts";
-import { unusedAddress } from "../support/listeners.ts";
+import { restartableAddress } from "../support/listeners.ts";
 
 function filesBelow(directory: string): string[] {
   try {
@@ -39,7 +39,7 @@ describe("a backend in trouble", () => {
   it("is seen by whoever looks at the worker, the item or everything", async () => {
     await withCluster({}, async (cluster) => {
       await cluster.startCoordinator();
-      const server = `http://${await unusedAddress()}`;
+      const server = `http://${await restartableAddress()}`;
       write(cluster, 'backend = "http"', "[http]", `url = "${server}/v1?key=secret"`, "max_tries = 100");
       await submit(cluster, "--json");
       const worker = await cluster.startWorker({ args: ["--plugin", "job.toml"] });

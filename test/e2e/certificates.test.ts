@@ -7,7 +7,7 @@ import { newIdentity, newWorkerId } from "../support/certificates.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster, Settings } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
-import { unusedAddress } from "../support/listeners.ts";
+import { startDeafListener, restartableAddress } from "../support/listeners.ts";
 import { authorityIn, writeCredentials } from "../support/real-authority.ts";
 
 /** Credentials of a new bearer of this run. */
@@ -102,7 +102,7 @@ describe("certificates", () => {
       const workerId = newWorkerId();
       const identity = { runId: cluster.runId, role: "worker", id: workerId } as const;
       const flags = await writeCredentials(cluster.file("worker"), await ca.issue({ identity }));
-      await cluster.configure({ "worker.coordinator_addr": await unusedAddress() });
+      await cluster.configure({ "worker.coordinator_addr": await restartableAddress() });
       const refused = await cluster.run("worker", "run", "--worker-id", newWorkerId(), ...flags);
       expect(refused).to.include({ code: 2, stdout: "" });
       expect(refused.stderr).to.contain(`it is for worker ${workerId}, and this is worker `);
@@ -168,7 +168,7 @@ describe("certificates", () => {
     });
   });
 
-  it("of a worker that is revoked end its process, and nobody else's", async () => {
+  it("of a worker that is revoked end its process, and nobody else's; the next process is another worker", async () => {
     await withCluster({}, async (cluster) => {
       const coordinator = await cluster.startCoordinator();
       const [revoked, other] = [await cluster.startWorker(), await cluster.startWorker()];
@@ -180,6 +180,8 @@ describe("certificates", () => {
       expect(await cluster.listed(id)).to.include({ revoked: true });
       await coordinator.event("certificate_revoked", { bearer_id: id, workers: 0 });
       await coordinator.nextEvent("worker_heartbeat", await other.identity());
+      const next = await cluster.startWorker();
+      expect([id, await other.id()]).to.not.include(await next.id());
     });
   });
 
@@ -201,6 +203,24 @@ describe("certificates", () => {
         /it refuses the certificate of the bundle .*, which was revoked/,
       );
     });
+  });
+
+  it("are revoked in the database also where of several coordinators one hangs up and another is gone", async () => {
+    const deaf = await startDeafListener();
+    try {
+      await withCluster({}, async (cluster) => {
+        await cluster.startCoordinator();
+        await cluster.coordinator.stop();
+        await cluster.configure({ "transport.advertised_addr": deaf.address });
+        const addresses = `${deaf.address},${await restartableAddress()}`;
+        const revoke = ["ca", "revoke", "data/tls/enrolment.pem", "--json", "--coordinator-addr", addresses];
+        const offline = await cluster.run(...revoke);
+        expect(offline.stderr).to.equal("");
+        expect(JSON.parse(offline.stdout)).to.include({ in_force: false });
+      });
+    } finally {
+      await deaf.close();
+    }
   });
 
   it("for an operator let commands be run from elsewhere", async () => {

@@ -1,6 +1,7 @@
 // A checkpoint outlives its attempt, however that ends: the worker is killed with -9, or the process that executes the item.
 import { expect } from "chai";
 import { readFileSync, writeFileSync } from "node:fs";
+import { RolloutClient } from "../../src/compose/rollout-client.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
@@ -54,10 +55,9 @@ async function submit(cluster: Cluster, backend: string, source: string, table: 
     cluster.file("job.toml"),
     `name = "job"\nversion = "1"\nbackend = "${backend}"\n[${backend}]\n${table}\n`,
   );
-  writeFileSync(cluster.file("items.jsonl"), `{"id":"long"}\n`);
-  const { code, stderr } = await cluster.run("submit", "items.jsonl", "--plugin", "job.toml", "--seal");
-  expect(code, stderr).to.equal(0);
-  return ["--plugin", "job.toml"];
+  const args = ["--plugin", "job.toml"];
+  await cluster.submit([{ id: "long" }], ...args, "--seal");
+  return args;
 }
 
 async function result(cluster: Cluster): Promise<ResultLine> {
@@ -79,11 +79,14 @@ describe("checkpoints", () => {
         `module = "job.mjs"\ncheckpoint_interval = "0ms"`,
       );
       const workers = await Promise.all([cluster.startWorker({ args }), cluster.startWorker({ args })]);
-      const item = await eventually("the costly step is saved", async () => {
-        const { stdout } = await cluster.run("explain", "long", "--json");
-        const explained = JSON.parse(stdout) as Explained;
-        return explained.checkpoint_bytes > 9_000 && explained;
-      });
+      using client = await RolloutClient.connect({ config: cluster.file("rollout.toml") });
+      await eventually(
+        "the costly step is saved",
+        async () => (await client.item("long")).checkpointBytes > 9_000,
+      );
+      const { stdout } = await cluster.run("explain", "long", "--json");
+      const item = JSON.parse(stdout) as Explained;
+      expect(item.checkpoint_bytes).to.be.above(9_000);
       for (const worker of workers) if ((await worker.id()) === item.worker) await worker.kill();
       writeFileSync(cluster.file("open"), "");
       await cluster.coordinator.event("run_completed", { done: 1, failed: 0 });

@@ -1,12 +1,11 @@
-import { writeFileSync } from "node:fs";
 import { expect } from "chai";
 import { systemClock } from "../../src/base/clock.ts";
 import { newWorkerId } from "../support/certificates.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster, WorkerProcess } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
-import { settableClock, wrongClock } from "../support/fake-clock.ts";
-import { RunObserver } from "../support/run-observer.ts";
+import { setClock, settableClock, wrongClock } from "./fake-clock.ts";
+import { runUntil } from "../support/run-observer.ts";
 
 const HOUR_MS = 3_600_000;
 const TOLERANCE_MS = 600_000;
@@ -69,20 +68,17 @@ describe("wall clocks that disagree", () => {
     const settings = { "run.max_attempts": 3, "run.time_limit": "30m", "mock.failure_percent": 100 };
     await withCluster(settings, async (cluster) => {
       const clock = cluster.file("clock");
-      writeFileSync(clock, "+0");
+      setClock(clock, "+0");
       const coordinator = await cluster.startCoordinator({ env: settableClock(clock) });
       await cluster.startWorker();
-      writeFileSync(cluster.file("items.jsonl"), ITEMS.map((item) => `${item}\n`).join(""));
-      expect(await cluster.run("submit", "items.jsonl")).to.include({ code: 0 });
-      const observer = await RunObserver.open(cluster);
-      await observer.until(({ delayed }) => delayed > 0);
-      writeFileSync(clock, "-1h");
-      await observer.until(({ failed }) => failed === ITEMS.length);
-      writeFileSync(clock, "+2h");
+      await cluster.submit(ITEMS);
+      await runUntil(cluster, ({ delayed }) => delayed > 0);
+      setClock(clock, "-1h");
+      await runUntil(cluster, ({ failed }) => failed === ITEMS.length);
+      setClock(clock, "+2h");
       const { incarnation, sequence } = await coordinator.nextEvent("worker_heartbeat");
       await coordinator.event("worker_heartbeat", { incarnation, sequence: sequence + 12 });
       expect(coordinator.seen("run_paused")).to.deep.equal([]);
-      observer.close();
     });
   });
 

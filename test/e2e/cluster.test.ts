@@ -11,6 +11,7 @@ import { newWorkerId } from "../support/certificates.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
+import { askMonitor } from "../support/monitor.ts";
 
 function idOf(text: string): WorkerId {
   const id = parseUlid<WorkerId>(text);
@@ -155,10 +156,17 @@ describe("a cluster", () => {
   it("ends a worker at once at the second signal, while it waits for somebody to hear its goodbye", async () => {
     await withCluster({}, async (cluster) => {
       const coordinator = await cluster.startCoordinator();
-      const worker = await cluster.startWorker();
+      const worker = await cluster.startWorker({ args: ["--monitor-addr", "127.0.0.1:0"] });
+      const worker_id = await worker.id();
+      const { body } = await askMonitor(worker, "/readyz");
+      expect(body).to.include({ ready: true, worker_id });
       coordinator.send("SIGSTOP");
       worker.send("SIGTERM");
       await worker.event("drain_started");
+      const { status, body: draining } = await askMonitor(worker, "/readyz");
+      expect([status, draining["ready"]]).to.deep.equal([503, false]);
+      // Without any work there is little between the two.
+      expect(draining["reason"]).to.be.oneOf(["it drains", "it has left"]);
       worker.send("SIGTERM");
       expect(await worker.ended).to.deep.equal({ code: 4, signal: null });
       expect(worker.seen("drain_completed")).to.deep.equal([]);

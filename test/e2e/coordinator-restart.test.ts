@@ -1,3 +1,4 @@
+import { readdirSync } from "node:fs";
 import { expect } from "chai";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster, WorkerProcess } from "../support/cluster.ts";
@@ -79,6 +80,22 @@ describe("a coordinator", () => {
       }
       expect(epochs).to.deep.equal([0, 1, 2]);
       await expectReunion(cluster.coordinator, fleet);
+    });
+  });
+
+  it("says at its start how the one before it ended: killed with -9, or stopped", async () => {
+    await withCluster({}, async (cluster) => {
+      await (await cluster.startCoordinator()).kill();
+      const second = await cluster.startCoordinator();
+      await second.logLine({ message: "the coordinator before this one was killed while it led at epoch 0" });
+      const { stdout } = await cluster.run("doctor");
+      expect(stdout).to.match(/former coordinator +was killed while it led at epoch 0\n/);
+      expect(await second.stop()).to.deep.equal({ code: 0, signal: null });
+      const third = await cluster.startCoordinator();
+      await third.logLine({ message: "the coordinator before this one resigned at epoch 1" });
+      const files = readdirSync(cluster.file("data/state/coordinators"));
+      expect(files.filter((file) => !/\.(?:lock|seen)$/.test(file))).to.have.length(1);
+      expect(files.filter((file) => file.endsWith(".seen"))).to.have.length(1);
     });
   });
 

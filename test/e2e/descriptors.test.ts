@@ -1,5 +1,6 @@
 import { expect } from "chai";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { closeSync, constants, existsSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { eventually } from "../support/eventually.ts";
 import { openFiles } from "../support/item-behaviour.ts";
 import { withLocalRun } from "../support/local-run.ts";
@@ -22,12 +23,34 @@ describe("the processes of `rollout run`", () => {
         "ROLLOUT_CHECKPOINT",
         "ROLLOUT_ITEM_ID",
         "ROLLOUT_RUN_ID",
+        "ROLLOUT_SLOT",
         "ROLLOUT_WORKER_ID",
       ]);
       const ofRun = (pid: number): string[] => openFiles(pid).filter((file) => file.includes("/supervisor/"));
       expect(ofRun(run.pid)).to.not.deep.equal([]);
       for (const pid of [place.coordinatorPid, ...(await place.workerPids())])
         expect(ofRun(pid)).to.deep.equal([]);
+    });
+  });
+
+  it("close nothing that a thread of their own reads, as the certificates of NODE_EXTRA_CA_CERTS", async () => {
+    await withLocalRun({ items: 1 }, async (place) => {
+      const certificates = place.file("certificates");
+      execFileSync("mkfifo", [certificates]);
+      const held = openSync(certificates, constants.O_RDWR);
+      const run = place.launch(place.words(), ["env", `NODE_EXTRA_CA_CERTS=${certificates}`]);
+      try {
+        const coordinator = await eventually(
+          "its database is open",
+          () => existsSync(place.file("out.jsonl.rollout/rollout.db.lock")) && place.coordinatorPid,
+        );
+        expect(openFiles(coordinator)).to.include(certificates);
+      } finally {
+        // A thread that has opened it reads its end; one that comes later finds nothing.
+        rmSync(certificates);
+        closeSync(held);
+      }
+      expect((await run.ended).code).to.equal(0);
     });
   });
 });

@@ -4,7 +4,7 @@ import { newRunId } from "../support/certificates.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
-import { unusedAddress } from "../support/listeners.ts";
+import { restartableAddress } from "../support/listeners.ts";
 import { AwsMetadataServer } from "../support/metadata-server.ts";
 
 interface FindingLine {
@@ -73,8 +73,7 @@ describe("rollout doctor", () => {
         cluster.file("infer.toml"),
         'name = "infer"\nversion = "1"\nbackend = "command"\n[command]\ncommand = ["true"]\n',
       );
-      writeFileSync(cluster.file("items.jsonl"), "1\n2\n");
-      expect(await cluster.run("submit", "items.jsonl", "--plugin", "infer.toml")).to.include({ code: 0 });
+      await cluster.submit([1, 2], "--plugin", "infer.toml");
       const status = await cluster.run("status");
       expect(status.stdout.split("\n")[0]).to.match(/ No worker can execute the plugin infer\.$/);
       const { code, findings } = await examine(cluster);
@@ -95,7 +94,7 @@ describe("rollout doctor", () => {
       expect((await database())?.code).to.equal("store_other_run");
       await cluster.configure({ run_id: cluster.runId });
       unlinkSync(cluster.file("data/rollout.db/CURRENT"));
-      expect((await database())?.code).to.equal("store_corrupt");
+      expect((await database())?.code).to.equal("store_broken");
 
       writeFileSync(cluster.file("file"), "");
       await cluster.configure({ "storage.path": "./file", "worker.state_dir": "./file" });
@@ -149,7 +148,7 @@ describe("rollout doctor", () => {
     await withCluster({}, async (cluster) => {
       writeFileSync(cluster.file("data.txt"), "");
       writeFileSync(cluster.file("there.ts"), "");
-      const nobody = `http://${await unusedAddress()}/v1`;
+      const nobody = `http://${await restartableAddress()}/v1`;
       const plugins = [
         write(cluster, "fine", "command", 'command = ["cat"]'),
         write(cluster, "by-item", "command", 'command = ["{.program}"]'),

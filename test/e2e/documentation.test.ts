@@ -1,6 +1,5 @@
 import { execFile, spawn } from "node:child_process";
-import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -10,6 +9,7 @@ import type { Block } from "../support/document-blocks.ts";
 import { blocksOf, blocksOfFile, documents } from "../support/document-blocks.ts";
 import { environmentFor } from "../support/rollout-process.ts";
 import { runProgram } from "../support/run-program.ts";
+import { withDirectory } from "../support/temporary-directory.ts";
 
 const REPOSITORY = fileURLToPath(new URL("../..", import.meta.url));
 /** The languages of blocks that are no shell. `bash`, `console` or nothing would slip past this test. */
@@ -34,8 +34,7 @@ async function installPrograms(directory: string): Promise<string> {
 
 /** Runs blocks one after the other, as a reader would, in one empty directory. */
 async function runInOrder(blocks: readonly Block[]): Promise<void> {
-  const directory = await mkdtemp(join(tmpdir(), "rollout-documentation-"));
-  try {
+  await withDirectory(async (directory) => {
     const bin = await installPrograms(directory);
     const work = join(directory, "work");
     await mkdir(work);
@@ -46,9 +45,7 @@ async function runInOrder(blocks: readonly Block[]): Promise<void> {
         throw new Error(`the block at ${at} does not do what it should:\n${text}`, { cause });
       });
     }
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
+  });
 }
 
 describe("the documentation", () => {
@@ -115,8 +112,7 @@ describe("the documentation", () => {
   });
 
   it("says the truth about Ctrl-C in the middle of `make run`: everything is ended, and said so", async () => {
-    const home = await mkdtemp(join(tmpdir(), "rollout-documentation-"));
-    try {
+    await withDirectory(async (home) => {
       const env = { ...environmentFor(), TMPDIR: home };
       const demo = spawn(process.execPath, [join(REPOSITORY, "examples/word-count.ts")], { env });
       let said = "";
@@ -135,8 +131,6 @@ describe("the documentation", () => {
       expect(said).to.contain("interrupted").and.contain("the directory is gone");
       expect(said).to.not.contain("kill -9");
       expect(await readdir(home)).to.deep.equal([]);
-    } finally {
-      await rm(home, { recursive: true, force: true });
-    }
+    });
   });
 });

@@ -1,15 +1,17 @@
 // A cloud takes a worker's machine away, as its metadata server says on loopback. Executions and their places are read from the
 // executions' own journal; the clouds' own times hold, but where a test says that the notice is shorter.
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { expect } from "chai";
 import { systemClock } from "../../src/base/clock.ts";
-import type { Cluster, WorkerProcess } from "../support/cluster.ts";
+import { parseUlid } from "../../src/base/ids.ts";
+import type { WorkerId } from "../../src/base/ids.ts";
+import type { Cluster, WorkerOptions, WorkerProcess } from "../support/cluster.ts";
 import { withCluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
 import { AwsMetadataServer, GcpMetadataServer } from "../support/metadata-server.ts";
 import type { Execution } from "../support/run-observer.ts";
 import type { RolloutProcess } from "../support/rollout-process.ts";
-import { readJournal, readResults, RunObserver } from "../support/run-observer.ts";
+import { readJournal, readResults, runUntil } from "../support/run-observer.ts";
 
 const WITNESS = "spot_drain_completes_within_lead_time";
 
@@ -29,14 +31,50 @@ const CLOUDS: readonly Cloud[] = [
   { name: "gcp", leadMs: 30_000, targetMs: 15_000, serve: () => GcpMetadataServer.start() },
 ];
 
+const LEARN = `
+import { readFileSync, writeFileSync } from "node:fs";
+let items = 0;
+try {
+  items = JSON.parse(readFileSync("learned.json", "utf8")).items;
+} catch {}
+const save = (timeLeftMs) => writeFileSync("learned.json", JSON.stringify({ items, timeLeftMs }));
+`;
+
+/** Backends that can save what they have learned: here how many items there were, in all processes. */
+const LEARNERS = [
+  {
+    name: "module",
+    file: "learn.mjs",
+    manifest: `module = "learn.mjs"`,
+    source: `${LEARN}
+      export default () => ++items;
+      export const saveTrainState = ({ timeLeftMs }) => save(timeLeftMs);`,
+  },
+  {
+    name: "process",
+    file: "learn.mjs",
+    manifest: `command = [${JSON.stringify(process.execPath)}, "learn.mjs"]`,
+    source: `import { createInterface } from "node:readline";${LEARN}
+      const say = (message) => process.stdout.write(JSON.stringify(message) + "\\n");
+      say({ type: "ready", saves: true });
+      createInterface({ input: process.stdin }).on("line", (text) => {
+        const line = JSON.parse(text);
+        if (line.type === "item") say({ type: "result", id: line.id, output: ++items });
+        if (line.type !== "save") return;
+        save(line.time_left_ms);
+        say({ type: "saved" });
+      });`,
+  },
+] as const;
+
 describe("witnesses", () => {
-  const it = concurrentTests(7);
+  const it = concurrentTests(9);
 
   // It takes longest, so it is the first to begin.
   it(`${WITNESS}: aws, and an item that is preempted as often as it may fail has not failed`, () =>
     withCluster(SETTINGS, async (cluster) => {
       await cluster.startCoordinator();
-      await submit(cluster, 1);
+      await submitAll(cluster, 1);
       for (let preemption = 1; preemption <= MAX_ATTEMPTS; preemption++) {
         const metadata = await AwsMetadataServer.start();
         try {
@@ -113,22 +151,95 @@ describe("witnesses", () => {
         await coordinator.stop();
         expect(new Set(await readResults(cluster.file("data/rollout.db"))).size).to.equal(20);
       }));
+
+    for (const backend of LEARNERS)
+      it(`${WITNESS}: ${cloud.name}, and a ${backend.name} saves what it has learned, for as long as the cost of a save allows`, () =>
+        withCluster({ "worker.slots": 1, "worker.plugins": ["learn.toml"] }, async (cluster) => {
+          const metadata = await cloud.serve();
+          try {
+            writeFileSync(cluster.file(backend.file), backend.source);
+            writeFileSync(
+              cluster.file("learn.toml"),
+              `name = "learn"\nversion = "1"\nbackend = "${backend.name}"\n[${backend.name}]\n${backend.manifest}\n`,
+            );
+            await cluster.startCoordinator();
+            const first = await startSpot(cluster, metadata, "0ms");
+            await learn(cluster, [1, 2, 3]);
+            expect(await first.stop()).to.deep.equal({ code: 0, signal: null });
+            // Nobody knew how long it takes: half of 15 s.
+            expect(saved(cluster)).to.include({ items: 3 });
+            expect(saved(cluster).timeLeftMs).to.be.within(1, 7_500);
+
+            // After SIGTERM it starts afresh, with what was saved, and knows what a save has taken.
+            const workerId = parseUlid<WorkerId>(await first.id());
+            const second = await startSpot(cluster, metadata, "0ms", workerId);
+            await learn(cluster, [4]);
+            metadata.preempt();
+            expect(await second.ended).to.deep.equal({ code: 0, signal: null });
+            expect(saved(cluster)).to.include({ items: 4 });
+            expect(saved(cluster).timeLeftMs).to.be.within(cloud.targetMs / 2 + 1, cloud.targetMs);
+
+            // While the notice lasts it goes on draining, whether it hears of it again or not.
+            metadata.misbehave({ kind: "hang" });
+            const third = launchSpot(cluster, metadata, "0ms", workerId);
+            const { incarnation } = await third.identity();
+            await third.event("drain_started", { cause: cloud.name });
+            const draining = { incarnation, state: "Draining" };
+            await cluster.coordinator.event("worker_heartbeat", draining);
+            await cluster.submit([5]);
+            await cluster.coordinator.nextEvent("worker_heartbeat", draining);
+            expect(await third.stop()).to.deep.equal({ code: 0, signal: null });
+            const beats = cluster.coordinator.seen("worker_heartbeat", { incarnation });
+            expect(new Set(beats.map(({ state }) => state))).to.deep.equal(new Set(["Draining", "Gone"]));
+            await runUntil(cluster, ({ done }) => done === 4);
+            expect(saved(cluster)).to.include({ items: 4 });
+          } finally {
+            await metadata.close();
+          }
+        }));
   }
 });
+
+interface Learned {
+  readonly items: number;
+  readonly timeLeftMs: number;
+}
+
+function saved(cluster: Cluster): Learned {
+  return JSON.parse(readFileSync(cluster.file("learned.json"), "utf8")) as Learned;
+}
+
+/** Submits these, and waits until they have been executed. */
+async function learn(cluster: Cluster, items: readonly number[]): Promise<void> {
+  await cluster.submit(items);
+  await runUntil(cluster, ({ done }) => done === items.at(-1));
+}
 
 const SLOTS = 3;
 const MAX_ATTEMPTS = 3;
 const SETTINGS = { "worker.slots": SLOTS, "mock.journal": "./journal" };
 
-/** A worker on a machine of this cloud. */
-function startSpot(cluster: Cluster, metadata: Server, sleep: string): Promise<WorkerProcess> {
-  return cluster.startWorker({
+type Spot = readonly [cluster: Cluster, metadata: Server, sleep: string, workerId?: WorkerId];
+
+function spotOptions(metadata: Server, sleep: string, workerId: WorkerId | undefined): WorkerOptions {
+  return {
+    ...(workerId === undefined ? {} : { workerId }),
     env: {
       ROLLOUT_WORKER_PREEMPTION: metadata instanceof AwsMetadataServer ? "aws" : "gcp",
       ROLLOUT_WORKER_METADATA_ADDR: `127.0.0.1:${metadata.port}`,
       ROLLOUT_MOCK_SLEEP: sleep,
     },
-  });
+  };
+}
+
+/** A worker on a machine of this cloud. */
+function startSpot(...[cluster, metadata, sleep, workerId]: Spot): Promise<WorkerProcess> {
+  return cluster.startWorker(spotOptions(metadata, sleep, workerId));
+}
+
+/** One that has only just been started. */
+function launchSpot(...[cluster, metadata, sleep, workerId]: Spot): WorkerProcess {
+  return cluster.launchWorker(spotOptions(metadata, sleep, workerId));
 }
 
 /** One that nobody preempts, and that is done in no time. */
@@ -155,7 +266,7 @@ function withSpot(
     try {
       const coordinator = await cluster.startCoordinator();
       const spot = await startSpot(cluster, metadata, sleep);
-      await submit(cluster, items);
+      await submitAll(cluster, items);
       await coordinator.event("worker_heartbeat", { worker_id: await spot.id(), load: 1 });
       await startElsewhere(cluster);
       await use({ cluster, coordinator, metadata, spot });
@@ -166,18 +277,14 @@ function withSpot(
 }
 
 /** Submits so many items, and no more will come. */
-async function submit(cluster: Cluster, count: number): Promise<void> {
-  const lines = Array.from({ length: count }, (_, at) => `${at}\n`);
-  writeFileSync(cluster.file("items.jsonl"), lines.join(""));
-  const { stdout } = await cluster.run("submit", "items.jsonl", "--seal", "--json");
-  expect(JSON.parse(stdout)).to.include({ added: count });
+async function submitAll(cluster: Cluster, count: number): Promise<void> {
+  const items = Array.from({ length: count }, (_, at) => at);
+  expect(await cluster.submit(items, "--seal")).to.include({ added: count });
 }
 
 /** The run completes, with a result for each of its items. */
 async function completes(cluster: Cluster, items: number): Promise<void> {
-  const observer = await RunObserver.open(cluster);
-  const { done, failed } = await observer.until(({ state }) => state === "complete");
-  observer.close();
+  const { done, failed } = await runUntil(cluster, ({ state }) => state === "complete");
   expect({ done, failed }).to.deep.equal({ done: items, failed: 0 });
 }
 

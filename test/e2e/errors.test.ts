@@ -7,9 +7,11 @@ import { errorLine, errorObject } from "../../src/cli/render/error.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
-import { PROVOCATIONS } from "../support/provocations.ts";
-import type { Provocation, Scene } from "../support/provocations.ts";
+import { PROVOCATIONS } from "./provocations/provocations.ts";
+import type { Provocation, Scene } from "./provocations/provocations.ts";
 
+/** Also met without `--json`: an error of usage, of the configuration, of a file and of a store. */
+const PLAIN: readonly string[] = ["usage", "config_missing_key", "input_invalid", "store_corrupt"];
 const INSTALLATION = fileURLToPath(new URL("../..", import.meta.url));
 
 /** The command at its end: one line for a person, the object for a program, the code of the row, nothing of ours besides. */
@@ -43,7 +45,8 @@ describe("the table of errors", () => {
         const scene = await provocation.stage(cluster);
         try {
           const error = failure(codeOf(code), scene.params);
-          await expectMet(cluster, scene, error, false);
+          // With `--json` the line for a person is printed too: without it there is a line less, whatever the row.
+          if (PLAIN.includes(code)) await expectMet(cluster, scene, error, false);
           await expectMet(cluster, scene, error, true);
         } finally {
           await scene.after?.();

@@ -1,10 +1,10 @@
 import { createInterface } from "node:readline";
 import { expect } from "chai";
 import { sleep, systemClock } from "../../src/base/clock.ts";
-import { EVENTS_PER_BEAT, floodWithBeats } from "../support/beat-flood.ts";
+import { EVENTS_PER_BEAT, floodWithBeats } from "./beat-flood.ts";
 import { withCluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
-import { makePipe } from "../support/pipe.ts";
+import { makePipe } from "./pipe.ts";
 
 const MIB = 2 ** 20;
 const UNREAD_MS = 30_000;
@@ -37,7 +37,7 @@ describe("the event stream of a coordinator", () => {
         pipe.given();
         const unreadSinceMs = systemClock.monotonicMs();
         const worker = cluster.launchWorker();
-        await worker.logLine({ event: "worker.welcomed" });
+        await worker.logLine({ message: "a coordinator knows this worker" });
         const { worker_id } = await worker.identity();
 
         const warnings = worker.log.filter(({ level }) => level === "warn").length;
@@ -74,7 +74,7 @@ describe("the event stream of a coordinator", () => {
       coordinator.closeOutput();
       await coordinator.logLine({ message: "nobody reads the events any more; going on without them" });
       const second = cluster.launchWorker();
-      await second.logLine({ event: "worker.welcomed" });
+      await second.logLine({ message: "a coordinator knows this worker" });
       const ids = [await first.id(), await second.id()];
       const listed = await cluster.workers();
       expect(listed.map(({ worker_id }) => worker_id)).to.have.members(ids);

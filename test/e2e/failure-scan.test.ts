@@ -1,6 +1,5 @@
 // Workers that fall silent in the middle of their work: dead, or only paused. Executions are read from their own journal, and the
 // ledger's account of them from its rows.
-import { writeFileSync } from "node:fs";
 import { expect } from "chai";
 import { systemClock } from "../../src/base/clock.ts";
 import { DONE_PREFIX, RETURNED_PREFIX, RUNNING_PREFIX } from "../../src/storage/keys.ts";
@@ -10,7 +9,7 @@ import { withCluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Execution } from "../support/run-observer.ts";
-import { readJournal, readRows, RunObserver } from "../support/run-observer.ts";
+import { readJournal, readRows, runUntil } from "../support/run-observer.ts";
 
 const SLOTS = 3;
 /** A worker has as many again in its backlog. */
@@ -110,16 +109,12 @@ describe("a worker that falls silent", () => {
 });
 
 async function submit(cluster: Cluster, count: number, name = "items", ...flags: string[]): Promise<void> {
-  const lines = Array.from({ length: count }, (_, at) => `${JSON.stringify(`${name} ${at}`)}\n`);
-  writeFileSync(cluster.file(`${name}.jsonl`), lines.join(""));
-  const { stdout } = await cluster.run("submit", `${name}.jsonl`, "--json", ...flags);
-  expect(JSON.parse(stdout)).to.include({ added: count });
+  const values = Array.from({ length: count }, (_, at) => `${name} ${at}`);
+  expect(await cluster.submit(values, ...flags)).to.include({ added: count });
 }
 
 async function completes(cluster: Cluster, items: number): Promise<void> {
-  const observer = await RunObserver.open(cluster);
-  const { failed } = await observer.until(({ done }) => done === items);
-  observer.close();
+  const { failed } = await runUntil(cluster, ({ done }) => done === items);
   expect(failed).to.equal(0);
 }
 

@@ -13,10 +13,10 @@ import { concurrentTests } from "../support/concurrent.ts";
 import { pace } from "../support/pace.ts";
 import { environmentFor } from "../support/rollout-process.ts";
 import type { RolloutProcess } from "../support/rollout-process.ts";
-import { readJournal, readResults, RunObserver } from "../support/run-observer.ts";
+import { readJournal, readResults, runUntil } from "../support/run-observer.ts";
 
 const FLEET = 500;
-const FLEET_PROGRAM = fileURLToPath(new URL("../support/fleet-program.ts", import.meta.url));
+const FLEET_PROGRAM = fileURLToPath(new URL("./fleet-program.ts", import.meta.url));
 
 /** One loss that counts, or one failure, and the item has failed for good. */
 const UNFORGIVING: Settings = { "run.max_lost": 1, "run.max_attempts": 1 };
@@ -51,12 +51,12 @@ describe("trouble of a whole fleet", () => {
     withCluster(WORKING, async (cluster) => {
       const coordinator = await cluster.startCoordinator();
       const fleet = await cluster.startWorkers(3);
-      const observer = await submit(cluster, 60);
-      await observer.until(({ done, running }) => done > 0 && running > 0);
+      await submit(cluster, 60);
+      await runUntil(cluster, ({ done, running }) => done > 0 && running > 0);
       for (const worker of fleet) worker.send("SIGSTOP");
       for (const worker of fleet) await coordinator.event("worker_failed", { worker_id: await worker.id() });
       for (const worker of fleet) worker.send("SIGCONT");
-      await expectCompletion(cluster, observer, 60, fleet);
+      await expectCompletion(cluster, 60, fleet);
       const journal = readJournal(cluster.file("journal"));
       expect(new Set(journal.map(({ item }) => item)).size).to.equal(60);
     }));
@@ -80,10 +80,10 @@ describe("trouble of a whole fleet", () => {
         const env = { NODE_OPTIONS: `--import ${cluster.file("stuck.mjs")}` };
         const coordinator = await cluster.startCoordinator({ env });
         const fleet = await cluster.startWorkers(3);
-        const observer = await submit(cluster, 60);
-        await observer.until(({ done, running }) => done > 0 && running > 0);
+        await submit(cluster, 60);
+        await runUntil(cluster, ({ done, running }) => done > 0 && running > 0);
         await stop(coordinator, forMs);
-        await expectCompletion(cluster, observer, 60, fleet);
+        await expectCompletion(cluster, 60, fleet);
         expect(coordinator.seen("worker_failed")).to.deep.equal([]);
         expect(readJournal(cluster.file("journal"))).to.have.length(60);
       }));
@@ -97,12 +97,11 @@ describe("trouble of a whole fleet", () => {
         await registered(cluster, FLEET);
         // Two rounds and more, so that the middle lasts long enough to be seen.
         const items = 2 * FLEET + 200;
-        const observer = await submit(cluster, items);
-        await observer.until(({ running, done }) => running >= FLEET && done > 0);
+        await submit(cluster, items);
+        await runUntil(cluster, ({ running, done }) => running >= FLEET && done > 0);
         await first.kill();
         const next = await cluster.startCoordinator();
-        const { failed } = await observer.until(({ done }) => done === items);
-        observer.close();
+        const { failed } = await runUntil(cluster, ({ done }) => done === items);
         expect(failed).to.equal(0);
         expect(next.seen("worker_failed")).to.deep.equal([]);
         expect(next.seen("worker_registered")).to.deep.equal([]);
@@ -169,22 +168,17 @@ async function registered({ coordinator }: Cluster, count: number): Promise<void
   );
 }
 
-async function submit(cluster: Cluster, count: number): Promise<RunObserver> {
-  const lines = Array.from({ length: count }, (_, at) => `${JSON.stringify({ n: at })}\n`);
-  writeFileSync(cluster.file("items.jsonl"), lines.join(""));
-  const { stdout } = await cluster.run("submit", "items.jsonl", "--seal", "--json");
-  expect(JSON.parse(stdout)).to.include({ added: count });
-  return RunObserver.open(cluster);
+async function submit(cluster: Cluster, count: number): Promise<void> {
+  const values = Array.from({ length: count }, (_, at) => ({ n: at }));
+  expect(await cluster.submit(values, "--seal")).to.include({ added: count });
 }
 
 async function expectCompletion(
   cluster: Cluster,
-  observer: RunObserver,
   items: number,
   fleet: readonly WorkerProcess[],
 ): Promise<void> {
-  const { done, failed } = await observer.until(({ state }) => state === "complete");
-  observer.close();
+  const { done, failed } = await runUntil(cluster, ({ state }) => state === "complete");
   expect({ done, failed }).to.deep.equal({ done: items, failed: 0 });
   for (const worker of fleet) expect(worker.isRunning).to.equal(true);
   await cluster.coordinator.stop();

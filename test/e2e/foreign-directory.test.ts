@@ -23,8 +23,7 @@ describe("the directory of a run", () => {
         expect(await place.journal()).to.deep.equal([]);
         chownSync(path, uid, gid);
       }
-      const done = await place.run();
-      expect(done.code, done.stderr).to.equal(0);
+      await place.runTo(0);
       const modes = [path, `${path}/supervisor`, `${path}/tls`, `${path}/state`].map(
         (each) => statSync(each).mode & 0o777,
       );

@@ -10,10 +10,10 @@ import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
 import { blocksOfFile } from "../support/document-blocks.ts";
-import { unusedAddress } from "../support/listeners.ts";
+import { restartableAddress } from "../support/listeners.ts";
 import type { RolloutProcess } from "../support/rollout-process.ts";
 import { environmentFor } from "../support/rollout-process.ts";
-import { readJournal, RunObserver } from "../support/run-observer.ts";
+import { readJournal, runUntil } from "../support/run-observer.ts";
 
 const execute = promisify(execFile);
 
@@ -45,7 +45,7 @@ describe("the guide", () => {
       for (const unit of [coordinatorUnit, workerUnit]) expect(unit).to.include({ WorkingDirectory: HOME });
       await shell(guideCommand("rollout init").replace(/^runuser -u rollout -- /, ""));
       const file = join(home, "rollout.toml");
-      const settings = readFileSync(file, "utf8").replace("127.0.0.1:50051", await unusedAddress());
+      const settings = readFileSync(file, "utf8").replace("127.0.0.1:50051", await restartableAddress());
       writeFileSync(file, settings);
 
       const coordinator = start(coordinatorUnit);
@@ -79,8 +79,7 @@ describe("the guide", () => {
       const old = await cluster.startCoordinator();
       const workers = await cluster.startWorkers(2);
       await submit(cluster, ITEMS[0]);
-      const observer = await RunObserver.open(cluster);
-      await observer.until(({ done }) => done > 0);
+      await runUntil(cluster, ({ done }) => done > 0);
 
       const [first, second] = workers;
       await first?.stop();
@@ -97,8 +96,7 @@ describe("the guide", () => {
 
       const total = ITEMS[0] + ITEMS[1];
       await submit(cluster, total, "--seal");
-      const { done, failed } = await observer.until(({ state }) => state === "complete");
-      observer.close();
+      const { done, failed } = await runUntil(cluster, ({ state }) => state === "complete");
       expect({ done, failed }).to.deep.equal({ done: total, failed: 0 });
       expect(next.seen("worker_failed")).to.deep.equal([]);
       const executions = readJournal(cluster.file("journal"));
@@ -111,10 +109,8 @@ describe("the guide", () => {
 
 /** The items 1 to `count`; those that the run has already are not new. */
 async function submit(cluster: Cluster, count: number, ...more: string[]): Promise<void> {
-  const lines = Array.from({ length: count }, (_, at) => `{"n":${at + 1}}\n`);
-  writeFileSync(cluster.file("items.jsonl"), lines.join(""));
-  const { code, stderr } = await cluster.run("submit", "items.jsonl", ...more);
-  expect(code, stderr).to.equal(0);
+  const values = Array.from({ length: count }, (_, at) => ({ n: at + 1 }));
+  await cluster.submit(values, ...more);
 }
 
 interface Unit {

@@ -6,7 +6,6 @@ import { blocksOfFile } from "../support/document-blocks.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { paced } from "../support/pace.ts";
-import { eventually } from "../support/eventually.ts";
 
 /** The other machines have no configuration file; their heartbeats are as quick as the coordinator expects here. */
 const QUICK = {
@@ -39,9 +38,7 @@ describe("the guide", () => {
 
       const submitted = await cluster.run("submit", "texts.jsonl", "--seal");
       expect(submitted.code, submitted.stderr).to.equal(0);
-      const status = async (): Promise<string> =>
-        (JSON.parse((await cluster.run("status", "--json")).stdout) as { state: string }).state;
-      await eventually("the end", async () => ((await status()) === "complete" ? true : undefined));
+      await cluster.coordinator.event("run_completed");
 
       const results = await cluster.run("results", "-o", "upper.jsonl", "--errors", "upper.errors.jsonl");
       expect(results.code, results.stderr).to.equal(0);

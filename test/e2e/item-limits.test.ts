@@ -5,7 +5,7 @@ import { doneRecord } from "../../src/coordinator/ledger/records.ts";
 import { DONE_PREFIX } from "../../src/storage/keys.ts";
 import { withCluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
-import { readRows, RunObserver } from "../support/run-observer.ts";
+import { readRows, runUntil } from "../support/run-observer.ts";
 
 const LINE_BYTES = 15 * 2 ** 20;
 const LARGE = { "limits.payload": "16MiB", "limits.output": "16MiB", "worker.slots": 3 };
@@ -18,13 +18,9 @@ describe("large items", () => {
       const env = { NODE_OPTIONS: "--max-old-space-size=128" };
       const coordinator = await cluster.startCoordinator({ env });
       const worker = await cluster.startWorker();
-      const lines = ["a", "b", "c"].map((letter) => `"${letter.repeat(LINE_BYTES)}"\n`);
-      writeFileSync(cluster.file("items.jsonl"), lines.join(""));
-      const { code, stderr } = await cluster.run("submit", "items.jsonl", "--seal");
-      expect([code, stderr]).to.deep.equal([0, ""]);
-      const observer = await RunObserver.open(cluster);
-      expect(await observer.until(({ state }) => state === "complete")).to.include({ done: 3, failed: 0 });
-      observer.close();
+      const values = ["a", "b", "c"].map((letter) => letter.repeat(LINE_BYTES));
+      await cluster.submit(values, "--seal");
+      expect(await runUntil(cluster, ({ state }) => state === "complete")).to.include({ done: 3, failed: 0 });
       expect(worker.isRunning).to.equal(true);
       await coordinator.stop();
       const rows = await readRows(cluster.file("data/rollout.db"), DONE_PREFIX, doneRecord);

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
+import { COMPILER } from "../../scripts/compiler.ts";
 import { repositoryFile } from "../../scripts/generate-docs.ts";
 import * as library from "../../src/index.ts";
 import { concurrentTests } from "../support/concurrent.ts";
@@ -62,7 +63,7 @@ describe("the pages about the library", () => {
       after(() => rm(directory, { recursive: true, force: true }));
 
       it("has programs that the compiler takes", async () => {
-        const tsc = repositoryFile("node_modules/typescript/bin/tsc");
+        const tsc = repositoryFile(COMPILER);
         await execute(process.execPath, [tsc, "-p", directory]).catch((error: unknown) => {
           const { stdout } = error as { stdout: string };
           throw new Error(stdout, { cause: error });

@@ -9,7 +9,7 @@ import type { ClusterOptions, LocalCluster, Result } from "rollout";
 import { repositoryFile } from "../../scripts/generate-docs.ts";
 import { useClosers } from "../support/closers.ts";
 import { eventually } from "../support/eventually.ts";
-import { processesOf } from "../support/processes-of.ts";
+import { processesOf } from "./processes-of.ts";
 import { environmentFor } from "../support/rollout-process.ts";
 import { useTemporaryDirectory } from "../support/temporary-directory.ts";
 
@@ -173,7 +173,7 @@ describe("a cluster of a program", () => {
 
   it("ends with its program, also when that is killed with -9: no process of it is left", async () => {
     const env = { ...environmentFor(), TMPDIR: temporary };
-    const program = spawn(process.execPath, [repositoryFile("test/support/library-program.ts")], {
+    const program = spawn(process.execPath, [repositoryFile("test/e2e/library-program.ts")], {
       ...{ env, stdio: ["ignore", "pipe", "inherit"] },
     });
     closeLater(() => program.kill("SIGKILL"));

@@ -1,6 +1,6 @@
 // Peers with good certificates who send as much as they can and finish nothing: what a coordinator keeps of it is bounded, and
 // those who work do not notice.
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
 import { expect } from "chai";
 import { systemClock } from "../../src/base/clock.ts";
@@ -79,11 +79,7 @@ describe("messages without an end", () => {
   it("of eight connections cost a coordinator little memory, and its workers nothing", async () => {
     await withCluster(CALM, async (cluster) => {
       const coordinator = await cluster.startCoordinator();
-      writeFileSync(
-        cluster.file("items.jsonl"),
-        Array.from({ length: 100 }, (_, at) => `{"n":${at}}\n`).join(""),
-      );
-      await cluster.run("submit", "items.jsonl");
+      await cluster.submit(Array.from({ length: 100 }, (_, at) => ({ n: at })));
       const [worker] = await cluster.startWorkers(2);
       const port = Number(cluster.address.split(":")[1]);
       const floods: Flood[] = [];

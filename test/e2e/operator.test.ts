@@ -105,6 +105,10 @@ describe("an operator", () => {
       for (const name of ["line-3", await good.id()]) {
         expect((await run("explain", name)).stdout).to.contain("The run is paused (lunch)");
       }
+      const none = await run("logs", await good.id());
+      expect([none.code, none.stderr]).to.satisfy(
+        ([code, text]: [number, string]) => code === 2 && text.includes("is a worker, and logs are of items"),
+      );
       expect((await run("resume")).stdout).to.match(
         /^The run goes on: [012] items? (is|are) not final yet\.\n$/,
       );
@@ -142,6 +146,7 @@ describe("an operator", () => {
       const cancelled = await cluster.run("cancel", "--yes");
       const sentence = "The run is cancelled: 0 results stay, and 4 of its items are never run.\n";
       expect(cancelled).to.deep.include({ code: 0, stdout: sentence });
+      expect((await cluster.run("status")).code).to.equal(1);
       const results = await cluster.run("results");
       expect(results.code).to.equal(1);
       expect(results.stderr).to.equal("The run was cancelled: 4 of its items were never run.\n");
@@ -235,15 +240,39 @@ describe("an operator", () => {
     });
   });
 
+  it("sees a run whose coordinator has never been there when it begins to watch", async () => {
+    await withCluster({}, async (cluster) => {
+      await cluster.configure({ "transport.listen_addr": await restartableAddress() });
+      const watchers = [
+        cluster.launch(["status", "--watch"]),
+        cluster.launch(["events", "--follow"]),
+        cluster.launch(["worker", "list", "--watch"]),
+      ];
+      for (const watcher of watchers)
+        await watcher.until("its waiting", () =>
+          watcher.stderr.find((line) => line.startsWith("Waiting: cannot read the CA's certificate at ")),
+        );
+      await cluster.startCoordinator();
+      await cluster.startWorker();
+      for (const watcher of watchers) await watcher.until("its first line", () => watcher.stdout[0]);
+      await cluster.run("submit", inputOf(cluster, 1), "--seal");
+      const [status, ...others] = watchers;
+      expect(await status?.ended, status?.describe()).to.deep.equal({ code: 0, signal: null });
+      for (const other of others) other.send("SIGINT");
+      for (const other of others)
+        expect(await other.ended, other.describe()).to.deep.equal({ code: 0, signal: null });
+    });
+  });
+
   it("is told in one line what it got wrong", async () => {
     await withCluster({}, async (cluster) => {
       await cluster.startCoordinator();
       for (const [words, message] of [
         [["retry"], "error: say --failed, or name items (see `rollout retry --help`)\n"],
         [["retry", "nothing-like-it"], /^error: the run has no item nothing-like-it \(.*\)\n$/],
-        [["explain", ""], /^error: the run has no item "" \(.*\)\n$/],
+        [["explain", ""], /^error: the run has no item and no worker "" \(.*\)\n$/],
         [["logs", "x".repeat(300)], /^error: the run has no item x{64}… \(.*\)\n$/],
-        [["explain", "abcdef"], /^error: the run has no item abcdef \(.*\)\n$/],
+        [["explain", "abcdef"], /^error: the run has no item and no worker abcdef \(.*\)\n$/],
         [["logs", "line-1", "--attempt", "0"], /^error: --attempt takes a whole number from 1, not 0 \(/],
         [["worker", "drain", "W1"], /^error: W1 is no worker's id: .*\n$/],
         [["worker", "drain", cluster.runId], /^error: the run has no worker \w+ \(.*\)\n$/],

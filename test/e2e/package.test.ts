@@ -1,10 +1,25 @@
-// rollout as its users get it: packed, installed in a folder of its own without anything of the repository, and run.
+// rollout as its users get it: packed and installed by the steps of the Dockerfile, in a folder of its own without anything of the
+// repository, and run.
 import { expect } from "chai";
-import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { COMPILER } from "../../scripts/compiler.ts";
+import { OWN_NAMES } from "../../src/charts/named-machine.ts";
+import { execFile, execFileSync } from "node:child_process";
+import {
+  cpSync,
+  globSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { buildImage } from "./dockerfile.ts";
+import type { BuiltImage } from "./dockerfile.ts";
 
 const REPOSITORY = join(import.meta.dirname, "../..");
 const { version } = JSON.parse(readFileSync(join(REPOSITORY, "package.json"), "utf8")) as { version: string };
@@ -39,6 +54,8 @@ const MISTAKEN = [
 const execute = promisify(execFile);
 
 describe("the installed package", () => {
+  let directory: string;
+  let image: BuiltImage;
   let home: string;
   let files: string[];
   let tarball: string;
@@ -56,19 +73,28 @@ describe("the installed package", () => {
   };
 
   before(async () => {
-    home = mkdtempSync(join(tmpdir(), "rollout-package-"));
-    // dist was built before the end to end tests; building again would take it from under those that run beside.
-    const packed = await npm(REPOSITORY, "pack", "--ignore-scripts", "--json", "--pack-destination", home);
-    // npm 12 names the packages, older ones list them.
-    const report = JSON.parse(packed) as Record<string, { filename: string; files: { path: string }[] }>;
-    const [made] = Object.values(report);
-    if (made === undefined) throw new Error(packed);
-    files = made.files.map((file) => file.path);
-    tarball = join(home, made.filename);
-    writeFileSync(join(home, "package.json"), JSON.stringify({ private: true }));
-    await npm(home, "install", "--omit=dev", tarball);
+    directory = mkdtempSync(join(tmpdir(), "rollout-package-"));
+    image = await buildImage(readFileSync(join(REPOSITORY, "Dockerfile"), "utf8"), {
+      directory,
+      copyContext: copyRepository,
+      // As the image has it: Node and npm, and no module of this repository.
+      env: {
+        PATH: [dirname(process.execPath), "/usr/local/bin", "/usr/bin", "/bin"].join(delimiter),
+        HOME: directory,
+        npm_config_cache: process.env["npm_config_cache"] ?? join(homedir(), ".npm"),
+        npm_config_prefer_offline: "true",
+      },
+    });
+    home = join(image.root, "opt/rollout");
+    const [packed = ""] = globSync(join(directory, "build/src/out/*.tgz"));
+    tarball = packed;
+    const { stdout } = await execute("tar", ["--list", "--gzip", "--file", tarball]);
+    files = stdout
+      .trimEnd()
+      .split("\n")
+      .map((file) => file.replace("package/", ""));
   });
-  after(() => rmSync(home, { recursive: true, force: true }));
+  after(() => rmSync(directory, { recursive: true, force: true }));
 
   it("holds the program, its contract and its papers, and nothing else", () => {
     const tops = new Set(files.map((file) => file.split("/")[0]));
@@ -77,6 +103,16 @@ describe("the installed package", () => {
       ...["README.md", "CHANGELOG.md", "LICENSE"],
     ]);
     expect(files.filter((file) => /\.test\.|(?<!\.d)\.ts$/.test(file))).to.deep.equal([]);
+    const page = files.filter((file) => file.startsWith("dist/page/"));
+    expect(page).to.include.members(["index.html", "page.js", "page.css"].map((name) => `dist/page/${name}`));
+    expect(page.filter((file) => file.startsWith("dist/page/charts/"))).to.have.length(OWN_NAMES.length);
+  });
+
+  it("is the entry of the image, and runs there as somebody without rights", async () => {
+    const [program = ""] = image.entrypoint;
+    const { stdout } = await execute(program, ["--version"], { cwd: image.workingDirectory, env: image.env });
+    expect(stdout).to.include(`rollout ${version}`);
+    expect(image.user).to.equal("node");
   });
 
   it("says how it is used", async () => {
@@ -126,7 +162,7 @@ describe("the installed package", () => {
       const config = { compilerOptions: { ...STRICT, typeRoots }, include: ["*.ts"] };
       writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
       writeFileSync(join(folder, "program.ts"), text);
-      const tsc = join(REPOSITORY, "node_modules/typescript/bin/tsc");
+      const tsc = join(REPOSITORY, COMPILER);
       return execute(process.execPath, [tsc, "-p", "."], { cwd: folder }).then(
         () => [],
         (error: unknown) => (error as { stdout: string }).stdout.trimEnd().split("\n"),
@@ -156,8 +192,9 @@ describe("the installed package", () => {
   });
 
   it("brings every package that one of its modules imports", async () => {
-    // The program of a thread or of a process of a worker is no module to import; what it imports, others do.
-    const isProgram = (file: string): boolean => /-thread\.js$|\/worker\/.*-program\.js$/.test(file);
+    // The program of a thread, of a process of a worker or of a browser is no module to import; what it imports, others do.
+    const isProgram = (file: string): boolean =>
+      /-thread\.js$|\/worker\/.*-program\.js$|^dist\/page\//.test(file);
     const modules = files
       .filter((file) => /^dist\/.*\.js$/.test(file) && !isProgram(file))
       .map((file) => `rollout/${file}`);
@@ -166,3 +203,17 @@ describe("the installed package", () => {
     expect(modules).to.include("rollout/dist/src/cli/main.js");
   });
 });
+
+/**
+ * The files as git would give them to somebody else, changes that are not committed included. No symbolic link: `npm ci` in the
+ * copy would go through one of that name and empty the node_modules that it leads to.
+ */
+function copyRepository(to: string): void {
+  const listed = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], {
+    cwd: REPOSITORY,
+    encoding: "utf8",
+  });
+  const files = new Set(listed.split("\0").filter((name) => name !== ""));
+  for (const file of files)
+    if (lstatSync(join(REPOSITORY, file)).isFile()) cpSync(join(REPOSITORY, file), join(to, file));
+}

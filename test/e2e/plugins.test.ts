@@ -35,12 +35,6 @@ async function results(cluster: Cluster): Promise<ResultLine[]> {
     .map((line) => JSON.parse(line) as ResultLine);
 }
 
-async function submit(cluster: Cluster, items: readonly string[], ...more: string[]): Promise<void> {
-  writeFileSync(cluster.file("items.jsonl"), items.map((item) => `${item}\n`).join(""));
-  const { code, stderr } = await cluster.run("submit", "items.jsonl", ...more);
-  expect(code, stderr).to.equal(0);
-}
-
 function textOf(file: string): string {
   try {
     return readFileSync(file, "utf8");
@@ -56,7 +50,7 @@ describe("plugins", () => {
     await withCluster({}, async (cluster) => {
       await cluster.startCoordinator();
       writePlugin(cluster, "1.4", `export default (item: { n: number }) => ({ double: item.n * 2 });`);
-      await submit(cluster, [`{"id":"a","n":21}`, `{"n":4}`], "--plugin", "job.toml", "--seal");
+      await cluster.submit([{ id: "a", n: 21 }, { n: 4 }], "--plugin", "job.toml", "--seal");
       const other = await cluster.startWorker();
       const worker = await cluster.startWorker({ args: ["--plugin", "job.toml"] });
       await cluster.coordinator.event("run_completed", { done: 2, failed: 0 });
@@ -88,7 +82,7 @@ describe("plugins", () => {
         "1",
         `export default () => { const end = Date.now() + ${blockedMs}; while (Date.now() < end); return "awake"; };`,
       );
-      await submit(cluster, ["1"], "--plugin", "job.toml", "--seal");
+      await cluster.submit([1], "--plugin", "job.toml", "--seal");
       await cluster.startWorker({ args: ["--plugin", "job.toml"] });
       await cluster.coordinator.event("run_completed", { done: 1, failed: 0 });
       expect((await results(cluster)).map(({ output }) => output)).to.deep.equal(["awake"]);
@@ -108,13 +102,13 @@ describe("plugins", () => {
           return "${word}";
         };`;
       writePlugin(cluster, "1", slow("old"));
-      await submit(cluster, [`"first"`], "--plugin", "job.toml");
+      await cluster.submit(["first"], "--plugin", "job.toml");
       const worker = await cluster.startWorker({ args: ["--plugin", "job.toml", "--hot-reload"] });
       await eventually("the first item runs", () => textOf(cluster.file("journal")).includes("first"));
 
       writePlugin(cluster, "2", slow("new"));
       await worker.event("plugin_reloaded", { plugin: "job", version: "2", previous_version: "1" });
-      await submit(cluster, [`"second"`], "--plugin", "job.toml", "--seal");
+      await cluster.submit(["second"], "--plugin", "job.toml", "--seal");
       for (const item of ["first", "second"]) writeFileSync(cluster.file(item), "");
       await cluster.coordinator.event("run_completed", { done: 2 });
       expect((await results(cluster)).map((line) => [line.output, line.plugin_version])).to.have.deep.members(
@@ -131,7 +125,7 @@ describe("plugins", () => {
       await cluster.startCoordinator();
       const source = `import { existsSync } from "node:fs"; if (!existsSync("model")) throw new Error("no model"); export default () => "fine";`;
       writePlugin(cluster, "1", source);
-      await submit(cluster, ["1", "2", "3"], "--plugin", "job.toml", "--seal");
+      await cluster.submit([1, 2, 3], "--plugin", "job.toml", "--seal");
       const broken = cluster.launchWorker({ args: ["--plugin", "job.toml"] });
       expect(await broken.ended).to.deep.equal({ code: 2, signal: null });
       expect(broken.stderr.at(-1)).to.match(
@@ -149,7 +143,7 @@ describe("plugins", () => {
       await cluster.startCoordinator();
       const journal = cluster.file("journal");
       const item = { id: "long", epochs: EPOCHS, epoch_ms: 350, journal };
-      await submit(cluster, [JSON.stringify(item)], "--plugin", TRAINING, "--seal");
+      await cluster.submit([item], "--plugin", TRAINING, "--seal");
       const args = ["--plugin", TRAINING];
       const metadata = await AwsMetadataServer.start();
       try {

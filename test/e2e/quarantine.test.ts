@@ -11,7 +11,7 @@ import type { Cluster } from "../support/cluster.ts";
 import { damageRow } from "../support/damaged-copy.ts";
 import type { RowRange } from "../support/damaged-copy.ts";
 import { eventually } from "../support/eventually.ts";
-import { RunObserver } from "../support/run-observer.ts";
+import { runUntil } from "../support/run-observer.ts";
 
 const DATABASE = "data/rollout.db";
 
@@ -58,11 +58,8 @@ describe("a row that cannot be read", () => {
     await withCluster({}, async (cluster) => {
       const first = await cluster.startCoordinator();
       const worker = await cluster.startWorker();
-      writeFileSync(cluster.file("items.jsonl"), '"a"\n"b"\n"c"\n"d"\n');
-      expect((await cluster.run("submit", "items.jsonl", "--seal")).code).to.equal(0);
-      const observer = await RunObserver.open(cluster);
-      await observer.until(({ state }) => state === "complete");
-      observer.close();
+      await cluster.submit(["a", "b", "c", "d"], "--seal");
+      await runUntil(cluster, ({ state }) => state === "complete");
       await worker.stop();
       await first.stop();
       const stopped = await cluster.run("results");
@@ -109,12 +106,8 @@ describe("a row that cannot be read", () => {
         'name = "slow"\nversion = "1"\nbackend = "command"\n[command]\ncommand = ["sleep", "600"]\n',
       );
       const worker = await cluster.startWorker({ args: ["--plugin", "slow.toml"] });
-      writeFileSync(cluster.file("items.jsonl"), '"a"\n');
-      const submitted = await cluster.run("submit", "items.jsonl", "--seal", "--plugin", "slow.toml");
-      expect([submitted.code, submitted.stderr]).to.deep.equal([0, ""]);
-      const observer = await RunObserver.open(cluster);
-      await observer.until(({ running }) => running === 1);
-      observer.close();
+      await cluster.submit(["a"], "--seal", "--plugin", "slow.toml");
+      await runUntil(cluster, ({ running }) => running === 1);
       await first.kill();
       await worker.kill();
       const key = await damage(cluster, prefixRange(RUNNING_PREFIX));

@@ -2,11 +2,10 @@
 // else's by then: what it wakes up with does not begin.
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect } from "chai";
-import type { Cluster } from "../support/cluster.ts";
 import { withCluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
 import { eventually } from "../support/eventually.ts";
-import { RunObserver } from "../support/run-observer.ts";
+import { runUntil } from "../support/run-observer.ts";
 
 /** Where it stands still: each is code for the worker's process, which stops itself there once. */
 const STEPS: Readonly<Record<string, string>> = {
@@ -68,14 +67,12 @@ describe("a worker that stood still for too long", () => {
           args,
           env: { NODE_OPTIONS: `--import ${cluster.file("freeze.mjs")}` },
         });
-        writeFileSync(cluster.file("items.jsonl"), "1\n");
-        const { code: exit } = await cluster.run("submit", "items.jsonl", ...args, "--seal");
-        expect(exit).to.equal(0);
+        await cluster.submit([1], ...args, "--seal");
         await eventually("it stands still", () => /^State:\s+T/m.test(statusOf(frozen.pid)));
 
         const other = await cluster.startWorker({ args });
         await coordinator.event("worker_failed", { worker_id: await frozen.id() });
-        await isDone(cluster);
+        await runUntil(cluster, ({ done }) => done === 1);
         const recovered = coordinator.nextEvent("worker_recovered", { worker_id: await frozen.id() });
         frozen.send("SIGCONT");
         await recovered;
@@ -98,10 +95,4 @@ shell = true
 
 function statusOf(pid: number): string {
   return readFileSync(`/proc/${pid}/status`, "utf8");
-}
-
-async function isDone(cluster: Cluster): Promise<void> {
-  const observer = await RunObserver.open(cluster);
-  await observer.until(({ done }) => done === 1);
-  observer.close();
 }

@@ -1,9 +1,8 @@
 // The coordinator is killed with -9 again and again in the middle of a run. The evidence is the executions' own journal
 // and the database, not the coordinator's word about itself.
-import { writeFileSync } from "node:fs";
 import { expect } from "chai";
 import { withCluster } from "../support/cluster.ts";
-import { readJournal, readResults, RunObserver } from "../support/run-observer.ts";
+import { readJournal, readResults, runUntil } from "../support/run-observer.ts";
 
 const ITEMS = 2_000;
 const KILLS = 20;
@@ -19,22 +18,18 @@ describe("witnesses", () => {
     await withCluster(settings, async (cluster) => {
       let coordinator = await cluster.startCoordinator();
       const workers = await cluster.startWorkers(3);
-      const lines = Array.from({ length: ITEMS }, (_, at) => `${JSON.stringify({ n: at % 1_500 })}\n`);
-      writeFileSync(cluster.file("items.jsonl"), lines.join(""));
-      const submitted = await cluster.run("submit", "items.jsonl", "--seal", "--json");
-      expect(JSON.parse(submitted.stdout)).to.include({ added: ITEMS, known: 0 });
+      const values = Array.from({ length: ITEMS }, (_, at) => ({ n: at % 1_500 }));
+      expect(await cluster.submit(values, "--seal")).to.include({ added: ITEMS, known: 0 });
 
-      const observer = await RunObserver.open(cluster);
       let doneAtLastKill = 0;
       for (let kill = 0; kill < KILLS; kill++) {
         // A kill counts only where something runs and something was recorded since the last one.
-        const { done } = await observer.until((run) => run.running > 0 && run.done > doneAtLastKill);
+        const { done } = await runUntil(cluster, (run) => run.running > 0 && run.done > doneAtLastKill);
         doneAtLastKill = done;
         await coordinator.kill();
         coordinator = await cluster.startCoordinator();
       }
-      const { done, failed } = await observer.until(({ state }) => state === "complete");
-      observer.close();
+      const { done, failed } = await runUntil(cluster, ({ state }) => state === "complete");
       expect({ done, failed }).to.deep.equal({ done: ITEMS, failed: 0 });
       expect(coordinator.seen("coordinator_leading")[0]?.epoch).to.equal(KILLS);
 

@@ -1,4 +1,5 @@
 import { expect } from "chai";
+import { concurrentTests } from "../support/concurrent.ts";
 import { eventually } from "../support/eventually.ts";
 import { withLocalRun } from "../support/local-run.ts";
 import type { LocalRunPlace } from "../support/local-run.ts";
@@ -14,6 +15,8 @@ async function untilWorkers(place: LocalRunPlace, count: number): Promise<void> 
 }
 
 describe("the same `rollout run` with more workers, while the first goes on,", () => {
+  const it = concurrentTests(2);
+
   it("adds those that are missing, which leave at Ctrl-C or with the run", async () => {
     await withLocalRun({ items: ITEMS, secondsEach: 0.4 }, async (place) => {
       const first = place.launch(words(1));
@@ -35,6 +38,22 @@ describe("the same `rollout run` with more workers, while the first goes on,", (
         .and.match(/the added workers have left/);
       expect(await place.results()).to.have.length(ITEMS);
       expect(await place.processes()).to.deep.equal([]);
+    });
+  });
+
+  it("adds them once, when two are typed at the same time", async () => {
+    await withLocalRun({ items: ITEMS, secondsEach: 1 }, async (place) => {
+      const first = place.launch(words(1));
+      await place.untilResults(1);
+      const both = [place.launch(words(3)), place.launch(words(3))];
+      const refused = await Promise.race(both.map((each) => each.ended.then(() => each)));
+      expect((await refused.ended).code, refused.describe()).to.equal(3);
+      expect(refused.stderr.join("\n")).to.match(/is in use by/);
+      expect(await place.workerPids()).to.have.length(3);
+      for (const each of [...both, first]) {
+        each.send("SIGINT");
+        await each.ended;
+      }
     });
   });
 });

@@ -48,9 +48,32 @@ describe("what rollout run reads its items from", () => {
   it("may be standard input by its other name", async () => {
     await withLocalRun({ items: ITEMS }, async (place) => {
       const input = readFileSync(place.file("in.jsonl"), "utf8");
-      const { code, stderr } = await place.runWords(wordsOf("/dev/stdin"), input);
-      expect(code, stderr).to.equal(0);
+      await place.wordsTo(0, wordsOf("/dev/stdin"), input);
       await expectAll(place);
+    });
+  });
+
+  it("pauses the run at a line that is no item, far from the start, and goes on when that is mended", async () => {
+    await withLocalRun({ items: 0 }, async (place) => {
+      const line = (number: number): string =>
+        `{"id":"n${number}","n":${number},"pad":"${"x".repeat(40_000)}"}\n`;
+      const before = line(1) + line(2);
+      await writeFile(place.file("in.jsonl"), `${before}{\n${line(3)}`);
+      const paused = await place.wordsTo(5, wordsOf("in.jsonl"));
+      const why = "in.jsonl:3: not an item: it is not JSON at column 2; correct that line";
+      expect(paused.stderr).to.contain(`\npaused (${why}), so this ends with code 5: `);
+      expect(paused.stderr).to.contain("\nto go on: rollout run in.jsonl ");
+      const kept = await place.results();
+      const again = await place.wordsTo(5, wordsOf("in.jsonl"));
+      expect(again.stderr).to.contain(`the run was paused (${why}); it goes on\n`);
+      expect((await place.results()).slice(0, kept.length)).to.deep.equal(kept);
+
+      await writeFile(place.file("in.jsonl"), before + line(3));
+      const mended = await place.wordsTo(0, wordsOf("in.jsonl"));
+      expect(mended.stderr).to.match(/\n3 of 3 done/);
+      await expectAll(place);
+      const { stderr } = await place.wordsTo(0, wordsOf("in.jsonl"));
+      expect(stderr).to.match(/^nothing to do: 3 of 3 were done before/);
     });
   });
 

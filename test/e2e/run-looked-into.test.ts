@@ -1,11 +1,11 @@
 // A local run that has ended, and what somebody did with its directory meanwhile: with a coordinator of its own, or without.
-import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { expect } from "chai";
+import { sleep, systemClock } from "../../src/base/clock.ts";
+import { RolloutClient } from "../../src/compose/rollout-client.ts";
 import { concurrentTests } from "../support/concurrent.ts";
 import { eventually } from "../support/eventually.ts";
 import { withLocalRun } from "../support/local-run.ts";
-import type { LocalRunPlace } from "../support/local-run.ts";
-import type { RolloutProcess } from "../support/rollout-process.ts";
 
 const CONFIG = ["-c", "out.jsonl.rollout"];
 /** The second item fails, for as long as there is a file of this name. */
@@ -21,16 +21,59 @@ case "$item" in *'"n":2}'*) while [ -e held ]; do sleep 0.05; done;; esac
 echo "$item"
 `;
 
-async function lead(place: LocalRunPlace): Promise<RolloutProcess> {
-  const coordinator = place.launch(["coordinator", "run", ...CONFIG]);
-  await coordinator.until("it to lead", () =>
-    coordinator.stdout.find((line) => line.includes("coordinator_leading")),
-  );
-  return coordinator;
-}
+/** Longer than a coordinator takes to leave. */
+const LOOKS = 15;
+const LOOK_MS = 50;
 
 describe("a local run that has ended", () => {
   const it = concurrentTests(3);
+
+  it("is seen to its end by those who follow it", async () => {
+    await withLocalRun({ items: 2 }, async (place) => {
+      writeFileSync(place.file("work.sh"), HELD);
+      writeFileSync(place.file("held"), "");
+      const run = place.start();
+      await place.untilResults(1);
+      const follower = place.launch(["results", "--follow", "-o", "followed.jsonl", ...CONFIG]);
+      await eventually("its first result", async () => (await place.results("followed.jsonl")).length === 1);
+      const config = place.file("out.jsonl.rollout/rollout.toml");
+      using client = await RolloutClient.connect({ config });
+      rmSync(place.file("held"));
+      await eventually("the end", async () => (await client.status()).state === "complete");
+      for (let looks = 0; looks < LOOKS; looks++) {
+        expect(await client.status()).to.include({ state: "complete", done: 2 });
+        await sleep(systemClock, LOOK_MS);
+      }
+      expect((await follower.ended).code, follower.describe()).to.equal(0);
+      expect(await place.results("followed.jsonl")).to.have.length(2);
+      client.close();
+      expect((await run.ended).code, run.describe()).to.equal(0);
+    });
+  });
+
+  for (const [how, code] of [
+    ["done", 0],
+    ["failed", 1],
+    ["been cancelled", 1],
+  ] as const) {
+    it(`ends who follows its events with ${code}, and no error, where its last item has ${how}`, async () => {
+      await withLocalRun({ items: 2 }, async (place) => {
+        const failing = how === "failed" ? "exit 3" : "exit 0";
+        writeFileSync(place.file("work.sh"), HELD.replace("echo", `[ -e broken ] && ${failing}\necho`));
+        for (const name of ["held", "broken"]) writeFileSync(place.file(name), "");
+        const run = place.start("--max-attempts", "1");
+        await eventually("its place", () => existsSync(place.file("out.jsonl.rollout/rollout.toml")));
+        const follower = place.launch(["events", "--follow", ...CONFIG]);
+        await follower.until("it to have printed something", () => follower.stdout[0]);
+        if (how === "been cancelled") await place.wordsTo(0, ["cancel", "--yes", ...CONFIG]);
+        else rmSync(place.file("held"));
+        expect((await run.ended).code, run.describe()).to.equal(code);
+        expect((await follower.ended).code, follower.describe()).to.equal(code);
+        expect(follower.stdout.join("\n")).to.match(/run_(completed|cancelled)/u);
+        expect(follower.stderr.join("\n")).not.to.contain("error");
+      });
+    });
+  }
 
   it("is not called what it was, when its failed items were tried again by other commands", async () => {
     await withLocalRun({ items: 3 }, async (place) => {
@@ -40,27 +83,23 @@ describe("a local run that has ended", () => {
       expect(await place.results()).to.have.length(2);
       rmSync(place.file("broken"));
 
-      const coordinator = await lead(place);
+      const coordinator = await place.lead(["coordinator", "run", ...CONFIG]);
       expect((await place.runWords(["retry", "--failed", ...CONFIG])).code).to.equal(0);
       const worker = place.launch(["worker", "run", ...CONFIG]);
-      await eventually("the last item to be done", async () => {
-        const { stdout } = await place.runWords(["status", "--json", ...CONFIG]);
-        return (JSON.parse(stdout) as { done: number }).done === 3;
-      });
+      await coordinator.event("run_completed", { done: 3 });
       for (const each of [worker, coordinator]) {
         each.send("SIGTERM");
         await each.ended;
       }
 
-      const { code, stderr } = await place.run("--max-attempts", "1");
-      expect(code, stderr).to.equal(0);
+      const { stderr } = await place.runTo(0, "--max-attempts", "1");
       expect(stderr).to.contain("3 of 3 done");
       expect(await place.results()).to.have.length(3);
       expect(existsSync(place.file("out.errors.jsonl"))).to.equal(false);
     });
   });
 
-  it("ends the waiting of a follower that has not seen its end, saying that it has ended", async () => {
+  it("ends the waiting of a follower, saying that it has ended where that has not seen its end", async () => {
     await withLocalRun({ items: 2 }, async (place) => {
       writeFileSync(place.file("work.sh"), HELD);
       writeFileSync(place.file("held"), "");
@@ -75,8 +114,11 @@ describe("a local run that has ended", () => {
       expect((await run.ended).code, run.describe()).to.equal(0);
       for (const follower of followers) {
         follower.send("SIGCONT");
-        expect((await follower.ended).code, follower.describe()).to.equal(3);
-        expect(follower.stderr.at(-1)).to.contain("has ended, with 2 done and 0 failed");
+        const { code } = await follower.ended;
+        // Events may have come as far as this machine's network before they were read.
+        const hasSeenEnd = follower.stdout.some((line) => line.includes('"topic":"run_completed"'));
+        expect(code, follower.describe()).to.equal(hasSeenEnd ? 0 : 3);
+        if (!hasSeenEnd) expect(follower.stderr.at(-1)).to.contain("has ended, with 2 done and 0 failed");
       }
     });
   });
@@ -102,6 +144,25 @@ describe("a local run that has ended", () => {
     });
   });
 
+  it("is led by nobody while its record cannot be read, and doctor says so among the rest", async () => {
+    await withLocalRun({ items: 1 }, async (place) => {
+      await place.runTo(0);
+      const record = place.file("out.jsonl.rollout/task.json");
+      rmSync(record);
+      mkdirSync(record);
+      const [coordinator, doctor] = await Promise.all([
+        place.runWords(["coordinator", "run", ...CONFIG]),
+        place.runWords(["doctor", ...CONFIG]),
+      ]);
+      const unread = "cannot keep a run: task.json cannot be read: it is a directory";
+      expect(coordinator.code, coordinator.stderr).to.equal(2);
+      expect(coordinator.stderr).to.contain(unread);
+      for (const subject of ["database", "results", "coordinator"])
+        expect(doctor.stdout).to.match(new RegExp(`^FAIL +${subject} .*${unread}$`, "m"));
+      expect(doctor.stdout).to.match(/^ok +configuration /m);
+    });
+  });
+
   it("gets no new database in place of one that is gone, nor an empty one led", async () => {
     await withLocalRun({ items: 3 }, async (place) => {
       writeFileSync(place.file("work.sh"), SCRIPT);
@@ -116,23 +177,18 @@ describe("a local run that has ended", () => {
       const led = await place.runWords(["coordinator", "run", ...CONFIG]);
       expect([led.code, gone.exec(led.stderr)?.[1]], led.stderr).to.deep.equal([6, words]);
       expect(existsSync(database), "none is made").to.equal(false);
-      const doctor = await place.runWords(["doctor", ...CONFIG]);
-      expect(doctor.code, doctor.stdout).to.equal(6);
+      const doctor = await place.wordsTo(6, ["doctor", ...CONFIG]);
       expect(doctor.stdout).to.contain("rollout.db is gone, and").and.contain(words);
       const again = await place.run("--max-attempts", "1");
       expect([again.code, gone.exec(again.stderr)?.[1]], again.stderr).to.deep.equal([6, words]);
 
       // The run of this configuration, in a place of its own: there nothing is recorded.
       const empty = ["coordinator", "run", ...CONFIG, "--storage-path", place.file("other.db")];
-      const other = place.launch(empty);
-      await other.until("it to lead", () =>
-        other.stdout.find((line) => line.includes("coordinator_leading")),
-      );
+      const other = await place.lead(empty);
       other.send("SIGTERM");
       await other.ended;
       renameSync(place.file("other.db"), database);
-      const late = await place.runWords(["coordinator", "run", ...CONFIG]);
-      expect(late.code, late.stderr).to.equal(6);
+      const late = await place.wordsTo(6, ["coordinator", "run", ...CONFIG]);
       expect(late.stderr).to.contain("rollout.db has 0 done items, and results were written from it");
     });
   });

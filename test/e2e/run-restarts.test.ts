@@ -7,8 +7,8 @@ import { concurrentTests } from "../support/concurrent.ts";
 import { eventually } from "../support/eventually.ts";
 import { withLocalRun } from "../support/local-run.ts";
 import type { LocalRunPlace } from "../support/local-run.ts";
-import { dieAt, haveDied, mortal } from "../support/mortal-coordinator.ts";
-import type { DeadlyCall } from "../support/mortal-coordinator.ts";
+import { dieAt, haveDied, mortal } from "./mortal-coordinator.ts";
+import type { DeadlyCall } from "./mortal-coordinator.ts";
 
 const ITEMS = 20;
 const RUN = { items: ITEMS, secondsEach: 0.1 };
@@ -17,14 +17,6 @@ async function expectAllOnce(place: LocalRunPlace): Promise<void> {
   const items = (await place.results()).map(({ item }) => item);
   expect(new Set(items).size, "items with a result").to.equal(ITEMS);
   expect(items, "results").to.have.length(ITEMS);
-}
-
-/** Some items are done, and the command has left. */
-async function begin(place: LocalRunPlace): Promise<void> {
-  const first = place.start();
-  await place.untilResults(2);
-  first.send("SIGINT");
-  expect((await first.ended).code, first.describe()).to.equal(4);
 }
 
 /** The same command, while its coordinator dies at these calls: it does not end before its run does. */
@@ -62,14 +54,14 @@ describe("rollout run, whose coordinator is killed while it goes on", () => {
 
   it("outlives that before it was asked anything, and when the lines were taken and nobody has heard it", async () => {
     await withLocalRun(RUN, async (place) => {
-      await begin(place);
+      await place.begin();
       await goOn(place, ["GetRun-asked", "Submit-answered"]);
     });
   });
 
   it("outlives that before the lines are taken, and when the run was sealed and nobody has heard it", async () => {
     await withLocalRun(RUN, async (place) => {
-      await begin(place);
+      await place.begin();
       place.writeInput(ITEMS);
       await goOn(place, ["Submit-asked", "Seal-answered"]);
       expect(await place.journal(), "once each").to.have.length(ITEMS);
@@ -79,8 +71,7 @@ describe("rollout run, whose coordinator is killed while it goes on", () => {
   it("outlives that as a paused run is let go on and failed items are tried again, and counts these", async () => {
     await withLocalRun(RUN, async (place) => {
       writeFileSync(place.file("broken"), "");
-      const paused = await place.run("--max-attempts", "1", "--max-fails", "3");
-      expect(paused.code, paused.stderr).to.equal(5);
+      await place.runTo(5, "--max-attempts", "1", "--max-fails", "3");
       const failed = (await place.results("out.errors.jsonl")).length;
       rmSync(place.file("broken"));
       const told = await goOn(place, ["Resume-answered", "Retry-answered"], "--retry-failed");
@@ -90,7 +81,7 @@ describe("rollout run, whose coordinator is killed while it goes on", () => {
 
   it("outlives that as soon as there is one, and as soon as it leads", async () => {
     await withLocalRun(RUN, async (place) => {
-      await begin(place);
+      await place.begin();
       const run = place.start();
       const [started = 0] = await eventually("a coordinator", async () => {
         const found = await place.processes("coordinator");
@@ -113,7 +104,7 @@ describe("rollout run, whose coordinator is killed while it goes on", () => {
 
   it("outlives that as its last items end, and has the right last word", async () => {
     await withLocalRun(RUN, async (place) => {
-      await begin(place);
+      await place.begin();
       const run = place.launch(place.words(), mortal(place));
       await place.untilResults(ITEMS - 1);
       dieAt(place, "GetRun-asked");

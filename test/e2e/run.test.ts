@@ -15,25 +15,19 @@ function upTo(count: number): number[] {
 
 /** Both commands that it names are typed as they stand. */
 async function expectLookingInto(place: LocalRunPlace, look: string): Promise<void> {
-  const ended = await place.runWords(["status", "-c", "out.jsonl.rollout"]);
-  expect(ended.code).to.equal(3);
+  const ended = await place.wordsTo(3, ["status", "-c", "out.jsonl.rollout"]);
   expect(ended.stderr)
     .to.match(/^error: the local run in out\.jsonl\.rollout has ended, with \d+ done and \d+ failed \(/)
     .and.contain("`rollout coordinator run -c out.jsonl.rollout`")
     .and.match(/`rollout run in\.jsonl .* -- sh work\.sh` goes on with it\)\n$/);
-  const doctor = await place.runWords(["doctor", "-c", "out.jsonl.rollout"]);
-  expect(doctor.code, doctor.stdout).to.equal(0);
+  const doctor = await place.wordsTo(0, ["doctor", "-c", "out.jsonl.rollout"]);
   expect(doctor.stdout).to.match(
     /^ok +coordinator +the local run in out\.jsonl\.rollout has ended, with \d+ done/m,
   );
   const [, start = "", explain = ""] =
     /^to look into one: rollout (.*), and in another terminal: rollout (.*)$/.exec(look) ?? [];
-  const coordinator = place.launch(start.split(" "));
-  await coordinator.until("it to lead", () =>
-    coordinator.stdout.find((line) => line.includes("coordinator_leading")),
-  );
-  const { code, stdout, stderr } = await place.runWords(explain.split(" "));
-  expect(code, stderr).to.equal(0);
+  const coordinator = await place.lead(start.split(" "));
+  const { stdout } = await place.wordsTo(0, explain.split(" "));
   expect(stdout).to.contain("It has failed as error").and.contain("1 of 1 allowed failures");
   coordinator.send("SIGTERM");
   await coordinator.ended;
@@ -72,8 +66,7 @@ describe("rollout run", () => {
 
       // A file that is not what was left is not believed.
       rmSync(place.file("out.jsonl"));
-      const again = await place.run();
-      expect(again.code, again.stderr).to.equal(0);
+      const again = await place.runTo(0);
       expect(again.stderr).to.contain(
         "out.jsonl is not there any more: it is written anew, nothing is run again\n",
       );
@@ -99,8 +92,7 @@ describe("rollout run", () => {
   it("ends with 1 when items fail, says of what and how to try them again, and does that", async () => {
     await withLocalRun({ items: 6 }, async (place) => {
       writeFileSync(place.file("broken"), "");
-      const failed = await place.run("--max-attempts", "1");
-      expect(failed.code).to.equal(1);
+      const failed = await place.runTo(1, "--max-attempts", "1");
       const again =
         "rollout run in.jsonl -o out.jsonl --workers 1 --max-attempts 1 --retry-failed -- sh work.sh";
       const [which, why, look = "", retry] = failed.stderr.split("\n").slice(-5, -1);
@@ -127,8 +119,7 @@ describe("rollout run", () => {
   it("ends with 5 and the reason when a limit pauses it; run again without the limit it goes on", async () => {
     await withLocalRun({ items: 40 }, async (place) => {
       writeFileSync(place.file("broken"), "");
-      const paused = await place.run("--max-attempts", "1", "--max-fails", "3");
-      expect(paused.code, paused.stderr).to.equal(5);
+      const paused = await place.runTo(5, "--max-attempts", "1", "--max-fails", "3");
       expect(paused.stderr).to.match(/\npaused \(.*max_fails.*\), so this ends with code 5: .*\n/);
       expect(paused.stderr).to.contain("\nto go on: rollout run in.jsonl ");
       rmSync(place.file("broken"));
@@ -145,8 +136,7 @@ describe("rollout run", () => {
     await withLocalRun({ items: 60, secondsEach: 0 }, async (place) => {
       writeFileSync(place.file("broken"), "");
       const once = ["--max-attempts", "1", "--slots", "2"];
-      const paused = await place.run(...once);
-      expect(paused.code, paused.stderr).to.equal(5);
+      const paused = await place.runTo(5, ...once);
       const why = "exit code 3: it is broken";
       expect(paused.stderr).to.contain(
         `\npaused (the first 50 items to end have all failed, each with error: ${why}), so this ends with code 5`,
@@ -161,8 +151,7 @@ describe("rollout run", () => {
       expect(paused.stderr).to.contain("\nto go on: rollout run in.jsonl ");
       expect(await place.results(), "ten were held back, or nearly").to.deep.equal([]);
 
-      const rest = await place.run(...once, "--json");
-      expect(rest.code, rest.stderr).to.equal(1);
+      const rest = await place.runTo(1, ...once, "--json");
       const account = JSON.parse(rest.stdout) as { failure_messages: unknown[] };
       expect(account).to.include({ state: "complete", failed: 60, done: 0 });
       const [message, ...others] = account.failure_messages;
@@ -178,8 +167,7 @@ describe("rollout run", () => {
   it("pauses for no failures when any number may fail", async () => {
     await withLocalRun({ items: 60, secondsEach: 0 }, async (place) => {
       writeFileSync(place.file("broken"), "");
-      const { code, stderr } = await place.run("--max-attempts", "1", "--max-fails", "none");
-      expect(code, stderr).to.equal(1);
+      const { stderr } = await place.runTo(1, "--max-attempts", "1", "--max-fails", "none");
       expect(stderr).to.contain("\n60 failed (60 error): out.errors.jsonl\n  60 error, such as item ");
     });
   });
@@ -196,8 +184,7 @@ describe("rollout run", () => {
       expect(await place.processes()).to.deep.equal([]);
 
       // It was mistyped: the output is not its own, and neither is the directory.
-      const corrected = await place.run();
-      expect(corrected.code, corrected.stderr).to.equal(0);
+      const corrected = await place.runTo(0);
       expect(corrected.stderr).to.match(
         /^nothing was recorded of .*not-there.*: out\.jsonl is of this command from now on\n/,
       );
@@ -228,8 +215,7 @@ describe("rollout run", () => {
       expect(stderr).to.match(
         /^error: out\.jsonl is of another task: of .*sh work\.sh.*, and this is .*sh other\.sh/,
       );
-      const wrong = await place.run("--slots", "0");
-      expect(wrong.code).to.equal(2);
+      const wrong = await place.runTo(2, "--slots", "0");
       expect(wrong.stderr).to.match(/^error: flag --slots: worker\.slots = /);
     });
   });
@@ -237,8 +223,7 @@ describe("rollout run", () => {
   it("leaves a file alone that is not its own", async () => {
     await withLocalRun({ items: 2 }, async (place) => {
       writeFileSync(place.file("out.jsonl"), "my thesis\n");
-      const { code, stderr } = await place.run();
-      expect(code, stderr).to.equal(2);
+      const { stderr } = await place.runTo(2);
       expect(stderr).to.match(
         /^error: cannot go on writing .*out\.jsonl: it has lines that this run did not write /,
       );
@@ -252,8 +237,7 @@ describe("rollout run", () => {
     await withLocalRun({ items: 1 }, async (place) => {
       const words = ["run", "--text", "--order", "input", "--workers", "1", "--", "tr", "a-z", "A-Z"];
       const input = "one\n  two \n\nthree\n";
-      const { code, stdout, stderr } = await place.runWords(words, input);
-      expect(code, stderr).to.equal(0);
+      const { stdout } = await place.wordsTo(0, words, input);
       const outputs = stdout
         .trim()
         .split("\n")
@@ -270,8 +254,7 @@ describe("rollout run", () => {
       expect(others).to.deep.equal({});
 
       const once = ["run", "--text", "--workers", "1", "--max-attempts", "1"];
-      const failing = await place.runWords([...once, "--", "false"], "one\n");
-      expect(failing.code).to.equal(1);
+      const failing = await place.wordsTo(1, [...once, "--", "false"], "one\n");
       expect(failing.stderr, "with what has to come again").to.contain(
         `to try them again: ... | rollout ${once.join(" ")} --retry-failed -- false\n`,
       );
@@ -303,8 +286,7 @@ describe("rollout run", () => {
       expect((await place.runWords(words)).code).to.equal(0);
       expect(existsSync(place.file("out.errors.csv"))).to.equal(false);
       place.writeInput(5);
-      const { code, stderr } = await place.runWords(words);
-      expect(code, stderr).to.equal(0);
+      await place.wordsTo(0, words);
       expect(readFileSync(place.file("out.csv"), "utf8").split("\r\n")).to.have.length(1 + 5 + 1);
       expect(existsSync(place.file("out.errors.csv"))).to.equal(false);
     });
@@ -324,8 +306,7 @@ describe("rollout run", () => {
         `http://bob:${secret}@h/`,
       ];
       const words = ["run", "in.jsonl", "--json", "--dir", "kept", "--log-level", "debug", "--", ...command];
-      const { code, stdout, stderr } = await place.runWords(words);
-      expect(code, stderr).to.equal(0);
+      const { stdout, stderr } = await place.wordsTo(0, words);
       expect(stdout + stderr).not.to.contain(secret);
       const files = readdirSync(place.file("kept"), { recursive: true, withFileTypes: true })
         .filter((entry) => entry.isFile())
@@ -340,13 +321,26 @@ describe("rollout run", () => {
     });
   });
 
+  it("does not repeat a command that may have secrets where it says how to go on", async () => {
+    await withLocalRun({ items: 40 }, async (place) => {
+      writeFileSync(place.file("broken"), "");
+      const command = ["sh", "work.sh", "--api-key", "pa55w0rd"];
+      const begin = ["run", "in.jsonl", "-o", "out.jsonl", "--max-attempts", "1"];
+      const paused = await place.wordsTo(5, [...begin, "--max-fails", "3", "--", ...command]);
+      const failed = await place.wordsTo(1, [...begin, "--", ...command]);
+      const why = "(it is not shown: it may have secrets)";
+      expect(paused.stderr).to.contain(`\nto go on: the same command ${why}\n`);
+      expect(failed.stderr).to.contain(`\nto try them again: the same command with --retry-failed ${why}\n`);
+      expect(paused.stderr + failed.stderr).not.to.contain("pa55w0rd");
+    });
+  });
+
   it("keeps inputs apart whose results go to standard output", async () => {
     await withLocalRun({ items: 1 }, async (place) => {
       place.writeInput(2, "more.jsonl");
       const words = (input: string): string[] => ["run", input, "-o", "-", "--workers", "1", "--", "cat"];
       const linesOf = async (input: string, text?: string): Promise<number> => {
-        const { code, stdout, stderr } = await place.runWords(words(input), text);
-        expect(code, stderr).to.equal(0);
+        const { stdout } = await place.wordsTo(0, words(input), text);
         return stdout.trim().split("\n").length;
       };
       expect([await linesOf("in.jsonl"), await linesOf("more.jsonl")]).to.deep.equal([1, 2]);
@@ -357,16 +351,21 @@ describe("rollout run", () => {
   });
 
   it("says of a run that was cancelled what never ran, each time", async () => {
-    await withLocalRun({ items: 30, secondsEach: 0.2 }, async (place) => {
+    await withLocalRun({ items: 30, secondsEach: 0.1 }, async (place) => {
       const first = place.start();
       await place.untilResults(2);
-      const cancelled = await place.runWords(["cancel", "--yes", "--config", "out.jsonl.rollout"]);
-      expect(cancelled.code, cancelled.stderr).to.equal(0);
+      writeFileSync(place.file("held"), "");
+      await place.wordsTo(0, ["cancel", "--yes", "--config", "out.jsonl.rollout"]);
       expect((await first.ended).code, first.describe()).to.equal(1);
       const done = (await place.results()).length;
       const failed = (await place.results("out.errors.jsonl")).length;
       const words = `cancelled: ${done} of 30 done, ${30 - done - failed} never ran: out.jsonl`;
       expect(first.stderr).to.include(words);
+      const { stderr: told } = await place.wordsTo(3, ["status", "-c", "out.jsonl.rollout"]);
+      expect(told).to.contain(
+        `.rollout was cancelled, with ${done} done and ${failed} failed (to look into it `,
+      );
+      expect(told).to.not.contain("goes on with it");
       for (const flags of [[], ["--retry-failed"]]) {
         const { code, stderr } = await place.run(...flags);
         expect(code).to.equal(1);
@@ -380,15 +379,20 @@ describe("rollout run", () => {
   });
 
   it("ends with 5 when an operator pauses it, says so, and goes on", async () => {
-    await withLocalRun({ items: 15, secondsEach: 0.2 }, async (place) => {
+    await withLocalRun({ items: 15, secondsEach: 0.1 }, async (place) => {
       const first = place.start();
       await place.untilResults(2);
+      writeFileSync(place.file("held"), "");
       expect((await place.runWords(["pause", "-c", "out.jsonl.rollout"])).code).to.equal(0);
+      rmSync(place.file("held"));
       expect((await first.ended).code, first.describe()).to.equal(5);
       expect(first.stderr.at(-2)).to.match(
         /^paused \(by an operator\), so this ends with code 5: \d+ of 15 done: out\.jsonl$/,
       );
       expect(first.stderr.at(-1)).to.match(/^to go on: rollout run in\.jsonl /);
+      const { stderr: told } = await place.wordsTo(3, ["status", "-c", "out.jsonl.rollout"]);
+      expect(told).to.match(/\.rollout is paused \(by an operator\), with \d+ done and 0 failed \(/);
+      expect(told).to.contain("`rollout run in.jsonl -o out.jsonl --workers 1 -- sh work.sh` resumes it; ");
       expect((await place.run()).code).to.equal(0);
       expect(await place.journal(), "once each").to.have.length(15);
     });

@@ -3,25 +3,36 @@
 import { expect } from "chai";
 import { concurrentTests } from "../support/concurrent.ts";
 import { pace } from "../support/pace.ts";
+import { sharedPostgresUrl, SERVER_URL } from "../support/postgres-server.ts";
 import { environmentFor } from "../support/rollout-process.ts";
 import { runProgram } from "../support/run-program.ts";
 
 const SMOKE = "scripts/smoke-3node.ts";
 /** On a quiet machine. */
 const LIMIT_MIN = 0.5;
+const HA_LIMIT_MIN = 1;
+const HA_OK = /^smoke ok: items=360 coordinators=3 workers=3 killed=1 takeover_ms=\d+ seconds=\d+\.\d$/;
 const OK = /^smoke ok: items=\d+ steals=[1-9]\d* preempted=1 drain_ms=\d+ seconds=\d+\.\d$/;
 
-describe("the smoke of a coordinator and three workers", () => {
+describe("a smoke", () => {
   const it = concurrentTests(2);
 
   for (const cloud of ["aws", "gcp"])
-    it(`passes on a machine that speaks as those of ${cloud} do`, async () => {
+    it(`of a coordinator and three workers passes on a machine that speaks as those of ${cloud} do`, async () => {
       const { code, stdout, stderr } = await runProgram(SMOKE, [cloud], {
         env: { ROLLOUT_SMOKE_MINUTES: String(LIMIT_MIN * pace()) },
       });
       expect(code, stdout + stderr).to.equal(0);
       expect(stdout.trim().split("\n").at(-1)).to.match(OK);
     });
+
+  it("passes with three coordinators over one Postgres, of which the leader is killed", async () => {
+    const limit = String(HA_LIMIT_MIN * pace());
+    const env = { [SERVER_URL]: await sharedPostgresUrl(), ROLLOUT_SMOKE_MINUTES: limit };
+    const { code, stdout, stderr } = await runProgram("scripts/smoke-ha.ts", [], { env });
+    expect(code, stdout + stderr).to.equal(0);
+    expect(stdout.trim().split("\n").at(-1)).to.match(HA_OK);
+  });
 
   it("fails loudly when a worker cannot start", async () => {
     const env = environmentFor({

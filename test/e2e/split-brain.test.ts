@@ -1,8 +1,7 @@
 // Two coordinator processes over one store. The old one is stopped with a write and a reply under way, the new one takes
 // over, the old one wakes up and goes on where it was.
 import { expect } from "chai";
-import { readFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { ulidToBytes } from "../../src/base/ids.ts";
 import type { LeaseTiming } from "../../src/coordinator/lead/elector-storage.ts";
@@ -13,14 +12,15 @@ import { useClosers } from "../support/closers.ts";
 import { eventually } from "../support/eventually.ts";
 import { leadershipIn } from "../support/ledger-rows.ts";
 import { environmentFor, RolloutProcess } from "../support/rollout-process.ts";
-import type { SharedCoordinatorOrder } from "../support/shared-coordinator-program.ts";
+import type { SharedCoordinatorOrder } from "./shared-coordinator-program.ts";
 import { SharedStoreServer } from "../support/shared-store-server.ts";
 import type { TriedCommit } from "../support/shared-store-server.ts";
 import type { SharedCall } from "../support/shared-store-wire.ts";
+import { useTemporaryDirectory } from "../support/temporary-directory.ts";
 import { beatMessage, workerClient } from "../support/worker-client.ts";
 import type { WorkerClient } from "../support/worker-client.ts";
 
-const PROGRAM = fileURLToPath(new URL("../support/shared-coordinator-program.ts", import.meta.url));
+const PROGRAM = fileURLToPath(new URL("./shared-coordinator-program.ts", import.meta.url));
 /** The times of a real deployment. */
 const TIMING: LeaseTiming = { ttlMs: 5_000, renewalMs: 1_000, deadlineMs: 4_000 };
 /** The time in which a call that nobody answers is given up. */
@@ -33,6 +33,7 @@ interface Leader {
 }
 
 describe("two coordinators over one store", () => {
+  const directory = useTemporaryDirectory();
   const closeLater = useClosers();
   const runId = newRunId();
   let ca: TestAuthority;
@@ -49,9 +50,10 @@ describe("two coordinators over one store", () => {
   async function start(name: string, timing = TIMING): Promise<RolloutProcess> {
     const credentials = await ca.issue(newIdentity(runId, "coordinator"));
     const { address: storeAddress } = server;
-    const order: SharedCoordinatorOrder = { name, storeAddress, runId, credentials, timing };
+    const { path: stateDir } = directory;
+    const order: SharedCoordinatorOrder = { name, storeAddress, stateDir, runId, credentials, timing };
     const env = environmentFor({ ORDER: JSON.stringify(order) });
-    const started = new RolloutProcess([name], { program: PROGRAM, cwd: tmpdir(), env });
+    const started = new RolloutProcess([name], { program: PROGRAM, cwd: directory.path, env });
     closeLater(() => started.kill());
     return started;
   }
@@ -130,7 +132,19 @@ describe("two coordinators over one store", () => {
     expect(triedByOld(commitsBefore).filter(({ outcome }) => outcome === "committed")).to.deep.equal([]);
     expect(await ledger.scan({ from: "ids/", to: "ids0", limit: 10 })).to.deep.equal([]);
     await expectToLead(next);
+    await expectToSayWhoFencedIt();
   });
+
+  /** The one that starts in its place has its record, and leaves the live one's alone. */
+  async function expectToSayWhoFencedIt(): Promise<void> {
+    const { lease } = (await leadershipIn(ledger)) as { readonly lease: readonly [number, string] };
+    const again = await start("old");
+    await again.logLine({
+      message: `the coordinator before this one was fenced at epoch 0 by coordinator ${lease[1]}, which leads at epoch 1`,
+    });
+    const databases = readdirSync(directory.file("coordinators")).filter((file) => !file.endsWith(".lock"));
+    expect(databases).to.have.length(2);
+  }
 
   it("the store refuses what the old one writes, even when its own clock tells it that it still leads", async () => {
     const old = await leading(await start("old", { ...TIMING, deadlineMs: 600_000 }));

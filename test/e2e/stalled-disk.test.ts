@@ -24,19 +24,22 @@ describe("a disk whose syncs stall", () => {
       cluster.launch(["submit", "items.jsonl"]);
 
       await silentFor(coordinator, 2 * selfFenceMs);
-      const { length } = coordinator.events;
-      await eventually("it goes on", () => coordinator.events.length > length);
+      expect(coordinator.seen("store_stalled").length, "it is said").to.be.greaterThan(0);
+      const { length } = coordinator.seen("worker_heartbeat");
+      await eventually("it goes on", () => coordinator.seen("worker_heartbeat").length > length);
+      await coordinator.event("store_answering");
       expect(worker.stderr.filter((line) => line.includes("self-fenced"))).to.deep.equal([]);
     });
   });
 });
 
-/** Events leave when what they tell of is on the disk; with a worker there is one for each beat. */
+/** Events of beats leave when what they tell of is on the disk. */
 async function silentFor(coordinator: RolloutProcess, forMs: number): Promise<void> {
   let [seen, sinceMs] = [0, systemClock.monotonicMs()];
   await eventually("a stall", () => {
     const nowMs = systemClock.monotonicMs();
-    if (coordinator.events.length !== seen) [seen, sinceMs] = [coordinator.events.length, nowMs];
+    const { length } = coordinator.seen("worker_heartbeat");
+    if (length !== seen) [seen, sinceMs] = [length, nowMs];
     return nowMs - sinceMs > forMs;
   });
 }

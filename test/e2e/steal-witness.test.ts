@@ -1,22 +1,19 @@
 // Work is taken from a worker that does it. That nothing ran twice is read from the executions' own journal: of real
 // processes, and of the real code with every delivery in the hand of a scheduler.
-import { writeFileSync } from "node:fs";
 import { expect } from "chai";
 import fc from "fast-check";
-import { itemKeyOf } from "../../src/coordinator/ledger/item-id.ts";
 import type { DoneRecord } from "../../src/coordinator/ledger/records.ts";
 import { doneRecord } from "../../src/coordinator/ledger/records.ts";
 import type { HeldClaim } from "../../src/coordinator/turn/session-frame.ts";
 import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
 import { DONE_PREFIX } from "../../src/storage/keys.ts";
-import { prefixRange } from "../../src/storage/store.ts";
 import { withCluster } from "../support/cluster.ts";
-import { LedgerHarness } from "../support/ledger-harness.ts";
-import type { HeldItem, LedgerWorker } from "../support/ledger-worker.ts";
-import { claimOf, reportOf } from "../support/ledger-worker.ts";
-import { readJournal, readResults, RunObserver } from "../support/run-observer.ts";
-import type { RaceOptions } from "../support/steal-race.ts";
-import { StealRace } from "../support/steal-race.ts";
+import { World } from "../support/world.ts";
+import { claimOf, reportOf } from "../support/world-worker.ts";
+import type { HeldItem, WorldWorker } from "../support/world-worker.ts";
+import { readJournal, readResults, runUntil } from "../support/run-observer.ts";
+import type { RaceOptions } from "./steal/steal-race.ts";
+import { StealRace } from "./steal/steal-race.ts";
 
 const WITNESS = "concurrent_ack_and_steal_no_double_execute";
 const WAVES = 4;
@@ -25,7 +22,9 @@ const RANDOM_RACES = 2_000;
 
 describe("witnesses", () => {
   it(WITNESS, async () => {
-    await withCluster({ "mock.journal": "./journal", "mock.distribution": "uniform" }, async (cluster) => {
+    const mock = { "mock.journal": "./journal", "mock.distribution": "uniform" } as const;
+    // Long enough for nothing to be handed back unasked.
+    await withCluster({ ...mock, "worker.backlog_time": "10s" }, async (cluster) => {
       const coordinator = await cluster.startCoordinator();
       // It ends an item every 20 ms, so that what it reports and what it is asked for cross on the way.
       const slow = await cluster.startWorker({
@@ -34,17 +33,13 @@ describe("witnesses", () => {
       const quick = { env: { ROLLOUT_WORKER_SLOTS: "4", ROLLOUT_MOCK_SLEEP: "5ms" } };
       await Promise.all([cluster.startWorker(quick), cluster.startWorker(quick)]);
 
-      const observer = await RunObserver.open(cluster);
       for (let wave = 1; wave <= WAVES; wave++) {
-        const lines = Array.from({ length: WAVE_ITEMS }, (_, at) => `${JSON.stringify({ wave, at })}\n`);
-        writeFileSync(cluster.file("items.jsonl"), lines.join(""));
-        const submitted = await cluster.run("submit", "items.jsonl", "--json");
-        expect(JSON.parse(submitted.stdout)).to.include({ added: WAVE_ITEMS });
-        await observer.until(({ done }) => done === wave * WAVE_ITEMS);
+        const values = Array.from({ length: WAVE_ITEMS }, (_, at) => ({ wave, at }));
+        expect(await cluster.submit(values)).to.include({ added: WAVE_ITEMS });
+        await runUntil(cluster, ({ done }) => done === wave * WAVE_ITEMS);
       }
-      observer.close();
-      const steals = coordinator.seen("work_stolen", { victim_id: await slow.id() });
-      expect(steals).not.to.deep.equal([]);
+      const steals = coordinator.seen("work_stolen");
+      expect(coordinator.seen("work_stolen", { victim_id: await slow.id() })).not.to.deep.equal([]);
       await coordinator.stop();
 
       const executions = readJournal(cluster.file("journal"));
@@ -154,32 +149,31 @@ async function explore(
 }
 
 interface RawRace {
-  readonly harness: LedgerHarness;
-  readonly victim: LedgerWorker;
-  readonly thief: LedgerWorker;
+  readonly world: World;
+  readonly victim: WorldWorker;
+  readonly thief: WorldWorker;
   /** The items that both want, as the victim was given them. */
   readonly item: HeldItem;
   /** The victim's stream at the beginning. */
-  readonly firstPort: LedgerWorker["port"];
+  readonly firstPort: WorldWorker["port"];
 }
 
 /** The victim claims to have, and to have executed, what it also hands back, on streams old and new. */
 const MOVES: Readonly<Record<string, (race: RawRace) => Promise<unknown>>> = {
   "the victim reports": async (race) => {
-    const { harness, victim, item } = race;
+    const { world, victim, item } = race;
     const before = await standingOf(race);
     await victim.send([reportOf(item)]);
     const after = await standingOf(race);
     // Accepted while its attempt is the current one; worth nothing once another has the item, or its result is there.
     if (before === `attempt ${item.attempt}`) expect(after).to.equal("done by the victim");
     else if (before !== "pending") expect(after).to.equal(before);
-    await harness.settle();
+    await world.settle();
   },
-  "a steal is asked for": async ({ harness, victim, thief }) => {
-    harness.nowMs += 600;
-    harness.wallMs += 600;
-    await harness.step(victim.beatInput(), thief.beatInput(), { kind: "scan" });
-    await harness.settle();
+  "a steal is asked for": async ({ world, victim, thief }) => {
+    world.pass(600);
+    await world.step(victim.beatInput(), thief.beatInput(), { kind: "scan" });
+    await world.settle();
   },
   "the victim releases": (race) => releases(race, race.victim.port),
   "the victim's release comes late": (race) => releases(race, race.firstPort),
@@ -188,33 +182,33 @@ const MOVES: Readonly<Record<string, (race: RawRace) => Promise<unknown>>> = {
     await victim.hello(claimsWith(victim, item));
     await victim.ask(1);
   },
-  "another leads": async ({ harness, victim, thief, item }) => {
-    await harness.lead();
-    await harness.settle();
+  "another leads": async ({ world, victim, thief, item }) => {
+    await world.lead();
+    await world.settle();
     await victim.hello(claimsWith(victim, item));
     await thief.hello();
   },
 };
 
-async function releases(race: RawRace, port: LedgerWorker["port"]): Promise<void> {
-  const { harness, victim, item } = race;
+async function releases(race: RawRace, port: WorldWorker["port"]): Promise<void> {
+  const { world, victim, item } = race;
   const before = await standingOf(race);
   victim.forget([item]);
-  await harness.step({ kind: "released", workerId: victim.id, port, attempts: [item] });
+  await world.step({ kind: "released", workerId: victim.id, port, attempts: [item] });
   // Only the attempt that it names can be handed back.
   if (before !== `attempt ${item.attempt}`) expect(await standingOf(race)).to.equal(before);
-  await harness.settle();
+  await world.settle();
 }
 
 /** Returns how the item stands in the end. */
 async function playRaw(order: readonly string[]): Promise<string> {
-  const harness = await LedgerHarness.start({ isChecked: false });
-  const victim = await harness.worker(1, { slots: 1, credit: 2 });
-  await harness.submit(["first", "second"]);
-  const thief = await harness.worker(2, { slots: 1, incarnation: 2 });
+  const world = await World.start({ isChecked: false });
+  const victim = await world.worker(1, { slots: 1, credit: 2 });
+  await world.submit(["first", "second"]);
+  const thief = await world.worker(2, { slots: 1, incarnation: 2 });
   const item = victim.held.find(({ text }) => text === "second");
   if (item === undefined) throw new Error("the victim has both");
-  const race: RawRace = { harness, victim, thief, item, firstPort: victim.port };
+  const race: RawRace = { world, victim, thief, item, firstPort: victim.port };
   for (const name of order) {
     const before = await standingOf(race);
     await MOVES[name]?.(race);
@@ -225,28 +219,28 @@ async function playRaw(order: readonly string[]): Promise<string> {
     await thief.ask(2);
     await thief.report([...thief.held]);
     await victim.send([item, ...victim.held].map((held) => reportOf(held)));
-    await harness.settle();
+    await world.settle();
   }
-  expect(await doneIn(harness), "each has one result").to.have.length(2);
+  expect(await doneIn(world), "each has one result").to.have.length(2);
   return standingOf(race);
 }
 
-function claimsWith(victim: LedgerWorker, item: HeldItem): HeldClaim[] {
+function claimsWith(victim: WorldWorker, item: HeldItem): HeldClaim[] {
   return [...new Set([item, ...victim.held])].map((held) => claimOf(held));
 }
 
-async function standingOf({ harness, victim, item }: RawRace): Promise<string> {
-  const running = harness.state.ledger.running.get(itemKeyOf(item.id));
-  if (running !== undefined) return `attempt ${running.row.context.attempt}`;
-  const done = (await doneIn(harness)).filter(({ id }) => Buffer.compare(id, item.id) === 0);
+async function standingOf({ world, victim, item }: RawRace): Promise<string> {
+  const running = world.contextOf(item);
+  if (running !== undefined) return `attempt ${running.attempt}`;
+  const done = (await doneIn(world)).filter(({ id }) => Buffer.compare(id, item.id) === 0);
   expect(done.length).to.be.below(2);
   if (done[0] === undefined) return "pending";
   return done[0].worker === victim.id ? "done by the victim" : "done by the thief";
 }
 
-async function doneIn({ store }: LedgerHarness): Promise<DoneRecord[]> {
-  const rows = await store.scan({ ...prefixRange(DONE_PREFIX), limit: 100 });
-  return rows.map(({ key, value }) => okOrFailure(store.location, decodeRecord(doneRecord, key, value)));
+async function doneIn(world: World): Promise<DoneRecord[]> {
+  const rows = await world.rowsUnder(DONE_PREFIX);
+  return rows.map(({ key, value }) => okOrFailure("", decodeRecord(doneRecord, key, value)));
 }
 
 function permutationsOf(all: readonly string[]): string[][] {

@@ -19,7 +19,7 @@ async function examineAll(paths: readonly string[]): Promise<Tally> {
   const tally: Tally = { reported: 0, harmless: 0, ended: 0 };
   let left = paths;
   while (left.length > 0) {
-    const { code, stdout, stderr } = await runProgram("test/support/lamp-program.ts", left);
+    const { code, stdout, stderr } = await runProgram("test/e2e/lamp-program.ts", left);
     const lines = stdout.split("\n").filter((line) => line !== "");
     for (const line of lines) {
       if (line === "null") tally.harmless++;

@@ -3,9 +3,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { expect } from "chai";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
-import { eventually } from "../support/eventually.ts";
 import { withLocalRun } from "../support/local-run.ts";
-import { runOnTerminal } from "../support/on-terminal.ts";
+import { runOnTerminal } from "./on-terminal.ts";
 
 /** A title for the window, a reset, a control of eight bits, a line written over, and a name that reads backwards. */
 const EVIL = "\u001b]0;owned\u0007\u001bc\u009b2Jover\rwritten \u202egnp.exe\u200b";
@@ -36,9 +35,7 @@ async function startEvil(cluster: Cluster): Promise<void> {
   await cluster.startCoordinator();
   await cluster.startWorker();
   await cluster.run("submit", "in.jsonl", "--seal");
-  await eventually("its end", async () =>
-    (await cluster.run("status", "--json")).stdout.includes("complete"),
-  );
+  await cluster.coordinator.event("run_completed");
 }
 
 describe("a terminal", () => {

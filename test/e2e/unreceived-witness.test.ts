@@ -1,6 +1,5 @@
 // Work that is with nobody though its worker is heard: the answer to a call was lost, or a new process of the worker beats and has
 // not asked. A real coordinator, the example of a worker that makes calls as a process, and a worker that ends the item.
-import { writeFileSync } from "node:fs";
 import { expect } from "chai";
 import { systemClock } from "../../src/base/clock.ts";
 import { newUlid } from "../../src/base/ids.ts";
@@ -14,14 +13,14 @@ import type { Cluster, Settings } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
 import { authorityIn, writeCredentials } from "../support/real-authority.ts";
 import type { RolloutProcess } from "../support/rollout-process.ts";
-import { readRows, RunObserver } from "../support/run-observer.ts";
+import { readRows, runUntil } from "../support/run-observer.ts";
 
 /** The example beats twice a second. */
 const SETTINGS: Settings = {
   "liveness.heartbeat_interval": "500ms",
   "liveness.clock_skew_budget": "500ms",
 };
-const CALLER = new URL("../support/calling-worker-program.ts", import.meta.url).pathname;
+const CALLER = new URL("./calling-worker-program.ts", import.meta.url).pathname;
 
 type Trouble = "loses-an-answer" | "executes" | "only-beats";
 
@@ -39,20 +38,11 @@ async function says(caller: RolloutProcess, line: string): Promise<void> {
   await caller.until(`the line ${line}`, () => caller.stdout.find((said) => said === line));
 }
 
-/** One item, of a run that is complete when it is done. */
-async function submit(cluster: Cluster): Promise<void> {
-  writeFileSync(cluster.file("items.jsonl"), '"it"\n');
-  const { stdout } = await cluster.run("submit", "items.jsonl", "--json", "--seal");
-  expect(JSON.parse(stdout)).to.include({ added: 1 });
-}
-
 /** By another worker, with the worker that had it heard all the time. */
 async function expectEndedElsewhere(cluster: Cluster, workerId: WorkerId): Promise<void> {
   const { coordinator } = cluster;
   const other = await cluster.startWorker();
-  const observer = await RunObserver.open(cluster);
-  await observer.until(({ done }) => done === 1);
-  observer.close();
+  await runUntil(cluster, ({ done }) => done === 1);
   await coordinator.nextEvent("worker_heartbeat", { worker_id: workerId, state: "Ready" });
   expect(coordinator.seen("worker_failed")).to.deep.equal([]);
   const worker = await other.id();
@@ -72,7 +62,7 @@ describe("a worker that is heard and does not know of its item", () => {
       await cluster.startCoordinator();
       const workerId = newWorkerId();
       const caller = await startCaller(cluster, workerId, "loses-an-answer");
-      await submit(cluster);
+      await cluster.submit(["it"], "--seal");
       await says(caller, "has lost it");
       await expectEndedElsewhere(cluster, workerId);
     }));
@@ -82,7 +72,7 @@ describe("a worker that is heard and does not know of its item", () => {
       await cluster.startCoordinator();
       const workerId = newWorkerId();
       const first = await startCaller(cluster, workerId, "executes");
-      await submit(cluster);
+      await cluster.submit(["it"], "--seal");
       await says(first, "executes");
       // The older one goes on until the next is heard, so that between the two nobody is silent.
       const next = await startCaller(cluster, workerId, "only-beats");

@@ -1,5 +1,5 @@
 import { execution } from "../../machines/execution.ts";
-import { ignored, testChartTable } from "../support/chart-table.ts";
+import { ignored, testChartTable } from "./chart-table.ts";
 
 const context = {};
 

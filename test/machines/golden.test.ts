@@ -30,23 +30,129 @@ const history = { failedBy: "", blamed: "", isApart: false, returnedAtMs: [] };
 const budgets = { charged: 0, lost: 0, ...history, ...maxima };
 const failures = { failuresInRow: 0, failingSinceMs: 0, maxFailuresInRow: 5 };
 const trust = { incarnation, ...failures, triedAtMs: 0 };
-const drain = { cause: "gcp", deadlineMs: 100_000, flushUntilMs: null };
+const drain = { cause: "gcp", deadlineMs: 100_000, untilMs: 100_000 };
+const never = { cause: null, deadlineMs: Number.MAX_SAFE_INTEGER, untilMs: Number.MAX_SAFE_INTEGER };
+/** A drain of version 1 or 2 ended with its process. */
+const over = { sinceMs: 0, machineEndsMs: null, boot: "", saveCostMs: null };
+const requested = {
+  type: "drain.requested",
+  cause: "gcp",
+  atMs: 1,
+  deadlineMs: 100_000,
+  machineEndsMs: null,
+};
+const noticed = { ...over, sinceMs: 85_000, machineEndsMs: 115_000 };
+
+const claimed = { type: "lease.free", weight: 1, isItsTurn: true, hasQuorum: true };
+
+const quiet = { mail: 0, isPaused: false, hasFailed: false, isDelayed: false };
 
 const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
   "coordinator-role@1": {
     "a candidate": {
-      state: "Candidate",
-      context: { epoch: null },
-      then: [{ type: "lease.won", epoch: 1 }, "Leader"],
+      state: "Candidate.Following.Willing",
+      context: { epoch: null, ending: null },
+      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
     },
     "a leader": {
       state: "Leader",
-      context: { epoch: 7 },
-      then: [{ type: "lease.resigned" }, "Candidate"],
+      context: { epoch: 7, ending: null },
+      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
     },
     "fenced, the abort not done": {
       state: "Fenced",
-      context: { epoch: 7 },
+      context: { epoch: 7, ending: { kind: "fenced", epoch: 7, seenEpoch: null, by: null } },
+      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
+    },
+  },
+  "coordinator-role@2": {
+    "a candidate": {
+      state: "Candidate.Following.Willing",
+      context: { epoch: null, ending: null },
+      then: [claimed, "Candidate.Claiming"],
+    },
+    "a leader": {
+      state: "Leader",
+      context: { epoch: 7, ending: null },
+      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
+    },
+    "a candidate that has resigned": {
+      state: "Candidate.Following.Willing",
+      context: { epoch: 7, ending: { kind: "resigned", epoch: 7 } },
+      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
+    },
+    "fenced, the abort not done": {
+      state: "Fenced",
+      context: { epoch: 7, ending: { kind: "fenced", epoch: 7, seenEpoch: 8, by: "01X" } },
+      then: [{ type: "lease.resigned" }, "Fenced"],
+    },
+  },
+  "coordinator-role@3": {
+    "a candidate": {
+      state: "Candidate.Following.Willing",
+      context: { epoch: null, ending: null },
+      then: [claimed, "Candidate.Claiming"],
+    },
+    "a candidate that claims": {
+      state: "Candidate.Claiming",
+      context: { epoch: null, ending: null },
+      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
+    },
+    "a leader": {
+      state: "Leader",
+      context: { epoch: 7, ending: null },
+      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
+    },
+    "a candidate that has resigned": {
+      state: "Candidate.Following.Willing",
+      context: { epoch: 7, ending: { kind: "resigned", epoch: 7 } },
+      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
+    },
+    "halted, the leader it was": {
+      state: "Halted",
+      context: { epoch: 7, ending: { kind: "halted", epoch: 7 } },
+      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
+    },
+    "fenced, the abort not done": {
+      state: "Fenced",
+      context: { epoch: 7, ending: { kind: "fenced", epoch: 7, seenEpoch: 8, by: "01X" } },
+      then: [{ type: "lease.resigned" }, "Fenced"],
+    },
+  },
+  "coordinator-role@4": {
+    "a candidate": {
+      state: "Candidate.Following.Willing",
+      context: { epoch: null, ending: null },
+      then: [claimed, "Candidate.Claiming"],
+    },
+    "a candidate that claims": {
+      state: "Candidate.Claiming",
+      context: { epoch: null, ending: null },
+      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
+    },
+    "a leader": {
+      state: "Leader",
+      context: { epoch: 7, ending: null },
+      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
+    },
+    "a candidate that has resigned": {
+      state: "Candidate.Following.Willing",
+      context: { epoch: 7, ending: { kind: "resigned", epoch: 7 } },
+      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
+    },
+    "a candidate that has made room": {
+      state: "Candidate.Following.Yielding",
+      context: { epoch: 7, ending: { kind: "resigned", epoch: 7 } },
+      then: [{ type: "lease.held" }, "Candidate.Following.Willing"],
+    },
+    "halted, the leader it was": {
+      state: "Halted",
+      context: { epoch: 7, ending: { kind: "halted", epoch: 7 } },
+      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
+    },
+    "fenced, the abort not done": {
+      state: "Fenced",
+      context: { epoch: 7, ending: { kind: "fenced", epoch: 7, seenEpoch: 8, by: "01X" } },
       then: [{ type: "lease.resigned" }, "Fenced"],
     },
   },
@@ -79,6 +185,24 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
       then: [{ type: "worker.leaves" }, "Abandoned"],
     },
   },
+  "key@1": {
+    idle: { state: "Idle", context: quiet, then: [{ type: "mail.arrived" }, "Waiting"] },
+    "running, more behind it": {
+      state: "Running",
+      context: { ...quiet, mail: 2 },
+      then: [{ type: "item.settled" }, "Waiting"],
+    },
+    "parked behind a failed head": {
+      state: "Parked",
+      context: { ...quiet, mail: 1, hasFailed: true },
+      then: [{ type: "key.skipped" }, "Waiting"],
+    },
+    "paused while its head waits": {
+      state: "Parked",
+      context: { ...quiet, mail: 1, isPaused: true, isDelayed: true },
+      then: [{ type: "key.resumed" }, "Delayed"],
+    },
+  },
   "run@1": {
     "just opened": {
       state: "Open.Active",
@@ -99,35 +223,57 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
   "spot-drain@1": {
     idle: {
       state: "Idle",
-      context: { ...drain, cause: null, deadlineMs: Number.MAX_SAFE_INTEGER },
-      then: [{ type: "drain.requested", ...drain }, "Draining.HandingBack"],
+      context: { ...never, ...over },
+      then: [requested, "Draining.HandingBack"],
     },
     "handing back, the deadline armed": {
       state: "Draining.HandingBack",
-      context: drain,
+      context: { ...drain, ...over },
       then: [{ type: "backlog.handedBack" }, "Draining.Finishing"],
     },
     flushing: {
       state: "Draining.Flushing",
-      context: drain,
+      context: { ...drain, ...over },
       then: [{ type: "results.flushed" }, "Drained"],
     },
   },
   "spot-drain@2": {
     idle: {
       state: "Idle",
-      context: { ...drain, cause: null, deadlineMs: Number.MAX_SAFE_INTEGER },
-      then: [{ type: "drain.requested", ...drain }, "Draining.HandingBack"],
+      context: { ...never, ...over },
+      then: [requested, "Draining.HandingBack"],
     },
     "handing back": {
       state: "Draining.HandingBack",
-      context: drain,
+      context: { ...drain, ...over },
       then: [{ type: "backlog.handedBack" }, "Draining.Finishing"],
     },
     flushing: {
       state: "Draining.Flushing",
-      context: { ...drain, flushUntilMs: 96_000 },
-      then: [{ type: "flush.expired" }, "Drained"],
+      context: { ...drain, ...over },
+      then: [{ type: "results.flushed" }, "Drained"],
+    },
+  },
+  "spot-drain@3": {
+    idle: {
+      state: "Idle",
+      context: { ...never, ...over },
+      then: [requested, "Draining.HandingBack"],
+    },
+    "handing back": {
+      state: "Draining.HandingBack",
+      context: { ...drain, ...noticed },
+      then: [{ type: "backlog.handedBack" }, "Draining.Finishing"],
+    },
+    flushing: {
+      state: "Draining.Flushing",
+      context: { ...drain, ...noticed, untilMs: 96_000 },
+      then: [{ type: "time.isUp", atMs: 96_000 }, "Drained"],
+    },
+    "drained on a boot, a save measured": {
+      state: "Drained",
+      context: { ...drain, ...noticed, untilMs: 97_000, boot: "this boot", saveCostMs: 1_000 },
+      then: [{ type: "worker.started", atMs: 99_000, boot: "this boot" }, "Draining.GoingOn"],
     },
   },
   "work-item@1": {

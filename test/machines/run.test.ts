@@ -1,5 +1,5 @@
 import { run } from "../../machines/run.ts";
-import { ignored, testChartTable } from "../support/chart-table.ts";
+import { ignored, testChartTable } from "./chart-table.ts";
 
 const active = { pauseReason: null };
 const paused = { pauseReason: "over budget" };

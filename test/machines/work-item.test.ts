@@ -1,5 +1,5 @@
 import { workItem } from "../../machines/work-item.ts";
-import { ignored, testChartTable } from "../support/chart-table.ts";
+import { ignored, testChartTable } from "./chart-table.ts";
 
 const current = { worker: "w1", incarnation: "i1", attempt: 2, epoch: 5 };
 const older = { ...current, attempt: 1 };

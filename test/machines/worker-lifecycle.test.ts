@@ -1,5 +1,5 @@
 import { workerLifecycle } from "../../machines/worker-lifecycle.ts";
-import { ignored, testChartTable } from "../support/chart-table.ts";
+import { ignored, testChartTable } from "./chart-table.ts";
 
 const [older, current, newer] = ["01A", "01B", "01C"] as const;
 const context = { incarnation: current, isToDrain: false };
@@ -11,6 +11,58 @@ const everywhere = {
   ...ignored("worker.started, older", "worker.started, same", "worker.drainAsked, older"),
   "worker.started, newer": "Init+Alive / announceSuperseded; incarnation = 01C",
 };
+
+/** Cells of its life, whatever is thought of its heart. */
+const lives = {
+  Init: (heart: string) => ({
+    "worker.drainAsked": `Init+${heart}; isToDrain = true`,
+    "worker.welcomed": `Ready+${heart}`,
+    "worker.drain": `Draining+${heart} / announceDraining`,
+    "worker.left": "Gone+Removed / announceLeft",
+  }),
+  Ready: (heart: string) => ({
+    "worker.drainAsked": `Ready+${heart}; isToDrain = true`,
+    ...ignored("worker.welcomed"),
+    "worker.drain": `Draining+${heart} / announceDraining`,
+    "worker.left": "Gone+Removed / announceLeft",
+  }),
+  Draining: () => ({
+    ...ignored("worker.drainAsked", "worker.welcomed", "worker.drain"),
+    "worker.left": "Gone+Removed / announceLeft",
+  }),
+};
+
+/** Cells of its heart, whatever its life has come to. */
+const hearts = {
+  Alive: (life: string) => ({
+    "beat.overdue": `${life}+Suspected / announceSuspected`,
+    ...ignored("worker.expired", "beat.arrived", "beat.timedOut"),
+  }),
+  Suspected: (life: string) => ({
+    "beat.arrived": `${life}+Alive / announceRecovered`,
+    "beat.timedOut": `${life}+Failed / announceFailed`,
+    ...ignored("worker.expired", "beat.overdue"),
+  }),
+  Failed: (life: string) => ({
+    "worker.expired": `${life}+Removed / forget`,
+    "beat.arrived": `${life}+Alive / announceRecovered`,
+    ...ignored("beat.overdue", "beat.timedOut"),
+  }),
+  Removed: (life: string) => ({
+    "worker.expired": `${life}+Removed / forget`,
+    ...ignored("beat.arrived", "beat.overdue", "beat.timedOut"),
+  }),
+};
+
+/** Until it has left, neither knows of the other. */
+const living = Object.fromEntries(
+  Object.entries(lives).flatMap(([life, cellsOfLife]) =>
+    Object.entries(hearts).map(([heart, cellsOfHeart]) => {
+      const cells = { ...everywhere, ...cellsOfLife(heart), ...cellsOfHeart(life) };
+      return [`${life}+${heart}`, { context, cells }] as const;
+    }),
+  ),
+);
 
 describe("the chart of a worker's life", () => {
   testChartTable({
@@ -37,144 +89,7 @@ describe("the chart of a worker's life", () => {
       "beat.timedOut": { type: "beat.timedOut" },
     },
     rows: {
-      "Init+Alive": {
-        context,
-        cells: {
-          ...everywhere,
-          "worker.drainAsked": "Init+Alive; isToDrain = true",
-          "worker.welcomed": "Ready+Alive",
-          "worker.drain": "Draining+Alive / announceDraining",
-          "worker.left": "Gone+Removed / announceLeft",
-          "beat.overdue": "Init+Suspected / announceSuspected",
-          ...ignored("worker.expired", "beat.arrived", "beat.timedOut"),
-        },
-      },
-      "Init+Suspected": {
-        context,
-        cells: {
-          ...everywhere,
-          "worker.drainAsked": "Init+Suspected; isToDrain = true",
-          "worker.welcomed": "Ready+Suspected",
-          "worker.drain": "Draining+Suspected / announceDraining",
-          "worker.left": "Gone+Removed / announceLeft",
-          "beat.arrived": "Init+Alive / announceRecovered",
-          "beat.timedOut": "Init+Failed / announceFailed",
-          ...ignored("worker.expired", "beat.overdue"),
-        },
-      },
-      "Init+Failed": {
-        context,
-        cells: {
-          ...everywhere,
-          "worker.drainAsked": "Init+Failed; isToDrain = true",
-          "worker.welcomed": "Ready+Failed",
-          "worker.drain": "Draining+Failed / announceDraining",
-          "worker.left": "Gone+Removed / announceLeft",
-          "worker.expired": "Init+Removed / forget",
-          "beat.arrived": "Init+Alive / announceRecovered",
-          ...ignored("beat.overdue", "beat.timedOut"),
-        },
-      },
-      "Init+Removed": {
-        context,
-        cells: {
-          ...everywhere,
-          "worker.drainAsked": "Init+Removed; isToDrain = true",
-          "worker.welcomed": "Ready+Removed",
-          "worker.drain": "Draining+Removed / announceDraining",
-          "worker.left": "Gone+Removed / announceLeft",
-          "worker.expired": "Init+Removed / forget",
-          ...ignored("beat.arrived", "beat.overdue", "beat.timedOut"),
-        },
-      },
-      "Ready+Alive": {
-        context,
-        cells: {
-          ...everywhere,
-          "worker.drainAsked": "Ready+Alive; isToDrain = true",
-          "worker.drain": "Draining+Alive / announceDraining",
-          "worker.left": "Gone+Removed / announceLeft",
-          "beat.overdue": "Ready+Suspected / announceSuspected",
-          ...ignored("worker.welcomed", "worker.expired", "beat.arrived", "beat.timedOut"),
-        },
-      },
-      "Ready+Suspected": {
-        context,
-        cells: {
-          ...everywhere,
-          "worker.drainAsked": "Ready+Suspected; isToDrain = true",
-          "worker.drain": "Draining+Suspected / announceDraining",
-          "worker.left": "Gone+Removed / announceLeft",
-          "beat.arrived": "Ready+Alive / announceRecovered",
-          "beat.timedOut": "Ready+Failed / announceFailed",
-          ...ignored("worker.welcomed", "worker.expired", "beat.overdue"),
-        },
-      },
-      "Ready+Failed": {
-        context,
-        cells: {
-          ...everywhere,
-          "worker.drainAsked": "Ready+Failed; isToDrain = true",
-          "worker.drain": "Draining+Failed / announceDraining",
-          "worker.left": "Gone+Removed / announceLeft",
-          "worker.expired": "Ready+Removed / forget",
-          "beat.arrived": "Ready+Alive / announceRecovered",
-          ...ignored("worker.welcomed", "beat.overdue", "beat.timedOut"),
-        },
-      },
-      "Ready+Removed": {
-        context,
-        cells: {
-          ...everywhere,
-          "worker.drainAsked": "Ready+Removed; isToDrain = true",
-          "worker.drain": "Draining+Removed / announceDraining",
-          "worker.left": "Gone+Removed / announceLeft",
-          "worker.expired": "Ready+Removed / forget",
-          ...ignored("worker.welcomed", "beat.arrived", "beat.overdue", "beat.timedOut"),
-        },
-      },
-      "Draining+Alive": {
-        context,
-        cells: {
-          ...everywhere,
-          ...ignored("worker.drainAsked"),
-          "worker.left": "Gone+Removed / announceLeft",
-          "beat.overdue": "Draining+Suspected / announceSuspected",
-          ...ignored("worker.welcomed", "worker.drain", "worker.expired", "beat.arrived", "beat.timedOut"),
-        },
-      },
-      "Draining+Suspected": {
-        context,
-        cells: {
-          ...everywhere,
-          ...ignored("worker.drainAsked"),
-          "worker.left": "Gone+Removed / announceLeft",
-          "beat.arrived": "Draining+Alive / announceRecovered",
-          "beat.timedOut": "Draining+Failed / announceFailed",
-          ...ignored("worker.welcomed", "worker.drain", "worker.expired", "beat.overdue"),
-        },
-      },
-      "Draining+Failed": {
-        context,
-        cells: {
-          ...everywhere,
-          ...ignored("worker.drainAsked"),
-          "worker.left": "Gone+Removed / announceLeft",
-          "worker.expired": "Draining+Removed / forget",
-          "beat.arrived": "Draining+Alive / announceRecovered",
-          ...ignored("worker.welcomed", "worker.drain", "beat.overdue", "beat.timedOut"),
-        },
-      },
-      "Draining+Removed": {
-        context,
-        cells: {
-          ...everywhere,
-          ...ignored("worker.drainAsked"),
-          "worker.left": "Gone+Removed / announceLeft",
-          "worker.expired": "Draining+Removed / forget",
-          ...ignored("worker.welcomed", "worker.drain", "beat.arrived", "beat.overdue", "beat.timedOut"),
-        },
-      },
+      ...living,
       "Ready+Alive, asked to drain": {
         state: "Ready+Alive",
         context: asked,

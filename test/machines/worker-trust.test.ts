@@ -1,5 +1,5 @@
 import { workerTrust } from "../../machines/worker-trust.ts";
-import { ignored, testChartTable } from "../support/chart-table.ts";
+import { ignored, testChartTable } from "./chart-table.ts";
 
 const [older, current, newer] = ["01A", "01B", "01C"] as const;
 const context = {

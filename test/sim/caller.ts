@@ -8,7 +8,7 @@ import { createClient } from "@connectrpc/connect";
 import type { Transport } from "@connectrpc/connect";
 import { sleep } from "../../src/base/clock.ts";
 import { RolloutError } from "../../src/base/errors.ts";
-import { itemIdText } from "../../src/coordinator/ledger/item-id.ts";
+import { itemIdText } from "../../src/coordinator/ledger/place.ts";
 import type { Attempt } from "../../src/gen/rollout/v1/common_pb.ts";
 import { WorkerState } from "../../src/gen/rollout/v1/common_pb.ts";
 import { BeatVerdict, HeartbeatService } from "../../src/gen/rollout/v1/heartbeat_pb.ts";
@@ -21,6 +21,7 @@ import {
 } from "../../src/gen/rollout/v1/work_pb.ts";
 import type { Assignment, HeldAttempt, PullResponse, Result } from "../../src/gen/rollout/v1/work_pb.ts";
 import type { Backend, Outcome } from "../../src/worker/backends/backend.ts";
+import { heldDigestOf } from "../../src/worker/workload.ts";
 import type { SimProcess } from "./process.ts";
 import { between } from "./world.ts";
 import { OUTPUT_MAX_BYTES } from "./workload.ts";
@@ -97,6 +98,7 @@ export class Caller {
       sequence,
       state: WorkerState.READY,
       ackedAssignment: this.#ackedAssignment,
+      heldDigest: heldDigestOf([...this.#having.values()].map(({ attempt }) => attempt)),
     };
     const heard = (verdict?: BeatVerdict): void => {
       if (verdict === BeatVerdict.ACCEPTED)

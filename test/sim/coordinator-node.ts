@@ -1,112 +1,169 @@
-// The machine of the coordinator, and the processes that lead on it, one after the other: real ones, on the simulated world. Two
-// may live at once, when the older one is stopped and does not know that it was followed.
+// The machine of a coordinator, and the processes that stand or lead on it, one after the other: real ones, on the simulated world.
+// Two may live at once on a machine with a ledger of its own, when the older one is stopped and does not know that it was followed.
 import { newUlid } from "../../src/base/ids.ts";
 import type { IncarnationId, RunId } from "../../src/base/ids.ts";
-import { RolloutError } from "../../src/base/errors.ts";
 import { seededRandom } from "../../src/base/random.ts";
+import { assert } from "../../src/base/assert.ts";
+import type { CoordinatorOptions } from "../../src/coordinator/coordinator-options.ts";
 import { Coordinator } from "../../src/coordinator/coordinator.ts";
+import type { LeaseTiming } from "../../src/coordinator/lead/elector-storage.ts";
+import type { LeaderElector } from "../../src/coordinator/lead/elector.ts";
 import { replay } from "../../src/coordinator/replay.ts";
+import { KEY_DEFAULTS } from "../../src/coordinator/keys/key-settings.ts";
 import type { CoordinatorState } from "../../src/coordinator/turn/state.ts";
-import { sanityCheck } from "../../src/coordinator/turn/state.ts";
+import { sanityCheck } from "../support/sanity-check.ts";
 import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
-import { PowerLossStore } from "../support/power-loss-store.ts";
 import type { Entry, Store } from "../../src/storage/store.ts";
-import { LIVENESS } from "../support/reactor-harness.ts";
-import { difference } from "./difference.ts";
-import type { Network } from "./network.ts";
-import type { Machine } from "./process.ts";
-import { SimProcess } from "./process.ts";
-import { ProcessStore } from "./process-store.ts";
-import type { CarryOut, DiskWeather } from "./process-store.ts";
+import { LIVENESS } from "../support/world.ts";
+import { difference } from "../support/persisted-state.ts";
+import type { LedgerHome, OpenLedger } from "./ledger-home.ts";
+import type { NodeOptions } from "./node.ts";
+import { SimNode } from "./node.ts";
+import { RolloutError } from "../../src/base/errors.ts";
+import { Post } from "./post.ts";
+import type { SimProcess } from "./process.ts";
 import type { Settings } from "./settings.ts";
+import { SimMemory } from "./sim-memory.ts";
 import { Services } from "./sim-transport.ts";
 import { eventsOf, logOf } from "./voice.ts";
 import type { Witness } from "./witness.ts";
-import type { World } from "./world.ts";
-import { between, Violation } from "./world.ts";
+import { Violation } from "./world.ts";
 
 export const BUDGETS = { maxAttempts: 3, maxLost: 5 };
 const SIM_LIVENESS = { ...LIVENESS, removeAfterMs: 20_000 };
 /** Few, so that the scrub of the ledger is under way while things happen. */
 const SCRUB_ROWS = 5;
 const OLD_LEADER_MAX_MS = 2_000;
-const RESTART_MIN_MS = 50;
-const RESTART_MAX_MS = 2_500;
+const RESTART_MS = [50, 2_500] as const;
+const LONGER_THAN_A_LEASE_MS = 5_500;
 const EVERYTHING = { from: "!", to: "~", limit: 1_000_000 };
 
-export interface CoordinatorNodeOptions {
-  readonly world: World;
-  readonly network: Network;
+export interface CoordinatorNodeOptions extends NodeOptions {
   readonly witness: Witness;
   readonly settings: Settings;
-  readonly disk: DiskWeather;
+  readonly home: LedgerHome;
   readonly runId: RunId;
+  readonly name: string;
+  readonly clockRate: number;
+  readonly timing: LeaseTiming;
+  /** Whether its host keeps what it has seen of the store. */
+  readonly remembers: boolean;
   /** The store as the coordinator sees it. */
   readonly store: (store: Store, process: SimProcess) => Store;
-  readonly carryOut: CarryOut;
+  /** The elector as the coordinator sees it. */
+  readonly elector: (elector: LeaderElector) => LeaderElector;
   /** Told of the state after each turn, before anybody looks at it. */
   readonly inspect: (state: CoordinatorState) => void;
 }
 
 interface Leading {
-  readonly process: SimProcess;
-  readonly store: ProcessStore;
+  readonly ledger: OpenLedger;
+  /** Where the ledger is shared. */
+  post: Post | undefined;
   coordinator: Coordinator | undefined;
   services: Services | undefined;
   state: CoordinatorState | undefined;
 }
 
-export class CoordinatorNode {
-  readonly machine: Machine;
+const PARTITIONS = 16;
+
+export class CoordinatorNode extends SimNode {
   readonly #options: CoordinatorNodeOptions;
-  #started = 0;
-  #latest: Leading | undefined;
   readonly #all = new Map<SimProcess, Leading>();
+  readonly #memory = new SimMemory();
+  /** A person has set storage.on_rollback, after a process has halted. */
+  #acceptsRollback = false;
 
   constructor(options: CoordinatorNodeOptions) {
+    super(options, options.name, { restartMs: RESTART_MS, clockRate: options.clockRate });
     this.#options = options;
-    this.machine = { name: "c", disk: new PowerLossStore(), wallOffsetMs: 0, clockRate: 1 };
-  }
-
-  /** The process that was started last, while it lives. */
-  get process(): SimProcess | undefined {
-    return this.#latest?.process.isAlive === true ? this.#latest.process : undefined;
   }
 
   servicesOf(process: SimProcess): Services | undefined {
     return this.#all.get(process)?.services;
   }
 
-  start(): void {
-    const { world, witness, disk, settings, runId, network } = this.#options;
-    const process = new SimProcess(world, this.machine, ++this.#started);
-    const store = new ProcessStore(
-      world,
-      process,
-      disk,
-      (by, batch, outcome) => witness.committed(by, batch, outcome),
-      this.#options.carryOut,
-    );
+  get #latest(): Leading | undefined {
+    return this.process && this.#all.get(this.process);
+  }
+
+  protected override run(process: SimProcess): void {
+    const { home } = this.#options;
+    const ledger = home.open(process);
     const leading: Leading = {
-      process,
-      store,
-      coordinator: undefined,
-      services: undefined,
-      state: undefined,
+      ledger,
+      ...{ coordinator: undefined, services: undefined, state: undefined, post: undefined },
     };
-    this.#latest = leading;
     this.#all.set(process, leading);
     process.onDeath(() => this.#all.delete(process));
-    process.say("starts");
+    const options = this.#coordinatorOptions(process, leading);
+    if (home.isShared) this.#holdPost(process, leading, options);
+    else
+      Coordinator.start(options).then(
+        (coordinator) => {
+          leading.coordinator = coordinator;
+          this.#leads(process, coordinator);
+          this.#serve(process, leading, new Services(coordinator.routes));
+        },
+        (error: unknown) => this.died(process, error),
+      );
+  }
+
+  #holdPost(process: SimProcess, leading: Leading, coordinator: CoordinatorOptions): void {
+    const { settings, network, elector, timing } = this.#options;
+    const { incarnation, store } = coordinator;
+    const post = new Post({
+      ...{ process, incarnation, coordinator },
+      attendance: {
+        ...{ address: this.machine.name, timing, removeAfterMs: SIM_LIVENESS.removeAfterMs },
+        failureTimeoutMs: SIM_LIVENESS.coordinatorFailureTimeoutMs,
+        standing: { weight: 1, quorum: settings.quorum },
+        hears: (address) => network.reaches(process, address),
+      },
+      newElector: () => {
+        const own = leading.ledger.elector(store, incarnation);
+        assert(own !== undefined, "a ledger that is shared has electors");
+        return elector(own);
+      },
+      serve: (services) => this.#serve(process, leading, services),
+      onLead: (won) => this.#leads(process, won),
+    });
+    leading.post = post;
+    post.hold().then(
+      () => this.exit(process, "exits"),
+      (error: unknown) => this.died(process, error),
+    );
+  }
+
+  #leads(process: SimProcess, { epoch }: Coordinator): void {
+    process.say(`leads, epoch ${epoch}`);
+    this.#options.witness.leads(process, epoch);
+  }
+
+  #serve(process: SimProcess, leading: Leading, services: Services): void {
+    const isFirst = leading.services === undefined;
+    leading.services = services;
+    if (isFirst) this.#options.network.listen(process);
+  }
+
+  #coordinatorOptions(process: SimProcess, leading: Leading): CoordinatorOptions {
+    const { settings, runId, home } = this.#options;
     const { clock, random } = process;
-    Coordinator.start({
+    return {
+      ...(this.#options.remembers && { memory: this.#memory, acceptsRollback: this.#acceptsRollback }),
       runId,
       incarnation: newUlid<IncarnationId>(clock, random),
-      store: this.#options.store(store, process),
+      store: this.#options.store(leading.ledger.store, process),
       ownStore: new MemoryStore(),
       liveness: SIM_LIVENESS,
       workersMax: 10,
       budgets: BUDGETS,
+      keys: {
+        ...KEY_DEFAULTS,
+        totalPartitions: PARTITIONS,
+        virtualNodes: 16,
+        skipsFailed: settings.skipsFailed,
+      },
       inboxMax: settings.inboxMax,
       scrubRows: SCRUB_ROWS,
       clock,
@@ -116,35 +173,30 @@ export class CoordinatorNode {
       sign: undefined,
       advertisedAddress: "sim:1",
       abortFenced: ({ reason }) => this.#fenced(process, reason),
-      onFatal: (error) => this.#died(process, error),
+      onFatal: (error) => this.died(process, error),
       inspect: (state) => {
         leading.state = state;
         this.#options.inspect(state);
-        this.#sane(state);
+        // One that stood still since its claim has read rows while another leader wrote them; it may not act on what it knows.
+        if (!home.isShared || state.epoch === this.#options.witness.epoch) this.#sane(state);
         this.#options.witness.decided(state);
       },
-    }).then(
-      (coordinator) => {
-        leading.coordinator = coordinator;
-        leading.services = new Services(coordinator.routes);
-        process.say(`leads, epoch ${coordinator.epoch}`);
-        network.listen(process);
-      },
-      (error: unknown) => this.#died(process, error),
-    );
+    };
   }
 
-  kill(): void {
-    const { process } = this;
-    if (process === undefined) return;
-    process.end("is killed");
-    this.#options.network.hangUp(process);
-    this.#startSoon();
+  /** The epoch under which the machine leads, as far as it knows. */
+  get epoch(): number | undefined {
+    const { coordinator, post } = this.#latest ?? {};
+    return (post?.coordinator ?? coordinator)?.epoch;
   }
 
-  /** All processes of the machine are gone, and what was not synced may be. */
+  /** All processes of the machine are gone, and what was not synced on its own disk may be. */
   losePower(): void {
-    const { world, network, witness } = this.#options;
+    const { world, network, witness, home } = this.#options;
+    if (home.isShared) {
+      if (this.process !== undefined) this.goDark(this.process);
+      return;
+    }
     for (const process of [...this.#all.keys()]) {
       process.end("loses its power");
       network.goDark(process);
@@ -153,21 +205,14 @@ export class CoordinatorNode {
       this.machine.disk = this.machine.disk.losePower(world.random);
       void this.machine.disk.scan(EVERYTHING).then((entries: Entry[]) => witness.powerLost(entries));
     });
-    this.#startSoon();
+    this.startSoon();
   }
 
-  stopFor(durationMs: number): void {
-    const { process } = this;
-    if (process === undefined || process.isStopped) return;
-    process.stop();
-    this.#options.network.stopped(process);
-    this.#options.world.after(durationMs, () => process.goOn());
-  }
-
-  /** Stops the leader and starts another one over the same store. The old one goes on when it is too late. */
+  /** Stops the leader, and another one leads over the same ledger. The old one goes on when it is too late. */
   succeed(stoppedForMs: number): void {
     const { process } = this;
-    if (process === undefined || process.isStopped || this.#latest?.coordinator === undefined) return;
+    if (process === undefined || process.isStopped || this.epoch === undefined) return;
+    if (this.#options.home.isShared) return this.stopFor(Math.max(stoppedForMs, LONGER_THAN_A_LEASE_MS));
     this.stopFor(stoppedForMs);
     process.say("has a successor");
     this.start();
@@ -176,38 +221,39 @@ export class CoordinatorNode {
   /** As by SIGTERM. */
   restart(): void {
     const { process } = this;
-    const coordinator = this.#latest?.coordinator;
-    if (process === undefined || process.isStopped || coordinator === undefined) return;
+    const { coordinator, post } = this.#latest ?? {};
+    if (process === undefined || process.isStopped) return;
     process.say("is told to stop");
-    void coordinator.stop().then(
-      () => {
-        process.end("exits");
-        this.#options.network.hangUp(process);
-        this.#startSoon();
-      },
-      (error: unknown) => this.#died(process, error),
+    post?.stop();
+    void coordinator?.stop().then(
+      () => this.exit(process, "exits"),
+      (error: unknown) => this.died(process, error),
     );
+  }
+
+  /** An operator asks it to make room for another. */
+  stepDown(): void {
+    const { process } = this;
+    if (process?.isStopped !== false) return;
+    process.say("is asked to step down");
+    this.#latest?.post?.stepDown();
   }
 
   heal(): void {
     for (const process of [...this.#all.keys()]) {
       process.goOn();
       // One that was followed and has not noticed yet is not waited for.
-      if (process !== this.#latest?.process)
-        this.#options.world.after(OLD_LEADER_MAX_MS, () => this.#end(process));
+      if (!this.isLatest(process))
+        this.#options.world.after(OLD_LEADER_MAX_MS, () => this.exit(process, "is killed"));
     }
   }
 
-  #end(process: SimProcess): void {
-    process.end("is killed");
-    this.#options.network.hangUp(process);
-  }
-
-  /** C4: what a new leader would read is what this one has in memory. Undefined when it cannot be compared now. */
+  /** C4: what a new leader would read is what this one has in memory. Nothing is checked when the two cannot be compared now. */
   async checkReplay(): Promise<void> {
-    const { state, store, process } = this.#latest ?? {};
-    if (state === undefined || process?.isAlive !== true || store?.isIdle !== true) return;
-    const replayed = await replay(this.machine.disk, {
+    const { state, ledger } = this.#latest ?? {};
+    const { witness, home } = this.#options;
+    if (state === undefined || ledger?.isSettled() !== true || state.epoch !== witness.epoch) return;
+    const replayed = await replay(home.rows(this.machine), {
       liveness: SIM_LIVENESS,
       workersMax: 10,
       budgets: BUDGETS,
@@ -219,6 +265,18 @@ export class CoordinatorNode {
     if (differs !== undefined) throw new Violation(`C4: replay differs from the live state in ${differs}`);
   }
 
+  /** One that halts because its store went back is started again by a person who accepts that, if it is true. */
+  protected override died(process: SimProcess, error: unknown): void {
+    const { witness } = this.#options;
+    const code = error instanceof RolloutError ? error.code : "";
+    const isHalted = code === "store_rolled_back" && witness.hasGoneBack;
+    // It was opened when somebody had begun a store that a promotion has lost: nothing was ever answered there.
+    const isNewAgain = code === "store_corrupt" && witness.leaderships === 0;
+    if (!process.isAlive || !(isHalted || isNewAgain)) return super.died(process, error);
+    this.#acceptsRollback ||= isHalted;
+    this.end(process, `halts: ${code}`);
+  }
+
   #sane(state: CoordinatorState): void {
     try {
       sanityCheck(state);
@@ -228,26 +286,8 @@ export class CoordinatorNode {
   }
 
   #fenced(process: SimProcess, reason: string): void {
-    process.end(`is fenced: ${reason}`);
-    this.#options.network.hangUp(process);
-    if (this.#latest?.process === process)
+    if (this.isLatest(process) && !this.#options.home.isShared)
       this.#options.world.violate(new Violation(`${process.name} is fenced, and nobody else leads`));
-  }
-
-  /** A store that cannot say what it wrote ends the process; anything else is a bug. */
-  #died(process: SimProcess, error: unknown): void {
-    if (!process.isAlive) return;
-    const isExpected = error instanceof RolloutError && error.code === "store_write_failed";
-    if (!isExpected) this.#options.world.violate(error);
-    process.end("ends: its store is broken");
-    this.#options.network.hangUp(process);
-    if (this.#latest?.process === process) this.#startSoon();
-  }
-
-  #startSoon(): void {
-    const { world } = this.#options;
-    world.after(between(world.random, RESTART_MIN_MS, RESTART_MAX_MS), () => {
-      if (this.process === undefined) this.start();
-    });
+    this.exit(process, `is fenced: ${reason}`);
   }
 }

@@ -1,13 +1,15 @@
 // Trouble, by chance: of the kinds that the settings allow, at moments that the seed decides, until the storm is over. Then all
 // that it did is undone, and the cluster has to come to its end.
 import type { Random } from "../../src/base/random.ts";
-import type { CoordinatorNode } from "./coordinator-node.ts";
+import type { Coordinators } from "./coordinators.ts";
+import { DatabaseNemesis } from "./database-nemesis.ts";
+import type { SharedDatabase } from "./ledger-home.ts";
 import type { Network } from "./network.ts";
 import { CALM_DISK, CALM_NETWORK } from "./settings.ts";
 import type { Fault, Settings } from "./settings.ts";
 import type { DiskWeather } from "./process-store.ts";
 import type { Machine } from "./process.ts";
-import type { World } from "./world.ts";
+import type { SimWorld } from "./world.ts";
 import { between, happens } from "./world.ts";
 
 /** A machine with a worker, as trouble sees it. */
@@ -23,11 +25,13 @@ export interface Victim {
 }
 
 export interface Cluster {
-  readonly world: World;
+  readonly world: SimWorld;
   readonly network: Network;
   readonly settings: Settings;
   readonly disk: DiskWeather;
-  readonly coordinator: CoordinatorNode;
+  readonly coordinators: Coordinators;
+  /** Undefined: the ledger is on the coordinator's own disk. */
+  readonly shared: SharedDatabase | undefined;
   readonly workers: readonly [Victim, ...Victim[]];
 }
 
@@ -40,11 +44,14 @@ const WALL_JUMP_MS = 3_600_000;
 export class Nemesis {
   readonly #cluster: Cluster;
   readonly #random: Random;
+  readonly #database: DatabaseNemesis | undefined;
   #isOver = false;
 
   constructor(cluster: Cluster) {
+    const { world, coordinators, shared } = cluster;
     this.#cluster = cluster;
-    this.#random = cluster.world.newRandom();
+    this.#random = world.newRandom();
+    this.#database = shared && new DatabaseNemesis({ world, coordinators, shared, random: this.#random });
   }
 
   get isOver(): boolean {
@@ -68,18 +75,22 @@ export class Nemesis {
   }
 
   #strike(fault: Fault): void {
-    const { coordinator } = this.#cluster;
+    const { coordinators } = this.#cluster;
     switch (fault) {
       case "coordinator-kill":
-        return coordinator.kill();
+        return coordinators.victim().kill();
       case "coordinator-power":
-        return coordinator.losePower();
+        return coordinators.victim().losePower();
       case "coordinator-stop":
-        return coordinator.stopFor(this.#stopMs());
+        return coordinators.victim().stopFor(this.#stopMs());
       case "coordinator-restart":
-        return coordinator.restart();
+        return coordinators.victim().restart();
+      case "coordinator-partition":
+        return this.#cutOff([coordinators.victim().machine]);
+      case "step-down":
+        return coordinators.leader.stepDown();
       case "successor":
-        return coordinator.succeed(this.#stopMs());
+        return coordinators.leader.succeed(this.#stopMs());
       case "worker-kill":
         return this.#victim().kill();
       case "worker-power":
@@ -93,9 +104,12 @@ export class Nemesis {
       case "partition":
         return this.#partition();
       case "wall-clock": {
-        const machine = happens(this.#random, 0.5) ? coordinator.machine : this.#victim().machine;
+        const machine = happens(this.#random, 0.5) ? coordinators.victim().machine : this.#victim().machine;
         machine.wallOffsetMs += between(this.#random, -WALL_JUMP_MS, WALL_JUMP_MS);
+        return;
       }
+      default:
+        return this.#database?.strike(fault);
     }
   }
 
@@ -110,23 +124,30 @@ export class Nemesis {
   }
 
   #partition(): void {
-    const { network, world, workers } = this.#cluster;
+    const { workers } = this.#cluster;
     const cut = happens(this.#random, 0.2) ? workers : [this.#victim()];
+    this.#cutOff(cut.map(({ machine }) => machine));
+  }
+
+  #cutOff(machines: readonly Machine[]): void {
+    const { network, world } = this.#cluster;
     const directions = (["up", "down"] as const).filter(() => happens(this.#random, 0.7));
-    for (const { machine } of cut) {
-      world.say("net", `${machine.name} is cut off: ${directions.join(" and ")}`);
-      for (const direction of directions) network.block(machine.name, direction);
-      world.after(between(this.#random, 100, PARTITION_MAX_MS), () => network.unblock(machine.name));
+    for (const { name } of machines) {
+      world.say("net", `${name} is cut off: ${directions.join(" and ")}`);
+      for (const direction of directions) network.block(name, direction);
+      world.after(between(this.#random, 100, PARTITION_MAX_MS), () => network.unblock(name));
     }
   }
 
   #heal(): void {
-    const { network, disk, coordinator, workers, world } = this.#cluster;
+    const { network, disk, coordinators, workers, world } = this.#cluster;
     this.#isOver = true;
     world.say("net", "the storm is over");
     Object.assign(network.weather, CALM_NETWORK);
     Object.assign(disk, CALM_DISK);
-    coordinator.heal();
+    this.#database?.heal();
+    coordinators.heal();
+    for (const { machine } of coordinators.all) network.unblock(machine.name);
     for (const worker of workers) {
       worker.heal();
       network.unblock(worker.machine.name);

@@ -1,7 +1,7 @@
 // The network of a simulated cluster: connections to whoever listens, and the weather over them. Frames of one stream keep
 // their order, as on TCP, and all else is chance: how long each takes, when a connection breaks, which way is blocked.
 import type { SimProcess } from "./process.ts";
-import type { World } from "./world.ts";
+import type { SimWorld } from "./world.ts";
 import { between, happens } from "./world.ts";
 
 export interface NetworkWeather {
@@ -91,56 +91,66 @@ export class Connection {
 }
 
 export class Network {
-  readonly world: World;
+  readonly world: SimWorld;
   readonly weather: NetworkWeather;
-  #listening: SimProcess | undefined;
+  /** By the name of the machine. */
+  readonly #listening = new Map<string, SimProcess>();
   readonly #connections = new Set<Connection>();
-  /** By the name of the client's machine. */
+  /** By the name of the machine at either end. */
   readonly #blocked: Record<Direction, Set<string>> = { up: new Set(), down: new Set() };
 
-  constructor(world: World, weather: NetworkWeather) {
+  constructor(world: SimWorld, weather: NetworkWeather) {
     this.world = world;
     this.weather = weather;
   }
 
-  /** From now on new connections go there. */
+  /** From now on new connections to its machine go there. */
   listen(process: SimProcess): void {
-    this.#listening = process;
+    const { name } = process.machine;
+    this.#listening.set(name, process);
     process.onDeath(() => {
-      if (this.#listening === process) this.#listening = undefined;
+      if (this.#listening.get(name) === process) this.#listening.delete(name);
     });
   }
 
-  /** Undefined when nobody listens, or nobody can be reached. */
-  connect(client: SimProcess): Connection | undefined {
-    const server = this.#listening;
+  /** Undefined when nobody listens there, or it cannot be reached. */
+  connect(client: SimProcess, machine: string): Connection | undefined {
+    const server = this.#listening.get(machine);
     if (server === undefined) return undefined;
     const connection = new Connection(this, client, server);
     if (connection.isHeldUp) return undefined;
     this.#connections.add(connection);
+    // Its kernel takes the connection, and nobody answers.
+    if (server.isStopped) this.#givesUpUnless(connection, () => !server.isStopped);
     return connection;
+  }
+
+  /** Whether a call to the machine would be answered now. */
+  reaches(client: SimProcess, machine: string): boolean {
+    const server = this.#listening.get(machine);
+    if (server === undefined || server.isStopped) return false;
+    return !new Connection(this, client, server).isHeldUp;
   }
 
   forget(connection: Connection): void {
     this.#connections.delete(connection);
   }
 
-  isBlocked({ client }: Connection, direction: Direction): boolean {
-    return this.#blocked[direction].has(client.machine.name);
+  isBlocked({ client, server }: Connection, direction: Direction): boolean {
+    const blocked = this.#blocked[direction];
+    return blocked.has(client.machine.name) || blocked.has(server.machine.name);
   }
 
   block(machine: string, direction: Direction): void {
     this.#blocked[direction].add(machine);
     for (const connection of this.#connections)
-      if (connection.client.machine.name === machine)
-        this.#givesUpUnless(connection, () => !connection.isHeldUp);
+      if (isAt(connection, machine)) this.#givesUpUnless(connection, () => !connection.isHeldUp);
   }
 
   unblock(machine: string): void {
     this.#blocked.up.delete(machine);
     this.#blocked.down.delete(machine);
-    for (const connection of this.#connections)
-      if (connection.client.machine.name === machine) connection.unblock();
+    for (const connection of this.#connections) if (isAt(connection, machine)) connection.unblock();
   }
 
   /** The process was killed: its kernel says so to all its peers, if the way is free. */
@@ -191,4 +201,8 @@ export class Network {
       if (!isFine() && connection.client.isAlive) connection.breakUp(0, this.delayMs());
     });
   }
+}
+
+function isAt({ client, server }: Connection, machine: string): boolean {
+  return client.machine.name === machine || server.machine.name === machine;
 }

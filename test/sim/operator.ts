@@ -6,7 +6,9 @@ import { sleep } from "../../src/base/clock.ts";
 import { RolloutError } from "../../src/base/errors.ts";
 import { newUlid, ulidToBytes } from "../../src/base/ids.ts";
 import type { RunId } from "../../src/base/ids.ts";
-import { RunService, RunState } from "../../src/gen/rollout/v1/run_pb.ts";
+import { KeyAction, KeyService } from "../../src/gen/rollout/v1/keys_pb.ts";
+import { KeyPhase, OperatorService, RunState } from "../../src/gen/rollout/v1/run_pb.ts";
+import { seenRun } from "../support/worker-client.ts";
 import type { SimProcess } from "./process.ts";
 import type { Steering } from "./settings.ts";
 import { between, happens, Violation } from "./world.ts";
@@ -23,20 +25,42 @@ const STEP_MAX_MS = 4_000;
 const PAUSED_MAX_MS = 3_000;
 const CANCEL_MAX_MS = 8_000;
 
+interface Wanted {
+  readonly workload: Workload;
+  readonly steering: Steering;
+  /** Told of a key before it is asked to go on without what has failed. */
+  readonly skips: (key: string) => void;
+  /** Told of a failure that nobody waits for. */
+  readonly fail: (error: unknown) => void;
+}
+
+/** A leader that cannot read its database just now says so; the next look finds it again, or another leader. */
+const UNREACHABLE: ReadonlySet<string> = new Set(["store_unreachable"]);
+
 export class Operator {
   readonly #process: SimProcess;
   readonly #workload: Workload;
   readonly #steering: Steering;
+  readonly #wanted: Wanted;
   readonly #client;
+  readonly #keys;
+  readonly #hasKeys: boolean;
   #isDone = false;
   /** It may be that the run is cancelled. */
   #hasCancelled = false;
+  /** The store went back to an older state, and nobody has brought in again what it may lack. */
+  #wentBack = false;
+  #hasEverGoneBack = false;
+  #isShut = false;
 
-  constructor(process: SimProcess, transport: Transport, wanted: { workload: Workload; steering: Steering }) {
+  constructor(process: SimProcess, transport: Transport, wanted: Wanted) {
     this.#process = process;
+    this.#wanted = wanted;
     this.#workload = wanted.workload;
     this.#steering = wanted.steering;
-    this.#client = createClient(RunService, transport);
+    this.#client = createClient(OperatorService, transport);
+    this.#keys = createClient(KeyService, transport);
+    this.#hasKeys = wanted.workload.batches.flat().some(({ key }) => key !== "");
   }
 
   /** The run is complete, or cancelled, and nothing more is done about it. */
@@ -46,23 +70,48 @@ export class Operator {
 
   async work(): Promise<void> {
     await Promise.all([this.#bringIn(), this.#steer()]);
-    const { failed } = await this.#waitForEnd();
-    if (this.#steering.retries && failed > 0 && !this.#hasCancelled) {
-      await this.#retry();
-      await this.#waitForEnd();
-    }
+    await this.#seeToTheEnd();
     this.#isDone = true;
   }
 
+  /** A copy took the store's place that lacks some of what was answered: all items are submitted once more. */
+  storeWentBack(): void {
+    [this.#wentBack, this.#hasEverGoneBack] = [true, true];
+    if (!this.#isDone) return;
+    this.#isDone = false;
+    this.#seeToTheEnd().then(() => (this.#isDone = true), this.#wanted.fail);
+  }
+
+  /** After the store went back a call of before has sealed the run, and it takes no items any more. */
+  get isShut(): boolean {
+    return this.#isShut;
+  }
+
+  async #seeToTheEnd(): Promise<void> {
+    const { failed } = await this.#waitForEnd();
+    if (!this.#steering.retries || failed === 0 || this.#hasCancelled) return;
+    await this.#retry();
+    await this.#waitForEnd();
+  }
+
   async #bringIn(): Promise<void> {
-    await this.#unlessCancelled(async () => {
-      await this.#submit();
-      if (happens(this.#process.random, 0.2)) {
-        const added = await this.#submit();
-        if (added > 0) throw new Violation(`${added} items of an edited file that was not edited are new`);
-      }
-      await this.#ask("seal", () => this.#client.seal({}));
-    });
+    try {
+      await this.#unlessCancelled(async () => {
+        await this.#submit();
+        if (happens(this.#process.random, 0.2)) {
+          const added = await this.#submit();
+          if (added > 0 && !this.#wentBack)
+            throw new Violation(`${added} items of an edited file that was not edited are new`);
+        }
+        await this.#ask("seal", () => this.#client.seal({}));
+      });
+    } catch (error) {
+      if (!(error instanceof RolloutError) || !this.#hasEverGoneBack) throw error;
+      if (error.code === "run_sealed") this.#isShut = true;
+      // The submission was begun before.
+      else if (error.code === "request_invalid") this.#wentBack = true;
+      else throw error;
+    }
   }
 
   /** A few decisions, one after the other, at any time. */
@@ -102,17 +151,35 @@ export class Operator {
     }
   }
 
-  async #waitForEnd(): Promise<{ readonly failed: bigint }> {
+  async #waitForEnd(): Promise<{ readonly failed: number }> {
     for (;;) {
-      const { state, pending, running, done, failed } = await this.#ask("look", () =>
-        this.#client.getRun({}),
-      );
+      if (this.#wentBack) {
+        this.#process.say("brings everything in again");
+        this.#wentBack = false;
+        await this.#bringIn();
+      }
+      const { state, pending, running, done, failed } = await this.#ask("look", () => seenRun(this.#client));
       this.#process.say(`sees state ${state}: ${pending} ${running} ${done} ${failed}`);
-      if (state === RunState.COMPLETE || state === RunState.CANCELLED) return { failed };
+      if (this.#isOver(state)) return { failed };
       // A call to pause it that was given up has come late.
       if (state === RunState.PAUSED) await this.#resume();
+      if (this.#hasKeys) await this.#skip();
       await sleep(this.#process.clock, LOOK_EVERY_MS);
     }
+  }
+
+  /** Some of the keys that wait for it go on without what has failed. */
+  async #skip(): Promise<void> {
+    const { random } = this.#process;
+    const parked = await this.#ask("list keys", () => this.#keys.listKeys({ phases: [KeyPhase.PARKED] }));
+    const keys = parked.keys.map(({ key }) => key).filter(() => happens(random, 0.5));
+    if (keys.length === 0) return;
+    for (const key of keys) this.#wanted.skips(key);
+    await this.#ask("skip", () => this.#keys.steerKeys({ action: KeyAction.SKIP, keys }));
+  }
+
+  #isOver(state: RunState | undefined): boolean {
+    return !this.#wentBack && (state === RunState.COMPLETE || state === RunState.CANCELLED);
   }
 
   async #unlessCancelled(what: () => Promise<unknown>): Promise<void> {
@@ -130,7 +197,7 @@ export class Operator {
     const submissionId = ulidToBytes(newUlid<RunId>(clock, random));
     let total = 0;
     for (const [at, batch] of this.#workload.batches.entries()) {
-      const items = batch.map(({ payload, priority }) => ({ payload, priority }));
+      const items = batch.map(({ payload, priority, key }) => ({ payload, priority, key }));
       const request = { submissionId, batchNumber: BigInt(at + 1), taskDigest: TASK_DIGEST, items };
       const { added } = await this.#ask(`submit ${at + 1}`, () => this.#client.submit(request));
       total += Number(added);
@@ -146,7 +213,7 @@ export class Operator {
         return await call();
       } catch (error) {
         if (!(error instanceof RolloutError)) throw error;
-        if (error.row.retry === "never") throw error;
+        if (error.row.retry === "never" && !UNREACHABLE.has(error.code)) throw error;
         this.#process.say(`asks again to ${what}: ${error.code}`);
         await sleep(clock, between(random, AGAIN_MIN_MS, AGAIN_MAX_MS));
       }

@@ -3,7 +3,7 @@
 import { failure } from "../../src/base/errors.ts";
 import type { Batch, CommitOutcome, Entry, ScanRange, Store } from "../../src/storage/store.ts";
 import type { SimProcess } from "./process.ts";
-import type { World } from "./world.ts";
+import type { SimWorld } from "./world.ts";
 import { between, happens } from "./world.ts";
 
 export interface DiskWeather {
@@ -15,10 +15,8 @@ export interface DiskWeather {
   unknownChance: number;
 }
 
-/** How a disk carries out a batch; `honest` unless a broken variant is tried. */
-export type CarryOut = (disk: Store, batch: Batch) => Promise<CommitOutcome>;
-
-export const honest: CarryOut = (disk, batch) => disk.commit(batch);
+/** The batch as a disk takes it; another one when a broken disk is tried. */
+export type CarriedOut = (batch: Batch) => Batch;
 
 /** Told of each commit when the disk has carried it out, before its process knows. */
 export type CommitWitness = (process: SimProcess, batch: Batch, outcome: CommitOutcome) => void;
@@ -33,28 +31,28 @@ const FLUSH_MAX_MS = 0.2;
 const SLOW_MAX_MS = 2_000;
 
 export class ProcessStore implements Store {
-  readonly #world: World;
+  readonly #world: SimWorld;
   readonly #process: SimProcess;
   readonly #weather: DiskWeather;
   readonly #witness: CommitWitness;
-  readonly #disksWay: CarryOut;
+  readonly #carriedOut: CarriedOut;
   readonly #onItsWay: OnItsWay[] = [];
   #freeAtMs = 0;
   /** A commit came to an unknown end. Later commits are not carried out: no batch is missing from the middle. */
   #isBroken = false;
 
   constructor(
-    world: World,
+    world: SimWorld,
     process: SimProcess,
     weather: DiskWeather,
     witness: CommitWitness,
-    disksWay: CarryOut = honest,
+    carriedOut: CarriedOut = (batch) => batch,
   ) {
     this.#world = world;
     this.#process = process;
     this.#weather = weather;
     this.#witness = witness;
-    this.#disksWay = disksWay;
+    this.#carriedOut = carriedOut;
     process.onDeath(() => this.#die());
   }
 
@@ -68,6 +66,10 @@ export class ProcessStore implements Store {
 
   get everWritten(): boolean {
     return this.#disk.everWritten;
+  }
+
+  get generation(): string {
+    return this.#disk.generation;
   }
 
   /** Everything that was handed over has been carried out. */
@@ -121,13 +123,15 @@ export class ProcessStore implements Store {
     const isUnknown = wasBroken || happens(random, this.#weather.unknownChance);
     const isLost = wasBroken || (isUnknown && happens(random, 0.5));
     this.#isBroken = isUnknown;
-    void (isLost ? Promise.resolve(undefined) : this.#disksWay(this.#disk, batch)).then((outcome) => {
-      if (outcome !== undefined) this.#witness(this.#process, batch, outcome);
-      const cause = failure("store_write_failed", { path: this.location, reason: "injected" });
-      this.#process.receive(() =>
-        answer(isUnknown || outcome === undefined ? { kind: "unknown", cause } : outcome),
-      );
-    });
+    void (isLost ? Promise.resolve(undefined) : this.#disk.commit(this.#carriedOut(batch))).then(
+      (outcome) => {
+        if (outcome !== undefined) this.#witness(this.#process, batch, outcome);
+        const cause = failure("store_write_failed", { path: this.location, reason: "injected" });
+        this.#process.receive(() =>
+          answer(isUnknown || outcome === undefined ? { kind: "unknown", cause } : outcome),
+        );
+      },
+    );
   }
 
   async #read<T>(read: () => Promise<T>): Promise<T> {

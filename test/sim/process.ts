@@ -3,7 +3,7 @@
 import type { Clock, Timer } from "../../src/base/clock.ts";
 import type { Random } from "../../src/base/random.ts";
 import type { PowerLossStore } from "../support/power-loss-store.ts";
-import type { World } from "./world.ts";
+import type { SimWorld } from "./world.ts";
 
 /** The parts that outlive a process: the disk, and the wall clock. */
 export interface Machine {
@@ -25,20 +25,21 @@ export class SimProcess {
   readonly name: string;
   readonly random: Random;
   readonly clock: Clock;
-  readonly #world: World;
+  readonly startedAtMs: number;
+  readonly #world: SimWorld;
   #isAlive = true;
   #stopped = false;
   /** Arrivals while it was stopped, in order. */
   #waiting: (() => void)[] = [];
   readonly #onDeath: (() => void)[] = [];
 
-  constructor(world: World, machine: Machine, number: number) {
+  constructor(world: SimWorld, machine: Machine, number: number) {
     this.#world = world;
     this.machine = machine;
     this.name = `${machine.name}.${number}`;
     this.random = world.newRandom();
     const originMs = Math.floor(world.random.unit() * ORIGIN_MAX_MS);
-    const startedAtMs = world.nowMs;
+    const startedAtMs = (this.startedAtMs = world.nowMs);
     const rate = machine.clockRate;
     this.clock = {
       monotonicMs: () => originMs + (world.nowMs - startedAtMs) * rate,

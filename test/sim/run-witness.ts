@@ -74,6 +74,13 @@ export class RunWitness {
     }
   }
 
+  /** An older copy of the store took its place: nothing that was answered since holds, and every failure counts. */
+  forget(): void {
+    [this.#isPausePromised, this.#isCancelPromised] = [false, false];
+    this.#retakenFrom.clear();
+    this.#promisedRetaken.clear();
+  }
+
   /** A batch has been carried out; `before` is the run's state until then, `epoch` its leader's. */
   changed(
     ledger: ShadowLedger,

@@ -1,6 +1,7 @@
 // The settings of one seed: the size of the cluster, its work, the weather, and the kinds of trouble that it meets. Each run gets
 // a random part of them (swarm testing): a fault that is always there hides what only happens without it.
 import type { Random } from "../../src/base/random.ts";
+import type { DatabaseWeather } from "./database-way.ts";
 import type { NetworkWeather } from "./network.ts";
 import type { DiskWeather } from "./process-store.ts";
 import type { ItemKind } from "./workload.ts";
@@ -20,7 +21,17 @@ export const FAULTS = [
   "partition",
   "wall-clock",
 ] as const;
-export type Fault = (typeof FAULTS)[number];
+/** Troubles of coordinators that share a database. */
+export const SHARED_FAULTS = [
+  "step-down",
+  "coordinator-partition",
+  "database-cut",
+  "database-restart",
+  "database-promotion",
+  "database-older",
+  "standby-away",
+] as const;
+export type Fault = (typeof FAULTS)[number] | (typeof SHARED_FAULTS)[number];
 
 /** An operator's doings beside submitting, sealing and looking. */
 export interface Steering {
@@ -31,14 +42,22 @@ export interface Steering {
 }
 
 export interface Settings {
+  /** One has its ledger on a disk of its own; several share a database. */
+  readonly coordinators: number;
   readonly items: number;
   readonly workers: number;
+  /** Whether a coordinator that shares a database stands only while it sees most of them. */
+  readonly quorum: "off" | "majority";
   /** Beside them, workers that only make calls. */
   readonly callers: number;
   readonly slots: number;
   readonly prefetch: number;
   readonly inboxMax: number;
   readonly kinds: Partial<Record<ItemKind, number>>;
+  /** How many keys the items have; 0: they have none. */
+  readonly keys: number;
+  /** Whether keys go on behind what has failed, without being asked. */
+  readonly skipsFailed: boolean;
   readonly faults: readonly Fault[];
   /** How long faults happen; then everything heals. */
   readonly stormMs: number;
@@ -47,6 +66,7 @@ export interface Settings {
   readonly clockRates: boolean;
   readonly network: NetworkWeather;
   readonly disk: DiskWeather;
+  readonly database: DatabaseWeather;
   readonly steering: Steering;
 }
 
@@ -58,10 +78,38 @@ export const CALM_NETWORK: NetworkWeather = {
   duplicateChance: 0,
 };
 export const CALM_DISK: DiskWeather = { syncMaxMs: 3, slowChance: 0, unknownChance: 0 };
+export const CALM_DATABASE: DatabaseWeather = { syncMaxMs: 3, delayMaxMs: 1, slowChance: 0, breakChance: 0 };
+export const COORDINATORS = 3;
 
-export function drawSettings(random: Random): Settings {
+/** `coordinators`: one or several; as chance has it unless said. */
+export function drawSettings(random: Random, coordinators?: number): Settings {
+  const settings = drawCluster(random);
+  // Drawn last, so that the rest is the same with one coordinator and with several.
+  const [drawn, shared] = [happens(random, 0.5) ? COORDINATORS : 1, drawShared(random)];
+  const count = coordinators ?? drawn;
+  if (count === 1) return settings;
+  return { ...settings, ...shared, coordinators: count, faults: [...settings.faults, ...shared.faults] };
+}
+
+function drawShared(random: Random): Pick<Settings, "faults" | "database" | "quorum"> {
+  return {
+    quorum: happens(random, 0.3) ? "majority" : "off",
+    faults: SHARED_FAULTS.filter(() => happens(random, 0.3)),
+    database: {
+      syncMaxMs: happens(random, 0.2) ? 40 : 3,
+      delayMaxMs: happens(random, 0.2) ? 40 : 1,
+      slowChance: happens(random, 0.2) ? 0.01 : 0,
+      breakChance: happens(random, 0.3) ? 0.005 : 0,
+    },
+  };
+}
+
+function drawCluster(random: Random): Settings {
   const maybe = (chance: number, value: () => number): number => (happens(random, chance) ? value() : 0);
   return {
+    coordinators: 1,
+    quorum: "off",
+    database: CALM_DATABASE,
     items: Math.floor(between(random, 10, 60)),
     workers: 3,
     slots: 1 + Math.floor(random.unit() * 3),
@@ -95,9 +143,12 @@ export function drawSettings(random: Random): Settings {
   };
 }
 
-function drawRest(random: Random): Pick<Settings, "steering" | "callers"> {
+function drawRest(random: Random): Pick<Settings, "steering" | "callers" | "keys" | "skipsFailed"> {
   const [pauses, retries, drawn] = [happens(random, 0.3), happens(random, 0.3), random.unit()];
   // Further digits of the same draw, so that later draws are the same as without callers.
   const callers = (1_000 * drawn) % 1 < 0.4 ? 1 : 0;
-  return { steering: { pauses, retries, cancels: drawn < 0.1 }, callers };
+  const [hasKeys, howMany] = [(1_000_000 * drawn) % 1 < 0.3, (10_000 * drawn) % 1];
+  const keys = hasKeys ? 1 + Math.floor(howMany * 8) : 0;
+  const skipsFailed = (100_000 * drawn) % 1 < 0.3;
+  return { steering: { pauses, retries, cancels: drawn < 0.1 }, callers, keys, skipsFailed };
 }

@@ -10,11 +10,12 @@ import {
   FAILED_PREFIX,
   ITEMS_PREFIX,
   RETURNED_ALONE_PREFIX,
+  RETURNED_KEYED_PREFIX,
   RETURNED_PREFIX,
   RUN_KEY,
   RUNNING_PREFIX,
 } from "../../src/storage/keys.ts";
-import { itemIdText } from "../../src/coordinator/ledger/item-id.ts";
+import { itemIdText } from "../../src/coordinator/ledger/place.ts";
 import {
   delayedRecord,
   doneRecord,
@@ -79,6 +80,11 @@ export class ShadowLedger {
   /** Whether what made the item final would survive the loss of power. */
   isOnDisk({ finalSince }: ShadowItem): boolean {
     return finalSince !== undefined && finalSince <= this.#synced;
+  }
+
+  /** Nothing that was written down here can be lost any more. */
+  caughtUp(): void {
+    this.#synced = this.#batches;
   }
 
   /** Throws a violation. */
@@ -216,7 +222,8 @@ export class ShadowLedger {
 }
 
 function returnedPrefixOf(key: string): string {
-  return key.startsWith(RETURNED_ALONE_PREFIX) ? RETURNED_ALONE_PREFIX : RETURNED_PREFIX;
+  const special = [RETURNED_ALONE_PREFIX, RETURNED_KEYED_PREFIX].find((prefix) => key.startsWith(prefix));
+  return special ?? RETURNED_PREFIX;
 }
 
 /** May be given out now. */

@@ -1,16 +1,17 @@
 // Executes the items of a simulated run as their payloads say, and writes each execution into the journal.
 import { createHash } from "node:crypto";
 import { sleep } from "../../src/base/clock.ts";
-import { itemIdText } from "../../src/coordinator/ledger/item-id.ts";
+import { itemIdText } from "../../src/coordinator/ledger/place.ts";
 import type { Backend, ItemAttempt, ItemReport, Outcome } from "../../src/worker/backends/backend.ts";
 import type { Execution, Journal } from "./journal.ts";
 import type { SimProcess } from "./process.ts";
-import type { World } from "./world.ts";
+import type { SimWorld } from "./world.ts";
+import { STATE_SEPARATOR } from "./shadow-keys.ts";
 import { between, happens, Violation } from "./world.ts";
 import { kindOf, OUTPUT_MAX_BYTES } from "./workload.ts";
 
 export interface SimBackendOptions {
-  readonly world: World;
+  readonly world: SimWorld;
   readonly process: SimProcess;
   readonly journal: Journal;
   /** Called with each start, before anything of it happens. */
@@ -61,7 +62,7 @@ export class SimBackend implements Backend {
   }
 
   async #execute(
-    { itemId, attempt, payload, checkpoint }: ItemAttempt,
+    { itemId, attempt, payload, checkpoint, keyed }: ItemAttempt,
     signal: AbortSignal,
     report: (report: ItemReport) => void,
   ): Promise<Outcome> {
@@ -111,7 +112,13 @@ export class SimBackend implements Backend {
       return end({ kind: "error", message: "it says no" });
     // Which execution a result came from can be seen in it.
     const output = Buffer.from(`${Buffer.from(payload).toString()} by ${process.name} as ${attempt}`);
-    return end({ kind: "success", output: kind === "big" ? Buffer.alloc(OUTPUT_MAX_BYTES + 1) : output });
+    const before = Buffer.from(keyed?.state ?? []).toString();
+    const state = Buffer.from(`${before}${STATE_SEPARATOR}${execution.item}`);
+    return end({
+      kind: "success",
+      output: kind === "big" ? Buffer.alloc(OUTPUT_MAX_BYTES + 1) : output,
+      ...(keyed && { state }),
+    });
   }
 
   /** Everything that executes here dies with what it shares. */

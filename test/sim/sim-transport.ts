@@ -9,13 +9,12 @@ import type {
 } from "@bufbuild/protobuf";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext, ServiceImpl, Transport } from "@connectrpc/connect";
-import { createHandlerContext } from "@connectrpc/connect";
 import type { DescService } from "@bufbuild/protobuf";
 import { AsyncQueue } from "../../src/base/async-queue.ts";
 import { failure, RolloutError } from "../../src/base/errors.ts";
-import { scopeValues } from "../../src/transport/caller.ts";
 import type { Identity } from "../../src/transport/tls/identity.ts";
-import { scopeWithoutServer } from "../support/call-scope.ts";
+import { callWithoutServer } from "../support/call-scope.ts";
+import type { CallContext } from "../support/call-scope.ts";
 import type { Connection, Direction, Network } from "./network.ts";
 import type { SimProcess } from "./process.ts";
 
@@ -35,8 +34,14 @@ export class Services {
     ): void => {
       this.#byName.set(desc.typeName, implementation as Implementation);
     };
+    const rpc = ({ parent, localName }: DescMethod, implementation: Implementation[string]): void => {
+      this.#byName.set(parent.typeName, {
+        ...this.#byName.get(parent.typeName),
+        [localName]: implementation,
+      });
+    };
     // Nothing else of a router is used.
-    routes({ service } as unknown as ConnectRouter);
+    routes({ service, rpc } as unknown as ConnectRouter);
   }
 
   implementationOf(method: DescMethod): Implementation[string] {
@@ -62,6 +67,8 @@ export interface SimTransportOptions {
   readonly network: Network;
   readonly client: SimProcess;
   readonly identity: Identity;
+  /** Machines with coordinators, as the client knows them. */
+  readonly addresses: readonly string[];
   readonly servicesOf: (server: SimProcess) => Services | undefined;
   readonly taps: readonly Tap[];
 }
@@ -69,9 +76,13 @@ export interface SimTransportOptions {
 export class SimTransport {
   readonly #options: SimTransportOptions;
   #connection: Connection | undefined;
+  /** The address that is tried now; another one after each that fails. */
+  #at: number;
 
   constructor(options: SimTransportOptions) {
     this.#options = options;
+    const { client, addresses } = options;
+    this.#at = addresses.length > 1 ? Math.floor(client.random.unit() * addresses.length) : 0;
   }
 
   readonly transport: Transport = {
@@ -79,32 +90,34 @@ export class SimTransport {
       const bytes = toBinary(method.input, create(method.input, input));
       const answer = await this.#ask(method, bytes);
       const message = fromBinary(method.output, answer);
-      return {
-        stream: false,
-        service: method.parent,
-        method,
-        header: new Headers(),
-        trailer: new Headers(),
-        message,
-      };
+      return { stream: false, ...answerTo(method), message };
     },
     stream: async (method, signal, _timeoutMs, _header, input) => {
       const message = this.#open(method, signal, input);
-      return {
-        stream: true,
-        service: method.parent,
-        method,
-        header: new Headers(),
-        trailer: new Headers(),
-        message,
-      };
+      return { stream: true, ...answerTo(method), message };
     },
   };
 
   #reach(): Connection | undefined {
-    if (this.#connection?.isUsable !== true)
-      this.#connection = this.#options.network.connect(this.#options.client);
+    if (this.#connection?.isUsable === true) return this.#connection;
+    const { network, client, addresses } = this.#options;
+    if (this.#connection !== undefined) this.#at++;
+    const tried = addresses[this.#at % addresses.length] ?? "";
+    this.#connection = network.connect(client, tried);
+    if (this.#connection === undefined) this.#at++;
     return this.#connection;
+  }
+
+  /** A coordinator that follows says who leads, or that it does not know: the next call goes there, or to the next one. */
+  #moveOn(error: RolloutError, connection: Connection): RolloutError {
+    if (error.code !== "not_leader") return error;
+    const { addresses } = this.#options;
+    if (connection === this.#connection) {
+      const hinted = addresses.indexOf(String(error.params["address"]));
+      this.#at = hinted >= 0 ? hinted : this.#at + 1;
+      this.#connection = undefined;
+    }
+    return silent();
   }
 
   #ask(method: DescMethod, request: Uint8Array): Promise<Uint8Array> {
@@ -122,7 +135,9 @@ export class SimTransport {
           void this.#serveOnce(connection, method, request).then((answer) => {
             if (random.unit() < lossChance) return;
             network.world.after(network.delayMs(), () =>
-              connection.arrive("down", () => (answer instanceof Error ? reject(answer) : resolve(answer))),
+              connection.arrive("down", () =>
+                answer instanceof Error ? reject(this.#moveOn(answer, connection)) : resolve(answer),
+              ),
             );
           });
         }),
@@ -142,7 +157,7 @@ export class SimTransport {
       const request = fromBinary(method.input, bytes);
       const watching = taps.flatMap((tap) => tap.onStream(method, client) ?? []);
       for (const tap of watching) tap.onMessage("up", request, () => {});
-      const answer = await implementation(request, this.#context(method, undefined));
+      const answer = await implementation(request, callWithoutServer(method, this.#options.identity));
       const message = create(method.output, answer as MessageInitShape<DescMessage>);
       for (const tap of watching) tap.onMessage("down", message, () => {});
       return toBinary(method.output, message);
@@ -151,26 +166,12 @@ export class SimTransport {
     }
   }
 
-  #context(method: DescMethod, signal: AbortSignal | undefined): HandlerContext & { abort(): void } {
-    const { identity } = this.#options;
-    const peer = { identity, remoteAddress: "sim", notBeforeMs: 0, notAfterMs: Number.MAX_SAFE_INTEGER };
-    return createHandlerContext({
-      service: method.parent,
-      method,
-      protocolName: "connect",
-      requestMethod: "POST",
-      url: `https://${ADDRESS}/`,
-      ...(signal && { requestSignal: signal }),
-      contextValues: scopeValues(scopeWithoutServer(peer)),
-    });
-  }
-
   #open<I extends DescMessage, O extends DescMessage>(
     method: DescMethodStreaming<I, O>,
     signal: AbortSignal | undefined,
     input: AsyncIterable<MessageInitShape<I>>,
   ): AsyncIterable<MessageShape<O>> {
-    const { network, client, taps } = this.#options;
+    const { network, client, identity, taps } = this.#options;
     const connection = this.#reach();
     const answers = new AsyncQueue<MessageShape<O>>(UNREAD_MAX);
     if (connection === undefined) {
@@ -180,10 +181,14 @@ export class SimTransport {
     }
     const streamTaps = taps.flatMap((tap) => tap.onStream(method, client) ?? []);
     const stream = new Stream(network, connection, method, streamTaps);
-    stream.open(this.#options.servicesOf(connection.server), (received) => this.#context(method, received), {
-      onMessage: (message) => void answers.push(message as MessageShape<O>),
-      onEnd: (error) => answers.end(error),
-    });
+    stream.open(
+      this.#options.servicesOf(connection.server),
+      (received) => callWithoutServer(method, identity, received),
+      {
+        onMessage: (message) => void answers.push(message as MessageShape<O>),
+        onEnd: (error) => answers.end(error && this.#moveOn(error, connection)),
+      },
+    );
     signal?.addEventListener("abort", () => {
       answers.end(failure("interrupted", {}));
       stream.reset();
@@ -218,7 +223,7 @@ class Stream {
 
   open(
     services: Services | undefined,
-    contextOf: (signal: AbortSignal) => HandlerContext & { abort(): void },
+    contextOf: (signal: AbortSignal) => CallContext,
     client: ClientEnd,
   ): void {
     this.#client = client;
@@ -245,7 +250,7 @@ class Stream {
     this.#resetByClient.abort();
   }
 
-  async #serve(services: Services | undefined, context: HandlerContext & { abort(): void }): Promise<void> {
+  async #serve(services: Services | undefined, context: CallContext): Promise<void> {
     let error: RolloutError | undefined;
     try {
       const implementation = services?.implementationOf(this.#method);
@@ -285,6 +290,10 @@ class Stream {
     this.#freeAtMs[direction] = Math.max(this.#freeAtMs[direction], world.nowMs + this.#network.delayMs());
     world.at(this.#freeAtMs[direction], () => this.#connection.arrive(direction, deliver));
   }
+}
+
+function answerTo<Method extends DescMethod>(method: Method) {
+  return { service: method.parent, method, header: new Headers(), trailer: new Headers() };
 }
 
 function silent(): RolloutError {

@@ -1,4 +1,4 @@
-// One run of a simulated cluster, from a seed to a verdict: one coordinator, three workers, an operator and a nemesis.
+// One run of a simulated cluster, from a seed to a verdict: coordinators, three workers, an operator and a nemesis.
 import { newUlid } from "../../src/base/ids.ts";
 import type { RunId, WorkerId } from "../../src/base/ids.ts";
 import { verifyLedger } from "../../src/coordinator/read/verify-ledger.ts";
@@ -6,26 +6,30 @@ import { ledgerRecord } from "../../src/coordinator/ledger/tally.ts";
 import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
 import { LEDGER_KEY } from "../../src/storage/keys.ts";
 import { PowerLossStore } from "../support/power-loss-store.ts";
-import type { Store } from "../../src/storage/store.ts";
+import type { LeaseTiming } from "../../src/coordinator/lead/elector-storage.ts";
+import type { Batch, Store } from "../../src/storage/store.ts";
 import { CallerNode } from "./caller-node.ts";
 import { BUDGETS, CoordinatorNode } from "./coordinator-node.ts";
+import { Coordinators } from "./coordinators.ts";
 import { Journal } from "./journal.ts";
+import type { LedgerHome } from "./ledger-home.ts";
+import { ownDisk, SharedDatabase } from "./ledger-home.ts";
 import { Nemesis } from "./nemesis.ts";
 import { Network } from "./network.ts";
 import { Operator } from "./operator.ts";
 import { SimProcess } from "./process.ts";
-import { honest } from "./process-store.ts";
+import type { CommitWitness, DiskWeather } from "./process-store.ts";
 import { drawSettings } from "./settings.ts";
 import type { Settings } from "./settings.ts";
 import { isFinal } from "./shadow-ledger.ts";
 import { short } from "./sim-backend.ts";
-import type { Tap } from "./sim-transport.ts";
+import type { Services, Tap } from "./sim-transport.ts";
 import { SimTransport } from "./sim-transport.ts";
 import type { Variant } from "./variant.ts";
 import { Witness } from "./witness.ts";
 import { witnessTap } from "./witness-tap.ts";
 import { WorkerNode } from "./worker-node.ts";
-import { between, Violation, World } from "./world.ts";
+import { between, Violation, SimWorld } from "./world.ts";
 import { drawWorkload } from "./workload.ts";
 
 export interface Verdict {
@@ -41,6 +45,8 @@ export interface Verdict {
   readonly simulatedMs: number;
   readonly moments: number;
   readonly executions: number;
+  /** How often somebody came to lead. */
+  readonly leaderships: number;
   /** Attempts that were forgotten with the power and taken up again. */
   readonly adopted: number;
   /** Failed items that were taken back. */
@@ -53,16 +59,23 @@ export interface Verdict {
 const CALM_MAX_MS = 400_000;
 /** Stragglers arrive after the end. */
 const AFTERMATH_MS = 3_000;
+/** After the storm somebody leads for good within this time. */
+const LEASES_SETTLE_MS = 20_000;
+const TIMING: LeaseTiming = { ttlMs: 5_000, renewalMs: 1_000, deadlineMs: 4_000 };
 const MOMENTS_MAX = 1_000_000;
 const REPLAY_EVERY = 512;
 const TAIL_LINES = 4_000;
 
 const NO_VARIANT: Variant = { name: "none" };
 
-/** Never rejects: what goes wrong is in the verdict. */
-export async function simulate(seed: number, variant: Variant = NO_VARIANT): Promise<Verdict> {
-  const world = new World(seed);
-  const drawn = drawSettings(world.random);
+/** `coordinators`: one, or several over a database; as the seed has it unless said. Never rejects: what goes wrong is in the verdict. */
+export async function simulate(
+  seed: number,
+  variant: Variant = NO_VARIANT,
+  coordinators?: number,
+): Promise<Verdict> {
+  const world = new SimWorld(seed);
+  const drawn = drawSettings(world.random, coordinators);
   const settings = variant.settings?.(drawn) ?? drawn;
   const journal = new Journal();
   const witness = new Witness(world, journal, BUDGETS);
@@ -85,6 +98,7 @@ export async function simulate(seed: number, variant: Variant = NO_VARIANT): Pro
     simulatedMs: nowMs,
     moments: happened,
     executions: journal.count,
+    leaderships: witness.leaderships,
     adopted: witness.adopted,
     retaken: witness.retaken,
     ended: witness.ledger.run?.state ?? "",
@@ -92,7 +106,7 @@ export async function simulate(seed: number, variant: Variant = NO_VARIANT): Pro
 }
 
 async function run(
-  world: World,
+  world: SimWorld,
   settings: Settings,
   { journal, witness }: { readonly journal: Journal; readonly witness: Witness },
   variant: Variant,
@@ -100,20 +114,31 @@ async function run(
   const { random } = world;
   const network = new Network(world, { ...settings.network });
   const disk = { ...settings.disk };
-  const workload = drawWorkload(world.newRandom(), settings.items, settings.kinds);
+  const workload = drawWorkload(world.newRandom(), settings.items, settings.kinds, settings.keys);
+  if (settings.skipsFailed) for (const { key } of workload.batches.flat()) witness.skipAsked(key);
   const operatorMachine = { name: "op", disk: new PowerLossStore(), wallOffsetMs: 0, clockRate: 1 };
   const operatorProcess = new SimProcess(world, operatorMachine, 1);
   const { clock } = operatorProcess;
   const runId = newUlid<RunId>(clock, random);
-  const common = { world, network, witness, settings, disk, runId };
-  const coordinator = new CoordinatorNode({
-    ...common,
-    store: variant.coordinatorStore ?? ((store: Store) => store),
-    carryOut: variant.carryOut ?? honest,
-    inspect: variant.inspect ?? (() => undefined),
-  });
-  const servicesOf = (server: SimProcess): ReturnType<typeof coordinator.servicesOf> =>
-    coordinator.servicesOf(server);
+  const home = homeOf({ world, settings, disk, witness, variant });
+  const shared = home instanceof SharedDatabase ? home : undefined;
+  const common = { world, network, witness, settings, disk, runId, home };
+  const newCoordinator = (name: string): CoordinatorNode =>
+    new CoordinatorNode({
+      ...common,
+      name,
+      timing: variant.timing ?? TIMING,
+      remembers: shared !== undefined && variant.forgets !== true,
+      clockRate: shared !== undefined && settings.clockRates ? between(random, 0.93, 1.07) : 1,
+      store: variant.coordinatorStore ?? ((store: Store) => store),
+      elector: variant.elector ?? ((elector) => elector),
+      inspect: variant.inspect ?? (() => undefined),
+    });
+  const [firstName, ...otherNames] = namesOf(settings.coordinators);
+  const all = [newCoordinator(firstName), ...otherNames.map(newCoordinator)] as const;
+  const coordinators = new Coordinators(all, all.length > 1 ? world.newRandom() : random);
+  const { addresses } = coordinators;
+  const servicesOf = (server: SimProcess): Services | undefined => coordinators.servicesOf(server);
   const ids = new Map<string, WorkerId>();
   const taps: Tap[] = [witnessTap(witness, workload, ({ machine }) => ids.get(machine.name))];
   if (variant.tap !== undefined) taps.push(variant.tap({ world, ledger: () => witness.ledger }));
@@ -122,7 +147,7 @@ async function run(
     ids.set(`w${number}`, workerId);
     const options = {
       ...common,
-      ...{ journal, number, workerId, taps, servicesOf },
+      ...{ journal, number, workerId, taps, addresses, servicesOf },
       store: variant.workerStore ?? ((store: Store) => store),
       ...(variant.beginsUnasked && { beginsUnasked: true as const }),
       ...(variant.selfFenceTimeoutMs !== undefined && { selfFenceTimeoutMs: variant.selfFenceTimeoutMs }),
@@ -134,37 +159,85 @@ async function run(
   const callers = Array.from({ length: settings.callers }, (_, at) => {
     const workerId = newUlid<WorkerId>(clock, random);
     ids.set(`u${at + 1}`, workerId);
-    return new CallerNode({ ...common, journal, number: at + 1, workerId, taps, servicesOf });
+    return new CallerNode({ ...common, journal, number: at + 1, workerId, taps, addresses, servicesOf });
   });
   const identity = { runId, role: "operator", id: newUlid<RunId>(clock, random) } as const;
-  const { transport } = new SimTransport({ network, client: operatorProcess, identity, servicesOf, taps });
-  const operator = new Operator(operatorProcess, transport, { workload, steering: settings.steering });
+  const ends = { network, client: operatorProcess, identity, addresses, servicesOf, taps };
+  const { transport } = new SimTransport(ends);
+  const operator = new Operator(operatorProcess, transport, {
+    ...{ workload, steering: settings.steering },
+    skips: (key) => witness.skipAsked(key),
+    fail: (error) => world.violate(error),
+  });
   const nemesis = new Nemesis({
-    ...{ world, network, settings, disk, coordinator },
+    ...{ world, network, settings, disk, coordinators, shared },
     workers: [...workers, ...callers],
   });
 
-  coordinator.start();
+  if (shared !== undefined)
+    witness.share({
+      living: () => coordinators.all.flatMap(({ process }) => process ?? []),
+      onOlderCopy: () => operator.storeWentBack(),
+      believers: () => shared.believers(),
+      calmFromMs: settings.stormMs + LEASES_SETTLE_MS,
+    });
+  coordinators.start();
   for (const worker of [...workers, ...callers]) worker.startSoon();
   nemesis.start();
   void operator.work().catch((error: unknown) => world.violate(error));
-  await untilOver({ world, settings, coordinator, operator, witness });
-  await checkEnd(coordinator, witness);
-  witness.checkEnd(workload.kinds);
+  await untilOver({ world, settings, coordinators, operator, witness });
+  await checkEnd(coordinators, witness, home);
+  witness.checkEnd(workload.kinds, operator.isShut);
+  if (shared !== undefined) checkLeases(shared);
+}
+
+/** One machine has its ledger on its own disk; several share a database. */
+function homeOf(parts: {
+  readonly world: SimWorld;
+  readonly settings: Settings;
+  readonly disk: DiskWeather;
+  readonly witness: Witness;
+  readonly variant: Variant;
+}): LedgerHome {
+  const { world, settings, disk, witness, variant } = parts;
+  const { timing = TIMING, afterLoss = "doubts", carriedOut = (batch: Batch) => batch } = variant;
+  if (settings.coordinators === 1) {
+    const committed: CommitWitness = (by, batch, outcome) => witness.committed(by, batch, outcome);
+    return ownDisk(world, disk, { witness: committed, carriedOut });
+  }
+  const weather = { ...settings.database };
+  return new SharedDatabase({ world, weather, witness, carriedOut, timing, afterLoss });
+}
+
+function namesOf(coordinators: number): [string, ...string[]] {
+  return coordinators === 1
+    ? ["c"]
+    : ["c1", ...Array.from({ length: coordinators - 1 }, (_, at) => `c${at + 2}`)];
+}
+
+/** The calls of all coordinators on the lease are as if one had come after the other. */
+function checkLeases({ history }: SharedDatabase): void {
+  const finding = history.find();
+  if (finding.kind === "linearizable") return;
+  const next = finding.next.map((index) => JSON.stringify(history.calls[index]));
+  throw new Violation(
+    `the calls on the lease have no order: after ${finding.state} none of ${next.join(", ")}`,
+  );
 }
 
 interface Running {
-  readonly world: World;
+  readonly world: SimWorld;
   readonly settings: Settings;
-  readonly coordinator: CoordinatorNode;
+  readonly coordinators: Coordinators;
   readonly operator: Operator;
   readonly witness: Witness;
 }
 
-async function untilOver({ world, settings, coordinator, operator, witness }: Running): Promise<void> {
+async function untilOver({ world, settings, coordinators, operator, witness }: Running): Promise<void> {
   let overAtMs = Infinity;
   while (world.nowMs < overAtMs || world.nowMs < settings.stormMs) {
-    if (operator.isDone && overAtMs === Infinity) overAtMs = world.nowMs + AFTERMATH_MS;
+    if (!operator.isDone) overAtMs = Infinity;
+    else if (overAtMs === Infinity) overAtMs = world.nowMs + AFTERMATH_MS;
     if (world.nowMs > settings.stormMs + CALM_MAX_MS || world.happened > MOMENTS_MAX) {
       const left = [...witness.ledger.items].filter((item) => !isFinal(item));
       const names = left.map(
@@ -173,14 +246,14 @@ async function untilOver({ world, settings, coordinator, operator, witness }: Ru
       throw new Violation(`the run does not end; not final: ${names.join(", ")}`);
     }
     if (!(await world.step())) throw new Violation("nothing happens any more");
-    if (world.happened % REPLAY_EVERY === 0) await coordinator.checkReplay();
+    if (world.happened % REPLAY_EVERY === 0) await coordinators.checkReplay();
   }
 }
 
 /** The rows on the disk are what the ledger's numbers say, and what the coordinator believes. */
-async function checkEnd(coordinator: CoordinatorNode, witness: Witness): Promise<void> {
-  const { disk } = coordinator.machine;
-  await coordinator.checkReplay();
+async function checkEnd(coordinators: Coordinators, witness: Witness, home: LedgerHome): Promise<void> {
+  const disk = home.rows(coordinators.leader.machine);
+  await coordinators.checkReplay();
   const bytes = await disk.get(LEDGER_KEY);
   const isEmpty = [...witness.ledger.items].length === 0;
   // It was cancelled before anything came in.

@@ -1,8 +1,9 @@
 // Clusters that are broken on purpose. Each lacks one thing that the product does, taken away at a place where parts of it meet:
 // between the coordinator and its disk, a worker and its disk, or on the wire.
+import type { DescMethod } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
 import { ulidToBytes } from "../../src/base/ids.ts";
-import { itemIdText } from "../../src/coordinator/ledger/item-id.ts";
+import { itemIdText } from "../../src/coordinator/ledger/place.ts";
 import { AttemptSchema } from "../../src/gen/rollout/v1/common_pb.ts";
 import { HeartbeatService } from "../../src/gen/rollout/v1/heartbeat_pb.ts";
 import type { BeatRequest } from "../../src/gen/rollout/v1/heartbeat_pb.ts";
@@ -39,13 +40,14 @@ import { DelegatingStore } from "../support/delegating-store.ts";
 import type { SimProcess } from "./process.ts";
 import { CALM_NETWORK } from "./settings.ts";
 import type { Fault, Settings } from "./settings.ts";
-import type { Send, Tap } from "./sim-transport.ts";
+import type { Send, StreamTap, Tap } from "./sim-transport.ts";
 import type { Variant, VariantScope } from "./variant.ts";
 
 /** These kinds of trouble, whatever else was drawn, and so many items that may be in the way of it. */
 function under(...faults: Fault[]): (drawn: Settings) => Settings {
   return (drawn) => ({
     ...drawn,
+    coordinators: 1,
     faults,
     callers: 0,
     items: Math.max(drawn.items, 40),
@@ -55,7 +57,7 @@ function under(...faults: Fault[]): (drawn: Settings) => Settings {
 }
 
 /** Another way to commit. */
-function committing(
+export function committing(
   change: (batch: Batch, commit: (batch: Batch) => Promise<CommitOutcome>) => Promise<CommitOutcome>,
 ): (store: Store) => Store {
   return (store) =>
@@ -160,12 +162,13 @@ function forgetLateResults({ ledger }: VariantScope): Tap {
   });
 }
 
-function chargePreemptions(): Tap {
-  return onSessions((_, { up }) => {
-    if (up?.frame.case !== "results") return;
-    for (const result of up.frame.value.results)
-      if (result.outcome === OutcomeClass.PREEMPTED) result.outcome = OutcomeClass.ERROR;
-  });
+/** Executions that have ended in one way are reported to have ended in another. */
+function reported(outcome: OutcomeClass, as: OutcomeClass): () => Tap {
+  return () =>
+    onSessions((_, { up }) => {
+      if (up?.frame.case !== "results") return;
+      for (const result of up.frame.value.results) if (result.outcome === outcome) result.outcome = as;
+    });
 }
 
 /** A worker's items are not told, and it is told that it may keep all. */
@@ -209,34 +212,13 @@ function claimEverything({ ledger }: VariantScope): Tap {
   });
 }
 
-/** Beats of workers that make calls do not say what has arrived. */
-function keepArrivalsToThemselves(): Tap {
-  return {
-    onStream: (method) => {
-      if (method !== HeartbeatService.method.beat) return undefined;
-      return {
-        onMessage: (direction, message) => {
-          if (direction === "up") delete (message as BeatRequest).beat?.ackedAssignment;
-          return [message];
-        },
-      };
-    },
+/** Changes the requests of calls. */
+function inCalls<Request>(method: DescMethod, change: (request: Request) => void): () => Tap {
+  const onMessage: StreamTap["onMessage"] = (direction, message) => {
+    if (direction === "up") change(message as Request);
+    return [message];
   };
-}
-
-/** Nobody can tell which of two calls of a worker was the later one. */
-function takeNumbersFromCalls(): Tap {
-  return {
-    onStream: (method) => {
-      if (method !== WorkService.method.pull) return undefined;
-      return {
-        onMessage: (direction, message) => {
-          if (direction === "up") (message as PullRequest).callNumber = 0n;
-          return [message];
-        },
-      };
-    },
-  };
+  return () => ({ onStream: (called) => (called === method ? { onMessage } : undefined) });
 }
 
 /** Pages of what is pending are read once and believed for ever. */
@@ -252,15 +234,6 @@ function believingOldPages(store: Store): Store {
       return page;
     }
   })(store);
-}
-
-/** An execution that was taken down with others is reported as failed by itself. */
-function blameTheShared(): Tap {
-  return onSessions((_, { up }) => {
-    if (up?.frame.case !== "results") return;
-    for (const result of up.frame.value.results)
-      if (result.outcome === OutcomeClass.CRASH_SHARED) result.outcome = OutcomeClass.CRASH;
-  });
 }
 
 /** The coordinator does not hear of what workers have that it does not know of itself: nothing is adopted. */
@@ -313,7 +286,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "the disk does not look at what is expected",
     settings: under("successor", "worker-kill"),
-    carryOut: (disk, batch) => disk.commit({ ...batch, expect: [] }),
+    carriedOut: (batch) => ({ ...batch, expect: [] }),
   },
   {
     name: "results and submissions are acknowledged before they are synced",
@@ -336,6 +309,7 @@ export const VARIANTS: readonly Variant[] = [
   },
   {
     name: "a late result is acknowledged and not recorded",
+    from: 12,
     settings: (drawn) => ({ ...under("worker-stop", "partition")(drawn), kinds: { slow: 0.5 } }),
     tap: forgetLateResults,
   },
@@ -348,7 +322,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: "a drain is charged to the item",
     settings: (drawn) => ({ ...under("preemption")(drawn), kinds: { slow: 0.3 } }),
-    tap: chargePreemptions,
+    tap: reported(OutcomeClass.PREEMPTED, OutcomeClass.ERROR),
   },
   {
     name: "items that wait are forgotten at a restart",
@@ -390,13 +364,14 @@ export const VARIANTS: readonly Variant[] = [
   },
   {
     name: "what was started begins unasked",
+    from: 27,
     settings: (drawn) => ({ ...under("worker-stop", "partition")(drawn), faultEveryMs: 400 }),
     beginsUnasked: true,
   },
   {
     name: "what died with others is charged",
     settings: (drawn) => ({ ...under()(drawn), slots: 3, kinds: { toxic: 0.2 } }),
-    tap: blameTheShared,
+    tap: reported(OutcomeClass.CRASH_SHARED, OutcomeClass.CRASH),
   },
   {
     name: "what an operator decides about the run is answered and not written",
@@ -407,6 +382,7 @@ export const VARIANTS: readonly Variant[] = [
   },
   {
     name: "items that are taken back are answered for before they are synced",
+    from: 6,
     settings: (drawn) => ({
       ...under("coordinator-power")(drawn),
       ...{ kinds: { big: 0.3 }, steering: { pauses: false, retries: true, cancels: false } },
@@ -421,12 +397,14 @@ export const VARIANTS: readonly Variant[] = [
   },
   {
     name: "what was given in an answer that was lost stays with its worker",
+    from: 5,
     settings: (drawn) => ({
       ...under()(drawn),
       ...{ callers: 5, workers: 1, slots: 1, items: 80, kinds: { slow: 0.7 } },
       network: { ...CALM_NETWORK, lossChance: 0.3 },
     }),
-    tap: keepArrivalsToThemselves,
+    // Its beats do not say what has arrived.
+    tap: inCalls<BeatRequest>(HeartbeatService.method.beat, ({ beat }) => delete beat?.ackedAssignment),
   },
   {
     name: "what an older process had stays with one that beats and does not ask",
@@ -442,7 +420,8 @@ export const VARIANTS: readonly Variant[] = [
       ...{ callers: 3, workers: 1, slots: 3, kinds: { slow: 0.5 } },
       network: { ...CALM_NETWORK, duplicateChance: 0.5, slowChance: 0.1 },
     }),
-    tap: takeNumbersFromCalls,
+    // Nobody can tell which of two calls of a worker was the later one.
+    tap: inCalls<PullRequest>(WorkService.method.pull, (request) => (request.callNumber = 0n)),
   },
   { name: "what was read of the pending items is believed for ever", coordinatorStore: believingOldPages },
 ];

@@ -1,12 +1,13 @@
 // The witness's ear on messages, at the moment when they leave.
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { WorkerId } from "../../src/base/ids.ts";
-import { RunService } from "../../src/gen/rollout/v1/run_pb.ts";
+import { OperatorService } from "../../src/gen/rollout/v1/run_pb.ts";
 import type { SubmitRequest } from "../../src/gen/rollout/v1/run_pb.ts";
 import { WorkService } from "../../src/gen/rollout/v1/work_pb.ts";
 import type {
   PullResponse,
   ReportResultsRequest,
+  ReportResultsResponse,
   Result,
   SessionRequest,
   SessionResponse,
@@ -24,7 +25,7 @@ export function witnessTap(
 ): Tap {
   return {
     onStream: (method, client) => {
-      if (method === RunService.method.submit) return submission(witness, workload);
+      if (method === OperatorService.method.submit) return submission(witness, workload);
       const decision = DECISIONS.get(method);
       if (decision !== undefined) return deciding(witness, decision);
       const worker = workerOf(client);
@@ -37,10 +38,10 @@ export function witnessTap(
 }
 
 const DECISIONS: ReadonlyMap<DescMethod, Decision> = new Map<DescMethod, Decision>([
-  [RunService.method.pause, "pause"],
-  [RunService.method.resume, "resume"],
-  [RunService.method.cancel, "cancel"],
-  [RunService.method.retry, "retry"],
+  [OperatorService.method.pause, "pause"],
+  [OperatorService.method.resume, "resume"],
+  [OperatorService.method.cancel, "cancel"],
+  [OperatorService.method.retry, "retry"],
 ]);
 
 function deciding(witness: Witness, decision: Decision): StreamTap {
@@ -81,7 +82,7 @@ function session(witness: Witness, client: SimProcess, worker: WorkerId): Stream
         for (const [number, results] of sent) {
           if (number > Number(response.ackedResults)) continue;
           sent.delete(number);
-          witness.resultsAcknowledged(worker, results);
+          witness.resultsAcknowledged(worker, epochOf(response), results);
         }
       }
       return [message];
@@ -94,7 +95,10 @@ function pull(witness: Witness, worker: WorkerId): StreamTap {
     onMessage: (direction, message) => {
       if (direction === "up") return [message];
       const response = message as PullResponse;
-      witness.assignmentsLeave(worker, epochOf(response), response.assignments?.assignments ?? []);
+      const { assignments, release, drop } = response;
+      // One that is empty gives out nothing: so a call is answered that ends with its leader.
+      if ((assignments ?? release ?? drop) !== undefined)
+        witness.assignmentsLeave(worker, epochOf(response), assignments?.assignments ?? []);
       return [message];
     },
   };
@@ -109,7 +113,7 @@ function report(witness: Witness, client: SimProcess, worker: WorkerId): StreamT
         ({ results } = message as ReportResultsRequest);
         witness.resultsStored(results);
         witness.resultsLeave(client, results);
-      } else witness.resultsAcknowledged(worker, results);
+      } else witness.resultsAcknowledged(worker, epochOf(message as ReportResultsResponse), results);
       return [message];
     },
   };

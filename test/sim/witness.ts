@@ -2,18 +2,22 @@
 // and every execution that starts. Each rule is one method; a broken one ends the run.
 import type { IncarnationId, WorkerId } from "../../src/base/ids.ts";
 import { parseUlidBytes } from "../../src/base/ids.ts";
-import { itemIdText } from "../../src/coordinator/ledger/item-id.ts";
+import { itemIdText } from "../../src/coordinator/ledger/place.ts";
 import type { RunningRecord } from "../../src/coordinator/ledger/records.ts";
 import { OutcomeClass } from "../../src/gen/rollout/v1/work_pb.ts";
 import type { Assignment, Result } from "../../src/gen/rollout/v1/work_pb.ts";
 import { workerRecord } from "../../src/coordinator/workers/worker-record.ts";
 import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
-import { COORDINATOR_LEASE_KEY, EPOCH_KEY, WORKERS_PREFIX } from "../../src/storage/keys.ts";
+import { WORKERS_PREFIX } from "../../src/storage/keys.ts";
 import type { Batch, CommitOutcome, Entry } from "../../src/storage/store.ts";
+import type { Left, Return } from "./database.ts";
 import type { Execution, Journal } from "./journal.ts";
+import { LeadWitness } from "./lead-witness.ts";
+import type { Sharing } from "./lead-witness.ts";
 import type { SimProcess } from "./process.ts";
 import { RunWitness } from "./run-witness.ts";
 import type { Decision } from "./run-witness.ts";
+import { ShadowKeys } from "./shadow-keys.ts";
 import { isFinal, isReady, ShadowLedger } from "./shadow-ledger.ts";
 import type { Change, ShadowItem } from "./shadow-ledger.ts";
 import { short } from "./sim-backend.ts";
@@ -21,7 +25,7 @@ import type { CoordinatorState } from "../../src/coordinator/turn/state.ts";
 import { runsAlone } from "../../machines/work-item.ts";
 import { Idleness } from "../support/idleness.ts";
 import type { ReadyItem } from "../support/idleness.ts";
-import type { World } from "./world.ts";
+import type { SimWorld } from "./world.ts";
 import { Violation } from "./world.ts";
 import type { ItemKind } from "./workload.ts";
 
@@ -40,22 +44,27 @@ function attemptName(item: string, attempt: number, worker: string): string {
 const IDLE_MAX_MS = 10_000;
 
 export class Witness {
-  readonly #world: World;
+  readonly #world: SimWorld;
   readonly #journal: Journal;
   readonly #budgets: Budgets;
   #ledger = new ShadowLedger();
+  readonly #mayPass = new Set<string>();
+  #keys = new ShadowKeys(this.#mayPass);
   readonly #run = new RunWitness();
-  /** Which epoch a process claimed. */
-  readonly #epochOf = new Map<SimProcess, number>();
-  #epoch = -1;
+  readonly #lead: LeadWitness;
   /** When an attempt was last assigned. */
   readonly #assignedAtMs = new Map<string, number>();
+  /** When a leader gave out an attempt itself, by its name and the leader's epoch; what it took up again it has not given. */
+  readonly #givenAtMs = new Map<string, number>();
+  /** By worker id, of those that remember it on a disk: the highest epoch of a leader whose work it has begun, and since when. */
+  readonly #obeyed = new Map<string, { readonly epoch: number; readonly sinceMs: number }>();
   /** By worker id: the last moment since which the coordinator may take its items away. */
   readonly #failedAtMs = new Map<string, number>();
   /** Ids of workers that leave, as the ledger has it. */
   readonly #draining = new Set<string>();
   /** By worker id: when it said goodbye. */
   readonly #leftAtMs = new Map<string, number>();
+  readonly #remembers = new WeakSet<SimProcess>();
   #powerLostAtMs = -Infinity;
   #adopted = 0;
   /** Losses that may be counted against items. */
@@ -72,10 +81,36 @@ export class Witness {
   /** Results in the outboxes, on disk. */
   readonly #stored = new Set<string>();
 
-  constructor(world: World, journal: Journal, budgets: Budgets) {
+  constructor(world: SimWorld, journal: Journal, budgets: Budgets) {
     this.#world = world;
     this.#journal = journal;
     this.#budgets = budgets;
+    this.#lead = new LeadWitness(world);
+  }
+
+  /** Several coordinators share the store. */
+  share(sharing: Sharing): void {
+    this.#lead.share(sharing);
+  }
+
+  /** The epoch that leads, as the store has it. */
+  get epoch(): number {
+    return this.#lead.epoch;
+  }
+
+  /** The store lacks something that was answered as synced. */
+  get hasGoneBack(): boolean {
+    return this.#lead.hasGoneBack;
+  }
+
+  /** How often somebody came to lead. */
+  get leaderships(): number {
+    return this.#lead.leaderships;
+  }
+
+  /** A process says that it leads. */
+  leads(process: SimProcess, epoch: number): void {
+    this.#guard(() => this.#lead.leads(process, epoch));
   }
 
   /** Attempts of earlier leaders that a later one has taken up again. */
@@ -94,9 +129,11 @@ export class Witness {
 
   /** After each turn of a leader: no work waits beside somebody who could do it. */
   decided(state: CoordinatorState): void {
+    // One that was followed, and does not know it yet, decides nothing.
+    if (state.epoch !== this.epoch) return;
     this.#guard(() => {
       const ready = [...this.#ledger.items]
-        .filter(isReady)
+        .filter((item) => isReady(item) && this.#keys.mayBeNext(item.idText))
         .map(({ idText: id, lastAttempt: attempt, budgets }): ReadyItem => ({
           ...{ id, attempt },
           failedBy: budgets?.failedBy ?? "",
@@ -109,6 +146,11 @@ export class Witness {
 
   knows(process: SimProcess, worker: WorkerId): void {
     this.#workerOf.set(process, worker);
+  }
+
+  /** Its worker has a disk, and keeps there which leaders it has met. */
+  remembersLeaders(process: SimProcess): void {
+    this.#remembers.add(process);
   }
 
   workerDied(): void {
@@ -127,29 +169,68 @@ export class Witness {
     this.#drainingSince.set(process, this.#world.nowMs);
   }
 
-  /** A batch of a coordinator has been carried out. */
-  committed(process: SimProcess, batch: Batch, outcome: CommitOutcome): void {
+  /** A batch of a coordinator has been carried out. `isDurable`: nothing loses it any more. */
+  committed(
+    process: SimProcess,
+    batch: Batch,
+    outcome: CommitOutcome,
+    isDurable = batch.durability === "sync",
+  ): void {
     if (outcome.kind !== "committed") return;
     this.#guard(() => {
-      const isClaim = batch.puts.some(({ key }) => key === COORDINATOR_LEASE_KEY);
-      if (isClaim) this.#claimed(process, batch);
-      else this.#checkLeader(process, batch);
+      this.#lead.committed(process, batch, isDurable);
       for (const entry of batch.puts) if (entry.key.startsWith(WORKERS_PREFIX)) this.#worker(entry);
       const before = this.#ledger.run?.state ?? "";
-      const changes = this.#ledger.take(batch);
-      this.#run.changed(this.#ledger, changes, { before, epoch: this.#epoch });
+      this.#keys.take(batch);
+      const changes = this.#ledger.take({ ...batch, durability: isDurable ? "sync" : "flush" });
+      this.#run.changed(this.#ledger, changes, { before, epoch: this.epoch });
       for (const change of changes) this.#changed(change);
     });
   }
 
+  /** Everything that has been carried out is durable by now. */
+  caughtUp(): void {
+    this.#lead.caughtUp();
+    this.#ledger.caughtUp();
+  }
+
   /** The coordinator's machine lost its power; `entries` are what is on its disk. Promised entries must be there. */
   powerLost(entries: readonly Entry[]): void {
+    this.#begunAnew(entries);
+    this.#guard(() => this.checkPromises());
+  }
+
+  /** The same of a database that is shared. */
+  restored(left: Left, how: Return): void {
+    const { durable, behind } = left;
+    this.#lead.restored(left, how);
+    this.#begunAnew(durable, behind);
+    if (how === "older copy") this.#forgetPromises();
+    this.#guard(() => this.checkPromises());
+  }
+
+  /** Only what an older copy has was promised. */
+  #forgetPromises(): void {
+    this.#run.forget();
+    for (const item of this.#acknowledged)
+      if (this.#ledger.get(item) === undefined) this.#acknowledged.delete(item);
+    for (const item of this.#promisedDone)
+      if (this.#ledger.get(item)?.done === undefined) this.#promisedDone.delete(item);
+  }
+
+  /** `behind` the durable rows are batches that may still be lost. */
+  #begunAnew(durable: readonly Entry[], behind: readonly Batch[] = []): void {
     this.#powerLostAtMs = this.#world.nowMs;
     this.#guard(() => {
       this.#ledger = new ShadowLedger();
-      const inOrder = [...entries].sort((one, other) => rank(one.key) - rank(other.key));
+      const inOrder = [...durable].sort((one, other) => rank(one.key) - rank(other.key));
       this.#ledger.take({ puts: inOrder, deletes: [], durability: "sync" });
-      this.checkPromises();
+      this.#keys = new ShadowKeys(this.#mayPass);
+      this.#keys.take({ puts: inOrder, deletes: [] }, true);
+      for (const batch of behind) {
+        this.#ledger.take({ ...batch, durability: "flush" });
+        this.#keys.take(batch);
+      }
     });
   }
 
@@ -164,20 +245,27 @@ export class Witness {
     this.#run.checkPromises(this.#ledger);
   }
 
+  /** An operator asks to go on without a failed item of this key. */
+  skipAsked(key: string): void {
+    this.#mayPass.add(key);
+  }
+
   /** An operator decides something about the run. */
   decisionAsked(decision: Decision): void {
     this.#run.asked(decision);
   }
 
   decisionAcknowledged(decision: Decision): void {
+    if (this.#lead.mayBeLost) return;
     this.#guard(() => this.#run.acknowledged(decision, this.#ledger));
   }
 
   submissionAcknowledged(items: readonly string[]): void {
     this.#guard(() => {
       for (const item of items) {
-        if (this.#ledger.get(item) === undefined)
-          throw new Violation(`C10: ${short(item)} is acknowledged and not written`);
+        const isWritten = this.#ledger.get(item) !== undefined;
+        if (!isWritten && this.#lead.mayBeLost) continue;
+        if (!isWritten) throw new Violation(`C10: ${short(item)} is acknowledged and not written`);
         this.#acknowledged.add(item);
       }
     });
@@ -199,8 +287,9 @@ export class Witness {
   }
 
   /** The coordinator acknowledges these results. */
-  resultsAcknowledged(worker: WorkerId, results: readonly Result[]): void {
+  resultsAcknowledged(worker: WorkerId, coordEpoch: bigint, results: readonly Result[]): void {
     this.#guard(() => {
+      this.#lead.speaks(Number(coordEpoch));
       for (const result of results) this.#acknowledgedResult(worker, result);
     });
   }
@@ -208,8 +297,9 @@ export class Witness {
   /** C2: what is given out is in the ledger before it leaves. */
   assignmentsLeave(worker: WorkerId, coordEpoch: bigint, assignments: readonly Assignment[]): void {
     const epoch = Number(coordEpoch);
-    // A deposed leader's frames were committed when it led.
-    if (epoch !== this.#epoch) return;
+    this.#guard(() => this.#lead.speaks(epoch));
+    // The frames of a leader that was followed were committed when it led.
+    if (epoch !== this.epoch) return;
     this.#guard(() => {
       for (const { attempt } of assignments) {
         const item = itemIdText(attempt?.itemId ?? new Uint8Array());
@@ -238,19 +328,33 @@ export class Witness {
       if (!isMine && !wasForgotten)
         throw new Violation(`${process.name} starts ${name}, which is ${describe(running)}`);
       if (!isMine) return;
+      this.#checkObeyed(process, worker, running, attemptName(item, attempt, worker));
       for (const other of this.#journal.of(item)) if (other !== execution) this.#checkOther(execution, other);
     });
   }
 
-  /** At the end: every item is final, in the one way that its kind allows. */
-  checkEnd(kinds: ReadonlyMap<string, ItemKind>): void {
+  /** A worker that has begun work of a leader begins nothing that an older one gives it after that, whatever its store has lost. */
+  #checkObeyed(process: SimProcess, worker: string, { epoch }: RunningRecord, name: string): void {
+    if (!this.#remembers.has(process)) return;
+    const before = this.#obeyed.get(worker);
+    const givenAtMs = this.#givenAtMs.get(`${name} ${epoch}`) ?? -Infinity;
+    if (before !== undefined && epoch < before.epoch && givenAtMs > before.sinceMs)
+      throw new Violation(`${process.name} obeys a leader of epoch ${epoch}, and has obeyed ${before.epoch}`);
+    if (before === undefined || epoch > before.epoch)
+      this.#obeyed.set(worker, { epoch, sinceMs: this.#world.nowMs });
+  }
+
+  /** At the end: every item is final, in the one way that its kind allows. `mayLack`: it was not possible to bring in all that was lost. */
+  checkEnd(kinds: ReadonlyMap<string, ItemKind>, mayLack: boolean): void {
     this.checkPromises();
+    this.#lead.checkEnd();
     const isCancelled = this.#isCancelled;
     for (const [item, kind] of kinds) {
       const shadow = this.#ledger.get(item);
       // In a cancelled run, waiting items still wait, and later ones were refused.
       if (isCancelled && (shadow === undefined || !isFinal(shadow) || shadow.failed?.class === "cancelled"))
         continue;
+      if (shadow === undefined && mayLack) continue;
       if (shadow === undefined) throw new Violation(`${short(item)} was submitted and is lost`);
       const isFailed = shadow.failed !== undefined && shadow.failed.class !== "poison";
       const shouldFail = kind === "bad" || kind === "big";
@@ -261,27 +365,6 @@ export class Witness {
 
   get #isCancelled(): boolean {
     return this.#ledger.run?.state === "Cancelled";
-  }
-
-  #claimed(process: SimProcess, { puts }: Batch): void {
-    // A resignation writes the row as well, and its epoch stays.
-    if (!puts.some(({ key }) => key === EPOCH_KEY) || this.#epochOf.has(process)) return;
-    this.#epoch++;
-    this.#epochOf.set(process, this.#epoch);
-  }
-
-  #checkLeader(process: SimProcess, { puts, deletes, expect }: Batch): void {
-    const epoch = this.#epochOf.get(process);
-    // Before its claim a coordinator only makes sure that the store is its own.
-    if (epoch === undefined) return;
-    if (!expect.some(({ key }) => key === EPOCH_KEY))
-      throw new Violation(
-        `C1: ${process.name} writes ${puts[0]?.key ?? deletes[0]} and does not expect its epoch`,
-      );
-    if (epoch !== this.#epoch)
-      throw new Violation(
-        `${process.name} of epoch ${epoch} writes ${puts[0]?.key}, and epoch ${this.#epoch} leads`,
-      );
   }
 
   #worker({ key, value }: Entry): void {
@@ -322,7 +405,8 @@ export class Witness {
     if (before !== undefined && before > this.#powerLostAtMs)
       throw new Violation(`C3: attempt ${running.attempt} of ${short(idText)} is given out twice`);
     this.#assignedAtMs.set(name, this.#world.nowMs);
-    if (running.epoch < this.#epoch) this.#adopted++;
+    if (running.epoch < this.epoch) this.#adopted++;
+    else this.#givenAtMs.set(`${name} ${running.epoch}`, this.#world.nowMs);
     this.#checkCompany(running);
   }
 
@@ -384,10 +468,13 @@ export class Witness {
       running?.worker === worker &&
       running.epoch === Number(result.epoch) &&
       running.incarnation === parseUlidBytes<IncarnationId>(result.incarnation);
+    if (isStillRunning && this.#lead.mayBeLost) return;
     if (isStillRunning)
       throw new Violation(`C10: the result of ${nameOf(result)} is acknowledged and not recorded`);
     const lateness = this.#usefulLate.get(resultName(result));
-    if (lateness !== undefined && lateness === this.#latenessOf(result))
+    const isUseful = lateness !== undefined && lateness === this.#latenessOf(result);
+    if (isUseful && this.#lead.mayBeLost) return;
+    if (isUseful)
       throw new Violation(`C10: the late result of ${nameOf(result)} is acknowledged and not recorded`);
     const isRecorded = item?.done?.attempt === result.attempt?.attempt && item?.done?.worker === worker;
     if (item === undefined || !isRecorded || result.outcome !== OutcomeClass.SUCCESS) return;
@@ -398,9 +485,9 @@ export class Witness {
 
   /** Which pending of its item a late success can end; undefined when it is of no use. The same again: nothing came between. */
   #latenessOf({ attempt, outcome }: Result): string | undefined {
-    if (this.#isCancelled) return undefined;
-    const { budgets, running, done, failed } =
-      this.#ledger.get(itemIdText(attempt?.itemId ?? new Uint8Array())) ?? {};
+    const idText = itemIdText(attempt?.itemId ?? new Uint8Array());
+    if (this.#isCancelled || this.#keys.has(idText)) return undefined;
+    const { budgets, running, done, failed } = this.#ledger.get(idText) ?? {};
     if (budgets === undefined || (running ?? done ?? failed) !== undefined) return undefined;
     const isOfUse = outcome === OutcomeClass.SUCCESS && (attempt?.attempt ?? 0) <= budgets.attempt;
     return isOfUse ? `${budgets.attempt} ${this.#powerLostAtMs}` : undefined;

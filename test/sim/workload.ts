@@ -2,7 +2,7 @@
 // executor needs to know nothing else.
 import { createHash } from "node:crypto";
 import type { Random } from "../../src/base/random.ts";
-import { itemIdOf, itemIdText } from "../../src/coordinator/ledger/item-id.ts";
+import { itemIdOf, itemIdText } from "../../src/coordinator/ledger/place.ts";
 import { between, happens } from "./world.ts";
 
 /**
@@ -15,6 +15,8 @@ export type ItemKind = "ok" | "flaky" | "bad" | "big" | "slow" | "deadly" | "tox
 export interface WorkItem {
   readonly payload: Uint8Array;
   readonly priority: number;
+  /** Empty when it has none. */
+  readonly key: string;
   readonly idText: string;
 }
 
@@ -32,11 +34,12 @@ export interface Workload {
   readonly kinds: ReadonlyMap<string, ItemKind>;
 }
 
-/** `kinds` beside `ok`, with which chance for each item. */
+/** `kinds` beside `ok`, with which chance for each item; `keys` is how many there are, 0 for items without. */
 export function drawWorkload(
   random: Random,
   count: number,
   kinds: Partial<Record<ItemKind, number>>,
+  keys = 0,
 ): Workload {
   const lines: string[] = [];
   for (let number = 0; number < count; number++) {
@@ -48,9 +51,12 @@ export function drawWorkload(
     const payload = Buffer.from(text);
     const sampleIndex = seen.get(text) ?? 0;
     seen.set(text, sampleIndex + 1);
-    const idText = itemIdText(itemIdOf({ taskDigest: TASK_DIGEST, payload, key: "", sampleIndex }));
+    // Some have none, and go among the others.
+    const at = Number(text.split(":")[1]);
+    const key = keys === 0 || at % 4 === 3 ? "" : `k${at % keys}`;
+    const idText = itemIdText(itemIdOf({ taskDigest: TASK_DIGEST, payload, key, sampleIndex }));
     const priority = PRIORITIES[Math.floor(random.unit() * PRIORITIES.length)] ?? 0;
-    return { payload, priority, idText };
+    return { payload, priority, key, idText };
   });
   const batchSize = Math.ceil(count / between(random, 1, BATCHES_MAX));
   const batches: WorkItem[][] = [];

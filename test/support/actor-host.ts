@@ -100,3 +100,11 @@ export class ActorHost {
     };
   }
 }
+
+/** A machine in its first life, with a bell at `bell/1`. */
+export async function withBell(options: LifeOptions = {}): Promise<{ host: ActorHost; system: ActorSystem }> {
+  const host = new ActorHost();
+  const system = await host.open(options);
+  await system.spawn("bell/1", "bell", undefined);
+  return { host, system };
+}

@@ -35,5 +35,6 @@ export interface BackendCase {
 /** The contract's limit of an output, in bytes. */
 export const OUTPUT_LIMIT = 64 * 1_024;
 export const CHECKPOINT_LIMIT = 4 * 1_024;
+export const STATE_LIMIT = 2 * 1_024;
 /** Short, for the tests: nothing of them needs more when it ends as it should. */
 export const KILL_GRACE_MS = 300;

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
 import { seededRandom } from "../../src/base/random.ts";
+import { BacklogPace } from "../../src/worker/work/backlog-pace.ts";
 import type { Assigned } from "../../src/worker/work/backlog.ts";
 import type { Backend } from "../../src/worker/backends/backend.ts";
 import type { ChildHost } from "../../src/worker/children/child-host.ts";
@@ -13,7 +14,7 @@ import { assignedItem } from "./assigned-item.ts";
 import type { BackendCase } from "./backend-case.ts";
 import { openChildHost } from "./child-host.ts";
 import type { OpenedHost } from "./child-host.ts";
-import { CHECKPOINT_LIMIT, OUTPUT_LIMIT } from "./backend-case.ts";
+import { CHECKPOINT_LIMIT, OUTPUT_LIMIT, STATE_LIMIT } from "./backend-case.ts";
 import { eventually } from "./eventually.ts";
 import { fixedPlugins } from "./fixed-plugins.ts";
 import type { ItemBehaviour } from "./item-behaviour.ts";
@@ -47,9 +48,11 @@ export class BackendRig {
     this.executor = new Executor({
       plugins: this.#plugins,
       slots: SLOTS,
-      prefetch: SLOTS,
+      pace: new BacklogPace({ timeMs: 250, slots: SLOTS, least: SLOTS, most: SLOTS }),
+      capacity: 2 * SLOTS,
       maxOutputBytes: OUTPUT_LIMIT,
       maxCheckpointBytes: CHECKPOINT_LIMIT,
+      maxStateBytes: STATE_LIMIT,
       env: { ROLLOUT_RUN_ID: "the run" },
       clock: systemClock,
       log,
@@ -59,9 +62,10 @@ export class BackendRig {
         return this.mayBegin;
       },
       onFinished: (one) => void this.finished.push(one),
-      onHandedBack: (one) => {
-        throw new Error(`item ${one.itemId[0] ?? ""} was handed back`);
+      onHandedBack: ([one]) => {
+        throw new Error(`item ${one?.itemId[0] ?? ""} was handed back`);
       },
+      onSurplus: () => undefined,
       onRoom: () => undefined,
     });
   }

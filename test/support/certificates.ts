@@ -6,15 +6,13 @@ import { newUlid } from "../../src/base/ids.ts";
 import type { RunId, WorkerId } from "../../src/base/ids.ts";
 import { systemRandom } from "../../src/base/random.ts";
 import { Authority } from "../../src/transport/tls/authority.ts";
+import { LIFETIMES } from "../../src/transport/tls/lifetimes.ts";
 import {
   ECDSA_P256,
   makeAuthorityPem,
   makeKeyPem,
   pemBlock,
 } from "../../src/transport/tls/certificate-making.ts";
-import { identityUri } from "../../src/transport/tls/identity.ts";
-import type { Credentials, Identity, Role } from "../../src/transport/tls/identity.ts";
-import { LIFETIMES } from "../../src/transport/tls/lifetimes.ts";
 import {
   BasicConstraintsExtension,
   ExtendedKeyUsage,
@@ -22,7 +20,9 @@ import {
   SubjectAlternativeNameExtension,
   X509Certificate,
   X509CertificateGenerator,
-} from "../../src/transport/tls/x509.ts";
+} from "@peculiar/x509";
+import { identityUri } from "../../src/transport/tls/identity.ts";
+import type { Credentials, Identity, Role } from "../../src/transport/tls/identity.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
@@ -37,6 +37,8 @@ export interface ForgedCertificate {
   /** The URI names, as they are: usually one. */
   readonly uris: readonly string[];
   readonly hosts?: readonly string[];
+  /** URI names of a second list, behind the first. */
+  readonly urisBehind?: readonly string[];
   readonly usage?: keyof typeof USAGES;
   /** Relative to now. */
   readonly notBeforeMs?: number;
@@ -80,10 +82,9 @@ export class TestAuthority {
     const caDer = Buffer.from(this.#caKeyPem.replace(/-----[^-]+-----|\s/g, ""), "base64");
     const signingKey = await webcrypto.subtle.importKey("pkcs8", caDer, ECDSA_P256, false, ["sign"]);
     const nowMs = systemClock.wallMs();
-    const names = [
-      ...spec.uris.map((value) => ({ type: "url", value }) as const),
-      ...(spec.hosts ?? []).map((value) => ({ type: "dns", value }) as const),
-    ];
+    const urls = (uris: readonly string[] = []) => uris.map((value) => ({ type: "url", value }) as const);
+    const hosts = (spec.hosts ?? []).map((value) => ({ type: "dns", value }) as const);
+    const lists = [[...urls(spec.uris), ...hosts], urls(spec.urisBehind)];
     const certificate = await X509CertificateGenerator.create(
       {
         subject: "CN=forged",
@@ -95,7 +96,9 @@ export class TestAuthority {
         signingAlgorithm: ECDSA_P256,
         extensions: [
           new BasicConstraintsExtension(false, undefined, true),
-          ...(names.length === 0 ? [] : [new SubjectAlternativeNameExtension(names)]),
+          ...lists
+            .filter((names) => names.length > 0)
+            .map((names) => new SubjectAlternativeNameExtension(names)),
           ...USAGES[spec.usage ?? "client"].map((usages) => new ExtendedKeyUsageExtension(usages, true)),
         ],
       },

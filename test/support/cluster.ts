@@ -1,9 +1,9 @@
 // A cluster of real processes in a directory of its own: one configuration file, the built program, mutual TLS on
 // loopback. Nothing of it outlives the test, however the test ends.
-import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { WorkerId } from "../../src/base/ids.ts";
+import { replaceFile } from "../../src/base/file-system.ts";
+import type { RunId, WorkerId } from "../../src/base/ids.ts";
 import { parseDurationMs } from "../../src/config/duration.ts";
 import { SECTIONS } from "../../src/config/schema.ts";
 import type { SettingKey } from "../../src/config/schema.ts";
@@ -14,12 +14,13 @@ import { RolloutProcess } from "./rollout-process.ts";
 import type { StartOptions } from "./rollout-process.ts";
 import { runProgram } from "./run-program.ts";
 import type { ProgramResult } from "./run-program.ts";
+import { withProcesses } from "./temporary-directory.ts";
 
-export type Settings = { readonly [Key in SettingKey]?: string | number | readonly string[] };
+export type Settings = { readonly [Key in SettingKey]?: string | number | readonly string[] | undefined };
 
 /** On a quiet machine failure is noticed in one and a half seconds; on a busy one all of these are longer. */
 const QUICK: Settings = {
-  "liveness.heartbeat_interval": "100ms",
+  "liveness.heartbeat_interval": "200ms",
   "liveness.clock_skew_budget": "150ms",
   "liveness.worker_self_fence_timeout": "1200ms",
   "liveness.coordinator_failure_timeout": "1500ms",
@@ -67,7 +68,7 @@ export class WorkerProcess extends RolloutProcess {
 
 export class Cluster {
   readonly directory: string;
-  readonly runId = newRunId();
+  readonly runId: RunId;
   /** The factor on its times under `liveness`; what a test shortens beside them it lengthens by the same. */
   readonly pace = pace();
   readonly #processes: RolloutProcess[] = [];
@@ -76,6 +77,8 @@ export class Cluster {
 
   constructor(directory: string, settings: Settings) {
     this.directory = directory;
+    const given = settings.run_id;
+    this.runId = given === undefined ? newRunId() : (String(given) as RunId);
     this.#settings = {
       run_id: this.runId,
       "storage.path": "./data/rollout.db",
@@ -110,7 +113,9 @@ export class Cluster {
   /** Changes settings of the file that every command of the cluster reads. */
   async configure(settings: Settings): Promise<void> {
     this.#settings = { ...this.#settings, ...paced(settings, this.pace) };
-    await writeFile(this.file("rollout.toml"), tomlOf(this.#settings));
+    // Replaced at once: a command that follows or waits reads the file again while it is written.
+    const file = this.file("rollout.toml");
+    await replaceFile(file, tomlOf(this.#settings), { temporary: `${file}.new`, synced: "nothing" });
   }
 
   /** A coordinator that leads. The first takes a free port, the next ones the same. */
@@ -163,6 +168,14 @@ export class Cluster {
     return runProgram("bin/run.js", args, { cwd: this.directory, env: env ?? {} });
   }
 
+  /** `rollout submit` of these values, a line each; says how many of them were new. Throws when it is refused. */
+  async submit(values: readonly unknown[], ...flags: string[]): Promise<{ readonly added: number }> {
+    await writeFile(this.file("items.jsonl"), values.map((value) => `${JSON.stringify(value)}\n`).join(""));
+    const { code, stdout, stderr } = await this.run("submit", "items.jsonl", "--json", ...flags);
+    if (code !== 0) throw new Error(`rollout submit ended with ${String(code)}: ${stderr}`);
+    return JSON.parse(stdout) as { readonly added: number };
+  }
+
   /** `rollout worker list`. */
   async workers(): Promise<ListedWorker[]> {
     const { code, stdout, stderr } = await this.run("worker", "list", "--json");
@@ -208,32 +221,23 @@ export async function withCluster(
   settings: Settings,
   use: (cluster: Cluster) => Promise<void>,
 ): Promise<void> {
-  const directory = await realpath(await mkdtemp(join(tmpdir(), "rollout-cluster-")));
-  const cluster = new Cluster(directory, settings);
-  try {
+  const open = (directory: string): Cluster => new Cluster(directory, settings);
+  await withProcesses(open, async (cluster) => {
     await cluster.configure({});
     await use(cluster);
-  } catch (error) {
-    throw withContext(error, cluster);
-  } finally {
-    await cluster.end();
-    await rm(directory, { recursive: true, force: true });
-  }
-}
-
-/** Keeps the error, for mocha's sake, and adds what the processes said to its stack, which mocha prints. */
-function withContext(error: unknown, cluster: Cluster): unknown {
-  if (error instanceof Error) error.stack = `${error.stack ?? ""}\n\n${cluster.describe()}`;
-  return error;
+  });
 }
 
 function tomlOf(settings: Settings): string {
-  const entries = Object.entries(settings).map(([key, value]) => {
+  const given = Object.entries(settings).filter(([, value]) => value !== undefined);
+  const entries = given.map(([key, value]) => {
     const [section, name] = key.includes(".") ? key.split(".", 2) : ["", key];
     return { section, line: `${String(name)} = ${JSON.stringify(value)}` };
   });
   const table = (wanted: string): string[] =>
     entries.filter(({ section }) => section === wanted).map(({ line }) => line);
-  const tables = SECTIONS.flatMap((section) => ["", `[${section}]`, ...table(section)]);
+  // One without settings is left out: an earlier version may not know it.
+  const named = SECTIONS.filter((section) => table(section).length > 0);
+  const tables = named.flatMap((section) => ["", `[${section}]`, ...table(section)]);
   return [...table(""), ...tables, ""].join("\n");
 }

@@ -6,8 +6,7 @@ import { systemRandom } from "../../src/base/random.ts";
 import type { Outcome } from "../../src/worker/backends/backend.ts";
 import type { ChildHost } from "../../src/worker/children/child-host.ts";
 import type { CodeBackend } from "../../src/worker/backends/code/code-backend.ts";
-import { machineBackend } from "../../src/worker/backends/machine/machine-backend.ts";
-import { moduleBackend } from "../../src/worker/backends/module/module-backend.ts";
+import { machineBackend, moduleBackend } from "../../src/worker/backends/code/code-backend.ts";
 import { openChildHost } from "./child-host.ts";
 import { useClosers } from "./closers.ts";
 import { RecordingLogger } from "./recording-logger.ts";
@@ -90,6 +89,7 @@ export class CodeRig {
       ...{ memoryLimitBytes, loadTimeoutMs, abortGraceMs },
       maxOutputBytes: 64 * 1_024,
       maxCheckpointBytes: 32 * 1_024,
+      maxStateBytes: 1_000,
       children: this.#children,
       clock: systemClock,
       random: systemRandom,

@@ -20,6 +20,10 @@ export class DelegatingStore implements Store {
     return this.#inner.everWritten;
   }
 
+  get generation(): string {
+    return this.#inner.generation;
+  }
+
   get(key: string): Promise<Uint8Array | undefined> {
     return this.#inner.get(key);
   }

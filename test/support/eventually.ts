@@ -2,6 +2,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 const POLL_MS = 2;
+/** A look costs too, often more than what it waits for: the longer that takes, the rarer it looks. */
+const POLL_SHARE = 0.05;
+const POLL_MS_MAX = 50;
 /** Longer than anything takes on a busy machine: a wait that reaches it has failed. */
 const PATIENCE_MS = 60_000;
 
@@ -10,12 +13,14 @@ export async function eventually<T>(
   what: string,
   look: () => T | undefined | false | Promise<T | undefined | false>,
 ): Promise<T> {
-  const end = performance.now() + PATIENCE_MS;
+  const startMs = performance.now();
   for (;;) {
     const found = await look();
     if (found !== undefined && found !== false) return found;
-    if (performance.now() > end) throw new Error(`did not come within ${PATIENCE_MS} ms: ${what}`);
+    const waitedMs = performance.now() - startMs;
+    if (waitedMs > PATIENCE_MS) throw new Error(`did not come within ${PATIENCE_MS} ms: ${what}`);
     // A wait that its test has left behind keeps no process alive.
-    await sleep(POLL_MS, undefined, { ref: false });
+    const pauseMs = Math.min(POLL_MS_MAX, Math.max(POLL_MS, waitedMs * POLL_SHARE));
+    await sleep(pauseMs, undefined, { ref: false });
   }
 }

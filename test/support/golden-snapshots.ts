@@ -4,6 +4,7 @@ import type { Chart } from "../../machines/migration.ts";
 import type { ExecutionEvent } from "../../machines/execution.ts";
 import type { DrainEvent } from "../../machines/spot-drain.ts";
 import type { RoleEvent } from "../../machines/coordinator-role.ts";
+import type { KeyEvent } from "../../machines/key.ts";
 import type { RunEvent } from "../../machines/run.ts";
 import type { ItemEvent } from "../../machines/work-item.ts";
 import type { WorkerEvent } from "../../machines/worker-lifecycle.ts";
@@ -31,6 +32,7 @@ const scenario =
   <Event extends { readonly type: string }>(input?: unknown) =>
   (...events: readonly Event[]): Scenario => ({ input, events });
 const role = scenario<RoleEvent>();
+const aKey = scenario<KeyEvent>();
 const theRun = scenario<RunEvent>();
 const attemptOn = scenario<ExecutionEvent>();
 const drain = scenario<DrainEvent>();
@@ -38,6 +40,7 @@ const item = scenario<ItemEvent>({ maxAttempts: 3, maxLost: 5 });
 const life = scenario<WorkerEvent>({ incarnation: "01B" });
 const trust = scenario<TrustEvent>({ incarnation: "01B" });
 
+const claimed: RoleEvent = { type: "lease.free", weight: 1, isItsTurn: true, hasQuorum: true };
 const incarnation = "01B";
 const attempt = { worker: "w1", incarnation: "i1", attempt: 1, epoch: 4 };
 const assigned: ItemEvent = { type: "item.assigned", worker: "w1", incarnation: "i1", epoch: 4 };
@@ -45,22 +48,61 @@ const itemFailed: TrustEvent = { type: "item.failed", incarnation, atMs: 1_000, 
 const requested: DrainEvent = {
   type: "drain.requested",
   cause: "gcp",
+  atMs: 85_000,
   deadlineMs: 100_000,
+  machineEndsMs: 115_000,
 };
 
 const SCENARIOS: Readonly<Record<string, Readonly<Record<string, Scenario>>>> = {
   "coordinator-role": {
     "a candidate": role(),
-    "a leader": role({ type: "lease.won", epoch: 7 }),
-    "fenced, the abort not done": role(
+    "a candidate that claims": role(claimed),
+    "a leader": role(claimed, { type: "lease.won", epoch: 7 }),
+    "a candidate that has resigned": role(
+      claimed,
       { type: "lease.won", epoch: 7 },
-      { type: "lease.lost", reason: "stolen", seenEpoch: 8 },
+      { type: "lease.resigned" },
+    ),
+    "a candidate that has made room": role(
+      claimed,
+      { type: "lease.won", epoch: 7 },
+      { type: "lease.yielded" },
+    ),
+    "halted, the leader it was": role(
+      claimed,
+      { type: "lease.won", epoch: 7 },
+      { type: "store.rolledBack", reason: "older", missing: 3 },
+    ),
+    "fenced, the abort not done": role(
+      claimed,
+      { type: "lease.won", epoch: 7 },
+      { type: "lease.lost", reason: "stolen", seenEpoch: 8, by: "01X" },
     ),
   },
   execution: {
     "just started": attemptOn(),
     "over its time": attemptOn({ type: "time.over" }),
     "not let begin": attemptOn({ type: "execution.withheld" }),
+  },
+  key: {
+    idle: aKey(),
+    "running, more behind it": aKey(
+      { type: "mail.arrived" },
+      { type: "mail.arrived" },
+      { type: "key.assigned" },
+    ),
+    "parked behind a failed head": aKey(
+      { type: "mail.arrived" },
+      { type: "mail.arrived" },
+      { type: "key.assigned" },
+      { type: "item.failed" },
+    ),
+    "paused while its head waits": aKey(
+      { type: "mail.arrived" },
+      { type: "key.assigned" },
+      { type: "item.delayed" },
+      { type: "key.paused" },
+    ),
   },
   run: {
     "just opened": theRun(),
@@ -73,7 +115,15 @@ const SCENARIOS: Readonly<Record<string, Readonly<Record<string, Scenario>>>> = 
     flushing: drain(
       requested,
       { type: "backlog.handedBack" },
-      { type: "slots.emptied", atMs: 91_000, trainStateCostMs: null },
+      { type: "slots.emptied", atMs: 91_000, hasTrainState: false },
+    ),
+    "drained on a boot, a save measured": drain(
+      { type: "worker.started", atMs: 80_000, boot: "this boot" },
+      requested,
+      { type: "backlog.handedBack" },
+      { type: "slots.emptied", atMs: 91_000, hasTrainState: true },
+      { type: "trainState.settled", atMs: 92_000, tookMs: 1_000 },
+      { type: "results.flushed" },
     ),
   },
   "work-item": {

@@ -1,33 +1,24 @@
 // A store whose commits wait for the test: each takes effect and is answered when it is let go, in the order of the calls.
 import assert from "node:assert/strict";
 import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
-import type { Batch, CommitOutcome, Entry, ScanRange, Store } from "../../src/storage/store.ts";
+import type { Batch, CommitOutcome, Entry } from "../../src/storage/store.ts";
+import { DelegatingStore } from "./delegating-store.ts";
 
 interface HeldCommit {
   readonly batch: Batch;
   readonly answer: (outcome: CommitOutcome) => void;
 }
 
-export class HeldStore implements Store {
+export class HeldStore extends DelegatingStore {
   readonly inner: MemoryStore;
   /** Every batch that was handed over. */
   readonly batches: Batch[] = [];
   readonly #held: HeldCommit[] = [];
 
   constructor(entries: Iterable<Entry> = []) {
-    this.inner = new MemoryStore(entries);
-  }
-
-  get location(): string {
-    return this.inner.location;
-  }
-
-  get supports(): Store["supports"] {
-    return this.inner.supports;
-  }
-
-  get everWritten(): boolean {
-    return this.inner.everWritten;
+    const inner = new MemoryStore(entries);
+    super(inner);
+    this.inner = inner;
   }
 
   /** How many commits wait. */
@@ -35,25 +26,9 @@ export class HeldStore implements Store {
     return this.#held.length;
   }
 
-  get(key: string): Promise<Uint8Array | undefined> {
-    return this.inner.get(key);
-  }
-
-  getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
-    return this.inner.getMany(keys);
-  }
-
-  scan(range: ScanRange): Promise<Entry[]> {
-    return this.inner.scan(range);
-  }
-
-  commit(batch: Batch): Promise<CommitOutcome> {
+  override commit(batch: Batch): Promise<CommitOutcome> {
     this.batches.push(batch);
     return new Promise((answer) => void this.#held.push({ batch, answer }));
-  }
-
-  close(): Promise<void> {
-    return this.inner.close();
   }
 
   /** Lets the oldest commit go. */

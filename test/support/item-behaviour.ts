@@ -25,15 +25,31 @@ export type ItemBehaviour =
   | { readonly do: "complain"; readonly words: string }
   /** Leaves a checkpoint and waits for its end; given a checkpoint it gives that back. */
   | { readonly do: "save"; readonly checkpoint: string; readonly saved: string }
+  /** Gives back the state of its key, null for none, and leaves this one; null for none. */
+  | { readonly do: "learn"; readonly state: string | null; readonly fails?: boolean }
   /** Gives back the files that the process has open. */
   | { readonly do: "list" }
   /** Ends when so many of its kind are there. */
-  | { readonly do: "meet"; readonly directory: string; readonly name: string; readonly count: number };
+  | ({ readonly do: "meet" } & Meeting)
+  /** Gives back its slot when so many of its kind are there. */
+  | ({ readonly do: "slot" } & Meeting);
+
+interface Meeting {
+  readonly directory: string;
+  readonly name: string;
+  readonly count: number;
+}
 
 export interface Surroundings {
   /** The checkpoint that the attempt before left, "" when none. */
   readonly checkpoint: string;
+  /** The number of the slot that it executes in, as it was told. */
+  readonly slot?: unknown;
   save(checkpoint: string): void;
+  /** The state of the item's key, a value of JSON; null when it has none. */
+  readonly state?: unknown;
+  /** Succeeding, it leaves this one. */
+  learn?(state: string | null): void;
   complain(words: string): void;
   /** Makes whoever executes deaf to every request to end. */
   ignoreEnd(): void;
@@ -74,12 +90,18 @@ export async function behave(item: ItemBehaviour, around: Surroundings): Promise
       around.save(item.checkpoint);
       appendFileSync(item.saved, "saved\n");
       return forever();
+    case "learn":
+      around.learn?.(item.state);
+      return item.fails === true
+        ? { kind: "failed", words: "after it has learned" }
+        : { kind: "value", value: around.state };
     case "list":
       return { kind: "value", value: openFiles(process.pid) };
     case "meet":
+    case "slot":
       writeFileSync(join(item.directory, item.name), "");
       while (!existsSync(item.directory) || readdirSync(item.directory).length < item.count) await sleep(5);
-      return { kind: "value", value: item.name };
+      return { kind: "value", value: item.do === "slot" ? Number(around.slot) : item.name };
   }
 }
 

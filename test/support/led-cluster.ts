@@ -11,22 +11,25 @@ export interface LedCluster {
   /** The one that leads. */
   readonly listening: ListeningCoordinator;
   readonly operator: WorkerClient;
-  /** The coordinator ends in good order, and the next one leads at the same address. */
-  restart(): Promise<void>;
-  /** Another caller. */
-  join(options: Parameters<typeof workerClient>[1]): Promise<WorkerClient>;
+  /** The coordinator ends in good order, and the next one leads at the same address, with other options if there are some. */
+  restart(options?: CoordinatorTestOptions): Promise<void>;
+  /** Another caller; a worker, unless said. */
+  join(options?: Parameters<typeof workerClient>[1]): Promise<WorkerClient>;
   closeLater(close: () => unknown): void;
 }
 
 /** To be called in a `describe`: there is one before each test. Each coordinator is started with what `optionsOf` says. */
-export function useLedCluster(optionsOf: (cluster: TestCluster) => CoordinatorTestOptions): LedCluster {
+export function useLedCluster(
+  optionsOf: (cluster: TestCluster) => CoordinatorTestOptions = () => ({}),
+): LedCluster {
   const closeLater = useClosers();
   let cluster: TestCluster;
   let listening: ListeningCoordinator;
   let operator: WorkerClient;
 
-  const lead = async (port: number): Promise<void> => {
-    const started = (listening = await startListeningCoordinator(cluster, { port, ...optionsOf(cluster) }));
+  const lead = async (port: number, options: CoordinatorTestOptions = {}): Promise<void> => {
+    const all = { port, ...optionsOf(cluster), ...options };
+    const started = (listening = await startListeningCoordinator(cluster, all));
     closeLater(() => started.stop());
   };
   const join = async (options: Parameters<typeof workerClient>[1]): Promise<WorkerClient> => {
@@ -50,10 +53,10 @@ export function useLedCluster(optionsOf: (cluster: TestCluster) => CoordinatorTe
     get operator() {
       return operator;
     },
-    restart: async () => {
+    restart: async (options) => {
       const { port } = listening.server;
       await listening.stop();
-      await lead(port);
+      await lead(port, options);
     },
     join,
     closeLater,

@@ -3,47 +3,46 @@ import { createServer } from "node:net";
 import type { AddressInfo, Server, Socket } from "node:net";
 import { systemRandom } from "../../src/base/random.ts";
 
-/** An address of loopback where nothing listens. */
-export async function unusedAddress(): Promise<string> {
-  const server = await listen(createServer());
-  const address = addressOf(server);
-  await close(server);
-  return address;
-}
-
-/** Below these the system takes no port for a connection that somebody opens (Linux, unless it was told otherwise). */
+/** Below these the system takes no port for a connection or a listener that names none (Linux, unless it was told otherwise). */
 const PORTS = { from: 10_000, to: 32_000 };
 
 /**
- * An address of loopback where nothing listens, and that stays free while who has listened there is started again: another
- * test's connections do not take its port meanwhile.
+ * A port of loopback where nothing listens. It stays free while who has listened there is started again, or where nobody is to listen: no
+ * other test's connection or server takes it meanwhile.
  */
-export async function restartableAddress(): Promise<string> {
+export async function freePort(): Promise<number> {
   for (;;) {
     const port = PORTS.from + Math.floor(systemRandom.unit() * (PORTS.to - PORTS.from));
     const server = await listen(createServer(), port).catch(() => undefined);
     if (server === undefined) continue;
     await close(server);
-    return `127.0.0.1:${port}`;
+    return port;
   }
+}
+
+/** The same as an address. */
+export async function restartableAddress(): Promise<string> {
+  return `127.0.0.1:${await freePort()}`;
 }
 
 export interface DeafListener {
   readonly address: string;
-  /** When the first `count` connections came (monotonic, ms); resolves when they have. */
-  connections(count: number): Promise<number[]>;
+  /** How many connections have come. */
+  readonly count: number;
+  /** Resolves when so many have come. */
+  connections(count: number): Promise<void>;
   close(): Promise<void>;
 }
 
 /** Takes every connection and ends it without a word; with `silent` it keeps them and says nothing. */
 export async function startDeafListener(kind: "hangs-up" | "silent" = "hangs-up"): Promise<DeafListener> {
-  const times: number[] = [];
+  let count = 0;
   const held = new Set<Socket>();
   const waiting = new Set<() => void>();
   const server = await listen(
     createServer((socket) => {
       socket.on("error", () => undefined);
-      times.push(performance.now());
+      count++;
       if (kind === "hangs-up") socket.destroy();
       else held.add(socket);
       for (const check of [...waiting]) check();
@@ -51,12 +50,15 @@ export async function startDeafListener(kind: "hangs-up" | "silent" = "hangs-up"
   );
   return {
     address: addressOf(server),
-    connections: (count) =>
+    get count() {
+      return count;
+    },
+    connections: (wanted) =>
       new Promise((resolve) => {
         const check = (): void => {
-          if (times.length < count) return;
+          if (count < wanted) return;
           waiting.delete(check);
-          resolve(times.slice(0, count));
+          resolve();
         };
         waiting.add(check);
         check();

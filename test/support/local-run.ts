@@ -1,19 +1,23 @@
 // `rollout run` in a directory of its own: an input, a script that executes an item and leaves a line in a journal at its end,
 // and the processes that it has started, by the databases that they hold.
 import { readFileSync, writeFileSync } from "node:fs";
-import { mkdtemp, readdir, readFile, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { eventually } from "./eventually.ts";
-import { paced } from "./pace.ts";
+import { pace, paced } from "./pace.ts";
 import { environmentFor, RolloutProcess } from "./rollout-process.ts";
 import { runProgram } from "./run-program.ts";
 import type { ProgramResult } from "./run-program.ts";
+import { withProcesses } from "./temporary-directory.ts";
 
-/** An execution that comes to its end leaves its item's id in the journal, and then gives the item's number back. */
+/**
+ * An execution that comes to its end leaves its item's id in the journal, and then gives the item's number back. It does not come to its end
+ * while there is a file `held`.
+ */
 const SCRIPT = `
 item=$(cat)
 sleep "\${SECONDS_EACH:-0.02}"
+while [ -e held ]; do sleep 0.02; done
 if [ -e broken ]; then echo "it is broken" >&2; exit 3; fi
 echo "$ROLLOUT_ITEM_ID" >> journal
 echo "$item"
@@ -21,7 +25,7 @@ echo "$item"
 const STATE = "out.jsonl.rollout";
 /** Silence is noticed in one and a half seconds, on a quiet machine. */
 const QUICK = {
-  ROLLOUT_LIVENESS_HEARTBEAT_INTERVAL: "100ms",
+  ROLLOUT_LIVENESS_HEARTBEAT_INTERVAL: "200ms",
   ROLLOUT_LIVENESS_CLOCK_SKEW_BUDGET: "150ms",
   ROLLOUT_LIVENESS_WORKER_SELF_FENCE_TIMEOUT: "1200ms",
   ROLLOUT_LIVENESS_COORDINATOR_FAILURE_TIMEOUT: "1500ms",
@@ -50,7 +54,8 @@ export class LocalRunPlace {
   constructor(directory: string, { workers, secondsEach }: Required<PlaceParts>) {
     this.directory = directory;
     this.#workers = workers;
-    this.#env = environmentFor({ ...paced(QUICK), SECONDS_EACH: String(secondsEach) });
+    // Commands beside it take longer on a busy machine: so do its items.
+    this.#env = environmentFor({ ...paced(QUICK), SECONDS_EACH: String(secondsEach * pace()) });
   }
 
   file(name: string): string {
@@ -61,6 +66,11 @@ export class LocalRunPlace {
   writeInput(count: number, name = "in.jsonl"): void {
     const lines = Array.from({ length: count }, (_, at) => `{"id":"n${at + 1}","n":${at + 1}}\n`);
     writeFileSync(this.file(name), lines.join(""));
+  }
+
+  /** The environment of its processes, with more in it. */
+  environment(more: Readonly<Record<string, string>>): Record<string, string> {
+    return { ...this.#env, ...more };
   }
 
   /** The words of the command, with more flags. */
@@ -88,6 +98,33 @@ export class LocalRunPlace {
   runWords(words: readonly string[], input?: string): Promise<ProgramResult> {
     const options = { cwd: this.directory, env: this.#env };
     return runProgram("bin/run.js", words, input === undefined ? options : { ...options, input });
+  }
+
+  /** The command to its end, which has to be this code. */
+  runTo(code: number, ...flags: string[]): Promise<ProgramResult> {
+    return this.wordsTo(code, this.words(...flags));
+  }
+
+  async wordsTo(code: number, words: readonly string[], input?: string): Promise<ProgramResult> {
+    const ended = await this.runWords(words, input);
+    if (ended.code === code) return ended;
+    throw new Error(`it ended with ${String(ended.code)}, not with ${code}:\n${ended.stdout}${ended.stderr}`);
+  }
+
+  /** Some items are done, and the command has left. */
+  async begin(): Promise<void> {
+    const first = this.start();
+    await this.untilResults(2);
+    first.send("SIGINT");
+    const { code } = await first.ended;
+    if (code !== 4) throw new Error(`it ended with ${String(code)}`);
+  }
+
+  /** A coordinator of this command, which leads. */
+  async lead(words: readonly string[]): Promise<RolloutProcess> {
+    const coordinator = this.launch(words);
+    await coordinator.event("coordinator_leading");
+    return coordinator;
   }
 
   async results(name = "out.jsonl"): Promise<ResultLine[]> {
@@ -162,19 +199,12 @@ export async function withLocalRun(
   { items, secondsEach = 0.02, workers = 1 }: PlaceParts & { readonly items: number },
   use: (place: LocalRunPlace) => Promise<void>,
 ): Promise<void> {
-  const directory = await realpath(await mkdtemp(join(tmpdir(), "rollout-local-run-")));
-  const place = new LocalRunPlace(directory, { secondsEach, workers });
-  try {
+  const open = (directory: string): LocalRunPlace => new LocalRunPlace(directory, { secondsEach, workers });
+  await withProcesses(open, async (place) => {
     place.writeInput(items);
     writeFileSync(place.file("work.sh"), SCRIPT);
     await use(place);
-  } catch (error) {
-    if (error instanceof Error) error.stack = `${error.stack ?? ""}\n\n${place.describe()}`;
-    throw error;
-  } finally {
-    await place.end();
-    await rm(directory, { recursive: true, force: true });
-  }
+  });
 }
 
 function holderOf(lockFile: string): number {

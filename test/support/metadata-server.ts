@@ -7,6 +7,7 @@ import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } fro
 import type { AddressInfo } from "node:net";
 import { systemClock } from "../../src/base/clock.ts";
 import type { Clock, Timer } from "../../src/base/clock.ts";
+import { freePort } from "./listeners.ts";
 
 /** A way of misbehaving. */
 export type Fault =
@@ -55,13 +56,13 @@ abstract class MetadataServer {
   readonly statuses: number[] = [];
   protected readonly clock: Clock;
   readonly #aheadMs: number;
-  readonly #port: number;
+  readonly #port: number | undefined;
   readonly #server: Server;
   readonly #timers = new Set<Timer>();
   #faults: ActiveFault[] = [];
   #onAsked: { count: number; resolve: () => void }[] = [];
 
-  protected constructor({ clock = systemClock, aheadMs = 0, port = 0 }: MetadataServerOptions) {
+  protected constructor({ clock = systemClock, aheadMs = 0, port }: MetadataServerOptions) {
     this.clock = clock;
     this.#aheadMs = aheadMs;
     this.#port = port;
@@ -71,8 +72,9 @@ abstract class MetadataServer {
   }
 
   protected async listen(): Promise<this> {
+    const port = this.#port ?? (await freePort());
     await new Promise<void>((resolve, reject) => {
-      this.#server.once("error", reject).listen(this.#port, "127.0.0.1", resolve);
+      this.#server.once("error", reject).listen(port, "127.0.0.1", resolve);
     });
     return this;
   }

@@ -41,11 +41,13 @@ export function pace(): number {
   return Math.min(SLOWEST, Math.max(1, Math.ceil(2 * Math.max(...slowness)) / 2));
 }
 
-/** Settings with each duration under `liveness` lengthened alike, so that their order stays. */
+const PROTOCOL_TIMES = ["liveness.", "ROLLOUT_LIVENESS_", "coordinator.", "ROLLOUT_COORDINATOR_"];
+
+/** Settings with each duration under `liveness` and `coordinator` lengthened alike, so that their order stays. */
 export function paced<Settings extends object>(settings: Settings, factor = pace()): Settings {
   const entries = Object.entries(settings).map(([key, value]: [string, unknown]) => {
-    const isLiveness = key.startsWith("liveness.") || key.startsWith("ROLLOUT_LIVENESS_");
-    const ms = isLiveness && typeof value === "string" ? parseDurationMs(value) : undefined;
+    const isOfProtocol = PROTOCOL_TIMES.some((prefix) => key.startsWith(prefix));
+    const ms = isOfProtocol && typeof value === "string" ? parseDurationMs(value) : undefined;
     return [key, ms === undefined ? value : `${Math.round(ms * factor)}ms`];
   });
   return Object.fromEntries(entries) as Settings;

@@ -9,6 +9,9 @@ import type { RolloutError } from "../../src/base/errors.ts";
 import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
 import type { Batch, CommitOutcome, Entry, ScanRange, Store } from "../../src/storage/store.ts";
 
+/** Everything that was not synced is lost. */
+const NOTHING_SURVIVES: Random = { unit: () => 0, bytes: (count) => new Uint8Array(count) };
+
 export class PowerLossStore implements Store {
   readonly location = "memory";
   readonly supports = { multiProcess: false };
@@ -30,6 +33,10 @@ export class PowerLossStore implements Store {
 
   get everWritten(): boolean {
     return this.#live.everWritten;
+  }
+
+  get generation(): string {
+    return this.#live.generation;
   }
 
   async get(key: string): Promise<Uint8Array | undefined> {
@@ -60,9 +67,9 @@ export class PowerLossStore implements Store {
 
   /**
    * The power is lost. This handle is dead (`unknown`, reads throw); what comes back is the store as the next start finds
-   * it. `random` decides how many of the flushed commits made it to the disk.
+   * it. `random` decides how many of the flushed commits made it to the disk; none of them, unless it is given.
    */
-  losePower(random: Random): PowerLossStore {
+  losePower(random: Random = NOTHING_SURVIVES): PowerLossStore {
     const survivors = Math.floor(random.unit() * (this.#flushed.length + 1));
     for (const batch of this.#flushed.slice(0, survivors)) apply(this.#durable, batch);
     return this.#restart([], "injected: the power was lost");

@@ -1,10 +1,12 @@
 // Looks at a run from outside, as an operator would, and at what is left of it when it is over: the ledger on disk and the
 // journal that every execution wrote to.
 import { readFileSync } from "node:fs";
+import { createClient } from "@connectrpc/connect";
 import { sleep, systemClock } from "../../src/base/clock.ts";
 import { RolloutError } from "../../src/base/errors.ts";
 import type { RunStatus } from "../../src/client/run-status.ts";
-import { readRunStatus } from "../../src/client/run-status.ts";
+import { statusOf } from "../../src/client/run-status.ts";
+import { OperatorService } from "../../src/gen/rollout/v1/run_pb.ts";
 import { doneRecord } from "../../src/coordinator/ledger/records.ts";
 import { silentLogger } from "../../src/observe/log.ts";
 import type { RecordType } from "../../src/storage/codec.ts";
@@ -12,7 +14,6 @@ import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
 import { DONE_PREFIX } from "../../src/storage/keys.ts";
 import { openLevelStore } from "../../src/storage/level/level-store.ts";
 import { nextKey, prefixRange } from "../../src/storage/store.ts";
-import type { Client } from "../../src/transport/client.ts";
 import { openClient } from "../../src/transport/client.ts";
 import { loadCredentials } from "../../src/transport/tls/credential-files.ts";
 import { operatorFiles } from "../../src/transport/tls/host-credentials.ts";
@@ -21,40 +22,28 @@ import type { Cluster } from "./cluster.ts";
 const POLL_MS = 20;
 const PATIENCE_MS = 240_000;
 
-export class RunObserver {
-  readonly #client: Client;
-
-  private constructor(client: Client) {
-    this.#client = client;
-  }
-
-  static async open(cluster: Cluster): Promise<RunObserver> {
-    const { runId, address } = cluster;
-    const files = operatorFiles(cluster.file("data/tls"));
-    const { credentials } = await loadCredentials(files, { runId, roles: ["operator"] }, systemClock);
-    return new RunObserver(
-      openClient({ address, runId, credentials, clock: systemClock, log: silentLogger }),
-    );
-  }
-
-  /** Asks until the answer is as wanted; a coordinator that is away is asked again. */
-  async until(wanted: (status: RunStatus) => boolean): Promise<RunStatus> {
-    const startedMs = systemClock.monotonicMs();
-    let last: RunStatus | undefined;
+/** Asks how the run stands until the answer is as wanted; a coordinator that is away is asked again. */
+export async function runUntil(cluster: Cluster, wanted: (status: RunStatus) => boolean): Promise<RunStatus> {
+  const { runId, address } = cluster;
+  const files = operatorFiles(cluster.file("data/tls"));
+  const { credentials } = await loadCredentials(files, { runId, roles: ["operator"] }, systemClock);
+  const client = openClient({ address, runId, credentials, clock: systemClock, log: silentLogger });
+  const operator = createClient(OperatorService, client.transport);
+  const startedMs = systemClock.monotonicMs();
+  let last: RunStatus | undefined;
+  try {
     while (systemClock.monotonicMs() - startedMs < PATIENCE_MS) {
-      last = await readRunStatus(this.#client.transport).catch((error: unknown) => {
+      last = await operator.getRun({}).then(statusOf, (error: unknown) => {
         if (error instanceof RolloutError && error.row.exit === 3) return undefined;
         throw error;
       });
       if (last !== undefined && wanted(last)) return last;
       await sleep(systemClock, POLL_MS);
     }
-    throw new Error(`the run did not come to it; it is ${JSON.stringify(last)}`);
+  } finally {
+    client.close();
   }
-
-  close(): void {
-    this.#client.close();
-  }
+  throw new Error(`the run did not come to it; it is ${JSON.stringify(last)}`);
 }
 
 export interface Execution {

@@ -30,6 +30,8 @@ export async function runProgram(
     env: { ...environmentFor(), ...options.env },
     stdio: "pipe",
   });
+  // A program may end before it has read its input, or without reading any.
+  child.stdin.on("error", () => {});
   child.stdin.end(options.input ?? "");
   const exited = new Promise<number | null>((resolve, reject) => {
     child.once("error", reject);

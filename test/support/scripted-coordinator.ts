@@ -18,11 +18,10 @@ import type {
   SessionResponseSchema,
 } from "../../src/gen/rollout/v1/work_pb.ts";
 import { HeldVerdict, WorkService } from "../../src/gen/rollout/v1/work_pb.ts";
-import { silentLogger } from "../../src/observe/log.ts";
-import { startServer } from "../../src/transport/server.ts";
 import type { RunningServer } from "../../src/transport/server.ts";
-import { newIdentity, newRunId, TestAuthority } from "./certificates.ts";
+import { newRunId, TestAuthority } from "./certificates.ts";
 import { eventually } from "./eventually.ts";
+import { startTestServer } from "./test-server.ts";
 
 type Response = Exclude<MessageInitShape<typeof SessionResponseSchema>, { readonly $typeName: string }>;
 type AssignmentInit = Exclude<MessageInitShape<typeof AssignmentSchema>, { readonly $typeName: string }>;
@@ -127,38 +126,37 @@ export async function startScriptedCoordinator(): Promise<ScriptedCoordinator> {
   const sessions: ScriptedSession[] = [];
   const beats: Beat[] = [];
   const envelope = (): Envelope => ({ coordEpoch: coordinator.epoch, storeId });
-  const server = await startServer({
-    listenAddr: "127.0.0.1:0",
-    credentials: await ca.issue(newIdentity(runId, "coordinator")),
-    clock: systemClock,
-    log: silentLogger,
-    audit: () => {},
-    access: {
-      "rollout.v1.HeartbeatService/BeatStream": ["worker"],
-      "rollout.v1.WorkService/Session": ["worker"],
+  const access = {
+    "rollout.v1.HeartbeatService/BeatStream": ["worker"],
+    "rollout.v1.WorkService/Session": ["worker"],
+  } as const;
+  const server = await startTestServer(
+    { runId, ca },
+    {
+      access,
+      routes: (router) =>
+        router
+          .service(HeartbeatService, {
+            async *beatStream(requests) {
+              for await (const { beat } of requests) {
+                if (beat === undefined) continue;
+                beats.push(beat);
+                const { sequence } = beat;
+                const verdict = coordinator.beatVerdict;
+                if (coordinator.answersBeats) yield { ack: { coordinator: envelope(), sequence, verdict } };
+              }
+            },
+          })
+          .service(WorkService, {
+            async *session(requests) {
+              const session = new ScriptedSession(envelope);
+              sessions.push(session);
+              void listen(session, requests);
+              yield* session.outgoing;
+            },
+          }),
     },
-    routes: (router) =>
-      router
-        .service(HeartbeatService, {
-          async *beatStream(requests) {
-            for await (const { beat } of requests) {
-              if (beat === undefined) continue;
-              beats.push(beat);
-              const { sequence } = beat;
-              const verdict = coordinator.beatVerdict;
-              if (coordinator.answersBeats) yield { ack: { coordinator: envelope(), sequence, verdict } };
-            }
-          },
-        })
-        .service(WorkService, {
-          async *session(requests) {
-            const session = new ScriptedSession(envelope);
-            sessions.push(session);
-            void listen(session, requests);
-            yield* session.outgoing;
-          },
-        }),
-  });
+  );
   const coordinator: ScriptedCoordinator = {
     runId,
     ca,

@@ -2,8 +2,10 @@
 import { connect } from "node:net";
 import type { Socket } from "node:net";
 import { failure } from "../../src/base/errors.ts";
-import { assertBatch, assertKey, assertOpen, assertRange } from "../../src/storage/preconditions.ts";
+import { assertBatch, assertKey, assertOpen, assertRange } from "../../src/storage/store.ts";
 import type { Batch, CommitOutcome, Entry, ScanRange, Store } from "../../src/storage/store.ts";
+import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
+import { EVERYTHING } from "./batch.ts";
 import { readLines, sendLine } from "./shared-store-wire.ts";
 import type { SharedAnswer, SharedCall } from "./shared-store-wire.ts";
 
@@ -26,6 +28,7 @@ class SharedStoreClient implements Store {
   readonly location: string;
   readonly supports = { multiProcess: true };
   everWritten = false;
+  generation = "";
   readonly #socket: Socket;
   readonly #waiting = new Map<number, PromiseWithResolvers<SharedAnswer>>();
   #calls = 0;
@@ -47,7 +50,9 @@ class SharedStoreClient implements Store {
   }
 
   async hello(name: string): Promise<void> {
-    this.everWritten = (await this.#ask("welcome", { kind: "hello", name })).everWritten;
+    const { everWritten, generation } = await this.#ask("welcome", { kind: "hello", name });
+    this.everWritten = everWritten;
+    this.generation = generation;
   }
 
   async get(key: string): Promise<Uint8Array | undefined> {
@@ -64,6 +69,11 @@ class SharedStoreClient implements Store {
     assertOpen(this.#isOpen, this.location);
     assertRange(range);
     return [...(await this.#ask("entries", { kind: "scan", range })).entries];
+  }
+
+  /** One page is one view. */
+  async freeze(): Promise<Store> {
+    return new MemoryStore(await this.scan(EVERYTHING));
   }
 
   async commit(batch: Batch): Promise<CommitOutcome> {

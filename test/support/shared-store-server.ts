@@ -90,8 +90,10 @@ export class SharedStoreServer {
 
   async #carryOut(by: string, call: SharedCall): Promise<SharedAnswer> {
     switch (call.kind) {
-      case "hello":
-        return { kind: "welcome", everWritten: this.#store.everWritten };
+      case "hello": {
+        const { everWritten, generation } = this.#store;
+        return { kind: "welcome", everWritten, generation };
+      }
       case "get":
         return { kind: "value", value: (await this.#store.get(call.key)) ?? null };
       case "scan":

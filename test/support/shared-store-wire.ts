@@ -11,7 +11,7 @@ export type SharedCall =
   | { readonly kind: "commit"; readonly batch: Batch };
 
 export type SharedAnswer =
-  | { readonly kind: "welcome"; readonly everWritten: boolean }
+  | { readonly kind: "welcome"; readonly everWritten: boolean; readonly generation: string }
   | { readonly kind: "value"; readonly value: Uint8Array | null }
   | { readonly kind: "entries"; readonly entries: readonly Entry[] }
   | { readonly kind: "outcome"; readonly outcome: CommitOutcome };

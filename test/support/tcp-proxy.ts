@@ -27,6 +27,10 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
     const outgoing = track(connect(targetPort, "127.0.0.1"));
     incoming.pipe(outgoing);
     outgoing.pipe(incoming);
+    // A side that is reset, or refused, resets the other: a pipe tells of an orderly end alone.
+    const relay = (to: Socket) => (hadError: boolean) => void (hadError && !isCut && to.resetAndDestroy());
+    incoming.on("close", relay(outgoing));
+    outgoing.on("close", relay(incoming));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;

@@ -5,7 +5,7 @@ import { createClient } from "@connectrpc/connect";
 import { systemClock } from "../../src/base/clock.ts";
 import type { BeatStreamResponse } from "../../src/gen/rollout/v1/heartbeat_pb.ts";
 import { HeartbeatService } from "../../src/gen/rollout/v1/heartbeat_pb.ts";
-import { RunService } from "../../src/gen/rollout/v1/run_pb.ts";
+import { OperatorService } from "../../src/gen/rollout/v1/run_pb.ts";
 import { silentLogger } from "../../src/observe/log.ts";
 import { openClient } from "../../src/transport/client.ts";
 import type { Client, ClientOptions } from "../../src/transport/client.ts";
@@ -15,7 +15,7 @@ import type { TestListener } from "./test-listener.ts";
 
 export interface TestClient {
   readonly client: Client;
-  readonly run: Calls<typeof RunService>;
+  readonly run: Calls<typeof OperatorService>;
   readonly heartbeat: Calls<typeof HeartbeatService>;
 }
 
@@ -43,7 +43,7 @@ export function useTestClients(): TestClients {
       opened.push(client);
       return {
         client,
-        run: createClient(RunService, client.transport),
+        run: createClient(OperatorService, client.transport),
         heartbeat: createClient(HeartbeatService, client.transport),
       };
     },

@@ -5,9 +5,9 @@ import { newUlid } from "../../src/base/ids.ts";
 import type { IncarnationId, RunId } from "../../src/base/ids.ts";
 import { systemRandom } from "../../src/base/random.ts";
 import { LIMITS } from "../../src/config/limits.ts";
-import type { CoordinatorOptions, Fenced } from "../../src/coordinator/coordinator.ts";
+import type { CoordinatorOptions, Fenced } from "../../src/coordinator/coordinator-options.ts";
 import { Coordinator } from "../../src/coordinator/coordinator.ts";
-import { ACCESS } from "../../src/coordinator/rpc/access.ts";
+import { ACCESS } from "../../src/coordinator/rpc/leader.ts";
 import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
 import type { Store } from "../../src/storage/store.ts";
 import type { AuditEntry } from "../../src/transport/audit.ts";
@@ -15,7 +15,8 @@ import { messageLimits } from "../../src/transport/limits.ts";
 import { startServer } from "../../src/transport/server.ts";
 import type { RunningServer } from "../../src/transport/server.ts";
 import { newIdentity, newRunId, TestAuthority } from "./certificates.ts";
-import { LIVENESS } from "./reactor-harness.ts";
+import { freePort } from "./listeners.ts";
+import { LIVENESS } from "./world.ts";
 import { RecordingEmitter } from "./recording-emitter.ts";
 import { RecordingLogger } from "./recording-logger.ts";
 
@@ -80,12 +81,12 @@ export interface ListeningCoordinator extends StartedCoordinator, TestCluster {
   stop(): Promise<void>;
 }
 
-/** `port` is the one of a coordinator before, or 0. */
+/** `port` is the one of a coordinator before. */
 export async function startListeningCoordinator(
   cluster: TestCluster,
   options: CoordinatorTestOptions & { readonly port?: number } = {},
 ): Promise<ListeningCoordinator> {
-  const { port = 0, ...coordinatorOptions } = options;
+  const { port = await freePort(), ...coordinatorOptions } = options;
   const audit: AuditEntry[] = [];
   const revoked = new Set<string>();
   const listener: { server?: RunningServer } = {};

@@ -2,23 +2,21 @@
 import type { HandlerContext } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
-import { systemClock } from "../../src/base/clock.ts";
 import type { Clock } from "../../src/base/clock.ts";
 import { parseUlidBytes } from "../../src/base/ids.ts";
 import type { RunId, WorkerId } from "../../src/base/ids.ts";
 import { BeatStreamResponseSchema, HeartbeatService } from "../../src/gen/rollout/v1/heartbeat_pb.ts";
 import type { BeatRequest } from "../../src/gen/rollout/v1/heartbeat_pb.ts";
 import type { GetRunResponseSchema } from "../../src/gen/rollout/v1/run_pb.ts";
-import { RunService } from "../../src/gen/rollout/v1/run_pb.ts";
-import { silentLogger } from "../../src/observe/log.ts";
+import { OperatorService } from "../../src/gen/rollout/v1/run_pb.ts";
 import type { Logger } from "../../src/observe/log.ts";
 import type { AuditEntry } from "../../src/transport/audit.ts";
 import { peerOf, requireWorkerItself } from "../../src/transport/caller.ts";
 import type { TransportLimits } from "../../src/transport/limits.ts";
-import { startServer } from "../../src/transport/server.ts";
 import type { RunningServer } from "../../src/transport/server.ts";
 import type { Identity } from "../../src/transport/tls/identity.ts";
-import { newIdentity, newRunId, TestAuthority } from "./certificates.ts";
+import { newRunId, TestAuthority } from "./certificates.ts";
+import { startTestServer } from "./test-server.ts";
 
 export interface TestListener {
   readonly runId: RunId;
@@ -41,8 +39,7 @@ export interface TestListenerOptions {
 }
 
 export async function startTestListener(options: TestListenerOptions = {}): Promise<TestListener> {
-  const runId = newRunId();
-  const ca = await TestAuthority.make();
+  const run = { runId: newRunId(), ca: await TestAuthority.make() };
   const audit: AuditEntry[] = [];
   const served: Identity[] = [];
   const waiting: { count: number; resolve: () => void }[] = [];
@@ -52,15 +49,12 @@ export async function startTestListener(options: TestListenerOptions = {}): Prom
     if (workerId !== undefined) requireWorkerItself(context, workerId);
     serve(context);
   };
-  const server = await startServer({
-    listenAddr: "127.0.0.1:0",
-    credentials: await ca.issue(newIdentity(runId, "coordinator")),
-    clock: options.clock ?? systemClock,
-    log: options.log ?? silentLogger,
-    ...(options.limits === undefined ? {} : { limits: options.limits }),
+  const { getRun, ...serverOptions } = options;
+  const server = await startTestServer(run, {
+    ...serverOptions,
     access: {
-      "rollout.v1.RunService/ListWorkers": ["operator"],
-      "rollout.v1.RunService/GetRun": ["operator"],
+      "rollout.v1.OperatorService/ListWorkers": ["operator"],
+      "rollout.v1.OperatorService/GetRun": ["operator"],
       "rollout.v1.HeartbeatService/Beat": ["worker"],
       "rollout.v1.HeartbeatService/BeatStream": ["worker"],
     },
@@ -70,14 +64,14 @@ export async function startTestListener(options: TestListenerOptions = {}): Prom
     },
     routes: (router) =>
       router
-        .service(RunService, {
+        .service(OperatorService, {
           listWorkers: (_request, context) => {
             serve(context);
             return {};
           },
           getRun: (_request, context) => {
             serve(context);
-            return options.getRun?.(context) ?? {};
+            return getRun?.(context) ?? {};
           },
           // Not in the access table, on purpose.
           seal: (_request, context) => {
@@ -99,8 +93,7 @@ export async function startTestListener(options: TestListenerOptions = {}): Prom
         }),
   });
   return {
-    runId,
-    ca,
+    ...run,
     server,
     audit,
     served,

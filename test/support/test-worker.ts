@@ -5,6 +5,7 @@ import type { WorkerId } from "../../src/base/ids.ts";
 import { systemRandom } from "../../src/base/random.ts";
 import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
 import type { Store } from "../../src/storage/store.ts";
+import { Plugins } from "../../src/worker/backends/plugins.ts";
 import type { WorkerOptions } from "../../src/worker/worker.ts";
 import { Worker } from "../../src/worker/worker.ts";
 import { newIdentity, newWorkerId } from "./certificates.ts";
@@ -38,6 +39,8 @@ export async function startWorker(
     runId,
     credentials: { kind: "enrolment", load: () => ca.issue(newIdentity(runId, "enrolment")) },
     slots: 2,
+    // None, unless the test has some: it executes nothing then.
+    work: { plugins: new Plugins([], (error) => void fatal.push(error)) },
     heartbeatIntervalMs: 20,
     selfFenceTimeoutMs: 3_000,
     failureTimeoutMs: 4_000,

@@ -98,7 +98,9 @@ export class Declarations {
       .map((each) => `[${this.#typeText(each.keyType)}]: ${this.#typeText(each.type, mentioned)}`);
     const members = this.#checker
       .getPropertiesOfType(type)
-      .filter((member) => isOurs(member) && !(member.declarations ?? []).some(isPrivate));
+      // Members that a mapped type makes are declared nowhere.
+      .filter((member) => member.declarations?.some(isOurs) ?? !has(member, ts.SymbolFlags.Prototype))
+      .filter(({ declarations = [] }) => !declarations.some(isPrivate));
     return [...index, ...members.map((member) => this.#member(member, mentioned))].toSorted();
   }
 
@@ -156,7 +158,7 @@ function collectMentioned(node: ts.Node, into: Set<ts.Symbol>): void {
   if (ts.isTypeReferenceNode(node) && SELECTING.has(textOf(node.typeName))) return;
   const { symbol } = node as { readonly symbol?: ts.Symbol };
   const isType = symbol !== undefined && has(symbol, ts.SymbolFlags.Type & ~ts.SymbolFlags.TypeParameter);
-  if (ts.isIdentifier(node) && isType && isOurs(symbol)) into.add(symbol);
+  if (ts.isIdentifier(node) && isType && symbol.declarations?.some(isOurs) === true) into.add(symbol);
   ts.forEachChild(node, (inner) => collectMentioned(inner, into));
 }
 
@@ -168,8 +170,8 @@ function isObject(type: ts.Type): boolean {
   return (type.flags & ts.TypeFlags.Object) !== 0;
 }
 
-function isOurs({ declarations = [] }: ts.Symbol): boolean {
-  return declarations.some((each) => each.getSourceFile().fileName.startsWith(repositoryFile("dist/")));
+function isOurs(declaration: ts.Declaration): boolean {
+  return declaration.getSourceFile().fileName.startsWith(repositoryFile("dist/"));
 }
 
 function isPrivate(declaration: ts.Declaration): boolean {
@@ -179,7 +181,14 @@ function isPrivate(declaration: ts.Declaration): boolean {
   );
 }
 
-function isReadonly({ declarations = [] }: ts.Symbol): boolean {
+/** As the compiler marks a member that a mapped type has made readonly; no declaration says so. */
+const MAPPED_READONLY = 8;
+
+function isReadonly(member: ts.Symbol): boolean {
+  const { links, declarations = [] } = member as ts.Symbol & {
+    readonly links?: { readonly checkFlags?: number };
+  };
+  if (((links?.checkFlags ?? 0) & MAPPED_READONLY) !== 0) return true;
   return declarations.some(
     (each) =>
       ts.isGetAccessorDeclaration(each) ||

@@ -10,6 +10,7 @@
 // - messages on the wire: scripts/check-breaking.ts; charts and their snapshots: test/machines/golden.test.ts, structure.json
 // - the files that are in the package: test/e2e/package.test.ts; the directory of a run of 0.1: test/e2e/upgrade.test.ts
 import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { expect } from "chai";
 import { repositoryFile } from "../../../scripts/generate-docs.ts";
@@ -21,6 +22,7 @@ import type { Cluster } from "../../support/cluster.ts";
 import { concurrentTests } from "../../support/concurrent.ts";
 import { withLocalRun } from "../../support/local-run.ts";
 import { runProgram } from "../../support/run-program.ts";
+import { withDirectory } from "../../support/temporary-directory.ts";
 import type { CommandLine, Recorded } from "./commands-program.ts";
 import { Declarations } from "./declarations.ts";
 import { fileShapes } from "./file-shapes.ts";
@@ -36,13 +38,16 @@ const WITHOUT_OBJECT = ["coordinator:run", "coordinator:test-fence", "worker:run
 
 /** Items by name: `done`, `fails` again and again, `sleeps`, and `large`, which fails for good; and one without a name. */
 const ITEMS = `{"id":"done"}\n{"id":"fails"}\n{"id":"sleeps"}\n{"id":"large"}\n{"n":1}\n`;
-const WORK = `item=$(cat); echo said >&2; case $item in
+/** A key that goes on, and one that its first item parks. */
+const KEYED = `{"id":"goes","k":"on"}\n{"id":"large too","k":"parks"}\n{"id":"waits","k":"parks"}\n`;
+const WORK = `item=$(cat); echo said >&2; echo kept > "\${ROLLOUT_STATE:-/dev/null}"; case $item in
 *fails*) exit 3;; *sleeps*) sleep 600;; *large*) head -c 3000 /dev/zero;; *) echo "$item";; esac`;
 const MANIFEST = `name = "work"\nversion = "1"\nbackend = "command"\n[command]\ncommand = ["sh", "work.sh"]\n`;
 /** Files that a test has made. */
 const OWN_FILES = new Set([
   "rollout.toml",
   "items.jsonl",
+  "keyed.jsonl",
   "in.jsonl",
   "work.sh",
   "work.toml",
@@ -77,7 +82,11 @@ function scenario(workerId: string, brokenId: string): CommandLine[] {
     { ...command("status"), until: '"finished_per_second":0,' },
     command("submit", "items.jsonl", "--plugin", "work.toml", "--dry-run"),
     command("pause", "--reason", "to look"),
+    command("submit", "keyed.jsonl", "--plugin", "work.toml", "--key-field", "k"),
     command("submit", "items.jsonl", "--plugin", "work.toml", "--seal"),
+    command("key:list", "--waiting"),
+    command("key:pause", "on"),
+    command("key:resume", "on"),
     command("status"),
     explain("done", "fresh"),
     command("logs", "done"),
@@ -87,6 +96,14 @@ function scenario(workerId: string, brokenId: string): CommandLine[] {
     explain("large", "failed"),
     explain("sleeps", "running"),
     { ...command("explain", workerId), kind: "WORKER" },
+    { ...command("key:list"), until: '"phase":"parked".*"error":{' },
+    explain("waits", "fresh"),
+    command("status"),
+    command("key:skip", "parks"),
+    { ...command("key:get", "parks", "--state"), until: '"phase":"idle"' },
+    { ...command("key:get", "on"), until: '"phase":"idle"' },
+    command("key:retire", "on"),
+    command("partitions"),
     command("logs", "fails"),
     command("status"),
     command("retry", "--failed", "--dry-run"),
@@ -99,7 +116,8 @@ function scenario(workerId: string, brokenId: string): CommandLine[] {
     command("status"),
     command("events"),
     command("machines:list"),
-    command("machines:export"),
+    command("machines:export", "--all"),
+    { ...command("machines:export", "run", "--format", "mermaid"), kind: "--format mermaid" },
     command("completion", "bash"),
     command("init", "--dir", "made"),
     command("init", "--dir", "made"),
@@ -118,14 +136,38 @@ async function record(cluster: Cluster, lines: readonly CommandLine[]): Promise<
   return recorded;
 }
 
+/** While the coordinator leads. The backup is no file of the cluster. */
+function backedUp(cluster: Cluster): Promise<Recorded> {
+  return withDirectory(async (directory) => {
+    const words = ["store", "backup", join(directory, "backup"), "--json"];
+    return { id: "store:backup", ...(await cluster.run(...words)) };
+  });
+}
+
+/** It goes on until it is told to end, and no coordinator has to be there. */
+async function inspected(cluster: Cluster): Promise<Recorded> {
+  const process = cluster.launch(["inspect", "--json"]);
+  const stdout = await process.until("its object", () => process.stdout[0]);
+  await process.stop();
+  return { id: "inspect", stdout };
+}
+
+/** Nobody has the database open. The copy is no file of the cluster. */
+function copied(cluster: Cluster): Promise<Recorded> {
+  return withDirectory(async (directory) => {
+    const to = ["--storage-path", join(directory, "copy.db")];
+    const words = ["store", "copy", "--from", "data/rollout.db", ...to, "--json"];
+    return { id: "store:copy", ...(await cluster.run(...words)) };
+  });
+}
+
 function withoutOwn(shapes: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(shapes).filter(([path]) => !OWN_FILES.has(path)));
 }
 
-/** The objects that a command prints, without parts that have a test of their own: the fields of a topic, definitions of charts. */
+/** The objects that a command prints, without parts that have a test of their own: the fields of a topic. */
 function objectsOf({ id, stdout }: Recorded): unknown[] {
   const objects = jsonLines(stdout) as Record<string, unknown>[];
-  if (id === "machines:export") return objects.map((object) => ({ ...object, definition: {} }));
   // Whether a worker's last words are still shown depends on how soon it is asked: lines, or none.
   if (id === "status")
     return objects.map((object) => {
@@ -191,6 +233,7 @@ describe("what programs and people rely on is what it was:", () => {
   it("the objects that commands print with --json, and the files of a cluster", () =>
     withCluster({ "run.max_attempts": 1_000, "limits.output": "1KiB" }, async (cluster) => {
       writeFileSync(cluster.file("items.jsonl"), ITEMS);
+      writeFileSync(cluster.file("keyed.jsonl"), KEYED);
       writeFileSync(cluster.file("work.sh"), WORK);
       writeFileSync(cluster.file("work.toml"), MANIFEST);
       writeFileSync(cluster.file("broken.toml"), BROKEN);
@@ -202,11 +245,22 @@ describe("what programs and people rely on is what it was:", () => {
       ]);
       writeFileSync(cluster.file("go"), "");
       const recorded = await record(cluster, scenario(await worker.id(), await broken.id()));
+      recorded.push(await backedUp(cluster));
       await cluster.coordinator.stop();
       const alone = [["doctor"], ["--version"], ["--help"], ["nonsense"]].map(async (words) => ({
         ...{ id: words.join(), ...(await cluster.run(...words, "--json")) },
       }));
-      const all = [...recorded, ...(await Promise.all(alone))];
+      const walked = {
+        id: "machines:simulate",
+        ...(await cluster.run("machines", "simulate", "run", "--json")),
+      };
+      const all = [
+        ...recorded,
+        ...(await Promise.all(alone)),
+        walked,
+        await copied(cluster),
+        await inspected(cluster),
+      ];
       const titleOf = ({ id, kind = "" }: Recorded): string => `rollout ${id.replaceAll(":", " ")} ${kind}`;
       const shapes = [...Map.groupBy(all, titleOf)].map(([title, each]) => [
         title.trim(),
@@ -217,7 +271,7 @@ describe("what programs and people rely on is what it was:", () => {
       expect(
         commandIDs.filter((id) => !seen.has(id)),
         "it has a test of its own",
-      ).to.deep.equal(["run"]);
+      ).to.deep.equal(["coordinator:step-down", "run"]);
       expectGolden("json.txt", sectionsText(Object.fromEntries(shapes) as Record<string, string>));
       expectGolden("cluster-files.txt", sectionsText(withoutOwn(fileShapes(cluster.directory))));
     }));

@@ -1,5 +1,13 @@
 import { expect } from "chai";
-import { formatAddress, isHost, localAddressOf, parseAddress } from "../../../src/base/address.ts";
+import { connect, Server } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
+import {
+  findFreePort,
+  formatAddress,
+  isHost,
+  localAddressOf,
+  parseAddress,
+} from "../../../src/base/address.ts";
 
 describe("addresses", () => {
   it("take a name, an IPv4 address or a bracketed IPv6 address, with a port", () => {
@@ -50,5 +58,29 @@ describe("addresses", () => {
   it("know hosts without a port", () => {
     expect(["a.b", "10.0.0.1", "::1"].map(isHost)).to.deep.equal([true, true, true]);
     expect(["", "a b", "10.0.0", "a:1"].map(isHost)).to.deep.equal([false, false, false, false]);
+  });
+});
+
+describe("a port that is free", () => {
+  const close = Reflect.get(Server.prototype, "close");
+
+  afterEach(() => {
+    Server.prototype.close = close;
+  });
+
+  it("is found although somebody connects to it before it is let go of, and stays", async () => {
+    const clients: Socket[] = [];
+    Server.prototype.close = function (this: Server, done) {
+      const { port } = this.address() as AddressInfo;
+      const client = connect(port, "127.0.0.1", () => close.call(this, done));
+      clients.push(client.on("error", () => undefined));
+      return this;
+    };
+    try {
+      expect(await findFreePort()).to.be.greaterThan(0);
+      expect(clients).to.have.length(1);
+    } finally {
+      for (const client of clients) client.destroy();
+    }
   });
 });

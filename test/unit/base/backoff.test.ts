@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import fc from "fast-check";
-import { backoffMs } from "../../../src/base/backoff.ts";
+import { backoffMs } from "../../../src/base/random.ts";
 import type { Random } from "../../../src/base/random.ts";
 
 const always = (unit: number): Random => ({ unit: () => unit, bytes: (count) => new Uint8Array(count) });

@@ -1,6 +1,7 @@
 import { expect } from "chai";
 import fc from "fast-check";
-import { ERRORS, EXIT } from "../../../src/base/error-table.ts";
+import { EXIT } from "../../../src/base/error-row.ts";
+import { ERRORS } from "../../../src/base/error-table.ts";
 import { describeError, errnoOf, failure, isErrorCode, RolloutError } from "../../../src/base/errors.ts";
 import type { ErrorCode } from "../../../src/base/errors.ts";
 

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { expect } from "chai";
-import { createFile, placeFile, replaceFile } from "../../../src/base/file-replacement.ts";
+import { createFile, placeFile, replaceFile } from "../../../src/base/file-system.ts";
 import { useTemporaryDirectory } from "../../support/temporary-directory.ts";
 
 describe("a file that is replaced", () => {

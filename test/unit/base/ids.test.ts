@@ -30,6 +30,18 @@ describe("a ULID", () => {
     );
   });
 
+  it("is told from others that end with the same byte, however often they take turns", () => {
+    const [one, other] = [new Uint8Array(16).fill(1), Uint8Array.from([2, ...new Uint8Array(15).fill(1)])];
+    const texts = [one, other].map((bytes) => ulidFromBytes<WorkerId>(bytes));
+    expect(texts[0]).to.not.equal(texts[1]);
+    for (let time = 0; time < 3; time++)
+      expect([one, other].map((bytes) => ulidFromBytes<WorkerId>(bytes))).to.deep.equal(texts);
+    // The bytes that it was read from are somebody else's, and are written over.
+    one.fill(3);
+    expect(ulidFromBytes<WorkerId>(one)).to.not.equal(texts[0]);
+    expect(ulidFromBytes<WorkerId>(new Uint8Array(16).fill(1))).to.equal(texts[0]);
+  });
+
   it("is written as the specification says", () => {
     const bytes = (hex: string): Uint8Array => Uint8Array.from(Buffer.from(hex, "hex"));
     expect(ulidFromBytes(bytes("00".repeat(16)))).to.equal("0".repeat(26));

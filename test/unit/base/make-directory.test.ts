@@ -1,7 +1,7 @@
 import { stat, writeFile } from "node:fs/promises";
 import { expect } from "chai";
 import { errnoOf } from "../../../src/base/errors.ts";
-import { makeDirectory } from "../../../src/base/make-directory.ts";
+import { makeDirectory } from "../../../src/base/file-system.ts";
 import { useTemporaryDirectory } from "../../support/temporary-directory.ts";
 
 describe("making a directory", () => {

@@ -61,7 +61,7 @@ describe("completion", () => {
     describe(`in ${shell}`, () => {
       it("offers the words of commands, one at a time", async () => {
         expect(await ask(["rollout", "wor"])).to.deep.equal(["worker"]);
-        expect(await ask(["rollout", "machines", ""])).to.deep.equal(["export", "list"]);
+        expect(await ask(["rollout", "machines", ""])).to.deep.equal(["export", "list", "simulate"]);
       });
 
       it("offers a command's own flags", async () => {

@@ -4,12 +4,12 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { expect } from "chai";
-import { exitCodesOf } from "../../../src/cli/exit-codes.ts";
+import { exitCodesOf } from "../../../src/cli/help.ts";
 import { runProgram } from "../../support/run-program.ts";
 import type { ProgramOptions, ProgramResult } from "../../support/run-program.ts";
 import { useTemporaryDirectory } from "../../support/temporary-directory.ts";
 
-const PROGRAM = "test/support/cli-fixture/program.ts";
+const PROGRAM = "test/unit/cli/cli-fixture/program.ts";
 
 function run(args: string, options?: ProgramOptions): Promise<ProgramResult> {
   return runProgram(PROGRAM, args === "" ? [] : args.split(" "), options);

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import { failure } from "../../../src/base/errors.ts";
-import { renderAge } from "../../../src/cli/render/age.ts";
+import { renderAge } from "../../../src/cli/render/quantities.ts";
 import { errorLine, errorObject } from "../../../src/cli/render/error.ts";
 import { renderTable } from "../../../src/cli/render/table.ts";
 
@@ -53,7 +53,7 @@ describe("an age", () => {
 
 describe("an error", () => {
   const error = failure("listen_failed", {
-    address: "a:1",
+    ...{ address: "a:1", setting: "transport.listen_addr" },
     reason: "postgres://me:hidden@host\u001b[2J\nis in use",
   });
 

@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { labelOf } from "../../../src/client/label.ts";
+import { labelOf } from "../../../src/client/submit.ts";
 
 const LABELS: readonly [line: string, label: string][] = [
   [`{"id":"a-17"}`, "a-17"],

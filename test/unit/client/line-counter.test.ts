@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import fc from "fast-check";
-import { LineCounter } from "../../../src/client/line-counter.ts";
+import { LineCounter } from "../../../src/client/submit.ts";
 
 describe("counting lines", () => {
   it("says how often each has come before, as a table of whole lines does", () => {

@@ -1,158 +1,118 @@
+import { createClient } from "@connectrpc/connect";
+import type { Client } from "@connectrpc/connect";
 import { expect } from "chai";
 import { systemClock } from "../../../src/base/clock.ts";
-import { ulidToBytes } from "../../../src/base/ids.ts";
 import { seededRandom } from "../../../src/base/random.ts";
 import { watchEvents } from "../../../src/client/events.ts";
-import { readAttemptLog, readItem } from "../../../src/client/items.ts";
-import { findWorker, listWorkers } from "../../../src/client/list-workers.ts";
-import { cancelRun, pauseRun, resumeRun, retryItems } from "../../../src/client/run-control.ts";
-import { readRunStatus } from "../../../src/client/run-status.ts";
-import { drainWorker, readWorker, untilGone } from "../../../src/client/worker-control.ts";
+import { askForItem, itemOf } from "../../../src/client/items.ts";
+import { askForKey, listKeys, skipParked, steerKeys } from "../../../src/client/keys.ts";
+import { retryItems } from "../../../src/client/run-control.ts";
+import { statusOf } from "../../../src/client/run-status.ts";
+import { jsonItems, submitLines } from "../../../src/client/submit.ts";
+import { findWorker, listWorkers, untilGone, workerDetailOf } from "../../../src/client/workers.ts";
+import { mockManifest } from "../../../src/config/manifest.ts";
+import { taskOf } from "../../../src/config/task.ts";
 import { WorkerState } from "../../../src/gen/rollout/v1/common_pb.ts";
-import { ItemState, RunState } from "../../../src/gen/rollout/v1/run_pb.ts";
-import { OutcomeClass } from "../../../src/gen/rollout/v1/work_pb.ts";
+import { KeyAction, KeyRefusalReason, KeyService } from "../../../src/gen/rollout/v1/keys_pb.ts";
+import { ItemState, KeyPhase, OperatorService, RunState } from "../../../src/gen/rollout/v1/run_pb.ts";
 import { newWorkerId } from "../../support/certificates.ts";
 import { useClosers } from "../../support/closers.ts";
 import { eventually } from "../../support/eventually.ts";
-import { startFakeRunService } from "../../support/fake-run-service.ts";
-import type { FakeRunService } from "../../support/fake-run-service.ts";
-import { rejectionOf } from "../../support/rejection.ts";
+import { startFakeOperatorService } from "../../support/fake-operator-service.ts";
+import type { FakeOperatorService } from "../../support/fake-operator-service.ts";
+import { failureOf, rejectionOf } from "../../support/rejection.ts";
 
 describe("what an operator asks of a run", () => {
   const closeLater = useClosers();
   const [one, other] = [newWorkerId(), newWorkerId()];
 
-  async function serving(handlers: Parameters<typeof startFakeRunService>[0]): Promise<FakeRunService> {
-    const service = await startFakeRunService(handlers);
+  async function serving(
+    handlers: Parameters<typeof startFakeOperatorService>[0],
+  ): Promise<Client<typeof OperatorService>> {
+    const service = await startFakeOperatorService(handlers);
     closeLater(() => service.close());
-    return service;
+    return createClient(OperatorService, service.transport);
   }
 
-  it("its status: numbers, and nothing where there is nothing", async () => {
-    const full = await serving({
-      getRun: () => ({
-        state: RunState.PAUSED,
-        pauseReason: "too many failures",
-        pending: 5n,
-        delayed: 1n,
-        running: 3n,
-        executing: 2n,
-        failedByClass: { timeout: 2n, error: 1n, crash: 0n },
-        taskDigest: Buffer.alloc(32),
-        plugin: "infer",
-        taskSummary: "infer: python3",
-        workers: { ready: 2, cordoned: 1, revoked: 3 },
-      }),
-    });
-    expect(await readRunStatus(full.transport)).to.deep.include({
-      state: "paused",
-      pauseReason: "too many failures",
-      pending: 5,
-      delayed: 1,
-      running: 3,
-      executing: 2,
-      failedByClass: { error: 1, timeout: 2 },
+  it("its status: the seconds of its pace, and its task in one", async () => {
+    const run = {
+      ...{ state: RunState.PAUSED, pauseReason: "too many failures", pending: 5, running: 3, executing: 2 },
+      ...{ waitingAtWorkers: 1, finishedPerSecond: 1.5, plugin: "infer", task: "infer: python3" },
+      workers: { ready: 2, cordoned: 1, revoked: 3 },
+    };
+    const full = await serving({ getRun: () => ({ run, finishedPerSecond: [1, 2] }) });
+    const status = statusOf(await full.getRun({}));
+    expect(status).to.deep.include({
+      ...{ state: "paused", pauseReason: "too many failures", pending: 5, running: 3, executing: 2 },
       task: { plugin: "infer", summary: "infer: python3" },
+      finishedPerSecond: [1, 2],
       workers: { ready: 2, draining: 0, suspected: 0, failed: 0, cordoned: 1, revoked: 3 },
     });
-    const empty = await serving({ getRun: () => ({}) });
-    expect(await readRunStatus(empty.transport)).to.include({
-      state: "unknown",
-      task: undefined,
-      pauseReason: undefined,
-    });
-  });
-
-  it("to pause, to resume, to cancel", async () => {
-    const calls: string[] = [];
-    const { transport } = await serving({
-      pause: ({ reason }) => (calls.push(`pause ${reason}`), {}),
-      resume: () => (calls.push("resume"), {}),
-      cancel: () => (calls.push("cancel"), {}),
-    });
-    await pauseRun(transport, "lunch");
-    await resumeRun(transport);
-    await cancelRun(transport);
-    expect(calls).to.deep.equal(["pause lunch", "resume", "cancel"]);
+    expect(status).to.not.have.any.keys("waitingAtWorkers", "plugin");
+    const empty = await serving({ getRun: () => ({ run: {} }) });
+    expect(statusOf(await empty.getRun({}))).to.include({ state: "unknown", task: undefined });
   });
 
   it("to take back what failed: page by page, until nothing is left", async () => {
     const asked: string[] = [];
-    const { transport } = await serving({
+    const calls = await serving({
       retry: ({ after, failureClass }) => {
         asked.push(`${failureClass}/${after}`);
-        return { retried: 2n, skipped: 0n, after: after === "b" ? "" : after === "a" ? "b" : "a" };
+        return { retried: 2, skipped: 0, after: after === "b" ? "" : after === "a" ? "b" : "a" };
       },
     });
-    const retried = await retryItems(transport, { failureClass: "timeout", items: [] });
+    const retried = await retryItems(calls, { failureClass: "timeout", items: [] });
     expect(retried).to.deep.equal({ retried: 6, skipped: 0 });
     expect(asked).to.deep.equal(["timeout/", "timeout/a", "timeout/b"]);
   });
 
   it("to take back named items, as many at a time as fit a message", async () => {
     const sizes: number[] = [];
-    const { transport } = await serving({
-      retry: ({ itemIds }) => {
-        sizes.push(itemIds.length);
-        return { retried: BigInt(itemIds.length - 1), skipped: 1n };
+    const calls = await serving({
+      retry: ({ items }) => {
+        sizes.push(items.length);
+        return { retried: items.length - 1, skipped: 1 };
       },
     });
-    const items = Array.from({ length: 2_500 }, () => Buffer.alloc(32));
-    expect(await retryItems(transport, { items })).to.deep.equal({ retried: 2_497, skipped: 3 });
-    expect(sizes).to.deep.equal([1_000, 1_000, 500]);
+    const items = Array.from({ length: 2_500 }, () => "ab".repeat(32));
+    expect(await retryItems(calls, { items })).to.deep.equal({ retried: 2_497, skipped: 3 });
+    expect(sizes).to.deep.equal([900, 900, 700]);
   });
 
-  it("where an item stands, and what became of its attempts", async () => {
+  it("where an item stands, by its name", async () => {
     const names: string[] = [];
-    const { transport } = await serving({
+    const payload = Uint8Array.of(7);
+    const calls = await serving({
       getItem: ({ name }) => {
         names.push(name);
-        return {
-          itemId: Buffer.alloc(32, 0xab),
-          label: "prompt-17",
-          state: ItemState.DELAYED,
-          dueAtMs: 7n,
-          attempt: 1,
-          attempts: [
-            { attempt: 1, outcome: OutcomeClass.TIMEOUT, workerId: ulidToBytes(one), logBytes: 12n },
-            { attempt: 2, outcome: OutcomeClass.CRASH_SHARED, startedAtMs: 5n, durationMs: 6n },
-          ],
-        };
+        const item = { item: "ab".repeat(32), id: "prompt-17", state: ItemState.DELAYED, dueAtMs: 7 };
+        return { item, payload, assignedAgeMs: 3 };
       },
     });
-    const item = await readItem(transport, "abab");
+    const item = itemOf(await askForItem(calls, "abab"));
     expect(names).to.deep.equal(["abab"]);
     expect(item).to.include({ item: "ab".repeat(32), id: "prompt-17", state: "delayed", dueAtMs: 7 });
-    expect(item).to.include({ ahead: undefined, worker: undefined, result: undefined });
-    expect(item.attempts).to.have.length(2);
-    expect(item.attempts[0]).to.include({ outcome: "timeout", worker: one, logBytes: 12 });
-    expect(item.attempts[0]).to.include({ startedAtMs: undefined, durationMs: undefined });
-    expect(item.attempts[1]).to.include({ outcome: "crash_shared", startedAtMs: 5, durationMs: 6 });
-  });
-
-  it("what an attempt wrote, byte for byte", async () => {
-    const log = Uint8Array.of(0, 255, 10);
-    const { transport } = await serving({ getAttemptLog: ({ attempt }) => ({ attempt: attempt + 3, log }) });
-    expect(await readAttemptLog(transport, Buffer.alloc(32), 0)).to.deep.equal({ attempt: 3, log });
+    expect(item).to.include({ ahead: undefined, worker: undefined, result: undefined, assignedAgeMs: 3 });
+    expect(item).to.deep.include({ itemId: Buffer.alloc(32, 0xab), payload });
+    expect(item).to.not.have.property("error");
   });
 
   it("how a worker is, and that it leaves", async () => {
     let polls = 0;
-    const drained: string[] = [];
-    const info = { workerId: ulidToBytes(one), incarnation: ulidToBytes(other), held: 2 };
-    const { transport } = await serving({
+    const info = { workerId: one, incarnation: other, held: 2 };
+    const calls = await serving({
+      getRun: () => ({ run: {}, after: `n0.${polls}.0` }),
       listWorkers: () => ({
         workers: [{ ...info, cordonReason: "5 failures", trouble: "loading", revoked: true }],
       }),
       getWorker: () => ({
         info: { ...info, state: polls++ < 2 ? WorkerState.DRAINING : WorkerState.GONE },
-        held: [{ itemId: Buffer.alloc(32, 1), attempt: 3 }],
-        credit: 4n,
+        holds: [{ item: "01".repeat(32), attempt: 3 }],
+        credit: 4,
         hasSession: true,
       }),
-      drainWorker: ({ workerId: id }) => (drained.push(Buffer.from(id).toString("hex")), {}),
     });
-    const workers = await listWorkers(transport);
+    const workers = await listWorkers(calls);
     expect(findWorker(workers, one.toLowerCase())).to.include({
       held: 2,
       cordonReason: "5 failures",
@@ -160,7 +120,7 @@ describe("what an operator asks of a run", () => {
       revoked: true,
     });
     expect(findWorker(workers, other)).to.equal(undefined);
-    expect(await readWorker(transport, one)).to.deep.include({
+    expect(workerDetailOf(await calls.getWorker({ workerId: one }))).to.deep.include({
       trouble: undefined,
       revoked: false,
       state: "draining",
@@ -168,9 +128,7 @@ describe("what an operator asks of a run", () => {
       hasSession: true,
       holds: [{ item: "01".repeat(32), attempt: 3 }],
     });
-    await drainWorker(transport, one);
-    expect(drained).to.deep.equal([Buffer.from(ulidToBytes(one)).toString("hex")]);
-    expect(await untilGone(transport, one, { clock: systemClock })).to.equal("gone");
+    expect(await untilGone(calls, one, { clock: systemClock })).to.equal("gone");
     expect(polls).to.equal(3);
   });
 });
@@ -179,12 +137,12 @@ describe("watching events", () => {
   const closeLater = useClosers();
   const options = { clock: systemClock, random: seededRandom(1) };
   let past: string[];
-  let dropped: bigint;
-  let service: FakeRunService;
+  let dropped: number;
+  let service: FakeOperatorService;
 
   beforeEach(async () => {
-    [past, dropped] = [['{"n":1}', '{"n":2}'], 0n];
-    service = await startFakeRunService({
+    [past, dropped] = [['{"n":1}', '{"n":2}'], 0];
+    service = await startFakeOperatorService({
       async *watchEvents({ follow }, context) {
         yield { events: past, dropped };
         if (!follow) return;
@@ -195,7 +153,7 @@ describe("watching events", () => {
   });
 
   it("ends behind what has happened", async () => {
-    dropped = 3n;
+    dropped = 3;
     const lines: string[] = [];
     const lost: number[] = [];
     const watched = watchEvents(service.transport, {
@@ -228,9 +186,127 @@ describe("watching events", () => {
     expect(told).to.deep.equal([true, false]);
   });
 
-  it("does not wait for a coordinator that was never there", async () => {
+  it("waits for a coordinator that was never there, if it follows", async () => {
     await service.goAway();
-    const watched = watchEvents(service.transport, { ...options, follow: true });
-    expect(await rejectionOf(watched.next())).to.have.property("code", "coordinator_refused_connection");
+    const looking = watchEvents(service.transport, { ...options, follow: false });
+    expect(await rejectionOf(looking.next())).to.have.property("code", "coordinator_refused_connection");
+    const stop = new AbortController();
+    let isMissed = false;
+    const watched = watchEvents(service.transport, {
+      ...{ ...options, follow: true, signal: stop.signal },
+      onTrouble: (error) => (isMissed ||= error !== undefined),
+    });
+    const first = watched.next();
+    await eventually("it is missed", () => isMissed);
+    await service.comeBack();
+    expect((await first).value).to.equal(past[0]);
+    stop.abort();
+    await watched.return(undefined);
+  });
+
+  it("to take items: of a batch with one that lacks its key none, of those before each", async () => {
+    const batches: number[] = [];
+    const service = await startFakeOperatorService({
+      submit: ({ items }) => {
+        batches.push(items.length);
+        expect(items.map(({ key }) => key)).to.include("k");
+        return { added: BigInt(items.length) };
+      },
+    });
+    closeLater(() => service.close());
+    const options = {
+      task: taskOf(mockManifest()),
+      priority: 0,
+      clock: systemClock,
+      random: seededRandom(1),
+    };
+    const lines = jsonItems([...Array.from({ length: 2_005 }, () => ({ key: "k" })), {}], 100, {
+      key: "key",
+    });
+    const error = await failureOf(submitLines(service.transport, lines, options));
+    expect(error.params).to.include({ line: "2006", reason: "it has no key, which is its key" });
+    expect(batches).to.deep.equal([2_000]);
+  });
+
+  describe("and of its keys", () => {
+    async function servingKeys(
+      handlers: Parameters<typeof startFakeOperatorService>[1],
+    ): Promise<Client<typeof KeyService>> {
+      const service = await startFakeOperatorService({}, handlers);
+      closeLater(() => service.close());
+      return createClient(KeyService, service.transport);
+    }
+
+    it("all of them, page by page, in the states that are named", async () => {
+      const asked: unknown[] = [];
+      const calls = await servingKeys({
+        listKeys: ({ phases, after }) => {
+          asked.push([phases, after]);
+          const [key, next] = after === "" ? ["a", "more"] : ["b", ""];
+          return { keys: [{ key, phase: KeyPhase.PARKED, parkedBy: "failed" }], after: next };
+        },
+      });
+      const found = [];
+      for await (const { key, phase, owner } of listKeys(calls, ["parked", "idle"]))
+        found.push([key, phase, owner]);
+      expect(found).to.deep.equal([
+        ["a", "parked", undefined],
+        ["b", "parked", undefined],
+      ]);
+      const phases = [KeyPhase.PARKED, KeyPhase.IDLE];
+      expect(asked).to.deep.equal([
+        [phases, ""],
+        [phases, "more"],
+      ]);
+    });
+
+    it("to steer many, a hundred at a time, and who refused", async () => {
+      const sizes: number[] = [];
+      const calls = await servingKeys({
+        steerKeys: ({ keys, action }) => {
+          sizes.push(keys.length);
+          expect(action).to.equal(KeyAction.RETIRE);
+          const refused = keys.slice(0, 1).map((key) => ({ key, reason: KeyRefusalReason.NOT_IDLE }));
+          return { steered: keys.length - 1, refused };
+        },
+      });
+      const keys = Array.from({ length: 101 }, (_, at) => String(at));
+      expect(await steerKeys(calls, "retire", keys)).to.deep.equal({
+        steered: 99,
+        refused: [
+          { key: "0", reason: "not_idle" },
+          { key: "100", reason: "not_idle" },
+        ],
+      });
+      expect(sizes).to.deep.equal([100, 1]);
+      expect(await steerKeys(calls, "skip", [])).to.deep.equal({ steered: 0, refused: [] });
+    });
+
+    it("to skip what a failed item keeps, and nothing that an operator has paused", async () => {
+      const skipped: string[] = [];
+      const calls = await servingKeys({
+        listKeys: () => ({
+          keys: ["failed", "paused"].map((parkedBy) => ({ key: parkedBy, phase: KeyPhase.PARKED, parkedBy })),
+        }),
+        steerKeys: ({ keys, action }) => {
+          expect(action).to.equal(KeyAction.SKIP);
+          skipped.push(...keys);
+          return { steered: keys.length };
+        },
+      });
+      expect(await skipParked(calls)).to.equal(1);
+      expect(skipped).to.deep.equal(["failed"]);
+    });
+
+    it("the state of one, to the byte", async () => {
+      const state = Buffer.of(0, 1, 255);
+      const calls = await servingKeys({
+        getKey: ({ key, withState }) => ({ key: { key, phase: KeyPhase.IDLE }, ...(withState && { state }) }),
+      });
+      const found = await askForKey(calls, "k", true);
+      expect(Buffer.from(found.state ?? [])).to.deep.equal(state);
+      expect(await askForKey(calls, "k", false)).to.include({ key: "k", phase: "idle", state: undefined });
+      expect((await failureOf(askForKey(calls, "", true))).code).to.equal("key_unknown");
+    });
   });
 });

@@ -11,9 +11,10 @@ import { ResultOrder } from "../../../src/gen/rollout/v1/run_pb.ts";
 import { OutcomeClass } from "../../../src/gen/rollout/v1/work_pb.ts";
 import { useClosers } from "../../support/closers.ts";
 import { eventually } from "../../support/eventually.ts";
-import { startFakeRunService } from "../../support/fake-run-service.ts";
-import type { FakeRunService } from "../../support/fake-run-service.ts";
+import { startFakeOperatorService } from "../../support/fake-operator-service.ts";
+import type { FakeOperatorService } from "../../support/fake-operator-service.ts";
 import { failureOf } from "../../support/rejection.ts";
+import { VirtualClock } from "../../support/virtual-clock.ts";
 
 type Answer = MessageInitShape<typeof ListResultsResponseSchema>;
 
@@ -31,11 +32,11 @@ describe("reading results", () => {
   let there: number;
   let isOver: boolean;
   let asked: ListResultsRequest[];
-  let service: FakeRunService;
+  let service: FakeOperatorService;
 
   beforeEach(async () => {
     [there, isOver, asked] = [0, false, []];
-    service = await startFakeRunService({
+    service = await startFakeOperatorService({
       listResults: (request) => {
         asked.push(request);
         return pageAfter(request);
@@ -79,9 +80,20 @@ describe("reading results", () => {
     expect(asked.map(({ after }) => after)).to.deep.equal(["", "2", "4"]);
   });
 
+  it("reads one page ahead of who uses them, and no further", async () => {
+    there = 9;
+    const pages = readResults(service.transport, OPTIONS);
+    await pages.next();
+    await eventually("the second page", () => asked.length === 2);
+    await pages.next();
+    await eventually("the third page", () => asked.length === 3);
+    expect(asked.map(({ after }) => after)).to.deep.equal(["", "2", "4"]);
+    await pages.return(undefined);
+  });
+
   it("asks for the order, the size and the inputs that it was asked for", async () => {
     await read({ order: "input", withInput: true, limit: 7 });
-    expect(asked[0]).to.include({ order: ResultOrder.INPUT, withPayload: true, limit: 7 });
+    expect(asked[0]).to.include({ order: ResultOrder.INPUT, withPayload: true, limit: 7, waitMs: 0 });
   });
 
   it("goes on after a cursor", async () => {
@@ -96,7 +108,32 @@ describe("reading results", () => {
     expect(pages).to.deep.equal([{ results: [], cursor: "0", caughtUp: true, end: true }]);
   });
 
-  it("follows until the run is over, and asks less often while nothing comes", async () => {
+  it("has the coordinator wait when it follows, and goes on at once with what comes", async () => {
+    const held: (() => void)[] = [];
+    const waiting = await startFakeOperatorService({
+      listResults: async (request) => {
+        asked.push(request);
+        if (Number(request.after) === there) await new Promise<void>((resolve) => held.push(resolve));
+        return pageAfter(request);
+      },
+    });
+    closeLater(() => waiting.close());
+    there = 1;
+    const clock = new VirtualClock();
+    const pages = readResults(waiting.transport, { ...OPTIONS, follow: true, clock });
+    await pages.next();
+    const second = pages.next();
+    await eventually("it waits", () => held.length === 1);
+    expect(asked.map(({ waitMs }) => waitMs > 0)).to.deep.equal([true, true]);
+    there = 2;
+    isOver = true;
+    held.forEach((answer) => answer());
+    // Without a timer of its own: its clock stands still.
+    expect((await second).value).to.deep.include({ cursor: "2", end: true });
+    expect(clock.armed).to.equal(0);
+  });
+
+  it("follows until the run is over, and asks less often a coordinator that does not wait", async () => {
     there = 1;
     const reading = read({ follow: true });
     await eventually("it has looked twice for more", () => asked.length >= 3);
@@ -137,7 +174,7 @@ describe("reading results", () => {
 
   it("does not wait where waiting does not help", async () => {
     const refusal = failure("request_invalid", { method: "ListResults", reason: "no" });
-    const refusing = await startFakeRunService({
+    const refusing = await startFakeOperatorService({
       listResults: () => {
         throw refusal;
       },

@@ -1,19 +1,14 @@
 // Limits of payloads and outputs from one end to the other: a real coordinator, a real worker, mutual TLS between them.
 import { expect } from "chai";
-import { createClient } from "@connectrpc/connect";
-import { systemClock } from "../../../src/base/clock.ts";
 import { LIMITS } from "../../../src/config/limits.ts";
 import { doneRecord, failedRecord } from "../../../src/coordinator/ledger/records.ts";
-import { RunService, RunState } from "../../../src/gen/rollout/v1/run_pb.ts";
-import { silentLogger } from "../../../src/observe/log.ts";
+import { RunState } from "../../../src/gen/rollout/v1/run_pb.ts";
 import type { RecordType } from "../../../src/storage/codec.ts";
 import { decodeRecord, okOrFailure } from "../../../src/storage/codec.ts";
 import { DONE_PREFIX, FAILED_PREFIX } from "../../../src/storage/keys.ts";
 import { prefixRange } from "../../../src/storage/store.ts";
-import { openClient } from "../../../src/transport/client.ts";
 import { messageLimits, TRANSPORT_LIMITS } from "../../../src/transport/limits.ts";
 import type { Backend } from "../../../src/worker/backends/backend.ts";
-import { newIdentity } from "../../support/certificates.ts";
 import { useClosers } from "../../support/closers.ts";
 import { eventually } from "../../support/eventually.ts";
 import { fixedPlugins } from "../../support/fixed-plugins.ts";
@@ -21,10 +16,11 @@ import { failureOf } from "../../support/rejection.ts";
 import type { ListeningCoordinator } from "../../support/test-coordinator.ts";
 import { newTestCluster, startListeningCoordinator } from "../../support/test-coordinator.ts";
 import { startWorker } from "../../support/test-worker.ts";
+import { workerClient, seenRun } from "../../support/worker-client.ts";
 
 const MIB = 2 ** 20;
 const LARGE = Buffer.from("large");
-const LARGEST = { payloadBytes: 16 * MIB, outputBytes: 16 * MIB };
+const LARGEST = { payloadBytes: 16 * MIB, outputBytes: 16 * MIB, stateBytes: MIB };
 
 describe("limits of payloads and outputs", () => {
   const closeLater = useClosers();
@@ -36,12 +32,9 @@ describe("limits of payloads and outputs", () => {
   }
 
   async function operator() {
-    const { ca, runId, server } = listening;
-    const credentials = await ca.issue(newIdentity(runId, "operator"));
-    const { address } = server;
-    const client = openClient({ address, runId, credentials, clock: systemClock, log: silentLogger });
-    closeLater(() => client.close());
-    return createClient(RunService, client.transport);
+    const { run, close } = await workerClient(listening, { role: "operator" });
+    closeLater(close);
+    return run;
   }
 
   async function submit(...payloads: Uint8Array[]): Promise<void> {
@@ -69,7 +62,7 @@ describe("limits of payloads and outputs", () => {
 
   async function complete(): Promise<void> {
     const run = await operator();
-    const isComplete = async (): Promise<boolean> => (await run.getRun({})).state === RunState.COMPLETE;
+    const isComplete = async (): Promise<boolean> => (await seenRun(run)).state === RunState.COMPLETE;
     await eventually("the run completes", isComplete);
   }
 
@@ -106,7 +99,7 @@ describe("limits of payloads and outputs", () => {
   for (const { who, coordinator, worker, limit } of mismatches)
     it(`an output over the limit of the ${who} makes the item fail, and the others go on`, async () => {
       // With a payload that is as small, the output would not even fit into a message.
-      await lead({ payloadBytes: MIB, outputBytes: coordinator });
+      await lead({ payloadBytes: MIB, outputBytes: coordinator, stateBytes: MIB });
       await submit(LARGE, Buffer.from("small"));
       await work(worker, 1);
       await complete();
@@ -123,8 +116,8 @@ describe("limits of payloads and outputs", () => {
       maxMessageBytes: TRANSPORT_LIMITS.maxMessageBytes,
       maxSessionMemoryMb: TRANSPORT_LIMITS.maxSessionMemoryMb,
     });
-    expect(TRANSPORT_LIMITS.maxMessageBytes).to.equal(4 * MIB);
-    expect(messageLimits({ payloadBytes: 1_024, outputBytes: 1_024 }).maxMessageBytes).to.equal(4 * MIB);
+    expect(TRANSPORT_LIMITS.maxMessageBytes).to.equal(5 * MIB);
+    expect(messageLimits({ payloadBytes: 1_024, outputBytes: 1_024 }).maxMessageBytes).to.equal(5 * MIB);
     expect(messageLimits(LARGEST).maxMessageBytes).to.equal(TRANSPORT_LIMITS.maxTrustedMessageBytes);
   });
 });

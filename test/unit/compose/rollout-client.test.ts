@@ -4,6 +4,7 @@ import { expect } from "chai";
 import { systemClock } from "../../../src/base/clock.ts";
 import { RolloutClient } from "../../../src/compose/rollout-client.ts";
 import type { RolloutError } from "../../../src/index.ts";
+import { Sight } from "../../../src/coordinator/sight/sight.ts";
 import { EventJournal } from "../../../src/observe/event-journal.ts";
 import type { Backend, Outcome } from "../../../src/worker/backends/backend.ts";
 import { newIdentity, newWorkerId } from "../../support/certificates.ts";
@@ -191,17 +192,26 @@ describe("RolloutClient", () => {
     expect(rest.map(({ sequence }) => sequence)).to.deep.equal([2, 3, 4]);
   });
 
-  it("says at once that there is no coordinator, and waits for one when it is told to", async () => {
+  it("says at once that there is no coordinator, and waits for one when it follows or is told to", async () => {
     const port = Number(coordinator.server.address.split(":").at(-1));
     await client.submit(["one"], { seal: true });
     await coordinator.stop();
-    const reading = client.results({ follow: true }).next();
+    const reading = client.results().next();
     expect((await failureOf(reading)).code).to.equal("coordinator_refused_connection");
-    let isMissed = false;
-    const waiting = all(client.results({ patienceMs: 60_000, onTrouble: () => (isMissed = true) }));
-    await eventually("it is missed", () => isMissed);
+    const told: string[] = [];
+    const telling = (who: string) => (error: unknown) =>
+      void told.push(`${who} ${error === undefined ? "goes on" : "waits"}`);
+    const stop = new AbortController();
+    const waiting = all(client.results({ patienceMs: 60_000, onTrouble: telling("one") }));
+    const following = failureOf(
+      all(client.results({ follow: true, signal: stop.signal, onTrouble: telling("other") })),
+    );
+    await eventually("both wait", () => told.length === 2);
     await lead({ port });
     expect(await waiting).to.deep.equal([]);
+    await eventually("the other one goes on", () => told.includes("other goes on"));
+    stop.abort();
+    expect((await following).code).to.equal("interrupted");
   });
 
   it("shows an item and its log, and takes it back when it has failed", async () => {
@@ -296,6 +306,31 @@ describe("RolloutClient", () => {
     await following;
     const [line = ""] = await all(client.eventLines());
     expect(JSON.parse(line)).to.include({ topic: "run_paused", reason: "a look around" });
+  });
+
+  it("shows the charts as they move, over a restart of the coordinator too", async () => {
+    await coordinator.stop();
+    await lead({ sight: new Sight(systemClock) });
+    client = await connect();
+    const stop = new AbortController();
+    const moves: string[] = [];
+    let wholes = 0;
+    const following = (async () => {
+      for await (const { transitions, history } of client.charts({ signal: stop.signal })) {
+        moves.push(...transitions.map(({ chart, event }) => `${chart} ${event}`));
+        wholes += history?.anew === true ? 1 : 0;
+      }
+    })();
+    await client.pause("a look around");
+    await eventually("the pause", () => moves.includes("run run.paused"));
+    const port = Number(coordinator.server.address.split(":").at(-1));
+    await coordinator.stop();
+    await lead({ sight: new Sight(systemClock), port });
+    await eventually("it is told anew", () => wholes === 2);
+    await client.resume();
+    await eventually("the next step", () => moves.includes("run run.resumed"));
+    stop.abort();
+    await following;
   });
 
   it("ends what is under way when it is closed, and asks nothing more", async () => {

@@ -6,6 +6,7 @@ import type { ServerIdentity } from "../../../src/compose/server-identity.ts";
 import { resolveConfig } from "../../../src/config/resolve.ts";
 import { NoopEmitter } from "../../../src/observe/events.ts";
 import { silentLogger } from "../../../src/observe/log.ts";
+import { MemoryStore } from "../../../src/storage/memory/memory-store.ts";
 import type { Credentials } from "../../../src/transport/tls/identity.ts";
 import { newIdentity, newRunId, TestAuthority } from "../../support/certificates.ts";
 import { writeCredentials } from "../../support/real-authority.ts";
@@ -45,13 +46,8 @@ describe("the identity of the coordinator, from files", () => {
       topics: [],
     });
     const events = new NoopEmitter();
-    identity = await openServerIdentity(config, {
-      clock,
-      random: systemRandom,
-      events,
-      log,
-      tell: () => undefined,
-    });
+    const ports = { clock, random: systemRandom, events, log, tell: () => undefined };
+    identity = await openServerIdentity(config, ports, new MemoryStore());
   });
   afterEach(() => identity.stop());
 

@@ -2,7 +2,7 @@ import { expect } from "chai";
 import { writeFile } from "node:fs/promises";
 import { RolloutError } from "../../../src/base/errors.ts";
 import { loadManifests } from "../../../src/compose/plugins.ts";
-import { submittedTask } from "../../../src/compose/submitted-task.ts";
+import { submittedTask } from "../../../src/compose/operator-client.ts";
 import type { ClientConfig } from "../../../src/config/resolve.ts";
 import { resolveConfig } from "../../../src/config/resolve.ts";
 import { newRunId } from "../../support/certificates.ts";

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 import { LIMITS, assertLimits } from "../../../src/config/limits.ts";
 import { SETTINGS } from "../../../src/config/schema.ts";
-import { parseSizeBytes } from "../../../src/config/size.ts";
+import { parseSizeBytes } from "../../../src/config/value.ts";
 
 describe("limits", () => {
   it("agree with each other", () => {

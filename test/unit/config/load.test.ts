@@ -6,7 +6,7 @@ import type { RunId } from "../../../src/base/ids.ts";
 import { systemRandom } from "../../../src/base/random.ts";
 import { loadConfig } from "../../../src/config/load.ts";
 import type { ClientConfig } from "../../../src/config/resolve.ts";
-import { configTemplate } from "../../../src/config/template.ts";
+import { configTemplate } from "../../../src/commands/init.ts";
 import { failureOf } from "../../support/rejection.ts";
 import { useTemporaryDirectory } from "../../support/temporary-directory.ts";
 

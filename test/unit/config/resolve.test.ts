@@ -3,8 +3,7 @@ import { RolloutError } from "../../../src/base/errors.ts";
 import type { ErrorCode } from "../../../src/base/errors.ts";
 import type { ConfigSources } from "../../../src/config/gather.ts";
 import { resolveConfig } from "../../../src/config/resolve.ts";
-import { environmentName } from "../../../src/config/environment-name.ts";
-import { SETTING_KEYS, settingOf } from "../../../src/config/schema.ts";
+import { SETTING_KEYS, settingOf, environmentName } from "../../../src/config/schema.ts";
 import type { ConfigRole } from "../../../src/config/settings/setting.ts";
 
 const RUN_ID = "01JZ0000000000000000000000";
@@ -67,12 +66,13 @@ describe("resolving the configuration", () => {
     expect(resolveConfig("coordinator", sources(LEAST))).to.deep.equal({
       source: "/etc/rollout/rollout.toml",
       runId: RUN_ID,
-      storage: { path: "/etc/rollout/data/rollout.db" },
+      storage: { path: "/etc/rollout/data/rollout.db", onRollback: "halt" },
       transport: {
         listenAddr: "127.0.0.1:50051",
         tlsDir: "/etc/rollout/data/tls",
         certificates: undefined,
         advertisedNames: [],
+        advertisedAddr: "127.0.0.1:50051",
       },
       enrolment: { quota: 1_000, lifetimeMs: 2_592_000_000 },
       liveness: {
@@ -89,23 +89,45 @@ describe("resolving the configuration", () => {
         maxFails: undefined,
         timeLimitMs: undefined,
       },
-      lease: { renewalMs: 1_000, deadlineMs: 4_000 },
-      limits: { payloadBytes: 2 ** 20, outputBytes: 2 ** 20 },
+      coordinator: {
+        heartbeatIntervalMs: 1_000,
+        failoverThresholdMs: 5_000,
+        weight: 1,
+        electionQuorum: "off",
+        monitorAddr: undefined,
+      },
+      limits: { payloadBytes: 2 ** 20, outputBytes: 2 ** 20, stateBytes: 2 ** 18 },
+      keys: {
+        totalPartitions: 128,
+        virtualNodes: 128,
+        maxKeysPerPartition: 2_000,
+        spillAfterMs: 250,
+        onFailed: "park",
+      },
       worker: {
         stateDir: "/etc/rollout/data/state",
-        coordinatorAddr: "127.0.0.1:50051",
+        coordinatorAddr: ["127.0.0.1:50051"],
         enrolment: "/etc/rollout/data/tls/enrolment.pem",
         slots: 1,
+        backlogTimeMs: 250,
         plugins: [],
         hotReload: false,
         checkpointIntervalMs: 5_000,
         startTimeoutMs: 120_000,
         onFence: "finish",
+        monitorAddr: undefined,
         preemption: "none",
         metadataAddr: "169.254.169.254:80",
       },
-      mock: { sleepMs: 0, distribution: "constant", failurePercent: 0, journal: undefined },
+      mock: {
+        sleepMs: 0,
+        distribution: "constant",
+        failurePercent: 0,
+        journal: undefined,
+        stateBytes: undefined,
+      },
       events: { hide: [], bufferBytes: 8 * 2 ** 20 },
+      inspect: { stately: undefined, statelyRemote: false },
       log: { level: "info", format: "auto" },
     });
   });
@@ -152,14 +174,83 @@ describe("resolving the configuration", () => {
   it("needs only the run, the address and the bundle for a worker on another machine", () => {
     const text = `run_id = "${RUN_ID}"\n[worker]\ncoordinator_addr = "head:50051"\nenrolment = "bundle.pem"\n`;
     const config = resolveConfig("worker", sources(text));
-    expect(config.worker.coordinatorAddr).to.equal("head:50051");
+    expect(config.worker.coordinatorAddr).to.deep.equal(["head:50051"]);
     expect(config.worker.enrolment).to.equal("/etc/rollout/bundle.pem");
     expect(config).to.not.have.property("storage");
   });
 
   it("reaches a coordinator on every interface over loopback", () => {
     const text = LEAST.replace("127.0.0.1", "0.0.0.0");
-    expect(resolveConfig("worker", sources(text)).worker.coordinatorAddr).to.equal("127.0.0.1:50051");
+    expect(resolveConfig("worker", sources(text)).worker.coordinatorAddr).to.deep.equal(["127.0.0.1:50051"]);
+  });
+
+  describe("with several coordinators", () => {
+    const list = ["h1:50051", "h2:50051", "[::1]:50052"];
+
+    for (const [how, text, change] of [
+      ["a list in the file", `coordinator_addr = ${JSON.stringify(list)}`, {}],
+      ["commas in the file", `coordinator_addr = "${list.join(", ")}"`, {}],
+      ["a variable", "", { environment: { ROLLOUT_WORKER_COORDINATOR_ADDR: list.join() } }],
+      ["a flag", "", { flags: { "coordinator-addr": [list.join()] } }],
+      ["a flag that is repeated", "", { flags: { "coordinator-addr": list } }],
+    ] as const)
+      it(`takes them from ${how}`, () => {
+        const config = resolveConfig("worker", sources(`${LEAST}[worker]\n${text}\n`, change));
+        expect(config.worker.coordinatorAddr).to.deep.equal(list);
+      });
+
+    it("takes them from a named bundle, where no setting says them", () => {
+      const bundle = { runId: RUN_ID, coordinatorAddr: list };
+      const flags = { enrolment: "bundle.pem" };
+      expect(resolveConfig("worker", sources("", { flags, bundle })).worker.coordinatorAddr).to.deep.equal(
+        list,
+      );
+      const text = `[worker]\ncoordinator_addr = "head:1"\n`;
+      const said = resolveConfig("worker", sources(text, { flags, bundle }));
+      expect(said.worker.coordinatorAddr).to.deep.equal(["head:1"]);
+    });
+
+    it("knows which of them a coordinator is by its own setting, or by where it listens", () => {
+      const at = (listen: string, advertised: string): string => {
+        const text = LEAST.replace('"127.0.0.1:50051"', `"${listen}"${advertised}`);
+        const worker = `[worker]\ncoordinator_addr = ${JSON.stringify(list)}\n`;
+        return resolveConfig("coordinator", sources(text + worker)).transport.advertisedAddr;
+      };
+      expect(at("0.0.0.0:50051", '\nadvertised_addr = "h2:50051"')).to.equal("h2:50051");
+      expect(at("h1:50051", "")).to.equal("h1:50051");
+    });
+
+    it("does not guess which of them a coordinator is", () => {
+      const text = `${LEAST}[worker]\ncoordinator_addr = ${JSON.stringify(list)}\n`;
+      expect(refusal(text)).to.deep.include({
+        code: "config_missing_key",
+        text: "/etc/rollout/rollout.toml: transport.advertised_addr is not set",
+      });
+      expect(resolveConfig("worker", sources(text)).worker.coordinatorAddr).to.deep.equal(list);
+    });
+  });
+
+  it("tells others the address that it is given, and reaches the coordinator there", () => {
+    const text = LEAST.replace('"127.0.0.1:50051"', '"0.0.0.0:50051"\nadvertised_addr = "head:50051"');
+    const { transport, worker } = resolveConfig("coordinator", sources(text));
+    expect([transport.advertisedAddr, worker.coordinatorAddr]).to.deep.equal(["head:50051", ["head:50051"]]);
+  });
+
+  it("does not tell others of a shared database that it is on their own machine", () => {
+    const shared = LEAST.replace(/^path = .*$/m, 'url = "postgres://rollout@db:5432/rollout"');
+    const wide = shared.replace("127.0.0.1", "0.0.0.0");
+    expect(refusal(wide)).to.include({ code: "config_contradiction" });
+    expect(refusal(wide).text).to.contain("transport.advertised_addr");
+    const told = wide.replace("[transport]", '[transport]\nadvertised_addr = "h1:50051"');
+    expect(resolveConfig("coordinator", sources(told)).transport.advertisedAddr).to.equal("h1:50051");
+    expect(resolveConfig("coordinator", sources(shared)).transport.advertisedAddr).to.equal(
+      "127.0.0.1:50051",
+    );
+  });
+
+  it("tells others the only address that workers have", () => {
+    const text = `${LEAST}[worker]\ncoordinator_addr = "head:50051"\n`;
+    expect(resolveConfig("coordinator", sources(text)).transport.advertisedAddr).to.equal("head:50051");
   });
 
   it("lets a coordinator take any free port, and asks a worker for the real one", () => {
@@ -180,6 +271,8 @@ describe("resolving the configuration", () => {
     });
   });
 });
+
+const SEVENTEEN = Array.from({ length: 17 }, (_, at) => `h${at}:1`);
 
 describe("refusing a configuration", () => {
   for (const [role, missing, text] of [
@@ -202,6 +295,15 @@ describe("refusing a configuration", () => {
     expect(found.text).to.match(/^\/etc\/rollout\/rollout\.toml:2:\d+: not valid TOML: \S.*[^:]$/);
   });
 
+  it("refuses more keys than a coordinator has memory for, with both numbers", () => {
+    const most = "total_partitions = 1024\nmax_keys_per_partition = 1024";
+    const config = resolveConfig("coordinator", sources(`${LEAST}[keys]\n${most}`));
+    expect(config.keys).to.include({ totalPartitions: 1_024, maxKeysPerPartition: 1_024 });
+    const { code, text } = refusal(`${LEAST}[keys]\ntotal_partitions = 1025\nmax_keys_per_partition = 1024`);
+    expect(code).to.equal("config_contradiction");
+    expect(text).to.contain("1025").and.to.contain("1024");
+  });
+
   for (const [line, key, suggestion] of [
     [
       "[liveness]\nheartbeat_intervall = 1",
@@ -217,7 +319,7 @@ describe("refusing a configuration", () => {
     [
       "[banana]\nx = 1",
       "banana",
-      "known are run_id, [storage], [transport], [enrolment], [liveness], [coordinator], [run], [limits], [worker], [mock], [events], [log]",
+      "known are run_id, [storage], [transport], [enrolment], [liveness], [coordinator], [run], [limits], [keys], [worker], [mock], [events], [inspect], [log]",
     ],
     ["[log]\nbanana = 1", "log.banana", "known are log.level, log.format"],
   ] as const) {
@@ -258,7 +360,22 @@ describe("refusing a configuration", () => {
     [`[worker]\nslots`, `1.5`, "a whole number from 1 to 1024"],
     [`[worker]\nslots`, `true`, "a whole number from 1 to 1024"],
     [`[worker]\nstate_dir`, `""`, "a path"],
-    [`[worker]\ncoordinator_addr`, `"a:0"`, "host:port with a port above 0, IPv6 in brackets"],
+    ...[`"a:0"`, `[]`, `["a:1", "a:1"]`, `["a:1", 2]`, `"a:1,"`, `{ a = 1 }`, JSON.stringify(SEVENTEEN)].map(
+      (value) =>
+        [
+          `[worker]\ncoordinator_addr`,
+          value,
+          "host:port with a port above 0, IPv6 in brackets, or a list of 1 to 16 of them, each once",
+        ] as const,
+    ),
+    ...["0.0.0.0:1", "[::]:1", "10.0.0.1:1", "example.org:1", ":1"].map(
+      (value) =>
+        [
+          `[worker]\nmonitor_addr`,
+          JSON.stringify(value),
+          "host:port of this machine alone, such as 127.0.0.1:7712 or [::1]:7712, as nobody who asks there shows a certificate",
+        ] as const,
+    ),
     [`[events]\nhide`, `["nothing"]`, "a list of worker_heartbeat, worker_failed"],
     [`[events]\nhide`, `[1]`, "a list of worker_heartbeat, worker_failed"],
     [`[events]\nbuffer`, `"1KiB"`, `a size from "64KiB" to "1GiB", such as "8MiB"`],
@@ -324,31 +441,42 @@ describe("refusing a configuration", () => {
     });
   }
 
-  for (const [settings, key, otherKey] of [
-    [`lease_renewal = "1001ms"`, "lease_renewal", "liveness.coordinator_failure_timeout"],
-    [`lease_deadline = "4001ms"`, "lease_deadline", "liveness.coordinator_failure_timeout"],
-    [`lease_renewal = "1s"\nlease_deadline = "1999ms"`, "lease_deadline", "coordinator.lease_renewal"],
-  ] as const) {
-    it(`refuses ${settings.replaceAll("\n", ", ")}`, () => {
-      const found = refusal(`${LEAST}[coordinator]\n${settings}\n`);
-      expect(found.code).to.equal("config_contradiction");
-      expect(found.text).to.match(new RegExp(`: coordinator.${key} = \\w+ contradicts ${otherKey} = \\w+`));
-    });
-  }
-
-  it("keeps the lease's times in proportion to the failure timeout, unless they are given", () => {
-    const lease = (text: string): unknown => resolveConfig("coordinator", sources(LEAST + text)).lease;
-    const slow = `[liveness]\ncoordinator_failure_timeout = "11s"\n`;
-    expect(lease(slow)).to.deep.equal({ renewalMs: 2_200, deadlineMs: 8_800 });
-    expect(lease(`${slow}[coordinator]\nlease_renewal = "1s"\n`)).to.deep.equal({
-      renewalMs: 1_000,
-      deadlineMs: 8_800,
-    });
-    expect(lease(`[coordinator]\nlease_renewal = "1s"\nlease_deadline = "4s"\n`)).to.deep.equal({
-      renewalMs: 1_000,
-      deadlineMs: 4_000,
-    });
+  it("refuses a failover threshold of less than three heartbeats, and allows three", () => {
+    const found = refusal(`${LEAST}[coordinator]\nheartbeat_interval = "1667ms"\n`);
+    expect(found.code).to.equal("config_contradiction");
+    expect(found.text).to.contain(
+      "coordinator.heartbeat_interval = 1667ms contradicts coordinator.failover_threshold = 5s",
+    );
+    for (const [heartbeat, threshold] of [
+      ["5s", "15s"],
+      ["1s", "5s"],
+      ["1s", "3s"],
+    ]) {
+      const text = `${LEAST}[coordinator]\nheartbeat_interval = "${heartbeat}"\nfailover_threshold = "${threshold}"\n`;
+      expect(resolveConfig("coordinator", sources(text)).coordinator.weight).to.equal(1);
+    }
   });
+
+  it("refuses a majority of two coordinators, and takes one of three", () => {
+    const among = (addresses: string): string =>
+      `${LEAST}[coordinator]\nelection_quorum = "majority"\n[worker]\ncoordinator_addr = [${addresses}]\n`;
+    const two = `"127.0.0.1:50051", "10.0.0.2:1"`;
+    expect(refusal(among(two)).code).to.equal("config_contradiction");
+    const three = resolveConfig("coordinator", sources(among(`${two}, "10.0.0.3:1"`)));
+    expect(three.coordinator.electionQuorum).to.equal("majority");
+  });
+
+  for (const [old, hint] of [
+    ["lease_renewal", "it is coordinator.heartbeat_interval now"],
+    ["lease_deadline", "it is four fifths of coordinator.failover_threshold now, which can be set"],
+  ] as const)
+    it(`refuses ${old} of 0.1 and says where it went`, () => {
+      const inFile = refusal(`${LEAST}[coordinator]\n${old} = "1s"\n`);
+      expect([inFile.code, inFile.hint]).to.deep.equal(["config_unknown_key", hint]);
+      const name = `ROLLOUT_COORDINATOR_${old.toUpperCase()}`;
+      const inEnvironment = refusal(LEAST, { environment: { [name]: "1s" } });
+      expect([inEnvironment.code, inEnvironment.hint]).to.deep.equal(["config_unknown_key", hint]);
+    });
 
   it("allows what lies just inside the rules between settings", () => {
     const text = `${LEAST}[liveness]\nworker_self_fence_timeout = "4999ms"\nclock_skew_budget = "999ms"\nremove_after = "5s"\n`;

@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { parseSizeBytes } from "../../../src/config/size.ts";
+import { parseSizeBytes } from "../../../src/config/value.ts";
 
 describe("sizes", () => {
   const table: [string, number | undefined][] = [

@@ -5,7 +5,7 @@ import { ulidToBytes } from "../../../src/base/ids.ts";
 import type { WorkerId } from "../../../src/base/ids.ts";
 import { systemClock } from "../../../src/base/clock.ts";
 import { seededRandom } from "../../../src/base/random.ts";
-import { StaticElector } from "../../../src/coordinator/lead/elector-static.ts";
+import { StaticElector } from "../../../src/coordinator/lead/elector.ts";
 import { StorageLease } from "../../../src/coordinator/lead/lease.ts";
 import { silentLogger } from "../../../src/observe/log.ts";
 import { ActorSystem } from "../../../src/runtime/driver.ts";
@@ -24,7 +24,7 @@ import { useClosers } from "../../support/closers.ts";
 import { DelegatingStore } from "../../support/delegating-store.ts";
 import { eventually } from "../../support/eventually.ts";
 import { chartsEntry, epochEntry } from "../../support/ledger-rows.ts";
-import { LIVENESS } from "../../support/reactor-harness.ts";
+import { LIVENESS } from "../../support/world.ts";
 import { failureOf } from "../../support/rejection.ts";
 import type {
   CoordinatorTestOptions,
@@ -53,6 +53,15 @@ describe("a coordinator", () => {
     return started;
   }
 
+  /** One that listens, and a worker's way to it. */
+  async function listen(who: Parameters<typeof workerClient>[1] = {}) {
+    const listening = await startListeningCoordinator(cluster);
+    closeLater(() => listening.stop());
+    const { beats, worker, close } = await workerClient(listening, who);
+    closeLater(close);
+    return { listening, beats, worker };
+  }
+
   it("leads when it has started, with an epoch of its own each time, in one store", async () => {
     const first = await startCoordinator(cluster);
     await first.coordinator.stop();
@@ -65,22 +74,6 @@ describe("a coordinator", () => {
     async function refused(): Promise<Record<string, string>> {
       const error = await failureOf(startCoordinator(cluster));
       return { code: error.code, ...error.params };
-    }
-
-    async function ledgerOfTwo(): Promise<void> {
-      const listening = await startListeningCoordinator(cluster);
-      for (let count = 0; count < 2; count++) {
-        const { beats, worker, close } = await workerClient(listening);
-        await beats.beat({ beat: beatMessage(worker) });
-        close();
-      }
-      await listening.stop();
-    }
-
-    async function firstWorker(): Promise<{ key: string; value: Uint8Array }> {
-      const [row] = await cluster.store.scan({ from: "workers/", to: "workers0", limit: 1 });
-      if (row === undefined) throw new Error("there is a worker");
-      return row;
     }
 
     it("over the store of another run, and writes nothing to it", async () => {
@@ -98,32 +91,18 @@ describe("a coordinator", () => {
       expect(await refused()).to.include({ code: "store_newer", key: LEDGER_CHARTS_KEY });
     });
 
-    it("over a damaged row of a worker, and names its key", async () => {
-      await ledgerOfTwo();
-      const { key, value } = await firstWorker();
-      const damaged = Buffer.from(value);
-      damaged[12] = (damaged[12] ?? 0) ^ 0x10;
-      await cluster.store.commit(batchOf({ puts: [{ key, value: damaged }] }));
-      expect(await refused()).to.include({ code: "store_corrupt", key });
-    });
-
-    it("over a ledger in which a worker is missing, and names the count", async () => {
-      await ledgerOfTwo();
-      await cluster.store.commit(batchOf({ deletes: [(await firstWorker()).key] }));
-      expect(await refused()).to.include({ code: "store_corrupt", key: countKey("workers") });
-    });
-
     it("over a ledger in which the workers and their count are missing", async () => {
-      await ledgerOfTwo();
-      const rows = await cluster.store.scan({ from: "workers/", to: "workers0", limit: 10 });
-      const deletes = [...rows.map(({ key }) => key), countKey("workers")];
+      const { listening, beats, worker } = await listen();
+      await beats.beat({ beat: beatMessage(worker) });
+      await listening.stop();
+      const deletes = [workerKey(worker.id), countKey("workers")];
       await cluster.store.commit(batchOf({ deletes }));
       expect(await refused()).to.include({ code: "store_corrupt", key: countKey("workers") });
     });
   });
 
   describe("keeps its role in its own store", () => {
-    async function roleIn({ incarnation, ownStore }: StartedCoordinator): Promise<[string?, unknown?]> {
+    async function roleIn(ownStore: Store): Promise<[string?, unknown?]> {
       const actors = await ActorSystem.open({
         store: ownStore,
         charts: { "coordinator-role": charts["coordinator-role"] },
@@ -134,35 +113,80 @@ describe("a coordinator", () => {
         durability: "flush",
         onFatal: () => {},
       });
-      const address = `coordinator/${incarnation}`;
+      const [row] = await ownStore.scan({ from: "actors/", to: "actors0", limit: 1 });
+      const address = row?.key.slice("actors/".length) ?? "";
       const role: [string?, unknown?] = [actors.stateOf(address) ?? "", actors.contextOf(address)];
       await actors.close();
       return role;
     }
 
-    it("as Leader while it leads, and as Candidate once it has stopped", async () => {
+    it("as Leader while it leads, and as a candidate that follows once it has stopped", async () => {
       const started = await startCoordinator(cluster);
-      expect(await roleIn(started)).to.deep.equal(["Leader", { epoch: 0 }]);
+      expect(await roleIn(started.ownStore)).to.deep.equal(["Leader", { epoch: 0, ending: null }]);
       await started.coordinator.stop();
-      expect(await roleIn(started)).to.deep.equal(["Candidate", { epoch: 0 }]);
+      expect(await roleIn(started.ownStore)).to.deep.equal([
+        "Candidate.Following.Willing",
+        { epoch: 0, ending: { kind: "resigned", epoch: 0 } },
+      ]);
     });
 
-    it("under its incarnation: an earlier one, fenced or leading, carries nothing over", async () => {
-      const ownStore = new MemoryStore();
+    const SAID = /^the coordinator before this one /;
+    const saidOfFormer = ({ log }: StartedCoordinator): string[] =>
+      log.lines.flatMap(({ message }) => (SAID.test(message) ? [message.replace(SAID, "")] : []));
+
+    /** The store as the disk has it at this moment, when its process is killed. */
+    async function killedNow(ownStore: Store): Promise<Store> {
+      return new MemoryStore(await ownStore.scan({ from: "a", to: "z", limit: 10 }));
+    }
+
+    it("and the next one says how the last leadership ended, whoever never led in between", async () => {
+      let ownStore: Store = new MemoryStore();
       const first = await startCoordinator(cluster, { ownStore });
-      const second = await start({ ownStore });
-      expect(second.incarnation).to.not.equal(first.incarnation);
-      expect((await roleIn({ ...second, ownStore }))[0]).to.equal("Leader");
+      expect(saidOfFormer(first)).to.deep.equal([]);
       await first.coordinator.stop();
+
+      const second = await startCoordinator(cluster, { ownStore });
+      expect(saidOfFormer(second)).to.deep.equal(["resigned at epoch 0"]);
+      ownStore = await killedNow(ownStore);
+      await second.coordinator.stop();
+
+      const elector = new StaticElector(new StorageLease(cluster.store, "never"), systemClock);
+      elector.campaign = () => Promise.reject(failure("interrupted", {}));
+      expect((await failureOf(startCoordinator(cluster, { ownStore, elector }))).code).to.equal(
+        "interrupted",
+      );
+
+      const own = new StaticElector(new StorageLease(cluster.store, "own"), systemClock);
+      const third = await start({ ownStore, elector: own });
+      expect(saidOfFormer(third)).to.deep.equal(["was killed while it led at epoch 1"]);
+      await new StorageLease(cluster.store, "01X").claim();
+      await own.isLeader({ doubted: true });
+      await eventually("it is fenced", () => third.fenced.length > 0);
+
+      const fourth = await start({ ownStore: await killedNow(ownStore) });
+      expect(saidOfFormer(fourth)).to.deep.equal([
+        "was fenced at epoch 2 by coordinator 01X, which leads at epoch 3",
+      ]);
+    });
+
+    it("and a record that cannot be read keeps no coordinator from leading", async () => {
+      const ownStore = new MemoryStore();
+      await (await startCoordinator(cluster, { ownStore })).coordinator.stop();
+      const [row] = await ownStore.scan({ from: "a", to: "z", limit: 10 });
+      if (row === undefined) throw new Error("there is a record");
+      const damaged = Buffer.from(row.value);
+      damaged[12] = (damaged[12] ?? 0) ^ 0x10;
+      await ownStore.commit(batchOf({ puts: [{ ...row, value: damaged }] }));
+      const second = await start({ ownStore });
+      expect(saidOfFormer(second)).to.deep.equal([]);
+      expect(second.log.lines.map(({ level }) => level)).to.include("warn");
+      expect((await roleIn(ownStore))[0]).to.equal("Leader");
     });
   });
 
   describe("over a store that somebody else has claimed meanwhile", () => {
     it("is fenced at its next write: says so once, and answers nothing", async () => {
-      const listening = await startListeningCoordinator(cluster);
-      closeLater(() => listening.stop());
-      const { beats, worker, close } = await workerClient(listening);
-      closeLater(close);
+      const { listening, beats, worker } = await listen();
       await beats.beat({ beat: beatMessage(worker) });
       await new StorageLease(cluster.store, "other").claim();
       const said = listening.events.events.length;
@@ -182,10 +206,7 @@ describe("a coordinator", () => {
 
     describe("and hears of it from a worker", () => {
       async function hearing(epochSeen: bigint, storeId?: Uint8Array): Promise<StartedCoordinator> {
-        const listening = await startListeningCoordinator(cluster);
-        closeLater(() => listening.stop());
-        const { beats, worker, close } = await workerClient(listening);
-        closeLater(close);
+        const { listening, beats, worker } = await listen();
         await new StorageLease(cluster.store, "other").claim();
         const names = { storeId: storeId ?? ulidToBytes(listening.coordinator.storeId), epochSeen };
         const beat = beatMessage(worker);
@@ -211,19 +232,6 @@ describe("a coordinator", () => {
           const { fenced } = await hearing(epochSeen, storeId);
           expect(fenced[0]?.reason).to.equal(`another leader wrote ${EPOCH_KEY}`);
         });
-    });
-
-    it("does not believe a worker that is wrong", async () => {
-      const listening = await startListeningCoordinator(cluster);
-      closeLater(() => listening.stop());
-      const { beats, worker, close } = await workerClient(listening);
-      closeLater(close);
-      const storeId = ulidToBytes(listening.coordinator.storeId);
-      for (const sequence of [1n, 2n]) {
-        const beat = beatMessage(worker, { sequence });
-        await beats.beat({ beat: { ...beat, worker: { ...beat.worker, storeId, epochSeen: 99n } } });
-      }
-      expect(listening.fenced).to.deep.equal([]);
     });
 
     for (const [what, answer, afterMs] of [
@@ -255,9 +263,7 @@ describe("a coordinator", () => {
       });
 
     it("writes nothing more once it is fenced, not even that the lease is free", async () => {
-      const listening = await startListeningCoordinator(cluster);
-      const { beats, worker, close } = await workerClient(listening);
-      closeLater(close);
+      const { listening, beats, worker } = await listen();
       // The lease row is still its own.
       await cluster.store.commit(batchOf({ puts: [epochEntry(5)] }));
       await failureOf(beats.beat({ beat: beatMessage(worker) }, { timeoutMs: 300 }));
@@ -277,24 +283,15 @@ describe("a coordinator", () => {
   });
 
   it("ends, and answers nothing, when the store cannot say what it wrote", async () => {
-    const inner = cluster.store;
     let isBroken = false;
     const cause = failure("store_write_failed", { path: "memory", reason: "a test" });
-    const store: Store = {
-      location: inner.location,
-      supports: inner.supports,
-      everWritten: inner.everWritten,
-      get: (key) => inner.get(key),
-      getMany: (keys) => inner.getMany(keys),
-      scan: (range) => inner.scan(range),
-      commit: async (batch) => (isBroken ? { kind: "unknown", cause } : inner.commit(batch)),
-      close: () => inner.close(),
-    };
+    const store = new (class extends DelegatingStore {
+      override async commit(batch: Batch): Promise<CommitOutcome> {
+        return isBroken ? { kind: "unknown", cause } : super.commit(batch);
+      }
+    })(cluster.store);
     cluster = { ...cluster, store };
-    const listening = await startListeningCoordinator(cluster);
-    closeLater(() => listening.stop());
-    const { beats, worker, close } = await workerClient(listening);
-    closeLater(close);
+    const { listening, beats, worker } = await listen();
     isBroken = true;
     const unanswered = failureOf(beats.beat({ beat: beatMessage(worker) }, { timeoutMs: 300 }));
     await eventually("it ends", () => listening.fatal.length > 0);
@@ -309,11 +306,9 @@ describe("a coordinator", () => {
 
     beforeEach(async () => {
       clock = new VirtualClock();
-      const before = await startListeningCoordinator(cluster);
-      const { beats, worker, close } = await workerClient(before);
+      const { listening, beats, worker } = await listen();
       await beats.beat({ beat: beatMessage(worker) });
-      close();
-      await before.stop();
+      await listening.stop();
       known = worker.id;
     });
 
@@ -327,10 +322,7 @@ describe("a coordinator", () => {
     });
 
     it("does not register them again when they beat", async () => {
-      const listening = await startListeningCoordinator(cluster);
-      closeLater(() => listening.stop());
-      const { beats, worker, close } = await workerClient(listening, { id: known });
-      closeLater(close);
+      const { listening, beats, worker } = await listen({ id: known });
       await beats.beat({ beat: beatMessage(worker, { sequence: 2n }) });
       expect(listening.events.of("worker_heartbeat")).to.have.length(1);
       expect(listening.events.of("worker_registered")).to.deep.equal([]);

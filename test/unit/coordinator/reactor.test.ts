@@ -3,7 +3,8 @@
 import { expect } from "chai";
 import fc from "fast-check";
 import type { BeatVerdict, ClaimedState } from "../../../src/coordinator/turn/input.ts";
-import { incarnationId, LIVENESS, ReactorHarness, workerId } from "../../support/reactor-harness.ts";
+import { LIVENESS, World } from "../../support/world.ts";
+import { incarnationId, workerId } from "../../support/world-worker.ts";
 
 const WORKERS_MAX = 3;
 const STATES: readonly ClaimedState[] = ["Init", "Ready", "Draining", "Gone"];
@@ -51,7 +52,7 @@ class Model {
   readonly failed = new Set<string>();
 
   /** A worker that has failed or left makes room. */
-  expectedVerdict({ worker, incarnation }: BeatStep, reactor: ReactorHarness): BeatVerdict {
+  expectedVerdict({ worker, incarnation }: BeatStep, reactor: World): BeatVerdict {
     const known = this.known.get(worker);
     const states = [...this.known.keys()].map((each) => reactor.stateOf(workerId(each)) ?? "");
     const hasRoom = this.known.size < WORKERS_MAX || states.some((state) => /Failed|Removed/.test(state));
@@ -73,7 +74,7 @@ class Model {
 }
 
 async function play(steps: readonly Step[]): Promise<void> {
-  const reactor = await ReactorHarness.start({ workersMax: WORKERS_MAX, removeAfterMs: 4_000 });
+  const reactor = await World.start({ workersMax: WORKERS_MAX, liveness: { removeAfterMs: 4_000 } });
   const model = new Model();
   for (const one of steps) {
     await perform(reactor, model, one);
@@ -82,7 +83,7 @@ async function play(steps: readonly Step[]): Promise<void> {
   }
 }
 
-async function perform(reactor: ReactorHarness, model: Model, one: Step): Promise<void> {
+async function perform(reactor: World, model: Model, one: Step): Promise<void> {
   switch (one.kind) {
     case "beat": {
       const { worker, incarnation, sequence, state, slots } = one;
@@ -95,18 +96,18 @@ async function perform(reactor: ReactorHarness, model: Model, one: Step): Promis
     case "watch":
       return reactor.watch(one.forMs);
     case "stall":
-      return reactor.stall(one.forMs);
+      return reactor.pass(one.forMs);
     case "scan":
       return reactor.scan();
     case "restart":
       model.failed.clear();
-      return reactor.restart();
+      return reactor.lead();
     case "list":
       expect((await reactor.list()).workers.length).to.equal(model.known.size);
   }
 }
 
-function checkEvents(reactor: ReactorHarness, model: Model): void {
+function checkEvents(reactor: World, model: Model): void {
   const { clockSkewBudgetMs, coordinatorFailureTimeoutMs } = LIVENESS;
   for (const { worker_id: id, late_ms } of reactor.events.of("worker_failed")) {
     expect(late_ms).to.be.greaterThan(coordinatorFailureTimeoutMs);
@@ -120,7 +121,7 @@ function checkEvents(reactor: ReactorHarness, model: Model): void {
   reactor.takeTopics();
 }
 
-function checkWorkers(reactor: ReactorHarness, model: Model): void {
+function checkWorkers(reactor: World, model: Model): void {
   const found = [...reactor.state.workers.values()].map(({ id, chart, sequence }) => ({
     id,
     incarnation: chart.context.incarnation,

@@ -6,13 +6,8 @@ import { countKey, heartbeatKey, workerKey, WORKERS_PREFIX } from "../../../src/
 import { MemoryStore } from "../../../src/storage/memory/memory-store.ts";
 import type { Store } from "../../../src/storage/store.ts";
 import { batchOf } from "../../support/batch.ts";
-import {
-  incarnationId,
-  LEADERSHIP,
-  LIVENESS,
-  ReactorHarness,
-  workerId,
-} from "../../support/reactor-harness.ts";
+import { LEADERSHIP, LIVENESS, World } from "../../support/world.ts";
+import { incarnationId, workerId } from "../../support/world-worker.ts";
 import { failureOf } from "../../support/rejection.ts";
 
 const options = { liveness: LIVENESS, workersMax: 10_000, nowMs: 1_000, ...LEADERSHIP };
@@ -36,10 +31,10 @@ const ROW = {
 };
 
 describe("replay", () => {
-  let reactor: ReactorHarness;
+  let reactor: World;
 
   beforeEach(async () => {
-    reactor = await ReactorHarness.start({ workersMax: 2_000 });
+    reactor = await World.start({ workersMax: 2_000 });
   });
 
   it("of an empty store knows nobody", async () => {
@@ -48,8 +43,8 @@ describe("replay", () => {
 
   it("gives each worker a full failure timeout from the moment of leading", async () => {
     await reactor.beat();
-    reactor.stall(3_600_000);
-    await reactor.restart();
+    reactor.pass(3_600_000);
+    await reactor.lead();
     await reactor.watch(500 + 5_000);
     expect(reactor.stateOf()).to.equal("Ready+Suspected");
     await reactor.watch(50);
@@ -68,7 +63,7 @@ describe("replay", () => {
     await reactor.beat();
     await reactor.watch(6_000);
     reactor.takeTopics();
-    await reactor.restart();
+    await reactor.lead();
     await reactor.watch(20_000);
     expect(reactor.stateOf()).to.equal("Ready+Failed");
     expect(reactor.takeTopics()).to.deep.equal([]);
@@ -78,7 +73,7 @@ describe("replay", () => {
 
   it("knows what was the last beat, so that an old one is not taken for news", async () => {
     await reactor.beat({ sequence: 9, state: "Ready" });
-    await reactor.restart();
+    await reactor.lead();
     await reactor.beat({ sequence: 8, state: "Gone" });
     expect(reactor.stateOf()).to.equal("Ready+Alive");
   });
@@ -138,7 +133,7 @@ describe("replay", () => {
 
 /** Puts a row that is whole and rightly counted. */
 async function replaceRow(
-  { store, state: { workersCount } }: ReactorHarness,
+  { store, state: { workersCount } }: World,
   key: string,
   row: Parameters<typeof workerRecord.encode>[0],
 ): Promise<void> {

@@ -1,9 +1,9 @@
 // A wall clock that is set while a run goes on, or between two leaders: nothing that waits waits longer for it, and no limit comes
 // sooner.
 import { expect } from "chai";
-import { LedgerHarness } from "../../support/ledger-harness.ts";
-import type { LedgerWorker } from "../../support/ledger-worker.ts";
-import { ERROR } from "../../support/ledger-worker.ts";
+import { World } from "../../support/world.ts";
+import { ERROR } from "../../support/world-worker.ts";
+import type { WorldWorker } from "../../support/world-worker.ts";
 
 const HOUR_MS = 3_600_000;
 /** No item waits for longer. */
@@ -11,11 +11,11 @@ const BACKOFF_MS = 61_000;
 const TIME_LIMIT_MS = 600_000;
 
 describe("a wall clock that is set", () => {
-  let ledger: LedgerHarness;
-  let worker: LedgerWorker;
+  let ledger: World;
+  let worker: WorldWorker;
 
   beforeEach(async () => {
-    ledger = await LedgerHarness.start({ limits: { timeLimitMs: TIME_LIMIT_MS }, isChecked: false });
+    ledger = await World.start({ limits: { timeLimitMs: TIME_LIMIT_MS }, isChecked: false });
     worker = await ledger.worker(1, { slots: 1 });
     await ledger.submit(["a"]);
     await worker.ask(1);

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 import type { Beat, BeatAnswer } from "../../../src/coordinator/turn/input.ts";
 import { replay } from "../../../src/coordinator/replay.ts";
-import { sanityCheck } from "../../../src/coordinator/turn/state.ts";
+import { sanityCheck } from "../../support/sanity-check.ts";
 import type { CoordinatorState } from "../../../src/coordinator/turn/state.ts";
 import type { Effect } from "../../../src/coordinator/turn/turn.ts";
 import { TurnLoop } from "../../../src/coordinator/turn-loop.ts";
@@ -10,7 +10,8 @@ import { failure } from "../../../src/base/errors.ts";
 import { EPOCH_KEY } from "../../../src/storage/keys.ts";
 import { bytesOf, putOf } from "../../support/batch.ts";
 import { HeldStore } from "../../support/held-store.ts";
-import { beatOf, incarnationId, LEADERSHIP, LIVENESS, workerId } from "../../support/reactor-harness.ts";
+import { LEADERSHIP, LIVENESS } from "../../support/world.ts";
+import { beatOf, incarnationId, workerId } from "../../support/world-worker.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 
 const EPOCH_ROW = { key: EPOCH_KEY, value: bytesOf("7") };
@@ -270,7 +271,7 @@ describe("the loop of turns", () => {
       push(2);
       await clock.advance();
       expect([store.batches, left, broken]).to.deep.equal([[], [], ["expired"]]);
-      expect(loop.refused).to.deep.equal({ writes: 2, replies: 6 });
+      expect(loop.refused).to.deep.equal({ writes: 2, replies: 7 });
     });
 
     it("holds back the effects of a batch that the store has taken", async () => {
@@ -279,7 +280,7 @@ describe("the loop of turns", () => {
       mayAct = false;
       await release();
       expect([left, broken]).to.deep.equal([[], ["expired"]]);
-      expect(loop.refused).to.deep.equal({ writes: 0, replies: 4 });
+      expect(loop.refused).to.deep.equal({ writes: 0, replies: 5 });
     });
 
     it("refuses what waited for a batch under way", async () => {
@@ -299,7 +300,7 @@ describe("the loop of turns", () => {
       await clock.advance();
       store.answer({ kind: "conflict", key: EPOCH_KEY });
       await clock.advance();
-      expect(loop.refused).to.deep.equal({ writes: 1, replies: 4 });
+      expect(loop.refused).to.deep.equal({ writes: 1, replies: 5 });
     });
 
     it("does not count what it would have asked its own store", async () => {
@@ -423,6 +424,20 @@ describe("the loop of turns", () => {
       loop.stopJudging();
       await clock.advance(60_000);
       expect([store.held, left]).to.deep.equal([0, []]);
+    });
+
+    it("and holds its judgement while it is told to, which is nobody's lateness", async () => {
+      await clock.advance(999);
+      loop.holdJudgement(true);
+      await clock.advance(60_000);
+      expect([store.held, left]).to.deep.equal([0, []]);
+      loop.holdJudgement(false);
+      await clock.advance(250);
+      while (store.held > 0) await release();
+      expect(left).to.include("worker_suspected").and.not.include("worker_failed");
+      await clock.advance(LIVENESS.coordinatorFailureTimeoutMs);
+      while (store.held > 0) await release();
+      expect(left).to.include("worker_failed");
     });
 
     it("and reads what waits in the sockets before it judges", async () => {

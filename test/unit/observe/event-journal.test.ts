@@ -22,7 +22,7 @@ describe("the journal of events", () => {
     stopped(3);
     journal.emitNow("coordinator_stopped", { epoch: 4 });
     expect(inner.of("coordinator_stopped")).to.deep.equal([{ epoch: 3 }, { epoch: 4 }]);
-    const { lines, dropped } = journal.remembered();
+    const { entries: lines, dropped } = journal.remembered();
     expect([epochs(lines), dropped]).to.deep.equal([[3, 4], 0]);
     expect(lines.join("")).to.not.include("\n");
     expect(JSON.parse(lines[0] ?? "")).to.include({ kind: "domain", topic: "coordinator_stopped" });
@@ -31,13 +31,13 @@ describe("the journal of events", () => {
   it("leaves heartbeats out, and passes them on", () => {
     const beat = { worker_id: "w", incarnation: "i", sequence: 1, state: "Ready", load: 0 };
     journal.emit("worker_heartbeat", beat);
-    expect(journal.remembered().lines).to.deep.equal([]);
+    expect(journal.remembered().entries).to.deep.equal([]);
     expect(inner.of("worker_heartbeat")).to.have.length(1);
   });
 
   it("remembers the last thousand, and how many there were before", () => {
     for (let epoch = 0; epoch < 5_300; epoch++) stopped(epoch);
-    const { lines, dropped } = journal.remembered();
+    const { entries: lines, dropped } = journal.remembered();
     expect([lines.length, dropped]).to.deep.equal([1_000, 4_300]);
     expect([epochs(lines)[0], epochs(lines).at(-1)]).to.deep.equal([4_300, 5_299]);
   });
@@ -47,17 +47,17 @@ describe("the journal of events", () => {
     const reader = journal.follow();
     stopped(2);
     stopped(3);
-    expect(epochs((await reader?.next())?.lines ?? [])).to.deep.equal([2, 3]);
+    expect(epochs((await reader?.next())?.entries ?? [])).to.deep.equal([2, 3]);
     const waiting = reader?.next();
     stopped(4);
-    expect(epochs((await waiting)?.lines ?? [])).to.deep.equal([4]);
+    expect(epochs((await waiting)?.entries ?? [])).to.deep.equal([4]);
   });
 
   it("loses lines of a reader who is too slow, counts them, and does not wait", async () => {
     const reader = journal.follow();
     for (let epoch = 0; epoch < 1_200; epoch++) stopped(epoch);
     const page = await reader?.next();
-    expect([page?.lines.length, page?.dropped]).to.deep.equal([1_000, 200]);
+    expect([page?.entries.length, page?.dropped]).to.deep.equal([1_000, 200]);
     stopped(7);
     expect(await reader?.next()).to.deep.include({ dropped: 0 });
   });

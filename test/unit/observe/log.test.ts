@@ -75,7 +75,11 @@ describe("the log", () => {
   });
 
   it("shows an error as its code and message, and its stack only at debug", async () => {
-    const err = failure("listen_failed", { address: "a:1", reason: "EADDRINUSE" });
+    const err = failure("listen_failed", {
+      address: "a:1",
+      reason: "EADDRINUSE",
+      setting: "transport.listen_addr",
+    });
     const write = (log: Logger): void => log.error("cannot start", { err });
     const short = await logged(write, { format: "json" });
     expect(JSON.parse(short)).to.have.property("err", "listen_failed: cannot listen on a:1: EADDRINUSE");

@@ -32,7 +32,7 @@ function emitterTo(stream: HeldStream, hide: readonly string[] = [], fd = -1): S
 
 /** A process that writes events to a pipe of which this test holds the other end. */
 function emitterProcess(...args: string[]): ChildProcessByStdio<null, Readable, Readable> {
-  const script = fileURLToPath(new URL("../../support/emitter-process.ts", import.meta.url));
+  const script = fileURLToPath(new URL("./emitter-process.ts", import.meta.url));
   return spawn(process.execPath, [script, ...args], { stdio: ["ignore", "pipe", "pipe"] });
 }
 

@@ -4,7 +4,7 @@ import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect } from "chai";
 
-const MODULE = new URL("../../../src/observe/write-sync.ts", import.meta.url).href;
+const MODULE = new URL("../../../src/observe/line-output.ts", import.meta.url).href;
 
 /** A process that makes its standard output non-blocking, as Node does with pipes, and says a megabyte at once. */
 function speaker(): ChildProcessByStdio<null, Readable, Readable> {

@@ -1,19 +1,17 @@
 import { expect } from "chai";
 import fc from "fast-check";
 import { and, assign, createMachine, raise, setup } from "xstate";
-import type { AnyStateMachine, EventObject, StateValue } from "xstate";
-import type { ChartSnapshot } from "../../../machines/migration.ts";
+import type { AnyStateMachine, EventObject } from "xstate";
 import { execution } from "../../../machines/execution.ts";
 import { run } from "../../../machines/run.ts";
+import { key } from "../../../machines/key.ts";
 import { workItem } from "../../../machines/work-item.ts";
 import { workerLifecycle } from "../../../machines/worker-lifecycle.ts";
 import { workerTrust } from "../../../machines/worker-trust.ts";
 import { AssertionFailed } from "../../../src/base/assert.ts";
 import { compile } from "../../../src/runtime/compile.ts";
 import type { Effect } from "../../../src/runtime/compile.ts";
-import { inertScope } from "../../../src/runtime/inert-scope.ts";
-import { stateName } from "../../../src/runtime/state-name.ts";
-import { chartEvents, reachableStates } from "../../support/chart-outcomes.ts";
+import { chartEvents, LiveActor, reachableStates } from "../../support/live-chart.ts";
 import { nestedChart } from "../../support/nested-chart.ts";
 
 interface Proof {
@@ -23,61 +21,28 @@ interface Proof {
   readonly event: fc.Arbitrary<EventObject>;
 }
 
-interface Outcome {
-  readonly state: string;
-  readonly context: unknown;
-  readonly effects: readonly unknown[];
-  readonly isIgnored: boolean;
-}
-
-/** XState itself; what it does with an event in a state. */
-function interpreter(
-  machine: AnyStateMachine,
-): (value: StateValue, context: unknown, event: EventObject) => Outcome {
-  let effects: unknown[] = [];
-  let isIgnored = true;
-  const scope = inertScope(
-    machine,
-    ({ type, params }) => effects.push([type, params]),
-    () => (isIgnored = false),
-  );
-  return (value, context, event) => {
-    effects = [];
-    isIgnored = true;
-    const before = machine.resolveState({ value, context });
-    const after: ChartSnapshot =
-      before.status === "active" ? machine.transition(before, event, scope) : before;
-    return { state: stateName(after.value), context: after.context, effects, isIgnored };
-  };
-}
-
-/** Random walks from random places, over the compiled chart and the interpreter side by side. */
+/** Random walks from random places, by the compiled chart and by XState's own actor, side by side. */
 function differential({ machine, context, event }: Proof, compiled = compile(machine)) {
   const values = reachableStates(machine);
-  const interpret = interpreter(machine);
   const hit = new Set<string>();
   const property = fc.property(
     fc.constantFrom(...values.keys()),
     context,
     fc.array(event, { minLength: 1, maxLength: 30 }),
     (start, startContext, events) => {
+      const value = values.get(start) ?? "";
       // A chart at rest is where events find it: nothing eventless is due.
-      fc.pre(interpret(values.get(start) ?? "", startContext, { type: "unheard of" }).isIgnored);
+      const atRest = LiveActor.at(machine, { value, context: startContext });
+      fc.pre(atRest.send({ type: "unheard of" }) === undefined);
+      const live = LiveActor.at(machine, { value, context: startContext });
       let row = { state: compiled.indexOf(start) ?? -1, context: startContext };
       for (const one of events) {
-        const name = compiled.states[row.state] ?? "";
-        const value = values.get(name);
-        expect(value, name).not.to.equal(undefined);
-        const expected = interpret(value ?? "", row.context, one);
+        hit.add(`${compiled.states[row.state] ?? ""} × ${one.type}`);
+        const expected = live.send(one);
         const effects: Effect[] = [];
         const next = compiled.step(row, one, effects);
-        hit.add(`${name} × ${one.type}`);
-        const found: Outcome = {
-          state: compiled.states[next.state] ?? "",
-          context: next.context,
-          effects: effects.map(({ type, params }) => [type, params]),
-          isIgnored: next === row,
-        };
+        const state = compiled.states[next.state] ?? "";
+        const found = next === row ? undefined : { state, effects, context: next.context as unknown };
         expect(found).to.deep.equal(expected);
         row = next as typeof row;
       }
@@ -142,6 +107,21 @@ const PROOFS: readonly Proof[] = [
       typed(
         ...["execution.waits", "execution.begins", "execution.withheld", "time.over"],
         ...["worker.fenced", "worker.leaves", "result.unwanted"],
+      ),
+    ),
+  },
+  {
+    machine: key,
+    context: fc.record({
+      mail: small,
+      isPaused: fc.boolean(),
+      hasFailed: fc.boolean(),
+      isDelayed: fc.boolean(),
+    }),
+    event: fc.record(
+      typed(
+        ...["mail.arrived", "key.assigned", "item.settled", "item.failed", "item.returned", "item.delayed"],
+        ...["item.due", "item.retried", "key.paused", "key.resumed", "key.skipped", "key.retired"],
       ),
     ),
   },

@@ -1,9 +1,8 @@
 import { expect } from "chai";
-import { backoffMs } from "../../../src/base/backoff.ts";
-import { seededRandom } from "../../../src/base/random.ts";
+import { seededRandom, backoffMs } from "../../../src/base/random.ts";
 import { ActorSystem } from "../../../src/runtime/driver.ts";
 import type { Perform } from "../../../src/runtime/driver.ts";
-import { ActorHost } from "../../support/actor-host.ts";
+import { ActorHost, withBell } from "../../support/actor-host.ts";
 import type { BellEvent } from "../../support/bell-chart.ts";
 
 const ADDRESS = "bell/1";
@@ -96,17 +95,13 @@ describe("effects of actors", () => {
   });
 
   it("that fail do not hold up events", async () => {
-    const host = new ActorHost();
-    const system = await host.open(failing("play", Infinity));
-    await system.spawn(ADDRESS, "bell", undefined);
+    const { system } = await withBell(failing("play", Infinity));
     for (const at of [0, 1, 2]) await system.send(ADDRESS, note(at));
     expect(system.contextOf(ADDRESS)).to.include({ notes: 3 });
   });
 
   it("that were not done are not done by the next process, which goes on from the snapshot", async () => {
-    const host = new ActorHost();
-    const system = await host.open({ perform: () => new Promise<void>(() => {}) });
-    await system.spawn(ADDRESS, "bell", undefined);
+    const { host, system } = await withBell({ perform: () => new Promise<void>(() => {}) });
     await system.send(ADDRESS, note(0));
     const next = await host.open();
     await next.send(ADDRESS, note(1));

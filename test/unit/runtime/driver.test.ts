@@ -5,35 +5,22 @@ import { AssertionFailed } from "../../../src/base/assert.ts";
 import { RolloutError } from "../../../src/base/errors.ts";
 import { ActorSystem } from "../../../src/runtime/driver.ts";
 import type { Delivery } from "../../../src/runtime/driver.ts";
-import { FaultyStore, scriptedFaults } from "../../support/faulty-store.ts";
+import { FaultyStore } from "../../support/faulty-store.ts";
 import type { Fault } from "../../support/faulty-store.ts";
 import type { Store } from "../../../src/storage/store.ts";
-import { ActorHost } from "../../support/actor-host.ts";
+import { ActorHost, withBell } from "../../support/actor-host.ts";
 import { CommitGate } from "../../support/commit-gate.ts";
+import { rejectionOf } from "../../support/rejection.ts";
 import type { BellEvent } from "../../support/bell-chart.ts";
 
 const ADDRESS = "bell/1";
 const note = (at: number): BellEvent => ({ type: "bell.note", at });
 
-/** The rejection; fails the test when there is none. */
-async function rejection(promise: Promise<unknown>): Promise<unknown> {
-  const outcome = await promise.then(
-    (value) => ({ value }),
-    (error: unknown) => ({ error }),
-  );
-  expect(outcome).to.have.property("error");
-  return "error" in outcome ? outcome.error : undefined;
-}
-
-/** The store, with one commit that goes wrong. */
+/** Something goes wrong between the system and its store. */
 const failing =
-  (host: ActorHost, nth: number, fault: Fault, afterFailure: "broken" | "usable" = "usable") =>
+  (fault: Fault) =>
   (inner: Store): Store =>
-    new FaultyStore(inner, {
-      plan: scriptedFaults([{ operation: "commit", nth, fault }]),
-      clock: host.clock,
-      afterFailure,
-    });
+    new FaultyStore(inner, fault);
 
 describe("the actor system", () => {
   describe("making actors", () => {
@@ -50,9 +37,7 @@ describe("the actor system", () => {
     });
 
     it("leaves an address that exists as it is, in this life and in the next", async () => {
-      const host = new ActorHost();
-      const system = await host.open();
-      await system.spawn(ADDRESS, "bell", undefined);
+      const { host, system } = await withBell();
       await system.send(ADDRESS, note(0));
       expect(await system.spawn(ADDRESS, "bell", undefined)).to.equal(false);
       await system.close();
@@ -99,7 +84,7 @@ describe("the actor system", () => {
           throw new RangeError("no name");
         },
       });
-      expect(await rejection(system.spawn("cracked/1", "cracked", input))).to.be.instanceOf(RangeError);
+      expect(await rejectionOf(system.spawn("cracked/1", "cracked", input))).to.be.instanceOf(RangeError);
       expect([system.stateOf("cracked/1"), await host.recordOf("cracked/1")]).to.deep.equal([
         undefined,
         undefined,
@@ -109,8 +94,8 @@ describe("the actor system", () => {
 
     it("refuses a chart that it does not have, and an address that does not exist", async () => {
       const system = await new ActorHost().open();
-      expect(await rejection(system.spawn("drum/1", "drum", undefined))).to.be.instanceOf(AssertionFailed);
-      expect(await rejection(system.send("drum/1", note(0)))).to.be.instanceOf(AssertionFailed);
+      expect(await rejectionOf(system.spawn("drum/1", "drum", undefined))).to.be.instanceOf(AssertionFailed);
+      expect(await rejectionOf(system.send("drum/1", note(0)))).to.be.instanceOf(AssertionFailed);
       expect([system.stateOf("drum/1"), system.contextOf("drum/1")]).to.deep.equal([undefined, undefined]);
     });
 
@@ -128,9 +113,7 @@ describe("the actor system", () => {
 
   describe("delivering events", () => {
     it("says what came of each", async () => {
-      const host = new ActorHost();
-      const system = await host.open();
-      await system.spawn(ADDRESS, "bell", undefined);
+      const { system } = await withBell();
       const said: Delivery[] = [];
       for (const event of [note(0), note(0), { type: "bell.due" }, { type: "unheard of" }])
         said.push(await system.send(ADDRESS, event));
@@ -143,9 +126,7 @@ describe("the actor system", () => {
     });
 
     it("writes nothing for an event that is ignored", async () => {
-      const host = new ActorHost();
-      const system = await host.open();
-      await system.spawn(ADDRESS, "bell", undefined);
+      const { host, system } = await withBell();
       await host.clock.advance();
       const steps = host.life.steps;
       await system.send(ADDRESS, { type: "unheard of" });
@@ -194,9 +175,7 @@ describe("the actor system", () => {
     });
 
     it("logs each transition with where it came from and went", async () => {
-      const host = new ActorHost();
-      const system = await host.open();
-      await system.spawn(ADDRESS, "bell", undefined);
+      const { host, system } = await withBell();
       await system.send(ADDRESS, { type: "bell.due" });
       await system.send(ADDRESS, { type: "unheard of" });
       expect(host.log.lines).to.deep.equal([
@@ -226,7 +205,7 @@ describe("the actor system", () => {
       // Its commit is held up: nothing after it is taken out of the mailbox.
       expect(gate.waiting).to.equal(1);
       const behind = Array.from({ length: 1_024 }, (_, at) => system.send(ADDRESS, note(at + 1)));
-      expect(await rejection(system.send(ADDRESS, note(1_025)))).to.be.instanceOf(AssertionFailed);
+      expect(await rejectionOf(system.send(ADDRESS, note(1_025)))).to.be.instanceOf(AssertionFailed);
       const sent = [first, ...behind];
       let delivered = 0;
       for (const one of sent) void one.then(({ kind }) => (delivered += kind === "moved" ? 1 : 0));
@@ -242,9 +221,7 @@ describe("the actor system", () => {
   describe("a chart that throws", () => {
     for (const type of ["bell.guardThrows", "bell.assignThrows"] as const)
       it(`is reported and goes on from its last snapshot (${type})`, async () => {
-        const host = new ActorHost();
-        const system = await host.open();
-        await system.spawn(ADDRESS, "bell", undefined);
+        const { host, system } = await withBell();
         await system.send(ADDRESS, note(0));
         const before = await host.recordOf(ADDRESS);
         const [faulted, next] = [system.send(ADDRESS, { type }), system.send(ADDRESS, note(1))];
@@ -268,19 +245,19 @@ describe("the actor system", () => {
     for (const kind of ["fail_before", "fail_after"] as const)
       it(`is the end: reported once, the event rejected, nothing more done (${kind})`, async () => {
         const host = new ActorHost();
-        const options = { store: failing(host, 2, { kind }) };
+        const options = { store: failing({ nth: 2, kind }) };
         const system = await host.open(options);
         await system.spawn(ADDRESS, "bell", undefined);
         await host.clock.advance();
-        const outcomes = [note(0), note(1)].map((event) => rejection(system.send(ADDRESS, event)));
+        const outcomes = [note(0), note(1)].map((event) => rejectionOf(system.send(ADDRESS, event)));
         const [first, second] = await Promise.all(outcomes);
         expect(first).to.be.instanceOf(RolloutError).with.property("code", "store_write_failed");
         expect(second).to.equal(first);
         await host.clock.advance(60_000);
         expect(host.fatal).to.deep.equal([first]);
         expect(host.done).to.deep.equal(["greet"]);
-        expect(await rejection(system.send(ADDRESS, note(2)))).to.equal(first);
-        expect(await rejection(system.spawn(ADDRESS, "bell", undefined))).to.equal(first);
+        expect(await rejectionOf(system.send(ADDRESS, note(2)))).to.equal(first);
+        expect(await rejectionOf(system.spawn(ADDRESS, "bell", undefined))).to.equal(first);
         expect(system.contextOf(ADDRESS)).to.deep.equal({ notes: 0, rings: 0 });
         await system.close();
 
@@ -294,7 +271,7 @@ describe("the actor system", () => {
       const host = new ActorHost();
       const system = await host.open({
         // Two commits are in order: one for each actor.
-        store: failing(host, 3, { kind: "fail_before" }),
+        store: failing({ nth: 3, kind: "fail_before" }),
         perform: ({ address, type }) => {
           if (address === "bell/1" && type === "greet") throw new Error("not now");
         },
@@ -303,7 +280,10 @@ describe("the actor system", () => {
       await system.spawn("bell/2", "bell", undefined);
       await host.clock.advance();
       const tries = host.log.lines.length;
-      expect(await rejection(system.send("bell/2", note(0)))).to.have.property("code", "store_write_failed");
+      expect(await rejectionOf(system.send("bell/2", note(0)))).to.have.property(
+        "code",
+        "store_write_failed",
+      );
       await host.clock.advance(60_000);
       expect(host.log.lines.length).to.equal(tries);
       expect(host.performed.map(({ address }) => address)).to.deep.equal(["bell/2"]);
@@ -311,8 +291,8 @@ describe("the actor system", () => {
 
     it("ends a new actor too", async () => {
       const host = new ActorHost();
-      const system = await host.open({ store: failing(host, 1, { kind: "fail_before" }) });
-      const error = await rejection(system.spawn(ADDRESS, "bell", undefined));
+      const system = await host.open({ store: failing({ kind: "fail_before" }) });
+      const error = await rejectionOf(system.spawn(ADDRESS, "bell", undefined));
       await host.clock.advance(60_000);
       expect([host.fatal, host.done]).to.deep.equal([[error], []]);
     });
@@ -321,7 +301,7 @@ describe("the actor system", () => {
       const host = new ActorHost();
       const [one, other] = [await host.open(), await host.open()];
       await one.spawn(ADDRESS, "bell", undefined);
-      expect(await rejection(other.spawn(ADDRESS, "bell", undefined))).to.be.instanceOf(AssertionFailed);
+      expect(await rejectionOf(other.spawn(ADDRESS, "bell", undefined))).to.be.instanceOf(AssertionFailed);
       expect(host.fatal).to.have.length(1);
       expect(host.fatal[0]).to.be.instanceOf(AssertionFailed);
     });
@@ -329,13 +309,11 @@ describe("the actor system", () => {
 
   describe("closing", () => {
     it("finishes what was sent before, and refuses what comes after", async () => {
-      const host = new ActorHost();
-      const system = await host.open();
-      await system.spawn(ADDRESS, "bell", undefined);
+      const { host, system } = await withBell();
       const sent = [note(0), note(1)].map((event) => system.send(ADDRESS, event));
       const closed = system.close();
-      expect(await rejection(system.send(ADDRESS, note(2)))).to.be.instanceOf(AssertionFailed);
-      expect(await rejection(system.spawn("bell/2", "bell", undefined))).to.be.instanceOf(AssertionFailed);
+      expect(await rejectionOf(system.send(ADDRESS, note(2)))).to.be.instanceOf(AssertionFailed);
+      expect(await rejectionOf(system.spawn("bell/2", "bell", undefined))).to.be.instanceOf(AssertionFailed);
       await closed;
       expect((await Promise.all(sent)).map(({ kind }) => kind)).to.deep.equal(["moved", "moved"]);
       expect(host.done).to.deep.equal(["greet", "play 0", "record", "play 1", "record"]);
@@ -347,14 +325,7 @@ describe("the actor system", () => {
 
   it("rejects when the store cannot be read at the start", async () => {
     const host = new ActorHost();
-    const options = host.begin({
-      store: (inner) =>
-        new FaultyStore(inner, {
-          plan: scriptedFaults([{ operation: "scan", nth: 1, fault: { kind: "fail_before" } }]),
-          clock: host.clock,
-          afterFailure: "usable",
-        }),
-    });
-    expect(await rejection(ActorSystem.open(options))).to.have.property("code", "store_corrupt");
+    const options = host.begin({ store: failing({ at: "scan", kind: "fail_before" }) });
+    expect(await rejectionOf(ActorSystem.open(options))).to.have.property("code", "store_corrupt");
   });
 });

@@ -3,12 +3,12 @@ import { expect } from "chai";
 import { assign, setup } from "xstate";
 import type { AnyStateMachine } from "xstate";
 import type { Chart, Migration } from "../../../machines/migration.ts";
-import { RolloutError } from "../../../src/base/errors.ts";
-import type { ActorSystem } from "../../../src/runtime/driver.ts";
+import type { RolloutError } from "../../../src/base/errors.ts";
 import { actorRecord } from "../../../src/runtime/snapshot.ts";
 import { encodeRecord } from "../../../src/storage/codec.ts";
 import { actorKey } from "../../../src/storage/keys.ts";
 import { ActorHost } from "../../support/actor-host.ts";
+import { failureOf } from "../../support/rejection.ts";
 
 const ADDRESS = "lamp/1";
 
@@ -88,13 +88,9 @@ async function hostWithLamp(machine: AnyStateMachine, turns: number): Promise<Ac
 
 async function refusal(host: ActorHost, charts: Record<string, Chart>): Promise<RolloutError> {
   const before = await host.store.get(actorKey(ADDRESS));
-  const error = await host.open({ charts }).then(
-    (_: ActorSystem) => undefined,
-    (reason: unknown) => reason,
-  );
-  expect(error).to.be.instanceOf(RolloutError);
+  const error = await failureOf(host.open({ charts }));
   expect(await host.store.get(actorKey(ADDRESS)), "what is refused is left as it is").to.deep.equal(before);
-  return error as RolloutError;
+  return error;
 }
 
 describe("migrations of charts", () => {

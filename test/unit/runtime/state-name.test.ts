@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { stateName } from "../../../src/runtime/state-name.ts";
+import { stateName } from "../../../src/runtime/chart-structure.ts";
 
 describe("the name of a state", () => {
   it("is the word for where a chart is", () => {

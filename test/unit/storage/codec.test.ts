@@ -1,3 +1,4 @@
+import { crc32 } from "node:zlib";
 import { expect } from "chai";
 import fc from "fast-check";
 import { decodeRecord, encodeRecord, findDamage, okOrFailure } from "../../../src/storage/codec.ts";
@@ -42,6 +43,15 @@ describe("record codec", () => {
     expect(okOrFailure("db", decoded)).to.deep.include({ name: "red", watts: 40 });
     const dark = encodeRecord(lamp, "lamps/1", { ...red, colour: undefined });
     expect(okOrFailure("db", decodeRecord(lamp, "lamps/1", dark)).colour).to.equal(undefined);
+  });
+
+  it("has the CRC-32 of key, kind, version and body in a row, as stores have had it from the first on", () => {
+    const everyKeyByte = String.fromCharCode(...Array.from({ length: 94 }, (_, at) => at + 0x21));
+    for (const key of ["a", "lamps/1", everyKeyByte]) {
+      const bytes = Buffer.from(encodeRecord(lamp, key, red));
+      const sum = crc32(Buffer.concat([Buffer.from(key), bytes.subarray(0, 2), bytes.subarray(6)]));
+      expect(bytes.readUInt32BE(2), key).to.equal(sum);
+    }
   });
 
   it("binary comes back as the same bytes, whichever view it was", () => {

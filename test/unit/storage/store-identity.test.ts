@@ -4,13 +4,13 @@ import { newUlid } from "../../../src/base/ids.ts";
 import type { RunId } from "../../../src/base/ids.ts";
 import { seededRandom } from "../../../src/base/random.ts";
 import { encodeRecord } from "../../../src/storage/codec.ts";
-import { FaultyStore, scriptedFaults } from "../../support/faulty-store.ts";
+import { FaultyStore } from "../../support/faulty-store.ts";
 import { PowerLossStore } from "../../support/power-loss-store.ts";
 import { STORE_IDENTITY_KEY } from "../../../src/storage/keys.ts";
 import { MemoryStore } from "../../../src/storage/memory/memory-store.ts";
 import { verifySegment } from "../../../src/storage/segment-count.ts";
 import type { Segment } from "../../../src/storage/segment-count.ts";
-import { claimStore, storeIdentityRecord } from "../../../src/storage/store-identity.ts";
+import { claimStore, readFirstGeneration, storeIdentityRecord } from "../../../src/storage/store-identity.ts";
 import { batchOf, putOf, textOf } from "../../support/batch.ts";
 import { failureOf } from "../../support/rejection.ts";
 
@@ -58,23 +58,43 @@ describe("store identity", () => {
   it("survives the loss of power as soon as it is given", async () => {
     const store = new PowerLossStore();
     const made = await claimStore(store, claim);
-    const reopened = store.losePower({ unit: () => 0, bytes: (count) => new Uint8Array(count) });
+    const reopened = store.losePower();
     expect(await claimStore(reopened, claim)).to.deep.equal(made);
   });
 
   it("a newer layout and a newer record are refused", async () => {
     const identity = await claimStore(new MemoryStore(), claim);
     const newer = [
-      encodeRecord(storeIdentityRecord, STORE_IDENTITY_KEY, { ...identity, formatVersion: 2 }),
-      encodeRecord({ ...storeIdentityRecord, version: 2 }, STORE_IDENTITY_KEY, identity),
-    ];
-    for (const value of newer) {
+      [encodeRecord(storeIdentityRecord, STORE_IDENTITY_KEY, { ...identity, formatVersion: 2 }), 2],
+      [encodeRecord({ ...storeIdentityRecord, version: 3 }, STORE_IDENTITY_KEY, identity), 3],
+    ] as const;
+    for (const [value, found] of newer) {
       const refused = await failureOf(
         claimStore(new MemoryStore([{ key: STORE_IDENTITY_KEY, value }]), claim),
       );
       expect(refused).to.include({ code: "store_newer" });
-      expect(refused.params).to.include({ key: STORE_IDENTITY_KEY, found: "2", known: "1" });
+      expect(refused.params).to.include({
+        ...{ key: STORE_IDENTITY_KEY, found: String(found), known: String(found - 1) },
+      });
     }
+  });
+
+  it("one of 0.1, which names no generation, is read and stays as it is", async () => {
+    const { storeId, formatVersion, createdAtMs, segments } = await claimStore(new MemoryStore(), claim);
+    const before = { ...storeIdentityRecord, version: 1 };
+    const tuple = [formatVersion, storeId, runId, createdAtMs, segments];
+    const value = encodeRecord({ ...before, encode: () => tuple }, STORE_IDENTITY_KEY, undefined as never);
+    const store = new MemoryStore([{ key: STORE_IDENTITY_KEY, value }]);
+    expect(await claimStore(store, claim)).to.deep.include({ storeId, generation: "" });
+    expect(await store.get(STORE_IDENTITY_KEY)).to.deep.equal(value);
+    expect(await readFirstGeneration(store)).to.equal("");
+  });
+
+  it("names the generation of the store that it was made on", async () => {
+    const made = new MemoryStore();
+    expect(await readFirstGeneration(made)).to.equal(undefined);
+    const { generation } = await claimStore(made, claim);
+    expect([generation, await readFirstGeneration(made)]).to.deep.equal([made.generation, made.generation]);
   });
 
   it("a damaged identity is refused", async () => {
@@ -128,17 +148,14 @@ describe("store identity", () => {
   });
 
   it("a lost answer is cleared up by reading again", async () => {
-    const plan = scriptedFaults([{ operation: "commit", nth: 1, fault: { kind: "fail_after" } }]);
     const inner = new MemoryStore();
-    const store = new FaultyStore(inner, { plan, clock: systemClock, afterFailure: "usable" });
-    const made = await claimStore(store, claim);
+    const made = await claimStore(new FaultyStore(inner, { kind: "fail_after" }), claim);
     expect(await claimStore(inner, claim)).to.deep.equal(made);
   });
 
   it("a write that did not happen, or cannot be cleared up, is a failed write", async () => {
     for (const afterFailure of ["usable", "broken"] as const) {
-      const plan = scriptedFaults([{ operation: "commit", nth: 1, fault: { kind: "fail_before" } }]);
-      const store = new FaultyStore(new MemoryStore(), { plan, clock: systemClock, afterFailure });
+      const store = new FaultyStore(new MemoryStore(), { kind: "fail_before", afterFailure });
       expect(await failureOf(claimStore(store, claim))).to.include({ code: "store_write_failed" });
       if (afterFailure === "usable")
         expect(await store.commit(batchOf({}))).to.include({ kind: "committed" });

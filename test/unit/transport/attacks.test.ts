@@ -142,18 +142,18 @@ describe("the listener under attack", () => {
   });
 
   it("refuses a method that the role may not call", async () => {
-    const path = "/rollout.v1.RunService/ListWorkers";
+    const path = "/rollout.v1.OperatorService/ListWorkers";
     await expectRefused(await attempt(listener.server.port, await good(), { path }), "role_not_allowed", 403);
   });
 
   it("refuses to everybody a method that the access table does not name", async () => {
     const operator = await listener.ca.issue(newIdentity(listener.runId, "operator"));
-    const path = "/rollout.v1.RunService/Seal";
+    const path = "/rollout.v1.OperatorService/Seal";
     await expectRefused(await attempt(listener.server.port, operator, { path }), "role_not_allowed", 403);
   });
 
   it("refuses a method that does not exist", async () => {
-    const path = "/rollout.v1.RunService/Format";
+    const path = "/rollout.v1.OperatorService/Format";
     await expectRefused(await attempt(listener.server.port, await good(), { path }), "unknown_method", 404);
   });
 

@@ -4,13 +4,16 @@ import { expect } from "chai";
 import { createSecureServer } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { connect as connectTls, TLSSocket } from "node:tls";
-import { systemClock } from "../../../src/base/clock.ts";
+import { findFreePort } from "../../../src/base/address.ts";
+import { sleep, systemClock } from "../../../src/base/clock.ts";
 import type { Clock } from "../../../src/base/clock.ts";
 import { failure } from "../../../src/base/errors.ts";
+import { systemRandom } from "../../../src/base/random.ts";
 import { readCertificate } from "../../../src/transport/tls/certificate-reading.ts";
 import type { Identity } from "../../../src/transport/tls/identity.ts";
 import { newIdentity } from "../../support/certificates.ts";
 import type { TestAuthority } from "../../support/certificates.ts";
+import { startDeafListener } from "../../support/listeners.ts";
 import { answerOf, openRawSession, postUnary } from "../../support/raw-session.ts";
 import { RecordingLogger } from "../../support/recording-logger.ts";
 import { failureOf } from "../../support/rejection.ts";
@@ -18,6 +21,7 @@ import { startTcpProxy } from "../../support/tcp-proxy.ts";
 import { openBeats, useTestClients } from "../../support/test-clients.ts";
 import { startTestListener, untilEnded } from "../../support/test-listener.ts";
 import type { TestListener, TestListenerOptions } from "../../support/test-listener.ts";
+import { VirtualClock } from "../../support/virtual-clock.ts";
 
 describe("the client", () => {
   const clients = useTestClients();
@@ -78,6 +82,33 @@ describe("the client", () => {
       await heartbeat.beat({});
       expect((await failureOf(run.listWorkers({}))).code).to.equal("permission_denied");
     });
+  });
+
+  it("survives calls that come while a link that was cut is found out", async () => {
+    await listen();
+    const proxy = await startTcpProxy(listener.server.port);
+    closing.push(() => proxy.close());
+    const limits = {
+      pingIntervalMs: 100,
+      pingTimeoutMs: 150,
+      handshakeTimeoutMs: 300,
+      connectTimeoutMs: 300,
+    };
+    const { run } = await clients.open(listener, "operator", { address: proxy.address, limits });
+    await run.getRun({});
+    proxy.cut();
+    const calls: Promise<unknown>[] = [];
+    // One in each turn: in one of them the session is destroyed, and nobody has been told of its end.
+    for (const endMs = systemClock.monotonicMs() + 1_000; systemClock.monotonicMs() < endMs;) {
+      calls.push(failureOf(run.getRun({}, { timeoutMs: 400 })));
+      await new Promise<void>((resolve) => systemClock.nextTurn(resolve));
+    }
+    for (const error of await Promise.all(calls))
+      expect(error).to.have.property("code", "coordinator_silent");
+    // The error of a connection that was given up would come by now.
+    await sleep(systemClock, 2 * limits.handshakeTimeoutMs);
+    proxy.heal();
+    await run.getRun({});
   });
 
   it("survives the end of a session that held a stream, for longer than a ping takes", async () => {
@@ -174,6 +205,34 @@ describe("the client", () => {
       expect(calls).to.equal(2);
     });
 
+    for (const [chance, unit, tries] of [
+      ["the shortest, as often as it may", 0, 4],
+      ["one that is longer than its deadline, not at all", 0.999, 1],
+    ] as const)
+      it(`a call after a wait that chance draws: after ${chance}`, async () => {
+        await listen();
+        const deaf = await startDeafListener();
+        closing.push(() => deaf.close());
+        const limits = { retryBaseMs: 600_000, retryCeilingMs: 600_000, maxTries: 4 };
+        const random = { ...systemRandom, unit: () => unit };
+        const { run } = await clients.open(listener, "operator", { address: deaf.address, limits, random });
+        await failureOf(run.getRun({}));
+        expect(deaf.count).to.equal(tries);
+      });
+
+    it("a call that had joined another's attempt to connect, once: somebody may listen by now", async () => {
+      await listen();
+      const address = `127.0.0.1:${await findFreePort()}`;
+      const log = new RecordingLogger();
+      const random = { ...systemRandom, unit: () => 0 };
+      const { run } = await clients.open(listener, "operator", { address, log, random });
+      const failures = await Promise.all([failureOf(run.getRun({})), failureOf(run.listWorkers({}))]);
+      for (const { code } of failures) expect(code).to.equal("coordinator_refused_connection");
+      expect(log.lines.map(({ fields }) => [fields["method"], fields["tried"]])).to.deep.equal([
+        ["rollout.v1.OperatorService/ListWorkers", 1],
+      ]);
+    });
+
     it("not a call that the coordinator refused", async () => {
       await listen({ getRun: () => Promise.reject(failure("overloaded", { what: "the inbox", limit: 7 })) });
       const { run } = await clients.open(listener, "operator");
@@ -228,6 +287,20 @@ describe("the client", () => {
       jump(100 * 24 * 60 * 60 * 1_000);
       expect((await failureOf(stream.ended())).code).to.equal("certificate_refused");
       expect(listener.audit.map(({ reason }) => reason)).to.deep.equal(["certificate_expired"]);
+    });
+  });
+
+  describe("that is revoked", () => {
+    it("loses its streams within a second by the clock of the listener, and others keep theirs", async () => {
+      const clock = new VirtualClock({ wallMs: systemClock.wallMs() });
+      await listen({ clock });
+      const revoked = await openBeats((await clients.open(listener, "worker")).heartbeat);
+      const other = await openBeats((await clients.open(listener, "worker")).heartbeat);
+      listener.server.revoke(listener.served.slice(0, 1).map(({ id }) => id));
+      await clock.advance(1_000);
+      expect((await failureOf(revoked.ended())).code).to.equal("certificate_refused");
+      expect(listener.audit.map(({ reason }) => reason)).to.deep.equal(["certificate_revoked"]);
+      await other.beat(2n);
     });
   });
 });

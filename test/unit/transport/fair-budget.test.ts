@@ -1,6 +1,6 @@
 import { expect } from "chai";
-import { FairBudget } from "../../../src/transport/fair-budget.ts";
-import type { Claim } from "../../../src/transport/fair-budget.ts";
+import { FairBudget } from "../../../src/transport/intake.ts";
+import type { Claim } from "../../../src/transport/intake.ts";
 
 describe("a budget that bearers share", () => {
   let budget: FairBudget;

@@ -16,8 +16,8 @@ import { startTestListener, untilEnded } from "../../support/test-listener.ts";
 import type { TestListener, TestListenerOptions } from "../../support/test-listener.ts";
 
 const BEAT = "/rollout.v1.HeartbeatService/Beat";
-const LIST = "/rollout.v1.RunService/ListWorkers";
-const GET_RUN = "/rollout.v1.RunService/GetRun";
+const LIST = "/rollout.v1.OperatorService/ListWorkers";
+const GET_RUN = "/rollout.v1.OperatorService/GetRun";
 const BEAT_STREAM = "/rollout.v1.HeartbeatService/BeatStream";
 
 describe("the listener", () => {

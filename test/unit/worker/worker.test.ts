@@ -4,6 +4,7 @@ import { systemClock } from "../../../src/base/clock.ts";
 import { failure } from "../../../src/base/errors.ts";
 import type { Random } from "../../../src/base/random.ts";
 import { systemRandom } from "../../../src/base/random.ts";
+import { Sight } from "../../../src/coordinator/sight/sight.ts";
 import type { CoordinatorState } from "../../../src/coordinator/turn/state.ts";
 import { WORKER_CREDENTIALS_KEY, WORKER_EPOCHS_KEY } from "../../../src/storage/keys.ts";
 import { MemoryStore } from "../../../src/storage/memory/memory-store.ts";
@@ -18,10 +19,11 @@ import {
 } from "../../../src/worker/life/worker-records.ts";
 import { newRunId, newUri, newWorkerId, TestAuthority } from "../../support/certificates.ts";
 import { useClosers } from "../../support/closers.ts";
+import { DelegatingStore } from "../../support/delegating-store.ts";
 import { eventually } from "../../support/eventually.ts";
 import { fixedPlugins } from "../../support/fixed-plugins.ts";
 import { HeldBackend } from "../../support/held-backend.ts";
-import { LIVENESS } from "../../support/reactor-harness.ts";
+import { LIVENESS } from "../../support/world.ts";
 import type { RecordingLogger } from "../../support/recording-logger.ts";
 import { failureOf } from "../../support/rejection.ts";
 import { startTcpProxy } from "../../support/tcp-proxy.ts";
@@ -137,7 +139,9 @@ describe("a worker", () => {
     await listening.stop();
     await listen({ inspect: (seen) => (state = seen) });
     const started = await start();
+    expect(started.worker.unready).to.equal("no coordinator knows it yet");
     await heard(started);
+    await eventually("it is ready", () => started.worker.unready === undefined);
     const isAtRisk = (): boolean | undefined => state?.workers.get(started.id)?.isAtRisk;
     expect(isAtRisk()).to.equal(false);
     started.worker.sayAtRisk();
@@ -157,9 +161,25 @@ describe("a worker", () => {
     await Promise.all([heard(started), heard(broken)]);
     const troubles = (): unknown[] => [started, broken].map(({ id }) => state?.workers.get(id)?.trouble);
     expect(troubles()).to.deep.equal(["no server answers", "no server answers"]);
+    expect(started.worker.unready).to.equal("no server answers");
     others.sayBroken("mock", "no server");
     for (const { worker } of [started, broken]) await worker.drain(inSeconds(15));
     expect(troubles()).to.deep.equal(["", "the backend of mock is broken: no server"]);
+  });
+
+  it("says how far its drain is, and nothing of it when it has left", async () => {
+    const sight = new Sight(systemClock);
+    await listening.stop();
+    await listen({ sight });
+    const started = await start();
+    await heard(started);
+    await started.worker.drain(inSeconds(15));
+    const steps = sight
+      .remembered()
+      .entries.flatMap((entry) => (entry.kind === "transition" ? [entry.transition] : []))
+      .filter(({ chart, actor }) => chart === "spot-drain" && actor === started.id);
+    expect(steps.map(({ from }) => from.split(".")[0])).to.deep.equal(["Idle", "Draining"]);
+    expect(steps.at(-1)?.to).to.equal("Idle");
   });
 
   it("is a newer incarnation after each start, and the chart begins anew", async () => {
@@ -411,14 +431,5 @@ describe("a worker", () => {
 
 /** The store, but for its commits. */
 function withCommit(inner: Store, commit: Store["commit"]): Store {
-  return {
-    location: inner.location,
-    supports: inner.supports,
-    everWritten: inner.everWritten,
-    get: (key) => inner.get(key),
-    getMany: (keys) => inner.getMany(keys),
-    scan: (range) => inner.scan(range),
-    commit,
-    close: () => inner.close(),
-  };
+  return Object.assign(new DelegatingStore(inner), { commit });
 }

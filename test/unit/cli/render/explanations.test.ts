@@ -1,19 +1,15 @@
 import { expect } from "chai";
-import { itemObject, itemSentences, itemText } from "../../../../src/cli/render/explain-item.ts";
-import {
-  workerDetailObject,
-  workerDetailText,
-  workerSentences,
-} from "../../../../src/cli/render/explain-worker.ts";
-import { runStatusObject, runStatusText } from "../../../../src/cli/render/run-status.ts";
-import { troubleLines, workerObject, workersText, workerWord } from "../../../../src/cli/render/workers.ts";
+import { itemSentences, itemText } from "../../../../src/cli/render/explain-item.ts";
+import { workerDetailText, workerSentences } from "../../../../src/cli/render/explain-worker.ts";
+import { runStatusText } from "../../../../src/cli/render/run-status.ts";
+import { troubleLines, workersText, workerWord } from "../../../../src/cli/render/workers.ts";
 import { hintedLine } from "../../../../src/cli/shell-words.ts";
 import type { EndedAttempt, Item } from "../../../../src/client/items.ts";
-import type { WorkerSummary } from "../../../../src/client/list-workers.ts";
 import type { RunStatus } from "../../../../src/client/run-status.ts";
-import type { WorkerDetail } from "../../../../src/client/worker-control.ts";
+import type { WorkerDetail, WorkerSummary } from "../../../../src/client/workers.ts";
 import type { IncarnationId } from "../../../../src/base/ids.ts";
 import { newWorkerId } from "../../../support/certificates.ts";
+import { madeStatus } from "../../../support/made-status.ts";
 import { madeResult } from "../../../support/made-results.ts";
 
 const NOW_MS = Date.UTC(2026, 10, 3, 12);
@@ -42,6 +38,7 @@ function item(change: Partial<Item> = {}): Item {
     checkpointBytes: 0,
     attempts: [],
     result: undefined,
+    ...{ key: undefined, keyPhase: undefined, aheadInKey: undefined, keyHead: undefined },
     ...change,
   };
 }
@@ -62,28 +59,10 @@ function attempt(change: Partial<EndedAttempt> = {}): EndedAttempt {
 }
 
 function run(change: Partial<RunStatus> = {}): RunStatus {
-  return {
-    state: "open",
-    pending: 10,
-    delayed: 0,
-    running: 0,
-    executing: 0,
-    done: 0,
-    failed: 0,
-    setAside: 0,
-    setAsideItems: [],
-    failedByClass: {},
-    failureMessages: [],
-    pauseReason: undefined,
-    sealed: false,
-    task: { plugin: "infer", summary: "infer: python3 infer.py" },
-    finishedPerSecond: [],
-    staleReports: 0,
-    conflicts: 0,
-    reassigned: 0,
-    workers: { ready: 0, draining: 0, suspected: 0, failed: 0, cordoned: 0, revoked: 0 },
+  return madeStatus({
+    ...{ pending: 10, task: { plugin: "infer", summary: "infer: python3 infer.py" } },
     ...change,
-  };
+  });
 }
 
 function worker(change: Partial<WorkerSummary> = {}): WorkerSummary {
@@ -101,6 +80,7 @@ function worker(change: Partial<WorkerSummary> = {}): WorkerSummary {
     cordonReason: undefined,
     trouble: undefined,
     revoked: false,
+    drain: undefined,
     ...change,
   };
 }
@@ -132,6 +112,21 @@ describe("the explanation of an item", () => {
       "the run is paused",
       "The run is paused (lunch): nothing is given out until `rollout resume`.",
       [{}, { status: { state: "paused", pauseReason: "lunch" } }],
+    ],
+    [
+      "others of its key go first",
+      "2 items of its key go first, and abababababab is the next of them: items of k 1 run one at a time, in order.",
+      [{ key: "k 1", keyPhase: "running", aheadInKey: 2, keyHead: "ab".repeat(32) }],
+    ],
+    [
+      "its key is parked",
+      "run one at a time, in order. Its key is parked: `rollout key get 'k 1'` says why.",
+      [{ key: "k 1", keyPhase: "parked", aheadInKey: 2, keyHead: "ab".repeat(32) }],
+    ],
+    [
+      "it is the next of its key",
+      "It is the next item of its key, k 1. No other item goes first.",
+      [{ key: "k 1", keyPhase: "waiting", aheadInKey: 0, ahead: 0 }],
     ],
     ["there are no workers", "There is no worker: `rollout worker run` starts one.", [{}, { workers: [] }]],
     [
@@ -255,21 +250,6 @@ describe("the explanation of an item", () => {
     );
     expect(text).to.not.contain("\u001b");
   });
-
-  it("is an object with all that is known", () => {
-    const situation = { item: item({ attempts: [attempt()] }), run: run(), workers: [], nowMs: NOW_MS, line };
-    const object = itemObject(situation);
-    expect(object).to.deep.include({
-      kind: "item",
-      id: "prompt-17",
-      state: "fresh",
-      worker: null,
-      ahead: 4,
-      due_at: null,
-    });
-    expect(object).to.have.nested.property("attempts[0].log_bytes", 1_234);
-    expect(object).to.have.property("explanation").that.deep.equals(itemSentences(situation));
-  });
 });
 
 describe("the explanation of a worker", () => {
@@ -296,6 +276,11 @@ describe("the explanation of a worker", () => {
     ["it was removed", "no longer waited for", [{ liveness: "removed" }]],
     ["it is late", "Its heartbeat is late. Nothing was heard of it for 200 ms.", [{ liveness: "suspected" }]],
     ["it drains", "It is draining: it gets nothing new", [{ state: "draining" }]],
+    [
+      "it drains, and has said how far it is",
+      "It drains because AWS is about to take its machine away; items that still execute in 1m 30s are abandoned.",
+      [{ state: "draining", drain: { state: "Draining.Finishing", cause: "aws", leftMs: 90_000 } }],
+    ],
     ["it has only started", "It has only just started", [{ state: "init" }]],
     [
       "it is cordoned",
@@ -331,15 +316,6 @@ describe("the explanation of a worker", () => {
     const text = workerDetailText(detail({ holds, held: 25 }), run(), { nowMs: NOW_MS, line });
     expect(text).to.contain("\n    … 5 more\n").and.contain("1m ago");
     expect(text.match(/ attempt 1\n/g)).to.have.length(20);
-  });
-
-  it("is an object with all that is known", () => {
-    expect(workerDetailObject(detail(), run(), line)).to.include({
-      kind: "worker",
-      worker_id: WORKER,
-      credit: 2,
-      has_session: true,
-    });
   });
 });
 
@@ -395,15 +371,6 @@ describe("the trouble of workers", () => {
     ]);
     expect(troubleLines([worker({ trouble })], () => "worker 1")).to.deep.equal([`worker 1: ${trouble}`]);
     expect(troubleLines([worker()])).to.deep.equal([]);
-  });
-
-  it("is for programs too", () => {
-    expect(workerObject(worker({ trouble, cordonReason: "x" }))).to.include({ trouble, cordon_reason: "x" });
-    expect(workerObject(worker())).to.include({ trouble: null, revoked: false });
-    expect(workerObject(worker({ revoked: true, liveness: "failed" }))).to.include({
-      liveness: "failed",
-      revoked: true,
-    });
   });
 });
 
@@ -461,18 +428,6 @@ describe("the status of a run", () => {
       .to.contain("2 executing")
       .and.not.contain("at workers");
   });
-
-  it("is an object in the words of the documents", () => {
-    expect(runStatusObject(run({ running: 5, executing: 3, finishedPerSecond: [1, 3] }))).to.deep.include({
-      state: "open",
-      running: 5,
-      executing: 3,
-      waiting_at_workers: 2,
-      finished_per_second: 2,
-      plugin: "infer",
-      pause_reason: null,
-    });
-  });
 });
 
 describe("a command that a text names", () => {
@@ -492,9 +447,9 @@ describe("a command that a text names", () => {
       itemText({ ...seen, item: item({ state: "running", worker: WORKER }), workers: suspected }),
     ],
     ["retry abababababab", itemText({ ...seen, item: failed })],
-    ["retry abababababab", JSON.stringify(itemObject({ ...seen, item: failed }))],
+    ["retry abababababab", itemSentences({ ...seen, item: failed }).join(" ")],
     ["resume", workerDetailText(detail(), paused, { nowMs: NOW_MS, line: there })],
-    ["resume", JSON.stringify(workerDetailObject(detail(), paused, there))],
+    ["resume", workerSentences(detail(), paused, there).join(" ")],
     ["worker run", workersText([], there)],
     ["explain WORKER", workersText([worker({ cordonReason: "x" })], there)],
     ["resume", runStatusText(paused, pace, there)],

@@ -2,7 +2,7 @@ import { expect } from "chai";
 import type { ProgressView } from "../../../../src/cli/render/progress.ts";
 import { openDisplay } from "../../../../src/cli/render/progress-display.ts";
 import type { DisplayStream, ProgressDisplay } from "../../../../src/cli/render/progress-display.ts";
-import { FakeTerminal } from "../../../support/fake-terminal.ts";
+import { FakeTerminal } from "./fake-terminal.ts";
 import { VirtualClock } from "../../../support/virtual-clock.ts";
 
 const PALETTE = { colour: true, unicode: true };

@@ -1,5 +1,6 @@
 import { expect } from "chai";
-import { durationText, progressBlock, progressLine } from "../../../../src/cli/render/progress.ts";
+import { durationText } from "../../../../src/cli/render/quantities.ts";
+import { progressBlock, progressLine } from "../../../../src/cli/render/progress.ts";
 import type { ProgressView } from "../../../../src/cli/render/progress.ts";
 
 const PLAIN = { colour: false, unicode: true };

@@ -2,6 +2,7 @@ import { expect } from "chai";
 import { runStatusText } from "../../../../src/cli/render/run-status.ts";
 import { hintedLine } from "../../../../src/cli/shell-words.ts";
 import type { RunStatus } from "../../../../src/client/run-status.ts";
+import { madeStatus } from "../../../support/made-status.ts";
 
 const PACE = { kind: "steady", perSecond: 4, left: { atLeastMs: 60_000, atMostMs: 120_000 } } as const;
 
@@ -10,16 +11,12 @@ function textOf(
   change: Partial<RunStatus> = {},
   workersLackPlugin = false,
 ): string {
-  const status: RunStatus = {
-    state,
-    ...{ pending: 6, delayed: 0, running: 0, executing: 0, done: 4, failed: 0, failedByClass: {} },
-    ...{ setAside: 0, setAsideItems: [] },
-    failureMessages: [],
+  const status = madeStatus({
+    ...{ state, pending: 6, done: 4, sealed: true },
     pauseReason: state === "paused" ? "by an operator" : undefined,
-    ...{ sealed: true, task: undefined, finishedPerSecond: [], staleReports: 0, conflicts: 0, reassigned: 0 },
-    workers: { ready: 2, draining: 0, suspected: 0, failed: 0, cordoned: 0, revoked: 0 },
+    workers: { ...madeStatus().workers, ready: 2 },
     ...change,
-  };
+  });
   return runStatusText(status, PACE, hintedLine(undefined), workersLackPlugin);
 }
 
@@ -38,6 +35,23 @@ describe("the status of a run", () => {
     expect(first(textOf("sealed", { workers }))).to.contain(" No worker is there.");
     expect(first(textOf("complete", { workers, pending: 0 }))).to.not.contain("worker");
     expect(first(textOf("sealed"))).to.not.contain("worker");
+  });
+
+  it("says how many items wait behind parked keys, and what helps", () => {
+    const keys = {
+      total: 9,
+      waiting: 0,
+      running: 0,
+      parked: 2,
+      itemsBehindParked: 5,
+      oldestReadyAgeMs: undefined,
+    };
+    expect(textOf("sealed", { keys })).to.contain(
+      "\n  2 keys are parked, and 5 items wait behind them: `rollout key list --parked` says why, " +
+        "`rollout retry --failed` tries failed items again, `rollout key skip --all` goes on without them\n",
+    );
+    expect(textOf("sealed", { keys: { ...keys, parked: 0, itemsBehindParked: 0 } })).to.not.contain("parked");
+    expect(textOf("cancelled", { keys })).to.not.contain("parked");
   });
 
   it("says why items fail", () => {

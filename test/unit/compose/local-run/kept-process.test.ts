@@ -1,8 +1,7 @@
 import { expect } from "chai";
 import { failure } from "../../../../src/base/errors.ts";
 import { KeptProcess } from "../../../../src/compose/local-run/kept-process.ts";
-import type { GivenUp } from "../../../../src/compose/local-run/kept-process.ts";
-import type { Member, MemberEnd } from "../../../../src/compose/local-run/member.ts";
+import type { GivenUp, Member, MemberEnd } from "../../../../src/compose/local-run/kept-process.ts";
 import { VirtualClock } from "../../../support/virtual-clock.ts";
 
 const KILLED: MemberEnd = { code: null, signal: "SIGKILL", error: undefined };

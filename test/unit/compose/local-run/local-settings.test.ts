@@ -4,7 +4,7 @@ import {
   LOCAL_SETTINGS,
   localEnvironment,
   settingWords,
-} from "../../../../src/compose/local-run/local-settings.ts";
+} from "../../../../src/compose/local-run/local-config.ts";
 
 describe("the settings of a local run", () => {
   it("are those that do not say where things are", () => {

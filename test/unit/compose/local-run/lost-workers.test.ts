@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { LostWorkers } from "../../../../src/compose/local-run/lost-workers.ts";
+import { LostWorkers } from "../../../../src/compose/local-run/progress-watch.ts";
 
 describe("workers that are lost", () => {
   let lost: LostWorkers;

@@ -5,8 +5,7 @@ import { newUlid } from "../../../../src/base/ids.ts";
 import type { RunId } from "../../../../src/base/ids.ts";
 import { systemClock } from "../../../../src/base/clock.ts";
 import { systemRandom } from "../../../../src/base/random.ts";
-import { namedAddress } from "../../../../src/compose/local-run/named-address.ts";
-import { localConfigText } from "../../../../src/compose/local-run/run-directory.ts";
+import { localConfigText, namedAddress } from "../../../../src/compose/local-run/local-config.ts";
 
 function configured(address: string): string {
   return localConfigText(newUlid<RunId>(systemClock, systemRandom), address, undefined);
@@ -24,6 +23,7 @@ describe("the address of a local run that no coordinator leads", () => {
   for (const [what, text] of [
     ["there was none", undefined],
     ["an earlier version named any port", configured("127.0.0.1:0")],
+    ["other machines reach the one that it names", configured("0.0.0.0:4711")],
     ["the configuration cannot be read", "[transport\n"],
     ["it names none", 'run_id = "x"\n[transport]\nlisten_addr = 7\n'],
   ] as const) {

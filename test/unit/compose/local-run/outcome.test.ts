@@ -49,6 +49,23 @@ describe("what a local run has come to", () => {
     ]);
   });
 
+  it("names what waits behind failed items of its keys, and both ways to go on", () => {
+    const { lines, exit, object } = outcome({
+      end: { kind: "parked", items: 7, keys: 2 },
+      counts: counts(1, 2, 7),
+    });
+    expect(exit).to.equal(1);
+    expect(object).to.include({ state: "parked", pending: 7 });
+    expect(lines).to.deep.equal([
+      "not complete: 1 of 10 done: out.jsonl",
+      "2 failed (2 error): out.errors.jsonl",
+      "7 items wait behind 2 keys that are parked, by a failed item or by `rollout key pause`; to see which: " +
+        "rollout coordinator run -c out.jsonl.rollout, and in another terminal: rollout key list --parked -c out.jsonl.rollout",
+      "to try the failed items again: rollout run in --retry-failed",
+      "to go on without them: rollout run in --on-failed skip",
+    ]);
+  });
+
   it("names classes and messages, also of a run that is paused, and how to go on", () => {
     const item = "0123456789ab".padEnd(64, "0");
     const failureMessages = [

@@ -1,29 +1,20 @@
 import { expect } from "chai";
+import { sleep } from "../../../../src/base/clock.ts";
 import type { ProgressView } from "../../../../src/cli/render/progress.ts";
 import type { RunStatus } from "../../../../src/client/run-status.ts";
 import { ProgressWatch } from "../../../../src/compose/local-run/progress-watch.ts";
 import type { RolloutClient } from "../../../../src/compose/rollout-client.ts";
+import { madeStatus } from "../../../support/made-status.ts";
 import { VirtualClock } from "../../../support/virtual-clock.ts";
 
 const TOTAL = 1_000;
 
 function statusOf(done: number, ready: number, change: Partial<RunStatus> = {}): RunStatus {
-  return {
-    state: "open",
-    ...{ pending: TOTAL - done, delayed: 0, running: ready, executing: ready, done, failed: 0 },
-    ...{ setAside: 0, setAsideItems: [] },
-    ...{
-      failedByClass: {},
-      failureMessages: [],
-      pauseReason: undefined,
-      sealed: false,
-      task: undefined,
-      finishedPerSecond: [],
-    },
-    ...{ staleReports: 0, conflicts: 0, reassigned: 0 },
-    workers: { ready, draining: 0, suspected: 0, failed: 0, cordoned: 0, revoked: 0 },
-    ...change,
-  };
+  const { workers } = madeStatus();
+  return madeStatus({
+    ...{ pending: TOTAL - done, running: ready, executing: ready, done },
+    ...{ workers: { ...workers, ready }, ...change },
+  });
 }
 
 const troubled = { state: "ready", liveness: "alive", trouble: "waiting for the server" };
@@ -45,10 +36,15 @@ describe("watching a local run", () => {
       end: () => undefined,
     };
     const client = {
-      status: () => Promise.resolve(status),
+      news: (collectMs: number) => ({
+        next: async (signal: AbortSignal) => {
+          await sleep(clock, collectMs, signal);
+          return { status };
+        },
+      }),
       workers: () => Promise.resolve([troubled, troubled]),
     } as unknown as RolloutClient;
-    watch = new ProgressWatch({ client, display, clock, slots: 4, expected: TOTAL });
+    watch = new ProgressWatch({ client, display, clock, slots: 4, expected: () => TOTAL });
     watch.start();
   });
 
@@ -121,5 +117,36 @@ describe("watching a local run", () => {
     expect(views.at(-1)?.situation).to.equal("a worker: waiting for the server (and 1 more)");
     await work(2, 2, 4, { ...still, finishedPerSecond: [0, 0, 0, 0, 2] });
     expect(views.at(-1)?.situation).to.equal(undefined);
+  });
+
+  it("notices that all that is left stands in parked keys, once everything was submitted and not before", async () => {
+    let parked: unknown;
+    void watch.parked.then((what) => (parked = what));
+    const keys = {
+      total: 9,
+      waiting: 0,
+      running: 0,
+      parked: 2,
+      itemsBehindParked: 7,
+      oldestReadyAgeMs: undefined,
+    };
+    const stuck = { state: "sealed", sealed: true, pending: 7, running: 0, keys } as const;
+    status = madeStatus(stuck);
+    await clock.advance(2_000);
+    expect(parked, "of a run of before").to.equal(undefined);
+    watch.submitted(undefined);
+    for (const change of [
+      { running: 1 },
+      { pending: 8 },
+      { sealed: false, state: "open" as const },
+      { pending: 0 },
+    ]) {
+      status = madeStatus({ ...stuck, ...change });
+      await clock.advance(2_000);
+      expect(parked, JSON.stringify(change)).to.equal(undefined);
+    }
+    status = madeStatus(stuck);
+    await clock.advance(2_000);
+    expect(parked).to.deep.equal({ items: 7, keys: 2 });
   });
 });

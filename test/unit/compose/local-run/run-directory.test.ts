@@ -1,29 +1,25 @@
 import { existsSync } from "node:fs";
-import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { expect } from "chai";
 import { newUlid } from "../../../../src/base/ids.ts";
 import type { RunId, WorkerId } from "../../../../src/base/ids.ts";
 import type { Clock } from "../../../../src/base/clock.ts";
 import { systemClock } from "../../../../src/base/clock.ts";
 import { systemRandom } from "../../../../src/base/random.ts";
-import { holderNameOf } from "../../../../src/compose/holder-names.ts";
-import {
-  localConfigText,
-  RunDirectory,
-  runDirectoryOf,
-} from "../../../../src/compose/local-run/run-directory.ts";
+import { holderNameOf } from "../../../../src/compose/store-holders.ts";
+import { localConfigText } from "../../../../src/compose/local-run/local-config.ts";
+import type { KeyedTask } from "../../../../src/compose/local-run/run-directory.ts";
+import { RunDirectory, runDirectoryOf } from "../../../../src/compose/local-run/run-directory.ts";
 import { commandManifest } from "../../../../src/config/manifest.ts";
 import { resolveConfig } from "../../../../src/config/resolve.ts";
 import { taskOf } from "../../../../src/config/task.ts";
-import type { Task } from "../../../../src/config/task.ts";
-import { silentLogger } from "../../../../src/observe/log.ts";
 import { FAILED_PREFIX } from "../../../../src/storage/keys.ts";
 import { openLevelStore } from "../../../../src/storage/level/level-store.ts";
 import { useClosers } from "../../../support/closers.ts";
 import { failureOf } from "../../../support/rejection.ts";
 import { useTemporaryDirectory } from "../../../support/temporary-directory.ts";
 
-const PORTS = { clock: systemClock, random: systemRandom, log: silentLogger };
+const PORTS = { clock: systemClock, random: systemRandom };
 const CAT = taskOf(commandManifest(["cat"], "/"));
 const REV = taskOf(commandManifest(["rev"], "/"));
 
@@ -32,7 +28,7 @@ describe("the directory of a local run", () => {
   const closeLater = useClosers();
 
   async function claim(
-    task: Task = CAT,
+    task: KeyedTask = CAT,
     whenOfAnotherTask: Parameters<typeof RunDirectory.claim>[4] = "replace-if-nothing-came",
     ports = PORTS,
   ): Promise<RunDirectory> {
@@ -94,6 +90,23 @@ describe("the directory of a local run", () => {
     expect((await claim()).runId).to.equal(first.runId);
   });
 
+  it("is of the fields in which lines have their keys, too", async () => {
+    const keyed = { ...CAT, fields: { key: "customer", eventId: "/id" } };
+    const first = await claim(keyed);
+    await first.close();
+    const same = await claim({ ...CAT, fields: { key: "customer", eventId: "/id" } }, "refuse");
+    expect(same.runId).to.equal(first.runId);
+    await same.close();
+    for (const fields of [undefined, { key: "other", eventId: "/id" }, { key: "customer" }]) {
+      const error = await failureOf(claim({ ...CAT, fields }, "refuse"));
+      expect(error).to.include({ code: "other_run_task" });
+      expect(error.message).to.contain(`${CAT.summary} with --key-field customer --event-id-field /id`);
+    }
+    const next = await claim();
+    expect(next.formerTask).to.contain("--key-field customer");
+    await next.close();
+  });
+
   it("becomes another task's while nothing came of it, whatever has been there", async () => {
     const first = await claim();
     const store = await openLevelStore({
@@ -133,6 +146,22 @@ describe("the directory of a local run", () => {
     expect(await failureOf(claim())).to.include({ code: "run_directory_unusable" });
   });
 
+  it("says of a lock that is damaged that nothing is lost with it, and is free again without it", async () => {
+    const { runId, path, file } = await claim().then(async (first) => {
+      await first.close();
+      return { runId: first.runId, path: first.path, file: first.file("supervisor/CURRENT") };
+    });
+    for (const damage of [() => writeFile(file, "MANIFEST-999999\n"), () => rm(file)]) {
+      await damage();
+      const refused = await failureOf(claim());
+      expect(refused).to.include({ code: "store_unusable" });
+      expect(refused.message).to.match(/supervisor: it is damaged$/);
+      expect(refused.hint).to.match(/^remove it, .*nothing is lost$/);
+    }
+    await rm(`${path}/supervisor`, { recursive: true });
+    expect((await claim()).runId).to.equal(runId);
+  });
+
   it("waits for what an earlier run's processes hold, and says for whom", async () => {
     const directory = await claim();
     const path = directory.file("rollout.db");
@@ -146,6 +175,19 @@ describe("the directory of a local run", () => {
     await waiting;
     expect(waitedFor).to.have.length(1);
     expect(waitedFor[0]).to.match(/^the coordinator of rollout run, pid \d+ on host /);
+  });
+
+  it("waits for nobody once it is to leave, also when they have gone", async () => {
+    const directory = await claim();
+    const path = directory.file("rollout.db");
+    const holderName = holderNameOf("coordinator", true);
+    const store = await openLevelStore({ path, holderName, clock: systemClock });
+    const leaving = new AbortController();
+    const waiting = directory.waitForEarlier(() => {
+      leaving.abort();
+      void store.close();
+    }, leaving.signal);
+    expect(await failureOf(waiting)).to.include({ code: "interrupted" });
   });
 
   it("waits not for long for what somebody has started by hand, and says how to go on", async () => {
@@ -216,7 +258,8 @@ describe("the directory of a local run", () => {
       ...{ environment: {}, flags: {}, workingDirectory: "/", topics: [] },
     });
     expect(config.storage.path).to.equal("/run/rollout.db");
-    expect(config.worker).to.include({ stateDir: "/run/state", coordinatorAddr: "127.0.0.1:4711" });
+    expect(config.worker.stateDir).to.equal("/run/state");
+    expect(config.worker.coordinatorAddr).to.deep.equal(["127.0.0.1:4711"]);
     expect(config.worker.plugins).to.deep.equal(["/run/plugin.toml"]);
   });
 });

@@ -4,7 +4,7 @@ import { systemClock } from "../../../../src/base/clock.ts";
 import { openLevelStore } from "../../../../src/storage/level/level-store.ts";
 import { MemoryStore } from "../../../../src/storage/memory/memory-store.ts";
 import type { Store } from "../../../../src/storage/store.ts";
-import { command, LedgerRun } from "../../../support/ledger-commands.ts";
+import { command, LedgerRun } from "./ledger-commands.ts";
 import { useTemporaryDirectory } from "../../../support/temporary-directory.ts";
 
 const SEED = 20_261_118;

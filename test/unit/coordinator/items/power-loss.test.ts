@@ -1,58 +1,38 @@
 // The ledger when the machine of the coordinator loses its power: what was acknowledged is there, what was only flushed may be
 // gone, and the workers' own statements put the rest in order.
 import { expect } from "chai";
-import fc from "fast-check";
 import { seededRandom } from "../../../../src/base/random.ts";
-import type { Random } from "../../../../src/base/random.ts";
-import { itemIdText } from "../../../../src/coordinator/ledger/item-id.ts";
+import { itemIdText } from "../../../../src/coordinator/ledger/place.ts";
 import { doneRecord } from "../../../../src/coordinator/ledger/records.ts";
 import { decodeRecord, okOrFailure } from "../../../../src/storage/codec.ts";
 import { DONE_PREFIX, ITEM_INDEX_PREFIX } from "../../../../src/storage/keys.ts";
 import { PowerLossStore } from "../../../support/power-loss-store.ts";
-import type { Store } from "../../../../src/storage/store.ts";
-import { prefixRange } from "../../../../src/storage/store.ts";
-import { LedgerHarness } from "../../../support/ledger-harness.ts";
-import type { HeldItem, LedgerWorker } from "../../../support/ledger-worker.ts";
-import { ERROR, reportOf } from "../../../support/ledger-worker.ts";
-
-const nothingSurvives: Random = { unit: () => 0, bytes: (count) => new Uint8Array(count) };
+import { World } from "../../../support/world.ts";
+import { ERROR, reportOf } from "../../../support/world-worker.ts";
+import type { HeldItem, WorldWorker } from "../../../support/world-worker.ts";
+import fc from "fast-check";
 
 /** The results that the store has: id → output. */
-async function resultsIn(store: Store): Promise<Map<string, string>> {
-  const rows = await store.scan({ ...prefixRange(DONE_PREFIX), limit: 10_000 });
+async function resultsIn(ledger: World): Promise<Map<string, string>> {
+  const rows = await ledger.rowsUnder(DONE_PREFIX);
   const results = rows.map(({ key, value }) => okOrFailure("", decodeRecord(doneRecord, key, value)));
   return new Map(results.map(({ id, output }) => [itemIdText(id), Buffer.from(output).toString()]));
 }
 
 describe("the ledger after a loss of power", () => {
-  let power: PowerLossStore;
-  let ledger: LedgerHarness;
-  let workers: LedgerWorker[];
+  let ledger: World;
+  let workers: WorldWorker[];
 
   beforeEach(async () => {
     await begin();
   });
 
   async function begin(): Promise<void> {
-    power = new PowerLossStore();
-    ledger = await LedgerHarness.start({ store: power });
+    ledger = await World.start({ store: new PowerLossStore() });
     workers = [await ledger.worker(1, { slots: 2 }), await ledger.worker(2, { slots: 2 })];
   }
 
-  async function losePower(random: Random): Promise<void> {
-    power = power.losePower(random);
-    await ledger.lead(power);
-  }
-
-  /** The worker comes back and drops what the verdict says. */
-  async function reconnect(worker: LedgerWorker): Promise<void> {
-    await worker.beat();
-    const held = [...worker.held];
-    const verdict = await worker.hello();
-    worker.forget(held.filter((_, at) => verdict?.[at] !== true));
-  }
-
-  const first = ({ held: [item] }: LedgerWorker): HeldItem => {
+  const first = ({ held: [item] }: WorldWorker): HeldItem => {
     if (item === undefined) throw new Error("nothing is held");
     return item;
   };
@@ -63,12 +43,12 @@ describe("the ledger after a loss of power", () => {
     await ledger.submit(["a"]);
     await one.ask(1);
     const lost = first(one);
-    expect(power.atRisk).to.be.above(0);
-    await losePower(nothingSurvives);
-    await reconnect(two);
+    expect((ledger.store as PowerLossStore).atRisk).to.be.above(0);
+    await ledger.losePower();
+    await two.reconnect();
     await two.ask(1);
     expect(first(two), "the same attempt of a later leadership").to.include({ attempt: 1, epoch: 1 });
-    await reconnect(one);
+    await one.reconnect();
     expect(one.held).to.deep.equal([]);
     await one.send([reportOf(lost, ERROR)]);
     await one.send([reportOf(lost)]);
@@ -84,8 +64,8 @@ describe("the ledger after a loss of power", () => {
     await one.ask(1);
     await two.ask(1);
     await one.report([first(one)]);
-    await losePower(nothingSurvives);
-    await reconnect(two);
+    await ledger.losePower();
+    await two.reconnect();
     expect(two.texts).to.deep.equal(["b"]);
     expect(await ledger.view()).to.include({ running: 1, done: 1 });
   });
@@ -127,12 +107,10 @@ describe("the ledger after a loss of power", () => {
               await worker.release(items);
               break;
             default:
-              await losePower(random);
-              expect(await power.scan({ ...prefixRange(ITEM_INDEX_PREFIX), limit: 1_000 })).to.have.length(
-                submitted,
-              );
-              expect([...(await resultsIn(power))]).to.have.deep.members([...acknowledged]);
-              for (const each of workers) await reconnect(each);
+              await ledger.losePower(random);
+              expect(await ledger.countUnder(ITEM_INDEX_PREFIX)).to.equal(submitted);
+              expect([...(await resultsIn(ledger))]).to.have.deep.members([...acknowledged]);
+              for (const each of workers) await each.reconnect();
           }
         }
         for (const worker of workers) {

@@ -1,30 +1,21 @@
 import { expect } from "chai";
-import { StaticElector } from "../../../../src/coordinator/lead/elector-static.ts";
+import { StaticElector } from "../../../../src/coordinator/lead/elector.ts";
 import type { Loss } from "../../../../src/coordinator/lead/elector.ts";
 import { StorageLease } from "../../../../src/coordinator/lead/lease.ts";
 import { MemoryStore } from "../../../../src/storage/memory/memory-store.ts";
-import { DelegatingStore } from "../../../support/delegating-store.ts";
 import { leadershipIn } from "../../../support/ledger-rows.ts";
+import { WatchedStore } from "../../../support/watched-store.ts";
 import { VirtualClock } from "../../../support/virtual-clock.ts";
-
-class CountingStore extends DelegatingStore {
-  reads = 0;
-
-  override get(key: string): Promise<Uint8Array | undefined> {
-    this.reads++;
-    return super.get(key);
-  }
-}
 
 describe("the elector of a store that one process has", () => {
   let clock: VirtualClock;
-  let store: CountingStore;
+  let store: WatchedStore;
   let elector: StaticElector;
   let lost: Loss[];
 
   beforeEach(async () => {
     clock = new VirtualClock();
-    store = new CountingStore(new MemoryStore());
+    store = new WatchedStore(new MemoryStore());
     await new StorageLease(store, "before").claim();
     elector = new StaticElector(new StorageLease(store, "own"), clock);
     lost = [];
@@ -49,12 +40,12 @@ describe("the elector of a store that one process has", () => {
 
   it("reads the store for those who doubt it, once a second at most, and goes on", async () => {
     await campaign();
-    store.reads = 0;
+    store.gets = 0;
     for (let time = 0; time < 20; time++) expect(await elector.isLeader({ doubted: true })).to.equal(true);
-    expect(store.reads).to.equal(2);
+    expect(store.gets).to.equal(2);
     await clock.advance(1_000);
     expect(await elector.isLeader({ doubted: true })).to.equal(true);
-    expect(store.reads).to.equal(4);
+    expect(store.gets).to.equal(4);
     expect(lost).to.deep.equal([]);
   });
 

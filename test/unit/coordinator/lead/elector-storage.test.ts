@@ -169,11 +169,14 @@ describe("the elector of a store that is shared", () => {
       expect(slow.elector.mayAct()).to.equal(true);
     });
 
-    it("by its own name when nobody could tell it that it had", async () => {
+    it("by its own name once the store answers, when nobody could tell it that it had", async () => {
       const candidate = stand("a");
       candidate.store.mood = "unanswered";
-      await clock.advance();
-      expect(candidate.won?.epoch).to.equal(0);
+      await clock.advance(TIMING.renewalMs);
+      expect(candidate.won).to.equal(undefined);
+      candidate.store.mood = "good";
+      await clock.advance(2 * TIMING.renewalMs);
+      expect(candidate.won?.epoch).to.equal((await leadershipIn(shared)).epoch);
     });
   });
 

@@ -1,23 +1,16 @@
 import { expect } from "chai";
 import fc from "fast-check";
-import { systemClock } from "../../../../src/base/clock.ts";
 import { failure } from "../../../../src/base/errors.ts";
 import type { Leadership } from "../../../../src/coordinator/lead/lease.ts";
 import { StorageLease } from "../../../../src/coordinator/lead/lease.ts";
 import type { Fault } from "../../../support/faulty-store.ts";
-import { FaultyStore, scriptedFaults } from "../../../support/faulty-store.ts";
+import { FaultyStore } from "../../../support/faulty-store.ts";
 import { COORDINATOR_LEASE_KEY, EPOCH_KEY } from "../../../../src/storage/keys.ts";
 import { MemoryStore } from "../../../../src/storage/memory/memory-store.ts";
 import type { Batch, CommitOutcome, Store } from "../../../../src/storage/store.ts";
 import { batchOf, putOf } from "../../../support/batch.ts";
 import { epochEntry, leadershipIn, leaseEntry } from "../../../support/ledger-rows.ts";
 import { failureOf } from "../../../support/rejection.ts";
-
-/** The first commit goes wrong so, and the store is usable after it. */
-function failingOnce(inner: Store, fault: Fault): Store {
-  const plan = scriptedFaults([{ operation: "commit", nth: 1, fault }]);
-  return new FaultyStore(inner, { plan, clock: systemClock, afterFailure: "usable" });
-}
 
 function write(store: Store, leadership: Leadership): Promise<CommitOutcome> {
   return store.commit(batchOf({ puts: [putOf("item", "x")], expect: [leadership.epochRow] }));
@@ -99,19 +92,19 @@ describe("the lease", () => {
 
   describe("claimed with an outcome that nobody knows", () => {
     it("is ours when it was executed: our own name stands there", async () => {
-      const leadership = await new StorageLease(failingOnce(store, { kind: "fail_after" }), "a").claim();
+      const leadership = await new StorageLease(new FaultyStore(store, { kind: "fail_after" }), "a").claim();
       expect(leadership.epoch).to.equal(0);
       expect(await write(store, leadership)).to.deep.equal({ kind: "committed" });
     });
 
     it("is not claimed when it was not executed", async () => {
-      const lease = new StorageLease(failingOnce(store, { kind: "fail_before" }), "a");
+      const lease = new StorageLease(new FaultyStore(store, { kind: "fail_before" }), "a");
       expect(await failureOf(lease.claim())).to.have.property("code", "store_write_failed");
       expect(await leadershipIn(store)).to.deep.equal({ lease: undefined, epoch: undefined });
     });
 
     it("is not ours when another holder stands there with that very epoch", async () => {
-      const faulty = failingOnce(store, { kind: "fail_before" });
+      const faulty = new FaultyStore(store, { kind: "fail_before" });
       const commit = faulty.commit.bind(faulty);
       faulty.commit = async (batch) => {
         const outcome = await commit(batch);
@@ -124,8 +117,7 @@ describe("the lease", () => {
     });
 
     it("is not claimed when the store cannot be read any more", async () => {
-      const plan = scriptedFaults([{ operation: "commit", nth: 1, fault: { kind: "fail_after" } }]);
-      const broken = new FaultyStore(store, { plan, clock: systemClock, afterFailure: "broken" });
+      const broken = new FaultyStore(store, { kind: "fail_after", afterFailure: "broken" });
       const error = await failureOf(new StorageLease(broken, "a").claim());
       expect(error.code).to.equal("store_write_failed");
     });
@@ -133,9 +125,8 @@ describe("the lease", () => {
 
   describe("renewed with an outcome that nobody knows", () => {
     /** A leader's lease whose renewals meet `fault` once. */
-    async function held(fault: Fault, afterFailure: "usable" | "broken" = "usable"): Promise<StorageLease> {
-      const plan = scriptedFaults([{ operation: "commit", nth: 2, fault }]);
-      const lease = new StorageLease(new FaultyStore(store, { plan, clock: systemClock, afterFailure }), "a");
+    async function held(fault: Fault): Promise<StorageLease> {
+      const lease = new StorageLease(new FaultyStore(store, { nth: 2, ...fault }), "a");
       await lease.claim();
       return lease;
     }
@@ -153,7 +144,7 @@ describe("the lease", () => {
     });
 
     it("is not renewed when the store cannot be read again", async () => {
-      const lease = await held({ kind: "fail_after" }, "broken");
+      const lease = await held({ kind: "fail_after", afterFailure: "broken" });
       expect(await lease.renew()).to.have.property("kind", "unclear");
     });
 
@@ -241,11 +232,12 @@ function interleaved(store: Store, scheduler: fc.Scheduler): Store {
 }
 
 function bound(store: Store): Store {
-  const { location, supports, everWritten } = store;
+  const { location, supports, everWritten, generation } = store;
   return {
     location,
     supports,
     everWritten,
+    generation,
     get: (key) => store.get(key),
     getMany: (keys) => store.getMany(keys),
     scan: (range) => store.scan(range),

@@ -1,8 +1,8 @@
 import { expect } from "chai";
 import { systemClock } from "../../../../src/base/clock.ts";
 import { epoch } from "../../../../src/base/ids.ts";
-import { WatchdogWorker } from "../../../../src/coordinator/lead/watchdog-worker.ts";
 import {
+  WatchdogWorker,
   guardCells,
   newWatchCells,
   releaseCells,

@@ -1,12 +1,8 @@
+import { createHash } from "node:crypto";
 import { expect } from "chai";
+import type { ItemContent } from "../../../../src/coordinator/ledger/place.ts";
+import { ITEM_ID_BYTES, itemIdOf, itemIdText, itemKeyOf } from "../../../../src/coordinator/ledger/place.ts";
 import fc from "fast-check";
-import type { ItemContent } from "../../../../src/coordinator/ledger/item-id.ts";
-import {
-  ITEM_ID_BYTES,
-  itemIdOf,
-  itemIdText,
-  itemKeyOf,
-} from "../../../../src/coordinator/ledger/item-id.ts";
 
 const TASK = new Uint8Array(32).fill(1);
 
@@ -31,6 +27,21 @@ describe("the id of an item", () => {
       [{ payload: Buffer.from("12345678901234567890") }, "SCbYVa2fWwUMNeGAg3gqAfa7weFp15wMpu3wwgLFaH4"],
     ];
     for (const [parts, text] of golden) expect(itemIdText(itemIdOf(contentOf(parts)))).to.equal(text);
+  });
+
+  it("is of one recipe, however large the payload", () => {
+    for (const bytes of [0, 1, 16_384, 16_385, 100_000]) {
+      const lengths = Buffer.alloc(16);
+      for (const [at, length] of [TASK.length, bytes, 3, 7].entries()) lengths.writeUInt32BE(length, 4 * at);
+      const payload = Buffer.alloc(bytes, "x");
+      const recipe = createHash("sha256")
+        .update("rollout item 1\0")
+        .update(lengths)
+        .update(TASK)
+        .update(payload);
+      const id = itemIdOf(contentOf({ payload, key: "é!", sampleIndex: 7 }));
+      expect(Buffer.from(id).equals(recipe.update("é!").digest()), String(bytes)).to.equal(true);
+    }
   });
 
   it("is the same for the same content and another for any other", () => {

@@ -2,6 +2,9 @@ import { expect } from "chai";
 import fc from "fast-check";
 import {
   delayedKey,
+  isKeyed,
+  keyedPlaceOf,
+  orderOf,
   isPlace,
   laneEnd,
   placeOf,
@@ -13,7 +16,7 @@ import {
 } from "../../../../src/coordinator/ledger/place.ts";
 
 const priority = fc.integer({ min: PRIORITY_MIN, max: PRIORITY_MAX });
-const sequence = fc.integer({ min: 0, max: 2 ** 48 - 1 });
+const sequence = fc.integer({ min: 0, max: 2 ** 47 - 1 });
 
 describe("a place", () => {
   it("sorts as text by priority, highest first, then by submission", () => {
@@ -45,8 +48,36 @@ describe("a place", () => {
   });
 
   it("lies before the end of its lane, and after the ends of higher ones", () => {
-    expect(placeOf(3, 2 ** 48 - 1) < laneEnd(3)).to.equal(true);
+    expect(placeOf(3, 2 ** 47 - 1) < laneEnd(3)).to.equal(true);
     expect(placeOf(3, 0) > laneEnd(4)).to.equal(true);
+  });
+
+  it("lies behind all without a key in its lane when its item has one, and says the same of itself", () => {
+    fc.assert(
+      fc.property(priority, sequence, (lane, number) => {
+        const place = keyedPlaceOf(lane, number);
+        expect([isPlace(place), isKeyed(place), isKeyed(placeOf(lane, number))]).to.deep.equal([
+          true,
+          true,
+          false,
+        ]);
+        expect([priorityOf(place), sequenceOf(place)]).to.deep.equal([lane, number]);
+        expect(place >= laneEnd(lane)).to.equal(true);
+        expect(lane === PRIORITY_MIN || place < placeOf(lane - 1, 0)).to.equal(true);
+      }),
+    );
+  });
+
+  it("has an order among all others, whether their items have keys or not", () => {
+    const any = fc.tuple(priority, sequence, fc.boolean());
+    fc.assert(
+      fc.property(any, any, ([p1, s1, k1], [p2, s2, k2]) => {
+        const [one, other] = [(k1 ? keyedPlaceOf : placeOf)(p1, s1), (k2 ? keyedPlaceOf : placeOf)(p2, s2)];
+        const expected = p1 === p2 ? s1 - s2 : p2 - p1;
+        expect(orderOf(one) < orderOf(other)).to.equal(expected < 0);
+        expect(orderOf(one) === orderOf(other)).to.equal(expected === 0);
+      }),
+    );
   });
 
   it("is not what has another length or other letters", () => {

@@ -17,11 +17,11 @@ import {
   checkpointRecord,
 } from "../../../../src/coordinator/ledger/attempt-records.ts";
 import { runRecord } from "../../../../src/coordinator/run/run.ts";
-import { NEVER_STARTED } from "../../../../src/coordinator/turn/run-view.ts";
+import { NEVER_STARTED } from "../../../../src/coordinator/turn/run-terms.ts";
 import { submissionRecord } from "../../../../src/coordinator/run/submission.ts";
 import { decodeRecord, encodeRecord } from "../../../../src/storage/codec.ts";
 import type { RecordType } from "../../../../src/storage/codec.ts";
-import { incarnationId, workerId } from "../../../support/reactor-harness.ts";
+import { incarnationId, workerId } from "../../../support/world-worker.ts";
 
 const id = Buffer.alloc(32, 5);
 const budgets = {

@@ -4,7 +4,7 @@ import { decodeRecord, encodeRecord, okOrFailure, recordChecksum } from "../../.
 import type { Damage, RecordType } from "../../../../src/storage/codec.ts";
 import { readScrubPage } from "../../../../src/coordinator/read/verify-ledger.ts";
 import { Scrub } from "../../../../src/coordinator/ledger/scrub.ts";
-import { SEGMENT_ROWS, SEGMENTS, Tally } from "../../../../src/coordinator/ledger/tally.ts";
+import { disagreement, SEGMENT_ROWS, SEGMENTS, Tally } from "../../../../src/coordinator/ledger/tally.ts";
 import type { SegmentName } from "../../../../src/coordinator/ledger/tally.ts";
 import { doneRecord, itemIndexRecord } from "../../../../src/coordinator/ledger/records.ts";
 import {
@@ -15,16 +15,21 @@ import {
   LEDGER_KEY,
 } from "../../../../src/storage/keys.ts";
 import { MemoryStore } from "../../../../src/storage/memory/memory-store.ts";
-import type { Entry, ScanRange } from "../../../../src/storage/store.ts";
-import { nextKey, prefixRange } from "../../../../src/storage/store.ts";
+import type { Entry } from "../../../../src/storage/store.ts";
+import { nextKey } from "../../../../src/storage/store.ts";
 import { batchOf } from "../../../support/batch.ts";
-import { LedgerHarness } from "../../../support/ledger-harness.ts";
-import { ERROR } from "../../../support/ledger-worker.ts";
+import { WatchedStore } from "../../../support/watched-store.ts";
+import { World } from "../../../support/world.ts";
+import { ERROR } from "../../../support/world-worker.ts";
 
 const SEED = 20261118;
 const KEYS = 12;
 
 /** A segment by hand: rows that come and go in memory first and in the store when they are committed. */
+function comparison(tally: Tally): Parameters<Scrub["take"]>[1] {
+  return (segment, found) => disagreement(tally, segment as SegmentName, found);
+}
+
 class Rows {
   readonly scrub: Scrub;
   readonly tally = new Tally();
@@ -121,7 +126,7 @@ async function run(rows: Rows, steps: readonly Step[]): Promise<Damage | undefin
     if (kind !== "answer" || page === undefined) return undefined;
     const read = page;
     [asked, page] = [undefined, undefined];
-    return rows.scrub.take(read, rows.tally);
+    return rows.scrub.take(read, comparison(rows.tally));
   };
   for (const next of steps) {
     if (next.kind === "toggle") rows.toggle(next.segment, next.number);
@@ -170,7 +175,7 @@ describe("the scrub of the ledger", () => {
     const page = await readScrubPage(await rows.store(), first);
     for (let number = 0; number < 20_000; number++) rows.toggle("items", number);
     rows.commit();
-    expect(rows.scrub.take(page, rows.tally)).to.equal(undefined);
+    expect(rows.scrub.take(page, comparison(rows.tally))).to.equal(undefined);
     expect(rows.scrub.wants()).to.deep.equal(first);
   });
 
@@ -181,23 +186,33 @@ describe("the scrub of the ledger", () => {
       const asked = rows.scrub.wants();
       expect(asked?.segment).to.equal(segment);
       expect(rows.scrub.wants()).to.equal(undefined);
-      if (asked !== undefined) rows.scrub.take(await readScrubPage(store, asked), rows.tally);
+      if (asked !== undefined) rows.scrub.take(await readScrubPage(store, asked), comparison(rows.tally));
     }
     expect([rows.scrub.isOver, rows.scrub.wants()]).to.deep.equal([true, undefined]);
   });
 
-  describe("reads a page", () => {
-    class CountingStore extends MemoryStore {
-      readonly limits: number[] = [];
-
-      override scan(range: ScanRange): Promise<Entry[]> {
-        this.limits.push(range.limit);
-        return super.scan(range);
+  it("passes over scans while items come and go in numbers, but not for ever", async () => {
+    const rows = new Rows(3);
+    const store = await rows.store();
+    /** Which of the scans had a page, when so many items moved before each. */
+    const scans = async (count: number, moved: number): Promise<number[]> => {
+      const paged: number[] = [];
+      for (let scan = 0; scan < count; scan++) {
+        const asked = rows.scrub.wantsAtScan((total += moved));
+        if (asked === undefined) continue;
+        paged.push(scan);
+        rows.scrub.take(await readScrubPage(store, asked), comparison(rows.tally));
       }
-    }
+      return paged;
+    };
+    let total = 0;
+    expect(await scans(90, 1_000)).to.deep.equal([0, 40, 80]);
+    expect(await scans(3, 3), "slow items leave it time enough").to.deep.equal([0, 1, 2]);
+  });
 
-    async function storeOf(count: number, bytes: number): Promise<CountingStore> {
-      const store = new CountingStore();
+  describe("reads a page", () => {
+    async function storeOf(count: number, bytes: number): Promise<WatchedStore> {
+      const store = new WatchedStore(new MemoryStore());
       const puts = Array.from({ length: count }, (_, at) => {
         const key = `${DONE_PREFIX}${String(at).padStart(4, "0")}`;
         return { key, value: recordOf(doneRecord, key, Buffer.alloc(bytes)) };
@@ -210,7 +225,11 @@ describe("the scrub of the ledger", () => {
       const page = await readScrubPage(store, { segment: "done", from: DONE_PREFIX, limit: 200 });
       expect(page.rows).to.have.length(200);
       expect(page.next).to.equal(nextKey(`${DONE_PREFIX}0199`));
-      expect(store.limits).to.deep.equal([4, ...Array<number>(12).fill(16), 4]);
+      expect(store.scans.map(({ range }) => range.limit)).to.deep.equal([
+        4,
+        ...Array<number>(12).fill(16),
+        4,
+      ]);
       const rest = await readScrubPage(store, { segment: "done", from: page.next ?? "", limit: 200 });
       expect([rest.rows.length, rest.next, rest.damage]).to.deep.equal([100, null, undefined]);
     });
@@ -219,24 +238,21 @@ describe("the scrub of the ledger", () => {
       const store = await storeOf(40, 2 ** 20);
       const page = await readScrubPage(store, { segment: "done", from: DONE_PREFIX, limit: 200 });
       expect(page.rows).to.have.length(8);
-      expect(Math.max(...store.limits)).to.equal(4);
+      expect(Math.max(...store.scans.map(({ range }) => range.limit))).to.equal(4);
     });
   });
 
   describe("of a leader", () => {
     const PER_PAGE_MS = 250;
-    let ledger: LedgerHarness;
+    let ledger: World;
 
     beforeEach(async () => {
-      ledger = await LedgerHarness.start({ isChecked: false, budgets: { maxAttempts: 1 } });
+      ledger = await World.start({ isChecked: false, budgets: { maxAttempts: 1 } });
       const worker = await ledger.worker(1, { slots: 20, credit: 20 });
       await ledger.submit(["a", "b", "c", "d", "e", "f", "g", "h"]);
       await worker.report(worker.held.slice(0, 5));
       await worker.report(worker.held.slice(0, 1), ERROR);
     });
-
-    const rowsUnder = (prefix: string): Promise<Entry[]> =>
-      ledger.store.scan({ ...prefixRange(prefix), limit: 100 });
 
     const named = (): unknown =>
       ledger.fatal.map((error) => [
@@ -263,18 +279,13 @@ describe("the scrub of the ledger", () => {
     for (const prefix of [ITEMS_PREFIX, DONE_PREFIX, FAILED_PREFIX]) {
       it(`ends it over a row that is not whole under ${prefix}, and names it`, async () => {
         // The record of a done item: nobody would read it again.
-        const [row] = await rowsUnder(prefix);
-        if (row === undefined) throw new Error(`nothing under ${prefix}`);
-        const value = Buffer.from(row.value);
-        value[value.length - 1] = (value[value.length - 1] ?? 0) ^ 1;
-        await ledger.store.commit(batchOf({ puts: [{ key: row.key, value }] }));
+        const key = await ledger.damage(prefix);
         await followed();
-        expect(named()).to.deep.equal([["store_corrupt", row.key]]);
+        expect(named()).to.deep.equal([["store_corrupt", key]]);
       });
 
       it(`ends it over a row that is gone under ${prefix}`, async () => {
-        const [row] = await rowsUnder(prefix);
-        await ledger.store.commit(batchOf({ deletes: [row?.key ?? ""] }));
+        await ledger.damage(prefix, 0, "gone");
         await followed();
         expect(named()).to.deep.equal([["store_corrupt", LEDGER_KEY]]);
         expect((ledger.fatal[0] as Error).message).to.contain(`rows were counted under ${prefix}`);
@@ -295,7 +306,7 @@ describe("the scrub of the ledger", () => {
     ];
     for (const [what, puts, reason] of INDEX_TROUBLES) {
       it(`ends it when the row that finds an item by its id ${what}: its line would be executed again`, async () => {
-        const [row, other] = await rowsUnder(ITEM_INDEX_PREFIX);
+        const [row, other] = await ledger.rowsUnder(ITEM_INDEX_PREFIX);
         if (row === undefined || other === undefined) throw new Error("every item has one");
         await ledger.store.commit(batchOf({ deletes: [row.key], puts: puts(row.key, other) }));
         await followed();
@@ -305,8 +316,7 @@ describe("the scrub of the ledger", () => {
     }
 
     it("says what is wrong in a turn that writes, so that whoever leads no more says nothing", async () => {
-      const [row] = await rowsUnder(DONE_PREFIX);
-      await ledger.store.commit(batchOf({ deletes: [row?.key ?? ""] }));
+      await ledger.damage(DONE_PREFIX, 0, "gone");
       await ledger.lead();
       while (ledger.fatal.length === 0) await ledger.watch(PER_PAGE_MS);
       const [written] = ledger.written.puts;

@@ -1,18 +1,55 @@
 import { expect } from "chai";
 import type { ReportedOutcome } from "../../../../src/coordinator/turn/session-frame.ts";
-import { LedgerHarness } from "../../../support/ledger-harness.ts";
+import { ITEMS_PREFIX } from "../../../../src/storage/keys.ts";
+import { MemoryStore } from "../../../../src/storage/memory/memory-store.ts";
+import { WatchedStore } from "../../../support/watched-store.ts";
+import { World } from "../../../support/world.ts";
 
 const MIB = 2 ** 20;
 const LARGE = "x".repeat(MIB);
 /** An item of no concern, and final. */
 const ENDED: ReportedOutcome = { kind: "too_large", message: "" };
 
+describe("an item that is submitted", () => {
+  it("waits in memory where all before it do, and is not read back", async () => {
+    const store = new WatchedStore(new MemoryStore());
+    const ledger = await World.start({ store, isChecked: false });
+    await ledger.submit(["a", "b"], { priority: 1, batchNumber: 1 });
+    await ledger.submit(["c"], { priority: 0, batchNumber: 2 });
+    const read = store.scans.length;
+    const worker = await ledger.worker(1, { credit: 10 });
+    await ledger.submit(["d"], { priority: 1, batchNumber: 3 });
+    expect(worker.held.map(({ text }) => text)).to.deep.equal(["a", "b", "c", "d"]);
+    expect(store.scans.slice(read).filter(({ range }) => range.from.startsWith(ITEMS_PREFIX))).to.deep.equal(
+      [],
+    );
+  });
+
+  it("keeps nothing of the message that it came in", async () => {
+    const ledger = await World.start();
+    await ledger.submit(["a", "b"]);
+    const [window] = ledger.state.ledger.fresh.values();
+    expect(window?.peek()?.payload.buffer.byteLength).to.equal(1);
+  });
+
+  it("is not let in before items of a higher priority that are still to be read", async () => {
+    const ledger = await World.start({ isChecked: false });
+    const heavy = Array.from({ length: 30 }, (_, at) => `${at} ${LARGE}`);
+    await ledger.offer(heavy, { priority: 1, batchNumber: 1 });
+    await ledger.offer(["a"], { priority: 0, batchNumber: 2 });
+    expect([...ledger.state.ledger.fresh].map(([, { size, isWhole }]) => [size, isWhole])).to.deep.equal([
+      [23, false],
+      [0, false],
+    ]);
+  });
+});
+
 describe("windows of items that were never given out", () => {
-  let ledger: LedgerHarness;
+  let ledger: World;
   let batches: number;
 
   beforeEach(async () => {
-    ledger = await LedgerHarness.start({
+    ledger = await World.start({
       isChecked: false,
       limits: { maxFails: { kind: "unlimited" } },
     });

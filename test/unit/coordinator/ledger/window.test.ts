@@ -17,23 +17,33 @@ function keyOf(number: number): string {
 
 /** A segment of a store, a window over it, and the loads that are under way between them. */
 class Segment {
-  readonly window = new Window<Entry>("");
+  readonly window: Window<Entry>;
   readonly rows = new Map<string, Entry>();
   readonly taken: string[] = [];
   /** Rows that scans have read and nobody has handed over. */
   readonly answers: { readonly entries: Entry[]; readonly hasMore: string | null }[] = [];
   largestPage = 0;
   readonly #pageMax: number;
+  #last = 100_000;
 
   /** Scans answer with so many rows at most, as if they were large. */
-  constructor(pageMax = 10_000) {
+  constructor(pageMax = 10_000, isEmpty = false) {
     this.#pageMax = pageMax;
+    this.window = new Window<Entry>(isEmpty ? null : "");
   }
 
   put(number: number, weight = 1): void {
     const key = keyOf(number);
     this.rows.set(key, { key, weight });
     this.window.offer(key);
+  }
+
+  /** Behind all that there is and has been. */
+  append(weight = 1): void {
+    const entry = { key: keyOf(++this.#last), weight };
+    this.rows.set(entry.key, entry);
+    if (this.window.admits(weight)) this.window.admit(entry);
+    else this.window.offer(entry.key);
   }
 
   take(): string | undefined {
@@ -100,22 +110,24 @@ class Segment {
 
 type Step =
   | { readonly kind: "put" | "remove"; readonly number: number }
-  | { readonly kind: "take" | "scan" | "deliver" };
+  | { readonly kind: "append" | "take" | "scan" | "deliver" };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("put" as const), number: fc.nat(60) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("remove" as const), number: fc.nat(60) }) },
   {
     weight: 6,
-    arbitrary: fc.record({ kind: fc.constantFrom("take" as const, "scan" as const, "deliver" as const) }),
+    arbitrary: fc.constantFrom("append", "take", "scan", "deliver").map((kind) => ({ kind })),
   },
 );
 
 describe("a window over a segment", () => {
+  const pages = fc.integer({ min: 1, max: 5 });
+
   it("gives out every entry once, whatever comes while a load is under way, and the rest in order", () => {
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 80 }), fc.integer({ min: 1, max: 5 }), (steps, pageMax) => {
-        const segment = new Segment(pageMax);
+      fc.property(fc.array(step, { maxLength: 80 }), pages, fc.boolean(), (steps, pageMax, isEmpty) => {
+        const segment = new Segment(pageMax, isEmpty);
         for (const next of steps) {
           if (next.kind === "put") {
             if (!segment.rows.has(keyOf(next.number))) segment.put(next.number);
@@ -127,6 +139,40 @@ describe("a window over a segment", () => {
       }),
       { numRuns: 3_000 },
     );
+  });
+
+  it("takes in what is written behind all that it has, and does not read it back", () => {
+    const segment = new Segment(10_000, true);
+    for (let number = 0; number < 20_000; number++) segment.append();
+    expect(segment.scan()).to.equal(false);
+    expect(segment.window.size).to.equal(20_000);
+    expect(segment.drain()).to.have.length(20_000);
+    expect(segment.taken).to.deep.equal([...segment.taken].sort());
+    segment.append();
+    expect(segment.window.size, "empty again, it has still everything").to.equal(1);
+  });
+
+  it("takes in no more than its bounds, and reads the rest when it is next", () => {
+    for (const [weight, most] of [
+      [1, 65_536],
+      [MIB, 24],
+    ] as const) {
+      const segment = new Segment(10_000, true);
+      for (let number = 0; number < most + 100; number++) segment.append(weight);
+      expect(segment.window.size).to.equal(most);
+      expect(segment.drain()).to.have.length(most + 100);
+      expect(segment.taken).to.deep.equal([...segment.taken].sort());
+    }
+  });
+
+  it("takes in nothing while something before it is not there", () => {
+    const segment = new Segment();
+    segment.append();
+    expect(segment.window.size).to.equal(0);
+    segment.scan();
+    segment.append();
+    expect(segment.window.size, "while it reads, it does not know").to.equal(0);
+    expect(segment.drain()).to.have.length(2);
   });
 
   it("is low, and asks, until it has everything", () => {

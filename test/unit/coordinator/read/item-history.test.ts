@@ -1,41 +1,41 @@
 // The history of an item: its attempts, their logs, its checkpoint; and how an operator finds it.
 import { expect } from "chai";
 import type { Report } from "../../../../src/coordinator/turn/session-frame.ts";
-import type { GetItemResponse } from "../../../../src/gen/rollout/v1/run_pb.ts";
+import type { GetItemResponse, Item } from "../../../../src/gen/rollout/v1/run_pb.ts";
 import { ItemState } from "../../../../src/gen/rollout/v1/run_pb.ts";
 import { OutcomeClass } from "../../../../src/gen/rollout/v1/work_pb.ts";
 import { ATTEMPT_LOGS_PREFIX, ATTEMPTS_PREFIX, CHECKPOINTS_PREFIX } from "../../../../src/storage/keys.ts";
-import { prefixRange } from "../../../../src/storage/store.ts";
-import { LedgerHarness, TASK_DIGEST } from "../../../support/ledger-harness.ts";
-import type { LedgerWorker } from "../../../support/ledger-worker.ts";
-import { ERROR, reportOf } from "../../../support/ledger-worker.ts";
-import { hexOf, idOf, OperatorRig } from "../../../support/operator-rig.ts";
-import { workerId } from "../../../support/reactor-harness.ts";
+import { TASK_DIGEST, World } from "../../../support/world.ts";
+import { hexOf, WorldOperator } from "../../../support/world-operator.ts";
+import { ERROR, reportOf, workerId } from "../../../support/world-worker.ts";
+import type { WorldWorker } from "../../../support/world-worker.ts";
 import { failureOf } from "../../../support/rejection.ts";
-import { ulidToBytes } from "../../../../src/base/ids.ts";
 
 const FAILURE_MS = 6_250;
 const BACKOFF_MS = 61_000;
 const PREEMPTED = { kind: "preempted" } as const;
 
 describe("what is remembered of an item", () => {
-  let ledger: LedgerHarness;
-  let operator: OperatorRig;
-  let worker: LedgerWorker;
+  let ledger: World;
+  let operator: WorldOperator;
+  let worker: WorldWorker;
 
   beforeEach(async () => {
-    ledger = await LedgerHarness.start();
-    operator = new OperatorRig(ledger);
+    ledger = await World.start();
+    operator = new WorldOperator(ledger);
     worker = await ledger.worker(1, { slots: 1, credit: 1 });
   });
 
-  const get = (name: string): Promise<GetItemResponse> => operator.ask((run) => run.getItem({ name }));
+  const ask = (name: string): Promise<GetItemResponse> => operator.ask((run) => run.getItem({ name }));
+  const get = async (name: string): Promise<Item> => {
+    const { item } = await ask(name);
+    if (item === undefined) throw new Error("an answer without the item");
+    return item;
+  };
   const log = async (text: string, attempt = 0): Promise<[number, string]> => {
-    const found = await operator.ask((run) => run.getAttemptLog({ itemId: idOf(text), attempt }));
+    const found = await operator.ask((run) => run.getAttemptLog({ item: hexOf(text), attempt }));
     return [found.attempt, Buffer.from(found.log).toString()];
   };
-  const countUnder = async (prefix: string): Promise<number> =>
-    (await ledger.store.scan({ ...prefixRange(prefix), limit: 1_000 })).length;
 
   /** The one item that is held ends like this. */
   async function end(parts: Partial<Report> = {}): Promise<void> {
@@ -50,9 +50,10 @@ describe("what is remembered of an item", () => {
     it("is nothing beside the result when the first succeeds", async () => {
       await operator.submit(["a"]);
       await end({ log: new Uint8Array() });
-      expect([await countUnder(ATTEMPTS_PREFIX), await countUnder(ATTEMPT_LOGS_PREFIX)]).to.deep.equal([
-        0, 0,
-      ]);
+      expect([
+        await ledger.countUnder(ATTEMPTS_PREFIX),
+        await ledger.countUnder(ATTEMPT_LOGS_PREFIX),
+      ]).to.deep.equal([0, 0]);
       expect(ledger.written.deletes.filter((key) => key.startsWith(CHECKPOINTS_PREFIX))).to.deep.equal([]);
       const { attempts } = await get(hexOf("a"));
       expect(attempts.map(({ attempt, outcome }) => [attempt, outcome])).to.deep.equal([
@@ -64,7 +65,7 @@ describe("what is remembered of an item", () => {
       await operator.submit(["a"]);
       const execution = { pluginVersion: "7", startedAtWallMs: 11, durationMs: 12 };
       await end({ outcome: ERROR, execution, log: Buffer.from("oh") });
-      const endedAtMs = BigInt(ledger.wallMs);
+      const endedAtMs = ledger.wallMs;
       await ledger.watch(BACKOFF_MS, [worker]);
       await worker.ask(1);
       const { attempts, charged, maxAttempts, attempt } = await get(hexOf("a"));
@@ -72,16 +73,15 @@ describe("what is remembered of an item", () => {
       expect(attempts).to.have.length(1);
       expect(attempts[0]).to.deep.include({
         ...{ attempt: 1, outcome: OutcomeClass.ERROR, message: "it broke", endedAtMs },
-        ...{ startedAtMs: 11n, durationMs: 12n, logBytes: 2n, pluginVersion: "7" },
+        ...{ startedAtMs: 11, durationMs: 12, logBytes: 2, pluginVersion: "7" },
       });
-      expect(Buffer.from(attempts[0]?.workerId ?? [])).to.deep.equal(Buffer.from(ulidToBytes(workerId(1))));
+      expect(attempts[0]?.worker).to.equal(workerId(1));
     });
 
     it("is also those that nobody reported: lost, handed back, given up", async () => {
       await operator.submit(["a"]);
       await ledger.watch(FAILURE_MS);
-      await worker.beat();
-      await worker.hello([]);
+      await worker.rejoin([]);
       await worker.ask(1);
       await worker.release([...worker.held]);
       await worker.hello([]);
@@ -109,7 +109,7 @@ describe("what is remembered of an item", () => {
       expect(attempts.map(({ attempt }) => attempt)).to.deep.equal(
         Array.from({ length: 16 }, (_, at) => at + 5),
       );
-      expect(await countUnder(ATTEMPTS_PREFIX)).to.equal(16);
+      expect(await ledger.countUnder(ATTEMPTS_PREFIX)).to.equal(16);
       expect(await log("a", 4)).to.deep.equal([4, ""]);
       expect(await log("a", 5)).to.deep.equal([5, "log 5"]);
       expect(await log("a")).to.deep.equal([20, "log 20"]);
@@ -123,7 +123,7 @@ describe("what is remembered of an item", () => {
       expect(await log("a", 1)).to.deep.equal([1, "first"]);
       expect(await log("a")).to.deep.equal([2, "second"]);
       const { attempts } = await get(hexOf("a"));
-      expect(attempts.map(({ logBytes }) => logBytes)).to.deep.equal([5n, 6n]);
+      expect(attempts.map(({ logBytes }) => logBytes)).to.deep.equal([5, 6]);
     });
 
     it("is nothing of a report that is not current", async () => {
@@ -134,7 +134,7 @@ describe("what is remembered of an item", () => {
       await worker.send([{ ...reportOf(item, ERROR), log: Buffer.from("late") }]);
       await ledger.settle();
       expect(await log("a")).to.deep.equal([0, ""]);
-      expect(await countUnder(ATTEMPTS_PREFIX)).to.equal(0);
+      expect(await ledger.countUnder(ATTEMPTS_PREFIX)).to.equal(0);
     });
   });
 
@@ -146,10 +146,9 @@ describe("what is remembered of an item", () => {
       await operator.submit(["a"]);
       expect(given()).to.deep.equal([""]);
       await end({ outcome: PREEMPTED, checkpoint });
-      expect((await get(hexOf("a"))).checkpointBytes).to.equal(8n);
+      expect((await get(hexOf("a"))).checkpointBytes).to.equal(8);
       await ledger.lead();
-      await worker.beat();
-      await worker.hello([]);
+      await worker.rejoin([]);
       await worker.ask(1);
       expect(given()).to.deep.equal(["half way"]);
     });
@@ -172,7 +171,7 @@ describe("what is remembered of an item", () => {
       await end({ outcome: PREEMPTED, checkpoint });
       await worker.ask(1);
       await end({ checkpoint });
-      expect(await countUnder(CHECKPOINTS_PREFIX)).to.equal(0);
+      expect(await ledger.countUnder(CHECKPOINTS_PREFIX)).to.equal(0);
     });
 
     for (const kind of ["error", "timeout", "crash", "crash_shared"] as const)
@@ -187,12 +186,12 @@ describe("what is remembered of an item", () => {
     it("stays with an item that failed, for an operator who takes it back, until it is done", async () => {
       await operator.submit(["a"]);
       await end({ outcome: { kind: "too_large", message: "" }, checkpoint });
-      expect(await get(hexOf("a"))).to.deep.include({ state: ItemState.FAILED, checkpointBytes: 8n });
-      await operator.ask((run) => run.retry({ itemIds: [idOf("a")] }));
+      expect(await get(hexOf("a"))).to.deep.include({ state: ItemState.FAILED, checkpointBytes: 8 });
+      await operator.ask((run) => run.retry({ items: [hexOf("a")] }));
       await worker.ask(1);
       expect(given()).to.deep.equal(["half way"]);
       await end();
-      expect(await countUnder(CHECKPOINTS_PREFIX)).to.equal(0);
+      expect(await ledger.countUnder(CHECKPOINTS_PREFIX)).to.equal(0);
     });
 
     it("is gone when a late result makes the item done", async () => {
@@ -203,7 +202,7 @@ describe("what is remembered of an item", () => {
       await worker.send([{ ...reportOf(item), log: Buffer.from("late") }]);
       await ledger.settle();
       expect((await get(hexOf("a"))).state).to.equal(ItemState.DONE);
-      expect(await countUnder(CHECKPOINTS_PREFIX)).to.equal(0);
+      expect(await ledger.countUnder(CHECKPOINTS_PREFIX)).to.equal(0);
       expect(await log("a")).to.deep.equal([1, "late"]);
     });
 
@@ -219,40 +218,45 @@ describe("what is remembered of an item", () => {
     it("never given out, with how many before it", async () => {
       await operator.submit(["a", "b", "c", "d"]);
       const fresh = await get(hexOf("d"));
-      expect(fresh).to.deep.include({ state: ItemState.FRESH, attempt: 0, ahead: 2n, sequence: 3n });
+      expect(fresh).to.deep.include({ state: ItemState.FRESH, attempt: 0, ahead: 2, sequence: 3 });
       await operator.submit(["urgent", "more urgent"], { priority: 9 });
-      expect(await get(hexOf("d"))).to.deep.include({ ahead: 4n, priority: 0 });
-      expect(await get(hexOf("more urgent"))).to.deep.include({ ahead: 1n, priority: 9 });
+      expect(await get(hexOf("d"))).to.deep.include({ ahead: 4, priority: 0 });
+      expect(await get(hexOf("more urgent"))).to.deep.include({ ahead: 1, priority: 9 });
       await worker.release([...worker.held]);
-      expect(await get(hexOf("d"))).to.deep.include({ ahead: 5n });
+      expect(await get(hexOf("d"))).to.deep.include({ ahead: 5 });
     });
 
     it("given back, waiting, running, done and failed", async () => {
       await operator.submit(["a"]);
       const running = await get(hexOf("a"));
-      expect(running).to.deep.include({ state: ItemState.RUNNING, attempt: 1, assignedAgeMs: 0n });
-      expect(Buffer.from(running.workerId)).to.deep.equal(Buffer.from(ulidToBytes(workerId(1))));
+      expect(running).to.deep.include({ state: ItemState.RUNNING, attempt: 1 });
+      expect((await ask(hexOf("a"))).assignedAgeMs).to.equal(0);
+      expect(running.worker).to.equal(workerId(1));
       await end({ outcome: PREEMPTED });
-      expect(await get(hexOf("a"))).to.deep.include({ state: ItemState.RETURNED, attempt: 1, ahead: 0n });
+      expect(await get(hexOf("a"))).to.deep.include({ state: ItemState.RETURNED, attempt: 1, ahead: 0 });
       await worker.ask(1);
       await end({ outcome: ERROR });
       const delayed = await get(hexOf("a"));
       expect(delayed).to.deep.include({ state: ItemState.DELAYED, charged: 1 });
       expect(delayed.ahead).to.equal(undefined);
-      expect(Number(delayed.dueAtMs)).to.be.above(ledger.wallMs);
+      expect(delayed.dueAtMs).to.be.above(ledger.wallMs);
       await ledger.watch(BACKOFF_MS, [worker]);
       await worker.ask(1);
       await end({ outcome: { kind: "too_large", message: "why" } });
       const failed = await get(hexOf("a"));
       expect(failed).to.deep.include({ state: ItemState.FAILED, attempt: 3, charged: 1 });
-      expect(failed.result).to.deep.include({ failureClass: "too_large", errorMessage: "why" });
+      expect(failed.error).to.include({ class: "too_large", message: "why" });
+      expect((await ask(hexOf("a"))).result).to.deep.include({
+        failureClass: "too_large",
+        errorMessage: "why",
+      });
     });
 
     it("with a worker that an earlier leader gave it to: for how long is not known", async () => {
       await operator.submit(["a"]);
       await ledger.lead();
-      const running = await get(hexOf("a"));
-      expect([running.state, running.assignedAgeMs]).to.deep.equal([ItemState.RUNNING, undefined]);
+      const { item, assignedAgeMs } = await ask(hexOf("a"));
+      expect([item?.state, assignedAgeMs]).to.deep.equal([ItemState.RUNNING, undefined]);
     });
   });
 
@@ -265,13 +269,13 @@ describe("what is remembered of an item", () => {
         hexOf("a").toUpperCase(),
         ...[6, 7, 8, 9, 63].map((n) => hexOf("a").slice(0, n)),
       ])
-        expect(Buffer.from((await get(name)).itemId), name).to.deep.equal(Buffer.from(idOf("a")));
+        expect((await get(name)).item, name).to.equal(hexOf("a"));
     });
 
     it("the label that its input gave it", async () => {
-      const found = await get("label of b");
-      expect(found).to.deep.include({ label: "label of b", sequence: 1n });
-      expect(Buffer.from(found.payload).toString()).to.equal("b");
+      const { item, payload } = await ask("label of b");
+      expect(item).to.include({ id: "label of b", sequence: 1 });
+      expect(Buffer.from(payload).toString()).to.equal("b");
     });
 
     it("nothing else", async () => {
@@ -301,7 +305,7 @@ describe("what is remembered of an item", () => {
       await operator.ask((run) =>
         run.submit({ submissionId, batchNumber: 1n, taskDigest: TASK_DIGEST, items }),
       );
-      expect((await get(digits)).label).to.equal(digits);
+      expect((await get(digits)).id).to.equal(digits);
     });
 
     /** Submits an item whose id begins with six decimal digits, and says them. */

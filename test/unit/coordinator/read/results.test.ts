@@ -7,18 +7,19 @@ import { doneRecord } from "../../../../src/coordinator/ledger/records.ts";
 import { decodeRecord, encodeRecord, okOrFailure } from "../../../../src/storage/codec.ts";
 import { COMPLETIONS_PREFIX, DONE_PREFIX, ITEMS_PREFIX } from "../../../../src/storage/keys.ts";
 import { openLevelStore } from "../../../../src/storage/level/level-store.ts";
-import type { Store } from "../../../../src/storage/store.ts";
 import { prefixRange } from "../../../../src/storage/store.ts";
 import { systemClock } from "../../../../src/base/clock.ts";
 import { batchOf } from "../../../support/batch.ts";
 import { useClosers } from "../../../support/closers.ts";
-import { DelegatingStore } from "../../../support/delegating-store.ts";
-import { LedgerHarness } from "../../../support/ledger-harness.ts";
-import type { HeldItem, LedgerWorker } from "../../../support/ledger-worker.ts";
-import { ERROR, reportOf } from "../../../support/ledger-worker.ts";
-import { OperatorRig } from "../../../support/operator-rig.ts";
+import { eventually } from "../../../support/eventually.ts";
+import { WatchedStore } from "../../../support/watched-store.ts";
+import { World } from "../../../support/world.ts";
+import { WorldOperator } from "../../../support/world-operator.ts";
+import { ERROR, reportOf } from "../../../support/world-worker.ts";
+import type { HeldItem, WorldWorker } from "../../../support/world-worker.ts";
 import { failureOf } from "../../../support/rejection.ts";
 import { useTemporaryDirectory } from "../../../support/temporary-directory.ts";
+import { seenRun } from "../../../support/worker-client.ts";
 
 const { INPUT, COMPLETION } = ResultOrder;
 const nameOf = (order: ResultOrder): string =>
@@ -27,15 +28,15 @@ const nameOf = (order: ResultOrder): string =>
 describe("the results of a run", () => {
   const closeLater = useClosers();
   const directory = useTemporaryDirectory();
-  let ledger: LedgerHarness;
-  let operator: OperatorRig;
-  let worker: LedgerWorker;
+  let ledger: World;
+  let operator: WorldOperator;
+  let worker: WorldWorker;
 
   beforeEach(() => begin());
 
-  async function begin(options: Parameters<typeof LedgerHarness.start>[0] = {}): Promise<void> {
-    ledger = await LedgerHarness.start({ budgets: { maxAttempts: 1 }, ...options });
-    operator = new OperatorRig(ledger);
+  async function begin(options: Parameters<typeof World.start>[0] = {}): Promise<void> {
+    ledger = await World.start({ budgets: { maxAttempts: 1 }, ...options });
+    operator = new WorldOperator(ledger);
     worker = await ledger.worker(1, { credit: 100 });
   }
 
@@ -82,6 +83,33 @@ describe("the results of a run", () => {
       expect(results.map(({ payload }) => payload.length)).to.deep.equal([0]);
     });
 
+    it(`are waited for where none follows yet (${nameOf(order)})`, async () => {
+      await operator.submit(["a", "b"]);
+      const waiting = operator.ask((run) => run.listResults({ order, waitMs: 4_000 }));
+      await eventually("it waits", () => operator.clock.armed > 0);
+      await worker.report(named("a"));
+      const { results, after, caughtUp } = await waiting;
+      expect(results).to.have.length(1);
+      expect(caughtUp).to.equal(true);
+      const next = operator.ask((run) => run.listResults({ order, after, waitMs: 4_000 }));
+      await eventually("it waits", () => operator.clock.armed > 0);
+      await operator.clock.advance(3_999);
+      expect(operator.clock.armed).to.equal(1);
+      await operator.clock.advance(1);
+      expect(await next).to.deep.include({ results: [], after, caughtUp: true, end: false });
+    });
+
+    it(`are not waited for when the run ends without another one (${nameOf(order)})`, async () => {
+      await operator.submit(["a"]);
+      await worker.report(named("a"));
+      const { after } = await operator.ask((run) => run.listResults({ order }));
+      const waiting = operator.ask((run) => run.listResults({ order, after, waitMs: 4_000 }));
+      await eventually("it waits", () => operator.clock.armed > 0);
+      await ledger.seal();
+      expect(await waiting).to.deep.include({ results: [], end: true });
+      expect(operator.clock.armed).to.equal(0);
+    });
+
     it(`end when the run is complete, and not before (${nameOf(order)})`, async () => {
       expect((await operator.readAll(order)).last).to.deep.include({ caughtUp: true, end: false });
       await operator.submit(["a"]);
@@ -104,6 +132,29 @@ describe("the results of a run", () => {
       expect(last.end).to.equal(true);
     });
   }
+
+  it("ask the reactor for nothing, once it has told how far they reach", async () => {
+    await operator.submit(["a", "b"]);
+    await worker.report(worker.held);
+    const waiting = operator.ask((run) =>
+      run.listResults({ order: COMPLETION, after: "c1.0", waitMs: 4_000 }),
+    );
+    await eventually("it waits", () => operator.clock.armed > 0);
+    await ledger.seal();
+    expect(await waiting).to.deep.include({ results: [], end: true });
+    expect((await operator.readAll(INPUT)).texts).to.deep.equal(["a", "b"]);
+    expect(operator.pushed).to.not.include("getExtent");
+  });
+
+  it("in order of input are waited for until the first of them comes, whatever else becomes final", async () => {
+    await operator.submit(["a", "b", "c"]);
+    const waiting = operator.ask((run) => run.listResults({ order: INPUT, waitMs: 4_000 }));
+    await eventually("it waits", () => operator.clock.armed > 0);
+    await worker.report(named("b"));
+    await worker.report(named("a"));
+    await operator.clock.advance(1_000);
+    expect((await waiting).results.map(({ sequence }) => sequence)).to.deep.equal([0n, 1n]);
+  });
 
   it("in order of input stop at the first item that is not final, and go on from there", async () => {
     await operator.submit(["a", "b", "c", "d"]);
@@ -175,8 +226,8 @@ describe("the results of a run", () => {
     await begin({ isChecked: false });
     for (const part of [texts.slice(0, 20), texts.slice(20)]) await operator.submit(part);
     await worker.report(worker.held);
-    const read: number[] = [];
-    const watching = new OperatorRig(ledger, new ReadWatch(ledger.store, (bytes) => read.push(bytes)));
+    const store = new WatchedStore(ledger.store);
+    const watching = new WorldOperator(ledger, store);
     for (const order of [INPUT, COMPLETION]) {
       const { pages, texts: found } = await watching.readAll(order);
       expect(found).to.deep.equal(texts);
@@ -185,7 +236,19 @@ describe("the results of a run", () => {
         expect(bytes).to.be.at.most(2 * 2 ** 20);
       }
     }
-    expect(Math.max(...read)).to.be.at.most(600_000);
+    expect(store.largestBytes).to.be.at.most(600_000);
+  });
+
+  it("in order of completion are read many at a time, not one by one", async () => {
+    const texts = Array.from({ length: 60 }, (_, at) => `${at}`);
+    await operator.submit(texts);
+    await worker.report(worker.held.slice(0, 30));
+    await worker.report(worker.held.slice(0, 30), ERROR);
+    const store = new WatchedStore(ledger.store);
+    const { texts: found } = await new WorldOperator(ledger, store).readAll(COMPLETION);
+    expect(found).to.have.length(60);
+    // The two records of what became final in one turn.
+    expect(store.gets).to.equal(2);
   });
 
   it("that are larger than a page come alone", async () => {
@@ -234,41 +297,25 @@ describe("the results of a run", () => {
       return failure.params["key"];
     }
 
-    async function harm(prefix: string, at: number, value: "flipped" | "gone"): Promise<string> {
-      const rows = await ledger.store.scan({ ...prefixRange(prefix), limit: 100 });
-      const row = rows[at];
-      if (row === undefined) throw new Error(`no row ${at} under ${prefix}`);
-      const bytes = Buffer.from(row.value);
-      bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 1;
-      const { key } = row;
-      const batch = value === "gone" ? { deletes: [key] } : { puts: [{ key, value: bytes }] };
-      await ledger.store.commit(batchOf(batch));
-      return key;
-    }
-
     beforeEach(async () => {
       await begin({ isChecked: false });
       await operator.submit(["a", "b", "c"]);
       for (const text of ["a", "b", "c"]) await worker.report(named(text));
       await ledger.seal();
-      expect((await operator.ask((run) => run.getRun({}))).state).to.equal(RunState.COMPLETE);
+      expect((await operator.ask((run) => seenRun(run))).state).to.equal(RunState.COMPLETE);
     });
 
     for (const order of [INPUT, COMPLETION]) {
       for (const prefix of [DONE_PREFIX, ITEMS_PREFIX]) {
         it(`a flipped byte under ${prefix} (${nameOf(order)})`, async () => {
-          expect(await refusedAtAfter(order, harm(prefix, 1, "flipped"))).to.equal(true);
+          const key = await ledger.damage(prefix, 1);
+          expect(await refusedAt(order)).to.equal(key);
         });
         it(`a row that is gone under ${prefix} (${nameOf(order)})`, async () => {
-          await harm(prefix, 1, "gone");
+          await ledger.damage(prefix, 1, "gone");
           expect(await refusedAt(order)).to.be.a("string");
         });
       }
-    }
-
-    async function refusedAtAfter(order: ResultOrder, key: Promise<string>): Promise<boolean> {
-      const harmed = await key;
-      return (await refusedAt(order)) === harmed;
     }
 
     for (const order of [INPUT, COMPLETION])
@@ -283,24 +330,8 @@ describe("the results of a run", () => {
       });
 
     it("a record of completions that is gone", async () => {
-      const key = await harm(COMPLETIONS_PREFIX, 1, "gone");
+      const key = await ledger.damage(COMPLETIONS_PREFIX, 1, "gone");
       expect(await refusedAt(COMPLETION)).to.equal(key);
     });
   });
 });
-
-/** Tells how many bytes each scan brings. */
-class ReadWatch extends DelegatingStore {
-  readonly #onRead: (bytes: number) => void;
-
-  constructor(store: Store, onRead: (bytes: number) => void) {
-    super(store);
-    this.#onRead = onRead;
-  }
-
-  override async scan(range: Parameters<Store["scan"]>[0]): ReturnType<Store["scan"]> {
-    const rows = await super.scan(range);
-    this.#onRead(rows.reduce((sum, { value }) => sum + value.length, 0));
-    return rows;
-  }
-}

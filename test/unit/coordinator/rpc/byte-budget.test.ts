@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { ByteBudget } from "../../../../src/coordinator/rpc/byte-budget.ts";
+import { ByteBudget } from "../../../../src/coordinator/rpc/work-service.ts";
 
 describe("byte budget", () => {
   it("takes what there is room for, until that is given back", () => {

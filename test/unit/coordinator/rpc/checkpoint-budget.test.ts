@@ -1,7 +1,7 @@
 // Checkpoints of what runs that wait for the disk are bounded in bytes, and nothing waits for them.
 import { expect } from "chai";
-import { createHandlerContext } from "@connectrpc/connect";
 import { AsyncQueue } from "../../../../src/base/async-queue.ts";
+import { AwaitedValue } from "../../../../src/base/awaited-value.ts";
 import { systemClock } from "../../../../src/base/clock.ts";
 import type { StoreId } from "../../../../src/base/ids.ts";
 import { epoch, newUlid, ulidToBytes } from "../../../../src/base/ids.ts";
@@ -13,14 +13,13 @@ import { workService } from "../../../../src/coordinator/rpc/work-service.ts";
 import { create } from "@bufbuild/protobuf";
 import { SessionRequestSchema, WorkService } from "../../../../src/gen/rollout/v1/work_pb.ts";
 import type { SessionRequest } from "../../../../src/gen/rollout/v1/work_pb.ts";
-import { scopeValues } from "../../../../src/transport/caller.ts";
-import { scopeWithoutServer } from "../../../support/call-scope.ts";
+import { callWithoutServer } from "../../../support/call-scope.ts";
 import { newRunId, newWorkerId } from "../../../support/certificates.ts";
 import { eventually } from "../../../support/eventually.ts";
-import { incarnationId } from "../../../support/reactor-harness.ts";
+import { incarnationId } from "../../../support/world-worker.ts";
 
 const MIB = 2 ** 20;
-const limits = { payloadBytes: 16 * MIB, outputBytes: 16 * MIB };
+const limits = { payloadBytes: 16 * MIB, outputBytes: 16 * MIB, stateBytes: MIB };
 
 const attempt = { itemId: new Uint8Array(32), attempt: 1 };
 
@@ -38,6 +37,7 @@ describe("checkpoints on their way to the disk", () => {
         limits,
         address: "nowhere:1",
         onHigherEpoch: () => {},
+        reach: new AwaitedValue(),
         stopping: new AbortController().signal,
         push: (input) => inputs.push(input) > 0,
       },
@@ -54,21 +54,7 @@ describe("checkpoints on their way to the disk", () => {
       requests.push(create(SessionRequestSchema, { worker, frame: frame as never }));
     const over = new AbortController();
     const identity = { runId: newRunId(), role: "worker", id } as const;
-    const scope = scopeWithoutServer({
-      identity,
-      remoteAddress: "nowhere",
-      notBeforeMs: 0,
-      notAfterMs: 0,
-    });
-    const context = createHandlerContext({
-      service: WorkService,
-      method: WorkService.method.session,
-      protocolName: "connect",
-      requestMethod: "POST",
-      url: "https://nowhere",
-      requestSignal: over.signal,
-      contextValues: scopeValues(scope),
-    });
+    const context = callWithoutServer(WorkService.method.session, identity, over.signal);
     void drain(service.session(requests, context));
     return { end: () => over.abort() };
   }
@@ -89,7 +75,7 @@ describe("checkpoints on their way to the disk", () => {
     say([...Array.from({ length: 20 }, () => frame(MIB)), { case: "credit", value: { more: 1 } }]);
     await eventually("what is behind them", () => inputs.some(({ kind }) => kind === "credit"));
     expect(checkpointsOf()).to.have.length(16);
-    for (const { answer } of checkpointsOf().slice(0, 2)) answer();
+    for (const { settled } of checkpointsOf().slice(0, 2)) settled?.();
     say([frame(MIB), frame(MIB), frame(MIB), { case: "credit", value: { more: 2 } }]);
     await eventually("the others", () => inputs.some((input) => input.kind === "credit" && input.more === 2));
     expect(checkpointsOf()).to.have.length(18);

@@ -8,35 +8,24 @@ import { BeatVerdict } from "../../../../src/gen/rollout/v1/heartbeat_pb.ts";
 import { StorageLease } from "../../../../src/coordinator/lead/lease.ts";
 import { heartbeatKey, workerKey } from "../../../../src/storage/keys.ts";
 import { newWorkerId } from "../../../support/certificates.ts";
-import { useClosers } from "../../../support/closers.ts";
 import { eventually } from "../../../support/eventually.ts";
-import { incarnationId } from "../../../support/reactor-harness.ts";
+import { useLedCluster } from "../../../support/led-cluster.ts";
+import { incarnationId } from "../../../support/world-worker.ts";
 import { failureOf } from "../../../support/rejection.ts";
-import type { ListeningCoordinator } from "../../../support/test-coordinator.ts";
-import { newTestCluster, startListeningCoordinator } from "../../../support/test-coordinator.ts";
-import { beatMessage, workerClient } from "../../../support/worker-client.ts";
+import { beatMessage } from "../../../support/worker-client.ts";
 import type { NamedWorker, WorkerClient } from "../../../support/worker-client.ts";
 
 type BeatRequest = { readonly beat: ReturnType<typeof beatMessage> };
 
 describe("the service of heartbeats", () => {
-  const closeLater = useClosers();
-  let listening: ListeningCoordinator;
+  const led = useLedCluster(() => ({ workersMax: 2 }));
   let client: WorkerClient;
   let worker: NamedWorker;
 
   beforeEach(async () => {
-    listening = await startListeningCoordinator(await newTestCluster(), { workersMax: 2 });
-    closeLater(() => listening.stop());
-    client = await join();
+    client = await led.join();
     ({ worker } = client);
   });
-
-  async function join(options: Parameters<typeof workerClient>[1] = {}): Promise<WorkerClient> {
-    const joined = await workerClient(listening, options);
-    closeLater(joined.close);
-    return joined;
-  }
 
   interface Stream {
     send(parts?: Parameters<typeof beatMessage>[1]): void;
@@ -61,7 +50,7 @@ describe("the service of heartbeats", () => {
     it("each beat once, in order, with the envelope of the leader", async () => {
       const stream = openStream();
       for (let sequence = 1n; sequence <= 20n; sequence++) stream.send({ sequence });
-      const { epoch, storeId } = listening.coordinator;
+      const { epoch, storeId } = led.listening.coordinator;
       for (let sequence = 1n; sequence <= 20n; sequence++)
         expect(await stream.next()).to.deep.include({ sequence, verdict: BeatVerdict.ACCEPTED });
       stream.send({ sequence: 21n });
@@ -75,8 +64,8 @@ describe("the service of heartbeats", () => {
       const stream = openStream();
       stream.send();
       await stream.next();
-      expect(await listening.store.get(workerKey(worker.id))).to.not.equal(undefined);
-      expect(await listening.store.get(heartbeatKey(worker.id))).to.not.equal(undefined);
+      expect(await led.listening.store.get(workerKey(worker.id))).to.not.equal(undefined);
+      expect(await led.listening.store.get(heartbeatKey(worker.id))).to.not.equal(undefined);
     });
 
     it("until the worker ends it", async () => {
@@ -91,12 +80,12 @@ describe("the service of heartbeats", () => {
       const stream = openStream();
       stream.send();
       await stream.next();
-      listening.coordinator.endStreams();
+      led.listening.coordinator.endStreams();
       expect(await stream.next()).to.equal(undefined);
     });
 
     it("nothing on one that begins when the coordinator stops already", async () => {
-      listening.coordinator.endStreams();
+      led.listening.coordinator.endStreams();
       const stream = openStream();
       stream.send();
       expect(await stream.next()).to.equal(undefined);
@@ -116,14 +105,14 @@ describe("the service of heartbeats", () => {
       const { ack } = await client.beats.beat({ beat: beatMessage(worker, { sequence: 3n }) });
       expect(ack).to.deep.include({ sequence: 3n, verdict: BeatVerdict.ACCEPTED });
       expect(ack?.coordinator?.coordEpoch).to.equal(0n);
-      expect(await listening.store.get(heartbeatKey(worker.id))).to.not.equal(undefined);
+      expect(await led.listening.store.get(heartbeatKey(worker.id))).to.not.equal(undefined);
     });
 
     it("that is sent twice in the same way, and counts it once", async () => {
       const beat = beatMessage(worker, { sequence: 3n });
       const [first, second] = [await client.beats.beat({ beat }), await client.beats.beat({ beat })];
       expect(second).to.deep.equal(first);
-      expect(listening.events.of("worker_heartbeat")).to.have.length(1);
+      expect(led.listening.events.of("worker_heartbeat")).to.have.length(1);
     });
 
     it("with an error that names the field when it cannot be read", async () => {
@@ -136,7 +125,7 @@ describe("the service of heartbeats", () => {
       stream.send({ sequence: 5n });
       await stream.next();
       await client.beats.beat({ beat: beatMessage(worker, { sequence: 4n, state: WorkerState.GONE }) });
-      expect(listening.events.of("worker_deregistered")).to.deep.equal([]);
+      expect(led.listening.events.of("worker_deregistered")).to.deep.equal([]);
     });
   });
 
@@ -165,8 +154,8 @@ describe("the service of heartbeats", () => {
     it("a worker that speaks as another, by a single beat: nothing happens, and an audit line is left", async () => {
       const error = await failureOf(client.beats.beat({ beat: beatMessage(other) }));
       expect(error.code).to.equal("permission_denied");
-      expect(listening.events.events).to.deep.equal([]);
-      expect(listening.audit.map(({ reason, identity }) => [reason, identity?.id])).to.deep.equal([
+      expect(led.listening.events.events).to.deep.equal([]);
+      expect(led.listening.audit.map(({ reason, identity }) => [reason, identity?.id])).to.deep.equal([
         ["speaks_as_another", worker.id],
       ]);
     });
@@ -177,22 +166,22 @@ describe("the service of heartbeats", () => {
       await stream.next();
       stream.send({ ...beatMessage(other), sequence: 2n });
       expect((await failureOf(stream.next())).code).to.equal("permission_denied");
-      expect(listening.events.of("worker_heartbeat")).to.have.length(1);
-      expect(listening.audit.map(({ reason }) => reason)).to.deep.equal(["speaks_as_another"]);
+      expect(led.listening.events.of("worker_heartbeat")).to.have.length(1);
+      expect(led.listening.audit.map(({ reason }) => reason)).to.deep.equal(["speaks_as_another"]);
     });
 
     for (const role of ["operator", "enrolment", "coordinator"] as const)
       it(`the beats of the role ${role}`, async () => {
-        const stranger = await join({ role });
+        const stranger = await led.join({ role });
         const error = await failureOf(stranger.beats.beat({ beat: beatMessage(stranger.worker) }));
         expect(error.code).to.match(/^(permission_denied|certificate_refused)$/);
-        expect(listening.events.events).to.deep.equal([]);
+        expect(led.listening.events.events).to.deep.equal([]);
       });
 
     it("a worker for whom there is no room, with the limit, and leaves the others alone", async () => {
-      for (const joined of [client, await join()])
+      for (const joined of [client, await led.join()])
         await joined.beats.beat({ beat: beatMessage(joined.worker) });
-      const third = await join();
+      const third = await led.join();
       const error = await failureOf(third.beats.beat({ beat: beatMessage(third.worker) }));
       expect([error.code, error.params["limit"]]).to.deep.equal(["overloaded", "2"]);
       const stream = openStream(third);
@@ -203,21 +192,19 @@ describe("the service of heartbeats", () => {
 
     it("everything once somebody else leads: streams end, and nothing is answered any more", async () => {
       await client.beats.beat({ beat: beatMessage(worker) });
-      await new StorageLease(listening.store, "other").claim();
+      await new StorageLease(led.listening.store, "other").claim();
       const stream = openStream();
       stream.send({ sequence: 2n });
       stream.send({ sequence: 3n });
       expect(await stream.next()).to.equal(undefined);
       const error = await failureOf(client.beats.beat({ beat: beatMessage(worker, { sequence: 4n }) }));
       expect(error.code).to.equal("coordinator_silent");
-      await eventually("it is fenced", () => listening.fenced.length === 1);
+      await eventually("it is fenced", () => led.listening.fenced.length === 1);
     });
 
     it("with the limit what the inbox has no room for", async () => {
-      await listening.stop();
-      listening = await startListeningCoordinator(listening, { inboxMax: 0 });
-      closeLater(() => listening.stop());
-      const { beats, worker: late } = await join();
+      await led.restart({ inboxMax: 0 });
+      const { beats, worker: late } = await led.join();
       const error = await failureOf(beats.beat({ beat: beatMessage(late) }));
       expect([error.code, error.params["what"], error.params["limit"]]).to.deep.equal([
         "overloaded",

@@ -8,7 +8,7 @@ import type { ClientHttp2Session, ClientHttp2Stream, OutgoingHttpHeaders } from 
 import { ulidToBytes } from "../../../../src/base/ids.ts";
 import { OutcomeClass, SessionRequestSchema } from "../../../../src/gen/rollout/v1/work_pb.ts";
 import { TRANSPORT_LIMITS } from "../../../../src/transport/limits.ts";
-import { makeCertificateRequest } from "../../../../src/transport/tls/certificate-request.ts";
+import { makeCertificateRequest } from "../../../../src/transport/tls/certificate-making.ts";
 import type { Role } from "../../../../src/transport/tls/identity.ts";
 import { newIdentity, newWorkerId } from "../../../support/certificates.ts";
 import { useClosers } from "../../../support/closers.ts";
@@ -17,22 +17,26 @@ import { eventually } from "../../../support/eventually.ts";
 import { answerOf, openRawSession, postUnary } from "../../../support/raw-session.ts";
 import type { ListeningCoordinator } from "../../../support/test-coordinator.ts";
 import { newTestCluster, startListeningCoordinator } from "../../../support/test-coordinator.ts";
-import { incarnationId } from "../../../support/reactor-harness.ts";
+import { incarnationId } from "../../../support/world-worker.ts";
 import { beatMessage, workerClient } from "../../../support/worker-client.ts";
 
 const MIB = 2 ** 20;
-const LIST = "/rollout.v1.RunService/ListWorkers";
-const SUBMIT = "/rollout.v1.RunService/Submit";
+const LIST = "/rollout.v1.OperatorService/ListWorkers";
+const SUBMIT = "/rollout.v1.OperatorService/Submit";
 const SESSION = "/rollout.v1.WorkService/Session";
 const SIGN = "/rollout.v1.EnrolmentService/SignWorkerCertificate";
 /** Probes after which what has not moved waits. */
 const PROBES = 20;
+/** The loop of a coordinator has so many. */
+const TURNS_UNDER_WAY = 4;
 
 type Frame = Exclude<MessageInitShape<typeof SessionRequestSchema>["frame"], undefined>;
 
 describe("a coordinator among hostile peers", () => {
   const closeLater = useClosers();
   const gate = new CommitGate("open");
+  /** Turns, and those of them that came behind a commit that waits. */
+  const turns = { all: 0, behind: 0 };
   let listening: ListeningCoordinator;
 
   beforeEach(async () => {
@@ -40,7 +44,13 @@ describe("a coordinator among hostile peers", () => {
     const cluster = await newTestCluster();
     listening = await startListeningCoordinator(
       { ...cluster, store: gate.over(cluster.store) },
-      { inboxMax: 1_000 },
+      {
+        inboxMax: 1_000,
+        inspect: () => {
+          turns.all++;
+          if (gate.waiting > 0) turns.behind++;
+        },
+      },
     );
     closeLater(() => {
       gate.open();
@@ -183,14 +193,17 @@ describe("a coordinator among hostile peers", () => {
       });
     }
 
-    /** As many commits as may be under way are, and none of them ends. */
+    /** As many turns as may be under way are, and none of them ends; one that writes nothing waits for those before it. */
     async function stall(): Promise<void> {
       const { run, close } = await workerClient(listening, { role: "operator" });
       closeLater(close);
+      turns.behind = 0;
       gate.shut();
-      for (let commits = 1; commits <= 4; commits++) {
-        void (commits % 2 === 1 ? run.pause({ reason: "stall" }) : run.resume({})).catch(() => undefined);
-        await eventually(`${commits} commits that wait`, () => gate.waiting === commits);
+      const isFull = (): boolean => turns.behind === TURNS_UNDER_WAY - 1;
+      for (let calls = 1; !isFull(); calls++) {
+        const before = turns.all;
+        void (calls % 2 === 1 ? run.pause({ reason: "stall" }) : run.resume({})).catch(() => undefined);
+        await eventually("another turn", () => turns.all > before || isFull());
       }
     }
 

@@ -3,7 +3,6 @@
 import { createHash } from "node:crypto";
 import { expect } from "chai";
 import { AsyncQueue } from "../../../../src/base/async-queue.ts";
-import { ulidToBytes } from "../../../../src/base/ids.ts";
 import { LIMITS } from "../../../../src/config/limits.ts";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { itemRecord } from "../../../../src/coordinator/ledger/records.ts";
@@ -15,7 +14,8 @@ import type { AttemptSchema } from "../../../../src/gen/rollout/v1/common_pb.ts"
 import type { SessionRequestSchema } from "../../../../src/gen/rollout/v1/work_pb.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { useLedCluster } from "../../../support/led-cluster.ts";
-import { beatMessage } from "../../../support/worker-client.ts";
+import { texts } from "../../../support/world.ts";
+import { beatMessage, seenRun } from "../../../support/worker-client.ts";
 import type { WorkerClient } from "../../../support/worker-client.ts";
 
 type Request = Exclude<MessageInitShape<typeof SessionRequestSchema>, { readonly $typeName: string }>;
@@ -42,11 +42,6 @@ class ScriptedWorker {
     this.client = client;
   }
 
-  get envelope(): { workerId: Uint8Array; incarnation: Uint8Array } {
-    const { id, incarnation } = this.client.worker;
-    return { workerId: ulidToBytes(id), incarnation: ulidToBytes(incarnation) };
-  }
-
   async beat(slots = 1): Promise<void> {
     const sequence = ++this.#sequence;
     await this.client.beats.beat({ beat: beatMessage(this.client.worker, { sequence, slots }) });
@@ -69,11 +64,11 @@ class ScriptedWorker {
     const output = Buffer.from(text);
     const outputDigest = createHash("sha256").update(output).digest();
     const result = { attempt, epoch, outcome: OutcomeClass.SUCCESS, output, outputDigest };
-    await this.client.work.reportResults({ worker: this.envelope, results: [result] });
+    await this.client.work.reportResults({ worker: this.client.envelope, results: [result] });
   }
 
   #say(frame: NonNullable<Request["frame"]>): void {
-    this.#requests.push({ worker: this.envelope, frame });
+    this.#requests.push({ worker: this.client.envelope, frame });
   }
 
   async #read(credit: number): Promise<void> {
@@ -100,7 +95,7 @@ describe("a hostile worker", () => {
   }
 
   async function join(): Promise<ScriptedWorker> {
-    const worker = new ScriptedWorker(await led.join({}));
+    const worker = new ScriptedWorker(await led.join());
     led.closeLater(() => worker.end());
     return worker;
   }
@@ -113,19 +108,19 @@ describe("a hostile worker", () => {
   }
 
   const run = async (): Promise<Record<string, unknown>> => {
-    const { pending, running, done, staleReports, conflicts } = await led.operator.run.getRun({});
+    const { pending, running, done, staleReports, conflicts } = await seenRun(led.operator.run);
     return { pending, running, done, staleReports, conflicts };
   };
 
   it("that asks for everything has what the coordinator's limits let it have", async () => {
-    await submit(...Array.from({ length: 3_000 }, (_, at) => `item ${at}`));
+    await submit(...texts(LIMITS.backlogPerWorker + 1_000));
     const hoarder = await join();
     await hoarder.open(30_000, 4);
     const max = 4 + LIMITS.backlogPerWorker;
     await eventually("it has its share", () => hoarder.given.length >= max);
     await hoarder.beat(4);
     await submit("one more");
-    expect(await run()).to.include({ running: BigInt(max) });
+    expect(await run()).to.include({ running: max });
   });
 
   it("that ignores that it is asked to hand back loses to others what it never began", async () => {
@@ -141,9 +136,9 @@ describe("a hostile worker", () => {
     expect(other.given.map(({ text }) => text)).to.deep.equal(["c", "b"]);
     expect(hoarder.frames).to.include("release").and.include("drop");
     for (const { text, ...attempt } of hoarder.given) await hoarder.report(attempt, 0n, text);
-    expect(await run(), "it is too late").to.include({ done: 1n, running: 2n, staleReports: 2n });
+    expect(await run(), "it is too late").to.include({ done: 1, running: 2, staleReports: 2 });
     for (const { text, ...attempt } of other.given) await other.report(attempt, 0n, text);
-    expect(await run()).to.include({ done: 3n, running: 0n, conflicts: 0n });
+    expect(await run()).to.include({ done: 3, running: 0, conflicts: 0 });
   });
 
   it("that contradicts results leaves one piece of evidence for each item that it had, and fills no disk", async () => {
@@ -169,7 +164,7 @@ describe("a hostile worker", () => {
     }
     const evidence = await led.cluster.store.scan({ ...prefixRange(CONFLICTS_PREFIX), limit: 100 });
     expect(evidence, "of the attempt that it had").to.have.length(1);
-    expect(await run(), "the others are counted").to.include({ done: 2n, conflicts: 60n });
+    expect(await run(), "the others are counted").to.include({ done: 2, conflicts: 60 });
     const warned = led.listening.log.lines.filter(({ message }) => message.includes("another result"));
     expect(warned).to.have.length(1);
   });
@@ -186,9 +181,9 @@ describe("a hostile worker", () => {
     await again.beat();
     for (const nth of [0, 1, 2]) await again.report({ itemId: await idOf(nth), attempt: 1 }, 0n, "made up");
     expect(await run(), "what can have been given to it, and nothing else").to.include({
-      done: 1n,
-      pending: 2n,
-      staleReports: 2n,
+      done: 1,
+      pending: 2,
+      staleReports: 2,
     });
   });
 
@@ -198,6 +193,6 @@ describe("a hostile worker", () => {
     const liar = await join();
     await liar.beat();
     await liar.report({ itemId: await idOf(0), attempt: 1 }, 0n, "made up");
-    expect(await run()).to.include({ done: 0n, pending: 1n, staleReports: 1n });
+    expect(await run()).to.include({ done: 0, pending: 1, staleReports: 1 });
   });
 });

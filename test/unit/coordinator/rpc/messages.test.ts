@@ -5,10 +5,10 @@ import type { StoreId } from "../../../../src/base/ids.ts";
 import { systemClock } from "../../../../src/base/clock.ts";
 import { RolloutError } from "../../../../src/base/errors.ts";
 import { seededRandom } from "../../../../src/base/random.ts";
-import { envelopeOf, readBeat, writeBeatAck, writeWorker } from "../../../../src/coordinator/rpc/messages.ts";
-import { WorkerLiveness, WorkerState } from "../../../../src/gen/rollout/v1/common_pb.ts";
+import { envelopeOf, readBeat, writeBeatAck } from "../../../../src/coordinator/rpc/messages.ts";
+import { WorkerState } from "../../../../src/gen/rollout/v1/common_pb.ts";
 import { BeatSchema, BeatVerdict } from "../../../../src/gen/rollout/v1/heartbeat_pb.ts";
-import { incarnationId, workerId } from "../../../support/reactor-harness.ts";
+import { incarnationId, workerId } from "../../../support/world-worker.ts";
 import { beatMessage } from "../../../support/worker-client.ts";
 
 const worker = { id: workerId(1), incarnation: incarnationId(2) };
@@ -43,6 +43,8 @@ describe("a heartbeat from the wire", () => {
       plugins,
       atRisk: true,
       trouble: "loading, for 12 s",
+      drain: { state: "Draining.Saving", cause: "aws", leftMs: 90_000 },
+      takesKeys: true,
     });
     expect(readBeat(wire)).to.deep.equal({
       workerId: worker.id,
@@ -55,7 +57,17 @@ describe("a heartbeat from the wire", () => {
       plugins,
       isAtRisk: true,
       trouble: "loading, for 12 s",
+      drain: { state: "Draining.Saving", cause: "aws", leftMs: 90_000 },
+      holdsNothing: false,
+      takesKeys: true,
     });
+  });
+
+  it("says that its worker has nothing only where it says what the worker has", () => {
+    const said = [undefined, new Uint8Array(0), new Uint8Array(32)].map((heldDigest) =>
+      beat({ sequence: 1n, state: WorkerState.READY, ...(heldDigest && { heldDigest }) }),
+    );
+    expect(said.map((wire) => readBeat(wire).holdsNothing)).to.deep.equal([false, true, false]);
   });
 
   const refused: Readonly<Record<string, readonly [Parameters<typeof readBeat>[0], string]>> = {
@@ -70,6 +82,10 @@ describe("a heartbeat from the wire", () => {
       "worker_id is not 16 bytes",
     ],
     "without an incarnation": [beat({ worker: { workerId: ids.workerId } }), "incarnation is not 16 bytes"],
+    "with a drain that says too much": [
+      beat({ drain: { state: "x".repeat(129) } }),
+      "drain says more than 128 bytes",
+    ],
     "in no state": [beat({ state: WorkerState.UNSPECIFIED }), "state is not one of a worker's"],
     "in a state that nobody knows yet": [
       beat({ state: 77 as WorkerState }),
@@ -136,37 +152,5 @@ describe("what is written to the wire", () => {
     const write = (): unknown => writeBeatAck(envelope, { sequence: 7, verdict: "refused" }, 9);
     expect(write).to.throw(RolloutError).with.deep.include({ code: "overloaded" });
     expect(write).to.throw(RolloutError).with.nested.property("params.limit", "9");
-  });
-
-  it("shows a worker whole, and its age only when there is one", () => {
-    const listed = {
-      id: worker.id,
-      incarnation: worker.incarnation,
-      lifecycle: "Draining",
-      liveness: "Suspected",
-      load: 0.5,
-      slots: 2,
-      plugins: [plugin("mock")],
-      registeredAtWallMs: 12.6,
-      held: 3,
-      cordonReason: "why",
-      trouble: "loading, for 12 s",
-      isRevoked: true,
-    } as const;
-    const shown = {
-      ...ids,
-      state: WorkerState.DRAINING,
-      liveness: WorkerLiveness.SUSPECTED,
-      load: 0.5,
-      slots: 2,
-      plugins: [plugin("mock")],
-      registeredAtMs: 13n,
-      held: 3,
-      cordonReason: "why",
-      trouble: "loading, for 12 s",
-      revoked: true,
-    };
-    expect(writeWorker({ ...listed, lastBeatAgeMs: undefined })).to.deep.equal(shown);
-    expect(writeWorker({ ...listed, lastBeatAgeMs: 30.2 })).to.deep.equal({ ...shown, lastBeatAgeMs: 30n });
   });
 });

@@ -1,22 +1,24 @@
 // Operators' calls, over a real listener with mutual TLS and a real coordinator: a whole run, and what each call promises there.
 import { expect } from "chai";
 import { systemClock } from "../../../../src/base/clock.ts";
-import { ulidToBytes } from "../../../../src/base/ids.ts";
-import type { IncarnationId } from "../../../../src/base/ids.ts";
 import { BeatVerdict } from "../../../../src/gen/rollout/v1/heartbeat_pb.ts";
 import { WorkerState } from "../../../../src/gen/rollout/v1/common_pb.ts";
-import type { ListResultsResponse, WatchEventsResponse } from "../../../../src/gen/rollout/v1/run_pb.ts";
-import { ResultOrder, RunService, RunState } from "../../../../src/gen/rollout/v1/run_pb.ts";
+import type {
+  ListResultsResponse,
+  WatchChartsResponse,
+  WatchEventsResponse,
+} from "../../../../src/gen/rollout/v1/run_pb.ts";
+import { ResultOrder, OperatorService, RunState } from "../../../../src/gen/rollout/v1/run_pb.ts";
+import { Sight } from "../../../../src/coordinator/sight/sight.ts";
 import { EventJournal } from "../../../../src/observe/event-journal.ts";
-import { newWorkerId } from "../../../support/certificates.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { useLedCluster } from "../../../support/led-cluster.ts";
-import { workInSession } from "../../../support/ledger-session-client.ts";
-import { incarnationId, workerId } from "../../../support/reactor-harness.ts";
+import { callingIdentity } from "./calling-worker.ts";
+import { workInSession } from "./session-client.ts";
+import { incarnationId, workerId } from "../../../support/world-worker.ts";
 import { RecordingEmitter } from "../../../support/recording-emitter.ts";
 import { failureOf } from "../../../support/rejection.ts";
-import { beatMessage } from "../../../support/worker-client.ts";
-import type { WorkerClient } from "../../../support/worker-client.ts";
+import { beatMessage, seenRun } from "../../../support/worker-client.ts";
 
 const TASK = {
   taskDigest: new Uint8Array(32).fill(3),
@@ -27,7 +29,7 @@ const TASK = {
 describe("operators and their coordinator", () => {
   const led = useLedCluster(({ runId }) => {
     const events = new EventJournal({ events: new RecordingEmitter(), runId, clock: systemClock });
-    return { inboxMax: 1_000, eventFeed: events, events };
+    return { inboxMax: 1_000, eventFeed: events, events, sight: new Sight(systemClock) };
   });
 
   let submissions = 0;
@@ -42,16 +44,12 @@ describe("operators and their coordinator", () => {
 
   /** Works on what there is until the run has no more of it. */
   async function workOff(): Promise<void> {
-    const id = newWorkerId();
-    const { ca, runId, server } = led.listening;
-    const { certificatePem: cert, keyPem: key, caPem } = await ca.issue({ runId, role: "worker", id });
-    const worker = { workerId: ulidToBytes(id), incarnation: ulidToBytes(incarnationId(1)) };
     const ended = new AbortController();
-    const options = { address: server.address, tls: { cert, key, ca: caPem }, worker, room: 16 };
-    const working = workInSession({ ...options, onExecuted: () => undefined }, ended.signal);
+    const who = await callingIdentity(led.listening);
+    const working = workInSession({ ...who, room: 16 }, ended.signal);
     await eventually("everything is final", async () => {
-      const { pending, running } = await led.operator.run.getRun({});
-      return pending === 0n && running === 0n;
+      const { pending, running } = await seenRun(led.operator.run);
+      return pending === 0 && running === 0;
     });
     ended.abort();
     await working.catch(() => undefined);
@@ -86,7 +84,7 @@ describe("operators and their coordinator", () => {
     await led.operator.run.seal({});
     await workOff();
     await eventually("it is complete", async () => {
-      return (await led.operator.run.getRun({})).state === RunState.COMPLETE;
+      return (await seenRun(led.operator.run)).state === RunState.COMPLETE;
     });
     const outputs = texts.map((text) => text.toUpperCase());
     const rest = await readOn(ResultOrder.INPUT, input.page.after);
@@ -100,12 +98,8 @@ describe("operators and their coordinator", () => {
     it("of one task, which outlives the coordinator", async () => {
       await submit([{ payload: "a" }]);
       await led.restart();
-      const { taskDigest, plugin, taskSummary } = await led.operator.run.getRun({});
-      expect([Buffer.from(taskDigest), plugin, taskSummary]).to.deep.equal([
-        Buffer.from(TASK.taskDigest),
-        TASK.plugin,
-        TASK.taskSummary,
-      ]);
+      const { plugin, task } = await seenRun(led.operator.run);
+      expect([plugin, task]).to.deep.equal([TASK.plugin, TASK.taskSummary]);
       const other = { taskDigest: new Uint8Array(32).fill(4), taskSummary: "wc -w" };
       for (const dryRun of [false, true]) {
         const failure = await failureOf(submit([{ payload: "b" }], { ...other, dryRun }));
@@ -134,10 +128,11 @@ describe("operators and their coordinator", () => {
         { payload: "a", sampleIndex: 1 },
       ];
       expect(await submit(items, { dryRun })).to.deep.include({ added: 3n, known: 0n, duplicates: 1n });
-      expect(await led.operator.run.getRun({})).to.deep.include({ pending: 0n, taskSummary: "" });
+      const { pending, task } = await seenRun(led.operator.run);
+      expect([pending, task]).to.deep.equal([0, undefined]);
       await submit(items.slice(0, 2));
       expect(await submit(items, { dryRun })).to.deep.include({ added: 1n, known: 2n, duplicates: 1n });
-      expect(await led.operator.run.getRun({})).to.deep.include({ pending: 2n });
+      expect(await seenRun(led.operator.run)).to.deep.include({ pending: 2 });
       await led.operator.run.seal({});
       expect((await failureOf(submit(items, { dryRun }))).code).to.equal("run_sealed");
       expect(await submit(items.slice(0, 2), { dryRun })).to.deep.include({ added: 0n, known: 2n });
@@ -157,19 +152,14 @@ describe("operators and their coordinator", () => {
   });
 
   describe("ask for workers", () => {
-    const incarnation = (worker: WorkerClient["worker"]): { incarnation: Uint8Array } => ({
-      incarnation: ulidToBytes(worker.incarnation satisfies IncarnationId),
-    });
-
     it("and are shown one closely", async () => {
       const { beats, worker } = await led.join({ id: workerId(1) });
       await beats.beat({ beat: beatMessage(worker) });
-      const detail = await led.operator.run.getWorker({ workerId: ulidToBytes(worker.id) });
-      expect(detail).to.deep.include({ credit: 0n, hasSession: false, failuresInRow: 0, held: [] });
-      expect(detail.info).to.deep.include({ held: 0, cordonReason: "", state: WorkerState.READY });
-      expect(Buffer.from(detail.info?.incarnation ?? [])).to.deep.equal(
-        Buffer.from(incarnation(worker).incarnation),
-      );
+      const detail = await led.operator.run.getWorker({ workerId: worker.id });
+      expect(detail).to.deep.include({ credit: 0, hasSession: false, failuresInRow: 0, holds: [] });
+      const { incarnation } = worker;
+      expect(detail.info).to.deep.include({ held: 0, incarnation, state: WorkerState.READY });
+      expect(detail.info?.cordonReason).to.equal(undefined);
     });
 
     it("to drain: the worker is told until it does, and gets nothing more", async () => {
@@ -180,11 +170,11 @@ describe("operators and their coordinator", () => {
       ): Promise<BeatVerdict | undefined> =>
         (await beats.beat({ beat: beatMessage(worker, { sequence, state }) })).ack?.verdict;
       expect(await beat(1n)).to.equal(BeatVerdict.ACCEPTED);
-      await led.operator.run.drainWorker({ workerId: ulidToBytes(worker.id) });
-      await led.operator.run.drainWorker({ workerId: ulidToBytes(worker.id) });
+      await led.operator.run.drainWorker({ workerId: worker.id });
+      await led.operator.run.drainWorker({ workerId: worker.id });
       expect([await beat(2n), await beat(3n)]).to.deep.equal([BeatVerdict.DRAIN, BeatVerdict.DRAIN]);
       expect(await beat(4n, WorkerState.DRAINING)).to.equal(BeatVerdict.ACCEPTED);
-      expect((await led.operator.run.getRun({})).workers).to.deep.include({ ready: 0, draining: 1 });
+      expect((await seenRun(led.operator.run)).workers).to.deep.include({ ready: 0, draining: 1 });
       // The next process of it is another one.
       const next = { id: worker.id, incarnation: incarnationId(2) };
       const { ack } = await beats.beat({ beat: beatMessage(next) });
@@ -192,7 +182,7 @@ describe("operators and their coordinator", () => {
     });
 
     it("that there are not, and are told so", async () => {
-      const unknown = { workerId: ulidToBytes(workerId(9)) };
+      const unknown = { workerId: workerId(9) };
       for (const call of [led.operator.run.getWorker(unknown), led.operator.run.drainWorker(unknown)]) {
         const failure = await failureOf(call);
         expect([failure.code, failure.params["worker"]]).to.deep.equal(["worker_unknown", workerId(9)]);
@@ -231,7 +221,7 @@ describe("operators and their coordinator", () => {
       expect(await next()).to.deep.equal(["run_resumed"]);
       leaving.abort();
       await following.next().catch(() => undefined);
-      expect((await led.operator.run.getRun({})).state).to.equal(RunState.OPEN);
+      expect((await seenRun(led.operator.run)).state).to.equal(RunState.OPEN);
     });
 
     it("until the coordinator stops", async () => {
@@ -242,17 +232,64 @@ describe("operators and their coordinator", () => {
     });
   });
 
+  describe("watch the charts", () => {
+    const pages = (signal: AbortSignal): AsyncIterator<WatchChartsResponse> =>
+      led.operator.run.watchCharts({}, { signal })[Symbol.asyncIterator]();
+    const stepsOf = ({ transitions }: WatchChartsResponse): unknown[] =>
+      transitions.map(({ chart, actor, event, from, to }) => [chart, actor, event, from, to]);
+
+    it("from the last steps on, with the course of the run and items at work", async () => {
+      const leaving = new AbortController();
+      await submit([{ payload: "a" }]);
+      await led.operator.run.pause({ reason: "lunch" });
+      const watching = pages(leaving.signal);
+      const next = async (): Promise<WatchChartsResponse> => {
+        const page: IteratorResult<WatchChartsResponse, unknown> = await watching.next();
+        if (page.done === true) throw new Error("nobody is told any more");
+        return page.value;
+      };
+      const first = await next();
+      expect(stepsOf(first)).to.deep.equal([["run", "", "run.paused", "Open.Active", "Open.Paused"]]);
+      expect(first.history).to.deep.include({ anew: true, intervalMs: 1_000 });
+      expect(first.history?.points.at(-1)).to.include({ done: 0, failed: 0, workers: 0 });
+      await led.operator.run.resume({});
+      const told: unknown[] = [];
+      let pending: number | undefined;
+      let isSampled = false;
+      while (pending === undefined || !isSampled || told.length === 0) {
+        const page = await next();
+        told.push(...stepsOf(page));
+        pending ??= page.history?.points.at(-1)?.pending;
+        isSampled ||= page.atWork !== undefined;
+      }
+      expect(told[0]).to.deep.equal(["run", "", "run.resumed", "Open.Paused", "Open.Active"]);
+      expect(pending).to.equal(1);
+      leaving.abort();
+      await watching.next().catch(() => undefined);
+    });
+
+    it("until the coordinator stops", async () => {
+      const watching = pages(new AbortController().signal);
+      await watching.next();
+      await led.listening.stop();
+      for (;;) {
+        const { done = false } = await watching.next().catch(() => ({ done: true }));
+        if (done) return;
+      }
+    });
+  });
+
   it("are the only ones who may ask any of it", async () => {
     const { run } = await led.join({ role: "worker" });
     const call = (calls: unknown, method: string): Promise<unknown> =>
       (calls as Record<string, (request: object) => Promise<unknown>>)[method]?.({}) ?? Promise.resolve();
-    const methods = RunService.methods.map(({ localName }) => localName);
+    const methods = OperatorService.methods.map(({ localName }) => localName);
     for (const method of methods) {
-      if (method === "watchEvents") continue;
+      if (method.startsWith("watch") || method === "backUp") continue;
       expect((await failureOf(call(run, method))).code, method).to.equal("permission_denied");
     }
-    const watching = run.watchEvents({})[Symbol.asyncIterator]();
-    expect((await failureOf(watching.next())).code).to.equal("permission_denied");
-    expect(methods).to.have.length(15);
+    for (const stream of [run.watchEvents({}), run.watchCharts({}), run.backUp({})])
+      expect((await failureOf(stream[Symbol.asyncIterator]().next())).code).to.equal("permission_denied");
+    expect(methods).to.have.length(17);
   });
 });

@@ -1,9 +1,9 @@
 // Each promise of a Pull on its own: the desk and the reactor with its ledger, without the network between.
 import { expect } from "chai";
-import type { PullAnswer } from "../../../../src/coordinator/rpc/pull-call.ts";
+import type { PullAnswer } from "../../../../src/coordinator/rpc/pull.ts";
 import type { AssignedItem } from "../../../../src/coordinator/turn/session-frame.ts";
-import type { LedgerWorker } from "../../../support/ledger-worker.ts";
-import { PullRig, textsOf } from "../../../support/pull-rig.ts";
+import type { WorldWorker } from "../../../support/world-worker.ts";
+import { PullRig, textsOf } from "./pull-rig.ts";
 import { failureOf } from "../../../support/rejection.ts";
 import { settle } from "../../../support/settle.ts";
 
@@ -12,7 +12,7 @@ const attemptsOf = (answer: PullAnswer): number[] => itemsOf(answer).map(({ atte
 
 describe("pull desk", () => {
   let rig: PullRig;
-  let worker: LedgerWorker;
+  let worker: WorldWorker;
 
   beforeEach(async () => {
     rig = await PullRig.start();
@@ -20,14 +20,14 @@ describe("pull desk", () => {
   });
 
   /** A caller opens no stream. */
-  async function beating({ harness }: PullRig, number: number, slots = 4): Promise<LedgerWorker> {
-    const joined = await harness.worker(number, { slots });
-    await harness.step({ kind: "sessionEnded", workerId: joined.id, port: joined.port });
+  async function beating({ world }: PullRig, number: number, slots = 4): Promise<WorldWorker> {
+    const joined = await world.worker(number, { slots });
+    await world.step({ kind: "sessionEnded", workerId: joined.id, port: joined.port });
     return joined;
   }
 
-  const pendingOf = async ({ harness }: PullRig): Promise<unknown> => {
-    const { pending, running } = await harness.view();
+  const pendingOf = async ({ world }: PullRig): Promise<unknown> => {
+    const { pending, running } = await world.view();
     return { pending, running };
   };
 
@@ -36,10 +36,10 @@ describe("pull desk", () => {
     const PATIENCE_MS = 5_500;
 
     it("when the worker goes on beating and does not ask again", async () => {
-      await rig.harness.submit(["a", "b"]);
+      await rig.world.submit(["a", "b"]);
       await rig.pull(worker, { requestId: "lost", credit: 2 });
       worker.acknowledges = 0;
-      await rig.harness.watch(PATIENCE_MS, [worker]);
+      await rig.world.watch(PATIENCE_MS, [worker]);
       expect(await pendingOf(rig)).to.deep.equal({ pending: 2, running: 0 });
       const other = await beating(rig, 2);
       expect(textsOf(await rig.pull(other, { credit: 1 }))).to.deep.equal(["a"]);
@@ -53,60 +53,89 @@ describe("pull desk", () => {
 
     it("and nothing that its beats acknowledge, or of which they say nothing", async () => {
       const other = await beating(rig, 2);
-      await rig.harness.submit(["a", "b"]);
+      await rig.world.submit(["a", "b"]);
       for (const one of [worker, other]) await rig.pull(one, { credit: 1 });
       worker.acknowledges = 1;
-      await rig.harness.watch(3 * PATIENCE_MS, [worker, other]);
+      await rig.world.watch(3 * PATIENCE_MS, [worker, other]);
       expect(await pendingOf(rig)).to.deep.equal({ pending: 0, running: 2 });
     });
 
     it("but not for the time in which the coordinator did not run: the answer may be on its way", async () => {
-      await rig.harness.submit(["a"]);
+      await rig.world.submit(["a"]);
       await rig.pull(worker, { credit: 1 });
       worker.acknowledges = 0;
-      rig.harness.pass(10 * PATIENCE_MS);
+      rig.world.pass(10 * PATIENCE_MS);
       await worker.beat();
-      await rig.harness.step({ kind: "scan" });
+      await rig.world.step({ kind: "scan" });
       expect(await pendingOf(rig)).to.deep.equal({ pending: 0, running: 1 });
-      await rig.harness.watch(PATIENCE_MS, [worker]);
+      await rig.world.watch(PATIENCE_MS, [worker]);
       expect(await pendingOf(rig)).to.deep.equal({ pending: 1, running: 0 });
     });
 
     it("when the next process of the worker beats and has not asked yet", async () => {
       const other = await beating(rig, 2);
-      await rig.harness.submit(["a"]);
+      await rig.world.submit(["a"]);
       await rig.pull(worker, { credit: 1 });
       worker.restart(2);
-      await rig.harness.watch(2 * PATIENCE_MS, [worker, other]);
+      await rig.world.watch(2 * PATIENCE_MS, [worker, other]);
       expect(await pendingOf(rig)).to.deep.equal({ pending: 1, running: 0 });
       expect(textsOf(await rig.pull(other, { credit: 1 }))).to.deep.equal(["a"]);
     });
 
     it("but does not expect it to have asked while the coordinator did not run", async () => {
       const other = await beating(rig, 2);
-      await rig.harness.submit(["a"]);
+      await rig.world.submit(["a"]);
       await rig.pull(worker, { credit: 1 });
       worker.restart(2);
       await worker.beat();
-      rig.harness.pass(10 * PATIENCE_MS);
+      rig.world.pass(10 * PATIENCE_MS);
       for (const one of [worker, other]) await one.beat();
-      await rig.harness.step({ kind: "scan" });
+      await rig.world.step({ kind: "scan" });
       expect(await pendingOf(rig)).to.deep.equal({ pending: 0, running: 1 });
     });
 
     it("also when another coordinator leads by then", async () => {
-      await rig.harness.submit(["a"]);
+      await rig.world.submit(["a"]);
       await rig.pull(worker, { credit: 1 });
       worker.acknowledges = 0;
       await rig.restart();
-      await rig.harness.watch(PATIENCE_MS, [worker]);
+      await rig.world.watch(PATIENCE_MS, [worker]);
       expect(await pendingOf(rig)).to.deep.equal({ pending: 1, running: 0 });
+    });
+  });
+
+  describe("takes back what a worker has had, and a store that went back has it have still,", () => {
+    /** Two failure timeouts, and a scan more. */
+    const PATIENCE_MS = 10_500;
+
+    beforeEach(async () => {
+      await rig.world.submit(["a"]);
+      await rig.pull(worker, { credit: 1 });
+      worker.acknowledges = 1;
+      await rig.restart();
+    });
+
+    it("when the worker beats, asks for nothing, and says that it has nothing", async () => {
+      worker.holdsNothing = true;
+      await rig.world.watch(PATIENCE_MS, [worker]);
+      expect(await pendingOf(rig)).to.deep.equal({ pending: 1, running: 0 });
+      const other = await beating(rig, 2);
+      expect(attemptsOf(await rig.pull(other, { credit: 1 }))).to.deep.equal([2]);
+    });
+
+    it("and not from one that does not say so, nor before it has had time to ask", async () => {
+      await rig.world.watch(PATIENCE_MS, [worker]);
+      expect(await pendingOf(rig)).to.deep.equal({ pending: 0, running: 1 });
+      await rig.restart();
+      worker.holdsNothing = true;
+      await rig.world.watch(PATIENCE_MS / 2, [worker]);
+      expect(await pendingOf(rig)).to.deep.equal({ pending: 0, running: 1 });
     });
   });
 
   describe("takes nothing back for a call that a later one has overtaken on its way", () => {
     beforeEach(async () => {
-      await rig.harness.submit(["a"]);
+      await rig.world.submit(["a"]);
       await rig.pull(worker, { requestId: "first", callNumber: 1 });
       const later = await rig.pull(worker, { requestId: "later", callNumber: 2, credit: 1 });
       expect(textsOf(later)).to.deep.equal(["a"]);
@@ -122,7 +151,7 @@ describe("pull desk", () => {
     });
 
     it("also when the later one is not remembered any more", async () => {
-      rig.harness.state.workers.get(worker.id)?.session?.port.end();
+      rig.world.state.workers.get(worker.id)?.session?.port.end();
       const started = rig.start(worker, overtaken);
       await rig.run();
       expect(started.error).to.include({ code: "request_invalid" });
@@ -136,7 +165,7 @@ describe("pull desk", () => {
 
   describe("gives", () => {
     it("as much as was asked for, numbered from what was acknowledged", async () => {
-      await rig.harness.submit(["a", "b", "c"]);
+      await rig.world.submit(["a", "b", "c"]);
       const first = await rig.pull(worker, { credit: 2 });
       expect(textsOf(first)).to.deep.equal(["a", "b"]);
       expect(first.assignments?.firstNumber).to.equal(1);
@@ -148,7 +177,7 @@ describe("pull desk", () => {
     });
 
     it("one frame of bytes, and leaves the rest to others", async () => {
-      await rig.harness.submit(["a", "b", "c"].map((text) => text.repeat(700 * 1024)));
+      await rig.world.submit(["a", "b", "c"].map((text) => text.repeat(700 * 1024)));
       expect(itemsOf(await rig.pull(worker, { credit: 100 }))).to.have.length(2);
       expect(await pendingOf(rig)).to.deep.equal({ pending: 1, running: 2 });
     });
@@ -162,7 +191,7 @@ describe("pull desk", () => {
     });
 
     it("nothing when the inbox is full, and takes the same request when there is room", async () => {
-      await rig.harness.submit(["a"]);
+      await rig.world.submit(["a"]);
       rig.inboxMax = 1;
       const refused = rig.start(worker, { credit: 1, requestId: "again" });
       await rig.run();
@@ -174,7 +203,7 @@ describe("pull desk", () => {
 
   describe("a request that is repeated", () => {
     it("has the same batch when the answer to the first was lost", async () => {
-      await rig.harness.submit(["a", "b"]);
+      await rig.world.submit(["a", "b"]);
       const asked = { credit: 1, requestId: "one" };
       const first = await rig.pull(worker, asked);
       const again = await rig.pull(worker, asked);
@@ -186,13 +215,13 @@ describe("pull desk", () => {
       const asked = { credit: 1, requestId: "one", waitMs: 1_000 };
       const calls = [rig.start(worker, asked), rig.start(worker, asked)];
       await rig.run();
-      await rig.harness.submit(["a"]);
+      await rig.world.submit(["a"]);
       await rig.run();
       expect(calls.map(({ answer }) => answer && textsOf(answer))).to.deep.equal([["a"], ["a"]]);
     });
 
     it("is answered by a leader that leads, not from memory", async () => {
-      await rig.harness.submit(["a"]);
+      await rig.world.submit(["a"]);
       const asked = { credit: 1, requestId: "one" };
       await rig.pull(worker, asked);
       const again = rig.start(worker, asked);
@@ -203,10 +232,10 @@ describe("pull desk", () => {
     });
 
     it("is asked anew when what it brought was given away meanwhile", async () => {
-      await rig.harness.submit(["a"]);
+      await rig.world.submit(["a"]);
       const asked = { credit: 1, requestId: "one" };
       expect(attemptsOf(await rig.pull(worker, asked))).to.deep.equal([1]);
-      await rig.harness.watch(6_000);
+      await rig.world.watch(6_000);
       expect(await pendingOf(rig)).to.deep.equal({ pending: 1, running: 0 });
       await worker.beat();
       expect(attemptsOf(await rig.pull(worker, asked))).to.deep.equal([2]);
@@ -215,13 +244,13 @@ describe("pull desk", () => {
     it("is asked anew when it was forgotten, and nothing is charged for that", async () => {
       rig = await PullRig.start({ rememberedBytesMax: 1, budgets: { maxAttempts: 1, maxLost: 1 } });
       const [one, other] = [await beating(rig, 1), await beating(rig, 2)];
-      await rig.harness.submit(["aa", "bb"]);
+      await rig.world.submit(["aa", "bb"]);
       const asked = { credit: 1, requestId: "one" };
       expect(attemptsOf(await rig.pull(one, asked))).to.deep.equal([1]);
       await rig.pull(other, { credit: 1 });
       const again = await rig.pull(one, asked);
       expect([textsOf(again), attemptsOf(again)]).to.deep.equal([["aa"], [2]]);
-      expect(await rig.harness.view()).to.include({ running: 2, failed: 0 });
+      expect(await rig.world.view()).to.include({ running: 2, failed: 0 });
     });
   });
 
@@ -229,13 +258,13 @@ describe("pull desk", () => {
     it("what is not named never arrived: it is given again, and not charged", async () => {
       rig = await PullRig.start({ budgets: { maxAttempts: 1, maxLost: 1 } });
       worker = await beating(rig, 1);
-      await rig.harness.submit(["a"]);
+      await rig.world.submit(["a"]);
       for (const attempt of [1, 2, 3, 4])
         expect(attemptsOf(await rig.pull(worker, { credit: 1 }))).to.deep.equal([attempt]);
     });
 
     it("what is named stays", async () => {
-      await rig.harness.submit(["a", "b"]);
+      await rig.world.submit(["a", "b"]);
       const first = await rig.pull(worker, { credit: 1 });
       const held = rig.claims(itemsOf(first));
       expect(textsOf(await rig.pull(worker, { credit: 1, held, ackedAssignment: 1 }))).to.deep.equal(["b"]);
@@ -249,7 +278,7 @@ describe("pull desk", () => {
     });
 
     it("after a restart as before: what is named stays with its attempt, the rest is given again", async () => {
-      await rig.harness.submit(["a", "b"]);
+      await rig.world.submit(["a", "b"]);
       const first = await rig.pull(worker, { credit: 2 });
       const [kept] = rig.claims(itemsOf(first));
       await rig.restart();
@@ -268,7 +297,7 @@ describe("pull desk", () => {
       await rig.clock.advance(29_999);
       await rig.run();
       expect(waiting.answer).to.equal(undefined);
-      await rig.harness.submit(["a"]);
+      await rig.world.submit(["a"]);
       await rig.run();
       expect(waiting.answer && textsOf(waiting.answer)).to.deep.equal(["a"]);
       expect(rig.clock.armed).to.equal(0);
@@ -280,7 +309,7 @@ describe("pull desk", () => {
       await rig.clock.advance(500);
       await rig.run();
       expect(waiting.answer).to.deep.equal({ assignments: undefined, release: [], drop: [] });
-      await rig.harness.submit(["a"]);
+      await rig.world.submit(["a"]);
       expect(await pendingOf(rig)).to.deep.equal({ pending: 1, running: 0 });
     });
 
@@ -288,7 +317,7 @@ describe("pull desk", () => {
       const waiting = rig.start(worker, { credit: 1, waitMs: 500 });
       await rig.run();
       await rig.clock.advance(500);
-      await rig.harness.submit(["a"]);
+      await rig.world.submit(["a"]);
       await rig.run();
       expect(waiting.answer && textsOf(waiting.answer)).to.deep.equal(["a"]);
     });
@@ -299,7 +328,7 @@ describe("pull desk", () => {
       waiting.cancel();
       await rig.run();
       expect(waiting.answer && textsOf(waiting.answer)).to.deep.equal([]);
-      await rig.harness.submit(["a"]);
+      await rig.world.submit(["a"]);
       expect(await pendingOf(rig)).to.deep.equal({ pending: 1, running: 0 });
     });
 
@@ -310,7 +339,7 @@ describe("pull desk", () => {
       await rig.run();
       expect(older.answer && textsOf(older.answer)).to.deep.equal([]);
       expect(newer.answer).to.equal(undefined);
-      await rig.harness.submit(["a"]);
+      await rig.world.submit(["a"]);
       await rig.run();
       expect(newer.answer && textsOf(newer.answer)).to.deep.equal(["a"]);
       expect(await pendingOf(rig)).to.deep.equal({ pending: 0, running: 1 });
@@ -322,11 +351,11 @@ describe("pull desk", () => {
       await worker.hello([]);
       await rig.run();
       expect(first.answer && textsOf(first.answer)).to.deep.equal([]);
-      await rig.harness.step({ kind: "sessionEnded", workerId: worker.id, port: worker.port });
+      await rig.world.step({ kind: "sessionEnded", workerId: worker.id, port: worker.port });
       const other = await beating(rig, 2);
       const second = rig.start(other, { credit: 1, waitMs: 30_000 });
       await rig.run();
-      await rig.harness.watch(6_000);
+      await rig.world.watch(6_000);
       await rig.run();
       expect(second.answer && textsOf(second.answer)).to.deep.equal([]);
     });
@@ -334,10 +363,10 @@ describe("pull desk", () => {
 
   it("a backlog is stolen: asked for in an answer, handed back with the next pull, given to the thief", async () => {
     const victim = await beating(rig, 3, 1);
-    await rig.harness.submit(["a", "b", "c"]);
+    await rig.world.submit(["a", "b", "c"]);
     const had = itemsOf(await rig.pull(victim, { credit: 3 }));
     expect(had).to.have.length(3);
-    rig.harness.nowMs += 1_000;
+    rig.world.nowMs += 1_000;
     const held = rig.claims(had);
     const polling = rig.start(victim, { held, ackedAssignment: 3, waitMs: 30_000 });
     await rig.run();
@@ -349,7 +378,7 @@ describe("pull desk", () => {
     ]);
     await rig.pull(victim, { held: held.slice(0, 2), released: release, ackedAssignment: 3 });
     expect(thief.answer && [textsOf(thief.answer), attemptsOf(thief.answer)]).to.deep.equal([["c"], [2]]);
-    const stolen = rig.harness.events.events.filter(({ topic }) => topic === "work_stolen");
+    const stolen = rig.world.events.events.filter(({ topic }) => topic === "work_stolen");
     expect(stolen).to.have.length(1);
     expect(await pendingOf(rig)).to.deep.equal({ pending: 0, running: 3 });
   });

@@ -6,7 +6,7 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import type { Client } from "@connectrpc/connect";
 import { workByCalls } from "../../../../examples/unary-worker.ts";
 import { sleep, systemClock } from "../../../../src/base/clock.ts";
-import { ulidToBytes } from "../../../../src/base/ids.ts";
+import { ulidFromBytes, ulidToBytes } from "../../../../src/base/ids.ts";
 import type { CoordinatorState } from "../../../../src/coordinator/turn/state.ts";
 import { RunState } from "../../../../src/gen/rollout/v1/run_pb.ts";
 import { WorkerState } from "../../../../src/gen/rollout/v1/common_pb.ts";
@@ -16,16 +16,17 @@ import type { Assignment, PullResponse } from "../../../../src/gen/rollout/v1/wo
 import { DONE_PREFIX } from "../../../../src/storage/keys.ts";
 import { prefixRange } from "../../../../src/storage/store.ts";
 import type { Backend } from "../../../../src/worker/backends/backend.ts";
-import { callingIdentity } from "../../../support/calling-worker.ts";
-import type { CallingIdentity } from "../../../support/calling-worker.ts";
+import { callingIdentity } from "./calling-worker.ts";
+import type { CallingIdentity } from "./calling-worker.ts";
 import { newWorkerId } from "../../../support/certificates.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { useLedCluster } from "../../../support/led-cluster.ts";
 import { fixedPlugins } from "../../../support/fixed-plugins.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
-import { LIVENESS } from "../../../support/reactor-harness.ts";
+import { LIVENESS } from "../../../support/world.ts";
 import { startListeningCoordinator } from "../../../support/test-coordinator.ts";
 import { startWorker } from "../../../support/test-worker.ts";
+import { seenRun } from "../../../support/worker-client.ts";
 
 const ITEMS = 500;
 const EXAMPLE = new URL("../../../../examples/unary-worker.ts", import.meta.url);
@@ -48,7 +49,7 @@ describe("work by calls", () => {
     await led.operator.run.submit({ submissionId, batchNumber: 1n, taskDigest, plugin, items });
   }
 
-  const done = async (): Promise<bigint> => (await led.operator.run.getRun({})).done;
+  const done = async (): Promise<number> => (await seenRun(led.operator.run)).done;
 
   it("the example has no more than 60 lines, and imports nothing of ours but what is generated", async () => {
     const source = await readFile(EXAMPLE, "utf8");
@@ -83,18 +84,18 @@ describe("work by calls", () => {
     const streaming = await startWorker(led.cluster, { address, work, heartbeatIntervalMs: 100 });
     led.closeLater(() => streaming.worker.stop());
 
-    await eventually("some are done", async () => (await done()) > 100n);
+    await eventually("some are done", async () => (await done()) > 100);
     await led.restart();
     const isComplete = async (): Promise<boolean> =>
-      (await led.operator.run.getRun({})).state === RunState.COMPLETE;
+      (await seenRun(led.operator.run)).state === RunState.COMPLETE;
     await eventually("the run completes", isComplete);
     ended.abort();
     await Promise.all(working);
 
-    expect(await led.operator.run.getRun({})).to.deep.include({
-      done: BigInt(ITEMS),
-      failed: 0n,
-      pending: 0n,
+    expect(await seenRun(led.operator.run)).to.deep.include({
+      done: ITEMS,
+      failed: 0,
+      pending: 0,
     });
     expect(executed.toSorted()).to.deep.equal(texts.toSorted());
     expect(await led.listening.store.scan({ ...prefixRange(DONE_PREFIX), limit: 1_000 })).to.have.length(
@@ -186,12 +187,12 @@ describe("work by calls", () => {
       if (one === undefined || other === undefined) throw new Error("two were given");
       const report = { worker: who.worker, results: [resultOf(one, "A")] };
       await work.reportResults(report);
-      expect(await done()).to.equal(1n);
+      expect(await done()).to.equal(1);
       await work.reportResults(report);
-      expect(await done()).to.equal(1n);
+      expect(await done()).to.equal(1);
       await led.restart();
       await work.reportResults({ worker: who.worker, results: [resultOf(other, "B")] });
-      expect(await led.operator.run.getRun({})).to.deep.include({ done: 2n, pending: 0n, running: 0n });
+      expect(await seenRun(led.operator.run)).to.deep.include({ done: 2, pending: 0, running: 0 });
     });
 
     it("fails an item whose output is too large", async () => {
@@ -200,7 +201,7 @@ describe("work by calls", () => {
       if (given === undefined) throw new Error("one was given");
       const output = new Uint8Array(2 ** 20 + 1);
       await work.reportResults({ worker: who.worker, results: [resultOf(given, "", { output })] });
-      expect(await led.operator.run.getRun({})).to.deep.include({ failed: 1n, done: 0n });
+      expect(await seenRun(led.operator.run)).to.deep.include({ failed: 1, done: 0 });
     });
 
     it("ends when the coordinator stops, and the same request is answered by the next one", async () => {
@@ -220,13 +221,13 @@ describe("work by calls", () => {
       await waiting;
       await eventually("it is known", () => owed === 0);
       await submit(["a"]);
-      expect(await led.operator.run.getRun({})).to.deep.include({ pending: 1n, running: 0n });
+      expect(await seenRun(led.operator.run)).to.deep.include({ pending: 1, running: 0 });
     });
 
     it("that waits while its worker is revoked ends soon, without work, and so does each one after it", async () => {
       const waiting = rejectionOf(work.pull(asked({ waitMs: 30_000 })));
       await eventually("it waits", () => owed === 1);
-      await led.operator.run.revoke({ bearerId: who.worker.workerId });
+      await led.operator.run.revoke({ bearerId: ulidFromBytes(who.worker.workerId) });
       await submit(["a"]);
       await waiting;
       await rejectionOf(work.pull(asked()));
@@ -235,7 +236,7 @@ describe("work by calls", () => {
         "certificate_revoked",
         "certificate_revoked",
       ]);
-      expect(await led.operator.run.getRun({})).to.deep.include({ pending: 1n, running: 0n });
+      expect(await seenRun(led.operator.run)).to.deep.include({ pending: 1, running: 0 });
 
       const other = await callingIdentity(led.listening);
       await beat(other);

@@ -2,7 +2,6 @@
 // field, and nothing of them in a row that the next leader could not read.
 import { expect } from "chai";
 import { AsyncQueue } from "../../../../src/base/async-queue.ts";
-import { ulidToBytes } from "../../../../src/base/ids.ts";
 import { HeldPhase } from "../../../../src/gen/rollout/v1/work_pb.ts";
 import { useLedCluster } from "../../../support/led-cluster.ts";
 import { failureOf } from "../../../support/rejection.ts";
@@ -13,17 +12,16 @@ type Frame =
   Parameters<WorkerClient["work"]["session"]>[0] extends AsyncIterable<infer Request> ? Request : never;
 
 describe("numbers beyond what is exact", () => {
-  const led = useLedCluster(() => ({}));
+  const led = useLedCluster();
   let worker: WorkerClient;
-  let envelope: { workerId: Uint8Array; incarnation: Uint8Array };
+  let envelope: WorkerClient["envelope"];
   const huge = 2n ** 63n;
   const attempt = { itemId: new Uint8Array(32).fill(1), attempt: 1 };
   const held = [{ attempt, epoch: huge, phase: HeldPhase.UNSTARTED }];
 
   beforeEach(async () => {
-    worker = await led.join({});
-    const { id, incarnation } = worker.worker;
-    envelope = { workerId: ulidToBytes(id), incarnation: ulidToBytes(incarnation) };
+    worker = await led.join();
+    ({ envelope } = worker);
     await worker.beats.beat({ beat: beatMessage(worker.worker) });
   });
 

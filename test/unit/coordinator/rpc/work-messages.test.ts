@@ -1,6 +1,6 @@
 // Fields of a result beside its outcome, and of an assignment beside its payload.
 import { expect } from "chai";
-import { create } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { createHash } from "node:crypto";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { epoch } from "../../../../src/base/ids.ts";
@@ -9,8 +9,8 @@ import { LIMITS } from "../../../../src/config/limits.ts";
 import { envelopeOf } from "../../../../src/coordinator/rpc/messages.ts";
 import { readReport, writeFrame } from "../../../../src/coordinator/rpc/work-messages.ts";
 import type { Report, SessionFrame } from "../../../../src/coordinator/turn/session-frame.ts";
-import { OutcomeClass, ResultSchema } from "../../../../src/gen/rollout/v1/work_pb.ts";
-import { incarnationId } from "../../../support/reactor-harness.ts";
+import { AssignmentSchema, OutcomeClass, ResultSchema } from "../../../../src/gen/rollout/v1/work_pb.ts";
+import { incarnationId } from "../../../support/world-worker.ts";
 
 const id = Buffer.alloc(32, 5);
 
@@ -83,6 +83,46 @@ describe("frames of a session between the wire and the coordinator", () => {
     expect(read({ outcome: OutcomeClass.PREEMPTED, checkpoint: fitting }).checkpoint).to.have.length(
       LIMITS.checkpointBytes,
     );
+  });
+
+  it("tell what a success has made of its key's state, and of no other end", () => {
+    const keyed = (parts: { state?: Uint8Array; removed?: boolean }): unknown => {
+      const { outcome } = read({ keyed: { basedOn: 7n, ...parts } });
+      return outcome.kind === "success" ? outcome.keyed : outcome;
+    };
+    const state = Buffer.alloc(LIMITS.stateBytes, "s");
+    expect(keyed({})).to.deep.equal({ basedOn: 7, state: "kept" });
+    expect(keyed({ state })).to.deep.equal({ basedOn: 7, state });
+    expect(keyed({ state: new Uint8Array() })).to.deep.equal({ basedOn: 7, state: new Uint8Array() });
+    expect(keyed({ removed: true })).to.deep.equal({ basedOn: 7, state: "removed" });
+    expect(() => keyed({ state, removed: true })).to.throw("new and removed");
+    expect(keyed({ state: Buffer.concat([state, state]) })).to.deep.equal({
+      kind: "too_large",
+      message: `the state is ${2 * LIMITS.stateBytes} bytes; the limit is ${LIMITS.stateBytes} (limits.state of the coordinator)`,
+    });
+    expect(read().outcome).to.not.have.property("keyed");
+    const failed = read({ outcome: OutcomeClass.ERROR, errorMessage: "no", keyed: { basedOn: 7n, state } });
+    expect(failed.outcome).to.deep.equal({ kind: "error", message: "no" });
+  });
+
+  it("give with an item of a key its state, and nothing with any other", () => {
+    const item = { id, attempt: 1, payload: Buffer.from("p"), priority: 0, alone: false, checkpoint: null };
+    const { frame } = frameOf({
+      ...{ kind: "assignments", firstNumber: 1, plugin: "infer", itemTimeoutMs: 0 },
+      items: [
+        item,
+        { ...item, keyed: { key: "k", commit: 7, state: Buffer.from("s") } },
+        { ...item, keyed: { key: "k", commit: 0, state: null } },
+      ],
+    });
+    if (frame.case !== "assignments") throw new Error("it is an assignment");
+    const said = frame.value.assignments.map(
+      ({ keyed }) => keyed && [keyed.key, keyed.commit, keyed.state?.toString()],
+    );
+    expect(said).to.deep.equal([undefined, ["k", 7n, "s"], ["k", 0n, undefined]]);
+    const [plain] = frame.value.assignments;
+    // As long as it was before there were keys.
+    expect(plain && toBinary(AssignmentSchema, plain)).to.have.length(41);
   });
 
   it("give with an item what executes it, how long it may take, and the last checkpoint", () => {

@@ -3,91 +3,30 @@ import { expect } from "chai";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { AsyncQueue } from "../../../../src/base/async-queue.ts";
 import { ulidToBytes } from "../../../../src/base/ids.ts";
-import { createClient } from "@connectrpc/connect";
-import { systemClock } from "../../../../src/base/clock.ts";
-import { DONE_PREFIX } from "../../../../src/storage/keys.ts";
-import { prefixRange } from "../../../../src/storage/store.ts";
-import { decodeRecord, okOrFailure } from "../../../../src/storage/codec.ts";
-import { doneRecord } from "../../../../src/coordinator/ledger/records.ts";
-import { RunState } from "../../../../src/gen/rollout/v1/run_pb.ts";
-import { HeldPhase, HeldVerdict, OutcomeClass, WorkService } from "../../../../src/gen/rollout/v1/work_pb.ts";
+import { HeldPhase, HeldVerdict, OutcomeClass } from "../../../../src/gen/rollout/v1/work_pb.ts";
 import type { SessionRequestSchema, SessionResponse } from "../../../../src/gen/rollout/v1/work_pb.ts";
-import { silentLogger } from "../../../../src/observe/log.ts";
-import { openClient } from "../../../../src/transport/client.ts";
 import { newWorkerId } from "../../../support/certificates.ts";
-import { useClosers } from "../../../support/closers.ts";
-import { eventually } from "../../../support/eventually.ts";
-import { workInSession } from "../../../support/ledger-session-client.ts";
-import { incarnationId } from "../../../support/reactor-harness.ts";
+import { useLedCluster } from "../../../support/led-cluster.ts";
+import { incarnationId } from "../../../support/world-worker.ts";
 import { failureOf } from "../../../support/rejection.ts";
-import type { ListeningCoordinator } from "../../../support/test-coordinator.ts";
-import { newTestCluster, startListeningCoordinator } from "../../../support/test-coordinator.ts";
-import { beatMessage, workerClient } from "../../../support/worker-client.ts";
+import { beatMessage, seenRun } from "../../../support/worker-client.ts";
 import type { WorkerClient } from "../../../support/worker-client.ts";
 
 type Request = Exclude<MessageInitShape<typeof SessionRequestSchema>, { readonly $typeName: string }>;
 
 describe("work over the wire", () => {
-  const closeLater = useClosers();
-  let listening: ListeningCoordinator;
-  let operator: WorkerClient;
-
-  beforeEach(async () => {
-    listening = await startListeningCoordinator(await newTestCluster(), { inboxMax: 1_000 });
-    closeLater(() => listening.stop());
-    operator = await workerClient(listening, { role: "operator" });
-    closeLater(operator.close);
-  });
-
+  const led = useLedCluster(() => ({ inboxMax: 1_000 }));
   const taskDigest = new Uint8Array(32).fill(3);
   const submissionId = new Uint8Array(16).fill(4);
 
   async function submit(texts: readonly string[], batchNumber = 1n): Promise<void> {
     const items = texts.map((text) => ({ payload: Buffer.from(text) }));
-    await operator.run.submit({ submissionId, batchNumber, taskDigest, items });
+    await led.operator.run.submit({ submissionId, batchNumber, taskDigest, items });
   }
 
-  it("a whole run of 500 items: each is executed and its result is recorded once", async () => {
-    const texts = Array.from({ length: 500 }, (_, at) => `item ${at}`);
-    await submit(texts.slice(0, 100));
-    const ended = new AbortController();
-    const executed: string[] = [];
-    const { ca, runId, server } = listening;
-    const working = [1, 2].map(async (number) => {
-      const id = newWorkerId();
-      const { certificatePem: cert, keyPem: key, caPem } = await ca.issue({ runId, role: "worker", id });
-      const worker = { workerId: ulidToBytes(id), incarnation: ulidToBytes(incarnationId(number)) };
-      const tls = { cert, key, ca: caPem };
-      const onExecuted = (payload: string): void => void executed.push(payload);
-      const options = { address: server.address, tls, worker, room: 16, onExecuted };
-      return workInSession(options, ended.signal);
-    });
-    for (let batch = 1; batch < 5; batch++)
-      await submit(texts.slice(batch * 100, batch * 100 + 100), BigInt(batch) + 1n);
-    await operator.run.seal({});
-    const isComplete = async (): Promise<boolean> =>
-      (await operator.run.getRun({})).state === RunState.COMPLETE;
-    await eventually("the run completes", isComplete);
-    ended.abort();
-    const acknowledged = await Promise.all(working);
-    expect(acknowledged.reduce((sum, count) => sum + count, 0)).to.equal(500);
-    expect(await operator.run.getRun({})).to.deep.include({
-      done: 500n,
-      failed: 0n,
-      pending: 0n,
-      running: 0n,
-    });
-    expect([...executed].sort()).to.deep.equal([...texts].sort());
-    const rows = await listening.store.scan({ ...prefixRange(DONE_PREFIX), limit: 1_000 });
-    const outputs = rows.map(({ key, value }) => okOrFailure("memory", decodeRecord(doneRecord, key, value)));
-    expect(outputs.map(({ output }) => Buffer.from(output).toString())).to.deep.equal(
-      texts.map((text) => text.toUpperCase()),
-    );
-  });
-
   describe("refuses", () => {
-    const refusal = async (request: Parameters<typeof operator.run.submit>[0]): Promise<unknown> => {
-      const { code, params } = await failureOf(operator.run.submit(request));
+    const refusal = async (request: Parameters<typeof led.operator.run.submit>[0]): Promise<unknown> => {
+      const { code, params } = await failureOf(led.operator.run.submit(request));
       expect(code).to.equal("request_invalid");
       return params["reason"];
     };
@@ -121,53 +60,41 @@ describe("work over the wire", () => {
     });
 
     it("a submission after the run was sealed", async () => {
-      await operator.run.seal({});
-      const error = await failureOf(operator.run.submit({ ...good, items: [{}] }));
+      await led.operator.run.seal({});
+      const error = await failureOf(led.operator.run.submit({ ...good, items: [{}] }));
       expect(error.code).to.equal("run_sealed");
     });
   });
 
   it("answers a batch that is sent twice at once as one", async () => {
     const request = { submissionId, batchNumber: 1n, taskDigest, items: [{}, {}] };
-    const answers = await Promise.all([operator.run.submit(request), operator.run.submit(request)]);
+    const answers = await Promise.all([0, 1].map(() => led.operator.run.submit(request)));
     expect(answers.map(({ added, known }) => [added, known])).to.deep.equal([
       [2n, 0n],
       [2n, 0n],
     ]);
-    expect((await operator.run.getRun({})).pending).to.equal(2n);
+    expect((await seenRun(led.operator.run)).pending).to.equal(2);
   });
 
   describe("in a session", () => {
-    let worker: WorkerClient["worker"];
-    let beats: WorkerClient["beats"];
+    let joined: WorkerClient;
     let requests: AsyncQueue<Request>;
     let answers: AsyncIterator<SessionResponse>;
 
     beforeEach(async () => {
-      const joined = await workerClient(listening);
-      closeLater(joined.close);
-      ({ worker, beats } = joined);
-      await beats.beat({ beat: beatMessage(worker) });
+      joined = await led.join();
+      await joined.beats.beat({ beat: beatMessage(joined.worker) });
       await openSession();
     });
 
     async function openSession(): Promise<void> {
-      const { runId, ca, server } = listening;
-      const credentials = await ca.issue({ runId, role: "worker", id: worker.id });
-      const { address } = server;
-      const client = openClient({ address, runId, credentials, clock: systemClock, log: silentLogger });
-      closeLater(() => client.close());
+      const { work } = await led.join({ id: joined.worker.id });
       requests = new AsyncQueue<Request>(100);
-      answers = createClient(WorkService, client.transport).session(requests)[Symbol.asyncIterator]();
+      answers = work.session(requests)[Symbol.asyncIterator]();
     }
 
-    const envelope = () => ({
-      workerId: ulidToBytes(worker.id),
-      incarnation: ulidToBytes(worker.incarnation),
-    });
-
     function say(frame: NonNullable<Request["frame"]>, parts: Request = {}): void {
-      requests.push({ worker: envelope(), ackedAssignment: 0n, frame, ...parts });
+      requests.push({ worker: joined.envelope, ackedAssignment: 0n, frame, ...parts });
     }
 
     const next = async (): Promise<SessionResponse> => {
@@ -207,7 +134,7 @@ describe("work over the wire", () => {
       };
       say({ case: "results", value: { number: 1n, results: [result] } });
       expect((await next()).ackedResults).to.equal(1n);
-      expect(await operator.run.getRun({})).to.deep.include({ failed: 1n, done: 0n });
+      expect(await seenRun(led.operator.run)).to.deep.include({ failed: 1, done: 0 });
     });
 
     it("ends when the worker opens another one", async () => {
@@ -223,7 +150,7 @@ describe("work over the wire", () => {
     it("ends when nobody has heard of the process", async () => {
       say(
         { case: "hello", value: {} },
-        { worker: { ...envelope(), incarnation: ulidToBytes(incarnationId(7)) } },
+        { worker: { ...joined.envelope, incarnation: ulidToBytes(incarnationId(7)) } },
       );
       expect((await answers.next()).done).to.equal(true);
     });
@@ -231,7 +158,7 @@ describe("work over the wire", () => {
     it("ends when the coordinator stops", async () => {
       say({ case: "hello", value: {} });
       await next();
-      listening.coordinator.endStreams();
+      led.listening.coordinator.endStreams();
       expect((await answers.next()).done).to.equal(true);
     });
 
@@ -272,10 +199,13 @@ describe("work over the wire", () => {
     }
 
     it("is for the worker itself, and leaves a line in the audit of anybody else", async () => {
-      say({ case: "hello", value: {} }, { worker: { ...envelope(), workerId: ulidToBytes(newWorkerId()) } });
+      say(
+        { case: "hello", value: {} },
+        { worker: { ...joined.envelope, workerId: ulidToBytes(newWorkerId()) } },
+      );
       const error = await failureOf(next());
       expect(error.code).to.equal("permission_denied");
-      expect(listening.audit.map(({ reason }) => reason)).to.deep.equal(["speaks_as_another"]);
+      expect(led.listening.audit.map(({ reason }) => reason)).to.deep.equal(["speaks_as_another"]);
     });
   });
 });

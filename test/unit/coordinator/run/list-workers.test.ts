@@ -1,16 +1,18 @@
 import { expect } from "chai";
-import { incarnationId, ReactorHarness, workerId } from "../../../support/reactor-harness.ts";
+import { WorkerLiveness, WorkerState } from "../../../../src/gen/rollout/v1/common_pb.ts";
+import { World } from "../../../support/world.ts";
+import { incarnationId, workerId } from "../../../support/world-worker.ts";
 
 describe("the listing of workers", () => {
-  let reactor: ReactorHarness;
+  let reactor: World;
 
   beforeEach(async () => {
-    reactor = await ReactorHarness.start();
+    reactor = await World.start();
     for (const number of [3, 1, 5, 2, 4]) await reactor.beat({ workerId: workerId(number) });
   });
 
-  const ids = (listing: Awaited<ReturnType<ReactorHarness["list"]>>): string[] =>
-    listing.workers.map(({ id }) => id);
+  const ids = (listing: Awaited<ReturnType<World["list"]>>): string[] =>
+    listing.workers.map((info) => info.workerId);
 
   it("is in order of id, whatever the order of joining", async () => {
     const listing = await reactor.list();
@@ -32,31 +34,31 @@ describe("the listing of workers", () => {
   });
 
   it("goes on behind a worker that is gone meanwhile", async () => {
-    reactor = await ReactorHarness.start();
+    reactor = await World.start();
     for (const number of [1, 3, 4]) await reactor.beat({ workerId: workerId(number) });
     expect(ids(await reactor.list(workerId(2)))).to.deep.equal([3, 4].map(workerId));
   });
 
   it("says everything about a worker", async () => {
     const plugins = [{ name: "mock", version: "1" }];
-    reactor.stall(120);
-    await reactor.beat({ sequence: 2, state: "Draining", load: 0.5, slots: 4, plugins });
-    reactor.stall(30);
+    reactor.pass(120);
+    const drain = { state: "Draining.Finishing", cause: "gcp", leftMs: 20_000 };
+    await reactor.beat({ sequence: 2, state: "Draining", load: 0.5, slots: 4, plugins, drain });
+    reactor.pass(30);
     const [listed] = (await reactor.list("", 1)).workers;
     expect(listed).to.deep.equal({
-      id: workerId(1),
+      workerId: workerId(1),
       incarnation: incarnationId(1),
-      lifecycle: "Draining",
-      liveness: "Alive",
+      state: WorkerState.DRAINING,
+      liveness: WorkerLiveness.ALIVE,
       load: 0.5,
       slots: 4,
       plugins,
-      registeredAtWallMs: 1_700_000_000_000,
+      registeredAtMs: 1_700_000_000_000,
       lastBeatAgeMs: 30,
       held: 0,
-      cordonReason: "",
-      trouble: "",
-      isRevoked: false,
+      revoked: false,
+      drain: { state: "Draining.Finishing", cause: "gcp", leftMs: 19_970 },
     });
   });
 
@@ -65,16 +67,17 @@ describe("the listing of workers", () => {
     await reactor.beat({ sequence: 2, trouble: "loading, for 12 s" });
     expect(await trouble()).to.equal("loading, for 12 s");
     await reactor.beat({ sequence: 3 });
-    expect(await trouble()).to.equal("");
+    expect(await trouble()).to.equal(undefined);
     await reactor.beat({ sequence: 4, trouble: "loading, for 20 s" });
-    await reactor.restart();
-    expect(await trouble()).to.equal("");
+    await reactor.lead();
+    expect(await trouble()).to.equal(undefined);
   });
 
   it("has no age for a worker that was not heard since the coordinator started, and its last load", async () => {
     await reactor.beat({ sequence: 2, load: 0.75 });
-    await reactor.restart();
+    await reactor.lead();
     const [listed] = (await reactor.list("", 1)).workers;
-    expect(listed).to.include({ lastBeatAgeMs: undefined, load: 0.75, lifecycle: "Ready" });
+    expect(listed).to.include({ load: 0.75, state: WorkerState.READY });
+    expect(listed?.lastBeatAgeMs).to.equal(undefined);
   });
 });

@@ -2,34 +2,35 @@
 import { expect } from "chai";
 import { ResultOrder, RunState } from "../../../../src/gen/rollout/v1/run_pb.ts";
 import { verifyLedger } from "../../../../src/coordinator/read/verify-ledger.ts";
-import { LedgerHarness } from "../../../support/ledger-harness.ts";
-import type { LedgerWorker } from "../../../support/ledger-worker.ts";
-import { ERROR } from "../../../support/ledger-worker.ts";
-import { OperatorRig } from "../../../support/operator-rig.ts";
+import { World } from "../../../support/world.ts";
+import { WorldOperator } from "../../../support/world-operator.ts";
+import { ERROR } from "../../../support/world-worker.ts";
+import type { WorldWorker } from "../../../support/world-worker.ts";
 import { failureOf } from "../../../support/rejection.ts";
+import { seenRun } from "../../../support/worker-client.ts";
 
 const TOO_LARGE = { kind: "too_large", message: "it is too large" } as const;
 
 describe("failed items that are taken back", () => {
-  let ledger: LedgerHarness;
-  let operator: OperatorRig;
-  let worker: LedgerWorker;
+  let ledger: World;
+  let operator: WorldOperator;
+  let worker: WorldWorker;
 
   beforeEach(async () => {
-    ledger = await LedgerHarness.start({ budgets: { maxAttempts: 1 } });
-    operator = new OperatorRig(ledger);
+    ledger = await World.start({ budgets: { maxAttempts: 1 } });
+    operator = new WorldOperator(ledger);
     worker = await ledger.worker(1, { credit: 10 });
   });
 
-  const run = (): ReturnType<typeof operator.ask<{ state: RunState; failed: bigint }>> =>
-    operator.ask((rpc) => rpc.getRun({}));
+  const run = (): ReturnType<typeof operator.ask<{ state: RunState; failed: number }>> =>
+    operator.ask((rpc) => seenRun(rpc));
   const retry = async (
-    request: { failureClass?: string; itemIds?: Uint8Array[]; after?: string } = {},
+    request: { failureClass?: string; items?: string[]; after?: string } = {},
   ): Promise<{ retried: number; skipped: number; after: string }> => {
     const { retried, skipped, after } = await operator.ask((rpc) => rpc.retry(request));
-    return { retried: Number(retried), skipped: Number(skipped), after };
+    return { retried, skipped, after };
   };
-  const idsOf = (): Uint8Array[] => worker.held.map(({ id }) => id);
+  const idsOf = (): string[] => worker.held.map(({ id }) => Buffer.from(id).toString("hex"));
 
   it("run again with new budgets, and their attempts go on counting", async () => {
     await operator.submit(["a"]);
@@ -38,7 +39,7 @@ describe("failed items that are taken back", () => {
     expect(await retry()).to.deep.equal({ retried: 1, skipped: 0, after: "" });
     expect(worker.held.map(({ text, attempt }) => [text, attempt])).to.deep.equal([["a", 2]]);
     await worker.report(worker.held);
-    expect(await run()).to.deep.include({ done: 1n, failed: 0n, failedByClass: {} });
+    expect(await run()).to.deep.include({ done: 1, failed: 0, failedByClass: {} });
   });
 
   it("are only those of the class, and those that are named", async () => {
@@ -47,35 +48,35 @@ describe("failed items that are taken back", () => {
     if (a === undefined || b === undefined || c === undefined || d === undefined) return;
     await worker.report(worker.held.slice(0, 2), ERROR);
     await worker.report(worker.held.slice(0, 1), TOO_LARGE);
-    expect(await run()).to.deep.include({ failedByClass: { error: 2n, too_large: 1n } });
+    expect(await run()).to.deep.include({ failedByClass: { error: 2, too_large: 1 } });
     expect(await retry({ failureClass: "timeout" })).to.include({ retried: 0 });
     expect(await retry({ failureClass: "too_large" })).to.include({ retried: 1 });
-    expect(await retry({ itemIds: [a, a, c, d, new Uint8Array(32)] })).to.include({ retried: 1, skipped: 4 });
-    expect(await run()).to.deep.include({ failedByClass: { error: 1n } });
-    expect(await retry({ itemIds: [b], failureClass: "crash" })).to.include({ retried: 0, skipped: 1 });
+    expect(await retry({ items: [a, a, c, d, "0".repeat(64)] })).to.include({ retried: 1, skipped: 4 });
+    expect(await run()).to.deep.include({ failedByClass: { error: 1 } });
+    expect(await retry({ items: [b], failureClass: "crash" })).to.include({ retried: 0, skipped: 1 });
   });
 
   it("are taken back once, however often that is asked", async () => {
     await operator.submit(["a", "b"]);
     const ids = idsOf();
     await worker.report(worker.held, ERROR);
-    const both = await Promise.all([retry({ itemIds: ids }), retry({ itemIds: ids }), retry()]);
+    const both = await Promise.all([retry({ items: ids }), retry({ items: ids }), retry()]);
     expect(both.map(({ retried }) => retried)).to.deep.equal([2, 0, 0]);
-    expect(await run()).to.deep.include({ failed: 0n, pending: 0n, running: 2n });
+    expect(await run()).to.deep.include({ failed: 0, pending: 0, running: 2 });
   });
 
   it("come in pages", async () => {
-    const many = await LedgerHarness.start({ budgets: { maxAttempts: 1 }, isChecked: false });
-    const rig = new OperatorRig(many);
+    const many = await World.start({ budgets: { maxAttempts: 1 }, isChecked: false });
+    const rig = new WorldOperator(many);
     const texts = Array.from({ length: 1_500 }, (_, at) => `${at}`);
     const other = await many.worker(1, { slots: 1_024, credit: 1_500 });
     await rig.submit(texts);
     await other.report(other.held, ERROR);
     const first = await rig.ask((rpc) => rpc.retry({}));
-    expect([first.retried, first.after === ""]).to.deep.equal([1_000n, false]);
+    expect([first.retried, first.after === ""]).to.deep.equal([1_000, false]);
     const last = await rig.ask((rpc) => rpc.retry({ after: first.after }));
-    expect([last.retried, last.after]).to.deep.equal([500n, ""]);
-    expect(await rig.ask((rpc) => rpc.getRun({}))).to.deep.include({ failed: 0n, pending: 1_500n });
+    expect([last.retried, last.after]).to.deep.equal([500, ""]);
+    expect(await rig.ask((rpc) => seenRun(rpc))).to.deep.include({ failed: 0, pending: 1_500 });
   });
 
   it("open a run that was complete, which completes again", async () => {
@@ -84,13 +85,12 @@ describe("failed items that are taken back", () => {
     await worker.report(worker.held, ERROR);
     expect(await run()).to.deep.include({ state: RunState.COMPLETE });
     await retry();
-    expect(await run()).to.deep.include({ state: RunState.SEALED, pending: 0n, running: 2n });
+    expect(await run()).to.deep.include({ state: RunState.SEALED, pending: 0, running: 2 });
     await ledger.lead();
-    await worker.beat();
-    await worker.hello();
+    await worker.rejoin();
     expect(await run()).to.deep.include({ state: RunState.SEALED });
     await worker.report(worker.held);
-    expect(await run()).to.deep.include({ state: RunState.COMPLETE, done: 2n, failed: 0n });
+    expect(await run()).to.deep.include({ state: RunState.COMPLETE, done: 2, failed: 0 });
     expect(ledger.events.of("run_completed")).to.deep.equal([
       { done: 0, failed: 2 },
       { done: 2, failed: 0 },
@@ -115,7 +115,7 @@ describe("failed items that are taken back", () => {
     await ledger.step({ kind: "verified", damage }, ...answers.filter(({ kind }) => kind !== "verified"));
     await ledger.settle();
     expect(ledger.fatal).to.deep.equal([]);
-    expect(await run()).to.deep.include({ state: RunState.SEALED, running: 1n });
+    expect(await run()).to.deep.include({ state: RunState.SEALED, running: 1 });
     await worker.report(worker.held);
     expect(await run()).to.deep.include({ state: RunState.COMPLETE });
   });
@@ -149,8 +149,8 @@ describe("failed items that are taken back", () => {
     const calls = [
       retry({ failureClass: "sorrow" }),
       retry({ after: "somewhere" }),
-      retry({ itemIds: [new Uint8Array(3)] }),
-      retry({ itemIds: Array.from({ length: 1_001 }, () => new Uint8Array(32)) }),
+      retry({ items: ["abc"] }),
+      retry({ items: Array.from({ length: 1_001 }, () => "0".repeat(64)) }),
     ];
     for (const call of calls) expect((await failureOf(call)).code).to.equal("request_invalid");
   });

@@ -1,20 +1,21 @@
 // Limits at which a run stops spending by itself.
 import { expect } from "chai";
 import { ItemState, RunState } from "../../../../src/gen/rollout/v1/run_pb.ts";
-import type { RunLimits } from "../../../../src/coordinator/turn/run-view.ts";
-import { LedgerHarness } from "../../../support/ledger-harness.ts";
-import type { LedgerWorker } from "../../../support/ledger-worker.ts";
-import { ERROR, reportOf } from "../../../support/ledger-worker.ts";
-import { OperatorRig } from "../../../support/operator-rig.ts";
+import type { RunLimits } from "../../../../src/coordinator/turn/run-terms.ts";
+import { World } from "../../../support/world.ts";
+import { WorldOperator } from "../../../support/world-operator.ts";
+import { ERROR, reportOf } from "../../../support/world-worker.ts";
+import type { WorldWorker } from "../../../support/world-worker.ts";
+import { seenRun } from "../../../support/worker-client.ts";
 
 describe("the limits of a run", () => {
-  let ledger: LedgerHarness;
-  let operator: OperatorRig;
-  let worker: LedgerWorker;
+  let ledger: World;
+  let operator: WorldOperator;
+  let worker: WorldWorker;
 
   async function begin(limits: RunLimits): Promise<void> {
-    ledger = await LedgerHarness.start({ budgets: { maxAttempts: 1 }, limits });
-    operator = new OperatorRig(ledger);
+    ledger = await World.start({ budgets: { maxAttempts: 1 }, limits });
+    operator = new WorldOperator(ledger);
     worker = await ledger.worker(1, { slots: 50, credit: 200 });
   }
 
@@ -23,8 +24,8 @@ describe("the limits of a run", () => {
   const fail = (count: number): Promise<void> => worker.report(worker.held.slice(0, count), ERROR);
   const succeed = (count: number): Promise<void> => worker.report(worker.held.slice(0, count));
   const shown = async (): Promise<[boolean, string]> => {
-    const { state, pauseReason } = await operator.ask((run) => run.getRun({}));
-    return [state === RunState.PAUSED, pauseReason];
+    const { state, pauseReason } = await operator.ask((run) => seenRun(run));
+    return [state === RunState.PAUSED, pauseReason ?? ""];
   };
   const resume = (): Promise<unknown> => operator.ask((run) => run.resume({}));
 
@@ -51,12 +52,12 @@ describe("the limits of a run", () => {
       expect(await shown()).to.deep.equal(paused);
       await fail(3);
       await succeed(5);
-      const { failed, done, running, pending } = await operator.ask((run) => run.getRun({}));
+      const { failed, done, running, pending } = await operator.ask((run) => seenRun(run));
       expect({ failed, done, running, pending }).to.deep.equal({
-        failed: 5n,
-        done: 5n,
-        running: 0n,
-        pending: 0n,
+        failed: 5,
+        done: 5,
+        running: 0,
+        pending: 0,
       });
       expect(await shown()).to.deep.equal(paused);
       expect(ledger.events.of("run_paused"), "it is said once").to.have.length(1);
@@ -70,8 +71,7 @@ describe("the limits of a run", () => {
       expect(await shown()).to.deep.equal([false, ""]);
       await fail(1);
       await ledger.lead();
-      await worker.beat();
-      await worker.hello();
+      await worker.rejoin();
       expect(await shown()).to.deep.equal([false, ""]);
       await fail(1);
       expect(await shown()).to.deep.equal([true, "2 items failed, and run.max_fails is 2"]);
@@ -105,7 +105,7 @@ describe("the limits of a run", () => {
       await operator.submit(["a"]);
       await ledger.seal();
       await fail(1);
-      expect((await operator.ask((run) => run.getRun({}))).state).to.equal(RunState.COMPLETE);
+      expect((await operator.ask((run) => seenRun(run))).state).to.equal(RunState.COMPLETE);
       expect(ledger.events.of("run_paused")).to.deep.equal([]);
     });
   });
@@ -120,12 +120,13 @@ describe("the limits of a run", () => {
       expect(await shown()).to.deep.equal([false, ""]);
       await fail(1);
       expect(await shown()).to.deep.equal([true, REASON]);
-      const { failureMessages } = await operator.ask((run) => run.getRun({}));
+      const { failureMessages } = await operator.ask((run) => seenRun(run));
       const [most, ...others] = failureMessages;
       expect(others).to.deep.equal([]);
-      expect(most).to.include({ failureClass: "error", message: "it broke", items: 50n });
-      const name = Buffer.from(most?.itemId ?? []).toString("hex");
-      expect((await operator.ask((run) => run.getItem({ name }))).state).to.equal(ItemState.FAILED);
+      expect(most).to.include({ failureClass: "error", message: "it broke", items: 50 });
+      const name = most?.item ?? "";
+      const { item } = await operator.ask((run) => run.getItem({ name }));
+      expect(item?.state).to.equal(ItemState.FAILED);
     });
 
     it("asks before it goes on even if one succeeds in the same breath", async () => {
@@ -144,8 +145,7 @@ describe("the limits of a run", () => {
       await fail(40);
       expect(await shown()).to.deep.equal([false, ""]);
       await ledger.lead();
-      await worker.beat();
-      await worker.hello();
+      await worker.rejoin();
       await fail(1);
       expect(await shown(), "a new leader").to.deep.equal([false, ""]);
     });
@@ -155,19 +155,17 @@ describe("the limits of a run", () => {
       await operator.submit(textsOf(100));
       await fail(50);
       await ledger.lead();
-      await worker.beat();
-      await worker.hello();
+      await worker.rejoin();
       expect(await shown(), "a new leader").to.deep.equal([true, REASON]);
       await resume();
       await fail(10);
       expect(await shown()).to.deep.equal([false, ""]);
       await ledger.lead();
-      await worker.beat();
-      await worker.hello();
+      await worker.rejoin();
       await fail(10);
-      const { state, failureMessages } = await operator.ask((run) => run.getRun({}));
+      const { state, failureMessages } = await operator.ask((run) => seenRun(run));
       expect(state).to.equal(RunState.OPEN);
-      expect(failureMessages[0]?.items, "those of the leaders before are read").to.equal(70n);
+      expect(failureMessages[0]?.items, "those of the leaders before are read").to.equal(70);
     });
 
     it("does not take a resumption before that for an answer", async () => {
@@ -185,7 +183,7 @@ describe("the limits of a run", () => {
       await operator.submit(textsOf(50));
       await ledger.seal();
       await fail(50);
-      expect((await operator.ask((run) => run.getRun({}))).state).to.equal(RunState.COMPLETE);
+      expect((await operator.ask((run) => seenRun(run))).state).to.equal(RunState.COMPLETE);
       expect(ledger.events.of("run_paused")).to.deep.equal([]);
     });
 
@@ -229,14 +227,7 @@ describe("the limits of a run", () => {
 
   it("of one attempt goes to the workers", async () => {
     await begin({ itemTimeoutMs: 1_500 });
-    const frames: unknown[] = [];
-    const { port } = worker;
-    const send = port.send.bind(port);
-    port.send = (frame) => {
-      if (frame.kind === "assignments") frames.push(frame.itemTimeoutMs);
-      send(frame);
-    };
     await operator.submit(["a"]);
-    expect(frames).to.deep.equal([1_500]);
+    expect(worker.given.map(({ itemTimeoutMs }) => itemTimeoutMs)).to.deep.equal([1_500]);
   });
 });

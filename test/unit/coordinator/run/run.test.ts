@@ -1,17 +1,15 @@
 import { expect } from "chai";
 import { DONE_PREFIX, ITEMS_PREFIX, LEDGER_KEY } from "../../../../src/storage/keys.ts";
-import { prefixRange } from "../../../../src/storage/store.ts";
-import { batchOf } from "../../../support/batch.ts";
-import { LedgerHarness } from "../../../support/ledger-harness.ts";
-import type { LedgerWorker } from "../../../support/ledger-worker.ts";
-import { ERROR, reportOf } from "../../../support/ledger-worker.ts";
+import { World } from "../../../support/world.ts";
+import { ERROR, reportOf } from "../../../support/world-worker.ts";
+import type { WorldWorker } from "../../../support/world-worker.ts";
 
 describe("the run", () => {
-  let ledger: LedgerHarness;
-  let worker: LedgerWorker;
+  let ledger: World;
+  let worker: WorldWorker;
 
   beforeEach(async () => {
-    ledger = await LedgerHarness.start({ budgets: { maxAttempts: 1 } });
+    ledger = await World.start({ budgets: { maxAttempts: 1 } });
     worker = await ledger.worker(1, { credit: 10 });
   });
 
@@ -54,7 +52,7 @@ describe("the run", () => {
   });
 
   it("does not complete while an item waits for its next try", async () => {
-    const patient = await LedgerHarness.start();
+    const patient = await World.start();
     const other = await patient.worker(1, { credit: 1 });
     await patient.submit(["a"]);
     await patient.seal();
@@ -66,8 +64,7 @@ describe("the run", () => {
     await ledger.submit(["a"]);
     await ledger.seal();
     await ledger.lead();
-    await worker.beat();
-    await worker.hello();
+    await worker.rejoin();
     await finishAll();
     expect(await ledger.view()).to.include({ state: "Complete" });
     await ledger.lead();
@@ -85,38 +82,21 @@ describe("the run", () => {
   });
 
   describe("does not complete over damage, and names it", () => {
-    const damages: Record<
-      string,
-      { readonly prefix: string; readonly harm: (value: Buffer) => Buffer | null }
-    > = {
-      "a flipped byte in a result": {
-        prefix: DONE_PREFIX,
-        harm: (value) => {
-          value[value.length - 1] = (value[value.length - 1] ?? 0) ^ 1;
-          return value;
-        },
-      },
-      "a result that is gone": { prefix: DONE_PREFIX, harm: () => null },
-      "an item that is gone": { prefix: ITEMS_PREFIX, harm: () => null },
-    };
-    for (const [name, { prefix, harm }] of Object.entries(damages)) {
+    for (const [name, prefix, how] of [
+      ["a flipped byte in a result", DONE_PREFIX, "flipped"],
+      ["a result that is gone", DONE_PREFIX, "gone"],
+      ["an item that is gone", ITEMS_PREFIX, "gone"],
+    ] as const) {
       it(name, async () => {
-        const checked = await LedgerHarness.start({ isChecked: false });
+        const checked = await World.start({ isChecked: false });
         const other = await checked.worker(1, { credit: 5 });
         await checked.submit(["a", "b"]);
         await other.report(other.held);
-        const [row] = await checked.store.scan({ ...prefixRange(prefix), limit: 1 });
-        expect(row).to.not.equal(undefined);
-        if (row === undefined) return;
-        const harmed = harm(Buffer.from(row.value));
-        const { key } = row;
-        await checked.store.commit(
-          batchOf(harmed === null ? { deletes: [key] } : { puts: [{ key, value: harmed }] }),
-        );
+        const key = await checked.damage(prefix, 0, how);
         await checked.seal();
         expect(checked.fatal).to.have.length(1);
         expect(checked.fatal[0]).to.deep.include({ code: "store_corrupt" });
-        const named = { key: harmed === null ? LEDGER_KEY : key };
+        const named = { key: how === "gone" ? LEDGER_KEY : key };
         expect((checked.fatal[0] as { params: unknown }).params).to.deep.include(named);
         expect(await checked.view()).to.include({ state: "Sealed.Active" });
       });

@@ -1,36 +1,37 @@
 // The run as operators steer it: paused, resumed, cancelled.
 import { expect } from "chai";
-import type { LedgerExtent } from "../../../../src/coordinator/turn/run-view.ts";
+import type { LedgerExtent } from "../../../../src/coordinator/turn/run-terms.ts";
 import { OutcomeClass } from "../../../../src/gen/rollout/v1/work_pb.ts";
 import { RunState } from "../../../../src/gen/rollout/v1/run_pb.ts";
-import { LedgerHarness, TASK_DIGEST } from "../../../support/ledger-harness.ts";
-import type { LedgerWorker } from "../../../support/ledger-worker.ts";
-import { claimOf, ERROR, reportOf } from "../../../support/ledger-worker.ts";
-import { hexOf, OperatorRig } from "../../../support/operator-rig.ts";
+import type { Run } from "../../../../src/gen/rollout/v1/run_pb.ts";
+import { World } from "../../../support/world.ts";
+import { hexOf, WorldOperator } from "../../../support/world-operator.ts";
+import { claimOf, ERROR, reportOf } from "../../../support/world-worker.ts";
+import type { WorldWorker } from "../../../support/world-worker.ts";
 import { failureOf } from "../../../support/rejection.ts";
+import { seenRun } from "../../../support/worker-client.ts";
 
 describe("a run that is steered", () => {
-  let ledger: LedgerHarness;
-  let operator: OperatorRig;
-  let worker: LedgerWorker;
+  let ledger: World;
+  let operator: WorldOperator;
+  let worker: WorldWorker;
 
   beforeEach(async () => {
-    ledger = await LedgerHarness.start();
-    operator = new OperatorRig(ledger);
+    ledger = await World.start();
+    operator = new WorldOperator(ledger);
     worker = await ledger.worker(1, { slots: 1, credit: 3 });
   });
 
   const pause = (reason = ""): Promise<unknown> => operator.ask((run) => run.pause({ reason }));
   const resume = (): Promise<unknown> => operator.ask((run) => run.resume({}));
   const cancel = (): Promise<unknown> => operator.ask((run) => run.cancel({}));
-  const shown = (): ReturnType<typeof operator.ask<{ state: RunState; pauseReason: string }>> =>
-    operator.ask((run) => run.getRun({}));
+  const shown = (): Promise<Run> => operator.ask(seenRun);
 
   /** Items that the worker was asked for by frames of this kind. */
   const asked = (kind: "release" | "drop"): string[] =>
-    worker.frames.flatMap((frame) =>
-      frame.kind === kind ? frame.attempts.map(({ id }) => Buffer.from(id).toString("hex")) : [],
-    );
+    worker
+      .framesOf(kind)
+      .flatMap(({ attempts }) => attempts.map(({ id }) => Buffer.from(id).toString("hex")));
 
   describe("by a pause", () => {
     it("gives nothing out until it is resumed, and says why", async () => {
@@ -42,7 +43,7 @@ describe("a run that is steered", () => {
       expect([state, pauseReason]).to.deep.equal([RunState.PAUSED, "the electricity is expensive"]);
       await resume();
       expect(worker.texts).to.deep.equal(["a"]);
-      expect(await shown()).to.deep.include({ state: RunState.OPEN, pauseReason: "" });
+      expect(await shown()).to.deep.include({ state: RunState.OPEN });
     });
 
     it("asks for what workers have, and keeps what they hand back until it is resumed", async () => {
@@ -61,7 +62,7 @@ describe("a run that is steered", () => {
       await operator.submit(["a"]);
       await pause();
       await worker.report(worker.held);
-      expect(await shown()).to.deep.include({ state: RunState.PAUSED, done: 1n, running: 0n });
+      expect(await shown()).to.deep.include({ state: RunState.PAUSED, done: 1, running: 0 });
     });
 
     it("asks a worker that connects again, and one that comes after a restart", async () => {
@@ -70,8 +71,7 @@ describe("a run that is steered", () => {
       await worker.hello();
       expect(asked("release")).to.deep.equal(["a", "b"].map(hexOf));
       await ledger.lead();
-      await worker.beat();
-      await worker.hello();
+      await worker.rejoin();
       expect(asked("release")).to.deep.equal(["a", "b"].map(hexOf));
       expect(await shown()).to.deep.include({ state: RunState.PAUSED });
     });
@@ -81,7 +81,7 @@ describe("a run that is steered", () => {
       await ledger.seal();
       await pause();
       await worker.report(worker.held);
-      expect(await shown()).to.deep.include({ state: RunState.COMPLETE, pauseReason: "" });
+      expect(await shown()).to.deep.include({ state: RunState.COMPLETE });
     });
 
     it("keeps the first reason, and is said once", async () => {
@@ -102,9 +102,9 @@ describe("a run that is steered", () => {
       expect(asked("drop")).to.deep.equal(["a", "b", "c"].map(hexOf));
       await worker.ask(5);
       await ledger.watch(1_000, [worker]);
-      const run = await operator.ask((rpc) => rpc.getRun({}));
-      expect(run).to.deep.include({ state: RunState.CANCELLED, pending: 2n, running: 0n, failed: 3n });
-      expect(run.failedByClass).to.deep.equal({ cancelled: 3n });
+      const run = await operator.ask((rpc) => seenRun(rpc));
+      expect(run).to.deep.include({ state: RunState.CANCELLED, pending: 2, running: 0, failed: 3 });
+      expect(run.failedByClass).to.deep.equal({ cancelled: 3 });
       expect(ledger.events.of("run_cancelled")).to.deep.equal([{ done: 0, failed: 0, pending: 2 }]);
     });
 
@@ -116,8 +116,8 @@ describe("a run that is steered", () => {
       await cancel();
       await worker.send([reportOf(second)]);
       await ledger.settle();
-      expect(await operator.ask((run) => run.getRun({}))).to.deep.include({
-        ...{ done: 1n, failed: 1n, running: 0n, staleReports: 1n },
+      expect(await operator.ask((run) => seenRun(run))).to.deep.include({
+        ...{ done: 1, failed: 1, running: 0, staleReports: 1 },
       });
     });
 
@@ -127,17 +127,17 @@ describe("a run that is steered", () => {
       await cancel();
       expect(await worker.hello(claims)).to.deep.equal([false, false]);
       await ledger.lead();
-      await worker.beat();
-      expect(await worker.hello(claims)).to.deep.equal([false, false]);
+      expect(await worker.rejoin(claims)).to.deep.equal([false, false]);
       expect(await shown()).to.deep.include({ state: RunState.CANCELLED });
     });
 
     it("is over in the turn that does it, with what became final in it", async () => {
       await operator.submit(["a"]);
       const extents: LedgerExtent[] = [];
-      const answer = (): void => undefined;
-      const take = (extent: LedgerExtent): void => void extents.push(extent);
-      await ledger.step({ kind: "cancel", answer }, { kind: "getExtent", answer: take });
+      await ledger.step(
+        { kind: "cancel", answer: () => undefined },
+        { kind: "getExtent", answer: (extent) => void extents.push(extent) },
+      );
       expect(extents[0]).to.deep.include({ phase: "cancelled", isOver: true, nextCompletion: 1 });
     });
 
@@ -159,19 +159,19 @@ describe("a run that is steered", () => {
     it("ends a paused run too, and does nothing to a complete one", async () => {
       await pause();
       await cancel();
-      expect(await shown()).to.deep.include({ state: RunState.CANCELLED, pauseReason: "" });
-      const other = await LedgerHarness.start();
-      const others = new OperatorRig(other);
+      expect(await shown()).to.deep.include({ state: RunState.CANCELLED });
+      const other = await World.start();
+      const others = new WorldOperator(other);
       await other.seal();
       await others.ask((run) => run.cancel({}));
-      expect(await others.ask((run) => run.getRun({}))).to.deep.include({ state: RunState.COMPLETE });
+      expect(await others.ask((run) => seenRun(run))).to.deep.include({ state: RunState.COMPLETE });
     });
 
     it("remembers how each attempt ended", async () => {
       await operator.submit(["a"]);
       await cancel();
-      const { attempts, result } = await operator.ask((run) => run.getItem({ name: hexOf("a") }));
-      expect(attempts.map(({ attempt, outcome }) => [attempt, outcome])).to.deep.equal([
+      const { item, result } = await operator.ask((run) => run.getItem({ name: hexOf("a") }));
+      expect(item?.attempts.map(({ attempt, outcome }) => [attempt, outcome])).to.deep.equal([
         [1, OutcomeClass.CANCELLED],
       ]);
       expect(result?.failureClass).to.equal("cancelled");
@@ -180,20 +180,21 @@ describe("a run that is steered", () => {
 
   it("shows its task, its workers and how many became final each second", async () => {
     await operator.submit(["a", "b"]);
+    expect(await shown()).to.include({ running: 2, executing: 0, waitingAtWorkers: 2 });
     await ledger.watch(1_000, [worker]);
     await worker.report(worker.held.slice(0, 1));
     await ledger.watch(1_000, [worker]);
     await worker.report(worker.held, ERROR);
-    const run = await operator.ask((rpc) => rpc.getRun({}));
-    expect(run).to.deep.include({ state: RunState.OPEN, pending: 1n, delayed: 1n, done: 1n, sealed: false });
-    expect(Buffer.from(run.taskDigest)).to.deep.equal(Buffer.from(TASK_DIGEST));
-    expect(run.finishedPerSecond).to.deep.equal([0, 1]);
-    expect(run.workers).to.deep.include({ ready: 1, draining: 0, suspected: 0, failed: 0, cordoned: 0 });
+    const { run, finishedPerSecond } = await operator.ask((rpc) => rpc.getRun({}));
+    expect(run).to.deep.include({ state: RunState.OPEN, pending: 1, delayed: 1, done: 1, sealed: false });
+    expect(finishedPerSecond).to.deep.equal([0, 1]);
+    expect(run).to.include({ finishedPerSecond: 0.5, executing: 0, waitingAtWorkers: 0 });
+    expect(run?.workers).to.deep.include({ ready: 1, draining: 0, suspected: 0, failed: 0, cordoned: 0 });
     await ledger.watch(61_000, [worker]);
     await worker.ask(1);
-    const reassigned = async (): Promise<bigint> => (await operator.ask((rpc) => rpc.getRun({}))).reassigned;
-    expect(await reassigned(), "a retry is none").to.equal(0n);
+    const reassigned = async (): Promise<number> => (await operator.ask((rpc) => seenRun(rpc))).reassigned;
+    expect(await reassigned(), "a retry is none").to.equal(0);
     await ledger.watch(7_000, []);
-    expect(await reassigned(), "its worker is lost").to.equal(1n);
+    expect(await reassigned(), "its worker is lost").to.equal(1);
   });
 });

@@ -1,25 +1,25 @@
 import { expect } from "chai";
-import fc from "fast-check";
 import type { CoordinatorState } from "../../../../src/coordinator/turn/state.ts";
 import { meaningOf } from "../../../../src/coordinator/run/run.ts";
-import { planSubmission } from "../../../../src/coordinator/rpc/plan-submission.ts";
+import { planSubmission } from "../../../../src/coordinator/rpc/submissions.ts";
 import { ITEM_INDEX_PREFIX } from "../../../../src/storage/keys.ts";
 import { prefixRange } from "../../../../src/storage/store.ts";
-import { LedgerHarness, linesOf } from "../../../support/ledger-harness.ts";
+import { linesOf, World } from "../../../support/world.ts";
+import fc from "fast-check";
 
 const A = "01SVBM1SS10N0000000000000A";
 const B = "01SVBM1SS10N0000000000000B";
 
 describe("a submission", () => {
-  let ledger: LedgerHarness;
+  let ledger: World;
 
   beforeEach(async () => {
-    ledger = await LedgerHarness.start();
+    ledger = await World.start();
   });
 
   const itemsOf = ({ ledger: { tally } }: CoordinatorState): number => tally.count("items");
 
-  const idsOf = async (harness: LedgerHarness): Promise<string[]> => {
+  const idsOf = async (harness: World): Promise<string[]> => {
     const rows = await harness.store.scan({ ...prefixRange(ITEM_INDEX_PREFIX), limit: 100_000 });
     return rows.map(({ key }) => key);
   };
@@ -74,7 +74,7 @@ describe("a submission", () => {
     const lines = fc.array(fc.constantFrom("a", "b", "c", "d"), { minLength: 1, maxLength: 12 });
     await fc.assert(
       fc.asyncProperty(lines, fc.array(fc.integer({ min: 1, max: 4 })), async (texts, cuts) => {
-        const [whole, cut] = [await LedgerHarness.start(), await LedgerHarness.start()];
+        const [whole, cut] = [await World.start(), await World.start()];
         await whole.submit(texts);
         let batchNumber = 0;
         for (let rest = texts; rest.length > 0;) {
@@ -94,7 +94,7 @@ describe("a submission", () => {
     const turns = fc.array(fc.tuple(fc.constantFrom(A, B), lines), { maxLength: 8 });
     await fc.assert(
       fc.asyncProperty(turns, async (batches) => {
-        const harness = await LedgerHarness.start();
+        const harness = await World.start();
         const numbers = new Map([A, B].map((submission) => [submission, 0]));
         const most = new Map<string, Map<string, number>>();
         for (const [submission, texts] of batches) {

@@ -1,21 +1,16 @@
 import { expect } from "chai";
-import { itemKeyOf } from "../../../../src/coordinator/ledger/item-id.ts";
 import type { ReportedOutcome } from "../../../../src/coordinator/turn/session-frame.ts";
-import { LedgerHarness } from "../../../support/ledger-harness.ts";
-import { ERROR } from "../../../support/ledger-worker.ts";
-import type { LedgerWorker } from "../../../support/ledger-worker.ts";
+import { texts, World } from "../../../support/world.ts";
+import { ERROR } from "../../../support/world-worker.ts";
+import type { WorldWorker } from "../../../support/world-worker.ts";
 
 const B = "01SVBM1SS10N0000000000000B";
 
-function texts(count: number, prefix = "item"): string[] {
-  return Array.from({ length: count }, (_, at) => `${prefix} ${at}`);
-}
-
 describe("dispatch", () => {
-  let ledger: LedgerHarness;
+  let ledger: World;
 
   beforeEach(async () => {
-    ledger = await LedgerHarness.start();
+    ledger = await World.start();
   });
 
   it("gives out by priority, then by submission", async () => {
@@ -57,14 +52,14 @@ describe("dispatch", () => {
   });
 
   it("shares out what there is between those that ask", async () => {
-    const workers: LedgerWorker[] = [];
+    const workers: WorldWorker[] = [];
     for (const number of [1, 2, 3]) workers.push(await ledger.worker(number, { credit: 100 }));
     await ledger.submit(texts(10));
     expect(workers.map(({ held }) => held.length)).to.deep.equal([4, 4, 2]);
   });
 
   it("gives a worker with little room no more than that, and the rest to the others", async () => {
-    const workers: LedgerWorker[] = [];
+    const workers: WorldWorker[] = [];
     for (const [number, credit] of [
       [1, 1],
       [2, 100],
@@ -110,21 +105,14 @@ describe("dispatch", () => {
     const large = "x".repeat(700_000);
     await ledger.submit([`1${large}`, `2${large}`, `3${large}`]);
     const worker = await ledger.worker(1);
-    const sizes: number[] = [];
-    const { port } = worker;
-    const send = port.send.bind(port);
-    port.send = (frame) => {
-      if (frame.kind === "assignments") sizes.push(frame.items.length);
-      send(frame);
-    };
     await worker.ask(3);
-    expect(sizes).to.deep.equal([2, 1]);
+    expect(worker.given.map(({ items }) => items.length)).to.deep.equal([2, 1]);
   });
 
   it("gives out more than a turn's worth in the turns that follow", async () => {
-    const many = await LedgerHarness.start({ isChecked: false });
+    const many = await World.start({ isChecked: false });
     await many.submit(texts(10_000));
-    const workers: LedgerWorker[] = [];
+    const workers: WorldWorker[] = [];
     for (let number = 1; number <= 5; number++) workers.push(await many.worker(number, { slots: 1_024 }));
     await many.step(...workers.map((worker) => worker.askInput(16_384)));
     await many.watch(2_000, workers);
@@ -132,8 +120,11 @@ describe("dispatch", () => {
   });
 
   it("gives each item once while submissions and loads overtake each other", async () => {
+    await ledger.offer(["item 1"]);
+    // This leader has nothing in memory of what is there.
+    await ledger.lead();
     const worker = await ledger.worker(1, { credit: 1_000 });
-    for (let batchNumber = 1; batchNumber <= 20; batchNumber++) {
+    for (let batchNumber = 2; batchNumber <= 20; batchNumber++) {
       await ledger.offer([`item ${batchNumber}`], { batchNumber });
       if (batchNumber % 3 === 0) await ledger.read();
       if (batchNumber % 2 === 0) await ledger.step(...ledger.fed.splice(0));
@@ -166,15 +157,8 @@ describe("dispatch", () => {
       const worker = await ledger.worker(1, { credit: 1 });
       worker.plugins = [{ name: "infer", version: "7" }];
       await worker.beat();
-      const plugins: string[] = [];
-      const { port } = worker;
-      const send = port.send.bind(port);
-      port.send = (frame) => {
-        if (frame.kind === "assignments") plugins.push(frame.plugin);
-        send(frame);
-      };
       await ledger.submit(["a"], { plugin: "infer" });
-      expect(plugins).to.deep.equal(["infer"]);
+      expect(worker.given.map(({ plugin }) => plugin)).to.deep.equal(["infer"]);
     });
 
     it("has nothing stolen for one that does not have it", async () => {
@@ -184,7 +168,7 @@ describe("dispatch", () => {
       await ledger.worker(2, { slots: 1, credit: 4 });
       await ledger.submit(texts(4), { plugin: "infer" });
       await ledger.watch(1_000, ledger.workers);
-      expect(victim.frames.filter(({ kind }) => kind === "release")).to.deep.equal([]);
+      expect(victim.framesOf("release")).to.deep.equal([]);
     });
   });
 
@@ -222,11 +206,11 @@ describe("dispatch", () => {
       await risky.beat();
       await ledger.submit(texts(4));
       await ledger.watch(1_000, ledger.workers);
-      expect(safe.frames.filter(({ kind }) => kind === "release")).to.deep.equal([]);
+      expect(safe.framesOf("release")).to.deep.equal([]);
       safe.isAtRisk = true;
       await safe.beat();
       await ledger.watch(500, ledger.workers);
-      expect(safe.frames.filter(({ kind }) => kind === "release")).to.have.length(1);
+      expect(safe.framesOf("release")).to.have.length(1);
     });
   });
 
@@ -318,8 +302,7 @@ describe("dispatch", () => {
       await ledger.watch(BACKOFF_MS, ledger.workers);
       await ledger.lead();
       for (const worker of [failing, other]) {
-        await worker.beat();
-        await worker.hello();
+        await worker.rejoin();
         await worker.ask(1);
       }
       expect([failing.texts, other.texts]).to.deep.equal([[], ["a"]]);
@@ -348,7 +331,7 @@ describe("dispatch", () => {
     });
 
     it("keeps one worker of several for it, and the others go on", async () => {
-      const workers: LedgerWorker[] = [];
+      const workers: WorldWorker[] = [];
       for (const number of [1, 2, 3]) workers.push(await ledger.worker(number, { slots: 2, credit: 2 }));
       const [one, two, three] = workers;
       if (one === undefined || two === undefined || three === undefined) return;
@@ -402,8 +385,7 @@ describe("dispatch", () => {
       await worker.ask(1);
       expect(worker.texts).to.deep.equal(["item 0"]);
       await ledger.lead();
-      await worker.beat();
-      await worker.hello();
+      await worker.rejoin();
       await worker.ask(3);
       expect(worker.texts).to.deep.equal(["item 0"]);
       await worker.report([...worker.held]);
@@ -420,7 +402,7 @@ describe("dispatch", () => {
       await kept.ask(3);
       await ledger.watch(1_500, ledger.workers);
       expect(kept.held).to.have.length(1);
-      expect(victim.frames.filter(({ kind }) => kind === "release")).to.deep.equal([]);
+      expect(victim.framesOf("release")).to.deep.equal([]);
     });
   });
 
@@ -438,13 +420,7 @@ describe("dispatch", () => {
     expect(await ledger.view()).to.include({ pending: 1, delayed: 1 });
     await ledger.watch(1_250, [worker]);
     expect(worker.held.map(({ attempt }) => attempt)).to.deep.equal([11]);
-    for (const [item] of [worker.held])
-      expect(
-        ledger.state.ledger.running.get(itemKeyOf(item?.id ?? new Uint8Array()))?.row.context,
-      ).to.include({
-        charged: 0,
-        lost: 0,
-      });
+    expect(ledger.contextOf(worker.held[0])).to.include({ charged: 0, lost: 0 });
     ledger.pass(60_000);
     await worker.release([...worker.held]);
     await worker.ask(1);
@@ -455,7 +431,7 @@ describe("dispatch", () => {
   });
 
   it("gives no more than a worker reads", async () => {
-    const many = await LedgerHarness.start({ isChecked: false });
+    const many = await World.start({ isChecked: false });
     await many.submit(Array.from({ length: 80 }, (_, at) => `${at} ${"x".repeat(1_000_000)}`));
     const worker = await many.worker(1);
     await worker.ask(80);

@@ -1,15 +1,15 @@
 import { expect } from "chai";
-import { LedgerHarness } from "../../../support/ledger-harness.ts";
-import { ERROR } from "../../../support/ledger-worker.ts";
-import type { LedgerWorker } from "../../../support/ledger-worker.ts";
+import { texts, World } from "../../../support/world.ts";
+import { ERROR } from "../../../support/world-worker.ts";
+import type { WorldWorker } from "../../../support/world-worker.ts";
 
 describe("what was stolen", () => {
-  let ledger: LedgerHarness;
-  let victim: LedgerWorker;
+  let ledger: World;
+  let victim: WorldWorker;
 
   /** The victim was there first, executes two, has two in its backlog, and room for two more. */
   beforeEach(async () => {
-    ledger = await LedgerHarness.start();
+    ledger = await World.start();
     victim = await ledger.worker(1, { slots: 2, credit: 6 });
     await ledger.submit(["a", "b", "c", "d"]);
   });
@@ -17,7 +17,7 @@ describe("what was stolen", () => {
   it("goes to who can start it, not back to the backlog that it was taken from", async () => {
     const thief = await ledger.worker(2, { slots: 2, credit: 4 });
     await ledger.watch(500, [victim, thief]);
-    const [asked] = victim.frames.filter(({ kind }) => kind === "release");
+    const [asked] = victim.framesOf("release");
     expect(asked).to.have.property("attempts").with.length(1);
     await victim.release(victim.held.slice(-1));
     expect(thief.texts).to.deep.equal(["d"]);
@@ -72,20 +72,17 @@ describe("what was stolen", () => {
 });
 
 describe("stealing", () => {
-  let ledger: LedgerHarness;
+  let ledger: World;
 
-  const askedOf = (worker: LedgerWorker): string[] =>
-    worker.frames.flatMap((frame) =>
-      frame.kind === "release"
-        ? frame.attempts.map(({ id }) => {
-            const held = worker.held.find((item) => Buffer.compare(item.id, id) === 0);
-            return held?.text ?? "";
-          })
-        : [],
-    );
+  const askedOf = (worker: WorldWorker): string[] =>
+    worker
+      .framesOf("release")
+      .flatMap(({ attempts }) =>
+        attempts.map(({ id }) => worker.held.find((item) => Buffer.compare(item.id, id) === 0)?.text ?? ""),
+      );
 
   beforeEach(async () => {
-    ledger = await LedgerHarness.start();
+    ledger = await World.start();
   });
 
   for (const { backlog, taken } of [
@@ -95,7 +92,7 @@ describe("stealing", () => {
   ]) {
     it(`takes half of a backlog of ${backlog} at most, and never more than 32 at once: ${taken}`, async () => {
       const victim = await ledger.worker(1, { slots: 1, credit: backlog + 1 });
-      await ledger.submit(Array.from({ length: backlog + 1 }, (_, at) => `item ${at}`));
+      await ledger.submit(texts(backlog + 1));
       expect(victim.texts).to.have.length(backlog + 1);
       const thief = await ledger.worker(2, { slots: 100, credit: 100 });
       await ledger.watch(500, [victim, thief]);

@@ -1,7 +1,6 @@
 // Items that workers still have when the coordinator's machine has lost its power and, with it, the last assignments.
+import { LIMITS } from "../../../../src/config/limits.ts";
 import { expect } from "chai";
-import type { Random } from "../../../../src/base/random.ts";
-import { itemKeyOf } from "../../../../src/coordinator/ledger/item-id.ts";
 import type { Input } from "../../../../src/coordinator/turn/input.ts";
 import type { ReportedOutcome, SessionPort } from "../../../../src/coordinator/turn/session-frame.ts";
 import { itemRecord } from "../../../../src/coordinator/ledger/records.ts";
@@ -11,11 +10,9 @@ import { PowerLossStore } from "../../../support/power-loss-store.ts";
 import { prefixRange } from "../../../../src/storage/store.ts";
 import type { Entry, ScanRange } from "../../../../src/storage/store.ts";
 import { DelegatingStore } from "../../../support/delegating-store.ts";
-import { LedgerHarness } from "../../../support/ledger-harness.ts";
-import type { HeldItem, LedgerWorker } from "../../../support/ledger-worker.ts";
-import { claimOf, ERROR, reportOf } from "../../../support/ledger-worker.ts";
-
-const nothingSurvives: Random = { unit: () => 0, bytes: (count) => new Uint8Array(count) };
+import { texts, World } from "../../../support/world.ts";
+import { claimOf, ERROR, reportOf } from "../../../support/world-worker.ts";
+import type { HeldItem, WorldWorker } from "../../../support/world-worker.ts";
 
 /** How many pages of items are being read at the same time, at most. */
 class CountingStore extends DelegatingStore {
@@ -36,42 +33,31 @@ class CountingStore extends DelegatingStore {
 
 describe("what a worker has and the ledger has forgotten", () => {
   let power: PowerLossStore;
-  let ledger: LedgerHarness;
-  let one: LedgerWorker;
-  let two: LedgerWorker;
+  let ledger: World;
+  let one: WorldWorker;
+  let two: WorldWorker;
 
   beforeEach(async () => {
     power = new PowerLossStore();
-    ledger = await LedgerHarness.start({ store: power });
+    ledger = await World.start({ store: power });
     one = await ledger.worker(1, { slots: 2 });
     two = await ledger.worker(2, { slots: 2 });
   });
 
-  async function losePower(): Promise<void> {
-    power = power.losePower(nothingSurvives);
-    await ledger.lead(power);
-  }
-
-  /** Says what it has, and drops what it is told to drop. */
-  async function reconnect(worker: LedgerWorker): Promise<readonly boolean[]> {
-    await worker.beat();
-    const held = [...worker.held];
-    const verdict = (await worker.hello()) ?? [];
-    worker.forget(held.filter((_, at) => verdict[at] !== true));
-    return verdict;
-  }
-
-  const contextOf = (item: HeldItem | undefined) =>
-    ledger.state.ledger.running.get(itemKeyOf(item?.id ?? new Uint8Array()))?.row.context;
-
   it("runs on under the very attempt, and is done once", async () => {
     await ledger.submit(["a", "b"]);
     await one.ask(2);
-    await losePower();
+    await ledger.losePower();
     expect(ledger.state.ledger.running.size, "it is forgotten").to.equal(0);
-    expect(await reconnect(one)).to.deep.equal([true, true]);
-    expect(contextOf(one.held[0])).to.include({ worker: one.id, attempt: 1, epoch: 0, charged: 0, lost: 0 });
-    await reconnect(two);
+    expect(await one.reconnect()).to.deep.equal([true, true]);
+    expect(ledger.contextOf(one.held[0])).to.include({
+      worker: one.id,
+      attempt: 1,
+      epoch: 0,
+      charged: 0,
+      lost: 0,
+    });
+    await two.reconnect();
     await two.ask(5);
     expect(two.held, "nobody else gets it").to.have.length(0);
     await one.report([...one.held]);
@@ -79,10 +65,9 @@ describe("what a worker has and the ledger has forgotten", () => {
   });
 
   it("is looked for at one worker after the other, however many come back at once", async () => {
-    await ledger.submit(Array.from({ length: 60 }, (_, at) => `item ${at}`));
+    await ledger.submit(texts(60));
     for (const worker of [one, two, one, two]) await worker.ask(10);
-    power = power.losePower(nothingSurvives);
-    const store = new CountingStore(power);
+    const store = new CountingStore(power.losePower());
     await ledger.lead(store);
     await one.beat();
     await two.beat();
@@ -104,11 +89,11 @@ describe("what a worker has and the ledger has forgotten", () => {
       ["a", "d"],
       ["b", "c"],
     ]);
-    await losePower();
-    await reconnect(one);
+    await ledger.losePower();
+    await one.reconnect();
     await one.ask(1);
     expect(one.texts, "what came first goes first").to.deep.equal(["a", "d", "b"]);
-    expect(await reconnect(two), "one of them is somebody else's by now").to.deep.equal([false, true]);
+    expect(await two.reconnect(), "one of them is somebody else's by now").to.deep.equal([false, true]);
     await two.ask(5);
     expect(two.texts).to.deep.equal(["c", "e"]);
     await one.report([...one.held]);
@@ -117,10 +102,11 @@ describe("what a worker has and the ledger has forgotten", () => {
   });
 
   it("is believed for no more than a worker may have at once", async () => {
-    const many = await LedgerHarness.start({ isChecked: false });
+    const many = await World.start({ isChecked: false });
     const worker = await many.worker(1, { slots: 1 });
-    await many.submit(Array.from({ length: 1_100 }, (_, at) => `item ${at}`));
-    const rows = await many.store.scan({ ...prefixRange(ITEMS_PREFIX), limit: 1_100 });
+    const count = LIMITS.backlogPerWorker + 100;
+    await many.submit(texts(count));
+    const rows = await many.store.scan({ ...prefixRange(ITEMS_PREFIX), limit: count });
     await many.lead();
     await worker.beat();
     const verdict = await worker.hello(
@@ -129,24 +115,24 @@ describe("what a worker has and the ledger has forgotten", () => {
         return { id, attempt: 1, epoch: 0, isFinished: false };
       }),
     );
-    expect(verdict?.filter((keep) => keep)).to.have.length(1_025);
+    expect(verdict?.filter((keep) => keep)).to.have.length(LIMITS.backlogPerWorker + 1);
   });
 
   it("is dropped when it was given to somebody else before the worker was back", async () => {
     await ledger.submit(["a"]);
     await one.ask(1);
-    await losePower();
-    await reconnect(two);
+    await ledger.losePower();
+    await two.reconnect();
     await two.ask(1);
     expect(two.texts).to.deep.equal(["a"]);
-    expect(await reconnect(one)).to.deep.equal([false]);
+    expect(await one.reconnect()).to.deep.equal([false]);
   });
 
   it("is dropped when it is given to somebody else while its rows are looked up", async () => {
     await ledger.submit(["a"]);
     await one.ask(1);
-    await losePower();
-    await reconnect(two);
+    await ledger.losePower();
+    await two.reconnect();
     await one.beat();
     await ledger.step(one.helloInput());
     await ledger.read();
@@ -160,9 +146,9 @@ describe("what a worker has and the ledger has forgotten", () => {
   it("has its verdict wait for the rows, and nothing is given to the worker before", async () => {
     await ledger.submit(["a", "b"]);
     await one.ask(1);
-    await losePower();
+    await ledger.losePower();
     // Each newcomer makes the coordinator read pending items.
-    await reconnect(two);
+    await two.reconnect();
     await one.beat();
     await ledger.step(one.helloInput(), one.askInput(1));
     expect(one.frames).to.deep.equal([]);
@@ -175,7 +161,7 @@ describe("what a worker has and the ledger has forgotten", () => {
   it("is counted until its rows are looked up, also when its stream ends meanwhile (C8)", async () => {
     await ledger.submit(["a"]);
     await one.ask(1);
-    await losePower();
+    await ledger.losePower();
     await one.beat();
     let settled = 0;
     const hello = { ...one.helloInput(), settled: () => settled++ } as Input;
@@ -188,10 +174,10 @@ describe("what a worker has and the ledger has forgotten", () => {
   it("is not asked about again by a worker that opens another session meanwhile", async () => {
     await ledger.submit(["a"]);
     await one.ask(1);
-    await losePower();
+    await ledger.losePower();
     await one.beat();
     await ledger.step(one.helloInput());
-    expect(await reconnect(one)).to.deep.equal([true]);
+    expect(await one.reconnect()).to.deep.equal([true]);
     expect(ledger.state.ledger.lookups.size).to.equal(0);
   });
 
@@ -202,10 +188,10 @@ describe("what a worker has and the ledger has forgotten", () => {
     await two.ask(1);
     await ledger.watch(1_250, ledger.workers);
     expect(two.held.map(({ attempt }) => attempt)).to.deep.equal([2]);
-    await losePower();
+    await ledger.losePower();
     expect(ledger.state.ledger.tally.count("delayed"), "even that it was woken is forgotten").to.equal(1);
-    expect(await reconnect(two)).to.deep.equal([true]);
-    expect(contextOf(two.held[0])).to.include({ attempt: 2, charged: 1, failedBy: one.id });
+    expect(await two.reconnect()).to.deep.equal([true]);
+    expect(ledger.contextOf(two.held[0])).to.include({ attempt: 2, charged: 1, failedBy: one.id });
     await ledger.watch(61_000, ledger.workers);
     await two.report([...two.held]);
     expect(await ledger.view()).to.include({ done: 1, pending: 0, delayed: 0 });
@@ -220,9 +206,9 @@ describe("what a worker has and the ledger has forgotten", () => {
     await two.release([...two.held]);
     // A synced turn: all of it is on disk.
     await ledger.seal();
-    await losePower();
+    await ledger.losePower();
     if (given !== undefined) one.held.push(given);
-    expect(await reconnect(one)).to.deep.equal([false]);
+    expect(await one.reconnect()).to.deep.equal([false]);
     expect(await ledger.view()).to.include({ running: 0, pending: 2 });
   });
 
@@ -231,7 +217,7 @@ describe("what a worker has and the ledger has forgotten", () => {
     await one.ask(1);
     const [given] = one.held;
     if (given === undefined) return;
-    await losePower();
+    await ledger.losePower();
     await one.beat();
     for (const epoch of [1, 7])
       expect(await one.hello([{ ...claimOf(given), epoch }])).to.deep.equal([false]);
@@ -246,32 +232,32 @@ describe("what a worker has and the ledger has forgotten", () => {
     const held = [...one.held];
     await one.report(held.slice(0, 1));
     await one.report(held.slice(1), { kind: "too_large", message: "" });
-    await losePower();
+    await ledger.losePower();
     one.held.push(...held);
-    expect(await reconnect(one)).to.deep.equal([false, false]);
+    expect(await one.reconnect()).to.deep.equal([false, false]);
     expect(await ledger.view()).to.include({ done: 1, failed: 1, running: 0, pending: 0 });
   });
 
   it("is lost with the worker like anything else that it has", async () => {
     await ledger.submit(["a"]);
     await one.ask(1);
-    await losePower();
-    await reconnect(two);
-    await reconnect(one);
+    await ledger.losePower();
+    await two.reconnect();
+    await one.reconnect();
     await two.ask(1);
     await ledger.watch(6_250, [two]);
     expect(two.held.map(({ attempt }) => attempt)).to.deep.equal([2]);
-    expect(contextOf(two.held[0])).to.include({ lost: 1 });
+    expect(ledger.contextOf(two.held[0])).to.include({ lost: 1 });
   });
 
   it("is done by the result of it, which nobody makes a second time", async () => {
     await ledger.submit(["a", "b"]);
     await one.ask(2);
-    await losePower();
+    await ledger.losePower();
     await one.beat();
     const [a, b] = one.held as [HeldItem, HeldItem];
     expect(await one.hello([claimOf(a, true), claimOf(b)])).to.deep.equal([true, true]);
-    await reconnect(two);
+    await two.reconnect();
     await two.ask(2);
     expect(two.held).to.have.length(0);
     await one.report([a]);
@@ -281,12 +267,11 @@ describe("what a worker has and the ledger has forgotten", () => {
   it("is done by the result of an earlier process of the worker, when both have lost their power", async () => {
     await ledger.submit(["a"]);
     await one.ask(1);
-    await losePower();
+    await ledger.losePower();
     const [a] = one.held as [HeldItem];
     one.restart(2);
-    await one.beat();
-    expect(await one.hello([{ ...claimOf(a, true), incarnation: a.incarnation }])).to.deep.equal([true]);
-    expect(contextOf(a)).to.include({ attempt: 1, incarnation: a.incarnation });
+    expect(await one.rejoin([{ ...claimOf(a, true), incarnation: a.incarnation }])).to.deep.equal([true]);
+    expect(ledger.contextOf(a)).to.include({ attempt: 1, incarnation: a.incarnation });
     await one.report([a]);
     expect(await ledger.view()).to.include({ done: 1, pending: 0, staleReports: 0 });
   });
@@ -295,24 +280,23 @@ describe("what a worker has and the ledger has forgotten", () => {
     const three = await ledger.worker(3);
     await ledger.submit(["a"]);
     await one.ask(1);
-    await losePower();
+    await ledger.losePower();
     await ledger.watch(7_000, [two, three]);
     expect(await one.hello()).to.equal(undefined);
     expect(one.isEnded, "it beats, and tries again").to.equal(true);
     expect(ledger.state.ledger.running.size).to.equal(0);
-    expect(await reconnect(one)).to.deep.equal([true]);
+    expect(await one.reconnect()).to.deep.equal([true]);
     expect(ledger.state.ledger.running.size).to.equal(1);
   });
 
   it("has its verdict while other items wake from their waits", async () => {
-    const texts = Array.from({ length: 20 }, (_, at) => `x${at}`);
-    await ledger.submit(texts);
+    await ledger.submit(texts(20, "x"));
     await two.ask(20);
     await two.report([...two.held], ERROR);
     await ledger.submit(["a"], { batchNumber: 2 });
     await one.ask(1);
-    await losePower();
-    await reconnect(two);
+    await ledger.losePower();
+    await two.reconnect();
     await one.beat();
     await ledger.step(one.helloInput());
     await ledger.read();
@@ -324,7 +308,7 @@ describe("what a worker has and the ledger has forgotten", () => {
   describe("is reported by a call before its worker has stated anything, and", () => {
     /** Resolves with how often the call was answered. */
     async function reportByCall(
-      worker: LedgerWorker,
+      worker: WorldWorker,
       items: readonly HeldItem[],
       outcome?: ReportedOutcome,
     ): Promise<number> {
@@ -340,8 +324,8 @@ describe("what a worker has and the ledger has forgotten", () => {
     }
 
     /** The power is lost, and the worker has said no more than that it is there. */
-    async function back(...workers: LedgerWorker[]): Promise<void> {
-      await losePower();
+    async function back(...workers: WorldWorker[]): Promise<void> {
+      await ledger.losePower();
       for (const worker of workers) await worker.beat();
     }
 
@@ -354,18 +338,17 @@ describe("what a worker has and the ledger has forgotten", () => {
       expect(await ledger.view()).to.include({ done: 1, pending: 2, staleReports: 0 });
       expect(await reportByCall(one, one.held), "it was passed over").to.equal(1);
       expect(await ledger.view()).to.include({ done: 2, pending: 1, running: 0, staleReports: 0 });
-      await losePower();
+      await ledger.losePower();
       expect(await ledger.view(), "what was answered is on the disk").to.include({ done: 2, pending: 1 });
     });
 
     it("is looked for one after the other, however many come at once", async () => {
       // The checks of the harness read the items too, beside what is looked up.
-      ledger = await LedgerHarness.start({ store: power, isChecked: false });
+      ledger = await World.start({ store: power, isChecked: false });
       one = await ledger.worker(1, { slots: 2 });
-      await ledger.submit(Array.from({ length: 60 }, (_, at) => `item ${at}`));
+      await ledger.submit(texts(60));
       await one.ask(40);
-      power = power.losePower(nothingSurvives);
-      const store = new CountingStore(power);
+      const store = new CountingStore(power.losePower());
       await ledger.lead(store);
       await one.beat();
       await reportByCall(one, one.held);
@@ -399,6 +382,26 @@ describe("what a worker has and the ledger has forgotten", () => {
       expect(await ledger.view()).to.include({ done: 1, pending: 1, staleReports: 0 });
     });
 
+    it("is done by it when the worker states the attempt while the result is looked up", async () => {
+      await ledger.submit(["a"]);
+      await one.ask(1);
+      await back(one);
+      let answers = 0;
+      const port: SessionPort = { send: () => void answers++, end: () => undefined };
+      const reports = one.held.map((item) => reportOf(item));
+      await ledger.step({ kind: "report", workerId: one.id, port, reports }, one.helloInput());
+      await ledger.read();
+      const isOfReport = ({ kind }: Input): boolean => kind === "examined";
+      const [found, stated] = [ledger.fed.filter(isOfReport), ledger.fed.filter((it) => !isOfReport(it))];
+      expect(found, "neither knows of the other").to.have.length(1);
+      ledger.fed.length = 0;
+      await ledger.step(...stated);
+      expect(ledger.state.ledger.running.size, "it is taken up again").to.equal(1);
+      await ledger.step(...found);
+      expect(answers).to.equal(1);
+      expect(await ledger.view()).to.include({ done: 1, pending: 0, running: 0, staleReports: 0 });
+    });
+
     it("is not, when somebody else has it by now", async () => {
       await ledger.submit(["a"]);
       await one.ask(1);
@@ -417,7 +420,7 @@ describe("what a worker has and the ledger has forgotten", () => {
       expect(await ledger.view()).to.include({ pending: 1, failed: 0, staleReports: 1 });
       await two.hello();
       await two.ask(1);
-      expect(contextOf(two.held[0])).to.include({ attempt: 1, charged: 0 });
+      expect(ledger.contextOf(two.held[0])).to.include({ attempt: 1, charged: 0 });
     });
 
     it("is not believed of what this leader would know of", async () => {

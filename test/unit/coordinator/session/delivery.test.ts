@@ -1,11 +1,11 @@
 import { expect } from "chai";
 import type { SessionInput } from "../../../../src/coordinator/turn/session-frame.ts";
-import { LedgerHarness } from "../../../support/ledger-harness.ts";
-import { reportOf } from "../../../support/ledger-worker.ts";
+import { World } from "../../../support/world.ts";
+import { reportOf } from "../../../support/world-worker.ts";
 
 describe("a frame of a session", () => {
   it("is counted until it is dealt with and no longer, whatever is in it (C8)", async () => {
-    const ledger = await LedgerHarness.start();
+    const ledger = await World.start();
     const worker = await ledger.worker(1, { slots: 2 });
     await ledger.submit(["a"]);
     await worker.ask(1);
@@ -15,7 +15,7 @@ describe("a frame of a session", () => {
       hello,
       { kind: "credit", more: 1, ...from },
       { kind: "released", attempts: [], ...from },
-      { kind: "checkpoints", checkpoints: [], answer: () => undefined, ...from },
+      { kind: "checkpoints", checkpoints: [], ...from },
       { kind: "withdrawCredit", ...from },
       { kind: "results", number: 1, reports: worker.held.map((item) => reportOf(item)), ...from },
     ];

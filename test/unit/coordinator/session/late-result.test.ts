@@ -2,21 +2,20 @@
 import { expect } from "chai";
 import type { SessionFrame, SessionPort } from "../../../../src/coordinator/turn/session-frame.ts";
 import { CONFLICTS_PREFIX, DONE_PREFIX } from "../../../../src/storage/keys.ts";
-import { prefixRange } from "../../../../src/storage/store.ts";
-import { LedgerHarness } from "../../../support/ledger-harness.ts";
-import type { HeldItem, LedgerWorker } from "../../../support/ledger-worker.ts";
-import { ERROR, reportOf } from "../../../support/ledger-worker.ts";
+import { World } from "../../../support/world.ts";
+import { ERROR, reportOf } from "../../../support/world-worker.ts";
+import type { HeldItem, WorldWorker } from "../../../support/world-worker.ts";
 
 /** From the beat that was due to the failure, and a scan more. */
 const FAILURE_MS = 6_250;
 
 describe("a batch of results with a late one", () => {
-  let ledger: LedgerHarness;
-  let late: LedgerWorker;
-  let others: LedgerWorker[];
+  let ledger: World;
+  let late: WorldWorker;
+  let others: WorldWorker[];
 
   beforeEach(async () => {
-    ledger = await LedgerHarness.start();
+    ledger = await World.start();
     late = await ledger.worker(1, { slots: 4 });
     others = [await ledger.worker(2), await ledger.worker(3)];
   });
@@ -28,8 +27,7 @@ describe("a batch of results with a late one", () => {
     const items = [...late.held];
     late.held.length = 0;
     await ledger.watch(FAILURE_MS, others);
-    await late.beat();
-    await late.hello();
+    await late.rejoin();
     return items;
   }
 
@@ -42,8 +40,7 @@ describe("a batch of results with a late one", () => {
     await ledger.lead();
     await ledger.settle();
     expect([done(), late.acknowledged]).to.deep.equal([0, undefined]);
-    await late.beat();
-    await late.hello();
+    await late.rejoin();
     await late.send(items.map((item) => reportOf(item)));
     await ledger.settle();
     expect([done(), late.acknowledged]).to.deep.equal([1, 2]);
@@ -69,7 +66,7 @@ describe("a batch of results with a late one", () => {
     await late.send(late.held.map((one) => reportOf(one)));
     expect([done(), late.acknowledged]).to.deep.equal([1, undefined]);
     await ledger.settle();
-    const frames = late.frames.filter(({ kind }) => kind === "resultsAcknowledged");
+    const frames = late.framesOf("resultsAcknowledged");
     expect(frames).to.deep.equal([{ kind: "resultsAcknowledged", number: 2 }]);
   });
 
@@ -128,7 +125,7 @@ describe("a batch of results with a late one", () => {
 
   it("is decided while others wake from their waits", async () => {
     const [item] = await tooLate(["a"]);
-    const [other] = others as [LedgerWorker];
+    const [other] = others as [WorldWorker];
     const texts = Array.from({ length: 20 }, (_, at) => `x${at}`);
     await ledger.submit(texts, { batchNumber: 2, priority: 1 });
     await other.ask(20);
@@ -143,12 +140,12 @@ describe("a batch of results with a late one", () => {
 
   describe("that contradicts what is recorded", () => {
     const FALSE = { kind: "success", output: Buffer.from("no"), digest: new Uint8Array(32).fill(9) } as const;
-    const evidence = () => ledger.store.scan({ ...prefixRange(CONFLICTS_PREFIX), limit: 10 });
+    const evidence = () => ledger.rowsUnder(CONFLICTS_PREFIX);
 
     /** Somebody else has done by now what the worker lost. */
     async function done(): Promise<HeldItem> {
       const [item] = await tooLate(["a"]);
-      const [other] = others as [LedgerWorker];
+      const [other] = others as [WorldWorker];
       await other.ask(1);
       await other.report([...other.held]);
       if (item === undefined) throw new Error("it has one");
@@ -157,7 +154,7 @@ describe("a batch of results with a late one", () => {
 
     it("is evidence of an attempt that ended long ago, and of none that the worker did not have", async () => {
       const item = await done();
-      const [, stranger] = others as [LedgerWorker, LedgerWorker];
+      const [, stranger] = others as [WorldWorker, WorldWorker];
       await stranger.send([{ ...reportOf(item, FALSE), incarnation: stranger.incarnation }]);
       await late.send([reportOf({ ...item, attempt: 7 }, FALSE)]);
       await ledger.settle();
@@ -170,7 +167,7 @@ describe("a batch of results with a late one", () => {
 
     it("is no second piece of evidence where an earlier version has left one", async () => {
       const item = await done();
-      const [row] = await ledger.store.scan({ ...prefixRange(DONE_PREFIX), limit: 1 });
+      const [row] = await ledger.rowsUnder(DONE_PREFIX);
       const key = `${CONFLICTS_PREFIX}${row?.key.slice(DONE_PREFIX.length) ?? ""}/1`;
       const puts = [{ key, value: new Uint8Array(8) }];
       await ledger.store.commit({ puts, deletes: [], expect: [], durability: "flush" });

@@ -1,13 +1,13 @@
 // Items over which workers fall silent: how often before they fail, and whether by their own doing.
 import { expect } from "chai";
-import { LedgerHarness } from "../../../support/ledger-harness.ts";
+import { World } from "../../../support/world.ts";
 
 /** From the beat that was due to the failure, and a scan more. */
 const FAILURE_MS = 6_250;
 
 describe("poison: the ledger", () => {
   it("makes an item poison when workers fall silent over it, one after the other", async () => {
-    const harness = await LedgerHarness.start({ budgets: { maxLost: 3 } });
+    const harness = await World.start({ budgets: { maxLost: 3 } });
     const witnesses = [await harness.worker(8), await harness.worker(9)];
     await harness.submit(["bad"]);
     for (const number of [1, 2, 3]) {
@@ -21,7 +21,7 @@ describe("poison: the ledger", () => {
 
   for (const maxLost of [1, 2])
     it(`makes items poison at loss ${maxLost} when no more are allowed, also what only ran beside it`, async () => {
-      const harness = await LedgerHarness.start({ budgets: { maxLost } });
+      const harness = await World.start({ budgets: { maxLost } });
       const witnesses = [await harness.worker(8), await harness.worker(9)];
       await harness.submit(["bad", "beside it"]);
       const { tally } = harness.state.ledger;
@@ -38,7 +38,7 @@ describe("poison: the ledger", () => {
     });
 
   it("makes an item poison by what it does alone where three losses are allowed, and not what ran beside it", async () => {
-    const harness = await LedgerHarness.start({ budgets: { maxLost: 3 } });
+    const harness = await World.start({ budgets: { maxLost: 3 } });
     const witnesses = [await harness.worker(8), await harness.worker(9)];
     await harness.submit(["bad", "beside it"]);
     for (const number of [1, 2, 3]) {

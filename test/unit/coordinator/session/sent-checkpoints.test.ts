@@ -1,38 +1,30 @@
 // Checkpoints that workers send while attempts run: who dies without a word has left them behind.
 import { expect } from "chai";
-import type { Random } from "../../../../src/base/random.ts";
 import type { SentCheckpoint, SessionPort } from "../../../../src/coordinator/turn/session-frame.ts";
 import { CHECKPOINTS_PREFIX } from "../../../../src/storage/keys.ts";
 import { PowerLossStore } from "../../../support/power-loss-store.ts";
-import { prefixRange } from "../../../../src/storage/store.ts";
-import { LedgerHarness } from "../../../support/ledger-harness.ts";
-import type { HeldItem, LedgerWorker } from "../../../support/ledger-worker.ts";
-import { ERROR } from "../../../support/ledger-worker.ts";
-import { incarnationId } from "../../../support/reactor-harness.ts";
+import { World } from "../../../support/world.ts";
+import { ERROR, incarnationId } from "../../../support/world-worker.ts";
+import type { HeldItem, WorldWorker } from "../../../support/world-worker.ts";
 
 const FAILURE_MS = 6_250;
 const BACKOFF_MS = 61_000;
-const nothingSurvives: Random = { unit: () => 0, bytes: (count) => new Uint8Array(count) };
 
 describe("checkpoints of attempts that run", () => {
-  let power: PowerLossStore;
-  let ledger: LedgerHarness;
-  let worker: LedgerWorker;
-  let other: LedgerWorker;
+  let ledger: World;
+  let worker: WorldWorker;
+  let other: WorldWorker;
   let answers: number;
 
   beforeEach(async () => {
-    power = new PowerLossStore();
-    ledger = await LedgerHarness.start({ store: power });
+    ledger = await World.start({ store: new PowerLossStore() });
     worker = await ledger.worker(1, { slots: 2 });
     other = await ledger.worker(2, { slots: 2 });
     answers = 0;
   });
 
-  const stale = (): number => ledger.state.counters.staleCheckpoints;
-  const kept = async (): Promise<number> =>
-    (await ledger.store.scan({ ...prefixRange(CHECKPOINTS_PREFIX), limit: 100 })).length;
-  const given = ({ held }: LedgerWorker): string[] =>
+  const kept = (): Promise<number> => ledger.countUnder(CHECKPOINTS_PREFIX);
+  const given = ({ held }: WorldWorker): string[] =>
     held.map(({ checkpoint }) => Buffer.from(checkpoint ?? []).toString());
 
   async function hold(): Promise<HeldItem> {
@@ -48,12 +40,12 @@ describe("checkpoints of attempts that run", () => {
   }
 
   async function send(
-    by: LedgerWorker,
+    by: WorldWorker,
     checkpoints: SentCheckpoint[],
     port: SessionPort = by.port,
   ): Promise<void> {
-    const answer = (): void => void answers++;
-    await ledger.step({ kind: "checkpoints", workerId: by.id, port, checkpoints, answer });
+    const settled = (): void => void answers++;
+    await ledger.step({ kind: "checkpoints", workerId: by.id, port, checkpoints, settled });
   }
 
   it("are given with the next attempt when the worker is lost, the newest of them", async () => {
@@ -78,10 +70,7 @@ describe("checkpoints of attempts that run", () => {
 
   it("are given when the worker comes back without the attempt, as a new process", async () => {
     await send(worker, [sentOf(await hold(), "one")]);
-    worker.restart(2);
-    worker.held.length = 0;
-    await worker.beat();
-    await worker.hello();
+    await worker.startAnew(2);
     await other.ask(1);
     await worker.ask(1);
     await ledger.watch(BACKOFF_MS, [worker, other]);
@@ -92,13 +81,10 @@ describe("checkpoints of attempts that run", () => {
     const item = await hold();
     await send(worker, [sentOf(item, "one")]);
     await ledger.lead();
-    await worker.beat();
-    expect(await worker.hello()).to.deep.equal([true]);
+    expect(await worker.rejoin()).to.deep.equal([true]);
     await send(worker, [sentOf(item, "two")]);
-    expect(stale()).to.equal(0);
     await ledger.lead();
-    await other.beat();
-    await other.hello();
+    await other.rejoin();
     await ledger.watch(FAILURE_MS, [other]);
     await other.ask(1);
     expect(given(other)).to.deep.equal(["two"]);
@@ -106,12 +92,10 @@ describe("checkpoints of attempts that run", () => {
 
   it("are taken of an attempt that was adopted", async () => {
     const item = await hold();
-    power = power.losePower(nothingSurvives);
-    await ledger.lead(power);
-    await worker.beat();
-    expect(await worker.hello()).to.deep.equal([true]);
+    await ledger.losePower();
+    expect(await worker.rejoin()).to.deep.equal([true]);
     await send(worker, [sentOf(item, "one")]);
-    expect([stale(), await kept()]).to.deep.equal([0, 1]);
+    expect(await kept()).to.equal(1);
     await worker.report([item]);
     expect(await kept()).to.equal(0);
   });
@@ -136,13 +120,12 @@ describe("checkpoints of attempts that run", () => {
     await worker.report([a]);
     expect(await kept()).to.equal(1);
     await ledger.lead();
-    await worker.beat();
-    await worker.hello();
+    await worker.rejoin();
     await worker.report([b]);
     expect(await kept()).to.equal(0);
   });
 
-  it("are dropped and counted when they are of another attempt, leadership, process or worker", async () => {
+  it("are dropped, and answered, when they are of another attempt, leadership, process or worker", async () => {
     const item = await hold();
     await send(worker, [
       sentOf({ ...item, attempt: item.attempt + 1 }, "later"),
@@ -150,9 +133,10 @@ describe("checkpoints of attempts that run", () => {
       sentOf({ ...item, id: Buffer.alloc(32, 9) }, "of nothing"),
     ]);
     await send(other, [sentOf(item, "of another worker")]);
+    expect([await kept(), answers]).to.deep.equal([0, 2]);
     await worker.report([item]);
     await send(worker, [sentOf(item, "too late")]);
-    expect([stale(), await kept(), answers]).to.deep.equal([5, 0, 3]);
+    expect([await kept(), answers]).to.deep.equal([0, 3]);
   });
 
   it("are dropped that an older process has sent before it was superseded", async () => {

@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { itemIdOf, itemKeyOf } from "../../../../src/coordinator/ledger/item-id.ts";
+import { itemIdOf } from "../../../../src/coordinator/ledger/place.ts";
 import type { ReportedOutcome } from "../../../../src/coordinator/turn/session-frame.ts";
 import {
   COMPLETIONS_PREFIX,
@@ -11,11 +11,16 @@ import {
   RETURNED_PREFIX,
   RUNNING_PREFIX,
 } from "../../../../src/storage/keys.ts";
-import { prefixRange } from "../../../../src/storage/store.ts";
-import { LedgerHarness, TASK_DIGEST } from "../../../support/ledger-harness.ts";
-import type { HeldItem, LedgerWorker } from "../../../support/ledger-worker.ts";
-import { claimOf, ERROR, reportOf, successOf } from "../../../support/ledger-worker.ts";
-import { incarnationId, workerId } from "../../../support/reactor-harness.ts";
+import { TASK_DIGEST, World } from "../../../support/world.ts";
+import {
+  claimOf,
+  ERROR,
+  incarnationId,
+  reportOf,
+  successOf,
+  workerId,
+} from "../../../support/world-worker.ts";
+import type { HeldItem, WorldWorker } from "../../../support/world-worker.ts";
 
 /** From the beat that was due to the failure, and a scan more. */
 const FAILURE_MS = 6_250;
@@ -25,18 +30,15 @@ const RESTART_MS = 5_500;
 const BACKOFF_MS = 61_000;
 
 describe("a worker's session", () => {
-  let ledger: LedgerHarness;
-  let worker: LedgerWorker;
-  let other: LedgerWorker;
+  let ledger: World;
+  let worker: WorldWorker;
+  let other: WorldWorker;
 
   beforeEach(async () => {
-    ledger = await LedgerHarness.start();
+    ledger = await World.start();
     worker = await ledger.worker(1, { slots: 2 });
     other = await ledger.worker(2, { slots: 2 });
   });
-
-  const countOf = async (prefix: string): Promise<number> =>
-    (await ledger.store.scan({ ...prefixRange(prefix), limit: 1_000 })).length;
 
   const numbers = (): Record<string, number> => {
     const { tally } = ledger.state.ledger;
@@ -51,7 +53,7 @@ describe("a worker's session", () => {
     return only(worker);
   }
 
-  function only({ held: items }: LedgerWorker): HeldItem {
+  function only({ held: items }: WorldWorker): HeldItem {
     const [item] = items;
     expect(items).to.have.length(1);
     if (item === undefined) throw new Error("nothing is held");
@@ -65,20 +67,22 @@ describe("a worker's session", () => {
       expect(ledger.written.durability).to.equal("sync");
       expect(worker.acknowledged).to.equal(1);
       expect(numbers()).to.deep.equal({ pending: 0, running: 0, done: 1, failed: 0 });
-      expect([await countOf(DONE_PREFIX), await countOf(RUNNING_PREFIX)]).to.deep.equal([1, 0]);
+      expect([await ledger.countUnder(DONE_PREFIX), await ledger.countUnder(RUNNING_PREFIX)]).to.deep.equal([
+        1, 0,
+      ]);
     });
 
     it("are acknowledged again and written once when they come again", async () => {
       const item = await held();
       await worker.send([reportOf(item)]);
-      const [before] = await ledger.store.scan({ ...prefixRange(DONE_PREFIX), limit: 1 });
+      const [before] = await ledger.rowsUnder(DONE_PREFIX);
       ledger.pass(5);
       await worker.send([reportOf(item)]);
       await worker.send([reportOf(item), reportOf(item)]);
       await ledger.settle();
       expect(worker.acknowledged).to.equal(3);
-      expect(await ledger.store.scan({ ...prefixRange(DONE_PREFIX), limit: 2 })).to.deep.equal([before]);
-      expect(await countOf(COMPLETIONS_PREFIX)).to.equal(1);
+      expect(await ledger.rowsUnder(DONE_PREFIX)).to.deep.equal([before]);
+      expect(await ledger.countUnder(COMPLETIONS_PREFIX)).to.equal(1);
     });
 
     it("that are charged are on stable storage too before they are acknowledged", async () => {
@@ -113,12 +117,14 @@ describe("a worker's session", () => {
       it(`${kind} waits, longer than nothing and no longer than the backoff`, async () => {
         const item = await held();
         await worker.report([item], { kind, message: "why" });
-        expect(await countOf(DELAYED_PREFIX)).to.equal(1);
+        expect(await ledger.countUnder(DELAYED_PREFIX)).to.equal(1);
         await other.ask(1);
         expect(other.held).to.have.length(0);
         await ledger.watch(1_250, [worker, other]);
         expect(only(other).attempt).to.equal(2);
-        expect([await countOf(DELAYED_PREFIX), await countOf(DUE_PREFIX)]).to.deep.equal([0, 0]);
+        expect([await ledger.countUnder(DELAYED_PREFIX), await ledger.countUnder(DUE_PREFIX)]).to.deep.equal([
+          0, 0,
+        ]);
       });
     }
 
@@ -133,15 +139,14 @@ describe("a worker's session", () => {
       }
       expect(numbers()).to.deep.equal({ pending: 0, running: 0, done: 0, failed: 1 });
       expect(ledger.written.durability).to.equal("flush");
-      expect(await countOf(FAILED_PREFIX)).to.equal(1);
+      expect(await ledger.countUnder(FAILED_PREFIX)).to.equal(1);
     });
 
     it("the wait is durable, and by the wall clock", async () => {
       const item = await held();
       await worker.report([item], ERROR);
       await ledger.lead();
-      await other.beat();
-      await other.hello();
+      await other.rejoin();
       await other.ask(1);
       await ledger.settle();
       expect(other.held, "a restart does not cut it short").to.have.length(0);
@@ -188,8 +193,7 @@ describe("a worker's session", () => {
           await worker.report([item], outcome);
           await worker.ask(1);
         }
-        const running = ledger.state.ledger.running.get(itemKeyOf(only(worker).id));
-        expect(running?.row.context).to.include({ attempt: 8, charged: 0, lost: 0 });
+        expect(ledger.contextOf(only(worker))).to.include({ attempt: 8, charged: 0, lost: 0 });
       });
     }
 
@@ -216,7 +220,7 @@ describe("a worker's session", () => {
       await worker.release([item]);
       await worker.report([item]);
       expect(numbers()).to.deep.equal({ pending: 0, running: 0, done: 1, failed: 0 });
-      expect(await countOf(RETURNED_PREFIX)).to.equal(0);
+      expect(await ledger.countUnder(RETURNED_PREFIX)).to.equal(0);
       await ledger.submit(["b"], { batchNumber: 2 });
       await other.ask(2);
       expect(other.texts).to.deep.equal(["b"]);
@@ -237,10 +241,14 @@ describe("a worker's session", () => {
       await worker.release([item]);
       await other.ask(1);
       await other.report([...other.held], ERROR);
-      expect([await countOf(DELAYED_PREFIX), await countOf(DUE_PREFIX)]).to.deep.equal([1, 1]);
+      expect([await ledger.countUnder(DELAYED_PREFIX), await ledger.countUnder(DUE_PREFIX)]).to.deep.equal([
+        1, 1,
+      ]);
       await worker.report([item]);
       expect(numbers()).to.deep.equal({ pending: 0, running: 0, done: 1, failed: 0 });
-      expect([await countOf(DELAYED_PREFIX), await countOf(DUE_PREFIX)]).to.deep.equal([0, 0]);
+      expect([await ledger.countUnder(DELAYED_PREFIX), await ledger.countUnder(DUE_PREFIX)]).to.deep.equal([
+        0, 0,
+      ]);
       await other.ask(1);
       await ledger.watch(BACKOFF_MS, [worker, other]);
       expect(other.held, "nobody is woken").to.have.length(0);
@@ -257,11 +265,11 @@ describe("a worker's session", () => {
       const answers = ledger.fed.splice(0);
       ledger.pass(BACKOFF_MS);
       await ledger.step({ kind: "scan" });
-      expect(await countOf(RETURNED_PREFIX), "woken before the answer is there").to.equal(1);
+      expect(await ledger.countUnder(RETURNED_PREFIX), "woken before the answer is there").to.equal(1);
       await ledger.step(...answers);
       await ledger.settle();
       expect(numbers()).to.deep.equal({ pending: 0, running: 0, done: 1, failed: 0 });
-      expect(await countOf(RETURNED_PREFIX)).to.equal(0);
+      expect(await ledger.countUnder(RETURNED_PREFIX)).to.equal(0);
     });
 
     it("is dropped when no attempt of that number was ever given out", async () => {
@@ -305,17 +313,17 @@ describe("a worker's session", () => {
       await worker.send([reportOf(item), reportOf(item)]);
       await ledger.settle();
       expect(numbers()).to.include({ done: 1, pending: 0 });
-      expect(await countOf(COMPLETIONS_PREFIX)).to.equal(1);
+      expect(await ledger.countUnder(COMPLETIONS_PREFIX)).to.equal(1);
     });
 
     it("is kept as evidence when it contradicts the result, which stays", async () => {
       const item = await held();
       await worker.send([reportOf(item)]);
-      const [before] = await ledger.store.scan({ ...prefixRange(DONE_PREFIX), limit: 1 });
+      const [before] = await ledger.rowsUnder(DONE_PREFIX);
       await worker.report([item], successOf({ ...item, text: "something else" }));
-      const [evidence] = await ledger.store.scan({ ...prefixRange(CONFLICTS_PREFIX), limit: 2 });
+      const [evidence] = await ledger.rowsUnder(CONFLICTS_PREFIX);
       expect(evidence?.key).to.equal(`${CONFLICTS_PREFIX}${before?.key.slice(DONE_PREFIX.length) ?? ""}`);
-      expect(await ledger.store.scan({ ...prefixRange(DONE_PREFIX), limit: 1 })).to.deep.equal([before]);
+      expect(await ledger.rowsUnder(DONE_PREFIX)).to.deep.equal([before]);
       expect(ledger.state.counters).to.include({ staleReports: 0, conflicts: 1 });
       expect(ledger.log.lines.filter(({ level }) => level === "warn")).to.have.length(1);
     });
@@ -324,7 +332,7 @@ describe("a worker's session", () => {
       const item = await held();
       await worker.report([item]);
       await worker.report([item]);
-      expect(await countOf(CONFLICTS_PREFIX)).to.equal(0);
+      expect(await ledger.countUnder(CONFLICTS_PREFIX)).to.equal(0);
     });
   });
 
@@ -343,12 +351,10 @@ describe("a worker's session", () => {
       await worker.ask(2);
       await other.ask(2);
       await ledger.lead();
-      await other.beat();
-      await other.hello();
+      await other.rejoin();
       await other.ask(2);
       expect(other.held, "it belongs to somebody who has not been heard yet").to.have.length(0);
-      await worker.beat();
-      expect(await worker.hello()).to.deep.equal([true, true]);
+      expect(await worker.rejoin()).to.deep.equal([true, true]);
       await worker.report([...worker.held]);
       expect(numbers()).to.include({ done: 2, pending: 0 });
     });
@@ -375,36 +381,26 @@ describe("a worker's session", () => {
       await other.ask(2);
       expect(only(other)).to.include({ text: "b", attempt: 2 });
       expect(only(worker)).to.equal(first);
-      const running = ledger.state.ledger.running.get(itemKeyOf(only(other).id));
-      expect(running?.row.context).to.include({ charged: 0, lost: 0 });
+      expect(ledger.contextOf(only(other))).to.include({ charged: 0, lost: 0 });
     });
 
     it("loses what its earlier process had not finished, and that is counted", async () => {
       await held();
-      worker.restart(2);
-      worker.held.length = 0;
-      await worker.beat();
-      await worker.hello();
+      await worker.startAnew(2);
       await ledger.watch(RESTART_MS, [worker, other]);
       await worker.ask(1);
       expect(only(worker).attempt).to.equal(2);
-      const running = ledger.state.ledger.running.get(itemKeyOf(only(worker).id));
-      expect(running?.row.context).to.include({ charged: 0, lost: 1 });
+      expect(ledger.contextOf(only(worker))).to.include({ charged: 0, lost: 1 });
     });
 
     it("loses of its earlier process only what can have begun: the rest is given back", async () => {
       await ledger.submit(["a", "b", "c"]);
       await worker.ask(3);
-      worker.restart(2);
-      worker.held.length = 0;
-      await worker.beat();
-      await worker.hello();
+      await worker.startAnew(2);
       await worker.ask(3);
       expect(worker.texts).to.deep.equal(["c"]);
       await ledger.watch(RESTART_MS, [worker, other]);
-      const lost = worker.held.map(
-        ({ id }) => ledger.state.ledger.running.get(itemKeyOf(id))?.row.context.lost,
-      );
+      const lost = worker.held.map((item) => ledger.contextOf(item)?.lost);
       expect(lost).to.deep.equal([0, 1, 1]);
     });
 
@@ -423,8 +419,7 @@ describe("a worker's session", () => {
     it("delivers what its earlier process had finished", async () => {
       const item = await held();
       worker.restart(2);
-      await worker.beat();
-      expect(await worker.hello([claimOf(item, true)])).to.deep.equal([true]);
+      expect(await worker.rejoin([claimOf(item, true)])).to.deep.equal([true]);
       expect(numbers()).to.include({ running: 1, pending: 0 });
       await worker.report([item]);
       expect(numbers()).to.include({ done: 1 });
@@ -433,8 +428,7 @@ describe("a worker's session", () => {
     it("is not believed to run on what its earlier process had", async () => {
       const item = await held();
       worker.restart(2);
-      await worker.beat();
-      expect(await worker.hello([claimOf(item)])).to.deep.equal([false]);
+      expect(await worker.rejoin([claimOf(item)])).to.deep.equal([false]);
       await ledger.watch(RESTART_MS, [worker, other]);
       expect(numbers()).to.include({ running: 0, pending: 1 });
     });
@@ -456,6 +450,20 @@ describe("a worker's session", () => {
       await ledger.submit(["a"]);
       expect(worker.held).to.have.length(0);
     });
+  });
+
+  it("gives no more than up to the number that its worker says, which may be lower than before", async () => {
+    const upTo = (number: number): Promise<unknown> =>
+      ledger.step({ kind: "credit", workerId: worker.id, port: worker.port, more: 0, upTo: number });
+    await worker.ask(5);
+    await ledger.submit(["1", "2"]);
+    await upTo(3);
+    await ledger.submit(["3", "4", "5"], { batchNumber: 2 });
+    expect(worker.held, "one more").to.have.length(3);
+    await upTo(1);
+    expect(worker.held, "what it has stays").to.have.length(3);
+    await upTo(4);
+    expect(worker.held).to.have.length(4);
   });
 
   describe("is the only one of its worker:", () => {
@@ -488,8 +496,7 @@ describe("a worker's session", () => {
       stranger.restart(2);
       expect(await stranger.hello(), "the newer process has not beaten yet").to.equal(undefined);
       expect(stranger.isEnded).to.equal(true);
-      await stranger.beat();
-      expect(await stranger.hello()).to.deep.equal([]);
+      expect(await stranger.rejoin()).to.deep.equal([]);
       await ledger.step({ kind: "credit", workerId: workerId(9), port: other.port, more: 1 });
       expect(other.isEnded).to.equal(true);
     });
@@ -527,9 +534,7 @@ describe("a worker's session", () => {
       expect(worker.isEnded).to.equal(true);
       await third.ask(5);
       expect(third.texts).to.deep.equal(["a", "b", "c", "d", "e"]);
-      const losses = third.held.map(
-        ({ id }) => ledger.state.ledger.running.get(itemKeyOf(id))?.row.context.lost,
-      );
+      const losses = third.held.map((item) => ledger.contextOf(item)?.lost);
       expect(losses, "it has two slots").to.deep.equal([1, 1, 0, 0, 0]);
     });
 
@@ -539,9 +544,8 @@ describe("a worker's session", () => {
       await other.ask(1);
       await ledger.watch(FAILURE_MS);
       expect(numbers()).to.include({ pending: 2, running: 0 });
-      const third = await ledger.worker(3, { credit: 2 });
-      for (const { id } of third.held)
-        expect(ledger.state.ledger.running.get(itemKeyOf(id))?.row.context.lost).to.equal(0);
+      await ledger.worker(3, { credit: 2 });
+      expect(ledger.losses).to.deep.equal([0, 0]);
     });
 
     it("is heard again: it is told what it lost on its next stream", async () => {
@@ -564,8 +568,8 @@ describe("a worker's session", () => {
       await worker.beat();
       await other.ask(3);
       expect(other.texts).to.deep.equal(["a", "b", "c"]);
-      for (const { id } of other.held)
-        expect(ledger.state.ledger.running.get(itemKeyOf(id))?.row.context).to.include({
+      for (const item of other.held)
+        expect(ledger.contextOf(item)).to.include({
           lost: 0,
           charged: 0,
         });
@@ -582,7 +586,7 @@ describe("a worker's session", () => {
       other.resultsInput([reportOf(two), reportOf(one, successOf(two))]),
     );
     expect(numbers()).to.include({ done: 2 });
-    expect(await countOf(COMPLETIONS_PREFIX)).to.equal(1);
-    expect(await countOf(RETURNED_PREFIX)).to.equal(0);
+    expect(await ledger.countUnder(COMPLETIONS_PREFIX)).to.equal(1);
+    expect(await ledger.countUnder(RETURNED_PREFIX)).to.equal(0);
   });
 });

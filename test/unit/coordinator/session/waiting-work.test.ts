@@ -1,16 +1,12 @@
 import { expect } from "chai";
 import type { ReportedOutcome } from "../../../../src/coordinator/turn/session-frame.ts";
-import { LedgerHarness } from "../../../support/ledger-harness.ts";
-import { ERROR } from "../../../support/ledger-worker.ts";
-import type { LedgerWorker } from "../../../support/ledger-worker.ts";
+import { texts, World } from "../../../support/world.ts";
+import { ERROR } from "../../../support/world-worker.ts";
+import type { WorldWorker } from "../../../support/world-worker.ts";
 
 const SHARED: ReportedOutcome = { kind: "crash_shared", message: "the server died" };
 /** Longer than the longest wait after a first failure, shorter than anybody's patience. */
 const BACKOFF_MS = 1_250;
-
-function texts(count: number, prefix = "item"): string[] {
-  return Array.from({ length: count }, (_, at) => `${prefix} ${at}`);
-}
 
 /** More than a shelf holds, in few items. */
 function large(count: number): string[] {
@@ -18,15 +14,15 @@ function large(count: number): string[] {
 }
 
 interface MuchInHand {
-  readonly ledger: LedgerHarness;
-  readonly busy: LedgerWorker;
-  readonly leaving: LedgerWorker;
-  readonly free: LedgerWorker;
+  readonly ledger: World;
+  readonly busy: WorldWorker;
+  readonly leaving: WorldWorker;
+  readonly free: WorldWorker;
 }
 
 /** One worker has more in its hands than a shelf holds, one has two small items, and one nothing. */
 async function startWithMuchInHand(): Promise<MuchInHand> {
-  const ledger = await LedgerHarness.start({ isChecked: false });
+  const ledger = await World.start({ isChecked: false });
   const busy = await ledger.worker(1, { slots: 30, credit: 30 });
   const [leaving, free] = [await ledger.worker(2), await ledger.worker(3)];
   await ledger.submit(large(30));
@@ -36,9 +32,9 @@ async function startWithMuchInHand(): Promise<MuchInHand> {
 }
 
 /** Eight workers whose server has died with two items each, and who have asked for more. */
-async function startWithEightThatCrashed(items: number): Promise<LedgerWorker[]> {
-  const ledger = await LedgerHarness.start();
-  const workers: LedgerWorker[] = [];
+async function startWithEightThatCrashed(items: number): Promise<WorldWorker[]> {
+  const ledger = await World.start();
+  const workers: WorldWorker[] = [];
   for (let number = 1; number <= 8; number++) workers.push(await ledger.worker(number, { slots: 2 }));
   await ledger.submit(texts(items));
   for (const worker of workers) await worker.ask(2);
@@ -73,7 +69,7 @@ describe("work that not everybody may have", () => {
   });
 
   it("does not keep an idle worker from what waits with another", async () => {
-    const ledger = await LedgerHarness.start();
+    const ledger = await World.start();
     const [failing, victim] = [
       await ledger.worker(1, { slots: 1, credit: 1 }),
       await ledger.worker(2, { slots: 1 }),
@@ -84,7 +80,7 @@ describe("work that not everybody may have", () => {
     await ledger.watch(BACKOFF_MS, ledger.workers);
     expect(ledger.state.ledger.shelf.size).to.equal(1);
     await failing.ask(1);
-    expect(victim.frames.filter(({ kind }) => kind === "release")).to.have.length(1);
+    expect(victim.framesOf("release")).to.have.length(1);
   });
 
   it("is with everybody when nothing else is left", async () => {
@@ -100,7 +96,7 @@ describe("work that not everybody may have", () => {
   });
 
   it("goes to another worker when one has handed it back unasked, and later to the same again", async () => {
-    const ledger = await LedgerHarness.start();
+    const ledger = await World.start();
     const [stuck, other] = [await ledger.worker(1, { slots: 2 }), await ledger.worker(2, { slots: 2 })];
     await ledger.submit(["a"]);
     await stuck.ask(1);

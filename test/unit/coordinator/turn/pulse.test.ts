@@ -1,6 +1,6 @@
 import { expect } from "chai";
+import { Pulse } from "../../../../src/coordinator/turn/run-terms.ts";
 import fc from "fast-check";
-import { Pulse } from "../../../../src/coordinator/turn/pulse.ts";
 
 describe("what became final in each second", () => {
   it("is counted by whole seconds, latest last, without the one that is not over", () => {

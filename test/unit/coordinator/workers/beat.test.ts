@@ -4,7 +4,8 @@ import { newUlid, ulidFromBytes } from "../../../../src/base/ids.ts";
 import type { IncarnationId } from "../../../../src/base/ids.ts";
 import { systemRandom } from "../../../../src/base/random.ts";
 import { heartbeatKey, workerKey } from "../../../../src/storage/keys.ts";
-import { incarnationId, ReactorHarness, workerId } from "../../../support/reactor-harness.ts";
+import { World } from "../../../support/world.ts";
+import { incarnationId, workerId } from "../../../support/world-worker.ts";
 
 const DAY_MS = 86_400_000;
 /** The greatest that there is. */
@@ -12,10 +13,10 @@ const LAST = ulidFromBytes<IncarnationId>(new Uint8Array(16).fill(255));
 const plugins = [{ name: "mock", version: "1" }];
 
 describe("a heartbeat", () => {
-  let reactor: ReactorHarness;
+  let reactor: World;
 
   beforeEach(async () => {
-    reactor = await ReactorHarness.start({ workersMax: 2 });
+    reactor = await World.start({ workersMax: 2 });
   });
 
   describe("of an unknown worker", () => {
@@ -131,7 +132,7 @@ describe("a heartbeat", () => {
       ["that was overtaken by a newer one", 4],
     ] as const) {
       it(`${what} is answered and changes nothing`, async () => {
-        reactor.stall(100);
+        reactor.pass(100);
         const before = structuredClone(reactor.state.workers);
         const late = { sequence, load: 1, slots: 9, state: "Gone" } as const;
         expect(await reactor.beats(late)).to.deep.equal([{ sequence, verdict: "accepted" }]);
@@ -215,7 +216,7 @@ describe("a heartbeat", () => {
     beforeEach(async () => {
       await reactor.beat({ incarnation: incarnationId(5), sequence: 40, state: "Draining", slots: 1 });
       reactor.takeTopics();
-      reactor.stall(100);
+      reactor.pass(100);
     });
 
     it("that is newer begins anew, and says who was superseded by whom", async () => {
@@ -263,7 +264,7 @@ describe("a heartbeat", () => {
     });
 
     it("is refused by a restarted coordinator as well", async () => {
-      await reactor.restart();
+      await reactor.lead();
       expect(await reactor.beat({ incarnation: incarnationId(4) })).to.equal("superseded");
     });
   });
@@ -284,7 +285,7 @@ describe("a heartbeat", () => {
       expect(await drain()).to.deep.equal([true]);
       expect(reactor.written.puts.map(({ key }) => key)).to.include(workerKey(workerId(1)));
       expect(reactor.written.durability).to.equal("sync");
-      await reactor.restart();
+      await reactor.lead();
       expect(await reactor.beat({ sequence: 2 })).to.equal("drain");
       expect(await drain(), "asked again").to.deep.equal([true]);
       expect(await reactor.beat({ sequence: 3, state: "Draining" })).to.equal("accepted");
@@ -300,7 +301,7 @@ describe("a heartbeat", () => {
     it("is answered as any other when it is of its next process, also after a restart", async () => {
       await drain();
       expect(await reactor.beat({ incarnation: incarnationId(2) })).to.equal("accepted");
-      await reactor.restart();
+      await reactor.lead();
       expect(await reactor.beat({ incarnation: incarnationId(2), sequence: 2 })).to.equal("accepted");
     });
   });

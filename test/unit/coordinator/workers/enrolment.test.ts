@@ -1,11 +1,11 @@
 import { expect } from "chai";
 import type { EnrolmentVerdict } from "../../../../src/coordinator/turn/input.ts";
 import { newWorkerId } from "../../../support/certificates.ts";
-import { LedgerHarness } from "../../../support/ledger-harness.ts";
+import { World } from "../../../support/world.ts";
 
 describe("a bundle that is revoked", () => {
   it("lets nobody in who had asked before its listener knew", async () => {
-    const ledger = await LedgerHarness.start();
+    const ledger = await World.start();
     const id = newWorkerId();
     const bundle = { id, endsAtWallMs: ledger.wallMs + 1_000_000, warnFromWallMs: ledger.wallMs + 1_000_000 };
     const verdicts: EnrolmentVerdict[] = [];

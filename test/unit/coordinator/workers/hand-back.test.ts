@@ -2,27 +2,26 @@
 import { expect } from "chai";
 import { LIMITS } from "../../../../src/config/limits.ts";
 import type { Input } from "../../../../src/coordinator/turn/input.ts";
-import { LedgerHarness } from "../../../support/ledger-harness.ts";
-import type { HeldItem, LedgerWorker } from "../../../support/ledger-worker.ts";
-import { claimOf, reportOf } from "../../../support/ledger-worker.ts";
+import { texts, World } from "../../../support/world.ts";
+import { claimOf, reportOf } from "../../../support/world-worker.ts";
+import type { HeldItem, WorldWorker } from "../../../support/world-worker.ts";
 
 /** Twice the failure timeout. */
 const DEADLINE_MS = 10_000;
 
 describe("a worker that hoards", () => {
-  let ledger: LedgerHarness;
-  let hoarder: LedgerWorker;
-  let thief: LedgerWorker;
+  let ledger: World;
+  let hoarder: WorldWorker;
+  let thief: WorldWorker;
 
   beforeEach(async () => {
-    ledger = await LedgerHarness.start();
+    ledger = await World.start();
     hoarder = await ledger.worker(1, { slots: 1 });
     thief = await ledger.worker(2, { slots: 4 });
   });
 
-  const isAsked = (): boolean => hoarder.frames.some(({ kind }) => kind === "release");
   const dropped = (): number =>
-    hoarder.frames.reduce((sum, frame) => sum + (frame.kind === "drop" ? frame.attempts.length : 0), 0);
+    hoarder.framesOf("drop").reduce((sum, { attempts }) => sum + attempts.length, 0);
 
   /** It has these, the thief has nothing, and what it has not started is asked back. */
   async function hoard(...texts: string[]): Promise<HeldItem[]> {
@@ -30,14 +29,14 @@ describe("a worker that hoards", () => {
     await hoarder.ask(10);
     await ledger.watch(500, ledger.workers);
     await thief.ask(10);
-    expect(isAsked()).to.equal(true);
+    expect(hoarder.framesOf("release")).not.to.deep.equal([]);
     return [...hoarder.held];
   }
 
   it("has no more than the coordinator's limits, whatever it asks for", async () => {
-    const many = await LedgerHarness.start({ isChecked: false });
+    const many = await World.start({ isChecked: false });
     const worker = await many.worker(1, { slots: 4 });
-    await many.submit(Array.from({ length: 3_000 }, (_, at) => `item ${at}`));
+    await many.submit(texts(LIMITS.backlogPerWorker + 1_000));
     for (let times = 0; times < 3; times++) await worker.ask(16_384);
     expect(worker.held).to.have.length(4 + LIMITS.backlogPerWorker);
     await worker.report(worker.held.slice(0, 100));
@@ -58,6 +57,18 @@ describe("a worker that hoards", () => {
     expect(await ledger.view(), "what it reports then is too late").to.include({ done: 1, staleReports: 2 });
     await thief.report(thief.held);
     expect(await ledger.view()).to.include({ done: 3, running: 0, conflicts: 0 });
+  });
+
+  it("answers no recall with what it hands back unasked", async () => {
+    const held = await hoard("a", "b", "c");
+    const stolen = (): number[] => ledger.events.of("work_stolen").map(({ items }) => items);
+    await hoarder.release(held.slice(1, 2));
+    expect([thief.texts, stolen()], "it goes on like anything that is handed back").to.deep.equal([
+      ["b"],
+      [],
+    ]);
+    await hoarder.release(held.slice(2));
+    expect(stolen()).to.deep.equal([1]);
   });
 
   it("has its late result taken as long as the item is nobody's", async () => {
@@ -96,8 +107,7 @@ describe("a worker that hoards", () => {
       const claims = hoarder.held.map((item) => ({ ...claimOf(item), phase: "unstarted" as const }));
       await ledger.step({ ...hoarder.helloInput(claims), takesOneFrame: true } as Input);
       await ledger.settle();
-      const verdict = hoarder.frames.find(({ kind }) => kind === "verdict");
-      return verdict?.kind === "verdict" ? verdict.keep : undefined;
+      return hoarder.framesOf("verdict")[0]?.keep;
     };
     expect(await call(), "it may not have heard of it").to.deep.equal([true, true, true]);
     await ledger.watch(DEADLINE_MS + 1_000, ledger.workers);

@@ -1,9 +1,9 @@
 // The end of a worker's process, as items see it: the doing of one of them, or an outage that many met together.
 import { expect } from "chai";
 import { OutcomeClass } from "../../../../src/gen/rollout/v1/work_pb.ts";
-import { LedgerHarness } from "../../../support/ledger-harness.ts";
-import type { LedgerWorker } from "../../../support/ledger-worker.ts";
-import { hexOf, OperatorRig } from "../../../support/operator-rig.ts";
+import { World } from "../../../support/world.ts";
+import { hexOf, WorldOperator } from "../../../support/world-operator.ts";
+import type { WorldWorker } from "../../../support/world-worker.ts";
 
 /** Until it is known that a worker which has restarted was the only one, and a scan more. */
 const KNOWN_MS = 5_500;
@@ -11,47 +11,41 @@ const KNOWN_MS = 5_500;
 const LONG_MS = 61_000;
 
 describe("a worker's process that ends without a goodbye", () => {
-  let ledger: LedgerHarness;
+  let ledger: World;
   let incarnations: number;
 
   beforeEach(async () => {
-    ledger = await LedgerHarness.start();
+    ledger = await World.start();
     incarnations = 1;
   });
 
-  async function fleet(size: number): Promise<LedgerWorker[]> {
-    const workers: LedgerWorker[] = [];
+  async function fleet(size: number): Promise<WorldWorker[]> {
+    const workers: WorldWorker[] = [];
     for (let number = 1; number <= size; number++) workers.push(await ledger.worker(number, { slots: 1 }));
     return workers;
   }
 
   /** The next process of each, one after the other. */
-  async function restart(...workers: readonly LedgerWorker[]): Promise<void> {
+  async function restart(...workers: readonly WorldWorker[]): Promise<void> {
     for (const worker of workers) {
-      worker.restart(++incarnations);
-      worker.held.length = 0;
-      await worker.beat();
-      await worker.hello();
+      await worker.startAnew(++incarnations);
     }
   }
-
-  const losses = (): number[] =>
-    [...ledger.state.ledger.running.values()].map(({ row }) => row.context.lost).sort();
 
   const poisoned = (): number => ledger.state.ledger.tally.failedByClass.poison;
 
   it("is counted against what it executed, when it is the only worker, and at once", async () => {
-    const [worker] = (await fleet(1)) as [LedgerWorker];
+    const [worker] = (await fleet(1)) as [WorldWorker];
     await ledger.submit(["a"]);
     await worker.ask(1);
     await restart(worker);
     await worker.ask(1);
     expect(worker.held.map(({ attempt }) => attempt)).to.deep.equal([2]);
-    expect(losses()).to.deep.equal([1]);
+    expect(ledger.losses).to.deep.equal([1]);
   });
 
   it("makes poison of an item, however often the only worker is started again", async () => {
-    const [worker] = (await fleet(1)) as [LedgerWorker];
+    const [worker] = (await fleet(1)) as [WorldWorker];
     await ledger.submit(["a"]);
     for (let round = 1; round <= 5; round++) {
       await worker.ask(1);
@@ -61,7 +55,7 @@ describe("a worker's process that ends without a goodbye", () => {
   });
 
   it("is not counted when the coordinator has ended as well: its machine did", async () => {
-    const [worker] = (await fleet(1)) as [LedgerWorker];
+    const [worker] = (await fleet(1)) as [WorldWorker];
     await ledger.submit(["a"]);
     for (let round = 1; round <= 6; round++) {
       await worker.ask(1);
@@ -70,11 +64,11 @@ describe("a worker's process that ends without a goodbye", () => {
     }
     await worker.ask(1);
     expect(worker.held.map(({ attempt, alone }) => [attempt, alone])).to.deep.equal([[7, false]]);
-    expect([losses(), poisoned()]).to.deep.equal([[0], 0]);
+    expect([ledger.losses, poisoned()]).to.deep.equal([[0], 0]);
   });
 
   it("is counted when the others go on, and not before that is known", async () => {
-    const [one, two, three] = (await fleet(3)) as [LedgerWorker, LedgerWorker, LedgerWorker];
+    const [one, two, three] = (await fleet(3)) as [WorldWorker, WorldWorker, WorldWorker];
     await ledger.submit(["a", "b"]);
     await one.ask(2);
     await restart(one);
@@ -84,11 +78,11 @@ describe("a worker's process that ends without a goodbye", () => {
     expect(two.texts).to.deep.equal(["b"]);
     await ledger.watch(KNOWN_MS - 4_000, [one, two, three]);
     expect(two.texts).to.deep.equal(["b", "a"]);
-    expect(losses()).to.deep.equal([0, 1]);
+    expect(ledger.losses).to.deep.equal([0, 1]);
   });
 
   it("is not counted when half of the workers do so, those that come first included", async () => {
-    const workers = (await fleet(4)) as [LedgerWorker, LedgerWorker, LedgerWorker, LedgerWorker];
+    const workers = (await fleet(4)) as [WorldWorker, WorldWorker, WorldWorker, WorldWorker];
     await ledger.submit(["a", "b", "c", "d"]);
     for (let round = 1; round <= 6; round++) {
       for (const worker of workers) if (worker.held.length === 0) await worker.ask(1);
@@ -99,11 +93,11 @@ describe("a worker's process that ends without a goodbye", () => {
       for (const worker of workers) await worker.hello();
     }
     for (const worker of workers) if (worker.held.length === 0) await worker.ask(1);
-    expect([losses(), poisoned()]).to.deep.equal([[0, 0, 0, 0], 0]);
+    expect([ledger.losses, poisoned()]).to.deep.equal([[0, 0, 0, 0], 0]);
   });
 
   it("is not counted together with the silence of others, nor is that", async () => {
-    const [one, two, three] = (await fleet(3)) as [LedgerWorker, LedgerWorker, LedgerWorker];
+    const [one, two, three] = (await fleet(3)) as [WorldWorker, WorldWorker, WorldWorker];
     await ledger.submit(["a", "b"]);
     await one.ask(1);
     await two.ask(1);
@@ -112,7 +106,7 @@ describe("a worker's process that ends without a goodbye", () => {
     await ledger.watch(7_000, [one, three]);
     await three.ask(2);
     expect(three.texts).to.have.members(["a", "b"]);
-    expect(losses()).to.deep.equal([0, 0]);
+    expect(ledger.losses).to.deep.equal([0, 0]);
   });
 
   it("is counted when it is soon the second time, whoever else it happens to: no fleet restarts that often", async () => {
@@ -127,7 +121,7 @@ describe("a worker's process that ends without a goodbye", () => {
   });
 
   it("leaves room for other work while it is not known", async () => {
-    const [one, two] = (await fleet(2)) as [LedgerWorker, LedgerWorker];
+    const [one, two] = (await fleet(2)) as [WorldWorker, WorldWorker];
     await ledger.submit(["a"]);
     await one.ask(1);
     await restart(one);
@@ -140,18 +134,18 @@ describe("a worker's process that ends without a goodbye", () => {
   });
 
   it("says nothing any more when the next process leaves in good order", async () => {
-    const [one, two] = (await fleet(2)) as [LedgerWorker, LedgerWorker];
+    const [one, two] = (await fleet(2)) as [WorldWorker, WorldWorker];
     await ledger.submit(["a"]);
     await one.ask(1);
     await restart(one);
     one.state = "Gone";
     await one.beat();
     await two.ask(1);
-    expect([two.texts, losses()]).to.deep.equal([["a"], [0]]);
+    expect([two.texts, ledger.losses]).to.deep.equal([["a"], [0]]);
   });
 
   it("is known no later because its next process opens another session", async () => {
-    const [one, two] = (await fleet(2)) as [LedgerWorker, LedgerWorker];
+    const [one, two] = (await fleet(2)) as [WorldWorker, WorldWorker];
     await ledger.submit(["a"]);
     await one.ask(1);
     await restart(one);
@@ -159,20 +153,20 @@ describe("a worker's process that ends without a goodbye", () => {
     await one.hello();
     await ledger.watch(KNOWN_MS - 4_000, [one, two]);
     await two.ask(1);
-    expect([two.texts, losses()]).to.deep.equal([["a"], [1]]);
+    expect([two.texts, ledger.losses]).to.deep.equal([["a"], [1]]);
   });
 });
 
 describe("a worker that leaves, and whose goodbye nobody hears", () => {
   /** A worker falls silent, and is judged so. */
   const SILENT_MS = 6_500;
-  let ledger: LedgerHarness;
-  let leaving: LedgerWorker;
-  let other: LedgerWorker;
-  let third: LedgerWorker;
+  let ledger: World;
+  let leaving: WorldWorker;
+  let other: WorldWorker;
+  let third: WorldWorker;
 
   beforeEach(async () => {
-    ledger = await LedgerHarness.start();
+    ledger = await World.start();
     leaving = await ledger.worker(1, { slots: 1 });
     other = await ledger.worker(2);
     third = await ledger.worker(3);
@@ -184,13 +178,13 @@ describe("a worker that leaves, and whose goodbye nobody hears", () => {
 
   /** The record of the first attempt of each item, and its charge. */
   async function firstAttempts(): Promise<[OutcomeClass | undefined, number][]> {
-    const operator = new OperatorRig(ledger);
+    const operator = new WorldOperator(ledger);
     const lost = (item: string): number =>
       ledger.state.ledger.running.get(Buffer.from(item, "hex").toString("latin1"))?.row.context.lost ?? 0;
     const told: [OutcomeClass | undefined, number][] = [];
     for (const text of ["a", "b"]) {
-      const { attempts } = await operator.ask((run) => run.getItem({ name: hexOf(text) }));
-      told.push([attempts.find(({ attempt }) => attempt === 1)?.outcome, lost(hexOf(text))]);
+      const { item } = await operator.ask((run) => run.getItem({ name: hexOf(text) }));
+      told.push([item?.attempts.find(({ attempt }) => attempt === 1)?.outcome, lost(hexOf(text))]);
     }
     return told;
   }
@@ -219,10 +213,7 @@ describe("a worker that leaves, and whose goodbye nobody hears", () => {
 
   it("was preempted also when its next process is heard first", async () => {
     await ledger.watch(1_000, [leaving, other, third]);
-    leaving.restart(2);
-    leaving.held.length = 0;
-    await leaving.beat();
-    await leaving.hello();
+    await leaving.startAnew(2);
     await other.ask(2);
     expect(other.texts).to.deep.equal(["a", "b"]);
     expect(await firstAttempts()).to.deep.equal(PREEMPTED);
@@ -238,8 +229,7 @@ describe("a worker that leaves, and whose goodbye nobody hears", () => {
     for (const worker of [other, third]) await worker.hello();
     await ledger.watch(SILENT_MS, [other, third]);
     await other.ask(2);
-    const losses = [...ledger.state.ledger.running.values()].map(({ row }) => row.context.lost);
-    expect([other.texts, losses]).to.deep.equal([
+    expect([other.texts, ledger.losses]).to.deep.equal([
       ["a", "b"],
       [0, 0],
     ]);

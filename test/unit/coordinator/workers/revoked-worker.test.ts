@@ -1,35 +1,34 @@
 // A worker whose certificate was revoked, as the coordinator counts on it and shows it. The listener keeps it out
 // (src/transport). It may execute what it has, so that stays with it until it counts as lost.
 import { expect } from "chai";
-import { ulidToBytes } from "../../../../src/base/ids.ts";
 import { WorkerLiveness } from "../../../../src/gen/rollout/v1/common_pb.ts";
 import type { WorkerCounts } from "../../../../src/gen/rollout/v1/run_pb.ts";
-import { LedgerHarness } from "../../../support/ledger-harness.ts";
-import type { LedgerWorker } from "../../../support/ledger-worker.ts";
-import { OperatorRig } from "../../../support/operator-rig.ts";
-import { LIVENESS } from "../../../support/reactor-harness.ts";
+import { LIVENESS, World } from "../../../support/world.ts";
+import { WorldOperator } from "../../../support/world-operator.ts";
+import type { WorldWorker } from "../../../support/world-worker.ts";
+import { seenRun } from "../../../support/worker-client.ts";
 
 describe("a worker that is revoked", () => {
-  let ledger: LedgerHarness;
-  let operator: OperatorRig;
-  let worker: LedgerWorker;
-  let other: LedgerWorker;
+  let ledger: World;
+  let operator: WorldOperator;
+  let worker: WorldWorker;
+  let other: WorldWorker;
 
   beforeEach(async () => {
-    ledger = await LedgerHarness.start();
-    operator = new OperatorRig(ledger);
+    ledger = await World.start();
+    operator = new WorldOperator(ledger);
     worker = await ledger.worker(1, { slots: 1, credit: 2 });
     await operator.submit(["a"]);
     other = await ledger.worker(2, { slots: 1, credit: 2 });
-    await operator.ask((run) => run.revoke({ bearerId: ulidToBytes(worker.id) }));
+    await operator.ask((run) => run.revoke({ bearerId: worker.id }));
   });
 
   const counts = async (): Promise<WorkerCounts | undefined> =>
-    (await operator.ask((run) => run.getRun({}))).workers;
+    (await operator.ask((run) => seenRun(run))).workers;
 
   const shown = async (): Promise<[boolean, boolean | undefined, WorkerLiveness | undefined]> => {
     const { workers } = await operator.ask((run) => run.listWorkers({}));
-    const { info } = await operator.ask((run) => run.getWorker({ workerId: ulidToBytes(worker.id) }));
+    const { info } = await operator.ask((run) => run.getWorker({ workerId: worker.id }));
     expect(workers.map(({ revoked }) => revoked).slice(1), "nobody else is").to.not.include(true);
     return [workers[0]?.revoked === true, info?.revoked, info?.liveness];
   };

@@ -1,17 +1,18 @@
 import { expect } from "chai";
+import { scanIntervalMs } from "../../../../src/coordinator/workers/scan-failures.ts";
 import { heartbeatKey, workerKey } from "../../../../src/storage/keys.ts";
-import { LedgerHarness } from "../../../support/ledger-harness.ts";
-import { incarnationId, ReactorHarness, workerId } from "../../../support/reactor-harness.ts";
+import { World } from "../../../support/world.ts";
+import { incarnationId, workerId } from "../../../support/world-worker.ts";
 
 const INTERVAL_MS = 500;
 const SKEW_MS = 250;
 const FAILURE_MS = 5_000;
 
 describe("the scan for silent workers", () => {
-  let reactor: ReactorHarness;
+  let reactor: World;
 
   beforeEach(async () => {
-    reactor = await ReactorHarness.start();
+    reactor = await World.start();
     await reactor.beat();
     reactor.takeTopics();
   });
@@ -34,11 +35,11 @@ describe("the scan for silent workers", () => {
 
     for (const phaseMs of [1, 100, 249, 250])
       it(`within two intervals of the last beat, with scans ${phaseMs} ms after it`, async () => {
-        reactor.stall(phaseMs);
+        reactor.pass(phaseMs);
         await reactor.scan();
         let noticedAfterMs = phaseMs;
-        for (; reactor.stateOf() === "Ready+Alive"; noticedAfterMs += INTERVAL_MS / 2)
-          await reactor.watch(INTERVAL_MS / 2);
+        const paceMs = scanIntervalMs(reactor.state);
+        for (; reactor.stateOf() === "Ready+Alive"; noticedAfterMs += paceMs) await reactor.watch(paceMs);
         expect(noticedAfterMs).to.be.at.most(2 * INTERVAL_MS);
       });
 
@@ -68,7 +69,7 @@ describe("the scan for silent workers", () => {
     });
 
     it("only when it is suspected as well, where the skew budget is the longer of the two", async () => {
-      reactor = await ReactorHarness.start({ clockSkewBudgetMs: 900, coordinatorFailureTimeoutMs: 600 });
+      reactor = await World.start({ liveness: { clockSkewBudgetMs: 900, coordinatorFailureTimeoutMs: 600 } });
       await reactor.beat();
       reactor.takeTopics();
       await reactor.watch(INTERVAL_MS + 900);
@@ -79,7 +80,7 @@ describe("the scan for silent workers", () => {
     });
 
     it("at one boundary, where the two are equal", async () => {
-      reactor = await ReactorHarness.start({ clockSkewBudgetMs: 700, coordinatorFailureTimeoutMs: 700 });
+      reactor = await World.start({ liveness: { clockSkewBudgetMs: 700, coordinatorFailureTimeoutMs: 700 } });
       await reactor.beat();
       await reactor.watch(INTERVAL_MS + 700);
       expect(reactor.stateOf()).to.equal("Ready+Alive");
@@ -138,7 +139,7 @@ describe("the scan for silent workers", () => {
     });
 
     it("is due an interval after it arrived, whatever its sender's clock says", async () => {
-      reactor.stall(100);
+      reactor.pass(100);
       await reactor.beat({ sequence: 2, sentAtMs: 10 ** 15 });
       expect(reactor.state.workers.get(workerId(1))?.dueAtMs).to.equal(7_100 + INTERVAL_MS);
     });
@@ -173,7 +174,7 @@ describe("the scan for silent workers", () => {
 
     it("and a restarted coordinator says it once more, of a worker that it heard", async () => {
       await reactor.watch(6_000);
-      await reactor.restart();
+      await reactor.lead();
       await reactor.watch(20_000);
       expect(failures()).to.equal(1);
       await reactor.beat({ sequence: 2 });
@@ -182,7 +183,7 @@ describe("the scan for silent workers", () => {
     });
 
     it("and does not remember an endless fleet, but those who are there", async () => {
-      reactor = await ReactorHarness.start({ workersMax: 2, removeAfterMs: 1 });
+      reactor = await World.start({ workersMax: 2, liveness: { removeAfterMs: 1 } });
       await reactor.beat();
       await reactor.watch(5_501);
       for (let number = 2; number <= 12; number++) {
@@ -223,7 +224,7 @@ describe("the scan for silent workers", () => {
     it("nobody earlier because the coordinator was restarted", async () => {
       await reactor.watch(6_000);
       await reactor.watch(50_000);
-      await reactor.restart();
+      await reactor.lead();
       await reactor.watch(59_000);
       expect(reactor.stateOf()).to.equal("Ready+Failed");
       await reactor.watch(2_000);
@@ -245,7 +246,7 @@ describe("the scan for silent workers", () => {
     it("to workers whose beats wait in the sockets when it runs again", async () => {
       for (const [at, id] of fleet.entries()) await reactor.beat({ workerId: id, sequence: at + 2 });
       reactor.takeTopics();
-      reactor.stall(6_000);
+      reactor.pass(6_000);
       await reactor.beats(...fleet.map((id) => ({ workerId: id, sequence: 50 })));
       await reactor.scan();
       expect(reactor.takeTopics()).to.deep.equal([]);
@@ -256,12 +257,12 @@ describe("the scan for silent workers", () => {
       ["after", false],
     ] as const)
       it(`to workers that have to connect again, last heard ${what} the last scan`, async () => {
-        reactor.stall(100);
+        reactor.pass(100);
         if (lastBeatBeforeScan) await reactor.beat({ sequence: 2 });
         await reactor.scan();
-        reactor.stall(20);
+        reactor.pass(20);
         if (!lastBeatBeforeScan) await reactor.beat({ sequence: 2 });
-        reactor.stall(6_000);
+        reactor.pass(6_000);
         await reactor.scan();
         await reactor.watch(INTERVAL_MS - 100);
         expect(reactor.takeTopics()).to.deep.equal([]);
@@ -271,7 +272,7 @@ describe("the scan for silent workers", () => {
       });
 
     it("and finds a worker that is really dead later all the same", async () => {
-      reactor.stall(6_000);
+      reactor.pass(6_000);
       await reactor.scan();
       expect(reactor.stateOf()).to.equal("Ready+Alive");
       await reactor.watch(INTERVAL_MS + FAILURE_MS + 1);
@@ -279,7 +280,7 @@ describe("the scan for silent workers", () => {
     });
 
     it("and gives nobody more than that: who was heard after it is due as always", async () => {
-      reactor.stall(6_000);
+      reactor.pass(6_000);
       await reactor.beat({ sequence: 2 });
       await reactor.scan();
       await reactor.watch(INTERVAL_MS + FAILURE_MS);
@@ -290,27 +291,27 @@ describe("the scan for silent workers", () => {
 
     it("each time, and a scan that comes a little late is no such time", async () => {
       for (let time = 0; time < 2; time++) {
-        reactor.stall(6_000);
+        reactor.pass(6_000);
         await reactor.scan();
       }
       expect(reactor.stateOf()).to.equal("Ready+Alive");
       for (let time = 0; time < 15; time++) {
-        reactor.stall(INTERVAL_MS);
+        reactor.pass(INTERVAL_MS);
         await reactor.scan();
       }
       expect(reactor.stateOf()).to.equal("Ready+Failed");
     });
 
     it("to workers that a restarted coordinator has not heard yet", async () => {
-      await reactor.restart();
-      reactor.stall(6_000);
+      await reactor.lead();
+      reactor.pass(6_000);
       await reactor.scan();
       expect(reactor.stateOf()).to.equal("Ready+Alive");
     });
   });
 
   it("blames no item when a fleet falls silent together, whoever of it is the first to fail", async () => {
-    const ledger = await LedgerHarness.start();
+    const ledger = await World.start();
     const fleet = [await ledger.worker(1), await ledger.worker(2), await ledger.worker(3)];
     await ledger.submit(["a", "b", "c"]);
     for (const worker of fleet) {
@@ -321,6 +322,6 @@ describe("the scan for silent workers", () => {
     await ledger.watch(FAILURE_MS + 2 * INTERVAL_MS);
     const survivor = await ledger.worker(4, { credit: 3 });
     expect(survivor.texts).to.deep.equal(["a", "b", "c"]);
-    for (const { row } of ledger.state.ledger.running.values()) expect(row.context.lost).to.equal(0);
+    expect(ledger.losses).to.deep.equal([0, 0, 0]);
   });
 });

@@ -1,19 +1,19 @@
 import { expect } from "chai";
 import { cordonReasonOf, failuresInRowOf } from "../../../../src/coordinator/workers/trust.ts";
-import { LedgerHarness } from "../../../support/ledger-harness.ts";
-import type { HeldItem, LedgerWorker } from "../../../support/ledger-worker.ts";
-import { ERROR } from "../../../support/ledger-worker.ts";
+import { World } from "../../../support/world.ts";
+import { ERROR } from "../../../support/world-worker.ts";
+import type { HeldItem, WorldWorker } from "../../../support/world-worker.ts";
 
 /** Longer than the longest wait after a first failure, shorter than anybody's patience. */
 const BACKOFF_MS = 1_250;
 
 describe("the trust in a worker", () => {
-  let ledger: LedgerHarness;
-  let bad: LedgerWorker;
-  let good: LedgerWorker;
+  let ledger: World;
+  let bad: WorldWorker;
+  let good: WorldWorker;
 
   beforeEach(async () => {
-    ledger = await LedgerHarness.start();
+    ledger = await World.start();
     bad = await ledger.worker(1, { slots: 8 });
     good = await ledger.worker(2, { slots: 8 });
   });
@@ -21,13 +21,13 @@ describe("the trust in a worker", () => {
   const topics = (): string[] =>
     ledger.events.events.map(({ topic }) => topic).filter((topic) => /cordon/.test(topic));
 
-  function rowOf({ id }: LedgerWorker) {
+  function rowOf({ id }: WorldWorker) {
     const row = ledger.state.workers.get(id);
     if (row === undefined) throw new Error("the worker is registered");
     return row;
   }
 
-  function isCordoned(worker: LedgerWorker): boolean {
+  function isCordoned(worker: WorldWorker): boolean {
     return cordonReasonOf(rowOf(worker)) !== "";
   }
 
@@ -35,7 +35,7 @@ describe("the trust in a worker", () => {
   beforeEach(() => (batches = 0));
 
   /** Has the worker hold so many new items and nothing else. */
-  async function give(worker: LedgerWorker, count: number): Promise<HeldItem[]> {
+  async function give(worker: WorldWorker, count: number): Promise<HeldItem[]> {
     await worker.ask(count);
     const names = Array.from({ length: count }, (_, at) => `item ${batches} ${at}`);
     await ledger.submit(names, { batchNumber: ++batches });
@@ -43,11 +43,11 @@ describe("the trust in a worker", () => {
   }
 
   /** It fails so many items, each of which nobody had failed before. */
-  async function fail(worker: LedgerWorker, count: number): Promise<void> {
+  async function fail(worker: WorldWorker, count: number): Promise<void> {
     await worker.report(await give(worker, count), ERROR);
   }
 
-  async function succeed(worker: LedgerWorker): Promise<void> {
+  async function succeed(worker: WorldWorker): Promise<void> {
     await worker.report(await give(worker, 1));
   }
 
@@ -144,8 +144,7 @@ describe("the trust in a worker", () => {
     await cordon();
     await ledger.lead();
     for (const worker of [bad, good]) {
-      await worker.beat();
-      await worker.hello();
+      await worker.rejoin();
       await worker.ask(1);
     }
     expect([isCordoned(bad), failuresInRowOf(rowOf(bad))]).to.deep.equal([true, 5]);
@@ -163,7 +162,7 @@ describe("the trust in a worker", () => {
     await bad.report(items.slice(0, 1), ERROR);
     expect(isCordoned(bad)).to.equal(true);
     await ledger.watch(500, ledger.workers);
-    const asked = bad.frames.findLast(({ kind }) => kind === "release");
+    const asked = bad.framesOf("release").at(-1);
     expect(asked).to.have.property("attempts").with.length(2);
   });
 
@@ -194,7 +193,7 @@ describe("the trust in a worker", () => {
   });
 
   it("is not looked at where an item has one attempt: it would be used up", async () => {
-    ledger = await LedgerHarness.start({ budgets: { maxAttempts: 1 } });
+    ledger = await World.start({ budgets: { maxAttempts: 1 } });
     bad = await ledger.worker(1, { slots: 8 });
     good = await ledger.worker(2, { slots: 8 });
     await cordon();

@@ -48,22 +48,32 @@ describe("LevelDB store", () => {
   });
 
   it("asks the disk for a sync for synced batches, and for no others", async () => {
+    // Light operations are chained, heavy ones are written as an array.
+    const [array, chained] = [sinon.spy(Level.prototype, "batch"), sinon.spy(await chains(), "write")];
     const store = await open(directory.file("db"));
-    const write = sinon.spy(Level.prototype, "batch");
     try {
-      for (const durability of ["sync", "flush", "sync"] as const) {
-        await store.commit(batchOf({ puts: [putOf("a", "")], durability }));
-      }
-      expect(write.args.map((args: readonly unknown[]) => args[1])).to.deep.equal([
-        { sync: true },
-        { sync: false },
-        { sync: true },
-      ]);
+      for (const text of ["", "x".repeat(5_000)])
+        for (const durability of ["sync", "flush", "sync"] as const)
+          await store.commit(batchOf({ puts: [putOf("a", text)], durability }));
+      const said = [{ sync: true }, { sync: false }, { sync: true }];
+      expect(chained.args.map(([options]: readonly unknown[]) => options)).to.deep.equal(said);
+      const arrays = array.args.filter(({ length }: readonly unknown[]) => length > 1);
+      expect(arrays.map(([, options]: readonly unknown[]) => options)).to.deep.equal(said);
     } finally {
-      write.restore();
+      array.restore();
+      chained.restore();
       await store.close();
     }
   });
+
+  /** The prototype of chained batches. */
+  async function chains(): Promise<{ write(...options: readonly unknown[]): unknown }> {
+    const database = new Level(directory.file("probe"));
+    await database.open();
+    const chain = Object.getPrototypeOf(database.batch()) as object;
+    await database.close();
+    return Object.getPrototypeOf(chain) as Awaited<ReturnType<typeof chains>>;
+  }
 
   it("its own keys are in no scan, however many commits there were", async () => {
     const path = directory.file("db");
@@ -73,6 +83,22 @@ describe("LevelDB store", () => {
       expect((await store.scan({ ...EVERYTHING, from: "" })).map(({ key }) => key)).to.deep.equal(["a"]);
       await store.close();
     }
+  });
+
+  it("empties its log after many small commits: an open reads the number of each that is in it", async () => {
+    const path = directory.file("db");
+    const store = await open(path);
+    const hasTable = async (): Promise<boolean> =>
+      (await readdir(path)).some((name) => name.endsWith(".ldb"));
+    for (let commits = 0; commits < 20_000; commits++) {
+      await store.commit(batchOf({ puts: [putOf("a", String(commits))] }));
+      if (commits % 500 === 0 && (await hasTable())) break;
+    }
+    expect(await hasTable()).to.equal(true);
+    await store.close();
+    const again = await open(path);
+    expect(again.everWritten).to.equal(true);
+    await again.close();
   });
 
   it("says beside the directory who holds it, until it is closed", async () => {

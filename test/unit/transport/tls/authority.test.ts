@@ -4,8 +4,8 @@ import { chmod, mkdir, readdir, readFile, rm, stat, unlink, writeFile } from "no
 import { systemClock } from "../../../../src/base/clock.ts";
 import { systemRandom } from "../../../../src/base/random.ts";
 import { openAuthority } from "../../../../src/transport/tls/authority.ts";
-import type { OpenedAuthority } from "../../../../src/transport/tls/authority.ts";
 import { LIFETIMES } from "../../../../src/transport/tls/lifetimes.ts";
+import type { OpenedAuthority } from "../../../../src/transport/tls/authority.ts";
 import { newIdentity, newRunId } from "../../../support/certificates.ts";
 import { failureOf } from "../../../support/rejection.ts";
 import { useTemporaryDirectory } from "../../../support/temporary-directory.ts";

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 import { writeFile } from "node:fs/promises";
 import { systemClock } from "../../../../src/base/clock.ts";
-import { issueBundle, loadBundle } from "../../../../src/transport/tls/bundle.ts";
+import { issueBundle, loadBundle, readDestination } from "../../../../src/transport/tls/bundle.ts";
 import type { Bundle } from "../../../../src/transport/tls/bundle.ts";
 import { newIdentity, newRunId, TestAuthority } from "../../../support/certificates.ts";
 import { failureOf } from "../../../support/rejection.ts";
@@ -11,7 +11,7 @@ describe("a credentials bundle", () => {
   const directory = useTemporaryDirectory();
   const runId = newRunId();
   const identity = newIdentity(runId, "enrolment");
-  const coordinatorAddr = "10.0.0.1:50051";
+  const coordinatorAddr = ["10.0.0.1:50051"];
   let text: string;
 
   before(async () => {
@@ -33,10 +33,22 @@ describe("a credentials bundle", () => {
 
   it("is all that another host needs", async () => {
     const bundle = await load(text);
-    expect(bundle.coordinatorAddr).to.equal(coordinatorAddr);
+    expect(bundle.coordinatorAddr).to.deep.equal(coordinatorAddr);
     expect(bundle.facts.identity).to.deep.equal(identity);
     expect(Object.values(bundle.credentials).join("")).to.equal(text.slice(text.indexOf("-----BEGIN")));
     expect(text).to.contain(`# run: ${runId}\n`);
+  });
+
+  it("names all coordinators, the first as 0.1 reads it", async () => {
+    const { authority } = await TestAuthority.make();
+    const addresses = ["h1:50051", "h2:50051", "h3:50051"];
+    const several = await issueBundle(authority, { identity, coordinatorAddr: addresses });
+    expect((await load(several)).coordinatorAddr).to.deep.equal(addresses);
+    expect(await readDestination(directory.file("enrolment.pem"))).to.deep.equal({
+      runId,
+      coordinatorAddr: addresses,
+    });
+    expect(/^# coordinator: (\S+)$/m.exec(several)?.[1]).to.equal("h1:50051");
   });
 
   it("is read with the line ends of another system", async () => {

@@ -3,13 +3,13 @@ import { createPublicKey, generateKeyPairSync, webcrypto, X509Certificate } from
 import { parseUlid } from "../../../../src/base/ids.ts";
 import type { WorkerId } from "../../../../src/base/ids.ts";
 import {
+  pemBlock,
   makeCertificateRequest,
   readCertificateRequest,
-} from "../../../../src/transport/tls/certificate-request.ts";
-import { pemBlock } from "../../../../src/transport/tls/certificate-making.ts";
+} from "../../../../src/transport/tls/certificate-making.ts";
+import { Pkcs10CertificateRequestGenerator } from "@peculiar/x509";
 import { readCertificate } from "../../../../src/transport/tls/certificate-reading.ts";
 import { LIFETIMES } from "../../../../src/transport/tls/lifetimes.ts";
-import { Pkcs10CertificateRequestGenerator } from "../../../../src/transport/tls/x509.ts";
 import { newRunId, newWorkerId, TestAuthority } from "../../../support/certificates.ts";
 
 type KeyParams = webcrypto.EcKeyGenParams | webcrypto.RsaHashedKeyGenParams | { name: "Ed25519" };

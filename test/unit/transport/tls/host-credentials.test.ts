@@ -4,6 +4,7 @@ import { systemClock } from "../../../../src/base/clock.ts";
 import type { Clock } from "../../../../src/base/clock.ts";
 import { systemRandom } from "../../../../src/base/random.ts";
 import { openAuthority } from "../../../../src/transport/tls/authority.ts";
+import { LIFETIMES } from "../../../../src/transport/tls/lifetimes.ts";
 import { loadBundle } from "../../../../src/transport/tls/bundle.ts";
 import { readCertificatePem } from "../../../../src/transport/tls/certificate-reading.ts";
 import type { CertificateFacts } from "../../../../src/transport/tls/certificate-reading.ts";
@@ -14,7 +15,6 @@ import {
   operatorFiles,
 } from "../../../../src/transport/tls/host-credentials.ts";
 import type { HostCredentials } from "../../../../src/transport/tls/host-credentials.ts";
-import { LIFETIMES } from "../../../../src/transport/tls/lifetimes.ts";
 import { newRunId } from "../../../support/certificates.ts";
 import { failureOf } from "../../../support/rejection.ts";
 import { useTemporaryDirectory } from "../../../support/temporary-directory.ts";
@@ -30,12 +30,12 @@ describe("the coordinator's host", () => {
   });
 
   async function keep(
-    changes: { hosts?: string[]; coordinatorAddr?: string } = {},
+    changes: { hosts?: string[]; coordinatorAddr?: string[] } = {},
   ): Promise<HostCredentials> {
     const tlsDir = directory.path;
     const { authority } = await openAuthority({ tlsDir, clock, random: systemRandom });
     const hosts = ["127.0.0.1", "localhost"];
-    const coordinatorAddr = "127.0.0.1:50051";
+    const coordinatorAddr = ["127.0.0.1:50051"];
     return keepHostCredentials({
       authority,
       tlsDir,
@@ -76,7 +76,7 @@ describe("the coordinator's host", () => {
     expect(operator.facts.identity).to.include({ runId, role: "operator" });
     const enrolment = await loadBundle(enrolmentFile(directory.path), ["enrolment"], clock);
     expect(enrolment.facts.identity).to.include({ runId, role: "enrolment" });
-    expect(enrolment.coordinatorAddr).to.equal("127.0.0.1:50051");
+    expect(enrolment.coordinatorAddr).to.deep.equal(["127.0.0.1:50051"]);
   });
 
   it("changes nothing at the next boot", async () => {
@@ -103,9 +103,11 @@ describe("the coordinator's host", () => {
     await keep();
     const { coordinatorChanged } = await keep({ hosts: ["10.0.0.1"] });
     expect(coordinatorChanged).to.equal(true);
-    await keep({ hosts: ["10.0.0.1"], coordinatorAddr: "10.0.0.1:50051" });
-    const bundle = await loadBundle(enrolmentFile(directory.path), ["enrolment"], clock);
-    expect(bundle.coordinatorAddr).to.equal("10.0.0.1:50051");
+    for (const coordinatorAddr of [["10.0.0.1:50051"], ["10.0.0.1:50051", "10.0.0.2:50051"]]) {
+      await keep({ hosts: ["10.0.0.1"], coordinatorAddr });
+      const bundle = await loadBundle(enrolmentFile(directory.path), ["enrolment"], clock);
+      expect(bundle.coordinatorAddr).to.deep.equal(coordinatorAddr);
+    }
   });
 
   it("makes a pair anew when one half is gone or does not fit, and everything when the CA is another", async () => {

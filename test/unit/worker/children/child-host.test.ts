@@ -255,7 +255,7 @@ describe("a host of children", () => {
       // Nobody's child, whatever is written down.
       record(1, findProcess(1)?.startedAt ?? "1");
       // As the system answers for a process of another user.
-      const program = fileURLToPath(new URL("../../../support/reap-program.ts", import.meta.url));
+      const program = fileURLToPath(new URL("./reap-program.ts", import.meta.url));
       const wrapper = withFailingCalls({ call: "kill", error: "EPERM", which: "1+" });
       const [command, ...words] = [...wrapper, process.execPath, program, directory.file("records")];
       const said = execFileSync(command, words, { encoding: "utf8", timeout: 60_000 });

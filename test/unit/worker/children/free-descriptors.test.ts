@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { DescriptorRoom } from "../../../../src/worker/children/free-descriptors.ts";
+import { DescriptorRoom } from "../../../../src/worker/children/starter.ts";
 
 describe("room for descriptors", () => {
   it("is what the limit leaves, without those that are on their way and a few for files", () => {

@@ -6,13 +6,12 @@ import { epoch } from "../../../../src/base/ids.ts";
 import type { WorkerId } from "../../../../src/base/ids.ts";
 import { systemRandom } from "../../../../src/base/random.ts";
 import type { Random } from "../../../../src/base/random.ts";
-import { ACCESS } from "../../../../src/coordinator/rpc/access.ts";
+import { ACCESS } from "../../../../src/coordinator/rpc/leader.ts";
 import type { SignWorkerRequest } from "../../../../src/coordinator/rpc/enrolment-service.ts";
 import { EnrolmentService } from "../../../../src/gen/rollout/v1/enrolment_pb.ts";
-import { silentLogger } from "../../../../src/observe/log.ts";
 import { MemoryStore } from "../../../../src/storage/memory/memory-store.ts";
 import type { Store } from "../../../../src/storage/store.ts";
-import { startServer } from "../../../../src/transport/server.ts";
+import { startTestServer } from "../../../support/test-server.ts";
 import { readCertificatePem } from "../../../../src/transport/tls/certificate-reading.ts";
 import type { Credentials } from "../../../../src/transport/tls/identity.ts";
 import type { CertificateOptions } from "../../../../src/worker/life/certificate.ts";
@@ -188,6 +187,21 @@ describe("the certificate of a worker", () => {
       expect(error.message).to.match(/refuses the certificate of the bundle \(enrolment 01\w+\)/);
     });
 
+    it("in vain where it was revoked together with the certificate that there is: the worker ends, and names both", async () => {
+      const bundle = newIdentity(cluster.runId, "enrolment");
+      await leave(await issued(), DAY_MS);
+      listening.server.revoke([workerId, bundle.id]);
+      const certificate = open({ enrolment: () => cluster.ca.issue(bundle) });
+      await obtain(certificate);
+      certificate.replace();
+      await eventually("its end", () => fatal.length > 0);
+      const [error] = fatal;
+      expect(error).to.include({ code: "enrolment_refused" });
+      expect(String(error)).to.contain(
+        `it refuses this worker's certificate and that of the bundle (enrolment ${bundle.id}): they were revoked`,
+      );
+    });
+
     it("in vain where there is none: said at once, and not waited for", async () => {
       const error = await failureOf(obtain(open({ enrolment: noBundle })));
       expect(error.code).to.equal("tls_file_unreadable");
@@ -214,9 +228,8 @@ describe("the certificate of a worker", () => {
     it("from a coordinator that names no epoch, as those of 0.1: it says what to upgrade", async () => {
       const { port } = listening.server;
       await listening.stop();
-      const old = await startServer({
+      const old = await startTestServer(cluster, {
         listenAddr: `127.0.0.1:${port}`,
-        credentials: await cluster.ca.issue(newIdentity(cluster.runId, "coordinator")),
         routes: (router) =>
           void router.service(EnrolmentService, {
             signWorkerCertificate: async ({ csr }) => {
@@ -225,9 +238,6 @@ describe("the certificate of a worker", () => {
             },
           }),
         access: ACCESS,
-        log: silentLogger,
-        audit: () => undefined,
-        clock: systemClock,
       });
       closeLater(() => old.close(0));
       const certificate = open();

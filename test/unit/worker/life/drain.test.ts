@@ -1,14 +1,13 @@
 // The drain over its real chart and actor system, in virtual time; what it drains follows the test.
 import { expect } from "chai";
-import { charts } from "../../../../machines/index.ts";
 import type { WorkerId } from "../../../../src/base/ids.ts";
 import { seededRandom } from "../../../../src/base/random.ts";
-import { ActorSystem } from "../../../../src/runtime/driver.ts";
+import type { EventPayloads } from "../../../../src/observe/events.ts";
 import { MemoryStore } from "../../../../src/storage/memory/memory-store.ts";
-import type { DrainRequest, TrainState } from "../../../../src/worker/life/drain.ts";
-import { Drain, drainAddress } from "../../../../src/worker/life/drain.ts";
+import type { DrainRequest } from "../../../../src/worker/life/drain.ts";
+import { Drain } from "../../../../src/worker/life/drain.ts";
 import { useClosers } from "../../../support/closers.ts";
-import { workerId } from "../../../support/reactor-harness.ts";
+import { incarnationId, workerId } from "../../../support/world-worker.ts";
 import { RecordingLogger } from "../../../support/recording-logger.ts";
 import { VirtualClock } from "../../../support/virtual-clock.ts";
 
@@ -26,9 +25,9 @@ class Harness {
   readonly goodbye = Promise.withResolvers<undefined>();
   readonly saved = Promise.withResolvers<undefined>();
   saving: AbortSignal | undefined;
-  trainStateCostMs: number | undefined;
+  /** How often there is still something to save when it is looked. */
+  looksLeft = Infinity;
   left = false;
-  system: ActorSystem | undefined;
   #drain: Drain | undefined;
 
   constructor(clock = new VirtualClock(), store = new MemoryStore()) {
@@ -36,55 +35,59 @@ class Harness {
     this.store = store;
   }
 
-  async start(hasTrainState = false): Promise<void> {
-    const { clock, log } = this;
-    const fail = (error: unknown): never => {
-      throw error;
-    };
-    const actors = await ActorSystem.open({
-      store: this.store,
-      charts,
-      clock,
-      random: seededRandom(1),
-      log,
-      durability: "flush",
-      perform: async ({ type }) => this.#drain?.perform(type),
-      onFatal: fail,
-    });
-    this.system = actors;
+  async start({ hasTrainState = false, boot = "this boot" } = {}): Promise<void> {
+    const { clock, log, store } = this;
     const note = async (what: string, until?: Promise<unknown>): Promise<void> => {
       this.done.push(what);
       await until;
     };
-    const trainState = (): TrainState => ({
-      lastCostMs: this.trainStateCostMs,
-      save: (signal) => {
+    const learner = {
+      save: (timeLeftMs: number, signal: AbortSignal): Promise<void> => {
         this.saving = signal;
-        return note("save", this.saved.promise);
+        return note(`save within ${timeLeftMs}`, this.saved.promise);
       },
-    });
-    this.#drain = await Drain.take({
-      workerId: ID,
-      actors,
-      clock,
-      log,
-      trainState: hasTrainState ? trainState() : undefined,
+    };
+    this.#drain = await Drain.open({
+      ...{ workerId: ID, incarnation: incarnationId(1), boot },
+      ...{ store, clock, log, random: seededRandom(1) },
+      events: {
+        emit: (topic, told) => {
+          if (topic !== "drain_started") return;
+          const { cause, deadline_ms } = told as EventPayloads["drain_started"];
+          void note(`draining: ${cause} in ${deadline_ms}`);
+        },
+      },
+      learners: () => (hasTrainState && this.looksLeft-- > 0 ? [learner] : []),
       work: {
         stopStarting: () => void note("stop starting"),
         whenIdle: () => note("await running", this.idle.promise),
-        abandon: (graceMs) => note(`abandon within ${graceMs}`, this.abandoned.promise),
+        abandon: (graceMs) => {
+          // Processes that execute have learned something, and end with it.
+          this.looksLeft = 0;
+          return note(`abandon within ${graceMs}`, this.abandoned.promise);
+        },
         flushed: () => note("flush", this.flushed.promise),
       },
-      onStarted: ({ cause, deadlineMs }: DrainRequest) =>
-        note(`draining: ${cause} in ${deadlineMs - clock.monotonicMs()}`),
-      onEmpty: () => note("goodbye", this.goodbye.promise),
+      heartbeat: () => ({
+        beatNow: () => {},
+        tell: () => note("goodbye", this.goodbye.promise).then(() => true),
+      }),
+      onFatal: (error) => {
+        throw error;
+      },
     });
+    void this.#drain.left.then(() => (this.left = true));
   }
 
   /** Asks for a drain with so much time from now, and lets happen what can happen now. */
-  async request(budgetMs: number, cause: DrainRequest["cause"] = "gcp"): Promise<void> {
-    const asked = this.#drain?.request({ cause, deadlineMs: this.clock.monotonicMs() + budgetMs });
-    void asked?.then(() => (this.left = true));
+  async request(
+    budgetMs: number,
+    cause: DrainRequest["cause"] = "gcp",
+    machineEndsMs?: number,
+  ): Promise<void> {
+    const deadlineMs = this.clock.monotonicMs() + budgetMs;
+    const asked = this.#drain?.request({ cause, deadlineMs, machineEndsMs });
+    void asked?.then(() => this.#drain?.left).then(() => (this.left = true));
     await this.clock.advance();
   }
 
@@ -100,19 +103,19 @@ class Harness {
   }
 
   get state(): string | undefined {
-    return this.system?.stateOf(drainAddress(ID));
+    return this.#drain?.state;
   }
 
   stop(): void {
-    this.#drain?.stop();
+    void this.#drain?.stop();
   }
 
   /** The process is killed: nothing of it happens any more. */
   async kill(): Promise<void> {
-    this.stop();
+    const stopped = this.#drain?.stop();
     for (const what of [this.idle, this.abandoned, this.flushed, this.goodbye, this.saved])
       what.resolve(undefined);
-    await this.system?.close();
+    await stopped;
   }
 }
 
@@ -131,7 +134,7 @@ describe("a drain", () => {
     await drain.request(15_000);
     expect([drain.state, drain.take()]).to.deep.equal([
       "Draining.Finishing",
-      ["stop starting", "draining: gcp in 15000", "await running"],
+      ["stop starting", "stop starting", "draining: gcp in 15000", "await running"],
     ]);
     await drain.let("idle");
     expect([drain.state, drain.take()]).to.deep.equal(["Draining.Flushing", ["flush"]]);
@@ -229,10 +232,20 @@ describe("a drain", () => {
   });
 
   describe("of a worker with a TrainState", () => {
+    /** One that is idle when so much is left of its 15 s; a drain before has measured a save, unless nobody has. */
     async function idleWith(costMs: number | undefined, leftMs: number): Promise<Harness> {
-      const drain = new Harness();
-      drain.trainStateCostMs = costMs;
-      await drain.start(true);
+      const before = new Harness();
+      await before.start({ hasTrainState: true });
+      if (costMs !== undefined) {
+        await before.request(60_000, "sigterm");
+        await before.let("idle");
+        await before.clock.advance(costMs);
+        await before.let("saved");
+      }
+      const copy = new MemoryStore(await before.store.scan({ from: "!", to: "~", limit: 100 }));
+      await before.kill();
+      const drain = new Harness(before.clock, copy);
+      await drain.start({ hasTrainState: true });
       closeLater(() => drain.kill());
       await drain.request(15_000);
       await drain.clock.advance(15_000 - leftMs);
@@ -241,28 +254,60 @@ describe("a drain", () => {
       return drain;
     }
 
-    it("saves it when twice its last cost is left, and then flushes", async () => {
+    const said = ({ log }: Harness): string[] =>
+      log.lines.map(({ message }) => message).filter((message) => message.includes("TrainState"));
+
+    it("saves it when twice its last cost is left, which a process before may have measured, and then flushes", async () => {
       const drain = await idleWith(3_000, 6_000);
-      expect([drain.state, drain.take()]).to.deep.equal(["Draining.Saving", ["save"]]);
+      expect([drain.state, drain.take()]).to.deep.equal(["Draining.Saving", ["save within 6000"]]);
       await drain.let("saved");
       expect([drain.state, drain.take()]).to.deep.equal(["Draining.Flushing", ["flush"]]);
+      expect(said(drain)).to.deep.equal(["the TrainState is saved"]);
     });
 
-    for (const [why, costMs, leftMs] of [
-      ["less is left", 3_000, 5_999],
-      ["its cost was never measured", undefined, 15_000],
-    ] as const)
-      it(`does not save it when ${why}`, async () => {
-        const drain = await idleWith(costMs, leftMs);
-        expect([drain.state, drain.take()]).to.deep.equal(["Draining.Flushing", ["flush"]]);
-      });
+    it("does not save it when less is left, and says so", async () => {
+      const drain = await idleWith(3_000, 5_999);
+      expect([drain.state, drain.take()]).to.deep.equal(["Draining.Flushing", ["flush"]]);
+      expect(said(drain)).to.deep.equal(["the TrainState was not saved: there is no time left for it"]);
+    });
 
-    it("gives the save up at the deadline", async () => {
-      const drain = await idleWith(1_000, 6_000);
-      expect(drain.saving?.aborted).to.equal(false);
-      await drain.clock.advance(6_000);
+    it("says that it was not saved where what had it still executed at the deadline, and was ended", async () => {
+      const drain = await start({ hasTrainState: true });
+      await drain.request(15_000);
+      drain.take();
+      await drain.clock.advance(15_000);
       await drain.let("abandoned");
-      expect([drain.saving?.aborted, drain.state]).to.deep.equal([true, "Draining.Flushing"]);
+      expect([drain.state, drain.take()]).to.deep.equal([
+        "Draining.Flushing",
+        ["abandon within 1000", "flush"],
+      ]);
+      expect(said(drain)).to.deep.equal(["the TrainState was not saved: there is no time left for it"]);
+    });
+
+    it("gives a first save, of which nobody knows the cost, half of what is left, and goes on then", async () => {
+      const drain = await idleWith(undefined, 6_000);
+      expect([drain.state, drain.take()]).to.deep.equal(["Draining.Saving", ["save within 3000"]]);
+      await drain.clock.advance(2_999);
+      expect([drain.state, drain.saving?.aborted]).to.deep.equal(["Draining.Saving", false]);
+      await drain.clock.advance(1);
+      expect([drain.state, drain.saving?.aborted]).to.deep.equal(["Draining.Flushing", true]);
+      expect([drain.take(), said(drain)]).to.deep.equal([
+        ["flush"],
+        ["the TrainState was not saved: there is no time left for it"],
+      ]);
+      await drain.let("saved");
+      expect([drain.state, drain.take()]).to.deep.equal(["Draining.Flushing", []]);
+    });
+
+    it("gives the save up at the deadline, or when it is hurried", async () => {
+      for (const hurriedToMs of [undefined, 2_500]) {
+        const drain = await idleWith(1_000, 6_000);
+        if (hurriedToMs !== undefined) await drain.request(hurriedToMs, "sigterm");
+        await drain.clock.advance((hurriedToMs ?? 6_000) - 1);
+        expect([drain.saving?.aborted, drain.state]).to.deep.equal([false, "Draining.Saving"]);
+        await drain.clock.advance(1);
+        expect([drain.saving?.aborted, drain.state]).to.deep.equal([true, "Draining.Flushing"]);
+      }
     });
 
     it("goes on when the save fails, and says so", async () => {
@@ -270,9 +315,31 @@ describe("a drain", () => {
       drain.saved.reject(new Error("no space"));
       await drain.clock.advance();
       expect(drain.state).to.equal("Draining.Flushing");
-      expect(drain.log.lines.map(({ message }) => message)).to.include(
-        "the TrainState was not saved: no space",
-      );
+      expect(said(drain)).to.deep.equal(["the TrainState was not saved: no space"]);
+    });
+
+    it("does not take a process that has died meanwhile for a save that cost nothing", async () => {
+      const before = new Harness();
+      await before.start({ hasTrainState: true });
+      before.looksLeft = 1;
+      await before.request(15_000);
+      await before.let("idle");
+      expect([before.state, before.take().at(-1)]).to.deep.equal(["Draining.Flushing", "flush"]);
+      expect(said(before)).to.deep.equal(["the TrainState was not saved: what had it has ended"]);
+      const rows = await before.store.scan({ from: "!", to: "~", limit: 100 });
+      await before.kill();
+      const texts = rows.map(({ value }) => Buffer.from(value).toString("latin1"));
+      expect(texts.filter((text) => text.includes("saveCostMs"))).to.have.length(1);
+      expect(texts.join("")).to.match(/saveCostMs"?\W*(null|\xc0)/u);
+    });
+
+    it("does not save what has nothing to save", async () => {
+      const drain = new Harness();
+      await drain.start();
+      closeLater(() => drain.kill());
+      await drain.request(15_000);
+      await drain.let("idle");
+      expect([drain.state, said(drain)]).to.deep.equal(["Draining.Flushing", []]);
     });
   });
 
@@ -285,6 +352,66 @@ describe("a drain", () => {
         await drain.let("flushed");
       },
     };
+    /** The next process over what the one before it has left on the disk. */
+    async function successorOf(first: Harness, boot?: string): Promise<Harness> {
+      const copy = new MemoryStore(await first.store.scan({ from: "!", to: "~", limit: 100 }));
+      await first.kill();
+      const second = new Harness(first.clock, copy);
+      await second.start(boot === undefined ? {} : { boot });
+      closeLater(() => second.kill());
+      await second.clock.advance();
+      return second;
+    }
+
+    for (const [state, story] of Object.entries(stories))
+      it(`in ${state} is gone on with by the next one on the same boot while a cloud's notice lasts`, async () => {
+        const first = new Harness();
+        await first.start();
+        await first.request(15_000, "gcp", first.clock.monotonicMs() + 30_000);
+        // Somebody may hurry it: the machine is taken away all the same.
+        await first.request(14_000, "sigterm");
+        await story(first);
+        expect(first.state).to.equal(state);
+        await first.clock.advance(1_000);
+
+        const second = await successorOf(first);
+        expect([second.state, second.take()]).to.deep.equal([
+          "Draining.GoingOn",
+          ["stop starting", "draining: sigterm in 29000"],
+        ]);
+        await second.request(20_000, "gcp", second.clock.monotonicMs() + 30_000);
+        expect([second.state, second.take()]).to.deep.equal(["Draining.GoingOn", ["stop starting"]]);
+        await second.request(15_000, "sigterm");
+        expect([second.state, second.take()]).to.deep.equal([
+          "Draining.Flushing",
+          ["stop starting", "flush"],
+        ]);
+        for (const what of ["flushed", "goodbye"] as const) await second.let(what);
+        expect([second.left, second.state]).to.deep.equal([true, "Drained"]);
+
+        const third = await successorOf(second);
+        await third.clock.advance(29_999);
+        expect([third.state, third.clock.armed]).to.deep.equal(["Draining.GoingOn", 1]);
+        await third.clock.advance(1);
+        for (const what of ["abandoned", "flushed", "goodbye"] as const) await third.let(what);
+        expect([third.left, third.state]).to.deep.equal([true, "Drained"]);
+
+        const fourth = await successorOf(third);
+        expect([fourth.state, fourth.take()]).to.deep.equal(["Idle", []]);
+      });
+
+    for (const [why, boot] of [
+      ["of another boot", "another boot"],
+      ["that does not know its boot", ""],
+    ] as const)
+      it(`is forgotten by one ${why}, notice or not`, async () => {
+        const first = new Harness();
+        await first.start({ boot: boot === "" ? "" : "this boot" });
+        await first.request(15_000, "aws", first.clock.monotonicMs() + 120_000);
+        const second = await successorOf(first, boot);
+        expect([second.state, second.take()]).to.deep.equal(["Idle", []]);
+      });
+
     for (const [state, story] of Object.entries(stories))
       it(`in ${state} is forgotten by the next one, which can be drained`, async () => {
         const first = new Harness();
@@ -292,16 +419,14 @@ describe("a drain", () => {
         await first.request(15_000);
         await story(first);
         expect(first.state).to.equal(state);
-        const copy = new MemoryStore(await first.store.scan({ from: "!", to: "~", limit: 100 }));
-        await first.kill();
-
-        const second = new Harness(first.clock, copy);
-        await second.start();
-        closeLater(() => second.kill());
+        const second = await successorOf(first);
         await second.clock.advance(60_000);
         expect([second.state, second.take(), second.clock.armed]).to.deep.equal(["Idle", [], 0]);
         await second.request(1_000, "operator");
-        expect(second.take()).to.deep.equal(["stop starting", "draining: operator in 1000", "await running"]);
+        expect(second.take()).to.deep.equal([
+          ...["stop starting", "stop starting"],
+          ...["draining: operator in 1000", "await running"],
+        ]);
       });
   });
 });

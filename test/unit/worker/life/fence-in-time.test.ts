@@ -5,15 +5,14 @@ import { SETTINGS } from "../../../../src/config/schema.ts";
 import { parseDurationMs } from "../../../../src/config/duration.ts";
 import { WorkerState } from "../../../../src/gen/rollout/v1/common_pb.ts";
 import { EpochGuard } from "../../../../src/worker/link/epoch-guard.ts";
-import { Executor } from "../../../../src/worker/work/executor.ts";
 import { Heartbeat } from "../../../../src/worker/life/heartbeat.ts";
-import { assignedItem } from "../../../support/assigned-item.ts";
-import { fixedPlugins } from "../../../support/fixed-plugins.ts";
 import { HeldBackend } from "../../../support/held-backend.ts";
-import { ReactorHarness, workerId } from "../../../support/reactor-harness.ts";
+import { World } from "../../../support/world.ts";
+import { workerId } from "../../../support/world-worker.ts";
 import { RecordingLogger } from "../../../support/recording-logger.ts";
 import { ScriptedBeats } from "../../../support/scripted-beats.ts";
 import { VirtualClock } from "../../../support/virtual-clock.ts";
+import { executorOf, give } from "../work/held-executor.ts";
 
 const of = (
   key: "heartbeat_interval" | "worker_self_fence_timeout" | "coordinator_failure_timeout",
@@ -27,20 +26,7 @@ describe("a worker that aborts when it is fenced", () => {
   async function silence(phaseMs: number): Promise<{ readonly killedMs: number; readonly failedMs: number }> {
     const clock = new VirtualClock();
     const [backend, beats, log] = [new HeldBackend(), new ScriptedBeats(), new RecordingLogger()];
-    const executor = new Executor({
-      plugins: fixedPlugins(backend),
-      slots: 1,
-      prefetch: 1,
-      maxOutputBytes: 8,
-      maxCheckpointBytes: 8,
-      env: {},
-      clock,
-      log,
-      mayStart: () => true,
-      onFinished: () => undefined,
-      onHandedBack: () => undefined,
-      onRoom: () => undefined,
-    });
+    const executor = executorOf(backend, clock, { slots: 1, log });
     const heart = new Heartbeat({
       client: beats,
       clock,
@@ -57,9 +43,8 @@ describe("a worker that aborts when it is fenced", () => {
       onFailed: () => undefined,
       onSuperseded: () => undefined,
     });
-    executor.take(assignedItem(1));
-    executor.pump();
-    const coordinator = await ReactorHarness.start();
+    give(executor, 1);
+    const coordinator = await World.start();
     await coordinator.watch(phaseMs);
     heart.start();
     await clock.advance();

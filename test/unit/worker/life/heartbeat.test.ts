@@ -27,6 +27,9 @@ describe("the heartbeat of a worker", () => {
   let lifted: number[];
   /** When it fenced itself. */
   let fencedAtMs: number[];
+  /** How often the coordinator was doubted, and whether there is another one. */
+  let doubted: number;
+  let hasOthers: boolean;
   /** Where in the range of a backoff the wait is. */
   let jitter: number;
 
@@ -35,6 +38,7 @@ describe("the heartbeat of a worker", () => {
     log = new RecordingLogger();
     coordinator = new ScriptedBeats();
     [accepted, failed, superseded, lifted, fencedAtMs, jitter] = [[], [], 0, [], [], 0.5];
+    [doubted, hasOthers] = [0, false];
     const random: Random = { unit: () => jitter, bytes: (count) => new Uint8Array(count) };
     heart = new Heartbeat({
       client: coordinator,
@@ -50,6 +54,10 @@ describe("the heartbeat of a worker", () => {
       onAccepted: (answer) => void accepted.push(answer),
       onFenced: () => void fencedAtMs.push(clock.monotonicMs()),
       onFenceLifted: () => void lifted.push(accepted.length),
+      onDoubt: () => {
+        doubted++;
+        return hasOthers;
+      },
       onFailed: (error) => void failed.push(error),
       onSuperseded: () => superseded++,
     });
@@ -103,6 +111,27 @@ describe("the heartbeat of a worker", () => {
       await heart.stop();
       await clock.advance(60_000);
       expect(coordinator.streams).to.have.length(1);
+    });
+  });
+
+  describe("with other coordinators", () => {
+    beforeEach(() => {
+      hasOthers = true;
+    });
+
+    it("leaves one that is silent, and opens a stream to another soon", async () => {
+      await clock.advance(ANSWER_TIMEOUT_MS + 2 * INTERVAL_MS);
+      expect([doubted, coordinator.streams.length]).to.deep.equal([1, 2]);
+    });
+
+    it("leaves one whose epoch is lower than it has seen, and does not wait as after a refusal", async () => {
+      const { latest } = coordinator;
+      const storeId = new Uint8Array(16).fill(1);
+      latest.answer(1, { coordinator: { coordEpoch: 5n, storeId } });
+      await clock.advance(INTERVAL_MS);
+      latest.answer(2, { coordinator: { coordEpoch: 0n, storeId } });
+      await clock.advance(50);
+      expect([doubted, coordinator.streams.length]).to.deep.equal([1, 2]);
     });
   });
 

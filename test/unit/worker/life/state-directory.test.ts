@@ -7,6 +7,7 @@ import { systemRandom } from "../../../../src/base/random.ts";
 import { openLevelStore } from "../../../../src/storage/level/level-store.ts";
 import type { ClaimedState, ClaimOptions } from "../../../../src/worker/life/state-directory.ts";
 import { claimWorkerState } from "../../../../src/worker/life/state-directory.ts";
+import { writeRevoked } from "../../../../src/worker/life/worker-records.ts";
 import { newWorkerId } from "../../../support/certificates.ts";
 import { useClosers } from "../../../support/closers.ts";
 import { failureOf } from "../../../support/rejection.ts";
@@ -58,6 +59,14 @@ describe("the state directory of workers", () => {
     expect([held.workerId, free.workerId]).to.not.include(third.workerId);
   });
 
+  it("does not take over the id of a worker that was revoked, unless it is asked for", async () => {
+    const revoked = await claim();
+    await writeRevoked(revoked.store, systemClock);
+    await revoked.store.close();
+    expect((await claim()).workerId).to.not.equal(revoked.workerId);
+    expect((await claim({ workerId: revoked.workerId })).workerId).to.equal(revoked.workerId);
+  });
+
   it("makes another id when a process that starts at the same time holds the new one first", async () => {
     const openStore: ClaimOptions["openStore"] = async (path) => {
       const open = (): ReturnType<typeof openStore> =>
@@ -93,7 +102,7 @@ describe("the state directory of workers", () => {
     const first = await claim();
     await first.store.close();
     await writeFile(`${first.store.location}/CURRENT`, "MANIFEST-999999\n");
-    expect((await failureOf(claim())).code).to.equal("store_corrupt");
+    expect((await failureOf(claim())).code).to.equal("store_broken");
   });
 
   it("has no eyes for what is no worker's", async () => {

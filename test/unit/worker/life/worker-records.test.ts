@@ -1,19 +1,20 @@
 import { expect } from "chai";
-import { systemClock } from "../../../../src/base/clock.ts";
 import type { IncarnationId } from "../../../../src/base/ids.ts";
 import { seededRandom } from "../../../../src/base/random.ts";
-import { FaultyStore, scriptedFaults } from "../../../support/faulty-store.ts";
+import { FaultyStore } from "../../../support/faulty-store.ts";
 import { PowerLossStore } from "../../../support/power-loss-store.ts";
 import {
   WORKER_CREDENTIALS_KEY,
   WORKER_EPOCHS_KEY,
   WORKER_INCARNATION_KEY,
+  WORKER_REVOKED_KEY,
 } from "../../../../src/storage/keys.ts";
 import { MemoryStore } from "../../../../src/storage/memory/memory-store.ts";
 import {
   nextIncarnation,
   readOwnCredentials,
   readSeenEpochs,
+  wasRevoked,
   writeOwnCredentials,
 } from "../../../../src/worker/life/worker-records.ts";
 import { batchOf, putOf } from "../../../support/batch.ts";
@@ -56,14 +57,13 @@ describe("what a worker keeps for itself", () => {
     it("is on stable storage before anybody hears of it", async () => {
       const disk = new PowerLossStore();
       const made = await nextIncarnation(disk, clock, random);
-      const after = disk.losePower({ unit: () => 0, bytes: (count) => new Uint8Array(count) });
+      const after = disk.losePower();
       clock.jumpWall(-1_000);
       expect((await nextIncarnation(after, clock, random)) > made).to.equal(true);
     });
 
     it("is not given when it could not be written", async () => {
-      const plan = scriptedFaults([{ operation: "commit", nth: 1, fault: { kind: "fail_before" } }]);
-      const faulty = new FaultyStore(store, { plan, clock: systemClock, afterFailure: "broken" });
+      const faulty = new FaultyStore(store, { kind: "fail_before", afterFailure: "broken" });
       expect(await failureOf(nextIncarnation(faulty, clock, random))).to.include({
         code: "store_write_failed",
       });
@@ -88,6 +88,7 @@ describe("what a worker keeps for itself", () => {
     [WORKER_INCARNATION_KEY, () => nextIncarnation(store, clock, random)],
     [WORKER_EPOCHS_KEY, () => readSeenEpochs(store)],
     [WORKER_CREDENTIALS_KEY, () => readOwnCredentials(store)],
+    [WORKER_REVOKED_KEY, () => wasRevoked(store)],
   ] as const)
     it(`that is damaged at ${key} is reported by that key`, async () => {
       await store.commit(batchOf({ puts: [putOf(key, "this is no record at all")] }));

@@ -1,8 +1,8 @@
 import { expect } from "chai";
 import { failure } from "../../../../src/base/errors.ts";
 import { seededRandom } from "../../../../src/base/random.ts";
-import type { Setback } from "../../../../src/worker/link/reconnect.ts";
-import { retryDelayMs, Trouble } from "../../../../src/worker/link/reconnect.ts";
+import type { Ending, Setback } from "../../../../src/worker/link/reconnect.ts";
+import { retryDelayMs, stayConnected, Trouble } from "../../../../src/worker/link/reconnect.ts";
 import { VirtualClock } from "../../../support/virtual-clock.ts";
 import { RecordingLogger } from "../../../support/recording-logger.ts";
 
@@ -114,6 +114,47 @@ describe("trouble with the coordinator", () => {
     });
   });
 
+  describe("ends a stream, and the next one begins", () => {
+    const leaderless: Ending = { kind: "failed", error: failure("no_leader_found", { said: "" }) };
+
+    /** The waits after streams that ended so, with no jitter. */
+    async function waitsAfter(...endings: readonly Ending[]): Promise<number[]> {
+      const clock = new VirtualClock();
+      const [ending, waits] = [new AbortController(), [] as number[]];
+      let endedMs: number | undefined;
+      const left = [...endings];
+      const staying = stayConnected({
+        converse: async () => {
+          const nowMs = clock.monotonicMs();
+          if (endedMs !== undefined) waits.push(nowMs - endedMs);
+          endedMs = nowMs;
+          const next = left.shift();
+          if (next === undefined) ending.abort();
+          return { heard: false, ending: next ?? { kind: "closed" } };
+        },
+        onSetback: () => undefined,
+        random: { ...seededRandom(1), unit: () => 1 - Number.EPSILON },
+        ...{ clock, signal: ending.signal },
+      });
+      await clock.advance(600_000);
+      expect(await staying).to.equal("stopped");
+      return waits.map((ms) => Math.ceil(ms));
+    }
+
+    it("at once where this side has ended it to state anew what it has, whatever was before", async () => {
+      const anew: Ending = { kind: "anew" };
+      expect(await waitsAfter(anew, unreachable, unreachable, anew, unreachable)).to.deep.equal([
+        ...[0, 200, 400],
+        ...[0, 200],
+      ]);
+    });
+
+    it("soon after the leader was found, however often nobody led before", async () => {
+      const waits = await waitsAfter(...Array<Ending>(8).fill(leaderless), unreachable, unreachable);
+      expect(waits.slice(-3)).to.deep.equal([250, 200, 400]);
+    });
+  });
+
   describe("is waited out", () => {
     const highest = { unit: () => 1, bytes: (count: number) => new Uint8Array(count) };
     const delays = (setback: Setback): number[] =>
@@ -134,6 +175,11 @@ describe("trouble with the coordinator", () => {
     it("for much longer where asking again does not help", () => {
       for (const setback of [refused, { kind: "refused", reason: "" }] as const)
         expect(delays(setback)).to.deep.equal([2_000, 4_000, 8_000, 30_000, 30_000]);
+    });
+
+    it("not for long where another coordinator is to lead soon", () => {
+      const leaderless: Setback = { kind: "failed", error: failure("no_leader_found", { said: "" }) };
+      expect(delays(leaderless)).to.deep.equal([50, 100, 200, 250, 250]);
     });
 
     it("with jitter over the whole time", () => {

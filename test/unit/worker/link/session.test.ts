@@ -13,15 +13,17 @@ import {
   SessionResponseSchema,
 } from "../../../../src/gen/rollout/v1/work_pb.ts";
 import { ulidToBytes } from "../../../../src/base/ids.ts";
+import type { Backend } from "../../../../src/worker/backends/backend.ts";
 import { useClosers } from "../../../support/closers.ts";
 import { eventually } from "../../../support/eventually.ts";
-import { incarnationId } from "../../../support/reactor-harness.ts";
+import { incarnationId } from "../../../support/world-worker.ts";
 import type { ScriptedCoordinator, ScriptedSession } from "../../../support/scripted-coordinator.ts";
 import { assignment, itemId, startScriptedCoordinator } from "../../../support/scripted-coordinator.ts";
+import { fixedPlugins } from "../../../support/fixed-plugins.ts";
 import { settle } from "../../../support/settle.ts";
 import { startTcpProxy } from "../../../support/tcp-proxy.ts";
-import type { StartedWork, WorkTestOptions } from "../../../support/test-work.ts";
-import { startWork } from "../../../support/test-work.ts";
+import type { StartedWork, WorkTestOptions } from "./test-work.ts";
+import { startWork } from "./test-work.ts";
 
 const { KEEP, DROP } = HeldVerdict;
 
@@ -338,6 +340,38 @@ describe("a session", () => {
       worker.work.wake();
       expect(await started(worker, 2)).to.deep.equal([1, 2]);
     });
+  });
+
+  it("asks for less and gives up what waits when items become slow, and takes what was on its way all the same", async () => {
+    const [QUICK, SLOW] = [1, 2];
+    const backend: Backend = {
+      execute: ({ payload }) =>
+        payload[0] === QUICK ? Promise.resolve({ kind: "success", output: payload }) : new Promise(() => {}),
+      close: () => Promise.resolve(),
+    };
+    const own = { prefetchMax: 100, backlogTimeMs: 20, plugins: fixedPlugins(backend) };
+    const [worker, session] = await startReconciled({ slots: 1, prefetch: 1, ...own });
+    let given = 0;
+    const give = (kind: number, count: number): void =>
+      session.assign(...Array.from({ length: count }, () => assignment(kind, {}, ++given)));
+    while (session.credit - given < 10) {
+      give(QUICK, session.credit - given);
+      await resultsOf(session, given);
+      await settled(session);
+    }
+    const asked = session.credit - given;
+    give(SLOW, asked - 2);
+    await eventually("all but two are back", () => session.released.length === asked - 4);
+    const frames = session.requests.map(({ frame }) => frame);
+    const last = frames.findLastIndex(({ case: kind }) => kind === "credit");
+    expect(frames[last]?.value).to.include({ more: 0, upTo: BigInt(given) });
+    expect(
+      frames.slice(last).some((frame) => frame.case === "release" && frame.value.released.length > 0),
+    ).to.equal(true);
+    give(SLOW, 2);
+    await eventually("so are those that came late", () => session.released.length === asked - 2);
+    expect([refusals(worker), session.isOver]).to.deep.equal([[], false]);
+    expect(session.credit, "and nothing more is asked for").to.equal(given);
   });
 
   it("starts nothing that it was told to keep once it has reason to doubt it, until it is told anew", async () => {

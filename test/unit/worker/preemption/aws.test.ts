@@ -26,6 +26,12 @@ describe("preemption notices of aws", () => {
   /** One more round, and what it finds. */
   const poll = (): Promise<void> => watching.clock.advance(POLL_MS);
 
+  /** One that finds nothing new. */
+  const round = async (): Promise<void> => {
+    await poll();
+    await watching.idle(POLL_MS);
+  };
+
   afterEach(async () => {
     await watching.stop();
     expect(watching.clock.armed, "timers left").to.equal(0);
@@ -34,8 +40,7 @@ describe("preemption notices of aws", () => {
 
   it("are asked for every five seconds, with one token, and reported with the lead that is left", async () => {
     await start();
-    await poll();
-    await watching.idle(POLL_MS);
+    await round();
     expect(watching.hints).to.deep.equal([]);
     server.preempt();
     await poll();
@@ -113,10 +118,8 @@ describe("preemption notices of aws", () => {
     it(`are notices as well when they say ${what}: reported and logged once, until one says when`, async () => {
       await start();
       server.preemptUnreadably(body);
-      await poll();
-      await watching.idle(POLL_MS);
-      await poll();
-      await watching.idle(POLL_MS);
+      await round();
+      await round();
       expect(watching.hints).to.deep.equal([
         { kind: "preemption", cause: "aws", leadMs: undefined, noticedAtMs: 12_000 },
       ]);
@@ -133,8 +136,7 @@ describe("preemption notices of aws", () => {
   it("have an unknown lead when the server does not say what time it is", async () => {
     await start();
     server.misbehave({ kind: "body", body: '{"action":"stop","time":"2026-01-01T00:01:00Z"}' }, 1);
-    await poll();
-    await watching.idle(POLL_MS);
+    await round();
     expect(watching.hints).to.have.length(1);
     expect(watching.hints[0]).to.include({ leadMs: undefined });
   });
@@ -142,10 +144,7 @@ describe("preemption notices of aws", () => {
   it("come after a recommendation to rebalance, which is said once", async () => {
     await start();
     server.rebalance();
-    for (let round = 0; round < 2; round++) {
-      await poll();
-      await watching.idle(POLL_MS);
-    }
+    for (let rounds = 0; rounds < 2; rounds++) await round();
     server.preempt();
     await poll();
     await watching.over();
@@ -164,18 +163,14 @@ describe("preemption notices of aws", () => {
 
   it("are asked for with a new token before the old one expires", async () => {
     await start({ tokenTtlSec: 20 });
-    for (let round = 0; round < 8; round++) {
-      await poll();
-      await watching.idle(POLL_MS);
-    }
+    for (let rounds = 0; rounds < 8; rounds++) await round();
     expect(server.tokensGiven).to.equal(5);
     expect(server.statuses).not.to.include(401);
   });
 
   it("are found with the old token while no new one is to be had", async () => {
     await start({ tokenTtlSec: 20 });
-    await poll();
-    await watching.idle(POLL_MS);
+    await round();
     server.misbehave({ kind: "status", status: 503 }, 1);
     server.preempt();
     await poll();

@@ -13,7 +13,7 @@ import { cloudHints } from "../../../../src/worker/preemption/cloud.ts";
 import type { Hint } from "../../../../src/worker/preemption/compute-hint.ts";
 import { parseMetadataUrl } from "../../../../src/worker/preemption/metadata-http.ts";
 
-const PROGRAM = join(import.meta.dirname, "../../../support/metadata-program.ts");
+const PROGRAM = join(import.meta.dirname, "./metadata-program.ts");
 
 describe("the metadata program", () => {
   let program: ChildProcessByStdio<Writable, Readable, null>;

@@ -2,12 +2,14 @@ import { expect } from "chai";
 import { LIMITS } from "../../../../src/config/limits.ts";
 import type { Assigned } from "../../../../src/worker/work/backlog.ts";
 import type { Finished } from "../../../../src/worker/work/execution.ts";
-import { Executor } from "../../../../src/worker/work/executor.ts";
+import type { Executor } from "../../../../src/worker/work/executor.ts";
+import { Plugins } from "../../../../src/worker/backends/plugins.ts";
 import { assignedItem } from "../../../support/assigned-item.ts";
 import { fixedPlugins } from "../../../support/fixed-plugins.ts";
 import { HeldBackend } from "../../../support/held-backend.ts";
 import { RecordingLogger } from "../../../support/recording-logger.ts";
 import { VirtualClock } from "../../../support/virtual-clock.ts";
+import { executorOf, give } from "./held-executor.ts";
 
 describe("an execution", () => {
   let backend: HeldBackend;
@@ -23,32 +25,20 @@ describe("an execution", () => {
     log = new RecordingLogger();
     finished = [];
     handedBack = [];
-    executor = new Executor({
+    executor = executorOf(backend, clock, {
       plugins: fixedPlugins(backend, { version: "7" }),
-      slots: 2,
       prefetch: 4,
-      maxOutputBytes: 8,
-      maxCheckpointBytes: 4,
-      env: {},
-      clock,
       log,
-      mayStart: () => true,
       onFinished: (one) => void finished.push(one),
-      onHandedBack: ({ itemId }) => void handedBack.push(itemId[0]),
-      onRoom: () => undefined,
+      onHandedBack: (unstarted) => void handedBack.push(...unstarted.map(({ itemId }) => itemId[0])),
     });
   });
-
-  function give(...items: (number | Assigned)[]): void {
-    for (const item of items) executor.take(typeof item === "number" ? assignedItem(item) : item);
-    executor.pump();
-  }
 
   const kinds = (): string[] => finished.map(({ outcome }) => outcome.kind);
   const limited = (timeoutMs: number): Assigned => assignedItem(1, { timeoutMs });
 
   it("says which version it was, when it began, how long it took and what it wrote", async () => {
-    give(1);
+    give(executor, 1);
     const beganMs = clock.wallMs();
     backend.of(1).report({ kind: "log", chunk: Buffer.from("half a ") });
     await clock.advance(250);
@@ -61,9 +51,24 @@ describe("an execution", () => {
     expect(Buffer.from(one?.log ?? []).toString()).to.equal("half a line\n");
   });
 
+  it("of an item without a key fails when it leaves a state: nobody would get it", async () => {
+    const keyed = { key: "k", commit: 1n };
+    give(executor, assignedItem(1), assignedItem(2, { keyed }));
+    for (const item of [1, 2])
+      backend.of(item).end({ kind: "success", output: new Uint8Array(), state: Buffer.from("x") });
+    await clock.advance();
+    expect(finished.map(({ outcome }) => outcome)).to.deep.equal([
+      {
+        kind: "error",
+        message: "it left a state, but the item has no key: submit it with --key-field",
+      },
+      { kind: "success", output: new Uint8Array(), state: Buffer.from("x") },
+    ]);
+  });
+
   it("that a server refused says what it answered, unless that is over its limit", async () => {
     const response = Buffer.alloc(LIMITS.responseBytes, "r");
-    give(assignedItem(1), assignedItem(2));
+    give(executor, assignedItem(1), assignedItem(2));
     backend.of(1).end({ kind: "error", message: "no", response });
     backend.of(2).end({ kind: "error", message: "no", response: Buffer.concat([response, response]) });
     await clock.advance();
@@ -75,7 +80,7 @@ describe("an execution", () => {
 
   describe("that may take only so long", () => {
     it("is told to end at that moment, and timed out whatever it says then", async () => {
-      give(limited(1_000));
+      give(executor, limited(1_000));
       await clock.advance(999);
       expect(backend.of(1).signal.aborted).to.equal(false);
       await clock.advance(1);
@@ -89,7 +94,7 @@ describe("an execution", () => {
     });
 
     it("leaves its last checkpoint, also one that it saves when it is told to end", async () => {
-      give(limited(1_000), assignedItem(2, { timeoutMs: 1_000 }));
+      give(executor, limited(1_000), assignedItem(2, { timeoutMs: 1_000 }));
       for (const item of [1, 2])
         backend.of(item).report({ kind: "checkpoint", checkpoint: Uint8Array.of(item) });
       await clock.advance(1_000);
@@ -103,7 +108,7 @@ describe("an execution", () => {
     });
 
     it("is a success when it succeeds at that very moment", async () => {
-      give(limited(1_000));
+      give(executor, limited(1_000));
       await clock.advance(1_000);
       backend.succeed(1);
       await clock.advance();
@@ -111,14 +116,29 @@ describe("an execution", () => {
     });
 
     it("leaves no timer when it ends before", async () => {
-      give(limited(1_000));
+      give(executor, limited(1_000));
       backend.succeed(1);
       await clock.advance();
       expect(clock.armed).to.equal(0);
     });
 
+    for (const [what, timeoutMs, itemTimeoutMs, endsAfterMs] of [
+      ["plugin's limit when the run says nothing", 0, 300, 300],
+      ["run's limit when both say something", 500, 300, 500],
+      ["run's limit when the plugin says nothing", 500, undefined, 500],
+    ] as const)
+      it(`has the ${what}`, async () => {
+        const known = [{ name: "mock", version: "1", backend, itemTimeoutMs }];
+        const plugins = new Plugins(known, () => undefined);
+        give(executorOf(backend, clock, { plugins }), limited(timeoutMs));
+        await clock.advance(endsAfterMs - 1);
+        expect(backend.of(1).signal.aborted).to.equal(false);
+        await clock.advance(1);
+        expect(backend.of(1).signal.aborted).to.equal(true);
+      });
+
     it("takes no time while it waits for what executes it", async () => {
-      give(limited(1_000));
+      give(executor, limited(1_000));
       backend.of(1).report({ kind: "waiting" });
       await clock.advance(60_000);
       expect(backend.of(1).signal.aborted).to.equal(false);
@@ -132,7 +152,7 @@ describe("an execution", () => {
     });
 
     it("still times out when it has waited first", async () => {
-      give(limited(1_000));
+      give(executor, limited(1_000));
       backend.of(1).report({ kind: "waiting" });
       backend.of(1).report({ kind: "executing" });
       await clock.advance(1_000);
@@ -140,7 +160,7 @@ describe("an execution", () => {
     });
 
     it("that a drain abandons as well has timed out all the same", async () => {
-      give(limited(1_000));
+      give(executor, limited(1_000));
       executor.drain();
       await clock.advance(1_000);
       const abandoned = executor.abandon(500);
@@ -150,7 +170,7 @@ describe("an execution", () => {
     });
 
     it("and does not end: that is said after a while, once, and its slot stays taken until it has", async () => {
-      give(limited(1_000), 2, 3);
+      give(executor, limited(1_000), 2, 3);
       await clock.advance(11_000);
       expect([kinds(), backend.started, executor.load]).to.deep.equal([["timeout"], [1, 2], 1]);
       expect(executor.running.map(({ itemId }) => itemId[0])).to.deep.equal([2]);
@@ -167,7 +187,7 @@ describe("an execution", () => {
     const alone = (item: number): Assigned => assignedItem(item, { alone: true });
 
     it("begins when nothing else runs, and nothing begins beside it", async () => {
-      give(1, alone(2), 3, 4);
+      give(executor, 1, alone(2), 3, 4);
       expect(backend.started).to.deep.equal([1]);
       backend.succeed(1);
       await clock.advance();
@@ -179,7 +199,7 @@ describe("an execution", () => {
     });
 
     it("is not begun beside one that was dropped and has not ended", async () => {
-      give(1, alone(2));
+      give(executor, 1, alone(2));
       executor.drop(assignedItem(1).key);
       executor.pump();
       expect(backend.started).to.deep.equal([1]);
@@ -189,14 +209,14 @@ describe("an execution", () => {
     });
 
     it("is handed back where something runs that does not end, and what stands behind it begins", async () => {
-      give(limited(1_000), alone(2), 3);
+      give(executor, limited(1_000), alone(2), 3);
       await clock.advance(11_000);
       expect([handedBack, kinds(), backend.started]).to.deep.equal([[2], ["timeout"], [1, 3]]);
     });
   });
 
   it("of a plugin that is not here is none: it is handed back, which is said once", async () => {
-    give(assignedItem(1, { plugin: "other" }), assignedItem(2, { plugin: "other" }), 3);
+    give(executor, assignedItem(1, { plugin: "other" }), assignedItem(2, { plugin: "other" }), 3);
     await clock.advance();
     expect([handedBack, backend.started, finished]).to.deep.equal([[1, 2], [3], []]);
     expect(log.lines.map(({ message }) => message)).to.deep.equal([
@@ -205,7 +225,7 @@ describe("an execution", () => {
   });
 
   it("of no named plugin is the first one's", () => {
-    give(assignedItem(1, { plugin: "" }));
+    give(executor, assignedItem(1, { plugin: "" }));
     expect(backend.started).to.deep.equal([1]);
   });
 });

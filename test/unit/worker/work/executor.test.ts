@@ -3,14 +3,15 @@ import { createHash } from "node:crypto";
 import type { Assigned } from "../../../../src/worker/work/backlog.ts";
 import { AT_ONCE } from "../../../../src/worker/backends/backend.ts";
 import type { Backend, Outcome } from "../../../../src/worker/backends/backend.ts";
+import { BacklogPace } from "../../../../src/worker/work/backlog-pace.ts";
 import type { Ending, Finished } from "../../../../src/worker/work/execution.ts";
-import type { ExecutorOptions } from "../../../../src/worker/work/executor.ts";
-import { Executor } from "../../../../src/worker/work/executor.ts";
+import type { Executor } from "../../../../src/worker/work/executor.ts";
 import { assignedItem } from "../../../support/assigned-item.ts";
 import { fixedPlugins } from "../../../support/fixed-plugins.ts";
 import { HeldBackend } from "../../../support/held-backend.ts";
 import { RecordingLogger } from "../../../support/recording-logger.ts";
 import { VirtualClock } from "../../../support/virtual-clock.ts";
+import { executorOf, give } from "./held-executor.ts";
 
 describe("the executor", () => {
   let backend: HeldBackend;
@@ -31,27 +32,16 @@ describe("the executor", () => {
     handedBack = [];
   });
 
-  function make(options: Partial<ExecutorOptions> = {}): Executor {
-    return new Executor({
-      plugins: fixedPlugins(backend),
-      slots: 2,
-      prefetch: 3,
-      maxOutputBytes: 8,
-      maxCheckpointBytes: 4,
+  function make(options: Parameters<typeof executorOf>[2] = {}): Executor {
+    return executorOf(backend, clock, {
       env: { ROLLOUT_RUN_ID: "the run" },
-      clock,
       log,
       mayStart: () => mayStart,
       onFinished: (one) => void finished.push(one),
-      onHandedBack: (one) => void handedBack.push(one),
+      onHandedBack: (unstarted) => void handedBack.push(...unstarted),
       onRoom: () => room++,
       ...options,
     });
-  }
-
-  function give(executor: Executor, ...items: (number | Assigned)[]): void {
-    for (const item of items) executor.take(typeof item === "number" ? assignedItem(item) : item);
-    executor.pump();
   }
 
   const outcomes = (): [number | undefined, Ending][] =>
@@ -60,6 +50,56 @@ describe("the executor", () => {
   /** For each, how it ended, and the checkpoint that the next attempt gets. */
   const left = (): [number | undefined, string, number[]][] =>
     finished.map(({ assigned, outcome, checkpoint }) => [assigned.itemId[0], outcome.kind, [...checkpoint]]);
+
+  describe("that has more than it gets through soon", () => {
+    it("gives up what would start last, and nothing before items have become slow for good", async () => {
+      const surplus: (number | undefined)[][] = [];
+      const pace = new BacklogPace({ timeMs: 250, slots: 1, least: 1, most: 100 });
+      const executor = make({
+        ...{ slots: 1, pace, capacity: 200 },
+        onSurplus: (unstarted) => void surplus.push(unstarted.map(({ itemId }) => itemId[0])),
+      });
+      let next = 0;
+      for (; next < 200; next++) {
+        give(executor, next);
+        await clock.advance(1);
+        backend.succeed(next);
+        await clock.advance();
+      }
+      const { room, worthwhileRoom } = executor;
+      expect([room > 40, worthwhileRoom], "as many as one slot ends in 250 ms, and the slot").to.deep.equal([
+        true,
+        Math.floor((room - 1) / 2),
+      ]);
+      give(executor, ...Array.from({ length: 40 }, (_, at) => 200 + at));
+      await clock.advance(250);
+      expect(surplus).to.deep.equal([]);
+      await clock.advance(250);
+      expect(surplus).to.deep.equal([Array.from({ length: 38 }, (_, at) => 202 + at)]);
+      expect([executor.room, executor.counts]).to.deep.equal([0, { executing: 1, waiting: 1 }]);
+      expect([clock.armed, handedBack], "of one that waits nothing is too much").to.deep.equal([0, []]);
+    });
+
+    it("has the lowest of priority handed back first", async () => {
+      const surplus: Assigned[] = [];
+      const pace = new BacklogPace({ timeMs: 250, slots: 1, least: 1, most: 100 });
+      const onSurplus = (unstarted: readonly Assigned[]): void => void surplus.push(...unstarted);
+      const executor = make({ slots: 1, pace, capacity: 200, onSurplus });
+      give(executor, assignedItem(1, { priority: 9 }), 2, assignedItem(3, { priority: 5 }), 4);
+      await clock.advance(500);
+      expect(surplus.map(({ itemId }) => itemId[0])).to.deep.equal([2, 4]);
+    });
+
+    it("takes no more than it has room for at all", () => {
+      const executor = make({ slots: 1, prefetch: 1 });
+      expect([1, 2, 3].map((number) => executor.take(assignedItem(number)))).to.deep.equal([
+        true,
+        true,
+        false,
+      ]);
+      expect(executor.take(assignedItem(2)), "it is here already").to.equal(true);
+    });
+  });
 
   describe("fenced", () => {
     const preempted = { kind: "preempted", checkpoint: Uint8Array.of(7) } as const;
@@ -264,6 +304,7 @@ describe("the executor", () => {
         ROLLOUT_RUN_ID: "the run",
         ROLLOUT_ITEM_ID: `ab${"00".repeat(31)}`,
         ROLLOUT_ATTEMPT: "4",
+        ROLLOUT_SLOT: "0",
       });
     });
   });

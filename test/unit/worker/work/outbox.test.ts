@@ -12,9 +12,10 @@ import type { OutboxOptions } from "../../../../src/worker/work/outbox.ts";
 import { Outbox } from "../../../../src/worker/work/outbox.ts";
 import { assignedItem } from "../../../support/assigned-item.ts";
 import { HeldStore } from "../../../support/held-store.ts";
-import { incarnationId } from "../../../support/reactor-harness.ts";
+import { incarnationId } from "../../../support/world-worker.ts";
 import { failureOf } from "../../../support/rejection.ts";
 import { VirtualClock } from "../../../support/virtual-clock.ts";
+import { WatchedStore } from "../../../support/watched-store.ts";
 
 describe("the outbox", () => {
   let clock: VirtualClock;
@@ -54,6 +55,8 @@ describe("the outbox", () => {
     };
   }
 
+  /** As long as results gather, or what is to be deleted waits for some. */
+  const moment = (): Promise<void> => clock.advance(10);
   const itemsOf = (batch: ResultBatch | undefined): number[] | undefined =>
     batch?.results.map(({ attempt }) => attempt?.itemId[0] ?? -1);
   const stored = (store: Store): Promise<Entry[]> =>
@@ -139,15 +142,54 @@ describe("the outbox", () => {
       [2],
     ]);
     expect(outbox.acknowledge(1)).to.equal(true);
-    await clock.advance();
+    await moment();
     expect([itemsOf(outbox.next(0)), (await stored(store)).length]).to.deep.equal([[2], 1]);
     expect(outbox.acknowledge(1)).to.equal(true);
     expect(outbox.acknowledge(2)).to.equal(true);
-    await clock.advance();
+    await moment();
     expect([outbox.next(0), await stored(store), [...outbox.finished]]).to.deep.equal([undefined, [], []]);
     outbox.add(end(3));
     await clock.advance();
     expect(outbox.next(2)?.number).to.equal(3n);
+  });
+
+  it("gathers results while two batches are on their way, until one of them is acknowledged, and deletes with the next", async () => {
+    const store = new WatchedStore(new MemoryStore());
+    const outbox = await open(store);
+    for (let number = 1; number <= 6; number++) {
+      outbox.add(end(number));
+      await clock.advance();
+    }
+    expect([1, 2, 3].map((number) => itemsOf(outbox.next(number - 1)))).to.deep.equal([[1], [2], undefined]);
+    outbox.acknowledge(1);
+    await clock.advance();
+    expect([itemsOf(outbox.next(2)), batches]).to.deep.equal([[3, 4, 5, 6], 3]);
+    expect(store.commits.map(({ puts, deletes }) => [puts.length, deletes.length])).to.deep.equal([
+      [1, 0],
+      [1, 0],
+      [1, 1],
+    ]);
+  });
+
+  it("gathers no longer than a moment while nobody acknowledges, and not at all for a full batch or its end", async () => {
+    const outbox = await open(new MemoryStore(), { maxUnackedResults: 10_000 });
+    for (let number = 1; number <= 3; number++) {
+      outbox.add(end(number));
+      await clock.advance();
+    }
+    expect(itemsOf(outbox.next(2))).to.equal(undefined);
+    await moment();
+    expect(itemsOf(outbox.next(2))).to.deep.equal([3]);
+    for (let number = 0; number < 1_024; number++) outbox.add(end(number % 256));
+    await clock.advance();
+    expect(outbox.next(3)?.results.length).to.equal(1_024);
+    outbox.add(end(4));
+    await clock.advance();
+    expect(itemsOf(outbox.next(4))).to.equal(undefined);
+    const closed = outbox.close();
+    await clock.advance();
+    await closed;
+    expect([itemsOf(outbox.next(4)), clock.armed]).to.deep.equal([[4], 0]);
   });
 
   it("knows an acknowledgement of what was never sent", async () => {
@@ -163,7 +205,7 @@ describe("the outbox", () => {
       await clock.advance();
     }
     first.acknowledge(1);
-    await clock.advance();
+    await moment();
 
     const second = await open(store, { incarnation: incarnationId(2) });
     expect(
@@ -182,7 +224,7 @@ describe("the outbox", () => {
     const third = await open(store, { incarnation: incarnationId(3) });
     expect([itemsOf(third.next(0)), itemsOf(third.next(1))]).to.deep.equal([[2], [3]]);
     third.acknowledge(2);
-    await clock.advance();
+    await moment();
     expect(await stored(store)).to.deep.equal([]);
   });
 
@@ -204,7 +246,7 @@ describe("the outbox", () => {
     for (const one of [large(1, 600_000), large(2, 600_000), large(3, 2_000_000), large(4, 1)])
       outbox.add(one);
     for (let number = 0; number < 1_025; number++) outbox.add(end(number % 256));
-    await clock.advance();
+    await moment();
     const sizes = Array.from({ length: 6 }, (_, at) => outbox.next(at)?.results.length);
     expect(sizes).to.deep.equal([1, 1, 1, 1_024, 2, undefined]);
   });

@@ -73,7 +73,7 @@ describe("a process of a user's code, seen from the worker", () => {
       request: { command: ["node"], cwd: "/", env: {}, channel: true },
       load: {
         ...{ kind: "load", module: "/m.js", export: "default", options: {} },
-        ...{ maxOutputBytes: 1_024, maxCheckpointBytes: 1_024 },
+        ...{ maxOutputBytes: 1_024, maxCheckpointBytes: 1_024, maxStateBytes: 1_024 },
       },
       ...{ loadTimeoutMs: 1_000, abortGraceMs: 300, clock, log: new RecordingLogger() },
       shortage: new Shortage(clock),

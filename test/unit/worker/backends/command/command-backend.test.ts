@@ -32,6 +32,7 @@ describe("the command backend", () => {
             killGraceMs: 5_000,
             maxOutputBytes: 1_000_000,
             maxCheckpointBytes: 1_000,
+            maxStateBytes: 1_000,
             checkpointIntervalMs: 20,
             directory: `${around.directory}/attempts`,
             ...parts,

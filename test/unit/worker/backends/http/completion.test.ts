@@ -6,8 +6,11 @@ import {
   textCompletion,
   textPieces,
 } from "../../../../../examples/openai-server/answers.ts";
-import { CompletionBody, EventStream } from "../../../../../src/worker/backends/http/answer-body.ts";
-import { Completion } from "../../../../../src/worker/backends/http/completion.ts";
+import {
+  Completion,
+  CompletionBody,
+  EventStream,
+} from "../../../../../src/worker/backends/http/completion.ts";
 
 function assemble(...pieces: readonly unknown[]): unknown {
   const completion = new Completion();

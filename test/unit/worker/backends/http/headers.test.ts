@@ -11,7 +11,7 @@ describe("the headers of a manifest", () => {
       kind: "filled",
       headers: {
         fields: { authorization: "Bearer sk-123456", "x-team": "red", "x-both": "short-sk-123456" },
-        secrets: ["sk-123456"],
+        secrets: ["sk-123456", "short"],
       },
     });
   });
@@ -36,5 +36,20 @@ describe("the headers of a manifest", () => {
     expect(withoutSecrets("wrong key: sk-123456-more or sk-123456, sk-123456", secrets)).to.equal(
       "wrong key: [redacted] or [redacted], [redacted]",
     );
+  });
+
+  it("leave no short one either, where the text speaks of keys, and change no other words", () => {
+    for (const [text, shown] of [
+      ["Incorrect API key provided: k1.", "Incorrect API key provided: [redacted]."],
+      ['{"authorization":"Bearer k1"}', '{"authorization":"Bearer [redacted]"}'],
+      ["AUTHORIZATION: Basic k1", "AUTHORIZATION: Basic [redacted]"],
+      ["unknown tokens k1 and k1", "unknown tokens [redacted] and [redacted]"],
+      ["the disk k1 is full; at k1", "the disk k1 is full; at k1"],
+      ["wrong key: k12, sk1, k1-a", "wrong key: k12, sk1, k1-a"],
+      ["bad key\nhost k1", "bad key\nhost k1"],
+      ["the keyboard k1", "the keyboard k1"],
+    ] as const)
+      expect(withoutSecrets(text, ["k1"]), text).to.equal(shown);
+    expect(withoutSecrets("token a.b (aXb)", ["a.b"]), "as it is written").to.equal("token [redacted] (aXb)");
   });
 });

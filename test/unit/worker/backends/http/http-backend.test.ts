@@ -7,7 +7,7 @@ import type { OpenAiServerOptions } from "../../../../../examples/openai-server/
 import { TestAuthority } from "../../../../support/certificates.ts";
 import { useClosers } from "../../../../support/closers.ts";
 import { eventually } from "../../../../support/eventually.ts";
-import { unusedAddress } from "../../../../support/listeners.ts";
+import { restartableAddress } from "../../../../support/listeners.ts";
 import { VirtualClock } from "../../../../support/virtual-clock.ts";
 import type { HttpBackendOptions } from "../../../../../src/worker/backends/http/http-backend.ts";
 import { chat, makeBackend, passUntil, settleSockets, settleWith, specOf, textOf } from "./asking.ts";
@@ -372,7 +372,7 @@ describe("the http backend", () => {
 
   describe("tells its trouble", () => {
     it("while items wait for a server that is not there, and how long they have", async () => {
-      const { port } = new URL(`http://${await unusedAddress()}`);
+      const { port } = new URL(`http://${await restartableAddress()}`);
       const { ask, backend } = make(["max_tries = 100"], {}, `http://127.0.0.1:${port}/v1?key=secret`);
       expect(backend.trouble()).to.equal(undefined);
       const controller = new AbortController();
@@ -405,7 +405,7 @@ describe("the http backend", () => {
   });
 
   describe("when nobody is there", () => {
-    const away = (): Promise<string> => unusedAddress();
+    const away = (): Promise<string> => restartableAddress();
 
     it("gives the item back before its time is over, uncharged", async () => {
       const { ask, logger } = make(["max_tries = 100"], {}, `http://${await away()}/v1`);

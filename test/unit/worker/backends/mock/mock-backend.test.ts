@@ -13,7 +13,7 @@ import type {
   SleepDistribution,
 } from "../../../../../src/worker/backends/mock/mock-backend.ts";
 import type { ItemAttempt, Outcome } from "../../../../../src/worker/backends/backend.ts";
-import { workerId } from "../../../../support/reactor-harness.ts";
+import { workerId } from "../../../../support/world-worker.ts";
 import { failureOf } from "../../../../support/rejection.ts";
 import { itemId } from "../../../../support/scripted-coordinator.ts";
 import { useTemporaryDirectory } from "../../../../support/temporary-directory.ts";
@@ -45,6 +45,22 @@ describe("the mock backend", () => {
   it("gives the payload back, at once unless it is told to sleep", async () => {
     const end = await make().execute(attemptOf(3), new AbortController().signal);
     expect([end, clock.armed]).to.deep.equal([{ kind: "success", output: Uint8Array.of(3) }, 0]);
+  });
+
+  it("counts the items of a key in a state of the size that is asked for, and keeps none of any other", async () => {
+    const { signal } = new AbortController();
+    const backend = make({ stateBytes: 300 });
+    const after = async (state: string | undefined): Promise<unknown> => {
+      const keyed = { key: "k", ...(state !== undefined && { state: Buffer.from(state) }) };
+      const outcome = await backend.execute({ ...attemptOf(1), keyed }, signal);
+      return outcome.kind === "success" && outcome.state?.toString();
+    };
+    expect(await after(undefined)).to.equal("1".padEnd(300));
+    expect(await after("41".padEnd(300))).to.equal("42".padEnd(300));
+    expect(await backend.execute(attemptOf(1), signal)).to.not.have.property("state");
+    expect(await make().execute({ ...attemptOf(1), keyed: { key: "k" } }, signal)).to.not.have.property(
+      "state",
+    );
   });
 
   it("sleeps as long as the distribution says", async () => {

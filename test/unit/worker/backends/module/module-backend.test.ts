@@ -233,6 +233,11 @@ describe("the module backend", () => {
     ["exits when it is loaded", `process.exit(9);`, "exit code 9"],
     ["exports nothing of that name", `export const other = 1;`, "it has no export default, only other"],
     ["exports no function", `export default 3;`, "its export is a number, not a function"],
+    [
+      "exports what cannot save",
+      `export default () => 1; export const saveTrainState = 5;`,
+      "its export saveTrainState is a number, not a function",
+    ],
     ["imports what is not there", `import "./nowhere.js"; export default () => 1;`, "nowhere.js"],
   ];
   for (const [what, source, reason] of UNUSABLE) {
@@ -287,10 +292,10 @@ describe("the module backend", () => {
     const source = `import { writeFileSync } from "node:fs"; export default () => { writeFileSync("pid", String(process.pid)); for (;;); };`;
     const backend = await rig().module(source);
     const running = executeText(backend, "1");
-    const pid = Number(
-      await eventually("the function runs", () =>
-        readFile(rig().directory.file("pid"), "utf8").catch(() => undefined),
-      ),
+    // A file that is made is empty for a moment.
+    const pid = await eventually(
+      "the function runs",
+      async () => Number(await readFile(rig().directory.file("pid"), "utf8").catch(() => "")) || undefined,
     );
     await backend.close();
     await running;

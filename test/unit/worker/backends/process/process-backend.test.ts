@@ -5,7 +5,7 @@ import type { ProcessBackendOptions } from "../../../../../src/worker/backends/p
 import type { Finished } from "../../../../../src/worker/work/execution.ts";
 import { BackendRig, isRunning, pidsIn } from "../../../../support/backend-rig.ts";
 import { eventually } from "../../../../support/eventually.ts";
-import { protocolChild } from "../../../../support/protocol-child.ts";
+import { protocolChild } from "./protocol-child.ts";
 import { useTemporaryDirectory } from "../../../../support/temporary-directory.ts";
 import { VirtualClock } from "../../../../support/virtual-clock.ts";
 
@@ -31,6 +31,7 @@ describe("the process backend", () => {
             killGraceMs: 5_000,
             maxOutputBytes: 10_000,
             maxCheckpointBytes: 1_000,
+            maxStateBytes: 1_000,
             ...parts,
           }),
       },
@@ -66,7 +67,7 @@ describe("the process backend", () => {
       expect(JSON.parse(said(await rig.end(given)))).to.deep.equal([
         { type: "hello", protocol: 1, concurrency: 2, max_output_bytes: 10_000 },
         {
-          ...{ type: "item", id: 1, item: `01${"00".repeat(31)}`, attempt: 3, run: "the run" },
+          ...{ type: "item", id: 1, item: `01${"00".repeat(31)}`, attempt: 3, run: "the run", slot: 0 },
           ...{ checkpoint: "dGhlcmU=", payload: { a: 1 } },
         },
       ]);

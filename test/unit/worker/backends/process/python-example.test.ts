@@ -24,6 +24,7 @@ const example: Pick<BackendCase, "open"> = {
       killGraceMs: 5_000,
       maxOutputBytes: MIB,
       maxCheckpointBytes: MIB,
+      maxStateBytes: MIB,
     }),
 };
 

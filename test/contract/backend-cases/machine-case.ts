@@ -1,0 +1,30 @@
+import { fileURLToPath } from "node:url";
+import { machineBackend } from "../../../src/worker/backends/code/code-backend.ts";
+import { CHECKPOINT_LIMIT, KILL_GRACE_MS, OUTPUT_LIMIT, STATE_LIMIT } from "../../support/backend-case.ts";
+import type { BackendCase } from "../../support/backend-case.ts";
+
+export const backendCase: BackendCase = {
+  name: "machine",
+  can: new Set(["list", "echo", "fail", "crash", "hang", "big", "complain", "save", "meet"]),
+  open: ({ directory, ...surroundings }) =>
+    machineBackend({
+      ...surroundings,
+      module: fileURLToPath(new URL("./item-machine-program.ts", import.meta.url)),
+      export: "machine",
+      checkpointIntervalMs: 0,
+      workingDirectory: directory,
+      memoryLimitBytes: undefined,
+      loadTimeoutMs: 20_000,
+      abortGraceMs: KILL_GRACE_MS,
+      maxOutputBytes: OUTPUT_LIMIT,
+      maxCheckpointBytes: CHECKPOINT_LIMIT,
+      maxStateBytes: STATE_LIMIT,
+    }),
+  savedText: (checkpoint) => {
+    const { snapshot } = JSON.parse(Buffer.from(checkpoint).toString()) as {
+      snapshot: { context: { saved: string } };
+    };
+    return snapshot.context.saved;
+  },
+  executesIn: "children",
+};

@@ -1,0 +1,116 @@
+// Workers and the coordinator are killed with -9 while items of keys execute. The evidence is the executions' own journal, and the states
+// that were kept: each counts the items of its key that have succeeded.
+import { existsSync } from "node:fs";
+import { expect } from "chai";
+import { withCluster } from "../support/cluster.ts";
+import type { Cluster } from "../support/cluster.ts";
+import { eventually } from "../support/eventually.ts";
+import { readJournal, runUntil } from "../support/run-observer.ts";
+
+const KEYS = 5;
+const ITEMS = 60;
+const KILLS = 3;
+
+interface ResultLine {
+  readonly item: string;
+  readonly ok: boolean;
+  readonly output: { readonly k: number; readonly n: number };
+}
+
+async function linesOf<Line>(cluster: Cluster, ...args: string[]): Promise<Line[]> {
+  const { code, stdout, stderr } = await cluster.run(...args);
+  if (code !== 0) throw new Error(`rollout ${args.join(" ")} ended with ${String(code)}: ${stderr}`);
+  return stdout
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as Line);
+}
+
+/** Numbers of a key's items as they were begun, one after the other; the same again is another attempt of it. */
+function begun(executions: readonly string[], results: readonly ResultLine[], key: number): number[] {
+  const numbers = new Map(results.map(({ item, output }) => [item, output]));
+  const ofKey = executions.flatMap((item) => {
+    const output = numbers.get(item);
+    return output?.k === key ? [output.n] : [];
+  });
+  return ofKey.filter((number, at) => number !== ofKey[at - 1]);
+}
+
+describe("witnesses", () => {
+  it("key_order_survives_kills, keyed_state_committed_once", async () => {
+    const settings = {
+      ...{ "worker.slots": 4, "mock.sleep": "20ms", "mock.distribution": "uniform" },
+      ...{ "mock.journal": "./journal", "mock.state": "20B" },
+    };
+    await withCluster(settings, async (cluster) => {
+      let coordinator = await cluster.startCoordinator();
+      const workers = await cluster.startWorkers(2);
+      const values = Array.from({ length: ITEMS }, (_, n) => ({ k: n % KEYS, n }));
+      expect(await cluster.submit(values, "--key-field", "k", "--seal")).to.include({ added: ITEMS });
+      let doneAtLastKill = 0;
+      for (let kill = 0; kill < KILLS; kill++) {
+        // A kill counts only where something runs and something was recorded since the last one.
+        const { done } = await runUntil(cluster, (run) => run.running > 0 && run.done > doneAtLastKill);
+        doneAtLastKill = done;
+        if (kill % 2 === 0) {
+          await coordinator.kill();
+          coordinator = await cluster.startCoordinator();
+        } else {
+          await workers.pop()?.kill();
+          workers.push(await cluster.startWorker());
+        }
+      }
+      const { done, failed } = await runUntil(cluster, ({ state }) => state === "complete");
+      expect({ done, failed }).to.deep.equal({ done: ITEMS, failed: 0 });
+
+      const results = await linesOf<ResultLine>(cluster, "results", "--order", "input");
+      const executions = readJournal(cluster.file("journal")).map(({ item }) => item);
+      for (let key = 0; key < KEYS; key++) {
+        const inOrder = values.filter(({ k }) => k === key).map(({ n }) => n);
+        expect(begun(executions, results, key), `key ${key} as it was executed`).to.deep.equal(inOrder);
+        const { stdout } = await cluster.run("key", "get", String(key), "--state");
+        expect(stdout.trimEnd(), `items of key ${key} that its state has counted`).to.equal(
+          String(ITEMS / KEYS),
+        );
+      }
+    });
+  });
+
+  it("stale_worker_cannot_commit", async () => {
+    const settings = { "mock.sleep": "1s", "mock.journal": "./journal", "mock.state": "20B" };
+    await withCluster(settings, async (cluster) => {
+      await cluster.startCoordinator();
+      const stopped = await cluster.startWorker();
+      await cluster.submit(
+        [
+          { k: "one", n: 1 },
+          { k: "one", n: 2 },
+        ],
+        "--key-field",
+        "k",
+        "--seal",
+      );
+      const journal = cluster.file("journal");
+      await eventually("it executes", () => existsSync(journal) && readJournal(journal).length > 0);
+      stopped.send("SIGSTOP");
+      await cluster.startWorker();
+      await runUntil(cluster, ({ state }) => state === "complete");
+      const state = async (): Promise<string> =>
+        (await cluster.run("key", "get", "one", "--state")).stdout.trimEnd();
+      expect(await state()).to.equal("2");
+
+      // It wakes in the middle of the first item, ends it, and wants to tell.
+      stopped.send("SIGCONT");
+      const id = await stopped.id();
+      await eventually("it is heard again", async () => (await cluster.listed(id))?.liveness === "alive");
+      // It delivers what it has before it leaves.
+      expect((await cluster.run("worker", "drain", id, "--wait")).code).to.equal(0);
+      expect(await state()).to.equal("2");
+      const { done, failed, state: left } = await runUntil(cluster, () => true);
+      expect({ done, failed, left }).to.deep.equal({ done: 2, failed: 0, left: "complete" });
+      const attempts = Map.groupBy(readJournal(journal), ({ item }) => item);
+      const beginners = [...attempts.values()].map((again) => again.map(({ worker }) => worker === id));
+      expect(beginners, "an item was begun by both").to.deep.include([true, false]);
+    });
+  });
+});

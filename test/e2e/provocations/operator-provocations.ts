@@ -1,0 +1,150 @@
+// Ways to the rows of the table of errors that an operator's question to a coordinator leads to.
+import { writeFile } from "node:fs/promises";
+import { commandManifest, commandManifestText, mockManifest } from "../../../src/config/manifest.ts";
+import { taskOf } from "../../../src/config/task.ts";
+import { itemIdOf } from "../../../src/coordinator/ledger/place.ts";
+import { newWorkerId } from "../../support/certificates.ts";
+import type { Cluster } from "../../support/cluster.ts";
+import type { Provocation } from "./scene.ts";
+
+type OperatorCode =
+  | ("run_cancelled" | "other_task" | "item_unknown" | "item_ambiguous" | "name_unknown" | "worker_unknown")
+  | ("key_invalid" | "key_unknown" | "key_refused")
+  | ("worker_alive" | "certificate_revoked" | "clock_ahead" | "no_successor");
+
+const SUBMIT = ["submit", "items.jsonl"];
+const TWINS = [`{"id":"twin","number":1}`, `{"id":"twin","number":2}`];
+
+/** Times of a worker alone: it waits for some of them whether the one that has its id has died. */
+const BRIEF = [
+  ...["--heartbeat-interval", "100ms", "--clock-skew-budget", "50ms"],
+  ...["--worker-self-fence-timeout", "200ms", "--coordinator-failure-timeout", "400ms"],
+];
+
+async function submitted(cluster: Cluster, lines: readonly string[], ...more: string[]): Promise<void> {
+  await cluster.startCoordinator();
+  await writeFile(cluster.file("items.jsonl"), `${lines.join("\n")}\n`);
+  await cluster.launch([...SUBMIT, ...more]).ended;
+}
+
+function idOf(line: string): string {
+  const { digest: taskDigest } = taskOf(mockManifest());
+  const id = itemIdOf({ taskDigest, payload: Buffer.from(line), key: "", sampleIndex: 0 });
+  return Buffer.from(id).toString("hex");
+}
+
+export const OPERATOR_PROVOCATIONS: { readonly [Code in OperatorCode]: Provocation<Code> } = {
+  run_cancelled: {
+    by: "a submission after the run was cancelled",
+    stage: async (cluster) => {
+      await submitted(cluster, [`"one"`]);
+      await cluster.launch(["cancel", "--yes"]).ended;
+      await writeFile(cluster.file("items.jsonl"), `"another"\n`);
+      return { args: SUBMIT, params: {} };
+    },
+  },
+  other_task: {
+    by: "items for another plugin than the first ones",
+    stage: async (cluster) => {
+      await submitted(cluster, [`"one"`]);
+      const command = ["wc", "-w"];
+      await writeFile(cluster.file("words.toml"), commandManifestText(command, cluster.directory));
+      const [task, other] = [mockManifest(), commandManifest(command, cluster.directory)].map(
+        (manifest) => taskOf(manifest).summary,
+      );
+      if (task === undefined || other === undefined) throw new Error("a task has a summary");
+      return { args: [...SUBMIT, "--plugin", "words.toml"], params: { task, other } };
+    },
+  },
+  key_invalid: {
+    by: "a line without its key, behind one that has one",
+    stage: async (cluster) => {
+      await cluster.startCoordinator();
+      await writeFile(cluster.file("items.jsonl"), `{"customer":1}\n{"client":2}\n`);
+      const reason = "it has no customer, which is its key";
+      const params = { file: "items.jsonl", line: 2, reason };
+      return { args: [...SUBMIT, "--key-field", "customer"], params };
+    },
+  },
+  key_unknown: {
+    by: "a key that no item has",
+    stage: async (cluster) => {
+      await submitted(cluster, TWINS);
+      return { args: ["key", "get", "nobody"], params: { key: "nobody" } };
+    },
+  },
+  key_refused: {
+    by: "a key that is to go on without its next item, which has not failed",
+    stage: async (cluster) => {
+      await submitted(cluster, TWINS, "--key-field", "id");
+      const reason = "no item of it has failed and keeps it";
+      return { args: ["key", "skip", "twin"], params: { keys: "twin", reason } };
+    },
+  },
+  item_unknown: {
+    by: "a name that no item has",
+    stage: async (cluster) => {
+      await submitted(cluster, TWINS);
+      return { args: ["logs", "abcdef"], params: { name: "abcdef" } };
+    },
+  },
+  item_ambiguous: {
+    by: "an id that the input gave to two items",
+    stage: async (cluster) => {
+      await submitted(cluster, TWINS);
+      const items = TWINS.map((line) => idOf(line).slice(0, 16)).join(", ");
+      return { args: ["logs", "twin"], params: { name: "twin", items } };
+    },
+  },
+  name_unknown: {
+    by: "the id of a worker that there never was",
+    stage: async (cluster) => {
+      await cluster.startCoordinator();
+      const name = newWorkerId();
+      return { args: ["explain", name], params: { name } };
+    },
+  },
+  worker_unknown: {
+    by: "a worker that there never was",
+    stage: async (cluster) => {
+      await cluster.startCoordinator();
+      const worker = newWorkerId();
+      return { args: ["worker", "drain", worker], params: { worker } };
+    },
+  },
+  no_successor: {
+    by: "a step-down of the only coordinator",
+    stage: async (cluster) => {
+      await cluster.startCoordinator();
+      return { args: ["coordinator", "step-down"], params: {} };
+    },
+  },
+  worker_alive: {
+    by: "the id of a worker that lives, asked for with the bundle and another state directory",
+    stage: async (cluster) => {
+      await cluster.startCoordinator();
+      const workerId = newWorkerId();
+      await cluster.startWorker({ workerId });
+      const args = ["worker", "run", "--worker-id", workerId, "--state-dir", "elsewhere", ...BRIEF];
+      return { args, params: { worker: workerId } };
+    },
+  },
+  certificate_revoked: {
+    by: "a worker whose id was revoked",
+    stage: async (cluster) => {
+      await cluster.startCoordinator();
+      const workerId = newWorkerId();
+      await cluster.launch(["ca", "revoke", workerId]).ended;
+      return { args: ["worker", "run", "--worker-id", workerId], params: { who: `worker ${workerId}` } };
+    },
+  },
+  clock_ahead: {
+    by: "a worker whose clock is two days ahead (a preload)",
+    stage: async (cluster) => {
+      await cluster.startCoordinator();
+      const file = cluster.file("ahead.mjs");
+      await writeFile(file, "const now = Date.now; Date.now = () => now() + 2 * 86_400_000;");
+      return { args: ["worker", "run"], env: { NODE_OPTIONS: `--import ${file}` }, params: {} };
+    },
+  },
+};

@@ -1,0 +1,67 @@
+// Everything of a coordinator's state that is meant to survive it (C4); the rest is measured anew.
+import { isDeepStrictEqual } from "node:util";
+import { keyChart } from "../../src/coordinator/keys/key.ts";
+import { itemIdText } from "../../src/coordinator/ledger/place.ts";
+import { runChart } from "../../src/coordinator/run/run.ts";
+import type { CoordinatorState } from "../../src/coordinator/turn/state.ts";
+import { isTrusted, trustChart, workerChart } from "../../src/coordinator/turn/state.ts";
+
+/** The first part in which what was stored differs from the live state, with both values; undefined when they are the same. */
+export function difference(stored: CoordinatorState, live: CoordinatorState): string | undefined {
+  const [left, right] = [persistedOf(stored), persistedOf(live)];
+  for (const [name, value] of Object.entries(left))
+    if (!isDeepStrictEqual(value, right[name]))
+      return `${name}: stored ${JSON.stringify(value)}, live ${JSON.stringify(right[name])}`;
+  return undefined;
+}
+
+function persistedOf({
+  workers,
+  workersCount,
+  keys,
+  ledger: { tally, running },
+  run,
+  task,
+  countedFrom,
+}: CoordinatorState): Record<string, unknown> {
+  const { cursors, ...numbers } = tally.numbers;
+  return {
+    run: [runChart.states[run.state], run.context],
+    task: task && { ...task, digest: hex(task.digest) },
+    countedFrom,
+    numbers,
+    cursors: [...cursors].sort(([one], [other]) => one - other),
+    running: [...running.values()]
+      .map(({ place, id, number, row, checksum }) => ({ place, id: itemIdText(id), number, row, checksum }))
+      .sort((one, other) => (one.place < other.place ? -1 : 1)),
+    keys: [...keys.table]
+      .map(({ text, row, head, commit, hasState, checksum, stateChecksum, why }) => ({
+        ...{ text, state: keyChart.states[row.state], context: row.context, head: head?.place },
+        ...{ commit, hasState, checksum, stateChecksum: hasState ? stateChecksum : null, why },
+      }))
+      .sort((one, other) => (one.text < other.text ? -1 : 1)),
+    keyNumbers: keys.isInUse ? keys.rows.numbers : null,
+    keyCounts: keys.counts,
+    counted: [workersCount.count, hex(workersCount.entry().value)],
+    workers: [...workers.values()]
+      .map((row) => ({
+        id: row.id,
+        state: workerChart.states[row.chart.state],
+        context: row.chart.context,
+        trust: trustChart.states[row.trust.state],
+        failures: isTrusted(row) ? 0 : row.trust.context.failuresInRow,
+        slots: row.slots,
+        plugins: row.plugins,
+        load: row.load,
+        registeredAtWallMs: row.registeredAtWallMs,
+        sequence: row.sequence,
+        stored: hex(row.stored),
+        held: [...row.held.values()].map(({ place }) => place).sort(),
+      }))
+      .sort((one, other) => (one.id < other.id ? -1 : 1)),
+  };
+}
+
+function hex(bytes: Uint8Array | undefined): string {
+  return bytes === undefined ? "" : Buffer.from(bytes).toString("hex");
+}

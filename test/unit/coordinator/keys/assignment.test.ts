@@ -1,0 +1,114 @@
+import { expect } from "chai";
+import { KEYS_PREFIX } from "../../../../src/storage/keys.ts";
+import { World } from "../../../support/world.ts";
+import { workerId } from "../../../support/world-worker.ts";
+import type { OwnPartitions } from "../../../../src/coordinator/turn/input.ts";
+
+const keyOf = (text: string): string => text.split(" ")[0] ?? "";
+const PARTITIONS = 32;
+
+async function keyedWorld(): Promise<World> {
+  return World.start({ keys: { totalPartitions: PARTITIONS } });
+}
+
+function epochOf(world: World): number {
+  return world.state.keys.assignment.epoch;
+}
+
+function owned(world: World, number: number): Promise<OwnPartitions> {
+  return world.ask((answer) => ({ kind: "getAssignment", workerId: workerId(number), answer }));
+}
+
+describe("the assignment of partitions", () => {
+  it("begins with the first key, and says nothing before", async () => {
+    const world = await keyedWorld();
+    await world.worker(1);
+    await world.submit(["plain"]);
+    expect([epochOf(world), await owned(world, 1)]).to.deep.equal([
+      0,
+      { epoch: 0, partitions: [], totalPartitions: 0 },
+    ]);
+    expect((await world.beats({ workerId: workerId(1), sequence: 9 }))[0]).to.not.have.property(
+      "assignmentEpoch",
+    );
+    await world.submit(["a 1"], { keyOf, submission: "01SVBM1SS10N00000000000001" });
+    expect((await owned(world, 1)).partitions).to.have.length(PARTITIONS);
+    const [answer] = await world.beats({ workerId: workerId(1), sequence: 10 });
+    expect(answer?.assignmentEpoch).to.equal(1);
+  });
+
+  it("is raised by one for each turn that changes the members, and once in it", async () => {
+    const world = await keyedWorld();
+    await world.submit(["a 1"], { keyOf });
+    world.takeTopics();
+    const [one, two] = [await world.worker(1), await world.worker(2)];
+    expect(epochOf(world)).to.equal(2);
+    const moved = world.events.events.filter(({ topic }) => topic === "partitions_moved");
+    expect(moved.map(({ payload }) => payload)).to.deep.include({
+      ...{ epoch: 1, joined: [workerId(1)], left: [], partitions: PARTITIONS },
+      moves: [{ from: null, to: workerId(1), partitions: PARTITIONS }],
+    });
+    const [first, second] = [await owned(world, 1), await owned(world, 2)];
+    expect([...first.partitions, ...second.partitions].sort((a, b) => a - b)).to.deep.equal(
+      Array.from({ length: PARTITIONS }, (_, at) => at),
+    );
+    two.state = "Draining";
+    await world.step(one.beatInput(), two.beatInput());
+    expect([epochOf(world), (await owned(world, 1)).partitions.length]).to.deep.equal([3, PARTITIONS]);
+  });
+
+  it("survives a new leader and a restart of a worker, and a failed one leaves it", async () => {
+    const world = await keyedWorld();
+    await world.submit(["a 1"], { keyOf });
+    const [one, two] = [await world.worker(1), await world.worker(2)];
+    const before = await owned(world, 2);
+    await world.lead();
+    await one.rejoin();
+    await two.rejoin();
+    await two.startAnew(7);
+    expect(await owned(world, 2)).to.deep.equal(before);
+    await world.watch(6_000, [one]);
+    expect([epochOf(world), (await owned(world, 2)).partitions]).to.deep.equal([3, []]);
+  });
+
+  it("leaves out a worker of a version that takes no keys, which is given none of their items", async () => {
+    const world = await keyedWorld();
+    const worker = await world.worker(1, { credit: 4 });
+    worker.takesKeys = false;
+    await worker.beat();
+    await world.submit(["a 1", "plain"], { keyOf: (text) => (text === "plain" ? "" : "a") });
+    expect([worker.texts, world.state.keys.assignment.size]).to.deep.equal([["plain"], 0]);
+    worker.takesKeys = true;
+    await worker.beat();
+    await world.settle();
+    expect(worker.texts).to.deep.equal(["plain", "a 1"]);
+  });
+
+  it("gives a head to the owner of its partition, and after the time to spill to anybody with a free slot", async () => {
+    const world = await keyedWorld();
+    const workers = [await world.worker(1, { slots: 1 }), await world.worker(2, { slots: 1 })];
+    await world.submit(["a 1"], { keyOf });
+    const owner = world.state.keys.assignment.ownerOf(world.state.keys.table.get("a")?.partition ?? -1);
+    const [own, other] = [workers.find(({ id }) => id === owner), workers.find(({ id }) => id !== owner)];
+    await other?.ask(1);
+    expect(other?.texts).to.deep.equal([]);
+    world.pass(249);
+    await world.step({ kind: "wake" });
+    expect(other?.texts).to.deep.equal([]);
+    world.pass(1);
+    await world.step({ kind: "wake" });
+    expect([other?.texts, own?.texts]).to.deep.equal([["a 1"], []]);
+  });
+
+  it("is not written for a run without keys", async () => {
+    const world = await keyedWorld();
+    const worker = await world.worker(1, { credit: 4 });
+    await world.submit(["one", "two"]);
+    await worker.report(worker.held);
+    expect([await world.countUnder(KEYS_PREFIX), await world.store.get("meta/keys")]).to.deep.equal([
+      0,
+      undefined,
+    ]);
+    expect(await world.store.get("meta/assignment")).to.equal(undefined);
+  });
+});

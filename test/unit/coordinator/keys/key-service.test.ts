@@ -1,0 +1,212 @@
+import { expect } from "chai";
+import type { Client } from "@connectrpc/connect";
+import { createClient, createRouterTransport } from "@connectrpc/connect";
+import { keyService } from "../../../../src/coordinator/rpc/key-service.ts";
+import { operatorService } from "../../../../src/coordinator/rpc/operator-service.ts";
+import { planSubmission } from "../../../../src/coordinator/rpc/submissions.ts";
+import { KeyAction, KeyRefusalReason, KeyService } from "../../../../src/gen/rollout/v1/keys_pb.ts";
+import { ItemState, KeyPhase, OperatorService } from "../../../../src/gen/rollout/v1/run_pb.ts";
+import { ITEMS_PREFIX, MAIL_PREFIX } from "../../../../src/storage/keys.ts";
+import { linesOf, World } from "../../../support/world.ts";
+import type { WorldOptions } from "../../../support/world.ts";
+import { successOf } from "../../../support/world-worker.ts";
+import type { WorldWorker } from "../../../support/world-worker.ts";
+import { VirtualClock } from "../../../support/virtual-clock.ts";
+
+const keyOf = (text: string): string => text.split(" ")[0] ?? "";
+const TOO_LARGE = { kind: "too_large", message: "too large" } as const;
+
+interface Desk {
+  readonly world: World;
+  readonly worker: WorldWorker;
+  readonly keys: Client<typeof KeyService>;
+  readonly operator: Client<typeof OperatorService>;
+}
+
+async function deskOf(options: WorldOptions = {}): Promise<Desk> {
+  const world = await World.start({ keys: { totalPartitions: 16 }, ...options });
+  let stepped = Promise.resolve();
+  const leader = world.leader((input) => {
+    stepped = stepped.then(() => world.step(input)).then(() => world.settle());
+    return true;
+  });
+  const transport = createRouterTransport(
+    (router) => {
+      router.service(KeyService, keyService(leader, world.store));
+      router.service(OperatorService, operatorService(leader, world.store, { clock: new VirtualClock() }));
+    },
+    {
+      transport: {
+        interceptors: [
+          (next) => async (request) => {
+            const answer = await next(request);
+            await stepped;
+            return answer;
+          },
+        ],
+      },
+    },
+  );
+  const worker = await world.worker(1, { slots: 2, credit: 8 });
+  const [keys, operator] = [createClient(KeyService, transport), createClient(OperatorService, transport)];
+  return { world, worker, keys, operator };
+}
+
+describe("the service of keys", () => {
+  it("says how a key stands, with its head, who has that, and its state", async () => {
+    const { world, worker, keys } = await deskOf();
+    await world.submit(["a 1", "a 2", "b 1"], { keyOf });
+    const running = await keys.getKey({ key: "a" });
+    expect(running.key).to.deep.include({ key: "a", phase: KeyPhase.RUNNING, items: 2, worker: worker.id });
+    expect(running.key?.owner).to.equal(worker.id);
+    const [first] = worker.held.filter(({ text }) => text === "a 1");
+    if (first === undefined) return expect.fail("nothing was given out");
+    expect(running.key?.head).to.equal(Buffer.from(first.id).toString("hex"));
+    await worker.report([first], { ...successOf(first), keyed: { basedOn: 0, state: Buffer.from("one") } });
+    const { key, state } = await keys.getKey({ key: "a", withState: true });
+    expect([Buffer.from(state ?? []).toString(), key?.stateBytes, key?.items]).to.deep.equal(["one", 3, 1]);
+    expect(worker.held.find(({ text }) => text === "a 2")?.keyed).to.deep.equal({
+      ...{ key: "a", commit: key?.stateCommit, state: new Uint8Array(Buffer.from("one")) },
+    });
+  });
+
+  it("lists keys a page at a time, each once, and those alone that are asked for", async () => {
+    const { world, worker, keys } = await deskOf();
+    await world.submit(
+      Array.from({ length: 40 }, (_, at) => `k${at} x`),
+      { keyOf },
+    );
+    const [failed] = worker.held;
+    if (failed === undefined) return expect.fail("nothing was given out");
+    await worker.report([failed], TOO_LARGE);
+    const listed: string[] = [];
+    for (let after = ""; ;) {
+      const page = await keys.listKeys({ after, limit: 7 });
+      listed.push(...page.keys.map(({ key }) => key));
+      after = page.after;
+      if (after === "") break;
+    }
+    expect(listed).to.have.length(40);
+    expect(new Set(listed).size).to.equal(40);
+    const parked = await keys.listKeys({ phases: [KeyPhase.PARKED] });
+    expect(parked.keys).to.have.length(1);
+    expect(parked.keys[0]).to.deep.include({ parkedBy: "failed", phase: KeyPhase.PARKED });
+    expect(parked.keys[0]?.error).to.deep.include({ class: "too_large", message: "too large" });
+  });
+
+  it("steers keys, and says of each that it cannot why", async () => {
+    const { world, worker, keys } = await deskOf();
+    await world.submit(["a 1", "a 2", "b 1"], { keyOf });
+    await worker.report(
+      worker.held.filter(({ text }) => text === "a 1"),
+      TOO_LARGE,
+    );
+    const refused = async (action: KeyAction, key: string): Promise<(KeyRefusalReason | undefined)[]> =>
+      (await keys.steerKeys({ action, keys: [key] })).refused.map(({ reason }) => reason);
+    expect(await refused(KeyAction.RESUME, "a")).to.deep.equal([KeyRefusalReason.HEAD_FAILED]);
+    expect(await refused(KeyAction.SKIP, "b")).to.deep.equal([KeyRefusalReason.NOT_FAILED]);
+    expect(await refused(KeyAction.RETIRE, "b")).to.deep.equal([KeyRefusalReason.NOT_IDLE]);
+    expect(await refused(KeyAction.PAUSE, "none")).to.deep.equal([KeyRefusalReason.UNKNOWN]);
+    expect(await refused(KeyAction.SKIP, "a")).to.deep.equal([]);
+    expect(worker.texts).to.include("a 2");
+    for (const item of [...worker.held]) await worker.report([item]);
+    expect(await refused(KeyAction.RETIRE, "a")).to.deep.equal([]);
+    expect((await keys.listKeys({})).keys.map(({ key }) => key)).to.deep.equal(["b"]);
+    await world.submit(["a 3"], { keyOf, submission: "01SVBM1SS10N00000000000009" });
+    expect(worker.held.at(-1)?.keyed, "it begins anew").to.deep.equal({ key: "a", commit: 0, state: null });
+  });
+
+  it("says where an item stands in its key", async () => {
+    const { world, worker, operator } = await deskOf();
+    await world.submit(["a 1", "a 2", "a 3"], { keyOf });
+    const [head] = worker.held;
+    const items = await world.rowsUnder(ITEMS_PREFIX);
+    expect([items.length, await world.countUnder(MAIL_PREFIX)]).to.deep.equal([3, 2]);
+    const third = await idOf(world, "a 3");
+    const { item } = await operator.getItem({ name: third });
+    expect(item).to.deep.include({ key: "a", keyPhase: KeyPhase.RUNNING, aheadInKey: 2 });
+    expect([item?.state, item?.keyHead]).to.deep.equal([
+      ItemState.FRESH,
+      Buffer.from(head?.id ?? []).toString("hex"),
+    ]);
+  });
+
+  it("counts items without keys alone before one that has none", async () => {
+    const { world, worker, operator } = await deskOf();
+    const ofKey = (text: string): string => (text.startsWith("plain") ? "" : "a");
+    world.pass(1);
+    await world.step({ kind: "pause", reason: "lunch", answer: () => undefined });
+    await world.submit(["plain 1", "a 1", "a 2", "plain 2"], { keyOf: ofKey });
+    const { item } = await operator.getItem({ name: await idOf(world, "plain 2", ofKey) });
+    expect([item?.ahead, item?.key, worker.texts]).to.deep.equal([1, undefined, []]);
+  });
+});
+
+async function idOf(world: World, text: string, ofKey = keyOf): Promise<string> {
+  const planned = await planSubmission(
+    world.store,
+    linesOf([text], { keyOf: ofKey, submission: "01SVBM1SS10N00000000000007" }),
+  );
+  if (planned.kind !== "planned") return expect.fail("it is planned");
+  const [counted] = planned.batch.counted;
+  return Buffer.from(counted?.id ?? []).toString("hex");
+}
+
+describe("a submission with keys", () => {
+  it("is refused whole when a partition would have more keys than it may, and what was there goes on", async () => {
+    const { world, worker } = await deskOf({ keys: { totalPartitions: 1, maxKeysPerPartition: 2 } });
+    await world.submit(["a 1", "b 1"], { keyOf });
+    const verdict = await world.submit(["b 2", "c 1"], { keyOf, submission: "01SVBM1SS10N00000000000002" });
+    expect(verdict).to.deep.equal({ kind: "partitionFull", key: "c", partition: 0, limit: 2 });
+    expect(await world.countUnder(ITEMS_PREFIX)).to.equal(2);
+    expect(worker.texts).to.deep.equal(["a 1", "b 1"]);
+    await world.submit(["b 2"], { keyOf, submission: "01SVBM1SS10N00000000000003" });
+    expect(await world.countUnder(ITEMS_PREFIX)).to.equal(3);
+  });
+
+  it("names the item of an event for ever: known when it comes again, refused with another payload", async () => {
+    const { world } = await deskOf();
+    const eventOf = (text: string): string => text.split(" ")[1] ?? "";
+    const plan = (texts: readonly string[], submission: string) =>
+      planSubmission(world.store, linesOf(texts, { keyOf, eventOf, submission }));
+    await world.submit(["a e1 x", "a e2 y", "b e1 x"], { keyOf, eventOf });
+    const again = await plan(["a e1 x", "a e3 z", "a e3 z"], "01SVBM1SS10N00000000000002");
+    if (again.kind !== "planned") return expect.fail(`it is ${again.kind}`);
+    const { added, known, duplicates, counted } = again.batch;
+    expect([added.length, known, duplicates, counted]).to.deep.equal([1, 2, 0, []]);
+    for (const texts of [["a e1 other"], ["a e4 one", "a e4 two"]])
+      expect((await plan(texts, "01SVBM1SS10N00000000000003")).kind).to.equal("reused");
+  });
+
+  it("is counted by rows: 8 for an item of an idle key with a state, 10 for one that waits behind another", async () => {
+    const { world, worker } = await deskOf({ isChecked: false });
+    await world.submit(["a 0", "b 0"], { keyOf });
+    const finish = async (): Promise<void> => {
+      for (const item of [...worker.held])
+        await worker.report([item], {
+          ...successOf(item),
+          keyed: { basedOn: item.keyed?.commit ?? 0, state: Buffer.from("s") },
+        });
+    };
+    await finish();
+    let rows = 0;
+    const step = world.step.bind(world);
+    world.step = async (...inputs) => {
+      await step(...inputs);
+      const { puts, deletes } = world.written;
+      const shared = ["meta/", "completions/", "submissions/", "heartbeats/"];
+      rows += [...puts.map(({ key }) => key), ...deletes].filter(
+        (key) => !shared.some((prefix) => key.startsWith(prefix)),
+      ).length;
+    };
+    await world.submit(["a 1"], { keyOf, submission: "01SVBM1SS10N00000000000002" });
+    await finish();
+    expect(rows).to.be.at.most(8);
+    rows = 0;
+    await world.submit(["b 1"], { keyOf, submission: "01SVBM1SS10N00000000000003" });
+    await world.submit(["b 2"], { keyOf, submission: "01SVBM1SS10N00000000000004" });
+    await finish();
+    await finish();
+    expect(rows).to.be.at.most(8 + 10);
+  });
+});
