@@ -1,4 +1,4 @@
-// Dispatch latency at low load: from the moment an operator submits one item to the moment a waiting worker has it, the fsync of
+// Latency at low load. Of results: see known-results. Of dispatch: from the moment an operator submits one item to the moment a waiting worker has it, the fsync of
 // the submission included. The worker is this process, by a client written against the generated code only.
 import { createClient } from "@connectrpc/connect";
 import { assert } from "../src/base/assert.ts";
@@ -20,6 +20,7 @@ import { openClient } from "../src/transport/client.ts";
 import { openAuthority } from "../src/transport/tls/authority.ts";
 import { loadCredentials } from "../src/transport/tls/credential-files.ts";
 import { operatorFiles } from "../src/transport/tls/host-credentials.ts";
+import { knownResults } from "./known-results.ts";
 import type { Bench } from "./support/figure.ts";
 import { round } from "./support/figure.ts";
 import { MeasuredCoordinator } from "./support/measured-coordinator.ts";
@@ -52,6 +53,7 @@ export const latency: Bench = {
         round(measured[Math.floor(share * measured.length)] ?? NaN, 2);
       note(`p50 ${percentile(0.5)} ms, p99 ${percentile(0.99)} ms`);
       return [
+        ...(await knownResults(note)),
         { name: "submit to assignment, p50", value: percentile(0.5), unit: "ms" },
         { name: "submit to assignment, p99", value: percentile(0.99), unit: "ms" },
       ];

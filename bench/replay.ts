@@ -9,7 +9,7 @@ import { epoch, newUlid } from "../src/base/ids.ts";
 import type { IncarnationId, RunId, WorkerId } from "../src/base/ids.ts";
 import { systemRandom } from "../src/base/random.ts";
 import { turnstile } from "../src/base/turnstile.ts";
-import { planSubmission } from "../src/coordinator/rpc/plan-submission.ts";
+import { planSubmission } from "../src/coordinator/rpc/submissions.ts";
 import { react } from "../src/coordinator/reactor.ts";
 import { replay } from "../src/coordinator/replay.ts";
 import type { SessionFrame } from "../src/coordinator/turn/session-frame.ts";

@@ -1,17 +1,29 @@
-// `npm run bench -- [--only NAME,NAME] [--json]`: runs the benchmarks one after the other and prints their figures.
+// `npm run bench -- [--only NAME,NAME] [--json]`: runs the benchmarks one after the other, or all that do not take an hour, and prints
+// their figures.
 // Speed is compared within one run; the figures of two machines, or of one machine on two days, are not comparable.
 import { cpus, loadavg, totalmem } from "node:os";
 import { parseArgs } from "node:util";
 import type { Bench, Figure } from "./support/figure.ts";
+import { failover } from "./failover.ts";
+import { growth } from "./growth.ts";
 import { heartbeat } from "./heartbeat.ts";
+import { inspect } from "./inspect.ts";
 import { latency } from "./latency.ts";
+import { localRun } from "./local-run.ts";
 import { memory } from "./memory.ts";
+import { page } from "./page.ts";
+import { peers } from "./peers.ts";
+import { realUse } from "./real-use.ts";
 import { replayBench } from "./replay.ts";
 import { results as resultsBench } from "./results.ts";
+import { start } from "./start.ts";
 import { steal } from "./steal.ts";
 import { throughput } from "./throughput.ts";
 
-const BENCHES: readonly Bench[] = [heartbeat, throughput, latency, replayBench, memory, resultsBench, steal];
+const BENCHES: readonly Bench[] = [
+  ...[heartbeat, throughput, latency, replayBench, memory, resultsBench, start, steal],
+  ...[growth, peers, failover, inspect, page, realUse, localRun],
+];
 
 const { values } = parseArgs({
   options: { only: { type: "string" }, json: { type: "boolean", default: false } },
@@ -32,12 +44,16 @@ const machine = {
   load: loadavg()[0] ?? NaN,
 };
 const results: { bench: string; figures: readonly Figure[] }[] = [];
+const beside: Record<string, unknown> = {};
 for (const bench of BENCHES) {
-  if (wanted !== undefined && !wanted.includes(bench.name)) continue;
-  const figures = await bench.run((line) => process.stderr.write(`${bench.name}: ${line}\n`));
+  const isWanted = wanted === undefined ? bench.isLong !== true : wanted.includes(bench.name);
+  if (!isWanted) continue;
+  const yielded = await bench.run((line) => process.stderr.write(`${bench.name}: ${line}\n`));
+  const { figures, ...more } = "figures" in yielded ? yielded : { figures: yielded };
+  Object.assign(beside, more);
   results.push({ bench: bench.name, figures });
   if (!values.json)
     for (const { name, value, unit } of figures)
       process.stdout.write(`${bench.name}  ${name}: ${value} ${unit}\n`);
 }
-if (values.json) process.stdout.write(`${JSON.stringify({ machine, results })}\n`);
+if (values.json) process.stdout.write(`${JSON.stringify({ machine, results, ...beside })}\n`);

@@ -8,9 +8,14 @@ export interface Figure {
 
 export interface Bench {
   readonly name: string;
+  /** It takes an hour: it runs when it is named, and not among all. */
+  readonly isLong?: true;
   /** `note` says what is going on, for whoever waits. */
-  run(note: (line: string) => void): Promise<readonly Figure[]>;
+  run(note: (line: string) => void): Promise<readonly Figure[] | Yield>;
 }
+
+/** Figures, and what `--json` has beside them under the same names. */
+export type Yield = { readonly figures: readonly Figure[] } & Readonly<Record<string, unknown>>;
 
 export function round(value: number, digits = 0): number {
   return Math.round(value * 10 ** digits) / 10 ** digits;

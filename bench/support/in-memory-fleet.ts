@@ -1,5 +1,5 @@
-// The coordinator without sockets: its turn loop over a real database in this process, and workers that hand their beats over
-// as the services do. What is measured is the coordinator's own cost for each beat.
+// The coordinator without sockets: its turn loop over a real database in this process, and workers that hand their beats, and their
+// frames, over as the services do. What is measured is the coordinator's own cost.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,6 +11,7 @@ import { newUlid } from "../../src/base/ids.ts";
 import { systemRandom } from "../../src/base/random.ts";
 import { turnstile } from "../../src/base/turnstile.ts";
 import type { Input } from "../../src/coordinator/turn/input.ts";
+import type { CoordinatorState } from "../../src/coordinator/turn/state.ts";
 import { StorageLease } from "../../src/coordinator/lead/lease.ts";
 import { performEffect } from "../../src/coordinator/perform-effect.ts";
 import type { EffectPorts } from "../../src/coordinator/perform-effect.ts";
@@ -29,6 +30,8 @@ const LIVENESS = {
   coordinatorFailureTimeoutMs: 5_000,
   removeAfterMs: 60_000,
 };
+/** As a ledger's database has it. */
+const WRITE_BUFFER_BYTES = 64 * 2 ** 20;
 const GROUPS = 50;
 const SETTLE_MS = 2_000;
 const [clock, random] = [systemClock, systemRandom];
@@ -40,24 +43,46 @@ export interface InMemoryMeasured {
 }
 
 export async function measureInMemory(workers: number, measureMs: number): Promise<InMemoryMeasured> {
-  const directory = mkdtempSync(join(tmpdir(), "rollout-bench-"));
-  const store = await openLevelStore({ path: join(directory, "db"), holderName: "bench", clock });
-  const coordinator = await lead(store, workers);
-  const stop = new AbortController();
-  const beating = beat(coordinator, workers, stop.signal);
-  await sleep(clock, SETTLE_MS);
-  const measured = await measure(coordinator, measureMs);
-  stop.abort();
-  await beating;
-  await coordinator.loop.stop();
-  await store.close();
-  rmSync(directory, { recursive: true, force: true });
-  return measured;
+  return ledInMemory(workers, async (coordinator) => {
+    const stop = new AbortController();
+    const beating = beat(coordinator, workers, stop.signal);
+    await sleep(clock, SETTLE_MS);
+    const measured = await measure(coordinator, measureMs);
+    stop.abort();
+    await beating;
+    return measured;
+  });
 }
 
-interface InMemoryCoordinator {
+export interface InMemoryCoordinator {
   readonly loop: TurnLoop;
+  readonly store: Store;
+  readonly state: CoordinatorState;
   readonly counted: { accepted: number; suspected: number };
+  /** Nobody waits for what is still being read. */
+  isOver: boolean;
+}
+
+/** A coordinator over a new database, for as long as it is used. */
+export async function ledInMemory<Result>(
+  workersMax: number,
+  use: (coordinator: InMemoryCoordinator) => Promise<Result>,
+): Promise<Result> {
+  const directory = mkdtempSync(join(tmpdir(), "rollout-bench-"));
+  const store = await openLevelStore({
+    ...{ path: join(directory, "db"), holderName: "bench", clock },
+    writeBufferBytes: WRITE_BUFFER_BYTES,
+  });
+  try {
+    const coordinator = await lead(store, workersMax);
+    const result = await use(coordinator);
+    await coordinator.loop.stop();
+    coordinator.isOver = true;
+    return result;
+  } finally {
+    await store.close();
+    rmSync(directory, { recursive: true, force: true });
+  }
 }
 
 async function lead(store: Store, workersMax: number): Promise<InMemoryCoordinator> {
@@ -79,7 +104,8 @@ async function lead(store: Store, workersMax: number): Promise<InMemoryCoordinat
       if (JSON.stringify(payload).length > 0 && topic === "worker_suspected") counted.suspected++;
     },
   };
-  const onFatal = (error: unknown): void => assert(false, `the coordinator broke: ${String(error)}`);
+  const onFatal = (error: unknown): void =>
+    assert(coordinator.isOver, `the coordinator broke: ${String(error)}`);
   const feed = (input: Input): void => loop.feed(input);
   const ports: EffectPorts = { store, events, log: silentLogger, onFatal, feed, inTurn: turnstile() };
   const loop: TurnLoop = new TurnLoop({
@@ -93,7 +119,8 @@ async function lead(store: Store, workersMax: number): Promise<InMemoryCoordinat
     perform: (effect) => performEffect(effect, ports),
     onBroken: ({ kind }) => assert(false, `the loop broke: ${kind}`),
   });
-  return { loop, counted };
+  const coordinator: InMemoryCoordinator = { loop, store, state, counted, isOver: false };
+  return coordinator;
 }
 
 /** Every worker once per interval, in groups that are spread over it. */

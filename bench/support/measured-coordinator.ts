@@ -31,6 +31,8 @@ export interface MeasuredOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Whether it collects garbage before each report: for what it uses, not for how fast it is. */
   readonly collects?: boolean;
+  /** A Postgres, as its superuser; without one it has a LevelDB of its own. */
+  readonly postgres?: string | undefined;
 }
 
 export class MeasuredCoordinator {
@@ -66,13 +68,20 @@ export class MeasuredCoordinator {
    * Leads when it resolves. Events are written as by default: one for every heartbeat. `preload` is a module that its
    * process loads first, with `env` to go by.
    */
-  static async start({ preload, env, collects }: MeasuredOptions = {}): Promise<MeasuredCoordinator> {
+  static async start({
+    preload,
+    env,
+    collects,
+    postgres,
+  }: MeasuredOptions = {}): Promise<MeasuredCoordinator> {
     const directory = mkdtempSync(join(tmpdir(), "rollout-bench-"));
     const runId = newUlid<RunId>(systemClock, systemRandom);
     const config = join(directory, "rollout.toml");
+    const storage = postgres === undefined ? 'path = "./data/rollout.db"' : `url = "${postgres}"`;
     writeFileSync(
       config,
-      `run_id = "${runId}"\n[storage]\npath = "./data/rollout.db"\n[transport]\nlisten_addr = "127.0.0.1:0"\n`,
+      `run_id = "${runId}"\n[storage]\n${storage}\n[transport]\nlisten_addr = "127.0.0.1:0"\n`,
+      { mode: 0o600 },
     );
     const root = join(import.meta.dirname, "../..");
     const child = spawn(
@@ -117,6 +126,10 @@ export class MeasuredCoordinator {
     });
     const lines = createInterface({ input: reports as Readable })[Symbol.asyncIterator]();
     return new MeasuredCoordinator({ runId, directory, address, process: child, events, reports: lines });
+  }
+
+  get pid(): number {
+    return this.#process.pid ?? 0;
   }
 
   /** The lag of its event loop since the last call. */

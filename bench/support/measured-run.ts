@@ -3,11 +3,14 @@
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { join } from "node:path";
+import { createClient } from "@connectrpc/connect";
 import { sleep, systemClock } from "../../src/base/clock.ts";
 import { systemRandom } from "../../src/base/random.ts";
 import type { RunStatus } from "../../src/client/run-status.ts";
-import { readRunStatus, sealRun } from "../../src/client/run-status.ts";
+import { statusOf } from "../../src/client/run-status.ts";
 import { submitLines } from "../../src/client/submit.ts";
+import { OperatorService } from "../../src/gen/rollout/v1/run_pb.ts";
+import type { Manifest } from "../../src/config/manifest.ts";
 import { mockManifest } from "../../src/config/manifest.ts";
 import { taskOf } from "../../src/config/task.ts";
 import { silentLogger } from "../../src/observe/log.ts";
@@ -32,6 +35,8 @@ export interface RunShape {
   readonly workers: number;
   readonly slots: number;
   readonly payloadBytes: number;
+  /** As in `MeasuredOptions`. */
+  readonly postgres?: string;
 }
 
 const POLL_MS = 20;
@@ -55,23 +60,44 @@ export class MeasuredRun {
     return new MeasuredRun(coordinator, client);
   }
 
-  /** Items without work, and no more will come. */
-  async submit(items: number, payloadBytes: number): Promise<void> {
-    const options = { task: taskOf(mockManifest()), priority: 0, clock: systemClock, random: systemRandom };
-    await submitLines(this.#client.transport, payloads(items, payloadBytes), options);
-    await sealRun(this.#client.transport);
+  /** As an operator. */
+  get transport(): Client["transport"] {
+    return this.#client.transport;
   }
 
-  startWorker(slots: number, ...settings: string[]): void {
+  /** Items without work, unless `manifest` says what executes them, and no more will come. */
+  async submit(items: number, payloadBytes: number, manifest: Manifest = mockManifest()): Promise<void> {
+    const options = { task: taskOf(manifest), priority: 0, clock: systemClock, random: systemRandom };
+    await submitLines(this.#client.transport, payloads(items, payloadBytes), options);
+    await createClient(OperatorService, this.#client.transport).seal({});
+  }
+
+  /** Returns its pid. */
+  startWorker(slots: number, ...settings: string[]): number {
     const { configFile, address } = this.coordinator;
     const program = join(import.meta.dirname, "../../bin/run.js");
     const common = ["--coordinator-addr", address, "--slots", String(slots), "--log-level", "warn"];
     const args = [program, "worker", "run", "-c", configFile, ...common, ...settings];
-    this.#fleet.push(spawn(process.execPath, args, { stdio: ["ignore", "ignore", "inherit"] }));
+    const worker = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "inherit"] });
+    this.#fleet.push(worker);
+    return worker.pid ?? 0;
+  }
+
+  async status(): Promise<RunStatus> {
+    return statusOf(await createClient(OperatorService, this.#client.transport).getRun({}));
   }
 
   async until(wanted: (status: RunStatus) => boolean): Promise<void> {
-    while (!wanted(await readRunStatus(this.#client.transport))) await sleep(systemClock, POLL_MS);
+    while (!wanted(await this.status())) await sleep(systemClock, POLL_MS);
+  }
+
+  /** How many results a second are recorded from the one of this number on to the last of `items`. */
+  async ratePerSecond(unmeasured: number, items: number): Promise<number> {
+    let before = 0;
+    await this.until(({ done }) => (before = done) >= unmeasured);
+    const fromMs = systemClock.monotonicMs();
+    await this.until(({ done }) => done === items);
+    return ((items - before) / (systemClock.monotonicMs() - fromMs)) * 1_000;
   }
 
   async stop(): Promise<void> {
@@ -81,8 +107,9 @@ export class MeasuredRun {
   }
 }
 
-export async function measureRun({ items, workers, slots, payloadBytes }: RunShape): Promise<RunMeasured> {
-  const run = await MeasuredRun.start();
+export async function measureRun(shape: RunShape): Promise<RunMeasured> {
+  const { items, workers, slots, payloadBytes, postgres } = shape;
+  const run = await MeasuredRun.start({ postgres });
   const clock = systemClock;
   try {
     const startedMs = clock.monotonicMs();

@@ -11,8 +11,8 @@ import type { IncarnationId, RunId, WorkerId } from "../../src/base/ids.ts";
 import { newUlid } from "../../src/base/ids.ts";
 import { systemRandom } from "../../src/base/random.ts";
 import { Coordinator } from "../../src/coordinator/coordinator.ts";
-import { ACCESS } from "../../src/coordinator/rpc/access.ts";
-import { RunService } from "../../src/gen/rollout/v1/run_pb.ts";
+import { ACCESS } from "../../src/coordinator/rpc/leader.ts";
+import { OperatorService } from "../../src/gen/rollout/v1/run_pb.ts";
 import { NoopEmitter } from "../../src/observe/events.ts";
 import { silentLogger } from "../../src/observe/log.ts";
 import { openLevelStore } from "../../src/storage/level/level-store.ts";
@@ -43,7 +43,7 @@ interface Parts {
   readonly coordinator: Coordinator;
   readonly server: RunningServer;
   readonly issue: (role: Identity["role"], id: string) => Promise<Credentials>;
-  readonly run: Calls<typeof RunService>;
+  readonly run: Calls<typeof OperatorService>;
   readonly closeClient: () => void;
 }
 
@@ -86,7 +86,7 @@ export class SleepingFleet {
     });
     const credentials = await issue("operator", newUlid(clock, random));
     const client = openClient({ address: server.address, runId, credentials, clock, log });
-    const run = createClient(RunService, client.transport);
+    const run = createClient(OperatorService, client.transport);
     const closeClient = (): void => client.close();
     return new SleepingFleet({ runId, directory, store, coordinator, server, issue, run, closeClient });
   }
@@ -125,7 +125,7 @@ export class SleepingFleet {
   }
 
   async done(): Promise<number> {
-    return Number((await this.#parts.run.getRun({})).done);
+    return (await this.#parts.run.getRun({})).run?.done ?? 0;
   }
 
   async stop(): Promise<void> {

@@ -4,12 +4,19 @@ import { Level } from "level";
 import { sleep, systemClock } from "../../src/base/clock.ts";
 
 const delayMs = Number(process.env["BENCH_DISK_MS"] ?? "0");
+interface Chain {
+  write(...options: unknown[]): Promise<unknown>;
+}
 interface Writing {
-  _batch: (...batch: unknown[]) => Promise<unknown>;
+  batch: (...batch: unknown[]) => Chain | Promise<unknown>;
 }
 const driver = Level.prototype as unknown as Writing;
-const write = driver._batch;
-driver._batch = async function slowly(this: unknown, ...batch: unknown[]): Promise<unknown> {
-  await sleep(systemClock, delayMs);
-  return write.apply(this as Writing, batch);
+const begin = driver.batch;
+const late = (): Promise<void> => sleep(systemClock, delayMs);
+driver.batch = function slowly(this: unknown, ...batch: unknown[]): Chain | Promise<unknown> {
+  if (batch.length > 0) return late().then(() => begin.apply(this as Writing, batch));
+  const chain = begin.call(this as Writing) as Chain;
+  const write = chain.write.bind(chain);
+  chain.write = (...options) => late().then(() => write(...options));
+  return chain;
 };
