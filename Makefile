@@ -41,7 +41,7 @@ lint: install ## Lint and layers
 	@node scripts/test.ts lint layers
 
 unit: install ## Unit, chart, contract and simulation tests
-	@node scripts/test.ts unit
+	@node scripts/test.ts unit postgres
 
 canaries: install ## Plant violations and see each check fail
 	@node scripts/test.ts canaries
@@ -50,13 +50,19 @@ e2e: install ## Real processes, from a fresh build
 	@node scripts/test.ts extras build e2e e2e-deadlines
 
 ##@ Smokes (docs/SMOKE.md)
-.PHONY: smoke-3node-gcp smoke-3node-aws smoke-ssh
+.PHONY: smoke-3node-gcp smoke-3node-aws smoke-ssh smoke-ha smoke-ha-quorum
 
 smoke-3node-gcp: build ## A coordinator and three workers, a steal, a preemption as GCP does it; half a minute
 	@node scripts/smoke-3node.ts gcp $(ARGS)
 
 smoke-3node-aws: build ## The same with AWS's protocol (ARGS=--simulate-preemption: by SIGTERM)
 	@node scripts/smoke-3node.ts aws $(ARGS)
+
+smoke-ha: build ## Three coordinators over one Postgres and three workers; the leader is killed in the middle
+	@node scripts/smoke-ha.ts
+
+smoke-ha-quorum: build ## The same over a Postgres on three hosts (Patroni, etcd): one of each kind is killed; five minutes
+	@node scripts/smoke-ha-quorum.ts
 
 smoke-ssh: build ## The same over ssh, to an sshd of its own on loopback
 	@node scripts/smoke-over-sshd.ts

@@ -26,9 +26,12 @@ const PROCESS_STATE = [
 ];
 /** Folders whose comments are gone through; the others follow. */
 const PLAINLY_SPOKEN = ["machines/**/*.ts", "src/**/*.ts", "test/**/*.ts"];
+/** A program of its own, for browsers: it has their clock and nothing of ours. */
+const PAGE = "src/inspector/page";
 const CLOCK = "src/base/clock.ts";
 const RANDOM = "src/base/random.ts";
-const TEST_SUPPORT = "test/support/**";
+/** Files that live by the real clock: supports of tests, and programs that tests start. */
+const TEST_SUPPORT = ["test/support/**", "test/**/*-program.ts"];
 
 /** Rules of ESLint itself that find mistakes which the compiler does not. */
 const PITFALLS = [
@@ -75,7 +78,12 @@ export default defineConfig(
   {
     files: TYPESCRIPT,
     extends: [tseslint.configs.strictTypeChecked],
-    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    languageOptions: {
+      parserOptions: {
+        project: ["tsconfig.json", `${PAGE}/tsconfig.json`],
+        tsconfigRootDir: import.meta.dirname,
+      },
+    },
     rules: {
       "@typescript-eslint/consistent-type-imports": ["error", { fixStyle: "separate-type-imports" }],
       // `return stop();` says in one line that there is nothing more to do; a branded id is named by its caller.
@@ -99,14 +107,15 @@ export default defineConfig(
   { files: PROCESS_STATE, rules: restrictions({ process: false }) },
   // The bench measures the loop itself; no decision is taken on it.
   { files: ["bench/**"], rules: restrictions({ process: false, loopDelay: false }) },
+  { files: [`${PAGE}/browser.ts`], rules: restrictions({ clock: false, chance: false }) },
   { files: [CLOCK], rules: restrictions({ clock: false }) },
   { files: [RANDOM], rules: restrictions({ chance: false }) },
-  // It stands for a program of somebody else's.
+  // They stand for programs of somebody else's.
   {
-    files: ["examples/unary-worker.ts"],
+    files: ["examples/unary-worker.ts", "examples/inspect-a-program/**"],
     rules: restrictions({ clock: false, chance: false, process: false }),
   },
-  { files: [TEST_SUPPORT], rules: restrictions({ clock: false, process: false }) },
+  { files: TEST_SUPPORT, rules: restrictions({ clock: false, process: false }) },
   {
     files: TESTS,
     rules: {

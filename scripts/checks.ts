@@ -1,6 +1,8 @@
 // Every check there is, in the order in which they start. scripts/test.ts runs them; the canaries in test/canaries prove
 // of each that it can fail.
 
+import { COMPILER } from "./compiler.ts";
+
 export interface Check {
   readonly name: string;
   /** `static` reads the source, `setup` prepares the machine, `tests` is a run of mocha whose tests are counted. */
@@ -38,16 +40,10 @@ function afterStatic(check: Check): Check {
 const STATIC: readonly Check[] = [
   reads("build", "node", "scripts/build.ts"),
   reads("lint", "eslint", "--max-warnings", "0", "."),
-  reads(
-    "types",
-    "tsc",
-    "-p",
-    "tsconfig.json",
-    "--incremental",
-    "--tsBuildInfoFile",
-    ".cache/types.tsbuildinfo",
-  ),
+  reads("types", "node", COMPILER, "-p", "tsconfig.json"),
   reads("exports", "knip"),
+  // For browsers, with their library in place of Node's.
+  reads("types-page", "node", COMPILER, "-p", "src/inspector/page/tsconfig.json"),
   // What only tests use is unused, unless its comment says `@internal`: a seam that tests need.
   reads("exports-product", "knip", "--production", "--config", "knip.product.json"),
   reads("format", "prettier", "--check", "--cache", "--cache-location", ".cache/prettier", "."),
@@ -62,6 +58,7 @@ const WAITING = [
   ...[
     "*-witness",
     "split-brain",
+    "takeover",
     "fence",
     "smoke",
     "fleet-trouble",
@@ -69,8 +66,19 @@ const WAITING = [
     "failure-scan",
     "clocks",
   ],
-  ...["coordinator-restart", "stalled-disk", "unreachable", "run-{recovery,restarts,added-workers,damage}"],
+  ...[
+    "coordinator-restart",
+    "postgres",
+    "stalled-disk",
+    "leader-change",
+    "three-coordinators",
+    "unreachable",
+    "postgres-{crash,restore,rollback}",
+    "run-{recovery,restarts,added-workers,damage}",
+  ],
 ];
+/** A real Postgres, with troubles that take their time: what a test waits for there is mostly the server. */
+const POSTGRES = "test/contract/postgres-*.test.ts";
 const DEADLINES = `test/e2e/{${WAITING.join(",")}}.test.ts`;
 
 export const CHECKS: readonly Check[] = [
@@ -79,6 +87,12 @@ export const CHECKS: readonly Check[] = [
   // Real processes with real deadlines: not while compilers hold both cores. The longest first.
   afterStatic(tests("e2e", PROCESSES_TEST_LIMIT_MS, "--ignore", DEADLINES, "test/e2e/**/*.test.ts")),
   { ...afterStatic(tests("e2e-deadlines", PROCESSES_TEST_LIMIT_MS, DEADLINES)), mostlyWaits: true },
-  tests("unit", UNIT_TEST_LIMIT_MS, "--ignore", "test/{e2e,canaries}/**", "test/**/*.test.ts"),
+  { ...tests("postgres", UNIT_TEST_LIMIT_MS, POSTGRES), mostlyWaits: true },
+  tests(
+    "unit",
+    UNIT_TEST_LIMIT_MS,
+    ...["--ignore", "test/{e2e,canaries}/**", "--ignore", POSTGRES],
+    "test/**/*.test.ts",
+  ),
   tests("canaries", PROCESSES_TEST_LIMIT_MS, "test/canaries/**/*.test.ts"),
 ];

@@ -3,22 +3,23 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { format, resolveConfig } from "prettier";
-import { charts } from "../machines/index.ts";
-import { MEANING_OF_EXIT } from "../src/cli/exit-codes.ts";
-import { chartDiagram } from "../src/cli/render/chart-diagram.ts";
-import { ERRORS, EXIT } from "../src/base/error-table.ts";
+import { MEANING_OF_EXIT } from "../src/cli/help.ts";
+import { chartMermaid } from "../src/charts/mermaid.ts";
+import { ownMachines } from "../src/charts/named-machine.ts";
+import { EXIT } from "../src/base/error-row.ts";
+import { ERRORS } from "../src/base/error-table.ts";
 import type { RunId } from "../src/base/ids.ts";
 import { parseUlid } from "../src/base/ids.ts";
 import { ruleTexts } from "../src/config/rules.ts";
-import { environmentName } from "../src/config/environment-name.ts";
-import { SECTIONS, SETTING_KEYS, settingOf } from "../src/config/schema.ts";
+import { SECTIONS, SETTING_KEYS, settingOf, environmentName } from "../src/config/schema.ts";
 import type { SettingKey } from "../src/config/schema.ts";
 import type { Setting } from "../src/config/settings/setting.ts";
-import { configTemplate } from "../src/config/template.ts";
+import { configTemplate } from "../src/commands/init.ts";
 import { describeAllowed } from "../src/config/value.ts";
 import { EVENTS, TOPICS } from "../src/observe/events.ts";
 import type { Topic } from "../src/observe/events.ts";
 import { manifestPage } from "./manifest-page.ts";
+import { metricsPage } from "./metrics-page.ts";
 
 const GENERATED = "<!-- Made by scripts/generate-docs.ts: change the table in the source, not this file. -->";
 const EXAMPLE_RUN = parseUlid<RunId>("01M7QK69HAKARNT7E0B5TKE00H");
@@ -31,6 +32,7 @@ export async function generateDocs(): Promise<ReadonlyMap<string, string>> {
     "docs/EVENTS.md": eventsPage(),
     "docs/MACHINES.md": machinesPage(),
     "docs/plugins.md": manifestPage(GENERATED, markdownTable),
+    "docs/metrics.md": metricsPage(GENERATED, markdownTable),
   };
   const documents = new Map<string, string>();
   for (const [path, page] of Object.entries(pages)) {
@@ -149,7 +151,9 @@ function settingsTable(keys: readonly SettingKey[]): string {
 function defaultOf(setting: Setting): string {
   if (setting.default !== undefined) return `\`${JSON.stringify(setting.default)}\``;
   if (setting.derived !== undefined) return setting.derived;
-  return setting.requiredFor === undefined ? "none" : `none: needed by ${roles(setting.requiredFor)}`;
+  if (setting.requiredFor === undefined) return "none";
+  const unless = setting.unless === undefined ? "" : `, unless \`${setting.unless}\` is set`;
+  return `none: needed by ${roles(setting.requiredFor)}${unless}`;
 }
 
 function roles(names: readonly string[]): string {
@@ -199,18 +203,20 @@ function eventSection(topic: Topic): string {
 }
 
 function machinesPage(): string {
-  const sections = Object.entries(charts).map(([name, { machine }]) =>
+  const sections = ownMachines().map(({ name, model }) =>
     [
-      `## \`${name}\`, version ${machine.version ?? ""}`,
+      `## \`${name}\`, version ${model.version ?? ""}`,
       `[machines/${name}.ts](../machines/${name}.ts)`,
-      "```mermaid\n" + chartDiagram(machine) + "```",
+      "```mermaid\n" + chartMermaid(model) + "```",
     ].join("\n\n"),
   );
   return [
     "# Machines",
     GENERATED,
     "Everything that has a lifecycle is one of these statecharts, and changes by its events only. What stands in brackets is a " +
-      "guard; an event that no arrow names is ignored in that state. `rollout machines export` prints the same.",
+      "guard; an event that no arrow names is ignored in that state. `rollout machines export NAME` prints the same, `--format svg` " +
+      "draws a picture, and `rollout machines simulate NAME` walks through it event by event. All three take a machine of yours too " +
+      "(`--plugin FILE`): a file that exports an XState 5 machine, or a plugin's manifest.",
     ...sections,
   ].join("\n\n");
 }

@@ -14,7 +14,8 @@ export const LAYERS: readonly Layer[] = [
   { name: "0b", rooms: ["machines", "src/gen"] },
   { name: "1", rooms: ["src/config", "src/observe"] },
   { name: "2", rooms: ["src/storage", "src/transport"] },
-  { name: "3", rooms: ["src/runtime"] },
+  { name: "3a", rooms: ["src/runtime"] },
+  { name: "3b", rooms: ["src/charts"] },
   { name: "4", rooms: ["src/coordinator", "src/worker", "src/inspector", "src/client"] },
   { name: "5a", rooms: ["src/cli"] },
   { name: "5b", rooms: ["src/compose"] },
@@ -33,8 +34,9 @@ export const FLOORS: Readonly<Record<string, readonly Readonly<Record<string, st
       ledger: "items and their places, ids and records: stored, in memory, in queues, and in numbers",
       lead: "leadership: the lease, those who compete for it, and the watchdog of a leader",
     },
+    { keys: "keys: their order, their states and what waits behind them; the ring, and their partitions" },
     {
-      turn: "what a turn is: inputs, the state that they change, the batch and the effects; views and frames",
+      turn: "what a turn is: inputs, the state that they change, the batch and the effects; answers and frames",
     },
     {
       items: "every move of an item by its chart, with the rows that it writes; the ledger of a new leader",
@@ -44,13 +46,23 @@ export const FLOORS: Readonly<Record<string, readonly Readonly<Record<string, st
     { schedule: "who gets which item: dispatch, steals, recalls" },
     { run: "the run by its chart: its limits, submissions, status, and what operators ask of it" },
     {
+      sight:
+        "the sight of a leader for who looks on: its charts as they move, items at work, the course of the run",
+    },
+    {
       session: "a worker's session: claims reconciled, reports settled, late results judged",
-      rpc: "the wire: one file per part of a service, checks of messages, nothing decided",
+      rpc: "the wire: services, who may call them, checks of messages, nothing decided",
     },
     {
       quarantine: "rows that cannot be read: found, set aside, and the rest of such a run served",
       [HALL]: "a coordinator put together: the reactor, its loop, its effects carried out, and its replay",
     },
+  ],
+  "src/inspector": [
+    {
+      [HALL]: "the server of the page of `rollout inspect`, and the hub that asks the run once for all pages",
+    },
+    { page: "the page itself, for browsers: of all else it has the types of the messages alone" },
   ],
   "src/worker": [
     {

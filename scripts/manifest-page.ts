@@ -1,7 +1,7 @@
 // The page about plugins: what it says of the fields of a manifest is made from their table.
-import { describeField } from "../src/config/field-value.ts";
 import { BACKEND_KINDS, fieldsOf } from "../src/config/manifest-fields.ts";
 import type { BackendKind, Field } from "../src/config/manifest-fields.ts";
+import { describeField } from "../src/config/value.ts";
 
 type MakeTable = (titles: readonly string[], rows: readonly (readonly string[])[]) => string;
 
@@ -23,7 +23,7 @@ export function manifestPage(generated: string, table: MakeTable): string {
       field.doc,
       defaultOf(field),
       describeField(field).replace(/, such as.*/, ""),
-      field.identity ? "yes" : "no",
+      field.identity === false ? "no" : "yes",
     ]);
     return `### ${kind}\n\n${ABOUT[kind]}\n\n${table(["Key", "Meaning", "Default", "Allowed", "Part of the task"], rows)}`;
   });

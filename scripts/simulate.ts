@@ -1,5 +1,5 @@
-// `npm run simulate -- --seeds N [--seed S] [--json]`: runs N simulated clusters, the seeds from S on, and says what they
-// violated. Ends with 1 when any did. The same seed is the same run, on every machine.
+// `npm run simulate -- --seeds N [--seed S] [--coordinators 1|3] [--json]`: runs N simulated clusters, the seeds from S on, and says
+// what they violated. One coordinator or three are as each seed has it, unless said. Ends with 1 when any did. The same seed is the same run, on every machine.
 import { parseArgs } from "node:util";
 import { systemClock } from "../src/base/clock.ts";
 import { reportOf } from "../test/sim/report.ts";
@@ -20,16 +20,23 @@ interface Summary {
   readonly seedsPerSecond: number;
   readonly simulatedHours: number;
   readonly executions: number;
+  /** How often somebody came to lead. */
+  readonly leaderships: number;
 }
 
 const { values } = parseArgs({
   options: {
     seeds: { type: "string", default: "1000" },
     seed: { type: "string", default: "1" },
+    coordinators: { type: "string" },
     json: { type: "boolean", default: false },
   },
 });
 const [first, count] = [numberOf("seed", values.seed), numberOf("seeds", values.seeds)];
+// Thousands of errors are made for refusals that are part of the game, and their stacks are a tenth of the work. A seed alone has them.
+if (count > 1) Error.stackTraceLimit = 0;
+const coordinators =
+  values.coordinators === undefined ? undefined : numberOf("coordinators", values.coordinators);
 let running = first;
 process.on("unhandledRejection", (reason) => {
   console.error(`seed ${running}: a promise was rejected and nobody handled it`);
@@ -43,12 +50,13 @@ process.exitCode = summary.failed.length === 0 ? 0 : 1;
 async function runAll(): Promise<Summary> {
   const startMs = systemClock.monotonicMs();
   const failed: number[] = [];
-  let [done, simulatedMs, executions, toldMs] = [0, 0, 0, startMs];
+  let [done, simulatedMs, executions, leaderships, toldMs] = [0, 0, 0, 0, startMs];
   for (; done < count && failed.length < FAILURES_MAX; done++) {
     running = first + done;
-    const verdict = await simulate(running);
+    const verdict = await simulate(running, undefined, coordinators);
     simulatedMs += verdict.simulatedMs;
     executions += verdict.executions;
+    leaderships += verdict.leaderships;
     if (verdict.violation !== undefined) failed.push(verdict.seed);
     tell(verdict);
     if (systemClock.monotonicMs() - toldMs < TOLD_EVERY_MS) continue;
@@ -57,7 +65,15 @@ async function runAll(): Promise<Summary> {
   }
   const seconds = (systemClock.monotonicMs() - startMs) / 1_000;
   const simulatedHours = simulatedMs / HOUR_MS;
-  return { seeds: done, failed, seconds, seedsPerSecond: done / seconds, simulatedHours, executions };
+  return {
+    seeds: done,
+    failed,
+    seconds,
+    seedsPerSecond: done / seconds,
+    simulatedHours,
+    executions,
+    leaderships,
+  };
 }
 
 function tell(verdict: Verdict): void {
@@ -67,14 +83,15 @@ function tell(verdict: Verdict): void {
     const said = violation === undefined ? {} : { violation: violation.message, tail: verdict.tail };
     console.log(JSON.stringify({ kind: "seed", seed, hash, settings, ...said }));
   } else if (violation !== undefined || count === 1) {
-    console.log(reportOf(verdict, count === 1 ? WHOLE_TRACE : undefined));
+    console.log(reportOf(verdict, coordinators, count === 1 ? WHOLE_TRACE : undefined));
     if (violation !== undefined) console.log(violation.stack);
   }
 }
 
-function inWords({ seeds, failed, seconds, seedsPerSecond, simulatedHours, executions }: Summary): string {
+function inWords(summary: Summary): string {
+  const { seeds, failed, seconds, seedsPerSecond, simulatedHours, executions, leaderships } = summary;
   const rate = `${seconds.toFixed(1)} s, ${seedsPerSecond.toFixed(1)} seeds/s`;
-  const size = `${simulatedHours.toFixed(1)} simulated hours, ${executions} executions`;
+  const size = `${simulatedHours.toFixed(1)} simulated hours, ${executions} executions, ${leaderships} leaderships`;
   const result = failed.length === 0 ? "nothing was violated" : `seeds that failed: ${failed.join(", ")}`;
   return `${seeds} seeds in ${rate}; ${size}; ${result}`;
 }

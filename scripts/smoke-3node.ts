@@ -1,16 +1,15 @@
 // `make smoke-3node-gcp`, `make smoke-3node-aws`: a coordinator and three workers as real processes over mutual TLS, on this
 // machine or on four others. Says what happens as it happens, and ends with `smoke ok: …`, or loudly. docs/SMOKE.md
-import { existsSync, readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import { sleep, systemClock } from "../src/base/clock.ts";
+import { readFileSync } from "node:fs";
+import { systemClock } from "../src/base/clock.ts";
 import { SmokeCluster } from "./smoke/cluster.ts";
 import type { Launcher } from "./smoke/launcher.ts";
 import { LocalLauncher } from "./smoke/local-launcher.ts";
 import { perform } from "./smoke/performance.ts";
-import type { Outcome } from "./smoke/performance.ts";
 import type { Cloud, Preemption } from "./smoke/preemption.ts";
 import { leftToTheCloud, servedOnLoopback, simulated } from "./smoke/preemption.ts";
 import { SshLauncher } from "./smoke/ssh-launcher.ts";
+import { demandBuild, limitMsOr, runSmoke } from "./smoke/stage.ts";
 
 const USAGE = "usage: smoke-3node.ts aws|gcp [--simulate-preemption]";
 const WORKERS = 3;
@@ -23,25 +22,23 @@ interface Plan {
   readonly head: Launcher;
   readonly hosts: readonly Launcher[];
   readonly listen: string;
-  readonly limitMs: number;
   readonly preemption: Preemption;
 }
 
 async function planOf(cloud: Cloud, isSimulated: boolean): Promise<Plan> {
-  if (process.env["ROLLOUT_SMOKE_CLOUD"] === "1") return cloudPlan(cloud, isSimulated);
-  if (!existsSync(fileURLToPath(new URL("../dist/src/cli/main.js", import.meta.url))))
-    throw new Error("nothing is built: run `make build` first");
+  if (isOnOthers()) return cloudPlan(cloud, isSimulated);
+  demandBuild();
   return {
     head: new LocalLauncher("coordinator"),
     hosts: Array.from({ length: WORKERS }, (_, at) => new LocalLauncher(`worker-${at + 1}`)),
     listen: "127.0.0.1:0",
-    limitMs: limitMsOr(LOCAL_LIMIT_MIN),
     preemption: isSimulated ? simulated() : await servedOnLoopback(cloud, WORKERS),
   };
 }
 
-function limitMsOr(usualMin: number): number {
-  return Number(process.env["ROLLOUT_SMOKE_MINUTES"] ?? usualMin) * 60_000;
+/** On other hosts, over ssh. */
+function isOnOthers(): boolean {
+  return process.env["ROLLOUT_SMOKE_CLOUD"] === "1";
 }
 
 function cloudPlan(cloud: Cloud, isSimulated: boolean): Plan {
@@ -68,19 +65,8 @@ function cloudPlan(cloud: Cloud, isSimulated: boolean): Plan {
     head,
     hosts,
     listen: `${isLoopback ? "127.0.0.1" : "0.0.0.0"}:${env["ROLLOUT_SMOKE_PORT"] ?? CLOUD_PORT}`,
-    limitMs: limitMsOr(CLOUD_LIMIT_MIN),
     preemption: isSimulated ? simulated() : leftToTheCloud(cloud),
   };
-}
-
-/** Rejects when the time is over, or somebody has had enough. */
-function limited(limitMs: number, enough: AbortSignal): Promise<never> {
-  const over = sleep(systemClock, limitMs, enough).then((): never => {
-    throw new Error(enough.aborted ? "interrupted" : `it took longer than ${limitMs / 1_000} s`);
-  });
-  // It is of interest only while somebody waits.
-  over.catch(() => undefined);
-  return over;
 }
 
 /** The exit code. */
@@ -91,44 +77,16 @@ async function main(words: readonly string[]): Promise<number> {
     console.error(USAGE);
     return 2;
   }
-  const startedMs = systemClock.monotonicMs();
-  const seconds = (): string => ((systemClock.monotonicMs() - startedMs) / 1_000).toFixed(1);
-  const tell = (sentence: string): void => console.log(`${seconds().padStart(6)} s  ${sentence}`);
-  const enough = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => enough.abort());
-  let plan: Plan | undefined;
-  let cluster: SmokeCluster | undefined;
-  let outcome: Outcome | undefined;
-  try {
-    plan = await planOf(cloud, isSimulated);
-    cluster = new SmokeCluster(plan.head, plan.hosts, plan.listen);
-    const performed = perform(cluster, plan.preemption, systemClock, tell);
-    outcome = await Promise.race([performed, limited(plan.limitMs, enough.signal)]);
-  } catch (error) {
-    if (cluster !== undefined) console.error(cluster.lastWords);
-    console.error(
-      `smoke failed after ${seconds()} s: ${error instanceof Error ? error.message : String(error)}`,
-    );
-  } finally {
-    enough.abort();
-    await cluster?.end();
-    await plan?.preemption.close();
-  }
-  if (outcome === undefined) return 1;
-  const { items, steals, preempted, drainMs } = outcome;
-  const figures = {
-    items,
-    steals,
-    preempted,
-    drain_ms: drainMs,
-    seconds: seconds(),
-  };
-  console.log(
-    `smoke ok: ${Object.entries(figures)
-      .map(([name, value]) => `${name}=${value}`)
-      .join(" ")}`,
-  );
-  return 0;
+  const limitMs = limitMsOr(isOnOthers() ? CLOUD_LIMIT_MIN : LOCAL_LIMIT_MIN);
+  return runSmoke(limitMs, async (stage) => {
+    const { head, hosts, listen, preemption } = await planOf(cloud, isSimulated);
+    const cluster = new SmokeCluster(head, hosts, listen);
+    stage.afterwards(() => preemption.close());
+    stage.afterwards(() => cluster.end());
+    stage.explainBy(() => cluster.lastWords);
+    const { drainMs, ...figures } = await perform(cluster, preemption, systemClock, stage.tell);
+    return { ...figures, drain_ms: drainMs };
+  });
 }
 
 process.exitCode = await main(process.argv.slice(2));

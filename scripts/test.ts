@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { delimiter, resolve } from "node:path";
 import { systemClock } from "../src/base/clock.ts";
+import { PostgresServer, SERVER_URL } from "../test/support/postgres-server.ts";
 import { type Check, CHECKS } from "./checks.ts";
 
 interface Outcome {
@@ -43,13 +44,23 @@ function killGroup(pid: number): void {
   }
 }
 
+let postgres: Promise<PostgresServer> | undefined;
+
+/** One server for every test, unless the environment names one. It ends with this process, however that ends. */
+async function postgresFor(check: Check): Promise<Readonly<Record<string, string>>> {
+  if (check.kind !== "tests" || process.env[SERVER_URL] !== undefined) return {};
+  postgres ??= PostgresServer.start();
+  return { [SERVER_URL]: (await postgres).url };
+}
+
 async function execute(check: Check): Promise<{ code: number; output: string }> {
   const [program, args] = commandOf(check);
+  const database = await postgresFor(check);
   const path = `${resolve("node_modules/.bin")}${delimiter}${process.env["PATH"] ?? ""}`;
   const child = spawn(program, args, {
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],
-    env: { ...process.env, PATH: path, NO_COLOR: "1", NODE_COMPILE_CACHE: COMPILED },
+    env: { ...process.env, ...database, PATH: path, NO_COLOR: "1", NODE_COMPILE_CACHE: COMPILED },
   });
   let output = "";
   const collect = (chunk: Buffer): void => {
@@ -174,4 +185,5 @@ if (failed.length > 0) console.log(`checks that failed: ${failed.join(", ")}`);
 if (outcomes.some((outcome) => outcome.check.kind === "tests")) {
   console.log(`${sum((one) => one.passes)} passed, ${sum((one) => one.failures)} failed`);
 }
+await (await postgres)?.close();
 process.exitCode = failed.length === 0 && outcomes.length > 0 ? 0 : 1;

@@ -21,12 +21,17 @@ export class LocalLauncher implements Launcher {
     this.#directory = await mkdtemp(join(tmpdir(), `rollout-smoke-${this.name}-`));
   }
 
+  /** The path of a file in its directory. */
+  path(file: string): string {
+    return join(this.#place, file);
+  }
+
   async write(file: string, text: string): Promise<void> {
-    await writeFile(join(this.#place, file), text, { mode: 0o600 });
+    await writeFile(this.path(file), text, { mode: 0o600 });
   }
 
   read(file: string): Promise<string> {
-    return readFile(join(this.#place, file), "utf8");
+    return readFile(this.path(file), "utf8");
   }
 
   start(words: readonly string[], variables: Variables): Started {

@@ -33,6 +33,15 @@ export class Member {
     });
   }
 
+  /** Undefined when it could not be started. */
+  get pid(): number | undefined {
+    return this.#started.child.pid;
+  }
+
+  get isRunning(): boolean {
+    return !this.#isOver;
+  }
+
   /** Null when a signal ended it. */
   get ended(): Promise<number | null> {
     return this.#ended.promise;

@@ -6,6 +6,8 @@ import type { SmokeCluster, SmokeWorker } from "./cluster.ts";
 import type { Member } from "./member.ts";
 import type { Preemption } from "./preemption.ts";
 import { DRAIN_TARGET_MS } from "./preemption.ts";
+import { demand } from "./stage.ts";
+import type { Tell } from "./stage.ts";
 
 export interface Outcome {
   readonly items: number;
@@ -30,7 +32,7 @@ export async function perform(
   cluster: SmokeCluster,
   preemption: Preemption,
   clock: Clock,
-  tell: (sentence: string) => void,
+  tell: Tell,
 ): Promise<Outcome> {
   const coordinator = await cluster.startCoordinator();
   tell(`the coordinator leads at ${cluster.address}`);
@@ -129,7 +131,7 @@ async function announce(
 async function drainOf(
   workers: readonly SmokeWorker[],
   { cause }: Preemption,
-  tell: (sentence: string) => void,
+  tell: Tell,
 ): Promise<{ readonly preempted: SmokeWorker; readonly drainMs: number }> {
   const preempted = await Promise.race(
     workers.map(async (worker) => {
@@ -154,8 +156,4 @@ async function checkExecutions(cluster: SmokeCluster, coordinator: Member, items
   demand(different === items, `${different} of ${items} items were executed`);
   demand(executions.length === items, `${executions.length - items} items were executed twice`);
   demand(coordinator.seen("worker_failed").length === 0, "a worker failed");
-}
-
-function demand(isSo: boolean, otherwise: string): void {
-  if (!isSo) throw new Error(otherwise);
 }
