@@ -42,6 +42,13 @@ class Item:
             self.payload = base64.b64decode(request["payload_base64"])
         #: What an earlier attempt saved last, as bytes; None when there is nothing.
         self.checkpoint = base64.b64decode(request["checkpoint"]) if request["checkpoint"] else None
+        #: The item's key; None when it has none.
+        self.key = request.get("key")
+        #: What the last item of the key left, a value of JSON or bytes; None when there is nothing. Set it to leave another one:
+        #: it is kept when this item succeeds, together with its output.
+        self.state = request.get("state")
+        if "state_base64" in request:
+            self.state = base64.b64decode(request["state_base64"])
 
     @property
     def cancelled(self):
@@ -64,8 +71,18 @@ class Item:
         self._say(type="log", id=self.id, message=str(message))
 
 
-def serve(execute, payload="json"):
-    """Executes items until the worker has no more. `payload="text"`: every payload is a text, JSON or not."""
+def state_of(item):
+    """What a result says of the state of the item's key."""
+    if item.key is None and item.state is None:
+        return {}
+    if isinstance(item.state, bytes):
+        return {"state_base64": base64.b64encode(item.state).decode()}
+    return {"state": item.state}
+
+
+def serve(execute, payload="json", save=None):
+    """Executes items until the worker has no more. `payload="text"`: every payload is a text, JSON or not. `save(seconds)` saves
+    what this process has learned; it is called after the last item when the worker leaves and there is so much time for it."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     lock = threading.Lock()
@@ -88,18 +105,27 @@ def serve(execute, payload="json"):
                 items.put(item)
             elif request["type"] == "cancel" and request["id"] in current:
                 current[request["id"]]._cancelled.set()
+            elif request["type"] == "save":
+                items.put(request["time_left_ms"] / 1000)
         items.put(None)
 
     threading.Thread(target=read, daemon=True).start()
-    say(type="ready", payload=payload)
+    say(type="ready", payload=payload, saves=save is not None)
     while True:
         item = items.get()
         if item is None:
             return
+        if isinstance(item, float):  # So many seconds are left, and no item will come.
+            try:
+                save(item)
+                say(type="saved")
+            except Exception as error:
+                say(type="not_saved", message=f"{type(error).__name__}: {error}")
+            continue
         try:
             item.check()
             output = execute(item)
-            say(type="result", id=item.id, output=output)
+            say(type="result", id=item.id, output=output, **state_of(item))
         except Cancelled:
             say(type="cancelled", id=item.id)
         except Exception as error:  # The item's own, whatever it is.
