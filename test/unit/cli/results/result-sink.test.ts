@@ -398,7 +398,7 @@ describe("a sink of results", () => {
       "2000",
     ];
     const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "inherit"] });
-    const [code] = await once(child, "close");
+    const [code] = (await once(child, "close")) as [number | null];
     expect(code).to.equal(0);
     expect(statSync(directory.file("out")).size + statSync(directory.file("errors")).size).to.be.above(
       150_000_000,
