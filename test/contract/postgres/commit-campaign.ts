@@ -1,8 +1,7 @@
 // Leaders whose connection to Postgres breaks in the middle of a commit, one after the other, and what the ledger holds after each:
 // a seeded campaign over a real server. A leader writes by way of a proxy that cuts one of its commits; a successor claims the
 // lease, and what it then sees is compared with what the leader was told.
-import { setTimeout as sleep } from "node:timers/promises";
-import { systemClock } from "../../../src/base/clock.ts";
+import { sleep, systemClock } from "../../../src/base/clock.ts";
 import type { RunId } from "../../../src/base/ids.ts";
 import { seededRandom } from "../../../src/base/random.ts";
 import type { Random } from "../../../src/base/random.ts";
@@ -160,7 +159,7 @@ export class CommitCampaign {
           each: 1,
           most: 1,
           hasOutage,
-          followed: sleep(LATE_MAX_MS),
+          followed: sleep(systemClock, LATE_MAX_MS),
         });
         const lease = new StorageLease(store, `cut-${leader}`);
         const outcome = await lease.take(await lease.read());
@@ -190,7 +189,7 @@ export class CommitCampaign {
       const at = this.#pick(CUT_POINTS);
       this.figures.cuts[at]++;
       if (hasOutage) proxy.refuse(true);
-      const until = this.#below(2) === 0 ? followed : sleep(this.#below(LATE_MAX_MS));
+      const until = this.#below(2) === 0 ? followed : sleep(systemClock, this.#below(LATE_MAX_MS));
       return { kind: "cut", at, how: this.#pick(["end", "reset"]), until };
     });
   }
