@@ -4,13 +4,13 @@
 import { parseArgs } from "node:util";
 import { systemClock } from "../src/base/clock.ts";
 import { parseDurationMs } from "../src/config/duration.ts";
-import { CommitCampaign } from "../test/support/commit-campaign.ts";
-import { sumOf } from "../test/support/commit-figures.ts";
-import type { CommitFigures } from "../test/support/commit-figures.ts";
-import { runWithHeldXmin } from "../test/support/held-xmin-campaign.ts";
-import type { Interval } from "../test/support/held-xmin-campaign.ts";
+import { CommitCampaign } from "../test/contract/postgres/commit-campaign.ts";
+import { sumOf } from "../test/contract/postgres/commit-figures.ts";
+import type { CommitFigures } from "../test/contract/postgres/commit-figures.ts";
+import { runWithHeldXmin } from "../test/contract/postgres/held-xmin-campaign.ts";
+import type { Interval } from "../test/contract/postgres/held-xmin-campaign.ts";
 import { sharedPostgresUrl } from "../test/support/postgres-server.ts";
-import type { StatementKind } from "../test/support/statement-times.ts";
+import type { StatementKind } from "../test/contract/postgres/statement-times.ts";
 
 const TOLD_EVERY_MS = 10_000;
 /** After so many violations the rest would say the same. */

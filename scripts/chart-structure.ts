@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { charts } from "../machines/index.ts";
 import type { Chart } from "../machines/migration.ts";
-import { goldenRecords } from "../test/support/golden-snapshots.ts";
+import { goldenRecords } from "../test/machines/golden-snapshots.ts";
 import { GOLDEN_FOLDER, LOCK_FILE, lockProblems, withNewVersions } from "./structure-lock.ts";
 import type { StructureLock } from "./structure-lock.ts";
 

@@ -16,11 +16,11 @@ import { join, resolve } from "node:path";
 
 import { gzipSync } from "node:zlib";
 import { sleep, systemClock } from "../src/base/clock.ts";
-import { EARLIER, unpackEarlier } from "../test/support/earlier-program.ts";
+import { EARLIER, unpackEarlier } from "../test/e2e/earlier/earlier-program.ts";
 import { withCluster } from "../test/support/cluster.ts";
 import type { Cluster } from "../test/support/cluster.ts";
 import { eventually } from "../test/support/eventually.ts";
-import { GATED_MANIFEST, gatedItems, writeGatedFunction } from "../test/support/gated-items.ts";
+import { GATED_MANIFEST, gatedItems, writeGatedFunction } from "../test/e2e/gated-items.ts";
 import { runUntil } from "../test/support/run-observer.ts";
 import { inNewDatabase } from "../test/support/postgres-database.ts";
 

@@ -10,7 +10,7 @@ import { query } from "../support/postgres-database.ts";
 import { freePort } from "../support/listeners.ts";
 import { isRoot, OTHER_USER } from "../support/postgres-server.ts";
 import type { PostgresServer } from "../support/postgres-server.ts";
-import type { TransactionPooler } from "../support/transaction-pooler.ts";
+import type { TransactionPooler } from "./postgres/transaction-pooler.ts";
 
 const KEEPER = `
 pgbouncer --quiet settings.ini >log 2>&1 &

@@ -11,9 +11,9 @@ import { eventually } from "../support/eventually.ts";
 import { usePostgresDatabase } from "../support/postgres-database.ts";
 import type { PostgresDatabase } from "../support/postgres-database.ts";
 import { hastyClock } from "../support/hasty-clock.ts";
-import { startPostgresProxy } from "../support/postgres-proxy.ts";
-import type { PostgresProxy } from "../support/postgres-proxy.ts";
-import type { Fate } from "../support/postgres-relay.ts";
+import { startPostgresProxy } from "./postgres/proxy.ts";
+import type { PostgresProxy } from "./postgres/proxy.ts";
+import type { Fate } from "./postgres/relay.ts";
 import { openTestStore, testStoreOptions } from "../support/postgres-store.ts";
 
 /** Batches of the two forms in which the store writes: one statement, and where a key is to be absent a transaction. */

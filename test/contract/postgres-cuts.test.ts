@@ -1,6 +1,6 @@
 // Leaders whose connection is cut in the middle of commits. `npm run chaos -- postgres` cuts 10,000 commits.
 import { expect } from "chai";
-import { CommitCampaign } from "../support/commit-campaign.ts";
+import { CommitCampaign } from "./postgres/commit-campaign.ts";
 import { usePostgresDatabase } from "../support/postgres-database.ts";
 
 const CUTS = 40;

@@ -2,8 +2,8 @@
 import { openTestStore } from "../support/postgres-store.ts";
 import { hasPgbouncer, startPgbouncer } from "./pgbouncer.ts";
 import { PostgresServer } from "../support/postgres-server.ts";
-import { startTransactionPooler } from "../support/transaction-pooler.ts";
-import type { TransactionPooler } from "../support/transaction-pooler.ts";
+import { startTransactionPooler } from "./postgres/transaction-pooler.ts";
+import type { TransactionPooler } from "./postgres/transaction-pooler.ts";
 import { leaseContract } from "./lease.ts";
 import { storeContract } from "./store.ts";
 

@@ -14,7 +14,7 @@ import { query } from "../support/postgres-database.ts";
 import { PostgresServer } from "../support/postgres-server.ts";
 import { openTestStore } from "../support/postgres-store.ts";
 import { rejectionOf } from "../support/rejection.ts";
-import { startTransactionPooler } from "../support/transaction-pooler.ts";
+import { startTransactionPooler } from "./postgres/transaction-pooler.ts";
 
 const END_SESSIONS =
   "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'rollout'";

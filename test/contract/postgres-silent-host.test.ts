@@ -8,8 +8,8 @@ import { batchOf, putOf, textOf } from "../support/batch.ts";
 import { useClosers } from "../support/closers.ts";
 import { usePostgresDatabase } from "../support/postgres-database.ts";
 import { urlOfHosts } from "../support/postgres-pair.ts";
-import { startPostgresProxy } from "../support/postgres-proxy.ts";
-import type { PostgresProxy } from "../support/postgres-proxy.ts";
+import { startPostgresProxy } from "./postgres/proxy.ts";
+import type { PostgresProxy } from "./postgres/proxy.ts";
 import { openTestStore } from "../support/postgres-store.ts";
 
 /** Less than the half minute that a commit which waits for its standby may take. */

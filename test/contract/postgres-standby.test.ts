@@ -10,7 +10,7 @@ import { useClosers } from "../support/closers.ts";
 import { hastyClock } from "../support/hasty-clock.ts";
 import { query } from "../support/postgres-database.ts";
 import { PostgresPair, urlOfHosts, WAITS_FOR_STANDBY } from "../support/postgres-pair.ts";
-import { startPostgresProxy } from "../support/postgres-proxy.ts";
+import { startPostgresProxy } from "./postgres/proxy.ts";
 import { openTestStore, testStoreOptions } from "../support/postgres-store.ts";
 import { rejectionOf } from "../support/rejection.ts";
 

@@ -5,7 +5,7 @@ import { EXIT } from "../../src/base/error-row.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster, Settings } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
-import { GATED_MANIFEST, gatedItems, writeGatedFunction } from "../support/gated-items.ts";
+import { GATED_MANIFEST, gatedItems, writeGatedFunction } from "./gated-items.ts";
 import { usePostgresDatabase } from "../support/postgres-database.ts";
 import { readJournal, runUntil } from "../support/run-observer.ts";
 

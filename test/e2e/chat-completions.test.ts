@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { OpenAiServer } from "../../examples/openai-server/server.ts";
 import { useClosers } from "../support/closers.ts";
-import { blocksOfFile } from "../support/document-blocks.ts";
+import { blocksOfFile } from "./document-blocks.ts";
 import { runProgram } from "../support/run-program.ts";
 import type { ProgramResult } from "../support/run-program.ts";
 import { useTemporaryDirectory } from "../support/temporary-directory.ts";

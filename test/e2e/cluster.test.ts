@@ -11,7 +11,7 @@ import { newWorkerId } from "../support/certificates.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
-import { askMonitor } from "../support/monitor.ts";
+import { askMonitor } from "./monitor.ts";
 
 function idOf(text: string): WorkerId {
   const id = parseUlid<WorkerId>(text);

@@ -9,7 +9,7 @@ import { repositoryFile } from "../../scripts/generate-docs.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
-import { blocksOfFile } from "../support/document-blocks.ts";
+import { blocksOfFile } from "./document-blocks.ts";
 import { restartableAddress } from "../support/listeners.ts";
 import type { RolloutProcess } from "../support/rollout-process.ts";
 import { environmentFor } from "../support/rollout-process.ts";

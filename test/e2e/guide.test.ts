@@ -2,7 +2,7 @@
 // directory stands for each machine.
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { expect } from "chai";
-import { blocksOfFile } from "../support/document-blocks.ts";
+import { blocksOfFile } from "./document-blocks.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { paced } from "../support/pace.ts";

@@ -9,8 +9,8 @@ import { COMPILER } from "../../scripts/compiler.ts";
 import { repositoryFile } from "../../scripts/generate-docs.ts";
 import * as library from "../../src/index.ts";
 import { concurrentTests } from "../support/concurrent.ts";
-import { blocksOfFile } from "../support/document-blocks.ts";
-import type { Block } from "../support/document-blocks.ts";
+import { blocksOfFile } from "./document-blocks.ts";
+import type { Block } from "./document-blocks.ts";
 import { environmentFor } from "../support/rollout-process.ts";
 
 const PAGES = ["README.md", "docs/library.md"];

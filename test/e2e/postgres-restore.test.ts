@@ -7,10 +7,10 @@ import { COORDINATOR_LEASE_KEY, EPOCH_KEY } from "../../src/storage/keys.ts";
 import { schemaOf } from "../../src/storage/postgres/statements.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
-import { GATED_MANIFEST, gatedItems, writeGatedFunction } from "../support/gated-items.ts";
+import { GATED_MANIFEST, gatedItems, writeGatedFunction } from "./gated-items.ts";
 import { restartableAddress } from "../support/listeners.ts";
 import { usePostgresDatabase } from "../support/postgres-database.ts";
-import { dumpSchema, restoreDump } from "../support/postgres-dump.ts";
+import { dumpSchema, restoreDump } from "./postgres-dump.ts";
 import type { RolloutProcess } from "../support/rollout-process.ts";
 import { readJournal, runUntil } from "../support/run-observer.ts";
 

@@ -6,8 +6,8 @@ import { holderFilePath, readHolder, writeHolder } from "../../src/storage/level
 import { openLevelStore } from "../../src/storage/level/level-store.ts";
 import { batchOf, putOf } from "../support/batch.ts";
 import { failureOf } from "../support/rejection.ts";
-import type { StoreAnswer } from "../support/store-process.ts";
-import { useStoreProcesses } from "../support/store-process.ts";
+import type { StoreAnswer } from "./store-process.ts";
+import { useStoreProcesses } from "./store-process.ts";
 import { useTemporaryDirectory } from "../support/temporary-directory.ts";
 
 describe("a second open of a database", () => {

@@ -2,8 +2,8 @@ import { spawnSync } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { expect } from "chai";
 import { withFailingCalls } from "../support/failing-system-calls.ts";
-import type { StoreAnswer } from "../support/store-process.ts";
-import { STORE_PROGRAM, useStoreProcesses } from "../support/store-process.ts";
+import type { StoreAnswer } from "./store-process.ts";
+import { STORE_PROGRAM, useStoreProcesses } from "./store-process.ts";
 import { useTemporaryDirectory } from "../support/temporary-directory.ts";
 
 const keyOf = (number: number): string => `filled/${String(number).padStart(6, "0")}`;

@@ -21,7 +21,7 @@ import { eventually } from "../support/eventually.ts";
 import { restartableAddress } from "../support/listeners.ts";
 import { failureOf } from "../support/rejection.ts";
 import type { RolloutProcess } from "../support/rollout-process.ts";
-import { askMonitor } from "../support/monitor.ts";
+import { askMonitor } from "./monitor.ts";
 import { usePostgresDatabase } from "../support/postgres-database.ts";
 import { readJournal } from "../support/run-observer.ts";
 import type { TcpProxy } from "../support/tcp-proxy.ts";

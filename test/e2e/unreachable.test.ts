@@ -8,7 +8,7 @@ import type { Cluster, WorkerProcess } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
 import { eventually } from "../support/eventually.ts";
 import { startDeafListener, restartableAddress } from "../support/listeners.ts";
-import { askMonitor } from "../support/monitor.ts";
+import { askMonitor } from "./monitor.ts";
 import { authorityIn } from "../support/real-authority.ts";
 
 /** The one warning about the coordinator, which names the trouble and what to do. */

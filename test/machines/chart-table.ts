@@ -12,8 +12,8 @@ import { compile } from "../../src/runtime/compile.ts";
 import type { Effect } from "../../src/runtime/compile.ts";
 import { stateName } from "../../src/runtime/chart-structure.ts";
 import { TransitionPlanner } from "../../src/runtime/transition.ts";
-import { chartEvents, LiveActor, reachableStates, ScriptedGuards } from "../support/live-chart.ts";
-import type { GuardOutcome, Outcome } from "../support/live-chart.ts";
+import { chartEvents, LiveActor, reachableStates, ScriptedGuards } from "./live-chart.ts";
+import type { GuardOutcome, Outcome } from "./live-chart.ts";
 
 const IGNORED = "ignored";
 

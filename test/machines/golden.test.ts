@@ -9,8 +9,8 @@ import { ActorSystem } from "../../src/runtime/driver.ts";
 import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
 import { actorKey } from "../../src/storage/keys.ts";
 import { GOLDEN_FOLDER } from "../../scripts/structure-lock.ts";
-import { GOLDEN_WALL_MS } from "../support/golden-snapshots.ts";
-import type { GoldenRecords } from "../support/golden-snapshots.ts";
+import { GOLDEN_WALL_MS } from "./golden-snapshots.ts";
+import type { GoldenRecords } from "./golden-snapshots.ts";
 import { VirtualClock } from "../support/virtual-clock.ts";
 
 interface Expected {

@@ -20,7 +20,7 @@ import { ActorSystem } from "../../src/runtime/driver.ts";
 import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
 import { shortestPaths, simplePaths, untakenTransitions } from "./chart-paths.ts";
 import type { Path, PathOptions } from "./chart-paths.ts";
-import { LiveActor } from "../support/live-chart.ts";
+import { LiveActor } from "./live-chart.ts";
 import { VirtualClock } from "../support/virtual-clock.ts";
 
 const w1 = { worker: "w1", incarnation: "i1", epoch: 3 };

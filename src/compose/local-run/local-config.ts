@@ -31,12 +31,16 @@ const PLACES: readonly SettingKey[] = [
   "worker.coordinator_addr",
   "worker.enrolment",
   "worker.plugins",
-  "coordinator.monitor_addr",
   "worker.monitor_addr",
 ];
+/** Its network is this machine, and its coordinator shares the database with no other: there is no lease to time, and nobody to outweigh. */
+const WITHOUT_CHOICE = ["transport.", "coordinator."];
 
 export const LOCAL_SETTINGS: readonly SettingKey[] = SETTING_KEYS.filter(
-  (key) => !PLACES.includes(key) && !key.startsWith("transport.") && settingOf(key).roles.some(isMember),
+  (key) =>
+    !PLACES.includes(key) &&
+    !WITHOUT_CHOICE.some((section) => key.startsWith(section)) &&
+    settingOf(key).roles.some(isMember),
 );
 
 function isMember(role: ConfigRole): boolean {

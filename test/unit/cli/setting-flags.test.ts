@@ -24,9 +24,10 @@ describe("the flags of settings", () => {
     for (const command of [Submit, Run, CoordinatorRun]) expect(flagsOf(command)).to.include("payload-limit");
   });
 
-  it("the times of a lease are offered nowhere while no store is shared", () => {
-    for (const command of [CoordinatorRun, Run])
-      expect(flagsOf(command).filter((flag) => flag.startsWith("lease-"))).to.deep.equal([]);
+  it("the times of a lease and the weight of a coordinator are offered where a store can be shared, and not where it is one's own", () => {
+    const shared = ["coordinator-heartbeat-interval", "failover-threshold", "coordinator-weight"];
+    expect(flagsOf(CoordinatorRun)).to.include.members(shared);
+    expect(flagsOf(Run).filter((flag) => shared.includes(flag))).to.deep.equal([]);
   });
 
   it("what signs certificates has no flags for a certificate or a log", () => {

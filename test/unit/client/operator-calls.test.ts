@@ -18,8 +18,8 @@ import { ItemState, KeyPhase, OperatorService, RunState } from "../../../src/gen
 import { newWorkerId } from "../../support/certificates.ts";
 import { useClosers } from "../../support/closers.ts";
 import { eventually } from "../../support/eventually.ts";
-import { startFakeOperatorService } from "../../support/fake-operator-service.ts";
-import type { FakeOperatorService } from "../../support/fake-operator-service.ts";
+import { startFakeOperatorService } from "./fake-operator-service.ts";
+import type { FakeOperatorService } from "./fake-operator-service.ts";
 import { failureOf, rejectionOf } from "../../support/rejection.ts";
 
 describe("what an operator asks of a run", () => {

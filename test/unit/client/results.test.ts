@@ -11,8 +11,8 @@ import { ResultOrder } from "../../../src/gen/rollout/v1/run_pb.ts";
 import { OutcomeClass } from "../../../src/gen/rollout/v1/work_pb.ts";
 import { useClosers } from "../../support/closers.ts";
 import { eventually } from "../../support/eventually.ts";
-import { startFakeOperatorService } from "../../support/fake-operator-service.ts";
-import type { FakeOperatorService } from "../../support/fake-operator-service.ts";
+import { startFakeOperatorService } from "./fake-operator-service.ts";
+import type { FakeOperatorService } from "./fake-operator-service.ts";
 import { failureOf } from "../../support/rejection.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 

@@ -2,7 +2,7 @@ import { closeSync, openSync, readFileSync } from "node:fs";
 import { expect } from "chai";
 import { systemClock } from "../../../src/base/clock.ts";
 import { LineOutput } from "../../../src/observe/line-output.ts";
-import { HeldStream } from "../../support/held-stream.ts";
+import { HeldStream } from "./held-stream.ts";
 import { useTemporaryDirectory } from "../../support/temporary-directory.ts";
 
 const turn = (): Promise<void> => new Promise((resolve) => systemClock.nextTurn(resolve));

@@ -5,7 +5,7 @@ import { systemClock } from "../../../src/base/clock.ts";
 import { failure } from "../../../src/base/errors.ts";
 import { createLog, silentLogger } from "../../../src/observe/log.ts";
 import type { LogOptions, Logger } from "../../../src/observe/log.ts";
-import { HeldStream } from "../../support/held-stream.ts";
+import { HeldStream } from "./held-stream.ts";
 
 async function logged(write: (log: Logger) => void, options: Partial<LogOptions> = {}): Promise<string> {
   const stream = new PassThrough();

@@ -12,7 +12,7 @@ import type { RunId } from "../../../src/base/ids.ts";
 import { systemRandom } from "../../../src/base/random.ts";
 import { silentLogger } from "../../../src/observe/log.ts";
 import { StdoutJsonEmitter } from "../../../src/observe/stdout-emitter.ts";
-import { HeldStream } from "../../support/held-stream.ts";
+import { HeldStream } from "./held-stream.ts";
 import { useTemporaryDirectory } from "../../support/temporary-directory.ts";
 
 const turn = (): Promise<void> => new Promise((resolve) => systemClock.nextTurn(resolve));

@@ -11,7 +11,7 @@ import { workerTrust } from "../../../machines/worker-trust.ts";
 import { AssertionFailed } from "../../../src/base/assert.ts";
 import { compile } from "../../../src/runtime/compile.ts";
 import type { Effect } from "../../../src/runtime/compile.ts";
-import { chartEvents, LiveActor, reachableStates } from "../../support/live-chart.ts";
+import { chartEvents, LiveActor, reachableStates } from "../../machines/live-chart.ts";
 import { nestedChart } from "../../support/nested-chart.ts";
 
 interface Proof {

@@ -1,8 +1,8 @@
 // The actor system killed at every moment at which it touches the world, and at every pair of them, and started again.
 import { expect } from "chai";
 import { ActorSystem } from "../../../src/runtime/driver.ts";
-import { ActorHost } from "../../support/actor-host.ts";
-import type { BellEvent } from "../../support/bell-chart.ts";
+import { ActorHost } from "./actor-host.ts";
+import type { BellEvent } from "./bell-chart.ts";
 
 const ADDRESS = "bell/1";
 

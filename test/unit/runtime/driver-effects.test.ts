@@ -2,8 +2,8 @@ import { expect } from "chai";
 import { seededRandom, backoffMs } from "../../../src/base/random.ts";
 import { ActorSystem } from "../../../src/runtime/driver.ts";
 import type { Perform } from "../../../src/runtime/driver.ts";
-import { ActorHost, withBell } from "../../support/actor-host.ts";
-import type { BellEvent } from "../../support/bell-chart.ts";
+import { ActorHost, withBell } from "./actor-host.ts";
+import type { BellEvent } from "./bell-chart.ts";
 
 const ADDRESS = "bell/1";
 const note = (at: number): BellEvent => ({ type: "bell.note", at });

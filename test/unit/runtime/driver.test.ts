@@ -8,10 +8,10 @@ import type { Delivery } from "../../../src/runtime/driver.ts";
 import { FaultyStore } from "../../support/faulty-store.ts";
 import type { Fault } from "../../support/faulty-store.ts";
 import type { Store } from "../../../src/storage/store.ts";
-import { ActorHost, withBell } from "../../support/actor-host.ts";
+import { ActorHost, withBell } from "./actor-host.ts";
 import { CommitGate } from "../../support/commit-gate.ts";
 import { rejectionOf } from "../../support/rejection.ts";
-import type { BellEvent } from "../../support/bell-chart.ts";
+import type { BellEvent } from "./bell-chart.ts";
 
 const ADDRESS = "bell/1";
 const note = (at: number): BellEvent => ({ type: "bell.note", at });

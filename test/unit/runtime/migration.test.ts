@@ -7,7 +7,7 @@ import type { RolloutError } from "../../../src/base/errors.ts";
 import { actorRecord } from "../../../src/runtime/snapshot.ts";
 import { encodeRecord } from "../../../src/storage/codec.ts";
 import { actorKey } from "../../../src/storage/keys.ts";
-import { ActorHost } from "../../support/actor-host.ts";
+import { ActorHost } from "./actor-host.ts";
 import { failureOf } from "../../support/rejection.ts";
 
 const ADDRESS = "lamp/1";

@@ -2,7 +2,7 @@ import { expect } from "chai";
 import { assign, setup } from "xstate";
 import { coordinatorRole } from "../../../machines/coordinator-role.ts";
 import { TransitionPlanner } from "../../../src/runtime/transition.ts";
-import { bell } from "../../support/bell-chart.ts";
+import { bell } from "./bell-chart.ts";
 import { nestedChart } from "../../support/nested-chart.ts";
 
 const quiet = { value: "Quiet", context: { notes: 0, rings: 0 } };

@@ -9,8 +9,8 @@ import type { RefusalReason } from "../../../src/transport/audit.ts";
 import type { Credentials } from "../../../src/transport/tls/identity.ts";
 import { newIdentity, newRunId, newUri, newWorkerId, TestAuthority } from "../../support/certificates.ts";
 import { answerOf, closeOf, openRawSession, postUnary } from "../../support/raw-session.ts";
-import { startTestListener } from "../../support/test-listener.ts";
-import type { TestListener } from "../../support/test-listener.ts";
+import { startTestListener } from "./test-listener.ts";
+import type { TestListener } from "./test-listener.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const BEAT = "/rollout.v1.HeartbeatService/Beat";

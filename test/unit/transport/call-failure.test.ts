@@ -13,9 +13,9 @@ import type { Credentials } from "../../../src/transport/tls/identity.ts";
 import { newIdentity, newRunId, newUri, TestAuthority } from "../../support/certificates.ts";
 import { eventually } from "../../support/eventually.ts";
 import { failureOf } from "../../support/rejection.ts";
-import { useTestClients } from "../../support/test-clients.ts";
-import { startTestListener, untilEnded } from "../../support/test-listener.ts";
-import type { TestListener, TestListenerOptions } from "../../support/test-listener.ts";
+import { useTestClients } from "./test-clients.ts";
+import { startTestListener, untilEnded } from "./test-listener.ts";
+import type { TestListener, TestListenerOptions } from "./test-listener.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 

@@ -18,9 +18,9 @@ import { answerOf, openRawSession, postUnary } from "../../support/raw-session.t
 import { RecordingLogger } from "../../support/recording-logger.ts";
 import { failureOf } from "../../support/rejection.ts";
 import { startTcpProxy } from "../../support/tcp-proxy.ts";
-import { openBeats, useTestClients } from "../../support/test-clients.ts";
-import { startTestListener, untilEnded } from "../../support/test-listener.ts";
-import type { TestListener, TestListenerOptions } from "../../support/test-listener.ts";
+import { openBeats, useTestClients } from "./test-clients.ts";
+import { startTestListener, untilEnded } from "./test-listener.ts";
+import type { TestListener, TestListenerOptions } from "./test-listener.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 
 describe("the client", () => {

@@ -11,8 +11,8 @@ import { useClosers } from "../../support/closers.ts";
 import { eventually } from "../../support/eventually.ts";
 import { pace } from "../../support/pace.ts";
 import { answerOf, closeOf, openRawSession, postUnary } from "../../support/raw-session.ts";
-import { startTestListener } from "../../support/test-listener.ts";
-import type { TestListener } from "../../support/test-listener.ts";
+import { startTestListener } from "./test-listener.ts";
+import type { TestListener } from "./test-listener.ts";
 
 const BEAT = "/rollout.v1.HeartbeatService/Beat";
 const STREAM = "/rollout.v1.HeartbeatService/BeatStream";

@@ -11,9 +11,9 @@ import type { Credentials } from "../../../src/transport/tls/identity.ts";
 import { newIdentity } from "../../support/certificates.ts";
 import { answerOf, closeOf, openRawSession, postUnary } from "../../support/raw-session.ts";
 import { failureOf } from "../../support/rejection.ts";
-import { openBeats, useTestClients } from "../../support/test-clients.ts";
-import { startTestListener, untilEnded } from "../../support/test-listener.ts";
-import type { TestListener, TestListenerOptions } from "../../support/test-listener.ts";
+import { openBeats, useTestClients } from "./test-clients.ts";
+import { startTestListener, untilEnded } from "./test-listener.ts";
+import type { TestListener, TestListenerOptions } from "./test-listener.ts";
 
 const BEAT = "/rollout.v1.HeartbeatService/Beat";
 const LIST = "/rollout.v1.OperatorService/ListWorkers";

@@ -16,7 +16,7 @@ import { eventually } from "../../support/eventually.ts";
 import { startDeafListener, restartableAddress } from "../../support/listeners.ts";
 import { failureOf } from "../../support/rejection.ts";
 import { startTcpProxy } from "../../support/tcp-proxy.ts";
-import { openBeats } from "../../support/test-clients.ts";
+import { openBeats } from "./test-clients.ts";
 import { startTestServer } from "../../support/test-server.ts";
 
 interface Opened {

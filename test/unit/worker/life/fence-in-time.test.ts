@@ -10,7 +10,7 @@ import { HeldBackend } from "../../../support/held-backend.ts";
 import { World } from "../../../support/world.ts";
 import { workerId } from "../../../support/world-worker.ts";
 import { RecordingLogger } from "../../../support/recording-logger.ts";
-import { ScriptedBeats } from "../../../support/scripted-beats.ts";
+import { ScriptedBeats } from "./scripted-beats.ts";
 import { VirtualClock } from "../../../support/virtual-clock.ts";
 import { executorOf, give } from "../work/held-executor.ts";
 

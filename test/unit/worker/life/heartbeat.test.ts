@@ -7,7 +7,7 @@ import { BeatVerdict } from "../../../../src/gen/rollout/v1/heartbeat_pb.ts";
 import { EpochGuard } from "../../../../src/worker/link/epoch-guard.ts";
 import { Heartbeat } from "../../../../src/worker/life/heartbeat.ts";
 import { RecordingLogger } from "../../../support/recording-logger.ts";
-import { ScriptedBeats } from "../../../support/scripted-beats.ts";
+import { ScriptedBeats } from "./scripted-beats.ts";
 import { VirtualClock } from "../../../support/virtual-clock.ts";
 
 const INTERVAL_MS = 500;

@@ -1,7 +1,7 @@
 // The figures of a campaign of cut commits.
-import type { TakeOutcome } from "../../src/coordinator/lead/lease.ts";
-import type { CommitOutcome } from "../../src/storage/store.ts";
-import type { CutPoint } from "./postgres-relay.ts";
+import type { TakeOutcome } from "../../../src/coordinator/lead/lease.ts";
+import type { CommitOutcome } from "../../../src/storage/store.ts";
+import type { CutPoint } from "./relay.ts";
 
 export interface CommitFigures {
   leaders: number;

@@ -2,8 +2,8 @@
 // against every order that there is.
 import { expect } from "chai";
 import fc from "fast-check";
-import type { Call, SequentialModel } from "../../support/linearizability.ts";
-import { linearize } from "../../support/linearizability.ts";
+import type { Call, SequentialModel } from "./linearizability.ts";
+import { linearize } from "./linearizability.ts";
 
 /** A number that is read, written, and replaced by who knows it. */
 type Register =

@@ -1,7 +1,7 @@
 // A chart with everything that the actor system has to deal with: effects, guards and assigns that throw. Its notes are
 // numbered, so that a note that is sent again after a crash is ignored.
 import { assign, setup } from "xstate";
-import type { Chart } from "../../machines/migration.ts";
+import type { Chart } from "../../../machines/migration.ts";
 
 interface BellContext {
   readonly notes: number;

@@ -1,7 +1,7 @@
 // A process that dies, for tests that have to try every moment to die in. A life counts the steps between the code under
 // test and the world; at the chosen one it ends: nothing that belongs to it ever answers again, nor has any effect.
-import type { Batch, CommitOutcome, Entry, ScanRange, Store } from "../../src/storage/store.ts";
-import { DelegatingStore } from "./delegating-store.ts";
+import type { Batch, CommitOutcome, Entry, ScanRange, Store } from "../../../src/storage/store.ts";
+import { DelegatingStore } from "../../support/delegating-store.ts";
 
 export class Life {
   readonly #lastStep: number;

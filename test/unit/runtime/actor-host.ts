@@ -1,20 +1,20 @@
 // A machine on which an actor system lives, is killed and lives again: the store and the wall clock go on from one life
 // to the next, and everything else begins anew. Effects are checked as they come (C2).
 import { expect } from "chai";
-import type { Chart } from "../../machines/migration.ts";
-import type { Store } from "../../src/storage/store.ts";
-import { seededRandom } from "../../src/base/random.ts";
-import type { ActorSystemOptions, Perform } from "../../src/runtime/driver.ts";
-import { ActorSystem } from "../../src/runtime/driver.ts";
-import { actorRecord } from "../../src/runtime/snapshot.ts";
-import type { ActorRecord } from "../../src/runtime/snapshot.ts";
-import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
-import { actorKey } from "../../src/storage/keys.ts";
-import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
+import type { Chart } from "../../../machines/migration.ts";
+import type { Store } from "../../../src/storage/store.ts";
+import { seededRandom } from "../../../src/base/random.ts";
+import type { ActorSystemOptions, Perform } from "../../../src/runtime/driver.ts";
+import { ActorSystem } from "../../../src/runtime/driver.ts";
+import { actorRecord } from "../../../src/runtime/snapshot.ts";
+import type { ActorRecord } from "../../../src/runtime/snapshot.ts";
+import { decodeRecord, okOrFailure } from "../../../src/storage/codec.ts";
+import { actorKey } from "../../../src/storage/keys.ts";
+import { MemoryStore } from "../../../src/storage/memory/memory-store.ts";
 import { bellCharts } from "./bell-chart.ts";
 import { Life, MortalStore } from "./mortal-store.ts";
-import { RecordingLogger } from "./recording-logger.ts";
-import { VirtualClock } from "./virtual-clock.ts";
+import { RecordingLogger } from "../../support/recording-logger.ts";
+import { VirtualClock } from "../../support/virtual-clock.ts";
 
 interface Performed {
   /** Which life did it, from 1. */

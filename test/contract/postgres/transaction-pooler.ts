@@ -3,9 +3,9 @@
 import { connect, createServer } from "node:net";
 import type { AddressInfo, Socket } from "node:net";
 import { join } from "node:path";
-import type { PostgresServer } from "./postgres-server.ts";
-import { isEncryptionRequest, messageOf, WireReader } from "./postgres-wire.ts";
-import type { WireMessage } from "./postgres-wire.ts";
+import type { PostgresServer } from "../../support/postgres-server.ts";
+import { isEncryptionRequest, messageOf, WireReader } from "./wire.ts";
+import type { WireMessage } from "./wire.ts";
 
 export interface TransactionPooler {
   readonly url: string;

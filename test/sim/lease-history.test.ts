@@ -1,9 +1,9 @@
 // Histories of a lease that could have been and that could not, each told call by call; and one that was recorded of the real lease.
 import { expect } from "chai";
-import { MemoryStore } from "../../../src/storage/memory/memory-store.ts";
-import { batchOf, putOf } from "../../support/batch.ts";
-import { LeaseHistory, NO_LEASE, RecordedLease } from "../../support/lease-history.ts";
-import type { LeaseInput, LeaseOutput, LeaseState, SeenLease } from "../../support/lease-history.ts";
+import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
+import { batchOf, putOf } from "../support/batch.ts";
+import { LeaseHistory, NO_LEASE, RecordedLease } from "./lease-history.ts";
+import type { LeaseInput, LeaseOutput, LeaseState, SeenLease } from "./lease-history.ts";
 
 const DONE: LeaseOutput = { done: true };
 const REFUSED: LeaseOutput = { refused: true };

@@ -5,8 +5,8 @@ import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-export const EARLIER = fileURLToPath(new URL("../e2e/earlier/first-postgres", import.meta.url));
-const PACKAGES = fileURLToPath(new URL("../../node_modules", import.meta.url));
+export const EARLIER = fileURLToPath(new URL("./first-postgres", import.meta.url));
+const PACKAGES = fileURLToPath(new URL("../../../node_modules", import.meta.url));
 
 /** Unpacks that version into a directory that is not there yet, and gives its program. The packages it needs are those of today. */
 export function unpackEarlier(directory: string): string {

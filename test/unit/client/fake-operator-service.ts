@@ -1,15 +1,15 @@
 // The service of operators with answers of a test's own, behind the real listener and mutual TLS: what a client makes of
 // answers that no coordinator would give at will. It can go away and come back at the same address.
 import type { ServiceImpl, Transport } from "@connectrpc/connect";
-import { KeyService } from "../../src/gen/rollout/v1/keys_pb.ts";
-import { OperatorService } from "../../src/gen/rollout/v1/run_pb.ts";
-import type { AccessTable } from "../../src/transport/caller.ts";
-import { methodName } from "../../src/transport/errors.ts";
-import type { RunningServer } from "../../src/transport/server.ts";
-import { newRunId, TestAuthority } from "./certificates.ts";
-import { restartableAddress } from "./listeners.ts";
-import { startTestServer } from "./test-server.ts";
-import { workerClient } from "./worker-client.ts";
+import { KeyService } from "../../../src/gen/rollout/v1/keys_pb.ts";
+import { OperatorService } from "../../../src/gen/rollout/v1/run_pb.ts";
+import type { AccessTable } from "../../../src/transport/caller.ts";
+import { methodName } from "../../../src/transport/errors.ts";
+import type { RunningServer } from "../../../src/transport/server.ts";
+import { newRunId, TestAuthority } from "../../support/certificates.ts";
+import { restartableAddress } from "../../support/listeners.ts";
+import { startTestServer } from "../../support/test-server.ts";
+import { workerClient } from "../../support/worker-client.ts";
 
 export interface FakeOperatorService {
   /** As an operator. */

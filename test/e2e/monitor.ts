@@ -1,5 +1,5 @@
 // Answers of a process at its monitor's port, which its log names.
-import type { RolloutProcess } from "./rollout-process.ts";
+import type { RolloutProcess } from "../support/rollout-process.ts";
 
 export interface Answer {
   readonly status: number;

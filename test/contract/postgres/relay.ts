@@ -1,7 +1,7 @@
 // One connection through the proxy: statements on their way to the server, one after the other, each with its fate.
 import type { Socket } from "node:net";
-import { isEncryptionRequest, queryMessage, textsOf, warningMessage, WireReader } from "./postgres-wire.ts";
-import type { WireMessage } from "./postgres-wire.ts";
+import { isEncryptionRequest, queryMessage, textsOf, warningMessage, WireReader } from "./wire.ts";
+import type { WireMessage } from "./wire.ts";
 
 /** Everything up to one answer of the server. */
 export interface Statement {

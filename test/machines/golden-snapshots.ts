@@ -15,7 +15,7 @@ import { silentLogger } from "../../src/observe/log.ts";
 import { ActorSystem } from "../../src/runtime/driver.ts";
 import { MemoryStore } from "../../src/storage/memory/memory-store.ts";
 import { actorKey } from "../../src/storage/keys.ts";
-import { VirtualClock } from "./virtual-clock.ts";
+import { VirtualClock } from "../support/virtual-clock.ts";
 
 /** By the name of what is remembered: the bytes of a record, in hexadecimal, and the address that it belongs to. */
 export type GoldenRecords = Readonly<Record<string, { readonly address: string; readonly bytes: string }>>;
@@ -165,7 +165,7 @@ const SCENARIOS: Readonly<Record<string, Readonly<Record<string, Scenario>>>> = 
 /** Records that a system over this chart leaves on its disk when it is killed before it has done any effect. */
 export async function goldenRecords(id: string, chart: Chart): Promise<GoldenRecords> {
   const scenarios = SCENARIOS[id];
-  assert(scenarios !== undefined, `test/support/golden-snapshots.ts has no scenarios for ${id}`);
+  assert(scenarios !== undefined, `test/machines/golden-snapshots.ts has no scenarios for ${id}`);
   const store = new MemoryStore();
   const system = await ActorSystem.open({
     store,

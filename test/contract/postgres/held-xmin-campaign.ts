@@ -2,9 +2,9 @@
 // removed. Measured is how long the leader's statements take as time goes by, by the server's own log.
 import { join } from "node:path";
 import pg from "pg";
-import { sleep, systemClock } from "../../src/base/clock.ts";
-import { MeasuredRun } from "../../bench/support/measured-run.ts";
-import { PostgresServer } from "./postgres-server.ts";
+import { sleep, systemClock } from "../../../src/base/clock.ts";
+import { MeasuredRun } from "../../../bench/support/measured-run.ts";
+import { PostgresServer } from "../../support/postgres-server.ts";
 import { medianOf, NOTED, StatementTimes } from "./statement-times.ts";
 import type { StatementKind } from "./statement-times.ts";
 

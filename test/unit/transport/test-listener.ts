@@ -2,21 +2,21 @@
 import type { HandlerContext } from "@connectrpc/connect";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
-import type { Clock } from "../../src/base/clock.ts";
-import { parseUlidBytes } from "../../src/base/ids.ts";
-import type { RunId, WorkerId } from "../../src/base/ids.ts";
-import { BeatStreamResponseSchema, HeartbeatService } from "../../src/gen/rollout/v1/heartbeat_pb.ts";
-import type { BeatRequest } from "../../src/gen/rollout/v1/heartbeat_pb.ts";
-import type { GetRunResponseSchema } from "../../src/gen/rollout/v1/run_pb.ts";
-import { OperatorService } from "../../src/gen/rollout/v1/run_pb.ts";
-import type { Logger } from "../../src/observe/log.ts";
-import type { AuditEntry } from "../../src/transport/audit.ts";
-import { peerOf, requireWorkerItself } from "../../src/transport/caller.ts";
-import type { TransportLimits } from "../../src/transport/limits.ts";
-import type { RunningServer } from "../../src/transport/server.ts";
-import type { Identity } from "../../src/transport/tls/identity.ts";
-import { newRunId, TestAuthority } from "./certificates.ts";
-import { startTestServer } from "./test-server.ts";
+import type { Clock } from "../../../src/base/clock.ts";
+import { parseUlidBytes } from "../../../src/base/ids.ts";
+import type { RunId, WorkerId } from "../../../src/base/ids.ts";
+import { BeatStreamResponseSchema, HeartbeatService } from "../../../src/gen/rollout/v1/heartbeat_pb.ts";
+import type { BeatRequest } from "../../../src/gen/rollout/v1/heartbeat_pb.ts";
+import type { GetRunResponseSchema } from "../../../src/gen/rollout/v1/run_pb.ts";
+import { OperatorService } from "../../../src/gen/rollout/v1/run_pb.ts";
+import type { Logger } from "../../../src/observe/log.ts";
+import type { AuditEntry } from "../../../src/transport/audit.ts";
+import { peerOf, requireWorkerItself } from "../../../src/transport/caller.ts";
+import type { TransportLimits } from "../../../src/transport/limits.ts";
+import type { RunningServer } from "../../../src/transport/server.ts";
+import type { Identity } from "../../../src/transport/tls/identity.ts";
+import { newRunId, TestAuthority } from "../../support/certificates.ts";
+import { startTestServer } from "../../support/test-server.ts";
 
 export interface TestListener {
   readonly runId: RunId;

@@ -3,14 +3,14 @@
 import assert from "node:assert/strict";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
-import { AsyncQueue } from "../../src/base/async-queue.ts";
-import { failure } from "../../src/base/errors.ts";
-import type { RolloutError } from "../../src/base/errors.ts";
-import { parseUlid, ulidToBytes } from "../../src/base/ids.ts";
-import type { StoreId } from "../../src/base/ids.ts";
-import type { BeatAckSchema, BeatStreamResponse } from "../../src/gen/rollout/v1/heartbeat_pb.ts";
-import { BeatStreamResponseSchema, BeatVerdict } from "../../src/gen/rollout/v1/heartbeat_pb.ts";
-import type { HeartbeatOptions } from "../../src/worker/life/heartbeat.ts";
+import { AsyncQueue } from "../../../../src/base/async-queue.ts";
+import { failure } from "../../../../src/base/errors.ts";
+import type { RolloutError } from "../../../../src/base/errors.ts";
+import { parseUlid, ulidToBytes } from "../../../../src/base/ids.ts";
+import type { StoreId } from "../../../../src/base/ids.ts";
+import type { BeatAckSchema, BeatStreamResponse } from "../../../../src/gen/rollout/v1/heartbeat_pb.ts";
+import { BeatStreamResponseSchema, BeatVerdict } from "../../../../src/gen/rollout/v1/heartbeat_pb.ts";
+import type { HeartbeatOptions } from "../../../../src/worker/life/heartbeat.ts";
 
 type BeatStream = HeartbeatOptions["client"]["beatStream"];
 type AckInit = Extract<MessageInitShape<typeof BeatAckSchema>, { readonly $typeName?: never }>;

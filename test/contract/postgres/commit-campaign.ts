@@ -1,24 +1,23 @@
 // Leaders whose connection to Postgres breaks in the middle of a commit, one after the other, and what the ledger holds after each:
 // a seeded campaign over a real server. A leader writes by way of a proxy that cuts one of its commits; a successor claims the
 // lease, and what it then sees is compared with what the leader was told.
-import { setTimeout as sleep } from "node:timers/promises";
-import { systemClock } from "../../src/base/clock.ts";
-import type { RunId } from "../../src/base/ids.ts";
-import { seededRandom } from "../../src/base/random.ts";
-import type { Random } from "../../src/base/random.ts";
-import { StorageLease } from "../../src/coordinator/lead/lease.ts";
-import type { Leadership } from "../../src/coordinator/lead/lease.ts";
-import { prefixRange } from "../../src/storage/store.ts";
-import type { Batch, CommitOutcome, Expectation, Store } from "../../src/storage/store.ts";
-import { openPostgresStore } from "../../src/storage/postgres/postgres-store.ts";
-import { batchOf, putOf } from "./batch.ts";
-import { newRunId } from "./certificates.ts";
+import { sleep, systemClock } from "../../../src/base/clock.ts";
+import type { RunId } from "../../../src/base/ids.ts";
+import { seededRandom } from "../../../src/base/random.ts";
+import type { Random } from "../../../src/base/random.ts";
+import { StorageLease } from "../../../src/coordinator/lead/lease.ts";
+import type { Leadership } from "../../../src/coordinator/lead/lease.ts";
+import { prefixRange } from "../../../src/storage/store.ts";
+import type { Batch, CommitOutcome, Expectation, Store } from "../../../src/storage/store.ts";
+import { openPostgresStore } from "../../../src/storage/postgres/postgres-store.ts";
+import { batchOf, putOf } from "../../support/batch.ts";
+import { newRunId } from "../../support/certificates.ts";
 import { noFigures } from "./commit-figures.ts";
-import { hastyClock } from "./hasty-clock.ts";
-import { startPostgresProxy } from "./postgres-proxy.ts";
-import { openTestStore, testStoreOptions } from "./postgres-store.ts";
-import type { PostgresProxy } from "./postgres-proxy.ts";
-import type { CutPoint } from "./postgres-relay.ts";
+import { hastyClock } from "../../support/hasty-clock.ts";
+import { startPostgresProxy } from "./proxy.ts";
+import { openTestStore, testStoreOptions } from "../../support/postgres-store.ts";
+import type { PostgresProxy } from "./proxy.ts";
+import type { CutPoint } from "./relay.ts";
 
 const CUT_POINTS: readonly CutPoint[] = ["before", "request", "late", "during", "answer", "after"];
 /** Failures that may be tried again: a conflict of transactions, a deadlock, no room, a lock that comes too late, a statement ended. */
@@ -160,7 +159,7 @@ export class CommitCampaign {
           each: 1,
           most: 1,
           hasOutage,
-          followed: sleep(LATE_MAX_MS),
+          followed: sleep(systemClock, LATE_MAX_MS),
         });
         const lease = new StorageLease(store, `cut-${leader}`);
         const outcome = await lease.take(await lease.read());
@@ -190,7 +189,7 @@ export class CommitCampaign {
       const at = this.#pick(CUT_POINTS);
       this.figures.cuts[at]++;
       if (hasOutage) proxy.refuse(true);
-      const until = this.#below(2) === 0 ? followed : sleep(this.#below(LATE_MAX_MS));
+      const until = this.#below(2) === 0 ? followed : sleep(systemClock, this.#below(LATE_MAX_MS));
       return { kind: "cut", at, how: this.#pick(["end", "reset"]), until };
     });
   }

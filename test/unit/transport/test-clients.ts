@@ -2,15 +2,15 @@
 import assert from "node:assert/strict";
 import type { Client as Calls } from "@connectrpc/connect";
 import { createClient } from "@connectrpc/connect";
-import { systemClock } from "../../src/base/clock.ts";
-import type { BeatStreamResponse } from "../../src/gen/rollout/v1/heartbeat_pb.ts";
-import { HeartbeatService } from "../../src/gen/rollout/v1/heartbeat_pb.ts";
-import { OperatorService } from "../../src/gen/rollout/v1/run_pb.ts";
-import { silentLogger } from "../../src/observe/log.ts";
-import { openClient } from "../../src/transport/client.ts";
-import type { Client, ClientOptions } from "../../src/transport/client.ts";
-import type { Role } from "../../src/transport/tls/identity.ts";
-import { newIdentity } from "./certificates.ts";
+import { systemClock } from "../../../src/base/clock.ts";
+import type { BeatStreamResponse } from "../../../src/gen/rollout/v1/heartbeat_pb.ts";
+import { HeartbeatService } from "../../../src/gen/rollout/v1/heartbeat_pb.ts";
+import { OperatorService } from "../../../src/gen/rollout/v1/run_pb.ts";
+import { silentLogger } from "../../../src/observe/log.ts";
+import { openClient } from "../../../src/transport/client.ts";
+import type { Client, ClientOptions } from "../../../src/transport/client.ts";
+import type { Role } from "../../../src/transport/tls/identity.ts";
+import { newIdentity } from "../../support/certificates.ts";
 import type { TestListener } from "./test-listener.ts";
 
 export interface TestClient {

@@ -6,7 +6,7 @@ import { systemClock } from "../../src/base/clock.ts";
 import { RolloutError } from "../../src/base/errors.ts";
 import { openLevelStore } from "../../src/storage/level/level-store.ts";
 import type { CommitOutcome, Store } from "../../src/storage/store.ts";
-import { batchOf, EVERYTHING, putOf, textOf } from "./batch.ts";
+import { batchOf, EVERYTHING, putOf, textOf } from "../support/batch.ts";
 import type { StoreAnswer, StoreStep } from "./store-process.ts";
 
 const VALUE_BYTES = 60_000;

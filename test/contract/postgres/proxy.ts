@@ -2,8 +2,8 @@
 // connection exactly before a commit reaches the server, or after the server has answered and before the client hears it.
 import { connect, createServer } from "node:net";
 import type { AddressInfo, Socket } from "node:net";
-import { Relay } from "./postgres-relay.ts";
-import type { FateOf } from "./postgres-relay.ts";
+import { Relay } from "./relay.ts";
+import type { FateOf } from "./relay.ts";
 
 export interface PostgresProxy {
   /** The URL of the server, by way of the proxy. */
