@@ -34,7 +34,7 @@ export const KEY_SETTINGS = {
     min: "0ms",
     max: "1h",
     roles: coordinator,
-    doc: "How long an item that could start waits for the worker that has its key's partition; then any worker with a free slot takes it.",
+    doc: "How long an item that could start waits for the worker that has its key's partition; then the next one on the ring with a free slot takes it.",
   },
   "keys.on_failed": {
     kind: "choice",

@@ -74,6 +74,11 @@ export class Assignment {
     return this.#ring.ownerOf(partition) as WorkerId | undefined;
   }
 
+  /** The first of these on the ring that follows the partition, its owner before all. */
+  firstOf(workers: Iterable<WorkerId>, partition: number): WorkerId | undefined {
+    return this.#ring.firstOf(workers, partition) as WorkerId | undefined;
+  }
+
   /** In order of their numbers. */
   partitionsOf(worker: WorkerId): number[] {
     const partitions: number[] = [];

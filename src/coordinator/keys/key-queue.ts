@@ -1,4 +1,5 @@
-// Heads on their way to workers: each goes to whoever has its partition, or to anybody after a while. A head that a worker has failed
+// Heads on their way to workers: each goes to whoever has its partition, or after a while to the first worker behind that one on the
+// ring that has a free slot, or to anybody. A head that a worker has failed
 // stands on the ledger's shelf for such items, and one that runs alone on that of those; a head that a full shelf has no room for is
 // looked at again.
 import { runsAlone } from "../../../machines/work-item.ts";
@@ -6,11 +7,13 @@ import type { WorkerId } from "../../base/ids.ts";
 import type { Ledger, PendingItem } from "../ledger/ledger.ts";
 import { orderOf } from "../ledger/place.ts";
 import type { Taker } from "../ledger/shelf.ts";
+import type { Assignment } from "./assignment.ts";
 import type { Key } from "./key.ts";
 import { Ready } from "./ready.ts";
 
-/** The owner of a partition by the ring; undefined when it has no member. */
-export type OwnerOf = (partition: number) => WorkerId | undefined;
+type Ring = Pick<Assignment, "size" | "ownerOf" | "firstOf">;
+
+const NO_RING: Ring = { size: 0, ownerOf: () => undefined, firstOf: () => undefined };
 
 /** Heads looked at again in one turn. */
 const SHELVED_AGAIN_MAX = 256;
@@ -19,8 +22,7 @@ export class KeyQueue {
   readonly #ready: Ready;
   readonly #shelves: Pick<Ledger, "shelf" | "alone">;
   readonly #shelfless = new Set<Key>();
-  ownerOf: OwnerOf = () => undefined;
-  #hasOwners = false;
+  #ring = NO_RING;
   #onShelf = 0;
   #alone = 0;
 
@@ -69,7 +71,7 @@ export class KeyQueue {
     if (budgets !== undefined && runsAlone(budgets)) return this.#shelve(key, "alone", nowMs);
     if (budgets !== undefined && budgets.failedBy !== "") return this.#shelve(key, "shelf", nowMs);
     key.order = orderOf(place);
-    this.#ready.put(key, this.ownerOf(key.partition), nowMs);
+    this.#ready.put(key, this.#ring.ownerOf(key.partition), nowMs);
   }
 
   #shelve(key: Key, where: "shelf" | "alone", nowMs: number): void {
@@ -98,10 +100,28 @@ export class KeyQueue {
   next(taker: Taker): PendingItem | undefined {
     if (this.#ready.size === 0 || taker.takesKeys === false) return undefined;
     const own = this.#ready.peekOwn(taker.worker);
-    const mayTakeAny = taker.hasFreeSlot !== false || !this.#hasOwners;
-    const other = mayTakeAny ? this.#ready.peekCommon() : undefined;
+    const mayTakeAny = taker.hasFreeSlot !== false || this.#ring.size === 0;
+    const other = mayTakeAny ? this.#ready.peekOther(taker.worker) : undefined;
     const key = own === undefined || (other !== undefined && other.order < own.order) ? other : own;
     return key?.head?.item;
+  }
+
+  /** See `KeyRoom`. Slots that a worker's own heads will take are not free. */
+  lend(freeSlots: () => Map<WorkerId, number>): (() => boolean) | undefined {
+    if (!this.#ready.hasCommon || this.#ring.size === 0) return undefined;
+    const free = freeSlots();
+    const use = (worker: WorkerId, count: number): void => {
+      const left = (free.get(worker) ?? 0) - count;
+      if (left > 0) free.set(worker, left);
+      else free.delete(worker);
+    };
+    for (const worker of [...free.keys()]) use(worker, this.#ready.countOwn(worker));
+    this.#ready.lend((partition) => {
+      const worker = this.#ring.firstOf(free.keys(), partition);
+      if (worker !== undefined) use(worker, 1);
+      return worker;
+    });
+    return () => this.#ready.takeBack();
   }
 
   nextUntried(taker: Taker): PendingItem | undefined {
@@ -109,9 +129,8 @@ export class KeyQueue {
   }
 
   /** Partitions have other owners. */
-  reassign(ownerOf: OwnerOf, hasOwners: boolean, nowMs: number): void {
-    this.ownerOf = ownerOf;
-    this.#hasOwners = hasOwners;
-    this.#ready.reassign((key) => ownerOf(key.partition), nowMs);
+  reassign(ring: Ring, nowMs: number): void {
+    this.#ring = ring;
+    this.#ready.reassign((key) => ring.ownerOf(key.partition), nowMs);
   }
 }

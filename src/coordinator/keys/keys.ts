@@ -291,6 +291,10 @@ export class Keys implements KeyRoom<PendingItem> {
     return this.#queue.nextUntried(taker);
   }
 
+  lend(freeSlots: () => Map<WorkerId, number>): (() => boolean) | undefined {
+    return this.#queue.lend(freeSlots);
+  }
+
   /** These workers are on the ring from now on. Undefined when nothing has changed. */
   assign(members: ReadonlySet<WorkerId>): Moved | undefined {
     const moved = this.assignment.change(members);
@@ -299,8 +303,7 @@ export class Keys implements KeyRoom<PendingItem> {
   }
 
   #reassign(): void {
-    const { assignment } = this;
-    this.#queue.reassign((partition) => assignment.ownerOf(partition), assignment.size > 0, this.#nowMs);
+    this.#queue.reassign(this.assignment, this.#nowMs);
   }
 
   /** The answer to a load comes back. */

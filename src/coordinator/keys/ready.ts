@@ -1,5 +1,6 @@
 // Keys whose heads may be given out: those of each worker's partitions, and those that any worker may have. A head that its owner has
-// not taken within the time to spill goes to any worker, as one does whose partition has no owner, and one that was given back.
+// not taken within the time to spill goes to any worker, as one does whose partition has no owner, and one that was given back. While
+// a turn gives out, those are lent to the workers that are to be asked first.
 //
 // Keeps true: a key stands in one heap at most, by the order of its head. An entry that is no key's place any more is dropped when it
 // comes to the top.
@@ -14,6 +15,8 @@ interface Entry {
 /** A heap of keys, the first by order of priority and submission on top. */
 export class ReadyHeap {
   readonly #entries: Entry[] = [];
+  /** The keys that stand here. */
+  size = 0;
 
   push(key: Key): void {
     const entries = this.#entries;
@@ -75,6 +78,8 @@ export class Ready {
   readonly #spillAfterMs: number;
   readonly #own = new Map<WorkerId, ReadyHeap>();
   readonly #common = new ReadyHeap();
+  /** Heads of the common heap that are lent, by worker. */
+  readonly #lent = new Map<WorkerId, ReadyHeap>();
   /** Heads that wait for their owners, in the order in which they came; those that have gone included. */
   #waiting: Waiting[] = [];
   #first = 0;
@@ -96,24 +101,49 @@ export class Ready {
   }
 
   #place(key: Key, owner: WorkerId | undefined, sinceMs: number): void {
-    const heap = owner === undefined ? this.#common : this.#heapOf(owner);
-    key.queue = heap;
-    heap.push(key);
+    stand(key, owner === undefined ? this.#common : heapOf(this.#own, owner));
     if (owner !== undefined) this.#waiting.push({ key, order: key.order, sinceMs });
   }
 
   remove(key: Key): void {
-    key.queue = undefined;
+    leave(key);
     this.#size--;
   }
 
-  /** The first key of a worker's own; and of all others that may go to anybody. */
+  /** How many keys wait for a worker as their owner. */
+  countOwn(worker: WorkerId): number {
+    return this.#own.get(worker)?.size ?? 0;
+  }
+
+  /** The first key of a worker's own; and of all others that may go to it. */
   peekOwn(worker: WorkerId): Key | undefined {
     return this.#own.get(worker)?.peek();
   }
 
-  peekCommon(): Key | undefined {
-    return this.#common.peek();
+  peekOther(worker: WorkerId): Key | undefined {
+    const [lent, common] = [this.#lent.get(worker)?.peek(), this.#common.peek()];
+    return lent !== undefined && (common === undefined || lent.order < common.order) ? lent : common;
+  }
+
+  get hasCommon(): boolean {
+    return this.#common.size > 0;
+  }
+
+  /** Lends keys that any worker may have, in their order, until one cannot be lent. `takeBack` follows in the same turn. */
+  lend(toWhom: (partition: number) => WorkerId | undefined): void {
+    for (let key = this.#common.peek(); key !== undefined; key = this.#common.peek()) {
+      const worker = toWhom(key.partition);
+      if (worker === undefined) return;
+      stand(key, heapOf(this.#lent, worker));
+    }
+  }
+
+  /** Keys that were lent and not taken are for any worker again. False when there are none. */
+  takeBack(): boolean {
+    const left = [...this.#lent.values()].flatMap((heap) => heap.keys);
+    this.#lent.clear();
+    for (const key of left) stand(key, this.#common);
+    return left.length > 0;
   }
 
   /** Any key that is ready; undefined when none is. */
@@ -171,12 +201,24 @@ export class Ready {
     const isOwn = key.queue instanceof ReadyHeap && key.queue !== this.#common;
     return isOwn && key.order === order && key.readySinceMs <= sinceMs;
   }
+}
 
-  #heapOf(owner: WorkerId): ReadyHeap {
-    const known = this.#own.get(owner);
-    if (known !== undefined) return known;
-    const heap = new ReadyHeap();
-    this.#own.set(owner, heap);
-    return heap;
-  }
+function stand(key: Key, heap: ReadyHeap): void {
+  leave(key);
+  key.queue = heap;
+  heap.size++;
+  heap.push(key);
+}
+
+function leave(key: Key): void {
+  if (key.queue instanceof ReadyHeap) key.queue.size--;
+  key.queue = undefined;
+}
+
+function heapOf(heaps: Map<WorkerId, ReadyHeap>, worker: WorkerId): ReadyHeap {
+  const known = heaps.get(worker);
+  if (known !== undefined) return known;
+  const heap = new ReadyHeap();
+  heaps.set(worker, heap);
+  return heap;
 }

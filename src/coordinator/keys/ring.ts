@@ -78,24 +78,21 @@ export class Ring {
     const moved: MovedPartition[] = [];
     for (const [partition, owner] of this.#owners.entries()) {
       if (owner?.id !== id) continue;
-      const next = this.#nearest(partition);
+      const next = this.#members.get(this.firstOf(this.#members.keys(), partition) ?? "");
       this.#owners[partition] = next;
       moved.push({ partition, from: id, to: next?.id });
     }
     return moved;
   }
 
-  /** All members as they follow each other from the partition on, its owner first. */
-  successorsOf(partition: number): string[] {
-    const near = (one: Member, other: Member): number => (isNearer(one, other, partition) ? -1 : 1);
-    return [...this.#members.values()].sort(near).map(({ id }) => id);
-  }
-
-  #nearest(partition: number): Member | undefined {
-    let nearest: Member | undefined;
-    for (const member of this.#members.values())
-      if (nearest === undefined || isNearer(member, nearest, partition)) nearest = member;
-    return nearest;
+  /** The first of these that follows the partition; undefined when none of them is a member. */
+  firstOf(ids: Iterable<string>, partition: number): string | undefined {
+    let first: Member | undefined;
+    for (const id of ids) {
+      const member = this.#members.get(id);
+      if (member !== undefined && (first === undefined || isNearer(member, first, partition))) first = member;
+    }
+    return first?.id;
   }
 
   #measure(id: string): Member {

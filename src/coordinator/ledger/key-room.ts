@@ -1,6 +1,7 @@
 // The door between the ledger and the room of keys: all that the ledger knows of it (docs/adr/0052). The ledger says what becomes of an
 // item that has a key, and asks which one may be given out next; the room decides what follows what within a key. Places are opaque to
 // the room: it compares them and stores them.
+import type { WorkerId } from "../../base/ids.ts";
 import type { ItemRecord } from "./records.ts";
 import type { Place } from "./place.ts";
 import type { Taker } from "./shelf.ts";
@@ -39,6 +40,11 @@ export interface KeyRoom<Item> {
   next(taker: Taker): Item | undefined;
   /** The same for a worker that is tried. */
   nextUntried(taker: Taker): Item | undefined;
+  /**
+   * Items that any worker may have are for the first one alone that follows their partition on the ring and has a slot free; a slot is
+   * lent once. Undefined when nothing is lent. The function takes back what is left, for any worker again: false when all was taken.
+   */
+  lend(freeSlots: () => Map<WorkerId, number>): (() => boolean) | undefined;
   /** It is about to be assigned. */
   take(place: Place): void;
   /** Items that are pending and neither wait before they may go out nor stand on the shelf of those that run alone. */

@@ -5,7 +5,7 @@
 // that a worker has failed goes to another one where there is one; a worker at risk comes after the others.
 //
 // The schedule's room: `dispatch` gives items out, `recall` asks for those that have not begun, to steal them too.
-import type { IncarnationId } from "../../base/ids.ts";
+import type { IncarnationId, WorkerId } from "../../base/ids.ts";
 import { runsAlone } from "../../../machines/work-item.ts";
 import { priorityOf } from "../ledger/place.ts";
 import type { PendingItem } from "../ledger/ledger.ts";
@@ -138,10 +138,25 @@ interface Round {
 }
 
 /** Gives each worker as many items as there is room; returns how many more may be given in all. */
-function giveOut(state: CoordinatorState, turn: Turn, crew: Crew, { rows, roomOf, ...round }: Round): number {
-  let { left } = round;
+function giveOut(state: CoordinatorState, turn: Turn, crew: Crew, round: Round): number {
   const hasRoom = (row: WorkerRow): boolean =>
-    takesWork(state, row) && roomOf(row) > 0 && isReading(row) && mayTry(row, crew);
+    takesWork(state, row) && round.roomOf(row) > 0 && isReading(row) && mayTry(row, crew);
+  const freeSlots = (): Map<WorkerId, number> =>
+    new Map(round.rows.filter(hasRoom).map((row) => [row.id, startable(row)]));
+  const takeBack = state.ledger.keys.lend(freeSlots);
+  const left = giveInTurns(state, turn, crew, round, hasRoom);
+  // Other items came before them there.
+  return takeBack?.() === true ? giveInTurns(state, turn, crew, { ...round, left }, hasRoom) : left;
+}
+
+function giveInTurns(
+  state: CoordinatorState,
+  turn: Turn,
+  crew: Crew,
+  { rows, roomOf, ...round }: Round,
+  hasRoom: (row: WorkerRow) => boolean,
+): number {
+  let { left } = round;
   let hungry = rows.filter(hasRoom);
   while (hungry.length > 0 && left > 0) {
     const share = Math.min(SHARE_MAX, Math.ceil(countReady(state.ledger) / hungry.length));

@@ -1,5 +1,6 @@
 import { expect } from "chai";
 import { KEYS_PREFIX } from "../../../../src/storage/keys.ts";
+import { partitionOf } from "../../../../src/coordinator/keys/partition-of.ts";
 import { World } from "../../../support/world.ts";
 import { workerId } from "../../../support/world-worker.ts";
 import type { OwnPartitions } from "../../../../src/coordinator/turn/input.ts";
@@ -98,6 +99,36 @@ describe("the assignment of partitions", () => {
     world.pass(1);
     await world.step({ kind: "wake" });
     expect([other?.texts, own?.texts]).to.deep.equal([["a 1"], []]);
+  });
+
+  it("gives a head whose owner is not free to the next one on the ring that has a free slot", async () => {
+    const world = await keyedWorld();
+    const workers = await Promise.all([1, 2, 3].map((number) => world.worker(number, { slots: 1 })));
+    const { assignment } = world.state.keys;
+    await world.submit(["first 1"], { keyOf });
+    await world.ask((answer) => ({ kind: "steerKeys", action: "pause", keys: ["first"], answer }));
+    const orderOf = (key: string): typeof workers => {
+      const [rest, inOrder] = [[...workers], [] as typeof workers];
+      while (rest.length > 0) {
+        const ids = rest.map(({ id }) => id);
+        const first = assignment.firstOf(ids, partitionOf(key, PARTITIONS)) ?? ids[0];
+        inOrder.push(...rest.splice(ids.indexOf(first ?? workerId(0)), 1));
+      }
+      return inOrder;
+    };
+    // The order on the ring is not that of the workers themselves.
+    const key = ["a", "b", "c", "d", "e", "f", "g", "h"].find((text) => {
+      const [, second, third] = orderOf(text);
+      return second !== undefined && third !== undefined && second.id > third.id;
+    });
+    const inOrder = orderOf(key ?? "");
+    const [, next, last] = inOrder;
+    await world.submit([`${key} 1`], { keyOf, submission: "01SVBM1SS10N00000000000002" });
+    await last?.ask(1);
+    await next?.ask(1);
+    world.pass(250);
+    await world.step({ kind: "wake" });
+    expect(inOrder.map(({ texts }) => texts)).to.deep.equal([[], [`${key} 1`], []]);
   });
 
   it("is not written for a run without keys", async () => {

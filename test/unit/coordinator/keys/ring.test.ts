@@ -1,46 +1,10 @@
 // The ring against a plain one: all points of all members in order, and for each partition the first that follows.
-import { hash } from "node:crypto";
 import { expect } from "chai";
-import { seededRandom } from "../../../../src/base/random.ts";
 import { partitionOf } from "../../../../src/coordinator/keys/partition-of.ts";
 import { Ring, type MovedPartition } from "../../../../src/coordinator/keys/ring.ts";
+import { draw, NODES, PARTITIONS, plainOwners, plainSuccessors } from "./plain-ring.ts";
 
-const PARTITIONS = 128;
-const NODES = 128;
 const MEMBERSHIPS = 1_000;
-const random = seededRandom(1305);
-/** Ids of which memberships are drawn. */
-const CROWD = Array.from({ length: 64 }, () => Buffer.from(random.bytes(16)).toString("hex"));
-
-interface Point<Named> {
-  readonly name: Named;
-  readonly point: bigint;
-}
-
-function pointOf<Named>(name: Named, text: string): Point<Named> {
-  return { name, point: hash("sha256", text, "buffer").readBigUInt64BE(0) };
-}
-
-function inOrder<Named>(points: Point<Named>[]): Point<Named>[] {
-  return points.sort((one, other) => (one.point < other.point ? -1 : 1));
-}
-
-const NODES_OF_ALL = inOrder(
-  CROWD.flatMap((id) => Array.from({ length: NODES }, (_, at) => pointOf(id, `${id}-vnode-${at}`))),
-);
-const POINTS = inOrder(Array.from({ length: PARTITIONS }, (_, at) => pointOf(at, `partition-${at}`)));
-
-function plainOwners(members: readonly string[]): (string | undefined)[] {
-  const those = new Set(members);
-  const nodes = NODES_OF_ALL.filter(({ name }) => those.has(name));
-  const owners: (string | undefined)[] = [];
-  let at = 0;
-  for (const { name: partition, point } of POINTS) {
-    while (at < nodes.length && (nodes[at]?.point ?? 0n) < point) at++;
-    owners[partition] = (nodes[at] ?? nodes[0])?.name;
-  }
-  return owners;
-}
 
 function ringOf(members: readonly string[]): Ring {
   const ring = new Ring({ totalPartitions: PARTITIONS, virtualNodes: NODES });
@@ -59,12 +23,6 @@ function text(moves: readonly MovedPartition[]): string {
 
 function expectSame(one: readonly unknown[], other: readonly unknown[]): void {
   expect(one.join("\n")).to.equal(other.join("\n"));
-}
-
-/** So many different ids of the crowd. */
-function draw(count: number): string[] {
-  const left = [...CROWD];
-  return Array.from({ length: count }, () => left.splice(Math.floor(random.unit() * left.length), 1).join());
 }
 
 /** Partitions with another owner, in order. */
@@ -118,18 +76,16 @@ describe("the ring of partitions", () => {
     }
   });
 
-  it("names members in the order in which they follow a partition, its owner first", () => {
-    const members = draw(5);
-    for (let partition = 0; partition < PARTITIONS; partition++) {
-      const ring = ringOf(members);
-      const successors = ring.successorsOf(partition);
-      expect(successors).to.have.members(members);
-      for (const id of successors) {
-        expect(ring.ownerOf(partition)).to.equal(id);
-        ring.leave(id);
+  it("names the first of some members that follows a partition, its owner before all", () => {
+    for (let membership = 0; membership < 16; membership++) {
+      const members = draw(2 + (membership % 16));
+      const [ring, some] = [ringOf(members), members.slice(membership % 2)];
+      for (let partition = 0; partition < PARTITIONS; partition++) {
+        const first = plainSuccessors(members, partition).find((id) => some.includes(id));
+        expect(ring.firstOf(some.toReversed(), partition)).to.equal(first);
       }
-      expect([ring.ownerOf(partition), ring.size]).to.deep.equal([undefined, 0]);
     }
+    expect(ringOf(["one"]).firstOf(["two"], 0)).to.equal(undefined);
   });
 
   it("has no owner without a member, and gives all to the first one", () => {
