@@ -83,6 +83,11 @@ describe("the installed package", () => {
         HOME: directory,
         npm_config_cache: process.env["npm_config_cache"] ?? join(homedir(), ".npm"),
         npm_config_prefer_offline: "true",
+        // A registry that stalls is asked again soon: npm waits for five minutes, three times, for each answer.
+        npm_config_fetch_timeout: "30000",
+        npm_config_fetch_retries: "6",
+        npm_config_fetch_retry_mintimeout: "1000",
+        npm_config_fetch_retry_maxtimeout: "10000",
       },
     });
     home = join(image.root, "opt/rollout");
