@@ -49,7 +49,7 @@ const quiet = { mail: 0, isPaused: false, hasFailed: false, isDelayed: false };
 
 const restarted = [{ type: "coordinator.started" }, "Candidate.Following.Willing"] as const;
 const noRole = { epoch: null, ending: null };
-/** Of a coordinator's role, as each version since has it that knows of it. */
+/** A coordinator's role, as each version has it that knows of it. */
 const role = {
   candidate: {
     state: "Candidate.Following.Willing",
@@ -71,7 +71,7 @@ const role = {
   },
 } as const satisfies Record<string, Expected>;
 const expired: Expected = { state: "Expired", context: {}, then: [{ type: "result.unwanted" }, "Unwanted"] };
-/** Of a drain, as versions 1 and 2 have it. */
+/** A drain, as versions 1 and 2 have it. */
 const idle: Expected = {
   state: "Idle",
   context: { ...never, ...over },
