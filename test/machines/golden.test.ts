@@ -47,114 +47,83 @@ const claimed = { type: "lease.free", weight: 1, isItsTurn: true, hasQuorum: tru
 
 const quiet = { mail: 0, isPaused: false, hasFailed: false, isDelayed: false };
 
+const restarted = [{ type: "coordinator.started" }, "Candidate.Following.Willing"] as const;
+const noRole = { epoch: null, ending: null };
+/** A coordinator's role, as each version has it that knows of it. */
+const role = {
+  candidate: {
+    state: "Candidate.Following.Willing",
+    context: noRole,
+    then: [claimed, "Candidate.Claiming"],
+  },
+  claiming: { state: "Candidate.Claiming", context: noRole, then: restarted },
+  leader: { state: "Leader", context: { epoch: 7, ending: null }, then: restarted },
+  resigned: {
+    state: "Candidate.Following.Willing",
+    context: { epoch: 7, ending: { kind: "resigned", epoch: 7 } },
+    then: restarted,
+  },
+  halted: { state: "Halted", context: { epoch: 7, ending: { kind: "halted", epoch: 7 } }, then: restarted },
+  fenced: {
+    state: "Fenced",
+    context: { epoch: 7, ending: { kind: "fenced", epoch: 7, seenEpoch: 8, by: "01X" } },
+    then: [{ type: "lease.resigned" }, "Fenced"],
+  },
+} as const satisfies Record<string, Expected>;
+const expired: Expected = { state: "Expired", context: {}, then: [{ type: "result.unwanted" }, "Unwanted"] };
+/** A drain, as versions 1 and 2 have it. */
+const idle: Expected = {
+  state: "Idle",
+  context: { ...never, ...over },
+  then: [requested, "Draining.HandingBack"],
+};
+const handingBack: Expected = {
+  state: "Draining.HandingBack",
+  context: { ...drain, ...over },
+  then: [{ type: "backlog.handedBack" }, "Draining.Finishing"],
+};
+const flushing: Expected = {
+  state: "Draining.Flushing",
+  context: { ...drain, ...over },
+  then: [{ type: "results.flushed" }, "Drained"],
+};
+
 const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
   "coordinator-role@1": {
-    "a candidate": {
-      state: "Candidate.Following.Willing",
-      context: { epoch: null, ending: null },
-      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
-    },
-    "a leader": {
-      state: "Leader",
-      context: { epoch: 7, ending: null },
-      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
-    },
+    "a candidate": { ...role.candidate, then: restarted },
+    "a leader": role.leader,
     "fenced, the abort not done": {
       state: "Fenced",
       context: { epoch: 7, ending: { kind: "fenced", epoch: 7, seenEpoch: null, by: null } },
-      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
+      then: restarted,
     },
   },
   "coordinator-role@2": {
-    "a candidate": {
-      state: "Candidate.Following.Willing",
-      context: { epoch: null, ending: null },
-      then: [claimed, "Candidate.Claiming"],
-    },
-    "a leader": {
-      state: "Leader",
-      context: { epoch: 7, ending: null },
-      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
-    },
-    "a candidate that has resigned": {
-      state: "Candidate.Following.Willing",
-      context: { epoch: 7, ending: { kind: "resigned", epoch: 7 } },
-      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
-    },
-    "fenced, the abort not done": {
-      state: "Fenced",
-      context: { epoch: 7, ending: { kind: "fenced", epoch: 7, seenEpoch: 8, by: "01X" } },
-      then: [{ type: "lease.resigned" }, "Fenced"],
-    },
+    "a candidate": role.candidate,
+    "a leader": role.leader,
+    "a candidate that has resigned": role.resigned,
+    "fenced, the abort not done": role.fenced,
   },
   "coordinator-role@3": {
-    "a candidate": {
-      state: "Candidate.Following.Willing",
-      context: { epoch: null, ending: null },
-      then: [claimed, "Candidate.Claiming"],
-    },
-    "a candidate that claims": {
-      state: "Candidate.Claiming",
-      context: { epoch: null, ending: null },
-      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
-    },
-    "a leader": {
-      state: "Leader",
-      context: { epoch: 7, ending: null },
-      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
-    },
-    "a candidate that has resigned": {
-      state: "Candidate.Following.Willing",
-      context: { epoch: 7, ending: { kind: "resigned", epoch: 7 } },
-      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
-    },
-    "halted, the leader it was": {
-      state: "Halted",
-      context: { epoch: 7, ending: { kind: "halted", epoch: 7 } },
-      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
-    },
-    "fenced, the abort not done": {
-      state: "Fenced",
-      context: { epoch: 7, ending: { kind: "fenced", epoch: 7, seenEpoch: 8, by: "01X" } },
-      then: [{ type: "lease.resigned" }, "Fenced"],
-    },
+    "a candidate": role.candidate,
+    "a candidate that claims": role.claiming,
+    "a leader": role.leader,
+    "a candidate that has resigned": role.resigned,
+    "halted, the leader it was": role.halted,
+    "fenced, the abort not done": role.fenced,
   },
   "coordinator-role@4": {
-    "a candidate": {
-      state: "Candidate.Following.Willing",
-      context: { epoch: null, ending: null },
-      then: [claimed, "Candidate.Claiming"],
-    },
-    "a candidate that claims": {
-      state: "Candidate.Claiming",
-      context: { epoch: null, ending: null },
-      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
-    },
-    "a leader": {
-      state: "Leader",
-      context: { epoch: 7, ending: null },
-      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
-    },
-    "a candidate that has resigned": {
-      state: "Candidate.Following.Willing",
-      context: { epoch: 7, ending: { kind: "resigned", epoch: 7 } },
-      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
-    },
+    "a candidate": role.candidate,
+    "a candidate that claims": role.claiming,
+    "a leader": role.leader,
+    "a candidate that has resigned": role.resigned,
     "a candidate that has made room": {
       state: "Candidate.Following.Yielding",
       context: { epoch: 7, ending: { kind: "resigned", epoch: 7 } },
       then: [{ type: "lease.held" }, "Candidate.Following.Willing"],
     },
-    "halted, the leader it was": {
-      state: "Halted",
-      context: { epoch: 7, ending: { kind: "halted", epoch: 7 } },
-      then: [{ type: "coordinator.started" }, "Candidate.Following.Willing"],
-    },
-    "fenced, the abort not done": {
-      state: "Fenced",
-      context: { epoch: 7, ending: { kind: "fenced", epoch: 7, seenEpoch: 8, by: "01X" } },
-      then: [{ type: "lease.resigned" }, "Fenced"],
-    },
+    "halted, the leader it was": role.halted,
+    "fenced, the abort not done": role.fenced,
   },
   "execution@1": {
     "just started": {
@@ -162,11 +131,7 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
       context: {},
       then: [{ type: "execution.waits" }, "Waiting"],
     },
-    "over its time": {
-      state: "Expired",
-      context: {},
-      then: [{ type: "result.unwanted" }, "Unwanted"],
-    },
+    "over its time": expired,
   },
   "execution@2": {
     "just started": {
@@ -174,11 +139,7 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
       context: {},
       then: [{ type: "execution.withheld" }, "Withheld"],
     },
-    "over its time": {
-      state: "Expired",
-      context: {},
-      then: [{ type: "result.unwanted" }, "Unwanted"],
-    },
+    "over its time": expired,
     "not let begin": {
       state: "Withheld",
       context: {},
@@ -220,46 +181,10 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
       then: [{ type: "run.reopened" }, "Sealed.Active"],
     },
   },
-  "spot-drain@1": {
-    idle: {
-      state: "Idle",
-      context: { ...never, ...over },
-      then: [requested, "Draining.HandingBack"],
-    },
-    "handing back, the deadline armed": {
-      state: "Draining.HandingBack",
-      context: { ...drain, ...over },
-      then: [{ type: "backlog.handedBack" }, "Draining.Finishing"],
-    },
-    flushing: {
-      state: "Draining.Flushing",
-      context: { ...drain, ...over },
-      then: [{ type: "results.flushed" }, "Drained"],
-    },
-  },
-  "spot-drain@2": {
-    idle: {
-      state: "Idle",
-      context: { ...never, ...over },
-      then: [requested, "Draining.HandingBack"],
-    },
-    "handing back": {
-      state: "Draining.HandingBack",
-      context: { ...drain, ...over },
-      then: [{ type: "backlog.handedBack" }, "Draining.Finishing"],
-    },
-    flushing: {
-      state: "Draining.Flushing",
-      context: { ...drain, ...over },
-      then: [{ type: "results.flushed" }, "Drained"],
-    },
-  },
+  "spot-drain@1": { idle, "handing back, the deadline armed": handingBack, flushing },
+  "spot-drain@2": { idle, "handing back": handingBack, flushing },
   "spot-drain@3": {
-    idle: {
-      state: "Idle",
-      context: { ...never, ...over },
-      then: [requested, "Draining.HandingBack"],
-    },
+    idle,
     "handing back": {
       state: "Draining.HandingBack",
       context: { ...drain, ...noticed },

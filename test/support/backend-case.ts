@@ -32,9 +32,19 @@ export interface BackendCase {
   readonly executesIn: "this process" | "children";
 }
 
+/** For a backend whose items may do all that there is. */
+export const EVERYTHING: BackendCase["can"] = new Set([
+  ...(["list", "echo", "fail", "crash", "hang", "big", "garble", "complain", "save"] as const),
+  ...(["meet", "slot", "learn"] as const),
+]);
+
 /** The contract's limit of an output, in bytes. */
 export const OUTPUT_LIMIT = 64 * 1_024;
-export const CHECKPOINT_LIMIT = 4 * 1_024;
 export const STATE_LIMIT = 2 * 1_024;
+export const LIMITS = {
+  maxOutputBytes: OUTPUT_LIMIT,
+  maxCheckpointBytes: 4 * 1_024,
+  maxStateBytes: STATE_LIMIT,
+};
 /** Short, for the tests: nothing of them needs more when it ends as it should. */
 export const KILL_GRACE_MS = 300;

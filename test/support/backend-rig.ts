@@ -14,7 +14,7 @@ import { assignedItem } from "./assigned-item.ts";
 import type { BackendCase } from "./backend-case.ts";
 import { openChildHost } from "./child-host.ts";
 import type { OpenedHost } from "./child-host.ts";
-import { CHECKPOINT_LIMIT, OUTPUT_LIMIT, STATE_LIMIT } from "./backend-case.ts";
+import { LIMITS } from "./backend-case.ts";
 import { eventually } from "./eventually.ts";
 import { fixedPlugins } from "./fixed-plugins.ts";
 import type { ItemBehaviour } from "./item-behaviour.ts";
@@ -50,9 +50,7 @@ export class BackendRig {
       slots: SLOTS,
       pace: new BacklogPace({ timeMs: 250, slots: SLOTS, least: SLOTS, most: SLOTS }),
       capacity: 2 * SLOTS,
-      maxOutputBytes: OUTPUT_LIMIT,
-      maxCheckpointBytes: CHECKPOINT_LIMIT,
-      maxStateBytes: STATE_LIMIT,
+      ...LIMITS,
       env: { ROLLOUT_RUN_ID: "the run" },
       clock: systemClock,
       log,

@@ -1,14 +1,10 @@
 // The real server of the page, with news that a test has made up: told more, broken and taken up again at the same port.
-import { systemClock } from "../../src/base/clock.ts";
-import { Feed } from "../../src/inspector/feed.ts";
-import type { NewsSource } from "../../src/inspector/news-source.ts";
 import { builtChart, pageFile } from "../../src/inspector/page-files.ts";
-import type { ChartPicture, Deed, Explained, Hello, PageNews } from "../../src/inspector/page-messages.ts";
-import { startPageServer } from "../../src/inspector/page-server.ts";
+import type { Deed, Explained, Hello, PageNews } from "../../src/inspector/page-messages.ts";
+import type { Operator } from "../../src/inspector/page-server.ts";
 import { repositoryFile } from "../../scripts/generate-docs.ts";
-import { RecordingLogger } from "./recording-logger.ts";
+import { startPageRig, TOKEN } from "./page-rig.ts";
 
-const TOKEN = "a-token-of-a-test";
 const FOLDER = repositoryFile("dist/page");
 
 export interface PageFixtureOptions {
@@ -44,12 +40,25 @@ export class PageFixture {
 
   /** Also after a stop, at the same port. */
   async listen(): Promise<void> {
-    const server = await startPageServer({
-      ...{ listenAddr: `127.0.0.1:${this.#port}`, setting: "--port", token: TOKEN },
-      ...{ feed: this.#feed(), operator: this.#operator(), log: new RecordingLogger() },
+    const { whole } = this.#options;
+    const source = {
+      whole: () => whole().slice(1),
+      follow: (told: (news: PageNews) => void) => {
+        this.followed++;
+        this.#told = told;
+        return () => (this.#told = undefined);
+      },
+    };
+    const server = await startPageRig(source, {
+      ...{
+        listenAddr: `127.0.0.1:${this.#port}`,
+        operator: this.#operator(),
+        hello: () => whole()[0] as Hello,
+      },
       file: (name) => pageFile(FOLDER, name),
       chart: (name) => builtChart(FOLDER, name),
-      definition: (_program, hash) => definitionOf(hash),
+      // Charts of the product stand for those of a program.
+      definition: (_program, hash) => builtChart(FOLDER, hash),
     });
     this.#port = Number(server.address.split(":").at(-1));
     this.#close = () => server.close();
@@ -66,23 +75,7 @@ export class PageFixture {
     for (const one of news) this.#told?.(one);
   }
 
-  #feed(): Feed {
-    const source: NewsSource = {
-      whole: () => this.#options.whole().slice(1),
-      follow: (told) => {
-        this.followed++;
-        this.#told = told;
-        return () => (this.#told = undefined);
-      },
-    };
-    return new Feed({
-      sources: [source],
-      hello: () => this.#options.whole()[0] as Hello,
-      clock: systemClock,
-    });
-  }
-
-  #operator(): Parameters<typeof startPageServer>[0]["operator"] {
+  #operator(): Operator {
     const { explain, perform } = this.#options;
     return {
       explainItem: async (name) => explain?.(name),
@@ -93,9 +86,4 @@ export class PageFixture {
       },
     };
   }
-}
-
-/** Charts of the product stand for those of a program. */
-function definitionOf(hash: string): Promise<ChartPicture | undefined> {
-  return builtChart(FOLDER, hash);
 }

@@ -8,12 +8,14 @@ import { parseAddress } from "../../src/base/address.ts";
 import { systemClock } from "../../src/base/clock.ts";
 import { Feed } from "../../src/inspector/feed.ts";
 import type { NewsSource } from "../../src/inspector/news-source.ts";
-import type { PageNews } from "../../src/inspector/page-messages.ts";
+import type { Hello, PageNews } from "../../src/inspector/page-messages.ts";
 import { startPageServer } from "../../src/inspector/page-server.ts";
-import type { Operator, PageServerOptions } from "../../src/inspector/page-server.ts";
+import type { PageServerOptions } from "../../src/inspector/page-server.ts";
 import { RecordingLogger } from "./recording-logger.ts";
 
 export const TOKEN = "a-token-of-22-letters_";
+
+const NOTHING: Hello = { kind: "hello", version: "0", run: null, listens_at: null, now_ms: 0, charts: [] };
 
 export interface Reply {
   readonly status: number;
@@ -50,16 +52,17 @@ export class ScriptedNews implements NewsSource {
   }
 }
 
+export interface PageRigOptions extends Partial<PageServerOptions> {
+  /** The first that a page is told. */
+  readonly hello?: () => Hello;
+}
+
 export async function startPageRig(
   source: NewsSource,
-  options: Partial<PageServerOptions> & { readonly operator?: Operator } = {},
+  { hello = () => NOTHING, ...options }: PageRigOptions = {},
 ): Promise<PageRig> {
   const log = new RecordingLogger();
-  const feed = new Feed({
-    sources: [source],
-    hello: () => ({ kind: "hello", version: "0", run: null, listens_at: null, now_ms: 0, charts: [] }),
-    clock: systemClock,
-  });
+  const feed = new Feed({ sources: [source], hello, clock: systemClock });
   const server = await startPageServer({
     ...{ listenAddr: "127.0.0.1:0", setting: "--port", token: TOKEN, feed, log, operator: undefined },
     file: (name) => Promise.resolve(`the file ${name}`),

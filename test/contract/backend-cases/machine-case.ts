@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { machineBackend } from "../../../src/worker/backends/code/code-backend.ts";
-import { CHECKPOINT_LIMIT, KILL_GRACE_MS, OUTPUT_LIMIT, STATE_LIMIT } from "../../support/backend-case.ts";
+import { KILL_GRACE_MS, LIMITS } from "../../support/backend-case.ts";
 import type { BackendCase } from "../../support/backend-case.ts";
 
 export const backendCase: BackendCase = {
@@ -16,9 +16,7 @@ export const backendCase: BackendCase = {
       memoryLimitBytes: undefined,
       loadTimeoutMs: 20_000,
       abortGraceMs: KILL_GRACE_MS,
-      maxOutputBytes: OUTPUT_LIMIT,
-      maxCheckpointBytes: CHECKPOINT_LIMIT,
-      maxStateBytes: STATE_LIMIT,
+      ...LIMITS,
     }),
   savedText: (checkpoint) => {
     const { snapshot } = JSON.parse(Buffer.from(checkpoint).toString()) as {
