@@ -14,7 +14,7 @@ const PROCESS_STATE = [
   // The library's ends: there is no command between them and the program that uses it.
   "src/compose/rollout-client.ts",
   "src/compose/local-cluster.ts",
-  // What a process of a user's code begins with.
+  // The beginning of a process of a user's code.
   "src/worker/backends/code/serve-code.ts",
   // The program of the starter, which starts a worker's processes.
   "src/worker/children/starter-program.ts",
@@ -24,8 +24,6 @@ const PROCESS_STATE = [
   "bench/**",
   "examples/**",
 ];
-/** Folders whose comments are gone through; the others follow. */
-const PLAINLY_SPOKEN = ["machines/**/*.ts", "src/**/*.ts", "test/**/*.ts"];
 /** A program of its own, for browsers: it has their clock and nothing of ours. */
 const PAGE = "src/inspector/page";
 const CLOCK = "src/base/clock.ts";
@@ -67,6 +65,7 @@ export default defineConfig(
     rules: {
       ...restrictions(),
       "house/file-name": "error",
+      "house/plain-opening": "error",
       ...Object.fromEntries(PITFALLS.map((rule) => [rule, "error"])),
       "max-depth": ["error", 4],
       "max-lines": ["error", { max: 400, skipBlankLines: false, skipComments: false }],
@@ -103,7 +102,6 @@ export default defineConfig(
       ],
     },
   },
-  { files: PLAINLY_SPOKEN, rules: { "house/plain-opening": "error" } },
   { files: PROCESS_STATE, rules: restrictions({ process: false }) },
   // The bench measures the loop itself; no decision is taken on it.
   { files: ["bench/**"], rules: restrictions({ process: false, loopDelay: false }) },
@@ -125,7 +123,7 @@ export default defineConfig(
       "@typescript-eslint/no-unused-expressions": "off",
     },
   },
-  // What a program of ours says goes through the log, the event stream or the command: nothing by the way.
+  // Words of a program of ours go through the log, the event stream or the command: nothing by the way.
   { files: PRODUCT, rules: { "no-console": "error" } },
   // oclif finds commands, a worker a plugin's code, mocha its reporters and tools their configuration by the default export.
   {

@@ -1,5 +1,5 @@
 // How long it takes from the moment one item is submitted to the moment who follows knows its result, through a worker that is a process of
-// its own: one item after the other, and at a steady pace. Of rollout, and of BullMQ with each write synced, where that can be had.
+// its own: one item after the other, and at a steady pace. Measured are rollout, and BullMQ with each write synced, where that can be had.
 import { systemClock, sleep } from "../src/base/clock.ts";
 import type { Figure } from "./support/figure.ts";
 import { round } from "./support/figure.ts";

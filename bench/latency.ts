@@ -1,4 +1,4 @@
-// Latency at low load. Of results: see known-results. Of dispatch: from the moment an operator submits one item to the moment a waiting worker has it, the fsync of
+// Latency of dispatch at low load (known-results has that of results): from the moment an operator submits one item to the moment a waiting worker has it, the fsync of
 // the submission included. The worker is this process, by a client written against the generated code only.
 import { createClient } from "@connectrpc/connect";
 import { assert } from "../src/base/assert.ts";

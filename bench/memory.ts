@@ -57,7 +57,7 @@ async function worked(items: number, note: Note): Promise<Figure[]> {
 }
 
 /**
- * What a garbage collector keeps is what it was not made to give back: with a heap that is a fraction of what it takes unasked, the
+ * A garbage collector keeps all that it was not made to give back: with a heap that is a fraction of what it takes unasked, the
  * largest run either works or ends the process.
  */
 async function inASmallHeap(note: Note): Promise<Figure[]> {

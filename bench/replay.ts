@@ -1,4 +1,4 @@
-// What a restart costs: the time a new leader needs to read its state, with more and more finished items and the same number in
+// The cost of a restart: the time a new leader needs to read its state, with more and more finished items and the same number in
 // flight. It has to be flat.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

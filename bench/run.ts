@@ -40,7 +40,7 @@ const machine = {
   cpu: cpus()[0]?.model ?? "unknown",
   cores: cpus().length,
   memory_bytes: totalmem(),
-  /** Of the last minute, before anything was measured: figures of a busy machine are worth little. */
+  /** The last minute's, before anything was measured: figures of a busy machine are worth little. */
   load: loadavg()[0] ?? NaN,
 };
 const results: { bench: string; figures: readonly Figure[] }[] = [];

@@ -1,4 +1,4 @@
-// What stealing is worth: a run with two workers and a third that is twenty times slower, with it and without. Each worker asks
+// The worth of stealing: a run with two workers and a third that is twenty times slower, with it and without. Each worker asks
 // for sixteen items beside the one that it executes, so the slow one has seconds of work in its backlog when the others run out.
 import { systemClock } from "../src/base/clock.ts";
 import { sleep } from "../src/base/clock.ts";

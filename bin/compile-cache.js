@@ -1,5 +1,5 @@
 // Has Node keep what it compiles of this program for the next start: below ~/.cache (or $XDG_CACHE_HOME), in a directory that is
-// this user's and that nobody else may write to; nowhere when that cannot be had. What lies there is executed.
+// this user's and that nobody else may write to; nowhere when that cannot be had. Files that lie there are executed.
 import { lstatSync, mkdirSync } from "node:fs";
 import { enableCompileCache } from "node:module";
 import { isAbsolute, join } from "node:path";

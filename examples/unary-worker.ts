@@ -9,10 +9,10 @@ import { OutcomeClass, WorkService } from "../src/gen/rollout/v1/work_pb.ts";
 
 export interface UnaryWorkerOptions {
   readonly transport: Transport;
-  /** Who it is (as its certificate says), and which start of it this is: 16 bytes each, and the latter grow. */
+  /** Its id (as its certificate says), and that of this start of it: 16 bytes each, and the latter grow. */
   readonly worker: { readonly workerId: Uint8Array; readonly incarnation: Uint8Array };
   readonly slots: number;
-  /** What it executes. */
+  /** The plugin whose items it executes. */
   readonly plugin: { readonly name: string; readonly version: string };
   readonly execute: (payload: Uint8Array) => Promise<Uint8Array>;
 }

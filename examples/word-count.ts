@@ -69,7 +69,7 @@ class Show {
     });
   }
 
-  /** What happens to the cluster while it works. Ends when it has happened, or `signal` aborts. */
+  /** The troubles of the cluster while it works. Ends when they have come, or `signal` aborts. */
   async disturb(items: number, signal: AbortSignal): Promise<void> {
     await this.#until(items * PREEMPTION_AT, signal);
     const [worker] = await this.#holders(join("counts.jsonl.rollout", "state", "workers"));
@@ -105,7 +105,7 @@ class Show {
       await sleep(systemClock, POLL_MS, signal);
   }
 
-  /** Who holds a database there: `<database>.lock` beside it says so. */
+  /** Processes that hold a database there: `<database>.lock` beside it says so. */
   async #holders(folder: string, name?: string): Promise<number[]> {
     const names = name === undefined ? await readdir(this.file(folder)) : [name];
     const locks = names.filter((each) => each.endsWith(".lock")).sort();

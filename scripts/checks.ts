@@ -44,7 +44,7 @@ const STATIC: readonly Check[] = [
   reads("exports", "knip"),
   // For browsers, with their library in place of Node's.
   reads("types-page", "node", COMPILER, "-p", "src/inspector/page/tsconfig.json"),
-  // What only tests use is unused, unless its comment says `@internal`: a seam that tests need.
+  // An export that only tests use is unused, unless its comment says `@internal`: a seam that tests need.
   reads("exports-product", "knip", "--production", "--config", "knip.product.json"),
   reads("format", "prettier", "--check", "--cache", "--cache-location", ".cache/prettier", "."),
   reads("layers", "node", "scripts/check-layers.ts"),

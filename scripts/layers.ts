@@ -102,7 +102,7 @@ export const CLOUD_CODE: readonly string[] = [
   "node_modules/(?:@aws-sdk|@google-cloud|@azure|google-auth-library|gcp-metadata)",
 ];
 
-/** What stands beside the product and is never imported by it. */
+/** Folders that stand beside the product, which never imports them. */
 export const OUTSIDE: readonly string[] = ["test", "bench", "examples", "scripts"];
 
 /** A regular expression for every file of a room. */

@@ -19,7 +19,7 @@ export const GOLDEN_FOLDER = "test/machines/golden";
 
 type Charts = Readonly<Record<string, Chart>>;
 
-/** What a person has to do before these charts may be used; empty when the charts and the lock agree. */
+/** Things that a person has to do before these charts may be used; empty when the charts and the lock agree. */
 export function lockProblems(lock: StructureLock, charts: Charts): string[] {
   const current = Object.entries(charts).map(([id, { machine }]) => {
     const version = machine.version ?? "";

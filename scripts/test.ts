@@ -20,7 +20,7 @@ interface Outcome {
 }
 
 const CACHE = ".cache/test";
-/** What Node made of sources, types taken away: of hundreds of processes only the first has to. Empty at the start. */
+/** Node's compiled forms of sources, types taken away: of hundreds of processes only the first has to make them. Empty at the start. */
 const COMPILED = resolve(CACHE, "compiled");
 const running = new Set<number>();
 
@@ -86,7 +86,7 @@ async function execute(check: Check): Promise<{ code: number; output: string }> 
   return { code, output };
 }
 
-/** What mocha counted; undefined when it did not come to its end. */
+/** Mocha's counts; undefined when it did not come to its end. */
 function statisticsOf(check: Check): { passes: number; failures: number; pending: number } | undefined {
   try {
     return JSON.parse(readFileSync(statisticsFile(check), "utf8")) as ReturnType<typeof statisticsOf>;

@@ -1,4 +1,4 @@
-// What a benchmark yields.
+// The yield of a benchmark.
 
 export interface Figure {
   readonly name: string;

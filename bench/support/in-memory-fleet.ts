@@ -1,5 +1,5 @@
 // The coordinator without sockets: its turn loop over a real database in this process, and workers that hand their beats, and their
-// frames, over as the services do. What is measured is the coordinator's own cost.
+// frames, over as the services do. Measured is the coordinator's own cost.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -22,7 +22,7 @@ function inUse(): () => number {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
   return () => {
-    // What the first one lets go of may have held more.
+    // Objects that the first one lets go of may have held more.
     for (let times = 0; times < 2; times++) collect();
     const { heapUsed, external } = process.memoryUsage();
     return heapUsed + external;

@@ -20,9 +20,9 @@ export interface LagReport {
   readonly rss_bytes: number;
   /** The most since the start of the process. */
   readonly rss_peak_bytes: number;
-  /** What of `rss_bytes` is pages of mapped files; 0 where that is not told. */
+  /** The part of `rss_bytes` that is pages of mapped files; 0 where that is not told. */
   readonly rss_of_files_bytes: number;
-  /** What is reached of the heap, and what that holds outside of it, after a collection; 0 when none was asked for. */
+  /** Bytes of the heap that are reached, and those that they hold outside of it, after a collection; 0 when none was asked for. */
   readonly in_use_bytes: number;
 }
 

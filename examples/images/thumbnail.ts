@@ -9,7 +9,7 @@ interface Item {
 }
 
 interface Context {
-  /** What images.toml says. */
+  /** The parameters of images.toml. */
   readonly parameters: { readonly width?: number };
 }
 

@@ -17,7 +17,7 @@ interface Training extends Item {
   readonly loss: number;
 }
 
-/** What is left of the loss after an epoch. */
+/** The share of the loss that is left after an epoch. */
 const PROGRESS = 0.8;
 
 export const training = setup({

@@ -1,4 +1,4 @@
-// What this server answers: the same to the same request, always. There is no model in it.
+// The answers of this server: the same to the same request, always. There is no model in it.
 import { createHash } from "node:crypto";
 
 export type Body = Readonly<Record<string, unknown>>;
@@ -129,7 +129,7 @@ function wordsOf(text: string): string[] {
   return text.match(/\S+/g) ?? [];
 }
 
-/** Of length one. */
+/** A vector of length one. */
 function vectorOf(text: string): number[] {
   const bytes = createHash("sha256").update(text).digest().subarray(0, EMBEDDING_DIMENSIONS);
   const values = [...bytes].map((byte) => byte - 127.5);

@@ -39,7 +39,7 @@ export type Asked = Behaviour & { readonly times?: number };
 const HEADER = "x-behave";
 const FIELD = "behave";
 
-/** What the header `x-behave` (JSON) or the field `behave` of the body asks for. */
+/** The behaviour that the header `x-behave` (JSON) or the field `behave` of the body asks for. */
 export function askedOf(header: string | string[] | undefined, body: unknown): Asked | undefined {
   const field: unknown = typeof body === "object" && body !== null && FIELD in body ? body[FIELD] : undefined;
   const asked: unknown = typeof header === "string" ? parse(header) : field;

@@ -37,7 +37,7 @@ export interface OpenAiServerOptions {
   /** Says 503 to everything for so long after its start. */
   readonly readyAfterMs?: number;
   readonly clock?: Clock;
-  /** What `die` means; every connection is cut off unless said. */
+  /** The meaning of `die`; every connection is cut off unless said. */
   readonly onDie?: () => void;
 }
 
@@ -57,7 +57,7 @@ interface Reply {
 const BODY_MAX_BYTES = 32 * 1_024 * 1_024;
 
 export class OpenAiServer {
-  /** Those that ask for an answer, in the order in which they came; `/health` and `/v1/models` are not among them. */
+  /** Requests for an answer, in the order in which they came; `/health` and `/v1/models` are not among them. */
   readonly requests: SeenRequest[] = [];
   readonly #options: OpenAiServerOptions;
   readonly #clock: Clock;

@@ -1,4 +1,4 @@
-// What the house's own lint rules need to see of a syntax tree: plain nodes, TypeScript's included.
+// The part of a syntax tree that the house's own lint rules need to see: plain nodes, TypeScript's included.
 import type { Rule } from "eslint";
 
 /** A node of the tree. ESLint's own type does not know TypeScript's nodes; this one knows only what every node has. */

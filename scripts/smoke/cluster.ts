@@ -92,7 +92,7 @@ export class SmokeCluster {
     };
   }
 
-  /** What a command prints that is run beside the coordinator. Throws when it does not end well. */
+  /** The output of a command that is run beside the coordinator. Throws when it does not end well. */
   async command(...words: string[]): Promise<string> {
     const { child } = this.#head.start(words, {
       ROLLOUT_WORKER_COORDINATOR_ADDR: this.#address,

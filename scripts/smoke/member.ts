@@ -69,7 +69,7 @@ export class Member {
     return this.#until(topic, () => this.seen(topic).slice(before).find(fits));
   }
 
-  /** Who it says it is, in its first log line. */
+  /** Its id, as its first log line says it. */
   workerId(): Promise<string> {
     return this.#until("its identity", () => {
       const id = this.#log.find(({ incarnation }) => incarnation !== undefined)?.["worker_id"];
@@ -97,7 +97,7 @@ export class Member {
     await this.ended;
   }
 
-  /** What it has said lately, but for heartbeats. */
+  /** Its latest lines, but for heartbeats. */
   get lastWords(): string {
     return this.#said
       .slice(-LAST_WORDS)

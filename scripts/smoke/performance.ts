@@ -73,7 +73,7 @@ export async function perform(
   return { items: work.items, steals, preempted: 1, drainMs };
 }
 
-/** What there is to do: enough of it for as long as it takes. */
+/** The items to do: enough of them for as long as it takes. */
 class Work {
   readonly #cluster: SmokeCluster;
   readonly #clock: Clock;

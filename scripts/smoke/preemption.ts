@@ -6,16 +6,16 @@ import type { Member } from "./member.ts";
 export type Cloud = "aws" | "gcp";
 
 export interface Preemption {
-  /** Of the worker's settings, by its number. */
+  /** A worker's settings for it, by the worker's number. */
   settings(worker: number): Readonly<Record<string, string>>;
   /** Sees to it that a worker gets its notice: this one, unless the cloud has a will of its own. */
   announce(worker: number, member: Member): Promise<void>;
-  /** What the drain then names as its cause. */
+  /** The cause that the drain then names. */
   readonly cause: Cloud | "sigterm";
   close(): Promise<void>;
 }
 
-/** What the cloud leaves a drain: half of its notice. */
+/** The time that the cloud leaves a drain: half of its notice. */
 export const DRAIN_TARGET_MS: Readonly<Record<Preemption["cause"], number>> = {
   aws: 60_000,
   gcp: 15_000,

@@ -74,7 +74,7 @@ export interface Roles {
   readonly following: number;
 }
 
-/** What Patroni answers on `/cluster`. */
+/** The roles in Patroni's answer on `/cluster`. */
 export function rolesIn(answer: unknown, names: readonly string[]): Roles {
   const all = answer as { readonly members?: readonly Readonly<Record<string, unknown>>[] };
   const running = (all.members ?? []).filter(({ state }) => state === "running" || state === "streaming");

@@ -14,7 +14,7 @@ export interface SshOptions {
   readonly ssh: readonly string[];
   /** How rollout is started there, for that host's shell. */
   readonly program: string;
-  /** What has to be installed there. */
+  /** The version that has to be installed there. */
   readonly version: string;
 }
 
@@ -82,7 +82,7 @@ export class SshLauncher implements Launcher {
     return quoted(this.#directory);
   }
 
-  /** What a command there prints. */
+  /** The output of a command there. */
   async #say(command: string, input = ""): Promise<string> {
     const child = this.#connect(command);
     const { stdin, stdout, stderr } = child;

@@ -11,7 +11,7 @@ export interface Contender {
 }
 
 export interface Scene {
-  /** Those that serve, by name. */
+  /** The servers' processes, by name. */
   readonly servers: ReadonlyMap<string, number>;
   /** It is ready to produce. */
   readonly producer: number;
