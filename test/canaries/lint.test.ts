@@ -144,6 +144,7 @@ const SHAPES: readonly [rule: string, file: string, text: string][] = [
     `export function f(x: number): void {${"if (x > f.length) {".repeat(5)}f(x);${"}".repeat(6)}`,
   ],
   ["house/plain-opening", "machines/what.ts", "// What is left.\nexport const x = 1;"],
+  ["house/plain-opening", "scripts/who.ts", "// Who is left.\nexport const y = 1;"],
   [
     "house/plain-opening",
     "machines/whoever.ts",
