@@ -10,6 +10,7 @@ import { startServer } from "../../../src/transport/server.ts";
 import type { Credentials } from "../../../src/transport/tls/identity.ts";
 import { newIdentity } from "../../support/certificates.ts";
 import { answerOf, closeOf, openRawSession, postUnary } from "../../support/raw-session.ts";
+import { pace } from "../../support/pace.ts";
 import { failureOf } from "../../support/rejection.ts";
 import { openBeats, useTestClients } from "../../support/test-clients.ts";
 import { startTestListener, untilEnded } from "../../support/test-listener.ts";
@@ -95,7 +96,7 @@ describe("the listener", () => {
   });
 
   it("closes a session that falls silent, and keeps one that pings", async () => {
-    await listen({ limits: { idleSessionTimeoutMs: 300 } });
+    await listen({ limits: { idleSessionTimeoutMs: 600 * pace() } });
     const silentSession = async (): Promise<ReturnType<typeof openRawSession>> => {
       const session = await rawSession("operator");
       postUnary(session, LIST).end();
@@ -111,7 +112,7 @@ describe("the listener", () => {
   });
 
   it("closes a stalled body, and keeps a stream that is as quiet", async () => {
-    await listen({ limits: { messageTimeoutMs: 60 } });
+    await listen({ limits: { messageTimeoutMs: 200 * pace() } });
     const { heartbeat } = await clients.open(listener, "worker");
     const stream = await openBeats(heartbeat);
     const stalled = postUnary(await rawSession("worker"), BEAT);
