@@ -5,6 +5,7 @@ import { expect } from "chai";
 import { systemClock } from "../../src/base/clock.ts";
 import { parseUlid } from "../../src/base/ids.ts";
 import type { WorkerId } from "../../src/base/ids.ts";
+import { newWorkerId } from "../support/certificates.ts";
 import type { Cluster, WorkerOptions, WorkerProcess } from "../support/cluster.ts";
 import { withCluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
@@ -251,7 +252,8 @@ function launchSpot(...[cluster, metadata, sleep, workerId]: Spot): WorkerProces
 
 /** One that nobody preempts, and that is done in no time. */
 async function startElsewhere(cluster: Cluster): Promise<void> {
-  await cluster.startWorker({ env: { ROLLOUT_MOCK_SLEEP: "10ms" } });
+  // With the id of one that has left it would go on with that one's drain.
+  await cluster.startWorker({ workerId: newWorkerId(), env: { ROLLOUT_MOCK_SLEEP: "10ms" } });
 }
 
 interface Stage {

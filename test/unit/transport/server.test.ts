@@ -10,6 +10,7 @@ import { startServer } from "../../../src/transport/server.ts";
 import type { Credentials } from "../../../src/transport/tls/identity.ts";
 import { newIdentity } from "../../support/certificates.ts";
 import { answerOf, closeOf, openRawSession, postUnary } from "../../support/raw-session.ts";
+import { eventually } from "../../support/eventually.ts";
 import { pace } from "../../support/pace.ts";
 import { failureOf } from "../../support/rejection.ts";
 import { openBeats, useTestClients } from "../../support/test-clients.ts";
@@ -121,6 +122,24 @@ describe("the listener", () => {
     expect(stalled.rstCode).to.equal(8);
     await stream.beat(2n);
     expect(listener.served).to.have.length(2);
+  });
+
+  it("knows that somebody has called from the end of a call, however long that took", async () => {
+    let aheadMs = 0;
+    const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + aheadMs };
+    const { promise: news, resolve } = Promise.withResolvers<object>();
+    await listen({ clock, getRun: () => news });
+    const { run } = await clients.open(listener, "operator");
+    const { server } = listener;
+    expect(server.hasCalled("operator", 600_000)).to.equal(false);
+    const waiting = run.getRun({});
+    await eventually("it waits", () => listener.served.length === 1);
+    aheadMs = 3_600_000;
+    expect(server.hasCalled("operator", 600_000), "it has begun long ago").to.equal(false);
+    resolve({});
+    await waiting;
+    await eventually("its end counts", () => server.hasCalled("operator", 600_000));
+    expect(server.hasCalled("worker", 600_000)).to.equal(false);
   });
 
   it("closes a call whose answer nobody reads", async () => {
