@@ -1,6 +1,7 @@
 // `npm run simulate -- --seeds N [--seed S] [--coordinators 1|3] [--json]`: runs N simulated clusters, the seeds from S on, and says
 // what they violated. One coordinator or three are as each seed has it, unless said. Ends with 1 when any did. The same seed is the same run, on every machine.
 import { parseArgs } from "node:util";
+import type { ParseArgsConfig } from "node:util";
 import { systemClock } from "../src/base/clock.ts";
 import { reportOf } from "../test/sim/report.ts";
 import type { Verdict } from "../test/sim/simulation.ts";
@@ -24,14 +25,16 @@ interface Summary {
   readonly leaderships: number;
 }
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: "string", default: "1000" },
-    seed: { type: "string", default: "1" },
-    coordinators: { type: "string" },
-    json: { type: "boolean", default: false },
-  },
-});
+const USAGE = "npm run simulate -- [--seeds N] [--seed FIRST] [--coordinators 1|3] [--json]";
+const OPTIONS = {
+  seeds: { type: "string", default: "1000" },
+  seed: { type: "string", default: "1" },
+  coordinators: { type: "string" },
+  json: { type: "boolean", default: false },
+  help: { type: "boolean", default: false },
+} as const satisfies ParseArgsConfig["options"];
+
+const values = valuesOf();
 const [first, count] = [numberOf("seed", values.seed), numberOf("seeds", values.seeds)];
 // Thousands of errors are made for refusals that are part of the game, and their stacks are a tenth of the work. A seed alone has them.
 if (count > 1) Error.stackTraceLimit = 0;
@@ -96,9 +99,25 @@ function inWords(summary: Summary): string {
   return `${seeds} seeds in ${rate}; ${size}; ${result}`;
 }
 
+function valuesOf(): ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>["values"] {
+  try {
+    const parsed = parseArgs({ options: OPTIONS }).values;
+    if (!parsed.help) return parsed;
+    console.log(USAGE);
+    process.exit(0);
+  } catch (error) {
+    return refuse(error instanceof Error ? error.message : String(error));
+  }
+}
+
 function numberOf(name: string, text: string): number {
   const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 0)
-    throw new Error(`--${name} takes a whole number, not ${text}`);
+  if (!Number.isSafeInteger(value) || value < 0 || text === "")
+    return refuse(`--${name} takes a whole number, not ${text}`);
   return value;
+}
+
+function refuse(why: string): never {
+  console.error(`${why}\n${USAGE}`);
+  process.exit(2);
 }

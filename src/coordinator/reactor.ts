@@ -188,7 +188,7 @@ function tellNews(state: CoordinatorState, turn: Turn, wasOver: boolean): void {
 function writeLedger(state: CoordinatorState, turn: Turn): void {
   const { tally, epochStarts } = state.ledger;
   const { pulse } = state;
-  pulse.count(turn.nowMs, turn.completed.length);
+  pulse.count(turn.nowMs, turn.completed.length, tally.count("running") > 0);
   if (turn.completed.length > 0) turn.put(completionsEntry(tally.takeCompletion(), turn.completed));
   publishSnapshot(state, turn);
   if (!turn.ledgerTouched) return;

@@ -74,7 +74,7 @@ export async function replay(store: Store, options: ReplayOptions): Promise<Coor
     ...(await readRun(store)),
     steadyOffsetMs: undefined,
     limits: options.limits ?? {},
-    pulse: new Pulse(nowMs),
+    pulse: new Pulse(),
     news: { steps: 0, changes: 0 },
     verification: undefined,
     counters: { staleReports: 0, conflicts: 0, reassigned: 0 },

@@ -11,6 +11,7 @@ export type PageNews =
       readonly kind: "link";
       readonly connected: boolean;
       readonly since_ms: number;
+      /** Why it does not; null as long as nobody has asked it. */
       readonly reason: string | null;
     }
   | { readonly kind: "status"; readonly status: RunNumbers }

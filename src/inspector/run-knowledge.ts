@@ -32,7 +32,7 @@ export class RunKnowledge {
   readonly #seen = new RecentTexts(4 * (STEPS_MAX + EVENTS_MAX));
 
   constructor(nowMs: number) {
-    this.#link = { kind: "link", connected: false, since_ms: nowMs, reason: "it was not asked yet" };
+    this.#link = { kind: "link", connected: false, since_ms: nowMs, reason: null };
   }
 
   /** Grows with each sign on the stream that something goes on, so that it is worth while to ask for the rest. */

@@ -51,7 +51,7 @@ export interface RunningServer {
   readonly revoke: (ids: readonly string[]) => void;
   /** Bytes of messages that are in memory and not yet written or dropped. */
   readonly intakeBytes: () => number;
-  /** Whether a bearer of this role is connected who has begun a call within the last `ms`. */
+  /** Whether a bearer of this role is connected who has begun or ended a call within the last `ms`. */
   readonly hasCalled: (role: Role, ms: number) => boolean;
   /**
    * Takes no more connections, tells handlers (`context.signal`) and clients (GOAWAY), waits up to `graceMs` for calls in

@@ -33,7 +33,7 @@ interface OpenSession {
   readonly session: ServerHttp2Session;
   readonly peer: Peer;
   calls: number;
-  /** When the last one began. */
+  /** When the last one began or ended. */
   calledAtMs: number;
 }
 
@@ -110,12 +110,13 @@ export class Sessions {
       else this.#callsOf.delete(bearer);
       if (opened === undefined) return;
       opened.calls--;
+      opened.calledAtMs = this.#options.clock.monotonicMs();
       if (this.#open.has(opened.session)) this.#touch(opened);
     });
     return bearer;
   }
 
-  /** Whether a session is open on which a bearer of this role has begun a call within the last `ms`. */
+  /** Whether a session is open on which a bearer of this role has begun or ended a call within the last `ms`. */
   hasCalled(role: Role, ms: number): boolean {
     const sinceMs = this.#options.clock.monotonicMs() - ms;
     const isOf = ({ peer, calledAtMs }: OpenSession): boolean =>

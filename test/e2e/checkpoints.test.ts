@@ -2,7 +2,7 @@
 import { expect } from "chai";
 import { readFileSync, writeFileSync } from "node:fs";
 import { RolloutClient } from "../../src/compose/rollout-client.ts";
-import { withCluster } from "../support/cluster.ts";
+import { QUICK, withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
 import { eventually } from "../support/eventually.ts";
@@ -70,7 +70,7 @@ describe("checkpoints", () => {
   const it = concurrentTests(2);
 
   it("of a machine go to another worker when the one that has it is killed with -9", async () => {
-    await withCluster({ "worker.checkpoint_interval": "100ms" }, async (cluster) => {
+    await withCluster({ ...QUICK, "worker.checkpoint_interval": "100ms" }, async (cluster) => {
       await cluster.startCoordinator();
       const args = await submit(
         cluster,

@@ -8,7 +8,7 @@ import { decodeRecord } from "../../src/storage/codec.ts";
 import { heartbeatKey, workerKey } from "../../src/storage/keys.ts";
 import { openLevelStore } from "../../src/storage/level/level-store.ts";
 import { newWorkerId } from "../support/certificates.ts";
-import { withCluster } from "../support/cluster.ts";
+import { QUICK, withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
 import { askMonitor } from "./monitor.ts";
@@ -73,7 +73,7 @@ describe("a cluster", () => {
   });
 
   it("notices a worker that is killed with -9: suspected, then failed, once, in one warning; no other is", async () => {
-    await withCluster({}, async (cluster) => {
+    await withCluster(QUICK, async (cluster) => {
       const coordinator = await cluster.startCoordinator();
       const [victim, ...others] = await cluster.startWorkers(3);
       const id = (await victim?.id()) ?? "";
@@ -103,7 +103,7 @@ describe("a cluster", () => {
   });
 
   it("takes back a worker that was stopped for longer than the failure timeout, and fails it once only", async () => {
-    await withCluster({}, async (cluster) => {
+    await withCluster(QUICK, async (cluster) => {
       const coordinator = await cluster.startCoordinator();
       const worker = await cluster.startWorker();
       const { worker_id, incarnation } = await worker.identity();
@@ -129,7 +129,7 @@ describe("a cluster", () => {
 
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     it(`lets a worker go that got ${signal}: it drains, says goodbye, exits 0 and is no failure`, async () => {
-      await withCluster({}, async (cluster) => {
+      await withCluster(QUICK, async (cluster) => {
         const coordinator = await cluster.startCoordinator();
         const worker = await cluster.startWorker();
         const { worker_id, incarnation } = await worker.identity();

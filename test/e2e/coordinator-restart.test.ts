@@ -6,8 +6,11 @@ import { concurrentTests } from "../support/concurrent.ts";
 import type { RolloutProcess } from "../support/rollout-process.ts";
 import { runProgram } from "../support/run-program.ts";
 
-/** Long enough for a worker that has just begun to wait before its next try: nobody is to be failed here. */
-const PATIENT = { "liveness.worker_self_fence_timeout": "8s", "liveness.coordinator_failure_timeout": "10s" };
+/** Long enough for workers that are held back until two commands have come and gone: nobody is to be failed here. */
+const PATIENT = {
+  "liveness.worker_self_fence_timeout": "25s",
+  "liveness.coordinator_failure_timeout": "30s",
+};
 
 interface Fleet {
   readonly first: RolloutProcess;

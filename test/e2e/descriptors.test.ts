@@ -44,7 +44,7 @@ describe("the processes of `rollout run`", () => {
           "its database is open",
           () => existsSync(place.file("out.jsonl.rollout/rollout.db.lock")) && place.coordinatorPid,
         );
-        expect(openFiles(coordinator)).to.include(certificates);
+        await eventually("its thread reads them", () => openFiles(coordinator).includes(certificates));
       } finally {
         // A thread that has opened it reads its end; one that comes later finds nothing.
         rmSync(certificates);

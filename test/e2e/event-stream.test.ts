@@ -2,7 +2,7 @@ import { createInterface } from "node:readline";
 import { expect } from "chai";
 import { sleep, systemClock } from "../../src/base/clock.ts";
 import { EVENTS_PER_BEAT, floodWithBeats } from "./beat-flood.ts";
-import { withCluster } from "../support/cluster.ts";
+import { QUICK, withCluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
 import { makePipe } from "./pipe.ts";
 
@@ -85,7 +85,7 @@ describe("the event stream of a coordinator", () => {
   });
 
   it("leaves out what `events.hide` names, and nothing else", async () => {
-    await withCluster({ "events.hide": ["worker_heartbeat"] }, async (cluster) => {
+    await withCluster({ ...QUICK, "events.hide": ["worker_heartbeat"] }, async (cluster) => {
       const coordinator = await cluster.startCoordinator();
       const worker = cluster.launchWorker();
       const { worker_id } = await worker.identity();

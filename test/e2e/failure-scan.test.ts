@@ -1,11 +1,10 @@
 // Workers that fall silent in the middle of their work: dead, or only paused. Executions are read from their own journal, and the
 // ledger's account of them from its rows.
 import { expect } from "chai";
-import { systemClock } from "../../src/base/clock.ts";
 import { DONE_PREFIX, RETURNED_PREFIX, RUNNING_PREFIX } from "../../src/storage/keys.ts";
 import { doneRecord, returnedRecord, runningRecord } from "../../src/coordinator/ledger/records.ts";
 import type { Cluster } from "../support/cluster.ts";
-import { withCluster } from "../support/cluster.ts";
+import { QUICK, withCluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Execution } from "../support/run-observer.ts";
@@ -14,9 +13,7 @@ import { readJournal, readRows, runUntil } from "../support/run-observer.ts";
 const SLOTS = 3;
 /** A worker has as many again in its backlog. */
 const HELD = 2 * SLOTS;
-/** The time that the scan, the other worker's execution and the look at the run may add on a quiet machine. */
-const SLACK_MS = 5_000;
-const SETTINGS = { "worker.slots": SLOTS, "mock.journal": "./journal" };
+const SETTINGS = { ...QUICK, "worker.slots": SLOTS, "mock.journal": "./journal" };
 
 describe("a worker that falls silent", () => {
   const it = concurrentTests(3);
@@ -31,11 +28,8 @@ describe("a worker that falls silent", () => {
       // Items that it has not begun may be taken from it; items that it runs cannot.
       const running = journalOf(cluster, lost.pid).map(({ item }) => item);
       await lost.kill();
-      const killedMs = systemClock.monotonicMs();
       const { worker_id } = await lost.identity();
       await completes(cluster, HELD);
-      const failureTimeoutMs = cluster.durationMs("liveness.coordinator_failure_timeout");
-      expect(systemClock.monotonicMs() - killedMs).to.be.below(failureTimeoutMs + SLACK_MS * cluster.pace);
 
       const topics = coordinator.events
         .filter((event) => "worker_id" in event && event.worker_id === worker_id)
@@ -51,7 +45,7 @@ describe("a worker that falls silent", () => {
     withCluster(SETTINGS, async (cluster) => {
       const coordinator = await cluster.startCoordinator();
       // Long enough to be stopped in the middle.
-      const sleep = `${2_000 * cluster.pace}ms`;
+      const sleep = `${4_000 * cluster.pace}ms`;
       const paused = await cluster.startWorker({ env: { ROLLOUT_MOCK_SLEEP: sleep } });
       await submit(cluster, HELD);
       await eventually("all slots are busy", () => journalOf(cluster, paused.pid).length === SLOTS);
@@ -85,7 +79,7 @@ describe("a worker that falls silent", () => {
     withCluster(SETTINGS, async (cluster) => {
       const coordinator = await cluster.startCoordinator();
       // Long enough for all slots to be busy at the same moment.
-      const env = { ROLLOUT_MOCK_SLEEP: `${2_000 * cluster.pace}ms` };
+      const env = { ROLLOUT_MOCK_SLEEP: `${4_000 * cluster.pace}ms` };
       const fleet = await Promise.all([1, 2, 3].map(() => cluster.startWorker({ env })));
       await submit(cluster, 2 * HELD);
       await eventually("all slots are busy", () => readJournalOf(cluster).length === fleet.length * SLOTS);

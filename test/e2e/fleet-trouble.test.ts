@@ -7,8 +7,9 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { expect } from "chai";
 import { sleep, systemClock } from "../../src/base/clock.ts";
+import type { RunStatus } from "../../src/client/run-status.ts";
 import type { Cluster, Settings, WorkerProcess } from "../support/cluster.ts";
-import { withCluster } from "../support/cluster.ts";
+import { QUICK, withCluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
 import { pace } from "../support/pace.ts";
 import { environmentFor } from "../support/rollout-process.ts";
@@ -21,17 +22,11 @@ const FLEET_PROGRAM = fileURLToPath(new URL("./fleet-program.ts", import.meta.ur
 /** One loss that counts, or one failure, and the item has failed for good. */
 const UNFORGIVING: Settings = { "run.max_lost": 1, "run.max_attempts": 1 };
 const WORKING: Settings = {
+  ...QUICK,
   ...UNFORGIVING,
   "worker.slots": 2,
-  "mock.sleep": "300ms",
+  "mock.sleep": `${300 * pace()}ms`,
   "mock.journal": "./journal",
-};
-
-/** A worker that is to be heard again in time competes with all other work on this machine. */
-const WORKING_PATIENTLY: Settings = {
-  ...WORKING,
-  "liveness.worker_self_fence_timeout": "2400ms",
-  "liveness.coordinator_failure_timeout": "3s",
 };
 
 /** Four failure timeouts of this cluster's. */
@@ -51,8 +46,7 @@ describe("trouble of a whole fleet", () => {
     withCluster(WORKING, async (cluster) => {
       const coordinator = await cluster.startCoordinator();
       const fleet = await cluster.startWorkers(3);
-      await submit(cluster, 60);
-      await runUntil(cluster, ({ done, running }) => done > 0 && running > 0);
+      await submitAndSee(cluster, 60, ({ done, running }) => done > 0 && running > 0);
       for (const worker of fleet) worker.send("SIGSTOP");
       for (const worker of fleet) await coordinator.event("worker_failed", { worker_id: await worker.id() });
       for (const worker of fleet) worker.send("SIGCONT");
@@ -74,14 +68,13 @@ describe("trouble of a whole fleet", () => {
   };
   for (const [what, stop] of Object.entries(stops))
     it(`the coordinator ${what} for four failure timeouts: it fails nobody, and nothing runs twice`, () =>
-      withCluster(WORKING_PATIENTLY, async (cluster) => {
+      withCluster(WORKING, async (cluster) => {
         const forMs = stillMs(cluster);
         writeFileSync(cluster.file("stuck.mjs"), stuckFor(forMs));
         const env = { NODE_OPTIONS: `--import ${cluster.file("stuck.mjs")}` };
         const coordinator = await cluster.startCoordinator({ env });
         const fleet = await cluster.startWorkers(3);
-        await submit(cluster, 60);
-        await runUntil(cluster, ({ done, running }) => done > 0 && running > 0);
+        await submitAndSee(cluster, 60, ({ done, running }) => done > 0 && running > 0);
         await stop(coordinator, forMs);
         await expectCompletion(cluster, 60, fleet);
         expect(coordinator.seen("worker_failed")).to.deep.equal([]);
@@ -89,16 +82,15 @@ describe("trouble of a whole fleet", () => {
       }));
 
   it(`${FLEET} workers come back at once to a coordinator that was killed: it fails nobody, and nothing runs twice`, () =>
-    withCluster({ ...UNFORGIVING, ...ofMany() }, async (cluster) => {
+    withCluster({ ...UNFORGIVING, ...OF_MANY }, async (cluster) => {
       const first = await cluster.startCoordinator();
-      const fleet = new FleetProcess(cluster, 1_000);
+      const fleet = new FleetProcess(cluster, 1_000 * cluster.pace);
       try {
         await fleet.ready;
         await registered(cluster, FLEET);
         // Two rounds and more, so that the middle lasts long enough to be seen.
         const items = 2 * FLEET + 200;
-        await submit(cluster, items);
-        await runUntil(cluster, ({ running, done }) => running >= FLEET && done > 0);
+        await submitAndSee(cluster, items, ({ running, done }) => running >= FLEET && done > 0);
         await first.kill();
         const next = await cluster.startCoordinator();
         const { failed } = await runUntil(cluster, ({ done }) => done === items);
@@ -115,17 +107,14 @@ describe("trouble of a whole fleet", () => {
     }));
 });
 
-/**
- * The defaults. Five hundred handshakes are some seconds of processor time on either side: on a machine that has little of it
- * for them, four times as long, beside what its pace adds.
- */
-const ofMany = (factor = pace() > 1 ? 4 : 1): Settings => ({
-  "liveness.heartbeat_interval": "500ms",
-  "liveness.clock_skew_budget": "250ms",
-  "liveness.worker_self_fence_timeout": `${4 * factor}s`,
-  "liveness.coordinator_failure_timeout": `${5 * factor}s`,
+/** Five hundred handshakes are some seconds of processor time on either side, and nobody knows how many of them others leave. */
+const OF_MANY: Settings = {
+  "liveness.heartbeat_interval": "1s",
+  "liveness.clock_skew_budget": "1900ms",
+  "liveness.worker_self_fence_timeout": "30s",
+  "liveness.coordinator_failure_timeout": "40s",
   "events.hide": ["worker_heartbeat"],
-});
+};
 
 class FleetProcess {
   readonly ready: Promise<void>;
@@ -168,9 +157,15 @@ async function registered({ coordinator }: Cluster, count: number): Promise<void
   );
 }
 
-async function submit(cluster: Cluster, count: number): Promise<void> {
+/** Looks from before the submission, which may take as long as the work. */
+async function submitAndSee(
+  cluster: Cluster,
+  count: number,
+  wanted: (status: RunStatus) => boolean,
+): Promise<void> {
   const values = Array.from({ length: count }, (_, at) => ({ n: at }));
-  expect(await cluster.submit(values, "--seal")).to.include({ added: count });
+  const [submitted] = await Promise.all([cluster.submit(values, "--seal"), runUntil(cluster, wanted)]);
+  expect(submitted).to.include({ added: count });
 }
 
 async function expectCompletion(

@@ -221,6 +221,16 @@ describe("the page of rollout inspect", () => {
         gone: [workerId(1)],
       });
       await page.getByRole("row").filter({ hasText: "no disk" }).waitFor();
+      // Nobody has asked it yet, which is no trouble.
+      fixture.tell({ kind: "link", connected: false, since_ms: 0, reason: null });
+      fixture.tell({
+        kind: "workers",
+        anew: false,
+        changed: [workerRow(7, { trouble: "no room" })],
+        gone: [],
+      });
+      await page.getByRole("row").filter({ hasText: "no room" }).waitFor();
+      expect(await banner.isVisible()).to.equal(false);
       expect(await page.locator("tbody tr[data-worker]:visible").count()).to.equal(4);
     });
   });

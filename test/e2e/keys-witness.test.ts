@@ -1,15 +1,36 @@
 // Workers and the coordinator are killed with -9 while items of keys execute. The evidence is the executions' own journal, and the states
 // that were kept: each counts the items of its key that have succeeded.
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { expect } from "chai";
-import { withCluster } from "../support/cluster.ts";
+import { QUICK, withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { eventually } from "../support/eventually.ts";
+import { pace } from "../support/pace.ts";
 import { readJournal, runUntil } from "../support/run-observer.ts";
 
 const KEYS = 5;
-const ITEMS = 60;
 const KILLS = 3;
+/** The items of a wave wait until the kill before it: what is to be killed has work in hand, and some is done. */
+const WAVE = 3 * KEYS;
+const ITEMS = (KILLS + 1) * WAVE;
+
+/** Says with its result what its key has, and counts it. */
+const COUNT = `
+import { appendFileSync, existsSync } from "node:fs";
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+export default async ({ k, n, gate }, { itemId, attempt, state = 0, withState, env }) => {
+  appendFileSync("journal", [itemId, attempt, env.ROLLOUT_WORKER_ID, process.pid].join(" ") + "\\n");
+  await pause(20);
+  while (gate !== undefined && !existsSync(gate)) await pause(20);
+  return withState({ k, n }, state + 1);
+};
+`;
+const MANIFEST = `name = "count"
+version = "1"
+backend = "module"
+[module]
+module = "count.mjs"
+`;
 
 interface ResultLine {
   readonly item: string;
@@ -38,27 +59,26 @@ function begun(executions: readonly string[], results: readonly ResultLine[], ke
 
 describe("witnesses", () => {
   it("key_order_survives_kills, keyed_state_committed_once", async () => {
-    const settings = {
-      ...{ "worker.slots": 4, "mock.sleep": "20ms", "mock.distribution": "uniform" },
-      ...{ "mock.journal": "./journal", "mock.state": "20B" },
-    };
-    await withCluster(settings, async (cluster) => {
+    await withCluster({ ...QUICK, "worker.slots": 4, "worker.plugins": ["count.toml"] }, async (cluster) => {
+      writeFileSync(cluster.file("count.mjs"), COUNT);
+      writeFileSync(cluster.file("count.toml"), MANIFEST);
       let coordinator = await cluster.startCoordinator();
       const workers = await cluster.startWorkers(2);
-      const values = Array.from({ length: ITEMS }, (_, n) => ({ k: n % KEYS, n }));
+      const values = Array.from({ length: ITEMS }, (_, n) => {
+        const wave = Math.floor(n / WAVE);
+        return { k: n % KEYS, n, ...(wave > 0 && { gate: `killed-${wave}` }) };
+      });
       expect(await cluster.submit(values, "--key-field", "k", "--seal")).to.include({ added: ITEMS });
-      let doneAtLastKill = 0;
-      for (let kill = 0; kill < KILLS; kill++) {
-        // A kill counts only where something runs and something was recorded since the last one.
-        const { done } = await runUntil(cluster, (run) => run.running > 0 && run.done > doneAtLastKill);
-        doneAtLastKill = done;
-        if (kill % 2 === 0) {
+      for (let kill = 1; kill <= KILLS; kill++) {
+        await runUntil(cluster, ({ executing, done }) => executing === KEYS && done === kill * WAVE);
+        if (kill % 2 === 1) {
           await coordinator.kill();
           coordinator = await cluster.startCoordinator();
         } else {
           await workers.pop()?.kill();
           workers.push(await cluster.startWorker());
         }
+        writeFileSync(cluster.file(`killed-${kill}`), "");
       }
       const { done, failed } = await runUntil(cluster, ({ state }) => state === "complete");
       expect({ done, failed }).to.deep.equal({ done: ITEMS, failed: 0 });
@@ -77,7 +97,12 @@ describe("witnesses", () => {
   });
 
   it("stale_worker_cannot_commit", async () => {
-    const settings = { "mock.sleep": "1s", "mock.journal": "./journal", "mock.state": "20B" };
+    const settings = {
+      ...QUICK,
+      "mock.sleep": `${1_000 * pace()}ms`,
+      "mock.journal": "./journal",
+      "mock.state": "20B",
+    };
     await withCluster(settings, async (cluster) => {
       await cluster.startCoordinator();
       const stopped = await cluster.startWorker();

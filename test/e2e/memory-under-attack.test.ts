@@ -23,7 +23,7 @@ const QUIET_MS = 1_500;
 /** A shorter silence comes from other work on this machine. */
 const CALM: Settings = {
   "liveness.heartbeat_interval": "1s",
-  "liveness.clock_skew_budget": "1500ms",
+  "liveness.clock_skew_budget": "1900ms",
   "liveness.worker_self_fence_timeout": "8s",
   "liveness.coordinator_failure_timeout": "12s",
 };

@@ -6,6 +6,7 @@ import type { RunStatus } from "../../src/client/run-status.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster, Settings } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
+import { pace } from "../support/pace.ts";
 import { query } from "../support/postgres-database.ts";
 import { PostgresServer } from "../support/postgres-server.ts";
 import type { RolloutProcess } from "../support/rollout-process.ts";
@@ -29,7 +30,8 @@ const CASES: readonly CrashCase[] = [
   {
     loss: "without what was not yet on the disk",
     settings: { wal_writer_delay: "10000" },
-    members: {},
+    // The one that is started in its place waits for it.
+    members: { "coordinator.failover_threshold": "5s" },
     crash: (server) => server.halt("SIGQUIT"),
     // A loss ends it, but a crash right behind a commit that was waited for loses nothing.
     starts: [0, CRASHES],
@@ -57,7 +59,7 @@ describe("a run on a Postgres that crashes under it", () => {
       const server = await PostgresServer.start({ settings });
       const members = {
         ...{ "storage.path": undefined, "storage.url": server.url },
-        ...{ "worker.slots": 4, "mock.sleep": "60ms", "mock.journal": "./journal" },
+        ...{ "worker.slots": 4, "mock.sleep": `${60 * pace()}ms`, "mock.journal": "./journal" },
         ...own,
       };
       try {

@@ -28,6 +28,8 @@ import { readJournal, runUntil } from "../support/run-observer.ts";
 /** In the dump are 10 done, 1 failed, 3 running, 3 that have failed and wait, 13 that wait. */
 const DUMPED = 30;
 const FINAL = 11;
+/** A leader that is killed is waited for no longer. */
+const TAKES_OVER: Settings = { "coordinator.failover_threshold": "5s" };
 /** How long an item takes, and how long it is to the next one. */
 const ITEM_MS = 50;
 const FROM_SOURCE = fileURLToPath(new URL("../../bin/dev.js", import.meta.url));
@@ -194,10 +196,17 @@ describe("an upgrade of a run on a Postgres", () => {
   });
 
   /** Two coordinators of the earlier version, of which the first leads, each at an address of its own. */
-  async function withEarlier(use: (cluster: Cluster, hosts: Hosts) => Promise<void>): Promise<void> {
+  async function withEarlier(
+    use: (cluster: Cluster, hosts: Hosts) => Promise<void>,
+    more: Settings = {},
+  ): Promise<void> {
     const addresses = [await restartableAddress(), await restartableAddress()] as const;
     const [listenAddr] = addresses;
-    const settings = { "worker.coordinator_addr": addresses, "transport.listen_addr": listenAddr };
+    const settings = {
+      "worker.coordinator_addr": addresses,
+      "transport.listen_addr": listenAddr,
+      ...more,
+    };
     await withCluster(settingsOf(settings), async (cluster) => {
       await writeGatedFunction(cluster.directory);
       const hosts = new Hosts(cluster, addresses, unpackEarlier(cluster.file("earlier")));
@@ -274,5 +283,5 @@ describe("an upgrade of a run on a Postgres", () => {
       expect((await hosts.start(1, later).event("coordinator_leading")).epoch, "it claimed nothing").to.equal(
         epoch + 1,
       );
-    }));
+    }, TAKES_OVER));
 });

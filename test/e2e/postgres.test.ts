@@ -6,6 +6,8 @@ import { schemaOf } from "../../src/storage/postgres/statements.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster, Settings } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
+import { GATED_MANIFEST, gatedItems, writeGatedFunction } from "../support/gated-items.ts";
+import { pace } from "../support/pace.ts";
 import { usePostgresDatabase } from "../support/postgres-database.ts";
 import { readJournal, runUntil } from "../support/run-observer.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
@@ -33,8 +35,10 @@ describe("a run on a Postgres", () => {
   it("is gone on with by the next coordinator when one is killed with -9, and nothing is lost or done twice", async () => {
     const settings = {
       ...onPostgres(),
+      // The next one waits for it, twice.
+      "coordinator.failover_threshold": "5s",
       "worker.slots": 4,
-      "mock.sleep": "60ms",
+      "mock.sleep": `${60 * pace()}ms`,
       "mock.journal": "./journal",
     };
     await withCluster(settings, async (cluster) => {
@@ -106,17 +110,22 @@ describe("a run on a Postgres", () => {
   });
 
   it("goes on there in the middle when it is copied from a directory, and back in one", async () => {
-    const settings = { "worker.slots": 2, "mock.sleep": "30ms", "mock.journal": "./journal" };
+    const settings = { "worker.slots": 2, "worker.plugins": [GATED_MANIFEST] };
     await withCluster(settings, async (cluster) => {
+      await writeGatedFunction(cluster.directory);
       await cluster.startCoordinator();
       await cluster.startWorkers(2);
-      await cluster.submit(
-        Array.from({ length: ITEMS }, (_, at) => ({ n: at })),
-        "--seal",
-      );
+      const third = ITEMS / 3;
+      const items = [
+        ...gatedItems(0, third),
+        ...gatedItems(third, 2 * third, { gate: "copied-1" }),
+        ...gatedItems(2 * third, ITEMS, { gate: "copied-2" }),
+      ];
+      await cluster.submit(items, "--seal");
+      let copies = 0;
       const copy = async (from: string, to: Settings, ...more: string[]): Promise<string> => {
-        const { done } = await runUntil(cluster, () => true);
-        await runUntil(cluster, (run) => run.running > 0 && run.done > done);
+        copies++;
+        await runUntil(cluster, ({ executing, done }) => executing === 4 && done === copies * third);
         await cluster.configure(to);
         const early = await cluster.run("store", "copy", "--from", from, ...more);
         expect(early, early.stderr).to.have.property("code", 6);
@@ -132,6 +141,7 @@ describe("a run on a Postgres", () => {
         );
         expect(code, stderr).to.equal(0);
         await cluster.startCoordinator();
+        await writeFile(cluster.file(`copied-${copies}`), "");
         return stdout;
       };
       const there = await copy("./data/rollout.db", onPostgres());

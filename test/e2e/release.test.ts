@@ -2,7 +2,7 @@
 // else's by then: what it wakes up with does not begin.
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect } from "chai";
-import { withCluster } from "../support/cluster.ts";
+import { QUICK, withCluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
 import { eventually } from "../support/eventually.ts";
 import { runUntil } from "../support/run-observer.ts";
@@ -58,7 +58,7 @@ describe("a worker that stood still for too long", () => {
 
   for (const [when, code] of Object.entries(STEPS))
     it(`${when}, does not let the process of an item go that others have executed`, () =>
-      withCluster({ "worker.slots": 1 }, async (cluster) => {
+      withCluster({ ...QUICK, "worker.slots": 1 }, async (cluster) => {
         const coordinator = await cluster.startCoordinator();
         writeFileSync(cluster.file("job.toml"), MANIFEST);
         writeFileSync(cluster.file("freeze.mjs"), `${PRELUDE}\n${code}\nsyncBuiltinESMExports();\n`);

@@ -2,6 +2,7 @@
 // and the database, not the coordinator's word about itself.
 import { expect } from "chai";
 import { withCluster } from "../support/cluster.ts";
+import { pace } from "../support/pace.ts";
 import { readJournal, readResults, runUntil } from "../support/run-observer.ts";
 
 const ITEMS = 2_000;
@@ -11,7 +12,8 @@ describe("witnesses", () => {
   it("coord_restart_no_duplicates", async () => {
     const settings = {
       "worker.slots": 4,
-      "mock.sleep": "60ms",
+      // A restart takes longer on a busy machine: so does the work that is to outlast all of them.
+      "mock.sleep": `${60 * pace()}ms`,
       "mock.distribution": "uniform",
       "mock.journal": "./journal",
     };

@@ -19,6 +19,7 @@ describe("the same `rollout run` with more workers, while the first goes on,", (
 
   it("adds those that are missing, which leave at Ctrl-C or with the run", async () => {
     await withLocalRun({ items: ITEMS, secondsEach: 0.4 }, async (place) => {
+      place.hold(1);
       const first = place.launch(words(1));
       await place.untilResults(1);
       expect((await place.runWords(words(1))).stderr, "no more than there are").to.match(/is in use by/);
@@ -26,11 +27,14 @@ describe("the same `rollout run` with more workers, while the first goes on,", (
       const second = place.launch(words(3));
       await untilWorkers(place, 3);
       second.send("SIGINT");
+      // Its workers may end their items.
+      place.hold(ITEMS / 2);
       expect((await second.ended).code).to.equal(4);
       await untilWorkers(place, 1);
 
       const third = place.launch(words(2));
       await untilWorkers(place, 2);
+      place.letGo();
       expect(await first.ended).to.deep.equal({ code: 0, signal: null });
       expect(await third.ended).to.deep.equal({ code: 0, signal: null });
       expect(third.stderr.join("\n"))

@@ -23,15 +23,18 @@ describe("rollout run, when something dies", () => {
 
   it("goes on by itself when its coordinator is killed, then a worker", async () => {
     await withLocalRun(RUN, async (place) => {
+      place.hold(8);
       const run = place.start();
       const finished = await place.untilResults(8);
       process.kill(place.coordinatorPid, "SIGKILL");
       await run.until("the coordinator's end", () =>
         run.stderr.find((line) => line.includes("the coordinator was killed")),
       );
+      place.hold(16);
       finished.push(...(await place.untilResults(16)).slice(finished.length));
       const [worker] = await place.workerPids();
       process.kill(worker ?? 0, "SIGKILL");
+      place.letGo();
       expect((await run.ended).code, run.describe()).to.equal(0);
       expect(run.stderr.join("\n")).to.match(/worker \d was killed \(SIGKILL\); it is started again/);
       await expectAllOnce(place, finished);
@@ -41,9 +44,11 @@ describe("rollout run, when something dies", () => {
   it("writes anew what somebody took away or emptied while it was written, and runs nothing again", async () => {
     const spoilt = async (spoil: (file: string) => Promise<void>): Promise<void> =>
       withLocalRun({ ...RUN, secondsEach: 0.05 }, async (place) => {
+        place.hold(8);
         const run = place.start();
         const finished = await place.untilResults(8);
         await spoil(place.file("out.jsonl"));
+        place.letGo();
         expect((await run.ended).code, run.describe()).to.equal(0);
         await expectAllOnce(place, finished);
         expect(await place.journal(), "each was executed once").to.have.length(ITEMS);
@@ -53,9 +58,11 @@ describe("rollout run, when something dies", () => {
 
   it("killed by kill -9 leaves nobody behind, and the same command goes on where it was", async () => {
     await withLocalRun(RUN, async (place) => {
+      place.hold(8);
       const first = place.start();
       const finished = await place.untilResults(8);
       await first.kill();
+      place.letGo();
       await place.runTo(0);
       await expectAllOnce(place, finished);
       await place.untilNobodyIsLeft();
@@ -64,11 +71,13 @@ describe("rollout run, when something dies", () => {
 
   it("loses its whole machine, and the same command goes on where it was", async () => {
     await withLocalRun(RUN, async (place) => {
+      place.hold(8);
       const first = place.start();
       const finished = await place.untilResults(8);
       const all = [place.coordinatorPid, ...(await place.workerPids())];
       await first.kill();
       for (const pid of all) process.kill(pid, "SIGKILL");
+      place.letGo();
       await place.runTo(0);
       await expectAllOnce(place, finished);
     });
@@ -76,11 +85,13 @@ describe("rollout run, when something dies", () => {
 
   it("stopped by a terminal that closes lets what runs finish, says how to go on, and executes nothing twice", async () => {
     await withLocalRun(RUN, async (place) => {
+      place.hold(8);
       const first = place.start();
       await place.untilResults(8);
       first.send("SIGHUP");
       await first.until("its answer", () => first.stderr.find((line) => line.includes("leaving")));
       first.send("SIGHUP");
+      place.letGo();
       expect((await first.ended).code).to.equal(4);
       expect(first.stderr.at(-1)).to.equal(
         "to go on: rollout run in.jsonl -o out.jsonl --workers 2 -- sh work.sh",
@@ -128,6 +139,7 @@ describe("rollout run, when something dies", () => {
 
   it("refuses a second one on the same output while the first runs, naming it", async () => {
     await withLocalRun(RUN, async (place) => {
+      place.hold(1);
       const first = place.start();
       await place.untilResults(1);
       const { code, stderr } = await place.run();
@@ -136,6 +148,7 @@ describe("rollout run, when something dies", () => {
         /^error: .*out\.jsonl\.rollout is in use by rollout run, pid \d+ on host .*\n$/,
       );
       expect(stderr).to.contain(`pid ${first.pid} `);
+      place.letGo();
       first.send("SIGINT");
       await first.ended;
     });

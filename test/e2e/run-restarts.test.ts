@@ -37,6 +37,7 @@ describe("rollout run, whose coordinator is killed while it goes on", () => {
 
   it("outlives that while somebody looks into its database", async () => {
     await withLocalRun(RUN, async (place) => {
+      place.hold(2);
       const run = place.start();
       await place.untilResults(2);
       run.send("SIGSTOP");
@@ -47,6 +48,7 @@ describe("rollout run, whose coordinator is killed while it goes on", () => {
       run.send("SIGCONT");
       await eventually("the run meets that", () => run.stderr.some((line) => line.includes("a test")));
       await store.close();
+      place.letGo();
       expect((await run.ended).code, run.describe()).to.equal(0);
       await expectAllOnce(place);
     });
@@ -82,6 +84,7 @@ describe("rollout run, whose coordinator is killed while it goes on", () => {
   it("outlives that as soon as there is one, and as soon as it leads", async () => {
     await withLocalRun(RUN, async (place) => {
       await place.begin();
+      place.hold();
       const run = place.start();
       const [started = 0] = await eventually("a coordinator", async () => {
         const found = await place.processes("coordinator");
@@ -97,6 +100,7 @@ describe("rollout run, whose coordinator is killed while it goes on", () => {
           place.coordinatorPid !== started,
       );
       process.kill(place.coordinatorPid, "SIGKILL");
+      place.letGo();
       expect((await run.ended).code, run.describe()).to.equal(0);
       await expectAllOnce(place);
     });
@@ -105,9 +109,11 @@ describe("rollout run, whose coordinator is killed while it goes on", () => {
   it("outlives that as its last items end, and has the right last word", async () => {
     await withLocalRun(RUN, async (place) => {
       await place.begin();
+      place.hold(ITEMS - 1);
       const run = place.launch(place.words(), mortal(place));
       await place.untilResults(ITEMS - 1);
       dieAt(place, "GetRun-asked");
+      place.letGo();
       expect((await run.ended).code, run.describe()).to.equal(0);
       expect(haveDied(place, "GetRun-asked")).to.equal(true);
       expect(run.stderr.at(-1)).to.match(/^20 of 20 done in \d+s: out\.jsonl$/);

@@ -352,9 +352,9 @@ describe("rollout run", () => {
 
   it("says of a run that was cancelled what never ran, each time", async () => {
     await withLocalRun({ items: 30, secondsEach: 0.1 }, async (place) => {
+      place.hold(2);
       const first = place.start();
       await place.untilResults(2);
-      writeFileSync(place.file("held"), "");
       await place.wordsTo(0, ["cancel", "--yes", "--config", "out.jsonl.rollout"]);
       expect((await first.ended).code, first.describe()).to.equal(1);
       const done = (await place.results()).length;
@@ -380,11 +380,11 @@ describe("rollout run", () => {
 
   it("ends with 5 when an operator pauses it, says so, and goes on", async () => {
     await withLocalRun({ items: 15, secondsEach: 0.1 }, async (place) => {
+      place.hold(2);
       const first = place.start();
       await place.untilResults(2);
-      writeFileSync(place.file("held"), "");
       expect((await place.runWords(["pause", "-c", "out.jsonl.rollout"])).code).to.equal(0);
-      rmSync(place.file("held"));
+      place.letGo();
       expect((await first.ended).code, first.describe()).to.equal(5);
       expect(first.stderr.at(-2)).to.match(
         /^paused \(by an operator\), so this ends with code 5: \d+ of 15 done: out\.jsonl$/,

@@ -8,12 +8,17 @@ import { withStallingCalls } from "../support/failing-system-calls.ts";
 import type { RolloutProcess } from "../support/rollout-process.ts";
 
 const ITEMS = 2_000;
+/** The shorter, the shorter the stall; the longer, the surer that the worker is scheduled in time. */
+const FENCED_SOON = {
+  "liveness.worker_self_fence_timeout": "2s",
+  "liveness.coordinator_failure_timeout": "2500ms",
+};
 /** Each thread of the database syncs so often before it stalls: the start of a coordinator takes less. */
 const SYNCS_BEFORE = 12;
 
 describe("a disk whose syncs stall", () => {
   it("fences no worker: beats are answered although nothing is written down", async () => {
-    await withCluster({ "worker.slots": 4, "mock.sleep": "5ms" }, async (cluster) => {
+    await withCluster({ ...FENCED_SOON, "worker.slots": 4, "mock.sleep": "5ms" }, async (cluster) => {
       const selfFenceMs = cluster.durationMs("liveness.worker_self_fence_timeout");
       const which = `${SYNCS_BEFORE}..${SYNCS_BEFORE}`;
       const wrapper = withStallingCalls({ call: "fdatasync", stallMs: 2.5 * selfFenceMs, which });

@@ -22,11 +22,11 @@ function timesOf(cluster: Cluster): string {
 [liveness]
 heartbeat_interval = ${ms(100)}
 clock_skew_budget = ${ms(150)}
-worker_self_fence_timeout = ${ms(1_200)}
-coordinator_failure_timeout = ${ms(1_500)}
+worker_self_fence_timeout = ${ms(8_000)}
+coordinator_failure_timeout = ${ms(10_000)}
 [coordinator]
-heartbeat_interval = ${ms(200)}
-failover_threshold = ${ms(1_000)}
+heartbeat_interval = ${ms(500)}
+failover_threshold = ${ms(3_000)}
 `;
 }
 

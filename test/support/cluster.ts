@@ -18,12 +18,24 @@ import { withProcesses } from "./temporary-directory.ts";
 
 export type Settings = { readonly [Key in SettingKey]?: string | number | readonly string[] | undefined };
 
-/** On a quiet machine failure is noticed in one and a half seconds; on a busy one all of these are longer. */
-const QUICK: Settings = {
+/** Nobody is given up because this machine did something else for a while. */
+const PATIENT: Settings = {
   "liveness.heartbeat_interval": "200ms",
+  "liveness.clock_skew_budget": "350ms",
+  "liveness.worker_self_fence_timeout": "8s",
+  "liveness.coordinator_failure_timeout": "10s",
+};
+/** The same for a leader on a store that others share. */
+const PATIENT_LEADER: Settings = {
+  "coordinator.heartbeat_interval": "1s",
+  "coordinator.failover_threshold": "15s",
+};
+
+/** For tests about silence, and for no others: failure is noticed in three seconds; on a busy machine all of these are longer. */
+export const QUICK: Settings = {
   "liveness.clock_skew_budget": "150ms",
-  "liveness.worker_self_fence_timeout": "1200ms",
-  "liveness.coordinator_failure_timeout": "1500ms",
+  "liveness.worker_self_fence_timeout": "2400ms",
+  "liveness.coordinator_failure_timeout": "3s",
 };
 
 export interface MemberOptions {
@@ -77,14 +89,14 @@ export class Cluster {
 
   constructor(directory: string, settings: Settings) {
     this.directory = directory;
-    const given = settings.run_id;
+    const { run_id: given, "storage.url": onPostgres } = settings;
     this.runId = given === undefined ? newRunId() : (String(given) as RunId);
     this.#settings = {
       run_id: this.runId,
       "storage.path": "./data/rollout.db",
       "transport.listen_addr": "127.0.0.1:0",
       "transport.tls_dir": "./data/tls",
-      ...paced({ ...QUICK, ...settings }, this.pace),
+      ...paced({ ...PATIENT, ...(onPostgres !== undefined && PATIENT_LEADER), ...settings }, this.pace),
     };
   }
 

@@ -1,6 +1,7 @@
 // The backends that execute a user's JavaScript, with real processes, for tests: sources written into a directory, attempts
 // executed, and what they reported.
 import { writeFile } from "node:fs/promises";
+import type { Clock } from "../../src/base/clock.ts";
 import { systemClock } from "../../src/base/clock.ts";
 import { systemRandom } from "../../src/base/random.ts";
 import type { Outcome } from "../../src/worker/backends/backend.ts";
@@ -34,7 +35,11 @@ export interface ExecuteOptions {
 
 type Knobs = Partial<
   Record<"memoryLimitBytes" | "loadTimeoutMs" | "abortGraceMs" | "checkpointIntervalMs", number>
-> & { readonly parameters?: Readonly<Record<string, unknown>>; readonly export?: string };
+> & {
+  readonly parameters?: Readonly<Record<string, unknown>>;
+  readonly export?: string;
+  readonly clock?: Clock;
+};
 
 export class CodeRig {
   readonly directory: TemporaryDirectory;
@@ -81,6 +86,7 @@ export class CodeRig {
   }
 
   async #options({ memoryLimitBytes, loadTimeoutMs = 20_000, abortGraceMs = 100, ...knobs }: Knobs) {
+    const { clock = systemClock } = knobs;
     this.#children ??= await this.#openChildren();
     return {
       export: knobs.export ?? "default",
@@ -91,7 +97,7 @@ export class CodeRig {
       maxCheckpointBytes: 32 * 1_024,
       maxStateBytes: 1_000,
       children: this.#children,
-      clock: systemClock,
+      clock,
       random: systemRandom,
       log: new RecordingLogger(),
       onBroken: (reason: string) => void this.broken.push(reason),

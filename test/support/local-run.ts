@@ -1,6 +1,6 @@
 // `rollout run` in a directory of its own: an input, a script that executes an item and leaves a line in a journal at its end,
 // and the processes that it has started, by the databases that they hold.
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { eventually } from "./eventually.ts";
@@ -12,12 +12,14 @@ import { withProcesses } from "./temporary-directory.ts";
 
 /**
  * An execution that comes to its end leaves its item's id in the journal, and then gives the item's number back. It does not come to its end
- * while there is a file `held`.
+ * while there is a file `held`, but for items up to the number in that.
  */
 const SCRIPT = `
 item=$(cat)
 sleep "\${SECONDS_EACH:-0.02}"
-while [ -e held ]; do sleep 0.02; done
+n=\${item##*'"n":'}
+n=\${n%%[!0-9]*}
+while [ -e held ] && [ "\${n:-1}" -gt "0$(cat held 2>/dev/null)" ]; do sleep 0.02; done
 if [ -e broken ]; then echo "it is broken" >&2; exit 3; fi
 echo "$ROLLOUT_ITEM_ID" >> journal
 echo "$item"
@@ -68,6 +70,15 @@ export class LocalRunPlace {
     writeFileSync(this.file(name), lines.join(""));
   }
 
+  /** No item after this one ends until all are let go. */
+  hold(after = 0): void {
+    writeFileSync(this.file("held"), String(after));
+  }
+
+  letGo(): void {
+    rmSync(this.file("held"));
+  }
+
   /** The environment of its processes, with more in it. */
   environment(more: Readonly<Record<string, string>>): Record<string, string> {
     return { ...this.#env, ...more };
@@ -113,9 +124,12 @@ export class LocalRunPlace {
 
   /** Some items are done, and the command has left. */
   async begin(): Promise<void> {
+    this.hold(2);
     const first = this.start();
     await this.untilResults(2);
     first.send("SIGINT");
+    await first.until("its answer", () => first.stderr.find((line) => line.includes("leaving")));
+    this.letGo();
     const { code } = await first.ended;
     if (code !== 4) throw new Error(`it ended with ${String(code)}`);
   }

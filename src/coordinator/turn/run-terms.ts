@@ -113,20 +113,21 @@ export type RunReach = LedgerExtent & Readonly<News>;
 /** One more than is shown: the current second. */
 const SECONDS = 61;
 
-/** How many items became final in each of the last seconds, for people who watch. Bounded (C8); time comes from the turns. */
+/**
+ * How many items became final in each of the last seconds, for people who watch: from when a worker first had one, as what went before says
+ * nothing of how fast they are. Bounded (C8); time comes from the turns.
+ */
 export class Pulse {
-  readonly #beganMs: number;
+  /** Monotonic, as all times here. */
+  #beganMs: number | undefined;
   /** The second `n` stands at `n % SECONDS`; seconds from `#second - SECONDS + 1` to `#second` are here. */
   readonly #counts = new Array<number>(SECONDS).fill(0);
   /** The latest one that was touched, counted from the beginning. */
   #second = 0;
 
-  /** `nowMs` is the moment of leading; monotonic, as all times here. */
-  constructor(nowMs: number) {
-    this.#beganMs = nowMs;
-  }
-
-  count(nowMs: number, finished: number): void {
+  /** `isAtWork`: workers have items. */
+  count(nowMs: number, finished: number, isAtWork: boolean): void {
+    if (finished > 0 || isAtWork) this.#beganMs ??= nowMs;
     const at = this.#advance(nowMs) % SECONDS;
     this.#counts[at] = (this.#counts[at] ?? 0) + finished;
   }
@@ -143,7 +144,7 @@ export class Pulse {
 
   /** The current second. Seconds that were skipped are empty. */
   #advance(nowMs: number): number {
-    const current = Math.floor((nowMs - this.#beganMs) / 1_000);
+    const current = Math.floor((nowMs - (this.#beganMs ?? nowMs)) / 1_000);
     const skipped = Math.min(current - this.#second, SECONDS);
     for (let step = 0; step < skipped; step++) this.#counts[(current - step) % SECONDS] = 0;
     this.#second = Math.max(this.#second, current);

@@ -38,10 +38,9 @@ function wordsOf(feed: FeedState, link: Link | undefined, nowMs: number): { word
     const leftMs = feed.nextAtMs - browserClock.monotonicMs();
     return { words, seconds: leftMs <= 0 ? "Trying…" : `Trying again in ${Math.ceil(leftMs / 1_000)} s.` };
   }
-  if (link?.connected !== false) return { words: "", seconds: "" };
-  const reason = link.reason === null ? "" : `: ${link.reason}`;
+  if (link?.connected !== false || link.reason === null) return { words: "", seconds: "" };
   return {
-    words: `No coordinator answers since ${timeText(link.since_ms)}${reason}. You see how it was then; it goes on by itself.`,
+    words: `No coordinator answers since ${timeText(link.since_ms)}: ${link.reason}. You see how it was then; it goes on by itself.`,
     seconds: `For ${durationText(nowMs - link.since_ms)}.`,
   };
 }

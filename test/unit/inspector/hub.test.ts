@@ -81,6 +81,9 @@ describe("the hub of the pages", () => {
   it("asks nothing until somebody looks, each second in which something goes on, and nothing more when nobody does", async () => {
     await clock.advance(60_000);
     expect(sessions).to.be.empty;
+    expect(of("link", [...hub.whole()])[0], "that is no trouble").to.include({
+      ...{ connected: false, reason: null },
+    });
     const leave = follow();
     await clock.advance(7_500);
     const looks = (): number[] => [last().looks, last().wholeLooks];

@@ -36,5 +36,7 @@ if (last === "now") {
 }
 log.logger.info("emitted");
 await emitter.close(20_000);
+// Garbage is not counted: chance says how much of it there is.
+gc?.();
 log.logger.info("ended", { heapMiB: Math.round(process.memoryUsage().heapUsed / 2 ** 20) });
 await log.close();

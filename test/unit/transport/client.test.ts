@@ -202,7 +202,8 @@ describe("the client", () => {
       proxy.cut();
       proxy.heal();
       await answer;
-      expect(calls).to.equal(2);
+      // Once more where a ping is late.
+      expect(calls).to.be.at.least(2);
     });
 
     for (const [chance, unit, tries] of [

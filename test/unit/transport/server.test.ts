@@ -10,6 +10,8 @@ import { startServer } from "../../../src/transport/server.ts";
 import type { Credentials } from "../../../src/transport/tls/identity.ts";
 import { newIdentity } from "../../support/certificates.ts";
 import { answerOf, closeOf, openRawSession, postUnary } from "../../support/raw-session.ts";
+import { eventually } from "../../support/eventually.ts";
+import { pace } from "../../support/pace.ts";
 import { failureOf } from "../../support/rejection.ts";
 import { openBeats, useTestClients } from "./test-clients.ts";
 import { startTestListener, untilEnded } from "./test-listener.ts";
@@ -95,7 +97,7 @@ describe("the listener", () => {
   });
 
   it("closes a session that falls silent, and keeps one that pings", async () => {
-    await listen({ limits: { idleSessionTimeoutMs: 300 } });
+    await listen({ limits: { idleSessionTimeoutMs: 600 * pace() } });
     const silentSession = async (): Promise<ReturnType<typeof openRawSession>> => {
       const session = await rawSession("operator");
       postUnary(session, LIST).end();
@@ -111,7 +113,7 @@ describe("the listener", () => {
   });
 
   it("closes a stalled body, and keeps a stream that is as quiet", async () => {
-    await listen({ limits: { messageTimeoutMs: 60 } });
+    await listen({ limits: { messageTimeoutMs: 200 * pace() } });
     const { heartbeat } = await clients.open(listener, "worker");
     const stream = await openBeats(heartbeat);
     const stalled = postUnary(await rawSession("worker"), BEAT);
@@ -120,6 +122,24 @@ describe("the listener", () => {
     expect(stalled.rstCode).to.equal(8);
     await stream.beat(2n);
     expect(listener.served).to.have.length(2);
+  });
+
+  it("knows that somebody has called from the end of a call, however long that took", async () => {
+    let aheadMs = 0;
+    const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + aheadMs };
+    const { promise: news, resolve } = Promise.withResolvers<object>();
+    await listen({ clock, getRun: () => news });
+    const { run } = await clients.open(listener, "operator");
+    const { server } = listener;
+    expect(server.hasCalled("operator", 600_000)).to.equal(false);
+    const waiting = run.getRun({});
+    await eventually("it waits", () => listener.served.length === 1);
+    aheadMs = 3_600_000;
+    expect(server.hasCalled("operator", 600_000), "it has begun long ago").to.equal(false);
+    resolve({});
+    await waiting;
+    await eventually("its end counts", () => server.hasCalled("operator", 600_000));
+    expect(server.hasCalled("worker", 600_000)).to.equal(false);
   });
 
   it("closes a call whose answer nobody reads", async () => {

@@ -13,6 +13,7 @@ import { newIdentity, newRunId, TestAuthority } from "../../support/certificates
 import { CoordinatorGroup } from "./coordinator-group.ts";
 import type { GroupOptions } from "./coordinator-group.ts";
 import { eventually } from "../../support/eventually.ts";
+import { pace } from "../../support/pace.ts";
 import { startDeafListener, restartableAddress } from "../../support/listeners.ts";
 import { failureOf } from "../../support/rejection.ts";
 import { startTcpProxy } from "../../support/tcp-proxy.ts";
@@ -294,7 +295,11 @@ describe("the client of several coordinators", () => {
       const proxy = await startTcpProxy(Number(group.member(0).address.split(":").at(-1)));
       closing.push(() => proxy.close());
       const { run } = await open(group, { address: [proxy.address, group.member(1).address] });
-      await failureOf(run.getRun({}, { timeoutMs: 300 }));
+      const given = new AbortController();
+      const asking = failureOf(run.getRun({}, { signal: given.signal }));
+      await eventually("the second round", () => group.member(0).calls.length > 1);
+      given.abort();
+      await asking;
       proxy.cut();
       const error = await failureOf(run.getRun({}, { timeoutMs: 300 }));
       expect(error.code).to.equal("no_leader_found");
@@ -348,7 +353,7 @@ describe("the client of several coordinators", () => {
   describe("waits for none that broke off", () => {
     /** Longer than a test may take. */
     const SLOW = { handshakeTimeoutMs: 600_000, connectTimeoutMs: 600_000 };
-    const QUICK = { handshakeTimeoutMs: 100, connectTimeoutMs: 100 };
+    const QUICK = { handshakeTimeoutMs: 100 * pace(), connectTimeoutMs: 100 * pace() };
 
     /** A stream to the first of two, which leads behind a link that can be cut, and then is. */
     async function cutOff(

@@ -1,7 +1,8 @@
 import { expect } from "chai";
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { executeText, useCodeRig } from "../../../../support/code-rig.ts";
 import { eventually } from "../../../../support/eventually.ts";
+import { VirtualClock } from "../../../../support/virtual-clock.ts";
 import { AT_ONCE } from "../../../../../src/worker/backends/backend.ts";
 
 /** One function, which does what its item says. */
@@ -44,15 +45,22 @@ describe("the module backend", () => {
   });
 
   it("tells its trouble while the code loads, once that takes almost as long as it may", async () => {
-    const slow = "await new Promise((resolve) => setTimeout(resolve, 1_500));\n";
-    const patient = await rig().module(slow + OBEDIENT);
+    const slow = `import { existsSync } from "node:fs";
+      while (!existsSync("weights")) await new Promise((resolve) => setTimeout(resolve, 20));\n`;
+    const clock = new VirtualClock();
+    const patient = await rig().module(slow + OBEDIENT, { clock, loadTimeoutMs: 1_000_000 });
     const prepared = patient.prepare();
-    const backend = await rig().module(slow + OBEDIENT, { loadTimeoutMs: 1_490 });
+    const backend = await rig().module(slow + OBEDIENT, { clock, loadTimeoutMs: 100_000 });
     const loading = backend.prepare();
     expect(backend.trouble()).to.equal(undefined);
-    expect(await eventually("the trouble", () => backend.trouble())).to.match(/^loading, for \d+ s$/);
+    const trouble = await eventually("the trouble", async () => {
+      await clock.advance(1_000);
+      return backend.trouble();
+    });
+    expect(trouble).to.match(/^loading, for \d+ s$/);
     expect(patient.trouble(), "it has time").to.equal(undefined);
-    await Promise.all([loading, prepared]);
+    await writeFile(rig().directory.file("weights"), "");
+    expect(await Promise.all([loading, prepared])).to.deep.equal([undefined, undefined]);
   });
 
   const OUTPUTS: readonly [item: string, output: string][] = [
