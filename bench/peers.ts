@@ -24,7 +24,7 @@ export const peers: Bench = {
     try {
       const postgres = graphile(server, note);
       const others = [postgres, bullMq("always", note), bullMq("everysec", note), jetStream(note)];
-      const contenders: Contender[] = [rollout(ON_LEVELDB), rollout("rollout on Postgres", server)];
+      const contenders: Contender[] = [rollout(ON_LEVELDB), rollout("rollout on Postgres", { server })];
       const skipped: Record<string, string> = {};
       for (const other of others)
         if ("skipped" in other) note(`${other.name} is skipped: ${(skipped[other.name] = other.skipped)}`);

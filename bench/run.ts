@@ -8,6 +8,7 @@ import { failover } from "./failover.ts";
 import { growth } from "./growth.ts";
 import { heartbeat } from "./heartbeat.ts";
 import { inspect } from "./inspect.ts";
+import { keys } from "./keys.ts";
 import { latency } from "./latency.ts";
 import { localRun } from "./local-run.ts";
 import { memory } from "./memory.ts";
@@ -22,7 +23,7 @@ import { throughput } from "./throughput.ts";
 
 const BENCHES: readonly Bench[] = [
   ...[heartbeat, throughput, latency, replayBench, memory, resultsBench, start, steal],
-  ...[growth, peers, failover, inspect, page, realUse, localRun],
+  ...[growth, peers, failover, inspect, page, realUse, localRun, keys],
 ];
 
 const { values } = parseArgs({

@@ -1,7 +1,7 @@
 // The built coordinator as a process of its own, in a temporary directory, with its event loop watched from inside.
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { globSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -125,7 +125,19 @@ export class MeasuredCoordinator {
       });
     });
     const lines = createInterface({ input: reports as Readable })[Symbol.asyncIterator]();
-    return new MeasuredCoordinator({ runId, directory, address, process: child, events, reports: lines });
+    return new MeasuredCoordinator({
+      ...{ runId, directory, address, events },
+      process: child,
+      reports: lines,
+    });
+  }
+
+  /** Bytes of the files of its database. */
+  get databaseBytes(): number {
+    const files = globSync(`${this.#directory}/data/rollout.db/**`, { withFileTypes: true });
+    return files
+      .filter((entry) => entry.isFile())
+      .reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
   }
 
   get pid(): number {

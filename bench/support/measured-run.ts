@@ -9,6 +9,7 @@ import { systemRandom } from "../../src/base/random.ts";
 import type { RunStatus } from "../../src/client/run-status.ts";
 import { statusOf } from "../../src/client/run-status.ts";
 import { submitLines } from "../../src/client/submit.ts";
+import type { Line } from "../../src/client/submit.ts";
 import { OperatorService } from "../../src/gen/rollout/v1/run_pb.ts";
 import type { Manifest } from "../../src/config/manifest.ts";
 import { mockManifest } from "../../src/config/manifest.ts";
@@ -67,8 +68,16 @@ export class MeasuredRun {
 
   /** Items without work, unless `manifest` says what executes them, and no more will come. */
   async submit(items: number, payloadBytes: number, manifest: Manifest = mockManifest()): Promise<void> {
+    await this.add(payloads(items, payloadBytes), manifest);
+    await this.seal();
+  }
+
+  async add(lines: AsyncIterable<Line>, manifest: Manifest = mockManifest()): Promise<void> {
     const options = { task: taskOf(manifest), priority: 0, clock: systemClock, random: systemRandom };
-    await submitLines(this.#client.transport, payloads(items, payloadBytes), options);
+    await submitLines(this.#client.transport, lines, options);
+  }
+
+  async seal(): Promise<void> {
     await createClient(OperatorService, this.#client.transport).seal({});
   }
 

@@ -51,7 +51,7 @@ interface KeyedLine extends ItemNames {
   readonly payload: Uint8Array;
 }
 
-type Line = Uint8Array | KeyedLine;
+export type Line = Uint8Array | KeyedLine;
 
 /** Throws the transport's rows, and what `lines` throws; what was answered before stays submitted. */
 export async function submitLines(

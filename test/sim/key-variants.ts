@@ -1,15 +1,44 @@
 // Clusters that are broken in how they keep keys: each is noticed.
-import { RUNNING } from "../../src/coordinator/keys/key.ts";
-import { MAIL_PREFIX, STATES_PREFIX } from "../../src/storage/keys.ts";
+import { assignmentRecord } from "../../src/coordinator/keys/assignment.ts";
+import type { AssignmentRecord } from "../../src/coordinator/keys/assignment.ts";
+import { DELAYED, RUNNING } from "../../src/coordinator/keys/key.ts";
+import { decodeRecord, encodeRecord, okOrFailure } from "../../src/storage/codec.ts";
+import { ASSIGNMENT_KEY, MAIL_PREFIX, STATES_PREFIX } from "../../src/storage/keys.ts";
+import type { Entry, Store } from "../../src/storage/store.ts";
+import { DelegatingStore } from "../support/delegating-store.ts";
+import type { SimProcess } from "./process.ts";
 import type { Settings } from "./settings.ts";
 import type { Variant } from "./variant.ts";
-import { committing } from "./variants.ts";
+import { committing, passOffStaleResults } from "./variants.ts";
 
 const FAULTS: Settings["faults"] = ["worker-kill", "coordinator-kill"];
 
 function keyed(drawn: Settings, parts: Partial<Settings> = {}): Settings {
   const calm = { callers: 0, coordinators: 1, faults: FAULTS, keys: 3, skipsFailed: false };
   return { ...drawn, ...calm, steering: { pauses: false, retries: false, cancels: false }, ...parts };
+}
+
+/** A worker that was on the ring stays on it. */
+function keepingMembers(store: Store): Store {
+  const members = new Set<AssignmentRecord["members"][number]>();
+  const withAll = (entry: Entry): Entry => {
+    const { key, value } = entry;
+    if (key !== ASSIGNMENT_KEY) return entry;
+    const assignment = okOrFailure("", decodeRecord(assignmentRecord, key, value));
+    for (const member of assignment.members) members.add(member);
+    const kept = { ...assignment, members: [...members] };
+    return { key, value: encodeRecord(assignmentRecord, key, kept) };
+  };
+  return committing((batch, commit) => commit({ ...batch, puts: batch.puts.map(withAll) }))(store);
+}
+
+/** Every process but the first finds no assignment. */
+function forgettingAssignment(store: Store, { name }: SimProcess): Store {
+  return new (class extends DelegatingStore {
+    override get(key: string): Promise<Uint8Array | undefined> {
+      return name !== "c.1" && key === ASSIGNMENT_KEY ? Promise.resolve(undefined) : super.get(key);
+    }
+  })(store);
 }
 
 export const KEY_VARIANTS: readonly Variant[] = [
@@ -43,5 +72,40 @@ export const KEY_VARIANTS: readonly Variant[] = [
     inspect: ({ keys }) => {
       for (const key of keys.table) if (key.row.context.hasFailed) keys.steer(key.text, "skip");
     },
+  },
+  {
+    name: "a key passes what is to be tried again",
+    settings: (drawn) => keyed(drawn, { kinds: { flaky: 0.4 } }),
+    noticedAs: /K1/,
+    inspect: ({ keys }) => {
+      for (const { row, head } of keys.table) {
+        if (row.state !== DELAYED || head === undefined) continue;
+        keys.due(head.place);
+        keys.assigned(head.place);
+        keys.settled(head.place, { kind: "done", left: undefined, commit: 0 });
+      }
+    },
+  },
+  {
+    name: "the state of a stale attempt is committed",
+    settings: (drawn) =>
+      keyed(drawn, {
+        ...{ faults: ["worker-stop"], faultEveryMs: 400, stormMs: 10_000 },
+        ...{ items: Math.max(drawn.items, 40), kinds: { slow: 0.6 } },
+      }),
+    noticedAs: /K2/,
+    tap: passOffStaleResults,
+  },
+  {
+    name: "a worker that is dead stays on the ring",
+    settings: (drawn) => keyed(drawn, { faults: ["worker-stop", "worker-power"], faultEveryMs: 400 }),
+    noticedAs: /is on the ring and/,
+    coordinatorStore: keepingMembers,
+  },
+  {
+    name: "the assignment begins anew at a restart",
+    settings: (drawn) => keyed(drawn),
+    noticedAs: /the assignment epoch goes/,
+    coordinatorStore: forgettingAssignment,
   },
 ];

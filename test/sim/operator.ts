@@ -118,11 +118,13 @@ export class Operator {
   async #steer(): Promise<void> {
     const { clock, random } = this.#process;
     const { pauses, retries, cancels } = this.#steering;
-    const choices = [...(pauses ? ["pause"] : []), ...(retries ? ["retry"] : [])];
+    const pausing = this.#hasKeys ? ["pause", "pause keys"] : ["pause"];
+    const choices = [...(pauses ? pausing : []), ...(retries ? ["retry"] : [])];
     for (let left = choices.length === 0 ? 0 : between(random, 0, STEPS_MAX); left > 0; left--) {
       await sleep(clock, between(random, 0, STEP_MAX_MS));
       const choice = choices[Math.floor(random.unit() * choices.length)];
       if (choice === "pause") await this.#pauseFor(between(random, 0, PAUSED_MAX_MS));
+      else if (choice === "pause keys") await this.#pauseKeysFor(between(random, 0, PAUSED_MAX_MS));
       else await this.#retry();
     }
     if (!cancels) return;
@@ -139,6 +141,21 @@ export class Operator {
 
   async #resume(): Promise<void> {
     await this.#unlessCancelled(() => this.#ask("resume", () => this.#client.resume({})));
+  }
+
+  async #pauseKeysFor(durationMs: number): Promise<void> {
+    const { clock, random } = this.#process;
+    const all = this.#workload.batches.flat().map(({ key }) => key);
+    const keys = [...new Set(all)].filter((key) => key !== "" && happens(random, 0.5));
+    await this.#steerKeys("pause", KeyAction.PAUSE, keys);
+    await sleep(clock, durationMs);
+    await this.#steerKeys("resume", KeyAction.RESUME, keys);
+  }
+
+  async #steerKeys(what: string, action: KeyAction, keys: readonly string[]): Promise<void> {
+    if (keys.length === 0) return;
+    this.#process.say(`asks to ${what} ${keys.join(" ")}`);
+    await this.#ask(`${what} keys`, () => this.#keys.steerKeys({ action, keys: [...keys] }));
   }
 
   /** Everything that has failed. */
@@ -163,19 +180,21 @@ export class Operator {
       if (this.#isOver(state)) return { failed };
       // A call to pause it that was given up has come late.
       if (state === RunState.PAUSED) await this.#resume();
-      if (this.#hasKeys) await this.#skip();
+      if (this.#hasKeys) await this.#letGoOn();
       await sleep(this.#process.clock, LOOK_EVERY_MS);
     }
   }
 
-  /** Some of the keys that wait for it go on without what has failed. */
-  async #skip(): Promise<void> {
+  /** Keys that are parked go on: those that are paused, and some of those with an item that has failed, without it. */
+  async #letGoOn(): Promise<void> {
     const { random } = this.#process;
     const parked = await this.#ask("list keys", () => this.#keys.listKeys({ phases: [KeyPhase.PARKED] }));
-    const keys = parked.keys.map(({ key }) => key).filter(() => happens(random, 0.5));
-    if (keys.length === 0) return;
-    for (const key of keys) this.#wanted.skips(key);
-    await this.#ask("skip", () => this.#keys.steerKeys({ action: KeyAction.SKIP, keys }));
+    const keys = parked.keys.map(({ key }) => key);
+    // A call to pause them that was given up may have come late.
+    if (this.#steering.pauses) await this.#steerKeys("resume", KeyAction.RESUME, keys);
+    const without = keys.filter(() => happens(random, 0.5));
+    for (const key of without) this.#wanted.skips(key);
+    await this.#steerKeys("skip", KeyAction.SKIP, without);
   }
 
   #isOver(state: RunState | undefined): boolean {

@@ -19,8 +19,13 @@ import { itemIdText } from "../../src/coordinator/ledger/place.ts";
 import type { Batch, Entry } from "../../src/storage/store.ts";
 import { Violation } from "./world.ts";
 
-/** Between the items that a state names. */
+/** Between the successes that a state names. */
 export const STATE_SEPARATOR = "|";
+
+/** A success as a state names it. */
+export function folded(idText: string, attempt: number): string {
+  return `${idText}#${attempt}`;
+}
 
 interface Letter {
   readonly idText: string;
@@ -106,9 +111,9 @@ export class ShadowKeys {
   #done(entries: readonly Entry[]): void {
     const done = entries.map(({ key, value }) => ({ key, record: read(doneRecord, key, value) }));
     done.sort((one, other) => one.record.completion - other.record.completion);
-    for (const { key } of done) {
+    for (const { key, record } of done) {
       const letter = this.#set(key.slice(DONE_PREFIX.length), "done");
-      letter?.mailbox.folded.push(letter.idText);
+      letter?.mailbox.folded.push(folded(letter.idText, record.attempt));
     }
   }
 
@@ -126,7 +131,7 @@ export class ShadowKeys {
       throw new Violation(`K1: two items of ${key} are with workers`);
     const before = letters.slice(0, letters.indexOf(letter));
     if (!isWhole && !letter.hasBegun) {
-      if (before.some(({ status, hasBegun }) => status === "open" && !hasBegun))
+      if (before.some(({ status }) => status === "open"))
         throw new Violation(`K1: an item of ${key} begins before an earlier one`);
       if (!this.#mayPass.has(key) && before.some(({ status }) => status === "failed"))
         throw new Violation(`K3: an item of ${key} passes one that has failed`);
@@ -138,8 +143,8 @@ export class ShadowKeys {
   #checkState({ key, value }: Entry): void {
     const mailbox = this.#mailboxes.get(this.#textOf(key) ?? "");
     const { state } = read(keyStateRecord, key, value);
-    const folded = Buffer.from(state).toString().split(STATE_SEPARATOR).slice(1);
-    if (mailbox === undefined || folded.join() !== mailbox.folded.join())
+    const named = Buffer.from(state).toString().split(STATE_SEPARATOR).slice(1);
+    if (mailbox === undefined || named.join() !== mailbox.folded.join())
       throw new Violation(`K2: the state of ${mailbox?.key ?? key} is not that of its successes`);
   }
 

@@ -6,7 +6,7 @@ import type { Backend, ItemAttempt, ItemReport, Outcome } from "../../src/worker
 import type { Execution, Journal } from "./journal.ts";
 import type { SimProcess } from "./process.ts";
 import type { SimWorld } from "./world.ts";
-import { STATE_SEPARATOR } from "./shadow-keys.ts";
+import { folded, STATE_SEPARATOR } from "./shadow-keys.ts";
 import { between, happens, Violation } from "./world.ts";
 import { kindOf, OUTPUT_MAX_BYTES } from "./workload.ts";
 
@@ -113,7 +113,7 @@ export class SimBackend implements Backend {
     // Which execution a result came from can be seen in it.
     const output = Buffer.from(`${Buffer.from(payload).toString()} by ${process.name} as ${attempt}`);
     const before = Buffer.from(keyed?.state ?? []).toString();
-    const state = Buffer.from(`${before}${STATE_SEPARATOR}${execution.item}`);
+    const state = Buffer.from(`${before}${STATE_SEPARATOR}${folded(execution.item, attempt)}`);
     return end({
       kind: "success",
       output: kind === "big" ? Buffer.alloc(OUTPUT_MAX_BYTES + 1) : output,

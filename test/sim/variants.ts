@@ -112,7 +112,7 @@ function itemOf({ attempt }: Pick<Result, "attempt">): string {
 }
 
 /** A result of an attempt that is over is passed off as one of the attempt that is under way, whoever has it. */
-function passOffStaleResults({ ledger }: VariantScope): Tap {
+export function passOffStaleResults({ ledger }: VariantScope): Tap {
   const sessions = new Map<string, Session>();
   return onSessions((session, { up }) => {
     if (up === undefined) return;

@@ -18,6 +18,7 @@ import type { SimProcess } from "./process.ts";
 import { RunWitness } from "./run-witness.ts";
 import type { Decision } from "./run-witness.ts";
 import { ShadowKeys } from "./shadow-keys.ts";
+import { ShadowRing } from "./shadow-ring.ts";
 import { isFinal, isReady, ShadowLedger } from "./shadow-ledger.ts";
 import type { Change, ShadowItem } from "./shadow-ledger.ts";
 import { short } from "./sim-backend.ts";
@@ -50,6 +51,7 @@ export class Witness {
   #ledger = new ShadowLedger();
   readonly #mayPass = new Set<string>();
   #keys = new ShadowKeys(this.#mayPass);
+  #ring = new ShadowRing();
   readonly #run = new RunWitness();
   readonly #lead: LeadWitness;
   /** When an attempt was last assigned. */
@@ -182,6 +184,7 @@ export class Witness {
       for (const entry of batch.puts) if (entry.key.startsWith(WORKERS_PREFIX)) this.#worker(entry);
       const before = this.#ledger.run?.state ?? "";
       this.#keys.take(batch);
+      this.#ring.take(batch);
       const changes = this.#ledger.take({ ...batch, durability: isDurable ? "sync" : "flush" });
       this.#run.changed(this.#ledger, changes, { before, epoch: this.epoch });
       for (const change of changes) this.#changed(change);
@@ -227,9 +230,12 @@ export class Witness {
       this.#ledger.take({ puts: inOrder, deletes: [], durability: "sync" });
       this.#keys = new ShadowKeys(this.#mayPass);
       this.#keys.take({ puts: inOrder, deletes: [] }, true);
+      this.#ring = new ShadowRing();
+      this.#ring.take({ puts: inOrder }, true);
       for (const batch of behind) {
         this.#ledger.take({ ...batch, durability: "flush" });
         this.#keys.take(batch);
+        this.#ring.take(batch);
       }
     });
   }

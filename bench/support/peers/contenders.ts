@@ -15,39 +15,66 @@ const GRAPHILE = { name: "graphile-worker", version: "0.18.0" };
 const BULLMQ = { name: "bullmq", version: "6.7.0", beside: ["ioredis@5.9.2"] };
 const NATS = { name: "nats", version: "2.29.3" };
 
+const KEPT = "SELECT count(*) AS kept FROM results";
+
+/** Results that were kept behind those of all items of their queue that were added before. */
+function keptInOrder(keys: number): string {
+  const before = `max(n) OVER (PARTITION BY n % ${keys} ORDER BY at ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)`;
+  return `SELECT count(*) AS kept FROM (SELECT n, ${before} AS before FROM results) AS kept WHERE before IS NULL OR n > before`;
+}
+
 type Note = (line: string) => void;
 
 export type Candidate = Contender | { readonly name: string; readonly skipped: string };
 
-/** On the database of its own, or on this Postgres. */
-export function rollout(name: string, server?: PostgresServer): Contender {
+interface RolloutOptions {
+  /** Without it, it has a database of its own. */
+  readonly server?: PostgresServer | undefined;
+  /** Over how many keys its items go; none unless said. */
+  readonly keys?: number;
+  /** Size of the state that each key keeps. */
+  readonly stateBytes?: number;
+  /** Told of what its run has left, before it is removed. */
+  readonly onEnd?: (run: MeasuredRun, items: number) => void;
+}
+
+export function rollout(name: string, options: RolloutOptions = {}): Contender {
+  const { server } = options;
   return {
     name,
     async stage(items, use) {
-      if (server === undefined) return useRun(items, undefined, new Map(), use);
+      if (server === undefined)
+        return useRun(items, options, { postgres: undefined, servers: new Map() }, use);
       const servers = new Map([["Postgres", server.pid]]);
-      return inNewDatabase(server.url, (url) => useRun(items, url, servers, use));
+      return inNewDatabase(server.url, (postgres) => useRun(items, options, { postgres, servers }, use));
     },
   };
 }
 
+interface Database {
+  readonly postgres: string | undefined;
+  readonly servers: ReadonlyMap<string, number>;
+}
+
 async function useRun(
   items: number,
-  postgres: string | undefined,
-  database: ReadonlyMap<string, number>,
+  { keys = 0, stateBytes = 0, onEnd }: RolloutOptions,
+  { postgres, servers }: Database,
   use: (scene: Scene) => Promise<Measured>,
 ): Promise<Measured> {
   const run = await MeasuredRun.start({ postgres });
   const staff = new Staff();
   try {
     const { address, runId, tlsDir, pid } = run.coordinator;
-    const producer = await staff.startProducer(program("rollout"), [address, runId, tlsDir, String(items)]);
+    const words = [address, runId, tlsDir, String(items), String(keys)];
+    const producer = await staff.startProducer(program("rollout"), words);
+    const state = stateBytes === 0 ? [] : ["--mock-state", `${stateBytes}B`];
     const done = async (): Promise<number> => (await run.status()).done;
-    return await use({
-      ...{ servers: new Map([["coordinator", pid], ...database]), producer },
+    const measured = await use({
+      ...{ servers: new Map([["coordinator", pid], ...servers]), producer },
       produce: () => staff.produce(),
       async startWorkers(count) {
-        const pids = Array.from({ length: count }, () => run.startWorker(CONCURRENCY));
+        const pids = Array.from({ length: count }, () => run.startWorker(CONCURRENCY, ...state));
         await run.until(({ workers }) => workers.ready === count);
         return pids;
       },
@@ -57,24 +84,26 @@ async function useRun(
       },
       countResults: done,
     });
+    onEnd?.(run, items);
+    return measured;
   } finally {
     await staff.end();
     await run.stop();
   }
 }
 
-/** Its results are rows of a table beside its own. */
-export function graphile(server: PostgresServer, note: Note): Candidate {
+/** Its results are rows of a table beside its own. With `keys` each of them has a named queue, whose order is looked at. */
+export function graphile(server: PostgresServer, note: Note, keys = 0): Candidate {
   const found = installedPackage(GRAPHILE, note);
   if ("skipped" in found) return found;
   return {
     name: found.name,
     stage: (items, use) =>
       inNewDatabase(server.url, async (url) => {
-        await query(url, "CREATE TABLE results (n int PRIMARY KEY, result jsonb NOT NULL)");
-        const args = [found.directory, url, String(items)];
+        await query(url, "CREATE TABLE results (n int PRIMARY KEY, result jsonb NOT NULL, at bigserial)");
+        const args = [found.directory, url, String(items), String(keys)];
         return useStaff("graphile", args, { name: "Postgres", pid: server.pid }, use, async () => {
-          const [row] = await query(url, "SELECT count(*) AS kept FROM results");
+          const [row] = await query(url, keys === 0 ? KEPT : keptInOrder(keys));
           return Number(row?.["kept"]);
         });
       }),

@@ -1,13 +1,16 @@
 // graphile-worker with its local queue and its batches of completions, as its documentation sets it up for speed. It keeps no results: the
 // task writes them into a table, many with one INSERT, before its job counts as done.
-// Arguments: `producer` or `worker`, where it is installed, the URL of the database, how many items.
+// With keys each has a named queue. The local queue is off then: with it items of one named queue run at the same time.
+// Arguments: `producer` or `worker`, where it is installed, the URL of the database, how many items, over how many keys (0: none).
 import pg from "pg";
 import { systemClock } from "../../../src/base/clock.ts";
-import { CONCURRENCY, inParallel, installed, payloadOf, produce, resultOf, work } from "./role.ts";
+import { CONCURRENCY, inParallel, installed, keyOf, payloadOf, produce, resultOf, work } from "./role.ts";
 
 interface Utilities {
   migrate(): Promise<void>;
-  addJobs(specs: readonly { readonly identifier: string; readonly payload: object }[]): Promise<unknown>;
+  addJobs(
+    specs: readonly { readonly identifier: string; readonly payload: object; readonly queueName?: string }[],
+  ): Promise<unknown>;
 }
 
 interface Graphile {
@@ -24,8 +27,9 @@ const ADDING_AT_ONCE = 2;
 const INSERTS_AT_ONCE = 2;
 const INSERT = "INSERT INTO results SELECT * FROM unnest($1::int[], $2::jsonb[])";
 
-const [role, directory = "", connectionString = "", count = "0"] = process.argv.slice(2);
+const [role, directory = "", connectionString = "", count = "0", keyCount = "0"] = process.argv.slice(2);
 const { makeWorkerUtils, run, Logger } = installed(directory, "graphile-worker") as Graphile;
+const keys = Number(keyCount);
 const logger = new Logger(() => () => undefined);
 if (role === "producer") await enqueueJobs(Number(count));
 else await executeJobs();
@@ -36,11 +40,12 @@ async function enqueueJobs(jobs: number): Promise<void> {
   const specs = (from: number): { identifier: string; payload: object }[] =>
     Array.from({ length: Math.min(ADDED_AT_ONCE, jobs - from) }, (_, at) => ({
       ...{ identifier: TASK, payload: payloadOf(from + at) },
+      ...(keys > 0 && { queueName: keyOf(from + at, keys) }),
     }));
   const calls = Array.from({ length: Math.ceil(jobs / ADDED_AT_ONCE) }, (_, batch) => () => {
     return utilities.addJobs(specs(batch * ADDED_AT_ONCE));
   });
-  await produce(() => inParallel(calls, ADDING_AT_ONCE));
+  await produce(() => inParallel(calls, keys > 0 ? 1 : ADDING_AT_ONCE));
 }
 
 async function executeJobs(): Promise<void> {
@@ -64,7 +69,8 @@ async function executeJobs(): Promise<void> {
       if (waiting.length === 1) systemClock.nextTurn(() => void insert());
     });
   const localQueue = { size: 2 * CONCURRENCY };
-  const speed = { localQueue, completeJobBatchDelay: 0, failJobBatchDelay: 0, concurrentJobs: CONCURRENCY };
+  const batched = { localQueue, completeJobBatchDelay: 0, failJobBatchDelay: 0 };
+  const speed = { ...(keys === 0 && batched), concurrentJobs: CONCURRENCY };
   const { events } = await run({
     ...{ connectionString, logger, noHandleSignals: true, pollInterval: 2_000 },
     ...{ preset: { worker: speed }, concurrency: CONCURRENCY, taskList: { [TASK]: keep } },

@@ -15,6 +15,11 @@ export function payloadOf(n: number): { readonly n: number; readonly pad: string
   return { n, pad: "x".repeat(76) };
 }
 
+/** Items go around the keys. */
+export function keyOf(n: number, keys: number): string {
+  return `k${n % keys}`;
+}
+
 /** About 50 bytes of JSON. */
 export function resultOf(n: number): { readonly n: number; readonly answer: string } {
   return { n, answer: "y".repeat(28) };

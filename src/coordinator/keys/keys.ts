@@ -60,7 +60,7 @@ export class Keys implements KeyRoom<PendingItem> {
     this.#queue = new KeyQueue(settings.spillAfterMs, shelves);
     this.#stamp = stamp;
     this.assignment = new Assignment({ totalPartitions, virtualNodes: settings.virtualNodes }, assignment);
-    this.#reassign();
+    this.#queue.reassign(this.assignment, this.#nowMs);
     this.#hasStamp = numbers !== undefined;
   }
 
@@ -165,8 +165,9 @@ export class Keys implements KeyRoom<PendingItem> {
   }
 
   due(place: Place): void {
-    const key = this.#headed(place);
-    this.#step(key, { type: "item.due" });
+    const key = this.#heads.get(place);
+    // Items that wait are read from the store: a leader that was succeeded may read those of the next one.
+    if (key === undefined || !this.#step(key, { type: "item.due" })) return;
     this.#pending++;
     this.#look(key);
   }
@@ -298,12 +299,8 @@ export class Keys implements KeyRoom<PendingItem> {
   /** These workers are on the ring from now on. Undefined when nothing has changed. */
   assign(members: ReadonlySet<WorkerId>): Moved | undefined {
     const moved = this.assignment.change(members);
-    if (moved !== undefined) this.#reassign();
+    if (moved !== undefined) this.#queue.reassign(this.assignment, this.#nowMs);
     return moved;
-  }
-
-  #reassign(): void {
-    this.#queue.reassign(this.assignment, this.#nowMs);
   }
 
   /** The answer to a load comes back. */

@@ -3,18 +3,23 @@ import { KEY_NUMBERS_KEY, KEYS_PREFIX, MAIL_PREFIX, STATES_PREFIX } from "../../
 import { failureOf } from "../../../support/rejection.ts";
 import { World } from "../../../support/world.ts";
 import { successOf } from "../../../support/world-worker.ts";
+import type { HeldItem } from "../../../support/world-worker.ts";
+import type { ReportedOutcome } from "../../../../src/coordinator/turn/session-frame.ts";
 
 const keyOf = (text: string): string => text.split(" ")[0] ?? "";
 /** Longer than the scrub takes for so few rows. */
 const SCRUBBED_MS = 30_000;
+
+function successWithState(item: HeldItem): ReportedOutcome {
+  return { ...successOf(item), keyed: { basedOn: item.keyed?.commit ?? 0, state: Buffer.from("s") } };
+}
 
 /** Two keys with a state, and two items behind the head of one. */
 async function keyedWorld(): Promise<World> {
   const world = await World.start({ isChecked: false });
   const worker = await world.worker(1, { slots: 2, credit: 2 });
   await world.submit(["a 1", "b 1"], { keyOf });
-  for (const item of [...worker.held])
-    await worker.report([item], { ...successOf(item), keyed: { basedOn: 0, state: Buffer.from("s") } });
+  for (const item of [...worker.held]) await worker.report([item], successWithState(item));
   await world.submit(["a 2", "a 3", "a 4"], { keyOf, submission: "01SVBM1SS10N00000000000002" });
   return world;
 }
@@ -50,5 +55,27 @@ describe("a row of a key", () => {
     const world = await keyedWorld();
     await world.watch(SCRUBBED_MS, world.workers);
     expect([world.fatal, world.state.ledger.scrub.isOver]).to.deep.equal([[], true]);
+  });
+});
+
+describe("a leader of keys that was succeeded", () => {
+  it("reads what the next one has written, and is fenced by its epoch alone", async () => {
+    const world = await keyedWorld();
+    const former = world.state;
+    await world.lead();
+    const [worker] = world.workers;
+    await worker?.rejoin();
+    await worker?.ask(2);
+    // Items of one key, which the former leader knows by an earlier head.
+    const one = (): HeldItem[] => worker?.held.filter(({ text }) => text.startsWith("a")).slice(0, 1) ?? [];
+    for (const item of one()) await worker?.report([item], successWithState(item));
+    await worker?.ask(2);
+    const items = one();
+    const place = world.state.keys.table.get("a")?.head?.place;
+    await worker?.report(items, { kind: "error", message: "it says no" });
+    expect(place).not.to.equal(former.keys.table.get("a")?.head?.place);
+    const before = former.keys.pending;
+    if (place !== undefined) former.keys.due(place);
+    expect(former.keys.pending).to.equal(before);
   });
 });
