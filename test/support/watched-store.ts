@@ -5,6 +5,8 @@ import { DelegatingStore } from "./delegating-store.ts";
 export class WatchedStore extends DelegatingStore {
   /** How often a single key was read. */
   gets = 0;
+  /** How often keys were read together. */
+  lookUps = 0;
   /** Each scan, and the rows that it brought. */
   readonly scans: { readonly range: ScanRange; readonly rows: readonly Entry[] }[] = [];
 
@@ -21,10 +23,20 @@ export class WatchedStore extends DelegatingStore {
     return super.get(key);
   }
 
+  override getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
+    this.lookUps++;
+    return super.getMany(keys);
+  }
+
   override async scan(range: ScanRange): Promise<Entry[]> {
     const rows = await super.scan(range);
     this.scans.push({ range, rows });
     return rows;
+  }
+
+  /** How often anything was read. */
+  get readings(): number {
+    return this.gets + this.lookUps + this.scans.length;
   }
 
   /** The bytes of the values of the largest scan. */

@@ -3,7 +3,7 @@
 import { encodeRecord } from "../../storage/codec.ts";
 import type { RecordType } from "../../storage/codec.ts";
 import { COMPLETIONS_PREFIX, RECORD_KIND } from "../../storage/keys.ts";
-import { corrupt, readRecord } from "../../storage/records.ts";
+import { corrupt, recordOf } from "../../storage/records.ts";
 import type { Entry, Store } from "../../storage/store.ts";
 import { isPlace } from "./place.ts";
 import type { Place } from "./place.ts";
@@ -23,11 +23,24 @@ export function completionsEntry(number: number, places: readonly Place[]): Entr
   return { key, value: encodeRecord(completionsRecord, key, places) };
 }
 
-/** Throws store_corrupt, also when there is no such record: they are numbered without gaps. */
-export async function readCompletions(store: Store, number: number): Promise<readonly Place[]> {
-  const key = completionsKey(number);
-  const places = await readRecord(store, key, completionsRecord);
-  return places ?? corrupt(store, key, "which items became final is missing");
+/** Bytes of these records that are read at once, about: they are small where items become final one by one. */
+const READ_BYTES = 16 * 1_024;
+const READ_ROWS = 256;
+
+/**
+ * The records of these numbers, from the first one on: as many as are read at once, at least one. Throws store_corrupt, also when the
+ * first one is missing: they are numbered without gaps.
+ */
+export async function readCompletions(
+  store: Store,
+  { from, to }: { readonly from: number; readonly to: number },
+): Promise<readonly (readonly Place[])[]> {
+  const range = { from: completionsKey(from), to: completionsKey(to) };
+  const rows = await store.scan({ ...range, limit: READ_ROWS, bytesMax: READ_BYTES });
+  const gap = rows.findIndex(({ key }, at) => key !== completionsKey(from + at));
+  const found = gap === -1 ? rows : rows.slice(0, gap);
+  if (found.length === 0) return corrupt(store, range.from, "which items became final is missing");
+  return found.map((row) => recordOf(store, row, completionsRecord));
 }
 
 function completionsKey(number: number): string {

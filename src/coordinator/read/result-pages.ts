@@ -4,12 +4,14 @@
 // As their items were submitted: items of one priority lie together, so what is next is looked for in each of them, the last one
 // first; equal priorities, which is the rule, are read in long stretches. As they became final: an item that was retried stands in the
 // record of each time that it became final; its row says which of them counts.
+import { assert } from "../../base/assert.ts";
 import type { LedgerExtent } from "../turn/run-terms.ts";
 import type { Store } from "../../storage/store.ts";
 import type { FinalItem, SeenItem } from "./stored-items.ts";
-import { keyedPlaceOf, placeOf, sequenceOf } from "../ledger/place.ts";
+import { isKeyed, keyedPlaceOf, placeOf, priorityOf, sequenceOf } from "../ledger/place.ts";
 import { seeItemAt, seeItems, seeItemsAt } from "./stored-items.ts";
 import { corrupt } from "../../storage/records.ts";
+import { nextKey } from "../../storage/store.ts";
 import { readCompletions } from "../ledger/completions.ts";
 import type { Place } from "../ledger/place.ts";
 
@@ -38,24 +40,33 @@ export interface ResultSource {
 
 /** Bytes of a result beside its output, payload and texts. */
 const RESULT_BYTES = 256;
-/** Bytes that one reading from the store is to bring, about. */
-const READ_BYTES = 2 ** 20;
-const READ_ITEMS_FIRST = 4;
-/** Large items may follow small ones without a sign. */
-const READ_ITEMS_MAX = 64;
+/** Bytes of rows of one kind that one reading from the store brings, about. */
+const READ_BYTES = 384 * 1_024;
+/** Items of the first reading of a page, and how many times as many the next one has: who follows a run finds few. */
+const READ_ITEMS_FIRST = 16;
+const READ_ITEMS_GROWTH = 8;
+/** Rows that are looked up by their keys: how many bytes these are is known too late, and large ones may follow small ones. */
+const LOOKED_UP_FIRST = 4;
+const LOOKED_UP_MAX = 64;
+/** Rows that lie among so many others for each are looked up. */
+const SPARSE = 2;
+/** Items among which those of one reading lie. */
+const READ_ITEMS_MAX = 1_024;
 
 /** Items without a result of their own that one page passes over: it ends then, with what it has. */
 const SKIPPED_MAX = 10_000;
 /** How often a reader of a run that is complete looks again for an item that seems not to be final. */
 const LOOKS_MAX = 3;
 
-/** Fills a page, and says how much to read at once: few items until it is known how large they are. */
+/** Fills a page, and says how much to read at once. */
 class PageFiller {
   readonly items: FinalItem[] = [];
   readonly #limits: PageLimits;
   #bytes = 0;
   #skipped = 0;
   #step = READ_ITEMS_FIRST;
+  /** Few items until it is known how large they are. */
+  lookedUpMax = LOOKED_UP_FIRST;
 
   constructor(limits: PageLimits) {
     this.#limits = limits;
@@ -88,7 +99,8 @@ class PageFiller {
   learn(seen: readonly SeenItem[]): void {
     const bytes = seen.reduce((sum, one) => sum + bytesReadFor(one), 0);
     const fitting = Math.floor((seen.length * READ_BYTES) / Math.max(1, bytes));
-    this.#step = Math.max(1, Math.min(fitting, seen.length * 2, READ_ITEMS_MAX));
+    this.lookedUpMax = Math.max(1, Math.min(fitting, seen.length * 2, LOOKED_UP_MAX));
+    this.#step *= READ_ITEMS_GROWTH;
   }
 
   #weigh({ item, final }: FinalItem): number {
@@ -164,7 +176,8 @@ async function readStretch(
     // Where it is only guessed that the item is there, little is read.
     const count = at === 0 ? limit : Math.min(limit, GUESSED_MAX);
     const upTo = Math.min(sequence + count, extent.nextSequence);
-    const seen = await seeItems(store, { from, to: lane(upTo), limit: count });
+    const range = { from, to: lane(upTo), limit: count, bytesMax: READ_BYTES };
+    const seen = await seeItems(store, range);
     const gap = seen.findIndex(({ place }, offset) => sequenceOf(place) !== sequence + offset);
     const stretch = gap === -1 ? seen : seen.slice(0, gap);
     if (stretch.length === 0) continue;
@@ -212,35 +225,111 @@ export async function readByCompletion(
 ): Promise<ResultPage<CompletionCursor>> {
   const { store, extent } = source;
   const page = new PageFiller(limits);
-  let next = from;
-  // A record may be long, and is read once for a page.
-  let places: readonly Place[] = [];
-  let placesOf = -1;
+  const order = new CompletionReader(store, from, extent.nextCompletion);
+  const end = (isCaughtUp: boolean): ResultPage<CompletionCursor> => ({
+    items: page.items,
+    next: order.next,
+    isCaughtUp,
+  });
   while (!page.isFull) {
-    if (next.record >= extent.nextCompletion) return { items: page.items, next, isCaughtUp: true };
-    const { record, at } = next;
-    if (placesOf !== record) [places, placesOf] = [await readCompletions(store, record), record];
-    if (at >= places.length) {
-      next = { record: record + 1, at: 0 };
-      continue;
-    }
-    const seen = await seeAll(store, places.slice(at, at + page.step));
-    page.learn(seen);
-    for (const one of seen) {
-      const found = await countedOrNot(source, one, record);
+    const places = await order.peek(page.step);
+    if (places.length === 0) return end(true);
+    const stretch = await readFirst(store, places, page.lookedUpMax);
+    page.learn(stretch);
+    for (const seen of stretch) {
+      const found = await countedOrNot(source, seen, order.next.record);
       if (found === undefined) page.skip();
-      else if (!page.add(found)) return { items: page.items, next, isCaughtUp: false };
-      next = { record, at: next.at + 1 };
+      else if (!page.add(found)) return end(false);
+      order.pass();
     }
   }
-  return { items: page.items, next, isCaughtUp: false };
+  return end(false);
 }
 
-async function seeAll(store: Store, places: readonly Place[]): Promise<SeenItem[]> {
-  const found = await seeItemsAt(store, places);
-  return places.map(
-    (place, at) => found[at] ?? corrupt(store, place, "an item that became final is missing"),
-  );
+/** The places of items in the order in which they became final, some records of them at a time. */
+class CompletionReader {
+  readonly #store: Store;
+  readonly #endRecord: number;
+  #next: CompletionCursor;
+  /** From the record of `#next` on, as far as they were read. */
+  #records: readonly (readonly Place[])[] = [];
+
+  constructor(store: Store, from: CompletionCursor, endRecord: number) {
+    this.#store = store;
+    this.#next = from;
+    this.#endRecord = endRecord;
+  }
+
+  /** The cursor of the first place that was not passed. */
+  get next(): CompletionCursor {
+    return this.#next;
+  }
+
+  /** Places that follow, without passing them: not more than `count`, at least one unless there is none. */
+  async peek(count: number): Promise<readonly Place[]> {
+    while (this.#next.record < this.#endRecord) {
+      if (this.#records.length === 0)
+        this.#records = await readCompletions(this.#store, { from: this.#next.record, to: this.#endRecord });
+      const [first = [], ...rest] = this.#records;
+      const places = first.slice(this.#next.at);
+      if (places.length === 0) {
+        this.#leaveRecord();
+        continue;
+      }
+      for (const record of rest) {
+        if (places.length >= count) break;
+        places.push(...record);
+      }
+      return places.slice(0, count);
+    }
+    return [];
+  }
+
+  pass(): void {
+    const { record, at } = this.#next;
+    this.#next = { record, at: at + 1 };
+    if (at + 1 >= (this.#records[0]?.length ?? 0)) this.#leaveRecord();
+  }
+
+  #leaveRecord(): void {
+    this.#next = { record: this.#next.record + 1, at: 0 };
+    this.#records = this.#records.slice(1);
+  }
+}
+
+/** The first of these items, at least one. */
+async function readFirst(
+  store: Store,
+  places: readonly Place[],
+  lookedUpMax: number,
+): Promise<readonly SeenItem[]> {
+  const { count, ...range } = denseStart(places);
+  if (count > lookedUpMax) {
+    const found = new Map((await seeItems(store, range)).map((seen) => [seen.place, seen]));
+    const missing = places.findIndex((place, at) => at === count || !found.has(place));
+    const first = missing === -1 ? places : places.slice(0, missing);
+    if (first.length > 0) return first.map((place) => found.get(place) as SeenItem);
+  }
+  const some = places.slice(0, lookedUpMax);
+  const found = await seeItemsAt(store, some);
+  return some.map((place, at) => found[at] ?? corrupt(store, place, "an item that became final is missing"));
+}
+
+/** As many of the first places as lie together, with few others among them: their rows are read together. */
+function denseStart(places: readonly Place[]): Parameters<typeof seeItems>[1] & { readonly count: number } {
+  const [start] = places;
+  assert(start !== undefined, "there is a first place");
+  let [from, last] = [start, start];
+  let dense = { from, to: nextKey(last), limit: 1, count: 1 };
+  for (const [at, place] of places.entries()) {
+    if (priorityOf(place) !== priorityOf(start) || isKeyed(place) !== isKeyed(start)) break;
+    if (place < from) from = place;
+    if (place > last) last = place;
+    const limit = sequenceOf(last) - sequenceOf(from) + 1;
+    if (limit > READ_ITEMS_MAX) break;
+    if (limit <= (at + 1) * SPARSE) dense = { from, to: nextKey(last), limit, count: at + 1 };
+  }
+  return { ...dense, bytesMax: READ_BYTES };
 }
 
 /** Undefined when the item was retried since it became final in that record: it comes again, if it does. */

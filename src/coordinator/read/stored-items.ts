@@ -68,23 +68,35 @@ async function readAt<T>(
   return found;
 }
 
-/** Items of one priority from `from` on, `limit` at most and none at `to` or behind it, as they stand. */
-export async function seeItems(
-  store: Store,
-  { from, to, limit }: { readonly from: string; readonly to: string; readonly limit: number },
-): Promise<SeenItem[]> {
-  const rows = await store.scan({ from: `${ITEMS_PREFIX}${from}`, to: `${ITEMS_PREFIX}${to}`, limit });
+/** Where rows are read from: `from` on, none at `to` or behind it, `limit` at most and about so many bytes of each kind. */
+interface ItemRange {
+  readonly from: string;
+  readonly to: string;
+  readonly limit: number;
+  readonly bytesMax: number;
+}
+
+/** Items of one priority, as they stand, without a gap from the first one in the range on; one of them at least where there is one. */
+export async function seeItems(store: Store, range: ItemRange): Promise<SeenItem[]> {
+  const [from, to] = [`${ITEMS_PREFIX}${range.from}`, `${ITEMS_PREFIX}${range.to}`];
+  const rows = await store.scan({ ...range, from, to });
   const places = rows.map(({ key }) => placeOfKey(store, ITEMS_PREFIX, key));
   const [first, last] = [places.at(0), places.at(-1)];
   if (first === undefined || last === undefined) return [];
-  const range = { from: first, to: nextKey(last), limit };
-  const failed = await readRange(store, FAILED_PREFIX, range, failedRecord);
-  const done = await readRange(store, DONE_PREFIX, range, doneRecord);
-  return rows.map((row, at) => {
+  const beside = { ...range, from: first, to: nextKey(last) };
+  const failed = await readRange(store, FAILED_PREFIX, beside, failedRecord);
+  const done = await readRange(store, DONE_PREFIX, beside, doneRecord);
+  // Nothing is known of items behind a reading that ended for its bytes.
+  const end = failed.end < done.end ? failed.end : done.end;
+  const seen: SeenItem[] = [];
+  for (const [at, row] of rows.entries()) {
     const place = places[at] as Place;
+    if (place >= end) break;
     const item = recordOf(store, row, itemRecord);
-    return checked(store, { place, item, final: finalOf(failed.get(place), done.get(place)) });
-  });
+    const final = finalOf(failed.records.get(place), done.records.get(place));
+    seen.push(checked(store, { place, item, final }));
+  }
+  return seen;
 }
 
 function finalOf(failed: FailedRecord | undefined, done: DoneRecord | undefined): Final | undefined {
@@ -93,14 +105,23 @@ function finalOf(failed: FailedRecord | undefined, done: DoneRecord | undefined)
   return failed && { kind: "failed", record: failed };
 }
 
+/** The records that there are, up to `end`. */
 async function readRange<T>(
   store: Store,
   prefix: string,
-  { from, to, limit }: { readonly from: string; readonly to: string; readonly limit: number },
+  { from, to, limit, bytesMax }: ItemRange,
   type: RecordType<T>,
-): Promise<Map<Place, T>> {
-  const rows = await store.scan({ from: `${prefix}${from}`, to: `${prefix}${to}`, limit });
-  return new Map(rows.map((row) => [placeOfKey(store, prefix, row.key), recordOf(store, row, type)]));
+): Promise<{ readonly records: ReadonlyMap<Place, T>; readonly end: string }> {
+  const rows = await store.scan({ from: `${prefix}${from}`, to: `${prefix}${to}`, limit, bytesMax });
+  const records = new Map<Place, T>();
+  let [bytes, end] = [0, to];
+  for (const row of rows) {
+    const place = placeOfKey(store, prefix, row.key);
+    records.set(place, recordOf(store, row, type));
+    bytes += row.key.length + row.value.length;
+    if (bytes > bytesMax) end = nextKey(place);
+  }
+  return { records, end };
 }
 
 function checked(store: Store, seen: SeenItem): SeenItem {

@@ -1,11 +1,10 @@
 // Results, a page a call. They are read from the store beside the reactor, which tells how far the ledger reaches: a page
 // costs the loop nothing but its decoding, a few items at a time. A call may wait for the first result that follows.
-import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { Clock } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
 import { ulidToBytes } from "../../base/ids.ts";
-import type { ItemResultSchema, OperatorService } from "../../gen/rollout/v1/run_pb.ts";
+import type { ItemResult, OperatorService } from "../../gen/rollout/v1/run_pb.ts";
 import { ResultOrder } from "../../gen/rollout/v1/run_pb.ts";
 import { OutcomeClass } from "../../gen/rollout/v1/work_pb.ts";
 import type { Store } from "../../storage/store.ts";
@@ -123,28 +122,30 @@ const OUTCOMES: Readonly<Record<FailureClass, OutcomeClass>> = {
   cancelled: OutcomeClass.CANCELLED,
 };
 
-type WireResult = Exclude<MessageInitShape<typeof ItemResultSchema>, { $typeName: string }>;
+const NOTHING = new Uint8Array();
 
-export function writeResult({ place, item, final }: FinalItem, withPayload: boolean): WireResult {
+/** Whole, with each of its fields, so that nothing is copied field by field on its way out. */
+export function writeResult({ place, item, final }: FinalItem, withPayload: boolean): ItemResult {
   const { record } = final;
+  const failed = final.kind === "failed" ? final.record : undefined;
+  const done = final.kind === "done" ? final.record : undefined;
   return {
+    $typeName: "rollout.v1.ItemResult",
     itemId: item.id,
     label: item.label,
     sequence: BigInt(sequenceOf(place)),
+    outcome: failed === undefined ? OutcomeClass.SUCCESS : OUTCOMES[failed.class],
+    output: done?.output ?? NOTHING,
+    outputDigest: done?.digest ?? NOTHING,
+    failureClass: failed?.class ?? "",
+    errorMessage: failed?.message ?? "",
+    response: failed?.response ?? NOTHING,
     attempt: record.attempt,
     workerId: ulidToBytes(record.worker),
     pluginVersion: record.pluginVersion,
     startedAtMs: BigInt(Math.round(record.startedAtWallMs)),
     durationMs: BigInt(Math.round(record.durationMs)),
     finishedAtMs: BigInt(Math.round(record.finishedAtWallMs)),
-    ...(withPayload && { payload: item.payload }),
-    ...(final.kind === "done"
-      ? { outcome: OutcomeClass.SUCCESS, output: final.record.output, outputDigest: final.record.digest }
-      : {
-          outcome: OUTCOMES[final.record.class],
-          failureClass: final.record.class,
-          errorMessage: final.record.message,
-          response: final.record.response,
-        }),
+    payload: withPayload ? item.payload : NOTHING,
   };
 }

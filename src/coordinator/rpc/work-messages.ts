@@ -13,10 +13,16 @@ import type {
   Attempt as WireAttempt,
   WorkerEnvelope,
 } from "../../gen/rollout/v1/common_pb.ts";
-import { HeldPhase, HeldVerdict, OutcomeClass, SessionResponseSchema } from "../../gen/rollout/v1/work_pb.ts";
-import type {
-  AssignmentBatchSchema,
+import {
+  HeldPhase,
+  HeldVerdict,
   KeyedAssignmentSchema,
+  OutcomeClass,
+  SessionResponseSchema,
+} from "../../gen/rollout/v1/work_pb.ts";
+import type {
+  Assignment,
+  AssignmentBatchSchema,
   Checkpoint,
   HeldAttempt,
   PullRequest,
@@ -226,20 +232,26 @@ function writeBody(
   }
 }
 
+const NOTHING = new Uint8Array();
+
+/** Each of them whole, with all of its fields, so that nothing is copied field by field on its way out. */
 function writeAssignments({
   firstNumber,
   items,
   plugin,
   itemTimeoutMs,
 }: Extract<SessionFrame, { kind: "assignments" }>): MessageInitShape<typeof AssignmentBatchSchema> {
-  const assignments = items.map(({ id, attempt, payload, priority, checkpoint, alone, keyed }) => ({
-    attempt: { itemId: id, attempt },
-    payload,
-    priority,
-    alone,
-    ...(checkpoint !== null && { checkpoint }),
-    ...(keyed && { keyed: writeGiven(keyed) }),
-  }));
+  const assignments = items.map(
+    ({ id, attempt, payload, priority, checkpoint, alone, keyed }): Assignment => ({
+      $typeName: "rollout.v1.Assignment",
+      attempt: { $typeName: "rollout.v1.Attempt", itemId: id, attempt },
+      payload,
+      priority,
+      alone,
+      checkpoint: checkpoint ?? NOTHING,
+      keyed: keyed && create(KeyedAssignmentSchema, writeGiven(keyed)),
+    }),
+  );
   const batch = { firstNumber: BigInt(firstNumber), assignments };
   return { ...batch, plugin, itemTimeoutMs: BigInt(itemTimeoutMs) };
 }

@@ -49,7 +49,7 @@ describe("a row that cannot be read", () => {
     const places: string[] = [];
     const { nextCompletion } = ledger.state.ledger.tally.numbers;
     for (let number = 0; number < nextCompletion; number++)
-      places.push(...(await readCompletions(store, number)));
+      places.push(...(await readCompletions(store, { from: number, to: number + 1 })).flat());
     return places;
   }
 

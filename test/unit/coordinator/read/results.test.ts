@@ -239,16 +239,43 @@ describe("the results of a run", () => {
     expect(store.largestBytes).to.be.at.most(600_000);
   });
 
-  it("in order of completion are read many at a time, not one by one", async () => {
-    const texts = Array.from({ length: 60 }, (_, at) => `${at}`);
+  it("of some size are all read where failures stand between them", async () => {
+    const texts = Array.from({ length: 24 }, (_, at) => `${at} ${"x".repeat(100_000)}`);
+    await begin({ isChecked: false });
     await operator.submit(texts);
-    await worker.report(worker.held.slice(0, 30));
-    await worker.report(worker.held.slice(0, 30), ERROR);
+    const isThird = (item: HeldItem): boolean => texts.indexOf(item.text) % 3 === 0;
+    const [failing, others] = [worker.held.filter(isThird), worker.held.filter((item) => !isThird(item))];
+    await worker.report(failing, { ...ERROR, response: Buffer.alloc(100_000) });
+    await worker.report(others);
+    expect((await operator.readAll(INPUT)).texts).to.deep.equal(texts);
+    const completed = [...failing, ...others].map(({ text }) => text);
+    expect((await operator.readAll(COMPLETION)).texts).to.deep.equal(completed);
+  });
+
+  for (const order of [INPUT, COMPLETION])
+    for (const together of [30, 1])
+      it(`are read many at a time, ${together} of which became final at once (${nameOf(order)})`, async () => {
+        const texts = Array.from({ length: 60 }, (_, at) => `${at}`);
+        await operator.submit(texts);
+        while (worker.held.length > 30) await worker.report(worker.held.slice(0, together));
+        while (worker.held.length > 0) await worker.report(worker.held.slice(0, together), ERROR);
+        const store = new WatchedStore(ledger.store);
+        const { texts: found } = await new WorldOperator(ledger, store).readAll(order);
+        expect(found).to.deep.equal(texts);
+        // Two readings of three kinds of rows, and the records of what became final when.
+        expect(store.readings).to.be.at.most(7);
+      });
+
+  it("that became final far apart are looked up, not all that lie between them", async () => {
+    await begin({ isChecked: false });
+    await worker.ask(1_000);
+    const texts = Array.from({ length: 400 }, (_, at) => `${at}`);
+    await operator.submit(texts);
+    await worker.report(worker.held.filter((_, at) => at % 100 === 0));
     const store = new WatchedStore(ledger.store);
     const { texts: found } = await new WorldOperator(ledger, store).readAll(COMPLETION);
-    expect(found).to.have.length(60);
-    // The two records of what became final in one turn.
-    expect(store.gets).to.equal(2);
+    expect(found).to.deep.equal(["0", "100", "200", "300"]);
+    expect(store.scans.reduce((sum, { rows }) => sum + rows.length, 0)).to.equal(1);
   });
 
   it("that are larger than a page come alone", async () => {
