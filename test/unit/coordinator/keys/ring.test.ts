@@ -2,7 +2,7 @@
 import { hash } from "node:crypto";
 import { expect } from "chai";
 import { seededRandom } from "../../../../src/base/random.ts";
-import { partitionOf } from "../../../../src/coordinator/keys/partition-of.ts";
+import { partitionOf } from "../../../../src/base/partition.ts";
 import { Ring, type MovedPartition } from "../../../../src/coordinator/keys/ring.ts";
 
 const PARTITIONS = 128;
