@@ -267,7 +267,9 @@ const TABLE = {
       partition: number("its number"),
       offset: number("the commit up to which it has all states"),
       loaded: number("states that came from the last checkpoint"),
-      replayed: number("states that came from the coordinator, because they are newer or the checkpoint could not be read"),
+      replayed: number(
+        "states that came from the coordinator, because they are newer or the checkpoint could not be read",
+      ),
       ms: number("how long it took, in milliseconds"),
     },
   },

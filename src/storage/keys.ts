@@ -46,6 +46,7 @@ export const RECORD_KIND = {
   partition: 38,
   assignment: 39,
   resultBatch: 40,
+  partitionCheckpoint: 41,
   enrolled: 50,
   revocations: 51,
 } as const;

@@ -189,7 +189,10 @@ export class Keys implements KeyRoom<PendingItem> {
   }
 
   /** The state with which an item is given to a worker: nothing of it where the worker has it. */
-  given<Given extends { readonly key: string; readonly state: Uint8Array | null }>(keyed: Given, holder: object): Given {
+  given<Given extends { readonly key: string; readonly state: Uint8Array | null }>(
+    keyed: Given,
+    holder: object,
+  ): Given {
     const key = this.table.get(keyed.key);
     if (keyed.state === null || key === undefined) return keyed;
     if (this.warmth.has(key, holder)) {

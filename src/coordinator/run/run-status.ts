@@ -62,7 +62,9 @@ function clusterOf({ keys, workers }: CoordinatorState): Filled<Cluster> {
   };
 }
 
-function keyCountsOf({ keys: { counts, table, oldestReadyMs, warmth } }: CoordinatorState): Filled<KeyCounts> {
+function keyCountsOf({
+  keys: { counts, table, oldestReadyMs, warmth },
+}: CoordinatorState): Filled<KeyCounts> {
   return {
     total: table.size,
     waiting: counts.waiting + counts.delayed,

@@ -129,7 +129,11 @@ function deliver(
   const heardBy = isHeardOf ? input.port : undefined;
   const states = new StatesIn(state.ledger.tally.nextCompletion + 1);
   for (const [at, report] of input.reports.entries())
-    states.note(at, report, onReport(state, turn, row, heardBy === undefined ? report : heard(report, heardBy), delivery));
+    states.note(
+      at,
+      report,
+      onReport(state, turn, row, heardBy === undefined ? report : heard(report, heardBy), delivery),
+    );
   if (isHeardOf) delivery.committed = states.committed;
   if (delivery.undecided === 0) turn.settle(delivery);
   turn.requireSync();
@@ -256,7 +260,11 @@ function onStateMissing(
   item: RunningItem | undefined,
   report: Report,
 ): Settled {
-  if (item === undefined || !row.held.has(item.itemKey) || !isClaimed(item, { ...report, isFinished: true }, "")) {
+  if (
+    item === undefined ||
+    !row.held.has(item.itemKey) ||
+    !isClaimed(item, { ...report, isFinished: true }, "")
+  ) {
     state.counters.staleReports++;
     return "ignored";
   }
@@ -266,11 +274,7 @@ function onStateMissing(
 }
 
 /** A success whose state of its key cannot be committed is an error: nothing of it is recorded, and another attempt begins with the right one. */
-function admitted(
-  { ledger }: CoordinatorState,
-  item: RunningItem | undefined,
-  report: EndReport,
-): EndReport {
+function admitted({ ledger }: CoordinatorState, item: RunningItem | undefined, report: EndReport): EndReport {
   const { outcome } = report;
   if (item === undefined || outcome.kind !== "success" || !isKeyed(item.place)) return report;
   const reason = ledger.keys.admits(item.place, outcome.keyed);

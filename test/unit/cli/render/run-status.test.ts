@@ -44,7 +44,9 @@ describe("the status of a run", () => {
       running: 0,
       parked: 2,
       itemsBehindParked: 5,
-      statesSent: 0, statesSaved: 0, oldestReadyAgeMs: undefined,
+      statesSent: 0,
+      statesSaved: 0,
+      oldestReadyAgeMs: undefined,
     };
     expect(textOf("sealed", { keys })).to.contain(
       "\n  2 keys are parked, and 5 items wait behind them: `rollout key list --parked` says why, " +

@@ -50,9 +50,7 @@ describe("the assignment of partitions", () => {
     });
     const [first, second] = [await owned(world, 1), await owned(world, 2)];
     const numbers = [first, second].flatMap(({ partitions }) => partitions.map(({ partition }) => partition));
-    expect(numbers.sort((a, b) => a - b)).to.deep.equal(
-      Array.from({ length: PARTITIONS }, (_, at) => at),
-    );
+    expect(numbers.sort((a, b) => a - b)).to.deep.equal(Array.from({ length: PARTITIONS }, (_, at) => at));
     two.state = "Draining";
     await world.step(one.beatInput(), two.beatInput());
     expect([epochOf(world), (await owned(world, 1)).partitions.length]).to.deep.equal([3, PARTITIONS]);

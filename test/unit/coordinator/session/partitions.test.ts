@@ -32,7 +32,11 @@ async function say(
 }
 
 /** Asks for the states behind `offset`, says that it has them, and returns them. */
-async function load(world: World, worker: WorldWorker, offset = 0): Promise<(readonly [string, number, string | undefined])[]> {
+async function load(
+  world: World,
+  worker: WorldWorker,
+  offset = 0,
+): Promise<(readonly [string, number, string | undefined])[]> {
   const before = worker.framesOf("partitionStates").length;
   await say(world, worker, "asks", offset);
   const frames = worker.framesOf("partitionStates").slice(before);
@@ -165,7 +169,10 @@ describe("partitions of keys in sessions", () => {
     await worker.rejoin();
     const own = await world.ask((answer) => ({ kind: "getAssignment", workerId: worker.id, answer }));
     expect(own).to.deep.include({ partitions: [{ partition: 0, checkpoint: { offset: 1, place } }] });
-    const list = await world.ask<Filled<ListPartitionsResponse>>((answer) => ({ kind: "listPartitions", answer }));
+    const list = await world.ask<Filled<ListPartitionsResponse>>((answer) => ({
+      kind: "listPartitions",
+      answer,
+    }));
     expect(list.partitions).to.have.nested.property("[0].checkpointOffset", 1);
   });
 
