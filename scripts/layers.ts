@@ -72,6 +72,7 @@ export const FLOORS: Readonly<Record<string, readonly Readonly<Record<string, st
     },
     { backends: "the port that executes an item, one folder for each kind, and the plugins that hold them" },
     { work: "items at this worker: waiting, executing, and as results on their way; checkpoints" },
+    { partitions: "states of keys that are kept where they are used, and checkpoints of them" },
     { link: "the way to the coordinator: the session, its messages, streams opened again, epochs obeyed" },
     { life: "one worker's life: its directory and records, beats and self-fence, certificate, drain" },
     { [HALL]: "a worker put together, and its workload: items, session and outbox as one" },
@@ -85,6 +86,7 @@ export const COMPOSITION: readonly string[] = ["src/compose", "src/commands", "s
 export const ADAPTERS: readonly string[] = [
   "src/storage/(?:level|memory|postgres)",
   "src/worker/backends/(?:mock|command|process|http|module|machine)",
+  "src/worker/partitions/(?:directory-store|s3-)",
   // All but the port.
   "src/worker/preemption(?!/compute-hint\\.ts)",
 ];

@@ -15,7 +15,11 @@ export interface Replacement {
 }
 
 /** Rejects as the file system does; nothing is left beside the file then. */
-export async function replaceFile(file: string, content: string, how: Replacement): Promise<void> {
+export async function replaceFile(
+  file: string,
+  content: string | Uint8Array,
+  how: Replacement,
+): Promise<void> {
   await writeBeside(content, how, () => rename(how.temporary, file));
   if (how.synced === "name") await syncDirectory(dirname(file));
 }
@@ -24,7 +28,11 @@ export async function replaceFile(file: string, content: string, how: Replacemen
  * The same for a file that must not be there yet. False when it is there already: of several processes that try at once, one
  * succeeds.
  */
-export async function createFile(file: string, content: string, how: Replacement): Promise<boolean> {
+export async function createFile(
+  file: string,
+  content: string | Uint8Array,
+  how: Replacement,
+): Promise<boolean> {
   const isNew = await writeBeside(content, how, async () => {
     try {
       await link(how.temporary, file);
@@ -54,7 +62,7 @@ export async function syncDirectory(directory: string): Promise<void> {
 }
 
 async function writeBeside<Result>(
-  content: string,
+  content: string | Uint8Array,
   { temporary, mode, synced }: Replacement,
   place: () => Promise<Result>,
 ): Promise<Result> {

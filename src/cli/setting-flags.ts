@@ -66,6 +66,7 @@ const HELP_VALUE: Readonly<Record<Exclude<Setting["kind"], "boolean">, string>> 
   integer: "N",
   list: "A,B",
   path: "PATH",
+  place: "DIR|URL",
   postgres: "URL",
   websocket: "URL",
   size: "SIZE",

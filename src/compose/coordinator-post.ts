@@ -298,6 +298,8 @@ export class CoordinatorPost {
           maxKeysPerPartition: config.keys.maxKeysPerPartition,
           spillAfterMs: config.keys.spillAfterMs,
           skipsFailed: config.keys.onFailed === "skip",
+          checkpointIntervalMs:
+            config.keys.checkpointStore === undefined ? undefined : config.keys.checkpointIntervalMs,
         },
         isOwnBundle: identity.isOwnBundle,
         onRevoked: this.#keptOut.add,

@@ -23,6 +23,7 @@ import { claimWorkerState } from "../worker/life/state-directory.ts";
 import type { ClaimedState } from "../worker/life/state-directory.ts";
 import type { WorkerOptions } from "../worker/worker.ts";
 import { Worker } from "../worker/worker.ts";
+import { openCheckpointStore } from "./checkpoint-store.ts";
 import { Monitor } from "./monitor.ts";
 import { holderNameOf } from "./store-holders.ts";
 import type { ProcessPorts } from "./process-ports.ts";
@@ -105,6 +106,7 @@ async function work(
     throw error;
   });
   try {
+    const checkpointStore = await openCheckpointStore(config, environment, claimed.workerId, clock);
     const worker = await Worker.start({
       runId: config.runId,
       ...claimed,
@@ -118,6 +120,7 @@ async function work(
         backlogTimeMs: config.worker.backlogTimeMs,
         onFence: config.worker.onFence,
         checkpointIntervalMs: config.worker.checkpointIntervalMs,
+        checkpointStore,
       },
       heartbeatIntervalMs: config.liveness.heartbeatIntervalMs,
       selfFenceTimeoutMs: config.liveness.workerSelfFenceTimeoutMs,

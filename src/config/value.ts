@@ -8,6 +8,7 @@ import { isUlid } from "../base/ids.ts";
 import { isHost, isLoopback, parseAddress } from "../base/address.ts";
 import { parseDurationMs, parseQuantity } from "./duration.ts";
 import { parseFailuresAllowed } from "./failures-allowed.ts";
+import { isUrl, parseBucketUrl } from "./bucket-url.ts";
 import { parsePostgresUrl } from "./postgres-url.ts";
 import { parseWebSocketUrl } from "./websocket-url.ts";
 
@@ -30,6 +31,8 @@ export type ValueRule =
   /** One or several. */
   | { readonly kind: "addresses"; readonly default?: readonly string[]; readonly max: number }
   | { readonly kind: "path"; readonly default?: string }
+  /** A directory, or a bucket of an object store by its URL. */
+  | { readonly kind: "place"; readonly default?: string }
   | { readonly kind: "postgres"; readonly default?: string }
   /** The URL of a WebSocket server. */
   | { readonly kind: "websocket"; readonly default?: string }
@@ -129,6 +132,10 @@ export function parseValue(setting: ValueRule, raw: unknown, context: ValueConte
       return asText(raw, (text) => (isUlid(text) ? text : undefined));
     case "path":
       return asText(raw, (text) => parsePath(text, context.directory));
+    case "place":
+      return asText(raw, (text) =>
+        isUrl(text) ? parseBucketUrl(text) && text : parsePath(text, context.directory),
+      );
     case "address":
       return asText(raw, (text) => parseAddressText(text, setting));
     case "addresses":
@@ -163,6 +170,8 @@ export function describeAllowed(setting: ValueRule, topics: readonly string[]): 
       return "a ULID (26 characters, upper case), such as `rollout init` makes";
     case "path":
       return "a path";
+    case "place":
+      return "a directory, s3://BUCKET/PREFIX, or https://HOST:PORT/BUCKET/PREFIX, without a user, a query and a fragment";
     case "address":
       if (setting.ofThisMachine)
         return "host:port of this machine alone, such as 127.0.0.1:7712 or [::1]:7712, as nobody who asks there shows a certificate";

@@ -11,6 +11,7 @@ import type { Input } from "./turn/input.ts";
 import type { RunReach } from "./turn/run-terms.ts";
 import { examineClaims, examineReport } from "./read/examine-items.ts";
 import { loadKeys } from "./read/load-keys.ts";
+import { readStates } from "./read/read-states.ts";
 import { loadWindow } from "./read/load-window.ts";
 import { findUnindexed, readScrubPage, verifyLedger } from "./read/verify-ledger.ts";
 import type { Effect } from "./turn/turn.ts";
@@ -61,6 +62,11 @@ export function performEffect(effect: Effect, ports: EffectPorts): void {
         (loaded) => ports.feed({ kind: "keysLoaded", loaded }),
         ports.onFatal,
       );
+      return;
+    case "readStates":
+      ports
+        .inTurn(() => readStates(ports.store, effect.reading))
+        .then((read) => ports.feed({ kind: "statesRead", read }), ports.onFatal);
       return;
     case "examineClaims": {
       const { statement, cursors } = effect;

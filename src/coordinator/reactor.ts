@@ -21,6 +21,7 @@ import { checkCompletion, givesOutWork, keepLimits, onVerified } from "./run/run
 import { updateMembership } from "./workers/membership.ts";
 import { onScan } from "./workers/scan-failures.ts";
 import { extentOf, isOver } from "./run/run-status.ts";
+import { askForCheckpoints, onStatesRead } from "./session/partitions.ts";
 import { onSession } from "./session/session.ts";
 import type { CoordinatorState } from "./turn/state.ts";
 import { onSubmit } from "./run/submission.ts";
@@ -61,6 +62,8 @@ function take(state: CoordinatorState, turn: Turn, input: Input): void {
     case "results":
     case "released":
     case "checkpoints":
+    case "partitionLoaded":
+    case "partitionsWritten":
     case "withdrawCredit":
     case "report":
     case "sessionEnded":
@@ -96,6 +99,8 @@ function take(state: CoordinatorState, turn: Turn, input: Input): void {
       return applyLoad(state.ledger, input.loaded);
     case "keysLoaded":
       return state.keys.loaded(input.loaded);
+    case "statesRead":
+      return onStatesRead(state, turn, input);
     case "wake":
       return;
     case "claimsExamined":
@@ -132,6 +137,7 @@ function tick(state: CoordinatorState, turn: Turn): void {
   wakeDelayed(state.ledger, turn);
   followDelays(state, turn);
   goOnScrubbing(state, turn);
+  askForCheckpoints(state, turn);
   warnOfEnds(state, turn);
 }
 

@@ -259,6 +259,20 @@ const TABLE = {
       >("how many from whom to whom; null: nobody"),
     },
   },
+  partition_loaded: {
+    level: "info",
+    doc: "A worker has the states of a partition that is its own by the ring: assignments of these keys come without them from now on.",
+    fields: {
+      worker_id: WORKER,
+      partition: number("its number"),
+      offset: number("the commit up to which it has all states"),
+      loaded: number("states that came from the last checkpoint"),
+      replayed: number(
+        "states that came from the coordinator, because they are newer or the checkpoint could not be read",
+      ),
+      ms: number("how long it took, in milliseconds"),
+    },
+  },
   run_completed: {
     level: "info",
     doc: "The run is sealed, every item is final, and the counters agree with the rows.",

@@ -46,6 +46,7 @@ export const RECORD_KIND = {
   partition: 38,
   assignment: 39,
   resultBatch: 40,
+  partitionCheckpoint: 41,
   enrolled: 50,
   revocations: 51,
 } as const;
@@ -144,6 +145,8 @@ export const ASSIGNMENT_KEY = "meta/assignment";
 export const KEYS_PREFIX = "keys/";
 export const STATES_PREFIX = "states/";
 export const MAIL_PREFIX = "mail/";
+/** The last checkpoints of partitions, by partition. */
+export const PARTITIONS_PREFIX = "partitions/";
 
 /** Rows that could not be read, each under its own key behind this. */
 export const QUARANTINE_PREFIX = "quarantine/";

@@ -252,7 +252,10 @@ export class Worker {
         drain: this.#drain?.progress,
         ...this.#work?.holdings(),
       }),
-      onAccepted: () => this.#accepted(),
+      onAccepted: ({ assignmentEpoch }) => {
+        this.#accepted();
+        this.#work?.sawAssignment(assignmentEpoch);
+      },
       onAnswered: (afterMs) => this.#meter.answered(afterMs),
       onFenced: () => {
         this.#meter.fenced();

@@ -4,9 +4,10 @@ import type { Client as Calls } from "@connectrpc/connect";
 import { createHash } from "node:crypto";
 import { assert } from "../base/assert.ts";
 import type { Clock } from "../base/clock.ts";
+import { RolloutError } from "../base/errors.ts";
 import type { IncarnationId, RunId, WorkerId } from "../base/ids.ts";
 import { LIMITS } from "../config/limits.ts";
-import type { WorkService } from "../gen/rollout/v1/work_pb.ts";
+import type { GetAssignmentResponse, WorkService } from "../gen/rollout/v1/work_pb.ts";
 import type { Logger } from "../observe/log.ts";
 import type { Exposition } from "../observe/metrics/exposition.ts";
 import type { ChartStep } from "../runtime/driver.ts";
@@ -14,14 +15,17 @@ import type { Store } from "../storage/store.ts";
 import type { Plugins } from "./backends/plugins.ts";
 import type { DrainedWork } from "./life/drain.ts";
 import type { SessionOptions } from "./link/session.ts";
-import { Session } from "./link/session.ts";
+import { leaderOf, Session } from "./link/session.ts";
 import type { Assigned } from "./work/backlog.ts";
 import { BacklogPace } from "./work/backlog-pace.ts";
 import { CheckpointUplink } from "./work/checkpoint-uplink.ts";
+import { notBegun } from "./work/execution.ts";
 import type { Finished } from "./work/execution.ts";
 import { Executor } from "./work/executor.ts";
 import type { ExecutorOptions } from "./work/executor.ts";
 import { Outbox } from "./work/outbox.ts";
+import type { CheckpointStore } from "./partitions/checkpoint-store.ts";
+import { Partitions } from "./partitions/partitions.ts";
 
 /** Settings of a worker's items; limits that are left out are as `WORK_DEFAULTS`. */
 export interface WorkSettings {
@@ -37,6 +41,10 @@ export interface WorkSettings {
   readonly checkpointIntervalMs?: number;
   /** The fate of running items when the coordinator may be about to give them away; `finish` unless said. */
   readonly onFence?: "finish" | "abort";
+  /** Where checkpoints of partitions of keys are; undefined: no states are kept, and items come with theirs. */
+  readonly checkpointStore?: CheckpointStore | undefined;
+  /** Bytes of states of keys in memory; 64 MiB unless said. */
+  readonly maxStatesBytes?: number;
 }
 
 interface WorkLimits {
@@ -84,13 +92,14 @@ export interface WorkOptions extends WorkSettings {
 export type StreamOptions = Pick<
   SessionOptions,
   "random" | "guard" | "envelope" | "onFailed" | "onSuperseded"
-> & { readonly client: Pick<Calls<typeof WorkService>, "session"> };
+> & { readonly client: Pick<Calls<typeof WorkService>, "session" | "getAssignment"> };
 
 export class Workload implements DrainedWork {
   readonly #options: WorkOptions;
   readonly #outbox: Outbox;
   readonly #executor: Executor;
   readonly #uplink: CheckpointUplink;
+  readonly #partitions: Partitions | undefined;
   #session: Session | undefined;
 
   private constructor(options: WorkOptions, limits: WorkLimits, outbox: Outbox) {
@@ -117,6 +126,7 @@ export class Workload implements DrainedWork {
       onSurplus: (unstarted) => this.#session?.giveUp(unstarted),
       onRoom: () => this.#session?.offerRoom(),
     });
+    this.#partitions = this.#openPartitions(options);
   }
 
   /** With the results that earlier incarnations could not deliver. Throws store_corrupt or store_newer. */
@@ -134,15 +144,38 @@ export class Workload implements DrainedWork {
     return (opened.workload = new Workload(options, limits, outbox));
   }
 
+  #openPartitions(options: WorkOptions): Partitions | undefined {
+    const { checkpointStore: store, maxStatesBytes } = options;
+    if (store === undefined) return undefined;
+    const atWork = (): readonly string[] =>
+      [...this.#executor.running, ...this.#outbox.finished].flatMap(({ key, keyed }) => (keyed ? [key] : []));
+    return new Partitions({
+      ...options,
+      store,
+      ...(maxStatesBytes !== undefined && { maxBytes: maxStatesBytes }),
+      atWork,
+      isAtWork: (key) => this.#outbox.has(key) || this.#executor.isRunning(key),
+      onNews: () => this.#session?.ring(),
+    });
+  }
+
+  /** The answer to a beat has named this epoch of the assignment of partitions; undefined while the run has no keys. */
+  sawAssignment(epoch: bigint | undefined): void {
+    this.#partitions?.sawEpoch(epoch);
+  }
+
   /** Gives the worker its way to the coordinator. Once. */
   attach(stream: StreamOptions): void {
     assert(this.#session === undefined, "a worker has one session");
+    this.#partitions?.attach((leader) => askAssignment(stream, leader));
     this.#session = new Session({
       ...this.#options,
       ...stream,
       executor: this.#executor,
       outbox: this.#outbox,
       uplink: this.#uplink,
+      partitions: this.#partitions,
+      onStateMissing: (assigned) => this.#outbox.add(notBegun(assigned, this.#options.clock.wallMs())),
       mayAsk: () => this.#mayStart(),
     });
   }
@@ -213,6 +246,7 @@ export class Workload implements DrainedWork {
     this.#executor.kill();
     this.#uplink.close();
     await this.#session?.stop();
+    await this.#partitions?.close();
     await this.#outbox.close();
   }
 
@@ -238,6 +272,21 @@ function backlogOf(options: WorkOptions): Pick<ExecutorOptions, "pace" | "capaci
   const pace = new BacklogPace({ timeMs: backlogTimeMs, slots, least: prefetch ?? 1, most });
   // Twice what is wanted at most: what was asked for and is not wanted any more may come all the same.
   return { pace, capacity: 2 * (slots + most) };
+}
+
+/** Undefined when nobody answers now, or another leader than that one does: the next answer to a beat names the epoch again. */
+async function askAssignment(
+  { client, guard, envelope }: StreamOptions,
+  leader: string,
+): Promise<GetAssignmentResponse | undefined> {
+  try {
+    const response = await client.getAssignment({ worker: envelope() });
+    const admission = await guard.admit(response.coordinator);
+    return admission.kind === "admitted" && leaderOf(response.coordinator) === leader ? response : undefined;
+  } catch (error) {
+    if (error instanceof RolloutError) return undefined;
+    throw error;
+  }
 }
 
 type Holding = Pick<Assigned, "itemId" | "attempt">;

@@ -6,7 +6,7 @@ import { schemaOf } from "../../src/storage/postgres/statements.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster, Settings } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
-import { GATED_MANIFEST, gatedItems, writeGatedFunction } from "../support/gated-items.ts";
+import { GATED_MANIFEST, gatedItems, writeGatedFunction } from "./gated-items.ts";
 import { pace } from "../support/pace.ts";
 import { usePostgresDatabase } from "../support/postgres-database.ts";
 import { readJournal, runUntil } from "../support/run-observer.ts";

@@ -18,7 +18,7 @@ import { useClosers } from "../support/closers.ts";
 import type { Cluster, Settings } from "../support/cluster.ts";
 import { withCluster } from "../support/cluster.ts";
 import { eventually } from "../support/eventually.ts";
-import { GATED_MANIFEST, gatedItems, writeGatedFunction } from "../support/gated-items.ts";
+import { GATED_MANIFEST, gatedItems, writeGatedFunction } from "./gated-items.ts";
 import { restartableAddress } from "../support/listeners.ts";
 import { pace } from "../support/pace.ts";
 import { failureOf } from "../support/rejection.ts";

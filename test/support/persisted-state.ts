@@ -40,6 +40,7 @@ function persistedOf({
         ...{ commit, hasState, checksum, stateChecksum: hasState ? stateChecksum : null, why },
       }))
       .sort((one, other) => (one.text < other.text ? -1 : 1)),
+    checkpoints: [...keys.warmth.checkpoints].sort(([one], [other]) => one - other),
     keyNumbers: keys.isInUse ? keys.rows.numbers : null,
     keyCounts: keys.counts,
     counted: [workersCount.count, hex(workersCount.entry().value)],

@@ -1,6 +1,6 @@
 // Settings of items with keys: how many keys there may be, on which workers their states are kept warm, and what a failed item means for
 // those behind it.
-import { coordinator } from "./setting.ts";
+import { coordinator, members, worker } from "./setting.ts";
 import type { Setting } from "./setting.ts";
 
 export const KEY_SETTINGS = {
@@ -27,6 +27,27 @@ export const KEY_SETTINGS = {
     max: 1_048_576,
     roles: coordinator,
     doc: "How many keys one partition may have; a submission that would bring one more is refused whole.",
+  },
+  "keys.checkpoint_interval": {
+    kind: "duration",
+    default: "10s",
+    min: "100ms",
+    max: "1h",
+    flag: "partition-checkpoint-interval",
+    roles: coordinator,
+    doc: "How often workers are asked to write checkpoints of their partitions of keys, where `keys.checkpoint_store` says where.",
+  },
+  "keys.checkpoint_store": {
+    kind: "place",
+    flag: "partition-checkpoint-store",
+    roles: members,
+    doc: "Where workers keep checkpoints of their partitions of keys: a directory that all workers reach, or a bucket of S3 or its like by URL. Without it none are taken, and each item of a key comes with its state.",
+  },
+  "keys.checkpoint_credentials": {
+    kind: "path",
+    flag: "partition-checkpoint-credentials",
+    roles: worker,
+    doc: "A file in the format of `~/.aws/credentials`, whose profile `default` is used for the bucket in `keys.checkpoint_store`; without it the variables `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN` count. It is read for each request.",
   },
   "keys.spill_after": {
     kind: "duration",

@@ -3,6 +3,7 @@
 //
 // Keeps true: in every committed state the numbers are those of the rows.
 import { hash } from "node:crypto";
+import { partitionDigits } from "../../base/partition.ts";
 import type { RecordType } from "../../storage/codec.ts";
 import type { Fields } from "../../storage/fields.ts";
 import { KEYS_PREFIX, MAIL_PREFIX, RECORD_KIND, STATES_PREFIX } from "../../storage/keys.ts";
@@ -126,14 +127,13 @@ export const keyNumbersRecord: RecordType<KeyNumbers> = {
   },
 };
 
-const PARTITION_DIGITS = 3;
 const HASH_DIGITS = 32;
 const SEQUENCE_DIGITS = 12;
 
 /** The part that the keys of all rows of one key have in common: its partition and 32 digits of the SHA-256 of its text. */
 export function pathOf(text: string, partition: number): string {
   const digits = hash("sha256", text, "hex").slice(0, HASH_DIGITS);
-  return `${partition.toString(16).padStart(PARTITION_DIGITS, "0")}/${digits}`;
+  return `${partitionDigits(partition)}/${digits}`;
 }
 
 /** By sequence: places of one key may lie in several lanes. */

@@ -11,6 +11,8 @@ export interface KeySettings {
   readonly spillAfterMs: number;
   /** Whether a key goes on behind an item that has failed for good. */
   readonly skipsFailed: boolean;
+  /** How often workers are asked for checkpoints of their partitions; undefined: they are asked for none. */
+  readonly checkpointIntervalMs?: number | undefined;
 }
 
 /** As the configuration has them. */

@@ -1,7 +1,7 @@
 // All keys of a run, by partition and text. Keeps true: a key is in the partition of its text; no partition has more keys than it may
 // when it takes new ones (C8).
 import { Key } from "./key.ts";
-import { partitionOf } from "./partition-of.ts";
+import { partitionOf } from "../../base/partition.ts";
 
 /** A partition that would have more keys than it may. */
 export interface FullPartition {

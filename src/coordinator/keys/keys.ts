@@ -4,6 +4,8 @@
 // `key-memory` loads their items and states, `key-rows` and `key-records` store them, `replay-keys` reads them back. The ledger knows them by
 // its door `KeyRoom` alone.
 //
+// `assignment` and `ring` say whose each partition is, `warmth` which of them need no states, `partition-record` where their checkpoints are.
+//
 // Keeps true: an item that is not final is the head of its key or in its mail, once; a key has one item with a worker at most (K1);
 // a state is that of the last success that was recorded (K2).
 import type { KeyEvent } from "../../../machines/key.ts";
@@ -29,6 +31,7 @@ import { KeyMemory } from "./key-memory.ts";
 import type { KeysLoad, LoadedKey } from "./key-memory.ts";
 import { KeyRows } from "./key-rows.ts";
 import { KeyTable } from "./key-table.ts";
+import { Warmth } from "./warmth.ts";
 
 /** The memory of an item beside its payload, as in the windows. */
 const ITEM_WEIGHT = 200;
@@ -41,6 +44,7 @@ export class Keys implements KeyRoom<PendingItem> {
   readonly table: KeyTable;
   readonly rows: KeyRows;
   readonly assignment: Assignment;
+  readonly warmth = new Warmth();
   readonly #memory = new KeyMemory();
   readonly #queue: KeyQueue;
   readonly #stamp: Entry;
@@ -180,6 +184,27 @@ export class Keys implements KeyRoom<PendingItem> {
     return `the state that it began with is of commit ${left.basedOn}, and its key has that of ${commit}`;
   }
 
+  /** The worker that was to begin this item does not have the state of its key. */
+  missed(place: Place): void {
+    this.warmth.missed(this.#headed(place));
+  }
+
+  /** The state with which an item is given to a worker: nothing of it where the worker has it. */
+  given<Given extends { readonly key: string; readonly state: Uint8Array | null }>(
+    keyed: Given,
+    holder: object,
+  ): Given {
+    const key = this.table.get(keyed.key);
+    if (keyed.state === null || key === undefined) return keyed;
+    if (this.warmth.has(key, holder)) {
+      this.warmth.statesSaved++;
+      return { ...keyed, state: null };
+    }
+    this.warmth.statesSent++;
+    this.warmth.given(key, holder);
+    return keyed;
+  }
+
   settled(place: Place, end: KeyedEnd): void {
     const key = this.#headed(place);
     const parks = end.kind === "failed" && !this.settings.skipsFailed;
@@ -188,12 +213,12 @@ export class Keys implements KeyRoom<PendingItem> {
       this.#step(key, { type: "item.failed" });
       return;
     }
-    if (end.kind === "done" && end.left !== undefined) this.#commit(key, end.left.state, end.commit);
+    if (end.kind === "done" && end.left !== undefined) this.#commit(key, end.left, end.commit);
     this.#step(key, { type: "item.settled" });
     this.#endHead(key);
   }
 
-  #commit(key: Key, state: LeftState["state"], commit: number): void {
+  #commit(key: Key, { state, heardBy }: LeftState, commit: number): void {
     if (state === "kept" || (state === "removed" && !key.hasState)) return;
     key.commit = commit;
     key.hasState = state !== "removed";
@@ -201,6 +226,7 @@ export class Keys implements KeyRoom<PendingItem> {
     // A copy: what keeps the state must not keep the whole message that it came in.
     else this.#memory.keepState(key, new Uint8Array(state));
     this.rows.touchState(key);
+    this.warmth.committed(key, heardBy);
   }
 
   /** Before all that waits: in order of submission, as ever. */
@@ -280,6 +306,7 @@ export class Keys implements KeyRoom<PendingItem> {
   #retire(key: Key): void {
     this.counts.went(key.row);
     this.#memory.forget(key);
+    this.warmth.forget(key);
     this.rows.retire(key);
     this.table.remove(key);
   }
@@ -299,7 +326,10 @@ export class Keys implements KeyRoom<PendingItem> {
   /** These workers are on the ring from now on. Undefined when nothing has changed. */
   assign(members: ReadonlySet<WorkerId>): Moved | undefined {
     const moved = this.assignment.change(members);
-    if (moved !== undefined) this.#queue.reassign(this.assignment, this.#nowMs);
+    if (moved !== undefined) {
+      this.#queue.reassign(this.assignment, this.#nowMs);
+      this.warmth.retain((partition) => this.assignment.ownerOf(partition));
+    }
     return moved;
   }
 

@@ -1,7 +1,7 @@
 // The keys of a new leader, from the store: all of them, but for their states and what waits behind their heads, which is read as it is
 // needed. So what comes in never waits for a look-up, and the number of keys is bounded (C4, C8).
 import { recordChecksum } from "../../storage/codec.ts";
-import { ASSIGNMENT_KEY, KEY_NUMBERS_KEY, KEYS_PREFIX } from "../../storage/keys.ts";
+import { ASSIGNMENT_KEY, KEY_NUMBERS_KEY, KEYS_PREFIX, PARTITIONS_PREFIX } from "../../storage/keys.ts";
 import { corrupt, pagesUnder, readRecord, recordOf } from "../../storage/records.ts";
 import type { Store } from "../../storage/store.ts";
 import type { Place } from "../ledger/place.ts";
@@ -12,6 +12,7 @@ import { keyNumbersRecord, keyRecord } from "./key-records.ts";
 import type { KeyRecord } from "./key-records.ts";
 import { keysMatch } from "./key-rows.ts";
 import { Keys } from "./keys.ts";
+import { partitionRecord } from "./partition-record.ts";
 import type { KeysOptions } from "./key-settings.ts";
 
 const PAGE = 1_000;
@@ -48,7 +49,16 @@ export async function replayKeys(
       KEY_NUMBERS_KEY,
       `${numbers.segments.mail.count} items behind others of their keys were counted, and the keys have ${mail}`,
     );
+  await restoreCheckpoints(store, keys);
   return keys;
+}
+
+async function restoreCheckpoints(store: Store, { warmth: { checkpoints } }: Keys): Promise<void> {
+  for await (const page of pagesUnder(store, PARTITIONS_PREFIX, PAGE))
+    for (const entry of page) {
+      const record = recordOf(store, entry, partitionRecord);
+      checkpoints.set(record.partition, record);
+    }
 }
 
 /** Returns how many items stand behind its head. */

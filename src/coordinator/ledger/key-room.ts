@@ -11,6 +11,8 @@ export interface LeftState {
   /** The commit of the state that the attempt began with; 0: there was none. */
   readonly basedOn: number;
   readonly state: Uint8Array | "kept" | "removed";
+  /** The session that reported it and is told of its commit; undefined when none is. */
+  readonly heardBy?: object | undefined;
 }
 
 /** How an item of a key became final. */

@@ -17,6 +17,7 @@ import {
   ITEM_INDEX_PREFIX,
   KEY_NUMBERS_KEY,
   LEDGER_KEY,
+  PARTITIONS_PREFIX,
   QUARANTINE_PREFIX,
   REVOCATIONS_KEY,
   RUN_KEY,
@@ -29,6 +30,7 @@ import type { Store } from "../../storage/store.ts";
 import { authorityRecord } from "../lead/authority-record.ts";
 import { assignmentRecord } from "../keys/assignment.ts";
 import { KEY_SEGMENT_ROWS, KEY_SEGMENTS, keyNumbersRecord } from "../keys/key-records.ts";
+import { partitionRecord } from "../keys/partition-record.ts";
 import { verifyLedger } from "../read/verify-ledger.ts";
 import { enrolledRecord, revocationsRecord } from "../workers/enrolment.ts";
 import { attemptLogRecord, attemptRecord, checkpointRecord } from "../ledger/attempt-records.ts";
@@ -61,6 +63,7 @@ const ROWS_UNDER: readonly { readonly prefix: string; readonly record: RecordTyp
   { prefix: ATTEMPT_LOGS_PREFIX, record: attemptLogRecord },
   { prefix: CHECKPOINTS_PREFIX, record: checkpointRecord },
   { prefix: CONFLICTS_PREFIX, record: conflictRecord },
+  { prefix: PARTITIONS_PREFIX, record: partitionRecord },
   { prefix: ENROLLED_PREFIX, record: enrolledRecord },
   { prefix: QUARANTINE_PREFIX, record: quarantineRecord },
 ];

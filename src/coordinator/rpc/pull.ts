@@ -144,6 +144,9 @@ export class PullCall implements SessionPort {
       case "drop":
         this.#answer = { ...this.#answer, drop: [...this.#answer.drop, ...frame.attempts] };
         return this.#heard.resolve(true);
+      // One that makes calls keeps no states.
+      case "checkpointRequest":
+      case "partitionStates":
       case "resultsAcknowledged":
       case "creditWithdrawn":
         return;

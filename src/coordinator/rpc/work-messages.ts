@@ -23,8 +23,12 @@ import {
 import type {
   Assignment,
   AssignmentBatchSchema,
+  BatchCommitSchema,
   Checkpoint,
   HeldAttempt,
+  KeyStateSchema,
+  PartitionCheckpointAck,
+  PartitionLoaded,
   PullRequest,
   PullResponseSchema,
   Result,
@@ -32,7 +36,11 @@ import type {
 } from "../../gen/rollout/v1/work_pb.ts";
 import { ITEM_ID_BYTES } from "../ledger/place.ts";
 import type { Execution } from "../ledger/records.ts";
+import { isCheckpointPlace } from "../../base/partition.ts";
 import type {
+  BatchCommit,
+  LoadedPartition,
+  WrittenPartition,
   GivenState,
   HeldClaim,
   NamedAttempt,
@@ -182,6 +190,8 @@ function readOutcome(wire: Result, { outputBytes, stateBytes }: ItemLimits): Rep
       return { kind: "fenced" };
     case OutcomeClass.CANCELLED:
       return { kind: "cancelled" };
+    case OutcomeClass.STATE_MISSING:
+      return { kind: "state_missing" };
     case OutcomeClass.UNSPECIFIED:
     case OutcomeClass.LOST:
       return refuseFrame("outcome is not one that a worker reports");
@@ -204,6 +214,7 @@ export function writeFrame(leader: Speaking, frame: SessionFrame, ackedResults: 
   return create(SessionResponseSchema, {
     coordinator: leader.envelope,
     ackedResults: BigInt(ackedResults),
+    ...(frame.kind === "resultsAcknowledged" && frame.commits && { commits: frame.commits.map(writeCommit) }),
     frame: writeBody(frame, leader.limits),
   });
 }
@@ -225,6 +236,13 @@ function writeBody(
     }
     case "drop": {
       return { case: "drop", value: { dropped: frame.attempts.map(writeAttempt) } };
+    }
+    case "checkpointRequest":
+      return { case: "partitionCheckpoints", value: { number: BigInt(frame.number) } };
+    case "partitionStates": {
+      const { partition, states, last } = frame;
+      const ends = last === undefined ? {} : { upTo: BigInt(last), last: true };
+      return { case: "partitionStates", value: { partition, states: states.map(writeState), ...ends } };
     }
     case "resultsAcknowledged":
     case "creditWithdrawn":
@@ -258,6 +276,36 @@ function writeAssignments({
 
 function writeGiven({ key, commit, state }: GivenState): MessageInitShape<typeof KeyedAssignmentSchema> {
   return { key, commit: BigInt(commit), ...(state !== null && { state }) };
+}
+
+function writeState({ key, commit, state }: GivenState): MessageInitShape<typeof KeyStateSchema> {
+  return { key, commit: BigInt(commit), ...(state !== null && { state }) };
+}
+
+function writeCommit({ number, commit, leftOut }: BatchCommit): MessageInitShape<typeof BatchCommitSchema> {
+  return { number: BigInt(number), commit: BigInt(commit), leftOut: [...leftOut] };
+}
+
+/** Throws request_invalid, naming what is wrong. */
+export function readWritten(wire: PartitionCheckpointAck): WrittenPartition[] {
+  return wire.written.map(({ partition, checkpoint }) => {
+    const place = checkpoint?.place ?? "";
+    if (!isCheckpointPlace(place, partition)) return refuseFrame("a checkpoint's place is no name of one");
+    return { partition, place, offset: readCount(checkpoint?.offset ?? 0n, "offset") };
+  });
+}
+
+/** Throws request_invalid, naming the field. */
+export function readLoaded(wire: PartitionLoaded): LoadedPartition {
+  const { partition, complete, dropped } = wire;
+  return {
+    partition,
+    says: dropped ? "dropped" : complete ? "has" : "asks",
+    offset: readCount(wire.offset, "offset"),
+    loaded: readCount(wire.loaded, "loaded"),
+    replayed: readCount(wire.replayed, "replayed"),
+    durationMs: readCount(wire.durationMs, "duration_ms"),
+  };
 }
 
 function writeAttempt({ id, attempt }: NamedAttempt): MessageInitShape<typeof AttemptSchema> {

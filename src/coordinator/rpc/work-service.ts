@@ -16,10 +16,12 @@ import {
   readAttempt,
   readCount,
   readHeld,
+  readLoaded,
   readPull,
   readReport,
   readSent,
   readSpeaker,
+  readWritten,
   refuseFrame,
   writeFrame,
   writePullAnswer,
@@ -54,7 +56,10 @@ export function workService(leader: Leader, clock: Clock): ServiceImpl<typeof Wo
       return {
         coordinator: leader.envelope,
         assignmentEpoch: BigInt(epoch),
-        partitions: partitions.map((partition) => ({ partition })),
+        partitions: partitions.map(({ partition, checkpoint }) => ({
+          partition,
+          ...(checkpoint && { checkpoint: { ...checkpoint, offset: BigInt(checkpoint.offset) } }),
+        })),
         totalPartitions,
       };
     },
@@ -138,9 +143,12 @@ async function beforeStop<Answer>(leader: Leader, answer: Promise<Answer>): Prom
 }
 
 function payloadBytesOf({ frame }: SessionResponse): number {
-  if (frame.case !== "assignments") return 0;
   let bytes = 0;
-  for (const { payload, checkpoint } of frame.value.assignments) bytes += payload.length + checkpoint.length;
+  if (frame.case === "assignments")
+    for (const { payload, checkpoint, keyed } of frame.value.assignments)
+      bytes += payload.length + checkpoint.length + (keyed?.state?.length ?? 0);
+  else if (frame.case === "partitionStates")
+    for (const { state } of frame.value.states) bytes += state?.length ?? 0;
   return bytes;
 }
 
@@ -252,8 +260,9 @@ class SessionStream implements SessionPort {
         return { kind: "checkpoints", ...from, checkpoints };
       }
       case "partitionCheckpoint":
+        return { kind: "partitionsWritten", ...from, written: readWritten(frame.value) };
       case "partitionLoaded":
-        return refuseFrame("nobody has asked for the partitions of keys");
+        return { kind: "partitionLoaded", ...from, ...readLoaded(frame.value) };
       case undefined:
         return undefined;
     }

@@ -6,7 +6,7 @@ import type { KeyRefusal, ListPartitionsResponse, SteerKeysResponse } from "../.
 import { DELAYED, keyChart, PARKED, WAITING } from "../keys/key.ts";
 import type { Key, SteerVerdict } from "../keys/key.ts";
 import type { Keys } from "../keys/keys.ts";
-import { partitionOf } from "../keys/partition-of.ts";
+import { partitionOf } from "../../base/partition.ts";
 import type { ItemSighting } from "../ledger/ledger.ts";
 import type { Input, OwnPartitions, SeenKey, SeenKeys } from "../turn/input.ts";
 import type { Filled } from "../turn/operator-message.ts";
@@ -45,7 +45,7 @@ export function onKeyOperator(state: CoordinatorState, turn: Turn, input: Asked<
     case "getAssignment":
       return turn.answer(input.answer, ownPartitions(state, input));
     case "listPartitions":
-      return turn.answer(input.answer, partitionsOf(state));
+      return turn.answer(input.answer, partitionsOf(state, turn));
     default:
       return unreachable(input, "question about keys");
   }
@@ -108,13 +108,16 @@ function phaseOf({ row }: Key): KeyPhase {
 }
 
 function ownPartitions({ keys }: CoordinatorState, { workerId }: Asked<"getAssignment">): OwnPartitions {
-  const { assignment, isInUse, table } = keys;
+  const { assignment, isInUse, table, warmth } = keys;
   if (!isInUse) return { epoch: 0, partitions: [], totalPartitions: 0 };
-  const partitions = assignment.partitionsOf(workerId);
+  const partitions = assignment.partitionsOf(workerId).map((partition) => {
+    const found = warmth.checkpoints.get(partition);
+    return { partition, checkpoint: found && { offset: found.offset, place: found.place } };
+  });
   return { epoch: assignment.epoch, partitions, totalPartitions: table.totalPartitions };
 }
 
-function partitionsOf({ keys }: CoordinatorState): Filled<ListPartitionsResponse> {
+function partitionsOf({ keys }: CoordinatorState, { wallMs }: Turn): Filled<ListPartitionsResponse> {
   const partitions = Array.from({ length: keys.isInUse ? keys.table.totalPartitions : 0 }, (_, partition) => {
     const numbers = { keys: 0, waiting: 0, parked: 0 };
     for (const { row } of keys.table.keysOf(partition)) {
@@ -123,7 +126,16 @@ function partitionsOf({ keys }: CoordinatorState): Filled<ListPartitionsResponse
       else if (row.state === WAITING || row.state === DELAYED) numbers.waiting++;
     }
     const worker = keys.assignment.ownerOf(partition);
-    return { partition, ...(worker !== undefined && { worker }), ...numbers };
+    const checkpoint = keys.warmth.checkpoints.get(partition);
+    return {
+      partition,
+      ...(worker !== undefined && { worker }),
+      ...numbers,
+      ...(checkpoint && {
+        checkpointOffset: checkpoint.offset,
+        checkpointAgeMs: Math.max(0, Math.round(wallMs - checkpoint.atWallMs)),
+      }),
+    };
   });
   return { assignmentEpoch: keys.assignment.epoch, partitions };
 }

@@ -62,13 +62,17 @@ function clusterOf({ keys, workers }: CoordinatorState): Filled<Cluster> {
   };
 }
 
-function keyCountsOf({ keys: { counts, table, oldestReadyMs } }: CoordinatorState): Filled<KeyCounts> {
+function keyCountsOf({
+  keys: { counts, table, oldestReadyMs, warmth },
+}: CoordinatorState): Filled<KeyCounts> {
   return {
     total: table.size,
     waiting: counts.waiting + counts.delayed,
     running: counts.running,
     parked: counts.parked,
     itemsBehindParked: counts.behindParked,
+    statesSent: warmth.statesSent,
+    statesSaved: warmth.statesSaved,
     ...(oldestReadyMs !== undefined && { oldestReadyAgeMs: Math.round(oldestReadyMs) }),
   };
 }

@@ -214,8 +214,8 @@ function takeShare(
   return given;
 }
 
-function bytesOf({ payload, checkpoint, keyed }: PendingItem): number {
-  return payload.length + (checkpoint?.length ?? 0) + (keyed?.state?.length ?? 0);
+function bytesOf({ payload, checkpoint, keyed }: PendingItem, state = keyed?.state): number {
+  return payload.length + (checkpoint?.length ?? 0) + (state?.length ?? 0);
 }
 
 function give(state: CoordinatorState, turn: Turn, row: WorkerRow, items: readonly PendingItem[]): void {
@@ -230,7 +230,8 @@ function give(state: CoordinatorState, turn: Turn, row: WorkerRow, items: readon
     row.held.set(running.itemKey, running);
     // An assignment of a key is never forgotten, so none is ever adopted.
     if (item.keyed !== undefined) turn.requireSync();
-    session.unreadBytes += bytesOf(item);
+    const keyed = item.keyed && state.keys.given(item.keyed, session.port);
+    session.unreadBytes += bytesOf(item, keyed?.state);
     return {
       id: item.id,
       attempt: running.row.context.attempt,
@@ -238,7 +239,7 @@ function give(state: CoordinatorState, turn: Turn, row: WorkerRow, items: readon
       priority: priorityOf(item.key),
       checkpoint: item.checkpoint,
       alone: runsAlone(running.row.context),
-      keyed: item.keyed,
+      keyed,
     };
   });
   session.credit = session.takesOneFrame ? 0 : session.credit - items.length;

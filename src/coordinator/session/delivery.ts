@@ -16,7 +16,7 @@ import { conflictRecord } from "../ledger/records.ts";
 import { settleItem, settleLate } from "../items/transitions.ts";
 import type { Place } from "../ledger/place.ts";
 import { isCancelled } from "../run/run.ts";
-import type { Delivery, LateResult, SessionInput } from "../turn/session-frame.ts";
+import type { BatchCommit, Delivery, LateResult, SessionInput } from "../turn/session-frame.ts";
 import type { CoordinatorState } from "../turn/state.ts";
 import type { Turn } from "../turn/turn.ts";
 
@@ -25,7 +25,7 @@ export function openDelivery(
   { port, settled }: Pick<SessionInput, "port" | "settled">,
   number: number,
 ): Delivery {
-  const delivery = { port, number, line, undecided: 0, settled };
+  const delivery: Delivery = { port, number, line, committed: undefined, undecided: 0, settled };
   line.push(delivery);
   return delivery;
 }
@@ -33,10 +33,18 @@ export function openDelivery(
 /** Acknowledges what is decided by now, up to the first that is not. */
 export function acknowledge(turn: Turn, line: Delivery[]): void {
   let last: Delivery | undefined;
-  while (line[0]?.undecided === 0) last = line.shift();
+  const commits: BatchCommit[] = [];
+  while (line[0]?.undecided === 0) {
+    last = line.shift();
+    if (last?.committed !== undefined) commits.push({ number: last.number, ...last.committed });
+  }
   if (last === undefined) return;
   turn.requireSync();
-  turn.send(last.port, { kind: "resultsAcknowledged", number: last.number });
+  turn.send(last.port, {
+    kind: "resultsAcknowledged",
+    number: last.number,
+    ...(commits.length > 0 && { commits }),
+  });
 }
 
 /**

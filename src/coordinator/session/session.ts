@@ -3,7 +3,7 @@
 // a stream that nobody listens to: it opens another and states what it has.
 //
 // The sessions' room: `session` hears a worker, `adoption` takes in what an earlier leader gave it, `delivery` acknowledges
-// results and judges those that come too late.
+// results and judges those that come too late, `partitions` has states of keys kept where they are used.
 import { runsAlone } from "../../../machines/work-item.ts";
 import type { ItemEvent } from "../../../machines/work-item.ts";
 import type { WorkerId } from "../../base/ids.ts";
@@ -18,10 +18,12 @@ import {
 } from "../workers/take-back.ts";
 import { isKeyed, itemKeyOf } from "../ledger/place.ts";
 import { acknowledge, examine, openDelivery } from "./delivery.ts";
+import { onPartitionLoaded, onPartitionsWritten } from "./partitions.ts";
 import { reconcile, unheardOf } from "./adoption.ts";
 import type { AttemptEnd, RunningItem } from "../ledger/ledger.ts";
 import { UNTOLD } from "../ledger/records.ts";
 import { attemptOf, saveCheckpoint, settleItem } from "../items/transitions.ts";
+import type { Settled } from "../items/transitions.ts";
 import type {
   Delivery,
   HeldClaim,
@@ -31,6 +33,7 @@ import type {
   SentCheckpoint,
   Session,
   SessionInput,
+  SessionPort,
 } from "../turn/session-frame.ts";
 import { isHeard } from "../turn/state.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
@@ -38,6 +41,10 @@ import { countUsage } from "../run/publish-snapshot.ts";
 import { onStealAnswered } from "../schedule/recall.ts";
 import { judge } from "../workers/trust.ts";
 import type { Turn } from "../turn/turn.ts";
+
+/** The end of an attempt that began. */
+type EndOutcome = Exclude<ReportedOutcome, { readonly kind: "state_missing" }>;
+type EndReport = Report & { readonly outcome: EndOutcome };
 
 /** Outcomes that are charged to the item or end it. */
 const EVENT_OF = {
@@ -51,7 +58,7 @@ const EVENT_OF = {
   stolen: "item.returned",
   fenced: "item.returned",
   cancelled: "item.returned",
-} as const satisfies Record<ReportedOutcome["kind"], ItemEvent["type"]>;
+} as const satisfies Record<EndOutcome["kind"], ItemEvent["type"]>;
 
 /** Credit beyond this is a mistake of the worker's; it is not believed. */
 const CREDIT_MAX = 16_384;
@@ -79,6 +86,10 @@ export function onSession(state: CoordinatorState, turn: Turn, input: SessionInp
       return deliver(state, turn, row, row.session.deliveries, input);
     case "released":
       return onReleased(state, turn, row, input.attempts);
+    case "partitionLoaded":
+      return onPartitionLoaded(state, turn, row, input);
+    case "partitionsWritten":
+      return onPartitionsWritten(state, turn, row, input);
     case "checkpoints":
       for (const sent of input.checkpoints) onCheckpoint(turn, row, sent);
       return;
@@ -113,7 +124,17 @@ function deliver(
   input: Pick<Extract<SessionInput, { kind: "results" }>, "port" | "number" | "reports" | "settled">,
 ): void {
   const delivery = openDelivery(line, input, input.number);
-  for (const report of input.reports) onReport(state, turn, row, report, delivery);
+  // Of a report that came beside its session the worker does not hear what it was committed as.
+  const isHeardOf = row.session?.port === input.port && state.keys.warmth.hears(row.id, input.port);
+  const heardBy = isHeardOf ? input.port : undefined;
+  const states = new StatesIn(state.ledger.tally.nextCompletion + 1);
+  for (const [at, report] of input.reports.entries())
+    states.note(
+      at,
+      report,
+      onReport(state, turn, row, heardBy === undefined ? report : heard(report, heardBy), delivery),
+    );
+  if (isHeardOf) delivery.committed = states.committed;
   if (delivery.undecided === 0) turn.settle(delivery);
   turn.requireSync();
   acknowledge(turn, line);
@@ -170,16 +191,19 @@ function onReport(
   row: WorkerRow,
   said: Report,
   delivery: Delivery,
-): void {
+): Settled {
   const itemKey = itemKeyOf(said.id);
   const item = state.ledger.running.get(itemKey);
+  if (!isEnd(said)) return onStateMissing(state, turn, row, item, said);
   const report = admitted(state, item, said);
   const { outcome } = report;
   if (item === undefined && outcome.kind === "success") {
     const { id, incarnation, attempt, epoch } = report;
     const by = { id, worker: row.id, incarnation, attempt, epoch };
-    return examine(state, turn, { ...by, end: { ...endOf(report), result: outcome } }, delivery);
+    examine(state, turn, { ...by, end: { ...endOf(report), result: outcome } }, delivery);
+    return "ignored";
   }
+
   const before = item?.row.context;
   const settled =
     item === undefined
@@ -188,16 +212,69 @@ function onReport(
   if (settled === "ignored") {
     // Another attempt of it, or none: the first report has been recorded, or the item is somebody else's now.
     state.counters.staleReports++;
-    return;
+    return "ignored";
   }
   row.held.delete(itemKey);
   countUsage(state.usage, row.id, report);
   if (item !== undefined) measure(state, turn, item, report);
   if (before !== undefined) judge(state, turn, row, report, before);
+  return settled;
+}
+
+function heard(report: Report, heardBy: SessionPort): Report {
+  const { outcome } = report;
+  if (outcome.kind !== "success" || outcome.keyed === undefined) return report;
+  return { ...report, outcome: { ...outcome, keyed: { ...outcome.keyed, heardBy } } };
+}
+
+/** The states in a batch of results, and which of them were recorded. */
+class StatesIn {
+  readonly #commit: number;
+  readonly #leftOut: number[] = [];
+  #isAny = false;
+
+  constructor(commit: number) {
+    this.#commit = commit;
+  }
+
+  note(at: number, { outcome }: Report, settled: Settled): void {
+    if (outcome.kind !== "success" || outcome.keyed === undefined || outcome.keyed.state === "kept") return;
+    if (settled === "done") this.#isAny = true;
+    else this.#leftOut.push(at);
+  }
+
+  get committed(): Delivery["committed"] {
+    return this.#isAny ? { commit: this.#commit, leftOut: this.#leftOut } : undefined;
+  }
+}
+
+function isEnd(report: Report): report is EndReport {
+  return report.outcome.kind !== "state_missing";
+}
+
+/** It was not begun, and nobody is charged: the next assignment brings the state. */
+function onStateMissing(
+  state: CoordinatorState,
+  turn: Turn,
+  row: WorkerRow,
+  item: RunningItem | undefined,
+  report: Report,
+): Settled {
+  if (
+    item === undefined ||
+    !row.held.has(item.itemKey) ||
+    !isClaimed(item, { ...report, isFinished: true }, "")
+  ) {
+    state.counters.staleReports++;
+    return "ignored";
+  }
+  if (isKeyed(item.place)) state.keys.missed(item.place);
+  takeBackItem(state, turn, row, item, ENDS.stateMissing);
+  return "pending";
 }
 
 /** A success whose state of its key cannot be committed is an error: nothing of it is recorded, and another attempt begins with the right one. */
-function admitted({ ledger }: CoordinatorState, item: RunningItem | undefined, report: Report): Report {
+function admitted({ ledger }: CoordinatorState, item: RunningItem | undefined, report: EndReport): EndReport {
   const { outcome } = report;
   if (item === undefined || outcome.kind !== "success" || !isKeyed(item.place)) return report;
   const reason = ledger.keys.admits(item.place, outcome.keyed);
@@ -261,7 +338,7 @@ function handBack(
 
 function eventFor(
   worker: WorkerId,
-  { incarnation, attempt, epoch, outcome }: Report,
+  { incarnation, attempt, epoch, outcome }: EndReport,
   { steadyMs }: Turn,
 ): Parameters<typeof settleItem>[3] {
   const key = { worker, incarnation, attempt, epoch };
@@ -272,13 +349,13 @@ function eventFor(
 
 const NOTHING: Uint8Array = new Uint8Array();
 
-function endOf({ outcome, execution = UNTOLD, log = NOTHING, checkpoint = NOTHING }: Report): AttemptEnd {
+function endOf({ outcome, execution = UNTOLD, log = NOTHING, checkpoint = NOTHING }: EndReport): AttemptEnd {
   const message = "message" in outcome ? outcome.message : "";
   const left = outcome.kind === "success" ? outcome.keyed : undefined;
   return { class: outcome.kind, message, result: resultOf(outcome), execution, log, checkpoint, left };
 }
 
-function resultOf(outcome: ReportedOutcome): AttemptEnd["result"] {
+function resultOf(outcome: EndOutcome): AttemptEnd["result"] {
   switch (outcome.kind) {
     case "success":
       return outcome;

@@ -20,7 +20,7 @@ import type {
 } from "../../gen/rollout/v1/run_pb.ts";
 import type { Filled } from "./operator-message.ts";
 import type { LedgerExtent, PlannedBatch, RetryVerdict, RunPhase, SubmissionVerdict } from "./run-terms.ts";
-import type { LateResult, SessionInput, Statement } from "./session-frame.ts";
+import type { LateResult, ReadStates, SessionInput, Statement } from "./session-frame.ts";
 
 /** Where a worker is in its life, and whether it is heard of: the two halves of a state of its chart. */
 export const LIFECYCLES = ["Init", "Ready", "Draining", "Gone"] as const;
@@ -121,9 +121,15 @@ export interface SeenKey {
   readonly hasState: boolean;
 }
 
+export interface OwnPartition {
+  readonly partition: number;
+  /** The last one; undefined when there is none. */
+  readonly checkpoint: { readonly offset: number; readonly place: string } | undefined;
+}
+
 export interface OwnPartitions {
   readonly epoch: number;
-  readonly partitions: readonly number[];
+  readonly partitions: readonly OwnPartition[];
   /** 0: the run has no keys. */
   readonly totalPartitions: number;
 }
@@ -224,6 +230,8 @@ export type Input =
     }
   | { readonly kind: "loaded"; readonly loaded: LoadedWindow }
   | { readonly kind: "keysLoaded"; readonly loaded: readonly LoadedKey[] }
+  /** States that a worker is to be sent. */
+  | { readonly kind: "statesRead"; readonly read: ReadStates }
   /** The room of keys has asked for a turn at this time. */
   | { readonly kind: "wake" }
   /** The rows of items that a worker says it has. */

@@ -39,6 +39,8 @@ export interface ReportedState {
   /** The commit of the state that the attempt began with; 0: there was none. */
   readonly basedOn: number;
   readonly state: Uint8Array | "kept" | "removed";
+  /** The session that reported it and is told of its commit; undefined when none is. */
+  readonly heardBy?: object | undefined;
 }
 
 export interface NamedAttempt {
@@ -62,9 +64,55 @@ export type SessionFrame =
   /** Nobody wants these any more. */
   | { readonly kind: "drop"; readonly attempts: readonly NamedAttempt[] }
   /** Every batch of results up to this number is on stable storage. */
-  | { readonly kind: "resultsAcknowledged"; readonly number: number }
+  | {
+      readonly kind: "resultsAcknowledged";
+      readonly number: number;
+      /** Of batches among them that had states, where the worker wants to know. */
+      readonly commits?: readonly BatchCommit[];
+    }
+  | { readonly kind: "checkpointRequest"; readonly number: number }
+  | ({ readonly kind: "partitionStates" } & PartitionStates)
   /** Nothing more is given before more is asked for, and everything that was given stands before this. */
   | { readonly kind: "creditWithdrawn" };
+
+/** The commit of the states in a batch of results. */
+export interface BatchCommit {
+  readonly number: number;
+  readonly commit: number;
+  /** Places in the batch of results whose states were not recorded. */
+  readonly leftOut: readonly number[];
+}
+
+/** States that a worker is to keep. */
+export interface PartitionStates {
+  readonly partition: number;
+  readonly states: readonly GivenState[];
+  /** In the last frame: with it the worker has all states up to this commit. */
+  readonly last: number | undefined;
+}
+
+/** The states of these keys are to be read for a worker, as many as go into a few frames, in this order. */
+export interface StatesReading {
+  readonly port: SessionPort;
+  readonly partition: number;
+  /** `path`: see `pathOf`. */
+  readonly keys: readonly { readonly text: string; readonly path: string }[];
+}
+
+export interface ReadStates {
+  readonly reading: StatesReading;
+  /** Of the first of its keys, each in a frame that is not too large. */
+  readonly frames: readonly (readonly GivenState[])[];
+  /** How many keys these are. */
+  readonly count: number;
+}
+
+/** A checkpoint that a worker has written. */
+export interface WrittenPartition {
+  readonly partition: number;
+  readonly offset: number;
+  readonly place: string;
+}
 
 /** A worker's claim to an attempt that it has. */
 export interface HeldClaim extends NamedAttempt {
@@ -119,12 +167,27 @@ export type ReportedOutcome =
       readonly isPermanent?: boolean;
     }
   | { readonly kind: "timeout" | "crash" | "crash_shared" | "too_large"; readonly message: string }
-  | { readonly kind: "preempted" | "stolen" | "fenced" | "cancelled" };
+  | { readonly kind: "preempted" | "stolen" | "fenced" | "cancelled" }
+  /** It was not begun: the worker does not have the state that its assignment left out. */
+  | { readonly kind: "state_missing" };
 
 /** The checkpoint of a running attempt, for the next one to go on from. */
 export interface SentCheckpoint extends NamedAttempt {
   readonly epoch: number;
   readonly checkpoint: Uint8Array;
+}
+
+/** How far a worker is with the states of a partition. */
+export interface LoadedPartition {
+  readonly partition: number;
+  /** All states up to this commit are there; 0: none is. */
+  readonly offset: number;
+  /** `asks`: it wants what it does not have. `has`: it has all that it was sent. `dropped`: it has none any more. */
+  readonly says: "asks" | "has" | "dropped";
+  /** States that came from the checkpoint, and from the coordinator. */
+  readonly loaded: number;
+  readonly replayed: number;
+  readonly durationMs: number;
 }
 
 interface FromSession {
@@ -154,6 +217,9 @@ export type SessionInput =
   | ({ readonly kind: "released"; readonly attempts: readonly NamedAttempt[] } & FromSession)
   | ({ readonly kind: "checkpoints"; readonly checkpoints: readonly SentCheckpoint[] } & FromSession)
   | ({ readonly kind: "withdrawCredit" } & FromSession)
+  /** Checkpoints of its partitions, as it was asked for. */
+  | ({ readonly kind: "partitionsWritten"; readonly written: readonly WrittenPartition[] } & FromSession)
+  | ({ readonly kind: "partitionLoaded" } & LoadedPartition & FromSession)
   /** Results by a call of their own, which goes with no session: its port is told of them alone. */
   | ({ readonly kind: "report"; readonly reports: readonly Report[] } & FromSession)
   | ({ readonly kind: "sessionEnded" } & FromSession);
@@ -165,6 +231,8 @@ export interface Delivery {
   readonly number: number;
   /** The deliveries of one sender, in order; emptied when its stream ends. */
   readonly line: Delivery[];
+  /** Of the states in it; undefined when it has none that counts, or nobody wants to know. */
+  committed: Omit<BatchCommit, "number"> | undefined;
   /** Results whose items are being looked up. */
   undecided: number;
   /** All of it is decided. */

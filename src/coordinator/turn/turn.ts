@@ -12,7 +12,7 @@ import type { Place } from "../ledger/place.ts";
 import type { ScrubRequest } from "../ledger/scrub.ts";
 import type { LedgerNumbers } from "../ledger/tally.ts";
 import type { RunReach } from "./run-terms.ts";
-import type { LateResult, SessionFrame, SessionPort, Statement } from "./session-frame.ts";
+import type { LateResult, SessionFrame, SessionPort, Statement, StatesReading } from "./session-frame.ts";
 import type { EventPayloads, Topic } from "../../observe/events.ts";
 import type { LogFields } from "../../observe/log.ts";
 import type { Damage } from "../../storage/codec.ts";
@@ -30,6 +30,7 @@ export type Effect =
   | { readonly kind: "revoked"; readonly ids: readonly string[] }
   | { readonly kind: "loadWindow"; readonly load: WindowLoad }
   | { readonly kind: "loadKeys"; readonly load: KeysLoad }
+  | { readonly kind: "readStates"; readonly reading: StatesReading }
   | {
       readonly kind: "examineClaims";
       readonly statement: Statement;

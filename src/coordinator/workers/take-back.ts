@@ -31,6 +31,7 @@ const CANCELLED: Failure = { class: "cancelled", message: "the run was cancelled
 export const ENDS = {
   stolen: untoldEnd("stolen", "handed back before it started: another worker had nothing to do"),
   handedBack: untoldEnd("preempted", "handed back before it started"),
+  stateMissing: untoldEnd("preempted", "its worker did not have the state of its key, and is sent it"),
   overdue: untoldEnd("stolen", "its worker was asked to hand it back, and did not answer"),
   left: untoldEnd("preempted", "its worker left, or never received it"),
   unheld: untoldEnd("preempted", "its worker says that it does not have it"),

@@ -38,7 +38,11 @@ export interface HeartbeatOptions {
   readonly answerTimeoutMs: number;
   /** The worker's words about itself now; the sequence is the heart's to add. */
   readonly describe: () => Omit<MessageInitShape<typeof BeatSchema>, "sequence" | "$typeName">;
-  readonly onAccepted: (ack: { readonly sequence: number }) => void;
+  readonly onAccepted: (ack: {
+    readonly sequence: number;
+    /** The epoch of the partitions of keys; undefined while the run has none. */
+    readonly assignmentEpoch: bigint | undefined;
+  }) => void;
   /** A beat was answered so long after it was sent. */
   readonly onAnswered?: (afterMs: number) => void;
   /** The self-fence begins: nothing may be started, and what runs may soon be others'. Called once for each. */
@@ -238,7 +242,7 @@ export class Heartbeat {
     if (sentAtMs !== undefined) onAnswered?.(this.#options.clock.monotonicMs() - sentAtMs);
     if (wasFenced && !this.isFenced()) onFenceLifted?.();
     this.#onAnswer?.(sequence);
-    onAccepted({ sequence });
+    onAccepted({ sequence, assignmentEpoch: ack.assignmentEpoch });
     if (ack.verdict === BeatVerdict.DRAIN) onDrainAsked?.();
     return undefined;
   }

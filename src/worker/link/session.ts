@@ -13,7 +13,7 @@ import { AsyncQueue } from "../../base/async-queue.ts";
 import type { Clock } from "../../base/clock.ts";
 import { RolloutError } from "../../base/errors.ts";
 import type { Random } from "../../base/random.ts";
-import type { WorkerEnvelopeSchema } from "../../gen/rollout/v1/common_pb.ts";
+import type { CoordinatorEnvelope, WorkerEnvelopeSchema } from "../../gen/rollout/v1/common_pb.ts";
 import { HeldVerdict } from "../../gen/rollout/v1/work_pb.ts";
 import type {
   AssignmentBatch,
@@ -29,6 +29,7 @@ import type { Logger } from "../../observe/log.ts";
 import type { Assigned } from "../work/backlog.ts";
 import type { CheckpointUplink } from "../work/checkpoint-uplink.ts";
 import type { Executor } from "../work/executor.ts";
+import type { Partitions } from "../partitions/partitions.ts";
 import type { Outbox } from "../work/outbox.ts";
 import type { EpochGuard } from "./epoch-guard.ts";
 import type { Conversed, Ending, Setback } from "./reconnect.ts";
@@ -48,6 +49,10 @@ export interface SessionOptions {
   readonly executor: Executor;
   readonly outbox: Outbox;
   readonly uplink: CheckpointUplink;
+  /** Undefined for a worker that keeps no states: items come with theirs. */
+  readonly partitions: Partitions | undefined;
+  /** The state that the assignment left out is not here. */
+  readonly onStateMissing: (assigned: Assigned) => void;
   /** Whether more may be asked for at all, now. */
   readonly mayAsk: () => boolean;
   /** The worker that speaks, and the epoch that it has seen. */
@@ -216,6 +221,7 @@ export class Session {
       return { heard: isReconciled(conversation), ending };
     } finally {
       this.#conversation = undefined;
+      this.#options.partitions?.sessionEnded();
       conversation.bell.end();
       conversation.cutOff.abort();
     }
@@ -249,7 +255,7 @@ export class Session {
   /** The most urgent frame now; undefined when there is nothing to say. */
   #nextFrame(conversation: Conversation): Frame | undefined {
     if (!isReconciled(conversation)) return undefined;
-    const { executor, outbox, uplink, mayAsk } = this.#options;
+    const { executor, outbox, uplink, partitions, mayAsk } = this.#options;
     const { credit } = conversation;
     const isTooMuch = conversation.isAskedTooMuch && credit.lower(executor.room);
     conversation.isAskedTooMuch = false;
@@ -266,6 +272,8 @@ export class Session {
     const { room, worthwhileRoom, isHungry } = executor;
     const more = mayAsk() ? credit.ask(room, worthwhileRoom, isHungry) : 0;
     if (more > 0) return { case: "credit", value: { more, upTo: BigInt(credit.upTo) } };
+    const partition = partitions?.next();
+    if (partition !== undefined) return partition;
     const checkpoints = uplink.next(executor);
     if (checkpoints !== undefined) return { case: "checkpoints", value: checkpoints };
     return conversation.toldAssignment < this.#received ? { case: undefined } : undefined;
@@ -273,13 +281,15 @@ export class Session {
 
   /** The setback that ends the conversation, if this frame does. */
   async #take(conversation: Conversation, response: SessionResponse): Promise<Setback | undefined> {
-    const { guard, executor, outbox } = this.#options;
+    const { guard, executor, outbox, partitions } = this.#options;
     const admission = await guard.admit(response.coordinator);
     // It may have been ended while this frame was on its way.
     if (conversation.cutOff.signal.aborted) return { kind: "closed" };
     if (admission.kind === "refused") return admission;
+    this.#noteCommits(response);
     if (!outbox.acknowledge(Number(response.ackedResults)))
       return refused(`it acknowledges results up to ${response.ackedResults}, which were never sent`);
+    partitions?.settled();
     const ending = this.#takeFrame(conversation, response);
     // Acknowledged results, a verdict, new work: each may let something start, and leave something to say.
     if (ending === undefined) executor.pump();
@@ -287,10 +297,17 @@ export class Session {
     return ending;
   }
 
+  /** Before the results are forgotten. */
+  #noteCommits({ commits }: SessionResponse): void {
+    const { outbox, partitions } = this.#options;
+    for (const { number, commit, leftOut } of commits)
+      partitions?.committed(outbox.statesOf(Number(number), leftOut), Number(commit));
+  }
+
   #takeFrame(conversation: Conversation, { frame, coordinator }: SessionResponse): Setback | undefined {
     switch (frame.case) {
       case "verdict":
-        return this.#takeVerdict(conversation, frame.value);
+        return this.#takeVerdict(conversation, frame.value, leaderOf(coordinator));
       case "assignments":
         // The guard has found one.
         return this.#takeAssignments(conversation, frame.value, coordinator?.coordEpoch ?? 0n);
@@ -299,14 +316,19 @@ export class Session {
       case "drop":
         return this.#takeDrop(conversation, frame.value);
       case "partitionCheckpoints":
+        return void this.#options.partitions?.takeRequest(frame.value);
       case "partitionStates":
-        return refused("it speaks of partitions to a worker that takes no keys");
+        return void this.#options.partitions?.takeStates(frame.value);
       case undefined:
         return undefined;
     }
   }
 
-  #takeVerdict(conversation: Conversation, { verdicts, maxOutputBytes }: HelloVerdict): Setback | undefined {
+  #takeVerdict(
+    conversation: Conversation,
+    { verdicts, maxOutputBytes }: HelloVerdict,
+    leader: string,
+  ): Setback | undefined {
     const { executor, outbox } = this.#options;
     const keys = conversation.awaitsVerdictOn;
     if (keys === undefined) return refused("it is a second verdict");
@@ -322,6 +344,7 @@ export class Session {
     if (maxOutputBytes > 0n) conversation.maxOutputBytes = Number(maxOutputBytes);
     conversation.awaitsVerdictOn = undefined;
     this.#isReconciled = true;
+    this.#options.partitions?.sessionBegan(leader);
     this.#trouble.over();
     return undefined;
   }
@@ -335,9 +358,21 @@ export class Session {
       return refused(`it gives ${read.fresh.length} attempts, which were not asked for`);
     this.#received = read.lastNumber;
     // An attempt that has ended here is not begun again: its result is on its way.
-    const wanted = read.fresh.filter(({ key }) => !outbox.has(key));
+    const wanted = read.fresh.filter(({ key }) => !outbox.has(key)).flatMap((one) => this.#complete(one));
     this.release(wanted.filter((assigned) => !executor.take(assigned)));
     return undefined;
+  }
+
+  /** With the state of its key, or nothing: then it is said that the state is not here. */
+  #complete(assigned: Assigned): Assigned[] {
+    const { partitions, onStateMissing } = this.#options;
+    const { keyed } = assigned;
+    if (keyed === undefined) return [assigned];
+    const isWhole = keyed.commit === 0n || keyed.state !== undefined;
+    const whole = partitions === undefined ? (isWhole ? assigned : undefined) : partitions.complete(assigned);
+    if (whole !== undefined) return [whole];
+    onStateMissing(assigned);
+    return [];
   }
 
   #takeRelease(conversation: Conversation, { released: asked }: Release): Setback | undefined {
@@ -365,4 +400,9 @@ function isReconciled(conversation: Conversation): boolean {
 
 function refused(reason: string): Setback {
   return { kind: "refused", reason };
+}
+
+/** The leadership whose words these are: another one may be of a database that was restored. */
+export function leaderOf(coordinator: CoordinatorEnvelope | undefined): string {
+  return `${Buffer.from(coordinator?.storeId ?? []).toString("hex")}@${coordinator?.coordEpoch ?? 0n}`;
 }

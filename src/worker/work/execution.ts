@@ -39,6 +39,24 @@ export interface Finished {
   readonly log: Uint8Array;
 }
 
+/** The end of an attempt that was not begun: the state that its assignment left out is not here. */
+export interface NotBegun extends Omit<Finished, "outcome"> {
+  readonly outcome: { readonly kind: "state_missing" };
+}
+
+export function notBegun(assigned: Assigned, nowWallMs: number): NotBegun {
+  return {
+    assigned,
+    outcome: { kind: "state_missing" },
+    checkpoint: NO_BYTES,
+    outputDigest: NO_BYTES,
+    pluginVersion: "",
+    startedAtMs: nowWallMs,
+    durationMs: 0,
+    log: NO_BYTES,
+  };
+}
+
 export interface ExecutionOptions {
   readonly maxOutputBytes: number;
   readonly maxCheckpointBytes: number;

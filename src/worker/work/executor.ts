@@ -123,6 +123,10 @@ export class Executor {
     return [...this.#running.values()].filter(({ isDropped }) => !isDropped).map((one) => one.assigned);
   }
 
+  isRunning(key: string): boolean {
+    return this.#running.has(key);
+  }
+
   /** False when it drains or is full: the caller has to hand it back. An attempt that is here already stays as it is. */
   take(assigned: Assigned): boolean {
     if (this.#isClosed) return false;

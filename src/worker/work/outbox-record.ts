@@ -8,7 +8,10 @@ import type { KeyedSchema, Result, ResultBatch } from "../../gen/rollout/v1/work
 import type { RecordType } from "../../storage/codec.ts";
 import { RECORD_KIND } from "../../storage/keys.ts";
 import type { GivenState } from "./backlog.ts";
-import type { Ending, Finished } from "./execution.ts";
+import type { Ending, Finished, NotBegun } from "./execution.ts";
+
+/** An attempt that has ended here, or that was not begun. */
+export type Told = Finished | NotBegun;
 
 export const resultBatchRecord: RecordType<ResultBatch> = {
   kind: RECORD_KIND.resultBatch,
@@ -17,7 +20,7 @@ export const resultBatchRecord: RecordType<ResultBatch> = {
   decode: (fields) => fromBinary(ResultBatchSchema, fields.bytes(0)),
 };
 
-const OUTCOME_CLASS: { readonly [Kind in Ending["kind"]]: OutcomeClass } = {
+const OUTCOME_CLASS: { readonly [Kind in Told["outcome"]["kind"]]: OutcomeClass } = {
   success: OutcomeClass.SUCCESS,
   error: OutcomeClass.ERROR,
   timeout: OutcomeClass.TIMEOUT,
@@ -26,10 +29,11 @@ const OUTCOME_CLASS: { readonly [Kind in Ending["kind"]]: OutcomeClass } = {
   too_large: OutcomeClass.TOO_LARGE,
   preempted: OutcomeClass.PREEMPTED,
   fenced: OutcomeClass.FENCED,
+  state_missing: OutcomeClass.STATE_MISSING,
 };
 
 /** How an attempt ended, as the coordinator is told. `incarnation` in bytes. */
-export function resultOf(finished: Finished, incarnation: Uint8Array): Result {
+export function resultOf(finished: Told, incarnation: Uint8Array): Result {
   const { assigned, outcome, checkpoint, outputDigest, pluginVersion, startedAtMs, durationMs, log } =
     finished;
   const { itemId, attempt, epoch } = assigned;
@@ -70,7 +74,7 @@ export function tooLargeFor({ keyed: _, ...result }: Result, limitBytes: number)
 }
 
 function detailOf(
-  outcome: Ending,
+  outcome: Told["outcome"],
 ): Partial<Pick<Result, "output" | "errorMessage" | "response" | "permanent">> {
   switch (outcome.kind) {
     case "success":
@@ -87,6 +91,7 @@ function detailOf(
       return { errorMessage: outcome.message };
     case "preempted":
     case "fenced":
+    case "state_missing":
       return {};
     case "too_large":
       return outcome.message === undefined ? {} : { errorMessage: outcome.message };

@@ -7,7 +7,7 @@ import { create } from "@bufbuild/protobuf";
 import type { Clock } from "../../base/clock.ts";
 import type { IncarnationId } from "../../base/ids.ts";
 import { ulidToBytes } from "../../base/ids.ts";
-import { ResultBatchSchema } from "../../gen/rollout/v1/work_pb.ts";
+import { OutcomeClass, ResultBatchSchema } from "../../gen/rollout/v1/work_pb.ts";
 import type { Result, ResultBatch } from "../../gen/rollout/v1/work_pb.ts";
 import { decodeRecord, encodeRecord, okOrFailure } from "../../storage/codec.ts";
 import { OUTBOX_PREFIX, outboxKey } from "../../storage/keys.ts";
@@ -15,8 +15,8 @@ import { pagesUnder } from "../../storage/records.ts";
 import type { Store } from "../../storage/store.ts";
 import { attemptKey } from "./backlog.ts";
 import type { Executed } from "./backlog.ts";
-import type { Finished } from "./execution.ts";
 import { resultBatchRecord, resultOf, tooLargeFor } from "./outbox-record.ts";
+import type { Told } from "./outbox-record.ts";
 
 export interface OutboxOptions {
   readonly store: Store;
@@ -97,7 +97,7 @@ export class Outbox {
   }
 
   /** Takes the end of an attempt over. It is written with the others that end in the same turn of the loop. */
-  add(finished: Finished): void {
+  add(finished: Told): void {
     const { key } = finished.assigned;
     const result = resultOf(finished, this.#incarnation);
     const bytes = sizeOf(result);
@@ -167,6 +167,21 @@ export class Outbox {
     if (acknowledged.length > 0) this.#write();
     this.#noticeFlushed();
     return true;
+  }
+
+  /**
+   * The states in a batch that is not acknowledged, but for those at the places that were left out. Of one from which results were taken
+   * out, or that was made by an earlier process, none is told.
+   */
+  statesOf(number: number, leftOut: readonly number[]): { key: string; state: Uint8Array | undefined }[] {
+    const batch = this.#batches[number - this.#firstNumber];
+    if (batch === undefined || batch.keys.some((key) => this.#dropped.has(key))) return [];
+    return batch.message.results.flatMap(({ keyed, outcome }, at) => {
+      const key = this.#finished.get(batch.keys[at] ?? "")?.keyed?.key;
+      const isNew = keyed !== undefined && (keyed.removed || keyed.state !== undefined);
+      if (key === undefined || !isNew || outcome !== OutcomeClass.SUCCESS || leftOut.includes(at)) return [];
+      return [{ key, state: keyed.state }];
+    });
   }
 
   /** Resolves when everything that was added is acknowledged. */

@@ -135,6 +135,8 @@ function nameOf(input: SessionInput): string {
       return `hello ${input.held.map(({ id, attempt }) => `${id[0]}/${attempt}`).join(" ")}`;
     case "credit":
       return `credit ${input.more}`;
+    case "partitionLoaded":
+    case "partitionsWritten":
     case "report":
     case "checkpoints":
     case "withdrawCredit":

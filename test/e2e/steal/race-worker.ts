@@ -1,5 +1,6 @@
 // A worker of a race: the real session, backlog, executor and outbox, on a clock that stands still, with a backend that ends an
 // execution when it is told to. It hears what was said to it when it is told to.
+import { failure } from "../../../src/base/errors.ts";
 import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -73,7 +74,10 @@ export class RaceWorker {
       onFatal,
     });
     this.#work.attach({
-      client: { session: (requests, options) => this.#converse(requests, options?.signal) },
+      client: {
+        session: (requests, options) => this.#converse(requests, options?.signal),
+        getAssignment: () => Promise.reject(failure("coordinator_silent", { address: "" })),
+      },
       random: seededRandom(this.number),
       guard: new EpochGuard([], async () => undefined),
       envelope: () => ({ workerId: ulidToBytes(id), incarnation: ulidToBytes(incarnation) }),

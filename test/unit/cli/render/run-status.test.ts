@@ -44,6 +44,8 @@ describe("the status of a run", () => {
       running: 0,
       parked: 2,
       itemsBehindParked: 5,
+      statesSent: 0,
+      statesSaved: 0,
       oldestReadyAgeMs: undefined,
     };
     expect(textOf("sealed", { keys })).to.contain(

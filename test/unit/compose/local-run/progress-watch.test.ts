@@ -128,6 +128,8 @@ describe("watching a local run", () => {
       running: 0,
       parked: 2,
       itemsBehindParked: 7,
+      statesSent: 0,
+      statesSaved: 0,
       oldestReadyAgeMs: undefined,
     };
     const stuck = { state: "sealed", sealed: true, pending: 7, running: 0, keys } as const;

@@ -7,7 +7,7 @@ import type { Random } from "../../../../src/base/random.ts";
 import type { KeySettings } from "../../../../src/coordinator/keys/key-settings.ts";
 import type { KeyAction } from "../../../../src/coordinator/keys/key.ts";
 import { keyStateRecord, pathOf } from "../../../../src/coordinator/keys/key-records.ts";
-import { partitionOf } from "../../../../src/coordinator/keys/partition-of.ts";
+import { partitionOf } from "../../../../src/base/partition.ts";
 import { isKeyed, isPlace, sequenceOf } from "../../../../src/coordinator/ledger/place.ts";
 import type { Place } from "../../../../src/coordinator/ledger/place.ts";
 import { doneRecord, failedRecord, itemRecord } from "../../../../src/coordinator/ledger/records.ts";

@@ -1,6 +1,6 @@
 // The ring against a plain one: all points of all members in order, and for each partition the first that follows.
 import { expect } from "chai";
-import { partitionOf } from "../../../../src/coordinator/keys/partition-of.ts";
+import { partitionOf } from "../../../../src/base/partition.ts";
 import { Ring, type MovedPartition } from "../../../../src/coordinator/keys/ring.ts";
 import { draw, NODES, PARTITIONS, plainOwners, plainSuccessors } from "./plain-ring.ts";
 

@@ -80,8 +80,9 @@ export async function startWork(
     random: hasty,
     log,
   });
+  const calls = createClient(WorkService, client.transport);
   work.attach({
-    client: options.sessions ?? createClient(WorkService, client.transport),
+    client: { ...calls, ...options.sessions },
     random: hasty,
     guard: new EpochGuard([], async ([latest]) => {
       epochsMet.push(Number(latest?.epoch));
