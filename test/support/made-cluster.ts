@@ -112,18 +112,18 @@ export function runNumbers(rows: readonly WorkerRow[], changes: Partial<RunNumbe
       executing: 610,
     },
     ...{ done: last?.done ?? 0, failed: last?.failed ?? 0, set_aside: 0, finished_per_second: 37.4 },
-    failed_by_class: { crashed: 41, timed_out: 19, invalid_output: 6 },
+    failed_by_class: { crash: 41, timeout: 19, error: 6 },
     failure_messages: [
       {
-        class: "crashed",
+        class: "crash",
         message: "exit code 137: the process was killed, which is how it ends when memory runs out",
         items: 41,
         attempts: 123,
         item: itemDigest(3),
       },
-      { class: "timed_out", message: "no answer within 120 s", items: 19, attempts: 57, item: itemDigest(4) },
+      { class: "timeout", message: "took longer than 2m", items: 19, attempts: 57, item: itemDigest(4) },
       {
-        class: "invalid_output",
+        class: "error",
         message: 'the last line is no JSON: "Segmentation fault"',
         items: 6,
         attempts: 6,
