@@ -280,8 +280,8 @@ export class Session {
     const { room, worthwhileRoom, isHungry } = executor;
     const more = mayAsk() ? credit.ask(room, worthwhileRoom, isHungry) : 0;
     if (more > 0) return { case: "credit", value: { more, upTo: BigInt(credit.upTo) } };
-    const partition = partitions?.next();
-    if (partition !== undefined) return partition;
+    const ofPartition = partitions?.next();
+    if (ofPartition !== undefined) return ofPartition;
     const checkpoints = uplink.next(executor);
     if (checkpoints !== undefined) return { case: "checkpoints", value: checkpoints };
     return conversation.toldAssignment < this.#received ? { case: undefined } : undefined;
@@ -309,7 +309,7 @@ export class Session {
   #takeFrame(conversation: Conversation, { frame, coordinator }: SessionResponse): Setback | undefined {
     switch (frame.case) {
       case "verdict":
-        return this.#takeVerdict(conversation, frame.value, leaderOf(coordinator));
+        return this.#takeVerdict(conversation, frame.value) ?? this.#begin(coordinator);
       case "assignments":
         // The guard has found one.
         return this.#takeAssignments(conversation, frame.value, coordinator?.coordEpoch ?? 0n);
@@ -326,11 +326,11 @@ export class Session {
     }
   }
 
-  #takeVerdict(
-    conversation: Conversation,
-    { verdicts, maxOutputBytes }: HelloVerdict,
-    leader: string,
-  ): Setback | undefined {
+  #begin(coordinator: SessionResponse["coordinator"]): undefined {
+    this.#options.partitions?.sessionBegan(leaderOf(coordinator));
+  }
+
+  #takeVerdict(conversation: Conversation, { verdicts, maxOutputBytes }: HelloVerdict): Setback | undefined {
     const { executor, outbox } = this.#options;
     const keys = conversation.awaitsVerdictOn;
     if (keys === undefined) return refused("it is a second verdict");
@@ -346,7 +346,6 @@ export class Session {
     if (maxOutputBytes > 0n) conversation.maxOutputBytes = Number(maxOutputBytes);
     conversation.awaitsVerdictOn = undefined;
     this.#isReconciled = true;
-    this.#options.partitions?.sessionBegan(leader);
     this.#trouble.over();
     return undefined;
   }
