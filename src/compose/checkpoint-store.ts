@@ -12,7 +12,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const DEFAULT_REGION = "us-east-1";
 
-/** Undefined where the configuration names none. What a bucket needs is loaded for one alone. */
+/** Undefined where the configuration names none. Modules for buckets are loaded for a bucket alone. */
 export async function openCheckpointStore(
   { keys: { checkpointStore, checkpointCredentials } }: ClientConfig,
   environment: Environment,
@@ -22,7 +22,7 @@ export async function openCheckpointStore(
   if (checkpointStore === undefined) return undefined;
   const bucket = isUrl(checkpointStore) ? parseBucketUrl(checkpointStore) : undefined;
   if (bucket === undefined) {
-    // Once: where it goes later, as when nothing is mounted there any more, it is not made anew. Whoever writes to it says what is wrong.
+    // Once: where it goes later, as when nothing is mounted there any more, it is not made anew. A write that fails says why.
     await makeDirectory(checkpointStore).catch(() => undefined);
     return new DirectoryStore(checkpointStore, workerId);
   }

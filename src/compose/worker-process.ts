@@ -106,7 +106,6 @@ async function work(
     throw error;
   });
   try {
-    const checkpointStore = await openCheckpointStore(config, environment, claimed.workerId, clock);
     const worker = await Worker.start({
       runId: config.runId,
       ...claimed,
@@ -120,7 +119,7 @@ async function work(
         backlogTimeMs: config.worker.backlogTimeMs,
         onFence: config.worker.onFence,
         checkpointIntervalMs: config.worker.checkpointIntervalMs,
-        checkpointStore,
+        checkpointStore: await openCheckpointStore(config, environment, claimed.workerId, clock),
       },
       heartbeatIntervalMs: config.liveness.heartbeatIntervalMs,
       selfFenceTimeoutMs: config.liveness.workerSelfFenceTimeoutMs,

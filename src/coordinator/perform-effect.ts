@@ -52,6 +52,45 @@ export function performEffect(effect: Effect, ports: EffectPorts): void {
     case "revoked":
       return ports.onRevoked?.(effect.ids);
     case "loadWindow":
+    case "loadKeys":
+    case "readStates":
+    case "examineClaims":
+    case "examineReport":
+    case "verifyLedger":
+    case "scrubLedger":
+      return read(effect, ports);
+    case "damaged": {
+      const { damage } = effect;
+      const reason = damage.kind === "corrupt" ? damage.reason : `it has version ${damage.found}`;
+      return ports.onFatal(failure("store_corrupt", { path: ports.store.location, key: damage.key, reason }));
+    }
+    case "reached":
+      return ports.reach?.tell(effect.reach);
+    case "answer":
+      return effect.deliver();
+    default:
+      return unreachable(effect, "effect");
+  }
+}
+
+type Reading = Extract<
+  Effect,
+  {
+    readonly kind:
+      | "loadWindow"
+      | "loadKeys"
+      | "readStates"
+      | "examineClaims"
+      | "examineReport"
+      | "verifyLedger"
+      | "scrubLedger";
+  }
+>;
+
+/** The answer comes back as an input. */
+function read(effect: Reading, ports: EffectPorts): void {
+  switch (effect.kind) {
+    case "loadWindow":
       loadWindow(ports.store, effect.load).then(
         (loaded) => ports.feed({ kind: "loaded", loaded }),
         ports.onFatal,
@@ -94,16 +133,7 @@ export function performEffect(effect: Effect, ports: EffectPorts): void {
         ports.onFatal,
       );
       return;
-    case "damaged": {
-      const { damage } = effect;
-      const reason = damage.kind === "corrupt" ? damage.reason : `it has version ${damage.found}`;
-      return ports.onFatal(failure("store_corrupt", { path: ports.store.location, key: damage.key, reason }));
-    }
-    case "reached":
-      return ports.reach?.tell(effect.reach);
-    case "answer":
-      return effect.deliver();
     default:
-      return unreachable(effect, "effect");
+      return unreachable(effect, "reading");
   }
 }

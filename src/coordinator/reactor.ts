@@ -96,24 +96,14 @@ function take(state: CoordinatorState, turn: Turn, input: Input): void {
       onIdentity(state, turn, input);
       return;
     case "loaded":
-      return applyLoad(state.ledger, input.loaded);
     case "keysLoaded":
-      return state.keys.loaded(input.loaded);
     case "statesRead":
-      return onStatesRead(state, turn, input);
-    case "wake":
-      return;
     case "claimsExamined":
-      onClaimsExamined(state, turn, input);
-      return;
     case "examined":
-      onExamined(state, turn, input);
-      return;
     case "verified":
-      onVerified(state, turn, input);
-      return;
     case "scrubbed":
-      onScrubbed(state, turn, input);
+      return takeRead(state, turn, input);
+    case "wake":
       return;
     case "scan":
       tick(state, turn);
@@ -123,6 +113,35 @@ function take(state: CoordinatorState, turn: Turn, input: Input): void {
       return;
     default:
       unreachable(input, "input");
+  }
+}
+
+type ReadKind =
+  "loaded" | "keysLoaded" | "statesRead" | "claimsExamined" | "examined" | "verified" | "scrubbed";
+
+/** A reading that an earlier turn has asked for. */
+function takeRead(
+  state: CoordinatorState,
+  turn: Turn,
+  input: Extract<Input, { readonly kind: ReadKind }>,
+): void {
+  switch (input.kind) {
+    case "loaded":
+      return applyLoad(state.ledger, input.loaded);
+    case "keysLoaded":
+      return state.keys.loaded(input.loaded);
+    case "statesRead":
+      return onStatesRead(state, turn, input);
+    case "claimsExamined":
+      return onClaimsExamined(state, turn, input);
+    case "examined":
+      return onExamined(state, turn, input);
+    case "verified":
+      return onVerified(state, turn, input);
+    case "scrubbed":
+      return onScrubbed(state, turn, input);
+    default:
+      return unreachable(input, "reading");
   }
 }
 

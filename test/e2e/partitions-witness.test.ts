@@ -124,8 +124,7 @@ function tear(cluster: Cluster, worker: string, partition: number): number {
 }
 
 function warningsOf({ log }: WorkerProcess): number {
-  return log.filter(({ message }) => String(message).startsWith("a checkpoint of a partition cannot be used"))
-    .length;
+  return log.filter(({ message }) => message.startsWith("a checkpoint of a partition cannot be used")).length;
 }
 
 function sum(numbers: readonly number[]): number {

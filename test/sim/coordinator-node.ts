@@ -67,6 +67,9 @@ interface Leading {
 
 const PARTITIONS = 16;
 
+/** Short, so that even a short run has several. */
+const CHECKPOINT_INTERVAL_MS = 400;
+
 export class CoordinatorNode extends SimNode {
   readonly #options: CoordinatorNodeOptions;
   readonly #all = new Map<SimProcess, Leading>();
@@ -163,6 +166,7 @@ export class CoordinatorNode extends SimNode {
         totalPartitions: PARTITIONS,
         virtualNodes: 16,
         skipsFailed: settings.skipsFailed,
+        checkpointIntervalMs: settings.hasCheckpoints ? CHECKPOINT_INTERVAL_MS : undefined,
       },
       inboxMax: settings.inboxMax,
       scrubRows: SCRUB_ROWS,

@@ -7,6 +7,7 @@ import { ASSIGNMENT_KEY, MAIL_PREFIX, STATES_PREFIX } from "../../src/storage/ke
 import type { Entry, Store } from "../../src/storage/store.ts";
 import { DelegatingStore } from "../support/delegating-store.ts";
 import type { SimProcess } from "./process.ts";
+import { checkpointRecord, encodeCheckpoint } from "../../src/worker/partitions/checkpoint-record.ts";
 import type { Settings } from "./settings.ts";
 import type { Variant } from "./variant.ts";
 import { committing, passOffStaleResults } from "./variants.ts";
@@ -14,7 +15,14 @@ import { committing, passOffStaleResults } from "./variants.ts";
 const FAULTS: Settings["faults"] = ["worker-kill", "coordinator-kill"];
 
 function keyed(drawn: Settings, parts: Partial<Settings> = {}): Settings {
-  const calm = { callers: 0, coordinators: 1, faults: FAULTS, keys: 3, skipsFailed: false };
+  const calm = {
+    callers: 0,
+    coordinators: 1,
+    faults: FAULTS,
+    keys: 3,
+    skipsFailed: false,
+    hasCheckpoints: false,
+  };
   return { ...drawn, ...calm, steering: { pauses: false, retries: false, cancels: false }, ...parts };
 }
 
@@ -55,6 +63,21 @@ export const KEY_VARIANTS: readonly Variant[] = [
     coordinatorStore: committing((batch, commit) =>
       commit({ ...batch, puts: batch.puts.filter(({ key }) => !key.startsWith(MAIL_PREFIX)) }),
     ),
+  },
+  {
+    name: "checkpoints have other states under the right commits",
+    settings: (drawn) => keyed(drawn, { hasCheckpoints: true }),
+    checkpointStore: (store) => ({
+      name: store.name,
+      write: (place, bytes) => store.write(place, bytes),
+      read: async (place, maxBytes) => {
+        const bytes = await store.read(place, maxBytes);
+        const found = bytes && decodeRecord(checkpointRecord, place, bytes);
+        if (found?.kind !== "ok") return bytes;
+        const states = found.value.states.map((state) => ({ ...state, state: new Uint8Array() }));
+        return encodeCheckpoint(place, { ...found.value, states });
+      },
+    }),
   },
   {
     name: "a key goes on while it runs",

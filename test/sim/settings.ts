@@ -58,6 +58,8 @@ export interface Settings {
   readonly keys: number;
   /** Whether keys go on behind what has failed, without being asked. */
   readonly skipsFailed: boolean;
+  /** Whether workers keep checkpoints of their partitions. */
+  readonly hasCheckpoints: boolean;
   readonly faults: readonly Fault[];
   /** How long faults happen; then everything heals. */
   readonly stormMs: number;
@@ -143,12 +145,15 @@ function drawCluster(random: Random): Settings {
   };
 }
 
-function drawRest(random: Random): Pick<Settings, "steering" | "callers" | "keys" | "skipsFailed"> {
+function drawRest(
+  random: Random,
+): Pick<Settings, "steering" | "callers" | "keys" | "skipsFailed" | "hasCheckpoints"> {
   const [pauses, retries, drawn] = [happens(random, 0.3), happens(random, 0.3), random.unit()];
   // Further digits of the same draw, so that later draws are the same as without callers.
   const callers = (1_000 * drawn) % 1 < 0.4 ? 1 : 0;
   const [hasKeys, howMany] = [(1_000_000 * drawn) % 1 < 0.3, (10_000 * drawn) % 1];
   const keys = hasKeys ? 1 + Math.floor(howMany * 8) : 0;
   const skipsFailed = (100_000 * drawn) % 1 < 0.3;
-  return { steering: { pauses, retries, cancels: drawn < 0.1 }, callers, keys, skipsFailed };
+  const hasCheckpoints = keys > 0 && (10_000_000 * drawn) % 1 < 0.7;
+  return { steering: { pauses, retries, cancels: drawn < 0.1 }, callers, keys, skipsFailed, hasCheckpoints };
 }

@@ -17,6 +17,8 @@ import { ownDisk, SharedDatabase } from "./ledger-home.ts";
 import { Nemesis } from "./nemesis.ts";
 import { Network } from "./network.ts";
 import { Operator } from "./operator.ts";
+import type { CheckpointStore } from "../../src/worker/partitions/checkpoint-store.ts";
+import { SimCheckpoints } from "./sim-checkpoints.ts";
 import { SimProcess } from "./process.ts";
 import type { CommitWitness, DiskWeather } from "./process-store.ts";
 import { drawSettings } from "./settings.ts";
@@ -142,6 +144,8 @@ async function run(
   const ids = new Map<string, WorkerId>();
   const taps: Tap[] = [witnessTap(witness, workload, ({ machine }) => ids.get(machine.name))];
   if (variant.tap !== undefined) taps.push(variant.tap({ world, ledger: () => witness.ledger }));
+  const checkpoints = new SimCheckpoints();
+  const { checkpointStore = (store: CheckpointStore) => store } = variant;
   const newWorker = (number: number): WorkerNode => {
     const workerId = newUlid<WorkerId>(clock, random);
     ids.set(`w${number}`, workerId);
@@ -149,6 +153,9 @@ async function run(
       ...common,
       ...{ journal, number, workerId, taps, addresses, servicesOf },
       store: variant.workerStore ?? ((store: Store) => store),
+      checkpoints: settings.hasCheckpoints
+        ? (process: SimProcess) => checkpointStore(checkpoints.of(process))
+        : undefined,
       ...(variant.beginsUnasked && { beginsUnasked: true as const }),
       ...(variant.selfFenceTimeoutMs !== undefined && { selfFenceTimeoutMs: variant.selfFenceTimeoutMs }),
     };

@@ -3,6 +3,7 @@
 import type { LeaseTiming } from "../../src/coordinator/lead/elector-storage.ts";
 import type { LeaderElector } from "../../src/coordinator/lead/elector.ts";
 import type { CoordinatorState } from "../../src/coordinator/turn/state.ts";
+import type { CheckpointStore } from "../../src/worker/partitions/checkpoint-store.ts";
 import type { Store } from "../../src/storage/store.ts";
 import type { SimProcess } from "./process.ts";
 import type { AfterLoss } from "./database-way.ts";
@@ -43,6 +44,8 @@ export interface Variant {
   readonly workerStore?: (store: Store) => Store;
   /** Messages on their way. Made anew for each run. */
   readonly tap?: (scope: VariantScope) => Tap;
+  /** The place of partition checkpoints, as workers see it. */
+  readonly checkpointStore?: (store: CheckpointStore) => CheckpointStore;
   readonly selfFenceTimeoutMs?: number;
   /** Backends begin with what they were given without asking whether they still may. */
   readonly beginsUnasked?: true;

@@ -4,6 +4,7 @@ import { resultBatchRecord } from "../../src/worker/work/outbox-record.ts";
 import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
 import { OUTBOX_PREFIX } from "../../src/storage/keys.ts";
 import type { Batch, CommitOutcome, Store } from "../../src/storage/store.ts";
+import type { CheckpointStore } from "../../src/worker/partitions/checkpoint-store.ts";
 import { Worker } from "../../src/worker/worker.ts";
 import { fixedPlugins } from "../support/fixed-plugins.ts";
 import type { SimProcess } from "./process.ts";
@@ -20,6 +21,8 @@ const SELF_FENCE_MS = 4_000;
 const BACKLOG_FACTOR = 8;
 /** The longest time of a drain beyond its deadline: its flush, its goodbye, an execution that does not end, a slow disk. */
 const DRAIN_SLACK_MS = 15_000;
+/** So little that a partition is dropped now and then. */
+const STATES_BYTES_MAX = 2_000;
 /** Nobody but the certificate looks into them, and there is none here. */
 const CREDENTIALS = { certificatePem: "", keyPem: "", caPem: "" };
 
@@ -29,6 +32,8 @@ export interface WorkerNodeOptions extends WorkerMachineOptions {
   readonly store: (store: Store) => Store;
   readonly selfFenceTimeoutMs?: number;
   readonly beginsUnasked?: true;
+  /** Undefined for a cluster without checkpoints of partitions. */
+  readonly checkpoints: ((process: SimProcess) => CheckpointStore) | undefined;
 }
 
 export class WorkerNode extends WorkerMachine {
@@ -43,7 +48,7 @@ export class WorkerNode extends WorkerMachine {
 
   protected override run(process: SimProcess): void {
     super.run(process);
-    const { world, disk, settings, runId, workerId, beginsUnasked, witness } = this.#options;
+    const { world, disk, settings, runId, workerId, beginsUnasked, witness, checkpoints } = this.#options;
     witness.remembersLeaders(process);
     this.#worker = undefined;
     this.#isDraining = false;
@@ -62,6 +67,8 @@ export class WorkerNode extends WorkerMachine {
         prefetchMax: BACKLOG_FACTOR * settings.prefetch,
         limits: { maxOutputBytes: OUTPUT_MAX_BYTES },
         checkpointIntervalMs: 100,
+        checkpointStore: checkpoints?.(process),
+        maxStatesBytes: STATES_BYTES_MAX,
       },
       heartbeatIntervalMs: 500,
       selfFenceTimeoutMs: this.#options.selfFenceTimeoutMs ?? SELF_FENCE_MS,

@@ -1,10 +1,8 @@
 // The room of keys. Items of one key run one at a time and in order, wherever; its state is committed with the result that made it.
 //
 // The room: `keys` moves each key by its chart, `key` is one of them and `key-table` all; `key-queue` and `ready` have those whose heads may go out,
-// `key-memory` loads their items and states, `key-rows` and `key-records` store them, `replay-keys` reads them back. The ledger knows them by
+// `key-memory` loads their items and states, `key-rows` and `key-records` store them, `replay-keys` reads them back, `warmth` says who has them. The ledger knows them by
 // its door `KeyRoom` alone.
-//
-// `assignment` and `ring` say whose each partition is, `warmth` which of them need no states, `partition-record` where their checkpoints are.
 //
 // Keeps true: an item that is not final is the head of its key or in its mail, once; a key has one item with a worker at most (K1);
 // a state is that of the last success that was recorded (K2).
@@ -125,7 +123,7 @@ export class Keys implements KeyRoom<PendingItem> {
     const key = this.#ensure(text);
     this.rows.openPriority(priorityOf(place));
     const weight = ITEM_WEIGHT + payload.length;
-    const item: PendingItem = { key: place, weight, id, payload, checkpoint: null, returned: null };
+    const item = { key: place, weight, id, payload, checkpoint: null, returned: null };
     this.#append(key, { place, item: undefined }, item);
   }
 
@@ -149,8 +147,7 @@ export class Keys implements KeyRoom<PendingItem> {
   assigned(place: Place): void {
     const key = this.#headed(place);
     this.#queue.remove(key);
-    const hasMoved = this.#step(key, { type: "key.assigned" });
-    assert(hasMoved, "K1: of a key that runs nothing more is given out");
+    assert(this.#step(key, { type: "key.assigned" }), "K1: of a key that runs nothing more is given out");
     this.#pending--;
     key.isForAll = false;
     if (key.head !== undefined) this.#memory.release(key.head);
@@ -189,26 +186,9 @@ export class Keys implements KeyRoom<PendingItem> {
     this.warmth.missed(this.#headed(place));
   }
 
-  /** The state with which an item is given to a worker: nothing of it where the worker has it. */
-  given<Given extends { readonly key: string; readonly state: Uint8Array | null }>(
-    keyed: Given,
-    holder: object,
-  ): Given {
-    const key = this.table.get(keyed.key);
-    if (keyed.state === null || key === undefined) return keyed;
-    if (this.warmth.has(key, holder)) {
-      this.warmth.statesSaved++;
-      return { ...keyed, state: null };
-    }
-    this.warmth.statesSent++;
-    this.warmth.given(key, holder);
-    return keyed;
-  }
-
   settled(place: Place, end: KeyedEnd): void {
     const key = this.#headed(place);
-    const parks = end.kind === "failed" && !this.settings.skipsFailed;
-    if (parks) {
+    if (end.kind === "failed" && !this.settings.skipsFailed) {
       key.why = end.why.slice(0, WHY_CHARACTERS);
       this.#step(key, { type: "item.failed" });
       return;
@@ -285,7 +265,10 @@ export class Keys implements KeyRoom<PendingItem> {
       case "retire":
         if (key.row.state !== IDLE.state) return "notIdle";
         this.#step(key, { type: "key.retired" });
-        this.#retire(key);
+        this.counts.went(key.row);
+        for (const part of [this.#memory, this.warmth]) part.forget(key);
+        this.rows.retire(key);
+        this.table.remove(key);
         return "done";
     }
   }
@@ -303,14 +286,6 @@ export class Keys implements KeyRoom<PendingItem> {
     for (const key of this.table) if (key.row.context.hasFailed) this.#skip(key);
   }
 
-  #retire(key: Key): void {
-    this.counts.went(key.row);
-    this.#memory.forget(key);
-    this.warmth.forget(key);
-    this.rows.retire(key);
-    this.table.remove(key);
-  }
-
   next(taker: Taker): PendingItem | undefined {
     return this.#queue.next(taker);
   }
@@ -326,10 +301,7 @@ export class Keys implements KeyRoom<PendingItem> {
   /** These workers are on the ring from now on. Undefined when nothing has changed. */
   assign(members: ReadonlySet<WorkerId>): Moved | undefined {
     const moved = this.assignment.change(members);
-    if (moved !== undefined) {
-      this.#queue.reassign(this.assignment, this.#nowMs);
-      this.warmth.retain((partition) => this.assignment.ownerOf(partition));
-    }
+    if (moved !== undefined) this.#queue.reassign(this.assignment, this.#nowMs);
     return moved;
   }
 

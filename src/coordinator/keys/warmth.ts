@@ -62,7 +62,7 @@ export class Warmth {
   open(partition: number, { worker, incarnation, holder, offset, upTo, keys }: Opening): void {
     const before = this.#partitions.get(partition);
     const isItsOwn = before?.worker === worker && before.incarnation === incarnation;
-    // What it was to be sent on a stream that broke off may not have come.
+    // States on their way on a stream that broke off may not have come.
     const unsure = isItsOwn ? [...before.strays, ...before.unsent.slice(before.sent)] : [];
     const wanted = new Set([...unsure, ...(this.#unwritten.get(partition) ?? [])]);
     for (const key of keys) if (key.commit > offset) wanted.add(key);
@@ -139,10 +139,21 @@ export class Warmth {
     else warm.strays.add(key);
   }
 
-  /** A worker is given the state of the key. */
-  given(key: Key, holder: Holder): void {
+  /** The state with which an item of the key is given to a worker: null where the worker has it. */
+  give<Given extends { readonly state: Uint8Array | null }>(
+    key: Key | undefined,
+    given: Given,
+    holder: Holder,
+  ): Given {
+    if (given.state === null || key === undefined) return given;
+    if (this.has(key, holder)) {
+      this.statesSaved++;
+      return { ...given, state: null };
+    }
+    this.statesSent++;
     const warm = this.#partitions.get(key.partition);
     if (warm?.holder === holder) warm.strays.delete(key);
+    return given;
   }
 
   /** The worker has said that it does not have the state: the next assignment brings it. */

@@ -14,7 +14,7 @@ const STEP_MAX = 256;
 /** A state in a frame, beside its bytes and its key. */
 const STATE_OVERHEAD_BYTES = 16;
 
-/** Of keys that have no state now it says so. Throws store_corrupt, naming the row. */
+/** Says so of keys that have no state now. Throws store_corrupt, naming the row. */
 export async function readStates(store: Store, reading: StatesReading): Promise<ReadStates> {
   const frames: GivenState[][] = [];
   let [count, step, bytes, frameBytes] = [0, STEP_FIRST, 0, Infinity];

@@ -12,7 +12,7 @@ import type { PendingItem } from "../ledger/ledger.ts";
 import { assignItem } from "../items/transitions.ts";
 import { countReady, hasOpen, nextAlone, nextPending, nextUntried, shelve } from "../ledger/queue.ts";
 import type { Taker } from "../ledger/shelf.ts";
-import type { AssignedItem } from "../turn/session-frame.ts";
+import type { AssignedItem, GivenState, Session } from "../turn/session-frame.ts";
 import { holdsAlone, isOfUse, isHandingBack, isTrusted, roomAt, takesWork } from "../turn/state.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
 import { isDueToTry, moveTrust } from "../workers/trust.ts";
@@ -218,6 +218,15 @@ function bytesOf({ payload, checkpoint, keyed }: PendingItem, state = keyed?.sta
   return payload.length + (checkpoint?.length ?? 0) + (state?.length ?? 0);
 }
 
+/** Without the state where the worker has it. */
+function giveState(
+  { keys: { warmth, table } }: CoordinatorState,
+  keyed: GivenState,
+  { port }: Session,
+): GivenState {
+  return keyed.state === null ? keyed : warmth.give(table.get(keyed.key), keyed, port);
+}
+
 function give(state: CoordinatorState, turn: Turn, row: WorkerRow, items: readonly PendingItem[]): void {
   const { session } = row;
   if (items.length === 0 || session === undefined) return;
@@ -230,7 +239,7 @@ function give(state: CoordinatorState, turn: Turn, row: WorkerRow, items: readon
     row.held.set(running.itemKey, running);
     // An assignment of a key is never forgotten, so none is ever adopted.
     if (item.keyed !== undefined) turn.requireSync();
-    const keyed = item.keyed && state.keys.given(item.keyed, session.port);
+    const keyed = item.keyed && giveState(state, item.keyed, session);
     session.unreadBytes += bytesOf(item, keyed?.state);
     return {
       id: item.id,

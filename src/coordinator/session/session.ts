@@ -124,7 +124,7 @@ function deliver(
   input: Pick<Extract<SessionInput, { kind: "results" }>, "port" | "number" | "reports" | "settled">,
 ): void {
   const delivery = openDelivery(line, input, input.number);
-  // Of a report that came beside its session the worker does not hear what it was committed as.
+  // A worker does not hear what a report beside its session was committed as.
   const isHeardOf = row.session?.port === input.port && state.keys.warmth.hears(row.id, input.port);
   const heardBy = isHeardOf ? input.port : undefined;
   const states = new StatesIn(state.ledger.tally.nextCompletion + 1);

@@ -67,7 +67,7 @@ export type SessionFrame =
   | {
       readonly kind: "resultsAcknowledged";
       readonly number: number;
-      /** Of batches among them that had states, where the worker wants to know. */
+      /** The commits of batches among them that had states, where the worker wants to know. */
       readonly commits?: readonly BatchCommit[];
     }
   | { readonly kind: "checkpointRequest"; readonly number: number }
@@ -101,7 +101,7 @@ export interface StatesReading {
 
 export interface ReadStates {
   readonly reading: StatesReading;
-  /** Of the first of its keys, each in a frame that is not too large. */
+  /** The states of the first of its keys, in frames that are not too large. */
   readonly frames: readonly (readonly GivenState[])[];
   /** How many keys these are. */
   readonly count: number;
@@ -231,7 +231,7 @@ export interface Delivery {
   readonly number: number;
   /** The deliveries of one sender, in order; emptied when its stream ends. */
   readonly line: Delivery[];
-  /** Of the states in it; undefined when it has none that counts, or nobody wants to know. */
+  /** The commit of the states in it; undefined when it has none that counts, or nobody wants to know. */
   committed: Omit<BatchCommit, "number"> | undefined;
   /** Results whose items are being looked up. */
   undecided: number;

@@ -17,6 +17,7 @@ export function updateMembership(state: CoordinatorState, turn: Turn): void {
   for (const row of workers.values()) if (isMember(state, row)) members.add(row.id);
   const moved = keys.assign(members);
   if (moved === undefined) return;
+  keys.warmth.retain((partition) => keys.assignment.ownerOf(partition));
   turn.put(keys.assignment.entry());
   turn.requireSync();
   turn.answer((epoch: number) => (keys.assignment.committedEpoch = epoch), moved.epoch);

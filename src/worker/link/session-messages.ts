@@ -1,7 +1,7 @@
 // The attempts in a session's frames, read and written. A message of a coordinator that does not make sense is refused
 // whole: nothing of it is acted on.
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { Attempt } from "../../gen/rollout/v1/common_pb.ts";
+import type { Attempt, CoordinatorEnvelope } from "../../gen/rollout/v1/common_pb.ts";
 import { HeldPhase } from "../../gen/rollout/v1/work_pb.ts";
 import type {
   Assignment,
@@ -89,4 +89,15 @@ export function keysOf(asked: readonly Attempt[], held: Iterable<Assigned>): str
   const byName = new Map<string, string>();
   for (const { key, itemId, attempt } of held) byName.set(name(itemId, attempt), key);
   return asked.flatMap(({ itemId, attempt }) => byName.get(name(itemId, attempt)) ?? []);
+}
+
+/** The leadership whose words these are: another one may be of a database that was restored. */
+export function leaderOf(coordinator: CoordinatorEnvelope | undefined): string {
+  return `${Buffer.from(coordinator?.storeId ?? []).toString("hex")}@${coordinator?.coordEpoch ?? 0n}`;
+}
+
+/** Undefined when the state is left out that its key has. */
+export function ifWhole(assigned: Assigned): Assigned | undefined {
+  const { keyed } = assigned;
+  return keyed === undefined || keyed.commit === 0n || keyed.state !== undefined ? assigned : undefined;
 }

@@ -13,7 +13,7 @@ import { AsyncQueue } from "../../base/async-queue.ts";
 import type { Clock } from "../../base/clock.ts";
 import { RolloutError } from "../../base/errors.ts";
 import type { Random } from "../../base/random.ts";
-import type { CoordinatorEnvelope, WorkerEnvelopeSchema } from "../../gen/rollout/v1/common_pb.ts";
+import type { WorkerEnvelopeSchema } from "../../gen/rollout/v1/common_pb.ts";
 import { HeldVerdict } from "../../gen/rollout/v1/work_pb.ts";
 import type {
   AssignmentBatch,
@@ -35,7 +35,15 @@ import type { EpochGuard } from "./epoch-guard.ts";
 import type { Conversed, Ending, Setback } from "./reconnect.ts";
 import { stayConnected, Trouble } from "./reconnect.ts";
 import { Credit } from "./session-credit.ts";
-import { isAttempt, keysOf, readAssignments, writeHello, writeRelease } from "./session-messages.ts";
+import {
+  ifWhole,
+  leaderOf,
+  isAttempt,
+  keysOf,
+  readAssignments,
+  writeHello,
+  writeRelease,
+} from "./session-messages.ts";
 
 type Request = Exclude<MessageInitShape<typeof SessionRequestSchema>, { readonly $typeName: string }>;
 type Frame = NonNullable<Request["frame"]>;
@@ -272,8 +280,8 @@ export class Session {
     const { room, worthwhileRoom, isHungry } = executor;
     const more = mayAsk() ? credit.ask(room, worthwhileRoom, isHungry) : 0;
     if (more > 0) return { case: "credit", value: { more, upTo: BigInt(credit.upTo) } };
-    const partition = partitions?.next();
-    if (partition !== undefined) return partition;
+    const ofPartition = partitions?.next();
+    if (ofPartition !== undefined) return ofPartition;
     const checkpoints = uplink.next(executor);
     if (checkpoints !== undefined) return { case: "checkpoints", value: checkpoints };
     return conversation.toldAssignment < this.#received ? { case: undefined } : undefined;
@@ -286,7 +294,8 @@ export class Session {
     // It may have been ended while this frame was on its way.
     if (conversation.cutOff.signal.aborted) return { kind: "closed" };
     if (admission.kind === "refused") return admission;
-    this.#noteCommits(response);
+    for (const { number, commit, leftOut } of response.commits)
+      partitions?.committed(outbox.statesOf(Number(number), leftOut), Number(commit));
     if (!outbox.acknowledge(Number(response.ackedResults)))
       return refused(`it acknowledges results up to ${response.ackedResults}, which were never sent`);
     partitions?.settled();
@@ -297,17 +306,10 @@ export class Session {
     return ending;
   }
 
-  /** Before the results are forgotten. */
-  #noteCommits({ commits }: SessionResponse): void {
-    const { outbox, partitions } = this.#options;
-    for (const { number, commit, leftOut } of commits)
-      partitions?.committed(outbox.statesOf(Number(number), leftOut), Number(commit));
-  }
-
   #takeFrame(conversation: Conversation, { frame, coordinator }: SessionResponse): Setback | undefined {
     switch (frame.case) {
       case "verdict":
-        return this.#takeVerdict(conversation, frame.value, leaderOf(coordinator));
+        return this.#takeVerdict(conversation, frame.value) ?? this.#begin(coordinator);
       case "assignments":
         // The guard has found one.
         return this.#takeAssignments(conversation, frame.value, coordinator?.coordEpoch ?? 0n);
@@ -324,11 +326,11 @@ export class Session {
     }
   }
 
-  #takeVerdict(
-    conversation: Conversation,
-    { verdicts, maxOutputBytes }: HelloVerdict,
-    leader: string,
-  ): Setback | undefined {
+  #begin(coordinator: SessionResponse["coordinator"]): undefined {
+    this.#options.partitions?.sessionBegan(leaderOf(coordinator));
+  }
+
+  #takeVerdict(conversation: Conversation, { verdicts, maxOutputBytes }: HelloVerdict): Setback | undefined {
     const { executor, outbox } = this.#options;
     const keys = conversation.awaitsVerdictOn;
     if (keys === undefined) return refused("it is a second verdict");
@@ -344,7 +346,6 @@ export class Session {
     if (maxOutputBytes > 0n) conversation.maxOutputBytes = Number(maxOutputBytes);
     conversation.awaitsVerdictOn = undefined;
     this.#isReconciled = true;
-    this.#options.partitions?.sessionBegan(leader);
     this.#trouble.over();
     return undefined;
   }
@@ -366,13 +367,9 @@ export class Session {
   /** With the state of its key, or nothing: then it is said that the state is not here. */
   #complete(assigned: Assigned): Assigned[] {
     const { partitions, onStateMissing } = this.#options;
-    const { keyed } = assigned;
-    if (keyed === undefined) return [assigned];
-    const isWhole = keyed.commit === 0n || keyed.state !== undefined;
-    const whole = partitions === undefined ? (isWhole ? assigned : undefined) : partitions.complete(assigned);
-    if (whole !== undefined) return [whole];
-    onStateMissing(assigned);
-    return [];
+    const whole = partitions === undefined ? ifWhole(assigned) : partitions.complete(assigned);
+    if (whole === undefined) onStateMissing(assigned);
+    return whole === undefined ? [] : [whole];
   }
 
   #takeRelease(conversation: Conversation, { released: asked }: Release): Setback | undefined {
@@ -400,9 +397,4 @@ function isReconciled(conversation: Conversation): boolean {
 
 function refused(reason: string): Setback {
   return { kind: "refused", reason };
-}
-
-/** The leadership whose words these are: another one may be of a database that was restored. */
-export function leaderOf(coordinator: CoordinatorEnvelope | undefined): string {
-  return `${Buffer.from(coordinator?.storeId ?? []).toString("hex")}@${coordinator?.coordEpoch ?? 0n}`;
 }

@@ -13,7 +13,8 @@ export interface Checkpoint {
   readonly states: readonly KeyState[];
 }
 
-const checkpointRecord: RecordType<Checkpoint> = {
+/** @internal */
+export const checkpointRecord: RecordType<Checkpoint> = {
   kind: RECORD_KIND.partitionCheckpoint,
   name: "checkpoint of a partition",
   encode: ({ partition, offset, states }) => [

@@ -1,7 +1,7 @@
 // The room of partitions at a worker: `partitions` keeps the states of those that are the worker's own by the ring, `partition-states` is one
 // of them in memory and `checkpoint-record` as it is written, `directory-store` and `s3-store` are where it is written to.
 //
-// Here is the port of such a place. What is in it is a cache: whatever is wrong with it, or with the way to it, costs bytes.
+// Here is the port of such a place. Its content is a cache: anything that is wrong with it, or with the way to it, costs bytes.
 
 export interface CheckpointStore {
   /** For messages: where it is, without secrets. */

@@ -1,17 +1,14 @@
-// The partitions that are the worker's own by the ring, and their states in memory. Of each it reads the last checkpoint, asks the
+// The partitions that are the worker's own by the ring, and their states in memory. It reads the last checkpoint of each, asks the
 // coordinator for the states that were committed since, and says when it has them: from then on items of its keys come without their states.
 // When it is asked to, it writes a checkpoint of each.
 //
 // Keeps true: a state is given to an item by the exact commit that its assignment names; nothing of an earlier leader's history is kept,
-// because a database that was restored may give the same commits to other states; states are bounded in memory (C8), and of a
-// partition that they have no room for none is kept.
+// because a database that was restored may give the same commits to other states; states are bounded in memory (C8), and a partition that
+// they have no room for keeps none.
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { checkpointPlace, isCheckpointPlace, partitionOf } from "../../base/partition.ts";
+import { checkpointPlace, partitionOf } from "../../base/partition.ts";
 import type { Clock } from "../../base/clock.ts";
-import { sleep } from "../../base/clock.ts";
-import { formatDuration } from "../../config/duration.ts";
 import type { RunId, WorkerId } from "../../base/ids.ts";
-import { systemReason } from "../../base/system-reason.ts";
 import type {
   GetAssignmentResponse,
   PartitionCheckpointAckSchema,
@@ -21,7 +18,7 @@ import type {
 } from "../../gen/rollout/v1/work_pb.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { Assigned } from "../work/backlog.ts";
-import { checkpointName, decodeCheckpoint, encodeCheckpoint } from "./checkpoint-record.ts";
+import { Checkpoints } from "./checkpoints.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
 import { PartitionStates } from "./partition-states.ts";
 import type { KeyState } from "./partition-states.ts";
@@ -101,14 +98,12 @@ interface Replay {
   readonly answered: (isLast: boolean) => void;
 }
 
-const READ_TIMEOUT_MS = 30_000;
 const BYTES_MAX = 64 * 1024 * 1024;
-/** A checkpoint has no more than a worker keeps in memory. */
-const CHECKPOINT_BYTES_MAX = 2 * BYTES_MAX;
 
 export class Partitions {
   readonly #options: PartitionsOptions;
   readonly #maxBytes: number;
+  readonly #checkpoints: Checkpoints;
   #ask: AskAssignment = () => Promise.resolve(undefined);
   /** The leader whose history the states are of, and whether there is a session with it. */
   #leader: string | undefined;
@@ -124,13 +119,11 @@ export class Partitions {
   /** A checkpoint is asked for and waits for these to be committed. */
   #awaited: { readonly number: bigint; readonly attempts: Set<string> } | undefined;
   #writing: Promise<void> | undefined;
-  /** A reading that gives no answer is not followed by others. */
-  #isReading = false;
-  #isStoreTroubled = false;
 
   constructor(options: PartitionsOptions) {
     this.#options = options;
     this.#maxBytes = options.maxBytes ?? BYTES_MAX;
+    this.#checkpoints = new Checkpoints(options);
   }
 
   attach(ask: AskAssignment): void {
@@ -152,7 +145,7 @@ export class Partitions {
     for (const owned of this.#assignment?.owned.values() ?? []) {
       if (owned.isComplete) owned.upTo = Math.max(owned.upTo, this.#heard);
       owned.isComplete = false;
-      // Of what was written the coordinator may not have heard.
+      // The coordinator may not have heard what was written.
       owned.isUnwritten = owned.states !== undefined && owned.states.size > 0;
     }
     this.#heard = 0;
@@ -198,8 +191,8 @@ export class Partitions {
   }
 
   /**
-   * A checkpoint of each partition is asked for. What executes now is waited for, so that it is in it, but no longer than until the
-   * next request; one that comes while the last is being written is not heeded.
+   * A checkpoint of each partition is asked for. Attempts that execute now are waited for, so that they are in it, but no longer than until
+   * the next request; one that comes while the last is being written is not heeded.
    */
   takeRequest({ number }: PartitionCheckpointRequest): void {
     if (this.#writing !== undefined) return;
@@ -325,11 +318,17 @@ export class Partitions {
     const startedMs = clock.monotonicMs();
     const { partition } = owned;
     if (owned.states === undefined) {
-      const read = await this.#read(owned, following);
+      const { checkpoint } = owned;
+      const read =
+        checkpoint === undefined || following.isStoreSilent
+          ? "none"
+          : await this.#checkpoints.read(partition, checkpoint);
       if (following.isOver) return;
+      following.isStoreSilent ||= read === "silent";
+      const found = typeof read === "string" ? undefined : read;
       owned.states = new PartitionStates();
-      for (const state of read?.states ?? []) owned.states.put(state);
-      owned.upTo = read?.offset ?? 0;
+      for (const state of found?.states ?? []) owned.states.put(state);
+      owned.upTo = found?.offset ?? 0;
       owned.loaded = owned.states.size;
       this.#makeRoom();
     }
@@ -361,46 +360,6 @@ export class Partitions {
     this.#options.onNews();
   }
 
-  /** Undefined when there is none that can be used. */
-  async #read(
-    { partition, checkpoint }: Owned,
-    following: Following,
-  ): Promise<{ readonly offset: number; readonly states: readonly KeyState[] } | undefined> {
-    if (checkpoint === undefined || following.isStoreSilent || this.#isReading) return undefined;
-    const { runId, store, log } = this.#options;
-    const { place, offset } = checkpoint;
-    const unused = (reason: string): undefined => {
-      log.warn("a checkpoint of a partition cannot be used: its states come from the coordinator", {
-        ...{ partition, place, store: store.name, reason },
-      });
-    };
-    if (!isCheckpointPlace(place, partition)) return unused("its place is no name of one");
-    const name = checkpointName(runId, place);
-    try {
-      const bytes = await this.#readInTime(name);
-      if (bytes === undefined) return unused("it is not there");
-      const found = decodeCheckpoint(name, bytes, { partition, offset });
-      return typeof found === "string" ? unused(found) : found;
-    } catch (error) {
-      following.isStoreSilent = true;
-      this.#noteTrouble(error);
-      return undefined;
-    }
-  }
-
-  async #readInTime(name: string): Promise<Uint8Array | undefined> {
-    const { store, clock } = this.#options;
-    this.#isReading = true;
-    const reading = store.read(name, CHECKPOINT_BYTES_MAX).finally(() => (this.#isReading = false));
-    const waited = new AbortController();
-    const late = sleep(clock, READ_TIMEOUT_MS, waited.signal).then(() => {
-      if (!waited.signal.aborted)
-        throw new Error(`it gives no answer for ${formatDuration(READ_TIMEOUT_MS)}`);
-      return undefined;
-    });
-    return Promise.race([reading, late]).finally(() => waited.abort());
-  }
-
   async #writeAll(number: bigint): Promise<void> {
     const written = [];
     for (const owned of this.#assignment?.owned.values() ?? []) {
@@ -417,35 +376,14 @@ export class Partitions {
 
   /** Undefined when it could not be written: then the others are not tried either. */
   async #writeOne(owned: Owned): Promise<{ readonly offset: bigint; readonly place: string } | undefined> {
-    const { runId, workerId, store, log } = this.#options;
     const { partition, turn } = owned;
     const offset = Math.max(owned.upTo, this.#heard);
-    const place = checkpointPlace(partition, workerId, turn);
-    const name = checkpointName(runId, place);
+    const place = checkpointPlace(partition, this.#options.workerId, turn);
     const states = [...(owned.states ?? [])].filter(({ commit }) => commit <= offset);
     owned.isUnwritten = false;
-    try {
-      await store.write(name, encodeCheckpoint(name, { partition, offset, states }));
-      owned.turn = turn === 0 ? 1 : 0;
-      if (this.#isStoreTroubled)
-        log.info("checkpoints of partitions are written again", { store: store.name });
-      this.#isStoreTroubled = false;
-      return { offset: BigInt(offset), place };
-    } catch (error) {
-      owned.isUnwritten = true;
-      this.#noteTrouble(error);
-      return undefined;
-    }
-  }
-
-  /** Once, until a checkpoint is written again. */
-  #noteTrouble(error: unknown): void {
-    const { store, log } = this.#options;
-    if (!this.#isStoreTroubled)
-      log.warn("checkpoints of partitions cannot be kept; the run goes on without them", {
-        store: store.name,
-        reason: systemReason(error),
-      });
-    this.#isStoreTroubled = true;
+    const isWritten = await this.#checkpoints.write(place, { partition, offset, states });
+    if (isWritten) owned.turn = turn === 0 ? 1 : 0;
+    else owned.isUnwritten = true;
+    return isWritten ? { offset: BigInt(offset), place } : undefined;
   }
 }

@@ -23,7 +23,7 @@ export interface S3Options {
 }
 
 const TIMEOUT_MS = 10_000;
-/** Of an answer that says what is wrong. */
+/** The longest answer that says what is wrong. */
 const ERROR_BYTES_MAX = 64 * 1024;
 const NOT_FOUND = 404;
 

@@ -170,8 +170,8 @@ export class Outbox {
   }
 
   /**
-   * The states in a batch that is not acknowledged, but for those at the places that were left out. Of one from which results were taken
-   * out, or that was made by an earlier process, none is told.
+   * The states in a batch that is not acknowledged, but for those at the places that were left out. A batch from which results were
+   * taken out, or that an earlier process has made, tells of none.
    */
   statesOf(number: number, leftOut: readonly number[]): { key: string; state: Uint8Array | undefined }[] {
     const batch = this.#batches[number - this.#firstNumber];
