@@ -97,15 +97,17 @@ export class KeyQueue {
   /** See `KeyRoom`. Beyond its slots a worker is given heads of its own partitions alone. */
   next(taker: Taker): PendingItem | undefined {
     if (this.#ready.size === 0 || taker.takesKeys === false) return undefined;
-    const own = this.#ready.peekOwn(taker.worker);
+    const { stateVersion = Infinity } = taker;
+    const own = this.#ready.peekOwn(taker.worker, stateVersion);
     const mayTakeAny = taker.hasFreeSlot !== false || !this.#hasOwners;
-    const other = mayTakeAny ? this.#ready.peekCommon() : undefined;
+    const other = mayTakeAny ? this.#ready.peekCommon(stateVersion) : undefined;
     const key = own === undefined || (other !== undefined && other.order < own.order) ? other : own;
     return key?.head?.item;
   }
 
   nextUntried(taker: Taker): PendingItem | undefined {
-    return taker.takesKeys === false ? undefined : this.#ready.peekAny()?.head?.item;
+    const { takesKeys, stateVersion = Infinity } = taker;
+    return takesKeys === false ? undefined : this.#ready.peekAny(stateVersion)?.head?.item;
   }
 
   /** Partitions have other owners. */

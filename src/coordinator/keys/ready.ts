@@ -11,6 +11,9 @@ interface Entry {
   readonly order: string;
 }
 
+/** Entries that are looked at for a worker that cannot have the first one. */
+const LOOKED_AT_MAX = 256;
+
 /** A heap of keys, the first by order of priority and submission on top. */
 export class ReadyHeap {
   readonly #entries: Entry[] = [];
@@ -36,6 +39,21 @@ export class ReadyHeap {
       this.#dropTop();
     }
     return undefined;
+  }
+
+  /**
+   * The first key whose state is of this version at most. It may miss one far behind others that are of later versions, which wait for
+   * workers of another version.
+   */
+  peekUpTo(stateVersion: number): Key | undefined {
+    const top = this.peek();
+    if (top === undefined || top.stateVersion <= stateVersion) return top;
+    let best: Entry | undefined;
+    for (const entry of this.#entries.slice(0, LOOKED_AT_MAX)) {
+      if (entry.key.stateVersion > stateVersion || !isThere(this, entry)) continue;
+      if (best === undefined || entry.order < best.order) best = entry;
+    }
+    return best?.key;
   }
 
   /** The keys that stand here, in no order. */
@@ -107,21 +125,21 @@ export class Ready {
     this.#size--;
   }
 
-  /** The first key of a worker's own; and of all others that may go to anybody. */
-  peekOwn(worker: WorkerId): Key | undefined {
-    return this.#own.get(worker)?.peek();
+  /** The first key of a worker's own; and of all others that may go to anybody. States are of this version at most. */
+  peekOwn(worker: WorkerId, stateVersion: number): Key | undefined {
+    return this.#own.get(worker)?.peekUpTo(stateVersion);
   }
 
-  peekCommon(): Key | undefined {
-    return this.#common.peek();
+  peekCommon(stateVersion: number): Key | undefined {
+    return this.#common.peekUpTo(stateVersion);
   }
 
   /** Any key that is ready; undefined when none is. */
-  peekAny(): Key | undefined {
-    const common = this.#common.peek();
+  peekAny(stateVersion: number): Key | undefined {
+    const common = this.#common.peekUpTo(stateVersion);
     if (common !== undefined) return common;
     for (const heap of this.#own.values()) {
-      const key = heap.peek();
+      const key = heap.peekUpTo(stateVersion);
       if (key !== undefined) return key;
     }
     return undefined;

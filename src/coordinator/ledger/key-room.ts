@@ -10,13 +10,16 @@ export interface LeftState {
   /** The commit of the state that the attempt began with; 0: there was none. */
   readonly basedOn: number;
   readonly state: Uint8Array | "kept" | "removed";
+  /** The version of the plugin's states; 0, as unless it is said: these have none. */
+  readonly stateVersion?: number;
 }
 
 /** How an item of a key became final. */
 export type KeyedEnd =
   /** `commit`: one more than the number of the record of completions that it stands in. */
   | { readonly kind: "done"; readonly left: LeftState | undefined; readonly commit: number }
-  | { readonly kind: "failed"; readonly why: string };
+  /** `sparesKey`: nothing behind it stands on it, so its key does not park. */
+  | { readonly kind: "failed"; readonly why: string; readonly sparesKey: boolean };
 
 export interface KeyRoom<Item> {
   /** An item was added, behind all that its key has. */

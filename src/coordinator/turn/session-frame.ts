@@ -39,6 +39,8 @@ export interface ReportedState {
   /** The commit of the state that the attempt began with; 0: there was none. */
   readonly basedOn: number;
   readonly state: Uint8Array | "kept" | "removed";
+  /** The version of the plugin's states; 0, as unless it is said: these have none. */
+  readonly stateVersion?: number;
 }
 
 export interface NamedAttempt {
@@ -117,6 +119,8 @@ export type ReportedOutcome =
       readonly message: string;
       readonly response?: Uint8Array;
       readonly isPermanent?: boolean;
+      /** Should the item fail by it, its key goes on all the same. */
+      readonly sparesKey?: boolean;
     }
   | { readonly kind: "timeout" | "crash" | "crash_shared" | "too_large"; readonly message: string }
   | { readonly kind: "preempted" | "stolen" | "fenced" | "cancelled" };
