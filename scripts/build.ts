@@ -24,7 +24,13 @@ const MANIFEST = "oclif.manifest.json";
 /** The licences of the packages in the bundle, which their authors ask to be passed on. */
 const LICENSES = "licenses.txt";
 /** Files that are imported or started by their path: each stays a file of its own, at the path of its source. */
-const ENTRIES = ["src/index.ts", "src/cli/main.ts", "src/commands/**/*.ts", "src/**/*-{program,thread}.ts"];
+const ENTRIES = [
+  "src/index.ts",
+  "src/actors.ts",
+  "src/cli/main.ts",
+  "src/commands/**/*.ts",
+  "src/**/*-{program,thread}.ts",
+];
 /** Loaded as they are installed: a library of the machine's, what users' machines may import, what few need. */
 const INSTALLED = ["classic-level", "xstate", "elkjs"];
 /** Asked for by `pg` and by oclif where somebody has installed them, and never by us. */

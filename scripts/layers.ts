@@ -19,7 +19,7 @@ export const LAYERS: readonly Layer[] = [
   { name: "4", rooms: ["src/coordinator", "src/worker", "src/inspector", "src/client"] },
   { name: "5a", rooms: ["src/cli"] },
   { name: "5b", rooms: ["src/compose"] },
-  { name: "5c", rooms: ["src/commands", "src/index.ts"] },
+  { name: "5c", rooms: ["src/commands", "src/index.ts", "src/actors.ts"] },
 ];
 
 /** Files that stand directly in a room which has rooms of its own. */
@@ -80,7 +80,12 @@ export const FLOORS: Readonly<Record<string, readonly Readonly<Record<string, st
 };
 
 /** Where the program is put together: only here an implementation of a port is picked. */
-export const COMPOSITION: readonly string[] = ["src/compose", "src/commands", "src/index.ts"];
+export const COMPOSITION: readonly string[] = [
+  "src/compose",
+  "src/commands",
+  "src/index.ts",
+  "src/actors.ts",
+];
 
 /** Implementations of ports, by regular expression. Nobody imports one but itself, the composition and tests. */
 export const ADAPTERS: readonly string[] = [

@@ -14,6 +14,7 @@ const ABOUT: Readonly<Record<BackendKind, string>> = {
   module: "A function of a JavaScript or TypeScript file: [module](backends/module.md).",
   machine:
     "An XState machine, which goes on where it was after a preemption: [machine](backends/machine.md).",
+  actor: "An XState machine for each key, whose state is kept from event to event: [actors](actors.md).",
 };
 
 export function manifestPage(generated: string, table: MakeTable): string {
@@ -66,7 +67,7 @@ The environment that a manifest names is part of the task, because a model's nam
 
 ## Another version while the run goes on
 
-With \`--hot-reload\` a worker looks at the manifests of its plugins, at the files that the backends module and machine load, and at the
+With \`--hot-reload\` a worker looks at the manifests of its plugins, at the files that the backends module, machine and actor load, and at the
 first words of a command that are files, twice a second. When one has changed and stands still, the manifest is read again:
 
 - Items that begin from then on are executed by the new plugin, and results say its version. Items that run end with what they

@@ -23,6 +23,9 @@ export const fieldFlags = {
   }),
 };
 
+export const KEYLESS_EVENT =
+  "an event is sent to an actor by its key: give --key-field, which says where lines have it";
+
 /** Undefined when no key was asked for. `refuse` throws. */
 export function fieldsOf(
   flags: {

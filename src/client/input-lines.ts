@@ -2,7 +2,7 @@
 // the file, without the line's ending and outer white space. Empty lines are no items, and a mark of UTF-8 at the start is no part of one.
 import { isUtf8 } from "node:buffer";
 import { failure } from "../base/errors.ts";
-import { namesIn } from "./item-fields.ts";
+import { eventNames, namesIn } from "./item-fields.ts";
 import type { ItemFields } from "./item-fields.ts";
 import { jsonFaultAt } from "./json-fault.ts";
 
@@ -16,6 +16,8 @@ export interface InputOptions {
   readonly lineBytesMax: number;
   /** Fields that each line has to have. */
   readonly fields?: ItemFields | undefined;
+  /** The types of actors that each line is an event for; undefined when it is none. */
+  readonly actorTypes?: readonly string[] | undefined;
 }
 
 const NEWLINE = 0x0a;
@@ -59,7 +61,7 @@ function checked(line: Uint8Array, number: number, options: InputOptions): Uint8
 function refuseUnlessJson(
   line: Uint8Array,
   { number, before }: { readonly number: number; readonly before: number },
-  { name, fields }: InputOptions,
+  { name, fields, actorTypes }: InputOptions,
 ): void {
   const refusal = (reason: string, cause?: unknown): Error =>
     failure("input_invalid", { file: name, line: number, reason }, cause);
@@ -76,7 +78,8 @@ function refuseUnlessJson(
     throw refusal(`it is not JSON${at === undefined ? "" : ` at column ${columnAt(at)}`}`, error);
   }
   if (depthOf(value) > JSON_DEPTH_MAX) throw refusal(`it is nested deeper than ${JSON_DEPTH_MAX} levels`);
-  const names = fields && namesIn(text, fields);
+  const named = fields && namesIn(text, fields);
+  const names = named && actorTypes ? eventNames(text, named, actorTypes) : named;
   if (names !== undefined && "fault" in names)
     throw failure("key_invalid", { file: name, line: number, reason: names.fault });
 }

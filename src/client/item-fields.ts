@@ -1,5 +1,6 @@
 // Fields of a line that say which key its item has, and which event of the key it is: named by a member of the line's object, or by a JSON
 // pointer. A line that does not say it is refused with the reason in words; nothing is guessed.
+import { actorKey, addressFault, EVENT_FAULT, isEvent } from "../base/actor-address.ts";
 import { formatJson, isJsonObject, memberOf, parseJson } from "../base/exact-json.ts";
 import { printable } from "../base/safe-text.ts";
 import { LIMITS } from "../config/limits.ts";
@@ -45,6 +46,16 @@ export function namesIn(line: string, { key: keyField, eventId: eventField }: It
   if (typeof key !== "string") return key;
   const eventId = eventField === undefined ? "" : nameAt(value, eventField, EVENT_ID);
   return typeof eventId === "string" ? { key, eventId } : eventId;
+}
+
+/** The names of an event of an actor: `named` as the line has them, with the actor's whole key. `line` is JSON. */
+export function eventNames(line: string, named: Named, types: readonly string[]): Named {
+  if ("fault" in named) return named;
+  if (!isEvent(parseJson(line))) return { fault: EVENT_FAULT };
+  const key = actorKey(named.key, types);
+  if (key === undefined) return { fault: addressFault(printable(named.key), types) };
+  const whole = nameOf(key, KEY, KEY);
+  return typeof whole === "string" ? { ...named, key } : whole;
 }
 
 /** The names of an item that a program has given. */

@@ -13,7 +13,7 @@ import type { Clock } from "../base/clock.ts";
 import type { Random } from "../base/random.ts";
 import { OperatorService } from "../gen/rollout/v1/run_pb.ts";
 import type { NewItemSchema } from "../gen/rollout/v1/run_pb.ts";
-import { givenNames, namesIn } from "./item-fields.ts";
+import { eventNames, givenNames, namesIn } from "./item-fields.ts";
 import type { ItemNames, Named } from "./item-fields.ts";
 
 export interface Submitted {
@@ -126,6 +126,8 @@ export type NameOf = string | ((item: unknown) => string | number);
 export interface NamesOf {
   readonly key: NameOf;
   readonly id?: NameOf | undefined;
+  /** The types of actors that the items are events for; undefined when they are none. */
+  readonly actorTypes?: readonly string[] | undefined;
 }
 
 /**
@@ -149,7 +151,10 @@ export async function* jsonItems(
       yield bytes;
       continue;
     }
-    const named = namedBy(names, value, bytes);
+    const own = namedBy(names, value, bytes);
+    const { actorTypes } = names;
+    const named =
+      actorTypes === undefined ? own : eventNames(Buffer.from(bytes).toString("utf8"), own, actorTypes);
     if ("fault" in named)
       throw failure("key_invalid", { file: "the items", line: number, reason: named.fault });
     yield { payload: bytes, ...named };

@@ -13,7 +13,12 @@ export interface WorkerSummary extends Plain<WorkerInfo> {
   readonly incarnation: IncarnationId;
   readonly state: "init" | "ready" | "draining" | "gone" | "unknown";
   readonly liveness: "alive" | "suspected" | "failed" | "removed" | "unknown";
-  readonly plugins: readonly { readonly name: string; readonly version: string }[];
+  readonly plugins: readonly {
+    readonly name: string;
+    readonly version: string;
+    /** The version of the states that its actors leave; 0 for a plugin that has none. */
+    readonly stateVersion: number;
+  }[];
   /** Undefined while the coordinator has not heard of the worker since it began to lead. */
   readonly lastBeatAgeMs: number | undefined;
   /** Why it is given no work although it asks for some. */

@@ -10,7 +10,7 @@ import { BaseCommand } from "../cli/base-command.ts";
 import { wantsColour } from "../cli/exit.ts";
 import { Args, Flags, integerFlag } from "../cli/oclif.ts";
 import { openDisplay, silentDisplay } from "../cli/render/progress-display.ts";
-import { fieldFlags, fieldsOf } from "../cli/field-flags.ts";
+import { fieldFlags, fieldsOf, KEYLESS_EVENT } from "../cli/field-flags.ts";
 import { FORMAT_NAMES, jsonRefusal } from "../cli/results/format.ts";
 import { settingFlags } from "../cli/setting-flags.ts";
 import { shellWords } from "../cli/shell-words.ts";
@@ -107,12 +107,15 @@ export class Run extends BaseCommand {
     const { workers, slots } = crewOf(manifest, flags.workers, !this.#saysSlots(flags), config);
     demandFiles(filesOfLocalRun(workers, slots));
     const again = (...words: string[]): string => this.#again(file, ...words);
+    const task = taskOf(manifest);
+    const fields = fieldsOf(flags, (detail) => this.misuse(detail));
+    if (task.actorTypes !== undefined && fields === undefined) throw this.misuse(KEYLESS_EVENT);
     const request: LocalRunRequest = {
       input: {
         ...{ file, kind: flags.text ? "text" : "json", lineBytesMax: config.limits.payloadBytes },
-        fields: fieldsOf(flags, (detail) => this.misuse(detail)),
+        ...{ fields, actorTypes: task.actorTypes },
       },
-      ...{ program, task: taskOf(manifest), itemBytesMax: config.limits.payloadBytes },
+      ...{ program, task, itemBytesMax: config.limits.payloadBytes },
       flags: { ...flags, slots: String(slots) },
       manifest:
         this.commandLine === undefined

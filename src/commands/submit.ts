@@ -5,7 +5,7 @@ import { failure, RolloutError } from "../base/errors.ts";
 import { systemReason } from "../base/system-reason.ts";
 import { Args, Flags, integerFlag } from "../cli/oclif.ts";
 import { isFile } from "../cli/results/outlet.ts";
-import { fieldFlags, fieldsOf } from "../cli/field-flags.ts";
+import { fieldFlags, fieldsOf, KEYLESS_EVENT } from "../cli/field-flags.ts";
 import { configFlags, settingFlags } from "../cli/setting-flags.ts";
 import { inputLines } from "../client/input-lines.ts";
 import { announced } from "../client/slow-input.ts";
@@ -65,6 +65,8 @@ export class Submit extends OperatorCommand {
     const sealed = flags.seal && !dryRun;
     // The flag is of this file, not the setting of workers that has the same name.
     return this.withRun({ ...flags, plugin: undefined }, async (client, { limits }) => {
+      const { actorTypes } = await client.taskOf(plugin);
+      if (actorTypes !== undefined && fields === undefined) throw this.misuse(KEYLESS_EVENT);
       const lines = inputLines(
         chunksOf(args.file, (sentence) => this.tell(sentence)),
         {
@@ -72,6 +74,7 @@ export class Submit extends OperatorCommand {
           kind: flags.text ? "text" : "json",
           lineBytesMax: limits.payloadBytes,
           fields,
+          actorTypes,
         },
       );
       const items = dryRun ? nothingSubmitted(lines) : lines;

@@ -129,6 +129,7 @@ function filesOf(manifest: Manifest): string[] {
   switch (manifest.backend) {
     case "module":
     case "machine":
+    case "actor":
       return [file, resolve(directory, manifest.spec.module)];
     case "command":
     case "process":

@@ -5,10 +5,10 @@ import { newUlid } from "../base/ids.ts";
 import type { WorkerId } from "../base/ids.ts";
 import type { MockSpec } from "../config/manifest-fields.ts";
 import { loadManifest } from "../config/manifest.ts";
-import type { Manifest, ManifestOf } from "../config/manifest.ts";
+import type { Manifest, ModuleManifest } from "../config/manifest.ts";
 import type { Backend } from "../worker/backends/backend.ts";
 import type { Children } from "../worker/children/child.ts";
-import { machineBackend, moduleBackend } from "../worker/backends/code/code-backend.ts";
+import { actorBackend, machineBackend, moduleBackend } from "../worker/backends/code/code-backend.ts";
 import type { CodeBackend } from "../worker/backends/code/code-backend.ts";
 import { CommandBackend } from "../worker/backends/command/command-backend.ts";
 import { HttpBackend } from "../worker/backends/http/http-backend.ts";
@@ -63,7 +63,8 @@ export async function loadManifests(files: readonly string[]): Promise<Manifest[
 export function openPlugin(manifest: Manifest, ports: BackendPorts): OpenedPlugin {
   const { name, version, itemTimeoutMs } = manifest;
   const { backend, obstacle = Promise.resolve(undefined) } = openBackend(manifest, ports);
-  return { plugin: { name, version, backend, itemTimeoutMs }, obstacle };
+  const stateVersion = manifest.backend === "actor" ? manifest.spec.stateVersion : undefined;
+  return { plugin: { name, version, stateVersion, backend, itemTimeoutMs }, obstacle };
 }
 
 interface OpenedBackend {
@@ -100,12 +101,14 @@ function openBackend(manifest: Manifest, ports: BackendPorts): OpenedBackend {
       return prepared(moduleBackend({ ...shared, ...manifest.spec, ...ownOf(manifest, environment) }));
     case "machine":
       return prepared(machineBackend({ ...shared, ...manifest.spec, ...ownOf(manifest, environment) }));
+    case "actor":
+      return prepared(actorBackend({ ...shared, ...manifest.spec, ...ownOf(manifest, environment) }));
   }
 }
 
 /** The file and the environment of a backend of a user's code. */
 function ownOf(
-  { directory, spec }: ManifestOf<"module"> | ManifestOf<"machine">,
+  { directory, spec }: ModuleManifest,
   environment: BackendPorts["environment"],
 ): { readonly module: string; readonly env: BackendPorts["environment"] } {
   return { module: resolve(directory, spec.module), env: { ...environment, ...spec.env } };

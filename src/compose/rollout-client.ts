@@ -185,12 +185,26 @@ export class RolloutClient {
   ): Promise<Submitted> {
     const { transport, taskOf, itemBytesMax } = this.#way;
     const task = await taskOf(plugin);
+    const { actorTypes } = task;
+    if (key === undefined && actorTypes !== undefined)
+      throw failure("request_invalid", {
+        method: "submit",
+        reason: "an event is sent to an actor by its key",
+      });
     if (key === undefined && id !== undefined)
       throw failure("request_invalid", { method: "submit", reason: "an id names an item within its key" });
-    const lines = jsonItems(items, itemBytesMax, key === undefined ? undefined : { key, id });
+    const lines = jsonItems(items, itemBytesMax, key === undefined ? undefined : { key, id, actorTypes });
     const submitted = await submitLines(transport, lines, { ...options, ...this.#ports, task, priority });
     if (seal && options.dryRun !== true) await this.seal();
     return submitted;
+  }
+
+  /**
+   * The task that items are submitted for, by that manifest or by none. Rejects with manifest rows.
+   * @internal
+   */
+  taskOf(plugin: string | undefined): Promise<Task> {
+    return this.#way.taskOf(plugin);
   }
 
   /** Says that nothing more will come: the run is complete when what is there is final. Idempotent. */

@@ -2,8 +2,6 @@
 // runs it. The file's code runs in this process; what it prints goes to standard error, since standard output is the result.
 import { access } from "node:fs/promises";
 import terminal from "node:console";
-import { findPackageJSON } from "node:module";
-import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { AnyStateMachine } from "xstate";
@@ -16,7 +14,7 @@ import type { NamedMachine } from "../charts/named-machine.ts";
 import { isMachine, isRecentMachine, readMachine, UnreadableMachine } from "../charts/read-machine.ts";
 import { loadManifest } from "../config/manifest.ts";
 import type { CreateActor } from "../runtime/transition.ts";
-import { importAsSeenFrom, lendOurPackages } from "../worker/backends/code/lent-packages.ts";
+import { importAsSeenFrom, lendOurPackages, versionSeenFrom } from "../worker/backends/code/lent-packages.ts";
 
 /** A file that imports itself in a circle, or waits for what never comes, is given up. */
 const LOAD_TIMEOUT_MS = 30_000;
@@ -99,7 +97,11 @@ async function machinesOf(file: string): Promise<ExportedMachine[]> {
 
 function read(file: string, url: string, name: string, machine: AnyStateMachine): NamedMachine {
   if (!isRecentMachine(machine))
-    throw unusable(file, `${name} was made by XState ${versionSeenFrom(url)}`, "make it with XState 5");
+    throw unusable(
+      file,
+      `${name} was made by XState ${versionSeenFrom("xstate", url)}`,
+      "make it with XState 5",
+    );
   try {
     return { name, machine, model: readMachine(machine), structure: null };
   } catch (error) {
@@ -128,17 +130,6 @@ async function exportsOf(file: string, url: string): Promise<Readonly<Record<str
 function printToStandardError(): void {
   for (const method of ["log", "info", "debug"] as const)
     terminal[method] = (...said: unknown[]) => terminal.error(...said);
-}
-
-/** The version of the copy that the file gets, as far as that can be told. */
-function versionSeenFrom(url: string): string {
-  try {
-    const file = findPackageJSON("xstate", url) ?? "";
-    const { version } = JSON.parse(readFileSync(file, "utf8")) as { readonly version?: unknown };
-    return String(version);
-  } catch {
-    return "4 or older";
-  }
 }
 
 function namesOf(machines: readonly ExportedMachine[]): string {

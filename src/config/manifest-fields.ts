@@ -246,6 +246,27 @@ export const MANIFEST_FIELDS = {
       doc: 'How often its snapshot is kept at most; `"0ms"`: after each transition.',
     },
   },
+  actor: {
+    module: { ...code.module, ...LAUNCH },
+    types: {
+      ...LAUNCH,
+      kind: "command",
+      required: true,
+      doc: "The names of its exports that are types of actors, made by `defineActor`.",
+    },
+    state_version: {
+      ...LAUNCH,
+      kind: "integer",
+      default: 1,
+      min: 1,
+      max: 1_000_000,
+      doc: "The version of the shape that states have: one more whenever that changes.",
+    },
+    memory_limit: code.memory_limit,
+    load_timeout: code.load_timeout,
+    abort_grace: code.abort_grace,
+    env: { ...env, ...LAUNCH },
+  },
 } as const satisfies Record<string, Readonly<Record<string, Field>>>;
 
 export type BackendKind = keyof typeof MANIFEST_FIELDS;

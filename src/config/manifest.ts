@@ -38,6 +38,9 @@ export type ManifestOf<Kind extends BackendKind> = ManifestBase & {
 };
 export type Manifest = { readonly [Kind in BackendKind]: ManifestOf<Kind> }[BackendKind];
 
+/** A manifest whose backend loads a user's JavaScript. */
+export type ModuleManifest = ManifestOf<"module"> | ManifestOf<"machine"> | ManifestOf<"actor">;
+
 /** The plugin that a command line makes when no manifest is named. */
 const COMMAND_PLUGIN = "command";
 /** The plugin that a worker has when no manifest is named. */
@@ -58,9 +61,12 @@ export async function loadManifest(file: string): Promise<Manifest> {
   const path = resolve(file);
   const manifest = parseManifest(path, await readTrustedText(path, "manifest_unreadable"));
   // The worker executes it, or has it loaded.
-  if (manifest.backend === "module" || manifest.backend === "machine")
-    await demandTrusted(resolve(manifest.directory, manifest.spec.module));
+  if (loadsModule(manifest)) await demandTrusted(resolve(manifest.directory, manifest.spec.module));
   return manifest;
+}
+
+function loadsModule(manifest: Manifest): manifest is ModuleManifest {
+  return manifest.backend === "module" || manifest.backend === "machine" || manifest.backend === "actor";
 }
 
 /**

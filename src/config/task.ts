@@ -15,6 +15,8 @@ export interface Task {
   readonly digest: Buffer;
   /** For people, and shown to everybody who may look at the run: one line without secrets. Says enough of the digest that two tasks never look the same. */
   readonly summary: string;
+  /** The types of actors that its items are events for; undefined unless its backend is `actor`. */
+  readonly actorTypes?: readonly string[];
 }
 
 const FORMAT = "rollout task 1";
@@ -28,7 +30,8 @@ export function taskOf(manifest: Manifest): Task {
   const shown = what.length > SUMMARY_MAX_CHARACTERS ? `${what.slice(0, SUMMARY_MAX_CHARACTERS)}…` : what;
   const words = [`${manifest.name} (${manifest.backend})`, ...(shown === "" ? [] : [shown])].join(": ");
   const summary = `${words.toWellFormed()} [${digest.toString("hex").slice(0, DIGEST_SHOWN)}]`;
-  return { plugin: manifest.name, digest, summary };
+  const actors = manifest.backend === "actor" ? { actorTypes: manifest.spec.types } : {};
+  return { plugin: manifest.name, digest, summary, ...actors };
 }
 
 /** JSON whose objects have their keys in order: equal manifests have equal texts. */
@@ -62,5 +65,7 @@ function whatRuns(manifest: Manifest): string {
       const { module, export: name } = manifest.spec;
       return name === "default" ? module : `${module} (${name})`;
     }
+    case "actor":
+      return manifest.spec.module;
   }
 }

@@ -4,10 +4,10 @@ import { writeFile } from "node:fs/promises";
 import type { Clock } from "../../src/base/clock.ts";
 import { systemClock } from "../../src/base/clock.ts";
 import { systemRandom } from "../../src/base/random.ts";
-import type { Outcome } from "../../src/worker/backends/backend.ts";
+import type { KeyOfItem, Outcome } from "../../src/worker/backends/backend.ts";
 import type { ChildHost } from "../../src/worker/children/child-host.ts";
 import type { CodeBackend } from "../../src/worker/backends/code/code-backend.ts";
-import { machineBackend, moduleBackend } from "../../src/worker/backends/code/code-backend.ts";
+import { actorBackend, machineBackend, moduleBackend } from "../../src/worker/backends/code/code-backend.ts";
 import { openChildHost } from "./child-host.ts";
 import { useClosers } from "./closers.ts";
 import { RecordingLogger } from "./recording-logger.ts";
@@ -29,6 +29,7 @@ export interface ExecuteOptions {
   readonly checkpoint?: Uint8Array;
   readonly signal?: AbortSignal;
   readonly env?: Readonly<Record<string, string>>;
+  readonly keyed?: KeyOfItem;
   readonly onLog?: (soFar: string) => void;
   readonly onCheckpoint?: (checkpoint: Uint8Array) => void;
 }
@@ -72,6 +73,12 @@ export class CodeRig {
   async machineAt(file: string, { checkpointIntervalMs = 0, ...knobs }: Knobs = {}): Promise<CodeBackend> {
     const options = { ...(await this.#options(knobs)), module: file, checkpointIntervalMs };
     return this.#closeLater(machineBackend(options));
+  }
+
+  /** A backend for the actors that this source exports under the names of `types`. */
+  async actor(source: string, types: readonly string[], { stateVersion = 1 } = {}): Promise<CodeBackend> {
+    const module = await this.#write(`actors-${stateVersion}.ts`, source);
+    return this.#closeLater(actorBackend({ ...(await this.#options({})), module, types, stateVersion }));
   }
 
   async #write(name: string, source: string): Promise<string> {
@@ -138,7 +145,7 @@ export async function executeText(
   const outcome = await backend.execute(
     {
       itemId: itemId(number),
-      ...{ attempt, env },
+      ...{ attempt, env, keyed: options.keyed },
       payload: Buffer.from(payload),
       checkpoint: options.checkpoint ?? new Uint8Array(0),
       alone: false,

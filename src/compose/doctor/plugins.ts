@@ -6,7 +6,7 @@ import type { Clock } from "../../base/clock.ts";
 import { failure } from "../../base/errors.ts";
 import { systemReason } from "../../base/system-reason.ts";
 import { loadManifest } from "../../config/manifest.ts";
-import type { Manifest, ManifestOf } from "../../config/manifest.ts";
+import type { Manifest, ManifestOf, ModuleManifest } from "../../config/manifest.ts";
 import { findProgram } from "../../worker/children/program-search.ts";
 import { isTemplate } from "../../worker/backends/command/argv-template.ts";
 import { exchange } from "../../transport/exchange.ts";
@@ -84,6 +84,7 @@ function lookAt(manifest: Manifest, look: PluginLook): Promise<Sight> {
       return serverOf(manifest, look);
     case "module":
     case "machine":
+    case "actor":
       return moduleOf(manifest);
   }
 }
@@ -104,7 +105,7 @@ async function workingDirectoryOf({ workingDirectory }: Manifest): Promise<Sight
   return found.kind === "missing" ? found : { kind: "there", what: `it is run in ${workingDirectory}` };
 }
 
-async function moduleOf(manifest: ManifestOf<"module"> | ManifestOf<"machine">): Promise<Sight> {
+async function moduleOf(manifest: ModuleManifest): Promise<Sight> {
   const file = resolve(manifest.directory, manifest.spec.module);
   try {
     if (!(await stat(file)).isFile()) return { kind: "missing", reason: `the module ${file} is not a file` };

@@ -24,6 +24,8 @@ export interface InputSource {
   readonly lineBytesMax: number;
   /** Where each line has its key. */
   readonly fields?: ItemFields | undefined;
+  /** The types of actors that its lines are events for; undefined when they are none. */
+  readonly actorTypes?: readonly string[] | undefined;
 }
 
 /** To whom it is said, once, that what can be read only once is waited for. */
@@ -55,8 +57,8 @@ export async function openInput(
   spoolFile: string,
   announcer: Announcer,
 ): Promise<LocalInput> {
-  const { file, kind, lineBytesMax, fields } = source;
-  const options = { name: file ?? STANDARD_INPUT, kind, lineBytesMax, fields };
+  const { file, kind, lineBytesMax, fields, actorTypes } = source;
+  const options = { name: file ?? STANDARD_INPUT, kind, lineBytesMax, fields, actorTypes };
   const input =
     file === undefined || (await isReadOnce(source))
       ? await spooled(file, spoolFile, options, announcer)

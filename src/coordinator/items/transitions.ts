@@ -340,7 +340,8 @@ function recordFailure(
 ): void {
   assert(result !== null && "class" in result, "a failure has a class");
   const why = `${result.class}: ${result.message}`;
-  if (isKeyed(item.place)) ledger.keys.settled(item.place, { kind: "failed", why });
+  const { sparesKey = false } = result;
+  if (isKeyed(item.place)) ledger.keys.settled(item.place, { kind: "failed", why, sparesKey });
   const { attempt, worker, charged, lost, isApart } = item.row.context;
   const value = {
     id: item.id,

@@ -99,9 +99,10 @@ export class KeyQueue {
   /** See `KeyRoom`. Beyond its slots a worker is given heads of its own partitions alone. */
   next(taker: Taker): PendingItem | undefined {
     if (this.#ready.size === 0 || taker.takesKeys === false) return undefined;
-    const own = this.#ready.peekOwn(taker.worker);
+    const { stateVersion = Infinity } = taker;
+    const own = this.#ready.peekOwn(taker.worker, stateVersion);
     const mayTakeAny = taker.hasFreeSlot !== false || this.#ring.size === 0;
-    const other = mayTakeAny ? this.#ready.peekOther(taker.worker) : undefined;
+    const other = mayTakeAny ? this.#ready.peekOther(taker.worker, stateVersion) : undefined;
     const key = own === undefined || (other !== undefined && other.order < own.order) ? other : own;
     return key?.head?.item;
   }
@@ -125,7 +126,8 @@ export class KeyQueue {
   }
 
   nextUntried(taker: Taker): PendingItem | undefined {
-    return taker.takesKeys === false ? undefined : this.#ready.peekAny()?.head?.item;
+    const { takesKeys, stateVersion = Infinity } = taker;
+    return takesKeys === false ? undefined : this.#ready.peekAny(stateVersion)?.head?.item;
   }
 
   /** Partitions have other owners. */

@@ -177,6 +177,9 @@ export class Keys implements KeyRoom<PendingItem> {
     if (left === undefined) return undefined;
     const key = this.#heads.get(place);
     const commit = key?.statedCommit ?? 0;
+    const [version, keys] = [left.stateVersion ?? 0, key?.stateVersion ?? 0];
+    if (version < keys && left.state !== "kept")
+      return `the state that it has left is of version ${version}, and its key has one of ${keys}`;
     if (left.basedOn === commit) return undefined;
     return `the state that it began with is of commit ${left.basedOn}, and its key has that of ${commit}`;
   }
@@ -188,7 +191,7 @@ export class Keys implements KeyRoom<PendingItem> {
 
   settled(place: Place, end: KeyedEnd): void {
     const key = this.#headed(place);
-    if (end.kind === "failed" && !this.settings.skipsFailed) {
+    if (end.kind === "failed" && !end.sparesKey && !this.settings.skipsFailed) {
       key.why = end.why.slice(0, WHY_CHARACTERS);
       this.#step(key, { type: "item.failed" });
       return;
@@ -198,10 +201,11 @@ export class Keys implements KeyRoom<PendingItem> {
     this.#endHead(key);
   }
 
-  #commit(key: Key, { state, heardBy }: LeftState, commit: number): void {
+  #commit(key: Key, { state, stateVersion = 0, heardBy }: LeftState, commit: number): void {
     if (state === "kept" || (state === "removed" && !key.hasState)) return;
     key.commit = commit;
     key.hasState = state !== "removed";
+    key.stateVersion = key.hasState ? stateVersion : 0;
     if (state === "removed") this.#memory.dropState(key);
     // A copy: what keeps the state must not keep the whole message that it came in.
     else this.#memory.keepState(key, new Uint8Array(state));
@@ -389,10 +393,8 @@ export class Keys implements KeyRoom<PendingItem> {
     if (row.state !== WAITING) return this.#queue.remove(key);
     if (key.queue !== undefined || head?.item === undefined) return;
     if (key.hasState && key.state === undefined) return;
-    const item: PendingItem = {
-      ...head.item,
-      keyed: { key: key.text, commit: key.statedCommit, state: key.state ?? null },
-    };
+    const { text, statedCommit: commit, state = null, stateVersion } = key;
+    const item: PendingItem = { ...head.item, keyed: { key: text, commit, state, stateVersion } };
     head.item = item;
     this.#queue.put(key, item, this.#nowMs);
   }

@@ -12,6 +12,9 @@ interface Entry {
   readonly order: string;
 }
 
+/** Entries that are looked at for a worker that cannot have the first one. */
+const LOOKED_AT_MAX = 256;
+
 /** A heap of keys, the first by order of priority and submission on top. */
 export class ReadyHeap {
   readonly #entries: Entry[] = [];
@@ -39,6 +42,21 @@ export class ReadyHeap {
       this.#dropTop();
     }
     return undefined;
+  }
+
+  /**
+   * The first key whose state is of this version at most. It may miss one far behind others that are of later versions, which wait for
+   * workers of another version.
+   */
+  peekUpTo(stateVersion: number): Key | undefined {
+    const top = this.peek();
+    if (top === undefined || top.stateVersion <= stateVersion) return top;
+    let best: Entry | undefined;
+    for (const entry of this.#entries.slice(0, LOOKED_AT_MAX)) {
+      if (entry.key.stateVersion > stateVersion || !isThere(this, entry)) continue;
+      if (best === undefined || entry.order < best.order) best = entry;
+    }
+    return best?.key;
   }
 
   /** The keys that stand here, in no order. */
@@ -115,13 +133,14 @@ export class Ready {
     return this.#own.get(worker)?.size ?? 0;
   }
 
-  /** The first key of a worker's own; and of all others that may go to it. */
-  peekOwn(worker: WorkerId): Key | undefined {
-    return this.#own.get(worker)?.peek();
+  /** The first key of a worker's own; and of all others that may go to it. States are of this version at most. */
+  peekOwn(worker: WorkerId, stateVersion: number): Key | undefined {
+    return this.#own.get(worker)?.peekUpTo(stateVersion);
   }
 
-  peekOther(worker: WorkerId): Key | undefined {
-    const [lent, common] = [this.#lent.get(worker)?.peek(), this.#common.peek()];
+  peekOther(worker: WorkerId, stateVersion: number): Key | undefined {
+    const lent = this.#lent.get(worker)?.peekUpTo(stateVersion);
+    const common = this.#common.peekUpTo(stateVersion);
     return lent !== undefined && (common === undefined || lent.order < common.order) ? lent : common;
   }
 
@@ -147,11 +166,11 @@ export class Ready {
   }
 
   /** Any key that is ready; undefined when none is. */
-  peekAny(): Key | undefined {
-    const common = this.#common.peek();
+  peekAny(stateVersion: number): Key | undefined {
+    const common = this.#common.peekUpTo(stateVersion);
     if (common !== undefined) return common;
     for (const heap of this.#own.values()) {
-      const key = heap.peek();
+      const key = heap.peekUpTo(stateVersion);
       if (key !== undefined) return key;
     }
     return undefined;

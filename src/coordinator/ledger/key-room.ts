@@ -13,13 +13,16 @@ export interface LeftState {
   readonly state: Uint8Array | "kept" | "removed";
   /** The session that reported it and is told of its commit; undefined when none is. */
   readonly heardBy?: object | undefined;
+  /** The version of the plugin's states; 0, as unless it is said: these have none. */
+  readonly stateVersion?: number;
 }
 
 /** How an item of a key became final. */
 export type KeyedEnd =
   /** `commit`: one more than the number of the record of completions that it stands in. */
   | { readonly kind: "done"; readonly left: LeftState | undefined; readonly commit: number }
-  | { readonly kind: "failed"; readonly why: string };
+  /** `sparesKey`: nothing behind it stands on it, so its key does not park. */
+  | { readonly kind: "failed"; readonly why: string; readonly sparesKey: boolean };
 
 export interface KeyRoom<Item> {
   /** An item was added, behind all that its key has. */

@@ -44,7 +44,13 @@ export interface PendingItem {
   /** Its row as a returned item; null when it was never given out. */
   readonly returned: { readonly budgets: ReturnedRecord; readonly checksum: number } | null;
   /** The key of one that has a key, and its state with the commit that the state is of. */
-  readonly keyed?: { readonly key: string; readonly commit: number; readonly state: Uint8Array | null };
+  readonly keyed?: {
+    readonly key: string;
+    readonly commit: number;
+    readonly state: Uint8Array | null;
+    /** The version of the state; 0: it has none. */
+    readonly stateVersion: number;
+  };
 }
 
 /** An item that a worker has. */
@@ -185,4 +191,6 @@ export interface Failure {
   readonly message: string;
   /** The answer that a server gave in place of a result. */
   readonly response?: Uint8Array;
+  /** The key of the item goes on without it. */
+  readonly sparesKey?: boolean;
 }

@@ -17,6 +17,8 @@ export interface Taker {
   readonly nowMs: number;
   /** Whether it hands on the states of keys; it does unless said. */
   readonly takesKeys?: boolean;
+  /** The latest version of states of keys that it goes on from; any unless said. */
+  readonly stateVersion?: number;
   /** Whether it would begin at once what it is given; it would unless said. */
   readonly hasFreeSlot?: boolean;
 }
@@ -27,6 +29,8 @@ interface Keepable {
   readonly key: Place;
   readonly weight: number;
   readonly returned: { readonly budgets: Pick<ReturnedRecord, "failedBy"> } | null;
+  /** The state of its key. */
+  readonly keyed?: { readonly stateVersion: number };
 }
 
 interface Kept<Item> {
@@ -81,7 +85,7 @@ export class Shelf<Item extends Keepable> {
   peek(taker: Taker): Item | undefined {
     let best: Item | undefined;
     for (const list of this.#byFailer.values()) {
-      const first = taker.takesKeys === false ? list.find(({ item }) => !isKeyed(item.key)) : list[0];
+      const first = list.find(({ item }) => goesOnFrom(taker, item));
       if (first === undefined || !mayTake(taker, first)) continue;
       if (best === undefined || orderOf(first.item.key) < orderOf(best.key)) best = first.item;
     }
@@ -108,6 +112,12 @@ export class Shelf<Item extends Keepable> {
     this.#byFailer.set(failedBy, list);
     return list;
   }
+}
+
+/** Whether the worker can begin with the state of the item's key. */
+function goesOnFrom({ takesKeys, stateVersion = Infinity }: Taker, { key, keyed }: Keepable): boolean {
+  if (keyed !== undefined && keyed.stateVersion > stateVersion) return false;
+  return takesKeys !== false || !isKeyed(key);
 }
 
 /** Another worker than the one that failed it, where there is one and it comes in time. */

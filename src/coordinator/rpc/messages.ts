@@ -68,7 +68,10 @@ export function readBeat(wire: WireBeat | undefined): Beat {
     load: wire.load,
     sentAtMs: count(wire.sentAtMs, "sent_at_ms"),
     slots: wire.slots,
-    plugins: wire.plugins.map(({ name, version }) => ({ name, version })),
+    plugins: wire.plugins.map(({ name, version, stateVersion }) => ({
+      ...{ name, version },
+      ...(stateVersion > 0 && { stateVersion }),
+    })),
     isAtRisk: wire.atRisk,
     trouble: wire.trouble,
     ...(drain && { drain: { state: drain.state, cause: drain.cause, leftMs: drain.leftMs } }),

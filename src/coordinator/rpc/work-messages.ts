@@ -147,10 +147,10 @@ function tooLarge(what: string, bytes: number, limit: string): ReportedOutcome {
 /** Throws request_invalid. */
 function readState({ keyed }: Result): { readonly keyed?: ReportedState } {
   if (keyed === undefined) return {};
-  const { basedOn, state, removed } = keyed;
+  const { basedOn, state, removed, stateVersion } = keyed;
   if (removed && state !== undefined) return refuseFrame("a result's state is new and removed");
   const change = removed ? "removed" : (state ?? "kept");
-  return { keyed: { basedOn: readCount(basedOn, "based_on"), state: change } };
+  return { keyed: { basedOn: readCount(basedOn, "based_on"), state: change, stateVersion } };
 }
 
 function readOutcome(wire: Result, { outputBytes, stateBytes }: ItemLimits): ReportedOutcome {
@@ -173,7 +173,11 @@ function readOutcome(wire: Result, { outputBytes, stateBytes }: ItemLimits): Rep
         );
       return { kind: "success", output: wire.output, digest: wire.outputDigest, ...readState(wire) };
     case OutcomeClass.ERROR:
-      return { kind: "error", message, ...readResponse(wire), ...(wire.permanent && { isPermanent: true }) };
+      return {
+        ...{ kind: "error", message, ...readResponse(wire) },
+        ...(wire.permanent && { isPermanent: true }),
+        ...(wire.sparesKey && { sparesKey: true }),
+      };
     case OutcomeClass.TIMEOUT:
       return { kind: "timeout", message };
     case OutcomeClass.CRASH:

@@ -164,7 +164,7 @@ function listed({ enrolment }: CoordinatorState, row: WorkerRow, nowMs: number):
     state: WorkerState[constantOf(lifecycle)],
     liveness: WorkerLiveness[constantOf(liveness)],
     ...{ load, slots, held: row.held.size },
-    plugins: plugins.map(({ name, version }) => ({ name, version })),
+    plugins: plugins.map(({ name, version, stateVersion = 0 }) => ({ name, version, stateVersion })),
     registeredAtMs: Math.round(registeredAtWallMs),
     ...(lastBeatMs !== undefined && { lastBeatAgeMs: Math.max(0, Math.round(nowMs - lastBeatMs)) }),
     ...(cordonReason !== "" && { cordonReason }),

@@ -13,7 +13,15 @@ import { assignItem } from "../items/transitions.ts";
 import { countReady, hasOpen, nextAlone, nextPending, nextUntried, shelve } from "../ledger/queue.ts";
 import type { Taker } from "../ledger/shelf.ts";
 import type { AssignedItem, GivenState, Session } from "../turn/session-frame.ts";
-import { holdsAlone, isOfUse, isHandingBack, isTrusted, roomAt, takesWork } from "../turn/state.ts";
+import {
+  holdsAlone,
+  isOfUse,
+  isHandingBack,
+  isTrusted,
+  roomAt,
+  stateVersionOf,
+  takesWork,
+} from "../turn/state.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
 import { isDueToTry, moveTrust } from "../workers/trust.ts";
 import type { Turn } from "../turn/turn.ts";
@@ -88,7 +96,7 @@ function giveOutTries(state: CoordinatorState, turn: Turn, crew: Crew): void {
   if (state.ledger.budgets.maxAttempts < 2) return;
   for (const row of crew.onTrial) {
     if (!takesWork(state, row) || !isReading(row)) continue;
-    const item = nextUntried(state.ledger, takerOf(row, crew, turn));
+    const item = nextUntried(state.ledger, takerOf(state, row, crew, turn));
     if (item === undefined) return;
     give(state, turn, row, [item]);
   }
@@ -99,7 +107,7 @@ function giveOutAlone(state: CoordinatorState, turn: Turn, crew: Crew): void {
   if (state.ledger.alone.size === 0) return;
   for (const row of reservedOf(state, turn, crew)) {
     if (row.held.size > 0 || !takesWork(state, row) || !mayTry(row, crew)) continue;
-    const item = nextAlone(state.ledger, takerOf(row, crew, turn));
+    const item = nextAlone(state.ledger, takerOf(state, row, crew, turn));
     if (item !== undefined) give(state, turn, row, [item]);
   }
 }
@@ -108,7 +116,8 @@ function giveOutAlone(state: CoordinatorState, turn: Turn, crew: Crew): void {
  * Workers that have least are reserved, and get nothing until they have nothing, so they stay those. One that could take none
  * of the items that wait is of no use for it. Workers that have nothing, and for which there is nothing else, are kept as well.
  */
-function reservedOf({ ledger }: CoordinatorState, turn: Turn, crew: Crew): Reserved {
+function reservedOf(state: CoordinatorState, turn: Turn, crew: Crew): Reserved {
+  const { ledger } = state;
   const { rows } = crew;
   const { alone, shelf } = ledger;
   if (alone.size === 0) return new Set();
@@ -120,13 +129,13 @@ function reservedOf({ ledger }: CoordinatorState, turn: Turn, crew: Crew): Reser
       row.session?.isReconciled === true &&
       row.held.size + row.session.credit > 0 &&
       turn.nowMs - row.refusedAloneAtMs >= REFUSED_ALONE_MS &&
-      alone.peek(takerOf(row, crew, turn)) !== undefined,
+      alone.peek(takerOf(state, row, crew, turn)) !== undefined,
   );
   able.sort((one, other) => one.held.size - other.held.size);
   const wanted = able.slice(0, alone.size);
   const isRest = !hasOpen(ledger);
   const isIdle = (row: WorkerRow): boolean =>
-    isRest && row.held.size === 0 && shelf.peek(takerOf(row, crew, turn)) === undefined;
+    isRest && row.held.size === 0 && shelf.peek(takerOf(state, row, crew, turn)) === undefined;
   return new Set(wanted.filter((row, at) => at < share || isIdle(row)));
 }
 
@@ -163,7 +172,7 @@ function giveInTurns(
     const served = new Set<WorkerRow>();
     for (const row of hungry) {
       const max = crew.isTrying ? 1 : Math.min(share, roomOf(row), left);
-      const given = takeShare(state, row, takerOf(row, crew, turn), max);
+      const given = takeShare(state, row, takerOf(state, row, crew, turn), max);
       left -= given.length;
       if (given.length > 0) served.add(row);
       give(state, turn, row, given);
@@ -174,8 +183,9 @@ function giveInTurns(
   return left;
 }
 
-function takerOf({ id, takesKeys }: WorkerRow, { isOnlyOne }: Crew, { nowMs }: Turn): Taker {
-  return { worker: id, isOnlyOne, nowMs, takesKeys };
+function takerOf({ task }: CoordinatorState, row: WorkerRow, { isOnlyOne }: Crew, { nowMs }: Turn): Taker {
+  const { id, takesKeys } = row;
+  return { worker: id, isOnlyOne, nowMs, takesKeys, stateVersion: stateVersionOf(row, task?.plugin ?? "") };
 }
 
 /** In this turn it has not had its try yet, if tries are all there is. */

@@ -360,8 +360,8 @@ function resultOf(outcome: EndOutcome): AttemptEnd["result"] {
     case "success":
       return outcome;
     case "error": {
-      const { message, response } = outcome;
-      return { class: "error", message, ...(response !== undefined && { response }) };
+      const { message, response, sparesKey = false } = outcome;
+      return { class: "error", message, sparesKey, ...(response !== undefined && { response }) };
     }
     case "timeout":
     case "crash":

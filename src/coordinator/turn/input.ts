@@ -32,6 +32,8 @@ export type Liveness = (typeof LIVENESSES)[number];
 export interface Plugin {
   readonly name: string;
   readonly version: string;
+  /** The latest version of states of keys that it goes on from; 0, as unless it is said: its states have none. */
+  readonly stateVersion?: number;
 }
 
 /** The lifecycle that a worker claims for itself. `Init` needs no event: it is where each incarnation begins. */

@@ -41,6 +41,8 @@ export interface ReportedState {
   readonly state: Uint8Array | "kept" | "removed";
   /** The session that reported it and is told of its commit; undefined when none is. */
   readonly heardBy?: object | undefined;
+  /** The version of the plugin's states; 0, as unless it is said: these have none. */
+  readonly stateVersion?: number;
 }
 
 export interface NamedAttempt {
@@ -165,6 +167,8 @@ export type ReportedOutcome =
       readonly message: string;
       readonly response?: Uint8Array;
       readonly isPermanent?: boolean;
+      /** Should the item fail by it, its key goes on all the same. */
+      readonly sparesKey?: boolean;
     }
   | { readonly kind: "timeout" | "crash" | "crash_shared" | "too_large"; readonly message: string }
   | { readonly kind: "preempted" | "stolen" | "fenced" | "cancelled" }

@@ -262,6 +262,12 @@ export function isItsOwn({ chart }: WorkerRow, { row }: RunningItem): boolean {
   return row.context.incarnation === chart.context.incarnation;
 }
 
+/** The latest version of states of keys that the worker goes on from with that plugin. */
+export function stateVersionOf({ plugins }: WorkerRow, plugin: string): number {
+  const found = plugin === "" ? plugins[0] : plugins.find(({ name }) => name === plugin);
+  return found?.stateVersion ?? 0;
+}
+
 /** A run that names no plugin takes whatever a worker has. */
 export function serves({ plugins }: WorkerRow, plugin: string): boolean {
   return plugin === "" || plugins.some(({ name }) => name === plugin);

@@ -219,12 +219,14 @@ function forget(state: CoordinatorState, turn: Turn, row: WorkerRow): void {
 
 function announceRegistered(turn: Turn, { workerId, incarnation, slots, plugins }: Beat): void {
   turn.hasStepped = true;
-  turn.emit("worker_registered", { worker_id: workerId, incarnation, slots, plugins });
+  const known = plugins.map(({ name, version }) => ({ name, version }));
+  turn.emit("worker_registered", { worker_id: workerId, incarnation, slots, plugins: known });
 }
 
 function samePlugins(left: WorkerRow["plugins"], right: WorkerRow["plugins"]): boolean {
-  return (
-    left.length === right.length &&
-    left.every(({ name, version }, at) => name === right[at]?.name && version === right[at].version)
-  );
+  if (left.length !== right.length) return false;
+  return left.every(({ name, version, stateVersion = 0 }, at) => {
+    const other = right[at];
+    return name === other?.name && version === other.version && stateVersion === (other.stateVersion ?? 0);
+  });
 }

@@ -34,7 +34,10 @@ export const workerRecord: RecordType<WorkerRecord> = {
     incarnation,
     state,
     slots,
-    plugins.map(({ name, version }) => [name, version]),
+    // A plugin without such states is stored as it was before there were any.
+    plugins.map(({ name, version, stateVersion }) =>
+      stateVersion === undefined ? [name, version] : [name, version, stateVersion],
+    ),
     registeredAtWallMs,
     trust,
     failuresInRow,
@@ -44,7 +47,10 @@ export const workerRecord: RecordType<WorkerRecord> = {
     incarnation: parseUlid<IncarnationId>(fields.text(0)) ?? fields.refuse(0, "is no ULID"),
     state: fields.text(1),
     slots: fields.integer(2),
-    plugins: fields.tuples(3).map((plugin) => ({ name: plugin.text(0), version: plugin.text(1) })),
+    plugins: fields.tuples(3).map((plugin) => ({
+      ...{ name: plugin.text(0), version: plugin.text(1) },
+      ...(plugin.length > 2 && { stateVersion: plugin.integer(2) }),
+    })),
     registeredAtWallMs: fields.number(4),
     trust: fields.text(5),
     failuresInRow: fields.integer(6),

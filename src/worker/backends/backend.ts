@@ -1,7 +1,7 @@
 // The room of what executes items. Here the port: a backend may be a sleep, a process or a server, and the worker knows only this
 // of it. plugins.ts holds the backends that a worker has. Beside them, what several backends share: shortage.ts (waits for room on
 // the machine), false-starts.ts (children that end before they are ready), trouble-words.ts (texts for beats). A folder for each
-// kind: mock, command, process, http, and module and machine, which run a user's code by way of code.
+// kind: mock, command, process, http, and module, machine and actor, which run a user's code by way of code.
 //
 // Keeps true: how an attempt ended is a value; a backend that throws has a bug, which is charged to the item it met.
 import type { Clock } from "../../base/clock.ts";
@@ -50,12 +50,14 @@ export type Outcome =
   /**
    * The item said no. `response`: the server's own answer, for programs: an object of JSON with `status_code`, `request_id` and
    * `body`, of at most `LIMITS.responseBytes`. `isPermanent`: the same would come of each further attempt, wherever it is made.
+   * `sparesKey`: should the item fail by it, its key goes on all the same, for nothing behind it stands on the item.
    */
   | {
       readonly kind: "error";
       readonly message: string;
       readonly response?: Uint8Array;
       readonly isPermanent?: boolean;
+      readonly sparesKey?: boolean;
     }
   /** It took longer than it may, which the message says: "no byte for 30s". */
   | { readonly kind: "timeout"; readonly message: string }

@@ -11,6 +11,8 @@ import { shortened } from "./trouble-words.ts";
 export interface Plugin {
   readonly name: string;
   readonly version: string;
+  /** The version of the shape of states of keys that it leaves, and goes on from; undefined where these have none. */
+  readonly stateVersion?: number | undefined;
   readonly backend: Backend;
   /** How long one attempt may take, unless the run says so; undefined: as long as it likes. */
   readonly itemTimeoutMs?: number | undefined;
@@ -19,6 +21,7 @@ export interface Plugin {
 /** A plugin in the hands of one attempt. */
 export interface TakenPlugin {
   readonly version: string;
+  readonly stateVersion?: number | undefined;
   readonly backend: Backend;
   readonly itemTimeoutMs: number | undefined;
   /** The attempt has ended. Once for each `take`. */
@@ -40,6 +43,10 @@ class Holding implements TakenPlugin {
 
   get version(): string {
     return this.plugin.version;
+  }
+
+  get stateVersion(): number | undefined {
+    return this.plugin.stateVersion;
   }
 
   get backend(): Backend {
@@ -101,8 +108,9 @@ export class Plugins {
   }
 
   /** As a beat says it. */
-  list(): readonly Pick<Plugin, "name" | "version">[] {
-    return [...this.#current.values()].map(({ plugin: { name, version } }) => ({ name, version }));
+  list(): readonly (Pick<Plugin, "name" | "version"> & { readonly stateVersion: number })[] {
+    const plugins = [...this.#current.values()].map(({ plugin }) => plugin);
+    return plugins.map(({ name, version, stateVersion = 0 }) => ({ name, version, stateVersion }));
   }
 
   /** All that has learned something that it can save, among those that execute items now. */

@@ -32,6 +32,8 @@ export interface Finished {
   /** SHA-256 of the output of a success; empty for any other end. */
   readonly outputDigest: Uint8Array;
   readonly pluginVersion: string;
+  /** The version of the plugin's states; undefined where these have none. */
+  readonly stateVersion?: number | undefined;
   /** On the wall clock: for people. */
   readonly startedAtMs: number;
   readonly durationMs: number;
@@ -199,6 +201,7 @@ export class Execution implements Saved {
       checkpoint: isSuccess ? NO_BYTES : this.#checkpoint,
       outputDigest: isSuccess ? hash("sha256", outcome.output, "buffer") : NO_BYTES,
       pluginVersion: this.plugin.version,
+      stateVersion: this.plugin.stateVersion,
       startedAtMs: this.#startedAtMs,
       durationMs: this.#options.clock.monotonicMs() - this.#startedMs,
       log: this.#log?.bytes() ?? NO_BYTES,
@@ -276,10 +279,11 @@ export class Execution implements Saved {
       return { kind: "preempted" };
     const ending = { kind: outcome.kind, message: cut(outcome.message) };
     if (outcome.kind !== "error") return ending;
-    const { response, isPermanent = false } = outcome;
+    const { response, isPermanent = false, sparesKey = false } = outcome;
     // Half of it would be no JSON.
     const isKept = response !== undefined && response.length <= LIMITS.responseBytes;
-    return { ...ending, kind: "error", ...(isPermanent && { isPermanent }), ...(isKept && { response }) };
+    const said = { ...(isPermanent && { isPermanent }), ...(sparesKey && { sparesKey }) };
+    return { ...ending, kind: "error", ...said, ...(isKept && { response }) };
   }
 
   #notTaken(outcome: Success | (Outcome & { readonly kind: "too_large" })): Exclude<Ending, Success> {

@@ -34,8 +34,8 @@ const OUTCOME_CLASS: { readonly [Kind in Told["outcome"]["kind"]]: OutcomeClass 
 
 /** How an attempt ended, as the coordinator is told. `incarnation` in bytes. */
 export function resultOf(finished: Told, incarnation: Uint8Array): Result {
-  const { assigned, outcome, checkpoint, outputDigest, pluginVersion, startedAtMs, durationMs, log } =
-    finished;
+  const { assigned, outcome, checkpoint, outputDigest, startedAtMs, durationMs, log } = finished;
+  const { pluginVersion, stateVersion = 0 } = finished;
   const { itemId, attempt, epoch } = assigned;
   return create(ResultSchema, {
     attempt: { itemId, attempt },
@@ -49,7 +49,8 @@ export function resultOf(finished: Told, incarnation: Uint8Array): Result {
     durationMs: BigInt(Math.round(durationMs)),
     log,
     ...detailOf(outcome),
-    ...(assigned.keyed && outcome.kind === "success" && { keyed: stateOf(assigned.keyed, outcome) }),
+    ...(assigned.keyed &&
+      outcome.kind === "success" && { keyed: { ...stateOf(assigned.keyed, outcome), stateVersion } }),
   });
 }
 
@@ -75,7 +76,7 @@ export function tooLargeFor({ keyed: _, ...result }: Result, limitBytes: number)
 
 function detailOf(
   outcome: Told["outcome"],
-): Partial<Pick<Result, "output" | "errorMessage" | "response" | "permanent">> {
+): Partial<Pick<Result, "output" | "errorMessage" | "response" | "permanent" | "sparesKey">> {
   switch (outcome.kind) {
     case "success":
       return { output: outcome.output };
@@ -83,6 +84,7 @@ function detailOf(
       return {
         errorMessage: outcome.message,
         permanent: outcome.isPermanent === true,
+        sparesKey: outcome.sparesKey === true,
         ...(outcome.response !== undefined && { response: outcome.response }),
       };
     case "timeout":

@@ -172,15 +172,19 @@ export class CodeBackend implements Backend {
 }
 
 /** The options of a backend for one kind of code, but for those that follow from the kind. */
-interface CodeOptions extends Omit<CodeBackendOptions, "program" | "load"> {
+interface FileOptions extends Omit<CodeBackendOptions, "program" | "load"> {
   /** Absolute path of a JavaScript or TypeScript file. */
   readonly module: string;
+}
+
+interface CodeOptions extends FileOptions {
   /** The name of the function, or of the machine, that it exports. */
   readonly export: string;
 }
 
 const MODULE_PROGRAM = ownFile("src/worker/backends/module/module-program");
 const MACHINE_PROGRAM = ownFile("src/worker/backends/machine/machine-program");
+const ACTOR_PROGRAM = ownFile("src/worker/backends/actor/actor-program");
 
 /** Executes items by a function, which is given the parameters with each of them. */
 export function moduleBackend(options: CodeOptions & { readonly parameters: JsonObject }): CodeBackend {
@@ -199,4 +203,13 @@ export function machineBackend(
   const { module, export: name, checkpointIntervalMs } = options;
   const load = { module, export: name, options: { checkpointIntervalMs } };
   return new CodeBackend({ ...options, program: MACHINE_PROGRAM, load });
+}
+
+/** Sends events to durable actors, each by the key of its item. The state of an actor is that of its key, from event to event. */
+export function actorBackend(
+  options: FileOptions & { readonly types: readonly string[]; readonly stateVersion: number },
+): CodeBackend {
+  const { module, types, stateVersion } = options;
+  const load = { module, export: types, options: { stateVersion } };
+  return new CodeBackend({ ...options, program: ACTOR_PROGRAM, load });
 }

@@ -10,8 +10,8 @@ export interface LoadMessage {
   readonly kind: "load";
   /** Absolute path of the file. */
   readonly module: string;
-  /** Name of its export. */
-  readonly export: string;
+  /** Name of its export; or names of several. */
+  readonly export: string | readonly string[];
   /** Settings that only one kind of code knows. */
   readonly options: Readonly<Record<string, unknown>>;
   /** A larger output is not sent. */
@@ -45,7 +45,13 @@ export type ToCode =
 /** How the code ended by itself. */
 export type CodeOutcome =
   | { readonly kind: "success"; readonly output: Uint8Array; readonly state?: StateChange }
-  | { readonly kind: "error"; readonly message: string }
+  /** `isPermanent` and `sparesKey`: as of a backend's outcome. */
+  | {
+      readonly kind: "error";
+      readonly message: string;
+      readonly isPermanent?: boolean;
+      readonly sparesKey?: boolean;
+    }
   | { readonly kind: "too_large"; readonly message: string }
   | { readonly kind: "preempted"; readonly checkpoint?: Uint8Array };
 

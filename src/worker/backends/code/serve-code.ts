@@ -24,7 +24,10 @@ export interface CodeAttempt {
 /** Executes attempts. Rejects with whatever the user's code throws. */
 export type Executing = (attempt: CodeAttempt) => Promise<CodeOutcome>;
 
-/** Makes of what the user's file exports what executes it. Throws when it cannot be executed. */
+/**
+ * Makes of what the user's file exports what executes it. Throws when it cannot be executed. `exported`: an object with the exports by
+ * their names when several are asked for.
+ */
 export type Loading = (exported: unknown, options: JsonObject, fileUrl: string) => Promise<Executing>;
 
 /** The socket between the worker and this process. */
@@ -87,11 +90,11 @@ class Server {
     const fileUrl = pathToFileURL(module).href;
     try {
       const exports = (await import(fileUrl)) as Readonly<Record<string, unknown>>;
-      if (!Object.hasOwn(exports, name)) {
-        const names = Object.keys(exports).join(", ");
-        throw new Error(names === "" ? "it exports nothing" : `it has no export ${name}, only ${names}`);
-      }
-      this.#execute = await this.#load(exports[name], options, fileUrl);
+      const exported =
+        typeof name === "string"
+          ? exportOf(exports, name)
+          : Object.fromEntries(name.map((one) => [one, exportOf(exports, one)]));
+      this.#execute = await this.#load(exported, options, fileUrl);
       const save = this.#saver === undefined ? undefined : exports[this.#saver];
       if (save !== undefined) refuseUnlessFunction(`its export ${this.#saver}`, save);
       this.#save = save as Saving | undefined;
@@ -147,6 +150,13 @@ class Server {
     if (state === "removed" || state.length <= maxStateBytes) return outcome;
     return tooLarge("state", state.length, maxStateBytes);
   }
+}
+
+/** Throws when it has none of that name. */
+function exportOf(exports: Readonly<Record<string, unknown>>, name: string): unknown {
+  if (Object.hasOwn(exports, name)) return exports[name];
+  const names = Object.keys(exports).join(", ");
+  throw new Error(names === "" ? "it exports nothing" : `it has no export ${name}, only ${names}`);
 }
 
 /** Throws, with `what` it is of the user's file. */

@@ -73,7 +73,7 @@ function worker(change: Partial<WorkerSummary> = {}): WorkerSummary {
     liveness: "alive",
     load: 0.5,
     slots: 2,
-    plugins: [{ name: "infer", version: "1" }],
+    plugins: [{ name: "infer", version: "1", stateVersion: 0 }],
     registeredAtMs: NOW_MS - 60_000,
     lastBeatAgeMs: 200,
     held: 0,
@@ -140,7 +140,7 @@ describe("the explanation of an item", () => {
     [
       "no worker has the plugin",
       "The only worker does not have the plugin infer.",
-      [{}, { workers: [worker({ plugins: [{ name: "other", version: "1" }] })] }],
+      [{}, { workers: [worker({ plugins: [{ name: "other", version: "1", stateVersion: 0 }] })] }],
     ],
     [
       "no worker takes work",

@@ -66,7 +66,7 @@ describe("the service of keys", () => {
     const { key, state } = await keys.getKey({ key: "a", withState: true });
     expect([Buffer.from(state ?? []).toString(), key?.stateBytes, key?.items]).to.deep.equal(["one", 3, 1]);
     expect(worker.held.find(({ text }) => text === "a 2")?.keyed).to.deep.equal({
-      ...{ key: "a", commit: key?.stateCommit, state: new Uint8Array(Buffer.from("one")) },
+      ...{ key: "a", commit: key?.stateCommit, state: new Uint8Array(Buffer.from("one")), stateVersion: 0 },
     });
   });
 
@@ -113,7 +113,8 @@ describe("the service of keys", () => {
     expect(await refused(KeyAction.RETIRE, "a")).to.deep.equal([]);
     expect((await keys.listKeys({})).keys.map(({ key }) => key)).to.deep.equal(["b"]);
     await world.submit(["a 3"], { keyOf, submission: "01SVBM1SS10N00000000000009" });
-    expect(worker.held.at(-1)?.keyed, "it begins anew").to.deep.equal({ key: "a", commit: 0, state: null });
+    const anew = { key: "a", commit: 0, state: null, stateVersion: 0 };
+    expect(worker.held.at(-1)?.keyed, "it begins anew").to.deep.equal(anew);
   });
 
   it("says where an item stands in its key", async () => {
