@@ -30,14 +30,13 @@ const LOW_BITS = 32n;
 
 export class Ring {
   readonly #virtualNodes: number;
-  /** By partition. */
-  readonly #points: BigUint64Array;
+  /** By partition; undefined before a member joins, as in a run without keys. */
+  #points: BigUint64Array | undefined;
   readonly #owners: (Member | undefined)[];
   readonly #members = new Map<string, Member>();
 
   constructor({ totalPartitions, virtualNodes }: RingSize) {
     this.#virtualNodes = virtualNodes;
-    this.#points = BigUint64Array.from({ length: totalPartitions }, (_, at) => pointOf(`partition-${at}`));
     this.#owners = Array.from({ length: totalPartitions }, () => undefined);
   }
 
@@ -99,8 +98,10 @@ export class Ring {
     const nodes = BigUint64Array.from({ length: this.#virtualNodes }, (_, at) =>
       pointOf(`${id}-vnode-${at}`),
     ).sort();
-    const [high, low] = [new Uint32Array(this.#points.length), new Uint32Array(this.#points.length)];
-    for (const [partition, point] of this.#points.entries()) {
+    const { length } = this.#owners;
+    const points = (this.#points ??= BigUint64Array.from({ length }, (_, at) => pointOf(`partition-${at}`)));
+    const [high, low] = [new Uint32Array(length), new Uint32Array(length)];
+    for (const [partition, point] of points.entries()) {
       const distance = BigInt.asUintN(64, firstFrom(nodes, point) - point);
       high[partition] = Number(distance >> LOW_BITS);
       low[partition] = Number(BigInt.asUintN(32, distance));
