@@ -45,8 +45,22 @@ export interface ReplayOptions {
   readonly keys?: KeySettings | undefined;
 }
 
-/** Throws store_corrupt or store_newer, naming the key: a store that cannot be read whole is not led. */
+/**
+ * Throws store_corrupt or store_newer, naming the key: a store that cannot be read whole is not led. One that became another meanwhile, as by
+ * a failover, is read again: pages of before and after that fit each other no better than damaged ones.
+ */
 export async function replay(store: Store, options: ReplayOptions): Promise<CoordinatorState> {
+  for (;;) {
+    const { generation } = store;
+    try {
+      return await replayAsItIs(store, options);
+    } catch (error) {
+      if (store.generation === generation) throw error;
+    }
+  }
+}
+
+async function replayAsItIs(store: Store, options: ReplayOptions): Promise<CoordinatorState> {
   okOrFailure(store.location, await verifySegment(store, workersSegment));
   const workers = new Map<WorkerId, WorkerRow>();
   for await (const page of pagesUnder(store, WORKERS_PREFIX, PAGE))

@@ -100,7 +100,7 @@ const FAILING: readonly { title: string; files: Files; lastLine: string; says: R
     title: "a process left behind",
     files: {
       "test/unit/x.test.ts": `import { spawn } from "node:child_process";
-it("leaks", () => spawn("sleep", ["60"], { detached: true, stdio: "ignore" }).unref());`,
+it("leaks", () => spawn("sleep", ["600"], { detached: true, stdio: "ignore" }).unref());`,
     },
     lastLine: "1 passed, 1 failed",
     says: /left behind by tests/,

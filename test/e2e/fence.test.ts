@@ -13,7 +13,7 @@ const OWN_BINARY = fileURLToPath(new URL("../../bin/rollout-coordinator.js", imp
 const WITH_CORE_DUMPS = ["sh", "-c", 'ulimit -c "$(ulimit -H -c)"; exec "$@"', "sh"];
 
 interface Drill {
-  /** From when the other epoch was in the store. */
+  /** From when it knew that another one leads. */
   readonly tookMs: number;
   readonly ending: Ending;
   readonly fenced: readonly EventPayloads["coordinator_fenced"][];
@@ -35,6 +35,8 @@ describe("a fenced coordinator", () => {
     await started.until("the other epoch", () =>
       started.stderr.find((line) => line.includes("leads no more")),
     );
+    // It is written as soon as the process knows.
+    await started.event("coordinator_fenced");
     const fromMs = systemClock.monotonicMs();
     const ending = await started.ended;
     const tookMs = systemClock.monotonicMs() - fromMs;

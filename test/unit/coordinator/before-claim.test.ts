@@ -13,9 +13,10 @@ import {
   EPOCH_KEY,
   LEDGER_CHARTS_KEY,
   LEDGER_KEY,
+  WORKERS_PREFIX,
 } from "../../../src/storage/keys.ts";
 import { MemoryStore } from "../../../src/storage/memory/memory-store.ts";
-import type { Batch, CommitOutcome, Store } from "../../../src/storage/store.ts";
+import type { Batch, CommitOutcome, Entry, ScanRange, Store } from "../../../src/storage/store.ts";
 import { batchOf, EVERYTHING } from "../../support/batch.ts";
 import { useClosers } from "../../support/closers.ts";
 import { DelegatingStore } from "../../support/delegating-store.ts";
@@ -304,6 +305,34 @@ describe("a candidate", () => {
       expect(listening.fatal).to.deep.equal([]);
       expect(listening.events.of("store_rolled_back")).to.deep.equal([]);
     });
+  });
+
+  it("reads the ledger again when the database became another one while it was read, and calls it damaged when it did not", async () => {
+    const listening = await startListeningCoordinator(cluster, { memory });
+    const { beats, worker, close } = await workerClient(listening);
+    await beats.beat({ beat: beatMessage(worker) });
+    close();
+    await listening.stop();
+    /** A page of the registry comes from where it is not written yet. */
+    const switching = (generation: string): Store & { misread: number } =>
+      new (class extends DelegatingStore {
+        misread = 0;
+
+        override get generation(): string {
+          return this.misread > 0 ? generation : super.generation;
+        }
+
+        override async scan(range: ScanRange): Promise<Entry[]> {
+          if (!range.from.startsWith(WORKERS_PREFIX) || this.misread > 0) return super.scan(range);
+          this.misread++;
+          return [];
+        }
+      })(cluster.store);
+    const same = switching(cluster.store.generation);
+    expect((await failureOf(lead({ store: same }))).code).to.equal("store_corrupt");
+    const promoted = switching("promoted");
+    const { coordinator } = await led({ store: promoted });
+    expect([promoted.misread, coordinator.epoch > listening.coordinator.epoch]).to.deep.equal([1, true]);
   });
 
   it("says that the store is on another branch, and leads above all that the lost one can have given", async () => {
