@@ -72,6 +72,7 @@ const WAITING = [
     "stalled-disk",
     "leader-change",
     "three-coordinators",
+    "keys-takeover",
     "unreachable",
     "postgres-{crash,restore,rollback}",
     "run-{recovery,restarts,added-workers,damage}",

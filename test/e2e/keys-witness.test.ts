@@ -3,10 +3,10 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { expect } from "chai";
 import { QUICK, withCluster } from "../support/cluster.ts";
-import type { Cluster } from "../support/cluster.ts";
 import { eventually } from "../support/eventually.ts";
 import { pace } from "../support/pace.ts";
 import { readJournal, runUntil } from "../support/run-observer.ts";
+import { COUNTING_MANIFEST, expectKeysInOrder, writeCounting } from "./key-order.ts";
 
 const KEYS = 5;
 const KILLS = 3;
@@ -14,86 +14,35 @@ const KILLS = 3;
 const WAVE = 3 * KEYS;
 const ITEMS = (KILLS + 1) * WAVE;
 
-/** Says with its result what its key has, and counts it. */
-const COUNT = `
-import { appendFileSync, existsSync } from "node:fs";
-const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-export default async ({ k, n, gate }, { itemId, attempt, state = 0, withState, env }) => {
-  appendFileSync("journal", [itemId, attempt, env.ROLLOUT_WORKER_ID, process.pid].join(" ") + "\\n");
-  await pause(20);
-  while (gate !== undefined && !existsSync(gate)) await pause(20);
-  return withState({ k, n }, state + 1);
-};
-`;
-const MANIFEST = `name = "count"
-version = "1"
-backend = "module"
-[module]
-module = "count.mjs"
-`;
-
-interface ResultLine {
-  readonly item: string;
-  readonly ok: boolean;
-  readonly output: { readonly k: number; readonly n: number };
-}
-
-async function linesOf<Line>(cluster: Cluster, ...args: string[]): Promise<Line[]> {
-  const { code, stdout, stderr } = await cluster.run(...args);
-  if (code !== 0) throw new Error(`rollout ${args.join(" ")} ended with ${String(code)}: ${stderr}`);
-  return stdout
-    .split("\n")
-    .slice(0, -1)
-    .map((line) => JSON.parse(line) as Line);
-}
-
-/** Numbers of a key's items as they were begun, one after the other; the same again is another attempt of it. */
-function begun(executions: readonly string[], results: readonly ResultLine[], key: number): number[] {
-  const numbers = new Map(results.map(({ item, output }) => [item, output]));
-  const ofKey = executions.flatMap((item) => {
-    const output = numbers.get(item);
-    return output?.k === key ? [output.n] : [];
-  });
-  return ofKey.filter((number, at) => number !== ofKey[at - 1]);
-}
-
 describe("witnesses", () => {
   it("key_order_survives_kills, keyed_state_committed_once", async () => {
-    await withCluster({ ...QUICK, "worker.slots": 4, "worker.plugins": ["count.toml"] }, async (cluster) => {
-      writeFileSync(cluster.file("count.mjs"), COUNT);
-      writeFileSync(cluster.file("count.toml"), MANIFEST);
-      let coordinator = await cluster.startCoordinator();
-      const workers = await cluster.startWorkers(2);
-      const values = Array.from({ length: ITEMS }, (_, n) => {
-        const wave = Math.floor(n / WAVE);
-        return { k: n % KEYS, n, ...(wave > 0 && { gate: `killed-${wave}` }) };
-      });
-      expect(await cluster.submit(values, "--key-field", "k", "--seal")).to.include({ added: ITEMS });
-      for (let kill = 1; kill <= KILLS; kill++) {
-        await runUntil(cluster, ({ executing, done }) => executing === KEYS && done === kill * WAVE);
-        if (kill % 2 === 1) {
-          await coordinator.kill();
-          coordinator = await cluster.startCoordinator();
-        } else {
-          await workers.pop()?.kill();
-          workers.push(await cluster.startWorker());
+    await withCluster(
+      { ...QUICK, "worker.slots": 4, "worker.plugins": [COUNTING_MANIFEST] },
+      async (cluster) => {
+        writeCounting(cluster);
+        let coordinator = await cluster.startCoordinator();
+        const workers = await cluster.startWorkers(2);
+        const values = Array.from({ length: ITEMS }, (_, n) => {
+          const wave = Math.floor(n / WAVE);
+          return { k: n % KEYS, n, ...(wave > 0 && { gate: `killed-${wave}` }) };
+        });
+        expect(await cluster.submit(values, "--key-field", "k", "--seal")).to.include({ added: ITEMS });
+        for (let kill = 1; kill <= KILLS; kill++) {
+          await runUntil(cluster, ({ executing, done }) => executing === KEYS && done === kill * WAVE);
+          if (kill % 2 === 1) {
+            await coordinator.kill();
+            coordinator = await cluster.startCoordinator();
+          } else {
+            await workers.pop()?.kill();
+            workers.push(await cluster.startWorker());
+          }
+          writeFileSync(cluster.file(`killed-${kill}`), "");
         }
-        writeFileSync(cluster.file(`killed-${kill}`), "");
-      }
-      const { done, failed } = await runUntil(cluster, ({ state }) => state === "complete");
-      expect({ done, failed }).to.deep.equal({ done: ITEMS, failed: 0 });
-
-      const results = await linesOf<ResultLine>(cluster, "results", "--order", "input");
-      const executions = readJournal(cluster.file("journal")).map(({ item }) => item);
-      for (let key = 0; key < KEYS; key++) {
-        const inOrder = values.filter(({ k }) => k === key).map(({ n }) => n);
-        expect(begun(executions, results, key), `key ${key} as it was executed`).to.deep.equal(inOrder);
-        const { stdout } = await cluster.run("key", "get", String(key), "--state");
-        expect(stdout.trimEnd(), `items of key ${key} that its state has counted`).to.equal(
-          String(ITEMS / KEYS),
-        );
-      }
-    });
+        const { done, failed } = await runUntil(cluster, ({ state }) => state === "complete");
+        expect({ done, failed }).to.deep.equal({ done: ITEMS, failed: 0 });
+        await expectKeysInOrder(cluster, values);
+      },
+    );
   });
 
   it("stale_worker_cannot_commit", async () => {

@@ -30,6 +30,8 @@ interface Wanted {
   readonly steering: Steering;
   /** Told of a key before it is asked to go on without what has failed. */
   readonly skips: (key: string) => void;
+  /** Told of a key before it is asked to pause: a call that was given up may come much later. */
+  readonly pauses: (key: string) => void;
   /** Told of a failure that nobody waits for. */
   readonly fail: (error: unknown) => void;
 }
@@ -147,6 +149,7 @@ export class Operator {
     const { clock, random } = this.#process;
     const all = this.#workload.batches.flat().map(({ key }) => key);
     const keys = [...new Set(all)].filter((key) => key !== "" && happens(random, 0.5));
+    for (const key of keys) this.#wanted.pauses(key);
     await this.#steerKeys("pause", KeyAction.PAUSE, keys);
     await sleep(clock, durationMs);
     await this.#steerKeys("resume", KeyAction.RESUME, keys);

@@ -50,10 +50,12 @@ export class ShadowKeys {
   /** By the path of the rows of a key. */
   readonly #texts = new Map<string, string>();
   readonly #mayPass: ReadonlySet<string>;
+  readonly #mayBePaused: ReadonlySet<string>;
 
   /** `mayPass`: keys whose failed items somebody has asked to skip. */
-  constructor(mayPass: ReadonlySet<string>) {
+  constructor(mayPass: ReadonlySet<string>, mayBePaused: ReadonlySet<string>) {
     this.#mayPass = mayPass;
+    this.#mayBePaused = mayBePaused;
   }
 
   /** Throws a violation. `isWhole`: it is all that a store has, and not what a turn has written. */
@@ -84,7 +86,8 @@ export class ShadowKeys {
   mayBeNext(idText: string): boolean {
     const letter = this.#byId.get(idText);
     if (letter === undefined) return true;
-    const { letters } = letter.mailbox;
+    const { key, letters } = letter.mailbox;
+    if (this.#mayBePaused.has(key)) return false;
     if (letters.some(({ status }) => status === "running" || status === "failed")) return false;
     return letters.find(({ status }) => status === "open") === letter;
   }

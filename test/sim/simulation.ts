@@ -174,6 +174,7 @@ async function run(
   const operator = new Operator(operatorProcess, transport, {
     ...{ workload, steering: settings.steering },
     skips: (key) => witness.skipAsked(key),
+    pauses: (key) => witness.pauseAsked(key),
     fail: (error) => world.violate(error),
   });
   const nemesis = new Nemesis({

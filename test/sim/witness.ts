@@ -50,7 +50,8 @@ export class Witness {
   readonly #budgets: Budgets;
   #ledger = new ShadowLedger();
   readonly #mayPass = new Set<string>();
-  #keys = new ShadowKeys(this.#mayPass);
+  readonly #mayBePaused = new Set<string>();
+  #keys = new ShadowKeys(this.#mayPass, this.#mayBePaused);
   #ring = new ShadowRing();
   readonly #run = new RunWitness();
   readonly #lead: LeadWitness;
@@ -228,7 +229,7 @@ export class Witness {
       this.#ledger = new ShadowLedger();
       const inOrder = [...durable].sort((one, other) => rank(one.key) - rank(other.key));
       this.#ledger.take({ puts: inOrder, deletes: [], durability: "sync" });
-      this.#keys = new ShadowKeys(this.#mayPass);
+      this.#keys = new ShadowKeys(this.#mayPass, this.#mayBePaused);
       this.#keys.take({ puts: inOrder, deletes: [] }, true);
       this.#ring = new ShadowRing();
       this.#ring.take({ puts: inOrder }, true);
@@ -254,6 +255,11 @@ export class Witness {
   /** An operator asks to go on without a failed item of this key. */
   skipAsked(key: string): void {
     this.#mayPass.add(key);
+  }
+
+  /** An operator asks to pause this key. */
+  pauseAsked(key: string): void {
+    this.#mayBePaused.add(key);
   }
 
   /** An operator decides something about the run. */

@@ -16,7 +16,7 @@ import { extentOf, runOf } from "./run-status.ts";
 import type { LedgerExtent, RetryVerdict } from "../turn/run-terms.ts";
 import { isCancelled, meaningOf, onCancel, onPause, onResume, onSeal, reopen } from "./run.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
-import { workerStateOf } from "../turn/state.ts";
+import { isHeard, workerStateOf } from "../turn/state.ts";
 import { cordonReasonOf, failuresInRowOf } from "../workers/trust.ts";
 import type { Turn } from "../turn/turn.ts";
 import { constantOf } from "../turn/operator-message.ts";
@@ -154,8 +154,9 @@ function listWorkers(
   turn.answer(answer, { workers, more: ids.length > page.length });
 }
 
-function listed({ enrolment }: CoordinatorState, row: WorkerRow, nowMs: number): Filled<WorkerInfo> {
-  const { id, load, slots, plugins, registeredAtWallMs, lastBeatMs, trouble, drain } = row;
+function listed(state: CoordinatorState, row: WorkerRow, nowMs: number): Filled<WorkerInfo> {
+  const { id, load, slots, plugins, registeredAtWallMs, lastBeatMs, drain } = row;
+  const trouble = [row.trouble, troubleWithKeys(state, row)].filter((words) => words !== "").join("; ");
   const { lifecycle, liveness } = workerStateOf(row);
   const cordonReason = cordonReasonOf(row);
   return {
@@ -169,7 +170,7 @@ function listed({ enrolment }: CoordinatorState, row: WorkerRow, nowMs: number):
     ...(lastBeatMs !== undefined && { lastBeatAgeMs: Math.max(0, Math.round(nowMs - lastBeatMs)) }),
     ...(cordonReason !== "" && { cordonReason }),
     ...(trouble !== "" && { trouble }),
-    revoked: enrolment.revoked.has(id),
+    revoked: state.enrolment.revoked.has(id),
     ...(drain && {
       drain: {
         state: drain.state,
@@ -178,6 +179,12 @@ function listed({ enrolment }: CoordinatorState, row: WorkerRow, nowMs: number):
       },
     }),
   };
+}
+
+/** A worker of an earlier version would run an item without its key's state. Empty when nothing is wrong. */
+function troubleWithKeys({ keys }: CoordinatorState, row: WorkerRow): string {
+  const isAsked = keys.isInUse && isHeard(row) && row.lastBeatMs !== undefined;
+  return isAsked && !row.takesKeys ? "its version takes no items of keys, so it gets only those without" : "";
 }
 
 function lookAt(

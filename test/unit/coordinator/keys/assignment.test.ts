@@ -78,9 +78,12 @@ describe("the assignment of partitions", () => {
     await worker.beat();
     await world.submit(["a 1", "plain"], { keyOf: (text) => (text === "plain" ? "" : "a") });
     expect([worker.texts, world.state.keys.assignment.size]).to.deep.equal([["plain"], 0]);
+    const trouble = async (): Promise<string | undefined> => (await world.list()).workers[0]?.trouble;
+    expect(await trouble()).to.contain("takes no items of keys");
     worker.takesKeys = true;
     await worker.beat();
     await world.settle();
+    expect(await trouble()).to.equal(undefined);
     expect(worker.texts).to.deep.equal(["plain", "a 1"]);
   });
 
