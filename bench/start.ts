@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { systemClock } from "../src/base/clock.ts";
 import { round } from "./support/figure.ts";
 import type { Bench, Figure } from "./support/figure.ts";
+import { MeasuredCoordinator } from "./support/measured-coordinator.ts";
 
 const PROGRAM = join(import.meta.dirname, "..", "bin", "run.js");
 const ROUNDS = 15;
@@ -27,11 +28,15 @@ const STARTS: readonly Start[] = [
 
 export const start: Bench = {
   name: "start",
-  run: (say) => {
+  run: async (say) => {
     const directory = mkdtempSync(join(tmpdir(), "rollout-bench-start-"));
+    const coordinator = await MeasuredCoordinator.start();
+    const { configFile, address } = coordinator;
+    const asked = [PROGRAM, "status", "-c", configFile, "--coordinator-addr", address];
     try {
       writeFileSync(join(directory, "in.jsonl"), "{}\n");
-      const figures = STARTS.map((one): Figure => {
+      const all = [...STARTS, { name: "status of a live coordinator", words: () => asked }];
+      return all.map((one): Figure => {
         say(one.name);
         const times = Array.from({ length: ROUNDS }, (_, at) => [
           timeOf(one, at, directory),
@@ -40,8 +45,8 @@ export const start: Bench = {
         const [own, empty] = [0, 1].map((at) => medianOf(times.map((pair) => pair[at] ?? NaN)));
         return { name: one.name, value: round((own ?? NaN) / (empty ?? NaN), 2), unit: "× node -e 0" };
       });
-      return Promise.resolve(figures);
     } finally {
+      await coordinator.stop();
       rmSync(directory, { recursive: true, force: true });
     }
   },

@@ -13,8 +13,8 @@ import type { ConfigRequest } from "../config/load.ts";
 import type { ClientConfig, ResolvedConfig } from "../config/resolve.ts";
 import type { ConfigRole } from "../config/settings/setting.ts";
 import { TOPICS } from "../observe/events.ts";
-import { createLog } from "../observe/log.ts";
-import type { LogSink, Logger } from "../observe/log.ts";
+import { createLateLog } from "../observe/late-log.ts";
+import type { LogOptions, LogSink, Logger } from "../observe/log.ts";
 import { readDestination } from "../transport/tls/bundle.ts";
 import { namedConfig, splitAtDashes, wantsJson } from "./arguments.ts";
 import { wantsColour } from "./exit.ts";
@@ -73,18 +73,14 @@ export abstract class BaseCommand extends Command {
   }
 
   /** The log of this command on standard error. It is closed when the command ends. */
-  protected openLog(settings: ClientConfig["log"]): Logger {
-    const onTerminal = process.stderr.isTTY;
-    const automatic = onTerminal ? "human" : "json";
-    this.#log = createLog({
-      stream: process.stderr,
-      clock: systemClock,
-      level: settings.level,
-      format: settings.format === "auto" ? automatic : settings.format,
-      colour: wantsColour(process.stderr),
-      limitBytes: LIMITS.logBufferBytes,
-    });
-    return this.#log.logger;
+  protected async openLog(settings: ClientConfig["log"]): Promise<Logger> {
+    const { createLog } = await import("../observe/winston-log.ts");
+    return (this.#log = createLog(logOptions(settings))).logger;
+  }
+
+  /** The same for a command that hardly ever has anything to say: its first line opens it. */
+  protected openLateLog(settings: ClientConfig["log"]): Logger {
+    return (this.#log = createLateLog(logOptions(settings))).logger;
   }
 
   /**
@@ -126,3 +122,15 @@ export abstract class BaseCommand extends Command {
 }
 
 type ParsedFlags = Readonly<Record<string, unknown>>;
+
+function logOptions({ level, format }: ClientConfig["log"]): LogOptions {
+  const automatic = process.stderr.isTTY ? "human" : "json";
+  return {
+    stream: process.stderr,
+    clock: systemClock,
+    level,
+    format: format === "auto" ? automatic : format,
+    colour: wantsColour(process.stderr),
+    limitBytes: LIMITS.logBufferBytes,
+  };
+}

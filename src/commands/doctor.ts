@@ -53,7 +53,7 @@ export class Doctor extends BaseCommand {
     const { flags } = await this.parse(Doctor);
     const { quarantine: quarantined, ...given } = flags;
     const found = { ...(await this.#config(given)), quarantined, line: this.hinted };
-    const log = this.openLog({ ...found.config.log, level: "error" });
+    const log = await this.openLog({ ...found.config.log, level: "error" });
     const ports = { clock: systemClock, log };
     const findings = await (found.isMade && quarantined === undefined
       ? examineAlone(found, ports)

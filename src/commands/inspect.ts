@@ -52,7 +52,7 @@ export class Inspect extends OperatorCommand {
     const { flags } = await this.parse(Inspect);
     const config = await this.#configOfRun(flags);
     const enough = untilSeenEnough(this.argv, false);
-    const log = this.openLog(config?.log ?? LOG);
+    const log = await this.openLog(config?.log ?? LOG);
     const programs = flags.listen ? await listenForPrograms(flags["listen-port"] ?? 0, log) : undefined;
     const run = config && {
       ...{ config, load: () => this.loadConfig("operator", flags), line: this.hinted },

@@ -39,7 +39,7 @@ export abstract class OperatorCommand extends BaseCommand {
   ): Promise<Result> {
     const config = await this.#readConfig(flags);
     await refuseEndedRun(config.source);
-    const client = await openRun(config, (this.#log ??= this.openLog(config.log)));
+    const client = await openRun(config, (this.#log ??= this.openLateLog(config.log)));
     try {
       return await use(client, config);
     } finally {
@@ -64,7 +64,7 @@ export abstract class OperatorCommand extends BaseCommand {
           await refuseEndedRun(loaded.source);
           return loaded;
         },
-        open: (loaded) => openRun(loaded, (this.#log ??= this.openLog(loaded.log))),
+        open: (loaded) => openRun(loaded, (this.#log ??= this.openLateLog(loaded.log))),
         ...{ clock: systemClock, random: systemRandom, signal: enough.signal },
         tell: (sentence) => this.tell(sentence),
       });

@@ -9,7 +9,7 @@ import { openOwnStore } from "../../src/compose/own-store.ts";
 import { Coordinator } from "../../src/coordinator/coordinator.ts";
 import type { LeaseTiming } from "../../src/coordinator/lead/elector-storage.ts";
 import { ACCESS } from "../../src/coordinator/rpc/leader.ts";
-import { createLog } from "../../src/observe/log.ts";
+import { createLog } from "../../src/observe/winston-log.ts";
 import { StdoutJsonEmitter } from "../../src/observe/stdout-emitter.ts";
 import { startServer } from "../../src/transport/server.ts";
 import type { Credentials } from "../../src/transport/tls/identity.ts";

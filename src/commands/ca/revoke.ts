@@ -47,7 +47,7 @@ export class CaRevoke extends BaseCommand {
     const config = await this.loadConfig("operator", flags);
     const request = { id, withWorkers: flags["with-workers"] };
     const local = (): Promise<ResolvedConfig> => this.loadConfig("coordinator", flags);
-    const asked = revoke(config, local, request, this.openLog(config.log));
+    const asked = revoke(config, local, request, await this.openLog(config.log));
     asked.catch(() => undefined);
     const revoked = await unlessInterrupted(asked, this.argv);
     const { enrolled, workersRevoked, isInForce, isWorker } = revoked;

@@ -27,7 +27,7 @@ export class CoordinatorRun extends BaseCommand {
     const config = await this.loadConfig("coordinator", flags);
     demandFiles(filesOfCoordinator(1));
     const tell = (sentence: string): void => this.tell(sentence);
-    await withPorts(config, this.openLog(config.log), tell, (ports) =>
+    await withPorts(config, await this.openLog(config.log), tell, (ports) =>
       runCoordinator(config, ports, {
         isOfLocalRun: flags[STOP_AT_END_OF_INPUT],
         stop: untilToldToStop(this.argv, flags[STOP_AT_END_OF_INPUT], "reload"),

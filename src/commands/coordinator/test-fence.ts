@@ -50,7 +50,7 @@ export class CoordinatorTestFence extends BaseCommand {
       flags.config === undefined ? { ...needed, ...given } : flags,
     );
     const tell = (sentence: string): void => this.tell(sentence);
-    return withPorts(config, this.openLog(config.log), tell, (ports) =>
+    return withPorts(config, await this.openLog(config.log), tell, (ports) =>
       drillFence(config, ports, flags.busy),
     );
   }

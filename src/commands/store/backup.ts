@@ -39,7 +39,7 @@ export class StoreBackup extends OperatorCommand {
           address: config.worker.coordinatorAddr.join(", "),
           signal: interrupted.signal,
         },
-        ...{ clock: systemClock, log: this.openLog(config.log) },
+        ...{ clock: systemClock, log: this.openLateLog(config.log) },
       }),
     );
     backingUp.catch(() => undefined);

@@ -40,7 +40,7 @@ export class StoreCopy extends BaseCommand {
     const given = flags["from-password-file"];
     const interrupted = new AbortController();
     const moving = moveRun({
-      ...{ config, clock: systemClock, random: systemRandom, log: this.openLog(config.log) },
+      ...{ config, clock: systemClock, random: systemRandom, log: await this.openLog(config.log) },
       from: URL_SHAPE.test(flags.from) ? flags.from : resolve(flags.from),
       passwordFile: given === undefined ? undefined : resolve(given),
       tell: (sentence) => this.tell(sentence),

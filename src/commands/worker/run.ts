@@ -39,7 +39,7 @@ export class WorkerRun extends BaseCommand {
     const workerId = this.#workerId(flags["worker-id"]);
     demandFiles(filesOfWorker(config.worker.slots));
     const tell = (sentence: string): void => this.tell(sentence);
-    await withPorts(config, this.openLog(config.log), tell, (ports) => {
+    await withPorts(config, await this.openLog(config.log), tell, (ports) => {
       const stop = untilToldToStop(this.argv, flags[STOP_AT_END_OF_INPUT]);
       const isOfLocalRun = flags[STOP_AT_END_OF_INPUT];
       return runWorker(config, { isOfLocalRun, workerId, environment: environmentOfProcess(), stop }, ports);

@@ -4,7 +4,7 @@ import { systemClock } from "../../../src/base/clock.ts";
 import { newUlid } from "../../../src/base/ids.ts";
 import type { RunId } from "../../../src/base/ids.ts";
 import { systemRandom } from "../../../src/base/random.ts";
-import { createLog } from "../../../src/observe/log.ts";
+import { createLog } from "../../../src/observe/winston-log.ts";
 import { StdoutJsonEmitter } from "../../../src/observe/stdout-emitter.ts";
 
 const [count, limitBytes, last] = process.argv.slice(2);

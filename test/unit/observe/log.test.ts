@@ -3,14 +3,20 @@ import { text } from "node:stream/consumers";
 import { expect } from "chai";
 import { systemClock } from "../../../src/base/clock.ts";
 import { failure } from "../../../src/base/errors.ts";
-import { createLog, silentLogger } from "../../../src/observe/log.ts";
-import type { LogOptions, Logger } from "../../../src/observe/log.ts";
+import { createLateLog } from "../../../src/observe/late-log.ts";
+import { silentLogger } from "../../../src/observe/log.ts";
+import { createLog } from "../../../src/observe/winston-log.ts";
+import type { LogOptions, LogSink, Logger } from "../../../src/observe/log.ts";
 import { HeldStream } from "./held-stream.ts";
 
-async function logged(write: (log: Logger) => void, options: Partial<LogOptions> = {}): Promise<string> {
+async function logged(
+  write: (log: Logger) => void,
+  options: Partial<LogOptions> = {},
+  open: (options: LogOptions) => LogSink = createLog,
+): Promise<string> {
   const stream = new PassThrough();
   const output = text(stream);
-  const sink = createLog({
+  const sink = open({
     stream,
     clock: { ...systemClock, wallMs: () => 43_384_123 },
     level: "info",
@@ -119,6 +125,16 @@ describe("the log", () => {
     await Promise.all([closing, release()]);
     expect(stream.text.length).to.be.below(1_200);
     expect(stream.text).to.match(/log lines were dropped: nobody read them count=9\d\d\n$/);
+  });
+
+  it("is the same where its first line opens it, and nothing where there is none", async () => {
+    const write = (log: Logger): void => {
+      log.info("below its level");
+      for (let at = 0; at < 100; at++) log.child({ at }).warn("x");
+    };
+    const options = { level: "warn" } as const;
+    expect(await logged(write, options, createLateLog)).to.equal(await logged(write, options));
+    expect(await logged((log) => log.info("x"), options, createLateLog)).to.equal("");
   });
 
   it("can be nothing at all", () => {

@@ -1,7 +1,8 @@
 import { expect } from "chai";
 import { failure } from "../../../../src/base/errors.ts";
-import { KeptProcess } from "../../../../src/compose/local-run/kept-process.ts";
-import type { GivenUp, Member, MemberEnd } from "../../../../src/compose/local-run/kept-process.ts";
+import { KeptProcess, Member } from "../../../../src/compose/local-run/kept-process.ts";
+import type { GivenUp, MemberEnd, MemberEvent } from "../../../../src/compose/local-run/kept-process.ts";
+import { useTemporaryDirectory } from "../../../support/temporary-directory.ts";
 import { VirtualClock } from "../../../support/virtual-clock.ts";
 
 const KILLED: MemberEnd = { code: null, signal: "SIGKILL", error: undefined };
@@ -115,5 +116,35 @@ describe("a process that is kept", () => {
     await clock.advance(60_000);
     expect(lives).to.have.length(1);
     expect(clock.armed).to.equal(0);
+  });
+});
+
+/** Makes objects of which each lives for a while, and tells how large the young generation has become. */
+const CHURNING = `
+  const { getHeapSpaceStatistics } = require("node:v8");
+  const kept = [];
+  let bytes = 0;
+  for (let at = 0; at < 6e6; at++) {
+    kept[at % 400_000] = { at, inner: [at] };
+    if (at % 50_000 === 0)
+      bytes = Math.max(bytes, getHeapSpaceStatistics().find((space) => space.space_name === "new_space").space_size);
+  }
+  console.log(JSON.stringify({ kind: "domain", bytes }));`;
+
+describe("a process that lives as a member", () => {
+  const directory = useTemporaryDirectory();
+
+  it("has a young generation of 32 MiB at most, where V8 would let it grow", async () => {
+    const events: MemberEvent[] = [];
+    const member = new Member({
+      program: {
+        ...{ executable: process.execPath, words: ["-e", CHURNING] },
+        ...{ environment: {}, workingDirectory: directory.path },
+      },
+      ...{ words: ["--"], logFile: directory.file("log") },
+      onEvent: (event) => events.push(event),
+    });
+    expect(await member.ended).to.deep.include({ code: 0 });
+    expect(events[0]?.["bytes"]).to.be.within(1, 33 * 2 ** 20);
   });
 });

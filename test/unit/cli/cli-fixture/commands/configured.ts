@@ -11,7 +11,7 @@ export class Configured extends BaseCommand {
   override async run(): Promise<ExitCode> {
     const { flags } = await this.parse(Configured);
     const config = await this.loadConfig("worker", flags);
-    this.openLog(config.log).info("configured", { slots: config.worker.slots });
+    (await this.openLog(config.log)).info("configured", { slots: config.worker.slots });
     this.print([config.worker], `${config.worker.slots} slots\n`);
     return EXIT.done;
   }
