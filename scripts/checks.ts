@@ -57,6 +57,7 @@ const STATIC: readonly Check[] = [
 const WAITING = [
   ...[
     "*-witness",
+    "checkpoint-bucket",
     "split-brain",
     "takeover",
     "fence",

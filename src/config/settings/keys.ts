@@ -39,13 +39,13 @@ export const KEY_SETTINGS = {
   },
   "keys.checkpoint_store": {
     kind: "place",
-    flag: "partition-checkpoint-store",
+    flag: "checkpoint-store",
     roles: members,
     doc: "Where workers keep checkpoints of their partitions of keys: a directory that all workers reach, or a bucket of S3 or its like by URL. Without it none are taken, and each item of a key comes with its state.",
   },
   "keys.checkpoint_credentials": {
     kind: "path",
-    flag: "partition-checkpoint-credentials",
+    flag: "checkpoint-credentials",
     roles: worker,
     doc: "A file in the format of `~/.aws/credentials`, whose profile `default` is used for the bucket in `keys.checkpoint_store`; without it the variables `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN` count. It is read for each request.",
   },

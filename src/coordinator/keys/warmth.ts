@@ -139,20 +139,24 @@ export class Warmth {
     else warm.strays.add(key);
   }
 
+  /** No worker has any states. */
+  get isCold(): boolean {
+    return this.#partitions.size === 0;
+  }
+
   /** The state with which an item of the key is given to a worker: null where the worker has it. */
   give<Given extends { readonly state: Uint8Array | null }>(
     key: Key | undefined,
     given: Given,
     holder: Holder,
   ): Given {
-    if (given.state === null || key === undefined) return given;
-    if (this.has(key, holder)) {
+    if (key !== undefined && this.has(key, holder)) {
       this.statesSaved++;
       return { ...given, state: null };
     }
     this.statesSent++;
-    const warm = this.#partitions.get(key.partition);
-    if (warm?.holder === holder) warm.strays.delete(key);
+    const warm = key && this.#partitions.get(key.partition);
+    if (key !== undefined && warm?.holder === holder) warm.strays.delete(key);
     return given;
   }
 

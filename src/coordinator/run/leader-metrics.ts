@@ -44,6 +44,8 @@ function addItems(state: CoordinatorState, exposition: Exposition): void {
   exposition.addHistogram("rollout_dispatch_latency_seconds", meter.dispatchLatency);
   for (const outcome of ["success", "other"] as const)
     exposition.addHistogram("rollout_item_duration_seconds", meter.itemDuration[outcome], { outcome });
+  exposition.add("rollout_states_sent_total", state.keys.warmth.statesSent);
+  exposition.add("rollout_states_saved_total", state.keys.warmth.statesSaved);
   exposition.add("rollout_items_executing", executing);
   // The workers' word of what executes is older than the ledger's of what they have.
   exposition.add("rollout_items_waiting_at_workers", Math.max(0, running - executing));

@@ -234,7 +234,8 @@ function giveState(
   keyed: GivenState,
   { port }: Session,
 ): GivenState {
-  return keyed.state === null ? keyed : warmth.give(table.get(keyed.key), keyed, port);
+  if (keyed.state === null) return keyed;
+  return warmth.give(warmth.isCold ? undefined : table.get(keyed.key), keyed, port);
 }
 
 function give(state: CoordinatorState, turn: Turn, row: WorkerRow, items: readonly PendingItem[]): void {

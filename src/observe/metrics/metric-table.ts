@@ -143,6 +143,16 @@ export const METRICS = {
     type: "counter",
     help: "Items that such recalls brought back.",
   },
+  rollout_states_sent_total: {
+    of: "leader",
+    type: "counter",
+    help: "Items of keys that were given out with the state of their key.",
+  },
+  rollout_states_saved_total: {
+    of: "leader",
+    type: "counter",
+    help: "Items of keys that were given out without the state of their key, because the worker had it.",
+  },
   // The reactor of the leader.
   rollout_turn_duration_seconds: {
     of: "leader",

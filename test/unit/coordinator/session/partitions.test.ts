@@ -1,8 +1,11 @@
+import { create } from "@bufbuild/protobuf";
 import { expect } from "chai";
 import { checkpointPlace } from "../../../../src/base/partition.ts";
 import type { LoadedPartition, ReportedOutcome } from "../../../../src/coordinator/turn/session-frame.ts";
 import type { Filled } from "../../../../src/coordinator/turn/operator-message.ts";
 import type { ListPartitionsResponse } from "../../../../src/gen/rollout/v1/keys_pb.ts";
+import { readWritten } from "../../../../src/coordinator/rpc/work-messages.ts";
+import { PartitionCheckpointAckSchema } from "../../../../src/gen/rollout/v1/work_pb.ts";
 import { PARTITIONS_PREFIX } from "../../../../src/storage/keys.ts";
 import { World } from "../../../support/world.ts";
 import { reportOf, successOf, workerId } from "../../../support/world-worker.ts";
@@ -163,6 +166,11 @@ describe("partitions of keys in sessions", () => {
     // A commit that is not there yet.
     await write(worker, 9);
     expect(await world.countUnder(PARTITIONS_PREFIX)).to.equal(0);
+    await worker.reconnect();
+    // In this session it has not said what it has.
+    await write(worker, 1);
+    expect(await world.countUnder(PARTITIONS_PREFIX)).to.equal(0);
+    await load(world, worker);
     await write(worker, 1);
     expect(await world.countUnder(PARTITIONS_PREFIX)).to.equal(1);
     await world.lead();
@@ -174,6 +182,19 @@ describe("partitions of keys in sessions", () => {
       answer,
     }));
     expect(list.partitions).to.have.nested.property("[0].checkpointOffset", 1);
+  });
+
+  it("a place that is no name of a checkpoint of the partition is refused", () => {
+    const ack = (place: string): unknown =>
+      readWritten(
+        create(PartitionCheckpointAckSchema, {
+          written: [{ partition: 1, checkpoint: { offset: 2n, place } }],
+        }),
+      );
+    const place = checkpointPlace(1, workerId(1), 0);
+    expect(ack(place)).to.deep.equal([{ partition: 1, offset: 2, place }]);
+    for (const other of ["", `../${place}`, `/${place}`, `${place}/x`, checkpointPlace(2, workerId(1), 0)])
+      expect(() => ack(other), other).to.throw(/a checkpoint's place is no name of one/);
   });
 
   it("a worker that drops a partition is given states again, and so is one that makes calls", async () => {
