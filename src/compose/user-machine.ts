@@ -70,7 +70,8 @@ interface ExportedMachine {
   readonly read: () => NamedMachine;
 }
 
-async function machinesOf(file: string): Promise<ExportedMachine[]> {
+/** All that a user's file exports; its code runs in this process. Throws machine_unusable, and not_trusted. */
+export async function exportsOfFile(file: string): Promise<Readonly<Record<string, unknown>>> {
   await access(file).catch((error: unknown) => {
     throw unusable(
       file,
@@ -79,8 +80,12 @@ async function machinesOf(file: string): Promise<ExportedMachine[]> {
     );
   });
   await demandTrusted(file);
+  return exportsOf(file, pathToFileURL(file).href);
+}
+
+async function machinesOf(file: string): Promise<ExportedMachine[]> {
+  const exports = await exportsOfFile(file);
   const url = pathToFileURL(file).href;
-  const exports = await exportsOf(file, url);
   const { createActor } = (await importAsSeenFrom("xstate", url)) as { readonly createActor: CreateActor };
   const names = Object.keys(exports);
   const machines = names.flatMap((name) => {
