@@ -38,6 +38,8 @@ import { GetAttemptLogResponseSchema, OperatorService } from "../gen/rollout/v1/
 import { TOPICS } from "../observe/events.ts";
 import type { Logger } from "../observe/log.ts";
 import { silentLogger } from "../observe/log.ts";
+import type { ActorType } from "../worker/backends/actor/define-actor.ts";
+import { Actors } from "./actors.ts";
 import { askingWhenAway, openOperatorClient, submittedTask } from "./operator-client.ts";
 import type { ProcessPorts } from "./process-ports.ts";
 
@@ -296,6 +298,11 @@ export class RolloutClient {
    */
   steerKeys(steering: KeySteering, keys: readonly string[]): Promise<SteeredKeys> {
     return steerKeys(this.keyCalls, steering, keys);
+  }
+
+  /** Durable actors of that type. `plugin`: the manifest that has them; without it that of `worker.plugins`. */
+  actors<Type extends ActorType = ActorType>(type: string, plugin?: string): Actors<Type> {
+    return new Actors<Type>(this, type, plugin);
   }
 
   /** The partitions of keys, and whose each is by the ring; none while the run has no keys. */
