@@ -216,7 +216,7 @@ function machinesPage(): string {
     "Everything that has a lifecycle is one of these statecharts, and changes by its events only. What stands in brackets is a " +
       "guard; an event that no arrow names is ignored in that state. `rollout machines export NAME` prints the same, `--format svg` " +
       "draws a picture, and `rollout machines simulate NAME` walks through it event by event. All three take a machine of yours too " +
-      "(`--plugin FILE`): a file that exports an XState 5 machine, or a plugin's manifest.",
+      "(`--plugin FILE`): a file that exports an XState 5 machine, or a plugin's manifest. The machines of durable actors ([actors.md](actors.md)) are yours: these charts know them as states of keys, and nothing more.",
     ...sections,
   ].join("\n\n");
 }

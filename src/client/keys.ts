@@ -29,6 +29,11 @@ export interface KeyWithState extends Key {
   readonly state: Uint8Array | undefined;
 }
 
+export interface FullKey extends KeyWithState {
+  /** The payload of its next item, or of the one that has failed; undefined when there is none. */
+  readonly next: Uint8Array | undefined;
+}
+
 export interface Partition extends Plain<PartitionWire> {
   /** Its owner by the ring; undefined when that has no member. */
   readonly worker: WorkerId | undefined;
@@ -112,6 +117,19 @@ export async function skipParked(calls: Calls): Promise<number> {
   for await (const { key, parkedBy } of listKeys(calls, ["parked"]))
     if (parkedBy === "failed") parked.push(key);
   return (await steerKeys(calls, "skip", parked)).steered;
+}
+
+/** All keys with what is in them; in order of their partitions. Throws the transport's rows. */
+export async function* listFullKeys(calls: Calls): AsyncGenerator<FullKey> {
+  let after = "";
+  do {
+    const page = await calls.listKeys({ after, withContents: true });
+    for (const [at, key] of page.keys.entries()) {
+      const { state, next } = page.contents[at] ?? {};
+      yield { ...keyOf(key), state, next };
+    }
+    after = page.after;
+  } while (after !== "");
 }
 
 function keyOf(key: KeyWire): Key {

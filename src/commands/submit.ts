@@ -9,6 +9,7 @@ import { fieldFlags, fieldsOf, KEYLESS_EVENT } from "../cli/field-flags.ts";
 import { configFlags, settingFlags } from "../cli/setting-flags.ts";
 import { inputLines } from "../client/input-lines.ts";
 import { announced } from "../client/slow-input.ts";
+import { submittedTask } from "../compose/operator-client.ts";
 import { OperatorCommand } from "../compose/operator-command.ts";
 
 export class Submit extends OperatorCommand {
@@ -64,8 +65,9 @@ export class Submit extends OperatorCommand {
     const dryRun = flags["dry-run"];
     const sealed = flags.seal && !dryRun;
     // The flag is of this file, not the setting of workers that has the same name.
-    return this.withRun({ ...flags, plugin: undefined }, async (client, { limits }) => {
-      const { actorTypes } = await client.taskOf(plugin);
+    return this.withRun({ ...flags, plugin: undefined }, async (client, config) => {
+      const { limits } = config;
+      const { actorTypes } = await submittedTask(plugin, config);
       if (actorTypes !== undefined && fields === undefined) throw this.misuse(KEYLESS_EVENT);
       const lines = inputLines(
         chunksOf(args.file, (sentence) => this.tell(sentence)),

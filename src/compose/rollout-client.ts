@@ -38,6 +38,8 @@ import { GetAttemptLogResponseSchema, OperatorService } from "../gen/rollout/v1/
 import { TOPICS } from "../observe/events.ts";
 import type { Logger } from "../observe/log.ts";
 import { silentLogger } from "../observe/log.ts";
+import type { ActorType } from "../worker/backends/actor/define-actor.ts";
+import { Actors } from "./actors.ts";
 import { askingWhenAway, openOperatorClient, submittedTask } from "./operator-client.ts";
 import type { ProcessPorts } from "./process-ports.ts";
 
@@ -118,14 +120,15 @@ export class RolloutClient {
    */
   readonly calls: Client<typeof OperatorService>;
   readonly #coordinatorCalls: Client<typeof CoordinatorService>;
-  readonly #keyCalls: Client<typeof KeyService>;
+  /** @internal */
+  readonly keyCalls: Client<typeof KeyService>;
   readonly #way: Way;
   readonly #ports: Ports;
 
   private constructor(way: Way, ports: Ports) {
     this.calls = createClient(OperatorService, way.transport);
     this.#coordinatorCalls = createClient(CoordinatorService, way.transport);
-    this.#keyCalls = createClient(KeyService, way.transport);
+    this.keyCalls = createClient(KeyService, way.transport);
     this.#way = way;
     this.#ports = ports;
   }
@@ -197,14 +200,6 @@ export class RolloutClient {
     const submitted = await submitLines(transport, lines, { ...options, ...this.#ports, task, priority });
     if (seal && options.dryRun !== true) await this.seal();
     return submitted;
-  }
-
-  /**
-   * The task that items are submitted for, by that manifest or by none. Rejects with manifest rows.
-   * @internal
-   */
-  taskOf(plugin: string | undefined): Promise<Task> {
-    return this.#way.taskOf(plugin);
   }
 
   /** Says that nothing more will come: the run is complete when what is there is final. Idempotent. */
@@ -289,12 +284,12 @@ export class RolloutClient {
 
   /** One key; with `withState` also its state. Rejects with key_unknown. */
   async key(key: string, { withState = false } = {}): Promise<KeyWithState> {
-    return askForKey(this.#keyCalls, key, withState);
+    return askForKey(this.keyCalls, key, withState);
   }
 
   /** All keys, or those in the states that are named. */
   keys({ phases = [] }: { readonly phases?: readonly KeyPhaseName[] } = {}): AsyncGenerator<Key> {
-    return listKeys(this.#keyCalls, phases);
+    return listKeys(this.keyCalls, phases);
   }
 
   /**
@@ -302,12 +297,17 @@ export class RolloutClient {
    * `retire`: forgets idle keys with their states. Each key for which that cannot be is among `refused`. Idempotent.
    */
   steerKeys(steering: KeySteering, keys: readonly string[]): Promise<SteeredKeys> {
-    return steerKeys(this.#keyCalls, steering, keys);
+    return steerKeys(this.keyCalls, steering, keys);
+  }
+
+  /** Durable actors of that type. `plugin`: the manifest that has them; without it that of `worker.plugins`. */
+  actors<Type extends ActorType = ActorType>(type: string, plugin?: string): Actors<Type> {
+    return new Actors<Type>(this, type, plugin);
   }
 
   /** The partitions of keys, and whose each is by the ring; none while the run has no keys. */
   partitions(): Promise<Partition[]> {
-    return listPartitions(this.#keyCalls);
+    return listPartitions(this.keyCalls);
   }
 
   /**
@@ -315,7 +315,7 @@ export class RolloutClient {
    * @internal
    */
   skipParked(): Promise<number> {
-    return skipParked(this.#keyCalls);
+    return skipParked(this.keyCalls);
   }
 
   /** All that are known, in order of id; those that have left are for a while. */

@@ -1,5 +1,5 @@
 // A user's machine for whoever wants to look at it: loaded from the file that exports it, or from the manifest of a plugin that
-// runs it. The file's code runs in this process; what it prints goes to standard error, since standard output is the result.
+// runs it, or of an actor's type. The file's code runs in this process; what it prints goes to standard error, since standard output is the result.
 import { access } from "node:fs/promises";
 import terminal from "node:console";
 import { resolve } from "node:path";
@@ -14,6 +14,7 @@ import type { NamedMachine } from "../charts/named-machine.ts";
 import { isMachine, isRecentMachine, readMachine, UnreadableMachine } from "../charts/read-machine.ts";
 import { loadManifest } from "../config/manifest.ts";
 import type { CreateActor } from "../runtime/transition.ts";
+import { isActorType } from "../worker/backends/actor/define-actor.ts";
 import { importAsSeenFrom, lendOurPackages, versionSeenFrom } from "../worker/backends/code/lent-packages.ts";
 
 /** A file that imports itself in a circle, or waits for what never comes, is given up. */
@@ -53,15 +54,16 @@ async function placeOf(place: string): Promise<Place> {
   const [file, exported] = at === -1 ? [place, undefined] : [place.slice(0, at), place.slice(at + 1)];
   if (!file.endsWith(".toml")) return { file: resolve(file), exported };
   const manifest = await loadManifest(file);
-  if (manifest.backend !== "machine")
+  if (manifest.backend !== "machine" && manifest.backend !== "actor")
     throw unusable(
       file,
       `its backend is ${manifest.backend}`,
-      "name the manifest of a plugin whose backend is machine",
+      "name the manifest of a plugin whose backend is machine or actor",
     );
+  const [only, ...others] = manifest.backend === "actor" ? manifest.spec.types : [manifest.spec.export];
   return {
     file: resolve(manifest.directory, manifest.spec.module),
-    exported: exported ?? manifest.spec.export,
+    exported: exported ?? (others.length === 0 ? only : undefined),
   };
 }
 
@@ -70,7 +72,8 @@ interface ExportedMachine {
   readonly read: () => NamedMachine;
 }
 
-async function machinesOf(file: string): Promise<ExportedMachine[]> {
+/** All that a user's file exports; its code runs in this process. Throws machine_unusable, and not_trusted. */
+export async function exportsOfFile(file: string): Promise<Readonly<Record<string, unknown>>> {
   await access(file).catch((error: unknown) => {
     throw unusable(
       file,
@@ -79,12 +82,17 @@ async function machinesOf(file: string): Promise<ExportedMachine[]> {
     );
   });
   await demandTrusted(file);
+  return exportsOf(file, pathToFileURL(file).href);
+}
+
+async function machinesOf(file: string): Promise<ExportedMachine[]> {
+  const exports = await exportsOfFile(file);
   const url = pathToFileURL(file).href;
-  const exports = await exportsOf(file, url);
   const { createActor } = (await importAsSeenFrom("xstate", url)) as { readonly createActor: CreateActor };
   const names = Object.keys(exports);
   const machines = names.flatMap((name) => {
-    const machine = exports[name];
+    const found = exports[name];
+    const machine = isActorType(found) ? found.machine : found;
     return isMachine(machine)
       ? [{ name, read: () => ({ ...read(file, url, name, machine), createActor }) }]
       : [];

@@ -43,13 +43,14 @@ describe("the pages about the library", () => {
     describe(page, () => {
       let directory: string;
 
-      /** A folder in which the package and Node's types are installed. */
+      /** A folder in which the package, XState and Node's types are installed. */
       before(async () => {
         directory = await realpath(await mkdtemp(join(tmpdir(), "rollout-library-page-")));
         const modules = join(directory, "node_modules");
         await mkdir(join(modules, "@types"), { recursive: true });
         await symlink(repositoryFile(""), join(modules, "rollout"));
         await symlink(repositoryFile("node_modules/@types/node"), join(modules, "@types/node"));
+        await symlink(repositoryFile("node_modules/xstate"), join(modules, "xstate"));
         const files = blocksOfFile(page).filter(({ file }) => file !== undefined);
         for (const { file = "", text } of files) await writeFile(join(directory, file), text);
         for (const { name, block } of programsOf(page)) await writeFile(join(directory, name), block.text);

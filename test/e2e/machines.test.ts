@@ -87,6 +87,16 @@ describe("machines of a user's", () => {
     });
   });
 
+  it("are those of actors too, by the manifest that names their types", async () => {
+    await withDesk(async ({ machines }) => {
+      const manifest = repositoryFile("examples/order/order.toml");
+      const drawn = await machines(["export", "--plugin", manifest]);
+      expect(drawn.stdout, drawn.stderr).to.contain("cart --> paid: pay [isEnough]");
+      const walked = await machines(["simulate", "--plugin", manifest], '{"type": "cancel"}\ncancel\n');
+      expect(walked.stdout).to.contain("state: cancelled");
+    });
+  });
+
   it("are walked through from a pipe, without an action or an actor", async () => {
     await withDesk(async ({ write, machines }) => {
       await write("lamps.mjs", LAMPS);

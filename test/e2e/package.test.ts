@@ -31,6 +31,8 @@ const STRICT = {
 };
 const TYPED = `import { RolloutClient, RolloutError, defineBackend, startCluster } from "rollout";
 import type { ErrorCode, Result, RunStatus } from "rollout";
+import { defineActor } from "rollout/actors";
+import { createMachine } from "xstate";
 
 export const double = defineBackend<{ n: number }, number>(({ n }) => 2 * n);
 export async function look(client: RolloutClient): Promise<[RunStatus, Result[]]> {
@@ -40,6 +42,7 @@ export async function look(client: RolloutClient): Promise<[RunStatus, Result[]]
 }
 export const codeOf = (error: unknown): ErrorCode | undefined =>
   error instanceof RolloutError ? error.code : undefined;
+export const lamp = defineActor({ machine: createMachine({ initial: "off", states: { off: {} } }) });
 export const begin = () => startCluster({ command: ["cat"], workers: 1 });
 `;
 /** One mistake a line. */
@@ -144,16 +147,17 @@ describe("the installed package", () => {
   it("can be imported, and runs a cluster", async () => {
     const program = `
       import { RolloutClient, RolloutError, defineBackend, startCluster } from "rollout";
+      import { defineActor } from "rollout/actors";
       const cluster = await startCluster({ command: ["wc", "-w"], workers: 1 });
       await cluster.client.submit(["two words"], { seal: true });
       for await (const { ok, output } of cluster.client.results({ follow: true }))
         console.log(ok, Buffer.from(output).toString().trim());
       await cluster.stop();
-      console.log(cluster.client instanceof RolloutClient, typeof defineBackend, typeof RolloutError);`;
+      console.log(cluster.client instanceof RolloutClient, typeof defineBackend, typeof RolloutError, typeof defineActor);`;
     const words = ["--input-type=module", "--eval", program];
     const env = { ...process.env, TMPDIR: home };
     const { stdout } = await execute(process.execPath, words, { cwd: home, env });
-    expect(stdout).to.equal("true 2\ntrue function function\n");
+    expect(stdout).to.equal("true 2\ntrue function function function\n");
   });
 
   describe("to a compiler", () => {

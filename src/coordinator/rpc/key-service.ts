@@ -3,7 +3,7 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import { failure } from "../../base/errors.ts";
 import { KeyAction } from "../../gen/rollout/v1/keys_pb.ts";
-import type { Key, KeyService } from "../../gen/rollout/v1/keys_pb.ts";
+import type { Key, KeyContents, KeyService } from "../../gen/rollout/v1/keys_pb.ts";
 import { FAILED_PREFIX, ITEMS_PREFIX, RUNNING_PREFIX, STATES_PREFIX } from "../../storage/keys.ts";
 import { recordOf } from "../../storage/records.ts";
 import type { RecordType } from "../../storage/codec.ts";
@@ -20,6 +20,8 @@ import { ask, refuse } from "./leader.ts";
 /** Keys that one call names, and keys that one answer tells. */
 const NAMED_MAX = 100;
 const LISTED_MAX = 500;
+/** States and payloads in one answer, unless those of one key are more. */
+const CONTENTS_BYTES_MAX = 1024 * 1024;
 
 const ACTIONS: Readonly<Partial<Record<KeyAction, Action>>> = {
   [KeyAction.PAUSE]: "pause",
@@ -34,15 +36,22 @@ export function keyService(leader: Leader, store: Store): ServiceImpl<typeof Key
     async getKey({ key: text, withState }) {
       const seen = await ask(leader, { kind: "getKey", key: text });
       if (seen === undefined) throw failure("key_unknown", { key: text });
-      const [key] = await tell(store, [seen]);
+      const [told] = await tell(store, [seen]);
+      const key = told?.key;
       const state = withState ? await stateOf(store, seen) : undefined;
       return { coordinator, ...(key && { key }), ...(state && { state }) };
     },
 
-    async listKeys({ phases, after, limit: asked }) {
+    async listKeys({ phases, after, limit: asked, withContents }) {
       const limit = asked === 0 ? LISTED_MAX : Math.min(asked, LISTED_MAX);
       const { keys, after: next } = await ask(leader, { kind: "listKeys", phases, after, limit });
-      return { coordinator, keys: await tell(store, keys), after: next };
+      const all = await tell(store, keys);
+      if (!withContents) return { coordinator, keys: all.map(({ key }) => key), after: next };
+      const told = fitting(all);
+      return {
+        ...{ coordinator, keys: told.map(({ key }) => key), contents: told.map(({ contents }) => contents) },
+        after: told.length < all.length ? (told.at(-1)?.key.key ?? "") : next,
+      };
     },
 
     async steerKeys({ action: asked, keys }) {
@@ -57,7 +66,12 @@ export function keyService(leader: Leader, store: Store): ServiceImpl<typeof Key
   };
 }
 
-async function tell(store: Store, keys: readonly SeenKey[]): Promise<Filled<Key>[]> {
+interface Told {
+  readonly key: Filled<Key>;
+  readonly contents: Filled<KeyContents>;
+}
+
+async function tell(store: Store, keys: readonly SeenKey[]): Promise<Told[]> {
   const heads = keys.map(({ head }) => head ?? "");
   const read = <T>(prefix: string, type: RecordType<T>): Promise<(T | undefined)[]> =>
     readAll(
@@ -77,7 +91,7 @@ async function tell(store: Store, keys: readonly SeenKey[]): Promise<Filled<Key>
   ]);
   return keys.map(({ key, phase, partition, owner, items: open, isPaused, hasFailed, commit }, at) => {
     const [item, held, end, state] = [items[at], running[at], failed[at], states[at]];
-    return {
+    const told = {
       ...{ key, phase, partition, items: open },
       ...(owner !== undefined && { owner }),
       ...(held && { worker: held.worker }),
@@ -87,7 +101,21 @@ async function tell(store: Store, keys: readonly SeenKey[]): Promise<Filled<Key>
       ...(state && { stateBytes: state.state.length }),
       ...(commit > 0 && { stateCommit: commit }),
     };
+    return {
+      key: told,
+      contents: { ...(state && { state: state.state }), ...(item && { next: item.payload }) },
+    };
   });
+}
+
+/** As many of the first as one message has room for, at least one. */
+function fitting(told: readonly Told[]): readonly Told[] {
+  let bytes = 0;
+  const end = told.findIndex(({ contents: { state, next } }, at) => {
+    bytes += (state?.length ?? 0) + (next?.length ?? 0);
+    return at > 0 && bytes > CONTENTS_BYTES_MAX;
+  });
+  return end === -1 ? told : told.slice(0, end);
 }
 
 async function stateOf(store: Store, key: SeenKey): Promise<Uint8Array | undefined> {

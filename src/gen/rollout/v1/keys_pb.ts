@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file rollout/v1/keys.proto.
  */
 export const file_rollout_v1_keys: GenFile = /*@__PURE__*/
-  fileDesc("ChVyb2xsb3V0L3YxL2tleXMucHJvdG8SCnJvbGxvdXQudjEiMAoNR2V0S2V5UmVxdWVzdBILCgNrZXkYASABKAkSEgoKd2l0aF9zdGF0ZRgCIAEoCCKCAQoOR2V0S2V5UmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSHAoDa2V5GAIgASgLMg8ucm9sbG91dC52MS5LZXkSEgoFc3RhdGUYAyABKAxIAIgBAUIICgZfc3RhdGUi1QIKA0tleRILCgNrZXkYASABKAkSIwoFcGhhc2UYAiABKA4yFC5yb2xsb3V0LnYxLktleVBoYXNlEhEKCXBhcnRpdGlvbhgDIAEoDRISCgVvd25lchgEIAEoCUgAiAEBEhMKBndvcmtlchgFIAEoCUgBiAEBEg0KBWl0ZW1zGAYgASgBEhEKBGhlYWQYByABKAlIAogBARIWCglwYXJrZWRfYnkYCCABKAlIA4gBARIkCgVlcnJvchgJIAEoCzIVLnJvbGxvdXQudjEuSXRlbUVycm9yEhgKC3N0YXRlX2J5dGVzGAogASgBSASIAQESGQoMc3RhdGVfY29tbWl0GAsgASgBSAWIAQFCCAoGX293bmVyQgkKB193b3JrZXJCBwoFX2hlYWRCDAoKX3BhcmtlZF9ieUIOCgxfc3RhdGVfYnl0ZXNCDwoNX3N0YXRlX2NvbW1pdCJVCg9MaXN0S2V5c1JlcXVlc3QSJAoGcGhhc2VzGAEgAygOMhQucm9sbG91dC52MS5LZXlQaGFzZRINCgVhZnRlchgCIAEoCRINCgVsaW1pdBgDIAEoDSJ2ChBMaXN0S2V5c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEh0KBGtleXMYAiADKAsyDy5yb2xsb3V0LnYxLktleRINCgVhZnRlchgDIAEoCSJHChBTdGVlcktleXNSZXF1ZXN0EiUKBmFjdGlvbhgBIAEoDjIVLnJvbGxvdXQudjEuS2V5QWN0aW9uEgwKBGtleXMYAiADKAkigwEKEVN0ZWVyS2V5c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg8KB3N0ZWVyZWQYAiABKAESJwoHcmVmdXNlZBgDIAMoCzIWLnJvbGxvdXQudjEuS2V5UmVmdXNhbCJHCgpLZXlSZWZ1c2FsEgsKA2tleRgBIAEoCRIsCgZyZWFzb24YAiABKA4yHC5yb2xsb3V0LnYxLktleVJlZnVzYWxSZWFzb24iFwoVTGlzdFBhcnRpdGlvbnNSZXF1ZXN0IpMBChZMaXN0UGFydGl0aW9uc1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEhgKEGFzc2lnbm1lbnRfZXBvY2gYAiABKAESKQoKcGFydGl0aW9ucxgDIAMoCzIVLnJvbGxvdXQudjEuUGFydGl0aW9uItkBCglQYXJ0aXRpb24SEQoJcGFydGl0aW9uGAEgASgNEhMKBndvcmtlchgCIAEoCUgAiAEBEgwKBGtleXMYAyABKAESDwoHd2FpdGluZxgEIAEoARIOCgZwYXJrZWQYBSABKAESHgoRY2hlY2twb2ludF9vZmZzZXQYBiABKAFIAYgBARIeChFjaGVja3BvaW50X2FnZV9tcxgHIAEoAUgCiAEBQgkKB193b3JrZXJCFAoSX2NoZWNrcG9pbnRfb2Zmc2V0QhQKEl9jaGVja3BvaW50X2FnZV9tcyqAAQoJS2V5QWN0aW9uEhoKFktFWV9BQ1RJT05fVU5TUEVDSUZJRUQQABIUChBLRVlfQUNUSU9OX1BBVVNFEAESFQoRS0VZX0FDVElPTl9SRVNVTUUQAhITCg9LRVlfQUNUSU9OX1NLSVAQAxIVChFLRVlfQUNUSU9OX1JFVElSRRAEKuABChBLZXlSZWZ1c2FsUmVhc29uEiIKHktFWV9SRUZVU0FMX1JFQVNPTl9VTlNQRUNJRklFRBAAEh4KGktFWV9SRUZVU0FMX1JFQVNPTl9VTktOT1dOEAESIQodS0VZX1JFRlVTQUxfUkVBU09OX05PVF9GQUlMRUQQAhIiCh5LRVlfUkVGVVNBTF9SRUFTT05fSEVBRF9GQUlMRUQQAxIfChtLRVlfUkVGVVNBTF9SRUFTT05fTk9UX0lETEUQBBIgChxLRVlfUkVGVVNBTF9SRUFTT05fQ0FOQ0VMTEVEEAUyywIKCktleVNlcnZpY2USRAoGR2V0S2V5Ehkucm9sbG91dC52MS5HZXRLZXlSZXF1ZXN0Ghoucm9sbG91dC52MS5HZXRLZXlSZXNwb25zZSIDkAIBEkoKCExpc3RLZXlzEhsucm9sbG91dC52MS5MaXN0S2V5c1JlcXVlc3QaHC5yb2xsb3V0LnYxLkxpc3RLZXlzUmVzcG9uc2UiA5ACARJNCglTdGVlcktleXMSHC5yb2xsb3V0LnYxLlN0ZWVyS2V5c1JlcXVlc3QaHS5yb2xsb3V0LnYxLlN0ZWVyS2V5c1Jlc3BvbnNlIgOQAgISXAoOTGlzdFBhcnRpdGlvbnMSIS5yb2xsb3V0LnYxLkxpc3RQYXJ0aXRpb25zUmVxdWVzdBoiLnJvbGxvdXQudjEuTGlzdFBhcnRpdGlvbnNSZXNwb25zZSIDkAIBYgZwcm90bzM", [file_rollout_v1_common, file_rollout_v1_run]);
+  fileDesc("ChVyb2xsb3V0L3YxL2tleXMucHJvdG8SCnJvbGxvdXQudjEiMAoNR2V0S2V5UmVxdWVzdBILCgNrZXkYASABKAkSEgoKd2l0aF9zdGF0ZRgCIAEoCCKCAQoOR2V0S2V5UmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSHAoDa2V5GAIgASgLMg8ucm9sbG91dC52MS5LZXkSEgoFc3RhdGUYAyABKAxIAIgBAUIICgZfc3RhdGUi1QIKA0tleRILCgNrZXkYASABKAkSIwoFcGhhc2UYAiABKA4yFC5yb2xsb3V0LnYxLktleVBoYXNlEhEKCXBhcnRpdGlvbhgDIAEoDRISCgVvd25lchgEIAEoCUgAiAEBEhMKBndvcmtlchgFIAEoCUgBiAEBEg0KBWl0ZW1zGAYgASgBEhEKBGhlYWQYByABKAlIAogBARIWCglwYXJrZWRfYnkYCCABKAlIA4gBARIkCgVlcnJvchgJIAEoCzIVLnJvbGxvdXQudjEuSXRlbUVycm9yEhgKC3N0YXRlX2J5dGVzGAogASgBSASIAQESGQoMc3RhdGVfY29tbWl0GAsgASgBSAWIAQFCCAoGX293bmVyQgkKB193b3JrZXJCBwoFX2hlYWRCDAoKX3BhcmtlZF9ieUIOCgxfc3RhdGVfYnl0ZXNCDwoNX3N0YXRlX2NvbW1pdCJsCg9MaXN0S2V5c1JlcXVlc3QSJAoGcGhhc2VzGAEgAygOMhQucm9sbG91dC52MS5LZXlQaGFzZRINCgVhZnRlchgCIAEoCRINCgVsaW1pdBgDIAEoDRIVCg13aXRoX2NvbnRlbnRzGAQgASgIIqEBChBMaXN0S2V5c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEh0KBGtleXMYAiADKAsyDy5yb2xsb3V0LnYxLktleRINCgVhZnRlchgDIAEoCRIpCghjb250ZW50cxgEIAMoCzIXLnJvbGxvdXQudjEuS2V5Q29udGVudHMiRwoLS2V5Q29udGVudHMSEgoFc3RhdGUYASABKAxIAIgBARIRCgRuZXh0GAIgASgMSAGIAQFCCAoGX3N0YXRlQgcKBV9uZXh0IkcKEFN0ZWVyS2V5c1JlcXVlc3QSJQoGYWN0aW9uGAEgASgOMhUucm9sbG91dC52MS5LZXlBY3Rpb24SDAoEa2V5cxgCIAMoCSKDAQoRU3RlZXJLZXlzUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSDwoHc3RlZXJlZBgCIAEoARInCgdyZWZ1c2VkGAMgAygLMhYucm9sbG91dC52MS5LZXlSZWZ1c2FsIkcKCktleVJlZnVzYWwSCwoDa2V5GAEgASgJEiwKBnJlYXNvbhgCIAEoDjIcLnJvbGxvdXQudjEuS2V5UmVmdXNhbFJlYXNvbiIXChVMaXN0UGFydGl0aW9uc1JlcXVlc3QikwEKFkxpc3RQYXJ0aXRpb25zUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSGAoQYXNzaWdubWVudF9lcG9jaBgCIAEoARIpCgpwYXJ0aXRpb25zGAMgAygLMhUucm9sbG91dC52MS5QYXJ0aXRpb24i2QEKCVBhcnRpdGlvbhIRCglwYXJ0aXRpb24YASABKA0SEwoGd29ya2VyGAIgASgJSACIAQESDAoEa2V5cxgDIAEoARIPCgd3YWl0aW5nGAQgASgBEg4KBnBhcmtlZBgFIAEoARIeChFjaGVja3BvaW50X29mZnNldBgGIAEoAUgBiAEBEh4KEWNoZWNrcG9pbnRfYWdlX21zGAcgASgBSAKIAQFCCQoHX3dvcmtlckIUChJfY2hlY2twb2ludF9vZmZzZXRCFAoSX2NoZWNrcG9pbnRfYWdlX21zKoABCglLZXlBY3Rpb24SGgoWS0VZX0FDVElPTl9VTlNQRUNJRklFRBAAEhQKEEtFWV9BQ1RJT05fUEFVU0UQARIVChFLRVlfQUNUSU9OX1JFU1VNRRACEhMKD0tFWV9BQ1RJT05fU0tJUBADEhUKEUtFWV9BQ1RJT05fUkVUSVJFEAQq4AEKEEtleVJlZnVzYWxSZWFzb24SIgoeS0VZX1JFRlVTQUxfUkVBU09OX1VOU1BFQ0lGSUVEEAASHgoaS0VZX1JFRlVTQUxfUkVBU09OX1VOS05PV04QARIhCh1LRVlfUkVGVVNBTF9SRUFTT05fTk9UX0ZBSUxFRBACEiIKHktFWV9SRUZVU0FMX1JFQVNPTl9IRUFEX0ZBSUxFRBADEh8KG0tFWV9SRUZVU0FMX1JFQVNPTl9OT1RfSURMRRAEEiAKHEtFWV9SRUZVU0FMX1JFQVNPTl9DQU5DRUxMRUQQBTLLAgoKS2V5U2VydmljZRJECgZHZXRLZXkSGS5yb2xsb3V0LnYxLkdldEtleVJlcXVlc3QaGi5yb2xsb3V0LnYxLkdldEtleVJlc3BvbnNlIgOQAgESSgoITGlzdEtleXMSGy5yb2xsb3V0LnYxLkxpc3RLZXlzUmVxdWVzdBocLnJvbGxvdXQudjEuTGlzdEtleXNSZXNwb25zZSIDkAIBEk0KCVN0ZWVyS2V5cxIcLnJvbGxvdXQudjEuU3RlZXJLZXlzUmVxdWVzdBodLnJvbGxvdXQudjEuU3RlZXJLZXlzUmVzcG9uc2UiA5ACAhJcCg5MaXN0UGFydGl0aW9ucxIhLnJvbGxvdXQudjEuTGlzdFBhcnRpdGlvbnNSZXF1ZXN0GiIucm9sbG91dC52MS5MaXN0UGFydGl0aW9uc1Jlc3BvbnNlIgOQAgFiBnByb3RvMw", [file_rollout_v1_common, file_rollout_v1_run]);
 
 /**
  * @generated from message rollout.v1.GetKeyRequest
@@ -174,6 +174,13 @@ export type ListKeysRequest = Message<"rollout.v1.ListKeysRequest"> & {
    * @generated from field: uint32 limit = 3;
    */
   limit: number;
+
+  /**
+   * Also what the keys have in them.
+   *
+   * @generated from field: bool with_contents = 4;
+   */
+  withContents: boolean;
 };
 
 /**
@@ -203,6 +210,13 @@ export type ListKeysResponse = Message<"rollout.v1.ListKeysResponse"> & {
    * @generated from field: string after = 3;
    */
   after: string;
+
+  /**
+   * In the order of `keys`, if it was asked for.
+   *
+   * @generated from field: repeated rollout.v1.KeyContents contents = 4;
+   */
+  contents: KeyContents[];
 };
 
 /**
@@ -211,6 +225,32 @@ export type ListKeysResponse = Message<"rollout.v1.ListKeysResponse"> & {
  */
 export const ListKeysResponseSchema: GenMessage<ListKeysResponse> = /*@__PURE__*/
   messageDesc(file_rollout_v1_keys, 4);
+
+/**
+ * @generated from message rollout.v1.KeyContents
+ */
+export type KeyContents = Message<"rollout.v1.KeyContents"> & {
+  /**
+   * Absent when the key has none.
+   *
+   * @generated from field: optional bytes state = 1;
+   */
+  state?: Uint8Array | undefined;
+
+  /**
+   * The payload of its next item, or of the one that has failed; absent when there is none.
+   *
+   * @generated from field: optional bytes next = 2;
+   */
+  next?: Uint8Array | undefined;
+};
+
+/**
+ * Describes the message rollout.v1.KeyContents.
+ * Use `create(KeyContentsSchema)` to create a new message.
+ */
+export const KeyContentsSchema: GenMessage<KeyContents> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 5);
 
 /**
  * @generated from message rollout.v1.SteerKeysRequest
@@ -234,7 +274,7 @@ export type SteerKeysRequest = Message<"rollout.v1.SteerKeysRequest"> & {
  * Use `create(SteerKeysRequestSchema)` to create a new message.
  */
 export const SteerKeysRequestSchema: GenMessage<SteerKeysRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 5);
+  messageDesc(file_rollout_v1_keys, 6);
 
 /**
  * @generated from message rollout.v1.SteerKeysResponse
@@ -263,7 +303,7 @@ export type SteerKeysResponse = Message<"rollout.v1.SteerKeysResponse"> & {
  * Use `create(SteerKeysResponseSchema)` to create a new message.
  */
 export const SteerKeysResponseSchema: GenMessage<SteerKeysResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 6);
+  messageDesc(file_rollout_v1_keys, 7);
 
 /**
  * @generated from message rollout.v1.KeyRefusal
@@ -285,7 +325,7 @@ export type KeyRefusal = Message<"rollout.v1.KeyRefusal"> & {
  * Use `create(KeyRefusalSchema)` to create a new message.
  */
 export const KeyRefusalSchema: GenMessage<KeyRefusal> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 7);
+  messageDesc(file_rollout_v1_keys, 8);
 
 /**
  * @generated from message rollout.v1.ListPartitionsRequest
@@ -298,7 +338,7 @@ export type ListPartitionsRequest = Message<"rollout.v1.ListPartitionsRequest"> 
  * Use `create(ListPartitionsRequestSchema)` to create a new message.
  */
 export const ListPartitionsRequestSchema: GenMessage<ListPartitionsRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 8);
+  messageDesc(file_rollout_v1_keys, 9);
 
 /**
  * @generated from message rollout.v1.ListPartitionsResponse
@@ -325,7 +365,7 @@ export type ListPartitionsResponse = Message<"rollout.v1.ListPartitionsResponse"
  * Use `create(ListPartitionsResponseSchema)` to create a new message.
  */
 export const ListPartitionsResponseSchema: GenMessage<ListPartitionsResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 9);
+  messageDesc(file_rollout_v1_keys, 10);
 
 /**
  * @generated from message rollout.v1.Partition
@@ -376,7 +416,7 @@ export type Partition = Message<"rollout.v1.Partition"> & {
  * Use `create(PartitionSchema)` to create a new message.
  */
 export const PartitionSchema: GenMessage<Partition> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 10);
+  messageDesc(file_rollout_v1_keys, 11);
 
 /**
  * @generated from enum rollout.v1.KeyAction

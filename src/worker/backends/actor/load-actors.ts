@@ -14,23 +14,35 @@ import { isActorType } from "./define-actor.ts";
 /** Snapshots, scopes and pure transitions are as this program needs them since then. */
 const XSTATE_MIN = [5, 33] as const;
 
-/** `exported` has the exports of the types. Throws with all types that cannot be actors. */
+/** A user's types of actors by their names. */
+export type ActorTypes = ReadonlyMap<string, ActorSteps>;
+
+/** `exported` has the exports of the types. Throws when one of them cannot be actors. */
 export async function loadActors(
   exported: unknown,
   options: JsonObject,
   fileUrl: string,
 ): Promise<Executing> {
+  const types = await loadActorTypes(exported as JsonObject, Number(options["stateVersion"]), fileUrl);
+  return (attempt) => Promise.resolve(send(types, attempt));
+}
+
+/** The same without anything that executes them. */
+export async function loadActorTypes(
+  exported: JsonObject,
+  stateVersion: number,
+  fileUrl: string,
+): Promise<ActorTypes> {
   demandXState(fileUrl);
   // The machines' own copy: two of them do not know each other's actors.
   const { createActor } = (await importAsSeenFrom("xstate", fileUrl)) as { createActor: CreateActor };
-  const version = Number(options["stateVersion"]);
   const types = new Map<string, ActorSteps>();
-  for (const [name, value] of Object.entries(exported as Readonly<Record<string, unknown>>)) {
+  for (const [name, value] of Object.entries(exported)) {
     if (!isActorType(value))
       throw new TypeError(`its export ${name} is none that defineActor of rollout/actors has made`);
-    types.set(name, new ActorSteps(name, value, version, createActor));
+    types.set(name, new ActorSteps(name, value, stateVersion, createActor));
   }
-  return (attempt) => Promise.resolve(send(types, attempt));
+  return types;
 }
 
 function demandXState(fileUrl: string): void {
@@ -41,10 +53,7 @@ function demandXState(fileUrl: string): void {
   throw new Error(`it uses XState ${version}, and actors need ${majorMin}.${minorMin} or newer`);
 }
 
-function send(
-  types: ReadonlyMap<string, ActorSteps>,
-  { message: { keyed, payload } }: CodeAttempt,
-): CodeOutcome {
+function send(types: ActorTypes, { message: { keyed, payload } }: CodeAttempt): CodeOutcome {
   if (keyed === undefined)
     return refused("an event is sent to an actor by its key: submit it with --key-field");
   const { key, state } = keyed;

@@ -94,6 +94,36 @@ describe("the service of keys", () => {
     expect(parked.keys[0]?.error).to.deep.include({ class: "too_large", message: "too large" });
   });
 
+  it("lists keys with what is in them, in answers of a bounded size, each key once", async () => {
+    const { world, worker, keys } = await deskOf();
+    const names = ["a", "b", "c", "d", "e"];
+    await world.submit(
+      names.flatMap((name) => [`${name} 1`, `${name} 2`]),
+      { keyOf },
+    );
+    const state = Buffer.alloc(400 * 1_024, "x");
+    for (let round = 0; round < names.length; round++) {
+      const item = worker.held.find(({ text }) => text.endsWith(" 1"));
+      if (item === undefined) return expect.fail("nothing was given out");
+      await worker.report([item], { ...successOf(item), keyed: { basedOn: 0, state } });
+      await worker.ask(1);
+    }
+    const listed: string[] = [];
+    for (let after = "", pages = 0; ; pages++) {
+      const page = await keys.listKeys({ after, withContents: true });
+      expect(page.contents).to.have.length(page.keys.length);
+      expect(page.keys.length, "three states of that size are more than an answer has").to.be.lessThan(3);
+      for (const [at, { key }] of page.keys.entries()) {
+        const { state: kept, next } = page.contents[at] ?? {};
+        listed.push(`${key} ${kept?.length ?? 0} ${Buffer.from(next ?? []).toString()}`);
+      }
+      after = page.after;
+      if (after === "" || pages > names.length) break;
+    }
+    expect(listed.sort()).to.deep.equal(names.map((name) => `${name} ${state.length} ${name} 2`));
+    expect((await keys.listKeys({})).contents).to.deep.equal([]);
+  });
+
   it("steers keys, and says of each that it cannot why", async () => {
     const { world, worker, keys } = await deskOf();
     await world.submit(["a 1", "a 2", "b 1"], { keyOf });

@@ -1,4 +1,7 @@
 import { expect } from "chai";
+import { mkdir, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { repositoryFile } from "../../../../../scripts/generate-docs.ts";
 import { readActorState } from "../../../../../src/runtime/actor-state.ts";
 import type { ActorState } from "../../../../../src/runtime/actor-state.ts";
 import type { Outcome } from "../../../../../src/worker/backends/backend.ts";
@@ -255,6 +258,14 @@ export const thing = defineActor({ machine: setup(${setUp}).createMachine({ init
         /defineActor knows no idleTtl/,
       ],
     ];
+    it("refuses a copy of XState that is too old, with both versions", async () => {
+      const modules = rig().directory.file("node_modules");
+      await mkdir(modules);
+      await symlink(repositoryFile("node_modules/xstate-5.0"), join(modules, "xstate"));
+      const backend = await rig().actor(ORDER, ["order"]);
+      expect(await backend.prepare()).to.contain("it uses XState 5.0.2, and actors need 5.33 or newer");
+    });
+
     for (const [what, source, words] of REFUSED)
       it(`refuses ${what}`, async () => {
         const backend = await rig().actor(source, ["thing"]);

@@ -1,0 +1,54 @@
+// `rollout actor list`
+import { Flags } from "../../cli/oclif.ts";
+import { actorsText } from "../../cli/render/actors.ts";
+import { configFlags } from "../../cli/setting-flags.ts";
+import { listFullKeys } from "../../client/keys.ts";
+import { actorObject, actorsAmong, valueText } from "../../compose/actor-views.ts";
+import type { ActorView } from "../../compose/actor-views.ts";
+import type { ActorState } from "../../runtime/actor-state.ts";
+import { OperatorCommand } from "../../compose/operator-command.ts";
+
+export class ActorList extends OperatorCommand {
+  static override readonly summary = "Show the actors of the run, and the state that each is in.";
+  static override readonly description =
+    "One a line, with its tags, how many events it is made of, how many wait, and why it is parked. With --json its context too.";
+  static override readonly examples = [
+    "<%= config.bin %> <%= command.id %>",
+    "<%= config.bin %> <%= command.id %> --value paid",
+    "<%= config.bin %> <%= command.id %> --parked --json",
+  ];
+  static override readonly flags = {
+    ...configFlags("operator"),
+    value: Flags.string({
+      summary: "Only actors in this state; `playing` has those in `playing.fast` too.",
+      helpValue: "STATE",
+    }),
+    type: Flags.string({ summary: "Only actors of this type.", helpValue: "TYPE" }),
+    parked: Flags.boolean({ default: false, summary: "Only actors of which nothing starts." }),
+  };
+
+  override async run(): Promise<void> {
+    const { flags } = await this.parse(ActorList);
+    const { value, type, parked } = flags;
+    const isWanted = ({ key, actor }: ActorView<ActorState>): boolean =>
+      (type === undefined || actor.type === type) &&
+      (!parked || key.parkedBy !== undefined) &&
+      (value === undefined || isIn(valueText(actor.snapshot.value), value));
+    const actors = await this.askRun(flags, async (client) => {
+      const found: ActorView<ActorState>[] = [];
+      for await (const view of actorsAmong(listFullKeys(client.keyCalls)))
+        if (isWanted(view)) found.push(view);
+      return found;
+    });
+    const lines = actors.map(({ key, actor: { tags, events, snapshot } }) => ({
+      ...{ key: key.key, value: valueText(snapshot.value), status: snapshot.status, tags, events },
+      ...{ pending: key.items, why: key.error?.message ?? key.parkedBy ?? "" },
+    }));
+    const isSome = parked || value !== undefined || type !== undefined;
+    this.print(actors.map(actorObject), actorsText(lines, isSome, this.hinted));
+  }
+}
+
+function isIn(text: string, value: string): boolean {
+  return text.split(", ").some((part) => part === value || part.startsWith(`${value}.`));
+}

@@ -1,0 +1,111 @@
+// Other code for actors, tried on the states that a run has: each is restored by it, migrated where it is of an older version, and its
+// next event is tried on it. Nothing is written, and nothing is asked of the run but what it has.
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { actorAddress, isEvent } from "../base/actor-address.ts";
+import { describeError, failure } from "../base/errors.ts";
+import { isJsonObject, jsonFields } from "../base/exact-json.ts";
+import type { JsonObject } from "../base/exact-json.ts";
+import type { FullKey } from "../client/keys.ts";
+import { loadManifest } from "../config/manifest.ts";
+import { readActorState } from "../runtime/actor-state.ts";
+import type { ActorState } from "../runtime/actor-state.ts";
+import { RefusedEvent } from "../worker/backends/actor/actor-step.ts";
+import { loadActorTypes } from "../worker/backends/actor/load-actors.ts";
+import type { ActorTypes } from "../worker/backends/actor/load-actors.ts";
+import { exportsOfFile } from "./user-machine.ts";
+
+const ADVICE = "correct that, or name the manifest of a plugin whose backend is actor";
+
+/** Actors of one type in one state. */
+export interface CheckedGroup {
+  readonly type: string;
+  /** As JSON has it. */
+  readonly value: string;
+  actors: number;
+  parks: number;
+}
+
+export interface ActorCheck {
+  readonly actors: number;
+  readonly groups: readonly CheckedGroup[];
+  /** Actors that would park, and why. */
+  readonly parks: readonly { readonly key: string; readonly reason: string }[];
+}
+
+/** Throws what manifests throw, and machine_unusable for a file that a worker would refuse. */
+export async function loadCheckedTypes(file: string): Promise<ActorTypes> {
+  const manifest = await loadManifest(file);
+  const refuse = (reason: string): Error =>
+    failure("machine_unusable", { file: manifest.file, reason, advice: ADVICE });
+  if (manifest.backend !== "actor") throw refuse(`its backend is ${manifest.backend}, and not actor`);
+  const { module, types: names, stateVersion } = manifest.spec;
+  const path = resolve(manifest.directory, module);
+  const exports = await exportsOfFile(path);
+  const absent = names.find((name) => !Object.hasOwn(exports, name));
+  if (absent !== undefined) throw refuse(`${path} has no export ${absent}`);
+  const chosen = Object.fromEntries(names.map((name) => [name, exports[name]]));
+  try {
+    return await loadActorTypes(chosen, stateVersion, pathToFileURL(path).href);
+  } catch (error) {
+    throw refuse(`${path}: ${describeError(error)}`);
+  }
+}
+
+/** Reads the keys to their end. A key with neither a state nor an item is no actor. */
+export async function checkActors(types: ActorTypes, keys: AsyncIterable<FullKey>): Promise<ActorCheck> {
+  const groups = new Map<string, CheckedGroup>();
+  const parks: { key: string; reason: string }[] = [];
+  let actors = 0;
+  for await (const key of keys) {
+    if (key.state === undefined && key.next === undefined) continue;
+    actors++;
+    const state = key.state && readActorState(key.state);
+    const group = groupOf(groups, state, key.key);
+    group.actors++;
+    const reason = misfitOf(types, key, state);
+    if (reason === undefined) continue;
+    group.parks++;
+    parks.push({ key: key.key, reason });
+  }
+  return { actors, groups: [...groups.values()], parks };
+}
+
+function groupOf(
+  groups: Map<string, CheckedGroup>,
+  state: ActorState | undefined,
+  key: string,
+): CheckedGroup {
+  const type = state?.type ?? actorAddress(key)?.type ?? "";
+  const value = state === undefined ? "" : JSON.stringify(state.snapshot.value);
+  const name = `${type} ${value}`;
+  const known = groups.get(name) ?? { type, value, actors: 0, parks: 0 };
+  groups.set(name, known);
+  return known;
+}
+
+/** Why the actor would park with this code; undefined when it would not. */
+function misfitOf(
+  types: ActorTypes,
+  { key, state: bytes, next }: FullKey,
+  state: ActorState | undefined,
+): string | undefined {
+  const address = actorAddress(key);
+  const steps = address && types.get(address.type);
+  if (address === undefined || steps === undefined) return "the plugin has no such type of actors";
+  if (bytes !== undefined && state === undefined) return "its state is none that an actor has left";
+  try {
+    const event = next && eventOf(next);
+    if (event !== undefined) steps.step(state, event, { key, ...address });
+    else if (state !== undefined) steps.check(state, key);
+    return undefined;
+  } catch (error) {
+    if (error instanceof RefusedEvent) return error.why === "actor_done" ? undefined : error.message;
+    return `its next event fails: ${describeError(error)}`;
+  }
+}
+
+function eventOf(payload: Uint8Array): (JsonObject & { readonly type: string }) | undefined {
+  const event: unknown = jsonFields(Buffer.from(payload).toString("utf8"));
+  return isJsonObject(event) && isEvent(event) ? event : undefined;
+}

@@ -1,0 +1,110 @@
+// Durable actors by the commands: events are sent, a worker and the coordinator are killed with -9 between them, other code is tried on
+// what is there and goes out beside the old.
+import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { expect } from "chai";
+import { repositoryFile } from "../../scripts/generate-docs.ts";
+import { withCluster } from "../support/cluster.ts";
+import type { Cluster } from "../support/cluster.ts";
+import { eventually } from "../support/eventually.ts";
+
+interface ActorLine {
+  readonly key: string;
+  readonly value: string;
+  readonly events: number;
+  readonly state_version: number;
+  readonly context: { readonly cents: number };
+  readonly parked_by: string | null;
+  readonly error: { readonly message: string } | null;
+}
+
+const ORDERS = 4;
+
+async function send(cluster: Cluster, order: number, event: object, ...more: string[]): Promise<void> {
+  const words = ["actor", "send", String(order), JSON.stringify(event), "--plugin", "order.toml", ...more];
+  const { code, stderr } = await cluster.run(...words);
+  expect(code, stderr).to.equal(0);
+}
+
+async function actors(cluster: Cluster, ...more: string[]): Promise<ActorLine[]> {
+  const { stdout } = await cluster.run("actor", "list", "--json", ...more);
+  return stdout
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as ActorLine);
+}
+
+function untilAll(cluster: Cluster, what: string, is: (actor: ActorLine) => boolean): Promise<true> {
+  return eventually(what, async () => {
+    const all = await actors(cluster);
+    return all.length === ORDERS && all.every(is) ? true : undefined;
+  });
+}
+
+/** The second version: an order that is paid is packed before it is shipped. `migrates`: states of the first become its own. */
+function writeSecond(cluster: Cluster, { migrates }: { readonly migrates: boolean }): void {
+  const source = readFileSync(cluster.file("order.ts"), "utf8");
+  const changed = source.replaceAll("paid", "packed");
+  const migrations =
+    "migrations: { 1: (snapshot) => ({ ...snapshot, value: snapshot.value === 'paid' ? 'packed' : snapshot.value }) }, machine:";
+  writeFileSync(cluster.file("order-2.ts"), migrates ? changed.replace("machine:", migrations) : changed);
+  const manifest = readFileSync(cluster.file("order.toml"), "utf8").replace("order.ts", "order-2.ts");
+  const second = migrates ? manifest.replace("state_version = 1", "state_version = 2") : manifest;
+  writeFileSync(cluster.file("order-2.toml"), second.replace('version = "1"', 'version = "2"'));
+}
+
+describe("durable actors", () => {
+  it("survive kills, are looked at, checked, and brought to other code while the old is there", async () => {
+    await withCluster({ "worker.slots": 2 }, async (cluster) => {
+      for (const name of ["order.ts", "order.toml"])
+        copyFileSync(repositoryFile(`examples/order/${name}`), cluster.file(name));
+      const coordinator = await cluster.startCoordinator();
+      const worker = await cluster.startWorker({ args: ["--plugin", "order.toml"] });
+      for (let order = 1; order <= ORDERS; order++)
+        await send(cluster, order, { type: "add", name: "tea", cents: 100 * order });
+      await untilAll(cluster, "all orders to be there", ({ events }) => events === 1);
+
+      await worker.kill();
+      await coordinator.kill();
+      await cluster.startCoordinator();
+      const older = await cluster.startWorker({ args: ["--plugin", "order.toml"] });
+      await send(cluster, 1, { type: "pay", cents: 1 }, "--id", "too-little");
+      await send(cluster, 1, { type: "pay", cents: 1 }, "--id", "too-little");
+      for (let order = 1; order <= ORDERS; order++) await send(cluster, order, { type: "pay", cents: 500 });
+      await untilAll(cluster, "all orders to be paid", ({ value }) => value === "paid");
+      const first = (await actors(cluster, "--value", "paid")).find(({ key }) => key === "order/1");
+      expect(first, "an id is one event, however often it is sent").to.include({ events: 3 });
+      const told = await cluster.run("actor", "get", "order/3", "--json");
+      expect(Object.keys(JSON.parse(told.stdout) as object), "programs rely on its members").to.deep.equal([
+        ...["key", "type", "value", "status", "tags", "output", "context", "events", "state_version"],
+        ...["phase", "pending", "next_item", "worker", "parked_by", "error"],
+      ]);
+      const shown = await cluster.run("actor", "get", "order/3");
+      expect(shown.stdout).to.contain("actor order/3: paid, after 2 events").and.contain(`"cents":300`);
+
+      writeSecond(cluster, { migrates: false });
+      const unfit = await cluster.run("actor", "check", "--plugin", "order-2.toml");
+      expect(unfit.code, unfit.stderr).to.equal(1);
+      expect(unfit.stdout).to.contain("4 of 4 would park").and.contain("order/2: state_refused");
+      writeSecond(cluster, { migrates: true });
+      const fit = await cluster.run("actor", "check", "--plugin", "order-2.toml", "--json");
+      expect(fit.code, fit.stderr).to.equal(0);
+      expect(JSON.parse(fit.stdout)).to.deep.include({ actors: 4, fit: 4, parks: [] });
+
+      // Both versions are there: the states that the new one has written never meet the old one.
+      await cluster.startWorker({ args: ["--plugin", "order-2.toml"] });
+      await eventually("orders of the second version", async () => {
+        for (let order = 1; order <= ORDERS; order++)
+          await send(cluster, order, { type: "add", cents: 0, name: "" });
+        const all = await actors(cluster);
+        return all.some((actor) => actor.state_version === 2) ? true : undefined;
+      });
+      await older.kill();
+      for (let order = 1; order <= ORDERS; order++) await send(cluster, order, { type: "ship" });
+      await untilAll(cluster, "all orders to be shipped", ({ value }) => value === "shipped");
+      const { stdout } = await cluster.run("status", "--json");
+      expect(JSON.parse(stdout.split("\n")[0] ?? ""), "nothing has failed on the way").to.include({
+        failed: 0,
+      });
+    });
+  });
+});

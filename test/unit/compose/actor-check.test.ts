@@ -1,0 +1,87 @@
+import { expect } from "chai";
+import { createActor, createMachine } from "xstate";
+import type { FullKey } from "../../../src/client/keys.ts";
+import { checkActors } from "../../../src/compose/actor-check.ts";
+import { writeActorState } from "../../../src/runtime/actor-state.ts";
+import { ActorSteps } from "../../../src/worker/backends/actor/actor-step.ts";
+import { defineActor } from "../../../src/worker/backends/actor/define-actor.ts";
+import type { ActorMigration } from "../../../src/worker/backends/actor/define-actor.ts";
+
+function stepsOf(migrations?: Readonly<Record<number, ActorMigration>>): ActorSteps {
+  const machine = createMachine({
+    initial: "off",
+    states: {
+      off: { on: { press: "lit" } },
+      lit: { on: { press: "off", burn: { target: "off", guard: () => boom() }, end: "gone" } },
+      gone: { type: "final" },
+    },
+  });
+  const definition = defineActor(migrations === undefined ? { machine } : { machine, migrations });
+  return new ActorSteps("lamp", definition, migrations === undefined ? 1 : 2, createActor as never);
+}
+
+function boom(): boolean {
+  throw new RangeError("it burns");
+}
+
+interface Kept {
+  readonly value?: string;
+  readonly status?: string;
+  readonly version?: number;
+  readonly next?: object;
+}
+
+function keyOf(key: string, { value, status = "active", version = 1, next }: Kept): FullKey {
+  const snapshot = { status, value: value ?? "", context: {} };
+  const state = writeActorState({ type: "lamp", version, events: 1, tags: [], snapshot });
+  const kept = {
+    state: value === undefined ? undefined : state,
+    next: next && Buffer.from(JSON.stringify(next)),
+  };
+  return { key, phase: "idle", ...kept } as unknown as FullKey;
+}
+
+async function check(keys: readonly FullKey[], steps = stepsOf()): ReturnType<typeof checkActors> {
+  async function* all(): AsyncGenerator<FullKey> {
+    yield* keys;
+  }
+  return checkActors(new Map([["lamp", steps]]), all());
+}
+
+describe("a check of other code", () => {
+  it("counts actors by type and state, and names each that would park, with the reason", async () => {
+    const found = await check([
+      keyOf("lamp/1", { value: "off" }),
+      keyOf("lamp/2", { value: "off", next: { type: "press" } }),
+      keyOf("lamp/3", { value: "on" }),
+      keyOf("lamp/4", { value: "lit", next: { type: "burn" } }),
+      keyOf("lamp/5", { next: { type: "press" } }),
+      keyOf("door/1", { value: "off" }),
+    ]);
+    expect(found.groups).to.deep.equal([
+      { type: "lamp", value: `"off"`, actors: 3, parks: 1 },
+      { type: "lamp", value: `"on"`, actors: 1, parks: 1 },
+      { type: "lamp", value: `"lit"`, actors: 1, parks: 1 },
+      { type: "lamp", value: "", actors: 1, parks: 0 },
+    ]);
+    expect(found.parks.map(({ key }) => key)).to.deep.equal(["lamp/3", "lamp/4", "door/1"]);
+    const [gone, burns, foreign] = found.parks.map(({ reason }) => reason);
+    expect(gone).to.match(/^state_refused: the state of lamp\/3 does not fit/);
+    expect(burns).to.match(/^its next event fails: .*it burns/);
+    expect(foreign).to.equal("the plugin has no such type of actors");
+  });
+
+  it("migrates a state of an older version, and refuses one of a later", async () => {
+    const migrated = stepsOf({ 1: (snapshot) => ({ ...snapshot, value: "lit" }) });
+    const keys = [keyOf("lamp/1", { value: "on" }), keyOf("lamp/2", { value: "lit", version: 3 })];
+    const { parks } = await check(keys, migrated);
+    expect(parks).to.have.length(1);
+    expect(parks[0]).to.have.property("reason").that.includes("it has state_version 3, and this code 2");
+  });
+
+  it("finds that an event to a final actor parks nothing, and passes over keys that have nothing in them", async () => {
+    const ended = keyOf("lamp/1", { value: "gone", status: "done", next: { type: "press" } });
+    const { actors, parks } = await check([ended, keyOf("idle", {})]);
+    expect([actors, parks]).to.deep.equal([1, []]);
+  });
+});
