@@ -32,7 +32,7 @@ const CREDIT = 10_000;
 export const latency: Bench = {
   name: "latency",
   async run(note) {
-    const coordinator = await MeasuredCoordinator.start();
+    const coordinator = await MeasuredCoordinator.start({ watchesLag: false });
     const [worker, operator] = [await openWorker(coordinator), await openOperator(coordinator)];
     try {
       const arrivals = await listen(worker.client, worker.workerId);

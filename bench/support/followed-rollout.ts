@@ -14,7 +14,7 @@ const SLOTS = 16;
 const PORTS = { clock: systemClock, random: systemRandom };
 
 export async function withRollout<Result>(use: (followed: Followed) => Promise<Result>): Promise<Result> {
-  const run = await MeasuredRun.start();
+  const run = await MeasuredRun.start({ watchesLag: false });
   const leaving = new AbortController();
   const { signal } = leaving;
   const awaited = new Awaited();

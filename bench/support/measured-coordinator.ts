@@ -31,6 +31,8 @@ export interface MeasuredOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Whether it collects garbage before each report: for what it uses, not for how fast it is. */
   readonly collects?: boolean;
+  /** Whether its lag is watched, which wakes it 200 times a second; it is, unless said. */
+  readonly watchesLag?: boolean;
   /** A Postgres, as its superuser; without one it has a LevelDB of its own. */
   readonly postgres?: string | undefined;
 }
@@ -72,6 +74,7 @@ export class MeasuredCoordinator {
     preload,
     env,
     collects,
+    watchesLag = true,
     postgres,
   }: MeasuredOptions = {}): Promise<MeasuredCoordinator> {
     const directory = mkdtempSync(join(tmpdir(), "rollout-bench-"));
@@ -87,8 +90,7 @@ export class MeasuredCoordinator {
     const child = spawn(
       process.execPath,
       [
-        "--import",
-        join(root, "bench/support/loop-lag.ts"),
+        ...(watchesLag ? ["--import", join(root, "bench/support/loop-lag.ts")] : []),
         ...(preload === undefined ? [] : ["--import", preload]),
         ...(process.env["ROLLOUT_BENCH_PROFILE"] === undefined
           ? []

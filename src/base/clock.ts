@@ -54,14 +54,11 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
 }
 
 /** Whether `work` is done within so long. When it is not it goes on, and nobody waits for it any more. Rejects as `work` does. */
-export async function isDoneWithin(clock: Clock, limitMs: number, work: Promise<unknown>): Promise<boolean> {
-  const waited = new AbortController();
-  const late = sleep(clock, limitMs, waited.signal).then(() => false);
-  try {
-    return await Promise.race([work.then(() => true), late]);
-  } finally {
-    waited.abort();
-  }
+export function isDoneWithin(clock: Clock, limitMs: number, work: Promise<unknown>): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const timer = clock.after(limitMs, () => resolve(false));
+    void work.then(() => resolve(true), reject).finally(() => timer.cancel());
+  });
 }
 
 /** Resolves as `work` does, or with undefined when the signal aborts first. */

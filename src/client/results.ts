@@ -81,9 +81,12 @@ export interface ReadOptions {
 
 /** How long a call waits at the coordinator for the first result that follows: less than the deadline of a call. */
 const WAIT_MS = 4_000;
-/** Results that come in such numbers are collected for a while: a page for each turn of the coordinator's would cost more than it tells. */
-const MANY = 16;
-const COLLECT_MS = 25;
+/**
+ * Pause after a page for each result in it but the first, and the longest: results that come together are followed by others, which are
+ * collected, for a page with each turn of the coordinator's would cost more than it tells. One that comes alone is followed by no pause.
+ */
+const PAUSE_MS_PER_RESULT = 6;
+const COLLECT_MS = 50;
 /** Between calls that a coordinator does not have wait: from what a person does not notice to what a coordinator does not. */
 const IDLE_MIN_MS = 100;
 const IDLE_MAX_MS = 2_000;
@@ -116,13 +119,17 @@ export async function* readResults(transport: Transport, options: ReadOptions): 
       const hasWaited = clock.monotonicMs() - askedMs >= WAIT_MS / 2;
       const isIdle = page.results.length === 0 && !hasWaited;
       idleMs = isIdle ? Math.min(idleMs * IDLE_GROWTH, IDLE_MAX_MS) : IDLE_MIN_MS;
-      const pauseMs = isIdle ? idleMs : page.results.length < MANY ? 0 : COLLECT_MS;
+      const pauseMs = isIdle ? idleMs : collectMs(page.results.length);
       if (pauseMs > 0) await sleep(clock, pauseMs, signal);
       if (signal?.aborted === true) throw failure("interrupted", {});
     }
   } finally {
     leaving.abort();
   }
+}
+
+function collectMs(results: number): number {
+  return Math.min(Math.max(0, results - 1) * PAUSE_MS_PER_RESULT, COLLECT_MS);
 }
 
 function patientAsker(

@@ -140,6 +140,7 @@ export class Workload implements DrainedWork {
     const outbox = await Outbox.open({
       ...options,
       ...limits,
+      mayFollow: () => (opened.workload?.waiting ?? 0) > 0,
       onBatch: () => opened.workload?.wake(),
     });
     return (opened.workload = new Workload(options, limits, outbox));
@@ -200,6 +201,11 @@ export class Workload implements DrainedWork {
   /** The coordinator may have given away what this worker has. In effect when this returns. */
   distrust(): void {
     this.#session?.distrust();
+  }
+
+  /** Items that wait for a slot. */
+  get waiting(): number {
+    return this.#executor.counts.waiting;
   }
 
   /** The share of the slots that execute, 0 to 1. */

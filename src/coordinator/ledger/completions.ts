@@ -3,7 +3,7 @@
 import { encodeRecord } from "../../storage/codec.ts";
 import type { RecordType } from "../../storage/codec.ts";
 import { COMPLETIONS_PREFIX, RECORD_KIND } from "../../storage/keys.ts";
-import { corrupt, recordOf } from "../../storage/records.ts";
+import { corrupt, readRecord, recordOf } from "../../storage/records.ts";
 import type { Entry, Store } from "../../storage/store.ts";
 import { isPlace } from "./place.ts";
 import type { Place } from "./place.ts";
@@ -36,11 +36,18 @@ export async function readCompletions(
   { from, to }: { readonly from: number; readonly to: number },
 ): Promise<readonly (readonly Place[])[]> {
   const range = { from: completionsKey(from), to: completionsKey(to) };
+  // One alone is what somebody who follows closely reads: a store that has just written it need not look for it.
+  if (to === from + 1) return [await readOne(store, range.from)];
   const rows = await store.scan({ ...range, limit: READ_ROWS, bytesMax: READ_BYTES });
   const gap = rows.findIndex(({ key }, at) => key !== completionsKey(from + at));
   const found = gap === -1 ? rows : rows.slice(0, gap);
   if (found.length === 0) return corrupt(store, range.from, "which items became final is missing");
   return found.map((row) => recordOf(store, row, completionsRecord));
+}
+
+async function readOne(store: Store, key: string): Promise<readonly Place[]> {
+  const places = await readRecord(store, key, completionsRecord);
+  return places ?? corrupt(store, key, "which items became final is missing");
 }
 
 function completionsKey(number: number): string {

@@ -39,33 +39,23 @@ export async function seeItemsAt(
   store: Store,
   places: readonly Place[],
 ): Promise<readonly (SeenItem | undefined)[]> {
-  const items = await store.getMany(places.map((place) => `${ITEMS_PREFIX}${place}`));
+  if (places.length === 0) return [];
   // An operator's retry takes an item from `failed` and lets it become `done`: in this order it is not missed on the way.
-  const failed = await readAt(store, FAILED_PREFIX, places, failedRecord);
-  const rest = places.filter((place) => !failed.has(place));
-  const done = await readAt(store, DONE_PREFIX, rest, doneRecord);
+  const keys = [ITEMS_PREFIX, FAILED_PREFIX, DONE_PREFIX].flatMap((prefix) =>
+    places.map((place) => `${prefix}${place}`),
+  );
+  const rows = await store.getMany(keys);
+  const rowAt = <T>(at: number, type: RecordType<T>): T | undefined => {
+    const [key = "", value] = [keys[at], rows[at]];
+    return value && recordOf(store, { key, value }, type);
+  };
+  const count = places.length;
   return places.map((place, at) => {
-    const value = items[at];
-    if (value === undefined) return undefined;
-    const item = recordOf(store, { key: `${ITEMS_PREFIX}${place}`, value }, itemRecord);
-    return checked(store, { place, item, final: finalOf(failed.get(place), done.get(place)) });
+    const item = rowAt(at, itemRecord);
+    if (item === undefined) return undefined;
+    const [failed, done] = [rowAt(count + at, failedRecord), rowAt(2 * count + at, doneRecord)];
+    return checked(store, { place, item, final: finalOf(failed, done) });
   });
-}
-
-async function readAt<T>(
-  store: Store,
-  prefix: string,
-  places: readonly Place[],
-  type: RecordType<T>,
-): Promise<ReadonlyMap<Place, T>> {
-  const found = new Map<Place, T>();
-  if (places.length === 0) return found;
-  const values = await store.getMany(places.map((place) => `${prefix}${place}`));
-  for (const [at, place] of places.entries()) {
-    const value = values[at];
-    if (value !== undefined) found.set(place, recordOf(store, { key: `${prefix}${place}`, value }, type));
-  }
-  return found;
 }
 
 /** Where rows are read from: `from` on, none at `to` or behind it, `limit` at most and about so many bytes of each kind. */

@@ -171,19 +171,16 @@ interface NumberedLine extends Line {
  */
 export async function planSubmission(store: Store, batch: Lines): Promise<Planned> {
   const { submission, batchNumber } = batch;
-  const answer = await readAnswer(store, submission, batchNumber);
-  if (answer !== undefined) return { kind: "answered", answer };
-  if (batchNumber > 1 && (await readAnswer(store, submission, batchNumber - 1)) === undefined)
-    return { kind: "gap" };
   const firsts = batch.lines.map((line) => firstIdOf(line, batch.task));
-  const contents = await readContents(store, submission, firsts);
+  const { answer, isGap, indexes } = await readKnown(store, batch, firsts);
+  if (answer !== undefined) return { kind: "answered", answer };
+  if (isGap) return { kind: "gap" };
+  const contents = contentsOf(submission, firsts, indexes);
   const reused = await findReused(store, batch.lines, firsts, contents);
   if (reused !== undefined) return { kind: "reused", ...reused };
   const lines = numberLines(batch, firsts, contents);
-  const copies = await readIndexes(
-    store,
-    lines.filter(({ sampleIndex }) => sampleIndex > 0).map(({ id }) => id),
-  );
+  const copied = lines.filter(({ sampleIndex }) => sampleIndex > 0).map(({ id }) => id);
+  const copies = await readIndexes(store, copied);
   const isKnown = ({ sampleIndex, content, id, isRepeated }: NumberedLine): boolean =>
     isRepeated ||
     (sampleIndex === 0 ? content.index !== undefined : copies.get(itemIdText(id)) !== undefined);
@@ -275,16 +272,38 @@ async function payloadAt(store: Store, place: Place): Promise<Uint8Array> {
   return (item ?? corrupt(store, key, "an item that is found by its id is missing")).payload;
 }
 
-/** Every distinct content of the batch, by the text of its id. */
-async function readContents(
+interface Known {
+  /** Of this batch, when it was taken before. */
+  readonly answer: SubmissionAnswer | undefined;
+  /** The batch before it was not taken. */
+  readonly isGap: boolean;
+  readonly indexes: Indexes;
+}
+
+/** All that the ledger has of a batch, in one reading: it waits for none of the others. */
+async function readKnown(
   store: Store,
+  { submission, batchNumber }: Lines,
+  firsts: readonly FirstId[],
+): Promise<Known> {
+  const answerKey = submissionKey(submission, batchNumber);
+  const batchKeys = batchNumber > 1 ? [answerKey, submissionKey(submission, batchNumber - 1)] : [answerKey];
+  const indexKeys = indexKeysOf(firsts.map(({ text }) => text));
+  const values = await store.getMany([...batchKeys, ...indexKeys]);
+  const [value] = values;
+  return {
+    answer: value && recordOf(store, { key: answerKey, value }, submissionRecord),
+    isGap: batchNumber > 1 && values[1] === undefined,
+    indexes: indexesOf(store, indexKeys, values.slice(batchKeys.length)),
+  };
+}
+
+/** Every distinct content of the batch, by the text of its id. */
+function contentsOf(
   submission: string,
   firsts: readonly FirstId[],
-): Promise<Map<string, Content>> {
-  const indexes = await readIndexes(
-    store,
-    firsts.map(({ id }) => id),
-  );
+  indexes: Indexes,
+): Map<string, Content> {
   return new Map(
     firsts.map(({ id, text, isEvent }): [string, Content] => {
       const index = indexes.get(text);
@@ -322,28 +341,30 @@ function withCount({ place, counts }: ItemIndexRecord, count: LineCount): ItemIn
   return { place, counts: [count, ...others].slice(0, COUNTS_MAX) };
 }
 
-async function readAnswer(
-  store: Store,
-  submission: string,
-  batchNumber: number,
-): Promise<SubmissionAnswer | undefined> {
-  return readRecord(store, submissionKey(submission, batchNumber), submissionRecord);
+/** The index rows that there are, by the text of the id. */
+type Indexes = ReadonlyMap<string, ItemIndexRecord>;
+
+async function readIndexes(store: Store, ids: readonly Uint8Array[]): Promise<Indexes> {
+  if (ids.length === 0) return new Map();
+  const keys = indexKeysOf(ids.map(itemIdText));
+  return indexesOf(store, keys, await store.getMany(keys));
 }
 
-/** The index rows that there are, by the text of the id. */
-async function readIndexes(
+function indexKeysOf(texts: readonly string[]): readonly string[] {
+  return [...new Set(texts)].map((text) => `${ITEM_INDEX_PREFIX}${text}`);
+}
+
+function indexesOf(
   store: Store,
-  ids: readonly Uint8Array[],
-): Promise<ReadonlyMap<string, ItemIndexRecord>> {
-  const texts = [...new Set(ids.map(itemIdText))];
-  const values = await store.getMany(texts.map((text) => `${ITEM_INDEX_PREFIX}${text}`));
-  return new Map(
-    texts.flatMap((text, at): [string, ItemIndexRecord][] => {
-      const value = values[at];
-      if (value === undefined) return [];
-      return [[text, recordOf(store, { key: `${ITEM_INDEX_PREFIX}${text}`, value }, itemIndexRecord)]];
-    }),
-  );
+  keys: readonly string[],
+  values: readonly (Uint8Array | undefined)[],
+): Indexes {
+  const found = keys.flatMap((key, at): [string, ItemIndexRecord][] => {
+    const value = values[at];
+    if (value === undefined) return [];
+    return [[key.slice(ITEM_INDEX_PREFIX.length), recordOf(store, { key, value }, itemIndexRecord)]];
+  });
+  return new Map(found);
 }
 
 function refuseSubmission(refusal: Refusal, asked: RunTask): never {

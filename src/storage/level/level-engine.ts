@@ -3,6 +3,7 @@
 // Keeps true: every write carries the next number of the commit index, and no error of the driver gets out as it is.
 import { Level } from "level";
 import { AssertionFailed } from "../../base/assert.ts";
+import type { Clock } from "../../base/clock.ts";
 import { describeError, failure } from "../../base/errors.ts";
 import type { RolloutError } from "../../base/errors.ts";
 import type { Logger } from "../../observe/log.ts";
@@ -11,6 +12,7 @@ import { COMMIT_KEYS, CommitIndex, findIndexProblem, lastNumber, trimIndex } fro
 import { freeBytes, unopened } from "./directory.ts";
 import type { StatFs } from "./directory.ts";
 import type { Engine, Operation } from "./level-writer.ts";
+import { RecentWrites } from "./recent-writes.ts";
 
 /** The types of `level` have only what it can do in a browser too. */
 type Database = Level<string, Uint8Array> & {
@@ -35,6 +37,7 @@ const LOWEST_KEY = "!";
 const NOWHERE = "\u0000";
 
 export interface EngineOptions {
+  readonly clock: Clock;
   readonly statFs: StatFs;
   readonly log: Logger | undefined;
   readonly writeBufferBytes: number;
@@ -49,6 +52,7 @@ export class LevelEngine implements Engine {
   readonly #database: Database;
   readonly #index: CommitIndex;
   readonly #options: EngineOptions;
+  readonly #recent = new RecentWrites();
   #emptying: Promise<void> | undefined;
 
   private constructor(path: string, database: Database, index: CommitIndex, options: EngineOptions) {
@@ -94,6 +98,8 @@ export class LevelEngine implements Engine {
   }
 
   async get(key: string, view: View = {}): Promise<Uint8Array | undefined> {
+    const recent = this.#readRecent([key], view);
+    if (recent !== undefined) return recent[0];
     try {
       // The types of abstract-level 3 promise a value; an absent key gives undefined.
       const value: Uint8Array | undefined = await this.#database.get(key, view);
@@ -104,6 +110,8 @@ export class LevelEngine implements Engine {
   }
 
   async read(keys: readonly string[], view: View = {}): Promise<readonly (Uint8Array | undefined)[]> {
+    const recent = this.#readRecent(keys, view);
+    if (recent !== undefined) return recent;
     try {
       return await this.#database.getMany([...keys], view);
     } catch (error) {
@@ -133,8 +141,13 @@ export class LevelEngine implements Engine {
     } catch (error) {
       throw await this.#writeFailed(error, operations);
     }
+    this.#recent.note(operations);
     if (sync) this.#index.noteSynced();
     if (this.#index.isLong) this.#emptying ??= this.#emptyLog();
+  }
+
+  #readRecent(keys: readonly string[], { snapshot }: View): (Uint8Array | undefined)[] | undefined {
+    return snapshot === undefined ? this.#recent.read(keys) : undefined;
   }
 
   /** At once: nothing is awaited, so whatever throws here has opened nothing. */
@@ -182,7 +195,7 @@ export class LevelEngine implements Engine {
 async function openIndex(
   path: string,
   database: Database,
-  { log, writeBufferBytes }: EngineOptions,
+  { clock, log, writeBufferBytes }: EngineOptions,
 ): Promise<CommitIndex> {
   const entries = await commitEntries(path, database);
   const problem = await findIndexProblem(entries, path);
@@ -190,7 +203,7 @@ async function openIndex(
   // Not more than tidying, so not synced: when it is lost, the same is found again.
   await database.batch(trimIndex(entries));
   const last = lastNumber(entries);
-  return CommitIndex.open(last, { directory: path, writeBufferBytes, log });
+  return CommitIndex.open(last, { directory: path, writeBufferBytes, log, clock });
 }
 
 async function commitEntries(path: string, database: Database): Promise<Entry[]> {

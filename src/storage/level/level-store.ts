@@ -77,8 +77,8 @@ async function openReserved(
   if (holder !== undefined) throw held(path, describeHolder(holder));
   await refuseUnlessDatabaseOrEmpty(path);
 
-  const { statFs, log, writeBufferBytes = WRITE_BUFFER_BYTES } = options;
-  const opened = await LevelEngine.open(path, { statFs, log, writeBufferBytes });
+  const { statFs, clock, log, onSynced, writeBufferBytes = WRITE_BUFFER_BYTES } = options;
+  const opened = await LevelEngine.open(path, { statFs, clock, log, writeBufferBytes });
   if (opened.kind === "locked") throw held(path, await nameOfWinner(path, self, options.clock));
   try {
     await writeHolder(path, self);
@@ -93,7 +93,6 @@ async function openReserved(
       reservation.release();
     }
   };
-  const { clock, onSynced } = options;
   return new LevelStore(path, opened.engine, { release, timing: onSynced && { clock, onSynced } });
 }
 

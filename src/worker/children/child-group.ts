@@ -46,6 +46,11 @@ export class ChildGroup {
     if (!this.#accepts(0)) this.#isGone = true;
   }
 
+  /** The leader has been waited for, and somebody who knows all that it has started says that nobody is left. */
+  nothingIsLeft(): void {
+    this.#isGone = true;
+  }
+
   /**
    * SIGKILL at once. False when something of it is left after `limitMs`: another user's, one that waits for a disk, one that is in
    * another PID namespace. It is not signalled any more then.

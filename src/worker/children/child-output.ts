@@ -51,13 +51,9 @@ export async function endOfStreams(
   patienceMs: number,
   clock: Clock,
 ): Promise<void> {
-  const closed = streams.map(
-    (stream) =>
-      new Promise<void>((resolve) => {
-        if (stream.closed) resolve();
-        else stream.once("close", resolve);
-      }),
-  );
+  const open = streams.filter(({ closed }) => !closed);
+  if (open.length === 0) return;
+  const closed = open.map((stream) => new Promise<void>((resolve) => void stream.once("close", resolve)));
   await isDoneWithin(clock, patienceMs, Promise.all(closed));
 }
 

@@ -7,11 +7,12 @@ import { closeSync, constants, openSync, readFileSync, readlinkSync, writeSync }
 import { Socket } from "node:net";
 import { constants as system } from "node:os";
 import { Writable } from "node:stream";
-import type { Clock } from "../../base/clock.ts";
+import type { Clock, Timer } from "../../base/clock.ts";
 import { isDoneWithin } from "../../base/clock.ts";
 import { errnoOf } from "../../base/errors.ts";
 import { ChildGroup } from "./child-group.ts";
 import type { Child, ChildEnd, ChildRequest, ChildStart } from "./child.ts";
+import { PIPE_BYTES, PipeOutput } from "./pipe-output.ts";
 import type { Starter } from "./starter.ts";
 
 /**
@@ -59,6 +60,10 @@ const [INPUT, OUTPUT, ERRORS] = [10, 11, 12];
 const SHELL_NAME = "rollout-shell";
 /** Exit codes of a command that a shell could not execute. */
 const NOT_EXECUTED: ReadonlySet<number> = new Set([126, 127]);
+/** A command that has not ended by then is read from as it writes. */
+const LATE_MS = 50;
+/** Commands after one that wrote so much are, at once: a pipe holds little more, and they would wait. */
+const MUCH_BYTES = PIPE_BYTES / 2;
 /** A shell tells of an end at once; one that somebody has stopped does not. */
 const TELL_PATIENCE_MS = 1_000;
 const START_MAX_CHARACTERS = 4_096;
@@ -110,6 +115,9 @@ export class SlotShell {
   readonly #onIdle: (shell: SlotShell) => void;
   #text = "";
   #running: Running | undefined;
+  /** A command wrote much. */
+  #isTalkative = false;
+  readonly #room = Buffer.allocUnsafeSlow(PIPE_BYTES);
   #isLost = false;
 
   constructor(
@@ -203,15 +211,20 @@ export class SlotShell {
   ): Child {
     const { stdin } = streams;
     // Not before now: a pipe that nobody has open for writing looks as if it had ended.
-    const [stdout, stderr] = [readerOf(streams.output), readerOf(streams.errors)];
+    const [stdout, stderr] = [new PipeOutput(streams.output), new PipeOutput(streams.errors)];
+    const late = this.#followLate([stdout, stderr]);
     counts.countStarted();
     const group = new ChildGroup(pid, this.#clock);
-    let isClean = false;
-    let firstWords: Buffer | undefined;
-    stderr.once("data", (chunk: Buffer) => (firstWords = chunk));
+    let [isClean, hasExited] = [false, false];
     const exited = running.ended.promise.then((told): ChildEnd => {
-      group.leaderExited();
-      isClean = told !== undefined && group.isGone && this.#isAlone();
+      hasExited = true;
+      late?.cancel();
+      for (const output of [stdout, stderr]) output.finish(this.#room);
+      this.#isTalkative ||= Math.max(stdout.bytes, stderr.bytes) >= MUCH_BYTES;
+      const isAlone = told === undefined ? undefined : this.#isAlone();
+      if (isAlone === true) group.nothingIsLeft();
+      else group.leaderExited();
+      isClean = told !== undefined && group.isGone && isAlone !== false;
       stdin.destroy();
       const end = this.#endOf(told);
       counts.countEnded(end);
@@ -219,11 +232,11 @@ export class SlotShell {
     });
     const isUnbegun = async (): Promise<boolean> => {
       const { code } = await exited;
-      return code !== null && NOT_EXECUTED.has(code) && firstWords?.indexOf(`${SHELL_NAME}: `) === 0;
+      return code !== null && NOT_EXECUTED.has(code) && stderr.firstBytes?.indexOf(`${SHELL_NAME}: `) === 0;
     };
     let gone: Promise<void> | undefined;
     const settle = async (): Promise<void> => {
-      await isDoneWithin(this.#clock, TELL_PATIENCE_MS, exited);
+      if (!hasExited) await isDoneWithin(this.#clock, TELL_PATIENCE_MS, exited);
       // Somebody has a stream of it who is not to be found any more.
       if (isClean && stdout.closed && stderr.closed) this.#onIdle(this);
       else await this.end();
@@ -234,6 +247,15 @@ export class SlotShell {
       return gone;
     };
     return { pid, stdin, stdout, stderr, channel: undefined, exited, kill, isUnbegun };
+  }
+
+  #followLate(outputs: readonly PipeOutput[]): Timer | undefined {
+    const follow = (): void => {
+      for (const output of outputs) output.follow();
+    };
+    if (!this.#isTalkative) return this.#clock.after(LATE_MS, follow, { background: true });
+    follow();
+    return undefined;
   }
 
   #endOf(told: ShellEnd): ChildEnd {
@@ -270,9 +292,9 @@ export class SlotShell {
     );
   }
 
-  /** Whether its cgroup has nobody else, as far as there is one. */
-  #isAlone(): boolean {
-    if (this.#members === undefined) return true;
+  /** Whether its cgroup has nobody else; undefined where it has no cgroup. */
+  #isAlone(): boolean | undefined {
+    if (this.#members === undefined) return undefined;
     try {
       return readFileSync(this.#members, "latin1") === `${this.#shell.pid}\n`;
     } catch {
@@ -313,11 +335,6 @@ function linkOf(pid: number, name: string): string {
   } catch {
     return " (deleted)";
   }
-}
-
-function readerOf(descriptor: number): Socket {
-  const stream = new Socket({ fd: descriptor, readable: true, writable: false });
-  return stream.on("error", () => undefined);
 }
 
 /** Writes it all there and closes it, at once where the pipe has room for it. */

@@ -2,7 +2,8 @@
 // there until the coordinator has them on its own: whichever of the two dies in between, they arrive.
 //
 // Keeps true: a batch that is sent was synced; numbers of an incarnation have no gap and are never given again; what is
-// held in memory is bounded, by an executor that starts nothing while `isFull`.
+// held in memory is bounded, by an executor that starts nothing while `isFull`; a result waits for others only while more are sure to
+// come, and not for long.
 import { create } from "@bufbuild/protobuf";
 import type { Clock } from "../../base/clock.ts";
 import type { IncarnationId } from "../../base/ids.ts";
@@ -25,6 +26,8 @@ export interface OutboxOptions {
   /** Results that are not acknowledged: over this many, or this many bytes, nothing more is to be started. */
   readonly maxUnackedResults: number;
   readonly maxUnackedBytes: number;
+  /** Whether items wait here behind those that execute: their results follow. None do, unless said. */
+  readonly mayFollow?: () => boolean;
   /** There is a batch to send. */
   readonly onBatch: () => void;
   /** The store is broken: the process has to end. Items whose results were not synced are executed again. */
@@ -43,6 +46,8 @@ interface Pending {
   readonly key: string;
   readonly result: Result;
   readonly bytes: number;
+  /** When it ended, monotonic. */
+  readonly endedMs: number;
 }
 
 /** A frame holds one batch: well below the limit of a message, and enough for an fsync to be worth it. */
@@ -51,6 +56,14 @@ const BATCH_MAX_BYTES = 1_024 * 1_024;
 /** With so many batches on their way, results gather until the first of these is acknowledged, or for so long. */
 const BATCHES_UNDER_WAY = 2;
 const GATHER_MS = 10;
+/**
+ * Ends that follow each other within so long share a batch, as long as items wait here: until there are so many, for so long at most. The
+ * batch costs two syncs, two frames and a turn of the coordinator's, which is more than a short command does.
+ */
+const COMPANY_MS = 50;
+const COMPANY_RESULTS = 32;
+/** An attempt that took longer would cost more to make again than its batch does: it waits for nobody. */
+const QUICK_MS = 1_000;
 /** The cost of a result beside its output, message, checkpoint and log. */
 const RESULT_OVERHEAD_BYTES = 192;
 const RESTORE_PAGE = 16;
@@ -65,10 +78,14 @@ export class Outbox {
   /** Not on the disk yet. */
   #pending: Pending[] = [];
   #pendingBytes = 0;
+  /** All that is pending ended soon after another end, and was quick. */
+  #isInCompany = false;
+  #lastEndMs = -Infinity;
   /** Synced, in order of their numbers, without a gap. */
   #batches: StoredBatch[] = [];
   /** Keys of what was acknowledged and still stands in the store. */
   #deletable: string[] = [];
+  #deletableSinceMs = 0;
   /** The number of the last batch that is synced; the one on its way to the disk is the next. */
   #lastNumber = 0;
   #unackedResults = 0;
@@ -96,13 +113,17 @@ export class Outbox {
     return outbox;
   }
 
-  /** Takes the end of an attempt over. It is written with the others that end in the same turn of the loop. */
+  /** Takes the end of an attempt over. It is written with the others that end in the same turn of the loop, or soon after. */
   add(finished: Told): void {
     const { key } = finished.assigned;
+    const endedMs = this.#options.clock.monotonicMs();
+    const isInCompany = endedMs - this.#lastEndMs < COMPANY_MS && finished.durationMs < QUICK_MS;
+    this.#isInCompany = isInCompany && (this.#isInCompany || this.#pending.length === 0);
+    this.#lastEndMs = endedMs;
     const result = resultOf(finished, this.#incarnation);
     const bytes = sizeOf(result);
     this.#finished.set(key, { ...finished.assigned, payload: NO_BYTES, checkpoint: NO_BYTES });
-    this.#pending.push({ key, result, bytes });
+    this.#pending.push({ key, result, bytes, endedMs });
     this.#pendingBytes += bytes;
     this.#unackedResults++;
     this.#unackedBytes += bytes;
@@ -164,7 +185,10 @@ export class Outbox {
         this.#dropped.delete(finished);
       }
     }
-    if (acknowledged.length > 0) this.#write();
+    if (acknowledged.length > 0) {
+      this.#deletableSinceMs = this.#options.clock.monotonicMs();
+      this.#write();
+    }
     this.#noticeFlushed();
     return true;
   }
@@ -231,7 +255,7 @@ export class Outbox {
   #write(): void {
     // After a failure it stays set, so that nothing more is written.
     this.#writing ??= this.#writeAll().catch(this.#options.onFatal);
-    if (!this.#mayGather) this.#endGathering?.();
+    if (this.#waitMs <= 0) this.#endGathering?.();
   }
 
   async #writeAll(): Promise<void> {
@@ -256,26 +280,31 @@ export class Outbox {
     this.#writing = undefined;
   }
 
-  /** Whether more may come that can go with what there is now, and nobody waits for that. */
-  get #mayGather(): boolean {
+  /** How much longer what there is may wait for more that goes with it. */
+  get #waitMs(): number {
+    const [first] = this.#pending;
     if (this.#isClosing || this.#pending.length >= BATCH_MAX_RESULTS || this.#pendingBytes >= BATCH_MAX_BYTES)
-      return false;
-    // Without a result there is only something to delete.
-    return this.#pending.length === 0 || this.#batches.length >= BATCHES_UNDER_WAY;
+      return 0;
+    const nowMs = this.#options.clock.monotonicMs();
+    // There is only something to delete.
+    if (first === undefined) return this.#deletableSinceMs + GATHER_MS - nowMs;
+    const isFollowed = this.#isInCompany && this.#pending.length < COMPANY_RESULTS;
+    if (isFollowed && this.#options.mayFollow?.() === true) return first.endedMs + COMPANY_MS - nowMs;
+    return this.#batches.length >= BATCHES_UNDER_WAY ? first.endedMs + GATHER_MS - nowMs : 0;
   }
 
   async #gather(): Promise<void> {
     const { clock } = this.#options;
     // All attempts that end in this turn of the loop share a batch.
     await new Promise<void>((resolve) => clock.nextTurn(resolve));
-    if (!this.#mayGather) return;
-    await new Promise<void>((resolve) => {
-      const timer = clock.after(GATHER_MS, resolve);
-      this.#endGathering = () => {
-        timer.cancel();
-        resolve();
-      };
-    });
+    for (let waitMs = this.#waitMs; waitMs > 0; waitMs = this.#waitMs)
+      await new Promise<void>((resolve) => {
+        const timer = clock.after(waitMs, resolve);
+        this.#endGathering = () => {
+          timer.cancel();
+          resolve();
+        };
+      });
     this.#endGathering = undefined;
   }
 

@@ -133,6 +133,27 @@ describe("reading results", () => {
     expect(clock.armed).to.equal(0);
   });
 
+  it("collects what comes for a while after a page with several, the longer the more there were", async () => {
+    const clock = new VirtualClock();
+    const pages = readResults(service.transport, { ...OPTIONS, limit: 100, follow: true, clock });
+    const pauses: number[] = [];
+    for (const several of [2, 5, 90]) {
+      there += several;
+      await pages.next();
+      const before = asked.length;
+      const next = pages.next();
+      await eventually("it pauses", () => clock.armed === 1);
+      expect(asked.length).to.equal(before);
+      const pausedMs = clock.monotonicMs();
+      while (clock.armed > 0) await clock.advance(1);
+      pauses.push(clock.monotonicMs() - pausedMs);
+      there += 1;
+      await next;
+    }
+    expect(pauses).to.deep.equal([6, 24, 50]);
+    await pages.return(undefined);
+  });
+
   it("follows until the run is over, and asks less often a coordinator that does not wait", async () => {
     there = 1;
     const reading = read({ follow: true });

@@ -126,11 +126,11 @@ interface Cost {
 
 const TO_SUBMIT = { priority: 0, clock: systemClock, random: systemRandom };
 
-/** Commits and frames are for all that ends in 20 ms at once: hundreds of items, tens, or two or three. */
+/** Commits and frames are for all that ends in 20 ms at once, of commands in 50 ms: hundreds of items, tens, or some, on a slow machine two. */
 const MOST: Readonly<Record<"mock" | "process" | "command", Cost>> = {
   mock: { ...commits(0.1), ledgerBytes: 900, workerBytes: 280, ...frames(0.1), starts: 0 },
   process: { ...commits(0.6), ledgerBytes: 950, workerBytes: 330, ...frames(0.6), starts: 0.01 },
-  command: { ...commits(2.1), ledgerBytes: 1_050, workerBytes: 400, ...frames(2.1), starts: 1.02 },
+  command: { ...commits(0.8), ledgerBytes: 850, workerBytes: 300, ...frames(0.9), starts: 1.02 },
 };
 
 function commits(

@@ -100,6 +100,28 @@ describe("a worker at work", () => {
     expect(coordinator.beats[0]?.heldDigest?.length).to.equal(0);
   });
 
+  it("sends results that follow each other together while items wait, and the last at once", async () => {
+    const standing = systemClock.monotonicMs();
+    await start({ clock: { ...systemClock, monotonicMs: () => standing } });
+    const session = await coordinator.session(0);
+    await session.reconcile();
+    session.assign(...[1, 2, 3, 4, 5].map((number) => assignment(number)));
+    const ends = async (item: number, begun: number): Promise<void> => {
+      await eventually(`${item} runs`, () => backend.started.includes(item));
+      backend.succeed(item);
+      await eventually("the next one runs", () => backend.started.length === begun);
+      // Time enough to send it.
+      const beats = coordinator.beats.length;
+      await eventually("it has beaten again", () => coordinator.beats.length >= beats + 2);
+    };
+    await ends(1, 3);
+    await ends(2, 4);
+    await ends(3, 5);
+    const itemsOfNext = async (): Promise<number[]> =>
+      (await session.next("results")).results.map(({ output }) => output[0] ?? -1);
+    expect([await itemsOfNext(), await itemsOfNext()]).to.deep.equal([[1], [2, 3]]);
+  });
+
   it("that aborts when it is fenced kills what runs, and says so of each attempt when it is heard again", async () => {
     const work: WorkSettings = { plugins: fixedPlugins(backend), prefetch: 3, onFence: "abort" };
     const [, session] = await startBusy({ work, ...soonFenced() });

@@ -3,13 +3,10 @@
 //
 // Keeps true: nothing that an attempt started runs when the attempt has ended; what a child does after it was told to end is
 // no success, whatever its exit code.
-import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { assert } from "../../../base/assert.ts";
-import { errnoOf } from "../../../base/errors.ts";
-import { makeDirectory } from "../../../base/file-system.ts";
+import type { Timer } from "../../../base/clock.ts";
 import { systemReason } from "../../../base/system-reason.ts";
-import { keepDirectoryPrivate } from "../../../base/trusted-place.ts";
 import {
   describeEnd,
   endOfStreams,
@@ -23,6 +20,7 @@ import type { Backend, ChildBackendOptions, ItemAttempt, ItemReport, Outcome } f
 import { Shortage, startPatiently, writePatiently } from "../shortage.ts";
 import type { Patience } from "../shortage.ts";
 import { fillCommand, fillShellText, isTemplate } from "./argv-template.ts";
+import { AttemptDirectories } from "./attempt-directories.ts";
 import { CheckpointFile } from "./checkpoint-file.ts";
 import { StateFile } from "./state-file.ts";
 
@@ -44,6 +42,7 @@ export interface CommandBackendOptions extends ChildBackendOptions {
 
 /** The files of one attempt, in a directory of its own. */
 interface AttemptFiles {
+  readonly directory: string;
   readonly checkpoint: CheckpointFile;
   /** Undefined for an item without a key. */
   readonly state: StateFile | undefined;
@@ -58,8 +57,8 @@ export class CommandBackend implements Backend {
   readonly #executing = new Map<Promise<unknown>, AbortController>();
   readonly #children = new Set<Child>();
   readonly #shortage: Shortage;
+  readonly #directories: AttemptDirectories;
   #isClosed = false;
-  #prepared: Promise<void> | undefined;
   #isBroken = false;
   /** Too large, which was said. */
   readonly #oversized = new WeakSet<CheckpointFile>();
@@ -68,6 +67,7 @@ export class CommandBackend implements Backend {
     assert(options.command.length > 0, "a command has a first word");
     this.#options = options;
     this.#shortage = new Shortage(options.clock, options.startTimeoutMs);
+    this.#directories = new AttemptDirectories(options.directory);
   }
 
   execute(attempt: ItemAttempt, signal: AbortSignal, report: (report: ItemReport) => void): Promise<Outcome> {
@@ -91,7 +91,7 @@ export class CommandBackend implements Backend {
     for (const ending of this.#executing.values()) ending.abort();
     for (const child of this.#children) void child.kill(0);
     await Promise.allSettled(this.#executing.keys());
-    await rm(this.#options.directory, { recursive: true, force: true });
+    await this.#directories.close();
   }
 
   async #execute(
@@ -114,7 +114,7 @@ export class CommandBackend implements Backend {
     try {
       return await this.#executeWith(file, filled.command, attempt, signal, report);
     } finally {
-      await file.checkpoint.remove().catch((error: unknown) => {
+      await this.#directories.giveBack(file.directory).catch((error: unknown) => {
         log.warn("the files of an attempt stay", { directory, reason: systemReason(error) });
       });
     }
@@ -171,7 +171,7 @@ export class CommandBackend implements Backend {
     const errors = new ErrorOutput(child.stderr, (chunk) => report({ kind: "log", chunk }));
     const output = new BoundedOutput(child.stdout, maxOutputBytes, () => void child.kill(0));
     const end = await child.exited;
-    watch.abort();
+    watch.cancel();
     const wasAborted = signal.aborted;
     signal.removeEventListener("abort", onAbort);
     await endOfStreams([child.stdout, child.stderr], OUTPUT_PATIENCE_MS, clock);
@@ -187,21 +187,21 @@ export class CommandBackend implements Backend {
     return state?.success(output.bytes(), maxStateBytes) ?? { kind: "success", output: output.bytes() };
   }
 
-  /** Until it is aborted: a command that dies with the worker has left something. */
-  #watch(file: CheckpointFile, report: (report: ItemReport) => void): AbortController {
+  /** Until it is cancelled: a command that dies with the worker has left something. */
+  #watch(file: CheckpointFile, report: (report: ItemReport) => void): Timer {
     const { clock, checkpointIntervalMs } = this.#options;
-    const over = new AbortController();
-    const look = (): void => {
-      if (over.signal.aborted) return;
-      void this.#reportSaved(file, report).then(wait);
-    };
+    let isOver = false;
+    let timer: Timer | undefined;
+    const look = (): void => void this.#reportSaved(file, report).then(wait);
     const wait = (): void => {
-      if (over.signal.aborted) return;
-      const timer = clock.after(checkpointIntervalMs, look, { background: true });
-      over.signal.addEventListener("abort", () => timer.cancel(), { once: true });
+      if (!isOver) timer = clock.after(checkpointIntervalMs, look, { background: true });
     };
     wait();
-    return over;
+    const cancel = (): void => {
+      isOver = true;
+      timer?.cancel();
+    };
+    return { cancel };
   }
 
   async #reportSaved(file: CheckpointFile, report: (report: ItemReport) => void): Promise<void> {
@@ -226,32 +226,18 @@ export class CommandBackend implements Backend {
   }
 
   async #filesOf({ itemId, attempt, checkpoint, keyed }: ItemAttempt): Promise<AttemptFiles> {
-    const name = `${Buffer.from(itemId).toString("hex")}-${attempt}`;
-    this.#prepared ??= this.#prepare();
-    await this.#prepared.catch((error: unknown) => {
-      this.#prepared = undefined;
+    const directory = await this.#directories.take();
+    const path = join(directory, `${Buffer.from(itemId).toString("hex")}-${attempt}`);
+    try {
+      return {
+        directory,
+        checkpoint: await CheckpointFile.create(path, checkpoint),
+        state: keyed && (await StateFile.create(`${path}.state`, keyed.state)),
+      };
+    } catch (error) {
+      await this.#directories.giveBack(directory).catch(() => undefined);
       throw error;
-    });
-    const { directory } = this.#options;
-    const create = async (): Promise<AttemptFiles> => {
-      const own = join(directory, name);
-      const file = await CheckpointFile.create(own, checkpoint);
-      return { checkpoint: file, state: keyed && (await StateFile.create(join(own, "state"), keyed.state)) };
-    };
-    return create().catch(async (error: unknown) => {
-      if (errnoOf(error) !== "ENOENT") throw error;
-      // Somebody has removed it.
-      await makeDirectory(directory);
-      return create();
-    });
-  }
-
-  async #prepare(): Promise<void> {
-    const { directory } = this.#options;
-    await rm(directory, { recursive: true, force: true });
-    await makeDirectory(join(directory, ".."));
-    await keepDirectoryPrivate(join(directory, ".."));
-    await mkdir(directory, { mode: 0o700 });
+    }
   }
 
   #broken(reason: string, signal: AbortSignal): Promise<Outcome> {

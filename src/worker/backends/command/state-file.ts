@@ -16,7 +16,7 @@ export class StateFile {
     this.#before = before;
   }
 
-  /** In a directory of this attempt alone. Rejects as the file system does. */
+  /** `path` is of this attempt alone. Rejects as the file system does. */
   static async create(path: string, state: Uint8Array | undefined): Promise<StateFile> {
     if (state !== undefined) await writeFile(path, state, { mode: 0o600 });
     return new StateFile(path, state);

@@ -266,6 +266,14 @@ describe("the results of a run", () => {
         expect(store.readings).to.be.at.most(7);
       });
 
+  it("that somebody follows one by one are looked up by their keys, which a store that has just written them knows", async () => {
+    await operator.submit(["a"]);
+    await worker.report(worker.held);
+    const store = new WatchedStore(ledger.store);
+    const { texts } = await new WorldOperator(ledger, store).readAll(COMPLETION);
+    expect([texts, store.gets, store.lookUps, store.scans.length]).to.deep.equal([["a"], 1, 1, 0]);
+  });
+
   it("that became final far apart are looked up, not all that lie between them", async () => {
     await begin({ isChecked: false });
     await worker.ask(1_000);

@@ -4,6 +4,7 @@ import { meaningOf } from "../../../../src/coordinator/run/run.ts";
 import { planSubmission } from "../../../../src/coordinator/rpc/submissions.ts";
 import { ITEM_INDEX_PREFIX } from "../../../../src/storage/keys.ts";
 import { prefixRange } from "../../../../src/storage/store.ts";
+import { WatchedStore } from "../../../support/watched-store.ts";
 import { linesOf, World } from "../../../support/world.ts";
 import fc from "fast-check";
 
@@ -68,6 +69,14 @@ describe("a submission", () => {
       expect(await planSubmission(ledger.store, linesOf(["a"], { batchNumber }))).to.deep.equal({
         kind: "gap",
       });
+  });
+
+  it("is looked up in one reading: each is a way to a thread and back, or to another machine", async () => {
+    await ledger.submit(["a"], { batchNumber: 1 });
+    const store = new WatchedStore(ledger.store);
+    const planned = await planSubmission(store, linesOf(["a", "b"], { batchNumber: 2 }));
+    // The second `a` of the submission is looked for by itself.
+    expect([planned.kind, store.gets, store.scans.length, store.lookUps]).to.deep.equal(["planned", 0, 0, 2]);
   });
 
   it("is the same set of items however its lines are cut into batches", async () => {

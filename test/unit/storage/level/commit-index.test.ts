@@ -1,4 +1,5 @@
 import { expect } from "chai";
+import { systemClock } from "../../../../src/base/clock.ts";
 import { CommitIndex } from "../../../../src/storage/level/commit-index.ts";
 import type { Operation } from "../../../../src/storage/level/level-writer.ts";
 import { useClosers } from "../../../support/closers.ts";
@@ -15,7 +16,7 @@ describe("the index of commits", () => {
 
   beforeEach(async () => {
     kept = new Set();
-    const options = { directory: directory.path, writeBufferBytes: 4 * MIB, log: undefined };
+    const options = { directory: directory.path, writeBufferBytes: 4 * MIB, log: undefined, clock: systemClock };
     index = await CommitIndex.open(0, options);
     closeLater(() => index.close());
   });

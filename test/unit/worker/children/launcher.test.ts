@@ -101,6 +101,15 @@ describe("a launcher of commands", () => {
     expect((await run('echo "$SHLVL"', { env: { ...env, SHLVL: "3" } })).output).to.equal("3\n");
   });
 
+  it("has all that it writes, be it more than a pipe holds, at its end or while it runs on", async () => {
+    const much = "head -c 300000 /dev/zero; head -c 200000 /dev/zero >&2";
+    const scripts = { [much]: [300_000, 200_000], "echo little": [7, 0], [`${much}; sleep 0.2; ${much}`]: [600_000, 400_000] };
+    for (const [script, sizes] of Object.entries(scripts)) {
+      const { output, errors, end } = await run(script);
+      expect([output.length, errors.length, end.code]).to.deep.equal([...sizes, 0]);
+    }
+  });
+
   it("gives to the next one nothing of the environment of the one before", async () => {
     const script = 'echo "${ROLLOUT_KEY-none} ${ROLLOUT_ATTEMPT-none}"';
     const keyed = await run(script, { variables: { ROLLOUT_KEY: "17", ROLLOUT_ATTEMPT: "1" } });

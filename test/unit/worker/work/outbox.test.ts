@@ -192,6 +192,75 @@ describe("the outbox", () => {
     expect([itemsOf(outbox.next(4)), clock.armed]).to.deep.equal([[4], 0]);
   });
 
+  describe("where more items wait behind those that execute", () => {
+    let waiting: boolean;
+    let outbox: Outbox;
+
+    beforeEach(async () => {
+      waiting = true;
+      outbox = await open(new MemoryStore(), { mayFollow: () => waiting });
+    });
+
+    /** Another end, so long after the one before; then what can be sent at once is. */
+    async function endAfter(pauseMs: number, number: number, took?: Partial<Finished>): Promise<void> {
+      await clock.advance(pauseMs);
+      outbox.add({ ...end(number), ...took });
+      await clock.advance();
+    }
+
+    const sent = (): (number[] | undefined)[] =>
+      Array.from({ length: batches }, (_, at) => itemsOf(outbox.next(at)));
+
+    it("sends the first end at once, and gathers those that follow it quickly for a while", async () => {
+      for (const number of [1, 2, 3, 4]) await endAfter(10, number);
+      expect(sent()).to.deep.equal([[1]]);
+      await clock.advance(29);
+      expect(sent()).to.deep.equal([[1]]);
+      await clock.advance(1);
+      expect(sent()).to.deep.equal([[1], [2, 3, 4]]);
+    });
+
+    it("gathers no longer than until there are some", async () => {
+      for (let number = 1; number <= 33; number++) await endAfter(1, number);
+      expect(sent().map((batch) => batch?.length)).to.deep.equal([1, 32]);
+    });
+
+    it("sends ends that are far between at once, and what took long with all that has gathered", async () => {
+      for (const number of [1, 2]) {
+        await endAfter(60, number);
+        expect(itemsOf(outbox.next(number - 1))).to.deep.equal([number]);
+        outbox.acknowledge(number);
+      }
+      await endAfter(10, 3);
+      expect(outbox.next(2)).to.equal(undefined);
+      await endAfter(1, 4, { durationMs: 60_000 });
+      expect(itemsOf(outbox.next(2))).to.deep.equal([3, 4]);
+    });
+
+    it("sends the last ends at once: nothing waits any more", async () => {
+      for (const number of [1, 2]) await endAfter(10, number);
+      waiting = false;
+      await endAfter(1, 3);
+      expect(sent()).to.deep.equal([[1], [2, 3]]);
+    });
+
+    it("goes on gathering when a batch before is acknowledged, and deletes that one with the next", async () => {
+      const store = new WatchedStore(new MemoryStore());
+      outbox = await open(store, { mayFollow: () => true });
+      await endAfter(10, 1);
+      outbox.acknowledge(1);
+      await endAfter(5, 2);
+      await endAfter(30, 3);
+      expect(outbox.next(1)).to.equal(undefined);
+      await clock.advance(20);
+      expect(itemsOf(outbox.next(1))).to.deep.equal([2, 3]);
+      expect(store.commits.map(({ puts, deletes }) => [puts.length, deletes.length])).to.deep.equal([
+        [1, 0],
+        [1, 1],
+      ]);
+    });
+  });
+
   it("knows an acknowledgement of what was never sent", async () => {
     const outbox = await open(new MemoryStore());
     expect([outbox.acknowledge(0), outbox.acknowledge(1)]).to.deep.equal([true, false]);

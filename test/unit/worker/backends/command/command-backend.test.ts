@@ -1,5 +1,6 @@
 import { expect } from "chai";
 import { chmodSync, existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { CommandBackend } from "../../../../../src/worker/backends/command/command-backend.ts";
 import type { CommandBackendOptions } from "../../../../../src/worker/backends/command/command-backend.ts";
 import type { ChildStart } from "../../../../../src/worker/children/child.ts";
@@ -81,6 +82,39 @@ describe("the command backend", () => {
     expect(await outcomeOf(rig, "a")).to.equal("a");
     rmSync(directory.file("attempts"), { recursive: true });
     expect(await outcomeOf(rig, "b")).to.equal("b");
+  });
+
+  describe("has a directory for the files of an attempt", () => {
+    /** Says where it is, and does what its payload says. */
+    const saying = shell('dirname "$ROLLOUT_CHECKPOINT"; eval "$(cat)"');
+
+    it("that is the next one's when nothing was left there, with another file", async () => {
+      const rig = await open(shell('echo "$ROLLOUT_CHECKPOINT"'));
+      const [first, second] = [await outcomeOf(rig, "1"), await outcomeOf(rig, "2")];
+      expect(dirname(second)).to.equal(dirname(first));
+      expect(second).to.not.equal(first);
+    });
+
+    it("that nobody has again when something was left there", async () => {
+      const rig = await open(saying);
+      for (const leaving of ['touch "$ROLLOUT_CHECKPOINT"', 'mkdir -p "$ROLLOUT_CHECKPOINT.d/deep"']) {
+        const before = await outcomeOf(rig, leaving);
+        expect(existsSync(before)).to.equal(false);
+        expect(await outcomeOf(rig, "true")).to.not.equal(before);
+      }
+    });
+
+    it("that nobody else has meanwhile", async () => {
+      const rig = await open(saying);
+      await outcomeOf(rig, "true");
+      const ends = [1, 2].map((number) =>
+        outcomeOf(rig, `touch runs-${number}; while [ ! -e gate ]; do sleep 0.01; done`),
+      );
+      await eventually("both run", () => [1, 2].every((number) => existsSync(directory.file(`runs-${number}`))));
+      writeFileSync(directory.file("gate"), "");
+      const [first, second] = await Promise.all(ends);
+      expect(first).to.not.equal(second);
+    });
   });
 
   describe("says of a command", () => {
