@@ -24,7 +24,10 @@ import { OutcomeClass } from "../../src/gen/rollout/v1/work_pb.ts";
 
 /** A million of each in a run. */
 const OF_BYTES = new Set(["Submit", "ListResults", "BackUp"]);
-const BYTES = ["GetItemResponse.payload", "GetAttemptLogResponse.log", "GetKeyResponse.state"];
+const BYTES = [
+  ...["GetItemResponse.payload", "GetAttemptLogResponse.log", "GetKeyResponse.state"],
+  ...["KeyContents.state", "KeyContents.next"],
+];
 const PLAIN = [
   ...[ScalarType.DOUBLE, ScalarType.UINT32, ScalarType.INT32],
   ...[ScalarType.BOOL, ScalarType.STRING],

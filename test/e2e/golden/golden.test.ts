@@ -78,8 +78,8 @@ function scenario(workerId: string, brokenId: string): CommandLine[] {
     { ...command("worker:list"), until: '"trouble":"' },
     ...[workerId, brokenId].map((id) => ({ ...command("explain", id), kind: "WORKER" })),
     command("doctor"),
-    // A coordinator that has just begun has no pace yet.
-    { ...command("status"), until: '"finished_per_second":0,' },
+    // No worker has had an item yet, so there is no pace.
+    command("status"),
     command("submit", "items.jsonl", "--plugin", "work.toml", "--dry-run"),
     command("pause", "--reason", "to look"),
     command("submit", "keyed.jsonl", "--plugin", "work.toml", "--key-field", "k"),

@@ -40,7 +40,7 @@ describe("the listing of workers", () => {
   });
 
   it("says everything about a worker", async () => {
-    const plugins = [{ name: "mock", version: "1" }];
+    const plugins = [{ name: "mock", version: "1", stateVersion: 2 }];
     reactor.pass(120);
     const drain = { state: "Draining.Finishing", cause: "gcp", leftMs: 20_000 };
     await reactor.beat({ sequence: 2, state: "Draining", load: 0.5, slots: 4, plugins, drain });
