@@ -299,11 +299,7 @@ async function readKnown(
 }
 
 /** Every distinct content of the batch, by the text of its id. */
-function contentsOf(
-  submission: string,
-  firsts: readonly FirstId[],
-  indexes: Indexes,
-): Map<string, Content> {
+function contentsOf(submission: string, firsts: readonly FirstId[], indexes: Indexes): Map<string, Content> {
   return new Map(
     firsts.map(({ id, text, isEvent }): [string, Content] => {
       const index = indexes.get(text);

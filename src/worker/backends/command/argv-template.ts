@@ -20,7 +20,9 @@ export function isTemplate(text: string): boolean {
 export function fillCommand(words: readonly string[], payload: Uint8Array): Filled {
   const fields = new Fields(payload);
   const command = words.map((word) =>
-    !word.includes("{") ? word : word.replace(PLACEHOLDER, (_, literal?: string, path?: string) => literal ?? fields.text(path ?? "")),
+    !word.includes("{")
+      ? word
+      : word.replace(PLACEHOLDER, (_, literal?: string, path?: string) => literal ?? fields.text(path ?? "")),
   );
   return fields.lack === undefined ? { kind: "filled", command } : { kind: "lacking", message: fields.lack };
 }

@@ -16,7 +16,12 @@ describe("the index of commits", () => {
 
   beforeEach(async () => {
     kept = new Set();
-    const options = { directory: directory.path, writeBufferBytes: 4 * MIB, log: undefined, clock: systemClock };
+    const options = {
+      directory: directory.path,
+      writeBufferBytes: 4 * MIB,
+      log: undefined,
+      clock: systemClock,
+    };
     index = await CommitIndex.open(0, options);
     closeLater(() => index.close());
   });

@@ -103,7 +103,11 @@ describe("a launcher of commands", () => {
 
   it("has all that it writes, be it more than a pipe holds, at its end or while it runs on", async () => {
     const much = "head -c 300000 /dev/zero; head -c 200000 /dev/zero >&2";
-    const scripts = { [much]: [300_000, 200_000], "echo little": [7, 0], [`${much}; sleep 0.2; ${much}`]: [600_000, 400_000] };
+    const scripts = {
+      [much]: [300_000, 200_000],
+      "echo little": [7, 0],
+      [`${much}; sleep 0.2; ${much}`]: [600_000, 400_000],
+    };
     for (const [script, sizes] of Object.entries(scripts)) {
       const { output, errors, end } = await run(script);
       expect([output.length, errors.length, end.code]).to.deep.equal([...sizes, 0]);

@@ -110,7 +110,9 @@ describe("the command backend", () => {
       const ends = [1, 2].map((number) =>
         outcomeOf(rig, `touch runs-${number}; while [ ! -e gate ]; do sleep 0.01; done`),
       );
-      await eventually("both run", () => [1, 2].every((number) => existsSync(directory.file(`runs-${number}`))));
+      await eventually("both run", () =>
+        [1, 2].every((number) => existsSync(directory.file(`runs-${number}`))),
+      );
       writeFileSync(directory.file("gate"), "");
       const [first, second] = await Promise.all(ends);
       expect(first).to.not.equal(second);
