@@ -273,7 +273,7 @@ async function payloadAt(store: Store, place: Place): Promise<Uint8Array> {
 }
 
 interface Known {
-  /** Of this batch, when it was taken before. */
+  /** The answer to this batch, when it was taken before. */
   readonly answer: SubmissionAnswer | undefined;
   /** The batch before it was not taken. */
   readonly isGap: boolean;

@@ -1,4 +1,4 @@
-// What a database with little to do was told last, so that who follows closely reads it without a way to a thread and back: that way takes
+// The last writes of a database with little to do, so that who follows closely reads them without a way to a thread and back: that way takes
 // longer than all the rest of a read, and much longer where the machine is busy.
 //
 // Keeps true: what it knows of a key is what the last write of it left; its memory is bounded; of large writes it remembers nothing, and they
@@ -30,7 +30,7 @@ export class RecentWrites {
     }
   }
 
-  /** What a read of these would find; undefined when one of them is not known here. */
+  /** The values that a read of these would find; undefined when one of them is not known here. */
   read(keys: readonly string[]): (Uint8Array | undefined)[] | undefined {
     const found: (Uint8Array | undefined)[] = [];
     for (const key of keys) {

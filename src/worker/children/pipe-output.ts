@@ -1,5 +1,5 @@
-// What a command writes to one of its outputs. A short command that says little has ended before a loop would have read any of it: all of it
-// is in the pipe then, and taken in one go. Of others it is read as it comes.
+// One output of a command. A short command that says little has ended before a loop would have read any of it: all of it
+// is in the pipe then, and taken in one go. The output of others is read as it comes.
 //
 // Keeps true: whatever a command can write before it is read as it comes fits in the pipe, or the command waits.
 import { closeSync, readSync } from "node:fs";
@@ -7,7 +7,7 @@ import { Socket } from "node:net";
 import { Readable } from "node:stream";
 import { errnoOf } from "../../base/errors.ts";
 
-/** What a pipe holds, as Linux makes them. */
+/** A pipe holds so much, as Linux makes them. */
 export const PIPE_BYTES = 64 * 1_024;
 /** More than a pipe holds was written by somebody who still writes. */
 const AT_ONCE_MAX_BYTES = 16 * PIPE_BYTES;

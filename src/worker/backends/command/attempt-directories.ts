@@ -42,7 +42,7 @@ export class AttemptDirectories {
     return directory;
   }
 
-  /** What is in it is removed, and it with that. Rejects as the file system does. */
+  /** Removes it with all that is in it; an empty one is kept. Rejects as the file system does. */
   async giveBack(directory: string): Promise<void> {
     const changedAtMs = this.#changedAtMs.get(directory);
     this.#changedAtMs.delete(directory);
