@@ -115,7 +115,7 @@ export class CommitIndex {
   }
 
   async #writeWitness(): Promise<void> {
-    // Those who wait for the commit go first: to hand this to a thread may cost the loop its core.
+    // The answer to the commit goes first: to hand this to a thread may cost the loop its core.
     await new Promise<void>((resolve) => this.#clock.nextTurn(resolve));
     while (this.#witnessed < this.#synced) {
       const number = this.#synced;
