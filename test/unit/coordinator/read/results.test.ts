@@ -283,7 +283,8 @@ describe("the results of a run", () => {
     const store = new WatchedStore(ledger.store);
     const { texts: found } = await new WorldOperator(ledger, store).readAll(COMPLETION);
     expect(found).to.deep.equal(["0", "100", "200", "300"]);
-    expect(store.scans.reduce((sum, { rows }) => sum + rows.length, 0)).to.equal(1);
+    // The record of what became final, at most.
+    expect(store.scans.reduce((sum, { rows }) => sum + rows.length, 0)).to.be.at.most(1);
   });
 
   it("that are larger than a page come alone", async () => {
