@@ -23,7 +23,7 @@ import type { Waiting } from "./store-holders.ts";
 type PostgresConfig = NonNullable<StorageConfig["postgres"]>;
 
 /** Rows of an item that come and go within it are never written to a table (docs/adr/0048). */
-const WRITE_BUFFER_BYTES = 64 * 1024 * 1024;
+const WRITE_BUFFER_BYTES = 32 * 1024 * 1024;
 
 export interface LedgerPorts {
   readonly clock: Clock;
