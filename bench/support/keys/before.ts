@@ -11,7 +11,7 @@ const ROUNDS = 2;
 
 export interface BesideBefore {
   readonly ratio: number;
-  /** Of the coordinator's processor time for an item. */
+  /** The coordinator's processor time for an item, by that of the one before. */
   readonly cpuRatio: number;
 }
 

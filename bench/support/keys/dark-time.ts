@@ -58,7 +58,7 @@ async function* lines(at: number): AsyncGenerator<Line> {
   }
 }
 
-/** Of items that were submitted no earlier than a second before the kill. */
+/** Items count that were submitted no earlier than a second before the kill. */
 async function waits(run: MeasuredRun, killedAtMs: number): Promise<DarkTime> {
   const longest = new Array<number>(KEYS).fill(0);
   const ranThere = new Set<number>();

@@ -14,7 +14,10 @@ interface Context {
 
 interface Restate {
   readonly object: ((options: object) => object) & object;
-  serve(options: { readonly services: readonly object[]; readonly port: number }): Promise<unknown>;
+  readonly serve: (options: {
+    readonly services: readonly object[];
+    readonly port: number;
+  }) => Promise<unknown>;
 }
 
 const PAD = "x".repeat(260);
