@@ -28,6 +28,8 @@ class MemoryCheckpoints implements CheckpointStore {
   readonly name = "memory";
   readonly files = new Map<string, Uint8Array>();
   refusal: Error | undefined;
+  isWriting: Promise<undefined> | undefined;
+  writes = 0;
 
   async read(place: string): Promise<Uint8Array | undefined> {
     if (this.refusal !== undefined) throw this.refusal;
@@ -35,6 +37,8 @@ class MemoryCheckpoints implements CheckpointStore {
   }
 
   async write(place: string, content: Uint8Array): Promise<void> {
+    this.writes++;
+    await this.isWriting;
     if (this.refusal !== undefined) throw this.refusal;
     this.files.set(place, content);
   }
@@ -218,6 +222,18 @@ describe("the partitions of a worker", () => {
     rig.store.refusal = undefined;
     expect(await rig.checkpoints(3n)).to.deep.equal([written(0, 5n, 3n)]);
     expect(rig.log.lines.map(({ level }) => level)).to.deep.equal(["warn", "info"]);
+  });
+
+  it("goes on while a checkpoint is written that is never there, and heeds no other request meanwhile", async () => {
+    const rig = new Rig();
+    await rig.warm([["a", 4n, "A"]], 5n);
+    const writing = Promise.withResolvers<undefined>();
+    rig.store.isWriting = writing.promise;
+    expect([await rig.checkpoints(1n), await rig.checkpoints(2n)]).to.deep.equal([[], []]);
+    rig.partitions.committed([{ key: "a", state: bytes("AA") }], 7);
+    expect([rig.stateFor("a", 7n), rig.store.writes]).to.deep.equal(["AA", 1]);
+    writing.resolve(undefined);
+    expect(await rig.said()).to.deep.equal([written(0, 5n, 1n)]);
   });
 
   it("says in each session anew what it has, and keeps nothing of another leader's history", async () => {
