@@ -30,7 +30,7 @@ export type { Retried } from "./client/run-control.ts";
 export type { RunStatus, WorkerNumbers } from "./client/run-status.ts";
 export type { NameOf, Submitted } from "./client/submit.ts";
 export type { WorkerDetail, WorkerSummary } from "./client/workers.ts";
-export type { ActorNow, ActorRef, Actors } from "./compose/actors.ts";
+export type { ActorNow, ActorRef, Actors, AnyActorType } from "./compose/actors.ts";
 export { LocalCluster, startCluster } from "./compose/local-cluster.ts";
 export type { ClusterOptions } from "./compose/local-cluster.ts";
 export { RolloutClient } from "./compose/rollout-client.ts";

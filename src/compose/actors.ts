@@ -1,5 +1,5 @@
-// Actors for programs: events to them, and the state that each of them is in, with the types of their machines.
-import type { ContextFrom, EventFromLogic, OutputFrom, StateValueFrom } from "xstate";
+// Actors for programs: events to them, and the state that each of them is in, with the types of their machines. These are read off a
+// machine's own method: XState's types are none that every compiler of a program takes that imports this package.
 import type { Client } from "@connectrpc/connect";
 import { systemClock } from "../base/clock.ts";
 import { newUlid } from "../base/ids.ts";
@@ -9,19 +9,48 @@ import type { Key, KeyWithState } from "../client/keys.ts";
 import type { NameOf, Submitted } from "../client/submit.ts";
 import type { KeyService } from "../gen/rollout/v1/keys_pb.ts";
 import { readActorState } from "../runtime/actor-state.ts";
-import type { ActorType } from "../worker/backends/actor/define-actor.ts";
 
-type MachineOf<Type extends ActorType> = Type["machine"];
+/** Anything that `defineActor` of rollout/actors has made. */
+export interface AnyActorType {
+  readonly machine: { readonly transition: (snapshot: never, event: never, scope: never) => unknown };
+}
+
+type SnapshotOf<Type extends AnyActorType> = Type["machine"]["transition"] extends (
+  snapshot: infer Snapshot,
+  event: never,
+  scope: never,
+) => unknown
+  ? Snapshot
+  : never;
+
+type TakenBy<Type extends AnyActorType> = Type["machine"]["transition"] extends (
+  snapshot: never,
+  event: infer Event,
+  scope: never,
+) => unknown
+  ? Event
+  : never;
+
+/** Any event where nothing is said of the type. */
+type EventOf<Type extends AnyActorType> = [TakenBy<Type>] extends [never]
+  ? { readonly type: string }
+  : TakenBy<Type>;
+
+type Member<Type extends AnyActorType, Name extends string> = [SnapshotOf<Type>] extends [never]
+  ? unknown
+  : SnapshotOf<Type> extends { readonly [Key in Name]: infer Value }
+    ? Value
+    : unknown;
 
 /** An actor as its last event that succeeded has left it. */
-export interface ActorNow<Type extends ActorType = ActorType> {
+export interface ActorNow<Type extends AnyActorType = AnyActorType> {
   readonly id: string;
-  readonly value: StateValueFrom<MachineOf<Type>>;
+  readonly value: Member<Type, "value">;
   readonly status: "active" | "done";
   readonly tags: readonly string[];
-  readonly context: ContextFrom<MachineOf<Type>>;
+  readonly context: Member<Type, "context">;
   /** Undefined while it is active. */
-  readonly output: OutputFrom<MachineOf<Type>> | undefined;
+  readonly output: Member<Type, "output">;
   /** Events that it is made of. */
   readonly events: number;
   /** Events that wait, the one that executes included. */
@@ -40,7 +69,7 @@ interface Run {
 }
 
 /** All actors of one type. Its methods reject as the client's do. */
-export class Actors<Type extends ActorType = ActorType> {
+export class Actors<Type extends AnyActorType = AnyActorType> {
   readonly #run: Run;
   readonly #type: string;
   readonly #plugin: string | undefined;
@@ -66,7 +95,7 @@ export class Actors<Type extends ActorType = ActorType> {
   }
 }
 
-export class ActorRef<Type extends ActorType = ActorType> {
+export class ActorRef<Type extends AnyActorType = AnyActorType> {
   readonly #run: Run;
   readonly #at: { readonly type: string; readonly id: string; readonly plugin: string | undefined };
 
@@ -84,7 +113,7 @@ export class ActorRef<Type extends ActorType = ActorType> {
    * was there already, and is not executed again. Without an `id` each call sends another event.
    */
   async send(
-    event: EventFromLogic<MachineOf<Type>>,
+    event: EventOf<Type>,
     { id = newUlid(systemClock, systemRandom) }: { readonly id?: string } = {},
   ): Promise<{ readonly known: boolean }> {
     const { plugin } = this.#at;
@@ -103,7 +132,7 @@ export class ActorRef<Type extends ActorType = ActorType> {
 }
 
 /** Undefined for a key that is no actor of the type. The types are those that the program says that the machine has. */
-function nowOf<Type extends ActorType>(
+function nowOf<Type extends AnyActorType>(
   { key, state, items, parkedBy }: KeyWithState,
   type: string,
 ): ActorNow<Type> | undefined {

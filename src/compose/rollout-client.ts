@@ -38,8 +38,8 @@ import { GetAttemptLogResponseSchema, OperatorService } from "../gen/rollout/v1/
 import { TOPICS } from "../observe/events.ts";
 import type { Logger } from "../observe/log.ts";
 import { silentLogger } from "../observe/log.ts";
-import type { ActorType } from "../worker/backends/actor/define-actor.ts";
 import { Actors } from "./actors.ts";
+import type { AnyActorType } from "./actors.ts";
 import { askingWhenAway, openOperatorClient, submittedTask } from "./operator-client.ts";
 import type { ProcessPorts } from "./process-ports.ts";
 
@@ -301,7 +301,7 @@ export class RolloutClient {
   }
 
   /** Durable actors of that type. `plugin`: the manifest that has them; without it that of `worker.plugins`. */
-  actors<Type extends ActorType = ActorType>(type: string, plugin?: string): Actors<Type> {
+  actors<Type extends AnyActorType = AnyActorType>(type: string, plugin?: string): Actors<Type> {
     return new Actors<Type>(this, type, plugin);
   }
 

@@ -31,8 +31,6 @@ const STRICT = {
 };
 const TYPED = `import { RolloutClient, RolloutError, defineBackend, startCluster } from "rollout";
 import type { ErrorCode, Result, RunStatus } from "rollout";
-import { defineActor } from "rollout/actors";
-import { createMachine } from "xstate";
 
 export const double = defineBackend<{ n: number }, number>(({ n }) => 2 * n);
 export async function look(client: RolloutClient): Promise<[RunStatus, Result[]]> {
@@ -42,7 +40,6 @@ export async function look(client: RolloutClient): Promise<[RunStatus, Result[]]
 }
 export const codeOf = (error: unknown): ErrorCode | undefined =>
   error instanceof RolloutError ? error.code : undefined;
-export const lamp = defineActor({ machine: createMachine({ initial: "off", states: { off: {} } }) });
 export const begin = () => startCluster({ command: ["cat"], workers: 1 });
 `;
 /** One mistake a line. */

@@ -177,9 +177,8 @@ export class Keys implements KeyRoom<PendingItem> {
     if (left === undefined) return undefined;
     const key = this.#heads.get(place);
     const commit = key?.statedCommit ?? 0;
-    const [version, keys] = [left.stateVersion ?? 0, key?.stateVersion ?? 0];
-    if (version < keys && left.state !== "kept")
-      return `the state that it has left is of version ${version}, and its key has one of ${keys}`;
+    const [is, was] = [left.stateVersion ?? 0, key?.stateVersion ?? 0];
+    if (is < was && left.state !== "kept") return `its state is of version ${is}, and was of ${was}`;
     if (left.basedOn === commit) return undefined;
     return `the state that it began with is of commit ${left.basedOn}, and its key has that of ${commit}`;
   }
