@@ -2,7 +2,7 @@ declare module "s3rver" {
   import type { AddressInfo } from "node:net";
 
   /** A server of the protocol of S3, for tests. It has one user: S3RVER, with the same as secret. */
-  export default class S3rver {
+  class S3rver {
     constructor(options: {
       readonly address: string;
       readonly port: number;
@@ -13,4 +13,5 @@ declare module "s3rver" {
     run(): Promise<AddressInfo>;
     close(): Promise<void>;
   }
+  export = S3rver;
 }

@@ -10,7 +10,7 @@ import { useTemporaryDirectory } from "../../../support/temporary-directory.ts";
 
 const PROGRAM = join(import.meta.dirname, "directory-program.ts");
 
-/** What the program says that writes there. */
+/** The line of the program that writes there: that it has, or why it could not. */
 function written(before: readonly string[], directory: string, ...args: string[]): string {
   const [program = "", ...words] = [...before, process.execPath, PROGRAM, directory, ...args];
   const { stdout, stderr } = spawnSync(program, words, { encoding: "utf8" });
