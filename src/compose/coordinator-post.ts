@@ -212,6 +212,7 @@ export class CoordinatorPost {
       removeAfterMs: liveness.removeAfterMs,
       failureTimeoutMs: liveness.coordinatorFailureTimeoutMs,
       hears: this.#ear.hears,
+      onPublished: (epoch) => this.#memory.note({ epoch }),
       keepUp: () => this.#keptOut.readFrom(store),
       rehearse: () =>
         rehearse(store, {
@@ -310,10 +311,7 @@ export class CoordinatorPost {
         explainRollback: ({ done }) => refuseFewerThanRecordedIn(config.storage.path, done),
         abortFenced: this.#candidacy.abortFenced,
         ...(attendance && {
-          onLook: (lease) => {
-            if (lease !== undefined) this.#memory.note({ epoch: lease.epoch });
-            attendance.see(lease);
-          },
+          onLook: (lease) => attendance.see(lease),
           candidacy: (chance) => attendance.candidacy(chance),
         }),
         signal: this.#over.signal,

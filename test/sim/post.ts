@@ -54,6 +54,7 @@ export class Post {
     const own = (this.#attendance = new Attendance({
       ...{ store, incarnation, clock, log, events, role, ...attendance },
       term: () => this.#term,
+      onPublished: (epoch) => options.memory?.note({ epoch }),
       rehearse: () => undefined,
     }));
     const refusing = new Services((router) =>
@@ -113,10 +114,7 @@ export class Post {
         ...options,
         role,
         elector: newElector(),
-        onLook: (lease) => {
-          if (lease !== undefined) options.memory?.note({ epoch: lease.epoch });
-          attendance.see(lease);
-        },
+        onLook: (lease) => attendance.see(lease),
         candidacy: (chance) => attendance.candidacy(chance),
         signal: this.#over.signal,
       });

@@ -10,8 +10,8 @@ const CHUNKS = 8;
 const SEEDS_PER_CHUNK = 20;
 /** Seeds of three coordinators that have each found something, which is mended. */
 const FINDS = [
-  1_000_199, 1_000_562, 1_000_662, 1_000_773, 1_000_876, 1_004_298, 1_007_065, 1_007_264, 1_008_984,
-  1_009_932,
+  102_384, 104_962, 1_000_199, 1_000_562, 1_000_662, 1_000_773, 1_000_876, 1_004_298, 1_007_065, 1_007_264,
+  1_008_984, 1_009_932,
 ];
 
 describe("a simulated cluster", () => {

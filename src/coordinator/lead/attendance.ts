@@ -47,6 +47,8 @@ export interface AttendanceOptions {
   readonly keepUp?: () => Promise<void>;
   /** Whether the leader at this address answers, as far as it is known; undefined where it is not. Asked with each heartbeat. */
   readonly hears?: (address: string) => boolean | undefined;
+  /** A leader of this epoch has published a snapshot, so no database loses its claim that loses nothing synced. */
+  readonly onPublished?: (epoch: Epoch) => void;
 }
 
 /** A leadership of this process. */
@@ -278,6 +280,7 @@ export class Attendance {
     if (decoded.kind !== "ok" || decoded.value.number === this.#snapshot?.number) return;
     this.#snapshot = decoded.value;
     this.#snapshotAtMs = this.#options.clock.monotonicMs();
+    this.#options.onPublished?.(decoded.value.epoch);
   }
 
   #listen(): boolean | undefined {

@@ -245,6 +245,24 @@ describe("a coordinator among others", () => {
     expect(own?.row.snapshotNumber).to.equal(41);
   });
 
+  // The wait for a standby may have been cancelled: such a claim is seen, leads nobody, and is lost with a promotion.
+  it("calls an epoch one that was led under when its leader publishes, and not when its claim is seen", async () => {
+    const epochs: Epoch[] = [];
+    const [leader, follower] = [
+      await attend(1),
+      await attend(2, { onPublished: (epoch) => epochs.push(epoch) }),
+    ];
+    const { epoch, epochRow } = await leader.lead();
+    await beats(2);
+    await follower.see();
+    expect([follower.attendance.leader?.epoch, epochs]).to.deep.equal([epoch, []]);
+    const counts = { nextSequence: 9, nextCompletion: 4, pending: 1, inFlight: 2, done: 3, failed: 0 };
+    const snapshot = { epoch, number: 41, cursors: new Map(), ...counts, usage: new Map() };
+    await shared.commit(batchOf({ puts: [snapshotEntry(snapshot)], expect: [epochRow] }));
+    await beats(3);
+    expect(epochs).to.deep.equal([epoch]);
+  });
+
   it("writes nothing more as a leader that may not act (C5), and takes its row away when it leaves", async () => {
     const leader = await attend(1);
     await leader.lead();
