@@ -24,6 +24,8 @@ export interface BeforeClaimOptions {
   readonly events: EventEmitter;
   /** This process is not to lead the store; called before that is thrown. */
   readonly onRolledBack?: (rollback: StoreRollback) => Promise<void>;
+  /** Reads the rows of the lease. */
+  readonly look: () => Promise<LeaseRows>;
   /** Reads the ledger as a leader does, and forgets it. */
   readonly rehearse: () => Promise<unknown>;
 }
@@ -43,7 +45,7 @@ export async function checkBeforeClaim(
   const state = await checkLedgerCharts(store);
   const found = await extentOf(store, rows);
   await adopt(rows, memory);
-  const rollback = await rollbackOf(found, memory);
+  const rollback = await rollbackOf(found, options);
   if (rollback !== undefined) await haltOrAccept(options, rollback);
   // Under a leader that writes, rows and their numbers are not of one moment.
   const isStill = !store.supports.multiProcess && state === "readable";
@@ -70,11 +72,14 @@ async function extentOf(store: Store, rows: LeaseRows): Promise<StoreExtent & { 
   return { epoch, completion, submitted, done, running: segments.running.count };
 }
 
+/** Rows that were read before this host saw a later leader say nothing of what the store has lost: they are read again. */
 async function rollbackOf(
   found: StoreExtent,
-  memory: StoreMemory | undefined,
+  { store, memory, look }: Pick<BeforeClaimOptions, "store" | "memory" | "look">,
 ): Promise<StoreRollback | undefined> {
-  return memory && rollbackTo(found, await memory.recall());
+  const seen = await memory?.recall();
+  if (seen === undefined || rollbackTo(found, seen) === undefined) return undefined;
+  return rollbackTo(await extentOf(store, await look()), seen);
 }
 
 async function haltOrAccept(

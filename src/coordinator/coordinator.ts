@@ -25,7 +25,7 @@ import { checkBeforeClaim } from "./before-claim.ts";
 import { adoptLedgerCharts, checkLedgerCharts } from "./ledger-charts.ts";
 import { replay } from "./replay.ts";
 import { haltRole, RollbackWatch } from "./rollback.ts";
-import type { Leadership, LeaseRow } from "./lead/lease.ts";
+import type { Leadership, LeaseRow, LeaseRows } from "./lead/lease.ts";
 import { StorageLease } from "./lead/lease.ts";
 import { Role } from "./lead/role.ts";
 import type { StoreRollback } from "./lead/store-memory.ts";
@@ -142,7 +142,8 @@ export class Coordinator {
       beforeTake: (rows) => {
         const rehearse = (): Promise<unknown> => read(ANY_EPOCH);
         const onRolledBack = (rollback: StoreRollback): Promise<void> => haltRole(role, rollback);
-        const how = { store, memory, acceptsRollback, explainRollback, events, rehearse, onRolledBack };
+        const look = (): Promise<LeaseRows> => new StorageLease(store, options.incarnation).read();
+        const how = { store, memory, acceptsRollback, explainRollback, events, look, rehearse, onRolledBack };
         return checkBeforeClaim(how, rows);
       },
       onBeaten: () => role.beaten(),

@@ -3,9 +3,11 @@ import { systemClock } from "../../../src/base/clock.ts";
 import { failure } from "../../../src/base/errors.ts";
 import type { IncarnationId, StoreId } from "../../../src/base/ids.ts";
 import { ulidToBytes } from "../../../src/base/ids.ts";
+import { checkBeforeClaim } from "../../../src/coordinator/before-claim.ts";
 import type { CoordinatorOptions } from "../../../src/coordinator/coordinator-options.ts";
 import { StaticElector } from "../../../src/coordinator/lead/elector.ts";
 import { StorageLease } from "../../../src/coordinator/lead/lease.ts";
+import type { LeaseRows } from "../../../src/coordinator/lead/lease.ts";
 import { laterOf, NO_EXTENT } from "../../../src/coordinator/lead/store-memory.ts";
 import type { Remembered, StoreExtent, StoreMemory } from "../../../src/coordinator/lead/store-memory.ts";
 import {
@@ -22,6 +24,7 @@ import { useClosers } from "../../support/closers.ts";
 import { DelegatingStore } from "../../support/delegating-store.ts";
 import { eventually } from "../../support/eventually.ts";
 import { chartsEntry, leadershipIn } from "../../support/ledger-rows.ts";
+import { RecordingEmitter } from "../../support/recording-emitter.ts";
 import { RecordingLogger } from "../../support/recording-logger.ts";
 import { failureOf } from "../../support/rejection.ts";
 import type { StartedCoordinator, TestCluster } from "../../support/test-coordinator.ts";
@@ -187,6 +190,26 @@ describe("a candidate", () => {
       const error = await failureOf(lead());
       expect(error.params).to.deep.include({ missing: "31 results and 40 items" });
       expect(error.row.exit).to.equal(6);
+    });
+
+    it("is none where its rows were read before this host saw a later leader", async () => {
+      const { store } = cluster;
+      await (await lead()).coordinator.stop();
+      const look = (): Promise<LeaseRows> => new StorageLease(store, "a candidate").read();
+      const rows = await look();
+      await (await lead()).coordinator.stop();
+      expect(memory.known.epoch).to.equal(1);
+      const rehearse = (): Promise<void> => Promise.resolve();
+      const options = {
+        store,
+        memory,
+        acceptsRollback: false,
+        events: new RecordingEmitter(),
+        look,
+        rehearse,
+      };
+      expect(await checkBeforeClaim(options, rows)).to.equal(undefined);
+      expect(options.events.events).to.deep.equal([]);
     });
 
     it("is halted by its chart: before it claims, and as a leader that hears of it", async () => {
