@@ -299,7 +299,8 @@ export class Outbox {
     await new Promise<void>((resolve) => clock.nextTurn(resolve));
     for (let waitMs = this.#waitMs; waitMs > 0; waitMs = this.#waitMs)
       await new Promise<void>((resolve) => {
-        const timer = clock.after(waitMs, resolve);
+        // A millisecond at least: a time too short to be added to the clock's own would never be over.
+        const timer = clock.after(Math.ceil(waitMs), resolve);
         this.#endGathering = () => {
           timer.cancel();
           resolve();
