@@ -70,6 +70,12 @@ export class Key {
     this.partition = partition;
   }
 
+  /** Its head has not begun, waits for no time and has not failed: another one may go before it. */
+  get isOpen(): boolean {
+    const { state, context } = this.row;
+    return state === WAITING || (state === PARKED && !context.isDelayed && !context.hasFailed);
+  }
+
   /** Items behind the head. */
   get behind(): number {
     const { mail, hasFailed } = this.row.context;

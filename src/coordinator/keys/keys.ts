@@ -17,7 +17,7 @@ import { priorityOf, sequenceOf } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
 import type { ItemRecord } from "../ledger/records.ts";
 import type { Taker } from "../ledger/shelf.ts";
-import { IDLE, keyChart, NO_LETTERS, PARKED, RUNNING, storedState, WAITING } from "./key.ts";
+import { IDLE, keyChart, NO_LETTERS, RUNNING, storedState, WAITING } from "./key.ts";
 import type { Key, KeyAction, Letter, SteerVerdict } from "./key.ts";
 import { KeyQueue } from "./key-queue.ts";
 import { Assignment } from "./assignment.ts";
@@ -215,35 +215,36 @@ export class Keys implements KeyRoom<PendingItem> {
   /** Before all that waits: in order of submission, as ever. */
   takenBack(place: Place, text: string): void {
     const key = this.#ensure(text);
+    const letter: Letter = { place, item: undefined };
     if (key.head?.place === place) {
       this.#step(key, { type: "item.retried" });
       this.#pending++;
       key.why = "";
-      this.#look(key);
-      return;
-    }
-    const { head, row } = key;
-    const isOpen = row.state === WAITING || (row.state === PARKED && !row.context.isDelayed);
-    const isBefore = head !== undefined && sequenceOf(place) < sequenceOf(head.place);
-    const swaps = isOpen && isBefore && !row.context.hasFailed;
-    const letter: Letter = { place, item: undefined };
-    if (swaps) {
-      this.#queue.remove(key);
-      this.#heads.delete(head.place);
-      this.rows.putMail(key, head.place);
-      key.next = [head, ...key.next];
-      this.#step(key, { type: "mail.arrived" });
-      this.#pending++;
-      this.#beginHead(key, letter);
-      this.rows.touch(key);
     } else if (key.behind === 0) this.#append(key, letter, undefined);
     else {
+      const { isKnown } = key;
       this.rows.putMail(key, place);
       this.#step(key, { type: "mail.arrived" });
       this.#pending++;
-      insertMail(key, letter);
+      insertMail(key, letter, isKnown);
     }
+    this.#recede(key);
     this.#look(key);
+  }
+
+  /** The head goes behind an item that was submitted before it and was taken back, where it may. */
+  #recede(key: Key): void {
+    const { head, isKnown } = key;
+    const [first] = key.next;
+    if (head === undefined || first === undefined || !key.isOpen) return;
+    if (sequenceOf(first.place) > sequenceOf(head.place)) return;
+    this.#queue.remove(key);
+    this.#heads.delete(head.place);
+    this.rows.putMail(key, head.place);
+    key.head = undefined;
+    key.isForAll = false;
+    this.#draw(key);
+    insertMail(key, head, isKnown);
   }
 
   /** The head that has failed, or an idle key, or all of it: as an operator asks. */
@@ -312,12 +313,13 @@ export class Keys implements KeyRoom<PendingItem> {
   loaded(keys: readonly LoadedKey[]): void {
     for (const loaded of keys) {
       const key = this.table.get(loaded.text);
-      if (key?.isLoading !== true) continue;
+      if (!key?.isLoading) continue;
       const mail = this.#memory.take(key, loaded);
       if (key.isStale) this.#memory.hunger(key);
       else addReadMail(key, mail);
       key.isStale = false;
       this.#draw(key);
+      this.#recede(key);
       this.#look(key);
     }
   }
@@ -333,8 +335,7 @@ export class Keys implements KeyRoom<PendingItem> {
   }
 
   #ensure(text: string): Key {
-    const { size } = this.table;
-    const key = this.table.ensure(text);
+    const [{ size }, key] = [this.table, this.table.ensure(text)];
     if (this.table.size > size) this.counts.came(IDLE);
     return key;
   }
@@ -390,11 +391,10 @@ export class Keys implements KeyRoom<PendingItem> {
     const { head, row } = key;
     if (row.context.mail > 0 && !key.isLoading) this.#memory.hunger(key);
     if (row.state !== WAITING) return this.#queue.remove(key);
-    if (key.queue !== undefined || head?.item === undefined) return;
-    if (key.hasState && key.state === undefined) return;
+    if (key.queue !== undefined || head?.item === undefined || (key.hasState && key.state === undefined))
+      return;
     const { text, statedCommit: commit, state = null, stateVersion } = key;
-    const item: PendingItem = { ...head.item, keyed: { key: text, commit, state, stateVersion } };
-    head.item = item;
-    this.#queue.put(key, item, this.#nowMs);
+    head.item = { ...head.item, keyed: { key: text, commit, state, stateVersion } };
+    this.#queue.put(key, head.item, this.#nowMs);
   }
 }

@@ -11,12 +11,12 @@ export function appendMail(key: Key, letter: Letter, wasKnown: boolean): boolean
   return true;
 }
 
-/** It comes before some: among those that are known, if its place is there. A reading under way may miss it, and is done again. */
-export function insertMail(key: Key, letter: Letter): void {
+/** In its place among those that are known, or behind them if these are all. A reading under way may miss one that is not, and is done again. */
+export function insertMail(key: Key, letter: Letter, wasKnown: boolean): void {
   const sequence = sequenceOf(letter.place);
   const at = key.next.findIndex(({ place }) => sequenceOf(place) > sequence);
-  if (at === -1) key.isStale = key.isLoading;
-  else key.next = key.next.toSpliced(at, 0, letter);
+  if (at !== -1) key.next = key.next.toSpliced(at, 0, letter);
+  else if (!appendMail(key, letter, wasKnown)) key.isStale = key.isLoading;
 }
 
 /** Places that were read behind those that are known. */
