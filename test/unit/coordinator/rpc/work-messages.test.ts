@@ -91,10 +91,14 @@ describe("frames of a session between the wire and the coordinator", () => {
       return outcome.kind === "success" ? outcome.keyed : outcome;
     };
     const state = Buffer.alloc(LIMITS.stateBytes, "s");
-    expect(keyed({})).to.deep.equal({ basedOn: 7, state: "kept" });
-    expect(keyed({ state })).to.deep.equal({ basedOn: 7, state });
-    expect(keyed({ state: new Uint8Array() })).to.deep.equal({ basedOn: 7, state: new Uint8Array() });
-    expect(keyed({ removed: true })).to.deep.equal({ basedOn: 7, state: "removed" });
+    expect(keyed({})).to.deep.equal({ basedOn: 7, state: "kept", stateVersion: 0 });
+    expect(keyed({ state })).to.deep.equal({ basedOn: 7, state, stateVersion: 0 });
+    expect(keyed({ state: new Uint8Array() })).to.deep.equal({
+      basedOn: 7,
+      state: new Uint8Array(),
+      stateVersion: 0,
+    });
+    expect(keyed({ removed: true })).to.deep.equal({ basedOn: 7, state: "removed", stateVersion: 0 });
     expect(() => keyed({ state, removed: true })).to.throw("new and removed");
     expect(keyed({ state: Buffer.concat([state, state]) })).to.deep.equal({
       kind: "too_large",

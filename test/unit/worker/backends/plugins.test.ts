@@ -35,8 +35,8 @@ describe("plugins", () => {
     expect(plugins.take("")?.backend).to.equal(plugins.take("infer")?.backend);
     expect(plugins.take("other")).to.equal(undefined);
     expect(plugins.list()).to.deep.equal([
-      { name: "infer", version: "1" },
-      { name: "judge", version: "1" },
+      { name: "infer", version: "1", stateVersion: 0 },
+      { name: "judge", version: "1", stateVersion: 0 },
     ]);
   });
 
@@ -68,7 +68,7 @@ describe("plugins", () => {
     expect(closed).to.deep.equal([]);
     other?.release();
     expect(closed).to.deep.equal(["infer@1"]);
-    expect(plugins.list()[0]).to.deep.equal({ name: "infer", version: "2" });
+    expect(plugins.list()[0]).to.deep.equal({ name: "infer", version: "2", stateVersion: 0 });
     await plugins.close();
     expect(closed).to.deep.equal(["infer@1", "infer@2", "judge@1"]);
   });

@@ -95,7 +95,7 @@ describe("the heartbeat of a worker", () => {
 
     it("and tells of each answer", async () => {
       await beatFor(2 * INTERVAL_MS);
-      expect(accepted).to.deep.equal([{ sequence: 1 }, { sequence: 2 }]);
+      expect(accepted).to.deep.equal([1, 2].map((sequence) => ({ sequence, assignmentEpoch: undefined })));
     });
 
     it("no more once it is stopped", async () => {
