@@ -19,7 +19,13 @@ const ORDERS = [
 
 async function failedItems(world: World) {
   return (await world.rowsUnder(FAILED_PREFIX)).map(({ key, value }) => {
-    const { id, attempt, class: as, message, isApart } = okOrFailure("", decodeRecord(failedRecord, key, value));
+    const {
+      id,
+      attempt,
+      class: as,
+      message,
+      isApart,
+    } = okOrFailure("", decodeRecord(failedRecord, key, value));
     const place = key.slice(FAILED_PREFIX.length);
     assert(isPlace(place), "the row of an item that has failed");
     return { place, id, attempt, class: as, message, isApart, checksum: recordChecksum(value), key: "a" };
