@@ -12,6 +12,15 @@ import { COORDINATOR_LEASE_KEY, EPOCH_KEY } from "../../src/storage/keys.ts";
 import { withLocalRun } from "../support/local-run.ts";
 import type { LocalRunPlace } from "../support/local-run.ts";
 import { runProgram } from "../support/run-program.ts";
+import { wrongClock } from "./fake-clock.ts";
+
+/** An hour after it was left: its workers have certificates for two days. */
+const LEFT_MS = Date.UTC(2026, 10, 18, 6);
+const PARTS = {
+  items: 0,
+  workers: 2,
+  env: wrongClock(`-${Math.round((systemClock.wallMs() - LEFT_MS) / 1_000)}s`),
+};
 
 const ITEMS = 40;
 const WRITTEN = 10;
@@ -51,7 +60,7 @@ async function expectGoneOn(place: LocalRunPlace, before: string): Promise<void>
 
 describe("a run directory of an earlier version", () => {
   it("0.1: is gone on with; its ledger, its workers' records and its results count", () =>
-    withLocalRun({ items: 0, workers: 2 }, async (place) => {
+    withLocalRun(PARTS, async (place) => {
       unpack("0.1", place);
       const before = readFileSync(place.file("out.jsonl"), "utf8");
       expect([await place.results(), await place.journal()].map(({ length }) => length)).to.deep.equal([
@@ -67,7 +76,7 @@ describe("a run directory of an earlier version", () => {
   // The charts of today are those of 0.1. A chart that is changed is seen by the program as it will be then: from source, with the next
   // version of one chart in it.
   it("0.1: is gone on with when a chart of its ledger has changed, and refused by name by a program without the change", () =>
-    withLocalRun({ items: 0, workers: 2 }, async (place) => {
+    withLocalRun(PARTS, async (place) => {
       unpack("0.1", place);
       const before = readFileSync(place.file("out.jsonl"), "utf8");
       writeFileSync(place.file("mended"), "");

@@ -45,6 +45,8 @@ export interface PlaceParts {
   readonly secondsEach?: number;
   /** Each is a process to start; one will do where it does not matter. */
   readonly workers?: number;
+  /** More for the environment of its processes. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export class LocalRunPlace {
@@ -53,11 +55,11 @@ export class LocalRunPlace {
   readonly #env: Readonly<Record<string, string>>;
   readonly #started: RolloutProcess[] = [];
 
-  constructor(directory: string, { workers, secondsEach }: Required<PlaceParts>) {
+  constructor(directory: string, { workers, secondsEach, env }: Required<PlaceParts>) {
     this.directory = directory;
     this.#workers = workers;
     // Commands beside it take longer on a busy machine: so do its items.
-    this.#env = environmentFor({ ...paced(QUICK), SECONDS_EACH: String(secondsEach * pace()) });
+    this.#env = environmentFor({ ...paced(QUICK), SECONDS_EACH: String(secondsEach * pace()), ...env });
   }
 
   file(name: string): string {
@@ -210,10 +212,11 @@ export class LocalRunPlace {
 
 /** Gives `use` a place with an input of so many items, and takes everything away at the end. */
 export async function withLocalRun(
-  { items, secondsEach = 0.02, workers = 1 }: PlaceParts & { readonly items: number },
+  { items, secondsEach = 0.02, workers = 1, env = {} }: PlaceParts & { readonly items: number },
   use: (place: LocalRunPlace) => Promise<void>,
 ): Promise<void> {
-  const open = (directory: string): LocalRunPlace => new LocalRunPlace(directory, { secondsEach, workers });
+  const parts = { secondsEach, workers, env };
+  const open = (directory: string): LocalRunPlace => new LocalRunPlace(directory, parts);
   await withProcesses(open, async (place) => {
     place.writeInput(items);
     writeFileSync(place.file("work.sh"), SCRIPT);
