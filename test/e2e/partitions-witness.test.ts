@@ -72,9 +72,7 @@ describe("witnesses", () => {
       await finished();
       await eventually("each partition has a checkpoint", areWritten);
 
-      const [victim] = workers;
-      if (victim === undefined) return expect.fail();
-      const id = await victim.id();
+      const { victim, id } = await fullestOf(cluster, workers);
       // It has results on the coordinator's disk that no checkpoint has.
       await submit();
       await runUntil(cluster, ({ done }) => done > items - KEYS * (ROUNDS - 1));
@@ -99,7 +97,7 @@ describe("witnesses", () => {
       expect(moved.get(own[0]?.partition ?? -1)?.loaded, "states of the torn checkpoint").to.equal(0);
       expect(sum(found.map(({ loaded }) => loaded)), "states from checkpoints").to.be.greaterThan(0);
       expect(sum(found.map(({ replayed }) => replayed)), "states from the ledger").to.be.greaterThan(0);
-      const others = [...workers.slice(1), joined];
+      const others = [...workers.filter((worker) => worker !== victim), joined];
       expect(sum(others.map(warningsOf)), "warnings of the torn checkpoint").to.equal(1);
 
       const { keys } = await runUntil(cluster, () => true);
@@ -116,6 +114,19 @@ describe("witnesses", () => {
     });
   });
 });
+
+/** The worker with the most partitions that have keys. */
+async function fullestOf(
+  cluster: Cluster,
+  workers: readonly WorkerProcess[],
+): Promise<{ readonly victim: WorkerProcess; readonly id: string }> {
+  const partitions = (await partitionsOf(cluster)).filter(({ keys }) => keys > 0);
+  const candidates = await Promise.all(workers.map(async (victim) => ({ victim, id: await victim.id() })));
+  const count = (id: string): number => partitions.filter(({ worker }) => worker === id).length;
+  const [fullest] = candidates.toSorted((one, other) => count(other.id) - count(one.id));
+  if (fullest === undefined) return expect.fail();
+  return fullest;
+}
 
 /** Cuts off the end of a worker's checkpoints of a partition. Returns how many there are. */
 function tear(cluster: Cluster, worker: string, partition: number): number {
