@@ -271,7 +271,7 @@ function stateTests({ rig }: Suite): void {
 }
 
 /** The worker is killed, and with it its say over what it started. The very same backend is made in another process. */
-function orphanTests({ backendCase, directory }: Suite): void {
+function orphanTests({ backendCase, directory, rig }: Suite): void {
   const program = new URL("./backend-host-program.ts", import.meta.url).pathname;
 
   interface Host {
@@ -282,6 +282,8 @@ function orphanTests({ backendCase, directory }: Suite): void {
   }
 
   async function startHost(): Promise<Host> {
+    // Records of children have one worker at a time.
+    await rig().close();
     const file = directory.file("pids");
     const payload = JSON.stringify({ do: "hang", pids: file, stubborn: true });
     const host = spawn(process.execPath, [program, backendCase.name, directory.path, payload], {
