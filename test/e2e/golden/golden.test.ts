@@ -92,6 +92,7 @@ function scenario(workerId: string, brokenId: string): CommandLine[] {
     command("logs", "done"),
     command("resume"),
     explain("done", "done"),
+    { ...command("status"), until: '"finished_per_second":[0-9]' },
     explain("fails", "delayed"),
     explain("large", "failed"),
     explain("sleeps", "running"),
