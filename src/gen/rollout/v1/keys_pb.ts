@@ -122,7 +122,7 @@ export type Key = Message<"rollout.v1.Key"> & {
   parkedBy?: string | undefined;
 
   /**
-   * Of the item that has failed; absent unless that is why it is parked.
+   * The failure of its next item; absent unless that is why it is parked.
    *
    * @generated from field: rollout.v1.ItemError error = 9;
    */
@@ -399,7 +399,7 @@ export type Partition = Message<"rollout.v1.Partition"> & {
   parked: number;
 
   /**
-   * Of its last checkpoint; absent when there is none.
+   * The offset or the age of its last checkpoint; absent when there is none.
    *
    * @generated from field: optional double checkpoint_offset = 6;
    */

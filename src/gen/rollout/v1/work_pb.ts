@@ -229,7 +229,7 @@ export const HelloVerdictSchema: GenMessage<HelloVerdict> = /*@__PURE__*/
   messageDesc(file_rollout_v1_work, 5);
 
 /**
- * What an attempt has made of its key's state. It is committed with the result of a success, and dropped with any other.
+ * The change that an attempt makes to its key's state. It is committed with the result of a success, and dropped with any other.
  *
  * @generated from message rollout.v1.Keyed
  */
@@ -256,7 +256,7 @@ export type Keyed = Message<"rollout.v1.Keyed"> & {
   removed: boolean;
 
   /**
-   * Of the plugin that has left it.
+   * The version of states of the plugin that has left it.
    *
    * @generated from field: uint32 state_version = 4;
    */
@@ -365,14 +365,14 @@ export type Result = Message<"rollout.v1.Result"> & {
   permanent: boolean;
 
   /**
-   * Of a success of an item with a key.
+   * Only in a success of an item with a key.
    *
    * @generated from field: rollout.v1.Keyed keyed = 15;
    */
   keyed?: Keyed | undefined;
 
   /**
-   * Of an error of an item with a key: should the item fail by it, its key goes on all the same.
+   * Only in an error of an item with a key: should the item fail by it, its key goes on all the same.
    *
    * @generated from field: bool spares_key = 16;
    */
