@@ -113,7 +113,10 @@ export class Turn {
     this.#deletes.add(key);
   }
 
-  /** The turn's batch must survive the loss of power before its effects leave. */
+  /**
+   * The turn's batch must survive the loss of power before its effects leave. It is committed also where it writes nothing: an answer that rests
+   * on a decision of before leaves only when the store has confirmed that it knows this leader and has lost nothing of what it was told.
+   */
   requireSync(): void {
     this.#durability = "sync";
   }
