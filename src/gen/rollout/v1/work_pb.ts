@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file rollout/v1/work.proto.
  */
 export const file_rollout_v1_work: GenFile = /*@__PURE__*/
-  fileDesc("ChVyb2xsb3V0L3YxL3dvcmsucHJvdG8SCnJvbGxvdXQudjEipAEKCkFzc2lnbm1lbnQSJAoHYXR0ZW1wdBgBIAEoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBIPCgdwYXlsb2FkGAIgASgMEhIKCmNoZWNrcG9pbnQYAyABKAwSEAoIcHJpb3JpdHkYBCABKAUSDQoFYWxvbmUYBSABKAgSKgoFa2V5ZWQYBiABKAsyGy5yb2xsb3V0LnYxLktleWVkQXNzaWdubWVudCJMCg9LZXllZEFzc2lnbm1lbnQSCwoDa2V5GAEgASgJEg4KBmNvbW1pdBgCIAEoBBISCgVzdGF0ZRgDIAEoDEgAiAEBQggKBl9zdGF0ZSJ9Cg9Bc3NpZ25tZW50QmF0Y2gSFAoMZmlyc3RfbnVtYmVyGAEgASgEEisKC2Fzc2lnbm1lbnRzGAIgAygLMhYucm9sbG91dC52MS5Bc3NpZ25tZW50Eg4KBnBsdWdpbhgDIAEoCRIXCg9pdGVtX3RpbWVvdXRfbXMYBCABKAQijAEKC0hlbGRBdHRlbXB0EiQKB2F0dGVtcHQYASABKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQSJAoFcGhhc2UYAiABKA4yFS5yb2xsb3V0LnYxLkhlbGRQaGFzZRISCgVlcG9jaBgDIAEoBEgAiAEBEhMKC2luY2FybmF0aW9uGAQgASgMQggKBl9lcG9jaCJGCgVIZWxsbxIlCgRoZWxkGAEgAygLMhcucm9sbG91dC52MS5IZWxkQXR0ZW1wdBIWCg5zZXNzaW9uX251bWJlchgCIAEoBCJTCgxIZWxsb1ZlcmRpY3QSKQoIdmVyZGljdHMYASADKA4yFy5yb2xsb3V0LnYxLkhlbGRWZXJkaWN0EhgKEG1heF9vdXRwdXRfYnl0ZXMYAiABKAQiXwoFS2V5ZWQSEAoIYmFzZWRfb24YASABKAQSEgoFc3RhdGUYAiABKAxIAIgBARIPCgdyZW1vdmVkGAMgASgIEhUKDXN0YXRlX3ZlcnNpb24YBCABKA1CCAoGX3N0YXRlIooDCgZSZXN1bHQSJAoHYXR0ZW1wdBgBIAEoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBISCgVlcG9jaBgCIAEoBEgAiAEBEikKB291dGNvbWUYAyABKA4yGC5yb2xsb3V0LnYxLk91dGNvbWVDbGFzcxIOCgZvdXRwdXQYBCABKAwSFQoNb3V0cHV0X2RpZ2VzdBgFIAEoDBIVCg1lcnJvcl9tZXNzYWdlGAYgASgJEhIKCmNoZWNrcG9pbnQYByABKAwSEwoLaW5jYXJuYXRpb24YCCABKAwSFgoOcGx1Z2luX3ZlcnNpb24YCSABKAkSFQoNc3RhcnRlZF9hdF9tcxgKIAEoAxITCgtkdXJhdGlvbl9tcxgLIAEoBBILCgNsb2cYDCABKAwSEAoIcmVzcG9uc2UYDSABKAwSEQoJcGVybWFuZW50GA4gASgIEiAKBWtleWVkGA8gASgLMhEucm9sbG91dC52MS5LZXllZBISCgpzcGFyZXNfa2V5GBAgASgIQggKBl9lcG9jaCI0CgZDcmVkaXQSDAoEbW9yZRgBIAEoDRISCgV1cF90bxgCIAEoBEgAiAEBQggKBl91cF90byIwCgdSZWxlYXNlEiUKCHJlbGVhc2VkGAEgAygLMhMucm9sbG91dC52MS5BdHRlbXB0IiwKBERyb3ASJAoHZHJvcHBlZBgBIAMoCzITLnJvbGxvdXQudjEuQXR0ZW1wdCJkCgpDaGVja3BvaW50EiQKB2F0dGVtcHQYASABKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQSEgoFZXBvY2gYAiABKARIAIgBARISCgpjaGVja3BvaW50GAMgASgMQggKBl9lcG9jaCI+Cg9DaGVja3BvaW50QmF0Y2gSKwoLY2hlY2twb2ludHMYASADKAsyFi5yb2xsb3V0LnYxLkNoZWNrcG9pbnQirgMKDlNlc3Npb25SZXF1ZXN0EioKBndvcmtlchgBIAEoCzIaLnJvbGxvdXQudjEuV29ya2VyRW52ZWxvcGUSGAoQYWNrZWRfYXNzaWdubWVudBgCIAEoBBIiCgVoZWxsbxgDIAEoCzIRLnJvbGxvdXQudjEuSGVsbG9IABIkCgZjcmVkaXQYBCABKAsyEi5yb2xsb3V0LnYxLkNyZWRpdEgAEioKB3Jlc3VsdHMYBSABKAsyFy5yb2xsb3V0LnYxLlJlc3VsdEJhdGNoSAASJgoHcmVsZWFzZRgGIAEoCzITLnJvbGxvdXQudjEuUmVsZWFzZUgAEjIKC2NoZWNrcG9pbnRzGAcgASgLMhsucm9sbG91dC52MS5DaGVja3BvaW50QmF0Y2hIABJCChRwYXJ0aXRpb25fY2hlY2twb2ludBgIIAEoCzIiLnJvbGxvdXQudjEuUGFydGl0aW9uQ2hlY2twb2ludEFja0gAEjcKEHBhcnRpdGlvbl9sb2FkZWQYCSABKAsyGy5yb2xsb3V0LnYxLlBhcnRpdGlvbkxvYWRlZEgAQgcKBWZyYW1lIkIKC1Jlc3VsdEJhdGNoEg4KBm51bWJlchgBIAEoBBIjCgdyZXN1bHRzGAIgAygLMhIucm9sbG91dC52MS5SZXN1bHQivgMKD1Nlc3Npb25SZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIVCg1hY2tlZF9yZXN1bHRzGAIgASgEEisKB3ZlcmRpY3QYAyABKAsyGC5yb2xsb3V0LnYxLkhlbGxvVmVyZGljdEgAEjIKC2Fzc2lnbm1lbnRzGAQgASgLMhsucm9sbG91dC52MS5Bc3NpZ25tZW50QmF0Y2hIABImCgdyZWxlYXNlGAUgASgLMhMucm9sbG91dC52MS5SZWxlYXNlSAASIAoEZHJvcBgGIAEoCzIQLnJvbGxvdXQudjEuRHJvcEgAEkcKFXBhcnRpdGlvbl9jaGVja3BvaW50cxgHIAEoCzImLnJvbGxvdXQudjEuUGFydGl0aW9uQ2hlY2twb2ludFJlcXVlc3RIABI3ChBwYXJ0aXRpb25fc3RhdGVzGAggASgLMhsucm9sbG91dC52MS5QYXJ0aXRpb25TdGF0ZXNIABIoCgdjb21taXRzGAkgAygLMhcucm9sbG91dC52MS5CYXRjaENvbW1pdEIHCgVmcmFtZSI/CgtCYXRjaENvbW1pdBIOCgZudW1iZXIYASABKAQSDgoGY29tbWl0GAIgASgEEhAKCGxlZnRfb3V0GAMgAygNIkIKFEdldEFzc2lnbm1lbnRSZXF1ZXN0EioKBndvcmtlchgBIAEoCzIaLnJvbGxvdXQudjEuV29ya2VyRW52ZWxvcGUisQEKFUdldEFzc2lnbm1lbnRSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIYChBhc3NpZ25tZW50X2Vwb2NoGAIgASgEEi4KCnBhcnRpdGlvbnMYAyADKAsyGi5yb2xsb3V0LnYxLk93bmVkUGFydGl0aW9uEhgKEHRvdGFsX3BhcnRpdGlvbnMYBCABKA0iWAoOT3duZWRQYXJ0aXRpb24SEQoJcGFydGl0aW9uGAEgASgNEjMKCmNoZWNrcG9pbnQYAiABKAsyHy5yb2xsb3V0LnYxLlBhcnRpdGlvbkNoZWNrcG9pbnQiNAoTUGFydGl0aW9uQ2hlY2twb2ludBIOCgZvZmZzZXQYASABKAQSDQoFcGxhY2UYAiABKAkiLAoaUGFydGl0aW9uQ2hlY2twb2ludFJlcXVlc3QSDgoGbnVtYmVyGAEgASgEIlcKFlBhcnRpdGlvbkNoZWNrcG9pbnRBY2sSDgoGbnVtYmVyGAEgASgEEi0KB3dyaXR0ZW4YAiADKAsyHC5yb2xsb3V0LnYxLldyaXR0ZW5QYXJ0aXRpb24iWgoQV3JpdHRlblBhcnRpdGlvbhIRCglwYXJ0aXRpb24YASABKA0SMwoKY2hlY2twb2ludBgCIAEoCzIfLnJvbGxvdXQudjEuUGFydGl0aW9uQ2hlY2twb2ludCJnCg9QYXJ0aXRpb25TdGF0ZXMSEQoJcGFydGl0aW9uGAEgASgNEiQKBnN0YXRlcxgCIAMoCzIULnJvbGxvdXQudjEuS2V5U3RhdGUSDQoFdXBfdG8YAyABKAQSDAoEbGFzdBgEIAEoCCJFCghLZXlTdGF0ZRILCgNrZXkYASABKAkSDgoGY29tbWl0GAIgASgEEhIKBXN0YXRlGAMgASgMSACIAQFCCAoGX3N0YXRlIqgBCg9QYXJ0aXRpb25Mb2FkZWQSEQoJcGFydGl0aW9uGAEgASgNEhgKEGFzc2lnbm1lbnRfZXBvY2gYAiABKAQSDgoGb2Zmc2V0GAMgASgEEhAKCGNvbXBsZXRlGAQgASgIEg4KBmxvYWRlZBgFIAEoBBIQCghyZXBsYXllZBgGIAEoBBITCgtkdXJhdGlvbl9tcxgHIAEoBBIPCgdkcm9wcGVkGAggASgIIusBCgtQdWxsUmVxdWVzdBIqCgZ3b3JrZXIYASABKAsyGi5yb2xsb3V0LnYxLldvcmtlckVudmVsb3BlEhIKCnJlcXVlc3RfaWQYAiABKAwSGAoQYWNrZWRfYXNzaWdubWVudBgDIAEoBBIOCgZjcmVkaXQYBCABKA0SDwoHd2FpdF9tcxgFIAEoDRIlCgRoZWxkGAYgAygLMhcucm9sbG91dC52MS5IZWxkQXR0ZW1wdBIlCghyZWxlYXNlZBgHIAMoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBITCgtjYWxsX251bWJlchgIIAEoBCLWAQoMUHVsbFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEjAKC2Fzc2lnbm1lbnRzGAIgASgLMhsucm9sbG91dC52MS5Bc3NpZ25tZW50QmF0Y2gSJAoHcmVsZWFzZRgDIAEoCzITLnJvbGxvdXQudjEuUmVsZWFzZRIeCgRkcm9wGAQgASgLMhAucm9sbG91dC52MS5Ecm9wEhgKEG1heF9vdXRwdXRfYnl0ZXMYBSABKAQigQEKFFJlcG9ydFJlc3VsdHNSZXF1ZXN0EioKBndvcmtlchgBIAEoCzIaLnJvbGxvdXQudjEuV29ya2VyRW52ZWxvcGUSGAoQYWNrZWRfYXNzaWdubWVudBgCIAEoBBIjCgdyZXN1bHRzGAMgAygLMhIucm9sbG91dC52MS5SZXN1bHQiTQoVUmVwb3J0UmVzdWx0c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlKnIKCUhlbGRQaGFzZRIaChZIRUxEX1BIQVNFX1VOU1BFQ0lGSUVEEAASGAoUSEVMRF9QSEFTRV9VTlNUQVJURUQQARIWChJIRUxEX1BIQVNFX1JVTk5JTkcQAhIXChNIRUxEX1BIQVNFX0ZJTklTSEVEEAMqWQoLSGVsZFZlcmRpY3QSHAoYSEVMRF9WRVJESUNUX1VOU1BFQ0lGSUVEEAASFQoRSEVMRF9WRVJESUNUX0tFRVAQARIVChFIRUxEX1ZFUkRJQ1RfRFJPUBACKvkCCgxPdXRjb21lQ2xhc3MSHQoZT1VUQ09NRV9DTEFTU19VTlNQRUNJRklFRBAAEhkKFU9VVENPTUVfQ0xBU1NfU1VDQ0VTUxABEhcKE09VVENPTUVfQ0xBU1NfRVJST1IQAhIZChVPVVRDT01FX0NMQVNTX1RJTUVPVVQQAxIXChNPVVRDT01FX0NMQVNTX0NSQVNIEAQSGwoXT1VUQ09NRV9DTEFTU19UT09fTEFSR0UQBRIbChdPVVRDT01FX0NMQVNTX1BSRUVNUFRFRBAGEhgKFE9VVENPTUVfQ0xBU1NfU1RPTEVOEAcSGAoUT1VUQ09NRV9DTEFTU19GRU5DRUQQCBIbChdPVVRDT01FX0NMQVNTX0NBTkNFTExFRBAJEhYKEk9VVENPTUVfQ0xBU1NfTE9TVBAKEh4KGk9VVENPTUVfQ0xBU1NfQ1JBU0hfU0hBUkVEEAsSHwobT1VUQ09NRV9DTEFTU19TVEFURV9NSVNTSU5HEAwyywIKC1dvcmtTZXJ2aWNlEkYKB1Nlc3Npb24SGi5yb2xsb3V0LnYxLlNlc3Npb25SZXF1ZXN0Ghsucm9sbG91dC52MS5TZXNzaW9uUmVzcG9uc2UoATABEj4KBFB1bGwSFy5yb2xsb3V0LnYxLlB1bGxSZXF1ZXN0Ghgucm9sbG91dC52MS5QdWxsUmVzcG9uc2UiA5ACAhJZCg1SZXBvcnRSZXN1bHRzEiAucm9sbG91dC52MS5SZXBvcnRSZXN1bHRzUmVxdWVzdBohLnJvbGxvdXQudjEuUmVwb3J0UmVzdWx0c1Jlc3BvbnNlIgOQAgISWQoNR2V0QXNzaWdubWVudBIgLnJvbGxvdXQudjEuR2V0QXNzaWdubWVudFJlcXVlc3QaIS5yb2xsb3V0LnYxLkdldEFzc2lnbm1lbnRSZXNwb25zZSIDkAIBYgZwcm90bzM", [file_rollout_v1_common]);
+  fileDesc("ChVyb2xsb3V0L3YxL3dvcmsucHJvdG8SCnJvbGxvdXQudjEivAEKCkFzc2lnbm1lbnQSJAoHYXR0ZW1wdBgBIAEoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBIPCgdwYXlsb2FkGAIgASgMEhIKCmNoZWNrcG9pbnQYAyABKAwSEAoIcHJpb3JpdHkYBCABKAUSDQoFYWxvbmUYBSABKAgSKgoFa2V5ZWQYBiABKAsyGy5yb2xsb3V0LnYxLktleWVkQXNzaWdubWVudBIWCg5wbHVnaW5fdmVyc2lvbhgHIAEoCSJMCg9LZXllZEFzc2lnbm1lbnQSCwoDa2V5GAEgASgJEg4KBmNvbW1pdBgCIAEoBBISCgVzdGF0ZRgDIAEoDEgAiAEBQggKBl9zdGF0ZSKqAQoPQXNzaWdubWVudEJhdGNoEhQKDGZpcnN0X251bWJlchgBIAEoBBIrCgthc3NpZ25tZW50cxgCIAMoCzIWLnJvbGxvdXQudjEuQXNzaWdubWVudBIOCgZwbHVnaW4YAyABKAkSFwoPaXRlbV90aW1lb3V0X21zGAQgASgEEisKCHBvaW50ZXJzGAUgAygLMhkucm9sbG91dC52MS5OdW1iZXJQb2ludGVyIi4KDU51bWJlclBvaW50ZXISDAoEbmFtZRgBIAEoCRIPCgdwb2ludGVyGAIgASgJIqQBCgtIZWxkQXR0ZW1wdBIkCgdhdHRlbXB0GAEgASgLMhMucm9sbG91dC52MS5BdHRlbXB0EiQKBXBoYXNlGAIgASgOMhUucm9sbG91dC52MS5IZWxkUGhhc2USEgoFZXBvY2gYAyABKARIAIgBARITCgtpbmNhcm5hdGlvbhgEIAEoDBIWCg5wbHVnaW5fdmVyc2lvbhgFIAEoCUIICgZfZXBvY2giRgoFSGVsbG8SJQoEaGVsZBgBIAMoCzIXLnJvbGxvdXQudjEuSGVsZEF0dGVtcHQSFgoOc2Vzc2lvbl9udW1iZXIYAiABKAQiUwoMSGVsbG9WZXJkaWN0EikKCHZlcmRpY3RzGAEgAygOMhcucm9sbG91dC52MS5IZWxkVmVyZGljdBIYChBtYXhfb3V0cHV0X2J5dGVzGAIgASgEIl8KBUtleWVkEhAKCGJhc2VkX29uGAEgASgEEhIKBXN0YXRlGAIgASgMSACIAQESDwoHcmVtb3ZlZBgDIAEoCBIVCg1zdGF0ZV92ZXJzaW9uGAQgASgNQggKBl9zdGF0ZSKxAwoGUmVzdWx0EiQKB2F0dGVtcHQYASABKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQSEgoFZXBvY2gYAiABKARIAIgBARIpCgdvdXRjb21lGAMgASgOMhgucm9sbG91dC52MS5PdXRjb21lQ2xhc3MSDgoGb3V0cHV0GAQgASgMEhUKDW91dHB1dF9kaWdlc3QYBSABKAwSFQoNZXJyb3JfbWVzc2FnZRgGIAEoCRISCgpjaGVja3BvaW50GAcgASgMEhMKC2luY2FybmF0aW9uGAggASgMEhYKDnBsdWdpbl92ZXJzaW9uGAkgASgJEhUKDXN0YXJ0ZWRfYXRfbXMYCiABKAMSEwoLZHVyYXRpb25fbXMYCyABKAQSCwoDbG9nGAwgASgMEhAKCHJlc3BvbnNlGA0gASgMEhEKCXBlcm1hbmVudBgOIAEoCBIgCgVrZXllZBgPIAEoCzIRLnJvbGxvdXQudjEuS2V5ZWQSEgoKc3BhcmVzX2tleRgQIAEoCBIlCghtZWFzdXJlcxgRIAMoCzITLnJvbGxvdXQudjEuTWVhc3VyZUIICgZfZXBvY2giPQoHTWVhc3VyZRISCgV2YWx1ZRgBIAEoAUgAiAEBEhQKDG5vdF9hX251bWJlchgCIAEoCEIICgZfdmFsdWUiNAoGQ3JlZGl0EgwKBG1vcmUYASABKA0SEgoFdXBfdG8YAiABKARIAIgBAUIICgZfdXBfdG8iMAoHUmVsZWFzZRIlCghyZWxlYXNlZBgBIAMoCzITLnJvbGxvdXQudjEuQXR0ZW1wdCIsCgREcm9wEiQKB2Ryb3BwZWQYASADKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQiZAoKQ2hlY2twb2ludBIkCgdhdHRlbXB0GAEgASgLMhMucm9sbG91dC52MS5BdHRlbXB0EhIKBWVwb2NoGAIgASgESACIAQESEgoKY2hlY2twb2ludBgDIAEoDEIICgZfZXBvY2giPgoPQ2hlY2twb2ludEJhdGNoEisKC2NoZWNrcG9pbnRzGAEgAygLMhYucm9sbG91dC52MS5DaGVja3BvaW50Iq4DCg5TZXNzaW9uUmVxdWVzdBIqCgZ3b3JrZXIYASABKAsyGi5yb2xsb3V0LnYxLldvcmtlckVudmVsb3BlEhgKEGFja2VkX2Fzc2lnbm1lbnQYAiABKAQSIgoFaGVsbG8YAyABKAsyES5yb2xsb3V0LnYxLkhlbGxvSAASJAoGY3JlZGl0GAQgASgLMhIucm9sbG91dC52MS5DcmVkaXRIABIqCgdyZXN1bHRzGAUgASgLMhcucm9sbG91dC52MS5SZXN1bHRCYXRjaEgAEiYKB3JlbGVhc2UYBiABKAsyEy5yb2xsb3V0LnYxLlJlbGVhc2VIABIyCgtjaGVja3BvaW50cxgHIAEoCzIbLnJvbGxvdXQudjEuQ2hlY2twb2ludEJhdGNoSAASQgoUcGFydGl0aW9uX2NoZWNrcG9pbnQYCCABKAsyIi5yb2xsb3V0LnYxLlBhcnRpdGlvbkNoZWNrcG9pbnRBY2tIABI3ChBwYXJ0aXRpb25fbG9hZGVkGAkgASgLMhsucm9sbG91dC52MS5QYXJ0aXRpb25Mb2FkZWRIAEIHCgVmcmFtZSJCCgtSZXN1bHRCYXRjaBIOCgZudW1iZXIYASABKAQSIwoHcmVzdWx0cxgCIAMoCzISLnJvbGxvdXQudjEuUmVzdWx0Ir4DCg9TZXNzaW9uUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSFQoNYWNrZWRfcmVzdWx0cxgCIAEoBBIrCgd2ZXJkaWN0GAMgASgLMhgucm9sbG91dC52MS5IZWxsb1ZlcmRpY3RIABIyCgthc3NpZ25tZW50cxgEIAEoCzIbLnJvbGxvdXQudjEuQXNzaWdubWVudEJhdGNoSAASJgoHcmVsZWFzZRgFIAEoCzITLnJvbGxvdXQudjEuUmVsZWFzZUgAEiAKBGRyb3AYBiABKAsyEC5yb2xsb3V0LnYxLkRyb3BIABJHChVwYXJ0aXRpb25fY2hlY2twb2ludHMYByABKAsyJi5yb2xsb3V0LnYxLlBhcnRpdGlvbkNoZWNrcG9pbnRSZXF1ZXN0SAASNwoQcGFydGl0aW9uX3N0YXRlcxgIIAEoCzIbLnJvbGxvdXQudjEuUGFydGl0aW9uU3RhdGVzSAASKAoHY29tbWl0cxgJIAMoCzIXLnJvbGxvdXQudjEuQmF0Y2hDb21taXRCBwoFZnJhbWUiPwoLQmF0Y2hDb21taXQSDgoGbnVtYmVyGAEgASgEEg4KBmNvbW1pdBgCIAEoBBIQCghsZWZ0X291dBgDIAMoDSJCChRHZXRBc3NpZ25tZW50UmVxdWVzdBIqCgZ3b3JrZXIYASABKAsyGi5yb2xsb3V0LnYxLldvcmtlckVudmVsb3BlIrEBChVHZXRBc3NpZ25tZW50UmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSGAoQYXNzaWdubWVudF9lcG9jaBgCIAEoBBIuCgpwYXJ0aXRpb25zGAMgAygLMhoucm9sbG91dC52MS5Pd25lZFBhcnRpdGlvbhIYChB0b3RhbF9wYXJ0aXRpb25zGAQgASgNIlgKDk93bmVkUGFydGl0aW9uEhEKCXBhcnRpdGlvbhgBIAEoDRIzCgpjaGVja3BvaW50GAIgASgLMh8ucm9sbG91dC52MS5QYXJ0aXRpb25DaGVja3BvaW50IjQKE1BhcnRpdGlvbkNoZWNrcG9pbnQSDgoGb2Zmc2V0GAEgASgEEg0KBXBsYWNlGAIgASgJIiwKGlBhcnRpdGlvbkNoZWNrcG9pbnRSZXF1ZXN0Eg4KBm51bWJlchgBIAEoBCJXChZQYXJ0aXRpb25DaGVja3BvaW50QWNrEg4KBm51bWJlchgBIAEoBBItCgd3cml0dGVuGAIgAygLMhwucm9sbG91dC52MS5Xcml0dGVuUGFydGl0aW9uIloKEFdyaXR0ZW5QYXJ0aXRpb24SEQoJcGFydGl0aW9uGAEgASgNEjMKCmNoZWNrcG9pbnQYAiABKAsyHy5yb2xsb3V0LnYxLlBhcnRpdGlvbkNoZWNrcG9pbnQiZwoPUGFydGl0aW9uU3RhdGVzEhEKCXBhcnRpdGlvbhgBIAEoDRIkCgZzdGF0ZXMYAiADKAsyFC5yb2xsb3V0LnYxLktleVN0YXRlEg0KBXVwX3RvGAMgASgEEgwKBGxhc3QYBCABKAgiRQoIS2V5U3RhdGUSCwoDa2V5GAEgASgJEg4KBmNvbW1pdBgCIAEoBBISCgVzdGF0ZRgDIAEoDEgAiAEBQggKBl9zdGF0ZSKoAQoPUGFydGl0aW9uTG9hZGVkEhEKCXBhcnRpdGlvbhgBIAEoDRIYChBhc3NpZ25tZW50X2Vwb2NoGAIgASgEEg4KBm9mZnNldBgDIAEoBBIQCghjb21wbGV0ZRgEIAEoCBIOCgZsb2FkZWQYBSABKAQSEAoIcmVwbGF5ZWQYBiABKAQSEwoLZHVyYXRpb25fbXMYByABKAQSDwoHZHJvcHBlZBgIIAEoCCLrAQoLUHVsbFJlcXVlc3QSKgoGd29ya2VyGAEgASgLMhoucm9sbG91dC52MS5Xb3JrZXJFbnZlbG9wZRISCgpyZXF1ZXN0X2lkGAIgASgMEhgKEGFja2VkX2Fzc2lnbm1lbnQYAyABKAQSDgoGY3JlZGl0GAQgASgNEg8KB3dhaXRfbXMYBSABKA0SJQoEaGVsZBgGIAMoCzIXLnJvbGxvdXQudjEuSGVsZEF0dGVtcHQSJQoIcmVsZWFzZWQYByADKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQSEwoLY2FsbF9udW1iZXIYCCABKAQi1gEKDFB1bGxSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIwCgthc3NpZ25tZW50cxgCIAEoCzIbLnJvbGxvdXQudjEuQXNzaWdubWVudEJhdGNoEiQKB3JlbGVhc2UYAyABKAsyEy5yb2xsb3V0LnYxLlJlbGVhc2USHgoEZHJvcBgEIAEoCzIQLnJvbGxvdXQudjEuRHJvcBIYChBtYXhfb3V0cHV0X2J5dGVzGAUgASgEIoEBChRSZXBvcnRSZXN1bHRzUmVxdWVzdBIqCgZ3b3JrZXIYASABKAsyGi5yb2xsb3V0LnYxLldvcmtlckVudmVsb3BlEhgKEGFja2VkX2Fzc2lnbm1lbnQYAiABKAQSIwoHcmVzdWx0cxgDIAMoCzISLnJvbGxvdXQudjEuUmVzdWx0Ik0KFVJlcG9ydFJlc3VsdHNSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZSpyCglIZWxkUGhhc2USGgoWSEVMRF9QSEFTRV9VTlNQRUNJRklFRBAAEhgKFEhFTERfUEhBU0VfVU5TVEFSVEVEEAESFgoSSEVMRF9QSEFTRV9SVU5OSU5HEAISFwoTSEVMRF9QSEFTRV9GSU5JU0hFRBADKlkKC0hlbGRWZXJkaWN0EhwKGEhFTERfVkVSRElDVF9VTlNQRUNJRklFRBAAEhUKEUhFTERfVkVSRElDVF9LRUVQEAESFQoRSEVMRF9WRVJESUNUX0RST1AQAir5AgoMT3V0Y29tZUNsYXNzEh0KGU9VVENPTUVfQ0xBU1NfVU5TUEVDSUZJRUQQABIZChVPVVRDT01FX0NMQVNTX1NVQ0NFU1MQARIXChNPVVRDT01FX0NMQVNTX0VSUk9SEAISGQoVT1VUQ09NRV9DTEFTU19USU1FT1VUEAMSFwoTT1VUQ09NRV9DTEFTU19DUkFTSBAEEhsKF09VVENPTUVfQ0xBU1NfVE9PX0xBUkdFEAUSGwoXT1VUQ09NRV9DTEFTU19QUkVFTVBURUQQBhIYChRPVVRDT01FX0NMQVNTX1NUT0xFThAHEhgKFE9VVENPTUVfQ0xBU1NfRkVOQ0VEEAgSGwoXT1VUQ09NRV9DTEFTU19DQU5DRUxMRUQQCRIWChJPVVRDT01FX0NMQVNTX0xPU1QQChIeChpPVVRDT01FX0NMQVNTX0NSQVNIX1NIQVJFRBALEh8KG09VVENPTUVfQ0xBU1NfU1RBVEVfTUlTU0lORxAMMssCCgtXb3JrU2VydmljZRJGCgdTZXNzaW9uEhoucm9sbG91dC52MS5TZXNzaW9uUmVxdWVzdBobLnJvbGxvdXQudjEuU2Vzc2lvblJlc3BvbnNlKAEwARI+CgRQdWxsEhcucm9sbG91dC52MS5QdWxsUmVxdWVzdBoYLnJvbGxvdXQudjEuUHVsbFJlc3BvbnNlIgOQAgISWQoNUmVwb3J0UmVzdWx0cxIgLnJvbGxvdXQudjEuUmVwb3J0UmVzdWx0c1JlcXVlc3QaIS5yb2xsb3V0LnYxLlJlcG9ydFJlc3VsdHNSZXNwb25zZSIDkAICElkKDUdldEFzc2lnbm1lbnQSIC5yb2xsb3V0LnYxLkdldEFzc2lnbm1lbnRSZXF1ZXN0GiEucm9sbG91dC52MS5HZXRBc3NpZ25tZW50UmVzcG9uc2UiA5ACAWIGcHJvdG8z", [file_rollout_v1_common]);
 
 /**
  * An item to execute. The payload is opaque to the coordinator.
@@ -56,6 +56,13 @@ export type Assignment = Message<"rollout.v1.Assignment"> & {
    * @generated from field: rollout.v1.KeyedAssignment keyed = 6;
    */
   keyed?: KeyedAssignment | undefined;
+
+  /**
+   * The version of the plugin that executes it: exactly that one, or it is handed back. Empty: the worker's own version.
+   *
+   * @generated from field: string plugin_version = 7;
+   */
+  pluginVersion: string;
 };
 
 /**
@@ -129,6 +136,13 @@ export type AssignmentBatch = Message<"rollout.v1.AssignmentBatch"> & {
    * @generated from field: uint64 item_timeout_ms = 4;
    */
   itemTimeoutMs: bigint;
+
+  /**
+   * Numbers to read in the output of a success of any of these, at most 16.
+   *
+   * @generated from field: repeated rollout.v1.NumberPointer pointers = 5;
+   */
+  pointers: NumberPointer[];
 };
 
 /**
@@ -137,6 +151,32 @@ export type AssignmentBatch = Message<"rollout.v1.AssignmentBatch"> & {
  */
 export const AssignmentBatchSchema: GenMessage<AssignmentBatch> = /*@__PURE__*/
   messageDesc(file_rollout_v1_work, 2);
+
+/**
+ * Where a number stands in an output that is JSON.
+ *
+ * @generated from message rollout.v1.NumberPointer
+ */
+export type NumberPointer = Message<"rollout.v1.NumberPointer"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * A JSON pointer (RFC 6901); empty: the output is the number.
+   *
+   * @generated from field: string pointer = 2;
+   */
+  pointer: string;
+};
+
+/**
+ * Describes the message rollout.v1.NumberPointer.
+ * Use `create(NumberPointerSchema)` to create a new message.
+ */
+export const NumberPointerSchema: GenMessage<NumberPointer> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 3);
 
 /**
  * What a worker says of each attempt it has when it connects.
@@ -168,6 +208,13 @@ export type HeldAttempt = Message<"rollout.v1.HeldAttempt"> & {
    * @generated from field: bytes incarnation = 4;
    */
   incarnation: Uint8Array;
+
+  /**
+   * The version that the assignment named. Empty: it named none.
+   *
+   * @generated from field: string plugin_version = 5;
+   */
+  pluginVersion: string;
 };
 
 /**
@@ -175,7 +222,7 @@ export type HeldAttempt = Message<"rollout.v1.HeldAttempt"> & {
  * Use `create(HeldAttemptSchema)` to create a new message.
  */
 export const HeldAttemptSchema: GenMessage<HeldAttempt> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 3);
+  messageDesc(file_rollout_v1_work, 4);
 
 /**
  * @generated from message rollout.v1.Hello
@@ -199,7 +246,7 @@ export type Hello = Message<"rollout.v1.Hello"> & {
  * Use `create(HelloSchema)` to create a new message.
  */
 export const HelloSchema: GenMessage<Hello> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 4);
+  messageDesc(file_rollout_v1_work, 5);
 
 /**
  * @generated from message rollout.v1.HelloVerdict
@@ -226,7 +273,7 @@ export type HelloVerdict = Message<"rollout.v1.HelloVerdict"> & {
  * Use `create(HelloVerdictSchema)` to create a new message.
  */
 export const HelloVerdictSchema: GenMessage<HelloVerdict> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 5);
+  messageDesc(file_rollout_v1_work, 6);
 
 /**
  * The change that an attempt makes to its key's state. It is committed with the result of a success, and dropped with any other.
@@ -268,7 +315,7 @@ export type Keyed = Message<"rollout.v1.Keyed"> & {
  * Use `create(KeyedSchema)` to create a new message.
  */
 export const KeyedSchema: GenMessage<Keyed> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 6);
+  messageDesc(file_rollout_v1_work, 7);
 
 /**
  * @generated from message rollout.v1.Result
@@ -377,6 +424,13 @@ export type Result = Message<"rollout.v1.Result"> & {
    * @generated from field: bool spares_key = 16;
    */
   sparesKey: boolean;
+
+  /**
+   * Only in a success: one for each pointer of the batch that the assignment came in, in their order.
+   *
+   * @generated from field: repeated rollout.v1.Measure measures = 17;
+   */
+  measures: Measure[];
 };
 
 /**
@@ -384,7 +438,35 @@ export type Result = Message<"rollout.v1.Result"> & {
  * Use `create(ResultSchema)` to create a new message.
  */
 export const ResultSchema: GenMessage<Result> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 7);
+  messageDesc(file_rollout_v1_work, 8);
+
+/**
+ * A number that was looked for in an output. Without either field there is nothing at that place.
+ *
+ * @generated from message rollout.v1.Measure
+ */
+export type Measure = Message<"rollout.v1.Measure"> & {
+  /**
+   * Finite.
+   *
+   * @generated from field: optional double value = 1;
+   */
+  value?: number | undefined;
+
+  /**
+   * There is something, and no finite number.
+   *
+   * @generated from field: bool not_a_number = 2;
+   */
+  notANumber: boolean;
+};
+
+/**
+ * Describes the message rollout.v1.Measure.
+ * Use `create(MeasureSchema)` to create a new message.
+ */
+export const MeasureSchema: GenMessage<Measure> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 9);
 
 /**
  * More free room at the worker: slots plus prefetch, as a difference to what it said before in this session. It begins
@@ -412,7 +494,7 @@ export type Credit = Message<"rollout.v1.Credit"> & {
  * Use `create(CreditSchema)` to create a new message.
  */
 export const CreditSchema: GenMessage<Credit> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 8);
+  messageDesc(file_rollout_v1_work, 10);
 
 /**
  * From the coordinator: hand these back if they have not started. Each such request is answered by one release, which may be
@@ -433,7 +515,7 @@ export type Release = Message<"rollout.v1.Release"> & {
  * Use `create(ReleaseSchema)` to create a new message.
  */
 export const ReleaseSchema: GenMessage<Release> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 9);
+  messageDesc(file_rollout_v1_work, 11);
 
 /**
  * From the coordinator: nobody wants these any more. They are killed if they run, forgotten if not, and leave no result.
@@ -452,7 +534,7 @@ export type Drop = Message<"rollout.v1.Drop"> & {
  * Use `create(DropSchema)` to create a new message.
  */
 export const DropSchema: GenMessage<Drop> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 10);
+  messageDesc(file_rollout_v1_work, 12);
 
 /**
  * What a running attempt would go on from if it ended without a word. The last one counts; one that is lost, or of an
@@ -484,7 +566,7 @@ export type Checkpoint = Message<"rollout.v1.Checkpoint"> & {
  * Use `create(CheckpointSchema)` to create a new message.
  */
 export const CheckpointSchema: GenMessage<Checkpoint> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 11);
+  messageDesc(file_rollout_v1_work, 13);
 
 /**
  * Not acknowledged.
@@ -503,7 +585,7 @@ export type CheckpointBatch = Message<"rollout.v1.CheckpointBatch"> & {
  * Use `create(CheckpointBatchSchema)` to create a new message.
  */
 export const CheckpointBatchSchema: GenMessage<CheckpointBatch> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 12);
+  messageDesc(file_rollout_v1_work, 14);
 
 /**
  * Without a frame it is an acknowledgement alone.
@@ -576,7 +658,7 @@ export type SessionRequest = Message<"rollout.v1.SessionRequest"> & {
  * Use `create(SessionRequestSchema)` to create a new message.
  */
 export const SessionRequestSchema: GenMessage<SessionRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 13);
+  messageDesc(file_rollout_v1_work, 15);
 
 /**
  * @generated from message rollout.v1.ResultBatch
@@ -600,7 +682,7 @@ export type ResultBatch = Message<"rollout.v1.ResultBatch"> & {
  * Use `create(ResultBatchSchema)` to create a new message.
  */
 export const ResultBatchSchema: GenMessage<ResultBatch> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 14);
+  messageDesc(file_rollout_v1_work, 16);
 
 /**
  * Without a frame it is an acknowledgement alone.
@@ -677,7 +759,7 @@ export type SessionResponse = Message<"rollout.v1.SessionResponse"> & {
  * Use `create(SessionResponseSchema)` to create a new message.
  */
 export const SessionResponseSchema: GenMessage<SessionResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 15);
+  messageDesc(file_rollout_v1_work, 17);
 
 /**
  * @generated from message rollout.v1.BatchCommit
@@ -708,7 +790,7 @@ export type BatchCommit = Message<"rollout.v1.BatchCommit"> & {
  * Use `create(BatchCommitSchema)` to create a new message.
  */
 export const BatchCommitSchema: GenMessage<BatchCommit> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 16);
+  messageDesc(file_rollout_v1_work, 18);
 
 /**
  * @generated from message rollout.v1.GetAssignmentRequest
@@ -725,7 +807,7 @@ export type GetAssignmentRequest = Message<"rollout.v1.GetAssignmentRequest"> & 
  * Use `create(GetAssignmentRequestSchema)` to create a new message.
  */
 export const GetAssignmentRequestSchema: GenMessage<GetAssignmentRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 17);
+  messageDesc(file_rollout_v1_work, 19);
 
 /**
  * @generated from message rollout.v1.GetAssignmentResponse
@@ -761,7 +843,7 @@ export type GetAssignmentResponse = Message<"rollout.v1.GetAssignmentResponse"> 
  * Use `create(GetAssignmentResponseSchema)` to create a new message.
  */
 export const GetAssignmentResponseSchema: GenMessage<GetAssignmentResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 18);
+  messageDesc(file_rollout_v1_work, 20);
 
 /**
  * @generated from message rollout.v1.OwnedPartition
@@ -785,7 +867,7 @@ export type OwnedPartition = Message<"rollout.v1.OwnedPartition"> & {
  * Use `create(OwnedPartitionSchema)` to create a new message.
  */
 export const OwnedPartitionSchema: GenMessage<OwnedPartition> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 19);
+  messageDesc(file_rollout_v1_work, 21);
 
 /**
  * A partition's committed states as a worker has kept them. A cache: what is wrong or missing in it is sent again, and nothing else
@@ -814,7 +896,7 @@ export type PartitionCheckpoint = Message<"rollout.v1.PartitionCheckpoint"> & {
  * Use `create(PartitionCheckpointSchema)` to create a new message.
  */
 export const PartitionCheckpointSchema: GenMessage<PartitionCheckpoint> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 20);
+  messageDesc(file_rollout_v1_work, 22);
 
 /**
  * Each worker keeps a checkpoint of each of its partitions, when it can; nobody waits for it.
@@ -835,7 +917,7 @@ export type PartitionCheckpointRequest = Message<"rollout.v1.PartitionCheckpoint
  * Use `create(PartitionCheckpointRequestSchema)` to create a new message.
  */
 export const PartitionCheckpointRequestSchema: GenMessage<PartitionCheckpointRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 21);
+  messageDesc(file_rollout_v1_work, 23);
 
 /**
  * A partition that the worker has not written is not in the list. One message answers a request.
@@ -859,7 +941,7 @@ export type PartitionCheckpointAck = Message<"rollout.v1.PartitionCheckpointAck"
  * Use `create(PartitionCheckpointAckSchema)` to create a new message.
  */
 export const PartitionCheckpointAckSchema: GenMessage<PartitionCheckpointAck> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 22);
+  messageDesc(file_rollout_v1_work, 24);
 
 /**
  * @generated from message rollout.v1.WrittenPartition
@@ -881,7 +963,7 @@ export type WrittenPartition = Message<"rollout.v1.WrittenPartition"> & {
  * Use `create(WrittenPartitionSchema)` to create a new message.
  */
 export const WrittenPartitionSchema: GenMessage<WrittenPartition> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 23);
+  messageDesc(file_rollout_v1_work, 25);
 
 /**
  * States of a partition that a worker is to keep: those that were committed after the offset of the checkpoint that it was told of.
@@ -919,7 +1001,7 @@ export type PartitionStates = Message<"rollout.v1.PartitionStates"> & {
  * Use `create(PartitionStatesSchema)` to create a new message.
  */
 export const PartitionStatesSchema: GenMessage<PartitionStates> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 24);
+  messageDesc(file_rollout_v1_work, 26);
 
 /**
  * @generated from message rollout.v1.KeyState
@@ -948,7 +1030,7 @@ export type KeyState = Message<"rollout.v1.KeyState"> & {
  * Use `create(KeyStateSchema)` to create a new message.
  */
 export const KeyStateSchema: GenMessage<KeyState> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 25);
+  messageDesc(file_rollout_v1_work, 27);
 
 /**
  * First when the worker has read the checkpoint of a partition, with the offset from which it wants to be sent states, and again for each
@@ -1016,7 +1098,7 @@ export type PartitionLoaded = Message<"rollout.v1.PartitionLoaded"> & {
  * Use `create(PartitionLoadedSchema)` to create a new message.
  */
 export const PartitionLoadedSchema: GenMessage<PartitionLoaded> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 26);
+  messageDesc(file_rollout_v1_work, 28);
 
 /**
  * @generated from message rollout.v1.PullRequest
@@ -1081,7 +1163,7 @@ export type PullRequest = Message<"rollout.v1.PullRequest"> & {
  * Use `create(PullRequestSchema)` to create a new message.
  */
 export const PullRequestSchema: GenMessage<PullRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 27);
+  messageDesc(file_rollout_v1_work, 29);
 
 /**
  * @generated from message rollout.v1.PullResponse
@@ -1124,7 +1206,7 @@ export type PullResponse = Message<"rollout.v1.PullResponse"> & {
  * Use `create(PullResponseSchema)` to create a new message.
  */
 export const PullResponseSchema: GenMessage<PullResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 28);
+  messageDesc(file_rollout_v1_work, 30);
 
 /**
  * @generated from message rollout.v1.ReportResultsRequest
@@ -1151,7 +1233,7 @@ export type ReportResultsRequest = Message<"rollout.v1.ReportResultsRequest"> & 
  * Use `create(ReportResultsRequestSchema)` to create a new message.
  */
 export const ReportResultsRequestSchema: GenMessage<ReportResultsRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 29);
+  messageDesc(file_rollout_v1_work, 31);
 
 /**
  * The results of the request are on stable storage.
@@ -1170,7 +1252,7 @@ export type ReportResultsResponse = Message<"rollout.v1.ReportResultsResponse"> 
  * Use `create(ReportResultsResponseSchema)` to create a new message.
  */
 export const ReportResultsResponseSchema: GenMessage<ReportResultsResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 30);
+  messageDesc(file_rollout_v1_work, 32);
 
 /**
  * @generated from enum rollout.v1.HeldPhase
