@@ -119,6 +119,7 @@ async function readWorker(store: Store, key: string, value: Uint8Array, nowMs: n
     trust: trustOf(store, key, record, nowMs),
     isAtRisk: false,
     takesKeys: false,
+    loadedVersions: undefined,
     trouble: "",
     drain: undefined,
     ackedAssignment: undefined,

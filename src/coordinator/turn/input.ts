@@ -34,6 +34,8 @@ export interface Plugin {
   readonly version: string;
   /** The latest version of states of keys that it goes on from; 0, as unless it is said: its states have none. */
   readonly stateVersion?: number;
+  /** SHA-256 over what it runs; undefined when the worker does not say, and until it was heard since this coordinator leads. */
+  readonly taskDigest?: Uint8Array;
 }
 
 /** The lifecycle that a worker claims for itself. `Init` needs no event: it is where each incarnation begins. */
@@ -49,7 +51,10 @@ export interface Beat {
   readonly load: number;
   readonly sentAtMs: number;
   readonly slots: number;
+  /** The first of a name is the worker's own version of it. */
   readonly plugins: readonly Plugin[];
+  /** How many versions of one plugin it has open at once; undefined while it has none in two versions. */
+  readonly loadedVersions?: number | undefined;
   /** Its machine may be taken away before long. */
   readonly isAtRisk: boolean;
   /** The reason why it does not execute, in words for a person; empty when there is none. */

@@ -23,7 +23,19 @@ export interface AssignedItem {
   readonly checkpoint: Uint8Array | null;
   /** Undefined for an item without a key. */
   readonly keyed?: GivenState | undefined;
+  /** The version that executes it; undefined: the worker's own. */
+  readonly pluginVersion?: string | undefined;
 }
+
+/** A number to be read in outputs. */
+export interface NumberPointer {
+  readonly name: string;
+  /** A JSON pointer. */
+  readonly pointer: string;
+}
+
+/** A number that was looked for in an output: itself, which is finite, or why there is none. */
+export type Measure = number | "missing" | "not a number";
 
 /** The key of an item that is given out, and the state with which the attempt begins. */
 export interface GivenState {
@@ -60,6 +72,8 @@ export type SessionFrame =
       readonly plugin: string;
       /** 0: as long as it likes. */
       readonly itemTimeoutMs: number;
+      /** Results of these have one measure for each. */
+      readonly pointers?: readonly NumberPointer[] | undefined;
     }
   /** A recall: the worker hands these back if they have not started. */
   | { readonly kind: "release"; readonly attempts: readonly NamedAttempt[] }
@@ -125,6 +139,8 @@ export interface HeldClaim extends NamedAttempt {
   readonly phase?: "unstarted" | "running";
   /** Process that executed it, when that is an earlier one. */
   readonly incarnation?: IncarnationId;
+  /** The version that its assignment named; undefined when it named none. */
+  readonly pluginVersion?: string;
 }
 
 /** The claims that a worker has stated in its hello, while some of them are looked up. */
@@ -156,6 +172,8 @@ export interface Report extends NamedAttempt {
   readonly log?: Uint8Array;
   /** For the next attempt, if there is one. */
   readonly checkpoint?: Uint8Array;
+  /** A success has them, in the order of the pointers that its assignment came with; undefined when there were none. */
+  readonly measures?: readonly Measure[];
 }
 
 export type ReportedOutcome =

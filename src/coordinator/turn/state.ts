@@ -52,6 +52,8 @@ export interface WorkerRow {
   stored: Uint8Array | undefined;
   slots: number;
   plugins: readonly Plugin[];
+  /** How many versions of one plugin it has open at once, as its last beat said; undefined while it has none in two versions. */
+  loadedVersions: number | undefined;
   load: number;
   registeredAtWallMs: number;
   /** Sequence of the last accepted beat of this incarnation; 0 before the first. */

@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file rollout/v1/work.proto.
  */
 export const file_rollout_v1_work: GenFile = /*@__PURE__*/
-  fileDesc("ChVyb2xsb3V0L3YxL3dvcmsucHJvdG8SCnJvbGxvdXQudjEipAEKCkFzc2lnbm1lbnQSJAoHYXR0ZW1wdBgBIAEoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBIPCgdwYXlsb2FkGAIgASgMEhIKCmNoZWNrcG9pbnQYAyABKAwSEAoIcHJpb3JpdHkYBCABKAUSDQoFYWxvbmUYBSABKAgSKgoFa2V5ZWQYBiABKAsyGy5yb2xsb3V0LnYxLktleWVkQXNzaWdubWVudCJ0Cg9LZXllZEFzc2lnbm1lbnQSCwoDa2V5GAEgASgJEg4KBmNvbW1pdBgCIAEoBBISCgVzdGF0ZRgDIAEoDEgAiAEBEiYKBm9yaWdpbhgEIAEoCzIWLnJvbGxvdXQudjEuSXRlbU9yaWdpbkIICgZfc3RhdGUixAIKCkl0ZW1PcmlnaW4SJgoEbWFpbBgBIAEoCzIWLnJvbGxvdXQudjEuTWFpbE9yaWdpbkgAEigKBXRpbWVyGAIgASgLMhcucm9sbG91dC52MS5UaW1lck9yaWdpbkgAEigKB291dGNvbWUYAyABKAsyFS5yb2xsb3V0LnYxLkVuZE9yaWdpbkgAEigKB2ZhaWx1cmUYBCABKAsyFS5yb2xsb3V0LnYxLkVuZE9yaWdpbkgAEigKBXN0YXJ0GAUgASgLMhcucm9sbG91dC52MS5TdGFydE9yaWdpbkgAEjIKCmludm9jYXRpb24YBiABKAsyHC5yb2xsb3V0LnYxLkludm9jYXRpb25PcmlnaW5IABIqCgZhY3Rpb24YByABKAsyGC5yb2xsb3V0LnYxLkFjdGlvbk9yaWdpbkgAQgYKBGZyb20iGQoKTWFpbE9yaWdpbhILCgNrZXkYASABKAkiGQoLVGltZXJPcmlnaW4SCgoCaWQYASABKAkiKQoJRW5kT3JpZ2luEgoKAmlkGAEgASgJEhAKCGlzX2NoaWxkGAIgASgIIjkKC1N0YXJ0T3JpZ2luEgoKAmlkGAEgASgJEg4KBnNvdXJjZRgCIAEoCRIOCgZwYXJlbnQYAyABKAkiOwoQSW52b2NhdGlvbk9yaWdpbhILCgNrZXkYASABKAkSCgoCaWQYAiABKAkSDgoGc291cmNlGAMgASgJIikKDEFjdGlvbk9yaWdpbhILCgNrZXkYASABKAkSDAoEdHlwZRgCIAEoCSJ9Cg9Bc3NpZ25tZW50QmF0Y2gSFAoMZmlyc3RfbnVtYmVyGAEgASgEEisKC2Fzc2lnbm1lbnRzGAIgAygLMhYucm9sbG91dC52MS5Bc3NpZ25tZW50Eg4KBnBsdWdpbhgDIAEoCRIXCg9pdGVtX3RpbWVvdXRfbXMYBCABKAQijAEKC0hlbGRBdHRlbXB0EiQKB2F0dGVtcHQYASABKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQSJAoFcGhhc2UYAiABKA4yFS5yb2xsb3V0LnYxLkhlbGRQaGFzZRISCgVlcG9jaBgDIAEoBEgAiAEBEhMKC2luY2FybmF0aW9uGAQgASgMQggKBl9lcG9jaCJGCgVIZWxsbxIlCgRoZWxkGAEgAygLMhcucm9sbG91dC52MS5IZWxkQXR0ZW1wdBIWCg5zZXNzaW9uX251bWJlchgCIAEoBCJTCgxIZWxsb1ZlcmRpY3QSKQoIdmVyZGljdHMYASADKA4yFy5yb2xsb3V0LnYxLkhlbGRWZXJkaWN0EhgKEG1heF9vdXRwdXRfYnl0ZXMYAiABKAQi8AIKBUtleWVkEhAKCGJhc2VkX29uGAEgASgEEhIKBXN0YXRlGAIgASgMSACIAQESDwoHcmVtb3ZlZBgDIAEoCBIVCg1zdGF0ZV92ZXJzaW9uGAQgASgNEg8KB3N0b3BwZWQYBSADKAkSEQoJY2FuY2VsbGVkGAYgAygJEiQKBnRpbWVycxgHIAMoCzIULnJvbGxvdXQudjEuU2V0VGltZXISMAoLaW52b2NhdGlvbnMYCCADKAsyGy5yb2xsb3V0LnYxLlN0YXJ0SW52b2NhdGlvbhIoCghjaGlsZHJlbhgJIAMoCzIWLnJvbGxvdXQudjEuU3RhcnRDaGlsZBIfCgVzZW5kcxgKIAMoCzIQLnJvbGxvdXQudjEuU2VuZBImCgdhY3Rpb25zGAsgAygLMhUucm9sbG91dC52MS5SdW5BY3Rpb24SIAoFZmluYWwYDCABKAsyES5yb2xsb3V0LnYxLkZpbmFsQggKBl9zdGF0ZSJaCghTZXRUaW1lchIKCgJpZBgBIAEoCRIQCghkZWxheV9tcxgCIAEoBBINCgVldmVudBgDIAEoDBIKCgJ0bxgEIAEoCRIVCg1vbmx5X2lmX3RoZXJlGAUgASgIIjwKD1N0YXJ0SW52b2NhdGlvbhIKCgJpZBgBIAEoCRIOCgZzb3VyY2UYAiABKAkSDQoFaW5wdXQYAyABKAwiNwoKU3RhcnRDaGlsZBIKCgJpZBgBIAEoCRIOCgZzb3VyY2UYAiABKAkSDQoFaW5wdXQYAyABKAwiOAoEU2VuZBIKCgJ0bxgBIAEoCRINCgVldmVudBgCIAEoDBIVCg1vbmx5X2lmX3RoZXJlGAMgASgIIikKCVJ1bkFjdGlvbhIMCgR0eXBlGAEgASgJEg4KBnBhcmFtcxgCIAEoDCJfCgVGaW5hbBIOCgZvdXRwdXQYASABKAwSEgoFZXJyb3IYAiABKAlIAIgBARIYCgtpZGxlX3R0bF9tcxgDIAEoBEgBiAEBQggKBl9lcnJvckIOCgxfaWRsZV90dGxfbXMiigMKBlJlc3VsdBIkCgdhdHRlbXB0GAEgASgLMhMucm9sbG91dC52MS5BdHRlbXB0EhIKBWVwb2NoGAIgASgESACIAQESKQoHb3V0Y29tZRgDIAEoDjIYLnJvbGxvdXQudjEuT3V0Y29tZUNsYXNzEg4KBm91dHB1dBgEIAEoDBIVCg1vdXRwdXRfZGlnZXN0GAUgASgMEhUKDWVycm9yX21lc3NhZ2UYBiABKAkSEgoKY2hlY2twb2ludBgHIAEoDBITCgtpbmNhcm5hdGlvbhgIIAEoDBIWCg5wbHVnaW5fdmVyc2lvbhgJIAEoCRIVCg1zdGFydGVkX2F0X21zGAogASgDEhMKC2R1cmF0aW9uX21zGAsgASgEEgsKA2xvZxgMIAEoDBIQCghyZXNwb25zZRgNIAEoDBIRCglwZXJtYW5lbnQYDiABKAgSIAoFa2V5ZWQYDyABKAsyES5yb2xsb3V0LnYxLktleWVkEhIKCnNwYXJlc19rZXkYECABKAhCCAoGX2Vwb2NoIjQKBkNyZWRpdBIMCgRtb3JlGAEgASgNEhIKBXVwX3RvGAIgASgESACIAQFCCAoGX3VwX3RvIjAKB1JlbGVhc2USJQoIcmVsZWFzZWQYASADKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQiLAoERHJvcBIkCgdkcm9wcGVkGAEgAygLMhMucm9sbG91dC52MS5BdHRlbXB0ImQKCkNoZWNrcG9pbnQSJAoHYXR0ZW1wdBgBIAEoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBISCgVlcG9jaBgCIAEoBEgAiAEBEhIKCmNoZWNrcG9pbnQYAyABKAxCCAoGX2Vwb2NoIj4KD0NoZWNrcG9pbnRCYXRjaBIrCgtjaGVja3BvaW50cxgBIAMoCzIWLnJvbGxvdXQudjEuQ2hlY2twb2ludCKuAwoOU2Vzc2lvblJlcXVlc3QSKgoGd29ya2VyGAEgASgLMhoucm9sbG91dC52MS5Xb3JrZXJFbnZlbG9wZRIYChBhY2tlZF9hc3NpZ25tZW50GAIgASgEEiIKBWhlbGxvGAMgASgLMhEucm9sbG91dC52MS5IZWxsb0gAEiQKBmNyZWRpdBgEIAEoCzISLnJvbGxvdXQudjEuQ3JlZGl0SAASKgoHcmVzdWx0cxgFIAEoCzIXLnJvbGxvdXQudjEuUmVzdWx0QmF0Y2hIABImCgdyZWxlYXNlGAYgASgLMhMucm9sbG91dC52MS5SZWxlYXNlSAASMgoLY2hlY2twb2ludHMYByABKAsyGy5yb2xsb3V0LnYxLkNoZWNrcG9pbnRCYXRjaEgAEkIKFHBhcnRpdGlvbl9jaGVja3BvaW50GAggASgLMiIucm9sbG91dC52MS5QYXJ0aXRpb25DaGVja3BvaW50QWNrSAASNwoQcGFydGl0aW9uX2xvYWRlZBgJIAEoCzIbLnJvbGxvdXQudjEuUGFydGl0aW9uTG9hZGVkSABCBwoFZnJhbWUiQgoLUmVzdWx0QmF0Y2gSDgoGbnVtYmVyGAEgASgEEiMKB3Jlc3VsdHMYAiADKAsyEi5yb2xsb3V0LnYxLlJlc3VsdCK+AwoPU2Vzc2lvblJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEhUKDWFja2VkX3Jlc3VsdHMYAiABKAQSKwoHdmVyZGljdBgDIAEoCzIYLnJvbGxvdXQudjEuSGVsbG9WZXJkaWN0SAASMgoLYXNzaWdubWVudHMYBCABKAsyGy5yb2xsb3V0LnYxLkFzc2lnbm1lbnRCYXRjaEgAEiYKB3JlbGVhc2UYBSABKAsyEy5yb2xsb3V0LnYxLlJlbGVhc2VIABIgCgRkcm9wGAYgASgLMhAucm9sbG91dC52MS5Ecm9wSAASRwoVcGFydGl0aW9uX2NoZWNrcG9pbnRzGAcgASgLMiYucm9sbG91dC52MS5QYXJ0aXRpb25DaGVja3BvaW50UmVxdWVzdEgAEjcKEHBhcnRpdGlvbl9zdGF0ZXMYCCABKAsyGy5yb2xsb3V0LnYxLlBhcnRpdGlvblN0YXRlc0gAEigKB2NvbW1pdHMYCSADKAsyFy5yb2xsb3V0LnYxLkJhdGNoQ29tbWl0QgcKBWZyYW1lIj8KC0JhdGNoQ29tbWl0Eg4KBm51bWJlchgBIAEoBBIOCgZjb21taXQYAiABKAQSEAoIbGVmdF9vdXQYAyADKA0iQgoUR2V0QXNzaWdubWVudFJlcXVlc3QSKgoGd29ya2VyGAEgASgLMhoucm9sbG91dC52MS5Xb3JrZXJFbnZlbG9wZSKxAQoVR2V0QXNzaWdubWVudFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEhgKEGFzc2lnbm1lbnRfZXBvY2gYAiABKAQSLgoKcGFydGl0aW9ucxgDIAMoCzIaLnJvbGxvdXQudjEuT3duZWRQYXJ0aXRpb24SGAoQdG90YWxfcGFydGl0aW9ucxgEIAEoDSJYCg5Pd25lZFBhcnRpdGlvbhIRCglwYXJ0aXRpb24YASABKA0SMwoKY2hlY2twb2ludBgCIAEoCzIfLnJvbGxvdXQudjEuUGFydGl0aW9uQ2hlY2twb2ludCI0ChNQYXJ0aXRpb25DaGVja3BvaW50Eg4KBm9mZnNldBgBIAEoBBINCgVwbGFjZRgCIAEoCSIsChpQYXJ0aXRpb25DaGVja3BvaW50UmVxdWVzdBIOCgZudW1iZXIYASABKAQiVwoWUGFydGl0aW9uQ2hlY2twb2ludEFjaxIOCgZudW1iZXIYASABKAQSLQoHd3JpdHRlbhgCIAMoCzIcLnJvbGxvdXQudjEuV3JpdHRlblBhcnRpdGlvbiJaChBXcml0dGVuUGFydGl0aW9uEhEKCXBhcnRpdGlvbhgBIAEoDRIzCgpjaGVja3BvaW50GAIgASgLMh8ucm9sbG91dC52MS5QYXJ0aXRpb25DaGVja3BvaW50ImcKD1BhcnRpdGlvblN0YXRlcxIRCglwYXJ0aXRpb24YASABKA0SJAoGc3RhdGVzGAIgAygLMhQucm9sbG91dC52MS5LZXlTdGF0ZRINCgV1cF90bxgDIAEoBBIMCgRsYXN0GAQgASgIIkUKCEtleVN0YXRlEgsKA2tleRgBIAEoCRIOCgZjb21taXQYAiABKAQSEgoFc3RhdGUYAyABKAxIAIgBAUIICgZfc3RhdGUiqAEKD1BhcnRpdGlvbkxvYWRlZBIRCglwYXJ0aXRpb24YASABKA0SGAoQYXNzaWdubWVudF9lcG9jaBgCIAEoBBIOCgZvZmZzZXQYAyABKAQSEAoIY29tcGxldGUYBCABKAgSDgoGbG9hZGVkGAUgASgEEhAKCHJlcGxheWVkGAYgASgEEhMKC2R1cmF0aW9uX21zGAcgASgEEg8KB2Ryb3BwZWQYCCABKAgi6wEKC1B1bGxSZXF1ZXN0EioKBndvcmtlchgBIAEoCzIaLnJvbGxvdXQudjEuV29ya2VyRW52ZWxvcGUSEgoKcmVxdWVzdF9pZBgCIAEoDBIYChBhY2tlZF9hc3NpZ25tZW50GAMgASgEEg4KBmNyZWRpdBgEIAEoDRIPCgd3YWl0X21zGAUgASgNEiUKBGhlbGQYBiADKAsyFy5yb2xsb3V0LnYxLkhlbGRBdHRlbXB0EiUKCHJlbGVhc2VkGAcgAygLMhMucm9sbG91dC52MS5BdHRlbXB0EhMKC2NhbGxfbnVtYmVyGAggASgEItYBCgxQdWxsUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSMAoLYXNzaWdubWVudHMYAiABKAsyGy5yb2xsb3V0LnYxLkFzc2lnbm1lbnRCYXRjaBIkCgdyZWxlYXNlGAMgASgLMhMucm9sbG91dC52MS5SZWxlYXNlEh4KBGRyb3AYBCABKAsyEC5yb2xsb3V0LnYxLkRyb3ASGAoQbWF4X291dHB1dF9ieXRlcxgFIAEoBCKBAQoUUmVwb3J0UmVzdWx0c1JlcXVlc3QSKgoGd29ya2VyGAEgASgLMhoucm9sbG91dC52MS5Xb3JrZXJFbnZlbG9wZRIYChBhY2tlZF9hc3NpZ25tZW50GAIgASgEEiMKB3Jlc3VsdHMYAyADKAsyEi5yb2xsb3V0LnYxLlJlc3VsdCJNChVSZXBvcnRSZXN1bHRzUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUqcgoJSGVsZFBoYXNlEhoKFkhFTERfUEhBU0VfVU5TUEVDSUZJRUQQABIYChRIRUxEX1BIQVNFX1VOU1RBUlRFRBABEhYKEkhFTERfUEhBU0VfUlVOTklORxACEhcKE0hFTERfUEhBU0VfRklOSVNIRUQQAypZCgtIZWxkVmVyZGljdBIcChhIRUxEX1ZFUkRJQ1RfVU5TUEVDSUZJRUQQABIVChFIRUxEX1ZFUkRJQ1RfS0VFUBABEhUKEUhFTERfVkVSRElDVF9EUk9QEAIq+QIKDE91dGNvbWVDbGFzcxIdChlPVVRDT01FX0NMQVNTX1VOU1BFQ0lGSUVEEAASGQoVT1VUQ09NRV9DTEFTU19TVUNDRVNTEAESFwoTT1VUQ09NRV9DTEFTU19FUlJPUhACEhkKFU9VVENPTUVfQ0xBU1NfVElNRU9VVBADEhcKE09VVENPTUVfQ0xBU1NfQ1JBU0gQBBIbChdPVVRDT01FX0NMQVNTX1RPT19MQVJHRRAFEhsKF09VVENPTUVfQ0xBU1NfUFJFRU1QVEVEEAYSGAoUT1VUQ09NRV9DTEFTU19TVE9MRU4QBxIYChRPVVRDT01FX0NMQVNTX0ZFTkNFRBAIEhsKF09VVENPTUVfQ0xBU1NfQ0FOQ0VMTEVEEAkSFgoST1VUQ09NRV9DTEFTU19MT1NUEAoSHgoaT1VUQ09NRV9DTEFTU19DUkFTSF9TSEFSRUQQCxIfChtPVVRDT01FX0NMQVNTX1NUQVRFX01JU1NJTkcQDDLLAgoLV29ya1NlcnZpY2USRgoHU2Vzc2lvbhIaLnJvbGxvdXQudjEuU2Vzc2lvblJlcXVlc3QaGy5yb2xsb3V0LnYxLlNlc3Npb25SZXNwb25zZSgBMAESPgoEUHVsbBIXLnJvbGxvdXQudjEuUHVsbFJlcXVlc3QaGC5yb2xsb3V0LnYxLlB1bGxSZXNwb25zZSIDkAICElkKDVJlcG9ydFJlc3VsdHMSIC5yb2xsb3V0LnYxLlJlcG9ydFJlc3VsdHNSZXF1ZXN0GiEucm9sbG91dC52MS5SZXBvcnRSZXN1bHRzUmVzcG9uc2UiA5ACAhJZCg1HZXRBc3NpZ25tZW50EiAucm9sbG91dC52MS5HZXRBc3NpZ25tZW50UmVxdWVzdBohLnJvbGxvdXQudjEuR2V0QXNzaWdubWVudFJlc3BvbnNlIgOQAgFiBnByb3RvMw", [file_rollout_v1_common]);
+  fileDesc("ChVyb2xsb3V0L3YxL3dvcmsucHJvdG8SCnJvbGxvdXQudjEivAEKCkFzc2lnbm1lbnQSJAoHYXR0ZW1wdBgBIAEoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBIPCgdwYXlsb2FkGAIgASgMEhIKCmNoZWNrcG9pbnQYAyABKAwSEAoIcHJpb3JpdHkYBCABKAUSDQoFYWxvbmUYBSABKAgSKgoFa2V5ZWQYBiABKAsyGy5yb2xsb3V0LnYxLktleWVkQXNzaWdubWVudBIWCg5wbHVnaW5fdmVyc2lvbhgHIAEoCSJ0Cg9LZXllZEFzc2lnbm1lbnQSCwoDa2V5GAEgASgJEg4KBmNvbW1pdBgCIAEoBBISCgVzdGF0ZRgDIAEoDEgAiAEBEiYKBm9yaWdpbhgEIAEoCzIWLnJvbGxvdXQudjEuSXRlbU9yaWdpbkIICgZfc3RhdGUixAIKCkl0ZW1PcmlnaW4SJgoEbWFpbBgBIAEoCzIWLnJvbGxvdXQudjEuTWFpbE9yaWdpbkgAEigKBXRpbWVyGAIgASgLMhcucm9sbG91dC52MS5UaW1lck9yaWdpbkgAEigKB291dGNvbWUYAyABKAsyFS5yb2xsb3V0LnYxLkVuZE9yaWdpbkgAEigKB2ZhaWx1cmUYBCABKAsyFS5yb2xsb3V0LnYxLkVuZE9yaWdpbkgAEigKBXN0YXJ0GAUgASgLMhcucm9sbG91dC52MS5TdGFydE9yaWdpbkgAEjIKCmludm9jYXRpb24YBiABKAsyHC5yb2xsb3V0LnYxLkludm9jYXRpb25PcmlnaW5IABIqCgZhY3Rpb24YByABKAsyGC5yb2xsb3V0LnYxLkFjdGlvbk9yaWdpbkgAQgYKBGZyb20iGQoKTWFpbE9yaWdpbhILCgNrZXkYASABKAkiGQoLVGltZXJPcmlnaW4SCgoCaWQYASABKAkiKQoJRW5kT3JpZ2luEgoKAmlkGAEgASgJEhAKCGlzX2NoaWxkGAIgASgIIjkKC1N0YXJ0T3JpZ2luEgoKAmlkGAEgASgJEg4KBnNvdXJjZRgCIAEoCRIOCgZwYXJlbnQYAyABKAkiOwoQSW52b2NhdGlvbk9yaWdpbhILCgNrZXkYASABKAkSCgoCaWQYAiABKAkSDgoGc291cmNlGAMgASgJIikKDEFjdGlvbk9yaWdpbhILCgNrZXkYASABKAkSDAoEdHlwZRgCIAEoCSKqAQoPQXNzaWdubWVudEJhdGNoEhQKDGZpcnN0X251bWJlchgBIAEoBBIrCgthc3NpZ25tZW50cxgCIAMoCzIWLnJvbGxvdXQudjEuQXNzaWdubWVudBIOCgZwbHVnaW4YAyABKAkSFwoPaXRlbV90aW1lb3V0X21zGAQgASgEEisKCHBvaW50ZXJzGAUgAygLMhkucm9sbG91dC52MS5OdW1iZXJQb2ludGVyIi4KDU51bWJlclBvaW50ZXISDAoEbmFtZRgBIAEoCRIPCgdwb2ludGVyGAIgASgJIqQBCgtIZWxkQXR0ZW1wdBIkCgdhdHRlbXB0GAEgASgLMhMucm9sbG91dC52MS5BdHRlbXB0EiQKBXBoYXNlGAIgASgOMhUucm9sbG91dC52MS5IZWxkUGhhc2USEgoFZXBvY2gYAyABKARIAIgBARITCgtpbmNhcm5hdGlvbhgEIAEoDBIWCg5wbHVnaW5fdmVyc2lvbhgFIAEoCUIICgZfZXBvY2giRgoFSGVsbG8SJQoEaGVsZBgBIAMoCzIXLnJvbGxvdXQudjEuSGVsZEF0dGVtcHQSFgoOc2Vzc2lvbl9udW1iZXIYAiABKAQiUwoMSGVsbG9WZXJkaWN0EikKCHZlcmRpY3RzGAEgAygOMhcucm9sbG91dC52MS5IZWxkVmVyZGljdBIYChBtYXhfb3V0cHV0X2J5dGVzGAIgASgEIvACCgVLZXllZBIQCghiYXNlZF9vbhgBIAEoBBISCgVzdGF0ZRgCIAEoDEgAiAEBEg8KB3JlbW92ZWQYAyABKAgSFQoNc3RhdGVfdmVyc2lvbhgEIAEoDRIPCgdzdG9wcGVkGAUgAygJEhEKCWNhbmNlbGxlZBgGIAMoCRIkCgZ0aW1lcnMYByADKAsyFC5yb2xsb3V0LnYxLlNldFRpbWVyEjAKC2ludm9jYXRpb25zGAggAygLMhsucm9sbG91dC52MS5TdGFydEludm9jYXRpb24SKAoIY2hpbGRyZW4YCSADKAsyFi5yb2xsb3V0LnYxLlN0YXJ0Q2hpbGQSHwoFc2VuZHMYCiADKAsyEC5yb2xsb3V0LnYxLlNlbmQSJgoHYWN0aW9ucxgLIAMoCzIVLnJvbGxvdXQudjEuUnVuQWN0aW9uEiAKBWZpbmFsGAwgASgLMhEucm9sbG91dC52MS5GaW5hbEIICgZfc3RhdGUiWgoIU2V0VGltZXISCgoCaWQYASABKAkSEAoIZGVsYXlfbXMYAiABKAQSDQoFZXZlbnQYAyABKAwSCgoCdG8YBCABKAkSFQoNb25seV9pZl90aGVyZRgFIAEoCCI8Cg9TdGFydEludm9jYXRpb24SCgoCaWQYASABKAkSDgoGc291cmNlGAIgASgJEg0KBWlucHV0GAMgASgMIjcKClN0YXJ0Q2hpbGQSCgoCaWQYASABKAkSDgoGc291cmNlGAIgASgJEg0KBWlucHV0GAMgASgMIjgKBFNlbmQSCgoCdG8YASABKAkSDQoFZXZlbnQYAiABKAwSFQoNb25seV9pZl90aGVyZRgDIAEoCCIpCglSdW5BY3Rpb24SDAoEdHlwZRgBIAEoCRIOCgZwYXJhbXMYAiABKAwiXwoFRmluYWwSDgoGb3V0cHV0GAEgASgMEhIKBWVycm9yGAIgASgJSACIAQESGAoLaWRsZV90dGxfbXMYAyABKARIAYgBAUIICgZfZXJyb3JCDgoMX2lkbGVfdHRsX21zIrEDCgZSZXN1bHQSJAoHYXR0ZW1wdBgBIAEoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBISCgVlcG9jaBgCIAEoBEgAiAEBEikKB291dGNvbWUYAyABKA4yGC5yb2xsb3V0LnYxLk91dGNvbWVDbGFzcxIOCgZvdXRwdXQYBCABKAwSFQoNb3V0cHV0X2RpZ2VzdBgFIAEoDBIVCg1lcnJvcl9tZXNzYWdlGAYgASgJEhIKCmNoZWNrcG9pbnQYByABKAwSEwoLaW5jYXJuYXRpb24YCCABKAwSFgoOcGx1Z2luX3ZlcnNpb24YCSABKAkSFQoNc3RhcnRlZF9hdF9tcxgKIAEoAxITCgtkdXJhdGlvbl9tcxgLIAEoBBILCgNsb2cYDCABKAwSEAoIcmVzcG9uc2UYDSABKAwSEQoJcGVybWFuZW50GA4gASgIEiAKBWtleWVkGA8gASgLMhEucm9sbG91dC52MS5LZXllZBISCgpzcGFyZXNfa2V5GBAgASgIEiUKCG1lYXN1cmVzGBEgAygLMhMucm9sbG91dC52MS5NZWFzdXJlQggKBl9lcG9jaCI9CgdNZWFzdXJlEhIKBXZhbHVlGAEgASgBSACIAQESFAoMbm90X2FfbnVtYmVyGAIgASgIQggKBl92YWx1ZSI0CgZDcmVkaXQSDAoEbW9yZRgBIAEoDRISCgV1cF90bxgCIAEoBEgAiAEBQggKBl91cF90byIwCgdSZWxlYXNlEiUKCHJlbGVhc2VkGAEgAygLMhMucm9sbG91dC52MS5BdHRlbXB0IiwKBERyb3ASJAoHZHJvcHBlZBgBIAMoCzITLnJvbGxvdXQudjEuQXR0ZW1wdCJkCgpDaGVja3BvaW50EiQKB2F0dGVtcHQYASABKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQSEgoFZXBvY2gYAiABKARIAIgBARISCgpjaGVja3BvaW50GAMgASgMQggKBl9lcG9jaCI+Cg9DaGVja3BvaW50QmF0Y2gSKwoLY2hlY2twb2ludHMYASADKAsyFi5yb2xsb3V0LnYxLkNoZWNrcG9pbnQirgMKDlNlc3Npb25SZXF1ZXN0EioKBndvcmtlchgBIAEoCzIaLnJvbGxvdXQudjEuV29ya2VyRW52ZWxvcGUSGAoQYWNrZWRfYXNzaWdubWVudBgCIAEoBBIiCgVoZWxsbxgDIAEoCzIRLnJvbGxvdXQudjEuSGVsbG9IABIkCgZjcmVkaXQYBCABKAsyEi5yb2xsb3V0LnYxLkNyZWRpdEgAEioKB3Jlc3VsdHMYBSABKAsyFy5yb2xsb3V0LnYxLlJlc3VsdEJhdGNoSAASJgoHcmVsZWFzZRgGIAEoCzITLnJvbGxvdXQudjEuUmVsZWFzZUgAEjIKC2NoZWNrcG9pbnRzGAcgASgLMhsucm9sbG91dC52MS5DaGVja3BvaW50QmF0Y2hIABJCChRwYXJ0aXRpb25fY2hlY2twb2ludBgIIAEoCzIiLnJvbGxvdXQudjEuUGFydGl0aW9uQ2hlY2twb2ludEFja0gAEjcKEHBhcnRpdGlvbl9sb2FkZWQYCSABKAsyGy5yb2xsb3V0LnYxLlBhcnRpdGlvbkxvYWRlZEgAQgcKBWZyYW1lIkIKC1Jlc3VsdEJhdGNoEg4KBm51bWJlchgBIAEoBBIjCgdyZXN1bHRzGAIgAygLMhIucm9sbG91dC52MS5SZXN1bHQivgMKD1Nlc3Npb25SZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIVCg1hY2tlZF9yZXN1bHRzGAIgASgEEisKB3ZlcmRpY3QYAyABKAsyGC5yb2xsb3V0LnYxLkhlbGxvVmVyZGljdEgAEjIKC2Fzc2lnbm1lbnRzGAQgASgLMhsucm9sbG91dC52MS5Bc3NpZ25tZW50QmF0Y2hIABImCgdyZWxlYXNlGAUgASgLMhMucm9sbG91dC52MS5SZWxlYXNlSAASIAoEZHJvcBgGIAEoCzIQLnJvbGxvdXQudjEuRHJvcEgAEkcKFXBhcnRpdGlvbl9jaGVja3BvaW50cxgHIAEoCzImLnJvbGxvdXQudjEuUGFydGl0aW9uQ2hlY2twb2ludFJlcXVlc3RIABI3ChBwYXJ0aXRpb25fc3RhdGVzGAggASgLMhsucm9sbG91dC52MS5QYXJ0aXRpb25TdGF0ZXNIABIoCgdjb21taXRzGAkgAygLMhcucm9sbG91dC52MS5CYXRjaENvbW1pdEIHCgVmcmFtZSI/CgtCYXRjaENvbW1pdBIOCgZudW1iZXIYASABKAQSDgoGY29tbWl0GAIgASgEEhAKCGxlZnRfb3V0GAMgAygNIkIKFEdldEFzc2lnbm1lbnRSZXF1ZXN0EioKBndvcmtlchgBIAEoCzIaLnJvbGxvdXQudjEuV29ya2VyRW52ZWxvcGUisQEKFUdldEFzc2lnbm1lbnRSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIYChBhc3NpZ25tZW50X2Vwb2NoGAIgASgEEi4KCnBhcnRpdGlvbnMYAyADKAsyGi5yb2xsb3V0LnYxLk93bmVkUGFydGl0aW9uEhgKEHRvdGFsX3BhcnRpdGlvbnMYBCABKA0iWAoOT3duZWRQYXJ0aXRpb24SEQoJcGFydGl0aW9uGAEgASgNEjMKCmNoZWNrcG9pbnQYAiABKAsyHy5yb2xsb3V0LnYxLlBhcnRpdGlvbkNoZWNrcG9pbnQiNAoTUGFydGl0aW9uQ2hlY2twb2ludBIOCgZvZmZzZXQYASABKAQSDQoFcGxhY2UYAiABKAkiLAoaUGFydGl0aW9uQ2hlY2twb2ludFJlcXVlc3QSDgoGbnVtYmVyGAEgASgEIlcKFlBhcnRpdGlvbkNoZWNrcG9pbnRBY2sSDgoGbnVtYmVyGAEgASgEEi0KB3dyaXR0ZW4YAiADKAsyHC5yb2xsb3V0LnYxLldyaXR0ZW5QYXJ0aXRpb24iWgoQV3JpdHRlblBhcnRpdGlvbhIRCglwYXJ0aXRpb24YASABKA0SMwoKY2hlY2twb2ludBgCIAEoCzIfLnJvbGxvdXQudjEuUGFydGl0aW9uQ2hlY2twb2ludCJnCg9QYXJ0aXRpb25TdGF0ZXMSEQoJcGFydGl0aW9uGAEgASgNEiQKBnN0YXRlcxgCIAMoCzIULnJvbGxvdXQudjEuS2V5U3RhdGUSDQoFdXBfdG8YAyABKAQSDAoEbGFzdBgEIAEoCCJFCghLZXlTdGF0ZRILCgNrZXkYASABKAkSDgoGY29tbWl0GAIgASgEEhIKBXN0YXRlGAMgASgMSACIAQFCCAoGX3N0YXRlIqgBCg9QYXJ0aXRpb25Mb2FkZWQSEQoJcGFydGl0aW9uGAEgASgNEhgKEGFzc2lnbm1lbnRfZXBvY2gYAiABKAQSDgoGb2Zmc2V0GAMgASgEEhAKCGNvbXBsZXRlGAQgASgIEg4KBmxvYWRlZBgFIAEoBBIQCghyZXBsYXllZBgGIAEoBBITCgtkdXJhdGlvbl9tcxgHIAEoBBIPCgdkcm9wcGVkGAggASgIIusBCgtQdWxsUmVxdWVzdBIqCgZ3b3JrZXIYASABKAsyGi5yb2xsb3V0LnYxLldvcmtlckVudmVsb3BlEhIKCnJlcXVlc3RfaWQYAiABKAwSGAoQYWNrZWRfYXNzaWdubWVudBgDIAEoBBIOCgZjcmVkaXQYBCABKA0SDwoHd2FpdF9tcxgFIAEoDRIlCgRoZWxkGAYgAygLMhcucm9sbG91dC52MS5IZWxkQXR0ZW1wdBIlCghyZWxlYXNlZBgHIAMoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBITCgtjYWxsX251bWJlchgIIAEoBCLWAQoMUHVsbFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEjAKC2Fzc2lnbm1lbnRzGAIgASgLMhsucm9sbG91dC52MS5Bc3NpZ25tZW50QmF0Y2gSJAoHcmVsZWFzZRgDIAEoCzITLnJvbGxvdXQudjEuUmVsZWFzZRIeCgRkcm9wGAQgASgLMhAucm9sbG91dC52MS5Ecm9wEhgKEG1heF9vdXRwdXRfYnl0ZXMYBSABKAQigQEKFFJlcG9ydFJlc3VsdHNSZXF1ZXN0EioKBndvcmtlchgBIAEoCzIaLnJvbGxvdXQudjEuV29ya2VyRW52ZWxvcGUSGAoQYWNrZWRfYXNzaWdubWVudBgCIAEoBBIjCgdyZXN1bHRzGAMgAygLMhIucm9sbG91dC52MS5SZXN1bHQiTQoVUmVwb3J0UmVzdWx0c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlKnIKCUhlbGRQaGFzZRIaChZIRUxEX1BIQVNFX1VOU1BFQ0lGSUVEEAASGAoUSEVMRF9QSEFTRV9VTlNUQVJURUQQARIWChJIRUxEX1BIQVNFX1JVTk5JTkcQAhIXChNIRUxEX1BIQVNFX0ZJTklTSEVEEAMqWQoLSGVsZFZlcmRpY3QSHAoYSEVMRF9WRVJESUNUX1VOU1BFQ0lGSUVEEAASFQoRSEVMRF9WRVJESUNUX0tFRVAQARIVChFIRUxEX1ZFUkRJQ1RfRFJPUBACKvkCCgxPdXRjb21lQ2xhc3MSHQoZT1VUQ09NRV9DTEFTU19VTlNQRUNJRklFRBAAEhkKFU9VVENPTUVfQ0xBU1NfU1VDQ0VTUxABEhcKE09VVENPTUVfQ0xBU1NfRVJST1IQAhIZChVPVVRDT01FX0NMQVNTX1RJTUVPVVQQAxIXChNPVVRDT01FX0NMQVNTX0NSQVNIEAQSGwoXT1VUQ09NRV9DTEFTU19UT09fTEFSR0UQBRIbChdPVVRDT01FX0NMQVNTX1BSRUVNUFRFRBAGEhgKFE9VVENPTUVfQ0xBU1NfU1RPTEVOEAcSGAoUT1VUQ09NRV9DTEFTU19GRU5DRUQQCBIbChdPVVRDT01FX0NMQVNTX0NBTkNFTExFRBAJEhYKEk9VVENPTUVfQ0xBU1NfTE9TVBAKEh4KGk9VVENPTUVfQ0xBU1NfQ1JBU0hfU0hBUkVEEAsSHwobT1VUQ09NRV9DTEFTU19TVEFURV9NSVNTSU5HEAwyywIKC1dvcmtTZXJ2aWNlEkYKB1Nlc3Npb24SGi5yb2xsb3V0LnYxLlNlc3Npb25SZXF1ZXN0Ghsucm9sbG91dC52MS5TZXNzaW9uUmVzcG9uc2UoATABEj4KBFB1bGwSFy5yb2xsb3V0LnYxLlB1bGxSZXF1ZXN0Ghgucm9sbG91dC52MS5QdWxsUmVzcG9uc2UiA5ACAhJZCg1SZXBvcnRSZXN1bHRzEiAucm9sbG91dC52MS5SZXBvcnRSZXN1bHRzUmVxdWVzdBohLnJvbGxvdXQudjEuUmVwb3J0UmVzdWx0c1Jlc3BvbnNlIgOQAgISWQoNR2V0QXNzaWdubWVudBIgLnJvbGxvdXQudjEuR2V0QXNzaWdubWVudFJlcXVlc3QaIS5yb2xsb3V0LnYxLkdldEFzc2lnbm1lbnRSZXNwb25zZSIDkAIBYgZwcm90bzM", [file_rollout_v1_common]);
 
 /**
  * An item to execute. The payload is opaque to the coordinator.
@@ -56,6 +56,13 @@ export type Assignment = Message<"rollout.v1.Assignment"> & {
    * @generated from field: rollout.v1.KeyedAssignment keyed = 6;
    */
   keyed?: KeyedAssignment | undefined;
+
+  /**
+   * The version of the plugin that executes it: exactly that one, or it is handed back. Empty: the worker's own version.
+   *
+   * @generated from field: string plugin_version = 7;
+   */
+  pluginVersion: string;
 };
 
 /**
@@ -347,6 +354,13 @@ export type AssignmentBatch = Message<"rollout.v1.AssignmentBatch"> & {
    * @generated from field: uint64 item_timeout_ms = 4;
    */
   itemTimeoutMs: bigint;
+
+  /**
+   * Numbers to read in the output of a success of any of these, at most 16.
+   *
+   * @generated from field: repeated rollout.v1.NumberPointer pointers = 5;
+   */
+  pointers: NumberPointer[];
 };
 
 /**
@@ -355,6 +369,32 @@ export type AssignmentBatch = Message<"rollout.v1.AssignmentBatch"> & {
  */
 export const AssignmentBatchSchema: GenMessage<AssignmentBatch> = /*@__PURE__*/
   messageDesc(file_rollout_v1_work, 9);
+
+/**
+ * Where a number stands in an output that is JSON.
+ *
+ * @generated from message rollout.v1.NumberPointer
+ */
+export type NumberPointer = Message<"rollout.v1.NumberPointer"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * A JSON pointer (RFC 6901); empty: the output is the number.
+   *
+   * @generated from field: string pointer = 2;
+   */
+  pointer: string;
+};
+
+/**
+ * Describes the message rollout.v1.NumberPointer.
+ * Use `create(NumberPointerSchema)` to create a new message.
+ */
+export const NumberPointerSchema: GenMessage<NumberPointer> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 10);
 
 /**
  * What a worker says of each attempt it has when it connects.
@@ -386,6 +426,13 @@ export type HeldAttempt = Message<"rollout.v1.HeldAttempt"> & {
    * @generated from field: bytes incarnation = 4;
    */
   incarnation: Uint8Array;
+
+  /**
+   * The version that the assignment named. Empty: it named none.
+   *
+   * @generated from field: string plugin_version = 5;
+   */
+  pluginVersion: string;
 };
 
 /**
@@ -393,7 +440,7 @@ export type HeldAttempt = Message<"rollout.v1.HeldAttempt"> & {
  * Use `create(HeldAttemptSchema)` to create a new message.
  */
 export const HeldAttemptSchema: GenMessage<HeldAttempt> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 10);
+  messageDesc(file_rollout_v1_work, 11);
 
 /**
  * @generated from message rollout.v1.Hello
@@ -417,7 +464,7 @@ export type Hello = Message<"rollout.v1.Hello"> & {
  * Use `create(HelloSchema)` to create a new message.
  */
 export const HelloSchema: GenMessage<Hello> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 11);
+  messageDesc(file_rollout_v1_work, 12);
 
 /**
  * @generated from message rollout.v1.HelloVerdict
@@ -444,7 +491,7 @@ export type HelloVerdict = Message<"rollout.v1.HelloVerdict"> & {
  * Use `create(HelloVerdictSchema)` to create a new message.
  */
 export const HelloVerdictSchema: GenMessage<HelloVerdict> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 12);
+  messageDesc(file_rollout_v1_work, 13);
 
 /**
  * The change that an attempt makes to its key's state. It is committed with the result of a success, and dropped with any other.
@@ -542,7 +589,7 @@ export type Keyed = Message<"rollout.v1.Keyed"> & {
  * Use `create(KeyedSchema)` to create a new message.
  */
 export const KeyedSchema: GenMessage<Keyed> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 13);
+  messageDesc(file_rollout_v1_work, 14);
 
 /**
  * @generated from message rollout.v1.SetTimer
@@ -583,7 +630,7 @@ export type SetTimer = Message<"rollout.v1.SetTimer"> & {
  * Use `create(SetTimerSchema)` to create a new message.
  */
 export const SetTimerSchema: GenMessage<SetTimer> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 14);
+  messageDesc(file_rollout_v1_work, 15);
 
 /**
  * @generated from message rollout.v1.StartInvocation
@@ -610,7 +657,7 @@ export type StartInvocation = Message<"rollout.v1.StartInvocation"> & {
  * Use `create(StartInvocationSchema)` to create a new message.
  */
 export const StartInvocationSchema: GenMessage<StartInvocation> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 15);
+  messageDesc(file_rollout_v1_work, 16);
 
 /**
  * @generated from message rollout.v1.StartChild
@@ -639,7 +686,7 @@ export type StartChild = Message<"rollout.v1.StartChild"> & {
  * Use `create(StartChildSchema)` to create a new message.
  */
 export const StartChildSchema: GenMessage<StartChild> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 16);
+  messageDesc(file_rollout_v1_work, 17);
 
 /**
  * @generated from message rollout.v1.Send
@@ -671,7 +718,7 @@ export type Send = Message<"rollout.v1.Send"> & {
  * Use `create(SendSchema)` to create a new message.
  */
 export const SendSchema: GenMessage<Send> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 17);
+  messageDesc(file_rollout_v1_work, 18);
 
 /**
  * @generated from message rollout.v1.RunAction
@@ -693,7 +740,7 @@ export type RunAction = Message<"rollout.v1.RunAction"> & {
  * Use `create(RunActionSchema)` to create a new message.
  */
 export const RunActionSchema: GenMessage<RunAction> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 18);
+  messageDesc(file_rollout_v1_work, 19);
 
 /**
  * @generated from message rollout.v1.Final
@@ -726,7 +773,7 @@ export type Final = Message<"rollout.v1.Final"> & {
  * Use `create(FinalSchema)` to create a new message.
  */
 export const FinalSchema: GenMessage<Final> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 19);
+  messageDesc(file_rollout_v1_work, 20);
 
 /**
  * @generated from message rollout.v1.Result
@@ -835,6 +882,13 @@ export type Result = Message<"rollout.v1.Result"> & {
    * @generated from field: bool spares_key = 16;
    */
   sparesKey: boolean;
+
+  /**
+   * Only in a success: one for each pointer of the batch that the assignment came in, in their order.
+   *
+   * @generated from field: repeated rollout.v1.Measure measures = 17;
+   */
+  measures: Measure[];
 };
 
 /**
@@ -842,7 +896,35 @@ export type Result = Message<"rollout.v1.Result"> & {
  * Use `create(ResultSchema)` to create a new message.
  */
 export const ResultSchema: GenMessage<Result> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 20);
+  messageDesc(file_rollout_v1_work, 21);
+
+/**
+ * A number that was looked for in an output. Without either field there is nothing at that place.
+ *
+ * @generated from message rollout.v1.Measure
+ */
+export type Measure = Message<"rollout.v1.Measure"> & {
+  /**
+   * Finite.
+   *
+   * @generated from field: optional double value = 1;
+   */
+  value?: number | undefined;
+
+  /**
+   * There is something, and no finite number.
+   *
+   * @generated from field: bool not_a_number = 2;
+   */
+  notANumber: boolean;
+};
+
+/**
+ * Describes the message rollout.v1.Measure.
+ * Use `create(MeasureSchema)` to create a new message.
+ */
+export const MeasureSchema: GenMessage<Measure> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 22);
 
 /**
  * More free room at the worker: slots plus prefetch, as a difference to what it said before in this session. It begins
@@ -870,7 +952,7 @@ export type Credit = Message<"rollout.v1.Credit"> & {
  * Use `create(CreditSchema)` to create a new message.
  */
 export const CreditSchema: GenMessage<Credit> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 21);
+  messageDesc(file_rollout_v1_work, 23);
 
 /**
  * From the coordinator: hand these back if they have not started. Each such request is answered by one release, which may be
@@ -891,7 +973,7 @@ export type Release = Message<"rollout.v1.Release"> & {
  * Use `create(ReleaseSchema)` to create a new message.
  */
 export const ReleaseSchema: GenMessage<Release> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 22);
+  messageDesc(file_rollout_v1_work, 24);
 
 /**
  * From the coordinator: nobody wants these any more. They are killed if they run, forgotten if not, and leave no result.
@@ -910,7 +992,7 @@ export type Drop = Message<"rollout.v1.Drop"> & {
  * Use `create(DropSchema)` to create a new message.
  */
 export const DropSchema: GenMessage<Drop> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 23);
+  messageDesc(file_rollout_v1_work, 25);
 
 /**
  * What a running attempt would go on from if it ended without a word. The last one counts; one that is lost, or of an
@@ -942,7 +1024,7 @@ export type Checkpoint = Message<"rollout.v1.Checkpoint"> & {
  * Use `create(CheckpointSchema)` to create a new message.
  */
 export const CheckpointSchema: GenMessage<Checkpoint> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 24);
+  messageDesc(file_rollout_v1_work, 26);
 
 /**
  * Not acknowledged.
@@ -961,7 +1043,7 @@ export type CheckpointBatch = Message<"rollout.v1.CheckpointBatch"> & {
  * Use `create(CheckpointBatchSchema)` to create a new message.
  */
 export const CheckpointBatchSchema: GenMessage<CheckpointBatch> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 25);
+  messageDesc(file_rollout_v1_work, 27);
 
 /**
  * Without a frame it is an acknowledgement alone.
@@ -1034,7 +1116,7 @@ export type SessionRequest = Message<"rollout.v1.SessionRequest"> & {
  * Use `create(SessionRequestSchema)` to create a new message.
  */
 export const SessionRequestSchema: GenMessage<SessionRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 26);
+  messageDesc(file_rollout_v1_work, 28);
 
 /**
  * @generated from message rollout.v1.ResultBatch
@@ -1058,7 +1140,7 @@ export type ResultBatch = Message<"rollout.v1.ResultBatch"> & {
  * Use `create(ResultBatchSchema)` to create a new message.
  */
 export const ResultBatchSchema: GenMessage<ResultBatch> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 27);
+  messageDesc(file_rollout_v1_work, 29);
 
 /**
  * Without a frame it is an acknowledgement alone.
@@ -1135,7 +1217,7 @@ export type SessionResponse = Message<"rollout.v1.SessionResponse"> & {
  * Use `create(SessionResponseSchema)` to create a new message.
  */
 export const SessionResponseSchema: GenMessage<SessionResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 28);
+  messageDesc(file_rollout_v1_work, 30);
 
 /**
  * @generated from message rollout.v1.BatchCommit
@@ -1166,7 +1248,7 @@ export type BatchCommit = Message<"rollout.v1.BatchCommit"> & {
  * Use `create(BatchCommitSchema)` to create a new message.
  */
 export const BatchCommitSchema: GenMessage<BatchCommit> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 29);
+  messageDesc(file_rollout_v1_work, 31);
 
 /**
  * @generated from message rollout.v1.GetAssignmentRequest
@@ -1183,7 +1265,7 @@ export type GetAssignmentRequest = Message<"rollout.v1.GetAssignmentRequest"> & 
  * Use `create(GetAssignmentRequestSchema)` to create a new message.
  */
 export const GetAssignmentRequestSchema: GenMessage<GetAssignmentRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 30);
+  messageDesc(file_rollout_v1_work, 32);
 
 /**
  * @generated from message rollout.v1.GetAssignmentResponse
@@ -1219,7 +1301,7 @@ export type GetAssignmentResponse = Message<"rollout.v1.GetAssignmentResponse"> 
  * Use `create(GetAssignmentResponseSchema)` to create a new message.
  */
 export const GetAssignmentResponseSchema: GenMessage<GetAssignmentResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 31);
+  messageDesc(file_rollout_v1_work, 33);
 
 /**
  * @generated from message rollout.v1.OwnedPartition
@@ -1243,7 +1325,7 @@ export type OwnedPartition = Message<"rollout.v1.OwnedPartition"> & {
  * Use `create(OwnedPartitionSchema)` to create a new message.
  */
 export const OwnedPartitionSchema: GenMessage<OwnedPartition> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 32);
+  messageDesc(file_rollout_v1_work, 34);
 
 /**
  * A partition's committed states as a worker has kept them. A cache: what is wrong or missing in it is sent again, and nothing else
@@ -1272,7 +1354,7 @@ export type PartitionCheckpoint = Message<"rollout.v1.PartitionCheckpoint"> & {
  * Use `create(PartitionCheckpointSchema)` to create a new message.
  */
 export const PartitionCheckpointSchema: GenMessage<PartitionCheckpoint> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 33);
+  messageDesc(file_rollout_v1_work, 35);
 
 /**
  * Each worker keeps a checkpoint of each of its partitions, when it can; nobody waits for it.
@@ -1293,7 +1375,7 @@ export type PartitionCheckpointRequest = Message<"rollout.v1.PartitionCheckpoint
  * Use `create(PartitionCheckpointRequestSchema)` to create a new message.
  */
 export const PartitionCheckpointRequestSchema: GenMessage<PartitionCheckpointRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 34);
+  messageDesc(file_rollout_v1_work, 36);
 
 /**
  * A partition that the worker has not written is not in the list. One message answers a request.
@@ -1317,7 +1399,7 @@ export type PartitionCheckpointAck = Message<"rollout.v1.PartitionCheckpointAck"
  * Use `create(PartitionCheckpointAckSchema)` to create a new message.
  */
 export const PartitionCheckpointAckSchema: GenMessage<PartitionCheckpointAck> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 35);
+  messageDesc(file_rollout_v1_work, 37);
 
 /**
  * @generated from message rollout.v1.WrittenPartition
@@ -1339,7 +1421,7 @@ export type WrittenPartition = Message<"rollout.v1.WrittenPartition"> & {
  * Use `create(WrittenPartitionSchema)` to create a new message.
  */
 export const WrittenPartitionSchema: GenMessage<WrittenPartition> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 36);
+  messageDesc(file_rollout_v1_work, 38);
 
 /**
  * States of a partition that a worker is to keep: those that were committed after the offset of the checkpoint that it was told of.
@@ -1377,7 +1459,7 @@ export type PartitionStates = Message<"rollout.v1.PartitionStates"> & {
  * Use `create(PartitionStatesSchema)` to create a new message.
  */
 export const PartitionStatesSchema: GenMessage<PartitionStates> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 37);
+  messageDesc(file_rollout_v1_work, 39);
 
 /**
  * @generated from message rollout.v1.KeyState
@@ -1406,7 +1488,7 @@ export type KeyState = Message<"rollout.v1.KeyState"> & {
  * Use `create(KeyStateSchema)` to create a new message.
  */
 export const KeyStateSchema: GenMessage<KeyState> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 38);
+  messageDesc(file_rollout_v1_work, 40);
 
 /**
  * First when the worker has read the checkpoint of a partition, with the offset from which it wants to be sent states, and again for each
@@ -1474,7 +1556,7 @@ export type PartitionLoaded = Message<"rollout.v1.PartitionLoaded"> & {
  * Use `create(PartitionLoadedSchema)` to create a new message.
  */
 export const PartitionLoadedSchema: GenMessage<PartitionLoaded> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 39);
+  messageDesc(file_rollout_v1_work, 41);
 
 /**
  * @generated from message rollout.v1.PullRequest
@@ -1539,7 +1621,7 @@ export type PullRequest = Message<"rollout.v1.PullRequest"> & {
  * Use `create(PullRequestSchema)` to create a new message.
  */
 export const PullRequestSchema: GenMessage<PullRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 40);
+  messageDesc(file_rollout_v1_work, 42);
 
 /**
  * @generated from message rollout.v1.PullResponse
@@ -1582,7 +1664,7 @@ export type PullResponse = Message<"rollout.v1.PullResponse"> & {
  * Use `create(PullResponseSchema)` to create a new message.
  */
 export const PullResponseSchema: GenMessage<PullResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 41);
+  messageDesc(file_rollout_v1_work, 43);
 
 /**
  * @generated from message rollout.v1.ReportResultsRequest
@@ -1609,7 +1691,7 @@ export type ReportResultsRequest = Message<"rollout.v1.ReportResultsRequest"> & 
  * Use `create(ReportResultsRequestSchema)` to create a new message.
  */
 export const ReportResultsRequestSchema: GenMessage<ReportResultsRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 42);
+  messageDesc(file_rollout_v1_work, 44);
 
 /**
  * The results of the request are on stable storage.
@@ -1628,7 +1710,7 @@ export type ReportResultsResponse = Message<"rollout.v1.ReportResultsResponse"> 
  * Use `create(ReportResultsResponseSchema)` to create a new message.
  */
 export const ReportResultsResponseSchema: GenMessage<ReportResultsResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 43);
+  messageDesc(file_rollout_v1_work, 45);
 
 /**
  * @generated from enum rollout.v1.HeldPhase
