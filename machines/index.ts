@@ -3,6 +3,8 @@ import { coordinatorRole } from "./coordinator-role.ts";
 import { execution } from "./execution.ts";
 import { key } from "./key.ts";
 import type { Chart } from "./migration.ts";
+import { releaseStage } from "./release-stage.ts";
+import { release } from "./release.ts";
 import { run } from "./run.ts";
 import { spotDrain } from "./spot-drain.ts";
 import type { DrainContext } from "./spot-drain.ts";
@@ -54,6 +56,8 @@ export const charts = {
     migrations: [{ from: "1", to: "2", migrate: (snapshot) => snapshot }],
   },
   key: { machine: key, migrations: [], predecessors: [] },
+  release: { machine: release, migrations: [] },
+  "release-stage": { machine: releaseStage, migrations: [] },
   run: { machine: run, migrations: [], predecessors: [] },
   "spot-drain": {
     machine: spotDrain,

@@ -47,6 +47,11 @@ const claimed = { type: "lease.free", weight: 1, isItsTurn: true, hasQuorum: tru
 
 const quiet = { mail: 0, isPaused: false, hasFailed: false, isDelayed: false };
 
+const begun = {
+  ...{ stage: 1, stages: 2, holdsOnBreach: false },
+  ...{ heldBy: null, isUnlimited: false, reason: "", by: "ada" },
+};
+
 const restarted = [{ type: "coordinator.started" }, "Candidate.Following.Willing"] as const;
 const noRole = { epoch: null, ending: null };
 /** A coordinator's role, as each version has it that knows of it. */
@@ -162,6 +167,45 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
       state: "Parked",
       context: { ...quiet, mail: 1, isPaused: true, isDelayed: true },
       then: [{ type: "key.resumed" }, "Delayed"],
+    },
+  },
+  "release@1": {
+    "just begun": {
+      state: "Rolling",
+      context: begun,
+      then: [{ type: "verdict.breached", reason: "worse", by: "" }, "RolledBack"],
+    },
+    "held, without a verdict": {
+      state: "Held",
+      context: { ...begun, heldBy: "limit", reason: "no verdict", by: "" },
+      then: [{ type: "release.resumed", reason: "", by: "bob" }, "Rolling"],
+    },
+    "in its last stage": {
+      state: "Rolling",
+      context: { ...begun, stage: 2, reason: "proof", by: "" },
+      then: [{ type: "stage.promoted", reason: "proof", by: "" }, "Completed"],
+    },
+    completed: {
+      state: "Completed",
+      context: { ...begun, stage: 2, by: "bob" },
+      then: [{ type: "release.aborted", reason: "", by: "" }, "Completed"],
+    },
+  },
+  "release-stage@1": {
+    waiting: {
+      state: "Waiting",
+      context: { openedAtMs: null, endedAtMs: null, promotedBy: null },
+      then: [{ type: "stage.opened", atMs: 5 }, "Active"],
+    },
+    active: {
+      state: "Active",
+      context: { openedAtMs: 5, endedAtMs: null, promotedBy: null },
+      then: [{ type: "stage.breached", atMs: 9 }, "Breached"],
+    },
+    promoted: {
+      state: "Promoted",
+      context: { openedAtMs: 5, endedAtMs: 9, promotedBy: "operator" },
+      then: [{ type: "stage.abandoned", atMs: 10 }, "Promoted"],
     },
   },
   "run@1": {
