@@ -85,7 +85,28 @@ export const charts = {
       },
     ],
   },
-  "work-item": { machine: workItem, migrations: [], predecessors: [] },
+  "work-item": {
+    machine: workItem,
+    // There were no releases.
+    migrations: [
+      {
+        from: "1",
+        to: "2",
+        migrate: ({ value, context }) => ({
+          value,
+          context: { ...(context as object), trial: "", tried: "" },
+        }),
+      },
+    ],
+    // A row of version 1 is one of version 2 that no release has tried.
+    predecessors: [
+      {
+        version: "1",
+        structure: "b2e3f8b011452b1f",
+        states: { Pending: "Pending", Running: "Running", Done: "Done", Failed: "Failed" },
+      },
+    ],
+  },
   "worker-lifecycle": { machine: workerLifecycle, migrations: [], predecessors: [] },
   "worker-trust": { machine: workerTrust, migrations: [], predecessors: [] },
 } as const satisfies Readonly<Record<string, Chart>>;

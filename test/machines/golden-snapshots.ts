@@ -155,6 +155,11 @@ const SCENARIOS: Readonly<Record<string, Readonly<Record<string, Scenario>>>> = 
       assigned,
       { type: "item.crashedTogether", ...attempt, attempt: 2 },
     ),
+    "running on trial": item({ ...assigned, trial: "01R" }),
+    "pending, failed by a candidate": item(
+      { ...assigned, trial: "01R" },
+      { type: "item.erredOnTrial", ...attempt },
+    ),
   },
   "worker-lifecycle": {
     "just started": life(),

@@ -27,7 +27,7 @@ const incarnation = "01B";
 const attempt = { worker: "w1", incarnation: "i1", attempt: 1, epoch: 4 };
 const maxima = { maxAttempts: 3, maxLost: 5, maxReturns: 10 };
 const history = { failedBy: "", blamed: "", isApart: false, returnedAtMs: [] };
-const budgets = { charged: 0, lost: 0, ...history, ...maxima };
+const budgets = { charged: 0, lost: 0, ...history, trial: "", tried: "", ...maxima };
 const failures = { failuresInRow: 0, failingSinceMs: 0, maxFailuresInRow: 5 };
 const trust = { incarnation, ...failures, triedAtMs: 0 };
 const drain = { cause: "gcp", deadlineMs: 100_000, untilMs: 100_000 };
@@ -75,6 +75,34 @@ const role = {
     then: [{ type: "lease.resigned" }, "Fenced"],
   },
 } as const satisfies Record<string, Expected>;
+/** An item, as both versions have it. */
+const items: Readonly<Record<string, Expected>> = {
+  "never assigned": {
+    state: "Pending",
+    context: { worker: "", incarnation: "", attempt: 0, epoch: 0, ...budgets },
+    then: [{ type: "item.cancelled" }, "Failed"],
+  },
+  running: {
+    state: "Running",
+    context: { ...attempt, ...budgets },
+    then: [{ type: "item.succeeded", ...attempt }, "Done"],
+  },
+  "pending after an error": {
+    state: "Pending",
+    context: { ...attempt, ...budgets, charged: 1, failedBy: "w1", blamed: "w1" },
+    then: [{ type: "item.succeededLate", ...attempt }, "Done"],
+  },
+  done: {
+    state: "Done",
+    context: { ...attempt, ...budgets },
+    then: [{ type: "item.cancelled" }, "Done"],
+  },
+  "pending, handed back and apart": {
+    state: "Pending",
+    context: { ...attempt, attempt: 2, ...budgets, isApart: true, returnedAtMs: [GOLDEN_WALL_MS] },
+    then: [{ type: "item.adopted", ...attempt, attempt: 3 }, "Running"],
+  },
+};
 const expired: Expected = { state: "Expired", context: {}, then: [{ type: "result.unwanted" }, "Unwanted"] };
 /** A drain, as versions 1 and 2 have it. */
 const idle: Expected = {
@@ -245,31 +273,18 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
       then: [{ type: "worker.started", atMs: 99_000, boot: "this boot" }, "Draining.GoingOn"],
     },
   },
-  "work-item@1": {
-    "never assigned": {
-      state: "Pending",
-      context: { worker: "", incarnation: "", attempt: 0, epoch: 0, ...budgets },
-      then: [{ type: "item.cancelled" }, "Failed"],
-    },
-    running: {
+  "work-item@1": items,
+  "work-item@2": {
+    ...items,
+    "running on trial": {
       state: "Running",
-      context: { ...attempt, ...budgets },
-      then: [{ type: "item.succeeded", ...attempt }, "Done"],
+      context: { ...attempt, ...budgets, trial: "01R" },
+      then: [{ type: "item.erredOnTrial", ...attempt }, "Pending"],
     },
-    "pending after an error": {
+    "pending, failed by a candidate": {
       state: "Pending",
-      context: { ...attempt, ...budgets, charged: 1, failedBy: "w1", blamed: "w1" },
-      then: [{ type: "item.succeededLate", ...attempt }, "Done"],
-    },
-    done: {
-      state: "Done",
-      context: { ...attempt, ...budgets },
-      then: [{ type: "item.cancelled" }, "Done"],
-    },
-    "pending, handed back and apart": {
-      state: "Pending",
-      context: { ...attempt, attempt: 2, ...budgets, isApart: true, returnedAtMs: [GOLDEN_WALL_MS] },
-      then: [{ type: "item.adopted", ...attempt, attempt: 3 }, "Running"],
+      context: { ...attempt, ...budgets, trial: "01R", tried: "01R" },
+      then: [{ type: "item.assigned", ...attempt }, "Running"],
     },
   },
   "worker-trust@1": {

@@ -73,6 +73,18 @@ const itemPaths: PathOptions<typeof workItem> = {
   stopAt: ({ attempt }) => attempt > 3,
 };
 
+/** On its own, for the same reason. */
+const triedItemPaths: PathOptions<typeof workItem> = {
+  ...itemPaths,
+  events: (context) => [
+    { type: "item.assigned", ...w1 },
+    { type: "item.assigned", ...w1, trial: "r1" },
+    { type: "item.adopted", ...w1, attempt: 1, trial: "r1" },
+    ...reports(context, "item.succeeded", "item.succeededLate", "item.erred", "item.erredOnTrial"),
+    ...reports(context, "item.returned").map((back) => ({ ...back, atMs: 7 })),
+  ],
+};
+
 /** The memory of each item makes too many states to go all ways at once, so these are walked on their own. */
 const restlessItemPaths: PathOptions<typeof workItem> = {
   ...itemPaths,
@@ -330,10 +342,10 @@ describe("generated paths", () => {
       chart: "work-item",
       ...itemPaths,
       // Two assignments are enough for simple paths; their number explodes.
-      simple: [itemPaths, restlessItemPaths].flatMap((paths) =>
+      simple: [itemPaths, restlessItemPaths, triedItemPaths].flatMap((paths) =>
         simplePaths({ ...paths, stopAt: ({ attempt }) => attempt > 2 }),
       ),
-      shortest: [itemPaths, restlessItemPaths].flatMap((paths) => shortestPaths(paths)),
+      shortest: [itemPaths, restlessItemPaths, triedItemPaths].flatMap((paths) => shortestPaths(paths)),
     },
     {
       chart: "worker-lifecycle",

@@ -131,13 +131,14 @@ async function readRunning(
 }
 
 function readItem(store: Store, { budgets, nowMs }: LedgerOptions, entry: Entry): RunningItem {
-  const { id, number, ...known } = recordOf(store, entry, runningRecord);
+  const { id, number, version, ...known } = recordOf(store, entry, runningRecord);
   const context = { ...itemChart.initial(budgets).context, ...known };
   return {
     place: placeOfKey(store, RUNNING_PREFIX, entry.key),
     id,
     itemKey: itemKeyOf(id),
     number,
+    version,
     row: { state: RUNNING, context },
     assignedAtMs: nowMs,
     receivedFromMs: nowMs,

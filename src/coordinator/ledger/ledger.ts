@@ -10,7 +10,7 @@ import type { WorkerId } from "../../base/ids.ts";
 import type { KeyPhase } from "../../gen/rollout/v1/run_pb.ts";
 import type { Random } from "../../base/random.ts";
 import type { Row } from "../../runtime/compile.ts";
-import type { AttemptClass } from "./attempt-records.ts";
+import type { AttemptClass, LeftCheckpoint } from "./attempt-records.ts";
 import type { SetAsideItem } from "./quarantine-record.ts";
 import type { EpochStarts } from "./epoch-starts.ts";
 import type { KeyRoom, LeftState } from "./key-room.ts";
@@ -39,8 +39,8 @@ export interface PendingItem {
   readonly weight: number;
   readonly id: Uint8Array;
   readonly payload: Uint8Array;
-  /** The checkpoint of its last attempt that left one. */
-  readonly checkpoint: Uint8Array | null;
+  /** The checkpoint of its last attempt that left one: for another attempt of the same version. */
+  readonly checkpoint: LeftCheckpoint | null;
   /** Its row as a returned item; null when it was never given out. */
   readonly returned: { readonly budgets: ReturnedRecord; readonly checksum: number } | null;
   /** The key of one that has a key, and its state with the commit that the state is of. */
@@ -68,6 +68,8 @@ export interface RunningItem {
   readonly checksum: number;
   /** Number of the assignment, within the worker's incarnation. */
   readonly number: number;
+  /** The version of the plugin that the assignment named; empty: the worker's own. */
+  readonly version: string;
   /** Whether a checkpoint of it may be in the store: what is done has none. */
   mayHaveCheckpoint: boolean;
   /** When it was first recalled from its worker, monotonic; undefined while it was not. */

@@ -10,6 +10,8 @@ import { runsAlone } from "../../../machines/work-item.ts";
 import { priorityOf } from "../ledger/place.ts";
 import type { PendingItem } from "../ledger/ledger.ts";
 import { assignItem } from "../items/transitions.ts";
+import { OWN_VERSION } from "../items/trials.ts";
+import type { Stamp } from "../items/trials.ts";
 import { countReady, hasOpen, nextAlone, nextPending, nextUntried, shelve } from "../ledger/queue.ts";
 import type { Taker } from "../ledger/shelf.ts";
 import type { AssignedItem, GivenState, Session } from "../turn/session-frame.ts";
@@ -225,7 +227,12 @@ function takeShare(
 }
 
 function bytesOf({ payload, checkpoint, keyed }: PendingItem, state = keyed?.state): number {
-  return payload.length + (checkpoint?.length ?? 0) + (state?.length ?? 0);
+  return payload.length + (checkpoint?.content.length ?? 0) + (state?.length ?? 0);
+}
+
+/** A checkpoint is for the version that has left it. */
+function checkpointFor({ checkpoint }: PendingItem, { version }: Stamp): Uint8Array | null {
+  return checkpoint?.version === version ? checkpoint.content : null;
 }
 
 /** Without the state where the worker has it. */
@@ -245,7 +252,9 @@ function give(state: CoordinatorState, turn: Turn, row: WorkerRow, items: readon
   const firstNumber = session.nextNumber;
   const assigned = items.map((item): AssignedItem => {
     const number = session.nextNumber++;
-    const to = { worker: row.id, incarnation: incarnation as IncarnationId, epoch: state.epoch, number };
+    const stamp = OWN_VERSION;
+    const by = { worker: row.id, incarnation: incarnation as IncarnationId, epoch: state.epoch, number };
+    const to = { ...by, ...stamp };
     const running = assignItem(state.ledger, turn, item, to);
     row.held.set(running.itemKey, running);
     // An assignment of a key is never forgotten, so none is ever adopted.
@@ -257,9 +266,10 @@ function give(state: CoordinatorState, turn: Turn, row: WorkerRow, items: readon
       attempt: running.row.context.attempt,
       payload: item.payload,
       priority: priorityOf(item.key),
-      checkpoint: item.checkpoint,
+      checkpoint: checkpointFor(item, stamp),
       alone: runsAlone(running.row.context),
       keyed,
+      pluginVersion: stamp.version,
     };
   });
   session.credit = session.takesOneFrame ? 0 : session.credit - items.length;

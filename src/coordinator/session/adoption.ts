@@ -14,6 +14,7 @@ import { placeIn } from "../ledger/lookups.ts";
 import { itemKeyOf, placeOf, priorityOf, sequenceOf } from "../ledger/place.ts";
 import type { LateReport, RunningItem } from "../ledger/ledger.ts";
 import { adoptItem, attemptOf, settleItem, unqueue } from "../items/transitions.ts";
+import type { Stamp } from "../items/trials.ts";
 import { queueReturned } from "../items/rows.ts";
 import type { Place } from "../ledger/place.ts";
 import { freshWindow } from "../ledger/queue.ts";
@@ -30,7 +31,7 @@ const ATTEMPT_MAX = 2 ** 31;
 /** Never given out, as far as the ledger knows. */
 const NEVER_GIVEN = {
   ...{ attempt: 0, charged: 0, lost: 0 },
-  ...{ failedBy: "", blamed: "", isApart: false, returnedAtMs: [] },
+  ...{ failedBy: "", blamed: "", isApart: false, returnedAtMs: [], tried: "" },
 };
 
 /** The claims of a hello that an earlier leader may have given and forgotten. */
@@ -52,6 +53,7 @@ export function unheardOf(
             incarnation: incarnation ?? own,
             attempt: given.attempt,
             epoch: given.epoch,
+            version: given.pluginVersion ?? "",
           },
         ],
   );
@@ -120,7 +122,7 @@ function adoptReturned(
 ): boolean {
   if (finding.kind !== "returned" && finding.kind !== "delayed") return false;
   if (!mayHold(row, finding.budgets)) return false;
-  const running = adoptItem(ledger, turn, finding, claim);
+  const running = adoptItem(ledger, turn, finding, claim, stampOf(claim));
   if (running === undefined) return false;
   const itemKey = itemKeyOf(claim.id);
   unqueue(ledger, turn, itemKey, finding);
@@ -150,7 +152,9 @@ function adoptFresh(
     if (ledger.setAside.has(place)) continue;
     const claim = claims.get(place);
     const mayTake = claim !== undefined && adoptable(row) > 0;
-    const running = mayTake ? adoptItem(ledger, turn, { place, budgets: null }, claim) : undefined;
+    const running = mayTake
+      ? adoptItem(ledger, turn, { place, budgets: null }, claim, stampOf(claim))
+      : undefined;
     if (running === undefined || claim === undefined) {
       queueReturned(ledger, turn, place, NEVER_GIVEN);
       // Somebody else may be asking for it.
@@ -180,7 +184,7 @@ export function settleForgotten(
   const { ledger } = state;
   const row = state.workers.get(worker);
   if (!canHaveBeenGiven(state, row, late, placeIn(finding)) || row === undefined) return false;
-  const claim: Claim = { ...late, worker, at: 0, number: 0 };
+  const claim: Claim = { ...late, worker, at: 0, number: 0, version: "" };
   const isAdopted =
     finding.kind === "fresh"
       ? adoptFresh(state, turn, row, lane, new Map([[finding.place, claim]])).length > 0
@@ -228,6 +232,11 @@ const NOTHING: WorkerRow["held"] = new Map();
 function take(row: WorkerRow, itemKey: string, running: RunningItem): void {
   row.held.set(itemKey, running);
   row.adopted = (row.adopted ?? 0) + 1;
+}
+
+/** The stamp of the assignment that was lost. */
+function stampOf({ version }: Claim): Stamp {
+  return { version, trial: "" };
 }
 
 /** Nothing is beside an item that runs alone. */

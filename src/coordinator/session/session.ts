@@ -217,7 +217,8 @@ function onReport(
   row.held.delete(itemKey);
   countUsage(state.usage, row.id, report);
   if (item !== undefined) measure(state, turn, item, report);
-  if (before !== undefined) judge(state, turn, row, report, before);
+  // Whether a candidate fails says nothing of the worker that tries it.
+  if (before?.trial === "") judge(state, turn, row, report, before);
   return settled;
 }
 

@@ -23,8 +23,8 @@ export interface AssignedItem {
   readonly checkpoint: Uint8Array | null;
   /** Undefined for an item without a key. */
   readonly keyed?: GivenState | undefined;
-  /** The version that executes it; undefined: the worker's own. */
-  readonly pluginVersion?: string | undefined;
+  /** The version that executes it; the worker's own where it is empty, as unless it is said. */
+  readonly pluginVersion?: string;
 }
 
 /** A number to be read in outputs. */
@@ -160,6 +160,8 @@ export interface Claim extends AttemptKey {
   readonly at: number;
   /** Upper bound of the number of its assignment. */
   readonly number: number;
+  /** The version that the assignment named; empty: the worker's own. */
+  readonly version: string;
 }
 
 export interface Report extends NamedAttempt {
