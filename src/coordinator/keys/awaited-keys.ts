@@ -51,7 +51,7 @@ export class AwaitedKeys {
     this.#news.push({ key, standing });
   }
 
-  /** What is news since it was asked last; undefined when nothing is. */
+  /** All news since it was asked last; undefined when there is none. */
   take(): readonly KeyNews[] | undefined {
     if (this.#news.length === 0) return undefined;
     const news = this.#news;

@@ -24,7 +24,9 @@ export async function readHistory(
   let bytes = 0;
   let next = page.from;
   while (next !== undefined && items.length < page.limit && bytes < page.bytes) {
-    const seen: Awaited<ReturnType<typeof seeItemAt>> = isKeyed(next) ? await seeItemAt(store, next) : undefined;
+    const seen: Awaited<ReturnType<typeof seeItemAt>> = isKeyed(next)
+      ? await seeItemAt(store, next)
+      : undefined;
     const { item, final } = seen ?? {};
     if (seen === undefined || item?.key !== key || final?.kind !== "done") {
       if (items.length === 0) return { items, next: undefined };

@@ -244,7 +244,10 @@ export class KeyRun {
     const done = items.filter(({ state }) => state === "done").map(({ place }) => place);
     assert.deepEqual([...told].sort(), done.sort(), `the history of key ${key}`);
     const recorded = found.items.map(({ final }) => final.record.completion);
-    assert.deepEqual(recorded, [...recorded].sort((one, other) => other - one));
+    assert.deepEqual(
+      recorded,
+      [...recorded].sort((one, other) => other - one),
+    );
   }
 
   /** At its first assignment an item is the first of its key, and nothing that failed keeps it. */

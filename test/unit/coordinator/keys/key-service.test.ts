@@ -205,7 +205,9 @@ describe("the service of keys", () => {
       expect(parked.key?.parkedBy).to.equal("failed");
       await keys.steerKeys({ action: KeyAction.SKIP, keys: ["a"] });
       const idle = await keys.getKey({ key: "a" });
-      const going = keys.getKey({ key: "a", after: idle.after, waitMs: WAIT_MS }).catch((error: unknown) => error);
+      const going = keys
+        .getKey({ key: "a", after: idle.after, waitMs: WAIT_MS })
+        .catch((error: unknown) => error);
       await eventually("it waits", () => clock.armed > 0);
       await keys.steerKeys({ action: KeyAction.RETIRE, keys: ["a"] });
       expect(String(await going)).to.include("a");
