@@ -41,8 +41,8 @@ export const ERRORS = {
   },
   plugin_repeated: {
     ...usage,
-    message: "{file}: there is a plugin {name} already, from {other}",
-    hint: "give each plugin a name of its own",
+    message: "{file}: there is version {version} of plugin {name} already, from {other}",
+    hint: "give each plugin a name of its own, or each of its versions a version",
   },
   backend_broken: {
     ...usage,
