@@ -22,7 +22,7 @@ export interface Moved {
 export interface BoardSight {
   /** The state that most are in comes first. */
   readonly states: readonly BoardLine[];
-  /** Those that have changed last while this looked, latest last. */
+  /** Actors that have changed last while this looked, latest last. */
   readonly moved: readonly Moved[];
   readonly parked: readonly Key[];
   readonly run: RunStatus;

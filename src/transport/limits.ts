@@ -52,7 +52,7 @@ const METHODS: Readonly<Record<string, MethodLimits>> = {
   ),
   // 100 keys.
   ...Object.fromEntries(
-    ["GetKey", "ListKeys", "SteerKeys", "ListPartitions"].map((name) => [
+    ["GetKey", "ListKeys", "ListKeyHistory", "SteerKeys", "ListPartitions"].map((name) => [
       `rollout.v1.KeyService/${name}`,
       QUESTION,
     ]),

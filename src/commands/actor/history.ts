@@ -15,7 +15,7 @@ export class ActorHistory extends ActorCommand {
   static override readonly summary =
     "Show the last events of an actor, and the state in which each has left it.";
   static override readonly description =
-    "The last one comes first. Events that have failed have changed nothing, and are not among them: `rollout results --failed` has those.";
+    "The last one comes first. Events that have failed have changed nothing, and are not among them: `rollout results` has those.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> order/17",
     "<%= config.bin %> <%= command.id %> order/17 --limit 100 --json",

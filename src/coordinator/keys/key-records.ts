@@ -61,7 +61,7 @@ export const keyRecord: RecordType<KeyRecord> = {
       stateChecksum: fields.isNull(6) ? null : fields.integer(6),
       stateVersion: fields.integer(7),
       why: fields.text(8),
-      last: fields.length > 9 ? placeFrom(fields, 9) : "",
+      last: fields.length > 9 && fields.text(9) !== "" ? placeFrom(fields, 9) : "",
     };
   },
 };

@@ -51,11 +51,19 @@ class Coordinator {
   };
 }
 
-function inState(value: string, more: { commit?: number; status?: string; items?: number } = {}): Answer {
-  const { commit = 1, status = "active", items = 0 } = more;
+function inState(
+  value: string,
+  more: { commit?: number; status?: string; items?: number; isOver?: boolean } = {},
+): Answer {
+  const { commit = 1, status = "active", items = 0, isOver = false } = more;
   const snapshot = { status, value, context: {} };
   const state = writeActorState({ type: "order", version: 1, events: 1, tags: [], snapshot });
-  return { key: { key: "order/1", stateCommit: commit, items }, state, after: `${commit}.going` };
+  return {
+    key: { key: "order/1", stateCommit: commit, items },
+    state,
+    after: `${commit}.going`,
+    end: isOver,
+  };
 }
 
 describe("waiting for an actor", () => {
@@ -78,13 +86,21 @@ describe("waiting for an actor", () => {
     );
 
   it("ends with the first state that is wanted, be it there or told later", async () => {
-    coordinator.say(failure("key_unknown", { key: "order/1" }), inState("cart"), inState("paid", { commit: 2 }));
+    coordinator.say(
+      failure("key_unknown", { key: "order/1" }),
+      inState("cart"),
+      inState("paid", { commit: 2 }),
+    );
     expect(await until("paid")).to.equal("paid");
     expect(coordinator.asked.map(({ after }) => after)).to.deep.equal(["", "0", "1.going"]);
   });
 
   it("takes no state that was there before, where it is to come", async () => {
-    coordinator.say(inState("paid", { commit: 4 }), inState("cart", { commit: 5 }), inState("paid", { commit: 6 }));
+    coordinator.say(
+      inState("paid", { commit: 4 }),
+      inState("cart", { commit: 5 }),
+      inState("paid", { commit: 6 }),
+    );
     expect(await until("paid", { sinceCommit: 4 })).to.equal("paid");
     expect(coordinator.asked).to.have.length(3);
   });
@@ -107,7 +123,7 @@ describe("waiting for an actor", () => {
   });
 
   it("does not wait in a run that is over, also for one that is not there", async () => {
-    coordinator.say({ ...(inState("cart") as object), end: true });
+    coordinator.say(inState("cart", { isOver: true }));
     expect((await failureOf(until("paid"))).code).to.equal("actor_ended");
     coordinator.say(failure("key_unknown", { key: "order/1" }));
     coordinator.runState = RunState.COMPLETE;
