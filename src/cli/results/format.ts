@@ -3,6 +3,7 @@
 // is no text base64.
 import { isUtf8 } from "node:buffer";
 import { isoTime } from "../../base/clock.ts";
+import { originObject } from "../../client/origin.ts";
 import type { Result, ResultError } from "../../client/results.ts";
 
 export const FORMAT_NAMES = ["jsonl", "csv", "openai"] as const;
@@ -76,7 +77,8 @@ function jsonLine(result: Result): string {
     finished_at: isoTime(result.finishedAtMs),
   });
   const head = `{"item":"${item}","id":${JSON.stringify(id ?? null)},"ok":${String(ok)}${outcome}`;
-  const tail = input === undefined ? "" : jsonField("input", input);
+  const made = result.origin === undefined ? "" : `,"origin":${JSON.stringify(originObject(result.origin))}`;
+  const tail = `${input === undefined ? "" : jsonField("input", input)}${made}`;
   return `${head},${whence.slice(1, -1)}${tail}}\n`;
 }
 
