@@ -4,6 +4,7 @@
 import { cpus, loadavg, totalmem } from "node:os";
 import { parseArgs } from "node:util";
 import type { Bench, Figure } from "./support/figure.ts";
+import { actors } from "./actors.ts";
 import { failover } from "./failover.ts";
 import { growth } from "./growth.ts";
 import { heartbeat } from "./heartbeat.ts";
@@ -23,7 +24,7 @@ import { throughput } from "./throughput.ts";
 
 const BENCHES: readonly Bench[] = [
   ...[heartbeat, throughput, latency, replayBench, memory, resultsBench, start, steal],
-  ...[growth, peers, failover, inspect, page, realUse, localRun, keys],
+  ...[growth, peers, failover, inspect, page, realUse, localRun, keys, actors],
 ];
 
 const { values } = parseArgs({
