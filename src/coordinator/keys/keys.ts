@@ -9,13 +9,21 @@
 import { assert } from "../../base/assert.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import type { Entry } from "../../storage/store.ts";
-import type { KeyRoom, KeyedEnd, LeftState } from "../ledger/key-room.ts";
+import type { KeyRoom, KeyedEnd, LeftState, Order } from "../ledger/key-room.ts";
 import type { Ledger, PendingItem } from "../ledger/ledger.ts";
-import { priorityOf } from "../ledger/place.ts";
+import { isInside, priorityOf, sequenceOf } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
-import type { ItemRecord } from "../ledger/records.ts";
+import type { FailureClass, ItemRecord } from "../ledger/records.ts";
 import type { Taker } from "../ledger/shelf.ts";
-import { IDLE } from "./key.ts";
+import { Actor } from "./actor.ts";
+import { faultOf } from "./admission.ts";
+import { Asking } from "./asking.ts";
+import { Endings } from "./endings.ts";
+import type { InsideCounts } from "./inside-counts.ts";
+import { invocationOf } from "./lanes.ts";
+import { Timers } from "./timers.ts";
+import type { Timer } from "./timers.ts";
+import { IDLE, RUNNING } from "./key.ts";
 import type { Key, KeyAction, Letter, SteerVerdict } from "./key.ts";
 import { KeyQueue } from "./key-queue.ts";
 import { Assignment } from "./assignment.ts";
@@ -47,9 +55,15 @@ export class Keys implements KeyRoom<PendingItem> {
   readonly #boxes: Mailboxes;
   readonly #steering: Steering;
   readonly counts = new KeyCounts();
+  readonly timers = new Timers();
+  readonly #orders: Order<PendingItem>[] = [];
+  readonly #sequences: { next: number };
+  readonly #endings: Endings;
+  readonly #asking: Asking;
   #hasStamp: boolean;
+  #areTimersOn = true;
 
-  constructor({ settings, shelves, stamp, numbers, assignment }: KeysOptions) {
+  constructor({ settings, shelves, stamp, numbers, assignment, nextSequence }: KeysOptions) {
     this.settings = settings;
     const { totalPartitions } = numbers ?? settings;
     this.table = new KeyTable(totalPartitions, settings.maxKeysPerPartition);
@@ -57,9 +71,17 @@ export class Keys implements KeyRoom<PendingItem> {
     this.#queue = new KeyQueue(settings.spillAfterMs, shelves);
     this.#stamp = stamp;
     this.assignment = new Assignment({ totalPartitions, virtualNodes: settings.virtualNodes }, assignment);
-    const parts = { table: this.table, rows: this.rows, counts: this.counts, warmth: this.warmth };
-    this.#boxes = new Mailboxes({ ...parts, memory: this.#memory, queue: this.#queue });
-    this.#steering = new Steering({ ...parts, memory: this.#memory, queue: this.#queue, boxes: this.#boxes });
+    this.#sequences = { next: nextSequence };
+    const parts = {
+      ...{ table: this.table, rows: this.rows, counts: this.counts, warmth: this.warmth },
+      ...{ memory: this.#memory, queue: this.#queue, timers: this.timers },
+      ...{ orders: this.#orders, sequences: this.#sequences },
+    };
+    this.#boxes = new Mailboxes(parts);
+    const room = { ...parts, boxes: this.#boxes };
+    this.#endings = new Endings(room);
+    this.#asking = new Asking(room, this.#endings, (text) => this.#ensure(text));
+    this.#steering = new Steering({ ...room, endings: this.#endings, asking: this.#asking });
     this.#queue.reassign(this.assignment, 0);
     this.#hasStamp = numbers !== undefined;
   }
@@ -89,15 +111,38 @@ export class Keys implements KeyRoom<PendingItem> {
 
   /** When the room wants a turn although nothing happens; monotonic, undefined while it does not. */
   get wakesAtMs(): number | undefined {
-    return this.#queue.spillsAtMs;
+    const { spillsAtMs } = this.#queue;
+    const dueMs = this.#areTimersOn ? this.timers.peek()?.dueMs : undefined;
+    if (dueMs === undefined) return spillsAtMs;
+    const firesAtMs = this.#boxes.nowMs + dueMs - this.#asking.steadyMs;
+    return Math.min(firesAtMs, spillsAtMs ?? Infinity);
   }
 
-  /** At the beginning of each turn. */
-  turnBegins(nowMs: number): void {
+  /** At the beginning of each turn. `steadyMs`: by the clock that timers go by. */
+  turnBegins(nowMs: number, steadyMs: number): void {
     this.#boxes.nowMs = nowMs;
+    this.#asking.steadyMs = steadyMs;
     if (!this.#hasStamp) return;
     for (const key of this.#queue.turnBegins(nowMs)) this.#boxes.look(key);
     if (this.settings.skipsFailed) this.#steering.skipAll();
+  }
+
+  /** Timers that are due go off, unless the run is over for good. Whether any did. */
+  fire(isCancelled: boolean): boolean {
+    this.#areTimersOn = !isCancelled;
+    return this.#areTimersOn && this.#asking.fire();
+  }
+
+  /** How long until the next event is sent; undefined while no timer is armed that will go off. */
+  get nextTimerMs(): number | undefined {
+    const { nextEventMs } = this.timers;
+    return nextEventMs === undefined || !this.#areTimersOn
+      ? undefined
+      : Math.max(0, nextEventMs - this.#asking.steadyMs);
+  }
+
+  takeOrders(): readonly Order<PendingItem>[] {
+    return this.#orders.length === 0 ? this.#orders : this.#orders.splice(0);
   }
 
   /** At its end: its rows go into the turn's batch. */
@@ -117,11 +162,24 @@ export class Keys implements KeyRoom<PendingItem> {
     turn.put(this.#stamp);
   }
 
-  arrived(place: Place, { id, payload, key: text }: Pick<ItemRecord, "id" | "payload" | "key">): void {
+  arrived(place: Place, record: Pick<ItemRecord, "id" | "payload" | "key" | "origin">): void {
+    const { id, payload, key: text, origin } = record;
     const key = this.#ensure(text);
     this.rows.openPriority(priorityOf(place));
+    this.#sequences.next = Math.max(this.#sequences.next, sequenceOf(place) + 1);
+    if (isInside(place)) this.#count((inside) => inside.items++);
+    // Mail that waits is of an earlier actor; this is the first item of another one.
+    if (key.actor?.isGone === true) key.actor.isGone = false;
     const weight = ITEM_WEIGHT + payload.length;
-    const item = { key: place, weight, id, payload, checkpoint: null, returned: null };
+    const item = {
+      key: place,
+      weight,
+      id,
+      payload,
+      checkpoint: null,
+      returned: null,
+      ...(origin && { origin }),
+    };
     this.#boxes.append(key, { place, item: undefined }, item);
   }
 
@@ -139,12 +197,17 @@ export class Keys implements KeyRoom<PendingItem> {
     );
     this.#boxes.pending--;
     key.isForAll = false;
-    if (key.head !== undefined) this.#memory.release(key.head);
+    if (isInside(place)) this.rows.inside.running++;
+    if (key.head === undefined) return;
+    const { item } = key.head;
+    if (item !== undefined) this.#boxes.noteHead(key.head, item);
+    this.#memory.release(key.head);
   }
 
   returned(place: Place): void {
     const key = this.#boxes.headed(place);
     this.#boxes.step(key, { type: "item.returned" });
+    if (isInside(place)) this.rows.inside.running--;
     this.#boxes.pending++;
     key.isForAll = true;
     this.#boxes.look(key);
@@ -152,6 +215,9 @@ export class Keys implements KeyRoom<PendingItem> {
 
   delayed(place: Place): void {
     this.#boxes.step(this.#boxes.headed(place), { type: "item.delayed" });
+    if (!isInside(place)) return;
+    this.rows.inside.running--;
+    this.rows.inside.delayed++;
   }
 
   due(place: Place): void {
@@ -159,6 +225,7 @@ export class Keys implements KeyRoom<PendingItem> {
     // Items that wait are read from the store: a leader that was succeeded may read those of the next one.
     if (key === undefined || !this.#boxes.step(key, { type: "item.due" })) return;
     this.#boxes.pending++;
+    if (isInside(place)) this.rows.inside.delayed--;
     this.#boxes.look(key);
   }
 
@@ -168,8 +235,13 @@ export class Keys implements KeyRoom<PendingItem> {
     const commit = key?.statedCommit ?? 0;
     const [is, was] = [left.stateVersion ?? 0, key?.stateVersion ?? 0];
     if (is < was && left.state !== "kept") return `its state is of version ${is}, and was of ${was}`;
-    if (left.basedOn === commit) return undefined;
-    return `the state that it began with is of commit ${left.basedOn}, and its key has that of ${commit}`;
+    if (left.basedOn !== commit)
+      return `the state that it began with is of commit ${left.basedOn}, and its key has that of ${commit}`;
+    if (key?.isLane === true && (left.state !== "kept" || left.asks !== undefined))
+      return "it leaves a state or asks for something, and is no event of an actor";
+    if (key === undefined || left.asks === undefined) return undefined;
+    const { table, timers, settings } = this;
+    return faultOf({ table, timers, maxMail: settings.maxMail }, key, left.asks);
   }
 
   /** The worker that was to begin this item does not have the state of its key. */
@@ -179,14 +251,49 @@ export class Keys implements KeyRoom<PendingItem> {
 
   settled(place: Place, end: KeyedEnd): void {
     const key = this.#boxes.headed(place);
-    if (end.kind === "failed" && !end.sparesKey && !this.settings.skipsFailed) {
-      key.why = end.why.slice(0, WHY_CHARACTERS);
+    const { head } = key;
+    const wasRunning = key.row.state === RUNNING;
+    if (isInside(place)) this.#countEnd(end, wasRunning);
+    if (end.kind === "failed" && this.#parks(key, end)) {
+      key.why = `${end.class}: ${end.message}`.slice(0, WHY_CHARACTERS);
       this.#boxes.step(key, { type: "item.failed" });
       return;
     }
-    if (end.kind === "done" && end.left !== undefined) this.#commit(key, end.left, end.commit);
+    this.#queue.remove(key);
+    if (!wasRunning) this.#boxes.pending--;
+    if (head !== undefined) this.#heard(key, head, end);
     this.#boxes.step(key, { type: "item.settled" });
     this.#boxes.endHead(key);
+    // A child has told its parent of its end, and goes.
+    if (key.actor?.isFinal === true && key.actor.parent !== undefined) this.#endings.stop(key);
+    else this.#endings.removeIfGone(key);
+  }
+
+  /** Nothing waits behind an invocation. */
+  #parks({ text }: Key, { sparesKey }: Extract<KeyedEnd, { kind: "failed" }>): boolean {
+    return !sparesKey && !this.settings.skipsFailed && invocationOf(text) === undefined;
+  }
+
+  #heard(key: Key, head: Letter, end: KeyedEnd): void {
+    this.#asking.heard(key, head.item?.origin ?? head.origin);
+    if (end.kind === "done" && end.left !== undefined) {
+      this.#commit(key, end.left, end.commit);
+      if (end.left.asks !== undefined) this.#asking.carryOut(key, head, end.left.asks);
+    }
+    if (key.isLane) this.#asking.invocationEnded(key, head, end);
+  }
+
+  #countEnd(end: KeyedEnd, wasRunning: boolean): void {
+    this.#count((inside) => {
+      if (wasRunning) inside.running--;
+      if (end.kind === "done") inside.done++;
+      else inside.failedByClass[end.class]++;
+    });
+  }
+
+  #count(change: (inside: InsideCounts) => void): void {
+    change(this.rows.inside);
+    this.rows.touchInside();
   }
 
   #commit(key: Key, { state, stateVersion = 0, heardBy }: LeftState, commit: number): void {
@@ -202,8 +309,9 @@ export class Keys implements KeyRoom<PendingItem> {
   }
 
   /** Before all that waits: in order of submission, as ever. */
-  takenBack(place: Place, text: string): void {
+  takenBack(place: Place, text: string, from: FailureClass): void {
     const key = this.#ensure(text);
+    if (isInside(place)) this.#count((inside) => inside.failedByClass[from]--);
     const letter: Letter = { place, item: undefined };
     if (key.head?.place === place) {
       this.#boxes.step(key, { type: "item.retried" });
@@ -257,10 +365,23 @@ export class Keys implements KeyRoom<PendingItem> {
   /** For replay: a key as its row has it. */
   restore(key: Key, how: { readonly isRunning: boolean }): void {
     this.#boxes.restore(key, how);
+    const { head, row } = key;
+    if (head === undefined || !isInside(head.place)) return;
+    if (how.isRunning) this.rows.inside.running++;
+    if (row.context.isDelayed) this.rows.inside.delayed++;
+  }
+
+  /** The same of a timer that is armed. */
+  restoreTimer(key: Key, timer: Timer): void {
+    key.actor ??= new Actor();
+    if (timer.id === "") key.actor.retirement = timer;
+    else key.actor.timers.set(timer.id, timer);
+    this.timers.arm(timer);
   }
 
   #ensure(text: string): Key {
     const [{ size }, key] = [this.table, this.table.ensure(text)];
+    // Lanes are counted nowhere.
     if (this.table.size > size) this.counts.came(IDLE);
     return key;
   }

@@ -5,6 +5,7 @@
 import type { KeyEvent } from "../../../machines/key.ts";
 import { assert } from "../../base/assert.ts";
 import type { Effect } from "../../runtime/compile.ts";
+import type { Order } from "../ledger/key-room.ts";
 import type { PendingItem } from "../ledger/ledger.ts";
 import { sequenceOf } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
@@ -14,6 +15,8 @@ import type { KeyCounts } from "./key-counts.ts";
 import type { KeyMemory } from "./key-memory.ts";
 import type { KeyQueue } from "./key-queue.ts";
 import type { KeyRows } from "./key-rows.ts";
+import type { KeyTable } from "./key-table.ts";
+import { refusalOf } from "./judgement.ts";
 import { appendMail, insertMail } from "./mail.ts";
 
 /** The chart of a key asks for none. */
@@ -22,14 +25,18 @@ const NO_EFFECTS: Effect[] = [];
 /** The parts of the room that a move of a key changes. */
 interface Parts {
   readonly rows: KeyRows;
+  readonly table: KeyTable;
   readonly counts: KeyCounts;
   readonly memory: KeyMemory;
   readonly queue: KeyQueue;
+  readonly orders: Order<PendingItem>[];
 }
 
 export class Mailboxes {
   readonly #rows: KeyRows;
   readonly #counts: KeyCounts;
+  readonly #table: KeyTable;
+  readonly #orders: Order<PendingItem>[];
   readonly #memory: KeyMemory;
   readonly #queue: KeyQueue;
   /** By the place of the head. */
@@ -38,7 +45,9 @@ export class Mailboxes {
   pending = 0;
   nowMs = 0;
 
-  constructor({ rows, counts, memory, queue }: Parts) {
+  constructor({ rows, counts, table, memory, queue, orders }: Parts) {
+    this.#table = table;
+    this.#orders = orders;
     this.#rows = rows;
     this.#counts = counts;
     this.#memory = memory;
@@ -62,8 +71,10 @@ export class Mailboxes {
     const after = keyChart.step(before, event, NO_EFFECTS);
     if (after === before) return false;
     key.row = after.state === IDLE.state ? IDLE : after;
-    this.#counts.went(before);
-    this.#counts.came(key.row);
+    if (!key.isLane) {
+      this.#counts.went(before);
+      this.#counts.came(key.row);
+    }
     if (storedState(before.state) !== storedState(after.state) || before.context !== after.context)
       this.#rows.touch(key);
     return true;
@@ -140,16 +151,39 @@ export class Mailboxes {
     if (row.state !== WAITING) return this.#queue.remove(key);
     if (key.queue !== undefined || head?.item === undefined || (key.hasState && key.state === undefined))
       return;
+    if (head.isCondemned) return;
+    const failure = refusalOf(this.#table, key, head.item);
+    if (failure !== undefined) {
+      head.isCondemned = true;
+      this.#orders.push({ kind: "end", item: head.item, failure });
+      return;
+    }
     const { text, statedCommit: commit, state = null, stateVersion } = key;
-    head.item = { ...head.item, keyed: { key: text, commit, state, stateVersion } };
+    const { origin } = head.item;
+    head.item = {
+      ...head.item,
+      keyed: { key: text, commit, state, stateVersion, ...(origin && { origin }) },
+    };
     this.#queue.put(key, head.item, this.nowMs);
+  }
+
+  /** It leaves memory: what is known of it as long as it is the head. */
+  noteHead(head: Letter, { id, origin }: Pick<PendingItem, "id" | "origin">): void {
+    head.id = id;
+    if (origin !== undefined) head.origin = origin;
+  }
+
+  /** The key is idle, and forgotten. */
+  retire(key: Key): void {
+    this.step(key, { type: "key.retired" });
+    if (!key.isLane) this.#counts.went(key.row);
   }
 
   /** For replay: a key as its row has it. */
   restore(key: Key, { isRunning }: { readonly isRunning: boolean }): void {
     const { context } = key.row;
     if (isRunning) key.row = { state: RUNNING, context };
-    this.#counts.came(key.row);
+    if (!key.isLane) this.#counts.came(key.row);
     if (key.head !== undefined) this.#heads.set(key.head.place, key);
     this.pending += context.mail - (isRunning || context.isDelayed ? 1 : 0);
     if (context.mail > 0) this.#memory.hunger(key);

@@ -1,23 +1,20 @@
 // The acts of operators on keys: one is paused and let go on, freed of the item that parks it, or forgotten.
 import { IDLE } from "./key.ts";
 import type { Key, KeyAction, SteerVerdict } from "./key.ts";
-import type { KeyCounts } from "./key-counts.ts";
-import type { KeyMemory } from "./key-memory.ts";
 import type { KeyQueue } from "./key-queue.ts";
-import type { KeyRows } from "./key-rows.ts";
 import type { KeyTable } from "./key-table.ts";
+import type { Asking } from "./asking.ts";
+import type { Endings } from "./endings.ts";
+import { actionLane } from "./lanes.ts";
 import type { Mailboxes } from "./mailboxes.ts";
-import type { Warmth } from "./warmth.ts";
 
 /** The parts of the room that an operator's act changes. */
 interface Parts {
   readonly table: KeyTable;
-  readonly rows: KeyRows;
-  readonly counts: KeyCounts;
-  readonly memory: KeyMemory;
-  readonly warmth: Warmth;
   readonly queue: KeyQueue;
   readonly boxes: Mailboxes;
+  readonly endings: Endings;
+  readonly asking: Asking;
 }
 
 export class Steering {
@@ -44,38 +41,39 @@ export class Steering {
         boxes.look(key);
         return "done";
       case "skip":
-        if (!hasFailed) return "notFailed";
+        if (!hasFailed) return this.#skipAction(key);
         this.#skip(key);
         return "done";
       case "retire":
         if (key.row.state !== IDLE.state) return "notIdle";
-        this.#retire(key);
+        this.#parts.endings.remove(key);
         return "done";
     }
   }
 
   #skip(key: Key): void {
-    const { boxes } = this.#parts;
+    const { asking, boxes, endings } = this.#parts;
+    asking.heard(key, key.head?.origin);
     boxes.step(key, { type: "key.skipped" });
     key.why = "";
     boxes.endHead(key);
+    endings.removeIfGone(key);
+  }
+
+  /** An actor that nothing parks may have a named action that parks the others. */
+  #skipAction({ text }: Key): SteerVerdict {
+    const lane = this.#parts.table.get(actionLane(text));
+    if (lane?.row.context.hasFailed !== true) return "notFailed";
+    this.#skip(lane);
+    return "done";
   }
 
   /** All that parked before failed items were skipped. */
   skipAll(): void {
     if (this.#hasSkipped) return;
     this.#hasSkipped = true;
-    const { counts, table } = this.#parts;
-    if (counts.parked === 0) return;
-    for (const key of table) if (key.row.context.hasFailed) this.#skip(key);
-  }
-
-  #retire(key: Key): void {
-    const { boxes, counts, memory, warmth, rows, table } = this.#parts;
-    boxes.step(key, { type: "key.retired" });
-    counts.went(key.row);
-    for (const part of [memory, warmth]) part.forget(key);
-    rows.retire(key);
-    table.remove(key);
+    const { table } = this.#parts;
+    const failed = [...table].filter(({ row }) => row.context.hasFailed);
+    for (const key of failed) this.#skip(key);
   }
 }
