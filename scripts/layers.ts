@@ -34,7 +34,9 @@ export const FLOORS: Readonly<Record<string, readonly Readonly<Record<string, st
       ledger: "items and their places, ids and records: stored, in memory, in queues, and in numbers",
       lead: "leadership: the lease, those who compete for it, and the watchdog of a leader",
     },
-    { keys: "keys: their order, their states and what waits behind them; the ring, and their partitions" },
+    {
+      keys: "keys: their order, their states and what waits behind them; what actors ask for; the ring, and their partitions",
+    },
     {
       turn: "what a turn is: inputs, the state that they change, the batch and the effects; answers and frames",
     },

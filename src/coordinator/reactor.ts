@@ -17,7 +17,8 @@ import { onExamined } from "./session/delivery.ts";
 import { onOperator } from "./run/operator.ts";
 import { recallBacklogs, steal } from "./schedule/recall.ts";
 import { publishSnapshot } from "./run/publish-snapshot.ts";
-import { checkCompletion, givesOutWork, keepLimits, onVerified } from "./run/run.ts";
+import { checkCompletion, givesOutWork, keepLimits, meaningOf, onVerified } from "./run/run.ts";
+import { carryOut } from "./items/carry-out.ts";
 import { updateMembership } from "./workers/membership.ts";
 import { onScan } from "./workers/scan-failures.ts";
 import { extentOf, isOver } from "./run/run-status.ts";
@@ -36,8 +37,14 @@ export interface TurnTime {
 export function react(state: CoordinatorState, inputs: readonly Input[], { nowMs, wallMs }: TurnTime): Turn {
   const turn = new Turn(nowMs, wallMs, steadyMsOf(state, nowMs, wallMs));
   const wasOver = isOver(state);
-  state.keys.turnBegins(nowMs);
-  for (const input of inputs) take(state, turn, input);
+  state.keys.turnBegins(nowMs, turn.steadyMs);
+  const isCancelled = meaningOf(state).phase === "cancelled";
+  if (state.keys.fire(isCancelled) && state.verification !== undefined) state.verification.isStale = true;
+  carryOut(state, turn);
+  for (const input of inputs) {
+    take(state, turn, input);
+    carryOut(state, turn);
+  }
   keepLimits(state, turn);
   if (turn.hasPaused) recallBacklogs(state, turn);
   updateMembership(state, turn);

@@ -86,7 +86,7 @@ export const KEY_VARIANTS: readonly Variant[] = [
     inspect: ({ keys }) => {
       for (const { row, head } of keys.table)
         if (row.state === RUNNING && head !== undefined)
-          keys.settled(head.place, { kind: "done", left: undefined, commit: 0 });
+          keys.settled(head.place, { kind: "done", left: undefined, commit: 0, output: Buffer.of() });
     },
   },
   {
@@ -105,7 +105,7 @@ export const KEY_VARIANTS: readonly Variant[] = [
         if (row.state !== DELAYED || head === undefined) continue;
         keys.due(head.place);
         keys.assigned(head.place);
-        keys.settled(head.place, { kind: "done", left: undefined, commit: 0 });
+        keys.settled(head.place, { kind: "done", left: undefined, commit: 0, output: Buffer.of() });
       }
     },
   },

@@ -17,7 +17,7 @@ const LOOK_MS = 250;
 
 /** Milliseconds of each, in order; beside `armed` timers in all. Undefined where the worker arms none. */
 export function timersLateness(armed: number): Promise<number[] | undefined> {
-  return withPlugin("actor", async ({ file, manifest }) => {
+  return withPlugin("alarm", async ({ file, manifest }) => {
     const run = await MeasuredRun.start();
     try {
       for (let at = 0; at < WORKERS; at++) run.startWorker(SLOTS, "--plugin", file);

@@ -11,19 +11,23 @@ export interface MeasuredPlugin {
   readonly manifest: Manifest;
 }
 
-const ACTORS = { module: join(import.meta.dirname, "counters.ts"), types: ["counter", "alarm"] };
+const ACTORS = join(import.meta.dirname, "counters.ts");
 const MODULE = { module: join(import.meta.dirname, "noop.ts"), export: "noop" };
 
-/** The actors, or the module that does nothing. */
+/** Actors of a type, or the module that does nothing. */
 export async function withPlugin<Found>(
-  backend: "actor" | "module",
+  what: "counter" | "alarm" | "module",
   use: (plugin: MeasuredPlugin) => Promise<Found>,
 ): Promise<Found> {
+  const backend = what === "module" ? what : "actor";
   const directory = mkdtempSync(join(tmpdir(), "rollout-bench-plugin-"));
   try {
     const file = join(directory, "plugin.toml");
     const about = { name: `bench-${backend}`, version: "1", backend };
-    writeFileSync(file, stringify({ ...about, [backend]: backend === "actor" ? ACTORS : MODULE }));
+    writeFileSync(
+      file,
+      stringify({ ...about, [backend]: what === "module" ? MODULE : { module: ACTORS, types: [what] } }),
+    );
     return await use({ file, manifest: await loadManifest(file) });
   } finally {
     rmSync(directory, { recursive: true, force: true });

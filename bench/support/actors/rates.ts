@@ -8,7 +8,7 @@ const SLOTS = 16;
 
 /** `actors`: over how many the events go. */
 export function eventsPerSecond(events: number, actors: number): Promise<number> {
-  return measured("actor", events, (n) => keyed(`counter/${n % actors}`, { type: "add" }));
+  return measured("counter", events, (n) => keyed(`counter/${n % actors}`, { type: "add" }));
 }
 
 export function moduleItemsPerSecond(items: number): Promise<number> {
@@ -19,12 +19,12 @@ export function moduleItemsPerSecond(items: number): Promise<number> {
 export function sizedEventsPerSecond(events: number, actors: number, stateBytes: number): Promise<number> {
   const lineOf = (n: number): Line =>
     keyed(`counter/${n % actors}`, n < actors ? { type: "grow", bytes: stateBytes } : { type: "add" });
-  return measured("actor", actors + events, lineOf, actors);
+  return measured("counter", actors + events, lineOf, actors);
 }
 
 /** `unmeasured`: so many of the first are not counted. */
 function measured(
-  backend: "actor" | "module",
+  backend: "counter" | "module",
   items: number,
   lineOf: (n: number) => Line,
   unmeasured = Math.ceil(items / 10),

@@ -14,7 +14,7 @@ const SLOTS = 4;
 
 /** Milliseconds of each, in order. */
 export function idleRoundTrips(samples: number): Promise<number[]> {
-  return withPlugin("actor", async ({ file }) => {
+  return withPlugin("counter", async ({ file }) => {
     const run = await MeasuredRun.start();
     try {
       run.startWorker(SLOTS, "--plugin", file);

@@ -1,0 +1,63 @@
+// Parts of the wire that only actors have, there and back: the asks of a result, and the origin of an item that somebody has asked for.
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type {
+  Final as FinalOnWire,
+  ItemOriginSchema,
+  Keyed,
+  SetTimer,
+} from "../../gen/rollout/v1/work_pb.ts";
+import type { Asks, Final, SetTimer as Timer } from "../ledger/asks.ts";
+import type { Origin } from "../ledger/origin.ts";
+import { COUNT_MAX, countFrom } from "./messages.ts";
+
+/** Undefined when it asks for nothing. */
+export function readAsks(keyed: Keyed): Asks | undefined {
+  const { stopped, cancelled, timers, invocations, children, sends, actions, final } = keyed;
+  const lists = [stopped, cancelled, timers, invocations, children, sends, actions];
+  if (final === undefined && lists.every(({ length }) => length === 0)) return undefined;
+  return {
+    stopped,
+    cancelled,
+    timers: timers.map(readTimer),
+    invocations,
+    children,
+    sends: sends.map(({ to, event, onlyIfThere }) => ({ to, event, isOptional: onlyIfThere })),
+    actions,
+    final: final && readFinal(final),
+  };
+}
+
+/** A delay that is no number is longer than any that is taken. */
+function readTimer({ id, delayMs, event, to, onlyIfThere }: SetTimer): Timer {
+  return { id, delayMs: countFrom(delayMs) ?? COUNT_MAX, event, to, isOptional: onlyIfThere };
+}
+
+function readFinal({ output, error, idleTtlMs }: FinalOnWire): Final {
+  return {
+    output,
+    error,
+    idleTtlMs: idleTtlMs === undefined ? undefined : (countFrom(idleTtlMs) ?? COUNT_MAX),
+  };
+}
+
+export function writeOrigin(origin: Origin): MessageInitShape<typeof ItemOriginSchema> {
+  switch (origin.kind) {
+    case "mail":
+      return { from: { case: "mail", value: { key: origin.from } } };
+    case "timer":
+      return { from: { case: "timer", value: { id: origin.id } } };
+    case "outcome":
+    case "failure":
+      return { from: { case: origin.kind, value: { id: origin.id, isChild: origin.isChild } } };
+    case "start":
+      return {
+        from: { case: "start", value: { id: origin.id, source: origin.source, parent: origin.parent } },
+      };
+    case "invocation":
+      return {
+        from: { case: "invocation", value: { key: origin.key, id: origin.id, source: origin.source } },
+      };
+    case "action":
+      return { from: { case: "action", value: { key: origin.key, type: origin.type } } };
+  }
+}
