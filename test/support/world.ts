@@ -206,8 +206,7 @@ export class World {
 
   async #commit(turn: Turn): Promise<void> {
     this.written = turn.writes;
-    const { puts, deletes } = turn.writes;
-    if (puts.length === 0 && deletes.length === 0) return;
+    if (!turn.hasWrites && !turn.isSynced) return;
     const outcome = await this.store.commit({ ...turn.writes, expect: [this.#leads.epochRow] });
     assert.equal(outcome.kind, "committed");
   }
