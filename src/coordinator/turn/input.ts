@@ -19,6 +19,8 @@ import type {
   ListWorkersResponse,
   RevokeResponse,
 } from "../../gen/rollout/v1/run_pb.ts";
+import type { CreatedRelease, ReleaseStatus } from "../../gen/rollout/v1/release_pb.ts";
+import type { ReleaseRefusal, ReleaseRequest, ReleaseSteering } from "../release/operator.ts";
 import type { Filled } from "./operator-message.ts";
 import type { LedgerExtent, PlannedBatch, RetryVerdict, RunPhase, SubmissionVerdict } from "./run-terms.ts";
 import type { LateResult, ReadStates, SessionInput, Statement } from "./session-frame.ts";
@@ -153,6 +155,14 @@ export interface SeenKeys {
   readonly commit: number;
 }
 
+/** How a release stands; or why it does not begin, or is not moved. */
+export type ReleaseAnswer =
+  | { readonly kind: "release"; readonly status: Filled<ReleaseStatus>; readonly after: string }
+  | ReleaseRefusal;
+
+export type CreatedReleaseAnswer =
+  { readonly kind: "created"; readonly created: Filled<CreatedRelease> } | ReleaseRefusal;
+
 /** Where the answer to an input goes. Called at most once, after the turn is committed (C2); must not throw. */
 export type Answer<T> = (answer: T) => void;
 
@@ -260,6 +270,26 @@ export type Input =
   | { readonly kind: "verified"; readonly damage: Damage | undefined }
   /** Rows of the ledger that the scrub asked for. */
   | { readonly kind: "scrubbed"; readonly page: ScrubbedPage }
+  /** A release is to begin: answered with it, or with why it does not. */
+  | {
+      readonly kind: "createRelease";
+      readonly request: ReleaseRequest;
+      readonly answer: Answer<CreatedReleaseAnswer>;
+    }
+  | {
+      readonly kind: "steerRelease";
+      /** Empty: the latest one. */
+      readonly id: string;
+      readonly by: string;
+      readonly steering: ReleaseSteering;
+      readonly answer: Answer<ReleaseAnswer>;
+    }
+  /** Answered with the latest release if it is that one, or if none is named. */
+  | { readonly kind: "getRelease"; readonly id: string; readonly answer: Answer<ReleaseAnswer> }
+  /** Whether the store says too that this coordinator leads. */
+  | { readonly kind: "leadershipConfirmed"; readonly leads: boolean }
+  /** The counts of a release's stage as they are stored. */
+  | { readonly kind: "releaseCountsRead"; readonly key: string; readonly value: Uint8Array | undefined }
   /** Time to look for workers that have fallen silent. */
   | { readonly kind: "scan" }
   /** Time to tell those that follow how far the run is. */
