@@ -38,7 +38,7 @@ clean: ## Remove what was built and cached
 .PHONY: lint unit canaries e2e
 
 lint: install ## Lint and layers
-	@node scripts/test.ts lint layers
+	@node scripts/test.ts lint lint-types layers
 
 unit: install ## Unit, chart, contract and simulation tests
 	@node scripts/test.ts unit postgres

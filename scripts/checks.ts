@@ -40,6 +40,7 @@ function afterStatic(check: Check): Check {
 const STATIC: readonly Check[] = [
   reads("build", "node", "scripts/build.ts"),
   reads("lint", "eslint", "--max-warnings", "0", "."),
+  reads("lint-types", "oxlint", "--type-aware", "--disable-nested-config", "--deny-warnings", "."),
   reads("types", "node", COMPILER, "-p", "tsconfig.json"),
   reads("exports", "knip"),
   // For browsers, with their library in place of Node's.
