@@ -204,7 +204,7 @@ export const SHARED_VARIANTS: readonly Variant[] = [
   },
   {
     name: "the database does not look at what is expected",
-    from: 24,
+    from: 42,
     settings: (drawn) => ({ ...sharing("database-cut")(drawn), faultEveryMs: 800 }),
     carriedOut: (batch) => ({ ...batch, expect: [] }),
   },
@@ -215,6 +215,7 @@ export const SHARED_VARIANTS: readonly Variant[] = [
   },
   {
     name: "a leader does not look at its deadline",
+    from: 11,
     settings: (drawn) => ({
       ...sharing("successor")(drawn),
       ...{ stormMs: 20_000, kinds: {}, items: 200, database: { ...CALM_DATABASE, delayMaxMs: 100 } },
@@ -281,6 +282,7 @@ export const SHARED_VARIANTS: readonly Variant[] = [
   },
   {
     name: "a coordinator that stands first takes the lease without waiting for its end",
+    from: 8,
     noticedAs: /may still act/,
     settings: sharing("step-down"),
     coordinatorStore: impatient("c1"),
