@@ -47,7 +47,7 @@ const STATIC: readonly Check[] = [
   reads("types-page", "node", COMPILER, "-p", "src/inspector/page/tsconfig.json"),
   // An export that only tests use is unused, unless its comment says `@internal`: a seam that tests need.
   reads("exports-product", "knip", "--production", "--config", "knip.product.json"),
-  reads("format", "prettier", "--check", "--cache", "--cache-location", ".cache/prettier", "."),
+  reads("format", "oxfmt", "--check", "."),
   reads("layers", "node", "scripts/check-layers.ts"),
   reads("gen", "node", "scripts/check-gen.ts"),
   reads("proto-lint", "buf", "lint"),

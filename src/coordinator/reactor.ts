@@ -136,7 +136,13 @@ function take(state: CoordinatorState, turn: Turn, input: Input): void {
 }
 
 type ReadKind =
-  "loaded" | "keysLoaded" | "statesRead" | "claimsExamined" | "examined" | "verified" | "scrubbed";
+  | "loaded"
+  | "keysLoaded"
+  | "statesRead"
+  | "claimsExamined"
+  | "examined"
+  | "verified"
+  | "scrubbed";
 
 /** A reading that an earlier turn has asked for. */
 function takeRead(
