@@ -161,7 +161,8 @@ export type ReleaseAnswer =
   | ReleaseRefusal;
 
 export type CreatedReleaseAnswer =
-  { readonly kind: "created"; readonly created: Filled<CreatedRelease> } | ReleaseRefusal;
+  | { readonly kind: "created"; readonly created: Filled<CreatedRelease> }
+  | ReleaseRefusal;
 
 /** Where the answer to an input goes. Called at most once, after the turn is committed (C2); must not throw. */
 export type Answer<T> = (answer: T) => void;
