@@ -11,6 +11,7 @@ import type {
 } from "../../gen/rollout/v1/work_pb.ts";
 import { attemptKey } from "../work/backlog.ts";
 import type { Assigned, Executed } from "../work/backlog.ts";
+import { readGiven } from "../work/keyed-wire.ts";
 
 const ITEM_ID_BYTES = 32;
 /** This process's own incarnation is in the envelope. */
@@ -49,8 +50,8 @@ function readAssignment(
   const { itemId, attempt } = assignment.attempt;
   const { payload, checkpoint, priority, alone, keyed } = assignment;
   const key = attemptKey(itemId, attempt, epoch);
-  const how = { payload, checkpoint, priority, alone, plugin, timeoutMs: Number(itemTimeoutMs), keyed };
-  return { key, itemId, attempt, epoch, ...how };
+  const how = { payload, checkpoint, priority, alone, plugin, timeoutMs: Number(itemTimeoutMs) };
+  return { key, itemId, attempt, epoch, ...how, keyed: keyed && readGiven(keyed) };
 }
 
 export interface Holdings {
