@@ -117,7 +117,7 @@ export function compile<Machine extends AnyStateMachine>(
 /** Where the chart begins. Entering it must do nothing: a row is made without running the interpreter. */
 function initialValue(machine: AnyStateMachine): StateValue {
   refuseInitialWork(machine.root);
-  const scope = inertScope(machine, () => {});
+  const scope = inertScope(machine, { onAction: () => {} });
   return machine.getInitialSnapshot(scope, {}).value as StateValue;
 }
 
