@@ -36,6 +36,9 @@ function refusalOfStages(stages: readonly StageSpec[]): ReleaseRefusal | undefin
       key: `stage[${STAGES_MAX + 1}]`,
       allowed: `${STAGES_MAX} stages, all items as the last one included`,
     };
+  const last = stages.at(-1);
+  if (last?.kind !== "items" || last.share !== 1)
+    return { key: `stage[${stages.length}].items`, allowed: "100%: all items are the last stage" };
   for (const [at, stage] of judged.entries()) {
     const before = judged[at - 1];
     const refusal = refusalOfStage(stage, before) ?? refusalOfDemands(stage);
