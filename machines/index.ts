@@ -3,6 +3,8 @@ import { coordinatorRole } from "./coordinator-role.ts";
 import { execution } from "./execution.ts";
 import { key } from "./key.ts";
 import type { Chart } from "./migration.ts";
+import { releaseStage } from "./release-stage.ts";
+import { release } from "./release.ts";
 import { run } from "./run.ts";
 import { spotDrain } from "./spot-drain.ts";
 import type { DrainContext } from "./spot-drain.ts";
@@ -54,6 +56,8 @@ export const charts = {
     migrations: [{ from: "1", to: "2", migrate: (snapshot) => snapshot }],
   },
   key: { machine: key, migrations: [], predecessors: [] },
+  release: { machine: release, migrations: [] },
+  "release-stage": { machine: releaseStage, migrations: [] },
   run: { machine: run, migrations: [], predecessors: [] },
   "spot-drain": {
     machine: spotDrain,
@@ -81,7 +85,28 @@ export const charts = {
       },
     ],
   },
-  "work-item": { machine: workItem, migrations: [], predecessors: [] },
+  "work-item": {
+    machine: workItem,
+    // There were no releases.
+    migrations: [
+      {
+        from: "1",
+        to: "2",
+        migrate: ({ value, context }) => ({
+          value,
+          context: { ...(context as object), trial: "", tried: "" },
+        }),
+      },
+    ],
+    // A row of version 1 is one of version 2 that no release has tried.
+    predecessors: [
+      {
+        version: "1",
+        structure: "b2e3f8b011452b1f",
+        states: { Pending: "Pending", Running: "Running", Done: "Done", Failed: "Failed" },
+      },
+    ],
+  },
   "worker-lifecycle": { machine: workerLifecycle, migrations: [], predecessors: [] },
   "worker-trust": { machine: workerTrust, migrations: [], predecessors: [] },
 } as const satisfies Readonly<Record<string, Chart>>;

@@ -25,6 +25,10 @@ export interface ItemContext extends AttemptKey {
   readonly isApart: boolean;
   /** When it was given back uncharged, within the last minute; the latest, and no more than can matter. */
   readonly returnedAtMs: readonly number[];
+  /** The release whose candidate the attempt tries; empty: it tries none. */
+  readonly trial: string;
+  /** The release whose candidate has failed it: that one tries it no more. Empty: none has. */
+  readonly tried: string;
   readonly maxAttempts: number;
   readonly maxLost: number;
   /** Given back so often within a minute, it waits. */
@@ -38,12 +42,17 @@ export interface ItemInput {
   readonly maxReturns?: number;
 }
 
+/** `trial`: a release, the candidate of which the attempt tries; none unless said. */
+interface OnTrial {
+  readonly trial?: string;
+}
+
 type Report<Type extends string> = { readonly type: Type } & AttemptKey;
 
 export type ItemEvent =
-  | ({ readonly type: "item.assigned" } & Omit<AttemptKey, "attempt">)
+  | ({ readonly type: "item.assigned" } & Omit<AttemptKey, "attempt"> & OnTrial)
   /** A worker has it under an attempt that the ledger has not heard of: the assignment was lost with the power. */
-  | Report<"item.adopted">
+  | (Report<"item.adopted"> & OnTrial)
   | Report<"item.succeeded">
   /** A success for an attempt that was given up; accepted while the item is nobody's. */
   | Report<"item.succeededLate">
@@ -53,6 +62,8 @@ export type ItemEvent =
   | Report<"item.tooLarge">
   /** The process that executed it died while it executed others too: no item can be blamed for it. */
   | Report<"item.crashedTogether">
+  /** An attempt that was a trial has failed, in whatever way: nothing is charged, and the item is as it was but for that. */
+  | Report<"item.erredOnTrial">
   /** Preempted, stolen, fenced or never arrived: nobody's fault, nothing is charged. `atMs` outlives a restart. */
   | (Report<"item.returned"> & { readonly atMs: number })
   /** The worker fell silent. `counted` is false when many fell silent together. */
@@ -102,6 +113,7 @@ export const workItem = setup({
     isSpentAlone: ({ context, event }) =>
       isCurrent(context, event) && runsAlone(context) && context.charged + 1 >= context.maxAttempts,
     isAlone: ({ context, event }) => isCurrent(context, event) && runsAlone(context),
+    isOnTrial: ({ context, event }) => isCurrent(context, event) && context.trial !== "",
     isRestless: ({ context, event }) =>
       isCurrent(context, event) && returnsOf(context, event).length >= context.maxReturns,
     isPoison: ({ context, event }) =>
@@ -118,13 +130,14 @@ export const workItem = setup({
             incarnation: event.incarnation,
             epoch: event.epoch,
             attempt: context.attempt + 1,
+            trial: event.trial ?? "",
           }
         : {},
     ),
     adoptUnder: assign(({ event }) => {
       if (event.type !== "item.adopted") return {};
-      const { worker, incarnation, attempt, epoch } = event;
-      return { worker, incarnation, attempt, epoch };
+      const { worker, incarnation, attempt, epoch, trial = "" } = event;
+      return { worker, incarnation, attempt, epoch, trial };
     }),
     charge: assign({
       charged: ({ context }) => context.charged + 1,
@@ -133,6 +146,7 @@ export const workItem = setup({
         failedBy === "" || blamed === worker ? worker : "",
     }),
     setApart: assign({ isApart: true }),
+    noteTrial: assign({ tried: ({ context }) => context.trial }),
     noteReturn: assign({
       returnedAtMs: ({ context, event }) => returnsOf(context, event).slice(-context.maxReturns),
     }),
@@ -145,10 +159,11 @@ export const workItem = setup({
     recordFailure: () => {},
     queueAtOldPlace: () => {},
     queueAfterBackoff: () => {},
+    queueAfterTrial: () => {},
   },
 }).createMachine({
   id: "work-item",
-  version: "1",
+  version: "2",
   context: ({ input }) => ({
     worker: "",
     incarnation: "",
@@ -160,6 +175,8 @@ export const workItem = setup({
     blamed: "",
     isApart: false,
     returnedAtMs: [],
+    trial: "",
+    tried: "",
     maxAttempts: input.maxAttempts,
     maxLost: input.maxLost,
     maxReturns: input.maxReturns ?? MAX_RETURNS,
@@ -187,6 +204,11 @@ export const workItem = setup({
           { guard: "isAlone", target: "Pending", actions: ["charge", "queueAfterBackoff"] },
           { guard: "isCurrent", target: "Pending", actions: ["setApart", "queueAtOldPlace"] },
         ],
+        "item.erredOnTrial": {
+          guard: "isOnTrial",
+          target: "Pending",
+          actions: ["noteTrial", "queueAfterTrial"],
+        },
         "item.returned": [
           { guard: "isRestless", target: "Pending", actions: ["noteReturn", "queueAfterBackoff"] },
           { guard: "isCurrent", target: "Pending", actions: ["noteReturn", "queueAtOldPlace"] },

@@ -2,6 +2,7 @@
 // it, and what a person should. Nothing branches on the text; docs/errors.md is made from this table.
 import { EXIT, conflicting, refused, storage, unknown, unreachable, usage } from "./error-row.ts";
 import type { ErrorRow } from "./error-row.ts";
+import { RELEASE_ERRORS } from "./release-errors.ts";
 
 export const ERRORS = {
   // Wrong usage and configuration
@@ -48,11 +49,7 @@ export const ERRORS = {
     message: "the backend of plugin {plugin} does not start: {reason}",
     hint: "correct it and start the worker again; what it had was handed back, and no item was charged",
   },
-  machine_unusable: {
-    ...usage,
-    message: "no machine can be taken from {file}: {reason}",
-    hint: "{advice}",
-  },
+  machine_unusable: { ...usage, message: "no machine can be taken from {file}: {reason}", hint: "{advice}" },
   too_few_files: {
     ...usage,
     message: "{who} needs {needed} files and sockets open at once, and a process may have {limit} here",
@@ -262,6 +259,7 @@ export const ERRORS = {
     message: "this run executes {task}, and these items are for {other}",
     hint: "submit them to a run of their own, made with `rollout init`",
   },
+  ...RELEASE_ERRORS,
   event_id_reused: {
     ...conflicting,
     message: "event {event} of {key} was submitted before with another payload",

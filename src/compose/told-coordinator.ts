@@ -184,6 +184,7 @@ export class ToldCoordinator {
 }
 
 function factsOf({ chart }: Told, actor: string): Facts {
+  if (chart === "release" || chart === "release-stage") return { release: actor };
   return chart === "work-item" ? { item: actor } : { worker_id: actor };
 }
 

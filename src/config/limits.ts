@@ -22,6 +22,8 @@ export const LIMITS = Object.freeze({
   pluginsPerBeat: 64,
   /** A plugin's name, and its version. */
   pluginTextBytes: 128,
+  /** Numbers that are read in one output. */
+  numbersPerOutput: 16,
   /** A worker's words for the trouble that its backends have. */
   troubleBytes: 256,
   /** Slots that a worker may offer. */

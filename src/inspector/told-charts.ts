@@ -20,6 +20,8 @@ const WORD = /^[\w.:/-]*$/;
 const FACTS: Readonly<Record<ChartName, readonly string[]>> = {
   key: [],
   "coordinator-role": ["incarnation", "epoch"],
+  release: ["release"],
+  "release-stage": ["release"],
   run: ["run_id", "pending", "delayed", "running", "done", "failed", "workers"],
   "worker-lifecycle": ["worker_id", "incarnation"],
   "worker-trust": ["worker_id"],

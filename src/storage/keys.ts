@@ -47,6 +47,10 @@ export const RECORD_KIND = {
   assignment: 39,
   resultBatch: 40,
   partitionCheckpoint: 41,
+  releases: 46,
+  release: 47,
+  releaseStage: 48,
+  releaseCounts: 49,
   enrolled: 50,
   revocations: 51,
 } as const;
@@ -147,6 +151,10 @@ export const STATES_PREFIX = "states/";
 export const MAIL_PREFIX = "mail/";
 /** The last checkpoints of partitions, by partition. */
 export const PARTITIONS_PREFIX = "partitions/";
+
+/** Releases: which is the latest, and each with its stages and their counts behind it; see src/coordinator/release. */
+export const RELEASES_KEY = "meta/releases";
+export const RELEASES_PREFIX = "releases/";
 
 /** Rows that could not be read, each under its own key behind this. */
 export const QUARANTINE_PREFIX = "quarantine/";

@@ -33,13 +33,13 @@ const BESIDE_AN_ITEM_BYTES = 4 * MIB;
 
 /** A call that asks for something holds ids, a reason, where to go on. The most is 900 ids of items. */
 const QUESTION: MethodLimits = { messageBytes: 64 * KIB };
-/** 64 plugins are 17 KiB. */
+/** 64 plugins are 19 KiB. */
 const HEARTBEAT: MethodLimits = { messageBytes: 32 * KIB, lane: "heartbeats" };
 
 const METHODS: Readonly<Record<string, MethodLimits>> = {
   "rollout.v1.HeartbeatService/Beat": HEARTBEAT,
   "rollout.v1.HeartbeatService/BeatStream": HEARTBEAT,
-  // All attempts that it has, those with a result that is not acknowledged included: some 20,000, of seven fields each.
+  // All attempts that it has, those with a result that is not acknowledged included: some 20,000, of eight fields each.
   "rollout.v1.WorkService/Session": { messageParts: 256 * KIB },
   "rollout.v1.WorkService/Pull": { messageBytes: 2 * MIB, messageParts: 256 * KIB },
   "rollout.v1.OperatorService/Submit": { messageBytes: LIMITS.dataMaxBytes + BESIDE_AN_ITEM_BYTES },

@@ -5,6 +5,8 @@ import type { ExecutionEvent } from "../../machines/execution.ts";
 import type { DrainEvent } from "../../machines/spot-drain.ts";
 import type { RoleEvent } from "../../machines/coordinator-role.ts";
 import type { KeyEvent } from "../../machines/key.ts";
+import type { StageEvent } from "../../machines/release-stage.ts";
+import type { ReleaseEvent } from "../../machines/release.ts";
 import type { RunEvent } from "../../machines/run.ts";
 import type { ItemEvent } from "../../machines/work-item.ts";
 import type { WorkerEvent } from "../../machines/worker-lifecycle.ts";
@@ -34,6 +36,8 @@ const scenario =
 const role = scenario<RoleEvent>();
 const aKey = scenario<KeyEvent>();
 const theRun = scenario<RunEvent>();
+const aRelease = scenario<ReleaseEvent>({ stages: 2, holdsOnBreach: false, by: "ada" });
+const aStage = scenario<StageEvent>();
 const attemptOn = scenario<ExecutionEvent>();
 const drain = scenario<DrainEvent>();
 const item = scenario<ItemEvent>({ maxAttempts: 3, maxLost: 5 });
@@ -104,6 +108,20 @@ const SCENARIOS: Readonly<Record<string, Readonly<Record<string, Scenario>>>> = 
       { type: "key.paused" },
     ),
   },
+  release: {
+    "just begun": aRelease(),
+    "held, without a verdict": aRelease({ type: "verdict.inconclusive", reason: "no verdict", by: "" }),
+    "in its last stage": aRelease({ type: "stage.promoted", reason: "proof", by: "" }),
+    completed: aRelease(
+      { type: "stage.promoted", reason: "proof", by: "" },
+      { type: "stage.forced", reason: "", by: "bob" },
+    ),
+  },
+  "release-stage": {
+    waiting: aStage(),
+    active: aStage({ type: "stage.opened", atMs: 5 }),
+    promoted: aStage({ type: "stage.opened", atMs: 5 }, { type: "stage.forced", atMs: 9 }),
+  },
   run: {
     "just opened": theRun(),
     "sealed and paused": theRun({ type: "run.sealed" }, { type: "run.paused", reason: "over budget" }),
@@ -136,6 +154,11 @@ const SCENARIOS: Readonly<Record<string, Readonly<Record<string, Scenario>>>> = 
       { type: "item.returned", ...attempt, atMs: GOLDEN_WALL_MS },
       assigned,
       { type: "item.crashedTogether", ...attempt, attempt: 2 },
+    ),
+    "running on trial": item({ ...assigned, trial: "01R" }),
+    "pending, failed by a candidate": item(
+      { ...assigned, trial: "01R" },
+      { type: "item.erredOnTrial", ...attempt },
     ),
   },
   "worker-lifecycle": {

@@ -27,7 +27,7 @@ const incarnation = "01B";
 const attempt = { worker: "w1", incarnation: "i1", attempt: 1, epoch: 4 };
 const maxima = { maxAttempts: 3, maxLost: 5, maxReturns: 10 };
 const history = { failedBy: "", blamed: "", isApart: false, returnedAtMs: [] };
-const budgets = { charged: 0, lost: 0, ...history, ...maxima };
+const budgets = { charged: 0, lost: 0, ...history, trial: "", tried: "", ...maxima };
 const failures = { failuresInRow: 0, failingSinceMs: 0, maxFailuresInRow: 5 };
 const trust = { incarnation, ...failures, triedAtMs: 0 };
 const drain = { cause: "gcp", deadlineMs: 100_000, untilMs: 100_000 };
@@ -46,6 +46,11 @@ const noticed = { ...over, sinceMs: 85_000, machineEndsMs: 115_000 };
 const claimed = { type: "lease.free", weight: 1, isItsTurn: true, hasQuorum: true };
 
 const quiet = { mail: 0, isPaused: false, hasFailed: false, isDelayed: false };
+
+const begun = {
+  ...{ stage: 1, stages: 2, holdsOnBreach: false },
+  ...{ heldBy: null, isUnlimited: false, reason: "", by: "ada" },
+};
 
 const restarted = [{ type: "coordinator.started" }, "Candidate.Following.Willing"] as const;
 const noRole = { epoch: null, ending: null };
@@ -70,6 +75,34 @@ const role = {
     then: [{ type: "lease.resigned" }, "Fenced"],
   },
 } as const satisfies Record<string, Expected>;
+/** An item, as both versions have it. */
+const items: Readonly<Record<string, Expected>> = {
+  "never assigned": {
+    state: "Pending",
+    context: { worker: "", incarnation: "", attempt: 0, epoch: 0, ...budgets },
+    then: [{ type: "item.cancelled" }, "Failed"],
+  },
+  running: {
+    state: "Running",
+    context: { ...attempt, ...budgets },
+    then: [{ type: "item.succeeded", ...attempt }, "Done"],
+  },
+  "pending after an error": {
+    state: "Pending",
+    context: { ...attempt, ...budgets, charged: 1, failedBy: "w1", blamed: "w1" },
+    then: [{ type: "item.succeededLate", ...attempt }, "Done"],
+  },
+  done: {
+    state: "Done",
+    context: { ...attempt, ...budgets },
+    then: [{ type: "item.cancelled" }, "Done"],
+  },
+  "pending, handed back and apart": {
+    state: "Pending",
+    context: { ...attempt, attempt: 2, ...budgets, isApart: true, returnedAtMs: [GOLDEN_WALL_MS] },
+    then: [{ type: "item.adopted", ...attempt, attempt: 3 }, "Running"],
+  },
+};
 const expired: Expected = { state: "Expired", context: {}, then: [{ type: "result.unwanted" }, "Unwanted"] };
 /** A drain, as versions 1 and 2 have it. */
 const idle: Expected = {
@@ -164,6 +197,45 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
       then: [{ type: "key.resumed" }, "Delayed"],
     },
   },
+  "release@1": {
+    "just begun": {
+      state: "Rolling",
+      context: begun,
+      then: [{ type: "verdict.breached", reason: "worse", by: "" }, "RolledBack"],
+    },
+    "held, without a verdict": {
+      state: "Held",
+      context: { ...begun, heldBy: "limit", reason: "no verdict", by: "" },
+      then: [{ type: "release.resumed", reason: "", by: "bob" }, "Rolling"],
+    },
+    "in its last stage": {
+      state: "Rolling",
+      context: { ...begun, stage: 2, reason: "proof", by: "" },
+      then: [{ type: "stage.promoted", reason: "proof", by: "" }, "Completed"],
+    },
+    completed: {
+      state: "Completed",
+      context: { ...begun, stage: 2, by: "bob" },
+      then: [{ type: "release.aborted", reason: "", by: "" }, "Completed"],
+    },
+  },
+  "release-stage@1": {
+    waiting: {
+      state: "Waiting",
+      context: { openedAtMs: null, endedAtMs: null, promotedBy: null },
+      then: [{ type: "stage.opened", atMs: 5 }, "Active"],
+    },
+    active: {
+      state: "Active",
+      context: { openedAtMs: 5, endedAtMs: null, promotedBy: null },
+      then: [{ type: "stage.breached", atMs: 9 }, "Breached"],
+    },
+    promoted: {
+      state: "Promoted",
+      context: { openedAtMs: 5, endedAtMs: 9, promotedBy: "operator" },
+      then: [{ type: "stage.abandoned", atMs: 10 }, "Promoted"],
+    },
+  },
   "run@1": {
     "just opened": {
       state: "Open.Active",
@@ -201,31 +273,18 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
       then: [{ type: "worker.started", atMs: 99_000, boot: "this boot" }, "Draining.GoingOn"],
     },
   },
-  "work-item@1": {
-    "never assigned": {
-      state: "Pending",
-      context: { worker: "", incarnation: "", attempt: 0, epoch: 0, ...budgets },
-      then: [{ type: "item.cancelled" }, "Failed"],
-    },
-    running: {
+  "work-item@1": items,
+  "work-item@2": {
+    ...items,
+    "running on trial": {
       state: "Running",
-      context: { ...attempt, ...budgets },
-      then: [{ type: "item.succeeded", ...attempt }, "Done"],
+      context: { ...attempt, ...budgets, trial: "01R" },
+      then: [{ type: "item.erredOnTrial", ...attempt }, "Pending"],
     },
-    "pending after an error": {
+    "pending, failed by a candidate": {
       state: "Pending",
-      context: { ...attempt, ...budgets, charged: 1, failedBy: "w1", blamed: "w1" },
-      then: [{ type: "item.succeededLate", ...attempt }, "Done"],
-    },
-    done: {
-      state: "Done",
-      context: { ...attempt, ...budgets },
-      then: [{ type: "item.cancelled" }, "Done"],
-    },
-    "pending, handed back and apart": {
-      state: "Pending",
-      context: { ...attempt, attempt: 2, ...budgets, isApart: true, returnedAtMs: [GOLDEN_WALL_MS] },
-      then: [{ type: "item.adopted", ...attempt, attempt: 3 }, "Running"],
+      context: { ...attempt, ...budgets, trial: "01R", tried: "01R" },
+      then: [{ type: "item.assigned", ...attempt }, "Running"],
     },
   },
   "worker-trust@1": {

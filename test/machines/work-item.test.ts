@@ -12,6 +12,8 @@ const budgets = {
   blamed: "",
   isApart: false,
   returnedAtMs: [] as number[],
+  trial: "",
+  tried: "",
   ...maxima,
 };
 
@@ -30,6 +32,7 @@ const stale = ignored(
   "item.returned, older attempt",
   "item.lost, older attempt",
   "item.crashedTogether, older attempt",
+  "item.erredOnTrial, older attempt",
 );
 
 /** A late success is of use only while the item is nobody's. */
@@ -43,8 +46,12 @@ const late = ignored(
 /** An attempt that is on record is not adopted, whoever says that he has it. */
 const notAdopted = ignored("item.adopted, on record");
 
+/** An attempt that is no trial does not fail as one. */
+const noTrial = ignored("item.erredOnTrial");
+
 const pending = {
   ...notAdopted,
+  ...noTrial,
   ...ignored("item.crashedTogether"),
   "item.cancelled": "Failed / recordFailure",
   ...stale,
@@ -63,16 +70,19 @@ const running = {
   "item.lost, not counted": "Pending / queueAtOldPlace",
   "item.cancelled": "Failed / recordFailure",
   ...stale,
-  ...ignored("item.assigned", "item.adopted", "item.retried"),
+  ...ignored("item.assigned", "item.assigned, on trial"),
+  ...ignored("item.adopted", "item.adopted, on trial", "item.retried"),
   ...notAdopted,
+  ...noTrial,
   ...late,
 };
 
 const final = {
   ...notAdopted,
-  ...ignored("item.adopted", "item.crashedTogether"),
+  ...noTrial,
+  ...ignored("item.adopted", "item.adopted, on trial", "item.crashedTogether"),
   ...stale,
-  ...ignored("item.assigned", "item.succeeded", "item.erred", "item.tooLarge"),
+  ...ignored("item.assigned", "item.assigned, on trial", "item.succeeded", "item.erred", "item.tooLarge"),
   ...ignored("item.returned", "item.lost", "item.lost, not counted", "item.cancelled"),
   ...late,
 };
@@ -83,11 +93,19 @@ describe("the chart of an item", () => {
     input: { maxAttempts: 3, maxLost: 5 },
     begins:
       'Pending; worker = "", incarnation = "", attempt = 0, epoch = 0, charged = 0, lost = 0, failedBy = "", blamed = "", ' +
-      "isApart = false, returnedAtMs = [], maxAttempts = 3, maxLost = 5, maxReturns = 10",
+      'isApart = false, returnedAtMs = [], trial = "", tried = "", maxAttempts = 3, maxLost = 5, maxReturns = 10',
     compiles: true,
     events: {
       "item.assigned": { type: "item.assigned", worker: "w2", incarnation: "i2", epoch: 6 },
+      "item.assigned, on trial": {
+        type: "item.assigned",
+        ...{ worker: "w2", incarnation: "i2", epoch: 6, trial: "r2" },
+      },
       "item.adopted": { type: "item.adopted", worker: "w2", incarnation: "i2", attempt: 7, epoch: 4 },
+      "item.adopted, on trial": {
+        type: "item.adopted",
+        ...{ worker: "w2", incarnation: "i2", attempt: 7, epoch: 4, trial: "r2" },
+      },
       "item.adopted, on record": { type: "item.adopted", ...current, attempt: 0 },
       "item.succeeded": { type: "item.succeeded", ...current },
       "item.succeeded, older attempt": { type: "item.succeeded", ...older },
@@ -104,6 +122,8 @@ describe("the chart of an item", () => {
       "item.tooLarge, older attempt": { type: "item.tooLarge", ...older },
       "item.crashedTogether": { type: "item.crashedTogether", ...current },
       "item.crashedTogether, older attempt": { type: "item.crashedTogether", ...older },
+      "item.erredOnTrial": { type: "item.erredOnTrial", ...current },
+      "item.erredOnTrial, older attempt": { type: "item.erredOnTrial", ...older },
       "item.returned": { type: "item.returned", ...current, atMs: NOW },
       "item.returned, older attempt": { type: "item.returned", ...older, atMs: NOW },
       "item.lost": { type: "item.lost", ...current, counted: true },
@@ -119,7 +139,11 @@ describe("the chart of an item", () => {
           ...pending,
           ...ignored("item.succeededLate", "item.succeededLate, last attempt"),
           "item.assigned": "Running; worker = w2, incarnation = i2, attempt = 1, epoch = 6",
+          "item.assigned, on trial":
+            "Running; worker = w2, incarnation = i2, attempt = 1, epoch = 6, trial = r2",
           "item.adopted": "Running; worker = w2, incarnation = i2, attempt = 7, epoch = 4",
+          "item.adopted, on trial":
+            "Running; worker = w2, incarnation = i2, attempt = 7, epoch = 4, trial = r2",
         },
       },
       // The attempt that was given up still stands in the context; its reports come too late.
@@ -131,7 +155,27 @@ describe("the chart of an item", () => {
           "item.succeededLate": "Done / recordResult",
           "item.succeededLate, last attempt": "Done / recordResult",
           "item.assigned": "Running; worker = w2, incarnation = i2, attempt = 3, epoch = 6",
+          "item.assigned, on trial":
+            "Running; worker = w2, incarnation = i2, attempt = 3, epoch = 6, trial = r2",
           "item.adopted": "Running; worker = w2, incarnation = i2, attempt = 7, epoch = 4",
+          "item.adopted, on trial":
+            "Running; worker = w2, incarnation = i2, attempt = 7, epoch = 4, trial = r2",
+        },
+      },
+      // It goes to the other version next, or to another release's candidate.
+      "Pending after a trial": {
+        state: "Pending",
+        context: { ...current, ...budgets, trial: "r1", tried: "r1" },
+        cells: {
+          ...pending,
+          "item.succeededLate": "Done / recordResult",
+          "item.succeededLate, last attempt": "Done / recordResult",
+          "item.assigned": 'Running; worker = w2, incarnation = i2, attempt = 3, epoch = 6, trial = ""',
+          "item.assigned, on trial":
+            "Running; worker = w2, incarnation = i2, attempt = 3, epoch = 6, trial = r2",
+          "item.adopted": 'Running; worker = w2, incarnation = i2, attempt = 7, epoch = 4, trial = ""',
+          "item.adopted, on trial":
+            "Running; worker = w2, incarnation = i2, attempt = 7, epoch = 4, trial = r2",
         },
       },
       Running: { context: { ...current, ...budgets }, cells: running },
@@ -197,6 +241,18 @@ describe("the chart of an item", () => {
           "item.returned": `Pending / queueAtOldPlace; returnedAtMs = ${JSON.stringify(
             ago(800, 700, 600, 500, 400, 300, 200, 100, 0),
           )}`,
+        },
+      },
+      // Nothing is charged, whatever it is near to.
+      "Running on trial for the last time": {
+        state: "Running",
+        context: { ...current, ...budgets, trial: "r1", charged: 2, lost: 4, isApart: true },
+        cells: {
+          ...running,
+          "item.erred": "Failed / recordFailure; charged = 3, failedBy = w1, blamed = w1",
+          "item.lost": "Failed / recordFailure; lost = 5",
+          "item.crashedTogether": "Failed / recordFailure; charged = 3, failedBy = w1, blamed = w1",
+          "item.erredOnTrial": "Pending / queueAfterTrial; tried = r1",
         },
       },
       Done: { context: { ...current, ...budgets }, cells: { ...final, ...ignored("item.retried") } },

@@ -57,8 +57,9 @@ export class DatabaseStore implements Store {
   }
 
   async commit(batch: Batch): Promise<CommitOutcome> {
+    const { puts, deletes } = batch;
     const isOfLease =
-      batch.puts.every(({ key }) => key === COORDINATOR_LEASE_KEY) && batch.deletes.length === 0;
+      puts.length > 0 && deletes.length === 0 && puts.every(({ key }) => key === COORDINATOR_LEASE_KEY);
     for (const fence of fencesOf(batch)) this.#relied.add(fence);
     const outcome = await this.#writers[isOfLease ? 0 : 1].commit(batch);
     if (outcome.kind !== "unknown") this.#heard();

@@ -311,7 +311,7 @@ export function awayMs({ random }: SimWorld): number {
 
 /** Not a renewal: that one may be lost, and nobody is the wiser. */
 function isOfLedger({ puts }: Batch): boolean {
-  return puts.some(({ key }) => key !== COORDINATOR_LEASE_KEY);
+  return puts.length === 0 || puts.some(({ key }) => key !== COORDINATOR_LEASE_KEY);
 }
 
 function writtenBy({ puts, deletes }: Batch): Set<string> {

@@ -25,6 +25,7 @@ import {
   logsOf,
   slotOf,
 } from "../ledger/attempt-records.ts";
+import type { LeftCheckpoint } from "../ledger/attempt-records.ts";
 import type { AttemptEnd, Ledger, PendingItem } from "../ledger/ledger.ts";
 import type { Place } from "../ledger/place.ts";
 import { delayedRecord, dueRecord, returnedRecord } from "../ledger/records.ts";
@@ -146,9 +147,9 @@ export function leaveTrail(
   turn.put({ key, value: encodeRecord(attemptRecord, key, record) });
 }
 
-/** The next attempt gets it. An empty one leaves what is there. */
-export function keepCheckpoint(turn: Turn, place: Place, checkpoint: Uint8Array): void {
-  if (checkpoint.length === 0) return;
+/** The next attempt of that version gets it. An empty one leaves what is there. */
+export function keepCheckpoint(turn: Turn, place: Place, checkpoint: LeftCheckpoint): void {
+  if (checkpoint.content.length === 0) return;
   const key = checkpointKey(place);
   turn.put({ key, value: encodeRecord(checkpointRecord, key, checkpoint) });
 }

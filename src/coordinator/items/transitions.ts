@@ -1,8 +1,8 @@
 // Transitions of items. Every change of an item goes through its chart, here and nowhere else: added, assigned, adopted,
 // settled, settled late, retried. Its rows go into the turn's batch together with the counts that they change.
 //
-// The items' room: `transitions` moves an item by its chart, `rows` writes what that changes of the ledger and what an attempt
-// leaves, `replay-ledger` reads the ledger back.
+// The items' room: `transitions` moves an item by its chart, `trials` says which ends cost it nothing, `rows` writes what that
+// changes of the ledger and what an attempt leaves, `replay-ledger` reads the ledger back.
 import { charts } from "../../../machines/index.ts";
 import { runsAlone } from "../../../machines/work-item.ts";
 import type { AttemptKey, ItemContext, ItemEvent } from "../../../machines/work-item.ts";
@@ -44,6 +44,8 @@ import {
   unqueueDelayed,
   unqueueReturned,
 } from "./rows.ts";
+import { tellTrials, uncharged } from "./trials.ts";
+import type { SettlingEvent, Stamp } from "./trials.ts";
 import type { Place } from "../ledger/place.ts";
 import { admitFresh } from "../ledger/queue.ts";
 
@@ -85,7 +87,7 @@ export function assignItem(
     readonly incarnation: IncarnationId;
     readonly epoch: Epoch;
     readonly number: number;
-  },
+  } & Stamp,
 ): RunningItem {
   const itemKey = itemKeyOf(item.id);
   assert(!ledger.running.has(itemKey), "C3: an item that somebody has is given to nobody else");
@@ -94,6 +96,7 @@ export function assignItem(
     worker: to.worker,
     incarnation: to.incarnation,
     epoch: to.epoch,
+    trial: to.trial,
   };
   const before = pendingRow(ledger, item);
   const row = itemChart.step(before, event, []);
@@ -101,7 +104,8 @@ export function assignItem(
   show(ledger, turn, item.id, event, { before, after: row });
   leavePending(ledger, turn, item);
   ledger.meter.attemptsStarted++;
-  return run(ledger, turn, { place: item.key, id: item.id, itemKey, row, number: to.number });
+  const { number, version } = to;
+  return run(ledger, turn, { place: item.key, id: item.id, itemKey, row, number, version });
 }
 
 /**
@@ -113,29 +117,32 @@ export function adoptItem(
   turn: Turn,
   { place, budgets }: { readonly place: Place; readonly budgets: ReturnedRecord | null },
   { id, number, worker, incarnation, attempt, epoch }: Claim,
+  { version, trial }: Stamp,
 ): RunningItem | undefined {
   const itemKey = itemKeyOf(id);
   assert(!ledger.running.has(itemKey), "C3: an item that somebody has is nobody else's");
   const before = pendingRow(ledger, { returned: budgets && { budgets } });
-  const event: ItemEvent = { type: "item.adopted", worker, incarnation, attempt, epoch };
+  const event: ItemEvent = { type: "item.adopted", worker, incarnation, attempt, epoch, trial };
   const row = itemChart.step(before, event, []);
-  return row === before ? undefined : run(ledger, turn, { place, id, itemKey, row, number });
+  return row === before ? undefined : run(ledger, turn, { place, id, itemKey, row, number, version });
 }
 
 function run(
   ledger: Ledger,
   turn: Turn,
-  { place, id, itemKey, row, number }: Pick<RunningItem, "place" | "id" | "itemKey" | "row" | "number">,
+  given: Pick<RunningItem, "place" | "id" | "itemKey" | "row" | "number" | "version">,
 ): RunningItem {
+  const { place, id, itemKey, row, number, version } = given;
   ledger.lookups.touch(itemKey);
   const key = `${RUNNING_PREFIX}${place}`;
-  const { worker, incarnation, epoch } = row.context;
+  const { worker, incarnation, epoch, trial } = row.context;
   const holder = { worker: worker as WorkerId, incarnation: incarnation as IncarnationId, epoch, number };
-  const value = { id, ...holder, ...budgetsOf(row) };
+  const value = { id, ...holder, ...budgetsOf(row), version, trial };
   const checksum = putRow(ledger, turn, "running", { key, type: runningRecord, value });
   const mayHaveCheckpoint = row.context.attempt > 1;
-  const known = { place, id, itemKey, row, assignedAtMs: turn.nowMs, checksum, number, mayHaveCheckpoint };
-  const running = { ...known, receivedFromMs: turn.nowMs, recalledAtMs: undefined, hasBegun: false };
+  const known = { ...given, assignedAtMs: turn.nowMs, checksum, mayHaveCheckpoint };
+  const fresh = { recalledAtMs: undefined, hasBegun: false, ticket: 0 };
+  const running: RunningItem = { ...known, receivedFromMs: turn.nowMs, ...fresh };
   ledger.running.set(itemKey, running);
   return running;
 }
@@ -150,15 +157,18 @@ export function settleItem(
   ledger: Ledger,
   turn: Turn,
   item: RunningItem,
-  event: Exclude<ItemEvent, { type: "item.assigned" | "item.retried" }>,
+  told: SettlingEvent,
   end: AttemptEnd,
 ): Settled {
   const effects: ChartEffect[] = [];
+  const event = uncharged(item, told);
+  const left = { content: end.checkpoint, version: item.version };
   const row = itemChart.step(item.row, event, effects);
   if (row === item.row) return "ignored";
   show(ledger, turn, item.id, event, { before: item.row, after: row });
   item.row = row;
   ledger.meter.attemptsEnded[end.class]++;
+  if (item.ticket !== 0 || row.context.trial !== "") tellTrials(ledger, item, told, end);
   leaveRunning(ledger, turn, item);
   leaveTrail(turn, item.place, item.row.context, end);
   for (const { type } of effects) {
@@ -170,19 +180,24 @@ export function settleItem(
       case "recordFailure":
         recordFailure(ledger, turn, item, end);
         // An operator's retry goes on from what it has cost.
-        keepCheckpoint(turn, item.place, end.checkpoint);
+        keepCheckpoint(turn, item.place, left);
         return "failed";
       case "queueAtOldPlace":
-        keepCheckpoint(turn, item.place, end.checkpoint);
+        keepCheckpoint(turn, item.place, left);
         if (isKeyed(item.place)) ledger.keys.returned(item.place);
         queueReturned(ledger, turn, item.place, budgetsOf(item.row));
         return "pending";
       case "queueAfterBackoff":
-        keepCheckpoint(turn, item.place, end.checkpoint);
+        keepCheckpoint(turn, item.place, left);
         if (isKeyed(item.place)) ledger.keys.delayed(item.place);
         queueDelayed(ledger, turn, item.place, budgetsOf(item.row));
         if (end.result !== null && "class" in end.result)
           ledger.failureMessages.erred({ ...end.result, id: item.id });
+        return "pending";
+      case "queueAfterTrial":
+        if (item.mayHaveCheckpoint) turn.delete(checkpointKey(item.place));
+        if (isKeyed(item.place)) ledger.keys.returned(item.place);
+        queueReturned(ledger, turn, item.place, budgetsOf(item.row));
         return "pending";
       default:
         assert(false, `nothing carries out ${type} of an item`);
@@ -254,7 +269,7 @@ function show(
 
 /** The checkpoint of a running item, sent while it runs. Nothing else of it changes, and it need not be synced. */
 export function saveCheckpoint(turn: Turn, item: RunningItem, checkpoint: Uint8Array): void {
-  keepCheckpoint(turn, item.place, checkpoint);
+  keepCheckpoint(turn, item.place, { content: checkpoint, version: item.version });
   item.mayHaveCheckpoint = true;
 }
 
@@ -367,8 +382,8 @@ function recordFailure(
 
 /** The part of an item's context that its row has. */
 function budgetsOf({ context }: Pick<Row<ItemContext>, "context">): ReturnedRecord {
-  const { attempt, charged, lost, failedBy, blamed, isApart, returnedAtMs } = context;
-  return { attempt, charged, lost, failedBy, blamed, isApart, returnedAtMs };
+  const { attempt, charged, lost, failedBy, blamed, isApart, returnedAtMs, tried } = context;
+  return { attempt, charged, lost, failedBy, blamed, isApart, returnedAtMs, tried };
 }
 
 function stateIndex(name: string): number {

@@ -78,11 +78,18 @@ export const attemptLogRecord: RecordType<AttemptLog> = {
   decode: (fields) => ({ attempt: fields.integer(0), log: fields.bytes(1) }),
 };
 
-export const checkpointRecord: RecordType<Uint8Array> = {
+/** A checkpoint that an attempt has left, for the next one of the same version. */
+export interface LeftCheckpoint {
+  readonly content: Uint8Array;
+  /** The version that the attempt's assignment named; empty: its worker's own, as all attempts of a run without releases. */
+  readonly version: string;
+}
+
+export const checkpointRecord: RecordType<LeftCheckpoint> = {
   kind: RECORD_KIND.checkpoint,
   name: "checkpoint",
-  encode: (checkpoint) => [checkpoint],
-  decode: (fields) => fields.bytes(0),
+  encode: ({ content, version }) => (version === "" ? [content] : [content, version]),
+  decode: (fields) => ({ content: fields.bytes(0), version: fields.length > 1 ? fields.text(1) : "" }),
 };
 
 /** Prefix of what is remembered of one item's attempts. */

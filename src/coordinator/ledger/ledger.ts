@@ -10,13 +10,15 @@ import type { WorkerId } from "../../base/ids.ts";
 import type { KeyPhase } from "../../gen/rollout/v1/run_pb.ts";
 import type { Random } from "../../base/random.ts";
 import type { Row } from "../../runtime/compile.ts";
-import type { AttemptClass } from "./attempt-records.ts";
+import type { AttemptClass, LeftCheckpoint } from "./attempt-records.ts";
 import type { SetAsideItem } from "./quarantine-record.ts";
 import type { EpochStarts } from "./epoch-starts.ts";
 import type { KeyRoom, LeftState } from "./key-room.ts";
 import type { FailureMessages } from "./failure-messages.ts";
 import type { Execution, FailureClass, ReturnedRecord } from "./records.ts";
 import type { LeaderMeter } from "./leader-meter.ts";
+import type { Measure } from "../../base/measure.ts";
+import type { TrialRoom } from "./trial-room.ts";
 import type { Lookups } from "./lookups.ts";
 import type { Place } from "./place.ts";
 import type { Scrub } from "./scrub.ts";
@@ -39,8 +41,8 @@ export interface PendingItem {
   readonly weight: number;
   readonly id: Uint8Array;
   readonly payload: Uint8Array;
-  /** The checkpoint of its last attempt that left one. */
-  readonly checkpoint: Uint8Array | null;
+  /** The checkpoint of its last attempt that left one: for another attempt of the same version. */
+  readonly checkpoint: LeftCheckpoint | null;
   /** Its row as a returned item; null when it was never given out. */
   readonly returned: { readonly budgets: ReturnedRecord; readonly checksum: number } | null;
   /** The key of one that has a key, and its state with the commit that the state is of. */
@@ -68,12 +70,16 @@ export interface RunningItem {
   readonly checksum: number;
   /** Number of the assignment, within the worker's incarnation. */
   readonly number: number;
+  /** The version of the plugin that the assignment named; empty: the worker's own. */
+  readonly version: string;
   /** Whether a checkpoint of it may be in the store: what is done has none. */
   mayHaveCheckpoint: boolean;
   /** When it was first recalled from its worker, monotonic; undefined while it was not. */
   recalledAtMs: number | undefined;
   /** Its worker has said so, in whatever way. */
   hasBegun: boolean;
+  /** The mark of a release that judges the attempt; 0: none does. */
+  ticket: number;
 }
 
 /** An item that waits before it may be given out again. */
@@ -100,6 +106,8 @@ export interface Ledger {
   readonly sampled: Set<string>;
   /** Items of keys, which no window has. */
   readonly keys: KeyRoom<PendingItem>;
+  /** Is told how attempts have ended that releases judge. */
+  readonly trials: TrialRoom;
   readonly lookups: Lookups;
   readonly epochStarts: EpochStarts;
   /** Items that stand in quarantine. */
@@ -132,6 +140,8 @@ export interface AttemptEnd {
   readonly log: Uint8Array;
   /** Empty: it left none, and an earlier one stays. */
   readonly checkpoint: Uint8Array;
+  /** Numbers that were looked for in its output, in the order of the pointers that its assignment came with. */
+  readonly measures?: readonly Measure[] | undefined;
   /** The state of its key, if it is a success that says so. */
   readonly left?: LeftState | undefined;
 }

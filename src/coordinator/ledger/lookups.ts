@@ -17,7 +17,10 @@ export type Finding =
   | ({ readonly kind: "delayed"; readonly delayed: string } & Waiting)
   /** No row says where it is: it was never given out, or somebody has it. */
   | { readonly kind: "fresh"; readonly place: Place }
-  | ({ readonly kind: "done"; readonly place: Place } & Pick<DoneRecord, "digest" | "attempt" | "worker">)
+  | ({ readonly kind: "done"; readonly place: Place } & Pick<
+      DoneRecord,
+      "digest" | "attempt" | "worker" | "pluginVersion"
+    >)
   /** The same, and what was reported contradicts it. */
   | { readonly kind: "contradicted"; readonly place: Place; readonly isEvidence: boolean }
   /** Unknown or failed, or it cannot be used out of turn. */

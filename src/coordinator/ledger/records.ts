@@ -70,6 +70,8 @@ export interface ReturnedRecord {
   readonly isApart: boolean;
   /** When it was returned uncharged of late, by the wall clock. */
   readonly returnedAtMs: readonly number[];
+  /** The release whose candidate has failed it; empty: none has. */
+  readonly tried: string;
 }
 
 export const returnedRecord: RecordType<ReturnedRecord> = {
@@ -107,6 +109,10 @@ export interface RunningRecord extends ReturnedRecord {
   readonly epoch: number;
   /** Number of the assignment, within the worker's incarnation. */
   readonly number: number;
+  /** The version of the plugin that the assignment named; empty: the worker's own. */
+  readonly version: string;
+  /** The release whose candidate that is; empty: it is no trial. */
+  readonly trial: string;
 }
 
 export const runningRecord: RecordType<RunningRecord> = {
@@ -121,7 +127,7 @@ export const runningRecord: RecordType<RunningRecord> = {
     row.attempt,
     row.charged,
     row.lost,
-    ...historyTuple(row),
+    ...historyTuple(row, row),
   ],
   decode: (fields) => ({
     id: fields.bytes(0),
@@ -133,6 +139,8 @@ export const runningRecord: RecordType<RunningRecord> = {
     charged: fields.integer(6),
     lost: fields.integer(7),
     ...historyFrom(fields, 8),
+    version: fields.length > 13 ? fields.text(13) : "",
+    trial: fields.length > 13 ? fields.text(14) : "",
   }),
 };
 
@@ -276,23 +284,34 @@ export function workerFrom(fields: Fields, at: number): WorkerId {
   return ulidFrom<WorkerId>(fields, at);
 }
 
-type History = Pick<ReturnedRecord, "failedBy" | "blamed" | "isApart" | "returnedAtMs">;
+type History = Pick<ReturnedRecord, "failedBy" | "blamed" | "isApart" | "returnedAtMs" | "tried">;
+type Stamped = Pick<RunningRecord, "version" | "trial">;
 
-/** Nothing for an item that nothing has happened to, which is nearly all of them. */
-function historyTuple({ failedBy, blamed, isApart, returnedAtMs }: History): Tuple {
-  return failedBy === "" && !isApart && returnedAtMs.length === 0
-    ? []
-    : [failedBy, isApart, returnedAtMs, blamed];
+/**
+ * Nothing for an item that nothing has happened to, which is nearly all of them; and no more than before there were releases for one
+ * that none concerns. `stamped`: of an item that somebody has.
+ */
+function historyTuple(
+  { failedBy, blamed, isApart, returnedAtMs, tried }: History,
+  { version, trial }: Stamped = UNSTAMPED,
+): Tuple {
+  const history = [failedBy, isApart, returnedAtMs, blamed];
+  if (version !== "" || trial !== "") return [...history, tried, version, trial];
+  if (tried !== "") return [...history, tried];
+  return failedBy === "" && !isApart && returnedAtMs.length === 0 ? [] : history;
 }
 
+const UNSTAMPED: Stamped = { version: "", trial: "" };
+
 function historyFrom(fields: Fields, at: number): History {
-  if (fields.length <= at) return { failedBy: "", blamed: "", isApart: false, returnedAtMs: [] };
+  if (fields.length <= at) return { failedBy: "", blamed: "", isApart: false, returnedAtMs: [], tried: "" };
   const times = fields.tuple(at + 2);
   return {
     failedBy: fields.text(at),
     isApart: fields.boolean(at + 1),
     returnedAtMs: Array.from({ length: times.length }, (_, index) => times.integer(index)),
     blamed: fields.text(at + 3),
+    tried: fields.length > at + 4 ? fields.text(at + 4) : "",
   };
 }
 

@@ -104,7 +104,7 @@ async function readLane(store: Store, from: Place, last: Place): Promise<Place[]
 /** The item that a late result is about, as far as the result may be used for it. Throws store_corrupt, naming the key. */
 async function findReported(store: Store, late: LateReport): Promise<Finding> {
   const finding = await findItem(store, late.id);
-  if (finding.kind === "done" && Buffer.compare(finding.digest, late.end.result.digest) !== 0) {
+  if (finding.kind === "done" && contradicts(late, finding)) {
     const { place } = finding;
     const isEvidence = !(await hasEvidence(store, place)) && (await hasBeen(store, late, finding));
     return { kind: "contradicted", place, isEvidence };
@@ -113,6 +113,14 @@ async function findReported(store: Store, late: LateReport): Promise<Finding> {
   const item = await read(store, `${ITEMS_PREFIX}${finding.place}`, itemRecord);
   // Items of one key run in order, with a state that is committed with each result: one out of turn would not fit.
   return item?.value.key === "" ? finding : { kind: "other" };
+}
+
+/** Another version may say something else: its result comes too late, and contradicts nothing. */
+function contradicts(
+  { end: { result, execution } }: LateReport,
+  done: Pick<DoneRecord, "digest" | "pluginVersion">,
+): boolean {
+  return execution.pluginVersion === done.pluginVersion && Buffer.compare(done.digest, result.digest) !== 0;
 }
 
 /** One contradiction of an item is kept, whichever came first. */
@@ -140,8 +148,8 @@ async function findItem(store: Store, id: Uint8Array): Promise<Finding> {
   const { place } = index.value;
   const done = await read(store, `${DONE_PREFIX}${place}`, doneRecord);
   if (done !== undefined) {
-    const { digest, attempt, worker } = done.value;
-    return { kind: "done", place, digest, attempt, worker };
+    const { digest, attempt, worker, pluginVersion } = done.value;
+    return { kind: "done", place, digest, attempt, worker, pluginVersion };
   }
   // Assignments of keys are never forgotten: an attempt that is not current was given up, and its state would not fit.
   if (isKeyed(place)) return { kind: "other" };

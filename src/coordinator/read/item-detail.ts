@@ -167,7 +167,7 @@ export async function readItem(
         ...standing.item,
         ...(ahead !== undefined && { ahead }),
         ...(isKeyed(place) && (await keyOf(store, { place, key: seen.item.key }, sighting))),
-        checkpointBytes: checkpoint?.length ?? 0,
+        checkpointBytes: checkpoint?.content.length ?? 0,
         attempts: await readAttempts(store, place, standing.final),
       },
       payload,

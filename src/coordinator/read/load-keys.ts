@@ -85,7 +85,7 @@ async function readItems(store: Store, places: readonly Place[]): Promise<Map<Pl
     found.set(place, {
       ...{
         key: place,
-        weight: ITEM_WEIGHT + payload.length + (checkpoint?.length ?? 0),
+        weight: ITEM_WEIGHT + payload.length + (checkpoint?.content.length ?? 0),
         id,
         payload,
         checkpoint,

@@ -94,7 +94,7 @@ async function readReturned(store: Store, { key, value }: Entry, prefix: string)
   const pending = pendingFrom(store, { key: itemKey, value: item }, returned);
   const checkpoint = await readRecord(store, checkpointKey(pending.key), checkpointRecord);
   if (checkpoint === undefined) return pending;
-  return { ...pending, checkpoint, weight: pending.weight + checkpoint.length };
+  return { ...pending, checkpoint, weight: pending.weight + checkpoint.content.length };
 }
 
 function pendingFrom(store: Store, entry: Entry, returned: PendingItem["returned"]): PendingItem {

@@ -14,6 +14,8 @@ import type { Beat, BeatAnswer, BeatVerdict, ClaimedState } from "../turn/input.
 
 const { slotsPerWorker: SLOTS_MAX, pluginsPerBeat: PLUGINS_MAX, pluginTextBytes: PLUGIN_TEXT_MAX } = LIMITS;
 const { troubleBytes: TROUBLE_MAX } = LIMITS;
+/** SHA-256. */
+const DIGEST_BYTES = 32;
 /** A path of a chart and a word. */
 const DRAIN_TEXT_MAX = 128;
 
@@ -55,6 +57,11 @@ export function readBeat(wire: WireBeat | undefined): Beat {
   for (const { name, version } of wire.plugins)
     if (Buffer.byteLength(name) > PLUGIN_TEXT_MAX || Buffer.byteLength(version) > PLUGIN_TEXT_MAX)
       return refuse(`a plugin's name or version is longer than ${PLUGIN_TEXT_MAX} bytes`);
+  const { taskDigests } = wire;
+  if (taskDigests.length > 0 && taskDigests.length !== wire.plugins.length)
+    return refuse("task_digests are not as many as plugins");
+  if (taskDigests.some(({ length }) => length !== DIGEST_BYTES))
+    return refuse(`a task's digest is not ${DIGEST_BYTES} bytes`);
   if (Buffer.byteLength(wire.trouble) > TROUBLE_MAX)
     return refuse(`trouble is longer than ${TROUBLE_MAX} bytes`);
   const { drain } = wire;
@@ -68,10 +75,12 @@ export function readBeat(wire: WireBeat | undefined): Beat {
     load: wire.load,
     sentAtMs: count(wire.sentAtMs, "sent_at_ms"),
     slots: wire.slots,
-    plugins: wire.plugins.map(({ name, version, stateVersion }) => ({
+    plugins: wire.plugins.map(({ name, version, stateVersion }, at) => ({
       ...{ name, version },
       ...(stateVersion > 0 && { stateVersion }),
+      ...(taskDigests[at] && { taskDigest: new Uint8Array(taskDigests[at]) }),
     })),
+    ...(wire.loadedVersions > 0 && { loadedVersions: wire.loadedVersions }),
     isAtRisk: wire.atRisk,
     trouble: wire.trouble,
     ...(drain && { drain: { state: drain.state, cause: drain.cause, leftMs: drain.leftMs } }),

@@ -36,6 +36,7 @@ import type {
 } from "../../gen/rollout/v1/work_pb.ts";
 import { ITEM_ID_BYTES } from "../ledger/place.ts";
 import type { Execution } from "../ledger/records.ts";
+import type { Measure } from "../../base/measure.ts";
 import { isCheckpointPlace } from "../../base/partition.ts";
 import type {
   BatchCommit,
@@ -83,10 +84,16 @@ const PHASES: Readonly<Partial<Record<HeldPhase, "unstarted" | "running">>> = {
   [HeldPhase.RUNNING]: "running",
 };
 
-export function readHeld({ attempt, epoch, phase, incarnation }: HeldAttempt): HeldClaim {
+export function readHeld({ attempt, epoch, phase, incarnation, pluginVersion }: HeldAttempt): HeldClaim {
   const isFinished = phase === HeldPhase.FINISHED;
   const how = PHASES[phase];
-  const claim = { ...readAttempt(attempt), epoch: readEpoch(epoch), isFinished, ...(how && { phase: how }) };
+  const claim = {
+    ...readAttempt(attempt),
+    epoch: readEpoch(epoch),
+    isFinished,
+    ...(how && { phase: how }),
+    ...(pluginVersion !== "" && { pluginVersion: pluginVersion.slice(0, LIMITS.pluginTextBytes) }),
+  };
   if (incarnation.length === 0) return claim;
   const executedBy = parseUlidBytes<IncarnationId>(incarnation);
   return executedBy === undefined
@@ -106,7 +113,16 @@ export function readReport(wire: Result, incarnation: IncarnationId, limits: Ite
     execution: readExecution(wire),
     log: readLog(wire),
     checkpoint: readCheckpoint(wire),
+    ...(wire.measures.length > 0 && { measures: readMeasures(wire.measures) }),
   };
+}
+
+/** More than there are pointers at most are left out, or a result would never get home. */
+function readMeasures(wire: Result["measures"]): Measure[] {
+  return wire.slice(0, LIMITS.numbersPerOutput).map(({ value, notANumber }) => {
+    if (value === undefined) return notANumber ? "not a number" : "missing";
+    return Number.isFinite(value) ? value : "not a number";
+  });
 }
 
 function readExecution({ pluginVersion, startedAtMs, durationMs }: Result): Execution {
@@ -262,20 +278,23 @@ function writeAssignments({
   items,
   plugin,
   itemTimeoutMs,
+  pointers,
 }: Extract<SessionFrame, { kind: "assignments" }>): MessageInitShape<typeof AssignmentBatchSchema> {
   const assignments = items.map(
-    ({ id, attempt, payload, priority, checkpoint, alone, keyed }): Assignment => ({
+    ({ id, attempt, payload, priority, checkpoint, alone, keyed, pluginVersion = "" }): Assignment => ({
       $typeName: "rollout.v1.Assignment",
       attempt: { $typeName: "rollout.v1.Attempt", itemId: id, attempt },
       payload,
       priority,
       alone,
       checkpoint: checkpoint ?? NOTHING,
+      pluginVersion,
       keyed: keyed && create(KeyedAssignmentSchema, writeGiven(keyed)),
     }),
   );
   const batch = { firstNumber: BigInt(firstNumber), assignments };
-  return { ...batch, plugin, itemTimeoutMs: BigInt(itemTimeoutMs) };
+  const sought = pointers && { pointers: [...pointers] };
+  return { ...batch, plugin, itemTimeoutMs: BigInt(itemTimeoutMs), ...sought };
 }
 
 function writeGiven({ key, commit, state }: GivenState): MessageInitShape<typeof KeyedAssignmentSchema> {

@@ -66,11 +66,13 @@ export function onOperator(state: CoordinatorState, turn: Turn, input: Asked<Kin
   }
 }
 
+/** Confirmed by the store also where nothing changes: what was decided before may be lost. */
 function steer(
   state: CoordinatorState,
   turn: Turn,
   input: Asked<"seal" | "pause" | "resume" | "cancel">,
 ): void {
+  turn.requireSync();
   switch (input.kind) {
     case "seal":
       return onSeal(state, turn);
@@ -91,10 +93,10 @@ function extentIn(state: CoordinatorState, turn: Turn): LedgerExtent {
 }
 
 function retry(state: CoordinatorState, turn: Turn, { failed }: Asked<"retry">): RetryVerdict {
+  turn.requireSync();
   if (isCancelled(state)) return { kind: "cancelled" };
   for (const item of failed) retryFailed(state.ledger, turn, item);
   if (failed.length > 0) reopen(state, turn);
-  turn.requireSync();
   return { kind: "retried", items: failed.length };
 }
 

@@ -37,6 +37,8 @@ export function onSubmit(
   turn: Turn,
   { batch, answer: to }: Extract<Input, { kind: "submit" }>,
 ): void {
+  // A refusal rests on what was decided before, which the store may have lost.
+  turn.requireSync();
   // It may have been sealed, or have got its task, since the batch was looked up.
   const refusal = refusalOf(state, batch) ?? refusalOfKeys(state, batch);
   if (refusal !== undefined) return turn.answer(to, refusal);
@@ -50,7 +52,6 @@ export function onSubmit(
   const said = { added: batch.added.length, known, duplicates };
   const key = submissionKey(submission, batchNumber);
   turn.put({ key, value: encodeRecord(submissionRecord, key, said) });
-  turn.requireSync();
   turn.answer(to, { kind: "taken", ...said });
 }
 

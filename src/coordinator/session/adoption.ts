@@ -18,7 +18,7 @@ import { queueReturned } from "../items/rows.ts";
 import type { Place } from "../ledger/place.ts";
 import { freshWindow } from "../ledger/queue.ts";
 import type { Claim, SessionInput, Statement } from "../turn/session-frame.ts";
-import { recallBacklog } from "../schedule/recall.ts";
+import { recallBacklog, recallTrialsOf } from "../schedule/recall.ts";
 import { isCancelled, meaningOf } from "../run/run.ts";
 import { holdsAlone, roomAt } from "../turn/state.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
@@ -30,7 +30,7 @@ const ATTEMPT_MAX = 2 ** 31;
 /** Never given out, as far as the ledger knows. */
 const NEVER_GIVEN = {
   ...{ attempt: 0, charged: 0, lost: 0 },
-  ...{ failedBy: "", blamed: "", isApart: false, returnedAtMs: [] },
+  ...{ failedBy: "", blamed: "", isApart: false, returnedAtMs: [], tried: "" },
 };
 
 /** The claims of a hello that an earlier leader may have given and forgotten. */
@@ -52,6 +52,7 @@ export function unheardOf(
             incarnation: incarnation ?? own,
             attempt: given.attempt,
             epoch: given.epoch,
+            version: given.pluginVersion ?? "",
           },
         ],
   );
@@ -73,6 +74,8 @@ export function reconcile(
     // A cancelled run wants nothing any more, finished results included.
     turn.send(port, { kind: "verdict", keep: isCancelled(state) ? keep.map(() => false) : keep });
     if (meaningOf(state).isPaused) recallBacklog(row, turn);
+    // The candidate's may have been recalled on a stream that broke off.
+    else if (!state.releases.isRolling) recallTrialsOf(row, turn);
     return;
   }
   for (const claim of claims) state.ledger.lookups.begin(itemKeyOf(claim.id), claim);
@@ -112,7 +115,7 @@ export function onClaimsExamined(
 }
 
 function adoptReturned(
-  { ledger }: CoordinatorState,
+  { ledger, releases }: CoordinatorState,
   turn: Turn,
   row: WorkerRow,
   claim: Claim,
@@ -120,8 +123,9 @@ function adoptReturned(
 ): boolean {
   if (finding.kind !== "returned" && finding.kind !== "delayed") return false;
   if (!mayHold(row, finding.budgets)) return false;
-  const running = adoptItem(ledger, turn, finding, claim);
+  const running = adoptItem(ledger, turn, finding, claim, releases.stampNamed(claim.version));
   if (running === undefined) return false;
+  releases.adopted(running.row.context.trial);
   const itemKey = itemKeyOf(claim.id);
   unqueue(ledger, turn, itemKey, finding);
   take(row, itemKey, running);
@@ -133,7 +137,7 @@ function adoptReturned(
  * what they are: not given out, as far as is known. Returns what was adopted.
  */
 function adoptFresh(
-  { ledger }: CoordinatorState,
+  { ledger, releases }: CoordinatorState,
   turn: Turn,
   row: WorkerRow,
   lane: readonly Place[],
@@ -150,13 +154,16 @@ function adoptFresh(
     if (ledger.setAside.has(place)) continue;
     const claim = claims.get(place);
     const mayTake = claim !== undefined && adoptable(row) > 0;
-    const running = mayTake ? adoptItem(ledger, turn, { place, budgets: null }, claim) : undefined;
+    const running = mayTake
+      ? adoptItem(ledger, turn, { place, budgets: null }, claim, releases.stampNamed(claim.version))
+      : undefined;
     if (running === undefined || claim === undefined) {
       queueReturned(ledger, turn, place, NEVER_GIVEN);
       // Somebody else may be asking for it.
       ledger.lookups.touchPlace(place);
       continue;
     }
+    releases.adopted(running.row.context.trial);
     take(row, itemKeyOf(claim.id), running);
     adopted.push(claim);
   }
@@ -180,7 +187,7 @@ export function settleForgotten(
   const { ledger } = state;
   const row = state.workers.get(worker);
   if (!canHaveBeenGiven(state, row, late, placeIn(finding)) || row === undefined) return false;
-  const claim: Claim = { ...late, worker, at: 0, number: 0 };
+  const claim: Claim = { ...late, worker, at: 0, number: 0, version: "" };
   const isAdopted =
     finding.kind === "fresh"
       ? adoptFresh(state, turn, row, lane, new Map([[finding.place, claim]])).length > 0

@@ -217,7 +217,8 @@ function onReport(
   row.held.delete(itemKey);
   countUsage(state.usage, row.id, report);
   if (item !== undefined) measure(state, turn, item, report);
-  if (before !== undefined) judge(state, turn, row, report, before);
+  // Whether a candidate fails says nothing of the worker that tries it.
+  if (before?.trial === "") judge(state, turn, row, report, before);
   return settled;
 }
 
@@ -333,6 +334,8 @@ function handBack(
   const item = row.held.get(itemKey);
   if (item === undefined || item.row.context.attempt !== attempt) return;
   if (runsAlone(item.row.context)) row.refusedAloneAtMs = turn.nowMs;
+  // Unasked, it says that it does not have the version, until it says otherwise.
+  if (item.recalledAtMs === undefined && item.version !== "") row.lacks = item.version;
   takeBackItem(state, turn, row, item, end);
 }
 
@@ -349,10 +352,12 @@ function eventFor(
 
 const NOTHING: Uint8Array = new Uint8Array();
 
-function endOf({ outcome, execution = UNTOLD, log = NOTHING, checkpoint = NOTHING }: EndReport): AttemptEnd {
+function endOf(report: EndReport): AttemptEnd {
+  const { outcome, execution = UNTOLD, log = NOTHING, checkpoint = NOTHING, measures } = report;
   const message = "message" in outcome ? outcome.message : "";
   const left = outcome.kind === "success" ? outcome.keyed : undefined;
-  return { class: outcome.kind, message, result: resultOf(outcome), execution, log, checkpoint, left };
+  const told = { message, result: resultOf(outcome), execution, log, checkpoint, left, measures };
+  return { class: outcome.kind, ...told };
 }
 
 function resultOf(outcome: EndOutcome): AttemptEnd["result"] {

@@ -18,6 +18,8 @@ import type {
   ListWorkersResponse,
   RevokeResponse,
 } from "../../gen/rollout/v1/run_pb.ts";
+import type { CreatedRelease, ReleaseStatus } from "../../gen/rollout/v1/release_pb.ts";
+import type { ReleaseRefusal, ReleaseRequest, ReleaseSteering } from "../release/operator.ts";
 import type { Filled } from "./operator-message.ts";
 import type { LedgerExtent, PlannedBatch, RetryVerdict, RunPhase, SubmissionVerdict } from "./run-terms.ts";
 import type { LateResult, ReadStates, SessionInput, Statement } from "./session-frame.ts";
@@ -34,6 +36,8 @@ export interface Plugin {
   readonly version: string;
   /** The latest version of states of keys that it goes on from; 0, as unless it is said: its states have none. */
   readonly stateVersion?: number;
+  /** SHA-256 over what it runs; undefined when the worker does not say, and until it was heard since this coordinator leads. */
+  readonly taskDigest?: Uint8Array;
 }
 
 /** The lifecycle that a worker claims for itself. `Init` needs no event: it is where each incarnation begins. */
@@ -49,7 +53,10 @@ export interface Beat {
   readonly load: number;
   readonly sentAtMs: number;
   readonly slots: number;
+  /** The first of a name is the worker's own version of it. */
   readonly plugins: readonly Plugin[];
+  /** How many versions of one plugin it has open at once; undefined while it has none in two versions. */
+  readonly loadedVersions?: number | undefined;
   /** Its machine may be taken away before long. */
   readonly isAtRisk: boolean;
   /** The reason why it does not execute, in words for a person; empty when there is none. */
@@ -141,6 +148,14 @@ export interface SeenKeys {
   /** Where to go on; empty when nothing follows. */
   readonly after: string;
 }
+
+/** How a release stands; or why it does not begin, or is not moved. */
+export type ReleaseAnswer =
+  | { readonly kind: "release"; readonly status: Filled<ReleaseStatus>; readonly after: string }
+  | ReleaseRefusal;
+
+export type CreatedReleaseAnswer =
+  { readonly kind: "created"; readonly created: Filled<CreatedRelease> } | ReleaseRefusal;
 
 /** Where the answer to an input goes. Called at most once, after the turn is committed (C2); must not throw. */
 export type Answer<T> = (answer: T) => void;
@@ -244,6 +259,26 @@ export type Input =
   | { readonly kind: "verified"; readonly damage: Damage | undefined }
   /** Rows of the ledger that the scrub asked for. */
   | { readonly kind: "scrubbed"; readonly page: ScrubbedPage }
+  /** A release is to begin: answered with it, or with why it does not. */
+  | {
+      readonly kind: "createRelease";
+      readonly request: ReleaseRequest;
+      readonly answer: Answer<CreatedReleaseAnswer>;
+    }
+  | {
+      readonly kind: "steerRelease";
+      /** Empty: the latest one. */
+      readonly id: string;
+      readonly by: string;
+      readonly steering: ReleaseSteering;
+      readonly answer: Answer<ReleaseAnswer>;
+    }
+  /** Answered with the latest release if it is that one, or if none is named. */
+  | { readonly kind: "getRelease"; readonly id: string; readonly answer: Answer<ReleaseAnswer> }
+  /** Whether the store says too that this coordinator leads. */
+  | { readonly kind: "leadershipConfirmed"; readonly leads: boolean }
+  /** The counts of a release's stage as they are stored. */
+  | { readonly kind: "releaseCountsRead"; readonly key: string; readonly value: Uint8Array | undefined }
   /** Time to look for workers that have fallen silent. */
   | { readonly kind: "scan" }
   /** Time to tell those that follow how far the run is. */

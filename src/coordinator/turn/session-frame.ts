@@ -1,6 +1,7 @@
 // Frames of a worker's session, in the coordinator's words; rpc/work-messages.ts is the way to the wire and back.
 import type { AttemptKey } from "../../../machines/work-item.ts";
 import type { IncarnationId, WorkerId } from "../../base/ids.ts";
+import type { Measure } from "../../base/measure.ts";
 import type { LateReport, RunningItem, Success } from "../ledger/ledger.ts";
 import type { Execution } from "../ledger/records.ts";
 
@@ -23,6 +24,15 @@ export interface AssignedItem {
   readonly checkpoint: Uint8Array | null;
   /** Undefined for an item without a key. */
   readonly keyed?: GivenState | undefined;
+  /** The version that executes it; the worker's own where it is empty, as unless it is said. */
+  readonly pluginVersion?: string;
+}
+
+/** A number to be read in outputs. */
+export interface NumberPointer {
+  readonly name: string;
+  /** A JSON pointer. */
+  readonly pointer: string;
 }
 
 /** The key of an item that is given out, and the state with which the attempt begins. */
@@ -60,6 +70,8 @@ export type SessionFrame =
       readonly plugin: string;
       /** 0: as long as it likes. */
       readonly itemTimeoutMs: number;
+      /** Results of these have one measure for each. */
+      readonly pointers?: readonly NumberPointer[] | undefined;
     }
   /** A recall: the worker hands these back if they have not started. */
   | { readonly kind: "release"; readonly attempts: readonly NamedAttempt[] }
@@ -125,6 +137,8 @@ export interface HeldClaim extends NamedAttempt {
   readonly phase?: "unstarted" | "running";
   /** Process that executed it, when that is an earlier one. */
   readonly incarnation?: IncarnationId;
+  /** The version that its assignment named; undefined when it named none. */
+  readonly pluginVersion?: string;
 }
 
 /** The claims that a worker has stated in its hello, while some of them are looked up. */
@@ -144,6 +158,8 @@ export interface Claim extends AttemptKey {
   readonly at: number;
   /** Upper bound of the number of its assignment. */
   readonly number: number;
+  /** The version that the assignment named; empty: the worker's own. */
+  readonly version: string;
 }
 
 export interface Report extends NamedAttempt {
@@ -156,6 +172,8 @@ export interface Report extends NamedAttempt {
   readonly log?: Uint8Array;
   /** For the next attempt, if there is one. */
   readonly checkpoint?: Uint8Array;
+  /** A success has them, in the order of the pointers that its assignment came with; undefined when there were none. */
+  readonly measures?: readonly Measure[];
 }
 
 export type ReportedOutcome =

@@ -16,7 +16,8 @@ import type { LateResult, SessionFrame, SessionPort, Statement, StatesReading } 
 import type { EventPayloads, Topic } from "../../observe/events.ts";
 import type { LogFields } from "../../observe/log.ts";
 import type { Damage } from "../../storage/codec.ts";
-import type { Durability, Entry } from "../../storage/store.ts";
+import type { Durability, Entry, Expectation } from "../../storage/store.ts";
+import type { ReleaseQuestion } from "../release/ports.ts";
 
 type ChartName = keyof typeof charts;
 
@@ -50,6 +51,7 @@ export type Effect =
       readonly keyNumbers: KeyNumbers | undefined;
     }
   | { readonly kind: "scrubLedger"; readonly request: ScrubRequest }
+  | ReleaseQuestion
   /** The ledger is damaged: the process has to end. */
   | { readonly kind: "damaged"; readonly damage: Damage }
   /** There is news of the run: more results, other numbers, a step of a chart. */
@@ -60,7 +62,7 @@ export type Effect =
 /** A step of a chart, for those who look on. */
 export interface SeenStep {
   readonly chart: ChartName;
-  /** `worker/<id>`, `item/<digits>`, `coordinator/<address>`, `run`. */
+  /** `worker/<id>`, `item/<digits>`, `coordinator/<address>`, `release/<id>`, `release-stage/<id>/<number>`, `run`. */
   readonly address: string;
   readonly event: string;
   readonly from: string;
@@ -90,10 +92,13 @@ export class Turn {
   hasStepped = false;
   /** Whether a worker says other things of itself than before. */
   hasOtherWords = false;
+  /** Whether workers are to hand back what they have of a release's candidate and have not started. */
+  hasRecalledTrials = false;
   /** Whether the turn publishes a snapshot of what it has left. */
   publishes = false;
   readonly #puts = new Map<string, Entry>();
   readonly #deletes = new Set<string>();
+  readonly #expected: Expectation[] = [];
   #durability: Durability = "flush";
 
   constructor(nowMs: number, wallMs: number, steadyMs: number) {
@@ -113,7 +118,24 @@ export class Turn {
     this.#deletes.add(key);
   }
 
-  /** The turn's batch must survive the loss of power before its effects leave. */
+  /** The turn's batch is committed only if that row is as is said, beside the epoch's. One that this turn has written is. */
+  expect(row: Expectation): void {
+    if (!this.#puts.has(row.key)) this.#expected.push(row);
+  }
+
+  /** A question that is answered to a later turn. */
+  ask(question: ReleaseQuestion): void {
+    this.effects.push(question);
+  }
+
+  recallTrials(): void {
+    this.hasRecalledTrials = true;
+  }
+
+  /**
+   * The turn's batch must survive the loss of power before its effects leave. It is committed also where it writes nothing: an answer that rests
+   * on a decision of before leaves only when the store has confirmed that it knows this leader and has lost nothing of what it was told.
+   */
   requireSync(): void {
     this.#durability = "sync";
   }
@@ -169,8 +191,9 @@ export class Turn {
     return this.#puts.size + this.#deletes.size > 0;
   }
 
-  get writes(): { puts: Entry[]; deletes: string[]; durability: Durability } {
+  get writes(): { puts: Entry[]; deletes: string[]; durability: Durability; expect: Expectation[] } {
     return {
+      expect: this.#expected,
       puts: [...this.#puts.values()],
       deletes: [...this.#deletes],
       durability: this.#durability,

@@ -48,6 +48,8 @@ export function register(state: CoordinatorState, turn: Turn, beat: Beat): Worke
     load: beat.load,
     isAtRisk: beat.isAtRisk,
     takesKeys: beat.takesKeys === true,
+    loadedVersions: beat.loadedVersions,
+    lacks: undefined,
     trouble: beat.trouble,
     drain: undefined,
     ackedAssignment: beat.ackedAssignment,
@@ -130,10 +132,13 @@ export function refresh(state: CoordinatorState, turn: Turn, row: WorkerRow, bea
   row.sequence = beat.sequence;
   row.lastBeatMs = turn.nowMs;
   row.dueAtMs = turn.nowMs + state.liveness.heartbeatIntervalMs;
-  if (row.slots === beat.slots && samePlugins(row.plugins, beat.plugins)) return;
+  row.loadedVersions = beat.loadedVersions;
+  row.lacks = undefined;
+  const isAsStored = row.slots === beat.slots && samePlugins(row.plugins, beat.plugins);
   row.slots = beat.slots;
+  // With the digests of its tasks, which no row has.
   row.plugins = beat.plugins;
-  storeWorker(state, turn, row);
+  if (!isAsStored) storeWorker(state, turn, row);
 }
 
 /** The worker's own chart: nothing here is decided by it. */

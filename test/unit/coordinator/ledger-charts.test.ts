@@ -96,6 +96,17 @@ describe("the charts of the ledger", () => {
     expect((await failureOf(checkLedgerCharts(store))).code).to.equal("store_corrupt");
   });
 
+  it("are stamped anew, and nothing else is written, where items are of the version before there were releases", async () => {
+    const before = current.map(([chart, version, structure]): Stamps[number] =>
+      chart === "work-item" ? [chart, "1", "b2e3f8b011452b1f"] : [chart, version, structure],
+    );
+    const store = storeOf(...before);
+    expect(await checkLedgerCharts(store)).to.equal("to be adopted");
+    await adoptLedgerCharts(store, await lead(store));
+    expect(await store.get(LEDGER_CHARTS_KEY)).to.deep.equal(chartsEntry(...current).value);
+    expect(await checkLedgerCharts(store)).to.equal("readable");
+  });
+
   it("are not stamped by a leader that was deposed", async () => {
     const store = new MemoryStore();
     const older = await lead(store);

@@ -1,6 +1,8 @@
+import assert from "node:assert/strict";
 import { expect } from "chai";
-import type { Beat, BeatAnswer } from "../../../src/coordinator/turn/input.ts";
+import type { Beat, BeatAnswer, Input } from "../../../src/coordinator/turn/input.ts";
 import { replay } from "../../../src/coordinator/replay.ts";
+import { planSubmission } from "../../../src/coordinator/rpc/submissions.ts";
 import { sanityCheck } from "../../support/sanity-check.ts";
 import type { CoordinatorState } from "../../../src/coordinator/turn/state.ts";
 import type { Effect } from "../../../src/coordinator/turn/turn.ts";
@@ -10,7 +12,7 @@ import { failure } from "../../../src/base/errors.ts";
 import { EPOCH_KEY } from "../../../src/storage/keys.ts";
 import { bytesOf, putOf } from "../../support/batch.ts";
 import { HeldStore } from "../../support/held-store.ts";
-import { LEADERSHIP, LIVENESS } from "../../support/world.ts";
+import { LEADERSHIP, linesOf, LIVENESS } from "../../support/world.ts";
 import { beatOf, incarnationId, workerId } from "../../support/world-worker.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 
@@ -223,6 +225,62 @@ describe("the loop of turns", () => {
       await release();
       expect(answered()).to.have.length(1_500);
     });
+  });
+
+  describe("answers an operator by what was decided before, and writes nothing for it,", () => {
+    /** They are asked of a run that is sealed and paused. */
+    const QUESTIONS: Record<string, (say: (said: unknown) => void) => Promise<Input>> = {
+      "that a sealed run takes no items": async (say) => {
+        const planned = await planSubmission(store.inner, linesOf(["a"]));
+        assert(planned.kind === "planned");
+        return {
+          kind: "submit",
+          batch: planned.batch,
+          answer: ({ kind }) => say(kind),
+        };
+      },
+      "that it is sealed": async (answer) => ({ kind: "seal", answer }),
+      "that it is paused": async (answer) => ({ kind: "pause", reason: "", answer }),
+      "that nothing was to be retried": async (say) => ({
+        kind: "retry",
+        failed: [],
+        answer: ({ kind }) => say(kind),
+      }),
+    };
+
+    beforeEach(async () => {
+      for (const input of [{ kind: "seal" }, { kind: "pause", reason: "" }] as const) {
+        loop.push({ ...input, answer: () => undefined });
+        await clock.advance();
+        await release();
+      }
+    });
+
+    for (const [what, questionOf] of Object.entries(QUESTIONS)) {
+      const asked = async (): Promise<unknown[]> => {
+        const said: unknown[] = [];
+        loop.push(await questionOf((given) => void said.push(given)));
+        await clock.advance();
+        const { puts = [], deletes = [], expect: expected, durability } = store.batches.at(-1) ?? {};
+        expect([puts, deletes, expected, durability]).to.deep.equal([[], [], [EPOCH_ROW], "sync"]);
+        expect(said).to.deep.equal([]);
+        return said;
+      };
+
+      it(`${what}, when the store has confirmed that it is so`, async () => {
+        const said = await asked();
+        await release();
+        expect(said).to.have.length(1);
+      });
+
+      it(`nothing where the store went back to before that, and not ${what}`, async () => {
+        const said = await asked();
+        const cause = failure("store_write_failed", { path: "memory", reason: "it was set back" });
+        store.answer({ kind: "unknown", cause });
+        await clock.advance();
+        expect([said, broken]).to.deep.equal([[], ["unknown"]]);
+      });
+    }
   });
 
   for (const outcome of [

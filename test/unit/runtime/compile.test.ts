@@ -71,7 +71,9 @@ const REPORTS = [
   "item.erred",
   "item.tooLarge",
   "item.crashedTogether",
+  "item.erredOnTrial",
 ];
+const trial = { trial: fc.constantFrom("", "r1") };
 
 const PROOFS: readonly Proof[] = [
   {
@@ -83,6 +85,8 @@ const PROOFS: readonly Proof[] = [
         failedBy: fc.constantFrom("", "w1"),
         blamed: fc.constantFrom("", "w1"),
         isApart: fc.boolean(),
+        tried: fc.constantFrom("", "r1"),
+        ...trial,
         returnedAtMs: fc.array(moment, { maxLength: 3 }),
         maxAttempts: small,
         maxLost: small,
@@ -90,8 +94,8 @@ const PROOFS: readonly Proof[] = [
       })
       .map((budgets) => ({ ...likely, ...budgets })),
     event: fc.oneof(
-      fc.record({ ...typed("item.assigned"), ...attempt }),
-      fc.record({ ...typed("item.adopted"), ...report, attempt: fc.constantFrom(1, 2, 3) }),
+      fc.record({ ...typed("item.assigned"), ...attempt, ...trial }),
+      fc.record({ ...typed("item.adopted"), ...report, ...trial, attempt: fc.constantFrom(1, 2, 3) }),
       fc.record({ ...typed("item.returned"), atMs: moment }).map((event) => ({ ...event, ...likely })),
       fc.record({ ...typed(...REPORTS), ...report }),
       fc.record({ ...typed(...REPORTS) }).map((event) => ({ ...event, ...likely })),

@@ -10,7 +10,12 @@ function partsOf(message: Uint8Array): number {
   return max;
 }
 
-const EMPTY = { $typeName: "rollout.v1.HeldAttempt", phase: 0, incarnation: new Uint8Array() } as const;
+const EMPTY = {
+  $typeName: "rollout.v1.HeldAttempt",
+  phase: 0,
+  incarnation: new Uint8Array(),
+  pluginVersion: "",
+} as const;
 
 describe("the parts of a message", () => {
   it("are its fields and those of the messages in it", () => {

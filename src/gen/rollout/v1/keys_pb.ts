@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file rollout/v1/keys.proto.
  */
 export const file_rollout_v1_keys: GenFile = /*@__PURE__*/
-  fileDesc("ChVyb2xsb3V0L3YxL2tleXMucHJvdG8SCnJvbGxvdXQudjEiMAoNR2V0S2V5UmVxdWVzdBILCgNrZXkYASABKAkSEgoKd2l0aF9zdGF0ZRgCIAEoCCKCAQoOR2V0S2V5UmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSHAoDa2V5GAIgASgLMg8ucm9sbG91dC52MS5LZXkSEgoFc3RhdGUYAyABKAxIAIgBAUIICgZfc3RhdGUi1QIKA0tleRILCgNrZXkYASABKAkSIwoFcGhhc2UYAiABKA4yFC5yb2xsb3V0LnYxLktleVBoYXNlEhEKCXBhcnRpdGlvbhgDIAEoDRISCgVvd25lchgEIAEoCUgAiAEBEhMKBndvcmtlchgFIAEoCUgBiAEBEg0KBWl0ZW1zGAYgASgBEhEKBGhlYWQYByABKAlIAogBARIWCglwYXJrZWRfYnkYCCABKAlIA4gBARIkCgVlcnJvchgJIAEoCzIVLnJvbGxvdXQudjEuSXRlbUVycm9yEhgKC3N0YXRlX2J5dGVzGAogASgBSASIAQESGQoMc3RhdGVfY29tbWl0GAsgASgBSAWIAQFCCAoGX293bmVyQgkKB193b3JrZXJCBwoFX2hlYWRCDAoKX3BhcmtlZF9ieUIOCgxfc3RhdGVfYnl0ZXNCDwoNX3N0YXRlX2NvbW1pdCJsCg9MaXN0S2V5c1JlcXVlc3QSJAoGcGhhc2VzGAEgAygOMhQucm9sbG91dC52MS5LZXlQaGFzZRINCgVhZnRlchgCIAEoCRINCgVsaW1pdBgDIAEoDRIVCg13aXRoX2NvbnRlbnRzGAQgASgIIqEBChBMaXN0S2V5c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEh0KBGtleXMYAiADKAsyDy5yb2xsb3V0LnYxLktleRINCgVhZnRlchgDIAEoCRIpCghjb250ZW50cxgEIAMoCzIXLnJvbGxvdXQudjEuS2V5Q29udGVudHMiRwoLS2V5Q29udGVudHMSEgoFc3RhdGUYASABKAxIAIgBARIRCgRuZXh0GAIgASgMSAGIAQFCCAoGX3N0YXRlQgcKBV9uZXh0IkcKEFN0ZWVyS2V5c1JlcXVlc3QSJQoGYWN0aW9uGAEgASgOMhUucm9sbG91dC52MS5LZXlBY3Rpb24SDAoEa2V5cxgCIAMoCSKDAQoRU3RlZXJLZXlzUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSDwoHc3RlZXJlZBgCIAEoARInCgdyZWZ1c2VkGAMgAygLMhYucm9sbG91dC52MS5LZXlSZWZ1c2FsIkcKCktleVJlZnVzYWwSCwoDa2V5GAEgASgJEiwKBnJlYXNvbhgCIAEoDjIcLnJvbGxvdXQudjEuS2V5UmVmdXNhbFJlYXNvbiIXChVMaXN0UGFydGl0aW9uc1JlcXVlc3QikwEKFkxpc3RQYXJ0aXRpb25zUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSGAoQYXNzaWdubWVudF9lcG9jaBgCIAEoARIpCgpwYXJ0aXRpb25zGAMgAygLMhUucm9sbG91dC52MS5QYXJ0aXRpb24i2QEKCVBhcnRpdGlvbhIRCglwYXJ0aXRpb24YASABKA0SEwoGd29ya2VyGAIgASgJSACIAQESDAoEa2V5cxgDIAEoARIPCgd3YWl0aW5nGAQgASgBEg4KBnBhcmtlZBgFIAEoARIeChFjaGVja3BvaW50X29mZnNldBgGIAEoAUgBiAEBEh4KEWNoZWNrcG9pbnRfYWdlX21zGAcgASgBSAKIAQFCCQoHX3dvcmtlckIUChJfY2hlY2twb2ludF9vZmZzZXRCFAoSX2NoZWNrcG9pbnRfYWdlX21zKoABCglLZXlBY3Rpb24SGgoWS0VZX0FDVElPTl9VTlNQRUNJRklFRBAAEhQKEEtFWV9BQ1RJT05fUEFVU0UQARIVChFLRVlfQUNUSU9OX1JFU1VNRRACEhMKD0tFWV9BQ1RJT05fU0tJUBADEhUKEUtFWV9BQ1RJT05fUkVUSVJFEAQq4AEKEEtleVJlZnVzYWxSZWFzb24SIgoeS0VZX1JFRlVTQUxfUkVBU09OX1VOU1BFQ0lGSUVEEAASHgoaS0VZX1JFRlVTQUxfUkVBU09OX1VOS05PV04QARIhCh1LRVlfUkVGVVNBTF9SRUFTT05fTk9UX0ZBSUxFRBACEiIKHktFWV9SRUZVU0FMX1JFQVNPTl9IRUFEX0ZBSUxFRBADEh8KG0tFWV9SRUZVU0FMX1JFQVNPTl9OT1RfSURMRRAEEiAKHEtFWV9SRUZVU0FMX1JFQVNPTl9DQU5DRUxMRUQQBTLLAgoKS2V5U2VydmljZRJECgZHZXRLZXkSGS5yb2xsb3V0LnYxLkdldEtleVJlcXVlc3QaGi5yb2xsb3V0LnYxLkdldEtleVJlc3BvbnNlIgOQAgESSgoITGlzdEtleXMSGy5yb2xsb3V0LnYxLkxpc3RLZXlzUmVxdWVzdBocLnJvbGxvdXQudjEuTGlzdEtleXNSZXNwb25zZSIDkAIBEk0KCVN0ZWVyS2V5cxIcLnJvbGxvdXQudjEuU3RlZXJLZXlzUmVxdWVzdBodLnJvbGxvdXQudjEuU3RlZXJLZXlzUmVzcG9uc2UiA5ACAhJcCg5MaXN0UGFydGl0aW9ucxIhLnJvbGxvdXQudjEuTGlzdFBhcnRpdGlvbnNSZXF1ZXN0GiIucm9sbG91dC52MS5MaXN0UGFydGl0aW9uc1Jlc3BvbnNlIgOQAgFiBnByb3RvMw", [file_rollout_v1_common, file_rollout_v1_run]);
+  fileDesc("ChVyb2xsb3V0L3YxL2tleXMucHJvdG8SCnJvbGxvdXQudjEiMAoNR2V0S2V5UmVxdWVzdBILCgNrZXkYASABKAkSEgoKd2l0aF9zdGF0ZRgCIAEoCCKlAQoOR2V0S2V5UmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSHAoDa2V5GAIgASgLMg8ucm9sbG91dC52MS5LZXkSEgoFc3RhdGUYAyABKAxIAIgBARIhCgRhc2tzGAQgASgLMhMucm9sbG91dC52MS5LZXlBc2tzQggKBl9zdGF0ZSKkAgoHS2V5QXNrcxImCgZ0aW1lcnMYASADKAsyFi5yb2xsb3V0LnYxLkFybWVkVGltZXISLwoLaW52b2NhdGlvbnMYAiADKAsyGi5yb2xsb3V0LnYxLkxpdmVJbnZvY2F0aW9uEhAKCGNoaWxkcmVuGAMgAygJEhQKB2FjdGlvbnMYBCABKAFIAIgBARIsCg1hY3Rpb25zX2Vycm9yGAUgASgLMhUucm9sbG91dC52MS5JdGVtRXJyb3ISEAoIaXNfZmluYWwYBiABKAgSGgoNcmV0aXJlc19hdF9tcxgHIAEoAUgBiAEBEhMKBnBhcmVudBgIIAEoCUgCiAEBQgoKCF9hY3Rpb25zQhAKDl9yZXRpcmVzX2F0X21zQgkKB19wYXJlbnQiUgoKQXJtZWRUaW1lchIKCgJpZBgBIAEoCRIRCglkdWVfYXRfbXMYAiABKAESDQoFZXZlbnQYAyABKAwSDwoCdG8YBCABKAlIAIgBAUIFCgNfdG8iOgoOTGl2ZUludm9jYXRpb24SCgoCaWQYASABKAkSDgoGc291cmNlGAIgASgJEgwKBGl0ZW0YAyABKAki1QIKA0tleRILCgNrZXkYASABKAkSIwoFcGhhc2UYAiABKA4yFC5yb2xsb3V0LnYxLktleVBoYXNlEhEKCXBhcnRpdGlvbhgDIAEoDRISCgVvd25lchgEIAEoCUgAiAEBEhMKBndvcmtlchgFIAEoCUgBiAEBEg0KBWl0ZW1zGAYgASgBEhEKBGhlYWQYByABKAlIAogBARIWCglwYXJrZWRfYnkYCCABKAlIA4gBARIkCgVlcnJvchgJIAEoCzIVLnJvbGxvdXQudjEuSXRlbUVycm9yEhgKC3N0YXRlX2J5dGVzGAogASgBSASIAQESGQoMc3RhdGVfY29tbWl0GAsgASgBSAWIAQFCCAoGX293bmVyQgkKB193b3JrZXJCBwoFX2hlYWRCDAoKX3BhcmtlZF9ieUIOCgxfc3RhdGVfYnl0ZXNCDwoNX3N0YXRlX2NvbW1pdCJsCg9MaXN0S2V5c1JlcXVlc3QSJAoGcGhhc2VzGAEgAygOMhQucm9sbG91dC52MS5LZXlQaGFzZRINCgVhZnRlchgCIAEoCRINCgVsaW1pdBgDIAEoDRIVCg13aXRoX2NvbnRlbnRzGAQgASgIIqEBChBMaXN0S2V5c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEh0KBGtleXMYAiADKAsyDy5yb2xsb3V0LnYxLktleRINCgVhZnRlchgDIAEoCRIpCghjb250ZW50cxgEIAMoCzIXLnJvbGxvdXQudjEuS2V5Q29udGVudHMiRwoLS2V5Q29udGVudHMSEgoFc3RhdGUYASABKAxIAIgBARIRCgRuZXh0GAIgASgMSAGIAQFCCAoGX3N0YXRlQgcKBV9uZXh0IkcKEFN0ZWVyS2V5c1JlcXVlc3QSJQoGYWN0aW9uGAEgASgOMhUucm9sbG91dC52MS5LZXlBY3Rpb24SDAoEa2V5cxgCIAMoCSKDAQoRU3RlZXJLZXlzUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSDwoHc3RlZXJlZBgCIAEoARInCgdyZWZ1c2VkGAMgAygLMhYucm9sbG91dC52MS5LZXlSZWZ1c2FsIkcKCktleVJlZnVzYWwSCwoDa2V5GAEgASgJEiwKBnJlYXNvbhgCIAEoDjIcLnJvbGxvdXQudjEuS2V5UmVmdXNhbFJlYXNvbiIXChVMaXN0UGFydGl0aW9uc1JlcXVlc3QikwEKFkxpc3RQYXJ0aXRpb25zUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSGAoQYXNzaWdubWVudF9lcG9jaBgCIAEoARIpCgpwYXJ0aXRpb25zGAMgAygLMhUucm9sbG91dC52MS5QYXJ0aXRpb24i2QEKCVBhcnRpdGlvbhIRCglwYXJ0aXRpb24YASABKA0SEwoGd29ya2VyGAIgASgJSACIAQESDAoEa2V5cxgDIAEoARIPCgd3YWl0aW5nGAQgASgBEg4KBnBhcmtlZBgFIAEoARIeChFjaGVja3BvaW50X29mZnNldBgGIAEoAUgBiAEBEh4KEWNoZWNrcG9pbnRfYWdlX21zGAcgASgBSAKIAQFCCQoHX3dvcmtlckIUChJfY2hlY2twb2ludF9vZmZzZXRCFAoSX2NoZWNrcG9pbnRfYWdlX21zKoABCglLZXlBY3Rpb24SGgoWS0VZX0FDVElPTl9VTlNQRUNJRklFRBAAEhQKEEtFWV9BQ1RJT05fUEFVU0UQARIVChFLRVlfQUNUSU9OX1JFU1VNRRACEhMKD0tFWV9BQ1RJT05fU0tJUBADEhUKEUtFWV9BQ1RJT05fUkVUSVJFEAQq4AEKEEtleVJlZnVzYWxSZWFzb24SIgoeS0VZX1JFRlVTQUxfUkVBU09OX1VOU1BFQ0lGSUVEEAASHgoaS0VZX1JFRlVTQUxfUkVBU09OX1VOS05PV04QARIhCh1LRVlfUkVGVVNBTF9SRUFTT05fTk9UX0ZBSUxFRBACEiIKHktFWV9SRUZVU0FMX1JFQVNPTl9IRUFEX0ZBSUxFRBADEh8KG0tFWV9SRUZVU0FMX1JFQVNPTl9OT1RfSURMRRAEEiAKHEtFWV9SRUZVU0FMX1JFQVNPTl9DQU5DRUxMRUQQBTLLAgoKS2V5U2VydmljZRJECgZHZXRLZXkSGS5yb2xsb3V0LnYxLkdldEtleVJlcXVlc3QaGi5yb2xsb3V0LnYxLkdldEtleVJlc3BvbnNlIgOQAgESSgoITGlzdEtleXMSGy5yb2xsb3V0LnYxLkxpc3RLZXlzUmVxdWVzdBocLnJvbGxvdXQudjEuTGlzdEtleXNSZXNwb25zZSIDkAIBEk0KCVN0ZWVyS2V5cxIcLnJvbGxvdXQudjEuU3RlZXJLZXlzUmVxdWVzdBodLnJvbGxvdXQudjEuU3RlZXJLZXlzUmVzcG9uc2UiA5ACAhJcCg5MaXN0UGFydGl0aW9ucxIhLnJvbGxvdXQudjEuTGlzdFBhcnRpdGlvbnNSZXF1ZXN0GiIucm9sbG91dC52MS5MaXN0UGFydGl0aW9uc1Jlc3BvbnNlIgOQAgFiBnByb3RvMw", [file_rollout_v1_common, file_rollout_v1_run]);
 
 /**
  * @generated from message rollout.v1.GetKeyRequest
@@ -58,6 +58,13 @@ export type GetKeyResponse = Message<"rollout.v1.GetKeyResponse"> & {
    * @generated from field: optional bytes state = 3;
    */
   state?: Uint8Array | undefined;
+
+  /**
+   * Absent for a key that has asked for nothing and is not final.
+   *
+   * @generated from field: rollout.v1.KeyAsks asks = 4;
+   */
+  asks?: KeyAsks | undefined;
 };
 
 /**
@@ -66,6 +73,133 @@ export type GetKeyResponse = Message<"rollout.v1.GetKeyResponse"> & {
  */
 export const GetKeyResponseSchema: GenMessage<GetKeyResponse> = /*@__PURE__*/
   messageDesc(file_rollout_v1_keys, 1);
+
+/**
+ * What an actor has asked for and is not over.
+ *
+ * @generated from message rollout.v1.KeyAsks
+ */
+export type KeyAsks = Message<"rollout.v1.KeyAsks"> & {
+  /**
+   * @generated from field: repeated rollout.v1.ArmedTimer timers = 1;
+   */
+  timers: ArmedTimer[];
+
+  /**
+   * @generated from field: repeated rollout.v1.LiveInvocation invocations = 2;
+   */
+  invocations: LiveInvocation[];
+
+  /**
+   * The keys of its children.
+   *
+   * @generated from field: repeated string children = 3;
+   */
+  children: string[];
+
+  /**
+   * Its named actions that are not done, and the failure that parks them; absent when there are none.
+   *
+   * @generated from field: optional double actions = 4;
+   */
+  actions?: number | undefined;
+
+  /**
+   * @generated from field: rollout.v1.ItemError actions_error = 5;
+   */
+  actionsError?: ItemError | undefined;
+
+  /**
+   * @generated from field: bool is_final = 6;
+   */
+  isFinal: boolean;
+
+  /**
+   * When a final one is forgotten, by the coordinator's clock.
+   *
+   * @generated from field: optional double retires_at_ms = 7;
+   */
+  retiresAtMs?: number | undefined;
+
+  /**
+   * The key of the actor that has started it; absent for one that nobody did.
+   *
+   * @generated from field: optional string parent = 8;
+   */
+  parent?: string | undefined;
+};
+
+/**
+ * Describes the message rollout.v1.KeyAsks.
+ * Use `create(KeyAsksSchema)` to create a new message.
+ */
+export const KeyAsksSchema: GenMessage<KeyAsks> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 2);
+
+/**
+ * @generated from message rollout.v1.ArmedTimer
+ */
+export type ArmedTimer = Message<"rollout.v1.ArmedTimer"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * By the coordinator's clock.
+   *
+   * @generated from field: double due_at_ms = 2;
+   */
+  dueAtMs: number;
+
+  /**
+   * @generated from field: bytes event = 3;
+   */
+  event: Uint8Array;
+
+  /**
+   * As in `SetTimer`; absent: the actor itself.
+   *
+   * @generated from field: optional string to = 4;
+   */
+  to?: string | undefined;
+};
+
+/**
+ * Describes the message rollout.v1.ArmedTimer.
+ * Use `create(ArmedTimerSchema)` to create a new message.
+ */
+export const ArmedTimerSchema: GenMessage<ArmedTimer> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 3);
+
+/**
+ * @generated from message rollout.v1.LiveInvocation
+ */
+export type LiveInvocation = Message<"rollout.v1.LiveInvocation"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string source = 2;
+   */
+  source: string;
+
+  /**
+   * Its item, 64 hexadecimal digits.
+   *
+   * @generated from field: string item = 3;
+   */
+  item: string;
+};
+
+/**
+ * Describes the message rollout.v1.LiveInvocation.
+ * Use `create(LiveInvocationSchema)` to create a new message.
+ */
+export const LiveInvocationSchema: GenMessage<LiveInvocation> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 4);
 
 /**
  * @generated from message rollout.v1.Key
@@ -148,7 +282,7 @@ export type Key = Message<"rollout.v1.Key"> & {
  * Use `create(KeySchema)` to create a new message.
  */
 export const KeySchema: GenMessage<Key> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 2);
+  messageDesc(file_rollout_v1_keys, 5);
 
 /**
  * @generated from message rollout.v1.ListKeysRequest
@@ -188,7 +322,7 @@ export type ListKeysRequest = Message<"rollout.v1.ListKeysRequest"> & {
  * Use `create(ListKeysRequestSchema)` to create a new message.
  */
 export const ListKeysRequestSchema: GenMessage<ListKeysRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 3);
+  messageDesc(file_rollout_v1_keys, 6);
 
 /**
  * @generated from message rollout.v1.ListKeysResponse
@@ -224,7 +358,7 @@ export type ListKeysResponse = Message<"rollout.v1.ListKeysResponse"> & {
  * Use `create(ListKeysResponseSchema)` to create a new message.
  */
 export const ListKeysResponseSchema: GenMessage<ListKeysResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 4);
+  messageDesc(file_rollout_v1_keys, 7);
 
 /**
  * @generated from message rollout.v1.KeyContents
@@ -250,7 +384,7 @@ export type KeyContents = Message<"rollout.v1.KeyContents"> & {
  * Use `create(KeyContentsSchema)` to create a new message.
  */
 export const KeyContentsSchema: GenMessage<KeyContents> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 5);
+  messageDesc(file_rollout_v1_keys, 8);
 
 /**
  * @generated from message rollout.v1.SteerKeysRequest
@@ -274,7 +408,7 @@ export type SteerKeysRequest = Message<"rollout.v1.SteerKeysRequest"> & {
  * Use `create(SteerKeysRequestSchema)` to create a new message.
  */
 export const SteerKeysRequestSchema: GenMessage<SteerKeysRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 6);
+  messageDesc(file_rollout_v1_keys, 9);
 
 /**
  * @generated from message rollout.v1.SteerKeysResponse
@@ -303,7 +437,7 @@ export type SteerKeysResponse = Message<"rollout.v1.SteerKeysResponse"> & {
  * Use `create(SteerKeysResponseSchema)` to create a new message.
  */
 export const SteerKeysResponseSchema: GenMessage<SteerKeysResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 7);
+  messageDesc(file_rollout_v1_keys, 10);
 
 /**
  * @generated from message rollout.v1.KeyRefusal
@@ -325,7 +459,7 @@ export type KeyRefusal = Message<"rollout.v1.KeyRefusal"> & {
  * Use `create(KeyRefusalSchema)` to create a new message.
  */
 export const KeyRefusalSchema: GenMessage<KeyRefusal> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 8);
+  messageDesc(file_rollout_v1_keys, 11);
 
 /**
  * @generated from message rollout.v1.ListPartitionsRequest
@@ -338,7 +472,7 @@ export type ListPartitionsRequest = Message<"rollout.v1.ListPartitionsRequest"> 
  * Use `create(ListPartitionsRequestSchema)` to create a new message.
  */
 export const ListPartitionsRequestSchema: GenMessage<ListPartitionsRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 9);
+  messageDesc(file_rollout_v1_keys, 12);
 
 /**
  * @generated from message rollout.v1.ListPartitionsResponse
@@ -365,7 +499,7 @@ export type ListPartitionsResponse = Message<"rollout.v1.ListPartitionsResponse"
  * Use `create(ListPartitionsResponseSchema)` to create a new message.
  */
 export const ListPartitionsResponseSchema: GenMessage<ListPartitionsResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 10);
+  messageDesc(file_rollout_v1_keys, 13);
 
 /**
  * @generated from message rollout.v1.Partition
@@ -416,7 +550,7 @@ export type Partition = Message<"rollout.v1.Partition"> & {
  * Use `create(PartitionSchema)` to create a new message.
  */
 export const PartitionSchema: GenMessage<Partition> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 11);
+  messageDesc(file_rollout_v1_keys, 14);
 
 /**
  * @generated from enum rollout.v1.KeyAction

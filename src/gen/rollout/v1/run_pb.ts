@@ -6,7 +6,7 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { CoordinatorEnvelope, Plugin, WorkerLiveness, WorkerState } from "./common_pb.ts";
 import { file_rollout_v1_common } from "./common_pb.ts";
-import type { OutcomeClass } from "./work_pb.ts";
+import type { ItemOrigin, OutcomeClass } from "./work_pb.ts";
 import { file_rollout_v1_work } from "./work_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file rollout/v1/run.proto.
  */
 export const file_rollout_v1_run: GenFile = /*@__PURE__*/
-  fileDesc("ChRyb2xsb3V0L3YxL3J1bi5wcm90bxIKcm9sbG91dC52MSJCChJMaXN0V29ya2Vyc1JlcXVlc3QSFwoPYWZ0ZXJfd29ya2VyX2lkGAMgASgJEg0KBWxpbWl0GAIgASgNSgQIARACIoIBChNMaXN0V29ya2Vyc1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEicKB3dvcmtlcnMYAiADKAsyFi5yb2xsb3V0LnYxLldvcmtlckluZm8SDAoEbW9yZRgDIAEoCCLJAwoKV29ya2VySW5mbxIRCgl3b3JrZXJfaWQYDiABKAkSEwoLaW5jYXJuYXRpb24YDyABKAkSJgoFc3RhdGUYAyABKA4yFy5yb2xsb3V0LnYxLldvcmtlclN0YXRlEiwKCGxpdmVuZXNzGAQgASgOMhoucm9sbG91dC52MS5Xb3JrZXJMaXZlbmVzcxIMCgRsb2FkGAUgASgBEg0KBXNsb3RzGAYgASgNEgwKBGhlbGQYCiABKA0SIwoHcGx1Z2lucxgHIAMoCzISLnJvbGxvdXQudjEuUGx1Z2luEhgKEHJlZ2lzdGVyZWRfYXRfbXMYECABKAESHQoQbGFzdF9iZWF0X2FnZV9tcxgRIAEoAUgAiAEBEhoKDWNvcmRvbl9yZWFzb24YCyABKAlIAYgBARIUCgd0cm91YmxlGAwgASgJSAKIAQESDwoHcmV2b2tlZBgNIAEoCBImCgVkcmFpbhgSIAEoCzIXLnJvbGxvdXQudjEuV29ya2VyRHJhaW5CEwoRX2xhc3RfYmVhdF9hZ2VfbXNCEAoOX2NvcmRvbl9yZWFzb25CCgoIX3Ryb3VibGVKBAgBEAJKBAgCEANKBAgIEAlKBAgJEAoiPAoLV29ya2VyRHJhaW4SDQoFc3RhdGUYASABKAkSDQoFY2F1c2UYAiABKAkSDwoHbGVmdF9tcxgDIAEoASJwCgdOZXdJdGVtEg8KB3BheWxvYWQYASABKAwSCwoDa2V5GAIgASgJEhAKCHByaW9yaXR5GAMgASgFEg0KBWxhYmVsGAQgASgJEhQKDHNhbXBsZV9pbmRleBgFIAEoDRIQCghldmVudF9pZBgGIAEoCSK8AQoNU3VibWl0UmVxdWVzdBIVCg1zdWJtaXNzaW9uX2lkGAEgASgMEhQKDGJhdGNoX251bWJlchgCIAEoBBITCgt0YXNrX2RpZ2VzdBgDIAEoDBIiCgVpdGVtcxgEIAMoCzITLnJvbGxvdXQudjEuTmV3SXRlbRIOCgZwbHVnaW4YBSABKAkSFAoMdGFza19zdW1tYXJ5GAYgASgJEg8KB2RyeV9ydW4YByABKAgSDgoGcmVvcGVuGAggASgIIngKDlN1Ym1pdFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg0KBWFkZGVkGAIgASgEEg0KBWtub3duGAMgASgEEhIKCmR1cGxpY2F0ZXMYBCABKAQiDQoLU2VhbFJlcXVlc3QiRAoMU2VhbFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlIkMKDUdldFJ1blJlcXVlc3QSDQoFYWZ0ZXIYASABKAkSDwoHd2FpdF9tcxgCIAEoDRISCgpjb2xsZWN0X21zGAMgASgNItIBCg5HZXRSdW5SZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIcCgNydW4YFyABKAsyDy5yb2xsb3V0LnYxLlJ1bhIbChNmaW5pc2hlZF9wZXJfc2Vjb25kGA8gAygNEh4KEWZvcm1lcl9sZWFkZXJzaGlwGBggASgJSACIAQESDQoFYWZ0ZXIYGSABKAlCFAoSX2Zvcm1lcl9sZWFkZXJzaGlwSgQIAhAPSgQIEBAXIv8FCgNSdW4SIwoFc3RhdGUYASABKA4yFC5yb2xsb3V0LnYxLlJ1blN0YXRlEg4KBnNlYWxlZBgCIAEoCBIZCgxwYXVzZV9yZWFzb24YAyABKAlIAIgBARIPCgdwZW5kaW5nGAQgASgBEg8KB2RlbGF5ZWQYBSABKAESDwoHcnVubmluZxgGIAEoARIRCglleGVjdXRpbmcYByABKAESGgoSd2FpdGluZ19hdF93b3JrZXJzGAggASgBEgwKBGRvbmUYCSABKAESDgoGZmFpbGVkGAogASgBEhEKCXNldF9hc2lkZRgLIAEoARIxCg9zZXRfYXNpZGVfaXRlbXMYDCADKAsyGC5yb2xsb3V0LnYxLlNldEFzaWRlSXRlbRI7Cg9mYWlsZWRfYnlfY2xhc3MYDSADKAsyIi5yb2xsb3V0LnYxLlJ1bi5GYWlsZWRCeUNsYXNzRW50cnkSNAoQZmFpbHVyZV9tZXNzYWdlcxgOIAMoCzIaLnJvbGxvdXQudjEuRmFpbHVyZU1lc3NhZ2USIAoTZmluaXNoZWRfcGVyX3NlY29uZBgPIAEoAUgBiAEBEhMKBnBsdWdpbhgQIAEoCUgCiAEBEhEKBHRhc2sYESABKAlIA4gBARISCgpyZWFzc2lnbmVkGBIgASgBEhUKDXN0YWxlX3JlcG9ydHMYEyABKAESEQoJY29uZmxpY3RzGBQgASgBEikKB3dvcmtlcnMYFSABKAsyGC5yb2xsb3V0LnYxLldvcmtlckNvdW50cxIkCgdjbHVzdGVyGBYgASgLMhMucm9sbG91dC52MS5DbHVzdGVyEiMKBGtleXMYFyABKAsyFS5yb2xsb3V0LnYxLktleUNvdW50cxo0ChJGYWlsZWRCeUNsYXNzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgBOgI4AUIPCg1fcGF1c2VfcmVhc29uQhYKFF9maW5pc2hlZF9wZXJfc2Vjb25kQgkKB19wbHVnaW5CBwoFX3Rhc2siVgoHQ2x1c3RlchIOCgZhY3RpdmUYASABKA0SDQoFdG90YWwYAiABKA0SEgoKcGFydGl0aW9ucxgDIAEoDRIYChBhc3NpZ25tZW50X2Vwb2NoGAQgASgBIs4BCglLZXlDb3VudHMSDQoFdG90YWwYASABKAESDwoHd2FpdGluZxgCIAEoARIPCgdydW5uaW5nGAMgASgBEg4KBnBhcmtlZBgEIAEoARIbChNpdGVtc19iZWhpbmRfcGFya2VkGAUgASgBEiAKE29sZGVzdF9yZWFkeV9hZ2VfbXMYBiABKAFIAIgBARITCgtzdGF0ZXNfc2VudBgHIAEoARIUCgxzdGF0ZXNfc2F2ZWQYCCABKAFCFgoUX29sZGVzdF9yZWFkeV9hZ2VfbXMiLwoMU2V0QXNpZGVJdGVtEgwKBGl0ZW0YAyABKAkSCwoDa2V5GAIgASgJSgQIARACIoABCg5GYWlsdXJlTWVzc2FnZRIcCg1mYWlsdXJlX2NsYXNzGAEgASgJUgVjbGFzcxIPCgdtZXNzYWdlGAIgASgJEg0KBWl0ZW1zGAYgASgBEhAKCGF0dGVtcHRzGAcgASgBEgwKBGl0ZW0YCCABKAlKBAgDEARKBAgEEAVKBAgFEAYidQoMV29ya2VyQ291bnRzEg0KBXJlYWR5GAEgASgNEhAKCGRyYWluaW5nGAIgASgNEhEKCXN1c3BlY3RlZBgDIAEoDRIOCgZmYWlsZWQYBCABKA0SEAoIY29yZG9uZWQYBSABKA0SDwoHcmV2b2tlZBgGIAEoDSIeCgxQYXVzZVJlcXVlc3QSDgoGcmVhc29uGAEgASgJIkUKDVBhdXNlUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUiDwoNUmVzdW1lUmVxdWVzdCJGCg5SZXN1bWVSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZSIPCg1DYW5jZWxSZXF1ZXN0IkYKDkNhbmNlbFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlIkkKDFJldHJ5UmVxdWVzdBIVCg1mYWlsdXJlX2NsYXNzGAEgASgJEg0KBWl0ZW1zGAQgAygJEg0KBWFmdGVyGAMgASgJSgQIAhADIoIBCg1SZXRyeVJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg8KB3JldHJpZWQYBSABKAESDwoHc2tpcHBlZBgGIAEoARINCgVhZnRlchgEIAEoCUoECAIQA0oECAMQBCKBAQoSTGlzdFJlc3VsdHNSZXF1ZXN0EiYKBW9yZGVyGAEgASgOMhcucm9sbG91dC52MS5SZXN1bHRPcmRlchINCgVhZnRlchgCIAEoCRINCgVsaW1pdBgDIAEoDRIUCgx3aXRoX3BheWxvYWQYBCABKAgSDwoHd2FpdF9tcxgFIAEoDSKjAQoTTGlzdFJlc3VsdHNSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRInCgdyZXN1bHRzGAIgAygLMhYucm9sbG91dC52MS5JdGVtUmVzdWx0Eg0KBWFmdGVyGAMgASgJEhEKCWNhdWdodF91cBgEIAEoCBILCgNlbmQYBSABKAgi4QIKCkl0ZW1SZXN1bHQSDwoHaXRlbV9pZBgBIAEoDBINCgVsYWJlbBgCIAEoCRIQCghzZXF1ZW5jZRgDIAEoBBIpCgdvdXRjb21lGAQgASgOMhgucm9sbG91dC52MS5PdXRjb21lQ2xhc3MSDgoGb3V0cHV0GAUgASgMEhUKDW91dHB1dF9kaWdlc3QYBiABKAwSFQoNZmFpbHVyZV9jbGFzcxgHIAEoCRIVCg1lcnJvcl9tZXNzYWdlGAggASgJEg8KB2F0dGVtcHQYCSABKA0SEQoJd29ya2VyX2lkGAogASgMEhYKDnBsdWdpbl92ZXJzaW9uGAsgASgJEhUKDXN0YXJ0ZWRfYXRfbXMYDCABKAMSEwoLZHVyYXRpb25fbXMYDSABKAQSFgoOZmluaXNoZWRfYXRfbXMYDiABKAMSDwoHcGF5bG9hZBgPIAEoDBIQCghyZXNwb25zZRgQIAEoDCIeCg5HZXRJdGVtUmVxdWVzdBIMCgRuYW1lGAEgASgJIuQBCg9HZXRJdGVtUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSHgoEaXRlbRgVIAEoCzIQLnJvbGxvdXQudjEuSXRlbRIPCgdwYXlsb2FkGAQgASgMEhwKD2Fzc2lnbmVkX2FnZV9tcxgWIAEoAUgAiAEBEiYKBnJlc3VsdBgUIAEoCzIWLnJvbGxvdXQudjEuSXRlbVJlc3VsdEISChBfYXNzaWduZWRfYWdlX21zSgQIAhADSgQIAxAESgQIBRAUIuMECgRJdGVtEgwKBGl0ZW0YASABKAkSDwoCaWQYAiABKAlIAIgBARIkCgVzdGF0ZRgDIAEoDjIVLnJvbGxvdXQudjEuSXRlbVN0YXRlEhAKCHNlcXVlbmNlGAQgASgBEhAKCHByaW9yaXR5GAUgASgFEg8KB2F0dGVtcHQYBiABKA0SDwoHY2hhcmdlZBgHIAEoDRIUCgxtYXhfYXR0ZW1wdHMYCCABKA0SDAoEbG9zdBgJIAEoDRIQCghtYXhfbG9zdBgKIAEoDRITCgZ3b3JrZXIYCyABKAlIAYgBARISCgVhaGVhZBgMIAEoAUgCiAEBEhYKCWR1ZV9hdF9tcxgNIAEoAUgDiAEBEg0KBWFsb25lGA4gASgIEhgKEGNoZWNrcG9pbnRfYnl0ZXMYDyABKAESKQoFZXJyb3IYECABKAsyFS5yb2xsb3V0LnYxLkl0ZW1FcnJvckgEiAEBEisKCGF0dGVtcHRzGBEgAygLMhkucm9sbG91dC52MS5BdHRlbXB0UmVjb3JkEhAKA2tleRgSIAEoCUgFiAEBEiwKCWtleV9waGFzZRgTIAEoDjIULnJvbGxvdXQudjEuS2V5UGhhc2VIBogBARIZCgxhaGVhZF9pbl9rZXkYFCABKAFIB4gBARIVCghrZXlfaGVhZBgVIAEoCUgIiAEBQgUKA19pZEIJCgdfd29ya2VyQggKBl9haGVhZEIMCgpfZHVlX2F0X21zQggKBl9lcnJvckIGCgRfa2V5QgwKCl9rZXlfcGhhc2VCDwoNX2FoZWFkX2luX2tleUILCglfa2V5X2hlYWQiKwoJSXRlbUVycm9yEg0KBWNsYXNzGAEgASgJEg8KB21lc3NhZ2UYAiABKAkiuAIKDUF0dGVtcHRSZWNvcmQSDwoHYXR0ZW1wdBgBIAEoDRIpCgdvdXRjb21lGAMgASgOMhgucm9sbG91dC52MS5PdXRjb21lQ2xhc3MSDwoHbWVzc2FnZRgEIAEoCRITCgZ3b3JrZXIYCiABKAlIAIgBARIbCg5wbHVnaW5fdmVyc2lvbhgJIAEoCUgBiAEBEhoKDXN0YXJ0ZWRfYXRfbXMYCyABKAFIAogBARIYCgtkdXJhdGlvbl9tcxgMIAEoAUgDiAEBEhMKC2VuZGVkX2F0X21zGA0gASgBEhEKCWxvZ19ieXRlcxgOIAEoAUIJCgdfd29ya2VyQhEKD19wbHVnaW5fdmVyc2lvbkIQCg5fc3RhcnRlZF9hdF9tc0IOCgxfZHVyYXRpb25fbXNKBAgCEANKBAgFEAkiOwoUR2V0QXR0ZW1wdExvZ1JlcXVlc3QSDAoEaXRlbRgDIAEoCRIPCgdhdHRlbXB0GAIgASgNSgQIARACImsKFUdldEF0dGVtcHRMb2dSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIPCgdhdHRlbXB0GAIgASgNEgsKA2xvZxgDIAEoDCIrChBHZXRXb3JrZXJSZXF1ZXN0EhEKCXdvcmtlcl9pZBgCIAEoCUoECAEQAiLeAQoRR2V0V29ya2VyUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSJAoEaW5mbxgCIAEoCzIWLnJvbGxvdXQudjEuV29ya2VySW5mbxIjCgVob2xkcxgHIAMoCzIULnJvbGxvdXQudjEuSGVsZEl0ZW0SDgoGY3JlZGl0GAggASgBEhMKC2hhc19zZXNzaW9uGAUgASgIEhcKD2ZhaWx1cmVzX2luX3JvdxgGIAEoDUoECAMQBEoECAQQBSIpCghIZWxkSXRlbRIMCgRpdGVtGAEgASgJEg8KB2F0dGVtcHQYAiABKA0iLQoSRHJhaW5Xb3JrZXJSZXF1ZXN0EhEKCXdvcmtlcl9pZBgCIAEoCUoECAEQAiJLChNEcmFpbldvcmtlclJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlIj4KDVJldm9rZVJlcXVlc3QSEQoJYmVhcmVyX2lkGAMgASgJEhQKDHdpdGhfd29ya2VycxgCIAEoCEoECAEQAiKEAQoOUmV2b2tlUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSEQoJaXNfd29ya2VyGAIgASgIEhAKCGVucm9sbGVkGAMgASgNEhcKD3dvcmtlcnNfcmV2b2tlZBgEIAEoDSIkChJXYXRjaEV2ZW50c1JlcXVlc3QSDgoGZm9sbG93GAEgASgIInIKE1dhdGNoRXZlbnRzUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSDgoGZXZlbnRzGAIgAygJEg8KB2Ryb3BwZWQYBCABKAFKBAgDEAQiFAoSV2F0Y2hDaGFydHNSZXF1ZXN0Iv8BChNXYXRjaENoYXJ0c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEisKC3RyYW5zaXRpb25zGAIgAygLMhYucm9sbG91dC52MS5UcmFuc2l0aW9uEg8KB2Ryb3BwZWQYAyABKAESJAoHaGlzdG9yeRgEIAEoCzITLnJvbGxvdXQudjEuSGlzdG9yeRIjCgdhdF93b3JrGAUgASgLMhIucm9sbG91dC52MS5BdFdvcmsSKQoKaGFwcGVuaW5ncxgGIAMoCzIVLnJvbGxvdXQudjEuSGFwcGVuaW5nIjkKCUhhcHBlbmluZxINCgVhdF9tcxgBIAEoARINCgV0b3BpYxgCIAEoCRIOCgZmaWVsZHMYAyABKAkiYgoKVHJhbnNpdGlvbhINCgVhdF9tcxgBIAEoARINCgVjaGFydBgCIAEoCRINCgVhY3RvchgDIAEoCRINCgVldmVudBgEIAEoCRIMCgRmcm9tGAUgASgJEgoKAnRvGAYgASgJIlYKB0hpc3RvcnkSDAoEYW5ldxgBIAEoCBITCgtpbnRlcnZhbF9tcxgCIAEoARIoCgZwb2ludHMYAyADKAsyGC5yb2xsb3V0LnYxLkhpc3RvcnlQb2ludCJ/CgxIaXN0b3J5UG9pbnQSDQoFYXRfbXMYASABKAESDwoHcGVuZGluZxgCIAEoARIPCgdkZWxheWVkGAMgASgBEg8KB3J1bm5pbmcYBCABKAESDAoEZG9uZRgFIAEoARIOCgZmYWlsZWQYBiABKAESDwoHd29ya2VycxgHIAEoDSIvCgZBdFdvcmsSJQoFaXRlbXMYASADKAsyFi5yb2xsb3V0LnYxLkl0ZW1BdFdvcmsiUwoKSXRlbUF0V29yaxIMCgRpdGVtGAEgASgJEg4KBndvcmtlchgCIAEoCRIPCgdhdHRlbXB0GAMgASgNEhYKDmFzc2lnbmVkX2F0X21zGAQgASgBIg8KDUJhY2tVcFJlcXVlc3QigAEKDkJhY2tVcFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEgwKBGtleXMYAiADKAkSDgoGdmFsdWVzGAMgAygMEhEKBHJvd3MYBCABKAFIAIgBAUIHCgVfcm93cyqWAQoIUnVuU3RhdGUSGQoVUlVOX1NUQVRFX1VOU1BFQ0lGSUVEEAASEgoOUlVOX1NUQVRFX09QRU4QARIUChBSVU5fU1RBVEVfU0VBTEVEEAISFgoSUlVOX1NUQVRFX0NPTVBMRVRFEAMSFwoTUlVOX1NUQVRFX0NBTkNFTExFRBAEEhQKEFJVTl9TVEFURV9QQVVTRUQQBSpgCgtSZXN1bHRPcmRlchIcChhSRVNVTFRfT1JERVJfVU5TUEVDSUZJRUQQABIWChJSRVNVTFRfT1JERVJfSU5QVVQQARIbChdSRVNVTFRfT1JERVJfQ09NUExFVElPThACKrIBCglJdGVtU3RhdGUSGgoWSVRFTV9TVEFURV9VTlNQRUNJRklFRBAAEhQKEElURU1fU1RBVEVfRlJFU0gQARIXChNJVEVNX1NUQVRFX1JFVFVSTkVEEAISFgoSSVRFTV9TVEFURV9ERUxBWUVEEAMSFgoSSVRFTV9TVEFURV9SVU5OSU5HEAQSEwoPSVRFTV9TVEFURV9ET05FEAUSFQoRSVRFTV9TVEFURV9GQUlMRUQQBiqUAQoIS2V5UGhhc2USGQoVS0VZX1BIQVNFX1VOU1BFQ0lGSUVEEAASEgoOS0VZX1BIQVNFX0lETEUQARIVChFLRVlfUEhBU0VfV0FJVElORxACEhUKEUtFWV9QSEFTRV9ERUxBWUVEEAMSFQoRS0VZX1BIQVNFX1JVTk5JTkcQBBIUChBLRVlfUEhBU0VfUEFSS0VEEAUyjgoKD09wZXJhdG9yU2VydmljZRJTCgtMaXN0V29ya2VycxIeLnJvbGxvdXQudjEuTGlzdFdvcmtlcnNSZXF1ZXN0Gh8ucm9sbG91dC52MS5MaXN0V29ya2Vyc1Jlc3BvbnNlIgOQAgESRAoGU3VibWl0Ehkucm9sbG91dC52MS5TdWJtaXRSZXF1ZXN0Ghoucm9sbG91dC52MS5TdWJtaXRSZXNwb25zZSIDkAICEj4KBFNlYWwSFy5yb2xsb3V0LnYxLlNlYWxSZXF1ZXN0Ghgucm9sbG91dC52MS5TZWFsUmVzcG9uc2UiA5ACAhJECgZHZXRSdW4SGS5yb2xsb3V0LnYxLkdldFJ1blJlcXVlc3QaGi5yb2xsb3V0LnYxLkdldFJ1blJlc3BvbnNlIgOQAgESQQoFUGF1c2USGC5yb2xsb3V0LnYxLlBhdXNlUmVxdWVzdBoZLnJvbGxvdXQudjEuUGF1c2VSZXNwb25zZSIDkAICEkQKBlJlc3VtZRIZLnJvbGxvdXQudjEuUmVzdW1lUmVxdWVzdBoaLnJvbGxvdXQudjEuUmVzdW1lUmVzcG9uc2UiA5ACAhJECgZDYW5jZWwSGS5yb2xsb3V0LnYxLkNhbmNlbFJlcXVlc3QaGi5yb2xsb3V0LnYxLkNhbmNlbFJlc3BvbnNlIgOQAgISQQoFUmV0cnkSGC5yb2xsb3V0LnYxLlJldHJ5UmVxdWVzdBoZLnJvbGxvdXQudjEuUmV0cnlSZXNwb25zZSIDkAICElMKC0xpc3RSZXN1bHRzEh4ucm9sbG91dC52MS5MaXN0UmVzdWx0c1JlcXVlc3QaHy5yb2xsb3V0LnYxLkxpc3RSZXN1bHRzUmVzcG9uc2UiA5ACARJHCgdHZXRJdGVtEhoucm9sbG91dC52MS5HZXRJdGVtUmVxdWVzdBobLnJvbGxvdXQudjEuR2V0SXRlbVJlc3BvbnNlIgOQAgESWQoNR2V0QXR0ZW1wdExvZxIgLnJvbGxvdXQudjEuR2V0QXR0ZW1wdExvZ1JlcXVlc3QaIS5yb2xsb3V0LnYxLkdldEF0dGVtcHRMb2dSZXNwb25zZSIDkAIBEk0KCUdldFdvcmtlchIcLnJvbGxvdXQudjEuR2V0V29ya2VyUmVxdWVzdBodLnJvbGxvdXQudjEuR2V0V29ya2VyUmVzcG9uc2UiA5ACARJTCgtEcmFpbldvcmtlchIeLnJvbGxvdXQudjEuRHJhaW5Xb3JrZXJSZXF1ZXN0Gh8ucm9sbG91dC52MS5EcmFpbldvcmtlclJlc3BvbnNlIgOQAgISRAoGUmV2b2tlEhkucm9sbG91dC52MS5SZXZva2VSZXF1ZXN0Ghoucm9sbG91dC52MS5SZXZva2VSZXNwb25zZSIDkAICElAKC1dhdGNoRXZlbnRzEh4ucm9sbG91dC52MS5XYXRjaEV2ZW50c1JlcXVlc3QaHy5yb2xsb3V0LnYxLldhdGNoRXZlbnRzUmVzcG9uc2UwARJQCgtXYXRjaENoYXJ0cxIeLnJvbGxvdXQudjEuV2F0Y2hDaGFydHNSZXF1ZXN0Gh8ucm9sbG91dC52MS5XYXRjaENoYXJ0c1Jlc3BvbnNlMAESQQoGQmFja1VwEhkucm9sbG91dC52MS5CYWNrVXBSZXF1ZXN0Ghoucm9sbG91dC52MS5CYWNrVXBSZXNwb25zZTABYgZwcm90bzM", [file_rollout_v1_common, file_rollout_v1_work]);
+  fileDesc("ChRyb2xsb3V0L3YxL3J1bi5wcm90bxIKcm9sbG91dC52MSJCChJMaXN0V29ya2Vyc1JlcXVlc3QSFwoPYWZ0ZXJfd29ya2VyX2lkGAMgASgJEg0KBWxpbWl0GAIgASgNSgQIARACIoIBChNMaXN0V29ya2Vyc1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEicKB3dvcmtlcnMYAiADKAsyFi5yb2xsb3V0LnYxLldvcmtlckluZm8SDAoEbW9yZRgDIAEoCCLJAwoKV29ya2VySW5mbxIRCgl3b3JrZXJfaWQYDiABKAkSEwoLaW5jYXJuYXRpb24YDyABKAkSJgoFc3RhdGUYAyABKA4yFy5yb2xsb3V0LnYxLldvcmtlclN0YXRlEiwKCGxpdmVuZXNzGAQgASgOMhoucm9sbG91dC52MS5Xb3JrZXJMaXZlbmVzcxIMCgRsb2FkGAUgASgBEg0KBXNsb3RzGAYgASgNEgwKBGhlbGQYCiABKA0SIwoHcGx1Z2lucxgHIAMoCzISLnJvbGxvdXQudjEuUGx1Z2luEhgKEHJlZ2lzdGVyZWRfYXRfbXMYECABKAESHQoQbGFzdF9iZWF0X2FnZV9tcxgRIAEoAUgAiAEBEhoKDWNvcmRvbl9yZWFzb24YCyABKAlIAYgBARIUCgd0cm91YmxlGAwgASgJSAKIAQESDwoHcmV2b2tlZBgNIAEoCBImCgVkcmFpbhgSIAEoCzIXLnJvbGxvdXQudjEuV29ya2VyRHJhaW5CEwoRX2xhc3RfYmVhdF9hZ2VfbXNCEAoOX2NvcmRvbl9yZWFzb25CCgoIX3Ryb3VibGVKBAgBEAJKBAgCEANKBAgIEAlKBAgJEAoiPAoLV29ya2VyRHJhaW4SDQoFc3RhdGUYASABKAkSDQoFY2F1c2UYAiABKAkSDwoHbGVmdF9tcxgDIAEoASJwCgdOZXdJdGVtEg8KB3BheWxvYWQYASABKAwSCwoDa2V5GAIgASgJEhAKCHByaW9yaXR5GAMgASgFEg0KBWxhYmVsGAQgASgJEhQKDHNhbXBsZV9pbmRleBgFIAEoDRIQCghldmVudF9pZBgGIAEoCSK8AQoNU3VibWl0UmVxdWVzdBIVCg1zdWJtaXNzaW9uX2lkGAEgASgMEhQKDGJhdGNoX251bWJlchgCIAEoBBITCgt0YXNrX2RpZ2VzdBgDIAEoDBIiCgVpdGVtcxgEIAMoCzITLnJvbGxvdXQudjEuTmV3SXRlbRIOCgZwbHVnaW4YBSABKAkSFAoMdGFza19zdW1tYXJ5GAYgASgJEg8KB2RyeV9ydW4YByABKAgSDgoGcmVvcGVuGAggASgIIngKDlN1Ym1pdFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg0KBWFkZGVkGAIgASgEEg0KBWtub3duGAMgASgEEhIKCmR1cGxpY2F0ZXMYBCABKAQiDQoLU2VhbFJlcXVlc3QiRAoMU2VhbFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlIkMKDUdldFJ1blJlcXVlc3QSDQoFYWZ0ZXIYASABKAkSDwoHd2FpdF9tcxgCIAEoDRISCgpjb2xsZWN0X21zGAMgASgNItIBCg5HZXRSdW5SZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIcCgNydW4YFyABKAsyDy5yb2xsb3V0LnYxLlJ1bhIbChNmaW5pc2hlZF9wZXJfc2Vjb25kGA8gAygNEh4KEWZvcm1lcl9sZWFkZXJzaGlwGBggASgJSACIAQESDQoFYWZ0ZXIYGSABKAlCFAoSX2Zvcm1lcl9sZWFkZXJzaGlwSgQIAhAPSgQIEBAXItIGCgNSdW4SIwoFc3RhdGUYASABKA4yFC5yb2xsb3V0LnYxLlJ1blN0YXRlEg4KBnNlYWxlZBgCIAEoCBIZCgxwYXVzZV9yZWFzb24YAyABKAlIAIgBARIPCgdwZW5kaW5nGAQgASgBEg8KB2RlbGF5ZWQYBSABKAESDwoHcnVubmluZxgGIAEoARIRCglleGVjdXRpbmcYByABKAESGgoSd2FpdGluZ19hdF93b3JrZXJzGAggASgBEgwKBGRvbmUYCSABKAESDgoGZmFpbGVkGAogASgBEhEKCXNldF9hc2lkZRgLIAEoARIxCg9zZXRfYXNpZGVfaXRlbXMYDCADKAsyGC5yb2xsb3V0LnYxLlNldEFzaWRlSXRlbRI7Cg9mYWlsZWRfYnlfY2xhc3MYDSADKAsyIi5yb2xsb3V0LnYxLlJ1bi5GYWlsZWRCeUNsYXNzRW50cnkSNAoQZmFpbHVyZV9tZXNzYWdlcxgOIAMoCzIaLnJvbGxvdXQudjEuRmFpbHVyZU1lc3NhZ2USIAoTZmluaXNoZWRfcGVyX3NlY29uZBgPIAEoAUgBiAEBEhMKBnBsdWdpbhgQIAEoCUgCiAEBEhEKBHRhc2sYESABKAlIA4gBARISCgpyZWFzc2lnbmVkGBIgASgBEhUKDXN0YWxlX3JlcG9ydHMYEyABKAESEQoJY29uZmxpY3RzGBQgASgBEikKB3dvcmtlcnMYFSABKAsyGC5yb2xsb3V0LnYxLldvcmtlckNvdW50cxIkCgdjbHVzdGVyGBYgASgLMhMucm9sbG91dC52MS5DbHVzdGVyEiMKBGtleXMYFyABKAsyFS5yb2xsb3V0LnYxLktleUNvdW50cxIoCgZpbnNpZGUYGCABKAsyGC5yb2xsb3V0LnYxLkluc2lkZUNvdW50cxInCgZ0aW1lcnMYGSABKAsyFy5yb2xsb3V0LnYxLlRpbWVyQ291bnRzGjQKEkZhaWxlZEJ5Q2xhc3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAE6AjgBQg8KDV9wYXVzZV9yZWFzb25CFgoUX2ZpbmlzaGVkX3Blcl9zZWNvbmRCCQoHX3BsdWdpbkIHCgVfdGFzayJfCgxJbnNpZGVDb3VudHMSDwoHcGVuZGluZxgBIAEoARIPCgdydW5uaW5nGAIgASgBEgwKBGRvbmUYAyABKAESDgoGZmFpbGVkGAQgASgBEg8KB3N0b3BwZWQYBSABKAEiMAoLVGltZXJDb3VudHMSDQoFYXJtZWQYASABKAESEgoKbmV4dF9pbl9tcxgCIAEoASJWCgdDbHVzdGVyEg4KBmFjdGl2ZRgBIAEoDRINCgV0b3RhbBgCIAEoDRISCgpwYXJ0aXRpb25zGAMgASgNEhgKEGFzc2lnbm1lbnRfZXBvY2gYBCABKAEizgEKCUtleUNvdW50cxINCgV0b3RhbBgBIAEoARIPCgd3YWl0aW5nGAIgASgBEg8KB3J1bm5pbmcYAyABKAESDgoGcGFya2VkGAQgASgBEhsKE2l0ZW1zX2JlaGluZF9wYXJrZWQYBSABKAESIAoTb2xkZXN0X3JlYWR5X2FnZV9tcxgGIAEoAUgAiAEBEhMKC3N0YXRlc19zZW50GAcgASgBEhQKDHN0YXRlc19zYXZlZBgIIAEoAUIWChRfb2xkZXN0X3JlYWR5X2FnZV9tcyIvCgxTZXRBc2lkZUl0ZW0SDAoEaXRlbRgDIAEoCRILCgNrZXkYAiABKAlKBAgBEAIigAEKDkZhaWx1cmVNZXNzYWdlEhwKDWZhaWx1cmVfY2xhc3MYASABKAlSBWNsYXNzEg8KB21lc3NhZ2UYAiABKAkSDQoFaXRlbXMYBiABKAESEAoIYXR0ZW1wdHMYByABKAESDAoEaXRlbRgIIAEoCUoECAMQBEoECAQQBUoECAUQBiJ1CgxXb3JrZXJDb3VudHMSDQoFcmVhZHkYASABKA0SEAoIZHJhaW5pbmcYAiABKA0SEQoJc3VzcGVjdGVkGAMgASgNEg4KBmZhaWxlZBgEIAEoDRIQCghjb3Jkb25lZBgFIAEoDRIPCgdyZXZva2VkGAYgASgNIh4KDFBhdXNlUmVxdWVzdBIOCgZyZWFzb24YASABKAkiRQoNUGF1c2VSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZSIPCg1SZXN1bWVSZXF1ZXN0IkYKDlJlc3VtZVJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlIg8KDUNhbmNlbFJlcXVlc3QiRgoOQ2FuY2VsUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUiSQoMUmV0cnlSZXF1ZXN0EhUKDWZhaWx1cmVfY2xhc3MYASABKAkSDQoFaXRlbXMYBCADKAkSDQoFYWZ0ZXIYAyABKAlKBAgCEAMiggEKDVJldHJ5UmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSDwoHcmV0cmllZBgFIAEoARIPCgdza2lwcGVkGAYgASgBEg0KBWFmdGVyGAQgASgJSgQIAhADSgQIAxAEIq4BChJMaXN0UmVzdWx0c1JlcXVlc3QSJgoFb3JkZXIYASABKA4yFy5yb2xsb3V0LnYxLlJlc3VsdE9yZGVyEg0KBWFmdGVyGAIgASgJEg0KBWxpbWl0GAMgASgNEhQKDHdpdGhfcGF5bG9hZBgEIAEoCBIPCgd3YWl0X21zGAUgASgNEhMKC3dpdGhfaW5zaWRlGAYgASgIEhYKDnBsdWdpbl92ZXJzaW9uGAcgASgJIqMBChNMaXN0UmVzdWx0c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEicKB3Jlc3VsdHMYAiADKAsyFi5yb2xsb3V0LnYxLkl0ZW1SZXN1bHQSDQoFYWZ0ZXIYAyABKAkSEQoJY2F1Z2h0X3VwGAQgASgIEgsKA2VuZBgFIAEoCCKJAwoKSXRlbVJlc3VsdBIPCgdpdGVtX2lkGAEgASgMEg0KBWxhYmVsGAIgASgJEhAKCHNlcXVlbmNlGAMgASgEEikKB291dGNvbWUYBCABKA4yGC5yb2xsb3V0LnYxLk91dGNvbWVDbGFzcxIOCgZvdXRwdXQYBSABKAwSFQoNb3V0cHV0X2RpZ2VzdBgGIAEoDBIVCg1mYWlsdXJlX2NsYXNzGAcgASgJEhUKDWVycm9yX21lc3NhZ2UYCCABKAkSDwoHYXR0ZW1wdBgJIAEoDRIRCgl3b3JrZXJfaWQYCiABKAwSFgoOcGx1Z2luX3ZlcnNpb24YCyABKAkSFQoNc3RhcnRlZF9hdF9tcxgMIAEoAxITCgtkdXJhdGlvbl9tcxgNIAEoBBIWCg5maW5pc2hlZF9hdF9tcxgOIAEoAxIPCgdwYXlsb2FkGA8gASgMEhAKCHJlc3BvbnNlGBAgASgMEiYKBm9yaWdpbhgRIAEoCzIWLnJvbGxvdXQudjEuSXRlbU9yaWdpbiIeCg5HZXRJdGVtUmVxdWVzdBIMCgRuYW1lGAEgASgJIuQBCg9HZXRJdGVtUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSHgoEaXRlbRgVIAEoCzIQLnJvbGxvdXQudjEuSXRlbRIPCgdwYXlsb2FkGAQgASgMEhwKD2Fzc2lnbmVkX2FnZV9tcxgWIAEoAUgAiAEBEiYKBnJlc3VsdBgUIAEoCzIWLnJvbGxvdXQudjEuSXRlbVJlc3VsdEISChBfYXNzaWduZWRfYWdlX21zSgQIAhADSgQIAxAESgQIBRAUIosFCgRJdGVtEgwKBGl0ZW0YASABKAkSDwoCaWQYAiABKAlIAIgBARIkCgVzdGF0ZRgDIAEoDjIVLnJvbGxvdXQudjEuSXRlbVN0YXRlEhAKCHNlcXVlbmNlGAQgASgBEhAKCHByaW9yaXR5GAUgASgFEg8KB2F0dGVtcHQYBiABKA0SDwoHY2hhcmdlZBgHIAEoDRIUCgxtYXhfYXR0ZW1wdHMYCCABKA0SDAoEbG9zdBgJIAEoDRIQCghtYXhfbG9zdBgKIAEoDRITCgZ3b3JrZXIYCyABKAlIAYgBARISCgVhaGVhZBgMIAEoAUgCiAEBEhYKCWR1ZV9hdF9tcxgNIAEoAUgDiAEBEg0KBWFsb25lGA4gASgIEhgKEGNoZWNrcG9pbnRfYnl0ZXMYDyABKAESKQoFZXJyb3IYECABKAsyFS5yb2xsb3V0LnYxLkl0ZW1FcnJvckgEiAEBEisKCGF0dGVtcHRzGBEgAygLMhkucm9sbG91dC52MS5BdHRlbXB0UmVjb3JkEhAKA2tleRgSIAEoCUgFiAEBEiwKCWtleV9waGFzZRgTIAEoDjIULnJvbGxvdXQudjEuS2V5UGhhc2VIBogBARIZCgxhaGVhZF9pbl9rZXkYFCABKAFIB4gBARIVCghrZXlfaGVhZBgVIAEoCUgIiAEBEiYKBm9yaWdpbhgWIAEoCzIWLnJvbGxvdXQudjEuSXRlbU9yaWdpbkIFCgNfaWRCCQoHX3dvcmtlckIICgZfYWhlYWRCDAoKX2R1ZV9hdF9tc0IICgZfZXJyb3JCBgoEX2tleUIMCgpfa2V5X3BoYXNlQg8KDV9haGVhZF9pbl9rZXlCCwoJX2tleV9oZWFkIisKCUl0ZW1FcnJvchINCgVjbGFzcxgBIAEoCRIPCgdtZXNzYWdlGAIgASgJIrgCCg1BdHRlbXB0UmVjb3JkEg8KB2F0dGVtcHQYASABKA0SKQoHb3V0Y29tZRgDIAEoDjIYLnJvbGxvdXQudjEuT3V0Y29tZUNsYXNzEg8KB21lc3NhZ2UYBCABKAkSEwoGd29ya2VyGAogASgJSACIAQESGwoOcGx1Z2luX3ZlcnNpb24YCSABKAlIAYgBARIaCg1zdGFydGVkX2F0X21zGAsgASgBSAKIAQESGAoLZHVyYXRpb25fbXMYDCABKAFIA4gBARITCgtlbmRlZF9hdF9tcxgNIAEoARIRCglsb2dfYnl0ZXMYDiABKAFCCQoHX3dvcmtlckIRCg9fcGx1Z2luX3ZlcnNpb25CEAoOX3N0YXJ0ZWRfYXRfbXNCDgoMX2R1cmF0aW9uX21zSgQIAhADSgQIBRAJIjsKFEdldEF0dGVtcHRMb2dSZXF1ZXN0EgwKBGl0ZW0YAyABKAkSDwoHYXR0ZW1wdBgCIAEoDUoECAEQAiJrChVHZXRBdHRlbXB0TG9nUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSDwoHYXR0ZW1wdBgCIAEoDRILCgNsb2cYAyABKAwiKwoQR2V0V29ya2VyUmVxdWVzdBIRCgl3b3JrZXJfaWQYAiABKAlKBAgBEAIi3gEKEUdldFdvcmtlclJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEiQKBGluZm8YAiABKAsyFi5yb2xsb3V0LnYxLldvcmtlckluZm8SIwoFaG9sZHMYByADKAsyFC5yb2xsb3V0LnYxLkhlbGRJdGVtEg4KBmNyZWRpdBgIIAEoARITCgtoYXNfc2Vzc2lvbhgFIAEoCBIXCg9mYWlsdXJlc19pbl9yb3cYBiABKA1KBAgDEARKBAgEEAUiKQoISGVsZEl0ZW0SDAoEaXRlbRgBIAEoCRIPCgdhdHRlbXB0GAIgASgNIi0KEkRyYWluV29ya2VyUmVxdWVzdBIRCgl3b3JrZXJfaWQYAiABKAlKBAgBEAIiSwoTRHJhaW5Xb3JrZXJSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZSI+Cg1SZXZva2VSZXF1ZXN0EhEKCWJlYXJlcl9pZBgDIAEoCRIUCgx3aXRoX3dvcmtlcnMYAiABKAhKBAgBEAIihAEKDlJldm9rZVJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEhEKCWlzX3dvcmtlchgCIAEoCBIQCghlbnJvbGxlZBgDIAEoDRIXCg93b3JrZXJzX3Jldm9rZWQYBCABKA0iJAoSV2F0Y2hFdmVudHNSZXF1ZXN0Eg4KBmZvbGxvdxgBIAEoCCJyChNXYXRjaEV2ZW50c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg4KBmV2ZW50cxgCIAMoCRIPCgdkcm9wcGVkGAQgASgBSgQIAxAEIhQKEldhdGNoQ2hhcnRzUmVxdWVzdCL/AQoTV2F0Y2hDaGFydHNSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIrCgt0cmFuc2l0aW9ucxgCIAMoCzIWLnJvbGxvdXQudjEuVHJhbnNpdGlvbhIPCgdkcm9wcGVkGAMgASgBEiQKB2hpc3RvcnkYBCABKAsyEy5yb2xsb3V0LnYxLkhpc3RvcnkSIwoHYXRfd29yaxgFIAEoCzISLnJvbGxvdXQudjEuQXRXb3JrEikKCmhhcHBlbmluZ3MYBiADKAsyFS5yb2xsb3V0LnYxLkhhcHBlbmluZyI5CglIYXBwZW5pbmcSDQoFYXRfbXMYASABKAESDQoFdG9waWMYAiABKAkSDgoGZmllbGRzGAMgASgJImIKClRyYW5zaXRpb24SDQoFYXRfbXMYASABKAESDQoFY2hhcnQYAiABKAkSDQoFYWN0b3IYAyABKAkSDQoFZXZlbnQYBCABKAkSDAoEZnJvbRgFIAEoCRIKCgJ0bxgGIAEoCSJWCgdIaXN0b3J5EgwKBGFuZXcYASABKAgSEwoLaW50ZXJ2YWxfbXMYAiABKAESKAoGcG9pbnRzGAMgAygLMhgucm9sbG91dC52MS5IaXN0b3J5UG9pbnQifwoMSGlzdG9yeVBvaW50Eg0KBWF0X21zGAEgASgBEg8KB3BlbmRpbmcYAiABKAESDwoHZGVsYXllZBgDIAEoARIPCgdydW5uaW5nGAQgASgBEgwKBGRvbmUYBSABKAESDgoGZmFpbGVkGAYgASgBEg8KB3dvcmtlcnMYByABKA0iLwoGQXRXb3JrEiUKBWl0ZW1zGAEgAygLMhYucm9sbG91dC52MS5JdGVtQXRXb3JrIlMKCkl0ZW1BdFdvcmsSDAoEaXRlbRgBIAEoCRIOCgZ3b3JrZXIYAiABKAkSDwoHYXR0ZW1wdBgDIAEoDRIWCg5hc3NpZ25lZF9hdF9tcxgEIAEoASIPCg1CYWNrVXBSZXF1ZXN0IoABCg5CYWNrVXBSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIMCgRrZXlzGAIgAygJEg4KBnZhbHVlcxgDIAMoDBIRCgRyb3dzGAQgASgBSACIAQFCBwoFX3Jvd3MqlgEKCFJ1blN0YXRlEhkKFVJVTl9TVEFURV9VTlNQRUNJRklFRBAAEhIKDlJVTl9TVEFURV9PUEVOEAESFAoQUlVOX1NUQVRFX1NFQUxFRBACEhYKElJVTl9TVEFURV9DT01QTEVURRADEhcKE1JVTl9TVEFURV9DQU5DRUxMRUQQBBIUChBSVU5fU1RBVEVfUEFVU0VEEAUqYAoLUmVzdWx0T3JkZXISHAoYUkVTVUxUX09SREVSX1VOU1BFQ0lGSUVEEAASFgoSUkVTVUxUX09SREVSX0lOUFVUEAESGwoXUkVTVUxUX09SREVSX0NPTVBMRVRJT04QAiqyAQoJSXRlbVN0YXRlEhoKFklURU1fU1RBVEVfVU5TUEVDSUZJRUQQABIUChBJVEVNX1NUQVRFX0ZSRVNIEAESFwoTSVRFTV9TVEFURV9SRVRVUk5FRBACEhYKEklURU1fU1RBVEVfREVMQVlFRBADEhYKEklURU1fU1RBVEVfUlVOTklORxAEEhMKD0lURU1fU1RBVEVfRE9ORRAFEhUKEUlURU1fU1RBVEVfRkFJTEVEEAYqlAEKCEtleVBoYXNlEhkKFUtFWV9QSEFTRV9VTlNQRUNJRklFRBAAEhIKDktFWV9QSEFTRV9JRExFEAESFQoRS0VZX1BIQVNFX1dBSVRJTkcQAhIVChFLRVlfUEhBU0VfREVMQVlFRBADEhUKEUtFWV9QSEFTRV9SVU5OSU5HEAQSFAoQS0VZX1BIQVNFX1BBUktFRBAFMo4KCg9PcGVyYXRvclNlcnZpY2USUwoLTGlzdFdvcmtlcnMSHi5yb2xsb3V0LnYxLkxpc3RXb3JrZXJzUmVxdWVzdBofLnJvbGxvdXQudjEuTGlzdFdvcmtlcnNSZXNwb25zZSIDkAIBEkQKBlN1Ym1pdBIZLnJvbGxvdXQudjEuU3VibWl0UmVxdWVzdBoaLnJvbGxvdXQudjEuU3VibWl0UmVzcG9uc2UiA5ACAhI+CgRTZWFsEhcucm9sbG91dC52MS5TZWFsUmVxdWVzdBoYLnJvbGxvdXQudjEuU2VhbFJlc3BvbnNlIgOQAgISRAoGR2V0UnVuEhkucm9sbG91dC52MS5HZXRSdW5SZXF1ZXN0Ghoucm9sbG91dC52MS5HZXRSdW5SZXNwb25zZSIDkAIBEkEKBVBhdXNlEhgucm9sbG91dC52MS5QYXVzZVJlcXVlc3QaGS5yb2xsb3V0LnYxLlBhdXNlUmVzcG9uc2UiA5ACAhJECgZSZXN1bWUSGS5yb2xsb3V0LnYxLlJlc3VtZVJlcXVlc3QaGi5yb2xsb3V0LnYxLlJlc3VtZVJlc3BvbnNlIgOQAgISRAoGQ2FuY2VsEhkucm9sbG91dC52MS5DYW5jZWxSZXF1ZXN0Ghoucm9sbG91dC52MS5DYW5jZWxSZXNwb25zZSIDkAICEkEKBVJldHJ5Ehgucm9sbG91dC52MS5SZXRyeVJlcXVlc3QaGS5yb2xsb3V0LnYxLlJldHJ5UmVzcG9uc2UiA5ACAhJTCgtMaXN0UmVzdWx0cxIeLnJvbGxvdXQudjEuTGlzdFJlc3VsdHNSZXF1ZXN0Gh8ucm9sbG91dC52MS5MaXN0UmVzdWx0c1Jlc3BvbnNlIgOQAgESRwoHR2V0SXRlbRIaLnJvbGxvdXQudjEuR2V0SXRlbVJlcXVlc3QaGy5yb2xsb3V0LnYxLkdldEl0ZW1SZXNwb25zZSIDkAIBElkKDUdldEF0dGVtcHRMb2cSIC5yb2xsb3V0LnYxLkdldEF0dGVtcHRMb2dSZXF1ZXN0GiEucm9sbG91dC52MS5HZXRBdHRlbXB0TG9nUmVzcG9uc2UiA5ACARJNCglHZXRXb3JrZXISHC5yb2xsb3V0LnYxLkdldFdvcmtlclJlcXVlc3QaHS5yb2xsb3V0LnYxLkdldFdvcmtlclJlc3BvbnNlIgOQAgESUwoLRHJhaW5Xb3JrZXISHi5yb2xsb3V0LnYxLkRyYWluV29ya2VyUmVxdWVzdBofLnJvbGxvdXQudjEuRHJhaW5Xb3JrZXJSZXNwb25zZSIDkAICEkQKBlJldm9rZRIZLnJvbGxvdXQudjEuUmV2b2tlUmVxdWVzdBoaLnJvbGxvdXQudjEuUmV2b2tlUmVzcG9uc2UiA5ACAhJQCgtXYXRjaEV2ZW50cxIeLnJvbGxvdXQudjEuV2F0Y2hFdmVudHNSZXF1ZXN0Gh8ucm9sbG91dC52MS5XYXRjaEV2ZW50c1Jlc3BvbnNlMAESUAoLV2F0Y2hDaGFydHMSHi5yb2xsb3V0LnYxLldhdGNoQ2hhcnRzUmVxdWVzdBofLnJvbGxvdXQudjEuV2F0Y2hDaGFydHNSZXNwb25zZTABEkEKBkJhY2tVcBIZLnJvbGxvdXQudjEuQmFja1VwUmVxdWVzdBoaLnJvbGxvdXQudjEuQmFja1VwUmVzcG9uc2UwAWIGcHJvdG8z", [file_rollout_v1_common, file_rollout_v1_work]);
 
 /**
  * @generated from message rollout.v1.ListWorkersRequest
@@ -616,6 +616,20 @@ export type Run = Message<"rollout.v1.Run"> & {
    * @generated from field: rollout.v1.KeyCounts keys = 23;
    */
   keys?: KeyCounts | undefined;
+
+  /**
+   * Items that other items' results have asked for; they are in none of the counts above. Absent while there are none.
+   *
+   * @generated from field: rollout.v1.InsideCounts inside = 24;
+   */
+  inside?: InsideCounts | undefined;
+
+  /**
+   * Absent while none is armed.
+   *
+   * @generated from field: rollout.v1.TimerCounts timers = 25;
+   */
+  timers?: TimerCounts | undefined;
 };
 
 /**
@@ -624,6 +638,71 @@ export type Run = Message<"rollout.v1.Run"> & {
  */
 export const RunSchema: GenMessage<Run> = /*@__PURE__*/
   messageDesc(file_rollout_v1_run, 11);
+
+/**
+ * Mail between actors, due timers, invocations and their ends, named actions.
+ *
+ * @generated from message rollout.v1.InsideCounts
+ */
+export type InsideCounts = Message<"rollout.v1.InsideCounts"> & {
+  /**
+   * @generated from field: double pending = 1;
+   */
+  pending: number;
+
+  /**
+   * @generated from field: double running = 2;
+   */
+  running: number;
+
+  /**
+   * @generated from field: double done = 3;
+   */
+  done: number;
+
+  /**
+   * @generated from field: double failed = 4;
+   */
+  failed: number;
+
+  /**
+   * Ended before they were: what they were for was left.
+   *
+   * @generated from field: double stopped = 5;
+   */
+  stopped: number;
+};
+
+/**
+ * Describes the message rollout.v1.InsideCounts.
+ * Use `create(InsideCountsSchema)` to create a new message.
+ */
+export const InsideCountsSchema: GenMessage<InsideCounts> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 12);
+
+/**
+ * @generated from message rollout.v1.TimerCounts
+ */
+export type TimerCounts = Message<"rollout.v1.TimerCounts"> & {
+  /**
+   * @generated from field: double armed = 1;
+   */
+  armed: number;
+
+  /**
+   * 0 when one is due.
+   *
+   * @generated from field: double next_in_ms = 2;
+   */
+  nextInMs: number;
+};
+
+/**
+ * Describes the message rollout.v1.TimerCounts.
+ * Use `create(TimerCountsSchema)` to create a new message.
+ */
+export const TimerCountsSchema: GenMessage<TimerCounts> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_run, 13);
 
 /**
  * The ring that says where the states of keys are kept warm.
@@ -661,7 +740,7 @@ export type Cluster = Message<"rollout.v1.Cluster"> & {
  * Use `create(ClusterSchema)` to create a new message.
  */
 export const ClusterSchema: GenMessage<Cluster> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 12);
+  messageDesc(file_rollout_v1_run, 14);
 
 /**
  * @generated from message rollout.v1.KeyCounts
@@ -718,7 +797,7 @@ export type KeyCounts = Message<"rollout.v1.KeyCounts"> & {
  * Use `create(KeyCountsSchema)` to create a new message.
  */
 export const KeyCountsSchema: GenMessage<KeyCounts> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 13);
+  messageDesc(file_rollout_v1_run, 15);
 
 /**
  * An item that stands in quarantine.
@@ -746,7 +825,7 @@ export type SetAsideItem = Message<"rollout.v1.SetAsideItem"> & {
  * Use `create(SetAsideItemSchema)` to create a new message.
  */
 export const SetAsideItemSchema: GenMessage<SetAsideItem> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 14);
+  messageDesc(file_rollout_v1_run, 16);
 
 /**
  * @generated from message rollout.v1.FailureMessage
@@ -791,7 +870,7 @@ export type FailureMessage = Message<"rollout.v1.FailureMessage"> & {
  * Use `create(FailureMessageSchema)` to create a new message.
  */
 export const FailureMessageSchema: GenMessage<FailureMessage> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 15);
+  messageDesc(file_rollout_v1_run, 17);
 
 /**
  * @generated from message rollout.v1.WorkerCounts
@@ -835,7 +914,7 @@ export type WorkerCounts = Message<"rollout.v1.WorkerCounts"> & {
  * Use `create(WorkerCountsSchema)` to create a new message.
  */
 export const WorkerCountsSchema: GenMessage<WorkerCounts> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 16);
+  messageDesc(file_rollout_v1_run, 18);
 
 /**
  * @generated from message rollout.v1.PauseRequest
@@ -854,7 +933,7 @@ export type PauseRequest = Message<"rollout.v1.PauseRequest"> & {
  * Use `create(PauseRequestSchema)` to create a new message.
  */
 export const PauseRequestSchema: GenMessage<PauseRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 17);
+  messageDesc(file_rollout_v1_run, 19);
 
 /**
  * @generated from message rollout.v1.PauseResponse
@@ -871,7 +950,7 @@ export type PauseResponse = Message<"rollout.v1.PauseResponse"> & {
  * Use `create(PauseResponseSchema)` to create a new message.
  */
 export const PauseResponseSchema: GenMessage<PauseResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 18);
+  messageDesc(file_rollout_v1_run, 20);
 
 /**
  * @generated from message rollout.v1.ResumeRequest
@@ -884,7 +963,7 @@ export type ResumeRequest = Message<"rollout.v1.ResumeRequest"> & {
  * Use `create(ResumeRequestSchema)` to create a new message.
  */
 export const ResumeRequestSchema: GenMessage<ResumeRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 19);
+  messageDesc(file_rollout_v1_run, 21);
 
 /**
  * @generated from message rollout.v1.ResumeResponse
@@ -901,7 +980,7 @@ export type ResumeResponse = Message<"rollout.v1.ResumeResponse"> & {
  * Use `create(ResumeResponseSchema)` to create a new message.
  */
 export const ResumeResponseSchema: GenMessage<ResumeResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 20);
+  messageDesc(file_rollout_v1_run, 22);
 
 /**
  * @generated from message rollout.v1.CancelRequest
@@ -914,7 +993,7 @@ export type CancelRequest = Message<"rollout.v1.CancelRequest"> & {
  * Use `create(CancelRequestSchema)` to create a new message.
  */
 export const CancelRequestSchema: GenMessage<CancelRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 21);
+  messageDesc(file_rollout_v1_run, 23);
 
 /**
  * @generated from message rollout.v1.CancelResponse
@@ -931,7 +1010,7 @@ export type CancelResponse = Message<"rollout.v1.CancelResponse"> & {
  * Use `create(CancelResponseSchema)` to create a new message.
  */
 export const CancelResponseSchema: GenMessage<CancelResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 22);
+  messageDesc(file_rollout_v1_run, 24);
 
 /**
  * @generated from message rollout.v1.RetryRequest
@@ -964,7 +1043,7 @@ export type RetryRequest = Message<"rollout.v1.RetryRequest"> & {
  * Use `create(RetryRequestSchema)` to create a new message.
  */
 export const RetryRequestSchema: GenMessage<RetryRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 23);
+  messageDesc(file_rollout_v1_run, 25);
 
 /**
  * @generated from message rollout.v1.RetryResponse
@@ -1000,7 +1079,7 @@ export type RetryResponse = Message<"rollout.v1.RetryResponse"> & {
  * Use `create(RetryResponseSchema)` to create a new message.
  */
 export const RetryResponseSchema: GenMessage<RetryResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 24);
+  messageDesc(file_rollout_v1_run, 26);
 
 /**
  * @generated from message rollout.v1.ListResultsRequest
@@ -1039,6 +1118,20 @@ export type ListResultsRequest = Message<"rollout.v1.ListResultsRequest"> & {
    * @generated from field: uint32 wait_ms = 5;
    */
   waitMs: number;
+
+  /**
+   * Also items that other items' results have asked for.
+   *
+   * @generated from field: bool with_inside = 6;
+   */
+  withInside: boolean;
+
+  /**
+   * Only results of this version of the plugin; empty: of all. A page may have none and not be the last.
+   *
+   * @generated from field: string plugin_version = 7;
+   */
+  pluginVersion: string;
 };
 
 /**
@@ -1046,7 +1139,7 @@ export type ListResultsRequest = Message<"rollout.v1.ListResultsRequest"> & {
  * Use `create(ListResultsRequestSchema)` to create a new message.
  */
 export const ListResultsRequestSchema: GenMessage<ListResultsRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 25);
+  messageDesc(file_rollout_v1_run, 27);
 
 /**
  * @generated from message rollout.v1.ListResultsResponse
@@ -1089,7 +1182,7 @@ export type ListResultsResponse = Message<"rollout.v1.ListResultsResponse"> & {
  * Use `create(ListResultsResponseSchema)` to create a new message.
  */
 export const ListResultsResponseSchema: GenMessage<ListResultsResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 26);
+  messageDesc(file_rollout_v1_run, 28);
 
 /**
  * A final item.
@@ -1186,6 +1279,13 @@ export type ItemResult = Message<"rollout.v1.ItemResult"> & {
    * @generated from field: bytes response = 16;
    */
   response: Uint8Array;
+
+  /**
+   * Absent for an item that was submitted.
+   *
+   * @generated from field: rollout.v1.ItemOrigin origin = 17;
+   */
+  origin?: ItemOrigin | undefined;
 };
 
 /**
@@ -1193,7 +1293,7 @@ export type ItemResult = Message<"rollout.v1.ItemResult"> & {
  * Use `create(ItemResultSchema)` to create a new message.
  */
 export const ItemResultSchema: GenMessage<ItemResult> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 27);
+  messageDesc(file_rollout_v1_run, 29);
 
 /**
  * @generated from message rollout.v1.GetItemRequest
@@ -1212,7 +1312,7 @@ export type GetItemRequest = Message<"rollout.v1.GetItemRequest"> & {
  * Use `create(GetItemRequestSchema)` to create a new message.
  */
 export const GetItemRequestSchema: GenMessage<GetItemRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 28);
+  messageDesc(file_rollout_v1_run, 30);
 
 /**
  * @generated from message rollout.v1.GetItemResponse
@@ -1253,7 +1353,7 @@ export type GetItemResponse = Message<"rollout.v1.GetItemResponse"> & {
  * Use `create(GetItemResponseSchema)` to create a new message.
  */
 export const GetItemResponseSchema: GenMessage<GetItemResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 29);
+  messageDesc(file_rollout_v1_run, 31);
 
 /**
  * @generated from message rollout.v1.Item
@@ -1395,6 +1495,13 @@ export type Item = Message<"rollout.v1.Item"> & {
    * @generated from field: optional string key_head = 21;
    */
   keyHead?: string | undefined;
+
+  /**
+   * Absent for an item that was submitted.
+   *
+   * @generated from field: rollout.v1.ItemOrigin origin = 22;
+   */
+  origin?: ItemOrigin | undefined;
 };
 
 /**
@@ -1402,7 +1509,7 @@ export type Item = Message<"rollout.v1.Item"> & {
  * Use `create(ItemSchema)` to create a new message.
  */
 export const ItemSchema: GenMessage<Item> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 30);
+  messageDesc(file_rollout_v1_run, 32);
 
 /**
  * @generated from message rollout.v1.ItemError
@@ -1426,7 +1533,7 @@ export type ItemError = Message<"rollout.v1.ItemError"> & {
  * Use `create(ItemErrorSchema)` to create a new message.
  */
 export const ItemErrorSchema: GenMessage<ItemError> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 31);
+  messageDesc(file_rollout_v1_run, 33);
 
 /**
  * One attempt and how it ended.
@@ -1491,7 +1598,7 @@ export type AttemptRecord = Message<"rollout.v1.AttemptRecord"> & {
  * Use `create(AttemptRecordSchema)` to create a new message.
  */
 export const AttemptRecordSchema: GenMessage<AttemptRecord> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 32);
+  messageDesc(file_rollout_v1_run, 34);
 
 /**
  * @generated from message rollout.v1.GetAttemptLogRequest
@@ -1517,7 +1624,7 @@ export type GetAttemptLogRequest = Message<"rollout.v1.GetAttemptLogRequest"> & 
  * Use `create(GetAttemptLogRequestSchema)` to create a new message.
  */
 export const GetAttemptLogRequestSchema: GenMessage<GetAttemptLogRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 33);
+  messageDesc(file_rollout_v1_run, 35);
 
 /**
  * @generated from message rollout.v1.GetAttemptLogResponse
@@ -1546,7 +1653,7 @@ export type GetAttemptLogResponse = Message<"rollout.v1.GetAttemptLogResponse"> 
  * Use `create(GetAttemptLogResponseSchema)` to create a new message.
  */
 export const GetAttemptLogResponseSchema: GenMessage<GetAttemptLogResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 34);
+  messageDesc(file_rollout_v1_run, 36);
 
 /**
  * @generated from message rollout.v1.GetWorkerRequest
@@ -1563,7 +1670,7 @@ export type GetWorkerRequest = Message<"rollout.v1.GetWorkerRequest"> & {
  * Use `create(GetWorkerRequestSchema)` to create a new message.
  */
 export const GetWorkerRequestSchema: GenMessage<GetWorkerRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 35);
+  messageDesc(file_rollout_v1_run, 37);
 
 /**
  * @generated from message rollout.v1.GetWorkerResponse
@@ -1611,7 +1718,7 @@ export type GetWorkerResponse = Message<"rollout.v1.GetWorkerResponse"> & {
  * Use `create(GetWorkerResponseSchema)` to create a new message.
  */
 export const GetWorkerResponseSchema: GenMessage<GetWorkerResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 36);
+  messageDesc(file_rollout_v1_run, 38);
 
 /**
  * @generated from message rollout.v1.HeldItem
@@ -1635,7 +1742,7 @@ export type HeldItem = Message<"rollout.v1.HeldItem"> & {
  * Use `create(HeldItemSchema)` to create a new message.
  */
 export const HeldItemSchema: GenMessage<HeldItem> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 37);
+  messageDesc(file_rollout_v1_run, 39);
 
 /**
  * @generated from message rollout.v1.DrainWorkerRequest
@@ -1652,7 +1759,7 @@ export type DrainWorkerRequest = Message<"rollout.v1.DrainWorkerRequest"> & {
  * Use `create(DrainWorkerRequestSchema)` to create a new message.
  */
 export const DrainWorkerRequestSchema: GenMessage<DrainWorkerRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 38);
+  messageDesc(file_rollout_v1_run, 40);
 
 /**
  * @generated from message rollout.v1.DrainWorkerResponse
@@ -1669,7 +1776,7 @@ export type DrainWorkerResponse = Message<"rollout.v1.DrainWorkerResponse"> & {
  * Use `create(DrainWorkerResponseSchema)` to create a new message.
  */
 export const DrainWorkerResponseSchema: GenMessage<DrainWorkerResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 39);
+  messageDesc(file_rollout_v1_run, 41);
 
 /**
  * @generated from message rollout.v1.RevokeRequest
@@ -1695,7 +1802,7 @@ export type RevokeRequest = Message<"rollout.v1.RevokeRequest"> & {
  * Use `create(RevokeRequestSchema)` to create a new message.
  */
 export const RevokeRequestSchema: GenMessage<RevokeRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 40);
+  messageDesc(file_rollout_v1_run, 42);
 
 /**
  * @generated from message rollout.v1.RevokeResponse
@@ -1733,7 +1840,7 @@ export type RevokeResponse = Message<"rollout.v1.RevokeResponse"> & {
  * Use `create(RevokeResponseSchema)` to create a new message.
  */
 export const RevokeResponseSchema: GenMessage<RevokeResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 41);
+  messageDesc(file_rollout_v1_run, 43);
 
 /**
  * @generated from message rollout.v1.WatchEventsRequest
@@ -1752,7 +1859,7 @@ export type WatchEventsRequest = Message<"rollout.v1.WatchEventsRequest"> & {
  * Use `create(WatchEventsRequestSchema)` to create a new message.
  */
 export const WatchEventsRequestSchema: GenMessage<WatchEventsRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 42);
+  messageDesc(file_rollout_v1_run, 44);
 
 /**
  * @generated from message rollout.v1.WatchEventsResponse
@@ -1783,7 +1890,7 @@ export type WatchEventsResponse = Message<"rollout.v1.WatchEventsResponse"> & {
  * Use `create(WatchEventsResponseSchema)` to create a new message.
  */
 export const WatchEventsResponseSchema: GenMessage<WatchEventsResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 43);
+  messageDesc(file_rollout_v1_run, 45);
 
 /**
  * @generated from message rollout.v1.WatchChartsRequest
@@ -1796,7 +1903,7 @@ export type WatchChartsRequest = Message<"rollout.v1.WatchChartsRequest"> & {
  * Use `create(WatchChartsRequestSchema)` to create a new message.
  */
 export const WatchChartsRequestSchema: GenMessage<WatchChartsRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 44);
+  messageDesc(file_rollout_v1_run, 46);
 
 /**
  * @generated from message rollout.v1.WatchChartsResponse
@@ -1848,7 +1955,7 @@ export type WatchChartsResponse = Message<"rollout.v1.WatchChartsResponse"> & {
  * Use `create(WatchChartsResponseSchema)` to create a new message.
  */
 export const WatchChartsResponseSchema: GenMessage<WatchChartsResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 45);
+  messageDesc(file_rollout_v1_run, 47);
 
 /**
  * An event of the cluster, as it stands in the coordinator's stream of events.
@@ -1881,7 +1988,7 @@ export type Happening = Message<"rollout.v1.Happening"> & {
  * Use `create(HappeningSchema)` to create a new message.
  */
 export const HappeningSchema: GenMessage<Happening> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 46);
+  messageDesc(file_rollout_v1_run, 48);
 
 /**
  * One step of a chart, on stable storage where the chart's state is.
@@ -1931,7 +2038,7 @@ export type Transition = Message<"rollout.v1.Transition"> & {
  * Use `create(TransitionSchema)` to create a new message.
  */
 export const TransitionSchema: GenMessage<Transition> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 47);
+  messageDesc(file_rollout_v1_run, 49);
 
 /**
  * @generated from message rollout.v1.History
@@ -1964,7 +2071,7 @@ export type History = Message<"rollout.v1.History"> & {
  * Use `create(HistorySchema)` to create a new message.
  */
 export const HistorySchema: GenMessage<History> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 48);
+  messageDesc(file_rollout_v1_run, 50);
 
 /**
  * The run at one moment.
@@ -2017,7 +2124,7 @@ export type HistoryPoint = Message<"rollout.v1.HistoryPoint"> & {
  * Use `create(HistoryPointSchema)` to create a new message.
  */
 export const HistoryPointSchema: GenMessage<HistoryPoint> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 49);
+  messageDesc(file_rollout_v1_run, 51);
 
 /**
  * Some of the items that workers have, the same ones for as long as they have them.
@@ -2036,7 +2143,7 @@ export type AtWork = Message<"rollout.v1.AtWork"> & {
  * Use `create(AtWorkSchema)` to create a new message.
  */
 export const AtWorkSchema: GenMessage<AtWork> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 50);
+  messageDesc(file_rollout_v1_run, 52);
 
 /**
  * @generated from message rollout.v1.ItemAtWork
@@ -2070,7 +2177,7 @@ export type ItemAtWork = Message<"rollout.v1.ItemAtWork"> & {
  * Use `create(ItemAtWorkSchema)` to create a new message.
  */
 export const ItemAtWorkSchema: GenMessage<ItemAtWork> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 51);
+  messageDesc(file_rollout_v1_run, 53);
 
 /**
  * @generated from message rollout.v1.BackUpRequest
@@ -2083,7 +2190,7 @@ export type BackUpRequest = Message<"rollout.v1.BackUpRequest"> & {
  * Use `create(BackUpRequestSchema)` to create a new message.
  */
 export const BackUpRequestSchema: GenMessage<BackUpRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 52);
+  messageDesc(file_rollout_v1_run, 54);
 
 /**
  * @generated from message rollout.v1.BackUpResponse
@@ -2119,7 +2226,7 @@ export type BackUpResponse = Message<"rollout.v1.BackUpResponse"> & {
  * Use `create(BackUpResponseSchema)` to create a new message.
  */
 export const BackUpResponseSchema: GenMessage<BackUpResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_run, 53);
+  messageDesc(file_rollout_v1_run, 55);
 
 /**
  * @generated from enum rollout.v1.RunState

@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file rollout/v1/work.proto.
  */
 export const file_rollout_v1_work: GenFile = /*@__PURE__*/
-  fileDesc("ChVyb2xsb3V0L3YxL3dvcmsucHJvdG8SCnJvbGxvdXQudjEipAEKCkFzc2lnbm1lbnQSJAoHYXR0ZW1wdBgBIAEoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBIPCgdwYXlsb2FkGAIgASgMEhIKCmNoZWNrcG9pbnQYAyABKAwSEAoIcHJpb3JpdHkYBCABKAUSDQoFYWxvbmUYBSABKAgSKgoFa2V5ZWQYBiABKAsyGy5yb2xsb3V0LnYxLktleWVkQXNzaWdubWVudCJMCg9LZXllZEFzc2lnbm1lbnQSCwoDa2V5GAEgASgJEg4KBmNvbW1pdBgCIAEoBBISCgVzdGF0ZRgDIAEoDEgAiAEBQggKBl9zdGF0ZSJ9Cg9Bc3NpZ25tZW50QmF0Y2gSFAoMZmlyc3RfbnVtYmVyGAEgASgEEisKC2Fzc2lnbm1lbnRzGAIgAygLMhYucm9sbG91dC52MS5Bc3NpZ25tZW50Eg4KBnBsdWdpbhgDIAEoCRIXCg9pdGVtX3RpbWVvdXRfbXMYBCABKAQijAEKC0hlbGRBdHRlbXB0EiQKB2F0dGVtcHQYASABKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQSJAoFcGhhc2UYAiABKA4yFS5yb2xsb3V0LnYxLkhlbGRQaGFzZRISCgVlcG9jaBgDIAEoBEgAiAEBEhMKC2luY2FybmF0aW9uGAQgASgMQggKBl9lcG9jaCJGCgVIZWxsbxIlCgRoZWxkGAEgAygLMhcucm9sbG91dC52MS5IZWxkQXR0ZW1wdBIWCg5zZXNzaW9uX251bWJlchgCIAEoBCJTCgxIZWxsb1ZlcmRpY3QSKQoIdmVyZGljdHMYASADKA4yFy5yb2xsb3V0LnYxLkhlbGRWZXJkaWN0EhgKEG1heF9vdXRwdXRfYnl0ZXMYAiABKAQiXwoFS2V5ZWQSEAoIYmFzZWRfb24YASABKAQSEgoFc3RhdGUYAiABKAxIAIgBARIPCgdyZW1vdmVkGAMgASgIEhUKDXN0YXRlX3ZlcnNpb24YBCABKA1CCAoGX3N0YXRlIooDCgZSZXN1bHQSJAoHYXR0ZW1wdBgBIAEoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBISCgVlcG9jaBgCIAEoBEgAiAEBEikKB291dGNvbWUYAyABKA4yGC5yb2xsb3V0LnYxLk91dGNvbWVDbGFzcxIOCgZvdXRwdXQYBCABKAwSFQoNb3V0cHV0X2RpZ2VzdBgFIAEoDBIVCg1lcnJvcl9tZXNzYWdlGAYgASgJEhIKCmNoZWNrcG9pbnQYByABKAwSEwoLaW5jYXJuYXRpb24YCCABKAwSFgoOcGx1Z2luX3ZlcnNpb24YCSABKAkSFQoNc3RhcnRlZF9hdF9tcxgKIAEoAxITCgtkdXJhdGlvbl9tcxgLIAEoBBILCgNsb2cYDCABKAwSEAoIcmVzcG9uc2UYDSABKAwSEQoJcGVybWFuZW50GA4gASgIEiAKBWtleWVkGA8gASgLMhEucm9sbG91dC52MS5LZXllZBISCgpzcGFyZXNfa2V5GBAgASgIQggKBl9lcG9jaCI0CgZDcmVkaXQSDAoEbW9yZRgBIAEoDRISCgV1cF90bxgCIAEoBEgAiAEBQggKBl91cF90byIwCgdSZWxlYXNlEiUKCHJlbGVhc2VkGAEgAygLMhMucm9sbG91dC52MS5BdHRlbXB0IiwKBERyb3ASJAoHZHJvcHBlZBgBIAMoCzITLnJvbGxvdXQudjEuQXR0ZW1wdCJkCgpDaGVja3BvaW50EiQKB2F0dGVtcHQYASABKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQSEgoFZXBvY2gYAiABKARIAIgBARISCgpjaGVja3BvaW50GAMgASgMQggKBl9lcG9jaCI+Cg9DaGVja3BvaW50QmF0Y2gSKwoLY2hlY2twb2ludHMYASADKAsyFi5yb2xsb3V0LnYxLkNoZWNrcG9pbnQirgMKDlNlc3Npb25SZXF1ZXN0EioKBndvcmtlchgBIAEoCzIaLnJvbGxvdXQudjEuV29ya2VyRW52ZWxvcGUSGAoQYWNrZWRfYXNzaWdubWVudBgCIAEoBBIiCgVoZWxsbxgDIAEoCzIRLnJvbGxvdXQudjEuSGVsbG9IABIkCgZjcmVkaXQYBCABKAsyEi5yb2xsb3V0LnYxLkNyZWRpdEgAEioKB3Jlc3VsdHMYBSABKAsyFy5yb2xsb3V0LnYxLlJlc3VsdEJhdGNoSAASJgoHcmVsZWFzZRgGIAEoCzITLnJvbGxvdXQudjEuUmVsZWFzZUgAEjIKC2NoZWNrcG9pbnRzGAcgASgLMhsucm9sbG91dC52MS5DaGVja3BvaW50QmF0Y2hIABJCChRwYXJ0aXRpb25fY2hlY2twb2ludBgIIAEoCzIiLnJvbGxvdXQudjEuUGFydGl0aW9uQ2hlY2twb2ludEFja0gAEjcKEHBhcnRpdGlvbl9sb2FkZWQYCSABKAsyGy5yb2xsb3V0LnYxLlBhcnRpdGlvbkxvYWRlZEgAQgcKBWZyYW1lIkIKC1Jlc3VsdEJhdGNoEg4KBm51bWJlchgBIAEoBBIjCgdyZXN1bHRzGAIgAygLMhIucm9sbG91dC52MS5SZXN1bHQivgMKD1Nlc3Npb25SZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIVCg1hY2tlZF9yZXN1bHRzGAIgASgEEisKB3ZlcmRpY3QYAyABKAsyGC5yb2xsb3V0LnYxLkhlbGxvVmVyZGljdEgAEjIKC2Fzc2lnbm1lbnRzGAQgASgLMhsucm9sbG91dC52MS5Bc3NpZ25tZW50QmF0Y2hIABImCgdyZWxlYXNlGAUgASgLMhMucm9sbG91dC52MS5SZWxlYXNlSAASIAoEZHJvcBgGIAEoCzIQLnJvbGxvdXQudjEuRHJvcEgAEkcKFXBhcnRpdGlvbl9jaGVja3BvaW50cxgHIAEoCzImLnJvbGxvdXQudjEuUGFydGl0aW9uQ2hlY2twb2ludFJlcXVlc3RIABI3ChBwYXJ0aXRpb25fc3RhdGVzGAggASgLMhsucm9sbG91dC52MS5QYXJ0aXRpb25TdGF0ZXNIABIoCgdjb21taXRzGAkgAygLMhcucm9sbG91dC52MS5CYXRjaENvbW1pdEIHCgVmcmFtZSI/CgtCYXRjaENvbW1pdBIOCgZudW1iZXIYASABKAQSDgoGY29tbWl0GAIgASgEEhAKCGxlZnRfb3V0GAMgAygNIkIKFEdldEFzc2lnbm1lbnRSZXF1ZXN0EioKBndvcmtlchgBIAEoCzIaLnJvbGxvdXQudjEuV29ya2VyRW52ZWxvcGUisQEKFUdldEFzc2lnbm1lbnRSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIYChBhc3NpZ25tZW50X2Vwb2NoGAIgASgEEi4KCnBhcnRpdGlvbnMYAyADKAsyGi5yb2xsb3V0LnYxLk93bmVkUGFydGl0aW9uEhgKEHRvdGFsX3BhcnRpdGlvbnMYBCABKA0iWAoOT3duZWRQYXJ0aXRpb24SEQoJcGFydGl0aW9uGAEgASgNEjMKCmNoZWNrcG9pbnQYAiABKAsyHy5yb2xsb3V0LnYxLlBhcnRpdGlvbkNoZWNrcG9pbnQiNAoTUGFydGl0aW9uQ2hlY2twb2ludBIOCgZvZmZzZXQYASABKAQSDQoFcGxhY2UYAiABKAkiLAoaUGFydGl0aW9uQ2hlY2twb2ludFJlcXVlc3QSDgoGbnVtYmVyGAEgASgEIlcKFlBhcnRpdGlvbkNoZWNrcG9pbnRBY2sSDgoGbnVtYmVyGAEgASgEEi0KB3dyaXR0ZW4YAiADKAsyHC5yb2xsb3V0LnYxLldyaXR0ZW5QYXJ0aXRpb24iWgoQV3JpdHRlblBhcnRpdGlvbhIRCglwYXJ0aXRpb24YASABKA0SMwoKY2hlY2twb2ludBgCIAEoCzIfLnJvbGxvdXQudjEuUGFydGl0aW9uQ2hlY2twb2ludCJnCg9QYXJ0aXRpb25TdGF0ZXMSEQoJcGFydGl0aW9uGAEgASgNEiQKBnN0YXRlcxgCIAMoCzIULnJvbGxvdXQudjEuS2V5U3RhdGUSDQoFdXBfdG8YAyABKAQSDAoEbGFzdBgEIAEoCCJFCghLZXlTdGF0ZRILCgNrZXkYASABKAkSDgoGY29tbWl0GAIgASgEEhIKBXN0YXRlGAMgASgMSACIAQFCCAoGX3N0YXRlIqgBCg9QYXJ0aXRpb25Mb2FkZWQSEQoJcGFydGl0aW9uGAEgASgNEhgKEGFzc2lnbm1lbnRfZXBvY2gYAiABKAQSDgoGb2Zmc2V0GAMgASgEEhAKCGNvbXBsZXRlGAQgASgIEg4KBmxvYWRlZBgFIAEoBBIQCghyZXBsYXllZBgGIAEoBBITCgtkdXJhdGlvbl9tcxgHIAEoBBIPCgdkcm9wcGVkGAggASgIIusBCgtQdWxsUmVxdWVzdBIqCgZ3b3JrZXIYASABKAsyGi5yb2xsb3V0LnYxLldvcmtlckVudmVsb3BlEhIKCnJlcXVlc3RfaWQYAiABKAwSGAoQYWNrZWRfYXNzaWdubWVudBgDIAEoBBIOCgZjcmVkaXQYBCABKA0SDwoHd2FpdF9tcxgFIAEoDRIlCgRoZWxkGAYgAygLMhcucm9sbG91dC52MS5IZWxkQXR0ZW1wdBIlCghyZWxlYXNlZBgHIAMoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBITCgtjYWxsX251bWJlchgIIAEoBCLWAQoMUHVsbFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEjAKC2Fzc2lnbm1lbnRzGAIgASgLMhsucm9sbG91dC52MS5Bc3NpZ25tZW50QmF0Y2gSJAoHcmVsZWFzZRgDIAEoCzITLnJvbGxvdXQudjEuUmVsZWFzZRIeCgRkcm9wGAQgASgLMhAucm9sbG91dC52MS5Ecm9wEhgKEG1heF9vdXRwdXRfYnl0ZXMYBSABKAQigQEKFFJlcG9ydFJlc3VsdHNSZXF1ZXN0EioKBndvcmtlchgBIAEoCzIaLnJvbGxvdXQudjEuV29ya2VyRW52ZWxvcGUSGAoQYWNrZWRfYXNzaWdubWVudBgCIAEoBBIjCgdyZXN1bHRzGAMgAygLMhIucm9sbG91dC52MS5SZXN1bHQiTQoVUmVwb3J0UmVzdWx0c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlKnIKCUhlbGRQaGFzZRIaChZIRUxEX1BIQVNFX1VOU1BFQ0lGSUVEEAASGAoUSEVMRF9QSEFTRV9VTlNUQVJURUQQARIWChJIRUxEX1BIQVNFX1JVTk5JTkcQAhIXChNIRUxEX1BIQVNFX0ZJTklTSEVEEAMqWQoLSGVsZFZlcmRpY3QSHAoYSEVMRF9WRVJESUNUX1VOU1BFQ0lGSUVEEAASFQoRSEVMRF9WRVJESUNUX0tFRVAQARIVChFIRUxEX1ZFUkRJQ1RfRFJPUBACKvkCCgxPdXRjb21lQ2xhc3MSHQoZT1VUQ09NRV9DTEFTU19VTlNQRUNJRklFRBAAEhkKFU9VVENPTUVfQ0xBU1NfU1VDQ0VTUxABEhcKE09VVENPTUVfQ0xBU1NfRVJST1IQAhIZChVPVVRDT01FX0NMQVNTX1RJTUVPVVQQAxIXChNPVVRDT01FX0NMQVNTX0NSQVNIEAQSGwoXT1VUQ09NRV9DTEFTU19UT09fTEFSR0UQBRIbChdPVVRDT01FX0NMQVNTX1BSRUVNUFRFRBAGEhgKFE9VVENPTUVfQ0xBU1NfU1RPTEVOEAcSGAoUT1VUQ09NRV9DTEFTU19GRU5DRUQQCBIbChdPVVRDT01FX0NMQVNTX0NBTkNFTExFRBAJEhYKEk9VVENPTUVfQ0xBU1NfTE9TVBAKEh4KGk9VVENPTUVfQ0xBU1NfQ1JBU0hfU0hBUkVEEAsSHwobT1VUQ09NRV9DTEFTU19TVEFURV9NSVNTSU5HEAwyywIKC1dvcmtTZXJ2aWNlEkYKB1Nlc3Npb24SGi5yb2xsb3V0LnYxLlNlc3Npb25SZXF1ZXN0Ghsucm9sbG91dC52MS5TZXNzaW9uUmVzcG9uc2UoATABEj4KBFB1bGwSFy5yb2xsb3V0LnYxLlB1bGxSZXF1ZXN0Ghgucm9sbG91dC52MS5QdWxsUmVzcG9uc2UiA5ACAhJZCg1SZXBvcnRSZXN1bHRzEiAucm9sbG91dC52MS5SZXBvcnRSZXN1bHRzUmVxdWVzdBohLnJvbGxvdXQudjEuUmVwb3J0UmVzdWx0c1Jlc3BvbnNlIgOQAgISWQoNR2V0QXNzaWdubWVudBIgLnJvbGxvdXQudjEuR2V0QXNzaWdubWVudFJlcXVlc3QaIS5yb2xsb3V0LnYxLkdldEFzc2lnbm1lbnRSZXNwb25zZSIDkAIBYgZwcm90bzM", [file_rollout_v1_common]);
+  fileDesc("ChVyb2xsb3V0L3YxL3dvcmsucHJvdG8SCnJvbGxvdXQudjEivAEKCkFzc2lnbm1lbnQSJAoHYXR0ZW1wdBgBIAEoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBIPCgdwYXlsb2FkGAIgASgMEhIKCmNoZWNrcG9pbnQYAyABKAwSEAoIcHJpb3JpdHkYBCABKAUSDQoFYWxvbmUYBSABKAgSKgoFa2V5ZWQYBiABKAsyGy5yb2xsb3V0LnYxLktleWVkQXNzaWdubWVudBIWCg5wbHVnaW5fdmVyc2lvbhgHIAEoCSJ0Cg9LZXllZEFzc2lnbm1lbnQSCwoDa2V5GAEgASgJEg4KBmNvbW1pdBgCIAEoBBISCgVzdGF0ZRgDIAEoDEgAiAEBEiYKBm9yaWdpbhgEIAEoCzIWLnJvbGxvdXQudjEuSXRlbU9yaWdpbkIICgZfc3RhdGUixAIKCkl0ZW1PcmlnaW4SJgoEbWFpbBgBIAEoCzIWLnJvbGxvdXQudjEuTWFpbE9yaWdpbkgAEigKBXRpbWVyGAIgASgLMhcucm9sbG91dC52MS5UaW1lck9yaWdpbkgAEigKB291dGNvbWUYAyABKAsyFS5yb2xsb3V0LnYxLkVuZE9yaWdpbkgAEigKB2ZhaWx1cmUYBCABKAsyFS5yb2xsb3V0LnYxLkVuZE9yaWdpbkgAEigKBXN0YXJ0GAUgASgLMhcucm9sbG91dC52MS5TdGFydE9yaWdpbkgAEjIKCmludm9jYXRpb24YBiABKAsyHC5yb2xsb3V0LnYxLkludm9jYXRpb25PcmlnaW5IABIqCgZhY3Rpb24YByABKAsyGC5yb2xsb3V0LnYxLkFjdGlvbk9yaWdpbkgAQgYKBGZyb20iGQoKTWFpbE9yaWdpbhILCgNrZXkYASABKAkiGQoLVGltZXJPcmlnaW4SCgoCaWQYASABKAkiKQoJRW5kT3JpZ2luEgoKAmlkGAEgASgJEhAKCGlzX2NoaWxkGAIgASgIIjkKC1N0YXJ0T3JpZ2luEgoKAmlkGAEgASgJEg4KBnNvdXJjZRgCIAEoCRIOCgZwYXJlbnQYAyABKAkiOwoQSW52b2NhdGlvbk9yaWdpbhILCgNrZXkYASABKAkSCgoCaWQYAiABKAkSDgoGc291cmNlGAMgASgJIikKDEFjdGlvbk9yaWdpbhILCgNrZXkYASABKAkSDAoEdHlwZRgCIAEoCSKqAQoPQXNzaWdubWVudEJhdGNoEhQKDGZpcnN0X251bWJlchgBIAEoBBIrCgthc3NpZ25tZW50cxgCIAMoCzIWLnJvbGxvdXQudjEuQXNzaWdubWVudBIOCgZwbHVnaW4YAyABKAkSFwoPaXRlbV90aW1lb3V0X21zGAQgASgEEisKCHBvaW50ZXJzGAUgAygLMhkucm9sbG91dC52MS5OdW1iZXJQb2ludGVyIi4KDU51bWJlclBvaW50ZXISDAoEbmFtZRgBIAEoCRIPCgdwb2ludGVyGAIgASgJIqQBCgtIZWxkQXR0ZW1wdBIkCgdhdHRlbXB0GAEgASgLMhMucm9sbG91dC52MS5BdHRlbXB0EiQKBXBoYXNlGAIgASgOMhUucm9sbG91dC52MS5IZWxkUGhhc2USEgoFZXBvY2gYAyABKARIAIgBARITCgtpbmNhcm5hdGlvbhgEIAEoDBIWCg5wbHVnaW5fdmVyc2lvbhgFIAEoCUIICgZfZXBvY2giRgoFSGVsbG8SJQoEaGVsZBgBIAMoCzIXLnJvbGxvdXQudjEuSGVsZEF0dGVtcHQSFgoOc2Vzc2lvbl9udW1iZXIYAiABKAQiUwoMSGVsbG9WZXJkaWN0EikKCHZlcmRpY3RzGAEgAygOMhcucm9sbG91dC52MS5IZWxkVmVyZGljdBIYChBtYXhfb3V0cHV0X2J5dGVzGAIgASgEIvACCgVLZXllZBIQCghiYXNlZF9vbhgBIAEoBBISCgVzdGF0ZRgCIAEoDEgAiAEBEg8KB3JlbW92ZWQYAyABKAgSFQoNc3RhdGVfdmVyc2lvbhgEIAEoDRIPCgdzdG9wcGVkGAUgAygJEhEKCWNhbmNlbGxlZBgGIAMoCRIkCgZ0aW1lcnMYByADKAsyFC5yb2xsb3V0LnYxLlNldFRpbWVyEjAKC2ludm9jYXRpb25zGAggAygLMhsucm9sbG91dC52MS5TdGFydEludm9jYXRpb24SKAoIY2hpbGRyZW4YCSADKAsyFi5yb2xsb3V0LnYxLlN0YXJ0Q2hpbGQSHwoFc2VuZHMYCiADKAsyEC5yb2xsb3V0LnYxLlNlbmQSJgoHYWN0aW9ucxgLIAMoCzIVLnJvbGxvdXQudjEuUnVuQWN0aW9uEiAKBWZpbmFsGAwgASgLMhEucm9sbG91dC52MS5GaW5hbEIICgZfc3RhdGUiWgoIU2V0VGltZXISCgoCaWQYASABKAkSEAoIZGVsYXlfbXMYAiABKAQSDQoFZXZlbnQYAyABKAwSCgoCdG8YBCABKAkSFQoNb25seV9pZl90aGVyZRgFIAEoCCI8Cg9TdGFydEludm9jYXRpb24SCgoCaWQYASABKAkSDgoGc291cmNlGAIgASgJEg0KBWlucHV0GAMgASgMIjcKClN0YXJ0Q2hpbGQSCgoCaWQYASABKAkSDgoGc291cmNlGAIgASgJEg0KBWlucHV0GAMgASgMIjgKBFNlbmQSCgoCdG8YASABKAkSDQoFZXZlbnQYAiABKAwSFQoNb25seV9pZl90aGVyZRgDIAEoCCIpCglSdW5BY3Rpb24SDAoEdHlwZRgBIAEoCRIOCgZwYXJhbXMYAiABKAwiXwoFRmluYWwSDgoGb3V0cHV0GAEgASgMEhIKBWVycm9yGAIgASgJSACIAQESGAoLaWRsZV90dGxfbXMYAyABKARIAYgBAUIICgZfZXJyb3JCDgoMX2lkbGVfdHRsX21zIrEDCgZSZXN1bHQSJAoHYXR0ZW1wdBgBIAEoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBISCgVlcG9jaBgCIAEoBEgAiAEBEikKB291dGNvbWUYAyABKA4yGC5yb2xsb3V0LnYxLk91dGNvbWVDbGFzcxIOCgZvdXRwdXQYBCABKAwSFQoNb3V0cHV0X2RpZ2VzdBgFIAEoDBIVCg1lcnJvcl9tZXNzYWdlGAYgASgJEhIKCmNoZWNrcG9pbnQYByABKAwSEwoLaW5jYXJuYXRpb24YCCABKAwSFgoOcGx1Z2luX3ZlcnNpb24YCSABKAkSFQoNc3RhcnRlZF9hdF9tcxgKIAEoAxITCgtkdXJhdGlvbl9tcxgLIAEoBBILCgNsb2cYDCABKAwSEAoIcmVzcG9uc2UYDSABKAwSEQoJcGVybWFuZW50GA4gASgIEiAKBWtleWVkGA8gASgLMhEucm9sbG91dC52MS5LZXllZBISCgpzcGFyZXNfa2V5GBAgASgIEiUKCG1lYXN1cmVzGBEgAygLMhMucm9sbG91dC52MS5NZWFzdXJlQggKBl9lcG9jaCI9CgdNZWFzdXJlEhIKBXZhbHVlGAEgASgBSACIAQESFAoMbm90X2FfbnVtYmVyGAIgASgIQggKBl92YWx1ZSI0CgZDcmVkaXQSDAoEbW9yZRgBIAEoDRISCgV1cF90bxgCIAEoBEgAiAEBQggKBl91cF90byIwCgdSZWxlYXNlEiUKCHJlbGVhc2VkGAEgAygLMhMucm9sbG91dC52MS5BdHRlbXB0IiwKBERyb3ASJAoHZHJvcHBlZBgBIAMoCzITLnJvbGxvdXQudjEuQXR0ZW1wdCJkCgpDaGVja3BvaW50EiQKB2F0dGVtcHQYASABKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQSEgoFZXBvY2gYAiABKARIAIgBARISCgpjaGVja3BvaW50GAMgASgMQggKBl9lcG9jaCI+Cg9DaGVja3BvaW50QmF0Y2gSKwoLY2hlY2twb2ludHMYASADKAsyFi5yb2xsb3V0LnYxLkNoZWNrcG9pbnQirgMKDlNlc3Npb25SZXF1ZXN0EioKBndvcmtlchgBIAEoCzIaLnJvbGxvdXQudjEuV29ya2VyRW52ZWxvcGUSGAoQYWNrZWRfYXNzaWdubWVudBgCIAEoBBIiCgVoZWxsbxgDIAEoCzIRLnJvbGxvdXQudjEuSGVsbG9IABIkCgZjcmVkaXQYBCABKAsyEi5yb2xsb3V0LnYxLkNyZWRpdEgAEioKB3Jlc3VsdHMYBSABKAsyFy5yb2xsb3V0LnYxLlJlc3VsdEJhdGNoSAASJgoHcmVsZWFzZRgGIAEoCzITLnJvbGxvdXQudjEuUmVsZWFzZUgAEjIKC2NoZWNrcG9pbnRzGAcgASgLMhsucm9sbG91dC52MS5DaGVja3BvaW50QmF0Y2hIABJCChRwYXJ0aXRpb25fY2hlY2twb2ludBgIIAEoCzIiLnJvbGxvdXQudjEuUGFydGl0aW9uQ2hlY2twb2ludEFja0gAEjcKEHBhcnRpdGlvbl9sb2FkZWQYCSABKAsyGy5yb2xsb3V0LnYxLlBhcnRpdGlvbkxvYWRlZEgAQgcKBWZyYW1lIkIKC1Jlc3VsdEJhdGNoEg4KBm51bWJlchgBIAEoBBIjCgdyZXN1bHRzGAIgAygLMhIucm9sbG91dC52MS5SZXN1bHQivgMKD1Nlc3Npb25SZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIVCg1hY2tlZF9yZXN1bHRzGAIgASgEEisKB3ZlcmRpY3QYAyABKAsyGC5yb2xsb3V0LnYxLkhlbGxvVmVyZGljdEgAEjIKC2Fzc2lnbm1lbnRzGAQgASgLMhsucm9sbG91dC52MS5Bc3NpZ25tZW50QmF0Y2hIABImCgdyZWxlYXNlGAUgASgLMhMucm9sbG91dC52MS5SZWxlYXNlSAASIAoEZHJvcBgGIAEoCzIQLnJvbGxvdXQudjEuRHJvcEgAEkcKFXBhcnRpdGlvbl9jaGVja3BvaW50cxgHIAEoCzImLnJvbGxvdXQudjEuUGFydGl0aW9uQ2hlY2twb2ludFJlcXVlc3RIABI3ChBwYXJ0aXRpb25fc3RhdGVzGAggASgLMhsucm9sbG91dC52MS5QYXJ0aXRpb25TdGF0ZXNIABIoCgdjb21taXRzGAkgAygLMhcucm9sbG91dC52MS5CYXRjaENvbW1pdEIHCgVmcmFtZSI/CgtCYXRjaENvbW1pdBIOCgZudW1iZXIYASABKAQSDgoGY29tbWl0GAIgASgEEhAKCGxlZnRfb3V0GAMgAygNIkIKFEdldEFzc2lnbm1lbnRSZXF1ZXN0EioKBndvcmtlchgBIAEoCzIaLnJvbGxvdXQudjEuV29ya2VyRW52ZWxvcGUisQEKFUdldEFzc2lnbm1lbnRSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIYChBhc3NpZ25tZW50X2Vwb2NoGAIgASgEEi4KCnBhcnRpdGlvbnMYAyADKAsyGi5yb2xsb3V0LnYxLk93bmVkUGFydGl0aW9uEhgKEHRvdGFsX3BhcnRpdGlvbnMYBCABKA0iWAoOT3duZWRQYXJ0aXRpb24SEQoJcGFydGl0aW9uGAEgASgNEjMKCmNoZWNrcG9pbnQYAiABKAsyHy5yb2xsb3V0LnYxLlBhcnRpdGlvbkNoZWNrcG9pbnQiNAoTUGFydGl0aW9uQ2hlY2twb2ludBIOCgZvZmZzZXQYASABKAQSDQoFcGxhY2UYAiABKAkiLAoaUGFydGl0aW9uQ2hlY2twb2ludFJlcXVlc3QSDgoGbnVtYmVyGAEgASgEIlcKFlBhcnRpdGlvbkNoZWNrcG9pbnRBY2sSDgoGbnVtYmVyGAEgASgEEi0KB3dyaXR0ZW4YAiADKAsyHC5yb2xsb3V0LnYxLldyaXR0ZW5QYXJ0aXRpb24iWgoQV3JpdHRlblBhcnRpdGlvbhIRCglwYXJ0aXRpb24YASABKA0SMwoKY2hlY2twb2ludBgCIAEoCzIfLnJvbGxvdXQudjEuUGFydGl0aW9uQ2hlY2twb2ludCJnCg9QYXJ0aXRpb25TdGF0ZXMSEQoJcGFydGl0aW9uGAEgASgNEiQKBnN0YXRlcxgCIAMoCzIULnJvbGxvdXQudjEuS2V5U3RhdGUSDQoFdXBfdG8YAyABKAQSDAoEbGFzdBgEIAEoCCJFCghLZXlTdGF0ZRILCgNrZXkYASABKAkSDgoGY29tbWl0GAIgASgEEhIKBXN0YXRlGAMgASgMSACIAQFCCAoGX3N0YXRlIqgBCg9QYXJ0aXRpb25Mb2FkZWQSEQoJcGFydGl0aW9uGAEgASgNEhgKEGFzc2lnbm1lbnRfZXBvY2gYAiABKAQSDgoGb2Zmc2V0GAMgASgEEhAKCGNvbXBsZXRlGAQgASgIEg4KBmxvYWRlZBgFIAEoBBIQCghyZXBsYXllZBgGIAEoBBITCgtkdXJhdGlvbl9tcxgHIAEoBBIPCgdkcm9wcGVkGAggASgIIusBCgtQdWxsUmVxdWVzdBIqCgZ3b3JrZXIYASABKAsyGi5yb2xsb3V0LnYxLldvcmtlckVudmVsb3BlEhIKCnJlcXVlc3RfaWQYAiABKAwSGAoQYWNrZWRfYXNzaWdubWVudBgDIAEoBBIOCgZjcmVkaXQYBCABKA0SDwoHd2FpdF9tcxgFIAEoDRIlCgRoZWxkGAYgAygLMhcucm9sbG91dC52MS5IZWxkQXR0ZW1wdBIlCghyZWxlYXNlZBgHIAMoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBITCgtjYWxsX251bWJlchgIIAEoBCLWAQoMUHVsbFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEjAKC2Fzc2lnbm1lbnRzGAIgASgLMhsucm9sbG91dC52MS5Bc3NpZ25tZW50QmF0Y2gSJAoHcmVsZWFzZRgDIAEoCzITLnJvbGxvdXQudjEuUmVsZWFzZRIeCgRkcm9wGAQgASgLMhAucm9sbG91dC52MS5Ecm9wEhgKEG1heF9vdXRwdXRfYnl0ZXMYBSABKAQigQEKFFJlcG9ydFJlc3VsdHNSZXF1ZXN0EioKBndvcmtlchgBIAEoCzIaLnJvbGxvdXQudjEuV29ya2VyRW52ZWxvcGUSGAoQYWNrZWRfYXNzaWdubWVudBgCIAEoBBIjCgdyZXN1bHRzGAMgAygLMhIucm9sbG91dC52MS5SZXN1bHQiTQoVUmVwb3J0UmVzdWx0c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlKnIKCUhlbGRQaGFzZRIaChZIRUxEX1BIQVNFX1VOU1BFQ0lGSUVEEAASGAoUSEVMRF9QSEFTRV9VTlNUQVJURUQQARIWChJIRUxEX1BIQVNFX1JVTk5JTkcQAhIXChNIRUxEX1BIQVNFX0ZJTklTSEVEEAMqWQoLSGVsZFZlcmRpY3QSHAoYSEVMRF9WRVJESUNUX1VOU1BFQ0lGSUVEEAASFQoRSEVMRF9WRVJESUNUX0tFRVAQARIVChFIRUxEX1ZFUkRJQ1RfRFJPUBACKvkCCgxPdXRjb21lQ2xhc3MSHQoZT1VUQ09NRV9DTEFTU19VTlNQRUNJRklFRBAAEhkKFU9VVENPTUVfQ0xBU1NfU1VDQ0VTUxABEhcKE09VVENPTUVfQ0xBU1NfRVJST1IQAhIZChVPVVRDT01FX0NMQVNTX1RJTUVPVVQQAxIXChNPVVRDT01FX0NMQVNTX0NSQVNIEAQSGwoXT1VUQ09NRV9DTEFTU19UT09fTEFSR0UQBRIbChdPVVRDT01FX0NMQVNTX1BSRUVNUFRFRBAGEhgKFE9VVENPTUVfQ0xBU1NfU1RPTEVOEAcSGAoUT1VUQ09NRV9DTEFTU19GRU5DRUQQCBIbChdPVVRDT01FX0NMQVNTX0NBTkNFTExFRBAJEhYKEk9VVENPTUVfQ0xBU1NfTE9TVBAKEh4KGk9VVENPTUVfQ0xBU1NfQ1JBU0hfU0hBUkVEEAsSHwobT1VUQ09NRV9DTEFTU19TVEFURV9NSVNTSU5HEAwyywIKC1dvcmtTZXJ2aWNlEkYKB1Nlc3Npb24SGi5yb2xsb3V0LnYxLlNlc3Npb25SZXF1ZXN0Ghsucm9sbG91dC52MS5TZXNzaW9uUmVzcG9uc2UoATABEj4KBFB1bGwSFy5yb2xsb3V0LnYxLlB1bGxSZXF1ZXN0Ghgucm9sbG91dC52MS5QdWxsUmVzcG9uc2UiA5ACAhJZCg1SZXBvcnRSZXN1bHRzEiAucm9sbG91dC52MS5SZXBvcnRSZXN1bHRzUmVxdWVzdBohLnJvbGxvdXQudjEuUmVwb3J0UmVzdWx0c1Jlc3BvbnNlIgOQAgISWQoNR2V0QXNzaWdubWVudBIgLnJvbGxvdXQudjEuR2V0QXNzaWdubWVudFJlcXVlc3QaIS5yb2xsb3V0LnYxLkdldEFzc2lnbm1lbnRSZXNwb25zZSIDkAIBYgZwcm90bzM", [file_rollout_v1_common]);
 
 /**
  * An item to execute. The payload is opaque to the coordinator.
@@ -56,6 +56,13 @@ export type Assignment = Message<"rollout.v1.Assignment"> & {
    * @generated from field: rollout.v1.KeyedAssignment keyed = 6;
    */
   keyed?: KeyedAssignment | undefined;
+
+  /**
+   * The version of the plugin that executes it: exactly that one, or it is handed back. Empty: the worker's own version.
+   *
+   * @generated from field: string plugin_version = 7;
+   */
+  pluginVersion: string;
 };
 
 /**
@@ -72,6 +79,8 @@ export const AssignmentSchema: GenMessage<Assignment> = /*@__PURE__*/
  */
 export type KeyedAssignment = Message<"rollout.v1.KeyedAssignment"> & {
   /**
+   * That of an invocation or a named action is a lane's, which has no state: its origin names the actor.
+   *
    * @generated from field: string key = 1;
    */
   key: string;
@@ -90,6 +99,13 @@ export type KeyedAssignment = Message<"rollout.v1.KeyedAssignment"> & {
    * @generated from field: optional bytes state = 3;
    */
   state?: Uint8Array | undefined;
+
+  /**
+   * Absent for an item that was submitted.
+   *
+   * @generated from field: rollout.v1.ItemOrigin origin = 4;
+   */
+  origin?: ItemOrigin | undefined;
 };
 
 /**
@@ -98,6 +114,215 @@ export type KeyedAssignment = Message<"rollout.v1.KeyedAssignment"> & {
  */
 export const KeyedAssignmentSchema: GenMessage<KeyedAssignment> = /*@__PURE__*/
   messageDesc(file_rollout_v1_work, 1);
+
+/**
+ * What made an item that nobody submitted: the result of another one asked for it.
+ *
+ * @generated from message rollout.v1.ItemOrigin
+ */
+export type ItemOrigin = Message<"rollout.v1.ItemOrigin"> & {
+  /**
+   * @generated from oneof rollout.v1.ItemOrigin.from
+   */
+  from: {
+    /**
+     * @generated from field: rollout.v1.MailOrigin mail = 1;
+     */
+    value: MailOrigin;
+    case: "mail";
+  } | {
+    /**
+     * @generated from field: rollout.v1.TimerOrigin timer = 2;
+     */
+    value: TimerOrigin;
+    case: "timer";
+  } | {
+    /**
+     * @generated from field: rollout.v1.EndOrigin outcome = 3;
+     */
+    value: EndOrigin;
+    case: "outcome";
+  } | {
+    /**
+     * @generated from field: rollout.v1.EndOrigin failure = 4;
+     */
+    value: EndOrigin;
+    case: "failure";
+  } | {
+    /**
+     * @generated from field: rollout.v1.StartOrigin start = 5;
+     */
+    value: StartOrigin;
+    case: "start";
+  } | {
+    /**
+     * @generated from field: rollout.v1.InvocationOrigin invocation = 6;
+     */
+    value: InvocationOrigin;
+    case: "invocation";
+  } | {
+    /**
+     * @generated from field: rollout.v1.ActionOrigin action = 7;
+     */
+    value: ActionOrigin;
+    case: "action";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message rollout.v1.ItemOrigin.
+ * Use `create(ItemOriginSchema)` to create a new message.
+ */
+export const ItemOriginSchema: GenMessage<ItemOrigin> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 2);
+
+/**
+ * A message of another actor, or of the same one; the payload is the event.
+ *
+ * @generated from message rollout.v1.MailOrigin
+ */
+export type MailOrigin = Message<"rollout.v1.MailOrigin"> & {
+  /**
+   * The key of the sender.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+};
+
+/**
+ * Describes the message rollout.v1.MailOrigin.
+ * Use `create(MailOriginSchema)` to create a new message.
+ */
+export const MailOriginSchema: GenMessage<MailOrigin> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 3);
+
+/**
+ * A timer of the actor itself that was due; the payload is the event.
+ *
+ * @generated from message rollout.v1.TimerOrigin
+ */
+export type TimerOrigin = Message<"rollout.v1.TimerOrigin"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message rollout.v1.TimerOrigin.
+ * Use `create(TimerOriginSchema)` to create a new message.
+ */
+export const TimerOriginSchema: GenMessage<TimerOrigin> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 4);
+
+/**
+ * An invocation or a child of the actor has ended; the payload is its output, or the message of its failure.
+ *
+ * @generated from message rollout.v1.EndOrigin
+ */
+export type EndOrigin = Message<"rollout.v1.EndOrigin"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: bool is_child = 2;
+   */
+  isChild: boolean;
+};
+
+/**
+ * Describes the message rollout.v1.EndOrigin.
+ * Use `create(EndOriginSchema)` to create a new message.
+ */
+export const EndOriginSchema: GenMessage<EndOrigin> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 5);
+
+/**
+ * The first item of a child; the payload is its input.
+ *
+ * @generated from message rollout.v1.StartOrigin
+ */
+export type StartOrigin = Message<"rollout.v1.StartOrigin"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string source = 2;
+   */
+  source: string;
+
+  /**
+   * The key of the actor that has started it.
+   *
+   * @generated from field: string parent = 3;
+   */
+  parent: string;
+};
+
+/**
+ * Describes the message rollout.v1.StartOrigin.
+ * Use `create(StartOriginSchema)` to create a new message.
+ */
+export const StartOriginSchema: GenMessage<StartOrigin> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 6);
+
+/**
+ * An invocation to execute; the payload is its input, and the result's output is what the actor gets. It has no state.
+ *
+ * @generated from message rollout.v1.InvocationOrigin
+ */
+export type InvocationOrigin = Message<"rollout.v1.InvocationOrigin"> & {
+  /**
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * @generated from field: string id = 2;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string source = 3;
+   */
+  source: string;
+};
+
+/**
+ * Describes the message rollout.v1.InvocationOrigin.
+ * Use `create(InvocationOriginSchema)` to create a new message.
+ */
+export const InvocationOriginSchema: GenMessage<InvocationOrigin> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 7);
+
+/**
+ * A named action to execute; the payload is its parameters. It has no state, and its output goes nowhere.
+ *
+ * @generated from message rollout.v1.ActionOrigin
+ */
+export type ActionOrigin = Message<"rollout.v1.ActionOrigin"> & {
+  /**
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * @generated from field: string type = 2;
+   */
+  type: string;
+};
+
+/**
+ * Describes the message rollout.v1.ActionOrigin.
+ * Use `create(ActionOriginSchema)` to create a new message.
+ */
+export const ActionOriginSchema: GenMessage<ActionOrigin> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 8);
 
 /**
  * Assignments are numbered per worker incarnation, from 1 without gaps. What is not acknowledged is sent again. In each
@@ -129,6 +354,13 @@ export type AssignmentBatch = Message<"rollout.v1.AssignmentBatch"> & {
    * @generated from field: uint64 item_timeout_ms = 4;
    */
   itemTimeoutMs: bigint;
+
+  /**
+   * Numbers to read in the output of a success of any of these, at most 16.
+   *
+   * @generated from field: repeated rollout.v1.NumberPointer pointers = 5;
+   */
+  pointers: NumberPointer[];
 };
 
 /**
@@ -136,7 +368,33 @@ export type AssignmentBatch = Message<"rollout.v1.AssignmentBatch"> & {
  * Use `create(AssignmentBatchSchema)` to create a new message.
  */
 export const AssignmentBatchSchema: GenMessage<AssignmentBatch> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 2);
+  messageDesc(file_rollout_v1_work, 9);
+
+/**
+ * Where a number stands in an output that is JSON.
+ *
+ * @generated from message rollout.v1.NumberPointer
+ */
+export type NumberPointer = Message<"rollout.v1.NumberPointer"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * A JSON pointer (RFC 6901); empty: the output is the number.
+   *
+   * @generated from field: string pointer = 2;
+   */
+  pointer: string;
+};
+
+/**
+ * Describes the message rollout.v1.NumberPointer.
+ * Use `create(NumberPointerSchema)` to create a new message.
+ */
+export const NumberPointerSchema: GenMessage<NumberPointer> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 10);
 
 /**
  * What a worker says of each attempt it has when it connects.
@@ -168,6 +426,13 @@ export type HeldAttempt = Message<"rollout.v1.HeldAttempt"> & {
    * @generated from field: bytes incarnation = 4;
    */
   incarnation: Uint8Array;
+
+  /**
+   * The version that the assignment named. Empty: it named none.
+   *
+   * @generated from field: string plugin_version = 5;
+   */
+  pluginVersion: string;
 };
 
 /**
@@ -175,7 +440,7 @@ export type HeldAttempt = Message<"rollout.v1.HeldAttempt"> & {
  * Use `create(HeldAttemptSchema)` to create a new message.
  */
 export const HeldAttemptSchema: GenMessage<HeldAttempt> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 3);
+  messageDesc(file_rollout_v1_work, 11);
 
 /**
  * @generated from message rollout.v1.Hello
@@ -199,7 +464,7 @@ export type Hello = Message<"rollout.v1.Hello"> & {
  * Use `create(HelloSchema)` to create a new message.
  */
 export const HelloSchema: GenMessage<Hello> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 4);
+  messageDesc(file_rollout_v1_work, 12);
 
 /**
  * @generated from message rollout.v1.HelloVerdict
@@ -226,7 +491,7 @@ export type HelloVerdict = Message<"rollout.v1.HelloVerdict"> & {
  * Use `create(HelloVerdictSchema)` to create a new message.
  */
 export const HelloVerdictSchema: GenMessage<HelloVerdict> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 5);
+  messageDesc(file_rollout_v1_work, 13);
 
 /**
  * The change that an attempt makes to its key's state. It is committed with the result of a success, and dropped with any other.
@@ -261,6 +526,62 @@ export type Keyed = Message<"rollout.v1.Keyed"> & {
    * @generated from field: uint32 state_version = 4;
    */
   stateVersion: number;
+
+  /**
+   * The rest is what the step asks for. It is committed with the state, in this order, or the attempt fails as `error` and nothing of it is.
+   * Ids are of the actor's own invocations, children and timers: no other's can be named. The coordinator reads none of the bytes.
+   * These invocations and children are left: they end with all that is theirs, and nothing is heard of them any more.
+   *
+   * @generated from field: repeated string stopped = 5;
+   */
+  stopped: string[];
+
+  /**
+   * These timers are left. One that is not armed is passed over.
+   *
+   * @generated from field: repeated string cancelled = 6;
+   */
+  cancelled: string[];
+
+  /**
+   * One with the id of another takes its place. At most 64 are armed for an actor.
+   *
+   * @generated from field: repeated rollout.v1.SetTimer timers = 7;
+   */
+  timers: SetTimer[];
+
+  /**
+   * With children, at most 64 live ones an actor. Its output or failure comes back as an item of the actor.
+   *
+   * @generated from field: repeated rollout.v1.StartInvocation invocations = 8;
+   */
+  invocations: StartInvocation[];
+
+  /**
+   * Each is an actor `<key>/<id>`.
+   *
+   * @generated from field: repeated rollout.v1.StartChild children = 9;
+   */
+  children: StartChild[];
+
+  /**
+   * At most 256, and at most 1 MiB of bytes in all of these lists.
+   *
+   * @generated from field: repeated rollout.v1.Send sends = 10;
+   */
+  sends: Send[];
+
+  /**
+   * @generated from field: repeated rollout.v1.RunAction actions = 11;
+   */
+  actions: RunAction[];
+
+  /**
+   * It takes nothing more from here on.
+   *
+   * @generated from field: rollout.v1.Final final = 12;
+   */
+  final?: Final | undefined;
 };
 
 /**
@@ -268,7 +589,191 @@ export type Keyed = Message<"rollout.v1.Keyed"> & {
  * Use `create(KeyedSchema)` to create a new message.
  */
 export const KeyedSchema: GenMessage<Keyed> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 6);
+  messageDesc(file_rollout_v1_work, 14);
+
+/**
+ * @generated from message rollout.v1.SetTimer
+ */
+export type SetTimer = Message<"rollout.v1.SetTimer"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: uint64 delay_ms = 2;
+   */
+  delayMs: bigint;
+
+  /**
+   * @generated from field: bytes event = 3;
+   */
+  event: Uint8Array;
+
+  /**
+   * The actor that the event is sent to when it is due; empty: the one that sets it.
+   *
+   * @generated from field: string to = 4;
+   */
+  to: string;
+
+  /**
+   * As in `Send`.
+   *
+   * @generated from field: bool only_if_there = 5;
+   */
+  onlyIfThere: boolean;
+};
+
+/**
+ * Describes the message rollout.v1.SetTimer.
+ * Use `create(SetTimerSchema)` to create a new message.
+ */
+export const SetTimerSchema: GenMessage<SetTimer> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 15);
+
+/**
+ * @generated from message rollout.v1.StartInvocation
+ */
+export type StartInvocation = Message<"rollout.v1.StartInvocation"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string source = 2;
+   */
+  source: string;
+
+  /**
+   * @generated from field: bytes input = 3;
+   */
+  input: Uint8Array;
+};
+
+/**
+ * Describes the message rollout.v1.StartInvocation.
+ * Use `create(StartInvocationSchema)` to create a new message.
+ */
+export const StartInvocationSchema: GenMessage<StartInvocation> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 16);
+
+/**
+ * @generated from message rollout.v1.StartChild
+ */
+export type StartChild = Message<"rollout.v1.StartChild"> & {
+  /**
+   * Without `/`.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string source = 2;
+   */
+  source: string;
+
+  /**
+   * @generated from field: bytes input = 3;
+   */
+  input: Uint8Array;
+};
+
+/**
+ * Describes the message rollout.v1.StartChild.
+ * Use `create(StartChildSchema)` to create a new message.
+ */
+export const StartChildSchema: GenMessage<StartChild> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 17);
+
+/**
+ * @generated from message rollout.v1.Send
+ */
+export type Send = Message<"rollout.v1.Send"> & {
+  /**
+   * The key of any actor of the run.
+   *
+   * @generated from field: string to = 1;
+   */
+  to: string;
+
+  /**
+   * @generated from field: bytes event = 2;
+   */
+  event: Uint8Array;
+
+  /**
+   * For a parent, a child or the actor itself: when there is no such actor, or it is final, it is passed over. Otherwise it begins the
+   * actor that is not there, and one that is final is a fault.
+   *
+   * @generated from field: bool only_if_there = 3;
+   */
+  onlyIfThere: boolean;
+};
+
+/**
+ * Describes the message rollout.v1.Send.
+ * Use `create(SendSchema)` to create a new message.
+ */
+export const SendSchema: GenMessage<Send> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 18);
+
+/**
+ * @generated from message rollout.v1.RunAction
+ */
+export type RunAction = Message<"rollout.v1.RunAction"> & {
+  /**
+   * @generated from field: string type = 1;
+   */
+  type: string;
+
+  /**
+   * @generated from field: bytes params = 2;
+   */
+  params: Uint8Array;
+};
+
+/**
+ * Describes the message rollout.v1.RunAction.
+ * Use `create(RunActionSchema)` to create a new message.
+ */
+export const RunActionSchema: GenMessage<RunAction> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 19);
+
+/**
+ * @generated from message rollout.v1.Final
+ */
+export type Final = Message<"rollout.v1.Final"> & {
+  /**
+   * The end of a child, as its parent gets it.
+   *
+   * @generated from field: bytes output = 1;
+   */
+  output: Uint8Array;
+
+  /**
+   * It has failed with this, in place of its output.
+   *
+   * @generated from field: optional string error = 2;
+   */
+  error?: string | undefined;
+
+  /**
+   * The actor is forgotten after so long; absent: it stays.
+   *
+   * @generated from field: optional uint64 idle_ttl_ms = 3;
+   */
+  idleTtlMs?: bigint | undefined;
+};
+
+/**
+ * Describes the message rollout.v1.Final.
+ * Use `create(FinalSchema)` to create a new message.
+ */
+export const FinalSchema: GenMessage<Final> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 20);
 
 /**
  * @generated from message rollout.v1.Result
@@ -377,6 +882,13 @@ export type Result = Message<"rollout.v1.Result"> & {
    * @generated from field: bool spares_key = 16;
    */
   sparesKey: boolean;
+
+  /**
+   * Only in a success: one for each pointer of the batch that the assignment came in, in their order.
+   *
+   * @generated from field: repeated rollout.v1.Measure measures = 17;
+   */
+  measures: Measure[];
 };
 
 /**
@@ -384,7 +896,35 @@ export type Result = Message<"rollout.v1.Result"> & {
  * Use `create(ResultSchema)` to create a new message.
  */
 export const ResultSchema: GenMessage<Result> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 7);
+  messageDesc(file_rollout_v1_work, 21);
+
+/**
+ * A number that was looked for in an output. Without either field there is nothing at that place.
+ *
+ * @generated from message rollout.v1.Measure
+ */
+export type Measure = Message<"rollout.v1.Measure"> & {
+  /**
+   * Finite.
+   *
+   * @generated from field: optional double value = 1;
+   */
+  value?: number | undefined;
+
+  /**
+   * There is something, and no finite number.
+   *
+   * @generated from field: bool not_a_number = 2;
+   */
+  notANumber: boolean;
+};
+
+/**
+ * Describes the message rollout.v1.Measure.
+ * Use `create(MeasureSchema)` to create a new message.
+ */
+export const MeasureSchema: GenMessage<Measure> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 22);
 
 /**
  * More free room at the worker: slots plus prefetch, as a difference to what it said before in this session. It begins
@@ -412,7 +952,7 @@ export type Credit = Message<"rollout.v1.Credit"> & {
  * Use `create(CreditSchema)` to create a new message.
  */
 export const CreditSchema: GenMessage<Credit> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 8);
+  messageDesc(file_rollout_v1_work, 23);
 
 /**
  * From the coordinator: hand these back if they have not started. Each such request is answered by one release, which may be
@@ -433,7 +973,7 @@ export type Release = Message<"rollout.v1.Release"> & {
  * Use `create(ReleaseSchema)` to create a new message.
  */
 export const ReleaseSchema: GenMessage<Release> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 9);
+  messageDesc(file_rollout_v1_work, 24);
 
 /**
  * From the coordinator: nobody wants these any more. They are killed if they run, forgotten if not, and leave no result.
@@ -452,7 +992,7 @@ export type Drop = Message<"rollout.v1.Drop"> & {
  * Use `create(DropSchema)` to create a new message.
  */
 export const DropSchema: GenMessage<Drop> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 10);
+  messageDesc(file_rollout_v1_work, 25);
 
 /**
  * What a running attempt would go on from if it ended without a word. The last one counts; one that is lost, or of an
@@ -484,7 +1024,7 @@ export type Checkpoint = Message<"rollout.v1.Checkpoint"> & {
  * Use `create(CheckpointSchema)` to create a new message.
  */
 export const CheckpointSchema: GenMessage<Checkpoint> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 11);
+  messageDesc(file_rollout_v1_work, 26);
 
 /**
  * Not acknowledged.
@@ -503,7 +1043,7 @@ export type CheckpointBatch = Message<"rollout.v1.CheckpointBatch"> & {
  * Use `create(CheckpointBatchSchema)` to create a new message.
  */
 export const CheckpointBatchSchema: GenMessage<CheckpointBatch> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 12);
+  messageDesc(file_rollout_v1_work, 27);
 
 /**
  * Without a frame it is an acknowledgement alone.
@@ -576,7 +1116,7 @@ export type SessionRequest = Message<"rollout.v1.SessionRequest"> & {
  * Use `create(SessionRequestSchema)` to create a new message.
  */
 export const SessionRequestSchema: GenMessage<SessionRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 13);
+  messageDesc(file_rollout_v1_work, 28);
 
 /**
  * @generated from message rollout.v1.ResultBatch
@@ -600,7 +1140,7 @@ export type ResultBatch = Message<"rollout.v1.ResultBatch"> & {
  * Use `create(ResultBatchSchema)` to create a new message.
  */
 export const ResultBatchSchema: GenMessage<ResultBatch> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 14);
+  messageDesc(file_rollout_v1_work, 29);
 
 /**
  * Without a frame it is an acknowledgement alone.
@@ -677,7 +1217,7 @@ export type SessionResponse = Message<"rollout.v1.SessionResponse"> & {
  * Use `create(SessionResponseSchema)` to create a new message.
  */
 export const SessionResponseSchema: GenMessage<SessionResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 15);
+  messageDesc(file_rollout_v1_work, 30);
 
 /**
  * @generated from message rollout.v1.BatchCommit
@@ -708,7 +1248,7 @@ export type BatchCommit = Message<"rollout.v1.BatchCommit"> & {
  * Use `create(BatchCommitSchema)` to create a new message.
  */
 export const BatchCommitSchema: GenMessage<BatchCommit> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 16);
+  messageDesc(file_rollout_v1_work, 31);
 
 /**
  * @generated from message rollout.v1.GetAssignmentRequest
@@ -725,7 +1265,7 @@ export type GetAssignmentRequest = Message<"rollout.v1.GetAssignmentRequest"> & 
  * Use `create(GetAssignmentRequestSchema)` to create a new message.
  */
 export const GetAssignmentRequestSchema: GenMessage<GetAssignmentRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 17);
+  messageDesc(file_rollout_v1_work, 32);
 
 /**
  * @generated from message rollout.v1.GetAssignmentResponse
@@ -761,7 +1301,7 @@ export type GetAssignmentResponse = Message<"rollout.v1.GetAssignmentResponse"> 
  * Use `create(GetAssignmentResponseSchema)` to create a new message.
  */
 export const GetAssignmentResponseSchema: GenMessage<GetAssignmentResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 18);
+  messageDesc(file_rollout_v1_work, 33);
 
 /**
  * @generated from message rollout.v1.OwnedPartition
@@ -785,7 +1325,7 @@ export type OwnedPartition = Message<"rollout.v1.OwnedPartition"> & {
  * Use `create(OwnedPartitionSchema)` to create a new message.
  */
 export const OwnedPartitionSchema: GenMessage<OwnedPartition> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 19);
+  messageDesc(file_rollout_v1_work, 34);
 
 /**
  * A partition's committed states as a worker has kept them. A cache: what is wrong or missing in it is sent again, and nothing else
@@ -814,7 +1354,7 @@ export type PartitionCheckpoint = Message<"rollout.v1.PartitionCheckpoint"> & {
  * Use `create(PartitionCheckpointSchema)` to create a new message.
  */
 export const PartitionCheckpointSchema: GenMessage<PartitionCheckpoint> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 20);
+  messageDesc(file_rollout_v1_work, 35);
 
 /**
  * Each worker keeps a checkpoint of each of its partitions, when it can; nobody waits for it.
@@ -835,7 +1375,7 @@ export type PartitionCheckpointRequest = Message<"rollout.v1.PartitionCheckpoint
  * Use `create(PartitionCheckpointRequestSchema)` to create a new message.
  */
 export const PartitionCheckpointRequestSchema: GenMessage<PartitionCheckpointRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 21);
+  messageDesc(file_rollout_v1_work, 36);
 
 /**
  * A partition that the worker has not written is not in the list. One message answers a request.
@@ -859,7 +1399,7 @@ export type PartitionCheckpointAck = Message<"rollout.v1.PartitionCheckpointAck"
  * Use `create(PartitionCheckpointAckSchema)` to create a new message.
  */
 export const PartitionCheckpointAckSchema: GenMessage<PartitionCheckpointAck> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 22);
+  messageDesc(file_rollout_v1_work, 37);
 
 /**
  * @generated from message rollout.v1.WrittenPartition
@@ -881,7 +1421,7 @@ export type WrittenPartition = Message<"rollout.v1.WrittenPartition"> & {
  * Use `create(WrittenPartitionSchema)` to create a new message.
  */
 export const WrittenPartitionSchema: GenMessage<WrittenPartition> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 23);
+  messageDesc(file_rollout_v1_work, 38);
 
 /**
  * States of a partition that a worker is to keep: those that were committed after the offset of the checkpoint that it was told of.
@@ -919,7 +1459,7 @@ export type PartitionStates = Message<"rollout.v1.PartitionStates"> & {
  * Use `create(PartitionStatesSchema)` to create a new message.
  */
 export const PartitionStatesSchema: GenMessage<PartitionStates> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 24);
+  messageDesc(file_rollout_v1_work, 39);
 
 /**
  * @generated from message rollout.v1.KeyState
@@ -948,7 +1488,7 @@ export type KeyState = Message<"rollout.v1.KeyState"> & {
  * Use `create(KeyStateSchema)` to create a new message.
  */
 export const KeyStateSchema: GenMessage<KeyState> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 25);
+  messageDesc(file_rollout_v1_work, 40);
 
 /**
  * First when the worker has read the checkpoint of a partition, with the offset from which it wants to be sent states, and again for each
@@ -1016,7 +1556,7 @@ export type PartitionLoaded = Message<"rollout.v1.PartitionLoaded"> & {
  * Use `create(PartitionLoadedSchema)` to create a new message.
  */
 export const PartitionLoadedSchema: GenMessage<PartitionLoaded> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 26);
+  messageDesc(file_rollout_v1_work, 41);
 
 /**
  * @generated from message rollout.v1.PullRequest
@@ -1081,7 +1621,7 @@ export type PullRequest = Message<"rollout.v1.PullRequest"> & {
  * Use `create(PullRequestSchema)` to create a new message.
  */
 export const PullRequestSchema: GenMessage<PullRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 27);
+  messageDesc(file_rollout_v1_work, 42);
 
 /**
  * @generated from message rollout.v1.PullResponse
@@ -1124,7 +1664,7 @@ export type PullResponse = Message<"rollout.v1.PullResponse"> & {
  * Use `create(PullResponseSchema)` to create a new message.
  */
 export const PullResponseSchema: GenMessage<PullResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 28);
+  messageDesc(file_rollout_v1_work, 43);
 
 /**
  * @generated from message rollout.v1.ReportResultsRequest
@@ -1151,7 +1691,7 @@ export type ReportResultsRequest = Message<"rollout.v1.ReportResultsRequest"> & 
  * Use `create(ReportResultsRequestSchema)` to create a new message.
  */
 export const ReportResultsRequestSchema: GenMessage<ReportResultsRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 29);
+  messageDesc(file_rollout_v1_work, 44);
 
 /**
  * The results of the request are on stable storage.
@@ -1170,7 +1710,7 @@ export type ReportResultsResponse = Message<"rollout.v1.ReportResultsResponse"> 
  * Use `create(ReportResultsResponseSchema)` to create a new message.
  */
 export const ReportResultsResponseSchema: GenMessage<ReportResultsResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 30);
+  messageDesc(file_rollout_v1_work, 45);
 
 /**
  * @generated from enum rollout.v1.HeldPhase

@@ -38,7 +38,7 @@ function item(change: Partial<Item> = {}): Item {
     checkpointBytes: 0,
     attempts: [],
     result: undefined,
-    ...{ key: undefined, keyPhase: undefined, aheadInKey: undefined, keyHead: undefined },
+    ...{ key: undefined, keyPhase: undefined, aheadInKey: undefined, keyHead: undefined, origin: undefined },
     ...change,
   };
 }

@@ -211,7 +211,7 @@ export class LedgerModel {
 }
 
 function neverGivenOut(priority: number): ModelItem {
-  const history = { failedBy: "", blamed: "", isApart: false, returnedAtMs: [] };
+  const history = { failedBy: "", blamed: "", isApart: false, returnedAtMs: [], tried: "" };
   const numbers = { priority, attempt: 0, charged: 0, lost: 0 };
   return { state: "Pending", ...numbers, ...history, holder: undefined, output: undefined };
 }
@@ -253,8 +253,8 @@ async function readRows(world: World): Promise<Map<string, ModelItem>> {
     const held = running.get(place);
     if (held !== undefined) {
       const { worker, incarnation, epoch, number } = held;
-      const { attempt, charged, lost, failedBy, blamed, isApart, returnedAtMs } = held;
-      const history = { attempt, charged, lost, failedBy, blamed, isApart, returnedAtMs };
+      const { attempt, charged, lost, failedBy, blamed, isApart, returnedAtMs, tried } = held;
+      const history = { attempt, charged, lost, failedBy, blamed, isApart, returnedAtMs, tried };
       const holder = { worker, incarnation, epoch, number };
       found.push(Object.assign(row, { state: "Running" as const, ...history, holder }).state);
     }

@@ -27,8 +27,15 @@ const id = Buffer.alloc(32, 5);
 const budgets = {
   ...{ attempt: 7, charged: 2, lost: 1 },
   ...{ failedBy: workerId(3), blamed: workerId(2), isApart: true, returnedAtMs: [11, 12] },
+  tried: "",
 };
 const place = placeOf(3, 99);
+/** Nothing has happened to it. */
+const untouched = {
+  ...{ attempt: 1, charged: 0, lost: 0 },
+  ...{ failedBy: "", blamed: "", isApart: false, returnedAtMs: [], tried: "" },
+};
+const held = { id, worker: workerId(1), incarnation: incarnationId(2), epoch: 8, number: 9 };
 
 const final = {
   ...{ attempt: 3, worker: workerId(4), finishedAtWallMs: 5.5, completion: 10 },
@@ -46,10 +53,10 @@ const ROWS: Readonly<Record<string, [RecordType<never>, unknown]>> = {
   "item index": [itemIndexRecord, { place, counts: [{ submission: "01A", count: 3 }] }],
   "returned item": [returnedRecord, budgets],
   "delayed item": [delayedRecord, budgets],
-  "running item": [
-    runningRecord,
-    { ...budgets, id, worker: workerId(1), incarnation: incarnationId(2), epoch: 8, number: 9 },
-  ],
+  "running item": [runningRecord, { ...budgets, ...held, version: "", trial: "" }],
+  "running item of a version": [runningRecord, { ...budgets, ...held, version: "v2", trial: "" }],
+  "running item on trial": [runningRecord, { ...untouched, ...held, version: "v2", trial: "01R" }],
+  "returned item that was tried": [returnedRecord, { ...untouched, tried: "01R" }],
   "done item": [doneRecord, { id, ...final, digest: Buffer.alloc(32, 1), output: Buffer.from("out") }],
   "failed item": [
     failedRecord,
@@ -85,7 +92,8 @@ const ROWS: Readonly<Record<string, [RecordType<never>, unknown]>> = {
     },
   ],
   "attempt log": [attemptLogRecord, { attempt: 17, log: Buffer.from("said") }],
-  checkpoint: [checkpointRecord, Buffer.from("half way")],
+  checkpoint: [checkpointRecord, { content: Buffer.from("half way"), version: "" }],
+  "checkpoint of a version": [checkpointRecord, { content: Buffer.from("half way"), version: "v2" }],
 } as unknown as Record<string, [RecordType<never>, unknown]>;
 
 describe("the records of the ledger", () => {
@@ -95,6 +103,19 @@ describe("the records of the ledger", () => {
       expect(decodeRecord(type, "key", bytes)).to.deep.equal({ kind: "ok", value });
     });
   }
+
+  it("are as long as before there were releases, for items that none concerns", () => {
+    const fields = (type: RecordType<never>, value: object): number => type.encode(value as never).length;
+    const running = runningRecord as unknown as RecordType<never>;
+    const returned = returnedRecord as unknown as RecordType<never>;
+    const unstamped = { ...held, version: "", trial: "" };
+    expect(fields(running, { ...untouched, ...unstamped })).to.equal(8);
+    expect(fields(running, { ...untouched, isApart: true, ...unstamped })).to.equal(12);
+    expect(fields(returned, untouched)).to.equal(3);
+    expect(fields(returned, { ...untouched, failedBy: "w" })).to.equal(7);
+    const left = checkpointRecord.encode({ content: Buffer.from("c"), version: "" });
+    expect(left).to.have.length(1);
+  });
 
   it("are of different kinds, so that none is taken for another", () => {
     const types = new Set(Object.values(ROWS).map(([type]) => type));

@@ -63,6 +63,18 @@ describe("a heartbeat from the wire", () => {
     });
   });
 
+  it("names versions by their tasks, and how many are open at once, where its worker says so", () => {
+    const plugins = [plugin("infer"), plugin("infer", "2")];
+    const taskDigests = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
+    const said = { sequence: 1n, state: WorkerState.READY, plugins };
+    const read = readBeat(beat({ ...said, taskDigests, loadedVersions: 1 }));
+    expect(read.loadedVersions).to.equal(1);
+    expect(read.plugins.map(({ taskDigest }) => taskDigest?.[0])).to.deep.equal([1, 2]);
+    const untold = readBeat(beat(said));
+    expect(untold.plugins).to.deep.equal(plugins);
+    expect(untold).not.to.have.property("loadedVersions");
+  });
+
   it("says that its worker has nothing only where it says what the worker has", () => {
     const said = [undefined, new Uint8Array(0), new Uint8Array(32)].map((heldDigest) =>
       beat({ sequence: 1n, state: WorkerState.READY, ...(heldDigest && { heldDigest }) }),
@@ -107,6 +119,14 @@ describe("a heartbeat from the wire", () => {
     "with a plugin's name that is too long in bytes": [
       beat({ plugins: [plugin("ü".repeat(65))] }),
       "a plugin's name or version is longer than 128 bytes",
+    ],
+    "with digests for some of its plugins": [
+      beat({ plugins: [plugin("a"), plugin("b")], taskDigests: [Buffer.alloc(32)] }),
+      "task_digests are not as many as plugins",
+    ],
+    "with a digest that is none": [
+      beat({ plugins: [plugin("a")], taskDigests: [Buffer.alloc(31)] }),
+      "a task's digest is not 32 bytes",
     ],
     "with a plugin's version that is too long": [
       beat({ plugins: [plugin("mock", "1".repeat(129))] }),

@@ -7,9 +7,16 @@ import { epoch } from "../../../../src/base/ids.ts";
 import type { StoreId } from "../../../../src/base/ids.ts";
 import { LIMITS } from "../../../../src/config/limits.ts";
 import { envelopeOf } from "../../../../src/coordinator/rpc/messages.ts";
-import { readReport, writeFrame } from "../../../../src/coordinator/rpc/work-messages.ts";
+import { readHeld, readReport, writeFrame } from "../../../../src/coordinator/rpc/work-messages.ts";
 import type { Report, SessionFrame } from "../../../../src/coordinator/turn/session-frame.ts";
-import { AssignmentSchema, OutcomeClass, ResultSchema } from "../../../../src/gen/rollout/v1/work_pb.ts";
+import {
+  AssignmentSchema,
+  HeldAttemptSchema,
+  HeldPhase,
+  OutcomeClass,
+  ResultSchema,
+  SessionResponseSchema,
+} from "../../../../src/gen/rollout/v1/work_pb.ts";
 import { incarnationId } from "../../../support/world-worker.ts";
 
 const id = Buffer.alloc(32, 5);
@@ -144,6 +151,43 @@ describe("frames of a session between the wire and the coordinator", () => {
     expect(frame.value).to.deep.include({ plugin: "infer", itemTimeoutMs: 1_500n, firstNumber: 4n });
     const checkpoints = frame.value.assignments.map(({ checkpoint }) => Buffer.from(checkpoint).toString());
     expect(checkpoints).to.deep.equal(["half way", ""]);
+  });
+
+  it("name a version and numbers to read where there are any, and are as long as before where there are none", () => {
+    const item = { id, attempt: 1, payload: Buffer.from("p"), priority: 0, alone: false, checkpoint: null };
+    const batch = { kind: "assignments", firstNumber: 1, plugin: "infer", itemTimeoutMs: 0 } as const;
+    const bytes = (frame: SessionFrame): Uint8Array => toBinary(SessionResponseSchema, frameOf(frame));
+    const plain = bytes({ ...batch, items: [item] });
+    expect(bytes({ ...batch, items: [{ ...item, pluginVersion: "" }], pointers: undefined })).to.deep.equal(
+      plain,
+    );
+    const pointers = [{ name: "score", pointer: "/score" }];
+    const { frame } = frameOf({ ...batch, items: [item, { ...item, pluginVersion: "2" }], pointers });
+    if (frame.case !== "assignments") throw new Error("it is an assignment");
+    expect(frame.value.assignments.map(({ pluginVersion }) => pluginVersion)).to.deep.equal(["", "2"]);
+    expect(frame.value.pointers.map(({ name, pointer }) => [name, pointer])).to.deep.equal([
+      ["score", "/score"],
+    ]);
+  });
+
+  it("tell numbers of an output, and why there is none", () => {
+    expect(read()).not.to.have.property("measures");
+    const measures = [{ value: -0.5 }, {}, { notANumber: true }, { value: NaN }, { value: Infinity }];
+    expect(read({ measures }).measures).to.deep.equal([
+      ...[-0.5, "missing", "not a number", "not a number", "not a number"],
+    ]);
+    expect(read({ measures: Array<{ value: number }>(17).fill({ value: 1 }) }).measures).to.have.length(16);
+  });
+
+  it("tell of an attempt that a worker has the version that its assignment named", () => {
+    const held = (pluginVersion: string): unknown =>
+      readHeld(
+        create(HeldAttemptSchema, {
+          ...{ attempt: { itemId: id, attempt: 2 }, epoch: 3n, phase: HeldPhase.RUNNING, pluginVersion },
+        }),
+      );
+    expect(held("")).to.deep.equal({ id, attempt: 2, epoch: 3, isFinished: false, phase: "running" });
+    expect(held("2")).to.deep.include({ attempt: 2, pluginVersion: "2" });
   });
 
   it("drop attempts by name", () => {

@@ -1,6 +1,6 @@
 // Results of items that nobody has any more: looked up first, and acknowledged when what they are worth is on the disk.
 import { expect } from "chai";
-import type { SessionFrame, SessionPort } from "../../../../src/coordinator/turn/session-frame.ts";
+import type { Report, SessionFrame, SessionPort } from "../../../../src/coordinator/turn/session-frame.ts";
 import { CONFLICTS_PREFIX, DONE_PREFIX } from "../../../../src/storage/keys.ts";
 import { World } from "../../../support/world.ts";
 import { ERROR, reportOf } from "../../../support/world-worker.ts";
@@ -103,6 +103,25 @@ describe("a batch of results with a late one", () => {
     expect([done(), settled]).to.deep.equal([0, 0]);
     await ledger.settle();
     expect([done(), settled]).to.deep.equal([1, 1]);
+  });
+
+  it("of another version than the recorded one is stale, and contradicts nothing", async () => {
+    const [item] = await tooLate(["a"]);
+    const [other] = others as [WorldWorker];
+    const says = (text: string, pluginVersion: string): Partial<Report> => ({
+      outcome: { kind: "success", output: Buffer.from(text), digest: Buffer.alloc(32, text) },
+      execution: { pluginVersion, startedAtWallMs: 0, durationMs: 0 },
+    });
+    await other.ask(1);
+    await other.send(other.held.map((held) => ({ ...reportOf(held), ...says("new", "2") })));
+    if (item === undefined) throw new Error("it was held");
+    await late.send([{ ...reportOf(item), ...says("old", "1") }]);
+    await ledger.settle();
+    expect(await ledger.view()).to.include({ done: 1, staleReports: 1, conflicts: 0 });
+    expect(await ledger.countUnder(CONFLICTS_PREFIX)).to.equal(0);
+    await late.send([{ ...reportOf(item), ...says("other", "2") }]);
+    await ledger.settle();
+    expect(await ledger.view(), "the same version contradicts itself").to.include({ conflicts: 1 });
   });
 
   it("is answered like that by a call, too", async () => {
