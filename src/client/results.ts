@@ -68,6 +68,8 @@ export interface ReadOptions {
   readonly after?: string;
   /** Whether results come with what was submitted. */
   readonly withInput?: boolean;
+  /** Only results of this version of the plugin; without it of all. */
+  readonly pluginVersion?: string;
   /** Results in a page; without it as many as the coordinator gives. */
   readonly limit?: number;
   /** How long a coordinator that does not answer is waited for; without it for ever. */
@@ -140,7 +142,8 @@ function patientAsker(
   const client = createClient(OperatorService, transport);
   const order = options.order === "input" ? ResultOrder.INPUT : ResultOrder.COMPLETION;
   const waitMs = options.follow ? WAIT_MS : 0;
-  const request = { order, limit: options.limit ?? 0, withPayload: options.withInput ?? false, waitMs };
+  const { limit = 0, withInput: withPayload = false, pluginVersion = "" } = options;
+  const request = { order, limit, withPayload, waitMs, pluginVersion };
   return async (after) => {
     let troubleSinceMs: number | undefined;
     for (let tried = 1; ; tried++) {

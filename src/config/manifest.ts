@@ -39,6 +39,8 @@ export type ModuleManifest = ManifestOf<"module"> | ManifestOf<"machine"> | Mani
 
 /** The plugin that a command line makes when no manifest is named. */
 const COMMAND_PLUGIN = "command";
+/** The plugin that a file of actors makes when no manifest is named. */
+const ACTOR_PLUGIN = "actors";
 /** The plugin that a worker has when no manifest is named. */
 const MOCK_PLUGIN = "mock";
 
@@ -113,6 +115,33 @@ export function commandManifestText(command: readonly string[], workingDirectory
     backend: "command",
     working_directory: workingDirectory,
     command: { command },
+  });
+}
+
+/** The file that has actors, and the names of its exports that are types of them. */
+export interface ActorModule {
+  readonly module: string;
+  readonly types: readonly string[];
+  /** 1 unless said. */
+  readonly stateVersion?: number;
+}
+
+/** The manifest that stands for a file of actors. `workingDirectory` is absolute. Throws `config_invalid_value` for what no manifest can hold. */
+export function actorManifest(actors: ActorModule, workingDirectory: string): Manifest {
+  return parseManifest(resolve(workingDirectory, "actors"), actorManifestText(actors, workingDirectory));
+}
+
+/** The same as a file, for workers to read: wherever it stands, it means the same. */
+export function actorManifestText(
+  { module, types, stateVersion = 1 }: ActorModule,
+  workingDirectory: string,
+): string {
+  return stringify({
+    name: ACTOR_PLUGIN,
+    version: "1",
+    backend: "actor",
+    working_directory: workingDirectory,
+    actor: { module: resolve(workingDirectory, module), types: [...types], state_version: stateVersion },
   });
 }
 

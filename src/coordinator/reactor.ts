@@ -48,6 +48,8 @@ export function react(state: CoordinatorState, inputs: readonly Input[], { nowMs
   // Before the numbers of a run that is complete are compared with its rows.
   const load = state.keys.turnEnds(turn, state.ledger.scrub);
   if (load !== undefined) turn.effects.push({ kind: "loadKeys", load });
+  const moved = state.keys.rows.awaited.take();
+  if (moved !== undefined) turn.effects.push({ kind: "keysMoved", news: moved });
   checkCompletion(state, turn);
   for (const load of wantedLoads(state.ledger)) turn.effects.push({ kind: "loadWindow", load });
   writeLedger(state, turn);

@@ -164,7 +164,7 @@ function textCell(text: string): string {
  * of the http backend already is a response; any other becomes the body of one.
  */
 function openaiLine(result: Result): string {
-  const { item, id, output, error } = result;
+  const { item, id, output, error, pluginVersion } = result;
   const refused = error?.response && serverAnswer(error.response);
   const said =
     error === undefined || refused !== undefined ? null : { code: error.class, message: error.message };
@@ -173,6 +173,8 @@ function openaiLine(result: Result): string {
     `"custom_id":${JSON.stringify(id ?? item)}`,
     `"response":${error === undefined ? response(output, item) : (refused ?? "null")}`,
     `"error":${JSON.stringify(said)}`,
+    // Readers of such files leave fields alone that they do not know.
+    `"plugin_version":${JSON.stringify(pluginVersion ?? null)}`,
   ];
   return `{${fields.join(",")}}\n`;
 }

@@ -32,6 +32,7 @@ import {
   DATABASE,
   filesToRemove,
   LOCK,
+  PLUGINS,
   readFileOf,
   readRecord,
   readRecorded,
@@ -61,7 +62,7 @@ const EARLIER_POLL_MS = 100;
 const LOG_BYTES = 4 * 1024 * 1024;
 
 /** Files that speak of the database go before it. Logs stay. */
-const OF_ONE_TASK = [STATE, DATABASE, `${DATABASE}.lock`, "tls", "rollout.toml", "plugin.toml"];
+const OF_ONE_TASK = [STATE, DATABASE, `${DATABASE}.lock`, "tls", "rollout.toml", "plugin.toml", PLUGINS];
 
 /** Below the working directory, for runs whose results are not kept. */
 export const HIDDEN = ".rollout";
@@ -127,7 +128,8 @@ export class RunDirectory {
   ): Promise<RunDirectory> {
     const isNew = await refuseForeign(path);
     await makeDirectory(path).catch(asUnwritable(path));
-    await keepTreePrivate(path);
+    // The workers that watch it look at each link themselves: one that they cannot trust is a warning.
+    await keepTreePrivate(path, undefined, (directory) => directory === join(path, PLUGINS));
     const lock = await openLevelStore({
       ...{ path: join(path, LOCK), holderName: HOLDER_NAME, clock: ports.clock },
     }).catch((error: unknown) => {

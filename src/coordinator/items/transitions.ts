@@ -328,7 +328,9 @@ function recordResult(
   assert(result !== null && "output" in result, "a result has an output");
   const completion = ledger.tally.nextCompletion;
   // Counted from 1: a state of commit 0 is none.
-  if (isKeyed(item.place)) ledger.keys.settled(item.place, { kind: "done", left, commit: completion + 1 });
+  const previous = isKeyed(item.place)
+    ? ledger.keys.settled(item.place, { kind: "done", left, commit: completion + 1 })
+    : undefined;
   const value = {
     id: item.id,
     attempt: by.attempt,
@@ -337,6 +339,7 @@ function recordResult(
     output: result.output,
     finishedAtWallMs: turn.wallMs,
     completion,
+    previous,
     ...execution,
   };
   putRow(ledger, turn, "done", { key: `${DONE_PREFIX}${item.place}`, type: doneRecord, value });

@@ -28,12 +28,14 @@ export interface KeyRecord {
   readonly stateVersion: number;
   /** Why it is parked, in words for a person. */
   readonly why: string;
+  /** The place of its last item that has succeeded; empty before the first, and where a program wrote the row that did not keep it. */
+  readonly last: Place | "";
 }
 
 export const keyRecord: RecordType<KeyRecord> = {
   kind: RECORD_KIND.key,
   name: "key",
-  encode: ({ text, state, head, mail, commit, stateChecksum, stateVersion, why, ...flags }) => [
+  encode: ({ text, state, head, mail, commit, stateChecksum, stateVersion, why, last, ...flags }) => [
     text,
     state,
     head,
@@ -43,6 +45,7 @@ export const keyRecord: RecordType<KeyRecord> = {
     stateChecksum,
     stateVersion,
     why,
+    ...(last === "" ? [] : [last]),
   ],
   decode: (fields) => {
     const flags = fields.integer(4);
@@ -58,6 +61,7 @@ export const keyRecord: RecordType<KeyRecord> = {
       stateChecksum: fields.isNull(6) ? null : fields.integer(6),
       stateVersion: fields.integer(7),
       why: fields.text(8),
+      last: fields.length > 9 ? placeFrom(fields, 9) : "",
     };
   },
 };

@@ -6,6 +6,7 @@ import type { Entry } from "../../storage/store.ts";
 import type { Place } from "../ledger/place.ts";
 import type { Scrub } from "../ledger/scrub.ts";
 import { addToSum, removeFromSum } from "../ledger/tally.ts";
+import { AwaitedKeys } from "./awaited-keys.ts";
 import { keyChart, NO_ROW, storedState } from "./key.ts";
 import type { Key } from "./key.ts";
 import {
@@ -32,6 +33,8 @@ interface Mail {
 }
 
 export class KeyRows {
+  /** Looks at what each flush writes. */
+  readonly awaited = new AwaitedKeys();
   readonly #segments: Record<KeySegment, { count: number; sum: number }>;
   readonly #totalPartitions: number;
   readonly #priorities: Set<number>;
@@ -114,6 +117,7 @@ export class KeyRows {
       if (isPut) this.#put(batch, scrub, "mail", { key: rowKey, type: mailRecord, value: place }, NO_ROW);
       else this.#drop(batch, scrub, "mail", rowKey, checksum);
     }
+    this.awaited.look(this.#touched, this.#retired);
     const value = encodeRecord(keyNumbersRecord, KEY_NUMBERS_KEY, this.numbers);
     batch.put({ key: KEY_NUMBERS_KEY, value });
     for (const pending of [this.#touched, this.#states, this.#retired, this.#mail, this.#paths])
@@ -206,9 +210,10 @@ export function isKeySegment(segment: string): segment is KeySegment {
   return KEY_SEGMENTS.some((name) => name === segment);
 }
 
-function recordOf({ text, row, head, commit, hasState, stateChecksum, stateVersion, why }: Key): KeyRecord {
+function recordOf(key: Key): KeyRecord {
+  const { text, row, head, commit, hasState, stateChecksum, stateVersion, why, last = "" } = key;
   const { mail, isPaused, hasFailed, isDelayed } = row.context;
   const state = keyChart.states[storedState(row.state)] ?? "";
   const stands = { text, state, head: head?.place ?? ("" as const), mail, isPaused, hasFailed, isDelayed };
-  return { ...stands, commit, stateChecksum: hasState ? stateChecksum : null, stateVersion, why };
+  return { ...stands, commit, stateChecksum: hasState ? stateChecksum : null, stateVersion, why, last };
 }

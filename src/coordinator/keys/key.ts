@@ -44,6 +44,8 @@ export class Key {
   /** One more than the number of the record of completions with which its state was committed last; 0 when it never had one. */
   commit = 0;
   stateVersion = 0;
+  /** The place of its last item that has succeeded; undefined before the first. */
+  last: Place | undefined = undefined;
   hasState = false;
   /** Undefined when it has none, or it is not in memory. */
   state: Uint8Array | undefined = undefined;

@@ -188,16 +188,16 @@ export class Keys implements KeyRoom<PendingItem> {
     this.warmth.missed(this.#headed(place));
   }
 
-  settled(place: Place, end: KeyedEnd): void {
+  settled(place: Place, end: KeyedEnd): Place | undefined {
     const key = this.#headed(place);
-    if (end.kind === "failed" && !end.sparesKey && !this.settings.skipsFailed) {
-      key.why = end.why.slice(0, WHY_CHARACTERS);
-      this.#step(key, { type: "item.failed" });
-      return;
-    }
+    const { last } = key;
+    const parks = end.kind === "failed" && !end.sparesKey && !this.settings.skipsFailed;
+    if (parks) key.why = end.why.slice(0, WHY_CHARACTERS);
+    if (end.kind === "done") key.last = place;
     if (end.kind === "done" && end.left !== undefined) this.#commit(key, end.left, end.commit);
-    this.#step(key, { type: "item.settled" });
-    this.#endHead(key);
+    this.#step(key, { type: parks ? "item.failed" : "item.settled" });
+    if (!parks) this.#endHead(key);
+    return last;
   }
 
   #commit(key: Key, { state, stateVersion = 0, heardBy }: LeftState, commit: number): void {

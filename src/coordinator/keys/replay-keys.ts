@@ -78,6 +78,7 @@ function restore(
   key.stateChecksum = record.stateChecksum ?? NO_ROW;
   key.stateVersion = record.stateVersion;
   key.why = record.why;
+  key.last = record.last === "" ? undefined : record.last;
   key.checksum = checksum;
   keys.restore(key, { isRunning: head !== "" && isRunning(head) });
   return key.behind;

@@ -37,7 +37,8 @@ export interface KeyRoom<Item> {
   due(place: Place): void;
   /** Why what an attempt says of its key's state cannot be committed, in words; undefined when it can. */
   admits(place: Place, left: LeftState | undefined): string | undefined;
-  settled(place: Place, end: KeyedEnd): void;
+  /** Returns the place of the item of its key that has succeeded last before it, if there is one. */
+  settled(place: Place, end: KeyedEnd): Place | undefined;
   /** An operator lets a failed item be tried again. */
   takenBack(place: Place, key: string): void;
 

@@ -168,16 +168,22 @@ interface FinalRecord extends Execution {
 export interface DoneRecord extends FinalRecord {
   readonly digest: Uint8Array;
   readonly output: Uint8Array;
+  /** The place of the item of its key that had succeeded last before it; undefined where there is none. */
+  readonly previous?: Place | undefined;
 }
 
 export const doneRecord: RecordType<DoneRecord> = {
   kind: RECORD_KIND.doneItem,
   name: "done item",
-  encode: (row) => [...finalTuple(row), row.digest, row.output],
+  encode: (row) => {
+    const tuple = [...finalTuple(row), row.digest, row.output];
+    return row.previous === undefined ? tuple : [...tuple, row.previous];
+  },
   decode: (fields) => ({
     ...finalFrom(fields),
     digest: fields.bytes(FINAL_FIELDS),
     output: fields.bytes(FINAL_FIELDS + 1),
+    ...(fields.length > FINAL_FIELDS + 2 && { previous: placeFrom(fields, FINAL_FIELDS + 2) }),
   }),
 };
 

@@ -21,6 +21,8 @@ export interface PageLimits {
   readonly bytes: number;
   /** Whether payloads go with the results, and so count. */
   readonly withPayload: boolean;
+  /** Only results of this version of the plugin; all of them unless said. */
+  readonly pluginVersion?: string | undefined;
 }
 
 export interface ResultPage<Cursor> {
@@ -53,7 +55,7 @@ const SPARSE = 2;
 /** Items among which those of one reading lie. */
 const READ_ITEMS_MAX = 1_024;
 
-/** Items without a result of their own that one page passes over: it ends then, with what it has. */
+/** Items without a result of their own, or one that is wanted, that one page passes over: it ends then, with what it has. */
 const SKIPPED_MAX = 10_000;
 /** How often a reader of a run that is complete looks again for an item that seems not to be final. */
 const LOOKS_MAX = 3;
@@ -88,6 +90,11 @@ class PageFiller {
     this.items.push(item);
     this.#bytes += bytes;
     return true;
+  }
+
+  wants({ final: { record } }: FinalItem): boolean {
+    const { pluginVersion } = this.#limits;
+    return pluginVersion === undefined || record.pluginVersion === pluginVersion;
   }
 
   /** One is passed over. */
@@ -138,7 +145,7 @@ export async function readByInput(
     for (const seen of stretch) {
       const found = await finalOrNot(source, seen);
       if (found === "unfinished") return end(true);
-      if (found === "never") page.skip();
+      if (found === "never" || !page.wants(found)) page.skip();
       else if (!page.add(found)) return end(false);
       next++;
     }
@@ -238,7 +245,7 @@ export async function readByCompletion(
     page.learn(stretch);
     for (const seen of stretch) {
       const found = await countedOrNot(source, seen, order.next.record);
-      if (found === undefined) page.skip();
+      if (found === undefined || !page.wants(found)) page.skip();
       else if (!page.add(found)) return end(false);
       order.pass();
     }

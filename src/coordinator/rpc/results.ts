@@ -31,7 +31,7 @@ export function results(
 ): Pick<ServiceImpl<typeof OperatorService>, "listResults"> {
   const look = (): Promise<LedgerExtent> => ask(leader, { kind: "getExtent" });
   return {
-    async listResults({ order, after, limit, withPayload, waitMs }, { signal }) {
+    async listResults({ order, after, limit, withPayload, waitMs, pluginVersion: version }, { signal }) {
       const { read, from } = readerOf(order, after);
       const items = limit === 0 ? PAGE_ITEMS_MAX : Math.min(limit, PAGE_ITEMS_MAX);
       const endMs = clock.monotonicMs() + Math.min(waitMs, WAIT_MAX_MS);
@@ -39,7 +39,9 @@ export function results(
       for (let looks = 1; ; looks++) {
         // As it was told last: a turn of the reactor's is asked for before there was one with news.
         const extent = leader.reach.value ?? (await look());
-        const page = await read({ store, extent, look }, { items, bytes: PAGE_BYTES_MAX, withPayload });
+        const pluginVersion = version === "" ? undefined : version;
+        const limits = { items, bytes: PAGE_BYTES_MAX, withPayload, pluginVersion };
+        const page = await read({ store, extent, look }, limits);
         const end = page.isCaughtUp && extent.isOver;
         const isNews = page.next !== from || !page.isCaughtUp || end;
         if (!isNews && looks > 1) await sleep(clock, AGAIN_MS, gone);

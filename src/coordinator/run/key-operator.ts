@@ -3,6 +3,7 @@ import { unreachable } from "../../base/assert.ts";
 import { KeyPhase } from "../../gen/rollout/v1/run_pb.ts";
 import { KeyRefusalReason } from "../../gen/rollout/v1/keys_pb.ts";
 import type { KeyRefusal, ListPartitionsResponse, SteerKeysResponse } from "../../gen/rollout/v1/keys_pb.ts";
+import { standingOf } from "../keys/awaited-keys.ts";
 import { DELAYED, keyChart, PARKED, WAITING } from "../keys/key.ts";
 import type { Key, SteerVerdict } from "../keys/key.ts";
 import type { Keys } from "../keys/keys.ts";
@@ -38,10 +39,11 @@ export function onKeyOperator(state: CoordinatorState, turn: Turn, input: Asked<
       return turn.answer(input.answer, steer(state, turn, input));
     case "getKey": {
       const key = state.keys.table.get(input.key);
+      if (input.isAwaited) state.keys.rows.awaited.add(input.key, key);
       return turn.answer(input.answer, key && seen(state.keys, key));
     }
     case "listKeys":
-      return turn.answer(input.answer, list(state.keys, input));
+      return turn.answer(input.answer, list(state, input));
     case "getAssignment":
       return turn.answer(input.answer, ownPartitions(state, input));
     case "listPartitions":
@@ -70,30 +72,36 @@ function steer(
   return { steered: keys.length - refused.length, refused };
 }
 
-function list(keys: Keys, { phases, after, limit }: Asked<"listKeys">): SeenKeys {
+function list(
+  { keys, ledger }: CoordinatorState,
+  { phases, prefix, fromCommit, after, limit }: Asked<"listKeys">,
+): SeenKeys {
   const { table } = keys;
   const wanted = new Set(phases);
+  const commit = ledger.tally.nextCompletion + 1;
+  const isWanted = (key: Key): boolean =>
+    key.text.startsWith(prefix) &&
+    key.commit >= fromCommit &&
+    (wanted.size === 0 || wanted.has(phaseOf(key)));
   const told: SeenKey[] = [];
   const first = after === "" ? 0 : partitionOf(after, table.totalPartitions);
   for (let partition = first; partition < table.totalPartitions; partition++) {
     const isLater = ({ text }: Key): boolean => partition > first || text > after;
-    const page = [...table.keysOf(partition)].filter(
-      (key) => isLater(key) && (wanted.size === 0 || wanted.has(phaseOf(key))),
-    );
+    const page = [...table.keysOf(partition)].filter((key) => isLater(key) && isWanted(key));
     page.sort((one, other) => (one.text < other.text ? -1 : 1));
     for (const key of page) {
-      if (told.length >= limit) return { keys: told, after: told.at(-1)?.key ?? "" };
+      if (told.length >= limit) return { keys: told, after: told.at(-1)?.key ?? "", commit };
       told.push(seen(keys, key));
     }
   }
-  return { keys: told, after: "" };
+  return { keys: told, after: "", commit };
 }
 
 function seen(keys: Keys, key: Key): SeenKey {
-  const { text, partition, row, head, commit, hasState } = key;
+  const { text, partition, row, head, commit, hasState, last } = key;
   const { mail, isPaused, hasFailed } = row.context;
   const owner = keys.assignment.ownerOf(partition);
-  const stands = { partition, owner, items: mail, head: head?.place };
+  const stands = { partition, owner, items: mail, head: head?.place, last, standing: standingOf(key) };
   return { key: text, phase: phaseOf(key), ...stands, isPaused, hasFailed, commit, hasState };
 }
 

@@ -6,6 +6,7 @@ import type { Place } from "../ledger/place.ts";
 import type { FailedItem, ItemSighting } from "../ledger/ledger.ts";
 import type { ListPartitionsResponse, SteerKeysResponse } from "../../gen/rollout/v1/keys_pb.ts";
 import type { KeyAction } from "../keys/key.ts";
+import type { KeyStanding } from "../keys/awaited-keys.ts";
 import type { LoadedKey } from "../keys/key-memory.ts";
 import type { ScrubbedPage } from "../ledger/scrub.ts";
 import type { LoadedWindow } from "../ledger/window-loads.ts";
@@ -128,6 +129,9 @@ export interface SeenKey {
   /** 0: it never had a state. */
   readonly commit: number;
   readonly hasState: boolean;
+  /** See `DoneRecord.previous`. */
+  readonly last: Place | undefined;
+  readonly standing: KeyStanding;
 }
 
 export interface OwnPartition {
@@ -147,6 +151,8 @@ export interface SeenKeys {
   readonly keys: readonly SeenKey[];
   /** Where to go on; empty when nothing follows. */
   readonly after: string;
+  /** The commit of the next state that changes. */
+  readonly commit: number;
 }
 
 /** How a release stands; or why it does not begin, or is not moved. */
@@ -210,12 +216,17 @@ export type Input =
   | {
       readonly kind: "getKey";
       readonly key: string;
+      /** Its next standing is told. */
+      readonly isAwaited: boolean;
       readonly answer: Answer<SeenKey | undefined>;
     }
   /** Behind the key `after`, in order of partition; empty: from the beginning. No phase: all of them. */
   | {
       readonly kind: "listKeys";
       readonly phases: readonly KeyPhase[];
+      readonly prefix: string;
+      /** Only those with a state of this commit or a later one; 0: all. */
+      readonly fromCommit: number;
       readonly after: string;
       readonly limit: number;
       readonly answer: Answer<SeenKeys>;

@@ -5,6 +5,7 @@
 // they write and ask for; `operator-message` says in which form.
 import type { charts } from "../../../machines/index.ts";
 import type { Answer } from "./input.ts";
+import type { KeyNews } from "../keys/awaited-keys.ts";
 import type { KeysLoad } from "../keys/key-memory.ts";
 import type { KeyNumbers } from "../keys/key-records.ts";
 import type { WindowLoad } from "../ledger/window-loads.ts";
@@ -56,6 +57,8 @@ export type Effect =
   | { readonly kind: "damaged"; readonly damage: Damage }
   /** There is news of the run: more results, other numbers, a step of a chart. */
   | { readonly kind: "reached"; readonly reach: RunReach }
+  /** Keys that calls wait for stand otherwise. */
+  | { readonly kind: "keysMoved"; readonly news: readonly KeyNews[] }
   /** Lets an answer go. Total. */
   | { readonly kind: "answer"; readonly deliver: () => void };
 

@@ -246,6 +246,7 @@ export class Outbox {
       priority: 0,
       alone: false,
       plugin: "",
+      version: "",
       timeoutMs: 0,
     };
     this.#finished.set(key, { key, itemId, attempt: number, epoch, incarnation, ...nothing });

@@ -6,7 +6,7 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { CoordinatorEnvelope } from "./common_pb.ts";
 import { file_rollout_v1_common } from "./common_pb.ts";
-import type { ItemError, KeyPhase } from "./run_pb.ts";
+import type { ItemError, ItemResult, KeyPhase } from "./run_pb.ts";
 import { file_rollout_v1_run } from "./run_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file rollout/v1/keys.proto.
  */
 export const file_rollout_v1_keys: GenFile = /*@__PURE__*/
-  fileDesc("ChVyb2xsb3V0L3YxL2tleXMucHJvdG8SCnJvbGxvdXQudjEiMAoNR2V0S2V5UmVxdWVzdBILCgNrZXkYASABKAkSEgoKd2l0aF9zdGF0ZRgCIAEoCCKlAQoOR2V0S2V5UmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSHAoDa2V5GAIgASgLMg8ucm9sbG91dC52MS5LZXkSEgoFc3RhdGUYAyABKAxIAIgBARIhCgRhc2tzGAQgASgLMhMucm9sbG91dC52MS5LZXlBc2tzQggKBl9zdGF0ZSKkAgoHS2V5QXNrcxImCgZ0aW1lcnMYASADKAsyFi5yb2xsb3V0LnYxLkFybWVkVGltZXISLwoLaW52b2NhdGlvbnMYAiADKAsyGi5yb2xsb3V0LnYxLkxpdmVJbnZvY2F0aW9uEhAKCGNoaWxkcmVuGAMgAygJEhQKB2FjdGlvbnMYBCABKAFIAIgBARIsCg1hY3Rpb25zX2Vycm9yGAUgASgLMhUucm9sbG91dC52MS5JdGVtRXJyb3ISEAoIaXNfZmluYWwYBiABKAgSGgoNcmV0aXJlc19hdF9tcxgHIAEoAUgBiAEBEhMKBnBhcmVudBgIIAEoCUgCiAEBQgoKCF9hY3Rpb25zQhAKDl9yZXRpcmVzX2F0X21zQgkKB19wYXJlbnQiUgoKQXJtZWRUaW1lchIKCgJpZBgBIAEoCRIRCglkdWVfYXRfbXMYAiABKAESDQoFZXZlbnQYAyABKAwSDwoCdG8YBCABKAlIAIgBAUIFCgNfdG8iOgoOTGl2ZUludm9jYXRpb24SCgoCaWQYASABKAkSDgoGc291cmNlGAIgASgJEgwKBGl0ZW0YAyABKAki1QIKA0tleRILCgNrZXkYASABKAkSIwoFcGhhc2UYAiABKA4yFC5yb2xsb3V0LnYxLktleVBoYXNlEhEKCXBhcnRpdGlvbhgDIAEoDRISCgVvd25lchgEIAEoCUgAiAEBEhMKBndvcmtlchgFIAEoCUgBiAEBEg0KBWl0ZW1zGAYgASgBEhEKBGhlYWQYByABKAlIAogBARIWCglwYXJrZWRfYnkYCCABKAlIA4gBARIkCgVlcnJvchgJIAEoCzIVLnJvbGxvdXQudjEuSXRlbUVycm9yEhgKC3N0YXRlX2J5dGVzGAogASgBSASIAQESGQoMc3RhdGVfY29tbWl0GAsgASgBSAWIAQFCCAoGX293bmVyQgkKB193b3JrZXJCBwoFX2hlYWRCDAoKX3BhcmtlZF9ieUIOCgxfc3RhdGVfYnl0ZXNCDwoNX3N0YXRlX2NvbW1pdCJsCg9MaXN0S2V5c1JlcXVlc3QSJAoGcGhhc2VzGAEgAygOMhQucm9sbG91dC52MS5LZXlQaGFzZRINCgVhZnRlchgCIAEoCRINCgVsaW1pdBgDIAEoDRIVCg13aXRoX2NvbnRlbnRzGAQgASgIIqEBChBMaXN0S2V5c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEh0KBGtleXMYAiADKAsyDy5yb2xsb3V0LnYxLktleRINCgVhZnRlchgDIAEoCRIpCghjb250ZW50cxgEIAMoCzIXLnJvbGxvdXQudjEuS2V5Q29udGVudHMiRwoLS2V5Q29udGVudHMSEgoFc3RhdGUYASABKAxIAIgBARIRCgRuZXh0GAIgASgMSAGIAQFCCAoGX3N0YXRlQgcKBV9uZXh0IkcKEFN0ZWVyS2V5c1JlcXVlc3QSJQoGYWN0aW9uGAEgASgOMhUucm9sbG91dC52MS5LZXlBY3Rpb24SDAoEa2V5cxgCIAMoCSKDAQoRU3RlZXJLZXlzUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSDwoHc3RlZXJlZBgCIAEoARInCgdyZWZ1c2VkGAMgAygLMhYucm9sbG91dC52MS5LZXlSZWZ1c2FsIkcKCktleVJlZnVzYWwSCwoDa2V5GAEgASgJEiwKBnJlYXNvbhgCIAEoDjIcLnJvbGxvdXQudjEuS2V5UmVmdXNhbFJlYXNvbiIXChVMaXN0UGFydGl0aW9uc1JlcXVlc3QikwEKFkxpc3RQYXJ0aXRpb25zUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSGAoQYXNzaWdubWVudF9lcG9jaBgCIAEoARIpCgpwYXJ0aXRpb25zGAMgAygLMhUucm9sbG91dC52MS5QYXJ0aXRpb24i2QEKCVBhcnRpdGlvbhIRCglwYXJ0aXRpb24YASABKA0SEwoGd29ya2VyGAIgASgJSACIAQESDAoEa2V5cxgDIAEoARIPCgd3YWl0aW5nGAQgASgBEg4KBnBhcmtlZBgFIAEoARIeChFjaGVja3BvaW50X29mZnNldBgGIAEoAUgBiAEBEh4KEWNoZWNrcG9pbnRfYWdlX21zGAcgASgBSAKIAQFCCQoHX3dvcmtlckIUChJfY2hlY2twb2ludF9vZmZzZXRCFAoSX2NoZWNrcG9pbnRfYWdlX21zKoABCglLZXlBY3Rpb24SGgoWS0VZX0FDVElPTl9VTlNQRUNJRklFRBAAEhQKEEtFWV9BQ1RJT05fUEFVU0UQARIVChFLRVlfQUNUSU9OX1JFU1VNRRACEhMKD0tFWV9BQ1RJT05fU0tJUBADEhUKEUtFWV9BQ1RJT05fUkVUSVJFEAQq4AEKEEtleVJlZnVzYWxSZWFzb24SIgoeS0VZX1JFRlVTQUxfUkVBU09OX1VOU1BFQ0lGSUVEEAASHgoaS0VZX1JFRlVTQUxfUkVBU09OX1VOS05PV04QARIhCh1LRVlfUkVGVVNBTF9SRUFTT05fTk9UX0ZBSUxFRBACEiIKHktFWV9SRUZVU0FMX1JFQVNPTl9IRUFEX0ZBSUxFRBADEh8KG0tFWV9SRUZVU0FMX1JFQVNPTl9OT1RfSURMRRAEEiAKHEtFWV9SRUZVU0FMX1JFQVNPTl9DQU5DRUxMRUQQBTLLAgoKS2V5U2VydmljZRJECgZHZXRLZXkSGS5yb2xsb3V0LnYxLkdldEtleVJlcXVlc3QaGi5yb2xsb3V0LnYxLkdldEtleVJlc3BvbnNlIgOQAgESSgoITGlzdEtleXMSGy5yb2xsb3V0LnYxLkxpc3RLZXlzUmVxdWVzdBocLnJvbGxvdXQudjEuTGlzdEtleXNSZXNwb25zZSIDkAIBEk0KCVN0ZWVyS2V5cxIcLnJvbGxvdXQudjEuU3RlZXJLZXlzUmVxdWVzdBodLnJvbGxvdXQudjEuU3RlZXJLZXlzUmVzcG9uc2UiA5ACAhJcCg5MaXN0UGFydGl0aW9ucxIhLnJvbGxvdXQudjEuTGlzdFBhcnRpdGlvbnNSZXF1ZXN0GiIucm9sbG91dC52MS5MaXN0UGFydGl0aW9uc1Jlc3BvbnNlIgOQAgFiBnByb3RvMw", [file_rollout_v1_common, file_rollout_v1_run]);
+  fileDesc("ChVyb2xsb3V0L3YxL2tleXMucHJvdG8SCnJvbGxvdXQudjEiUAoNR2V0S2V5UmVxdWVzdBILCgNrZXkYASABKAkSEgoKd2l0aF9zdGF0ZRgCIAEoCBINCgVhZnRlchgDIAEoCRIPCgd3YWl0X21zGAQgASgNIsEBCg5HZXRLZXlSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIcCgNrZXkYAiABKAsyDy5yb2xsb3V0LnYxLktleRISCgVzdGF0ZRgDIAEoDEgAiAEBEiEKBGFza3MYBCABKAsyEy5yb2xsb3V0LnYxLktleUFza3MSDQoFYWZ0ZXIYBSABKAkSCwoDZW5kGAYgASgIQggKBl9zdGF0ZSKkAgoHS2V5QXNrcxImCgZ0aW1lcnMYASADKAsyFi5yb2xsb3V0LnYxLkFybWVkVGltZXISLwoLaW52b2NhdGlvbnMYAiADKAsyGi5yb2xsb3V0LnYxLkxpdmVJbnZvY2F0aW9uEhAKCGNoaWxkcmVuGAMgAygJEhQKB2FjdGlvbnMYBCABKAFIAIgBARIsCg1hY3Rpb25zX2Vycm9yGAUgASgLMhUucm9sbG91dC52MS5JdGVtRXJyb3ISEAoIaXNfZmluYWwYBiABKAgSGgoNcmV0aXJlc19hdF9tcxgHIAEoAUgBiAEBEhMKBnBhcmVudBgIIAEoCUgCiAEBQgoKCF9hY3Rpb25zQhAKDl9yZXRpcmVzX2F0X21zQgkKB19wYXJlbnQiUgoKQXJtZWRUaW1lchIKCgJpZBgBIAEoCRIRCglkdWVfYXRfbXMYAiABKAESDQoFZXZlbnQYAyABKAwSDwoCdG8YBCABKAlIAIgBAUIFCgNfdG8iOgoOTGl2ZUludm9jYXRpb24SCgoCaWQYASABKAkSDgoGc291cmNlGAIgASgJEgwKBGl0ZW0YAyABKAki1QIKA0tleRILCgNrZXkYASABKAkSIwoFcGhhc2UYAiABKA4yFC5yb2xsb3V0LnYxLktleVBoYXNlEhEKCXBhcnRpdGlvbhgDIAEoDRISCgVvd25lchgEIAEoCUgAiAEBEhMKBndvcmtlchgFIAEoCUgBiAEBEg0KBWl0ZW1zGAYgASgBEhEKBGhlYWQYByABKAlIAogBARIWCglwYXJrZWRfYnkYCCABKAlIA4gBARIkCgVlcnJvchgJIAEoCzIVLnJvbGxvdXQudjEuSXRlbUVycm9yEhgKC3N0YXRlX2J5dGVzGAogASgBSASIAQESGQoMc3RhdGVfY29tbWl0GAsgASgBSAWIAQFCCAoGX293bmVyQgkKB193b3JrZXJCBwoFX2hlYWRCDAoKX3BhcmtlZF9ieUIOCgxfc3RhdGVfYnl0ZXNCDwoNX3N0YXRlX2NvbW1pdCKRAQoPTGlzdEtleXNSZXF1ZXN0EiQKBnBoYXNlcxgBIAMoDjIULnJvbGxvdXQudjEuS2V5UGhhc2USDQoFYWZ0ZXIYAiABKAkSDQoFbGltaXQYAyABKA0SFQoNd2l0aF9jb250ZW50cxgEIAEoCBIOCgZwcmVmaXgYBSABKAkSEwoLZnJvbV9jb21taXQYBiABKAEisQEKEExpc3RLZXlzUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSHQoEa2V5cxgCIAMoCzIPLnJvbGxvdXQudjEuS2V5Eg0KBWFmdGVyGAMgASgJEikKCGNvbnRlbnRzGAQgAygLMhcucm9sbG91dC52MS5LZXlDb250ZW50cxIOCgZjb21taXQYBSABKAEiRwoLS2V5Q29udGVudHMSEgoFc3RhdGUYASABKAxIAIgBARIRCgRuZXh0GAIgASgMSAGIAQFCCAoGX3N0YXRlQgcKBV9uZXh0IkIKFUxpc3RLZXlIaXN0b3J5UmVxdWVzdBILCgNrZXkYASABKAkSDQoFYWZ0ZXIYAiABKAkSDQoFbGltaXQYAyABKA0ihgEKFkxpc3RLZXlIaXN0b3J5UmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSJwoHcmVzdWx0cxgCIAMoCzIWLnJvbGxvdXQudjEuSXRlbVJlc3VsdBINCgVhZnRlchgDIAEoCSJHChBTdGVlcktleXNSZXF1ZXN0EiUKBmFjdGlvbhgBIAEoDjIVLnJvbGxvdXQudjEuS2V5QWN0aW9uEgwKBGtleXMYAiADKAkigwEKEVN0ZWVyS2V5c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg8KB3N0ZWVyZWQYAiABKAESJwoHcmVmdXNlZBgDIAMoCzIWLnJvbGxvdXQudjEuS2V5UmVmdXNhbCJHCgpLZXlSZWZ1c2FsEgsKA2tleRgBIAEoCRIsCgZyZWFzb24YAiABKA4yHC5yb2xsb3V0LnYxLktleVJlZnVzYWxSZWFzb24iFwoVTGlzdFBhcnRpdGlvbnNSZXF1ZXN0IpMBChZMaXN0UGFydGl0aW9uc1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEhgKEGFzc2lnbm1lbnRfZXBvY2gYAiABKAESKQoKcGFydGl0aW9ucxgDIAMoCzIVLnJvbGxvdXQudjEuUGFydGl0aW9uItkBCglQYXJ0aXRpb24SEQoJcGFydGl0aW9uGAEgASgNEhMKBndvcmtlchgCIAEoCUgAiAEBEgwKBGtleXMYAyABKAESDwoHd2FpdGluZxgEIAEoARIOCgZwYXJrZWQYBSABKAESHgoRY2hlY2twb2ludF9vZmZzZXQYBiABKAFIAYgBARIeChFjaGVja3BvaW50X2FnZV9tcxgHIAEoAUgCiAEBQgkKB193b3JrZXJCFAoSX2NoZWNrcG9pbnRfb2Zmc2V0QhQKEl9jaGVja3BvaW50X2FnZV9tcyqAAQoJS2V5QWN0aW9uEhoKFktFWV9BQ1RJT05fVU5TUEVDSUZJRUQQABIUChBLRVlfQUNUSU9OX1BBVVNFEAESFQoRS0VZX0FDVElPTl9SRVNVTUUQAhITCg9LRVlfQUNUSU9OX1NLSVAQAxIVChFLRVlfQUNUSU9OX1JFVElSRRAEKuABChBLZXlSZWZ1c2FsUmVhc29uEiIKHktFWV9SRUZVU0FMX1JFQVNPTl9VTlNQRUNJRklFRBAAEh4KGktFWV9SRUZVU0FMX1JFQVNPTl9VTktOT1dOEAESIQodS0VZX1JFRlVTQUxfUkVBU09OX05PVF9GQUlMRUQQAhIiCh5LRVlfUkVGVVNBTF9SRUFTT05fSEVBRF9GQUlMRUQQAxIfChtLRVlfUkVGVVNBTF9SRUFTT05fTk9UX0lETEUQBBIgChxLRVlfUkVGVVNBTF9SRUFTT05fQ0FOQ0VMTEVEEAUyqQMKCktleVNlcnZpY2USRAoGR2V0S2V5Ehkucm9sbG91dC52MS5HZXRLZXlSZXF1ZXN0Ghoucm9sbG91dC52MS5HZXRLZXlSZXNwb25zZSIDkAIBEkoKCExpc3RLZXlzEhsucm9sbG91dC52MS5MaXN0S2V5c1JlcXVlc3QaHC5yb2xsb3V0LnYxLkxpc3RLZXlzUmVzcG9uc2UiA5ACARJcCg5MaXN0S2V5SGlzdG9yeRIhLnJvbGxvdXQudjEuTGlzdEtleUhpc3RvcnlSZXF1ZXN0GiIucm9sbG91dC52MS5MaXN0S2V5SGlzdG9yeVJlc3BvbnNlIgOQAgESTQoJU3RlZXJLZXlzEhwucm9sbG91dC52MS5TdGVlcktleXNSZXF1ZXN0Gh0ucm9sbG91dC52MS5TdGVlcktleXNSZXNwb25zZSIDkAICElwKDkxpc3RQYXJ0aXRpb25zEiEucm9sbG91dC52MS5MaXN0UGFydGl0aW9uc1JlcXVlc3QaIi5yb2xsb3V0LnYxLkxpc3RQYXJ0aXRpb25zUmVzcG9uc2UiA5ACAWIGcHJvdG8z", [file_rollout_v1_common, file_rollout_v1_run]);
 
 /**
  * @generated from message rollout.v1.GetKeyRequest
@@ -29,6 +29,21 @@ export type GetKeyRequest = Message<"rollout.v1.GetKeyRequest"> & {
    * @generated from field: bool with_state = 2;
    */
   withState: boolean;
+
+  /**
+   * As an answer has said; "0" stands for a key that is not there. The call waits until the key has another state, parks, goes on, comes or
+   * goes. Empty: it is answered at once.
+   *
+   * @generated from field: string after = 3;
+   */
+  after: string;
+
+  /**
+   * How long to wait, at most 20 s. 0: it is answered at once, as it is where too many wait.
+   *
+   * @generated from field: uint32 wait_ms = 4;
+   */
+  waitMs: number;
 };
 
 /**
@@ -65,6 +80,20 @@ export type GetKeyResponse = Message<"rollout.v1.GetKeyResponse"> & {
    * @generated from field: rollout.v1.KeyAsks asks = 4;
    */
   asks?: KeyAsks | undefined;
+
+  /**
+   * For `after` of the next call.
+   *
+   * @generated from field: string after = 5;
+   */
+  after: string;
+
+  /**
+   * Nothing of the run changes any more, unless it is reopened.
+   *
+   * @generated from field: bool end = 6;
+   */
+  end: boolean;
 };
 
 /**
@@ -315,6 +344,20 @@ export type ListKeysRequest = Message<"rollout.v1.ListKeysRequest"> & {
    * @generated from field: bool with_contents = 4;
    */
   withContents: boolean;
+
+  /**
+   * Only keys that begin with this.
+   *
+   * @generated from field: string prefix = 5;
+   */
+  prefix: string;
+
+  /**
+   * Only keys whose state is of this commit or a later one, as an answer has said it in `commit`.
+   *
+   * @generated from field: double from_commit = 6;
+   */
+  fromCommit: number;
 };
 
 /**
@@ -351,6 +394,13 @@ export type ListKeysResponse = Message<"rollout.v1.ListKeysResponse"> & {
    * @generated from field: repeated rollout.v1.KeyContents contents = 4;
    */
   contents: KeyContents[];
+
+  /**
+   * States of this commit and of later ones may not be in this page, nor in those behind it.
+   *
+   * @generated from field: double commit = 5;
+   */
+  commit: number;
 };
 
 /**
@@ -387,6 +437,68 @@ export const KeyContentsSchema: GenMessage<KeyContents> = /*@__PURE__*/
   messageDesc(file_rollout_v1_keys, 8);
 
 /**
+ * @generated from message rollout.v1.ListKeyHistoryRequest
+ */
+export type ListKeyHistoryRequest = Message<"rollout.v1.ListKeyHistoryRequest"> & {
+  /**
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * As the answer before said; empty for the first page.
+   *
+   * @generated from field: string after = 2;
+   */
+  after: string;
+
+  /**
+   * At most so many; 0 asks for the server's maximum.
+   *
+   * @generated from field: uint32 limit = 3;
+   */
+  limit: number;
+};
+
+/**
+ * Describes the message rollout.v1.ListKeyHistoryRequest.
+ * Use `create(ListKeyHistoryRequestSchema)` to create a new message.
+ */
+export const ListKeyHistoryRequestSchema: GenMessage<ListKeyHistoryRequest> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 9);
+
+/**
+ * @generated from message rollout.v1.ListKeyHistoryResponse
+ */
+export type ListKeyHistoryResponse = Message<"rollout.v1.ListKeyHistoryResponse"> & {
+  /**
+   * @generated from field: rollout.v1.CoordinatorEnvelope coordinator = 1;
+   */
+  coordinator?: CoordinatorEnvelope | undefined;
+
+  /**
+   * With their payloads, the last one first. Items that have failed are none of them.
+   *
+   * @generated from field: repeated rollout.v1.ItemResult results = 2;
+   */
+  results: ItemResult[];
+
+  /**
+   * Where to go on; empty when nothing follows.
+   *
+   * @generated from field: string after = 3;
+   */
+  after: string;
+};
+
+/**
+ * Describes the message rollout.v1.ListKeyHistoryResponse.
+ * Use `create(ListKeyHistoryResponseSchema)` to create a new message.
+ */
+export const ListKeyHistoryResponseSchema: GenMessage<ListKeyHistoryResponse> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 10);
+
+/**
  * @generated from message rollout.v1.SteerKeysRequest
  */
 export type SteerKeysRequest = Message<"rollout.v1.SteerKeysRequest"> & {
@@ -408,7 +520,7 @@ export type SteerKeysRequest = Message<"rollout.v1.SteerKeysRequest"> & {
  * Use `create(SteerKeysRequestSchema)` to create a new message.
  */
 export const SteerKeysRequestSchema: GenMessage<SteerKeysRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 9);
+  messageDesc(file_rollout_v1_keys, 11);
 
 /**
  * @generated from message rollout.v1.SteerKeysResponse
@@ -437,7 +549,7 @@ export type SteerKeysResponse = Message<"rollout.v1.SteerKeysResponse"> & {
  * Use `create(SteerKeysResponseSchema)` to create a new message.
  */
 export const SteerKeysResponseSchema: GenMessage<SteerKeysResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 10);
+  messageDesc(file_rollout_v1_keys, 12);
 
 /**
  * @generated from message rollout.v1.KeyRefusal
@@ -459,7 +571,7 @@ export type KeyRefusal = Message<"rollout.v1.KeyRefusal"> & {
  * Use `create(KeyRefusalSchema)` to create a new message.
  */
 export const KeyRefusalSchema: GenMessage<KeyRefusal> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 11);
+  messageDesc(file_rollout_v1_keys, 13);
 
 /**
  * @generated from message rollout.v1.ListPartitionsRequest
@@ -472,7 +584,7 @@ export type ListPartitionsRequest = Message<"rollout.v1.ListPartitionsRequest"> 
  * Use `create(ListPartitionsRequestSchema)` to create a new message.
  */
 export const ListPartitionsRequestSchema: GenMessage<ListPartitionsRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 12);
+  messageDesc(file_rollout_v1_keys, 14);
 
 /**
  * @generated from message rollout.v1.ListPartitionsResponse
@@ -499,7 +611,7 @@ export type ListPartitionsResponse = Message<"rollout.v1.ListPartitionsResponse"
  * Use `create(ListPartitionsResponseSchema)` to create a new message.
  */
 export const ListPartitionsResponseSchema: GenMessage<ListPartitionsResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 13);
+  messageDesc(file_rollout_v1_keys, 15);
 
 /**
  * @generated from message rollout.v1.Partition
@@ -550,7 +662,7 @@ export type Partition = Message<"rollout.v1.Partition"> & {
  * Use `create(PartitionSchema)` to create a new message.
  */
 export const PartitionSchema: GenMessage<Partition> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 14);
+  messageDesc(file_rollout_v1_keys, 16);
 
 /**
  * @generated from enum rollout.v1.KeyAction
@@ -662,7 +774,7 @@ export const KeyRefusalReasonSchema: GenEnum<KeyRefusalReason> = /*@__PURE__*/
  */
 export const KeyService: GenService<{
   /**
-   * One key, with its state if that is asked for.
+   * One key, with its state if that is asked for; a call may wait for what comes of it.
    *
    * @generated from rpc rollout.v1.KeyService.GetKey
    */
@@ -680,6 +792,16 @@ export const KeyService: GenService<{
     methodKind: "unary";
     input: typeof ListKeysRequestSchema;
     output: typeof ListKeysResponseSchema;
+  },
+  /**
+   * Items of one key that have succeeded, the last one first, a page a call.
+   *
+   * @generated from rpc rollout.v1.KeyService.ListKeyHistory
+   */
+  listKeyHistory: {
+    methodKind: "unary";
+    input: typeof ListKeyHistoryRequestSchema;
+    output: typeof ListKeyHistoryResponseSchema;
   },
   /**
    * Pauses keys and lets them go on. Answered when it is on stable storage.

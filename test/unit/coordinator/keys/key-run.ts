@@ -12,6 +12,7 @@ import { isKeyed, isPlace, sequenceOf } from "../../../../src/coordinator/ledger
 import type { Place } from "../../../../src/coordinator/ledger/place.ts";
 import { doneRecord, failedRecord, itemRecord } from "../../../../src/coordinator/ledger/records.ts";
 import type { ReportedOutcome } from "../../../../src/coordinator/turn/session-frame.ts";
+import { readHistory } from "../../../../src/coordinator/read/key-history.ts";
 import { planSubmission } from "../../../../src/coordinator/rpc/submissions.ts";
 import { decodeRecord, okOrFailure, recordChecksum } from "../../../../src/storage/codec.ts";
 import type { RecordType } from "../../../../src/storage/codec.ts";
@@ -231,7 +232,22 @@ export class KeyRun {
       const [one] = running;
       if (one !== undefined && !this.#begun.has(one.place)) this.#checkOrder(key, items, one);
       await this.#checkState(key, items);
+      await this.#checkHistory(key, items);
     }
+  }
+
+  /** The history of a key has what has succeeded, each once, the one that was recorded last first. */
+  async #checkHistory(key: string, items: readonly KeyedItem[]): Promise<void> {
+    const from = this.world.state.keys.table.get(key)?.last;
+    const found = await readHistory(this.world.store, key, { from, limit: 1_000, bytes: 1e6 });
+    const told = found.items.map(({ place }) => place);
+    const done = items.filter(({ state }) => state === "done").map(({ place }) => place);
+    assert.deepEqual([...told].sort(), done.sort(), `the history of key ${key}`);
+    const recorded = found.items.map(({ final }) => final.record.completion);
+    assert.deepEqual(
+      recorded,
+      [...recorded].sort((one, other) => other - one),
+    );
   }
 
   /** At its first assignment an item is the first of its key, and nothing that failed keeps it. */
