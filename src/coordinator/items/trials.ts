@@ -9,9 +9,6 @@ export interface Stamp {
   readonly trial: string;
 }
 
-/** Assignments of a run without releases. */
-export const OWN_VERSION: Stamp = { version: "", trial: "" };
-
 /** An event that tells a running item what became of its attempt. */
 export type SettlingEvent = Exclude<ItemEvent, { type: "item.assigned" | "item.retried" }>;
 
