@@ -32,6 +32,7 @@ import type { KeySettings, KeysOptions } from "./key-settings.ts";
 import { KeyCounts } from "./key-counts.ts";
 import { addReadMail } from "./mail.ts";
 import { Mailboxes } from "./mailboxes.ts";
+import { Moving } from "./moving.ts";
 import { Steering } from "./steering.ts";
 import { KeyMemory } from "./key-memory.ts";
 import type { KeysLoad, LoadedKey } from "./key-memory.ts";
@@ -60,6 +61,8 @@ export class Keys implements KeyRoom<PendingItem> {
   readonly #sequences: { next: number };
   readonly #endings: Endings;
   readonly #asking: Asking;
+  /** Keys from other runs. */
+  readonly moving: Moving;
   #hasStamp: boolean;
   #areTimersOn = true;
 
@@ -82,6 +85,7 @@ export class Keys implements KeyRoom<PendingItem> {
     this.#endings = new Endings(room);
     this.#asking = new Asking(room, this.#endings, (text) => this.#ensure(text));
     this.#steering = new Steering({ ...room, endings: this.#endings, asking: this.#asking });
+    this.moving = new Moving(room, (text) => this.#ensure(text));
     this.#queue.reassign(this.assignment, 0);
     this.#hasStamp = numbers !== undefined;
   }
@@ -259,7 +263,7 @@ export class Keys implements KeyRoom<PendingItem> {
       this.#boxes.step(key, { type: "item.failed" });
       return last;
     }
-    if (end.kind === "done" && !key.isLane) key.last = place;
+    if (end.kind === "done" && hasHistory(end.left)) key.last = place;
     this.#queue.remove(key);
     if (!wasRunning) this.#boxes.pending--;
     if (head !== undefined) this.#heard(key, head, end);
@@ -387,4 +391,9 @@ export class Keys implements KeyRoom<PendingItem> {
     if (this.table.size > size) this.counts.came(IDLE);
     return key;
   }
+}
+
+/** Keys whose states have versions are actors: the rows of others are what they ever were. */
+function hasHistory(left: LeftState | undefined): boolean {
+  return left !== undefined && (left.stateVersion ?? 0) > 0;
 }

@@ -296,6 +296,8 @@ class CompletionReader {
     const { record, at } = this.#next;
     this.#next = { record, at: at + 1 };
     if (at + 1 >= (this.#records[0]?.length ?? 0)) this.#leaveRecord();
+    // A turn that has taken keys of another run leaves one without a place.
+    while (this.#records[0]?.length === 0) this.#leaveRecord();
   }
 
   #leaveRecord(): void {

@@ -20,6 +20,7 @@ import type { SeenKey } from "../turn/input.ts";
 import type { Filled } from "../turn/operator-message.ts";
 import type { Leader } from "./leader.ts";
 import { ask, refuse } from "./leader.ts";
+import { movedKeys } from "./moved-keys.ts";
 import { writeResult } from "./results.ts";
 
 /** Keys that one call names, or items of one that it tells; and keys that one answer tells. */
@@ -76,6 +77,8 @@ export function keyService(leader: Leader, store: Store, clock: Clock): ServiceI
       if (keys.length > NAMED_MAX) return refuse("SteerKeys", `more than ${NAMED_MAX} keys in one call`);
       return { coordinator, ...(await ask(leader, { kind: "steerKeys", action, keys })) };
     },
+
+    ...movedKeys(leader, store),
 
     async listPartitions() {
       return { coordinator, ...(await ask(leader, { kind: "listPartitions" })) };

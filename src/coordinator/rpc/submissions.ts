@@ -83,7 +83,12 @@ function readBatch(leader: Leader, request: SubmitRequest): Lines {
   return { submission, batchNumber: number, task: readTask(request), reopen, lines };
 }
 
-function readTask({ taskDigest: digest, plugin, taskSummary: summary }: SubmitRequest): RunTask {
+/** Throws request_invalid. */
+export function readTask({
+  taskDigest: digest,
+  plugin,
+  taskSummary: summary,
+}: Pick<SubmitRequest, "taskDigest" | "plugin" | "taskSummary">): RunTask {
   if (digest.length !== DIGEST_BYTES) return refuse("Submit", "task_digest is not 32 bytes");
   refuseLong("plugin", plugin, LIMITS.pluginTextBytes);
   refuseLong("task_summary", summary, LIMITS.taskSummaryBytes);
@@ -363,7 +368,8 @@ function indexesOf(
   return new Map(found);
 }
 
-function refuseSubmission(refusal: Refusal, asked: RunTask): never {
+/** Throws the row of a refusal. */
+export function refuseSubmission(refusal: Refusal, asked: RunTask): never {
   switch (refusal.kind) {
     case "sealed":
       throw failure("run_sealed", {});
@@ -371,6 +377,8 @@ function refuseSubmission(refusal: Refusal, asked: RunTask): never {
       throw failure("run_cancelled", {});
     case "otherTask":
       throw failure("other_task", { task: nameOf(refusal.task), other: nameOf(asked) });
+    case "timersFull":
+      throw failure("overloaded", { what: "the number of timers", limit: refusal.limit });
     case "partitionFull": {
       const { key, partition, limit } = refusal;
       throw failure("partition_full", { key, partition, limit });

@@ -13,9 +13,11 @@ import type { Input, OwnPartitions, SeenKey, SeenKeys } from "../turn/input.ts";
 import type { Filled } from "../turn/operator-message.ts";
 import type { CoordinatorState } from "../turn/state.ts";
 import type { Turn } from "../turn/turn.ts";
+import { takeKeys, tellKeys } from "./moved-keys.ts";
 import { isCancelled } from "./run.ts";
 
-export type KeyQuestion = "steerKeys" | "getAssignment" | "getKey" | "listKeys" | "listPartitions";
+export type KeyQuestion =
+  "steerKeys" | "getAssignment" | "getKey" | "listKeys" | "listPartitions" | "tellKeys" | "takeKeys";
 type Asked<K extends KeyQuestion> = Extract<Input, { readonly kind: K }>;
 
 const REASONS: Readonly<Record<Exclude<SteerVerdict, "done">, KeyRefusalReason>> = {
@@ -46,6 +48,10 @@ export function onKeyOperator(state: CoordinatorState, turn: Turn, input: Asked<
       return turn.answer(input.answer, list(state, input));
     case "getAssignment":
       return turn.answer(input.answer, ownPartitions(state, input));
+    case "tellKeys":
+      return turn.answer(input.answer, tellKeys(state, input));
+    case "takeKeys":
+      return turn.answer(input.answer, takeKeys(state, turn, input));
     case "listPartitions":
       return turn.answer(input.answer, partitionsOf(state, turn));
     default:

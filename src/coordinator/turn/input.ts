@@ -8,6 +8,7 @@ import type { ListPartitionsResponse, SteerKeysResponse } from "../../gen/rollou
 import type { KeyAction } from "../keys/key.ts";
 import type { KeyStanding } from "../keys/awaited-keys.ts";
 import type { LoadedKey } from "../keys/key-memory.ts";
+import type { MovedKey, ToldKey, Unmovable } from "../keys/moving.ts";
 import type { ScrubbedPage } from "../ledger/scrub.ts";
 import type { LoadedWindow } from "../ledger/window-loads.ts";
 import type { Damage } from "../../storage/codec.ts";
@@ -20,7 +21,15 @@ import type {
   RevokeResponse,
 } from "../../gen/rollout/v1/run_pb.ts";
 import type { Filled } from "./operator-message.ts";
-import type { LedgerExtent, PlannedBatch, RetryVerdict, RunPhase, SubmissionVerdict } from "./run-terms.ts";
+import type {
+  LedgerExtent,
+  PlannedBatch,
+  Refusal,
+  RetryVerdict,
+  RunPhase,
+  RunTask,
+  SubmissionVerdict,
+} from "./run-terms.ts";
 import type { LateResult, ReadStates, SessionInput, Statement } from "./session-frame.ts";
 
 /** Where a worker is in its life, and whether it is heard of: the two halves of a state of its chart. */
@@ -153,6 +162,23 @@ export interface SeenKeys {
   readonly commit: number;
 }
 
+export interface ToldKeys {
+  readonly keys: readonly ToldKey[];
+  /** Keys that cannot be told as they are. */
+  readonly unmovable: readonly { readonly key: string; readonly why: Unmovable }[];
+  /** Where to go on; empty when nothing follows. */
+  readonly after: string;
+}
+
+export interface TakenKeys {
+  readonly kind: "taken";
+  readonly taken: number;
+  /** Taken by an earlier call. */
+  readonly known: number;
+  /** Keys that the run has for another reason. */
+  readonly there: readonly string[];
+}
+
 /** Where the answer to an input goes. Called at most once, after the turn is committed (C2); must not throw. */
 export type Answer<T> = (answer: T) => void;
 
@@ -220,6 +246,21 @@ export type Input =
       readonly after: string;
       readonly limit: number;
       readonly answer: Answer<SeenKeys>;
+    }
+  /** Keys for another run: as in `listKeys`. */
+  | {
+      readonly kind: "tellKeys";
+      readonly prefix: string;
+      readonly after: string;
+      readonly limit: number;
+      readonly answer: Answer<ToldKeys>;
+    }
+  /** Keys from another run. None of their items is there. */
+  | {
+      readonly kind: "takeKeys";
+      readonly keys: readonly MovedKey[];
+      readonly task: RunTask;
+      readonly answer: Answer<TakenKeys | Refusal>;
     }
   /** A worker asks which partitions are its own. */
   | {

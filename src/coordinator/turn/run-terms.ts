@@ -69,6 +69,8 @@ export type Refusal =
   | { readonly kind: "cancelled" }
   /** It executes something else. */
   | { readonly kind: "otherTask"; readonly task: RunTask }
+  /** More timers would be armed than may. */
+  | { readonly kind: "timersFull"; readonly limit: number }
   /** A partition would have more keys than it may. */
   | ({ readonly kind: "partitionFull" } & FullPartition)
   /** Its keys fall into another number of partitions than is configured. */

@@ -93,6 +93,8 @@ export class Turn {
   hasStepped = false;
   /** Whether a worker says other things of itself than before. */
   hasOtherWords = false;
+  /** Whether it takes a number of completions although nothing became final: states that it has taken from elsewhere have it. */
+  takesCompletion = false;
   /** Whether the turn publishes a snapshot of what it has left. */
   publishes = false;
   readonly #puts = new Map<string, Entry>();

@@ -95,7 +95,11 @@ describe("the results of a run", () => {
         const found: string[] = [];
         for (let after = "", end = false; !end;) {
           const page = await operator.ask((run) => run.listResults({ order, after, limit, pluginVersion }));
-          found.push(...page.results.map(({ sequence, outcome }) => `${sequence} ${OutcomeClass[outcome]}`));
+          found.push(
+            ...page.results.map(
+              ({ sequence, outcome }) => `${sequence} ${Object.keys(OutcomeClass)[outcome]}`,
+            ),
+          );
           [after, end] = [page.after, page.end];
         }
         return found;
