@@ -193,6 +193,7 @@ class Drive {
       log: silentLogger,
       feed: (input: Input) => void this.#fed.push(input),
       onFatal: (error: unknown) => assert(false, String(error)),
+      isLeader: () => Promise.resolve(true),
       inTurn: this.#inTurn,
     };
     for (const effect of turn.effects) performEffect(effect, ports);

@@ -1,4 +1,4 @@
-// `npm run bench -- [--only NAME,NAME] [--json]`: runs the benchmarks one after the other, or all that do not take an hour, and prints
+// `npm run bench -- [--only NAME,NAME] [--json]`: runs the benchmarks one after the other, or all that are not long, and prints
 // their figures.
 // Speed is compared within one run; the figures of two machines, or of one machine on two days, are not comparable.
 import { cpus, loadavg, totalmem } from "node:os";
@@ -14,7 +14,7 @@ import { latency } from "./latency.ts";
 import { localRun } from "./local-run.ts";
 import { memory } from "./memory.ts";
 import { page } from "./page.ts";
-import { peers } from "./peers.ts";
+import { onPostgres, peers } from "./peers.ts";
 import { realUse } from "./real-use.ts";
 import { replayBench } from "./replay.ts";
 import { results as resultsBench } from "./results.ts";
@@ -24,7 +24,7 @@ import { throughput } from "./throughput.ts";
 
 const BENCHES: readonly Bench[] = [
   ...[heartbeat, throughput, latency, replayBench, memory, resultsBench, start, steal],
-  ...[growth, peers, failover, inspect, page, realUse, localRun, keys, actors],
+  ...[growth, peers, onPostgres, failover, inspect, page, realUse, localRun, keys, actors],
 ];
 
 const { values } = parseArgs({

@@ -33,6 +33,8 @@ export const FLOORS: Readonly<Record<string, readonly Readonly<Record<string, st
     {
       ledger: "items and their places, ids and records: stored, in memory, in queues, and in numbers",
       lead: "leadership: the lease, those who compete for it, and the watchdog of a leader",
+      release:
+        "releases: which version an item gets, what became of it, and what follows; it knows no ledger",
     },
     {
       keys: "keys: their order, their states and what waits behind them; what actors ask for; the ring, and their partitions",

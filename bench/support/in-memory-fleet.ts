@@ -107,7 +107,15 @@ async function lead(store: Store, workersMax: number): Promise<InMemoryCoordinat
   const onFatal = (error: unknown): void =>
     assert(coordinator.isOver, `the coordinator broke: ${String(error)}`);
   const feed = (input: Input): void => loop.feed(input);
-  const ports: EffectPorts = { store, events, log: silentLogger, onFatal, feed, inTurn: turnstile() };
+  const ports: EffectPorts = {
+    store,
+    events,
+    log: silentLogger,
+    onFatal,
+    feed,
+    isLeader: () => Promise.resolve(true),
+    inTurn: turnstile(),
+  };
   const loop: TurnLoop = new TurnLoop({
     state,
     store,

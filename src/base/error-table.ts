@@ -3,6 +3,7 @@
 import { EXIT, conflicting, refused, storage, unknown, unreachable, usage } from "./error-row.ts";
 import type { ErrorRow } from "./error-row.ts";
 import { KEY_ERRORS } from "./key-errors.ts";
+import { RELEASE_ERRORS } from "./release-errors.ts";
 
 export const ERRORS = {
   // Wrong usage and configuration
@@ -49,11 +50,7 @@ export const ERRORS = {
     message: "the backend of plugin {plugin} does not start: {reason}",
     hint: "correct it and start the worker again; what it had was handed back, and no item was charged",
   },
-  machine_unusable: {
-    ...usage,
-    message: "no machine can be taken from {file}: {reason}",
-    hint: "{advice}",
-  },
+  machine_unusable: { ...usage, message: "no machine can be taken from {file}: {reason}", hint: "{advice}" },
   too_few_files: {
     ...usage,
     message: "{who} needs {needed} files and sockets open at once, and a process may have {limit} here",
@@ -264,6 +261,7 @@ export const ERRORS = {
     hint: "submit them to a run of their own, made with `rollout init`",
   },
   ...KEY_ERRORS,
+  ...RELEASE_ERRORS,
   item_unknown: {
     ...unknown,
     message: "the run has no item {name}",

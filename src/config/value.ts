@@ -86,7 +86,8 @@ type NameOf<Key extends string, Rule> = Rule extends { readonly kind: "duration"
  */
 export type ValuesOf<Rules> = {
   readonly [Key in keyof Rules & string as NameOf<Key, Rules[Key]>]:
-    ValueOf<Rules[Key]> | Present<Rules[Key]>;
+    | ValueOf<Rules[Key]>
+    | Present<Rules[Key]>;
 };
 
 /** `kill_grace` with its duration is `killGraceMs`: as `ValuesOf` has it. */

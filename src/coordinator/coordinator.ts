@@ -13,6 +13,7 @@ import { LIMITS } from "../config/limits.ts";
 import { EnrolmentService } from "../gen/rollout/v1/enrolment_pb.ts";
 import { HeartbeatService } from "../gen/rollout/v1/heartbeat_pb.ts";
 import { KeyService } from "../gen/rollout/v1/keys_pb.ts";
+import { ReleaseService } from "../gen/rollout/v1/release_pb.ts";
 import { OperatorService } from "../gen/rollout/v1/run_pb.ts";
 import { WorkService } from "../gen/rollout/v1/work_pb.ts";
 import { claimStore } from "../storage/store-identity.ts";
@@ -39,6 +40,7 @@ import type { Leader } from "./rpc/leader.ts";
 import { envelopeOf } from "./rpc/messages.ts";
 import { keyService } from "./rpc/key-service.ts";
 import { operatorService } from "./rpc/operator-service.ts";
+import { releaseService } from "./rpc/release-service.ts";
 import { workService } from "./rpc/work-service.ts";
 import { keyHealthOf } from "./run/key-operator.ts";
 import type { KeyHealth } from "./run/key-operator.ts";
@@ -211,6 +213,7 @@ export class Coordinator {
       }),
     );
     router.service(KeyService, keyService(leader, store, this.#options.clock));
+    router.service(ReleaseService, releaseService(leader, store, this.#options.clock));
     router.service(WorkService, workService(leader, this.#options.clock));
     router.service(
       EnrolmentService,
@@ -313,6 +316,7 @@ export class Coordinator {
     const [reach, followedKeys] = [this.#reach, this.#followedKeys];
     const ports: EffectPorts = {
       ...{ store, events, log, reach, followedKeys, sight, onFatal, onRevoked, feed, inTurn: turnstile() },
+      isLeader: () => this.#elector.isLeader().catch(() => false),
     };
     this.#loop = new TurnLoop({
       state,

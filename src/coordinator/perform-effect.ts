@@ -32,6 +32,8 @@ export interface EffectPorts {
   readonly onFatal: (error: unknown) => void;
   /** Keeps these bearers out. Total. */
   readonly onRevoked?: ((ids: readonly string[]) => void) | undefined;
+  /** Whether the store says too that this coordinator leads. Never rejects. */
+  readonly isLeader: () => Promise<boolean>;
   /** For look-ups that there may be many of at once and that may read much: one at a time. */
   readonly inTurn: <T>(lookUp: () => Promise<T>) => Promise<T>;
 }
@@ -61,6 +63,8 @@ export function performEffect(effect: Effect, ports: EffectPorts): void {
     case "examineReport":
     case "verifyLedger":
     case "scrubLedger":
+    case "confirmLeadership":
+    case "readCounts":
       return read(effect, ports);
     case "damaged": {
       const { damage } = effect;
@@ -88,7 +92,9 @@ type Reading = Extract<
       | "examineClaims"
       | "examineReport"
       | "verifyLedger"
-      | "scrubLedger";
+      | "scrubLedger"
+      | "confirmLeadership"
+      | "readCounts";
   }
 >;
 
@@ -138,6 +144,16 @@ function read(effect: Reading, ports: EffectPorts): void {
         ports.onFatal,
       );
       return;
+    case "confirmLeadership":
+      void ports.isLeader().then((leads) => ports.feed({ kind: "leadershipConfirmed", leads }));
+      return;
+    case "readCounts": {
+      const { key } = effect;
+      ports.store
+        .get(key)
+        .then((value) => ports.feed({ kind: "releaseCountsRead", key, value }), ports.onFatal);
+      return;
+    }
     default:
       return unreachable(effect, "reading");
   }

@@ -25,6 +25,7 @@ import { extentOf, isOver } from "./run/run-status.ts";
 import { askForCheckpoints, onStatesRead } from "./session/partitions.ts";
 import { onSession } from "./session/session.ts";
 import type { CoordinatorState } from "./turn/state.ts";
+import { judgeReleases, lookAtReleases, onRelease } from "./run/releases.ts";
 import { onSubmit } from "./run/submission.ts";
 import { Turn } from "./turn/turn.ts";
 
@@ -48,7 +49,9 @@ export function react(state: CoordinatorState, inputs: readonly Input[], { nowMs
   keepLimits(state, turn);
   if (turn.hasPaused) recallBacklogs(state, turn);
   updateMembership(state, turn);
+  judgeReleases(state, turn);
   giveOut(state, turn);
+  state.releases.turnEnds(turn);
   // Before the numbers of a run that is complete are compared with its rows.
   const load = state.keys.turnEnds(turn, state.ledger.scrub);
   if (load !== undefined) turn.effects.push({ kind: "loadKeys", load });
@@ -102,6 +105,13 @@ function take(state: CoordinatorState, turn: Turn, input: Input): void {
     case "takeKeys":
       onOperator(state, turn, input);
       return;
+    case "createRelease":
+    case "steerRelease":
+    case "getRelease":
+    case "leadershipConfirmed":
+    case "releaseCountsRead":
+      onRelease(state, turn, input);
+      return;
     case "enrol":
     case "revoke":
       onIdentity(state, turn, input);
@@ -128,7 +138,13 @@ function take(state: CoordinatorState, turn: Turn, input: Input): void {
 }
 
 type ReadKind =
-  "loaded" | "keysLoaded" | "statesRead" | "claimsExamined" | "examined" | "verified" | "scrubbed";
+  | "loaded"
+  | "keysLoaded"
+  | "statesRead"
+  | "claimsExamined"
+  | "examined"
+  | "verified"
+  | "scrubbed";
 
 /** A reading that an earlier turn has asked for. */
 function takeRead(
@@ -166,6 +182,7 @@ function tick(state: CoordinatorState, turn: Turn): void {
   onScan(state, turn);
   wakeDelayed(state.ledger, turn);
   followDelays(state, turn);
+  lookAtReleases(state, turn);
   goOnScrubbing(state, turn);
   askForCheckpoints(state, turn);
   warnOfEnds(state, turn);

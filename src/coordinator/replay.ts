@@ -71,7 +71,7 @@ async function replayAsItIs(store: Store, options: ReplayOptions): Promise<Coord
   const { liveness, workersMax, nowMs } = options;
   const dueAtMs = nowMs + liveness.heartbeatIntervalMs + (workers.size / RECONNECTS_PER_SECOND) * 1_000;
   for (const row of workers.values()) row.dueAtMs = dueAtMs;
-  const [{ ledger, keys }, enrolment, snapshot] = await Promise.all([
+  const [{ ledger, keys, releases }, enrolment, snapshot] = await Promise.all([
     replayLedger(store, { ...options, keyedStamp: keyedStamp() }),
     replayEnrolment(store, options.enrolmentQuota ?? QUOTA_DEFAULT),
     readSnapshot(store),
@@ -85,6 +85,7 @@ async function replayAsItIs(store: Store, options: ReplayOptions): Promise<Coord
     epoch: options.epoch,
     ledger,
     keys,
+    releases,
     ...(await readRun(store)),
     steadyOffsetMs: undefined,
     limits: options.limits ?? {},
@@ -120,6 +121,7 @@ async function readWorker(store: Store, key: string, value: Uint8Array, nowMs: n
     isAtRisk: false,
     takesKeys: false,
     loadedVersions: undefined,
+    lacks: undefined,
     trouble: "",
     drain: undefined,
     ackedAssignment: undefined,

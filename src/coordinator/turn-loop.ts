@@ -179,8 +179,8 @@ export class TurnLoop {
     if (!this.#options.mayAct()) return Promise.resolve({ kind: "expired" });
     // Nothing to write or to confirm: the effects still wait for the turns before.
     if (!turn.hasWrites && !turn.isSynced) return Promise.resolve({ kind: "committed" });
-    const { puts, deletes, durability } = turn.writes;
-    const expect = [this.#options.epochRow];
+    const { puts, deletes, durability, expect: rows } = turn.writes;
+    const expect = [this.#options.epochRow, ...rows];
     return this.#options.store.commit({ puts, deletes, expect, durability });
   }
 
@@ -260,4 +260,6 @@ const QUESTIONS: ReadonlySet<Effect["kind"]> = new Set([
   "scrubLedger",
   "examineClaims",
   "examineReport",
+  "confirmLeadership",
+  "readCounts",
 ]);

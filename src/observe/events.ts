@@ -3,7 +3,9 @@
 //
 // Keys of payloads are snake_case, ids are text, times in milliseconds end in `_ms`.
 
-export type EventLevel = "debug" | "info" | "warn" | "error";
+import { number, of, perhaps, perhapsText, text } from "./event-row.ts";
+import type { EventRow, ValueOf } from "./event-row.ts";
+import { RELEASE_EVENTS } from "./release-events.ts";
 
 /** Where events go. Total: `emit` never throws and never waits. */
 export interface EventEmitter {
@@ -15,25 +17,6 @@ export interface UrgentEventEmitter extends EventEmitter {
   /** Returns when the event has left the process, or when that has taken too long. Nothing is emitted after it. */
   emitNow<T extends Topic>(topic: T, payload: EventPayloads[T]): void;
 }
-
-declare const type: unique symbol;
-/** Words about a field, which has values of this type. */
-type Field<Value> = string & { readonly [type]?: Value };
-
-interface EventRow {
-  readonly level: EventLevel;
-  readonly doc: string;
-  readonly fields: Readonly<Record<string, string>>;
-}
-
-function of<Value>(doc: string): Field<Value> {
-  return doc;
-}
-
-const text: (doc: string) => Field<string> = of;
-const number: (doc: string) => Field<number> = of;
-const perhaps: (doc: string) => Field<number | null> = of;
-const perhapsText: (doc: string) => Field<string | null> = of;
 
 const WORKER = text("the worker");
 const INCARNATION = text("the start of the worker's process that this is about");
@@ -288,6 +271,7 @@ const TABLE = {
     doc: "Items are given out again, and the run's limits are counted from here.",
     fields: { pending: number("items that wait") },
   },
+  ...RELEASE_EVENTS,
   run_cancelled: {
     level: "warn",
     doc: "The run has ended for good before it was complete: what executed is killed, what waits never starts.",
@@ -335,8 +319,6 @@ export type EventPayloads = {
     readonly [Name in keyof (typeof TABLE)[T]["fields"]]: ValueOf<(typeof TABLE)[T]["fields"][Name]>;
   };
 };
-
-type ValueOf<Said> = Said extends { readonly [type]?: infer Value } ? Exclude<Value, undefined> : never;
 
 export const EVENTS: Readonly<Record<Topic, EventRow>> = TABLE;
 

@@ -48,6 +48,10 @@ export const RECORD_KIND = {
   resultBatch: 40,
   partitionCheckpoint: 41,
   timer: 42,
+  releases: 46,
+  release: 47,
+  releaseStage: 48,
+  releaseCounts: 49,
   enrolled: 50,
   revocations: 51,
 } as const;
@@ -150,6 +154,10 @@ export const MAIL_PREFIX = "mail/";
 export const TIMERS_PREFIX = "timers/";
 /** The last checkpoints of partitions, by partition. */
 export const PARTITIONS_PREFIX = "partitions/";
+
+/** Releases: which is the latest, and each with its stages and their counts behind it; see src/coordinator/release. */
+export const RELEASES_KEY = "meta/releases";
+export const RELEASES_PREFIX = "releases/";
 
 /** Rows that could not be read, each under its own key behind this. */
 export const QUARANTINE_PREFIX = "quarantine/";

@@ -111,6 +111,7 @@ export const KEY_VARIANTS: readonly Variant[] = [
   },
   {
     name: "the state of a stale attempt is committed",
+    from: 33,
     settings: (drawn) =>
       keyed(drawn, {
         ...{ faults: ["worker-stop"], faultEveryMs: 400, stormMs: 10_000 },
@@ -121,12 +122,14 @@ export const KEY_VARIANTS: readonly Variant[] = [
   },
   {
     name: "a worker that is dead stays on the ring",
+    from: 9,
     settings: (drawn) => keyed(drawn, { faults: ["worker-stop", "worker-power"], faultEveryMs: 400 }),
     noticedAs: /is on the ring and/,
     coordinatorStore: keepingMembers,
   },
   {
     name: "the assignment begins anew at a restart",
+    from: 6,
     settings: (drawn) => keyed(drawn),
     noticedAs: /the assignment epoch goes/,
     coordinatorStore: forgettingAssignment,

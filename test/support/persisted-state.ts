@@ -6,6 +6,7 @@ import { timerRecord } from "../../src/coordinator/keys/timer-record.ts";
 import { keyChart } from "../../src/coordinator/keys/key.ts";
 import { itemIdText } from "../../src/coordinator/ledger/place.ts";
 import { runChart } from "../../src/coordinator/run/run.ts";
+import type { Releases } from "../../src/coordinator/release/releases.ts";
 import type { CoordinatorState } from "../../src/coordinator/turn/state.ts";
 import { isTrusted, trustChart, workerChart } from "../../src/coordinator/turn/state.ts";
 
@@ -26,12 +27,14 @@ function persistedOf({
   run,
   task,
   countedFrom,
+  releases,
 }: CoordinatorState): Record<string, unknown> {
   const { cursors, ...numbers } = tally.numbers;
   return {
     run: [runChart.states[run.state], run.context],
     task: task && { ...task, digest: hex(task.digest) },
     countedFrom,
+    releases: releasesOf(releases),
     numbers,
     cursors: [...cursors].sort(([one], [other]) => one - other),
     running: [...running.values()]
@@ -58,7 +61,8 @@ function persistedOf({
         trust: trustChart.states[row.trust.state],
         failures: isTrusted(row) ? 0 : row.trust.context.failuresInRow,
         slots: row.slots,
-        plugins: row.plugins,
+        // The task that each of them runs is in no row.
+        plugins: row.plugins.map(({ name, version, stateVersion }) => ({ name, version, stateVersion })),
         load: row.load,
         registeredAtWallMs: row.registeredAtWallMs,
         sequence: row.sequence,
@@ -76,6 +80,19 @@ function timersOf({ timers, retirement }: Actor): unknown[] {
     .map((timer) =>
       timerRecord.encode(timer).map((field) => (field instanceof Uint8Array ? hex(field) : field)),
     );
+}
+
+/** Attempts of an earlier leader are judged by nobody, so how many of them are open is told by the rows of items alone. */
+function releasesOf({ latest, reached }: Releases): unknown {
+  if (latest === undefined) return null;
+  const { id, row, stages, stable, candidate, terms, createdAtMs, endedAtMs, isWaiting } = latest;
+  return {
+    ...{ id, row, createdAtMs, endedAtMs, isWaiting, terms },
+    versions: [stable, candidate, reached].map((one) => one && [one.version, hex(one.digest)]),
+    stages: stages.map(({ row: at, counts: { stable: old, candidate: tried, revision }, stored }) => ({
+      ...{ at, old, tried, revision, stored: hex(stored ?? undefined) },
+    })),
+  };
 }
 
 function hex(bytes: Uint8Array | undefined): string {

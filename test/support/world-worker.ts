@@ -74,6 +74,8 @@ export class WorldWorker {
   plugins: Beat["plugins"] = [];
   isAtRisk = false;
   takesKeys = true;
+  /** Versions that it has open at once; its beats do not say unless set. */
+  loadedVersions: number | undefined;
   /** Arrivals that its beats name; none unless set. */
   acknowledges: number | undefined;
   /** Its beats say that it has nothing; they say nothing of that unless set. */
@@ -135,8 +137,17 @@ export class WorldWorker {
 
   beatInput(): Input {
     const { id, incarnation, state, plugins, isAtRisk, acknowledges: ackedAssignment } = this;
-    const { holdsNothing, takesKeys } = this;
-    const what = { takesKeys, state, plugins, isAtRisk, ackedAssignment, holdsNothing, slots: this.#slots };
+    const { holdsNothing, takesKeys, loadedVersions } = this;
+    const what = {
+      takesKeys,
+      loadedVersions,
+      state,
+      plugins,
+      isAtRisk,
+      ackedAssignment,
+      holdsNothing,
+      slots: this.#slots,
+    };
     const beat = beatOf({ workerId: id, incarnation, sequence: ++this.sequence, ...what });
     return { kind: "beat", beat, answer: () => undefined };
   }
@@ -229,8 +240,9 @@ export class WorldWorker {
   }
 }
 
-export function claimOf({ id, attempt, epoch }: HeldItem, isFinished = false): HeldClaim {
-  return { id, attempt, epoch, isFinished };
+export function claimOf({ id, attempt, epoch, pluginVersion }: HeldItem, isFinished = false): HeldClaim {
+  const named = pluginVersion === undefined || pluginVersion === "" ? {} : { pluginVersion };
+  return { id, attempt, epoch, isFinished, ...named };
 }
 
 /** A success whose output is the payload turned to capitals, unless another outcome is said. */

@@ -109,6 +109,8 @@ export class World {
   readonly workers: WorldWorker[] = [];
   /** Rows that were read for the reactor and are not handed over yet. */
   readonly fed: Input[] = [];
+  /** The word of the store when it is asked whether this coordinator leads. */
+  isLeader = true;
   nowMs = 7_000;
   wallMs = 1_700_000_000_000;
   /** Writes of the last step. */
@@ -206,9 +208,9 @@ export class World {
 
   async #commit(turn: Turn): Promise<void> {
     this.written = turn.writes;
-    const { puts, deletes } = turn.writes;
-    if (puts.length === 0 && deletes.length === 0) return;
-    const outcome = await this.store.commit({ ...turn.writes, expect: [this.#leads.epochRow] });
+    if (!turn.hasWrites && !turn.isSynced) return;
+    const expect = [this.#leads.epochRow, ...turn.writes.expect];
+    const outcome = await this.store.commit({ ...turn.writes, expect });
     assert.equal(outcome.kind, "committed");
   }
 
@@ -247,6 +249,7 @@ export class World {
       reach: this.reach,
       followedKeys: this.followedKeys,
       inTurn: this.#inTurn,
+      isLeader: async () => Promise.resolve(this.isLeader),
       feed: (input) => answered(() => void this.fed.push(input)),
       onFatal: (error) => answered(() => void this.fatal.push(error)),
     };
@@ -282,8 +285,12 @@ export class World {
   }
 
   /** A worker that is registered and has opened its session; `credit` is asked for at once. */
-  async worker(number: number, { slots = 4, credit = 0, incarnation = 1 } = {}): Promise<WorldWorker> {
+  async worker(
+    number: number,
+    { slots = 4, credit = 0, incarnation = 1, plugins = [] as Beat["plugins"] } = {},
+  ): Promise<WorldWorker> {
     const worker = new WorldWorker(this, number, { slots, incarnation });
+    worker.plugins = plugins;
     this.workers.push(worker);
     await worker.beat();
     await worker.hello();
@@ -465,6 +472,8 @@ const READS: ReadonlySet<string> = new Set([
   "scrubLedger",
   "examineReport",
   "examineClaims",
+  "confirmLeadership",
+  "readCounts",
 ]);
 
 export interface SubmitParts {

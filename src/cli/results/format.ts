@@ -175,7 +175,7 @@ function openaiLine(result: Result): string {
     `"custom_id":${JSON.stringify(id ?? item)}`,
     `"response":${error === undefined ? response(output, item) : (refused ?? "null")}`,
     `"error":${JSON.stringify(said)}`,
-    // Those who read such files leave fields alone that they do not know.
+    // Readers of such files leave fields alone that they do not know.
     `"plugin_version":${JSON.stringify(pluginVersion ?? null)}`,
   ];
   return `{${fields.join(",")}}\n`;

@@ -19,6 +19,8 @@ import type { KeySettings } from "../keys/key-settings.ts";
 import type { Keys } from "../keys/keys.ts";
 import { replayKeys } from "../keys/replay-keys.ts";
 import type { ItemBudgets, Ledger, PendingItem, RunningItem } from "../ledger/ledger.ts";
+import { replayReleases } from "../release/replay-releases.ts";
+import type { Releases } from "../release/releases.ts";
 import { itemChart, RUNNING } from "./transitions.ts";
 import { LeaderMeter } from "../ledger/leader-meter.ts";
 import { Lookups } from "../ledger/lookups.ts";
@@ -49,10 +51,11 @@ export interface LedgerOptions {
   readonly keyedStamp: Entry;
 }
 
-/** A ledger, and the room of keys behind its door. */
+/** A ledger, and the rooms of keys and of releases behind its doors. */
 export interface ReplayedLedger {
   readonly ledger: Ledger;
   readonly keys: Keys;
+  readonly releases: Releases;
 }
 
 /** Throws store_corrupt or store_newer, naming the key. */
@@ -70,7 +73,12 @@ export async function replayLedger(store: Store, options: LedgerOptions): Promis
     { settings, shelves: { shelf, alone }, stamp, nextSequence },
     (place) => byPlace.get(place),
   );
+  const releases = await replayReleases(store, {
+    nowMs: options.nowMs,
+    trials: (release) => countTrials(running.values(), release),
+  });
   const ledger: Ledger = {
+    trials: releases,
     budgets: options.budgets,
     random: options.random,
     tally,
@@ -95,7 +103,13 @@ export async function replayLedger(store: Store, options: LedgerOptions): Promis
   };
   for (const priority of tally.cursors.keys()) freshWindow(ledger, priority);
   await readFailureMessages(store, ledger);
-  return { ledger, keys };
+  return { ledger, keys, releases };
+}
+
+function countTrials(running: Iterable<RunningItem>, release: string): number {
+  let count = 0;
+  for (const { row } of running) if (row.context.trial === release) count++;
+  return count;
 }
 
 /** The first that failed, by their places: enough to say why. One that is damaged is the scrub's to find. */
@@ -149,5 +163,6 @@ function readItem(store: Store, { budgets, nowMs }: LedgerOptions, entry: Entry)
     mayHaveCheckpoint: true,
     recalledAtMs: undefined,
     hasBegun: false,
+    ticket: 0,
   };
 }

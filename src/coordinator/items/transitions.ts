@@ -49,7 +49,7 @@ import {
   unqueueDelayed,
   unqueueReturned,
 } from "./rows.ts";
-import { uncharged } from "./trials.ts";
+import { tellTrials, uncharged } from "./trials.ts";
 import type { SettlingEvent, Stamp } from "./trials.ts";
 import type { Place } from "../ledger/place.ts";
 import { admitFresh } from "../ledger/queue.ts";
@@ -147,7 +147,8 @@ function run(
   const checksum = putRow(ledger, turn, "running", { key, type: runningRecord, value });
   const mayHaveCheckpoint = row.context.attempt > 1;
   const known = { ...given, assignedAtMs: turn.nowMs, checksum, mayHaveCheckpoint };
-  const running = { ...known, receivedFromMs: turn.nowMs, recalledAtMs: undefined, hasBegun: false };
+  const fresh = { recalledAtMs: undefined, hasBegun: false, ticket: 0 };
+  const running: RunningItem = { ...known, receivedFromMs: turn.nowMs, ...fresh };
   ledger.running.set(itemKey, running);
   return running;
 }
@@ -173,6 +174,7 @@ export function settleItem(
   show(ledger, turn, item.id, event, { before: item.row, after: row });
   item.row = row;
   ledger.meter.attemptsEnded[end.class]++;
+  if (item.ticket !== 0 || row.context.trial !== "") tellTrials(ledger, item, told, end);
   leaveRunning(ledger, turn, item);
   leaveTrail(turn, item.place, item.row.context, end);
   for (const { type } of effects) {

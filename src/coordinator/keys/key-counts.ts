@@ -6,6 +6,7 @@ import { DELAYED, keyChart, PARKED, RUNNING, WAITING } from "./key.ts";
 export class KeyCounts {
   readonly #inState = new Array<number>(keyChart.states.length).fill(0);
   #behindParked = 0;
+  #mail = 0;
 
   came(row: Row<KeyContext>): void {
     this.#add(row, 1);
@@ -17,6 +18,7 @@ export class KeyCounts {
 
   #add({ state, context }: Row<KeyContext>, by: 1 | -1): void {
     this.#inState[state] = (this.#inState[state] ?? 0) + by;
+    this.#mail += by * context.mail;
     if (state === PARKED) this.#behindParked += by * context.mail;
   }
 
@@ -34,6 +36,11 @@ export class KeyCounts {
 
   get parked(): number {
     return this.#in(PARKED);
+  }
+
+  /** Items that are to run, those included that do. */
+  get items(): number {
+    return this.#mail;
   }
 
   /** Items that are to run and that parked keys keep. */

@@ -17,6 +17,8 @@ import type { KeyRoom, LeftState } from "./key-room.ts";
 import type { FailureMessages } from "./failure-messages.ts";
 import type { Execution, FailureClass, ReturnedRecord } from "./records.ts";
 import type { LeaderMeter } from "./leader-meter.ts";
+import type { Measure } from "../../base/measure.ts";
+import type { TrialRoom } from "./trial-room.ts";
 import type { Lookups } from "./lookups.ts";
 import type { Origin } from "./origin.ts";
 import type { Place } from "./place.ts";
@@ -80,6 +82,8 @@ export interface RunningItem {
   recalledAtMs: number | undefined;
   /** Its worker has said so, in whatever way. */
   hasBegun: boolean;
+  /** The mark of a release that judges the attempt; 0: none does. */
+  ticket: number;
 }
 
 /** An item that waits before it may be given out again. */
@@ -106,6 +110,8 @@ export interface Ledger {
   readonly sampled: Set<string>;
   /** Items of keys, which no window has. */
   readonly keys: KeyRoom<PendingItem>;
+  /** Is told how attempts have ended that releases judge. */
+  readonly trials: TrialRoom;
   readonly lookups: Lookups;
   readonly epochStarts: EpochStarts;
   /** Items that stand in quarantine. */
@@ -138,6 +144,8 @@ export interface AttemptEnd {
   readonly log: Uint8Array;
   /** Empty: it left none, and an earlier one stays. */
   readonly checkpoint: Uint8Array;
+  /** Numbers that were looked for in its output, in the order of the pointers that its assignment came with. */
+  readonly measures?: readonly Measure[] | undefined;
   /** The state of its key, if it is a success that says so. */
   readonly left?: LeftState | undefined;
 }

@@ -58,8 +58,8 @@ export function freshWindow({ fresh, tally }: Ledger, priority: number): Window<
 /** The next item that this worker may have beside others; undefined when none is in memory. */
 export function nextPending(ledger: Ledger, taker: Taker): PendingItem | undefined {
   const { shelf, returned, keys } = ledger;
-  shelve(ledger, taker.nowMs);
-  const window = firstWindow(ledger);
+  shelve(ledger, taker.nowMs, taker);
+  const window = firstWindow(ledger, taker);
   const next = window?.peek();
   const kept = shelf.size === 0 ? undefined : shelf.peek(taker);
   const keyed = keys.next(taker);
@@ -82,8 +82,8 @@ function isBefore({ key }: PendingItem, other: PendingItem | undefined): boolean
 
 /** The next item that nobody has failed. */
 export function nextUntried(ledger: Ledger, taker: Taker): PendingItem | undefined {
-  shelve(ledger, taker.nowMs);
-  const window = firstWindow(ledger);
+  shelve(ledger, taker.nowMs, taker);
+  const window = firstWindow(ledger, taker);
   const keyed = ledger.keys.nextUntried(taker);
   return keyed !== undefined && isBefore(keyed, window?.peek()) ? takeKeyed(ledger, keyed) : window?.take();
 }
@@ -103,9 +103,13 @@ export function nextAlone(ledger: Ledger, taker: Taker): PendingItem | undefined
  * Puts items that are next and not for everybody out of the way of the rest. Items that a full shelf has no room for stay in
  * the store.
  */
-export function shelve({ returned, returnedAlone, shelf, alone, fresh }: Ledger, nowMs: number): void {
+export function shelve(
+  { returned, returnedAlone, shelf, alone, fresh }: Ledger,
+  nowMs: number,
+  taker: Pick<Taker, "triesOnly"> = {},
+): void {
   if (shelf.isLow) returned.readmit();
-  for (let head = returned.peek(); head !== undefined && isParticular(head); head = returned.peek()) {
+  for (let head = returned.peek(); head !== undefined && isParticular(head, taker); head = returned.peek()) {
     if (comesAfter(head, fresh)) break;
     if (shelf.isFull) returned.postpone();
     else {
@@ -140,10 +144,10 @@ function comesAfter(head: PendingItem, fresh: Ledger["fresh"]): boolean {
 }
 
 /** The window that has the next item for anybody. */
-function firstWindow({ returned, fresh }: Ledger): Window<PendingItem> | undefined {
+function firstWindow({ returned, fresh }: Ledger, taker: Taker): Window<PendingItem> | undefined {
   const window = firstFresh(fresh);
   const head = returned.peek();
-  if (head === undefined || isParticular(head)) return window;
+  if (head === undefined || isParticular(head, taker)) return window;
   const first = window?.peek();
   return first !== undefined && first.key < head.key ? window : returned;
 }

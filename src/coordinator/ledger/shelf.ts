@@ -19,16 +19,48 @@ export interface Taker {
   readonly takesKeys?: boolean;
   /** The latest version of states of keys that it goes on from; any unless said. */
   readonly stateVersion?: number;
+  /** It executes attempts on trial and no others: the candidate's version, and its release. It takes all unless said. */
+  readonly triesOnly?: { readonly version: string; readonly trial: string };
   /** Whether it would begin at once what it is given; it would unless said. */
   readonly hasFreeSlot?: boolean;
 }
 
+/** A pending item, as far as it matters to a release that may try it. */
+interface Triable {
+  readonly returned: { readonly budgets: Pick<ReturnedRecord, Behind> } | null;
+  readonly checkpoint: { readonly version: string } | null;
+  readonly keyed?: object;
+}
+
+type Behind = "charged" | "lost" | "isApart" | "tried";
+
+/**
+ * Whether it may be tried, and judged: it has no key, no attempt of it was charged, no loss of it counted, that release has not tried it,
+ * and no other version has left a checkpoint.
+ */
+export function isClean(
+  { returned, checkpoint, keyed }: Triable,
+  { version, trial }: { readonly version: string; readonly trial: string },
+): boolean {
+  if (keyed !== undefined) return false;
+  if (checkpoint !== null && checkpoint.version !== version) return false;
+  return returned === null || isUnharmed(returned.budgets, trial);
+}
+
+/** The same of an item that is with a worker. */
+export function isUnharmed(
+  { charged, lost, isApart, tried }: Pick<ReturnedRecord, Behind>,
+  trial: string,
+): boolean {
+  return charged === 0 && lost === 0 && !isApart && tried !== trial;
+}
+
 /** A pending item, as far as it matters here. */
-interface Keepable {
+interface Keepable extends Triable {
   /** Its place. */
   readonly key: Place;
   readonly weight: number;
-  readonly returned: { readonly budgets: Pick<ReturnedRecord, "failedBy"> } | null;
+  readonly returned: { readonly budgets: Pick<ReturnedRecord, Behind | "failedBy"> } | null;
   /** The state of its key. */
   readonly keyed?: { readonly stateVersion: number };
 }
@@ -45,9 +77,11 @@ const WEIGHT_MAX = 16 * 2 ** 20;
 /** The longest that an item waits for another worker than the one that failed it: as long as the longest backoff. */
 const PATIENCE_MS = 60_000;
 
-/** Whether it has to be looked at who takes it. */
-export function isParticular({ returned }: Keepable): boolean {
-  return returned !== null && returned.budgets.failedBy !== "";
+/** Whether it has to be looked at who takes it: another than has failed it, and for `taker` whether it may be tried. */
+export function isParticular(item: Keepable, { triesOnly }: Pick<Taker, "triesOnly"> = {}): boolean {
+  const { returned } = item;
+  if (returned !== null && returned.budgets.failedBy !== "") return true;
+  return triesOnly !== undefined && !isClean(item, triesOnly);
 }
 
 export class Shelf<Item extends Keepable> {
@@ -114,8 +148,10 @@ export class Shelf<Item extends Keepable> {
   }
 }
 
-/** Whether the worker can begin with the state of the item's key. */
-function goesOnFrom({ takesKeys, stateVersion = Infinity }: Taker, { key, keyed }: Keepable): boolean {
+/** Whether the worker can begin with the state of the item's key, and tries it if it does nothing else. */
+function goesOnFrom({ takesKeys, stateVersion = Infinity, triesOnly }: Taker, item: Keepable): boolean {
+  if (triesOnly !== undefined && !isClean(item, triesOnly)) return false;
+  const { key, keyed } = item;
   if (keyed !== undefined && keyed.stateVersion > stateVersion) return false;
   return takesKeys !== false || !isKeyed(key);
 }

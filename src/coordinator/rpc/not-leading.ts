@@ -6,13 +6,14 @@ import type { RolloutError } from "../../base/errors.ts";
 import { EnrolmentService } from "../../gen/rollout/v1/enrolment_pb.ts";
 import { HeartbeatService } from "../../gen/rollout/v1/heartbeat_pb.ts";
 import { KeyService } from "../../gen/rollout/v1/keys_pb.ts";
+import { ReleaseService } from "../../gen/rollout/v1/release_pb.ts";
 import { OperatorService } from "../../gen/rollout/v1/run_pb.ts";
 import { WorkService } from "../../gen/rollout/v1/work_pb.ts";
 import type { KnownLeader } from "../lead/attendance.ts";
 
 /** All but the one about coordinators, which each of them has. */
 const OF_LEADERS: readonly DescService[] = [
-  ...[HeartbeatService, OperatorService, KeyService],
+  ...[HeartbeatService, OperatorService, KeyService, ReleaseService],
   ...[WorkService, EnrolmentService],
 ];
 

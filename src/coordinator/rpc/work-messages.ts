@@ -36,6 +36,7 @@ import type {
 } from "../../gen/rollout/v1/work_pb.ts";
 import { ITEM_ID_BYTES } from "../ledger/place.ts";
 import type { Execution } from "../ledger/records.ts";
+import type { Measure } from "../../base/measure.ts";
 import { isCheckpointPlace } from "../../base/partition.ts";
 import type {
   BatchCommit,
@@ -43,7 +44,6 @@ import type {
   WrittenPartition,
   GivenState,
   HeldClaim,
-  Measure,
   NamedAttempt,
   Report,
   ReportedOutcome,

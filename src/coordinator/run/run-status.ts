@@ -49,8 +49,13 @@ export function runOf(state: CoordinatorState, turn: Turn): Filled<GetRunRespons
     },
     finishedPerSecond: finished,
     // News of this turn comes after it.
-    after: `n${epoch}.${news.steps}.${news.changes}`,
+    after: newsMark(epoch, news),
   };
+}
+
+/** For the next call that waits for news. */
+export function newsMark(epoch: number, { steps, changes }: CoordinatorState["news"]): string {
+  return `n${epoch}.${steps}.${changes}`;
 }
 
 /** The ring of partitions in numbers. */

@@ -10,9 +10,9 @@ import { runsAlone } from "../../../machines/work-item.ts";
 import { priorityOf } from "../ledger/place.ts";
 import type { PendingItem } from "../ledger/ledger.ts";
 import { assignItem } from "../items/transitions.ts";
-import { OWN_VERSION } from "../items/trials.ts";
 import type { Stamp } from "../items/trials.ts";
 import { countReady, hasOpen, nextAlone, nextPending, nextUntried, shelve } from "../ledger/queue.ts";
+import { isClean } from "../ledger/shelf.ts";
 import type { Taker } from "../ledger/shelf.ts";
 import type { AssignedItem, GivenState, Session } from "../turn/session-frame.ts";
 import {
@@ -185,9 +185,23 @@ function giveInTurns(
   return left;
 }
 
-function takerOf({ task }: CoordinatorState, row: WorkerRow, { isOnlyOne }: Crew, { nowMs }: Turn): Taker {
+function takerOf(
+  { task, releases }: CoordinatorState,
+  row: WorkerRow,
+  { isOnlyOne }: Crew,
+  { nowMs }: Turn,
+): Taker {
   const { id, takesKeys } = row;
-  return { worker: id, isOnlyOne, nowMs, takesKeys, stateVersion: stateVersionOf(row, task?.plugin ?? "") };
+  const taker = {
+    worker: id,
+    isOnlyOne,
+    nowMs,
+    takesKeys,
+    stateVersion: stateVersionOf(row, task?.plugin ?? ""),
+  };
+  // It has the candidate alone, which items with keys do not get.
+  if (!releases.isRolling || releases.deskOf(row) !== "candidate") return taker;
+  return { ...taker, takesKeys: false, triesOnly: releases.stampOf("candidate") };
 }
 
 /** In this turn it has not had its try yet, if tries are all there is. */
@@ -250,13 +264,18 @@ function give(state: CoordinatorState, turn: Turn, row: WorkerRow, items: readon
   if (items.length === 0 || session === undefined) return;
   const { incarnation } = row.chart.context;
   const firstNumber = session.nextNumber;
+  const { releases } = state;
+  const desk = releases.isRolling ? releases.deskOf(row) : "none";
   const assigned = items.map((item): AssignedItem => {
     const number = session.nextNumber++;
-    const stamp = OWN_VERSION;
+    const arm =
+      desk === "none" ? desk : releases.armOf(desk, item.id, isClean(item, releases.stampOf("candidate")));
+    const stamp = releases.stampOf(arm);
     const by = { worker: row.id, incarnation: incarnation as IncarnationId, epoch: state.epoch, number };
     const to = { ...by, ...stamp };
     const running = assignItem(state.ledger, turn, item, to);
     row.held.set(running.itemKey, running);
+    if (arm !== "none") running.ticket = releases.given(arm);
     // An assignment of a key is never forgotten, so none is ever adopted.
     if (item.keyed !== undefined) turn.requireSync();
     const keyed = item.keyed && giveState(state, item.keyed, session);
@@ -274,6 +293,7 @@ function give(state: CoordinatorState, turn: Turn, row: WorkerRow, items: readon
   });
   session.credit = session.takesOneFrame ? 0 : session.credit - items.length;
   if (!isTrusted(row)) moveTrust(state, turn, row, { type: "worker.tried", incarnation, atMs: turn.nowMs });
-  const how = { plugin: state.task?.plugin ?? "", itemTimeoutMs: state.limits.itemTimeoutMs ?? 0 };
+  const pointers = desk === "none" ? undefined : releases.pointers;
+  const how = { plugin: state.task?.plugin ?? "", itemTimeoutMs: state.limits.itemTimeoutMs ?? 0, pointers };
   turn.send(session.port, { kind: "assignments", firstNumber, items: assigned, ...how });
 }

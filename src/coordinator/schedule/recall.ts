@@ -11,7 +11,9 @@ import { isHandingBack, isOfUse, isTrusted, takesWork } from "../turn/state.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
 import type { Session } from "../turn/session-frame.ts";
 import type { Turn } from "../turn/turn.ts";
+import { isKeyed } from "../ledger/place.ts";
 import { hasOpen } from "../ledger/queue.ts";
+import { isUnharmed } from "../ledger/shelf.ts";
 import type { Reserved } from "./dispatch.ts";
 
 const CALLS_RECALLED_EVERY_MS = 5_000;
@@ -27,6 +29,18 @@ export function recallBacklog({ session, held }: WorkerRow, turn: Turn): void {
   // A worker that calls says what it has with each call: a recall that is repeated must not make it call again at once.
   if (session.takesOneFrame && turn.nowMs - session.recalledAtMs < CALLS_RECALLED_EVERY_MS) return;
   recall(session, turn, [...held.values()]);
+}
+
+/** Attempts of a candidate that have not begun are handed back: it goes to the old version, or to the candidate when that goes on. */
+export function recallTrials({ workers }: CoordinatorState, turn: Turn): void {
+  for (const row of workers.values()) recallTrialsOf(row, turn);
+}
+
+/** One that waits for its verdict is sent the recall with it. */
+export function recallTrialsOf({ session, held }: WorkerRow, turn: Turn): void {
+  if (session?.isReconciled !== true) return;
+  const trials = [...held.values()].filter(({ row }) => row.context.trial !== "");
+  if (trials.length > 0) recall(session, turn, trials);
 }
 
 /** The deadline of an item counts from the first recall, over all streams of its worker. */
@@ -66,7 +80,7 @@ export function steal(state: CoordinatorState, turn: Turn, reserved: Reserved): 
       // Nothing moves to where it is less safe, nor to who has failed it: there it would only wait for another.
       if (thief.isAtRisk && !victim.row.isAtRisk) continue;
       victim.waiting ??= waitingAt(victim.row, turn);
-      const wanted = victim.waiting.filter(({ row }) => isOnlyOne || row.context.failedBy !== thief.id);
+      const wanted = victim.waiting.filter((item) => isOnlyOne || mayMove(state, item, thief));
       if (wanted.length === 0) continue;
       ask(victim.row, turn, wanted.slice(0, Math.ceil(backlogOf(victim.row) / 2)));
       break;
@@ -75,6 +89,15 @@ export function steal(state: CoordinatorState, turn: Turn, reserved: Reserved): 
       ({ row, waiting }) => row.session?.isRecalled === false && waiting?.length !== 0,
     );
   }
+}
+
+/** It would go to where it failed, or to a worker that only tries items and would not try it. */
+function mayMove({ releases }: CoordinatorState, item: RunningItem, thief: WorkerRow): boolean {
+  const { context } = item.row;
+  if (context.failedBy === thief.id) return false;
+  if (!releases.isRolling || releases.deskOf(thief) !== "candidate") return true;
+  const isOwn = item.mayHaveCheckpoint || isKeyed(item.place);
+  return !isOwn && isUnharmed(context, releases.stampOf("candidate").trial);
 }
 
 interface Victim {

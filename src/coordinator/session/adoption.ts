@@ -14,12 +14,11 @@ import { placeIn } from "../ledger/lookups.ts";
 import { itemKeyOf, placeOf, priorityOf, sequenceOf } from "../ledger/place.ts";
 import type { LateReport, RunningItem } from "../ledger/ledger.ts";
 import { adoptItem, attemptOf, settleItem, unqueue } from "../items/transitions.ts";
-import type { Stamp } from "../items/trials.ts";
 import { queueReturned } from "../items/rows.ts";
 import type { Place } from "../ledger/place.ts";
 import { freshWindow } from "../ledger/queue.ts";
 import type { Claim, SessionInput, Statement } from "../turn/session-frame.ts";
-import { recallBacklog } from "../schedule/recall.ts";
+import { recallBacklog, recallTrialsOf } from "../schedule/recall.ts";
 import { isCancelled, meaningOf } from "../run/run.ts";
 import { holdsAlone, roomAt } from "../turn/state.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
@@ -75,6 +74,8 @@ export function reconcile(
     // A cancelled run wants nothing any more, finished results included.
     turn.send(port, { kind: "verdict", keep: isCancelled(state) ? keep.map(() => false) : keep });
     if (meaningOf(state).isPaused) recallBacklog(row, turn);
+    // The candidate's may have been recalled on a stream that broke off.
+    else if (!state.releases.isRolling) recallTrialsOf(row, turn);
     return;
   }
   for (const claim of claims) state.ledger.lookups.begin(itemKeyOf(claim.id), claim);
@@ -114,7 +115,7 @@ export function onClaimsExamined(
 }
 
 function adoptReturned(
-  { ledger }: CoordinatorState,
+  { ledger, releases }: CoordinatorState,
   turn: Turn,
   row: WorkerRow,
   claim: Claim,
@@ -122,8 +123,9 @@ function adoptReturned(
 ): boolean {
   if (finding.kind !== "returned" && finding.kind !== "delayed") return false;
   if (!mayHold(row, finding.budgets)) return false;
-  const running = adoptItem(ledger, turn, finding, claim, stampOf(claim));
+  const running = adoptItem(ledger, turn, finding, claim, releases.stampNamed(claim.version));
   if (running === undefined) return false;
+  releases.adopted(running.row.context.trial);
   const itemKey = itemKeyOf(claim.id);
   unqueue(ledger, turn, itemKey, finding);
   take(row, itemKey, running);
@@ -135,7 +137,7 @@ function adoptReturned(
  * what they are: not given out, as far as is known. Returns what was adopted.
  */
 function adoptFresh(
-  { ledger }: CoordinatorState,
+  { ledger, releases }: CoordinatorState,
   turn: Turn,
   row: WorkerRow,
   lane: readonly Place[],
@@ -153,7 +155,7 @@ function adoptFresh(
     const claim = claims.get(place);
     const mayTake = claim !== undefined && adoptable(row) > 0;
     const running = mayTake
-      ? adoptItem(ledger, turn, { place, budgets: null }, claim, stampOf(claim))
+      ? adoptItem(ledger, turn, { place, budgets: null }, claim, releases.stampNamed(claim.version))
       : undefined;
     if (running === undefined || claim === undefined) {
       queueReturned(ledger, turn, place, NEVER_GIVEN);
@@ -161,6 +163,7 @@ function adoptFresh(
       ledger.lookups.touchPlace(place);
       continue;
     }
+    releases.adopted(running.row.context.trial);
     take(row, itemKeyOf(claim.id), running);
     adopted.push(claim);
   }
@@ -232,11 +235,6 @@ const NOTHING: WorkerRow["held"] = new Map();
 function take(row: WorkerRow, itemKey: string, running: RunningItem): void {
   row.held.set(itemKey, running);
   row.adopted = (row.adopted ?? 0) + 1;
-}
-
-/** The stamp of the assignment that was lost. */
-function stampOf({ version }: Claim): Stamp {
-  return { version, trial: "" };
 }
 
 /** Nothing is beside an item that runs alone. */

@@ -336,6 +336,8 @@ function handBack(
   const item = row.held.get(itemKey);
   if (item === undefined || item.row.context.attempt !== attempt) return;
   if (runsAlone(item.row.context)) row.refusedAloneAtMs = turn.nowMs;
+  // Unasked, it says that it does not have the version, until it says otherwise.
+  if (item.recalledAtMs === undefined && item.version !== "") row.lacks = item.version;
   takeBackItem(state, turn, row, item, end);
 }
 
@@ -352,10 +354,12 @@ function eventFor(
 
 const NOTHING: Uint8Array = new Uint8Array();
 
-function endOf({ outcome, execution = UNTOLD, log = NOTHING, checkpoint = NOTHING }: EndReport): AttemptEnd {
+function endOf(report: EndReport): AttemptEnd {
+  const { outcome, execution = UNTOLD, log = NOTHING, checkpoint = NOTHING, measures } = report;
   const message = "message" in outcome ? outcome.message : "";
   const left = outcome.kind === "success" ? outcome.keyed : undefined;
-  return { class: outcome.kind, message, result: resultOf(outcome), execution, log, checkpoint, left };
+  const told = { message, result: resultOf(outcome), execution, log, checkpoint, left, measures };
+  return { class: outcome.kind, ...told };
 }
 
 function resultOf(outcome: EndOutcome): AttemptEnd["result"] {

@@ -4,7 +4,10 @@ import type { IncarnationId, WorkerId } from "../../base/ids.ts";
 import type { FoundClaims, FoundReport } from "../ledger/lookups.ts";
 import type { Place } from "../ledger/place.ts";
 import type { FailedItem, ItemSighting } from "../ledger/ledger.ts";
-import type { ListPartitionsResponse, SteerKeysResponse } from "../../gen/rollout/v1/keys_pb.ts";
+import type {
+  ListPartitionsResponse,
+  SteerKeysResponse,
+} from "../../gen/rollout/v1/keys_pb.ts";
 import type { KeyAction } from "../keys/key.ts";
 import type { KeyStanding } from "../keys/awaited-keys.ts";
 import type { LoadedKey } from "../keys/key-memory.ts";
@@ -20,6 +23,15 @@ import type {
   ListWorkersResponse,
   RevokeResponse,
 } from "../../gen/rollout/v1/run_pb.ts";
+import type {
+  CreatedRelease,
+  ReleaseStatus,
+} from "../../gen/rollout/v1/release_pb.ts";
+import type {
+  ReleaseRefusal,
+  ReleaseRequest,
+  ReleaseSteering,
+} from "../release/operator.ts";
 import type { Filled } from "./operator-message.ts";
 import type {
   LedgerExtent,
@@ -30,7 +42,12 @@ import type {
   RunTask,
   SubmissionVerdict,
 } from "./run-terms.ts";
-import type { LateResult, ReadStates, SessionInput, Statement } from "./session-frame.ts";
+import type {
+  LateResult,
+  ReadStates,
+  SessionInput,
+  Statement,
+} from "./session-frame.ts";
 
 /** Where a worker is in its life, and whether it is heard of: the two halves of a state of its chart. */
 export const LIFECYCLES = ["Init", "Ready", "Draining", "Gone"] as const;
@@ -92,7 +109,8 @@ export interface BeatDrain {
  * `drain`: accepted, and an operator wants the worker to leave. `refused`: the registry is full. `ahead`: it says that its
  * process begins in the future.
  */
-export type BeatVerdict = "accepted" | "superseded" | "drain" | "refused" | "ahead";
+export type BeatVerdict =
+  "accepted" | "superseded" | "drain" | "refused" | "ahead";
 
 export interface BeatAnswer {
   readonly sequence: number;
@@ -144,7 +162,8 @@ export interface SeenKey {
 export interface OwnPartition {
   readonly partition: number;
   /** The last one; undefined when there is none. */
-  readonly checkpoint: { readonly offset: number; readonly place: string } | undefined;
+  readonly checkpoint:
+    { readonly offset: number; readonly place: string } | undefined;
 }
 
 export interface OwnPartitions {
@@ -165,7 +184,10 @@ export interface SeenKeys {
 export interface ToldKeys {
   readonly keys: readonly ToldKey[];
   /** Keys that cannot be told as they are. */
-  readonly unmovable: readonly { readonly key: string; readonly why: Unmovable }[];
+  readonly unmovable: readonly {
+    readonly key: string;
+    readonly why: Unmovable;
+  }[];
   /** Where to go on; empty when nothing follows. */
   readonly after: string;
 }
@@ -179,11 +201,28 @@ export interface TakenKeys {
   readonly there: readonly string[];
 }
 
+/** How a release stands; or why it does not begin, or is not moved. */
+export type ReleaseAnswer =
+  | {
+      readonly kind: "release";
+      readonly status: Filled<ReleaseStatus>;
+      readonly after: string;
+    }
+  | ReleaseRefusal;
+
+export type CreatedReleaseAnswer =
+  | { readonly kind: "created"; readonly created: Filled<CreatedRelease> }
+  | ReleaseRefusal;
+
 /** Where the answer to an input goes. Called at most once, after the turn is committed (C2); must not throw. */
 export type Answer<T> = (answer: T) => void;
 
 export type Input =
-  | { readonly kind: "beat"; readonly beat: Beat; readonly answer: Answer<BeatAnswer> }
+  | {
+      readonly kind: "beat";
+      readonly beat: Beat;
+      readonly answer: Answer<BeatAnswer>;
+    }
   | {
       readonly kind: "listWorkers";
       readonly after: string;
@@ -197,7 +236,11 @@ export type Input =
       readonly answer: Answer<SubmissionVerdict>;
     }
   | { readonly kind: "seal"; readonly answer: Answer<RunPhase> }
-  | { readonly kind: "pause"; readonly reason: string; readonly answer: Answer<RunPhase> }
+  | {
+      readonly kind: "pause";
+      readonly reason: string;
+      readonly answer: Answer<RunPhase>;
+    }
   | { readonly kind: "resume"; readonly answer: Answer<RunPhase> }
   | { readonly kind: "cancel"; readonly answer: Answer<RunPhase> }
   | { readonly kind: "getRun"; readonly answer: Answer<Filled<GetRunResponse>> }
@@ -209,7 +252,11 @@ export type Input =
     }
   | { readonly kind: "getExtent"; readonly answer: Answer<LedgerExtent> }
   /** So many of the items at work are looked at from now on, the same ones for as long as they are; none: nobody looks any more. */
-  | { readonly kind: "sampleItems"; readonly items: number; readonly answer: Answer<Filled<AtWork>> }
+  | {
+      readonly kind: "sampleItems";
+      readonly items: number;
+      readonly answer: Answer<Filled<AtWork>>;
+    }
   /** `key` is empty for an item that no room of keys has. */
   | {
       readonly kind: "seeItem";
@@ -268,9 +315,16 @@ export type Input =
       readonly workerId: WorkerId;
       readonly answer: Answer<OwnPartitions>;
     }
-  | { readonly kind: "listPartitions"; readonly answer: Answer<Filled<ListPartitionsResponse>> }
+  | {
+      readonly kind: "listPartitions";
+      readonly answer: Answer<Filled<ListPartitionsResponse>>;
+    }
   /** Answered with whether there is such a worker. */
-  | { readonly kind: "drainWorker"; readonly workerId: WorkerId; readonly answer: Answer<boolean> }
+  | {
+      readonly kind: "drainWorker";
+      readonly workerId: WorkerId;
+      readonly answer: Answer<boolean>;
+    }
   /** A worker asks for a certificate: by a bundle, or undefined with its own. */
   | {
       readonly kind: "enrol";
@@ -294,13 +348,49 @@ export type Input =
   /** The room of keys has asked for a turn at this time. */
   | { readonly kind: "wake" }
   /** The rows of items that a worker says it has. */
-  | { readonly kind: "claimsExamined"; readonly statement: Statement; readonly found: FoundClaims }
+  | {
+      readonly kind: "claimsExamined";
+      readonly statement: Statement;
+      readonly found: FoundClaims;
+    }
   /** The rows of an item that a late result is about. */
-  | { readonly kind: "examined"; readonly late: LateResult; readonly found: FoundReport }
+  | {
+      readonly kind: "examined";
+      readonly late: LateResult;
+      readonly found: FoundReport;
+    }
   /** The rows of the ledger were compared with its numbers: the first thing that is wrong, if any is. */
   | { readonly kind: "verified"; readonly damage: Damage | undefined }
   /** Rows of the ledger that the scrub asked for. */
   | { readonly kind: "scrubbed"; readonly page: ScrubbedPage }
+  /** A release is to begin: answered with it, or with why it does not. */
+  | {
+      readonly kind: "createRelease";
+      readonly request: ReleaseRequest;
+      readonly answer: Answer<CreatedReleaseAnswer>;
+    }
+  | {
+      readonly kind: "steerRelease";
+      /** Empty: the latest one. */
+      readonly id: string;
+      readonly by: string;
+      readonly steering: ReleaseSteering;
+      readonly answer: Answer<ReleaseAnswer>;
+    }
+  /** Answered with the latest release if it is that one, or if none is named. */
+  | {
+      readonly kind: "getRelease";
+      readonly id: string;
+      readonly answer: Answer<ReleaseAnswer>;
+    }
+  /** Whether the store says too that this coordinator leads. */
+  | { readonly kind: "leadershipConfirmed"; readonly leads: boolean }
+  /** The counts of a release's stage as they are stored. */
+  | {
+      readonly kind: "releaseCountsRead";
+      readonly key: string;
+      readonly value: Uint8Array | undefined;
+    }
   /** Time to look for workers that have fallen silent. */
   | { readonly kind: "scan" }
   /** Time to tell those that follow how far the run is. */

@@ -80,7 +80,8 @@ export type SubmissionVerdict = ({ readonly kind: "taken" } & SubmissionAnswer) 
 
 /** `cancelled`: nothing of a cancelled run is retried. */
 export type RetryVerdict =
-  { readonly kind: "retried"; readonly items: number } | { readonly kind: "cancelled" };
+  | { readonly kind: "retried"; readonly items: number }
+  | { readonly kind: "cancelled" };
 
 /** As much of the ledger as a reader of its results has to know. Committed when it is told. */
 export interface LedgerExtent {

@@ -1,6 +1,7 @@
 // Frames of a worker's session, in the coordinator's words; rpc/work-messages.ts is the way to the wire and back.
 import type { AttemptKey } from "../../../machines/work-item.ts";
 import type { IncarnationId, WorkerId } from "../../base/ids.ts";
+import type { Measure } from "../../base/measure.ts";
 import type { LeftState } from "../ledger/key-room.ts";
 import type { LateReport, RunningItem, Success } from "../ledger/ledger.ts";
 import type { Origin } from "../ledger/origin.ts";
@@ -35,9 +36,6 @@ export interface NumberPointer {
   /** A JSON pointer. */
   readonly pointer: string;
 }
-
-/** A number that was looked for in an output: itself, which is finite, or why there is none. */
-export type Measure = number | "missing" | "not a number";
 
 /** The key of an item that is given out, and the state with which the attempt begins. */
 export interface GivenState {

@@ -15,6 +15,7 @@ import { LIFECYCLES, LIVENESSES } from "./input.ts";
 import type { BeatDrain, BundleTimes, Lifecycle, Liveness, Plugin } from "./input.ts";
 import type { Usage } from "../lead/coordinator-snapshot.ts";
 import type { Keys } from "../keys/keys.ts";
+import type { Releases } from "../release/releases.ts";
 import type { Ledger, RunningItem } from "../ledger/ledger.ts";
 import type { CountedFrom, News, Pulse, RunLimits, RunTask } from "./run-terms.ts";
 import type { Session } from "./session-frame.ts";
@@ -54,6 +55,8 @@ export interface WorkerRow {
   plugins: readonly Plugin[];
   /** How many versions of one plugin it has open at once, as its last beat said; undefined while it has none in two versions. */
   loadedVersions: number | undefined;
+  /** A version that it has handed an item back for, since its last beat: it does not have it. */
+  lacks: string | undefined;
   load: number;
   registeredAtWallMs: number;
   /** Sequence of the last accepted beat of this incarnation; 0 before the first. */
@@ -134,6 +137,8 @@ export interface CoordinatorState {
   readonly ledger: Ledger;
   /** The room behind the door `ledger.keys`. */
   readonly keys: Keys;
+  /** The room behind the door `ledger.trials`. */
+  readonly releases: Releases;
   run: Row<RunContext>;
   /** The task that it executes; null before the first submission. */
   task: RunTask | null;
@@ -219,7 +224,7 @@ export function isDraining(row: WorkerRow): boolean {
 
 /** Whether it is one of those that the run can count on: there, and able to execute what the run executes. */
 export function isOfUse(
-  { task, enrolment }: Pick<CoordinatorState, "task" | "enrolment">,
+  state: Pick<CoordinatorState, "task" | "enrolment" | "releases">,
   row: WorkerRow,
 ): boolean {
   const { lifecycle, liveness } = workerStateOf(row);
@@ -227,8 +232,8 @@ export function isOfUse(
     lifecycle === "Ready" &&
     liveness === "Alive" &&
     !row.chart.context.isToDrain &&
-    !enrolment.revoked.has(row.id) &&
-    serves(row, task?.plugin ?? "")
+    !state.enrolment.revoked.has(row.id) &&
+    serves(state, row)
   );
 }
 
@@ -238,7 +243,10 @@ export function roomAt({ slots, held }: Pick<WorkerRow, "slots" | "held">): numb
 }
 
 /** Whether it asks for work that may be given to it now (C6). */
-export function takesWork(state: Pick<CoordinatorState, "task" | "enrolment">, row: WorkerRow): boolean {
+export function takesWork(
+  state: Pick<CoordinatorState, "task" | "enrolment" | "releases">,
+  row: WorkerRow,
+): boolean {
   const { session } = row;
   const hasRoom = session?.isReconciled === true && session.credit > 0 && roomAt(row) > 0;
   return hasRoom && isOfUse(state, row) && !holdsAlone(row);
@@ -270,7 +278,13 @@ export function stateVersionOf({ plugins }: WorkerRow, plugin: string): number {
   return found?.stateVersion ?? 0;
 }
 
-/** A run that names no plugin takes whatever a worker has. */
-export function serves({ plugins }: WorkerRow, plugin: string): boolean {
-  return plugin === "" || plugins.some(({ name }) => name === plugin);
+/**
+ * Whether it can execute what the run executes now: the run's task, in the version that its releases have come to. A run that names no
+ * plugin takes whatever a worker has.
+ */
+export function serves(
+  { task, releases }: Pick<CoordinatorState, "task" | "releases">,
+  row: WorkerRow,
+): boolean {
+  return task === null || task.plugin === "" || releases.serves(row, task.plugin, task.digest);
 }

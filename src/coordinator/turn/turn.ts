@@ -13,19 +13,34 @@ import type { Place } from "../ledger/place.ts";
 import type { ScrubRequest } from "../ledger/scrub.ts";
 import type { LedgerNumbers } from "../ledger/tally.ts";
 import type { RunReach } from "./run-terms.ts";
-import type { LateResult, SessionFrame, SessionPort, Statement, StatesReading } from "./session-frame.ts";
+import type {
+  LateResult,
+  SessionFrame,
+  SessionPort,
+  Statement,
+  StatesReading,
+} from "./session-frame.ts";
 import type { EventPayloads, Topic } from "../../observe/events.ts";
 import type { LogFields } from "../../observe/log.ts";
 import type { Damage } from "../../storage/codec.ts";
-import type { Durability, Entry } from "../../storage/store.ts";
+import type { Durability, Entry, Expectation } from "../../storage/store.ts";
+import type { ReleaseQuestion } from "../release/ports.ts";
 
 type ChartName = keyof typeof charts;
 
 export type Effect =
   | { readonly kind: "event"; readonly emit: EventCall }
-  | { readonly kind: "warning"; readonly message: string; readonly fields: LogFields }
+  | {
+      readonly kind: "warning";
+      readonly message: string;
+      readonly fields: LogFields;
+    }
   | ({ readonly kind: "transition" } & SeenStep)
-  | { readonly kind: "send"; readonly port: SessionPort; readonly frame: SessionFrame }
+  | {
+      readonly kind: "send";
+      readonly port: SessionPort;
+      readonly frame: SessionFrame;
+    }
   | { readonly kind: "endSession"; readonly port: SessionPort }
   /** Sessions of these bearers end, and none begins. */
   | { readonly kind: "revoked"; readonly ids: readonly string[] }
@@ -51,6 +66,7 @@ export type Effect =
       readonly keyNumbers: KeyNumbers | undefined;
     }
   | { readonly kind: "scrubLedger"; readonly request: ScrubRequest }
+  | ReleaseQuestion
   /** The ledger is damaged: the process has to end. */
   | { readonly kind: "damaged"; readonly damage: Damage }
   /** There is news of the run: more results, other numbers, a step of a chart. */
@@ -63,7 +79,7 @@ export type Effect =
 /** A step of a chart, for those who look on. */
 export interface SeenStep {
   readonly chart: ChartName;
-  /** `worker/<id>`, `item/<digits>`, `coordinator/<address>`, `run`. */
+  /** `worker/<id>`, `item/<digits>`, `coordinator/<address>`, `release/<id>`, `release-stage/<id>/<number>`, `run`. */
   readonly address: string;
   readonly event: string;
   readonly from: string;
@@ -71,7 +87,9 @@ export interface SeenStep {
 }
 
 /** A topic with its own payload. */
-export type EventCall = { [T in Topic]: { readonly topic: T; readonly payload: EventPayloads[T] } }[Topic];
+export type EventCall = {
+  [T in Topic]: { readonly topic: T; readonly payload: EventPayloads[T] };
+}[Topic];
 
 export class Turn {
   /** Monotonic; read once per turn (C7). */
@@ -95,10 +113,14 @@ export class Turn {
   hasOtherWords = false;
   /** Whether it takes a number of completions although nothing became final: states that it has taken from elsewhere have it. */
   takesCompletion = false;
+
+  /** Whether workers are to hand back what they have of a release's candidate and have not started. */
+  hasRecalledTrials = false;
   /** Whether the turn publishes a snapshot of what it has left. */
   publishes = false;
   readonly #puts = new Map<string, Entry>();
   readonly #deletes = new Set<string>();
+  readonly #expected: Expectation[] = [];
   #durability: Durability = "flush";
 
   constructor(nowMs: number, wallMs: number, steadyMs: number) {
@@ -116,6 +138,20 @@ export class Turn {
   delete(key: string): void {
     this.#puts.delete(key);
     this.#deletes.add(key);
+  }
+
+  /** The turn's batch is committed only if that row is as is said, beside the epoch's. One that this turn has written is. */
+  expect(row: Expectation): void {
+    if (!this.#puts.has(row.key)) this.#expected.push(row);
+  }
+
+  /** A question that is answered to a later turn. */
+  ask(question: ReleaseQuestion): void {
+    this.effects.push(question);
+  }
+
+  recallTrials(): void {
+    this.hasRecalledTrials = true;
   }
 
   /**
@@ -177,8 +213,14 @@ export class Turn {
     return this.#puts.size + this.#deletes.size > 0;
   }
 
-  get writes(): { puts: Entry[]; deletes: string[]; durability: Durability } {
+  get writes(): {
+    puts: Entry[];
+    deletes: string[];
+    durability: Durability;
+    expect: Expectation[];
+  } {
     return {
+      expect: this.#expected,
       puts: [...this.#puts.values()],
       deletes: [...this.#deletes],
       durability: this.#durability,

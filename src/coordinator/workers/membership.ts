@@ -24,10 +24,7 @@ export function updateMembership(state: CoordinatorState, turn: Turn): void {
   announce(turn, moved);
 }
 
-function isMember(
-  { task, enrolment }: Pick<CoordinatorState, "task" | "enrolment">,
-  row: WorkerRow,
-): boolean {
+function isMember(state: Pick<CoordinatorState, "task" | "enrolment" | "releases">, row: WorkerRow): boolean {
   const { lifecycle } = workerStateOf(row);
   return (
     (lifecycle === "Init" || lifecycle === "Ready") &&
@@ -35,8 +32,8 @@ function isMember(
     isTrusted(row) &&
     row.takesKeys &&
     !row.chart.context.isToDrain &&
-    !enrolment.revoked.has(row.id) &&
-    serves(row, task?.plugin ?? "")
+    !state.enrolment.revoked.has(row.id) &&
+    serves(state, row)
   );
 }
 

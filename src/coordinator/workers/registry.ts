@@ -49,6 +49,7 @@ export function register(state: CoordinatorState, turn: Turn, beat: Beat): Worke
     isAtRisk: beat.isAtRisk,
     takesKeys: beat.takesKeys === true,
     loadedVersions: beat.loadedVersions,
+    lacks: undefined,
     trouble: beat.trouble,
     drain: undefined,
     ackedAssignment: beat.ackedAssignment,
@@ -132,6 +133,7 @@ export function refresh(state: CoordinatorState, turn: Turn, row: WorkerRow, bea
   row.lastBeatMs = turn.nowMs;
   row.dueAtMs = turn.nowMs + state.liveness.heartbeatIntervalMs;
   row.loadedVersions = beat.loadedVersions;
+  row.lacks = undefined;
   const isAsStored = row.slots === beat.slots && samePlugins(row.plugins, beat.plugins);
   row.slots = beat.slots;
   // With the digests of its tasks, which no row has.

@@ -11,6 +11,7 @@ import type {
 } from "../../gen/rollout/v1/work_pb.ts";
 import { attemptKey } from "../work/backlog.ts";
 import type { Assigned, Executed } from "../work/backlog.ts";
+import { readGiven } from "../work/keyed-wire.ts";
 
 const ITEM_ID_BYTES = 32;
 /** This process's own incarnation is in the envelope. */
@@ -49,7 +50,7 @@ function readAssignment(
   const { itemId, attempt } = assignment.attempt;
   const { payload, checkpoint, priority, alone, keyed, pluginVersion: version } = assignment;
   const key = attemptKey(itemId, attempt, epoch);
-  const what = { payload, checkpoint, priority, alone, keyed };
+  const what = { payload, checkpoint, priority, alone, keyed: keyed && readGiven(keyed) };
   const how = { plugin, version, timeoutMs: Number(itemTimeoutMs) };
   return { key, itemId, attempt, epoch, ...what, ...how, ...(pointers.length > 0 && { pointers }) };
 }

@@ -22,7 +22,8 @@ import type { Measure } from "./measures.ts";
 
 /** `fenced`: it was killed because the coordinator may have given it to another worker. */
 export type Ending =
-  Exclude<Outcome, { readonly kind: "preempted" }> | { readonly kind: "preempted" | "fenced" };
+  | Exclude<Outcome, { readonly kind: "preempted" }>
+  | { readonly kind: "preempted" | "fenced" };
 
 type Success = Extract<Outcome, { readonly kind: "success" }>;
 

@@ -15,6 +15,7 @@ import { describeError } from "../../base/errors.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { ChartStep } from "../../runtime/driver.ts";
 import type { ItemAttempt, KeyOfItem, Outcome } from "../backends/backend.ts";
+import { isWork } from "../backends/key-asks.ts";
 import type { Plugins } from "../backends/plugins.ts";
 import type { TakenPlugin } from "../backends/versions.ts";
 import { Backlog } from "./backlog.ts";
@@ -338,6 +339,11 @@ export class Executor {
   }
 }
 
+/** That of the actor whose work it is, where the item's own is none that anybody knows. */
+function actorKeyOf({ key, origin }: KeyOfItem): string {
+  return isWork(origin) ? origin.key : key;
+}
+
 function thrown(error: unknown): Outcome {
   return { kind: "error", message: describeError(error) };
 }
@@ -377,7 +383,7 @@ class OfferedAttempt implements ItemAttempt {
       ROLLOUT_ITEM_ID: Buffer.from(this.itemId).toString("hex"),
       ROLLOUT_ATTEMPT: String(this.attempt),
       ROLLOUT_SLOT: String(this.#slot),
-      ...(this.keyed && { ROLLOUT_KEY: this.keyed.key }),
+      ...(this.keyed && { ROLLOUT_KEY: actorKeyOf(this.keyed) }),
     };
   }
 }

@@ -9,11 +9,11 @@ import {
   ResultBatchSchema,
   ResultSchema,
 } from "../../gen/rollout/v1/work_pb.ts";
-import type { KeyedSchema, Result, ResultBatch } from "../../gen/rollout/v1/work_pb.ts";
+import type { Result, ResultBatch } from "../../gen/rollout/v1/work_pb.ts";
 import type { RecordType } from "../../storage/codec.ts";
 import { RECORD_KIND } from "../../storage/keys.ts";
-import type { GivenState } from "./backlog.ts";
-import type { Ending, Finished, NotBegun } from "./execution.ts";
+import type { Finished, NotBegun } from "./execution.ts";
+import { writeKeyed } from "./keyed-wire.ts";
 
 /** An attempt that has ended here, or that was not begun. */
 export type Told = Finished | NotBegun;
@@ -55,17 +55,15 @@ export function resultOf(finished: Told, incarnation: Uint8Array): Result {
     log,
     ...(measures && { measures: measures.map((measure) => create(MeasureSchema, measure)) }),
     ...detailOf(outcome),
-    ...(assigned.keyed &&
-      outcome.kind === "success" && { keyed: { ...stateOf(assigned.keyed, outcome), stateVersion } }),
+    ...(outcome.kind === "success" && keyedOf(assigned.keyed, outcome, stateVersion)),
   });
 }
 
-function stateOf(
-  { commit: basedOn }: GivenState,
-  { state }: Extract<Ending, { readonly kind: "success" }>,
-): MessageInitShape<typeof KeyedSchema> {
-  if (state === undefined) return { basedOn };
-  return state === "removed" ? { basedOn, removed: true } : { basedOn, state };
+function keyedOf(
+  ...given: Parameters<typeof writeKeyed>
+): Pick<MessageInitShape<typeof ResultSchema>, "keyed"> {
+  const keyed = writeKeyed(...given);
+  return keyed === undefined ? {} : { keyed };
 }
 
 /** The result in place of one that the coordinator would not take. */

@@ -23,6 +23,7 @@ import { startDeafListener, restartableAddress } from "../../support/listeners.t
 import { authorityIn, writeCredentials } from "../../support/real-authority.ts";
 import { MACHINE_PROVOCATIONS } from "./machine-provocations.ts";
 import { OPERATOR_PROVOCATIONS } from "./operator-provocations.ts";
+import { RELEASE_PROVOCATIONS } from "./release-provocations.ts";
 import { PUT_BACK } from "./put-back.ts";
 import { RUN_PROVOCATIONS } from "./run-provocations.ts";
 import type { Provocation } from "./scene.ts";
@@ -187,6 +188,7 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
   ...RUN_PROVOCATIONS,
   ...OPERATOR_PROVOCATIONS,
   ...KEY_PROVOCATIONS,
+  ...RELEASE_PROVOCATIONS,
   store_rolled_back: PUT_BACK,
 
   store_held: {

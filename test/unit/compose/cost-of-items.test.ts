@@ -19,7 +19,7 @@ import { openClient } from "../../../src/transport/client.ts";
 import type { Client, ClientOptions } from "../../../src/transport/client.ts";
 import { Plugins } from "../../../src/worker/backends/plugins.ts";
 import { newWorkerId } from "../../support/certificates.ts";
-import { openChildHost } from "../../support/child-host.ts";
+import { openOwnChildHost } from "../../support/child-host.ts";
 import { useClosers } from "../../support/closers.ts";
 import { DelegatingStore } from "../../support/delegating-store.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -213,7 +213,7 @@ describe("an item costs", () => {
     manifest: Manifest,
   ): Promise<{ readonly plugins: Plugins; readonly starts: () => number }> {
     const log = new RecordingLogger();
-    const opened = await openChildHost(`${directory.path}/records`, log);
+    const opened = await openOwnChildHost(`${directory.path}/records`, log);
     const { host, starter } = opened;
     closeLater(() => opened.close());
     const ports = {

@@ -10,15 +10,18 @@ const [one, two] = [workerId(1), workerId(2)];
 interface Item {
   readonly key: Place;
   readonly weight: number;
-  readonly returned: { readonly budgets: { failedBy: string } };
+  readonly returned: { readonly budgets: typeof UNHARMED & { readonly failedBy: string } } | null;
+  readonly checkpoint: null;
 }
+
+const UNHARMED = { charged: 0, lost: 0, isApart: false, tried: "" };
 
 /** Places in the order of their names. */
 const [a, b, c, d] = [1, 2, 3, 4].map((sequence) => placeOf(0, sequence)) as [Place, Place, Place, Place];
 const at = (number: number): Place => placeOf(0, 100 + number);
 
 function item(key: Place, failedBy: string, { weight = 1 } = {}): Item {
-  return { key, weight, returned: { budgets: { failedBy } } };
+  return { key, weight, returned: { budgets: { ...UNHARMED, failedBy } }, checkpoint: null };
 }
 
 const taker = (worker = one, parts: Partial<Taker> = {}): Taker => ({
@@ -36,7 +39,7 @@ describe("the shelf of items that are not for everybody", () => {
   });
 
   it("is for what somebody has failed", () => {
-    expect(isParticular({ key: a, weight: 1, returned: null })).to.equal(false);
+    expect(isParticular({ key: a, weight: 1, returned: null, checkpoint: null })).to.equal(false);
     expect(isParticular(item(a, ""))).to.equal(false);
     expect(isParticular(item(a, one))).to.equal(true);
   });

@@ -97,7 +97,8 @@ describe("the results of a run", () => {
           const page = await operator.ask((run) => run.listResults({ order, after, limit, pluginVersion }));
           found.push(
             ...page.results.map(
-              ({ sequence, outcome }) => `${sequence} ${Object.keys(OutcomeClass)[outcome]}`,
+              ({ sequence, outcome }) =>
+                `${sequence} ${outcome === OutcomeClass.SUCCESS ? "SUCCESS" : "ERROR"}`,
             ),
           );
           [after, end] = [page.after, page.end];

@@ -152,6 +152,24 @@ describe("the executor, with versions side by side", () => {
     expect(handedBack.map(({ itemId }) => itemId[0])).to.deep.equal([2]);
   });
 
+  it("gives back what is recalled while it waits for its version, and goes on with what stands behind it", async () => {
+    const executor = make(1);
+    const [second, third] = [of(2, "2"), of(3, "")];
+    give(executor, of(1, ""), second, third);
+    expect([...executor.unstarted].map(({ version }) => version)).to.deep.equal(["2", ""]);
+    expect(executor.release(second.key)).to.equal(second);
+    executor.pump();
+    expect(started(), "it needs no other version").to.deep.equal([["1", [1, 3]]]);
+    expect([...executor.running].map(({ version }) => version)).to.deep.equal(["", ""]);
+  });
+
+  it("fetches as many beforehand, whatever versions they name", () => {
+    const executor = make(1);
+    const before = executor.room;
+    give(executor, of(1, ""), of(2, "2"), of(3, ""), of(4, "2"));
+    expect(before - executor.room).to.equal(4);
+  });
+
   it("can be drained between two versions", async () => {
     const executor = make(1);
     give(executor, of(1, ""), of(2, "2"));
