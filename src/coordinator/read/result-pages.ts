@@ -8,7 +8,7 @@ import { assert } from "../../base/assert.ts";
 import type { LedgerExtent } from "../turn/run-terms.ts";
 import type { Store } from "../../storage/store.ts";
 import type { FinalItem, SeenItem } from "./stored-items.ts";
-import { isKeyed, keyedPlaceOf, placeOf, priorityOf, sequenceOf } from "../ledger/place.ts";
+import { insidePlaceOf, isBeside, isInside, keyedPlaceOf, placeOf, sequenceOf } from "../ledger/place.ts";
 import { seeItemAt, seeItems, seeItemsAt } from "./stored-items.ts";
 import { corrupt } from "../../storage/records.ts";
 import { nextKey } from "../../storage/store.ts";
@@ -21,6 +21,8 @@ export interface PageLimits {
   readonly bytes: number;
   /** Whether payloads go with the results, and so count. */
   readonly withPayload: boolean;
+  /** Whether items are among them that nobody submitted; they are not unless said. */
+  readonly withInside?: boolean;
 }
 
 export interface ResultPage<Cursor> {
@@ -103,6 +105,11 @@ class PageFiller {
     this.#step *= READ_ITEMS_GROWTH;
   }
 
+  /** Whether the item is one of those that are asked for. */
+  wants(place: Place): boolean {
+    return this.#limits.withInside === true || !isInside(place);
+  }
+
   #weigh({ item, final }: FinalItem): number {
     const payload = this.#limits.withPayload ? item.payload.length : 0;
     const told =
@@ -136,7 +143,7 @@ export async function readByInput(
     if (stretch.length === 0) return corrupt(store, placeOf(0, next), `item ${next} is missing`);
     page.learn(stretch);
     for (const seen of stretch) {
-      const found = await finalOrNot(source, seen);
+      const found = page.wants(seen.place) ? await finalOrNot(source, seen) : "never";
       if (found === "unfinished") return end(true);
       if (found === "never") page.skip();
       else if (!page.add(found)) return end(false);
@@ -160,6 +167,11 @@ function lanesOf({ priorities, keyedPriorities }: LedgerExtent): Lane[] {
       (priority): Lane =>
         (sequence) =>
           keyedPlaceOf(priority, sequence),
+    ),
+    ...keyedPriorities.map(
+      (priority): Lane =>
+        (sequence) =>
+          insidePlaceOf(priority, sequence),
     ),
   ];
 }
@@ -237,7 +249,8 @@ export async function readByCompletion(
     const stretch = await readFirst(store, places, page.lookedUpMax);
     page.learn(stretch);
     for (const seen of stretch) {
-      const found = await countedOrNot(source, seen, order.next.record);
+      const isWanted = page.wants(seen.place);
+      const found = isWanted ? await countedOrNot(source, seen, order.next.record) : undefined;
       if (found === undefined) page.skip();
       else if (!page.add(found)) return end(false);
       order.pass();
@@ -322,7 +335,7 @@ function denseStart(places: readonly Place[]): Parameters<typeof seeItems>[1] & 
   let [from, last] = [start, start];
   let dense = { from, to: nextKey(last), limit: 1, count: 1 };
   for (const [at, place] of places.entries()) {
-    if (priorityOf(place) !== priorityOf(start) || isKeyed(place) !== isKeyed(start)) break;
+    if (!isBeside(place, start)) break;
     if (place < from) from = place;
     if (place > last) last = place;
     const limit = sequenceOf(last) - sequenceOf(from) + 1;

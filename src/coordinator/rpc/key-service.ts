@@ -3,7 +3,7 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import { failure } from "../../base/errors.ts";
 import { KeyAction } from "../../gen/rollout/v1/keys_pb.ts";
-import type { Key, KeyContents, KeyService } from "../../gen/rollout/v1/keys_pb.ts";
+import type { Key, KeyAsks, KeyContents, KeyService } from "../../gen/rollout/v1/keys_pb.ts";
 import { FAILED_PREFIX, ITEMS_PREFIX, RUNNING_PREFIX, STATES_PREFIX } from "../../storage/keys.ts";
 import { recordOf } from "../../storage/records.ts";
 import type { RecordType } from "../../storage/codec.ts";
@@ -12,7 +12,7 @@ import type { KeyAction as Action } from "../keys/key.ts";
 import { keyStateRecord, pathOf } from "../keys/key-records.ts";
 import { itemDigits } from "../ledger/place.ts";
 import { failedRecord, itemRecord, runningRecord } from "../ledger/records.ts";
-import type { SeenKey } from "../turn/input.ts";
+import type { SeenAsks, SeenKey } from "../turn/input.ts";
 import type { Filled } from "../turn/operator-message.ts";
 import type { Leader } from "./leader.ts";
 import { ask, refuse } from "./leader.ts";
@@ -39,7 +39,8 @@ export function keyService(leader: Leader, store: Store): ServiceImpl<typeof Key
       const [told] = await tell(store, [seen]);
       const key = told?.key;
       const state = withState ? await stateOf(store, seen) : undefined;
-      return { coordinator, ...(key && { key }), ...(state && { state }) };
+      const asks = seen.asks && (await tellAsks(store, seen.asks));
+      return { coordinator, ...(key && { key }), ...(state && { state }), ...(asks && { asks }) };
     },
 
     async listKeys({ phases, after, limit: asked, withContents }) {
@@ -63,6 +64,27 @@ export function keyService(leader: Leader, store: Store): ServiceImpl<typeof Key
     async listPartitions() {
       return { coordinator, ...(await ask(leader, { kind: "listPartitions" })) };
     },
+  };
+}
+
+async function tellAsks(store: Store, seen: SeenAsks): Promise<Filled<KeyAsks>> {
+  const { timers, invocations, children, actions, isFinal, retiresAtMs, parent } = seen;
+  const keys = invocations.map(({ head = "" }) => (head === "" ? "" : `${ITEMS_PREFIX}${head}`));
+  const items = await readAll(store, keys, itemRecord);
+  const failedKey = actions?.failed === undefined ? "" : `${FAILED_PREFIX}${actions.failed}`;
+  const [failed] = await readAll(store, [failedKey], failedRecord);
+  return {
+    timers: timers.map(({ to, ...timer }) => ({ ...timer, ...(to !== "" && { to }) })),
+    invocations: invocations.map(({ id, source }, at) => {
+      const item = items[at];
+      return { id, source, item: item === undefined ? "" : itemDigits(item.id) };
+    }),
+    children: [...children],
+    ...(actions && { actions: actions.open }),
+    ...(failed && { actionsError: { class: failed.class, message: failed.message } }),
+    isFinal,
+    ...(retiresAtMs !== undefined && { retiresAtMs }),
+    ...(parent !== undefined && { parent }),
   };
 }
 

@@ -6,9 +6,10 @@ import type { KeyRefusal, ListPartitionsResponse, SteerKeysResponse } from "../.
 import { DELAYED, keyChart, PARKED, WAITING } from "../keys/key.ts";
 import type { Key, SteerVerdict } from "../keys/key.ts";
 import type { Keys } from "../keys/keys.ts";
+import { actionLane, invocationLane } from "../keys/lanes.ts";
 import { partitionOf } from "../../base/partition.ts";
 import type { ItemSighting } from "../ledger/ledger.ts";
-import type { Input, OwnPartitions, SeenKey, SeenKeys } from "../turn/input.ts";
+import type { Input, OwnPartitions, SeenAsks, SeenKey, SeenKeys } from "../turn/input.ts";
 import type { Filled } from "../turn/operator-message.ts";
 import type { CoordinatorState } from "../turn/state.ts";
 import type { Turn } from "../turn/turn.ts";
@@ -38,7 +39,8 @@ export function onKeyOperator(state: CoordinatorState, turn: Turn, input: Asked<
       return turn.answer(input.answer, steer(state, turn, input));
     case "getKey": {
       const key = state.keys.table.get(input.key);
-      return turn.answer(input.answer, key && seen(state.keys, key));
+      const asks = key && seenAsks(state.keys, key, turn);
+      return turn.answer(input.answer, key && { ...seen(state.keys, key), asks });
     }
     case "listKeys":
       return turn.answer(input.answer, list(state.keys, input));
@@ -78,7 +80,7 @@ function list(keys: Keys, { phases, after, limit }: Asked<"listKeys">): SeenKeys
   for (let partition = first; partition < table.totalPartitions; partition++) {
     const isLater = ({ text }: Key): boolean => partition > first || text > after;
     const page = [...table.keysOf(partition)].filter(
-      (key) => isLater(key) && (wanted.size === 0 || wanted.has(phaseOf(key))),
+      (key) => !key.isLane && isLater(key) && (wanted.size === 0 || wanted.has(phaseOf(key))),
     );
     page.sort((one, other) => (one.text < other.text ? -1 : 1));
     for (const key of page) {
@@ -95,6 +97,32 @@ function seen(keys: Keys, key: Key): SeenKey {
   const owner = keys.assignment.ownerOf(partition);
   const stands = { partition, owner, items: mail, head: head?.place };
   return { key: text, phase: phaseOf(key), ...stands, isPaused, hasFailed, commit, hasState };
+}
+
+/** The parts of an actor that are not in its state. */
+function seenAsks({ table }: Keys, { text, actor }: Key, turn: Turn): SeenAsks | undefined {
+  const lane = table.get(actionLane(text));
+  if (actor === undefined && lane === undefined) return undefined;
+  const { timers, live, retirement, parent, isFinal = false } = actor ?? {};
+  const wallOf = (dueMs: number): number => Math.round(dueMs - turn.steadyMs + turn.wallMs);
+  const all = [...(live?.values() ?? [])];
+  const { mail = 0, hasFailed = false } = lane?.row.context ?? {};
+  return {
+    timers: [...(timers?.values() ?? [])]
+      .sort((one, other) => one.dueMs - other.dueMs)
+      .map(({ id, dueMs, event, to }) => ({ id, dueAtMs: wallOf(dueMs), event, to })),
+    invocations: all
+      .filter(({ isChild }) => !isChild)
+      .map(({ id, source, number }) => {
+        const head = table.get(invocationLane(text, id, number))?.head?.place;
+        return { id, source, head };
+      }),
+    children: all.filter(({ isChild }) => isChild).map(({ id }) => `${text}/${id}`),
+    actions: lane && { open: mail, failed: hasFailed ? lane.head?.place : undefined },
+    isFinal,
+    retiresAtMs: retirement && wallOf(retirement.dueMs),
+    parent: parent?.key,
+  };
 }
 
 /** The key of an item that somebody looks at. */
@@ -120,7 +148,8 @@ function ownPartitions({ keys }: CoordinatorState, { workerId }: Asked<"getAssig
 function partitionsOf({ keys }: CoordinatorState, { wallMs }: Turn): Filled<ListPartitionsResponse> {
   const partitions = Array.from({ length: keys.isInUse ? keys.table.totalPartitions : 0 }, (_, partition) => {
     const numbers = { keys: 0, waiting: 0, parked: 0 };
-    for (const { row } of keys.table.keysOf(partition)) {
+    for (const { row, isLane } of keys.table.keysOf(partition)) {
+      if (isLane) continue;
       numbers.keys++;
       if (row.state === PARKED) numbers.parked++;
       else if (row.state === WAITING || row.state === DELAYED) numbers.waiting++;

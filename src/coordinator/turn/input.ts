@@ -121,6 +121,32 @@ export interface SeenKey {
   /** 0: it never had a state. */
   readonly commit: number;
   readonly hasState: boolean;
+  /** Only of one key that is asked for; undefined for one that is no actor, or waits for nothing. */
+  readonly asks?: SeenAsks | undefined;
+}
+
+/** An actor's part of a key. Times are wall time. */
+export interface SeenAsks {
+  readonly timers: readonly {
+    readonly id: string;
+    readonly dueAtMs: number;
+    readonly event: Uint8Array;
+    /** Empty: the actor itself. */
+    readonly to: string;
+  }[];
+  /** `head`: its item; undefined when it is final. */
+  readonly invocations: readonly {
+    readonly id: string;
+    readonly source: string;
+    readonly head: Place | undefined;
+  }[];
+  /** Their keys. */
+  readonly children: readonly string[];
+  /** Named actions that are not done; undefined when there are none. */
+  readonly actions: { readonly open: number; readonly failed: Place | undefined } | undefined;
+  readonly isFinal: boolean;
+  readonly retiresAtMs: number | undefined;
+  readonly parent: string | undefined;
 }
 
 export interface OwnPartition {
