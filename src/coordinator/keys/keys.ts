@@ -58,7 +58,6 @@ export class Keys implements KeyRoom<PendingItem> {
   readonly counts = new KeyCounts();
   readonly timers = new Timers();
   readonly #orders: Order<PendingItem>[] = [];
-  readonly #sequences: { next: number };
   readonly #endings: Endings;
   readonly #asking: Asking;
   /** Keys from other runs. */
@@ -74,11 +73,10 @@ export class Keys implements KeyRoom<PendingItem> {
     this.#queue = new KeyQueue(settings.spillAfterMs, shelves);
     this.#stamp = stamp;
     this.assignment = new Assignment({ totalPartitions, virtualNodes: settings.virtualNodes }, assignment);
-    this.#sequences = { next: nextSequence };
     const parts = {
       ...{ table: this.table, rows: this.rows, counts: this.counts, warmth: this.warmth },
       ...{ memory: this.#memory, queue: this.#queue, timers: this.timers },
-      ...{ orders: this.#orders, sequences: this.#sequences },
+      ...{ orders: this.#orders, nextSequence },
     };
     this.#boxes = new Mailboxes(parts);
     const room = { ...parts, boxes: this.#boxes };
@@ -170,10 +168,9 @@ export class Keys implements KeyRoom<PendingItem> {
     const { id, payload, key: text, origin } = record;
     const key = this.#ensure(text);
     this.rows.openPriority(priorityOf(place));
-    this.#sequences.next = Math.max(this.#sequences.next, sequenceOf(place) + 1);
     if (isInside(place)) this.#count((inside) => inside.items++);
     // Mail that waits is of an earlier actor; this is the first item of another one.
-    if (key.actor?.isGone === true) key.actor.isGone = false;
+    if (key.actor?.isGone === true && sequenceOf(place) >= key.actor.since) key.actor.isGone = false;
     const weight = ITEM_WEIGHT + payload.length;
     const item = {
       key: place,

@@ -4,14 +4,11 @@ import type { IncarnationId, WorkerId } from "../../base/ids.ts";
 import type { FoundClaims, FoundReport } from "../ledger/lookups.ts";
 import type { Place } from "../ledger/place.ts";
 import type { FailedItem, ItemSighting } from "../ledger/ledger.ts";
-import type {
-  ListPartitionsResponse,
-  SteerKeysResponse,
-} from "../../gen/rollout/v1/keys_pb.ts";
+import type { ListPartitionsResponse, SteerKeysResponse } from "../../gen/rollout/v1/keys_pb.ts";
 import type { KeyAction } from "../keys/key.ts";
-import type { KeyStanding } from "../keys/awaited-keys.ts";
 import type { LoadedKey } from "../keys/key-memory.ts";
-import type { MovedKey, ToldKey, Unmovable } from "../keys/moving.ts";
+import type { OwnPartitions, SeenKey, SeenKeys, TakenKeys, ToldKeys } from "./key-terms.ts";
+import type { MovedKey } from "../keys/moving.ts";
 import type { ScrubbedPage } from "../ledger/scrub.ts";
 import type { LoadedWindow } from "../ledger/window-loads.ts";
 import type { Damage } from "../../storage/codec.ts";
@@ -23,15 +20,8 @@ import type {
   ListWorkersResponse,
   RevokeResponse,
 } from "../../gen/rollout/v1/run_pb.ts";
-import type {
-  CreatedRelease,
-  ReleaseStatus,
-} from "../../gen/rollout/v1/release_pb.ts";
-import type {
-  ReleaseRefusal,
-  ReleaseRequest,
-  ReleaseSteering,
-} from "../release/operator.ts";
+import type { CreatedRelease, ReleaseStatus } from "../../gen/rollout/v1/release_pb.ts";
+import type { ReleaseRefusal, ReleaseRequest, ReleaseSteering } from "../release/operator.ts";
 import type { Filled } from "./operator-message.ts";
 import type {
   LedgerExtent,
@@ -42,12 +32,7 @@ import type {
   RunTask,
   SubmissionVerdict,
 } from "./run-terms.ts";
-import type {
-  LateResult,
-  ReadStates,
-  SessionInput,
-  Statement,
-} from "./session-frame.ts";
+import type { LateResult, ReadStates, SessionInput, Statement } from "./session-frame.ts";
 
 /** Where a worker is in its life, and whether it is heard of: the two halves of a state of its chart. */
 export const LIFECYCLES = ["Init", "Ready", "Draining", "Gone"] as const;
@@ -109,8 +94,7 @@ export interface BeatDrain {
  * `drain`: accepted, and an operator wants the worker to leave. `refused`: the registry is full. `ahead`: it says that its
  * process begins in the future.
  */
-export type BeatVerdict =
-  "accepted" | "superseded" | "drain" | "refused" | "ahead";
+export type BeatVerdict = "accepted" | "superseded" | "drain" | "refused" | "ahead";
 
 export interface BeatAnswer {
   readonly sequence: number;
@@ -138,68 +122,6 @@ export type EnrolmentVerdict =
   /** The bundle has let in as many as it may. */
   | { readonly kind: "exhausted"; readonly quota: number }
   | { readonly kind: "revoked"; readonly who: string };
-
-/** A key as the coordinator has it in memory. */
-export interface SeenKey {
-  readonly key: string;
-  readonly phase: KeyPhase;
-  readonly partition: number;
-  /** By the ring. */
-  readonly owner: WorkerId | undefined;
-  /** Items that are to run, the head included. */
-  readonly items: number;
-  readonly head: Place | undefined;
-  readonly isPaused: boolean;
-  readonly hasFailed: boolean;
-  /** 0: it never had a state. */
-  readonly commit: number;
-  readonly hasState: boolean;
-  /** See `DoneRecord.previous`. */
-  readonly last: Place | undefined;
-  readonly standing: KeyStanding;
-}
-
-export interface OwnPartition {
-  readonly partition: number;
-  /** The last one; undefined when there is none. */
-  readonly checkpoint:
-    { readonly offset: number; readonly place: string } | undefined;
-}
-
-export interface OwnPartitions {
-  readonly epoch: number;
-  readonly partitions: readonly OwnPartition[];
-  /** 0: the run has no keys. */
-  readonly totalPartitions: number;
-}
-
-export interface SeenKeys {
-  readonly keys: readonly SeenKey[];
-  /** Where to go on; empty when nothing follows. */
-  readonly after: string;
-  /** The commit of the next state that changes. */
-  readonly commit: number;
-}
-
-export interface ToldKeys {
-  readonly keys: readonly ToldKey[];
-  /** Keys that cannot be told as they are. */
-  readonly unmovable: readonly {
-    readonly key: string;
-    readonly why: Unmovable;
-  }[];
-  /** Where to go on; empty when nothing follows. */
-  readonly after: string;
-}
-
-export interface TakenKeys {
-  readonly kind: "taken";
-  readonly taken: number;
-  /** Taken by an earlier call. */
-  readonly known: number;
-  /** Keys that the run has for another reason. */
-  readonly there: readonly string[];
-}
 
 /** How a release stands; or why it does not begin, or is not moved. */
 export type ReleaseAnswer =

@@ -218,7 +218,7 @@ export type LiveInvocation = Message<"rollout.v1.LiveInvocation"> & {
   source: string;
 
   /**
-   * Its item, 64 hexadecimal digits.
+   * Its item, 64 hexadecimal digits; empty when that is final, and its end waits for its turn.
    *
    * @generated from field: string item = 3;
    */
