@@ -114,13 +114,13 @@ export class Moving {
     { parent, nextNumber, isFinal, live, timers }: MovedActor,
     items: readonly MovedItem[],
   ): void {
-    const { rows, sequences } = this.#parts;
+    const { rows, nextSequence } = this.#parts;
     rows.touchInside();
     const actor = (key.actor = new Actor());
     actor.parent = parent;
     actor.nextNumber = nextNumber;
     actor.isFinal = isFinal;
-    actor.since = sequences.next;
+    actor.since = nextSequence();
     for (const one of live) actor.live.set(one.id, { ...one });
     for (const { origin } of items) if (origin?.kind === "timer") actor.fired.set(origin.id, origin.number);
     for (const record of timers) {

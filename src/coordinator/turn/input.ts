@@ -2,7 +2,6 @@
 // nothing; the reactor turns inputs into decisions and touches nothing.
 import type { IncarnationId, WorkerId } from "../../base/ids.ts";
 import type { FoundClaims, FoundReport } from "../ledger/lookups.ts";
-import type { Place } from "../ledger/place.ts";
 import type { FailedItem, ItemSighting } from "../ledger/ledger.ts";
 import type { ListPartitionsResponse, SteerKeysResponse } from "../../gen/rollout/v1/keys_pb.ts";
 import type { KeyAction } from "../keys/key.ts";

@@ -13,13 +13,7 @@ import type { Place } from "../ledger/place.ts";
 import type { ScrubRequest } from "../ledger/scrub.ts";
 import type { LedgerNumbers } from "../ledger/tally.ts";
 import type { RunReach } from "./run-terms.ts";
-import type {
-  LateResult,
-  SessionFrame,
-  SessionPort,
-  Statement,
-  StatesReading,
-} from "./session-frame.ts";
+import type { LateResult, SessionFrame, SessionPort, Statement, StatesReading } from "./session-frame.ts";
 import type { EventPayloads, Topic } from "../../observe/events.ts";
 import type { LogFields } from "../../observe/log.ts";
 import type { Damage } from "../../storage/codec.ts";
