@@ -108,7 +108,7 @@ export class Asking {
     const child = this.#ensure(`${key.text}/${id}`);
     const actor = this.#endings.actorOf(child);
     // Mail that waits is of an earlier one.
-    actor.since = this.#parts.sequences.next;
+    actor.since = this.#endings.firstSequence;
     actor.isGone = false;
     actor.parent = { key: key.text, id, number };
     this.#parts.rows.touch(child);
