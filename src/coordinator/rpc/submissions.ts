@@ -373,7 +373,10 @@ function indexesOf(
 }
 
 /** Throws the row of a refusal. */
-export function refuseSubmission(refusal: Exclude<Refusal, { readonly kind: "renamed" }>, asked: RunTask): never {
+export function refuseSubmission(
+  refusal: Exclude<Refusal, { readonly kind: "renamed" }>,
+  asked: RunTask,
+): never {
   switch (refusal.kind) {
     case "sealed":
       throw failure("run_sealed", {});
