@@ -49,7 +49,7 @@ export interface Imported {
   readonly there: readonly string[];
 }
 
-/** May be repeated as a whole. Throws input_invalid with the line that is none, and the transport's rows; what was taken by then stays. */
+/** May be repeated as a whole. Throws input_unreadable with the line that is none, and the transport's rows; what was taken by then stays. */
 export async function importKeys(
   calls: Calls,
   lines: AsyncIterable<string>,
@@ -75,7 +75,8 @@ export async function importKeys(
 }
 
 function keyOf(line: string, file: string, number: number): MovedKey {
-  const refuse = (reason: string): Error => failure("input_invalid", { file, line: number, reason });
+  const refuse = (reason: string): Error =>
+    failure("input_unreadable", { file, reason: `line ${number}: ${reason}` });
   const fields = jsonFields(line);
   const { [MARK]: format, ...key } = fields;
   if (!isJsonObject(fields) || format !== FORMAT)

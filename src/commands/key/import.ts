@@ -1,5 +1,5 @@
 // `rollout key import`
-import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { failure } from "../../base/errors.ts";
 import { systemReason } from "../../base/system-reason.ts";
@@ -62,16 +62,10 @@ export class KeyImport extends OperatorCommand {
 
 /** Throws input_unreadable. */
 async function* linesOf(file: string): AsyncGenerator<string> {
-  const input = file === "-" ? process.stdin : createReadStream(file);
-  // `readline` says an error of its input again, where nobody listens.
-  const failed = new Promise<never>((_, reject) => {
-    input.once("error", (error: Error) =>
-      reject(failure("input_unreadable", { file, reason: systemReason(error) })),
-    );
-  });
-  failed.catch(() => undefined);
-  const lines = createInterface({ input, crlfDelay: Infinity });
-  lines.on("error", () => undefined);
-  yield* lines;
-  if (input.errored !== null) await failed;
+  try {
+    if (file === "-") yield* createInterface({ input: process.stdin, crlfDelay: Infinity });
+    else yield* (await open(file)).readLines();
+  } catch (error) {
+    throw failure("input_unreadable", { file, reason: systemReason(error) });
+  }
 }

@@ -1,4 +1,4 @@
-// Keys on their way from one run to another: told with all that is theirs, and taken as they were told. What is told is complete only while
+// Keys on their way from one run to another: told with all that is theirs, and taken as they were told. A telling is complete only while
 // nothing of the key is with a worker, which is for the one who asks to see to.
 //
 // Keeps true: a key is taken whole, once: what has taken it is known by a mark in its row, and one that is there for another reason is

@@ -143,11 +143,7 @@ export async function readByInput(
   const page = new PageFiller(limits);
   const lanes = lanesOf(extent);
   let next = from;
-  const end = (isCaughtUp: boolean): ResultPage<number> => ({
-    items: page.items,
-    next,
-    isCaughtUp,
-  });
+  const end = (isCaughtUp: boolean): ResultPage<number> => ({ items: page.items, next, isCaughtUp });
   while (!page.isFull) {
     if (next >= extent.nextSequence) return end(true);
     const stretch = await readStretch(source, lanes, next, page.step);
@@ -293,10 +289,7 @@ class CompletionReader {
   async peek(count: number): Promise<readonly Place[]> {
     while (this.#next.record < this.#endRecord) {
       if (this.#records.length === 0)
-        this.#records = await readCompletions(this.#store, {
-          from: this.#next.record,
-          to: this.#endRecord,
-        });
+        this.#records = await readCompletions(this.#store, { from: this.#next.record, to: this.#endRecord });
       const [first = [], ...rest] = this.#records;
       const places = first.slice(this.#next.at);
       if (places.length === 0) {

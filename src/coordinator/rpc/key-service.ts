@@ -48,11 +48,7 @@ export function keyService(leader: Leader, store: Store, clock: Clock): ServiceI
       const state = asked.withState ? told?.contents.state : undefined;
       const asks = seen.asks && (await tellAsks(store, seen.asks));
       const end = leader.reach.value?.isOver ?? false;
-      const parts = {
-        ...(key && { key }),
-        ...(state && { state }),
-        ...(asks && { asks }),
-      };
+      const parts = { ...(key && { key }), ...(state && { state }), ...(asks && { asks }) };
       return { coordinator, ...parts, after: seen.standing, end };
     },
 
@@ -61,64 +57,33 @@ export function keyService(leader: Leader, store: Store, clock: Clock): ServiceI
       const question = { phases, prefix, fromCommit, after, limit };
       const { keys, after: next, commit } = await ask(leader, { kind: "listKeys", ...question });
       const all = await tell(store, keys);
-      if (!withContents)
-        return {
-          coordinator,
-          keys: all.map(({ key }) => key),
-          after: next,
-          commit,
-        };
+      if (!withContents) return { coordinator, keys: all.map(({ key }) => key), after: next, commit };
       const told = fitting(all);
       return {
-        ...{
-          coordinator,
-          keys: told.map(({ key }) => key),
-          contents: told.map(({ contents }) => contents),
-        },
-        ...{
-          after: told.length < all.length ? (told.at(-1)?.key.key ?? "") : next,
-          commit,
-        },
+        ...{ coordinator, keys: told.map(({ key }) => key), contents: told.map(({ contents }) => contents) },
+        ...{ after: told.length < all.length ? (told.at(-1)?.key.key ?? "") : next, commit },
       };
     },
 
     async listKeyHistory({ key: text, after, limit: asked }) {
-      const seen = await ask(leader, {
-        kind: "getKey",
-        key: text,
-        isAwaited: false,
-      });
+      const seen = await ask(leader, { kind: "getKey", key: text, isAwaited: false });
       if (seen === undefined) throw failure("key_unknown", { key: text });
       const from = after === "" ? seen.last : placeIn(after);
       const limit = asked === 0 ? NAMED_MAX : Math.min(asked, NAMED_MAX);
-      const { items, next = "" } = await readHistory(store, text, {
-        from,
-        limit,
-        bytes: CONTENTS_BYTES_MAX,
-      });
-      return {
-        coordinator,
-        results: items.map((item) => writeResult(item, true)),
-        after: next,
-      };
+      const { items, next = "" } = await readHistory(store, text, { from, limit, bytes: CONTENTS_BYTES_MAX });
+      return { coordinator, results: items.map((item) => writeResult(item, true)), after: next };
     },
 
     async steerKeys({ action: asked, keys }) {
       const action = ACTIONS[asked] ?? refuse("SteerKeys", "action is none that this version knows");
       if (keys.length > NAMED_MAX) return refuse("SteerKeys", `more than ${NAMED_MAX} keys in one call`);
-      return {
-        coordinator,
-        ...(await ask(leader, { kind: "steerKeys", action, keys })),
-      };
+      return { coordinator, ...(await ask(leader, { kind: "steerKeys", action, keys })) };
     },
 
     ...movedKeys(leader, store),
 
     async listPartitions() {
-      return {
-        coordinator,
-        ...(await ask(leader, { kind: "listPartitions" })),
-      };
+      return { coordinator, ...(await ask(leader, { kind: "listPartitions" })) };
     },
   };
 }
@@ -138,11 +103,7 @@ async function lookAtKey(
     const seen = await look(true);
     if ((seen?.standing ?? standingOf(undefined)) !== after) return seen;
     const gone = AbortSignal.any([signal, leader.stopping]);
-    const patience = {
-      clock,
-      waitMs: Math.min(waitMs, WAIT_MAX_MS),
-      signal: gone,
-    };
+    const patience = { clock, waitMs: Math.min(waitMs, WAIT_MAX_MS), signal: gone };
     return (await followed.until(after, patience)) ? await look(false) : seen;
   } finally {
     followed.end();
@@ -160,23 +121,14 @@ async function tellAsks(store: Store, seen: SeenAsks): Promise<Filled<KeyAsks>> 
   const failedKey = actions?.failed === undefined ? "" : `${FAILED_PREFIX}${actions.failed}`;
   const [failed] = await readAll(store, [failedKey], failedRecord);
   return {
-    timers: timers.map(({ to, ...timer }) => ({
-      ...timer,
-      ...(to !== "" && { to }),
-    })),
+    timers: timers.map(({ to, ...timer }) => ({ ...timer, ...(to !== "" && { to }) })),
     invocations: invocations.map(({ id, source }, at) => {
       const item = items[at];
-      return {
-        id,
-        source,
-        item: item === undefined ? "" : itemDigits(item.id),
-      };
+      return { id, source, item: item === undefined ? "" : itemDigits(item.id) };
     }),
     children: [...children],
     ...(actions && { actions: actions.open }),
-    ...(failed && {
-      actionsError: { class: failed.class, message: failed.message },
-    }),
+    ...(failed && { actionsError: { class: failed.class, message: failed.message } }),
     isFinal,
     ...(retiresAtMs !== undefined && { retiresAtMs }),
     ...(parent !== undefined && { parent }),
@@ -213,19 +165,14 @@ async function tell(store: Store, keys: readonly SeenKey[]): Promise<Told[]> {
       ...(owner !== undefined && { owner }),
       ...(held && { worker: held.worker }),
       ...(item && { head: itemDigits(item.id) }),
-      ...((isPaused || hasFailed) && {
-        parkedBy: hasFailed ? "failed" : "paused",
-      }),
+      ...((isPaused || hasFailed) && { parkedBy: hasFailed ? "failed" : "paused" }),
       ...(hasFailed && end && { error: { class: end.class, message: end.message } }),
       ...(state && { stateBytes: state.state.length }),
       ...(commit > 0 && { stateCommit: commit }),
     };
     return {
       key: told,
-      contents: {
-        ...(state && { state: state.state }),
-        ...(item && { next: item.payload }),
-      },
+      contents: { ...(state && { state: state.state }), ...(item && { next: item.payload }) },
     };
   });
 }

@@ -51,7 +51,7 @@ export function movedKeys(leader: Leader, store: Store): Methods {
       for (const one of told.keys) {
         const key = await readKey(store, one);
         if (key === undefined) unmovable.push({ key: one.text, why: "too_large" });
-        else {
+        else if (key.state !== undefined || key.items.length > 0 || key.actor !== undefined) {
           bytes += sizeOf(key);
           // One that does not fit is the first of the next page; some that cannot be told may be named twice.
           if (bytes > BYTES_MAX && keys.length > 0)

@@ -43,22 +43,12 @@ export function results(
         // As it was told last: a turn of the reactor's is asked for before there was one with news.
         const extent = leader.reach.value ?? (await look());
         const pluginVersion = version === "" ? undefined : version;
-        const limits = {
-          items,
-          bytes: PAGE_BYTES_MAX,
-          withPayload,
-          pluginVersion,
-          withInside,
-        };
+        const limits = { items, bytes: PAGE_BYTES_MAX, withPayload, pluginVersion, withInside };
         const page = await read({ store, extent, look }, limits);
         const end = page.isCaughtUp && extent.isOver;
         const isNews = page.next !== from || !page.isCaughtUp || end;
         if (!isNews && looks > 1) await sleep(clock, AGAIN_MS, gone);
-        const wait = {
-          clock,
-          waitMs: endMs - clock.monotonicMs(),
-          signal: gone,
-        };
+        const wait = { clock, waitMs: endMs - clock.monotonicMs(), signal: gone };
         if (isNews || !(await leader.reach.until((reach) => isBeyond(reach, extent), wait)))
           return {
             coordinator: leader.envelope,
@@ -162,8 +152,6 @@ export function writeResult({ place, item, final }: FinalItem, withPayload: bool
     durationMs: BigInt(Math.round(record.durationMs)),
     finishedAtMs: BigInt(Math.round(record.finishedAtWallMs)),
     payload: withPayload ? item.payload : NOTHING,
-    ...(item.origin && {
-      origin: create(ItemOriginSchema, writeOrigin(item.origin)),
-    }),
+    ...(item.origin && { origin: create(ItemOriginSchema, writeOrigin(item.origin)) }),
   };
 }

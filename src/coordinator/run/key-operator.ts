@@ -116,23 +116,8 @@ function seen(keys: Keys, key: Key): SeenKey {
   const { text, partition, row, head, commit, hasState, last } = key;
   const { mail, isPaused, hasFailed } = row.context;
   const owner = keys.assignment.ownerOf(partition);
-  const stands = {
-    partition,
-    owner,
-    items: mail,
-    head: head?.place,
-    last,
-    standing: standingOf(key),
-  };
-  return {
-    key: text,
-    phase: phaseOf(key),
-    ...stands,
-    isPaused,
-    hasFailed,
-    commit,
-    hasState,
-  };
+  const stands = { partition, owner, items: mail, head: head?.place, last, standing: standingOf(key) };
+  return { key: text, phase: phaseOf(key), ...stands, isPaused, hasFailed, commit, hasState };
 }
 
 /** The parts of an actor that are not in its state. */
@@ -146,12 +131,7 @@ function seenAsks({ table }: Keys, { text, actor }: Key, turn: Turn): SeenAsks |
   return {
     timers: [...(timers?.values() ?? [])]
       .sort((one, other) => one.dueMs - other.dueMs)
-      .map(({ id, dueMs, event, to }) => ({
-        id,
-        dueAtMs: wallOf(dueMs),
-        event,
-        to,
-      })),
+      .map(({ id, dueMs, event, to }) => ({ id, dueAtMs: wallOf(dueMs), event, to })),
     invocations: all
       .filter(({ isChild }) => !isChild)
       .map(({ id, source, number }) => {
@@ -159,10 +139,7 @@ function seenAsks({ table }: Keys, { text, actor }: Key, turn: Turn): SeenAsks |
         return { id, source, head };
       }),
     children: all.filter(({ isChild }) => isChild).map(({ id }) => `${text}/${id}`),
-    actions: lane && {
-      open: mail,
-      failed: hasFailed ? lane.head?.place : undefined,
-    },
+    actions: lane && { open: mail, failed: hasFailed ? lane.head?.place : undefined },
     isFinal,
     retiresAtMs: retirement && wallOf(retirement.dueMs),
     parent: parent?.key,
@@ -172,12 +149,7 @@ function seenAsks({ table }: Keys, { text, actor }: Key, turn: Turn): SeenAsks |
 /** The key of an item that somebody looks at. */
 export function seenAmong(key: Key): NonNullable<ItemSighting["keyed"]> {
   const { partition, head, row } = key;
-  return {
-    phase: phaseOf(key),
-    partition,
-    head: head?.place,
-    isHeadOpen: !row.context.hasFailed,
-  };
+  return { phase: phaseOf(key), partition, head: head?.place, isHeadOpen: !row.context.hasFailed };
 }
 
 function phaseOf({ row }: Key): KeyPhase {
@@ -189,16 +161,9 @@ function ownPartitions({ keys }: CoordinatorState, { workerId }: Asked<"getAssig
   if (!isInUse) return { epoch: 0, partitions: [], totalPartitions: 0 };
   const partitions = assignment.partitionsOf(workerId).map((partition) => {
     const found = warmth.checkpoints.get(partition);
-    return {
-      partition,
-      checkpoint: found && { offset: found.offset, place: found.place },
-    };
+    return { partition, checkpoint: found && { offset: found.offset, place: found.place } };
   });
-  return {
-    epoch: assignment.epoch,
-    partitions,
-    totalPartitions: table.totalPartitions,
-  };
+  return { epoch: assignment.epoch, partitions, totalPartitions: table.totalPartitions };
 }
 
 function partitionsOf({ keys }: CoordinatorState, { wallMs }: Turn): Filled<ListPartitionsResponse> {
@@ -236,9 +201,5 @@ export interface KeyHealth {
 export function keyHealthOf({ keys }: CoordinatorState): KeyHealth | undefined {
   if (!keys.isInUse) return undefined;
   const { table, assignment, oldestReadyMs } = keys;
-  return {
-    partitions: table.totalPartitions,
-    assignmentEpoch: assignment.epoch,
-    oldestReadyMs,
-  };
+  return { partitions: table.totalPartitions, assignmentEpoch: assignment.epoch, oldestReadyMs };
 }

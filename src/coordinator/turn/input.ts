@@ -124,11 +124,7 @@ export type EnrolmentVerdict =
 
 /** How a release stands; or why it does not begin, or is not moved. */
 export type ReleaseAnswer =
-  | {
-      readonly kind: "release";
-      readonly status: Filled<ReleaseStatus>;
-      readonly after: string;
-    }
+  | { readonly kind: "release"; readonly status: Filled<ReleaseStatus>; readonly after: string }
   | ReleaseRefusal;
 
 export type CreatedReleaseAnswer =
@@ -139,11 +135,7 @@ export type CreatedReleaseAnswer =
 export type Answer<T> = (answer: T) => void;
 
 export type Input =
-  | {
-      readonly kind: "beat";
-      readonly beat: Beat;
-      readonly answer: Answer<BeatAnswer>;
-    }
+  | { readonly kind: "beat"; readonly beat: Beat; readonly answer: Answer<BeatAnswer> }
   | {
       readonly kind: "listWorkers";
       readonly after: string;
@@ -151,33 +143,17 @@ export type Input =
       readonly answer: Answer<Filled<ListWorkersResponse>>;
     }
   | SessionInput
-  | {
-      readonly kind: "submit";
-      readonly batch: PlannedBatch;
-      readonly answer: Answer<SubmissionVerdict>;
-    }
+  | { readonly kind: "submit"; readonly batch: PlannedBatch; readonly answer: Answer<SubmissionVerdict> }
   | { readonly kind: "seal"; readonly answer: Answer<RunPhase> }
-  | {
-      readonly kind: "pause";
-      readonly reason: string;
-      readonly answer: Answer<RunPhase>;
-    }
+  | { readonly kind: "pause"; readonly reason: string; readonly answer: Answer<RunPhase> }
   | { readonly kind: "resume"; readonly answer: Answer<RunPhase> }
   | { readonly kind: "cancel"; readonly answer: Answer<RunPhase> }
   | { readonly kind: "getRun"; readonly answer: Answer<Filled<GetRunResponse>> }
   /** Failed items as they stand in the store. Nobody else asks for the same ones before this is answered. */
-  | {
-      readonly kind: "retry";
-      readonly failed: readonly FailedItem[];
-      readonly answer: Answer<RetryVerdict>;
-    }
+  | { readonly kind: "retry"; readonly failed: readonly FailedItem[]; readonly answer: Answer<RetryVerdict> }
   | { readonly kind: "getExtent"; readonly answer: Answer<LedgerExtent> }
   /** So many of the items at work are looked at from now on, the same ones for as long as they are; none: nobody looks any more. */
-  | {
-      readonly kind: "sampleItems";
-      readonly items: number;
-      readonly answer: Answer<Filled<AtWork>>;
-    }
+  | { readonly kind: "sampleItems"; readonly items: number; readonly answer: Answer<Filled<AtWork>> }
   /** `key` is empty for an item that no room of keys has. */
   | {
       readonly kind: "seeItem";
@@ -231,21 +207,10 @@ export type Input =
       readonly answer: Answer<TakenKeys | Exclude<Refusal, { readonly kind: "renamed" }>>;
     }
   /** A worker asks which partitions are its own. */
-  | {
-      readonly kind: "getAssignment";
-      readonly workerId: WorkerId;
-      readonly answer: Answer<OwnPartitions>;
-    }
-  | {
-      readonly kind: "listPartitions";
-      readonly answer: Answer<Filled<ListPartitionsResponse>>;
-    }
+  | { readonly kind: "getAssignment"; readonly workerId: WorkerId; readonly answer: Answer<OwnPartitions> }
+  | { readonly kind: "listPartitions"; readonly answer: Answer<Filled<ListPartitionsResponse>> }
   /** Answered with whether there is such a worker. */
-  | {
-      readonly kind: "drainWorker";
-      readonly workerId: WorkerId;
-      readonly answer: Answer<boolean>;
-    }
+  | { readonly kind: "drainWorker"; readonly workerId: WorkerId; readonly answer: Answer<boolean> }
   /** A worker asks for a certificate: by a bundle, or undefined with its own. */
   | {
       readonly kind: "enrol";
@@ -269,17 +234,9 @@ export type Input =
   /** The room of keys has asked for a turn at this time. */
   | { readonly kind: "wake" }
   /** The rows of items that a worker says it has. */
-  | {
-      readonly kind: "claimsExamined";
-      readonly statement: Statement;
-      readonly found: FoundClaims;
-    }
+  | { readonly kind: "claimsExamined"; readonly statement: Statement; readonly found: FoundClaims }
   /** The rows of an item that a late result is about. */
-  | {
-      readonly kind: "examined";
-      readonly late: LateResult;
-      readonly found: FoundReport;
-    }
+  | { readonly kind: "examined"; readonly late: LateResult; readonly found: FoundReport }
   /** The rows of the ledger were compared with its numbers: the first thing that is wrong, if any is. */
   | { readonly kind: "verified"; readonly damage: Damage | undefined }
   /** Rows of the ledger that the scrub asked for. */
@@ -299,19 +256,11 @@ export type Input =
       readonly answer: Answer<ReleaseAnswer>;
     }
   /** Answered with the latest release if it is that one, or if none is named. */
-  | {
-      readonly kind: "getRelease";
-      readonly id: string;
-      readonly answer: Answer<ReleaseAnswer>;
-    }
+  | { readonly kind: "getRelease"; readonly id: string; readonly answer: Answer<ReleaseAnswer> }
   /** Whether the store says too that this coordinator leads. */
   | { readonly kind: "leadershipConfirmed"; readonly leads: boolean }
   /** The counts of a release's stage as they are stored. */
-  | {
-      readonly kind: "releaseCountsRead";
-      readonly key: string;
-      readonly value: Uint8Array | undefined;
-    }
+  | { readonly kind: "releaseCountsRead"; readonly key: string; readonly value: Uint8Array | undefined }
   /** Time to look for workers that have fallen silent. */
   | { readonly kind: "scan" }
   /** Time to tell those that follow how far the run is. */

@@ -75,10 +75,7 @@ export interface SeenKeys {
 export interface ToldKeys {
   readonly keys: readonly ToldKey[];
   /** Keys that cannot be told as they are. */
-  readonly unmovable: readonly {
-    readonly key: string;
-    readonly why: Unmovable;
-  }[];
+  readonly unmovable: readonly { readonly key: string; readonly why: Unmovable }[];
   /** Where to go on; empty when nothing follows. */
   readonly after: string;
 }

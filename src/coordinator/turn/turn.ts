@@ -24,17 +24,9 @@ type ChartName = keyof typeof charts;
 
 export type Effect =
   | { readonly kind: "event"; readonly emit: EventCall }
-  | {
-      readonly kind: "warning";
-      readonly message: string;
-      readonly fields: LogFields;
-    }
+  | { readonly kind: "warning"; readonly message: string; readonly fields: LogFields }
   | ({ readonly kind: "transition" } & SeenStep)
-  | {
-      readonly kind: "send";
-      readonly port: SessionPort;
-      readonly frame: SessionFrame;
-    }
+  | { readonly kind: "send"; readonly port: SessionPort; readonly frame: SessionFrame }
   | { readonly kind: "endSession"; readonly port: SessionPort }
   /** Sessions of these bearers end, and none begins. */
   | { readonly kind: "revoked"; readonly ids: readonly string[] }
@@ -81,9 +73,7 @@ export interface SeenStep {
 }
 
 /** A topic with its own payload. */
-export type EventCall = {
-  [T in Topic]: { readonly topic: T; readonly payload: EventPayloads[T] };
-}[Topic];
+export type EventCall = { [T in Topic]: { readonly topic: T; readonly payload: EventPayloads[T] } }[Topic];
 
 export class Turn {
   /** Monotonic; read once per turn (C7). */
@@ -207,12 +197,7 @@ export class Turn {
     return this.#puts.size + this.#deletes.size > 0;
   }
 
-  get writes(): {
-    puts: Entry[];
-    deletes: string[];
-    durability: Durability;
-    expect: Expectation[];
-  } {
+  get writes(): { puts: Entry[]; deletes: string[]; durability: Durability; expect: Expectation[] } {
     return {
       expect: this.#expected,
       puts: [...this.#puts.values()],

@@ -177,7 +177,7 @@ describe("keys that go to another run", () => {
     const to = await deskOf();
     for (const line of ["{}", "nonsense", `{"rollout_key":2,"key":"a"}`]) {
       const refused = await imported(to, [line]).catch((error: unknown) => error);
-      expect(refused).to.have.property("code", "input_invalid");
+      expect(refused).to.have.property("code", "input_unreadable");
     }
   });
 });
