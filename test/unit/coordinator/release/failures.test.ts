@@ -17,11 +17,10 @@ import {
   share,
   STABLE,
   SUCCESS,
-  TERMS,
 } from "./release-run.ts";
 import type { MetricSpec } from "../../../../src/base/statistics/metric.ts";
 import type { Input, ReleaseAnswer } from "../../../../src/coordinator/turn/input.ts";
-import type { Behaviour } from "./release-run.ts";
+import type { Behaviour, TERMS } from "./release-run.ts";
 import type { WorldOptions } from "../../../support/world.ts";
 import { texts } from "../../../support/world.ts";
 

@@ -1,4 +1,4 @@
-// What operators ask of releases: each refusal, and each decision twice.
+// The questions of operators about releases: each refusal, and each decision twice.
 import { expect } from "chai";
 import { TASK_DIGEST, World } from "../../../support/world.ts";
 import {
