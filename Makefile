@@ -38,7 +38,7 @@ clean: ## Remove what was built and cached
 .PHONY: lint unit canaries e2e
 
 lint: install ## Lint and layers
-	@node scripts/test.ts lint layers
+	@node scripts/test.ts lint lint-types layers
 
 unit: install ## Unit, chart, contract and simulation tests
 	@node scripts/test.ts unit postgres
@@ -47,7 +47,7 @@ canaries: install ## Plant violations and see each check fail
 	@node scripts/test.ts canaries
 
 e2e: install ## Real processes, from a fresh build
-	@node scripts/test.ts extras build e2e e2e-deadlines
+	@node scripts/test.ts extras build e2e e2e-leaders e2e-deadlines
 
 ##@ Smokes (docs/SMOKE.md)
 .PHONY: smoke-3node-gcp smoke-3node-aws smoke-ssh smoke-ha smoke-ha-quorum

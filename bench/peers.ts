@@ -1,4 +1,5 @@
-// rollout beside what its users would take instead: items that do nothing, results kept, a producer and workers as processes of their own.
+// rollout beside what its users would take instead, and its two databases beside each other: items that do nothing, results kept, a producer
+// and workers as processes of their own.
 // All of them in one run, in turn, each as often as the others: their ratios hold, their figures are those of this machine.
 import { tmpdir } from "node:os";
 import { PostgresServer } from "../test/support/postgres-server.ts";
@@ -14,32 +15,44 @@ const WORKERS = [2, 1] as const;
 /** Once in this order and once in the other. */
 const ROUNDS = 2;
 const ON_LEVELDB = "rollout on LevelDB";
+const ON_POSTGRES = "rollout on Postgres";
 /** As a queue that writes much has it; everything is synced. */
 const POSTGRES = { shared_buffers: "512MB", max_wal_size: "8GB" };
 
 export const peers: Bench = {
   name: "peers",
-  async run(note) {
-    const server = await PostgresServer.start({ place: tmpdir(), settings: POSTGRES });
-    try {
-      const postgres = graphile(server, note);
-      const others = [postgres, bullMq("always", note), bullMq("everysec", note), jetStream(note)];
-      const contenders: Contender[] = [rollout(ON_LEVELDB), rollout("rollout on Postgres", { server })];
-      const skipped: Record<string, string> = {};
-      for (const other of others)
-        if ("skipped" in other) note(`${other.name} is skipped: ${(skipped[other.name] = other.skipped)}`);
-        else contenders.push(other);
-      const runs = await measureAll(contenders, note);
-      const best = bestPeer(runs, contenders.slice(2));
-      const own = rateOf(runs, ON_LEVELDB, "overlapped", 2);
-      const hasRatio = !("skipped" in postgres) && best !== undefined;
-      const ratio = hasRatio ? { ratio_to_best_peer: round(own / best, 2) } : {};
-      return { figures: figuresOf(runs, ratio.ratio_to_best_peer), e2e: { ...ratio, skipped, runs } };
-    } finally {
-      await server.close();
-    }
-  },
+  run: (note) => compare(note, [bullMq("always", note), bullMq("everysec", note), jetStream(note)]),
 };
+
+/** The part of `peers` that is about Postgres: what a run costs there, beside a run in a directory, and beside another queue on that server. */
+export const onPostgres: Bench = { name: "postgres", isLong: true, run: (note) => compare(note, []) };
+
+async function compare(
+  note: (line: string) => void,
+  elsewhere: readonly ReturnType<typeof jetStream>[],
+): ReturnType<Bench["run"]> {
+  const server = await PostgresServer.start({ place: tmpdir(), settings: POSTGRES });
+  try {
+    const postgres = graphile(server, note);
+    const contenders: Contender[] = [rollout(ON_LEVELDB), rollout(ON_POSTGRES, { server })];
+    const skipped: Record<string, string> = {};
+    for (const other of [postgres, ...elsewhere])
+      if ("skipped" in other) note(`${other.name} is skipped: ${(skipped[other.name] = other.skipped)}`);
+      else contenders.push(other);
+    const runs = await measureAll(contenders, note);
+    const best = bestPeer(runs, contenders.slice(2));
+    const own = rateOf(runs, ON_LEVELDB, "overlapped", 2);
+    const there = rateOf(runs, ON_POSTGRES, "overlapped", 2);
+    const hasRatio = !("skipped" in postgres) && best !== undefined;
+    const ratios = {
+      ...(hasRatio && { ratio_to_best_peer: round(own / best, 2) }),
+      postgres_to_leveldb: round(there / own, 2),
+    };
+    return { figures: [...figuresOf(runs), ...ratioFigures(ratios)], e2e: { ...ratios, skipped, runs } };
+  } finally {
+    await server.close();
+  }
+}
 
 async function measureAll(
   contenders: readonly Contender[],
@@ -66,7 +79,20 @@ function rateOf(runs: readonly Measured[], contender: string, mode: Mode, worker
   return mean(alike(runs, contender, mode, workers).map(({ itemsPerSecond }) => itemsPerSecond));
 }
 
-function figuresOf(runs: readonly Measured[], ratio: number | undefined): Figure[] {
+function ratioFigures(ratios: {
+  readonly ratio_to_best_peer?: number;
+  readonly postgres_to_leveldb: number;
+}): Figure[] {
+  const { ratio_to_best_peer: toBest, postgres_to_leveldb: toLevelDb } = ratios;
+  const figures: Figure[] = [
+    { name: `${ON_POSTGRES} / ${ON_LEVELDB}, overlapped`, value: toLevelDb, unit: "×" },
+  ];
+  if (toBest !== undefined)
+    figures.push({ name: `${ON_LEVELDB} / the best of the others, overlapped`, value: toBest, unit: "×" });
+  return figures;
+}
+
+function figuresOf(runs: readonly Measured[]): Figure[] {
   const figures: Figure[] = [];
   const names = new Set(runs.map(({ contender }) => contender));
   for (const workers of WORKERS)
@@ -79,8 +105,6 @@ function figuresOf(runs: readonly Measured[], ratio: number | undefined): Figure
           { name: `${what}: idle`, value: round(100 * idle), unit: "% of the machine" },
         );
       }
-  if (ratio !== undefined)
-    figures.push({ name: `${ON_LEVELDB} / the best of the others, overlapped`, value: ratio, unit: "×" });
   return figures;
 }
 

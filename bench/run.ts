@@ -1,9 +1,10 @@
-// `npm run bench -- [--only NAME,NAME] [--json]`: runs the benchmarks one after the other, or all that do not take an hour, and prints
+// `npm run bench -- [--only NAME,NAME] [--json]`: runs the benchmarks one after the other, or all that are not long, and prints
 // their figures.
 // Speed is compared within one run; the figures of two machines, or of one machine on two days, are not comparable.
 import { cpus, loadavg, totalmem } from "node:os";
 import { parseArgs } from "node:util";
 import type { Bench, Figure } from "./support/figure.ts";
+import { actors } from "./actors.ts";
 import { failover } from "./failover.ts";
 import { growth } from "./growth.ts";
 import { heartbeat } from "./heartbeat.ts";
@@ -13,8 +14,9 @@ import { latency } from "./latency.ts";
 import { localRun } from "./local-run.ts";
 import { memory } from "./memory.ts";
 import { page } from "./page.ts";
-import { peers } from "./peers.ts";
+import { onPostgres, peers } from "./peers.ts";
 import { realUse } from "./real-use.ts";
+import { releaseCalibration } from "./release-calibration.ts";
 import { replayBench } from "./replay.ts";
 import { results as resultsBench } from "./results.ts";
 import { start } from "./start.ts";
@@ -23,7 +25,8 @@ import { throughput } from "./throughput.ts";
 
 const BENCHES: readonly Bench[] = [
   ...[heartbeat, throughput, latency, replayBench, memory, resultsBench, start, steal],
-  ...[growth, peers, failover, inspect, page, realUse, localRun, keys],
+  ...[growth, peers, onPostgres, failover, inspect, page, realUse, localRun, keys, actors],
+  releaseCalibration,
 ];
 
 const { values } = parseArgs({

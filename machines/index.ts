@@ -55,7 +55,18 @@ export const charts = {
     // Every state of version 1 is one of version 2.
     migrations: [{ from: "1", to: "2", migrate: (snapshot) => snapshot }],
   },
-  key: { machine: key, migrations: [], predecessors: [] },
+  key: {
+    machine: key,
+    // Every state of version 1 is one of version 2.
+    migrations: [{ from: "1", to: "2", migrate: (snapshot) => snapshot }],
+    predecessors: [
+      {
+        version: "1",
+        structure: "a0320559cdce01c0",
+        states: sameStates("Idle", "Waiting", "Running", "Delayed", "Parked", "Retired"),
+      },
+    ],
+  },
   release: { machine: release, migrations: [] },
   "release-stage": { machine: releaseStage, migrations: [] },
   run: { machine: run, migrations: [], predecessors: [] },
@@ -110,3 +121,7 @@ export const charts = {
   "worker-lifecycle": { machine: workerLifecycle, migrations: [], predecessors: [] },
   "worker-trust": { machine: workerTrust, migrations: [], predecessors: [] },
 } as const satisfies Readonly<Record<string, Chart>>;
+
+function sameStates(...names: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(names.map((name) => [name, name]));
+}

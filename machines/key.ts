@@ -17,7 +17,7 @@ export type KeyEvent =
   /** An item more: submitted, or taken back by an operator after it was skipped. */
   | { readonly type: "mail.arrived" }
   | { readonly type: "key.assigned" }
-  /** The head is final, and does not stop the rest. */
+  /** The head is final, and does not stop the rest: it has run, or nobody wants it any more before it could. */
   | { readonly type: "item.settled" }
   /** The head has failed for good, and stops the rest. */
   | { readonly type: "item.failed" }
@@ -62,7 +62,7 @@ export const key = setup({
   },
 }).createMachine({
   id: "key",
-  version: "1",
+  version: "2",
   context: { mail: 0, isPaused: false, hasFailed: false, isDelayed: false },
   initial: "Idle",
   states: {
@@ -77,6 +77,10 @@ export const key = setup({
       on: {
         ...arrives,
         "key.assigned": "Running",
+        "item.settled": [
+          { guard: "hasMore", actions: "countEnd" },
+          { target: "Idle", actions: "countEnd" },
+        ],
         "key.paused": { target: "Parked", actions: "pause" },
       },
     },

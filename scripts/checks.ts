@@ -33,6 +33,10 @@ function tests(name: string, timeoutMs: number, ...files: string[]): Check {
   return { name, kind: "tests", command, limitMs: TESTS_LIMIT_MS };
 }
 
+function endToEnd(name: string): string {
+  return `test/e2e/${name}.test.ts`;
+}
+
 function afterStatic(check: Check): Check {
   return { ...check, after: ["extras", ...STATIC.map(({ name }) => name)] };
 }
@@ -40,13 +44,14 @@ function afterStatic(check: Check): Check {
 const STATIC: readonly Check[] = [
   reads("build", "node", "scripts/build.ts"),
   reads("lint", "eslint", "--max-warnings", "0", "."),
+  reads("lint-types", "oxlint", "--type-aware", "--disable-nested-config", "--deny-warnings", "."),
   reads("types", "node", COMPILER, "-p", "tsconfig.json"),
   reads("exports", "knip"),
   // For browsers, with their library in place of Node's.
   reads("types-page", "node", COMPILER, "-p", "src/inspector/page/tsconfig.json"),
   // An export that only tests use is unused, unless its comment says `@internal`: a seam that tests need.
   reads("exports-product", "knip", "--production", "--config", "knip.product.json"),
-  reads("format", "prettier", "--check", "--cache", "--cache-location", ".cache/prettier", "."),
+  reads("format", "oxfmt", "--check", "."),
   reads("layers", "node", "scripts/check-layers.ts"),
   reads("gen", "node", "scripts/check-gen.ts"),
   reads("proto-lint", "buf", "lint"),
@@ -55,40 +60,41 @@ const STATIC: readonly Check[] = [
 
 /** End to end tests that mostly wait, for a deadline of the protocol or for items: side by side with the others they cost little. */
 const WAITING = [
+  ...["*-witness", "checkpoint-bucket", "clocks", "event-stream", "failure-scan", "fence", "fleet-trouble"],
+  ...["run-added-workers", "run-damage", "run-recovery", "run-restarts", "smoke"],
+].map(endToEnd);
+/** The same, for leaders that end and the stores that they leave: two halves, so that neither is the last to end by far. */
+const WAITING_FOR_LEADERS = [
+  ...["coordinator-restart", "keys-takeover", "leader-change", "postgres", "postgres-crash", "split-brain"],
   ...[
-    "*-witness",
-    "checkpoint-bucket",
-    "split-brain",
-    "takeover",
-    "fence",
-    "smoke",
-    "fleet-trouble",
-    "event-stream",
-    "failure-scan",
-    "clocks",
-  ],
-  ...[
-    "coordinator-restart",
-    "postgres",
+    "postgres-restore",
+    "postgres-rollback",
     "stalled-disk",
-    "leader-change",
+    "takeover",
     "three-coordinators",
-    "keys-takeover",
     "unreachable",
-    "postgres-{crash,restore,rollback}",
-    "run-{recovery,restarts,added-workers,damage}",
   ],
-];
+].map(endToEnd);
 /** A real Postgres, with troubles that take their time: what a test waits for there is mostly the server. */
 const POSTGRES = "test/contract/postgres-*.test.ts";
-const DEADLINES = `test/e2e/{${WAITING.join(",")}}.test.ts`;
 
 export const CHECKS: readonly Check[] = [
   { name: "extras", kind: "setup", command: ["node", "scripts/setup-extras.ts"], limitMs: STATIC_LIMIT_MS },
   ...STATIC,
   // Real processes with real deadlines: not while compilers hold both cores. The longest first.
-  afterStatic(tests("e2e", PROCESSES_TEST_LIMIT_MS, "--ignore", DEADLINES, "test/e2e/**/*.test.ts")),
-  { ...afterStatic(tests("e2e-deadlines", PROCESSES_TEST_LIMIT_MS, DEADLINES)), mostlyWaits: true },
+  afterStatic(
+    tests(
+      "e2e",
+      PROCESSES_TEST_LIMIT_MS,
+      ...[...WAITING, ...WAITING_FOR_LEADERS].flatMap((files) => ["--ignore", files]),
+      "test/e2e/**/*.test.ts",
+    ),
+  ),
+  {
+    ...afterStatic(tests("e2e-leaders", PROCESSES_TEST_LIMIT_MS, ...WAITING_FOR_LEADERS)),
+    mostlyWaits: true,
+  },
+  { ...afterStatic(tests("e2e-deadlines", PROCESSES_TEST_LIMIT_MS, ...WAITING)), mostlyWaits: true },
   { ...tests("postgres", UNIT_TEST_LIMIT_MS, POSTGRES), mostlyWaits: true },
   tests(
     "unit",

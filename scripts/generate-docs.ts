@@ -1,8 +1,9 @@
 // `node scripts/generate-docs.ts`: writes the documents that are made from tables of the source. A test compares them with
 // what is in docs, so that neither is changed alone.
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { format, resolveConfig } from "prettier";
+import { format } from "oxfmt";
+import type { FormatConfig } from "oxfmt";
 import { MEANING_OF_EXIT } from "../src/cli/help.ts";
 import { chartMermaid } from "../src/charts/mermaid.ts";
 import { ownMachines } from "../src/charts/named-machine.ts";
@@ -21,10 +22,14 @@ import type { Topic } from "../src/observe/events.ts";
 import { manifestPage } from "./manifest-page.ts";
 import { metricsPage } from "./metrics-page.ts";
 
+interface Formats extends FormatConfig {
+  readonly overrides: readonly { readonly files: readonly string[]; readonly options: FormatConfig }[];
+}
+
 const GENERATED = "<!-- Made by scripts/generate-docs.ts: change the table in the source, not this file. -->";
 const EXAMPLE_RUN = parseUlid<RunId>("01M7QK69HAKARNT7E0B5TKE00H");
 
-/** The generated documents, by their path in the repository, as prettier leaves them. */
+/** The generated documents, by their path in the repository, as they are formatted. */
 export async function generateDocs(): Promise<ReadonlyMap<string, string>> {
   const pages = {
     "docs/errors.md": errorsPage(),
@@ -36,10 +41,16 @@ export async function generateDocs(): Promise<ReadonlyMap<string, string>> {
   };
   const documents = new Map<string, string>();
   for (const [path, page] of Object.entries(pages)) {
-    const options = await resolveConfig(repositoryFile(path));
-    documents.set(path, await format(page, { ...options, parser: "markdown" }));
+    const { code } = await format(path, page, formatOf(path));
+    documents.set(path, code);
   }
   return documents;
+}
+
+/** How the formatter leaves a file. */
+function formatOf(path: string): FormatConfig {
+  const { overrides, ...all } = JSON.parse(readFileSync(repositoryFile(".oxfmtrc.json"), "utf8")) as Formats;
+  return { ...all, ...overrides.find(({ files }) => files.includes(path))?.options };
 }
 
 /** Absolute path of a file of the repository. */

@@ -33,9 +33,12 @@ export const FLOORS: Readonly<Record<string, readonly Readonly<Record<string, st
     {
       ledger: "items and their places, ids and records: stored, in memory, in queues, and in numbers",
       lead: "leadership: the lease, those who compete for it, and the watchdog of a leader",
-      release: "releases: which version an item gets, what became of it, and what follows; it knows no ledger",
+      release:
+        "releases: which version an item gets, what became of it, and what follows; it knows no ledger",
     },
-    { keys: "keys: their order, their states and what waits behind them; the ring, and their partitions" },
+    {
+      keys: "keys: their order, their states and what waits behind them; what actors ask for; the ring, and their partitions",
+    },
     {
       turn: "what a turn is: inputs, the state that they change, the batch and the effects; answers and frames",
     },

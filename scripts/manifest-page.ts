@@ -73,10 +73,34 @@ first words of a command that are files, twice a second. When one has changed an
 - Items that begin from then on are executed by the new plugin, and results say its version. Items that run end with what they
   began with; then that is closed. The worker says \`plugin_reloaded\`, and its heartbeats name the new version.
 - A manifest that is not valid, a file that does not load, a plugin of another name: the old one stays, and the worker warns.
-- Another task is refused in the same way, because the items of the run are of the old one: start a run of its own for it.
+- Another task under another \`version\` comes beside the old one: next section. Under the same version it is refused, because results that
+  name a version are all made by one task.
 
 What a file imports is not looked at: change \`version\` in the manifest when you have changed that. Without \`--hot-reload\` a worker
 reads its manifests once; drain it and start it again.
+
+## Versions side by side
+
+A worker may have several versions of one plugin, with other prompts, models or programs:
+
+\`\`\`
+rollout worker run --plugin v1.toml --plugin v2.toml
+rollout worker run --plugin v1.toml --plugin-dir ./plugins
+\`\`\`
+
+The first manifest of a name is the worker's own version: it executes every item that names no other, so a second version changes nothing by
+itself. An item that names a version is executed by exactly that one; a worker that does not have it hands it back, and nobody is charged.
+
+With \`--plugin-dir\` a version comes while the worker runs: each \`*.toml\` in that directory is looked at twice a second and taken up when it
+has stood still. A link counts as the file that it leads to, for relative paths too. The directory and the file have to belong to you or to root,
+with no right for others to write. A manifest that cannot be taken up (not valid, of a plugin that the worker does not have, another task
+under a version that is there) is a warning in the worker's log; it never ends the worker. A version stays when its file goes, until the worker ends.
+The workers of \`rollout run\` look at \`plugins\` in the run's directory.
+
+A version is loaded when its first item comes. \`--loaded-versions\` says how many of one plugin are loaded at once, 2 unless said. With 1, for a
+GPU that holds one model, the worker lets what runs end, closes one version, waits until that is gone, and loads the other. Neither that time
+nor the time of loading counts against an item's time limit. A version that does not start is gone from this worker, and its items are handed
+back; only a worker whose own version does not start ends.
 
 ## What a manifest may say
 

@@ -30,7 +30,7 @@ if (why === "") {
   const changelog = readFileSync(CHANGELOG, "utf8");
   if (!changelog.includes(digest)) {
     writeFileSync(CHANGELOG, withLine(changelog, `- Baseline \`${digest}\`: ${why}`));
-    execFileSync("prettier", ["--write", CHANGELOG], { stdio: "inherit" });
+    execFileSync("oxfmt", [CHANGELOG], { stdio: "inherit" });
   }
   console.log(`baseline ${digest}`);
 }

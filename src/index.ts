@@ -21,16 +21,20 @@ export type {
   KeyPhaseName,
   KeyRefusal,
   KeySteering,
+  KeyAsks,
   KeyWithState,
   Partition,
   SteeredKeys,
+  WholeKey,
 } from "./client/keys.ts";
 export type { Result, ResultPage, ResultsOrder } from "./client/results.ts";
 export type { Retried } from "./client/run-control.ts";
 export type { RunStatus, WorkerNumbers } from "./client/run-status.ts";
 export type { NameOf, Submitted } from "./client/submit.ts";
 export type { WorkerDetail, WorkerSummary } from "./client/workers.ts";
-export type { ActorNow, ActorRef, Actors, AnyActorType } from "./compose/actors.ts";
+export type { ActorEvent, ActorNow, AnyActorType } from "./compose/actor-now.ts";
+export type { ActorRef, Actors, WaitForOptions } from "./compose/actors.ts";
+export type { ActorModule } from "./config/manifest.ts";
 export { LocalCluster, startCluster } from "./compose/local-cluster.ts";
 export type { ClusterOptions } from "./compose/local-cluster.ts";
 export { RolloutClient } from "./compose/rollout-client.ts";

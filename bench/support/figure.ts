@@ -8,7 +8,7 @@ export interface Figure {
 
 export interface Bench {
   readonly name: string;
-  /** It takes an hour: it runs when it is named, and not among all. */
+  /** It takes an hour, or is part of another: it runs when it is named, and not among all. */
   readonly isLong?: true;
   /** `note` says what is going on, for whoever waits. */
   run(note: (line: string) => void): Promise<readonly Figure[] | Yield>;

@@ -106,7 +106,10 @@ export class SleepingFleet {
       address: server.address,
       credentials: { kind: "own", credentials: await issue("worker", workerId) },
       slots: 1,
-      work: { plugins: new Plugins([{ name: "mock", version: "1", backend }], onFatal), prefetch },
+      work: {
+        plugins: new Plugins([{ name: "mock", version: "1", open: () => backend }], onFatal),
+        prefetch,
+      },
       heartbeatIntervalMs: LIVENESS.heartbeatIntervalMs,
       selfFenceTimeoutMs: SELF_FENCE_MS,
       failureTimeoutMs: LIVENESS.coordinatorFailureTimeoutMs,

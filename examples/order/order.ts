@@ -13,7 +13,10 @@ export const order = defineActor({
     types: {
       context: {} as { id: string; lines: Line[]; cents: number },
       events: {} as
-        ({ type: "add" } & Line) | { type: "pay"; cents: number } | { type: "ship" } | { type: "cancel" },
+        | ({ type: "add" } & Line)
+        | { type: "pay"; cents: number }
+        | { type: "ship" }
+        | { type: "cancel" },
       input: {} as ActorInput,
     },
     guards: {

@@ -20,8 +20,29 @@ export function isEvent(value: unknown): value is JsonObject & { readonly type: 
 
 /** Undefined for a key that is not TYPE/ID. */
 export function actorAddress(key: string): ActorAddress | undefined {
-  const [type = "", id = "", ...more] = key.split("/");
-  return id === "" || more.length > 0 ? undefined : { type, id };
+  const place = actorPlace(key);
+  return place?.parent === undefined ? place : undefined;
+}
+
+/** Where an actor stands: one that somebody addresses, or a machine within another one. */
+export interface ActorPlace extends ActorAddress {
+  readonly key: string;
+  /** `TYPE/ID` of the actor that all of them are within; its own when it is none's child. */
+  readonly root: string;
+  /** The key of the actor that has started it, and its name there. */
+  readonly parent?: string;
+  readonly name?: string;
+}
+
+/** Undefined for a key that is neither TYPE/ID nor that of a child, which is TYPE/ID/CHILD and so on. */
+export function actorPlace(key: string): ActorPlace | undefined {
+  const parts = key.split("/");
+  const [type = "", id = ""] = parts;
+  if (parts.length < 2 || parts.includes("") || key.includes("\0")) return undefined;
+  const place = { type, id, key, root: `${type}/${id}` };
+  const name = parts.at(-1);
+  if (parts.length === 2 || name === undefined) return place;
+  return { ...place, parent: parts.slice(0, -1).join("/"), name };
 }
 
 /** The key of the actor that is named; where there is one type its id is enough. Undefined when it names none. */

@@ -2,6 +2,7 @@
 // it, and what a person should. Nothing branches on the text; docs/errors.md is made from this table.
 import { EXIT, conflicting, refused, storage, unknown, unreachable, usage } from "./error-row.ts";
 import type { ErrorRow } from "./error-row.ts";
+import { KEY_ERRORS } from "./key-errors.ts";
 import { RELEASE_ERRORS } from "./release-errors.ts";
 
 export const ERRORS = {
@@ -41,8 +42,8 @@ export const ERRORS = {
   },
   plugin_repeated: {
     ...usage,
-    message: "{file}: there is a plugin {name} already, from {other}",
-    hint: "give each plugin a name of its own",
+    message: "{file}: there is version {version} of plugin {name} already, from {other}",
+    hint: "give each plugin a name of its own, or each of its versions a version",
   },
   backend_broken: {
     ...usage,
@@ -259,23 +260,8 @@ export const ERRORS = {
     message: "this run executes {task}, and these items are for {other}",
     hint: "submit them to a run of their own, made with `rollout init`",
   },
+  ...KEY_ERRORS,
   ...RELEASE_ERRORS,
-  event_id_reused: {
-    ...conflicting,
-    message: "event {event} of {key} was submitted before with another payload",
-    hint: "an event id names one item for ever: give a changed one another id",
-  },
-  partition_full: {
-    ...conflicting,
-    message:
-      "partition {partition} would have more than {limit} keys with {key} (keys.max_keys_per_partition)",
-    hint: "nothing of this batch was submitted; `rollout key retire` makes room, or start the coordinator with a higher limit",
-  },
-  partitions_fixed: {
-    ...conflicting,
-    message: "the keys of this run are in {found} partitions, and keys.total_partitions is {configured}",
-    hint: "start the coordinator with keys.total_partitions = {found}: the first submission with keys fixed it",
-  },
   item_unknown: {
     ...unknown,
     message: "the run has no item {name}",
@@ -290,16 +276,6 @@ export const ERRORS = {
     ...unknown,
     message: "the run has no item and no worker {name}",
     hint: "`rollout worker list{config}` says which workers it has; name an item by its id, its first digits, or its input's id",
-  },
-  key_unknown: {
-    ...unknown,
-    message: "the run has no key {key}",
-    hint: "`rollout key list{config}` says which it has",
-  },
-  key_refused: {
-    ...conflicting,
-    message: "{keys}: {reason}",
-    hint: "`rollout key get KEY{config}` says how it is",
   },
   worker_unknown: {
     ...unknown,

@@ -5,8 +5,16 @@ import { hash } from "node:crypto";
 const DIGITS = 3;
 const PLACE = /^[0-9a-f]{3}-[0-9A-HJKMNP-TV-Z]{26}-[01]$/u;
 
-/** From 0 to `totalPartitions - 1`. A run's number of partitions never changes, so neither does a key's partition. */
-export function partitionOf(key: string, totalPartitions: number): number {
+/** Stands in the text of a lane between the key of its actor and its own name. No key that is submitted has it. */
+export const LANE_MARK = "\0";
+
+/**
+ * From 0 to `totalPartitions - 1`. A run's number of partitions never changes, so neither does a key's partition. A lane is in that of its
+ * actor.
+ */
+export function partitionOf(text: string, totalPartitions: number): number {
+  const mark = text.indexOf(LANE_MARK);
+  const key = mark === -1 ? text : text.slice(0, mark);
   return hash("sha256", `key\0${key}`, "buffer").readUInt32BE(0) % totalPartitions;
 }
 

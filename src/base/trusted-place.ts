@@ -44,14 +44,22 @@ export async function keepPlaceTrusted(path: string, me: Owner | undefined = thi
   if (me !== undefined && found?.uid === me.uid) await narrow(path, found, WRITABLE);
 }
 
-/** A directory of rollout's own with all that is in it: files that others may write to are narrowed as well. Throws not_trusted. */
-export async function keepTreePrivate(path: string, me: Owner | undefined = thisUser()): Promise<void> {
+/**
+ * A directory of rollout's own with all that is in it: files that others may write to are narrowed as well. `leavesLinks`: whoever
+ * follows the links of that directory looks at them then. Throws not_trusted.
+ */
+export async function keepTreePrivate(
+  path: string,
+  me: Owner | undefined = thisUser(),
+  leavesLinks: (directory: string) => boolean = () => false,
+): Promise<void> {
   if (me === undefined) return;
   await keepDirectoryPrivate(path, me);
   for (const entry of await entriesOf(path)) {
     const inside = join(path, entry.name);
-    if (entry.isDirectory()) await keepTreePrivate(inside, me);
-    else await keepFileUnwritable(inside, entry.isSymbolicLink(), me);
+    const isLink = entry.isSymbolicLink();
+    if (entry.isDirectory()) await keepTreePrivate(inside, me, leavesLinks);
+    else if (!isLink || !leavesLinks(path)) await keepFileUnwritable(inside, isLink, me);
   }
 }
 

@@ -2,10 +2,13 @@
 import { childrenOf, rootOf, transitionLabel } from "./model.ts";
 import type { ChartModel, ChartState } from "./model.ts";
 
-/** Ends with a line ending. */
-export function chartMermaid(model: ChartModel): string {
-  return ["stateDiagram-v2", ...new MermaidWriter(model).body(rootOf(model), "  "), ""].join("\n");
+/** Ends with a line ending. `lit`: ids of states that are lit. */
+export function chartMermaid(model: ChartModel, lit: ReadonlySet<string> = new Set()): string {
+  const writer = new MermaidWriter(model);
+  return ["stateDiagram-v2", ...writer.body(rootOf(model), "  "), ...writer.lit(lit), ""].join("\n");
 }
+
+const LIT_STYLE = "fill:#dcf1ff,stroke:#0b69a3,color:#1f2933,stroke-width:2px";
 
 /** Words of the language, which no state can be called by. */
 const RESERVED = /^(?:class|classDef|default|direction|end|note|scale|state|style|as|click|href)$/i;
@@ -28,6 +31,12 @@ class MermaidWriter {
       taken.add(name);
       this.#names.set(id, name);
     }
+  }
+
+  lit(ids: ReadonlySet<string>): string[] {
+    if (ids.size === 0) return [];
+    const names = [...ids].map((id) => this.#name(id)).join(",");
+    return [`  classDef lit ${LIT_STYLE}`, `  class ${names} lit`];
   }
 
   body(state: ChartState, indent: string): string[] {

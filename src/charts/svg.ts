@@ -36,10 +36,14 @@ export const CHART_STYLE = `.chart { color-scheme: light dark; --ink: #1f2933; -
 export interface SvgOptions {
   /** Whether it has its style within, as a file needs it that stands alone. */
   readonly isAlone: boolean;
+  /** Ids of states that are lit; none unless said. */
+  readonly lit?: ReadonlySet<string>;
 }
 
+const NONE_LIT: ReadonlySet<string> = new Set();
+
 /** Ends with a line ending. Throws ChartTooLarge. */
-export async function chartSvg(model: ChartModel, { isAlone }: SvgOptions): Promise<string> {
+export async function chartSvg(model: ChartModel, { isAlone, lit = NONE_LIT }: SvgOptions): Promise<string> {
   const count = model.states.length + model.transitions.length;
   if (count > MAX_DRAWN)
     throw new ChartTooLarge(`it has ${count} states and transitions, and ${MAX_DRAWN} at most are drawn`);
@@ -50,7 +54,7 @@ export async function chartSvg(model: ChartModel, { isAlone }: SvgOptions): Prom
     `<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" ${size}>`,
     `<title>${text(`Statechart ${model.id}`)}</title>`,
     ...(isAlone ? [`<style>\n${CHART_STYLE}</style>`] : []),
-    ...boxLines(picture.root, layout, false),
+    ...boxLines(picture.root, { layout, lit }, false),
     ...picture.arrows.flatMap((arrow) => arrowLines(arrow, layout)),
     ...wordLines(picture.root, layout),
     "</svg>",
@@ -61,7 +65,12 @@ export async function chartSvg(model: ChartModel, { isAlone }: SvgOptions): Prom
 /** The message says how large. */
 export class ChartTooLarge extends Error {}
 
-function boxLines(box: Box, layout: Layout, isRegion: boolean): string[] {
+function boxLines(
+  box: Box,
+  shown: { readonly layout: Layout; readonly lit: ReadonlySet<string> },
+  isRegion: boolean,
+): string[] {
+  const { layout, lit } = shown;
   const { state, children, start } = box;
   const place = layout.boxes.get(state.id);
   if (place === undefined) return [];
@@ -71,7 +80,7 @@ function boxLines(box: Box, layout: Layout, isRegion: boolean): string[] {
     `<rect class="${className}" x="${number(x + inset)}" y="${number(y + inset)}" width="${number(width - 2 * inset)}" height="${number(height - 2 * inset)}" rx="${8 - inset}"/>`;
   const dot = start === null ? undefined : layout.boxes.get(start.id);
   return [
-    `<g class="state ${kind}${isRegion ? " region" : ""}" data-state="${text(state.id)}" data-path="${text(state.path)}">`,
+    `<g class="state ${kind}${isRegion ? " region" : ""}${lit.has(state.id) ? " lit" : ""}" data-state="${text(state.id)}" data-path="${text(state.path)}">`,
     `<title>${text(stateDetails(state))}</title>`,
     rectangle("box", 0.5),
     ...(state.kind === "final" ? [rectangle("inner", 3.5)] : []),
@@ -81,7 +90,7 @@ function boxLines(box: Box, layout: Layout, isRegion: boolean): string[] {
       : [
           `<circle class="start" cx="${number(dot.x + START_SIZE / 2)}" cy="${number(dot.y + START_SIZE / 2)}" r="${START_SIZE / 2}"/>`,
         ]),
-    ...children.flatMap((child) => boxLines(child, layout, state.kind === "parallel")),
+    ...children.flatMap((child) => boxLines(child, shown, state.kind === "parallel")),
   ];
 }
 

@@ -79,10 +79,12 @@ export class Walk {
     if (options?.maxIterations === Infinity) options.maxIterations = MAX_ITERATIONS;
     this.#scope = inertScope(
       machine,
-      ({ type }) => {
-        if (!BUILT_IN.has(type)) this.#seen.actions.push(type.replace(/^xstate\./, ""));
+      {
+        onAction: ({ type }) => {
+          if (!BUILT_IN.has(type)) this.#seen.actions.push(type.replace(/^xstate\./, ""));
+        },
+        onTaken: () => (this.#seen.isTaken = true),
       },
-      () => (this.#seen.isTaken = true),
       (one) => create(one, { input }),
     );
     this.#snapshot = this.#begin();

@@ -11,6 +11,8 @@ import type {
   OperatorService,
 } from "../gen/rollout/v1/run_pb.ts";
 import { ItemSchema } from "../gen/rollout/v1/run_pb.ts";
+import { originOf } from "./origin.ts";
+import type { Origin } from "./origin.ts";
 import { plainOf, told } from "./operator-message.ts";
 import type { Plain } from "./operator-message.ts";
 import { resultOf } from "./results.ts";
@@ -21,7 +23,9 @@ export interface EndedAttempt extends Plain<AttemptRecord> {
   readonly worker: WorkerId | undefined;
 }
 
-export interface Item extends Omit<Plain<ItemWire>, "error"> {
+export interface Item extends Omit<Plain<ItemWire>, "error" | "origin"> {
+  /** Undefined for an item that was submitted. */
+  readonly origin: Origin | undefined;
   readonly itemId: Uint8Array;
   /** How the input itself names it. */
   readonly id: string | undefined;
@@ -68,7 +72,7 @@ export function itemOf({ item, payload, assignedAgeMs, result }: GetItemResponse
   return {
     ...plain,
     itemId: Buffer.from(plain.item, "hex"),
-    ...{ payload, assignedAgeMs },
+    ...{ payload, assignedAgeMs, origin: originOf(item?.origin) },
     result: result === undefined ? undefined : resultOf(result),
   };
 }
@@ -76,7 +80,8 @@ export function itemOf({ item, payload, assignedAgeMs, result }: GetItemResponse
 /** The library has it with the result. */
 function withoutError({
   error: _,
+  origin: _wire,
   ...item
-}: Plain<ItemWire>): Omit<Item, "itemId" | "payload" | "assignedAgeMs" | "result"> {
+}: Plain<ItemWire>): Omit<Item, "itemId" | "payload" | "assignedAgeMs" | "result" | "origin"> {
   return item as ReturnType<typeof withoutError>;
 }

@@ -3,12 +3,21 @@ import type { Client } from "@connectrpc/connect";
 import { failure } from "../base/errors.ts";
 import type { WorkerId } from "../base/ids.ts";
 import type {
+  GetKeyResponse,
   Key as KeyWire,
+  KeyAsks as KeyAsksWire,
   KeyRefusal as KeyRefusalWire,
   KeyService,
   Partition as PartitionWire,
 } from "../gen/rollout/v1/keys_pb.ts";
-import { KeyAction, KeyRefusalSchema, KeySchema, PartitionSchema } from "../gen/rollout/v1/keys_pb.ts";
+import {
+  KeyAction,
+  KeyAsksSchema,
+  KeyRefusalSchema,
+  KeySchema,
+  PartitionSchema,
+} from "../gen/rollout/v1/keys_pb.ts";
+import type { ItemResult } from "../gen/rollout/v1/run_pb.ts";
 import { KeyPhase } from "../gen/rollout/v1/run_pb.ts";
 import { plainOf, told } from "./operator-message.ts";
 import type { Plain } from "./operator-message.ts";
@@ -28,6 +37,14 @@ export interface KeyWithState extends Key {
   /** Undefined when it has none. */
   readonly state: Uint8Array | undefined;
 }
+
+/** A key and all that the run knows of it. */
+export interface WholeKey extends KeyWithState {
+  /** Undefined unless it is an actor that has asked for something, or is final. */
+  readonly asks: KeyAsks | undefined;
+}
+
+export type KeyAsks = Plain<KeyAsksWire>;
 
 export interface FullKey extends KeyWithState {
   /** The payload of its next item, or of the one that has failed; undefined when there is none. */
@@ -72,18 +89,41 @@ const ACTIONS: Readonly<Record<KeySteering, KeyAction>> = {
 const KEYS_PER_CALL = 100;
 
 /** Throws the transport's rows, and key_unknown. */
-export async function askForKey(calls: Calls, key: string, withState: boolean): Promise<KeyWithState> {
+export async function askForKey(calls: Calls, key: string, withState: boolean): Promise<WholeKey> {
   if (key === "") throw failure("key_unknown", { key: '""' });
-  const { key: found, state } = await calls.getKey({ key, withState });
-  return { ...keyOf(told(found)), state };
+  return wholeKeyOf(await calls.getKey({ key, withState }));
+}
+
+/** The key that an answer is about. */
+export function wholeKeyOf({ key, state, asks }: GetKeyResponse): WholeKey {
+  return { ...keyOf(told(key)), state, asks: asks && plainOf(KeyAsksSchema, asks) };
+}
+
+/** Items of the key that have succeeded, the last one first. Throws the transport's rows, and key_unknown. */
+export async function* listKeyHistory(
+  calls: Calls,
+  key: string,
+  limit = Infinity,
+): AsyncGenerator<ItemResult> {
+  let [after, left] = ["", limit];
+  do {
+    const page = await calls.listKeyHistory({ key, after, limit: Math.min(left, KEYS_PER_CALL) });
+    yield* page.results;
+    after = page.after;
+    left -= page.results.length;
+  } while (after !== "" && left > 0);
 }
 
 /** Those in any of the states, or all; in order of their partitions. Throws the transport's rows. */
-export async function* listKeys(calls: Calls, names: readonly KeyPhaseName[]): AsyncGenerator<Key> {
+export async function* listKeys(
+  calls: Calls,
+  names: readonly KeyPhaseName[],
+  prefix = "",
+): AsyncGenerator<Key> {
   const phases = names.map((name) => PHASES[name]);
   let after = "";
   do {
-    const page = await calls.listKeys({ phases, after });
+    const page = await calls.listKeys({ phases, after, prefix });
     for (const key of page.keys) yield keyOf(key);
     after = page.after;
   } while (after !== "");
@@ -119,11 +159,24 @@ export async function skipParked(calls: Calls): Promise<number> {
   return (await steerKeys(calls, "skip", parked)).steered;
 }
 
-/** All keys with what is in them; in order of their partitions. Throws the transport's rows. */
-export async function* listFullKeys(calls: Calls): AsyncGenerator<FullKey> {
+export interface KeysWanted {
+  /** Only keys that begin with it. */
+  readonly prefix?: string;
+  /** Only keys whose state is of this commit or of a later one. */
+  readonly fromCommit?: number;
+  /** Told before the first key: what is listed from that commit on is what has changed since this list. */
+  readonly onCommit?: (commit: number) => void;
+}
+
+/** All keys with what is in them, or those that are wanted; in order of their partitions. Throws the transport's rows. */
+export async function* listFullKeys(
+  calls: Calls,
+  { prefix = "", fromCommit = 0, onCommit }: KeysWanted = {},
+): AsyncGenerator<FullKey> {
   let after = "";
   do {
-    const page = await calls.listKeys({ after, withContents: true });
+    const page = await calls.listKeys({ after, withContents: true, prefix, fromCommit });
+    if (after === "") onCommit?.(page.commit);
     for (const [at, key] of page.keys.entries()) {
       const { state, next } = page.contents[at] ?? {};
       yield { ...keyOf(key), state, next };

@@ -12,6 +12,8 @@ import type { Random } from "../base/random.ts";
 import { ResultOrder, OperatorService } from "../gen/rollout/v1/run_pb.ts";
 import type { ItemResult, ListResultsResponse } from "../gen/rollout/v1/run_pb.ts";
 import { OutcomeClass } from "../gen/rollout/v1/work_pb.ts";
+import { originOf } from "./origin.ts";
+import type { Origin } from "./origin.ts";
 import { troubleWaitMs } from "./trouble.ts";
 
 /** As submitted, or as they became final. */
@@ -48,6 +50,8 @@ export interface Result {
   readonly finishedAtMs: number;
   /** Only when it was asked for. */
   readonly input: Uint8Array | undefined;
+  /** Undefined for an item that was submitted: what other items have made comes only when it is asked for. */
+  readonly origin: Origin | undefined;
 }
 
 export interface ResultPage {
@@ -68,6 +72,10 @@ export interface ReadOptions {
   readonly after?: string;
   /** Whether results come with what was submitted. */
   readonly withInput?: boolean;
+  /** Only results of this version of the plugin; without it of all. */
+  readonly pluginVersion?: string;
+  /** Also those of items that other items have made (messages between actors, timers, invocations, named actions), or their failures alone. */
+  readonly inside?: boolean | "failed";
   /** Results in a page; without it as many as the coordinator gives. */
   readonly limit?: number;
   /** How long a coordinator that does not answer is waited for; without it for ever. */
@@ -107,7 +115,7 @@ export async function* readResults(transport: Transport, options: ReadOptions): 
   try {
     for (;;) {
       const askedMs = clock.monotonicMs();
-      const page = pageOf(await (ahead ?? ask(cursor)));
+      const page = pageOf(await (ahead ?? ask(cursor)), options);
       const isNews = page.results.length > 0 || page.cursor !== cursor || page.end;
       cursor = page.cursor;
       ahead = page.caughtUp ? undefined : ask(cursor);
@@ -140,7 +148,8 @@ function patientAsker(
   const client = createClient(OperatorService, transport);
   const order = options.order === "input" ? ResultOrder.INPUT : ResultOrder.COMPLETION;
   const waitMs = options.follow ? WAIT_MS : 0;
-  const request = { order, limit: options.limit ?? 0, withPayload: options.withInput ?? false, waitMs };
+  const { limit = 0, withInput: withPayload = false, pluginVersion = "", inside = false } = options;
+  const request = { order, limit, withPayload, waitMs, pluginVersion, withInside: inside !== false };
   return async (after) => {
     let troubleSinceMs: number | undefined;
     for (let tried = 1; ; tried++) {
@@ -166,8 +175,13 @@ function patientAsker(
   };
 }
 
-function pageOf({ results, after, caughtUp, end }: ListResultsResponse): ResultPage {
-  return { results: results.map(resultOf), cursor: after, caughtUp, end };
+function pageOf(
+  { results: all, after, caughtUp, end }: ListResultsResponse,
+  { inside }: Pick<ReadOptions, "inside">,
+): ResultPage {
+  const read = all.map(resultOf);
+  const results = inside === "failed" ? read.filter(({ ok, origin }) => !ok || origin === undefined) : read;
+  return { results, cursor: after, caughtUp, end };
 }
 
 function errorOf({ failureClass, errorMessage, response }: ItemResult): ResultError {
@@ -193,5 +207,6 @@ export function resultOf(message: ItemResult): Result {
     durationMs: hasStarted ? Number(message.durationMs) : undefined,
     finishedAtMs: Number(message.finishedAtMs),
     input: payload.length === 0 ? undefined : payload,
+    origin: originOf(message.origin),
   };
 }

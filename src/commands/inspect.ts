@@ -5,6 +5,7 @@ import { Flags } from "../cli/oclif.ts";
 import { configFlags } from "../cli/setting-flags.ts";
 import { untilSeenEnough } from "../cli/signals.ts";
 import { listenForPrograms, startInspection } from "../compose/inspection.ts";
+import { loadUserMachines } from "../compose/user-machine.ts";
 import { OperatorCommand } from "../compose/operator-command.ts";
 import type { ClientConfig } from "../config/resolve.ts";
 
@@ -24,6 +25,7 @@ export class Inspect extends OperatorCommand {
     "<%= config.bin %> <%= command.id %>",
     "<%= config.bin %> <%= command.id %> --port 8090",
     "<%= config.bin %> <%= command.id %> --listen --listen-port 8091",
+    "<%= config.bin %> <%= command.id %> --actors order.toml",
     "<%= config.bin %> <%= command.id %> --json",
   ];
   static override readonly flags = {
@@ -34,6 +36,11 @@ export class Inspect extends OperatorCommand {
       min: 0,
       max: PORT_MAX,
       helpValue: "N",
+    }),
+    actors: Flags.string({
+      summary:
+        "Show the durable actors of the run too, with the charts of this plugin and their states lit. Its code is loaded into this program.",
+      helpValue: "FILE",
     }),
     listen: Flags.boolean({
       summary:
@@ -53,12 +60,15 @@ export class Inspect extends OperatorCommand {
     const config = await this.#configOfRun(flags);
     const enough = untilSeenEnough(this.argv, false);
     const log = await this.openLog(config?.log ?? LOG);
+    if (flags.actors !== undefined && config === undefined) throw this.misuse("--actors goes with a run");
+    const machines = flags.actors === undefined ? undefined : await loadUserMachines(flags.actors);
     const programs = flags.listen ? await listenForPrograms(flags["listen-port"] ?? 0, log) : undefined;
     const run = config && {
       ...{ config, load: () => this.loadConfig("operator", flags), line: this.hinted },
     };
     const inspection = await startInspection({
       ...(run && { run }),
+      ...(machines && { machines }),
       ...(programs && { programs: { news: programs, listensAt: programs.listensAt } }),
       ...{ port: flags.port, version: this.config.version, log },
     });

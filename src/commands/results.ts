@@ -14,7 +14,7 @@ import { number } from "../cli/render/quantities.ts";
 import { FORMAT_NAMES, jsonRefusal } from "../cli/results/format.ts";
 import type { FormatName } from "../cli/results/format.ts";
 import { isSameFile } from "../cli/results/outlet.ts";
-import { followResults, missingText, openResultSink } from "../cli/results/result-sink.ts";
+import { followResults, insideOf, missingText, openResultSink } from "../cli/results/result-sink.ts";
 import type { Pumped, ResultTarget } from "../cli/results/result-sink.ts";
 import { configFlags } from "../cli/setting-flags.ts";
 import type { ResultPage } from "../client/results.ts";
@@ -60,6 +60,11 @@ export class Results extends OperatorCommand {
       default: "input",
     }),
     follow: Flags.boolean({ default: false, char: "f", summary: "Go on until the run is over." }),
+    inside: Flags.boolean({
+      default: false,
+      summary:
+        "Also those of items that other items have made: messages between actors, timers, invocations, named actions.",
+    }),
     "with-input": Flags.boolean({ default: false, summary: "Have with each result what was submitted." }),
   };
 
@@ -75,7 +80,8 @@ export class Results extends OperatorCommand {
       enough = untilSeenEnough(this.argv, output === undefined),
     ): Promise<ExitCode> => {
       const mode = follow ? "grow" : "replace";
-      const target = { output, errors, format, order, mode, runId, withInput: flags["with-input"] } as const;
+      const how = { withInput: flags["with-input"], inside: flags.inside };
+      const target = { output, errors, format, order, mode, runId, ...how } as const;
       // Rows are set aside while no coordinator leads, so those that were at the beginning are those at the end.
       const before = follow ? await client.status().catch(undefinedWhenUnreachable) : undefined;
       const { outcome, results, failures } = await this.#write(client, target, follow, enough);
@@ -170,7 +176,7 @@ export class Results extends OperatorCommand {
     if (sink.missing !== undefined) this.tell(missingText(sink.missing));
     const pagesAfter = (after: string): AsyncIterable<ResultPage> =>
       client.resultPages({
-        ...{ after, follow, order, withInput, signal: enough.signal },
+        ...{ after, follow, order, withInput, inside: insideOf(target), signal: enough.signal },
         ...(follow && { patienceMs: Infinity }),
         onTrouble: (error) =>
           this.tell(error === undefined ? "The coordinator answers again." : `Waiting: ${error.message}.`),

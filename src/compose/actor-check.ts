@@ -91,13 +91,14 @@ function misfitOf(
   state: ActorState | undefined,
 ): string | undefined {
   const address = actorAddress(key);
-  const steps = address && types.get(address.type);
+  const steps = address && types.types.get(address.type)?.steps;
   if (address === undefined || steps === undefined) return "the plugin has no such type of actors";
   if (bytes !== undefined && state === undefined) return "its state is none that an actor has left";
   try {
     const event = next && eventOf(next);
-    if (event !== undefined) steps.step(state, event, { key, ...address });
-    else if (state !== undefined) steps.check(state, key);
+    const place = { ...address, key, root: key };
+    if (event !== undefined) steps.step(state, { kind: "event", event, hasReferences: false }, place);
+    else if (state !== undefined) steps.check(state, place);
     return undefined;
   } catch (error) {
     if (error instanceof RefusedEvent) return error.why === "actor_done" ? undefined : error.message;

@@ -1,15 +1,22 @@
 // Actors of a run as those who look at them see them: keys whose states say which actor they are of.
-import type { FullKey, KeyWithState } from "../client/keys.ts";
+import { isoTime } from "../base/clock.ts";
+import { jsonFields } from "../base/exact-json.ts";
+import { printable, printableLines } from "../base/safe-text.ts";
+import { waitSentences } from "../cli/render/actors.ts";
+import { keySentences } from "../cli/render/keys.ts";
+import type { HintedLine } from "../cli/shell-words.ts";
+import type { FullKey, KeyAsks, KeyWithState, WholeKey } from "../client/keys.ts";
+import type { ActorEvent } from "./actor-now.ts";
 import { readActorState } from "../runtime/actor-state.ts";
 import type { ActorState } from "../runtime/actor-state.ts";
 
 /** A key, and the actor that it is: undefined while no event of it has succeeded, and for a key that is none. */
 export interface ActorView<Actor = ActorState | undefined> {
-  readonly key: KeyWithState;
+  readonly key: KeyWithState | WholeKey;
   readonly actor: Actor;
 }
 
-export function actorOf(key: KeyWithState): ActorView {
+export function actorOf(key: KeyWithState | WholeKey): ActorView {
   return { key, actor: key.state && readActorState(key.state) };
 }
 
@@ -21,6 +28,43 @@ export async function* actorsAmong(keys: AsyncIterable<FullKey>): AsyncGenerator
   }
 }
 
+/** An actor in sentences; ends with a line ending. `nowMs` by the wall clock. */
+export function actorText({ key, actor }: ActorView, line: HintedLine, nowMs: number): string {
+  const asks = asksOf(key);
+  const sentences = [
+    ...keySentences(key, line, "actor"),
+    ...(asks === undefined ? [] : waitSentences(asks, line, nowMs)),
+  ];
+  const head = `actor ${printable(key.key)}: ${printableLines(sentenceOf({ key, actor }))}\n`;
+  return `${head}${sentences.map((sentence) => `  ${sentence}\n`).join("")}`;
+}
+
+function sentenceOf({ key, actor }: ActorView): string {
+  if (actor === undefined)
+    return key.state === undefined
+      ? "no event of it has succeeded yet, so it has no state"
+      : "the state of that key is none that an actor has left";
+  const { events, snapshot } = actor;
+  const { status, value, context } = snapshot;
+  const ended = status === "active" ? "" : ` (${status})`;
+  return `${valueText(value)}${ended}, after ${events} events\n  ${JSON.stringify(context)}`;
+}
+
+/** The object that `--json` prints of an event of an actor. */
+export function eventObject({ event, value, status, tags, atMs, item, from }: ActorEvent): object {
+  return { item, at: isoTime(atMs), event, from: from ?? null, value, status, tags };
+}
+
+/** The same of a timer. */
+export function timerObject({ id, dueAtMs, event, to }: KeyAsks["timers"][number]): object {
+  return { id, due_at: isoTime(dueAtMs), event: eventIn(event), to: to ?? null };
+}
+
+/** An event that is no JSON of an object is none that an actor has made. */
+function eventIn(bytes: Uint8Array): object {
+  return jsonFields(Buffer.from(bytes).toString("utf8"));
+}
+
 /** The object that `--json` prints. */
 export function actorObject({ key, actor }: ActorView): object {
   const { value = null, status = null, context = null, output = null } = actor?.snapshot ?? {};
@@ -29,6 +73,33 @@ export function actorObject({ key, actor }: ActorView): object {
     ...{ key: key.key, type, value, status, tags, output, context, events, state_version: version },
     ...{ phase: key.phase, pending: key.items, next_item: key.head ?? null, worker: key.worker ?? null },
     ...{ parked_by: key.parkedBy ?? null, error: key.error ?? null },
+    ...("asks" in key && asksObject(asksOf(key))),
+  };
+}
+
+/** The line of `rollout actor export`. */
+export function exportedActor({ key, actor }: ActorView<ActorState>): object {
+  const { type, version, events, tags, snapshot } = actor;
+  const { value, status, context, output = null } = snapshot;
+  const { timers, children } = asksObject(asksOf(key)) as Readonly<Record<string, unknown>>;
+  return {
+    ...{ key: key.key, type, value, status, tags, context, output, events, state_version: version },
+    ...{ pending: key.items, parked_by: key.parkedBy ?? null, timers, children },
+  };
+}
+
+/** A key that came in a list says nothing of it. */
+function asksOf(key: KeyWithState | WholeKey): KeyAsks | undefined {
+  return "asks" in key ? key.asks : undefined;
+}
+
+/** The timers, invocations and children of an actor, and who has started it. */
+export function asksObject(asks: KeyAsks | undefined): object {
+  const { timers = [], invocations = [], children = [], actions = 0, parent = null } = asks ?? {};
+  return {
+    ...{ timers: timers.map(timerObject), invocations, children, actions },
+    ...{ actions_error: asks?.actionsError ?? null, parent },
+    retires_at: asks?.retiresAtMs === undefined ? null : isoTime(asks.retiresAtMs),
   };
 }
 
@@ -41,4 +112,9 @@ export function valueText(value: unknown): string {
       return below === "" ? name : `${name}.${below}`;
     })
     .join(", ");
+}
+
+/** Whether a state as `valueText` names it is this one, or one within it. */
+export function isIn(text: string, value: string): boolean {
+  return text.split(", ").some((part) => part === value || part.startsWith(`${value}.`));
 }

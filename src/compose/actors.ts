@@ -1,71 +1,32 @@
-// Actors for programs: events to them, and the state that each of them is in, with the types of their machines. These are read off a
-// machine's own method: XState's types are none that every compiler of a program takes that imports this package.
+// Actors for programs: events to them, where each of them is, was and comes to, with the types of their machines.
 import type { Client } from "@connectrpc/connect";
 import { systemClock } from "../base/clock.ts";
 import { newUlid } from "../base/ids.ts";
 import { systemRandom } from "../base/random.ts";
-import { askForKey, listFullKeys } from "../client/keys.ts";
-import type { Key, KeyWithState } from "../client/keys.ts";
+import { askForKey, listFullKeys, listKeyHistory } from "../client/keys.ts";
 import type { NameOf, Submitted } from "../client/submit.ts";
 import type { KeyService } from "../gen/rollout/v1/keys_pb.ts";
-import { readActorState } from "../runtime/actor-state.ts";
-
-/** Anything that `defineActor` of rollout/actors has made. */
-export interface AnyActorType {
-  readonly machine: { readonly transition: (snapshot: never, event: never, scope: never) => unknown };
-}
-
-type SnapshotOf<Type extends AnyActorType> = Type["machine"]["transition"] extends (
-  snapshot: infer Snapshot,
-  event: never,
-  scope: never,
-) => unknown
-  ? Snapshot
-  : never;
-
-type TakenBy<Type extends AnyActorType> = Type["machine"]["transition"] extends (
-  snapshot: never,
-  event: infer Event,
-  scope: never,
-) => unknown
-  ? Event
-  : never;
-
-/** Any event where nothing is said of the type. */
-type EventOf<Type extends AnyActorType> = [TakenBy<Type>] extends [never]
-  ? { readonly type: string }
-  : TakenBy<Type>;
-
-type Member<Type extends AnyActorType, Name extends string> = [SnapshotOf<Type>] extends [never]
-  ? unknown
-  : SnapshotOf<Type> extends { readonly [Key in Name]: infer Value }
-    ? Value
-    : unknown;
-
-/** An actor as its last event that succeeded has left it. */
-export interface ActorNow<Type extends AnyActorType = AnyActorType> {
-  readonly id: string;
-  readonly value: Member<Type, "value">;
-  readonly status: "active" | "done";
-  readonly tags: readonly string[];
-  readonly context: Member<Type, "context">;
-  /** Undefined while it is active. */
-  readonly output: Member<Type, "output">;
-  /** Events that it is made of. */
-  readonly events: number;
-  /** Events that wait, the one that executes included. */
-  readonly pending: number;
-  /** Undefined unless it is parked. */
-  readonly parkedBy: Key["parkedBy"];
-}
+import type { OperatorService } from "../gen/rollout/v1/run_pb.ts";
+import type { ActorEvent, ActorNow, AnyActorType, EventOf } from "./actor-now.ts";
+import { eventOf, nowOf } from "./actor-now.ts";
+import { untilActor } from "./actor-wait.ts";
 
 /** The run, as far as actors need it. */
 interface Run {
   readonly keyCalls: Client<typeof KeyService>;
+  readonly calls: Client<typeof OperatorService>;
   submit(
     events: Iterable<unknown>,
     options: { readonly plugin?: string | undefined; readonly key: NameOf; readonly id: NameOf },
   ): Promise<Submitted>;
+}
+
+export interface WaitForOptions {
+  /** Only a state of a later commit than this counts, as `ActorNow` has it. */
+  readonly since?: number;
+  /** Unless said, it waits for as long as the run goes on. */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
 }
 
 /** All actors of one type. Its methods reject as the client's do. */
@@ -88,7 +49,7 @@ export class Actors<Type extends AnyActorType = AnyActorType> {
 
   /** All that have a state, in no order that says anything. */
   async *list(): AsyncGenerator<ActorNow<Type>> {
-    for await (const key of listFullKeys(this.#run.keyCalls)) {
+    for await (const key of listFullKeys(this.#run.keyCalls, { prefix: `${this.#type}/` })) {
       const actor = nowOf<Type>(key, this.#type);
       if (actor !== undefined) yield actor;
     }
@@ -108,6 +69,11 @@ export class ActorRef<Type extends AnyActorType = AnyActorType> {
     this.#at = at;
   }
 
+  /** `TYPE/ID`. */
+  get key(): string {
+    return `${this.#at.type}/${this.#at.id}`;
+  }
+
   /**
    * Resolves when the event is on the coordinator's disk: it is executed after all that wait for the actor. `known`: an event of this `id`
    * was there already, and is not executed again. Without an `id` each call sends another event.
@@ -117,29 +83,37 @@ export class ActorRef<Type extends AnyActorType = AnyActorType> {
     { id = newUlid(systemClock, systemRandom) }: { readonly id?: string } = {},
   ): Promise<{ readonly known: boolean }> {
     const { plugin } = this.#at;
-    const { added } = await this.#run.submit([event], { plugin, key: () => this.#key, id: () => id });
+    const { added } = await this.#run.submit([event], { plugin, key: () => this.key, id: () => id });
     return { known: added === 0 };
   }
 
   /** Undefined while it has no state, because no event of it has succeeded. Rejects with key_unknown when none was ever sent. */
   async state(): Promise<ActorNow<Type> | undefined> {
-    return nowOf<Type>(await askForKey(this.#run.keyCalls, this.#key, true), this.#at.type);
+    return nowOf<Type>(await askForKey(this.#run.keyCalls, this.key, true), this.#at.type);
   }
 
-  get #key(): string {
-    return `${this.#at.type}/${this.#at.id}`;
+  /**
+   * Resolves with the first state that is seen for which `isThere` says true; the actor need not be there yet. States are told as they are
+   * committed, and one that another follows at once may be passed over. Rejects with actor_parked when a failed event keeps it, actor_ended
+   * when it is final or the run is over, actor_not_there_yet after `timeoutMs`, `interrupted` when `signal` aborts, and with what
+   * `isThere` throws.
+   */
+  waitFor(
+    isThere: (now: ActorNow<Type>) => boolean,
+    { since, timeoutMs, signal }: WaitForOptions = {},
+  ): Promise<ActorNow<Type>> {
+    const found = (key: Parameters<typeof nowOf>[0]): ActorNow<Type> | undefined => {
+      const now = nowOf<Type>(key, this.#at.type);
+      return now !== undefined && isThere(now) ? now : undefined;
+    };
+    return untilActor(this.#run, this.key, found, {
+      ...{ clock: systemClock, random: systemRandom, sinceCommit: since, timeoutMs, signal },
+    });
   }
-}
 
-/** Undefined for a key that is no actor of the type. The types are those that the program says that the machine has. */
-function nowOf<Type extends AnyActorType>(
-  { key, state, items, parkedBy }: KeyWithState,
-  type: string,
-): ActorNow<Type> | undefined {
-  const actor = state && readActorState(state);
-  if (actor?.type !== type) return undefined;
-  const { tags, events, snapshot } = actor;
-  const { value, status, context, output } = snapshot;
-  const id = key.slice(type.length + 1);
-  return { id, value, status, tags, context, output, events, pending: items, parkedBy } as ActorNow<Type>;
+  /** Its events that have succeeded, the last one first, each with where it has left the actor. Rejects as `state` does. */
+  async *history({ limit }: { readonly limit?: number } = {}): AsyncGenerator<ActorEvent<Type>> {
+    for await (const result of listKeyHistory(this.#run.keyCalls, this.key, limit))
+      yield eventOf<Type>(result);
+  }
 }

@@ -298,6 +298,7 @@ export class CoordinatorPost {
           virtualNodes: config.keys.virtualNodes,
           maxKeysPerPartition: config.keys.maxKeysPerPartition,
           spillAfterMs: config.keys.spillAfterMs,
+          maxMail: config.limits.mail,
           skipsFailed: config.keys.onFailed === "skip",
           checkpointIntervalMs:
             config.keys.checkpointStore === undefined ? undefined : config.keys.checkpointIntervalMs,

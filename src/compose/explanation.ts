@@ -1,14 +1,16 @@
 // Why an item or a worker is where it is, asked of the coordinator and put in words: for `rollout explain` and for the page.
-import { failure } from "../base/errors.ts";
+import { failure, RolloutError } from "../base/errors.ts";
 import type { HintedLine } from "../cli/shell-words.ts";
 import { itemSentences, itemText } from "../cli/render/explain-item.ts";
 import { workerDetailText, workerSentences } from "../cli/render/explain-worker.ts";
 import { askForItem, isUnknownItem, itemOf } from "../client/items.ts";
+import { originObject } from "../client/origin.ts";
 import { jsonOf, told } from "../client/operator-message.ts";
 import type { RunStatus } from "../client/run-status.ts";
 import { findWorker, workerDetailOf } from "../client/workers.ts";
 import type { WorkerSummary } from "../client/workers.ts";
 import { GetWorkerResponseSchema, ItemSchema } from "../gen/rollout/v1/run_pb.ts";
+import { actorObject, actorOf, actorText } from "./actor-views.ts";
 import type { RolloutClient } from "./rollout-client.ts";
 
 export interface Explanation {
@@ -24,14 +26,34 @@ export interface ExplanationOptions {
   readonly line: HintedLine;
 }
 
-/** A worker if one has that id, else an item. Rejects with name_unknown and the transport's rows. */
+/** A worker if one has that id, an actor if it is TYPE/ID of one, else an item. Rejects with name_unknown and the transport's rows. */
 export async function explain(
   client: RolloutClient,
   name: string,
   options: ExplanationOptions,
 ): Promise<Explanation> {
   const situation = await situationOf(client);
-  return (await workerIn(client, name, situation, options)) ?? itemIn(client, name, situation, options);
+  return (
+    (await workerIn(client, name, situation, options)) ??
+    (await actorIn(client, name, options)) ??
+    itemIn(client, name, situation, options)
+  );
+}
+
+/** Undefined for what is no name of an actor that the run has. */
+async function actorIn(
+  client: RolloutClient,
+  name: string,
+  { line, nowMs }: ExplanationOptions,
+): Promise<Explanation | undefined> {
+  if (!name.includes("/")) return undefined;
+  try {
+    const view = actorOf(await client.key(name, { withState: true }));
+    return { object: { kind: "actor", ...actorObject(view) }, text: actorText(view, line, nowMs) };
+  } catch (error) {
+    if (error instanceof RolloutError && error.code === "key_unknown") return undefined;
+    throw error;
+  }
 }
 
 /** Undefined when there is none. Rejects with the transport's rows. */
@@ -93,5 +115,9 @@ async function itemIn(
   const situation = { item: itemOf(answer), run, workers, nowMs, line };
   const { item, id, state, ...rest } = jsonOf(ItemSchema, told(answer.item));
   const explanation = itemSentences(situation);
-  return { object: { kind: "item", item, id, state, explanation, ...rest }, text: itemText(situation) };
+  const origin = originObject(situation.item.origin);
+  return {
+    object: { kind: "item", item, id, state, explanation, ...rest, origin },
+    text: itemText(situation),
+  };
 }

@@ -3,6 +3,7 @@ import { systemClock } from "../base/clock.ts";
 import { builtFile } from "../base/own-file.ts";
 import { systemRandom } from "../base/random.ts";
 import { OWN_NAMES } from "../charts/named-machine.ts";
+import type { NamedMachine } from "../charts/named-machine.ts";
 import type { HintedLine } from "../cli/shell-words.ts";
 import type { ClientConfig } from "../config/resolve.ts";
 import { newToken } from "../inspector/entrance.ts";
@@ -17,6 +18,7 @@ import type { Logger } from "../observe/log.ts";
 import { InspectedRun } from "./inspected-run.ts";
 import { refuseEndedRun } from "./local-run/ended-run.ts";
 import { RolloutClient } from "./rollout-client.ts";
+import type { ShownActors } from "./shown-actors.ts";
 
 /** A run that is shown. */
 export interface ShownRun {
@@ -32,6 +34,8 @@ export interface InspectionOptions {
   readonly run?: ShownRun;
   /** Programs that connect to it, and the `host:port` where they do; undefined when they may not. */
   readonly programs?: { readonly news: Programs; readonly listensAt: string };
+  /** Machines of the durable actors of the run, by their types; undefined: these are not shown. */
+  readonly machines?: readonly NamedMachine[] | undefined;
   /** 0 takes a free one. */
   readonly port: number;
   readonly version: string;
@@ -49,6 +53,7 @@ export interface Inspection {
 export async function startInspection({
   run,
   programs,
+  machines,
   port,
   version,
   log,
@@ -64,19 +69,22 @@ export async function startInspection({
   });
   const token = newToken(random);
   const folder = builtFile(PAGE_FOLDER);
-  const sources = [hub, programs?.news].filter((source) => source !== undefined);
+  const actors = run && machines && (await shownActors(run, machines, log));
+  const sources = [hub, programs?.news, actors].filter((source) => source !== undefined);
   const server = await startPageServer({
     ...{ listenAddr: `127.0.0.1:${port}`, setting: "--port", token, log },
     feed: new Feed({ sources, hello, clock }),
     operator: inspected,
     file: (name) => pageFile(folder, name),
     chart: (name) => builtChart(folder, name),
-    definition: async (programId, hash) => programs?.news.definition(programId, hash),
+    definition: async (programId, hash) =>
+      (await programs?.news.definition(programId, hash)) ?? (await actors?.definition(programId, hash)),
   });
   return {
     url: `http://${server.address}/?token=${token}`,
     close: async () => {
       await server.close();
+      await actors?.close();
       inspected?.close();
     },
   };
@@ -92,10 +100,25 @@ export async function listenForPrograms(port: number, log: Logger): Promise<Prog
   });
 }
 
+async function shownActors(
+  { load }: ShownRun,
+  machines: readonly NamedMachine[],
+  log: Logger,
+): Promise<ShownActors> {
+  // It is not loaded for a run alone.
+  const { ShownActors } = await import("./shown-actors.ts");
+  const open = async (): Promise<RolloutClient> => openRun(await load(), log);
+  return new ShownActors({ clock: systemClock, random: systemRandom, log, machines, open });
+}
+
+function openRun(config: ClientConfig, log: Logger): Promise<RolloutClient> {
+  return RolloutClient.open(config, log, () => refuseEndedRun(config.source));
+}
+
 function inspectedRun({ load, line }: ShownRun, log: Logger): InspectedRun {
   return new InspectedRun({
     load,
-    open: (config) => RolloutClient.open(config, log, () => refuseEndedRun(config.source)),
+    open: (config) => openRun(config, log),
     line,
   });
 }

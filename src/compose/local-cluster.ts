@@ -9,7 +9,15 @@ import { asUnwritable } from "../base/system-reason.ts";
 import type { WorkerId } from "../base/ids.ts";
 import { ownCommand } from "../base/own-file.ts";
 import { systemRandom } from "../base/random.ts";
-import { commandManifest, commandManifestText, loadManifest, mockManifest } from "../config/manifest.ts";
+import {
+  actorManifest,
+  actorManifestText,
+  commandManifest,
+  commandManifestText,
+  loadManifest,
+  mockManifest,
+} from "../config/manifest.ts";
+import type { ActorModule } from "../config/manifest.ts";
 import { settingOf } from "../config/schema.ts";
 import { taskOf } from "../config/task.ts";
 import { Cluster } from "./local-run/cluster.ts";
@@ -25,6 +33,8 @@ export interface ClusterOptions {
   readonly plugin?: string;
   /** A command that executes items, a process for each; in place of a plugin. Neither: the mock backend. */
   readonly command?: readonly string[];
+  /** A file of durable actors; in place of a plugin or a command. */
+  readonly actors?: ActorModule;
   /** 2 unless said. */
   readonly workers?: number;
   /** Items that a worker executes at once; 1 unless said. */
@@ -106,7 +116,13 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
   }
 }
 
-async function requestOf({ plugin, command, slots = 1, settings }: ClusterOptions): Promise<ClusterRequest> {
+async function requestOf({
+  plugin,
+  command,
+  actors,
+  slots = 1,
+  settings,
+}: ClusterOptions): Promise<ClusterRequest> {
   const workingDirectory = process.cwd();
   const environment = localEnvironment(process.env);
   // From dist or from source, as this is.
@@ -116,6 +132,10 @@ async function requestOf({ plugin, command, slots = 1, settings }: ClusterOption
   if (plugin !== undefined) {
     const manifest = await loadManifest(plugin);
     return { ...base, task: taskOf(manifest), manifest: { file: manifest.file } };
+  }
+  if (actors !== undefined) {
+    const text = actorManifestText(actors, workingDirectory);
+    return { ...base, task: taskOf(actorManifest(actors, workingDirectory)), manifest: { text } };
   }
   if (command === undefined) return { ...base, task: taskOf(mockManifest()), manifest: undefined };
   const text = commandManifestText(command, workingDirectory);
@@ -169,6 +189,7 @@ async function startIn(
 function refuseContradiction({
   plugin,
   command,
+  actors,
   workers = 2,
   slots = 1,
   settings = {},
@@ -176,7 +197,8 @@ function refuseContradiction({
   const refuse = (detail: string): never => {
     throw failure("usage", { detail: `startCluster: ${detail}`, command: "rollout run" });
   };
-  if (plugin !== undefined && command !== undefined) refuse("there are both a plugin and a command");
+  const sources = [plugin, command, actors].filter((source) => source !== undefined);
+  if (sources.length > 1) refuse("plugin, command and actors exclude each other");
   if (command?.length === 0) refuse("the command has no words");
   if (!Number.isInteger(workers) || workers < 0 || workers > WORKERS_MAX)
     refuse(`workers is a whole number from 0 to ${WORKERS_MAX}`);

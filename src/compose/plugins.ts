@@ -6,6 +6,7 @@ import type { WorkerId } from "../base/ids.ts";
 import type { MockSpec } from "../config/manifest-fields.ts";
 import { loadManifest } from "../config/manifest.ts";
 import type { Manifest, ModuleManifest } from "../config/manifest.ts";
+import { taskOf } from "../config/task.ts";
 import type { Backend } from "../worker/backends/backend.ts";
 import type { Children } from "../worker/children/child.ts";
 import { actorBackend, machineBackend, moduleBackend } from "../worker/backends/code/code-backend.ts";
@@ -15,7 +16,7 @@ import { HttpBackend } from "../worker/backends/http/http-backend.ts";
 import type { SleepDistribution } from "../worker/backends/mock/mock-backend.ts";
 import { openExecutionJournal, MockBackend } from "../worker/backends/mock/mock-backend.ts";
 import { ProcessBackend } from "../worker/backends/process/process-backend.ts";
-import type { Plugin } from "../worker/backends/plugins.ts";
+import type { Plugin } from "../worker/backends/versions.ts";
 import type { ProcessPorts } from "./process-ports.ts";
 
 /** Needs of backends from the process that they are in. */
@@ -35,36 +36,79 @@ export interface BackendPorts extends Pick<ProcessPorts, "clock" | "random" | "l
   /** The worker's environment, which its children begin with. */
   readonly environment: Readonly<Record<string, string>>;
   readonly children: Children;
-  /** The backend of that plugin cannot start at all: the worker has to end without charging any item. */
-  readonly onBroken: (plugin: string, reason: string) => void;
+  /** The backend of that plugin and version cannot start at all, and no item is charged for it. */
+  readonly onBroken: (plugin: Pick<Plugin, "name" | "version">, reason: string) => void;
 }
 
-/** A plugin, and whether it can be executed: undefined when it can, or nobody knows before there is an item. */
+/** A plugin whose backend has been made, for its first opening, and why it cannot be executed: undefined when it can, or nobody knows before there is an item. */
 export interface OpenedPlugin {
   readonly plugin: Plugin;
+  readonly backend: Backend;
   readonly obstacle: Promise<string | undefined>;
+}
+
+/** Where a manifest was found before, of the same plugin and version. */
+export class KnownManifests {
+  readonly #files = new Map<string, string>();
+
+  /** Throws `plugin_repeated`. */
+  add({ name, version, file }: Manifest): void {
+    const key = `${name}@${version}`;
+    const other = this.#files.get(key);
+    if (other !== undefined) throw failure("plugin_repeated", { file, name, version, other });
+    this.#files.set(key, file);
+  }
 }
 
 /** In the order of the files. Throws what `loadManifest` throws, and `plugin_repeated`. */
 export async function loadManifests(files: readonly string[]): Promise<Manifest[]> {
-  const manifests = new Map<string, Manifest>();
+  const known = new KnownManifests();
+  const manifests: Manifest[] = [];
   for (const file of files) {
     const manifest = await loadManifest(file);
-    const { name } = manifest;
-    const other = manifests.get(name);
-    if (other !== undefined)
-      throw failure("plugin_repeated", { file: manifest.file, name, other: other.file });
-    manifests.set(name, manifest);
+    known.add(manifest);
+    manifests.push(manifest);
   }
-  return [...manifests.values()];
+  return manifests;
 }
 
-/** Starts what can be started before there is an item. Throws file_unwritable for the journal of the mock backend. */
-export function openPlugin(manifest: Manifest, ports: BackendPorts): OpenedPlugin {
+/**
+ * Its backend is made when it is opened. `onOpened` is told of each opening, as soon as it is known whether it can be executed, and
+ * why not.
+ */
+export function pluginOf(
+  manifest: Manifest,
+  ports: BackendPorts,
+  onOpened: (reason: string | undefined) => void,
+): Plugin {
   const { name, version, itemTimeoutMs } = manifest;
-  const { backend, obstacle = Promise.resolve(undefined) } = openBackend(manifest, ports);
   const stateVersion = manifest.backend === "actor" ? manifest.spec.stateVersion : undefined;
-  return { plugin: { name, version, stateVersion, backend, itemTimeoutMs }, obstacle };
+  const what = { name, version, stateVersion, itemTimeoutMs, taskDigest: taskOf(manifest).digest };
+  return {
+    ...what,
+    open: () => {
+      const { backend, obstacle = Promise.resolve(undefined) } = openBackend(manifest, ports);
+      void obstacle.then(onOpened);
+      return backend;
+    },
+  };
+}
+
+/** Made for a first opening, of which `onOpened` is not told: starts what can be started before there is an item. */
+export function openPlugin(
+  manifest: Manifest,
+  ports: BackendPorts,
+  onOpened: (reason: string | undefined) => void,
+): OpenedPlugin {
+  const plugin = pluginOf(manifest, ports, onOpened);
+  const { backend, obstacle = Promise.resolve(undefined) } = openBackend(manifest, ports);
+  let first: Backend | undefined = backend;
+  const open = (): Backend => {
+    const opened = first ?? plugin.open();
+    first = undefined;
+    return opened;
+  };
+  return { plugin: { ...plugin, open }, backend, obstacle };
 }
 
 interface OpenedBackend {
@@ -72,13 +116,14 @@ interface OpenedBackend {
   readonly obstacle?: Promise<string | undefined>;
 }
 
+/** Throws file_unwritable for the journal of the mock backend. */
 function openBackend(manifest: Manifest, ports: BackendPorts): OpenedBackend {
   const { environment, clock, random } = ports;
   const { workingDirectory } = manifest;
   const shared = {
     ...ports,
     ...{ workingDirectory, cwd: workingDirectory, env: environment },
-    onBroken: (reason: string): void => ports.onBroken(manifest.name, reason),
+    onBroken: (reason: string): void => ports.onBroken(manifest, reason),
   };
   switch (manifest.backend) {
     case "mock":

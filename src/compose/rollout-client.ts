@@ -16,7 +16,7 @@ import { handOver, listCoordinators } from "../client/coordinators.ts";
 import type { CoordinatorSummary, Handover } from "../client/coordinators.ts";
 import { askForItem, itemOf } from "../client/items.ts";
 import { askForKey, listKeys, listPartitions, skipParked, steerKeys } from "../client/keys.ts";
-import type { Key, KeyPhaseName, KeySteering, KeyWithState, Partition, SteeredKeys } from "../client/keys.ts";
+import type { Key, KeyPhaseName, KeySteering, Partition, SteeredKeys, WholeKey } from "../client/keys.ts";
 import { plainOf } from "../client/operator-message.ts";
 import { readResults } from "../client/results.ts";
 import type { ReadOptions, Result, ResultPage } from "../client/results.ts";
@@ -39,7 +39,7 @@ import { TOPICS } from "../observe/events.ts";
 import type { Logger } from "../observe/log.ts";
 import { silentLogger } from "../observe/log.ts";
 import { Actors } from "./actors.ts";
-import type { AnyActorType } from "./actors.ts";
+import type { AnyActorType } from "./actor-now.ts";
 import { askingWhenAway, openOperatorClient, submittedTask } from "./operator-client.ts";
 import type { ProcessPorts } from "./process-ports.ts";
 
@@ -283,7 +283,7 @@ export class RolloutClient {
   }
 
   /** One key; with `withState` also its state. Rejects with key_unknown. */
-  async key(key: string, { withState = false } = {}): Promise<KeyWithState> {
+  async key(key: string, { withState = false } = {}): Promise<WholeKey> {
     return askForKey(this.keyCalls, key, withState);
   }
 

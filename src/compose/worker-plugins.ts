@@ -2,8 +2,7 @@
 // successors.
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { describeError, failure } from "../base/errors.ts";
-import type { RolloutError } from "../base/errors.ts";
+import { describeError, failure, RolloutError } from "../base/errors.ts";
 import type { WorkerId } from "../base/ids.ts";
 import { mockManifest } from "../config/manifest.ts";
 import type { Manifest } from "../config/manifest.ts";
@@ -12,9 +11,12 @@ import type { ClientConfig } from "../config/resolve.ts";
 import { SETTING_KEYS, environmentName } from "../config/schema.ts";
 import { ChildHost } from "../worker/children/child-host.ts";
 import type { Starter } from "../worker/children/starter.ts";
+import type { Backend } from "../worker/backends/backend.ts";
 import { Plugins } from "../worker/backends/plugins.ts";
+import type { Plugin } from "../worker/backends/versions.ts";
 import { HotReload } from "./hot-reload.ts";
-import { loadManifests, openPlugin } from "./plugins.ts";
+import { PluginDirectory } from "./plugin-directory.ts";
+import { loadManifests, openPlugin, pluginOf } from "./plugins.ts";
 import type { BackendPorts, OpenedPlugin } from "./plugins.ts";
 import type { ProcessPorts } from "./process-ports.ts";
 
@@ -53,6 +55,23 @@ export function startsProcesses(manifest: Manifest): boolean {
   return manifest.backend !== "mock";
 }
 
+/** Executes nothing, and charges nobody. */
+const UNOPENED: Backend = {
+  execute: () => Promise.resolve({ kind: "preempted" }),
+  close: () => Promise.resolve(),
+};
+
+/** Opened for an item: one that cannot be is broken, as if it had found out itself. */
+function openLate(plugin: Plugin, onOpened: (reason: string) => void): Backend {
+  try {
+    return plugin.open();
+  } catch (error) {
+    if (!(error instanceof RolloutError)) throw error;
+    void Promise.resolve(describeError(error)).then(onOpened);
+    return UNOPENED;
+  }
+}
+
 /** Throws file_unwritable. */
 export async function openWorkerPlugins(options: WorkerPluginsOptions): Promise<WorkerPlugins> {
   const { config, manifests, workerId, environment, ports, starter } = options;
@@ -66,46 +85,54 @@ export async function openWorkerPlugins(options: WorkerPluginsOptions): Promise<
   const directory = join(stateDir, "attempts", workerId);
   // A worker that was killed has left its directory.
   await rm(directory, { recursive: true, force: true });
-  const open = (manifest: Manifest): OpenedPlugin =>
-    openPlugin(manifest, {
-      ...ports,
-      ...{ children, directory, workerId, environment: withoutSettings(environment) },
-      slots: config.worker.slots,
-      maxOutputBytes: config.limits.outputBytes,
-      maxCheckpointBytes: LIMITS.checkpointBytes,
-      maxStateBytes: config.limits.stateBytes,
-      checkpointIntervalMs: config.worker.checkpointIntervalMs,
-      startTimeoutMs: config.worker.startTimeoutMs,
-      onBroken: (plugin, reason) => sayBroken(plugin, reason),
-    } satisfies BackendPorts);
-  const born: { source?: Plugins } = {};
-  const sayBroken = (plugin: string, reason: string): void => {
-    // Before it leaves: its last beats say why.
-    born.source?.sayBroken(plugin, reason);
-    options.onBroken(failure("backend_broken", { plugin, reason }));
+  const backendPorts: BackendPorts = {
+    ...ports,
+    ...{ children, directory, workerId, environment: withoutSettings(environment) },
+    slots: config.worker.slots,
+    maxOutputBytes: config.limits.outputBytes,
+    maxCheckpointBytes: LIMITS.checkpointBytes,
+    maxStateBytes: config.limits.stateBytes,
+    checkpointIntervalMs: config.worker.checkpointIntervalMs,
+    startTimeoutMs: config.worker.startTimeoutMs,
+    onBroken: (plugin, reason) => sayBroken(plugin, reason),
   };
-  const opened = manifests.map(open);
+  const born: { source?: Plugins } = {};
+  const sayBroken = ({ name, version }: Pick<Plugin, "name" | "version">, reason: string): void => {
+    // Before it leaves: its last beats say why.
+    if (born.source?.sayBroken(name, version, reason) !== false)
+      return options.onBroken(failure("backend_broken", { plugin: name, reason }));
+    log.warn(`version ${version} of plugin ${name} is not here any more: it does not start: ${reason}`);
+  };
+  const onOpened =
+    ({ name, version }: Manifest) =>
+    (reason: string | undefined): void => {
+      if (reason === undefined) events.emit("plugin_loaded", { plugin: name, version });
+      else sayBroken({ name, version }, reason);
+    };
+  const make = (manifest: Manifest): Plugin => {
+    const plugin = pluginOf(manifest, backendPorts, onOpened(manifest));
+    // At the start of the worker an error ends it, as ever.
+    const open = (): Backend =>
+      born.source === undefined ? plugin.open() : openLate(plugin, onOpened(manifest));
+    return { ...plugin, open };
+  };
+  const open = (manifest: Manifest): OpenedPlugin => openPlugin(manifest, backendPorts, onOpened(manifest));
   const onCloseFailed = (error: unknown): void =>
     log.warn(`a backend did not end in good order: ${describeError(error)}`);
-  const source = (born.source = new Plugins(
-    opened.map(({ plugin }) => plugin),
-    onCloseFailed,
-  ));
-  for (const { plugin, obstacle } of opened)
-    void obstacle.then((reason) => {
-      const { name, version } = plugin;
-      if (reason === undefined) events.emit("plugin_loaded", { plugin: name, version });
-      else sayBroken(name, reason);
-    });
-  const reloads = config.worker.hotReload
+  const { hotReload, pluginDir, loadedVersions } = config.worker;
+  const source = (born.source = new Plugins(manifests.map(make), onCloseFailed, { loadedVersions }));
+  const intake = { plugins: source, make, open, ...ports };
+  const reloads = hotReload
     ? manifests
         .filter(({ file }) => config.worker.plugins.includes(file))
-        .map((manifest) => HotReload.start({ manifest, open, plugins: source, ...ports }))
+        .map((manifest) => HotReload.start({ manifest, ...intake }))
     : [];
+  const further =
+    pluginDir === undefined ? undefined : await PluginDirectory.open({ directory: pluginDir, ...intake });
   return {
     source,
     close: async () => {
-      await Promise.all(reloads.map((reload) => reload.stop()));
+      await Promise.all([...reloads, ...(further === undefined ? [] : [further])].map((one) => one.stop()));
       await source.close();
       await children.close();
     },

@@ -57,6 +57,17 @@ export const LIMITS = Object.freeze({
   taskSummaryBytes: 4 * KIB,
   /** Keys of a run: each is in the leader's memory. */
   keys: 1_048_576,
+  /** Messages, and named actions, that one result of an actor asks for; and all that it asks for, beside the state. */
+  sendsPerResult: 256,
+  asksBytes: MIB,
+  /** Invocations and children of one actor that live, and its timers. */
+  livePerActor: 64,
+  timersPerActor: 64,
+  /** Timers of a run, and their events: they are in the leader's memory. */
+  timers: 262_144,
+  timerBytes: 64 * MIB,
+  /** Items of one key when an actor sends it more, unless `limits.mail` says otherwise. */
+  mailbox: 100_000,
   /** Inputs that wait for the reactor: a heartbeat of every worker, twice over. */
   inboxInputs: 20_000,
 

@@ -12,7 +12,8 @@ export interface PostgresAddress {
 
 /** Off, or with a certificate that is checked, by a CA of the user's own where `caFile` names it. */
 export type PostgresTls =
-  { readonly kind: "off" } | { readonly kind: "verified"; readonly caFile: string | undefined };
+  | { readonly kind: "off" }
+  | { readonly kind: "verified"; readonly caFile: string | undefined };
 
 export interface PostgresUrl {
   readonly address: PostgresAddress;

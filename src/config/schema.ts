@@ -17,7 +17,8 @@ export type SettingKey = keyof typeof SETTINGS;
 
 /** The value of a setting when it is resolved: milliseconds, bytes, absolute path, …; undefined when it may be missing. */
 export type SettingValue<Key extends SettingKey> =
-  ValueOf<(typeof SETTINGS)[Key]> | Present<(typeof SETTINGS)[Key]>;
+  | ValueOf<(typeof SETTINGS)[Key]>
+  | Present<(typeof SETTINGS)[Key]>;
 
 /** The values of a table of the file, by the names that the program has for them: `heartbeat_interval` is `heartbeatIntervalMs`. */
 export type TableValues<Table extends string> = ValuesOf<{

@@ -33,6 +33,7 @@ import type { StoreRollback } from "./lead/store-memory.ts";
 import type { Input } from "./turn/input.ts";
 import { performEffect } from "./perform-effect.ts";
 import type { EffectPorts } from "./perform-effect.ts";
+import { FollowedKeys } from "./rpc/followed-keys.ts";
 import { enrolmentService } from "./rpc/enrolment-service.ts";
 import { heartbeatService } from "./rpc/heartbeat-service.ts";
 import type { Leader } from "./rpc/leader.ts";
@@ -81,6 +82,7 @@ export class Coordinator {
   readonly #stopping = new AbortController();
   /** How far the run has got. */
   readonly #reach = new AwaitedValue<RunReach>();
+  readonly #followedKeys = new FollowedKeys();
   readonly #wonAtMs: number;
   #loop: TurnLoop | undefined;
   #loss: Loss | undefined;
@@ -199,6 +201,7 @@ export class Coordinator {
       former: this.#role.former,
       push: (input) => this.#loop?.push(input) ?? false,
       reach: this.#reach,
+      followedKeys: this.#followedKeys,
       stopping: this.#stopping.signal,
       onHigherEpoch: (epoch) => watch.heard(epoch),
     };
@@ -209,7 +212,7 @@ export class Coordinator {
         ...{ clock: this.#options.clock, feed: this.#options.eventFeed, sight: this.#options.sight },
       }),
     );
-    router.service(KeyService, keyService(leader, store));
+    router.service(KeyService, keyService(leader, store, this.#options.clock));
     router.service(ReleaseService, releaseService(leader, store, this.#options.clock));
     router.service(WorkService, workService(leader, this.#options.clock));
     router.service(
@@ -310,9 +313,9 @@ export class Coordinator {
     const feed = (input: Input): void => this.#loop?.feed(input);
     const { onRevoked, sight } = this.#options;
     onRevoked?.([...state.enrolment.revoked.keys()]);
-    const reach = this.#reach;
+    const [reach, followedKeys] = [this.#reach, this.#followedKeys];
     const ports: EffectPorts = {
-      ...{ store, events, log, reach, sight, onFatal, onRevoked, feed, inTurn: turnstile() },
+      ...{ store, events, log, reach, followedKeys, sight, onFatal, onRevoked, feed, inTurn: turnstile() },
       isLeader: () => this.#elector.isLeader().catch(() => false),
     };
     this.#loop = new TurnLoop({

@@ -156,7 +156,11 @@ const PAGE = 1_000;
  * for its record's own versions.
  */
 async function renamedRows(store: Store, renaming: Renaming): Promise<Entry[]> {
-  assert(renaming.key === undefined, "the chart of keys has no predecessor whose rows are renamed");
+  const ofKeys = Object.entries(renaming.key ?? {});
+  assert(
+    ofKeys.every(([before, after]) => before === after),
+    "states of keys have the names that they had, so their rows stay as they are",
+  );
   const rows: Entry[] = [];
   const count = await SegmentCount.load(store, workersSegment);
   for await (const page of pagesUnder(store, WORKERS_PREFIX, PAGE))

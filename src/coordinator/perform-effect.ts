@@ -6,6 +6,7 @@ import { failure } from "../base/errors.ts";
 import type { EventEmitter } from "../observe/events.ts";
 import type { Logger } from "../observe/log.ts";
 import type { Store } from "../storage/store.ts";
+import type { FollowedKeys } from "./rpc/followed-keys.ts";
 import type { Sight } from "./sight/sight.ts";
 import type { Input } from "./turn/input.ts";
 import type { RunReach } from "./turn/run-terms.ts";
@@ -22,6 +23,8 @@ export interface EffectPorts {
   readonly log: Logger;
   /** Told how far the run has got. */
   readonly reach?: AwaitedValue<RunReach> | undefined;
+  /** Told of keys that are waited for. */
+  readonly followedKeys?: FollowedKeys | undefined;
   /** Told of steps of charts, and of events. */
   readonly sight?: Sight | undefined;
   /** Takes what was read. An input that is read for the reactor is never refused for want of room. */
@@ -70,6 +73,8 @@ export function performEffect(effect: Effect, ports: EffectPorts): void {
     }
     case "reached":
       return ports.reach?.tell(effect.reach);
+    case "keysMoved":
+      return ports.followedKeys?.tell(effect.news);
     case "answer":
       return effect.deliver();
     default:

@@ -17,7 +17,8 @@ import { onExamined } from "./session/delivery.ts";
 import { onOperator } from "./run/operator.ts";
 import { recallBacklogs, steal } from "./schedule/recall.ts";
 import { publishSnapshot } from "./run/publish-snapshot.ts";
-import { checkCompletion, givesOutWork, keepLimits, onVerified } from "./run/run.ts";
+import { checkCompletion, givesOutWork, keepLimits, meaningOf, onVerified } from "./run/run.ts";
+import { carryOut } from "./items/carry-out.ts";
 import { updateMembership } from "./workers/membership.ts";
 import { onScan } from "./workers/scan-failures.ts";
 import { extentOf, isOver } from "./run/run-status.ts";
@@ -37,8 +38,14 @@ export interface TurnTime {
 export function react(state: CoordinatorState, inputs: readonly Input[], { nowMs, wallMs }: TurnTime): Turn {
   const turn = new Turn(nowMs, wallMs, steadyMsOf(state, nowMs, wallMs));
   const wasOver = isOver(state);
-  state.keys.turnBegins(nowMs);
-  for (const input of inputs) take(state, turn, input);
+  state.keys.turnBegins(nowMs, turn.steadyMs);
+  const isCancelled = meaningOf(state).phase === "cancelled";
+  if (state.keys.fire(isCancelled) && state.verification !== undefined) state.verification.isStale = true;
+  carryOut(state, turn);
+  for (const input of inputs) {
+    take(state, turn, input);
+    carryOut(state, turn);
+  }
   keepLimits(state, turn);
   if (turn.hasPaused) recallBacklogs(state, turn);
   updateMembership(state, turn);
@@ -48,6 +55,8 @@ export function react(state: CoordinatorState, inputs: readonly Input[], { nowMs
   // Before the numbers of a run that is complete are compared with its rows.
   const load = state.keys.turnEnds(turn, state.ledger.scrub);
   if (load !== undefined) turn.effects.push({ kind: "loadKeys", load });
+  const moved = state.keys.rows.awaited.take();
+  if (moved !== undefined) turn.effects.push({ kind: "keysMoved", news: moved });
   checkCompletion(state, turn);
   for (const load of wantedLoads(state.ledger)) turn.effects.push({ kind: "loadWindow", load });
   writeLedger(state, turn);
@@ -92,6 +101,8 @@ function take(state: CoordinatorState, turn: Turn, input: Input): void {
     case "listKeys":
     case "getAssignment":
     case "listPartitions":
+    case "tellKeys":
+    case "takeKeys":
       onOperator(state, turn, input);
       return;
     case "createRelease":
@@ -127,7 +138,13 @@ function take(state: CoordinatorState, turn: Turn, input: Input): void {
 }
 
 type ReadKind =
-  "loaded" | "keysLoaded" | "statesRead" | "claimsExamined" | "examined" | "verified" | "scrubbed";
+  | "loaded"
+  | "keysLoaded"
+  | "statesRead"
+  | "claimsExamined"
+  | "examined"
+  | "verified"
+  | "scrubbed";
 
 /** A reading that an earlier turn has asked for. */
 function takeRead(
@@ -225,7 +242,8 @@ function writeLedger(state: CoordinatorState, turn: Turn): void {
   const { tally, epochStarts } = state.ledger;
   const { pulse } = state;
   pulse.count(turn.nowMs, turn.completed.length, tally.count("running") > 0);
-  if (turn.completed.length > 0) turn.put(completionsEntry(tally.takeCompletion(), turn.completed));
+  if (turn.completed.length > 0 || turn.takesCompletion)
+    turn.put(completionsEntry(tally.takeCompletion(), turn.completed));
   publishSnapshot(state, turn);
   if (!turn.ledgerTouched) return;
   turn.put(tally.entry());

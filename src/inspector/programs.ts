@@ -15,6 +15,8 @@ export interface ProgramsOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly drawing: Drawing;
+  /** Ids of its programs begin with it; two of one page have others. `p` unless said. */
+  readonly idPrefix?: string;
 }
 
 interface Definition {
@@ -51,8 +53,9 @@ export class Programs {
 
   /** A program that calls itself as one that has gone did takes its place. */
   connect(givenName: string | undefined): ProgramView {
+    const { idPrefix = "p" } = this.#options;
     const sinceMs = Math.round(this.#options.clock.wallMs());
-    const view = new ProgramView({ programId: `p${++this.#counted}`, givenName, sinceMs });
+    const view = new ProgramView({ programId: `${idPrefix}${++this.#counted}`, givenName, sinceMs });
     const past = [...this.#known.values()].filter((known) => !known.view.isConnected);
     const former = past.filter((known) => givenName !== undefined && known.view.givenName === givenName);
     const tooMany = past.slice(0, Math.max(0, past.length - PROGRAM_LIMITS.gone));

@@ -1,7 +1,5 @@
 // The state of a durable actor, as it is stored: a machine's snapshot as JSON, with the version of its shape and a few facts beside it,
 // so that those who only look at an actor need none of its code.
-//
-// Keeps true: a context that JSON does not hold exactly is named by its path, and never stored changed.
 import type { StateValue } from "xstate";
 import { jsonFields } from "../base/exact-json.ts";
 
@@ -15,8 +13,21 @@ export interface ActorSnapshot {
   readonly historyValue?: Readonly<Record<string, readonly { readonly id: string }[]>>;
 }
 
+/** A promise or a machine that an actor has invoked or spawned, until it is left. */
+export interface KeptChild {
+  /** The name of its logic in the machine. */
+  readonly src: string;
+  readonly kind: "promise" | "machine";
+  /** The actor was told of its end. */
+  readonly hasEnded?: true;
+  /** The name under which XState has it, where that is not its id; null where it has none. */
+  readonly as?: string | null;
+}
+
 export interface ActorState {
   readonly type: string;
+  /** The names of logic that lead to a child's machine, from that of the type; absent for an actor that is none's child. */
+  readonly source?: string;
   /** `state_version` of the manifest with which it was written. */
   readonly version: number;
   /** Events that it is made of. */
@@ -24,63 +35,26 @@ export interface ActorState {
   /** The tags of the states that it is in, in order. */
   readonly tags: readonly string[];
   readonly snapshot: ActorSnapshot;
+  /** By their ids; absent while there are none. */
+  readonly children?: Readonly<Record<string, KeptChild>>;
+  /** Ids that were made for children without one; absent for 0. */
+  readonly named?: number;
 }
 
 const FORMAT = 1;
-const DEPTH_MAX = 64;
 
-export function writeActorState({ type, version, events, tags, snapshot }: ActorState): Uint8Array {
-  return Buffer.from(JSON.stringify({ actor: FORMAT, type, version, events, tags, snapshot }));
+export function writeActorState(state: ActorState): Uint8Array {
+  return Buffer.from(JSON.stringify({ actor: FORMAT, ...state }));
 }
 
 /** Undefined when the bytes are no state of an actor. */
 export function readActorState(bytes: Uint8Array): ActorState | undefined {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
-  const { actor, type, version, events, tags, snapshot } = jsonFields(text);
+  const { actor, ...state } = jsonFields(text);
+  const { type, version, events, tags, snapshot } = state;
   const isOurs =
     actor === FORMAT && typeof type === "string" && typeof snapshot === "object" && snapshot !== null;
   if (!isOurs || typeof version !== "number" || typeof events !== "number" || !Array.isArray(tags))
     return undefined;
-  return { type, version, events, tags, snapshot: snapshot as unknown as ActorSnapshot };
-}
-
-/**
- * Why JSON would not give the value back as it is, with the place in it; undefined when it would. A member that is `undefined` may be
- * missing afterwards, for it reads the same.
- */
-export function inexactness(value: unknown, path: string, depth = 0): string | undefined {
-  if (value === null || typeof value === "string" || typeof value === "boolean") return undefined;
-  if (typeof value === "number") return Number.isFinite(value) ? undefined : `${path} is ${value}`;
-  if (typeof value !== "object")
-    return `${path} is ${value === undefined ? "undefined" : `a ${typeof value}`}`;
-  if (depth > DEPTH_MAX) return `${path} is deeper than ${DEPTH_MAX} levels, or a cycle`;
-  if (Array.isArray(value)) return inexactEntry(value, path, depth);
-  if (!isPlain(value)) return `${path} is a ${nameOfClass(value)}`;
-  if (Object.getOwnPropertySymbols(value).length > 0) return `${path} has a member that is named by a symbol`;
-  for (const [name, member] of Object.entries(value)) {
-    if (member === undefined) continue;
-    const found = inexactness(member, `${path}.${name}`, depth + 1);
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
-function inexactEntry(list: readonly unknown[], path: string, depth: number): string | undefined {
-  for (let at = 0; at < list.length; at++) {
-    const found = inexactness(list[at], `${path}[${at}]`, depth + 1);
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || prototype === Object.prototype;
-}
-
-function nameOfClass(value: object): string {
-  const { constructor } = value as { readonly constructor?: { readonly name?: unknown } };
-  return typeof constructor?.name === "string" && constructor.name !== ""
-    ? constructor.name
-    : "object of a class";
+  return state as unknown as ActorState;
 }

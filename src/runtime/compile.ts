@@ -48,7 +48,8 @@ interface Leaf {
   readonly next: number;
 }
 type Tree =
-  Leaf | (Omit<Extract<Decision, { kind: "ask" }>, "yes" | "no"> & { readonly yes: Tree; readonly no: Tree });
+  | Leaf
+  | (Omit<Extract<Decision, { kind: "ask" }>, "yes" | "no"> & { readonly yes: Tree; readonly no: Tree });
 
 /** Fails loudly, at start, for a chart that uses what cannot be compiled. */
 export function compile<Machine extends AnyStateMachine>(
@@ -77,7 +78,8 @@ export function compile<Machine extends AnyStateMachine>(
   indexOfValue(initialValue(machine));
   // XState keeps the configuration untyped.
   const context = machine.config.context as
-    ContextFrom<Machine> | ((args: { input: InputFrom<Machine> }) => ContextFrom<Machine>);
+    | ContextFrom<Machine>
+    | ((args: { input: InputFrom<Machine> }) => ContextFrom<Machine>);
   const initial = (input: InputFrom<Machine>): Row<ContextFrom<Machine>> => ({
     state: 0,
     context: typeof context === "function" ? context({ input }) : context,
@@ -115,7 +117,7 @@ export function compile<Machine extends AnyStateMachine>(
 /** Where the chart begins. Entering it must do nothing: a row is made without running the interpreter. */
 function initialValue(machine: AnyStateMachine): StateValue {
   refuseInitialWork(machine.root);
-  const scope = inertScope(machine, () => {});
+  const scope = inertScope(machine, { onAction: () => {} });
   return machine.getInitialSnapshot(scope, {}).value as StateValue;
 }
 

@@ -52,12 +52,11 @@ export class DecisionTrees {
       guards: mapValues(guards, (_, name) => (_args: unknown, params: Params) => this.#answer(name, params)),
       actions: mapValues(actions, () => () => {}),
     });
-    this.#scope = inertScope(
-      this.#recorder,
-      ({ type, params }) =>
+    this.#scope = inertScope(this.#recorder, {
+      onAction: ({ type, params }) =>
         void this.#seen.trace.push({ kind: "action", name: type, params: params as Params }),
-      () => (this.#seen.isTaken = true),
-    );
+      onTaken: () => (this.#seen.isTaken = true),
+    });
   }
 
   build(value: StateValue, eventType: string): Decision {

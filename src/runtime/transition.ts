@@ -1,7 +1,7 @@
 // One step of a cold chart, computed and not carried out: the interpreter runs in a scope that does nothing, and what the
 // step wants done comes back as data.
 import { createActor } from "xstate";
-import type { AnyMachineSnapshot, AnyStateMachine, EventObject, ExecutableActionObject } from "xstate";
+import type { AnyMachineSnapshot, AnyStateMachine, EventObject } from "xstate";
 import type { ChartSnapshot } from "../../machines/migration.ts";
 
 export interface PlannedAction {
@@ -23,11 +23,10 @@ export class TransitionPlanner {
   constructor(machine: AnyStateMachine) {
     this.#machine = machine;
     this.#seen = { actions: [], isTaken: false };
-    this.#scope = inertScope(
-      machine,
-      ({ type, params }) => void this.#seen.actions.push({ type, params }),
-      () => (this.#seen.isTaken = true),
-    );
+    this.#scope = inertScope(machine, {
+      onAction: ({ type, params }) => void this.#seen.actions.push({ type, params }),
+      onTaken: () => (this.#seen.isTaken = true),
+    });
   }
 
   /** The initial snapshot and what entering it asks for. Throws what the chart throws. */
@@ -62,19 +61,40 @@ export type CreateActor = (
 ) => InertScope["self"] & { readonly system: InertScope["system"] };
 export type InertScope = Parameters<AnyStateMachine["transition"]>[2];
 
-/**
- * `onAction` hears every named action of a transition in order; assigns are already applied by then. `onTaken` hears
- * that the event, or an eventless transition behind it, was taken; an event that the chart ignores is not heard of.
- */
+/** An action that a step wants carried out, with what it was of. */
+export interface ScopeAction extends PlannedAction {
+  readonly info: { readonly context: unknown; readonly event: EventObject };
+  readonly exec: unknown;
+}
+
+/** An actor that the interpreter has made, with members of XState's own that its types keep to themselves. */
+export interface CreatedActor {
+  readonly id: string;
+  readonly src: unknown;
+  readonly options: { readonly input?: unknown; readonly systemId?: string };
+  readonly _parent?: object;
+  readonly _syncSnapshot?: boolean;
+  send: (event: EventObject) => void;
+}
+
+export interface ScopeHearing {
+  /** Hears every named action of a transition in order; assigns are already applied by then. */
+  readonly onAction: (action: ScopeAction) => void;
+  /** Hears that the event, or an eventless transition behind it, was taken; an event that the chart ignores is not heard of. */
+  readonly onTaken?: () => void;
+  /** Hears of each actor that is made, a child's own children included, before anything is done with it. */
+  readonly onCreated?: (actor: CreatedActor) => void;
+}
+
 export function inertScope(
   machine: AnyStateMachine,
-  onAction: (action: ExecutableActionObject) => void,
-  onTaken: () => void = () => {},
+  { onAction, onTaken, onCreated }: ScopeHearing,
   create: CreateActor = createActor,
 ): InertScope {
   const self = create(machine, { input: {} });
   self.system.inspect((inspected) => {
-    if (inspected.type === "@xstate.microstep" && inspected._transitions.length > 0) onTaken();
+    if (inspected.type === "@xstate.actor") onCreated?.(inspected.actorRef as unknown as CreatedActor);
+    if (inspected.type === "@xstate.microstep" && inspected._transitions.length > 0) onTaken?.();
   });
   return {
     self,

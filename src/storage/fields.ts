@@ -6,7 +6,13 @@ import { assert } from "../base/assert.ts";
 
 /** Plain data. There is no undefined in it: msgpack would quietly turn it into null. */
 export type Field =
-  null | boolean | number | string | Uint8Array | readonly Field[] | { readonly [name: string]: Field };
+  | null
+  | boolean
+  | number
+  | string
+  | Uint8Array
+  | readonly Field[]
+  | { readonly [name: string]: Field };
 
 export type Tuple = readonly Field[];
 

@@ -47,6 +47,7 @@ export const RECORD_KIND = {
   assignment: 39,
   resultBatch: 40,
   partitionCheckpoint: 41,
+  timer: 42,
   releases: 46,
   release: 47,
   releaseStage: 48,
@@ -149,6 +150,8 @@ export const ASSIGNMENT_KEY = "meta/assignment";
 export const KEYS_PREFIX = "keys/";
 export const STATES_PREFIX = "states/";
 export const MAIL_PREFIX = "mail/";
+/** Events that are sent when they are due, by actor and number. */
+export const TIMERS_PREFIX = "timers/";
 /** The last checkpoints of partitions, by partition. */
 export const PARTITIONS_PREFIX = "partitions/";
 

@@ -247,7 +247,7 @@ export class Worker {
         sentAtMs: BigInt(Math.round(clock.wallMs())),
         slots,
         atRisk: this.#isAtRisk,
-        plugins: [...this.#options.work.plugins.list()],
+        ...this.#versions(),
         trouble: this.#trouble(),
         drain: this.#drain?.progress,
         ...this.#work?.holdings(),
@@ -269,6 +269,18 @@ export class Worker {
       onAbsent: (forMs) => this.#onAbsent(forMs),
       onFailed: (error) => this.#onFailed(error),
       onSuperseded: () => this.#onSuperseded(),
+    };
+  }
+
+  /** The plugins with their versions, and what each of them runs if that is known of all. */
+  #versions(): Pick<ReturnType<HeartbeatOptions["describe"]>, "plugins" | "taskDigests" | "loadedVersions"> {
+    const { plugins } = this.#options.work;
+    const listed = plugins.list();
+    const digests = listed.flatMap(({ taskDigest }) => taskDigest ?? []);
+    return {
+      plugins: listed.map(({ name, version, stateVersion }) => ({ name, version, stateVersion })),
+      taskDigests: digests.length === listed.length ? digests : [],
+      loadedVersions: plugins.loadedVersions ?? 0,
     };
   }
 

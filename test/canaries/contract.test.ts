@@ -10,7 +10,7 @@ const COPIED = [
   "proto",
   "CHANGELOG.md",
   "scripts",
-  ".prettierrc.json",
+  ".oxfmtrc.json",
 ];
 const PROTO = "proto/rollout/v1/heartbeat.proto";
 

@@ -55,6 +55,67 @@ function untilAll(cluster: Cluster, what: string, is: (actor: ActorLine) => bool
   });
 }
 
+/** Order 3 is paid by its second event. */
+async function isLookedAt(cluster: Cluster): Promise<void> {
+  const objects = async (...words: string[]): Promise<Record<string, unknown>[]> => {
+    const { code, stdout, stderr } = await cluster.run("actor", ...words, "--json");
+    expect(code, stderr).to.equal(0);
+    return stdout
+      .split("\n")
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+  };
+  const history = await objects("history", "order/3");
+  expect(history.map(({ event, value }) => [(event as { type: string }).type, value])).to.deep.equal([
+    ["pay", "paid"],
+    ["add", "cart"],
+  ]);
+  expect(Object.keys(history[0] ?? {})).to.deep.equal([
+    "item",
+    "at",
+    "event",
+    "from",
+    "value",
+    "status",
+    "tags",
+  ]);
+  const exported = await objects("export", "--type", "order");
+  expect(exported).to.have.length(ORDERS);
+  expect(Object.keys(exported[0] ?? {})).to.deep.equal([
+    ...["key", "type", "value", "status", "tags", "context", "output", "events", "state_version", "pending"],
+    ...["parked_by", "timers", "children"],
+  ]);
+  expect(await objects("timers", "order/3")).to.deep.equal([]);
+  expect(await objects("pause", "order/3")).to.deep.equal([{ steered: 1 }]);
+  expect((await objects("list", "--parked")).map(({ key }) => key)).to.deep.equal(["order/3"]);
+  const unready = [
+    "send",
+    "order/3",
+    '{"type":"add","cents":0}',
+    "--plugin",
+    "order.toml",
+    "--wait",
+    "tag:none",
+  ];
+  const waited = await cluster.run("actor", ...unready, "--timeout", "1s");
+  expect([waited.code, waited.stderr]).to.satisfy(
+    ([code, said]: [number, string]) => code === 1 && said.includes("it is in paid"),
+    "what is paused does not come to what is waited for",
+  );
+  await objects("resume", "order/3");
+  const event = ["send", "order/3", '{"type":"add","cents":0}', "--id", "again", "--plugin", "order.toml"];
+  const [first] = await objects(...event, "--wait", "paid");
+  expect(first).to.include({ known: false, value: "paid" });
+  expect((await objects(...event, "--wait", "paid"))[0]).to.include({ known: true, value: "paid" });
+  const board = cluster.launch(["actor", "watch", "order", "--json"]);
+  await eventually("the board to be told", () => (board.stdout.length > 0 ? true : undefined));
+  await board.stop();
+  expect(JSON.parse(board.stdout[0] ?? "")).to.deep.include({
+    states: [{ value: "paid", actors: ORDERS, final: 0 }],
+    parked: [],
+  });
+}
+
 /** The second version: an order that is paid is packed before it is shipped. `migrates`: states of the first become its own. */
 function writeSecond(cluster: Cluster, { migrates }: { readonly migrates: boolean }): void {
   const source = readFileSync(cluster.file("order.ts"), "utf8");
@@ -91,9 +152,12 @@ describe("durable actors", () => {
       expect(Object.keys(JSON.parse(told.stdout) as object), "programs rely on its members").to.deep.equal([
         ...["key", "type", "value", "status", "tags", "output", "context", "events", "state_version"],
         ...["phase", "pending", "next_item", "worker", "parked_by", "error"],
+        ...["timers", "invocations", "children", "actions", "actions_error", "parent", "retires_at"],
       ]);
       const shown = await cluster.run("actor", "get", "order/3");
       expect(shown.stdout).to.contain("actor order/3: paid, after 2 events").and.contain(`"cents":30`);
+
+      await isLookedAt(cluster);
 
       writeSecond(cluster, { migrates: false });
       const unfit = await cluster.run("actor", "check", "--plugin", "order-2.toml");

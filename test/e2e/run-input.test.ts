@@ -6,6 +6,7 @@ import { concurrentTests } from "../support/concurrent.ts";
 import { eventually } from "../support/eventually.ts";
 import { withLocalRun } from "../support/local-run.ts";
 import type { LocalRunPlace } from "../support/local-run.ts";
+import { forgetful } from "./forgetful-coordinator.ts";
 
 const ITEMS = 3;
 
@@ -74,6 +75,21 @@ describe("what rollout run reads its items from", () => {
       await expectAll(place);
       const { stderr } = await place.wordsTo(0, wordsOf("in.jsonl"));
       expect(stderr).to.match(/^nothing to do: 3 of 3 were done before/);
+    });
+  });
+
+  it("is counted: where lines checked differ from lines submitted the run never says complete", async () => {
+    await withLocalRun({ items: ITEMS }, async (place) => {
+      const run = place.launch(wordsOf("in.jsonl"), forgetful(place));
+      expect((await run.ended).code, run.describe()).to.equal(70);
+      const said = run.stderr.join("\n");
+      expect(said).to.contain("a line that got lost on the way");
+      expect(said).to.not.match(/ done in |nothing to do/);
+      // Nothing counts as finished: the same command goes on, and has them all.
+      const { stderr } = await place.wordsTo(0, wordsOf("in.jsonl"));
+      expect(stderr).to.match(/\n3 of 3 done/);
+      const ids = (await place.results()).map(({ id }) => id);
+      expect(ids.toSorted()).to.deep.equal(["n1", "n2", "n3"]);
     });
   });
 

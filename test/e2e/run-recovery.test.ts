@@ -1,7 +1,9 @@
+import { readdirSync } from "node:fs";
 import { rm, truncate, writeFile } from "node:fs/promises";
 import { expect } from "chai";
 import { concurrentTests } from "../support/concurrent.ts";
-import { withLocalRun } from "../support/local-run.ts";
+import { eventually } from "../support/eventually.ts";
+import { killIfThere, withLocalRun } from "../support/local-run.ts";
 import type { LocalRunPlace, ResultLine } from "../support/local-run.ts";
 
 const ITEMS = 40;
@@ -16,6 +18,17 @@ async function expectAllOnce(place: LocalRunPlace, finished: readonly ResultLine
   expect(new Set(journal).size, "items executed").to.equal(ITEMS);
   const repeated = journal.filter((item, at) => journal.indexOf(item) !== at);
   expect(finished.map(({ item }) => item).filter((item) => repeated.includes(item))).to.deep.equal([]);
+}
+
+/** Directories and files of its processes; not by which name of a process they are held. */
+function keptInState(place: LocalRunPlace): string[] {
+  const folders = readdirSync(place.file("out.jsonl.rollout/state")).sort();
+  return folders.flatMap((folder) =>
+    readdirSync(place.file(`out.jsonl.rollout/state/${folder}`))
+      .filter((name) => !name.endsWith(".lock"))
+      .map((name) => `${folder}/${name}`)
+      .sort(),
+  );
 }
 
 describe("rollout run, when something dies", () => {
@@ -69,6 +82,27 @@ describe("rollout run, when something dies", () => {
     });
   });
 
+  it("keeps what its last start needs in `state/`, and nothing of each start, however it ended", async () => {
+    await withLocalRun({ ...RUN, items: 10 * ITEMS, workers: 1 }, async (place) => {
+      const kept: string[][] = [];
+      for (let start = 1; start <= 3; start++) {
+        const { length: before } = await place.journal();
+        const run = place.start("--slots", "1");
+        // More than what was executing when the start before was killed.
+        await eventually("items", async () => (await place.journal()).length > before + 2);
+        const all = [place.coordinatorPid, ...(await place.workerPids())];
+        await run.kill();
+        if (start !== 2) for (const pid of all) killIfThere(pid);
+        await place.untilNobodyIsLeft();
+        kept.push(keptInState(place));
+      }
+      expect(kept[0]?.filter((name) => /^coordinators\/[^.]+$/.test(name))).to.have.length(1);
+      expect(kept[0]?.filter((name) => /^workers\/[^.]+$/.test(name))).to.have.length(1);
+      expect(kept[0], "after a second start").to.include.members(kept[1] ?? []);
+      expect(kept[0], "after a third start").to.include.members(kept[2] ?? []);
+    });
+  });
+
   it("loses its whole machine, and the same command goes on where it was", async () => {
     await withLocalRun(RUN, async (place) => {
       place.hold(8);
@@ -76,7 +110,7 @@ describe("rollout run, when something dies", () => {
       const finished = await place.untilResults(8);
       const all = [place.coordinatorPid, ...(await place.workerPids())];
       await first.kill();
-      for (const pid of all) process.kill(pid, "SIGKILL");
+      for (const pid of all) killIfThere(pid);
       place.letGo();
       await place.runTo(0);
       await expectAllOnce(place, finished);

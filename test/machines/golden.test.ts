@@ -236,6 +236,24 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
       then: [{ type: "stage.abandoned", atMs: 10 }, "Promoted"],
     },
   },
+  "key@2": {
+    idle: { state: "Idle", context: quiet, then: [{ type: "mail.arrived" }, "Waiting"] },
+    "running, more behind it": {
+      state: "Running",
+      context: { ...quiet, mail: 2 },
+      then: [{ type: "item.settled" }, "Waiting"],
+    },
+    "parked behind a failed head": {
+      state: "Parked",
+      context: { ...quiet, mail: 1, hasFailed: true },
+      then: [{ type: "key.skipped" }, "Waiting"],
+    },
+    "paused while its head waits": {
+      state: "Parked",
+      context: { ...quiet, mail: 1, isPaused: true, isDelayed: true },
+      then: [{ type: "key.resumed" }, "Delayed"],
+    },
+  },
   "run@1": {
     "just opened": {
       state: "Open.Active",

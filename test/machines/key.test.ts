@@ -45,8 +45,22 @@ describe("the chart of a key", () => {
         cells: {
           "mail.arrived": "Waiting; mail = 2",
           "key.assigned": "Running",
+          "item.settled": "Idle; mail = 0",
           "key.paused": "Parked; isPaused = true",
-          ...notRunning,
+          ...ignored("item.failed", "item.returned", "item.delayed"),
+          ...notParked,
+          ...ignored("item.due", "key.resumed", "key.retired"),
+        },
+      },
+      "Waiting, more behind it": {
+        state: "Waiting",
+        context: two,
+        cells: {
+          "mail.arrived": "Waiting; mail = 3",
+          "key.assigned": "Running",
+          "item.settled": "Waiting; mail = 1",
+          "key.paused": "Parked; isPaused = true",
+          ...ignored("item.failed", "item.returned", "item.delayed"),
           ...notParked,
           ...ignored("item.due", "key.resumed", "key.retired"),
         },

@@ -86,7 +86,7 @@ export const KEY_VARIANTS: readonly Variant[] = [
     inspect: ({ keys }) => {
       for (const { row, head } of keys.table)
         if (row.state === RUNNING && head !== undefined)
-          keys.settled(head.place, { kind: "done", left: undefined, commit: 0 });
+          keys.settled(head.place, { kind: "done", left: undefined, commit: 0, output: Buffer.of() });
     },
   },
   {
@@ -105,12 +105,13 @@ export const KEY_VARIANTS: readonly Variant[] = [
         if (row.state !== DELAYED || head === undefined) continue;
         keys.due(head.place);
         keys.assigned(head.place);
-        keys.settled(head.place, { kind: "done", left: undefined, commit: 0 });
+        keys.settled(head.place, { kind: "done", left: undefined, commit: 0, output: Buffer.of() });
       }
     },
   },
   {
     name: "the state of a stale attempt is committed",
+    from: 33,
     settings: (drawn) =>
       keyed(drawn, {
         ...{ faults: ["worker-stop"], faultEveryMs: 400, stormMs: 10_000 },
@@ -121,12 +122,14 @@ export const KEY_VARIANTS: readonly Variant[] = [
   },
   {
     name: "a worker that is dead stays on the ring",
+    from: 9,
     settings: (drawn) => keyed(drawn, { faults: ["worker-stop", "worker-power"], faultEveryMs: 400 }),
     noticedAs: /is on the ring and/,
     coordinatorStore: keepingMembers,
   },
   {
     name: "the assignment begins anew at a restart",
+    from: 6,
     settings: (drawn) => keyed(drawn),
     noticedAs: /the assignment epoch goes/,
     coordinatorStore: forgettingAssignment,

@@ -52,7 +52,7 @@ function withoutGeneration(store: Store): Store {
 }
 
 const isRenewal = ({ puts, deletes }: Batch): boolean =>
-  deletes.length === 0 && puts.every(({ key }) => key === COORDINATOR_LEASE_KEY);
+  puts.length > 0 && deletes.length === 0 && puts.every(({ key }) => key === COORDINATOR_LEASE_KEY);
 
 /** A claim whose answer was lost, and that is seen, is followed by a renewal that lasts. This one says that there was one. */
 function withoutSyncedRenewals(store: Store): Store {
@@ -60,6 +60,16 @@ function withoutSyncedRenewals(store: Store): Store {
     override commit(batch: Batch): Promise<CommitOutcome> {
       const isUnneeded = isRenewal(batch) && batch.durability === "sync" && !isResignation(batch);
       return isUnneeded ? Promise.resolve({ kind: "committed" }) : super.commit(batch);
+    }
+  })(store);
+}
+
+/** A batch that writes nothing is answered without the database. */
+function unconfirmed(store: Store): Store {
+  return new (class extends DelegatingStore {
+    override commit(batch: Batch): Promise<CommitOutcome> {
+      const isEmpty = batch.puts.length + batch.deletes.length === 0;
+      return isEmpty ? Promise.resolve({ kind: "committed" }) : super.commit(batch);
     }
   })(store);
 }
@@ -194,7 +204,7 @@ export const SHARED_VARIANTS: readonly Variant[] = [
   },
   {
     name: "the database does not look at what is expected",
-    from: 24,
+    from: 42,
     settings: (drawn) => ({ ...sharing("database-cut")(drawn), faultEveryMs: 800 }),
     carriedOut: (batch) => ({ ...batch, expect: [] }),
   },
@@ -205,6 +215,7 @@ export const SHARED_VARIANTS: readonly Variant[] = [
   },
   {
     name: "a leader does not look at its deadline",
+    from: 11,
     settings: (drawn) => ({
       ...sharing("successor")(drawn),
       ...{ stormMs: 20_000, kinds: {}, items: 200, database: { ...CALM_DATABASE, delayMaxMs: 100 } },
@@ -271,6 +282,7 @@ export const SHARED_VARIANTS: readonly Variant[] = [
   },
   {
     name: "a coordinator that stands first takes the lease without waiting for its end",
+    from: 8,
     noticedAs: /may still act/,
     settings: sharing("step-down"),
     coordinatorStore: impatient("c1"),
@@ -286,6 +298,13 @@ export const SHARED_VARIANTS: readonly Variant[] = [
     }),
     coordinatorStore: claimingUnseen,
     forgets: true,
+  },
+  {
+    name: "an operator is told of decisions that its store was not asked for",
+    noticedAs: /does not end/,
+    // It takes a copy that lacks the first items, and an operator who is answered before the leader commits anything: one seed of thousands.
+    from: 500_718,
+    coordinatorStore: unconfirmed,
   },
   {
     name: "workers obey leaders that are older than one that they have met",

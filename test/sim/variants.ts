@@ -309,12 +309,13 @@ export const VARIANTS: readonly Variant[] = [
   },
   {
     name: "a late result is acknowledged and not recorded",
-    from: 12,
+    from: 17,
     settings: (drawn) => ({ ...under("worker-stop", "partition")(drawn), kinds: { slow: 0.5 } }),
     tap: forgetLateResults,
   },
   {
     name: "a result of another attempt is accepted",
+    from: 6,
     settings: (drawn) => ({ ...under("worker-stop")(drawn), faultEveryMs: 400, kinds: { slow: 0.6 } }),
     tap: passOffStaleResults,
   },
@@ -359,6 +360,7 @@ export const VARIANTS: readonly Variant[] = [
   },
   {
     name: "workers do not fence themselves",
+    from: 5,
     settings: (drawn) => ({ ...under("worker-stop", "partition")(drawn), faultEveryMs: 400, prefetch: 8 }),
     selfFenceTimeoutMs: Number.MAX_SAFE_INTEGER,
   },
@@ -382,7 +384,7 @@ export const VARIANTS: readonly Variant[] = [
   },
   {
     name: "items that are taken back are answered for before they are synced",
-    from: 6,
+    from: 7,
     settings: (drawn) => ({
       ...under("coordinator-power")(drawn),
       ...{ kinds: { big: 0.3 }, steering: { pauses: false, retries: true, cancels: false } },

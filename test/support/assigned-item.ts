@@ -17,6 +17,7 @@ export function assignedItem(number: number, parts: Partial<Assigned> = {}): Ass
     priority: 0,
     alone: false,
     plugin: "mock",
+    version: "",
     timeoutMs: 0,
     ...parts,
   };

@@ -11,6 +11,7 @@ import { actorBackend, machineBackend, moduleBackend } from "../../src/worker/ba
 import { openChildHost } from "./child-host.ts";
 import { useClosers } from "./closers.ts";
 import { RecordingLogger } from "./recording-logger.ts";
+import { environmentFor } from "./rollout-process.ts";
 import { itemId } from "./scripted-coordinator.ts";
 import { useTemporaryDirectory } from "./temporary-directory.ts";
 import type { TemporaryDirectory } from "./temporary-directory.ts";
@@ -98,7 +99,7 @@ export class CodeRig {
     return {
       export: knobs.export ?? "default",
       workingDirectory: this.directory.path,
-      env: { PATH: process.env["PATH"] ?? "" },
+      env: environmentFor(),
       ...{ memoryLimitBytes, loadTimeoutMs, abortGraceMs },
       maxOutputBytes: 64 * 1_024,
       maxCheckpointBytes: 32 * 1_024,

@@ -3,7 +3,7 @@ import type { Backend } from "../../src/worker/backends/backend.ts";
 import { Plugins } from "../../src/worker/backends/plugins.ts";
 
 export function fixedPlugins(backend: Backend, parts: { name?: string; version?: string } = {}): Plugins {
-  return new Plugins([{ name: "mock", version: "1", backend, ...parts }], (error) => {
+  return new Plugins([{ name: "mock", version: "1", open: () => backend, ...parts }], (error) => {
     throw error;
   });
 }

@@ -228,7 +228,7 @@ function holderOf(lockFile: string): number {
   return (JSON.parse(readFileSync(lockFile, "utf8")) as { pid: number }).pid;
 }
 
-function killIfThere(pid: number): void {
+export function killIfThere(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {

@@ -23,6 +23,7 @@ export function madeResult(number: number, change: Partial<Result> = {}): Result
     durationMs: 12,
     finishedAtMs: STARTED_MS + number + 12,
     input: undefined,
+    origin: undefined,
     ...change,
   };
 }

@@ -1,6 +1,7 @@
 // Hooks around a whole mocha run, for what mocha lets pass. A rejection that nobody handles fails the test in which it
 // comes. A process left behind fails the run, and so does a handle left open, which would keep mocha from ending.
 import { readdirSync, readFileSync } from "node:fs";
+import { flushCompileCache } from "node:module";
 import { availableParallelism, loadavg } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -15,6 +16,8 @@ const mark = `${process.pid}-${process.hrtime.bigint()}`;
 
 export function mochaGlobalSetup(): void {
   process.env[MARK] = mark;
+  // All files of tests are loaded, and with them what they test: processes that run the same sources need not compile them again.
+  flushCompileCache();
   // mocha hands rejections on to whoever else listens, and drops them when there is nobody. Thrown, they are its own.
   process.on("unhandledRejection", (reason) => {
     throw reason;

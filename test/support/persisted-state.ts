@@ -1,5 +1,8 @@
 // Everything of a coordinator's state that is meant to survive it (C4); the rest is measured anew.
 import { isDeepStrictEqual } from "node:util";
+import { actorTuple } from "../../src/coordinator/keys/actor.ts";
+import type { Actor } from "../../src/coordinator/keys/actor.ts";
+import { timerRecord } from "../../src/coordinator/keys/timer-record.ts";
 import { keyChart } from "../../src/coordinator/keys/key.ts";
 import { itemIdText } from "../../src/coordinator/ledger/place.ts";
 import { runChart } from "../../src/coordinator/run/run.ts";
@@ -38,14 +41,17 @@ function persistedOf({
       .map(({ place, id, number, row, checksum }) => ({ place, id: itemIdText(id), number, row, checksum }))
       .sort((one, other) => (one.place < other.place ? -1 : 1)),
     keys: [...keys.table]
-      .map(({ text, row, head, commit, hasState, checksum, stateChecksum, why }) => ({
+      .map(({ text, row, head, commit, hasState, checksum, stateChecksum, why, actor }) => ({
         ...{ text, state: keyChart.states[row.state], context: row.context, head: head?.place },
         ...{ commit, hasState, checksum, stateChecksum: hasState ? stateChecksum : null, why },
+        actor: actor && [actorTuple(actor), timersOf(actor)],
       }))
       .sort((one, other) => (one.text < other.text ? -1 : 1)),
     checkpoints: [...keys.warmth.checkpoints].sort(([one], [other]) => one - other),
     keyNumbers: keys.isInUse ? keys.rows.numbers : null,
     keyCounts: keys.counts,
+    inside: keys.rows.inside,
+    timers: [keys.timers.armed, keys.timers.bytes, keys.timers.nextEventMs],
     counted: [workersCount.count, hex(workersCount.entry().value)],
     workers: [...workers.values()]
       .map((row) => ({
@@ -65,6 +71,15 @@ function persistedOf({
       }))
       .sort((one, other) => (one.id < other.id ? -1 : 1)),
   };
+}
+
+function timersOf({ timers, retirement }: Actor): unknown[] {
+  const all = [...timers.values(), ...(retirement === undefined ? [] : [retirement])];
+  return all
+    .sort((one, other) => one.number - other.number)
+    .map((timer) =>
+      timerRecord.encode(timer).map((field) => (field instanceof Uint8Array ? hex(field) : field)),
+    );
 }
 
 /** Attempts of an earlier leader are judged by nobody, so how many of them are open is told by the rows of items alone. */

@@ -27,6 +27,7 @@ import { KEY_DEFAULTS } from "../../src/coordinator/keys/key-settings.ts";
 import { verifyLedger } from "../../src/coordinator/read/verify-ledger.ts";
 import { loadWindow } from "../../src/coordinator/read/load-window.ts";
 import { replay } from "../../src/coordinator/replay.ts";
+import { FollowedKeys } from "../../src/coordinator/rpc/followed-keys.ts";
 import type { Leader } from "../../src/coordinator/rpc/leader.ts";
 import { envelopeOf } from "../../src/coordinator/rpc/messages.ts";
 import { planSubmission } from "../../src/coordinator/rpc/submissions.ts";
@@ -121,6 +122,7 @@ export class World {
   #unanswered: Turn[] | undefined;
   #asked = 0;
   readonly reach = new AwaitedValue<RunReach>();
+  readonly followedKeys = new FollowedKeys();
   readonly #idleness = new Idleness(IDLE_MAX_MS);
   #wake: () => void = () => undefined;
   readonly #options: WorldOptions;
@@ -206,8 +208,7 @@ export class World {
 
   async #commit(turn: Turn): Promise<void> {
     this.written = turn.writes;
-    const { puts, deletes } = turn.writes;
-    if (puts.length === 0 && deletes.length === 0) return;
+    if (!turn.hasWrites && !turn.isSynced) return;
     const expect = [this.#leads.epochRow, ...turn.writes.expect];
     const outcome = await this.store.commit({ ...turn.writes, expect });
     assert.equal(outcome.kind, "committed");
@@ -246,6 +247,7 @@ export class World {
       events: this.events,
       log: this.log,
       reach: this.reach,
+      followedKeys: this.followedKeys,
       inTurn: this.#inTurn,
       isLeader: async () => Promise.resolve(this.isLeader),
       feed: (input) => answered(() => void this.fed.push(input)),
@@ -427,6 +429,7 @@ export class World {
       envelope: envelopeOf(epoch(this.state.epoch), STORE),
       ...{ workersMax: 10, inboxMax: 1_000, limits: LIMITS, address: "nowhere:1" },
       reach: this.reach,
+      followedKeys: this.followedKeys,
       stopping: new AbortController().signal,
       onHigherEpoch: () => undefined,
       push,

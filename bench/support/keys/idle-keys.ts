@@ -57,7 +57,7 @@ async function withStore<Found>(path: string, use: (store: Store) => Promise<Fou
 
 function options(): Omit<ConstructorParameters<typeof Keys>[0], "numbers" | "assignment"> {
   const shelves = { shelf: new Shelf<never>(), alone: new Shelf<never>() };
-  return { settings: KEY_DEFAULTS, shelves, stamp: keyedStamp() };
+  return { settings: KEY_DEFAULTS, shelves, stamp: keyedStamp(), nextSequence: () => 0 };
 }
 
 /** Each key has had one item that left a state. */
@@ -72,7 +72,8 @@ async function fill(store: Store, count: number): Promise<void> {
       const place = keyedPlaceOf(0, n);
       keys.arrived(place, { id: Buffer.alloc(32, n), payload: Buffer.from("{}"), key: `customer ${n}` });
       keys.assigned(place);
-      keys.settled(place, { kind: "done", left: { basedOn: 0, state: STATE }, commit: n + 1 });
+      const left = { basedOn: 0, state: STATE };
+      keys.settled(place, { kind: "done", left, commit: n + 1, output: Buffer.of() });
     }
     keys.turnEnds(turn, scrub);
     const outcome = await store.commit({ puts, deletes: [], durability: "flush", expect: [] });
@@ -83,7 +84,7 @@ async function fill(store: Store, count: number): Promise<void> {
 async function read(store: Store, count: number): Promise<IdleKeys> {
   const before = bytesInUse();
   const [cpuBefore, fromMs] = [process.cpuUsage(), systemClock.monotonicMs()];
-  const keys = await replayKeys(store, options(), () => false);
+  const keys = await replayKeys(store, options(), () => undefined);
   const replayMs = systemClock.monotonicMs() - fromMs;
   const { user, system } = process.cpuUsage(cpuBefore);
   assert(keys.table.size === count, "every key is back");

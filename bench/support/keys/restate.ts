@@ -25,12 +25,16 @@ const LOOKS_MAX = 300;
 export interface RestateRates {
   readonly manyKeysPerSecond: number;
   readonly oneKeyPerSecond: number;
+  /** Calls to idle keys, one after the other; NaN where none was asked for. */
+  readonly idleMs: { readonly p50: number; readonly p99: number };
 }
 
 interface Sizes {
   readonly items: number;
   readonly keys: number;
   readonly oneKey: number;
+  /** None unless said. */
+  readonly idle?: number;
 }
 
 /** The better of its settings, and of calls that wait and messages that do not. */
@@ -49,13 +53,17 @@ export async function measureRestate(
   return {
     manyKeysPerSecond: Math.max(...rates.map(({ manyKeysPerSecond }) => manyKeysPerSecond)),
     oneKeyPerSecond: Math.max(...rates.map(({ oneKeyPerSecond }) => oneKeyPerSecond)),
+    idleMs: {
+      p50: Math.min(...rates.map(({ idleMs }) => idleMs.p50)),
+      p99: Math.min(...rates.map(({ idleMs }) => idleMs.p99)),
+    },
   };
 }
 
 async function measureWith(
   { directory }: Installed,
   { partitions, atOnce }: (typeof SETTINGS)[number],
-  { items, keys, oneKey }: Sizes,
+  { items, keys, oneKey, idle = 0 }: Sizes,
 ): Promise<RestateRates> {
   const [admin, node, service] = [await freePort(), await freePort(), await freePort()];
   const program = join(
@@ -102,7 +110,10 @@ async function measureWith(
         atOnce,
       ),
     );
-    return { manyKeysPerSecond: Math.max(called, sent), oneKeyPerSecond };
+    const trips = await idleTrips(idle, (n) => ask(`/counter/k${n % keys}/add`));
+    const at = (share: number): number => trips[Math.floor(share * trips.length)] ?? NaN;
+    const idleMs = { p50: at(0.5), p99: at(0.99) };
+    return { manyKeysPerSecond: Math.max(called, sent), oneKeyPerSecond, idleMs };
   } finally {
     agent.destroy();
     child.kill("SIGKILL");
@@ -146,6 +157,17 @@ async function registered(agent: Agent, admin: number, service: number): Promise
 
 function* calls(count: number, call: (n: number) => Promise<unknown>): Generator<() => Promise<unknown>> {
   for (let n = 0; n < count; n++) yield () => call(n);
+}
+
+/** Milliseconds of each, in order. */
+async function idleTrips(count: number, call: (n: number) => Promise<unknown>): Promise<number[]> {
+  const trips: number[] = [];
+  for (let n = 0; n < count; n++) {
+    const fromMs = systemClock.monotonicMs();
+    await call(n);
+    trips.push(systemClock.monotonicMs() - fromMs);
+  }
+  return trips.toSorted((one, other) => one - other);
 }
 
 async function rate(items: number, act: () => Promise<void>): Promise<number> {

@@ -37,11 +37,13 @@ export interface Package {
   readonly version: string;
   /** Packages that it needs and does not install itself, with versions. */
   readonly beside?: readonly string[];
+  /** Versions that others of its packages take in place of those that they ask for. */
+  readonly overrides?: Readonly<Record<string, string>>;
 }
 
 /** Installs the package once. */
 export function installedPackage(
-  { name, version, beside = [] }: Package,
+  { name, version, beside = [], overrides = {} }: Package,
   note: (line: string) => void,
 ): Installed | { readonly name: string; readonly skipped: string } {
   const directory = join(CACHE, `${name}-${version}`);
@@ -49,7 +51,7 @@ export function installedPackage(
   if (existsSync(join(directory, "node_modules", name, "package.json"))) return installed;
   note(`installs ${name} ${version}`);
   mkdirSync(directory, { recursive: true });
-  writeFileSync(join(directory, "package.json"), "{}\n");
+  writeFileSync(join(directory, "package.json"), `${JSON.stringify({ overrides })}\n`);
   const words = ["install", "--no-audit", "--no-fund", "--loglevel=error", `${name}@${version}`, ...beside];
   const { status } = spawnSync("npm", words, { cwd: directory, stdio: ["ignore", "ignore", "inherit"] });
   return status === 0 ? installed : { name: installed.name, skipped: "npm could not install it" };

@@ -1,7 +1,9 @@
 // Actors for a terminal.
 import { printable } from "../../base/safe-text.ts";
+import type { Key } from "../../client/keys.ts";
 import type { HintedLine } from "../shell-words.ts";
-import { number } from "./quantities.ts";
+import { parkedSentences } from "./keys.ts";
+import { durationText, number, renderAge } from "./quantities.ts";
 import { renderTable } from "./table.ts";
 
 /** One line of the list. */
@@ -33,6 +35,129 @@ export function actorsText(actors: readonly ActorLine[], isSome: boolean, line: 
     ],
     actors,
   );
+}
+
+/** One line of the history. */
+export interface EventLine {
+  readonly event: { readonly type: string };
+  readonly value: string;
+  readonly status: string;
+  readonly atMs: number;
+  readonly item: string;
+  /** Undefined for one that was submitted. */
+  readonly from: string | undefined;
+}
+
+export function historyText(actor: string, events: readonly EventLine[], nowMs: number): string {
+  if (events.length === 0) return `No event of actor ${printable(actor)} has succeeded yet.\n`;
+  return renderTable<EventLine>(
+    [
+      { title: "when", value: ({ atMs }) => renderAge(nowMs - atMs) },
+      { title: "event", value: ({ event }) => event.type },
+      { title: "from", value: ({ from = "-" }) => from },
+      {
+        title: "then in",
+        value: ({ value, status }) => (status === "active" ? value : `${value} (${status})`),
+      },
+      { title: "item", value: ({ item }) => item.slice(0, 12) },
+    ],
+    events,
+  );
+}
+
+/** A timer that is armed. */
+export interface TimerLine {
+  readonly id: string;
+  readonly dueAtMs: number;
+  readonly event: Uint8Array;
+  /** The actor that is told; undefined: the one that has set it. */
+  readonly to: string | undefined;
+}
+
+export function timersText(actor: string, timers: readonly TimerLine[], nowMs: number): string {
+  if (timers.length === 0) return `Actor ${printable(actor)} waits for no timer.\n`;
+  return renderTable<TimerLine>(
+    [
+      { title: "due", value: ({ dueAtMs }) => dueText(dueAtMs, nowMs) },
+      { title: "timer", value: ({ id }) => id },
+      { title: "event", value: ({ event }) => Buffer.from(event).toString("utf8") },
+      { title: "to", value: ({ to = "itself" }) => to },
+    ],
+    timers,
+  );
+}
+
+/** The part of what an actor has asked for that people are shown. */
+export interface AskedLine {
+  readonly timers: readonly Pick<TimerLine, "id" | "dueAtMs">[];
+  readonly invocations: readonly { readonly id: string; readonly source: string; readonly item: string }[];
+  readonly children: readonly string[];
+  /** Named actions that are not done; undefined when there are none. */
+  readonly actions: number | undefined;
+  readonly actionsError: { readonly class: string; readonly message: string } | undefined;
+  readonly retiresAtMs: number | undefined;
+  readonly parent: string | undefined;
+}
+
+/** Why an actor waits, of which no event waits: a sentence for each reason. */
+export function waitSentences(
+  { timers, invocations, children, actions, actionsError, retiresAtMs, parent }: AskedLine,
+  line: HintedLine,
+  nowMs: number,
+): string[] {
+  const inOrder = timers.toSorted((one, other) => one.dueAtMs - other.dueAtMs);
+  const actionsText = actions === undefined ? "" : `${number(actions)} named actions of it are not done`;
+  return [
+    ...inOrder.map(
+      ({ id, dueAtMs }) => `It waits for timer ${printable(id)}, due ${dueText(dueAtMs, nowMs)}.`,
+    ),
+    ...invocations.map(({ id, source, item }) => {
+      const explained = line("explain", item.slice(0, 12));
+      return `It waits for ${printable(source)}, which it has invoked as ${printable(id)}: \`${explained}\` says how that is.`;
+    }),
+    ...children.map((child) => `It has started ${printable(child)}: \`${line("actor", "get", child)}\``),
+    ...(parent === undefined ? [] : [`${printable(parent)} has started it.`]),
+    ...(actionsText === ""
+      ? []
+      : [
+          `${actionsText}${actionsError === undefined ? "." : `: ${printable(actionsError.class)}: ${printable(actionsError.message)}`}`,
+        ]),
+    ...(retiresAtMs === undefined ? [] : [`It is final, and is forgotten ${dueText(retiresAtMs, nowMs)}.`]),
+  ];
+}
+
+/** All actors of one type. */
+export interface BoardLines {
+  readonly states: readonly { readonly value: string; readonly actors: number; readonly final: number }[];
+  readonly moved: readonly { readonly key: string; readonly value: string; readonly events: number }[];
+  readonly parked: readonly Key[];
+}
+
+export function boardText(type: string, { states, moved, parked }: BoardLines, line: HintedLine): string {
+  if (states.length === 0 && parked.length === 0)
+    return `No actor of type ${printable(type)} yet: \`${line("actor", "send", `${type}/ID`)}\` makes one by its first event.\n`;
+  const table = renderTable(
+    [
+      { title: printable(type), value: ({ value }: BoardLines["states"][number]) => value },
+      { title: "actors", value: ({ actors }) => String(actors), align: "right" },
+      { title: "final", value: ({ final }) => String(final), align: "right" },
+    ],
+    states,
+  );
+  const kept = parked.flatMap((key) => [
+    printable(key.key),
+    ...parkedSentences(key, line, "actor").map((why) => `  ${why}`),
+  ]);
+  const last = moved.map(
+    ({ key, value, events }) => `${printable(key)} is ${printable(value)} after ${number(events)} events`,
+  );
+  return [table, ...[...kept, ...last].map((text) => `${text}\n`)].join("");
+}
+
+/** "in 3m 05s", or "now". */
+export function dueText(dueAtMs: number, nowMs: number): string {
+  const leftMs = dueAtMs - nowMs;
+  return leftMs < 1_000 ? "now" : `in ${durationText(leftMs)}`;
 }
 
 /** Actors of one type in one state, among those that other code was tried on. */

@@ -38,10 +38,39 @@ export function itemText(situation: ItemSituation): string {
   const named = item.id === undefined ? "" : `, and "${printable(item.id)}" in the input`;
   const priority = item.priority === 0 ? "" : `, priority ${item.priority}`;
   const place = `It is number ${number(item.sequence + 1)} of the run${named}${priority}.`;
-  const key = item.key === undefined ? [] : [`Its key is ${printable(item.key)}.`];
-  const sentences = [place, ...key, ...itemSentences(situation)].map((sentence) => `  ${sentence}`);
+  const isOfLane = item.origin?.kind === "invocation" || item.origin?.kind === "action";
+  const key = item.key === undefined || isOfLane ? [] : [`Its key is ${printable(item.key)}.`];
+  const sentences = [place, ...key, ...originSentences(situation), ...itemSentences(situation)].map(
+    (sentence) => `  ${sentence}`,
+  );
   const attempts = item.attempts.length === 0 ? "" : `\n${attemptsTable(item.attempts)}`;
   return `${[`item ${item.item}`, ...sentences].join("\n")}\n${attempts}`;
+}
+
+/** The actor that has made it, for an item that nobody submitted. */
+function originSentences({ item: { origin, key = "" }, line }: ItemSituation): string[] {
+  if (origin === undefined) return [];
+  const { kind, actor = "", id = "", source = "", type = "" } = origin;
+  const [by, own, named] = [printable(actor), printable(key), printable(id)];
+  const look = (whose: string): string => `\`${line("actor", "get", whose)}\` says where that is.`;
+  switch (kind) {
+    case "mail":
+      return [`${by} has sent it to ${own}: ${look(actor)}`];
+    case "timer":
+      return [`It is timer ${named} of ${own}, which was due.`];
+    case "outcome":
+      return [`It is the end of ${named}, which ${own} has started.`];
+    case "failure":
+      return [`It is the failure of ${named}, which ${own} has started.`];
+    case "start":
+      return [`It begins ${own}, which ${by} has started as ${named} (${printable(source)}): ${look(actor)}`];
+    case "invocation":
+      return [`${by} has invoked it as ${named} (${printable(source)}), and waits for it: ${look(actor)}`];
+    case "action":
+      return [`It is action ${printable(type)} of ${by}: ${look(actor)}`];
+    case "unknown":
+      return ["Another item has made it, in a way that this version of rollout does not know."];
+  }
 }
 
 function whereSentences(situation: ItemSituation): string[] {

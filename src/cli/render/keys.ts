@@ -38,15 +38,20 @@ export function keysText(keys: readonly Key[], isSome: boolean, line: HintedLine
 
 /** Its lines under a head; ends with a line ending. */
 export function keyText(key: Key, line: HintedLine): string {
-  const sentences = [
+  const sentences = keySentences(key, line, "key");
+  return `key ${printable(key.key)}\n${sentences.map((sentence) => `  ${sentence}\n`).join("")}`;
+}
+
+/** How it stands. The commands for what is to be done about it are those of `noun`. */
+export function keySentences(key: Key, line: HintedLine, noun: "key" | "actor"): string[] {
+  return [
     phaseSentence(key),
-    ...parkedSentences(key, line),
+    ...parkedSentences(key, line, noun),
     key.stateBytes === undefined
       ? "It has no state."
       : `It has a state of ${number(key.stateBytes)} bytes: \`${line("key", "get", key.key, "--state")}\` prints it.`,
     `It is of partition ${key.partition}${key.owner === undefined ? "" : `, which is warm at worker ${key.owner}`}.`,
   ];
-  return `key ${printable(key.key)}\n${sentences.map((sentence) => `  ${sentence}\n`).join("")}`;
 }
 
 function phaseSentence({ phase, items, head, worker }: Key): string {
@@ -73,13 +78,18 @@ function behindText(items: number): string {
   return items === 1 ? "1 waits behind it" : `${number(items)} wait behind it`;
 }
 
-function parkedSentences({ parkedBy, head, error, key }: Key, line: HintedLine): string[] {
+/** The reason why nothing of it starts, and the remedy; none unless it is parked. */
+export function parkedSentences(
+  { parkedBy, head, error, key }: Key,
+  line: HintedLine,
+  noun: "key" | "actor",
+): string[] {
   if (parkedBy === "paused")
-    return [`An operator has paused it: \`${line("key", "resume", key)}\` lets it go on.`];
+    return [`An operator has paused it: \`${line(noun, "resume", key)}\` lets it go on.`];
   if (parkedBy !== "failed" || head === undefined) return [];
   const why = error === undefined ? "" : ` (${printable(error.class)}: ${printable(error.message)})`;
   return [
-    `Item ${head.slice(0, 12)} has failed${why}: \`${line("retry", head.slice(0, 12))}\` tries it again, \`${line("key", "skip", key)}\` goes on without it.`,
+    `Item ${head.slice(0, 12)} has failed${why}: \`${line("retry", head.slice(0, 12))}\` tries it again, \`${line(noun, "skip", key)}\` goes on without it.`,
   ];
 }
 

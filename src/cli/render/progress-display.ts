@@ -97,7 +97,8 @@ class LineDisplay implements ProgressDisplay {
   readonly #stream: DisplayStream;
   readonly #clock: Clock;
   #last:
-    { readonly atMs: number; readonly share: number; readonly situation: string | undefined } | undefined;
+    | { readonly atMs: number; readonly share: number; readonly situation: string | undefined }
+    | undefined;
   #unsaid: ProgressView | undefined;
   #messages = "";
 

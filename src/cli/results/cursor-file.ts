@@ -18,6 +18,8 @@ export interface Begun {
   readonly withInput: boolean;
   /** The errors file as seen from beside the output; null when failures stand among the results. */
   readonly errors: string | null;
+  /** Whether results of items that other items have made stand among them; they do not unless it is said. */
+  readonly inside?: true;
 }
 
 export interface Progress {
@@ -232,7 +234,7 @@ async function lengthOf(file: string): Promise<number | undefined> {
   );
 }
 
-const WORDS: Readonly<Record<keyof Begun, string>> = {
+const WORDS: Readonly<Record<Exclude<keyof Begun, "inside">, string>> = {
   runId: "run",
   format: "format",
   order: "order",
@@ -241,7 +243,9 @@ const WORDS: Readonly<Record<keyof Begun, string>> = {
 };
 
 function differenceOf(found: Begun, wanted: Begun): string | undefined {
-  for (const name of Object.keys(WORDS) as (keyof Begun)[]) {
+  if (found.inside !== wanted.inside)
+    return `it was begun ${shown(found.inside === true)} --inside, and this is ${shown(wanted.inside === true)}`;
+  for (const name of Object.keys(WORDS) as (keyof typeof WORDS)[]) {
     if (found[name] === wanted[name]) continue;
     return `it was begun with ${WORDS[name]} ${shown(found[name])}, and this is ${shown(wanted[name])}`;
   }

@@ -3,6 +3,7 @@
 // is no text base64.
 import { isUtf8 } from "node:buffer";
 import { isoTime } from "../../base/clock.ts";
+import { originObject } from "../../client/origin.ts";
 import type { Result, ResultError } from "../../client/results.ts";
 
 export const FORMAT_NAMES = ["jsonl", "csv", "openai"] as const;
@@ -76,7 +77,8 @@ function jsonLine(result: Result): string {
     finished_at: isoTime(result.finishedAtMs),
   });
   const head = `{"item":"${item}","id":${JSON.stringify(id ?? null)},"ok":${String(ok)}${outcome}`;
-  const tail = input === undefined ? "" : jsonField("input", input);
+  const made = result.origin === undefined ? "" : `,"origin":${JSON.stringify(originObject(result.origin))}`;
+  const tail = `${input === undefined ? "" : jsonField("input", input)}${made}`;
   return `${head},${whence.slice(1, -1)}${tail}}\n`;
 }
 
@@ -164,7 +166,7 @@ function textCell(text: string): string {
  * of the http backend already is a response; any other becomes the body of one.
  */
 function openaiLine(result: Result): string {
-  const { item, id, output, error } = result;
+  const { item, id, output, error, pluginVersion } = result;
   const refused = error?.response && serverAnswer(error.response);
   const said =
     error === undefined || refused !== undefined ? null : { code: error.class, message: error.message };
@@ -173,6 +175,8 @@ function openaiLine(result: Result): string {
     `"custom_id":${JSON.stringify(id ?? item)}`,
     `"response":${error === undefined ? response(output, item) : (refused ?? "null")}`,
     `"error":${JSON.stringify(said)}`,
+    // Readers of such files leave fields alone that they do not know.
+    `"plugin_version":${JSON.stringify(pluginVersion ?? null)}`,
   ];
   return `{${fields.join(",")}}\n`;
 }

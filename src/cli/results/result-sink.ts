@@ -25,6 +25,8 @@ export interface ResultTarget {
   readonly errors?: string | undefined;
   readonly format: FormatName;
   readonly withInput?: boolean;
+  /** Whether results of items that other items have made stand among them. */
+  readonly inside?: boolean;
   /** `replace`: files appear when they are whole. `grow`: they grow, and a later sink on the same goes on with them. */
   readonly mode: "replace" | "grow";
   readonly runId: string;
@@ -33,6 +35,17 @@ export interface ResultTarget {
   readonly place?: CursorPlace;
   /** Forgets what earlier sinks wrote into a file that grows. It has to be a file of theirs. */
   readonly anew?: boolean;
+}
+
+/**
+ * The results of items that other items have made, as they are to be read: their failures are told wherever they can stand, which is where
+ * results come as they become final.
+ */
+export function insideOf({
+  order,
+  inside = false,
+}: Pick<ResultTarget, "order" | "inside">): boolean | "failed" {
+  return inside || (order === "completion" ? "failed" : false);
 }
 
 /** An id of the input that needs no quotes and cannot be taken for a flag. */
@@ -84,10 +97,11 @@ function placeOf({ place }: ResultTarget, output: string): CursorPlace {
   return place ?? cursorIn(cursorFileOf(output));
 }
 
-function begunOf({ runId, format, order, withInput, errors }: ResultTarget, output: string): Begun {
+function begunOf({ runId, format, order, withInput, errors, inside }: ResultTarget, output: string): Begun {
   return {
     ...{ runId, format, order, withInput: withInput ?? false },
     errors: errors === undefined ? null : besideOutput(output, errors),
+    ...(inside === true && { inside }),
   };
 }
 

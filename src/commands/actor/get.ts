@@ -1,15 +1,13 @@
 // `rollout actor get`
-import { printable, printableLines } from "../../base/safe-text.ts";
+import { systemClock } from "../../base/clock.ts";
 import { Args } from "../../cli/oclif.ts";
-import { keyText } from "../../cli/render/keys.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
-import { actorObject, actorOf, valueText } from "../../compose/actor-views.ts";
-import type { ActorView } from "../../compose/actor-views.ts";
-import { OperatorCommand } from "../../compose/operator-command.ts";
+import { ActorCommand } from "../../compose/actor-command.ts";
+import { actorObject, actorOf, actorText } from "../../compose/actor-views.ts";
 
-export class ActorGet extends OperatorCommand {
+export class ActorGet extends ActorCommand {
   static override readonly summary =
-    "Show an actor: its state and context, what waits for it, and why it is parked.";
+    "Show an actor: its state and context, for what it waits, and why it is parked.";
   static override readonly description =
     "As its last event that succeeded has left it; the event that is under way is not in it.";
   static override readonly examples = [
@@ -23,19 +21,10 @@ export class ActorGet extends OperatorCommand {
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(ActorGet);
-    const view = actorOf(await this.askRun(flags, (client) => client.key(args.actor, { withState: true })));
-    const text = `actor ${printable(view.key.key)}: ${printableLines(sentenceOf(view))}\n`;
-    this.print([actorObject(view)], `${text}${keyText(view.key, this.hinted)}`);
+    const key = await this.askActor(args.actor, flags, (client, actor) =>
+      client.key(actor, { withState: true }),
+    );
+    const view = actorOf(key);
+    this.print([actorObject(view)], actorText(view, this.hinted, systemClock.wallMs()));
   }
-}
-
-function sentenceOf({ key, actor }: ActorView): string {
-  if (actor === undefined)
-    return key.state === undefined
-      ? "no event of it has succeeded yet, so it has no state"
-      : "the state of that key is none that an actor has left";
-  const { events, snapshot } = actor;
-  const { status, value, context } = snapshot;
-  const ended = status === "active" ? "" : ` (${status})`;
-  return `${valueText(value)}${ended}, after ${events} events\n  ${JSON.stringify(context)}`;
 }

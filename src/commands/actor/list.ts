@@ -3,7 +3,7 @@ import { Flags } from "../../cli/oclif.ts";
 import { actorsText } from "../../cli/render/actors.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
 import { listFullKeys } from "../../client/keys.ts";
-import { actorObject, actorsAmong, valueText } from "../../compose/actor-views.ts";
+import { actorObject, actorsAmong, isIn, valueText } from "../../compose/actor-views.ts";
 import type { ActorView } from "../../compose/actor-views.ts";
 import type { ActorState } from "../../runtime/actor-state.ts";
 import { OperatorCommand } from "../../compose/operator-command.ts";
@@ -30,13 +30,14 @@ export class ActorList extends OperatorCommand {
   override async run(): Promise<void> {
     const { flags } = await this.parse(ActorList);
     const { value, type, parked } = flags;
+    const wanted = type === undefined ? {} : { prefix: `${type}/` };
     const isWanted = ({ key, actor }: ActorView<ActorState>): boolean =>
       (type === undefined || actor.type === type) &&
       (!parked || key.parkedBy !== undefined) &&
       (value === undefined || isIn(valueText(actor.snapshot.value), value));
     const actors = await this.askRun(flags, async (client) => {
       const found: ActorView<ActorState>[] = [];
-      for await (const view of actorsAmong(listFullKeys(client.keyCalls)))
+      for await (const view of actorsAmong(listFullKeys(client.keyCalls, wanted)))
         if (isWanted(view)) found.push(view);
       return found;
     });
@@ -47,8 +48,4 @@ export class ActorList extends OperatorCommand {
     const isSome = parked || value !== undefined || type !== undefined;
     this.print(actors.map(actorObject), actorsText(lines, isSome, this.hinted));
   }
-}
-
-function isIn(text: string, value: string): boolean {
-  return text.split(", ").some((part) => part === value || part.startsWith(`${value}.`));
 }

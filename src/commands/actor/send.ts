@@ -1,19 +1,32 @@
 // `rollout actor send`
 import { text as textOf } from "node:stream/consumers";
 import { systemClock } from "../../base/clock.ts";
+import { RolloutError } from "../../base/errors.ts";
 import { newUlid } from "../../base/ids.ts";
 import { systemRandom } from "../../base/random.ts";
 import { Args, Flags } from "../../cli/oclif.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
-import { OperatorCommand } from "../../compose/operator-command.ts";
+import { ActorCommand } from "../../compose/actor-command.ts";
+import { actorObject, actorOf, actorText, isIn, valueText } from "../../compose/actor-views.ts";
+import type { ActorView } from "../../compose/actor-views.ts";
+import { untilActor } from "../../compose/actor-wait.ts";
+import type { RolloutClient } from "../../compose/rollout-client.ts";
+import { parseDurationMs } from "../../config/duration.ts";
 
-export class ActorSend extends OperatorCommand {
+const KNOWN = "That event is there already.";
+const SENT = "The event is on its way.";
+const TAG = "tag:";
+
+export class ActorSend extends ActorCommand {
   static override readonly summary = "Send an event to an actor. The first one makes it.";
   static override readonly description =
     "Answers when the event is on stable storage: it is executed after all that wait for the actor. With --id it may be sent again: within an " +
-    "actor the same id is the same event, for ever. Without it each call sends another event.";
+    "actor the same id is the same event, for ever. Without it each call sends another event. With --wait it stays until the actor is in a " +
+    "state, or in one with a tag (tag:TAG): in one that it comes to after the event was sent, or for an event that was there before in any. It " +
+    "ends with 3 when the actor cannot come there, because an event of it has failed or it is final, and with 1 after --timeout.";
   static override readonly examples = [
     `<%= config.bin %> <%= command.id %> order/17 '{"type": "pay", "cents": 2350}' --plugin order.toml --id payment-9`,
+    `<%= config.bin %> <%= command.id %> order/17 '{"type": "ship"}' --wait shipped --timeout 1m`,
     `cat event.json | <%= config.bin %> <%= command.id %> order/17 -`,
   ];
   static override readonly args = {
@@ -35,19 +48,67 @@ export class ActorSend extends OperatorCommand {
       helpValue: "FILE",
     }),
     id: Flags.string({ summary: "The id of the event within its actor.", helpValue: "ID" }),
+    wait: Flags.string({
+      summary: "Stay until the actor is in this state; `playing` is there in `playing.fast` too.",
+      helpValue: "STATE|tag:TAG",
+    }),
+    timeout: Flags.string({
+      summary: "With --wait: no longer than this. Unless said, for as long as the run goes on.",
+      helpValue: "DURATION",
+    }),
   };
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(ActorSend);
-    const { plugin, id = newUlid(systemClock, systemRandom) } = flags;
+    const { plugin, id = newUlid(systemClock, systemRandom), wait, timeout } = flags;
+    if (timeout !== undefined && wait === undefined) throw this.misuse("--timeout goes with --wait");
+    const timeoutMs = timeout === undefined ? undefined : this.#durationOf(timeout);
     const event = Buffer.from((args.event === "-" ? await textOf(process.stdin) : args.event).trim());
-    const { added } = await this.withRun({ ...flags, plugin: undefined }, (client) =>
-      client.submit([event], { plugin, key: () => args.actor, id: () => id }),
-    );
-    const known = added === 0;
-    this.print(
-      [{ actor: args.actor, known }],
-      known ? "That event is there already.\n" : "The event is on its way.\n",
-    );
+    const actor = wait === undefined ? args.actor : await this.keyOfActor(args.actor, flags);
+    const { known, view } = await this.withRun({ ...flags, plugin: undefined }, async (client) => {
+      const since = wait === undefined ? undefined : await commitOf(client, actor);
+      const { added } = await client.submit([event], { plugin, key: () => actor, id: () => id });
+      const isKnown = added === 0;
+      if (wait === undefined) return { known: isKnown, view: undefined };
+      this.tell(isKnown ? KNOWN : SENT);
+      const seen = await untilActor(client, actor, (key) => inWanted(actorOf(key), wait), {
+        ...{ clock: systemClock, random: systemRandom, timeoutMs },
+        ...(!isKnown && { sinceCommit: since }),
+        onTrouble: (trouble) =>
+          this.tell(
+            trouble === undefined ? "The coordinator answers again." : `Waiting: ${trouble.message}.`,
+          ),
+      });
+      return { known: isKnown, view: seen };
+    });
+    if (view === undefined)
+      return this.print([{ actor: args.actor, known }], known ? `${KNOWN}\n` : `${SENT}\n`);
+    this.print([{ known, ...actorObject(view) }], actorText(view, this.hinted, systemClock.wallMs()));
   }
+
+  #durationOf(text: string): number {
+    const durationMs = parseDurationMs(text);
+    if (durationMs !== undefined && durationMs > 0) return durationMs;
+    throw this.misuse(`--timeout takes a duration such as 30s or 5m, not ${text}`);
+  }
+}
+
+/** The commit of the state that the actor has; 0 for one that is not there. */
+async function commitOf(client: RolloutClient, actor: string): Promise<number> {
+  try {
+    return (await client.key(actor)).stateCommit ?? 0;
+  } catch (error) {
+    if (error instanceof RolloutError && error.code === "key_unknown") return 0;
+    throw error;
+  }
+}
+
+/** The actor when it is where it is waited for. */
+function inWanted(view: ActorView, wanted: string): ActorView | undefined {
+  const { actor } = view;
+  if (actor === undefined) return undefined;
+  const tag = wanted.startsWith(TAG) ? wanted.slice(TAG.length) : undefined;
+  const isThere =
+    tag === undefined ? isIn(valueText(actor.snapshot.value), wanted) : actor.tags.includes(tag);
+  return isThere ? view : undefined;
 }

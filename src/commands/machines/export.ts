@@ -1,4 +1,7 @@
 // `rollout machines export`
+import { actorAddress } from "../../base/actor-address.ts";
+import { systemClock } from "../../base/clock.ts";
+import { litStates } from "../../charts/lit.ts";
 import { chartMermaid } from "../../charts/mermaid.ts";
 import { ownMachines } from "../../charts/named-machine.ts";
 import type { NamedMachine } from "../../charts/named-machine.ts";
@@ -6,15 +9,29 @@ import { chartSvg, ChartTooLarge } from "../../charts/svg.ts";
 import { replaceFile } from "../../base/file-system.ts";
 import { failure } from "../../base/errors.ts";
 import { asUnwritable } from "../../base/system-reason.ts";
-import { BaseCommand } from "../../cli/base-command.ts";
 import { machineArgs, machineFlags, unknownMachine } from "../../cli/machine-flags.ts";
 import { Flags } from "../../cli/oclif.ts";
+import { configFlagsFor } from "../../cli/setting-flags.ts";
+import { untilSeenEnough } from "../../cli/signals.ts";
+import { PatientReader } from "../../cli/watch.ts";
+import { KeyNews } from "../../client/key-news.ts";
+import { unknownKey } from "../../compose/key-deeds.ts";
+import { OperatorCommand } from "../../compose/operator-command.ts";
+import type { RolloutClient } from "../../compose/rollout-client.ts";
 import { loadUserMachine } from "../../compose/user-machine.ts";
+import { readActorState } from "../../runtime/actor-state.ts";
 
 const FORMATS = ["mermaid", "svg", "json"] as const;
 type Format = (typeof FORMATS)[number];
 
-export class MachinesExport extends BaseCommand {
+/** The actor whose state is lit. */
+interface Lit {
+  readonly actor: string;
+  /** Null while it has none. */
+  readonly value: unknown;
+}
+
+export class MachinesExport extends OperatorCommand {
   static override readonly summary = "Print a statechart as a diagram, a picture or data.";
   static override readonly description =
     "`mermaid` is a state diagram as text, which many viewers draw; `svg` a picture, for light and dark pages, that shows " +
@@ -30,6 +47,11 @@ export class MachinesExport extends BaseCommand {
       command: "<%= config.bin %> <%= command.id %> --all --format json",
     },
     {
+      description: "A durable actor's, with the state that it is in lit, drawn anew whenever it moves:",
+      command:
+        "<%= config.bin %> <%= command.id %> --plugin order.toml --actor order/17 --format svg -o order.svg --watch",
+    },
+    {
       description: "A machine of yours:",
       command: "<%= config.bin %> <%= command.id %> --plugin training.ts --format svg -o training.svg",
     },
@@ -42,6 +64,17 @@ export class MachinesExport extends BaseCommand {
       options: FORMATS,
       summary: "How it is written: mermaid unless said, and json with --json.",
     })(),
+    actor: Flags.string({
+      summary: "With --plugin: light the state that this actor of the run is in.",
+      helpValue: "TYPE/ID",
+      dependsOn: ["plugin"],
+    }),
+    watch: Flags.boolean({
+      char: "w",
+      summary: "With --actor: write it again whenever the actor moves, until the run is over or Ctrl-C.",
+      dependsOn: ["actor"],
+    }),
+    ...pickConfig(),
     output: Flags.string({
       char: "o",
       summary: "Write to this file; without it, or as -, to standard output.",
@@ -51,19 +84,70 @@ export class MachinesExport extends BaseCommand {
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(MachinesExport);
-    const machines = await this.#machines(args.name, flags.all, flags.plugin);
+    const { actor } = flags;
+    const plugin = actor === undefined ? flags.plugin : this.#pluginOf(actor, flags.plugin ?? "");
+    const machines = await this.#machines(args.name, flags.all, plugin);
     const format = flags.format ?? (this.isForPrograms ? "json" : "mermaid");
     if (format === "svg" && machines.length > 1 && !this.isForPrograms)
       throw this.misuse("an SVG file holds one machine: name it");
+    const { output = "-" } = flags;
+    const write = (lit?: Lit): Promise<void> => this.#write(machines, { format, output, lit });
+    if (actor === undefined) return write();
+    const enough = untilSeenEnough(this.argv);
+    await this.followRun({ config: flags.config }, enough, (client) =>
+      this.#follow(client, actor, { isOnce: !flags.watch, signal: enough.signal, write }),
+    );
+  }
+
+  /** A chart for each state that is seen. */
+  async #follow(
+    client: RolloutClient,
+    actor: string,
+    { isOnce, signal, write }: { isOnce: boolean; signal: AbortSignal; write: (lit: Lit) => Promise<void> },
+  ): Promise<void> {
+    const news = new KeyNews(client.keyCalls, actor, systemClock);
+    const reader = new PatientReader((sentence) => this.tell(sentence));
+    let drawn: string | undefined;
+    while (!signal.aborted) {
+      const seen = await reader
+        .read(() => news.next(signal))
+        .catch((error: unknown) => {
+          if (!signal.aborted) throw error;
+        });
+      if (seen === undefined) continue;
+      const { key, isOver } = seen;
+      if (key === undefined && isOnce) throw unknownKey(actor, "actor");
+      const value = (key?.state && readActorState(key.state))?.snapshot.value ?? null;
+      const text = JSON.stringify(value);
+      if (text !== drawn) await write({ actor, value });
+      drawn = text;
+      if (isOnce || isOver) return;
+    }
+  }
+
+  /** The type is the export, where the manifest has several. */
+  #pluginOf(actor: string, plugin: string): string {
+    const address = actorAddress(actor);
+    if (address === undefined) throw this.misuse(`--actor takes TYPE/ID, not ${actor}`);
+    return plugin.includes("#") ? plugin : `${plugin}#${address.type}`;
+  }
+
+  async #write(
+    machines: readonly NamedMachine[],
+    {
+      format,
+      output,
+      lit,
+    }: { readonly format: Format; readonly output: string; readonly lit: Lit | undefined },
+  ): Promise<void> {
     const objects = [];
     const texts = [];
     for (const machine of machines) {
-      const { object, text } = await this.#exported(machine, format);
+      const { object, text } = await this.#exported(machine, format, lit);
       objects.push(object);
       texts.push(text);
     }
     const text = texts.join(format === "mermaid" ? "\n" : "");
-    const { output = "-" } = flags;
     if (output === "-") return this.print(objects, text);
     const content = this.isForPrograms
       ? objects.map((object) => `${JSON.stringify(object)}\n`).join("")
@@ -85,27 +169,43 @@ export class MachinesExport extends BaseCommand {
     return found;
   }
 
-  async #exported(machine: NamedMachine, format: Format): Promise<{ object: object; text: string }> {
+  async #exported(
+    machine: NamedMachine,
+    format: Format,
+    actor: Lit | undefined,
+  ): Promise<{ object: object; text: string }> {
     const { name, model, structure } = machine;
-    const about = { name, version: model.version, structure };
+    const lit = actor && litStates(model, actor.value);
+    const about = {
+      name,
+      version: model.version,
+      structure,
+      ...(actor && lit && { ...actor, lit: [...lit] }),
+    };
     if (format === "json") {
       const object = { ...about, chart: model };
       return { object, text: `${JSON.stringify(object)}\n` };
     }
     const text =
       format === "svg"
-        ? await this.#svg(machine)
-        : `%% ${oneLine(`${name} ${model.version ?? ""}`)}\n${chartMermaid(model)}`;
+        ? await this.#svg(machine, lit)
+        : `%% ${oneLine(`${name} ${model.version ?? ""}`)}\n${chartMermaid(model, lit)}`;
     return { object: { ...about, format, text }, text };
   }
 
-  async #svg({ name, model }: NamedMachine): Promise<string> {
-    return chartSvg(model, { isAlone: true }).catch((error: unknown) => {
+  async #svg({ name, model }: NamedMachine, lit: ReadonlySet<string> | undefined): Promise<string> {
+    return chartSvg(model, { isAlone: true, ...(lit && { lit }) }).catch((error: unknown) => {
       if (!(error instanceof ChartTooLarge)) throw error;
       const advice = "take --format json or mermaid";
       throw failure("machine_unusable", { file: name, reason: error.message, advice });
     });
   }
+}
+
+/** The flag that says which run has the actor. */
+function pickConfig(): Pick<ReturnType<typeof configFlagsFor>, "config"> {
+  const { config } = configFlagsFor([]);
+  return { config };
 }
 
 function oneLine(text: string): string {

@@ -11,6 +11,7 @@ import { findProgram } from "../../worker/children/program-search.ts";
 import { isTemplate } from "../../worker/backends/command/argv-template.ts";
 import { exchange } from "../../transport/exchange.ts";
 import { fillHeaders } from "../../worker/backends/http/headers.ts";
+import { KnownManifests } from "../plugins.ts";
 import type { Finding } from "./finding.ts";
 import { examined, good, warning } from "./finding.ts";
 
@@ -36,16 +37,13 @@ export async function examinePlugins(
   look: PluginLook,
 ): Promise<readonly Finding[]> {
   if (files.length === 0) return [good(SUBJECT, "no manifests: workers have the plugin mock")];
-  const known = new Map<string, string>();
+  const known = new KnownManifests();
   const findings: Finding[] = [];
   for (const file of files)
     findings.push(
       ...(await examined(SUBJECT, async () => {
         const manifest = await loadManifest(file);
-        const { name } = manifest;
-        const other = known.get(name);
-        if (other !== undefined) throw failure("plugin_repeated", { file: manifest.file, name, other });
-        known.set(name, manifest.file);
+        known.add(manifest);
         return [await examinePlugin(manifest, look)];
       })),
     );

@@ -18,7 +18,7 @@ import type { ConfigRole } from "../../config/settings/setting.ts";
 import { parseConfigText } from "../../config/toml-file.ts";
 import { TOPICS } from "../../observe/events.ts";
 import type { Program } from "./kept-process.ts";
-import { DATABASE, STATE } from "./run-record.ts";
+import { DATABASE, PLUGINS, STATE } from "./run-record.ts";
 import type { RunDirectory } from "./run-directory.ts";
 
 const LISTEN_ADDR = "transport.listen_addr";
@@ -31,6 +31,7 @@ const PLACES: readonly SettingKey[] = [
   "worker.coordinator_addr",
   "worker.enrolment",
   "worker.plugins",
+  "worker.plugin_dir",
   "worker.monitor_addr",
 ];
 /** Its network is this machine, and its coordinator shares the database with no other: there is no lease to time, and nobody to outweigh. */
@@ -108,7 +109,11 @@ export function localConfigText(
   const tables: Record<string, Record<string, unknown>> = {
     storage: { path: `./${DATABASE}` },
     transport: { listen_addr: listenAddr, tls_dir: "./tls" },
-    worker: { state_dir: `./${STATE}`, plugins: manifest === undefined ? [] : [manifest] },
+    worker: {
+      state_dir: `./${STATE}`,
+      plugins: manifest === undefined ? [] : [manifest],
+      plugin_dir: `./${PLUGINS}`,
+    },
   };
   for (const { key, value } of settings) {
     const [table = "", name = ""] = key.split(".");

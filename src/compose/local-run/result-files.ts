@@ -7,7 +7,7 @@ import { errnoOf, failure } from "../../base/errors.ts";
 import { systemReason } from "../../base/system-reason.ts";
 import type { FormatName } from "../../cli/results/format.ts";
 import { isFile, isSameFile } from "../../cli/results/outlet.ts";
-import { checkResultTarget, openResultSink } from "../../cli/results/result-sink.ts";
+import { checkResultTarget, insideOf, openResultSink } from "../../cli/results/result-sink.ts";
 import type { ResultSink, ResultTarget } from "../../cli/results/result-sink.ts";
 import type { ResultsOrder } from "../../client/results.ts";
 import type { RolloutClient } from "../rollout-client.ts";
@@ -198,7 +198,10 @@ export class ResultsWriter {
     signal: AbortSignal,
   ): Promise<"end" | "aborted" | "reader-gone"> {
     const { client, files } = this.#options;
-    const pages = client.resultPages({ ...how, order: files.order, after: this.#sink.cursor, signal });
+    const { order } = files;
+    const pages = client.resultPages({
+      ...{ ...how, order, inside: insideOf({ order }), after: this.#sink.cursor, signal },
+    });
     try {
       for await (const page of pages) {
         if ((await this.#sink.write(page)) === "reader-gone") return "reader-gone";

@@ -28,10 +28,12 @@ import { prefixRange } from "../../storage/store.ts";
 import type { Store } from "../../storage/store.ts";
 import { replaceFile, SECRET_MODE } from "../../transport/tls/credential-files.ts";
 import { isByHand } from "../store-holders.ts";
+import { hasComeTo } from "./released-tasks.ts";
 import {
   DATABASE,
   filesToRemove,
   LOCK,
+  PLUGINS,
   readFileOf,
   readRecord,
   readRecorded,
@@ -61,7 +63,7 @@ const EARLIER_POLL_MS = 100;
 const LOG_BYTES = 4 * 1024 * 1024;
 
 /** Files that speak of the database go before it. Logs stay. */
-const OF_ONE_TASK = [STATE, DATABASE, `${DATABASE}.lock`, "tls", "rollout.toml", "plugin.toml"];
+const OF_ONE_TASK = [STATE, DATABASE, `${DATABASE}.lock`, "tls", "rollout.toml", "plugin.toml", PLUGINS];
 
 /** Below the working directory, for runs whose results are not kept. */
 export const HIDDEN = ".rollout";
@@ -127,7 +129,8 @@ export class RunDirectory {
   ): Promise<RunDirectory> {
     const isNew = await refuseForeign(path);
     await makeDirectory(path).catch(asUnwritable(path));
-    await keepTreePrivate(path);
+    // The workers that watch it look at each link themselves: one that they cannot trust is a warning.
+    await keepTreePrivate(path, undefined, (directory) => directory === join(path, PLUGINS));
     const lock = await openLevelStore({
       ...{ path: join(path, LOCK), holderName: HOLDER_NAME, clock: ports.clock },
     }).catch((error: unknown) => {
@@ -149,7 +152,8 @@ export class RunDirectory {
       const found = await readRecord(path, about);
       const recorded = await readRecorded(path);
       refuseLoss(path, about, found !== undefined, recorded);
-      const isOther = found !== undefined && !isOf(found, task);
+      const isOther =
+        found !== undefined && !isOf(found, task) && !(await isReleased(path, found, recorded, task, ports));
       if (isOther) {
         const mayReplace = whenOfAnotherTask !== "refuse" && recorded.done + recorded.failed === 0;
         if (mayReplace) await untilEarlierHaveGone(path, ports);
@@ -257,6 +261,25 @@ export class RunDirectory {
     // Somebody else may have come meanwhile: then it is theirs.
     await dropIfEmpty(this.path);
   }
+}
+
+/** Whether it is a task that the run has come to by a release. Its record stays that of the first. */
+async function isReleased(
+  path: string,
+  found: RunRecord,
+  { hasDatabase }: Recorded,
+  task: KeyedTask,
+  ports: RunDirectoryPorts,
+): Promise<boolean> {
+  if (!hasDatabase || !sameFields(found.fields, task.fields)) return false;
+  try {
+    await untilEarlierHaveGone(path, ports);
+  } catch (error) {
+    // Nobody can look into it then.
+    if (error instanceof RolloutError && error.code === "run_held") return false;
+    throw error;
+  }
+  return hasComeTo({ path, holderName: HOLDER_NAME, clock: ports.clock }, task, textOf(found));
 }
 
 async function untilEarlierHaveGone(

@@ -24,6 +24,8 @@ import { SECRET_MODE } from "../../transport/tls/credential-files.ts";
 export const RECORD_FILE = "task.json";
 export const DATABASE = "rollout.db";
 export const STATE = "state";
+/** Manifests of further versions, or links to them: its workers watch it. Not there before there is one. */
+export const PLUGINS = "plugins";
 /** Held by the `rollout run` whose directory it is. */
 export const LOCK = "supervisor";
 const VERSION = 2;

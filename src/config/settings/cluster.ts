@@ -250,4 +250,12 @@ export const CLUSTER_SETTINGS = {
     roles: members,
     doc: "The largest state of a key. An item that leaves a larger one fails as too_large; of worker and coordinator the stricter wins.",
   },
+  "limits.mail": {
+    kind: "integer",
+    default: 100_000,
+    min: 1,
+    max: 1_000_000,
+    roles: coordinator,
+    doc: "How many items may wait for one actor when another one sends it more: over that the sender's event fails. It binds no submission.",
+  },
 } as const satisfies Record<string, Setting>;

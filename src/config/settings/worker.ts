@@ -48,13 +48,26 @@ export const WORKER_SETTINGS = {
     default: [],
     flag: "plugin",
     roles: worker,
-    doc: "Manifests of the plugins that a worker has; without one it has `mock`. The flag may be given several times.",
+    doc: "Manifests of the plugins that a worker has; without one it has `mock`. The flag may be given several times. Several of one name are versions of one plugin: the first is the worker's own, which executes what names no version.",
+  },
+  "worker.plugin_dir": {
+    kind: "path",
+    roles: worker,
+    doc: "A directory of further versions of these plugins: each manifest in it (`*.toml`), or link to one, is taken up while the worker runs. One that cannot be taken up is a warning.",
+  },
+  "worker.loaded_versions": {
+    kind: "integer",
+    default: 2,
+    min: 1,
+    max: 4,
+    roles: worker,
+    doc: "How many versions of one plugin are loaded at once. A version is loaded when its first item comes. With 1, for a GPU that holds one model, the worker ends what runs, closes one version and loads the other; no item is charged for that time.",
   },
   "worker.hot_reload": {
     kind: "boolean",
     default: false,
     roles: worker,
-    doc: "Whether a worker takes up a plugin whose files change, between items.",
+    doc: "Whether a worker takes up a plugin whose files change, between items. Another task under another version is taken up beside the old one.",
   },
   "worker.checkpoint_interval": {
     kind: "duration",

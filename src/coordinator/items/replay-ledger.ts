@@ -65,10 +65,13 @@ export async function replayLedger(store: Store, options: LedgerOptions): Promis
   const tally = numbers === undefined ? new Tally() : new Tally(numbers, setAside.size);
   const [shelf, alone] = [new Shelf<PendingItem>(), new Shelf<PendingItem>()];
   const running = await readRunning(store, tally, options);
-  const places = new Set([...running.values()].map(({ place }) => place));
+  const byPlace = new Map([...running.values()].map((item) => [item.place, item]));
   const { keys: settings = KEY_DEFAULTS, keyedStamp: stamp } = options;
-  const keys = await replayKeys(store, { settings, shelves: { shelf, alone }, stamp }, (place) =>
-    places.has(place),
+  const nextSequence = (): number => tally.nextSequence;
+  const keys = await replayKeys(
+    store,
+    { settings, shelves: { shelf, alone }, stamp, nextSequence },
+    (place) => byPlace.get(place),
   );
   const releases = await replayReleases(store, {
     nowMs: options.nowMs,

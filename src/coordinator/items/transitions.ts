@@ -2,7 +2,8 @@
 // settled, settled late, retried. Its rows go into the turn's batch together with the counts that they change.
 //
 // The items' room: `transitions` moves an item by its chart, `trials` says which ends cost it nothing, `rows` writes what that
-// changes of the ledger and what an attempt leaves, `replay-ledger` reads the ledger back.
+// changes of the ledger and what an attempt leaves, `finals` what stands for good, `carry-out` does what the room of keys asks for,
+// `replay-ledger` reads the ledger back.
 import { charts } from "../../../machines/index.ts";
 import { runsAlone } from "../../../machines/work-item.ts";
 import type { AttemptKey, ItemContext, ItemEvent } from "../../../machines/work-item.ts";
@@ -11,28 +12,32 @@ import type { Epoch, IncarnationId, WorkerId } from "../../base/ids.ts";
 import { compile } from "../../runtime/compile.ts";
 import type { Effect as ChartEffect, Row } from "../../runtime/compile.ts";
 import { encodeRecord } from "../../storage/codec.ts";
-import {
-  DONE_PREFIX,
-  FAILED_PREFIX,
-  ITEM_INDEX_PREFIX,
-  ITEMS_PREFIX,
-  RUNNING_PREFIX,
-} from "../../storage/keys.ts";
+import { FAILED_PREFIX, ITEM_INDEX_PREFIX, ITEMS_PREFIX, RUNNING_PREFIX } from "../../storage/keys.ts";
 import type { Claim, NamedAttempt } from "../turn/session-frame.ts";
 import type { Turn } from "../turn/turn.ts";
-import { isKeyed, itemDigits, itemIdText, itemKeyOf, keyedPlaceOf, placeOf } from "../ledger/place.ts";
+import {
+  insidePlaceOf,
+  isKeyed,
+  itemDigits,
+  itemIdText,
+  itemKeyOf,
+  keyedPlaceOf,
+  placeOf,
+} from "../ledger/place.ts";
 import type { Finding } from "../ledger/lookups.ts";
 import type {
   AttemptEnd,
   FailedItem,
+  Failure,
   LateReport,
   Ledger,
   PendingItem,
   RunningItem,
 } from "../ledger/ledger.ts";
 import { checkpointKey } from "../ledger/attempt-records.ts";
-import { doneRecord, failedRecord, itemIndexRecord, itemRecord, runningRecord } from "../ledger/records.ts";
+import { itemIndexRecord, itemRecord, runningRecord, UNTOLD } from "../ledger/records.ts";
 import type { ItemIndexRecord, ItemRecord, ReturnedRecord } from "../ledger/records.ts";
+import { recordFailure, recordResult } from "./finals.ts";
 import {
   dropRow,
   keepCheckpoint,
@@ -62,7 +67,8 @@ export function addItem(
 ): void {
   const sequence = ledger.tally.takeSequence();
   const hasKey = item.key !== "";
-  const place = (hasKey ? keyedPlaceOf : placeOf)(item.priority, sequence);
+  const placeIn = item.origin !== undefined ? insidePlaceOf : hasKey ? keyedPlaceOf : placeOf;
+  const place = placeIn(item.priority, sequence);
   if (!hasKey) {
     admitFresh(ledger, item.priority, place, item);
     ledger.tally.openCursor(item.priority, sequence);
@@ -243,7 +249,7 @@ export function retryFailed(ledger: Ledger, turn: Turn, failed: FailedItem): voi
   dropRow(ledger, turn, "failed", { key: `${FAILED_PREFIX}${failed.place}`, checksum: failed.checksum });
   ledger.tally.isRetried(failed.class);
   ledger.failureMessages.retried(failed);
-  if (isKeyed(failed.place)) ledger.keys.takenBack(failed.place, failed.key ?? "");
+  if (isKeyed(failed.place)) ledger.keys.takenBack(failed.place, failed.key ?? "", failed.class);
   queueReturned(ledger, turn, failed.place, budgetsOf(after));
 }
 
@@ -318,66 +324,25 @@ function leaveRunning(ledger: Ledger, turn: Turn, item: RunningItem): void {
   ledger.running.delete(item.itemKey);
 }
 
-function recordResult(
+/**
+ * A pending item is final, because nobody wants it any more or its actor takes no more. It is the head of its key, and nobody has it:
+ * what is in memory of it is what its rows say.
+ */
+export function endPending(
   ledger: Ledger,
   turn: Turn,
-  item: Pick<RunningItem, "place" | "id">,
-  by: Pick<AttemptKey, "worker" | "attempt">,
-  { result, execution, left }: AttemptEnd,
+  item: PendingItem,
+  failure: Pick<Failure, "class" | "message">,
 ): void {
-  assert(result !== null && "output" in result, "a result has an output");
-  const completion = ledger.tally.nextCompletion;
-  // Counted from 1: a state of commit 0 is none.
-  if (isKeyed(item.place)) ledger.keys.settled(item.place, { kind: "done", left, commit: completion + 1 });
-  const value = {
-    id: item.id,
-    attempt: by.attempt,
-    worker: by.worker as WorkerId,
-    digest: result.digest,
-    output: result.output,
-    finishedAtWallMs: turn.wallMs,
-    completion,
-    ...execution,
-  };
-  putRow(ledger, turn, "done", { key: `${DONE_PREFIX}${item.place}`, type: doneRecord, value });
-  ledger.meter.itemsFinished.success++;
-  turn.completed.push(item.place);
-  turn.requireSync();
-}
-
-const NO_RESPONSE = new Uint8Array();
-
-function recordFailure(
-  ledger: Ledger,
-  turn: Turn,
-  item: RunningItem,
-  { result, execution }: AttemptEnd,
-): void {
-  assert(result !== null && "class" in result, "a failure has a class");
-  const why = `${result.class}: ${result.message}`;
-  const { sparesKey = false } = result;
-  if (isKeyed(item.place)) ledger.keys.settled(item.place, { kind: "failed", why, sparesKey });
-  const { attempt, worker, charged, lost, isApart } = item.row.context;
-  const value = {
-    id: item.id,
-    attempt,
-    worker: worker as WorkerId,
-    class: result.class,
-    message: result.message,
-    response: result.response ?? NO_RESPONSE,
-    charged,
-    lost,
-    isApart,
-    finishedAtWallMs: turn.wallMs,
-    completion: ledger.tally.nextCompletion,
-    ...execution,
-  };
-  putRow(ledger, turn, "failed", { key: `${FAILED_PREFIX}${item.place}`, type: failedRecord, value });
-  ledger.tally.hasFailed(result.class);
-  ledger.meter.itemsFinished[result.class]++;
-  ledger.failureMessages.failed({ ...result, id: item.id });
-  turn.completed.push(item.place);
-  turn.requireSync();
+  const { key: place, id, returned } = item;
+  const before = pendingRow(ledger, item);
+  const row = itemChart.step(before, { type: "item.cancelled" }, []);
+  assert(row.state === FAILED, "a pending item that is cancelled has failed");
+  show(ledger, turn, id, { type: "item.cancelled" }, { before, after: row });
+  ledger.lookups.touch(itemKeyOf(id));
+  if (returned !== null) unqueueReturned(ledger, turn, place, returned);
+  const result = { ...failure, sparesKey: true };
+  recordFailure(ledger, turn, { place, id, row }, { result, execution: UNTOLD });
 }
 
 /** The part of an item's context that its row has. */

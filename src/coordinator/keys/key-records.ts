@@ -5,10 +5,17 @@
 import { hash } from "node:crypto";
 import { partitionDigits } from "../../base/partition.ts";
 import type { RecordType } from "../../storage/codec.ts";
-import type { Fields } from "../../storage/fields.ts";
-import { KEYS_PREFIX, MAIL_PREFIX, RECORD_KIND, STATES_PREFIX } from "../../storage/keys.ts";
+import type { Fields, Tuple } from "../../storage/fields.ts";
+import { KEYS_PREFIX, MAIL_PREFIX, RECORD_KIND, STATES_PREFIX, TIMERS_PREFIX } from "../../storage/keys.ts";
 import { isPlace, sequenceOf } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
+import { FAILURE_CLASSES } from "../ledger/records.ts";
+import { byClass } from "../ledger/tally.ts";
+import { actorFrom, actorTuple } from "./actor.ts";
+import type { Actor } from "./actor.ts";
+import { NO_INSIDE } from "./inside-counts.ts";
+import type { InsideNumbers } from "./inside-counts.ts";
+import { timerRecord } from "./timer-record.ts";
 
 export interface KeyRecord {
   readonly text: string;
@@ -28,21 +35,27 @@ export interface KeyRecord {
   readonly stateVersion: number;
   /** Why it is parked, in words for a person. */
   readonly why: string;
+  /** The place of its last item that has succeeded; empty before the first, and where a program wrote the row that did not keep it. */
+  readonly last: Place | "";
+  readonly actor?: Actor | undefined;
+  /** Names what has taken it from another run; absent when it began in this one. */
+  readonly mark?: string;
 }
 
 export const keyRecord: RecordType<KeyRecord> = {
   kind: RECORD_KIND.key,
   name: "key",
-  encode: ({ text, state, head, mail, commit, stateChecksum, stateVersion, why, ...flags }) => [
+  encode: ({ text, state, head, mail, commit, stateChecksum, stateVersion, why, ...more }) => [
     text,
     state,
     head,
     mail,
-    Number(flags.isPaused) + 2 * Number(flags.hasFailed) + 4 * Number(flags.isDelayed),
+    Number(more.isPaused) + 2 * Number(more.hasFailed) + 4 * Number(more.isDelayed),
     commit,
     stateChecksum,
     stateVersion,
     why,
+    ...lateFields(more),
   ],
   decode: (fields) => {
     const flags = fields.integer(4);
@@ -58,9 +71,19 @@ export const keyRecord: RecordType<KeyRecord> = {
       stateChecksum: fields.isNull(6) ? null : fields.integer(6),
       stateVersion: fields.integer(7),
       why: fields.text(8),
+      last: fields.length > 9 && fields.text(9) !== "" ? placeFrom(fields, 9) : "",
+      ...(fields.length > 10 && !fields.isNull(10) && { actor: actorFrom(fields.tuple(10)) }),
+      ...(fields.length > 11 && { mark: fields.text(11) }),
     };
   },
 };
+
+/** The fields behind those that every row has: as many as there is something in. */
+function lateFields({ last, actor, mark = "" }: Pick<KeyRecord, "last" | "actor" | "mark">): Tuple {
+  if (mark !== "") return [last, actor === undefined ? null : actorTuple(actor), mark];
+  if (actor !== undefined) return [last, actorTuple(actor)];
+  return last === "" ? [] : [last];
+}
 
 export interface KeyStateRecord {
   readonly commit: number;
@@ -87,7 +110,7 @@ export const mailRecord: RecordType<Place> = {
   decode: (fields) => placeFrom(fields, 0),
 };
 
-export const KEY_SEGMENTS = ["keys", "states", "mail"] as const;
+export const KEY_SEGMENTS = ["keys", "states", "mail", "timers"] as const;
 export type KeySegment = (typeof KEY_SEGMENTS)[number];
 
 export const KEY_SEGMENT_ROWS: Readonly<
@@ -96,6 +119,7 @@ export const KEY_SEGMENT_ROWS: Readonly<
   keys: { prefix: KEYS_PREFIX, record: keyRecord },
   states: { prefix: STATES_PREFIX, record: keyStateRecord },
   mail: { prefix: MAIL_PREFIX, record: mailRecord },
+  timers: { prefix: TIMERS_PREFIX, record: timerRecord },
 };
 
 export interface KeyNumbers {
@@ -104,28 +128,60 @@ export interface KeyNumbers {
   readonly totalPartitions: number;
   /** Priorities that items of keys have. */
   readonly priorities: readonly number[];
+  /** Undefined while there is nothing that only an actor has: programs that know of none lead the store on until then. */
+  readonly inside: InsideNumbers | undefined;
 }
 
-export const keyNumbersRecord: RecordType<KeyNumbers> = {
+/** The segments of a ledger of keys without actors. */
+const PLAIN_SEGMENTS = 3;
+
+const plainNumbersRecord: RecordType<KeyNumbers> = {
   kind: RECORD_KIND.keyNumbers,
   name: "numbers of keys",
   encode: ({ segments, totalPartitions, priorities }) => [
-    KEY_SEGMENTS.map((name) => [segments[name].count, segments[name].sum]),
+    KEY_SEGMENTS.slice(0, PLAIN_SEGMENTS).map((name) => [segments[name].count, segments[name].sum]),
     totalPartitions,
     priorities,
   ],
-  decode: (fields) => {
-    const tallies = fields.tuples(0).map((tally) => ({ count: tally.integer(0), sum: tally.integer(1) }));
-    const priorities = fields.tuple(2);
-    const segment = (at: number): { readonly count: number; readonly sum: number } =>
-      tallies[at] ?? fields.refuse(0, "misses a segment");
-    return {
-      segments: { keys: segment(0), states: segment(1), mail: segment(2) },
-      totalPartitions: fields.integer(1),
-      priorities: Array.from({ length: priorities.length }, (_, at) => priorities.integer(at)),
-    };
-  },
+  decode: (fields) => numbersFrom(fields),
 };
+
+export const keyNumbersRecord: RecordType<KeyNumbers> = {
+  ...plainNumbersRecord,
+  version: 2,
+  migrations: { 1: (older) => [older.plain(0), older.plain(1), older.plain(2)] as Tuple },
+  encode: ({ segments, totalPartitions, priorities, inside = NO_INSIDE }) => [
+    KEY_SEGMENTS.map((name) => [segments[name].count, segments[name].sum]),
+    totalPartitions,
+    priorities,
+    [inside.items, inside.done, FAILURE_CLASSES.map((name) => inside.failedByClass[name])],
+  ],
+};
+
+/** The record as it has to be written: of the first version as long as no actor is there. */
+export function numbersRecordFor({ inside }: KeyNumbers): RecordType<KeyNumbers> {
+  return inside === undefined ? plainNumbersRecord : keyNumbersRecord;
+}
+
+function numbersFrom(fields: Fields): KeyNumbers {
+  const tallies = fields.tuples(0).map((tally) => ({ count: tally.integer(0), sum: tally.integer(1) }));
+  const priorities = fields.tuple(2);
+  const segment = (at: number): { readonly count: number; readonly sum: number } =>
+    tallies[at] ?? fields.refuse(0, "misses a segment");
+  const timers = tallies.length > PLAIN_SEGMENTS ? segment(PLAIN_SEGMENTS) : { count: 0, sum: 0 };
+  return {
+    segments: { keys: segment(0), states: segment(1), mail: segment(2), timers },
+    totalPartitions: fields.integer(1),
+    priorities: Array.from({ length: priorities.length }, (_, at) => priorities.integer(at)),
+    inside: fields.length > 3 ? insideFrom(fields.tuple(3)) : undefined,
+  };
+}
+
+function insideFrom(fields: Fields): InsideNumbers {
+  const classes = fields.tuple(2);
+  const failedByClass = byClass((_, at) => classes.integer(at));
+  return { items: fields.integer(0), done: fields.integer(1), failedByClass };
+}
 
 const HASH_DIGITS = 32;
 const SEQUENCE_DIGITS = 12;

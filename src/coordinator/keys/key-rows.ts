@@ -5,20 +5,24 @@ import { KEY_NUMBERS_KEY, KEYS_PREFIX, STATES_PREFIX } from "../../storage/keys.
 import type { Entry } from "../../storage/store.ts";
 import type { Place } from "../ledger/place.ts";
 import type { Scrub } from "../ledger/scrub.ts";
-import { addToSum, removeFromSum } from "../ledger/tally.ts";
-import { keyChart, NO_ROW, storedState } from "./key.ts";
+import { addToSum, removeFromSum, NO_ROW } from "../ledger/tally.ts";
+import { AwaitedKeys } from "./awaited-keys.ts";
+import { keyChart, storedState } from "./key.ts";
 import type { Key } from "./key.ts";
 import {
   KEY_SEGMENT_ROWS,
   KEY_SEGMENTS,
-  keyNumbersRecord,
   keyRecord,
   keyStateRecord,
   mailKey,
   mailRecord,
+  numbersRecordFor,
   pathOf,
 } from "./key-records.ts";
 import type { KeyNumbers, KeyRecord, KeySegment } from "./key-records.ts";
+import { InsideCounts, NO_INSIDE } from "./inside-counts.ts";
+import { timerKey, timerRecord } from "./timer-record.ts";
+import type { Timer } from "./timers.ts";
 
 /** The part of a turn that takes writes. */
 interface Batch {
@@ -32,6 +36,8 @@ interface Mail {
 }
 
 export class KeyRows {
+  /** Looks at what each flush writes. */
+  readonly awaited = new AwaitedKeys();
   readonly #segments: Record<KeySegment, { count: number; sum: number }>;
   readonly #totalPartitions: number;
   readonly #priorities: Set<number>;
@@ -41,25 +47,46 @@ export class KeyRows {
   readonly #retired = new Set<Key>();
   /** By the key of the row. */
   readonly #mail = new Map<string, Mail>();
+  /** By the key of the row. */
+  readonly #timers = new Map<string, { readonly timer: Timer; readonly isPut: boolean }>();
   readonly #paths = new Map<Key, string>();
+  readonly inside: InsideCounts;
+  /** There is, or was, an actor that has asked for something. */
+  #hasActors: boolean;
   #isTouched = false;
 
   constructor(totalPartitions: number, numbers: KeyNumbers | undefined) {
     const segment = (name: KeySegment): { count: number; sum: number } => ({
       ...(numbers?.segments[name] ?? { count: 0, sum: 0 }),
     });
-    this.#segments = { keys: segment("keys"), states: segment("states"), mail: segment("mail") };
+    this.#segments = {
+      ...{ keys: segment("keys"), states: segment("states") },
+      ...{ mail: segment("mail"), timers: segment("timers") },
+    };
+    this.inside = new InsideCounts(numbers?.inside ?? NO_INSIDE);
+    this.#hasActors = numbers?.inside !== undefined;
     this.#totalPartitions = totalPartitions;
     this.#priorities = new Set(numbers?.priorities);
   }
 
   get numbers(): KeyNumbers {
-    const { keys, states, mail } = this.#segments;
+    const { keys, states, mail, timers } = this.#segments;
     return {
-      segments: { keys: { ...keys }, states: { ...states }, mail: { ...mail } },
+      segments: { keys: { ...keys }, states: { ...states }, mail: { ...mail }, timers: { ...timers } },
       totalPartitions: this.#totalPartitions,
       priorities: [...this.#priorities],
+      inside: this.#hasActors ? this.inside.numbers : undefined,
     };
+  }
+
+  /** The counts of items from inside have changed, or an actor is there. Programs that know of none refuse the store from here on. */
+  touchInside(): void {
+    this.#hasActors = true;
+    this.#isTouched = true;
+  }
+
+  get hasInside(): boolean {
+    return this.#hasActors;
   }
 
   /** Items of keys have this priority from now on. */
@@ -94,6 +121,21 @@ export class KeyRows {
     else this.#mail.set(rowKey, mail);
   }
 
+  putTimer(key: Key, timer: Timer): void {
+    this.#changeTimer(key, timer, true);
+  }
+
+  dropTimer(key: Key, timer: Timer): void {
+    this.#changeTimer(key, timer, false);
+  }
+
+  /** As with mail. */
+  #changeTimer(key: Key, timer: Timer, isPut: boolean): void {
+    const rowKey = timerKey(this.#pathOf(key), timer.number);
+    if (this.#timers.get(rowKey)?.isPut === true && !isPut) this.#timers.delete(rowKey);
+    else this.#timers.set(rowKey, { timer, isPut });
+  }
+
   retire(key: Key): void {
     this.#retired.add(key);
     this.#touched.delete(key);
@@ -101,8 +143,8 @@ export class KeyRows {
   }
 
   flush(batch: Batch, scrub: Scrub): void {
-    const isAny = this.#touched.size + this.#retired.size + this.#mail.size > 0 || this.#isTouched;
-    if (!isAny) return;
+    const changed = [this.#touched, this.#retired, this.#mail, this.#timers];
+    if (!this.#isTouched && changed.every(({ size }) => size === 0)) return;
     for (const key of this.#retired) {
       const path = this.#pathOf(key);
       this.#drop(batch, scrub, "keys", `${KEYS_PREFIX}${path}`, key.checksum);
@@ -114,10 +156,22 @@ export class KeyRows {
       if (isPut) this.#put(batch, scrub, "mail", { key: rowKey, type: mailRecord, value: place }, NO_ROW);
       else this.#drop(batch, scrub, "mail", rowKey, checksum);
     }
-    const value = encodeRecord(keyNumbersRecord, KEY_NUMBERS_KEY, this.numbers);
+    this.awaited.look(this.#touched, this.#retired);
+    for (const [rowKey, { timer, isPut }] of this.#timers) {
+      if (!isPut) this.#drop(batch, scrub, "timers", rowKey, timer.checksum);
+      else
+        timer.checksum = this.#put(
+          batch,
+          scrub,
+          "timers",
+          { key: rowKey, type: timerRecord, value: timer },
+          timer.checksum,
+        );
+    }
+    const { numbers } = this;
+    const value = encodeRecord(numbersRecordFor(numbers), KEY_NUMBERS_KEY, numbers);
     batch.put({ key: KEY_NUMBERS_KEY, value });
-    for (const pending of [this.#touched, this.#states, this.#retired, this.#mail, this.#paths])
-      pending.clear();
+    for (const pending of [...changed, this.#states, this.#paths]) pending.clear();
     this.#isTouched = false;
   }
 
@@ -206,9 +260,12 @@ export function isKeySegment(segment: string): segment is KeySegment {
   return KEY_SEGMENTS.some((name) => name === segment);
 }
 
-function recordOf({ text, row, head, commit, hasState, stateChecksum, stateVersion, why }: Key): KeyRecord {
+function recordOf(key: Key): KeyRecord {
+  const { text, row, head, commit, hasState, stateChecksum, stateVersion, why, last = "", actor } = key;
   const { mail, isPaused, hasFailed, isDelayed } = row.context;
   const state = keyChart.states[storedState(row.state)] ?? "";
   const stands = { text, state, head: head?.place ?? ("" as const), mail, isPaused, hasFailed, isDelayed };
-  return { ...stands, commit, stateChecksum: hasState ? stateChecksum : null, stateVersion, why };
+  const checksum = hasState ? stateChecksum : null;
+  const marked = key.mark === "" ? {} : { mark: key.mark };
+  return { ...stands, commit, stateChecksum: checksum, stateVersion, why, last, actor, ...marked };
 }

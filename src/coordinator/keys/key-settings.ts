@@ -1,4 +1,5 @@
 // The settings of keys, as the reactor has them, and all else that their room is made with.
+import { LIMITS } from "../../config/limits.ts";
 import type { Entry } from "../../storage/store.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { AssignmentRecord } from "./assignment.ts";
@@ -9,6 +10,8 @@ export interface KeySettings {
   readonly virtualNodes: number;
   readonly maxKeysPerPartition: number;
   readonly spillAfterMs: number;
+  /** Items that one mailbox may have when an actor sends it more. */
+  readonly maxMail: number;
   /** Whether a key goes on behind an item that has failed for good. */
   readonly skipsFailed: boolean;
   /** How often workers are asked for checkpoints of their partitions; undefined: they are asked for none. */
@@ -21,6 +24,7 @@ export const KEY_DEFAULTS: KeySettings = {
   virtualNodes: 128,
   maxKeysPerPartition: 2_000,
   spillAfterMs: 250,
+  maxMail: LIMITS.mailbox,
   skipsFailed: false,
 };
 
@@ -33,4 +37,6 @@ export interface KeysOptions {
   readonly numbers: KeyNumbers | undefined;
   /** The ring of the leader before; undefined when there never was one. */
   readonly assignment: AssignmentRecord | undefined;
+  /** The first that no item has. */
+  readonly nextSequence: () => number;
 }

@@ -14,14 +14,18 @@ export class KeyTable {
   readonly totalPartitions: number;
   readonly #keysMax: number;
   readonly #partitions: (Map<string, Key> | undefined)[];
+  /** Lanes in each partition: they are in its map, and no keys. */
+  readonly #lanes: number[];
   #size = 0;
 
   constructor(totalPartitions: number, keysMax: number) {
     this.totalPartitions = totalPartitions;
     this.#keysMax = keysMax;
     this.#partitions = new Array<undefined>(totalPartitions).fill(undefined);
+    this.#lanes = new Array<number>(totalPartitions).fill(0);
   }
 
+  /** Keys, without lanes. */
   get size(): number {
     return this.#size;
   }
@@ -38,12 +42,20 @@ export class KeyTable {
     if (known !== undefined) return known;
     const key = new Key(text, partition);
     keys.set(text, key);
-    this.#size++;
+    this.#count(key, 1);
     return key;
   }
 
-  remove({ text, partition }: Key): void {
-    if (this.#partitions[partition]?.delete(text) === true) this.#size--;
+  remove(key: Key): void {
+    const keys = this.#partitions[key.partition];
+    if (keys?.get(key.text) !== key) return;
+    keys.delete(key.text);
+    this.#count(key, -1);
+  }
+
+  #count({ partition, isLane }: Key, by: 1 | -1): void {
+    if (isLane) this.#lanes[partition] = (this.#lanes[partition] ?? 0) + by;
+    else this.#size += by;
   }
 
   /** Undefined when there is room for all of them. */
@@ -55,12 +67,13 @@ export class KeyTable {
       if (keys?.has(text) === true) continue;
       const fresh = added.get(partition) ?? new Set();
       added.set(partition, fresh.add(text));
-      if ((keys?.size ?? 0) + fresh.size > this.#keysMax)
+      if ((keys?.size ?? 0) - (this.#lanes[partition] ?? 0) + fresh.size > this.#keysMax)
         return { key: text, partition, limit: this.#keysMax };
     }
     return undefined;
   }
 
+  /** With lanes, here and below. */
   keysOf(partition: number): Iterable<Key> {
     return this.#partitions[partition]?.values() ?? [];
   }

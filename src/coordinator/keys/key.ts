@@ -6,7 +6,11 @@ import { assert } from "../../base/assert.ts";
 import { compile } from "../../runtime/compile.ts";
 import type { CompiledChart, Row } from "../../runtime/compile.ts";
 import type { PendingItem } from "../ledger/ledger.ts";
+import type { Origin } from "../ledger/origin.ts";
+import { isLane } from "./lanes.ts";
+import type { Actor } from "./actor.ts";
 import type { Place } from "../ledger/place.ts";
+import { NO_ROW } from "../ledger/tally.ts";
 
 export const keyChart: CompiledChart<KeyContext, KeyEvent, unknown> = compile(charts.key.machine);
 
@@ -26,16 +30,20 @@ export interface Letter {
   readonly place: Place;
   /** Undefined while it is not in memory. */
   item: PendingItem | undefined;
+  /** The id of one that a worker has, and whose item is not in memory. */
+  id?: Uint8Array;
+  origin?: Origin | undefined;
+  /** Nobody wants it any more: it is about to be final. */
+  isCondemned?: true;
 }
-
-/** The checksum of a row that is not there. */
-export const NO_ROW = -1;
 
 export const NO_LETTERS: readonly Letter[] = Object.freeze([]);
 
 export class Key {
   readonly text: string;
   readonly partition: number;
+  /** See `lanes.ts`. */
+  readonly isLane: boolean;
   row: Row<KeyContext> = IDLE;
   /** The item that runs next, or runs; or has failed and parks the key. Undefined while it is not known which one it is. */
   head: Letter | undefined = undefined;
@@ -44,9 +52,15 @@ export class Key {
   /** One more than the number of the record of completions with which its state was committed last; 0 when it never had one. */
   commit = 0;
   stateVersion = 0;
+  /** The place of its last item that has succeeded; undefined before the first. */
+  last: Place | undefined = undefined;
+  /** Names what has taken it from another run; empty when it began in this one. */
+  mark = "";
   hasState = false;
   /** Undefined when it has none, or it is not in memory. */
   state: Uint8Array | undefined = undefined;
+  /** Undefined for a key that is no actor, or one that waits for nothing. */
+  actor: Actor | undefined = undefined;
   /** Why it is parked; empty when it is not, or was paused. */
   why = "";
   /** Checksums of its rows in the store. */
@@ -68,6 +82,7 @@ export class Key {
   constructor(text: string, partition: number) {
     this.text = text;
     this.partition = partition;
+    this.isLane = isLane(text);
   }
 
   /** Its head has not begun, waits for no time and has not failed: another one may go before it. */

@@ -1,30 +1,39 @@
 // The room of keys. Items of one key run one at a time and in order, wherever; its state is committed with the result that made it.
 //
-// The room: `keys` moves each key by its chart, `key` is one of them and `key-table` all; `key-queue` and `ready` have those whose heads may go out,
-// `key-memory` loads their items and states, `key-rows` and `key-records` store them, `replay-keys` reads them back, `warmth` says who has them. The ledger knows them by
-// its door `KeyRoom` alone.
+// The room: `mailboxes` moves each key by its chart, `key` is one of them and `key-table` all; `key-queue` and `ready` have those whose heads may
+// go out, `key-memory` loads their items and states, `key-rows` and `key-records` store them, `replay-keys` reads them back, `warmth` says who
+// has them, `steering` is what operators do. The ledger knows them by its door `KeyRoom` alone.
 //
 // Keeps true: an item that is not final is the head of its key or in its mail, once; a key has one item with a worker at most (K1);
 // a state is that of the last success that was recorded (K2).
-import type { KeyEvent } from "../../../machines/key.ts";
 import { assert } from "../../base/assert.ts";
 import type { WorkerId } from "../../base/ids.ts";
-import type { Effect } from "../../runtime/compile.ts";
 import type { Entry } from "../../storage/store.ts";
-import type { KeyRoom, KeyedEnd, LeftState } from "../ledger/key-room.ts";
+import type { KeyRoom, KeyedEnd, LeftState, Order } from "../ledger/key-room.ts";
 import type { Ledger, PendingItem } from "../ledger/ledger.ts";
-import { priorityOf, sequenceOf } from "../ledger/place.ts";
+import { isInside, priorityOf, sequenceOf } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
-import type { ItemRecord } from "../ledger/records.ts";
+import type { FailureClass, ItemRecord } from "../ledger/records.ts";
 import type { Taker } from "../ledger/shelf.ts";
-import { IDLE, keyChart, NO_LETTERS, RUNNING, storedState, WAITING } from "./key.ts";
+import { Actor } from "./actor.ts";
+import { faultOf } from "./admission.ts";
+import { Asking } from "./asking.ts";
+import { Endings } from "./endings.ts";
+import type { InsideCounts } from "./inside-counts.ts";
+import { invocationOf } from "./lanes.ts";
+import { Timers } from "./timers.ts";
+import type { Timer } from "./timers.ts";
+import { IDLE, RUNNING } from "./key.ts";
 import type { Key, KeyAction, Letter, SteerVerdict } from "./key.ts";
 import { KeyQueue } from "./key-queue.ts";
 import { Assignment } from "./assignment.ts";
 import type { Moved } from "./assignment.ts";
 import type { KeySettings, KeysOptions } from "./key-settings.ts";
 import { KeyCounts } from "./key-counts.ts";
-import { addReadMail, appendMail, insertMail } from "./mail.ts";
+import { addReadMail } from "./mail.ts";
+import { Mailboxes } from "./mailboxes.ts";
+import { Moving } from "./moving.ts";
+import { Steering } from "./steering.ts";
 import { KeyMemory } from "./key-memory.ts";
 import type { KeysLoad, LoadedKey } from "./key-memory.ts";
 import { KeyRows } from "./key-rows.ts";
@@ -34,8 +43,6 @@ import { Warmth } from "./warmth.ts";
 /** The memory of an item beside its payload, as in the windows. */
 const ITEM_WEIGHT = 200;
 const WHY_CHARACTERS = 200;
-/** The chart of a key asks for none. */
-const NO_EFFECTS: Effect[] = [];
 
 export class Keys implements KeyRoom<PendingItem> {
   readonly settings: KeySettings;
@@ -46,15 +53,19 @@ export class Keys implements KeyRoom<PendingItem> {
   readonly #memory = new KeyMemory();
   readonly #queue: KeyQueue;
   readonly #stamp: Entry;
-  /** By the place of the head. */
-  readonly #heads = new Map<Place, Key>();
+  readonly #boxes: Mailboxes;
+  readonly #steering: Steering;
   readonly counts = new KeyCounts();
+  readonly timers = new Timers();
+  readonly #orders: Order<PendingItem>[] = [];
+  readonly #endings: Endings;
+  readonly #asking: Asking;
+  /** Keys from other runs. */
+  readonly moving: Moving;
   #hasStamp: boolean;
-  #hasSkipped = false;
-  #nowMs = 0;
-  #pending = 0;
+  #areTimersOn = true;
 
-  constructor({ settings, shelves, stamp, numbers, assignment }: KeysOptions) {
+  constructor({ settings, shelves, stamp, numbers, assignment, nextSequence }: KeysOptions) {
     this.settings = settings;
     const { totalPartitions } = numbers ?? settings;
     this.table = new KeyTable(totalPartitions, settings.maxKeysPerPartition);
@@ -62,7 +73,18 @@ export class Keys implements KeyRoom<PendingItem> {
     this.#queue = new KeyQueue(settings.spillAfterMs, shelves);
     this.#stamp = stamp;
     this.assignment = new Assignment({ totalPartitions, virtualNodes: settings.virtualNodes }, assignment);
-    this.#queue.reassign(this.assignment, this.#nowMs);
+    const parts = {
+      ...{ table: this.table, rows: this.rows, counts: this.counts, warmth: this.warmth },
+      ...{ memory: this.#memory, queue: this.#queue, timers: this.timers },
+      ...{ orders: this.#orders, nextSequence },
+    };
+    this.#boxes = new Mailboxes(parts);
+    const room = { ...parts, boxes: this.#boxes };
+    this.#endings = new Endings(room);
+    this.#asking = new Asking(room, this.#endings, (text) => this.#ensure(text));
+    this.#steering = new Steering({ ...room, endings: this.#endings, asking: this.#asking });
+    this.moving = new Moving(room, (text) => this.#ensure(text));
+    this.#queue.reassign(this.assignment, 0);
     this.#hasStamp = numbers !== undefined;
   }
 
@@ -72,7 +94,7 @@ export class Keys implements KeyRoom<PendingItem> {
   }
 
   get pending(): number {
-    return this.#pending - this.#queue.alone;
+    return this.#boxes.pending - this.#queue.alone;
   }
 
   get ready(): number {
@@ -86,20 +108,43 @@ export class Keys implements KeyRoom<PendingItem> {
   /** How long the head has been ready that waits for longest; undefined while none is. Walks over all that are. */
   get oldestReadyMs(): number | undefined {
     const { oldestMs } = this.#queue;
-    return oldestMs === undefined ? undefined : Math.max(0, this.#nowMs - oldestMs);
+    return oldestMs === undefined ? undefined : Math.max(0, this.#boxes.nowMs - oldestMs);
   }
 
   /** When the room wants a turn although nothing happens; monotonic, undefined while it does not. */
   get wakesAtMs(): number | undefined {
-    return this.#queue.spillsAtMs;
+    const { spillsAtMs } = this.#queue;
+    const dueMs = this.#areTimersOn ? this.timers.peek()?.dueMs : undefined;
+    if (dueMs === undefined) return spillsAtMs;
+    const firesAtMs = this.#boxes.nowMs + dueMs - this.#asking.steadyMs;
+    return Math.min(firesAtMs, spillsAtMs ?? Infinity);
   }
 
-  /** At the beginning of each turn. */
-  turnBegins(nowMs: number): void {
-    this.#nowMs = nowMs;
+  /** At the beginning of each turn. `steadyMs`: by the clock that timers go by. */
+  turnBegins(nowMs: number, steadyMs: number): void {
+    this.#boxes.nowMs = nowMs;
+    this.#asking.steadyMs = steadyMs;
     if (!this.#hasStamp) return;
-    for (const key of this.#queue.turnBegins(nowMs)) this.#look(key);
-    if (this.settings.skipsFailed && !this.#hasSkipped) this.#skipAll();
+    for (const key of this.#queue.turnBegins(nowMs)) this.#boxes.look(key);
+    if (this.settings.skipsFailed) this.#steering.skipAll();
+  }
+
+  /** Timers that are due go off, unless the run is over for good. Whether any did. */
+  fire(isCancelled: boolean): boolean {
+    this.#areTimersOn = !isCancelled;
+    return this.#areTimersOn && this.#asking.fire();
+  }
+
+  /** How long until the next event is sent; undefined while no timer is armed that will go off. */
+  get nextTimerMs(): number | undefined {
+    const { nextEventMs } = this.timers;
+    return nextEventMs === undefined || !this.#areTimersOn
+      ? undefined
+      : Math.max(0, nextEventMs - this.#asking.steadyMs);
+  }
+
+  takeOrders(): readonly Order<PendingItem>[] {
+    return this.#orders.length === 0 ? this.#orders : this.#orders.splice(0);
   }
 
   /** At its end: its rows go into the turn's batch. */
@@ -119,85 +164,139 @@ export class Keys implements KeyRoom<PendingItem> {
     turn.put(this.#stamp);
   }
 
-  arrived(place: Place, { id, payload, key: text }: Pick<ItemRecord, "id" | "payload" | "key">): void {
+  arrived(place: Place, record: Pick<ItemRecord, "id" | "payload" | "key" | "origin">): void {
+    const { id, payload, key: text, origin } = record;
     const key = this.#ensure(text);
     this.rows.openPriority(priorityOf(place));
+    if (isInside(place)) this.#count((inside) => inside.items++);
+    // Mail that waits is of an earlier actor; this is the first item of another one.
+    if (key.actor?.isGone === true && sequenceOf(place) >= key.actor.since) key.actor.isGone = false;
     const weight = ITEM_WEIGHT + payload.length;
-    const item = { key: place, weight, id, payload, checkpoint: null, returned: null };
-    this.#append(key, { place, item: undefined }, item);
-  }
-
-  #append(key: Key, letter: Letter, item: PendingItem | undefined): void {
-    const { row, isKnown, head, behind } = key;
-    const isFirst = head === undefined && behind === 0;
-    this.#step(key, { type: "mail.arrived" });
-    this.#pending++;
-    if (isFirst) this.#beginHead(key, letter);
-    else this.rows.putMail(key, letter.place);
-    const isNear = isFirst || appendMail(key, letter, isKnown);
-    if (isNear && item !== undefined) this.#memory.keep(letter, item, isFirst);
-    if (isFirst || row.state === WAITING) this.#look(key);
+    const item = {
+      key: place,
+      weight,
+      id,
+      payload,
+      checkpoint: null,
+      returned: null,
+      ...(origin && { origin }),
+    };
+    this.#boxes.append(key, { place, item: undefined }, item);
   }
 
   take(place: Place): void {
-    const key = this.#heads.get(place);
+    const key = this.#boxes.find(place);
     if (key !== undefined) this.#queue.remove(key);
   }
 
   assigned(place: Place): void {
-    const key = this.#headed(place);
+    const key = this.#boxes.headed(place);
     this.#queue.remove(key);
-    assert(this.#step(key, { type: "key.assigned" }), "K1: of a key that runs nothing more is given out");
-    this.#pending--;
+    assert(
+      this.#boxes.step(key, { type: "key.assigned" }),
+      "K1: of a key that runs nothing more is given out",
+    );
+    this.#boxes.pending--;
     key.isForAll = false;
-    if (key.head !== undefined) this.#memory.release(key.head);
+    if (isInside(place)) this.rows.inside.running++;
+    if (key.head === undefined) return;
+    const { item } = key.head;
+    if (item !== undefined) this.#boxes.noteHead(key.head, item);
+    this.#memory.release(key.head);
   }
 
   returned(place: Place): void {
-    const key = this.#headed(place);
-    this.#step(key, { type: "item.returned" });
-    this.#pending++;
+    const key = this.#boxes.headed(place);
+    this.#boxes.step(key, { type: "item.returned" });
+    if (isInside(place)) this.rows.inside.running--;
+    this.#boxes.pending++;
     key.isForAll = true;
-    this.#look(key);
+    this.#boxes.look(key);
   }
 
   delayed(place: Place): void {
-    this.#step(this.#headed(place), { type: "item.delayed" });
+    this.#boxes.step(this.#boxes.headed(place), { type: "item.delayed" });
+    if (!isInside(place)) return;
+    this.rows.inside.running--;
+    this.rows.inside.delayed++;
   }
 
   due(place: Place): void {
-    const key = this.#heads.get(place);
+    const key = this.#boxes.find(place);
     // Items that wait are read from the store: a leader that was succeeded may read those of the next one.
-    if (key === undefined || !this.#step(key, { type: "item.due" })) return;
-    this.#pending++;
-    this.#look(key);
+    if (key === undefined || !this.#boxes.step(key, { type: "item.due" })) return;
+    this.#boxes.pending++;
+    if (isInside(place)) this.rows.inside.delayed--;
+    this.#boxes.look(key);
   }
 
   admits(place: Place, left: LeftState | undefined): string | undefined {
     if (left === undefined) return undefined;
-    const key = this.#heads.get(place);
+    const key = this.#boxes.find(place);
     const commit = key?.statedCommit ?? 0;
     const [is, was] = [left.stateVersion ?? 0, key?.stateVersion ?? 0];
     if (is < was && left.state !== "kept") return `its state is of version ${is}, and was of ${was}`;
-    if (left.basedOn === commit) return undefined;
-    return `the state that it began with is of commit ${left.basedOn}, and its key has that of ${commit}`;
+    if (left.basedOn !== commit)
+      return `the state that it began with is of commit ${left.basedOn}, and its key has that of ${commit}`;
+    if (key?.isLane === true && (left.state !== "kept" || left.asks !== undefined))
+      return "it leaves a state or asks for something, and is no event of an actor";
+    if (key === undefined || left.asks === undefined) return undefined;
+    const { table, timers, settings } = this;
+    return faultOf({ table, timers, maxMail: settings.maxMail }, key, left.asks);
   }
 
   /** The worker that was to begin this item does not have the state of its key. */
   missed(place: Place): void {
-    this.warmth.missed(this.#headed(place));
+    this.warmth.missed(this.#boxes.headed(place));
   }
 
-  settled(place: Place, end: KeyedEnd): void {
-    const key = this.#headed(place);
-    if (end.kind === "failed" && !end.sparesKey && !this.settings.skipsFailed) {
-      key.why = end.why.slice(0, WHY_CHARACTERS);
-      this.#step(key, { type: "item.failed" });
-      return;
+  settled(place: Place, end: KeyedEnd): Place | undefined {
+    const key = this.#boxes.headed(place);
+    const { head, last } = key;
+    const wasRunning = key.row.state === RUNNING;
+    if (isInside(place)) this.#countEnd(end, wasRunning);
+    if (end.kind === "failed" && this.#parks(key, end)) {
+      key.why = `${end.class}: ${end.message}`.slice(0, WHY_CHARACTERS);
+      this.#boxes.step(key, { type: "item.failed" });
+      return last;
     }
-    if (end.kind === "done" && end.left !== undefined) this.#commit(key, end.left, end.commit);
-    this.#step(key, { type: "item.settled" });
-    this.#endHead(key);
+    if (end.kind === "done" && hasHistory(end.left)) key.last = place;
+    this.#queue.remove(key);
+    if (!wasRunning) this.#boxes.pending--;
+    if (head !== undefined) this.#heard(key, head, end);
+    this.#boxes.step(key, { type: "item.settled" });
+    this.#boxes.endHead(key);
+    // A child has told its parent of its end, and goes.
+    if (key.actor?.isFinal === true && key.actor.parent !== undefined) this.#endings.stop(key);
+    else this.#endings.removeIfGone(key);
+    return last;
+  }
+
+  /** Nothing waits behind an invocation. */
+  #parks({ text }: Key, { sparesKey }: Extract<KeyedEnd, { kind: "failed" }>): boolean {
+    return !sparesKey && !this.settings.skipsFailed && invocationOf(text) === undefined;
+  }
+
+  #heard(key: Key, head: Letter, end: KeyedEnd): void {
+    this.#asking.heard(key, head.item?.origin ?? head.origin);
+    if (end.kind === "done" && end.left !== undefined) {
+      this.#commit(key, end.left, end.commit);
+      if (end.left.asks !== undefined) this.#asking.carryOut(key, head, end.left.asks);
+    }
+    if (key.isLane) this.#asking.invocationEnded(key, head, end);
+  }
+
+  #countEnd(end: KeyedEnd, wasRunning: boolean): void {
+    this.#count((inside) => {
+      if (wasRunning) inside.running--;
+      if (end.kind === "done") inside.done++;
+      else inside.failedByClass[end.class]++;
+    });
+  }
+
+  #count(change: (inside: InsideCounts) => void): void {
+    change(this.rows.inside);
+    this.rows.touchInside();
   }
 
   #commit(key: Key, { state, stateVersion = 0, heardBy }: LeftState, commit: number): void {
@@ -213,81 +312,23 @@ export class Keys implements KeyRoom<PendingItem> {
   }
 
   /** Before all that waits: in order of submission, as ever. */
-  takenBack(place: Place, text: string): void {
+  takenBack(place: Place, text: string, from: FailureClass): void {
     const key = this.#ensure(text);
+    if (isInside(place)) this.#count((inside) => inside.failedByClass[from]--);
     const letter: Letter = { place, item: undefined };
     if (key.head?.place === place) {
-      this.#step(key, { type: "item.retried" });
-      this.#pending++;
+      this.#boxes.step(key, { type: "item.retried" });
+      this.#boxes.pending++;
       key.why = "";
-    } else if (key.behind === 0) this.#append(key, letter, undefined);
-    else {
-      const { isKnown } = key;
-      this.rows.putMail(key, place);
-      this.#step(key, { type: "mail.arrived" });
-      this.#pending++;
-      insertMail(key, letter, isKnown);
-    }
-    this.#recede(key);
-    this.#look(key);
-  }
-
-  /** The head goes behind an item that was submitted before it and was taken back, where it may. */
-  #recede(key: Key): void {
-    const { head, isKnown } = key;
-    const [first] = key.next;
-    if (head === undefined || first === undefined || !key.isOpen) return;
-    if (sequenceOf(first.place) > sequenceOf(head.place)) return;
-    this.#queue.remove(key);
-    this.#heads.delete(head.place);
-    this.rows.putMail(key, head.place);
-    key.head = undefined;
-    key.isForAll = false;
-    this.#draw(key);
-    insertMail(key, head, isKnown);
+    } else if (key.behind === 0) this.#boxes.append(key, letter, undefined);
+    else this.#boxes.insert(key, letter);
+    this.#boxes.recede(key);
+    this.#boxes.look(key);
   }
 
   /** The head that has failed, or an idle key, or all of it: as an operator asks. */
   steer(text: string, action: KeyAction): SteerVerdict {
-    const key = this.table.get(text);
-    if (key === undefined) return "unknown";
-    const { isPaused, hasFailed } = key.row.context;
-    switch (action) {
-      case "pause":
-        this.#step(key, { type: "key.paused" });
-        this.#queue.remove(key);
-        return "done";
-      case "resume":
-        if (hasFailed) return "headFailed";
-        if (isPaused) this.#step(key, { type: "key.resumed" });
-        this.#look(key);
-        return "done";
-      case "skip":
-        if (!hasFailed) return "notFailed";
-        this.#skip(key);
-        return "done";
-      case "retire":
-        if (key.row.state !== IDLE.state) return "notIdle";
-        this.#step(key, { type: "key.retired" });
-        this.counts.went(key.row);
-        for (const part of [this.#memory, this.warmth]) part.forget(key);
-        this.rows.retire(key);
-        this.table.remove(key);
-        return "done";
-    }
-  }
-
-  #skip(key: Key): void {
-    this.#step(key, { type: "key.skipped" });
-    key.why = "";
-    this.#endHead(key);
-  }
-
-  /** All that parked before failed items were skipped. */
-  #skipAll(): void {
-    this.#hasSkipped = true;
-    if (this.counts.parked === 0) return;
-    for (const key of this.table) if (key.row.context.hasFailed) this.#skip(key);
+    return this.#steering.steer(text, action);
   }
 
   next(taker: Taker): PendingItem | undefined {
@@ -305,7 +346,7 @@ export class Keys implements KeyRoom<PendingItem> {
   /** These workers are on the ring from now on. Undefined when nothing has changed. */
   assign(members: ReadonlySet<WorkerId>): Moved | undefined {
     const moved = this.assignment.change(members);
-    if (moved !== undefined) this.#queue.reassign(this.assignment, this.#nowMs);
+    if (moved !== undefined) this.#queue.reassign(this.assignment, this.#boxes.nowMs);
     return moved;
   }
 
@@ -318,83 +359,38 @@ export class Keys implements KeyRoom<PendingItem> {
       if (key.isStale) this.#memory.hunger(key);
       else addReadMail(key, mail);
       key.isStale = false;
-      this.#draw(key);
-      this.#recede(key);
-      this.#look(key);
+      this.#boxes.draw(key);
+      this.#boxes.recede(key);
+      this.#boxes.look(key);
     }
   }
 
   /** For replay: a key as its row has it. */
-  restore(key: Key, { isRunning }: { readonly isRunning: boolean }): void {
-    const { context } = key.row;
-    if (isRunning) key.row = { state: RUNNING, context };
-    this.counts.came(key.row);
-    if (key.head !== undefined) this.#heads.set(key.head.place, key);
-    this.#pending += context.mail - (isRunning || context.isDelayed ? 1 : 0);
-    if (context.mail > 0) this.#memory.hunger(key);
+  restore(key: Key, how: { readonly isRunning: boolean }): void {
+    this.#boxes.restore(key, how);
+    const { head, row } = key;
+    if (head === undefined || !isInside(head.place)) return;
+    if (how.isRunning) this.rows.inside.running++;
+    if (row.context.isDelayed) this.rows.inside.delayed++;
+  }
+
+  /** The same of a timer that is armed. */
+  restoreTimer(key: Key, timer: Timer): void {
+    key.actor ??= new Actor();
+    if (timer.id === "") key.actor.retirement = timer;
+    else key.actor.timers.set(timer.id, timer);
+    this.timers.arm(timer);
   }
 
   #ensure(text: string): Key {
     const [{ size }, key] = [this.table, this.table.ensure(text)];
+    // Lanes are counted nowhere.
     if (this.table.size > size) this.counts.came(IDLE);
     return key;
   }
+}
 
-  #headed(place: Place): Key {
-    const key = this.#heads.get(place);
-    assert(key !== undefined, "an item of a key that moves is the head of its key");
-    return key;
-  }
-
-  #beginHead(key: Key, letter: Letter): void {
-    key.head = letter;
-    this.#heads.set(letter.place, key);
-  }
-
-  /** The head is final, or the key goes on without it: the next one takes its place. */
-  #endHead(key: Key): void {
-    if (key.head !== undefined) {
-      this.#memory.release(key.head);
-      this.#heads.delete(key.head.place);
-    }
-    key.head = undefined;
-    key.isForAll = false;
-    this.#draw(key);
-    this.#look(key);
-  }
-
-  /** Makes the first of the mail the head of a key that has none. */
-  #draw(key: Key): void {
-    const [first] = key.next;
-    if (key.head !== undefined || first === undefined || key.row.context.mail === 0) return;
-    key.next = key.next.length > 1 ? key.next.slice(1) : NO_LETTERS;
-    this.rows.dropMail(key, first.place);
-    this.#beginHead(key, first);
-    this.rows.touch(key);
-  }
-
-  /** Gives the chart an event. False when it ignores it. */
-  #step(key: Key, event: KeyEvent): boolean {
-    const before = key.row;
-    const after = keyChart.step(before, event, NO_EFFECTS);
-    if (after === before) return false;
-    key.row = after.state === IDLE.state ? IDLE : after;
-    this.counts.went(before);
-    this.counts.came(key.row);
-    if (storedState(before.state) !== storedState(after.state) || before.context !== after.context)
-      this.rows.touch(key);
-    return true;
-  }
-
-  /** Puts the head where it is given out from, or has what it lacks read. */
-  #look(key: Key): void {
-    const { head, row } = key;
-    if (row.context.mail > 0 && !key.isLoading) this.#memory.hunger(key);
-    if (row.state !== WAITING) return this.#queue.remove(key);
-    if (key.queue !== undefined || head?.item === undefined || (key.hasState && key.state === undefined))
-      return;
-    const { text, statedCommit: commit, state = null, stateVersion } = key;
-    head.item = { ...head.item, keyed: { key: text, commit, state, stateVersion } };
-    this.#queue.put(key, head.item, this.#nowMs);
-  }
+/** Keys whose states have versions are actors: the rows of others are what they ever were. */
+function hasHistory(left: LeftState | undefined): boolean {
+  return left !== undefined && (left.stateVersion ?? 0) > 0;
 }

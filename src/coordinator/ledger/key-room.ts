@@ -2,7 +2,8 @@
 // item that has a key, and asks which one may be given out next; the room decides what follows what within a key. Places are opaque to
 // the room: it compares them and stores them.
 import type { WorkerId } from "../../base/ids.ts";
-import type { ItemRecord } from "./records.ts";
+import type { Asks } from "./asks.ts";
+import type { FailureClass, ItemRecord } from "./records.ts";
 import type { Place } from "./place.ts";
 import type { Taker } from "./shelf.ts";
 
@@ -15,18 +16,43 @@ export interface LeftState {
   readonly heardBy?: object | undefined;
   /** The version of the plugin's states; 0, as unless it is said: these have none. */
   readonly stateVersion?: number;
+  /** The asks of an actor's result beside it. */
+  readonly asks?: Asks | undefined;
 }
 
 /** How an item of a key became final. */
 export type KeyedEnd =
   /** `commit`: one more than the number of the record of completions that it stands in. */
-  | { readonly kind: "done"; readonly left: LeftState | undefined; readonly commit: number }
+  | {
+      readonly kind: "done";
+      readonly left: LeftState | undefined;
+      readonly commit: number;
+      readonly output: Uint8Array;
+    }
   /** `sparesKey`: nothing behind it stands on it, so its key does not park. */
-  | { readonly kind: "failed"; readonly why: string; readonly sparesKey: boolean };
+  | {
+      readonly kind: "failed";
+      readonly class: FailureClass;
+      readonly message: string;
+      readonly sparesKey: boolean;
+    };
+
+/** A wish of the room for an item: carried out in the same turn, in order, before anything else moves one. */
+export type Order<Item> =
+  /** One that a result has asked for. */
+  | { readonly kind: "add"; readonly item: ItemRecord & { readonly priority: number } }
+  /** A pending one is final: nobody wants it any more. */
+  | {
+      readonly kind: "end";
+      readonly item: Item;
+      readonly failure: { readonly class: FailureClass; readonly message: string };
+    }
+  /** The same of one that a worker has. */
+  | { readonly kind: "drop"; readonly id: Uint8Array };
 
 export interface KeyRoom<Item> {
   /** An item was added, behind all that its key has. */
-  arrived(place: Place, item: Pick<ItemRecord, "id" | "payload" | "key">): void;
+  arrived(place: Place, item: Pick<ItemRecord, "id" | "payload" | "key" | "origin">): void;
   /** A worker has it. `next` and `take` name no other one of its key before it is back or final. */
   assigned(place: Place): void;
   /** It may be given out again. */
@@ -35,11 +61,14 @@ export interface KeyRoom<Item> {
   delayed(place: Place): void;
   /** It has waited for long enough, and stands among what was returned. */
   due(place: Place): void;
-  /** Why what an attempt says of its key's state cannot be committed, in words; undefined when it can. */
+  /** Why what an attempt says of its key's state, and asks for, cannot be committed, in words; undefined when it can. */
   admits(place: Place, left: LeftState | undefined): string | undefined;
-  settled(place: Place, end: KeyedEnd): void;
+  /** Returns the place of the item of its key that has succeeded last before it, if there is one. */
+  settled(place: Place, end: KeyedEnd): Place | undefined;
   /** An operator lets a failed item be tried again. */
-  takenBack(place: Place, key: string): void;
+  takenBack(place: Place, key: string, from: FailureClass): void;
+  /** Those since it was asked last. Each may bring about more. */
+  takeOrders(): readonly Order<Item>[];
 
   /** The next item that this worker may have beside others; it stays until it is taken. */
   next(taker: Taker): Item | undefined;

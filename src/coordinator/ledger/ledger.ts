@@ -20,6 +20,7 @@ import type { LeaderMeter } from "./leader-meter.ts";
 import type { Measure } from "../../base/measure.ts";
 import type { TrialRoom } from "./trial-room.ts";
 import type { Lookups } from "./lookups.ts";
+import type { Origin } from "./origin.ts";
 import type { Place } from "./place.ts";
 import type { Scrub } from "./scrub.ts";
 import type { Shelf } from "./shelf.ts";
@@ -45,6 +46,8 @@ export interface PendingItem {
   readonly checkpoint: LeftCheckpoint | null;
   /** Its row as a returned item; null when it was never given out. */
   readonly returned: { readonly budgets: ReturnedRecord; readonly checksum: number } | null;
+  /** Undefined for one that was submitted. */
+  readonly origin?: Origin | undefined;
   /** The key of one that has a key, and its state with the commit that the state is of. */
   readonly keyed?: {
     readonly key: string;
@@ -52,6 +55,7 @@ export interface PendingItem {
     readonly state: Uint8Array | null;
     /** The version of the state; 0: it has none. */
     readonly stateVersion: number;
+    readonly origin?: Origin | undefined;
   };
 }
 

@@ -68,6 +68,15 @@ export function eventItemIdOf({
     .digest();
 }
 
+const INSIDE_TAG = "rollout mail 1\0";
+
+/** The id of an item that another one's result has asked for: `index` counts all that it asks for. A result that is replayed makes the same. */
+export function insideItemIdOf(asker: Uint8Array, index: number): Uint8Array {
+  const counted = Buffer.allocUnsafe(4);
+  counted.writeUInt32BE(index, 0);
+  return createHash("sha256").update(INSIDE_TAG).update(asker).update(counted).digest();
+}
+
 /** How people and operator messages name an item: 64 hexadecimal digits. */
 export function itemDigits(id: Uint8Array): string {
   return Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString("hex");
@@ -108,10 +117,25 @@ export function placeOf(priority: number, sequence: number): Place {
 /** Set in the sequence of an item of a key: such items stand behind all others of their lane, where no window looks. */
 const KEYED_BIT = 2 ** 47;
 const KEYED_DIGIT = "8";
+/** The part of the first digit that is the sequence's own. */
+const SEQUENCE_MASK = 3;
 
 /** The place of an item of a key: `sequence` is counted together with that of the others. */
 export function keyedPlaceOf(priority: number, sequence: number): Place {
   return placeOf(priority, sequence + KEYED_BIT);
+}
+
+/** Set beside that one in the sequence of an item that other items' results have asked for: such items lie together too. */
+const INSIDE_BIT = 2 ** 46;
+const INSIDE_DIGIT = "c";
+
+/** The place of an item from inside: it has a key, and its sequence is counted together with all others. */
+export function insidePlaceOf(priority: number, sequence: number): Place {
+  return placeOf(priority, sequence + KEYED_BIT + INSIDE_BIT);
+}
+
+export function isInside(place: Place): boolean {
+  return (place[PRIORITY_DIGITS] ?? "") >= INSIDE_DIGIT;
 }
 
 export function isKeyed(place: Place): boolean {
@@ -121,7 +145,7 @@ export function isKeyed(place: Place): boolean {
 /** Sorts as text in the order of priority and submission, whether items have keys or not: places themselves would put those behind. */
 export function orderOf(place: Place): string {
   if (!isKeyed(place)) return place;
-  const digit = Number.parseInt(place[PRIORITY_DIGITS] ?? "", 16) - Number.parseInt(KEYED_DIGIT, 16);
+  const digit = Number.parseInt(place[PRIORITY_DIGITS] ?? "", 16) & SEQUENCE_MASK;
   return `${place.slice(0, PRIORITY_DIGITS)}${digit.toString(16)}${place.slice(PRIORITY_DIGITS + 1)}`;
 }
 
@@ -142,9 +166,15 @@ export function priorityOf(place: Place): number {
   return PRIORITY_MAX - Number.parseInt(place.slice(0, PRIORITY_DIGITS), 16);
 }
 
+/** Whether items of these places lie in one stretch: of one priority, and all of keys, from inside, or neither. */
+export function isBeside(place: Place, other: Place): boolean {
+  const isSame = priorityOf(place) === priorityOf(other) && isKeyed(place) === isKeyed(other);
+  return isSame && isInside(place) === isInside(other);
+}
+
 export function sequenceOf(place: Place): number {
   const sequence = Number.parseInt(place.slice(PRIORITY_DIGITS), 16);
-  return sequence >= KEYED_BIT ? sequence - KEYED_BIT : sequence;
+  return sequence >= KEYED_BIT ? sequence % INSIDE_BIT : sequence;
 }
 
 export function isPlace(text: string): text is Place {

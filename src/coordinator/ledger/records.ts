@@ -7,6 +7,8 @@ import { ULID_BYTES } from "../../base/ids.ts";
 import type { RecordType } from "../../storage/codec.ts";
 import type { Fields, Tuple } from "../../storage/fields.ts";
 import { RECORD_KIND } from "../../storage/keys.ts";
+import { originFrom, originTuple } from "./origin.ts";
+import type { Origin } from "./origin.ts";
 import { isPlace } from "./place.ts";
 import type { Place } from "./place.ts";
 
@@ -18,12 +20,15 @@ export interface ItemRecord {
   readonly key: string;
   /** How the input itself names it; empty when it does not. */
   readonly label: string;
+  /** Undefined for an item that was submitted. */
+  readonly origin?: Origin | undefined;
 }
 
 export const itemRecord: RecordType<ItemRecord> = {
   kind: RECORD_KIND.item,
   name: "item",
-  encode: ({ id, payload, key, label }) => {
+  encode: ({ id, payload, key, label, origin }) => {
+    if (origin !== undefined) return [id, payload, key, label, originTuple(origin)];
     if (label !== "") return [id, payload, key, label];
     return key === "" ? [id, payload] : [id, payload, key];
   },
@@ -32,6 +37,7 @@ export const itemRecord: RecordType<ItemRecord> = {
     payload: fields.bytes(1),
     key: fields.length > 2 ? fields.text(2) : "",
     label: fields.length > 3 ? fields.text(3) : "",
+    ...(fields.length > 4 && { origin: originFrom(fields.tuple(4)) }),
   }),
 };
 
@@ -168,16 +174,22 @@ interface FinalRecord extends Execution {
 export interface DoneRecord extends FinalRecord {
   readonly digest: Uint8Array;
   readonly output: Uint8Array;
+  /** The place of the item of its key that had succeeded last before it; undefined where there is none. */
+  readonly previous?: Place | undefined;
 }
 
 export const doneRecord: RecordType<DoneRecord> = {
   kind: RECORD_KIND.doneItem,
   name: "done item",
-  encode: (row) => [...finalTuple(row), row.digest, row.output],
+  encode: (row) => {
+    const tuple = [...finalTuple(row), row.digest, row.output];
+    return row.previous === undefined ? tuple : [...tuple, row.previous];
+  },
   decode: (fields) => ({
     ...finalFrom(fields),
     digest: fields.bytes(FINAL_FIELDS),
     output: fields.bytes(FINAL_FIELDS + 1),
+    ...(fields.length > FINAL_FIELDS + 2 && { previous: placeFrom(fields, FINAL_FIELDS + 2) }),
   }),
 };
 

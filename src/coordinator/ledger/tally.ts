@@ -58,6 +58,9 @@ export interface LedgerNumbers {
   readonly failures: number;
 }
 
+/** The checksum of a row that is not there. */
+export const NO_ROW = -1;
+
 const SUM_MODULUS = 2 ** 48;
 
 /** Sums stay exact however many rows there are: unreduced, four million checksums are more than a number holds. */
@@ -155,10 +158,10 @@ export class Tally {
     return this.#failedAtFirst;
   }
 
-  /** Beside `added`: an item has failed. */
-  hasFailed(as: FailureClass): void {
+  /** Beside `added`: an item has failed. `counts`: towards the limits of the run. */
+  hasFailed(as: FailureClass, { counts }: { readonly counts: boolean }): void {
     this.#failedByClass[as]++;
-    this.#failures++;
+    if (counts) this.#failures++;
   }
 
   /** Beside `removed`: a failed item is retried. */

@@ -20,6 +20,7 @@ import { isPlace, PRIORITY_MAX, PRIORITY_MIN, priorityOf, sequenceOf } from "../
 import type { Place } from "../ledger/place.ts";
 import type { LedgerNumbers } from "../ledger/tally.ts";
 import { ledgerRecord, Tally } from "../ledger/tally.ts";
+import { FollowedKeys } from "../rpc/followed-keys.ts";
 import type { Leader } from "../rpc/leader.ts";
 import { envelopeOf } from "../rpc/messages.ts";
 import { operatorService } from "../rpc/operator-service.ts";
@@ -51,6 +52,7 @@ export async function damagedRun(
     envelope: envelopeOf(epoch(0), storeId),
     ...{ workersMax: 0, inboxMax: 0, limits: LIMITS, address: store.location },
     reach: new AwaitedValue(),
+    followedKeys: new FollowedKeys(),
     stopping: new AbortController().signal,
     onHigherEpoch: () => undefined,
     push: (input) => answer(input, extentOf(numbers, setAside, keyedPriorities), runOf(numbers, setAside)),

@@ -77,7 +77,7 @@ async function readItems(store: Store, places: readonly Place[]): Promise<Map<Pl
   for (const [at, place] of places.entries()) {
     const key = `${ITEMS_PREFIX}${place}`;
     const value = items?.[at] ?? corrupt(store, key, "an item that its key names is missing");
-    const { id, payload } = recordOf(store, { key, value }, itemRecord);
+    const { id, payload, origin } = recordOf(store, { key, value }, itemRecord);
     const [back, left] = [returned?.[at], checkpoints?.[at]];
     const backKey = `${RETURNED_KEYED_PREFIX}${place}`;
     const checkpoint =
@@ -96,6 +96,7 @@ async function readItems(store: Store, places: readonly Place[]): Promise<Map<Pl
             checksum: recordChecksum(back),
           }
         : null,
+      ...(origin && { origin }),
     });
   }
   return found;

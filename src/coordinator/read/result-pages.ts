@@ -8,7 +8,7 @@ import { assert } from "../../base/assert.ts";
 import type { LedgerExtent } from "../turn/run-terms.ts";
 import type { Store } from "../../storage/store.ts";
 import type { FinalItem, SeenItem } from "./stored-items.ts";
-import { isKeyed, keyedPlaceOf, placeOf, priorityOf, sequenceOf } from "../ledger/place.ts";
+import { insidePlaceOf, isBeside, isInside, keyedPlaceOf, placeOf, sequenceOf } from "../ledger/place.ts";
 import { seeItemAt, seeItems, seeItemsAt } from "./stored-items.ts";
 import { corrupt } from "../../storage/records.ts";
 import { nextKey } from "../../storage/store.ts";
@@ -21,6 +21,10 @@ export interface PageLimits {
   readonly bytes: number;
   /** Whether payloads go with the results, and so count. */
   readonly withPayload: boolean;
+  /** Only results of this version of the plugin; all of them unless said. */
+  readonly pluginVersion?: string | undefined;
+  /** Whether items are among them that nobody submitted; they are not unless said. */
+  readonly withInside?: boolean;
 }
 
 export interface ResultPage<Cursor> {
@@ -53,7 +57,7 @@ const SPARSE = 2;
 /** Items among which those of one reading lie. */
 const READ_ITEMS_MAX = 1_024;
 
-/** Items without a result of their own that one page passes over: it ends then, with what it has. */
+/** Items without a result of their own, or one that is wanted, that one page passes over: it ends then, with what it has. */
 const SKIPPED_MAX = 10_000;
 /** How often a reader of a run that is complete looks again for an item that seems not to be final. */
 const LOOKS_MAX = 3;
@@ -90,6 +94,11 @@ class PageFiller {
     return true;
   }
 
+  wants({ final: { record } }: FinalItem): boolean {
+    const { pluginVersion } = this.#limits;
+    return pluginVersion === undefined || record.pluginVersion === pluginVersion;
+  }
+
   /** One is passed over. */
   skip(): void {
     this.#skipped++;
@@ -101,6 +110,11 @@ class PageFiller {
     const fitting = Math.floor((seen.length * READ_BYTES) / Math.max(1, bytes));
     this.lookedUpMax = Math.max(1, Math.min(fitting, seen.length * 2, LOOKED_UP_MAX));
     this.#step *= READ_ITEMS_GROWTH;
+  }
+
+  /** Whether the item is one of those that are asked for. */
+  wantsPlace(place: Place): boolean {
+    return this.#limits.withInside === true || !isInside(place);
   }
 
   #weigh({ item, final }: FinalItem): number {
@@ -129,16 +143,20 @@ export async function readByInput(
   const page = new PageFiller(limits);
   const lanes = lanesOf(extent);
   let next = from;
-  const end = (isCaughtUp: boolean): ResultPage<number> => ({ items: page.items, next, isCaughtUp });
+  const end = (isCaughtUp: boolean): ResultPage<number> => ({
+    items: page.items,
+    next,
+    isCaughtUp,
+  });
   while (!page.isFull) {
     if (next >= extent.nextSequence) return end(true);
     const stretch = await readStretch(source, lanes, next, page.step);
     if (stretch.length === 0) return corrupt(store, placeOf(0, next), `item ${next} is missing`);
     page.learn(stretch);
     for (const seen of stretch) {
-      const found = await finalOrNot(source, seen);
+      const found = page.wantsPlace(seen.place) ? await finalOrNot(source, seen) : "never";
       if (found === "unfinished") return end(true);
-      if (found === "never") page.skip();
+      if (found === "never" || !page.wants(found)) page.skip();
       else if (!page.add(found)) return end(false);
       next++;
     }
@@ -160,6 +178,11 @@ function lanesOf({ priorities, keyedPriorities }: LedgerExtent): Lane[] {
       (priority): Lane =>
         (sequence) =>
           keyedPlaceOf(priority, sequence),
+    ),
+    ...keyedPriorities.map(
+      (priority): Lane =>
+        (sequence) =>
+          insidePlaceOf(priority, sequence),
     ),
   ];
 }
@@ -237,8 +260,9 @@ export async function readByCompletion(
     const stretch = await readFirst(store, places, page.lookedUpMax);
     page.learn(stretch);
     for (const seen of stretch) {
-      const found = await countedOrNot(source, seen, order.next.record);
-      if (found === undefined) page.skip();
+      const isWanted = page.wantsPlace(seen.place);
+      const found = isWanted ? await countedOrNot(source, seen, order.next.record) : undefined;
+      if (found === undefined || !page.wants(found)) page.skip();
       else if (!page.add(found)) return end(false);
       order.pass();
     }
@@ -269,7 +293,10 @@ class CompletionReader {
   async peek(count: number): Promise<readonly Place[]> {
     while (this.#next.record < this.#endRecord) {
       if (this.#records.length === 0)
-        this.#records = await readCompletions(this.#store, { from: this.#next.record, to: this.#endRecord });
+        this.#records = await readCompletions(this.#store, {
+          from: this.#next.record,
+          to: this.#endRecord,
+        });
       const [first = [], ...rest] = this.#records;
       const places = first.slice(this.#next.at);
       if (places.length === 0) {
@@ -289,6 +316,8 @@ class CompletionReader {
     const { record, at } = this.#next;
     this.#next = { record, at: at + 1 };
     if (at + 1 >= (this.#records[0]?.length ?? 0)) this.#leaveRecord();
+    // A turn that has taken keys of another run leaves one without a place.
+    while (this.#records[0]?.length === 0) this.#leaveRecord();
   }
 
   #leaveRecord(): void {
@@ -322,7 +351,7 @@ function denseStart(places: readonly Place[]): Parameters<typeof seeItems>[1] & 
   let [from, last] = [start, start];
   let dense = { from, to: nextKey(last), limit: 1, count: 1 };
   for (const [at, place] of places.entries()) {
-    if (priorityOf(place) !== priorityOf(start) || isKeyed(place) !== isKeyed(start)) break;
+    if (!isBeside(place, start)) break;
     if (place < from) from = place;
     if (place > last) last = place;
     const limit = sequenceOf(last) - sequenceOf(from) + 1;

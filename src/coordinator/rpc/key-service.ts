@@ -1,24 +1,31 @@
 // The operators' calls about keys. The reactor says how a key stands; its item, the worker that has it and its state are read from the
 // store beside that, so an answer may be a moment older in one part than in another.
 import type { ServiceImpl } from "@connectrpc/connect";
+import type { Clock } from "../../base/clock.ts";
 import { failure } from "../../base/errors.ts";
 import { KeyAction } from "../../gen/rollout/v1/keys_pb.ts";
-import type { Key, KeyContents, KeyService } from "../../gen/rollout/v1/keys_pb.ts";
+import type { GetKeyRequest, Key, KeyAsks, KeyContents, KeyService } from "../../gen/rollout/v1/keys_pb.ts";
 import { FAILED_PREFIX, ITEMS_PREFIX, RUNNING_PREFIX, STATES_PREFIX } from "../../storage/keys.ts";
 import { recordOf } from "../../storage/records.ts";
 import type { RecordType } from "../../storage/codec.ts";
 import type { Store } from "../../storage/store.ts";
 import type { KeyAction as Action } from "../keys/key.ts";
+import { standingOf } from "../keys/awaited-keys.ts";
 import { keyStateRecord, pathOf } from "../keys/key-records.ts";
-import { itemDigits } from "../ledger/place.ts";
+import { isPlace, itemDigits } from "../ledger/place.ts";
+import type { Place } from "../ledger/place.ts";
 import { failedRecord, itemRecord, runningRecord } from "../ledger/records.ts";
-import type { SeenKey } from "../turn/input.ts";
+import { readHistory } from "../read/key-history.ts";
+import type { SeenAsks, SeenKey } from "../turn/key-terms.ts";
 import type { Filled } from "../turn/operator-message.ts";
 import type { Leader } from "./leader.ts";
 import { ask, refuse } from "./leader.ts";
+import { movedKeys } from "./moved-keys.ts";
+import { writeResult } from "./results.ts";
 
-/** Keys that one call names, and keys that one answer tells. */
+/** Keys that one call names, or items of one that it tells; and keys that one answer tells. */
 const NAMED_MAX = 100;
+const WAIT_MAX_MS = 20_000;
 const LISTED_MAX = 500;
 /** States and payloads in one answer, unless those of one key are more. */
 const CONTENTS_BYTES_MAX = 1024 * 1024;
@@ -30,39 +37,149 @@ const ACTIONS: Readonly<Partial<Record<KeyAction, Action>>> = {
   [KeyAction.RETIRE]: "retire",
 };
 
-export function keyService(leader: Leader, store: Store): ServiceImpl<typeof KeyService> {
+export function keyService(leader: Leader, store: Store, clock: Clock): ServiceImpl<typeof KeyService> {
   const { envelope: coordinator } = leader;
   return {
-    async getKey({ key: text, withState }) {
-      const seen = await ask(leader, { kind: "getKey", key: text });
-      if (seen === undefined) throw failure("key_unknown", { key: text });
+    async getKey(asked, { signal }) {
+      const seen = await lookAtKey(leader, clock, asked, signal);
+      if (seen === undefined) throw failure("key_unknown", { key: asked.key });
       const [told] = await tell(store, [seen]);
       const key = told?.key;
-      const state = withState ? await stateOf(store, seen) : undefined;
-      return { coordinator, ...(key && { key }), ...(state && { state }) };
+      const state = asked.withState ? told?.contents.state : undefined;
+      const asks = seen.asks && (await tellAsks(store, seen.asks));
+      const end = leader.reach.value?.isOver ?? false;
+      const parts = {
+        ...(key && { key }),
+        ...(state && { state }),
+        ...(asks && { asks }),
+      };
+      return { coordinator, ...parts, after: seen.standing, end };
     },
 
-    async listKeys({ phases, after, limit: asked, withContents }) {
+    async listKeys({ phases, prefix, fromCommit, after, limit: asked, withContents }) {
       const limit = asked === 0 ? LISTED_MAX : Math.min(asked, LISTED_MAX);
-      const { keys, after: next } = await ask(leader, { kind: "listKeys", phases, after, limit });
+      const question = { phases, prefix, fromCommit, after, limit };
+      const { keys, after: next, commit } = await ask(leader, { kind: "listKeys", ...question });
       const all = await tell(store, keys);
-      if (!withContents) return { coordinator, keys: all.map(({ key }) => key), after: next };
+      if (!withContents)
+        return {
+          coordinator,
+          keys: all.map(({ key }) => key),
+          after: next,
+          commit,
+        };
       const told = fitting(all);
       return {
-        ...{ coordinator, keys: told.map(({ key }) => key), contents: told.map(({ contents }) => contents) },
-        after: told.length < all.length ? (told.at(-1)?.key.key ?? "") : next,
+        ...{
+          coordinator,
+          keys: told.map(({ key }) => key),
+          contents: told.map(({ contents }) => contents),
+        },
+        ...{
+          after: told.length < all.length ? (told.at(-1)?.key.key ?? "") : next,
+          commit,
+        },
+      };
+    },
+
+    async listKeyHistory({ key: text, after, limit: asked }) {
+      const seen = await ask(leader, {
+        kind: "getKey",
+        key: text,
+        isAwaited: false,
+      });
+      if (seen === undefined) throw failure("key_unknown", { key: text });
+      const from = after === "" ? seen.last : placeIn(after);
+      const limit = asked === 0 ? NAMED_MAX : Math.min(asked, NAMED_MAX);
+      const { items, next = "" } = await readHistory(store, text, {
+        from,
+        limit,
+        bytes: CONTENTS_BYTES_MAX,
+      });
+      return {
+        coordinator,
+        results: items.map((item) => writeResult(item, true)),
+        after: next,
       };
     },
 
     async steerKeys({ action: asked, keys }) {
       const action = ACTIONS[asked] ?? refuse("SteerKeys", "action is none that this version knows");
       if (keys.length > NAMED_MAX) return refuse("SteerKeys", `more than ${NAMED_MAX} keys in one call`);
-      return { coordinator, ...(await ask(leader, { kind: "steerKeys", action, keys })) };
+      return {
+        coordinator,
+        ...(await ask(leader, { kind: "steerKeys", action, keys })),
+      };
     },
 
+    ...movedKeys(leader, store),
+
     async listPartitions() {
-      return { coordinator, ...(await ask(leader, { kind: "listPartitions" })) };
+      return {
+        coordinator,
+        ...(await ask(leader, { kind: "listPartitions" })),
+      };
     },
+  };
+}
+
+/** Waits, if that is asked for, until the key stands otherwise than the caller knows; at once where too many wait. */
+async function lookAtKey(
+  leader: Leader,
+  clock: Clock,
+  { key, after, waitMs }: Pick<GetKeyRequest, "key" | "after" | "waitMs">,
+  signal: AbortSignal,
+): Promise<SeenKey | undefined> {
+  const look = (isAwaited: boolean): Promise<SeenKey | undefined> =>
+    ask(leader, { kind: "getKey", key, isAwaited });
+  const followed = after === "" || waitMs === 0 ? undefined : leader.followedKeys.follow(key);
+  if (followed === undefined) return look(false);
+  try {
+    const seen = await look(true);
+    if ((seen?.standing ?? standingOf(undefined)) !== after) return seen;
+    const gone = AbortSignal.any([signal, leader.stopping]);
+    const patience = {
+      clock,
+      waitMs: Math.min(waitMs, WAIT_MAX_MS),
+      signal: gone,
+    };
+    return (await followed.until(after, patience)) ? await look(false) : seen;
+  } finally {
+    followed.end();
+  }
+}
+
+function placeIn(after: string): Place {
+  return isPlace(after) ? after : refuse("ListKeyHistory", "after is not what an answer has said");
+}
+
+async function tellAsks(store: Store, seen: SeenAsks): Promise<Filled<KeyAsks>> {
+  const { timers, invocations, children, actions, isFinal, retiresAtMs, parent } = seen;
+  const keys = invocations.map(({ head = "" }) => (head === "" ? "" : `${ITEMS_PREFIX}${head}`));
+  const items = await readAll(store, keys, itemRecord);
+  const failedKey = actions?.failed === undefined ? "" : `${FAILED_PREFIX}${actions.failed}`;
+  const [failed] = await readAll(store, [failedKey], failedRecord);
+  return {
+    timers: timers.map(({ to, ...timer }) => ({
+      ...timer,
+      ...(to !== "" && { to }),
+    })),
+    invocations: invocations.map(({ id, source }, at) => {
+      const item = items[at];
+      return {
+        id,
+        source,
+        item: item === undefined ? "" : itemDigits(item.id),
+      };
+    }),
+    children: [...children],
+    ...(actions && { actions: actions.open }),
+    ...(failed && {
+      actionsError: { class: failed.class, message: failed.message },
+    }),
+    isFinal,
+    ...(retiresAtMs !== undefined && { retiresAtMs }),
+    ...(parent !== undefined && { parent }),
   };
 }
 
@@ -96,14 +213,19 @@ async function tell(store: Store, keys: readonly SeenKey[]): Promise<Told[]> {
       ...(owner !== undefined && { owner }),
       ...(held && { worker: held.worker }),
       ...(item && { head: itemDigits(item.id) }),
-      ...((isPaused || hasFailed) && { parkedBy: hasFailed ? "failed" : "paused" }),
+      ...((isPaused || hasFailed) && {
+        parkedBy: hasFailed ? "failed" : "paused",
+      }),
       ...(hasFailed && end && { error: { class: end.class, message: end.message } }),
       ...(state && { stateBytes: state.state.length }),
       ...(commit > 0 && { stateCommit: commit }),
     };
     return {
       key: told,
-      contents: { ...(state && { state: state.state }), ...(item && { next: item.payload }) },
+      contents: {
+        ...(state && { state: state.state }),
+        ...(item && { next: item.payload }),
+      },
     };
   });
 }
@@ -116,11 +238,6 @@ function fitting(told: readonly Told[]): readonly Told[] {
     return at > 0 && bytes > CONTENTS_BYTES_MAX;
   });
   return end === -1 ? told : told.slice(0, end);
-}
-
-async function stateOf(store: Store, key: SeenKey): Promise<Uint8Array | undefined> {
-  const [state] = await readAll(store, [key.hasState ? stateKeyOf(key) : ""], keyStateRecord);
-  return state?.state;
 }
 
 function stateKeyOf({ key, partition }: SeenKey): string {

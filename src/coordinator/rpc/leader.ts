@@ -8,6 +8,7 @@ import type { KeptMessage } from "../../transport/message-reader.ts";
 import type { Answer, Input } from "../turn/input.ts";
 import type { RunReach } from "../turn/run-terms.ts";
 import type { AccessTable } from "../../transport/caller.ts";
+import type { FollowedKeys } from "./followed-keys.ts";
 
 export interface Leader {
   readonly envelope: CoordinatorEnvelope;
@@ -22,6 +23,8 @@ export interface Leader {
   push(input: Input): boolean;
   /** How far the run has got, for those who wait for more. */
   readonly reach: AwaitedValue<RunReach>;
+  /** Told of the keys that calls wait for. */
+  readonly followedKeys: FollowedKeys;
   /** Aborts when the coordinator stops, or does not lead any more: long-lived streams end with it. */
   readonly stopping: AbortSignal;
   /** A worker has heard of a later leader of this store: of this epoch. */
@@ -71,7 +74,10 @@ export const ACCESS: AccessTable = {
   "rollout.v1.WorkService/GetAssignment": ["worker"],
   "rollout.v1.KeyService/GetKey": ["operator"],
   "rollout.v1.KeyService/ListKeys": ["operator"],
+  "rollout.v1.KeyService/ListKeyHistory": ["operator"],
   "rollout.v1.KeyService/SteerKeys": ["operator"],
+  "rollout.v1.KeyService/ExportKeys": ["operator"],
+  "rollout.v1.KeyService/ImportKeys": ["operator"],
   "rollout.v1.KeyService/ListPartitions": ["operator"],
   "rollout.v1.ReleaseService/CreateRelease": ["operator"],
   "rollout.v1.ReleaseService/GetRelease": ["operator"],

@@ -47,10 +47,11 @@ import type {
   NamedAttempt,
   Report,
   ReportedOutcome,
-  ReportedState,
   SentCheckpoint,
   SessionFrame,
 } from "../turn/session-frame.ts";
+import type { LeftState } from "../ledger/key-room.ts";
+import { readAsks, writeOrigin } from "./actor-messages.ts";
 import type { Leader } from "./leader.ts";
 import type { Pull, PullAnswer } from "./pull.ts";
 import { COUNT_MAX, countFrom } from "./messages.ts";
@@ -161,12 +162,15 @@ function tooLarge(what: string, bytes: number, limit: string): ReportedOutcome {
 }
 
 /** Throws request_invalid. */
-function readState({ keyed }: Result): { readonly keyed?: ReportedState } {
+function readState({ keyed }: Result): { readonly keyed?: LeftState } {
   if (keyed === undefined) return {};
   const { basedOn, state, removed, stateVersion } = keyed;
   if (removed && state !== undefined) return refuseFrame("a result's state is new and removed");
   const change = removed ? "removed" : (state ?? "kept");
-  return { keyed: { basedOn: readCount(basedOn, "based_on"), state: change, stateVersion } };
+  const asks = readAsks(keyed);
+  return {
+    keyed: { basedOn: readCount(basedOn, "based_on"), state: change, stateVersion, ...(asks && { asks }) },
+  };
 }
 
 function readOutcome(wire: Result, { outputBytes, stateBytes }: ItemLimits): ReportedOutcome {
@@ -297,8 +301,18 @@ function writeAssignments({
   return { ...batch, plugin, itemTimeoutMs: BigInt(itemTimeoutMs), ...sought };
 }
 
-function writeGiven({ key, commit, state }: GivenState): MessageInitShape<typeof KeyedAssignmentSchema> {
-  return { key, commit: BigInt(commit), ...(state !== null && { state }) };
+function writeGiven({
+  key,
+  commit,
+  state,
+  origin,
+}: GivenState): MessageInitShape<typeof KeyedAssignmentSchema> {
+  return {
+    key,
+    commit: BigInt(commit),
+    ...(state !== null && { state }),
+    ...(origin && { origin: writeOrigin(origin) }),
+  };
 }
 
 function writeState({ key, commit, state }: GivenState): MessageInitShape<typeof KeyStateSchema> {

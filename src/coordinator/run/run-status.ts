@@ -4,6 +4,8 @@ import { RunState } from "../../gen/rollout/v1/run_pb.ts";
 import type { Cluster, GetRunResponse, KeyCounts, Run, WorkerCounts } from "../../gen/rollout/v1/run_pb.ts";
 import { itemDigits } from "../ledger/place.ts";
 import type { SetAsideItem } from "../ledger/quarantine-record.ts";
+import type { InsideCounts } from "../keys/inside-counts.ts";
+import type { FailureClass } from "../ledger/records.ts";
 import type { Tally } from "../ledger/tally.ts";
 import { constantOf } from "../turn/operator-message.ts";
 import type { Filled } from "../turn/operator-message.ts";
@@ -20,7 +22,8 @@ export function runOf(state: CoordinatorState, turn: Turn): Filled<GetRunRespons
   const { epoch, run, task, ledger, counters, pulse, news } = state;
   const { phase } = meaningOf(state);
   const { pauseReason } = run.context;
-  const counts = countsOf(ledger.tally, ledger.setAside);
+  const { rows } = state.keys;
+  const counts = countsOf(ledger.tally, ledger.setAside, rows.hasInside ? rows.inside : undefined);
   const executing = countExecuting(state);
   const finished = pulse.read(turn.nowMs);
   return {
@@ -42,6 +45,7 @@ export function runOf(state: CoordinatorState, turn: Turn): Filled<GetRunRespons
       ...counters,
       workers: countWorkers(state),
       ...(state.keys.isInUse && { cluster: clusterOf(state), keys: keyCountsOf(state) }),
+      ...insideOf(state),
     },
     finishedPerSecond: finished,
     // News of this turn comes after it.
@@ -82,21 +86,35 @@ function keyCountsOf({
   };
 }
 
-/** The part of the numbers that the ledger alone has. */
+/** Items that results have asked for, and timers that will go off. */
+function insideOf({
+  keys: { rows, timers, nextTimerMs },
+}: CoordinatorState): Pick<Filled<Run>, "inside" | "timers"> {
+  const { items, pending, running, done, failed, stopped } = rows.inside;
+  return {
+    ...(items > 0 && { inside: { pending, running, done, failed: failed - stopped, stopped } }),
+    ...(nextTimerMs !== undefined && { timers: { armed: timers.armed, nextInMs: Math.round(nextTimerMs) } }),
+  };
+}
+
+/** The part of the numbers that the ledger alone has; without those from inside, where they are told apart. */
 export function countsOf(
   tally: Tally,
   setAside: ReadonlyMap<unknown, SetAsideItem>,
+  inside?: InsideCounts,
 ): Pick<
   Filled<Run>,
   ("pending" | "delayed" | "running" | "done" | "failed") | ("failedByClass" | "setAside" | "setAsideItems")
 > {
-  const failedByClass = Object.entries(tally.failedByClass).filter(([, count]) => count > 0);
+  const failedByClass = Object.entries(tally.failedByClass)
+    .map(([name, count]) => [name, count - (inside?.failedByClass[name as FailureClass] ?? 0)] as const)
+    .filter(([, count]) => count > 0);
   return {
-    pending: tally.pending,
-    delayed: tally.count("delayed"),
-    running: tally.count("running"),
-    done: tally.count("done"),
-    failed: tally.count("failed"),
+    pending: tally.pending - (inside?.pending ?? 0),
+    delayed: tally.count("delayed") - (inside?.delayed ?? 0),
+    running: tally.count("running") - (inside?.running ?? 0),
+    done: tally.count("done") - (inside?.done ?? 0),
+    failed: tally.count("failed") - (inside?.failed ?? 0),
     failedByClass: Object.fromEntries(failedByClass),
     setAside: setAside.size,
     setAsideItems: [...setAside.values()]

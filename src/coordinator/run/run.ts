@@ -169,8 +169,9 @@ function isSealed(state: CoordinatorState): boolean {
   return meaningOf(state).phase === "sealed";
 }
 
-function nothingIsLeft({ ledger: { tally } }: CoordinatorState): boolean {
-  return tally.pending === 0 && tally.count("running") === 0;
+/** A timer will bring about more; that a final actor is forgotten one day does not keep a run. */
+function nothingIsLeft({ ledger: { tally }, keys: { timers } }: CoordinatorState): boolean {
+  return tally.pending === 0 && tally.count("running") === 0 && timers.armed === 0;
 }
 
 function move(state: CoordinatorState, turn: Turn, event: RunEvent): void {

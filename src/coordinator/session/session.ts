@@ -22,6 +22,7 @@ import { onPartitionLoaded, onPartitionsWritten } from "./partitions.ts";
 import { reconcile, unheardOf } from "./adoption.ts";
 import type { AttemptEnd, RunningItem } from "../ledger/ledger.ts";
 import { UNTOLD } from "../ledger/records.ts";
+import { carryOut } from "../items/carry-out.ts";
 import { attemptOf, saveCheckpoint, settleItem } from "../items/transitions.ts";
 import type { Settled } from "../items/transitions.ts";
 import type {
@@ -215,6 +216,7 @@ function onReport(
     return "ignored";
   }
   row.held.delete(itemKey);
+  carryOut(state, turn);
   countUsage(state.usage, row.id, report);
   if (item !== undefined) measure(state, turn, item, report);
   // Whether a candidate fails says nothing of the worker that tries it.

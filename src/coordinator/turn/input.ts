@@ -2,11 +2,12 @@
 // nothing; the reactor turns inputs into decisions and touches nothing.
 import type { IncarnationId, WorkerId } from "../../base/ids.ts";
 import type { FoundClaims, FoundReport } from "../ledger/lookups.ts";
-import type { Place } from "../ledger/place.ts";
 import type { FailedItem, ItemSighting } from "../ledger/ledger.ts";
 import type { ListPartitionsResponse, SteerKeysResponse } from "../../gen/rollout/v1/keys_pb.ts";
 import type { KeyAction } from "../keys/key.ts";
 import type { LoadedKey } from "../keys/key-memory.ts";
+import type { OwnPartitions, SeenKey, SeenKeys, TakenKeys, ToldKeys } from "./key-terms.ts";
+import type { MovedKey } from "../keys/moving.ts";
 import type { ScrubbedPage } from "../ledger/scrub.ts";
 import type { LoadedWindow } from "../ledger/window-loads.ts";
 import type { Damage } from "../../storage/codec.ts";
@@ -21,7 +22,15 @@ import type {
 import type { CreatedRelease, ReleaseStatus } from "../../gen/rollout/v1/release_pb.ts";
 import type { ReleaseRefusal, ReleaseRequest, ReleaseSteering } from "../release/operator.ts";
 import type { Filled } from "./operator-message.ts";
-import type { LedgerExtent, PlannedBatch, RetryVerdict, RunPhase, SubmissionVerdict } from "./run-terms.ts";
+import type {
+  LedgerExtent,
+  PlannedBatch,
+  Refusal,
+  RetryVerdict,
+  RunPhase,
+  RunTask,
+  SubmissionVerdict,
+} from "./run-terms.ts";
 import type { LateResult, ReadStates, SessionInput, Statement } from "./session-frame.ts";
 
 /** Where a worker is in its life, and whether it is heard of: the two halves of a state of its chart. */
@@ -113,55 +122,28 @@ export type EnrolmentVerdict =
   | { readonly kind: "exhausted"; readonly quota: number }
   | { readonly kind: "revoked"; readonly who: string };
 
-/** A key as the coordinator has it in memory. */
-export interface SeenKey {
-  readonly key: string;
-  readonly phase: KeyPhase;
-  readonly partition: number;
-  /** By the ring. */
-  readonly owner: WorkerId | undefined;
-  /** Items that are to run, the head included. */
-  readonly items: number;
-  readonly head: Place | undefined;
-  readonly isPaused: boolean;
-  readonly hasFailed: boolean;
-  /** 0: it never had a state. */
-  readonly commit: number;
-  readonly hasState: boolean;
-}
-
-export interface OwnPartition {
-  readonly partition: number;
-  /** The last one; undefined when there is none. */
-  readonly checkpoint: { readonly offset: number; readonly place: string } | undefined;
-}
-
-export interface OwnPartitions {
-  readonly epoch: number;
-  readonly partitions: readonly OwnPartition[];
-  /** 0: the run has no keys. */
-  readonly totalPartitions: number;
-}
-
-export interface SeenKeys {
-  readonly keys: readonly SeenKey[];
-  /** Where to go on; empty when nothing follows. */
-  readonly after: string;
-}
-
 /** How a release stands; or why it does not begin, or is not moved. */
 export type ReleaseAnswer =
-  | { readonly kind: "release"; readonly status: Filled<ReleaseStatus>; readonly after: string }
+  | {
+      readonly kind: "release";
+      readonly status: Filled<ReleaseStatus>;
+      readonly after: string;
+    }
   | ReleaseRefusal;
 
 export type CreatedReleaseAnswer =
-  { readonly kind: "created"; readonly created: Filled<CreatedRelease> } | ReleaseRefusal;
+  | { readonly kind: "created"; readonly created: Filled<CreatedRelease> }
+  | ReleaseRefusal;
 
 /** Where the answer to an input goes. Called at most once, after the turn is committed (C2); must not throw. */
 export type Answer<T> = (answer: T) => void;
 
 export type Input =
-  | { readonly kind: "beat"; readonly beat: Beat; readonly answer: Answer<BeatAnswer> }
+  | {
+      readonly kind: "beat";
+      readonly beat: Beat;
+      readonly answer: Answer<BeatAnswer>;
+    }
   | {
       readonly kind: "listWorkers";
       readonly after: string;
@@ -175,7 +157,11 @@ export type Input =
       readonly answer: Answer<SubmissionVerdict>;
     }
   | { readonly kind: "seal"; readonly answer: Answer<RunPhase> }
-  | { readonly kind: "pause"; readonly reason: string; readonly answer: Answer<RunPhase> }
+  | {
+      readonly kind: "pause";
+      readonly reason: string;
+      readonly answer: Answer<RunPhase>;
+    }
   | { readonly kind: "resume"; readonly answer: Answer<RunPhase> }
   | { readonly kind: "cancel"; readonly answer: Answer<RunPhase> }
   | { readonly kind: "getRun"; readonly answer: Answer<Filled<GetRunResponse>> }
@@ -187,7 +173,11 @@ export type Input =
     }
   | { readonly kind: "getExtent"; readonly answer: Answer<LedgerExtent> }
   /** So many of the items at work are looked at from now on, the same ones for as long as they are; none: nobody looks any more. */
-  | { readonly kind: "sampleItems"; readonly items: number; readonly answer: Answer<Filled<AtWork>> }
+  | {
+      readonly kind: "sampleItems";
+      readonly items: number;
+      readonly answer: Answer<Filled<AtWork>>;
+    }
   /** `key` is empty for an item that no room of keys has. */
   | {
       readonly kind: "seeItem";
@@ -210,15 +200,35 @@ export type Input =
   | {
       readonly kind: "getKey";
       readonly key: string;
+      /** Its next standing is told. */
+      readonly isAwaited: boolean;
       readonly answer: Answer<SeenKey | undefined>;
     }
   /** Behind the key `after`, in order of partition; empty: from the beginning. No phase: all of them. */
   | {
       readonly kind: "listKeys";
       readonly phases: readonly KeyPhase[];
+      readonly prefix: string;
+      /** Only those with a state of this commit or a later one; 0: all. */
+      readonly fromCommit: number;
       readonly after: string;
       readonly limit: number;
       readonly answer: Answer<SeenKeys>;
+    }
+  /** Keys for another run: as in `listKeys`. */
+  | {
+      readonly kind: "tellKeys";
+      readonly prefix: string;
+      readonly after: string;
+      readonly limit: number;
+      readonly answer: Answer<ToldKeys>;
+    }
+  /** Keys from another run. None of their items is there. */
+  | {
+      readonly kind: "takeKeys";
+      readonly keys: readonly MovedKey[];
+      readonly task: RunTask;
+      readonly answer: Answer<TakenKeys | Exclude<Refusal, { readonly kind: "renamed" }>>;
     }
   /** A worker asks which partitions are its own. */
   | {
@@ -226,9 +236,16 @@ export type Input =
       readonly workerId: WorkerId;
       readonly answer: Answer<OwnPartitions>;
     }
-  | { readonly kind: "listPartitions"; readonly answer: Answer<Filled<ListPartitionsResponse>> }
+  | {
+      readonly kind: "listPartitions";
+      readonly answer: Answer<Filled<ListPartitionsResponse>>;
+    }
   /** Answered with whether there is such a worker. */
-  | { readonly kind: "drainWorker"; readonly workerId: WorkerId; readonly answer: Answer<boolean> }
+  | {
+      readonly kind: "drainWorker";
+      readonly workerId: WorkerId;
+      readonly answer: Answer<boolean>;
+    }
   /** A worker asks for a certificate: by a bundle, or undefined with its own. */
   | {
       readonly kind: "enrol";
@@ -252,9 +269,17 @@ export type Input =
   /** The room of keys has asked for a turn at this time. */
   | { readonly kind: "wake" }
   /** The rows of items that a worker says it has. */
-  | { readonly kind: "claimsExamined"; readonly statement: Statement; readonly found: FoundClaims }
+  | {
+      readonly kind: "claimsExamined";
+      readonly statement: Statement;
+      readonly found: FoundClaims;
+    }
   /** The rows of an item that a late result is about. */
-  | { readonly kind: "examined"; readonly late: LateResult; readonly found: FoundReport }
+  | {
+      readonly kind: "examined";
+      readonly late: LateResult;
+      readonly found: FoundReport;
+    }
   /** The rows of the ledger were compared with its numbers: the first thing that is wrong, if any is. */
   | { readonly kind: "verified"; readonly damage: Damage | undefined }
   /** Rows of the ledger that the scrub asked for. */
@@ -274,11 +299,19 @@ export type Input =
       readonly answer: Answer<ReleaseAnswer>;
     }
   /** Answered with the latest release if it is that one, or if none is named. */
-  | { readonly kind: "getRelease"; readonly id: string; readonly answer: Answer<ReleaseAnswer> }
+  | {
+      readonly kind: "getRelease";
+      readonly id: string;
+      readonly answer: Answer<ReleaseAnswer>;
+    }
   /** Whether the store says too that this coordinator leads. */
   | { readonly kind: "leadershipConfirmed"; readonly leads: boolean }
   /** The counts of a release's stage as they are stored. */
-  | { readonly kind: "releaseCountsRead"; readonly key: string; readonly value: Uint8Array | undefined }
+  | {
+      readonly kind: "releaseCountsRead";
+      readonly key: string;
+      readonly value: Uint8Array | undefined;
+    }
   /** Time to look for workers that have fallen silent. */
   | { readonly kind: "scan" }
   /** Time to tell those that follow how far the run is. */

@@ -73,6 +73,8 @@ export type Refusal =
   | { readonly kind: "renamed"; readonly task: RunTask }
   /** A release is trying this task. */
   | { readonly kind: "onTrial"; readonly task: RunTask; readonly release: string }
+  /** More timers would be armed than may. */
+  | { readonly kind: "timersFull"; readonly limit: number }
   /** A partition would have more keys than it may. */
   | ({ readonly kind: "partitionFull" } & FullPartition)
   /** Its keys fall into another number of partitions than is configured. */
@@ -82,7 +84,8 @@ export type SubmissionVerdict = ({ readonly kind: "taken" } & SubmissionAnswer) 
 
 /** `cancelled`: nothing of a cancelled run is retried. */
 export type RetryVerdict =
-  { readonly kind: "retried"; readonly items: number } | { readonly kind: "cancelled" };
+  | { readonly kind: "retried"; readonly items: number }
+  | { readonly kind: "cancelled" };
 
 /** Tasks that a run has come to, or may come to, by releases. */
 export interface ReleasedTasks {

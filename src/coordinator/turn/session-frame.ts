@@ -2,7 +2,9 @@
 import type { AttemptKey } from "../../../machines/work-item.ts";
 import type { IncarnationId, WorkerId } from "../../base/ids.ts";
 import type { Measure } from "../../base/measure.ts";
+import type { LeftState } from "../ledger/key-room.ts";
 import type { LateReport, RunningItem, Success } from "../ledger/ledger.ts";
+import type { Origin } from "../ledger/origin.ts";
 import type { Execution } from "../ledger/records.ts";
 
 /** One stream, as the reactor sees it. Its identity tells sessions of one worker apart. */
@@ -42,17 +44,8 @@ export interface GivenState {
   readonly commit: number;
   /** null: the key has none, or the worker has this commit of it. */
   readonly state: Uint8Array | null;
-}
-
-/** The state of its key as a success has left it. */
-export interface ReportedState {
-  /** The commit of the state that the attempt began with; 0: there was none. */
-  readonly basedOn: number;
-  readonly state: Uint8Array | "kept" | "removed";
-  /** The session that reported it and is told of its commit; undefined when none is. */
-  readonly heardBy?: object | undefined;
-  /** The version of the plugin's states; 0, as unless it is said: these have none. */
-  readonly stateVersion?: number;
+  /** The origin of an item that was not submitted. */
+  readonly origin?: Origin | undefined;
 }
 
 export interface NamedAttempt {
@@ -178,7 +171,7 @@ export interface Report extends NamedAttempt {
 
 export type ReportedOutcome =
   /** `keyed`: of an item with a key. */
-  | ({ readonly kind: "success"; readonly keyed?: ReportedState } & Success)
+  | ({ readonly kind: "success"; readonly keyed?: LeftState } & Success)
   /** `isPermanent`: another attempt cannot help, so the item fails at once, and it says nothing of the worker. */
   | {
       readonly kind: "error";

@@ -5,6 +5,7 @@
 // they write and ask for; `operator-message` says in which form.
 import type { charts } from "../../../machines/index.ts";
 import type { Answer } from "./input.ts";
+import type { KeyNews } from "../keys/awaited-keys.ts";
 import type { KeysLoad } from "../keys/key-memory.ts";
 import type { KeyNumbers } from "../keys/key-records.ts";
 import type { WindowLoad } from "../ledger/window-loads.ts";
@@ -23,9 +24,17 @@ type ChartName = keyof typeof charts;
 
 export type Effect =
   | { readonly kind: "event"; readonly emit: EventCall }
-  | { readonly kind: "warning"; readonly message: string; readonly fields: LogFields }
+  | {
+      readonly kind: "warning";
+      readonly message: string;
+      readonly fields: LogFields;
+    }
   | ({ readonly kind: "transition" } & SeenStep)
-  | { readonly kind: "send"; readonly port: SessionPort; readonly frame: SessionFrame }
+  | {
+      readonly kind: "send";
+      readonly port: SessionPort;
+      readonly frame: SessionFrame;
+    }
   | { readonly kind: "endSession"; readonly port: SessionPort }
   /** Sessions of these bearers end, and none begins. */
   | { readonly kind: "revoked"; readonly ids: readonly string[] }
@@ -56,6 +65,8 @@ export type Effect =
   | { readonly kind: "damaged"; readonly damage: Damage }
   /** There is news of the run: more results, other numbers, a step of a chart. */
   | { readonly kind: "reached"; readonly reach: RunReach }
+  /** Keys that calls wait for stand otherwise. */
+  | { readonly kind: "keysMoved"; readonly news: readonly KeyNews[] }
   /** Lets an answer go. Total. */
   | { readonly kind: "answer"; readonly deliver: () => void };
 
@@ -70,7 +81,9 @@ export interface SeenStep {
 }
 
 /** A topic with its own payload. */
-export type EventCall = { [T in Topic]: { readonly topic: T; readonly payload: EventPayloads[T] } }[Topic];
+export type EventCall = {
+  [T in Topic]: { readonly topic: T; readonly payload: EventPayloads[T] };
+}[Topic];
 
 export class Turn {
   /** Monotonic; read once per turn (C7). */
@@ -92,6 +105,9 @@ export class Turn {
   hasStepped = false;
   /** Whether a worker says other things of itself than before. */
   hasOtherWords = false;
+  /** Whether it takes a number of completions although nothing became final: states that it has taken from elsewhere have it. */
+  takesCompletion = false;
+
   /** Whether workers are to hand back what they have of a release's candidate and have not started. */
   hasRecalledTrials = false;
   /** Whether the turn publishes a snapshot of what it has left. */
@@ -191,7 +207,12 @@ export class Turn {
     return this.#puts.size + this.#deletes.size > 0;
   }
 
-  get writes(): { puts: Entry[]; deletes: string[]; durability: Durability; expect: Expectation[] } {
+  get writes(): {
+    puts: Entry[];
+    deletes: string[];
+    durability: Durability;
+    expect: Expectation[];
+  } {
     return {
       expect: this.#expected,
       puts: [...this.#puts.values()],

@@ -45,7 +45,8 @@ export interface EngineOptions {
 
 /** Opened: `locked` when another process has LevelDB's own lock. */
 export type OpenedEngine =
-  { readonly kind: "opened"; readonly engine: LevelEngine } | { readonly kind: "locked" };
+  | { readonly kind: "opened"; readonly engine: LevelEngine }
+  | { readonly kind: "locked" };
 
 export class LevelEngine implements Engine {
   readonly #path: string;

@@ -8,7 +8,9 @@ import type { Batch, Expectation } from "../store.ts";
  * `steps`: something is expected to be absent, or twice.
  */
 export type Shape =
-  { readonly kind: "fenced"; readonly fence: string } | { readonly kind: "own" } | { readonly kind: "steps" };
+  | { readonly kind: "fenced"; readonly fence: string }
+  | { readonly kind: "own" }
+  | { readonly kind: "steps" };
 
 const shapes = new WeakMap<Batch, Shape>();
 

@@ -7,6 +7,7 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { Children } from "../children/child.ts";
+import type { Ask, KeyEnd, KeyOrigin } from "./key-asks.ts";
 
 /** One try to execute one item, as a backend sees it. */
 export interface ItemAttempt {
@@ -39,14 +40,22 @@ export interface KeyOfItem {
   readonly key: string;
   /** As the last item of the key that succeeded left it; undefined when the key has none. Not to be changed. */
   readonly state?: Uint8Array | undefined;
+  /** Undefined for an item that was submitted. */
+  readonly origin?: KeyOrigin | undefined;
 }
 
 /** The state of a key from now on. */
 export type StateChange = Uint8Array | "removed";
 
 export type Outcome =
-  /** `state`: for an item with a key. Without it the key's state stays as it is. */
-  | { readonly kind: "success"; readonly output: Uint8Array; readonly state?: StateChange }
+  /** `state`: for an item with a key. Without it the key's state stays as it is. `asks` and `end` go together with one. */
+  | {
+      readonly kind: "success";
+      readonly output: Uint8Array;
+      readonly state?: StateChange;
+      readonly asks?: readonly Ask[];
+      readonly end?: KeyEnd;
+    }
   /**
    * The item said no. `response`: the server's own answer, for programs: an object of JSON with `status_code`, `request_id` and
    * `body`, of at most `LIMITS.responseBytes`. `isPermanent`: the same would come of each further attempt, wherever it is made.

@@ -1,133 +1,107 @@
-// The plugins that a worker has: what executes the items that name them. One may be replaced while it is in use; then the
-// attempts that run finish with what they began with, and later ones begin with the new.
-//
-// Keeps true: a backend is closed once, and when replaced not before the last attempt that holds it has ended.
+// The plugins that a worker has: what executes the items that name them, each in one version or in several (versions.ts). One may
+// be replaced while it is in use; then the attempts that run finish with what they began with, and later ones begin with the new.
 import { assert } from "../../base/assert.ts";
 import { LIMITS } from "../../config/limits.ts";
-import type { Backend, Learner } from "./backend.ts";
+import type { Learner } from "./backend.ts";
 import { shortened } from "./trouble-words.ts";
+import { Versions } from "./versions.ts";
+import type { NotYet, Plugin, TakenPlugin } from "./versions.ts";
 
-/** A name, a version, and what executes. The name is unique within a worker. */
-export interface Plugin {
-  readonly name: string;
-  readonly version: string;
-  /** The version of the shape of states of keys that it leaves, and goes on from; undefined where these have none. */
-  readonly stateVersion?: number | undefined;
-  readonly backend: Backend;
-  /** How long one attempt may take, unless the run says so; undefined: as long as it likes. */
-  readonly itemTimeoutMs?: number | undefined;
+/** As unless it is said: one that executes, and one that is tried. */
+const LOADED_VERSIONS = 2;
+
+export interface PluginsOptions {
+  /** So many versions of one plugin have a backend at once. */
+  readonly loadedVersions?: number;
 }
 
-/** A plugin in the hands of one attempt. */
-export interface TakenPlugin {
-  readonly version: string;
-  readonly stateVersion?: number | undefined;
-  readonly backend: Backend;
-  readonly itemTimeoutMs: number | undefined;
-  /** The attempt has ended. Once for each `take`. */
-  release(): void;
-}
-
-/** A plugin and who holds it. `release` is called through it, so that taking one costs a count and no object. */
-class Holding implements TakenPlugin {
-  readonly plugin: Plugin;
-  readonly #onClosing: (closing: Promise<void>) => void;
-  #holders = 0;
-  #isRetired = false;
-  #closing: Promise<void> | undefined;
-
-  constructor(plugin: Plugin, onClosing: (closing: Promise<void>) => void) {
-    this.plugin = plugin;
-    this.#onClosing = onClosing;
-  }
-
-  get version(): string {
-    return this.plugin.version;
-  }
-
-  get stateVersion(): number | undefined {
-    return this.plugin.stateVersion;
-  }
-
-  get backend(): Backend {
-    return this.plugin.backend;
-  }
-
-  get itemTimeoutMs(): number | undefined {
-    return this.plugin.itemTimeoutMs;
-  }
-
-  take(): this {
-    this.#holders++;
-    return this;
-  }
-
-  release(): void {
-    assert(this.#holders > 0, "what is released was taken");
-    this.#holders--;
-    if (this.#isRetired && this.#holders === 0) this.close();
-  }
-
-  /** Nobody takes it any more. */
-  retire(): void {
-    this.#isRetired = true;
-    if (this.#holders === 0) this.close();
-  }
-
-  /** Idempotent. */
-  close(): void {
-    if (this.#closing !== undefined) return;
-    this.#closing = this.plugin.backend.close();
-    this.#onClosing(this.#closing);
-  }
+/** A plugin in words of a beat. */
+export interface ListedPlugin extends Pick<Plugin, "name" | "version" | "taskDigest"> {
+  readonly stateVersion: number;
 }
 
 /** Plugins that stay, or are replaced one by one. */
 export class Plugins {
-  readonly #current = new Map<string, Holding>();
-  /** Plugins that were replaced, until they are closed. */
-  readonly #retired = new Set<Holding>();
+  readonly #byName = new Map<string, Versions>();
   readonly #closing = new Set<Promise<void>>();
   readonly #onCloseFailed: (error: unknown) => void;
+  readonly #loadedVersions: number;
+  /** Why versions that this worker was to have beside its own are not here, by plugin and version. */
+  readonly #unusable = new Map<string, string>();
+  #onRoom: () => void = () => undefined;
   #broken: string | undefined;
   #isClosed = false;
 
-  /** `onCloseFailed`: a backend could not end what it keeps. There is nothing more to be done about it than to say so. */
-  constructor(plugins: readonly Plugin[], onCloseFailed: (error: unknown) => void) {
+  /**
+   * The first of a name is the worker's own version of it, and is opened at once. `onCloseFailed`: a backend could not end what it
+   * keeps. There is nothing more to be done about it than to say so.
+   */
+  constructor(
+    plugins: readonly Plugin[],
+    onCloseFailed: (error: unknown) => void,
+    { loadedVersions = LOADED_VERSIONS }: PluginsOptions = {},
+  ) {
     this.#onCloseFailed = onCloseFailed;
+    this.#loadedVersions = loadedVersions;
     for (const plugin of plugins) {
-      assert(!this.#current.has(plugin.name), "a plugin's name is unique");
-      this.#current.set(plugin.name, this.#holdingOf(plugin));
+      const known = this.#byName.get(plugin.name);
+      if (known === undefined) this.#byName.set(plugin.name, this.#versionsOf(plugin));
+      else known.add(plugin);
     }
   }
 
-  /** Lends the plugin that executes items of this name from now on; undefined when there is none. "" is the first one. */
-  take(name: string): TakenPlugin | undefined {
-    const holding = name === "" ? this.#current.values().next().value : this.#current.get(name);
-    return this.#isClosed ? undefined : holding?.take();
+  /** Called each time that a version was closed: one that could not be taken may be taken then. */
+  whenRoom(onRoom: () => void): void {
+    this.#onRoom = onRoom;
   }
 
-  /** As a beat says it. */
-  list(): readonly (Pick<Plugin, "name" | "version"> & { readonly stateVersion: number })[] {
-    const plugins = [...this.#current.values()].map(({ plugin }) => plugin);
-    return plugins.map(({ name, version, stateVersion = 0 }) => ({ name, version, stateVersion }));
+  /**
+   * Lends what executes items of this plugin and version from now on; undefined when there is none. The plugin "" is the first one,
+   * the version "" the worker's own.
+   */
+  take(name: string, version = ""): TakenPlugin | NotYet | undefined {
+    const versions = name === "" ? this.#byName.values().next().value : this.#byName.get(name);
+    return this.#isClosed ? undefined : versions?.take(version);
+  }
+
+  /** As a beat says it: the versions of a name together, the worker's own first. */
+  list(): readonly ListedPlugin[] {
+    return [...this.#byName.values()]
+      .flatMap(({ plugins }) => plugins)
+      .map(({ name, version, stateVersion = 0, taskDigest }) => ({
+        name,
+        version,
+        stateVersion,
+        taskDigest,
+      }));
+  }
+
+  /** How many versions of one plugin have a backend at once; undefined while there is none in two. */
+  get loadedVersions(): number | undefined {
+    const isAnyInTwo = [...this.#byName.values()].some(({ plugins }) => plugins.length > 1);
+    return isAnyInTwo ? this.#loadedVersions : undefined;
   }
 
   /** All that has learned something that it can save, among those that execute items now. */
   learners(): readonly Learner[] {
-    return [...this.#current.values()].flatMap(({ plugin: { backend } }) => backend.learners?.() ?? []);
+    return [...this.#byName.values()]
+      .flatMap(({ opened }) => opened)
+      .flatMap(({ backend }) => backend.learners?.() ?? []);
   }
 
   /** The trouble that keeps any of them from executing, as a beat says it; empty when there is none. */
   trouble(): string {
     if (this.#broken !== undefined) return this.broken();
-    const all = [...this.#current.values()];
-    const told = all.flatMap(({ plugin: { name, backend } }) => {
-      const words = backend.trouble?.();
-      if (words === undefined) return [];
-      return all.length === 1 ? [words] : [`${name}: ${words}`];
-    });
-    return shortened(told.join("; "), LIMITS.troubleBytes);
+    const isOnlyOne = this.#byName.size === 1;
+    const told = [...this.#byName].flatMap(([name, { opened, plugins }]) =>
+      opened.flatMap(({ version, backend }) => {
+        const words = backend.trouble?.();
+        if (words === undefined) return [];
+        if (plugins.length > 1) return [`${name}@${version}: ${words}`];
+        return isOnlyOne ? [words] : [`${name}: ${words}`];
+      }),
+    );
+    return shortened([...told, ...this.#unusable.values()].join("; "), LIMITS.troubleBytes);
   }
 
   /** Why the worker leaves, when that is because one of them is broken; empty otherwise. */
@@ -135,35 +109,74 @@ export class Plugins {
     return shortened(this.#broken ?? "", LIMITS.troubleBytes);
   }
 
-  /** That plugin cannot execute anything any more: its reason is what `trouble` says from now on, and the worker ends. */
-  sayBroken(name: string, reason: string): void {
+  /**
+   * That version cannot execute anything any more. Whether the worker ends by that: then the reason is what `trouble` says from now on.
+   * A version beside the worker's own is not here any more instead, and what names it is handed back.
+   */
+  sayBroken(name: string, version: string, reason: string): boolean {
+    const versions = this.#byName.get(name);
+    if (versions !== undefined && !versions.isOwn(version)) {
+      // One that was replaced, or dropped before, is nobody's loss.
+      if (versions.find(version) === undefined) return false;
+      versions.drop(version);
+      this.#unusable.set(`${name}@${version}`, `${name}@${version} is broken: ${reason}`);
+      return false;
+    }
     this.#broken ??= `the backend of ${name} is broken: ${reason}`;
+    return true;
   }
 
-  /** From now on items of that name begin with this one. There has to be a plugin of that name. */
-  replace(plugin: Plugin): void {
-    const before = this.#current.get(plugin.name);
-    assert(before !== undefined && !this.#isClosed, "what is replaced is there");
-    this.#current.set(plugin.name, this.#holdingOf(plugin));
-    this.#retired.add(before);
-    before.retire();
+  /** Undefined when this worker does not have it. */
+  find(name: string, version: string): Plugin | undefined {
+    return this.#byName.get(name)?.find(version);
+  }
+
+  /** Whether the successor of that version may be opened beside it, to see whether it can be executed. */
+  opensSuccessor(name: string, version: string): boolean {
+    return this.#loadedVersions > 1 && this.#byName.get(name)?.isOpen(version) === true;
+  }
+
+  /**
+   * From now on items that would have begun with the version `before` of it begin with this one. There has to be that version. It is
+   * opened at once, unless said.
+   */
+  replace(before: string, plugin: Plugin, { opens = true } = {}): void {
+    const versions = this.#byName.get(plugin.name);
+    assert(versions !== undefined && !this.#isClosed, "what is replaced is there");
+    versions.replace(before, plugin, opens);
+  }
+
+  /** Another version of a plugin that is here, beside those that there are. Why not, if it is not taken. */
+  add(plugin: Plugin): string | undefined {
+    const { name, version } = plugin;
+    const versions = this.#byName.get(name);
+    if (versions === undefined) return `this worker has no plugin ${name} that it could be a version of`;
+    if (versions.find(version) !== undefined)
+      return `this worker has a version ${version} of ${name} already`;
+    if (this.list().length >= LIMITS.pluginsPerBeat)
+      return `a worker has ${LIMITS.pluginsPerBeat} versions of plugins at most`;
+    if (this.#isClosed) return "the worker ends";
+    this.#unusable.delete(`${name}@${version}`);
+    versions.add(plugin);
+    return undefined;
   }
 
   /** Closes every backend, whatever still executes. Idempotent. Nothing can be taken any more. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const holding of [...this.#current.values(), ...this.#retired]) holding.close();
+    for (const versions of this.#byName.values()) versions.close();
     while (this.#closing.size > 0) await Promise.all(this.#closing);
   }
 
-  #holdingOf(plugin: Plugin): Holding {
-    const holding = new Holding(plugin, (closing) => {
-      const closed = closing.catch(this.#onCloseFailed).then(() => {
-        this.#retired.delete(holding);
-        this.#closing.delete(closed);
-      });
-      this.#closing.add(closed);
+  #versionsOf(own: Plugin): Versions {
+    return new Versions(own, {
+      loaded: this.#loadedVersions,
+      onClosing: (closing) => {
+        const closed = closing.catch(this.#onCloseFailed).then(() => void this.#closing.delete(closed));
+        this.#closing.add(closed);
+        return closed;
+      },
+      onClosed: () => this.#onRoom(),
     });
-    return holding;
   }
 }

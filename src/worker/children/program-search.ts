@@ -6,7 +6,8 @@ import { errnoOf } from "../../base/errors.ts";
 import { systemReason } from "../../base/system-reason.ts";
 
 export type Program =
-  { readonly kind: "found"; readonly path: string } | { readonly kind: "missing"; readonly reason: string };
+  | { readonly kind: "found"; readonly path: string }
+  | { readonly kind: "missing"; readonly reason: string };
 
 /** Where a system looks when PATH is not set. */
 const PATH_DEFAULT = "/usr/local/bin:/usr/bin:/bin";

@@ -11,6 +11,7 @@ import type {
 } from "../../gen/rollout/v1/work_pb.ts";
 import { attemptKey } from "../work/backlog.ts";
 import type { Assigned, Executed } from "../work/backlog.ts";
+import { readGiven } from "../work/keyed-wire.ts";
 
 const ITEM_ID_BYTES = 32;
 /** This process's own incarnation is in the envelope. */
@@ -43,14 +44,15 @@ export function readAssignments(batch: AssignmentBatch, epoch: bigint, received:
 function readAssignment(
   assignment: Assignment | undefined,
   epoch: bigint,
-  { plugin, itemTimeoutMs }: AssignmentBatch,
+  { plugin, itemTimeoutMs, pointers }: AssignmentBatch,
 ): Assigned | undefined {
   if (assignment === undefined || !isAttempt(assignment.attempt)) return undefined;
   const { itemId, attempt } = assignment.attempt;
-  const { payload, checkpoint, priority, alone, keyed } = assignment;
+  const { payload, checkpoint, priority, alone, keyed, pluginVersion: version } = assignment;
   const key = attemptKey(itemId, attempt, epoch);
-  const how = { payload, checkpoint, priority, alone, plugin, timeoutMs: Number(itemTimeoutMs), keyed };
-  return { key, itemId, attempt, epoch, ...how };
+  const what = { payload, checkpoint, priority, alone, keyed: keyed && readGiven(keyed) };
+  const how = { plugin, version, timeoutMs: Number(itemTimeoutMs) };
+  return { key, itemId, attempt, epoch, ...what, ...how, ...(pointers.length > 0 && { pointers }) };
 }
 
 export interface Holdings {
@@ -70,11 +72,12 @@ export function writeHello({ unstarted, running, finished }: Holdings): StatedHo
   for (const assigned of finished) stated.push([HeldPhase.FINISHED, assigned]);
   for (const assigned of running) stated.push([HeldPhase.RUNNING, assigned]);
   for (const assigned of unstarted) stated.push([HeldPhase.UNSTARTED, assigned]);
-  const held = stated.map(([phase, { itemId, attempt, epoch, incarnation = OWN }]) => ({
+  const held = stated.map(([phase, { itemId, attempt, epoch, incarnation = OWN, version }]) => ({
     attempt: { itemId, attempt },
     phase,
     epoch,
     incarnation,
+    pluginVersion: version,
   }));
   return { message: { held }, keys: stated.map(([, { key }]) => key) };
 }

@@ -4,6 +4,7 @@
 // Keeps true: an attempt is in it once.
 import { assert } from "../../base/assert.ts";
 import type { KeyOfItem } from "../backends/backend.ts";
+import type { NumberPointer } from "./measures.ts";
 
 /** An attempt that this worker was given. */
 export interface Assigned {
@@ -20,10 +21,14 @@ export interface Assigned {
   readonly alone: boolean;
   /** Name of the plugin that executes it. */
   readonly plugin: string;
+  /** The version of it, and no other; empty: the worker's own. */
+  readonly version: string;
   /** How long it may take; 0: as long as it likes. */
   readonly timeoutMs: number;
   /** Undefined for an item without a key. */
   readonly keyed?: GivenState | undefined;
+  /** Numbers to read in its output; undefined when there are none. */
+  readonly pointers?: readonly NumberPointer[] | undefined;
 }
 
 /** The key of an item, and the state with which the attempt begins. */

@@ -14,13 +14,16 @@ import type { Effect } from "../../runtime/compile.ts";
 import type { ChartStep } from "../../runtime/driver.ts";
 import { AT_ONCE } from "../backends/backend.ts";
 import type { ItemReport, Outcome } from "../backends/backend.ts";
-import type { TakenPlugin } from "../backends/plugins.ts";
+import type { TakenPlugin } from "../backends/versions.ts";
 import type { Assigned } from "./backlog.ts";
 import { LogTail } from "./log-tail.ts";
+import { readMeasures } from "./measures.ts";
+import type { Measure } from "./measures.ts";
 
 /** `fenced`: it was killed because the coordinator may have given it to another worker. */
 export type Ending =
-  Exclude<Outcome, { readonly kind: "preempted" }> | { readonly kind: "preempted" | "fenced" };
+  | Exclude<Outcome, { readonly kind: "preempted" }>
+  | { readonly kind: "preempted" | "fenced" };
 
 type Success = Extract<Outcome, { readonly kind: "success" }>;
 
@@ -39,6 +42,8 @@ export interface Finished {
   readonly durationMs: number;
   /** The end of its standard error. */
   readonly log: Uint8Array;
+  /** Numbers in the output of a success, one for each that was asked for; undefined when none was. */
+  readonly measures?: readonly Measure[] | undefined;
 }
 
 /** The end of an attempt that was not begun: the state that its assignment left out is not here. */
@@ -205,6 +210,7 @@ export class Execution implements Saved {
       startedAtMs: this.#startedAtMs,
       durationMs: this.#options.clock.monotonicMs() - this.#startedMs,
       log: this.#log?.bytes() ?? NO_BYTES,
+      measures: isSuccess && assigned.pointers ? readMeasures(outcome.output, assigned.pointers) : undefined,
     };
   }
 

@@ -1,6 +1,6 @@
 // The room of items at a worker: backlog.ts (not started) and backlog-pace.ts (how many of them), executor.ts and execution.ts
-// (running, one attempt each), log-tail.ts (the end of its log), outbox.ts and outbox-record.ts (results until they are acknowledged), checkpoint-uplink.ts (checkpoints that
-// leave before the end).
+// (running, one attempt each), log-tail.ts (the end of its log), measures.ts (numbers in its output), outbox.ts and outbox-record.ts
+// (results until they are acknowledged), checkpoint-uplink.ts (checkpoints that leave before the end).
 //
 // Here the worker executes what it was given: as many at once as there are slots, the best of the backlog next, none longer than it
 // may. Says how each one ended; whether that is heard of is not its concern.
@@ -15,7 +15,9 @@ import { describeError } from "../../base/errors.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { ChartStep } from "../../runtime/driver.ts";
 import type { ItemAttempt, KeyOfItem, Outcome } from "../backends/backend.ts";
-import type { Plugins, TakenPlugin } from "../backends/plugins.ts";
+import { isWork } from "../backends/key-asks.ts";
+import type { Plugins } from "../backends/plugins.ts";
+import type { TakenPlugin } from "../backends/versions.ts";
 import { Backlog } from "./backlog.ts";
 import type { Assigned } from "./backlog.ts";
 import type { BacklogPace } from "./backlog-pace.ts";
@@ -65,7 +67,7 @@ export class Executor {
   readonly #running = new Map<string, Execution>();
   /** The backend has not ended them though it was told to; what there is to say of them has been said. */
   readonly #lingering = new Set<Execution>();
-  /** Plugins that items have named and that are not here. */
+  /** Plugins and versions that items have named and that are not here, in words. */
   readonly #missing = new Set<string>();
   /** The attempt in each slot: the lowest that is free is the next. */
   readonly #slots: (Execution | undefined)[];
@@ -79,6 +81,7 @@ export class Executor {
     this.#options = options;
     this.#slots = Array.from({ length: options.slots });
     this.#backlog = new Backlog(options.capacity);
+    options.plugins.whenRoom(() => this.pump());
   }
 
   /** How many more attempts may be given; none while it drains, or while nothing could start. */
@@ -145,10 +148,12 @@ export class Executor {
     while (this.#taken < slots) {
       const first = this.#backlog.peek();
       if (first === undefined || !this.#mayRunBeside(first) || !mayStart()) return;
-      this.#backlog.next();
       // A lingering attempt may linger for good; another worker has nothing beside it.
-      const plugin = first.alone && this.#taken > 0 ? undefined : plugins.take(first.plugin);
-      if (plugin === undefined) this.#handBack(first);
+      const plugin = first.alone && this.#taken > 0 ? undefined : plugins.take(first.plugin, first.version);
+      // Others end first, and all that stand behind it wait with it; `whenRoom` tells that another version is closed.
+      if (plugin === "closing" || (plugin === "held" && this.#running.size > 0)) return;
+      this.#backlog.next();
+      if (plugin === undefined || plugin === "held") this.#handBack(first);
       else this.#start(first, plugin);
     }
   }
@@ -255,10 +260,11 @@ export class Executor {
 
   #handBack(assigned: Assigned): void {
     const { log, onHandedBack } = this.#options;
-    const { plugin } = assigned;
-    if (!assigned.alone && !this.#missing.has(plugin)) {
-      this.#missing.add(plugin);
-      log.warn(`items of plugin ${plugin}, which this worker does not have, are handed back`);
+    const { plugin, version } = assigned;
+    const named = version === "" ? `plugin ${plugin}` : `version ${version} of plugin ${plugin}`;
+    if (!assigned.alone && !this.#missing.has(named)) {
+      this.#missing.add(named);
+      log.warn(`items of ${named}, which this worker does not have, are handed back`);
     }
     onHandedBack([assigned]);
   }
@@ -333,6 +339,11 @@ export class Executor {
   }
 }
 
+/** That of the actor whose work it is, where the item's own is none that anybody knows. */
+function actorKeyOf({ key, origin }: KeyOfItem): string {
+  return isWork(origin) ? origin.key : key;
+}
+
 function thrown(error: unknown): Outcome {
   return { kind: "error", message: describeError(error) };
 }
@@ -372,7 +383,7 @@ class OfferedAttempt implements ItemAttempt {
       ROLLOUT_ITEM_ID: Buffer.from(this.itemId).toString("hex"),
       ROLLOUT_ATTEMPT: String(this.attempt),
       ROLLOUT_SLOT: String(this.#slot),
-      ...(this.keyed && { ROLLOUT_KEY: this.keyed.key }),
+      ...(this.keyed && { ROLLOUT_KEY: actorKeyOf(this.keyed) }),
     };
   }
 }

@@ -3,12 +3,17 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { unreachable } from "../../base/assert.ts";
-import { OutcomeClass, ResultBatchSchema, ResultSchema } from "../../gen/rollout/v1/work_pb.ts";
-import type { KeyedSchema, Result, ResultBatch } from "../../gen/rollout/v1/work_pb.ts";
+import {
+  MeasureSchema,
+  OutcomeClass,
+  ResultBatchSchema,
+  ResultSchema,
+} from "../../gen/rollout/v1/work_pb.ts";
+import type { Result, ResultBatch } from "../../gen/rollout/v1/work_pb.ts";
 import type { RecordType } from "../../storage/codec.ts";
 import { RECORD_KIND } from "../../storage/keys.ts";
-import type { GivenState } from "./backlog.ts";
-import type { Ending, Finished, NotBegun } from "./execution.ts";
+import type { Finished, NotBegun } from "./execution.ts";
+import { writeKeyed } from "./keyed-wire.ts";
 
 /** An attempt that has ended here, or that was not begun. */
 export type Told = Finished | NotBegun;
@@ -35,7 +40,7 @@ const OUTCOME_CLASS: { readonly [Kind in Told["outcome"]["kind"]]: OutcomeClass 
 /** How an attempt ended, as the coordinator is told. `incarnation` in bytes. */
 export function resultOf(finished: Told, incarnation: Uint8Array): Result {
   const { assigned, outcome, checkpoint, outputDigest, startedAtMs, durationMs, log } = finished;
-  const { pluginVersion, stateVersion = 0 } = finished;
+  const { pluginVersion, stateVersion = 0, measures } = finished;
   const { itemId, attempt, epoch } = assigned;
   return create(ResultSchema, {
     attempt: { itemId, attempt },
@@ -48,18 +53,17 @@ export function resultOf(finished: Told, incarnation: Uint8Array): Result {
     startedAtMs: BigInt(Math.round(startedAtMs)),
     durationMs: BigInt(Math.round(durationMs)),
     log,
+    ...(measures && { measures: measures.map((measure) => create(MeasureSchema, measure)) }),
     ...detailOf(outcome),
-    ...(assigned.keyed &&
-      outcome.kind === "success" && { keyed: { ...stateOf(assigned.keyed, outcome), stateVersion } }),
+    ...(outcome.kind === "success" && keyedOf(assigned.keyed, outcome, stateVersion)),
   });
 }
 
-function stateOf(
-  { commit: basedOn }: GivenState,
-  { state }: Extract<Ending, { readonly kind: "success" }>,
-): MessageInitShape<typeof KeyedSchema> {
-  if (state === undefined) return { basedOn };
-  return state === "removed" ? { basedOn, removed: true } : { basedOn, state };
+function keyedOf(
+  ...given: Parameters<typeof writeKeyed>
+): Pick<MessageInitShape<typeof ResultSchema>, "keyed"> {
+  const keyed = writeKeyed(...given);
+  return keyed === undefined ? {} : { keyed };
 }
 
 /** The result in place of one that the coordinator would not take. */
@@ -70,6 +74,7 @@ export function tooLargeFor({ keyed: _, ...result }: Result, limitBytes: number)
     outcome: OutcomeClass.TOO_LARGE,
     output: new Uint8Array(),
     outputDigest: new Uint8Array(),
+    measures: [],
     errorMessage: `the output is ${bytes} bytes; the limit is ${limitBytes} (limits.output of the coordinator)`,
   });
 }

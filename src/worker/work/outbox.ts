@@ -16,6 +16,7 @@ import { pagesUnder } from "../../storage/records.ts";
 import type { Store } from "../../storage/store.ts";
 import { attemptKey } from "./backlog.ts";
 import type { Executed } from "./backlog.ts";
+import { keyedBytes } from "./keyed-wire.ts";
 import { resultBatchRecord, resultOf, tooLargeFor } from "./outbox-record.ts";
 import type { Told } from "./outbox-record.ts";
 
@@ -246,6 +247,7 @@ export class Outbox {
       priority: 0,
       alone: false,
       plugin: "",
+      version: "",
       timeoutMs: 0,
     };
     this.#finished.set(key, { key, itemId, attempt: number, epoch, incarnation, ...nothing });
@@ -341,6 +343,6 @@ export class Outbox {
 const NO_BYTES = new Uint8Array(0);
 
 function sizeOf({ output, errorMessage, response, checkpoint, log, keyed }: Result): number {
-  const told = 3 * errorMessage.length + response.length + (keyed?.state?.length ?? 0);
+  const told = 3 * errorMessage.length + response.length + (keyed === undefined ? 0 : keyedBytes(keyed));
   return RESULT_OVERHEAD_BYTES + output.length + told + checkpoint.length + log.length;
 }

@@ -273,7 +273,26 @@ describe("what programs and people rely on is what it was:", () => {
         commandIDs.filter((id) => !seen.has(id)),
         "it has a test of its own",
       ).to.deep.equal([
-        ...["actor:check", "actor:get", "actor:list", "actor:send", "coordinator:step-down", "run"],
+        ...[
+          "actor:check",
+          "actor:export",
+          "actor:get",
+          "actor:history",
+          "actor:list",
+          "actor:pause",
+          "actor:resume",
+        ],
+        ...[
+          "actor:retire",
+          "actor:send",
+          "actor:skip",
+          "actor:timers",
+          "actor:watch",
+          "coordinator:step-down",
+          "key:export",
+          "key:import",
+          "run",
+        ],
       ]);
       expectGolden("json.txt", sectionsText(Object.fromEntries(shapes) as Record<string, string>));
       expectGolden("cluster-files.txt", sectionsText(withoutOwn(fileShapes(cluster.directory))));

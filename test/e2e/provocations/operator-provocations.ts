@@ -9,10 +9,12 @@ import type { Provocation } from "./scene.ts";
 
 type OperatorCode =
   | ("run_cancelled" | "other_task" | "item_unknown" | "item_ambiguous" | "name_unknown" | "worker_unknown")
-  | ("key_invalid" | "key_unknown" | "key_refused")
+  | ("key_invalid" | "key_unknown" | "key_refused" | "run_not_paused")
+  | ("actor_unknown" | "actor_parked" | "actor_ended" | "actor_not_there_yet")
   | ("worker_alive" | "certificate_revoked" | "clock_ahead" | "no_successor");
 
 const SUBMIT = ["submit", "items.jsonl"];
+const SEND = ["actor", "send", "order/17", `{"type":"pay"}`];
 const TWINS = [`{"id":"twin","number":1}`, `{"id":"twin","number":2}`];
 
 /** Times of a worker alone: it waits for some of them whether the one that has its id has died. */
@@ -20,6 +22,12 @@ const BRIEF = [
   ...["--heartbeat-interval", "100ms", "--clock-skew-budget", "50ms"],
   ...["--worker-self-fence-timeout", "200ms", "--coordinator-failure-timeout", "400ms"],
 ];
+
+/** The flags with which it is named. */
+async function writePlugin(cluster: Cluster, command: readonly string[]): Promise<string[]> {
+  await writeFile(cluster.file("plugin.toml"), commandManifestText(command, cluster.directory));
+  return ["--plugin", "plugin.toml"];
+}
 
 async function submitted(cluster: Cluster, lines: readonly string[], ...more: string[]): Promise<void> {
   await cluster.startCoordinator();
@@ -79,6 +87,58 @@ export const OPERATOR_PROVOCATIONS: { readonly [Code in OperatorCode]: Provocati
       await submitted(cluster, TWINS, "--key-field", "id");
       const reason = "no item of it has failed and keeps it";
       return { args: ["key", "skip", "twin"], params: { keys: "twin", reason } };
+    },
+  },
+  run_not_paused: {
+    by: "an export of keys while the run goes on",
+    stage: async (cluster) => {
+      await cluster.startCoordinator();
+      return { args: ["key", "export"], params: {} };
+    },
+  },
+  actor_unknown: {
+    by: "an actor to which nothing was ever sent",
+    stage: async (cluster) => {
+      await cluster.startCoordinator();
+      return { args: ["actor", "get", "order/17"], params: { actor: "order/17" } };
+    },
+  },
+  actor_parked: {
+    by: "an actor that is waited for, and whose event fails",
+    stage: async (cluster) => {
+      const plugin = await writePlugin(cluster, ["sh", "-c", "exit 3"]);
+      await cluster.startCoordinator({ args: ["--max-attempts", "1"] });
+      await cluster.startWorker({ args: plugin });
+      const reason = "error: the process exited with 3";
+      return {
+        args: [...SEND, ...plugin, "--wait", "paid"],
+        params: { actor: "order/17", reason },
+        tellsMore: true,
+      };
+    },
+  },
+  actor_ended: {
+    by: "an actor that is waited for in a run that is over",
+    stage: async (cluster) => {
+      await cluster.startCoordinator();
+      await cluster.startWorker();
+      await cluster.launch([...SEND, "--id", "one"]).ended;
+      await cluster.launch(["submit", "--seal", "/dev/null"]).ended;
+      await cluster.launch(["results", "--follow"]).ended;
+      const reason = "the run is over, and it is in no state yet";
+      return {
+        args: [...SEND, "--id", "one", "--wait", "paid"],
+        params: { actor: "order/17", reason },
+        tellsMore: true,
+      };
+    },
+  },
+  actor_not_there_yet: {
+    by: "an actor that is waited for while there is no worker",
+    stage: async (cluster) => {
+      await cluster.startCoordinator();
+      const params = { actor: "order/17", seconds: "1", value: "no state yet" };
+      return { args: [...SEND, "--wait", "paid", "--timeout", "1s"], params, tellsMore: true };
     },
   },
   item_unknown: {

@@ -155,13 +155,13 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
     },
   },
   plugin_repeated: {
-    by: "two manifests of one name",
+    by: "two manifests of one name and version",
     stage: async (cluster) => {
       const text = `name = "echo"\nversion = "1"\nbackend = "mock"\n`;
       for (const name of ["one.toml", "two.toml"]) await writeFile(cluster.file(name), text);
       const args = [...WORKER, "--plugin", "one.toml", "--plugin", "two.toml"];
       const [other, file] = [cluster.file("one.toml"), cluster.file("two.toml")];
-      return { args, params: { file, name: "echo", other } };
+      return { args, params: { file, name: "echo", version: "1", other } };
     },
   },
   input_unreadable: {

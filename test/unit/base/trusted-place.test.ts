@@ -146,6 +146,22 @@ describe("a trusted place", () => {
     expect(await refusalOf(demandTrusted(directory.file("key")))).to.include("(mode 602)");
   });
 
+  it("leaves the links of one directory to who follows them, and no others", async () => {
+    const path = makeDirectory("run", 0o700);
+    make("open", 0o666);
+    makeDirectory("run/plugins", 0o777);
+    symlinkSync("../../open", directory.file("run/plugins/linked.toml"));
+    make("run/plugins/own.toml", 0o666);
+    expect(await refusalOf(keepTreePrivate(path))).to.include("linked.toml");
+    const isPlugins = (at: string): boolean => at === directory.file("run/plugins");
+    await keepTreePrivate(path, undefined, isPlugins);
+    expect([modeOf("run/plugins"), modeOf("run/plugins/own.toml"), modeOf("open")]).to.deep.equal([
+      ...["700", "644", "666"],
+    ]);
+    symlinkSync("../open", directory.file("run/other.toml"));
+    expect(await refusalOf(keepTreePrivate(path, undefined, isPlugins))).to.include("other.toml");
+  });
+
   it("is refused when a link in it is another's, or leads to what others may write to", async () => {
     const path = makeDirectory("run", 0o700);
     make("open", 0o666);

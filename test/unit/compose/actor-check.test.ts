@@ -45,7 +45,10 @@ async function check(keys: readonly FullKey[], steps = stepsOf()): ReturnType<ty
   async function* all(): AsyncGenerator<FullKey> {
     yield* keys;
   }
-  return checkActors(new Map([["lamp", steps]]), all());
+  return checkActors(
+    { types: new Map([["lamp", { steps, idleTtlMs: undefined }]]), createPromise: createActor as never },
+    all(),
+  );
 }
 
 describe("a check of other code", () => {

@@ -6,7 +6,7 @@ import type { Transport } from "@connectrpc/connect";
 import { sleep, systemClock } from "../../../src/base/clock.ts";
 import { systemRandom } from "../../../src/base/random.ts";
 import { submitLines } from "../../../src/client/submit.ts";
-import { openPlugin } from "../../../src/compose/plugins.ts";
+import { pluginOf } from "../../../src/compose/plugins.ts";
 import { LIMITS } from "../../../src/config/limits.ts";
 import { mockManifest, parseManifest } from "../../../src/config/manifest.ts";
 import type { Manifest } from "../../../src/config/manifest.ts";
@@ -19,7 +19,7 @@ import { openClient } from "../../../src/transport/client.ts";
 import type { Client, ClientOptions } from "../../../src/transport/client.ts";
 import { Plugins } from "../../../src/worker/backends/plugins.ts";
 import { newWorkerId } from "../../support/certificates.ts";
-import { openChildHost } from "../../support/child-host.ts";
+import { openOwnChildHost } from "../../support/child-host.ts";
 import { useClosers } from "../../support/closers.ts";
 import { DelegatingStore } from "../../support/delegating-store.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -213,10 +213,10 @@ describe("an item costs", () => {
     manifest: Manifest,
   ): Promise<{ readonly plugins: Plugins; readonly starts: () => number }> {
     const log = new RecordingLogger();
-    const opened = await openChildHost(`${directory.path}/records`, log);
+    const opened = await openOwnChildHost(`${directory.path}/records`, log);
     const { host, starter } = opened;
     closeLater(() => opened.close());
-    const { plugin } = openPlugin(manifest, {
+    const ports = {
       ...{ clock: systemClock, random: systemRandom, log, workerId: newWorkerId(), slots: SLOTS },
       maxOutputBytes: LIMITS.outputBytes,
       maxCheckpointBytes: LIMITS.checkpointBytes,
@@ -224,10 +224,11 @@ describe("an item costs", () => {
       ...{ checkpointIntervalMs: 60_000, startTimeoutMs: 120_000, children: host },
       directory: `${directory.path}/attempts`,
       environment: environmentFor(),
-      onBroken: (name, reason) => {
+      onBroken: ({ name }: { readonly name: string }, reason: string): void => {
         throw new Error(`${name} is broken: ${reason}`);
       },
-    });
+    };
+    const plugin = pluginOf(manifest, ports, () => undefined);
     const plugins = new Plugins([plugin], (error) => {
       throw error;
     });

@@ -4,7 +4,10 @@ import { HotReload } from "../../../src/compose/hot-reload.ts";
 import type { OpenedPlugin } from "../../../src/compose/plugins.ts";
 import type { Manifest } from "../../../src/config/manifest.ts";
 import { loadManifest } from "../../../src/config/manifest.ts";
+import { taskOf } from "../../../src/config/task.ts";
 import { Plugins } from "../../../src/worker/backends/plugins.ts";
+import type { PluginsOptions } from "../../../src/worker/backends/plugins.ts";
+import type { Plugin, TakenPlugin } from "../../../src/worker/backends/versions.ts";
 import { useClosers } from "../../support/closers.ts";
 import { eventually } from "../../support/eventually.ts";
 import { RecordingEmitter } from "../../support/recording-emitter.ts";
@@ -39,10 +42,26 @@ describe("hot reload", () => {
   let backends: Closable[];
   let obstacle: string | undefined;
 
-  function open({ name, version }: Manifest): OpenedPlugin {
+  function open(manifest: Manifest): OpenedPlugin {
+    const { name, version } = manifest;
     const backend = new Closable();
     backends.push(backend);
-    return { plugin: { name, version, backend }, obstacle: Promise.resolve(obstacle) };
+    const taskDigest = taskOf(manifest).digest;
+    const plugin = { name, version, taskDigest, open: () => backend };
+    return { plugin, backend, obstacle: Promise.resolve(obstacle) };
+  }
+
+  /** Opened when its first item comes. */
+  function make(manifest: Manifest): Plugin {
+    const { name, version } = manifest;
+    const taskDigest = taskOf(manifest).digest;
+    return { name, version, taskDigest, open: () => open(manifest).backend };
+  }
+
+  function take(version = ""): TakenPlugin {
+    const taken = plugins.take("m", version);
+    if (typeof taken !== "object") throw new Error(`it cannot be taken: ${taken}`);
+    return taken;
   }
 
   async function write(version: string, table = `[module]\nmodule = "m.js"\n`, more = ""): Promise<void> {
@@ -60,10 +79,10 @@ describe("hot reload", () => {
     }
   }
 
-  async function start(): Promise<void> {
+  async function start(options: PluginsOptions = {}): Promise<void> {
     const manifest = await loadManifest(directory.file("m.toml"));
-    plugins = new Plugins([open(manifest).plugin], () => undefined);
-    const reload = HotReload.start({ manifest, plugins, open, clock, events, log });
+    plugins = new Plugins([open(manifest).plugin], () => undefined, options);
+    const reload = HotReload.start({ manifest, plugins, make, open, clock, events, log });
     onClose(() => reload.stop());
     await isWaiting();
   }
@@ -96,11 +115,11 @@ describe("hot reload", () => {
 
   it("closes what was before when the last that it executes has ended, and not sooner", async () => {
     await start();
-    const taken = plugins.take("m");
+    const taken = take();
     await write("2");
     await look(2);
-    expect([plugins.take("m")?.version, backends[0]?.isClosed]).to.deep.equal(["2", false]);
-    taken?.release();
+    expect([take().version, backends[0]?.isClosed]).to.deep.equal(["2", false]);
+    taken.release();
     expect(backends.map(({ isClosed }) => isClosed)).to.deep.equal([true, false]);
   });
 
@@ -140,16 +159,20 @@ describe("hot reload", () => {
       "a plugin n now",
     ],
     [
-      "names another file",
-      () => write("2", `[module]\nmodule = "n.js"\n`),
-      "another task needs a run of its own: it was m (module): m.js",
+      "names another file under the same version",
+      () => write("1", `[module]\nmodule = "n.js"\n`),
+      "another task needs a run of its own, or a version of its own: it was m (module): m.js",
     ],
     [
-      "has other parameters",
-      () => write("2", `[module]\nmodule = "m.js"\nparameters = { a = 1 }\n`),
+      "has other parameters under the same version",
+      () => write("1", `[module]\nmodule = "m.js"\nparameters = { a = 1 }\n`),
       "another task",
     ],
-    ["has another backend", () => write("2", `[machine]\nmodule = "m.js"\n`), "another task"],
+    [
+      "has another backend under the same version",
+      () => write("1", `[machine]\nmodule = "m.js"\n`),
+      "another task",
+    ],
   ];
   for (const [what, change, words] of REFUSED) {
     it(`keeps what there is when the manifest ${what}, and warns once`, async () => {
@@ -180,10 +203,40 @@ describe("hot reload", () => {
     expect(versions()).to.deep.equal(["3"]);
   });
 
+  it("loads another task under another version beside the old one, when its first item comes", async () => {
+    await writeFile(directory.file("n.js"), "export default () => 2;");
+    await start();
+    await write("2", `[module]\nmodule = "n.js"\n`);
+    await look(2);
+    expect([versions(), backends.length, warnings()]).to.deep.equal([["1", "2"], 1, []]);
+    expect([take().version, take("2").version, backends.length]).to.deep.equal(["1", "2", 2]);
+    expect(events.of("plugin_reloaded")).to.deep.equal([]);
+    // From then on the file is of that version.
+    await write("2.1", `[module]\nmodule = "n.js"\n`);
+    await look(2);
+    expect(versions()).to.deep.equal(["1", "2.1"]);
+    await write("1", `[module]\nmodule = "n.js"\n`);
+    await look(2);
+    expect([versions(), warnings()]).to.deep.equal([
+      ["1", "2.1"],
+      ["plugin m stays at version 2.1: this worker has a version 1 of m already"],
+    ]);
+  });
+
+  it("opens no second backend where one is loaded at a time: the new one is tried by its first item", async () => {
+    await start({ loadedVersions: 1 });
+    obstacle = "nobody asks";
+    await write("2");
+    await look(2);
+    expect([versions(), backends.length]).to.deep.equal([["2"], 1]);
+    await eventually("the old one is closed", () => plugins.take("m") !== "closing");
+    expect(backends.map(({ isClosed }) => isClosed)).to.deep.equal([true, false]);
+  });
+
   it("has stopped looking when it is stopped", async () => {
     const manifest = await loadManifest(directory.file("m.toml"));
     plugins = new Plugins([open(manifest).plugin], () => undefined);
-    const reload = HotReload.start({ manifest, plugins, open, clock, events, log });
+    const reload = HotReload.start({ manifest, plugins, make, open, clock, events, log });
     await isWaiting();
     await reload.stop();
     expect(clock.armed).to.equal(0);

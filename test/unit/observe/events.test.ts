@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { expect } from "chai";
 import { EVENTS, NoopEmitter, TOPICS } from "../../../src/observe/events.ts";
 
@@ -21,6 +22,14 @@ describe("the table of events", () => {
     for (const topic of TOPICS) {
       expect(EVENTS[topic].fields).to.not.have.any.keys("ts", "run_id", "kind", "topic", "level");
     }
+  });
+
+  it("says of what concerns leadership and the database what it tells an operator, and what to do", () => {
+    const page = readFileSync(new URL("../../../docs/OPERATIONS.md", import.meta.url), "utf8");
+    const told = [...page.matchAll(/^\| `(\w+)` +\|[^|]{10,}\|[^|]{5,}\|$/gm)].map(([, topic]) => topic);
+    const topics = TOPICS.filter((topic) => /^(coordinator|store)_/.test(topic));
+    expect(topics).to.have.length.greaterThan(5);
+    expect(told).to.include.members(topics);
   });
 });
 

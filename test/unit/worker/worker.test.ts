@@ -5,12 +5,14 @@ import { failure } from "../../../src/base/errors.ts";
 import type { Random } from "../../../src/base/random.ts";
 import { systemRandom } from "../../../src/base/random.ts";
 import { Sight } from "../../../src/coordinator/sight/sight.ts";
-import type { CoordinatorState } from "../../../src/coordinator/turn/state.ts";
+import type { CoordinatorState, WorkerRow } from "../../../src/coordinator/turn/state.ts";
 import { WORKER_CREDENTIALS_KEY, WORKER_EPOCHS_KEY } from "../../../src/storage/keys.ts";
 import { MemoryStore } from "../../../src/storage/memory/memory-store.ts";
 import { claimStore } from "../../../src/storage/store-identity.ts";
 import type { Batch, CommitOutcome, Store } from "../../../src/storage/store.ts";
 import type { Credentials } from "../../../src/transport/tls/identity.ts";
+import { Plugins } from "../../../src/worker/backends/plugins.ts";
+import type { Plugin } from "../../../src/worker/backends/versions.ts";
 import type { DrainRequest } from "../../../src/worker/life/drain.ts";
 import {
   readOwnCredentials,
@@ -162,9 +164,37 @@ describe("a worker", () => {
     const troubles = (): unknown[] => [started, broken].map(({ id }) => state?.workers.get(id)?.trouble);
     expect(troubles()).to.deep.equal(["no server answers", "no server answers"]);
     expect(started.worker.unready).to.equal("no server answers");
-    others.sayBroken("mock", "no server");
+    others.sayBroken("mock", "1", "no server");
     for (const { worker } of [started, broken]) await worker.drain(inSeconds(15));
     expect(troubles()).to.deep.equal(["", "the backend of mock is broken: no server"]);
+  });
+
+  it("says what each version of its plugins runs, and how many are open at once where there are two", async () => {
+    await listening.stop();
+    let state: CoordinatorState | undefined;
+    await listen({ inspect: (seen) => (state = seen) });
+    const versionOf = (version: string): Plugin => ({
+      ...{ name: "infer", version, taskDigest: Buffer.alloc(32, version) },
+      open: () => new HeldBackend(),
+    });
+    const plugins = new Plugins([versionOf("1")], () => undefined);
+    const started = await start({ work: { plugins } });
+    await heard(started);
+    const row = (): WorkerRow | undefined => state?.workers.get(started.id);
+    const said = (): unknown[] => [
+      row()?.plugins.map(({ version, taskDigest }) => [version, taskDigest?.[0]]),
+      row()?.loadedVersions,
+    ];
+    expect(said()).to.deep.equal([[["1", 0x31]], undefined]);
+    const stored = row()?.stored;
+    plugins.add(versionOf("2"));
+    await eventually("it is told", () => row()?.loadedVersions === 2);
+    const both = [
+      ["1", 0x31],
+      ["2", 0x32],
+    ];
+    expect(said()).to.deep.equal([both, 2]);
+    expect(row()?.stored, "the version is written").not.to.deep.equal(stored);
   });
 
   it("says how far its drain is, and nothing of it when it has left", async () => {

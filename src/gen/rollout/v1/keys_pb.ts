@@ -6,15 +6,17 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { CoordinatorEnvelope } from "./common_pb.ts";
 import { file_rollout_v1_common } from "./common_pb.ts";
-import type { ItemError, KeyPhase } from "./run_pb.ts";
+import type { ItemError, ItemResult, KeyPhase } from "./run_pb.ts";
 import { file_rollout_v1_run } from "./run_pb.ts";
+import type { ItemOrigin } from "./work_pb.ts";
+import { file_rollout_v1_work } from "./work_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file rollout/v1/keys.proto.
  */
 export const file_rollout_v1_keys: GenFile = /*@__PURE__*/
-  fileDesc("ChVyb2xsb3V0L3YxL2tleXMucHJvdG8SCnJvbGxvdXQudjEiMAoNR2V0S2V5UmVxdWVzdBILCgNrZXkYASABKAkSEgoKd2l0aF9zdGF0ZRgCIAEoCCKlAQoOR2V0S2V5UmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSHAoDa2V5GAIgASgLMg8ucm9sbG91dC52MS5LZXkSEgoFc3RhdGUYAyABKAxIAIgBARIhCgRhc2tzGAQgASgLMhMucm9sbG91dC52MS5LZXlBc2tzQggKBl9zdGF0ZSKkAgoHS2V5QXNrcxImCgZ0aW1lcnMYASADKAsyFi5yb2xsb3V0LnYxLkFybWVkVGltZXISLwoLaW52b2NhdGlvbnMYAiADKAsyGi5yb2xsb3V0LnYxLkxpdmVJbnZvY2F0aW9uEhAKCGNoaWxkcmVuGAMgAygJEhQKB2FjdGlvbnMYBCABKAFIAIgBARIsCg1hY3Rpb25zX2Vycm9yGAUgASgLMhUucm9sbG91dC52MS5JdGVtRXJyb3ISEAoIaXNfZmluYWwYBiABKAgSGgoNcmV0aXJlc19hdF9tcxgHIAEoAUgBiAEBEhMKBnBhcmVudBgIIAEoCUgCiAEBQgoKCF9hY3Rpb25zQhAKDl9yZXRpcmVzX2F0X21zQgkKB19wYXJlbnQiUgoKQXJtZWRUaW1lchIKCgJpZBgBIAEoCRIRCglkdWVfYXRfbXMYAiABKAESDQoFZXZlbnQYAyABKAwSDwoCdG8YBCABKAlIAIgBAUIFCgNfdG8iOgoOTGl2ZUludm9jYXRpb24SCgoCaWQYASABKAkSDgoGc291cmNlGAIgASgJEgwKBGl0ZW0YAyABKAki1QIKA0tleRILCgNrZXkYASABKAkSIwoFcGhhc2UYAiABKA4yFC5yb2xsb3V0LnYxLktleVBoYXNlEhEKCXBhcnRpdGlvbhgDIAEoDRISCgVvd25lchgEIAEoCUgAiAEBEhMKBndvcmtlchgFIAEoCUgBiAEBEg0KBWl0ZW1zGAYgASgBEhEKBGhlYWQYByABKAlIAogBARIWCglwYXJrZWRfYnkYCCABKAlIA4gBARIkCgVlcnJvchgJIAEoCzIVLnJvbGxvdXQudjEuSXRlbUVycm9yEhgKC3N0YXRlX2J5dGVzGAogASgBSASIAQESGQoMc3RhdGVfY29tbWl0GAsgASgBSAWIAQFCCAoGX293bmVyQgkKB193b3JrZXJCBwoFX2hlYWRCDAoKX3BhcmtlZF9ieUIOCgxfc3RhdGVfYnl0ZXNCDwoNX3N0YXRlX2NvbW1pdCJsCg9MaXN0S2V5c1JlcXVlc3QSJAoGcGhhc2VzGAEgAygOMhQucm9sbG91dC52MS5LZXlQaGFzZRINCgVhZnRlchgCIAEoCRINCgVsaW1pdBgDIAEoDRIVCg13aXRoX2NvbnRlbnRzGAQgASgIIqEBChBMaXN0S2V5c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEh0KBGtleXMYAiADKAsyDy5yb2xsb3V0LnYxLktleRINCgVhZnRlchgDIAEoCRIpCghjb250ZW50cxgEIAMoCzIXLnJvbGxvdXQudjEuS2V5Q29udGVudHMiRwoLS2V5Q29udGVudHMSEgoFc3RhdGUYASABKAxIAIgBARIRCgRuZXh0GAIgASgMSAGIAQFCCAoGX3N0YXRlQgcKBV9uZXh0IkcKEFN0ZWVyS2V5c1JlcXVlc3QSJQoGYWN0aW9uGAEgASgOMhUucm9sbG91dC52MS5LZXlBY3Rpb24SDAoEa2V5cxgCIAMoCSKDAQoRU3RlZXJLZXlzUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSDwoHc3RlZXJlZBgCIAEoARInCgdyZWZ1c2VkGAMgAygLMhYucm9sbG91dC52MS5LZXlSZWZ1c2FsIkcKCktleVJlZnVzYWwSCwoDa2V5GAEgASgJEiwKBnJlYXNvbhgCIAEoDjIcLnJvbGxvdXQudjEuS2V5UmVmdXNhbFJlYXNvbiIXChVMaXN0UGFydGl0aW9uc1JlcXVlc3QikwEKFkxpc3RQYXJ0aXRpb25zUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSGAoQYXNzaWdubWVudF9lcG9jaBgCIAEoARIpCgpwYXJ0aXRpb25zGAMgAygLMhUucm9sbG91dC52MS5QYXJ0aXRpb24i2QEKCVBhcnRpdGlvbhIRCglwYXJ0aXRpb24YASABKA0SEwoGd29ya2VyGAIgASgJSACIAQESDAoEa2V5cxgDIAEoARIPCgd3YWl0aW5nGAQgASgBEg4KBnBhcmtlZBgFIAEoARIeChFjaGVja3BvaW50X29mZnNldBgGIAEoAUgBiAEBEh4KEWNoZWNrcG9pbnRfYWdlX21zGAcgASgBSAKIAQFCCQoHX3dvcmtlckIUChJfY2hlY2twb2ludF9vZmZzZXRCFAoSX2NoZWNrcG9pbnRfYWdlX21zKoABCglLZXlBY3Rpb24SGgoWS0VZX0FDVElPTl9VTlNQRUNJRklFRBAAEhQKEEtFWV9BQ1RJT05fUEFVU0UQARIVChFLRVlfQUNUSU9OX1JFU1VNRRACEhMKD0tFWV9BQ1RJT05fU0tJUBADEhUKEUtFWV9BQ1RJT05fUkVUSVJFEAQq4AEKEEtleVJlZnVzYWxSZWFzb24SIgoeS0VZX1JFRlVTQUxfUkVBU09OX1VOU1BFQ0lGSUVEEAASHgoaS0VZX1JFRlVTQUxfUkVBU09OX1VOS05PV04QARIhCh1LRVlfUkVGVVNBTF9SRUFTT05fTk9UX0ZBSUxFRBACEiIKHktFWV9SRUZVU0FMX1JFQVNPTl9IRUFEX0ZBSUxFRBADEh8KG0tFWV9SRUZVU0FMX1JFQVNPTl9OT1RfSURMRRAEEiAKHEtFWV9SRUZVU0FMX1JFQVNPTl9DQU5DRUxMRUQQBTLLAgoKS2V5U2VydmljZRJECgZHZXRLZXkSGS5yb2xsb3V0LnYxLkdldEtleVJlcXVlc3QaGi5yb2xsb3V0LnYxLkdldEtleVJlc3BvbnNlIgOQAgESSgoITGlzdEtleXMSGy5yb2xsb3V0LnYxLkxpc3RLZXlzUmVxdWVzdBocLnJvbGxvdXQudjEuTGlzdEtleXNSZXNwb25zZSIDkAIBEk0KCVN0ZWVyS2V5cxIcLnJvbGxvdXQudjEuU3RlZXJLZXlzUmVxdWVzdBodLnJvbGxvdXQudjEuU3RlZXJLZXlzUmVzcG9uc2UiA5ACAhJcCg5MaXN0UGFydGl0aW9ucxIhLnJvbGxvdXQudjEuTGlzdFBhcnRpdGlvbnNSZXF1ZXN0GiIucm9sbG91dC52MS5MaXN0UGFydGl0aW9uc1Jlc3BvbnNlIgOQAgFiBnByb3RvMw", [file_rollout_v1_common, file_rollout_v1_run]);
+  fileDesc("ChVyb2xsb3V0L3YxL2tleXMucHJvdG8SCnJvbGxvdXQudjEiUAoNR2V0S2V5UmVxdWVzdBILCgNrZXkYASABKAkSEgoKd2l0aF9zdGF0ZRgCIAEoCBINCgVhZnRlchgDIAEoCRIPCgd3YWl0X21zGAQgASgNIsEBCg5HZXRLZXlSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIcCgNrZXkYAiABKAsyDy5yb2xsb3V0LnYxLktleRISCgVzdGF0ZRgDIAEoDEgAiAEBEiEKBGFza3MYBCABKAsyEy5yb2xsb3V0LnYxLktleUFza3MSDQoFYWZ0ZXIYBSABKAkSCwoDZW5kGAYgASgIQggKBl9zdGF0ZSKkAgoHS2V5QXNrcxImCgZ0aW1lcnMYASADKAsyFi5yb2xsb3V0LnYxLkFybWVkVGltZXISLwoLaW52b2NhdGlvbnMYAiADKAsyGi5yb2xsb3V0LnYxLkxpdmVJbnZvY2F0aW9uEhAKCGNoaWxkcmVuGAMgAygJEhQKB2FjdGlvbnMYBCABKAFIAIgBARIsCg1hY3Rpb25zX2Vycm9yGAUgASgLMhUucm9sbG91dC52MS5JdGVtRXJyb3ISEAoIaXNfZmluYWwYBiABKAgSGgoNcmV0aXJlc19hdF9tcxgHIAEoAUgBiAEBEhMKBnBhcmVudBgIIAEoCUgCiAEBQgoKCF9hY3Rpb25zQhAKDl9yZXRpcmVzX2F0X21zQgkKB19wYXJlbnQiUgoKQXJtZWRUaW1lchIKCgJpZBgBIAEoCRIRCglkdWVfYXRfbXMYAiABKAESDQoFZXZlbnQYAyABKAwSDwoCdG8YBCABKAlIAIgBAUIFCgNfdG8iOgoOTGl2ZUludm9jYXRpb24SCgoCaWQYASABKAkSDgoGc291cmNlGAIgASgJEgwKBGl0ZW0YAyABKAki1QIKA0tleRILCgNrZXkYASABKAkSIwoFcGhhc2UYAiABKA4yFC5yb2xsb3V0LnYxLktleVBoYXNlEhEKCXBhcnRpdGlvbhgDIAEoDRISCgVvd25lchgEIAEoCUgAiAEBEhMKBndvcmtlchgFIAEoCUgBiAEBEg0KBWl0ZW1zGAYgASgBEhEKBGhlYWQYByABKAlIAogBARIWCglwYXJrZWRfYnkYCCABKAlIA4gBARIkCgVlcnJvchgJIAEoCzIVLnJvbGxvdXQudjEuSXRlbUVycm9yEhgKC3N0YXRlX2J5dGVzGAogASgBSASIAQESGQoMc3RhdGVfY29tbWl0GAsgASgBSAWIAQFCCAoGX293bmVyQgkKB193b3JrZXJCBwoFX2hlYWRCDAoKX3BhcmtlZF9ieUIOCgxfc3RhdGVfYnl0ZXNCDwoNX3N0YXRlX2NvbW1pdCKRAQoPTGlzdEtleXNSZXF1ZXN0EiQKBnBoYXNlcxgBIAMoDjIULnJvbGxvdXQudjEuS2V5UGhhc2USDQoFYWZ0ZXIYAiABKAkSDQoFbGltaXQYAyABKA0SFQoNd2l0aF9jb250ZW50cxgEIAEoCBIOCgZwcmVmaXgYBSABKAkSEwoLZnJvbV9jb21taXQYBiABKAEisQEKEExpc3RLZXlzUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSHQoEa2V5cxgCIAMoCzIPLnJvbGxvdXQudjEuS2V5Eg0KBWFmdGVyGAMgASgJEikKCGNvbnRlbnRzGAQgAygLMhcucm9sbG91dC52MS5LZXlDb250ZW50cxIOCgZjb21taXQYBSABKAEiRwoLS2V5Q29udGVudHMSEgoFc3RhdGUYASABKAxIAIgBARIRCgRuZXh0GAIgASgMSAGIAQFCCAoGX3N0YXRlQgcKBV9uZXh0IkIKFUxpc3RLZXlIaXN0b3J5UmVxdWVzdBILCgNrZXkYASABKAkSDQoFYWZ0ZXIYAiABKAkSDQoFbGltaXQYAyABKA0ihgEKFkxpc3RLZXlIaXN0b3J5UmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSJwoHcmVzdWx0cxgCIAMoCzIWLnJvbGxvdXQudjEuSXRlbVJlc3VsdBINCgVhZnRlchgDIAEoCSJHChBTdGVlcktleXNSZXF1ZXN0EiUKBmFjdGlvbhgBIAEoDjIVLnJvbGxvdXQudjEuS2V5QWN0aW9uEgwKBGtleXMYAiADKAkigwEKEVN0ZWVyS2V5c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg8KB3N0ZWVyZWQYAiABKAESJwoHcmVmdXNlZBgDIAMoCzIWLnJvbGxvdXQudjEuS2V5UmVmdXNhbCJHCgpLZXlSZWZ1c2FsEgsKA2tleRgBIAEoCRIsCgZyZWFzb24YAiABKA4yHC5yb2xsb3V0LnYxLktleVJlZnVzYWxSZWFzb24iMgoRRXhwb3J0S2V5c1JlcXVlc3QSDgoGcHJlZml4GAEgASgJEg0KBWFmdGVyGAIgASgJIqoBChJFeHBvcnRLZXlzUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSIgoEa2V5cxgCIAMoCzIULnJvbGxvdXQudjEuTW92ZWRLZXkSKwoJdW5tb3ZhYmxlGAMgAygLMhgucm9sbG91dC52MS5Vbm1vdmFibGVLZXkSDQoFYWZ0ZXIYBCABKAkiKAoMVW5tb3ZhYmxlS2V5EgsKA2tleRgBIAEoCRILCgN3aHkYAiABKAkirAEKCE1vdmVkS2V5EgsKA2tleRgBIAEoCRIRCglpc19wYXVzZWQYAiABKAgSEgoFc3RhdGUYAyABKAxIAIgBARIVCg1zdGF0ZV92ZXJzaW9uGAQgASgNEiQKBWl0ZW1zGAUgAygLMhUucm9sbG91dC52MS5Nb3ZlZEl0ZW0SJQoFYWN0b3IYBiABKAsyFi5yb2xsb3V0LnYxLk1vdmVkQWN0b3JCCAoGX3N0YXRlIpgBCglNb3ZlZEl0ZW0SCgoCaWQYASABKAwSDwoHcGF5bG9hZBgCIAEoDBINCgVsYWJlbBgDIAEoCRIQCghwcmlvcml0eRgEIAEoERImCgZvcmlnaW4YBSABKAsyFi5yb2xsb3V0LnYxLkl0ZW1PcmlnaW4SDgoGbnVtYmVyGAYgASgBEhUKDW9ubHlfaWZfdGhlcmUYByABKAgi0wEKCk1vdmVkQWN0b3ISFwoKcGFyZW50X2tleRgBIAEoCUgAiAEBEhEKCXBhcmVudF9pZBgCIAEoCRIVCg1wYXJlbnRfbnVtYmVyGAMgASgBEhMKC25leHRfbnVtYmVyGAQgASgBEhAKCGlzX2ZpbmFsGAUgASgIEiQKBGxpdmUYBiADKAsyFi5yb2xsb3V0LnYxLk1vdmVkU3RhcnQSJgoGdGltZXJzGAcgAygLMhYucm9sbG91dC52MS5Nb3ZlZFRpbWVyQg0KC19wYXJlbnRfa2V5Il0KCk1vdmVkU3RhcnQSCgoCaWQYASABKAkSDgoGbnVtYmVyGAIgASgBEhAKCGlzX2NoaWxkGAMgASgIEg4KBnNvdXJjZRgEIAEoCRIRCgloYXNfZW5kZWQYBSABKAginQEKCk1vdmVkVGltZXISCgoCaWQYASABKAkSDgoGbnVtYmVyGAIgASgBEhEKCWR1ZV9hdF9tcxgDIAEoARINCgVldmVudBgEIAEoDBIKCgJ0bxgFIAEoCRIVCg1vbmx5X2lmX3RoZXJlGAYgASgIEg0KBWFza2VyGAcgASgMEg0KBWluZGV4GAggASgBEhAKCHByaW9yaXR5GAkgASgRInIKEUltcG9ydEtleXNSZXF1ZXN0EiIKBGtleXMYASADKAsyFC5yb2xsb3V0LnYxLk1vdmVkS2V5EhMKC3Rhc2tfZGlnZXN0GAIgASgMEg4KBnBsdWdpbhgDIAEoCRIUCgx0YXNrX3N1bW1hcnkYBCABKAkidwoSSW1wb3J0S2V5c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg0KBXRha2VuGAIgASgBEg0KBWtub3duGAMgASgBEg0KBXRoZXJlGAQgAygJIhcKFUxpc3RQYXJ0aXRpb25zUmVxdWVzdCKTAQoWTGlzdFBhcnRpdGlvbnNSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIYChBhc3NpZ25tZW50X2Vwb2NoGAIgASgBEikKCnBhcnRpdGlvbnMYAyADKAsyFS5yb2xsb3V0LnYxLlBhcnRpdGlvbiLZAQoJUGFydGl0aW9uEhEKCXBhcnRpdGlvbhgBIAEoDRITCgZ3b3JrZXIYAiABKAlIAIgBARIMCgRrZXlzGAMgASgBEg8KB3dhaXRpbmcYBCABKAESDgoGcGFya2VkGAUgASgBEh4KEWNoZWNrcG9pbnRfb2Zmc2V0GAYgASgBSAGIAQESHgoRY2hlY2twb2ludF9hZ2VfbXMYByABKAFIAogBAUIJCgdfd29ya2VyQhQKEl9jaGVja3BvaW50X29mZnNldEIUChJfY2hlY2twb2ludF9hZ2VfbXMqgAEKCUtleUFjdGlvbhIaChZLRVlfQUNUSU9OX1VOU1BFQ0lGSUVEEAASFAoQS0VZX0FDVElPTl9QQVVTRRABEhUKEUtFWV9BQ1RJT05fUkVTVU1FEAISEwoPS0VZX0FDVElPTl9TS0lQEAMSFQoRS0VZX0FDVElPTl9SRVRJUkUQBCrgAQoQS2V5UmVmdXNhbFJlYXNvbhIiCh5LRVlfUkVGVVNBTF9SRUFTT05fVU5TUEVDSUZJRUQQABIeChpLRVlfUkVGVVNBTF9SRUFTT05fVU5LTk9XThABEiEKHUtFWV9SRUZVU0FMX1JFQVNPTl9OT1RfRkFJTEVEEAISIgoeS0VZX1JFRlVTQUxfUkVBU09OX0hFQURfRkFJTEVEEAMSHwobS0VZX1JFRlVTQUxfUkVBU09OX05PVF9JRExFEAQSIAocS0VZX1JFRlVTQUxfUkVBU09OX0NBTkNFTExFRBAFMs0ECgpLZXlTZXJ2aWNlEkQKBkdldEtleRIZLnJvbGxvdXQudjEuR2V0S2V5UmVxdWVzdBoaLnJvbGxvdXQudjEuR2V0S2V5UmVzcG9uc2UiA5ACARJKCghMaXN0S2V5cxIbLnJvbGxvdXQudjEuTGlzdEtleXNSZXF1ZXN0Ghwucm9sbG91dC52MS5MaXN0S2V5c1Jlc3BvbnNlIgOQAgESXAoOTGlzdEtleUhpc3RvcnkSIS5yb2xsb3V0LnYxLkxpc3RLZXlIaXN0b3J5UmVxdWVzdBoiLnJvbGxvdXQudjEuTGlzdEtleUhpc3RvcnlSZXNwb25zZSIDkAIBEk0KCVN0ZWVyS2V5cxIcLnJvbGxvdXQudjEuU3RlZXJLZXlzUmVxdWVzdBodLnJvbGxvdXQudjEuU3RlZXJLZXlzUmVzcG9uc2UiA5ACAhJQCgpFeHBvcnRLZXlzEh0ucm9sbG91dC52MS5FeHBvcnRLZXlzUmVxdWVzdBoeLnJvbGxvdXQudjEuRXhwb3J0S2V5c1Jlc3BvbnNlIgOQAgESUAoKSW1wb3J0S2V5cxIdLnJvbGxvdXQudjEuSW1wb3J0S2V5c1JlcXVlc3QaHi5yb2xsb3V0LnYxLkltcG9ydEtleXNSZXNwb25zZSIDkAICElwKDkxpc3RQYXJ0aXRpb25zEiEucm9sbG91dC52MS5MaXN0UGFydGl0aW9uc1JlcXVlc3QaIi5yb2xsb3V0LnYxLkxpc3RQYXJ0aXRpb25zUmVzcG9uc2UiA5ACAWIGcHJvdG8z", [file_rollout_v1_common, file_rollout_v1_run, file_rollout_v1_work]);
 
 /**
  * @generated from message rollout.v1.GetKeyRequest
@@ -29,6 +31,21 @@ export type GetKeyRequest = Message<"rollout.v1.GetKeyRequest"> & {
    * @generated from field: bool with_state = 2;
    */
   withState: boolean;
+
+  /**
+   * As an answer has said; "0" stands for a key that is not there. The call waits until the key has another state, parks, goes on, comes or
+   * goes. Empty: it is answered at once.
+   *
+   * @generated from field: string after = 3;
+   */
+  after: string;
+
+  /**
+   * How long to wait, at most 20 s. 0: it is answered at once, as it is where too many wait.
+   *
+   * @generated from field: uint32 wait_ms = 4;
+   */
+  waitMs: number;
 };
 
 /**
@@ -65,6 +82,20 @@ export type GetKeyResponse = Message<"rollout.v1.GetKeyResponse"> & {
    * @generated from field: rollout.v1.KeyAsks asks = 4;
    */
   asks?: KeyAsks | undefined;
+
+  /**
+   * For `after` of the next call.
+   *
+   * @generated from field: string after = 5;
+   */
+  after: string;
+
+  /**
+   * Nothing of the run changes any more, unless it is reopened.
+   *
+   * @generated from field: bool end = 6;
+   */
+  end: boolean;
 };
 
 /**
@@ -187,7 +218,7 @@ export type LiveInvocation = Message<"rollout.v1.LiveInvocation"> & {
   source: string;
 
   /**
-   * Its item, 64 hexadecimal digits.
+   * Its item, 64 hexadecimal digits; empty when that is final, and its end waits for its turn.
    *
    * @generated from field: string item = 3;
    */
@@ -315,6 +346,20 @@ export type ListKeysRequest = Message<"rollout.v1.ListKeysRequest"> & {
    * @generated from field: bool with_contents = 4;
    */
   withContents: boolean;
+
+  /**
+   * Only keys that begin with this.
+   *
+   * @generated from field: string prefix = 5;
+   */
+  prefix: string;
+
+  /**
+   * Only keys whose state is of this commit or a later one, as an answer has said it in `commit`.
+   *
+   * @generated from field: double from_commit = 6;
+   */
+  fromCommit: number;
 };
 
 /**
@@ -351,6 +396,13 @@ export type ListKeysResponse = Message<"rollout.v1.ListKeysResponse"> & {
    * @generated from field: repeated rollout.v1.KeyContents contents = 4;
    */
   contents: KeyContents[];
+
+  /**
+   * States of this commit and of later ones may not be in this page, nor in those behind it.
+   *
+   * @generated from field: double commit = 5;
+   */
+  commit: number;
 };
 
 /**
@@ -387,6 +439,68 @@ export const KeyContentsSchema: GenMessage<KeyContents> = /*@__PURE__*/
   messageDesc(file_rollout_v1_keys, 8);
 
 /**
+ * @generated from message rollout.v1.ListKeyHistoryRequest
+ */
+export type ListKeyHistoryRequest = Message<"rollout.v1.ListKeyHistoryRequest"> & {
+  /**
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * As the answer before said; empty for the first page.
+   *
+   * @generated from field: string after = 2;
+   */
+  after: string;
+
+  /**
+   * At most so many; 0 asks for the server's maximum.
+   *
+   * @generated from field: uint32 limit = 3;
+   */
+  limit: number;
+};
+
+/**
+ * Describes the message rollout.v1.ListKeyHistoryRequest.
+ * Use `create(ListKeyHistoryRequestSchema)` to create a new message.
+ */
+export const ListKeyHistoryRequestSchema: GenMessage<ListKeyHistoryRequest> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 9);
+
+/**
+ * @generated from message rollout.v1.ListKeyHistoryResponse
+ */
+export type ListKeyHistoryResponse = Message<"rollout.v1.ListKeyHistoryResponse"> & {
+  /**
+   * @generated from field: rollout.v1.CoordinatorEnvelope coordinator = 1;
+   */
+  coordinator?: CoordinatorEnvelope | undefined;
+
+  /**
+   * With their payloads, the last one first. Items that have failed are none of them.
+   *
+   * @generated from field: repeated rollout.v1.ItemResult results = 2;
+   */
+  results: ItemResult[];
+
+  /**
+   * Where to go on; empty when nothing follows.
+   *
+   * @generated from field: string after = 3;
+   */
+  after: string;
+};
+
+/**
+ * Describes the message rollout.v1.ListKeyHistoryResponse.
+ * Use `create(ListKeyHistoryResponseSchema)` to create a new message.
+ */
+export const ListKeyHistoryResponseSchema: GenMessage<ListKeyHistoryResponse> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 10);
+
+/**
  * @generated from message rollout.v1.SteerKeysRequest
  */
 export type SteerKeysRequest = Message<"rollout.v1.SteerKeysRequest"> & {
@@ -408,7 +522,7 @@ export type SteerKeysRequest = Message<"rollout.v1.SteerKeysRequest"> & {
  * Use `create(SteerKeysRequestSchema)` to create a new message.
  */
 export const SteerKeysRequestSchema: GenMessage<SteerKeysRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 9);
+  messageDesc(file_rollout_v1_keys, 11);
 
 /**
  * @generated from message rollout.v1.SteerKeysResponse
@@ -437,7 +551,7 @@ export type SteerKeysResponse = Message<"rollout.v1.SteerKeysResponse"> & {
  * Use `create(SteerKeysResponseSchema)` to create a new message.
  */
 export const SteerKeysResponseSchema: GenMessage<SteerKeysResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 10);
+  messageDesc(file_rollout_v1_keys, 12);
 
 /**
  * @generated from message rollout.v1.KeyRefusal
@@ -459,7 +573,418 @@ export type KeyRefusal = Message<"rollout.v1.KeyRefusal"> & {
  * Use `create(KeyRefusalSchema)` to create a new message.
  */
 export const KeyRefusalSchema: GenMessage<KeyRefusal> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 11);
+  messageDesc(file_rollout_v1_keys, 13);
+
+/**
+ * @generated from message rollout.v1.ExportKeysRequest
+ */
+export type ExportKeysRequest = Message<"rollout.v1.ExportKeysRequest"> & {
+  /**
+   * Only keys that begin with this.
+   *
+   * @generated from field: string prefix = 1;
+   */
+  prefix: string;
+
+  /**
+   * As the answer before said; empty for the first page.
+   *
+   * @generated from field: string after = 2;
+   */
+  after: string;
+};
+
+/**
+ * Describes the message rollout.v1.ExportKeysRequest.
+ * Use `create(ExportKeysRequestSchema)` to create a new message.
+ */
+export const ExportKeysRequestSchema: GenMessage<ExportKeysRequest> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 14);
+
+/**
+ * @generated from message rollout.v1.ExportKeysResponse
+ */
+export type ExportKeysResponse = Message<"rollout.v1.ExportKeysResponse"> & {
+  /**
+   * @generated from field: rollout.v1.CoordinatorEnvelope coordinator = 1;
+   */
+  coordinator?: CoordinatorEnvelope | undefined;
+
+  /**
+   * @generated from field: repeated rollout.v1.MovedKey keys = 2;
+   */
+  keys: MovedKey[];
+
+  /**
+   * Keys that cannot be told as they are.
+   *
+   * @generated from field: repeated rollout.v1.UnmovableKey unmovable = 3;
+   */
+  unmovable: UnmovableKey[];
+
+  /**
+   * Where to go on; empty when nothing follows.
+   *
+   * @generated from field: string after = 4;
+   */
+  after: string;
+};
+
+/**
+ * Describes the message rollout.v1.ExportKeysResponse.
+ * Use `create(ExportKeysResponseSchema)` to create a new message.
+ */
+export const ExportKeysResponseSchema: GenMessage<ExportKeysResponse> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 15);
+
+/**
+ * @generated from message rollout.v1.UnmovableKey
+ */
+export type UnmovableKey = Message<"rollout.v1.UnmovableKey"> & {
+  /**
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * `running`: an item of it is with a worker, or waits after a failure. `failed`: an item of it has failed and keeps it. `too_large`: more
+   * waits for it than one message holds.
+   *
+   * @generated from field: string why = 2;
+   */
+  why: string;
+};
+
+/**
+ * Describes the message rollout.v1.UnmovableKey.
+ * Use `create(UnmovableKeySchema)` to create a new message.
+ */
+export const UnmovableKeySchema: GenMessage<UnmovableKey> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 16);
+
+/**
+ * A key with all that is theirs. Programs hand it on as it is.
+ *
+ * @generated from message rollout.v1.MovedKey
+ */
+export type MovedKey = Message<"rollout.v1.MovedKey"> & {
+  /**
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * @generated from field: bool is_paused = 2;
+   */
+  isPaused: boolean;
+
+  /**
+   * Absent when it has none.
+   *
+   * @generated from field: optional bytes state = 3;
+   */
+  state?: Uint8Array | undefined;
+
+  /**
+   * @generated from field: uint32 state_version = 4;
+   */
+  stateVersion: number;
+
+  /**
+   * Items that are not final, in order.
+   *
+   * @generated from field: repeated rollout.v1.MovedItem items = 5;
+   */
+  items: MovedItem[];
+
+  /**
+   * Absent for a key that is no actor, and for an actor that has asked for nothing.
+   *
+   * @generated from field: rollout.v1.MovedActor actor = 6;
+   */
+  actor?: MovedActor | undefined;
+};
+
+/**
+ * Describes the message rollout.v1.MovedKey.
+ * Use `create(MovedKeySchema)` to create a new message.
+ */
+export const MovedKeySchema: GenMessage<MovedKey> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 17);
+
+/**
+ * @generated from message rollout.v1.MovedItem
+ */
+export type MovedItem = Message<"rollout.v1.MovedItem"> & {
+  /**
+   * @generated from field: bytes id = 1;
+   */
+  id: Uint8Array;
+
+  /**
+   * @generated from field: bytes payload = 2;
+   */
+  payload: Uint8Array;
+
+  /**
+   * @generated from field: string label = 3;
+   */
+  label: string;
+
+  /**
+   * @generated from field: sint32 priority = 4;
+   */
+  priority: number;
+
+  /**
+   * Absent for an item that was submitted.
+   *
+   * @generated from field: rollout.v1.ItemOrigin origin = 5;
+   */
+  origin?: ItemOrigin | undefined;
+
+  /**
+   * Of a timer, an outcome or a failure: tells it from an earlier one of the same id.
+   *
+   * @generated from field: double number = 6;
+   */
+  number: number;
+
+  /**
+   * Of mail: it is passed over where nobody takes it.
+   *
+   * @generated from field: bool only_if_there = 7;
+   */
+  onlyIfThere: boolean;
+};
+
+/**
+ * Describes the message rollout.v1.MovedItem.
+ * Use `create(MovedItemSchema)` to create a new message.
+ */
+export const MovedItemSchema: GenMessage<MovedItem> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 18);
+
+/**
+ * @generated from message rollout.v1.MovedActor
+ */
+export type MovedActor = Message<"rollout.v1.MovedActor"> & {
+  /**
+   * Absent for one that no actor has started.
+   *
+   * @generated from field: optional string parent_key = 1;
+   */
+  parentKey?: string | undefined;
+
+  /**
+   * @generated from field: string parent_id = 2;
+   */
+  parentId: string;
+
+  /**
+   * @generated from field: double parent_number = 3;
+   */
+  parentNumber: number;
+
+  /**
+   * @generated from field: double next_number = 4;
+   */
+  nextNumber: number;
+
+  /**
+   * @generated from field: bool is_final = 5;
+   */
+  isFinal: boolean;
+
+  /**
+   * @generated from field: repeated rollout.v1.MovedStart live = 6;
+   */
+  live: MovedStart[];
+
+  /**
+   * @generated from field: repeated rollout.v1.MovedTimer timers = 7;
+   */
+  timers: MovedTimer[];
+};
+
+/**
+ * Describes the message rollout.v1.MovedActor.
+ * Use `create(MovedActorSchema)` to create a new message.
+ */
+export const MovedActorSchema: GenMessage<MovedActor> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 19);
+
+/**
+ * An invocation or a child that has begun.
+ *
+ * @generated from message rollout.v1.MovedStart
+ */
+export type MovedStart = Message<"rollout.v1.MovedStart"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: double number = 2;
+   */
+  number: number;
+
+  /**
+   * @generated from field: bool is_child = 3;
+   */
+  isChild: boolean;
+
+  /**
+   * @generated from field: string source = 4;
+   */
+  source: string;
+
+  /**
+   * @generated from field: bool has_ended = 5;
+   */
+  hasEnded: boolean;
+};
+
+/**
+ * Describes the message rollout.v1.MovedStart.
+ * Use `create(MovedStartSchema)` to create a new message.
+ */
+export const MovedStartSchema: GenMessage<MovedStart> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 20);
+
+/**
+ * @generated from message rollout.v1.MovedTimer
+ */
+export type MovedTimer = Message<"rollout.v1.MovedTimer"> & {
+  /**
+   * Empty: the actor is forgotten when it is due.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: double number = 2;
+   */
+  number: number;
+
+  /**
+   * @generated from field: double due_at_ms = 3;
+   */
+  dueAtMs: number;
+
+  /**
+   * @generated from field: bytes event = 4;
+   */
+  event: Uint8Array;
+
+  /**
+   * @generated from field: string to = 5;
+   */
+  to: string;
+
+  /**
+   * @generated from field: bool only_if_there = 6;
+   */
+  onlyIfThere: boolean;
+
+  /**
+   * The item whose result has set it, and its number among all that this has asked for.
+   *
+   * @generated from field: bytes asker = 7;
+   */
+  asker: Uint8Array;
+
+  /**
+   * @generated from field: double index = 8;
+   */
+  index: number;
+
+  /**
+   * @generated from field: sint32 priority = 9;
+   */
+  priority: number;
+};
+
+/**
+ * Describes the message rollout.v1.MovedTimer.
+ * Use `create(MovedTimerSchema)` to create a new message.
+ */
+export const MovedTimerSchema: GenMessage<MovedTimer> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 21);
+
+/**
+ * @generated from message rollout.v1.ImportKeysRequest
+ */
+export type ImportKeysRequest = Message<"rollout.v1.ImportKeysRequest"> & {
+  /**
+   * At most 100.
+   *
+   * @generated from field: repeated rollout.v1.MovedKey keys = 1;
+   */
+  keys: MovedKey[];
+
+  /**
+   * As in `SubmitRequest`.
+   *
+   * @generated from field: bytes task_digest = 2;
+   */
+  taskDigest: Uint8Array;
+
+  /**
+   * @generated from field: string plugin = 3;
+   */
+  plugin: string;
+
+  /**
+   * @generated from field: string task_summary = 4;
+   */
+  taskSummary: string;
+};
+
+/**
+ * Describes the message rollout.v1.ImportKeysRequest.
+ * Use `create(ImportKeysRequestSchema)` to create a new message.
+ */
+export const ImportKeysRequestSchema: GenMessage<ImportKeysRequest> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 22);
+
+/**
+ * @generated from message rollout.v1.ImportKeysResponse
+ */
+export type ImportKeysResponse = Message<"rollout.v1.ImportKeysResponse"> & {
+  /**
+   * @generated from field: rollout.v1.CoordinatorEnvelope coordinator = 1;
+   */
+  coordinator?: CoordinatorEnvelope | undefined;
+
+  /**
+   * @generated from field: double taken = 2;
+   */
+  taken: number;
+
+  /**
+   * Taken by an earlier call.
+   *
+   * @generated from field: double known = 3;
+   */
+  known: number;
+
+  /**
+   * Keys that the run has for another reason, and that are left as they are.
+   *
+   * @generated from field: repeated string there = 4;
+   */
+  there: string[];
+};
+
+/**
+ * Describes the message rollout.v1.ImportKeysResponse.
+ * Use `create(ImportKeysResponseSchema)` to create a new message.
+ */
+export const ImportKeysResponseSchema: GenMessage<ImportKeysResponse> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 23);
 
 /**
  * @generated from message rollout.v1.ListPartitionsRequest
@@ -472,7 +997,7 @@ export type ListPartitionsRequest = Message<"rollout.v1.ListPartitionsRequest"> 
  * Use `create(ListPartitionsRequestSchema)` to create a new message.
  */
 export const ListPartitionsRequestSchema: GenMessage<ListPartitionsRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 12);
+  messageDesc(file_rollout_v1_keys, 24);
 
 /**
  * @generated from message rollout.v1.ListPartitionsResponse
@@ -499,7 +1024,7 @@ export type ListPartitionsResponse = Message<"rollout.v1.ListPartitionsResponse"
  * Use `create(ListPartitionsResponseSchema)` to create a new message.
  */
 export const ListPartitionsResponseSchema: GenMessage<ListPartitionsResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 13);
+  messageDesc(file_rollout_v1_keys, 25);
 
 /**
  * @generated from message rollout.v1.Partition
@@ -550,7 +1075,7 @@ export type Partition = Message<"rollout.v1.Partition"> & {
  * Use `create(PartitionSchema)` to create a new message.
  */
 export const PartitionSchema: GenMessage<Partition> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 14);
+  messageDesc(file_rollout_v1_keys, 26);
 
 /**
  * @generated from enum rollout.v1.KeyAction
@@ -662,7 +1187,7 @@ export const KeyRefusalReasonSchema: GenEnum<KeyRefusalReason> = /*@__PURE__*/
  */
 export const KeyService: GenService<{
   /**
-   * One key, with its state if that is asked for.
+   * One key, with its state if that is asked for; a call may wait for what comes of it.
    *
    * @generated from rpc rollout.v1.KeyService.GetKey
    */
@@ -682,6 +1207,17 @@ export const KeyService: GenService<{
     output: typeof ListKeysResponseSchema;
   },
   /**
+   * Items of one key that have succeeded, the last one first, a page a call: those that have left a state that has a version, as actors'
+   * have; none of another key.
+   *
+   * @generated from rpc rollout.v1.KeyService.ListKeyHistory
+   */
+  listKeyHistory: {
+    methodKind: "unary";
+    input: typeof ListKeyHistoryRequestSchema;
+    output: typeof ListKeyHistoryResponseSchema;
+  },
+  /**
    * Pauses keys and lets them go on. Answered when it is on stable storage.
    *
    * @generated from rpc rollout.v1.KeyService.SteerKeys
@@ -690,6 +1226,26 @@ export const KeyService: GenService<{
     methodKind: "unary";
     input: typeof SteerKeysRequestSchema;
     output: typeof SteerKeysResponseSchema;
+  },
+  /**
+   * Keys with all that is theirs, for another run: in order of their partitions, a page a call. What moves meanwhile is told as it is.
+   *
+   * @generated from rpc rollout.v1.KeyService.ExportKeys
+   */
+  exportKeys: {
+    methodKind: "unary";
+    input: typeof ExportKeysRequestSchema;
+    output: typeof ExportKeysResponseSchema;
+  },
+  /**
+   * Takes keys of another run, each whole or not at all. Answered when they are on stable storage.
+   *
+   * @generated from rpc rollout.v1.KeyService.ImportKeys
+   */
+  importKeys: {
+    methodKind: "unary";
+    input: typeof ImportKeysRequestSchema;
+    output: typeof ImportKeysResponseSchema;
   },
   /**
    * All partitions, in order of their numbers; none while the run has no keys.

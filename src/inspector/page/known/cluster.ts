@@ -16,7 +16,15 @@ import { KnownPrograms } from "./programs.ts";
 import { stateByRow } from "./row-states.ts";
 
 export type Topic =
-  "hello" | "link" | "status" | "workers" | "steps" | "history" | "items" | "events" | "programs";
+  | "hello"
+  | "link"
+  | "status"
+  | "workers"
+  | "steps"
+  | "history"
+  | "items"
+  | "events"
+  | "programs";
 
 /** @internal */
 export const STEPS_KEPT = 2_000;

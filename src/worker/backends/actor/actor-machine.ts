@@ -1,80 +1,189 @@
-// Whether a user's machine can be a durable actor: found when the file is loaded, and told by the name of the type and its state. An
-// actor's machine computes and does nothing else, so nothing is let in that would be done at once, or that nobody would do.
-import type { AnyStateMachine, AnyStateNode } from "xstate";
-import { isMachine, isRecentMachine } from "../../../charts/read-machine.ts";
+// One machine of durable actors: that of a type, or one that it starts within itself. Its interpreter runs in a kept scope, which does
+// nothing but tell the record of the step under way.
+import { isDeepStrictEqual } from "node:util";
+import type { AnyMachineSnapshot, AnyStateMachine, EventObject } from "xstate";
+import type { ActorSnapshot } from "../../../runtime/actor-state.ts";
+import { inertScope } from "../../../runtime/transition.ts";
+import type { CreateActor, InertScope } from "../../../runtime/transition.ts";
+import { kindOfLogic, logicOf, withInertActors } from "./actor-logic.ts";
+import type { StepActors, StepChild } from "./step-actors.ts";
+import type { MachineFacts, StepRecord } from "./step-record.ts";
 
-/** Actions that are part of the computation: they change the snapshot, queue an event within it, or are for those who listen to it. */
-const COMPUTING = ["assign", "raise", "cancel", "emit", "log", "enqueueActions"];
+/** Transitions that one event may cause, unless the machine says otherwise. */
+const MICROSTEPS_MAX = 10_000;
 
-/** An action as a machine has it: XState's own are functions with members. */
-interface FoundAction {
-  readonly type?: unknown;
-  readonly resolve?: unknown;
-  readonly delay?: unknown;
+/** Members of XState's own actors that its types keep to themselves. */
+interface OwnActor {
+  id: string;
+  _parent: object | undefined;
+  _snapshot: unknown;
+  send: (event: EventObject) => void;
 }
 
-/** Throws with all that is in the way, each with its state. */
-export function demandActorMachine(type: string, machine: unknown): asserts machine is AnyStateMachine {
-  if (!isMachine(machine) || !isRecentMachine(machine))
-    throw new TypeError(`the machine of actor ${type} is no machine of XState 5`);
-  const faults = faultsOf(machine.root, machine);
-  if (faults.length === 0) return;
-  throw new TypeError(`${type} cannot be an actor: ${faults.slice(0, FAULTS_SHOWN).join("; ")}`);
+export interface MachineOptions {
+  /** As the user has written it, with all its logic. It was found fit. */
+  readonly machine: AnyStateMachine;
+  /** The names of logic that lead to it, from the machine of the type. */
+  readonly source: string;
+  /** Whether there are actors of that type. */
+  readonly hasType: (type: string) => boolean;
+  /** From the copy of XState that has made the machine. */
+  readonly create: CreateActor;
 }
 
-const FAULTS_SHOWN = 5;
+export class ActorMachine implements MachineFacts {
+  readonly #options: MachineOptions;
+  readonly #inert: AnyStateMachine;
+  readonly #scope: InertScope;
+  readonly #self: OwnActor;
+  readonly #below = new Map<string, ActorMachine>();
+  #record: StepRecord | undefined;
+  #named = 0;
 
-function faultsOf(node: AnyStateNode, machine: AnyStateMachine): string[] {
-  const where = node === machine.root ? "its root state" : `state ${node.path.join(".")}`;
-  const timed = node.after.length > 0 ? [`${where} has "after": timers are not kept yet`] : [];
-  const invoked = node.invoke.map(
-    ({ src }) =>
-      `${where} invokes ${typeof src === "string" ? src : "an actor without a name"}: invocations are not made yet`,
-  );
-  // Its timers are actions of it too, and were named.
-  const own = timed.length > 0 ? [] : [...node.entry, ...node.exit];
-  const transitions = [...node.transitions.values()].flat();
-  const taken = [...own, ...[...transitions, ...(node.always ?? [])].flatMap(({ actions }) => actions)];
-  const acting = taken.flatMap((action) => {
-    const fault = faultOf(action, machine);
-    return fault === undefined ? [] : [`${where} ${fault}`];
-  });
-  const below = Object.values<AnyStateNode>(node.states).flatMap((child) => faultsOf(child, machine));
-  return [...timed, ...invoked, ...acting, ...below];
+  constructor(options: MachineOptions) {
+    const { machine, create } = options;
+    this.#options = options;
+    this.#inert = withInertActors(machine);
+    // Eventless transitions in a circle are an error of the event, and not a process that never answers.
+    const { options: bounds } = this.#inert;
+    if (bounds.maxIterations === Infinity) bounds.maxIterations = MICROSTEPS_MAX;
+    const hearing = {
+      onAction: (action: Parameters<StepRecord["acted"]>[0]) => this.#record?.acted(action),
+      onCreated: (actor: Parameters<StepRecord["created"]>[0]) => this.#record?.created(actor),
+    };
+    this.#scope = inertScope(this.#inert, hearing, (made) => create(made, { input: {} }));
+    this.#self = this.#scope.self as unknown as OwnActor;
+    // Ids of children that have none of their own: as many as this process has made would differ at each worker.
+    const system = this.#scope.system as unknown as { _bookId: () => string };
+    system._bookId = () => `x:${this.#named++}`;
+  }
+
+  /** As the user has written it. */
+  get machine(): AnyStateMachine {
+    return this.#options.machine;
+  }
+
+  get source(): string {
+    return this.#options.source;
+  }
+
+  get self(): object {
+    return this.#self;
+  }
+
+  /** Ids that were made for children, by the actor whose step was the last. */
+  get named(): number {
+    return this.#named;
+  }
+
+  /** The machine at the end of those names; undefined when there is none. */
+  at(source: string): ActorMachine | undefined {
+    if (source === "") return this;
+    const [first = "", ...rest] = source.split("/");
+    const next = this.#below.get(first) ?? this.#makeBelow(first);
+    return next?.at(rest.join("/"));
+  }
+
+  kindOf(src: string): StepChild["kind"] {
+    const kind = kindOfLogic(logicOf(this.machine, src));
+    if (kind === undefined) throw new TypeError(`it starts ${src}, which is neither a promise nor a machine`);
+    return kind;
+  }
+
+  sourceOf(src: string): string {
+    const { source } = this.#options;
+    const name = writtenName(src);
+    return source === "" ? name : `${source}/${name}`;
+  }
+
+  isAction(type: string, exec: unknown): boolean {
+    const actions = this.machine.implementations.actions as Readonly<Record<string, unknown>>;
+    return Object.hasOwn(actions, type) && actions[type] === exec;
+  }
+
+  hasType(type: string): boolean {
+    return this.#options.hasType(type);
+  }
+
+  /** The state in which an actor begins, which may be one of an error. */
+  begin(actors: StepActors, record: StepRecord, input: unknown): AnyMachineSnapshot {
+    return this.#within(actors, record, () => {
+      const snapshot: unknown = this.#inert.getInitialSnapshot(this.#scope, input);
+      return snapshot as AnyMachineSnapshot;
+    });
+  }
+
+  /** Throws what the machine throws. */
+  next(
+    actors: StepActors,
+    record: StepRecord,
+    from: AnyMachineSnapshot,
+    event: EventObject,
+  ): AnyMachineSnapshot {
+    return this.#within(actors, record, () => {
+      this.#self._snapshot = from;
+      const after: unknown = this.#inert.transition(from, event, this.#scope);
+      return after as AnyMachineSnapshot;
+    });
+  }
+
+  /** `named`: ids that the actor has made before. Throws when this machine does not have the state whole. */
+  restore(actors: StepActors, snapshot: ActorSnapshot, named: number): AnyMachineSnapshot {
+    this.#named = named;
+    const machine = this.#inert;
+    const { value, historyValue = {} } = snapshot;
+    // XState would take a state that has become compound for its first child.
+    const resolved: unknown = machine.resolveState({ value, context: {} }).value;
+    if (!isDeepStrictEqual(resolved, value))
+      throw new Error(`${JSON.stringify(value)} is not a whole state of the machine`);
+    for (const { id } of Object.values(historyValue).flat()) machine.getStateNodeById(id);
+    // XState would look for references in all that the context leads to.
+    const bare = { ...snapshot, historyValue, children: {}, context: {} };
+    const restored: unknown = machine.restoreSnapshot(bare as never, this.#scope as never);
+    const context = actors.revived(snapshot.context);
+    return { ...(restored as AnyMachineSnapshot), context, children: actors.stubs } as AnyMachineSnapshot;
+  }
+
+  /** Forgets how many ids the actor of the last step had made. */
+  reset(): void {
+    this.#named = 0;
+  }
+
+  #within<Found>(actors: StepActors, record: StepRecord, step: () => Found): Found {
+    const { place, parent } = actors;
+    const self = this.#self;
+    self.id = place.name ?? place.key;
+    self._parent = parent;
+    self.send = (event) => record.sent({ to: self, event });
+    this.#record = record;
+    try {
+      return step();
+    } finally {
+      this.#record = undefined;
+    }
+  }
+
+  #makeBelow(name: string): ActorMachine | undefined {
+    const src = decodeURIComponent(name);
+    const logic = logicOf(this.machine, src);
+    if (logic === undefined || kindOfLogic(logic) !== "machine") return undefined;
+    const made = new ActorMachine({
+      ...this.#options,
+      machine: logic as AnyStateMachine,
+      source: this.sourceOf(src),
+    });
+    this.#below.set(name, made);
+    return made;
+  }
 }
 
-function faultOf(action: unknown, { implementations }: AnyStateMachine): string | undefined {
-  const name = nameOf(action);
-  const actions = implementations.actions as Readonly<Record<string, unknown>>;
-  const found = (name === undefined ? action : actions[name]) as FoundAction | undefined;
-  const shown = name === undefined ? "an action without a name" : `action ${name}`;
-  if (found === undefined) return `has ${shown}, which is not implemented`;
-  const builtIn = found.resolve === undefined ? undefined : String(found.type).replace("xstate.", "");
-  if (builtIn === undefined)
-    return `has ${shown}, which acts on the world: such actions are not executed yet`;
-  return refusalOf(builtIn, found.delay !== undefined, name);
+/** The names that lead to the machine, and the last one as the machine has it. */
+export function splitSource(source: string): { readonly machine: string; readonly src: string } {
+  const at = source.lastIndexOf("/");
+  return { machine: source.slice(0, Math.max(at, 0)), src: decodeURIComponent(source.slice(at + 1)) };
 }
 
-/** Undefined for one that stands in the machine itself. */
-function nameOf(action: unknown): string | undefined {
-  if (typeof action === "string") return action;
-  return typeof action === "object" ? String((action as FoundAction).type) : undefined;
-}
-
-/** Why an action of XState's own is not taken; `name` is the user's for it. */
-function refusalOf(builtIn: string, isDelayed: boolean, name?: string): string | undefined {
-  const shown = name === undefined ? builtIn : `${name} (${builtIn})`;
-  if (builtIn === "raise" && isDelayed) return `has a delayed ${shown}: timers are not kept yet`;
-  if (COMPUTING.includes(builtIn)) return undefined;
-  if (builtIn === "sendTo") return `has ${shown}: messages to other actors are not sent yet`;
-  return `has ${shown}: children are not started yet`;
-}
-
-/** Why an action that a step has asked for cannot be carried out: found at run time, for actions that an action has chosen. */
-export function refusalOfPlanned(type: string, params: unknown): string | undefined {
-  const builtIn = type.startsWith("xstate.") ? type.slice("xstate.".length) : undefined;
-  if (builtIn === undefined)
-    return `has action ${type}, which acts on the world: such actions are not executed yet`;
-  const { delay } = (params ?? {}) as { readonly delay?: unknown };
-  return refusalOf(builtIn, delay !== undefined);
+/** A name of logic without a `/`. */
+function writtenName(src: string): string {
+  return src.replaceAll("%", "%25").replaceAll("/", "%2F");
 }

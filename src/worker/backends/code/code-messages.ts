@@ -4,6 +4,7 @@
 // dies.
 import { deserialize, serialize } from "node:v8";
 import type { KeyOfItem, StateChange } from "../backend.ts";
+import type { Ask, KeyEnd } from "../key-asks.ts";
 
 /** The first message: what to load. */
 export interface LoadMessage {
@@ -44,7 +45,13 @@ export type ToCode =
 
 /** How the code ended by itself. */
 export type CodeOutcome =
-  | { readonly kind: "success"; readonly output: Uint8Array; readonly state?: StateChange }
+  | {
+      readonly kind: "success";
+      readonly output: Uint8Array;
+      readonly state?: StateChange;
+      readonly asks?: readonly Ask[];
+      readonly end?: KeyEnd;
+    }
   /** `isPermanent` and `sparesKey`: as of a backend's outcome. */
   | {
       readonly kind: "error";

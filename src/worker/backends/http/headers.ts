@@ -16,7 +16,7 @@ export type FilledHeaders =
 
 /** Shorter ones are found in any text: they are secrets where they stand as a word of their own, a little behind one that speaks of them. */
 const SECRET_MIN_CHARACTERS = 6;
-// prettier-ignore
+// oxfmt-ignore
 const SPEAKS_OF_SECRETS = ["authorization", "bearer", "basic", "credential", "key", "passphrase", "password", "secret", "token"];
 const NEAR_CHARACTERS = 40;
 const UNFIT = /[\p{Cc}\u0100-\u{10ffff}]/u;

@@ -135,7 +135,7 @@ describe("a result as the OpenAI Batch API has it", () => {
 
   it("is the response that the http backend gave", () => {
     expect(line("openai", { output: bytes(response) })).to.equal(
-      `{"id":"batch_req_${"0".repeat(24)}","custom_id":"a","response":${response},"error":null}\n`,
+      `{"id":"batch_req_${"0".repeat(24)}","custom_id":"a","response":${response},"error":null,"plugin_version":"1"}\n`,
     );
   });
 

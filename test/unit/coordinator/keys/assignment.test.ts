@@ -3,7 +3,7 @@ import { KEYS_PREFIX } from "../../../../src/storage/keys.ts";
 import { partitionOf } from "../../../../src/base/partition.ts";
 import { World } from "../../../support/world.ts";
 import { workerId } from "../../../support/world-worker.ts";
-import type { OwnPartitions } from "../../../../src/coordinator/turn/input.ts";
+import type { OwnPartitions } from "../../../../src/coordinator/turn/key-terms.ts";
 
 const keyOf = (text: string): string => text.split(" ")[0] ?? "";
 const PARTITIONS = 32;
@@ -17,7 +17,11 @@ function epochOf(world: World): number {
 }
 
 function owned(world: World, number: number): Promise<OwnPartitions> {
-  return world.ask((answer) => ({ kind: "getAssignment", workerId: workerId(number), answer }));
+  return world.ask((answer) => ({
+    kind: "getAssignment",
+    workerId: workerId(number),
+    answer,
+  }));
 }
 
 describe("the assignment of partitions", () => {
@@ -32,7 +36,10 @@ describe("the assignment of partitions", () => {
     expect((await world.beats({ workerId: workerId(1), sequence: 9 }))[0]).to.not.have.property(
       "assignmentEpoch",
     );
-    await world.submit(["a 1"], { keyOf, submission: "01SVBM1SS10N00000000000001" });
+    await world.submit(["a 1"], {
+      keyOf,
+      submission: "01SVBM1SS10N00000000000001",
+    });
     expect((await owned(world, 1)).partitions).to.have.length(PARTITIONS);
     const [answer] = await world.beats({ workerId: workerId(1), sequence: 10 });
     expect(answer?.assignmentEpoch).to.equal(1);
@@ -76,7 +83,9 @@ describe("the assignment of partitions", () => {
     const worker = await world.worker(1, { credit: 4 });
     worker.takesKeys = false;
     await worker.beat();
-    await world.submit(["a 1", "plain"], { keyOf: (text) => (text === "plain" ? "" : "a") });
+    await world.submit(["a 1", "plain"], {
+      keyOf: (text) => (text === "plain" ? "" : "a"),
+    });
     expect([worker.texts, world.state.keys.assignment.size]).to.deep.equal([["plain"], 0]);
     const trouble = async (): Promise<string | undefined> => (await world.list()).workers[0]?.trouble;
     expect(await trouble()).to.contain("takes no items of keys");
@@ -108,7 +117,12 @@ describe("the assignment of partitions", () => {
     const workers = await Promise.all([1, 2, 3].map((number) => world.worker(number, { slots: 1 })));
     const { assignment } = world.state.keys;
     await world.submit(["first 1"], { keyOf });
-    await world.ask((answer) => ({ kind: "steerKeys", action: "pause", keys: ["first"], answer }));
+    await world.ask((answer) => ({
+      kind: "steerKeys",
+      action: "pause",
+      keys: ["first"],
+      answer,
+    }));
     const orderOf = (key: string): typeof workers => {
       const [rest, inOrder] = [[...workers], [] as typeof workers];
       while (rest.length > 0) {
@@ -125,7 +139,10 @@ describe("the assignment of partitions", () => {
     });
     const inOrder = orderOf(key ?? "");
     const [, next, last] = inOrder;
-    await world.submit([`${key} 1`], { keyOf, submission: "01SVBM1SS10N00000000000002" });
+    await world.submit([`${key} 1`], {
+      keyOf,
+      submission: "01SVBM1SS10N00000000000002",
+    });
     await last?.ask(1);
     await next?.ask(1);
     world.pass(250);

@@ -12,6 +12,7 @@ import { isKeyed, isPlace, sequenceOf } from "../../../../src/coordinator/ledger
 import type { Place } from "../../../../src/coordinator/ledger/place.ts";
 import { doneRecord, failedRecord, itemRecord } from "../../../../src/coordinator/ledger/records.ts";
 import type { ReportedOutcome } from "../../../../src/coordinator/turn/session-frame.ts";
+import { readHistory } from "../../../../src/coordinator/read/key-history.ts";
 import { planSubmission } from "../../../../src/coordinator/rpc/submissions.ts";
 import { decodeRecord, okOrFailure, recordChecksum } from "../../../../src/storage/codec.ts";
 import type { RecordType } from "../../../../src/storage/codec.ts";
@@ -72,8 +73,12 @@ export class KeyRun {
     const budgets = { maxAttempts: 2, maxLost: 3 };
     const world = await World.start({ store: store ?? new MemoryStore(), seed, keys: settings, budgets });
     const run = new KeyRun(world, seededRandom(seed), settings.skipsFailed === true);
-    for (let number = 1; number <= WORKERS; number++)
-      run.#workers.push(await world.worker(number, { slots: 2, credit: 4 }));
+    for (let number = 1; number <= WORKERS; number++) {
+      const worker = await world.worker(number, { slots: 2, credit: 4 });
+      worker.plugins = [{ name: "order", version: "1", stateVersion: 1 }];
+      await worker.beat();
+      run.#workers.push(worker);
+    }
     return run;
   }
 
@@ -132,7 +137,8 @@ export class KeyRun {
     if (item.keyed === undefined) return success;
     const { commit, state } = item.keyed;
     const before = state === null ? "" : Buffer.from(state).toString();
-    return { ...success, keyed: { basedOn: commit, state: Buffer.from(`${before}|${item.text}`) } };
+    const left = Buffer.from(`${before}|${item.text}`);
+    return { ...success, keyed: { basedOn: commit, state: left, stateVersion: 1 } };
   }
 
   async #release(worker: WorldWorker): Promise<void> {
@@ -231,7 +237,22 @@ export class KeyRun {
       const [one] = running;
       if (one !== undefined && !this.#begun.has(one.place)) this.#checkOrder(key, items, one);
       await this.#checkState(key, items);
+      await this.#checkHistory(key, items);
     }
+  }
+
+  /** The history of a key has what has succeeded, each once, the one that was recorded last first. */
+  async #checkHistory(key: string, items: readonly KeyedItem[]): Promise<void> {
+    const from = this.world.state.keys.table.get(key)?.last;
+    const found = await readHistory(this.world.store, key, { from, limit: 1_000, bytes: 1e6 });
+    const told = found.items.map(({ place }) => place);
+    const done = items.filter(({ state }) => state === "done").map(({ place }) => place);
+    assert.deepEqual([...told].sort(), done.sort(), `the history of key ${key}`);
+    const recorded = found.items.map(({ final }) => final.record.completion);
+    assert.deepEqual(
+      recorded,
+      [...recorded].sort((one, other) => other - one),
+    );
   }
 
   /** At its first assignment an item is the first of its key, and nothing that failed keeps it. */

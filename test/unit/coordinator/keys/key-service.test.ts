@@ -11,6 +11,7 @@ import { linesOf, World } from "../../../support/world.ts";
 import type { WorldOptions } from "../../../support/world.ts";
 import { successOf } from "../../../support/world-worker.ts";
 import type { WorldWorker } from "../../../support/world-worker.ts";
+import { eventually } from "../../../support/eventually.ts";
 import { VirtualClock } from "../../../support/virtual-clock.ts";
 
 const keyOf = (text: string): string => text.split(" ")[0] ?? "";
@@ -21,19 +22,22 @@ interface Desk {
   readonly worker: WorldWorker;
   readonly keys: Client<typeof KeyService>;
   readonly operator: Client<typeof OperatorService>;
+  /** By which calls wait. */
+  readonly clock: VirtualClock;
 }
 
 async function deskOf(options: WorldOptions = {}): Promise<Desk> {
   const world = await World.start({ keys: { totalPartitions: 16 }, ...options });
   let stepped = Promise.resolve();
+  const clock = new VirtualClock();
   const leader = world.leader((input) => {
     stepped = stepped.then(() => world.step(input)).then(() => world.settle());
     return true;
   });
   const transport = createRouterTransport(
     (router) => {
-      router.service(KeyService, keyService(leader, world.store));
-      router.service(OperatorService, operatorService(leader, world.store, { clock: new VirtualClock() }));
+      router.service(KeyService, keyService(leader, world.store, clock));
+      router.service(OperatorService, operatorService(leader, world.store, { clock }));
     },
     {
       transport: {
@@ -49,7 +53,7 @@ async function deskOf(options: WorldOptions = {}): Promise<Desk> {
   );
   const worker = await world.worker(1, { slots: 2, credit: 8 });
   const [keys, operator] = [createClient(KeyService, transport), createClient(OperatorService, transport)];
-  return { world, worker, keys, operator };
+  return { world, worker, keys, operator, clock };
 }
 
 describe("the service of keys", () => {
@@ -122,6 +126,121 @@ describe("the service of keys", () => {
     }
     expect(listed.sort()).to.deep.equal(names.map((name) => `${name} ${state.length} ${name} 2`));
     expect((await keys.listKeys({})).contents).to.deep.equal([]);
+  });
+
+  it("lists keys that begin with a text, and those alone whose states have changed since", async () => {
+    const { world, worker, keys } = await deskOf();
+    await world.submit(["order/1 x", "order/2 x", "orders/3 x"], { keyOf });
+    const finish = async (text: string): Promise<void> => {
+      const item = worker.held.find((held) => held.text === text);
+      if (item === undefined) return expect.fail(`${text} was not given out`);
+      const based = { basedOn: item.keyed?.commit ?? 0, state: Buffer.from("s") };
+      await worker.report([item], { ...successOf(item), keyed: based });
+      await worker.ask(1);
+    };
+    await finish("order/1 x");
+    const all = await keys.listKeys({ prefix: "order/" });
+    expect(all.keys.map(({ key }) => key).sort()).to.deep.equal(["order/1", "order/2"]);
+    const since = (): Promise<string[]> =>
+      keys
+        .listKeys({ prefix: "order/", fromCommit: all.commit })
+        .then(({ keys: found }) => found.map(({ key }) => key));
+    expect(await since()).to.deep.equal([]);
+    for (const text of ["orders/3 x", "order/2 x"]) await finish(text);
+    expect(await since()).to.deep.equal(["order/2"]);
+  });
+
+  it("tells the items of a key that have succeeded, the last one first, page by page", async () => {
+    const { world, worker, keys } = await deskOf();
+    worker.plugins = [{ name: "order", version: "1", stateVersion: 1 }];
+    await worker.beat();
+    await world.submit(["a 1", "b 1", "a 2", "a 3", "a 4"], { keyOf });
+    expect((await keys.listKeyHistory({ key: "a" })).results).to.deep.equal([]);
+    for (const text of ["a 1", "a 2", "b 1", "a 3", "a 4"]) {
+      const item = worker.held.find((held) => held.text === text);
+      if (item === undefined) return expect.fail(`${text} was not given out`);
+      const keyed = { basedOn: item.keyed?.commit ?? 0, state: Buffer.from(text), stateVersion: 1 };
+      await worker.report([item], text === "a 3" ? TOO_LARGE : { ...successOf(item), keyed });
+      if (text === "a 3") await keys.steerKeys({ action: KeyAction.SKIP, keys: ["a"] });
+      await worker.ask(1);
+    }
+    const told: string[] = [];
+    for (let after = "", pages = 0; pages < 9; pages++) {
+      const page = await keys.listKeyHistory({ key: "a", after, limit: 2 });
+      told.push(...page.results.map(({ payload }) => Buffer.from(payload).toString()));
+      after = page.after;
+      if (after === "") break;
+    }
+    expect(told).to.deep.equal(["a 4", "a 2", "a 1"]);
+    const ofOther = (await keys.listKeyHistory({ key: "a", limit: 1 })).after;
+    expect((await keys.listKeyHistory({ key: "b", after: ofOther })).results).to.deep.equal([]);
+  });
+
+  describe("lets a call wait", () => {
+    const WAIT_MS = 4_000;
+
+    it("until the state of the key is another one, and for nothing else", async () => {
+      const { world, worker, keys, clock } = await deskOf();
+      await world.submit(["a 1", "a 2"], { keyOf });
+      const { after } = await keys.getKey({ key: "a" });
+      const waiting = keys.getKey({ key: "a", withState: true, after, waitMs: WAIT_MS });
+      await eventually("it waits", () => clock.armed > 0);
+      await world.submit(["a 3", "b 1"], { keyOf, submission: "01SVBM1SS10N00000000000002" });
+      const [first] = worker.held;
+      if (first === undefined) return expect.fail("nothing was given out");
+      expect(clock.armed, "what arrives is no news").to.equal(1);
+      await worker.report([first], { ...successOf(first), keyed: { basedOn: 0, state: Buffer.from("one") } });
+      const news = await waiting;
+      expect([Buffer.from(news.state ?? []).toString(), news.after === after]).to.deep.equal(["one", false]);
+      expect([clock.armed, news.end]).to.deep.equal([0, false]);
+    });
+
+    it("until the key parks, comes and goes", async () => {
+      const { world, worker, keys, clock } = await deskOf();
+      const coming = keys.getKey({ key: "a", after: "0", waitMs: WAIT_MS });
+      await eventually("it waits", () => clock.armed > 0);
+      await world.submit(["a 1"], { keyOf });
+      const { after } = await coming;
+      const parking = keys.getKey({ key: "a", after, waitMs: WAIT_MS });
+      await eventually("it waits", () => clock.armed > 0);
+      await worker.report([...worker.held], TOO_LARGE);
+      const parked = await parking;
+      expect(parked.key?.parkedBy).to.equal("failed");
+      await keys.steerKeys({ action: KeyAction.SKIP, keys: ["a"] });
+      const idle = await keys.getKey({ key: "a" });
+      const going = keys
+        .getKey({ key: "a", after: idle.after, waitMs: WAIT_MS })
+        .catch((error: unknown) => error);
+      await eventually("it waits", () => clock.armed > 0);
+      await keys.steerKeys({ action: KeyAction.RETIRE, keys: ["a"] });
+      expect(String(await going)).to.include("a");
+    });
+
+    it("and answers with what there is when the time is over, and at once for who knows an older standing", async () => {
+      const { world, keys, clock } = await deskOf();
+      await world.submit(["a 1"], { keyOf });
+      const { after } = await keys.getKey({ key: "a" });
+      expect((await keys.getKey({ key: "a", after: "7.going", waitMs: WAIT_MS })).after).to.equal(after);
+      const waiting = keys.getKey({ key: "a", after, waitMs: WAIT_MS });
+      await eventually("it waits", () => clock.armed > 0);
+      await clock.advance(WAIT_MS);
+      expect((await waiting).after).to.equal(after);
+    });
+
+    it("with as many as may, and no trace of them when they have gone", async () => {
+      const { world, keys, clock } = await deskOf();
+      await world.submit(["a 1"], { keyOf });
+      const { after } = await keys.getKey({ key: "a" });
+      const many = Array.from({ length: 1_025 }, () => keys.getKey({ key: "a", after, waitMs: WAIT_MS }));
+      await many.at(-1);
+      expect(clock.armed, "the last one did not wait").to.equal(1_024);
+      await clock.advance(WAIT_MS);
+      await Promise.all(many);
+      const again = keys.getKey({ key: "a", after, waitMs: WAIT_MS });
+      await eventually("it waits", () => clock.armed > 0);
+      await clock.advance(WAIT_MS);
+      await again;
+    });
   });
 
   it("steers keys, and says of each that it cannot why", async () => {

@@ -76,6 +76,43 @@ describe("the results of a run", () => {
       expect(one?.response).to.have.length(0);
     });
 
+    it(`are those of one version where that is asked for, page by page (${nameOf(order)})`, async () => {
+      await operator.submit(["a", "b", "c", "d", "e"]);
+      const by = (version: string): object => ({
+        execution: { pluginVersion: version, startedAtWallMs: 0, durationMs: 0 },
+      });
+      const [a, b, c, d, e] = named("a", "b", "c", "d", "e").map((item) => reportOf(item));
+      if (!a || !b || !c || !d || !e) return;
+      await worker.send([
+        { ...a, ...by("1") },
+        { ...b, ...by("2") },
+        { ...c, ...by("1") },
+        { ...d, ...by("1"), outcome: ERROR },
+        { ...e, ...by("2"), outcome: ERROR },
+      ]);
+      await ledger.seal();
+      const read = async (pluginVersion: string, limit: number): Promise<string[]> => {
+        const found: string[] = [];
+        for (let after = "", end = false; !end;) {
+          const page = await operator.ask((run) => run.listResults({ order, after, limit, pluginVersion }));
+          found.push(
+            ...page.results.map(
+              ({ sequence, outcome }) =>
+                `${sequence} ${outcome === OutcomeClass.SUCCESS ? "SUCCESS" : "ERROR"}`,
+            ),
+          );
+          [after, end] = [page.after, page.end];
+        }
+        return found;
+      };
+      for (const limit of [1, 2, 10]) {
+        expect(await read("1", limit)).to.deep.equal(["0 SUCCESS", "2 SUCCESS", "3 ERROR"]);
+        expect(await read("2", limit)).to.deep.equal(["1 SUCCESS", "4 ERROR"]);
+        expect(await read("3", limit)).to.deep.equal([]);
+        expect(await read("", limit)).to.have.length(5);
+      }
+    });
+
     it(`come without payloads unless they are asked for (${nameOf(order)})`, async () => {
       await operator.submit(["a"]);
       await worker.report(worker.held);

@@ -9,6 +9,7 @@ import { systemRandom } from "../../../../src/base/random.ts";
 import { LIMITS } from "../../../../src/config/limits.ts";
 import type { Input } from "../../../../src/coordinator/turn/input.ts";
 import { envelopeOf } from "../../../../src/coordinator/rpc/messages.ts";
+import { FollowedKeys } from "../../../../src/coordinator/rpc/followed-keys.ts";
 import { workService } from "../../../../src/coordinator/rpc/work-service.ts";
 import { create } from "@bufbuild/protobuf";
 import { SessionRequestSchema, WorkService } from "../../../../src/gen/rollout/v1/work_pb.ts";
@@ -38,6 +39,7 @@ describe("checkpoints on their way to the disk", () => {
         address: "nowhere:1",
         onHigherEpoch: () => {},
         reach: new AwaitedValue(),
+        followedKeys: new FollowedKeys(),
         stopping: new AbortController().signal,
         push: (input) => inputs.push(input) > 0,
       },

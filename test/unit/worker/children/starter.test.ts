@@ -8,7 +8,7 @@ import { Exposition } from "../../../../src/observe/metrics/exposition.ts";
 import { Starter } from "../../../../src/worker/children/starter.ts";
 import type { Child } from "../../../../src/worker/children/child.ts";
 import { allGone, isRunning } from "../../../support/backend-rig.ts";
-import { openChildHost } from "../../../support/child-host.ts";
+import { openOwnChildHost } from "../../../support/child-host.ts";
 import type { OpenedHost } from "../../../support/child-host.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { metricValues } from "../../../support/metric-values.ts";
@@ -42,7 +42,7 @@ describe("a starter", () => {
   afterEach(() => opened.close());
   const directory = useTemporaryDirectory();
   beforeEach(async () => {
-    opened = await openChildHost(directory.file("records"), new RecordingLogger());
+    opened = await openOwnChildHost(directory.file("records"), new RecordingLogger());
   });
 
   async function sleeper(): Promise<Child> {

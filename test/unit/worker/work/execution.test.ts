@@ -128,7 +128,7 @@ describe("an execution", () => {
       ["run's limit when the plugin says nothing", 500, undefined, 500],
     ] as const)
       it(`has the ${what}`, async () => {
-        const known = [{ name: "mock", version: "1", backend, itemTimeoutMs }];
+        const known = [{ name: "mock", version: "1", open: () => backend, itemTimeoutMs }];
         const plugins = new Plugins(known, () => undefined);
         give(executorOf(backend, clock, { plugins }), limited(timeoutMs));
         await clock.advance(endsAfterMs - 1);

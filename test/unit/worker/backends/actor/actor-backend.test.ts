@@ -5,8 +5,11 @@ import { repositoryFile } from "../../../../../scripts/generate-docs.ts";
 import { readActorState } from "../../../../../src/runtime/actor-state.ts";
 import type { ActorState } from "../../../../../src/runtime/actor-state.ts";
 import type { Outcome } from "../../../../../src/worker/backends/backend.ts";
+import type { KeyOrigin } from "../../../../../src/worker/backends/key-asks.ts";
 import type { CodeBackend } from "../../../../../src/worker/backends/code/code-backend.ts";
 import { executeText, useCodeRig } from "../../../../support/code-rig.ts";
+import type { Executed, ExecuteOptions } from "../../../../support/code-rig.ts";
+import { itemId } from "../../../../support/scripted-coordinator.ts";
 
 const ORDER = `
 import { defineActor } from "rollout/actors";
@@ -143,6 +146,78 @@ export const player = defineActor({ machine: createMachine({
     expect(await player.result({ type: "play" })).to.deep.include({ value: { playing: "fast" } });
   });
 
+  describe("with work that an actor has given away", () => {
+    const SHOP = `
+import { defineActor } from "rollout/actors";
+import { fromPromise, setup } from "xstate";
+const machine = setup({
+  types: { context: {} as { n: number } },
+  actors: {
+    charge: fromPromise(async ({ input, self, signal }: any) => {
+      console.log("charging", input.cents);
+      if (input.cents === 13) throw new RangeError("no luck");
+      if (input.cents === 14) await new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("told"))));
+      if (input.cents === 15) return new Date(0);
+      return { paid: input.cents, id: self.id };
+    }),
+  },
+  actions: { notify: (args: any, params: any) => console.log("note", args.id.length, args.key, args.context.n, args.event.type, params.to) },
+}).createMachine({ context: { n: 2 } });
+export const order = defineActor({ machine, idleTtl: "1s" });
+`;
+    const charge = { kind: "invocation" as const, key: KEY, id: "pay", source: "charge" };
+    const give = async (origin: KeyOrigin, given: unknown, more: ExecuteOptions = {}): Promise<Executed> => {
+      const backend = await rig().actor(SHOP, ["order"]);
+      const keyed = { key: `${KEY}\0run/pay/1`, origin };
+      return executeText(backend, JSON.stringify(given), { keyed, ...more });
+    };
+
+    it("executes a promise with its input, and has its output and its log", async () => {
+      const { outcome, output, log } = await give(charge, { cents: 5 });
+      expect(outcome).to.deep.include({ kind: "success" }).and.not.to.have.any.keys("state", "asks");
+      expect(JSON.parse(output ?? "")).to.deep.equal({ paid: 5, id: Buffer.from(itemId(1)).toString("hex") });
+      expect(log).to.equal("charging 5\n");
+    });
+
+    it("fails one that rejects, with its words, and one whose output JSON does not hold", async () => {
+      expect((await give(charge, { cents: 13 })).outcome).to.deep.equal({
+        kind: "error",
+        message: "no luck",
+      });
+      expect((await give(charge, { cents: 15 })).outcome).to.have.property(
+        "message",
+        "its output is a Date, which JSON has not",
+      );
+    });
+
+    it("tells one that its time is over", async () => {
+      const controller = new AbortController();
+      const onLog = (): void => controller.abort();
+      const { outcome } = await give(charge, { cents: 14 }, { signal: controller.signal, onLog });
+      expect(outcome.kind).to.equal("preempted");
+    });
+
+    it("executes a named action with what the step has put by, and an id for its idempotency", async () => {
+      const given = { params: { to: "Ada" }, context: { n: 2 }, event: { type: "pay" } };
+      const { outcome, log } = await give({ kind: "action", key: KEY, type: "notify" }, given);
+      expect(outcome).to.deep.include({ kind: "success" });
+      expect(log).to.equal(`note 64 ${KEY} 2 pay Ada\n`);
+    });
+
+    it("refuses work that this code has not, for good", async () => {
+      for (const origin of [
+        { ...charge, source: "gone" },
+        { kind: "action" as const, key: KEY, type: "gone" },
+      ]) {
+        const { outcome } = await give(origin, {});
+        expect(outcome).to.include({ kind: "error", isPermanent: true });
+        expect(outcome)
+          .to.have.property("message")
+          .that.matches(/^state_refused: there is no .*gone in this code/);
+      }
+    });
+  });
+
   describe("with code of another version", () => {
     const lamp = (states: string, more = ""): string => `
 import { defineActor } from "rollout/actors";
@@ -212,21 +287,32 @@ export const lamp = defineActor({ machine: createMachine({ initial: "off", conte
   describe("at its load", () => {
     const machine = (config: string, setUp = "{}"): string => `
 import { defineActor } from "rollout/actors";
-import { fromPromise, raise, sendTo, setup } from "xstate";
+import { fromCallback, fromObservable, fromPromise, setup } from "xstate";
 export const thing = defineActor({ machine: setup(${setUp}).createMachine({ initial: "a", states: ${config} }) });`;
 
     const REFUSED: readonly [what: string, source: string, words: RegExp][] = [
-      ["a timer", machine(`{ a: { after: { 10: "b" } }, b: {} }`), /state a has "after": timers/],
       [
-        "a delayed raise",
-        machine(`{ a: { entry: raise({ type: "x" }, { delay: 5 }) } }`),
-        /state a has a delayed raise/,
+        "a callback",
+        machine(`{ a: { invoke: { src: "tick" } } }`, "{ actors: { tick: fromCallback(() => {}) } }"),
+        /state a invokes tick, which is neither a promise nor a machine/,
       ],
-      ["a message", machine(`{ a: { exit: sendTo("b", { type: "x" }) } }`), /state a has sendTo: messages/],
       [
-        "an action that acts",
-        machine(`{ a: { on: { go: { actions: "act" } } } }`, "{ actions: { act: () => {} } }"),
-        /state a has action act, which acts on the world/,
+        "an observable that nothing invokes",
+        machine(`{ a: {} }`, "{ actors: { ticks: fromObservable(() => ({ subscribe() {} }) as never) } }"),
+        /its actor ticks is neither a promise nor a machine/,
+      ],
+      [
+        "an actor that is nowhere",
+        machine(`{ a: { invoke: { src: "pay" as never } } }`),
+        /state a invokes pay, which is not implemented/,
+      ],
+      [
+        "a name for all actors",
+        machine(
+          `{ a: { invoke: { src: "p", systemId: "one" } } }`,
+          "{ actors: { p: fromPromise(async () => 1) } }",
+        ),
+        /state a invokes p with systemId: actors share nothing/,
       ],
       [
         "an action without a name",
@@ -234,17 +320,9 @@ export const thing = defineActor({ machine: setup(${setUp}).createMachine({ init
         /state a has an action without a name/,
       ],
       [
-        "an action that is nowhere",
-        machine(`{ a: { entry: "act" } }`),
-        /action act, which is not implemented/,
-      ],
-      [
-        "an invocation, with all else",
-        machine(
-          `{ a: { initial: "c", states: { c: { invoke: { src: "p" } }, d: { after: { 1: "c" } } } } }`,
-          "{ actors: { p: fromPromise(async () => 1) } }",
-        ),
-        /state a\.c invokes p: .*; state a\.d has "after"/,
+        "an action that is nowhere, with all else",
+        machine(`{ a: { initial: "c", states: { c: { entry: "act" }, d: { after: { soon: "c" } } } } }`),
+        /state a\.c has action act, which is not implemented; state a\.d waits for soon, which is no delay/,
       ],
       [
         "a machine that defineActor has not seen",
@@ -254,8 +332,13 @@ export const thing = defineActor({ machine: setup(${setUp}).createMachine({ init
       ["an export that is not there", ORDER, /no export thing, only order, plain/],
       [
         "an option that is not known",
-        ORDER.replace("defineActor({ machine })", "defineActor({ machine, idleTtl: 1 } as any)"),
-        /defineActor knows no idleTtl/,
+        ORDER.replace("defineActor({ machine })", "defineActor({ machine, ttl: 1 } as any)"),
+        /defineActor knows no ttl: it takes machine, actors, migrations, idleTtl/,
+      ],
+      [
+        "a time that is none",
+        ORDER.replace("defineActor({ machine })", `defineActor({ machine, idleTtl: "soon" })`),
+        /the idleTtl of an actor is "soon"/,
       ],
     ];
     it("refuses a copy of XState that is too old, with both versions", async () => {

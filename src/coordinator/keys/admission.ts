@@ -1,0 +1,154 @@
+// Whether what a result asks for can be done, all of it: looked at before anything is committed, so that an actor that asks for too much,
+// or for what is not its own, fails its event and nothing else.
+import { LIMITS } from "../../config/limits.ts";
+import type { Asks, SetTimer, Start } from "../ledger/asks.ts";
+import type { Key } from "./key.ts";
+import type { KeyTable } from "./key-table.ts";
+import type { Timers } from "./timers.ts";
+
+/** The parts of the room that are asked. */
+export interface Measures {
+  readonly table: KeyTable;
+  readonly timers: Timers;
+  /** Items that one mailbox may have when it is sent more. */
+  readonly maxMail: number;
+}
+
+/** Control characters, line ends among them: the mark of a lane is one. */
+const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u;
+/** A hundred years. */
+const DELAY_MAX_MS = 36_525 * 86_400_000;
+
+/** In words, beginning with "it"; undefined when all of it can be done. */
+export function faultOf(measures: Measures, key: Key, asks: Asks): string | undefined {
+  return (
+    faultOfSize(asks) ??
+    faultOfStarts(measures, key, asks) ??
+    faultOfTimers(measures, key, asks) ??
+    faultOfSends(measures, key, asks)
+  );
+}
+
+function faultOfSize({
+  stopped,
+  cancelled,
+  timers,
+  invocations,
+  children,
+  sends,
+  actions,
+  final,
+}: Asks): string | undefined {
+  const { sendsPerResult, asksBytes } = LIMITS;
+  if (sends.length > sendsPerResult)
+    return `it sends ${sends.length} messages, and at most ${sendsPerResult} are sent at once`;
+  if (actions.length > sendsPerResult)
+    return `it asks for ${actions.length} actions, and at most ${sendsPerResult} are asked for at once`;
+  let bytes = (final?.output.length ?? 0) + Buffer.byteLength(final?.error ?? "");
+  for (const id of [...stopped, ...cancelled]) bytes += id.length;
+  for (const { id, event, to } of timers) bytes += id.length + event.length + to.length;
+  for (const { id, source, input } of [...invocations, ...children])
+    bytes += id.length + source.length + input.length;
+  for (const { to, event } of sends) bytes += to.length + event.length;
+  for (const { type, params } of actions) bytes += type.length + params.length;
+  if (bytes > asksBytes)
+    return `it asks for ${bytes} bytes beside its state, and at most ${asksBytes} are taken`;
+  const names = [...invocations, ...children].flatMap(({ id, source }) => [id, source]);
+  for (const name of [...names, ...timers.map(({ id }) => id), ...actions.map(({ type }) => type)])
+    if (!isName(name))
+      return `it names ${JSON.stringify(name.slice(0, LIMITS.itemTextBytes))}, which is no name of at most ${LIMITS.itemTextBytes} bytes`;
+  return undefined;
+}
+
+/** A key has to be one too. */
+function isName(text: string): boolean {
+  return text !== "" && Buffer.byteLength(text) <= LIMITS.itemTextBytes && !UNPRINTABLE.test(text);
+}
+
+function faultOfStarts({ table }: Measures, key: Key, asks: Asks): string | undefined {
+  const live = new Set(key.actor?.live.keys());
+  for (const id of asks.stopped)
+    if (!live.delete(id)) return `it stops ${JSON.stringify(id)}, which it has not started`;
+  for (const { id } of [...asks.invocations, ...asks.children]) {
+    if (live.has(id)) return `it starts ${JSON.stringify(id)}, which it has already`;
+    live.add(id);
+  }
+  if (live.size > LIMITS.livePerActor)
+    return `it has ${live.size} invocations and children, and an actor may have ${LIMITS.livePerActor}`;
+  for (const child of asks.children) {
+    const fault = faultOfChild(table, key, asks, child);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+function faultOfChild(table: KeyTable, key: Key, { stopped }: Asks, { id }: Start): string | undefined {
+  const text = `${key.text}/${id}`;
+  if (id.includes("/") || !isName(text))
+    return `it starts a child ${JSON.stringify(id)}, and ${JSON.stringify(text)} is no key`;
+  const isOwn = stopped.includes(id) && key.actor?.live.get(id)?.isChild === true;
+  const other = table.get(text);
+  return other !== undefined && other.actor?.isGone !== true && !isOwn
+    ? `it starts a child ${JSON.stringify(id)}, and there is a key ${text}`
+    : undefined;
+}
+
+function faultOfTimers({ timers, table }: Measures, key: Key, asks: Asks): string | undefined {
+  if (asks.timers.length === 0) return undefined;
+  const armed = new Map([...(key.actor?.timers ?? [])].map(([id, { event }]) => [id, event.length]));
+  const before = { count: armed.size, bytes: sumOf(armed) };
+  for (const id of asks.cancelled) armed.delete(id);
+  for (const timer of asks.timers) {
+    const fault = faultOfTimer(table, timer);
+    if (fault !== undefined) return fault;
+    armed.set(timer.id, timer.event.length);
+  }
+  const { timersPerActor, timers: all, timerBytes } = LIMITS;
+  if (armed.size > timersPerActor)
+    return `it has ${armed.size} timers, and an actor may have ${timersPerActor}`;
+  if (timers.armed - before.count + armed.size > all)
+    return `it sets a timer, and all ${all} of the run are armed`;
+  if (timers.bytes - before.bytes + sumOf(armed) > timerBytes)
+    return `it sets a timer, and the events of all timers have ${timerBytes} bytes at most`;
+  return undefined;
+}
+
+function sumOf(sizes: ReadonlyMap<string, number>): number {
+  let sum = 0;
+  for (const size of sizes.values()) sum += size;
+  return sum;
+}
+
+function faultOfTimer(table: KeyTable, { id, to, delayMs, isOptional }: SetTimer): string | undefined {
+  if (delayMs > DELAY_MAX_MS) return `its timer ${JSON.stringify(id)} is due in more than a hundred years`;
+  if (to === "") return undefined;
+  return faultOfReceiver(table, to, isOptional);
+}
+
+function faultOfReceiver(table: KeyTable, to: string, isOptional: boolean): string | undefined {
+  if (!isName(to)) return `it sends to ${JSON.stringify(to.slice(0, LIMITS.itemTextBytes))}, which is no key`;
+  const isFinal = table.get(to)?.actor?.isFinal === true;
+  return isFinal && !isOptional ? `it sends to ${to}: actor_done, it takes no events any more` : undefined;
+}
+
+function faultOfSends({ table, maxMail }: Measures, key: Key, { sends, children }: Asks): string | undefined {
+  const counts = new Map<string, number>();
+  const fresh = new Set(children.map(({ id }) => `${key.text}/${id}`));
+  for (const { to, isOptional } of sends) {
+    const fault = faultOfReceiver(table, to, isOptional);
+    if (fault !== undefined) return fault;
+    const receiver = table.get(to);
+    if (!isThere(receiver) && isOptional) continue;
+    if (receiver === undefined) fresh.add(to);
+    const count = (counts.get(to) ?? receiver?.row.context.mail ?? 0) + 1;
+    if (count > maxMail) return `it sends to ${to}, which has ${maxMail} items waiting (limits.mail)`;
+    counts.set(to, count);
+  }
+  const full = fresh.size === 0 ? undefined : table.findFull(fresh);
+  return full && `it makes a key ${full.key}, and partition ${full.partition} has ${full.limit} keys already`;
+}
+
+/** Whether mail to it reaches an actor, or makes one. */
+export function isThere(key: Key | undefined): key is Key {
+  return key !== undefined && key.actor?.isGone !== true && key.actor?.isFinal !== true;
+}

@@ -1,0 +1,130 @@
+// Invocations and named actions: items of their own, in lanes beside their actor.
+import { expect } from "chai";
+import { KEYS_PREFIX } from "../../../../src/storage/keys.ts";
+import type { Start } from "../../../../src/coordinator/ledger/asks.ts";
+import { LIMITS } from "../../../../src/config/limits.ts";
+import { ActorRig, bytes } from "./actor-rig.ts";
+
+const start = (id: string, source = "charge"): Start => ({ id, source, input: bytes(`input of ${id}`) });
+
+async function invoking(...ids: string[]): Promise<ActorRig> {
+  const rig = await ActorRig.start();
+  await rig.send("a go");
+  await rig.done("a", { invocations: ids.map((id) => start(id)) });
+  return rig;
+}
+
+describe("invocations of actors", () => {
+  it("run beside their actor, and their outcome is an event of it", async () => {
+    const rig = await invoking("pay", "ship");
+    expect(rig.held).to.have.members([
+      "a!run/pay/1: input of pay (invocation pay)",
+      "a!run/ship/2: input of ship (invocation ship)",
+    ]);
+    await rig.send("a other");
+    expect(rig.held).to.include("a: other");
+    await rig.done("a!run/pay/1");
+    await rig.done("a");
+    expect(rig.held).to.include("a: INPUT OF PAY (outcome pay)");
+    await rig.done("a");
+    await rig.done("a!run/ship/2");
+    await rig.takeOver();
+    await rig.done("a");
+    expect(rig.held).to.deep.equal([]);
+    expect(rig.world.state.keys.table.size).to.equal(1);
+    expect(await rig.world.countUnder(KEYS_PREFIX)).to.equal(1);
+  });
+
+  it("are tried again, and fail for their actor behind the last attempt", async () => {
+    const rig = await invoking("pay");
+    await rig.fails("a!run/pay/1", false);
+    await rig.world.watch(5_000, [rig.worker]);
+    await rig.fails("a!run/pay/1", false);
+    expect(rig.held).to.deep.equal(["a: it says no (failure pay)"]);
+    expect(await rig.world.countUnder(KEYS_PREFIX)).to.equal(1);
+  });
+
+  for (const isTakenOver of [false, true])
+    it(`are dropped with the state that has left them, running and waiting${isTakenOver ? ", also by another leader" : ""}`, async () => {
+      const rig = await invoking("pay");
+      await rig.send("a leave");
+      if (isTakenOver) await rig.takeOver();
+      const late = rig.find("a!run/pay/1");
+      await rig.done("a", { stopped: ["pay"], invocations: [start("pay", "refund")] });
+      expect(rig.forgetDropped()).to.equal(1);
+      expect(rig.held).to.deep.equal(["a!run/pay/2: input of pay (invocation pay)"]);
+      rig.worker.held.push(late);
+      await rig.done("a!run/pay/1");
+      expect(rig.held).to.deep.equal(["a!run/pay/2: input of pay (invocation pay)"]);
+      await rig.done("a!run/pay/2");
+      expect(rig.held).to.deep.equal(["a: INPUT OF PAY (outcome pay)"]);
+    });
+
+  it("that have ended for a state which was left are not heard of in a later one of the same name", async () => {
+    const rig = await invoking("pay");
+    await rig.send("a leave");
+    await rig.done("a!run/pay/1");
+    // The outcome waits behind `leave`, which leaves and enters the state.
+    await rig.done("a", { stopped: ["pay"], invocations: [start("pay")] });
+    expect(rig.held).to.deep.equal(["a!run/pay/2: input of pay (invocation pay)"]);
+    await rig.done("a!run/pay/2");
+    await rig.done("a");
+    expect(rig.held).to.deep.equal([]);
+    expect(rig.world.state.keys.rows.inside.stopped).to.equal(1);
+  });
+
+  it("wait after a failure, and are dropped when their time comes if they were left meanwhile", async () => {
+    const rig = await invoking("pay");
+    await rig.fails("a!run/pay/1", false);
+    await rig.send("a leave");
+    await rig.done("a", { stopped: ["pay"] });
+    await rig.world.watch(5_000, [rig.worker]);
+    expect(rig.held).to.deep.equal([]);
+    expect(rig.world.state.ledger.tally.pending).to.equal(0);
+  });
+
+  it("are refused where there are too many, or that are there already, or are not", async () => {
+    const rig = await invoking(...Array.from({ length: LIMITS.livePerActor + 1 }, (_, at) => `p${at}`));
+    const why = (): string | undefined => rig.world.state.ledger.failureMessages.top(1)[0]?.message;
+    expect(why()).to.match(/it has 65 invocations and children, and an actor may have 64/);
+    const twice = await invoking("pay", "pay");
+    expect(twice.world.state.ledger.failureMessages.top(1)[0]?.message).to.match(
+      /it starts "pay", which it has/,
+    );
+    const never = await ActorRig.start();
+    await never.send("a go");
+    await never.done("a", { stopped: ["b"] });
+    expect(never.world.state.ledger.failureMessages.top(1)[0]?.message).to.match(
+      /it stops "b", which it has not/,
+    );
+  });
+});
+
+describe("named actions of actors", () => {
+  const actions = ["print", "mail"].map((type) => ({ type, params: bytes(`"${type}"`) }));
+
+  it("run one at a time and in order, beside their actor", async () => {
+    const rig = await ActorRig.start();
+    await rig.send("a go", "a more");
+    await rig.done("a", { actions });
+    expect(rig.held).to.have.members(["a: more", 'a!do: "print" (action print)']);
+    await rig.done("a");
+    await rig.done("a!do");
+    expect(rig.held).to.deep.equal(['a!do: "mail" (action mail)']);
+    await rig.done("a!do");
+    expect(await rig.world.countUnder(KEYS_PREFIX)).to.equal(1);
+  });
+
+  it("park alone behind one that fails, until it is skipped or retried", async () => {
+    const rig = await ActorRig.start();
+    await rig.send("a go");
+    await rig.done("a", { actions });
+    await rig.fails("a!do");
+    await rig.send("a more");
+    expect(rig.held).to.deep.equal(["a: more"]);
+    await rig.takeOver();
+    await rig.world.ask((answer) => ({ kind: "steerKeys", action: "skip", keys: ["a"], answer }));
+    await rig.world.settle();
+    expect(rig.held).to.have.members(["a: more", 'a!do: "mail" (action mail)']);
+  });
+});
