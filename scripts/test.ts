@@ -22,6 +22,8 @@ interface Outcome {
 const CACHE = ".cache/test";
 /** Node's compiled forms of sources, types taken away: of hundreds of processes only the first has to make them. Empty at the start. */
 const COMPILED = resolve(CACHE, "compiled");
+/** A check that was told to end has so long for its last words; what it has started is killed after them. */
+const LAST_WORDS_MS = 5_000;
 const running = new Set<number>();
 
 function statisticsFile(check: Check): string {
@@ -70,9 +72,15 @@ async function execute(check: Check): Promise<{ code: number; output: string }> 
   child.stderr.on("data", collect);
   const { pid } = child;
   if (pid !== undefined) running.add(pid);
-  const limit = systemClock.after(check.limitMs, () => {
-    output += `\nkilled after ${check.limitMs} ms\n`;
-    if (pid !== undefined) killGroup(pid);
+  let isOver = false;
+  let limit = systemClock.after(check.limitMs, () => {
+    isOver = true;
+    output += `\nended after ${check.limitMs} ms\n`;
+    // Tests say then what has failed, and which of them it is that hangs.
+    child.kill("SIGTERM");
+    limit = systemClock.after(LAST_WORDS_MS, () => {
+      if (pid !== undefined) killGroup(pid);
+    });
   });
   const code = await new Promise<number>((done) => {
     child.once("error", (error) => {
@@ -82,6 +90,7 @@ async function execute(check: Check): Promise<{ code: number; output: string }> 
     child.once("close", (exit) => done(exit ?? 1));
   });
   limit.cancel();
+  if (isOver && pid !== undefined) killGroup(pid);
   if (pid !== undefined) running.delete(pid);
   return { code, output };
 }

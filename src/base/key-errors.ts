@@ -29,6 +29,11 @@ export const KEY_ERRORS = {
     message: "{keys}: {reason}",
     hint: "`rollout key get KEY{config}` says how it is",
   },
+  run_not_paused: {
+    ...conflicting,
+    message: "the run goes on: keys that are exported now would go on in both runs",
+    hint: "`rollout pause{config}` first, export when nothing executes any more, import, and `rollout cancel{config}` here",
+  },
   actor_unknown: {
     ...unknown,
     message: "the run has no actor {actor}",

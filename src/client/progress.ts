@@ -13,6 +13,10 @@ export interface RunCounts {
   readonly failed: number;
   /** The run's state, if it is known: one that is paused has no pace. */
   readonly state?: string;
+  /** Items between actors, which are in none of the others. */
+  readonly inside?: { readonly pending: number; readonly running: number } | undefined;
+  /** Timers that are armed, and how long until the next. */
+  readonly timers?: { readonly armed: number; readonly nextInMs: number } | undefined;
 }
 
 export type Pace =

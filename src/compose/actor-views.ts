@@ -32,8 +32,8 @@ export async function* actorsAmong(keys: AsyncIterable<FullKey>): AsyncGenerator
 export function actorText({ key, actor }: ActorView, line: HintedLine, nowMs: number): string {
   const asks = asksOf(key);
   const sentences = [
+    ...(asks === undefined ? [] : waitSentences(key.key, asks, line, nowMs)),
     ...keySentences(key, line, "actor"),
-    ...(asks === undefined ? [] : waitSentences(asks, line, nowMs)),
   ];
   const head = `actor ${printable(key.key)}: ${printableLines(sentenceOf({ key, actor }))}\n`;
   return `${head}${sentences.map((sentence) => `  ${sentence}\n`).join("")}`;
@@ -47,7 +47,7 @@ function sentenceOf({ key, actor }: ActorView): string {
   const { events, snapshot } = actor;
   const { status, value, context } = snapshot;
   const ended = status === "active" ? "" : ` (${status})`;
-  return `${valueText(value)}${ended}, after ${events} events\n  ${JSON.stringify(context)}`;
+  return `${valueText(value)}${ended}, after ${events} ${events === 1 ? "event" : "events"}\n  ${JSON.stringify(context)}`;
 }
 
 /** The object that `--json` prints of an event of an actor. */
@@ -77,19 +77,8 @@ export function actorObject({ key, actor }: ActorView): object {
   };
 }
 
-/** The line of `rollout actor export`. */
-export function exportedActor({ key, actor }: ActorView<ActorState>): object {
-  const { type, version, events, tags, snapshot } = actor;
-  const { value, status, context, output = null } = snapshot;
-  const { timers, children } = asksObject(asksOf(key)) as Readonly<Record<string, unknown>>;
-  return {
-    ...{ key: key.key, type, value, status, tags, context, output, events, state_version: version },
-    ...{ pending: key.items, parked_by: key.parkedBy ?? null, timers, children },
-  };
-}
-
 /** A key that came in a list says nothing of it. */
-function asksOf(key: KeyWithState | WholeKey): KeyAsks | undefined {
+export function asksOf(key: KeyWithState | WholeKey): KeyAsks | undefined {
   return "asks" in key ? key.asks : undefined;
 }
 

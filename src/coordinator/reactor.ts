@@ -101,6 +101,8 @@ function take(state: CoordinatorState, turn: Turn, input: Input): void {
     case "listKeys":
     case "getAssignment":
     case "listPartitions":
+    case "tellKeys":
+    case "takeKeys":
       onOperator(state, turn, input);
       return;
     case "createRelease":
@@ -240,7 +242,8 @@ function writeLedger(state: CoordinatorState, turn: Turn): void {
   const { tally, epochStarts } = state.ledger;
   const { pulse } = state;
   pulse.count(turn.nowMs, turn.completed.length, tally.count("running") > 0);
-  if (turn.completed.length > 0) turn.put(completionsEntry(tally.takeCompletion(), turn.completed));
+  if (turn.completed.length > 0 || turn.takesCompletion)
+    turn.put(completionsEntry(tally.takeCompletion(), turn.completed));
   publishSnapshot(state, turn);
   if (!turn.ledgerTouched) return;
   turn.put(tally.entry());

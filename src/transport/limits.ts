@@ -52,11 +52,12 @@ const METHODS: Readonly<Record<string, MethodLimits>> = {
   ),
   // 100 keys.
   ...Object.fromEntries(
-    ["GetKey", "ListKeys", "ListKeyHistory", "SteerKeys", "ListPartitions"].map((name) => [
+    ["GetKey", "ListKeys", "ListKeyHistory", "SteerKeys", "ListPartitions", "ExportKeys"].map((name) => [
       `rollout.v1.KeyService/${name}`,
       QUESTION,
     ]),
   ),
+  "rollout.v1.KeyService/ImportKeys": { messageBytes: LIMITS.dataMaxBytes + BESIDE_AN_ITEM_BYTES },
   "rollout.v1.WorkService/GetAssignment": QUESTION,
   "rollout.v1.CoordinatorService/Describe": QUESTION,
   "rollout.v1.CoordinatorService/StepDown": QUESTION,

@@ -97,6 +97,15 @@ const FAILING: readonly { title: string; files: Files; lastLine: string; says: R
     says: /Timeout of 500ms exceeded/,
   },
   {
+    title: "a run that is told to end, which says what failed and what is under way",
+    files: {
+      "test/unit/x.test.ts": `it("fails", () => { throw new Error("as planted"); });
+it("hangs", () => { process.kill(process.pid, "SIGTERM"); return new Promise(() => {}); });`,
+    },
+    lastLine: "0 passed, 0 failed",
+    says: /as planted[^]*under way: hangs/,
+  },
+  {
     title: "a process left behind",
     files: {
       "test/unit/x.test.ts": `import { spawn } from "node:child_process";

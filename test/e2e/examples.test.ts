@@ -55,6 +55,20 @@ describe("the examples", () => {
     expect(stdout).to.include(`the run is complete: 100 done, 0 failed, ${sum} in all`);
   });
 
+  it("conversation: each turn is an event, the model is asked by an invoked promise, and silence is noticed", async () => {
+    const { code, stdout, stderr } = await runProgram(
+      "examples/conversation/talk.ts",
+      ["Good morning", "How are you?"],
+      { cwd: directory.path, env: { ...environmentFor(), TMPDIR: directory.path } },
+    );
+    expect({ code, stderr }).to.deep.equal({ code: 0, stderr: "" });
+    expect(stdout.trimEnd().split("\n")).to.deep.equal([
+      ...["> Good morning", "You asked in 2 words: Good morning"],
+      ...["> How are you?", "You asked in 3 words: How are you?"],
+      ...["Are you still there?", "5 turns"],
+    ]);
+  });
+
   it("images: pictures that ship with it become small, in processes of their own", async () => {
     const plugin = repositoryFile("examples/images/images.toml");
     const items = repositoryFile("examples/images/items.jsonl");

@@ -30,6 +30,8 @@ describe("a Postgres whose tables were put back from a dump", () => {
       "worker.coordinator_addr": [first, second],
       "worker.plugins": [GATED_MANIFEST],
       "transport.listen_addr": first,
+      // The leader that the dump names is waited for no longer.
+      "coordinator.failover_threshold": "5s",
     };
     await withCluster(settings, async (cluster) => {
       const coordinators: RolloutProcess[] = [];

@@ -15,7 +15,8 @@ import { RolloutClient } from "../../src/compose/rollout-client.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster, MemberOptions, Settings, WorkerProcess } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
-import { EARLIER, unpackEarlier } from "./earlier/earlier-program.ts";
+import { EARLIER } from "./earlier/earlier-package.ts";
+import { earlierProgram } from "./earlier/earlier-program.ts";
 import { eventually } from "../support/eventually.ts";
 import { GATED_MANIFEST, gatedItems, writeGatedFunction } from "./gated-items.ts";
 import { restartableAddress } from "../support/listeners.ts";
@@ -28,7 +29,7 @@ import { readJournal, runUntil } from "../support/run-observer.ts";
 /** In the dump are 10 done, 1 failed, 3 running, 3 that have failed and wait, 13 that wait. */
 const DUMPED = 30;
 const FINAL = 11;
-/** A leader that is killed is waited for no longer. */
+/** A leader that is killed, or that a dump names, is waited for no longer. */
 const TAKES_OVER: Settings = { "coordinator.failover_threshold": "5s" };
 /** How long an item takes, and how long it is to the next one. */
 const ITEM_MS = 50;
@@ -154,7 +155,7 @@ describe("an upgrade of a run on a Postgres", () => {
   it("goes on with a dump of it: what was final stays, the rest is done, and nothing twice", async () => {
     const dump = gunzipSync(await readFile(join(EARLIER, "run.sql.gz"))).toString();
     const runId = /^CREATE SCHEMA rollout_(\w+);$/m.exec(dump)?.[1]?.toUpperCase() as RunId;
-    await withCluster(settingsOf({ run_id: runId }), async (cluster) => {
+    await withCluster(settingsOf({ run_id: runId, ...TAKES_OVER }), async (cluster) => {
       await restoreDump(database.url, dump);
       await mkdir(cluster.file("data/tls"), { recursive: true, mode: 0o700 });
       for (const file of ["ca.pem", "ca.key.pem"])
@@ -209,7 +210,7 @@ describe("an upgrade of a run on a Postgres", () => {
     };
     await withCluster(settingsOf(settings), async (cluster) => {
       await writeGatedFunction(cluster.directory);
-      const hosts = new Hosts(cluster, addresses, unpackEarlier(cluster.file("earlier")));
+      const hosts = new Hosts(cluster, addresses, earlierProgram());
       await hosts.start(0, { program: hosts.earlier }).event("coordinator_leading");
       await hosts.start(1, { program: hosts.earlier }).event("coordinator_following");
       await use(cluster, hosts);

@@ -5,7 +5,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { relative } from "node:path";
 import Mocha from "mocha";
 
-const { EVENT_HOOK_END, EVENT_RUN_END, EVENT_TEST_END, EVENT_TEST_PASS } = Mocha.Runner.constants;
+const { EVENT_HOOK_BEGIN, EVENT_HOOK_END, EVENT_RUN_END, EVENT_TEST_BEGIN, EVENT_TEST_END, EVENT_TEST_PASS } =
+  Mocha.Runner.constants;
 /** The unit in which Linux counts a process's time. */
 const TICKS_PER_SECOND = 100;
 
@@ -39,6 +40,15 @@ export default class StatisticsReporter extends Mocha.reporters.Base {
       });
     runner.on(EVENT_TEST_PASS, (test) => {
       tests.push({ title: test.fullTitle(), tookMs: test.duration ?? 0, limitMs: test.timeout() });
+    });
+    let underWay = "nothing";
+    for (const event of [EVENT_HOOK_BEGIN, EVENT_TEST_BEGIN])
+      runner.on(event, (one: Mocha.Runnable) => (underWay = one.fullTitle()));
+    // The limit of its check has come: its failures so far are worth as much as those of a whole run.
+    process.once("SIGTERM", () => {
+      Mocha.reporters.Base.list(this.failures);
+      console.log(`under way: ${underWay}`);
+      process.exit(1);
     });
     runner.once(EVENT_RUN_END, () => {
       const found: Statistics = { tests, processorMs };

@@ -66,9 +66,13 @@ async function measured(words: readonly string[]): Promise<number> {
     await once(runner, "message");
     await sleep(systemClock, SETTLE_MS);
     const caller = start("caller");
-    const [said] = (await once(caller, "message")) as [{ readonly perSecond: number }];
-    await once(caller, "exit");
-    return said.perSecond;
+    const said = once(caller, "message") as Promise<[{ readonly perSecond: number }]>;
+    const ended = once(caller, "exit").then(([code]: unknown[]) => {
+      throw new Error(`who calls Effect's entities ended with ${String(code)}`);
+    });
+    const [{ perSecond }] = await Promise.race([said, ended]);
+    await ended.catch(() => undefined);
+    return perSecond;
   } finally {
     runner.kill("SIGKILL");
   }

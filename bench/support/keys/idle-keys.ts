@@ -57,7 +57,7 @@ async function withStore<Found>(path: string, use: (store: Store) => Promise<Fou
 
 function options(): Omit<ConstructorParameters<typeof Keys>[0], "numbers" | "assignment"> {
   const shelves = { shelf: new Shelf<never>(), alone: new Shelf<never>() };
-  return { settings: KEY_DEFAULTS, shelves, stamp: keyedStamp(), nextSequence: 0 };
+  return { settings: KEY_DEFAULTS, shelves, stamp: keyedStamp(), nextSequence: () => 0 };
 }
 
 /** Each key has had one item that left a state. */

@@ -99,14 +99,33 @@ export interface AskedLine {
   readonly parent: string | undefined;
 }
 
+/** The named actions of an actor that are not done, and what is to be done about one that has failed. */
+function actionSentences(
+  {
+    actions = 0,
+    actionsError,
+    actor,
+  }: Pick<AskedLine, "actions" | "actionsError"> & { readonly actor: string },
+  line: HintedLine,
+): string[] {
+  const some = actions === 1 ? "1 named action" : `${number(actions)} named actions`;
+  if (actionsError === undefined)
+    return actions === 0 ? [] : [`${some} of it ${actions === 1 ? "is" : "are"} not done.`];
+  const why = `${printable(actionsError.class)}: ${printable(actionsError.message)}`;
+  const behind = actions === 0 ? "" : `, and ${some} ${actions === 1 ? "waits" : "wait"} behind it`;
+  return [
+    `A named action of it has failed (${why})${behind}: \`${line("retry", "--failed")}\` tries it again, \`${line("actor", "skip", actor)}\` goes on without it.`,
+  ];
+}
+
 /** Why an actor waits, of which no event waits: a sentence for each reason. */
 export function waitSentences(
+  actor: string,
   { timers, invocations, children, actions, actionsError, retiresAtMs, parent }: AskedLine,
   line: HintedLine,
   nowMs: number,
 ): string[] {
   const inOrder = timers.toSorted((one, other) => one.dueAtMs - other.dueAtMs);
-  const actionsText = actions === undefined ? "" : `${number(actions)} named actions of it are not done`;
   return [
     ...inOrder.map(
       ({ id, dueAtMs }) => `It waits for timer ${printable(id)}, due ${dueText(dueAtMs, nowMs)}.`,
@@ -117,11 +136,7 @@ export function waitSentences(
     }),
     ...children.map((child) => `It has started ${printable(child)}: \`${line("actor", "get", child)}\``),
     ...(parent === undefined ? [] : [`${printable(parent)} has started it.`]),
-    ...(actionsText === ""
-      ? []
-      : [
-          `${actionsText}${actionsError === undefined ? "." : `: ${printable(actionsError.class)}: ${printable(actionsError.message)}`}`,
-        ]),
+    ...actionSentences({ actions, actionsError, actor }, line),
     ...(retiresAtMs === undefined ? [] : [`It is final, and is forgotten ${dueText(retiresAtMs, nowMs)}.`]),
   ];
 }

@@ -117,14 +117,27 @@ function openTexts({ counts }: ProgressView): (string | undefined)[] {
   return [
     counts.running > 0 ? `${number(counts.running)} with workers` : undefined,
     counts.pending > 0 ? `${number(counts.pending)} waiting${later}` : undefined,
+    insideOpen(counts) > 0 ? `${number(insideOpen(counts))} inside` : undefined,
   ];
+}
+
+/** Items between actors that are not final. */
+function insideOpen({ inside }: RunCounts): number {
+  return inside === undefined ? 0 : inside.pending + inside.running;
+}
+
+/** "waits for 12 timers, the next in 29d 0h" */
+export function timersText({ armed, nextInMs }: NonNullable<RunCounts["timers"]>): string {
+  const which = armed === 1 ? "1 timer, due" : `${number(armed)} timers, the next`;
+  return `waits for ${which} ${nextInMs < 1_000 ? "now" : `in ${durationText(nextInMs)}`}`;
 }
 
 /** "14/s, 2m to 3m left", or why nothing can be said. */
 export function paceText({ pace, counts }: Pick<ProgressView, "pace" | "counts">): string {
   switch (pace.kind) {
     case "unknown":
-      return counts.pending + counts.running === 0 ? "nothing is left to do" : "no estimate yet";
+      if (counts.pending + counts.running + insideOpen(counts) > 0) return "no estimate yet";
+      return counts.timers === undefined ? "nothing is left to do" : timersText(counts.timers);
     case "stalled":
       return `nothing has finished for ${durationText(pace.forMs)}`;
     case "steady":

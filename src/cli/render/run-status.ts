@@ -5,7 +5,7 @@ import type { RunStatus, WorkerNumbers } from "../../client/run-status.ts";
 import type { HintedLine } from "../shell-words.ts";
 import { failureMessageLines } from "./failure-messages.ts";
 import { number } from "./quantities.ts";
-import { paceText } from "./progress.ts";
+import { paceText, timersText } from "./progress.ts";
 
 const MESSAGES_MAX = 5;
 
@@ -27,6 +27,7 @@ export function runStatusText(
     ...failureMessageLines(status.failureMessages, status, MESSAGES_MAX).map((line) => `  ${line}`),
     ...setAsideLines(status),
     ...parkedLines(status, line),
+    ...insideLines(status),
     ...(!isMoving || all === 0 ? [] : [`  ${paceText({ pace, counts: status })}`]),
     `  ${workersText(status.workers, line)}`,
   ];
@@ -95,6 +96,20 @@ function parkedLines({ keys, state }: RunStatus, line: HintedLine): string[] {
   return [
     `  ${who}, and ${items} behind ${keys.parked === 1 ? "it" : "them"}: \`${list}\` says why, \`${line("retry", "--failed")}\` tries failed items again, \`${line("key", "skip", "--all")}\` goes on without them`,
   ];
+}
+
+/** Items that actors have asked for, which are in none of the counts, and timers; empty where there are none. */
+function insideLines({ inside, timers, state }: RunStatus): string[] {
+  const waits = timers === undefined || state === "cancelled" ? [] : [`  ${timersText(timers)}`];
+  if (inside === undefined) return waits;
+  const { pending, running, done, failed, stopped } = inside;
+  const counts = [
+    ...(failed > 0 ? [`${number(failed)} failed`] : []),
+    ...(running > 0 ? [`${number(running)} with workers`] : []),
+    ...(pending > 0 ? [`${number(pending)} waiting`] : []),
+    ...(stopped > 0 ? [`${number(stopped)} stopped, because what they were for was left`] : []),
+  ];
+  return [`  inside, between actors: ${[`${number(done)} done`, ...counts].join(", ")}`, ...waits];
 }
 
 function countLines(status: RunStatus, all: number): string[] {

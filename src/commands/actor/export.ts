@@ -1,9 +1,8 @@
 // `rollout actor export`
 import { Flags } from "../../cli/oclif.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
-import { listFullKeys } from "../../client/keys.ts";
 import { ActorCommand } from "../../compose/actor-command.ts";
-import { actorOf, exportedActor } from "../../compose/actor-views.ts";
+import { exportedActors } from "../../compose/exported-actors.ts";
 
 export class ActorExport extends ActorCommand {
   static override readonly summary = "Print every actor, one a line, as JSON.";
@@ -25,13 +24,10 @@ export class ActorExport extends ActorCommand {
     const { type } = flags;
     const count = await this.withRun(flags, async (client) => {
       let actors = 0;
-      const wanted = type === undefined ? {} : { prefix: `${type}/` };
-      for await (const key of listFullKeys(client.keyCalls, wanted)) {
-        const { actor } = actorOf(key);
-        if (actor === undefined) continue;
-        const object = exportedActor({ key, actor });
-        this.print([object], `${JSON.stringify(object)}\n`);
-        actors++;
+      const wanted = type === undefined ? "" : `${type}/`;
+      for await (const objects of exportedActors(client, wanted)) {
+        this.print(objects, objects.map((object) => `${JSON.stringify(object)}\n`).join(""));
+        actors += objects.length;
       }
       return actors;
     });

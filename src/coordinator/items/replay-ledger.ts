@@ -67,7 +67,7 @@ export async function replayLedger(store: Store, options: LedgerOptions): Promis
   const running = await readRunning(store, tally, options);
   const byPlace = new Map([...running.values()].map((item) => [item.place, item]));
   const { keys: settings = KEY_DEFAULTS, keyedStamp: stamp } = options;
-  const { nextSequence } = tally;
+  const nextSequence = (): number => tally.nextSequence;
   const keys = await replayKeys(
     store,
     { settings, shelves: { shelf, alone }, stamp, nextSequence },

@@ -26,7 +26,7 @@ export interface RoomParts {
   readonly timers: Timers;
   readonly orders: Order<PendingItem>[];
   /** The first sequence that no item has. */
-  readonly sequences: { next: number };
+  readonly nextSequence: () => number;
 }
 
 export class Endings {
@@ -89,10 +89,11 @@ export class Endings {
 
   /** The actor is there no more. Items that wait are dropped as they come up, and the key goes behind the last of them. */
   stop(key: Key): void {
-    const { memory, rows, sequences, warmth } = this.#parts;
+    const { memory, rows, warmth } = this.#parts;
     this.release(key);
+    this.#withdraw(key);
     const actor = this.actorOf(key);
-    actor.since = sequences.next;
+    actor.since = this.firstSequence;
     actor.isGone = true;
     actor.isFinal = false;
     actor.parent = undefined;
@@ -107,6 +108,19 @@ export class Endings {
     }
     rows.touch(key);
     this.#clear(key);
+  }
+
+  /** Items that are about to be added are not, if they are for an actor that is stopped. */
+  #withdraw({ text }: Key): void {
+    const { orders } = this.#parts;
+    const others = orders.filter((order) => order.kind !== "add" || order.item.key !== text);
+    if (others.length < orders.length) orders.splice(0, orders.length, ...others);
+  }
+
+  /** The first sequence that no item has, nor any that is about to be added. */
+  get firstSequence(): number {
+    const { orders, nextSequence } = this.#parts;
+    return nextSequence() + orders.filter(({ kind }) => kind === "add").length;
   }
 
   /** The key goes on, failed or paused: to drop what nobody wants. */

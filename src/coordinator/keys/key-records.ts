@@ -38,23 +38,24 @@ export interface KeyRecord {
   /** The place of its last item that has succeeded; empty before the first, and where a program wrote the row that did not keep it. */
   readonly last: Place | "";
   readonly actor?: Actor | undefined;
+  /** Names what has taken it from another run; absent when it began in this one. */
+  readonly mark?: string;
 }
 
 export const keyRecord: RecordType<KeyRecord> = {
   kind: RECORD_KIND.key,
   name: "key",
-  encode: ({ text, state, head, mail, commit, stateChecksum, stateVersion, why, last, actor, ...flags }) => [
+  encode: ({ text, state, head, mail, commit, stateChecksum, stateVersion, why, ...more }) => [
     text,
     state,
     head,
     mail,
-    Number(flags.isPaused) + 2 * Number(flags.hasFailed) + 4 * Number(flags.isDelayed),
+    Number(more.isPaused) + 2 * Number(more.hasFailed) + 4 * Number(more.isDelayed),
     commit,
     stateChecksum,
     stateVersion,
     why,
-    ...(last === "" && actor === undefined ? [] : [last]),
-    ...(actor === undefined ? [] : [actorTuple(actor)]),
+    ...lateFields(more),
   ],
   decode: (fields) => {
     const flags = fields.integer(4);
@@ -71,10 +72,18 @@ export const keyRecord: RecordType<KeyRecord> = {
       stateVersion: fields.integer(7),
       why: fields.text(8),
       last: fields.length > 9 && fields.text(9) !== "" ? placeFrom(fields, 9) : "",
-      ...(fields.length > 10 && { actor: actorFrom(fields.tuple(10)) }),
+      ...(fields.length > 10 && !fields.isNull(10) && { actor: actorFrom(fields.tuple(10)) }),
+      ...(fields.length > 11 && { mark: fields.text(11) }),
     };
   },
 };
+
+/** The fields behind those that every row has: as many as there is something in. */
+function lateFields({ last, actor, mark = "" }: Pick<KeyRecord, "last" | "actor" | "mark">): Tuple {
+  if (mark !== "") return [last, actor === undefined ? null : actorTuple(actor), mark];
+  if (actor !== undefined) return [last, actorTuple(actor)];
+  return last === "" ? [] : [last];
+}
 
 export interface KeyStateRecord {
   readonly commit: number;

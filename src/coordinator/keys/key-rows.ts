@@ -266,5 +266,6 @@ function recordOf(key: Key): KeyRecord {
   const state = keyChart.states[storedState(row.state)] ?? "";
   const stands = { text, state, head: head?.place ?? ("" as const), mail, isPaused, hasFailed, isDelayed };
   const checksum = hasState ? stateChecksum : null;
-  return { ...stands, commit, stateChecksum: checksum, stateVersion, why, last, actor };
+  const marked = key.mark === "" ? {} : { mark: key.mark };
+  return { ...stands, commit, stateChecksum: checksum, stateVersion, why, last, actor, ...marked };
 }

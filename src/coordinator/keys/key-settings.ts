@@ -38,5 +38,5 @@ export interface KeysOptions {
   /** The ring of the leader before; undefined when there never was one. */
   readonly assignment: AssignmentRecord | undefined;
   /** The first that no item has. */
-  readonly nextSequence: number;
+  readonly nextSequence: () => number;
 }

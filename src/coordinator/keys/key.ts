@@ -54,6 +54,8 @@ export class Key {
   stateVersion = 0;
   /** The place of its last item that has succeeded; undefined before the first. */
   last: Place | undefined = undefined;
+  /** Names what has taken it from another run; empty when it began in this one. */
+  mark = "";
   hasState = false;
   /** Undefined when it has none, or it is not in memory. */
   state: Uint8Array | undefined = undefined;

@@ -32,6 +32,7 @@ import type { KeySettings, KeysOptions } from "./key-settings.ts";
 import { KeyCounts } from "./key-counts.ts";
 import { addReadMail } from "./mail.ts";
 import { Mailboxes } from "./mailboxes.ts";
+import { Moving } from "./moving.ts";
 import { Steering } from "./steering.ts";
 import { KeyMemory } from "./key-memory.ts";
 import type { KeysLoad, LoadedKey } from "./key-memory.ts";
@@ -57,9 +58,10 @@ export class Keys implements KeyRoom<PendingItem> {
   readonly counts = new KeyCounts();
   readonly timers = new Timers();
   readonly #orders: Order<PendingItem>[] = [];
-  readonly #sequences: { next: number };
   readonly #endings: Endings;
   readonly #asking: Asking;
+  /** Keys from other runs. */
+  readonly moving: Moving;
   #hasStamp: boolean;
   #areTimersOn = true;
 
@@ -71,17 +73,17 @@ export class Keys implements KeyRoom<PendingItem> {
     this.#queue = new KeyQueue(settings.spillAfterMs, shelves);
     this.#stamp = stamp;
     this.assignment = new Assignment({ totalPartitions, virtualNodes: settings.virtualNodes }, assignment);
-    this.#sequences = { next: nextSequence };
     const parts = {
       ...{ table: this.table, rows: this.rows, counts: this.counts, warmth: this.warmth },
       ...{ memory: this.#memory, queue: this.#queue, timers: this.timers },
-      ...{ orders: this.#orders, sequences: this.#sequences },
+      ...{ orders: this.#orders, nextSequence },
     };
     this.#boxes = new Mailboxes(parts);
     const room = { ...parts, boxes: this.#boxes };
     this.#endings = new Endings(room);
     this.#asking = new Asking(room, this.#endings, (text) => this.#ensure(text));
     this.#steering = new Steering({ ...room, endings: this.#endings, asking: this.#asking });
+    this.moving = new Moving(room, (text) => this.#ensure(text));
     this.#queue.reassign(this.assignment, 0);
     this.#hasStamp = numbers !== undefined;
   }
@@ -166,10 +168,9 @@ export class Keys implements KeyRoom<PendingItem> {
     const { id, payload, key: text, origin } = record;
     const key = this.#ensure(text);
     this.rows.openPriority(priorityOf(place));
-    this.#sequences.next = Math.max(this.#sequences.next, sequenceOf(place) + 1);
     if (isInside(place)) this.#count((inside) => inside.items++);
     // Mail that waits is of an earlier actor; this is the first item of another one.
-    if (key.actor?.isGone === true) key.actor.isGone = false;
+    if (key.actor?.isGone === true && sequenceOf(place) >= key.actor.since) key.actor.isGone = false;
     const weight = ITEM_WEIGHT + payload.length;
     const item = {
       key: place,
@@ -259,7 +260,7 @@ export class Keys implements KeyRoom<PendingItem> {
       this.#boxes.step(key, { type: "item.failed" });
       return last;
     }
-    if (end.kind === "done" && !key.isLane) key.last = place;
+    if (end.kind === "done" && hasHistory(end.left)) key.last = place;
     this.#queue.remove(key);
     if (!wasRunning) this.#boxes.pending--;
     if (head !== undefined) this.#heard(key, head, end);
@@ -387,4 +388,9 @@ export class Keys implements KeyRoom<PendingItem> {
     if (this.table.size > size) this.counts.came(IDLE);
     return key;
   }
+}
+
+/** Keys whose states have versions are actors: the rows of others are what they ever were. */
+function hasHistory(left: LeftState | undefined): boolean {
+  return left !== undefined && (left.stateVersion ?? 0) > 0;
 }

@@ -129,6 +129,7 @@ function restore(
   key.why = record.why;
   key.last = record.last === "" ? undefined : record.last;
   key.actor = record.actor;
+  key.mark = record.mark ?? "";
   key.checksum = checksum;
   const holder = head === "" ? undefined : holderOf(head);
   if (key.head !== undefined && holder !== undefined) key.head.id = holder.id;

@@ -166,6 +166,12 @@ export function priorityOf(place: Place): number {
   return PRIORITY_MAX - Number.parseInt(place.slice(0, PRIORITY_DIGITS), 16);
 }
 
+/** Whether items of these places lie in one stretch: of one priority, and all of keys, from inside, or neither. */
+export function isBeside(place: Place, other: Place): boolean {
+  const isSame = priorityOf(place) === priorityOf(other) && isKeyed(place) === isKeyed(other);
+  return isSame && isInside(place) === isInside(other);
+}
+
 export function sequenceOf(place: Place): number {
   const sequence = Number.parseInt(place.slice(PRIORITY_DIGITS), 16);
   return sequence >= KEYED_BIT ? sequence % INSIDE_BIT : sequence;

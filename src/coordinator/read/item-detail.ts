@@ -23,6 +23,8 @@ import {
   itemDigits,
 } from "../ledger/place.ts";
 import type { Store } from "../../storage/store.ts";
+import { actorOf } from "../keys/lanes.ts";
+import type { Origin } from "../ledger/origin.ts";
 import { itemIndexRecord, itemRecord } from "../ledger/records.ts";
 import type { Place } from "../ledger/place.ts";
 import { runsAlone } from "../../../machines/work-item.ts";
@@ -122,6 +124,8 @@ function hexOf(key: string): string {
 /** As it is answered, but for the result of one that is final. */
 export interface ItemDetail extends Omit<Filled<GetItemResponse>, "result"> {
   readonly final: FinalItem | undefined;
+  /** Undefined for an item that was submitted. */
+  readonly origin?: Origin;
 }
 
 /** Where an item stands, and what only that says of it. */
@@ -155,7 +159,7 @@ export async function readItem(
     const isReady = (state === ItemState.FRESH || state === ItemState.RETURNED) && !isKeyed(place);
     const ahead = isReady ? await countAhead(store, place, sighting) : undefined;
     const checkpoint = await readRecord(store, checkpointKey(place), checkpointRecord);
-    const { id, label, payload } = seen.item;
+    const { id, label, payload, origin } = seen.item;
     return {
       item: {
         item: itemDigits(id),
@@ -173,6 +177,7 @@ export async function readItem(
       payload,
       ...(standing.assignedAgeMs !== undefined && { assignedAgeMs: standing.assignedAgeMs }),
       final: standing.final,
+      ...(origin && { origin }),
     };
   }
   return corrupt(store, `${ITEMS_PREFIX}${place}`, "where this item stands is missing");
@@ -184,16 +189,16 @@ async function keyOf(
   { place, key }: { readonly place: Place; readonly key: string },
   { keyed }: ItemSighting,
 ): Promise<Pick<Filled<Item>, "key" | "keyPhase" | "aheadInKey" | "keyHead">> {
-  if (keyed === undefined) return { key };
+  if (keyed === undefined) return { key: actorOf(key) };
   const { phase: keyPhase, head, isHeadOpen } = keyed;
   const path = `${MAIL_PREFIX}${pathOf(key, keyed.partition)}/`;
   const own = mailKey(pathOf(key, keyed.partition), place);
-  if (head === place || (await store.get(own)) === undefined) return { key, keyPhase };
+  if (head === place || (await store.get(own)) === undefined) return { key: actorOf(key), keyPhase };
   const before = await store.scan({ from: path, to: own, limit: AHEAD_MAX });
   const aheadInKey = before.length + (isHeadOpen ? 1 : 0);
   const first = head === undefined ? undefined : await seeItemAt(store, head);
   return {
-    ...{ key, keyPhase },
+    ...{ key: actorOf(key), keyPhase },
     ...(before.length < AHEAD_MAX && { aheadInKey }),
     ...(first && { keyHead: itemDigits(first.item.id) }),
   };

@@ -8,7 +8,7 @@ import { assert } from "../../base/assert.ts";
 import type { LedgerExtent } from "../turn/run-terms.ts";
 import type { Store } from "../../storage/store.ts";
 import type { FinalItem, SeenItem } from "./stored-items.ts";
-import { isKeyed, keyedPlaceOf, placeOf, priorityOf, sequenceOf } from "../ledger/place.ts";
+import { insidePlaceOf, isBeside, isInside, keyedPlaceOf, placeOf, sequenceOf } from "../ledger/place.ts";
 import { seeItemAt, seeItems, seeItemsAt } from "./stored-items.ts";
 import { corrupt } from "../../storage/records.ts";
 import { nextKey } from "../../storage/store.ts";
@@ -23,6 +23,8 @@ export interface PageLimits {
   readonly withPayload: boolean;
   /** Only results of this version of the plugin; all of them unless said. */
   readonly pluginVersion?: string | undefined;
+  /** Whether items are among them that nobody submitted; they are not unless said. */
+  readonly withInside?: boolean;
 }
 
 export interface ResultPage<Cursor> {
@@ -110,6 +112,11 @@ class PageFiller {
     this.#step *= READ_ITEMS_GROWTH;
   }
 
+  /** Whether the item is one of those that are asked for. */
+  wantsPlace(place: Place): boolean {
+    return this.#limits.withInside === true || !isInside(place);
+  }
+
   #weigh({ item, final }: FinalItem): number {
     const payload = this.#limits.withPayload ? item.payload.length : 0;
     const told =
@@ -143,7 +150,7 @@ export async function readByInput(
     if (stretch.length === 0) return corrupt(store, placeOf(0, next), `item ${next} is missing`);
     page.learn(stretch);
     for (const seen of stretch) {
-      const found = await finalOrNot(source, seen);
+      const found = page.wantsPlace(seen.place) ? await finalOrNot(source, seen) : "never";
       if (found === "unfinished") return end(true);
       if (found === "never" || !page.wants(found)) page.skip();
       else if (!page.add(found)) return end(false);
@@ -167,6 +174,11 @@ function lanesOf({ priorities, keyedPriorities }: LedgerExtent): Lane[] {
       (priority): Lane =>
         (sequence) =>
           keyedPlaceOf(priority, sequence),
+    ),
+    ...keyedPriorities.map(
+      (priority): Lane =>
+        (sequence) =>
+          insidePlaceOf(priority, sequence),
     ),
   ];
 }
@@ -244,7 +256,8 @@ export async function readByCompletion(
     const stretch = await readFirst(store, places, page.lookedUpMax);
     page.learn(stretch);
     for (const seen of stretch) {
-      const found = await countedOrNot(source, seen, order.next.record);
+      const isWanted = page.wantsPlace(seen.place);
+      const found = isWanted ? await countedOrNot(source, seen, order.next.record) : undefined;
       if (found === undefined || !page.wants(found)) page.skip();
       else if (!page.add(found)) return end(false);
       order.pass();
@@ -296,6 +309,8 @@ class CompletionReader {
     const { record, at } = this.#next;
     this.#next = { record, at: at + 1 };
     if (at + 1 >= (this.#records[0]?.length ?? 0)) this.#leaveRecord();
+    // A turn that has taken keys of another run leaves one without a place.
+    while (this.#records[0]?.length === 0) this.#leaveRecord();
   }
 
   #leaveRecord(): void {
@@ -329,7 +344,7 @@ function denseStart(places: readonly Place[]): Parameters<typeof seeItems>[1] & 
   let [from, last] = [start, start];
   let dense = { from, to: nextKey(last), limit: 1, count: 1 };
   for (const [at, place] of places.entries()) {
-    if (priorityOf(place) !== priorityOf(start) || isKeyed(place) !== isKeyed(start)) break;
+    if (!isBeside(place, start)) break;
     if (place < from) from = place;
     if (place > last) last = place;
     const limit = sequenceOf(last) - sequenceOf(from) + 1;

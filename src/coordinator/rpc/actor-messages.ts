@@ -2,6 +2,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type {
   Final as FinalOnWire,
+  ItemOrigin,
   ItemOriginSchema,
   Keyed,
   SetTimer,
@@ -38,6 +39,31 @@ function readFinal({ output, error, idleTtlMs }: FinalOnWire): Final {
     error,
     idleTtlMs: idleTtlMs === undefined ? undefined : (countFrom(idleTtlMs) ?? COUNT_MAX),
   };
+}
+
+/** The origin that `writeOrigin` has written, with what the wire of workers leaves out; undefined for an item that was submitted. */
+export function readOrigin(
+  wire: ItemOrigin | undefined,
+  { number, isOptional }: { readonly number: number; readonly isOptional: boolean },
+): Origin | undefined {
+  const from = wire?.from;
+  switch (from?.case) {
+    case "mail":
+      return { kind: "mail", from: from.value.key, isOptional };
+    case "timer":
+      return { kind: "timer", id: from.value.id, number };
+    case "outcome":
+    case "failure":
+      return { kind: from.case, id: from.value.id, number, isChild: from.value.isChild };
+    case "start":
+      return { kind: "start", id: from.value.id, source: from.value.source, parent: from.value.parent };
+    case "invocation":
+      return { kind: "invocation", id: from.value.id, source: from.value.source, key: from.value.key };
+    case "action":
+      return { kind: "action", type: from.value.type, key: from.value.key };
+    case undefined:
+      return undefined;
+  }
 }
 
 export function writeOrigin(origin: Origin): MessageInitShape<typeof ItemOriginSchema> {

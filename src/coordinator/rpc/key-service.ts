@@ -4,7 +4,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { Clock } from "../../base/clock.ts";
 import { failure } from "../../base/errors.ts";
 import { KeyAction } from "../../gen/rollout/v1/keys_pb.ts";
-import type { GetKeyRequest, Key, KeyContents, KeyService } from "../../gen/rollout/v1/keys_pb.ts";
+import type { GetKeyRequest, Key, KeyAsks, KeyContents, KeyService } from "../../gen/rollout/v1/keys_pb.ts";
 import { FAILED_PREFIX, ITEMS_PREFIX, RUNNING_PREFIX, STATES_PREFIX } from "../../storage/keys.ts";
 import { recordOf } from "../../storage/records.ts";
 import type { RecordType } from "../../storage/codec.ts";
@@ -16,10 +16,11 @@ import { isPlace, itemDigits } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
 import { failedRecord, itemRecord, runningRecord } from "../ledger/records.ts";
 import { readHistory } from "../read/key-history.ts";
-import type { SeenKey } from "../turn/input.ts";
+import type { SeenAsks, SeenKey } from "../turn/key-terms.ts";
 import type { Filled } from "../turn/operator-message.ts";
 import type { Leader } from "./leader.ts";
 import { ask, refuse } from "./leader.ts";
+import { movedKeys } from "./moved-keys.ts";
 import { writeResult } from "./results.ts";
 
 /** Keys that one call names, or items of one that it tells; and keys that one answer tells. */
@@ -45,8 +46,10 @@ export function keyService(leader: Leader, store: Store, clock: Clock): ServiceI
       const [told] = await tell(store, [seen]);
       const key = told?.key;
       const state = asked.withState ? told?.contents.state : undefined;
+      const asks = seen.asks && (await tellAsks(store, seen.asks));
       const end = leader.reach.value?.isOver ?? false;
-      return { coordinator, ...(key && { key }), ...(state && { state }), after: seen.standing, end };
+      const parts = { ...(key && { key }), ...(state && { state }), ...(asks && { asks }) };
+      return { coordinator, ...parts, after: seen.standing, end };
     },
 
     async listKeys({ phases, prefix, fromCommit, after, limit: asked, withContents }) {
@@ -76,6 +79,8 @@ export function keyService(leader: Leader, store: Store, clock: Clock): ServiceI
       if (keys.length > NAMED_MAX) return refuse("SteerKeys", `more than ${NAMED_MAX} keys in one call`);
       return { coordinator, ...(await ask(leader, { kind: "steerKeys", action, keys })) };
     },
+
+    ...movedKeys(leader, store),
 
     async listPartitions() {
       return { coordinator, ...(await ask(leader, { kind: "listPartitions" })) };
@@ -107,6 +112,27 @@ async function lookAtKey(
 
 function placeIn(after: string): Place {
   return isPlace(after) ? after : refuse("ListKeyHistory", "after is not what an answer has said");
+}
+
+async function tellAsks(store: Store, seen: SeenAsks): Promise<Filled<KeyAsks>> {
+  const { timers, invocations, children, actions, isFinal, retiresAtMs, parent } = seen;
+  const keys = invocations.map(({ head = "" }) => (head === "" ? "" : `${ITEMS_PREFIX}${head}`));
+  const items = await readAll(store, keys, itemRecord);
+  const failedKey = actions?.failed === undefined ? "" : `${FAILED_PREFIX}${actions.failed}`;
+  const [failed] = await readAll(store, [failedKey], failedRecord);
+  return {
+    timers: timers.map(({ to, ...timer }) => ({ ...timer, ...(to !== "" && { to }) })),
+    invocations: invocations.map(({ id, source }, at) => {
+      const item = items[at];
+      return { id, source, item: item === undefined ? "" : itemDigits(item.id) };
+    }),
+    children: [...children],
+    ...(actions && { actions: actions.open }),
+    ...(failed && { actionsError: { class: failed.class, message: failed.message } }),
+    isFinal,
+    ...(retiresAtMs !== undefined && { retiresAtMs }),
+    ...(parent !== undefined && { parent }),
+  };
 }
 
 interface Told {

@@ -76,6 +76,8 @@ export const ACCESS: AccessTable = {
   "rollout.v1.KeyService/ListKeys": ["operator"],
   "rollout.v1.KeyService/ListKeyHistory": ["operator"],
   "rollout.v1.KeyService/SteerKeys": ["operator"],
+  "rollout.v1.KeyService/ExportKeys": ["operator"],
+  "rollout.v1.KeyService/ImportKeys": ["operator"],
   "rollout.v1.KeyService/ListPartitions": ["operator"],
   "rollout.v1.ReleaseService/CreateRelease": ["operator"],
   "rollout.v1.ReleaseService/GetRelease": ["operator"],

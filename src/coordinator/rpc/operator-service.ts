@@ -19,6 +19,7 @@ import { pagesOf } from "./followed.ts";
 import type { Leader } from "./leader.ts";
 import { ask, refuse } from "./leader.ts";
 import { untilNews } from "./news.ts";
+import { writeOrigin } from "./actor-messages.ts";
 import { results, writeResult } from "./results.ts";
 import { retries } from "./retries.ts";
 import { submissions } from "./submissions.ts";
@@ -208,8 +209,9 @@ function items(
       // An item whose search was broken off is not unknown.
       if (leader.stopping.aborted) throw failure("coordinator_silent", { address: leader.address });
       const place = placeOf(sought, name);
-      const { final, ...detail } = await readItem(store, place, look);
-      return { coordinator, ...detail, ...(final && { result: writeResult(final, false) }) };
+      const { final, origin, ...detail } = await readItem(store, place, look);
+      const item = { ...detail.item, ...(origin && { origin: writeOrigin(origin) }) };
+      return { coordinator, ...detail, item, ...(final && { result: writeResult(final, false) }) };
     },
 
     async getAttemptLog({ item, attempt }) {

@@ -1,12 +1,13 @@
 // Results, a page a call. They are read from the store beside the reactor, which tells how far the ledger reaches: a page
 // costs the loop nothing but its decoding, a few items at a time. A call may wait for the first result that follows.
+import { create } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { Clock } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
 import { ulidToBytes } from "../../base/ids.ts";
 import type { ItemResult, OperatorService } from "../../gen/rollout/v1/run_pb.ts";
 import { ResultOrder } from "../../gen/rollout/v1/run_pb.ts";
-import { OutcomeClass } from "../../gen/rollout/v1/work_pb.ts";
+import { ItemOriginSchema, OutcomeClass } from "../../gen/rollout/v1/work_pb.ts";
 import type { Store } from "../../storage/store.ts";
 import type { FinalItem } from "../read/stored-items.ts";
 import type { FailureClass } from "../ledger/records.ts";
@@ -14,6 +15,7 @@ import { sequenceOf } from "../ledger/place.ts";
 import type { CompletionCursor, PageLimits, ResultPage, ResultSource } from "../read/result-pages.ts";
 import { readByCompletion, readByInput } from "../read/result-pages.ts";
 import type { LedgerExtent, RunReach } from "../turn/run-terms.ts";
+import { writeOrigin } from "./actor-messages.ts";
 import type { Leader } from "./leader.ts";
 import { ask, refuse } from "./leader.ts";
 
@@ -31,7 +33,8 @@ export function results(
 ): Pick<ServiceImpl<typeof OperatorService>, "listResults"> {
   const look = (): Promise<LedgerExtent> => ask(leader, { kind: "getExtent" });
   return {
-    async listResults({ order, after, limit, withPayload, waitMs, pluginVersion: version }, { signal }) {
+    async listResults(asked, { signal }) {
+      const { order, after, limit, withPayload, waitMs, withInside, pluginVersion: version } = asked;
       const { read, from } = readerOf(order, after);
       const items = limit === 0 ? PAGE_ITEMS_MAX : Math.min(limit, PAGE_ITEMS_MAX);
       const endMs = clock.monotonicMs() + Math.min(waitMs, WAIT_MAX_MS);
@@ -40,7 +43,7 @@ export function results(
         // As it was told last: a turn of the reactor's is asked for before there was one with news.
         const extent = leader.reach.value ?? (await look());
         const pluginVersion = version === "" ? undefined : version;
-        const limits = { items, bytes: PAGE_BYTES_MAX, withPayload, pluginVersion };
+        const limits = { items, bytes: PAGE_BYTES_MAX, withPayload, pluginVersion, withInside };
         const page = await read({ store, extent, look }, limits);
         const end = page.isCaughtUp && extent.isOver;
         const isNews = page.next !== from || !page.isCaughtUp || end;
@@ -149,5 +152,6 @@ export function writeResult({ place, item, final }: FinalItem, withPayload: bool
     durationMs: BigInt(Math.round(record.durationMs)),
     finishedAtMs: BigInt(Math.round(record.finishedAtWallMs)),
     payload: withPayload ? item.payload : NOTHING,
+    ...(item.origin && { origin: create(ItemOriginSchema, writeOrigin(item.origin)) }),
   };
 }

@@ -6,7 +6,8 @@ import type { RetryRequest, OperatorService } from "../../gen/rollout/v1/run_pb.
 import { recordChecksum } from "../../storage/codec.ts";
 import { FAILED_PREFIX, ITEMS_PREFIX } from "../../storage/keys.ts";
 import { corrupt, readRecord, recordOf } from "../../storage/records.ts";
-import { isKeyed, isPlace, placeOfKey, itemIdOfDigits, itemIdText } from "../ledger/place.ts";
+import { invocationOf } from "../keys/lanes.ts";
+import { isInside, isKeyed, isPlace, placeOfKey, itemIdOfDigits, itemIdText } from "../ledger/place.ts";
 import type { Entry, Store } from "../../storage/store.ts";
 import { nextKey, prefixRange } from "../../storage/store.ts";
 import { findById } from "../read/item-detail.ts";
@@ -36,10 +37,11 @@ export function retries(leader: Leader, store: Store): Pick<ServiceImpl<typeof O
       const read = readerOf(request);
       return takeTurn(async () => {
         const { failed: found, skipped, after } = await read(store, only);
-        const failed = await withKeys(store, found);
+        const failed = (await withKeys(store, found)).filter(mayBeRetried);
         const verdict = await ask(leader, { kind: "retry", failed });
         if (verdict.kind === "cancelled") throw failure("run_cancelled", {});
-        return { coordinator: leader.envelope, retried: verdict.items, skipped, after };
+        const passed = request.items.length > 0 ? found.length - failed.length : 0;
+        return { coordinator: leader.envelope, retried: verdict.items, skipped: skipped + passed, after };
       });
     },
   };
@@ -90,6 +92,11 @@ async function readNamed(
     if (only === undefined || item.class === only) failed.push(item);
   }
   return { failed, skipped: ids.length - failed.length, after: "" };
+}
+
+/** An actor has been told of a failed invocation, and nobody wants what was stopped. */
+function mayBeRetried({ place, key = "", class: as }: FailedItem): boolean {
+  return !isInside(place) || (as !== "cancelled" && invocationOf(key) === undefined);
 }
 
 /** The key of each item that a room of keys has. */

@@ -87,7 +87,12 @@ function readBatch(leader: Leader, request: SubmitRequest): Lines {
   return { submission, batchNumber: number, task: readTask(request), reopen, lines };
 }
 
-function readTask({ taskDigest: digest, plugin, taskSummary: summary }: SubmitRequest): RunTask {
+/** Throws request_invalid. */
+export function readTask({
+  taskDigest: digest,
+  plugin,
+  taskSummary: summary,
+}: Pick<SubmitRequest, "taskDigest" | "plugin" | "taskSummary">): RunTask {
   if (digest.length !== DIGEST_BYTES) return refuse("Submit", "task_digest is not 32 bytes");
   refuseLong("plugin", plugin, LIMITS.pluginTextBytes);
   refuseLong("task_summary", summary, LIMITS.taskSummaryBytes);
@@ -367,7 +372,11 @@ function indexesOf(
   return new Map(found);
 }
 
-function refuseSubmission(refusal: Exclude<Refusal, { readonly kind: "renamed" }>, asked: RunTask): never {
+/** Throws the row of a refusal. */
+export function refuseSubmission(
+  refusal: Exclude<Refusal, { readonly kind: "renamed" }>,
+  asked: RunTask,
+): never {
   switch (refusal.kind) {
     case "sealed":
       throw failure("run_sealed", {});
@@ -379,6 +388,8 @@ function refuseSubmission(refusal: Exclude<Refusal, { readonly kind: "renamed" }
       const { task, release } = refusal;
       throw failure("release_of_task", { task: nameOf(task), other: nameOf(asked), release });
     }
+    case "timersFull":
+      throw failure("overloaded", { what: "the number of timers", limit: refusal.limit });
     case "partitionFull": {
       const { key, partition, limit } = refusal;
       throw failure("partition_full", { key, partition, limit });

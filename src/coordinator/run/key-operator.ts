@@ -7,15 +7,25 @@ import { standingOf } from "../keys/awaited-keys.ts";
 import { DELAYED, keyChart, PARKED, WAITING } from "../keys/key.ts";
 import type { Key, SteerVerdict } from "../keys/key.ts";
 import type { Keys } from "../keys/keys.ts";
+import { actionLane, invocationLane } from "../keys/lanes.ts";
 import { partitionOf } from "../../base/partition.ts";
 import type { ItemSighting } from "../ledger/ledger.ts";
-import type { Input, OwnPartitions, SeenKey, SeenKeys } from "../turn/input.ts";
+import type { Input } from "../turn/input.ts";
+import type { OwnPartitions, SeenAsks, SeenKey, SeenKeys } from "../turn/key-terms.ts";
 import type { Filled } from "../turn/operator-message.ts";
 import type { CoordinatorState } from "../turn/state.ts";
 import type { Turn } from "../turn/turn.ts";
+import { takeKeys, tellKeys } from "./moved-keys.ts";
 import { isCancelled } from "./run.ts";
 
-export type KeyQuestion = "steerKeys" | "getAssignment" | "getKey" | "listKeys" | "listPartitions";
+export type KeyQuestion =
+  | "steerKeys"
+  | "getAssignment"
+  | "getKey"
+  | "listKeys"
+  | "listPartitions"
+  | "tellKeys"
+  | "takeKeys";
 type Asked<K extends KeyQuestion> = Extract<Input, { readonly kind: K }>;
 
 const REASONS: Readonly<Record<Exclude<SteerVerdict, "done">, KeyRefusalReason>> = {
@@ -40,12 +50,17 @@ export function onKeyOperator(state: CoordinatorState, turn: Turn, input: Asked<
     case "getKey": {
       const key = state.keys.table.get(input.key);
       if (input.isAwaited) state.keys.rows.awaited.add(input.key, key);
-      return turn.answer(input.answer, key && seen(state.keys, key));
+      const asks = key && seenAsks(state.keys, key, turn);
+      return turn.answer(input.answer, key && { ...seen(state.keys, key), asks });
     }
     case "listKeys":
       return turn.answer(input.answer, list(state, input));
     case "getAssignment":
       return turn.answer(input.answer, ownPartitions(state, input));
+    case "tellKeys":
+      return turn.answer(input.answer, tellKeys(state, input));
+    case "takeKeys":
+      return turn.answer(input.answer, takeKeys(state, turn, input));
     case "listPartitions":
       return turn.answer(input.answer, partitionsOf(state, turn));
     default:
@@ -87,7 +102,7 @@ function list(
   const first = after === "" ? 0 : partitionOf(after, table.totalPartitions);
   for (let partition = first; partition < table.totalPartitions; partition++) {
     const isLater = ({ text }: Key): boolean => partition > first || text > after;
-    const page = [...table.keysOf(partition)].filter((key) => isLater(key) && isWanted(key));
+    const page = [...table.keysOf(partition)].filter((key) => !key.isLane && isLater(key) && isWanted(key));
     page.sort((one, other) => (one.text < other.text ? -1 : 1));
     for (const key of page) {
       if (told.length >= limit) return { keys: told, after: told.at(-1)?.key ?? "", commit };
@@ -103,6 +118,32 @@ function seen(keys: Keys, key: Key): SeenKey {
   const owner = keys.assignment.ownerOf(partition);
   const stands = { partition, owner, items: mail, head: head?.place, last, standing: standingOf(key) };
   return { key: text, phase: phaseOf(key), ...stands, isPaused, hasFailed, commit, hasState };
+}
+
+/** The parts of an actor that are not in its state. */
+function seenAsks({ table }: Keys, { text, actor }: Key, turn: Turn): SeenAsks | undefined {
+  const lane = table.get(actionLane(text));
+  if (actor === undefined && lane === undefined) return undefined;
+  const { timers, live, retirement, parent, isFinal = false } = actor ?? {};
+  const wallOf = (dueMs: number): number => Math.round(dueMs - turn.steadyMs + turn.wallMs);
+  const all = [...(live?.values() ?? [])];
+  const { mail = 0, hasFailed = false } = lane?.row.context ?? {};
+  return {
+    timers: [...(timers?.values() ?? [])]
+      .sort((one, other) => one.dueMs - other.dueMs)
+      .map(({ id, dueMs, event, to }) => ({ id, dueAtMs: wallOf(dueMs), event, to })),
+    invocations: all
+      .filter(({ isChild }) => !isChild)
+      .map(({ id, source, number }) => {
+        const head = table.get(invocationLane(text, id, number))?.head?.place;
+        return { id, source, head };
+      }),
+    children: all.filter(({ isChild }) => isChild).map(({ id }) => `${text}/${id}`),
+    actions: lane && { open: mail, failed: hasFailed ? lane.head?.place : undefined },
+    isFinal,
+    retiresAtMs: retirement && wallOf(retirement.dueMs),
+    parent: parent?.key,
+  };
 }
 
 /** The key of an item that somebody looks at. */
@@ -128,7 +169,8 @@ function ownPartitions({ keys }: CoordinatorState, { workerId }: Asked<"getAssig
 function partitionsOf({ keys }: CoordinatorState, { wallMs }: Turn): Filled<ListPartitionsResponse> {
   const partitions = Array.from({ length: keys.isInUse ? keys.table.totalPartitions : 0 }, (_, partition) => {
     const numbers = { keys: 0, waiting: 0, parked: 0 };
-    for (const { row } of keys.table.keysOf(partition)) {
+    for (const { row, isLane } of keys.table.keysOf(partition)) {
+      if (isLane) continue;
       numbers.keys++;
       if (row.state === PARKED) numbers.parked++;
       else if (row.state === WAITING || row.state === DELAYED) numbers.waiting++;

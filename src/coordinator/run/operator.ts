@@ -60,6 +60,8 @@ export function onOperator(state: CoordinatorState, turn: Turn, input: Asked<Kin
     case "listKeys":
     case "getAssignment":
     case "listPartitions":
+    case "tellKeys":
+    case "takeKeys":
       return onKeyOperator(state, turn, input);
     default:
       return unreachable(input, "question of an operator");

@@ -2,12 +2,12 @@
 // nothing; the reactor turns inputs into decisions and touches nothing.
 import type { IncarnationId, WorkerId } from "../../base/ids.ts";
 import type { FoundClaims, FoundReport } from "../ledger/lookups.ts";
-import type { Place } from "../ledger/place.ts";
 import type { FailedItem, ItemSighting } from "../ledger/ledger.ts";
 import type { ListPartitionsResponse, SteerKeysResponse } from "../../gen/rollout/v1/keys_pb.ts";
 import type { KeyAction } from "../keys/key.ts";
-import type { KeyStanding } from "../keys/awaited-keys.ts";
 import type { LoadedKey } from "../keys/key-memory.ts";
+import type { OwnPartitions, SeenKey, SeenKeys, TakenKeys, ToldKeys } from "./key-terms.ts";
+import type { MovedKey } from "../keys/moving.ts";
 import type { ScrubbedPage } from "../ledger/scrub.ts";
 import type { LoadedWindow } from "../ledger/window-loads.ts";
 import type { Damage } from "../../storage/codec.ts";
@@ -22,7 +22,15 @@ import type {
 import type { CreatedRelease, ReleaseStatus } from "../../gen/rollout/v1/release_pb.ts";
 import type { ReleaseRefusal, ReleaseRequest, ReleaseSteering } from "../release/operator.ts";
 import type { Filled } from "./operator-message.ts";
-import type { LedgerExtent, PlannedBatch, RetryVerdict, RunPhase, SubmissionVerdict } from "./run-terms.ts";
+import type {
+  LedgerExtent,
+  PlannedBatch,
+  Refusal,
+  RetryVerdict,
+  RunPhase,
+  RunTask,
+  SubmissionVerdict,
+} from "./run-terms.ts";
 import type { LateResult, ReadStates, SessionInput, Statement } from "./session-frame.ts";
 
 /** Where a worker is in its life, and whether it is heard of: the two halves of a state of its chart. */
@@ -114,47 +122,6 @@ export type EnrolmentVerdict =
   | { readonly kind: "exhausted"; readonly quota: number }
   | { readonly kind: "revoked"; readonly who: string };
 
-/** A key as the coordinator has it in memory. */
-export interface SeenKey {
-  readonly key: string;
-  readonly phase: KeyPhase;
-  readonly partition: number;
-  /** By the ring. */
-  readonly owner: WorkerId | undefined;
-  /** Items that are to run, the head included. */
-  readonly items: number;
-  readonly head: Place | undefined;
-  readonly isPaused: boolean;
-  readonly hasFailed: boolean;
-  /** 0: it never had a state. */
-  readonly commit: number;
-  readonly hasState: boolean;
-  /** See `DoneRecord.previous`. */
-  readonly last: Place | undefined;
-  readonly standing: KeyStanding;
-}
-
-export interface OwnPartition {
-  readonly partition: number;
-  /** The last one; undefined when there is none. */
-  readonly checkpoint: { readonly offset: number; readonly place: string } | undefined;
-}
-
-export interface OwnPartitions {
-  readonly epoch: number;
-  readonly partitions: readonly OwnPartition[];
-  /** 0: the run has no keys. */
-  readonly totalPartitions: number;
-}
-
-export interface SeenKeys {
-  readonly keys: readonly SeenKey[];
-  /** Where to go on; empty when nothing follows. */
-  readonly after: string;
-  /** The commit of the next state that changes. */
-  readonly commit: number;
-}
-
 /** How a release stands; or why it does not begin, or is not moved. */
 export type ReleaseAnswer =
   | { readonly kind: "release"; readonly status: Filled<ReleaseStatus>; readonly after: string }
@@ -176,22 +143,14 @@ export type Input =
       readonly answer: Answer<Filled<ListWorkersResponse>>;
     }
   | SessionInput
-  | {
-      readonly kind: "submit";
-      readonly batch: PlannedBatch;
-      readonly answer: Answer<SubmissionVerdict>;
-    }
+  | { readonly kind: "submit"; readonly batch: PlannedBatch; readonly answer: Answer<SubmissionVerdict> }
   | { readonly kind: "seal"; readonly answer: Answer<RunPhase> }
   | { readonly kind: "pause"; readonly reason: string; readonly answer: Answer<RunPhase> }
   | { readonly kind: "resume"; readonly answer: Answer<RunPhase> }
   | { readonly kind: "cancel"; readonly answer: Answer<RunPhase> }
   | { readonly kind: "getRun"; readonly answer: Answer<Filled<GetRunResponse>> }
   /** Failed items as they stand in the store. Nobody else asks for the same ones before this is answered. */
-  | {
-      readonly kind: "retry";
-      readonly failed: readonly FailedItem[];
-      readonly answer: Answer<RetryVerdict>;
-    }
+  | { readonly kind: "retry"; readonly failed: readonly FailedItem[]; readonly answer: Answer<RetryVerdict> }
   | { readonly kind: "getExtent"; readonly answer: Answer<LedgerExtent> }
   /** So many of the items at work are looked at from now on, the same ones for as long as they are; none: nobody looks any more. */
   | { readonly kind: "sampleItems"; readonly items: number; readonly answer: Answer<Filled<AtWork>> }
@@ -232,12 +191,23 @@ export type Input =
       readonly limit: number;
       readonly answer: Answer<SeenKeys>;
     }
-  /** A worker asks which partitions are its own. */
+  /** Keys for another run: as in `listKeys`. */
   | {
-      readonly kind: "getAssignment";
-      readonly workerId: WorkerId;
-      readonly answer: Answer<OwnPartitions>;
+      readonly kind: "tellKeys";
+      readonly prefix: string;
+      readonly after: string;
+      readonly limit: number;
+      readonly answer: Answer<ToldKeys>;
     }
+  /** Keys from another run. None of their items is there. */
+  | {
+      readonly kind: "takeKeys";
+      readonly keys: readonly MovedKey[];
+      readonly task: RunTask;
+      readonly answer: Answer<TakenKeys | Exclude<Refusal, { readonly kind: "renamed" }>>;
+    }
+  /** A worker asks which partitions are its own. */
+  | { readonly kind: "getAssignment"; readonly workerId: WorkerId; readonly answer: Answer<OwnPartitions> }
   | { readonly kind: "listPartitions"; readonly answer: Answer<Filled<ListPartitionsResponse>> }
   /** Answered with whether there is such a worker. */
   | { readonly kind: "drainWorker"; readonly workerId: WorkerId; readonly answer: Answer<boolean> }

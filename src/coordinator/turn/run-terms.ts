@@ -73,6 +73,8 @@ export type Refusal =
   | { readonly kind: "renamed"; readonly task: RunTask }
   /** A release is trying this task. */
   | { readonly kind: "onTrial"; readonly task: RunTask; readonly release: string }
+  /** More timers would be armed than may. */
+  | { readonly kind: "timersFull"; readonly limit: number }
   /** A partition would have more keys than it may. */
   | ({ readonly kind: "partitionFull" } & FullPartition)
   /** Its keys fall into another number of partitions than is configured. */

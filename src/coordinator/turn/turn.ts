@@ -95,6 +95,9 @@ export class Turn {
   hasStepped = false;
   /** Whether a worker says other things of itself than before. */
   hasOtherWords = false;
+  /** Whether it takes a number of completions although nothing became final: states that it has taken from elsewhere have it. */
+  takesCompletion = false;
+
   /** Whether workers are to hand back what they have of a release's candidate and have not started. */
   hasRecalledTrials = false;
   /** Whether the turn publishes a snapshot of what it has left. */

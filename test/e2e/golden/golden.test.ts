@@ -289,6 +289,8 @@ describe("what programs and people rely on is what it was:", () => {
           "actor:timers",
           "actor:watch",
           "coordinator:step-down",
+          "key:export",
+          "key:import",
           "run",
         ],
       ]);

@@ -9,7 +9,7 @@ import type { Provocation } from "./scene.ts";
 
 type OperatorCode =
   | ("run_cancelled" | "other_task" | "item_unknown" | "item_ambiguous" | "name_unknown" | "worker_unknown")
-  | ("key_invalid" | "key_unknown" | "key_refused")
+  | ("key_invalid" | "key_unknown" | "key_refused" | "run_not_paused")
   | ("actor_unknown" | "actor_parked" | "actor_ended" | "actor_not_there_yet")
   | ("worker_alive" | "certificate_revoked" | "clock_ahead" | "no_successor");
 
@@ -87,6 +87,13 @@ export const OPERATOR_PROVOCATIONS: { readonly [Code in OperatorCode]: Provocati
       await submitted(cluster, TWINS, "--key-field", "id");
       const reason = "no item of it has failed and keeps it";
       return { args: ["key", "skip", "twin"], params: { keys: "twin", reason } };
+    },
+  },
+  run_not_paused: {
+    by: "an export of keys while the run goes on",
+    stage: async (cluster) => {
+      await cluster.startCoordinator();
+      return { args: ["key", "export"], params: {} };
     },
   },
   actor_unknown: {

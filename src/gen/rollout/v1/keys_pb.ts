@@ -8,13 +8,15 @@ import type { CoordinatorEnvelope } from "./common_pb.ts";
 import { file_rollout_v1_common } from "./common_pb.ts";
 import type { ItemError, ItemResult, KeyPhase } from "./run_pb.ts";
 import { file_rollout_v1_run } from "./run_pb.ts";
+import type { ItemOrigin } from "./work_pb.ts";
+import { file_rollout_v1_work } from "./work_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file rollout/v1/keys.proto.
  */
 export const file_rollout_v1_keys: GenFile = /*@__PURE__*/
-  fileDesc("ChVyb2xsb3V0L3YxL2tleXMucHJvdG8SCnJvbGxvdXQudjEiUAoNR2V0S2V5UmVxdWVzdBILCgNrZXkYASABKAkSEgoKd2l0aF9zdGF0ZRgCIAEoCBINCgVhZnRlchgDIAEoCRIPCgd3YWl0X21zGAQgASgNIsEBCg5HZXRLZXlSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIcCgNrZXkYAiABKAsyDy5yb2xsb3V0LnYxLktleRISCgVzdGF0ZRgDIAEoDEgAiAEBEiEKBGFza3MYBCABKAsyEy5yb2xsb3V0LnYxLktleUFza3MSDQoFYWZ0ZXIYBSABKAkSCwoDZW5kGAYgASgIQggKBl9zdGF0ZSKkAgoHS2V5QXNrcxImCgZ0aW1lcnMYASADKAsyFi5yb2xsb3V0LnYxLkFybWVkVGltZXISLwoLaW52b2NhdGlvbnMYAiADKAsyGi5yb2xsb3V0LnYxLkxpdmVJbnZvY2F0aW9uEhAKCGNoaWxkcmVuGAMgAygJEhQKB2FjdGlvbnMYBCABKAFIAIgBARIsCg1hY3Rpb25zX2Vycm9yGAUgASgLMhUucm9sbG91dC52MS5JdGVtRXJyb3ISEAoIaXNfZmluYWwYBiABKAgSGgoNcmV0aXJlc19hdF9tcxgHIAEoAUgBiAEBEhMKBnBhcmVudBgIIAEoCUgCiAEBQgoKCF9hY3Rpb25zQhAKDl9yZXRpcmVzX2F0X21zQgkKB19wYXJlbnQiUgoKQXJtZWRUaW1lchIKCgJpZBgBIAEoCRIRCglkdWVfYXRfbXMYAiABKAESDQoFZXZlbnQYAyABKAwSDwoCdG8YBCABKAlIAIgBAUIFCgNfdG8iOgoOTGl2ZUludm9jYXRpb24SCgoCaWQYASABKAkSDgoGc291cmNlGAIgASgJEgwKBGl0ZW0YAyABKAki1QIKA0tleRILCgNrZXkYASABKAkSIwoFcGhhc2UYAiABKA4yFC5yb2xsb3V0LnYxLktleVBoYXNlEhEKCXBhcnRpdGlvbhgDIAEoDRISCgVvd25lchgEIAEoCUgAiAEBEhMKBndvcmtlchgFIAEoCUgBiAEBEg0KBWl0ZW1zGAYgASgBEhEKBGhlYWQYByABKAlIAogBARIWCglwYXJrZWRfYnkYCCABKAlIA4gBARIkCgVlcnJvchgJIAEoCzIVLnJvbGxvdXQudjEuSXRlbUVycm9yEhgKC3N0YXRlX2J5dGVzGAogASgBSASIAQESGQoMc3RhdGVfY29tbWl0GAsgASgBSAWIAQFCCAoGX293bmVyQgkKB193b3JrZXJCBwoFX2hlYWRCDAoKX3BhcmtlZF9ieUIOCgxfc3RhdGVfYnl0ZXNCDwoNX3N0YXRlX2NvbW1pdCKRAQoPTGlzdEtleXNSZXF1ZXN0EiQKBnBoYXNlcxgBIAMoDjIULnJvbGxvdXQudjEuS2V5UGhhc2USDQoFYWZ0ZXIYAiABKAkSDQoFbGltaXQYAyABKA0SFQoNd2l0aF9jb250ZW50cxgEIAEoCBIOCgZwcmVmaXgYBSABKAkSEwoLZnJvbV9jb21taXQYBiABKAEisQEKEExpc3RLZXlzUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSHQoEa2V5cxgCIAMoCzIPLnJvbGxvdXQudjEuS2V5Eg0KBWFmdGVyGAMgASgJEikKCGNvbnRlbnRzGAQgAygLMhcucm9sbG91dC52MS5LZXlDb250ZW50cxIOCgZjb21taXQYBSABKAEiRwoLS2V5Q29udGVudHMSEgoFc3RhdGUYASABKAxIAIgBARIRCgRuZXh0GAIgASgMSAGIAQFCCAoGX3N0YXRlQgcKBV9uZXh0IkIKFUxpc3RLZXlIaXN0b3J5UmVxdWVzdBILCgNrZXkYASABKAkSDQoFYWZ0ZXIYAiABKAkSDQoFbGltaXQYAyABKA0ihgEKFkxpc3RLZXlIaXN0b3J5UmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSJwoHcmVzdWx0cxgCIAMoCzIWLnJvbGxvdXQudjEuSXRlbVJlc3VsdBINCgVhZnRlchgDIAEoCSJHChBTdGVlcktleXNSZXF1ZXN0EiUKBmFjdGlvbhgBIAEoDjIVLnJvbGxvdXQudjEuS2V5QWN0aW9uEgwKBGtleXMYAiADKAkigwEKEVN0ZWVyS2V5c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg8KB3N0ZWVyZWQYAiABKAESJwoHcmVmdXNlZBgDIAMoCzIWLnJvbGxvdXQudjEuS2V5UmVmdXNhbCJHCgpLZXlSZWZ1c2FsEgsKA2tleRgBIAEoCRIsCgZyZWFzb24YAiABKA4yHC5yb2xsb3V0LnYxLktleVJlZnVzYWxSZWFzb24iFwoVTGlzdFBhcnRpdGlvbnNSZXF1ZXN0IpMBChZMaXN0UGFydGl0aW9uc1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEhgKEGFzc2lnbm1lbnRfZXBvY2gYAiABKAESKQoKcGFydGl0aW9ucxgDIAMoCzIVLnJvbGxvdXQudjEuUGFydGl0aW9uItkBCglQYXJ0aXRpb24SEQoJcGFydGl0aW9uGAEgASgNEhMKBndvcmtlchgCIAEoCUgAiAEBEgwKBGtleXMYAyABKAESDwoHd2FpdGluZxgEIAEoARIOCgZwYXJrZWQYBSABKAESHgoRY2hlY2twb2ludF9vZmZzZXQYBiABKAFIAYgBARIeChFjaGVja3BvaW50X2FnZV9tcxgHIAEoAUgCiAEBQgkKB193b3JrZXJCFAoSX2NoZWNrcG9pbnRfb2Zmc2V0QhQKEl9jaGVja3BvaW50X2FnZV9tcyqAAQoJS2V5QWN0aW9uEhoKFktFWV9BQ1RJT05fVU5TUEVDSUZJRUQQABIUChBLRVlfQUNUSU9OX1BBVVNFEAESFQoRS0VZX0FDVElPTl9SRVNVTUUQAhITCg9LRVlfQUNUSU9OX1NLSVAQAxIVChFLRVlfQUNUSU9OX1JFVElSRRAEKuABChBLZXlSZWZ1c2FsUmVhc29uEiIKHktFWV9SRUZVU0FMX1JFQVNPTl9VTlNQRUNJRklFRBAAEh4KGktFWV9SRUZVU0FMX1JFQVNPTl9VTktOT1dOEAESIQodS0VZX1JFRlVTQUxfUkVBU09OX05PVF9GQUlMRUQQAhIiCh5LRVlfUkVGVVNBTF9SRUFTT05fSEVBRF9GQUlMRUQQAxIfChtLRVlfUkVGVVNBTF9SRUFTT05fTk9UX0lETEUQBBIgChxLRVlfUkVGVVNBTF9SRUFTT05fQ0FOQ0VMTEVEEAUyqQMKCktleVNlcnZpY2USRAoGR2V0S2V5Ehkucm9sbG91dC52MS5HZXRLZXlSZXF1ZXN0Ghoucm9sbG91dC52MS5HZXRLZXlSZXNwb25zZSIDkAIBEkoKCExpc3RLZXlzEhsucm9sbG91dC52MS5MaXN0S2V5c1JlcXVlc3QaHC5yb2xsb3V0LnYxLkxpc3RLZXlzUmVzcG9uc2UiA5ACARJcCg5MaXN0S2V5SGlzdG9yeRIhLnJvbGxvdXQudjEuTGlzdEtleUhpc3RvcnlSZXF1ZXN0GiIucm9sbG91dC52MS5MaXN0S2V5SGlzdG9yeVJlc3BvbnNlIgOQAgESTQoJU3RlZXJLZXlzEhwucm9sbG91dC52MS5TdGVlcktleXNSZXF1ZXN0Gh0ucm9sbG91dC52MS5TdGVlcktleXNSZXNwb25zZSIDkAICElwKDkxpc3RQYXJ0aXRpb25zEiEucm9sbG91dC52MS5MaXN0UGFydGl0aW9uc1JlcXVlc3QaIi5yb2xsb3V0LnYxLkxpc3RQYXJ0aXRpb25zUmVzcG9uc2UiA5ACAWIGcHJvdG8z", [file_rollout_v1_common, file_rollout_v1_run]);
+  fileDesc("ChVyb2xsb3V0L3YxL2tleXMucHJvdG8SCnJvbGxvdXQudjEiUAoNR2V0S2V5UmVxdWVzdBILCgNrZXkYASABKAkSEgoKd2l0aF9zdGF0ZRgCIAEoCBINCgVhZnRlchgDIAEoCRIPCgd3YWl0X21zGAQgASgNIsEBCg5HZXRLZXlSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIcCgNrZXkYAiABKAsyDy5yb2xsb3V0LnYxLktleRISCgVzdGF0ZRgDIAEoDEgAiAEBEiEKBGFza3MYBCABKAsyEy5yb2xsb3V0LnYxLktleUFza3MSDQoFYWZ0ZXIYBSABKAkSCwoDZW5kGAYgASgIQggKBl9zdGF0ZSKkAgoHS2V5QXNrcxImCgZ0aW1lcnMYASADKAsyFi5yb2xsb3V0LnYxLkFybWVkVGltZXISLwoLaW52b2NhdGlvbnMYAiADKAsyGi5yb2xsb3V0LnYxLkxpdmVJbnZvY2F0aW9uEhAKCGNoaWxkcmVuGAMgAygJEhQKB2FjdGlvbnMYBCABKAFIAIgBARIsCg1hY3Rpb25zX2Vycm9yGAUgASgLMhUucm9sbG91dC52MS5JdGVtRXJyb3ISEAoIaXNfZmluYWwYBiABKAgSGgoNcmV0aXJlc19hdF9tcxgHIAEoAUgBiAEBEhMKBnBhcmVudBgIIAEoCUgCiAEBQgoKCF9hY3Rpb25zQhAKDl9yZXRpcmVzX2F0X21zQgkKB19wYXJlbnQiUgoKQXJtZWRUaW1lchIKCgJpZBgBIAEoCRIRCglkdWVfYXRfbXMYAiABKAESDQoFZXZlbnQYAyABKAwSDwoCdG8YBCABKAlIAIgBAUIFCgNfdG8iOgoOTGl2ZUludm9jYXRpb24SCgoCaWQYASABKAkSDgoGc291cmNlGAIgASgJEgwKBGl0ZW0YAyABKAki1QIKA0tleRILCgNrZXkYASABKAkSIwoFcGhhc2UYAiABKA4yFC5yb2xsb3V0LnYxLktleVBoYXNlEhEKCXBhcnRpdGlvbhgDIAEoDRISCgVvd25lchgEIAEoCUgAiAEBEhMKBndvcmtlchgFIAEoCUgBiAEBEg0KBWl0ZW1zGAYgASgBEhEKBGhlYWQYByABKAlIAogBARIWCglwYXJrZWRfYnkYCCABKAlIA4gBARIkCgVlcnJvchgJIAEoCzIVLnJvbGxvdXQudjEuSXRlbUVycm9yEhgKC3N0YXRlX2J5dGVzGAogASgBSASIAQESGQoMc3RhdGVfY29tbWl0GAsgASgBSAWIAQFCCAoGX293bmVyQgkKB193b3JrZXJCBwoFX2hlYWRCDAoKX3BhcmtlZF9ieUIOCgxfc3RhdGVfYnl0ZXNCDwoNX3N0YXRlX2NvbW1pdCKRAQoPTGlzdEtleXNSZXF1ZXN0EiQKBnBoYXNlcxgBIAMoDjIULnJvbGxvdXQudjEuS2V5UGhhc2USDQoFYWZ0ZXIYAiABKAkSDQoFbGltaXQYAyABKA0SFQoNd2l0aF9jb250ZW50cxgEIAEoCBIOCgZwcmVmaXgYBSABKAkSEwoLZnJvbV9jb21taXQYBiABKAEisQEKEExpc3RLZXlzUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSHQoEa2V5cxgCIAMoCzIPLnJvbGxvdXQudjEuS2V5Eg0KBWFmdGVyGAMgASgJEikKCGNvbnRlbnRzGAQgAygLMhcucm9sbG91dC52MS5LZXlDb250ZW50cxIOCgZjb21taXQYBSABKAEiRwoLS2V5Q29udGVudHMSEgoFc3RhdGUYASABKAxIAIgBARIRCgRuZXh0GAIgASgMSAGIAQFCCAoGX3N0YXRlQgcKBV9uZXh0IkIKFUxpc3RLZXlIaXN0b3J5UmVxdWVzdBILCgNrZXkYASABKAkSDQoFYWZ0ZXIYAiABKAkSDQoFbGltaXQYAyABKA0ihgEKFkxpc3RLZXlIaXN0b3J5UmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSJwoHcmVzdWx0cxgCIAMoCzIWLnJvbGxvdXQudjEuSXRlbVJlc3VsdBINCgVhZnRlchgDIAEoCSJHChBTdGVlcktleXNSZXF1ZXN0EiUKBmFjdGlvbhgBIAEoDjIVLnJvbGxvdXQudjEuS2V5QWN0aW9uEgwKBGtleXMYAiADKAkigwEKEVN0ZWVyS2V5c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg8KB3N0ZWVyZWQYAiABKAESJwoHcmVmdXNlZBgDIAMoCzIWLnJvbGxvdXQudjEuS2V5UmVmdXNhbCJHCgpLZXlSZWZ1c2FsEgsKA2tleRgBIAEoCRIsCgZyZWFzb24YAiABKA4yHC5yb2xsb3V0LnYxLktleVJlZnVzYWxSZWFzb24iMgoRRXhwb3J0S2V5c1JlcXVlc3QSDgoGcHJlZml4GAEgASgJEg0KBWFmdGVyGAIgASgJIqoBChJFeHBvcnRLZXlzUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSIgoEa2V5cxgCIAMoCzIULnJvbGxvdXQudjEuTW92ZWRLZXkSKwoJdW5tb3ZhYmxlGAMgAygLMhgucm9sbG91dC52MS5Vbm1vdmFibGVLZXkSDQoFYWZ0ZXIYBCABKAkiKAoMVW5tb3ZhYmxlS2V5EgsKA2tleRgBIAEoCRILCgN3aHkYAiABKAkirAEKCE1vdmVkS2V5EgsKA2tleRgBIAEoCRIRCglpc19wYXVzZWQYAiABKAgSEgoFc3RhdGUYAyABKAxIAIgBARIVCg1zdGF0ZV92ZXJzaW9uGAQgASgNEiQKBWl0ZW1zGAUgAygLMhUucm9sbG91dC52MS5Nb3ZlZEl0ZW0SJQoFYWN0b3IYBiABKAsyFi5yb2xsb3V0LnYxLk1vdmVkQWN0b3JCCAoGX3N0YXRlIpgBCglNb3ZlZEl0ZW0SCgoCaWQYASABKAwSDwoHcGF5bG9hZBgCIAEoDBINCgVsYWJlbBgDIAEoCRIQCghwcmlvcml0eRgEIAEoERImCgZvcmlnaW4YBSABKAsyFi5yb2xsb3V0LnYxLkl0ZW1PcmlnaW4SDgoGbnVtYmVyGAYgASgBEhUKDW9ubHlfaWZfdGhlcmUYByABKAgi0wEKCk1vdmVkQWN0b3ISFwoKcGFyZW50X2tleRgBIAEoCUgAiAEBEhEKCXBhcmVudF9pZBgCIAEoCRIVCg1wYXJlbnRfbnVtYmVyGAMgASgBEhMKC25leHRfbnVtYmVyGAQgASgBEhAKCGlzX2ZpbmFsGAUgASgIEiQKBGxpdmUYBiADKAsyFi5yb2xsb3V0LnYxLk1vdmVkU3RhcnQSJgoGdGltZXJzGAcgAygLMhYucm9sbG91dC52MS5Nb3ZlZFRpbWVyQg0KC19wYXJlbnRfa2V5Il0KCk1vdmVkU3RhcnQSCgoCaWQYASABKAkSDgoGbnVtYmVyGAIgASgBEhAKCGlzX2NoaWxkGAMgASgIEg4KBnNvdXJjZRgEIAEoCRIRCgloYXNfZW5kZWQYBSABKAginQEKCk1vdmVkVGltZXISCgoCaWQYASABKAkSDgoGbnVtYmVyGAIgASgBEhEKCWR1ZV9hdF9tcxgDIAEoARINCgVldmVudBgEIAEoDBIKCgJ0bxgFIAEoCRIVCg1vbmx5X2lmX3RoZXJlGAYgASgIEg0KBWFza2VyGAcgASgMEg0KBWluZGV4GAggASgBEhAKCHByaW9yaXR5GAkgASgRInIKEUltcG9ydEtleXNSZXF1ZXN0EiIKBGtleXMYASADKAsyFC5yb2xsb3V0LnYxLk1vdmVkS2V5EhMKC3Rhc2tfZGlnZXN0GAIgASgMEg4KBnBsdWdpbhgDIAEoCRIUCgx0YXNrX3N1bW1hcnkYBCABKAkidwoSSW1wb3J0S2V5c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg0KBXRha2VuGAIgASgBEg0KBWtub3duGAMgASgBEg0KBXRoZXJlGAQgAygJIhcKFUxpc3RQYXJ0aXRpb25zUmVxdWVzdCKTAQoWTGlzdFBhcnRpdGlvbnNSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIYChBhc3NpZ25tZW50X2Vwb2NoGAIgASgBEikKCnBhcnRpdGlvbnMYAyADKAsyFS5yb2xsb3V0LnYxLlBhcnRpdGlvbiLZAQoJUGFydGl0aW9uEhEKCXBhcnRpdGlvbhgBIAEoDRITCgZ3b3JrZXIYAiABKAlIAIgBARIMCgRrZXlzGAMgASgBEg8KB3dhaXRpbmcYBCABKAESDgoGcGFya2VkGAUgASgBEh4KEWNoZWNrcG9pbnRfb2Zmc2V0GAYgASgBSAGIAQESHgoRY2hlY2twb2ludF9hZ2VfbXMYByABKAFIAogBAUIJCgdfd29ya2VyQhQKEl9jaGVja3BvaW50X29mZnNldEIUChJfY2hlY2twb2ludF9hZ2VfbXMqgAEKCUtleUFjdGlvbhIaChZLRVlfQUNUSU9OX1VOU1BFQ0lGSUVEEAASFAoQS0VZX0FDVElPTl9QQVVTRRABEhUKEUtFWV9BQ1RJT05fUkVTVU1FEAISEwoPS0VZX0FDVElPTl9TS0lQEAMSFQoRS0VZX0FDVElPTl9SRVRJUkUQBCrgAQoQS2V5UmVmdXNhbFJlYXNvbhIiCh5LRVlfUkVGVVNBTF9SRUFTT05fVU5TUEVDSUZJRUQQABIeChpLRVlfUkVGVVNBTF9SRUFTT05fVU5LTk9XThABEiEKHUtFWV9SRUZVU0FMX1JFQVNPTl9OT1RfRkFJTEVEEAISIgoeS0VZX1JFRlVTQUxfUkVBU09OX0hFQURfRkFJTEVEEAMSHwobS0VZX1JFRlVTQUxfUkVBU09OX05PVF9JRExFEAQSIAocS0VZX1JFRlVTQUxfUkVBU09OX0NBTkNFTExFRBAFMs0ECgpLZXlTZXJ2aWNlEkQKBkdldEtleRIZLnJvbGxvdXQudjEuR2V0S2V5UmVxdWVzdBoaLnJvbGxvdXQudjEuR2V0S2V5UmVzcG9uc2UiA5ACARJKCghMaXN0S2V5cxIbLnJvbGxvdXQudjEuTGlzdEtleXNSZXF1ZXN0Ghwucm9sbG91dC52MS5MaXN0S2V5c1Jlc3BvbnNlIgOQAgESXAoOTGlzdEtleUhpc3RvcnkSIS5yb2xsb3V0LnYxLkxpc3RLZXlIaXN0b3J5UmVxdWVzdBoiLnJvbGxvdXQudjEuTGlzdEtleUhpc3RvcnlSZXNwb25zZSIDkAIBEk0KCVN0ZWVyS2V5cxIcLnJvbGxvdXQudjEuU3RlZXJLZXlzUmVxdWVzdBodLnJvbGxvdXQudjEuU3RlZXJLZXlzUmVzcG9uc2UiA5ACAhJQCgpFeHBvcnRLZXlzEh0ucm9sbG91dC52MS5FeHBvcnRLZXlzUmVxdWVzdBoeLnJvbGxvdXQudjEuRXhwb3J0S2V5c1Jlc3BvbnNlIgOQAgESUAoKSW1wb3J0S2V5cxIdLnJvbGxvdXQudjEuSW1wb3J0S2V5c1JlcXVlc3QaHi5yb2xsb3V0LnYxLkltcG9ydEtleXNSZXNwb25zZSIDkAICElwKDkxpc3RQYXJ0aXRpb25zEiEucm9sbG91dC52MS5MaXN0UGFydGl0aW9uc1JlcXVlc3QaIi5yb2xsb3V0LnYxLkxpc3RQYXJ0aXRpb25zUmVzcG9uc2UiA5ACAWIGcHJvdG8z", [file_rollout_v1_common, file_rollout_v1_run, file_rollout_v1_work]);
 
 /**
  * @generated from message rollout.v1.GetKeyRequest
@@ -216,7 +218,7 @@ export type LiveInvocation = Message<"rollout.v1.LiveInvocation"> & {
   source: string;
 
   /**
-   * Its item, 64 hexadecimal digits.
+   * Its item, 64 hexadecimal digits; empty when that is final, and its end waits for its turn.
    *
    * @generated from field: string item = 3;
    */
@@ -574,6 +576,417 @@ export const KeyRefusalSchema: GenMessage<KeyRefusal> = /*@__PURE__*/
   messageDesc(file_rollout_v1_keys, 13);
 
 /**
+ * @generated from message rollout.v1.ExportKeysRequest
+ */
+export type ExportKeysRequest = Message<"rollout.v1.ExportKeysRequest"> & {
+  /**
+   * Only keys that begin with this.
+   *
+   * @generated from field: string prefix = 1;
+   */
+  prefix: string;
+
+  /**
+   * As the answer before said; empty for the first page.
+   *
+   * @generated from field: string after = 2;
+   */
+  after: string;
+};
+
+/**
+ * Describes the message rollout.v1.ExportKeysRequest.
+ * Use `create(ExportKeysRequestSchema)` to create a new message.
+ */
+export const ExportKeysRequestSchema: GenMessage<ExportKeysRequest> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 14);
+
+/**
+ * @generated from message rollout.v1.ExportKeysResponse
+ */
+export type ExportKeysResponse = Message<"rollout.v1.ExportKeysResponse"> & {
+  /**
+   * @generated from field: rollout.v1.CoordinatorEnvelope coordinator = 1;
+   */
+  coordinator?: CoordinatorEnvelope | undefined;
+
+  /**
+   * @generated from field: repeated rollout.v1.MovedKey keys = 2;
+   */
+  keys: MovedKey[];
+
+  /**
+   * Keys that cannot be told as they are.
+   *
+   * @generated from field: repeated rollout.v1.UnmovableKey unmovable = 3;
+   */
+  unmovable: UnmovableKey[];
+
+  /**
+   * Where to go on; empty when nothing follows.
+   *
+   * @generated from field: string after = 4;
+   */
+  after: string;
+};
+
+/**
+ * Describes the message rollout.v1.ExportKeysResponse.
+ * Use `create(ExportKeysResponseSchema)` to create a new message.
+ */
+export const ExportKeysResponseSchema: GenMessage<ExportKeysResponse> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 15);
+
+/**
+ * @generated from message rollout.v1.UnmovableKey
+ */
+export type UnmovableKey = Message<"rollout.v1.UnmovableKey"> & {
+  /**
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * `running`: an item of it is with a worker, or waits after a failure. `failed`: an item of it has failed and keeps it. `too_large`: more
+   * waits for it than one message holds.
+   *
+   * @generated from field: string why = 2;
+   */
+  why: string;
+};
+
+/**
+ * Describes the message rollout.v1.UnmovableKey.
+ * Use `create(UnmovableKeySchema)` to create a new message.
+ */
+export const UnmovableKeySchema: GenMessage<UnmovableKey> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 16);
+
+/**
+ * A key with all that is theirs. Programs hand it on as it is.
+ *
+ * @generated from message rollout.v1.MovedKey
+ */
+export type MovedKey = Message<"rollout.v1.MovedKey"> & {
+  /**
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * @generated from field: bool is_paused = 2;
+   */
+  isPaused: boolean;
+
+  /**
+   * Absent when it has none.
+   *
+   * @generated from field: optional bytes state = 3;
+   */
+  state?: Uint8Array | undefined;
+
+  /**
+   * @generated from field: uint32 state_version = 4;
+   */
+  stateVersion: number;
+
+  /**
+   * Items that are not final, in order.
+   *
+   * @generated from field: repeated rollout.v1.MovedItem items = 5;
+   */
+  items: MovedItem[];
+
+  /**
+   * Absent for a key that is no actor, and for an actor that has asked for nothing.
+   *
+   * @generated from field: rollout.v1.MovedActor actor = 6;
+   */
+  actor?: MovedActor | undefined;
+};
+
+/**
+ * Describes the message rollout.v1.MovedKey.
+ * Use `create(MovedKeySchema)` to create a new message.
+ */
+export const MovedKeySchema: GenMessage<MovedKey> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 17);
+
+/**
+ * @generated from message rollout.v1.MovedItem
+ */
+export type MovedItem = Message<"rollout.v1.MovedItem"> & {
+  /**
+   * @generated from field: bytes id = 1;
+   */
+  id: Uint8Array;
+
+  /**
+   * @generated from field: bytes payload = 2;
+   */
+  payload: Uint8Array;
+
+  /**
+   * @generated from field: string label = 3;
+   */
+  label: string;
+
+  /**
+   * @generated from field: sint32 priority = 4;
+   */
+  priority: number;
+
+  /**
+   * Absent for an item that was submitted.
+   *
+   * @generated from field: rollout.v1.ItemOrigin origin = 5;
+   */
+  origin?: ItemOrigin | undefined;
+
+  /**
+   * Of a timer, an outcome or a failure: tells it from an earlier one of the same id.
+   *
+   * @generated from field: double number = 6;
+   */
+  number: number;
+
+  /**
+   * Of mail: it is passed over where nobody takes it.
+   *
+   * @generated from field: bool only_if_there = 7;
+   */
+  onlyIfThere: boolean;
+};
+
+/**
+ * Describes the message rollout.v1.MovedItem.
+ * Use `create(MovedItemSchema)` to create a new message.
+ */
+export const MovedItemSchema: GenMessage<MovedItem> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 18);
+
+/**
+ * @generated from message rollout.v1.MovedActor
+ */
+export type MovedActor = Message<"rollout.v1.MovedActor"> & {
+  /**
+   * Absent for one that no actor has started.
+   *
+   * @generated from field: optional string parent_key = 1;
+   */
+  parentKey?: string | undefined;
+
+  /**
+   * @generated from field: string parent_id = 2;
+   */
+  parentId: string;
+
+  /**
+   * @generated from field: double parent_number = 3;
+   */
+  parentNumber: number;
+
+  /**
+   * @generated from field: double next_number = 4;
+   */
+  nextNumber: number;
+
+  /**
+   * @generated from field: bool is_final = 5;
+   */
+  isFinal: boolean;
+
+  /**
+   * @generated from field: repeated rollout.v1.MovedStart live = 6;
+   */
+  live: MovedStart[];
+
+  /**
+   * @generated from field: repeated rollout.v1.MovedTimer timers = 7;
+   */
+  timers: MovedTimer[];
+};
+
+/**
+ * Describes the message rollout.v1.MovedActor.
+ * Use `create(MovedActorSchema)` to create a new message.
+ */
+export const MovedActorSchema: GenMessage<MovedActor> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 19);
+
+/**
+ * An invocation or a child that has begun.
+ *
+ * @generated from message rollout.v1.MovedStart
+ */
+export type MovedStart = Message<"rollout.v1.MovedStart"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: double number = 2;
+   */
+  number: number;
+
+  /**
+   * @generated from field: bool is_child = 3;
+   */
+  isChild: boolean;
+
+  /**
+   * @generated from field: string source = 4;
+   */
+  source: string;
+
+  /**
+   * @generated from field: bool has_ended = 5;
+   */
+  hasEnded: boolean;
+};
+
+/**
+ * Describes the message rollout.v1.MovedStart.
+ * Use `create(MovedStartSchema)` to create a new message.
+ */
+export const MovedStartSchema: GenMessage<MovedStart> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 20);
+
+/**
+ * @generated from message rollout.v1.MovedTimer
+ */
+export type MovedTimer = Message<"rollout.v1.MovedTimer"> & {
+  /**
+   * Empty: the actor is forgotten when it is due.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: double number = 2;
+   */
+  number: number;
+
+  /**
+   * @generated from field: double due_at_ms = 3;
+   */
+  dueAtMs: number;
+
+  /**
+   * @generated from field: bytes event = 4;
+   */
+  event: Uint8Array;
+
+  /**
+   * @generated from field: string to = 5;
+   */
+  to: string;
+
+  /**
+   * @generated from field: bool only_if_there = 6;
+   */
+  onlyIfThere: boolean;
+
+  /**
+   * The item whose result has set it, and its number among all that this has asked for.
+   *
+   * @generated from field: bytes asker = 7;
+   */
+  asker: Uint8Array;
+
+  /**
+   * @generated from field: double index = 8;
+   */
+  index: number;
+
+  /**
+   * @generated from field: sint32 priority = 9;
+   */
+  priority: number;
+};
+
+/**
+ * Describes the message rollout.v1.MovedTimer.
+ * Use `create(MovedTimerSchema)` to create a new message.
+ */
+export const MovedTimerSchema: GenMessage<MovedTimer> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 21);
+
+/**
+ * @generated from message rollout.v1.ImportKeysRequest
+ */
+export type ImportKeysRequest = Message<"rollout.v1.ImportKeysRequest"> & {
+  /**
+   * At most 100.
+   *
+   * @generated from field: repeated rollout.v1.MovedKey keys = 1;
+   */
+  keys: MovedKey[];
+
+  /**
+   * As in `SubmitRequest`.
+   *
+   * @generated from field: bytes task_digest = 2;
+   */
+  taskDigest: Uint8Array;
+
+  /**
+   * @generated from field: string plugin = 3;
+   */
+  plugin: string;
+
+  /**
+   * @generated from field: string task_summary = 4;
+   */
+  taskSummary: string;
+};
+
+/**
+ * Describes the message rollout.v1.ImportKeysRequest.
+ * Use `create(ImportKeysRequestSchema)` to create a new message.
+ */
+export const ImportKeysRequestSchema: GenMessage<ImportKeysRequest> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 22);
+
+/**
+ * @generated from message rollout.v1.ImportKeysResponse
+ */
+export type ImportKeysResponse = Message<"rollout.v1.ImportKeysResponse"> & {
+  /**
+   * @generated from field: rollout.v1.CoordinatorEnvelope coordinator = 1;
+   */
+  coordinator?: CoordinatorEnvelope | undefined;
+
+  /**
+   * @generated from field: double taken = 2;
+   */
+  taken: number;
+
+  /**
+   * Taken by an earlier call.
+   *
+   * @generated from field: double known = 3;
+   */
+  known: number;
+
+  /**
+   * Keys that the run has for another reason, and that are left as they are.
+   *
+   * @generated from field: repeated string there = 4;
+   */
+  there: string[];
+};
+
+/**
+ * Describes the message rollout.v1.ImportKeysResponse.
+ * Use `create(ImportKeysResponseSchema)` to create a new message.
+ */
+export const ImportKeysResponseSchema: GenMessage<ImportKeysResponse> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 23);
+
+/**
  * @generated from message rollout.v1.ListPartitionsRequest
  */
 export type ListPartitionsRequest = Message<"rollout.v1.ListPartitionsRequest"> & {
@@ -584,7 +997,7 @@ export type ListPartitionsRequest = Message<"rollout.v1.ListPartitionsRequest"> 
  * Use `create(ListPartitionsRequestSchema)` to create a new message.
  */
 export const ListPartitionsRequestSchema: GenMessage<ListPartitionsRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 14);
+  messageDesc(file_rollout_v1_keys, 24);
 
 /**
  * @generated from message rollout.v1.ListPartitionsResponse
@@ -611,7 +1024,7 @@ export type ListPartitionsResponse = Message<"rollout.v1.ListPartitionsResponse"
  * Use `create(ListPartitionsResponseSchema)` to create a new message.
  */
 export const ListPartitionsResponseSchema: GenMessage<ListPartitionsResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 15);
+  messageDesc(file_rollout_v1_keys, 25);
 
 /**
  * @generated from message rollout.v1.Partition
@@ -662,7 +1075,7 @@ export type Partition = Message<"rollout.v1.Partition"> & {
  * Use `create(PartitionSchema)` to create a new message.
  */
 export const PartitionSchema: GenMessage<Partition> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 16);
+  messageDesc(file_rollout_v1_keys, 26);
 
 /**
  * @generated from enum rollout.v1.KeyAction
@@ -794,7 +1207,8 @@ export const KeyService: GenService<{
     output: typeof ListKeysResponseSchema;
   },
   /**
-   * Items of one key that have succeeded, the last one first, a page a call.
+   * Items of one key that have succeeded, the last one first, a page a call: those that have left a state that has a version, as actors'
+   * have; none of another key.
    *
    * @generated from rpc rollout.v1.KeyService.ListKeyHistory
    */
@@ -812,6 +1226,26 @@ export const KeyService: GenService<{
     methodKind: "unary";
     input: typeof SteerKeysRequestSchema;
     output: typeof SteerKeysResponseSchema;
+  },
+  /**
+   * Keys with all that is theirs, for another run: in order of their partitions, a page a call. What moves meanwhile is told as it is.
+   *
+   * @generated from rpc rollout.v1.KeyService.ExportKeys
+   */
+  exportKeys: {
+    methodKind: "unary";
+    input: typeof ExportKeysRequestSchema;
+    output: typeof ExportKeysResponseSchema;
+  },
+  /**
+   * Takes keys of another run, each whole or not at all. Answered when they are on stable storage.
+   *
+   * @generated from rpc rollout.v1.KeyService.ImportKeys
+   */
+  importKeys: {
+    methodKind: "unary";
+    input: typeof ImportKeysRequestSchema;
+    output: typeof ImportKeysResponseSchema;
   },
   /**
    * All partitions, in order of their numbers; none while the run has no keys.

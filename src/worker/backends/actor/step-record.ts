@@ -41,7 +41,7 @@ interface SendParams {
   /** XState puts the reference in place of an id when the child is there. */
   readonly to: unknown;
   readonly event: EventObject;
-  readonly id?: string | undefined;
+  readonly id?: unknown;
   readonly delay?: number | undefined;
 }
 
@@ -189,8 +189,11 @@ export class StepRecord {
     return [{ kind: "send", to, event: this.#textOf(event), onlyIfThere: this.#isWithin(to) }];
   }
 
-  #timer(id: string | undefined, delay: number, event: EventObject, to?: string): AskOf<"timer"> {
+  #timer(id: unknown, delay: number, event: EventObject, to?: string): AskOf<"timer"> {
     if (!Number.isFinite(delay)) throw new RangeError(`the delay of ${event.type} is ${delay}`);
+    // XState's types say so; a machine in JavaScript may say something else.
+    if (id !== undefined && typeof id !== "string")
+      throw new TypeError(`the id of the delayed ${event.type} is a ${typeof id}, and not a text`);
     const delayMs = Math.max(0, Math.ceil(delay));
     const isAfter = to === undefined && event.type.startsWith(AFTER);
     const text = isAfter ? JSON.stringify(event) : this.#textOf(event);

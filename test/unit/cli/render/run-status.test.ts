@@ -56,6 +56,19 @@ describe("the status of a run", () => {
     expect(textOf("cancelled", { keys })).to.not.contain("parked");
   });
 
+  it("says what goes on between actors, and for which timers it waits", () => {
+    const inside = { pending: 2, running: 1, done: 1_200, failed: 1, stopped: 3 };
+    const timers = { armed: 12, nextInMs: 29 * 86_400_000 };
+    expect(textOf("sealed", { inside, timers })).to.contain(
+      "\n  inside, between actors: 1,200 done, 1 failed, 1 with workers, 2 waiting, 3 stopped, because what they were for was left" +
+        "\n  waits for 12 timers, the next in 29d 0h\n",
+    );
+    expect(textOf("sealed", { timers: { armed: 1, nextInMs: 0 } })).to.contain(
+      "\n  waits for 1 timer, due now\n",
+    );
+    expect(textOf("cancelled", { timers })).to.not.contain("timer");
+  });
+
   it("says why items fail", () => {
     const message = {
       failureClass: "crash",

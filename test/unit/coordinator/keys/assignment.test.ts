@@ -3,7 +3,7 @@ import { KEYS_PREFIX } from "../../../../src/storage/keys.ts";
 import { partitionOf } from "../../../../src/base/partition.ts";
 import { World } from "../../../support/world.ts";
 import { workerId } from "../../../support/world-worker.ts";
-import type { OwnPartitions } from "../../../../src/coordinator/turn/input.ts";
+import type { OwnPartitions } from "../../../../src/coordinator/turn/key-terms.ts";
 
 const keyOf = (text: string): string => text.split(" ")[0] ?? "";
 const PARTITIONS = 32;

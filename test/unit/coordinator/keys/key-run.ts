@@ -73,8 +73,12 @@ export class KeyRun {
     const budgets = { maxAttempts: 2, maxLost: 3 };
     const world = await World.start({ store: store ?? new MemoryStore(), seed, keys: settings, budgets });
     const run = new KeyRun(world, seededRandom(seed), settings.skipsFailed === true);
-    for (let number = 1; number <= WORKERS; number++)
-      run.#workers.push(await world.worker(number, { slots: 2, credit: 4 }));
+    for (let number = 1; number <= WORKERS; number++) {
+      const worker = await world.worker(number, { slots: 2, credit: 4 });
+      worker.plugins = [{ name: "order", version: "1", stateVersion: 1 }];
+      await worker.beat();
+      run.#workers.push(worker);
+    }
     return run;
   }
 
@@ -133,7 +137,8 @@ export class KeyRun {
     if (item.keyed === undefined) return success;
     const { commit, state } = item.keyed;
     const before = state === null ? "" : Buffer.from(state).toString();
-    return { ...success, keyed: { basedOn: commit, state: Buffer.from(`${before}|${item.text}`) } };
+    const left = Buffer.from(`${before}|${item.text}`);
+    return { ...success, keyed: { basedOn: commit, state: left, stateVersion: 1 } };
   }
 
   async #release(worker: WorldWorker): Promise<void> {

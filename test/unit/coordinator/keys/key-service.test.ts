@@ -152,12 +152,15 @@ describe("the service of keys", () => {
 
   it("tells the items of a key that have succeeded, the last one first, page by page", async () => {
     const { world, worker, keys } = await deskOf();
+    worker.plugins = [{ name: "order", version: "1", stateVersion: 1 }];
+    await worker.beat();
     await world.submit(["a 1", "b 1", "a 2", "a 3", "a 4"], { keyOf });
     expect((await keys.listKeyHistory({ key: "a" })).results).to.deep.equal([]);
     for (const text of ["a 1", "a 2", "b 1", "a 3", "a 4"]) {
       const item = worker.held.find((held) => held.text === text);
       if (item === undefined) return expect.fail(`${text} was not given out`);
-      await worker.report([item], text === "a 3" ? TOO_LARGE : successOf(item));
+      const keyed = { basedOn: item.keyed?.commit ?? 0, state: Buffer.from(text), stateVersion: 1 };
+      await worker.report([item], text === "a 3" ? TOO_LARGE : { ...successOf(item), keyed });
       if (text === "a 3") await keys.steerKeys({ action: KeyAction.SKIP, keys: ["a"] });
       await worker.ask(1);
     }

@@ -1,6 +1,9 @@
 import { expect } from "chai";
 import fc from "fast-check";
 import {
+  insidePlaceOf,
+  isBeside,
+  isInside,
   delayedKey,
   isKeyed,
   keyedPlaceOf,
@@ -16,7 +19,7 @@ import {
 } from "../../../../src/coordinator/ledger/place.ts";
 
 const priority = fc.integer({ min: PRIORITY_MIN, max: PRIORITY_MAX });
-const sequence = fc.integer({ min: 0, max: 2 ** 47 - 1 });
+const sequence = fc.integer({ min: 0, max: 2 ** 46 - 1 });
 
 describe("a place", () => {
   it("sorts as text by priority, highest first, then by submission", () => {
@@ -48,7 +51,7 @@ describe("a place", () => {
   });
 
   it("lies before the end of its lane, and after the ends of higher ones", () => {
-    expect(placeOf(3, 2 ** 47 - 1) < laneEnd(3)).to.equal(true);
+    expect(placeOf(3, 2 ** 46 - 1) < laneEnd(3)).to.equal(true);
     expect(placeOf(3, 0) > laneEnd(4)).to.equal(true);
   });
 
@@ -68,11 +71,26 @@ describe("a place", () => {
     );
   });
 
-  it("has an order among all others, whether their items have keys or not", () => {
-    const any = fc.tuple(priority, sequence, fc.boolean());
+  it("lies apart from those with a key when nobody submitted its item, and says the same of itself", () => {
     fc.assert(
-      fc.property(any, any, ([p1, s1, k1], [p2, s2, k2]) => {
-        const [one, other] = [(k1 ? keyedPlaceOf : placeOf)(p1, s1), (k2 ? keyedPlaceOf : placeOf)(p2, s2)];
+      fc.property(priority, sequence, (lane, number) => {
+        const place = insidePlaceOf(lane, number);
+        expect([isPlace(place), isKeyed(place), isInside(place)]).to.deep.equal([true, true, true]);
+        expect([isInside(keyedPlaceOf(lane, number)), isInside(placeOf(lane, number))]).to.deep.equal([
+          false,
+          false,
+        ]);
+        expect([priorityOf(place), sequenceOf(place)]).to.deep.equal([lane, number]);
+        expect(isBeside(place, keyedPlaceOf(lane, number))).to.equal(false);
+      }),
+    );
+  });
+
+  it("has an order among all others, whether their items have keys or not", () => {
+    const any = fc.tuple(priority, sequence, fc.constantFrom(placeOf, keyedPlaceOf, insidePlaceOf));
+    fc.assert(
+      fc.property(any, any, ([p1, s1, make1], [p2, s2, make2]) => {
+        const [one, other] = [make1(p1, s1), make2(p2, s2)];
         const expected = p1 === p2 ? s1 - s2 : p2 - p1;
         expect(orderOf(one) < orderOf(other)).to.equal(expected < 0);
         expect(orderOf(one) === orderOf(other)).to.equal(expected === 0);

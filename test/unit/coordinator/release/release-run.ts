@@ -2,10 +2,13 @@
 // compared with a replay (C4).
 import assert from "node:assert/strict";
 import type { WorldOptions } from "../../../support/world.ts";
-import { TASK_DIGEST, texts, World } from "../../../support/world.ts";
+import { LEADERSHIP, LIVENESS, TASK_DIGEST, texts, World } from "../../../support/world.ts";
 import type { SubmitParts } from "../../../support/world.ts";
 import { reportOf } from "../../../support/world-worker.ts";
 import type { HeldItem, WorldWorker } from "../../../support/world-worker.ts";
+import { replay } from "../../../../src/coordinator/replay.ts";
+import type { CoordinatorState } from "../../../../src/coordinator/turn/state.ts";
+import type { Store } from "../../../../src/storage/store.ts";
 import type { Measure } from "../../../../src/base/measure.ts";
 import type { Terms } from "../../../../src/coordinator/release/release.ts";
 import type { StageSpec } from "../../../../src/config/release.ts";
@@ -67,6 +70,11 @@ export class ReleaseRun {
     const run = new ReleaseRun(await World.start(options));
     await run.world.submit(texts(items), { plugin: PLUGIN, ...parts });
     return run;
+  }
+
+  /** The state of another leader over the same store, which has not heard of this one. */
+  static over(store: Store, { nowMs }: { readonly nowMs: number }): Promise<CoordinatorState> {
+    return replay(store, { ...LEADERSHIP, liveness: LIVENESS, workersMax: 10, nowMs });
   }
 
   async worker(

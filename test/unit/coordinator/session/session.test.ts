@@ -82,7 +82,7 @@ describe("a worker's session", () => {
       await ledger.settle();
       expect(worker.acknowledged).to.equal(3);
       // A store that has lost them does not take even that, so the worker keeps what it has.
-      expect(ledger.written).to.deep.equal({ puts: [], deletes: [], durability: "sync" });
+      expect(ledger.written).to.deep.include({ puts: [], deletes: [], durability: "sync" });
       expect(await ledger.rowsUnder(DONE_PREFIX)).to.deep.equal([before]);
       expect(await ledger.countUnder(COMPLETIONS_PREFIX)).to.equal(1);
     });

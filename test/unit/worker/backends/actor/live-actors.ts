@@ -84,14 +84,11 @@ export class LiveActors implements ChartWorld {
   }
 
   get invocations(): string[] {
-    const waiting = [...this.#promises.keys()].filter((one) => inner(one)._processingStatus === RUNNING);
-    return waiting.map((one) => pathOf(inner(one))).sort();
+    return [...this.#promises.keys()].map(inner).filter(isHeard).map(pathOf).sort();
   }
 
   async settle(name: string, kind: "outcome" | "failure", payload: string): Promise<void> {
-    const found = [...this.#promises].find(
-      ([one]) => inner(one)._processingStatus === RUNNING && pathOf(inner(one)) === name,
-    );
+    const found = [...this.#promises].find(([one]) => isHeard(inner(one)) && pathOf(inner(one)) === name);
     if (found === undefined) throw new Error(`there is no promise ${name}`);
     const [actor, promise] = found;
     this.#promises.delete(actor);
@@ -126,7 +123,7 @@ export class LiveActors implements ChartWorld {
   }
 
   #next(): LiveTimer | undefined {
-    const standing = [...this.#timers.values()].filter(({ target }) => target._processingStatus === RUNNING);
+    const standing = [...this.#timers.values()].filter(({ target }) => isHeard(target));
     return standing.sort((a, b) => a.dueMs - b.dueMs || a.number - b.number)[0];
   }
 
@@ -169,6 +166,11 @@ interface System {
 
 function inner(actor: AnyActorRef): Inner {
   return actor as unknown as Inner;
+}
+
+/** Whether anything comes of it: what was started by an actor that has thrown runs on in XState. */
+function isHeard({ _processingStatus: status, _parent: parent }: Inner): boolean {
+  return status === RUNNING && (parent === undefined || isHeard(parent));
 }
 
 function pathOf({ id, _parent: parent }: Inner): string {

@@ -1,0 +1,65 @@
+// `rollout key export`
+import { failure } from "../../base/errors.ts";
+import { Flags } from "../../cli/oclif.ts";
+import { configFlags } from "../../cli/setting-flags.ts";
+import { exportKeys } from "../../client/moved-keys.ts";
+import type { Unmovable } from "../../client/moved-keys.ts";
+import { OperatorCommand } from "../../compose/operator-command.ts";
+import type { RolloutClient } from "../../compose/rollout-client.ts";
+
+const SHOWN_MAX = 5;
+
+const WHY: Readonly<Record<string, string>> = {
+  running: "an item of it is with a worker, or waits after a failure",
+  failed: "an item of it has failed and keeps it: `rollout retry` or `rollout key skip` first",
+  too_large: "more waits for it than can be moved at once",
+};
+
+export class KeyExport extends OperatorCommand {
+  static override readonly summary = "Print keys with all that is theirs, for another run to take in.";
+  static override readonly description =
+    "One a line: state, waiting items, and of actors timers, invocations and children. The run has to be paused, with nothing that executes, so that no key " +
+    "goes on in both runs; cancel it when the other run has them. Results stay here, and so do the ids of events that are done: an event " +
+    "that is sent again to the other run is a new one there.";
+  static override readonly examples = [
+    "<%= config.bin %> <%= command.id %> > keys.jsonl",
+    "<%= config.bin %> <%= command.id %> --prefix order/ > orders.jsonl",
+  ];
+  static override readonly flags = {
+    ...configFlags("operator"),
+    prefix: Flags.string({
+      summary: "Only keys that begin with this: `order/` has the actors of a type, and their children.",
+      helpValue: "TEXT",
+      default: "",
+    }),
+  };
+
+  override async run(): Promise<void> {
+    const { flags } = await this.parse(KeyExport);
+    const unmovable: Unmovable[] = [];
+    let keys = 0;
+    await this.withRun(flags, async (client) => {
+      await refuseMoving(client);
+      for await (const one of exportKeys(client.keyCalls, flags.prefix)) {
+        if (typeof one !== "string") unmovable.push(one);
+        else {
+          this.print([JSON.parse(one) as object], `${one}\n`);
+          keys++;
+        }
+      }
+    });
+    const [first] = unmovable;
+    if (first !== undefined) {
+      const alike = unmovable.filter(({ why }) => why === first.why).map(({ key }) => key);
+      const more = alike.length > SHOWN_MAX ? ` and ${alike.length - SHOWN_MAX} more` : "";
+      const reason = WHY[first.why] ?? first.why;
+      throw failure("key_refused", { keys: `${alike.slice(0, SHOWN_MAX).join(", ")}${more}`, reason });
+    }
+    if (keys === 0) this.tell("The run has no such keys.");
+  }
+}
+
+async function refuseMoving(client: RolloutClient): Promise<void> {
+  const { state } = await client.status();
+  if (state !== "paused" && state !== "complete") throw failure("run_not_paused", {});
+}

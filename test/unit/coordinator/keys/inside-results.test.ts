@@ -1,0 +1,74 @@
+// Items from inside, as operators see them: left out of results unless they are asked for, with the word of what made them.
+import { expect } from "chai";
+import type { ListResultsResponse } from "../../../../src/gen/rollout/v1/run_pb.ts";
+import { ResultOrder } from "../../../../src/gen/rollout/v1/run_pb.ts";
+import { itemDigits } from "../../../../src/coordinator/ledger/place.ts";
+import { WorldOperator } from "../../../support/world-operator.ts";
+import { ActorRig, bytes } from "./actor-rig.ts";
+
+const send = (to: string, text: string) => ({ to, event: bytes(text), isOptional: false });
+
+async function told(): Promise<{ rig: ActorRig; operator: WorldOperator }> {
+  const rig = await ActorRig.start();
+  await rig.send("a go", "b go");
+  await rig.done("a", {
+    sends: [send("c", "one")],
+    invocations: [{ id: "i", source: "s", input: bytes("in") }],
+  });
+  await rig.done("c");
+  await rig.fails("a!run/i/1");
+  await rig.fails("a");
+  await rig.done("b");
+  return { rig, operator: new WorldOperator(rig.world) };
+}
+
+function list(
+  operator: WorldOperator,
+  order: ResultOrder,
+  withInside: boolean,
+): Promise<ListResultsResponse> {
+  return operator.ask((run) => run.listResults({ order, withInside, withPayload: true }));
+}
+
+function wordsOf({ results }: ListResultsResponse): string[] {
+  return results.map(({ payload, origin }) =>
+    `${Buffer.from(payload).toString()} ${origin?.from.case ?? ""}`.trim(),
+  );
+}
+
+describe("items from inside", () => {
+  it("are no results, unless they are asked for", async () => {
+    const { operator } = await told();
+    const inOrder = await list(operator, ResultOrder.INPUT, false);
+    expect(wordsOf(inOrder)).to.deep.equal(["a go", "b go"]);
+    expect(inOrder.caughtUp).to.equal(true);
+    expect(wordsOf(await list(operator, ResultOrder.COMPLETION, false))).to.deep.equal(["a go", "b go"]);
+    const all = ["a go", "b go", "one mail", "in invocation", "it says no failure"];
+    expect(wordsOf(await list(operator, ResultOrder.INPUT, true))).to.have.members(all);
+    expect(wordsOf(await list(operator, ResultOrder.COMPLETION, true))).to.have.members(all);
+  });
+
+  it("are counted apart", async () => {
+    const { rig } = await told();
+    const { done, failed, failedByClass, inside } = await rig.world.view();
+    expect({ done, failed, failedByClass }).to.deep.equal({ done: 2, failed: 0, failedByClass: {} });
+    expect(inside).to.deep.equal({ pending: 0, running: 0, done: 1, failed: 2, stopped: 0 });
+  });
+
+  it("are explained with what has made them, and the key of their actor", async () => {
+    const { operator } = await told();
+    const { results } = await list(operator, ResultOrder.COMPLETION, true);
+    const invocation = results.find(({ origin }) => origin?.from.case === "invocation");
+    const name = itemDigits(invocation?.itemId ?? new Uint8Array());
+    const { item } = await operator.ask((run) => run.getItem({ name }));
+    expect(item?.key).to.equal("a");
+    expect(item?.origin?.from).to.deep.include({ case: "invocation" });
+  });
+
+  it("that an actor was told of, or that nobody wanted, are not taken back", async () => {
+    const { rig, operator } = await told();
+    const { retried } = await operator.ask((run) => run.retry({}));
+    expect(retried).to.equal(1);
+    expect(rig.held).to.deep.equal(["a: it says no (failure i)"]);
+  });
+});
