@@ -16,6 +16,7 @@ import { memory } from "./memory.ts";
 import { page } from "./page.ts";
 import { onPostgres, peers } from "./peers.ts";
 import { realUse } from "./real-use.ts";
+import { releaseCalibration } from "./release-calibration.ts";
 import { replayBench } from "./replay.ts";
 import { results as resultsBench } from "./results.ts";
 import { start } from "./start.ts";
@@ -25,6 +26,7 @@ import { throughput } from "./throughput.ts";
 const BENCHES: readonly Bench[] = [
   ...[heartbeat, throughput, latency, replayBench, memory, resultsBench, start, steal],
   ...[growth, peers, onPostgres, failover, inspect, page, realUse, localRun, keys, actors],
+  releaseCalibration,
 ];
 
 const { values } = parseArgs({

@@ -16,7 +16,7 @@ import { join, resolve } from "node:path";
 
 import { gzipSync } from "node:zlib";
 import { sleep, systemClock } from "../src/base/clock.ts";
-import { EARLIER, unpackEarlier } from "../test/e2e/earlier/earlier-program.ts";
+import { EARLIER, unpackEarlier } from "../test/e2e/earlier/earlier-package.ts";
 import { withCluster } from "../test/support/cluster.ts";
 import type { Cluster } from "../test/support/cluster.ts";
 import { eventually } from "../test/support/eventually.ts";
@@ -35,7 +35,7 @@ const place = mkdtempSync(join(tmpdir(), "rollout-earlier-"));
 try {
   mkdirSync(EARLIER, { recursive: true });
   if (COMMIT !== undefined) pack(COMMIT, place);
-  const program = unpackEarlier(join(place, "unpacked"));
+  const program = unpackEarlier(mkdtempSync(join(place, "unpacked-")));
   await inNewDatabase(SERVER, (url) =>
     withCluster(settingsOf(url), (cluster) => dumpRun(cluster, program, url)),
   );

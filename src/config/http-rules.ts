@@ -17,7 +17,7 @@ export function refusalOfHttp(spec: HttpSpec): HttpRefusal | undefined {
   if (!isHttpUrl(url)) return { key: "url", allowed: URL_ALLOWED };
   if (path !== undefined && !/^\/(?!\/)[^\s#]*$/.test(path))
     return { key: "path", allowed: 'a path that begins with /, such as "/chat/completions"' };
-  if (output !== "body" && output !== "message" && !POINTER.test(output))
+  if (output !== "body" && output !== "message" && !isPointer(output))
     return { key: "output", allowed: '"body", "message", or a JSON pointer such as "/choices/0/text"' };
   if (Object.values(headers).some((text) => /[\p{Cc}\u0100-\u{10ffff}]/u.test(text)))
     return { key: "headers", allowed: "texts of one line in Latin letters" };
@@ -41,6 +41,11 @@ export function pathOfUrl(url: string): string {
 /** `{port}` filled in. */
 export function withPort(text: string, port: number): string {
   return text.replaceAll("{port}", String(port));
+}
+
+/** Whether a text is a JSON pointer to a part of something. */
+export function isPointer(text: string): boolean {
+  return POINTER.test(text);
 }
 
 function isHttpUrl(url: string): boolean {

@@ -3,19 +3,15 @@
 import { dirname, resolve } from "node:path";
 import { stringify } from "smol-toml";
 import { assert } from "../base/assert.ts";
-import { failure } from "../base/errors.ts";
-import type { RolloutError } from "../base/errors.ts";
-import { printable } from "../base/safe-text.ts";
 import { demandTrusted } from "../base/trusted-place.ts";
-import { showValue } from "./gather.ts";
+import { FieldReader } from "./field-reader.ts";
 import { refusalOfHttp } from "./http-rules.ts";
 import { LIMITS } from "./limits.ts";
 import { BACKEND_KINDS, fieldsOf } from "./manifest-fields.ts";
 import type { BackendKind, SpecOf } from "./manifest-fields.ts";
 import { nearestName } from "./nearest.ts";
 import { parseConfigText, readTrustedText } from "./toml-file.ts";
-import type { FileSetting } from "./toml-file.ts";
-import { describeField, nameOf, parseField } from "./value.ts";
+import { nameOf } from "./value.ts";
 import type { FieldRule } from "./value.ts";
 
 interface ManifestBase {
@@ -76,13 +72,12 @@ function loadsModule(manifest: Manifest): manifest is ModuleManifest {
  * @internal
  */
 export function parseManifest(file: string, text: string): Manifest {
-  const reader = new ManifestReader(file, text);
+  const reader = readerOf(file, text);
   const name = reader.read("name", COMMON.name);
-  if (typeof name !== "string" || !NAME.test(name))
+  if (!NAME.test(name))
     throw reader.refusal("name", "a to z, 0 to 9 and -, beginning with a letter or digit");
-  const backend = BACKEND_KINDS.find((kind) => kind === reader.read("backend", COMMON.backend));
-  assert(backend !== undefined, "a backend that is read is one of them");
-  reader.refuseUnknown(backend);
+  const backend = reader.read("backend", COMMON.backend);
+  refuseUnknown(reader, backend);
   const directory = dirname(file);
   const manifest = {
     file,
@@ -159,75 +154,26 @@ export function mockManifest(spec: Partial<SpecOf<"mock">> = {}): ManifestOf<"mo
 }
 
 /** Rules between fields, which their types cannot say. */
-function refuseContradiction(manifest: Manifest, reader: ManifestReader): void {
+function refuseContradiction(manifest: Manifest, reader: FieldReader): void {
   if (manifest.backend === "command" && manifest.spec.shell && manifest.spec.command.length !== 1)
     throw reader.refusal("command.command", "one text in a list, because command.shell is true");
   const refusal = manifest.backend === "http" ? refusalOfHttp(manifest.spec) : undefined;
   if (refusal !== undefined) throw reader.refusal(`http.${refusal.key}`, refusal.allowed);
 }
 
-class ManifestReader {
-  readonly #file: string;
-  readonly #settings: ReadonlyMap<string, FileSetting>;
-
-  constructor(file: string, text: string) {
-    this.#file = file;
-    const isSection = (name: string): boolean => BACKEND_KINDS.some((kind) => kind === name);
-    const settings = parseConfigText(file, text, isSection);
-    this.#settings = new Map(settings.map((setting) => [setting.key, setting]));
-  }
-
-  read<Rule extends FieldRule>(key: string, rule: Rule): ReadAs<Rule> {
-    const setting = this.#settings.get(key);
-    if (setting === undefined) {
-      if (rule.required === true) {
-        const allowed = describeField(rule);
-        throw failure("config_missing_key", { source: this.#file, key, allowed });
-      }
-      if (rule.default === undefined) return undefined as ReadAs<Rule>;
-    }
-    const value = parseField(rule, setting === undefined ? rule.default : setting.value, dirname(this.#file));
-    if (value === undefined) throw this.refusal(key, describeField(rule));
-    return value as ReadAs<Rule>;
-  }
-
-  /** Why the value of that key is not taken. */
-  refusal(key: string, allowed: string): RolloutError {
-    const setting = this.#settings.get(key);
-    const value = shown(setting?.value ?? "");
-    return failure("config_invalid_value", { source: setting?.source ?? this.#file, key, value, allowed });
-  }
-
-  refuseUnknown(backend: BackendKind): void {
-    const known = [...Object.keys(COMMON), ...fieldsOf(backend).map(([key]) => `${backend}.${key}`)];
-    for (const { key, value, source } of this.#settings.values()) {
-      if (known.includes(key)) continue;
-      if (key === backend)
-        throw failure("config_invalid_value", {
-          source,
-          key,
-          value: showValue(value),
-          allowed: `a table, written [${key}]`,
-        });
-      throw failure("config_unknown_key", {
-        source,
-        key: printable(key),
-        suggestion: suggest(key, backend, known),
-      });
-    }
-  }
+function readerOf(file: string, text: string): FieldReader {
+  const isSection = (name: string): boolean => BACKEND_KINDS.some((kind) => kind === name);
+  return new FieldReader(file, parseConfigText(file, text, isSection));
 }
 
-/** A table is shown by its keys alone: variables and headers have secrets as their values. */
-function shown(value: unknown): string {
-  if (typeof value !== "object" || value === null || Array.isArray(value) || value instanceof Date)
-    return showValue(value);
-  return `{ ${printable(Object.keys(value).join(", "))} }`;
+function refuseUnknown(reader: FieldReader, backend: BackendKind): void {
+  const known = [...Object.keys(COMMON), ...fieldsOf(backend).map(([key]) => `${backend}.${key}`)];
+  for (const setting of reader.settings) {
+    if (known.includes(setting.key)) continue;
+    if (setting.key === backend) throw reader.refusal(backend, `a table, written [${backend}]`);
+    throw reader.unknown(setting, suggest(setting.key, backend, known));
+  }
 }
-
-type ReadAs<Rule extends FieldRule> = Rule extends { readonly kind: "duration" }
-  ? number | (Rule extends { readonly required: true } ? never : undefined)
-  : string | (Rule extends { readonly required: true } ? never : undefined);
 
 function suggest(key: string, backend: BackendKind, known: readonly string[]): string {
   const [table = ""] = key.split(".", 1);

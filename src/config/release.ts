@@ -1,7 +1,7 @@
-// A release as a user asks for it, in the terms of the program: the stages that a candidate passes, and the metrics by which it is judged.
+// A release as the program has it: the stages that a candidate passes, and the metrics by which it is judged.
 import type { MetricSpec } from "../base/statistics/metric.ts";
 
-interface StageDemands {
+export interface StageDemands {
   /** Judged attempts of the candidate before the stage can be promoted. */
   readonly minItems: number;
   readonly minTimeMs: number;
@@ -17,8 +17,6 @@ export type StageSpec = StageDemands &
   );
 
 export interface ReleaseSpec {
-  /** The candidate's manifest, an absolute path. */
-  readonly plugin: string;
   /** The chance of a wrong verdict, over the whole release. */
   readonly alpha: number;
   readonly onBreach: "rollback" | "hold";

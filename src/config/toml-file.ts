@@ -7,7 +7,7 @@ import { demandTrusted } from "../base/trusted-place.ts";
 import { LIMITS } from "./limits.ts";
 
 export interface FileSetting {
-  /** `section.name`, or a bare name at the top. A table's own key when it stands where no table is known. */
+  /** `section.name`, `list[1].name`, or a bare name at the top. A table's own key when it stands where no table is known. */
   readonly key: string;
   readonly value: unknown;
   /** `file:line`; the file alone when the line was not found. */
@@ -32,11 +32,12 @@ export async function readTrustedText(
   }
 }
 
-/** Every value of the file, tables opened where `isSection` knows them. Throws `config_syntax` with line and column. */
+/** Every value of the file, tables and lists of tables opened where they are known. Throws `config_syntax` with line and column. */
 export function parseConfigText(
   file: string,
   text: string,
   isSection: (name: string) => boolean,
+  isList: (name: string) => boolean = () => false,
 ): FileSetting[] {
   const lines = linesOfKeys(text);
   const settings: FileSetting[] = [];
@@ -44,9 +45,18 @@ export function parseConfigText(
     const line = lines.get(key);
     settings.push({ key, value, source: line === undefined ? file : `${file}:${line}` });
   };
+  const addTable = (name: string, table: Readonly<Record<string, unknown>>): void => {
+    for (const [inner, innerValue] of Object.entries(table)) add(`${name}.${inner}`, innerValue);
+  };
   for (const [name, value] of Object.entries(parseToml(file, text))) {
     if (isSection(name) && isTable(value)) {
-      for (const [inner, innerValue] of Object.entries(value)) add(`${name}.${inner}`, innerValue);
+      addTable(name, value);
+    } else if (isList(name) && isTables(value)) {
+      value.forEach((table, index) => {
+        // One that says nothing is there too.
+        add(`${name}[${index + 1}]`, table);
+        addTable(`${name}[${index + 1}]`, table);
+      });
     } else {
       add(name, value);
     }
@@ -69,8 +79,12 @@ function isTable(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
 }
 
+function isTables(value: unknown): value is readonly Readonly<Record<string, unknown>>[] {
+  return Array.isArray(value) && value.every(isTable);
+}
+
 /**
- * Where each key stands, by a look at the text: the parser does not say. Knows `[table]`, `key =` and `table.key =`, which
+ * Where each key stands, by a look at the text: the parser does not say. Knows `[table]`, `[[list]]`, `key =` and `table.key =`, which
  * is how configuration is written; whatever is written otherwise has no line, and the file alone is named.
  */
 function linesOfKeys(text: string): ReadonlyMap<string, number> {
@@ -78,8 +92,17 @@ function linesOfKeys(text: string): ReadonlyMap<string, number> {
   const note = (key: string, line: number): void => {
     if (!lines.has(key)) lines.set(key, line);
   };
+  const lengths = new Map<string, number>();
   let table = "";
   text.split("\n").forEach((line, index) => {
+    const list = /^\s*\[\[\s*([\w.-]+)\s*\]\]/.exec(line)?.[1];
+    if (list !== undefined) {
+      const length = (lengths.get(list) ?? 0) + 1;
+      lengths.set(list, length);
+      table = `${list}[${length}].`;
+      note(list, index + 1);
+      note(`${list}[${length}]`, index + 1);
+    }
     const header = /^\s*\[\s*([\w.-]+)\s*\]/.exec(line)?.[1];
     if (header !== undefined) {
       table = `${header}.`;

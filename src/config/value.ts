@@ -8,6 +8,7 @@ import { isUlid } from "../base/ids.ts";
 import { isHost, isLoopback, parseAddress } from "../base/address.ts";
 import { parseDurationMs, parseQuantity } from "./duration.ts";
 import { parseFailuresAllowed } from "./failures-allowed.ts";
+import { parsePercent } from "./percent.ts";
 import { isUrl, parseBucketUrl } from "./bucket-url.ts";
 import { parsePostgresUrl } from "./postgres-url.ts";
 import { parseWebSocketUrl } from "./websocket-url.ts";
@@ -38,10 +39,15 @@ export type ValueRule =
   | { readonly kind: "websocket"; readonly default?: string }
   | { readonly kind: "ulid"; readonly default?: string };
 
-/** Kinds of values in a manifest, beside those of settings. */
+/** Kinds of values in files that users write beside the configuration, such as manifests, beside those of settings. */
 export type FieldRule = { readonly required?: true } & (
   | ValueRule
   | { readonly kind: "text"; readonly default?: string; readonly maxBytes: number }
+  /** `"1%"` is 0.01. Where a difference is meant, a number between 0 and 1 is taken too. */
+  | { readonly kind: "percent"; readonly default?: string; readonly orNumber?: true }
+  | { readonly kind: "number"; readonly default?: number }
+  /** The lowest and the highest of some numbers. */
+  | { readonly kind: "range"; readonly default?: readonly [number, number] }
   /** A program and its arguments. */
   | { readonly kind: "command"; readonly default?: readonly string[] }
   /** Names and texts. */
@@ -51,7 +57,9 @@ export type FieldRule = { readonly required?: true } & (
 );
 
 /** The type of a value that a rule has allowed. */
-export type ValueOf<Rule> = Rule extends { readonly kind: "duration" | "size" | "integer" }
+export type ValueOf<Rule> = Rule extends {
+  readonly kind: "duration" | "size" | "integer" | "percent" | "number";
+}
   ? number
   : Rule extends { readonly choices: readonly (infer Choice)[] }
     ? Choice
@@ -59,11 +67,13 @@ export type ValueOf<Rule> = Rule extends { readonly kind: "duration" | "size" | 
       ? boolean
       : Rule extends { readonly kind: "addresses" | "command" | "list" }
         ? readonly string[]
-        : Rule extends { readonly kind: "texts" }
-          ? Readonly<Record<string, string>>
-          : Rule extends { readonly kind: "object" }
-            ? JsonObject
-            : string;
+        : Rule extends { readonly kind: "range" }
+          ? readonly [number, number]
+          : Rule extends { readonly kind: "texts" }
+            ? Readonly<Record<string, string>>
+            : Rule extends { readonly kind: "object" }
+              ? JsonObject
+              : string;
 
 /** Undefined, where a rule neither demands a value nor has a default. */
 export type Present<Rule> = Rule extends { readonly required: true } | { readonly default: unknown }
@@ -274,9 +284,9 @@ export function parseSizeBytes(text: string): number | undefined {
   return parseQuantity(text, UNITS_BYTES);
 }
 
-// Fields of a manifest: a kind that settings have too is read as theirs.
+// Fields of a manifest and the like: a kind that settings have too is read as theirs.
 
-export type FieldValue = ParsedValue | JsonObject;
+export type FieldValue = ParsedValue | JsonObject | readonly [number, number];
 
 const COMMAND_WORDS_MAX = 1_024;
 const WORD_BYTES_MAX = 128 * 1_024;
@@ -292,6 +302,12 @@ export function parseField(rule: FieldRule, raw: unknown, directory: string): Fi
       return isText(raw, rule.maxBytes) && raw !== "" && !/\p{Cc}/u.test(raw) ? raw : undefined;
     case "boolean":
       return typeof raw === "boolean" ? raw : undefined;
+    case "percent":
+      return rule.orNumber === true && isNumber(raw) ? inRange(raw, 0, 1) : asText(raw, parsePercent);
+    case "number":
+      return isNumber(raw) ? raw : undefined;
+    case "range":
+      return isRange(raw) ? raw : undefined;
     case "command":
       return isCommand(raw) ? raw : undefined;
     case "texts":
@@ -311,6 +327,12 @@ export function describeField(rule: FieldRule): string {
   switch (rule.kind) {
     case "text":
       return `a text of 1 to ${rule.maxBytes} bytes on one line`;
+    case "percent":
+      return `a share such as "1%"${rule.orNumber === true ? ", or a number from 0 to 1" : ""}`;
+    case "number":
+      return "a number";
+    case "range":
+      return "two numbers, the lower one first, such as [0, 1]";
     case "command":
       return `a list of texts, such as ["python3", "infer.py"]`;
     case "texts":
@@ -324,6 +346,16 @@ export function describeField(rule: FieldRule): string {
 
 function isText(raw: unknown, maxBytes: number): raw is string {
   return typeof raw === "string" && Buffer.byteLength(raw) <= maxBytes && !raw.includes("\0");
+}
+
+function isNumber(raw: unknown): raw is number {
+  return typeof raw === "number" && Number.isFinite(raw);
+}
+
+function isRange(raw: unknown): raw is readonly [number, number] {
+  if (!Array.isArray(raw) || raw.length !== 2) return false;
+  const [low, high] = raw.filter(isNumber);
+  return low !== undefined && high !== undefined && low < high;
 }
 
 function isCommand(raw: unknown): raw is readonly string[] {
@@ -348,7 +380,7 @@ function isRecord(raw: unknown): raw is JsonObject {
 function isJson(raw: unknown, depth: number): boolean {
   if (depth > JSON_DEPTH_MAX) return false;
   if (typeof raw === "string" || typeof raw === "boolean") return true;
-  if (typeof raw === "number") return Number.isFinite(raw);
+  if (typeof raw === "number") return isNumber(raw);
   const inner = Array.isArray(raw) ? raw : isRecord(raw) ? Object.values(raw) : undefined;
   return inner?.every((value: unknown) => isJson(value, depth + 1)) ?? false;
 }

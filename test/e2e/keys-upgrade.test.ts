@@ -7,7 +7,7 @@ import { QUICK, withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { eventually } from "../support/eventually.ts";
 import { readJournal, runUntil } from "../support/run-observer.ts";
-import { unpackEarlier } from "./earlier/earlier-program.ts";
+import { earlierProgram } from "./earlier/earlier-program.ts";
 
 /** Items of the earlier version: they have keys, and stand where items without stand. */
 const EARLIER_ITEMS = 6;
@@ -32,7 +32,7 @@ describe("a run of a version that knew of no keys", () => {
   it("is gone on with, its workers get items without keys alone, and with keys it refuses the run in one line", async () => {
     const settings = { ...QUICK, "mock.journal": "./journal" };
     await withCluster(settings, async (cluster) => {
-      const program = unpackEarlier(cluster.file("earlier"));
+      const program = earlierProgram();
       const earlier = await cluster.startCoordinator({ program });
       expect(await submit(cluster, EARLIER_ITEMS, 0)).to.equal(EARLIER_ITEMS);
       await earlier.stop();

@@ -15,7 +15,8 @@ import { RolloutClient } from "../../src/compose/rollout-client.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster, MemberOptions, Settings, WorkerProcess } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
-import { EARLIER, unpackEarlier } from "./earlier/earlier-program.ts";
+import { EARLIER } from "./earlier/earlier-package.ts";
+import { earlierProgram } from "./earlier/earlier-program.ts";
 import { eventually } from "../support/eventually.ts";
 import { GATED_MANIFEST, gatedItems, writeGatedFunction } from "./gated-items.ts";
 import { restartableAddress } from "../support/listeners.ts";
@@ -209,7 +210,7 @@ describe("an upgrade of a run on a Postgres", () => {
     };
     await withCluster(settingsOf(settings), async (cluster) => {
       await writeGatedFunction(cluster.directory);
-      const hosts = new Hosts(cluster, addresses, unpackEarlier(cluster.file("earlier")));
+      const hosts = new Hosts(cluster, addresses, earlierProgram());
       await hosts.start(0, { program: hosts.earlier }).event("coordinator_leading");
       await hosts.start(1, { program: hosts.earlier }).event("coordinator_following");
       await use(cluster, hosts);

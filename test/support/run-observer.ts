@@ -20,6 +20,9 @@ import { operatorFiles } from "../../src/transport/tls/host-credentials.ts";
 import type { Cluster } from "./cluster.ts";
 
 const POLL_MS = 20;
+/** The longer it takes, the rarer it asks: that costs the coordinator and this process something each time. */
+const POLL_SHARE = 0.05;
+const POLL_MS_MAX = 100;
 const PATIENCE_MS = 240_000;
 
 /** Asks how the run stands until the answer is as wanted; a coordinator that is away is asked again. */
@@ -32,13 +35,13 @@ export async function runUntil(cluster: Cluster, wanted: (status: RunStatus) => 
   const startedMs = systemClock.monotonicMs();
   let last: RunStatus | undefined;
   try {
-    while (systemClock.monotonicMs() - startedMs < PATIENCE_MS) {
+    for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs = systemClock.monotonicMs() - startedMs) {
       last = await operator.getRun({}).then(statusOf, (error: unknown) => {
         if (error instanceof RolloutError && error.row.exit === 3) return undefined;
         throw error;
       });
       if (last !== undefined && wanted(last)) return last;
-      await sleep(systemClock, POLL_MS);
+      await sleep(systemClock, Math.min(POLL_MS_MAX, Math.max(POLL_MS, waitedMs * POLL_SHARE)));
     }
   } finally {
     client.close();

@@ -76,19 +76,22 @@ export function compare(
   counts: { readonly stable: Readonly<ArmCounts>; readonly candidate: Readonly<ArmCounts> },
   alpha: number,
 ): Comparison {
-  const worse = differenceOf(boundsOf(counts.candidate, alpha), boundsOf(counts.stable, alpha));
-  const margin = metric.maxWorse / unitOf(metric);
-  const means = [meanOf(counts.candidate), meanOf(counts.stable)] as const;
+  const bounds = {
+    stable: boundsOf(counts.stable, alpha),
+    candidate: boundsOf(counts.candidate, alpha),
+  };
+  const worse = differenceOf(bounds.candidate, bounds.stable);
+  const [mean, stableMean] = [meanOf(counts.candidate), meanOf(counts.stable)];
+  const unit = unitOf(metric);
   return {
-    stable: estimateOf(metric, counts.stable, alpha),
-    candidate: estimateOf(metric, counts.candidate, alpha),
+    stable: estimateOf(metric, counts.stable, bounds.stable),
+    candidate: estimateOf(metric, counts.candidate, bounds.candidate),
     difference: {
-      value:
-        means[0] === undefined || means[1] === undefined ? undefined : (means[0] - means[1]) * unitOf(metric),
-      lower: worse.lower * unitOf(metric),
-      upper: worse.upper * unitOf(metric),
+      value: mean === undefined || stableMean === undefined ? undefined : (mean - stableMean) * unit,
+      lower: worse.lower * unit,
+      upper: worse.upper * unit,
     },
-    verdict: verdictOn(worse, margin),
+    verdict: verdictOn(worse, metric.maxWorse / unit),
   };
 }
 
@@ -107,9 +110,8 @@ function meanOf(counts: Readonly<ArmCounts>): number | undefined {
   return (counts.kind === "rate" ? counts.k : counts.sum) / counts.n;
 }
 
-function estimateOf(metric: MetricSpec, counts: Readonly<ArmCounts>, alpha: number): Estimate {
+function estimateOf(metric: MetricSpec, counts: Readonly<ArmCounts>, bounds: Interval): Estimate {
   const mean = meanOf(counts);
-  const bounds = boundsOf(counts, alpha);
   const ends = [inUnit(metric, bounds.lower), inUnit(metric, bounds.upper)] as const;
   return {
     n: counts.n,

@@ -2,7 +2,6 @@
 // confidence sequences" (Annals of Statistics, 2021).
 //
 // Keeps true: with chance 1 - alpha the true rate is in the interval after every observation at once, however often one looks.
-import { UNIT_INTERVAL } from "./interval.ts";
 import type { Interval } from "./interval.ts";
 import { logGamma } from "./log-gamma.ts";
 
@@ -27,9 +26,8 @@ export function addToRate(counts: RateCounts, isBad: boolean): void {
   if (isBad) counts.k++;
 }
 
-/** Rates that are possible, all but a chance of `alpha`. */
+/** Rates that are possible, all but a chance of `alpha`: any before the first observation. */
 export function rateBounds({ n, k }: Readonly<RateCounts>, alpha: number): Interval {
-  if (n === 0) return UNIT_INTERVAL;
   const threshold = logMixture(n, k) + Math.log(alpha);
   return { lower: lowerBound(n, k, threshold), upper: 1 - lowerBound(n, n - k, threshold) };
 }

@@ -28,6 +28,7 @@ import { prefixRange } from "../../storage/store.ts";
 import type { Store } from "../../storage/store.ts";
 import { replaceFile, SECRET_MODE } from "../../transport/tls/credential-files.ts";
 import { isByHand } from "../store-holders.ts";
+import { hasComeTo } from "./released-tasks.ts";
 import {
   DATABASE,
   filesToRemove,
@@ -151,7 +152,8 @@ export class RunDirectory {
       const found = await readRecord(path, about);
       const recorded = await readRecorded(path);
       refuseLoss(path, about, found !== undefined, recorded);
-      const isOther = found !== undefined && !isOf(found, task);
+      const isOther =
+        found !== undefined && !isOf(found, task) && !(await isReleased(path, found, recorded, task, ports));
       if (isOther) {
         const mayReplace = whenOfAnotherTask !== "refuse" && recorded.done + recorded.failed === 0;
         if (mayReplace) await untilEarlierHaveGone(path, ports);
@@ -259,6 +261,25 @@ export class RunDirectory {
     // Somebody else may have come meanwhile: then it is theirs.
     await dropIfEmpty(this.path);
   }
+}
+
+/** Whether it is a task that the run has come to by a release. Its record stays that of the first. */
+async function isReleased(
+  path: string,
+  found: RunRecord,
+  { hasDatabase }: Recorded,
+  task: KeyedTask,
+  ports: RunDirectoryPorts,
+): Promise<boolean> {
+  if (!hasDatabase || !sameFields(found.fields, task.fields)) return false;
+  try {
+    await untilEarlierHaveGone(path, ports);
+  } catch (error) {
+    // Nobody can look into it then.
+    if (error instanceof RolloutError && error.code === "run_held") return false;
+    throw error;
+  }
+  return hasComeTo({ path, holderName: HOLDER_NAME, clock: ports.clock }, task, textOf(found));
 }
 
 async function untilEarlierHaveGone(

@@ -73,8 +73,13 @@ export class Asking {
 
   #send(asker: Asker, to: string, event: Uint8Array, origin: Extract<Origin, { kind: "mail" }>): void {
     const index = asker.asked++;
-    if (origin.isOptional && !isThere(this.#parts.table.get(to))) return;
+    if (origin.isOptional && !isThere(this.#parts.table.get(to)) && !this.#isBegun(to)) return;
     this.#add(asker, to, event, origin, index);
+  }
+
+  /** An item that is about to be added begins it. */
+  #isBegun(text: string): boolean {
+    return this.#parts.orders.some((order) => order.kind === "add" && order.item.key === text);
   }
 
   #setTimers(key: Key, asker: Asker, asks: Asks): void {

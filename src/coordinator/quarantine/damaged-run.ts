@@ -75,7 +75,8 @@ function extentOf(
 ): LedgerExtent {
   const priorities = [...cursors.keys()].sort((one, other) => other - one);
   const reach = { isOver: true, nextSequence, nextCompletion, priorities, keyedPriorities };
-  return { phase: "cancelled", task: null, ...reach, setAside };
+  const releases = { hasReached: () => false, triedBy: () => undefined };
+  return { phase: "cancelled", task: null, releases, ...reach, setAside };
 }
 
 /** As they were written; all that there may be where that cannot be read. */

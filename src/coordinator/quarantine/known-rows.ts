@@ -19,6 +19,8 @@ import {
   LEDGER_KEY,
   PARTITIONS_PREFIX,
   QUARANTINE_PREFIX,
+  RELEASES_KEY,
+  RELEASES_PREFIX,
   REVOCATIONS_KEY,
   RUN_KEY,
   SUBMISSIONS_PREFIX,
@@ -32,6 +34,7 @@ import { assignmentRecord } from "../keys/assignment.ts";
 import { KEY_SEGMENT_ROWS, KEY_SEGMENTS, keyNumbersRecord } from "../keys/key-records.ts";
 import { partitionRecord } from "../keys/partition-record.ts";
 import { verifyLedger } from "../read/verify-ledger.ts";
+import { recordOfReleaseRow, releasesRecord } from "../release/records.ts";
 import { enrolledRecord, revocationsRecord } from "../workers/enrolment.ts";
 import { attemptLogRecord, attemptRecord, checkpointRecord } from "../ledger/attempt-records.ts";
 import { completionsRecord } from "../ledger/completions.ts";
@@ -76,10 +79,12 @@ const SINGLE_ROWS: readonly { readonly key: string; readonly record: RecordType<
   { key: EPOCH_STARTS_KEY, record: epochStartsRecord },
   { key: REVOCATIONS_KEY, record: revocationsRecord },
   { key: AUTHORITY_KEY, record: authorityRecord },
+  { key: RELEASES_KEY, record: releasesRecord },
 ];
 
 /** The kind of record that belongs under the key; undefined for any other key. */
 export function recordUnder(key: string): RecordType<unknown> | undefined {
+  if (key.startsWith(RELEASES_PREFIX)) return recordOfReleaseRow(key);
   const single = SINGLE_ROWS.find((row) => row.key === key);
   return (single ?? ROWS_UNDER.find(({ prefix }) => key.startsWith(prefix)))?.record;
 }
@@ -110,6 +115,11 @@ export async function findDamages(store: Store): Promise<readonly Damage[]> {
         if (damage !== undefined) damages.push(damage);
         if (damages.length >= DAMAGES_MAX) return damages;
       }
+  for await (const page of pagesUnder(store, RELEASES_PREFIX, PAGE))
+    for (const { key, value } of page) {
+      const damage = damageOf(recordOfReleaseRow(key), key, value);
+      if (damage !== undefined) damages.push(damage);
+    }
   return damages.length > 0 ? damages : findMiscounts(store);
 }
 

@@ -11,6 +11,7 @@ import {
   ITEM_INDEX_PREFIX,
   ITEMS_PREFIX,
   QUARANTINE_PREFIX,
+  RELEASES_PREFIX,
   RUNNING_PREFIX,
   WORKERS_PREFIX,
 } from "../../storage/keys.ts";
@@ -31,8 +32,11 @@ export type Substitute =
   | { readonly kind: "row"; readonly bytes: Uint8Array }
   | { readonly kind: "vital" };
 
-/** Without a row of these something that was promised is forgotten: what is set aside, the order within a key, its state. */
-const KEPT_PREFIXES = [QUARANTINE_PREFIX, ...KEY_SEGMENTS.map((segment) => KEY_SEGMENT_ROWS[segment].prefix)];
+/** Without a row of these something that was promised is forgotten: what is set aside, the order within a key, its state, how a release stands. */
+const KEPT_PREFIXES = [
+  ...[QUARANTINE_PREFIX, RELEASES_PREFIX],
+  ...KEY_SEGMENTS.map((segment) => KEY_SEGMENT_ROWS[segment].prefix),
+];
 
 /** The row under the key is there, and cannot be read. */
 export async function substituteFor(store: Store, key: string): Promise<Substitute> {

@@ -11,6 +11,7 @@ import type { KeyNumbers } from "../keys/key-records.ts";
 import { isKeySegment, keyDisagreement } from "../keys/key-rows.ts";
 import { isKeyed, isPlace, itemIdText } from "../ledger/place.ts";
 import { verifyMail } from "./verify-keys.ts";
+import { verifyReleases } from "./verify-releases.ts";
 import { itemIndexRecord, itemRecord } from "../ledger/records.ts";
 import type { ScrubbedPage, ScrubRequest } from "../ledger/scrub.ts";
 import type { LedgerNumbers, SegmentName } from "../ledger/tally.ts";
@@ -35,7 +36,8 @@ export async function verifyLedger(
     if (segment === "items") openItems += walked.keyed;
     if (segment === "done" || segment === "failed") openItems -= walked.keyed;
   }
-  if (keyNumbers === undefined) return undefined;
+  const ofReleases = await verifyReleases(store);
+  if (ofReleases !== undefined || keyNumbers === undefined) return ofReleases;
   for (const segment of KEY_SEGMENTS) {
     const walked = await walk(store, KEY_SEGMENT_ROWS[segment]);
     const damage = walked.damage ?? keyDisagreement(keyNumbers, segment, walked);

@@ -24,11 +24,27 @@ export function releaseKey(id: string): string {
 }
 
 export function stageKey(id: string, number: number): string {
-  return `${releaseKey(id)}/stages/${digits(number)}`;
+  return `${releaseKey(id)}${STAGES}${digits(number)}`;
 }
 
 export function countsKey(id: string, number: number): string {
-  return `${releaseKey(id)}/counts/${digits(number)}`;
+  return `${releaseKey(id)}${COUNTS}${digits(number)}`;
+}
+
+const STAGES = "/stages/";
+const COUNTS = "/counts/";
+
+/** Whether it is the row of a release itself. */
+export function isReleaseKey(key: string): boolean {
+  return !key.includes("/", RELEASES_PREFIX.length);
+}
+
+/** The kind of record that belongs under a key of a release. */
+export function recordOfReleaseRow(
+  key: string,
+): RecordType<ReleaseRecord> | RecordType<Standing> | RecordType<StageCounts> {
+  if (key.includes(STAGES)) return stageRecord;
+  return key.includes(COUNTS) ? countsRecord : releaseRecord;
 }
 
 function digits(number: number): string {

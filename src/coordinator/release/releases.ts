@@ -107,6 +107,13 @@ export class Releases {
     return this.#digests.some((one) => Buffer.compare(one, digest) === 0);
   }
 
+  /** The release that is trying the task; undefined: none is. */
+  triedBy(digest: Uint8Array): string | undefined {
+    const latest = this.#latest;
+    if (latest === undefined || isOver(latest)) return undefined;
+    return Buffer.compare(latest.candidate.digest, digest) === 0 ? latest.id : undefined;
+  }
+
   /** The task that the run executes now; `first` is the one that it began with. */
   currentDigest(first: Uint8Array): Uint8Array {
     return this.#reached?.digest ?? first;

@@ -14,6 +14,7 @@ import { peerOf } from "../../transport/caller.ts";
 import { describeIdentity } from "../../transport/tls/identity.ts";
 import type { ReleaseRefusal, ReleaseRequest, ReleaseSteering } from "../release/operator.ts";
 import { loadRelease } from "../release/replay-releases.ts";
+import { isReleaseKey } from "../release/records.ts";
 import type { Release } from "../release/release.ts";
 import { isOver } from "../release/release.ts";
 import { stageMessageOf, statusOf, summaryOf } from "../run/release-status.ts";
@@ -115,9 +116,6 @@ function createdOf({ id, plugin, stable, candidate, terms }: Release) {
 async function idsOf(store: Store): Promise<string[]> {
   const ids: string[] = [];
   for await (const page of pagesUnder(store, RELEASES_PREFIX, PAGE))
-    for (const { key } of page) {
-      const name = key.slice(RELEASES_PREFIX.length);
-      if (!name.includes("/")) ids.push(name);
-    }
+    for (const { key } of page) if (isReleaseKey(key)) ids.push(key.slice(RELEASES_PREFIX.length));
   return ids.reverse();
 }

@@ -53,19 +53,23 @@ async function take(leader: Leader, store: Store, batch: Lines): Promise<Submiss
       throw failure("event_id_reused", { event: planned.event, key: planned.key });
     case "planned": {
       const verdict = await ask(leader, { kind: "submit", batch: planned.batch });
-      return verdict.kind === "taken" ? verdict : refuseSubmission(verdict, batch.task);
+      if (verdict.kind === "taken") return verdict;
+      // The run's first task names its items for good, whichever manifest they come with.
+      if (verdict.kind === "renamed") return take(leader, store, { ...batch, task: verdict.task });
+      return refuseSubmission(verdict, batch.task);
     }
   }
 }
 
 /** The same refusals, and the same counts if nothing comes between; nothing is written. */
 async function wouldSubmit(leader: Leader, store: Store, request: SubmitRequest): Promise<SubmissionAnswer> {
-  const task = readTask(request);
+  const asked = readTask(request);
   const lines = readLines(request, (item) => ({ ...readLine(leader, item), sampleIndex: item.sampleIndex }));
-  const { phase, task: ofRun } = await ask(leader, { kind: "getExtent" });
-  if (phase === "cancelled") return refuseSubmission({ kind: "cancelled" }, task);
-  const refusal = ofRun === null ? undefined : otherTask(ofRun, task);
-  if (refusal !== undefined) return refuseSubmission(refusal, task);
+  const { phase, task: ofRun, releases } = await ask(leader, { kind: "getExtent" });
+  if (phase === "cancelled") return refuseSubmission({ kind: "cancelled" }, asked);
+  const refusal = ofRun === null ? undefined : otherTask(ofRun, asked, releases);
+  if (refusal !== undefined && refusal.kind !== "renamed") return refuseSubmission(refusal, asked);
+  const task = refusal?.task ?? asked;
   const foreseen = await foresee(store, task, lines);
   return phase === "open" || request.reopen || foreseen.added === 0
     ? foreseen
@@ -369,7 +373,10 @@ function indexesOf(
 }
 
 /** Throws the row of a refusal. */
-export function refuseSubmission(refusal: Refusal, asked: RunTask): never {
+export function refuseSubmission(
+  refusal: Exclude<Refusal, { readonly kind: "renamed" }>,
+  asked: RunTask,
+): never {
   switch (refusal.kind) {
     case "sealed":
       throw failure("run_sealed", {});
@@ -377,6 +384,10 @@ export function refuseSubmission(refusal: Refusal, asked: RunTask): never {
       throw failure("run_cancelled", {});
     case "otherTask":
       throw failure("other_task", { task: nameOf(refusal.task), other: nameOf(asked) });
+    case "onTrial": {
+      const { task, release } = refusal;
+      throw failure("release_of_task", { task: nameOf(task), other: nameOf(asked), release });
+    }
     case "timersFull":
       throw failure("overloaded", { what: "the number of timers", limit: refusal.limit });
     case "partitionFull": {

@@ -13,6 +13,7 @@ import type { Turn } from "../turn/turn.ts";
 import { adoptTask, extend, meaningOf } from "./run.ts";
 import { otherTask } from "./submission.ts";
 
+type Refused = Exclude<Refusal, { readonly kind: "renamed" }>;
 type Asked<K extends "tellKeys" | "takeKeys"> = Extract<Input, { readonly kind: K }>;
 
 export function tellKeys(
@@ -42,7 +43,7 @@ export function takeKeys(
   state: CoordinatorState,
   turn: Turn,
   { keys: moved, task }: Asked<"takeKeys">,
-): TakenKeys | Refusal {
+): TakenKeys | Refused {
   turn.requireSync();
   const { keys, ledger } = state;
   const fresh = moved.filter((key) => keys.moving.verdictOf(key) === "taken");
@@ -66,13 +67,14 @@ function refusalOf(
   state: CoordinatorState,
   fresh: readonly MovedKey[],
   task: Asked<"takeKeys">["task"],
-): Refusal | undefined {
-  const { keys } = state;
+): Refused | undefined {
+  const { keys, releases } = state;
   const { phase } = meaningOf(state);
   if (phase === "cancelled") return { kind: "cancelled" };
   if (phase !== "open" && fresh.length > 0) return { kind: "sealed" };
-  const other = state.task === null ? undefined : otherTask(state.task, task);
-  if (other !== undefined) return other;
+  const other = state.task === null ? undefined : otherTask(state.task, task, releases);
+  // What moves brings its names along, so either manifest of a completed release will do.
+  if (other !== undefined && other.kind !== "renamed") return other;
   const [found, configured] = [keys.table.totalPartitions, keys.settings.totalPartitions];
   if (found !== configured) return { kind: "partitionsFixed", found, configured };
   const full = keys.table.findFull(fresh.map(({ text }) => text));

@@ -136,6 +136,7 @@ export function extentOf(state: CoordinatorState): LedgerExtent {
     setAside,
     phase: meaningOf(state).phase,
     task: state.task,
+    releases: state.releases,
     isOver: isOver(state),
     nextSequence: tally.nextSequence,
     priorities: [...tally.cursors.keys()].sort((one, other) => other - one),

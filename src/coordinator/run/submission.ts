@@ -8,7 +8,7 @@ import type { Input } from "../turn/input.ts";
 import { addItem, writeIndex } from "../items/transitions.ts";
 import { adoptTask, extend, meaningOf } from "./run.ts";
 import type { CoordinatorState } from "../turn/state.ts";
-import type { PlannedBatch, Refusal, RunTask, SubmissionAnswer } from "../turn/run-terms.ts";
+import type { PlannedBatch, Refusal, ReleasedTasks, RunTask, SubmissionAnswer } from "../turn/run-terms.ts";
 import type { Turn } from "../turn/turn.ts";
 
 export const submissionRecord: RecordType<SubmissionAnswer> = {
@@ -27,9 +27,12 @@ export function submissionKey(submission: string, batchNumber: number): string {
   return `${SUBMISSIONS_PREFIX}${submission}/${String(batchNumber).padStart(16, "0")}`;
 }
 
-/** A run executes one task: undefined when `asked` is the one of `run`. */
-export function otherTask(run: RunTask, asked: RunTask): Refusal | undefined {
-  return Buffer.compare(run.digest, asked.digest) === 0 ? undefined : { kind: "otherTask", task: run };
+/** A run executes one task, under several names if it has come to others by releases: undefined when `asked` is the first of `run`. */
+export function otherTask(run: RunTask, asked: RunTask, releases: ReleasedTasks): Refusal | undefined {
+  if (Buffer.compare(run.digest, asked.digest) === 0) return undefined;
+  if (releases.hasReached(asked.digest)) return { kind: "renamed", task: run };
+  const release = releases.triedBy(asked.digest);
+  return release === undefined ? { kind: "otherTask", task: run } : { kind: "onTrial", task: run, release };
 }
 
 export function onSubmit(
@@ -60,7 +63,7 @@ function refusalOf(state: CoordinatorState, { task, reopen, added }: PlannedBatc
   if (phase === "cancelled") return { kind: "cancelled" };
   // A client that does not know whether its lines have arrived may submit them again.
   if (phase !== "open" && !reopen && added.length > 0) return { kind: "sealed" };
-  return state.task === null ? undefined : otherTask(state.task, task);
+  return state.task === null ? undefined : otherTask(state.task, task, state.releases);
 }
 
 function refusalOfKeys({ keys }: CoordinatorState, { added }: PlannedBatch): Refusal | undefined {

@@ -204,7 +204,7 @@ export type Input =
       readonly kind: "takeKeys";
       readonly keys: readonly MovedKey[];
       readonly task: RunTask;
-      readonly answer: Answer<TakenKeys | Refusal>;
+      readonly answer: Answer<TakenKeys | Exclude<Refusal, { readonly kind: "renamed" }>>;
     }
   /** A worker asks which partitions are its own. */
   | { readonly kind: "getAssignment"; readonly workerId: WorkerId; readonly answer: Answer<OwnPartitions> }

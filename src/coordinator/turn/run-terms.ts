@@ -69,6 +69,10 @@ export type Refusal =
   | { readonly kind: "cancelled" }
   /** It executes something else. */
   | { readonly kind: "otherTask"; readonly task: RunTask }
+  /** It has come to this task by a release: its items have the names that its first task gives them. */
+  | { readonly kind: "renamed"; readonly task: RunTask }
+  /** A release is trying this task. */
+  | { readonly kind: "onTrial"; readonly task: RunTask; readonly release: string }
   /** More timers would be armed than may. */
   | { readonly kind: "timersFull"; readonly limit: number }
   /** A partition would have more keys than it may. */
@@ -83,11 +87,20 @@ export type RetryVerdict =
   | { readonly kind: "retried"; readonly items: number }
   | { readonly kind: "cancelled" };
 
+/** Tasks that a run has come to, or may come to, by releases. */
+export interface ReleasedTasks {
+  hasReached(digest: Uint8Array): boolean;
+  /** The release that is trying the task. */
+  triedBy(digest: Uint8Array): string | undefined;
+}
+
 /** As much of the ledger as a reader of its results has to know. Committed when it is told. */
 export interface LedgerExtent {
   readonly phase: RunPhase;
   /** Null before the first submission. */
   readonly task: RunTask | null;
+  /** Other tasks that it has to do with, by its releases. */
+  readonly releases: ReleasedTasks;
   /** Nothing becomes final any more, unless the run is reopened. */
   readonly isOver: boolean;
   /** How many items were submitted; they are numbered from 0. */

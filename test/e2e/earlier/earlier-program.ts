@@ -1,17 +1,20 @@
-// The first version that kept a run on a Postgres, as its users had it: packed, and with a dump of a run in the middle. How these files were
-// made says test/e2e/earlier/first-postgres/README.md.
-import { execFileSync } from "node:child_process";
-import { mkdirSync, symlinkSync } from "node:fs";
+// The program of the first version that kept a run on a Postgres, for the tests of one process.
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { unpackEarlier } from "./earlier-package.ts";
 
-export const EARLIER = fileURLToPath(new URL("./first-postgres", import.meta.url));
-const PACKAGES = fileURLToPath(new URL("../../../node_modules", import.meta.url));
+let unpacked: { readonly directory: string; readonly program: string } | undefined;
 
-/** Unpacks that version into a directory that is not there yet, and gives its program. The packages it needs are those of today. */
-export function unpackEarlier(directory: string): string {
-  mkdirSync(directory);
-  execFileSync("tar", ["-xzf", join(EARLIER, "rollout.tar.gz"), "-C", directory]);
-  symlinkSync(PACKAGES, join(directory, "package/node_modules"));
-  return join(directory, "package/bin/run.js");
+after(() => {
+  if (unpacked !== undefined) rmSync(unpacked.directory, { recursive: true, force: true });
+});
+
+/** It is unpacked once for all tests: so it is compiled once too. */
+export function earlierProgram(): string {
+  if (unpacked === undefined) {
+    const directory = realpathSync(mkdtempSync(join(tmpdir(), "rollout-earlier-")));
+    unpacked = { directory, program: unpackEarlier(directory) };
+  }
+  return unpacked.program;
 }

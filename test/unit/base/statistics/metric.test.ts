@@ -46,6 +46,14 @@ describe("two versions compared by a metric", () => {
     expect(equals(20_000)).to.equal("proof");
   });
 
+  it("holds a candidate that is worse by less than the margin, or better by as much as proves nothing", () => {
+    const counts = { stable: rate(20_000, 200), candidate: rate(20_000, 400) };
+    const { difference, verdict } = compare({ kind: "errors", maxWorse: 0.013 }, counts, ALPHA);
+    expect(difference.lower).to.be.within(0, 0.013);
+    expect(difference.upper).to.be.within(0.013, 0.026);
+    expect(verdict).to.equal("hold");
+  });
+
   it("says in the unit of a number how much worse the candidate is, whichever way is better", () => {
     for (const better of ["higher", "lower"] as const) {
       const metric = { ...SCORE, better };

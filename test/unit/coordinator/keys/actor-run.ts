@@ -7,6 +7,10 @@ import type { Asks } from "../../../../src/coordinator/ledger/asks.ts";
 import { NO_ASKS } from "../../../../src/coordinator/ledger/asks.ts";
 import { planSubmission } from "../../../../src/coordinator/rpc/submissions.ts";
 import type { ReportedOutcome } from "../../../../src/coordinator/turn/session-frame.ts";
+import { isPlace } from "../../../../src/coordinator/ledger/place.ts";
+import { failedRecord } from "../../../../src/coordinator/ledger/records.ts";
+import { decodeRecord, okOrFailure, recordChecksum } from "../../../../src/storage/codec.ts";
+import { FAILED_PREFIX } from "../../../../src/storage/keys.ts";
 import type { Store } from "../../../../src/storage/store.ts";
 import { linesOf, World } from "../../../support/world.ts";
 import { ShadowActors } from "../../../support/shadow-actors.ts";
@@ -89,22 +93,29 @@ export class ActorRun {
     const item = worker.held[this.#below(worker.held.length)];
     if (item === undefined) return;
     const drawn = this.#random.unit();
-    if (drawn < 0.12 && !this.#isEnding)
-      await worker.report([item], { kind: "error", message: `no ${item.text}` });
+    if (drawn < 0.12) await this.#fail(worker, item);
     else await this.#succeed(worker, item);
     this.#forgetDropped();
-    await this.#told(item, worker);
     await worker.ask(1);
   }
 
-  /** An item may have failed for good: what parks goes on without it. */
-  async #told(item: HeldItem, worker: WorldWorker): Promise<void> {
-    const key = item.keyed?.key ?? "";
-    const known = this.world.state.keys.table.get(key);
-    if (known?.row.context.hasFailed !== true) return;
-    const [failed] = this.world.state.ledger.failureMessages.top(1);
-    assert(failed !== undefined, `an item of ${worker.id} has failed`);
-    await this.world.ask((answer) => ({ kind: "retry", failed: [], answer }));
+  /** One that fails for good ends an invocation; any other is taken back by an operator. */
+  async #fail(worker: WorldWorker, item: HeldItem): Promise<void> {
+    const { keyed, text } = item;
+    const before = this.world.state.ledger.tally.count("failed");
+    await worker.report([item], { kind: "error", message: `no ${text}` });
+    if (this.world.state.ledger.tally.count("failed") === before) return;
+    if (keyed?.origin?.kind === "invocation") return this.shadow.laneEnded(keyed.origin, text, `no ${text}`);
+    for (const { key, value } of await this.world.rowsUnder(FAILED_PREFIX)) {
+      const record = okOrFailure("", decodeRecord(failedRecord, key, value));
+      const place = key.slice(FAILED_PREFIX.length);
+      assert(isPlace(place));
+      if (Buffer.compare(record.id, item.id) !== 0) continue;
+      const checksum = recordChecksum(value);
+      const failed = [{ ...record, place, checksum, key: keyed?.key ?? "" }];
+      await this.world.ask((answer) => ({ kind: "retry", failed, answer }));
+      await this.world.settle();
+    }
   }
 
   async #succeed(worker: WorldWorker, item: HeldItem): Promise<void> {

@@ -54,9 +54,11 @@ describe("messages of actors", () => {
   it("are passed over where nobody is, if they may be", async () => {
     const rig = await ActorRig.start();
     await rig.send("a go");
-    await rig.done("a", { sends: [send("b", "one", true)] });
-    expect(rig.held).to.deep.equal([]);
+    await rig.done("a", { sends: [send("b", "one", true), send("c", "two"), send("c", "three", true)] });
+    expect(rig.held).to.deep.equal(["c: two (mail of a)"]);
     expect(rig.world.state.keys.table.get("b")).to.equal(undefined);
+    await rig.done("c");
+    expect(rig.held).to.deep.equal(["c: three (mail of a)"]);
   });
 
   it("are counted apart from what was submitted, and do not keep a sealed run from its end", async () => {

@@ -115,7 +115,7 @@ export class ReleaseRun {
     return wordOf(ReleaseState, (await this.status()).state);
   }
 
-  /** Of each stage its phase, and by whom it was promoted. */
+  /** The phase of each stage, and by whom it was promoted. */
   async phases(): Promise<string[]> {
     const { stages } = await this.status();
     return stages.map(({ phase, promotedBy }) =>
