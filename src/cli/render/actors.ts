@@ -131,6 +131,8 @@ export function waitSentences(
       ({ id, dueAtMs }) => `It waits for timer ${printable(id)}, due ${dueText(dueAtMs, nowMs)}.`,
     ),
     ...invocations.map(({ id, source, item }) => {
+      if (item === "")
+        return `${printable(source)}, which it has invoked as ${printable(id)}, has ended: that waits in its mail.`;
       const explained = line("explain", item.slice(0, 12));
       return `It waits for ${printable(source)}, which it has invoked as ${printable(id)}: \`${explained}\` says how that is.`;
     }),

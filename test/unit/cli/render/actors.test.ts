@@ -32,6 +32,9 @@ describe("what an actor waits for", () => {
       "It has started order/1/packing: `rollout actor get order/1/packing`",
       "shop/7 has started it.",
     ]);
+    expect(sentences({ invocations: [{ id: "charge", source: "bank", item: "" }] })).to.deep.equal([
+      "bank, which it has invoked as charge, has ended: that waits in its mail.",
+    ]);
     expect(sentences({})).to.deep.equal([]);
   });
 
