@@ -206,15 +206,11 @@ export class Coordinator {
       onHigherEpoch: (epoch) => watch.heard(epoch),
     };
     router.service(HeartbeatService, heartbeatService(leader));
-    router.service(
-      OperatorService,
-      operatorService(leader, store, {
-        ...{ clock: this.#options.clock, feed: this.#options.eventFeed, sight: this.#options.sight },
-      }),
-    );
-    router.service(KeyService, keyService(leader, store, this.#options.clock));
-    router.service(ReleaseService, releaseService(leader, store, this.#options.clock));
-    router.service(WorkService, workService(leader, this.#options.clock));
+    const { clock, eventFeed: feed, sight } = this.#options;
+    router.service(OperatorService, operatorService(leader, store, { clock, feed, sight }));
+    router.service(KeyService, keyService(leader, store, clock));
+    router.service(ReleaseService, releaseService(leader, store, clock));
+    router.service(WorkService, workService(leader, clock));
     router.service(
       EnrolmentService,
       enrolmentService(leader, { sign, isOwnBundle: this.#options.isOwnBundle ?? (() => false), log }),

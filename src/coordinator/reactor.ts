@@ -67,8 +67,7 @@ export function react(state: CoordinatorState, inputs: readonly Input[], { nowMs
 function take(state: CoordinatorState, turn: Turn, input: Input): void {
   switch (input.kind) {
     case "beat":
-      onBeat(state, turn, input);
-      return;
+      return onBeat(state, turn, input);
     case "hello":
     case "credit":
     case "results":
@@ -79,11 +78,9 @@ function take(state: CoordinatorState, turn: Turn, input: Input): void {
     case "withdrawCredit":
     case "report":
     case "sessionEnded":
-      onSession(state, turn, input);
-      return;
+      return onSession(state, turn, input);
     case "submit":
-      onSubmit(state, turn, input);
-      return;
+      return onSubmit(state, turn, input);
     case "seal":
     case "pause":
     case "resume":
@@ -103,19 +100,16 @@ function take(state: CoordinatorState, turn: Turn, input: Input): void {
     case "listPartitions":
     case "tellKeys":
     case "takeKeys":
-      onOperator(state, turn, input);
-      return;
+      return onOperator(state, turn, input);
     case "createRelease":
     case "steerRelease":
     case "getRelease":
     case "leadershipConfirmed":
     case "releaseCountsRead":
-      onRelease(state, turn, input);
-      return;
+      return onRelease(state, turn, input);
     case "enrol":
     case "revoke":
-      onIdentity(state, turn, input);
-      return;
+      return onIdentity(state, turn, input);
     case "loaded":
     case "keysLoaded":
     case "statesRead":
@@ -127,8 +121,7 @@ function take(state: CoordinatorState, turn: Turn, input: Input): void {
     case "wake":
       return;
     case "scan":
-      tick(state, turn);
-      return;
+      return tick(state, turn);
     case "publish":
       turn.publishes = true;
       return;

@@ -29,7 +29,8 @@ import type { Filled } from "../turn/operator-message.ts";
 import { readOrigin, writeOrigin } from "./actor-messages.ts";
 import type { Leader } from "./leader.ts";
 import { ask, refuse } from "./leader.ts";
-import { readTask, refuseSubmission } from "./submissions.ts";
+import { refuseSubmission } from "./submission-refusal.ts";
+import { readTask } from "./submissions.ts";
 
 const KEYS_MAX = 100;
 /** Keys of one page, and items of one key. */

@@ -7,10 +7,11 @@ import type { NewItem, OperatorService, SubmitRequest } from "../../gen/rollout/
 import type { Store } from "../../storage/store.ts";
 import { PRIORITY_MAX, PRIORITY_MIN, eventItemIdOf, itemIdOf, itemIdText } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
-import type { PlannedBatch, Refusal, RunTask, SubmissionAnswer } from "../turn/run-terms.ts";
+import type { PlannedBatch, RunTask, SubmissionAnswer } from "../turn/run-terms.ts";
 import { otherTask, submissionKey, submissionRecord } from "../run/submission.ts";
 import type { Leader } from "./leader.ts";
 import { ask, refuse } from "./leader.ts";
+import { refuseSubmission } from "./submission-refusal.ts";
 import { turnstile } from "../../base/turnstile.ts";
 import { COUNT_MAX, countFrom } from "./messages.ts";
 import { assert } from "../../base/assert.ts";
@@ -370,40 +371,4 @@ function indexesOf(
     return [[key.slice(ITEM_INDEX_PREFIX.length), recordOf(store, { key, value }, itemIndexRecord)]];
   });
   return new Map(found);
-}
-
-/** Throws the row of a refusal. */
-export function refuseSubmission(
-  refusal: Exclude<Refusal, { readonly kind: "renamed" }>,
-  asked: RunTask,
-): never {
-  switch (refusal.kind) {
-    case "sealed":
-      throw failure("run_sealed", {});
-    case "cancelled":
-      throw failure("run_cancelled", {});
-    case "otherTask":
-      throw failure("other_task", { task: nameOf(refusal.task), other: nameOf(asked) });
-    case "onTrial": {
-      const { task, release } = refusal;
-      throw failure("release_of_task", { task: nameOf(task), other: nameOf(asked), release });
-    }
-    case "timersFull":
-      throw failure("overloaded", { what: "the number of timers", limit: refusal.limit });
-    case "partitionFull": {
-      const { key, partition, limit } = refusal;
-      throw failure("partition_full", { key, partition, limit });
-    }
-    case "partitionsFixed": {
-      const { found, configured } = refusal;
-      throw failure("partitions_fixed", { found, configured });
-    }
-  }
-}
-
-/** The best name that there is for a task. */
-function nameOf({ digest, plugin, summary }: RunTask): string {
-  if (summary !== "") return summary;
-  const short = Buffer.from(digest.subarray(0, 6)).toString("hex");
-  return plugin === "" ? `task ${short}` : `${plugin} (task ${short})`;
 }

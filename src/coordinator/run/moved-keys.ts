@@ -73,7 +73,7 @@ function refusalOf(
   if (phase === "cancelled") return { kind: "cancelled" };
   if (phase !== "open" && fresh.length > 0) return { kind: "sealed" };
   const other = state.task === null ? undefined : otherTask(state.task, task, releases);
-  // What moves brings its names along, so either manifest of a completed release will do.
+  // Items that move bring their names along, so either manifest of a completed release will do.
   if (other !== undefined && other.kind !== "renamed") return other;
   const [found, configured] = [keys.table.totalPartitions, keys.settings.totalPartitions];
   if (found !== configured) return { kind: "partitionsFixed", found, configured };

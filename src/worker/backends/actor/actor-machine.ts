@@ -78,10 +78,11 @@ export class ActorMachine implements MachineFacts {
 
   /** The machine at the end of those names; undefined when there is none. */
   at(source: string): ActorMachine | undefined {
-    if (source === "") return this;
-    const [first = "", ...rest] = source.split("/");
-    const next = this.#below.get(first) ?? this.#makeBelow(first);
-    return next?.at(rest.join("/"));
+    const names = source === "" ? [] : source.split("/");
+    return names.reduce<ActorMachine | undefined>(
+      (machine, name) => machine && (machine.#below.get(name) ?? machine.#makeBelow(name)),
+      this,
+    );
   }
 
   kindOf(src: string): StepChild["kind"] {
