@@ -2,20 +2,21 @@
 // next event is tried on it. Nothing is written, and nothing is asked of the run but what it has.
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { actorAddress, isEvent } from "../base/actor-address.ts";
+import { actorPlace } from "../base/actor-address.ts";
 import { describeError, failure } from "../base/errors.ts";
-import { isJsonObject, jsonFields } from "../base/exact-json.ts";
-import type { JsonObject } from "../base/exact-json.ts";
 import type { FullKey } from "../client/keys.ts";
 import { loadManifest } from "../config/manifest.ts";
 import { readActorState } from "../runtime/actor-state.ts";
 import type { ActorState } from "../runtime/actor-state.ts";
 import { RefusedEvent } from "../worker/backends/actor/actor-step.ts";
+import type { Incoming } from "../worker/backends/actor/actor-step.ts";
+import { readIncoming } from "../worker/backends/actor/incoming.ts";
 import { loadActorTypes } from "../worker/backends/actor/load-actors.ts";
 import type { ActorTypes } from "../worker/backends/actor/load-actors.ts";
 import { exportsOfFile } from "./user-machine.ts";
 
-const ADVICE = "correct that, or name the manifest of a plugin whose backend is actor";
+const ADVICE =
+  "correct that, or name the manifest of a plugin whose backend is actor";
 
 /** Actors of one type in one state. */
 export interface CheckedGroup {
@@ -37,8 +38,13 @@ export interface ActorCheck {
 export async function loadCheckedTypes(file: string): Promise<ActorTypes> {
   const manifest = await loadManifest(file);
   const refuse = (reason: string): Error =>
-    failure("machine_unusable", { file: manifest.file, reason, advice: ADVICE });
-  if (manifest.backend !== "actor") throw refuse(`its backend is ${manifest.backend}, and not actor`);
+    failure("machine_unusable", {
+      file: manifest.file,
+      reason,
+      advice: ADVICE,
+    });
+  if (manifest.backend !== "actor")
+    throw refuse(`its backend is ${manifest.backend}, and not actor`);
   const { module, types: names, stateVersion } = manifest.spec;
   const path = resolve(manifest.directory, module);
   const exports = await exportsOfFile(path);
@@ -53,12 +59,18 @@ export async function loadCheckedTypes(file: string): Promise<ActorTypes> {
 }
 
 /** Reads the keys to their end. A key with neither a state nor an item is no actor. */
-export async function checkActors(types: ActorTypes, keys: AsyncIterable<FullKey>): Promise<ActorCheck> {
+export async function checkActors(
+  types: ActorTypes,
+  keys: AsyncIterable<FullKey>,
+): Promise<ActorCheck> {
   const groups = new Map<string, CheckedGroup>();
   const parks: { key: string; reason: string }[] = [];
   let actors = 0;
   for await (const key of keys) {
-    if (key.state === undefined && key.next === undefined) continue;
+    // Work that an actor has given away stands under a key of its own, which has no state.
+    const place = actorPlace(key.key);
+    const isWork = place === undefined && key.key.includes("\0");
+    if (isWork || (key.state === undefined && key.next === undefined)) continue;
     actors++;
     const state = key.state && readActorState(key.state);
     const group = groupOf(groups, state, key.key);
@@ -76,7 +88,9 @@ function groupOf(
   state: ActorState | undefined,
   key: string,
 ): CheckedGroup {
-  const type = state?.type ?? actorAddress(key)?.type ?? "";
+  const type = [state?.type ?? actorPlace(key)?.type ?? "", state?.source ?? []]
+    .flat()
+    .join(" ");
   const value = state === undefined ? "" : JSON.stringify(state.snapshot.value);
   const name = `${type} ${value}`;
   const known = groups.get(name) ?? { type, value, actors: 0, parks: 0 };
@@ -90,23 +104,27 @@ function misfitOf(
   { key, state: bytes, next }: FullKey,
   state: ActorState | undefined,
 ): string | undefined {
-  const address = actorAddress(key);
-  const steps = address && types.types.get(address.type)?.steps;
-  if (address === undefined || steps === undefined) return "the plugin has no such type of actors";
-  if (bytes !== undefined && state === undefined) return "its state is none that an actor has left";
+  const place = actorPlace(key);
+  const steps = place && types.types.get(place.type)?.steps;
+  if (place === undefined || steps === undefined)
+    return "the plugin has no such type of actors";
+  if (bytes !== undefined && state === undefined)
+    return "its state is none that an actor has left";
   try {
-    const event = next && eventOf(next);
-    const place = { ...address, key, root: key };
-    if (event !== undefined) steps.step(state, { kind: "event", event, hasReferences: false }, place);
+    const incoming = next && incomingOf(next);
+    // The first item of a child says which machine it is to be, and is no event.
+    if (state === undefined && place.parent !== undefined) return undefined;
+    if (incoming !== undefined) steps.step(state, incoming, place);
     else if (state !== undefined) steps.check(state, place);
     return undefined;
   } catch (error) {
-    if (error instanceof RefusedEvent) return error.why === "actor_done" ? undefined : error.message;
+    if (error instanceof RefusedEvent)
+      return error.why === "actor_done" ? undefined : error.message;
     return `its next event fails: ${describeError(error)}`;
   }
 }
 
-function eventOf(payload: Uint8Array): (JsonObject & { readonly type: string }) | undefined {
-  const event: unknown = jsonFields(Buffer.from(payload).toString("utf8"));
-  return isJsonObject(event) && isEvent(event) ? event : undefined;
+/** Undefined for an end of an invocation or a child: nothing here says of which, and the state alone is tried. */
+function incomingOf(payload: Uint8Array): Incoming | undefined {
+  return readIncoming({ kind: "timer", id: "" }, payload);
 }

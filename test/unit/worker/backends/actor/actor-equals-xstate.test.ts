@@ -13,7 +13,7 @@ import { EVENTS, generatedChart } from "../../../../support/generated-chart.ts";
 import { LiveActors } from "./live-actors.ts";
 import { BrokenActor, ToyLedger } from "./toy-ledger.ts";
 
-const CHARTS = Number(process.env["ACTOR_CHARTS"] ?? 300);
+const CHARTS = Number(process.env["ACTOR_CHARTS"] ?? 150);
 const FIRST = Number(process.env["ACTOR_CHART"] ?? 1);
 const STEPS_EACH = 25;
 const KEY = "chart/1";
