@@ -22,7 +22,7 @@ interface Outcome {
 const CACHE = ".cache/test";
 /** Node's compiled forms of sources, types taken away: of hundreds of processes only the first has to make them. Empty at the start. */
 const COMPILED = resolve(CACHE, "compiled");
-/** A check that was told to end has so long for its last words; what it has started is killed after them. */
+/** A check that was told to end has so long for its last words; what it has started and left is killed after it. */
 const LAST_WORDS_MS = 5_000;
 /** A limit is lengthened by no more than this. */
 const CROWDING_MAX = 4;
@@ -75,12 +75,10 @@ async function execute(check: Check): Promise<{ code: number; output: string }> 
   const { pid } = child;
   if (pid !== undefined) running.add(pid);
   const startMs = systemClock.monotonicMs();
-  let isOver = false;
   const end = (): void => {
     const tookMs = systemClock.monotonicMs() - startMs;
     const leftMs = check.limitMs * crowding() - tookMs;
     if (leftMs > 0) return void (limit = systemClock.after(leftMs, end));
-    isOver = true;
     output += `\nended after ${Math.round(tookMs)} ms\n`;
     // Tests say then what has failed, and which of them it is that hangs.
     child.kill("SIGTERM");
@@ -97,8 +95,10 @@ async function execute(check: Check): Promise<{ code: number; output: string }> 
     child.once("close", (exit) => done(exit ?? 1));
   });
   limit.cancel();
-  if (isOver && pid !== undefined) killGroup(pid);
-  if (pid !== undefined) running.delete(pid);
+  if (pid !== undefined) {
+    killGroup(pid);
+    running.delete(pid);
+  }
   return { code, output };
 }
 

@@ -24,8 +24,7 @@ function transfersOf(round: number): Transfer[] {
   return Array.from({ length: each }, (_, at) => {
     const n = round * each + at;
     const from = n % ACCOUNTS;
-    const to =
-      (from + 1 + (Math.floor(n / ACCOUNTS) % (ACCOUNTS - 1))) % ACCOUNTS;
+    const to = (from + 1 + (Math.floor(n / ACCOUNTS) % (ACCOUNTS - 1))) % ACCOUNTS;
     return { n, account: String(from), to: String(to), cents: 1 + (n % 7) };
   });
 }
@@ -55,14 +54,7 @@ class Bank {
       type: "give",
       id: `give-${transfer.n}`,
     }));
-    const flags = [
-      "--plugin",
-      "bank.toml",
-      "--key-field",
-      "account",
-      "--event-id-field",
-      "id",
-    ];
+    const flags = ["--plugin", "bank.toml", "--key-field", "account", "--event-id-field", "id"];
     await this.cluster.submit(events, ...flags);
     // A client that does not know whether its events have arrived sends them again.
     await this.cluster.submit(events, ...flags);
@@ -74,16 +66,11 @@ class Bank {
       const { stdout } = await this.cluster.run("status", "--json");
       const status = JSON.parse(stdout.split("\n")[0] ?? "") as Status;
       expect(status, "nothing fails").to.include({ failed: 0 });
-      const isOver =
-        status.pending === 0 &&
-        status.running === 0 &&
-        (status.timers?.armed ?? 0) === 0;
+      const isOver = status.pending === 0 && status.running === 0 && (status.timers?.armed ?? 0) === 0;
       const inside = status.inside ?? { pending: 0, running: 0 };
       if (!isOver || inside.pending + inside.running > 0) return undefined;
       const accounts = await accountsOf(this.cluster);
-      return accounts.length === ACCOUNTS && status.done === this.given.length
-        ? accounts
-        : undefined;
+      return accounts.length === ACCOUNTS && status.done === this.given.length ? accounts : undefined;
     });
   }
 }
@@ -99,10 +86,8 @@ interface Status {
   readonly timers: { readonly armed: number } | null;
 }
 
-const sorted = (numbers: readonly number[]): number[] =>
-  [...numbers].sort((a, b) => a - b);
-const numbersOf = (transfers: readonly Transfer[]): number[] =>
-  sorted(transfers.map(({ n }) => n));
+const sorted = (numbers: readonly number[]): number[] => [...numbers].sort((a, b) => a - b);
+const numbersOf = (transfers: readonly Transfer[]): number[] => sorted(transfers.map(({ n }) => n));
 
 describe("witnesses", () => {
   let accounts: readonly Account[] = [];
@@ -133,54 +118,34 @@ describe("witnesses", () => {
 
   it("actor_survives_everything", () => {
     const sum = accounts.reduce((cents, account) => cents + account.cents, 0);
-    expect(sum, "money is neither made nor lost").to.equal(
-      ACCOUNTS * CENTS_EACH,
-    );
+    expect(sum, "money is neither made nor lost").to.equal(ACCOUNTS * CENTS_EACH);
     for (const { id, cents, gave, audited, receipts } of accounts) {
       const own = given.filter(({ account }) => account === id);
-      const gained = given
-        .filter(({ to }) => to === id)
-        .reduce((all, one) => all + one.cents, 0);
+      const gained = given.filter(({ to }) => to === id).reduce((all, one) => all + one.cents, 0);
       const spent = own.reduce((all, one) => all + one.cents, 0);
-      expect(cents, `account ${id} is the fold of its events`).to.equal(
-        CENTS_EACH + gained - spent,
-      );
+      expect(cents, `account ${id} is the fold of its events`).to.equal(CENTS_EACH + gained - spent);
       expect([...gave], `in order, at ${id}`).to.deep.equal(numbersOf(own));
-      expect(sorted(audited), `machines within ${id}`).to.deep.equal(
-        numbersOf(own),
-      );
-      expect(sorted(receipts), `promises of ${id}`).to.deep.equal(
-        numbersOf(own),
-      );
+      expect(sorted(audited), `machines within ${id}`).to.deep.equal(numbersOf(own));
+      expect(sorted(receipts), `promises of ${id}`).to.deep.equal(numbersOf(own));
     }
     // Named actions are executed at least once, under one id each.
-    const lines = [...new Set(told.split("\n").slice(0, -1))].map((line) =>
-      line.split(" "),
-    );
+    const lines = [...new Set(told.split("\n").slice(0, -1))].map((line) => line.split(" "));
     expect(lines).to.have.length(given.length);
     expect(new Set(lines.map(([id]) => id)).size).to.equal(given.length);
   });
 
   it("actor_timer_fires_once", () => {
     for (const { id, rang } of accounts)
-      expect(sorted(rang), id).to.deep.equal(
-        numbersOf(given.filter(({ account }) => account === id)),
-      );
+      expect(sorted(rang), id).to.deep.equal(numbersOf(given.filter(({ account }) => account === id)));
   });
 
   it("actor_send_exactly_once", () => {
     for (const { id, took } of accounts) {
-      expect(sorted(took), id).to.deep.equal(
-        numbersOf(given.filter(({ to }) => to === id)),
-      );
+      expect(sorted(took), id).to.deep.equal(numbersOf(given.filter(({ to }) => to === id)));
       for (const { id: from } of accounts) {
-        const sent = given.filter(
-          ({ account, to }) => account === from && to === id,
-        );
+        const sent = given.filter(({ account, to }) => account === from && to === id);
         const heard = took.filter((n) => sent.some((one) => one.n === n));
-        expect(heard, `from ${from} to ${id}, in order`).to.deep.equal(
-          numbersOf(sent),
-        );
+        expect(heard, `from ${from} to ${id}, in order`).to.deep.equal(numbersOf(sent));
       }
     }
   });

@@ -30,6 +30,8 @@ export interface BuildOptions {
   /** Where the stages are made. */
   readonly directory: string;
   readonly env: Readonly<Record<string, string>>;
+  /** Commands that are carried out in place of others: each comes to the same, and the caller has seen that. */
+  readonly inPlaceOf?: Readonly<Record<string, string>>;
 }
 
 export async function buildImage(dockerfile: string, options: BuildOptions): Promise<BuiltImage> {
@@ -69,7 +71,7 @@ async function carryOut(
   instruction: string,
   rest: string,
   stages: ReadonlyMap<string, Stage>,
-  { copyContext }: BuildOptions,
+  { copyContext, inPlaceOf = {} }: BuildOptions,
 ): Promise<void> {
   switch (instruction) {
     case "WORKDIR":
@@ -79,7 +81,10 @@ async function carryOut(
     case "COPY":
       return copy(stage, rest, stages, copyContext);
     case "RUN":
-      await execute("sh", ["-c", rest], { cwd: join(stage.root, stage.workdir), env: stage.env });
+      await execute("sh", ["-c", inPlaceOf[rest] ?? rest], {
+        cwd: join(stage.root, stage.workdir),
+        env: stage.env,
+      });
       return;
     case "ENV": {
       const [name = "", value = ""] = rest.split("=", 2);

@@ -58,7 +58,23 @@ const WAY_OUT = Object.fromEntries(
   ),
 );
 
+/**
+ * The packages that the build needs are those of this repository, which `make install` has installed by the same words: they are
+ * linked, where that can be done, in place of being unpacked a second time. The package itself is installed as its users install it.
+ */
+const INSTALL = "npm ci --no-audit --no-fund";
+const MODULES = join(REPOSITORY, "node_modules");
+const LINK = `cp -al "${MODULES}" . 2>/dev/null || { rm -rf node_modules && cp -a "${MODULES}" .; }`;
+
 const execute = promisify(execFile);
+
+/** The packages by their paths, with their versions and digests. */
+function packagesIn(lockfile: string): Readonly<Record<string, { version?: string; integrity?: string }>> {
+  const { packages } = JSON.parse(readFileSync(join(REPOSITORY, lockfile), "utf8")) as {
+    packages: ReturnType<typeof packagesIn>;
+  };
+  return packages;
+}
 
 describe("the installed package", () => {
   let directory: string;
@@ -84,6 +100,7 @@ describe("the installed package", () => {
     image = await buildImage(readFileSync(join(REPOSITORY, "Dockerfile"), "utf8"), {
       directory,
       copyContext: copyRepository,
+      inPlaceOf: { [INSTALL]: LINK },
       // As the image has it: Node and npm, and no module of this repository.
       env: {
         PATH: [dirname(process.execPath), "/usr/local/bin", "/usr/bin", "/bin"].join(delimiter),
@@ -103,6 +120,16 @@ describe("the installed package", () => {
       .map((file) => file.replace("package/", ""));
   });
   after(() => rmSync(directory, { recursive: true, force: true }));
+
+  it("was built with the packages that the lockfile names", () => {
+    expect(readFileSync(join(REPOSITORY, "Dockerfile"), "utf8")).to.include(`\nRUN ${INSTALL}\n`);
+    expect(readFileSync(join(REPOSITORY, "Makefile"), "utf8")).to.include(INSTALL);
+    const locked = packagesIn("package-lock.json");
+    const installed = Object.entries(packagesIn("node_modules/.package-lock.json"));
+    expect(installed).to.have.length.above(100);
+    for (const [path, { version, integrity }] of installed)
+      expect({ ...locked[path] }, path).to.include({ version, integrity });
+  });
 
   it("holds the program, its contract and its papers, and nothing else", () => {
     const tops = new Set(files.map((file) => file.split("/")[0]));

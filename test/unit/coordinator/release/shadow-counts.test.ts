@@ -67,7 +67,10 @@ async function runThrough(seed: number): Promise<{ readonly judged: number; read
   const run = await ReleaseRun.start({ items: 500, seed, budgets: { maxAttempts: 10 } });
   for (const number of [1, 2, 3]) await run.worker(number);
   const metrics = [{ kind: "errors", maxWorse: 0.9 }] as const;
-  await run.create({}, { stages: [share(0.3, { minItems: 15 }), share(0.6, { minItems: 30 }), ALL], metrics });
+  await run.create(
+    {},
+    { stages: [share(0.3, { minItems: 15 }), share(0.6, { minItems: 30 }), ALL], metrics },
+  );
   const shadow = new ShadowCounts();
   const seen = new Set<HeldItem>();
   let leadership = 0;

@@ -179,7 +179,7 @@ function shownLive(snapshot: AnyMachineSnapshot): unknown {
   const { status, value, context, output, historyValue = {} } = kept;
   const there = Object.entries(children).map(([name, child]) => {
     const { status: childStatus } = child.getSnapshot() as { readonly status: string };
-    return [name, childStatus === "active" ? "live" : "ended"];
+    return [name, childStatus === "active" ? "live" : "ended"] as const;
   });
   const shown = inOrder({ status, value, context: withIds(context), output, historyValue });
   return { ...shown, tags: [...tags].sort(), children: status === "active" ? Object.fromEntries(there) : {} };
@@ -191,10 +191,9 @@ interface LiveParts {
 }
 
 function shownState({ snapshot, tags, children = {} }: ActorState): unknown {
-  const there = Object.entries(children).map(([id, { hasEnded }]) => [
-    id,
-    hasEnded === true ? "ended" : "live",
-  ]);
+  const there = Object.entries(children).map(
+    ([id, { hasEnded }]) => [id, hasEnded === true ? "ended" : "live"] as const,
+  );
   const shown = inOrder({ ...snapshot, context: withIds(snapshot.context) });
   return { ...shown, tags, children: Object.fromEntries(there) };
 }
