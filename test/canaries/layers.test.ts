@@ -27,15 +27,23 @@ const CLEAN: Files = {
     'export { leaf } from "./coordinator/leaf.ts";\nexport { level } from "./storage/level/store.ts";',
   "src/storage/level/store.ts":
     'export { leaf as level } from "../leaf.ts";\nexport { hidden } from "./hidden.ts";',
-  "src/storage/level/hidden.ts": 'export { leaf as hidden } from "../../base/leaf.ts";',
-  "src/runtime/chart.ts": 'import type { Leaf } from "../../machines/leaf.ts";\nexport type Chart = Leaf;',
+  "src/storage/level/hidden.ts":
+    'export { leaf as hidden } from "../../base/leaf.ts";',
+  "src/runtime/chart.ts":
+    'import type { Leaf } from "../../machines/leaf.ts";\nexport type Chart = Leaf;',
   "test/unit/any.test.ts":
     'import { level } from "../../src/storage/level/store.ts";\nexport const x = level;',
 };
 
-const leafOf = (path: string): string => `export { leaf as other } from "${path}";`;
+const leafOf = (path: string): string =>
+  `export { leaf as other } from "${path}";`;
 
-const VIOLATIONS: readonly { title: string; file: string; text: string; rule: string }[] = [
+const VIOLATIONS: readonly {
+  title: string;
+  file: string;
+  text: string;
+  rule: string;
+}[] = [
   {
     title: "an import upward",
     file: "src/base/up.ts",
@@ -53,6 +61,12 @@ const VIOLATIONS: readonly { title: string; file: string; text: string; rule: st
     file: "src/config/up.ts",
     text: 'export type L = import("../worker/leaf.ts").Leaf;',
     rule: "layer-1-src/config",
+  },
+  {
+    title: "the ledger in the room of releases",
+    file: "src/coordinator/release/ledger.ts",
+    text: leafOf("../ledger/leaf.ts"),
+    rule: "room-src/coordinator/release",
   },
   {
     title: "an import upward at run time",
@@ -186,12 +200,19 @@ const VIOLATIONS: readonly { title: string; file: string; text: string; rule: st
     text: "export {};",
     rule: "no layer",
   },
-  { title: "a file beside the rooms", file: "src/main.ts", text: "export {};", rule: "no layer" },
+  {
+    title: "a file beside the rooms",
+    file: "src/main.ts",
+    text: "export {};",
+    rule: "no layer",
+  },
 ];
 
 const OTHER_HALVES: Files = {
-  "src/client/two.ts": 'import { one } from "./one.ts";\nexport const two = (): unknown => one;',
-  "src/cli/two.ts": 'import type { One } from "./one.ts";\nexport interface Two { readonly one: One }',
+  "src/client/two.ts":
+    'import { one } from "./one.ts";\nexport const two = (): unknown => one;',
+  "src/cli/two.ts":
+    'import type { One } from "./one.ts";\nexport interface Two { readonly one: One }',
   "src/worker/preemption/gcp.ts": "export const hint = 1;",
 };
 
@@ -202,13 +223,20 @@ describe("canary: the layers", () => {
   let blind: Ended;
   before(async () => {
     clean = await house.check("layers");
-    house.plant({ ...OTHER_HALVES, ...Object.fromEntries(VIOLATIONS.map(({ file, text }) => [file, text])) });
+    house.plant({
+      ...OTHER_HALVES,
+      ...Object.fromEntries(VIOLATIONS.map(({ file, text }) => [file, text])),
+    });
     planted = await house.check("layers");
   });
 
   it("passes a clean house, and says how many modules it read", () => {
-    expect(clean.output).to.match(/^(\d+) modules, \d+ imports read, 0 problems\n$/);
-    expect(Number(/^\d+/.exec(clean.output)?.[0])).to.be.at.least(Object.keys(CLEAN).length);
+    expect(clean.output).to.match(
+      /^(\d+) modules, \d+ imports read, 0 problems\n$/,
+    );
+    expect(Number(/^\d+/.exec(clean.output)?.[0])).to.be.at.least(
+      Object.keys(CLEAN).length,
+    );
     expect(clean.code).to.equal(0);
   });
 
@@ -218,14 +246,22 @@ describe("canary: the layers", () => {
 
   for (const { title, file, rule } of VIOLATIONS) {
     it(`refuses ${title}`, () => {
-      const own = planted.output.split("\n").filter((line) => line.includes(`: ${file}`));
-      expect(own.some((line) => line.startsWith(rule))).to.equal(true, planted.output);
+      const own = planted.output
+        .split("\n")
+        .filter((line) => line.includes(`: ${file}`));
+      expect(own.some((line) => line.startsWith(rule))).to.equal(
+        true,
+        planted.output,
+      );
     });
   }
 
   it("fails when modules were not read", async () => {
     const config = house.read(".dependency-cruiser.mjs");
-    const blinded = config.replace('exclude: { path: "^dist/" }', 'exclude: { path: "." }');
+    const blinded = config.replace(
+      'exclude: { path: "^dist/" }',
+      'exclude: { path: "." }',
+    );
     expect(blinded).to.not.equal(config);
     house.plant({ ".dependency-cruiser.mjs": blinded });
     blind = await house.check("layers");
@@ -234,8 +270,10 @@ describe("canary: the layers", () => {
   });
 
   it("fails on a house that is too small to be this one", async () => {
-    const ended = await inHouse(COPIED, { "src/base/leaf.ts": "export {};" }, (small) =>
-      small.check("layers"),
+    const ended = await inHouse(
+      COPIED,
+      { "src/base/leaf.ts": "export {};" },
+      (small) => small.check("layers"),
     );
     expect(ended.output).to.include("too few");
     expect(ended.code).to.equal(1);
@@ -247,13 +285,18 @@ describe("the layer table", () => {
   const rooms = new Set(LAYERS.flatMap((layer) => layer.rooms));
 
   it("names every folder and file that stands in src", () => {
-    for (const entry of readdirSync(source)) expect([...rooms]).to.include(`src/${entry}`);
+    for (const entry of readdirSync(source))
+      expect([...rooms]).to.include(`src/${entry}`);
   });
 
   for (const [room, floors] of Object.entries(FLOORS))
     it(`names every folder that stands in ${room}, once`, () => {
-      const entries = readdirSync(join(source, "..", room), { withFileTypes: true });
-      const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+      const entries = readdirSync(join(source, "..", room), {
+        withFileTypes: true,
+      });
+      const folders = entries
+        .filter((entry) => entry.isDirectory())
+        .map(({ name }) => name);
       const named = floors.flatMap((floor) => Object.keys(floor));
       expect(named).to.have.members([".", ...folders]);
     });

@@ -1,10 +1,16 @@
 import { createHash } from "node:crypto";
 import { expect } from "chai";
-import { chosenWorkers, isInShare, seedOf } from "../../../../src/coordinator/release/arms.ts";
+import {
+  chosenWorkers,
+  isInShare,
+  seedOf,
+} from "../../../../src/coordinator/release/arms.ts";
 import type { ReleaseWorker } from "../../../../src/coordinator/release/ports.ts";
 import { releaseId } from "./release-run.ts";
 
-const ITEMS = Array.from({ length: 20_000 }, (_, at) => createHash("sha256").update(`item ${at}`).digest());
+const ITEMS = Array.from({ length: 20_000 }, (_, at) =>
+  createHash("sha256").update(`item ${at}`).digest(),
+);
 
 function chosen(release: string, share: number): ReadonlySet<Uint8Array> {
   const seed = seedOf(release);
@@ -17,7 +23,10 @@ describe("the share of items that a release tries", () => {
   it("is as large as it is to be", () => {
     for (const share of [0.01, 0.1, 0.5]) {
       const sigma = Math.sqrt(ITEMS.length * share * (1 - share));
-      expect(chosen(first, share).size).to.be.closeTo(ITEMS.length * share, 5 * sigma);
+      expect(chosen(first, share).size).to.be.closeTo(
+        ITEMS.length * share,
+        5 * sigma,
+      );
     }
     expect(chosen(first, 1).size).to.equal(ITEMS.length);
   });
@@ -35,9 +44,14 @@ describe("the share of items that a release tries", () => {
 });
 
 describe("the workers that get the candidate alone", () => {
-  const workers = (...ids: string[]): ReleaseWorker[] => ids.map((id) => ({ id, plugins: [] }));
+  const workers = (...ids: string[]): ReleaseWorker[] =>
+    ids.map((id) => ({ id, plugins: [] }));
   const all = workers("a", "b", "c", "d", "e");
-  const choose = (able: readonly ReleaseWorker[], count: number, ready = able.length): string[] =>
+  const choose = (
+    able: readonly ReleaseWorker[],
+    count: number,
+    ready = able.length,
+  ): string[] =>
     [...chosenWorkers(releaseId(1), able, { count, ready })].sort();
 
   it("are never all that are ready", () => {

@@ -20,10 +20,15 @@ describe("the course of a release", () => {
     await run.create();
     await run.work(bad, { rounds: 8 });
     expect(await run.state()).to.equal("ROLLED_BACK");
-    expect(run.takeTopics()).to.deep.equal(["release_started", "release_rolled_back"]);
+    expect(run.takeTopics()).to.deep.equal([
+      "release_started",
+      "release_rolled_back",
+    ]);
     expect(await run.phases()).to.deep.equal(["BREACHED", "ABANDONED"]);
     const { reason } = await run.status();
-    expect(reason).to.match(/^errors: the candidate 100 % of \d+, stable 0 % of \d+: worse by at least /);
+    expect(reason).to.match(
+      /^errors: the candidate 100 % of \d+, stable 0 % of \d+: worse by at least /,
+    );
     await run.work(good, { rounds: 30 });
     const { done, failed } = await run.world.view();
     expect([done, failed]).to.deep.equal([400, 0]);
@@ -33,7 +38,9 @@ describe("the course of a release", () => {
     await run.create({}, { stages: [share(0.25), share(0.5), ALL] });
     await run.work(good, { rounds: 24 });
     const status = await run.status();
-    expect(status.reason).to.match(/^nothing worse after \d+ items of the candidate and \d+ of stable$/);
+    expect(status.reason).to.match(
+      /^nothing worse after \d+ items of the candidate and \d+ of stable$/,
+    );
     expect(await run.state()).to.equal("COMPLETED");
     expect(run.takeTopics()).to.deep.equal([
       "release_started",
@@ -48,7 +55,9 @@ describe("the course of a release", () => {
     ]);
     for (const worker of run.workers) {
       await run.fill(worker);
-      expect(new Set(worker.held.map(({ pluginVersion }) => pluginVersion))).to.deep.equal(new Set(["2"]));
+      expect(
+        new Set(worker.held.map(({ pluginVersion }) => pluginVersion)),
+      ).to.deep.equal(new Set(["2"]));
     }
   });
 });

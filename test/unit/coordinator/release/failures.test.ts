@@ -3,7 +3,10 @@ import { expect } from "chai";
 import { ERROR } from "../../../support/world-worker.ts";
 import type { WorldWorker } from "../../../support/world-worker.ts";
 import { react } from "../../../../src/coordinator/reactor.ts";
-import { countsKey, stageKey } from "../../../../src/coordinator/release/records.ts";
+import {
+  countsKey,
+  stageKey,
+} from "../../../../src/coordinator/release/records.ts";
 import { currentStage } from "../../../../src/coordinator/release/release.ts";
 import type { Release } from "../../../../src/coordinator/release/release.ts";
 import {
@@ -19,7 +22,10 @@ import {
   SUCCESS,
 } from "./release-run.ts";
 import type { MetricSpec } from "../../../../src/base/statistics/metric.ts";
-import type { Input, ReleaseAnswer } from "../../../../src/coordinator/turn/input.ts";
+import type {
+  Input,
+  ReleaseAnswer,
+} from "../../../../src/coordinator/turn/input.ts";
 import type { Behaviour, TERMS } from "./release-run.ts";
 import type { WorldOptions } from "../../../support/world.ts";
 import { texts } from "../../../support/world.ts";
@@ -27,7 +33,8 @@ import { texts } from "../../../support/world.ts";
 const good: Behaviour = () => SUCCESS;
 const bad: Behaviour = (_, isCandidate) => (isCandidate ? ERROR : SUCCESS);
 /** The candidate's attempts go on. */
-const hanging: Behaviour = (_, isCandidate) => (isCandidate ? undefined : SUCCESS);
+const hanging: Behaviour = (_, isCandidate) =>
+  isCandidate ? undefined : SUCCESS;
 
 /** A stage that goes on for as long as there are items. */
 const ENDLESS = [share(0.5, { minItems: 1_000 }), ALL];
@@ -62,7 +69,10 @@ async function takeOver(run: ReleaseRun): Promise<void> {
 }
 
 /** Works until the verdict asks for a step, whose question is under way when this resolves. */
-async function untilAsked(run: ReleaseRun, behaviour: Behaviour): Promise<void> {
+async function untilAsked(
+  run: ReleaseRun,
+  behaviour: Behaviour,
+): Promise<void> {
   run.world.isLeader = false;
   await run.work(behaviour, { rounds: 10 });
   run.world.isLeader = true;
@@ -70,15 +80,22 @@ async function untilAsked(run: ReleaseRun, behaviour: Behaviour): Promise<void> 
 
 describe("releases and failures", () => {
   it("release failure: the leader dies without resigning, and the next one goes on with the counts", async () => {
-    const run = await started({ terms: { stages: [share(0.5, { minItems: 60 }), ALL] } });
+    const run = await started({
+      terms: { stages: [share(0.5, { minItems: 60 }), ALL] },
+    });
     await run.work(good, { rounds: 2 });
     const before = currentStage(latestOf(run)).counts.candidate.judged;
     expect(before).to.be.within(1, 59);
     await takeOver(run);
-    expect(currentStage(latestOf(run)).counts.candidate.judged).to.equal(before);
+    expect(currentStage(latestOf(run)).counts.candidate.judged).to.equal(
+      before,
+    );
     await run.work(good, { rounds: 12 });
     expect(await run.state()).to.equal("COMPLETED");
-    expect(run.takeTopics()).to.deep.equal(["stage_promoted", "release_completed"]);
+    expect(run.takeTopics()).to.deep.equal([
+      "stage_promoted",
+      "release_completed",
+    ]);
   });
 
   for (const [behaviour, end] of [
@@ -108,18 +125,28 @@ describe("releases and failures", () => {
   });
 
   it("release failure: two leaders overlap, and one of them promotes", async () => {
-    const run = await started({ terms: { stages: [share(0.25), share(0.5), ALL] } });
+    const run = await started({
+      terms: { stages: [share(0.25), share(0.5), ALL] },
+    });
     await untilAsked(run, good);
     const { world } = run;
     const other = await ReleaseRun.over(world.store, world);
     const confirmed = { kind: "leadershipConfirmed", leads: true } as const;
     const time = { nowMs: world.nowMs, wallMs: world.wallMs };
-    const [one, two] = [world.state, other].map((state) => react(state, [confirmed], time).writes);
+    const [one, two] = [world.state, other].map(
+      (state) => react(state, [confirmed], time).writes,
+    );
     const key = stageKey(releaseId(1), 1);
     expect(one?.expect.map((row) => row.key)).to.include(key);
     // Neither is fenced by its epoch here: the row of the stage decides.
     const commit = (writes: typeof one) =>
-      world.store.commit({ puts: [], deletes: [], durability: "sync", expect: [], ...writes });
+      world.store.commit({
+        puts: [],
+        deletes: [],
+        durability: "sync",
+        expect: [],
+        ...writes,
+      });
     expect((await commit(one)).kind).to.equal("committed");
     expect(await commit(two)).to.deep.equal({ kind: "conflict", key });
   });
@@ -127,12 +154,19 @@ describe("releases and failures", () => {
   it("release failure: the leader is killed between verdict and commit, and the next one decides again", async () => {
     const run = await started();
     await untilAsked(run, good);
-    react(run.world.state, [{ kind: "leadershipConfirmed", leads: true }], run.world);
+    react(
+      run.world.state,
+      [{ kind: "leadershipConfirmed", leads: true }],
+      run.world,
+    );
     await takeOver(run);
     expect(await run.phases()).to.deep.equal(["ACTIVE", "WAITING"]);
     await run.watch(11_000);
     expect(await run.state()).to.equal("COMPLETED");
-    expect(run.takeTopics()).to.deep.equal(["stage_promoted", "release_completed"]);
+    expect(run.takeTopics()).to.deep.equal([
+      "stage_promoted",
+      "release_completed",
+    ]);
   });
 
   it("release failure: the leader is killed between commit and event, and the event is not said twice", async () => {
@@ -150,20 +184,33 @@ describe("releases and failures", () => {
     const stages = [share(0.25), share(0.5), share(0.75), ALL];
     const run = await started({ items: 800, terms: { stages } });
     const seen: (number | undefined)[][] = [];
-    for (let round = 0; round < 40 && (await run.state()) === "ROLLING"; round++) {
+    for (
+      let round = 0;
+      round < 40 && (await run.state()) === "ROLLING";
+      round++
+    ) {
       await run.work(good);
       await takeOver(run);
-      seen.push((await run.status()).stages.map(({ promotedAtMs }) => promotedAtMs));
+      seen.push(
+        (await run.status()).stages.map(({ promotedAtMs }) => promotedAtMs),
+      );
       run.world.pass(10);
     }
     expect(await run.state()).to.equal("COMPLETED");
     for (let stage = 0; stage < stages.length; stage++)
-      expect(new Set(seen.map((row) => row[stage]).filter((atMs) => atMs !== undefined)).size).to.equal(1);
+      expect(
+        new Set(
+          seen.map((row) => row[stage]).filter((atMs) => atMs !== undefined),
+        ).size,
+      ).to.equal(1);
   });
 
   it("release failure: the candidate kills processes, and one attempt of each counts in a turn", async () => {
     const run = await started({
-      terms: { stages: [share(0.9), ALL], metrics: [{ kind: "errors", maxWorse: 0.9 }] },
+      terms: {
+        stages: [share(0.9), ALL],
+        metrics: [{ kind: "errors", maxWorse: 0.9 }],
+      },
     });
     for (const worker of run.workers) await run.fill(worker);
     const tried = run.workers
@@ -171,7 +218,9 @@ describe("releases and failures", () => {
       .filter(({ pluginVersion }) => pluginVersion === "2");
     expect(tried.length).to.be.greaterThan(4);
     const crash: Behaviour = (_, isCandidate) =>
-      isCandidate ? { kind: "crash_shared", message: "the server is gone" } : undefined;
+      isCandidate
+        ? { kind: "crash_shared", message: "the server is gone" }
+        : undefined;
     for (const worker of run.workers) await run.end(worker, crash);
     const [stage] = (await run.status()).stages;
     expect([stage?.tried, stage?.judged]).to.deep.equal([tried.length, 2]);
@@ -188,7 +237,9 @@ describe("releases and failures", () => {
     });
     const [victim] = run.workers as [WorldWorker, ...WorldWorker[]];
     await run.fill(victim);
-    const tried = victim.held.filter(({ pluginVersion }) => pluginVersion === "2");
+    const tried = victim.held.filter(
+      ({ pluginVersion }) => pluginVersion === "2",
+    );
     const others = run.workers.slice(1);
     await run.world.watch(6_000, others);
     expect(run.world.stateOf(victim.id)).to.equal("Ready+Failed");
@@ -197,7 +248,9 @@ describe("releases and failures", () => {
     expect([done, failed]).to.deep.equal([60, 0]);
     const [stage] = (await run.status()).stages;
     expect(stage?.judged).to.be.at.least(tried.length);
-    expect((await run.status()).metrics[0]?.candidate?.value).to.be.greaterThan(0);
+    expect((await run.status()).metrics[0]?.candidate?.value).to.be.greaterThan(
+      0,
+    );
   });
 
   it("release failure: the candidate hangs, and is not promoted", async () => {
@@ -207,9 +260,13 @@ describe("releases and failures", () => {
       if (!hung.has(text)) hung.set(text, hung.size % 5 === 0);
       return hung.get(text) === true;
     };
-    await run.work(({ text }, isCandidate) => (isCandidate && hangs(text) ? undefined : SUCCESS), {
-      rounds: 20,
-    });
+    await run.work(
+      ({ text }, isCandidate) =>
+        isCandidate && hangs(text) ? undefined : SUCCESS,
+      {
+        rounds: 20,
+      },
+    );
     await run.watch(11_000);
     expect((await run.status()).reason).to.match(
       /^\d+ of the first \d+ attempts of the candidate have not ended$/,
@@ -219,24 +276,46 @@ describe("releases and failures", () => {
   });
 
   const score: MetricSpec = {
-    ...({ kind: "number", name: "score", pointer: "/score", low: 0, high: 10, better: "higher" } as const),
+    ...({
+      kind: "number",
+      name: "score",
+      pointer: "/score",
+      low: 0,
+      high: 10,
+      better: "higher",
+    } as const),
     maxWorse: 5,
   };
   for (const [what, measure, reason] of [
-    ["prints no JSON", "missing", /^\d+ of \d+ successes of candidate have no number for score$/],
-    ["prints NaN", "not a number", /^\d+ of \d+ successes of candidate have no number for score$/],
+    [
+      "prints no JSON",
+      "missing",
+      /^\d+ of \d+ successes of candidate have no number for score$/,
+    ],
+    [
+      "prints NaN",
+      "not a number",
+      /^\d+ of \d+ successes of candidate have no number for score$/,
+    ],
   ] as const)
     it(`release failure: the candidate ${what}, and is not promoted`, async () => {
       const run = await started({ items: 300, terms: { metrics: [score] } });
-      await run.work((_, isCandidate) => measured(isCandidate ? measure : 7), { rounds: 20 });
+      await run.work((_, isCandidate) => measured(isCandidate ? measure : 7), {
+        rounds: 20,
+      });
       await run.watch(11_000);
       expect(await run.state()).to.equal("ROLLING");
       expect((await run.status()).reason).to.match(reason);
     });
 
   it("release failure: the candidate's numbers are out of range, and count as the end of the range", async () => {
-    const run = await started({ items: 300, terms: { stages: ENDLESS, metrics: [score] } });
-    await run.work((_, isCandidate) => measured(isCandidate ? 1e300 : 7), { rounds: 10 });
+    const run = await started({
+      items: 300,
+      terms: { stages: ENDLESS, metrics: [score] },
+    });
+    await run.work((_, isCandidate) => measured(isCandidate ? 1e300 : 7), {
+      rounds: 10,
+    });
     const [metric] = (await run.status()).metrics;
     expect(metric?.candidate?.value).to.equal(10);
     expect(metric?.candidate?.clipped).to.equal(metric?.candidate?.n);
@@ -255,14 +334,22 @@ describe("releases and failures", () => {
   it("release failure: the candidate's file is another on one worker, which gets no item of it", async () => {
     const run = await started({ workers: 1 });
     const other = await run.worker(2, {
-      plugins: [STABLE, { ...CANDIDATE, taskDigest: new Uint8Array(32).fill(9) }],
+      plugins: [
+        STABLE,
+        { ...CANDIDATE, taskDigest: new Uint8Array(32).fill(9) },
+      ],
     });
     await run.work(good, { rounds: 3 });
     const versions = new Set(
-      other.given.flatMap(({ items }) => items.map(({ pluginVersion }) => pluginVersion)),
+      other.given.flatMap(({ items }) =>
+        items.map(({ pluginVersion }) => pluginVersion),
+      ),
     );
     expect(versions).to.deep.equal(new Set([""]));
-    expect((await run.status()).workers).to.deep.include({ withCandidate: 1, ready: 2 });
+    expect((await run.status()).workers).to.deep.include({
+      withCandidate: 1,
+      ready: 2,
+    });
   });
 
   it("release failure: all workers with the candidate vanish, and the run goes on without it", async () => {
@@ -270,15 +357,21 @@ describe("releases and failures", () => {
     const last = await run.worker(3, { plugins: [STABLE] });
     await run.world.watch(6_000, [last]);
     await run.world.watch(6_000, [last]);
-    expect(run.takeTopics(), "said once").to.deep.equal(["release_waits_for_workers"]);
+    expect(run.takeTopics(), "said once").to.deep.equal([
+      "release_waits_for_workers",
+    ]);
     await run.world.lead();
     await last.rejoin();
     await run.world.watch(6_000, [last]);
-    expect(run.takeTopics(), "not said again by the next leader").to.deep.equal([]);
+    expect(run.takeTopics(), "not said again by the next leader").to.deep.equal(
+      [],
+    );
     await run.work(good, { workers: [last], rounds: 14 });
     expect((await run.world.view()).done).to.equal(100);
     expect(await run.state()).to.equal("ROLLING");
-    expect((await run.status()).reason).to.equal("no ready worker has both versions");
+    expect((await run.status()).reason).to.equal(
+      "no ready worker has both versions",
+    );
   });
 
   it("release failure: stable is bad too, and the candidate is not blamed for that", async () => {
@@ -299,20 +392,33 @@ describe("releases and failures", () => {
         answer: (answer: ReleaseAnswer) => void answers.push(answer.kind),
       };
       const confirmed = { kind: "leadershipConfirmed", leads: true } as const;
-      await run.world.step(...(isAbortFirst ? [abort, confirmed] : [confirmed, abort]));
-      expect(await run.state()).to.equal(isAbortFirst ? "ABORTED" : "COMPLETED");
+      await run.world.step(
+        ...(isAbortFirst ? [abort, confirmed] : [confirmed, abort]),
+      );
+      expect(await run.state()).to.equal(
+        isAbortFirst ? "ABORTED" : "COMPLETED",
+      );
       expect(answers).to.deep.equal([isAbortFirst ? "release" : "refused"]);
     }
   });
 
   it("release failure: the run is paused and resumed, sealed and over in the middle", async () => {
-    const run = await started({ items: 60, terms: { stages: [share(0.5, { minItems: 1_000 }), ALL] } });
+    const run = await started({
+      items: 60,
+      terms: { stages: [share(0.5, { minItems: 1_000 }), ALL] },
+    });
     await run.work(good);
-    await run.world.step({ kind: "pause", reason: "lunch", answer: () => undefined });
+    await run.world.step({
+      kind: "pause",
+      reason: "lunch",
+      answer: () => undefined,
+    });
     await run.work(good);
     const judged = currentStage(latestOf(run)).counts.candidate.judged;
     await run.work(good, { rounds: 2 });
-    expect(currentStage(latestOf(run)).counts.candidate.judged).to.equal(judged);
+    expect(currentStage(latestOf(run)).counts.candidate.judged).to.equal(
+      judged,
+    );
     await run.world.step({ kind: "resume", answer: () => undefined });
     await run.world.seal();
     await run.work(good, { rounds: 10 });
@@ -337,16 +443,34 @@ describe("releases and failures", () => {
     const again = await run.create({ id: releaseId(2) });
     expect(again.kind).to.equal("created");
     await run.work(good, { rounds: 14 });
-    expect([await run.state(), latestOf(run).id]).to.deep.equal(["COMPLETED", releaseId(2)]);
-    const next = { ...CANDIDATE, version: "3", taskDigest: new Uint8Array(32).fill(10) };
+    expect([await run.state(), latestOf(run).id]).to.deep.equal([
+      "COMPLETED",
+      releaseId(2),
+    ]);
+    const next = {
+      ...CANDIDATE,
+      version: "3",
+      taskDigest: new Uint8Array(32).fill(10),
+    };
     for (const worker of run.workers) {
       worker.plugins = [...BOTH, next];
       await worker.beat();
     }
-    const candidate = { plugin: next.name, version: next.version, digest: next.taskDigest };
-    expect((await run.create({ id: releaseId(3), candidate })).kind).to.equal("created");
-    await run.work((item) => (item.pluginVersion === "3" ? ERROR : SUCCESS), { rounds: 30 });
-    expect([await run.state(), latestOf(run).stable.version]).to.deep.equal(["ROLLED_BACK", "2"]);
+    const candidate = {
+      plugin: next.name,
+      version: next.version,
+      digest: next.taskDigest,
+    };
+    expect((await run.create({ id: releaseId(3), candidate })).kind).to.equal(
+      "created",
+    );
+    await run.work((item) => (item.pluginVersion === "3" ? ERROR : SUCCESS), {
+      rounds: 30,
+    });
+    expect([await run.state(), latestOf(run).stable.version]).to.deep.equal([
+      "ROLLED_BACK",
+      "2",
+    ]);
     const { failed } = await run.world.view();
     expect(failed).to.equal(0);
   });
@@ -360,8 +484,13 @@ describe("releases and failures", () => {
       expect((await run.create()).kind).to.equal("created");
       await run.work(good, { rounds: 16 });
       expect((await run.world.view()).done).to.equal(items + 8);
-      expect(await run.state()).to.equal(items === 99 ? "COMPLETED" : "ROLLING");
-      await run.world.submit(texts(8, "more"), { plugin: STABLE.name, batchNumber: 2 });
+      expect(await run.state()).to.equal(
+        items === 99 ? "COMPLETED" : "ROLLING",
+      );
+      await run.world.submit(texts(8, "more"), {
+        plugin: STABLE.name,
+        batchNumber: 2,
+      });
       await run.world.seal();
       await run.work(good, { rounds: 3 });
       expect(await run.state()).to.equal(items === 99 ? "COMPLETED" : "ENDED");
@@ -375,14 +504,21 @@ describe("releases and failures", () => {
   });
 
   it("release failure: a lost worker of a stage of workers counts once", async () => {
-    const terms = { stages: [onWorkers(1), ALL], metrics: [{ kind: "errors", maxWorse: 0.9 }] } as const;
+    const terms = {
+      stages: [onWorkers(1), ALL],
+      metrics: [{ kind: "errors", maxWorse: 0.9 }],
+    } as const;
     const run = await started({ workers: 3, terms });
     await run.world.scan();
     for (const worker of run.workers) await run.fill(worker);
-    const chosen = run.workers.filter(({ held }) => held.some(({ pluginVersion }) => pluginVersion === "2"));
+    const chosen = run.workers.filter(({ held }) =>
+      held.some(({ pluginVersion }) => pluginVersion === "2"),
+    );
     expect(chosen).to.have.length(1);
     const [lost] = chosen as [WorldWorker];
-    expect(new Set(lost.held.map(({ pluginVersion }) => pluginVersion))).to.deep.equal(new Set(["2"]));
+    expect(
+      new Set(lost.held.map(({ pluginVersion }) => pluginVersion)),
+    ).to.deep.equal(new Set(["2"]));
     await run.world.watch(
       6_000,
       run.workers.filter((worker) => worker !== lost),
@@ -397,10 +533,17 @@ describe("releases and failures", () => {
     const old = await run.world.store.get(key);
     await run.work(good);
     await run.world.store.commit({
-      ...{ puts: [{ key, value: old ?? new Uint8Array() }], deletes: [], expect: [], durability: "sync" },
+      ...{
+        puts: [{ key, value: old ?? new Uint8Array() }],
+        deletes: [],
+        expect: [],
+        durability: "sync",
+      },
     });
     run.world.pass(10_000);
     await run.world.scanUnchecked();
-    expect(String(run.world.fatal[0])).to.match(/the counts of a stage are not those that were counted/);
+    expect(String(run.world.fatal[0])).to.match(
+      /the counts of a stage are not those that were counted/,
+    );
   });
 });

@@ -2,7 +2,13 @@
 // compared with a replay (C4).
 import assert from "node:assert/strict";
 import type { WorldOptions } from "../../../support/world.ts";
-import { LEADERSHIP, LIVENESS, TASK_DIGEST, texts, World } from "../../../support/world.ts";
+import {
+  LEADERSHIP,
+  LIVENESS,
+  TASK_DIGEST,
+  texts,
+  World,
+} from "../../../support/world.ts";
 import type { SubmitParts } from "../../../support/world.ts";
 import { reportOf } from "../../../support/world-worker.ts";
 import type { HeldItem, WorldWorker } from "../../../support/world-worker.ts";
@@ -12,27 +18,60 @@ import type { Store } from "../../../../src/storage/store.ts";
 import type { Measure } from "../../../../src/base/measure.ts";
 import type { Terms } from "../../../../src/coordinator/release/release.ts";
 import type { StageSpec } from "../../../../src/config/release.ts";
-import type { ReleaseRequest, ReleaseSteering } from "../../../../src/coordinator/release/operator.ts";
-import type { CreatedReleaseAnswer, ReleaseAnswer } from "../../../../src/coordinator/turn/input.ts";
-import type { Report, ReportedOutcome } from "../../../../src/coordinator/turn/session-frame.ts";
-import { PromotedBy, ReleaseState, StagePhase } from "../../../../src/gen/rollout/v1/release_pb.ts";
+import type {
+  ReleaseRequest,
+  ReleaseSteering,
+} from "../../../../src/coordinator/release/operator.ts";
+import type {
+  CreatedReleaseAnswer,
+  ReleaseAnswer,
+} from "../../../../src/coordinator/turn/input.ts";
+import type {
+  Report,
+  ReportedOutcome,
+} from "../../../../src/coordinator/turn/session-frame.ts";
+import {
+  PromotedBy,
+  ReleaseState,
+  StagePhase,
+} from "../../../../src/gen/rollout/v1/release_pb.ts";
 import type { ReleaseStatus } from "../../../../src/gen/rollout/v1/release_pb.ts";
 import type { Filled } from "../../../../src/coordinator/turn/operator-message.ts";
 
 export const PLUGIN = "words";
 export const CANDIDATE_DIGEST = new Uint8Array(32).fill(8);
 export const STABLE = { name: PLUGIN, version: "1", taskDigest: TASK_DIGEST };
-export const CANDIDATE = { name: PLUGIN, version: "2", taskDigest: CANDIDATE_DIGEST };
+export const CANDIDATE = {
+  name: PLUGIN,
+  version: "2",
+  taskDigest: CANDIDATE_DIGEST,
+};
 export const BOTH = [STABLE, CANDIDATE];
 
-export const ALL: StageSpec = { kind: "items", share: 1, minItems: 1, minTimeMs: 0, maxItems: undefined };
+export const ALL: StageSpec = {
+  kind: "items",
+  share: 1,
+  minItems: 1,
+  minTimeMs: 0,
+  maxItems: undefined,
+};
 
 export function share(of: number, parts: Partial<StageSpec> = {}): StageSpec {
   return { ...ALL, minItems: 20, ...parts, kind: "items", share: of };
 }
 
-export function onWorkers(workers: number, parts: Partial<StageSpec> = {}): StageSpec {
-  return { minItems: 20, minTimeMs: 0, maxItems: undefined, ...parts, kind: "workers", workers };
+export function onWorkers(
+  workers: number,
+  parts: Partial<StageSpec> = {},
+): StageSpec {
+  return {
+    minItems: 20,
+    minTimeMs: 0,
+    maxItems: undefined,
+    ...parts,
+    kind: "workers",
+    workers,
+  };
 }
 
 /** One stage of half of the items, and then all; errors alone, with a wide margin, so that few items decide. */
@@ -66,15 +105,26 @@ export class ReleaseRun {
     items = 200,
     parts = {},
     ...options
-  }: WorldOptions & { items?: number; parts?: SubmitParts } = {}): Promise<ReleaseRun> {
+  }: WorldOptions & {
+    items?: number;
+    parts?: SubmitParts;
+  } = {}): Promise<ReleaseRun> {
     const run = new ReleaseRun(await World.start(options));
     await run.world.submit(texts(items), { plugin: PLUGIN, ...parts });
     return run;
   }
 
   /** The state of another leader over the same store, which has not heard of this one. */
-  static over(store: Store, { nowMs }: { readonly nowMs: number }): Promise<CoordinatorState> {
-    return replay(store, { ...LEADERSHIP, liveness: LIVENESS, workersMax: 10, nowMs });
+  static over(
+    store: Store,
+    { nowMs }: { readonly nowMs: number },
+  ): Promise<CoordinatorState> {
+    return replay(store, {
+      ...LEADERSHIP,
+      liveness: LIVENESS,
+      workersMax: 10,
+      nowMs,
+    });
   }
 
   async worker(
@@ -83,7 +133,9 @@ export class ReleaseRun {
       plugins = BOTH,
       slots = 8,
       loadedVersions,
-    }: Partial<Pick<WorldWorker, "plugins" | "loadedVersions">> & { slots?: number } = {},
+    }: Partial<Pick<WorldWorker, "plugins" | "loadedVersions">> & {
+      slots?: number;
+    } = {},
   ): Promise<WorldWorker> {
     const worker = await this.world.worker(number, { slots, plugins });
     worker.loadedVersions = loadedVersions;
@@ -92,18 +144,35 @@ export class ReleaseRun {
     return worker;
   }
 
-  create(parts: Partial<ReleaseRequest> = {}, terms: Partial<Terms> = {}): Promise<CreatedReleaseAnswer> {
-    const candidate = { plugin: PLUGIN, version: CANDIDATE.version, digest: CANDIDATE_DIGEST };
+  create(
+    parts: Partial<ReleaseRequest> = {},
+    terms: Partial<Terms> = {},
+  ): Promise<CreatedReleaseAnswer> {
+    const candidate = {
+      plugin: PLUGIN,
+      version: CANDIDATE.version,
+      digest: CANDIDATE_DIGEST,
+    };
     const request = {
       ...{ id: releaseId(1), terms: { ...TERMS, ...terms }, candidate },
       ...{ waits: false, isDryRun: false, by: "operator ada", ...parts },
     };
-    return this.world.ask((answer) => ({ kind: "createRelease", request, answer }));
+    return this.world.ask((answer) => ({
+      kind: "createRelease",
+      request,
+      answer,
+    }));
   }
 
   async steer(steering: ReleaseSteering, id = ""): Promise<ReleaseAnswer> {
     const answer = await this.world.ask<ReleaseAnswer>((given) => ({
-      ...{ kind: "steerRelease", id, by: "operator ada", steering, answer: given },
+      ...{
+        kind: "steerRelease",
+        id,
+        by: "operator ada",
+        steering,
+        answer: given,
+      },
     }));
     await this.world.settle();
     return answer;
@@ -127,7 +196,10 @@ export class ReleaseRun {
   async phases(): Promise<string[]> {
     const { stages } = await this.status();
     return stages.map(({ phase, promotedBy }) =>
-      [wordOf(StagePhase, phase), promotedBy === undefined ? [] : [wordOf(PromotedBy, promotedBy)]]
+      [
+        wordOf(StagePhase, phase),
+        promotedBy === undefined ? [] : [wordOf(PromotedBy, promotedBy)],
+      ]
         .flat()
         .join(" by "),
     );
@@ -136,7 +208,10 @@ export class ReleaseRun {
   /** Workers ask for items and end them, until nothing comes any more or so many rounds have passed. */
   async work(
     behaviour: Behaviour,
-    { rounds = 1, workers = this.workers }: { rounds?: number; workers?: readonly WorldWorker[] } = {},
+    {
+      rounds = 1,
+      workers = this.workers,
+    }: { rounds?: number; workers?: readonly WorldWorker[] } = {},
   ): Promise<void> {
     for (let round = 0; round < rounds; round++) {
       for (const worker of workers) await this.fill(worker);
@@ -153,7 +228,8 @@ export class ReleaseRun {
     const reports = worker.held.flatMap((item): [HeldItem, Report][] => {
       const said = behaviour(item, item.pluginVersion === CANDIDATE.version);
       if (said === undefined) return [];
-      const report = "kind" in said ? reportOf(item, said) : { ...reportOf(item), ...said };
+      const report =
+        "kind" in said ? reportOf(item, said) : { ...reportOf(item), ...said };
       return [[item, { execution: executed(item), ...report }]];
     });
     if (reports.length === 0) return;
@@ -170,17 +246,31 @@ export class ReleaseRun {
   takeTopics(): string[] {
     return this.world
       .takeTopics()
-      .filter((topic) => topic.startsWith("release_") || topic === "stage_promoted");
+      .filter(
+        (topic) => topic.startsWith("release_") || topic === "stage_promoted",
+      );
   }
 }
 
 /** The name of a constant of an enum. */
-function wordOf(constants: Readonly<Record<string, number>>, value: number): string {
-  return Object.keys(constants).find((word) => constants[word] === value) ?? assert.fail();
+function wordOf(
+  constants: Readonly<Record<string, number>>,
+  value: number,
+): string {
+  return (
+    Object.keys(constants).find((word) => constants[word] === value) ??
+    assert.fail()
+  );
 }
 
-export function executed({ pluginVersion }: HeldItem, durationMs = 10): NonNullable<Report["execution"]> {
-  const version = pluginVersion === undefined || pluginVersion === "" ? STABLE.version : pluginVersion;
+export function executed(
+  { pluginVersion }: HeldItem,
+  durationMs = 10,
+): NonNullable<Report["execution"]> {
+  const version =
+    pluginVersion === undefined || pluginVersion === ""
+      ? STABLE.version
+      : pluginVersion;
   return { pluginVersion: version, startedAtWallMs: 1, durationMs };
 }
 

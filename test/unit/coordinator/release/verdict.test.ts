@@ -1,27 +1,53 @@
 // The verdict on made counts: each demand alone keeps a stage from being promoted, and is named.
 import { expect } from "chai";
-import { addEnd, badnessOf, emptyStage } from "../../../../src/coordinator/release/counts.ts";
+import {
+  addEnd,
+  badnessOf,
+  emptyStage,
+} from "../../../../src/coordinator/release/counts.ts";
 import type { StageCounts } from "../../../../src/coordinator/release/counts.ts";
 import type { Ended } from "../../../../src/coordinator/release/ports.ts";
 import type { Terms } from "../../../../src/coordinator/release/release.ts";
-import { armAlpha, judge } from "../../../../src/coordinator/release/verdict.ts";
-import type { Judged, Verdict } from "../../../../src/coordinator/release/verdict.ts";
+import {
+  armAlpha,
+  judge,
+} from "../../../../src/coordinator/release/verdict.ts";
+import type {
+  Judged,
+  Verdict,
+} from "../../../../src/coordinator/release/verdict.ts";
 import { ALL, share } from "./release-run.ts";
 
 const terms: Terms = {
   ...{ alpha: 0.05, onBreach: "rollback" },
-  stages: [share(0.5, { minItems: 100, minTimeMs: 10_000, maxItems: 400 }), share(0.8), ALL],
+  stages: [
+    share(0.5, { minItems: 100, minTimeMs: 10_000, maxItems: 400 }),
+    share(0.8),
+    ALL,
+  ],
   metrics: [
     { kind: "errors", maxWorse: 0.1 },
     { kind: "slower", thanMs: 1_000, maxWorse: 0.2 },
     {
-      ...{ kind: "number", name: "score", pointer: "/score", low: 0, high: 10, better: "higher" },
+      ...{
+        kind: "number",
+        name: "score",
+        pointer: "/score",
+        low: 0,
+        high: 10,
+        better: "higher",
+      },
       maxWorse: 2,
     },
   ],
 };
 
-const SUCCESS: Ended = { class: "success", isCounted: false, durationMs: 500, measures: [7] };
+const SUCCESS: Ended = {
+  class: "success",
+  isCounted: false,
+  durationMs: 500,
+  measures: [7],
+};
 
 /** So many of each arm end like this. */
 function add(
@@ -33,9 +59,15 @@ function add(
   const ended = { ...SUCCESS, ...parts };
   for (let at = 0; at < many; at++) {
     counts[arm].given++;
-    addEnd(counts[arm], terms.metrics, { ...ended, isBad: badnessOf(ended) === true }, armAlpha(terms));
+    addEnd(
+      counts[arm],
+      terms.metrics,
+      { ...ended, isBad: badnessOf(ended) === true },
+      armAlpha(terms),
+    );
   }
-  counts.givenAtEnough = counts.candidate.judged >= 100 ? counts.candidate.given : null;
+  counts.givenAtEnough =
+    counts.candidate.judged >= 100 ? counts.candidate.given : null;
   return counts;
 }
 
@@ -44,7 +76,10 @@ function fair(many = 200): StageCounts {
 }
 
 function verdict(counts: StageCounts, parts: Partial<Judged> = {}): Verdict {
-  const crew = (): ReturnType<Judged["crew"]> => ({ withCandidate: 2, ready: 2 });
+  const crew = (): ReturnType<Judged["crew"]> => ({
+    withCandidate: 2,
+    ready: 2,
+  });
   return judge({ terms, stage: 1, counts, openForMs: 10_000, crew, ...parts });
 }
 
@@ -96,7 +131,9 @@ describe("the verdict on a stage", () => {
   it("clips a number that is out of its range, and says so", () => {
     const counts = add(fair(), "candidate", 1, { measures: [1e9] });
     const metric = counts.candidate.metrics[2];
-    expect([metric?.clipped, metric?.missing, metric?.counts.n]).to.deep.equal([1, 0, 201]);
+    expect([metric?.clipped, metric?.missing, metric?.counts.n]).to.deep.equal([
+      1, 0, 201,
+    ]);
   });
 
   it("breaches by each metric, and waits for no number of items", () => {
@@ -108,7 +145,12 @@ describe("the verdict on a stage", () => {
     ];
     const names = harms.map((harm) => {
       const { kind, reason } = verdict(
-        add(add(emptyStage(terms.metrics), "stable", 90), "candidate", 90, harm),
+        add(
+          add(emptyStage(terms.metrics), "stable", 90),
+          "candidate",
+          90,
+          harm,
+        ),
       );
       expect(kind).to.equal("breach");
       return reason.slice(0, reason.indexOf(":"));
@@ -124,11 +166,19 @@ describe("the verdict on a stage", () => {
 
   it("gives all items to a candidate that is proven by every metric and on every ready worker", () => {
     const last = { stage: 2 };
-    const few = add(add(emptyStage(terms.metrics), "stable", 10), "candidate", 40);
+    const few = add(
+      add(emptyStage(terms.metrics), "stable", 10),
+      "candidate",
+      40,
+    );
     expect(verdict(few, last).reason).to.match(
       /^it is not proven for all by errors: the candidate may be worse by /,
     );
-    const many = add(add(emptyStage(terms.metrics), "stable", 600), "candidate", 2_400);
+    const many = add(
+      add(emptyStage(terms.metrics), "stable", 600),
+      "candidate",
+      2_400,
+    );
     expect(verdict(many, last).kind).to.equal("promote");
     const crew = () => ({ withCandidate: 1, ready: 2 });
     expect(verdict(many, { ...last, crew }).reason).to.equal(
@@ -140,7 +190,14 @@ describe("the verdict on a stage", () => {
     const says = (how: Ended["class"], isCounted = true): boolean | undefined =>
       badnessOf({ class: how, isCounted });
     expect(says("success")).to.equal(false);
-    for (const bad of ["error", "timeout", "crash", "crash_shared", "too_large", "lost"] as const)
+    for (const bad of [
+      "error",
+      "timeout",
+      "crash",
+      "crash_shared",
+      "too_large",
+      "lost",
+    ] as const)
       expect(says(bad), bad).to.equal(true);
     for (const none of ["preempted", "stolen", "fenced", "cancelled"] as const)
       expect(says(none), none).to.equal(undefined);
