@@ -15,8 +15,7 @@ import { loadActorTypes } from "../worker/backends/actor/load-actors.ts";
 import type { ActorTypes } from "../worker/backends/actor/load-actors.ts";
 import { exportsOfFile } from "./user-machine.ts";
 
-const ADVICE =
-  "correct that, or name the manifest of a plugin whose backend is actor";
+const ADVICE = "correct that, or name the manifest of a plugin whose backend is actor";
 
 /** Actors of one type in one state. */
 export interface CheckedGroup {
@@ -43,8 +42,7 @@ export async function loadCheckedTypes(file: string): Promise<ActorTypes> {
       reason,
       advice: ADVICE,
     });
-  if (manifest.backend !== "actor")
-    throw refuse(`its backend is ${manifest.backend}, and not actor`);
+  if (manifest.backend !== "actor") throw refuse(`its backend is ${manifest.backend}, and not actor`);
   const { module, types: names, stateVersion } = manifest.spec;
   const path = resolve(manifest.directory, module);
   const exports = await exportsOfFile(path);
@@ -59,10 +57,7 @@ export async function loadCheckedTypes(file: string): Promise<ActorTypes> {
 }
 
 /** Reads the keys to their end. A key with neither a state nor an item is no actor. */
-export async function checkActors(
-  types: ActorTypes,
-  keys: AsyncIterable<FullKey>,
-): Promise<ActorCheck> {
+export async function checkActors(types: ActorTypes, keys: AsyncIterable<FullKey>): Promise<ActorCheck> {
   const groups = new Map<string, CheckedGroup>();
   const parks: { key: string; reason: string }[] = [];
   let actors = 0;
@@ -88,9 +83,7 @@ function groupOf(
   state: ActorState | undefined,
   key: string,
 ): CheckedGroup {
-  const type = [state?.type ?? actorPlace(key)?.type ?? "", state?.source ?? []]
-    .flat()
-    .join(" ");
+  const type = [state?.type ?? actorPlace(key)?.type ?? "", state?.source ?? []].flat().join(" ");
   const value = state === undefined ? "" : JSON.stringify(state.snapshot.value);
   const name = `${type} ${value}`;
   const known = groups.get(name) ?? { type, value, actors: 0, parks: 0 };
@@ -106,10 +99,8 @@ function misfitOf(
 ): string | undefined {
   const place = actorPlace(key);
   const steps = place && types.types.get(place.type)?.steps;
-  if (place === undefined || steps === undefined)
-    return "the plugin has no such type of actors";
-  if (bytes !== undefined && state === undefined)
-    return "its state is none that an actor has left";
+  if (place === undefined || steps === undefined) return "the plugin has no such type of actors";
+  if (bytes !== undefined && state === undefined) return "its state is none that an actor has left";
   try {
     const incoming = next && incomingOf(next);
     // The first item of a child says which machine it is to be, and is no event.
@@ -118,8 +109,7 @@ function misfitOf(
     else if (state !== undefined) steps.check(state, place);
     return undefined;
   } catch (error) {
-    if (error instanceof RefusedEvent)
-      return error.why === "actor_done" ? undefined : error.message;
+    if (error instanceof RefusedEvent) return error.why === "actor_done" ? undefined : error.message;
     return `its next event fails: ${describeError(error)}`;
   }
 }

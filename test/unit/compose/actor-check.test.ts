@@ -7,9 +7,7 @@ import { ActorSteps } from "../../../src/worker/backends/actor/actor-step.ts";
 import { defineActor } from "../../../src/worker/backends/actor/define-actor.ts";
 import type { ActorMigration } from "../../../src/worker/backends/actor/define-actor.ts";
 
-function stepsOf(
-  migrations?: Readonly<Record<number, ActorMigration>>,
-): ActorSteps {
+function stepsOf(migrations?: Readonly<Record<number, ActorMigration>>): ActorSteps {
   const machine = createMachine({
     initial: "off",
     states: {
@@ -24,15 +22,8 @@ function stepsOf(
       gone: { type: "final" },
     },
   });
-  const definition = defineActor(
-    migrations === undefined ? { machine } : { machine, migrations },
-  );
-  return new ActorSteps(
-    "lamp",
-    definition,
-    migrations === undefined ? 1 : 2,
-    createActor as never,
-  );
+  const definition = defineActor(migrations === undefined ? { machine } : { machine, migrations });
+  return new ActorSteps("lamp", definition, migrations === undefined ? 1 : 2, createActor as never);
 }
 
 function boom(): boolean {
@@ -46,10 +37,7 @@ interface Kept {
   readonly next?: object;
 }
 
-function keyOf(
-  key: string,
-  { value, status = "active", version = 1, next }: Kept,
-): FullKey {
+function keyOf(key: string, { value, status = "active", version = 1, next }: Kept): FullKey {
   const snapshot = { status, value: value ?? "", context: {} };
   const state = writeActorState({
     type: "lamp",
@@ -65,10 +53,7 @@ function keyOf(
   return { key, phase: "idle", ...kept } as unknown as FullKey;
 }
 
-async function check(
-  keys: readonly FullKey[],
-  steps = stepsOf(),
-): ReturnType<typeof checkActors> {
+async function check(keys: readonly FullKey[], steps = stepsOf()): ReturnType<typeof checkActors> {
   async function* all(): AsyncGenerator<FullKey> {
     yield* keys;
   }
@@ -97,11 +82,7 @@ describe("a check of other code", () => {
       { type: "lamp", value: `"lit"`, actors: 1, parks: 1 },
       { type: "lamp", value: "", actors: 1, parks: 0 },
     ]);
-    expect(found.parks.map(({ key }) => key)).to.deep.equal([
-      "lamp/3",
-      "lamp/4",
-      "door/1",
-    ]);
+    expect(found.parks.map(({ key }) => key)).to.deep.equal(["lamp/3", "lamp/4", "door/1"]);
     const [gone, burns, foreign] = found.parks.map(({ reason }) => reason);
     expect(gone).to.match(/^state_refused: the state of lamp\/3 does not fit/);
     expect(burns).to.match(/^its next event fails: .*it burns/);
@@ -112,15 +93,10 @@ describe("a check of other code", () => {
     const migrated = stepsOf({
       1: (snapshot) => ({ ...snapshot, value: "lit" }),
     });
-    const keys = [
-      keyOf("lamp/1", { value: "on" }),
-      keyOf("lamp/2", { value: "lit", version: 3 }),
-    ];
+    const keys = [keyOf("lamp/1", { value: "on" }), keyOf("lamp/2", { value: "lit", version: 3 })];
     const { parks } = await check(keys, migrated);
     expect(parks).to.have.length(1);
-    expect(parks[0])
-      .to.have.property("reason")
-      .that.includes("it has state_version 3, and this code 2");
+    expect(parks[0]).to.have.property("reason").that.includes("it has state_version 3, and this code 2");
   });
 
   it("finds that an event to a final actor parks nothing, and passes over keys that have nothing in them", async () => {
@@ -142,18 +118,8 @@ describe("a check of other code", () => {
       initial: "off",
       states: { off: {} },
     });
-    const steps = new ActorSteps(
-      "lamp",
-      defineActor({ machine }),
-      1,
-      createActor as never,
-    );
-    const childOf = (
-      key: string,
-      source: string,
-      value: string,
-      next?: object,
-    ): FullKey => {
+    const steps = new ActorSteps("lamp", defineActor({ machine }), 1, createActor as never);
+    const childOf = (key: string, source: string, value: string, next?: object): FullKey => {
       const snapshot = { status: "active", value, context: {} };
       const state = writeActorState({
         type: "lamp",

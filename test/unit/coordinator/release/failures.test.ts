@@ -70,7 +70,9 @@ async function untilAsked(run: ReleaseRun, behaviour: Behaviour): Promise<void> 
 
 describe("releases and failures", () => {
   it("release failure: the leader dies without resigning, and the next one goes on with the counts", async () => {
-    const run = await started({ terms: { stages: [share(0.5, { minItems: 60 }), ALL] } });
+    const run = await started({
+      terms: { stages: [share(0.5, { minItems: 60 }), ALL] },
+    });
     await run.work(good, { rounds: 2 });
     const before = currentStage(latestOf(run)).counts.candidate.judged;
     expect(before).to.be.within(1, 59);
@@ -108,7 +110,9 @@ describe("releases and failures", () => {
   });
 
   it("release failure: two leaders overlap, and one of them promotes", async () => {
-    const run = await started({ terms: { stages: [share(0.25), share(0.5), ALL] } });
+    const run = await started({
+      terms: { stages: [share(0.25), share(0.5), ALL] },
+    });
     await untilAsked(run, good);
     const { world } = run;
     const other = await ReleaseRun.over(world.store, world);
@@ -119,7 +123,13 @@ describe("releases and failures", () => {
     expect(one?.expect.map((row) => row.key)).to.include(key);
     // Neither is fenced by its epoch here: the row of the stage decides.
     const commit = (writes: typeof one) =>
-      world.store.commit({ puts: [], deletes: [], durability: "sync", expect: [], ...writes });
+      world.store.commit({
+        puts: [],
+        deletes: [],
+        durability: "sync",
+        expect: [],
+        ...writes,
+      });
     expect((await commit(one)).kind).to.equal("committed");
     expect(await commit(two)).to.deep.equal({ kind: "conflict", key });
   });
@@ -163,7 +173,10 @@ describe("releases and failures", () => {
 
   it("release failure: the candidate kills processes, and one attempt of each counts in a turn", async () => {
     const run = await started({
-      terms: { stages: [share(0.9), ALL], metrics: [{ kind: "errors", maxWorse: 0.9 }] },
+      terms: {
+        stages: [share(0.9), ALL],
+        metrics: [{ kind: "errors", maxWorse: 0.9 }],
+      },
     });
     for (const worker of run.workers) await run.fill(worker);
     const tried = run.workers
@@ -219,7 +232,14 @@ describe("releases and failures", () => {
   });
 
   const score: MetricSpec = {
-    ...({ kind: "number", name: "score", pointer: "/score", low: 0, high: 10, better: "higher" } as const),
+    ...({
+      kind: "number",
+      name: "score",
+      pointer: "/score",
+      low: 0,
+      high: 10,
+      better: "higher",
+    } as const),
     maxWorse: 5,
   };
   for (const [what, measure, reason] of [
@@ -228,15 +248,22 @@ describe("releases and failures", () => {
   ] as const)
     it(`release failure: the candidate ${what}, and is not promoted`, async () => {
       const run = await started({ items: 300, terms: { metrics: [score] } });
-      await run.work((_, isCandidate) => measured(isCandidate ? measure : 7), { rounds: 20 });
+      await run.work((_, isCandidate) => measured(isCandidate ? measure : 7), {
+        rounds: 20,
+      });
       await run.watch(11_000);
       expect(await run.state()).to.equal("ROLLING");
       expect((await run.status()).reason).to.match(reason);
     });
 
   it("release failure: the candidate's numbers are out of range, and count as the end of the range", async () => {
-    const run = await started({ items: 300, terms: { stages: ENDLESS, metrics: [score] } });
-    await run.work((_, isCandidate) => measured(isCandidate ? 1e300 : 7), { rounds: 10 });
+    const run = await started({
+      items: 300,
+      terms: { stages: ENDLESS, metrics: [score] },
+    });
+    await run.work((_, isCandidate) => measured(isCandidate ? 1e300 : 7), {
+      rounds: 10,
+    });
     const [metric] = (await run.status()).metrics;
     expect(metric?.candidate?.value).to.equal(10);
     expect(metric?.candidate?.clipped).to.equal(metric?.candidate?.n);
@@ -262,7 +289,10 @@ describe("releases and failures", () => {
       other.given.flatMap(({ items }) => items.map(({ pluginVersion }) => pluginVersion)),
     );
     expect(versions).to.deep.equal(new Set([""]));
-    expect((await run.status()).workers).to.deep.include({ withCandidate: 1, ready: 2 });
+    expect((await run.status()).workers).to.deep.include({
+      withCandidate: 1,
+      ready: 2,
+    });
   });
 
   it("release failure: all workers with the candidate vanish, and the run goes on without it", async () => {
@@ -306,9 +336,16 @@ describe("releases and failures", () => {
   });
 
   it("release failure: the run is paused and resumed, sealed and over in the middle", async () => {
-    const run = await started({ items: 60, terms: { stages: [share(0.5, { minItems: 1_000 }), ALL] } });
+    const run = await started({
+      items: 60,
+      terms: { stages: [share(0.5, { minItems: 1_000 }), ALL] },
+    });
     await run.work(good);
-    await run.world.step({ kind: "pause", reason: "lunch", answer: () => undefined });
+    await run.world.step({
+      kind: "pause",
+      reason: "lunch",
+      answer: () => undefined,
+    });
     await run.work(good);
     const judged = currentStage(latestOf(run)).counts.candidate.judged;
     await run.work(good, { rounds: 2 });
@@ -338,14 +375,24 @@ describe("releases and failures", () => {
     expect(again.kind).to.equal("created");
     await run.work(good, { rounds: 14 });
     expect([await run.state(), latestOf(run).id]).to.deep.equal(["COMPLETED", releaseId(2)]);
-    const next = { ...CANDIDATE, version: "3", taskDigest: new Uint8Array(32).fill(10) };
+    const next = {
+      ...CANDIDATE,
+      version: "3",
+      taskDigest: new Uint8Array(32).fill(10),
+    };
     for (const worker of run.workers) {
       worker.plugins = [...BOTH, next];
       await worker.beat();
     }
-    const candidate = { plugin: next.name, version: next.version, digest: next.taskDigest };
+    const candidate = {
+      plugin: next.name,
+      version: next.version,
+      digest: next.taskDigest,
+    };
     expect((await run.create({ id: releaseId(3), candidate })).kind).to.equal("created");
-    await run.work((item) => (item.pluginVersion === "3" ? ERROR : SUCCESS), { rounds: 30 });
+    await run.work((item) => (item.pluginVersion === "3" ? ERROR : SUCCESS), {
+      rounds: 30,
+    });
     expect([await run.state(), latestOf(run).stable.version]).to.deep.equal(["ROLLED_BACK", "2"]);
     const { failed } = await run.world.view();
     expect(failed).to.equal(0);
@@ -361,7 +408,10 @@ describe("releases and failures", () => {
       await run.work(good, { rounds: 16 });
       expect((await run.world.view()).done).to.equal(items + 8);
       expect(await run.state()).to.equal(items === 99 ? "COMPLETED" : "ROLLING");
-      await run.world.submit(texts(8, "more"), { plugin: STABLE.name, batchNumber: 2 });
+      await run.world.submit(texts(8, "more"), {
+        plugin: STABLE.name,
+        batchNumber: 2,
+      });
       await run.world.seal();
       await run.work(good, { rounds: 3 });
       expect(await run.state()).to.equal(items === 99 ? "COMPLETED" : "ENDED");
@@ -375,7 +425,10 @@ describe("releases and failures", () => {
   });
 
   it("release failure: a lost worker of a stage of workers counts once", async () => {
-    const terms = { stages: [onWorkers(1), ALL], metrics: [{ kind: "errors", maxWorse: 0.9 }] } as const;
+    const terms = {
+      stages: [onWorkers(1), ALL],
+      metrics: [{ kind: "errors", maxWorse: 0.9 }],
+    } as const;
     const run = await started({ workers: 3, terms });
     await run.world.scan();
     for (const worker of run.workers) await run.fill(worker);
@@ -397,7 +450,12 @@ describe("releases and failures", () => {
     const old = await run.world.store.get(key);
     await run.work(good);
     await run.world.store.commit({
-      ...{ puts: [{ key, value: old ?? new Uint8Array() }], deletes: [], expect: [], durability: "sync" },
+      ...{
+        puts: [{ key, value: old ?? new Uint8Array() }],
+        deletes: [],
+        expect: [],
+        durability: "sync",
+      },
     });
     run.world.pass(10_000);
     await run.world.scanUnchecked();

@@ -1,5 +1,6 @@
 // The questions of operators about releases: each refusal, and each decision twice.
 import { expect } from "chai";
+import { PowerLossStore } from "../../../support/power-loss-store.ts";
 import { TASK_DIGEST, World } from "../../../support/world.ts";
 import {
   ALL,
@@ -14,6 +15,7 @@ import {
   STABLE,
   SUCCESS,
 } from "./release-run.ts";
+import type { Behaviour } from "./release-run.ts";
 import type { Input } from "../../../../src/coordinator/turn/input.ts";
 import type { ReleaseRequest } from "../../../../src/coordinator/release/operator.ts";
 
@@ -33,7 +35,12 @@ async function outcomeOf(run: ReleaseRun, ...asked: Parameters<ReleaseRun["creat
 }
 
 const candidate = (parts: Partial<ReleaseRequest["candidate"]>): Partial<ReleaseRequest> => ({
-  candidate: { plugin: PLUGIN, version: "2", digest: CANDIDATE_DIGEST, ...parts },
+  candidate: {
+    plugin: PLUGIN,
+    version: "2",
+    digest: CANDIDATE_DIGEST,
+    ...parts,
+  },
 });
 
 describe("a release is refused", () => {
@@ -48,7 +55,9 @@ describe("a release is refused", () => {
     const run = await ReleaseRun.start();
     await run.worker(1, { plugins: [STABLE] });
     expect(await outcomeOf(run)).to.equal("release_no_worker");
-    await run.worker(2, { plugins: [STABLE, { ...CANDIDATE, taskDigest: new Uint8Array(32) }] });
+    await run.worker(2, {
+      plugins: [STABLE, { ...CANDIDATE, taskDigest: new Uint8Array(32) }],
+    });
     expect(await outcomeOf(run)).to.equal("release_other_file");
     expect(await outcomeOf(run, { waits: true })).to.equal("created");
   });
@@ -62,12 +71,23 @@ describe("a release is refused", () => {
 
   it("before the first item, and where nothing is left", async () => {
     const world = await World.start();
-    const request = { id: releaseId(1), waits: true, isDryRun: false, by: "", ...candidate({}) };
+    const request = {
+      id: releaseId(1),
+      waits: true,
+      isDryRun: false,
+      by: "",
+      ...candidate({}),
+    };
     const answer = await world.ask<{ kind: string; code?: string }>((given) => ({
       kind: "createRelease",
       request: {
         ...request,
-        terms: { alpha: 0.05, onBreach: "rollback", stages: [share(0.5), ALL], metrics: [] },
+        terms: {
+          alpha: 0.05,
+          onBreach: "rollback",
+          stages: [share(0.5), ALL],
+          metrics: [],
+        },
       } as ReleaseRequest,
       answer: given,
     }));
@@ -79,7 +99,10 @@ describe("a release is refused", () => {
   });
 
   it("where all items that are left have keys", async () => {
-    const run = await ReleaseRun.start({ items: 20, parts: { keyOf: (text) => text } });
+    const run = await ReleaseRun.start({
+      items: 20,
+      parts: { keyOf: (text) => text },
+    });
     await run.worker(1);
     expect(await outcomeOf(run)).to.equal("release_keyed_only");
   });
@@ -147,7 +170,12 @@ describe("an operator", () => {
 
   it("promotes a stage, and only once however often that is said", async () => {
     const run = await ready({ items: 200 });
-    await run.create({}, { stages: [share(0.1, { minItems: 100 }), share(0.5, { minItems: 100 }), ALL] });
+    await run.create(
+      {},
+      {
+        stages: [share(0.1, { minItems: 100 }), share(0.5, { minItems: 100 }), ALL],
+      },
+    );
     for (let twice = 0; twice < 2; twice++)
       expect((await run.steer({ action: "promote", stage: 1 })).kind).to.equal("release");
     expect(await run.phases()).to.deep.equal(["PROMOTED by OPERATOR", "ACTIVE", "WAITING"]);
@@ -200,7 +228,9 @@ describe("workers with several versions", () => {
   it("that have another task than the run's get nothing", async () => {
     const run = await ReleaseRun.start();
     const other = await run.worker(1, { plugins: [CANDIDATE] });
-    const untold = await run.worker(2, { plugins: [{ name: PLUGIN, version: "0" }] });
+    const untold = await run.worker(2, {
+      plugins: [{ name: PLUGIN, version: "0" }],
+    });
     await run.fill(other);
     await run.fill(untold);
     expect([other.held.length, untold.held.length]).to.deep.equal([0, 8]);
@@ -210,7 +240,9 @@ describe("workers with several versions", () => {
     const run = await ready({ items: 200, workers: 1 });
     const old = await run.worker(2, { plugins: [STABLE] });
     const only = await run.worker(3, { plugins: [CANDIDATE] });
-    const untold = await run.worker(4, { plugins: [{ name: PLUGIN, version: "1" }] });
+    const untold = await run.worker(4, {
+      plugins: [{ name: PLUGIN, version: "1" }],
+    });
     await run.create();
     await run.steer({ action: "promote", stage: 1 });
     for (const worker of run.workers) await run.fill(worker);
@@ -255,14 +287,17 @@ describe("workers with several versions", () => {
 
   it("of a stage of workers have one version each, and an item that was tried goes to another one", async () => {
     const run = await ready({ items: 120, workers: 3 });
-    await run.create(
-      {},
-      { stages: [onWorkers(1, { minItems: 1_000 }), ALL], metrics: [{ kind: "errors", maxWorse: 0.99 }] },
-    );
+    const stages = [onWorkers(1, { minItems: 1_000 }), ALL];
+    await run.create({}, { stages, metrics: [{ kind: "errors", maxWorse: 0.99 }] });
     await run.world.scan();
-    await run.work((_, isCandidate) => (isCandidate ? { kind: "error", message: "it broke" } : SUCCESS), {
-      rounds: 12,
-    });
+    for (const worker of run.workers) await run.fill(worker);
+    const chosen = run.workers.filter(({ held }) => held.some(({ pluginVersion }) => pluginVersion === "2"));
+    expect(chosen).to.have.length(1);
+    const broken: Behaviour = (_, isCandidate) =>
+      isCandidate ? { kind: "error", message: "it broke" } : SUCCESS;
+    // Alone it would be the first to be offered what it has just failed.
+    await run.work(broken, { workers: chosen, rounds: 3 });
+    await run.work(broken, { rounds: 12 });
     const versions = run.workers.map(({ given }) => [
       ...new Set(given.flatMap(({ items }) => items.map(({ pluginVersion }) => pluginVersion))),
     ]);
@@ -274,14 +309,19 @@ describe("workers with several versions", () => {
   });
 
   it("state attempts of the candidate after a loss of power, which are adopted as trials", async () => {
-    const run = await ready({ items: 40, workers: 1 });
+    const run = await ReleaseRun.start({
+      items: 40,
+      store: new PowerLossStore(),
+    });
+    await run.worker(1);
     await run.create({}, { stages: [share(0.5, { minItems: 1_000 }), ALL] });
     const [worker] = run.workers;
     if (worker === undefined) throw new Error("there is a worker");
     await run.fill(worker);
     const tried = worker.held.filter(({ pluginVersion }) => pluginVersion === "2");
     expect(tried).not.to.deep.equal([]);
-    await run.world.lead();
+    await run.world.losePower();
+    expect(await run.world.countUnder("running/"), "the assignments are forgotten").to.equal(0);
     expect(await worker.reconnect()).not.to.include(false);
     expect(run.world.contextOf(tried[0])?.trial).to.equal(releaseId(1));
     await run.end(worker, (_, isCandidate) =>

@@ -22,17 +22,34 @@ import type { Filled } from "../../../../src/coordinator/turn/operator-message.t
 export const PLUGIN = "words";
 export const CANDIDATE_DIGEST = new Uint8Array(32).fill(8);
 export const STABLE = { name: PLUGIN, version: "1", taskDigest: TASK_DIGEST };
-export const CANDIDATE = { name: PLUGIN, version: "2", taskDigest: CANDIDATE_DIGEST };
+export const CANDIDATE = {
+  name: PLUGIN,
+  version: "2",
+  taskDigest: CANDIDATE_DIGEST,
+};
 export const BOTH = [STABLE, CANDIDATE];
 
-export const ALL: StageSpec = { kind: "items", share: 1, minItems: 1, minTimeMs: 0, maxItems: undefined };
+export const ALL: StageSpec = {
+  kind: "items",
+  share: 1,
+  minItems: 1,
+  minTimeMs: 0,
+  maxItems: undefined,
+};
 
 export function share(of: number, parts: Partial<StageSpec> = {}): StageSpec {
   return { ...ALL, minItems: 20, ...parts, kind: "items", share: of };
 }
 
 export function onWorkers(workers: number, parts: Partial<StageSpec> = {}): StageSpec {
-  return { minItems: 20, minTimeMs: 0, maxItems: undefined, ...parts, kind: "workers", workers };
+  return {
+    minItems: 20,
+    minTimeMs: 0,
+    maxItems: undefined,
+    ...parts,
+    kind: "workers",
+    workers,
+  };
 }
 
 /** One stage of half of the items, and then all; errors alone, with a wide margin, so that few items decide. */
@@ -66,7 +83,10 @@ export class ReleaseRun {
     items = 200,
     parts = {},
     ...options
-  }: WorldOptions & { items?: number; parts?: SubmitParts } = {}): Promise<ReleaseRun> {
+  }: WorldOptions & {
+    items?: number;
+    parts?: SubmitParts;
+  } = {}): Promise<ReleaseRun> {
     const run = new ReleaseRun(await World.start(options));
     await run.world.submit(texts(items), { plugin: PLUGIN, ...parts });
     return run;
@@ -74,7 +94,12 @@ export class ReleaseRun {
 
   /** The state of another leader over the same store, which has not heard of this one. */
   static over(store: Store, { nowMs }: { readonly nowMs: number }): Promise<CoordinatorState> {
-    return replay(store, { ...LEADERSHIP, liveness: LIVENESS, workersMax: 10, nowMs });
+    return replay(store, {
+      ...LEADERSHIP,
+      liveness: LIVENESS,
+      workersMax: 10,
+      nowMs,
+    });
   }
 
   async worker(
@@ -83,7 +108,9 @@ export class ReleaseRun {
       plugins = BOTH,
       slots = 8,
       loadedVersions,
-    }: Partial<Pick<WorldWorker, "plugins" | "loadedVersions">> & { slots?: number } = {},
+    }: Partial<Pick<WorldWorker, "plugins" | "loadedVersions">> & {
+      slots?: number;
+    } = {},
   ): Promise<WorldWorker> {
     const worker = await this.world.worker(number, { slots, plugins });
     worker.loadedVersions = loadedVersions;
@@ -93,17 +120,31 @@ export class ReleaseRun {
   }
 
   create(parts: Partial<ReleaseRequest> = {}, terms: Partial<Terms> = {}): Promise<CreatedReleaseAnswer> {
-    const candidate = { plugin: PLUGIN, version: CANDIDATE.version, digest: CANDIDATE_DIGEST };
+    const candidate = {
+      plugin: PLUGIN,
+      version: CANDIDATE.version,
+      digest: CANDIDATE_DIGEST,
+    };
     const request = {
       ...{ id: releaseId(1), terms: { ...TERMS, ...terms }, candidate },
       ...{ waits: false, isDryRun: false, by: "operator ada", ...parts },
     };
-    return this.world.ask((answer) => ({ kind: "createRelease", request, answer }));
+    return this.world.ask((answer) => ({
+      kind: "createRelease",
+      request,
+      answer,
+    }));
   }
 
   async steer(steering: ReleaseSteering, id = ""): Promise<ReleaseAnswer> {
     const answer = await this.world.ask<ReleaseAnswer>((given) => ({
-      ...{ kind: "steerRelease", id, by: "operator ada", steering, answer: given },
+      ...{
+        kind: "steerRelease",
+        id,
+        by: "operator ada",
+        steering,
+        answer: given,
+      },
     }));
     await this.world.settle();
     return answer;

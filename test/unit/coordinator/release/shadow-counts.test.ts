@@ -64,12 +64,19 @@ function drawOutcome(random: Random): ReportedOutcome | undefined {
 
 async function runThrough(seed: number): Promise<{ readonly judged: number; readonly stages: number }> {
   const random = seededRandom(seed);
-  const run = await ReleaseRun.start({ items: 500, seed, budgets: { maxAttempts: 10 } });
+  const run = await ReleaseRun.start({
+    items: 500,
+    seed,
+    budgets: { maxAttempts: 10 },
+  });
   for (const number of [1, 2, 3]) await run.worker(number);
   const metrics = [{ kind: "errors", maxWorse: 0.9 }] as const;
   await run.create(
     {},
-    { stages: [share(0.3, { minItems: 15 }), share(0.6, { minItems: 30 }), ALL], metrics },
+    {
+      stages: [share(0.3, { minItems: 15 }), share(0.6, { minItems: 30 }), ALL],
+      metrics,
+    },
   );
   const shadow = new ShadowCounts();
   const seen = new Set<HeldItem>();
@@ -80,7 +87,11 @@ async function runThrough(seed: number): Promise<{ readonly judged: number; read
     for (const item of run.workers.flatMap(({ held }) => held))
       if (!seen.has(item)) {
         seen.add(item);
-        shadow.gave(item, { isCandidate: item.pluginVersion === CANDIDATE.version, stage, leadership });
+        shadow.gave(item, {
+          isCandidate: item.pluginVersion === CANDIDATE.version,
+          stage,
+          leadership,
+        });
       }
   };
   for (let round = 0; round < 60 && run.world.state.releases.isLive; round++) {

@@ -15,13 +15,25 @@ const terms: Terms = {
     { kind: "errors", maxWorse: 0.1 },
     { kind: "slower", thanMs: 1_000, maxWorse: 0.2 },
     {
-      ...{ kind: "number", name: "score", pointer: "/score", low: 0, high: 10, better: "higher" },
+      ...{
+        kind: "number",
+        name: "score",
+        pointer: "/score",
+        low: 0,
+        high: 10,
+        better: "higher",
+      },
       maxWorse: 2,
     },
   ],
 };
 
-const SUCCESS: Ended = { class: "success", isCounted: false, durationMs: 500, measures: [7] };
+const SUCCESS: Ended = {
+  class: "success",
+  isCounted: false,
+  durationMs: 500,
+  measures: [7],
+};
 
 /** So many of each arm end like this. */
 function add(
@@ -44,7 +56,10 @@ function fair(many = 200): StageCounts {
 }
 
 function verdict(counts: StageCounts, parts: Partial<Judged> = {}): Verdict {
-  const crew = (): ReturnType<Judged["crew"]> => ({ withCandidate: 2, ready: 2 });
+  const crew = (): ReturnType<Judged["crew"]> => ({
+    withCandidate: 2,
+    ready: 2,
+  });
   return judge({ terms, stage: 1, counts, openForMs: 10_000, crew, ...parts });
 }
 

@@ -13,9 +13,7 @@ const auth = setup({
     context: {} as { user: string | null; error: string | null; tries: number },
   },
   actors: {
-    login: fromPromise<{ user: string }, { name: string }>(() =>
-      Promise.resolve({ user: "" }),
-    ),
+    login: fromPromise<{ user: string }, { name: string }>(() => Promise.resolve({ user: "" })),
   },
 }).createMachine({
   id: "auth",
@@ -64,9 +62,7 @@ const KEY = "auth/ada";
 const INVOCATION = `${KEY}/login`;
 
 function ledgerOf(type: string, definition: ActorType, version = 1): ToyLedger {
-  return new ToyLedger(
-    new ActorSteps(type, definition, version, createActor as never),
-  );
+  return new ToyLedger(new ActorSteps(type, definition, version, createActor as never));
 }
 
 function shown(ledger: ToyLedger, key: string): [unknown, unknown] {
@@ -84,14 +80,8 @@ describe("a login as a durable actor", () => {
   it("waits for its promise, and logs out when its time is over", () => {
     const ledger = begun();
     ledger.settle(INVOCATION, "outcome", `{"user":"Ada"}`);
-    expect(shown(ledger, KEY)).to.deep.equal([
-      "loggedIn",
-      { user: "Ada", error: null, tries: 1 },
-    ]);
-    expect(
-      ledger.nextMs,
-      "the timer of the login has gone with its state",
-    ).to.equal(60_000);
+    expect(shown(ledger, KEY)).to.deep.equal(["loggedIn", { user: "Ada", error: null, tries: 1 }]);
+    expect(ledger.nextMs, "the timer of the login has gone with its state").to.equal(60_000);
     ledger.advance();
     expect(shown(ledger, KEY)[0]).to.equal("loggedOut");
   });
@@ -99,10 +89,7 @@ describe("a login as a durable actor", () => {
   it("tells of a promise that fails", () => {
     const ledger = begun();
     ledger.settle(INVOCATION, "failure", "no such user");
-    expect(shown(ledger, KEY)).to.deep.equal([
-      "loggedOut",
-      { user: null, error: "no such user", tries: 1 },
-    ]);
+    expect(shown(ledger, KEY)).to.deep.equal(["loggedOut", { user: null, error: "no such user", tries: 1 }]);
     expect(ledger.nextMs).to.equal(undefined);
   });
 
@@ -116,14 +103,8 @@ describe("a login as a durable actor", () => {
     ledger.send(KEY, { type: "touch" });
     ledger.send(KEY, { type: "logout" });
     ledger.advance();
-    expect(shown(ledger, KEY)).to.deep.equal([
-      "loggedOut",
-      { user: "Ada", error: null, tries: 2 },
-    ]);
-    expect(
-      ledger.stateOf(KEY)?.events,
-      "nothing has come but what was sent, and one end",
-    ).to.equal(6);
+    expect(shown(ledger, KEY)).to.deep.equal(["loggedOut", { user: "Ada", error: null, tries: 2 }]);
+    expect(ledger.stateOf(KEY)?.events, "nothing has come but what was sent, and one end").to.equal(6);
   });
 
   it("gives up when its promise takes too long, and starts another one later", () => {
@@ -178,17 +159,10 @@ describe("a machine of two versions as a durable actor", () => {
   it("goes on by the second from where the first has left it", () => {
     const old = ledgerOf("counter", defineActor({ machine: first }));
     old.send("counter/1", { type: "count" });
-    const ledger = ledgerOf(
-      "counter",
-      defineActor({ machine: second, migrations: { 1: migrate } }),
-      2,
-    );
+    const ledger = ledgerOf("counter", defineActor({ machine: second, migrations: { 1: migrate } }), 2);
     for (const [key, row] of old.rows) ledger.rows.set(key, row);
     ledger.send("counter/1", { type: "count" });
-    expect(shown(ledger, "counter/1")).to.deep.equal([
-      "counting",
-      { total: 11 },
-    ]);
+    expect(shown(ledger, "counter/1")).to.deep.equal(["counting", { total: 11 }]);
     expect(ledger.stateOf("counter/1")).to.include({ version: 2, events: 2 });
   });
 
@@ -197,8 +171,6 @@ describe("a machine of two versions as a durable actor", () => {
     old.send("counter/1", { type: "count" });
     const ledger = ledgerOf("counter", defineActor({ machine: second }));
     for (const [key, row] of old.rows) ledger.rows.set(key, row);
-    expect(() => ledger.send("counter/1", { type: "count" })).to.throw(
-      /state_refused/,
-    );
+    expect(() => ledger.send("counter/1", { type: "count" })).to.throw(/state_refused/);
   });
 });
