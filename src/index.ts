@@ -27,6 +27,13 @@ export type {
   SteeredKeys,
   WholeKey,
 } from "./client/keys.ts";
+export type {
+  Release,
+  ReleaseMetric,
+  ReleaseStage,
+  ReleaseState,
+  ReleaseSummary,
+} from "./client/releases.ts";
 export type { Result, ResultPage, ResultsOrder } from "./client/results.ts";
 export type { Retried } from "./client/run-control.ts";
 export type { RunStatus, WorkerNumbers } from "./client/run-status.ts";
@@ -34,6 +41,10 @@ export type { NameOf, Submitted } from "./client/submit.ts";
 export type { WorkerDetail, WorkerSummary } from "./client/workers.ts";
 export type { ActorEvent, ActorNow, AnyActorType } from "./compose/actor-now.ts";
 export type { ActorRef, Actors, WaitForOptions } from "./compose/actors.ts";
+export type { CreatedRelease, CreateReleaseOptions, Releases } from "./compose/releases.ts";
+export type { MetricSpec } from "./base/statistics/metric.ts";
+export type { ReleaseProspect } from "./config/release-prospect.ts";
+export type { ReleaseSpec, StageSpec } from "./config/release.ts";
 export type { ActorModule } from "./config/manifest.ts";
 export { LocalCluster, startCluster } from "./compose/local-cluster.ts";
 export type { ClusterOptions } from "./compose/local-cluster.ts";

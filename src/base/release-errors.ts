@@ -1,8 +1,13 @@
 // The rows of the table of errors that releases lead to; see error-table.ts.
-import { conflicting, unknown } from "./error-row.ts";
+import { conflicting, unknown, usage } from "./error-row.ts";
 import type { ErrorRow } from "./error-row.ts";
 
 export const RELEASE_ERRORS = {
+  release_spec_unreadable: {
+    ...usage,
+    message: "cannot read the release's file {file}: {reason}",
+    hint: "give the path of a TOML file, or --plugin MANIFEST alone for the stages that are the default",
+  },
   release_unknown: {
     ...unknown,
     message: "the run has no release {release}",

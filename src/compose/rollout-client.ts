@@ -34,6 +34,7 @@ import type { ClientConfig } from "../config/resolve.ts";
 import type { Task } from "../config/task.ts";
 import { KeyService } from "../gen/rollout/v1/keys_pb.ts";
 import { CoordinatorService } from "../gen/rollout/v1/coordinator_pb.ts";
+import { ReleaseService } from "../gen/rollout/v1/release_pb.ts";
 import { GetAttemptLogResponseSchema, OperatorService } from "../gen/rollout/v1/run_pb.ts";
 import { TOPICS } from "../observe/events.ts";
 import type { Logger } from "../observe/log.ts";
@@ -42,6 +43,7 @@ import { Actors } from "./actors.ts";
 import type { AnyActorType } from "./actor-now.ts";
 import { askingWhenAway, openOperatorClient, submittedTask } from "./operator-client.ts";
 import type { ProcessPorts } from "./process-ports.ts";
+import { Releases } from "./releases.ts";
 
 export interface ConnectOptions {
   /** Path of the configuration file; `rollout.toml` in the working directory unless said. */
@@ -122,6 +124,8 @@ export class RolloutClient {
   readonly #coordinatorCalls: Client<typeof CoordinatorService>;
   /** @internal */
   readonly keyCalls: Client<typeof KeyService>;
+  /** Other versions of the plugin, tried on some of the items. */
+  readonly releases: Releases;
   readonly #way: Way;
   readonly #ports: Ports;
 
@@ -129,6 +133,7 @@ export class RolloutClient {
     this.calls = createClient(OperatorService, way.transport);
     this.#coordinatorCalls = createClient(CoordinatorService, way.transport);
     this.keyCalls = createClient(KeyService, way.transport);
+    this.releases = new Releases(createClient(ReleaseService, way.transport), ports);
     this.#way = way;
     this.#ports = ports;
   }
@@ -388,7 +393,6 @@ export class RolloutClient {
   }
 }
 
-/** In any case of its letters. */
 function workerIdOf(text: string): WorkerId {
   const id = parseUlid<WorkerId>(text.toUpperCase());
   if (id === undefined) throw failure("worker_unknown", { worker: text });

@@ -8,7 +8,7 @@ import { METRIC_FIELDS, METRIC_KINDS, RELEASE_FIELDS, STAGE_FIELDS } from "./rel
 import type { MetricKind } from "./release-fields.ts";
 import type { ReleaseSpec, StageDemands, StageSpec } from "./release.ts";
 import { refusalOfRelease } from "./release-rules.ts";
-import { parseConfigText } from "./toml-file.ts";
+import { parseConfigText, readTrustedText } from "./toml-file.ts";
 import type { FileSetting } from "./toml-file.ts";
 
 /** A release that can be asked for. */
@@ -26,6 +26,33 @@ export interface ReleaseFlags {
 }
 
 const DEFAULT_SHARES = [0.01, 0.1, 0.5];
+
+/** Throws `release_spec_unreadable`, `not_trusted` and what `parseRelease` throws. Paths are relative to `workingDirectory`. */
+export async function loadRelease(
+  file: string,
+  plugin: string | undefined,
+  workingDirectory: string,
+): Promise<ReleaseOrder> {
+  const path = resolve(workingDirectory, file);
+  const text = await readTrustedText(path, "release_spec_unreadable");
+  return parseRelease(path, text, plugin === undefined ? undefined : resolve(workingDirectory, plugin));
+}
+
+/** The same of a program's own values. Throws `config_invalid_value`. */
+export function releaseOfSpec(
+  spec: Partial<ReleaseSpec>,
+  plugin: string,
+  workingDirectory: string,
+): ReleaseOrder {
+  const whole = {
+    ...releaseOfFlags({ plugin, stages: undefined, maxWorse: undefined }, workingDirectory).spec,
+  };
+  const order = { manifestFile: resolve(workingDirectory, plugin), spec: { ...whole, ...spec } };
+  const refusal = refusalOfRelease(order.spec);
+  if (refusal === undefined) return order;
+  const { key, allowed } = refusal;
+  throw failure("config_invalid_value", { source: "the release's spec", key, value: "as given", allowed });
+}
 
 /** Throws `config_syntax` and the refusals of single fields. `file` is absolute; `plugin` is the flag's, an absolute path. */
 export function parseRelease(file: string, text: string, plugin: string | undefined): ReleaseOrder {

@@ -13,8 +13,8 @@ export interface ReleaseRefusal {
 const ALPHA_MIN = 0.001;
 const ALPHA_MAX = 0.2;
 /** Each has a row of its own, and each but the last takes its part of alpha. */
-const STAGES_MAX = 20;
-const METRICS_MAX = 10;
+const STAGES_MAX = 16;
+const METRICS_MAX = 16;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]*$/;
 
 /** The first value that is not taken; undefined when all are. */

@@ -19,7 +19,7 @@ const DEPTH_MAX = 8;
 /** The text of a file that this program obeys. Throws not_trusted, and the row of that code when it cannot be read or is too large. */
 export async function readTrustedText(
   file: string,
-  code: "config_unreadable" | "manifest_unreadable",
+  code: "config_unreadable" | "manifest_unreadable" | "release_spec_unreadable",
 ): Promise<string> {
   await demandTrusted(file);
   try {

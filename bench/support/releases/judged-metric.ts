@@ -13,12 +13,15 @@ export class JudgedMetric {
   readonly alphaOfArm: number;
   readonly stable: ArmCounts;
   readonly candidate: ArmCounts;
+  /** The logarithm of 1 / alpha. */
+  readonly #evidence: number;
   /** The logarithm of the mixture's chance for what was seen, kept from item to item. */
   readonly #logMixture = { stable: 0, candidate: 0 };
 
   constructor(metric: MetricSpec, alphaOfArm: number) {
     this.metric = metric;
     this.alphaOfArm = alphaOfArm;
+    this.#evidence = -Math.log(alphaOfArm);
     this.stable = emptyCounts(metric);
     this.candidate = emptyCounts(metric);
   }
@@ -70,8 +73,11 @@ export class JudgedMetric {
   #excludes(arm: ArmName, { n, k }: RateCounts, rate: number): boolean {
     if (rate <= 0) return k > 0;
     if (rate >= 1) return k < n;
+    // No mixture is likelier than the rate that was seen, which is likelier than this one by no more than chi-square says.
+    const distance = k / n - rate;
+    if (n * distance * distance < rate * (1 - rate) * this.#evidence) return false;
     const own = k * Math.log(rate) + (n - k) * Math.log1p(-rate);
     // Rounded towards a look too many.
-    return this.#logMixture[arm] - own >= -Math.log(this.alphaOfArm) - 1e-9;
+    return this.#logMixture[arm] - own >= this.#evidence - 1e-9;
   }
 }

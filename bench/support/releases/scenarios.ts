@@ -23,7 +23,7 @@ function drawScore(mean: number, unit: () => number): number {
   return mean + (2 * unit() - 1) * SCORE_HALF_WIDTH;
 }
 
-const WHOLE = { alpha: 0.05, shares: SHARES, minItems: 50, items: 20_000 } as const;
+const WHOLE = { alpha: 0.05, shares: SHARES, minItems: 30, items: 12_000 } as const;
 
 /** The error rates of the two versions, the same for every item. */
 function ofErrors(stable: number, candidate: number): Scenario["observe"] {

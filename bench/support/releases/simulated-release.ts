@@ -39,8 +39,9 @@ export function simulateRelease(scenario: Scenario, unit: () => number): Outcome
       tried++;
       triedInStage++;
     }
-    for (const [index, metric] of judged.entries()) {
-      metric.add(arm, scenario.observe(index, arm, at / items, unit));
+    let index = 0;
+    for (const metric of judged) {
+      metric.add(arm, scenario.observe(index++, arm, at / items, unit));
       if (metric.isBreached()) return { ending: "rolled back", tried, passed: at + 1 };
     }
     const isLast = stage === shares.length - 1;

@@ -4,6 +4,7 @@ import { fakeScene } from "./fake-scene.ts";
 import type { Provocation } from "./scene.ts";
 
 type ReleaseCode =
+  | "release_spec_unreadable"
   | "release_unknown"
   | "release_not_over"
   | "release_over"
@@ -24,6 +25,13 @@ const RELEASE = "01N2WGA8000000000000000001";
 const WORKER = "01N2WGA8000000000000000002";
 
 export const RELEASE_PROVOCATIONS: { readonly [Code in ReleaseCode]: Provocation<Code> } = {
+  release_spec_unreadable: {
+    by: "a file of a release that does not exist",
+    stage: async (cluster) => ({
+      args: ["release", "create", "better.toml"],
+      params: { file: cluster.file("better.toml"), reason: "it does not exist" },
+    }),
+  },
   release_unknown: {
     by: "the id of a release that there was not (a coordinator of ours, made to say so)",
     stage: (cluster) => fakeScene(cluster, "release_unknown", { release: "01N2WGA8000000000000000000" }),

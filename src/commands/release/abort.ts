@@ -1,0 +1,24 @@
+// `rollout release abort`
+import { Flags } from "../../cli/oclif.ts";
+import { configFlags } from "../../cli/setting-flags.ts";
+import { RELEASE_ARGS, ReleaseCommand } from "../../compose/release-command.ts";
+
+export class ReleaseAbort extends ReleaseCommand {
+  static override readonly summary = "End a release: its version gets nothing more, for good.";
+  static override readonly description =
+    "What executes may finish; results that are recorded stay. One that is complete cannot be aborted: to go back, begin a release with the version before.";
+  static override readonly examples = [
+    "<%= config.bin %> <%= command.id %>",
+    '<%= config.bin %> <%= command.id %> --reason "its answers are too long"',
+  ];
+  static override readonly args = RELEASE_ARGS;
+  static override readonly flags = {
+    ...configFlags("operator"),
+    reason: Flags.string({ summary: "Why, for those who wonder.", default: "", helpValue: "TEXT" }),
+  };
+
+  override async run(): Promise<void> {
+    const { args, flags } = await this.parse(ReleaseAbort);
+    await this.steer(flags, (releases) => releases.abort(flags.reason, args.release));
+  }
+}

@@ -1,0 +1,58 @@
+// `rollout release create`
+import { systemClock } from "../../base/clock.ts";
+import { Args, Flags } from "../../cli/oclif.ts";
+import { doubtsAbout, plannedObject, plannedText } from "../../cli/render/release-plan.ts";
+import { configFlags } from "../../cli/setting-flags.ts";
+import { provableInstead } from "../../compose/release-advice.ts";
+import { beginRelease } from "../../compose/release-deeds.ts";
+import { orderOf } from "../../compose/releases.ts";
+import { OperatorCommand } from "../../compose/operator-command.ts";
+
+export class ReleaseCreate extends OperatorCommand {
+  static override readonly summary = "Try another version of the plugin on some of the items that are left.";
+  static override readonly description =
+    "The new version gets a share of the items, in stages that grow; it is compared with the old one on the way. If it is measurably worse it is gone, " +
+    "and the items that it failed are done again by the old version. If it is not, it gets all. Without SPEC the stages are 1%, 10%, 50% and all, and errors " +
+    "may be 1% more frequent. Workers need both manifests; those of a `rollout run` are given the new one.";
+  static override readonly examples = [
+    "<%= config.bin %> <%= command.id %> --plugin v2.toml",
+    "<%= config.bin %> <%= command.id %> --plugin v2.toml --stages 10%,50% --max-worse 5% --dry-run",
+    "<%= config.bin %> <%= command.id %> better.toml -c answers.jsonl.rollout/rollout.toml",
+  ];
+  static override readonly args = {
+    spec: Args.string({ description: "A TOML file with stages and metrics.", ignoreStdin: true }),
+  };
+  static override readonly flags = {
+    ...configFlags("operator"),
+    plugin: Flags.string({ summary: "The manifest of the new version.", helpValue: "MANIFEST" }),
+    stages: Flags.string({
+      summary: "Shares of the items, in place of SPEC; all of them follow by themselves.",
+      helpValue: "10%,50%",
+    }),
+    "max-worse": Flags.string({
+      summary: "How many more of its attempts may be errors, in place of SPEC.",
+      helpValue: "1%",
+    }),
+    wait: Flags.boolean({ default: false, summary: "Begin although no worker has the new version yet." }),
+    "dry-run": Flags.boolean({
+      default: false,
+      summary: "Change nothing: say what it can show with the items that are left.",
+    }),
+  };
+
+  override async run(): Promise<void> {
+    const { args, flags } = await this.parse(ReleaseCreate);
+    const { plugin, stages, "max-worse": maxWorse, wait, "dry-run": dryRun, ...others } = flags;
+    const order = await orderOf({ plugin, spec: args.spec, stages: stages?.split(","), maxWorse });
+    const { source: configFile } = await this.loadConfig("operator", others);
+    const interruption = new AbortController();
+    const planned = await this.askRun(others, (client) =>
+      beginRelease(client.releases, {
+        ...{ order, wait, dryRun, configFile, clock: systemClock, signal: interruption.signal },
+      }),
+    );
+    this.print([plannedObject(planned)], plannedText(planned, this.hinted));
+    const instead = provableInstead(planned, order.manifestFile, this.hinted);
+    for (const doubt of doubtsAbout(planned, instead)) this.tell(`warning: ${doubt}`);
+  }
+}

@@ -1,0 +1,24 @@
+// `rollout release pause`
+import { Flags } from "../../cli/oclif.ts";
+import { configFlags } from "../../cli/setting-flags.ts";
+import { RELEASE_ARGS, ReleaseCommand } from "../../compose/release-command.ts";
+
+export class ReleasePause extends ReleaseCommand {
+  static override readonly summary = "Hold a release: its version gets nothing more until it is resumed.";
+  static override readonly description =
+    "What executes may finish, and counts; what waits at workers goes to the old version. The run itself goes on.";
+  static override readonly examples = [
+    "<%= config.bin %> <%= command.id %>",
+    '<%= config.bin %> <%= command.id %> --reason "until the model server is back"',
+  ];
+  static override readonly args = RELEASE_ARGS;
+  static override readonly flags = {
+    ...configFlags("operator"),
+    reason: Flags.string({ summary: "Why, for those who wonder.", default: "", helpValue: "TEXT" }),
+  };
+
+  override async run(): Promise<void> {
+    const { args, flags } = await this.parse(ReleasePause);
+    await this.steer(flags, (releases) => releases.pause(flags.reason, args.release));
+  }
+}

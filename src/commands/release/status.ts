@@ -1,0 +1,79 @@
+// `rollout release status`
+import { systemClock } from "../../base/clock.ts";
+import { EXIT } from "../../base/error-row.ts";
+import type { ExitCode } from "../../base/error-row.ts";
+import { Args, Flags } from "../../cli/oclif.ts";
+import { releaseText } from "../../cli/render/release.ts";
+import { configFlags } from "../../cli/setting-flags.ts";
+import { untilSeenEnough } from "../../cli/signals.ts";
+import { watch } from "../../cli/watch.ts";
+import { jsonOf } from "../../client/operator-message.ts";
+import { isReleaseOver } from "../../client/releases.ts";
+import type { Release } from "../../client/releases.ts";
+import { OperatorCommand } from "../../compose/operator-command.ts";
+import { ReleaseStatusSchema } from "../../gen/rollout/v1/release_pb.ts";
+
+export class ReleaseStatus extends OperatorCommand {
+  static override readonly summary = "Show how a release stands, and why.";
+  static override readonly description =
+    "Its stages; each metric with what is known of both versions, [---o---] from the lowest to the highest value that is possible, and | where the margin is; " +
+    "why it stands where it stands, and what is needed next. With --watch it is redrawn until the release is over, or held for a person: the exit code is then 0 when it " +
+    "is complete, 1 when it was rolled back, aborted or ended, 5 when it is held.";
+  static override readonly examples = [
+    "<%= config.bin %> <%= command.id %>",
+    "<%= config.bin %> <%= command.id %> --watch",
+    "<%= config.bin %> <%= command.id %> 01M7QK69HAKARNT7E0B5TKE00H --json",
+  ];
+  static override readonly args = {
+    release: Args.string({
+      description: "Its id; without one the release that is not over, or else the last one.",
+      ignoreStdin: true,
+    }),
+  };
+  static override readonly flags = {
+    ...configFlags("operator"),
+    watch: Flags.boolean({ char: "w", summary: "Go on showing it until it is over, or held." }),
+  };
+
+  override async run(): Promise<ExitCode> {
+    const { args, flags } = await this.parse(ReleaseStatus);
+    const id = args.release?.toUpperCase() ?? "";
+    if (flags.watch) return this.#watch(flags, id);
+    const release = await this.askRun(flags, (client) => client.releases.get(id));
+    this.print([objectOf(release)], this.#textOf(release));
+    return EXIT.done;
+  }
+
+  async #watch(flags: Parameters<ReleaseStatus["followRun"]>[0], id: string): Promise<ExitCode> {
+    const enough = untilSeenEnough(this.argv);
+    const last = await this.followRun(flags, enough, async (client) => {
+      const { release } = await client.releases.get(id);
+      const news = client.releases.news(release);
+      return watch<Release>(
+        {
+          look: (signal) => news.next(signal),
+          textOf: (seen) => this.#textOf(seen),
+          keyOf: (seen) => JSON.stringify(objectOf(seen)),
+          isOver: (seen) => isReleaseOver(seen) || seen.state === "held",
+          print: (seen, text, isFirst) => this.print([objectOf(seen)], isFirst ? text : `\n${text}`),
+          ...{ tell: (sentence) => this.tell(sentence), isForPrograms: this.isForPrograms },
+        },
+        enough.signal,
+      );
+    });
+    return last === undefined ? EXIT.done : exitOf(last);
+  }
+
+  #textOf(release: Release): string {
+    return releaseText(release, this.hinted, systemClock.wallMs());
+  }
+}
+
+function objectOf(release: Release): object {
+  return jsonOf(ReleaseStatusSchema, release);
+}
+
+function exitOf({ state }: Release): ExitCode {
+  if (state === "held") return EXIT.paused;
+  return state === "completed" ? EXIT.done : EXIT.itemsFailed;
+}

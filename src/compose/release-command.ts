@@ -1,0 +1,26 @@
+// The base of commands that decide about a release: asked, answered after the commit, and shown.
+import { releaseLine } from "../cli/render/release.ts";
+import { Args } from "../cli/oclif.ts";
+import { jsonOf } from "../client/operator-message.ts";
+import type { Release } from "../client/releases.ts";
+import { ReleaseStatusSchema } from "../gen/rollout/v1/release_pb.ts";
+import { OperatorCommand } from "./operator-command.ts";
+import type { Releases } from "./releases.ts";
+
+export const RELEASE_ARGS = {
+  release: Args.string({
+    description: "Its id; without one the release that is not over, or else the last one.",
+    ignoreStdin: true,
+  }),
+};
+
+export abstract class ReleaseCommand extends OperatorCommand {
+  /** `flags` are the parsed ones. Throws what `askRun` throws, and rows release_…. */
+  protected async steer(
+    flags: Readonly<Record<string, unknown>>,
+    decide: (releases: Releases) => Promise<Release>,
+  ): Promise<void> {
+    const release = await this.askRun(flags, (client) => decide(client.releases));
+    this.print([jsonOf(ReleaseStatusSchema, release)], `${releaseLine(release)}\n`);
+  }
+}
