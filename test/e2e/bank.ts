@@ -1,5 +1,5 @@
 // Accounts that move money between each other, as durable actors, for tests with real processes: each transfer takes from one and sends to
-// another, sets a timer, spawns a machine that ends, and has a promise executed. Whatever is lost or done twice shows in their counts.
+// another, sets a timer, spawns a machine that ends, and has a promise executed. A transfer that is lost, or done twice, shows in their counts.
 import { writeFile } from "node:fs/promises";
 import { expect } from "chai";
 import type { Cluster } from "../support/cluster.ts";
