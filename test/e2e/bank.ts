@@ -1,5 +1,5 @@
 // Accounts that move money between each other, as durable actors, for tests with real processes: each transfer takes from one and sends to
-// another, sets a timer, spawns a machine that ends, and has a promise executed. Their counts show all that is lost or done twice.
+// another, sets a timer, spawns a machine that ends, and has a promise executed. A transfer that is lost, or done twice, shows in their counts.
 import { writeFile } from "node:fs/promises";
 import { expect } from "chai";
 import type { Cluster } from "../support/cluster.ts";
@@ -84,7 +84,10 @@ export interface Account {
 
 export async function writeBank(cluster: Cluster): Promise<void> {
   await writeFile(cluster.file("bank.mjs"), MODULE);
-  await writeFile(cluster.file("bank.toml"), MANIFEST.replace("bank.js", "bank.mjs"));
+  await writeFile(
+    cluster.file("bank.toml"),
+    MANIFEST.replace("bank.js", "bank.mjs"),
+  );
 }
 
 export async function accountsOf(cluster: Cluster): Promise<Account[]> {
@@ -93,7 +96,10 @@ export async function accountsOf(cluster: Cluster): Promise<Account[]> {
   return stdout
     .split("\n")
     .slice(0, -1)
-    .map((line) => JSON.parse(line) as { readonly key: string; readonly context: Account })
+    .map(
+      (line) =>
+        JSON.parse(line) as { readonly key: string; readonly context: Account },
+    )
     .filter(({ key }) => key.split("/").length === 2)
     .map(({ context }) => context);
 }
