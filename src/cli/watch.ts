@@ -56,7 +56,6 @@ function unlessAborted(signal: AbortSignal): (error: unknown) => undefined {
 /**
  * Reads the same again and again: a coordinator that is killed and started again is waited for, and its absence is said once.
  * One that has never answered is an error like any other.
- * @internal
  */
 export class PatientReader {
   readonly #tell: (sentence: string) => void;

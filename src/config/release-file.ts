@@ -54,7 +54,10 @@ export function releaseOfSpec(
   throw failure("config_invalid_value", { source: "the release's spec", key, value: "as given", allowed });
 }
 
-/** Throws `config_syntax` and the refusals of single fields. `file` is absolute; `plugin` is the flag's, an absolute path. */
+/**
+ * Throws `config_syntax` and the refusals of single fields. `file` is absolute; `plugin` is the flag's, an absolute path.
+ * @internal
+ */
 export function parseRelease(file: string, text: string, plugin: string | undefined): ReleaseOrder {
   const isList = (name: string): boolean => name === "stage" || name === "metric";
   const settings = parseConfigText(file, text, (name) => name === "release", isList);

@@ -84,10 +84,7 @@ export interface Account {
 
 export async function writeBank(cluster: Cluster): Promise<void> {
   await writeFile(cluster.file("bank.mjs"), MODULE);
-  await writeFile(
-    cluster.file("bank.toml"),
-    MANIFEST.replace("bank.js", "bank.mjs"),
-  );
+  await writeFile(cluster.file("bank.toml"), MANIFEST.replace("bank.js", "bank.mjs"));
 }
 
 export async function accountsOf(cluster: Cluster): Promise<Account[]> {
@@ -96,10 +93,7 @@ export async function accountsOf(cluster: Cluster): Promise<Account[]> {
   return stdout
     .split("\n")
     .slice(0, -1)
-    .map(
-      (line) =>
-        JSON.parse(line) as { readonly key: string; readonly context: Account },
-    )
+    .map((line) => JSON.parse(line) as { readonly key: string; readonly context: Account })
     .filter(({ key }) => key.split("/").length === 2)
     .map(({ context }) => context);
 }

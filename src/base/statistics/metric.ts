@@ -101,6 +101,7 @@ export function verdictOn(worse: Interval, margin: number): Verdict {
   return worse.upper < margin ? "proof" : "hold";
 }
 
+/** @internal */
 export function boundsOf(counts: Readonly<ArmCounts>, alpha: number): Interval {
   return counts.kind === "rate" ? rateBounds(counts, alpha) : meanBounds(counts, alpha);
 }

@@ -171,7 +171,10 @@ export function boardText(type: string, { states, moved, parked }: BoardLines, l
   return [table, ...[...kept, ...last].map((text) => `${text}\n`)].join("");
 }
 
-/** "in 3m 05s", or "now". */
+/**
+ * "in 3m 05s", or "now".
+ * @internal
+ */
 export function dueText(dueAtMs: number, nowMs: number): string {
   const leftMs = dueAtMs - nowMs;
   return leftMs < 1_000 ? "now" : `in ${durationText(leftMs)}`;

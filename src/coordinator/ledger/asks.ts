@@ -52,6 +52,7 @@ export interface Asks {
   readonly final: Final | undefined;
 }
 
+/** @internal */
 export const NO_ASKS: Asks = {
   stopped: [],
   cancelled: [],

@@ -1,19 +1,9 @@
 // How a release stands, as operators see it: the message that `rollout release status --json` shows.
-import {
-  Better,
-  MetricKind,
-  MetricVerdict,
-  OnBreach,
-  PromotedBy,
-  ReleaseState,
-  StagePhase,
-} from "../../gen/rollout/v1/release_pb.ts";
+import { MetricVerdict, PromotedBy, ReleaseState, StagePhase } from "../../gen/rollout/v1/release_pb.ts";
 import type {
   MetricArm,
   MetricDifference,
-  MetricSpec as MetricSpecMessage,
   ReleaseMetric,
-  ReleaseSpec as ReleaseSpecMessage,
   ReleaseStage,
   ReleaseStatus,
   ReleaseSummary,
@@ -100,7 +90,7 @@ function stageOf(stage: Stage): Filled<ReleaseStage> {
 }
 
 /** As a spec has it. */
-export function shareOf(stage: StageSpec): string {
+function shareOf(stage: StageSpec): string {
   if (stage.kind === "items") return `${Number((stage.share * 100).toPrecision(12))}%`;
   return stage.workers === 1 ? "1 worker" : `${stage.workers} workers`;
 }
@@ -138,38 +128,10 @@ function differenceOf({ value, lower, upper }: Comparison["difference"]): Filled
   return { ...(value !== undefined && { value }), lower, upper };
 }
 
-/** A spec as the wire has it. */
-export function specMessageOf({
-  alpha,
-  onBreach,
-  stages,
-  metrics,
-}: Release["terms"]): Filled<ReleaseSpecMessage> {
-  return {
-    ...{ alpha, onBreach: OnBreach[constantOf(onBreach)] },
-    ...{ stages: stages.map(stageMessageOf), metrics: metrics.map(metricMessageOf) },
-  };
-}
-
 export function stageMessageOf(stage: StageSpec): Filled<StageSpecMessage> {
   const { minItems, minTimeMs, maxItems } = stage;
   return {
     ...(stage.kind === "items" ? { items: stage.share } : { workers: stage.workers }),
     ...{ minItems, minTimeMs, ...(maxItems !== undefined && { maxItems }) },
   };
-}
-
-function metricMessageOf(metric: MetricSpec): Filled<MetricSpecMessage> {
-  const { kind, maxWorse } = metric;
-  const common = { kind: MetricKind[constantOf(kind)], name: nameOf(metric), maxWorse };
-  switch (metric.kind) {
-    case "errors":
-      return { ...common, better: Better.UNSPECIFIED };
-    case "slower":
-      return { ...common, thanMs: metric.thanMs, better: Better.UNSPECIFIED };
-    case "number": {
-      const { pointer, low, high, better } = metric;
-      return { ...common, pointer, rangeMin: low, rangeMax: high, better: Better[constantOf(better)] };
-    }
-  }
 }

@@ -104,7 +104,7 @@ function answerOf(state: CoordinatorState, turn: Turn, release: Release): Releas
   };
 }
 
-export function factsOf(state: CoordinatorState): RunFacts {
+function factsOf(state: CoordinatorState): RunFacts {
   const { task, ledger, keys, workers } = state;
   const { tally } = ledger;
   const itemsLeft = tally.pending + tally.count("running");

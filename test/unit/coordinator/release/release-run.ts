@@ -220,7 +220,7 @@ function wordOf(constants: Readonly<Record<string, number>>, value: number): str
   return Object.keys(constants).find((word) => constants[word] === value) ?? assert.fail();
 }
 
-export function executed({ pluginVersion }: HeldItem, durationMs = 10): NonNullable<Report["execution"]> {
+function executed({ pluginVersion }: HeldItem, durationMs = 10): NonNullable<Report["execution"]> {
   const version = pluginVersion === undefined || pluginVersion === "" ? STABLE.version : pluginVersion;
   return { pluginVersion: version, startedAtWallMs: 1, durationMs };
 }

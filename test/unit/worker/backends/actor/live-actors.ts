@@ -39,17 +39,11 @@ export class LiveActors implements ChartWorld {
   readonly #told = new Map<object, Set<unknown>>();
   #races = 0;
 
-  start(
-    machine: AnyStateMachine,
-    key: string,
-    first: { readonly type: string },
-  ): void {
+  start(machine: AnyStateMachine, key: string, first: { readonly type: string }): void {
     const clock = {
       setTimeout: (fire: () => void, delayMs: number) => {
         const { target, source, id } = lastSet(root);
-        const isDouble = [...this.#timers.values()].some(
-          (one) => one.source === source && one.id === id,
-        );
+        const isDouble = [...this.#timers.values()].some((one) => one.source === source && one.id === id);
         if (isDouble) this.#races++;
         const dueMs = this.#nowMs + Math.max(0, delayMs);
         this.#timers.set(this.#numbers, {
@@ -104,21 +98,11 @@ export class LiveActors implements ChartWorld {
   }
 
   get invocations(): string[] {
-    return [...this.#promises.keys()]
-      .map(inner)
-      .filter(isHeard)
-      .map(pathOf)
-      .sort();
+    return [...this.#promises.keys()].map(inner).filter(isHeard).map(pathOf).sort();
   }
 
-  async settle(
-    name: string,
-    kind: "outcome" | "failure",
-    payload: string,
-  ): Promise<void> {
-    const found = [...this.#promises].find(
-      ([one]) => isHeard(inner(one)) && pathOf(inner(one)) === name,
-    );
+  async settle(name: string, kind: "outcome" | "failure", payload: string): Promise<void> {
+    const found = [...this.#promises].find(([one]) => isHeard(inner(one)) && pathOf(inner(one)) === name);
     if (found === undefined) throw new Error(`there is no promise ${name}`);
     const [actor, promise] = found;
     this.#promises.delete(actor);
@@ -143,12 +127,8 @@ export class LiveActors implements ChartWorld {
    * child of it is there twice: a durable actor has one of each id.
    */
   get isRaced(): boolean {
-    const running = [...this.#made].filter(
-      (actor) => actor._processingStatus === RUNNING,
-    );
-    return (
-      this.#races > 0 || new Set(running.map(pathOf)).size < running.length
-    );
+    const running = [...this.#made].filter((actor) => actor._processingStatus === RUNNING);
+    return this.#races > 0 || new Set(running.map(pathOf)).size < running.length;
   }
 
   /** All machines that are there, by their keys. */
@@ -157,20 +137,14 @@ export class LiveActors implements ChartWorld {
   }
 
   #next(): LiveTimer | undefined {
-    const standing = [...this.#timers.values()].filter(({ target }) =>
-      isHeard(target),
-    );
+    const standing = [...this.#timers.values()].filter(({ target }) => isHeard(target));
     return standing.sort((a, b) => a.dueMs - b.dueMs || a.number - b.number)[0];
   }
 
   #make(actor: Inner): void {
     this.#made.add(actor);
     const { _parent: parent } = actor;
-    if (parent !== undefined)
-      this.#fresh.set(
-        parent,
-        (this.#fresh.get(parent) ?? new Set()).add(actor),
-      );
+    if (parent !== undefined) this.#fresh.set(parent, (this.#fresh.get(parent) ?? new Set()).add(actor));
   }
 
   #inspect(inspected: {
@@ -186,26 +160,20 @@ export class LiveActors implements ChartWorld {
     }
     const told = this.#told.get(actorRef) ?? new Set();
     this.#told.set(actorRef, told);
-    if (action?.type === "xstate.sendTo")
-      told.add((action.params as { readonly to: unknown }).to);
+    if (action?.type === "xstate.sendTo") told.add((action.params as { readonly to: unknown }).to);
     if (action?.type !== "xstate.stopChild") return;
     if (told.has(action.params)) this.#races++;
     // It has begun all the same, which XState lets it do when its parent begins.
     const child = action.params as Inner | undefined;
-    const isFresh =
-      child !== undefined && this.#fresh.get(actorRef)?.has(child) === true;
+    const isFresh = child !== undefined && this.#fresh.get(actorRef)?.has(child) === true;
     if (isFresh && child._processingStatus === RUNNING) this.#races++;
   }
 }
 
-function machinesBelow(
-  actor: AnyActorRef,
-): [key: string, snapshot: AnyMachineSnapshot][] {
+function machinesBelow(actor: AnyActorRef): [key: string, snapshot: AnyMachineSnapshot][] {
   const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
   if (!("value" in snapshot)) return [];
-  const children = Object.values(
-    snapshot.children as Readonly<Record<string, AnyActorRef>>,
-  );
+  const children = Object.values(snapshot.children as Readonly<Record<string, AnyActorRef>>);
   const below = children.flatMap((child) =>
     inner(child)._processingStatus === RUNNING ? machinesBelow(child) : [],
   );
@@ -214,8 +182,7 @@ function machinesBelow(
 
 /** The timer that was set last. */
 function lastSet(root: AnyActorRef): Scheduled {
-  const { _scheduledEvents: scheduled } = (root.system as unknown as System)
-    ._snapshot;
+  const { _scheduledEvents: scheduled } = (root.system as unknown as System)._snapshot;
   const last = Object.values(scheduled).at(-1);
   if (last === undefined) throw new Error("no timer was set");
   return last;
@@ -232,10 +199,7 @@ function inner(actor: AnyActorRef): Inner {
 }
 
 /** Whether anything comes of it: what was started by an actor that has thrown runs on in XState. */
-function isHeard({
-  _processingStatus: status,
-  _parent: parent,
-}: Inner): boolean {
+function isHeard({ _processingStatus: status, _parent: parent }: Inner): boolean {
   return status === RUNNING && (parent === undefined || isHeard(parent));
 }
 
