@@ -109,7 +109,7 @@ export const OPERATOR_PROVOCATIONS: { readonly [Code in OperatorCode]: Provocati
       const plugin = await writePlugin(cluster, ["sh", "-c", "exit 3"]);
       await cluster.startCoordinator({ args: ["--max-attempts", "1"] });
       await cluster.startWorker({ args: plugin });
-      const reason = "error: the process exited with 3";
+      const reason = "error: exit code 3";
       return {
         args: [...SEND, ...plugin, "--wait", "paid"],
         params: { actor: "order/17", reason },
