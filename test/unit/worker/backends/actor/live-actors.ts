@@ -33,24 +33,44 @@ export class LiveActors implements ChartWorld {
   #nowMs = 0;
   #numbers = 0;
   readonly #made = new Set<Inner>();
+  /** Children that were made by the step under way, by the actor. */
+  readonly #fresh = new Map<object, Set<Inner>>();
   /** Children that were sent to by an actor's step, by the actor. */
   readonly #told = new Map<object, Set<unknown>>();
   #races = 0;
 
-  start(machine: AnyStateMachine, key: string, first: { readonly type: string }): void {
+  start(
+    machine: AnyStateMachine,
+    key: string,
+    first: { readonly type: string },
+  ): void {
     const clock = {
       setTimeout: (fire: () => void, delayMs: number) => {
         const { target, source, id } = lastSet(root);
-        const isDouble = [...this.#timers.values()].some((one) => one.source === source && one.id === id);
+        const isDouble = [...this.#timers.values()].some(
+          (one) => one.source === source && one.id === id,
+        );
         if (isDouble) this.#races++;
         const dueMs = this.#nowMs + Math.max(0, delayMs);
-        this.#timers.set(this.#numbers, { fire, dueMs, number: this.#numbers, target, source, id });
+        this.#timers.set(this.#numbers, {
+          fire,
+          dueMs,
+          number: this.#numbers,
+          target,
+          source,
+          id,
+        });
         return this.#numbers++;
       },
       clearTimeout: (id: number) => void this.#timers.delete(id),
     };
     const input = { key, type: "chart", id: key.slice("chart/".length) };
-    const root = createActor(machine, { id: key, clock, input, inspect: (event) => this.#inspect(event) });
+    const root = createActor(machine, {
+      id: key,
+      clock,
+      input,
+      inspect: (event) => this.#inspect(event),
+    });
     root.subscribe({ error: () => undefined });
     this.#root = root;
     // An event that it is sent before it is started comes right after its first states, as for a durable actor.
@@ -84,11 +104,21 @@ export class LiveActors implements ChartWorld {
   }
 
   get invocations(): string[] {
-    return [...this.#promises.keys()].map(inner).filter(isHeard).map(pathOf).sort();
+    return [...this.#promises.keys()]
+      .map(inner)
+      .filter(isHeard)
+      .map(pathOf)
+      .sort();
   }
 
-  async settle(name: string, kind: "outcome" | "failure", payload: string): Promise<void> {
-    const found = [...this.#promises].find(([one]) => isHeard(inner(one)) && pathOf(inner(one)) === name);
+  async settle(
+    name: string,
+    kind: "outcome" | "failure",
+    payload: string,
+  ): Promise<void> {
+    const found = [...this.#promises].find(
+      ([one]) => isHeard(inner(one)) && pathOf(inner(one)) === name,
+    );
     if (found === undefined) throw new Error(`there is no promise ${name}`);
     const [actor, promise] = found;
     this.#promises.delete(actor);
@@ -113,8 +143,12 @@ export class LiveActors implements ChartWorld {
    * child of it is there twice: a durable actor has one of each id.
    */
   get isRaced(): boolean {
-    const running = [...this.#made].filter((actor) => actor._processingStatus === RUNNING);
-    return this.#races > 0 || new Set(running.map(pathOf)).size < running.length;
+    const running = [...this.#made].filter(
+      (actor) => actor._processingStatus === RUNNING,
+    );
+    return (
+      this.#races > 0 || new Set(running.map(pathOf)).size < running.length
+    );
   }
 
   /** All machines that are there, by their keys. */
@@ -123,8 +157,20 @@ export class LiveActors implements ChartWorld {
   }
 
   #next(): LiveTimer | undefined {
-    const standing = [...this.#timers.values()].filter(({ target }) => isHeard(target));
+    const standing = [...this.#timers.values()].filter(({ target }) =>
+      isHeard(target),
+    );
     return standing.sort((a, b) => a.dueMs - b.dueMs || a.number - b.number)[0];
+  }
+
+  #make(actor: Inner): void {
+    this.#made.add(actor);
+    const { _parent: parent } = actor;
+    if (parent !== undefined)
+      this.#fresh.set(
+        parent,
+        (this.#fresh.get(parent) ?? new Set()).add(actor),
+      );
   }
 
   #inspect(inspected: {
@@ -133,19 +179,33 @@ export class LiveActors implements ChartWorld {
     readonly action?: { readonly type: string; readonly params: unknown };
   }): void {
     const { type, actorRef, action } = inspected;
-    if (type === "@xstate.actor") this.#made.add(actorRef as Inner);
-    if (type === "@xstate.snapshot") this.#told.delete(actorRef);
+    if (type === "@xstate.actor") this.#make(actorRef as Inner);
+    if (type === "@xstate.snapshot") {
+      this.#told.delete(actorRef);
+      this.#fresh.delete(actorRef);
+    }
     const told = this.#told.get(actorRef) ?? new Set();
     this.#told.set(actorRef, told);
-    if (action?.type === "xstate.sendTo") told.add((action.params as { readonly to: unknown }).to);
-    if (action?.type === "xstate.stopChild" && told.has(action.params)) this.#races++;
+    if (action?.type === "xstate.sendTo")
+      told.add((action.params as { readonly to: unknown }).to);
+    if (action?.type !== "xstate.stopChild") return;
+    if (told.has(action.params)) this.#races++;
+    // It has begun all the same, which XState lets it do when its parent begins.
+    const child = action.params as Inner | undefined;
+    const isFresh =
+      child !== undefined && this.#fresh.get(actorRef)?.has(child) === true;
+    if (isFresh && child._processingStatus === RUNNING) this.#races++;
   }
 }
 
-function machinesBelow(actor: AnyActorRef): [key: string, snapshot: AnyMachineSnapshot][] {
+function machinesBelow(
+  actor: AnyActorRef,
+): [key: string, snapshot: AnyMachineSnapshot][] {
   const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
   if (!("value" in snapshot)) return [];
-  const children = Object.values(snapshot.children as Readonly<Record<string, AnyActorRef>>);
+  const children = Object.values(
+    snapshot.children as Readonly<Record<string, AnyActorRef>>,
+  );
   const below = children.flatMap((child) =>
     inner(child)._processingStatus === RUNNING ? machinesBelow(child) : [],
   );
@@ -154,14 +214,17 @@ function machinesBelow(actor: AnyActorRef): [key: string, snapshot: AnyMachineSn
 
 /** The timer that was set last. */
 function lastSet(root: AnyActorRef): Scheduled {
-  const { _scheduledEvents: scheduled } = (root.system as unknown as System)._snapshot;
+  const { _scheduledEvents: scheduled } = (root.system as unknown as System)
+    ._snapshot;
   const last = Object.values(scheduled).at(-1);
   if (last === undefined) throw new Error("no timer was set");
   return last;
 }
 
 interface System {
-  readonly _snapshot: { readonly _scheduledEvents: Readonly<Record<string, Scheduled>> };
+  readonly _snapshot: {
+    readonly _scheduledEvents: Readonly<Record<string, Scheduled>>;
+  };
 }
 
 function inner(actor: AnyActorRef): Inner {
@@ -169,7 +232,10 @@ function inner(actor: AnyActorRef): Inner {
 }
 
 /** Whether anything comes of it: what was started by an actor that has thrown runs on in XState. */
-function isHeard({ _processingStatus: status, _parent: parent }: Inner): boolean {
+function isHeard({
+  _processingStatus: status,
+  _parent: parent,
+}: Inner): boolean {
   return status === RUNNING && (parent === undefined || isHeard(parent));
 }
 
