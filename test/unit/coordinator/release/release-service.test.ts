@@ -17,14 +17,7 @@ import type { CreateReleaseRequest } from "../../../../src/gen/rollout/v1/releas
 import { newRunId } from "../../../support/certificates.ts";
 import { callWithoutServer } from "../../../support/call-scope.ts";
 import { VirtualClock } from "../../../support/virtual-clock.ts";
-import {
-  CANDIDATE,
-  CANDIDATE_DIGEST,
-  PLUGIN,
-  releaseId,
-  ReleaseRun,
-  TERMS,
-} from "./release-run.ts";
+import { CANDIDATE, CANDIDATE_DIGEST, PLUGIN, releaseId, ReleaseRun, TERMS } from "./release-run.ts";
 
 const runId = newRunId();
 
@@ -48,9 +41,7 @@ describe("the service of releases", () => {
     });
   });
 
-  const asked = (
-    parts: Partial<CreateReleaseRequest> = {},
-  ): CreateReleaseRequest =>
+  const asked = (parts: Partial<CreateReleaseRequest> = {}): CreateReleaseRequest =>
     create(CreateReleaseRequestSchema, {
       ...{
         release: releaseId(1),
@@ -74,11 +65,11 @@ describe("the service of releases", () => {
   it("takes a spec as it gives one, and answers the same id again", async () => {
     for (let twice = 0; twice < 2; twice++) {
       const { created } = await service.createRelease(asked(), context);
-      expect([
-        created?.candidateVersion,
-        created?.stableVersion,
-        created?.itemsLeft,
-      ]).to.deep.equal(["2", "1", 40]);
+      expect([created?.candidateVersion, created?.stableVersion, created?.itemsLeft]).to.deep.equal([
+        "2",
+        "1",
+        40,
+      ]);
     }
     expect(run.world.state.releases.latest?.terms).to.deep.equal(TERMS);
   });
@@ -98,12 +89,7 @@ describe("the service of releases", () => {
     ];
     for (const parts of broken)
       expect(
-        await codeOf(
-          service.createRelease(
-            asked(parts as Partial<CreateReleaseRequest>),
-            context,
-          ),
-        ),
+        await codeOf(service.createRelease(asked(parts as Partial<CreateReleaseRequest>), context)),
       ).to.equal("request_invalid");
     expect(run.world.state.releases.latest).to.equal(undefined);
   });
@@ -115,15 +101,10 @@ describe("the service of releases", () => {
       action: ReleaseAction.ABORT,
       reason: "enough",
     };
-    await service.steerRelease(
-      create(SteerReleaseRequestSchema, abort),
-      context,
-    );
+    await service.steerRelease(create(SteerReleaseRequestSchema, abort), context);
     await service.createRelease(asked({ release: releaseId(2) }), context);
     const { releases = [] } = await service.listReleases({} as never, context);
-    expect(
-      releases.map(({ release, state }) => [release, state]),
-    ).to.deep.equal([
+    expect(releases.map(({ release, state }) => [release, state])).to.deep.equal([
       [releaseId(2), ReleaseState.ROLLING],
       [releaseId(1), ReleaseState.ABORTED],
     ]);
