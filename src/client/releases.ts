@@ -132,7 +132,11 @@ function releaseOf(status: ReleaseStatus | undefined): Release {
   return plainOf(ReleaseStatusSchema, told(status)) as Release;
 }
 
-function specMessageOf({ alpha, onBreach, stages, metrics }: ReleaseSpec) {
+/**
+ * A spec as the wire has it.
+ * @internal
+ */
+export function specMessageOf({ alpha, onBreach, stages, metrics }: ReleaseSpec) {
   return {
     ...{ alpha, onBreach: onBreach === "hold" ? OnBreach.HOLD : OnBreach.ROLLBACK },
     ...{ stages: stages.map(stageMessageOf), metrics: metrics.map(metricMessageOf) },

@@ -47,7 +47,7 @@ describe("the beginning of a release", () => {
   }
 
   it("links the candidate into a local run when nothing else is in the way, and waits for a worker that has it", async () => {
-    const asked = await begin((_how, times) => {
+    const asked = await begin((_, times) => {
       if (times === 2) throw failure("release_no_worker", { plugin: "words", version: "2/b" });
     });
     expect(asked).to.deep.equal([{ wait: true, dryRun: true }, { wait: false }, { wait: false }]);

@@ -4,7 +4,7 @@ import type { HandlerContext } from "@connectrpc/connect";
 import { expect } from "chai";
 import { RolloutError } from "../../../../src/base/errors.ts";
 import { releaseService } from "../../../../src/coordinator/rpc/release-service.ts";
-import { specMessageOf } from "../../../../src/coordinator/run/release-status.ts";
+import { specMessageOf } from "../../../../src/client/releases.ts";
 import {
   CreateReleaseRequestSchema,
   GetReleaseRequestSchema,
