@@ -23,6 +23,7 @@ interface Inner {
   readonly _processingStatus: number;
 }
 
+const NOT_STARTED = 0;
 const RUNNING = 1;
 
 export class LiveActors implements ChartWorld {
@@ -194,7 +195,7 @@ export class LiveActors implements ChartWorld {
     const child = action.params as Inner | undefined;
     const isFresh =
       child !== undefined && this.#fresh.get(actorRef)?.has(child) === true;
-    if (isFresh && child._processingStatus === RUNNING) this.#races++;
+    if (isFresh && child._processingStatus !== NOT_STARTED) this.#races++;
   }
 }
 
