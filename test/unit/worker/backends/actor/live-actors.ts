@@ -23,6 +23,7 @@ interface Inner {
   readonly _processingStatus: number;
 }
 
+const NOT_STARTED = 0;
 const RUNNING = 1;
 
 export class LiveActors implements ChartWorld {
@@ -166,7 +167,7 @@ export class LiveActors implements ChartWorld {
     // It has begun all the same, which XState lets it do when its parent begins.
     const child = action.params as Inner | undefined;
     const isFresh = child !== undefined && this.#fresh.get(actorRef)?.has(child) === true;
-    if (isFresh && child._processingStatus === RUNNING) this.#races++;
+    if (isFresh && child._processingStatus !== NOT_STARTED) this.#races++;
   }
 }
 
