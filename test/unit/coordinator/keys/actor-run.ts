@@ -13,7 +13,7 @@ import { decodeRecord, okOrFailure, recordChecksum } from "../../../../src/stora
 import { FAILED_PREFIX } from "../../../../src/storage/keys.ts";
 import type { Store } from "../../../../src/storage/store.ts";
 import { linesOf, World } from "../../../support/world.ts";
-import { ShadowActors } from "../../../support/shadow-actors.ts";
+import { ShadowActors } from "./shadow-actors.ts";
 import { successOf } from "../../../support/world-worker.ts";
 import type { HeldItem, WorldWorker } from "../../../support/world-worker.ts";
 

@@ -9,7 +9,7 @@ import type { Random } from "../../../../../src/base/random.ts";
 import type { ActorSnapshot, ActorState } from "../../../../../src/runtime/actor-state.ts";
 import { ActorSteps } from "../../../../../src/worker/backends/actor/actor-step.ts";
 import { defineActor } from "../../../../../src/worker/backends/actor/define-actor.ts";
-import { EVENTS, generatedChart } from "../../../../support/generated-chart.ts";
+import { EVENTS, generatedChart } from "./generated-chart.ts";
 import { LiveActors } from "./live-actors.ts";
 import { BrokenActor, ToyLedger } from "./toy-ledger.ts";
 

@@ -1,7 +1,7 @@
 // An actor of XState's own that lives in memory with all that it starts, on a clock that stands still, and its promises until they are settled.
 import { createActor } from "xstate";
 import type { AnyActorRef, AnyMachineSnapshot, AnyStateMachine } from "xstate";
-import type { ChartWorld } from "../../../../support/generated-chart.ts";
+import type { ChartWorld } from "./generated-chart.ts";
 
 interface LiveTimer extends Scheduled {
   readonly fire: () => void;

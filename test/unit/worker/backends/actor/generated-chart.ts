@@ -3,7 +3,7 @@
 // for ever costs fuel, of which there is some at the start.
 import { assign, cancel, enqueueActions, fromPromise, raise, sendTo, setup } from "xstate";
 import type { AnyActorRef, AnyStateMachine } from "xstate";
-import type { Random } from "../../src/base/random.ts";
+import type { Random } from "../../../../../src/base/random.ts";
 
 export const EVENTS = ["a", "b", "c", "d"] as const;
 

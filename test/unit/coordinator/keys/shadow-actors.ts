@@ -2,8 +2,8 @@
 // off once and never early, each end of an invocation or a child reaches the state that waits for it, and nothing reaches a state that has
 // left what it is of. Payloads are tokens, each another one, so that one which comes twice, or to the wrong actor, is seen.
 import assert from "node:assert/strict";
-import type { Asks } from "../../src/coordinator/ledger/asks.ts";
-import type { Origin } from "../../src/coordinator/ledger/origin.ts";
+import type { Asks } from "../../../../src/coordinator/ledger/asks.ts";
+import type { Origin } from "../../../../src/coordinator/ledger/origin.ts";
 
 interface Armed {
   readonly token: string;
