@@ -25,6 +25,8 @@ export interface WorkerSummary extends Plain<WorkerInfo> {
   readonly cordonReason: string | undefined;
   /** Trouble that kept it from executing when it was last heard, in words: a model that loads, a server that is not there. */
   readonly trouble: string | undefined;
+  /** Why it can execute nothing of the run although it has the run's plugin, and what to do: it has other versions. */
+  readonly unfitReason: string | undefined;
 }
 
 export interface WorkerDetail extends WorkerSummary, Omit<Plain<GetWorkerResponse>, "info"> {

@@ -64,12 +64,12 @@ export class Status extends OperatorCommand {
     return last === undefined ? EXIT.done : exitOf(last.status);
   }
 
-  #textOf({ status, trouble, workersLackPlugin, coordinators }: RunSight, meter: PaceMeter): string {
+  #textOf({ status, trouble, lack, coordinators }: RunSight, meter: PaceMeter): string {
     const nowMs = systemClock.monotonicMs();
     meter.take(nowMs, status, status.finishedPerSecond);
     const more = trouble.length > TROUBLES_SHOWN ? [`(and ${trouble.length - TROUBLES_SHOWN} more)`] : [];
     const lines = [...trouble.slice(0, TROUBLES_SHOWN), ...more].map((line) => `${line}\n`);
-    const run = runStatusText(status, meter.pace(nowMs), this.hinted, workersLackPlugin) + lines.join("");
+    const run = runStatusText(status, meter.pace(nowMs), this.hinted, lack) + lines.join("");
     return run + coordinatorsText(coordinators, systemClock.wallMs());
   }
 }

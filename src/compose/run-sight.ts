@@ -1,6 +1,5 @@
 // The run at one moment, with the reasons that workers give where nothing is done: for `rollout status` and for the page.
-import { noneHasPlugin } from "../cli/render/run-status.ts";
-import { lacksPlugin, troubleLines } from "../cli/render/workers.ts";
+import { lackOf, lackText, troubleLines } from "../cli/render/workers.ts";
 import type { CoordinatorSummary } from "../client/coordinators.ts";
 import { jsonOf, told } from "../client/operator-message.ts";
 import { standsStill, statusOf } from "../client/run-status.ts";
@@ -16,7 +15,8 @@ export interface RunSight {
   readonly status: RunStatus;
   /** Why nothing finishes, as workers say. */
   readonly trouble: readonly string[];
-  readonly workersLackPlugin: boolean;
+  /** The thing that all workers lack which are there, a sentence without its stop. */
+  readonly lack: string | undefined;
   readonly coordinators: readonly CoordinatorSummary[];
 }
 
@@ -33,13 +33,15 @@ export async function lookAtRun(client: RolloutClient, known: Known = {}): Promi
   const coordinators = known.coordinators ?? (await client.coordinators());
   const [run, status] = [told(answer.run), statusOf(answer)];
   const isIdle = standsStill(status) || lacksWorkers(status);
-  if (!isIdle && !takesNothing(status))
-    return { run, status, coordinators, trouble: [], workersLackPlugin: false };
+  if (!isIdle && !takesNothing(status)) return { run, status, coordinators, trouble: [], lack: undefined };
   const workers = known.workers ?? (await client.workers());
+  const plugin = status.task?.plugin ?? "";
+  const lack = takesNothing(status) ? lackOf(plugin, workers) : undefined;
   return {
     ...{ run, status, coordinators },
-    trouble: isIdle ? troubleLines(workers) : [],
-    workersLackPlugin: takesNothing(status) && lacksPlugin(status.task?.plugin ?? "", workers),
+    // Where all have other versions, each says what to do.
+    trouble: isIdle || lack === "version" ? troubleLines(workers) : [],
+    lack: lack && lackText(lack, plugin),
   };
 }
 
@@ -54,11 +56,10 @@ function lacksWorkers({ pending, running, workers }: RunStatus): boolean {
 }
 
 /** The object of `rollout status --json`. */
-export function runObject({ run, trouble, workersLackPlugin, coordinators }: RunSight): object {
-  const lack = workersLackPlugin ? [noneHasPlugin(run.plugin ?? "")] : [];
+export function runObject({ run, trouble, lack, coordinators }: RunSight): object {
   return {
     ...jsonOf(RunSchema, run),
-    trouble: [...lack, ...trouble],
+    trouble: [...(lack === undefined ? [] : [lack]), ...trouble],
     coordinators: coordinators.map((each) => jsonOf(CoordinatorSchema, each)),
   };
 }

@@ -7,7 +7,7 @@ import type { RunStatus } from "../../client/run-status.ts";
 import type { HintedLine } from "../shell-words.ts";
 import { momentText, number, spanText } from "./quantities.ts";
 import { renderTable } from "./table.ts";
-import { workerWord } from "./workers.ts";
+import { canExecute, lackText, workerWord } from "./workers.ts";
 
 export interface ItemSituation {
   readonly item: Item;
@@ -166,7 +166,10 @@ function workersSentence({ run: { task }, workers, line }: ItemSituation): strin
   );
   if (present.length === 0) return `There is no worker: \`${line("worker", "run")}\` starts one.`;
   const plugin = task?.plugin ?? "";
-  const able = present.filter(({ plugins }) => plugin === "" || plugins.some(({ name }) => name === plugin));
+  const able = present.filter((worker) => canExecute(worker, plugin));
+  const unfit = present.find(({ unfitReason }) => unfitReason !== undefined);
+  if (able.length === 0 && unfit !== undefined)
+    return `${lackText("version", plugin)}: \`${line("explain", unfit.workerId)}\` says what to do.`;
   if (able.length === 0)
     return present.length === 1
       ? `The only worker does not have the plugin ${printable(plugin)}.`

@@ -103,7 +103,11 @@ function holdingSentences({ held, slots, failuresInRow, lastBeatAgeMs, trouble }
 }
 
 /** Why a worker that could take more gets none. */
-function whyNoMore({ credit, hasSession, plugins }: WorkerDetail, run: RunStatus, line: HintedLine): string {
+function whyNoMore(
+  { credit, hasSession, plugins, unfitReason }: WorkerDetail,
+  run: RunStatus,
+  line: HintedLine,
+): string {
   const plugin = run.task?.plugin ?? "";
   if (!hasSession && credit === 0) return "It has not asked for work: it beats, and has no session.";
   if (run.state === "paused") {
@@ -114,6 +118,7 @@ function whyNoMore({ credit, hasSession, plugins }: WorkerDetail, run: RunStatus
   if (plugin !== "" && !plugins.some(({ name }) => name === plugin)) {
     return `It gets nothing: the run needs the plugin ${printable(plugin)}, which it does not have.`;
   }
+  if (unfitReason !== undefined) return `It gets nothing: ${printable(unfitReason)}.`;
   if (credit === 0) return "It gets nothing more because it is full.";
   const room = `It has room for ${number(credit)} more`;
   if (run.pending === 0) return `${room}, and nothing is waiting.`;

@@ -9,19 +9,14 @@ import { paceText, timersText } from "./progress.ts";
 
 const MESSAGES_MAX = 5;
 
-/** A block of lines; ends with a line ending. `workersLackPlugin`: workers are there, and none can execute the run's plugin. */
-export function runStatusText(
-  status: RunStatus,
-  pace: Pace,
-  line: HintedLine,
-  workersLackPlugin = false,
-): string {
+/** A block of lines; ends with a line ending. `lack`: what all workers that are there lack, a sentence without its stop. */
+export function runStatusText(status: RunStatus, pace: Pace, line: HintedLine, lack?: string): string {
   const { task, pending, running, done, failed } = status;
   const all = pending + running + done + failed + status.setAside;
   // How fast a run was that stands still says nothing.
   const isMoving = status.state !== "complete" && status.state !== "cancelled" && status.state !== "paused";
   const lines = [
-    [sentenceOf(status, line), ...idleSentences(status, workersLackPlugin)].join(" "),
+    [sentenceOf(status, line), ...idleSentences(status, lack)].join(" "),
     ...(task === undefined ? [] : [`  task: ${printable(task.summary === "" ? task.plugin : task.summary)}`]),
     ...(all === 0 ? [`  no items yet: \`${line("submit")}\` adds some`] : countLines(status, all)),
     ...failureMessageLines(status.failureMessages, status, MESSAGES_MAX).map((line) => `  ${line}`),
@@ -54,15 +49,10 @@ function sentenceOf({ state, sealed, pauseReason }: RunStatus, line: HintedLine)
 }
 
 /** Why nothing of what waits is executed, for the line that is read first. */
-function idleSentences({ state, pending, task, workers }: RunStatus, workersLackPlugin: boolean): string[] {
+function idleSentences({ state, pending, workers }: RunStatus, lack: string | undefined): string[] {
   if (pending === 0 || (state !== "open" && state !== "sealed")) return [];
-  if (workersLackPlugin) return [`${noneHasPlugin(task?.plugin ?? "")}.`];
+  if (lack !== undefined) return [`${lack}.`];
   return Object.values(workers).every((count) => count === 0) ? ["No worker is there."] : [];
-}
-
-/** A sentence without its stop. */
-export function noneHasPlugin(plugin: string): string {
-  return `No worker can execute the plugin ${printable(plugin)}`;
 }
 
 const SET_ASIDE_SHOWN = 10;

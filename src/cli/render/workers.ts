@@ -36,25 +36,39 @@ const PAST: ReadonlySet<string> = new Set(["failed", "removed", "revoked"]);
 const ABSENT: ReadonlySet<string> = new Set([...PAST, "gone"]);
 
 /**
- * A line for each worker that says that it cannot execute as it should: "worker 01K…: waiting for the server at …". `nameOf` is
- * what a worker is called.
+ * A line for each worker that says that it cannot execute as it should, or has no version that the run executes: "worker 01K…: waiting for
+ * the server at …". `nameOf` is what a worker is called.
  */
 export function troubleLines(
   workers: readonly WorkerSummary[],
   nameOf = ({ workerId }: WorkerSummary): string => `worker ${workerId}`,
 ): string[] {
   return workers.flatMap((worker) => {
-    const { trouble } = worker;
-    if (trouble === undefined || PAST.has(workerWord(worker))) return [];
-    return [`${nameOf(worker)}: ${printable(trouble)}`];
+    const { trouble, unfitReason } = worker;
+    if (PAST.has(workerWord(worker))) return [];
+    const nothing = unfitReason === undefined ? undefined : `it gets nothing: ${unfitReason}`;
+    const words = [trouble, nothing].filter((each) => each !== undefined);
+    return words.map((each) => `${nameOf(worker)}: ${printable(each)}`);
   });
 }
 
-/** Whether workers are there and none of them has what the run executes. */
-export function lacksPlugin(plugin: string, workers: readonly WorkerSummary[]): boolean {
+/** Whether it has what the run executes. `plugin`: empty when any will do. */
+export function canExecute({ plugins, unfitReason }: WorkerSummary, plugin: string): boolean {
+  if (unfitReason !== undefined) return false;
+  return plugin === "" || plugins.some(({ name }) => name === plugin);
+}
+
+/** The thing that workers, who are there, all lack to execute the run; undefined where one has it. */
+export function lackOf(plugin: string, workers: readonly WorkerSummary[]): "plugin" | "version" | undefined {
   const present = workers.filter((worker) => !ABSENT.has(workerWord(worker)));
-  if (plugin === "" || present.length === 0) return false;
-  return !present.some(({ plugins }) => plugins.some(({ name }) => name === plugin));
+  if (present.length === 0 || present.some((worker) => canExecute(worker, plugin))) return undefined;
+  return present.some(({ unfitReason }) => unfitReason !== undefined) ? "version" : "plugin";
+}
+
+/** A sentence without its stop. */
+export function lackText(lack: "plugin" | "version", plugin: string): string {
+  if (lack === "plugin") return `No worker can execute the plugin ${printable(plugin)}`;
+  return `No worker has the version of the plugin ${printable(plugin)} that the run executes now`;
 }
 
 /** How a worker is, in the one word that matters most. A worker that has said goodbye is not lost, however long it is silent. */

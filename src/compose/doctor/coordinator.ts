@@ -2,7 +2,7 @@
 import { showAddresses } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
 import { printable } from "../../base/safe-text.ts";
-import { lacksPlugin, troubleLines } from "../../cli/render/workers.ts";
+import { lackOf, troubleLines } from "../../cli/render/workers.ts";
 import type { HintedLine } from "../../cli/shell-words.ts";
 import { statusOf } from "../../client/run-status.ts";
 import type { WorkerSummary } from "../../client/workers.ts";
@@ -55,9 +55,15 @@ function workersFound(
 
 function workerCount(workers: readonly WorkerSummary[], plugin: string, line: HintedLine): Finding {
   const alive = workers.filter(
-    ({ state, liveness, revoked }) => state === "ready" && liveness === "alive" && !revoked,
+    ({ state, liveness, revoked, unfitReason }) =>
+      state === "ready" && liveness === "alive" && !revoked && unfitReason === undefined,
   ).length;
-  if (lacksPlugin(plugin, workers)) {
+  const lack = lackOf(plugin, workers);
+  if (lack === "version") {
+    const detail = `none of ${workers.length} that are known has the version of the run's plugin ${printable(plugin)} that it executes now`;
+    return warning("workers", detail, "start one with that version's manifest, or do what is said of each");
+  }
+  if (lack === "plugin") {
     const detail = `none of ${workers.length} that are known can execute the run's plugin ${printable(plugin)}`;
     const hint = "start one with its --plugin, or correct the manifest's `name`";
     return warning("workers", detail, hint);

@@ -14,6 +14,7 @@ import { onKeyOperator, seenAmong } from "./key-operator.ts";
 import type { KeyQuestion } from "./key-operator.ts";
 import { extentOf, runOf } from "./run-status.ts";
 import type { LedgerExtent, RetryVerdict } from "../turn/run-terms.ts";
+import { unfitReasonOf } from "./unfit.ts";
 import { isCancelled, meaningOf, onCancel, onPause, onResume, onSeal, reopen } from "./run.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
 import { isHeard, workerStateOf } from "../turn/state.ts";
@@ -163,6 +164,7 @@ function listed(state: CoordinatorState, row: WorkerRow, nowMs: number): Filled<
   const trouble = [row.trouble, troubleWithKeys(state, row)].filter((words) => words !== "").join("; ");
   const { lifecycle, liveness } = workerStateOf(row);
   const cordonReason = cordonReasonOf(row);
+  const unfitReason = unfitReasonOf(state, row);
   return {
     workerId: id,
     incarnation: row.chart.context.incarnation,
@@ -182,6 +184,7 @@ function listed(state: CoordinatorState, row: WorkerRow, nowMs: number): Filled<
         leftMs: Math.max(0, Math.round(drain.endsAtMs - nowMs)),
       },
     }),
+    ...(unfitReason !== "" && { unfitReason }),
   };
 }
 

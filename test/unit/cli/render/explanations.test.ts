@@ -2,7 +2,13 @@ import { expect } from "chai";
 import { itemSentences, itemText } from "../../../../src/cli/render/explain-item.ts";
 import { workerDetailText, workerSentences } from "../../../../src/cli/render/explain-worker.ts";
 import { runStatusText } from "../../../../src/cli/render/run-status.ts";
-import { troubleLines, workersText, workerWord } from "../../../../src/cli/render/workers.ts";
+import {
+  lackOf,
+  lackText,
+  troubleLines,
+  workersText,
+  workerWord,
+} from "../../../../src/cli/render/workers.ts";
 import { hintedLine } from "../../../../src/cli/shell-words.ts";
 import type { EndedAttempt, Item } from "../../../../src/client/items.ts";
 import type { RunStatus } from "../../../../src/client/run-status.ts";
@@ -81,6 +87,7 @@ function worker(change: Partial<WorkerSummary> = {}): WorkerSummary {
     trouble: undefined,
     revoked: false,
     drain: undefined,
+    unfitReason: undefined,
     ...change,
   };
 }
@@ -291,6 +298,11 @@ describe("the explanation of a worker", () => {
     ["the run is paused", "The run is paused (lunch)", [{}, { state: "paused", pauseReason: "lunch" }]],
     ["it has not the plugin", "the run needs the plugin infer", [{ plugins: [] }]],
     [
+      "its versions are other tasks than the run's",
+      "It gets nothing: its own version of infer, 2\\u001b[2J, is another task than the run's.",
+      [{ unfitReason: "its own version of infer, 2\u001b[2J, is another task than the run's" }],
+    ],
+    [
       "it is full",
       "It has 3 items for 2 slots, and was last heard of 200 ms ago. It gets nothing more because it is full.",
       [{ held: 3, credit: 0 }],
@@ -371,6 +383,27 @@ describe("the trouble of workers", () => {
     ]);
     expect(troubleLines([worker({ trouble })], () => "worker 1")).to.deep.equal([`worker 1: ${trouble}`]);
     expect(troubleLines([worker()])).to.deep.equal([]);
+  });
+
+  it("is also that none of its versions is what the run executes, which is no trouble of one that is lost", () => {
+    const unfitReason = "it does not have version 2 of infer";
+    expect(troubleLines([worker({ trouble, unfitReason })])).to.deep.equal([
+      `worker ${WORKER}: ${trouble}`,
+      `worker ${WORKER}: it gets nothing: ${unfitReason}`,
+    ]);
+    expect(troubleLines([worker({ liveness: "failed", unfitReason })])).to.deep.equal([]);
+  });
+
+  it("is told of all where none has the plugin, or the version of it", () => {
+    const unfit = worker({ unfitReason: "it does not have version 2 of infer" });
+    const bare = worker({ plugins: [] });
+    expect(lackOf("infer", [unfit, bare])).to.equal("version");
+    expect(lackOf("infer", [bare])).to.equal("plugin");
+    expect(lackOf("infer", [unfit, bare, worker()])).to.equal(undefined);
+    expect(lackOf("infer", [unfit, worker({ state: "gone" })])).to.equal("version");
+    expect(lackOf("infer", [worker({ liveness: "failed", unfitReason: "x" })])).to.equal(undefined);
+    expect(lackOf("", [bare])).to.equal(undefined);
+    expect(lackText("version", "infer")).to.contain("No worker has the version of the plugin infer");
   });
 });
 

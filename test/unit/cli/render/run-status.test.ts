@@ -1,23 +1,20 @@
 import { expect } from "chai";
 import { runStatusText } from "../../../../src/cli/render/run-status.ts";
+import { lackText } from "../../../../src/cli/render/workers.ts";
 import { hintedLine } from "../../../../src/cli/shell-words.ts";
 import type { RunStatus } from "../../../../src/client/run-status.ts";
 import { madeStatus } from "../../../support/made-status.ts";
 
 const PACE = { kind: "steady", perSecond: 4, left: { atLeastMs: 60_000, atMostMs: 120_000 } } as const;
 
-function textOf(
-  state: RunStatus["state"],
-  change: Partial<RunStatus> = {},
-  workersLackPlugin = false,
-): string {
+function textOf(state: RunStatus["state"], change: Partial<RunStatus> = {}, lack?: string): string {
   const status = madeStatus({
     ...{ state, pending: 6, done: 4, sealed: true },
     pauseReason: state === "paused" ? "by an operator" : undefined,
     workers: { ...madeStatus().workers, ready: 2 },
     ...change,
   });
-  return runStatusText(status, PACE, hintedLine(undefined), workersLackPlugin);
+  return runStatusText(status, PACE, hintedLine(undefined), lack);
 }
 
 describe("the status of a run", () => {
@@ -25,10 +22,9 @@ describe("the status of a run", () => {
     expect(textOf("sealed")).to.contain("left").and.contain("4.0/s");
   });
 
-  it("says in its first line that no worker can execute the plugin, or that none is there", () => {
-    const task = { plugin: "infer", summary: "" };
+  it("says in its first line what all workers lack, or that none is there", () => {
     const first = (text: string): string => text.split("\n")[0] ?? "";
-    expect(first(textOf("sealed", { task }, true))).to.equal(
+    expect(first(textOf("sealed", {}, lackText("plugin", "infer")))).to.equal(
       "The run is sealed: it ends with the last of its items. No worker can execute the plugin infer.",
     );
     const workers = { ready: 0, draining: 0, suspected: 0, failed: 0, cordoned: 0, revoked: 0 };
