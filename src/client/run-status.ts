@@ -9,6 +9,7 @@ import type {
 import { RunSchema } from "../gen/rollout/v1/run_pb.ts";
 import { plainOf, told } from "./operator-message.ts";
 import type { Plain } from "./operator-message.ts";
+import type { ReleaseSummary } from "./releases.ts";
 
 /** Fields of `Run` that only `--json` has. */
 type JsonOnly = "waitingAtWorkers" | "finishedPerSecond" | "plugin" | "task";
@@ -26,6 +27,8 @@ export interface RunStatus extends Omit<Plain<Run>, JsonOnly> {
   /** Items that became final in each of the last seconds, latest last. */
   readonly finishedPerSecond: readonly number[];
   readonly workers: WorkerNumbers;
+  /** The release that is not over, or else the last one; undefined while there was none. */
+  readonly release: ReleaseSummary | undefined;
 }
 
 export interface FailureMessage extends Plain<FailureMessageWire> {

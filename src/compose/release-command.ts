@@ -2,7 +2,7 @@
 import { releaseLine } from "../cli/render/release.ts";
 import { Args } from "../cli/oclif.ts";
 import { jsonOf } from "../client/operator-message.ts";
-import type { Release } from "../client/releases.ts";
+import type { Release, ReleaseSummary } from "../client/releases.ts";
 import { ReleaseStatusSchema } from "../gen/rollout/v1/release_pb.ts";
 import { OperatorCommand } from "./operator-command.ts";
 import type { Releases } from "./releases.ts";
@@ -21,6 +21,11 @@ export abstract class ReleaseCommand extends OperatorCommand {
     decide: (releases: Releases) => Promise<Release>,
   ): Promise<void> {
     const release = await this.askRun(flags, (client) => decide(client.releases));
-    this.print([jsonOf(ReleaseStatusSchema, release)], `${releaseLine(release)}\n`);
+    this.print([jsonOf(ReleaseStatusSchema, release)], `${releaseLine(summaryOf(release))}\n`);
   }
+}
+
+function summaryOf(release: Release): ReleaseSummary {
+  const { stages, stage } = release;
+  return { ...release, stages: stages.length, share: stages[stage - 1]?.share ?? "" };
 }

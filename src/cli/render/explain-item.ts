@@ -2,10 +2,12 @@
 import { isoTime } from "../../base/clock.ts";
 import { printable } from "../../base/safe-text.ts";
 import type { EndedAttempt, Item } from "../../client/items.ts";
+import { isReleaseOver } from "../../client/releases.ts";
 import type { WorkerSummary } from "../../client/workers.ts";
 import type { RunStatus } from "../../client/run-status.ts";
 import type { HintedLine } from "../shell-words.ts";
 import { momentText, number, spanText } from "./quantities.ts";
+import { releaseLine } from "./release.ts";
 import { renderTable } from "./table.ts";
 import { canExecute, lackText, workerWord } from "./workers.ts";
 
@@ -125,7 +127,13 @@ function waitingSentences(situation: ItemSituation): string[] {
       : []),
     workersSentence(situation),
     ...leftSentences(workers),
+    ...releaseSentence(situation.run),
   ];
+}
+
+/** It may be tried. */
+function releaseSentence({ release }: RunStatus): string[] {
+  return release === undefined || isReleaseOver(release) ? [] : [`Under way is a ${releaseLine(release)}.`];
 }
 
 /** Its key lets it wait, whatever workers there are. */

@@ -21,6 +21,8 @@ export interface ProgressView {
   readonly pace: Pace;
   readonly elapsedMs: number;
   readonly workers: WorkerView;
+  /** How the release stands, in a line; undefined while there was none. */
+  readonly release: string | undefined;
   /** The reason why it does not get on; undefined when it gets on. */
   readonly situation: string | undefined;
 }
@@ -66,6 +68,7 @@ export function progressBlock(view: ProgressView, columns: number, palette: Pale
     `  ${list([`${number(counts.done)} done`, failed, ...openTexts(view)], " · ")}`,
     ...progressMessages(view).map((line) => paint("red", `  ${line}`)),
     `  ${situation === undefined ? pace : paint("yellow", printable(situation))}`,
+    ...(view.release === undefined ? [] : [`  ${view.release}`]),
     paint("dim", `  ${workersText(view)}`),
   ];
   return lines.map((line) => shortened(line, columns, palette.unicode)).join("\n");
@@ -83,6 +86,7 @@ export function progressLine(view: ProgressView): string {
     `${shareText(view).trim()}, ${ofText(view)}`,
     counts.failed > 0 ? failuresText(view) : undefined,
     situation === undefined ? paceText(view) : printable(situation),
+    view.release,
   ];
   return `${durationText(view.elapsedMs)}: ${list(parts, "; ")}`;
 }

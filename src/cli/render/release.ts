@@ -52,11 +52,9 @@ export function releasesText(releases: readonly ReleaseSummary[], line: HintedLi
 }
 
 /** One line of how it stands, for those who look at the run. */
-export function releaseLine(release: Release): string {
-  const { candidateVersion, stage, stages, state, reason } = release;
-  const share = stages[stage - 1]?.share ?? "";
-  const where =
-    state === "rolling" || state === "held" ? `, stage ${stage} of ${stages.length} (${share})` : "";
+export function releaseLine(release: ReleaseSummary): string {
+  const { candidateVersion, stage, stages, state, share, reason } = release;
+  const where = stateIsOver(release) ? "" : `, stage ${stage} of ${stages} (${share})`;
   return `release of version ${printable(candidateVersion)}: ${stateWords(state)}${where}${reason === "" ? "" : `: ${printable(reason)}`}`;
 }
 

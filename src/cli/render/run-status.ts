@@ -5,6 +5,7 @@ import type { RunStatus, WorkerNumbers } from "../../client/run-status.ts";
 import type { HintedLine } from "../shell-words.ts";
 import { failureMessageLines } from "./failure-messages.ts";
 import { number } from "./quantities.ts";
+import { releaseLine } from "./release.ts";
 import { paceText, timersText } from "./progress.ts";
 
 const MESSAGES_MAX = 5;
@@ -23,6 +24,7 @@ export function runStatusText(status: RunStatus, pace: Pace, line: HintedLine, l
     ...setAsideLines(status),
     ...parkedLines(status, line),
     ...insideLines(status),
+    ...(status.release === undefined ? [] : [`  ${releaseLine(status.release)}`]),
     ...(!isMoving || all === 0 ? [] : [`  ${paceText({ pace, counts: status })}`]),
     `  ${workersText(status.workers, line)}`,
   ];

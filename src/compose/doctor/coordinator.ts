@@ -2,8 +2,10 @@
 import { showAddresses } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
 import { printable } from "../../base/safe-text.ts";
+import { releaseLine } from "../../cli/render/release.ts";
 import { lackOf, troubleLines } from "../../cli/render/workers.ts";
 import type { HintedLine } from "../../cli/shell-words.ts";
+import { isReleaseOver } from "../../client/releases.ts";
 import { statusOf } from "../../client/run-status.ts";
 import type { WorkerSummary } from "../../client/workers.ts";
 import type { ClientConfig } from "../../config/resolve.ts";
@@ -28,12 +30,13 @@ export async function examineCoordinator(
     const startMs = clock.monotonicMs();
     const told = await client.calls.getRun({});
     const tookMs = Math.ceil(clock.monotonicMs() - startMs);
-    const { state, task } = statusOf(told);
+    const { state, task, release } = statusOf(told);
     const answer = `answers at ${showAddresses(config.worker.coordinatorAddr)} within ${tookMs} ms; the run is ${state}`;
     const { formerLeadership: former } = told;
     return [
       good("coordinator", answer),
       ...(former === undefined ? [] : [good("former coordinator", former)]),
+      ...(release === undefined || isReleaseOver(release) ? [] : [good("release", releaseLine(release))]),
       ...workersFound(await client.workers(), task?.plugin ?? "", line),
     ];
   } finally {

@@ -5,6 +5,7 @@ import { sleep } from "../../base/clock.ts";
 import { RolloutError } from "../../base/errors.ts";
 import type { ProgressView } from "../../cli/render/progress.ts";
 import type { ProgressDisplay } from "../../cli/render/progress-display.ts";
+import { releaseLine } from "../../cli/render/release.ts";
 import { troubleLines } from "../../cli/render/workers.ts";
 import { PaceMeter } from "../../client/progress.ts";
 import type { WorkerSummary } from "../../client/workers.ts";
@@ -195,6 +196,7 @@ export class ProgressWatch {
       pace: this.#meter.pace(nowMs, total - done - failed),
       elapsedMs: this.elapsedMs,
       workers: { ...workers, executing, slots, hadSome: this.#readyMost > 0 },
+      release: status.release && releaseLine(status.release),
       situation: this.#situation ?? (isSilent ? "waiting for the coordinator" : (this.#trouble ?? begun)),
     };
   }

@@ -60,7 +60,7 @@ export function releaseService(
     async listReleases() {
       const ids = await idsOf(store);
       const found = await Promise.all(ids.map((id) => loadRelease(store, id)));
-      return { coordinator, releases: found.filter((one) => one !== undefined).map(summaryOf) };
+      return { coordinator, releases: found.flatMap((one) => (one === undefined ? [] : summaryOf(one))) };
     },
 
     async steerRelease(asked, context) {

@@ -12,6 +12,7 @@ import { move } from "../workers/registry.ts";
 import { cancelHeld } from "../schedule/recall.ts";
 import { onKeyOperator, seenAmong } from "./key-operator.ts";
 import type { KeyQuestion } from "./key-operator.ts";
+import { releaseOf } from "./releases.ts";
 import { extentOf, runOf } from "./run-status.ts";
 import type { LedgerExtent, RetryVerdict } from "../turn/run-terms.ts";
 import { unfitReasonOf } from "./unfit.ts";
@@ -41,7 +42,7 @@ export function onOperator(state: CoordinatorState, turn: Turn, input: Asked<Kin
       steer(state, turn, input);
       return turn.answer(input.answer, meaningOf(state).phase);
     case "getRun":
-      return turn.answer(input.answer, runOf(state, turn));
+      return turn.answer(input.answer, runOf(state, turn, releaseOf(state, turn)));
     case "retry":
       return turn.answer(input.answer, retry(state, turn, input));
     case "getExtent":

@@ -42,11 +42,9 @@ export function statusOf(
   { pending, crew }: { readonly pending: string | undefined; readonly crew: Crew },
 ): Filled<ReleaseStatus> {
   const { context } = release.row;
-  const isRolling = releaseStateOf(release) === "Rolling";
-  const waits = isRolling && release.isWaiting ? "no ready worker has both versions" : undefined;
   return {
     ...summaryParts(release),
-    reason: (isRolling ? (waits ?? pending) : undefined) ?? context.reason,
+    reason: reasonOf(release, pending),
     stages: release.stages.map(stageOf),
     metrics: metricsOf(release, currentStage(release)),
     workers: { withCandidate: crew.withCandidate, ready: crew.ready },
@@ -56,14 +54,22 @@ export function statusOf(
   };
 }
 
-export function summaryOf(release: Release): Filled<ReleaseSummary> {
+/** `pending` as in `statusOf`. */
+export function summaryOf(release: Release, pending?: string): Filled<ReleaseSummary> {
   return {
     ...summaryParts(release),
-    reason: release.row.context.reason,
+    reason: reasonOf(release, pending),
     stages: release.stages.length,
     createdAtMs: release.createdAtMs,
     ...(release.endedAtMs !== null && { endedAtMs: release.endedAtMs }),
+    share: shareOf(currentStage(release).spec),
   };
+}
+
+function reasonOf(release: Release, pending: string | undefined): string {
+  const decided = release.row.context.reason;
+  if (releaseStateOf(release) !== "Rolling") return decided;
+  return release.isWaiting ? "no ready worker has both versions" : (pending ?? decided);
 }
 
 function summaryParts(release: Release) {

@@ -1,6 +1,6 @@
 // The run and its releases: what the room of releases is told of the run, in each turn in which it has something to do, and what operators
 // ask of it.
-import type { CreatedRelease } from "../../gen/rollout/v1/release_pb.ts";
+import type { CreatedRelease, ReleaseSummary } from "../../gen/rollout/v1/release_pb.ts";
 import type { Filled } from "../turn/operator-message.ts";
 import type { CreatedReleaseAnswer, Input, ReleaseAnswer } from "../turn/input.ts";
 import { createRelease, steerRelease } from "../release/operator.ts";
@@ -11,7 +11,7 @@ import { isOfUse } from "../turn/state.ts";
 import type { CoordinatorState } from "../turn/state.ts";
 import type { Turn } from "../turn/turn.ts";
 import { recallTrials } from "../schedule/recall.ts";
-import { stageMessageOf, statusOf } from "./release-status.ts";
+import { stageMessageOf, statusOf, summaryOf } from "./release-status.ts";
 import { isOver, newsMark } from "./run-status.ts";
 import { meaningOf } from "./run.ts";
 
@@ -95,13 +95,28 @@ function attemptsOf({
 function answerOf(state: CoordinatorState, turn: Turn, release: Release): ReleaseAnswer {
   const { releases, news, epoch } = state;
   const facts = factsOf(state);
-  const pending = isReleaseOver(release) ? undefined : releases.verdictNow(turn, () => facts)?.reason;
-  const isAtEnd = currentStage(release).number === release.stages.length;
+  const pending = pendingOf(state, turn, { release, facts });
   return {
     kind: "release",
-    status: statusOf(release, { pending: isAtEnd ? undefined : pending, crew: releases.crewOf(facts) }),
+    status: statusOf(release, { pending, crew: releases.crewOf(facts) }),
     after: newsMark(epoch, news),
   };
+}
+
+/** The release that began last, for those who look at the run. */
+export function releaseOf(state: CoordinatorState, turn: Turn): Filled<ReleaseSummary> | undefined {
+  const { latest } = state.releases;
+  return latest && summaryOf(latest, pendingOf(state, turn, { release: latest, facts: factsOf(state) }));
+}
+
+/** The thing that the current stage waits for; undefined where it waits for nothing. */
+function pendingOf(
+  { releases }: CoordinatorState,
+  turn: Turn,
+  { release, facts }: { readonly release: Release; readonly facts: RunFacts },
+): string | undefined {
+  if (isReleaseOver(release) || currentStage(release).number === release.stages.length) return undefined;
+  return releases.verdictNow(turn, () => facts)?.reason;
 }
 
 function factsOf(state: CoordinatorState): RunFacts {

@@ -1,6 +1,7 @@
 // The run in numbers, for people. Nothing of it costs more than a walk over the workers.
 import { LIMITS } from "../../config/limits.ts";
 import { RunState } from "../../gen/rollout/v1/run_pb.ts";
+import type { ReleaseSummary } from "../../gen/rollout/v1/release_pb.ts";
 import type { Cluster, GetRunResponse, KeyCounts, Run, WorkerCounts } from "../../gen/rollout/v1/run_pb.ts";
 import { itemDigits } from "../ledger/place.ts";
 import type { SetAsideItem } from "../ledger/quarantine-record.ts";
@@ -18,7 +19,11 @@ import type { Turn } from "../turn/turn.ts";
 /** Items in quarantine that are named. */
 const SET_ASIDE_SHOWN = 100;
 
-export function runOf(state: CoordinatorState, turn: Turn): Filled<GetRunResponse> {
+export function runOf(
+  state: CoordinatorState,
+  turn: Turn,
+  release?: Filled<ReleaseSummary>,
+): Filled<GetRunResponse> {
   const { epoch, run, task, ledger, counters, pulse, news } = state;
   const { phase } = meaningOf(state);
   const { pauseReason } = run.context;
@@ -46,6 +51,7 @@ export function runOf(state: CoordinatorState, turn: Turn): Filled<GetRunRespons
       workers: countWorkers(state),
       ...(state.keys.isInUse && { cluster: clusterOf(state), keys: keyCountsOf(state) }),
       ...insideOf(state),
+      ...(release && { release }),
     },
     finishedPerSecond: finished,
     // News of this turn comes after it.

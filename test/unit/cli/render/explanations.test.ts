@@ -15,6 +15,7 @@ import type { RunStatus } from "../../../../src/client/run-status.ts";
 import type { WorkerDetail, WorkerSummary } from "../../../../src/client/workers.ts";
 import type { IncarnationId } from "../../../../src/base/ids.ts";
 import { newWorkerId } from "../../../support/certificates.ts";
+import { madeRelease } from "../../../support/made-release.ts";
 import { madeStatus } from "../../../support/made-status.ts";
 import { madeResult } from "../../../support/made-results.ts";
 
@@ -256,6 +257,31 @@ describe("the explanation of an item", () => {
       /ATTEMPT {2}OUTCOME .*\n {6}1 {2}timeout .* 10\.0 s {2}1,234 B {2}x\\ny\\u001b\[2J\n$/,
     );
     expect(text).to.not.contain("\u001b");
+  });
+});
+
+describe("the explanation of an item while a release is under way", () => {
+  const explained = (what: Partial<Item>, release: RunStatus["release"]): string =>
+    itemSentences({ item: item(what), run: run({ release }), workers: [worker()], nowMs: NOW_MS, line }).join(
+      " ",
+    );
+  const sentence = "Under way is a release of version 2: rolling, stage 1 of 3 (10%): too few items.";
+
+  it("says so of one that waits, and of no other", () => {
+    expect(explained({}, madeRelease())).to.contain(sentence);
+    expect(explained({ state: "done" }, madeRelease())).to.not.contain("release");
+  });
+
+  it("says nothing of one that is over", () => {
+    expect(explained({}, madeRelease({ state: "completed" }))).to.not.contain("release");
+    expect(explained({}, undefined)).to.not.contain("release");
+  });
+
+  it("says whom to ask where no worker has the version that the run executes", () => {
+    const workers = [worker({ unfitReason: "it does not have version 2 of infer" })];
+    expect(itemSentences({ item: item(), run: run(), workers, nowMs: NOW_MS, line })).to.include(
+      `No worker has the version of the plugin infer that the run executes now: \`rollout explain ${WORKER}\` says what to do.`,
+    );
   });
 });
 

@@ -18,7 +18,7 @@ function view(done: number, change: Partial<ProgressView> = {}): ProgressView {
     pace: { kind: "unknown" },
     elapsedMs: 1_000,
     workers: { ready: 1, draining: 0, suspected: 0, failed: 0, cordoned: 0, executing: 0, slots: 1 },
-    situation: undefined,
+    ...{ release: undefined, situation: undefined },
     ...change,
   };
 }

@@ -16,7 +16,7 @@ function view(change: Partial<ProgressView> = {}): ProgressView {
     pace: { kind: "steady", perSecond: 12.4, left: { atLeastMs: 5_300, atMostMs: 8_100 } },
     elapsedMs: 72_000,
     workers: { ready: 3, draining: 1, suspected: 0, failed: 0, cordoned: 0, executing: 7, slots: 8 },
-    situation: undefined,
+    ...{ release: undefined, situation: undefined },
     ...change,
   };
 }
@@ -37,6 +37,15 @@ describe("progress in a block", () => {
       "  12/s, 5s to 9s left",
       "  4 workers (1 leaving) · 7 of 8 slots busy",
     ]);
+  });
+
+  it("says how a release stands, in a line of its own and behind the line", () => {
+    const release = "release of version 2: held, stage 1 of 3 (10%)";
+    expect(lines(80, { release }).slice(-2)).to.deep.equal([
+      `  ${release}`,
+      "  4 workers (1 leaving) · 7 of 8 slots busy",
+    ]);
+    expect(progressLine(view({ release }))).to.match(/; release of version 2: held, stage 1 of 3 \(10%\)$/);
   });
 
   it("says why items fail, the most frequent first, with an item that a narrow terminal shows too", () => {

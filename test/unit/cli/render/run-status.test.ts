@@ -3,6 +3,7 @@ import { runStatusText } from "../../../../src/cli/render/run-status.ts";
 import { lackText } from "../../../../src/cli/render/workers.ts";
 import { hintedLine } from "../../../../src/cli/shell-words.ts";
 import type { RunStatus } from "../../../../src/client/run-status.ts";
+import { madeRelease } from "../../../support/made-release.ts";
 import { madeStatus } from "../../../support/made-status.ts";
 
 const PACE = { kind: "steady", perSecond: 4, left: { atLeastMs: 60_000, atMostMs: 120_000 } } as const;
@@ -31,6 +32,17 @@ describe("the status of a run", () => {
     expect(first(textOf("sealed", { workers }))).to.contain(" No worker is there.");
     expect(first(textOf("complete", { workers, pending: 0 }))).to.not.contain("worker");
     expect(first(textOf("sealed"))).to.not.contain("worker");
+  });
+
+  it("says in a line how the release stands, also when it is over, and nothing where there was none", () => {
+    const isOver = { state: "rolled_back", reason: "errors\u001b[2J" } as const;
+    expect(textOf("sealed", { release: madeRelease() })).to.contain(
+      "\n  release of version 2: rolling, stage 1 of 3 (10%): too few items\n",
+    );
+    expect(textOf("sealed", { release: madeRelease(isOver) })).to.contain(
+      "\n  release of version 2: rolled back: errors\\u001b[2J\n",
+    );
+    expect(textOf("sealed")).to.not.contain("release");
   });
 
   it("says how many items wait behind parked keys, and what helps", () => {
