@@ -20,6 +20,8 @@ export interface Begun {
   readonly errors: string | null;
   /** Whether results of items that other items have made stand among them; they do not unless it is said. */
   readonly inside?: true;
+  /** The version of the plugin whose results alone stand there; those of all do unless it is said. */
+  readonly pluginVersion?: string;
 }
 
 export interface Progress {
@@ -235,6 +237,7 @@ async function lengthOf(file: string): Promise<number | undefined> {
 }
 
 const WORDS: Readonly<Record<Exclude<keyof Begun, "inside">, string>> = {
+  pluginVersion: "plugin version",
   runId: "run",
   format: "format",
   order: "order",
@@ -252,7 +255,7 @@ function differenceOf(found: Begun, wanted: Begun): string | undefined {
   return undefined;
 }
 
-function shown(value: string | boolean | null): string {
+function shown(value: string | boolean | null | undefined): string {
   if (typeof value === "boolean") return value ? "with" : "without";
   return value ?? "none";
 }
