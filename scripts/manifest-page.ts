@@ -83,7 +83,9 @@ reads its manifests once; drain it and start it again.
 
 A worker may have several versions of one plugin, with other prompts, models or programs:
 
-\`\`\`
+<!-- not run: a worker that has them is in test/e2e/versions-side-by-side.test.ts -->
+
+\`\`\`sh
 rollout worker run --plugin v1.toml --plugin v2.toml
 rollout worker run --plugin v1.toml --plugin-dir ./plugins
 \`\`\`

@@ -291,8 +291,17 @@ describe("what programs and people rely on is what it was:", () => {
           "coordinator:step-down",
           "key:export",
           "key:import",
-          "run",
         ],
+        ...[
+          "release:abort",
+          "release:create",
+          "release:list",
+          "release:pause",
+          "release:promote",
+          "release:resume",
+          "release:status",
+        ],
+        "run",
       ]);
       expectGolden("json.txt", sectionsText(Object.fromEntries(shapes) as Record<string, string>));
       expectGolden("cluster-files.txt", sectionsText(withoutOwn(fileShapes(cluster.directory))));

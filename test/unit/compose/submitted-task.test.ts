@@ -46,9 +46,9 @@ describe("the task that items are submitted for", () => {
       .and.include("two.toml");
   });
 
-  it("comes of manifests of which no two have one name", async () => {
+  it("comes of manifests of which no two have one name and version", async () => {
     const again = directory.file("again.toml");
-    await writeFile(again, `name = "one"\nversion = "2"\nbackend = "mock"\n`);
+    await writeFile(again, `name = "one"\nversion = "1"\nbackend = "mock"\n`);
     const error: unknown = await loadManifests([directory.file("one.toml"), again]).catch(
       (thrown: unknown) => thrown,
     );
@@ -56,6 +56,7 @@ describe("the task that items are submitted for", () => {
     expect((error as RolloutError).params).to.deep.equal({
       file: again,
       name: "one",
+      version: "1",
       other: directory.file("one.toml"),
     });
   });

@@ -96,7 +96,7 @@ describe("resolving the configuration", () => {
         electionQuorum: "off",
         monitorAddr: undefined,
       },
-      limits: { payloadBytes: 2 ** 20, outputBytes: 2 ** 20, stateBytes: 2 ** 18 },
+      limits: { payloadBytes: 2 ** 20, outputBytes: 2 ** 20, stateBytes: 2 ** 18, mail: 100_000 },
       keys: {
         totalPartitions: 128,
         virtualNodes: 128,
@@ -115,6 +115,8 @@ describe("resolving the configuration", () => {
         backlogTimeMs: 250,
         plugins: [],
         hotReload: false,
+        loadedVersions: 2,
+        pluginDir: undefined,
         checkpointIntervalMs: 5_000,
         startTimeoutMs: 120_000,
         onFence: "finish",

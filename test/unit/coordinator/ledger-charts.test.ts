@@ -84,11 +84,11 @@ describe("the charts of the ledger", () => {
   });
 
   it("are refused when the one of keys is another", async () => {
-    const other = KNOWN_CHARTS.current.map((one) => (one.chart === "key" ? { ...one, version: "2" } : one));
+    const other = KNOWN_CHARTS.current.map((one) => (one.chart === "key" ? { ...one, version: "3" } : one));
     const store = new MemoryStore([keyedStamp({ ...KNOWN_CHARTS, current: other })]);
     const error = await failureOf(checkLedgerCharts(store));
     expect(error).to.include({ code: "store_newer" });
-    expect(error.params["known"]).to.contain("key 1");
+    expect(error.params["known"]).to.contain("key 2");
   });
 
   it("are refused when the stamp is damaged", async () => {
