@@ -19,7 +19,7 @@ describe("the release that a run tells of", () => {
       answer: given,
     }));
     if (answer.run === undefined) expect.fail("a run is told of");
-    return answer.run as NonNullable<Filled<GetRunResponse>["run"]>;
+    return answer.run;
   }
 
   it("is absent where there was none", async () => {
