@@ -42,6 +42,7 @@ export class Results extends OperatorCommand {
     "<%= config.bin %> <%= command.id %> -o answers.jsonl --errors failures.jsonl",
     "<%= config.bin %> <%= command.id %> --order completion --follow -o answers.jsonl",
     "<%= config.bin %> <%= command.id %> --format csv -o answers.csv",
+    "<%= config.bin %> <%= command.id %> --plugin-version 2",
     "<%= config.bin %> <%= command.id %> --format openai -o output.jsonl --errors errors.jsonl",
   ];
   static override readonly flags = {
@@ -65,6 +66,10 @@ export class Results extends OperatorCommand {
       summary:
         "Also those of items that other items have made: messages between actors, timers, invocations, named actions.",
     }),
+    "plugin-version": Flags.string({
+      summary: "Only results of this version of the plugin, as a release tries one.",
+      helpValue: "V",
+    }),
     "with-input": Flags.boolean({ default: false, summary: "Have with each result what was submitted." }),
   };
 
@@ -72,7 +77,8 @@ export class Results extends OperatorCommand {
     const { flags } = await this.parse(Results);
     const output = flags.output === "-" ? undefined : flags.output;
     const { follow, errors, format, order } = flags;
-    await this.#check({ output, errors, format, follow, withInput: flags["with-input"] });
+    const pluginVersion = flags["plugin-version"];
+    await this.#check({ output, errors, format, follow, withInput: flags["with-input"], pluginVersion });
     const exportFrom = async (
       client: RolloutClient,
       { runId }: ClientConfig,
@@ -80,7 +86,7 @@ export class Results extends OperatorCommand {
       enough = untilSeenEnough(this.argv, output === undefined),
     ): Promise<ExitCode> => {
       const mode = follow ? "grow" : "replace";
-      const how = { withInput: flags["with-input"], inside: flags.inside };
+      const how = { withInput: flags["with-input"], inside: flags.inside, pluginVersion };
       const target = { output, errors, format, order, mode, runId, ...how } as const;
       // Rows are set aside while no coordinator leads, so those that were at the beginning are those at the end.
       const before = follow ? await client.status().catch(undefinedWhenUnreachable) : undefined;
@@ -150,6 +156,7 @@ export class Results extends OperatorCommand {
     readonly format: FormatName;
     readonly follow: boolean;
     readonly withInput: boolean;
+    readonly pluginVersion: string | undefined;
   }): Promise<void> {
     const { output, errors, format, follow, withInput } = wanted;
     const refuse = (detail: string): never => {
@@ -158,6 +165,7 @@ export class Results extends OperatorCommand {
     const unlike = this.isForPrograms ? jsonRefusal(format, output) : undefined;
     if (unlike !== undefined) refuse(unlike);
     if (format === "openai" && withInput) refuse("--format openai has no place for --with-input");
+    if (wanted.pluginVersion === "") refuse("--plugin-version needs a version, such as 2");
     if (errors === undefined) return;
     if (follow && output === undefined)
       refuse("--errors with --follow needs -o FILE: standard output cannot be gone on with");
@@ -171,13 +179,14 @@ export class Results extends OperatorCommand {
     follow: boolean,
     enough: SeenEnough,
   ): Promise<{ outcome: Pumped; results: number; failures: number }> {
-    const { order, withInput = false } = target;
+    const { order, withInput = false, pluginVersion } = target;
     const sink = await openResultSink(target);
     if (sink.missing !== undefined) this.tell(missingText(sink.missing));
     const pagesAfter = (after: string): AsyncIterable<ResultPage> =>
       client.resultPages({
         ...{ after, follow, order, withInput, inside: insideOf(target), signal: enough.signal },
         ...(follow && { patienceMs: Infinity }),
+        ...(pluginVersion !== undefined && { pluginVersion }),
         onTrouble: (error) =>
           this.tell(error === undefined ? "The coordinator answers again." : `Waiting: ${error.message}.`),
       });
@@ -190,12 +199,14 @@ export class Results extends OperatorCommand {
 
   /** On standard output only when the results are not there. */
   #tellOutcome(
-    { output, errors, order }: ResultTarget,
+    { output, errors, order, pluginVersion }: ResultTarget,
     { outcome, results, failures }: { outcome: Pumped; results: number; failures: number },
     run: RunStatus | undefined,
   ): void {
     const final = run === undefined ? results : run.done + run.failed;
-    const isPart = outcome !== "end" && order === "input" && final > results;
+    // Those of one version are no part that can be counted.
+    const isCounted = order === "input" && pluginVersion === undefined;
+    const isPart = outcome !== "end" && isCounted && final > results;
     if (output !== undefined) {
       const kept = errors === undefined ? results : results - failures;
       const files = `${number(kept)} result${kept === 1 ? "" : "s"} in ${output}`;

@@ -141,7 +141,8 @@ describe("releases", () => {
   }
 
   it("a candidate that fails two of five items for good is rolled back, and no item fails", () =>
-    withCluster({}, async (cluster) => {
+    // One failure that is charged would end its item.
+    withCluster({ "run.max_attempts": 1 }, async (cluster) => {
       const [items, enough] = [240, 200];
       const bench = new Bench(cluster.directory, { isBad: true });
       await startRun(cluster, bench, items);
@@ -156,6 +157,9 @@ describe("releases", () => {
       expect((await statusOf(cluster)).state).to.equal("rolled_back");
       const done = expectAllDone(linesOf(await say(cluster, "results")), items);
       expect(done.second, "what it did stays").to.be.within(1, enough);
+      const ofSecond = linesOf(await say(cluster, "results", "--plugin-version", "2"));
+      expect(ofSecond).to.have.length(done.second);
+      expect(ofSecond.filter(({ plugin_version }) => plugin_version !== "2")).to.deep.equal([]);
     }));
 
   it("a good candidate reaches all items and stays there, also when the leader is killed in each stage", () =>

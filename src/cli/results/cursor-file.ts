@@ -20,6 +20,8 @@ export interface Begun {
   readonly errors: string | null;
   /** Whether results of items that other items have made stand among them; they do not unless it is said. */
   readonly inside?: true;
+  /** The version of the plugin whose results alone stand there; those of all do unless it is said. */
+  readonly pluginVersion?: string;
 }
 
 export interface Progress {
@@ -234,7 +236,7 @@ async function lengthOf(file: string): Promise<number | undefined> {
   );
 }
 
-const WORDS: Readonly<Record<Exclude<keyof Begun, "inside">, string>> = {
+const WORDS: Readonly<Record<Exclude<keyof Begun, "inside" | "pluginVersion">, string>> = {
   runId: "run",
   format: "format",
   order: "order",
@@ -245,11 +247,17 @@ const WORDS: Readonly<Record<Exclude<keyof Begun, "inside">, string>> = {
 function differenceOf(found: Begun, wanted: Begun): string | undefined {
   if (found.inside !== wanted.inside)
     return `it was begun ${shown(found.inside === true)} --inside, and this is ${shown(wanted.inside === true)}`;
+  if (found.pluginVersion !== wanted.pluginVersion)
+    return `it was begun with results of ${versionText(found)}, and this is of ${versionText(wanted)}`;
   for (const name of Object.keys(WORDS) as (keyof typeof WORDS)[]) {
     if (found[name] === wanted[name]) continue;
     return `it was begun with ${WORDS[name]} ${shown(found[name])}, and this is ${shown(wanted[name])}`;
   }
   return undefined;
+}
+
+function versionText({ pluginVersion }: Begun): string {
+  return pluginVersion === undefined ? "all plugin versions" : `plugin version ${pluginVersion}`;
 }
 
 function shown(value: string | boolean | null): string {

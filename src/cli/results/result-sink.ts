@@ -27,6 +27,8 @@ export interface ResultTarget {
   readonly withInput?: boolean;
   /** Whether results of items that other items have made stand among them. */
   readonly inside?: boolean;
+  /** Only results of this version of the plugin stand among them. */
+  readonly pluginVersion?: string | undefined;
   /** `replace`: files appear when they are whole. `grow`: they grow, and a later sink on the same goes on with them. */
   readonly mode: "replace" | "grow";
   readonly runId: string;
@@ -97,11 +99,13 @@ function placeOf({ place }: ResultTarget, output: string): CursorPlace {
   return place ?? cursorIn(cursorFileOf(output));
 }
 
-function begunOf({ runId, format, order, withInput, errors, inside }: ResultTarget, output: string): Begun {
+function begunOf(target: ResultTarget, output: string): Begun {
+  const { runId, format, order, withInput, errors, inside, pluginVersion } = target;
   return {
     ...{ runId, format, order, withInput: withInput ?? false },
     errors: errors === undefined ? null : besideOutput(output, errors),
     ...(inside === true && { inside }),
+    ...(pluginVersion !== undefined && { pluginVersion }),
   };
 }
 

@@ -328,6 +328,7 @@ describe("a sink of results", () => {
       ["another format", { format: "csv" }],
       ["another order", { order: "input" }],
       ["inputs", { withInput: true }],
+      ["results of one plugin version", { pluginVersion: "2" }],
       ["an errors file", { errors: "errors" }],
     ] as const) {
       it(`is refused to a sink with ${what}`, async () => {
