@@ -236,8 +236,7 @@ async function lengthOf(file: string): Promise<number | undefined> {
   );
 }
 
-const WORDS: Readonly<Record<Exclude<keyof Begun, "inside">, string>> = {
-  pluginVersion: "plugin version",
+const WORDS: Readonly<Record<Exclude<keyof Begun, "inside" | "pluginVersion">, string>> = {
   runId: "run",
   format: "format",
   order: "order",
@@ -248,6 +247,8 @@ const WORDS: Readonly<Record<Exclude<keyof Begun, "inside">, string>> = {
 function differenceOf(found: Begun, wanted: Begun): string | undefined {
   if (found.inside !== wanted.inside)
     return `it was begun ${shown(found.inside === true)} --inside, and this is ${shown(wanted.inside === true)}`;
+  if (found.pluginVersion !== wanted.pluginVersion)
+    return `it was begun with results of ${versionText(found)}, and this is of ${versionText(wanted)}`;
   for (const name of Object.keys(WORDS) as (keyof typeof WORDS)[]) {
     if (found[name] === wanted[name]) continue;
     return `it was begun with ${WORDS[name]} ${shown(found[name])}, and this is ${shown(wanted[name])}`;
@@ -255,7 +256,11 @@ function differenceOf(found: Begun, wanted: Begun): string | undefined {
   return undefined;
 }
 
-function shown(value: string | boolean | null | undefined): string {
+function versionText({ pluginVersion }: Begun): string {
+  return pluginVersion === undefined ? "all plugin versions" : `plugin version ${pluginVersion}`;
+}
+
+function shown(value: string | boolean | null): string {
   if (typeof value === "boolean") return value ? "with" : "without";
   return value ?? "none";
 }
