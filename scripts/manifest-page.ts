@@ -18,16 +18,7 @@ const ABOUT: Readonly<Record<BackendKind, string>> = {
 };
 
 export function manifestPage(generated: string, table: MakeTable): string {
-  const sections = BACKEND_KINDS.map((kind) => {
-    const rows = fieldsOf(kind).map(([key, field]) => [
-      `\`${key}\``,
-      field.doc,
-      defaultOf(field),
-      describeField(field).replace(/, such as.*/, ""),
-      field.identity === false ? "no" : "yes",
-    ]);
-    return `### ${kind}\n\n${ABOUT[kind]}\n\n${table(["Key", "Meaning", "Default", "Allowed", "Part of the task"], rows)}`;
-  });
+  const sections = BACKEND_KINDS.map((kind) => sectionOf(kind, table));
   return `# Plugins
 
 ${generated}
@@ -115,4 +106,15 @@ ${sections.join("\n\n")}
 function defaultOf(field: Field): string {
   if (field.default !== undefined) return `\`${JSON.stringify(field.default)}\``;
   return field.required === true ? "none: it is needed" : "none";
+}
+
+function sectionOf(kind: (typeof BACKEND_KINDS)[number], table: MakeTable): string {
+  const rows = fieldsOf(kind).map(([key, field]) => [
+    `\`${key}\``,
+    field.doc,
+    defaultOf(field),
+    describeField(field).replace(/, such as.*/, ""),
+    field.identity === false ? "no" : "yes",
+  ]);
+  return `### ${kind}\n\n${ABOUT[kind]}\n\n${table(["Key", "Meaning", "Default", "Allowed", "Part of the task"], rows)}`;
 }

@@ -279,7 +279,7 @@ describe("an upgrade of a run on a Postgres", () => {
       const earlier = hosts.at(0);
       expect(await earlier.ended).to.deep.equal({ code: EXIT.storage, signal: null });
       expect(earlier.stderr.join("\n")).to.match(
-        /meta\/charts has version run 2 \(.*\), this one knows run 1 \(/,
+        /meta\/charts has version work-item 2 \(.*\), this one knows work-item 1 \(/,
       );
       expect((await hosts.start(1, later).event("coordinator_leading")).epoch, "it claimed nothing").to.equal(
         epoch + 1,
