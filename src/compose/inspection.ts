@@ -18,7 +18,7 @@ import type { Logger } from "../observe/log.ts";
 import { InspectedRun } from "./inspected-run.ts";
 import { refuseEndedRun } from "./local-run/ended-run.ts";
 import { RolloutClient } from "./rollout-client.ts";
-import type { ShownActors } from "./shown-actors.ts";
+import { ShownActors } from "./shown-actors.ts";
 
 /** A run that is shown. */
 export interface ShownRun {
@@ -69,7 +69,7 @@ export async function startInspection({
   });
   const token = newToken(random);
   const folder = builtFile(PAGE_FOLDER);
-  const actors = run && machines && (await shownActors(run, machines, log));
+  const actors = run && machines && shownActors(run, machines, log);
   const sources = [hub, programs?.news, actors].filter((source) => source !== undefined);
   const server = await startPageServer({
     ...{ listenAddr: `127.0.0.1:${port}`, setting: "--port", token, log },
@@ -100,13 +100,7 @@ export async function listenForPrograms(port: number, log: Logger): Promise<Prog
   });
 }
 
-async function shownActors(
-  { load }: ShownRun,
-  machines: readonly NamedMachine[],
-  log: Logger,
-): Promise<ShownActors> {
-  // It is not loaded for a run alone.
-  const { ShownActors } = await import("./shown-actors.ts");
+function shownActors({ load }: ShownRun, machines: readonly NamedMachine[], log: Logger): ShownActors {
   const open = async (): Promise<RolloutClient> => openRun(await load(), log);
   return new ShownActors({ clock: systemClock, random: systemRandom, log, machines, open });
 }

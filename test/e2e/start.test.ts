@@ -28,8 +28,8 @@ describe("the start of the program", () => {
   // Each costs a third of a millisecond. One new import can bring a hundred along.
   it("loads few modules", () => {
     expect(modulesOf("--help")).to.be.within(1, 90);
-    expect(modulesOf("status")).to.be.within(1, 135);
-    expect(modulesOf("run", "nonesuch.jsonl", "--", "cat")).to.be.within(1, 182);
+    expect(modulesOf("status")).to.be.within(1, 130);
+    expect(modulesOf("run", "nonesuch.jsonl", "--", "cat")).to.be.within(1, 178);
   });
 
   it("keeps what was compiled where nobody else can write, and nowhere else", () => {

@@ -1,6 +1,7 @@
 // A release for a terminal: its stages, each metric with both intervals and the margin drawn, why it stands where it stands, and what
 // is needed next.
 import { printable } from "../../base/safe-text.ts";
+import { isReleaseOver } from "../../client/releases.ts";
 import type { Release, ReleaseMetric, ReleaseStage, ReleaseSummary } from "../../client/releases.ts";
 import type { HintedLine } from "../shell-words.ts";
 import { momentText, number, renderAge } from "./quantities.ts";
@@ -15,7 +16,7 @@ export function releaseText(release: Release, line: HintedLine, nowMs: number): 
   const versions = `${stableVersion === "" ? "" : `${stableVersion} to `}${candidateVersion}`;
   const head = `release ${release.release}: ${printable(plugin)} ${printable(versions)}, begun ${momentText(release.createdAtMs, nowMs)}`;
   const crew =
-    workers === undefined || stateIsOver(release)
+    workers === undefined || isReleaseOver(release)
       ? []
       : [`${workers.withCandidate} of ${workers.ready} ready workers have both versions`];
   return [
@@ -54,17 +55,13 @@ export function releasesText(releases: readonly ReleaseSummary[], line: HintedLi
 /** One line of how it stands, for those who look at the run. */
 export function releaseLine(release: ReleaseSummary): string {
   const { candidateVersion, stage, stages, state, share, reason } = release;
-  const where = stateIsOver(release) ? "" : `, stage ${stage} of ${stages} (${share})`;
+  const where = isReleaseOver(release) ? "" : `, stage ${stage} of ${stages} (${share})`;
   return `release of version ${printable(candidateVersion)}: ${stateWords(state)}${where}${reason === "" ? "" : `: ${printable(reason)}`}`;
 }
 
 /** A rate in percent, a number in its own unit. */
 export function metricAmount(metric: string, value: number): string {
   return RATES.includes(metric) ? `${significant(value * 100)} %` : significant(value);
-}
-
-function stateIsOver({ state }: Pick<Release, "state">): boolean {
-  return state !== "rolling" && state !== "held";
 }
 
 function stateWords(state: Release["state"]): string {

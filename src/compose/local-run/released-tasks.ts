@@ -3,9 +3,10 @@ import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import { failure, RolloutError } from "../../base/errors.ts";
 import type { Task } from "../../config/task.ts";
-import type { Releases } from "../../coordinator/release/releases.ts";
-import { replayReleases } from "../../coordinator/release/replay-releases.ts";
+import { releaseKey, releaseRecord, releasesRecord } from "../../coordinator/release/records.ts";
+import { RELEASES_KEY } from "../../storage/keys.ts";
 import { openLevelStore } from "../../storage/level/level-store.ts";
+import { readRecord } from "../../storage/records.ts";
 import { DATABASE } from "./run-record.ts";
 
 interface Place {
@@ -24,17 +25,32 @@ export async function hasComeTo(
   found: string,
 ): Promise<boolean> {
   const releases = await readReleases(place);
-  const release = releases?.triedBy(task.digest);
-  if (release !== undefined) throw failure("release_of_task", { task: found, other: task.summary, release });
-  return releases?.hasReached(task.digest) === true;
+  if (releases === undefined) return false;
+  const { digests, live } = releases;
+  const isAsked = (digest: Uint8Array): boolean => Buffer.compare(digest, task.digest) === 0;
+  if (live !== undefined && isAsked(live.digest))
+    throw failure("release_of_task", { task: found, other: task.summary, release: live.id });
+  return digests.some(isAsked);
 }
 
-/** Undefined for a database that cannot be read: that is left to those who know it. */
-async function readReleases({ path, holderName, clock }: Place): Promise<Releases | undefined> {
+interface ReleasedTasks {
+  /** Tasks that completed releases have brought. */
+  readonly digests: readonly Uint8Array[];
+  /** The release that is not over, and the task that it tries. */
+  readonly live: { readonly id: string; readonly digest: Uint8Array } | undefined;
+}
+
+/** Undefined where there have been none, and for a database that cannot be read: that is left to those who know it. */
+async function readReleases({ path, holderName, clock }: Place): Promise<ReleasedTasks | undefined> {
   try {
     const store = await openLevelStore({ path: join(path, DATABASE), holderName, clock });
     try {
-      return await replayReleases(store, { nowMs: clock.monotonicMs(), trials: () => 0 });
+      const releases = await readRecord(store, RELEASES_KEY, releasesRecord);
+      if (releases === undefined) return undefined;
+      const { latest: id, digests } = releases;
+      const latest = await readRecord(store, releaseKey(id), releaseRecord);
+      const isLive = latest !== undefined && latest.endedAtMs === null;
+      return { digests, live: isLive ? { id, digest: latest.candidate.digest } : undefined };
     } finally {
       await store.close();
     }

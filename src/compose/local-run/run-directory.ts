@@ -28,6 +28,7 @@ import { prefixRange } from "../../storage/store.ts";
 import type { Store } from "../../storage/store.ts";
 import { replaceFile, SECRET_MODE } from "../../transport/tls/credential-files.ts";
 import { isByHand } from "../store-holders.ts";
+import { hasComeTo } from "./released-tasks.ts";
 import {
   DATABASE,
   filesToRemove,
@@ -278,8 +279,6 @@ async function isReleased(
     if (error instanceof RolloutError && error.code === "run_held") return false;
     throw error;
   }
-  // Few runs have releases, and what reads one is much of the coordinator.
-  const { hasComeTo } = await import("./released-tasks.ts");
   return hasComeTo({ path, holderName: HOLDER_NAME, clock: ports.clock }, task, textOf(found));
 }
 

@@ -7,7 +7,8 @@ import { assert } from "../../base/assert.ts";
 import type { Effect as ChartEffect } from "../../runtime/compile.ts";
 import { encodeRecord } from "../../storage/codec.ts";
 import type { ReleaseTurn } from "./ports.ts";
-import { releaseKey, releaseRecord, stageKey, stageRecord, standingOf } from "./records.ts";
+import { releaseKey, releaseRecord, stageKey, stageRecord } from "./records.ts";
+import { standingOf } from "./standing.ts";
 import { currentStage, isOver, releaseChart, releaseStateOf, stageChart, stageStateOf } from "./release.ts";
 import type { Release, Stage } from "./release.ts";
 

@@ -1,21 +1,10 @@
 // The rows of releases: one of each release, one of each of its stages, one with the counts of a stage, and one that says which release is
 // the latest and which version the run has reached. A run without releases has none of them.
-//
-// Rows carry the chart that wrote them, for there are few: an older chart's are migrated as they are read, an unknown one's are refused.
-import { charts } from "../../../machines/index.ts";
-import type { Chart } from "../../../machines/migration.ts";
-import type { StageContext } from "../../../machines/release-stage.ts";
-import type { ReleaseContext } from "../../../machines/release.ts";
-import { assert } from "../../base/assert.ts";
 import type { ArmCounts, MetricSpec } from "../../base/statistics/metric.ts";
 import type { StageSpec } from "../../config/release.ts";
-import type { CompiledChart, Row } from "../../runtime/compile.ts";
-import { stamp, upgrade } from "../../runtime/snapshot.ts";
 import type { RecordType } from "../../storage/codec.ts";
 import type { Field, Fields, Tuple } from "../../storage/fields.ts";
 import { RECORD_KIND, RELEASES_PREFIX } from "../../storage/keys.ts";
-import { corrupt } from "../../storage/records.ts";
-import type { Store } from "../../storage/store.ts";
 import type { ArmNumbers, MetricCounts, StageCounts } from "./counts.ts";
 import type { Release, Terms, Version } from "./release.ts";
 
@@ -52,7 +41,7 @@ function digits(number: number): string {
 }
 
 /** Where a chart stands, and which version of it says so. */
-interface Standing {
+export interface Standing {
   readonly version: string;
   readonly structure: string;
   readonly state: string;
@@ -68,32 +57,6 @@ function standingFrom(fields: Fields): Standing {
     ...{ version: fields.text(0), structure: fields.text(1) },
     ...{ state: fields.text(2), context: fields.plain(3) },
   };
-}
-
-type ReleaseCharts = "release" | "release-stage";
-
-export function standingOf(
-  id: ReleaseCharts,
-  chart: Pick<CompiledChart<ReleaseContext & StageContext, never, never>, "nameOf">,
-  row: Row<unknown>,
-): Standing {
-  const { version, structure } = stamp(charts[id].machine);
-  return { version, structure, state: chart.nameOf(row), context: row.context };
-}
-
-/** The row as the current version of its chart has it. Throws store_newer or store_corrupt, naming the key. */
-export function rowFrom<Context>(
-  id: ReleaseCharts,
-  chart: Pick<CompiledChart<Context, never, never>, "indexOf">,
-  { version, structure, state, context }: Standing,
-  where: { readonly store: Store; readonly key: string },
-): Row<Context> {
-  const known: Chart = charts[id];
-  const found = { chart: id, version, structure, value: state, context };
-  const { value, context: current } = upgrade(found, known, { path: where.store.location, key: where.key });
-  assert(typeof value === "string", "charts of releases have no states in states");
-  const index = chart.indexOf(value) ?? corrupt(where.store, where.key, `no state ${value} in chart ${id}`);
-  return { state: index, context: current as Context };
 }
 
 export type ReleaseRecord = Pick<

@@ -11,13 +11,13 @@ import {
   releaseKey,
   releaseRecord,
   releasesRecord,
-  rowFrom,
   stageKey,
   stageRecord,
 } from "./records.ts";
 import { releaseChart, stageChart } from "./release.ts";
 import type { Release, Stage } from "./release.ts";
 import { Releases } from "./releases.ts";
+import { rowFrom } from "./standing.ts";
 
 /** `trials` counts the attempts of a release's candidate that workers have. Throws store_corrupt or store_newer, naming the key. */
 export async function replayReleases(
