@@ -3,9 +3,10 @@
 // answered as it was the first time.
 import type { RecordType } from "../../storage/codec.ts";
 import { encodeRecord } from "../../storage/codec.ts";
-import { RECORD_KIND, SUBMISSIONS_PREFIX } from "../../storage/keys.ts";
+import { ITEM_INDEX_PREFIX, RECORD_KIND, SUBMISSIONS_PREFIX } from "../../storage/keys.ts";
 import type { Input } from "../turn/input.ts";
 import { addItem, writeIndex } from "../items/transitions.ts";
+import { itemIdText, itemKeyOf } from "../ledger/place.ts";
 import { adoptTask, extend, meaningOf } from "./run.ts";
 import type { CoordinatorState } from "../turn/state.ts";
 import type { PlannedBatch, Refusal, ReleasedTasks, RunTask, SubmissionAnswer } from "../turn/run-terms.ts";
@@ -42,6 +43,15 @@ export function onSubmit(
 ): void {
   // A refusal rests on what was decided before, which the store may have lost.
   turn.requireSync();
+  const lost = batch.added.find(({ id }) => state.ledger.running.has(itemKeyOf(id)));
+  if (lost !== undefined) {
+    const key = `${ITEM_INDEX_PREFIX}${itemIdText(lost.id)}`;
+    return turn.foundDamage({
+      kind: "corrupt",
+      key,
+      reason: "a worker has the item, and the store knows none",
+    });
+  }
   // It may have been sealed, or have got its task, since the batch was looked up.
   const refusal = refusalOf(state, batch) ?? refusalOfKeys(state, batch);
   if (refusal !== undefined) return turn.answer(to, refusal);

@@ -4,6 +4,7 @@ import { meaningOf } from "../../../../src/coordinator/run/run.ts";
 import { planSubmission } from "../../../../src/coordinator/rpc/submissions.ts";
 import { ITEM_INDEX_PREFIX } from "../../../../src/storage/keys.ts";
 import { prefixRange } from "../../../../src/storage/store.ts";
+import { batchOf } from "../../../support/batch.ts";
 import { WatchedStore } from "../../../support/watched-store.ts";
 import { linesOf, World } from "../../../support/world.ts";
 import fc from "fast-check";
@@ -62,6 +63,26 @@ describe("a submission", () => {
     await ledger.lead();
     expect(await ledger.submit(["a", "b"], { batchNumber: 1 })).to.include({ added: 2, known: 0 });
     expect(itemsOf(ledger.state)).to.equal(5);
+  });
+
+  it("ends the leader when the store has lost an item that a worker has: it went back, and the item would run twice", async () => {
+    const world = await World.start({ isChecked: false });
+    await world.submit(["a"], { submission: A });
+    await world.worker(1, { credit: 1 });
+    expect(world.state.ledger.running.size).to.equal(1);
+    await world.store.commit(batchOf({ deletes: await idsOf(world) }));
+    const planned = await planSubmission(world.store, linesOf(["a", "b"], { submission: B }));
+    if (planned.kind !== "planned") expect.fail("the store knows none of them");
+    const answers: unknown[] = [];
+    await world.step({
+      kind: "submit",
+      batch: planned.batch,
+      answer: (given) => void answers.push(given),
+    });
+    expect(world.fatal).to.have.length(1);
+    expect(world.fatal[0]).to.include({ code: "store_corrupt" });
+    expect(answers, "nobody is told that it was taken").to.deep.equal([]);
+    expect(itemsOf(world.state)).to.equal(1);
   });
 
   it("is not taken with a batch missing, whose lines would be lost when it came", async () => {
