@@ -106,7 +106,7 @@ export const GetKeyResponseSchema: GenMessage<GetKeyResponse> = /*@__PURE__*/
   messageDesc(file_rollout_v1_keys, 1);
 
 /**
- * What an actor has asked for and is not over.
+ * The timers, invocations, children and actions of an actor that are not over.
  *
  * @generated from message rollout.v1.KeyAsks
  */
@@ -744,14 +744,14 @@ export type MovedItem = Message<"rollout.v1.MovedItem"> & {
   origin?: ItemOrigin | undefined;
 
   /**
-   * Of a timer, an outcome or a failure: tells it from an earlier one of the same id.
+   * The number of a timer, an outcome or a failure, which tells it from an earlier one of the same id.
    *
    * @generated from field: double number = 6;
    */
   number: number;
 
   /**
-   * Of mail: it is passed over where nobody takes it.
+   * Mail that is passed over where nobody takes it.
    *
    * @generated from field: bool only_if_there = 7;
    */

@@ -451,7 +451,7 @@ export type ReleaseSummary = Message<"rollout.v1.ReleaseSummary"> & {
   endedAtMs?: number | undefined;
 
   /**
-   * Of the stage, as in the spec: `10%` of the items, or `2 workers`.
+   * The share of the stage, as in the spec: `10%` of the items, or `2 workers`.
    *
    * @generated from field: string share = 11;
    */
@@ -516,7 +516,7 @@ export type ReleaseStatus = Message<"rollout.v1.ReleaseStatus"> & {
   stages: ReleaseStage[];
 
   /**
-   * Of that stage.
+   * The metrics of that stage.
    *
    * @generated from field: repeated rollout.v1.ReleaseMetric metrics = 9;
    */
@@ -528,7 +528,7 @@ export type ReleaseStatus = Message<"rollout.v1.ReleaseStatus"> & {
   workers?: ReleaseWorkers | undefined;
 
   /**
-   * Who has decided last, by the name of the certificate; absent when nobody has but the verdict.
+   * The person who has decided last, by the name of the certificate; absent when nobody has but the verdict.
    *
    * @generated from field: optional string by = 11;
    */
@@ -783,7 +783,7 @@ export type SteerReleaseRequest = Message<"rollout.v1.SteerReleaseRequest"> & {
   action: ReleaseAction;
 
   /**
-   * Of a pause or an abort, in words for a person.
+   * The reason for a pause or an abort, in words for a person.
    *
    * @generated from field: string reason = 3;
    */
@@ -1169,7 +1169,7 @@ export const ReleaseService: GenService<{
     output: typeof ListReleasesResponseSchema;
   },
   /**
-   * What an operator decides about a release that is not over. Answered when it is on stable storage.
+   * Pauses, resumes, promotes or aborts a release that is not over. Answered when it is on stable storage.
    *
    * @generated from rpc rollout.v1.ReleaseService.SteerRelease
    */

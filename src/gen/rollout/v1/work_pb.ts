@@ -116,7 +116,7 @@ export const KeyedAssignmentSchema: GenMessage<KeyedAssignment> = /*@__PURE__*/
   messageDesc(file_rollout_v1_work, 1);
 
 /**
- * What made an item that nobody submitted: the result of another one asked for it.
+ * The cause of an item that nobody submitted: the result of another one asked for it.
  *
  * @generated from message rollout.v1.ItemOrigin
  */
