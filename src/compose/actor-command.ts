@@ -1,11 +1,21 @@
 // The base of commands about actors: how one is named, and the refusal of a name that the run does not have.
 import { RolloutError } from "../base/errors.ts";
 import { actorKey } from "../base/actor-address.ts";
+import { Args } from "../cli/oclif.ts";
 import type { KeySteering } from "../client/keys.ts";
 import { steerKeys, unknownKey } from "./key-deeds.ts";
 import { OperatorCommand } from "./operator-command.ts";
 import { submittedTask } from "./operator-client.ts";
 import type { RolloutClient } from "./rollout-client.ts";
+
+export const ACTOR_ARGS = {
+  actor: Args.string({
+    description: "Actors, as TYPE/ID.",
+    required: true,
+    multiple: true,
+    ignoreStdin: true,
+  }),
+};
 
 type ParsedFlags = Readonly<Record<string, unknown>>;
 

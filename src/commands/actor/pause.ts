@@ -1,21 +1,13 @@
 // `rollout actor pause`
-import { Args } from "../../cli/oclif.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
-import { ActorCommand } from "../../compose/actor-command.ts";
+import { ACTOR_ARGS, ActorCommand } from "../../compose/actor-command.ts";
 
 export class ActorPause extends ActorCommand {
   static override readonly summary = "Start nothing more of these actors.";
   static override readonly description =
     "The event that executes goes on to its end, and what is sent to them waits; timers go on. All other actors go on.";
   static override readonly examples = ["<%= config.bin %> <%= command.id %> order/17"];
-  static override readonly args = {
-    actor: Args.string({
-      description: "Actors, as TYPE/ID.",
-      required: true,
-      multiple: true,
-      ignoreStdin: true,
-    }),
-  };
+  static override readonly args = ACTOR_ARGS;
   static override readonly flags = configFlags("operator");
 
   override async run(): Promise<void> {

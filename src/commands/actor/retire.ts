@@ -1,21 +1,13 @@
 // `rollout actor retire`
-import { Args } from "../../cli/oclif.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
-import { ActorCommand } from "../../compose/actor-command.ts";
+import { ACTOR_ARGS, ActorCommand } from "../../compose/actor-command.ts";
 
 export class ActorRetire extends ActorCommand {
   static override readonly summary = "Forget idle actors with their states.";
   static override readonly description =
     "The results of their events stay. A later event to such an actor begins it anew. One of which events wait is not forgotten.";
   static override readonly examples = ["<%= config.bin %> <%= command.id %> order/17"];
-  static override readonly args = {
-    actor: Args.string({
-      description: "Actors, as TYPE/ID.",
-      required: true,
-      multiple: true,
-      ignoreStdin: true,
-    }),
-  };
+  static override readonly args = ACTOR_ARGS;
   static override readonly flags = configFlags("operator");
 
   override async run(): Promise<void> {
