@@ -14,8 +14,9 @@ import type { Mutant } from "./mutation/mutants.ts";
 import { ROOMS } from "./mutation/rooms.ts";
 import type { Room } from "./mutation/rooms.ts";
 
-/** Longer than any of these tests takes: a mutant that reaches it goes round for ever, and was noticed. */
-const LIMIT_MS = 120_000;
+/** A mutant under which tests take so many times as long goes round for ever, and was noticed; never after less than a minute. */
+const SLOWER_MAX = 10;
+const LIMIT_MS_MIN = 60_000;
 const LOWER_PRIORITY = 10;
 const EXPLAINED_FILE = join(import.meta.dirname, "mutation/survivors.json");
 const LOADER = join(import.meta.dirname, "mutation/mutant-loader.ts");
@@ -47,7 +48,7 @@ for (const room of ROOMS.filter(({ name }) => wanted?.includes(name) ?? true)) {
 process.exitCode = scores.some(({ survivors }) => survivors.length > 0) ? 1 : 0;
 
 async function scoreOf(room: Room): Promise<Score> {
-  await assertPasses(room);
+  const limitMs = await limitOf(room);
   const score: Score = { room: room.name, mutants: 0, killed: 0, explained: 0, survivors: [] };
   for (const file of globSync([...room.files]).toSorted()) {
     const source = readFileSync(file, "utf8");
@@ -55,7 +56,7 @@ async function scoreOf(room: Room): Promise<Score> {
     for (const mutant of mutants.filter((_, at) => at % Number(values.every) === 0)) {
       score.mutants++;
       const name = nameOf(file, source, mutant);
-      if (await isKilled(room, file, mutant)) score.killed++;
+      if (await isKilled(room, file, mutant, limitMs)) score.killed++;
       else if (name in explained) score.explained++;
       else {
         score.survivors.push(name);
@@ -71,19 +72,30 @@ function nameOf(file: string, source: string, { line, change }: Mutant): string 
   return `${file} | ${(source.split("\n")[line - 1] ?? "").trim()} | ${change}`;
 }
 
-/** Where the tests fail without a mutant, every mutant would count as killed. */
-async function assertPasses({ name, tests }: Room): Promise<void> {
-  if (!(await passes(tests.flat(), {})))
+/** By how long its tests take. Where they fail without a mutant, every mutant would count as killed. */
+async function limitOf({ name, tests }: Room): Promise<number> {
+  const startMs = systemClock.monotonicMs();
+  if (!(await passes(tests.flat(), {}, undefined)))
     throw new Error(`${name}: its tests fail before anything is planted`);
+  return Math.max(LIMIT_MS_MIN, SLOWER_MAX * (systemClock.monotonicMs() - startMs));
 }
 
-async function isKilled({ tests }: Room, file: string, { start, end, text }: Mutant): Promise<boolean> {
+async function isKilled(
+  { tests }: Room,
+  file: string,
+  { start, end, text }: Mutant,
+  limitMs: number,
+): Promise<boolean> {
   const env = { ROLLOUT_MUTANT: JSON.stringify({ file: resolve(file), start, end, text }) };
-  for (const files of tests) if (!(await passes(files, env))) return true;
+  for (const files of tests) if (!(await passes(files, env, limitMs))) return true;
   return false;
 }
 
-function passes(files: readonly string[], env: Readonly<Record<string, string>>): Promise<boolean> {
+function passes(
+  files: readonly string[],
+  env: Readonly<Record<string, string>>,
+  limitMs: number | undefined,
+): Promise<boolean> {
   const planted = "ROLLOUT_MUTANT" in env ? ["--import", LOADER] : [];
   const words = [...planted, MOCHA, "--bail", "--reporter", "dot", ...files];
   // In a group of its own, so that a process that a test has started does not outlive it.
@@ -102,9 +114,9 @@ function passes(files: readonly string[], env: Readonly<Record<string, string>>)
     }
   };
   return new Promise((done) => {
-    const timer = systemClock.after(LIMIT_MS, end);
+    const timer = limitMs === undefined ? undefined : systemClock.after(limitMs, end);
     child.once("exit", (code) => {
-      timer.cancel();
+      timer?.cancel();
       end();
       done(code === 0);
     });
