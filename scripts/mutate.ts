@@ -67,9 +67,16 @@ async function scoreOf(room: Room): Promise<Score> {
   return score;
 }
 
-/** The same for as long as the line reads the same. */
-function nameOf(file: string, source: string, { line, change }: Mutant): string {
-  return `${file} | ${(source.split("\n")[line - 1] ?? "").trim()} | ${change}`;
+/** The same for as long as the line reads the same. A place with a number is the second or a later one of its kind in the line. */
+function nameOf(file: string, source: string, { start, line, change }: Mutant): string {
+  const text = source.split("\n")[line - 1] ?? "";
+  const column =
+    start -
+    source
+      .split("\n")
+      .slice(0, line - 1)
+      .join("\n").length;
+  return `${file} | ${text.trim()} | ${change} | ${column - (text.length - text.trimStart().length)}`;
 }
 
 /** By how long its tests take. Where they fail without a mutant, every mutant would count as killed. */
