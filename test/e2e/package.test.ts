@@ -69,7 +69,7 @@ const LINK = `cp -al "${MODULES}" . 2>/dev/null || { rm -rf node_modules && cp -
 
 /** Pages for those who read the source, which name its files; the package has the pages, and the repository the files. */
 const ABOUT_THE_SOURCE =
-  /^docs\/(adr\/|ARCHITECTURE|INVARIANTS|MACHINES|testing|BENCHMARKS|SMOKE|SIMULATION)/;
+  /^docs\/(adr\/|ARCHITECTURE|INVARIANTS|MACHINES|testing|BENCHMARKS)/;
 const OF_THE_SOURCE = /^(src|machines|test|scripts|bench)\b/;
 
 const execute = promisify(execFile);
