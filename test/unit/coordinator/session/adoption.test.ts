@@ -345,7 +345,7 @@ describe("what a worker has and the ledger has forgotten", () => {
     it("is looked for one after the other, however many come at once", async () => {
       // The checks of the harness read the items too, beside what is looked up.
       ledger = await World.start({ store: power, isChecked: false });
-      one = await ledger.worker(3, { slots: 2 });
+      one = await ledger.worker(1, { slots: 2 });
       await ledger.submit(texts(60));
       await one.ask(40);
       const store = new CountingStore(power.losePower());
