@@ -121,4 +121,12 @@ describe("a time for people", () => {
   it("is ISO 8601 in UTC", () => {
     expect(isoTime(Date.UTC(2026, 10, 18, 14, 5, 6, 7))).to.equal("2026-11-18T14:05:06.007Z");
   });
+
+  it("writes times in any order as the calendar has them", () => {
+    for (const ms of [
+      0, -1, -0.5, 999.9, 1_000, 1_795_169_272_641.75, 1_795_169_272_009, 1_795_169_273_000, -1,
+      253_402_300_800_000,
+    ])
+      expect(isoTime(ms)).to.equal(new Date(ms).toISOString());
+  });
 });
