@@ -1,5 +1,5 @@
-// Tuples in msgpack, as records have them: the few forms of it that records are made of, without an object for the reading. What else
-// there may be is for the library.
+// Tuples in msgpack, as records have them: the few forms of it that records are made of, without an object for the reading. Other forms
+// are left to the library.
 //
 // Keeps true: what it reads is what the library would; bytes of a field are those of the record, not a copy.
 
