@@ -6,7 +6,7 @@
 //   their exit codes: docs/errors.md; topics of events with their levels: docs/EVENTS.md; manifests of plugins: docs/plugins.md
 //   (all in test/unit/cli/generated-docs.test.ts)
 // - lines of results in JSONL, CSV and OpenAI's form, byte for byte: test/unit/cli/results/formats.test.ts
-// - what the completion of shells offers: test/unit/cli/completion.test.ts
+// - what the completion of shells offers: test/e2e/completion.test.ts
 // - messages on the wire: scripts/check-breaking.ts; charts and their snapshots: test/machines/golden.test.ts, structure.json
 // - the files that are in the package: test/e2e/package.test.ts; the directory of a run of 0.1: test/e2e/upgrade.test.ts
 import { mkdirSync, writeFileSync } from "node:fs";
