@@ -43,7 +43,7 @@ describe("rollout doctor", () => {
       const { code, stdout } = await cluster.run("doctor");
       expect(code).to.equal(0);
       expect(stdout).to.match(/workers +1 of 1 that are known take work\n/);
-      expect(stdout).to.match(/everything is in order\n$/);
+      expect(stdout).to.match(/everything is in place\n$/);
 
       await coordinator.kill();
       const alone = await examine(cluster, "-c", ".");

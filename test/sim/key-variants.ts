@@ -111,11 +111,10 @@ export const KEY_VARIANTS: readonly Variant[] = [
   },
   {
     name: "the state of a stale attempt is committed",
-    from: 33,
     settings: (drawn) =>
       keyed(drawn, {
-        ...{ faults: ["worker-stop"], faultEveryMs: 400, stormMs: 10_000 },
-        ...{ items: Math.max(drawn.items, 40), kinds: { slow: 0.6 } },
+        ...{ faults: ["worker-stop"], faultEveryMs: 1_500, stormMs: 20_000 },
+        ...{ items: 60, keys: 8, unkeyedEvery: 1_000, kinds: { slow: 0.6 } },
       }),
     noticedAs: /K2/,
     tap: passOffStaleResults,

@@ -116,7 +116,7 @@ async function run(
   const { random } = world;
   const network = new Network(world, { ...settings.network });
   const disk = { ...settings.disk };
-  const workload = drawWorkload(world.newRandom(), settings.items, settings.kinds, settings.keys);
+  const workload = drawWorkload(world.newRandom(), settings);
   if (settings.skipsFailed) for (const { key } of workload.batches.flat()) witness.skipAsked(key);
   const operatorMachine = { name: "op", disk: new PowerLossStore(), wallOffsetMs: 0, clockRate: 1 };
   const operatorProcess = new SimProcess(world, operatorMachine, 1);

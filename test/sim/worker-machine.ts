@@ -64,9 +64,9 @@ export abstract class WorkerMachine extends SimNode implements Victim {
   }
 
   protected backend(process: SimProcess, parts: Pick<SimBackendOptions, "beginsUnasked"> = {}): SimBackend {
-    const { world, journal, witness } = this.#options;
+    const { world, journal, witness, settings } = this.#options;
     return new SimBackend({
-      ...{ world, process, journal, ...parts },
+      ...{ world, process, journal, loadingChance: settings.loadingChance, ...parts },
       onStart: (execution) => witness.started(execution),
       onKilled: () => this.kill(),
     });

@@ -18,12 +18,14 @@ export const CLUSTER_SETTINGS = {
     roles: coordinator,
     requiredFor: coordinator,
     unless: "storage.url",
+    brief: "The coordinator's database: a directory on a local disk.",
     doc: "The coordinator's database: a directory of its own on a local disk. In its place `storage.url` names a Postgres.",
   },
   "storage.url": {
     kind: "postgres",
     flag: "storage-url",
     roles: coordinator,
+    brief: "The coordinators' Postgres, in place of a directory: postgres://USER@HOST/DATABASE.",
     doc: "The coordinators' database on a Postgres, for several coordinators: each run has a schema of its own there. Several hosts are tried in turn until one is the primary. Certificates are checked, with `?sslrootcert=/FILE` by a CA of your own; `?sslmode=disable` is for networks that nobody else is in, and the default for this machine.",
   },
   "storage.password_file": {
@@ -45,6 +47,7 @@ export const CLUSTER_SETTINGS = {
     portZero: true,
     roles: coordinator,
     requiredFor: coordinator,
+    brief: "Where the coordinator listens.",
     doc: "Where the coordinator listens; port 0 takes any free one.",
   },
   "transport.advertised_addr": {
@@ -193,6 +196,7 @@ export const CLUSTER_SETTINGS = {
     min: 1,
     max: 1_000,
     roles: coordinator,
+    brief: "Failed attempts after which an item fails: 1 to 1000.",
     doc: "How many attempts of an item may fail by its own doing (error, timeout, crash) before the item fails.",
   },
   "run.max_lost": {
@@ -208,11 +212,13 @@ export const CLUSTER_SETTINGS = {
     min: "10ms",
     max: "30d",
     roles: coordinator,
+    brief: "How long one attempt may take, 10ms to 30d: 90s, 2h. No limit unless set.",
     doc: "How long one attempt of an item may take; without it, as long as its plugin lets it.",
   },
   "run.max_fails": {
     kind: "failures",
     roles: coordinator,
+    brief: "Pause the run after so many failed items, or such a share: 20, 5%, none.",
     doc: "How many items may fail before the run is paused, counted from its start or from when it was last resumed; a percentage is of the items that are final, and is judged when 20 of them are. What runs by then is finished and recorded, so a few more may fail. Whatever it is, a run is also paused when the first 50 items to end have all failed, once; with `none` it is not paused for any failures.",
   },
   "run.time_limit": {
@@ -220,6 +226,7 @@ export const CLUSTER_SETTINGS = {
     min: "1s",
     max: "365d",
     roles: coordinator,
+    brief: "Pause the run after so long, 1s to 365d. No limit unless set.",
     doc: "How long the run may go on before it is paused, counted from its first submission or from when it was last resumed.",
   },
 
@@ -239,7 +246,7 @@ export const CLUSTER_SETTINGS = {
     max: "16MiB",
     flag: "output-limit",
     roles: members,
-    doc: "The largest output of an item. An item with a larger one fails as too_large; of worker and coordinator the stricter wins.",
+    doc: "The largest output of an item. An item with a larger one fails as too_large; the smaller of the worker's and the coordinator's limit applies.",
   },
   "limits.state": {
     kind: "size",
@@ -248,7 +255,7 @@ export const CLUSTER_SETTINGS = {
     max: "1MiB",
     flag: "state-limit",
     roles: members,
-    doc: "The largest state of a key. An item that leaves a larger one fails as too_large; of worker and coordinator the stricter wins.",
+    doc: "The largest state of a key. An item that leaves a larger one fails as too_large; the smaller of the worker's and the coordinator's limit applies.",
   },
   "limits.mail": {
     kind: "integer",

@@ -128,11 +128,11 @@ interface Cost {
 
 const TO_SUBMIT = { priority: 0, clock: systemClock, random: systemRandom };
 
-/** Commits and frames are for all that ends in 20 ms at once, of commands in 50 ms: hundreds of items, tens, or some, on a slow machine two. */
+/** Commits and frames are for all that ends in 20 ms at once, of what takes its time in 200 ms: hundreds of items, or tens, on a slow machine some. */
 const MOST: Readonly<Record<"mock" | "process" | "command", Cost>> = {
   mock: { ...commits(0.1), ledgerBytes: 900, workerBytes: 280, ...frames(0.1), starts: 0 },
-  process: { ...commits(0.6), ledgerBytes: 950, workerBytes: 330, ...frames(0.6), starts: 0.01 },
-  command: { ...commits(0.8), ledgerBytes: 850, workerBytes: 300, ...frames(0.9), starts: 1.02 },
+  process: { ...commits(0.35), ledgerBytes: 850, workerBytes: 300, ...frames(0.4), starts: 0.01 },
+  command: { ...commits(0.4), ledgerBytes: 800, workerBytes: 280, ...frames(0.6), starts: 1.02 },
 };
 
 function commits(

@@ -28,6 +28,8 @@ class Harness {
   /** How often there is still something to save when it is looked. */
   looksLeft = Infinity;
   left = false;
+  unacknowledged = 0;
+  completed: EventPayloads["drain_completed"] | undefined;
   #drain: Drain | undefined;
 
   constructor(clock = new VirtualClock(), store = new MemoryStore()) {
@@ -37,6 +39,7 @@ class Harness {
 
   async start({ hasTrainState = false, boot = "this boot" } = {}): Promise<void> {
     const { clock, log, store } = this;
+    const unacknowledged = (): number => this.unacknowledged;
     const note = async (what: string, until?: Promise<unknown>): Promise<void> => {
       this.done.push(what);
       await until;
@@ -52,6 +55,7 @@ class Harness {
       ...{ store, clock, log, random: seededRandom(1) },
       events: {
         emit: (topic, told) => {
+          if (topic === "drain_completed") this.completed = told as EventPayloads["drain_completed"];
           if (topic !== "drain_started") return;
           const { cause, deadline_ms } = told as EventPayloads["drain_started"];
           void note(`draining: ${cause} in ${deadline_ms}`);
@@ -67,6 +71,9 @@ class Harness {
           return note(`abandon within ${graceMs}`, this.abandoned.promise);
         },
         flushed: () => note("flush", this.flushed.promise),
+        get unacknowledged() {
+          return unacknowledged();
+        },
       },
       heartbeat: () => ({
         beatNow: () => {},
@@ -186,6 +193,21 @@ describe("a drain", () => {
     await drain.let("flushed");
     expect(drain.take()).to.deep.equal([]);
   });
+
+  for (const [left, when] of [
+    [3, "its flush has expired"],
+    [0, "all were acknowledged"],
+  ] as const)
+    it(`says at its end that ${left} results are not acknowledged when ${when}`, async () => {
+      const drain = await start();
+      await drain.request(60_000);
+      await drain.let("idle");
+      drain.unacknowledged = left;
+      if (left === 0) await drain.let("flushed");
+      else await drain.clock.advance(5_000);
+      await drain.let("goodbye");
+      expect([drain.left, drain.completed?.unacknowledged_results]).to.deep.equal([true, left]);
+    });
 
   it("that is stopped does nothing more", async () => {
     const drain = await start();
