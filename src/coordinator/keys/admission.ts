@@ -69,6 +69,8 @@ function faultOfStarts({ table }: Measures, key: Key, asks: Asks): string | unde
   const live = new Set(key.actor?.live.keys());
   for (const id of asks.stopped)
     if (!live.delete(id)) return `it stops ${JSON.stringify(id)}, which it has not started`;
+  // The event that it takes may be the end of one: it may begin another of that name.
+  live.delete(endedOf(key) ?? "");
   for (const { id } of [...asks.invocations, ...asks.children]) {
     if (live.has(id)) return `it starts ${JSON.stringify(id)}, which it has already`;
     live.add(id);
@@ -80,6 +82,13 @@ function faultOfStarts({ table }: Measures, key: Key, asks: Asks): string | unde
     if (fault !== undefined) return fault;
   }
   return undefined;
+}
+
+/** The id of the invocation or child whose end its head tells of; undefined when it tells of none. */
+function endedOf({ head, actor }: Key): string | undefined {
+  const { origin } = head?.item ?? head ?? {};
+  if (origin?.kind !== "outcome" && origin?.kind !== "failure") return undefined;
+  return actor?.live.get(origin.id)?.number === origin.number ? origin.id : undefined;
 }
 
 function faultOfChild(table: KeyTable, key: Key, { stopped }: Asks, { id }: Start): string | undefined {

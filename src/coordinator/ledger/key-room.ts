@@ -48,7 +48,9 @@ export type Order<Item> =
       readonly failure: { readonly class: FailureClass; readonly message: string };
     }
   /** The same of one that a worker has. */
-  | { readonly kind: "drop"; readonly id: Uint8Array };
+  | { readonly kind: "drop"; readonly id: Uint8Array }
+  /** One that waits before it may be given out again: it need not, to come to its end. */
+  | { readonly kind: "wake"; readonly place: Place };
 
 export interface KeyRoom<Item> {
   /** An item was added, behind all that its key has. */
@@ -59,7 +61,7 @@ export interface KeyRoom<Item> {
   returned(place: Place): void;
   /** It waits before that. */
   delayed(place: Place): void;
-  /** It has waited for long enough, and stands among what was returned. */
+  /** It has waited for long enough, or for nothing, and stands among what was returned. */
   due(place: Place): void;
   /** Why what an attempt says of its key's state, and asks for, cannot be committed, in words; undefined when it can. */
   admits(place: Place, left: LeftState | undefined): string | undefined;
