@@ -28,6 +28,7 @@ const CANCEL_MAX_MS = 8_000;
 interface Wanted {
   readonly workload: Workload;
   readonly steering: Steering;
+  readonly actors: readonly string[];
   /** Told of a key before it is asked to go on without what has failed. */
   readonly skips: (key: string) => void;
   /** Told of a key before it is asked to pause: a call that was given up may come much later. */
@@ -47,6 +48,8 @@ export class Operator {
   readonly #client;
   readonly #keys;
   readonly #hasKeys: boolean;
+  /** Every actor that there may be. */
+  readonly #actors: readonly string[];
   #isDone = false;
   /** It may be that the run is cancelled. */
   #hasCancelled = false;
@@ -62,6 +65,7 @@ export class Operator {
     this.#steering = wanted.steering;
     this.#client = createClient(OperatorService, transport);
     this.#keys = createClient(KeyService, transport);
+    this.#actors = wanted.actors;
     this.#hasKeys = wanted.workload.batches.flat().some(({ key }) => key !== "");
   }
 
@@ -195,7 +199,9 @@ export class Operator {
     const keys = parked.keys.map(({ key }) => key);
     // A call to pause them that was given up may have come late.
     if (this.#steering.pauses) await this.#steerKeys("resume", KeyAction.RESUME, keys);
-    const without = keys.filter(() => happens(random, 0.5));
+    // Actions park no key, and outlive their actors: nobody lists those that have failed.
+    const all = this.#actors.length === 0 ? keys : this.#actors;
+    const without = all.filter(() => happens(random, 0.5));
     for (const key of without) this.#wanted.skips(key);
     await this.#steerKeys("skip", KeyAction.SKIP, without);
   }

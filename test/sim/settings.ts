@@ -56,6 +56,8 @@ export interface Settings {
   readonly kinds: Partial<Record<ItemKind, number>>;
   /** How many keys the items have; 0: they have none. */
   readonly keys: number;
+  /** Whether keys are actors: their items ask for others, for timers and for children. */
+  readonly hasActors: boolean;
   /** Whether keys go on behind what has failed, without being asked. */
   readonly skipsFailed: boolean;
   /** Whether workers keep checkpoints of their partitions. */
@@ -147,7 +149,7 @@ function drawCluster(random: Random): Settings {
 
 function drawRest(
   random: Random,
-): Pick<Settings, "steering" | "callers" | "keys" | "skipsFailed" | "hasCheckpoints"> {
+): Pick<Settings, "steering" | "callers" | "keys" | "hasActors" | "skipsFailed" | "hasCheckpoints"> {
   const [pauses, retries, drawn] = [happens(random, 0.3), happens(random, 0.3), random.unit()];
   // Further digits of the same draw, so that later draws are the same as without callers.
   const callers = (1_000 * drawn) % 1 < 0.4 ? 1 : 0;
@@ -155,5 +157,7 @@ function drawRest(
   const keys = hasKeys ? 1 + Math.floor(howMany * 8) : 0;
   const skipsFailed = (100_000 * drawn) % 1 < 0.3;
   const hasCheckpoints = keys > 0 && (10_000_000 * drawn) % 1 < 0.7;
-  return { steering: { pauses, retries, cancels: drawn < 0.1 }, callers, keys, skipsFailed, hasCheckpoints };
+  const hasActors = keys > 0 && (100_000_000 * drawn) % 1 < 0.6;
+  const steering = { pauses, retries, cancels: drawn < 0.1 };
+  return { steering, callers, keys, hasActors, skipsFailed, hasCheckpoints };
 }

@@ -10,6 +10,7 @@ import type { LeaseTiming } from "../../src/coordinator/lead/elector-storage.ts"
 import type { Batch, Store } from "../../src/storage/store.ts";
 import { CallerNode } from "./caller-node.ts";
 import { BUDGETS, CoordinatorNode } from "./coordinator-node.ts";
+import { namesOfActors } from "./actor-machine.ts";
 import { Coordinators } from "./coordinators.ts";
 import { Journal } from "./journal.ts";
 import type { LedgerHome } from "./ledger-home.ts";
@@ -80,7 +81,7 @@ export async function simulate(
   const drawn = drawSettings(world.random, coordinators);
   const settings = variant.settings?.(drawn) ?? drawn;
   const journal = new Journal();
-  const witness = new Witness(world, journal, BUDGETS);
+  const witness = new Witness(world, journal, BUDGETS, settings);
   world.say("sim", JSON.stringify(settings));
   let violation: Error | undefined;
   try {
@@ -172,7 +173,11 @@ async function run(
   const ends = { network, client: operatorProcess, identity, addresses, servicesOf, taps };
   const { transport } = new SimTransport(ends);
   const operator = new Operator(operatorProcess, transport, {
-    ...{ workload, steering: settings.steering },
+    ...{
+      workload,
+      steering: settings.steering,
+      actors: settings.hasActors ? namesOfActors(settings.keys) : [],
+    },
     skips: (key) => witness.skipAsked(key),
     pauses: (key) => witness.pauseAsked(key),
     fail: (error) => world.violate(error),

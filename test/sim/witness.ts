@@ -17,6 +17,10 @@ import type { Sharing } from "./lead-witness.ts";
 import type { SimProcess } from "./process.ts";
 import { RunWitness } from "./run-witness.ts";
 import type { Decision } from "./run-witness.ts";
+import type { Settings } from "./settings.ts";
+import { shadowActors } from "./shadow-actors.ts";
+import type { ShadowActors } from "./shadow-actors.ts";
+import { SteadyClocks } from "./steady-clocks.ts";
 import { ShadowKeys } from "./shadow-keys.ts";
 import { ShadowRing } from "./shadow-ring.ts";
 import { isFinal, isReady, ShadowLedger } from "./shadow-ledger.ts";
@@ -27,6 +31,7 @@ import { runsAlone } from "../../machines/work-item.ts";
 import { Idleness } from "../support/idleness.ts";
 import type { ReadyItem } from "../support/idleness.ts";
 import type { SimWorld } from "./world.ts";
+import { describe, nameOf, resultName } from "./witness-words.ts";
 import { Violation } from "./world.ts";
 import type { ItemKind } from "./workload.ts";
 
@@ -51,9 +56,13 @@ export class Witness {
   #ledger = new ShadowLedger();
   readonly #mayPass = new Set<string>();
   readonly #mayBePaused = new Set<string>();
-  #keys = new ShadowKeys(this.#mayPass, this.#mayBePaused);
+  readonly #settings: Settings;
+  #keys: ShadowKeys;
+  /** Undefined where keys are no actors. */
+  #actors: ShadowActors | undefined;
+  readonly #clocks = new SteadyClocks();
   #ring = new ShadowRing();
-  readonly #run = new RunWitness();
+  readonly #run: RunWitness;
   readonly #lead: LeadWitness;
   /** When an attempt was last assigned. */
   readonly #assignedAtMs = new Map<string, number>();
@@ -84,8 +93,12 @@ export class Witness {
   /** Results in the outboxes, on disk. */
   readonly #stored = new Set<string>();
 
-  constructor(world: SimWorld, journal: Journal, budgets: Budgets) {
+  constructor(world: SimWorld, journal: Journal, budgets: Budgets, settings: Settings) {
     this.#world = world;
+    this.#settings = settings;
+    this.#run = new RunWitness(settings.hasActors);
+    this.#keys = new ShadowKeys(this.#mayPass, this.#mayBePaused, this.#settings.hasActors);
+    this.#actors = shadowActors(this.#settings);
     this.#journal = journal;
     this.#budgets = budgets;
     this.#lead = new LeadWitness(world);
@@ -131,12 +144,14 @@ export class Witness {
   }
 
   /** After each turn of a leader: no work waits beside somebody who could do it. */
-  decided(state: CoordinatorState): void {
+  decided(state: CoordinatorState, process: SimProcess): void {
+    this.#guard(() => this.#clocks.read(state, process));
     // One that was followed, and does not know it yet, decides nothing.
     if (state.epoch !== this.epoch) return;
     this.#guard(() => {
       const ready = [...this.#ledger.items]
         .filter((item) => isReady(item) && this.#keys.mayBeNext(item.idText))
+        .filter(({ idText }) => this.#actors?.isChoosy(idText) !== true)
         .map(({ idText: id, lastAttempt: attempt, budgets }): ReadyItem => ({
           ...{ id, attempt },
           failedBy: budgets?.failedBy ?? "",
@@ -187,6 +202,8 @@ export class Witness {
       this.#keys.take(batch);
       this.#ring.take(batch);
       const changes = this.#ledger.take({ ...batch, durability: isDurable ? "sync" : "flush" });
+      const circumstances = { steadyMs: this.#clocks.nowMs(process), isCancelled: this.#isCancelled };
+      this.#actors?.take(batch, circumstances);
       this.#run.changed(this.#ledger, changes, { before, epoch: this.epoch });
       for (const change of changes) this.#changed(change);
     });
@@ -229,13 +246,16 @@ export class Witness {
       this.#ledger = new ShadowLedger();
       const inOrder = [...durable].sort((one, other) => rank(one.key) - rank(other.key));
       this.#ledger.take({ puts: inOrder, deletes: [], durability: "sync" });
-      this.#keys = new ShadowKeys(this.#mayPass, this.#mayBePaused);
+      this.#keys = new ShadowKeys(this.#mayPass, this.#mayBePaused, this.#settings.hasActors);
+      this.#actors = shadowActors(this.#settings);
+      this.#actors?.restore(inOrder);
       this.#keys.take({ puts: inOrder, deletes: [] }, true);
       this.#ring = new ShadowRing();
       this.#ring.take({ puts: inOrder }, true);
       for (const batch of behind) {
         this.#ledger.take({ ...batch, durability: "flush" });
         this.#keys.take(batch);
+        this.#actors?.take(batch, { steadyMs: undefined, isCancelled: this.#isCancelled });
         this.#ring.take(batch);
       }
     });
@@ -368,6 +388,7 @@ export class Witness {
         continue;
       if (shadow === undefined && mayLack) continue;
       if (shadow === undefined) throw new Violation(`${short(item)} was submitted and is lost`);
+      if (this.#actors?.isExcused(item) === true) continue;
       const isFailed = shadow.failed !== undefined && shadow.failed.class !== "poison";
       const shouldFail = kind === "bad" || kind === "big";
       if (isFailed !== shouldFail && shadow.failed?.class !== "poison")
@@ -457,7 +478,8 @@ export class Witness {
 
   #checkFailed({ idText, failed }: ShadowItem): void {
     const errors = this.#errorsOf(idText);
-    if (failed?.class === "error" && errors < this.#budgets.maxAttempts)
+    const isExcused = this.#actors?.isExcused(idText) === true;
+    if (failed?.class === "error" && errors < this.#budgets.maxAttempts && !isExcused)
       throw new Violation(`${short(idText)} failed for good after ${errors} failures`);
     if (failed?.class === "poison" && this.#losses < this.#budgets.maxLost)
       throw new Violation(`${short(idText)} is called poison after ${this.#losses} losses`);
@@ -572,22 +594,4 @@ function mustRunAlone({ lost, isApart }: RunningRecord): boolean {
 /** Rows of items come first: the others are of them. */
 function rank(key: string): number {
   return key.startsWith("items/") ? 0 : 1;
-}
-
-function describe(running: RunningRecord | undefined): string {
-  return running === undefined ? "nobody's" : `with ${running.worker} as #${running.attempt}`;
-}
-
-function nameOf({ attempt }: Result): string {
-  return `${short(itemIdText(attempt?.itemId ?? new Uint8Array()))}#${attempt?.attempt}`;
-}
-
-function resultName(result: Result): string {
-  const { attempt, incarnation, outcome } = result;
-  return [
-    itemIdText(attempt?.itemId ?? new Uint8Array()),
-    attempt?.attempt,
-    Buffer.from(incarnation).toString("hex"),
-    outcome,
-  ].join();
 }

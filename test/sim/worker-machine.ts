@@ -63,7 +63,10 @@ export abstract class WorkerMachine extends SimNode implements Victim {
     return new SimTransport({ network, client: process, identity, servicesOf, taps, addresses }).transport;
   }
 
-  protected backend(process: SimProcess, parts: Pick<SimBackendOptions, "beginsUnasked"> = {}): SimBackend {
+  protected backend(
+    process: SimProcess,
+    parts: Pick<SimBackendOptions, "beginsUnasked" | "actors"> = {},
+  ): SimBackend {
     const { world, journal, witness } = this.#options;
     return new SimBackend({
       ...{ world, process, journal, ...parts },

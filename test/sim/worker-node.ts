@@ -13,9 +13,11 @@ import type { DiskWeather } from "./process-store.ts";
 import { eventsOf, logOf } from "./voice.ts";
 import { WorkerMachine } from "./worker-machine.ts";
 import type { WorkerMachineOptions } from "./worker-machine.ts";
-import { Violation } from "./world.ts";
+import { LATEST_VERSION } from "./actor-machine.ts";
+import { happens, Violation } from "./world.ts";
 import { OUTPUT_MAX_BYTES } from "./workload.ts";
 
+const UPGRADE_CHANCE = 0.3;
 const SELF_FENCE_MS = 4_000;
 /** Quick items wait by so many times the number of a seed. */
 const BACKLOG_FACTOR = 8;
@@ -40,6 +42,8 @@ export class WorkerNode extends WorkerMachine {
   readonly #options: WorkerNodeOptions;
   #worker: Worker | undefined;
   #isDraining = false;
+  /** That of its code, where keys are actors. */
+  #version = 1;
 
   constructor(options: WorkerNodeOptions, clockRate: number) {
     super(options, "w", clockRate);
@@ -54,6 +58,10 @@ export class WorkerNode extends WorkerMachine {
     this.#isDraining = false;
     const store = new ProcessStore(world, process, disk, (_, batch, outcome) => this.#stored(batch, outcome));
     const { clock, random } = process;
+    // Machines get newer code one after the other, each when its worker is started anew.
+    if (settings.hasActors && happens(random, UPGRADE_CHANCE)) this.#version = LATEST_VERSION;
+    const actors = settings.hasActors ? { version: this.#version, actors: settings.keys } : undefined;
+    const backend = this.backend(process, { actors, ...(beginsUnasked && { beginsUnasked }) });
     Worker.start({
       runId,
       workerId,
@@ -62,7 +70,7 @@ export class WorkerNode extends WorkerMachine {
       credentials: { kind: "own", credentials: CREDENTIALS },
       slots: settings.slots,
       work: {
-        plugins: fixedPlugins(this.backend(process, { ...(beginsUnasked && { beginsUnasked }) })),
+        plugins: fixedPlugins(backend, { ...(actors && { stateVersion: actors.version }) }),
         prefetch: settings.prefetch,
         prefetchMax: BACKLOG_FACTOR * settings.prefetch,
         limits: { maxOutputBytes: OUTPUT_MAX_BYTES },
