@@ -213,7 +213,7 @@ export const CLUSTER_SETTINGS = {
   "run.max_fails": {
     kind: "failures",
     roles: coordinator,
-    doc: "How many items may fail before the run is paused, counted from its start or from when it was last resumed; a percentage is of the items that are final, and is judged when 20 of them are. What runs by then is finished and recorded, so a few more may fail. Whatever it is, a run is also paused when the first 50 items to end have all failed, once; with `none` it is not paused for any failures.",
+    doc: "How many items may fail before the run is paused, counted from its start or from when it was last resumed; a percentage is of the items that are final, and is judged when 20 of them are. What runs by then is finished and recorded, so a few more may fail. Items that actors make count like all others, but for those that nobody waits for any more. Whatever it is, a run is also paused when the first 50 items to end have all failed, once; with `none` it is not paused for any failures.",
   },
   "run.time_limit": {
     kind: "duration",
