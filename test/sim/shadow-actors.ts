@@ -30,6 +30,8 @@ interface Rules {
   /** How many actors there are that nobody has begun. */
   readonly actors: number;
   readonly skipsFailed: boolean;
+  /** Those that somebody has asked to go on without what has failed. */
+  readonly mayPass: ReadonlySet<string>;
 }
 
 /** How a batch came to be. */
@@ -45,9 +47,9 @@ const ROUNDING_MS = 1;
 const NO_NUMBER = -1;
 
 /** Undefined where keys are no actors. */
-export function shadowActors(settings: Settings): ShadowActors | undefined {
+export function shadowActors(settings: Settings, mayPass: ReadonlySet<string>): ShadowActors | undefined {
   const { hasActors, keys, skipsFailed } = settings;
-  return hasActors ? new ShadowActors({ actors: keys, skipsFailed }) : undefined;
+  return hasActors ? new ShadowActors({ actors: keys, skipsFailed, mayPass }) : undefined;
 }
 
 export class ShadowActors {
@@ -221,6 +223,10 @@ export class ShadowActors {
   #skips({ text, hasFailed }: { readonly text: string; readonly hasFailed: boolean }): void {
     const actor = this.#actors.get(text);
     if (actor?.keptBy === undefined || hasFailed) return;
+    const { skipsFailed, mayPass } = this.#rules;
+    const [name = ""] = text.split(LANE_MARK);
+    if (!skipsFailed && !mayPass.has(name))
+      throw new Violation(`K3: nobody has asked to skip what keeps ${name}`);
     passOver(actor, this.#items.get(actor.keptBy));
     actor.keptBy = undefined;
   }
@@ -345,6 +351,8 @@ export class ShadowActors {
 
   #whyUnwanted(item: ActorItem): string | undefined {
     const { key, origin, sequence } = item;
+    const keptBy = this.#actors.get(key)?.keptBy;
+    if (keptBy !== undefined && keptBy !== item.place) return "its key is kept by one that has failed";
     if (origin?.kind === "action") return undefined;
     if (origin?.kind === "invocation") {
       const by = invokedBy(item);

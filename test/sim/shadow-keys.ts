@@ -54,7 +54,7 @@ export class ShadowKeys {
   readonly #mayBePaused: ReadonlySet<string>;
   readonly #hasActors: boolean;
 
-  /** `mayPass`: keys whose failed items somebody has asked to skip. `hasActors`: their states are somebody else's to look at. */
+  /** `mayPass`: keys whose failed items somebody has asked to skip. `hasActors`: their states, and what keeps them, are somebody else's to look at. */
   constructor(mayPass: ReadonlySet<string>, mayBePaused: ReadonlySet<string>, hasActors = false) {
     this.#mayPass = mayPass;
     this.#mayBePaused = mayBePaused;
@@ -149,7 +149,7 @@ export class ShadowKeys {
     if (!isWhole && !letter.hasBegun) {
       if (before.some(({ status }) => status === "open"))
         throw new Violation(`K1: an item of ${key} begins before an earlier one`);
-      if (!this.#mayPass.has(actorOf(key)) && before.some(({ status }) => status === "failed"))
+      if (!this.#hasActors && !this.#mayPass.has(key) && before.some(({ status }) => status === "failed"))
         throw new Violation(`K3: an item of ${key} passes one that has failed`);
     }
     letter.status = "running";
@@ -167,11 +167,6 @@ export class ShadowKeys {
   #textOf(key: string): string | undefined {
     return this.#texts.get(key.slice(STATES_PREFIX.length));
   }
-}
-
-/** Actions of an actor are skipped with it. */
-function actorOf(key: string): string {
-  return key.split("\0")[0] ?? key;
 }
 
 function under(entries: readonly Entry[], prefix: string): readonly Entry[] {

@@ -98,7 +98,7 @@ export class Witness {
     this.#settings = settings;
     this.#run = new RunWitness(settings.hasActors);
     this.#keys = new ShadowKeys(this.#mayPass, this.#mayBePaused, this.#settings.hasActors);
-    this.#actors = shadowActors(this.#settings);
+    this.#actors = shadowActors(this.#settings, this.#mayPass);
     this.#journal = journal;
     this.#budgets = budgets;
     this.#lead = new LeadWitness(world);
@@ -247,7 +247,7 @@ export class Witness {
       const inOrder = [...durable].sort((one, other) => rank(one.key) - rank(other.key));
       this.#ledger.take({ puts: inOrder, deletes: [], durability: "sync" });
       this.#keys = new ShadowKeys(this.#mayPass, this.#mayBePaused, this.#settings.hasActors);
-      this.#actors = shadowActors(this.#settings);
+      this.#actors = shadowActors(this.#settings, this.#mayPass);
       this.#actors?.restore(inOrder);
       this.#keys.take({ puts: inOrder, deletes: [] }, true);
       this.#ring = new ShadowRing();

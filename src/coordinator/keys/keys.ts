@@ -9,7 +9,7 @@
 import { assert } from "../../base/assert.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import type { Entry } from "../../storage/store.ts";
-import type { KeyRoom, KeyedEnd, LeftState, Order } from "../ledger/key-room.ts";
+import type { Fault, KeyRoom, KeyedEnd, LeftState, Order } from "../ledger/key-room.ts";
 import type { Ledger, PendingItem } from "../ledger/ledger.ts";
 import { isInside, priorityOf, sequenceOf } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
@@ -236,19 +236,10 @@ export class Keys implements KeyRoom<PendingItem> {
     this.#boxes.wakeLeft(isReplayed);
   }
 
-  admits(place: Place, left: LeftState | undefined): string | undefined {
+  admits(place: Place, left: LeftState | undefined): Fault | undefined {
     if (left === undefined) return undefined;
-    const key = this.#boxes.find(place);
-    const commit = key?.statedCommit ?? 0;
-    const [is, was] = [left.stateVersion ?? 0, key?.stateVersion ?? 0];
-    if (is < was && left.state !== "kept") return `its state is of version ${is}, and was of ${was}`;
-    if (left.basedOn !== commit)
-      return `the state that it began with is of commit ${left.basedOn}, and its key has that of ${commit}`;
-    if (key?.isLane === true && (left.state !== "kept" || left.asks !== undefined))
-      return "it leaves a state or asks for something, and is no event of an actor";
-    if (key === undefined || left.asks === undefined) return undefined;
     const { table, timers, settings } = this;
-    return faultOf({ table, timers, maxMail: settings.maxMail }, key, left.asks);
+    return faultOf({ table, timers, maxMail: settings.maxMail }, this.#boxes.find(place), left);
   }
 
   /** The worker that was to begin this item does not have the state of its key. */
