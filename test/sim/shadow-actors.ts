@@ -30,7 +30,7 @@ interface Rules {
   /** How many actors there are that nobody has begun. */
   readonly actors: number;
   readonly skipsFailed: boolean;
-  /** Those that somebody has asked to go on without what has failed. */
+  /** Names of actors: somebody has asked them to go on without what has failed. */
   readonly mayPass: ReadonlySet<string>;
 }
 
