@@ -1,7 +1,7 @@
-// Tuples in msgpack, as records have them: the few forms of it that records are made of, without an object for each field that is read. Other
-// forms are for the library.
+// Tuples in msgpack, as records have them: the few forms of it that records are made of, without an object for the reading. Other forms
+// are left to the library.
 //
-// Keeps true: it reads the same as the library would; bytes of a field are those of the record, not a copy.
+// Keeps true: what it reads is what the library would; bytes of a field are those of the record, not a copy.
 
 /** A record that holds so much of other memory, or less, as it has itself is read where it lies. */
 const ROOM_FACTOR = 2;
