@@ -269,7 +269,7 @@ async function untilOver({ world, settings, coordinators, operator, witness }: R
   let overAtMs = Infinity;
   while (world.nowMs < overAtMs) {
     if (!operator.isDone) overAtMs = Infinity;
-    // What stood still until the storm was over is judged by what it does when it goes on.
+    // A process that stood still until the storm was over is judged by what it does when it goes on.
     else if (overAtMs === Infinity) overAtMs = Math.max(world.nowMs, settings.stormMs) + AFTERMATH_MS;
     if (world.nowMs > settings.stormMs + CALM_MAX_MS || world.happened > MOMENTS_MAX) {
       const left = [...witness.ledger.items].filter((item) => !isFinal(item));
