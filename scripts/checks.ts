@@ -60,12 +60,29 @@ const STATIC: readonly Check[] = [
 
 /** End to end tests that mostly wait, for a deadline of the protocol or for items: side by side with the others they cost little. */
 const WAITING = [
-  ...["*-witness", "checkpoint-bucket", "clocks", "event-stream", "failure-scan", "fence", "fleet-trouble"],
+  ...[
+    "*-witness",
+    "actors-upgrade",
+    "checkpoint-bucket",
+    "clocks",
+    "event-stream",
+    "failure-scan",
+    "fence",
+    "fleet-trouble",
+  ],
   ...["releases", "run-added-workers", "run-damage", "run-recovery", "run-restarts", "smoke"],
 ].map(endToEnd);
 /** The same, for leaders that end and the stores that they leave: two halves, so that neither is the last to end by far. */
 const WAITING_FOR_LEADERS = [
-  ...["coordinator-restart", "keys-takeover", "leader-change", "postgres", "postgres-crash", "split-brain"],
+  ...[
+    "actors-takeover",
+    "coordinator-restart",
+    "keys-takeover",
+    "leader-change",
+    "postgres",
+    "postgres-crash",
+    "split-brain",
+  ],
   ...[
     "postgres-restore",
     "postgres-rollback",
