@@ -8,7 +8,7 @@ import { eventually } from "../support/eventually.ts";
 
 const ACCOUNTS = 6;
 const CENTS_EACH = 1_000;
-export const BANK_MANIFEST = "bank.toml";
+const BANK_MANIFEST = "bank.toml";
 /** Version 2, whose states have another shape. */
 export const NEWER_BANK = "bank-2.toml";
 

@@ -1,26 +1,36 @@
 // Releases on real processes over TLS: a bad candidate that goes, a good one that stays whoever is killed, and one that a second terminal
 // begins beside `rollout run`. Executions are counted, and those beyond a limit wait: no run ends before its verdict, and the number of
-// items says how far a stage can have come, whatever the machine does meanwhile.
+// items says how far a stage can have come, whatever the machine does meanwhile. Items are chosen by their arms where they can be, so that it
+// says that whatever the ids are, too.
 import { existsSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "chai";
+import { loadManifest } from "../../src/config/manifest.ts";
+import { taskOf } from "../../src/config/task.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
 import { eventually } from "../support/eventually.ts";
 import { withLocalRun } from "../support/local-run.ts";
+import { itemsByArm } from "./items-by-arm.ts";
+import type { ItemsByArm } from "./items-by-arm.ts";
+
+const isHard = (n: number): boolean => n % 5 < 2;
 
 /** Its version is in its text. Two of five items of a bad one fail, always the same ones. */
 const codeOf = (version: string, isBad: boolean): string => `
 import { appendFileSync, readFileSync, statSync } from "node:fs";
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+// Quick, but never so quick that hundreds of items wait at a worker.
+const LEAST_MS = 5;
 const limit = () => { try { return Number(readFileSync("limit", "utf8")); } catch { return Infinity; } };
 export default async ({ n }, { signal }) => {
   appendFileSync("begun", ".");
   const own = statSync("begun").size;
+  await pause(LEAST_MS);
   while (own > limit() && !signal.aborted) await pause(20);
   appendFileSync("ended", ".");
-  if (${isBad} && n % 5 < 2) throw new Error("it cannot do this one");
+  if (${isBad} && (${isHard.toString()})(n)) throw new Error("it cannot do this one");
   return { by: "${version}", n };
 };
 `;
@@ -46,9 +56,16 @@ interface Status {
 }
 
 interface Line {
+  readonly item: string;
   readonly ok: boolean;
   readonly plugin_version: string;
   readonly output: { readonly by: string; readonly n: number };
+}
+
+interface Expected {
+  readonly n: number;
+  /** Undefined for one that was not chosen by its id. */
+  readonly id?: string;
 }
 
 /** A directory with both versions of the plugin, `v1.toml` and `v2.toml`. */
@@ -97,18 +114,40 @@ class Bench {
   }
 }
 
-const BOTH = ["--plugin", "v1.toml", "--plugin", "v2.toml", "--slots", "4"];
+/** A few items wait at the worker beside those that it executes: those that are given out in one stage and end in the next are few. */
+const BOTH = ["--plugin", "v1.toml", "--plugin", "v2.toml", "--slots", "4", "--backlog-time", "10ms"];
 
 describe("releases", () => {
   const it = concurrentTests(2);
 
-  /** A sealed run of so many items, none of which ends before a limit lets it, with a worker that has both versions. */
-  async function startRun(cluster: Cluster, bench: Bench, items: number): Promise<void> {
+  /** A run that goes on, whose first item has begun and does not end before a limit lets it, with a worker that has both versions. */
+  async function startRun(cluster: Cluster, bench: Bench): Promise<void> {
     bench.limit(0);
     await cluster.startCoordinator();
     await cluster.startWorker({ args: BOTH });
-    const values = Array.from({ length: items }, (_, n) => ({ n }));
-    await cluster.submit(values, "--plugin", "v1.toml", "--seal");
+    await cluster.submit([{ n: 0 }], "--plugin", "v1.toml");
+    await bench.untilLimit(0);
+  }
+
+  /** The release begins, and all but the first of so many items are submitted for it. Returns all of them. */
+  async function beginRelease(
+    cluster: Cluster,
+    spec: string,
+    items: number,
+    chosen: Pick<ItemsByArm<boolean>, "shares" | "turns">,
+  ): Promise<Expected[]> {
+    const said = await say(cluster, "release", "create", spec, "--plugin", "v2.toml", "--json");
+    const { release } = JSON.parse(said) as { readonly release: string };
+    const { digest: taskDigest } = taskOf(await loadManifest(cluster.file("v1.toml")));
+    const by = { ...chosen, release, taskDigest, kindOf: isHard };
+    const rest = itemsByArm(by, { first: 1, count: items - 1 });
+    await cluster.submit(
+      rest.map(({ n }) => ({ n })),
+      "--plugin",
+      "v1.toml",
+      "--seal",
+    );
+    return [{ n: 0 }, ...rest];
   }
 
   async function say(cluster: Cluster, ...words: string[]): Promise<string> {
@@ -129,12 +168,12 @@ describe("releases", () => {
   /** Each item once, and each by the version that its result names. Says how many items each version has done. */
   function expectAllDone(
     lines: readonly Line[],
-    items: number,
+    expected: readonly Expected[],
   ): { readonly first: number; readonly second: number } {
     expect(lines.every(({ ok }) => ok)).to.equal(true);
-    expect(lines.map(({ output }) => output.n).toSorted((one, other) => one - other)).to.deep.equal(
-      Array.from({ length: items }, (_, n) => n),
-    );
+    const idOf = new Map(lines.map(({ output, item }) => [output.n, item]));
+    expect(lines).to.have.length(expected.length);
+    for (const { n, id } of expected) expect(idOf.get(n), `item ${n}`).to.equal(id ?? idOf.get(n) ?? "there");
     expect(lines.filter(({ output, plugin_version }) => output.by !== plugin_version)).to.deep.equal([]);
     const first = lines.filter(({ plugin_version }) => plugin_version === "1").length;
     return { first, second: lines.length - first };
@@ -145,9 +184,11 @@ describe("releases", () => {
     withCluster({ "run.max_attempts": 1 }, async (cluster) => {
       const [items, enough] = [240, 200];
       const bench = new Bench(cluster.directory, { isBad: true });
-      await startRun(cluster, bench, items);
+      await startRun(cluster, bench);
       const spec = bench.writeSpec([{ share: 50, minItems: 100 }], "");
-      await say(cluster, "release", "create", spec, "--plugin", "v2.toml");
+      const [hard, easy, old] = [{ from: 0, kind: true }, { from: 0, kind: false }, { from: 1 }];
+      const turns = [hard, old, easy, old, hard, old, easy, old, easy, old];
+      const all = await beginRelease(cluster, spec, items, { shares: [0.5], turns });
       bench.limit(enough);
       await cluster.coordinator.event("release_rolled_back");
       const watched = await cluster.run("release", "status", "--watch", "--json");
@@ -155,7 +196,7 @@ describe("releases", () => {
       bench.letGo();
       await cluster.coordinator.event("run_completed");
       expect((await statusOf(cluster)).state).to.equal("rolled_back");
-      const done = expectAllDone(linesOf(await say(cluster, "results")), items);
+      const done = expectAllDone(linesOf(await say(cluster, "results")), all);
       expect(done.second, "what it did stays").to.be.within(1, enough);
       const ofSecond = linesOf(await say(cluster, "results", "--plugin-version", "2"));
       expect(ofSecond).to.have.length(done.second);
@@ -165,14 +206,17 @@ describe("releases", () => {
   it("a good candidate reaches all items and stays there, also when the leader is killed in each stage", () =>
     withCluster({}, async (cluster) => {
       // No stage can be promoted by the items that end before the leader is killed in it, and each by those that end after.
-      const [inFirst, inSecond, toAll, items] = [20, 120, 420, 470];
+      // To be promoted the first stage takes 53 items that are given out in it, two of five of which are the candidate's, and the second
+      // one 235, three of five; the rest covers those that a leader has given out and another one sees end.
+      const [inFirst, inSecond, toAll, items] = [20, 140, 480, 530];
       const bench = new Bench(cluster.directory);
-      await startRun(cluster, bench, items);
+      await startRun(cluster, bench);
       const spec = bench.writeSpec([
         { share: 40, minItems: inFirst + 1 },
         { share: 60, minItems: inSecond + 1 },
       ]);
-      await say(cluster, "release", "create", spec, "--plugin", "v2.toml");
+      const turns = [0, 1, 2, 0, 2].map((from) => ({ from }));
+      const all = await beginRelease(cluster, spec, items, { shares: [0.4, 0.6], turns });
 
       const killInStage = async (stage: number, limit: number): Promise<Status> => {
         bench.limit(limit);
@@ -196,14 +240,15 @@ describe("releases", () => {
       const end = await statusOf(cluster);
       expect(end.stages.map(({ phase }) => phase)).to.deep.equal(["promoted", "promoted", "promoted"]);
       expect(end.stages).to.deep.equal(completed.stages);
-      const { first, second } = expectAllDone(linesOf(await say(cluster, "results")), items);
+      const { first, second } = expectAllDone(linesOf(await say(cluster, "results")), all);
       expect(first, "the old version had its part").to.be.greaterThan(0);
       expect(second, "none of the last items is of the old version").to.be.at.least(items - toAll);
     }));
 
   it("one begun beside `rollout run` restarts nobody, and the run is up to date with either manifest then", () =>
     withLocalRun({ items: 0 }, async (place) => {
-      const [items, toAll] = [160, 130];
+      // Arms are left to chance here. That they are so uneven that none of this many items promotes the stage has a chance of 10^-9.
+      const [items, toAll] = [900, 860];
       place.writeInput(items);
       const bench = new Bench(place.directory);
       bench.limit(0);
@@ -225,7 +270,10 @@ describe("releases", () => {
       expect((await run.ended).code, run.describe()).to.equal(0);
       const lines = (await place.results()) as unknown as Line[];
       const numbered = lines.map((line) => ({ ...line, output: { ...line.output, n: line.output.n - 1 } }));
-      const { first, second } = expectAllDone(numbered, items);
+      const { first, second } = expectAllDone(
+        numbered,
+        Array.from({ length: items }, (_, n) => ({ n })),
+      );
       expect(first).to.be.greaterThan(0);
       expect(second).to.be.at.least(items - toAll);
       for (const manifest of ["v1.toml", "v2.toml"])

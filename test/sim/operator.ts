@@ -9,7 +9,11 @@ import type { RunId } from "../../src/base/ids.ts";
 import { KeyAction, KeyService } from "../../src/gen/rollout/v1/keys_pb.ts";
 import { KeyPhase, OperatorService, RunState } from "../../src/gen/rollout/v1/run_pb.ts";
 import { seenRun } from "../support/worker-client.ts";
+import type { Release } from "../../src/client/releases.ts";
 import type { SimProcess } from "./process.ts";
+import { ReleaseOperator } from "./release-operator.ts";
+import { PLUGIN } from "./release-settings.ts";
+import type { ReleaseSettings } from "./release-settings.ts";
 import type { Steering } from "./settings.ts";
 import { between, happens, Violation } from "./world.ts";
 import { TASK_DIGEST } from "./workload.ts";
@@ -29,6 +33,8 @@ interface Wanted {
   readonly workload: Workload;
   readonly steering: Steering;
   readonly actors: readonly string[];
+  /** Undefined: there is no release, and the run names no plugin. */
+  readonly release: ReleaseSettings | undefined;
   /** Told of a key before it is asked to go on without what has failed. */
   readonly skips: (key: string) => void;
   /** Told of a key before it is asked to pause: a call that was given up may come much later. */
@@ -57,6 +63,9 @@ export class Operator {
   #wentBack = false;
   #hasEverGoneBack = false;
   #isShut = false;
+  /** Nothing more is begun: the end of the run is waited for, or here. */
+  #isEnding = false;
+  readonly #releases: ReleaseOperator | undefined;
 
   constructor(process: SimProcess, transport: Transport, wanted: Wanted) {
     this.#process = process;
@@ -66,6 +75,10 @@ export class Operator {
     this.#client = createClient(OperatorService, transport);
     this.#keys = createClient(KeyService, transport);
     this.#actors = wanted.actors;
+    const { release } = wanted;
+    const ask = <Answer>(what: string, call: () => Promise<Answer>): Promise<Answer> => this.#ask(what, call);
+    const ports = { ask, isOver: () => this.#isEnding };
+    this.#releases = release && new ReleaseOperator(process, transport, release, ports);
     this.#hasKeys = wanted.workload.batches.flat().some(({ key }) => key !== "");
   }
 
@@ -75,8 +88,11 @@ export class Operator {
   }
 
   async work(): Promise<void> {
+    const releasing = this.#releases?.work();
     await Promise.all([this.#bringIn(), this.#steer()]);
     await this.#seeToTheEnd();
+    this.#isEnding = true;
+    await releasing;
     this.#isDone = true;
   }
 
@@ -88,9 +104,14 @@ export class Operator {
     this.#seeToTheEnd().then(() => (this.#isDone = true), this.#wanted.fail);
   }
 
-  /** After the store went back a call of before has sealed the run, and it takes no items any more. */
+  /** Since the store last went back it was told that the run is sealed, perhaps by a call of before, and takes no items any more. */
   get isShut(): boolean {
     return this.#isShut;
+  }
+
+  /** The run's last release, as an operator sees it; undefined where there is none. */
+  async latestRelease(): Promise<Release | undefined> {
+    return this.#releases?.latest();
   }
 
   async #seeToTheEnd(): Promise<void> {
@@ -101,6 +122,7 @@ export class Operator {
   }
 
   async #bringIn(): Promise<void> {
+    this.#isShut = false;
     try {
       await this.#unlessCancelled(async () => {
         await this.#submit();
@@ -226,7 +248,8 @@ export class Operator {
     let total = 0;
     for (const [at, batch] of this.#workload.batches.entries()) {
       const items = batch.map(({ payload, priority, key }) => ({ payload, priority, key }));
-      const request = { submissionId, batchNumber: BigInt(at + 1), taskDigest: TASK_DIGEST, items };
+      const plugin = this.#releases === undefined ? "" : PLUGIN;
+      const request = { submissionId, batchNumber: BigInt(at + 1), taskDigest: TASK_DIGEST, plugin, items };
       const { added } = await this.#ask(`submit ${at + 1}`, () => this.#client.submit(request));
       total += Number(added);
       await sleep(clock, between(random, 0, PAUSE_MAX_MS));

@@ -1,10 +1,13 @@
 // The settings of one seed: the size of the cluster, its work, the weather, and the kinds of trouble that it meets. Each run gets
 // a random part of them (swarm testing): a fault that is always there hides what only happens without it.
+import { seededRandom } from "../../src/base/random.ts";
 import type { Random } from "../../src/base/random.ts";
 import type { DatabaseWeather } from "./database-way.ts";
 import type { NetworkWeather } from "./network.ts";
 import type { DiskWeather } from "./process-store.ts";
-import type { ItemKind } from "./workload.ts";
+import { drawRelease } from "./release-settings.ts";
+import type { ReleaseSettings } from "./release-settings.ts";
+import type { DrawnWork } from "./workload.ts";
 import { between, happens } from "./world.ts";
 
 export const FAULTS = [
@@ -41,10 +44,9 @@ export interface Steering {
   readonly cancels: boolean;
 }
 
-export interface Settings {
+export interface Settings extends DrawnWork {
   /** One has its ledger on a disk of its own; several share a database. */
   readonly coordinators: number;
-  readonly items: number;
   readonly workers: number;
   /** Whether a coordinator that shares a database stands only while it sees most of them. */
   readonly quorum: "off" | "majority";
@@ -53,11 +55,10 @@ export interface Settings {
   readonly slots: number;
   readonly prefetch: number;
   readonly inboxMax: number;
-  readonly kinds: Partial<Record<ItemKind, number>>;
-  /** How many keys the items have; 0: they have none. */
-  readonly keys: number;
   /** Whether keys are actors: their items ask for others, for timers and for children. */
   readonly hasActors: boolean;
+  /** The chance that an item waits for a model that loads before it begins. */
+  readonly loadingChance: number;
   /** Whether keys go on behind what has failed, without being asked. */
   readonly skipsFailed: boolean;
   /** Whether workers keep checkpoints of their partitions. */
@@ -72,6 +73,8 @@ export interface Settings {
   readonly disk: DiskWeather;
   readonly database: DatabaseWeather;
   readonly steering: Steering;
+  /** Undefined: the run has none, and names no plugin. */
+  readonly release: ReleaseSettings | undefined;
 }
 
 export const CALM_NETWORK: NetworkWeather = {
@@ -82,12 +85,22 @@ export const CALM_NETWORK: NetworkWeather = {
   duplicateChance: 0,
 };
 export const CALM_DISK: DiskWeather = { syncMaxMs: 3, slowChance: 0, unknownChance: 0 };
-export const CALM_DATABASE: DatabaseWeather = { syncMaxMs: 3, delayMaxMs: 1, slowChance: 0, breakChance: 0 };
+export const CALM_DATABASE: DatabaseWeather = {
+  syncMaxMs: 3,
+  delayMaxMs: 1,
+  slowChance: 0,
+  breakChance: 0,
+  awayMaxMs: 6_000,
+  copyLacks: [0, 40],
+};
 export const COORDINATORS = 3;
 
 /** `coordinators`: one or several; as chance has it unless said. */
 export function drawSettings(random: Random, coordinators?: number): Settings {
-  const settings = drawCluster(random);
+  const cluster = drawCluster(random);
+  const { release } = cluster;
+  const settings =
+    release === undefined ? cluster : { ...cluster, items: Math.max(cluster.items, ITEMS_WITH_RELEASE) };
   // Drawn last, so that the rest is the same with one coordinator and with several.
   const [drawn, shared] = [happens(random, 0.5) ? COORDINATORS : 1, drawShared(random)];
   const count = coordinators ?? drawn;
@@ -100,6 +113,7 @@ function drawShared(random: Random): Pick<Settings, "faults" | "database" | "quo
     quorum: happens(random, 0.3) ? "majority" : "off",
     faults: SHARED_FAULTS.filter(() => happens(random, 0.3)),
     database: {
+      ...CALM_DATABASE,
       syncMaxMs: happens(random, 0.2) ? 40 : 3,
       delayMaxMs: happens(random, 0.2) ? 40 : 1,
       slowChance: happens(random, 0.2) ? 0.01 : 0,
@@ -119,6 +133,8 @@ function drawCluster(random: Random): Settings {
     slots: 1 + Math.floor(random.unit() * 3),
     prefetch: 1 + Math.floor(random.unit() * 8),
     inboxMax: happens(random, 0.15) ? 6 : 1_000,
+    loadingChance: 0.05,
+    unkeyedEvery: 4,
     kinds: {
       flaky: maybe(0.4, () => 0.1),
       bad: maybe(0.3, () => 0.05),
@@ -147,9 +163,15 @@ function drawCluster(random: Random): Settings {
   };
 }
 
+/** More than the fewest: a release with ten of them decides nothing. */
+const ITEMS_WITH_RELEASE = 60;
+
 function drawRest(
   random: Random,
-): Pick<Settings, "steering" | "callers" | "keys" | "hasActors" | "skipsFailed" | "hasCheckpoints"> {
+): Pick<
+  Settings,
+  "steering" | "callers" | "keys" | "hasActors" | "skipsFailed" | "hasCheckpoints" | "release"
+> {
   const [pauses, retries, drawn] = [happens(random, 0.3), happens(random, 0.3), random.unit()];
   // Further digits of the same draw, so that later draws are the same as without callers.
   const callers = (1_000 * drawn) % 1 < 0.4 ? 1 : 0;
@@ -157,7 +179,10 @@ function drawRest(
   const keys = hasKeys ? 1 + Math.floor(howMany * 8) : 0;
   const skipsFailed = (100_000 * drawn) % 1 < 0.3;
   const hasCheckpoints = keys > 0 && (10_000_000 * drawn) % 1 < 0.7;
-  const hasActors = keys > 0 && (100_000_000 * drawn) % 1 < 0.6;
+  const hasRelease = (100_000_000 * drawn) % 1 < 0.3;
+  const release = hasRelease ? drawRelease(seededRandom(Math.floor(drawn * 2 ** 32))) : undefined;
+  // No release tries items that have keys.
+  const hasActors = keys > 0 && !hasRelease && (1_000_000_000 * drawn) % 1 < 0.7;
   const steering = { pauses, retries, cancels: drawn < 0.1 };
-  return { steering, callers, keys, hasActors, skipsFailed, hasCheckpoints };
+  return { steering, callers, keys, hasActors, skipsFailed, hasCheckpoints, release };
 }

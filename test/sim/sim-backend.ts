@@ -12,6 +12,7 @@ import type {
 import { isWork } from "../../src/worker/backends/key-asks.ts";
 import type { Execution, Journal } from "./journal.ts";
 import type { SimProcess } from "./process.ts";
+import type { Badness } from "./release-settings.ts";
 import type { SimWorld } from "./world.ts";
 import { folded, STATE_SEPARATOR } from "./shadow-keys.ts";
 import { between, happens, Violation } from "./world.ts";
@@ -22,8 +23,14 @@ export interface SimBackendOptions {
   readonly world: SimWorld;
   readonly process: SimProcess;
   readonly journal: Journal;
+  /** The version of the plugin that it is. */
+  readonly version: string;
+  /** How it is bad; undefined: it is not. */
+  readonly badness?: Badness | undefined;
   /** Called with each start, before anything of it happens. */
   readonly onStart: (execution: Execution) => void;
+  /** The chance that an item waits for a model that loads. */
+  readonly loadingChance: number;
   /** It does not ask whether an item may begin when its turn has come. */
   readonly beginsUnasked?: true;
   /** Keys are actors, executed by code of this version; undefined: each has the list of its successes for a state. */
@@ -40,6 +47,8 @@ const LOADING_MAX_MS = 3_000;
 /** How long an execution that is told to end takes for it. */
 const END_MAX_MS = 200;
 const LEFT_AT = "at ";
+/** The share of its failures with which a candidate that kills takes its worker down. */
+const KILLS_CHANCE = 0.2;
 
 export class SimBackend implements Backend {
   readonly #options: SimBackendOptions;
@@ -59,10 +68,10 @@ export class SimBackend implements Backend {
     signal: AbortSignal,
     report: (report: ItemReport) => void,
   ): Promise<Outcome> {
-    const { process, beginsUnasked } = this.#options;
+    const { process, loadingChance, beginsUnasked } = this.#options;
     const { clock, random } = process;
     // As a process that is started, and a model that loads.
-    const waitMs = happens(random, 0.05)
+    const waitMs = happens(random, loadingChance)
       ? between(random, 0, LOADING_MAX_MS)
       : between(random, 0, STARTING_MAX_MS);
     await sleep(clock, waitMs, signal);
@@ -76,19 +85,27 @@ export class SimBackend implements Backend {
     signal: AbortSignal,
     report: (report: ItemReport) => void,
   ): Promise<Outcome> {
-    const { world, process, journal, onStart, onKilled } = this.#options;
+    const { world, process, journal, version, onStart, onKilled } = this.#options;
     const { random, clock } = process;
     const execution: Execution = {
       item: itemIdText(itemId),
       attempt,
+      version,
       worker: process,
       startedAtMs: world.nowMs,
       assignedAtMs: undefined,
+      isTrial: false,
+      isTooLarge: false,
       endedAtMs: undefined,
       outcome: undefined,
       output: undefined,
     };
-    const earlier = journal.of(execution.item).length;
+    const before = journal.of(execution.item);
+    const earlier = before.length;
+    // It fails an item that nothing has failed: so none fails for good if a person gives it all of them.
+    const isFirst =
+      failedBefore(journal, execution.item) === 0 && !before.some((one) => one.version === version);
+    const badness = isFirst ? this.#options.badness : undefined;
     journal.add(execution);
     process.say(`starts ${short(execution.item)}#${attempt} ${Buffer.from(payload).toString()}`);
     onStart(execution);
@@ -97,7 +114,10 @@ export class SimBackend implements Backend {
     const end = (outcome: Outcome): Outcome => {
       execution.endedAtMs = world.nowMs;
       execution.outcome = outcome.kind;
-      if (outcome.kind === "success") execution.output = digestOf(outcome.output);
+      if (outcome.kind === "success") {
+        execution.output = digestOf(outcome.output);
+        execution.isTooLarge = outcome.output.length > OUTPUT_MAX_BYTES;
+      }
       process.say(`ends ${short(execution.item)}#${attempt}: ${outcome.kind}`);
       return outcome;
     };
@@ -108,8 +128,10 @@ export class SimBackend implements Backend {
     const kind = kindOfItem(execution.item, payload);
     if (happens(random, 0.2)) report({ kind: "checkpoint", checkpoint: Buffer.from(`${LEFT_AT}${attempt}`) });
     const { signal: died } = this.#server;
-    const durationMs = between(random, 1, kind === "slow" ? SLOW_MAX_MS : ORDINARY_MAX_MS);
+    const isSlow = kind === "slow" || badness === "crawls";
+    const durationMs = between(random, 1, isSlow ? SLOW_MAX_MS : ORDINARY_MAX_MS);
     await sleep(clock, durationMs, AbortSignal.any([signal, died]));
+    if (badness === "falls" && !signal.aborted && !died.aborted) this.#fall();
     if (kind === "toxic" && !signal.aborted && !died.aborted && journal.at(process).length > 1) this.#fall();
     if (signal.aborted) {
       await sleep(clock, between(random, 0, END_MAX_MS));
@@ -117,6 +139,8 @@ export class SimBackend implements Backend {
     }
     if (died.aborted) return end({ kind: "crash_shared", message: "the server died" });
     if (kind === "deadly" && earlier === 0) onKilled();
+    if (badness === "kills" && happens(random, KILLS_CHANCE)) onKilled();
+    if (badness === "errs" || badness === "kills") return end({ kind: "error", message: "it is worse" });
     const failures = kind === "bad" ? Infinity : kind === "flaky" ? 1 + (payload.length % 2) : 0;
     if (failedBefore(journal, execution.item) < failures)
       return end({ kind: "error", message: `${Buffer.from(payload).toString()} says no` });

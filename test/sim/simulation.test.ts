@@ -11,8 +11,8 @@ const CHUNKS = 8;
 const SEEDS_PER_CHUNK = 20;
 /** Seeds of three coordinators that have each found something, which is mended. */
 const FINDS = [
-  102_384, 104_962, 400_714, 400_815, 402_276, 402_454, 402_972, 500_718, 917_722, 1_000_199, 1_000_562,
-  1_000_662, 1_000_773, 1_000_876, 1_004_298, 1_007_065, 1_007_264, 1_008_984, 1_009_932,
+  102_384, 104_962, 400_714, 400_815, 402_276, 402_454, 402_972, 500_718, 917_722, 920_654, 1_000_199,
+  1_000_562, 1_000_662, 1_000_773, 1_000_876, 1_004_298, 1_007_065, 1_007_264, 1_008_984, 1_009_932,
 ];
 
 /** They found it with keys that were no actors. */
@@ -25,7 +25,9 @@ describe("a simulated cluster", () => {
   withoutStacks();
 
   /** The operators' doings in these seeds. */
-  const met = { retaken: 0, cancelled: 0, completed: 0, shared: 0, followed: 0, acting: 0 };
+  const met = { retaken: 0, cancelled: 0, completed: 0, shared: 0, followed: 0, trials: 0, acting: 0 };
+  /** The states in which releases ended, of candidates that are good and of those that are not. */
+  const ended = new Set<string>();
 
   for (let chunk = 0; chunk < CHUNKS; chunk++) {
     const first = 1 + chunk * SEEDS_PER_CHUNK;
@@ -35,6 +37,9 @@ describe("a simulated cluster", () => {
         const verdict = await simulate(seed);
         expect(verdict.violation, reportOf(verdict)).to.equal(undefined);
         met.retaken += verdict.retaken;
+        met.trials += verdict.trials;
+        if (verdict.settings.release !== undefined)
+          ended.add(`${verdict.release} ${verdict.settings.release.badness === undefined ? "good" : "bad"}`);
         if (verdict.settings.coordinators > 1) {
           met.shared++;
           if (verdict.leaderships > 1) met.followed++;
@@ -57,6 +62,12 @@ describe("a simulated cluster", () => {
     expect(met.retaken).to.be.greaterThan(0);
     expect(met.cancelled).to.be.greaterThan(0);
     expect(met.completed).to.be.greaterThan(met.cancelled);
+  });
+
+  it("met releases that are completed, rolled back, aborted and over with their run, in these seeds", () => {
+    expect(met.trials).to.be.greaterThan(100);
+    expect([...ended]).to.include.members(["Completed good", "RolledBack bad", "Ended good", "Ended bad"]);
+    expect([...ended].some((end) => end.startsWith("Aborted"))).to.equal(true);
   });
 
   it("met coordinators that share a database and follow each other, in these seeds", () => {

@@ -11,6 +11,7 @@ import type { Batch, Store } from "../../src/storage/store.ts";
 import { CallerNode } from "./caller-node.ts";
 import { BUDGETS, CoordinatorNode } from "./coordinator-node.ts";
 import { namesOfActors } from "./actor-machine.ts";
+import type { Release } from "../../src/client/releases.ts";
 import { Coordinators } from "./coordinators.ts";
 import { Journal } from "./journal.ts";
 import type { LedgerHome } from "./ledger-home.ts";
@@ -56,11 +57,14 @@ export interface Verdict {
   readonly retaken: number;
   /** The state of the run at the end. */
   readonly ended: string;
+  /** The state of its last release at the end, empty where it had none; and attempts of candidates that have started. */
+  readonly release: string;
+  readonly trials: number;
 }
 
 /** After the storm a run has so long to come to its end: backoffs of a minute, failure timeouts, several in a row. */
 const CALM_MAX_MS = 400_000;
-/** Stragglers arrive after the end. */
+/** Stragglers arrive after the end, and whoever was stopped or cut off until the storm was over goes on. */
 const AFTERMATH_MS = 3_000;
 /** After the storm somebody leads for good within this time. */
 const LEASES_SETTLE_MS = 20_000;
@@ -105,6 +109,8 @@ export async function simulate(
     adopted: witness.adopted,
     retaken: witness.retaken,
     ended: witness.ledger.run?.state ?? "",
+    release: witness.releases.latest?.state ?? "",
+    trials: witness.releases.trials,
   };
 }
 
@@ -117,7 +123,7 @@ async function run(
   const { random } = world;
   const network = new Network(world, { ...settings.network });
   const disk = { ...settings.disk };
-  const workload = drawWorkload(world.newRandom(), settings.items, settings.kinds, settings.keys);
+  const workload = drawWorkload(world.newRandom(), settings);
   if (settings.skipsFailed) for (const { key } of workload.batches.flat()) witness.skipAsked(key);
   const operatorMachine = { name: "op", disk: new PowerLossStore(), wallOffsetMs: 0, clockRate: 1 };
   const operatorProcess = new SimProcess(world, operatorMachine, 1);
@@ -173,11 +179,8 @@ async function run(
   const ends = { network, client: operatorProcess, identity, addresses, servicesOf, taps };
   const { transport } = new SimTransport(ends);
   const operator = new Operator(operatorProcess, transport, {
-    ...{
-      workload,
-      steering: settings.steering,
-      actors: settings.hasActors ? namesOfActors(settings.keys) : [],
-    },
+    ...{ workload, steering: settings.steering, release: settings.release },
+    actors: settings.hasActors ? namesOfActors(settings.keys) : [],
     skips: (key) => witness.skipAsked(key),
     pauses: (key) => witness.pauseAsked(key),
     fail: (error) => world.violate(error),
@@ -201,7 +204,19 @@ async function run(
   await untilOver({ world, settings, coordinators, operator, witness });
   await checkEnd(coordinators, witness, home);
   witness.checkEnd(workload.kinds, operator.isShut);
+  if (settings.release !== undefined) witness.releases.checkEnd(await seenRelease(world, operator));
   if (shared !== undefined) checkLeases(shared);
+}
+
+/** The world goes on until the operator has seen it. */
+async function seenRelease(world: SimWorld, operator: Operator): Promise<Release | undefined> {
+  const seen: { isThere: boolean; release?: Release | undefined } = { isThere: false };
+  operator.latestRelease().then(
+    (release) => Object.assign(seen, { isThere: true, release }),
+    (error: unknown) => world.violate(error),
+  );
+  while (!seen.isThere) if (!(await world.step())) throw new Violation("nothing happens any more");
+  return seen.release;
 }
 
 /** One machine has its ledger on its own disk; several share a database. */
@@ -248,9 +263,10 @@ interface Running {
 
 async function untilOver({ world, settings, coordinators, operator, witness }: Running): Promise<void> {
   let overAtMs = Infinity;
-  while (world.nowMs < overAtMs || world.nowMs < settings.stormMs) {
+  while (world.nowMs < overAtMs) {
     if (!operator.isDone) overAtMs = Infinity;
-    else if (overAtMs === Infinity) overAtMs = world.nowMs + AFTERMATH_MS;
+    // Processes that stood still until the storm was over are judged by what they do when they go on.
+    else if (overAtMs === Infinity) overAtMs = Math.max(world.nowMs, settings.stormMs) + AFTERMATH_MS;
     if (world.nowMs > settings.stormMs + CALM_MAX_MS || world.happened > MOMENTS_MAX) {
       const left = [...witness.ledger.items].filter((item) => !isFinal(item));
       const names = left.map(

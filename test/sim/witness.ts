@@ -11,18 +11,17 @@ import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
 import { WORKERS_PREFIX } from "../../src/storage/keys.ts";
 import type { Batch, CommitOutcome, Entry } from "../../src/storage/store.ts";
 import type { Left, Return } from "./database.ts";
+import { attemptName, describe, nameOf, resultName } from "./attempt-names.ts";
 import type { Execution, Journal } from "./journal.ts";
 import { LeadWitness } from "./lead-witness.ts";
 import type { Sharing } from "./lead-witness.ts";
 import type { SimProcess } from "./process.ts";
+import { ReleaseWitness } from "./release-witness.ts";
 import { RunWitness } from "./run-witness.ts";
 import type { Decision } from "./run-witness.ts";
 import type { Settings } from "./settings.ts";
-import { shadowActors } from "./shadow-actors.ts";
-import type { ShadowActors } from "./shadow-actors.ts";
+import { KeyShadows } from "./key-shadows.ts";
 import { SteadyClocks } from "./steady-clocks.ts";
-import { ShadowKeys } from "./shadow-keys.ts";
-import { ShadowRing } from "./shadow-ring.ts";
 import { isFinal, isReady, ShadowLedger } from "./shadow-ledger.ts";
 import type { Change, ShadowItem } from "./shadow-ledger.ts";
 import { short } from "./sim-backend.ts";
@@ -31,7 +30,6 @@ import { runsAlone } from "../../machines/work-item.ts";
 import { Idleness } from "../support/idleness.ts";
 import type { ReadyItem } from "../support/idleness.ts";
 import type { SimWorld } from "./world.ts";
-import { describe, nameOf, resultName } from "./witness-words.ts";
 import { Violation } from "./world.ts";
 import type { ItemKind } from "./workload.ts";
 
@@ -39,11 +37,6 @@ import type { ItemKind } from "./workload.ts";
 export interface Budgets {
   readonly maxAttempts: number;
   readonly maxLost: number;
-}
-
-/** An attempt, named as far as its identity goes across losses of power. */
-function attemptName(item: string, attempt: number, worker: string): string {
-  return `${item}#${attempt}@${worker}`;
 }
 
 /** Longer than a slow disk takes to read, much shorter than anybody's patience. */
@@ -54,16 +47,15 @@ export class Witness {
   readonly #journal: Journal;
   readonly #budgets: Budgets;
   #ledger = new ShadowLedger();
-  readonly #mayPass = new Set<string>();
-  readonly #mayBePaused = new Set<string>();
+  readonly #asked = { mayPass: new Set<string>(), mayBePaused: new Set<string>() };
   readonly #settings: Settings;
-  #keys: ShadowKeys;
-  /** Undefined where keys are no actors. */
-  #actors: ShadowActors | undefined;
+  #keys: KeyShadows;
   readonly #clocks = new SteadyClocks();
-  #ring = new ShadowRing();
   readonly #run: RunWitness;
+  readonly #releases = new ReleaseWitness();
   readonly #lead: LeadWitness;
+  /** Attempts of candidates, which cost their items nothing. */
+  readonly #trials = new Set<string>();
   /** When an attempt was last assigned. */
   readonly #assignedAtMs = new Map<string, number>();
   /** When a leader gave out an attempt itself, by its name and the leader's epoch; what it took up again it has not given. */
@@ -97,8 +89,7 @@ export class Witness {
     this.#world = world;
     this.#settings = settings;
     this.#run = new RunWitness(settings.hasActors);
-    this.#keys = new ShadowKeys(this.#mayPass, this.#mayBePaused, this.#settings.hasActors);
-    this.#actors = shadowActors(this.#settings, this.#mayPass);
+    this.#keys = new KeyShadows(settings, this.#asked);
     this.#journal = journal;
     this.#budgets = budgets;
     this.#lead = new LeadWitness(world);
@@ -139,6 +130,15 @@ export class Witness {
     return this.#run.retaken;
   }
 
+  get releases(): ReleaseWitness {
+    return this.#releases;
+  }
+
+  /** An event of a coordinator leaves. */
+  event(topic: string, payload: object): void {
+    this.#guard(() => this.#releases.event(topic, payload));
+  }
+
   get ledger(): ShadowLedger {
     return this.#ledger;
   }
@@ -151,7 +151,6 @@ export class Witness {
     this.#guard(() => {
       const ready = [...this.#ledger.items]
         .filter((item) => isReady(item) && this.#keys.mayBeNext(item.idText))
-        .filter(({ idText }) => this.#actors?.isChoosy(idText) !== true)
         .map(({ idText: id, lastAttempt: attempt, budgets }): ReadyItem => ({
           ...{ id, attempt },
           failedBy: budgets?.failedBy ?? "",
@@ -199,11 +198,9 @@ export class Witness {
       this.#lead.committed(process, batch, isDurable);
       for (const entry of batch.puts) if (entry.key.startsWith(WORKERS_PREFIX)) this.#worker(entry);
       const before = this.#ledger.run?.state ?? "";
-      this.#keys.take(batch);
-      this.#ring.take(batch);
+      this.#releases.committed(process, batch, { epoch: this.epoch, nowMs: this.#world.nowMs });
       const changes = this.#ledger.take({ ...batch, durability: isDurable ? "sync" : "flush" });
-      const circumstances = { steadyMs: this.#clocks.nowMs(process), isCancelled: this.#isCancelled };
-      this.#actors?.take(batch, circumstances);
+      this.#keys.take(batch, { steadyMs: this.#clocks.nowMs(process), isCancelled: this.#isCancelled });
       this.#run.changed(this.#ledger, changes, { before, epoch: this.epoch });
       for (const change of changes) this.#changed(change);
     });
@@ -233,6 +230,7 @@ export class Witness {
   /** Only what an older copy has was promised. */
   #forgetPromises(): void {
     this.#run.forget();
+    this.#releases.forget();
     for (const item of this.#acknowledged)
       if (this.#ledger.get(item) === undefined) this.#acknowledged.delete(item);
     for (const item of this.#promisedDone)
@@ -246,18 +244,12 @@ export class Witness {
       this.#ledger = new ShadowLedger();
       const inOrder = [...durable].sort((one, other) => rank(one.key) - rank(other.key));
       this.#ledger.take({ puts: inOrder, deletes: [], durability: "sync" });
-      this.#keys = new ShadowKeys(this.#mayPass, this.#mayBePaused, this.#settings.hasActors);
-      this.#actors = shadowActors(this.#settings, this.#mayPass);
-      this.#actors?.restore(inOrder);
-      this.#keys.take({ puts: inOrder, deletes: [] }, true);
-      this.#ring = new ShadowRing();
-      this.#ring.take({ puts: inOrder }, true);
+      this.#keys = new KeyShadows(this.#settings, this.#asked, inOrder);
       for (const batch of behind) {
         this.#ledger.take({ ...batch, durability: "flush" });
-        this.#keys.take(batch);
-        this.#actors?.take(batch, { steadyMs: undefined, isCancelled: this.#isCancelled });
-        this.#ring.take(batch);
+        this.#keys.take(batch, { steadyMs: undefined, isCancelled: this.#isCancelled });
       }
+      this.#releases.begunAnew(durable, behind, this.epoch, this.#world.nowMs);
     });
   }
 
@@ -270,16 +262,17 @@ export class Witness {
       if (this.#ledger.get(item)?.done === undefined)
         throw new Violation(`C10: the result of ${short(item)} was acknowledged and is lost`);
     this.#run.checkPromises(this.#ledger);
+    this.#releases.checkPromises();
   }
 
   /** An operator asks to go on without a failed item of this key. */
   skipAsked(key: string): void {
-    this.#mayPass.add(key);
+    this.#asked.mayPass.add(key);
   }
 
   /** An operator asks to pause this key. */
   pauseAsked(key: string): void {
-    this.#mayBePaused.add(key);
+    this.#asked.mayBePaused.add(key);
   }
 
   /** An operator decides something about the run. */
@@ -346,6 +339,7 @@ export class Witness {
     const { item, attempt, worker: process } = execution;
     const worker = this.#workerOf.get(process) ?? "";
     const name = `${short(item)}#${attempt}`;
+    execution.isTrial = this.#trials.has(attemptName(item, attempt, worker));
     execution.assignedAtMs = this.#assignedAtMs.get(attemptName(item, attempt, worker));
     this.#guard(() => {
       this.#checkAlone(execution);
@@ -360,6 +354,7 @@ export class Witness {
       if (!isMine && !wasForgotten)
         throw new Violation(`${process.name} starts ${name}, which is ${describe(running)}`);
       if (!isMine) return;
+      this.#releases.started(execution, running, this.#world.nowMs);
       this.#checkObeyed(process, worker, running, attemptName(item, attempt, worker));
       for (const other of this.#journal.of(item)) if (other !== execution) this.#checkOther(execution, other);
     });
@@ -380,6 +375,8 @@ export class Witness {
   checkEnd(kinds: ReadonlyMap<string, ItemKind>, mayLack: boolean): void {
     this.checkPromises();
     this.#lead.checkEnd();
+    if (mayLack && this.#ledger.run?.state.startsWith("Open") !== false)
+      throw new Violation("the operator was told that the run is sealed, and it is not");
     const isCancelled = this.#isCancelled;
     for (const [item, kind] of kinds) {
       const shadow = this.#ledger.get(item);
@@ -388,7 +385,7 @@ export class Witness {
         continue;
       if (shadow === undefined && mayLack) continue;
       if (shadow === undefined) throw new Violation(`${short(item)} was submitted and is lost`);
-      if (this.#actors?.isExcused(item) === true) continue;
+      if (this.#keys.isExcused(item)) continue;
       const isFailed = shadow.failed !== undefined && shadow.failed.class !== "poison";
       const shouldFail = kind === "bad" || kind === "big";
       if (isFailed !== shouldFail && shadow.failed?.class !== "poison")
@@ -438,6 +435,7 @@ export class Witness {
     if (before !== undefined && before > this.#powerLostAtMs)
       throw new Violation(`C3: attempt ${running.attempt} of ${short(idText)} is given out twice`);
     this.#assignedAtMs.set(name, this.#world.nowMs);
+    if (running.trial !== "") this.#trials.add(name);
     if (running.epoch < this.epoch) this.#adopted++;
     else this.#givenAtMs.set(`${name} ${running.epoch}`, this.#world.nowMs);
     this.#checkCompany(running);
@@ -467,19 +465,22 @@ export class Witness {
   #checkDone({ idText, done }: ShadowItem): void {
     if (done === undefined) return;
     const digest = Buffer.from(done.digest).toString("hex");
-    const isReal = this.#journal
+    const made = this.#journal
       .of(idText)
-      .some(
+      .find(
         ({ attempt, worker, output }) =>
           attempt === done.attempt && this.#workerOf.get(worker) === done.worker && output === digest,
       );
-    if (!isReal) throw new Violation(`the result of ${short(idText)}#${done.attempt} was never made`);
+    // A caller does not say which version it has.
+    if (made !== undefined && done.pluginVersion !== "" && done.pluginVersion !== made.version)
+      throw new Violation(`V: ${short(idText)} is of version ${made.version}, not ${done.pluginVersion}`);
+    if (made === undefined)
+      throw new Violation(`the result of ${short(idText)}#${done.attempt} was never made`);
   }
 
   #checkFailed({ idText, failed }: ShadowItem): void {
     const errors = this.#errorsOf(idText);
-    const isExcused = this.#actors?.isExcused(idText) === true;
-    if (failed?.class === "error" && errors < this.#budgets.maxAttempts && !isExcused)
+    if (failed?.class === "error" && errors < this.#budgets.maxAttempts && !this.#keys.isExcused(idText))
       throw new Violation(`${short(idText)} failed for good after ${errors} failures`);
     if (failed?.class === "poison" && this.#losses < this.#budgets.maxLost)
       throw new Violation(`${short(idText)} is called poison after ${this.#losses} losses`);
@@ -488,7 +489,7 @@ export class Witness {
   /** Since it was submitted, or taken back. */
   #errorsOf(idText: string): number {
     const from = this.#run.retakenFrom(idText);
-    const since = this.#journal.of(idText).filter(({ attempt }) => attempt > from);
+    const since = this.#journal.of(idText).filter(({ attempt, isTrial }) => attempt > from && !isTrial);
     return since.filter(({ outcome }) => outcome === "error").length;
   }
 
@@ -530,7 +531,9 @@ export class Witness {
   /** Two executions of one item: the earlier one's worker must have been lost, or have failed or given up itself. */
   #checkOther(execution: Execution, other: Execution): void {
     const name = `${short(execution.item)}#${execution.attempt}`;
-    const isOver = other.outcome !== undefined && ENDED_WITHOUT_RESULT.has(other.outcome);
+    // A trial that was too large has failed nothing: its item is tried again.
+    const isNoResult = other.isTrial && other.isTooLarge;
+    const isOver = isNoResult || (other.outcome !== undefined && ENDED_WITHOUT_RESULT.has(other.outcome));
     const worker = this.#workerOf.get(other.worker) ?? "";
     if (isOver || this.#lostSince(other, worker) || !other.worker.isAlive) return;
     if (other.endedAtMs !== undefined && this.#leftUndelivered(other, worker)) return;

@@ -5,6 +5,7 @@ import type { Victim } from "./nemesis.ts";
 import type { NodeOptions } from "./node.ts";
 import { SimNode } from "./node.ts";
 import type { SimProcess } from "./process.ts";
+import { STABLE_VERSION } from "./release-settings.ts";
 import type { Settings } from "./settings.ts";
 import { SimBackend } from "./sim-backend.ts";
 import type { SimBackendOptions } from "./sim-backend.ts";
@@ -65,11 +66,18 @@ export abstract class WorkerMachine extends SimNode implements Victim {
 
   protected backend(
     process: SimProcess,
-    parts: Pick<SimBackendOptions, "beginsUnasked" | "actors"> = {},
+    parts: Partial<Pick<SimBackendOptions, "beginsUnasked" | "version" | "badness" | "actors">> = {},
   ): SimBackend {
-    const { world, journal, witness } = this.#options;
+    const { world, journal, witness, settings } = this.#options;
     return new SimBackend({
-      ...{ world, process, journal, ...parts },
+      ...{
+        world,
+        process,
+        journal,
+        loadingChance: settings.loadingChance,
+        version: STABLE_VERSION,
+        ...parts,
+      },
       onStart: (execution) => witness.started(execution),
       onKilled: () => this.kill(),
     });

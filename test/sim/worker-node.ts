@@ -4,18 +4,21 @@ import { resultBatchRecord } from "../../src/worker/work/outbox-record.ts";
 import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
 import { OUTBOX_PREFIX } from "../../src/storage/keys.ts";
 import type { Batch, CommitOutcome, Store } from "../../src/storage/store.ts";
+import { Plugins } from "../../src/worker/backends/plugins.ts";
 import type { CheckpointStore } from "../../src/worker/partitions/checkpoint-store.ts";
 import { Worker } from "../../src/worker/worker.ts";
 import { fixedPlugins } from "../support/fixed-plugins.ts";
 import type { SimProcess } from "./process.ts";
 import { ProcessStore } from "./process-store.ts";
 import type { DiskWeather } from "./process-store.ts";
+import { CANDIDATE_DIGEST, CANDIDATE_VERSION, PLUGIN, STABLE_VERSION } from "./release-settings.ts";
+import type { SimBackendOptions } from "./sim-backend.ts";
 import { eventsOf, logOf } from "./voice.ts";
 import { WorkerMachine } from "./worker-machine.ts";
 import type { WorkerMachineOptions } from "./worker-machine.ts";
 import { LATEST_VERSION } from "./actor-machine.ts";
 import { happens, Violation } from "./world.ts";
-import { OUTPUT_MAX_BYTES } from "./workload.ts";
+import { OUTPUT_MAX_BYTES, TASK_DIGEST } from "./workload.ts";
 
 const UPGRADE_CHANCE = 0.3;
 const SELF_FENCE_MS = 4_000;
@@ -44,6 +47,8 @@ export class WorkerNode extends WorkerMachine {
   #isDraining = false;
   /** That of its code, where keys are actors. */
   #version = 1;
+  #isHealed = false;
+  #hasBoth = true;
 
   constructor(options: WorkerNodeOptions, clockRate: number) {
     super(options, "w", clockRate);
@@ -61,7 +66,6 @@ export class WorkerNode extends WorkerMachine {
     // Machines get newer code one after the other, each when its worker is started anew.
     if (settings.hasActors && happens(random, UPGRADE_CHANCE)) this.#version = LATEST_VERSION;
     const actors = settings.hasActors ? { version: this.#version, actors: settings.keys } : undefined;
-    const backend = this.backend(process, { actors, ...(beginsUnasked && { beginsUnasked }) });
     Worker.start({
       runId,
       workerId,
@@ -70,7 +74,7 @@ export class WorkerNode extends WorkerMachine {
       credentials: { kind: "own", credentials: CREDENTIALS },
       slots: settings.slots,
       work: {
-        plugins: fixedPlugins(backend, { ...(actors && { stateVersion: actors.version }) }),
+        plugins: this.#plugins(process, { actors, ...(beginsUnasked && { beginsUnasked }) }),
         prefetch: settings.prefetch,
         prefetchMax: BACKLOG_FACTOR * settings.prefetch,
         limits: { maxOutputBytes: OUTPUT_MAX_BYTES },
@@ -99,6 +103,39 @@ export class WorkerNode extends WorkerMachine {
       },
       (error: unknown) => this.died(process, error),
     );
+  }
+
+  /** One version that says nothing of its task, as long as there is no other one. */
+  #plugins(process: SimProcess, parts: Pick<SimBackendOptions, "beginsUnasked" | "actors">): Plugins {
+    const { settings, number } = this.#options;
+    const { release } = settings;
+    const stateVersion = parts.actors?.version;
+    const versioned = stateVersion === undefined ? {} : { stateVersion };
+    if (release === undefined) return fixedPlugins(this.backend(process, parts), versioned);
+    const { random } = process;
+    const { badness, oneVersion, loadedVersions } = release;
+    const stable = {
+      ...{ name: PLUGIN, version: STABLE_VERSION, taskDigest: TASK_DIGEST },
+      open: () => this.backend(process, parts),
+    };
+    const candidate = {
+      ...{ name: PLUGIN, version: CANDIDATE_VERSION, taskDigest: CANDIDATE_DIGEST },
+      open: () => this.backend(process, { ...parts, version: CANDIDATE_VERSION, badness }),
+    };
+    // The first worker has both: the run goes on whichever of them it comes to.
+    const hasOne = number > 1 && !this.#isHealed && happens(random, oneVersion);
+    const both = [stable, candidate];
+    this.#hasBoth = !hasOne;
+    const plugins = hasOne ? both.filter((_, at) => at === (happens(random, 0.5) ? 0 : 1)) : both;
+    process.say(`has ${plugins.map(({ version }) => version).join(" and ")}`);
+    return new Plugins(plugins, (error) => this.#options.world.violate(error), { loadedVersions });
+  }
+
+  /** After the storm it has both versions. */
+  override heal(): void {
+    super.heal();
+    this.#isHealed = true;
+    if (!this.#hasBoth) this.kill();
   }
 
   override losePower(): void {

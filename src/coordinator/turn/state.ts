@@ -249,7 +249,15 @@ export function takesWork(
 ): boolean {
   const { session } = row;
   const hasRoom = session?.isReconciled === true && session.credit > 0 && roomAt(row) > 0;
-  return hasRoom && isOfUse(state, row) && !holdsAlone(row);
+  return hasRoom && hasSaidWhatItRuns(state, row) && isOfUse(state, row) && !holdsAlone(row);
+}
+
+/**
+ * Beats alone say which tasks its versions run, so a leader that has heard none gives it nothing: a worker of another task than the run's
+ * would execute it. A run that names no plugin takes whatever a worker has.
+ */
+function hasSaidWhatItRuns({ task }: Pick<CoordinatorState, "task">, { lastBeatMs }: WorkerRow): boolean {
+  return lastBeatMs !== undefined || task === null || task.plugin === "";
 }
 
 /** A worker is left alone for so long after its answer to a recall: no ping-pong. */

@@ -2,6 +2,7 @@
 import { expect } from "chai";
 import { ERROR } from "../../../support/world-worker.ts";
 import type { WorldWorker } from "../../../support/world-worker.ts";
+import { itemKeyOf } from "../../../../src/coordinator/ledger/place.ts";
 import { react } from "../../../../src/coordinator/reactor.ts";
 import { countsKey, stageKey } from "../../../../src/coordinator/release/records.ts";
 import { currentStage } from "../../../../src/coordinator/release/release.ts";
@@ -81,6 +82,25 @@ describe("releases and failures", () => {
     await run.work(good, { rounds: 12 });
     expect(await run.state()).to.equal("COMPLETED");
     expect(run.takeTopics()).to.deep.equal(["stage_promoted", "release_completed"]);
+  });
+
+  it("release failure: the next leader has heard no beat of a worker, and gives it nothing before one", async () => {
+    const run = await started({ terms: { stages: ENDLESS } });
+    const other = await run.worker(3, { plugins: [CANDIDATE] });
+    const all = [...run.workers];
+    await run.world.lead();
+    for (const worker of all) {
+      await worker.hello([]);
+      await worker.ask(8);
+      expect(worker.held, "its versions are not known").to.deep.equal([]);
+    }
+    for (const worker of all) await worker.beat();
+    expect(other.held, "it has another task than the run's for its own").to.deep.equal([]);
+    for (const { held } of all.slice(0, 2)) {
+      expect(held).to.have.length(8);
+      const tickets = held.map(({ id }) => run.world.state.ledger.running.get(itemKeyOf(id))?.ticket);
+      expect(tickets, "each is judged").not.to.include(0);
+    }
   });
 
   for (const [behaviour, end] of [

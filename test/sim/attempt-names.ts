@@ -1,8 +1,13 @@
-// Attempts and results in words of violations.
-import type { RunningRecord } from "../../src/coordinator/ledger/records.ts";
+// Attempts and results of a simulated run by their names: to know them again, and for a person.
 import { itemIdText } from "../../src/coordinator/ledger/place.ts";
+import type { RunningRecord } from "../../src/coordinator/ledger/records.ts";
 import type { Result } from "../../src/gen/rollout/v1/work_pb.ts";
 import { short } from "./sim-backend.ts";
+
+/** An attempt, named as far as its identity goes across losses of power. */
+export function attemptName(item: string, attempt: number, worker: string): string {
+  return `${item}#${attempt}@${worker}`;
+}
 
 export function describe(running: RunningRecord | undefined): string {
   return running === undefined ? "nobody's" : `with ${running.worker} as #${running.attempt}`;
