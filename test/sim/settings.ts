@@ -55,10 +55,10 @@ export interface Settings extends DrawnWork {
   readonly slots: number;
   readonly prefetch: number;
   readonly inboxMax: number;
-  /** The chance that an item waits for a model that loads before it begins. */
-  readonly loadingChance: number;
   /** Whether keys are actors: their items ask for others, for timers and for children. */
   readonly hasActors: boolean;
+  /** The chance that an item waits for a model that loads before it begins. */
+  readonly loadingChance: number;
   /** Whether keys go on behind what has failed, without being asked. */
   readonly skipsFailed: boolean;
   /** Whether workers keep checkpoints of their partitions. */
@@ -181,7 +181,8 @@ function drawRest(
   const hasCheckpoints = keys > 0 && (10_000_000 * drawn) % 1 < 0.7;
   const hasRelease = (100_000_000 * drawn) % 1 < 0.3;
   const release = hasRelease ? drawRelease(seededRandom(Math.floor(drawn * 2 ** 32))) : undefined;
-  const hasActors = keys > 0 && (1_000_000_000 * drawn) % 1 < 0.6;
+  // No release tries items that have keys.
+  const hasActors = keys > 0 && !hasRelease && (1_000_000_000 * drawn) % 1 < 0.7;
   const steering = { pauses, retries, cancels: drawn < 0.1 };
   return { steering, callers, keys, hasActors, skipsFailed, hasCheckpoints, release };
 }

@@ -10,8 +10,8 @@ import type { LeaseTiming } from "../../src/coordinator/lead/elector-storage.ts"
 import type { Batch, Store } from "../../src/storage/store.ts";
 import { CallerNode } from "./caller-node.ts";
 import { BUDGETS, CoordinatorNode } from "./coordinator-node.ts";
-import type { Release } from "../../src/client/releases.ts";
 import { namesOfActors } from "./actor-machine.ts";
+import type { Release } from "../../src/client/releases.ts";
 import { Coordinators } from "./coordinators.ts";
 import { Journal } from "./journal.ts";
 import type { LedgerHome } from "./ledger-home.ts";
@@ -179,12 +179,8 @@ async function run(
   const ends = { network, client: operatorProcess, identity, addresses, servicesOf, taps };
   const { transport } = new SimTransport(ends);
   const operator = new Operator(operatorProcess, transport, {
-    ...{
-      workload,
-      steering: settings.steering,
-      release: settings.release,
-      actors: settings.hasActors ? namesOfActors(settings.keys) : [],
-    },
+    ...{ workload, steering: settings.steering, release: settings.release },
+    actors: settings.hasActors ? namesOfActors(settings.keys) : [],
     skips: (key) => witness.skipAsked(key),
     pauses: (key) => witness.pauseAsked(key),
     fail: (error) => world.violate(error),
@@ -269,7 +265,7 @@ async function untilOver({ world, settings, coordinators, operator, witness }: R
   let overAtMs = Infinity;
   while (world.nowMs < overAtMs) {
     if (!operator.isDone) overAtMs = Infinity;
-    // A process that stood still until the storm was over is judged by what it does when it goes on.
+    // Processes that stood still until the storm was over are judged by what they do when they go on.
     else if (overAtMs === Infinity) overAtMs = Math.max(world.nowMs, settings.stormMs) + AFTERMATH_MS;
     if (world.nowMs > settings.stormMs + CALM_MAX_MS || world.happened > MOMENTS_MAX) {
       const left = [...witness.ledger.items].filter((item) => !isFinal(item));
