@@ -22,9 +22,10 @@ import { results as resultsBench } from "./results.ts";
 import { start } from "./start.ts";
 import { steal } from "./steal.ts";
 import { throughput } from "./throughput.ts";
+import { transitions } from "./transitions.ts";
 
 const BENCHES: readonly Bench[] = [
-  ...[heartbeat, throughput, latency, replayBench, memory, resultsBench, start, steal],
+  ...[heartbeat, throughput, transitions, latency, replayBench, memory, resultsBench, start, steal],
   ...[growth, peers, onPostgres, failover, inspect, page, realUse, localRun, keys, actors],
   releaseCalibration,
 ];

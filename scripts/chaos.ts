@@ -1,6 +1,8 @@
 // `npm run chaos -- postgres [--cuts N] [--seed S] [--json]`: leaders over a real Postgres whose connection is cut in the middle of
 // commits, N in all, and what the ledger holds against what the leaders were told. Ends with 1 when they differ.
 // `npm run chaos -- postgres --held-xmin 1h`: a run while somebody keeps a transaction open. Ends with 1 when loads take twice as long.
+// `npm run chaos -- power [--images N] [--seed S] [--unsynced] [--json]`: a coordinator on a file system of its own, images of which are
+// taken at random instants, N in all, and led from. Ends with 1 when one lacks what was acknowledged before it. As root, for it mounts.
 import { parseArgs } from "node:util";
 import { systemClock } from "../src/base/clock.ts";
 import { parseDurationMs } from "../src/config/duration.ts";
@@ -10,6 +12,7 @@ import type { CommitFigures } from "../test/contract/postgres/commit-figures.ts"
 import { runWithHeldXmin } from "../test/contract/postgres/held-xmin-campaign.ts";
 import type { Interval } from "../test/contract/postgres/held-xmin-campaign.ts";
 import { sharedPostgresUrl } from "../test/support/postgres-server.ts";
+import { cutPower } from "../test/e2e/power/power-campaign.ts";
 import type { StatementKind } from "../test/contract/postgres/statement-times.ts";
 
 const TOLD_EVERY_MS = 10_000;
@@ -28,17 +31,37 @@ const { values, positionals } = parseArgs({
     cuts: { type: "string", default: "10000" },
     seed: { type: "string", default: "1" },
     "held-xmin": { type: "string" },
+    images: { type: "string", default: "100" },
+    unsynced: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
   },
 });
-if (positionals.join() !== "postgres") throw new Error("say what is put under trouble: postgres");
+const trouble = positionals.join();
+if (trouble !== "postgres" && trouble !== "power")
+  throw new Error("name what is put under trouble: postgres or power");
 const heldMs = parseDurationMs(values["held-xmin"] ?? "0s");
 if (heldMs === undefined) throw new Error("--held-xmin takes a duration, such as 10m");
 const [cuts, seed] = [numberOf("cuts", values.cuts), numberOf("seed", values.seed)];
 const startMs = systemClock.monotonicMs();
 const campaigns: CommitCampaign[] = [];
 let toldMs = startMs;
-process.exitCode = heldMs > 0 ? await holdXmin(heldMs) : await cutCommits();
+if (trouble === "power") process.exitCode = await loseDisks();
+else process.exitCode = heldMs > 0 ? await holdXmin(heldMs) : await cutCommits();
+
+/** The exit code. */
+async function loseDisks(): Promise<number> {
+  const images = numberOf("images", values.images);
+  const note = (line: string): void => console.error(line);
+  const figures = await cutPower({ images, seed, liesAboutSync: values.unsynced, note });
+  const seconds = Math.round((systemClock.monotonicMs() - startMs) / 1_000);
+  const { submitted, lostItems, results, lostResults, unled } = figures;
+  console.log(
+    values.json
+      ? JSON.stringify({ kind: "summary", seed, seconds, ...figures })
+      : `${images} images in ${seconds} s: of ${submitted} acknowledged items ${lostItems} are lost, of ${results} results ${lostResults}; ${unled} images led by nobody`,
+  );
+  return lostItems + lostResults + unled === 0 ? 0 : 1;
+}
 
 /** The exit code. */
 async function cutCommits(): Promise<number> {

@@ -37,8 +37,8 @@ function endToEnd(name: string): string {
   return `test/e2e/${name}.test.ts`;
 }
 
-function afterStatic(check: Check): Check {
-  return { ...check, after: ["extras", ...STATIC.map(({ name }) => name)] };
+function afterStatic(check: Check, ...others: string[]): Check {
+  return { ...check, after: ["extras", ...STATIC.map(({ name }) => name), ...others] };
 }
 
 const STATIC: readonly Check[] = [
@@ -61,23 +61,27 @@ const STATIC: readonly Check[] = [
 /** End to end tests that mostly wait, for a deadline of the protocol or for items: side by side with the others they cost little. */
 const WAITING = [
   ...["*-witness", "checkpoint-bucket", "clocks", "event-stream", "failure-scan", "fence", "fleet-trouble"],
-  ...["releases", "run-added-workers", "run-damage", "run-recovery", "run-restarts", "smoke"],
+  ...["releases", "smoke"],
 ].map(endToEnd);
-/** The same, for leaders that end and the stores that they leave: two halves, so that neither is the last to end by far. */
+/** The same of leaders that end, and of the stores that they leave. */
 const WAITING_FOR_LEADERS = [
-  ...["coordinator-restart", "keys-takeover", "leader-change", "postgres", "postgres-crash", "split-brain"],
-  ...[
-    "postgres-restore",
-    "postgres-rollback",
-    "stalled-disk",
-    "takeover",
-    "three-coordinators",
-    "unreachable",
-  ],
+  ...["coordinator-restart", "keys-takeover", "leader-change", "postgres", "postgres-*", "split-brain"],
+  ...["stalled-disk", "storage-*", "takeover", "three-coordinators", "unreachable"],
 ].map(endToEnd);
+/** `rollout run`: its items take their time, and so do its processes to start. */
+const LOCAL_RUNS = ["run", "run-*"].map(endToEnd);
 /** A real Postgres, with troubles that take their time: what a test waits for there is mostly the server. */
 const POSTGRES = "test/contract/postgres-*.test.ts";
 
+/** Workers and what executes their items: most of that is waiting for the processes of others. */
+const WORKERS = ["test/unit/worker/**/*.test.ts", "test/contract/*-backend.test.ts"];
+
+function ignoring(files: readonly string[]): string[] {
+  return files.flatMap((each) => ["--ignore", each]);
+}
+
+// Tests stand in several runs of about the same length, none of which is the last to end by far: what takes a minute more in one of them is better
+// put elsewhere. `npm run test:slowest` says what each has cost.
 export const CHECKS: readonly Check[] = [
   { name: "extras", kind: "setup", command: ["node", "scripts/setup-extras.ts"], limitMs: STATIC_LIMIT_MS },
   ...STATIC,
@@ -86,7 +90,7 @@ export const CHECKS: readonly Check[] = [
     tests(
       "e2e",
       PROCESSES_TEST_LIMIT_MS,
-      ...[...WAITING, ...WAITING_FOR_LEADERS].flatMap((files) => ["--ignore", files]),
+      ...ignoring([...WAITING, ...WAITING_FOR_LEADERS, ...LOCAL_RUNS]),
       "test/e2e/**/*.test.ts",
     ),
   ),
@@ -96,10 +100,16 @@ export const CHECKS: readonly Check[] = [
   },
   { ...afterStatic(tests("e2e-deadlines", PROCESSES_TEST_LIMIT_MS, ...WAITING)), mostlyWaits: true },
   { ...tests("postgres", UNIT_TEST_LIMIT_MS, POSTGRES), mostlyWaits: true },
+  // In the place of the one before it: more side by side would be no quicker.
+  {
+    ...afterStatic(tests("e2e-runs", PROCESSES_TEST_LIMIT_MS, ...LOCAL_RUNS), "postgres"),
+    mostlyWaits: true,
+  },
+  { ...tests("unit-workers", UNIT_TEST_LIMIT_MS, ...WORKERS), after: ["postgres"], mostlyWaits: true },
   tests(
     "unit",
     UNIT_TEST_LIMIT_MS,
-    ...["--ignore", "test/{e2e,canaries}/**", "--ignore", POSTGRES],
+    ...ignoring(["test/{e2e,canaries}/**", POSTGRES, ...WORKERS]),
     "test/**/*.test.ts",
   ),
   tests("canaries", PROCESSES_TEST_LIMIT_MS, "test/canaries/**/*.test.ts"),

@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
 import { delimiter, resolve } from "node:path";
 import { systemClock } from "../src/base/clock.ts";
+import { PACE_FILE } from "../test/support/pace.ts";
 import { PostgresServer, SERVER_URL } from "../test/support/postgres-server.ts";
 import { type Check, CHECKS } from "./checks.ts";
 
@@ -22,6 +23,8 @@ interface Outcome {
 const CACHE = ".cache/test";
 /** Node's compiled forms of sources, types taken away: of hundreds of processes only the first has to make them. Empty at the start. */
 const COMPILED = resolve(CACHE, "compiled");
+/** The latest measurement of the machine, by whichever run of tests has taken it. */
+const PACE = resolve(CACHE, "pace");
 /** A check that was told to end has so long for its last words; what it has started and left is killed after it. */
 const LAST_WORDS_MS = 5_000;
 /** A limit is lengthened by no more than this. */
@@ -64,7 +67,14 @@ async function execute(check: Check): Promise<{ code: number; output: string }> 
   const child = spawn(program, args, {
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],
-    env: { ...process.env, ...database, PATH: path, NO_COLOR: "1", NODE_COMPILE_CACHE: COMPILED },
+    env: {
+      ...process.env,
+      ...database,
+      PATH: path,
+      NO_COLOR: "1",
+      NODE_COMPILE_CACHE: COMPILED,
+      [PACE_FILE]: PACE,
+    },
   });
   let output = "";
   const collect = (chunk: Buffer): void => {

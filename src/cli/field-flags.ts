@@ -15,11 +15,10 @@ const fieldFlag = Flags.custom({
 
 export const fieldFlags = {
   "key-field": fieldFlag({
-    summary:
-      "Where a line has its key, a member's name or a JSON pointer: items of one key execute one at a time, in order, and hand its state on.",
+    summary: "Member or JSON pointer of a key: its items run one at a time, in order.",
   }),
   "event-id-field": fieldFlag({
-    summary: "Where a line has the id of its event: within a key the same id is the same item, for ever.",
+    summary: "Member or JSON pointer of an event's id: one id is one item of its key.",
   }),
 };
 

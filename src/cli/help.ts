@@ -11,6 +11,9 @@ const COLUMNS_MAX = 110;
 /** The group of flags that are made from the table of settings. */
 export const SETTINGS_GROUP = "SETTINGS";
 
+/** `rollout help settings`. */
+export const SETTINGS_PAGE = "settings";
+
 /** Commands that one types first; the others follow by name. */
 const FIRST = [
   ...["run", "init", "coordinator:run", "worker:run", "submit", "status", "results"],
@@ -30,9 +33,16 @@ export class RolloutHelp extends Help {
     });
   }
 
-  /** Shows the page of a command or topic; of the program when the id is empty. */
+  /** Shows the page of a command or topic, or of the settings; of the program when the id is empty. */
   async show(id: string): Promise<void> {
-    await (id === "" ? this.showRootHelp() : this.showHelp([id]));
+    if (id === SETTINGS_PAGE) await this.#showSettings();
+    else await (id === "" ? this.showRootHelp() : this.showHelp([id]));
+  }
+
+  /** Loaded by nothing else: each start would pay for the table of settings. */
+  async #showSettings(): Promise<void> {
+    const { settingsPage } = await import("./settings-page.ts");
+    this.log(settingsPage(this.config.bin, this.opts.maxWidth));
   }
 
   protected override async showRootHelp(): Promise<void> {
@@ -50,7 +60,7 @@ export class RolloutHelp extends Help {
         "",
         ...lines.map((line) => line.trimEnd()),
         "",
-        `\`${bin} COMMAND --help\` explains a command, \`${bin} --version\` says which version this is.`,
+        `\`${bin} COMMAND --help\` explains a command, \`${bin} help settings\` lists every setting, \`${bin} --version\` prints the version.`,
       ].join("\n"),
     );
   }
@@ -69,27 +79,31 @@ class FlagsHelp extends CommandHelp {
     return arg.multiple === true ? super.arg(arg).replace(/\]?$/, "…$&") : super.arg(arg);
   }
 
-  /** Facts for scripts stand behind the flags. */
+  /** Facts for scripts stand behind the flags. Settings that few people touch are counted: they are the same for every command. */
   protected override sections(): ReturnType<CommandHelp["sections"]> {
-    const sections = super.sections();
-    const at = sections.findIndex(({ header }) => header === "EXAMPLES");
-    const codes = exitCodesOf(this.command.id).map(([code, meaning]): [string, string] => [code, meaning]);
-    return sections.toSpliced(at, 0, {
-      header: "EXIT CODES",
-      generate: (_, header) => [{ header, body: codes }],
+    const more = Object.values(this.command.flags).filter(({ helpGroup }) => helpGroup === SETTINGS_GROUP);
+    const page = `\`${this.config.bin} help settings\``;
+    const settings = `${more.length} more flags set what few runs need: ${page} lists every setting.`;
+    const codes = exitCodesOf(this.command.id).map(([code, meaning]) => `${code}: ${meaning}.`);
+    return super.sections().flatMap((section) => {
+      if (section.header === "EXAMPLES")
+        return [{ header: "EXIT CODES", generate: () => this.wrap(codes.join(" ")) }, section];
+      if (section.header !== "DESCRIPTION" || more.length === 0) return [section];
+      return [{ header: SETTINGS_GROUP, generate: () => this.wrap(settings) }, section];
     });
   }
 
-  override section(header: string, body: Parameters<CommandHelp["section"]>[1]): string {
-    return super.section(header === `${SETTINGS_GROUP} FLAGS` ? SETTINGS_GROUP : header, body);
+  protected override groupFlags(flags: Command.Flag.Any[]): ReturnType<CommandHelp["groupFlags"]> {
+    return super.groupFlags(flags.filter(({ helpGroup }) => helpGroup !== SETTINGS_GROUP));
   }
 }
 
 /**
  * Help for a program, an object for each command: for the one with this id, for all below that topic, or for every one when the
- * id is empty.
+ * id is empty. For the page of the settings an object for each of them.
  */
-export function helpObjects(config: Config, id: string): object[] {
+export async function helpObjects(config: Config, id: string): Promise<object[]> {
+  if (id === SETTINGS_PAGE) return (await import("./settings-page.ts")).settingObjects();
   return config.commands
     .filter((command) => !command.hidden && isBelow(command.id, id))
     .toSorted((one, other) => (one.id < other.id ? -1 : 1))

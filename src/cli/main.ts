@@ -11,7 +11,7 @@ import { closeInherited } from "../base/process-table.ts";
 import { assertLimits } from "../config/limits.ts";
 import { leadingWords, namedConfig, splitAtDashes, wantsHelp, wantsJson } from "./arguments.ts";
 import { bugFrom, bugReport, endOnBugs, endOnFullOutput, endProcess } from "./exit.ts";
-import { helpObjects, RolloutHelp } from "./help.ts";
+import { helpObjects, RolloutHelp, SETTINGS_PAGE } from "./help.ts";
 import { Config } from "./oclif.ts";
 import { errorObject } from "./render/error.ts";
 import { STOP_AT_END_OF_INPUT } from "./signals.ts";
@@ -50,6 +50,8 @@ function targetOf(config: Config, argv: readonly string[]): Target {
   if (words.length === 0 && own.includes("--version")) return { kind: "version", id: "", rest: [] };
   const asksForHelp = words[0] === "help" || wantsHelp(argv);
   const name = words[0] === "help" ? words.slice(1) : words;
+  if (words[0] === "help" && name.join(" ") === SETTINGS_PAGE)
+    return { kind: "help", id: SETTINGS_PAGE, rest: [] };
   const id = nameIn(config, name);
   const depth = id === "" ? 0 : id.split(":").length;
   const isCommand = config.findCommand(id) !== undefined;
@@ -75,7 +77,8 @@ async function perform(config: Config, target: Target, argv: readonly string[]):
       return exitCodeFrom(await config.runCommand(target.id, [...target.rest]));
     case "help":
       if (wantsJson(argv))
-        for (const page of helpObjects(config, target.id)) process.stdout.write(`${JSON.stringify(page)}\n`);
+        for (const page of await helpObjects(config, target.id))
+          process.stdout.write(`${JSON.stringify(page)}\n`);
       else await new RolloutHelp(config).show(target.id);
       return EXIT.done;
     case "version":

@@ -42,7 +42,10 @@ function defaultOf(setting: Setting): string {
 }
 
 function flagOf(setting: Setting): unknown {
-  const about = { summary: `${defaultOf(setting)}${setting.doc}`, helpGroup: SETTINGS_GROUP };
+  const about =
+    setting.brief === undefined
+      ? { summary: `${defaultOf(setting)}${setting.doc}`, helpGroup: SETTINGS_GROUP }
+      : { summary: `${defaultOf(setting)}${setting.brief}` };
   if (setting.kind === "boolean") return Flags.boolean(about);
   if (setting.kind === "addresses")
     return Flags.string({

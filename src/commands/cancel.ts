@@ -8,10 +8,9 @@ import { OperatorCommand } from "../compose/operator-command.ts";
 import { cancelRun } from "../compose/run-deeds.ts";
 
 export class Cancel extends OperatorCommand {
-  static override readonly summary = "End the run for good.";
+  static override readonly summary = "Cancel the run for good.";
   static override readonly description =
-    "What executes is killed and what waits never starts; results that are there stay, and `rollout results` gives them. " +
-    "This cannot be undone: it asks first, and where nobody can be asked it wants --yes. `rollout pause` can be undone.";
+    "Items that execute are killed, and items that wait never start; recorded results stay, and `rollout results` prints them. This cannot be undone, so it asks first; without a terminal it needs --yes. `rollout pause` can be undone.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %>",
     "<%= config.bin %> <%= command.id %> --yes",

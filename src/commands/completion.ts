@@ -9,7 +9,7 @@ const SHELLS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion 
 const SHELL_NAMES = ["bash", "zsh", "fish"] as const;
 
 export class Completion extends BaseCommand {
-  static override readonly summary = "Print what makes a shell complete rollout's commands.";
+  static override readonly summary = "Print the completion script for a shell.";
   static override readonly description =
     "Printed for this version: install it again after an upgrade. With --json it is one object, with the text in it.";
   static override readonly examples = [

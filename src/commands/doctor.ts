@@ -16,13 +16,10 @@ import { examine, examineAlone } from "../compose/doctor/examination.ts";
 import { findingObject, findingsText } from "../compose/doctor/finding.ts";
 
 export class Doctor extends BaseCommand {
-  static override readonly summary = "Look whether everything that a run needs is in order.";
+  static override readonly summary = "Check that everything a run needs is in place.";
   static override readonly description =
-    "Looks at this machine (without a configuration at that alone), the configuration, certificates, the database, the plugins and the coordinator, and says what " +
-    "to do about what it finds. It stores nothing; a database that nobody has open it opens for a moment, as a coordinator " +
-    "would, to see whether each row of it can be read and it is of this run. A row that cannot be read keeps coordinators from leading: " +
-    "--quarantine KEY sets it aside, while no coordinator runs, and the item that it was about has no result then. The exit " +
-    "code is that of the first failure, and 0 when there is none: a gate for scripts. A warning is no failure.";
+    "Checks this machine, the configuration, certificates, the database, the plugins and the coordinator, and says how to correct what it finds. Without a configuration it checks the machine alone. It writes nothing. A database that no process has open is opened for a moment, to see whether each row can be read and belongs to this run. A row that cannot be read keeps coordinators from leading: " +
+    "--quarantine KEY sets it aside while no coordinator runs, and its item then has no result. The exit code is that of the first error, and 0 if there are only warnings or nothing: a gate for scripts.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %>",
     {
@@ -44,7 +41,7 @@ export class Doctor extends BaseCommand {
       "log.format",
     ]),
     quarantine: Flags.string({
-      summary: "Set this row of the database aside, which cannot be read, before anything is looked at.",
+      summary: "Set this unreadable row of the database aside before the checks.",
       helpValue: "KEY",
     }),
   };

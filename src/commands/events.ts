@@ -12,17 +12,16 @@ import type { RolloutClient } from "../compose/rollout-client.ts";
 import type { Topic } from "../observe/events.ts";
 
 export class Events extends OperatorCommand {
-  static override readonly summary = "Print what has happened to the run, as lines of JSON.";
+  static override readonly summary = "Print the events of the run, as lines of JSON.";
   static override readonly description =
-    "The last of the events since the coordinator began to lead, as they stand on its standard output (docs/EVENTS.md). With " +
-    "--follow it goes on with what happens until Ctrl-C or until nobody reads it, also over restarts of the coordinator.";
+    "The latest events since the coordinator began to lead, as on its standard output (docs/EVENTS.md). With --follow it prints new events until Ctrl-C, across restarts of the coordinator.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %>",
     "<%= config.bin %> <%= command.id %> --follow | grep worker_failed",
   ];
   static override readonly flags = {
     ...configFlags("operator"),
-    follow: Flags.boolean({ char: "f", summary: "Go on with what happens." }),
+    follow: Flags.boolean({ char: "f", summary: "Keep printing new events." }),
   };
 
   override async run(): Promise<ExitCode> {

@@ -39,7 +39,7 @@ export class Inspect extends OperatorCommand {
     }),
     actors: Flags.string({
       summary:
-        "Show the durable actors of the run too, with the charts of this plugin and their states lit. Its code is loaded into this program.",
+        "Also show the run's durable actors, with the charts of this plugin. Its code is loaded into this process.",
       helpValue: "FILE",
     }),
     listen: Flags.boolean({

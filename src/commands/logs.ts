@@ -10,8 +10,7 @@ import { OperatorCommand } from "../compose/operator-command.ts";
 export class Logs extends OperatorCommand {
   static override readonly summary = "Print what an attempt of an item wrote to standard error.";
   static override readonly description =
-    "The last 64 KiB of it, byte for byte (on a terminal without what it would obey), of the last attempt that wrote something unless --attempt says which; those of the " +
-    "last 16 attempts are kept. An item is named by its 64 digits, by the first of them, or by the id that it has in the input.";
+    "The last 64 KiB, byte for byte (on a terminal without control characters), of the last attempt that wrote something, or of --attempt; the logs of the last 16 attempts are kept. An item is named by its 64 digits, by the first of them, or by the id that it has in the input.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> 3f9a1c",
     "<%= config.bin %> <%= command.id %> prompt-17 --attempt 2",

@@ -5,9 +5,9 @@ import { OperatorCommand } from "../compose/operator-command.ts";
 import { pauseRun, UNNAMED_REASON } from "../compose/run-deeds.ts";
 
 export class Pause extends OperatorCommand {
-  static override readonly summary = "Give out nothing more until the run is resumed.";
+  static override readonly summary = "Pause the run: no more items are assigned until it is resumed.";
   static override readonly description =
-    "What executes goes on to its end, and its results are recorded. `rollout status` and `rollout explain` show the reason.";
+    "Items that execute finish, and their results are recorded. `rollout status` and `rollout explain` show the reason.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %>",
     '<%= config.bin %> <%= command.id %> --reason "the model is being replaced"',
@@ -15,7 +15,7 @@ export class Pause extends OperatorCommand {
   static override readonly flags = {
     ...configFlags("operator"),
     reason: Flags.string({
-      summary: "Why, for those who wonder.",
+      summary: "The reason, which `rollout status` and `rollout explain` show.",
       default: UNNAMED_REASON,
       helpValue: "TEXT",
     }),

@@ -33,10 +33,7 @@ const ORDERS = ["input", "completion"] as const;
 export class Results extends OperatorCommand {
   static override readonly summary = "Print the results, or write them to files.";
   static override readonly description =
-    "At any time: those that are there, or with --follow all, as they come, until the run is over; a coordinator that is away is " +
-    "waited for then. A file is replaced as a whole, " +
-    "when it is whole. With --follow it grows by whole lines, and the same command goes on with it, whatever ended the last one; " +
-    "how far it got is in FILE.cursor. Failures stand among the results unless --errors names a file for them. In order of input " +
+    "At any time: the results that are recorded, or with --follow all of them as they come, until the run is over; then it also waits for a coordinator that is away. A file is replaced as a whole. With --follow it grows by whole lines, and the same command continues it, however the last one ended; its position is in FILE.cursor. Failures stand among the results unless --errors names a file for them. In order of input " +
     "results come up to the first item that is not final. The formats are described in docs/results.md.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> -o answers.jsonl --errors failures.jsonl",
@@ -60,7 +57,11 @@ export class Results extends OperatorCommand {
     order: Flags.option({ options: ORDERS, summary: "As submitted, or as they became final." })({
       default: "input",
     }),
-    follow: Flags.boolean({ default: false, char: "f", summary: "Go on until the run is over." }),
+    follow: Flags.boolean({
+      default: false,
+      char: "f",
+      summary: "Keep printing results until the run is over.",
+    }),
     inside: Flags.boolean({
       default: false,
       summary:
@@ -70,7 +71,7 @@ export class Results extends OperatorCommand {
       summary: "Only results of this version of the plugin, as a release tries one.",
       helpValue: "V",
     }),
-    "with-input": Flags.boolean({ default: false, summary: "Have with each result what was submitted." }),
+    "with-input": Flags.boolean({ default: false, summary: "Include the payload with each result." }),
   };
 
   override async run(): Promise<ExitCode> {

@@ -4,9 +4,9 @@ import { OperatorCommand } from "../compose/operator-command.ts";
 import { resumeRun } from "../compose/run-deeds.ts";
 
 export class Resume extends OperatorCommand {
-  static override readonly summary = "Let a paused run go on.";
+  static override readonly summary = "Resume a paused run.";
   static override readonly description =
-    "A limit that paused the run (failures, time) is counted anew from this moment. A run that is not paused stays as it is.";
+    "A limit that paused the run (failures, time) counts from zero again. A run that is not paused does not change.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %>",
     "<%= config.bin %> <%= command.id %> --json",

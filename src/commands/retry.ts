@@ -7,9 +7,9 @@ import { retryItems } from "../compose/run-deeds.ts";
 const CLASSES = ["error", "timeout", "crash", "too_large", "poison", "cancelled"] as const;
 
 export class Retry extends OperatorCommand {
-  static override readonly summary = "Take failed items back, with new budgets.";
+  static override readonly summary = "Run failed items again, with all attempts.";
   static override readonly description =
-    "They wait at their old places as if they had never failed; a run that was complete goes on. Done items are never touched. " +
+    "They wait at their old places as if they had never failed; a complete run continues. Done items never change. " +
     "An item is named by its 64 digits, by the first of them, or by the id that it has in the input.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> --failed",
@@ -18,16 +18,19 @@ export class Retry extends OperatorCommand {
   ];
   static override readonly args = {
     item: Args.string({
-      description: "Items that have failed, in place of all.",
+      description: "Failed items to run again.",
       ignoreStdin: true,
       multiple: true,
     }),
   };
   static override readonly flags = {
     ...configFlags("operator"),
-    failed: Flags.boolean({ summary: "All that have failed." }),
+    failed: Flags.boolean({ summary: "All failed items." }),
     class: Flags.option({ options: CLASSES, summary: "Only failures of this class." })(),
-    "dry-run": Flags.boolean({ default: false, summary: "Only say how many it would be." }),
+    "dry-run": Flags.boolean({
+      default: false,
+      summary: "Change nothing: print how many items it would be.",
+    }),
   };
 
   override async run(): Promise<void> {

@@ -38,15 +38,12 @@ const SERVER_SLOTS = 8;
 
 export class Run extends BaseCommand {
   static override readonly summary = "Run a file of items on this machine, from input to results.";
+  static override readonly usage =
+    "<%= command.id %> [FILE] [-o OUT] [--workers N] [--plugin FILE | -- COMMAND…]";
   static override readonly description =
-    "Starts a coordinator and workers as processes of their own, in a directory of its own, shows progress, writes " +
-    "results as they come and ends when there are no more. Whenever it ends, and however, the same command goes on " +
-    "where it was; what is finished is never run again, and of an edited input only new lines are. A line that is no item pauses " +
-    "the run where it is reached; near the start of the input it is refused before anything is started. Ctrl-C, SIGTERM " +
-    "or a terminal that closes lets what runs finish for a moment; Ctrl-C twice ends it at once. That directory is OUT.rollout; without -o it is one below ./.rollout, for " +
-    "what is run and the input, so that each input has its own. Other commands look into it by -c DIR. With --json the last " +
-    'line is what the run came to: an object with -o, and {"summary": OBJECT} behind the results without. Exits with 1 when items ' +
-    "have failed, wait behind a failed one of their key, or the run was cancelled, 4 when interrupted and 5 when a limit or `rollout pause` paused it.";
+    "Starts a coordinator and workers, shows progress, writes results as they come, and ends with the last item. However it ends, the " +
+    "same command continues: finished items never run again, and of an edited input only new lines run. Ctrl-C gives running items " +
+    "15 s; twice stops at once. Other commands look into the run by -c DIR. With --json the last line is the summary.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> prompts.jsonl -o answers.jsonl --workers 4 -- python3 infer.py {.prompt}",
     "<%= config.bin %> <%= command.id %> prompts.jsonl -o answers.jsonl --plugin vllm.toml --max-fails 5%",
@@ -54,39 +51,47 @@ export class Run extends BaseCommand {
   ];
   static override readonly args = {
     file: Args.string({
-      description: "The items, one a line; - or nothing for standard input. A pipe is read once.",
+      description: "The items, one a line; - or nothing: standard input.",
       ignoreStdin: true,
     }),
   };
   static override readonly flags = {
     output: Flags.string({
       char: "o",
-      summary: "Where results go; without it, or as -, to standard output.",
+      summary: "Where results go; standard output unless set.",
       helpValue: "OUT",
     }),
     workers: integerFlag({
-      summary: "How many workers to start; without it one for each core, at most 4, and one for a server.",
+      summary: "[default: one a core, at most 4] Workers to start: 1 to 1024.",
       min: 1,
       max: 1_024,
       helpValue: "N",
     }),
-    plugin: Flags.string({ summary: "What executes the items, in place of a command.", helpValue: "FILE" }),
+    plugin: Flags.string({
+      summary: "The manifest of what executes items, in place of COMMAND.",
+      helpValue: "FILE",
+    }),
     text: Flags.boolean({ summary: "Take each line as it is, not as JSON." }),
     ...fieldFlags,
     errors: Flags.string({
-      summary: "Where failures go; without it beside OUT, as OUT with .errors before its extension.",
+      summary: "[default: OUT with .errors before its extension] Where failures go.",
       helpValue: "FILE",
     }),
-    format: Flags.option({ options: FORMAT_NAMES, summary: "How results are written." })({
+    format: Flags.option({
+      options: FORMAT_NAMES,
+      summary: "How results are written.",
+      helpValue: FORMAT_NAMES.join("|"),
+    })({
       default: "jsonl",
     }),
     order: Flags.option({
       options: ["input", "completion"] as const,
-      summary: "How results are ordered: as they came in, or as they become final.",
+      helpValue: "input|completion",
+      summary: "The order of results: of the input, or of completion.",
     })({ default: "completion" }),
-    "retry-failed": Flags.boolean({ summary: "Take back what has failed before, with new budgets." }),
+    "retry-failed": Flags.boolean({ summary: "Run failed items again, with all attempts." }),
     dir: Flags.string({
-      summary: `The run's own directory; without it OUT.rollout, and without OUT ${HIDDEN}/… for what is run and the input.`,
+      summary: `[default: OUT.rollout, or ${HIDDEN}/…] The run's own directory.`,
       helpValue: "DIR",
     }),
     ...settingFlags(LOCAL_SETTINGS),

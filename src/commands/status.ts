@@ -20,7 +20,7 @@ const TROUBLES_SHOWN = 5;
 export class Status extends OperatorCommand {
   static override readonly summary = "Show how far the run is.";
   static override readonly description =
-    "Counts by state and class of failure, how fast it goes, how long that will take, and the workers. With --watch it is redrawn " +
+    "Counts by state and failure class, rate, estimated time left, and workers. With --watch it is redrawn " +
     "in place until the run is over or Ctrl-C; into a pipe, or with --json, it is printed again each time it changes.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %>",
@@ -29,7 +29,7 @@ export class Status extends OperatorCommand {
   ];
   static override readonly flags = {
     ...configFlags("operator"),
-    watch: Flags.boolean({ char: "w", summary: "Go on showing it until the run is over." }),
+    watch: Flags.boolean({ char: "w", summary: "Redraw until the run is over." }),
   };
 
   override async run(): Promise<ExitCode> {

@@ -42,15 +42,15 @@ export class Submit extends OperatorCommand {
     text: Flags.boolean({ summary: "Take each line as it is, not as JSON." }),
     seal: Flags.boolean({
       default: false,
-      summary: "Say that nothing more will come: the run ends with the last of its items.",
+      summary: "Seal the run: no more items will come, and it ends with the last one.",
     }),
     "dry-run": Flags.boolean({
       default: false,
-      summary: "Only say how many are new, known and equal to one before; submit nothing.",
+      summary: "Submit nothing: print how many lines are new, known or duplicates.",
     }),
     ...fieldFlags,
     priority: integerFlag({
-      summary: "Higher goes first.",
+      summary: "Priority, -100 to 100: higher goes first.",
       default: 0,
       min: -100,
       max: 100,

@@ -41,7 +41,7 @@ const PATIENCE_MS = 5_000;
 const HEADER_BYTES = 8 * 1_024;
 /** Beside those of programs: some may be about to be turned away. */
 const CONNECTIONS = PROGRAM_LIMITS.programs + 32;
-/** A program that is gone without a word is noticed within two of them. */
+/** A program that has vanished is noticed within two of them. */
 const PING_MS = 15_000;
 
 export class ProgramListener implements ProgramsDoor {

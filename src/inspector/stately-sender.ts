@@ -240,7 +240,7 @@ export class StatelySender {
     onOpen?.(this.#open.signal);
   }
 
-  /** Ends a connection whose other end is gone without a word, or sends what nobody wants. */
+  /** Ends a connection whose other end has vanished, or sends what nobody wants. */
   #watch(socket: WebSocket): void {
     let isThere = true;
     let receivedBytes = 0;

@@ -21,9 +21,9 @@ export interface UrgentEventEmitter extends EventEmitter {
 const WORKER = text("the worker");
 const INCARNATION = text("the start of the worker's process that this is about");
 const DUE_AT = number(
-  "when the next heartbeat was due, on the coordinator's monotonic clock: only differences of it mean something",
+  "when the next heartbeat was due: wall time of the coordinator's host, in milliseconds since 1970",
 );
-const LATE = number("how long ago that was");
+const LATE = number("how long ago that was, in milliseconds by the coordinator's monotonic clock");
 
 const TABLE = {
   worker_registered: {
@@ -66,7 +66,7 @@ const TABLE = {
   },
   worker_removed: {
     level: "info",
-    doc: "A failed worker stayed silent for `liveness.remove_after`, or the registry was full and another one joined: it was forgotten.",
+    doc: "The coordinator has forgotten a worker that had failed or left: `liveness.remove_after` has passed since then, or the registry was full and another worker joined.",
     fields: { worker_id: WORKER },
   },
   worker_deregistered: {
@@ -189,8 +189,15 @@ const TABLE = {
   },
   drain_completed: {
     level: "info",
-    doc: "A worker has handed back or finished everything.",
-    fields: { worker_id: WORKER, incarnation: INCARNATION, took_ms: number("time since the drain started") },
+    doc: "A worker's drain has ended: it executes nothing and its process ends. The coordinator has recorded all of its results if `unacknowledged_results` is 0.",
+    fields: {
+      worker_id: WORKER,
+      incarnation: INCARNATION,
+      took_ms: number("time since the drain started"),
+      unacknowledged_results: number(
+        "results that the coordinator has not acknowledged within 5 s: they stay on the worker's disk, and its next start sends them",
+      ),
+    },
   },
   plugin_loaded: {
     level: "info",

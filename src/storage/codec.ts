@@ -9,6 +9,7 @@ import { assert } from "../base/assert.ts";
 import { failure } from "../base/errors.ts";
 import { Fields, Malformed, wireTuple } from "./fields.ts";
 import type { Tuple } from "./fields.ts";
+import { readTuple } from "./tuple-reader.ts";
 
 /** How one kind of record is written and read. One definition per kind, beside the code that owns the record. */
 export interface RecordType<T> {
@@ -122,7 +123,8 @@ export function okOrFailure<T>(location: string, decoded: Decoded<T>): T {
 }
 
 function currentFields<T>(type: RecordType<T>, bytes: Uint8Array): Fields {
-  const body: unknown = msgpack.decode(view(bytes).subarray(BODY_AT));
+  const record = view(bytes);
+  const body: unknown = readTuple(record, BODY_AT) ?? msgpack.decode(record.subarray(BODY_AT));
   if (!Array.isArray(body)) throw new Malformed("its body is no tuple");
   let fields = new Fields(body);
   const written = bytes[VERSION_AT] ?? 0;

@@ -76,7 +76,7 @@ const ANSWERED_BY_ALL: ReadonlySet<string> = new Set(["rollout.v1.CoordinatorSer
 class ConnectedClient implements Client {
   readonly #options: ClientOptions;
   readonly #limits: TransportLimits;
-  /** For one of several: there is another to ask when it is gone without a word. */
+  /** For one of several: there is another to ask when it has vanished. */
   readonly #limitsAmong: TransportLimits;
   /** The only address that was given. */
   readonly #only: string | undefined;

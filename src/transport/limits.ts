@@ -188,7 +188,7 @@ export const TRANSPORT_LIMITS = {
 
 export type TransportLimits = Readonly<typeof TRANSPORT_LIMITS>;
 
-/** For a client that has several coordinators to ask: one that is gone without a word is left sooner. */
+/** For a client that has several coordinators to ask: one that has vanished is left sooner. */
 export const AMONG_SEVERAL: Partial<TransportLimits> = {
   handshakeTimeoutMs: 3_000,
   connectTimeoutMs: 1_500,

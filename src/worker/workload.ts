@@ -248,6 +248,10 @@ export class Workload implements DrainedWork {
     return this.#outbox.flushed();
   }
 
+  get unacknowledged(): number {
+    return this.#outbox.counts.results;
+  }
+
   /** Ends at once: kills what runs, leaves results that are not delivered for the next start. */
   async stop(): Promise<void> {
     this.#executor.kill();

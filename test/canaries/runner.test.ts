@@ -10,9 +10,11 @@ const COPIED = [
   "test/support/listeners.ts",
   "test/support/mocha-guard.ts",
   "test/support/mocha-statistics.ts",
+  "test/support/pace.ts",
   "test/support/postgres-server.ts",
   "src/base/clock.ts",
   "src/base/random.ts",
+  "src/config/duration.ts",
 ];
 const PASSES = 'it("passes", () => {});\n';
 

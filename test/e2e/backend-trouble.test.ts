@@ -47,10 +47,12 @@ describe("a backend in trouble", () => {
         await cluster.run("doctor", "--json"),
         await cluster.run("events", "--json"),
       ];
-      expect(explained.stdout).to.include(`It has trouble: ${words}`);
+      expect(explained.stdout).to.include(`It reports a problem: ${words}`);
       expect([doctor.code, doctor.stdout.includes(words)]).to.deep.equal([0, true]);
       const item = /([0-9a-f]{64})/.exec(explained.stdout)?.[1] ?? "";
-      expect((await cluster.run("explain", item)).stdout).to.include(`That worker has trouble: ${words}`);
+      expect((await cluster.run("explain", item)).stdout).to.include(
+        `That worker reports a problem: ${words}`,
+      );
       expect(list + explained.stdout + doctor.stdout + events.stdout).not.to.include("secret");
     });
   });

@@ -77,7 +77,7 @@ describe("an operator", () => {
       const drained = await run("worker", "drain", brokenId, "--wait", "--json");
       expect(object(drained)).to.deep.equal({ worker_id: brokenId, state: "gone" });
       expect(await broken.ended).to.deep.equal({ code: 0, signal: null });
-      expect((await run("explain", brokenId)).stdout).to.contain("It has left in good order");
+      expect((await run("explain", brokenId)).stdout).to.contain("It has drained and left");
       expect((await run("worker", "list")).stdout).to.match(new RegExp(`^WORKER.*\n${brokenId} {2}gone `));
       const foreseen = await run("retry", "--failed", "--class", "error", "--dry-run", "--json");
       expect(object(foreseen)).to.deep.equal({ retried: ITEMS, skipped: 0, dry_run: true });

@@ -6,6 +6,7 @@ import { OWN_NAMES } from "../../src/charts/named-machine.ts";
 import { execFile, execFileSync } from "node:child_process";
 import {
   cpSync,
+  existsSync,
   globSync,
   lstatSync,
   mkdirSync,
@@ -65,6 +66,10 @@ const WAY_OUT = Object.fromEntries(
 const INSTALL = "npm ci --no-audit --no-fund";
 const MODULES = join(REPOSITORY, "node_modules");
 const LINK = `cp -al "${MODULES}" . 2>/dev/null || { rm -rf node_modules && cp -a "${MODULES}" .; }`;
+
+/** Pages for those who read the source, which name its files; the package has the pages, and the repository the files. */
+const ABOUT_THE_SOURCE = /^docs\/(adr\/|ARCHITECTURE|INVARIANTS|MACHINES|testing|BENCHMARKS)/;
+const OF_THE_SOURCE = /^(src|machines|test|scripts|bench)\b/;
 
 const execute = promisify(execFile);
 
@@ -135,12 +140,41 @@ describe("the installed package", () => {
     const tops = new Set(files.map((file) => file.split("/")[0]));
     expect([...tops]).to.have.members([
       ...["bin", "dist", "proto", "oclif.manifest.json", "package.json"],
-      ...["README.md", "CHANGELOG.md", "LICENSE"],
+      ...["README.md", "CHANGELOG.md", "LICENSE", "docs", "examples", "packaging", "Dockerfile"],
     ]);
-    expect(files.filter((file) => /\.test\.|(?<!\.d)\.ts$/.test(file))).to.deep.equal([]);
+    const sources = files.filter((file) => /\.test\.|(?<!\.d)\.ts$/.test(file));
+    expect(sources.filter((file) => !file.startsWith("examples/"))).to.deep.equal([]);
     const page = files.filter((file) => file.startsWith("dist/page/"));
     expect(page).to.include.members(["index.html", "page.js", "page.css"].map((name) => `dist/page/${name}`));
     expect(page.filter((file) => file.startsWith("dist/page/charts/"))).to.have.length(OWN_NAMES.length);
+  });
+
+  it("holds every file that its README, its guide and the pages behind them link to", () => {
+    const root = join(home, "node_modules/rollout");
+    const [pages, missing] = [["README.md", "docs/guide.md"], [] as string[]];
+    for (const page of pages)
+      for (const link of linksOf(readFileSync(join(root, page), "utf8"))) {
+        const target = join(dirname(page), link);
+        if (OF_THE_SOURCE.test(target) && ABOUT_THE_SOURCE.test(page)) continue;
+        if (!existsSync(join(root, target))) missing.push(`${page} → ${link}`);
+        else if (target.endsWith(".md") && !pages.includes(target)) pages.push(target);
+      }
+    expect(missing).to.deep.equal([]);
+    expect(pages).to.have.length.above(30);
+  });
+
+  it("holds the files that the guide copies from it", async () => {
+    const guide = readFileSync(join(home, "node_modules/rollout/docs/guide.md"), "utf8");
+    const copies = [...guide.matchAll(/^ *cp (?<from>.*npm root.*) \S+$/gm)].map(
+      ({ groups }) => groups?.["from"] ?? "",
+    );
+    expect(copies, "the units of systemd").to.have.length(1);
+    // A package that is installed for all users is where npm says; here it is in a folder of its own.
+    const npmRoot = `npm() { echo "${join(home, "node_modules")}"; }`;
+    for (const from of copies) {
+      const { stdout } = await execute("sh", ["-euc", `${npmRoot}; ls ${from}`]);
+      expect(stdout).to.include("rollout-coordinator.service").and.to.include("rollout-worker@.service");
+    }
   });
 
   it("is the entry of the image, and runs there as somebody without rights", async () => {
@@ -239,6 +273,14 @@ describe("the installed package", () => {
     expect(modules).to.include("rollout/dist/src/cli/main.js");
   });
 });
+
+/** Where links of a page and sources of its pictures lead, but for other sites and places within the page. */
+function linksOf(markdown: string): string[] {
+  const links = [...markdown.matchAll(/\]\((?<to>[^)\s#]+)|(?:src|srcset)="(?<from>[^"]+)"/g)];
+  return links
+    .map(({ groups }) => groups?.["to"] ?? groups?.["from"] ?? "")
+    .filter((link) => !/^\w+:/.test(link));
+}
 
 /**
  * The files as git would give them to somebody else, changes that are not committed included. No symbolic link: `npm ci` in the

@@ -22,7 +22,7 @@ describe("packaging", () => {
         readFileSync(join(UNITS, unit), "utf8"),
       )?.[1];
       const { stdout } = await execute(process.execPath, [
-        repositoryFile("bin/dev.js"),
+        repositoryFile("bin/run.js"),
         ...(command ?? "").split(" "),
         "--help",
       ]);

@@ -123,7 +123,7 @@ describe("rollout run, when something dies", () => {
       const first = place.start();
       await place.untilResults(8);
       first.send("SIGHUP");
-      await first.until("its answer", () => first.stderr.find((line) => line.includes("leaving")));
+      await first.until("its answer", () => first.stderr.find((line) => line.includes("stopping: ")));
       first.send("SIGHUP");
       place.letGo();
       expect((await first.ended).code).to.equal(4);
@@ -146,7 +146,7 @@ describe("rollout run, when something dies", () => {
       await run.until("work", () => run.stderr.find((line) => line.includes("of 4")));
       await place.untilWorkersWork();
       run.send("SIGINT");
-      await run.until("its answer", () => run.stderr.find((line) => line.includes("leaving")));
+      await run.until("its answer", () => run.stderr.find((line) => line.includes("stopping: ")));
       run.send("SIGINT");
       expect((await run.ended).code).to.equal(4);
       expect(run.stderr.slice(-2)).to.deep.equal([
@@ -162,7 +162,7 @@ describe("rollout run, when something dies", () => {
       const run = place.start();
       await place.untilWorkersWork();
       run.send("SIGINT");
-      await run.until("its answer", () => run.stderr.find((line) => line.includes("leaving")));
+      await run.until("its answer", () => run.stderr.find((line) => line.includes("stopping: ")));
       await writeFile(place.file("out.jsonl.rollout/rollout.db/CURRENT"), "MANIFEST-000000\n");
       process.kill(place.coordinatorPid, "SIGKILL");
       expect((await run.ended).code, run.describe()).to.equal(6);

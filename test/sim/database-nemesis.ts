@@ -29,16 +29,16 @@ export class DatabaseNemesis {
   }
 
   strike(fault: DatabaseFault): void {
-    const { world, shared } = this.#trouble;
+    const { shared } = this.#trouble;
     switch (fault) {
       case "database-cut":
         return this.#cut();
       case "database-restart":
-        return shared.database.fail("restart", awayMs(world));
+        return shared.database.fail("restart", this.#awayMs());
       case "database-promotion":
-        return shared.database.fail("promotion", awayMs(world));
+        return shared.database.fail("promotion", this.#awayMs());
       case "database-older":
-        return shared.database.fail("older copy", awayMs(world));
+        return shared.database.fail("older copy", this.#awayMs());
       case "standby-away":
         return this.#loseStandby();
     }
@@ -49,6 +49,11 @@ export class DatabaseNemesis {
     Object.assign(shared.weather, CALM_DATABASE);
     for (const { machine } of coordinators.all) shared.cuts.mend(machine.name);
     shared.database.heal();
+  }
+
+  #awayMs(): number {
+    const { world, shared } = this.#trouble;
+    return awayMs(world, shared.weather.awayMaxMs);
   }
 
   #cut(): void {

@@ -1,11 +1,11 @@
 // The way from a process to the database that coordinators share, and its weather: messages that are slow, connections that break, and
 // machines that are cut off.
-import type { Database } from "./database.ts";
+import type { CopyWeather, Database } from "./database.ts";
 import type { SimProcess } from "./process.ts";
 import type { SimWorld } from "./world.ts";
 import { between, happens } from "./world.ts";
 
-export interface DatabaseWeather {
+export interface DatabaseWeather extends CopyWeather {
   /** The longest that an ordinary sync takes, its standby included. */
   syncMaxMs: number;
   /** The longest that an ordinary message takes. */
@@ -14,6 +14,8 @@ export interface DatabaseWeather {
   slowChance: number;
   /** The chance that the connection breaks under a batch: before it is there, or before its answer is. */
   breakChance: number;
+  /** The longest that a server is away that has died. */
+  awayMaxMs: number;
 }
 
 /** Machines that do not reach the database. */

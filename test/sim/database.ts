@@ -34,11 +34,17 @@ export interface Left {
   readonly unheard: readonly { readonly process: SimProcess; readonly batch: Batch }[];
 }
 
+export interface CopyWeather {
+  /** How many batches an older copy lacks, as far as there are so many behind the first claim: some number from the first to the second. */
+  copyLacks: readonly [number, number];
+}
+
 export interface DatabaseOptions {
   readonly world: SimWorld;
   readonly witness: DatabaseWitness;
   /** The batch as the server takes it; another one when a broken server is tried. */
   readonly carriedOut: (batch: Batch) => Batch;
+  readonly weather: CopyWeather;
 }
 
 /** Undefined: the connection broke, and nobody says what became of it. */
@@ -64,9 +70,6 @@ interface Logged {
   /** Everybody reads it: it was answered, or the server came back with it. */
   isSeen: boolean;
 }
-
-/** So many batches an older copy lacks at most. */
-const OLDER_MAX = 40;
 
 export class Database {
   readonly #options: DatabaseOptions;
@@ -198,16 +201,17 @@ export class Database {
   }
 
   #keptBy(how: Return): number {
-    const { world } = this.#options;
+    const { world, weather } = this.#options;
     const { length } = this.#log;
+    const [lacksAtLeast, lacksAtMost] = weather.copyLacks;
     const atLeast = {
       // Commits that wait for the standby are on this server's own disk.
       restart: this.#log.findLastIndex(({ isFlushed }) => isFlushed) + 1,
       promotion: this.#replicated,
-      "older copy": Math.max(this.#oldest, this.#replicated - OLDER_MAX),
+      "older copy": Math.max(this.#oldest, this.#replicated - lacksAtMost),
     }[how];
     const least = Math.max(atLeast, this.#identified);
-    const most = how === "older copy" ? Math.max(least, this.#replicated) : length;
+    const most = how === "older copy" ? Math.max(least, this.#replicated - lacksAtLeast) : length;
     return Math.min(length, least + Math.floor(world.random.unit() * (most - least + 1)));
   }
 
@@ -305,8 +309,10 @@ export class Database {
 }
 
 /** A time for which a server is away: now and then so short that hardly anybody notices. */
-export function awayMs({ random }: SimWorld): number {
-  return happens(random, 0.3) ? between(random, 0, 20) : between(random, 100, 6_000);
+export function awayMs({ random }: SimWorld, maxMs: number): number {
+  return happens(random, 0.3)
+    ? between(random, 0, Math.min(20, maxMs))
+    : between(random, Math.min(100, maxMs), maxMs);
 }
 
 /** Not a renewal: that one may be lost, and nobody is the wiser. */

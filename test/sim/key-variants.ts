@@ -14,6 +14,9 @@ import { committing, passOffStaleResults } from "./variants.ts";
 
 const FAULTS: Settings["faults"] = ["worker-kill", "coordinator-kill"];
 
+/** Long, with work for all of it. */
+const STORM = { stormMs: 20_000, faultEveryMs: 1_500, items: 60, kinds: { slow: 0.6 } };
+
 function keyed(drawn: Settings, parts: Partial<Settings> = {}): Settings {
   const calm = {
     callers: 0,
@@ -111,19 +114,17 @@ export const KEY_VARIANTS: readonly Variant[] = [
   },
   {
     name: "the state of a stale attempt is committed",
-    from: 33,
     settings: (drawn) =>
       keyed(drawn, {
-        ...{ faults: ["worker-stop"], faultEveryMs: 400, stormMs: 10_000 },
-        ...{ items: Math.max(drawn.items, 40), kinds: { slow: 0.6 } },
+        ...STORM,
+        ...{ faults: ["worker-stop"], keys: 8, unkeyedEvery: 1_000 },
       }),
     noticedAs: /K2/,
     tap: passOffStaleResults,
   },
   {
     name: "a worker that is dead stays on the ring",
-    from: 9,
-    settings: (drawn) => keyed(drawn, { faults: ["worker-stop", "worker-power"], faultEveryMs: 400 }),
+    settings: (drawn) => keyed(drawn, { faults: ["worker-stop"], ...STORM }),
     noticedAs: /is on the ring and/,
     coordinatorStore: keepingMembers,
   },

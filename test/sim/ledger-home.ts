@@ -79,7 +79,7 @@ export class SharedDatabase implements LedgerHome {
     const { world, witness, carriedOut, weather } = options;
     this.weather = weather;
     this.database = new Database({
-      ...{ world, carriedOut },
+      ...{ world, carriedOut, weather },
       witness: {
         seen: (process, batch, isDurable) =>
           witness.committed(process, batch, { kind: "committed" }, isDurable),

@@ -100,7 +100,7 @@ export class Operator {
     this.#seeToTheEnd().then(() => (this.#isDone = true), this.#wanted.fail);
   }
 
-  /** After the store went back a call of before has sealed the run, and it takes no items any more. */
+  /** Since the store last went back it was told that the run is sealed, perhaps by a call of before, and takes no items any more. */
   get isShut(): boolean {
     return this.#isShut;
   }
@@ -118,6 +118,7 @@ export class Operator {
   }
 
   async #bringIn(): Promise<void> {
+    this.#isShut = false;
     try {
       await this.#unlessCancelled(async () => {
         await this.#submit();

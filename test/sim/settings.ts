@@ -7,7 +7,7 @@ import type { NetworkWeather } from "./network.ts";
 import type { DiskWeather } from "./process-store.ts";
 import { drawRelease } from "./release-settings.ts";
 import type { ReleaseSettings } from "./release-settings.ts";
-import type { ItemKind } from "./workload.ts";
+import type { DrawnWork } from "./workload.ts";
 import { between, happens } from "./world.ts";
 
 export const FAULTS = [
@@ -44,10 +44,9 @@ export interface Steering {
   readonly cancels: boolean;
 }
 
-export interface Settings {
+export interface Settings extends DrawnWork {
   /** One has its ledger on a disk of its own; several share a database. */
   readonly coordinators: number;
-  readonly items: number;
   readonly workers: number;
   /** Whether a coordinator that shares a database stands only while it sees most of them. */
   readonly quorum: "off" | "majority";
@@ -56,9 +55,8 @@ export interface Settings {
   readonly slots: number;
   readonly prefetch: number;
   readonly inboxMax: number;
-  readonly kinds: Partial<Record<ItemKind, number>>;
-  /** How many keys the items have; 0: they have none. */
-  readonly keys: number;
+  /** The chance that an item waits for a model that loads before it begins. */
+  readonly loadingChance: number;
   /** Whether keys go on behind what has failed, without being asked. */
   readonly skipsFailed: boolean;
   /** Whether workers keep checkpoints of their partitions. */
@@ -85,7 +83,14 @@ export const CALM_NETWORK: NetworkWeather = {
   duplicateChance: 0,
 };
 export const CALM_DISK: DiskWeather = { syncMaxMs: 3, slowChance: 0, unknownChance: 0 };
-export const CALM_DATABASE: DatabaseWeather = { syncMaxMs: 3, delayMaxMs: 1, slowChance: 0, breakChance: 0 };
+export const CALM_DATABASE: DatabaseWeather = {
+  syncMaxMs: 3,
+  delayMaxMs: 1,
+  slowChance: 0,
+  breakChance: 0,
+  awayMaxMs: 6_000,
+  copyLacks: [0, 40],
+};
 export const COORDINATORS = 3;
 
 /** `coordinators`: one or several; as chance has it unless said. */
@@ -106,6 +111,7 @@ function drawShared(random: Random): Pick<Settings, "faults" | "database" | "quo
     quorum: happens(random, 0.3) ? "majority" : "off",
     faults: SHARED_FAULTS.filter(() => happens(random, 0.3)),
     database: {
+      ...CALM_DATABASE,
       syncMaxMs: happens(random, 0.2) ? 40 : 3,
       delayMaxMs: happens(random, 0.2) ? 40 : 1,
       slowChance: happens(random, 0.2) ? 0.01 : 0,
@@ -125,6 +131,8 @@ function drawCluster(random: Random): Settings {
     slots: 1 + Math.floor(random.unit() * 3),
     prefetch: 1 + Math.floor(random.unit() * 8),
     inboxMax: happens(random, 0.15) ? 6 : 1_000,
+    loadingChance: 0.05,
+    unkeyedEvery: 4,
     kinds: {
       flaky: maybe(0.4, () => 0.1),
       bad: maybe(0.3, () => 0.05),

@@ -21,6 +21,8 @@ export interface SimBackendOptions {
   readonly badness?: Badness | undefined;
   /** Called with each start, before anything of it happens. */
   readonly onStart: (execution: Execution) => void;
+  /** The chance that an item waits for a model that loads. */
+  readonly loadingChance: number;
   /** It does not ask whether an item may begin when its turn has come. */
   readonly beginsUnasked?: true;
   /** The item has killed this process. */
@@ -56,10 +58,10 @@ export class SimBackend implements Backend {
     signal: AbortSignal,
     report: (report: ItemReport) => void,
   ): Promise<Outcome> {
-    const { process, beginsUnasked } = this.#options;
+    const { process, loadingChance, beginsUnasked } = this.#options;
     const { clock, random } = process;
     // As a process that is started, and a model that loads.
-    const waitMs = happens(random, 0.05)
+    const waitMs = happens(random, loadingChance)
       ? between(random, 0, LOADING_MAX_MS)
       : between(random, 0, STARTING_MAX_MS);
     await sleep(clock, waitMs, signal);

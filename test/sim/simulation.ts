@@ -63,7 +63,7 @@ export interface Verdict {
 
 /** After the storm a run has so long to come to its end: backoffs of a minute, failure timeouts, several in a row. */
 const CALM_MAX_MS = 400_000;
-/** Stragglers arrive after the end. */
+/** Stragglers arrive after the end, and whoever was stopped or cut off until the storm was over goes on. */
 const AFTERMATH_MS = 3_000;
 /** After the storm somebody leads for good within this time. */
 const LEASES_SETTLE_MS = 20_000;
@@ -122,7 +122,7 @@ async function run(
   const { random } = world;
   const network = new Network(world, { ...settings.network });
   const disk = { ...settings.disk };
-  const workload = drawWorkload(world.newRandom(), settings.items, settings.kinds, settings.keys);
+  const workload = drawWorkload(world.newRandom(), settings);
   if (settings.skipsFailed) for (const { key } of workload.batches.flat()) witness.skipAsked(key);
   const operatorMachine = { name: "op", disk: new PowerLossStore(), wallOffsetMs: 0, clockRate: 1 };
   const operatorProcess = new SimProcess(world, operatorMachine, 1);
@@ -261,9 +261,10 @@ interface Running {
 
 async function untilOver({ world, settings, coordinators, operator, witness }: Running): Promise<void> {
   let overAtMs = Infinity;
-  while (world.nowMs < overAtMs || world.nowMs < settings.stormMs) {
+  while (world.nowMs < overAtMs) {
     if (!operator.isDone) overAtMs = Infinity;
-    else if (overAtMs === Infinity) overAtMs = world.nowMs + AFTERMATH_MS;
+    // What stood still until the storm was over is judged by what it does when it goes on.
+    else if (overAtMs === Infinity) overAtMs = Math.max(world.nowMs, settings.stormMs) + AFTERMATH_MS;
     if (world.nowMs > settings.stormMs + CALM_MAX_MS || world.happened > MOMENTS_MAX) {
       const left = [...witness.ledger.items].filter((item) => !isFinal(item));
       const names = left.map(

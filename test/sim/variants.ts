@@ -360,14 +360,20 @@ export const VARIANTS: readonly Variant[] = [
   },
   {
     name: "workers do not fence themselves",
-    from: 5,
-    settings: (drawn) => ({ ...under("worker-stop", "partition")(drawn), faultEveryMs: 400, prefetch: 8 }),
+    // Work waits at workers that stand still for longer than they are waited for.
+    settings: (drawn) => ({
+      ...under("worker-stop")(drawn),
+      ...{ stormMs: 20_000, faultEveryMs: 2_000, slots: 3, prefetch: 8, items: 100, kinds: { slow: 0.5 } },
+    }),
     selfFenceTimeoutMs: Number.MAX_SAFE_INTEGER,
   },
   {
     name: "what was started begins unasked",
-    from: 27,
-    settings: (drawn) => ({ ...under("worker-stop", "partition")(drawn), faultEveryMs: 400 }),
+    // Workers stand still while models load.
+    settings: (drawn) => ({
+      ...under("worker-stop")(drawn),
+      ...{ stormMs: 20_000, faultEveryMs: 2_000, slots: 3, loadingChance: 1, items: 60 },
+    }),
     beginsUnasked: true,
   },
   {

@@ -375,6 +375,8 @@ export class Witness {
   checkEnd(kinds: ReadonlyMap<string, ItemKind>, mayLack: boolean): void {
     this.checkPromises();
     this.#lead.checkEnd();
+    if (mayLack && this.#ledger.run?.state.startsWith("Open") !== false)
+      throw new Violation("the operator was told that the run is sealed, and it is not");
     const isCancelled = this.#isCancelled;
     for (const [item, kind] of kinds) {
       const shadow = this.#ledger.get(item);

@@ -68,9 +68,10 @@ export abstract class WorkerMachine extends SimNode implements Victim {
     process: SimProcess,
     parts: Partial<Pick<SimBackendOptions, "beginsUnasked" | "version" | "badness">> = {},
   ): SimBackend {
-    const { world, journal, witness } = this.#options;
+    const { world, journal, witness, settings } = this.#options;
+    const { loadingChance } = settings;
     return new SimBackend({
-      ...{ world, process, journal, version: STABLE_VERSION, ...parts },
+      ...{ world, process, journal, loadingChance, version: STABLE_VERSION, ...parts },
       onStart: (execution) => witness.started(execution),
       onKilled: () => this.kill(),
     });

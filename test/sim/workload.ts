@@ -34,12 +34,19 @@ export interface Workload {
   readonly kinds: ReadonlyMap<string, ItemKind>;
 }
 
-/** `kinds` beside `ok`, with which chance for each item; `keys` is how many there are, 0 for items without. */
+export interface DrawnWork {
+  readonly items: number;
+  /** Beside `ok`, with which chance for each item. */
+  readonly kinds: Partial<Record<ItemKind, number>>;
+  /** How many keys the items have; 0: they have none. */
+  readonly keys: number;
+  /** Where there are keys, one of so many items has none. */
+  readonly unkeyedEvery: number;
+}
+
 export function drawWorkload(
   random: Random,
-  count: number,
-  kinds: Partial<Record<ItemKind, number>>,
-  keys = 0,
+  { items: count, kinds, keys, unkeyedEvery }: DrawnWork,
 ): Workload {
   const lines: string[] = [];
   for (let number = 0; number < count; number++) {
@@ -53,7 +60,7 @@ export function drawWorkload(
     seen.set(text, sampleIndex + 1);
     // Some have none, and go among the others.
     const at = Number(text.split(":")[1]);
-    const key = keys === 0 || at % 4 === 3 ? "" : `k${at % keys}`;
+    const key = keys === 0 || at % unkeyedEvery === unkeyedEvery - 1 ? "" : `k${at % keys}`;
     const idText = itemIdText(itemIdOf({ taskDigest: TASK_DIGEST, payload, key, sampleIndex }));
     const priority = PRIORITIES[Math.floor(random.unit() * PRIORITIES.length)] ?? 0;
     return { payload, priority, key, idText };

@@ -29,6 +29,11 @@ export function withStallingCalls({ call, stallMs, which }: StallingCalls): stri
   return strace(call, `delay_enter=${Math.round(stallMs * 1_000)}:when=${which}`);
 }
 
+/** The same, where these calls do nothing and say that they have succeeded. */
+export function withLyingCalls(calls: readonly string[]): string[] {
+  return strace(calls.join(), "retval=0");
+}
+
 function strace(call: string, what: string): string[] {
   if (spawnSync("strace", ["-V"]).status !== 0)
     throw new Error(

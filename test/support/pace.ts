@@ -1,19 +1,39 @@
 // How slow this machine is just now, as a factor on protocol times that tests have shortened. Measured when it is first asked
 // for and again every few seconds while tests run: how long a process takes to start, how late a timer is, how long the
-// disk takes to sync. A quiet machine gives 1, so that nothing waits longer than it must there.
+// disk takes to sync. A quiet machine gives 1, so that nothing waits longer than it must there. Runs of mocha side by side measure
+// the same machine: one of them does, and the others read from a file what it has seen.
 import { spawn, spawnSync } from "node:child_process";
-import { closeSync, fsync, fsyncSync, openSync, unlinkSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  fsync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  unlinkSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { systemClock } from "../../src/base/clock.ts";
 import { parseDurationMs } from "../../src/config/duration.ts";
 
-interface Sample {
+/** The same for every process that looks. */
+interface MachineSample {
   readonly startMs: number;
-  readonly lateMs: number;
   readonly syncMs: number;
 }
+
+interface Sample extends MachineSample {
+  /** Measured by each process for itself. */
+  readonly lateMs: number;
+}
+
+/** The environment's name of the file in which runs side by side leave their measurements of the machine. */
+export const PACE_FILE = "TEST_PACE_FILE";
 
 /** The limits of quiet: up to this the tests themselves bring a machine with two cores. An idle one takes 20 ms, 0.2 ms and 0.5 ms. */
 const QUIET: Sample = { startMs: 120, lateMs: 30, syncMs: 30 };
@@ -77,15 +97,45 @@ async function measureAgain(): Promise<void> {
 async function sample(): Promise<Sample> {
   const beganMs = performance.now();
   await sleep(TIMER_MS, undefined, { ref: false });
-  const wokenMs = performance.now();
+  const lateMs = performance.now() - beganMs - TIMER_MS;
+  return { ...(measuredLately() ?? (await measureMachine())), lateMs };
+}
+
+async function measureMachine(): Promise<MachineSample> {
+  const beganMs = performance.now();
   await startNothing();
-  const startedMs = performance.now();
+  const startMs = performance.now() - beganMs;
   const file = scratchFile();
   const openedMs = performance.now();
   await promisify(fsync)(file);
   const syncMs = performance.now() - openedMs;
   closeSync(file);
-  return { startMs: startedMs - wokenMs, lateMs: wokenMs - beganMs - TIMER_MS, syncMs };
+  tellOthers({ startMs, syncMs });
+  return { startMs, syncMs };
+}
+
+/** By another run, or by this one, since this one would have measured last. */
+function measuredLately(): MachineSample | undefined {
+  const file = process.env[PACE_FILE];
+  if (file === undefined) return undefined;
+  try {
+    const { wallMs, ...measured } = JSON.parse(readFileSync(file, "utf8")) as MachineSample & {
+      wallMs: number;
+    };
+    const agoMs = systemClock.wallMs() - wallMs;
+    return agoMs >= 0 && agoMs < MEASURE_AGAIN_MS ? measured : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The file is replaced as a whole: whoever reads it meanwhile has the one before. */
+function tellOthers(measured: MachineSample): void {
+  const file = process.env[PACE_FILE];
+  if (file === undefined) return;
+  const unfinished = `${file}.${process.pid}`;
+  writeFileSync(unfinished, JSON.stringify({ wallMs: systemClock.wallMs(), ...measured }));
+  renameSync(unfinished, file);
 }
 
 /** The process does not keep a run of tests from ending, and has nothing by which a test looks for what it has left. */

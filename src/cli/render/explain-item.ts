@@ -79,17 +79,17 @@ function whereSentences(situation: ItemSituation): string[] {
   const { item, nowMs } = situation;
   const isWaiting = item.state === "fresh" || item.state === "returned" || item.state === "delayed";
   if (isWaiting && situation.run.state === "cancelled") {
-    return ["It was never done: the run was cancelled while it waited."];
+    return ["It never ran: the run was cancelled while it waited."];
   }
   switch (item.state) {
     case "fresh":
-      return ["It is waiting: it was never given to a worker.", ...waitingSentences(situation)];
+      return ["It is waiting: no worker has had it yet.", ...waitingSentences(situation)];
     case "returned":
-      return [`It is waiting to be given out again${returnedWhy(item)}.`, ...waitingSentences(situation)];
+      return [`It is waiting to be assigned again${returnedWhy(item)}.`, ...waitingSentences(situation)];
     case "delayed": {
       const dueInMs = Math.max(0, (item.dueAtMs ?? nowMs) - nowMs);
       return [
-        `It is waiting for ${spanText(dueInMs)} more after attempt ${item.attempt} did not succeed, then it is given out again.`,
+        `Attempt ${item.attempt} did not succeed, so it waits ${spanText(dueInMs)} more before it can be assigned again.`,
         ...pausedSentence(situation),
       ];
     }
@@ -111,7 +111,7 @@ function returnedWhy({ attempts }: Item): string {
 function pausedSentence({ run: { state, pauseReason }, line }: ItemSituation): string[] {
   if (state !== "paused") return [];
   const why = pauseReason === undefined || pauseReason === "" ? "" : ` (${printable(pauseReason)})`;
-  return [`The run is paused${why}: nothing is given out until \`${line("resume")}\`.`];
+  return [`The run is paused${why}: nothing is assigned until \`${line("resume")}\`.`];
 }
 
 function waitingSentences(situation: ItemSituation): string[] {
@@ -122,9 +122,7 @@ function waitingSentences(situation: ItemSituation): string[] {
     ...pausedSentence(situation),
     ...keySentences(situation),
     aheadSentence(item.ahead),
-    ...(item.alone
-      ? ["It has to run with nothing beside it, so it waits for a worker that has nothing else."]
-      : []),
+    ...(item.alone ? ["It is isolated, so it waits for a worker that has no other item."] : []),
     workersSentence(situation),
     ...leftSentences(workers),
     ...releaseSentence(situation.run),
@@ -163,9 +161,9 @@ function leftSentences(workers: readonly WorkerSummary[]): string[] {
 }
 
 function aheadSentence(ahead: number | undefined): string {
-  if (ahead === undefined) return `${number(AHEAD_KNOWN)} items or more go first.`;
-  if (ahead === 0) return "No other item goes first.";
-  return ahead === 1 ? "1 item goes first." : `${number(ahead)} items go first.`;
+  if (ahead === undefined) return `${number(AHEAD_KNOWN)} or more items are ahead of it.`;
+  if (ahead === 0) return "No item is ahead of it.";
+  return ahead === 1 ? "1 item is ahead of it." : `${number(ahead)} items are ahead of it.`;
 }
 
 function workersSentence({ run: { task }, workers, line }: ItemSituation): string {
@@ -186,9 +184,9 @@ function workersSentence({ run: { task }, workers, line }: ItemSituation): strin
   if (ready.length === 0) return `No worker takes work: ${wordsOf(able)}.`;
   const isFull = ready.every(({ held, slots }) => held >= slots);
   const who =
-    ready.length === 1 ? "The worker that could run it" : `All ${ready.length} workers that could run it`;
-  if (isFull) return `${who} ${ready.length === 1 ? "has" : "have"} as much as fits.`;
-  return `${ready.length === 1 ? "One worker" : `${ready.length} workers`} could run it.`;
+    ready.length === 1 ? "The worker that can run it" : `All ${ready.length} workers that can run it`;
+  if (isFull) return `${who} ${ready.length === 1 ? "is" : "are"} full.`;
+  return `${ready.length === 1 ? "One worker" : `${ready.length} workers`} can run it.`;
 }
 
 /** "2 draining, 1 cordoned" */
@@ -204,12 +202,12 @@ function runningSentences({ item, workers, line }: ItemSituation): string[] {
   const row = workers.find(({ workerId }) => workerId === worker);
   const word = row === undefined ? undefined : workerWord(row);
   return [
-    `Worker ${worker ?? "?"} has it${since}, as attempt ${attempt}; ${charged} of ${maxAttempts} allowed failures so far.`,
+    `Worker ${worker ?? "?"} has it${since}, as attempt ${attempt}; ${charged} of ${maxAttempts} allowed failures are used up.`,
     ...(word === undefined || word === "ready"
       ? []
       : [`That worker is ${word}: \`${line("explain", worker ?? "WORKER")}\`.`]),
-    ...(row?.trouble === undefined ? [] : [`That worker has trouble: ${printable(row.trouble)}.`]),
-    ...(item.alone ? ["It runs with nothing beside it."] : []),
+    ...(row?.trouble === undefined ? [] : [`That worker reports a problem: ${printable(row.trouble)}.`]),
+    ...(item.alone ? ["It is isolated: its worker has no other item."] : []),
   ];
 }
 
@@ -227,7 +225,7 @@ function finalSentences({ item: found, nowMs, line }: ItemSituation): string[] {
   return [
     `It has failed as ${printable(error.class)}${which}${why}`,
     when,
-    `${charged} of ${maxAttempts} allowed failures are used up. \`${line("retry", item.slice(0, 12))}\` gives it new ones.`,
+    `${charged} of ${maxAttempts} allowed failures are used up. \`${line("retry", item.slice(0, 12))}\` runs it again.`,
   ];
 }
 
@@ -236,13 +234,15 @@ function historySentences({ state, lost, maxLost, checkpointBytes, attempts }: I
   return [
     ...(lost === 0
       ? []
-      : [`Its worker was lost ${times(lost)}; it fails when that has happened ${times(maxLost)}.`]),
+      : [
+          `Its worker vanished ${times(lost)} while it ran; it fails when that has happened ${times(maxLost)}.`,
+        ]),
     ...(uncharged === 0
       ? []
-      : [`${uncharged} of its attempts ended through no fault of its own, which counts for nothing.`]),
+      : [`${uncharged} of its attempts ended for a reason that is not charged to it.`]),
     ...(checkpointBytes === 0 || state === "done"
       ? []
-      : [`Its next attempt goes on from a checkpoint of ${number(checkpointBytes)} bytes.`]),
+      : [`Its next attempt continues from a checkpoint of ${number(checkpointBytes)} bytes.`]),
   ];
 }
 

@@ -12,34 +12,34 @@ export function workerSentences(worker: WorkerDetail, run: RunStatus, line: Hint
   const word = workerWord(worker);
   const silent =
     worker.lastBeatAgeMs === undefined
-      ? " Nothing was heard of it since this coordinator began to lead."
-      : ` Nothing was heard of it for ${spanText(worker.lastBeatAgeMs)}.`;
+      ? " It was not heard since this coordinator began to lead."
+      : ` It was last heard ${spanText(worker.lastBeatAgeMs)} ago.`;
   switch (word) {
     case "gone":
       return [
-        "It has left in good order and gets nothing more.",
-        ...(worker.trouble === undefined ? [] : [`It has left because ${printable(worker.trouble)}.`]),
+        "It has drained and left, and gets no more items.",
+        ...(worker.trouble === undefined ? [] : [`It left because ${printable(worker.trouble)}.`]),
         ...(worker.revoked ? ["Its certificate was revoked: it cannot come back."] : []),
       ];
     case "revoked":
       return revokedSentences(worker);
     case "failed":
-      return [`It counts as lost.${silent} What it had was given back; if it speaks again, it is told.`];
+      return [`It has failed.${silent} Its items were taken back; if it is heard again, it is told which.`];
     case "removed":
-      return ["It was lost for so long that it is no longer waited for."];
+      return ["It failed or left so long ago that the coordinator has forgotten it."];
     case "suspected":
       return [`Its heartbeat is late.${silent}`, ...holdingSentences(worker)];
     case "draining":
       return [
-        "It is draining: it gets nothing new, and leaves when it is rid of what it has.",
+        "It is draining: it gets no new items, and leaves when it has finished or handed back those that it has.",
         ...drainSentences(worker),
         ...holdingSentences(worker),
       ];
     case "init":
-      return ["It has only just started: it takes work when it says that it is ready."];
+      return ["It is starting: it gets items when it reports that it is ready."];
     case "cordoned":
       return [
-        `It is cordoned and gets nothing: ${printable(worker.cordonReason ?? "")}.`,
+        `It is cordoned and gets no items: ${printable(worker.cordonReason ?? "")}.`,
         ...holdingSentences(worker),
       ];
     default:
@@ -83,21 +83,22 @@ function drainSentences({ drain }: WorkerDetail): string[] {
 
 /** Until it counts as lost it may execute what it has. */
 function revokedSentences({ held }: WorkerDetail): string[] {
-  const revoked = "Its certificate was revoked: nothing of it is taken any more, and it cannot come back.";
+  const revoked =
+    "Its certificate was revoked: the coordinator accepts nothing from it, and it cannot come back.";
   if (held === 0) return [`${revoked} It has no items.`];
   const items = held === 1 ? "1 item, which goes" : `${number(held)} items, which go`;
-  return [`${revoked} It has ${items} to others when it counts as lost.`];
+  return [`${revoked} It has ${items} to other workers when it counts as failed.`];
 }
 
 function holdingSentences({ held, slots, failuresInRow, lastBeatAgeMs, trouble }: WorkerDetail): string[] {
   const has = held === 0 ? "It has no items" : `It has ${number(held)} item${held === 1 ? "" : "s"}`;
   const beat =
     lastBeatAgeMs === undefined
-      ? "was not heard of since this coordinator began to lead"
-      : `was last heard of ${spanText(lastBeatAgeMs)} ago`;
+      ? "was not heard since this coordinator began to lead"
+      : `was last heard ${spanText(lastBeatAgeMs)} ago`;
   return [
     `${has} for ${number(slots)} slot${slots === 1 ? "" : "s"}, and ${beat}.`,
-    ...(trouble === undefined ? [] : [`It has trouble: ${printable(trouble)}.`]),
+    ...(trouble === undefined ? [] : [`It reports a problem: ${printable(trouble)}.`]),
     ...(failuresInRow === 0 ? [] : [`Its last ${number(failuresInRow)} attempts failed.`]),
   ];
 }
@@ -109,19 +110,20 @@ function whyNoMore(
   line: HintedLine,
 ): string {
   const plugin = run.task?.plugin ?? "";
-  if (!hasSession && credit === 0) return "It has not asked for work: it beats, and has no session.";
+  if (!hasSession && credit === 0)
+    return "It sends heartbeats but has no session, so it has not asked for items.";
   if (run.state === "paused") {
     const why =
       run.pauseReason === undefined || run.pauseReason === "" ? "" : ` (${printable(run.pauseReason)})`;
-    return `The run is paused${why}: nothing is given out until \`${line("resume")}\`.`;
+    return `The run is paused${why}: nothing is assigned until \`${line("resume")}\`.`;
   }
   if (plugin !== "" && !plugins.some(({ name }) => name === plugin)) {
-    return `It gets nothing: the run needs the plugin ${printable(plugin)}, which it does not have.`;
+    return `It gets no items: the run needs the plugin ${printable(plugin)}, which it does not have.`;
   }
-  if (unfitReason !== undefined) return `It gets nothing: ${printable(unfitReason)}.`;
-  if (credit === 0) return "It gets nothing more because it is full.";
+  if (unfitReason !== undefined) return `It gets no items: ${printable(unfitReason)}.`;
+  if (credit === 0) return "It gets no more items because it is full.";
   const room = `It has room for ${number(credit)} more`;
-  if (run.pending === 0) return `${room}, and nothing is waiting.`;
-  if (run.pending === run.delayed) return `${room}, and what is waiting may not start yet.`;
-  return `${room}, and is given what is waiting.`;
+  if (run.pending === 0) return `${room}, and no item is waiting.`;
+  if (run.pending === run.delayed) return `${room}, but the items that wait may not start yet.`;
+  return `${room}, and gets the items that wait.`;
 }

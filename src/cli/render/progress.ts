@@ -83,7 +83,7 @@ export function progressMessages({ failureMessages, counts }: ProgressView): str
 export function progressLine(view: ProgressView): string {
   const { counts, situation } = view;
   const parts = [
-    `${shareText(view).trim()}, ${ofText(view)}`,
+    ofText(view, ` (${shareText(view).trim()})`),
     counts.failed > 0 ? failuresText(view) : undefined,
     situation === undefined ? paceText(view) : printable(situation),
     view.release,
@@ -110,10 +110,12 @@ function shareText(view: ProgressView): string {
   return `${String(Math.floor(shareOf(view) * 100)).padStart(3)}%`;
 }
 
-function ofText(view: ProgressView): string {
+/** "92 of 3,000 done (3%), 0 submitted so far"; items that have failed are not done, so they make it "finished". */
+function ofText(view: ProgressView, share = ""): string {
   const { counts, total, submitted } = view;
-  const finished = `${number(counts.done + counts.failed)} of ${number(total)}`;
-  return submitted === undefined ? finished : `${finished}, ${number(submitted)} submitted`;
+  const word = counts.failed > 0 ? "finished" : "done";
+  const finished = `${number(counts.done + counts.failed)} of ${number(total)} ${word}${share}`;
+  return submitted === undefined ? finished : `${finished}, ${number(submitted)} submitted so far`;
 }
 
 function openTexts({ counts }: ProgressView): (string | undefined)[] {
@@ -193,10 +195,10 @@ function workersText({ workers, reassigned }: ProgressView): string {
   const all = ready + draining + suspected + failed;
   if (all === 0) return workers.hadSome === true ? "no workers now" : "no workers yet";
   const states = [
-    draining > 0 ? `${draining} leaving` : undefined,
-    suspected > 0 ? `${suspected} late` : undefined,
-    failed > 0 ? `${failed} lost` : undefined,
-    cordoned > 0 ? `${cordoned} given nothing after failures` : undefined,
+    draining > 0 ? `${draining} draining` : undefined,
+    suspected > 0 ? `${suspected} suspected` : undefined,
+    failed > 0 ? `${failed} failed` : undefined,
+    cordoned > 0 ? `${cordoned} cordoned` : undefined,
   ];
   const notes = list(states, ", ");
   const busy = slots > 0 ? `${executing} of ${slots} slots busy` : `${executing} executing`;
@@ -204,7 +206,7 @@ function workersText({ workers, reassigned }: ProgressView): string {
     [
       `${all} worker${all === 1 ? "" : "s"}${notes === "" ? "" : ` (${notes})`}`,
       busy,
-      reassigned > 0 ? `${number(reassigned)} started again` : undefined,
+      reassigned > 0 ? `${number(reassigned)} attempt${reassigned === 1 ? "" : "s"} repeated` : undefined,
     ],
     " · ",
   );

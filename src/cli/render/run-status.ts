@@ -54,7 +54,7 @@ function sentenceOf({ state, sealed, pauseReason }: RunStatus, line: HintedLine)
 function idleSentences({ state, pending, workers }: RunStatus, lack: string | undefined): string[] {
   if (pending === 0 || (state !== "open" && state !== "sealed")) return [];
   if (lack !== undefined) return [`${lack}.`];
-  return Object.values(workers).every((count) => count === 0) ? ["No worker is there."] : [];
+  return Object.values(workers).every((count) => count === 0) ? ["There is no worker."] : [];
 }
 
 const SET_ASIDE_SHOWN = 10;
@@ -113,7 +113,7 @@ function countLines(status: RunStatus, all: number): string[] {
     { count: done, what: "done", note: "" },
     { count: failed, what: "failed", note: classes.join(", ") },
     { count: started, what: "executing", note: "" },
-    { count: status.running - started, what: "at workers", note: "not started yet" },
+    { count: status.running - started, what: "assigned", note: "not started" },
     {
       count: pending,
       what: status.state === "cancelled" ? "never run" : "waiting",

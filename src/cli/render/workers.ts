@@ -46,7 +46,7 @@ export function troubleLines(
   return workers.flatMap((worker) => {
     const { trouble, unfitReason } = worker;
     if (PAST.has(workerWord(worker))) return [];
-    const nothing = unfitReason === undefined ? undefined : `it gets nothing: ${unfitReason}`;
+    const nothing = unfitReason === undefined ? undefined : `it gets no items: ${unfitReason}`;
     const words = [trouble, nothing].filter((each) => each !== undefined);
     return words.map((each) => `${nameOf(worker)}: ${printable(each)}`);
   });

@@ -9,7 +9,7 @@ import { listFullKeys } from "../../client/keys.ts";
 import { OperatorCommand } from "../../compose/operator-command.ts";
 
 export class ActorCheck extends OperatorCommand {
-  static override readonly summary = "Try other code on every actor of the run, before it goes out.";
+  static override readonly summary = "Test new code on the state of every actor, before it is used.";
   static override readonly description =
     "Restores each state with the code that the manifest names, migrates it where it is of an older version, and tries the actor's next event " +
     "on it, the one that has failed included. Nothing is written; the run goes on beside it. The code runs in this process. Exits with 1 when an " +
@@ -22,7 +22,7 @@ export class ActorCheck extends OperatorCommand {
     ...configFlags("operator"),
     plugin: Flags.string({
       required: true,
-      summary: "The manifest of the plugin as it is to be.",
+      summary: "The manifest with the new code.",
       helpValue: "FILE",
     }),
   };

@@ -7,9 +7,9 @@ import { actorObject, actorOf, actorText } from "../../compose/actor-views.ts";
 
 export class ActorGet extends ActorCommand {
   static override readonly summary =
-    "Show an actor: its state and context, for what it waits, and why it is parked.";
+    "Show an actor: its state and context, what it waits for, and why it is parked.";
   static override readonly description =
-    "As its last event that succeeded has left it; the event that is under way is not in it.";
+    "The state after its last event that succeeded; an event that executes is not in it.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> order/17",
     "<%= config.bin %> <%= command.id %> order/17 --json",

@@ -12,8 +12,7 @@ import { eventObject, valueText } from "../../compose/actor-views.ts";
 const EVENTS_USUAL = 20;
 
 export class ActorHistory extends ActorCommand {
-  static override readonly summary =
-    "Show the last events of an actor, and the state in which each has left it.";
+  static override readonly summary = "Show the last events of an actor, and its state after each.";
   static override readonly description =
     "The last one comes first. Events that have failed have changed nothing, and are not among them: `rollout results` has those.";
   static override readonly examples = [

@@ -24,7 +24,7 @@ export class ActorList extends OperatorCommand {
       helpValue: "STATE",
     }),
     type: Flags.string({ summary: "Only actors of this type.", helpValue: "TYPE" }),
-    parked: Flags.boolean({ default: false, summary: "Only actors of which nothing starts." }),
+    parked: Flags.boolean({ default: false, summary: "Only parked actors: nothing of them starts." }),
   };
 
   override async run(): Promise<void> {

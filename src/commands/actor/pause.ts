@@ -3,9 +3,9 @@ import { configFlags } from "../../cli/setting-flags.ts";
 import { ACTOR_ARGS, ActorCommand } from "../../compose/actor-command.ts";
 
 export class ActorPause extends ActorCommand {
-  static override readonly summary = "Start nothing more of these actors.";
+  static override readonly summary = "Pause actors: no more of their events start.";
   static override readonly description =
-    "The event that executes goes on to its end, and what is sent to them waits; timers go on. All other actors go on.";
+    "The event that executes finishes, and events that are sent to them wait; timers run on. Other actors are not affected.";
   static override readonly examples = ["<%= config.bin %> <%= command.id %> order/17"];
   static override readonly args = ACTOR_ARGS;
   static override readonly flags = configFlags("operator");

@@ -5,9 +5,9 @@ import { ActorCommand } from "../../compose/actor-command.ts";
 import { parkedKeys, steerKeys } from "../../compose/key-deeds.ts";
 
 export class ActorSkip extends ActorCommand {
-  static override readonly summary = "Go on with actors without the event that has failed and keeps them.";
+  static override readonly summary = "Continue parked actors without the event that has failed.";
   static override readonly description =
-    "The event stays failed, and has changed nothing. One that is taken back later, by `rollout retry`, goes before all that wait then.";
+    "The event stays failed, and has changed nothing. If `rollout retry` runs it later, it goes before all that wait then.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> order/17",
     "<%= config.bin %> <%= command.id %> --all --type order",
@@ -17,7 +17,7 @@ export class ActorSkip extends ActorCommand {
   };
   static override readonly flags = {
     ...configFlags("operator"),
-    all: Flags.boolean({ default: false, summary: "All actors that a failed event keeps." }),
+    all: Flags.boolean({ default: false, summary: "All actors that a failed event has parked." }),
     type: Flags.string({ summary: "With --all: only those of this type.", helpValue: "TYPE" }),
   };
 

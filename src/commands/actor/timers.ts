@@ -7,7 +7,7 @@ import { ActorCommand } from "../../compose/actor-command.ts";
 import { timerObject } from "../../compose/actor-views.ts";
 
 export class ActorTimers extends ActorCommand {
-  static override readonly summary = "Show the timers of an actor: what it is told when.";
+  static override readonly summary = "Show the timers of an actor, and the event that each sends.";
   static override readonly description =
     "The next one comes first. A timer is set by `after`, or by an event that is raised or sent with a delay, and goes with the state that has set it.";
   static override readonly examples = [

@@ -8,10 +8,9 @@ import type { Revoked } from "../../compose/revoke.ts";
 import { bearerNamed, revoke } from "../../compose/revoke.ts";
 
 export class CaRevoke extends BaseCommand {
-  static override readonly summary = "Make a certificate good for nothing, for good.";
+  static override readonly summary = "Revoke a certificate for good.";
   static override readonly description =
-    "Of an enrolment bundle, of a worker or of an operator. No call of its bearer is taken from then on, and its open streams end " +
-    "within a second; what a worker had is given to others. A bundle that is revoked lets nobody in; the workers that have " +
+    "The certificate of an enrolment bundle, a worker or an operator. From then on each call of its bearer is refused, and its open streams end within a second; the items of a worker go to others. A bundle that is revoked lets nobody in; the workers that have " +
     "joined by it stay, unless --with-workers revokes them too. The coordinator is asked; when none runs, and this is its " +
     "machine, its next start knows. What the coordinator's own machine needs is made anew under another id.";
   static override readonly examples = [

@@ -8,10 +8,9 @@ import { demandFiles, filesOfCoordinator } from "../../compose/open-files.ts";
 import { withPorts } from "../../compose/process-ports.ts";
 
 export class CoordinatorRun extends BaseCommand {
-  static override readonly summary = "Lead the run: register workers and notice those that fail.";
+  static override readonly summary = "Run the coordinator: it leads the run and gives items to workers.";
   static override readonly description =
-    "Stays in the foreground and writes its events to standard output, one JSON object a line. SIGTERM and Ctrl-C stop it " +
-    "in good order; workers keep running and find the next coordinator over the same database. SIGHUP makes it look at " +
+    "Stays in the foreground and writes its events to standard output, one JSON object a line. SIGTERM and Ctrl-C stop it; workers keep running and find the next coordinator over the same database. SIGHUP makes it look at " +
     "once whether its certificate's files have changed; without it that takes a minute.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> --config rollout.toml",

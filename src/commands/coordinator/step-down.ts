@@ -5,7 +5,7 @@ import { configFlags } from "../../cli/setting-flags.ts";
 import { OperatorCommand } from "../../compose/operator-command.ts";
 
 export class CoordinatorStepDown extends OperatorCommand {
-  static override readonly summary = "Have the leader hand over to another coordinator.";
+  static override readonly summary = "Make the leader hand over to another coordinator.";
   static override readonly description =
     "For maintenance: the leader lets go of its lease, another coordinator takes over within a second, and the one that led follows it. " +
     "No worker restarts and nothing is lost. Refused where no other coordinator is there.";

@@ -13,7 +13,7 @@ import { withPorts } from "../../compose/process-ports.ts";
 export class CoordinatorTestFence extends BaseCommand {
   static override readonly hidden = true;
   static override readonly summary =
-    "Lose the lead on purpose: say coordinator_fenced once, and end by SIGABRT.";
+    "Fence this coordinator on purpose: emit coordinator_fenced once, and end by SIGABRT.";
   static override readonly description =
     "Leads over a store in memory and lets another epoch be written to it. The lease's times are those of the " +
     "configuration; no database and no worker of it is touched, and it need not be there.";

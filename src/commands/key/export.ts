@@ -16,7 +16,7 @@ const WHY: Readonly<Record<string, string>> = {
 };
 
 export class KeyExport extends OperatorCommand {
-  static override readonly summary = "Print keys with all that is theirs, for another run to take in.";
+  static override readonly summary = "Print keys with their states and items, for import into another run.";
   static override readonly description =
     "One a line: state, waiting items, and of actors timers, invocations and children. The run has to be paused, with nothing that executes, so that no key " +
     "goes on in both runs; cancel it when the other run has them. Results stay here, and so do the ids of events that are done: an event " +

@@ -7,9 +7,9 @@ import { OperatorCommand } from "../../compose/operator-command.ts";
 import { KeySchema } from "../../gen/rollout/v1/keys_pb.ts";
 
 export class KeyGet extends OperatorCommand {
-  static override readonly summary = "Show a key: its items, why it waits, and what it has learned.";
+  static override readonly summary = "Show a key: its items, why it waits, and its state.";
   static override readonly description =
-    "With --state its state is printed, to the byte: as the last item of it that succeeded has left it. With --json too the object has it as " +
+    "With --state it prints the state's exact bytes, as the last item that succeeded left it. With --json too the object has it as " +
     "text (state), or in base64 where it is not UTF-8 (state_base64); both are null without one.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> customer-17",

@@ -13,7 +13,7 @@ import { OperatorCommand } from "../../compose/operator-command.ts";
 const SHOWN_MAX = 5;
 
 export class KeyImport extends OperatorCommand {
-  static override readonly summary = "Take in keys that `rollout key export` of another run has printed.";
+  static override readonly summary = "Import keys that `rollout key export` of another run has printed.";
   static override readonly description =
     "Each is taken whole: its state, what waits for it, and of actors timers, invocations and children. A key that the run has already is left as it is, " +
     "and named. The same file may be given again: what was taken is not taken twice, whatever has become of it since. The run has to be " +

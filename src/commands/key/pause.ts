@@ -5,9 +5,9 @@ import { steerKeys } from "../../compose/key-deeds.ts";
 import { OperatorCommand } from "../../compose/operator-command.ts";
 
 export class KeyPause extends OperatorCommand {
-  static override readonly summary = "Start nothing more of these keys.";
+  static override readonly summary = "Pause keys: no more of their items start.";
   static override readonly description =
-    "What executes goes on to its end. All other keys go on. A run that is sealed does not complete while items of a paused key wait.";
+    "Items that execute finish. Other keys are not affected. A sealed run does not complete while items of a paused key wait.";
   static override readonly examples = ["<%= config.bin %> <%= command.id %> customer-17"];
   static override readonly args = {
     key: Args.string({ description: "Keys.", required: true, multiple: true, ignoreStdin: true }),

@@ -5,9 +5,9 @@ import { parkedKeys, steerKeys } from "../../compose/key-deeds.ts";
 import { OperatorCommand } from "../../compose/operator-command.ts";
 
 export class KeyResume extends OperatorCommand {
-  static override readonly summary = "Let paused keys go on.";
+  static override readonly summary = "Resume paused keys.";
   static override readonly description =
-    "A key whose next item has failed does not go on by this: `rollout retry` tries that item again, `rollout key skip` goes on without it.";
+    "It does not resume a key that a failed item has parked: `rollout retry` runs that item again, `rollout key skip` continues without it.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> customer-17",
     "<%= config.bin %> <%= command.id %> --all",
@@ -17,7 +17,7 @@ export class KeyResume extends OperatorCommand {
   };
   static override readonly flags = {
     ...configFlags("operator"),
-    all: Flags.boolean({ default: false, summary: "All that an operator has paused." }),
+    all: Flags.boolean({ default: false, summary: "All keys that an operator has paused." }),
   };
 
   override async run(): Promise<void> {

@@ -5,9 +5,9 @@ import { steerKeys } from "../../compose/key-deeds.ts";
 import { OperatorCommand } from "../../compose/operator-command.ts";
 
 export class KeyRetire extends OperatorCommand {
-  static override readonly summary = "Forget idle keys with their states.";
+  static override readonly summary = "Delete idle keys with their states.";
   static override readonly description =
-    "Their results stay. A later item of such a key begins it anew, without a state. A key of which items are not final is not forgotten.";
+    "Their results stay. A later item of such a key starts without a state. A key with items that are not final is not deleted.";
   static override readonly examples = ["<%= config.bin %> <%= command.id %> customer-17"];
   static override readonly args = {
     key: Args.string({ description: "Keys.", required: true, multiple: true, ignoreStdin: true }),

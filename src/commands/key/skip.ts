@@ -5,10 +5,9 @@ import { parkedKeys, steerKeys } from "../../compose/key-deeds.ts";
 import { OperatorCommand } from "../../compose/operator-command.ts";
 
 export class KeySkip extends OperatorCommand {
-  static override readonly summary = "Go on with keys without the item that has failed and keeps them.";
+  static override readonly summary = "Continue parked keys without the item that has failed.";
   static override readonly description =
-    "The item stays failed. One that is taken back later, by `rollout retry`, goes before all that wait then. An item that has not failed is not " +
-    "skipped.";
+    "The item stays failed. If `rollout retry` runs it later, it goes before all that wait then. An item that has not failed is not skipped.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> customer-17",
     "<%= config.bin %> <%= command.id %> --all",
@@ -18,7 +17,7 @@ export class KeySkip extends OperatorCommand {
   };
   static override readonly flags = {
     ...configFlags("operator"),
-    all: Flags.boolean({ default: false, summary: "All keys that a failed item keeps." }),
+    all: Flags.boolean({ default: false, summary: "All keys that a failed item has parked." }),
   };
 
   override async run(): Promise<void> {

@@ -4,7 +4,7 @@ import { configFlags } from "../../cli/setting-flags.ts";
 import { RELEASE_ARGS, ReleaseCommand } from "../../compose/release-command.ts";
 
 export class ReleaseAbort extends ReleaseCommand {
-  static override readonly summary = "End a release: its version gets nothing more, for good.";
+  static override readonly summary = "Abort a release for good: its version gets no more items.";
   static override readonly description =
     "What executes may finish; results that are recorded stay. One that is complete cannot be aborted: to go back, begin a release with the version before.";
   static override readonly examples = [
@@ -14,7 +14,11 @@ export class ReleaseAbort extends ReleaseCommand {
   static override readonly args = RELEASE_ARGS;
   static override readonly flags = {
     ...configFlags("operator"),
-    reason: Flags.string({ summary: "Why, for those who wonder.", default: "", helpValue: "TEXT" }),
+    reason: Flags.string({
+      summary: "The reason, which `rollout status` and `rollout explain` show.",
+      default: "",
+      helpValue: "TEXT",
+    }),
   };
 
   override async run(): Promise<void> {

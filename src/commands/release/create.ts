@@ -9,10 +9,10 @@ import { orderOf } from "../../compose/releases.ts";
 import { OperatorCommand } from "../../compose/operator-command.ts";
 
 export class ReleaseCreate extends OperatorCommand {
-  static override readonly summary = "Try another version of the plugin on some of the items that are left.";
+  static override readonly summary =
+    "Begin a release: try another version of the plugin on some of the remaining items.";
   static override readonly description =
-    "The new version gets a share of the items, in stages that grow; it is compared with the old one on the way. If it is measurably worse it is gone, " +
-    "and the items that it failed are done again by the old version. If it is not, it gets all. Without SPEC the stages are 1%, 10%, 50% and all, and errors " +
+    "The new version gets a share of the items, in stages that grow; it is compared with the old one on the way. If it is measurably worse, it is rolled back, and the old version runs the items again that it failed. Otherwise it gets all items. Without SPEC the stages are 1%, 10%, 50% and all, and errors " +
     "may be 1% more frequent. Workers need both manifests; those of a `rollout run` are given the new one.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> --plugin v2.toml",
@@ -36,7 +36,7 @@ export class ReleaseCreate extends OperatorCommand {
     wait: Flags.boolean({ default: false, summary: "Begin although no worker has the new version yet." }),
     "dry-run": Flags.boolean({
       default: false,
-      summary: "Change nothing: say what it can show with the items that are left.",
+      summary: "Change nothing: print what the release can show with the remaining items.",
     }),
   };
 

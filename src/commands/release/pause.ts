@@ -4,9 +4,9 @@ import { configFlags } from "../../cli/setting-flags.ts";
 import { RELEASE_ARGS, ReleaseCommand } from "../../compose/release-command.ts";
 
 export class ReleasePause extends ReleaseCommand {
-  static override readonly summary = "Hold a release: its version gets nothing more until it is resumed.";
+  static override readonly summary = "Hold a release: its version gets no items until it is resumed.";
   static override readonly description =
-    "What executes may finish, and counts; what waits at workers goes to the old version. The run itself goes on.";
+    "Items that execute finish, and count; items that are assigned but not started go to the old version. The run continues.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %>",
     '<%= config.bin %> <%= command.id %> --reason "until the model server is back"',
@@ -14,7 +14,11 @@ export class ReleasePause extends ReleaseCommand {
   static override readonly args = RELEASE_ARGS;
   static override readonly flags = {
     ...configFlags("operator"),
-    reason: Flags.string({ summary: "Why, for those who wonder.", default: "", helpValue: "TEXT" }),
+    reason: Flags.string({
+      summary: "The reason, which `rollout status` and `rollout explain` show.",
+      default: "",
+      helpValue: "TEXT",
+    }),
   };
 
   override async run(): Promise<void> {

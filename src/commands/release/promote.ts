@@ -6,7 +6,7 @@ import { RELEASE_ARGS, ReleaseCommand } from "../../compose/release-command.ts";
 export class ReleasePromote extends ReleaseCommand {
   static override readonly summary = "End the current stage without a verdict.";
   static override readonly description =
-    "The next stage is opened; after the last judged one all items get the new version. It is recorded who has said so. A worker without the new version gets nothing then.";
+    "The next stage is opened; after the last judged one all items get the new version. The operator's name is recorded. A worker without the new version then gets no items.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %>",
     "<%= config.bin %> <%= command.id %> --stage 2",

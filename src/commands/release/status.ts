@@ -32,7 +32,7 @@ export class ReleaseStatus extends OperatorCommand {
   };
   static override readonly flags = {
     ...configFlags("operator"),
-    watch: Flags.boolean({ char: "w", summary: "Go on showing it until it is over, or held." }),
+    watch: Flags.boolean({ char: "w", summary: "Redraw until the release is over, or held." }),
   };
 
   override async run(): Promise<ExitCode> {

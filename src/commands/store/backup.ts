@@ -9,11 +9,10 @@ import { backUpRun } from "../../compose/back-up-run.ts";
 import { OperatorCommand } from "../../compose/operator-command.ts";
 
 export class StoreBackup extends OperatorCommand {
-  static override readonly summary = "Copy the database of a run that goes on, as it is at one moment.";
+  static override readonly summary = "Back up the database while the run continues.";
   static override readonly description =
-    "The leader sends every row, wherever its database is, and the run goes on meanwhile. DIRECTORY is then a database of its own, " +
-    "from which a coordinator leads (storage.path), or `rollout store copy` copies to a Postgres. One that was cut off is led by nobody, " +
-    "and the same command begins it anew. It has no key and no certificate: keep transport.tls_dir as well.";
+    "The leader sends every row as it is at one moment, and the run continues. DIRECTORY is then a database of its own, " +
+    "from which a coordinator leads (storage.path), or `rollout store copy` copies to a Postgres. No coordinator leads from a backup that was cut off, and the same command begins it anew. A backup has no key and no certificate: keep transport.tls_dir as well.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> ./backup-monday",
     "<%= config.bin %> <%= command.id %> /mnt/backups/work --json",

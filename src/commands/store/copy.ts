@@ -15,7 +15,7 @@ export class StoreCopy extends BaseCommand {
   static override readonly summary = "Copy a run from another database to the one that is configured.";
   static override readonly description =
     "For moving a run from a directory to a Postgres, or back: while no coordinator runs, with the configuration of where it goes. " +
-    "Every row is compared before the copy counts; one that was cut off is led by nobody, and the same command begins it anew. The old " +
+    "Every row is compared before the copy counts. No coordinator leads from a copy that was cut off, and the same command begins it anew. The old " +
     "database is left as it is. Start no coordinator with it any more: the run goes on in the new one.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> --from ./data/rollout.db",
@@ -24,7 +24,7 @@ export class StoreCopy extends BaseCommand {
   static override readonly flags = {
     ...configFlagsFor(["run_id", "storage.path", "storage.url", "storage.password_file", "log.format"]),
     from: Flags.string({
-      summary: "The database that the run has had so far: a directory, or the URL of a Postgres.",
+      summary: "The database that has the run now: a directory, or the URL of a Postgres.",
       helpValue: "PATH|URL",
       required: true,
     }),

@@ -7,10 +7,9 @@ import { OperatorCommand } from "../../compose/operator-command.ts";
 import { drainWorkers } from "../../compose/run-deeds.ts";
 
 export class WorkerDrain extends OperatorCommand {
-  static override readonly summary = "Have workers leave in good order.";
+  static override readonly summary = "Drain workers: they finish or hand back their items, and leave.";
   static override readonly description =
-    "A worker that drains hands back what it has not started, finishes what it can before its deadline, hands back the rest, " +
-    "delivers its results and ends. Nothing of that counts as a failure of an item. With --wait the command ends when they have left.";
+    "A draining worker hands back the items that it has not started, finishes what it can before its deadline (15 s), abandons the rest, delivers its results and ends. None of that is charged to an item. With --wait the command ends when they have left.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> 01JZ8Q6T0C5V9W3R7X2Y4B6D8F",
     "<%= config.bin %> <%= command.id %> 01JZ8Q6T0C5V9W3R7X2Y4B6D8F 01JZ8Q6T0C5V9W3R7X2Y4B6D8G --wait",
@@ -25,7 +24,7 @@ export class WorkerDrain extends OperatorCommand {
   };
   static override readonly flags = {
     ...configFlags("operator"),
-    wait: Flags.boolean({ summary: "Until they have left." }),
+    wait: Flags.boolean({ summary: "Wait until the workers have left." }),
   };
 
   override async run(): Promise<void> {

@@ -22,7 +22,7 @@ export class WorkerList extends OperatorCommand {
   ];
   static override readonly flags = {
     ...configFlags("operator"),
-    watch: Flags.boolean({ char: "w", summary: "Go on showing them until Ctrl-C." }),
+    watch: Flags.boolean({ char: "w", summary: "Redraw until Ctrl-C." }),
   };
 
   override async run(): Promise<void> {

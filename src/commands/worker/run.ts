@@ -15,7 +15,7 @@ export class WorkerRun extends BaseCommand {
   static override readonly description =
     "Stays in the foreground. Takes over an id that no live worker on this machine has, or makes one; any number of " +
     "workers start from one configuration. On another machine an enrolment bundle is enough: it says which run it is for and " +
-    "where the coordinator is, unless settings do. SIGTERM and Ctrl-C make it leave in good order; a second signal ends it at once.";
+    "where the coordinator is, unless settings do. SIGTERM and Ctrl-C make it drain within 15 s; a second signal ends it at once.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> --config rollout.toml",
     "<%= config.bin %> <%= command.id %> --plugin infer.toml --hot-reload --slots 4",

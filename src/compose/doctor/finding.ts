@@ -54,8 +54,15 @@ export function findingsText(findings: readonly Finding[], config?: string): str
     findings.filter((finding) => finding.verdict === verdict).length;
   const [failures, warnings] = [count("failure"), count("warning")];
   const sum =
-    failures + warnings === 0 ? "everything is in order" : `${failures} to mend, ${warnings} to mind`;
+    failures + warnings === 0
+      ? "everything is in place"
+      : `${counted(failures, "error")}, ${counted(warnings, "warning")}`;
   return `${lines.join("\n")}\n\n${sum}\n`;
+}
+
+/** "0 errors", "1 warning" */
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
 
 export function findingObject(finding: Finding, config?: string): object {

@@ -207,12 +207,12 @@ export class Course {
   ): Promise<LocalRunSummary> {
     this.#end = end;
     const situations = {
-      cancelled: "cancelled: it is ending",
-      interrupted: "leaving: what runs may finish within 15 s; Ctrl-C again ends it at once",
-      paused: "paused: this command ends with code 5 when what runs has finished, within 15 s",
-      parked: "ending: what is left waits behind failed items",
-      helped: "ending",
-      "given-up": "ending",
+      cancelled: "cancelled: stopping",
+      interrupted: "stopping: running items have 15 s to finish; press Ctrl-C again to stop now",
+      paused: "paused: running items have 15 s to finish, then this command ends with code 5",
+      parked: "stopping: all items that are left wait behind failed items of their keys",
+      helped: "stopping",
+      "given-up": "stopping",
     } as const;
     if (end.kind !== "complete" && end.kind !== "already") this.#watch.say(situations[end.kind]);
     const summary = await this.#summary(

@@ -214,7 +214,7 @@ export class ResultsWriter {
   }
 }
 
-/** A device, a pipe or a link is somebody else's to remove. */
+/** Removes regular files only. */
 async function removeFile(file: string): Promise<void> {
   const found = await lstat(file).catch(() => undefined);
   if (found?.isFile() === true) await rm(file, { force: true });

@@ -7,6 +7,8 @@ export type ConfigRole = "coordinator" | "worker" | "operator";
 interface SettingBase {
   /** One sentence. */
   readonly doc: string;
+  /** A line for the help of commands, where people set it every day. The others stand under `rollout help settings`. */
+  readonly brief?: string;
   /** The flag without its dashes; the name in its table unless said. */
   readonly flag?: string;
   /** Roles whose commands all take the flag; some commands take flags of their own besides. */

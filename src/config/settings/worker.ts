@@ -12,18 +12,20 @@ export const WORKER_SETTINGS = {
       "as the named bundle says, else `transport.advertised_addr`, else `transport.listen_addr`, on this machine",
     roles: clients,
     requiredFor: clients,
+    brief: "Where the coordinator is reached; several with commas.",
     doc: "Where workers and commands reach the coordinator, or several of which one leads: a list, or with commas.",
   },
   "worker.state_dir": {
     kind: "path",
     default: "./data/state",
     roles: worker,
-    doc: "What workers of this machine keep, each in a directory of its own below it.",
+    doc: "The directory of the workers of this machine; each has one of its own below it.",
   },
   "worker.enrolment": {
     kind: "path",
     derived: "`enrolment.pem` in `transport.tls_dir`",
     roles: worker,
+    brief: "The bundle that lets a worker join, from `rollout ca issue`.",
     doc: "The bundle with which a worker asks for its certificate; `rollout ca issue` makes one for another machine. One that is named here also says `run_id` and `worker.coordinator_addr`, where no setting does.",
   },
   "worker.slots": {
@@ -32,6 +34,7 @@ export const WORKER_SETTINGS = {
     min: 1,
     max: LIMITS.slotsPerWorker,
     roles: worker,
+    brief: "Items that a worker executes at once: 1 to 1024.",
     doc: "How many items a worker executes at once.",
   },
   "worker.backlog_time": {
@@ -48,6 +51,7 @@ export const WORKER_SETTINGS = {
     default: [],
     flag: "plugin",
     roles: worker,
+    brief: "A plugin's manifest; repeatable. Without one the worker has `mock`.",
     doc: "Manifests of the plugins that a worker has; without one it has `mock`. The flag may be given several times. Several of one name are versions of one plugin: the first is the worker's own, which executes what names no version.",
   },
   "worker.plugin_dir": {
@@ -75,7 +79,7 @@ export const WORKER_SETTINGS = {
     min: "100ms",
     max: "1h",
     roles: worker,
-    doc: "How often a worker sends the checkpoint of an attempt that runs to the coordinator, at most: what an attempt loses when its worker is gone without a word.",
+    doc: "How often a worker sends the checkpoint of an attempt that runs to the coordinator, at most: what an attempt loses when its worker vanishes.",
   },
   "worker.start_timeout": {
     kind: "duration",
@@ -90,14 +94,15 @@ export const WORKER_SETTINGS = {
     choices: ["finish", "abort"],
     default: "finish",
     roles: worker,
-    doc: "What becomes of running items when a worker has not been answered for `liveness.worker_self_fence_timeout`: they are finished, or killed before the coordinator can have given them to others.",
+    doc: "When a worker has had no answer for `liveness.worker_self_fence_timeout`: `finish` lets running items finish, `abort` kills them before the coordinator can have given them to others.",
   },
   "worker.preemption": {
     kind: "choice",
     choices: ["auto", "aws", "gcp", "none"],
     default: "none",
     roles: worker,
-    doc: "Whose notices that the machine will be taken away are watched for; `auto` is the cloud that answers, which is asked for as long as none does.",
+    brief: "Preemption notices to watch for: none, auto, aws or gcp.",
+    doc: "The cloud whose preemption notices the worker watches for; `auto` asks the metadata servers of all clouds until one answers.",
   },
   "worker.metadata_addr": {
     kind: "address",
@@ -129,7 +134,7 @@ export const WORKER_SETTINGS = {
     ...MANIFEST_FIELDS.mock.failure_percent,
     flag: "mock-failure-percent",
     roles: worker,
-    doc: "How many of a hundred attempts the mock backend lets fail.",
+    doc: "The percentage of attempts that the mock backend lets fail.",
   },
   "mock.journal": {
     ...MANIFEST_FIELDS.mock.journal,
@@ -182,7 +187,7 @@ export const WORKER_SETTINGS = {
     default: "info",
     flag: "log-level",
     roles: everybody,
-    doc: "The least level that is logged.",
+    doc: "Log lines below this level are left out.",
   },
   "log.format": {
     kind: "choice",

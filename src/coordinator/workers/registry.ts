@@ -153,7 +153,8 @@ function noteDrain(turn: Turn, row: WorkerRow, { drain }: Beat): void {
 function carryOut(state: CoordinatorState, turn: Turn, row: WorkerRow, effect: string): boolean {
   const lateness = {
     worker_id: row.id,
-    due_at_ms: Math.floor(row.dueAtMs),
+    // Wall time: the monotonic clock means nothing to whoever reads the line.
+    due_at_ms: Math.floor(turn.wallMs - (turn.nowMs - row.dueAtMs)),
     late_ms: Math.ceil(turn.nowMs - row.dueAtMs),
   };
   const incarnation = row.chart.context.incarnation;

@@ -39,6 +39,8 @@ export interface DrainedWork {
   abandon(graceMs: number): Promise<void>;
   /** Resolves when every result is on the coordinator's disk. */
   flushed(): Promise<void>;
+  /** Results that the coordinator has not acknowledged. */
+  readonly unacknowledged: number;
 }
 
 export interface DrainOptions {
@@ -208,11 +210,12 @@ export class Drain {
   }
 
   async #sayGoodbye(): Promise<void> {
-    const { events, heartbeat, clock, log, workerId: worker_id, incarnation } = this.#options;
+    const { events, heartbeat, clock, log, work, workerId: worker_id, incarnation } = this.#options;
     const isHeard = await heartbeat()?.tell(GOODBYE_MAX_MS);
     if (isHeard !== true) log.warn("left without an answer: no coordinator heard the goodbye");
     const took_ms = Math.round(clock.monotonicMs() - this.#context.sinceMs);
-    events.emit("drain_completed", { worker_id, incarnation, took_ms });
+    const unacknowledged_results = work.unacknowledged;
+    events.emit("drain_completed", { worker_id, incarnation, took_ms, unacknowledged_results });
   }
 
   /** The context of its own chart, which nothing else writes. */

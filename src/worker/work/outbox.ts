@@ -61,8 +61,11 @@ const GATHER_MS = 10;
  * Ends that follow each other within so long share a batch, as long as items wait here: until there are so many, for so long at most. The
  * batch costs two syncs, two frames and a turn of the coordinator's, which is more than a short command does.
  */
-const COMPANY_MS = 50;
-const COMPANY_RESULTS = 32;
+const NEXT_END_MS = 50;
+const COMPANY_MS = 200;
+const COMPANY_RESULTS = 128;
+/** The next item of a key waits for the result of the one before it. */
+const KEYED_COMPANY_MS = 50;
 /** An attempt that took longer would cost more to make again than its batch does: it waits for nobody. */
 const QUICK_MS = 1_000;
 /** The cost of a result beside its output, message, checkpoint and log. */
@@ -81,6 +84,8 @@ export class Outbox {
   #pendingBytes = 0;
   /** All that is pending ended soon after another end, and was quick. */
   #isInCompany = false;
+  /** How long the first of what is pending waits for company. */
+  #companyMs = COMPANY_MS;
   #lastEndMs = -Infinity;
   /** Synced, in order of their numbers, without a gap. */
   #batches: StoredBatch[] = [];
@@ -118,9 +123,11 @@ export class Outbox {
   add(finished: Told): void {
     const { key } = finished.assigned;
     const endedMs = this.#options.clock.monotonicMs();
-    const isInCompany = endedMs - this.#lastEndMs < COMPANY_MS && finished.durationMs < QUICK_MS;
+    const isInCompany = endedMs - this.#lastEndMs < NEXT_END_MS && finished.durationMs < QUICK_MS;
     this.#isInCompany = isInCompany && (this.#isInCompany || this.#pending.length === 0);
     this.#lastEndMs = endedMs;
+    if (this.#pending.length === 0) this.#companyMs = COMPANY_MS;
+    if (finished.assigned.keyed !== undefined) this.#hurry();
     const result = resultOf(finished, this.#incarnation);
     const bytes = sizeOf(result);
     this.#finished.set(key, { ...finished.assigned, payload: NO_BYTES, checkpoint: NO_BYTES });
@@ -254,6 +261,12 @@ export class Outbox {
     return key;
   }
 
+  /** Somebody waits for one of those that are pending: a wait that was for longer is counted anew. */
+  #hurry(): void {
+    this.#companyMs = KEYED_COMPANY_MS;
+    this.#endGathering?.();
+  }
+
   #write(): void {
     // After a failure it stays set, so that nothing more is written.
     this.#writing ??= this.#writeAll().catch(this.#options.onFatal);
@@ -291,7 +304,7 @@ export class Outbox {
     // There is only something to delete.
     if (first === undefined) return this.#deletableSinceMs + GATHER_MS - nowMs;
     const isFollowed = this.#isInCompany && this.#pending.length < COMPANY_RESULTS;
-    if (isFollowed && this.#options.mayFollow?.() === true) return first.endedMs + COMPANY_MS - nowMs;
+    if (isFollowed && this.#options.mayFollow?.() === true) return first.endedMs + this.#companyMs - nowMs;
     return this.#batches.length >= BATCHES_UNDER_WAY ? first.endedMs + GATHER_MS - nowMs : 0;
   }
 

@@ -6,7 +6,7 @@
 //   their exit codes: docs/errors.md; topics of events with their levels: docs/EVENTS.md; manifests of plugins: docs/plugins.md
 //   (all in test/unit/cli/generated-docs.test.ts)
 // - lines of results in JSONL, CSV and OpenAI's form, byte for byte: test/unit/cli/results/formats.test.ts
-// - what the completion of shells offers: test/unit/cli/completion.test.ts
+// - what the completion of shells offers: test/e2e/completion.test.ts
 // - messages on the wire: scripts/check-breaking.ts; charts and their snapshots: test/machines/golden.test.ts, structure.json
 // - the files that are in the package: test/e2e/package.test.ts; the directory of a run of 0.1: test/e2e/upgrade.test.ts
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { expect } from "chai";
 import { repositoryFile } from "../../../scripts/generate-docs.ts";
-import { RolloutHelp } from "../../../src/cli/help.ts";
+import { RolloutHelp, SETTINGS_PAGE } from "../../../src/cli/help.ts";
 import { Config } from "../../../src/cli/oclif.ts";
 import { EVENTS, TOPICS } from "../../../src/observe/events.ts";
 import { withCluster } from "../../support/cluster.ts";
@@ -207,13 +207,16 @@ describe("what programs and people rely on is what it was:", () => {
       }
     }
     const shown = [...config.commands, ...config.topics].filter(({ hidden }) => hidden !== true);
-    for (const name of ["", ...shown.map((each) => ("id" in each ? each.id : each.name))]) {
+    for (const name of ["", SETTINGS_PAGE, ...shown.map((each) => ("id" in each ? each.id : each.name))]) {
       const help = new PrintedHelp(config);
       await help.show(name);
       const text = stripVTControlCharacters(help.page).replaceAll(/ +$/gm, "");
-      pages[["rollout", ...name.split(":"), "--help"].join(" ").replace("  ", " ")] = text;
+      const words = name === SETTINGS_PAGE ? ["help", name] : [...name.split(":"), "--help"];
+      pages[["rollout", ...words].join(" ").replace("  ", " ")] = text;
     }
     process.stdout.columns = columns;
+    const linesOfRun = pages["rollout run --help"]?.split("\n").length;
+    expect(linesOfRun, "the page of `rollout run` fits a screen of 50 lines").to.be.within(30, 51);
     expectGolden("help.txt", sectionsText(pages));
   });
 

@@ -325,8 +325,10 @@ export const ActionOriginSchema: GenMessage<ActionOrigin> = /*@__PURE__*/
   messageDesc(file_rollout_v1_work, 8);
 
 /**
- * Assignments are numbered per worker incarnation, from 1 without gaps. What is not acknowledged is sent again. In each
- * session the first new number is the one after `acked_assignment` of the hello.
+ * Assignments are numbered per worker incarnation, from 1 without gaps. In each session the first new number is the one after
+ * `acked_assignment` of the hello. A `Pull` that is repeated with its request id gets the same batch again. An assignment that the
+ * worker neither acknowledges by a beat nor states in a hello is not sent again: its item is pending again, uncharged, and its
+ * next attempt has a higher number.
  *
  * @generated from message rollout.v1.AssignmentBatch
  */

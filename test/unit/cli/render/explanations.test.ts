@@ -112,13 +112,13 @@ describe("the explanation of an item", () => {
     itemSentences({ item: item(what), run: run(status), workers, nowMs: NOW_MS, line }).join(" ");
 
   for (const [why, text, args] of [
-    ["others go first", "4 items go first. One worker could run it.", [{}]],
-    ["one goes first", "1 item goes first.", [{ ahead: 1 }]],
-    ["nothing goes first", "No other item goes first.", [{ ahead: 0 }]],
-    ["too many to count go first", "10,000 items or more go first.", [{ ahead: undefined }]],
+    ["others go first", "4 items are ahead of it. One worker can run it.", [{}]],
+    ["one goes first", "1 item is ahead of it.", [{ ahead: 1 }]],
+    ["nothing goes first", "No item is ahead of it.", [{ ahead: 0 }]],
+    ["too many to count go first", "10,000 or more items are ahead of it.", [{ ahead: undefined }]],
     [
       "the run is paused",
-      "The run is paused (lunch): nothing is given out until `rollout resume`.",
+      "The run is paused (lunch): nothing is assigned until `rollout resume`.",
       [{}, { status: { state: "paused", pauseReason: "lunch" } }],
     ],
     [
@@ -133,7 +133,7 @@ describe("the explanation of an item", () => {
     ],
     [
       "it is the next of its key",
-      "It is the next item of its key, k 1. No other item goes first.",
+      "It is the next item of its key, k 1. No item is ahead of it.",
       [{ key: "k 1", keyPhase: "waiting", aheadInKey: 0, ahead: 0 }],
     ],
     ["there are no workers", "There is no worker: `rollout worker run` starts one.", [{}, { workers: [] }]],
@@ -164,25 +164,21 @@ describe("the explanation of an item", () => {
         },
       ],
     ],
-    [
-      "the workers are full",
-      "The worker that could run it has as much as fits.",
-      [{}, { workers: [worker({ held: 2 })] }],
-    ],
-    ["it must run alone", "It has to run with nothing beside it", [{ alone: true, lost: 2 }]],
+    ["the workers are full", "The worker that can run it is full.", [{}, { workers: [worker({ held: 2 })] }]],
+    ["it must run alone", "It is isolated, so it waits", [{ alone: true, lost: 2 }]],
     [
       "it came back",
-      "given out again: attempt 2 ended as preempted.",
+      "assigned again: attempt 2 ended as preempted.",
       [{ state: "returned", attempts: [attempt(), attempt({ attempt: 2, outcome: "preempted" })] }],
     ],
     [
       "it waits after a failure",
-      "It is waiting for 4.0 s more after attempt 1 did not succeed",
+      "Attempt 1 did not succeed, so it waits 4.0 s more",
       [{ state: "delayed", attempt: 1, dueAtMs: NOW_MS + 4_000 }],
     ],
     [
       "a worker has it",
-      `Worker ${WORKER} has it, for 1m 05s, as attempt 2; 1 of 3 allowed failures so far.`,
+      `Worker ${WORKER} has it, for 1m 05s, as attempt 2; 1 of 3 allowed failures are used up.`,
       [{ state: "running", worker: WORKER, attempt: 2, charged: 1, assignedAgeMs: 65_000 }],
     ],
     [
@@ -192,7 +188,7 @@ describe("the explanation of an item", () => {
     ],
     [
       "the worker that has it has trouble",
-      "That worker has trouble: loading, for 12 s\\u001b[2J.",
+      "That worker reports a problem: loading, for 12 s\\u001b[2J.",
       [
         { state: "running", worker: WORKER, attempt: 1 },
         { workers: [worker({ trouble: "loading, for 12 s\u001b[2J" })] },
@@ -222,12 +218,12 @@ describe("the explanation of an item", () => {
     ],
     [
       "workers were lost with it",
-      "Its worker was lost twice; it fails when that has happened 5 times.",
+      "Its worker vanished twice while it ran; it fails when that has happened 5 times.",
       [{ lost: 2 }],
     ],
     [
       "it left a checkpoint",
-      "goes on from a checkpoint of 2,048 bytes.",
+      "continues from a checkpoint of 2,048 bytes.",
       [{ state: "returned", checkpointBytes: 2_048 }],
     ],
   ] as const) {
@@ -290,15 +286,15 @@ describe("the explanation of a worker", () => {
     workerSentences(detail(what), run(status), line).join(" ");
 
   for (const [why, text, args] of [
-    ["it has left", "left in good order", [{ state: "gone" }]],
+    ["it has left", "It has drained and left", [{ state: "gone" }]],
     [
       "it is lost",
-      "It counts as lost. Nothing was heard of it for 9.0 s.",
+      "It has failed. It was last heard 9.0 s ago.",
       [{ liveness: "failed", lastBeatAgeMs: 9_000 }],
     ],
     [
       "it is revoked",
-      "Its certificate was revoked: nothing of it is taken any more, and it cannot come back. It has 2 items, which go to others",
+      "Its certificate was revoked: the coordinator accepts nothing from it, and it cannot come back. It has 2 items, which go to other workers",
       [{ revoked: true, liveness: "suspected", held: 2 }],
     ],
     [
@@ -306,39 +302,43 @@ describe("the explanation of a worker", () => {
       "was revoked: it cannot come back",
       [{ revoked: true, state: "gone" }],
     ],
-    ["it was removed", "no longer waited for", [{ liveness: "removed" }]],
-    ["it is late", "Its heartbeat is late. Nothing was heard of it for 200 ms.", [{ liveness: "suspected" }]],
-    ["it drains", "It is draining: it gets nothing new", [{ state: "draining" }]],
+    ["it was removed", "the coordinator has forgotten it", [{ liveness: "removed" }]],
+    ["it is late", "Its heartbeat is late. It was last heard 200 ms ago.", [{ liveness: "suspected" }]],
+    ["it drains", "It is draining: it gets no new items", [{ state: "draining" }]],
     [
       "it drains, and has said how far it is",
       "It drains because AWS is about to take its machine away; items that still execute in 1m 30s are abandoned.",
       [{ state: "draining", drain: { state: "Draining.Finishing", cause: "aws", leftMs: 90_000 } }],
     ],
-    ["it has only started", "It has only just started", [{ state: "init" }]],
+    ["it has only started", "It is starting", [{ state: "init" }]],
     [
       "it is cordoned",
-      "It is cordoned and gets nothing: 5 failures in a row.",
+      "It is cordoned and gets no items: 5 failures in a row.",
       [{ cordonReason: "5 failures in a row" }],
     ],
-    ["it has no session", "It has not asked for work", [{ hasSession: false, credit: 0 }]],
+    ["it has no session", "so it has not asked for items", [{ hasSession: false, credit: 0 }]],
     ["the run is paused", "The run is paused (lunch)", [{}, { state: "paused", pauseReason: "lunch" }]],
     ["it has not the plugin", "the run needs the plugin infer", [{ plugins: [] }]],
     [
       "its versions are other tasks than the run's",
-      "It gets nothing: its own version of infer, 2\\u001b[2J, is another task than the run's.",
+      "It gets no items: its own version of infer, 2\\u001b[2J, is another task than the run's.",
       [{ unfitReason: "its own version of infer, 2\u001b[2J, is another task than the run's" }],
     ],
     [
       "it is full",
-      "It has 3 items for 2 slots, and was last heard of 200 ms ago. It gets nothing more because it is full.",
+      "It has 3 items for 2 slots, and was last heard 200 ms ago. It gets no more items because it is full.",
       [{ held: 3, credit: 0 }],
     ],
-    ["nothing is waiting", "It has room for 2 more, and nothing is waiting.", [{}, { pending: 0 }]],
-    ["what waits may not start yet", "what is waiting may not start yet", [{}, { pending: 2, delayed: 2 }]],
-    ["it is about to get something", "and is given what is waiting", [{}]],
+    ["nothing is waiting", "It has room for 2 more, and no item is waiting.", [{}, { pending: 0 }]],
+    [
+      "what waits may not start yet",
+      "the items that wait may not start yet",
+      [{}, { pending: 2, delayed: 2 }],
+    ],
+    ["it is about to get something", "and gets the items that wait", [{}]],
     [
       "its backend has trouble",
-      "was last heard of 200 ms ago. It has trouble: loading, for 12 s\\u001b[2J.",
+      "was last heard 200 ms ago. It reports a problem: loading, for 12 s\\u001b[2J.",
       [{ trouble: "loading, for 12 s\u001b[2J" }],
     ],
     ["it fails all the time", "Its last 4 attempts failed.", [{ failuresInRow: 4 }]],
@@ -415,7 +415,7 @@ describe("the trouble of workers", () => {
     const unfitReason = "it does not have version 2 of infer";
     expect(troubleLines([worker({ trouble, unfitReason })])).to.deep.equal([
       `worker ${WORKER}: ${trouble}`,
-      `worker ${WORKER}: it gets nothing: ${unfitReason}`,
+      `worker ${WORKER}: it gets no items: ${unfitReason}`,
     ]);
     expect(troubleLines([worker({ liveness: "failed", unfitReason })])).to.deep.equal([]);
   });
@@ -458,10 +458,10 @@ describe("the status of a run", () => {
         "  task: infer: python3 infer.py",
         "  2,000 items",
         "    120 done",
-        "      3 failed      2 error, 1 timeout",
+        "      3 failed     2 error, 1 timeout",
         "      6 executing",
-        "      2 at workers  not started yet",
-        "  1,869 waiting     12 of them after a failure",
+        "      2 assigned   not started",
+        "  1,869 waiting    12 of them after a failure",
         "  no estimate yet",
         "  workers: 4 ready, 2 revoked, 1 cordoned: `rollout worker list` says why",
         "",
@@ -485,7 +485,7 @@ describe("the status of a run", () => {
   it("does not count as executing more than workers have, whatever their last beats said", () => {
     expect(text({ running: 2, executing: 5 }))
       .to.contain("2 executing")
-      .and.not.contain("at workers");
+      .and.not.contain("assigned");
   });
 });
 

@@ -147,7 +147,7 @@ describe("progress into a pipe", () => {
     display.update(view(21));
     expect(told(), "ten seconds").to.equal(1);
     display.update(view(21, { situation: "leaving" }));
-    expect(said.splice(0)).to.deep.equal(["1s: 10%, 21 of 200; leaving\n"]);
+    expect(said.splice(0)).to.deep.equal(["1s: 21 of 200 done (10%); leaving\n"]);
     display.update(view(22, { situation: "leaving" }));
     display.end();
     expect(said.splice(0).join("")).to.contain("22 of 200");

@@ -28,14 +28,14 @@ function lines(columns: number, change: Partial<ProgressView> = {}): string[] {
 describe("progress in a block", () => {
   it("says what there is, what has failed and of what, how fast it goes, how long it takes, and who works", () => {
     const [bar, ...rest] = lines(80);
-    expect(bar).to.match(/^▕█+[▏▎▍▌▋▊▉]? +▏ {2}63% {2}126 of 200 {2}1m 12s$/);
+    expect(bar).to.match(/^▕█+[▏▎▍▌▋▊▉]? +▏ {2}63% {2}126 of 200 finished {2}1m 12s$/);
     expect(rest).to.deep.equal([
       "  123 done · 3 failed (2 error, 1 timeout) · 8 with workers · 66 waiting (2 after a failure)".slice(
         0,
         79,
       ) + "…",
       "  12/s, 5s to 9s left",
-      "  4 workers (1 leaving) · 7 of 8 slots busy",
+      "  4 workers (1 draining) · 7 of 8 slots busy",
     ]);
   });
 
@@ -43,7 +43,7 @@ describe("progress in a block", () => {
     const release = "release of version 2: held, stage 1 of 3 (10%)";
     expect(lines(80, { release }).slice(-2)).to.deep.equal([
       `  ${release}`,
-      "  4 workers (1 leaving) · 7 of 8 slots busy",
+      "  4 workers (1 draining) · 7 of 8 slots busy",
     ]);
     expect(progressLine(view({ release }))).to.match(/; release of version 2: held, stage 1 of 3 \(10%\)$/);
   });
@@ -110,7 +110,9 @@ describe("progress in a block", () => {
   });
 
   it("says how much was submitted while there is more to come", () => {
-    expect(lines(80, { submitted: 2_000, total: 200_000 })[0]).to.contain("126 of 200,000, 2,000 submitted");
+    expect(lines(80, { submitted: 2_000, total: 200_000 })[0]).to.contain(
+      "126 of 200,000 finished, 2,000 submitted so far",
+    );
   });
 
   for (const [name, pace, text] of [
@@ -152,7 +154,7 @@ describe("progress in a block", () => {
     expect(lines(80, { workers: { ...workers, hadSome: true } })[3]).to.equal("  no workers now");
     const many = { ...workers, ready: 2, suspected: 1, failed: 1, cordoned: 1, executing: 1, slots: 4 };
     expect(lines(120, { workers: many, reassigned: 1_234 })[3]).to.equal(
-      "  4 workers (1 late, 1 lost, 1 given nothing after failures) · 1 of 4 slots busy · 1,234 started again",
+      "  4 workers (1 suspected, 1 failed, 1 cordoned) · 1 of 4 slots busy · 1,234 attempts repeated",
     );
   });
 
@@ -164,7 +166,7 @@ describe("progress in a block", () => {
 describe("progress in a line", () => {
   it("says the same in short", () => {
     expect(progressLine(view())).to.equal(
-      "1m 12s: 63%, 126 of 200; 3 failed (2 error, 1 timeout); 12/s, 5s to 9s left",
+      "1m 12s: 126 of 200 finished (63%); 3 failed (2 error, 1 timeout); 12/s, 5s to 9s left",
     );
   });
 });

@@ -29,7 +29,7 @@ describe("the status of a run", () => {
       "The run is sealed: it ends with the last of its items. No worker can execute the plugin infer.",
     );
     const workers = { ready: 0, draining: 0, suspected: 0, failed: 0, cordoned: 0, revoked: 0 };
-    expect(first(textOf("sealed", { workers }))).to.contain(" No worker is there.");
+    expect(first(textOf("sealed", { workers }))).to.contain(" There is no worker.");
     expect(first(textOf("complete", { workers, pending: 0 }))).to.not.contain("worker");
     expect(first(textOf("sealed"))).to.not.contain("worker");
   });

@@ -38,7 +38,9 @@ export class ActorRun {
   }
 
   static async start(seed: number, store?: Store): Promise<ActorRun> {
-    const options = { seed, keys: { totalPartitions: PARTITIONS }, budgets: { maxAttempts: 2, maxLost: 9 } };
+    // Few virtual nodes: each replay measures those of all members again.
+    const keys = { totalPartitions: PARTITIONS, virtualNodes: 16 };
+    const options = { seed, keys, budgets: { maxAttempts: 2, maxLost: 9 } };
     const world = await World.start({ ...options, ...(store && { store }) });
     const run = new ActorRun(world, seededRandom(seed));
     for (let number = 1; number <= WORKERS; number++)

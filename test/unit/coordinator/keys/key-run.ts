@@ -69,7 +69,8 @@ export class KeyRun {
   }
 
   static async start(seed: number, { store, keys }: KeyRunOptions = {}): Promise<KeyRun> {
-    const settings: Partial<KeySettings> = { totalPartitions: PARTITIONS, ...keys };
+    // Few virtual nodes: each replay measures those of all members again.
+    const settings: Partial<KeySettings> = { totalPartitions: PARTITIONS, virtualNodes: 16, ...keys };
     const budgets = { maxAttempts: 2, maxLost: 3 };
     const world = await World.start({ store: store ?? new MemoryStore(), seed, keys: settings, budgets });
     const run = new KeyRun(world, seededRandom(seed), settings.skipsFailed === true);

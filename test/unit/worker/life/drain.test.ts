@@ -28,6 +28,8 @@ class Harness {
   /** How often there is still something to save when it is looked. */
   looksLeft = Infinity;
   left = false;
+  unacknowledged = 0;
+  completed: EventPayloads["drain_completed"] | undefined;
   #drain: Drain | undefined;
 
   constructor(clock = new VirtualClock(), store = new MemoryStore()) {
@@ -37,6 +39,7 @@ class Harness {
 
   async start({ hasTrainState = false, boot = "this boot" } = {}): Promise<void> {
     const { clock, log, store } = this;
+    const unacknowledged = (): number => this.unacknowledged;
     const note = async (what: string, until?: Promise<unknown>): Promise<void> => {
       this.done.push(what);
       await until;
@@ -52,6 +55,7 @@ class Harness {
       ...{ store, clock, log, random: seededRandom(1) },
       events: {
         emit: (topic, told) => {
+          if (topic === "drain_completed") this.completed = told as EventPayloads["drain_completed"];
           if (topic !== "drain_started") return;
           const { cause, deadline_ms } = told as EventPayloads["drain_started"];
           void note(`draining: ${cause} in ${deadline_ms}`);
@@ -67,6 +71,9 @@ class Harness {
           return note(`abandon within ${graceMs}`, this.abandoned.promise);
         },
         flushed: () => note("flush", this.flushed.promise),
+        get unacknowledged() {
+          return unacknowledged();
+        },
       },
       heartbeat: () => ({
         beatNow: () => {},
@@ -100,6 +107,10 @@ class Harness {
   /** Everything that was done since the last call. */
   take(): string[] {
     return this.done.splice(0);
+  }
+
+  get cause(): string | undefined {
+    return this.#drain?.progress?.cause;
   }
 
   get state(): string | undefined {
@@ -187,6 +198,22 @@ describe("a drain", () => {
     expect(drain.take()).to.deep.equal([]);
   });
 
+  for (const [left, when] of [
+    [3, "its flush has expired"],
+    [0, "all were acknowledged"],
+  ] as const)
+    it(`says at its end that ${left} results are not acknowledged when ${when}`, async () => {
+      const drain = await start();
+      await drain.request(60_000);
+      await drain.let("idle");
+      drain.unacknowledged = left;
+      if (left === 0) await drain.let("flushed");
+      else await drain.clock.advance(5_000);
+      await drain.let("goodbye");
+      expect([drain.left, drain.completed?.unacknowledged_results]).to.deep.equal([true, left]);
+      expect(drain.completed?.took_ms).to.equal(left === 0 ? 0 : 5_000);
+    });
+
   it("that is stopped does nothing more", async () => {
     const drain = await start();
     await drain.request(15_000);
@@ -219,6 +246,15 @@ describe("a drain", () => {
       drain.take();
       await drain.clock.advance(10_000);
       expect(drain.take()).to.deep.equal(["abandon within 1000"]);
+    });
+
+    it("for the same deadline keeps the cause that it began with", async () => {
+      const drain = await start();
+      await drain.request(15_000, "gcp");
+      await drain.request(15_000, "sigterm");
+      expect(drain.cause).to.equal("gcp");
+      await drain.request(14_999, "sigterm");
+      expect(drain.cause).to.equal("sigterm");
     });
 
     it("when it is over, is over", async () => {
@@ -263,6 +299,11 @@ describe("a drain", () => {
       await drain.let("saved");
       expect([drain.state, drain.take()]).to.deep.equal(["Draining.Flushing", ["flush"]]);
       expect(said(drain)).to.deep.equal(["the TrainState is saved"]);
+    });
+
+    it("begins a first save with the least time that is left", async () => {
+      const drain = await idleWith(undefined, 1);
+      expect(drain.state).to.equal("Draining.Saving");
     });
 
     it("does not save it when less is left, and says so", async () => {
@@ -362,6 +403,15 @@ describe("a drain", () => {
       await second.clock.advance();
       return second;
     }
+
+    it("is gone on with where a notice came to a drain that it hurried", async () => {
+      const first = new Harness();
+      await first.start();
+      await first.request(60_000, "operator");
+      await first.request(15_000, "aws", first.clock.monotonicMs() + 120_000);
+      const second = await successorOf(first);
+      expect(second.state).to.equal("Draining.GoingOn");
+    });
 
     for (const [state, story] of Object.entries(stories))
       it(`in ${state} is gone on with by the next one on the same boot while a cloud's notice lasts`, async () => {

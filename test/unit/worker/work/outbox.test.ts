@@ -208,21 +208,38 @@ describe("the outbox", () => {
       await clock.advance();
     }
 
+    const keyed = (number: number): Finished["assigned"] =>
+      assignedItem(number, { keyed: { key: "k", commit: 1n, state: undefined, origin: undefined } });
     const sent = (): (number[] | undefined)[] =>
       Array.from({ length: batches }, (_, at) => itemsOf(outbox.next(at)));
 
     it("sends the first end at once, and gathers those that follow it quickly for a while", async () => {
       for (const number of [1, 2, 3, 4]) await endAfter(10, number);
       expect(sent()).to.deep.equal([[1]]);
-      await clock.advance(29);
+      await clock.advance(179);
       expect(sent()).to.deep.equal([[1]]);
       await clock.advance(1);
       expect(sent()).to.deep.equal([[1], [2, 3, 4]]);
     });
 
+    it("gathers for less long what the next item of a key waits for, with all that has gathered", async () => {
+      for (const number of [1, 2]) await endAfter(10, number);
+      await endAfter(10, 3, { assigned: keyed(3) });
+      await clock.advance(39);
+      expect(sent()).to.deep.equal([[1]]);
+      await clock.advance(1);
+      expect(sent()).to.deep.equal([[1], [2, 3]]);
+      outbox.acknowledge(2);
+      for (const number of [4, 5, 6]) await endAfter(10, number);
+      await clock.advance(189);
+      expect(itemsOf(outbox.next(3))).to.equal(undefined);
+      await clock.advance(1);
+      expect([2, 3].map((at) => itemsOf(outbox.next(at)))).to.deep.equal([[4], [5, 6]]);
+    });
+
     it("gathers no longer than until there are some", async () => {
-      for (let number = 1; number <= 33; number++) await endAfter(1, number);
-      expect(sent().map((batch) => batch?.length)).to.deep.equal([1, 32]);
+      for (let number = 1; number <= 129; number++) await endAfter(1, number);
+      expect(sent().map((batch) => batch?.length)).to.deep.equal([1, 128]);
     });
 
     it("sends ends that are far between at once, and what took long with all that has gathered", async () => {
@@ -252,7 +269,7 @@ describe("the outbox", () => {
       await endAfter(5, 2);
       await endAfter(30, 3);
       expect(outbox.next(1)).to.equal(undefined);
-      await clock.advance(20);
+      await clock.advance(170);
       expect(itemsOf(outbox.next(1))).to.deep.equal([2, 3]);
       expect(store.commits.map(({ puts, deletes }) => [puts.length, deletes.length])).to.deep.equal([
         [1, 0],

@@ -3,8 +3,8 @@ import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { repositoryFile } from "../../../scripts/generate-docs.ts";
-import { useTemporaryDirectory } from "../../support/temporary-directory.ts";
+import { repositoryFile } from "../../scripts/generate-docs.ts";
+import { useTemporaryDirectory } from "../support/temporary-directory.ts";
 
 const run = promisify(execFile);
 
@@ -17,7 +17,7 @@ describe("completion", () => {
 
   before(async () => {
     for (const shell of ["bash", "zsh", "fish"]) {
-      const { stdout } = await run(process.execPath, [repositoryFile("bin/dev.js"), "completion", shell]);
+      const { stdout } = await run(process.execPath, [repositoryFile("bin/run.js"), "completion", shell]);
       scripts.set(shell, stdout);
     }
   });

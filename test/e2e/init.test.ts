@@ -1,11 +1,11 @@
 import { X509Certificate } from "node:crypto";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { expect } from "chai";
-import { loadConfig } from "../../../src/config/load.ts";
-import { runProgram } from "../../support/run-program.ts";
-import { useTemporaryDirectory } from "../../support/temporary-directory.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import { runProgram } from "../support/run-program.ts";
+import { useTemporaryDirectory } from "../support/temporary-directory.ts";
 
-const BIN = "bin/dev.js";
+const BIN = "bin/run.js";
 const NOTHING = { environment: {}, flags: {}, topics: [] };
 
 describe("rollout init", () => {

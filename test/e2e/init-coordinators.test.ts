@@ -2,14 +2,14 @@
 import { X509Certificate } from "node:crypto";
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { expect } from "chai";
-import { systemClock } from "../../../src/base/clock.ts";
-import { parseCoordinatorHosts } from "../../../src/compose/coordinator-hosts.ts";
-import { loadConfig } from "../../../src/config/load.ts";
-import { loadBundle } from "../../../src/transport/tls/bundle.ts";
-import { loadCredentials } from "../../../src/transport/tls/credential-files.ts";
-import { operatorFiles } from "../../../src/transport/tls/host-credentials.ts";
-import { runProgram } from "../../support/run-program.ts";
-import { useTemporaryDirectory } from "../../support/temporary-directory.ts";
+import { systemClock } from "../../src/base/clock.ts";
+import { parseCoordinatorHosts } from "../../src/compose/coordinator-hosts.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import { loadBundle } from "../../src/transport/tls/bundle.ts";
+import { loadCredentials } from "../../src/transport/tls/credential-files.ts";
+import { operatorFiles } from "../../src/transport/tls/host-credentials.ts";
+import { runProgram } from "../support/run-program.ts";
+import { useTemporaryDirectory } from "../support/temporary-directory.ts";
 
 const NOTHING = { environment: {}, flags: {}, topics: [] };
 const HOSTS = ["h1.example", "h2.example", "10.0.0.3"];
@@ -25,7 +25,7 @@ interface Printed {
 describe("rollout init --coordinators", () => {
   const directory = useTemporaryDirectory();
   const init = (...args: string[]): ReturnType<typeof runProgram> =>
-    runProgram("bin/dev.js", ["init", "--coordinators", HOSTS.join(), ...args], { cwd: directory.path });
+    runProgram("bin/run.js", ["init", "--coordinators", HOSTS.join(), ...args], { cwd: directory.path });
 
   /** Each file below the directory with its text. */
   async function texts(): Promise<Record<string, string>> {
@@ -96,7 +96,7 @@ describe("rollout init --coordinators", () => {
     expect(again.stdout).to.match(
       /^\.\/rollout\.toml and the directories of those hosts are already there; nothing was changed\n/,
     );
-    const other = await runProgram("bin/dev.js", ["init", "--coordinators", "h9"], { cwd: directory.path });
+    const other = await runProgram("bin/run.js", ["init", "--coordinators", "h9"], { cwd: directory.path });
     expect(other.stdout).to.equal(
       "./rollout.toml is already there, without those hosts; nothing was changed\n",
     );
