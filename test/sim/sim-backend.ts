@@ -5,6 +5,7 @@ import { itemIdText } from "../../src/coordinator/ledger/place.ts";
 import type { Backend, ItemAttempt, ItemReport, Outcome } from "../../src/worker/backends/backend.ts";
 import type { Execution, Journal } from "./journal.ts";
 import type { SimProcess } from "./process.ts";
+import { STABLE_VERSION } from "./release-settings.ts";
 import type { Badness } from "./release-settings.ts";
 import type { SimWorld } from "./world.ts";
 import { folded, STATE_SEPARATOR } from "./shadow-keys.ts";
@@ -135,7 +136,8 @@ export class SimBackend implements Backend {
     if (failedBefore(journal, execution.item) < failures)
       return end({ kind: "error", message: "it says no" });
     // Which execution a result came from can be seen in it.
-    const output = Buffer.from(`${Buffer.from(payload).toString()} by ${process.name} as ${attempt}`);
+    const of = version === STABLE_VERSION ? "" : ` of ${version}`;
+    const output = Buffer.from(`${Buffer.from(payload).toString()} by ${process.name} as ${attempt}${of}`);
     const folds = Buffer.from(keyed?.state ?? []).toString();
     const state = Buffer.from(`${folds}${STATE_SEPARATOR}${folded(execution.item, attempt)}`);
     return end({

@@ -22,7 +22,7 @@ import type { CheckpointStore } from "../../src/worker/partitions/checkpoint-sto
 import { SimCheckpoints } from "./sim-checkpoints.ts";
 import { SimProcess } from "./process.ts";
 import type { CommitWitness, DiskWeather } from "./process-store.ts";
-import { drawSettings } from "./settings.ts";
+import { drawSettings, withItemsFor } from "./settings.ts";
 import type { Settings } from "./settings.ts";
 import { isFinal } from "./shadow-ledger.ts";
 import { short } from "./sim-backend.ts";
@@ -82,7 +82,9 @@ export async function simulate(
 ): Promise<Verdict> {
   const world = new SimWorld(seed);
   const drawn = drawSettings(world.random, coordinators);
-  const settings = variant.settings?.(drawn) ?? drawn;
+  // A broken cluster has a release where it is about one, and else is what it was before there were any.
+  const whole = variant === NO_VARIANT ? drawn : { ...drawn, release: undefined };
+  const settings = withItemsFor(variant.settings?.(whole) ?? whole);
   const journal = new Journal();
   const witness = new Witness(world, journal, BUDGETS);
   world.say("sim", JSON.stringify(settings));
@@ -263,7 +265,7 @@ async function untilOver({ world, settings, coordinators, operator, witness }: R
   let overAtMs = Infinity;
   while (world.nowMs < overAtMs) {
     if (!operator.isDone) overAtMs = Infinity;
-    // What stood still until the storm was over is judged by what it does when it goes on.
+    // A process that stood still until the storm was over is judged by its doings when it goes on.
     else if (overAtMs === Infinity) overAtMs = Math.max(world.nowMs, settings.stormMs) + AFTERMATH_MS;
     if (world.nowMs > settings.stormMs + CALM_MAX_MS || world.happened > MOMENTS_MAX) {
       const left = [...witness.ledger.items].filter((item) => !isFinal(item));
