@@ -11,6 +11,7 @@ import type { Batch, Store } from "../../src/storage/store.ts";
 import { CallerNode } from "./caller-node.ts";
 import { BUDGETS, CoordinatorNode } from "./coordinator-node.ts";
 import type { Release } from "../../src/client/releases.ts";
+import { namesOfActors } from "./actor-machine.ts";
 import { Coordinators } from "./coordinators.ts";
 import { Journal } from "./journal.ts";
 import type { LedgerHome } from "./ledger-home.ts";
@@ -86,7 +87,7 @@ export async function simulate(
   const whole = variant === NO_VARIANT ? drawn : { ...drawn, release: undefined };
   const settings = withItemsFor(variant.settings?.(whole) ?? whole);
   const journal = new Journal();
-  const witness = new Witness(world, journal, BUDGETS);
+  const witness = new Witness(world, journal, BUDGETS, settings);
   world.say("sim", JSON.stringify(settings));
   let violation: Error | undefined;
   try {
@@ -180,7 +181,12 @@ async function run(
   const ends = { network, client: operatorProcess, identity, addresses, servicesOf, taps };
   const { transport } = new SimTransport(ends);
   const operator = new Operator(operatorProcess, transport, {
-    ...{ workload, steering: settings.steering, release: settings.release },
+    ...{
+      workload,
+      steering: settings.steering,
+      release: settings.release,
+      actors: settings.hasActors ? namesOfActors(settings.keys) : [],
+    },
     skips: (key) => witness.skipAsked(key),
     pauses: (key) => witness.pauseAsked(key),
     fail: (error) => world.violate(error),
@@ -265,7 +271,7 @@ async function untilOver({ world, settings, coordinators, operator, witness }: R
   let overAtMs = Infinity;
   while (world.nowMs < overAtMs) {
     if (!operator.isDone) overAtMs = Infinity;
-    // A process that stood still until the storm was over is judged by its doings when it goes on.
+    // A process that stood still until the storm was over is judged by what it does when it goes on.
     else if (overAtMs === Infinity) overAtMs = Math.max(world.nowMs, settings.stormMs) + AFTERMATH_MS;
     if (world.nowMs > settings.stormMs + CALM_MAX_MS || world.happened > MOMENTS_MAX) {
       const left = [...witness.ledger.items].filter((item) => !isFinal(item));
