@@ -97,10 +97,7 @@ export const COORDINATORS = 3;
 
 /** `coordinators`: one or several; as chance has it unless said. */
 export function drawSettings(random: Random, coordinators?: number): Settings {
-  const cluster = drawCluster(random);
-  const { release } = cluster;
-  const settings =
-    release === undefined ? cluster : { ...cluster, items: Math.max(cluster.items, ITEMS_WITH_RELEASE) };
+  const settings = drawCluster(random);
   // Drawn last, so that the rest is the same with one coordinator and with several.
   const [drawn, shared] = [happens(random, 0.5) ? COORDINATORS : 1, drawShared(random)];
   const count = coordinators ?? drawn;
@@ -163,8 +160,13 @@ function drawCluster(random: Random): Settings {
   };
 }
 
-/** More than the fewest: a release with ten of them decides nothing. */
+/** A release with ten items decides nothing. */
 const ITEMS_WITH_RELEASE = 60;
+
+/** The settings, with enough items for the release that the run has. */
+export function withItemsFor({ release, items, ...rest }: Settings): Settings {
+  return { ...rest, release, items: release === undefined ? items : Math.max(items, ITEMS_WITH_RELEASE) };
+}
 
 function drawRest(
   random: Random,

@@ -23,7 +23,7 @@ import type { CheckpointStore } from "../../src/worker/partitions/checkpoint-sto
 import { SimCheckpoints } from "./sim-checkpoints.ts";
 import { SimProcess } from "./process.ts";
 import type { CommitWitness, DiskWeather } from "./process-store.ts";
-import { drawSettings } from "./settings.ts";
+import { drawSettings, withItemsFor } from "./settings.ts";
 import type { Settings } from "./settings.ts";
 import { isFinal } from "./shadow-ledger.ts";
 import { short } from "./sim-backend.ts";
@@ -83,7 +83,9 @@ export async function simulate(
 ): Promise<Verdict> {
   const world = new SimWorld(seed);
   const drawn = drawSettings(world.random, coordinators);
-  const settings = variant.settings?.(drawn) ?? drawn;
+  // A broken cluster has a release where it is about one, and else is what it was before there were any.
+  const whole = variant === NO_VARIANT ? drawn : { ...drawn, release: undefined };
+  const settings = withItemsFor(variant.settings?.(whole) ?? whole);
   const journal = new Journal();
   const witness = new Witness(world, journal, BUDGETS, settings);
   world.say("sim", JSON.stringify(settings));

@@ -69,15 +69,9 @@ export abstract class WorkerMachine extends SimNode implements Victim {
     parts: Partial<Pick<SimBackendOptions, "beginsUnasked" | "version" | "badness" | "actors">> = {},
   ): SimBackend {
     const { world, journal, witness, settings } = this.#options;
+    const { loadingChance } = settings;
     return new SimBackend({
-      ...{
-        world,
-        process,
-        journal,
-        loadingChance: settings.loadingChance,
-        version: STABLE_VERSION,
-        ...parts,
-      },
+      ...{ world, process, journal, loadingChance, version: STABLE_VERSION, ...parts },
       onStart: (execution) => witness.started(execution),
       onKilled: () => this.kill(),
     });
