@@ -59,7 +59,7 @@ export interface Verdict {
 
 /** After the storm a run has so long to come to its end: backoffs of a minute, failure timeouts, several in a row. */
 const CALM_MAX_MS = 400_000;
-/** Stragglers arrive after the end, and whoever was stopped or cut off until the storm was over goes on. */
+/** Stragglers arrive after the end, and processes that were stopped or cut off until the storm was over go on. */
 const AFTERMATH_MS = 3_000;
 /** After the storm somebody leads for good within this time. */
 const LEASES_SETTLE_MS = 20_000;
@@ -245,7 +245,7 @@ async function untilOver({ world, settings, coordinators, operator, witness }: R
   let overAtMs = Infinity;
   while (world.nowMs < overAtMs) {
     if (!operator.isDone) overAtMs = Infinity;
-    // What stood still until the storm was over is judged by what it does when it goes on.
+    // A process that stood still until the storm was over is judged by what it does when it goes on.
     else if (overAtMs === Infinity) overAtMs = Math.max(world.nowMs, settings.stormMs) + AFTERMATH_MS;
     if (world.nowMs > settings.stormMs + CALM_MAX_MS || world.happened > MOMENTS_MAX) {
       const left = [...witness.ledger.items].filter((item) => !isFinal(item));
