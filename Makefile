@@ -49,7 +49,7 @@ canaries: install ## Plant violations and see each check fail
 e2e: install ## Real processes, from a fresh build
 	@node scripts/test.ts extras build e2e e2e-leaders e2e-deadlines e2e-runs
 
-##@ Smokes (docs/SMOKE.md)
+##@ Smokes (docs/testing.md)
 .PHONY: smoke-3node-gcp smoke-3node-aws smoke-ssh smoke-ha smoke-ha-quorum
 
 smoke-3node-gcp: build ## A coordinator and three workers, a steal, a preemption as GCP does it; half a minute

@@ -1,6 +1,6 @@
 // `npm run mutate -- [--only ROOM,ROOM] [--every N] [--json]`: plants one mistake after the other into the charts, the ledger, the lease, the
 // steal, the drain and the fence, and runs the tests that have to notice. A mutant that no test notices has survived: it is listed,
-// unless scripts/mutation/survivors.json says why it changes nothing. Ends with 1 when one is listed. `--every 5` plants each fifth only.
+// unless scripts/mutation/survivors.json says why: it changes nothing that is promised, or processes of the built program notice it. Ends with 1 when one is listed. `--every 5` plants each fifth only.
 //
 // The file on the disk stays as it is: a loader changes the module as it is read. One process after the other, each of a lower priority.
 import { spawn } from "node:child_process";
@@ -67,9 +67,11 @@ async function scoreOf(room: Room): Promise<Score> {
   return score;
 }
 
-/** The same for as long as the line reads the same. */
-function nameOf(file: string, source: string, { line, change }: Mutant): string {
-  return `${file} | ${(source.split("\n")[line - 1] ?? "").trim()} | ${change}`;
+/** The same for as long as the line reads the same. A place with a number is the second or a later one of its kind in the line. */
+function nameOf(file: string, source: string, { start, line, change }: Mutant): string {
+  const text = source.split("\n")[line - 1] ?? "";
+  const column = start - (source.lastIndexOf("\n", start - 1) + 1);
+  return `${file} | ${text.trim()} | ${change} | ${column - (text.length - text.trimStart().length)}`;
 }
 
 /** By how long its tests take. Where they fail without a mutant, every mutant would count as killed. */
@@ -125,5 +127,5 @@ function passes(
 
 function lineOf({ room, mutants, killed, explained: known, survivors }: Score): string {
   const share = mutants === 0 ? 100 : (100 * (killed + known)) / mutants;
-  return `${room}: ${mutants} mutants, ${killed} killed, ${known} change nothing, ${survivors.length} survived (${share.toFixed(1)} %)`;
+  return `${room}: ${mutants} mutants, ${killed} killed, ${known} explained, ${survivors.length} survived (${share.toFixed(1)} %)`;
 }

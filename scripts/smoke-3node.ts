@@ -1,5 +1,5 @@
 // `make smoke-3node-gcp`, `make smoke-3node-aws`: a coordinator and three workers as real processes over mutual TLS, on this
-// machine or on four others. Says what happens as it happens, and ends with `smoke ok: …`, or loudly. docs/SMOKE.md
+// machine or on four others. Says what happens as it happens, and ends with `smoke ok: …`, or loudly. docs/testing.md
 import { readFileSync } from "node:fs";
 import { systemClock } from "../src/base/clock.ts";
 import { SmokeCluster } from "./smoke/cluster.ts";

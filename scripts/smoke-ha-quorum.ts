@@ -1,6 +1,6 @@
 // `make smoke-ha-quorum`: three coordinators and three workers over a Postgres on three hosts, under Patroni and etcd. One of each kind is
 // killed while there is work, and in the end everything of one host. Says what happens as it happens, and ends with `smoke ok: …`, or
-// loudly. docs/SMOKE.md
+// loudly. docs/testing.md
 import { findFreePort } from "../src/base/address.ts";
 import { Coordinators } from "./smoke/coordinators.ts";
 import { QuorumTrial } from "./smoke/quorum-trial.ts";

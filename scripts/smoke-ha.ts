@@ -1,5 +1,5 @@
 // `make smoke-ha`: three coordinators over one Postgres and three workers, as real processes over mutual TLS on this machine. The leader is
-// killed in the middle of the work. Says what happens as it happens, and ends with `smoke ok: …`, or loudly. docs/SMOKE.md
+// killed in the middle of the work. Says what happens as it happens, and ends with `smoke ok: …`, or loudly. docs/testing.md
 import { findFreePort } from "../src/base/address.ts";
 import { sleep, systemClock } from "../src/base/clock.ts";
 import type { RolloutClient } from "../src/compose/rollout-client.ts";

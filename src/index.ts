@@ -55,6 +55,6 @@ export type {
   ResultsOptions,
   RetryOptions,
   SubmitItemsOptions,
-} from "./compose/rollout-client.ts";
+} from "./compose/client-options.ts";
 export { defineBackend } from "./worker/backends/module/define-backend.ts";
 export type { ItemContext } from "./worker/backends/module/item-function.ts";

@@ -48,8 +48,9 @@ export const ROOMS: readonly Room[] = [
     name: "steal",
     files: ["src/coordinator/schedule/recall.ts"],
     tests: [
-      [`${UNIT}/schedule/*.test.ts`],
+      [`${UNIT}/schedule/*.test.ts`, `${UNIT}/run/steering.test.ts`],
       [`${UNIT}/workers/hand-back.test.ts`, `${UNIT}/session/*.test.ts`],
+      [`${UNIT}/release/*.test.ts`],
     ],
   },
   {

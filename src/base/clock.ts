@@ -92,7 +92,10 @@ export function blockThreadWhile(
   Atomics.wait(cells, at, value, forMs);
 }
 
-/** The same moment as a `Date`, for interfaces that want one (certificates). */
+/**
+ * The same moment as a `Date`, for interfaces that want one (the certificate library).
+ * @internal
+ */
 export function calendarDate(wallMs: number): Date {
   return new Date(wallMs);
 }

@@ -64,10 +64,19 @@ export function onHangUp(reload: () => void): void {
   if (!process.stdin.isTTY) process.on("SIGHUP", reload);
 }
 
-/** Resolves as `work` does. Rejects with `interrupted` when a signal comes first; `work` is then left behind. */
-export function unlessInterrupted<Result>(work: Promise<Result>, argv: readonly string[]): Promise<Result> {
-  const interruption = untilSignalled(argv).then((): never => {
-    throw failure("interrupted", {});
+/**
+ * Resolves as `work` does. Rejects with `interrupted` when a signal comes first; `work` is then left behind. With `giveUp`, which asks
+ * `work` to end, it is waited for: it has something to take back.
+ */
+export function unlessInterrupted<Result>(
+  work: Promise<Result>,
+  argv: readonly string[],
+  giveUp?: () => void,
+): Promise<Result> {
+  const interruption = untilSignalled(argv).then((): Promise<Result> => {
+    if (giveUp === undefined) throw failure("interrupted", {});
+    giveUp();
+    return work;
   });
   return Promise.race([work, interruption]);
 }

@@ -80,11 +80,12 @@ export abstract class OperatorCommand extends BaseCommand {
 
   /**
    * The same for what takes a moment, and may be repeated: a signal ends it with the row `interrupted`. A coordinator that is about to lead
-   * on this machine is waited for, not for long.
+   * on this machine is waited for, not for long. `giveUp`: as in `unlessInterrupted`.
    */
   protected askRun<Result>(
     flags: Readonly<Record<string, unknown>>,
     use: (client: RolloutClient) => Promise<Result>,
+    giveUp?: () => void,
   ): Promise<Result> {
     const asked = askAwaited(() => this.withRun(flags, use), {
       isComing: async () => {
@@ -95,7 +96,7 @@ export abstract class OperatorCommand extends BaseCommand {
     });
     // Left behind by an interruption, it ends when the client is closed, and nobody waits for it.
     asked.catch(() => undefined);
-    return unlessInterrupted(asked, this.argv);
+    return unlessInterrupted(asked, this.argv, giveUp);
   }
 }
 

@@ -2,7 +2,7 @@
 // where its workers find it.
 import type { Clock } from "../base/clock.ts";
 import { sleep } from "../base/clock.ts";
-import { RolloutError } from "../base/errors.ts";
+import { failure, RolloutError } from "../base/errors.ts";
 import { loadManifest } from "../config/manifest.ts";
 import type { ReleaseOrder } from "../config/release-file.ts";
 import { linkVersion, versionsOfLocalRun } from "./local-run/linked-version.ts";
@@ -22,7 +22,7 @@ export interface Beginning {
   readonly signal: AbortSignal;
 }
 
-/** Throws what `Releases.create` throws; nothing is begun then, and no link stays. */
+/** Throws what `Releases.create` throws, and `interrupted` when the signal aborts; nothing is begun then, and no link stays. */
 export async function beginRelease(
   releases: Pick<Releases, "begin">,
   { order, wait, dryRun, configFile, clock, signal }: Beginning,
@@ -38,10 +38,11 @@ export async function beginRelease(
     for (;;) {
       const created = await releases.begin(order, { wait }).catch((error: unknown) => {
         const isComing = error instanceof RolloutError && error.code === "release_no_worker";
-        if (!isComing || clock.monotonicMs() >= endMs || signal.aborted) throw error;
+        if (!isComing || clock.monotonicMs() >= endMs) throw error;
       });
       if (created !== undefined) return created;
       await sleep(clock, ASK_AGAIN_MS, signal);
+      if (signal.aborted) throw failure("interrupted", {});
     }
   } catch (error) {
     await linked.undo();

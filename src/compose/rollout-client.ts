@@ -10,7 +10,7 @@ import { systemRandom } from "../base/random.ts";
 import { watchCharts } from "../client/charts.ts";
 import type { ChartNews } from "../client/charts.ts";
 import { watchEvents } from "../client/events.ts";
-import type { RunEvent, WatchOptions } from "../client/events.ts";
+import type { RunEvent } from "../client/events.ts";
 import type { AttemptLog, Item } from "../client/items.ts";
 import { handOver, listCoordinators } from "../client/coordinators.ts";
 import type { CoordinatorSummary, Handover } from "../client/coordinators.ts";
@@ -19,13 +19,13 @@ import { askForKey, listKeys, listPartitions, skipParked, steerKeys } from "../c
 import type { Key, KeyPhaseName, KeySteering, Partition, SteeredKeys, WholeKey } from "../client/keys.ts";
 import { plainOf } from "../client/operator-message.ts";
 import { readResults } from "../client/results.ts";
-import type { ReadOptions, Result, ResultPage } from "../client/results.ts";
+import type { Result, ResultPage } from "../client/results.ts";
 import type { Retried } from "../client/run-control.ts";
 import { foreseeRetry, retryItems } from "../client/run-control.ts";
 import { RunNews } from "../client/run-news.ts";
 import type { RunStatus } from "../client/run-status.ts";
 import { statusOf } from "../client/run-status.ts";
-import type { NameOf, Submitted, SubmitOptions } from "../client/submit.ts";
+import type { Submitted } from "../client/submit.ts";
 import { jsonItems, submitLines } from "../client/submit.ts";
 import type { WorkerDetail, WorkerSummary } from "../client/workers.ts";
 import { listWorkers, untilGone, workerDetailOf } from "../client/workers.ts";
@@ -41,54 +41,16 @@ import type { Logger } from "../observe/log.ts";
 import { silentLogger } from "../observe/log.ts";
 import { Actors } from "./actors.ts";
 import type { AnyActorType } from "./actor-now.ts";
+import type {
+  ConnectOptions,
+  EventsOptions,
+  ResultsOptions,
+  RetryOptions,
+  SubmitItemsOptions,
+} from "./client-options.ts";
 import { askingWhenAway, openOperatorClient, submittedTask } from "./operator-client.ts";
 import type { ProcessPorts } from "./process-ports.ts";
 import { Releases } from "./releases.ts";
-
-export interface ConnectOptions {
-  /** Path of the configuration file; `rollout.toml` in the working directory unless said. */
-  readonly config?: string;
-  /**
-   * Values that count in place of the file's, by the names of flags: `{ "coordinator-addr": "10.0.0.7:50051" }`, of several
-   * coordinators with commas or as a list.
-   */
-  readonly settings?: Readonly<Record<string, string | readonly string[]>>;
-}
-
-export interface SubmitItemsOptions extends Pick<SubmitOptions, "onProgress" | "dryRun" | "reopen"> {
-  /** Manifest of the plugin that executes the items; without it that of `worker.plugins`, or `mock`. */
-  readonly plugin?: string | undefined;
-  /** Higher goes first, -100 to 100; 0 unless said. */
-  readonly priority?: number;
-  /** Say that nothing more will come: the run ends with the last of its items. */
-  readonly seal?: boolean;
-  /**
-   * Items of one key execute one at a time and in order. Where an item has its key: a member's name or a JSON pointer, or a function of
-   * the item. A key is a text of 1 to 256 bytes, or an integer.
-   */
-  readonly key?: NameOf | undefined;
-  /** The same for what names the item within its key for ever: the same id is the same item. Goes with `key`. */
-  readonly id?: NameOf | undefined;
-}
-
-export interface ResultsOptions extends Partial<Omit<ReadOptions, "clock" | "random" | "patienceMs">> {
-  /**
-   * How long a coordinator that does not answer is waited for. Unless said, for ever with `follow`; without, not at all at first, and
-   * later for half a minute.
-   */
-  readonly patienceMs?: number;
-}
-
-export type EventsOptions = Partial<Omit<WatchOptions, "clock" | "random">>;
-
-export interface RetryOptions {
-  /** Only failures of this class: `error`, `timeout`, `crash`, `too_large`, `poison` or `cancelled`. */
-  readonly failureClass?: string | undefined;
-  /** Items by name, as `item` takes them; without any all that failed. */
-  readonly items?: readonly string[];
-  /** Only count what would be taken back. */
-  readonly dryRun?: boolean;
-}
 
 /**
  * A way to a coordinator, and what is known of the run before it is asked.

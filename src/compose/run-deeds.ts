@@ -2,7 +2,8 @@
 import { printable } from "../base/safe-text.ts";
 import type { Retried } from "../client/run-control.ts";
 import type { RunStatus } from "../client/run-status.ts";
-import type { RetryOptions, RolloutClient } from "./rollout-client.ts";
+import type { RetryOptions } from "./client-options.ts";
+import type { RolloutClient } from "./rollout-client.ts";
 
 export interface Outcome {
   /** As `--json` has it. */

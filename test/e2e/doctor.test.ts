@@ -42,7 +42,7 @@ describe("rollout doctor", () => {
       await cluster.startWorker();
       const { code, stdout } = await cluster.run("doctor");
       expect(code).to.equal(0);
-      expect(stdout).to.match(/workers +1 of 1 that are known take work\n/);
+      expect(stdout).to.match(/workers +1 of 1 known workers can take items\n/);
       expect(stdout).to.match(/everything is in place\n$/);
 
       await coordinator.kill();
@@ -80,7 +80,7 @@ describe("rollout doctor", () => {
       expect(code).to.equal(0);
       expect(findings.get("workers")).to.include({
         verdict: "warning",
-        detail: "none of 1 that are known can execute the run's plugin infer",
+        detail: "none of 1 known workers can execute the run's plugin infer",
       });
     });
   });

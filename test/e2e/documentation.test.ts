@@ -71,7 +71,7 @@ describe("the documentation", () => {
 
   it("has a README whose first session begins with a block that is run", async () => {
     const [first] = blocksOfFile("README.md").filter(({ notRun }) => notRun === undefined);
-    expect(first?.text).to.contain("rollout run texts.jsonl -o counts.jsonl");
+    expect(first?.text).to.contain("rollout run texts.txt --text -o counts.jsonl");
   });
 
   it("is read in a way that would notice a block that fails, and one without a reason", async () => {

@@ -32,28 +32,56 @@ async function expectMet(cluster: Cluster, scene: Scene, error: RolloutError, js
   expect([...command.stderr, ...command.stdout].join("\n")).to.not.contain(INSTALLATION);
 }
 
-describe("the table of errors", () => {
-  const it = concurrentTests(4);
+async function provoke(cluster: Cluster, code: string, provocation: Provocation): Promise<void> {
+  const scene = await provocation.stage(cluster);
+  try {
+    const error = failure(codeOf(code), scene.params);
+    // With `--json` the line for a person is printed too: without it there is a line less, whatever the row.
+    if (PLAIN.includes(code)) await expectMet(cluster, scene, error, false);
+    await expectMet(cluster, scene, error, true);
+  } finally {
+    await scene.after?.();
+  }
+}
 
-  it("has a provocation for every row", async () => {
-    expect(Object.keys(PROVOCATIONS)).to.have.members(Object.keys(ERRORS));
+const titleOf = (code: string, { by }: Provocation): string => `${code}: provoked by ${by}`;
+
+describe("the table of errors", () => {
+  const all = Object.entries<Provocation>(PROVOCATIONS);
+
+  describe("in a cluster of its own for each", () => {
+    const it = concurrentTests(4);
+
+    it("has a provocation for every row", async () => {
+      expect(Object.keys(PROVOCATIONS)).to.have.members(Object.keys(ERRORS));
+    });
+
+    for (const [code, provocation] of all.filter(([, each]) => each.isBesideOthers !== true))
+      it(titleOf(code, provocation), () => withCluster({}, (cluster) => provoke(cluster, code, provocation)));
   });
 
-  for (const [code, provocation] of Object.entries<Provocation>(PROVOCATIONS)) {
-    it(`${code}: provoked by ${provocation.by}`, async () => {
-      await withCluster({}, async (cluster) => {
-        const scene = await provocation.stage(cluster);
-        try {
-          const error = failure(codeOf(code), scene.params);
-          // With `--json` the line for a person is printed too: without it there is a line less, whatever the row.
-          if (PLAIN.includes(code)) await expectMet(cluster, scene, error, false);
-          await expectMet(cluster, scene, error, true);
-        } finally {
-          await scene.after?.();
-        }
+  describe("beside one coordinator", () => {
+    const [led, over] = [Promise.withResolvers<Cluster>(), Promise.withResolvers<undefined>()];
+    let ended: Promise<void>;
+
+    before(async () => {
+      ended = withCluster({}, async (cluster) => {
+        await cluster.startCoordinator();
+        led.resolve(cluster);
+        await over.promise;
+        expect(cluster.coordinator.isRunning).to.equal(true);
       });
+      ended.catch(led.reject);
+      await led.promise;
     });
-  }
+    after(() => {
+      over.resolve(undefined);
+      return ended;
+    });
+
+    for (const [code, provocation] of all.filter(([, each]) => each.isBesideOthers === true))
+      it(titleOf(code, provocation), async () => provoke(await led.promise, code, provocation));
+  });
 });
 
 function errorOf(object: object): object {

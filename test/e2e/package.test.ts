@@ -68,8 +68,7 @@ const MODULES = join(REPOSITORY, "node_modules");
 const LINK = `cp -al "${MODULES}" . 2>/dev/null || { rm -rf node_modules && cp -a "${MODULES}" .; }`;
 
 /** Pages for those who read the source, which name its files; the package has the pages, and the repository the files. */
-const ABOUT_THE_SOURCE =
-  /^docs\/(adr\/|ARCHITECTURE|INVARIANTS|MACHINES|testing|BENCHMARKS|SMOKE|SIMULATION)/;
+const ABOUT_THE_SOURCE = /^docs\/(adr\/|ARCHITECTURE|INVARIANTS|MACHINES|testing|BENCHMARKS)/;
 const OF_THE_SOURCE = /^(src|machines|test|scripts|bench)\b/;
 
 const execute = promisify(execFile);

@@ -187,6 +187,20 @@ describe("the chart of an item", () => {
           "item.erred": "Failed / recordFailure; charged = 3, failedBy = w1, blamed = w1",
         },
       },
+      // Blame is of one worker, and of nobody when a second one has failed it too.
+      "Running, after another worker has failed it": {
+        state: "Running",
+        context: { ...current, ...budgets, charged: 1, failedBy: "w2", blamed: "w2" },
+        cells: {
+          ...running,
+          "item.erred": 'Pending / queueAfterBackoff; charged = 2, failedBy = w1, blamed = ""',
+        },
+      },
+      "Running, after this worker has failed it": {
+        state: "Running",
+        context: { ...current, ...budgets, charged: 1, failedBy: "w1", blamed: "w1" },
+        cells: { ...running, "item.erred": "Pending / queueAfterBackoff; charged = 2" },
+      },
       "Running, after two losses": {
         state: "Running",
         context: { ...current, ...budgets, lost: 2 },

@@ -7,7 +7,9 @@ import { assert } from "../../src/base/assert.ts";
 import type { CoordinatorOptions } from "../../src/coordinator/coordinator-options.ts";
 import { Coordinator } from "../../src/coordinator/coordinator.ts";
 import type { LeaseTiming } from "../../src/coordinator/lead/elector-storage.ts";
+import { StaticElector } from "../../src/coordinator/lead/elector.ts";
 import type { LeaderElector } from "../../src/coordinator/lead/elector.ts";
+import { StorageLease } from "../../src/coordinator/lead/lease.ts";
 import { replay } from "../../src/coordinator/replay.ts";
 import { KEY_DEFAULTS } from "../../src/coordinator/keys/key-settings.ts";
 import type { CoordinatorState } from "../../src/coordinator/turn/state.ts";
@@ -126,7 +128,7 @@ export class CoordinatorNode extends SimNode {
       newElector: () => {
         const own = leading.ledger.elector(store, incarnation);
         assert(own !== undefined, "a ledger that is shared has electors");
-        return elector(own);
+        return elector(this.#confirming(process, own));
       },
       serve: (services) => this.#serve(process, leading, services),
       onLead: (won) => this.#leads(process, won),
@@ -136,6 +138,21 @@ export class CoordinatorNode extends SimNode {
       () => this.exit(process, "exits"),
       (error: unknown) => this.died(process, error),
     );
+  }
+
+  /** The elector, as the witness hears it: each answer by which a verdict may act. */
+  #confirming(process: SimProcess, elector: LeaderElector): LeaderElector {
+    const { witness } = this.#options;
+    return {
+      campaign: (campaign) => elector.campaign(campaign),
+      mayAct: () => elector.mayAct(),
+      resign: () => elector.resign(),
+      isLeader: async (options) => {
+        const leads = await elector.isLeader(options);
+        if (leads && options?.doubted !== true) witness.releases.confirmed(process);
+        return leads;
+      },
+    };
   }
 
   #leads(process: SimProcess, { epoch }: Coordinator): void {
@@ -152,11 +169,13 @@ export class CoordinatorNode extends SimNode {
   #coordinatorOptions(process: SimProcess, leading: Leading): CoordinatorOptions {
     const { settings, runId, home } = this.#options;
     const { clock, random } = process;
+    const incarnation = newUlid<IncarnationId>(clock, random);
+    const store = this.#options.store(leading.ledger.store, process);
     return {
       ...(this.#options.remembers && { memory: this.#memory, acceptsRollback: this.#acceptsRollback }),
       runId,
-      incarnation: newUlid<IncarnationId>(clock, random),
-      store: this.#options.store(leading.ledger.store, process),
+      incarnation,
+      store,
       ownStore: new MemoryStore(),
       liveness: SIM_LIVENESS,
       workersMax: 10,
@@ -172,7 +191,10 @@ export class CoordinatorNode extends SimNode {
       scrubRows: SCRUB_ROWS,
       clock,
       random,
-      events: eventsOf(process),
+      events: eventsOf(process, (topic, payload) => this.#options.witness.event(topic, payload)),
+      ...(!home.isShared && {
+        elector: this.#confirming(process, new StaticElector(new StorageLease(store, incarnation), clock)),
+      }),
       log: logOf(process),
       sign: undefined,
       advertisedAddress: "sim:1",

@@ -6,13 +6,19 @@ import type { SimProcess } from "./process.ts";
 export interface Execution {
   readonly item: string;
   readonly attempt: number;
+  /** The version of the plugin that executes it. */
+  readonly version: string;
   readonly worker: SimProcess;
   readonly startedAtMs: number;
   /** When the ledger gave the attempt out; the witness's to say. */
   assignedAtMs: number | undefined;
+  /** A candidate executes it; the witness's to say. */
+  isTrial: boolean;
   endedAtMs: number | undefined;
   outcome: Outcome["kind"] | "died" | undefined;
   output: string | undefined;
+  /** Its output is more than a worker takes. */
+  isTooLarge: boolean;
 }
 
 export class Journal {

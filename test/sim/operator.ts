@@ -9,7 +9,11 @@ import type { RunId } from "../../src/base/ids.ts";
 import { KeyAction, KeyService } from "../../src/gen/rollout/v1/keys_pb.ts";
 import { KeyPhase, OperatorService, RunState } from "../../src/gen/rollout/v1/run_pb.ts";
 import { seenRun } from "../support/worker-client.ts";
+import type { Release } from "../../src/client/releases.ts";
 import type { SimProcess } from "./process.ts";
+import { ReleaseOperator } from "./release-operator.ts";
+import { PLUGIN } from "./release-settings.ts";
+import type { ReleaseSettings } from "./release-settings.ts";
 import type { Steering } from "./settings.ts";
 import { between, happens, Violation } from "./world.ts";
 import { TASK_DIGEST } from "./workload.ts";
@@ -28,6 +32,8 @@ const CANCEL_MAX_MS = 8_000;
 interface Wanted {
   readonly workload: Workload;
   readonly steering: Steering;
+  /** Undefined: there is no release, and the run names no plugin. */
+  readonly release: ReleaseSettings | undefined;
   /** Told of a key before it is asked to go on without what has failed. */
   readonly skips: (key: string) => void;
   /** Told of a key before it is asked to pause: a call that was given up may come much later. */
@@ -54,6 +60,9 @@ export class Operator {
   #wentBack = false;
   #hasEverGoneBack = false;
   #isShut = false;
+  /** Nothing more is begun: the end of the run is waited for, or here. */
+  #isEnding = false;
+  readonly #releases: ReleaseOperator | undefined;
 
   constructor(process: SimProcess, transport: Transport, wanted: Wanted) {
     this.#process = process;
@@ -62,6 +71,10 @@ export class Operator {
     this.#steering = wanted.steering;
     this.#client = createClient(OperatorService, transport);
     this.#keys = createClient(KeyService, transport);
+    const { release } = wanted;
+    const ask = <Answer>(what: string, call: () => Promise<Answer>): Promise<Answer> => this.#ask(what, call);
+    const ports = { ask, isOver: () => this.#isEnding };
+    this.#releases = release && new ReleaseOperator(process, transport, release, ports);
     this.#hasKeys = wanted.workload.batches.flat().some(({ key }) => key !== "");
   }
 
@@ -71,8 +84,11 @@ export class Operator {
   }
 
   async work(): Promise<void> {
+    const releasing = this.#releases?.work();
     await Promise.all([this.#bringIn(), this.#steer()]);
     await this.#seeToTheEnd();
+    this.#isEnding = true;
+    await releasing;
     this.#isDone = true;
   }
 
@@ -87,6 +103,11 @@ export class Operator {
   /** Since the store last went back it was told that the run is sealed, perhaps by a call of before, and takes no items any more. */
   get isShut(): boolean {
     return this.#isShut;
+  }
+
+  /** The run's last release, as an operator sees it; undefined where there is none. */
+  async latestRelease(): Promise<Release | undefined> {
+    return this.#releases?.latest();
   }
 
   async #seeToTheEnd(): Promise<void> {
@@ -221,7 +242,8 @@ export class Operator {
     let total = 0;
     for (const [at, batch] of this.#workload.batches.entries()) {
       const items = batch.map(({ payload, priority, key }) => ({ payload, priority, key }));
-      const request = { submissionId, batchNumber: BigInt(at + 1), taskDigest: TASK_DIGEST, items };
+      const plugin = this.#releases === undefined ? "" : PLUGIN;
+      const request = { submissionId, batchNumber: BigInt(at + 1), taskDigest: TASK_DIGEST, plugin, items };
       const { added } = await this.#ask(`submit ${at + 1}`, () => this.#client.submit(request));
       total += Number(added);
       await sleep(clock, between(random, 0, PAUSE_MAX_MS));

@@ -1,9 +1,12 @@
 // The settings of one seed: the size of the cluster, its work, the weather, and the kinds of trouble that it meets. Each run gets
 // a random part of them (swarm testing): a fault that is always there hides what only happens without it.
+import { seededRandom } from "../../src/base/random.ts";
 import type { Random } from "../../src/base/random.ts";
 import type { DatabaseWeather } from "./database-way.ts";
 import type { NetworkWeather } from "./network.ts";
 import type { DiskWeather } from "./process-store.ts";
+import { drawRelease } from "./release-settings.ts";
+import type { ReleaseSettings } from "./release-settings.ts";
 import type { DrawnWork } from "./workload.ts";
 import { between, happens } from "./world.ts";
 
@@ -68,6 +71,8 @@ export interface Settings extends DrawnWork {
   readonly disk: DiskWeather;
   readonly database: DatabaseWeather;
   readonly steering: Steering;
+  /** Undefined: the run has none, and names no plugin. */
+  readonly release: ReleaseSettings | undefined;
 }
 
 export const CALM_NETWORK: NetworkWeather = {
@@ -90,7 +95,10 @@ export const COORDINATORS = 3;
 
 /** `coordinators`: one or several; as chance has it unless said. */
 export function drawSettings(random: Random, coordinators?: number): Settings {
-  const settings = drawCluster(random);
+  const cluster = drawCluster(random);
+  const { release } = cluster;
+  const settings =
+    release === undefined ? cluster : { ...cluster, items: Math.max(cluster.items, ITEMS_WITH_RELEASE) };
   // Drawn last, so that the rest is the same with one coordinator and with several.
   const [drawn, shared] = [happens(random, 0.5) ? COORDINATORS : 1, drawShared(random)];
   const count = coordinators ?? drawn;
@@ -153,9 +161,12 @@ function drawCluster(random: Random): Settings {
   };
 }
 
+/** More than the fewest: a release with ten of them decides nothing. */
+const ITEMS_WITH_RELEASE = 60;
+
 function drawRest(
   random: Random,
-): Pick<Settings, "steering" | "callers" | "keys" | "skipsFailed" | "hasCheckpoints"> {
+): Pick<Settings, "steering" | "callers" | "keys" | "skipsFailed" | "hasCheckpoints" | "release"> {
   const [pauses, retries, drawn] = [happens(random, 0.3), happens(random, 0.3), random.unit()];
   // Further digits of the same draw, so that later draws are the same as without callers.
   const callers = (1_000 * drawn) % 1 < 0.4 ? 1 : 0;
@@ -163,5 +174,8 @@ function drawRest(
   const keys = hasKeys ? 1 + Math.floor(howMany * 8) : 0;
   const skipsFailed = (100_000 * drawn) % 1 < 0.3;
   const hasCheckpoints = keys > 0 && (10_000_000 * drawn) % 1 < 0.7;
-  return { steering: { pauses, retries, cancels: drawn < 0.1 }, callers, keys, skipsFailed, hasCheckpoints };
+  const hasRelease = (100_000_000 * drawn) % 1 < 0.3;
+  const release = hasRelease ? drawRelease(seededRandom(Math.floor(drawn * 2 ** 32))) : undefined;
+  const steering = { pauses, retries, cancels: drawn < 0.1 };
+  return { steering, callers, keys, skipsFailed, hasCheckpoints, release };
 }

@@ -5,6 +5,7 @@ import { itemIdText } from "../../src/coordinator/ledger/place.ts";
 import type { Backend, ItemAttempt, ItemReport, Outcome } from "../../src/worker/backends/backend.ts";
 import type { Execution, Journal } from "./journal.ts";
 import type { SimProcess } from "./process.ts";
+import type { Badness } from "./release-settings.ts";
 import type { SimWorld } from "./world.ts";
 import { folded, STATE_SEPARATOR } from "./shadow-keys.ts";
 import { between, happens, Violation } from "./world.ts";
@@ -14,6 +15,10 @@ export interface SimBackendOptions {
   readonly world: SimWorld;
   readonly process: SimProcess;
   readonly journal: Journal;
+  /** The version of the plugin that it is. */
+  readonly version: string;
+  /** How it is bad; undefined: it is not. */
+  readonly badness?: Badness | undefined;
   /** Called with each start, before anything of it happens. */
   readonly onStart: (execution: Execution) => void;
   /** The chance that an item waits for a model that loads. */
@@ -32,6 +37,8 @@ const LOADING_MAX_MS = 3_000;
 /** How long an execution that is told to end takes for it. */
 const END_MAX_MS = 200;
 const LEFT_AT = "at ";
+/** The share of its failures with which a candidate that kills takes its worker down. */
+const KILLS_CHANCE = 0.2;
 
 export class SimBackend implements Backend {
   readonly #options: SimBackendOptions;
@@ -68,19 +75,27 @@ export class SimBackend implements Backend {
     signal: AbortSignal,
     report: (report: ItemReport) => void,
   ): Promise<Outcome> {
-    const { world, process, journal, onStart, onKilled } = this.#options;
+    const { world, process, journal, version, onStart, onKilled } = this.#options;
     const { random, clock } = process;
     const execution: Execution = {
       item: itemIdText(itemId),
       attempt,
+      version,
       worker: process,
       startedAtMs: world.nowMs,
       assignedAtMs: undefined,
+      isTrial: false,
+      isTooLarge: false,
       endedAtMs: undefined,
       outcome: undefined,
       output: undefined,
     };
-    const earlier = journal.of(execution.item).length;
+    const before = journal.of(execution.item);
+    const earlier = before.length;
+    // It fails an item that nothing has failed: so none fails for good if a person gives it all of them.
+    const isFirst =
+      failedBefore(journal, execution.item) === 0 && !before.some((one) => one.version === version);
+    const badness = isFirst ? this.#options.badness : undefined;
     journal.add(execution);
     process.say(`starts ${short(execution.item)}#${attempt} ${Buffer.from(payload).toString()}`);
     onStart(execution);
@@ -89,7 +104,10 @@ export class SimBackend implements Backend {
     const end = (outcome: Outcome): Outcome => {
       execution.endedAtMs = world.nowMs;
       execution.outcome = outcome.kind;
-      if (outcome.kind === "success") execution.output = digestOf(outcome.output);
+      if (outcome.kind === "success") {
+        execution.output = digestOf(outcome.output);
+        execution.isTooLarge = outcome.output.length > OUTPUT_MAX_BYTES;
+      }
       process.say(`ends ${short(execution.item)}#${attempt}: ${outcome.kind}`);
       return outcome;
     };
@@ -100,8 +118,10 @@ export class SimBackend implements Backend {
     const kind = kindOf(payload);
     if (happens(random, 0.2)) report({ kind: "checkpoint", checkpoint: Buffer.from(`${LEFT_AT}${attempt}`) });
     const { signal: died } = this.#server;
-    const durationMs = between(random, 1, kind === "slow" ? SLOW_MAX_MS : ORDINARY_MAX_MS);
+    const isSlow = kind === "slow" || badness === "crawls";
+    const durationMs = between(random, 1, isSlow ? SLOW_MAX_MS : ORDINARY_MAX_MS);
     await sleep(clock, durationMs, AbortSignal.any([signal, died]));
+    if (badness === "falls" && !signal.aborted && !died.aborted) this.#fall();
     if (kind === "toxic" && !signal.aborted && !died.aborted && journal.at(process).length > 1) this.#fall();
     if (signal.aborted) {
       await sleep(clock, between(random, 0, END_MAX_MS));
@@ -109,13 +129,15 @@ export class SimBackend implements Backend {
     }
     if (died.aborted) return end({ kind: "crash_shared", message: "the server died" });
     if (kind === "deadly" && earlier === 0) onKilled();
+    if (badness === "kills" && happens(random, KILLS_CHANCE)) onKilled();
+    if (badness === "errs" || badness === "kills") return end({ kind: "error", message: "it is worse" });
     const failures = kind === "bad" ? Infinity : kind === "flaky" ? 1 + (payload.length % 2) : 0;
     if (failedBefore(journal, execution.item) < failures)
       return end({ kind: "error", message: "it says no" });
     // Which execution a result came from can be seen in it.
     const output = Buffer.from(`${Buffer.from(payload).toString()} by ${process.name} as ${attempt}`);
-    const before = Buffer.from(keyed?.state ?? []).toString();
-    const state = Buffer.from(`${before}${STATE_SEPARATOR}${folded(execution.item, attempt)}`);
+    const folds = Buffer.from(keyed?.state ?? []).toString();
+    const state = Buffer.from(`${folds}${STATE_SEPARATOR}${folded(execution.item, attempt)}`);
     return end({
       kind: "success",
       output: kind === "big" ? Buffer.alloc(OUTPUT_MAX_BYTES + 1) : output,

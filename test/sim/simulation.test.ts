@@ -18,7 +18,9 @@ describe("a simulated cluster", () => {
   withoutStacks();
 
   /** The operators' doings in these seeds. */
-  const met = { retaken: 0, cancelled: 0, completed: 0, shared: 0, followed: 0 };
+  const met = { retaken: 0, cancelled: 0, completed: 0, shared: 0, followed: 0, trials: 0 };
+  /** The states in which releases ended, of candidates that are good and of those that are not. */
+  const ended = new Set<string>();
 
   for (let chunk = 0; chunk < CHUNKS; chunk++) {
     const first = 1 + chunk * SEEDS_PER_CHUNK;
@@ -28,6 +30,9 @@ describe("a simulated cluster", () => {
         const verdict = await simulate(seed);
         expect(verdict.violation, reportOf(verdict)).to.equal(undefined);
         met.retaken += verdict.retaken;
+        met.trials += verdict.trials;
+        if (verdict.settings.release !== undefined)
+          ended.add(`${verdict.release} ${verdict.settings.release.badness === undefined ? "good" : "bad"}`);
         if (verdict.settings.coordinators > 1) {
           met.shared++;
           if (verdict.leaderships > 1) met.followed++;
@@ -49,6 +54,12 @@ describe("a simulated cluster", () => {
     expect(met.retaken).to.be.greaterThan(0);
     expect(met.cancelled).to.be.greaterThan(0);
     expect(met.completed).to.be.greaterThan(met.cancelled);
+  });
+
+  it("met releases that are completed, rolled back, aborted and over with their run, in these seeds", () => {
+    expect(met.trials).to.be.greaterThan(100);
+    expect([...ended]).to.include.members(["Completed good", "RolledBack bad", "Ended good", "Ended bad"]);
+    expect([...ended].some((end) => end.startsWith("Aborted"))).to.equal(true);
   });
 
   it("met coordinators that share a database and follow each other, in these seeds", () => {

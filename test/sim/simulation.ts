@@ -10,6 +10,7 @@ import type { LeaseTiming } from "../../src/coordinator/lead/elector-storage.ts"
 import type { Batch, Store } from "../../src/storage/store.ts";
 import { CallerNode } from "./caller-node.ts";
 import { BUDGETS, CoordinatorNode } from "./coordinator-node.ts";
+import type { Release } from "../../src/client/releases.ts";
 import { Coordinators } from "./coordinators.ts";
 import { Journal } from "./journal.ts";
 import type { LedgerHome } from "./ledger-home.ts";
@@ -55,6 +56,9 @@ export interface Verdict {
   readonly retaken: number;
   /** The state of the run at the end. */
   readonly ended: string;
+  /** The state of its last release at the end, empty where it had none; and attempts of candidates that have started. */
+  readonly release: string;
+  readonly trials: number;
 }
 
 /** After the storm a run has so long to come to its end: backoffs of a minute, failure timeouts, several in a row. */
@@ -104,6 +108,8 @@ export async function simulate(
     adopted: witness.adopted,
     retaken: witness.retaken,
     ended: witness.ledger.run?.state ?? "",
+    release: witness.releases.latest?.state ?? "",
+    trials: witness.releases.trials,
   };
 }
 
@@ -172,7 +178,7 @@ async function run(
   const ends = { network, client: operatorProcess, identity, addresses, servicesOf, taps };
   const { transport } = new SimTransport(ends);
   const operator = new Operator(operatorProcess, transport, {
-    ...{ workload, steering: settings.steering },
+    ...{ workload, steering: settings.steering, release: settings.release },
     skips: (key) => witness.skipAsked(key),
     pauses: (key) => witness.pauseAsked(key),
     fail: (error) => world.violate(error),
@@ -196,7 +202,19 @@ async function run(
   await untilOver({ world, settings, coordinators, operator, witness });
   await checkEnd(coordinators, witness, home);
   witness.checkEnd(workload.kinds, operator.isShut);
+  if (settings.release !== undefined) witness.releases.checkEnd(await seenRelease(world, operator));
   if (shared !== undefined) checkLeases(shared);
+}
+
+/** The world goes on until the operator has seen it. */
+async function seenRelease(world: SimWorld, operator: Operator): Promise<Release | undefined> {
+  const seen: { isThere: boolean; release?: Release | undefined } = { isThere: false };
+  operator.latestRelease().then(
+    (release) => Object.assign(seen, { isThere: true, release }),
+    (error: unknown) => world.violate(error),
+  );
+  while (!seen.isThere) if (!(await world.step())) throw new Violation("nothing happens any more");
+  return seen.release;
 }
 
 /** One machine has its ledger on its own disk; several share a database. */

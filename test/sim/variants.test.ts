@@ -6,6 +6,7 @@ import { simulate } from "./simulation.ts";
 import type { Verdict } from "./simulation.ts";
 import type { Variant } from "./variant.ts";
 import { KEY_VARIANTS } from "./key-variants.ts";
+import { RELEASE_VARIANTS } from "./release-variants.ts";
 import { SHARED_VARIANTS } from "./shared-variants.ts";
 import { VARIANTS } from "./variants.ts";
 
@@ -40,6 +41,10 @@ describe(`a simulated cluster is found to be broken within ${SEEDS_MAX} seeds wh
 
 describe(`a simulated cluster with keys is found to be broken within ${SEEDS_MAX} seeds when`, () => {
   findsEach(KEY_VARIANTS);
+});
+
+describe(`a simulated cluster with a release is found to be broken within ${SEEDS_MAX} seeds when`, () => {
+  findsEach(RELEASE_VARIANTS);
 });
 
 describe(`several coordinators over one database are found to be broken within ${SEEDS_MAX} seeds when`, () => {

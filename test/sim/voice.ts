@@ -4,9 +4,14 @@ import type { EventEmitter } from "../../src/observe/events.ts";
 import type { LogFields, Logger } from "../../src/observe/log.ts";
 import type { SimProcess } from "./process.ts";
 
-export function eventsOf(process: SimProcess): EventEmitter {
+/** `heard`: told of each event that leaves. */
+export function eventsOf(
+  process: SimProcess,
+  heard: (topic: string, payload: object) => void = () => undefined,
+): EventEmitter {
   return {
     emit: (topic, payload) => {
+      if (process.isAlive) heard(topic, payload);
       if (topic !== "worker_heartbeat" && process.isAlive) process.say(`${topic} ${JSON.stringify(payload)}`);
     },
   };

@@ -11,10 +11,12 @@ import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
 import { WORKERS_PREFIX } from "../../src/storage/keys.ts";
 import type { Batch, CommitOutcome, Entry } from "../../src/storage/store.ts";
 import type { Left, Return } from "./database.ts";
+import { attemptName, describe, nameOf, resultName } from "./attempt-names.ts";
 import type { Execution, Journal } from "./journal.ts";
 import { LeadWitness } from "./lead-witness.ts";
 import type { Sharing } from "./lead-witness.ts";
 import type { SimProcess } from "./process.ts";
+import { ReleaseWitness } from "./release-witness.ts";
 import { RunWitness } from "./run-witness.ts";
 import type { Decision } from "./run-witness.ts";
 import { ShadowKeys } from "./shadow-keys.ts";
@@ -36,11 +38,6 @@ export interface Budgets {
   readonly maxLost: number;
 }
 
-/** An attempt, named as far as its identity goes across losses of power. */
-function attemptName(item: string, attempt: number, worker: string): string {
-  return `${item}#${attempt}@${worker}`;
-}
-
 /** Longer than a slow disk takes to read, much shorter than anybody's patience. */
 const IDLE_MAX_MS = 10_000;
 
@@ -54,7 +51,10 @@ export class Witness {
   #keys = new ShadowKeys(this.#mayPass, this.#mayBePaused);
   #ring = new ShadowRing();
   readonly #run = new RunWitness();
+  readonly #releases = new ReleaseWitness();
   readonly #lead: LeadWitness;
+  /** Attempts of candidates, which cost their items nothing. */
+  readonly #trials = new Set<string>();
   /** When an attempt was last assigned. */
   readonly #assignedAtMs = new Map<string, number>();
   /** When a leader gave out an attempt itself, by its name and the leader's epoch; what it took up again it has not given. */
@@ -126,6 +126,15 @@ export class Witness {
     return this.#run.retaken;
   }
 
+  get releases(): ReleaseWitness {
+    return this.#releases;
+  }
+
+  /** An event of a coordinator leaves. */
+  event(topic: string, payload: object): void {
+    this.#guard(() => this.#releases.event(topic, payload));
+  }
+
   get ledger(): ShadowLedger {
     return this.#ledger;
   }
@@ -186,6 +195,7 @@ export class Witness {
       const before = this.#ledger.run?.state ?? "";
       this.#keys.take(batch);
       this.#ring.take(batch);
+      this.#releases.committed(process, batch, { epoch: this.epoch, nowMs: this.#world.nowMs });
       const changes = this.#ledger.take({ ...batch, durability: isDurable ? "sync" : "flush" });
       this.#run.changed(this.#ledger, changes, { before, epoch: this.epoch });
       for (const change of changes) this.#changed(change);
@@ -216,6 +226,7 @@ export class Witness {
   /** Only what an older copy has was promised. */
   #forgetPromises(): void {
     this.#run.forget();
+    this.#releases.forget();
     for (const item of this.#acknowledged)
       if (this.#ledger.get(item) === undefined) this.#acknowledged.delete(item);
     for (const item of this.#promisedDone)
@@ -238,6 +249,7 @@ export class Witness {
         this.#keys.take(batch);
         this.#ring.take(batch);
       }
+      this.#releases.begunAnew(durable, behind, this.epoch, this.#world.nowMs);
     });
   }
 
@@ -250,6 +262,7 @@ export class Witness {
       if (this.#ledger.get(item)?.done === undefined)
         throw new Violation(`C10: the result of ${short(item)} was acknowledged and is lost`);
     this.#run.checkPromises(this.#ledger);
+    this.#releases.checkPromises();
   }
 
   /** An operator asks to go on without a failed item of this key. */
@@ -326,6 +339,7 @@ export class Witness {
     const { item, attempt, worker: process } = execution;
     const worker = this.#workerOf.get(process) ?? "";
     const name = `${short(item)}#${attempt}`;
+    execution.isTrial = this.#trials.has(attemptName(item, attempt, worker));
     execution.assignedAtMs = this.#assignedAtMs.get(attemptName(item, attempt, worker));
     this.#guard(() => {
       this.#checkAlone(execution);
@@ -340,6 +354,7 @@ export class Witness {
       if (!isMine && !wasForgotten)
         throw new Violation(`${process.name} starts ${name}, which is ${describe(running)}`);
       if (!isMine) return;
+      this.#releases.started(execution, running, this.#world.nowMs);
       this.#checkObeyed(process, worker, running, attemptName(item, attempt, worker));
       for (const other of this.#journal.of(item)) if (other !== execution) this.#checkOther(execution, other);
     });
@@ -419,6 +434,7 @@ export class Witness {
     if (before !== undefined && before > this.#powerLostAtMs)
       throw new Violation(`C3: attempt ${running.attempt} of ${short(idText)} is given out twice`);
     this.#assignedAtMs.set(name, this.#world.nowMs);
+    if (running.trial !== "") this.#trials.add(name);
     if (running.epoch < this.epoch) this.#adopted++;
     else this.#givenAtMs.set(`${name} ${running.epoch}`, this.#world.nowMs);
     this.#checkCompany(running);
@@ -448,13 +464,17 @@ export class Witness {
   #checkDone({ idText, done }: ShadowItem): void {
     if (done === undefined) return;
     const digest = Buffer.from(done.digest).toString("hex");
-    const isReal = this.#journal
+    const made = this.#journal
       .of(idText)
-      .some(
+      .find(
         ({ attempt, worker, output }) =>
           attempt === done.attempt && this.#workerOf.get(worker) === done.worker && output === digest,
       );
-    if (!isReal) throw new Violation(`the result of ${short(idText)}#${done.attempt} was never made`);
+    // A caller does not say which version it has.
+    if (made !== undefined && done.pluginVersion !== "" && done.pluginVersion !== made.version)
+      throw new Violation(`V: ${short(idText)} is of version ${made.version}, not ${done.pluginVersion}`);
+    if (made === undefined)
+      throw new Violation(`the result of ${short(idText)}#${done.attempt} was never made`);
   }
 
   #checkFailed({ idText, failed }: ShadowItem): void {
@@ -468,7 +488,7 @@ export class Witness {
   /** Since it was submitted, or taken back. */
   #errorsOf(idText: string): number {
     const from = this.#run.retakenFrom(idText);
-    const since = this.#journal.of(idText).filter(({ attempt }) => attempt > from);
+    const since = this.#journal.of(idText).filter(({ attempt, isTrial }) => attempt > from && !isTrial);
     return since.filter(({ outcome }) => outcome === "error").length;
   }
 
@@ -510,7 +530,9 @@ export class Witness {
   /** Two executions of one item: the earlier one's worker must have been lost, or have failed or given up itself. */
   #checkOther(execution: Execution, other: Execution): void {
     const name = `${short(execution.item)}#${execution.attempt}`;
-    const isOver = other.outcome !== undefined && ENDED_WITHOUT_RESULT.has(other.outcome);
+    // A trial that was too large has failed nothing: its item is tried again.
+    const isNoResult = other.isTrial && other.isTooLarge;
+    const isOver = isNoResult || (other.outcome !== undefined && ENDED_WITHOUT_RESULT.has(other.outcome));
     const worker = this.#workerOf.get(other.worker) ?? "";
     if (isOver || this.#lostSince(other, worker) || !other.worker.isAlive) return;
     if (other.endedAtMs !== undefined && this.#leftUndelivered(other, worker)) return;
@@ -574,22 +596,4 @@ function mustRunAlone({ lost, isApart }: RunningRecord): boolean {
 /** Rows of items come first: the others are of them. */
 function rank(key: string): number {
   return key.startsWith("items/") ? 0 : 1;
-}
-
-function describe(running: RunningRecord | undefined): string {
-  return running === undefined ? "nobody's" : `with ${running.worker} as #${running.attempt}`;
-}
-
-function nameOf({ attempt }: Result): string {
-  return `${short(itemIdText(attempt?.itemId ?? new Uint8Array()))}#${attempt?.attempt}`;
-}
-
-function resultName(result: Result): string {
-  const { attempt, incarnation, outcome } = result;
-  return [
-    itemIdText(attempt?.itemId ?? new Uint8Array()),
-    attempt?.attempt,
-    Buffer.from(incarnation).toString("hex"),
-    outcome,
-  ].join();
 }

@@ -5,6 +5,7 @@ import type { Victim } from "./nemesis.ts";
 import type { NodeOptions } from "./node.ts";
 import { SimNode } from "./node.ts";
 import type { SimProcess } from "./process.ts";
+import { STABLE_VERSION } from "./release-settings.ts";
 import type { Settings } from "./settings.ts";
 import { SimBackend } from "./sim-backend.ts";
 import type { SimBackendOptions } from "./sim-backend.ts";
@@ -63,10 +64,20 @@ export abstract class WorkerMachine extends SimNode implements Victim {
     return new SimTransport({ network, client: process, identity, servicesOf, taps, addresses }).transport;
   }
 
-  protected backend(process: SimProcess, parts: Pick<SimBackendOptions, "beginsUnasked"> = {}): SimBackend {
+  protected backend(
+    process: SimProcess,
+    parts: Partial<Pick<SimBackendOptions, "beginsUnasked" | "version" | "badness">> = {},
+  ): SimBackend {
     const { world, journal, witness, settings } = this.#options;
     return new SimBackend({
-      ...{ world, process, journal, loadingChance: settings.loadingChance, ...parts },
+      ...{
+        world,
+        process,
+        journal,
+        loadingChance: settings.loadingChance,
+        version: STABLE_VERSION,
+        ...parts,
+      },
       onStart: (execution) => witness.started(execution),
       onKilled: () => this.kill(),
     });

@@ -4,17 +4,20 @@ import { resultBatchRecord } from "../../src/worker/work/outbox-record.ts";
 import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
 import { OUTBOX_PREFIX } from "../../src/storage/keys.ts";
 import type { Batch, CommitOutcome, Store } from "../../src/storage/store.ts";
+import { Plugins } from "../../src/worker/backends/plugins.ts";
 import type { CheckpointStore } from "../../src/worker/partitions/checkpoint-store.ts";
 import { Worker } from "../../src/worker/worker.ts";
 import { fixedPlugins } from "../support/fixed-plugins.ts";
 import type { SimProcess } from "./process.ts";
 import { ProcessStore } from "./process-store.ts";
 import type { DiskWeather } from "./process-store.ts";
+import { CANDIDATE_DIGEST, CANDIDATE_VERSION, PLUGIN, STABLE_VERSION } from "./release-settings.ts";
+import type { SimBackendOptions } from "./sim-backend.ts";
 import { eventsOf, logOf } from "./voice.ts";
 import { WorkerMachine } from "./worker-machine.ts";
 import type { WorkerMachineOptions } from "./worker-machine.ts";
-import { Violation } from "./world.ts";
-import { OUTPUT_MAX_BYTES } from "./workload.ts";
+import { happens, Violation } from "./world.ts";
+import { OUTPUT_MAX_BYTES, TASK_DIGEST } from "./workload.ts";
 
 const SELF_FENCE_MS = 4_000;
 /** Quick items wait by so many times the number of a seed. */
@@ -40,6 +43,8 @@ export class WorkerNode extends WorkerMachine {
   readonly #options: WorkerNodeOptions;
   #worker: Worker | undefined;
   #isDraining = false;
+  #isHealed = false;
+  #hasBoth = true;
 
   constructor(options: WorkerNodeOptions, clockRate: number) {
     super(options, "w", clockRate);
@@ -62,7 +67,7 @@ export class WorkerNode extends WorkerMachine {
       credentials: { kind: "own", credentials: CREDENTIALS },
       slots: settings.slots,
       work: {
-        plugins: fixedPlugins(this.backend(process, { ...(beginsUnasked && { beginsUnasked }) })),
+        plugins: this.#plugins(process, { ...(beginsUnasked && { beginsUnasked }) }),
         prefetch: settings.prefetch,
         prefetchMax: BACKLOG_FACTOR * settings.prefetch,
         limits: { maxOutputBytes: OUTPUT_MAX_BYTES },
@@ -91,6 +96,37 @@ export class WorkerNode extends WorkerMachine {
       },
       (error: unknown) => this.died(process, error),
     );
+  }
+
+  /** One version that says nothing of its task, as long as there is no other one. */
+  #plugins(process: SimProcess, parts: Pick<SimBackendOptions, "beginsUnasked">): Plugins {
+    const { settings, number } = this.#options;
+    const { release } = settings;
+    if (release === undefined) return fixedPlugins(this.backend(process, parts));
+    const { random } = process;
+    const { badness, oneVersion, loadedVersions } = release;
+    const stable = {
+      ...{ name: PLUGIN, version: STABLE_VERSION, taskDigest: TASK_DIGEST },
+      open: () => this.backend(process, parts),
+    };
+    const candidate = {
+      ...{ name: PLUGIN, version: CANDIDATE_VERSION, taskDigest: CANDIDATE_DIGEST },
+      open: () => this.backend(process, { ...parts, version: CANDIDATE_VERSION, badness }),
+    };
+    // The first worker has both: the run goes on whichever of them it comes to.
+    const hasOne = number > 1 && !this.#isHealed && happens(random, oneVersion);
+    const both = [stable, candidate];
+    this.#hasBoth = !hasOne;
+    const plugins = hasOne ? both.filter((_, at) => at === (happens(random, 0.5) ? 0 : 1)) : both;
+    process.say(`has ${plugins.map(({ version }) => version).join(" and ")}`);
+    return new Plugins(plugins, (error) => this.#options.world.violate(error), { loadedVersions });
+  }
+
+  /** After the storm it has both versions. */
+  override heal(): void {
+    super.heal();
+    this.#isHealed = true;
+    if (!this.#hasBoth) this.kill();
   }
 
   override losePower(): void {

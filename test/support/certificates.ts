@@ -7,12 +7,9 @@ import type { RunId, WorkerId } from "../../src/base/ids.ts";
 import { systemRandom } from "../../src/base/random.ts";
 import { Authority } from "../../src/transport/tls/authority.ts";
 import { LIFETIMES } from "../../src/transport/tls/lifetimes.ts";
-import {
-  ECDSA_P256,
-  makeAuthorityPem,
-  makeKeyPem,
-  pemBlock,
-} from "../../src/transport/tls/certificate-making.ts";
+import { makeAuthorityPem, makeKeyPem, pemBlock } from "../../src/transport/tls/certificate-making.ts";
+// Before the library, which does not load without it.
+import "../../src/transport/tls/metadata-reflection.ts";
 import {
   BasicConstraintsExtension,
   ExtendedKeyUsage,
@@ -24,6 +21,7 @@ import {
 import { identityUri } from "../../src/transport/tls/identity.ts";
 import type { Credentials, Identity, Role } from "../../src/transport/tls/identity.ts";
 
+const ECDSA_P256 = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
 const USAGES = {
@@ -67,7 +65,7 @@ export class TestAuthority {
     const keyPem = await makeKeyPem();
     const nowMs = clock.wallMs();
     const validity = { notBeforeMs: nowMs - DAY_MS, notAfterMs: nowMs + 30 * DAY_MS };
-    return new TestAuthority(await makeAuthorityPem(keyPem, validity, systemRandom), keyPem, clock);
+    return new TestAuthority(makeAuthorityPem(keyPem, validity, systemRandom), keyPem, clock);
   }
 
   /** Good credentials. */

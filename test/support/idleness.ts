@@ -33,7 +33,10 @@ export class Idleness {
     this.#state = state;
     this.#lookedAtMs = nowMs;
     const rows = [...state.workers.values()].filter((row) => isTrusted(row));
-    const idle = rows.filter((row) => takesWork(state, row) && row.held.size === 0);
+    // One that tries a release and nothing else may have none of the items that wait.
+    const idle = rows.filter(
+      (row) => takesWork(state, row) && row.held.size === 0 && state.releases.deskOf(row) !== "candidate",
+    );
     this.#idleSince = since(this.#idleSince, idle, ({ id }) => id, nowMs);
     const items = [...ready];
     this.#readySince = since(this.#readySince, items, nameOf, nowMs);

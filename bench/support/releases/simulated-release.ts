@@ -40,12 +40,15 @@ export function simulateRelease(scenario: Scenario, unit: () => number): Outcome
       triedInStage++;
     }
     let index = 0;
+    let isProved = true;
     for (const metric of judged) {
       metric.add(arm, scenario.observe(index++, arm, at / items, unit));
-      if (metric.isBreached()) return { ending: "rolled back", tried, passed: at + 1 };
+      const verdict = metric.look();
+      if (verdict === "breach") return { ending: "rolled back", tried, passed: at + 1 };
+      if (verdict !== "proof") isProved = false;
     }
     const isLast = stage === shares.length - 1;
-    if (triedInStage < minItems || (isLast && !judged.every((metric) => metric.isProved()))) continue;
+    if (triedInStage < minItems || (isLast && !isProved)) continue;
     if (isLast) return { ending: "completed", tried, passed: at + 1 };
     [stage, judged, triedInStage] = [stage + 1, fresh(), 0];
   }

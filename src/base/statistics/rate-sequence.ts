@@ -32,8 +32,11 @@ export function rateBounds({ n, k }: Readonly<RateCounts>, alpha: number): Inter
   return { lower: lowerBound(n, k, threshold), upper: 1 - lowerBound(n, n - k, threshold) };
 }
 
-/** The logarithm of the chance that the mixture gives to one sequence of `n` with `k`: B(k + ½, n - k + ½) / B(½, ½). */
-function logMixture(n: number, k: number): number {
+/**
+ * The logarithm of the chance that the mixture gives to one sequence of `n` with `k`: B(k + ½, n - k + ½) / B(½, ½).
+ * @internal
+ */
+export function logMixture(n: number, k: number): number {
   return logGamma(k + 0.5) + logGamma(n - k + 0.5) - logGamma(n + 1) - LOG_PI;
 }
 

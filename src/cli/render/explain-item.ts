@@ -225,7 +225,7 @@ function finalSentences({ item: found, nowMs, line }: ItemSituation): string[] {
   return [
     `It has failed as ${printable(error.class)}${which}${why}`,
     when,
-    `${charged} of ${maxAttempts} allowed failures are used up. \`${line("retry", item.slice(0, 12))}\` runs it again with all of them.`,
+    `${charged} of ${maxAttempts} allowed failures are used up. \`${line("retry", item.slice(0, 12))}\` runs it again.`,
   ];
 }
 

@@ -46,10 +46,13 @@ export class ReleaseCreate extends OperatorCommand {
     const order = await orderOf({ plugin, spec: args.spec, stages: stages?.split(","), maxWorse });
     const { source: configFile } = await this.loadConfig("operator", others);
     const interruption = new AbortController();
-    const planned = await this.askRun(others, (client) =>
-      beginRelease(client.releases, {
-        ...{ order, wait, dryRun, configFile, clock: systemClock, signal: interruption.signal },
-      }),
+    const planned = await this.askRun(
+      others,
+      (client) =>
+        beginRelease(client.releases, {
+          ...{ order, wait, dryRun, configFile, clock: systemClock, signal: interruption.signal },
+        }),
+      () => interruption.abort(),
     );
     this.print([plannedObject(planned)], plannedText(planned, this.hinted));
     const instead = provableInstead(planned, order.manifestFile, this.hinted);

@@ -63,15 +63,15 @@ function workerCount(workers: readonly WorkerSummary[], plugin: string, line: Hi
   ).length;
   const lack = lackOf(plugin, workers);
   if (lack === "version") {
-    const detail = `none of ${workers.length} that are known has the version of the run's plugin ${printable(plugin)} that it executes now`;
+    const detail = `none of ${workers.length} known workers has the version of the run's plugin ${printable(plugin)} that it executes now`;
     return warning("workers", detail, "start one with that version's manifest, or do what is said of each");
   }
   if (lack === "plugin") {
-    const detail = `none of ${workers.length} that are known can execute the run's plugin ${printable(plugin)}`;
+    const detail = `none of ${workers.length} known workers can execute the run's plugin ${printable(plugin)}`;
     const hint = "start one with its --plugin, or correct the manifest's `name`";
     return warning("workers", detail, hint);
   }
-  const detail = `${alive} of ${workers.length} that are known take work`;
+  const detail = `${alive} of ${workers.length} known workers can take items`;
   return alive > 0
     ? good("workers", detail)
     : warning("workers", detail, `start one with \`${line("worker", "run")}\``);
@@ -82,7 +82,7 @@ function troublesOf(workers: readonly WorkerSummary[]): Finding[] {
   const shown = lines.slice(0, TROUBLES_SHOWN);
   const more = lines.length - shown.length;
   const hint = "correct that: no item is charged for it meanwhile, and none gets done";
-  return [...shown, ...(more > 0 ? [`${more} more workers have trouble`] : [])].map((line) =>
+  return [...shown, ...(more > 0 ? [`${more} more workers report a problem`] : [])].map((line) =>
     warning("trouble", line, hint),
   );
 }

@@ -39,7 +39,7 @@ export const CLUSTER_SETTINGS = {
     choices: ["halt", "accept"],
     default: "halt",
     roles: coordinator,
-    doc: "When the database is at an older state than was seen of it, as a restored copy is: `halt` ends the coordinator with exit code 6 before it changes anything, `accept` goes on without what is missing. Set `accept` for one start.",
+    doc: "When the database is at an older state than this host has seen, as a restored copy is: `halt` ends the coordinator with exit code 6 before it changes anything, `accept` continues without the missing part. Set `accept` for one start.",
   },
 
   "transport.listen_addr": {
@@ -113,7 +113,7 @@ export const CLUSTER_SETTINGS = {
     min: "50ms",
     max: "1m",
     roles: members,
-    doc: "How often a worker says that it is alive.",
+    doc: "How often a worker sends a heartbeat.",
   },
   "liveness.worker_self_fence_timeout": {
     kind: "duration",
@@ -121,7 +121,7 @@ export const CLUSTER_SETTINGS = {
     min: "100ms",
     max: "1h",
     roles: members,
-    doc: "How long after its last acknowledged heartbeat a worker starts nothing more.",
+    doc: "A worker whose last acknowledged heartbeat was sent longer ago than this starts no items.",
   },
   "liveness.coordinator_failure_timeout": {
     kind: "duration",
@@ -145,7 +145,7 @@ export const CLUSTER_SETTINGS = {
     min: "1s",
     max: "30d",
     roles: coordinator,
-    doc: "How long a failed worker is remembered.",
+    doc: "How long a worker that has failed or left stays in the registry.",
   },
 
   "coordinator.heartbeat_interval": {
@@ -155,7 +155,7 @@ export const CLUSTER_SETTINGS = {
     max: "1h",
     flag: "coordinator-heartbeat-interval",
     roles: coordinator,
-    doc: "How often a coordinator says that it is there, and a leader renews its lease, where several coordinators share a store.",
+    doc: "Where several coordinators share a store: how often each writes that it is there, and the leader renews its lease.",
   },
   "coordinator.failover_threshold": {
     kind: "duration",
@@ -197,7 +197,7 @@ export const CLUSTER_SETTINGS = {
     max: 1_000,
     roles: coordinator,
     brief: "Failed attempts after which an item fails: 1 to 1000.",
-    doc: "How many attempts of an item may fail by its own doing (error, timeout, crash) before the item fails.",
+    doc: "How many charged attempts (error, timeout, crash) make an item fail.",
   },
   "run.max_lost": {
     kind: "integer",
@@ -205,7 +205,7 @@ export const CLUSTER_SETTINGS = {
     min: 1,
     max: 1_000,
     roles: coordinator,
-    doc: "How many workers may fall silent while they run an item before the item fails as poison. After two of them it runs with nothing beside it; with 1 or 2 here it fails before that, perhaps for what ran beside it.",
+    doc: "How many workers that vanish while they run an item make it fail as `poison`. After two of them the item is isolated: it runs with nothing beside it. With 1 or 2 here it fails before that, perhaps because of an item that ran beside it.",
   },
   "run.item_timeout": {
     kind: "duration",
@@ -219,7 +219,7 @@ export const CLUSTER_SETTINGS = {
     kind: "failures",
     roles: coordinator,
     brief: "Pause the run after so many failed items, or such a share: 20, 5%, none.",
-    doc: "How many items may fail before the run is paused, counted from its start or from when it was last resumed; a percentage is of the items that are final, and is judged when 20 of them are. What runs by then is finished and recorded, so a few more may fail. Whatever it is, a run is also paused when the first 50 items to end have all failed, once; with `none` it is not paused for any failures.",
+    doc: "How many failed items pause the run, counted from its start or its last resume; a percentage is of the items that are final, and is judged when 20 of them are. Items that run by then finish, so a few more may fail. A run is also paused, once, when the first 50 items to end have all failed; with `none` failures never pause it.",
   },
   "run.time_limit": {
     kind: "duration",
@@ -263,6 +263,6 @@ export const CLUSTER_SETTINGS = {
     min: 1,
     max: 1_000_000,
     roles: coordinator,
-    doc: "How many items may wait for one actor when another one sends it more: over that the sender's event fails. It binds no submission.",
+    doc: "How many items may wait for one actor when another actor sends it more: over that the sender's event fails. Submissions are not limited by it.",
   },
 } as const satisfies Record<string, Setting>;

@@ -19,7 +19,7 @@ export const WORKER_SETTINGS = {
     kind: "path",
     default: "./data/state",
     roles: worker,
-    doc: "What workers of this machine keep, each in a directory of its own below it.",
+    doc: "The directory of the workers of this machine; each has one of its own below it.",
   },
   "worker.enrolment": {
     kind: "path",
@@ -94,7 +94,7 @@ export const WORKER_SETTINGS = {
     choices: ["finish", "abort"],
     default: "finish",
     roles: worker,
-    doc: "What becomes of running items when a worker has not been answered for `liveness.worker_self_fence_timeout`: they are finished, or killed before the coordinator can have given them to others.",
+    doc: "When a worker has had no answer for `liveness.worker_self_fence_timeout`: `finish` lets running items finish, `abort` kills them before the coordinator can have given them to others.",
   },
   "worker.preemption": {
     kind: "choice",
@@ -102,7 +102,7 @@ export const WORKER_SETTINGS = {
     default: "none",
     roles: worker,
     brief: "Preemption notices to watch for: none, auto, aws or gcp.",
-    doc: "Whose notices that the machine will be taken away are watched for; `auto` is the cloud that answers, which is asked for as long as none does.",
+    doc: "The cloud whose preemption notices the worker watches for; `auto` asks the metadata servers of all clouds until one answers.",
   },
   "worker.metadata_addr": {
     kind: "address",
@@ -134,7 +134,7 @@ export const WORKER_SETTINGS = {
     ...MANIFEST_FIELDS.mock.failure_percent,
     flag: "mock-failure-percent",
     roles: worker,
-    doc: "How many of a hundred attempts the mock backend lets fail.",
+    doc: "The percentage of attempts that the mock backend lets fail.",
   },
   "mock.journal": {
     ...MANIFEST_FIELDS.mock.journal,
@@ -187,7 +187,7 @@ export const WORKER_SETTINGS = {
     default: "info",
     flag: "log-level",
     roles: everybody,
-    doc: "The least level that is logged.",
+    doc: "Log lines below this level are left out.",
   },
   "log.format": {
     kind: "choice",

@@ -18,8 +18,8 @@ import {
   makeKeyPem,
   pemBlock,
   publicKeyDer,
-  readCertificateRequest,
 } from "./certificate-making.ts";
+import { readCertificateRequest } from "./certificate-request.ts";
 import type { ValidityRange } from "./certificate-making.ts";
 import {
   createFile,
@@ -155,7 +155,7 @@ async function createIfAbsent(
   if (found.some((text) => text !== undefined)) return false;
   const keyPem = await makeKeyPem();
   const validity = validityFrom(clock, lifetimes, lifetimes.authorityMs);
-  const caPem = await makeAuthorityPem(keyPem, validity, random);
+  const caPem = makeAuthorityPem(keyPem, validity, random);
   if (!(await createFile(key.file, keyPem, SECRET_MODE, random))) return false;
   if (await createFile(certificate.file, caPem, PUBLIC_MODE, random)) return true;
   throw invalid(certificate, "it appeared while the CA was being made");

@@ -1,38 +1,60 @@
 // Certificates and keys made from scratch: ECDSA on P-256, which every TLS 1.3 peer speaks and which is fast to sign.
 // Everything a certificate may be used for is said in it: the CA signs certificates and nothing else, each role connects or
-// listens, never both. And both ends of asking for a worker's: the worker makes a key that never leaves it and a request that proves
-// that it has it; the coordinator looks at the request and believes nothing in it but the public key.
+// listens, never both.
 //
-// The only door to the certificate library.
-import { createPrivateKey, createPublicKey, webcrypto } from "node:crypto";
+// They are written here byte by byte, as the certificate library writes them: to load it takes a process three times as long as to start
+// Node. It is left to requests that other programs have made (foreign-request.ts).
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPair,
+  sign,
+  X509Certificate,
+} from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { isIP } from "node:net";
-import { calendarDate } from "../../base/clock.ts";
+import { isIP, isIPv4 } from "node:net";
+import { promisify } from "node:util";
+import { isoTime } from "../../base/clock.ts";
 import type { Random } from "../../base/random.ts";
+import {
+  BIT_STRING,
+  commonName,
+  derOf,
+  derValues,
+  INTEGER,
+  objectIdentifier,
+  OCTET_STRING,
+  sequence,
+  time,
+  TRUE,
+} from "./der.ts";
 import type { Identity } from "./identity.ts";
 import { describeIdentity, identityUri } from "./identity.ts";
-// Before the library, which does not load without it.
-import "./metadata-reflection.ts";
-import {
-  AuthorityKeyIdentifierExtension,
-  BasicConstraintsExtension,
-  ExtendedKeyUsage,
-  ExtendedKeyUsageExtension,
-  KeyUsageFlags,
-  KeyUsagesExtension,
-  Pkcs10CertificateRequest,
-  Pkcs10CertificateRequestGenerator,
-  PublicKey,
-  SubjectAlternativeNameExtension,
-  SubjectKeyIdentifierExtension,
-  X509Certificate,
-  X509CertificateGenerator,
-} from "@peculiar/x509";
 
-/** @internal */
-export const ECDSA_P256 = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
-const AUTHORITY_NAME = "CN=rollout dev CA";
+const AUTHORITY_NAME = "rollout dev CA";
 const SERIAL_BYTES = 16;
+
+/** Tags that mean what their place says. */
+const [AT_0, IN_0, IN_3, DNS_NAME, URI_NAME, IP_NAME] = [0x80, 0xa0, 0xa3, 0x82, 0x86, 0x87];
+/** How all that is made here is signed. */
+export const ECDSA_WITH_SHA256 = sequence(objectIdentifier("1.2.840.10045.4.3.2"));
+const SERVER_AUTH = objectIdentifier("1.3.6.1.5.5.7.3.1");
+const CLIENT_AUTH = objectIdentifier("1.3.6.1.5.5.7.3.2");
+const ID = {
+  subjectKey: "2.5.29.14",
+  keyUsage: "2.5.29.15",
+  alternativeName: "2.5.29.17",
+  basicConstraints: "2.5.29.19",
+  authorityKey: "2.5.29.35",
+  extendedKeyUsage: "2.5.29.37",
+} as const;
+/** Bit strings: how many bits of the last byte do not count, and the bytes. */
+const SIGNS_CERTIFICATES = derOf(BIT_STRING, Buffer.of(1, 0x06));
+const SIGNS_DIGITALLY = derOf(BIT_STRING, Buffer.of(7, 0x80));
+const CRITICAL = true;
+
+const makeKeyPair = promisify(generateKeyPair);
 
 export interface ValidityRange {
   /** Milliseconds since 1970. */
@@ -42,9 +64,8 @@ export interface ValidityRange {
 
 /** A fresh private key, PEM (PKCS #8). */
 export async function makeKeyPem(): Promise<string> {
-  const pair = await webcrypto.subtle.generateKey(ECDSA_P256, true, ["sign", "verify"]);
-  const pkcs8 = await webcrypto.subtle.exportKey("pkcs8", pair.privateKey);
-  return pemBlock("PRIVATE KEY", new Uint8Array(pkcs8));
+  const { privateKey } = await makeKeyPair("ec", { namedCurve: "P-256" });
+  return privateKey.export({ type: "pkcs8", format: "pem" }).toString();
 }
 
 /** The public half of a private key, DER (SubjectPublicKeyInfo). */
@@ -58,30 +79,16 @@ export function isP256(key: KeyObject): boolean {
 }
 
 /** The self-signed certificate of a new authority, PEM. It can sign certificates of peers, not of other authorities. */
-export async function makeAuthorityPem(
-  keyPem: string,
-  validity: ValidityRange,
-  random: Random,
-): Promise<string> {
-  const signingKey = await importSigningKey(keyPem);
-  const publicKey = new PublicKey(toBuffer(publicKeyDer(keyPem)));
-  const certificate = await X509CertificateGenerator.create(
-    {
-      ...serialAndTimes(validity, random),
-      subject: AUTHORITY_NAME,
-      issuer: AUTHORITY_NAME,
-      publicKey,
-      signingKey,
-      signingAlgorithm: ECDSA_P256,
-      extensions: [
-        new BasicConstraintsExtension(true, 0, true),
-        new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
-        await SubjectKeyIdentifierExtension.create(publicKey, false, webcrypto),
-      ],
-    },
-    webcrypto,
-  );
-  return pemBlock("CERTIFICATE", new Uint8Array(certificate.rawData));
+export function makeAuthorityPem(keyPem: string, validity: ValidityRange, random: Random): string {
+  const publicKey = publicKeyDer(keyPem);
+  const name = commonName(AUTHORITY_NAME);
+  const extensions = [
+    extension(ID.basicConstraints, sequence(TRUE, derOf(INTEGER, Buffer.of(0))), CRITICAL),
+    extension(ID.keyUsage, SIGNS_CERTIFICATES, CRITICAL),
+    extension(ID.subjectKey, derOf(OCTET_STRING, keyIdentifier(publicKey))),
+  ];
+  const facts = { issuer: name, subject: name, publicKey, validity, extensions };
+  return pemBlock("CERTIFICATE", signedCertificate(facts, keyPem, random));
 }
 
 export interface CertificateSpec {
@@ -94,41 +101,27 @@ export interface CertificateSpec {
 }
 
 /** A certificate for a peer, DER, signed by the authority whose certificate and key are given. */
-export async function makeCertificate(
+export function makeCertificate(
   authority: { readonly certificatePem: string; readonly keyPem: string },
-  spec: CertificateSpec,
+  { identity, publicKey, validity, hosts }: CertificateSpec,
   random: Random,
-): Promise<Uint8Array> {
+): Uint8Array {
   const issuer = new X509Certificate(authority.certificatePem);
-  const publicKey = new PublicKey(toBuffer(spec.publicKey));
+  const issuerKey = issuer.publicKey.export({ type: "spki", format: "der" });
   // Coordinators call each other.
-  const usages = [
-    ...(spec.identity.role === "coordinator" ? [ExtendedKeyUsage.serverAuth] : []),
-    ExtendedKeyUsage.clientAuth,
+  const usages = [...(identity.role === "coordinator" ? [SERVER_AUTH] : []), CLIENT_AUTH];
+  const uri = derOf(URI_NAME, Buffer.from(identityUri(identity), "latin1"));
+  const extensions = [
+    extension(ID.basicConstraints, sequence(), CRITICAL),
+    extension(ID.keyUsage, SIGNS_DIGITALLY, CRITICAL),
+    extension(ID.extendedKeyUsage, sequence(...usages), CRITICAL),
+    extension(ID.alternativeName, sequence(uri, ...hosts.map(nameOfHost))),
+    extension(ID.authorityKey, sequence(derOf(AT_0, keyIdentifier(issuerKey)))),
+    extension(ID.subjectKey, derOf(OCTET_STRING, keyIdentifier(publicKey))),
   ];
-  const certificate = await X509CertificateGenerator.create(
-    {
-      ...serialAndTimes(spec.validity, random),
-      subject: `CN=rollout ${describeIdentity(spec.identity)}`,
-      issuer: issuer.subjectName,
-      publicKey,
-      signingKey: await importSigningKey(authority.keyPem),
-      signingAlgorithm: ECDSA_P256,
-      extensions: [
-        new BasicConstraintsExtension(false, undefined, true),
-        new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
-        new ExtendedKeyUsageExtension(usages, true),
-        new SubjectAlternativeNameExtension([
-          { type: "url", value: identityUri(spec.identity) },
-          ...spec.hosts.map((host) => ({ type: isIP(host) === 0 ? "dns" : "ip", value: host }) as const),
-        ]),
-        await AuthorityKeyIdentifierExtension.create(issuer.publicKey, false, webcrypto),
-        await SubjectKeyIdentifierExtension.create(publicKey, false, webcrypto),
-      ],
-    },
-    webcrypto,
-  );
-  return new Uint8Array(certificate.rawData);
+  const subject = commonName(`rollout ${describeIdentity(identity)}`);
+  const facts = { issuer: subjectOf(issuer.raw), subject, publicKey, validity, extensions };
+  return signedCertificate(facts, authority.keyPem, random);
 }
 
 /** A PEM block of 64 characters a line, with its final line break. */
@@ -140,98 +133,78 @@ export function pemBlock(label: "CERTIFICATE" | "PRIVATE KEY", der: Uint8Array):
   return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ""].join("\n");
 }
 
-async function importSigningKey(keyPem: string): Promise<webcrypto.CryptoKey> {
-  const pkcs8 = createPrivateKey(keyPem).export({ type: "pkcs8", format: "der" });
-  return webcrypto.subtle.importKey("pkcs8", toBuffer(pkcs8), ECDSA_P256, false, ["sign"]);
+interface Facts {
+  /** Names in DER. */
+  readonly issuer: Uint8Array;
+  readonly subject: Uint8Array;
+  readonly publicKey: Uint8Array;
+  readonly validity: ValidityRange;
+  readonly extensions: readonly Uint8Array[];
 }
 
-function serialAndTimes(
-  validity: ValidityRange,
-  random: Random,
-): { serialNumber: string; notBefore: Date; notAfter: Date } {
+function signedCertificate(facts: Facts, keyPem: string, random: Random): Buffer {
+  const { issuer, subject, publicKey, validity, extensions } = facts;
+  const version3 = derOf(IN_0, derOf(INTEGER, Buffer.of(2)));
   const serial = random.bytes(SERIAL_BYTES);
   // A serial number is a positive integer without leading zeros, so its first byte is 0x40 to 0x7f.
   serial[0] = ((serial[0] ?? 0) & 0x3f) | 0x40;
-  return {
-    serialNumber: Buffer.from(serial).toString("hex"),
-    notBefore: calendarDate(validity.notBeforeMs),
-    notAfter: calendarDate(validity.notAfterMs),
-  };
-}
-
-/** A copy in memory of its own: a Buffer may be a view into a shared pool. */
-function toBuffer(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(bytes);
-}
-
-/** A request with an RSA key of 4,096 bits is under 2 KiB; nothing longer is parsed. */
-const REQUEST_MAX_BYTES = 8 * 1_024;
-const RSA_MIN_BITS = 2_048;
-/** Longer keys make every handshake expensive for the coordinator. */
-const RSA_MAX_BITS = 4_096;
-const CURVES: ReadonlySet<string> = new Set(["prime256v1", "secp384r1"]);
-
-export interface CertificateRequest {
-  /** PKCS #10, DER. */
-  readonly csr: Uint8Array;
-  /** The private key that belongs to it, PEM. */
-  readonly keyPem: string;
-}
-
-/** A fresh key and a request for a certificate over it. */
-export async function makeCertificateRequest(): Promise<CertificateRequest> {
-  const keyPem = await makeKeyPem();
-  const pkcs8 = createPrivateKey(keyPem).export({ type: "pkcs8", format: "der" });
-  const [privateKey, publicKey] = await Promise.all([
-    webcrypto.subtle.importKey("pkcs8", new Uint8Array(pkcs8), ECDSA_P256, false, ["sign"]),
-    webcrypto.subtle.importKey("spki", new Uint8Array(publicKeyDer(keyPem)), ECDSA_P256, true, ["verify"]),
-  ]);
-  const request = await Pkcs10CertificateRequestGenerator.create(
-    { name: "CN=rollout worker", keys: { privateKey, publicKey }, signingAlgorithm: ECDSA_P256 },
-    webcrypto,
+  const times = sequence(time(isoTime(validity.notBeforeMs)), time(isoTime(validity.notAfterMs)));
+  return signed(
+    sequence(
+      ...[version3, derOf(INTEGER, serial), ECDSA_WITH_SHA256, issuer, times, subject, publicKey],
+      derOf(IN_3, sequence(...extensions)),
+    ),
+    keyPem,
   );
-  return { csr: new Uint8Array(request.rawData), keyPem };
 }
 
-export type RequestReading =
-  | { readonly kind: "accepted"; /** DER (SubjectPublicKeyInfo). */ readonly publicKey: Uint8Array }
-  /** `reason` is for a person. */
-  | { readonly kind: "refused"; readonly reason: string };
-
-/** Takes the public key out of a request, if the request is signed by it and the key is strong enough. Total. */
-export async function readCertificateRequest(csr: Uint8Array): Promise<RequestReading> {
-  if (csr.length > REQUEST_MAX_BYTES) {
-    return { kind: "refused", reason: `the request is longer than ${REQUEST_MAX_BYTES} bytes` };
-  }
-  try {
-    const request = new Pkcs10CertificateRequest(new Uint8Array(csr));
-    const publicKey = new Uint8Array(request.publicKey.rawData);
-    const weakness = weaknessOf(publicKey);
-    if (weakness !== undefined) return { kind: "refused", reason: weakness };
-    const signedByIt = await request.verify(webcrypto);
-    return signedByIt
-      ? { kind: "accepted", publicKey }
-      : { kind: "refused", reason: "the request is not signed by its own key" };
-  } catch {
-    return { kind: "refused", reason: "the request cannot be parsed" };
-  }
+/** Content with the signature of this key, as certificates and requests have it. */
+export function signed(content: Buffer, keyPem: string): Buffer {
+  const signature = sign("sha256", content, createPrivateKey(keyPem));
+  return sequence(content, ECDSA_WITH_SHA256, derOf(BIT_STRING, Buffer.of(0), signature));
 }
 
-/** Why this public key is not taken, or undefined. */
-function weaknessOf(publicKey: Uint8Array): string | undefined {
-  const key = createPublicKey({ key: Buffer.from(publicKey), format: "der", type: "spki" });
-  const details = key.asymmetricKeyDetails;
-  switch (key.asymmetricKeyType) {
-    case "ed25519":
-      return undefined;
-    case "ec":
-      return CURVES.has(details?.namedCurve ?? "") ? undefined : "its curve is neither P-256 nor P-384";
-    case "rsa": {
-      const bits = details?.modulusLength ?? 0;
-      const isInRange = bits >= RSA_MIN_BITS && bits <= RSA_MAX_BITS;
-      return isInRange ? undefined : `its RSA key is not of ${RSA_MIN_BITS} to ${RSA_MAX_BITS} bits`;
-    }
-    default:
-      return "its key is neither ECDSA, Ed25519 nor RSA";
-  }
+function extension(id: string, content: Uint8Array, isCritical = false): Buffer {
+  return sequence(objectIdentifier(id), ...(isCritical ? [TRUE] : []), derOf(OCTET_STRING, content));
 }
+
+/** SHA-1 of the bits of a public key, as RFC 5280 has it: a name, which nothing trusts. */
+function keyIdentifier(publicKey: Uint8Array): Buffer {
+  const [info] = derValues(Buffer.from(publicKey));
+  const [, bits] = derValues(info?.content ?? NOTHING);
+  return createHash("sha1")
+    .update(bits?.content.subarray(1) ?? NOTHING)
+    .digest();
+}
+
+/** The subject's name in a certificate that Node has read, as it stands there. */
+function subjectOf(certificate: Buffer): Buffer {
+  const [whole] = derValues(certificate);
+  const [facts] = derValues(whole?.content ?? NOTHING);
+  // Version, serial number, signature, issuer and times stand before it.
+  return derValues(facts?.content ?? NOTHING)[5]?.whole ?? NOTHING;
+}
+
+function nameOfHost(host: string): Buffer {
+  return isIP(host) === 0
+    ? derOf(DNS_NAME, Buffer.from(host, "latin1"))
+    : derOf(IP_NAME, bytesOfAddress(host));
+}
+
+function bytesOfAddress(address: string): Buffer {
+  if (isIPv4(address)) return Buffer.from(address.split(".").map(Number));
+  // Shortened, and without a part in the form of the fourth version; a zone is of one machine and in no certificate.
+  const plain = new URL(`http://[${address.replace(/%.*$/, "")}]`).hostname.slice(1, -1);
+  const [before = [], after] = plain
+    .split("::")
+    .map((part) => part.split(":").filter((group) => group !== ""));
+  const gap = 8 - before.length - (after?.length ?? 0);
+  const groups = [
+    ...before,
+    ...Array.from({ length: after === undefined ? 0 : gap }, () => "0"),
+    ...(after ?? []),
+  ];
+  return Buffer.from(groups.map((group) => group.padStart(4, "0")).join(""), "hex");
+}
+
+const NOTHING = Buffer.alloc(0);

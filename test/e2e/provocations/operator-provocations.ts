@@ -29,8 +29,13 @@ async function writePlugin(cluster: Cluster, command: readonly string[]): Promis
   return ["--plugin", "plugin.toml"];
 }
 
+/** To a coordinator that is started for it. */
 async function submitted(cluster: Cluster, lines: readonly string[], ...more: string[]): Promise<void> {
   await cluster.startCoordinator();
+  await submit(cluster, lines, ...more);
+}
+
+async function submit(cluster: Cluster, lines: readonly string[], ...more: string[]): Promise<void> {
   await writeFile(cluster.file("items.jsonl"), `${lines.join("\n")}\n`);
   await cluster.launch([...SUBMIT, ...more]).ended;
 }
@@ -66,8 +71,8 @@ export const OPERATOR_PROVOCATIONS: { readonly [Code in OperatorCode]: Provocati
   },
   key_invalid: {
     by: "a line without its key, behind one that has one",
+    isBesideOthers: true,
     stage: async (cluster) => {
-      await cluster.startCoordinator();
       await writeFile(cluster.file("items.jsonl"), `{"customer":1}\n{"client":2}\n`);
       const reason = "it has no customer, which is its key";
       const params = { file: "items.jsonl", line: 2, reason };
@@ -76,8 +81,9 @@ export const OPERATOR_PROVOCATIONS: { readonly [Code in OperatorCode]: Provocati
   },
   key_unknown: {
     by: "a key that no item has",
+    isBesideOthers: true,
     stage: async (cluster) => {
-      await submitted(cluster, TWINS);
+      await submit(cluster, TWINS);
       return { args: ["key", "get", "nobody"], params: { key: "nobody" } };
     },
   },
@@ -91,15 +97,15 @@ export const OPERATOR_PROVOCATIONS: { readonly [Code in OperatorCode]: Provocati
   },
   run_not_paused: {
     by: "an export of keys while the run goes on",
-    stage: async (cluster) => {
-      await cluster.startCoordinator();
+    isBesideOthers: true,
+    stage: async () => {
       return { args: ["key", "export"], params: {} };
     },
   },
   actor_unknown: {
     by: "an actor to which nothing was ever sent",
-    stage: async (cluster) => {
-      await cluster.startCoordinator();
+    isBesideOthers: true,
+    stage: async () => {
       return { args: ["actor", "get", "order/17"], params: { actor: "order/17" } };
     },
   },
@@ -135,47 +141,49 @@ export const OPERATOR_PROVOCATIONS: { readonly [Code in OperatorCode]: Provocati
   },
   actor_not_there_yet: {
     by: "an actor that is waited for while there is no worker",
-    stage: async (cluster) => {
-      await cluster.startCoordinator();
+    isBesideOthers: true,
+    stage: async () => {
       const params = { actor: "order/17", seconds: "1", value: "no state yet" };
       return { args: [...SEND, "--wait", "paid", "--timeout", "1s"], params, tellsMore: true };
     },
   },
   item_unknown: {
     by: "a name that no item has",
+    isBesideOthers: true,
     stage: async (cluster) => {
-      await submitted(cluster, TWINS);
+      await submit(cluster, TWINS);
       return { args: ["logs", "abcdef"], params: { name: "abcdef" } };
     },
   },
   item_ambiguous: {
     by: "an id that the input gave to two items",
+    isBesideOthers: true,
     stage: async (cluster) => {
-      await submitted(cluster, TWINS);
+      await submit(cluster, TWINS);
       const items = TWINS.map((line) => idOf(line).slice(0, 16)).join(", ");
       return { args: ["logs", "twin"], params: { name: "twin", items } };
     },
   },
   name_unknown: {
     by: "the id of a worker that there never was",
-    stage: async (cluster) => {
-      await cluster.startCoordinator();
+    isBesideOthers: true,
+    stage: async () => {
       const name = newWorkerId();
       return { args: ["explain", name], params: { name } };
     },
   },
   worker_unknown: {
     by: "a worker that there never was",
-    stage: async (cluster) => {
-      await cluster.startCoordinator();
+    isBesideOthers: true,
+    stage: async () => {
       const worker = newWorkerId();
       return { args: ["worker", "drain", worker], params: { worker } };
     },
   },
   no_successor: {
     by: "a step-down of the only coordinator",
-    stage: async (cluster) => {
-      await cluster.startCoordinator();
+    isBesideOthers: true,
+    stage: async () => {
       return { args: ["coordinator", "step-down"], params: {} };
     },
   },

@@ -144,8 +144,8 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
   },
   backend_broken: {
     by: "a plugin whose module throws when it is loaded",
+    isBesideOthers: true,
     stage: async (cluster) => {
-      await cluster.startCoordinator();
       const module = cluster.file("broken.js");
       await writeFile(module, `throw new Error("no model today");\n`);
       const text = `name = "infer"\nversion = "1"\nbackend = "module"\n[module]\nmodule = "broken.js"\n`;
@@ -166,18 +166,18 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
   },
   input_unreadable: {
     by: "a file of items that does not exist",
-    stage: async (cluster) => {
-      await cluster.startCoordinator();
+    isBesideOthers: true,
+    stage: async () => {
       return {
-        args: ["submit", "items.jsonl"],
-        params: { file: "items.jsonl", reason: "it does not exist" },
+        args: ["submit", "nowhere.jsonl"],
+        params: { file: "nowhere.jsonl", reason: "it does not exist" },
       };
     },
   },
   input_invalid: {
     by: "a line that is not JSON",
+    isBesideOthers: true,
     stage: async (cluster) => {
-      await cluster.startCoordinator();
       await writeFile(cluster.file("items.jsonl"), `"one"\n{\n`);
       const params = { file: "items.jsonl", line: 2, reason: "it is not JSON at column 2" };
       return { args: ["submit", "items.jsonl"], params };
@@ -193,8 +193,8 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
 
   store_held: {
     by: "a second coordinator on one database",
+    isBesideOthers: true,
     stage: async (cluster) => {
-      await cluster.startCoordinator();
       const path = cluster.file(DATABASE);
       const holder = await readHolder(path);
       return { args: COORDINATOR, params: { path, holder: holder ? describeHolder(holder) : "nobody" } };
@@ -325,8 +325,8 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
 
   listen_failed: {
     by: "an address that is taken",
+    isBesideOthers: true,
     stage: async (cluster) => {
-      await cluster.startCoordinator();
       const { address } = cluster;
       const args = ["coordinator", "run", "--storage-path", "other.db"];
       return { args, params: { address, reason: "the address is in use", setting: "transport.listen_addr" } };
@@ -382,8 +382,8 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
   },
   certificate_refused: {
     by: "a certificate of another CA",
+    isBesideOthers: true,
     stage: async (cluster) => {
-      await cluster.startCoordinator();
       const [ours, other] = await Promise.all(
         ["data/tls", "other"].map((at) => authorityIn(cluster.file(at))),
       );
@@ -548,16 +548,16 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
   },
   output_unwritten: {
     by: "a device that is always full",
-    stage: async (cluster) => {
-      await cluster.startCoordinator();
+    isBesideOthers: true,
+    stage: async () => {
       const args = ["results", "--format", "csv", "-o", "/dev/full"];
       return { args, params: { file: "/dev/full", reason: "no space left on the disk" } };
     },
   },
   output_not_continued: {
     by: "a file of somebody else's that is to grow",
+    isBesideOthers: true,
     stage: async (cluster) => {
-      await cluster.startCoordinator();
       await writeFile(cluster.file("notes.txt"), "not yours");
       const reason = "it has lines that this run did not write";
       const args = ["results", "--follow", "-o", "notes.txt"];

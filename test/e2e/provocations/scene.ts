@@ -19,5 +19,10 @@ export interface Scene<Code extends ErrorCode = ErrorCode> {
 export interface Provocation<Code extends ErrorCode = ErrorCode> {
   /** Ends the sentence "provoked by …". */
   readonly by: string;
+  /**
+   * A coordinator leads already, for all of these one after the other, and no worker is there. A scene leaves both as they are; others may have left items
+   * and files.
+   */
+  readonly isBesideOthers?: true;
   readonly stage: (cluster: Cluster) => Promise<Scene<Code>>;
 }

@@ -11,12 +11,15 @@ type Asked = Parameters<Releases["begin"]>[1];
 
 describe("the beginning of a release", () => {
   const directory = useTemporaryDirectory();
-  const { signal } = new AbortController();
 
   /** A run's directory, with a candidate beside it; `answer` is the coordinator's. */
   async function begin(
     answer: (asked: Asked, times: number) => void,
-    { isLocal = true, dryRun = false }: { readonly isLocal?: boolean; readonly dryRun?: boolean } = {},
+    {
+      isLocal = true,
+      dryRun = false,
+      signal = new AbortController().signal,
+    }: { readonly isLocal?: boolean; readonly dryRun?: boolean; readonly signal?: AbortSignal } = {},
   ): Promise<readonly Asked[]> {
     await writeFile(directory.file("v2.toml"), `name = "words"\nversion = "2/b"\nbackend = "mock"\n`);
     await mkdir(directory.file("run"), { recursive: true });
@@ -69,6 +72,20 @@ describe("the beginning of a release", () => {
       if (how.dryRun !== true) throw failure("release_no_items", {});
     });
     expect(await refused.catch((error: unknown) => error)).to.include({ code: "release_no_items" });
+    expect(await links()).to.deep.equal([]);
+  });
+
+  it("takes the link back when it is interrupted while no worker has the candidate", async () => {
+    const interruption = new AbortController();
+    const interrupted = begin(
+      (how) => {
+        if (how.dryRun === true) return;
+        interruption.abort();
+        throw failure("release_no_worker", { plugin: "words", version: "2/b" });
+      },
+      { signal: interruption.signal },
+    );
+    expect(await interrupted.catch((error: unknown) => error)).to.include({ code: "interrupted" });
     expect(await links()).to.deep.equal([]);
   });
 

@@ -49,6 +49,23 @@ describe("the lease", () => {
       ]);
     });
 
+    for (const [changes, tries] of [
+      [7, 8],
+      [Infinity, 8],
+    ] as const)
+      it(`with ${tries} tries where the rows change under ${changes} of them`, async () => {
+        let commits = 0;
+        const commit = store.commit.bind(store);
+        store.commit = (batch) =>
+          ++commits > changes
+            ? commit(batch)
+            : Promise.resolve({ kind: "conflict", key: COORDINATOR_LEASE_KEY });
+        const claimed = new StorageLease(store, "a").claim();
+        if (changes === Infinity) expect((await failureOf(claimed)).code).to.equal("internal");
+        else expect((await claimed).epoch).to.equal(0);
+        expect(commits).to.equal(tries);
+      });
+
     for (const [lease, epoch] of [
       [3, 7],
       [7, 3],

@@ -168,6 +168,17 @@ describe("an operator", () => {
     );
   });
 
+  it("has a single item that the candidate has not started handed back", async () => {
+    const run = await ready({ items: 200, workers: 1 });
+    await run.create();
+    const [worker] = run.workers;
+    if (worker === undefined) throw new Error("there is a worker");
+    const tried = (): number => worker.held.filter(({ pluginVersion }) => pluginVersion === "2").length;
+    while (tried() === 0) await worker.ask(1);
+    await run.steer(pause);
+    expect(worker.framesOf("release").at(-1)?.attempts).to.have.length(1);
+  });
+
   it("promotes a stage, and only once however often that is said", async () => {
     const run = await ready({ items: 200 });
     await run.create(

@@ -8,7 +8,7 @@ import type { ClientHttp2Session, ClientHttp2Stream, OutgoingHttpHeaders } from 
 import { ulidToBytes } from "../../../../src/base/ids.ts";
 import { OutcomeClass, SessionRequestSchema } from "../../../../src/gen/rollout/v1/work_pb.ts";
 import { TRANSPORT_LIMITS } from "../../../../src/transport/limits.ts";
-import { makeCertificateRequest } from "../../../../src/transport/tls/certificate-making.ts";
+import { makeCertificateRequest } from "../../../../src/transport/tls/certificate-request.ts";
 import type { Role } from "../../../../src/transport/tls/identity.ts";
 import { newIdentity, newWorkerId } from "../../../support/certificates.ts";
 import { useClosers } from "../../../support/closers.ts";

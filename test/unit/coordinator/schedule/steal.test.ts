@@ -100,6 +100,15 @@ describe("stealing", () => {
     });
   }
 
+  it("asks a victim once while it has not answered, however many thieves there are", async () => {
+    const victim = await ledger.worker(1, { slots: 1, credit: 20 });
+    await ledger.submit(texts(20));
+    const thieves = [await ledger.worker(2, { slots: 1 }), await ledger.worker(3, { slots: 1 })];
+    for (const thief of thieves) await thief.ask(1);
+    await ledger.watch(1_500, [victim, ...thieves]);
+    expect(victim.framesOf("release")).to.have.length(1);
+  });
+
   it("leaves where it is what the thief has failed, as long as there is another worker", async () => {
     const [thief, victim] = [await ledger.worker(1, { slots: 4 }), await ledger.worker(2, { slots: 1 })];
     await ledger.submit(["a", "b", "c", "d"]);

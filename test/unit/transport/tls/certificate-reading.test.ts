@@ -5,6 +5,8 @@ import { readCertificate, readCertificatePem } from "../../../../src/transport/t
 import { identityUri } from "../../../../src/transport/tls/identity.ts";
 import type { Credentials } from "../../../../src/transport/tls/identity.ts";
 import { newIdentity, newRunId, newUri, TestAuthority } from "../../../support/certificates.ts";
+// Before the library, which does not load without it.
+import "../../../../src/transport/tls/metadata-reflection.ts";
 import { SubjectAlternativeNameExtension, X509Certificate as LibraryCertificate } from "@peculiar/x509";
 
 /** The names as the library that makes certificates reads them; undefined for what it does not take. */

@@ -1,16 +1,22 @@
 import { expect } from "chai";
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
 import { createPublicKey, generateKeyPairSync, webcrypto, X509Certificate } from "node:crypto";
 import { parseUlid } from "../../../../src/base/ids.ts";
 import type { WorkerId } from "../../../../src/base/ids.ts";
+import { pemBlock, publicKeyDer } from "../../../../src/transport/tls/certificate-making.ts";
 import {
-  pemBlock,
   makeCertificateRequest,
   readCertificateRequest,
-} from "../../../../src/transport/tls/certificate-making.ts";
+} from "../../../../src/transport/tls/certificate-request.ts";
+// Before the library, which does not load without it.
+import "../../../../src/transport/tls/metadata-reflection.ts";
 import { Pkcs10CertificateRequestGenerator } from "@peculiar/x509";
 import { readCertificate } from "../../../../src/transport/tls/certificate-reading.ts";
 import { LIFETIMES } from "../../../../src/transport/tls/lifetimes.ts";
 import { newRunId, newWorkerId, TestAuthority } from "../../../support/certificates.ts";
+
+const SOURCES = join(import.meta.dirname, "../../../../src/transport/tls");
 
 type KeyParams = webcrypto.EcKeyGenParams | webcrypto.RsaHashedKeyGenParams | { name: "Ed25519" };
 
@@ -101,6 +107,53 @@ describe("a certificate request", () => {
     expect(await readCertificateRequest(noise)).to.have.property("reason", "the request cannot be parsed");
     const long = await readCertificateRequest(new Uint8Array(10_000));
     expect(long).to.have.property("reason", "the request is longer than 8192 bytes");
+  });
+});
+
+describe("a request that is made here", () => {
+  // To load the library takes three times as long as to start Node, and each start of a local run makes certificates.
+  it("is made, read and signed without the certificate library; another's is read with it", async () => {
+    const foreign = await requestWith(
+      { name: "ECDSA", namedCurve: "P-256" },
+      { name: "ECDSA", hash: "SHA-256" },
+    );
+    const source = (name: string): string => JSON.stringify(join(SOURCES, name));
+    const program = `
+      import { registerHooks } from "node:module";
+      let loaded = 0;
+      registerHooks({ load: (url, context, next) => (url.includes("@peculiar/") && loaded++, next(url, context)) });
+      const { makeCertificateRequest, readCertificateRequest } = await import(${source("certificate-request.ts")});
+      const { makeAuthorityPem, makeCertificate, makeKeyPem } = await import(${source("certificate-making.ts")});
+      const random = { bytes: (length) => new Uint8Array(length) };
+      const validity = { notBeforeMs: 0, notAfterMs: 1e12 };
+      const keyPem = await makeKeyPem();
+      const certificatePem = makeAuthorityPem(keyPem, validity, random);
+      const { publicKey } = await readCertificateRequest((await makeCertificateRequest()).csr);
+      const identity = { runId: "r", role: "worker", id: "w" };
+      makeCertificate({ certificatePem, keyPem }, { identity, publicKey, validity, hosts: [] }, random);
+      const before = loaded;
+      const { kind } = await readCertificateRequest(Buffer.from("${Buffer.from(foreign).toString("hex")}", "hex"));
+      console.log(before, loaded > 0, kind);`;
+    const { stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", program], {
+      encoding: "utf8",
+    });
+    expect(stdout).to.equal("0 true accepted\n");
+  });
+
+  it("with one byte of it changed is refused, or the byte says nothing and the key is the same", async () => {
+    const { csr, keyPem } = await makeCertificateRequest();
+    const publicKey = Buffer.from(publicKeyDer(keyPem));
+    const accepted: number[] = [];
+    for (let at = 0; at < csr.length; at++) {
+      const changed = Uint8Array.from(csr);
+      changed[at] = (changed[at] ?? 0) ^ 1;
+      const reading = await readCertificateRequest(changed);
+      if (reading.kind === "refused") continue;
+      accepted.push(at);
+      expect(publicKey.equals(reading.publicKey), `byte ${at}`).to.equal(true);
+    }
+    // The library does not look at every length.
+    expect(accepted.length, `bytes ${accepted.join(", ")}`).to.be.at.most(4);
   });
 });
 

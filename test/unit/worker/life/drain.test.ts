@@ -109,6 +109,10 @@ class Harness {
     return this.done.splice(0);
   }
 
+  get cause(): string | undefined {
+    return this.#drain?.progress?.cause;
+  }
+
   get state(): string | undefined {
     return this.#drain?.state;
   }
@@ -207,6 +211,7 @@ describe("a drain", () => {
       else await drain.clock.advance(5_000);
       await drain.let("goodbye");
       expect([drain.left, drain.completed?.unacknowledged_results]).to.deep.equal([true, left]);
+      expect(drain.completed?.took_ms).to.equal(left === 0 ? 0 : 5_000);
     });
 
   it("that is stopped does nothing more", async () => {
@@ -241,6 +246,15 @@ describe("a drain", () => {
       drain.take();
       await drain.clock.advance(10_000);
       expect(drain.take()).to.deep.equal(["abandon within 1000"]);
+    });
+
+    it("for the same deadline keeps the cause that it began with", async () => {
+      const drain = await start();
+      await drain.request(15_000, "gcp");
+      await drain.request(15_000, "sigterm");
+      expect(drain.cause).to.equal("gcp");
+      await drain.request(14_999, "sigterm");
+      expect(drain.cause).to.equal("sigterm");
     });
 
     it("when it is over, is over", async () => {
@@ -285,6 +299,11 @@ describe("a drain", () => {
       await drain.let("saved");
       expect([drain.state, drain.take()]).to.deep.equal(["Draining.Flushing", ["flush"]]);
       expect(said(drain)).to.deep.equal(["the TrainState is saved"]);
+    });
+
+    it("begins a first save with the least time that is left", async () => {
+      const drain = await idleWith(undefined, 1);
+      expect(drain.state).to.equal("Draining.Saving");
     });
 
     it("does not save it when less is left, and says so", async () => {
@@ -384,6 +403,15 @@ describe("a drain", () => {
       await second.clock.advance();
       return second;
     }
+
+    it("is gone on with where a notice came to a drain that it hurried", async () => {
+      const first = new Harness();
+      await first.start();
+      await first.request(60_000, "operator");
+      await first.request(15_000, "aws", first.clock.monotonicMs() + 120_000);
+      const second = await successorOf(first);
+      expect(second.state).to.equal("Draining.GoingOn");
+    });
 
     for (const [state, story] of Object.entries(stories))
       it(`in ${state} is gone on with by the next one on the same boot while a cloud's notice lasts`, async () => {
