@@ -1,4 +1,6 @@
 // Keys of a run, as the library gives them: one, all of them page by page, and what an operator asks of them.
+import { originOf } from "./origin.ts";
+import type { Origin } from "./origin.ts";
 import type { Client } from "@connectrpc/connect";
 import { failure } from "../base/errors.ts";
 import type { WorkerId } from "../base/ids.ts";
@@ -49,6 +51,15 @@ export type KeyAsks = Plain<KeyAsksWire>;
 export interface FullKey extends KeyWithState {
   /** The payload of its next item, or of the one that has failed; undefined when there is none. */
   readonly next: Uint8Array | undefined;
+  /** The next one and those behind it, in order, as far as they were wanted; `hasMore`: there are more of them. */
+  readonly waiting: readonly WaitingItem[];
+  readonly hasMore: boolean;
+}
+
+export interface WaitingItem {
+  readonly payload: Uint8Array;
+  /** Undefined for an item that was submitted. */
+  readonly origin: Origin | undefined;
 }
 
 export interface Partition extends Plain<PartitionWire> {
@@ -166,20 +177,23 @@ export interface KeysWanted {
   readonly fromCommit?: number;
   /** Told before the first key: what is listed from that commit on is what has changed since this list. */
   readonly onCommit?: (commit: number) => void;
+  /** So many of the items that wait for each, at most; none unless said. */
+  readonly mail?: number;
 }
 
 /** All keys with what is in them, or those that are wanted; in order of their partitions. Throws the transport's rows. */
 export async function* listFullKeys(
   calls: Calls,
-  { prefix = "", fromCommit = 0, onCommit }: KeysWanted = {},
+  { prefix = "", fromCommit = 0, mail = 0, onCommit }: KeysWanted = {},
 ): AsyncGenerator<FullKey> {
   let after = "";
   do {
-    const page = await calls.listKeys({ after, withContents: true, prefix, fromCommit });
+    const page = await calls.listKeys({ after, withContents: true, prefix, fromCommit, mail });
     if (after === "") onCommit?.(page.commit);
     for (const [at, key] of page.keys.entries()) {
-      const { state, next } = page.contents[at] ?? {};
-      yield { ...keyOf(key), state, next };
+      const { state, next, waiting = [], hasMore = false } = page.contents[at] ?? {};
+      const all = waiting.map(({ payload, origin }) => ({ payload, origin: originOf(origin) }));
+      yield { ...keyOf(key), state, next, waiting: all, hasMore };
     }
     after = page.after;
   } while (after !== "");

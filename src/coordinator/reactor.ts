@@ -147,7 +147,9 @@ function takeRead(
 ): void {
   switch (input.kind) {
     case "loaded":
-      return applyLoad(state.ledger, input.loaded);
+      applyLoad(state.ledger, input.loaded);
+      if (input.loaded.window === "delayed") state.keys.wakeLeft();
+      return;
     case "keysLoaded":
       return state.keys.loaded(input.loaded);
     case "statesRead":
@@ -174,6 +176,7 @@ function giveOut(state: CoordinatorState, turn: Turn): void {
 function tick(state: CoordinatorState, turn: Turn): void {
   onScan(state, turn);
   wakeDelayed(state.ledger, turn);
+  state.keys.wakeLeft();
   followDelays(state, turn);
   lookAtReleases(state, turn);
   goOnScrubbing(state, turn);

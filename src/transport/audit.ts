@@ -35,6 +35,7 @@ export type RefusalReason =
   | "too_many_calls"
   | "headers_too_large"
   | "message_too_slow"
+  | "message_too_large"
   /** Not a refusal: `count` lines for the reason in `detail` were left out since the last one. */
   | "lines_left_out";
 

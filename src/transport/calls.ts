@@ -82,6 +82,7 @@ export function callListener(options: CallListenerOptions): CallListener {
       isJson: request.headers["content-type"]?.includes("json") === true,
       account: intake.account(methodName(method), { role: peer.identity.role, bearer }),
       isAborted: () => request.stream.aborted || request.stream.rstCode !== constants.NGHTTP2_NO_ERROR,
+      onTooLarge: () => refuse("message_too_large"),
       onTooSlow: () => {
         refuse("message_too_slow");
         request.stream.close(constants.NGHTTP2_CANCEL);

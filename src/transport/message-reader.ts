@@ -36,6 +36,8 @@ export interface MessageReaderOptions {
   readonly isAborted: () => boolean;
   /** The message takes too long: the caller closes the stream. */
   readonly onTooSlow: () => void;
+  /** It is larger than one may be, or has more parts: the call fails. */
+  readonly onTooLarge: () => void;
 }
 
 export class MessageReader implements AsyncIterableIterator<Uint8Array> {
@@ -168,12 +170,15 @@ export class MessageReader implements AsyncIterableIterator<Uint8Array> {
     const { account, input, isJson } = this.#options;
     const limit = account.partsMax;
     if (!(isJson ? hasMoreJsonParts(message, limit) : hasMoreParts(input, message, limit))) return;
+    this.#options.onTooLarge();
     throw toConnectError(failure("overloaded", { what: "the number of parts of a message", limit }));
   }
 
   /** Waits for room. */
   async #claim(bytes: number): Promise<void> {
-    const claim = this.#options.account.claim(bytes);
+    const { account, onTooLarge } = this.#options;
+    if (bytes > account.messageBytesMax) onTooLarge();
+    const claim = account.claim(bytes);
     this.#claims.push(claim);
     if (this.#isClosed) claim.release();
     if (!claim.isGranted && !(await claim.granted)) throw aborted();

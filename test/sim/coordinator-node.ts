@@ -205,7 +205,7 @@ export class CoordinatorNode extends SimNode {
         this.#options.inspect(state);
         // One that stood still since its claim has read rows while another leader wrote them; it may not act on what it knows.
         if (!home.isShared || state.epoch === this.#options.witness.epoch) this.#sane(state);
-        this.#options.witness.decided(state);
+        this.#options.witness.decided(state, process);
       },
     };
   }

@@ -23,6 +23,7 @@ function keyed(drawn: Settings, parts: Partial<Settings> = {}): Settings {
     coordinators: 1,
     faults: FAULTS,
     keys: 3,
+    hasActors: false,
     skipsFailed: false,
     hasCheckpoints: false,
   };

@@ -40,6 +40,8 @@ const STOP_MAX_MS = 9_000;
 const PARTITION_MAX_MS = 9_000;
 const LEAD_MAX_MS = 6_000;
 const WALL_JUMP_MS = 3_600_000;
+/** Timers of the next leader move by so much, and the run waits for them. */
+const TIMERS_JUMP_MS = 20_000;
 
 export class Nemesis {
   readonly #cluster: Cluster;
@@ -105,7 +107,8 @@ export class Nemesis {
         return this.#partition();
       case "wall-clock": {
         const machine = happens(this.#random, 0.5) ? coordinators.victim().machine : this.#victim().machine;
-        machine.wallOffsetMs += between(this.#random, -WALL_JUMP_MS, WALL_JUMP_MS);
+        const jumpMs = this.#cluster.settings.hasActors ? TIMERS_JUMP_MS : WALL_JUMP_MS;
+        machine.wallOffsetMs += between(this.#random, -jumpMs, jumpMs);
         return;
       }
       default:

@@ -34,6 +34,7 @@ interface Wanted {
   readonly steering: Steering;
   /** Undefined: there is no release, and the run names no plugin. */
   readonly release: ReleaseSettings | undefined;
+  readonly actors: readonly string[];
   /** Told of a key before it is asked to go on without what has failed. */
   readonly skips: (key: string) => void;
   /** Told of a key before it is asked to pause: a call that was given up may come much later. */
@@ -53,6 +54,8 @@ export class Operator {
   readonly #client;
   readonly #keys;
   readonly #hasKeys: boolean;
+  /** Every actor that there may be. */
+  readonly #actors: readonly string[];
   #isDone = false;
   /** It may be that the run is cancelled. */
   #hasCancelled = false;
@@ -75,6 +78,7 @@ export class Operator {
     const ask = <Answer>(what: string, call: () => Promise<Answer>): Promise<Answer> => this.#ask(what, call);
     const ports = { ask, isOver: () => this.#isEnding };
     this.#releases = release && new ReleaseOperator(process, transport, release, ports);
+    this.#actors = wanted.actors;
     this.#hasKeys = wanted.workload.batches.flat().some(({ key }) => key !== "");
   }
 
@@ -217,7 +221,9 @@ export class Operator {
     const keys = parked.keys.map(({ key }) => key);
     // A call to pause them that was given up may have come late.
     if (this.#steering.pauses) await this.#steerKeys("resume", KeyAction.RESUME, keys);
-    const without = keys.filter(() => happens(random, 0.5));
+    // Actions park no key, and outlive their actors: nobody lists those that have failed.
+    const all = this.#actors.length === 0 ? keys : this.#actors;
+    const without = all.filter(() => happens(random, 0.5));
     for (const key of without) this.#wanted.skips(key);
     await this.#steerKeys("skip", KeyAction.SKIP, without);
   }

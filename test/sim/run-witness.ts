@@ -17,6 +17,8 @@ interface Moment {
 }
 
 export class RunWitness {
+  /** Where keys are actors, items end that nobody waits for: somebody else looks at which. */
+  readonly #hasActors: boolean;
   readonly #asked = new Set<Decision>();
   /** A promise that was answered, and that no later request takes back. */
   #isPausePromised = false;
@@ -25,6 +27,10 @@ export class RunWitness {
   readonly #retakenFrom = new Map<string, number>();
   /** The same, of what has been answered. */
   readonly #promisedRetaken = new Map<string, number>();
+
+  constructor(hasActors: boolean) {
+    this.#hasActors = hasActors;
+  }
 
   /** The last attempt of an item that counts for nothing any more; 0 when there is none. */
   retakenFrom(idText: string): number {
@@ -69,7 +75,7 @@ export class RunWitness {
       throw new Violation(`C10: the run was cancelled, and is ${state}`);
     for (const [idText, attempt] of this.#promisedRetaken) {
       const { failed } = ledger.get(idText) ?? {};
-      if (failed !== undefined && failed.attempt <= attempt)
+      if (failed !== undefined && failed.attempt <= attempt && !this.#hasActors)
         throw new Violation(`C10: ${short(idText)} was taken back, and has failed as it had before`);
     }
   }
@@ -107,7 +113,7 @@ export class RunWitness {
           throw new Violation(`${name} is given out, and the run is ${state}`);
         return;
       case "failed":
-        if (item.failed?.class === "cancelled" && state !== "Cancelled")
+        if (item.failed?.class === "cancelled" && state !== "Cancelled" && !this.#hasActors)
           throw new Violation(`${name} is called cancelled, and the run is ${state}`);
         return;
       case "done":

@@ -57,6 +57,8 @@ export interface Settings extends DrawnWork {
   readonly inboxMax: number;
   /** The chance that an item waits for a model that loads before it begins. */
   readonly loadingChance: number;
+  /** Whether keys are actors: their items ask for others, for timers and for children. */
+  readonly hasActors: boolean;
   /** Whether keys go on behind what has failed, without being asked. */
   readonly skipsFailed: boolean;
   /** Whether workers keep checkpoints of their partitions. */
@@ -166,7 +168,10 @@ const ITEMS_WITH_RELEASE = 60;
 
 function drawRest(
   random: Random,
-): Pick<Settings, "steering" | "callers" | "keys" | "skipsFailed" | "hasCheckpoints" | "release"> {
+): Pick<
+  Settings,
+  "steering" | "callers" | "keys" | "hasActors" | "skipsFailed" | "hasCheckpoints" | "release"
+> {
   const [pauses, retries, drawn] = [happens(random, 0.3), happens(random, 0.3), random.unit()];
   // Further digits of the same draw, so that later draws are the same as without callers.
   const callers = (1_000 * drawn) % 1 < 0.4 ? 1 : 0;
@@ -176,6 +181,7 @@ function drawRest(
   const hasCheckpoints = keys > 0 && (10_000_000 * drawn) % 1 < 0.7;
   const hasRelease = (100_000_000 * drawn) % 1 < 0.3;
   const release = hasRelease ? drawRelease(seededRandom(Math.floor(drawn * 2 ** 32))) : undefined;
+  const hasActors = keys > 0 && (1_000_000_000 * drawn) % 1 < 0.6;
   const steering = { pauses, retries, cancels: drawn < 0.1 };
-  return { steering, callers, keys, skipsFailed, hasCheckpoints, release };
+  return { steering, callers, keys, hasActors, skipsFailed, hasCheckpoints, release };
 }

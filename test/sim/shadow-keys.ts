@@ -3,7 +3,7 @@
 // Keeps true: after every batch one item of a key is with a worker at most, items begin in order of submission, nothing passes a failed
 // item that nobody has asked to skip, and the state is the fold of the successes, each once.
 import { isKeyed, isPlace, sequenceOf } from "../../src/coordinator/ledger/place.ts";
-import { doneRecord, itemRecord } from "../../src/coordinator/ledger/records.ts";
+import { doneRecord, failedRecord, itemRecord } from "../../src/coordinator/ledger/records.ts";
 import { keyRecord, keyStateRecord } from "../../src/coordinator/keys/key-records.ts";
 import type { RecordType } from "../../src/storage/codec.ts";
 import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
@@ -31,7 +31,8 @@ interface Letter {
   readonly idText: string;
   readonly sequence: number;
   readonly mailbox: Mailbox;
-  status: "open" | "running" | "done" | "failed";
+  /** `dropped`: its actor had no use for it, and what is behind it goes on. */
+  status: "open" | "running" | "done" | "failed" | "dropped";
   /** It was given out before, so others may have come before it since. */
   hasBegun: boolean;
 }
@@ -51,11 +52,13 @@ export class ShadowKeys {
   readonly #texts = new Map<string, string>();
   readonly #mayPass: ReadonlySet<string>;
   readonly #mayBePaused: ReadonlySet<string>;
+  readonly #hasActors: boolean;
 
-  /** `mayPass`: keys whose failed items somebody has asked to skip. */
-  constructor(mayPass: ReadonlySet<string>, mayBePaused: ReadonlySet<string>) {
+  /** `mayPass`: keys whose failed items somebody has asked to skip. `hasActors`: their states, and what keeps them, are somebody else's to look at. */
+  constructor(mayPass: ReadonlySet<string>, mayBePaused: ReadonlySet<string>, hasActors = false) {
     this.#mayPass = mayPass;
     this.#mayBePaused = mayBePaused;
+    this.#hasActors = hasActors;
   }
 
   /** Throws a violation. `isWhole`: it is all that a store has, and not what a turn has written. */
@@ -65,9 +68,13 @@ export class ShadowKeys {
     for (const { key, value } of under(puts, KEYS_PREFIX))
       this.#texts.set(key.slice(KEYS_PREFIX.length), read(keyRecord, key, value).text);
     this.#done(under(puts, DONE_PREFIX));
-    for (const { key } of under(puts, FAILED_PREFIX)) this.#set(key.slice(FAILED_PREFIX.length), "failed");
+    for (const entry of under(puts, FAILED_PREFIX)) this.#failed(entry);
     for (const { key } of under(puts, RUNNING_PREFIX))
       this.#begins(key.slice(RUNNING_PREFIX.length), isWhole);
+    if (!this.#hasActors) this.#checkStates(puts);
+  }
+
+  #checkStates(puts: readonly Entry[]): void {
     for (const entry of under(puts, STATES_PREFIX)) this.#checkState(entry);
     const states = new Set(under(puts, STATES_PREFIX).map(({ key }) => this.#textOf(key)));
     for (const { key } of under(puts, DONE_PREFIX)) {
@@ -120,6 +127,12 @@ export class ShadowKeys {
     }
   }
 
+  #failed({ key, value }: Entry): void {
+    const { class: as, message } = read(failedRecord, key, value);
+    const isDropped = this.#hasActors && (as === "cancelled" || message.startsWith("actor_done"));
+    this.#set(key.slice(FAILED_PREFIX.length), isDropped ? "dropped" : "failed");
+  }
+
   #set(place: string, status: Letter["status"]): Letter | undefined {
     const letter = this.#byPlace.get(place);
     if (letter !== undefined) letter.status = status;
@@ -136,7 +149,7 @@ export class ShadowKeys {
     if (!isWhole && !letter.hasBegun) {
       if (before.some(({ status }) => status === "open"))
         throw new Violation(`K1: an item of ${key} begins before an earlier one`);
-      if (!this.#mayPass.has(key) && before.some(({ status }) => status === "failed"))
+      if (!this.#hasActors && !this.#mayPass.has(key) && before.some(({ status }) => status === "failed"))
         throw new Violation(`K3: an item of ${key} passes one that has failed`);
     }
     letter.status = "running";

@@ -2,14 +2,22 @@
 import { createHash } from "node:crypto";
 import { sleep } from "../../src/base/clock.ts";
 import { itemIdText } from "../../src/coordinator/ledger/place.ts";
-import type { Backend, ItemAttempt, ItemReport, Outcome } from "../../src/worker/backends/backend.ts";
+import type {
+  Backend,
+  ItemAttempt,
+  ItemReport,
+  KeyOfItem,
+  Outcome,
+} from "../../src/worker/backends/backend.ts";
+import { isWork } from "../../src/worker/backends/key-asks.ts";
 import type { Execution, Journal } from "./journal.ts";
 import type { SimProcess } from "./process.ts";
 import type { Badness } from "./release-settings.ts";
 import type { SimWorld } from "./world.ts";
 import { folded, STATE_SEPARATOR } from "./shadow-keys.ts";
 import { between, happens, Violation } from "./world.ts";
-import { kindOf, OUTPUT_MAX_BYTES } from "./workload.ts";
+import { kindOfItem, stepActor } from "./actor-machine.ts";
+import { OUTPUT_MAX_BYTES } from "./workload.ts";
 
 export interface SimBackendOptions {
   readonly world: SimWorld;
@@ -25,6 +33,8 @@ export interface SimBackendOptions {
   readonly loadingChance: number;
   /** It does not ask whether an item may begin when its turn has come. */
   readonly beginsUnasked?: true;
+  /** Keys are actors, executed by code of this version; undefined: each has the list of its successes for a state. */
+  readonly actors?: { readonly version: number; readonly actors: number } | undefined;
   /** The item has killed this process. */
   readonly onKilled: () => void;
 }
@@ -115,7 +125,7 @@ export class SimBackend implements Backend {
       execution.endedAtMs ??= world.nowMs;
       execution.outcome ??= "died";
     });
-    const kind = kindOf(payload);
+    const kind = kindOfItem(execution.item, payload);
     if (happens(random, 0.2)) report({ kind: "checkpoint", checkpoint: Buffer.from(`${LEFT_AT}${attempt}`) });
     const { signal: died } = this.#server;
     const isSlow = kind === "slow" || badness === "crawls";
@@ -133,16 +143,33 @@ export class SimBackend implements Backend {
     if (badness === "errs" || badness === "kills") return end({ kind: "error", message: "it is worse" });
     const failures = kind === "bad" ? Infinity : kind === "flaky" ? 1 + (payload.length % 2) : 0;
     if (failedBefore(journal, execution.item) < failures)
-      return end({ kind: "error", message: "it says no" });
+      return end({ kind: "error", message: `${Buffer.from(payload).toString()} says no` });
     // Which execution a result came from can be seen in it.
     const output = Buffer.from(`${Buffer.from(payload).toString()} by ${process.name} as ${attempt}`);
-    const folds = Buffer.from(keyed?.state ?? []).toString();
-    const state = Buffer.from(`${folds}${STATE_SEPARATOR}${folded(execution.item, attempt)}`);
     return end({
       kind: "success",
       output: kind === "big" ? Buffer.alloc(OUTPUT_MAX_BYTES + 1) : output,
-      ...(keyed && { state }),
+      ...(keyed && this.#leave(keyed, { item: execution.item, attempt, payload })),
     });
+  }
+
+  /** The state of its key from now on, and what its machine asks for. */
+  #leave(
+    { key, state, origin }: KeyOfItem,
+    { item: idText, attempt, payload }: Pick<Execution, "item" | "attempt"> & Pick<ItemAttempt, "payload">,
+  ): Pick<Extract<Outcome, { readonly kind: "success" }>, "state" | "asks" | "end"> {
+    const { actors, world } = this.#options;
+    if (actors === undefined) {
+      const before = Buffer.from(state ?? []).toString();
+      return { state: Buffer.from(`${before}${STATE_SEPARATOR}${folded(idText, attempt)}`) };
+    }
+    if (isWork(origin)) return {};
+    try {
+      return stepActor(state, { idText, key, payload, origin }, actors);
+    } catch (violation) {
+      world.violate(violation);
+      return {};
+    }
   }
 
   /** Everything that executes here dies with what it shares. */

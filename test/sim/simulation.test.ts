@@ -3,6 +3,7 @@ import { expect } from "chai";
 import { seededRandom } from "../../src/base/random.ts";
 import { reportOf, withoutStacks } from "./report.ts";
 import { COORDINATORS, drawSettings, FAULTS, SHARED_FAULTS } from "./settings.ts";
+import type { Variant } from "./variant.ts";
 import { simulate } from "./simulation.ts";
 
 /** Each in its place, so that a slow machine shows which seeds were slow. */
@@ -14,11 +15,17 @@ const FINDS = [
   1_000_562, 1_000_662, 1_000_773, 1_000_876, 1_004_298, 1_007_065, 1_007_264, 1_008_984, 1_009_932,
 ];
 
+/** They found it with keys that were no actors. */
+const WITHOUT_ACTORS: Variant = {
+  name: "without actors",
+  settings: (drawn) => ({ ...drawn, hasActors: false }),
+};
+
 describe("a simulated cluster", () => {
   withoutStacks();
 
   /** The operators' doings in these seeds. */
-  const met = { retaken: 0, cancelled: 0, completed: 0, shared: 0, followed: 0, trials: 0 };
+  const met = { retaken: 0, cancelled: 0, completed: 0, shared: 0, followed: 0, trials: 0, acting: 0 };
   /** The states in which releases ended, of candidates that are good and of those that are not. */
   const ended = new Set<string>();
 
@@ -37,6 +44,7 @@ describe("a simulated cluster", () => {
           met.shared++;
           if (verdict.leaderships > 1) met.followed++;
         }
+        if (verdict.settings.hasActors) met.acting++;
         if (verdict.ended === "Cancelled") met.cancelled++;
         else met.completed++;
       }
@@ -45,7 +53,7 @@ describe("a simulated cluster", () => {
 
   it("stays mended where a seed has found something", async () => {
     for (const seed of FINDS) {
-      const verdict = await simulate(seed, undefined, COORDINATORS);
+      const verdict = await simulate(seed, WITHOUT_ACTORS, COORDINATORS);
       expect(verdict.violation, reportOf(verdict, COORDINATORS)).to.equal(undefined);
     }
   });
@@ -65,6 +73,10 @@ describe("a simulated cluster", () => {
   it("met coordinators that share a database and follow each other, in these seeds", () => {
     expect(met.shared).to.be.within(50, 110);
     expect(met.followed).to.be.greaterThan(met.shared / 4);
+  });
+
+  it("met actors, in these seeds", () => {
+    expect(met.acting).to.be.within(16, 40);
   });
 
   it("runs the same way for the same seed, and another for another", async () => {

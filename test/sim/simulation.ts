@@ -11,6 +11,7 @@ import type { Batch, Store } from "../../src/storage/store.ts";
 import { CallerNode } from "./caller-node.ts";
 import { BUDGETS, CoordinatorNode } from "./coordinator-node.ts";
 import type { Release } from "../../src/client/releases.ts";
+import { namesOfActors } from "./actor-machine.ts";
 import { Coordinators } from "./coordinators.ts";
 import { Journal } from "./journal.ts";
 import type { LedgerHome } from "./ledger-home.ts";
@@ -84,7 +85,7 @@ export async function simulate(
   const drawn = drawSettings(world.random, coordinators);
   const settings = variant.settings?.(drawn) ?? drawn;
   const journal = new Journal();
-  const witness = new Witness(world, journal, BUDGETS);
+  const witness = new Witness(world, journal, BUDGETS, settings);
   world.say("sim", JSON.stringify(settings));
   let violation: Error | undefined;
   try {
@@ -178,7 +179,12 @@ async function run(
   const ends = { network, client: operatorProcess, identity, addresses, servicesOf, taps };
   const { transport } = new SimTransport(ends);
   const operator = new Operator(operatorProcess, transport, {
-    ...{ workload, steering: settings.steering, release: settings.release },
+    ...{
+      workload,
+      steering: settings.steering,
+      release: settings.release,
+      actors: settings.hasActors ? namesOfActors(settings.keys) : [],
+    },
     skips: (key) => witness.skipAsked(key),
     pauses: (key) => witness.pauseAsked(key),
     fail: (error) => world.violate(error),

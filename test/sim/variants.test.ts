@@ -5,6 +5,7 @@ import { reportOf, withoutStacks } from "./report.ts";
 import { simulate } from "./simulation.ts";
 import type { Verdict } from "./simulation.ts";
 import type { Variant } from "./variant.ts";
+import { ACTOR_VARIANTS } from "./actor-variants.ts";
 import { KEY_VARIANTS } from "./key-variants.ts";
 import { RELEASE_VARIANTS } from "./release-variants.ts";
 import { SHARED_VARIANTS } from "./shared-variants.ts";
@@ -45,6 +46,10 @@ describe(`a simulated cluster with keys is found to be broken within ${SEEDS_MAX
 
 describe(`a simulated cluster with a release is found to be broken within ${SEEDS_MAX} seeds when`, () => {
   findsEach(RELEASE_VARIANTS);
+});
+
+describe(`a simulated cluster with actors is found to be broken within ${SEEDS_MAX} seeds when`, () => {
+  findsEach(ACTOR_VARIANTS);
 });
 
 describe(`several coordinators over one database are found to be broken within ${SEEDS_MAX} seeds when`, () => {

@@ -19,6 +19,10 @@ import type { SimProcess } from "./process.ts";
 import { ReleaseWitness } from "./release-witness.ts";
 import { RunWitness } from "./run-witness.ts";
 import type { Decision } from "./run-witness.ts";
+import type { Settings } from "./settings.ts";
+import { shadowActors } from "./shadow-actors.ts";
+import type { ShadowActors } from "./shadow-actors.ts";
+import { SteadyClocks } from "./steady-clocks.ts";
 import { ShadowKeys } from "./shadow-keys.ts";
 import { ShadowRing } from "./shadow-ring.ts";
 import { isFinal, isReady, ShadowLedger } from "./shadow-ledger.ts";
@@ -48,9 +52,13 @@ export class Witness {
   #ledger = new ShadowLedger();
   readonly #mayPass = new Set<string>();
   readonly #mayBePaused = new Set<string>();
-  #keys = new ShadowKeys(this.#mayPass, this.#mayBePaused);
+  readonly #settings: Settings;
+  #keys: ShadowKeys;
+  /** Undefined where keys are no actors. */
+  #actors: ShadowActors | undefined;
+  readonly #clocks = new SteadyClocks();
   #ring = new ShadowRing();
-  readonly #run = new RunWitness();
+  readonly #run: RunWitness;
   readonly #releases = new ReleaseWitness();
   readonly #lead: LeadWitness;
   /** Attempts of candidates, which cost their items nothing. */
@@ -84,8 +92,12 @@ export class Witness {
   /** Results in the outboxes, on disk. */
   readonly #stored = new Set<string>();
 
-  constructor(world: SimWorld, journal: Journal, budgets: Budgets) {
+  constructor(world: SimWorld, journal: Journal, budgets: Budgets, settings: Settings) {
     this.#world = world;
+    this.#settings = settings;
+    this.#run = new RunWitness(settings.hasActors);
+    this.#keys = new ShadowKeys(this.#mayPass, this.#mayBePaused, this.#settings.hasActors);
+    this.#actors = shadowActors(this.#settings, this.#mayPass);
     this.#journal = journal;
     this.#budgets = budgets;
     this.#lead = new LeadWitness(world);
@@ -140,12 +152,14 @@ export class Witness {
   }
 
   /** After each turn of a leader: no work waits beside somebody who could do it. */
-  decided(state: CoordinatorState): void {
+  decided(state: CoordinatorState, process: SimProcess): void {
+    this.#guard(() => this.#clocks.read(state, process));
     // One that was followed, and does not know it yet, decides nothing.
     if (state.epoch !== this.epoch) return;
     this.#guard(() => {
       const ready = [...this.#ledger.items]
         .filter((item) => isReady(item) && this.#keys.mayBeNext(item.idText))
+        .filter(({ idText }) => this.#actors?.isChoosy(idText) !== true)
         .map(({ idText: id, lastAttempt: attempt, budgets }): ReadyItem => ({
           ...{ id, attempt },
           failedBy: budgets?.failedBy ?? "",
@@ -197,6 +211,8 @@ export class Witness {
       this.#ring.take(batch);
       this.#releases.committed(process, batch, { epoch: this.epoch, nowMs: this.#world.nowMs });
       const changes = this.#ledger.take({ ...batch, durability: isDurable ? "sync" : "flush" });
+      const circumstances = { steadyMs: this.#clocks.nowMs(process), isCancelled: this.#isCancelled };
+      this.#actors?.take(batch, circumstances);
       this.#run.changed(this.#ledger, changes, { before, epoch: this.epoch });
       for (const change of changes) this.#changed(change);
     });
@@ -240,13 +256,16 @@ export class Witness {
       this.#ledger = new ShadowLedger();
       const inOrder = [...durable].sort((one, other) => rank(one.key) - rank(other.key));
       this.#ledger.take({ puts: inOrder, deletes: [], durability: "sync" });
-      this.#keys = new ShadowKeys(this.#mayPass, this.#mayBePaused);
+      this.#keys = new ShadowKeys(this.#mayPass, this.#mayBePaused, this.#settings.hasActors);
+      this.#actors = shadowActors(this.#settings, this.#mayPass);
+      this.#actors?.restore(inOrder);
       this.#keys.take({ puts: inOrder, deletes: [] }, true);
       this.#ring = new ShadowRing();
       this.#ring.take({ puts: inOrder }, true);
       for (const batch of behind) {
         this.#ledger.take({ ...batch, durability: "flush" });
         this.#keys.take(batch);
+        this.#actors?.take(batch, { steadyMs: undefined, isCancelled: this.#isCancelled });
         this.#ring.take(batch);
       }
       this.#releases.begunAnew(durable, behind, this.epoch, this.#world.nowMs);
@@ -385,6 +404,7 @@ export class Witness {
         continue;
       if (shadow === undefined && mayLack) continue;
       if (shadow === undefined) throw new Violation(`${short(item)} was submitted and is lost`);
+      if (this.#actors?.isExcused(item) === true) continue;
       const isFailed = shadow.failed !== undefined && shadow.failed.class !== "poison";
       const shouldFail = kind === "bad" || kind === "big";
       if (isFailed !== shouldFail && shadow.failed?.class !== "poison")
@@ -479,7 +499,8 @@ export class Witness {
 
   #checkFailed({ idText, failed }: ShadowItem): void {
     const errors = this.#errorsOf(idText);
-    if (failed?.class === "error" && errors < this.#budgets.maxAttempts)
+    const isExcused = this.#actors?.isExcused(idText) === true;
+    if (failed?.class === "error" && errors < this.#budgets.maxAttempts && !isExcused)
       throw new Violation(`${short(idText)} failed for good after ${errors} failures`);
     if (failed?.class === "poison" && this.#losses < this.#budgets.maxLost)
       throw new Violation(`${short(idText)} is called poison after ${this.#losses} losses`);

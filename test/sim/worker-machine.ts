@@ -66,7 +66,7 @@ export abstract class WorkerMachine extends SimNode implements Victim {
 
   protected backend(
     process: SimProcess,
-    parts: Partial<Pick<SimBackendOptions, "beginsUnasked" | "version" | "badness">> = {},
+    parts: Partial<Pick<SimBackendOptions, "actors" | "beginsUnasked" | "version" | "badness">> = {},
   ): SimBackend {
     const { world, journal, witness, settings } = this.#options;
     return new SimBackend({

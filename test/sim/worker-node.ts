@@ -16,9 +16,11 @@ import type { SimBackendOptions } from "./sim-backend.ts";
 import { eventsOf, logOf } from "./voice.ts";
 import { WorkerMachine } from "./worker-machine.ts";
 import type { WorkerMachineOptions } from "./worker-machine.ts";
+import { LATEST_VERSION } from "./actor-machine.ts";
 import { happens, Violation } from "./world.ts";
 import { OUTPUT_MAX_BYTES, TASK_DIGEST } from "./workload.ts";
 
+const UPGRADE_CHANCE = 0.3;
 const SELF_FENCE_MS = 4_000;
 /** Quick items wait by so many times the number of a seed. */
 const BACKLOG_FACTOR = 8;
@@ -45,6 +47,8 @@ export class WorkerNode extends WorkerMachine {
   #isDraining = false;
   #isHealed = false;
   #hasBoth = true;
+  /** That of its code, where keys are actors. */
+  #version = 1;
 
   constructor(options: WorkerNodeOptions, clockRate: number) {
     super(options, "w", clockRate);
@@ -59,6 +63,9 @@ export class WorkerNode extends WorkerMachine {
     this.#isDraining = false;
     const store = new ProcessStore(world, process, disk, (_, batch, outcome) => this.#stored(batch, outcome));
     const { clock, random } = process;
+    // Machines get newer code one after the other, each when its worker is started anew.
+    if (settings.hasActors && happens(random, UPGRADE_CHANCE)) this.#version = LATEST_VERSION;
+    const actors = settings.hasActors ? { version: this.#version, actors: settings.keys } : undefined;
     Worker.start({
       runId,
       workerId,
@@ -67,7 +74,7 @@ export class WorkerNode extends WorkerMachine {
       credentials: { kind: "own", credentials: CREDENTIALS },
       slots: settings.slots,
       work: {
-        plugins: this.#plugins(process, { ...(beginsUnasked && { beginsUnasked }) }),
+        plugins: this.#plugins(process, { actors, ...(beginsUnasked && { beginsUnasked }) }),
         prefetch: settings.prefetch,
         prefetchMax: BACKLOG_FACTOR * settings.prefetch,
         limits: { maxOutputBytes: OUTPUT_MAX_BYTES },
@@ -99,18 +106,19 @@ export class WorkerNode extends WorkerMachine {
   }
 
   /** One version that says nothing of its task, as long as there is no other one. */
-  #plugins(process: SimProcess, parts: Pick<SimBackendOptions, "beginsUnasked">): Plugins {
+  #plugins(process: SimProcess, parts: Pick<SimBackendOptions, "actors" | "beginsUnasked">): Plugins {
     const { settings, number } = this.#options;
     const { release } = settings;
-    if (release === undefined) return fixedPlugins(this.backend(process, parts));
+    const ofStates = parts.actors && { stateVersion: parts.actors.version };
+    if (release === undefined) return fixedPlugins(this.backend(process, parts), ofStates);
     const { random } = process;
     const { badness, oneVersion, loadedVersions } = release;
     const stable = {
-      ...{ name: PLUGIN, version: STABLE_VERSION, taskDigest: TASK_DIGEST },
+      ...{ name: PLUGIN, version: STABLE_VERSION, taskDigest: TASK_DIGEST, ...ofStates },
       open: () => this.backend(process, parts),
     };
     const candidate = {
-      ...{ name: PLUGIN, version: CANDIDATE_VERSION, taskDigest: CANDIDATE_DIGEST },
+      ...{ name: PLUGIN, version: CANDIDATE_VERSION, taskDigest: CANDIDATE_DIGEST, ...ofStates },
       open: () => this.backend(process, { ...parts, version: CANDIDATE_VERSION, badness }),
     };
     // The first worker has both: the run goes on whichever of them it comes to.

@@ -8,11 +8,14 @@ import { valueText } from "../../compose/actor-views.ts";
 import { listFullKeys } from "../../client/keys.ts";
 import { OperatorCommand } from "../../compose/operator-command.ts";
 
+/** Events that are tried on each actor. */
+const EVENTS_MAX = 256;
+
 export class ActorCheck extends OperatorCommand {
   static override readonly summary = "Test new code on the state of every actor, before it is used.";
   static override readonly description =
-    "Restores each state with the code that the manifest names, migrates it where it is of an older version, and tries the actor's next event " +
-    "on it, the one that has failed included. Nothing is written; the run goes on beside it. The code runs in this process. Exits with 1 when an " +
+    "Restores each state with the code that the manifest names, migrates it where it is of an older version, and tries on it, in " +
+    "order, the events that wait for the actor, at most 256 of them, one that has failed included. Nothing is written; the run goes on beside it. The code runs in this process. Exits with 1 when an " +
     "actor would park.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> --plugin order-2.toml",
@@ -30,8 +33,9 @@ export class ActorCheck extends OperatorCommand {
   override async run(): Promise<ExitCode> {
     const { flags } = await this.parse(ActorCheck);
     const types = await loadCheckedTypes(flags.plugin);
-    const { actors, groups, parks } = await this.withRun({ ...flags, plugin: undefined }, (client) =>
-      checkActors(types, listFullKeys(client.keyCalls)),
+    const { actors, events, cut, groups, parks } = await this.withRun(
+      { ...flags, plugin: undefined },
+      (client) => checkActors(types, listFullKeys(client.keyCalls, { mail: EVENTS_MAX })),
     );
     const shown = groups.map((group) => ({
       ...group,
@@ -40,7 +44,8 @@ export class ActorCheck extends OperatorCommand {
     const would = shown.map(({ type, value, actors: count, parks: parking }) => ({
       ...{ type, value, actors: count, parks: parking },
     }));
-    this.print([{ actors, fit: actors - parks.length, groups: would, parks }], checkText(shown, parks));
+    const told = { actors, fit: actors - parks.length, events, cut, groups: would, parks };
+    this.print([told], checkText(shown, parks));
     return parks.length === 0 ? 0 : 1;
   }
 }

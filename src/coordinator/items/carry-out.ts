@@ -6,6 +6,7 @@ import { itemKeyOf } from "../ledger/place.ts";
 import { UNTOLD } from "../ledger/records.ts";
 import type { CoordinatorState } from "../turn/state.ts";
 import type { Turn } from "../turn/turn.ts";
+import { wakeEarly } from "./rows.ts";
 import { addItem, endPending, named, settleItem } from "./transitions.ts";
 
 export function carryOut(state: CoordinatorState, turn: Turn): void {
@@ -23,6 +24,9 @@ export function carryOut(state: CoordinatorState, turn: Turn): void {
           break;
         case "drop":
           drop(state, turn, order.id);
+          break;
+        case "wake":
+          wakeEarly(ledger, turn, order.place);
           break;
         default:
           unreachable(order, "order");

@@ -26,7 +26,7 @@ import {
   slotOf,
 } from "../ledger/attempt-records.ts";
 import type { LeftCheckpoint } from "../ledger/attempt-records.ts";
-import type { AttemptEnd, Ledger, PendingItem } from "../ledger/ledger.ts";
+import type { AttemptEnd, DelayedItem, Ledger, PendingItem } from "../ledger/ledger.ts";
 import type { Place } from "../ledger/place.ts";
 import { delayedRecord, dueRecord, returnedRecord } from "../ledger/records.ts";
 import type { ReturnedRecord } from "../ledger/records.ts";
@@ -118,12 +118,24 @@ export function wakeDelayed(ledger: Ledger, turn: Turn): void {
   const due = delayedKey(turn.steadyMs, "" as Place);
   for (let next = ledger.delayed.peek(); next !== undefined && next.key < due; next = ledger.delayed.peek()) {
     ledger.delayed.take();
-    unqueueDelayed(ledger, turn, next.key, next.checksum);
-    const place = placeOfDelayed(next.key);
-    if (isKeyed(place)) ledger.keys.due(place);
-    queueReturned(ledger, turn, place, next.budgets);
-    ledger.lookups.touchPlace(place);
+    wake(ledger, turn, next);
   }
+}
+
+/** The same of one of them alone, before its time; one that is not in memory goes on waiting. */
+export function wakeEarly(ledger: Ledger, turn: Turn, place: Place): void {
+  const waiting = ledger.delayed.find((key) => placeOfDelayed(key) === place);
+  if (waiting === undefined) return;
+  ledger.delayed.remove(waiting.key);
+  wake(ledger, turn, waiting);
+}
+
+function wake(ledger: Ledger, turn: Turn, { key, checksum, budgets }: DelayedItem): void {
+  unqueueDelayed(ledger, turn, key, checksum);
+  const place = placeOfDelayed(key);
+  if (isKeyed(place)) ledger.keys.due(place);
+  queueReturned(ledger, turn, place, budgets);
+  ledger.lookups.touchPlace(place);
 }
 
 /**

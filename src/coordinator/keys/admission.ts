@@ -2,6 +2,7 @@
 // or for what is not its own, fails its event and nothing else.
 import { LIMITS } from "../../config/limits.ts";
 import type { Asks, SetTimer, Start } from "../ledger/asks.ts";
+import type { Fault, LeftState } from "../ledger/key-room.ts";
 import type { Key } from "./key.ts";
 import type { KeyTable } from "./key-table.ts";
 import type { Timers } from "./timers.ts";
@@ -19,14 +20,47 @@ const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u;
 /** A hundred years. */
 const DELAY_MAX_MS = 36_525 * 86_400_000;
 
-/** In words, beginning with "it"; undefined when all of it can be done. */
-export function faultOf(measures: Measures, key: Key, asks: Asks): string | undefined {
+/** Undefined when all of it can be done. */
+export function faultOf(measures: Measures, key: Key | undefined, left: LeftState): Fault | undefined {
+  const breach = breachOf(key, left);
+  if (breach !== undefined) return { reason: breach, isBreach: true };
+  const reason = faultOfState(key, left) ?? (key && left.asks && faultOfAsks(measures, key, left.asks));
+  return reason === undefined ? undefined : { reason, isBreach: false };
+}
+
+/** In words, as all that follow. */
+function faultOfAsks(measures: Measures, key: Key, asks: Asks): string | undefined {
   return (
-    faultOfSize(asks) ??
-    faultOfStarts(measures, key, asks) ??
+    faultOfChildren(measures, key, asks) ??
     faultOfTimers(measures, key, asks) ??
     faultOfSends(measures, key, asks)
   );
+}
+
+function faultOfState(
+  key: Key | undefined,
+  { state, basedOn, stateVersion: is = 0 }: LeftState,
+): string | undefined {
+  const [commit, was] = [key?.statedCommit ?? 0, key?.stateVersion ?? 0];
+  if (is < was && state !== "kept") return `its state is of version ${is}, and was of ${was}`;
+  if (basedOn !== commit)
+    return `the state that it began with is of commit ${basedOn}, and its key has that of ${commit}`;
+  return undefined;
+}
+
+/** A worker of ours looks at these itself before it reports. */
+function breachOf(key: Key | undefined, { state, asks }: LeftState): string | undefined {
+  if (key?.isLane === true && (state !== "kept" || asks !== undefined))
+    return "it leaves a state or asks for something, and is no event of an actor";
+  if (asks === undefined) return undefined;
+  const fault = faultOfSize(asks) ?? faultOfNames(asks);
+  return fault ?? (key && (faultOfStarts(key, asks) ?? faultOfTimerCount(key, asks)));
+}
+
+/** Keys of lanes are none that anybody sends to. */
+function faultOfNames({ sends, timers }: Asks): string | undefined {
+  const no = [...sends, ...timers].find(({ to }) => to !== "" && !isName(to));
+  return no && `it sends to ${JSON.stringify(no.to.slice(0, LIMITS.itemTextBytes))}, which is no key`;
 }
 
 function faultOfSize({
@@ -65,21 +99,43 @@ function isName(text: string): boolean {
   return text !== "" && Buffer.byteLength(text) <= LIMITS.itemTextBytes && !UNPRINTABLE.test(text);
 }
 
-function faultOfStarts({ table }: Measures, key: Key, asks: Asks): string | undefined {
+function faultOfStarts(key: Key, asks: Asks): string | undefined {
   const live = new Set(key.actor?.live.keys());
   for (const id of asks.stopped)
     if (!live.delete(id)) return `it stops ${JSON.stringify(id)}, which it has not started`;
+  // The event that it takes may be the end of one: it may begin another of that name.
+  live.delete(endedOf(key) ?? "");
   for (const { id } of [...asks.invocations, ...asks.children]) {
     if (live.has(id)) return `it starts ${JSON.stringify(id)}, which it has already`;
     live.add(id);
   }
   if (live.size > LIMITS.livePerActor)
     return `it has ${live.size} invocations and children, and an actor may have ${LIMITS.livePerActor}`;
+  return undefined;
+}
+
+function faultOfTimerCount({ actor }: Key, { cancelled, timers }: Asks): string | undefined {
+  const armed = new Set(actor?.timers.keys());
+  for (const id of cancelled) armed.delete(id);
+  for (const { id } of timers) armed.add(id);
+  const { timersPerActor } = LIMITS;
+  if (armed.size <= timersPerActor || timers.length === 0) return undefined;
+  return `it has ${armed.size} timers, and an actor may have ${timersPerActor}`;
+}
+
+function faultOfChildren({ table }: Measures, key: Key, asks: Asks): string | undefined {
   for (const child of asks.children) {
     const fault = faultOfChild(table, key, asks, child);
     if (fault !== undefined) return fault;
   }
   return undefined;
+}
+
+/** The id of the invocation or child whose end its head tells of; undefined when it tells of none. */
+function endedOf({ head, actor }: Key): string | undefined {
+  const { origin } = head?.item ?? head ?? {};
+  if (origin?.kind !== "outcome" && origin?.kind !== "failure") return undefined;
+  return actor?.live.get(origin.id)?.number === origin.number ? origin.id : undefined;
 }
 
 function faultOfChild(table: KeyTable, key: Key, { stopped }: Asks, { id }: Start): string | undefined {
@@ -103,9 +159,7 @@ function faultOfTimers({ timers, table }: Measures, key: Key, asks: Asks): strin
     if (fault !== undefined) return fault;
     armed.set(timer.id, timer.event.length);
   }
-  const { timersPerActor, timers: all, timerBytes } = LIMITS;
-  if (armed.size > timersPerActor)
-    return `it has ${armed.size} timers, and an actor may have ${timersPerActor}`;
+  const { timers: all, timerBytes } = LIMITS;
   if (timers.armed - before.count + armed.size > all)
     return `it sets a timer, and all ${all} of the run are armed`;
   if (timers.bytes - before.bytes + sumOf(armed) > timerBytes)
@@ -126,7 +180,6 @@ function faultOfTimer(table: KeyTable, { id, to, delayMs, isOptional }: SetTimer
 }
 
 function faultOfReceiver(table: KeyTable, to: string, isOptional: boolean): string | undefined {
-  if (!isName(to)) return `it sends to ${JSON.stringify(to.slice(0, LIMITS.itemTextBytes))}, which is no key`;
   const isFinal = table.get(to)?.actor?.isFinal === true;
   return isFinal && !isOptional ? `it sends to ${to}: actor_done, it takes no events any more` : undefined;
 }

@@ -37,14 +37,27 @@ export class Asking {
     this.#ensure = ensure;
   }
 
-  /** An item of the key has come to its end, and is none that its actor waits for any more. */
+  /** An item of the key has succeeded: its actor waits for it no more. */
   heard(key: Key, origin: Origin | undefined): void {
     const { actor } = key;
-    if (actor === undefined || origin === undefined || !("number" in origin)) return;
-    const { kind, id, number } = origin;
-    if (kind === "timer" ? actor.fired.get(id) !== number : actor.live.get(id)?.number !== number) return;
-    if (kind === "timer") actor.fired.delete(id);
-    else actor.live.delete(id);
+    if (actor === undefined) return;
+    if (origin?.kind !== "outcome" && origin?.kind !== "failure") return this.passedOver(key, origin);
+    const { id, number } = origin;
+    if (actor.live.get(id)?.number !== number) return;
+    actor.live.delete(id);
+    this.#parts.rows.touch(key);
+  }
+
+  /**
+   * An item of the key has failed, and the key goes on without it. An actor that has not heard of the end of what it has begun
+   * leaves it with its state, as if it were there.
+   */
+  passedOver(key: Key, origin: Origin | undefined): void {
+    const { actor } = key;
+    if (actor === undefined || origin?.kind !== "timer") return;
+    const { id, number } = origin;
+    if (actor.fired.get(id) !== number) return;
+    actor.fired.delete(id);
     this.#parts.rows.touch(key);
   }
 

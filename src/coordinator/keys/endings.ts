@@ -4,7 +4,7 @@ import type { Order } from "../ledger/key-room.ts";
 import type { PendingItem } from "../ledger/ledger.ts";
 import { Actor } from "./actor.ts";
 import type { Live } from "./actor.ts";
-import { IDLE, RUNNING } from "./key.ts";
+import { DELAYED, IDLE, RUNNING } from "./key.ts";
 import type { Key } from "./key.ts";
 import type { KeyMemory } from "./key-memory.ts";
 import type { KeyQueue } from "./key-queue.ts";
@@ -92,9 +92,7 @@ export class Endings {
     const { memory, rows, warmth } = this.#parts;
     this.release(key);
     this.#withdraw(key);
-    const actor = this.actorOf(key);
-    actor.since = this.firstSequence;
-    actor.isGone = true;
+    const actor = this.close(key);
     actor.isFinal = false;
     actor.parent = undefined;
     // Another actor may begin here: it has no history yet.
@@ -108,6 +106,14 @@ export class Endings {
     }
     rows.touch(key);
     this.#clear(key);
+  }
+
+  /** Items that were submitted until now are for an actor that is there no more. */
+  close(key: Key): Actor {
+    const actor = this.actorOf(key);
+    actor.since = this.firstSequence;
+    actor.isGone = true;
+    return actor;
   }
 
   /** Items that are about to be added are not, if they are for an actor that is stopped. */
@@ -136,6 +142,7 @@ export class Endings {
       boxes.endHead(key);
     }
     if (isPaused) boxes.step(key, { type: "key.resumed" });
+    if (key.row.state === DELAYED) boxes.wake(key);
     boxes.look(key);
     this.removeIfGone(key);
   }

@@ -4,7 +4,6 @@
 import type { PendingItem } from "../ledger/ledger.ts";
 import { isInside, sequenceOf } from "../ledger/place.ts";
 import type { FailureClass } from "../ledger/records.ts";
-import type { Actor } from "./actor.ts";
 import type { Key } from "./key.ts";
 import type { KeyTable } from "./key-table.ts";
 import { invocationOf } from "./lanes.ts";
@@ -23,7 +22,12 @@ export function refusalOf(table: KeyTable, key: Key, item: PendingItem): Refusal
   const { actor } = key;
   if (actor !== undefined && sequenceOf(item.key) < actor.since) return STOPPED;
   if (actor?.isFinal === true) return isNews(item) ? finalOf(key) : STOPPED;
-  return isAwaited(actor, item) ? undefined : STOPPED;
+  return isAwaited(key, item) ? undefined : STOPPED;
+}
+
+/** Whether anything of the key may be wanted, whichever item it is. */
+export function isAlive(table: KeyTable, { text, isLane, actor }: Key): boolean {
+  return isLane ? isInvoked(table, text) : actor?.isGone !== true;
 }
 
 /** Actions are wanted in any case. */
@@ -43,8 +47,11 @@ function isNews({ key: place, origin }: PendingItem): boolean {
   return !isInside(place) || (origin?.kind === "mail" && !origin.isOptional);
 }
 
-function isAwaited(actor: Actor | undefined, { origin }: PendingItem): boolean {
+function isAwaited({ actor }: Key, { origin }: PendingItem): boolean {
   switch (origin?.kind) {
+    // One that has failed may be retried when its actor is long gone.
+    case "start":
+      return actor?.parent !== undefined;
     case "timer":
       return actor?.fired.get(origin.id) === origin.number;
     case "outcome":

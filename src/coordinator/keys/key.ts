@@ -52,7 +52,7 @@ export class Key {
   /** One more than the number of the record of completions with which its state was committed last; 0 when it never had one. */
   commit = 0;
   stateVersion = 0;
-  /** The place of its last item that has succeeded; undefined before the first. */
+  /** The place of its last item that has succeeded; undefined before the first, and where states have no versions (K13). */
   last: Place | undefined = undefined;
   /** Names what has taken it from another run; empty when it began in this one. */
   mark = "";

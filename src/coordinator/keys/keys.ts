@@ -9,7 +9,7 @@
 import { assert } from "../../base/assert.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import type { Entry } from "../../storage/store.ts";
-import type { KeyRoom, KeyedEnd, LeftState, Order } from "../ledger/key-room.ts";
+import type { Fault, KeyRoom, KeyedEnd, LeftState, Order } from "../ledger/key-room.ts";
 import type { Ledger, PendingItem } from "../ledger/ledger.ts";
 import { isInside, priorityOf, sequenceOf } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
@@ -223,6 +223,7 @@ export class Keys implements KeyRoom<PendingItem> {
 
   due(place: Place): void {
     const key = this.#boxes.find(place);
+    this.#boxes.isDue(place);
     // Items that wait are read from the store: a leader that was succeeded may read those of the next one.
     if (key === undefined || !this.#boxes.step(key, { type: "item.due" })) return;
     this.#boxes.pending++;
@@ -230,19 +231,15 @@ export class Keys implements KeyRoom<PendingItem> {
     this.#boxes.look(key);
   }
 
-  admits(place: Place, left: LeftState | undefined): string | undefined {
+  /** Heads that wait, and that nobody waits for, come to their end. `isReplayed`: behind all keys of a new leader. */
+  wakeLeft(isReplayed = false): void {
+    this.#boxes.wakeLeft(isReplayed);
+  }
+
+  admits(place: Place, left: LeftState | undefined): Fault | undefined {
     if (left === undefined) return undefined;
-    const key = this.#boxes.find(place);
-    const commit = key?.statedCommit ?? 0;
-    const [is, was] = [left.stateVersion ?? 0, key?.stateVersion ?? 0];
-    if (is < was && left.state !== "kept") return `its state is of version ${is}, and was of ${was}`;
-    if (left.basedOn !== commit)
-      return `the state that it began with is of commit ${left.basedOn}, and its key has that of ${commit}`;
-    if (key?.isLane === true && (left.state !== "kept" || left.asks !== undefined))
-      return "it leaves a state or asks for something, and is no event of an actor";
-    if (key === undefined || left.asks === undefined) return undefined;
     const { table, timers, settings } = this;
-    return faultOf({ table, timers, maxMail: settings.maxMail }, key, left.asks);
+    return faultOf({ table, timers, maxMail: settings.maxMail }, this.#boxes.find(place), left);
   }
 
   /** The worker that was to begin this item does not have the state of its key. */
@@ -260,7 +257,7 @@ export class Keys implements KeyRoom<PendingItem> {
       this.#boxes.step(key, { type: "item.failed" });
       return last;
     }
-    if (end.kind === "done" && hasHistory(end.left)) key.last = place;
+    if (end.kind === "done" && (end.left?.stateVersion ?? 0) > 0) key.last = place;
     this.#queue.remove(key);
     if (!wasRunning) this.#boxes.pending--;
     if (head !== undefined) this.#heard(key, head, end);
@@ -278,7 +275,7 @@ export class Keys implements KeyRoom<PendingItem> {
   }
 
   #heard(key: Key, head: Letter, end: KeyedEnd): void {
-    this.#asking.heard(key, head.item?.origin ?? head.origin);
+    this.#asking[end.kind === "done" ? "heard" : "passedOver"](key, head.item?.origin ?? head.origin);
     if (end.kind === "done" && end.left !== undefined) {
       this.#commit(key, end.left, end.commit);
       if (end.left.asks !== undefined) this.#asking.carryOut(key, head, end.left.asks);
@@ -313,7 +310,10 @@ export class Keys implements KeyRoom<PendingItem> {
 
   /** Before all that waits: in order of submission, as ever. */
   takenBack(place: Place, text: string, from: FailureClass): void {
+    const isThere = this.table.get(text) !== undefined;
     const key = this.#ensure(text);
+    // An actor that is gone does not begin again by what others have sent to it.
+    if (isInside(place) && !isThere && !key.isLane) this.#endings.close(key);
     if (isInside(place)) this.#count((inside) => inside.failedByClass[from]--);
     const letter: Letter = { place, item: undefined };
     if (key.head?.place === place) {
@@ -388,9 +388,4 @@ export class Keys implements KeyRoom<PendingItem> {
     if (this.table.size > size) this.counts.came(IDLE);
     return key;
   }
-}
-
-/** Keys whose states have versions are actors: the rows of others are what they ever were. */
-function hasHistory(left: LeftState | undefined): boolean {
-  return left !== undefined && (left.stateVersion ?? 0) > 0;
 }

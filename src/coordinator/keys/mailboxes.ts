@@ -9,14 +9,14 @@ import type { Order } from "../ledger/key-room.ts";
 import type { PendingItem } from "../ledger/ledger.ts";
 import { sequenceOf } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
-import { IDLE, keyChart, NO_LETTERS, RUNNING, storedState, WAITING } from "./key.ts";
+import { DELAYED, IDLE, keyChart, NO_LETTERS, RUNNING, storedState, WAITING } from "./key.ts";
 import type { Key, Letter } from "./key.ts";
 import type { KeyCounts } from "./key-counts.ts";
 import type { KeyMemory } from "./key-memory.ts";
 import type { KeyQueue } from "./key-queue.ts";
 import type { KeyRows } from "./key-rows.ts";
 import type { KeyTable } from "./key-table.ts";
-import { refusalOf } from "./judgement.ts";
+import { isAlive, refusalOf } from "./judgement.ts";
 import { appendMail, insertMail } from "./mail.ts";
 
 /** The chart of a key asks for none. */
@@ -41,6 +41,8 @@ export class Mailboxes {
   readonly #queue: KeyQueue;
   /** By the place of the head. */
   readonly #heads = new Map<Place, Key>();
+  /** Places of heads that wait and that nobody waits for. */
+  readonly #left = new Set<Place>();
   /** Items that are neither with a worker nor wait for a time. */
   pending = 0;
   nowMs = 0;
@@ -165,6 +167,26 @@ export class Mailboxes {
       keyed: { key: text, commit, state, stateVersion, ...(origin && { origin }) },
     };
     this.#queue.put(key, head.item, this.nowMs);
+  }
+
+  /** Its head waits, and nobody waits for it: to come to its end it has to be woken. */
+  wake({ head }: Key): void {
+    if (head === undefined) return;
+    this.#left.add(head.place);
+    this.#orders.push({ kind: "wake", place: head.place });
+  }
+
+  /** The same again of all that waits on: what is in memory of those that wait may have changed. A replay has to find them. */
+  wakeLeft(isReplayed: boolean): void {
+    for (const place of this.#left) this.#orders.push({ kind: "wake", place });
+    if (!isReplayed) return;
+    for (const key of this.#table)
+      if (key.row.state === DELAYED && !isAlive(this.#table, key)) this.wake(key);
+  }
+
+  /** It waits no more. */
+  isDue(place: Place): void {
+    this.#left.delete(place);
   }
 
   /** It leaves memory: what is known of it as long as it is the head. */

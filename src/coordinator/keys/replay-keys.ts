@@ -64,6 +64,7 @@ export async function replayKeys(
     );
   await restoreTimers(store, keys, numbers);
   await restoreOrigins(store, keys);
+  keys.wakeLeft(true);
   await restoreCheckpoints(store, keys);
   return keys;
 }

@@ -28,7 +28,8 @@ export class Steering {
   steer(text: string, action: KeyAction): SteerVerdict {
     const { table, boxes, queue } = this.#parts;
     const key = table.get(text);
-    if (key === undefined) return "unknown";
+    // Its actions outlive an actor.
+    if (key === undefined) return action === "skip" ? this.#skipAction(text, "unknown") : "unknown";
     const { isPaused, hasFailed } = key.row.context;
     switch (action) {
       case "pause":
@@ -41,7 +42,7 @@ export class Steering {
         boxes.look(key);
         return "done";
       case "skip":
-        if (!hasFailed) return this.#skipAction(key);
+        if (!hasFailed) return this.#skipAction(text, "notFailed");
         this.#skip(key);
         return "done";
       case "retire":
@@ -53,7 +54,7 @@ export class Steering {
 
   #skip(key: Key): void {
     const { asking, boxes, endings } = this.#parts;
-    asking.heard(key, key.head?.origin);
+    asking.passedOver(key, key.head?.item?.origin ?? key.head?.origin);
     boxes.step(key, { type: "key.skipped" });
     key.why = "";
     boxes.endHead(key);
@@ -61,9 +62,9 @@ export class Steering {
   }
 
   /** An actor that nothing parks may have a named action that parks the others. */
-  #skipAction({ text }: Key): SteerVerdict {
+  #skipAction(text: string, otherwise: SteerVerdict): SteerVerdict {
     const lane = this.#parts.table.get(actionLane(text));
-    if (lane?.row.context.hasFailed !== true) return "notFailed";
+    if (lane?.row.context.hasFailed !== true) return otherwise;
     this.#skip(lane);
     return "done";
   }

@@ -20,6 +20,12 @@ export interface LeftState {
   readonly asks?: Asks | undefined;
 }
 
+/** Why a result cannot be recorded, in words, as an error of its attempt. `isBreach`: a worker of ours would not have reported it. */
+export interface Fault {
+  readonly reason: string;
+  readonly isBreach: boolean;
+}
+
 /** How an item of a key became final. */
 export type KeyedEnd =
   /** `commit`: one more than the number of the record of completions that it stands in. */
@@ -48,7 +54,9 @@ export type Order<Item> =
       readonly failure: { readonly class: FailureClass; readonly message: string };
     }
   /** The same of one that a worker has. */
-  | { readonly kind: "drop"; readonly id: Uint8Array };
+  | { readonly kind: "drop"; readonly id: Uint8Array }
+  /** One that waits before it may be given out again: it need not, to come to its end. */
+  | { readonly kind: "wake"; readonly place: Place };
 
 export interface KeyRoom<Item> {
   /** An item was added, behind all that its key has. */
@@ -59,10 +67,10 @@ export interface KeyRoom<Item> {
   returned(place: Place): void;
   /** It waits before that. */
   delayed(place: Place): void;
-  /** It has waited for long enough, and stands among what was returned. */
+  /** It has waited for long enough, or for nothing, and stands among what was returned. */
   due(place: Place): void;
-  /** Why what an attempt says of its key's state, and asks for, cannot be committed, in words; undefined when it can. */
-  admits(place: Place, left: LeftState | undefined): string | undefined;
+  /** Why what an attempt says of its key's state, and asks for, cannot be committed; undefined when it can. */
+  admits(place: Place, left: LeftState | undefined): Fault | undefined;
   /** Returns the place of the item of its key that has succeeded last before it, if there is one. */
   settled(place: Place, end: KeyedEnd): Place | undefined;
   /** An operator lets a failed item be tried again. */

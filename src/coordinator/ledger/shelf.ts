@@ -19,6 +19,8 @@ export interface Taker {
   readonly takesKeys?: boolean;
   /** The latest version of states of keys that it goes on from; any unless said. */
   readonly stateVersion?: number;
+  /** The latest version of states of keys that any other worker goes on from, below 0 where none does; any unless said. */
+  readonly othersUpTo?: number;
   /** It executes attempts on trial and no others: the candidate's version, and its release. It takes all unless said. */
   readonly triesOnly?: { readonly version: string; readonly trial: string };
   /** Whether it would begin at once what it is given; it would unless said. */
@@ -157,8 +159,13 @@ function goesOnFrom({ takesKeys, stateVersion = Infinity, triesOnly }: Taker, it
 }
 
 /** Another worker than the one that failed it, where there is one and it comes in time. */
-function mayTake({ worker, isOnlyOne, nowMs }: Taker, { failedBy, sinceMs }: Kept<unknown>): boolean {
-  return failedBy !== worker || isOnlyOne || nowMs - sinceMs >= PATIENCE_MS;
+function mayTake(
+  { worker, isOnlyOne, othersUpTo = Infinity, nowMs }: Taker,
+  { item: { keyed }, failedBy, sinceMs }: Kept<Keepable>,
+): boolean {
+  if (failedBy !== worker || isOnlyOne) return true;
+  const isNobodyElses = keyed !== undefined && keyed.stateVersion > othersUpTo;
+  return isNobodyElses || nowMs - sinceMs >= PATIENCE_MS;
 }
 
 function insert<Item extends Keepable>(list: Kept<Item>[], kept: Kept<Item>): void {

@@ -108,6 +108,12 @@ export class Window<Entry extends WindowEntry> {
     return entry;
   }
 
+  /** Undefined for one that is not in memory. Looks through all that are. */
+  find(isIt: (key: string) => boolean): Entry | undefined {
+    this.#compact();
+    return this.#entries.find(({ key }) => isIt(key));
+  }
+
   /** An entry leaves the segment by another way than `take`, wherever it stands; it need not be in memory. */
   remove(key: string): void {
     this.#compact();

@@ -1,10 +1,12 @@
 // The operators' calls about keys. The reactor says how a key stands; its item, the worker that has it and its state are read from the
 // store beside that, so an answer may be a moment older in one part than in another.
+import { create } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { Clock } from "../../base/clock.ts";
 import { failure } from "../../base/errors.ts";
 import { KeyAction } from "../../gen/rollout/v1/keys_pb.ts";
 import type { GetKeyRequest, Key, KeyAsks, KeyContents, KeyService } from "../../gen/rollout/v1/keys_pb.ts";
+import { ItemOriginSchema } from "../../gen/rollout/v1/work_pb.ts";
 import { FAILED_PREFIX, ITEMS_PREFIX, RUNNING_PREFIX, STATES_PREFIX } from "../../storage/keys.ts";
 import { recordOf } from "../../storage/records.ts";
 import type { RecordType } from "../../storage/codec.ts";
@@ -16,6 +18,8 @@ import { isPlace, itemDigits } from "../ledger/place.ts";
 import type { Place } from "../ledger/place.ts";
 import { failedRecord, itemRecord, runningRecord } from "../ledger/records.ts";
 import { readHistory } from "../read/key-history.ts";
+import { readWaiting } from "../read/waiting-items.ts";
+import { writeOrigin } from "./actor-messages.ts";
 import type { SeenAsks, SeenKey } from "../turn/key-terms.ts";
 import type { Filled } from "../turn/operator-message.ts";
 import type { Leader } from "./leader.ts";
@@ -29,6 +33,9 @@ const WAIT_MAX_MS = 20_000;
 const LISTED_MAX = 500;
 /** States and payloads in one answer, unless those of one key are more. */
 const CONTENTS_BYTES_MAX = 1024 * 1024;
+/** Items that wait for one key, and their payloads, in one answer. */
+const MAIL_MAX = 256;
+const MAIL_BYTES_MAX = 256 * 1024;
 
 const ACTIONS: Readonly<Partial<Record<KeyAction, Action>>> = {
   [KeyAction.PAUSE]: "pause",
@@ -52,13 +59,13 @@ export function keyService(leader: Leader, store: Store, clock: Clock): ServiceI
       return { coordinator, ...parts, after: seen.standing, end };
     },
 
-    async listKeys({ phases, prefix, fromCommit, after, limit: asked, withContents }) {
+    async listKeys({ phases, prefix, fromCommit, after, limit: asked, withContents, mail }) {
       const limit = asked === 0 ? LISTED_MAX : Math.min(asked, LISTED_MAX);
       const question = { phases, prefix, fromCommit, after, limit };
       const { keys, after: next, commit } = await ask(leader, { kind: "listKeys", ...question });
       const all = await tell(store, keys);
       if (!withContents) return { coordinator, keys: all.map(({ key }) => key), after: next, commit };
-      const told = fitting(all);
+      const told = mail === 0 ? fitting(all) : await withMail(store, fitting(all), keys, mail);
       return {
         ...{ coordinator, keys: told.map(({ key }) => key), contents: told.map(({ contents }) => contents) },
         ...{ after: told.length < all.length ? (told.at(-1)?.key.key ?? "") : next, commit },
@@ -172,9 +179,42 @@ async function tell(store: Store, keys: readonly SeenKey[]): Promise<Told[]> {
     };
     return {
       key: told,
-      contents: { ...(state && { state: state.state }), ...(item && { next: item.payload }) },
+      contents: {
+        ...(state && { state: state.state }),
+        ...(item && { next: item.payload }),
+        ...{ waiting: [], hasMore: false },
+      },
     };
   });
+}
+
+/** The same with what waits for each, as far as one message has room for it; at least one. `seen`: in the same order. */
+async function withMail(
+  store: Store,
+  told: readonly Told[],
+  seen: readonly SeenKey[],
+  mail: number,
+): Promise<readonly Told[]> {
+  const limits = { count: Math.min(mail, MAIL_MAX), bytes: MAIL_BYTES_MAX };
+  const whole: Told[] = [];
+  let bytes = 0;
+  for (const [at, { key, contents }] of told.entries()) {
+    const { key: text, partition, head, items: open } = seen[at] ?? {};
+    bytes += contents.state?.length ?? 0;
+    if (text === undefined || partition === undefined || (head === undefined && open === 0)) {
+      whole.push({ key, contents });
+      continue;
+    }
+    const { items, hasMore } = await readWaiting(store, { text, partition, head }, limits);
+    for (const { payload } of items) bytes += payload.length;
+    if (at > 0 && bytes > CONTENTS_BYTES_MAX) return whole;
+    const waiting = items.map(({ payload, origin }) => ({
+      payload,
+      ...(origin && { origin: create(ItemOriginSchema, writeOrigin(origin)) }),
+    }));
+    whole.push({ key, contents: { ...contents, waiting, hasMore } });
+  }
+  return whole;
 }
 
 /** As many of the first as one message has room for, at least one. */

@@ -157,7 +157,11 @@ export function readSent({ attempt, epoch, checkpoint }: Checkpoint): SentCheckp
   return checkpoint.length > LIMITS.checkpointBytes ? undefined : { ...named, checkpoint };
 }
 
-function tooLarge(what: string, bytes: number, limit: string): ReportedOutcome {
+function tooLarge(
+  what: string,
+  bytes: number,
+  limit: string,
+): Extract<ReportedOutcome, { readonly kind: "too_large" }> {
   return { kind: "too_large", message: `the ${what} is ${bytes} bytes; the limit is ${limit}` };
 }
 
@@ -185,12 +189,10 @@ function readOutcome(wire: Result, { outputBytes, stateBytes }: ItemLimits): Rep
       // A result that is not even hashed right is not believed in anything else.
       if (Buffer.compare(wire.outputDigest, hash("sha256", wire.output, "buffer")) !== 0)
         return refuseFrame("output_digest is not the SHA-256 of the output");
-      if ((wire.keyed?.state?.length ?? 0) > stateBytes)
-        return tooLarge(
-          "state",
-          wire.keyed?.state?.length ?? 0,
-          `${stateBytes} (limits.state of the coordinator)`,
-        );
+      if ((wire.keyed?.state?.length ?? 0) > stateBytes) {
+        const limit = `${stateBytes} (limits.state of the coordinator)`;
+        return { ...tooLarge("state", wire.keyed?.state?.length ?? 0, limit), isBreach: true };
+      }
       return { kind: "success", output: wire.output, digest: wire.outputDigest, ...readState(wire) };
     case OutcomeClass.ERROR:
       return {

@@ -5,6 +5,7 @@ import type { Usage } from "../lead/coordinator-snapshot.ts";
 import { UNTOLD } from "../ledger/records.ts";
 import type { Report } from "../turn/session-frame.ts";
 import type { CoordinatorState } from "../turn/state.ts";
+import { countsOf } from "./run-status.ts";
 import type { Turn } from "../turn/turn.ts";
 
 const NOTHING: Usage = { done: 0, failed: 0, executedMs: 0 };
@@ -28,15 +29,12 @@ export function countUsage(
 /** Last in a turn, when all else in it is decided: the batch has both. */
 export function publishSnapshot(state: CoordinatorState, turn: Turn): void {
   if (!turn.publishes) return;
-  const { epoch, usage } = state;
-  const { tally } = state.ledger;
+  const { epoch, usage, keys } = state;
+  const { tally, setAside } = state.ledger;
   const { cursors, nextSequence, nextCompletion } = tally.numbers;
-  const counts = {
-    pending: tally.pending,
-    inFlight: tally.count("running"),
-    done: tally.count("done"),
-    failed: tally.count("failed"),
-  };
+  // As the leader's own status tells them.
+  const { pending, running: inFlight, done, failed } = countsOf(tally, setAside, keys.rows.inside);
+  const counts = { pending, inFlight, done, failed };
   const number = ++state.published;
   state.ledger.meter.publishedAtMs = turn.nowMs;
   turn.put(snapshotEntry({ epoch, number, cursors, nextSequence, nextCompletion, ...counts, usage }));

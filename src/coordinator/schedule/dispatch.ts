@@ -49,6 +49,8 @@ interface Crew {
   readonly onTrial: readonly WorkerRow[];
   /** The run has one worker, even if it does not work now. */
   readonly isOnlyOne: boolean;
+  /** The two workers that go on from the latest states of keys, and from which ones; none where no item has a key. */
+  readonly latest: readonly { readonly row: WorkerRow; readonly version: number }[];
 }
 
 /** Reserved workers: they get nothing but an item which runs alone, now or as soon as they have nothing any more. */
@@ -86,11 +88,25 @@ function crewOf(state: CoordinatorState, turn: Turn): Crew {
   const trusted = rows.filter(isTrusted);
   const isOnlyOne = (trusted.length > 0 ? trusted : rows).length === 1;
   const isAnybodyElse = trusted.length > 0;
-  if (trusted.length === rows.length) return { rows, isTrying: false, onTrial: [], isOnlyOne };
+  const latest = latestOf(state, isAnybodyElse ? trusted : rows);
+  if (trusted.length === rows.length) return { rows, isTrying: false, onTrial: [], isOnlyOne, latest };
   const due = rows.filter((row) => !isTrusted(row) && isDueToTry(row, turn.nowMs, isAnybodyElse));
   return isAnybodyElse
-    ? { rows: trusted, isTrying: false, onTrial: due, isOnlyOne }
-    : { rows: due, isTrying: true, onTrial: [], isOnlyOne };
+    ? { rows: trusted, isTrying: false, onTrial: due, isOnlyOne, latest }
+    : { rows: due, isTrying: true, onTrial: [], isOnlyOne, latest };
+}
+
+function latestOf({ keys, task }: CoordinatorState, rows: readonly WorkerRow[]): Crew["latest"] {
+  if (!keys.isInUse) return [];
+  const latest: Crew["latest"][number][] = [];
+  for (const row of rows) {
+    if (!row.takesKeys) continue;
+    const version = stateVersionOf(row, task?.plugin ?? "");
+    const at = latest.findIndex((one) => one.version < version);
+    latest.splice(at === -1 ? latest.length : at, 0, { row, version });
+    if (latest.length > 2) latest.pop();
+  }
+  return latest;
 }
 
 /** One item to each that is on trial, one that nobody has failed: should it be failed again, it has not used up its attempts. */
@@ -188,16 +204,18 @@ function giveInTurns(
 function takerOf(
   { task, releases }: CoordinatorState,
   row: WorkerRow,
-  { isOnlyOne }: Crew,
+  { isOnlyOne, latest }: Crew,
   { nowMs }: Turn,
 ): Taker {
   const { id, takesKeys } = row;
+  const [other] = latest.filter((one) => one.row !== row);
   const taker = {
     worker: id,
     isOnlyOne,
     nowMs,
     takesKeys,
     stateVersion: stateVersionOf(row, task?.plugin ?? ""),
+    othersUpTo: other?.version ?? -1,
   };
   // It has the candidate alone, which items with keys do not get.
   if (!releases.isRolling || releases.deskOf(row) !== "candidate") return taker;

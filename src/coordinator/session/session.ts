@@ -17,6 +17,8 @@ import {
   takeBackMissing,
 } from "../workers/take-back.ts";
 import { isKeyed, itemKeyOf } from "../ledger/place.ts";
+import { admitted } from "./admitted.ts";
+import type { EndReport } from "./admitted.ts";
 import { acknowledge, examine, openDelivery } from "./delivery.ts";
 import { onPartitionLoaded, onPartitionsWritten } from "./partitions.ts";
 import { reconcile, unheardOf } from "./adoption.ts";
@@ -30,7 +32,6 @@ import type {
   HeldClaim,
   NamedAttempt,
   Report,
-  ReportedOutcome,
   SentCheckpoint,
   Session,
   SessionInput,
@@ -42,10 +43,6 @@ import { countUsage } from "../run/publish-snapshot.ts";
 import { onStealAnswered } from "../schedule/recall.ts";
 import { judge } from "../workers/trust.ts";
 import type { Turn } from "../turn/turn.ts";
-
-/** The end of an attempt that began. */
-type EndOutcome = Exclude<ReportedOutcome, { readonly kind: "state_missing" }>;
-type EndReport = Report & { readonly outcome: EndOutcome };
 
 /** Outcomes that are charged to the item or end it. */
 const EVENT_OF = {
@@ -59,7 +56,7 @@ const EVENT_OF = {
   stolen: "item.returned",
   fenced: "item.returned",
   cancelled: "item.returned",
-} as const satisfies Record<EndOutcome["kind"], ItemEvent["type"]>;
+} as const satisfies Record<EndReport["outcome"]["kind"], ItemEvent["type"]>;
 
 /** Credit beyond this is a mistake of the worker's; it is not believed. */
 const CREDIT_MAX = 16_384;
@@ -196,7 +193,7 @@ function onReport(
   const itemKey = itemKeyOf(said.id);
   const item = state.ledger.running.get(itemKey);
   if (!isEnd(said)) return onStateMissing(state, turn, row, item, said);
-  const report = admitted(state, item, said);
+  const report = admitted(state, turn, item, { ...said, worker: row.id });
   const { outcome } = report;
   if (item === undefined && outcome.kind === "success") {
     const { id, incarnation, attempt, epoch } = report;
@@ -274,14 +271,6 @@ function onStateMissing(
   if (isKeyed(item.place)) state.keys.missed(item.place);
   takeBackItem(state, turn, row, item, ENDS.stateMissing);
   return "pending";
-}
-
-/** A success whose state of its key cannot be committed is an error: nothing of it is recorded, and another attempt begins with the right one. */
-function admitted({ ledger }: CoordinatorState, item: RunningItem | undefined, report: EndReport): EndReport {
-  const { outcome } = report;
-  if (item === undefined || outcome.kind !== "success" || !isKeyed(item.place)) return report;
-  const reason = ledger.keys.admits(item.place, outcome.keyed);
-  return reason === undefined ? report : { ...report, outcome: { kind: "error", message: reason } };
 }
 
 /** Counts an attempt whose worker says for how long it has executed; its latency only if this leader has given it out. */
@@ -362,7 +351,7 @@ function endOf(report: EndReport): AttemptEnd {
   return { class: outcome.kind, ...told };
 }
 
-function resultOf(outcome: EndOutcome): AttemptEnd["result"] {
+function resultOf(outcome: EndReport["outcome"]): AttemptEnd["result"] {
   switch (outcome.kind) {
     case "success":
       return outcome;

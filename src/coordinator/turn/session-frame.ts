@@ -181,7 +181,9 @@ export type ReportedOutcome =
       /** Should the item fail by it, its key goes on all the same. */
       readonly sparesKey?: boolean;
     }
-  | { readonly kind: "timeout" | "crash" | "crash_shared" | "too_large"; readonly message: string }
+  | { readonly kind: "timeout" | "crash" | "crash_shared"; readonly message: string }
+  /** `isBreach`: a worker of ours would have looked at it itself. */
+  | { readonly kind: "too_large"; readonly message: string; readonly isBreach?: true }
   | { readonly kind: "preempted" | "stolen" | "fenced" | "cancelled" }
   /** It was not begun: the worker does not have the state that its assignment left out. */
   | { readonly kind: "state_missing" };

@@ -49,6 +49,7 @@ function keyOf(key: string, { value, status = "active", version = 1, next }: Kep
   const kept = {
     state: value === undefined ? undefined : state,
     next: next && Buffer.from(JSON.stringify(next)),
+    ...{ waiting: [], hasMore: false },
   };
   return { key, phase: "idle", ...kept } as unknown as FullKey;
 }
@@ -99,6 +100,23 @@ describe("a check of other code", () => {
     expect(parks[0]).to.have.property("reason").that.includes("it has state_version 3, and this code 2");
   });
 
+  it("tries all that waits for an actor, one after the other, each on the state that the one before has left", async () => {
+    const events = (key: string, types: readonly string[]): FullKey => ({
+      ...keyOf(key, { value: "off" }),
+      waiting: types.map((type) => ({ payload: Buffer.from(JSON.stringify({ type })), origin: undefined })),
+    });
+    const cut = { ...events("lamp/4", ["press"]), hasMore: true };
+    const all = [
+      events("lamp/1", ["press", "press", "press"]),
+      events("lamp/2", ["press", "press", "burn", "press", "burn"]),
+      events("lamp/3", ["press", "end", "press", "burn"]),
+    ];
+    const found = await check([...all, cut]);
+    expect([found.actors, found.events, found.cut]).to.deep.equal([4, 13, 1]);
+    expect(found.parks.map(({ key }) => key)).to.deep.equal(["lamp/2"]);
+    expect(found.parks[0]?.reason).to.match(/^event 5 of those that wait for it fails: .*it burns/);
+  });
+
   it("finds that an event to a final actor parks nothing, and passes over keys that have nothing in them", async () => {
     const ended = keyOf("lamp/1", {
       value: "gone",
@@ -134,6 +152,7 @@ describe("a check of other code", () => {
         phase: "idle",
         state,
         next: next && Buffer.from(JSON.stringify(next)),
+        ...{ waiting: [], hasMore: false },
       } as unknown as FullKey;
     };
     const { actors, groups, parks } = await check(

@@ -16,7 +16,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file rollout/v1/keys.proto.
  */
 export const file_rollout_v1_keys: GenFile = /*@__PURE__*/
-  fileDesc("ChVyb2xsb3V0L3YxL2tleXMucHJvdG8SCnJvbGxvdXQudjEiUAoNR2V0S2V5UmVxdWVzdBILCgNrZXkYASABKAkSEgoKd2l0aF9zdGF0ZRgCIAEoCBINCgVhZnRlchgDIAEoCRIPCgd3YWl0X21zGAQgASgNIsEBCg5HZXRLZXlSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIcCgNrZXkYAiABKAsyDy5yb2xsb3V0LnYxLktleRISCgVzdGF0ZRgDIAEoDEgAiAEBEiEKBGFza3MYBCABKAsyEy5yb2xsb3V0LnYxLktleUFza3MSDQoFYWZ0ZXIYBSABKAkSCwoDZW5kGAYgASgIQggKBl9zdGF0ZSKkAgoHS2V5QXNrcxImCgZ0aW1lcnMYASADKAsyFi5yb2xsb3V0LnYxLkFybWVkVGltZXISLwoLaW52b2NhdGlvbnMYAiADKAsyGi5yb2xsb3V0LnYxLkxpdmVJbnZvY2F0aW9uEhAKCGNoaWxkcmVuGAMgAygJEhQKB2FjdGlvbnMYBCABKAFIAIgBARIsCg1hY3Rpb25zX2Vycm9yGAUgASgLMhUucm9sbG91dC52MS5JdGVtRXJyb3ISEAoIaXNfZmluYWwYBiABKAgSGgoNcmV0aXJlc19hdF9tcxgHIAEoAUgBiAEBEhMKBnBhcmVudBgIIAEoCUgCiAEBQgoKCF9hY3Rpb25zQhAKDl9yZXRpcmVzX2F0X21zQgkKB19wYXJlbnQiUgoKQXJtZWRUaW1lchIKCgJpZBgBIAEoCRIRCglkdWVfYXRfbXMYAiABKAESDQoFZXZlbnQYAyABKAwSDwoCdG8YBCABKAlIAIgBAUIFCgNfdG8iOgoOTGl2ZUludm9jYXRpb24SCgoCaWQYASABKAkSDgoGc291cmNlGAIgASgJEgwKBGl0ZW0YAyABKAki1QIKA0tleRILCgNrZXkYASABKAkSIwoFcGhhc2UYAiABKA4yFC5yb2xsb3V0LnYxLktleVBoYXNlEhEKCXBhcnRpdGlvbhgDIAEoDRISCgVvd25lchgEIAEoCUgAiAEBEhMKBndvcmtlchgFIAEoCUgBiAEBEg0KBWl0ZW1zGAYgASgBEhEKBGhlYWQYByABKAlIAogBARIWCglwYXJrZWRfYnkYCCABKAlIA4gBARIkCgVlcnJvchgJIAEoCzIVLnJvbGxvdXQudjEuSXRlbUVycm9yEhgKC3N0YXRlX2J5dGVzGAogASgBSASIAQESGQoMc3RhdGVfY29tbWl0GAsgASgBSAWIAQFCCAoGX293bmVyQgkKB193b3JrZXJCBwoFX2hlYWRCDAoKX3BhcmtlZF9ieUIOCgxfc3RhdGVfYnl0ZXNCDwoNX3N0YXRlX2NvbW1pdCKRAQoPTGlzdEtleXNSZXF1ZXN0EiQKBnBoYXNlcxgBIAMoDjIULnJvbGxvdXQudjEuS2V5UGhhc2USDQoFYWZ0ZXIYAiABKAkSDQoFbGltaXQYAyABKA0SFQoNd2l0aF9jb250ZW50cxgEIAEoCBIOCgZwcmVmaXgYBSABKAkSEwoLZnJvbV9jb21taXQYBiABKAEisQEKEExpc3RLZXlzUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSHQoEa2V5cxgCIAMoCzIPLnJvbGxvdXQudjEuS2V5Eg0KBWFmdGVyGAMgASgJEikKCGNvbnRlbnRzGAQgAygLMhcucm9sbG91dC52MS5LZXlDb250ZW50cxIOCgZjb21taXQYBSABKAEiRwoLS2V5Q29udGVudHMSEgoFc3RhdGUYASABKAxIAIgBARIRCgRuZXh0GAIgASgMSAGIAQFCCAoGX3N0YXRlQgcKBV9uZXh0IkIKFUxpc3RLZXlIaXN0b3J5UmVxdWVzdBILCgNrZXkYASABKAkSDQoFYWZ0ZXIYAiABKAkSDQoFbGltaXQYAyABKA0ihgEKFkxpc3RLZXlIaXN0b3J5UmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSJwoHcmVzdWx0cxgCIAMoCzIWLnJvbGxvdXQudjEuSXRlbVJlc3VsdBINCgVhZnRlchgDIAEoCSJHChBTdGVlcktleXNSZXF1ZXN0EiUKBmFjdGlvbhgBIAEoDjIVLnJvbGxvdXQudjEuS2V5QWN0aW9uEgwKBGtleXMYAiADKAkigwEKEVN0ZWVyS2V5c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg8KB3N0ZWVyZWQYAiABKAESJwoHcmVmdXNlZBgDIAMoCzIWLnJvbGxvdXQudjEuS2V5UmVmdXNhbCJHCgpLZXlSZWZ1c2FsEgsKA2tleRgBIAEoCRIsCgZyZWFzb24YAiABKA4yHC5yb2xsb3V0LnYxLktleVJlZnVzYWxSZWFzb24iMgoRRXhwb3J0S2V5c1JlcXVlc3QSDgoGcHJlZml4GAEgASgJEg0KBWFmdGVyGAIgASgJIqoBChJFeHBvcnRLZXlzUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSIgoEa2V5cxgCIAMoCzIULnJvbGxvdXQudjEuTW92ZWRLZXkSKwoJdW5tb3ZhYmxlGAMgAygLMhgucm9sbG91dC52MS5Vbm1vdmFibGVLZXkSDQoFYWZ0ZXIYBCABKAkiKAoMVW5tb3ZhYmxlS2V5EgsKA2tleRgBIAEoCRILCgN3aHkYAiABKAkirAEKCE1vdmVkS2V5EgsKA2tleRgBIAEoCRIRCglpc19wYXVzZWQYAiABKAgSEgoFc3RhdGUYAyABKAxIAIgBARIVCg1zdGF0ZV92ZXJzaW9uGAQgASgNEiQKBWl0ZW1zGAUgAygLMhUucm9sbG91dC52MS5Nb3ZlZEl0ZW0SJQoFYWN0b3IYBiABKAsyFi5yb2xsb3V0LnYxLk1vdmVkQWN0b3JCCAoGX3N0YXRlIpgBCglNb3ZlZEl0ZW0SCgoCaWQYASABKAwSDwoHcGF5bG9hZBgCIAEoDBINCgVsYWJlbBgDIAEoCRIQCghwcmlvcml0eRgEIAEoERImCgZvcmlnaW4YBSABKAsyFi5yb2xsb3V0LnYxLkl0ZW1PcmlnaW4SDgoGbnVtYmVyGAYgASgBEhUKDW9ubHlfaWZfdGhlcmUYByABKAgi0wEKCk1vdmVkQWN0b3ISFwoKcGFyZW50X2tleRgBIAEoCUgAiAEBEhEKCXBhcmVudF9pZBgCIAEoCRIVCg1wYXJlbnRfbnVtYmVyGAMgASgBEhMKC25leHRfbnVtYmVyGAQgASgBEhAKCGlzX2ZpbmFsGAUgASgIEiQKBGxpdmUYBiADKAsyFi5yb2xsb3V0LnYxLk1vdmVkU3RhcnQSJgoGdGltZXJzGAcgAygLMhYucm9sbG91dC52MS5Nb3ZlZFRpbWVyQg0KC19wYXJlbnRfa2V5Il0KCk1vdmVkU3RhcnQSCgoCaWQYASABKAkSDgoGbnVtYmVyGAIgASgBEhAKCGlzX2NoaWxkGAMgASgIEg4KBnNvdXJjZRgEIAEoCRIRCgloYXNfZW5kZWQYBSABKAginQEKCk1vdmVkVGltZXISCgoCaWQYASABKAkSDgoGbnVtYmVyGAIgASgBEhEKCWR1ZV9hdF9tcxgDIAEoARINCgVldmVudBgEIAEoDBIKCgJ0bxgFIAEoCRIVCg1vbmx5X2lmX3RoZXJlGAYgASgIEg0KBWFza2VyGAcgASgMEg0KBWluZGV4GAggASgBEhAKCHByaW9yaXR5GAkgASgRInIKEUltcG9ydEtleXNSZXF1ZXN0EiIKBGtleXMYASADKAsyFC5yb2xsb3V0LnYxLk1vdmVkS2V5EhMKC3Rhc2tfZGlnZXN0GAIgASgMEg4KBnBsdWdpbhgDIAEoCRIUCgx0YXNrX3N1bW1hcnkYBCABKAkidwoSSW1wb3J0S2V5c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg0KBXRha2VuGAIgASgBEg0KBWtub3duGAMgASgBEg0KBXRoZXJlGAQgAygJIhcKFUxpc3RQYXJ0aXRpb25zUmVxdWVzdCKTAQoWTGlzdFBhcnRpdGlvbnNSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIYChBhc3NpZ25tZW50X2Vwb2NoGAIgASgBEikKCnBhcnRpdGlvbnMYAyADKAsyFS5yb2xsb3V0LnYxLlBhcnRpdGlvbiLZAQoJUGFydGl0aW9uEhEKCXBhcnRpdGlvbhgBIAEoDRITCgZ3b3JrZXIYAiABKAlIAIgBARIMCgRrZXlzGAMgASgBEg8KB3dhaXRpbmcYBCABKAESDgoGcGFya2VkGAUgASgBEh4KEWNoZWNrcG9pbnRfb2Zmc2V0GAYgASgBSAGIAQESHgoRY2hlY2twb2ludF9hZ2VfbXMYByABKAFIAogBAUIJCgdfd29ya2VyQhQKEl9jaGVja3BvaW50X29mZnNldEIUChJfY2hlY2twb2ludF9hZ2VfbXMqgAEKCUtleUFjdGlvbhIaChZLRVlfQUNUSU9OX1VOU1BFQ0lGSUVEEAASFAoQS0VZX0FDVElPTl9QQVVTRRABEhUKEUtFWV9BQ1RJT05fUkVTVU1FEAISEwoPS0VZX0FDVElPTl9TS0lQEAMSFQoRS0VZX0FDVElPTl9SRVRJUkUQBCrgAQoQS2V5UmVmdXNhbFJlYXNvbhIiCh5LRVlfUkVGVVNBTF9SRUFTT05fVU5TUEVDSUZJRUQQABIeChpLRVlfUkVGVVNBTF9SRUFTT05fVU5LTk9XThABEiEKHUtFWV9SRUZVU0FMX1JFQVNPTl9OT1RfRkFJTEVEEAISIgoeS0VZX1JFRlVTQUxfUkVBU09OX0hFQURfRkFJTEVEEAMSHwobS0VZX1JFRlVTQUxfUkVBU09OX05PVF9JRExFEAQSIAocS0VZX1JFRlVTQUxfUkVBU09OX0NBTkNFTExFRBAFMs0ECgpLZXlTZXJ2aWNlEkQKBkdldEtleRIZLnJvbGxvdXQudjEuR2V0S2V5UmVxdWVzdBoaLnJvbGxvdXQudjEuR2V0S2V5UmVzcG9uc2UiA5ACARJKCghMaXN0S2V5cxIbLnJvbGxvdXQudjEuTGlzdEtleXNSZXF1ZXN0Ghwucm9sbG91dC52MS5MaXN0S2V5c1Jlc3BvbnNlIgOQAgESXAoOTGlzdEtleUhpc3RvcnkSIS5yb2xsb3V0LnYxLkxpc3RLZXlIaXN0b3J5UmVxdWVzdBoiLnJvbGxvdXQudjEuTGlzdEtleUhpc3RvcnlSZXNwb25zZSIDkAIBEk0KCVN0ZWVyS2V5cxIcLnJvbGxvdXQudjEuU3RlZXJLZXlzUmVxdWVzdBodLnJvbGxvdXQudjEuU3RlZXJLZXlzUmVzcG9uc2UiA5ACAhJQCgpFeHBvcnRLZXlzEh0ucm9sbG91dC52MS5FeHBvcnRLZXlzUmVxdWVzdBoeLnJvbGxvdXQudjEuRXhwb3J0S2V5c1Jlc3BvbnNlIgOQAgESUAoKSW1wb3J0S2V5cxIdLnJvbGxvdXQudjEuSW1wb3J0S2V5c1JlcXVlc3QaHi5yb2xsb3V0LnYxLkltcG9ydEtleXNSZXNwb25zZSIDkAICElwKDkxpc3RQYXJ0aXRpb25zEiEucm9sbG91dC52MS5MaXN0UGFydGl0aW9uc1JlcXVlc3QaIi5yb2xsb3V0LnYxLkxpc3RQYXJ0aXRpb25zUmVzcG9uc2UiA5ACAWIGcHJvdG8z", [file_rollout_v1_common, file_rollout_v1_run, file_rollout_v1_work]);
+  fileDesc("ChVyb2xsb3V0L3YxL2tleXMucHJvdG8SCnJvbGxvdXQudjEiUAoNR2V0S2V5UmVxdWVzdBILCgNrZXkYASABKAkSEgoKd2l0aF9zdGF0ZRgCIAEoCBINCgVhZnRlchgDIAEoCRIPCgd3YWl0X21zGAQgASgNIsEBCg5HZXRLZXlSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIcCgNrZXkYAiABKAsyDy5yb2xsb3V0LnYxLktleRISCgVzdGF0ZRgDIAEoDEgAiAEBEiEKBGFza3MYBCABKAsyEy5yb2xsb3V0LnYxLktleUFza3MSDQoFYWZ0ZXIYBSABKAkSCwoDZW5kGAYgASgIQggKBl9zdGF0ZSKkAgoHS2V5QXNrcxImCgZ0aW1lcnMYASADKAsyFi5yb2xsb3V0LnYxLkFybWVkVGltZXISLwoLaW52b2NhdGlvbnMYAiADKAsyGi5yb2xsb3V0LnYxLkxpdmVJbnZvY2F0aW9uEhAKCGNoaWxkcmVuGAMgAygJEhQKB2FjdGlvbnMYBCABKAFIAIgBARIsCg1hY3Rpb25zX2Vycm9yGAUgASgLMhUucm9sbG91dC52MS5JdGVtRXJyb3ISEAoIaXNfZmluYWwYBiABKAgSGgoNcmV0aXJlc19hdF9tcxgHIAEoAUgBiAEBEhMKBnBhcmVudBgIIAEoCUgCiAEBQgoKCF9hY3Rpb25zQhAKDl9yZXRpcmVzX2F0X21zQgkKB19wYXJlbnQiUgoKQXJtZWRUaW1lchIKCgJpZBgBIAEoCRIRCglkdWVfYXRfbXMYAiABKAESDQoFZXZlbnQYAyABKAwSDwoCdG8YBCABKAlIAIgBAUIFCgNfdG8iOgoOTGl2ZUludm9jYXRpb24SCgoCaWQYASABKAkSDgoGc291cmNlGAIgASgJEgwKBGl0ZW0YAyABKAki1QIKA0tleRILCgNrZXkYASABKAkSIwoFcGhhc2UYAiABKA4yFC5yb2xsb3V0LnYxLktleVBoYXNlEhEKCXBhcnRpdGlvbhgDIAEoDRISCgVvd25lchgEIAEoCUgAiAEBEhMKBndvcmtlchgFIAEoCUgBiAEBEg0KBWl0ZW1zGAYgASgBEhEKBGhlYWQYByABKAlIAogBARIWCglwYXJrZWRfYnkYCCABKAlIA4gBARIkCgVlcnJvchgJIAEoCzIVLnJvbGxvdXQudjEuSXRlbUVycm9yEhgKC3N0YXRlX2J5dGVzGAogASgBSASIAQESGQoMc3RhdGVfY29tbWl0GAsgASgBSAWIAQFCCAoGX293bmVyQgkKB193b3JrZXJCBwoFX2hlYWRCDAoKX3BhcmtlZF9ieUIOCgxfc3RhdGVfYnl0ZXNCDwoNX3N0YXRlX2NvbW1pdCKfAQoPTGlzdEtleXNSZXF1ZXN0EiQKBnBoYXNlcxgBIAMoDjIULnJvbGxvdXQudjEuS2V5UGhhc2USDQoFYWZ0ZXIYAiABKAkSDQoFbGltaXQYAyABKA0SFQoNd2l0aF9jb250ZW50cxgEIAEoCBIOCgZwcmVmaXgYBSABKAkSEwoLZnJvbV9jb21taXQYBiABKAESDAoEbWFpbBgHIAEoDSKxAQoQTGlzdEtleXNSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIdCgRrZXlzGAIgAygLMg8ucm9sbG91dC52MS5LZXkSDQoFYWZ0ZXIYAyABKAkSKQoIY29udGVudHMYBCADKAsyFy5yb2xsb3V0LnYxLktleUNvbnRlbnRzEg4KBmNvbW1pdBgFIAEoASKDAQoLS2V5Q29udGVudHMSEgoFc3RhdGUYASABKAxIAIgBARIRCgRuZXh0GAIgASgMSAGIAQESKAoHd2FpdGluZxgDIAMoCzIXLnJvbGxvdXQudjEuV2FpdGluZ0l0ZW0SEAoIaGFzX21vcmUYBCABKAhCCAoGX3N0YXRlQgcKBV9uZXh0IkYKC1dhaXRpbmdJdGVtEg8KB3BheWxvYWQYASABKAwSJgoGb3JpZ2luGAIgASgLMhYucm9sbG91dC52MS5JdGVtT3JpZ2luIkIKFUxpc3RLZXlIaXN0b3J5UmVxdWVzdBILCgNrZXkYASABKAkSDQoFYWZ0ZXIYAiABKAkSDQoFbGltaXQYAyABKA0ihgEKFkxpc3RLZXlIaXN0b3J5UmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSJwoHcmVzdWx0cxgCIAMoCzIWLnJvbGxvdXQudjEuSXRlbVJlc3VsdBINCgVhZnRlchgDIAEoCSJHChBTdGVlcktleXNSZXF1ZXN0EiUKBmFjdGlvbhgBIAEoDjIVLnJvbGxvdXQudjEuS2V5QWN0aW9uEgwKBGtleXMYAiADKAkigwEKEVN0ZWVyS2V5c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg8KB3N0ZWVyZWQYAiABKAESJwoHcmVmdXNlZBgDIAMoCzIWLnJvbGxvdXQudjEuS2V5UmVmdXNhbCJHCgpLZXlSZWZ1c2FsEgsKA2tleRgBIAEoCRIsCgZyZWFzb24YAiABKA4yHC5yb2xsb3V0LnYxLktleVJlZnVzYWxSZWFzb24iMgoRRXhwb3J0S2V5c1JlcXVlc3QSDgoGcHJlZml4GAEgASgJEg0KBWFmdGVyGAIgASgJIqoBChJFeHBvcnRLZXlzUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSIgoEa2V5cxgCIAMoCzIULnJvbGxvdXQudjEuTW92ZWRLZXkSKwoJdW5tb3ZhYmxlGAMgAygLMhgucm9sbG91dC52MS5Vbm1vdmFibGVLZXkSDQoFYWZ0ZXIYBCABKAkiKAoMVW5tb3ZhYmxlS2V5EgsKA2tleRgBIAEoCRILCgN3aHkYAiABKAkirAEKCE1vdmVkS2V5EgsKA2tleRgBIAEoCRIRCglpc19wYXVzZWQYAiABKAgSEgoFc3RhdGUYAyABKAxIAIgBARIVCg1zdGF0ZV92ZXJzaW9uGAQgASgNEiQKBWl0ZW1zGAUgAygLMhUucm9sbG91dC52MS5Nb3ZlZEl0ZW0SJQoFYWN0b3IYBiABKAsyFi5yb2xsb3V0LnYxLk1vdmVkQWN0b3JCCAoGX3N0YXRlIpgBCglNb3ZlZEl0ZW0SCgoCaWQYASABKAwSDwoHcGF5bG9hZBgCIAEoDBINCgVsYWJlbBgDIAEoCRIQCghwcmlvcml0eRgEIAEoERImCgZvcmlnaW4YBSABKAsyFi5yb2xsb3V0LnYxLkl0ZW1PcmlnaW4SDgoGbnVtYmVyGAYgASgBEhUKDW9ubHlfaWZfdGhlcmUYByABKAgi0wEKCk1vdmVkQWN0b3ISFwoKcGFyZW50X2tleRgBIAEoCUgAiAEBEhEKCXBhcmVudF9pZBgCIAEoCRIVCg1wYXJlbnRfbnVtYmVyGAMgASgBEhMKC25leHRfbnVtYmVyGAQgASgBEhAKCGlzX2ZpbmFsGAUgASgIEiQKBGxpdmUYBiADKAsyFi5yb2xsb3V0LnYxLk1vdmVkU3RhcnQSJgoGdGltZXJzGAcgAygLMhYucm9sbG91dC52MS5Nb3ZlZFRpbWVyQg0KC19wYXJlbnRfa2V5Il0KCk1vdmVkU3RhcnQSCgoCaWQYASABKAkSDgoGbnVtYmVyGAIgASgBEhAKCGlzX2NoaWxkGAMgASgIEg4KBnNvdXJjZRgEIAEoCRIRCgloYXNfZW5kZWQYBSABKAginQEKCk1vdmVkVGltZXISCgoCaWQYASABKAkSDgoGbnVtYmVyGAIgASgBEhEKCWR1ZV9hdF9tcxgDIAEoARINCgVldmVudBgEIAEoDBIKCgJ0bxgFIAEoCRIVCg1vbmx5X2lmX3RoZXJlGAYgASgIEg0KBWFza2VyGAcgASgMEg0KBWluZGV4GAggASgBEhAKCHByaW9yaXR5GAkgASgRInIKEUltcG9ydEtleXNSZXF1ZXN0EiIKBGtleXMYASADKAsyFC5yb2xsb3V0LnYxLk1vdmVkS2V5EhMKC3Rhc2tfZGlnZXN0GAIgASgMEg4KBnBsdWdpbhgDIAEoCRIUCgx0YXNrX3N1bW1hcnkYBCABKAkidwoSSW1wb3J0S2V5c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEg0KBXRha2VuGAIgASgBEg0KBWtub3duGAMgASgBEg0KBXRoZXJlGAQgAygJIhcKFUxpc3RQYXJ0aXRpb25zUmVxdWVzdCKTAQoWTGlzdFBhcnRpdGlvbnNSZXNwb25zZRI0Cgtjb29yZGluYXRvchgBIAEoCzIfLnJvbGxvdXQudjEuQ29vcmRpbmF0b3JFbnZlbG9wZRIYChBhc3NpZ25tZW50X2Vwb2NoGAIgASgBEikKCnBhcnRpdGlvbnMYAyADKAsyFS5yb2xsb3V0LnYxLlBhcnRpdGlvbiLZAQoJUGFydGl0aW9uEhEKCXBhcnRpdGlvbhgBIAEoDRITCgZ3b3JrZXIYAiABKAlIAIgBARIMCgRrZXlzGAMgASgBEg8KB3dhaXRpbmcYBCABKAESDgoGcGFya2VkGAUgASgBEh4KEWNoZWNrcG9pbnRfb2Zmc2V0GAYgASgBSAGIAQESHgoRY2hlY2twb2ludF9hZ2VfbXMYByABKAFIAogBAUIJCgdfd29ya2VyQhQKEl9jaGVja3BvaW50X29mZnNldEIUChJfY2hlY2twb2ludF9hZ2VfbXMqgAEKCUtleUFjdGlvbhIaChZLRVlfQUNUSU9OX1VOU1BFQ0lGSUVEEAASFAoQS0VZX0FDVElPTl9QQVVTRRABEhUKEUtFWV9BQ1RJT05fUkVTVU1FEAISEwoPS0VZX0FDVElPTl9TS0lQEAMSFQoRS0VZX0FDVElPTl9SRVRJUkUQBCrgAQoQS2V5UmVmdXNhbFJlYXNvbhIiCh5LRVlfUkVGVVNBTF9SRUFTT05fVU5TUEVDSUZJRUQQABIeChpLRVlfUkVGVVNBTF9SRUFTT05fVU5LTk9XThABEiEKHUtFWV9SRUZVU0FMX1JFQVNPTl9OT1RfRkFJTEVEEAISIgoeS0VZX1JFRlVTQUxfUkVBU09OX0hFQURfRkFJTEVEEAMSHwobS0VZX1JFRlVTQUxfUkVBU09OX05PVF9JRExFEAQSIAocS0VZX1JFRlVTQUxfUkVBU09OX0NBTkNFTExFRBAFMs0ECgpLZXlTZXJ2aWNlEkQKBkdldEtleRIZLnJvbGxvdXQudjEuR2V0S2V5UmVxdWVzdBoaLnJvbGxvdXQudjEuR2V0S2V5UmVzcG9uc2UiA5ACARJKCghMaXN0S2V5cxIbLnJvbGxvdXQudjEuTGlzdEtleXNSZXF1ZXN0Ghwucm9sbG91dC52MS5MaXN0S2V5c1Jlc3BvbnNlIgOQAgESXAoOTGlzdEtleUhpc3RvcnkSIS5yb2xsb3V0LnYxLkxpc3RLZXlIaXN0b3J5UmVxdWVzdBoiLnJvbGxvdXQudjEuTGlzdEtleUhpc3RvcnlSZXNwb25zZSIDkAIBEk0KCVN0ZWVyS2V5cxIcLnJvbGxvdXQudjEuU3RlZXJLZXlzUmVxdWVzdBodLnJvbGxvdXQudjEuU3RlZXJLZXlzUmVzcG9uc2UiA5ACAhJQCgpFeHBvcnRLZXlzEh0ucm9sbG91dC52MS5FeHBvcnRLZXlzUmVxdWVzdBoeLnJvbGxvdXQudjEuRXhwb3J0S2V5c1Jlc3BvbnNlIgOQAgESUAoKSW1wb3J0S2V5cxIdLnJvbGxvdXQudjEuSW1wb3J0S2V5c1JlcXVlc3QaHi5yb2xsb3V0LnYxLkltcG9ydEtleXNSZXNwb25zZSIDkAICElwKDkxpc3RQYXJ0aXRpb25zEiEucm9sbG91dC52MS5MaXN0UGFydGl0aW9uc1JlcXVlc3QaIi5yb2xsb3V0LnYxLkxpc3RQYXJ0aXRpb25zUmVzcG9uc2UiA5ACAWIGcHJvdG8z", [file_rollout_v1_common, file_rollout_v1_run, file_rollout_v1_work]);
 
 /**
  * @generated from message rollout.v1.GetKeyRequest
@@ -360,6 +360,13 @@ export type ListKeysRequest = Message<"rollout.v1.ListKeysRequest"> & {
    * @generated from field: double from_commit = 6;
    */
   fromCommit: number;
+
+  /**
+   * With the contents: also so many of the items that wait for each key, at most 256.
+   *
+   * @generated from field: uint32 mail = 7;
+   */
+  mail: number;
 };
 
 /**
@@ -429,6 +436,20 @@ export type KeyContents = Message<"rollout.v1.KeyContents"> & {
    * @generated from field: optional bytes next = 2;
    */
   next?: Uint8Array | undefined;
+
+  /**
+   * The next one and those behind it, in order, as far as they were asked for and are not larger than 256 KiB together.
+   *
+   * @generated from field: repeated rollout.v1.WaitingItem waiting = 3;
+   */
+  waiting: WaitingItem[];
+
+  /**
+   * There are more of them than that.
+   *
+   * @generated from field: bool has_more = 4;
+   */
+  hasMore: boolean;
 };
 
 /**
@@ -437,6 +458,30 @@ export type KeyContents = Message<"rollout.v1.KeyContents"> & {
  */
 export const KeyContentsSchema: GenMessage<KeyContents> = /*@__PURE__*/
   messageDesc(file_rollout_v1_keys, 8);
+
+/**
+ * @generated from message rollout.v1.WaitingItem
+ */
+export type WaitingItem = Message<"rollout.v1.WaitingItem"> & {
+  /**
+   * @generated from field: bytes payload = 1;
+   */
+  payload: Uint8Array;
+
+  /**
+   * Absent for an item that was submitted.
+   *
+   * @generated from field: rollout.v1.ItemOrigin origin = 2;
+   */
+  origin?: ItemOrigin | undefined;
+};
+
+/**
+ * Describes the message rollout.v1.WaitingItem.
+ * Use `create(WaitingItemSchema)` to create a new message.
+ */
+export const WaitingItemSchema: GenMessage<WaitingItem> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_keys, 9);
 
 /**
  * @generated from message rollout.v1.ListKeyHistoryRequest
@@ -467,7 +512,7 @@ export type ListKeyHistoryRequest = Message<"rollout.v1.ListKeyHistoryRequest"> 
  * Use `create(ListKeyHistoryRequestSchema)` to create a new message.
  */
 export const ListKeyHistoryRequestSchema: GenMessage<ListKeyHistoryRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 9);
+  messageDesc(file_rollout_v1_keys, 10);
 
 /**
  * @generated from message rollout.v1.ListKeyHistoryResponse
@@ -498,7 +543,7 @@ export type ListKeyHistoryResponse = Message<"rollout.v1.ListKeyHistoryResponse"
  * Use `create(ListKeyHistoryResponseSchema)` to create a new message.
  */
 export const ListKeyHistoryResponseSchema: GenMessage<ListKeyHistoryResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 10);
+  messageDesc(file_rollout_v1_keys, 11);
 
 /**
  * @generated from message rollout.v1.SteerKeysRequest
@@ -522,7 +567,7 @@ export type SteerKeysRequest = Message<"rollout.v1.SteerKeysRequest"> & {
  * Use `create(SteerKeysRequestSchema)` to create a new message.
  */
 export const SteerKeysRequestSchema: GenMessage<SteerKeysRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 11);
+  messageDesc(file_rollout_v1_keys, 12);
 
 /**
  * @generated from message rollout.v1.SteerKeysResponse
@@ -551,7 +596,7 @@ export type SteerKeysResponse = Message<"rollout.v1.SteerKeysResponse"> & {
  * Use `create(SteerKeysResponseSchema)` to create a new message.
  */
 export const SteerKeysResponseSchema: GenMessage<SteerKeysResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 12);
+  messageDesc(file_rollout_v1_keys, 13);
 
 /**
  * @generated from message rollout.v1.KeyRefusal
@@ -573,7 +618,7 @@ export type KeyRefusal = Message<"rollout.v1.KeyRefusal"> & {
  * Use `create(KeyRefusalSchema)` to create a new message.
  */
 export const KeyRefusalSchema: GenMessage<KeyRefusal> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 13);
+  messageDesc(file_rollout_v1_keys, 14);
 
 /**
  * @generated from message rollout.v1.ExportKeysRequest
@@ -599,7 +644,7 @@ export type ExportKeysRequest = Message<"rollout.v1.ExportKeysRequest"> & {
  * Use `create(ExportKeysRequestSchema)` to create a new message.
  */
 export const ExportKeysRequestSchema: GenMessage<ExportKeysRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 14);
+  messageDesc(file_rollout_v1_keys, 15);
 
 /**
  * @generated from message rollout.v1.ExportKeysResponse
@@ -635,7 +680,7 @@ export type ExportKeysResponse = Message<"rollout.v1.ExportKeysResponse"> & {
  * Use `create(ExportKeysResponseSchema)` to create a new message.
  */
 export const ExportKeysResponseSchema: GenMessage<ExportKeysResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 15);
+  messageDesc(file_rollout_v1_keys, 16);
 
 /**
  * @generated from message rollout.v1.UnmovableKey
@@ -660,7 +705,7 @@ export type UnmovableKey = Message<"rollout.v1.UnmovableKey"> & {
  * Use `create(UnmovableKeySchema)` to create a new message.
  */
 export const UnmovableKeySchema: GenMessage<UnmovableKey> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 16);
+  messageDesc(file_rollout_v1_keys, 17);
 
 /**
  * A key with all that is theirs. Programs hand it on as it is.
@@ -710,7 +755,7 @@ export type MovedKey = Message<"rollout.v1.MovedKey"> & {
  * Use `create(MovedKeySchema)` to create a new message.
  */
 export const MovedKeySchema: GenMessage<MovedKey> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 17);
+  messageDesc(file_rollout_v1_keys, 18);
 
 /**
  * @generated from message rollout.v1.MovedItem
@@ -763,7 +808,7 @@ export type MovedItem = Message<"rollout.v1.MovedItem"> & {
  * Use `create(MovedItemSchema)` to create a new message.
  */
 export const MovedItemSchema: GenMessage<MovedItem> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 18);
+  messageDesc(file_rollout_v1_keys, 19);
 
 /**
  * @generated from message rollout.v1.MovedActor
@@ -812,7 +857,7 @@ export type MovedActor = Message<"rollout.v1.MovedActor"> & {
  * Use `create(MovedActorSchema)` to create a new message.
  */
 export const MovedActorSchema: GenMessage<MovedActor> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 19);
+  messageDesc(file_rollout_v1_keys, 20);
 
 /**
  * An invocation or a child that has begun.
@@ -851,7 +896,7 @@ export type MovedStart = Message<"rollout.v1.MovedStart"> & {
  * Use `create(MovedStartSchema)` to create a new message.
  */
 export const MovedStartSchema: GenMessage<MovedStart> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 20);
+  messageDesc(file_rollout_v1_keys, 21);
 
 /**
  * @generated from message rollout.v1.MovedTimer
@@ -912,7 +957,7 @@ export type MovedTimer = Message<"rollout.v1.MovedTimer"> & {
  * Use `create(MovedTimerSchema)` to create a new message.
  */
 export const MovedTimerSchema: GenMessage<MovedTimer> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 21);
+  messageDesc(file_rollout_v1_keys, 22);
 
 /**
  * @generated from message rollout.v1.ImportKeysRequest
@@ -948,7 +993,7 @@ export type ImportKeysRequest = Message<"rollout.v1.ImportKeysRequest"> & {
  * Use `create(ImportKeysRequestSchema)` to create a new message.
  */
 export const ImportKeysRequestSchema: GenMessage<ImportKeysRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 22);
+  messageDesc(file_rollout_v1_keys, 23);
 
 /**
  * @generated from message rollout.v1.ImportKeysResponse
@@ -984,7 +1029,7 @@ export type ImportKeysResponse = Message<"rollout.v1.ImportKeysResponse"> & {
  * Use `create(ImportKeysResponseSchema)` to create a new message.
  */
 export const ImportKeysResponseSchema: GenMessage<ImportKeysResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 23);
+  messageDesc(file_rollout_v1_keys, 24);
 
 /**
  * @generated from message rollout.v1.ListPartitionsRequest
@@ -997,7 +1042,7 @@ export type ListPartitionsRequest = Message<"rollout.v1.ListPartitionsRequest"> 
  * Use `create(ListPartitionsRequestSchema)` to create a new message.
  */
 export const ListPartitionsRequestSchema: GenMessage<ListPartitionsRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 24);
+  messageDesc(file_rollout_v1_keys, 25);
 
 /**
  * @generated from message rollout.v1.ListPartitionsResponse
@@ -1024,7 +1069,7 @@ export type ListPartitionsResponse = Message<"rollout.v1.ListPartitionsResponse"
  * Use `create(ListPartitionsResponseSchema)` to create a new message.
  */
 export const ListPartitionsResponseSchema: GenMessage<ListPartitionsResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 25);
+  messageDesc(file_rollout_v1_keys, 26);
 
 /**
  * @generated from message rollout.v1.Partition
@@ -1075,7 +1120,7 @@ export type Partition = Message<"rollout.v1.Partition"> & {
  * Use `create(PartitionSchema)` to create a new message.
  */
 export const PartitionSchema: GenMessage<Partition> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_keys, 26);
+  messageDesc(file_rollout_v1_keys, 27);
 
 /**
  * @generated from enum rollout.v1.KeyAction

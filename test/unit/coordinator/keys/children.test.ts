@@ -2,6 +2,7 @@
 import { expect } from "chai";
 import { KEYS_PREFIX, STATES_PREFIX, TIMERS_PREFIX } from "../../../../src/storage/keys.ts";
 import type { Asks, Final, Start } from "../../../../src/coordinator/ledger/asks.ts";
+import { failedItems } from "../../../support/failed-items.ts";
 import { ActorRig, bytes } from "./actor-rig.ts";
 
 const start = (id: string): Start => ({ id, source: "machine", input: bytes(`input of ${id}`) });
@@ -88,6 +89,21 @@ describe("children of actors", () => {
     await rig.done("a", { stopped: ["c"] });
     expect(rig.world.state.keys.table.size).to.equal(1);
     expect(rig.world.state.ledger.tally.pending).to.equal(0);
+  });
+
+  it("that have failed to begin and are gone are begun by no retry", async () => {
+    const rig = await ActorRig.start();
+    await rig.send("a go");
+    await rig.done("a", { children: [start("c")] });
+    await rig.fails("a/c");
+    await rig.send("a leave");
+    await rig.done("a", { stopped: ["c"] });
+    await rig.world.ask((answer) => ({ kind: "steerKeys", action: "skip", keys: ["a/c"], answer }));
+    const failed = await failedItems(rig.world);
+    await rig.world.ask((answer) => ({ kind: "retry", failed, answer }));
+    await rig.world.settle();
+    expect([failed.length, rig.held]).to.deep.equal([1, []]);
+    expect(await rig.world.countUnder(KEYS_PREFIX)).to.equal(1);
   });
 
   it("do not take the place of a key that is there", async () => {

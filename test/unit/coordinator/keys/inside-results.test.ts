@@ -3,6 +3,7 @@ import { expect } from "chai";
 import type { ListResultsResponse } from "../../../../src/gen/rollout/v1/run_pb.ts";
 import { ResultOrder } from "../../../../src/gen/rollout/v1/run_pb.ts";
 import { itemDigits } from "../../../../src/coordinator/ledger/place.ts";
+import { readSnapshot } from "../../../../src/coordinator/lead/coordinator-snapshot.ts";
 import { WorldOperator } from "../../../support/world-operator.ts";
 import { ActorRig, bytes } from "./actor-rig.ts";
 
@@ -53,6 +54,28 @@ describe("items from inside", () => {
     const { done, failed, failedByClass, inside } = await rig.world.view();
     expect({ done, failed, failedByClass }).to.deep.equal({ done: 2, failed: 0, failedByClass: {} });
     expect(inside).to.deep.equal({ pending: 0, running: 0, done: 1, failed: 2, stopped: 0 });
+  });
+
+  it("are in no number that a leader publishes, as they are in none of its own", async () => {
+    const { rig } = await told();
+    await rig.world.step({ kind: "publish" });
+    const snapshot = await readSnapshot(rig.world.store);
+    expect(snapshot).to.deep.include({ pending: 0, inFlight: 0, done: 2, failed: 0 });
+  });
+
+  it("count towards the failures that a run may have, unless nobody waits for them any more", async () => {
+    const rig = await ActorRig.start({ limits: { maxFails: { kind: "count", count: 2 } } });
+    await rig.send("a go", "b go");
+    await rig.done("a", { invocations: [{ id: "i", source: "s", input: bytes("in") }] });
+    await rig.done("b", { invocations: [{ id: "i", source: "s", input: bytes("in") }] });
+    await rig.send("b leave");
+    await rig.done("b", { stopped: ["i"] });
+    await rig.fails("a!run/i/1");
+    expect((await rig.world.view()).state).to.equal("Open.Active");
+    await rig.fails("a");
+    const { state, pauseReason } = await rig.world.view();
+    expect(state).to.equal("Open.Paused");
+    expect(pauseReason).to.match(/2 items failed, and run.max_fails is 2/);
   });
 
   it("are explained with what has made them, and the key of their actor", async () => {

@@ -128,6 +128,27 @@ describe("the service of keys", () => {
     expect((await keys.listKeys({})).contents).to.deep.equal([]);
   });
 
+  it("lists with each key what waits for it, in order, as much as is asked for, and the one that has failed first", async () => {
+    const { world, worker, keys } = await deskOf();
+    await world.submit(["a 1", "a 2", "a 3", "b 1", "c 1", "d 1"], { keyOf });
+    await worker.ask(6);
+    await worker.report(worker.held, TOO_LARGE);
+    await world.submit(["e 1", "e 2"], { keyOf, submission: "01SVBM1SS10N00000000000002" });
+    const waiting = async (mail: number): Promise<string[]> => {
+      const page = await keys.listKeys({ withContents: true, mail });
+      const told = page.contents.map((contents) => {
+        const texts = contents.waiting.map(({ payload }) => Buffer.from(payload).toString());
+        return `${texts.join(", ")}${contents.hasMore ? " …" : ""}`;
+      });
+      return told.sort();
+    };
+    expect(await waiting(3)).to.deep.equal(["a 1, a 2, a 3", "b 1", "c 1", "d 1", "e 1, e 2"]);
+    expect(await waiting(2))
+      .to.include("a 1, a 2 …")
+      .and.include("e 1, e 2");
+    expect(await waiting(0)).to.deep.equal(["", "", "", "", ""]);
+  });
+
   it("lists keys that begin with a text, and those alone whose states have changed since", async () => {
     const { world, worker, keys } = await deskOf();
     await world.submit(["order/1 x", "order/2 x", "orders/3 x"], { keyOf });

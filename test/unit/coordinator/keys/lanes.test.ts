@@ -3,6 +3,9 @@ import { expect } from "chai";
 import { KEYS_PREFIX } from "../../../../src/storage/keys.ts";
 import type { Start } from "../../../../src/coordinator/ledger/asks.ts";
 import { LIMITS } from "../../../../src/config/limits.ts";
+import { KeyRefusalReason } from "../../../../src/gen/rollout/v1/keys_pb.ts";
+import type { SteerKeysResponse } from "../../../../src/gen/rollout/v1/keys_pb.ts";
+import type { Filled } from "../../../../src/coordinator/turn/operator-message.ts";
 import { ActorRig, bytes } from "./actor-rig.ts";
 
 const start = (id: string, source = "charge"): Start => ({ id, source, input: bytes(`input of ${id}`) });
@@ -73,14 +76,50 @@ describe("invocations of actors", () => {
     expect(rig.world.state.keys.rows.inside.stopped).to.equal(1);
   });
 
-  it("wait after a failure, and are dropped when their time comes if they were left meanwhile", async () => {
+  for (const isTakenOver of [false, true])
+    it(`wait after a failure, and are dropped at once when they are left${isTakenOver ? ", also by another leader" : ""}`, async () => {
+      const rig = await invoking("pay");
+      await rig.fails("a!run/pay/1", false);
+      await rig.send("a leave");
+      if (isTakenOver) await rig.takeOver();
+      expect(rig.world.state.ledger.tally.count("delayed")).to.equal(1);
+      await rig.done("a", { stopped: ["pay"] });
+      await rig.world.settle();
+      expect(rig.world.state.ledger.tally.count("delayed")).to.equal(0);
+      expect(rig.world.state.ledger.tally.pending).to.equal(0);
+      expect(await rig.world.countUnder(KEYS_PREFIX)).to.equal(1);
+    });
+
+  it("that were left while they waited are dropped by a leader who finds them so", async () => {
     const rig = await invoking("pay");
     await rig.fails("a!run/pay/1", false);
     await rig.send("a leave");
+    // More items wait than are in memory.
+    rig.world.state.ledger.delayed.find = () => undefined;
     await rig.done("a", { stopped: ["pay"] });
-    await rig.world.watch(5_000, [rig.worker]);
-    expect(rig.held).to.deep.equal([]);
+    expect(rig.world.state.ledger.tally.pending).to.equal(1);
+    await rig.takeOver();
+    await rig.world.settle();
     expect(rig.world.state.ledger.tally.pending).to.equal(0);
+  });
+
+  it("are begun anew in the step that hears of the end of the one before", async () => {
+    const rig = await invoking("pay");
+    await rig.done("a!run/pay/1");
+    await rig.done("a", { invocations: [start("pay")] });
+    expect(rig.held).to.deep.equal(["a!run/pay/2: input of pay (invocation pay)"]);
+    await rig.done("a!run/pay/2");
+    expect(rig.held).to.deep.equal(["a: INPUT OF PAY (outcome pay)"]);
+  });
+
+  it("are left as if they were there when the event of their end has failed and is skipped", async () => {
+    const rig = await invoking("pay");
+    await rig.done("a!run/pay/1");
+    await rig.fails("a");
+    await rig.world.ask((answer) => ({ kind: "steerKeys", action: "skip", keys: ["a"], answer }));
+    await rig.send("a leave");
+    await rig.done("a", { stopped: ["pay"], invocations: [start("pay")] });
+    expect(rig.held).to.deep.equal(["a!run/pay/2: input of pay (invocation pay)"]);
   });
 
   it("are refused where there are too many, or that are there already, or are not", async () => {
@@ -126,5 +165,24 @@ describe("named actions of actors", () => {
     await rig.world.ask((answer) => ({ kind: "steerKeys", action: "skip", keys: ["a"], answer }));
     await rig.world.settle();
     expect(rig.held).to.have.members(["a: more", 'a!do: "mail" (action mail)']);
+  });
+
+  it("are skipped by the name of their actor, also when that is gone", async () => {
+    const rig = await ActorRig.start();
+    await rig.send("a go");
+    await rig.done("a", { children: [start("c")] });
+    await rig.done("a/c", { actions, final: { output: bytes("1"), error: undefined, idleTtlMs: undefined } });
+    await rig.fails("a/c!do");
+    const skip = (key: string) =>
+      rig.world.ask<Filled<SteerKeysResponse>>((answer) => ({
+        kind: "steerKeys",
+        action: "skip",
+        keys: [key],
+        answer,
+      }));
+    expect((await skip("a/c")).steered).to.equal(1);
+    expect((await skip("a/d")).refused).to.deep.equal([{ key: "a/d", reason: KeyRefusalReason.UNKNOWN }]);
+    await rig.world.settle();
+    expect(rig.held).to.include('a/c!do: "mail" (action mail)');
   });
 });

@@ -1,10 +1,7 @@
 // Items of one key that have failed and are retried: in order of submission, whatever the order in which they come back.
 import { expect } from "chai";
 import { assert } from "../../../../src/base/assert.ts";
-import { decodeRecord, okOrFailure, recordChecksum } from "../../../../src/storage/codec.ts";
-import { failedRecord } from "../../../../src/coordinator/ledger/records.ts";
-import { isPlace } from "../../../../src/coordinator/ledger/place.ts";
-import { FAILED_PREFIX } from "../../../../src/storage/keys.ts";
+import { failedItems } from "../../../support/failed-items.ts";
 import { World } from "../../../support/world.ts";
 import { successOf } from "../../../support/world-worker.ts";
 import type { WorldWorker } from "../../../support/world-worker.ts";
@@ -16,21 +13,6 @@ const ORDERS = [
   [4, 3, 2, 1, 0],
   [3, 4, 0, 2, 1],
 ];
-
-async function failedItems(world: World) {
-  return (await world.rowsUnder(FAILED_PREFIX)).map(({ key, value }) => {
-    const {
-      id,
-      attempt,
-      class: as,
-      message,
-      isApart,
-    } = okOrFailure("", decodeRecord(failedRecord, key, value));
-    const place = key.slice(FAILED_PREFIX.length);
-    assert(isPlace(place), "the row of an item that has failed");
-    return { place, id, attempt, class: as, message, isApart, checksum: recordChecksum(value), key: "a" };
-  });
-}
 
 async function executed(world: World, worker: WorldWorker): Promise<string[]> {
   const texts: string[] = [];

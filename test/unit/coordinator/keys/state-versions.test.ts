@@ -8,6 +8,8 @@ import type { HeldItem, WorldWorker } from "../../../support/world-worker.ts";
 
 const keyOf = (text: string): string => text.split(" ")[0] ?? "";
 const LONG_MS = 70_000;
+/** The longest wait behind a first failure. */
+const BACKOFF_MS = 2_000;
 
 function pluginOf(stateVersion: number): Beat["plugins"] {
   return [{ name: "order", version: `of ${stateVersion}`, stateVersion }];
@@ -52,6 +54,20 @@ describe("states of versions", () => {
     await world.watch(LONG_MS, [older, newer]);
     expect(older.texts).to.deep.equal([]);
     expect((await only(newer)).text).to.equal("a 2");
+  });
+
+  it("that only one worker goes on from are tried there again, and wait for no other worker", async () => {
+    const world = await start();
+    const [older, newer] = [await workerOf(world, 1, 1), await workerOf(world, 2, 2)];
+    await world.submit(["a 1", "a 2"], { keyOf });
+    const first = await only(newer);
+    await newer.report([first], leaving(first, 2));
+    const second = await only(newer);
+    await older.ask(4);
+    await newer.report([second], { kind: "error", message: "not now" });
+    await newer.ask(1);
+    await world.watch(BACKOFF_MS, [older, newer]);
+    expect([newer.texts, older.texts]).to.deep.equal([["a 2"], []]);
   });
 
   it("let a worker of an older version have what has no state of a later one, behind what has", async () => {

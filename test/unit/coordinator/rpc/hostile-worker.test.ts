@@ -1,25 +1,17 @@
 // Attacks of a worker with nothing but its certificate, over a real listener with mutual TLS: it asks for everything, gives
 // nothing back, and claims what it was never given.
-import { createHash } from "node:crypto";
 import { expect } from "chai";
-import { AsyncQueue } from "../../../../src/base/async-queue.ts";
 import { LIMITS } from "../../../../src/config/limits.ts";
-import type { MessageInitShape } from "@bufbuild/protobuf";
 import { itemRecord } from "../../../../src/coordinator/ledger/records.ts";
 import { decodeRecord, okOrFailure } from "../../../../src/storage/codec.ts";
 import { CONFLICTS_PREFIX, ITEMS_PREFIX } from "../../../../src/storage/keys.ts";
 import { prefixRange } from "../../../../src/storage/store.ts";
-import { OutcomeClass } from "../../../../src/gen/rollout/v1/work_pb.ts";
-import type { AttemptSchema } from "../../../../src/gen/rollout/v1/common_pb.ts";
-import type { SessionRequestSchema } from "../../../../src/gen/rollout/v1/work_pb.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { useLedCluster } from "../../../support/led-cluster.ts";
 import { texts } from "../../../support/world.ts";
-import { beatMessage, seenRun } from "../../../support/worker-client.ts";
-import type { WorkerClient } from "../../../support/worker-client.ts";
-
-type Request = Exclude<MessageInitShape<typeof SessionRequestSchema>, { readonly $typeName: string }>;
-type AttemptInit = MessageInitShape<typeof AttemptSchema>;
+import { ScriptedWorker } from "../../../support/scripted-worker.ts";
+import type { AttemptInit } from "../../../support/scripted-worker.ts";
+import { seenRun } from "../../../support/worker-client.ts";
 
 /** Silence is judged late, and the deadline for handing back, twice the failure timeout, is over soon. */
 const LIVENESS = {
@@ -28,59 +20,6 @@ const LIVENESS = {
   coordinatorFailureTimeoutMs: 500,
   removeAfterMs: 60_000,
 };
-
-/** A worker that does no more than it is told to by the test. */
-class ScriptedWorker {
-  readonly client: WorkerClient;
-  /** Assignments, in order, that it never reported. */
-  readonly given: { readonly itemId: Uint8Array; readonly attempt: number; readonly text: string }[] = [];
-  readonly frames: string[] = [];
-  readonly #requests = new AsyncQueue<Request>(1_000);
-  #sequence = 0n;
-
-  constructor(client: WorkerClient) {
-    this.client = client;
-  }
-
-  async beat(slots = 1): Promise<void> {
-    const sequence = ++this.#sequence;
-    await this.client.beats.beat({ beat: beatMessage(this.client.worker, { sequence, slots }) });
-  }
-
-  /** Beats, opens its session and asks for so many items at once. */
-  async open(credit: number, slots = 1): Promise<void> {
-    await this.beat(slots);
-    this.#say({ case: "hello", value: {} });
-    // Its stream ends with the test.
-    this.#read(credit).catch(() => undefined);
-  }
-
-  end(): void {
-    this.#requests.end();
-  }
-
-  /** A call, so that it is over when it resolves. */
-  async report(attempt: AttemptInit, epoch: bigint, text: string): Promise<void> {
-    const output = Buffer.from(text);
-    const outputDigest = createHash("sha256").update(output).digest();
-    const result = { attempt, epoch, outcome: OutcomeClass.SUCCESS, output, outputDigest };
-    await this.client.work.reportResults({ worker: this.client.envelope, results: [result] });
-  }
-
-  #say(frame: NonNullable<Request["frame"]>): void {
-    this.#requests.push({ worker: this.client.envelope, frame });
-  }
-
-  async #read(credit: number): Promise<void> {
-    for await (const { frame } of this.client.work.session(this.#requests)) {
-      this.frames.push(frame.case ?? "");
-      if (frame.case === "verdict") this.#say({ case: "credit", value: { more: credit } });
-      if (frame.case !== "assignments") continue;
-      for (const { attempt, payload } of frame.value.assignments)
-        if (attempt !== undefined) this.given.push({ ...attempt, text: Buffer.from(payload).toString() });
-    }
-  }
-}
 
 describe("a hostile worker", () => {
   const led = useLedCluster(() => ({ liveness: LIVENESS, inboxMax: 1_000 }));
