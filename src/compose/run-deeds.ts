@@ -73,7 +73,7 @@ function retriedSentence({ retried, skipped }: Retried, isDry: boolean): string 
   const [are, stay, they] = skipped === 1 ? ["is", "stays", "it is"] : ["are", "stay", "they are"];
   const rest =
     skipped === 0 ? "" : `; ${skipped} that ${are} not failed ${isDry ? "would stay" : stay} as ${they}`;
-  return `${items} ${isDry ? "would be" : retried === 1 ? "was" : "were"} taken back${rest}.\n`;
+  return `${items} ${isDry ? "would run" : retried === 1 ? "runs" : "run"} again${rest}.\n`;
 }
 
 type Leaving = "draining" | "gone" | "failed";

@@ -25,7 +25,7 @@ export const RELEASE_FIELDS = {
     kind: "choice",
     choices: ["rollback", "hold"],
     default: "rollback",
-    doc: "A candidate that is measurably worse is taken back, or held for a person.",
+    doc: "A candidate that is measurably worse is rolled back, or held for a person.",
   },
 } as const satisfies Record<string, Documented>;
 

@@ -290,7 +290,7 @@ const TABLE = {
   },
   run_reopened: {
     level: "info",
-    doc: "The run was complete, and has something to do again: failed items were taken back, or new ones came in.",
+    doc: "A run that was complete continues: failed items run again, or new items were submitted.",
     fields: { pending: number("items that wait again") },
   },
   enrolment_ending: {

@@ -111,7 +111,7 @@ describe("a backend in trouble", () => {
         await cluster.run("explain", "stuck"),
       ].map(({ stdout }) => stdout);
       expect(list).to.include(`worker ${id}: the backend of job is broken: `).and.include(reason);
-      expect(explained).to.include("It has left because the backend of job is broken: ").and.include(reason);
+      expect(explained).to.include("It left because the backend of job is broken: ").and.include(reason);
       expect(status).to.include(reason);
       expect(ofItem).to.include(reason);
     });

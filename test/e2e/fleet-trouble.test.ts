@@ -21,13 +21,14 @@ const FLEET_PROGRAM = fileURLToPath(new URL("./fleet-program.ts", import.meta.ur
 
 /** One loss that counts, or one failure, and the item has failed for good. */
 const UNFORGIVING: Settings = { "run.max_lost": 1, "run.max_attempts": 1 };
-const WORKING: Settings = {
+/** Items that take as much longer as the deadlines of their cluster do: by the machine as it is when the test begins. */
+const working = (): Settings => ({
   ...QUICK,
   ...UNFORGIVING,
   "worker.slots": 2,
   "mock.sleep": `${300 * pace()}ms`,
   "mock.journal": "./journal",
-};
+});
 
 /** Four failure timeouts of this cluster's. */
 function stillMs(cluster: Cluster): number {
@@ -43,7 +44,7 @@ describe("trouble of a whole fleet", () => {
   const it = concurrentTests(2);
 
   it("all workers stand still for longer than the failure timeout: nothing is charged, each item has one result", () =>
-    withCluster(WORKING, async (cluster) => {
+    withCluster(working(), async (cluster) => {
       const coordinator = await cluster.startCoordinator();
       const fleet = await cluster.startWorkers(3);
       await submitAndSee(cluster, 60, ({ done, running }) => done > 0 && running > 0);
@@ -68,7 +69,7 @@ describe("trouble of a whole fleet", () => {
   };
   for (const [what, stop] of Object.entries(stops))
     it(`the coordinator ${what} for four failure timeouts: it fails nobody, and nothing runs twice`, () =>
-      withCluster(WORKING, async (cluster) => {
+      withCluster(working(), async (cluster) => {
         const forMs = stillMs(cluster);
         writeFileSync(cluster.file("stuck.mjs"), stuckFor(forMs));
         const env = { NODE_OPTIONS: `--import ${cluster.file("stuck.mjs")}` };

@@ -165,8 +165,8 @@ describe("rollout inspect", () => {
       expect(await page.do({ deed: "pause" })).to.equal(
         "The run is paused (by an operator); no worker has anything.",
       );
-      expect(await page.do({ deed: "retry", item: "two" })).to.equal("1 item was taken back.");
-      expect(await page.do({ deed: "retry" })).to.equal("2 items were taken back.");
+      expect(await page.do({ deed: "retry", item: "two" })).to.equal("1 item runs again.");
+      expect(await page.do({ deed: "retry" })).to.equal("2 items run again.");
       const counts = await eventually("it is told so", () => {
         const status = page.of("status").at(-1)?.status;
         return status?.failed === 0 && status;

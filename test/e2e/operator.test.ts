@@ -84,9 +84,9 @@ describe("an operator", () => {
       expect(object(await run("retry", "--failed", "--class", "timeout", "--json"))).to.include({
         retried: 0,
       });
-      expect((await run("retry", "line-3")).stdout).to.equal("1 item was taken back.\n");
+      expect((await run("retry", "line-3")).stdout).to.equal("1 item runs again.\n");
       expect((await run("retry", "line-3")).stdout).to.equal(
-        "0 items were taken back; 1 that is not failed stays as it is.\n",
+        "0 items run again; 1 that is not failed stays as it is.\n",
       );
       expect(object(await run("retry", "line-3", "line-4", "--json"))).to.include({ retried: 1, skipped: 1 });
       expect((await run("explain", "line-3", "-c", ".")).stdout).to.contain(

@@ -326,7 +326,8 @@ describe("rollout run", () => {
         secret,
         `http://bob:${secret}@h/`,
       ];
-      const words = ["run", "in.jsonl", "--json", "--dir", "kept", "--log-level", "debug", "--", ...command];
+      const flags = ["--json", "--workers", "1", "--dir", "kept", "--log-level", "debug"];
+      const words = ["run", "in.jsonl", ...flags, "--", ...command];
       const { stdout, stderr } = await place.wordsTo(0, words);
       expect(stdout + stderr).not.to.contain(secret);
       const files = readdirSync(place.file("kept"), { recursive: true, withFileTypes: true })
@@ -346,7 +347,7 @@ describe("rollout run", () => {
     await withLocalRun({ items: 40 }, async (place) => {
       writeFileSync(place.file("broken"), "");
       const command = ["sh", "work.sh", "--api-key", "pa55w0rd"];
-      const begin = ["run", "in.jsonl", "-o", "out.jsonl", "--max-attempts", "1"];
+      const begin = ["run", "in.jsonl", "-o", "out.jsonl", "--workers", "1", "--max-attempts", "1"];
       const paused = await place.wordsTo(5, [...begin, "--max-fails", "3", "--", ...command]);
       const failed = await place.wordsTo(1, [...begin, "--", ...command]);
       const why = "(it is not shown: it may have secrets)";

@@ -156,7 +156,7 @@ function leftSentences(workers: readonly WorkerSummary[]): string[] {
   if (workers.some((worker) => workerWord(worker) === "ready")) return [];
   return workers.flatMap((worker) => {
     if (workerWord(worker) !== "gone" || worker.trouble === undefined) return [];
-    return [`Worker ${worker.workerId} has left because ${printable(worker.trouble)}.`];
+    return [`Worker ${worker.workerId} left because ${printable(worker.trouble)}.`];
   });
 }
 

@@ -24,12 +24,17 @@ describe("the table of events", () => {
     }
   });
 
-  it("says of what concerns leadership and the database what it tells an operator, and what to do", () => {
+  it("says of each event of leadership and the database what it means, and on the page of operations what to do", () => {
     const page = readFileSync(new URL("../../../docs/OPERATIONS.md", import.meta.url), "utf8");
-    const told = [...page.matchAll(/^\| `(\w+)` +\|[^|]{10,}\|[^|]{5,}\|$/gm)].map(([, topic]) => topic);
+    const told = [...page.matchAll(/^\| `(\w+)` +\|[^|]{5,}\|$/gm)].map(([, topic]) => topic);
     const topics = TOPICS.filter((topic) => /^(coordinator|store)_/.test(topic));
     expect(topics).to.have.length.greaterThan(5);
     expect(told).to.include.members(topics);
+    const meanings = readFileSync(new URL("../../../docs/EVENTS.md", import.meta.url), "utf8");
+    for (const topic of topics) {
+      expect(EVENTS[topic].doc, topic).to.have.length.least(10);
+      expect(meanings, topic).to.include(`## ${topic}\n\n${EVENTS[topic].doc}`);
+    }
   });
 });
 

@@ -122,6 +122,18 @@ describe("stealing", () => {
     expect(askedOf(victim)).to.deep.equal([]);
   });
 
+  it("takes it where the other worker is suspected, as it is the only one to count on then", async () => {
+    const [thief, victim] = [await ledger.worker(1, { slots: 4 }), await ledger.worker(2, { slots: 1 })];
+    await ledger.submit(["a", "b", "c", "d"]);
+    await thief.ask(4);
+    await thief.report([...thief.held], ERROR);
+    await ledger.watch(1_500, ledger.workers);
+    await victim.ask(4);
+    await thief.ask(4);
+    await ledger.watch(1_500, [thief]);
+    expect(askedOf(victim)).to.have.length(2);
+  });
+
   it("takes the rest of such a backlog", async () => {
     const [thief, victim] = [await ledger.worker(1, { slots: 4 }), await ledger.worker(2, { slots: 1 })];
     await ledger.submit(["a", "b"]);
