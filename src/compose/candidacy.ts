@@ -8,6 +8,8 @@ import type { Fenced } from "../coordinator/coordinator-options.ts";
 import { StaticElector } from "../coordinator/lead/elector.ts";
 import { StorageElector } from "../coordinator/lead/elector-storage.ts";
 import type { LeaseTiming } from "../coordinator/lead/elector-storage.ts";
+import type { FencePatience } from "../coordinator/lead/fence-patience.ts";
+import { FENCE_PATIENCE } from "../coordinator/lead/fence-patience.ts";
 import type { LeaderElector } from "../coordinator/lead/elector.ts";
 import { StorageLease } from "../coordinator/lead/lease.ts";
 import { WatchdogWorker } from "../coordinator/lead/watchdog.ts";
@@ -26,6 +28,11 @@ export interface CandidacyOptions {
   readonly clock: Clock;
   readonly events: UrgentEventEmitter;
   readonly log: Logger;
+  /**
+   * As its coordinator has it.
+   * @internal
+   */
+  readonly fencePatience?: FencePatience;
 }
 
 export interface Candidacy {
@@ -44,9 +51,13 @@ export async function stand(options: CandidacyOptions): Promise<Candidacy> {
       newElector: (address) => new StaticElector(lease(address), clock),
       abortFenced: fencing(events),
     };
-  const { onRenewal } = options;
+  const { onRenewal, fencePatience = FENCE_PATIENCE } = options;
   const renewals = onRenewal && { onRenewal };
-  const watchdog = await WatchdogWorker.start({ runId, fd: process.stdout.fd });
+  const watchdog = await WatchdogWorker.start({
+    runId,
+    fd: process.stdout.fd,
+    graceMs: fencePatience.wordMs,
+  });
   return {
     newElector: (address) =>
       new StorageElector({ lease: lease(address), timing, clock, log, watchdog, ...renewals }),

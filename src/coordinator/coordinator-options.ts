@@ -10,6 +10,7 @@ import type { Logger } from "../observe/log.ts";
 import type { Store } from "../storage/store.ts";
 import type { BeforeClaimOptions } from "./before-claim.ts";
 import type { Chance, LeaderElector } from "./lead/elector.ts";
+import type { FencePatience } from "./lead/fence-patience.ts";
 import type { LeaseRow } from "./lead/lease.ts";
 import type { Role } from "./lead/role.ts";
 import type { StoreMemory } from "./lead/store-memory.ts";
@@ -86,6 +87,11 @@ export interface CoordinatorOptions {
    * @internal
    */
   readonly scrubRows?: number;
+  /**
+   * How long the steps of its end are waited for when it is fenced.
+   * @internal
+   */
+  readonly fencePatience?: FencePatience;
   /**
    * Looks at the state that each turn has left; see `TurnLoopOptions`.
    * @internal

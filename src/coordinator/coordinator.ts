@@ -26,6 +26,7 @@ import { checkBeforeClaim } from "./before-claim.ts";
 import { adoptLedgerCharts, checkLedgerCharts } from "./ledger-charts.ts";
 import { replay } from "./replay.ts";
 import { haltRole, RollbackWatch } from "./rollback.ts";
+import { FENCE_PATIENCE } from "./lead/fence-patience.ts";
 import type { Leadership, LeaseRow, LeaseRows } from "./lead/lease.ts";
 import { StorageLease } from "./lead/lease.ts";
 import { Role } from "./lead/role.ts";
@@ -63,10 +64,6 @@ export interface Takeover {
 
 /** For a rehearsal, whose state nobody uses. */
 const ANY_EPOCH = 0 as Epoch;
-/** How long the lease is waited for, so that the last event can say who leads now. */
-const LAST_LOOK_MS = 200;
-/** A fenced leader is gone within 5 s of knowing it, whatever its own disk does. */
-const ABORT_WITHIN_MS = 2_000;
 
 const alwaysElectable = (): Candidacy => ({ weight: 1, isItsTurn: true, hasQuorum: true });
 
@@ -358,7 +355,8 @@ export class Coordinator {
     if (this.#loss !== undefined) return;
     this.#loss = loss;
     this.endStreams();
-    this.#options.clock.after(ABORT_WITHIN_MS, () => this.#abort(loss), { background: true });
+    const { clock, fencePatience = FENCE_PATIENCE } = this.#options;
+    clock.after(fencePatience.abortMs, () => this.#abort(loss), { background: true });
     void this.#fence(loss);
   }
 
@@ -371,11 +369,11 @@ export class Coordinator {
 
   /** The row of a later leader, if it can be read at once. */
   async #laterLease(): Promise<LeaseRow | undefined> {
-    const { store, clock, incarnation } = this.#options;
+    const { store, clock, incarnation, fencePatience = FENCE_PATIENCE } = this.#options;
     const patience = new AbortController();
     const rows = await Promise.race([
       new StorageLease(store, incarnation).read().catch(() => undefined),
-      sleep(clock, LAST_LOOK_MS, patience.signal),
+      sleep(clock, fencePatience.lookMs, patience.signal),
     ]);
     patience.abort();
     const found = rows?.lease;

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { systemClock } from "../../src/base/clock.ts";
 import type { EventPayloads } from "../../src/observe/events.ts";
 import { useClosers } from "../support/closers.ts";
+import { paced } from "../support/pace.ts";
 import { RolloutProcess } from "../support/rollout-process.ts";
 import type { Ending } from "../support/rollout-process.ts";
 import { useTemporaryDirectory } from "../support/temporary-directory.ts";
@@ -11,6 +12,12 @@ import { useTemporaryDirectory } from "../support/temporary-directory.ts";
 const OWN_BINARY = fileURLToPath(new URL("../../bin/rollout-coordinator.js", import.meta.url));
 /** As much as the machine allows: a dump would be left in the directory. */
 const WITH_CORE_DUMPS = ["sh", "-c", 'ulimit -c "$(ulimit -H -c)"; exec "$@"', "sh"];
+
+/** The defaults. A leader that gets no turn for as long as these is fenced by its watchdog before it has got anywhere. */
+const TIMES = {
+  ROLLOUT_COORDINATOR_HEARTBEAT_INTERVAL: "1s",
+  ROLLOUT_COORDINATOR_FAILOVER_THRESHOLD: "5s",
+};
 
 interface Drill {
   /** From when it knew that another one leads. */
@@ -28,6 +35,7 @@ describe("a fenced coordinator", () => {
     const options = {
       cwd: directory.path,
       wrapper: WITH_CORE_DUMPS,
+      env: paced(TIMES),
       ...(program !== undefined && { program }),
     };
     const started = new RolloutProcess(args, options);

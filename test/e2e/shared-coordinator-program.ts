@@ -40,9 +40,21 @@ const events = new StdoutJsonEmitter({
 const store = await openSharedStore(storeAddress, name);
 const incarnation = newUlid<IncarnationId>(clock, random);
 const { multiProcess: isShared } = store.supports;
-const candidacy = await stand({ runId, incarnation, store, isShared, timing, clock, events, log });
+// Only the order of these counts here: no step is cut short because this process, or the one with the store, got no turn for a while.
+const fencePatience = { lookMs: 20_000, wordMs: 40_000, abortMs: 60_000 };
+const candidacy = await stand({
+  fencePatience,
+  runId,
+  incarnation,
+  store,
+  isShared,
+  timing,
+  clock,
+  events,
+  log,
+});
 const coordinator = await Coordinator.start({
-  ...{ runId, incarnation, store, clock, random, events, log },
+  ...{ runId, incarnation, store, clock, random, events, log, fencePatience },
   elector: candidacy.newElector(),
   abortFenced: candidacy.abortFenced,
   ownStore: await openOwnStore({ stateDir, holderName: name, clock, random, log }),

@@ -38,6 +38,12 @@ const QUICK = {
 /** Where nobody is to take over from a leader that is silent. */
 const CALM = { "coordinator.failover_threshold": "15s" } as const;
 
+/** As they are, however busy this machine is: longer than the defaults, and the longest heartbeat that the rule allows with this threshold. */
+const SLOW = {
+  ROLLOUT_COORDINATOR_HEARTBEAT_INTERVAL: "5s",
+  ROLLOUT_COORDINATOR_FAILOVER_THRESHOLD: "15s",
+} as const;
+
 /** The third that is started is to take over first. */
 const WEIGHTS: Readonly<Record<string, number>> = { c2: 7 };
 
@@ -47,6 +53,8 @@ interface Place {
   readonly listenAddr: string;
   readonly network: TcpProxy;
   readonly store: TcpProxy;
+  /** More settings of its coordinator. */
+  readonly env: Readonly<Record<string, string>>;
 }
 
 /** As `rollout status --json` has it. */
@@ -84,9 +92,10 @@ describe("several coordinators over one store", () => {
     count: number,
     use: (members: Member[], cluster: Cluster) => Promise<void>,
     settings: Settings = {},
+    env: Place["env"] = {},
   ): Promise<void> {
     const places: Place[] = [];
-    for (let number = 0; number < count; number++) places.push(await placeOf(`c${number}`));
+    for (let number = 0; number < count; number++) places.push(await placeOf(`c${number}`, env));
     const addresses = places.map(({ network }) => network.address);
     await withCluster(
       { ...QUICK, ...onPostgres(), "worker.coordinator_addr": addresses, ...settings },
@@ -98,10 +107,10 @@ describe("several coordinators over one store", () => {
     );
   }
 
-  async function placeOf(name: string): Promise<Place> {
+  async function placeOf(name: string, env: Place["env"] = {}): Promise<Place> {
     const listenAddr = await restartableAddress();
     const [network, store] = [await proxyTo(listenAddr), await proxyTo(new URL(database.url).host)];
-    return { name, listenAddr, network, store };
+    return { name, listenAddr, network, store, env };
   }
 
   async function proxyTo(address: string): Promise<TcpProxy> {
@@ -120,6 +129,7 @@ describe("several coordinators over one store", () => {
         ROLLOUT_TRANSPORT_ADVERTISED_ADDR: place.network.address,
         ROLLOUT_COORDINATOR_WEIGHT: String(WEIGHTS[place.name] ?? 1),
         ROLLOUT_COORDINATOR_MONITOR_ADDR: "127.0.0.1:0",
+        ...place.env,
       },
     });
   }
@@ -290,7 +300,7 @@ describe("several coordinators over one store", () => {
     );
   });
 
-  it("another one leads at once when the leader is asked to make room, and that one follows", async () => {
+  it("with a heartbeat of 5 s and a threshold of 15 s another one leads at once when the leader is asked to make room, and that one follows", async () => {
     await withMembers(
       2,
       async ([former, next], cluster) => {
@@ -316,7 +326,8 @@ describe("several coordinators over one store", () => {
         await next?.run.getRun({});
         expect(former?.process.isRunning).to.equal(true);
       },
-      CALM,
+      {},
+      SLOW,
     );
   });
 

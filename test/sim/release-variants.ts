@@ -48,14 +48,14 @@ function believing(releases: Releases): void {
   const before = releases.beforeDispatch.bind(releases);
   releases.beforeDispatch = (turn, facts, isRunOver) => {
     const ask = turn.ask.bind(turn);
-    const asked: string[] = [];
+    const asked = new Set<string>();
     turn.ask = (question) => {
-      if (question.kind === "confirmLeadership") asked.push(question.kind);
+      if (question.kind === "confirmLeadership") asked.add(question.kind);
       else ask(question);
     };
     before(turn, facts, isRunOver);
     turn.ask = ask;
-    if (asked.length > 0) releases.onLeadershipConfirmed(turn, true, facts);
+    if (asked.size > 0) releases.onLeadershipConfirmed(turn, true, facts);
   };
 }
 

@@ -64,7 +64,7 @@ export interface Verdict {
 
 /** After the storm a run has so long to come to its end: backoffs of a minute, failure timeouts, several in a row. */
 const CALM_MAX_MS = 400_000;
-/** Stragglers arrive after the end, and whoever was stopped or cut off until the storm was over goes on. */
+/** Stragglers arrive after the end, and processes that were stopped or cut off until the storm was over go on. */
 const AFTERMATH_MS = 3_000;
 /** After the storm somebody leads for good within this time. */
 const LEASES_SETTLE_MS = 20_000;

@@ -4,13 +4,13 @@ import { assert } from "../../base/assert.ts";
 import { blockThreadWhile, systemClock } from "../../base/clock.ts";
 import { eventLine } from "../../observe/stdout-emitter.ts";
 import { writeAllSync } from "../../observe/line-output.ts";
-import type { WatchdogData } from "./watchdog.ts";
+import type { WatchdogData, WatchPorts } from "./watchdog.ts";
 import { watch } from "./watchdog.ts";
 
 assert(parentPort !== null, "the watchdog is a thread of its own");
-const { cells, runId, fd } = workerData as WatchdogData;
+const { cells, runId, fd, graceMs } = workerData as WatchdogData;
 parentPort.postMessage("watching");
-watch(cells, {
+const ports: WatchPorts = {
   nowMs: () => systemClock.monotonicMs(),
   waitWhile: blockThreadWhile,
   speak: (epoch) => {
@@ -23,4 +23,5 @@ watch(cells, {
     writeAllSync(fd, `\n${line}`);
   },
   abort: () => void process.kill(process.pid, "SIGABRT"),
-});
+};
+watch(cells, ports, graceMs);

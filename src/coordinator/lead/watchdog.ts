@@ -7,6 +7,7 @@ import type { Epoch, RunId } from "../../base/ids.ts";
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { ownFile } from "../../base/own-file.ts";
+import { FENCE_PATIENCE } from "./fence-patience.ts";
 
 /** The port by which a leader is watched. */
 export interface Watchdog {
@@ -63,13 +64,11 @@ export interface WatchPorts {
   readonly abort: () => void;
 }
 
-/** How long the main thread may take to go by itself. With the deadline this stays under 5 s. */
-const GRACE_MS = 500;
 /** How long it may take to say its last word: longer than a full pipe is tried. */
 const LAST_WORD_MS = 1_500;
 
-/** Watches for as long as the process lives. Blocks its thread. */
-export function watch(cells: WatchCells, ports: WatchPorts): void {
+/** Watches for as long as the process lives, and gives the main thread `graceMs` to go by itself. Blocks its thread. */
+export function watch(cells: WatchCells, ports: WatchPorts, graceMs = FENCE_PATIENCE.wordMs): void {
   const { nowMs, waitWhile, speak, abort } = ports;
   for (;;) {
     const deadlineMs = Atomics.load(cells, CELL.deadlineMs);
@@ -79,7 +78,7 @@ export function watch(cells: WatchCells, ports: WatchPorts): void {
       continue;
     }
     // Counted from now: a process that was stopped has only just come back.
-    waitWhile(cells, CELL.lastWord, 0n, GRACE_MS);
+    waitWhile(cells, CELL.lastWord, 0n, graceMs);
     // It has stopped in good order meanwhile, or had just been about to say that it renewed in time.
     if (Atomics.load(cells, CELL.deadlineMs) !== deadlineMs) continue;
     if (takeLastWord(cells)) speak(Number(Atomics.load(cells, CELL.epoch)));
@@ -94,6 +93,8 @@ export interface WatchdogData {
   readonly runId: RunId;
   /** Where events go. */
   readonly fd: number;
+  /** The time that the main thread has to go by itself. */
+  readonly graceMs?: number;
 }
 
 const THREAD = ownFile("src/coordinator/lead/watchdog-thread");
@@ -109,9 +110,9 @@ export class WatchdogWorker implements Watchdog {
   }
 
   /** Watches when it resolves. It does not keep the process alive. Rejects when the thread cannot be started. */
-  static async start({ runId, fd }: Omit<WatchdogData, "cells">): Promise<WatchdogWorker> {
+  static async start(data: Omit<WatchdogData, "cells">): Promise<WatchdogWorker> {
     const cells = newWatchCells();
-    const worker = new Worker(THREAD, { workerData: { cells, runId, fd } satisfies WatchdogData });
+    const worker = new Worker(THREAD, { workerData: { ...data, cells } satisfies WatchdogData });
     await once(worker, "message");
     worker.unref();
     return new WatchdogWorker(cells, worker);
