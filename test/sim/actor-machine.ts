@@ -84,7 +84,7 @@ function depthOf(key: string): number {
 /** Items from inside are of all kinds too. */
 export function kindOfItem(idText: string, payload: Uint8Array): ItemKind {
   if (payload[0] !== 0x7b) return kindOf(payload);
-  const [chance = 255] = drawsOf(`${idText} kind`);
+  const [chance] = drawsOf(`${idText} kind`);
   return KINDS_INSIDE.find(([below]) => chance < below)?.[1] ?? "ok";
 }
 
@@ -277,7 +277,7 @@ class Step {
 
   #end(): KeyEnd {
     const { own } = this.#before;
-    const [draw = 0, how = 0] = drawsOf(`${this.#key} ${this.#before.digest} end`);
+    const [draw, how] = drawsOf(`${this.#key} ${this.#before.digest} end`);
     const word = JSON.stringify({ energy: this.#energy, turn: own, from: this.#key, order: [0, 0] });
     const idleTtlMs = depthOf(this.#key) > 0 || draw > 200 ? undefined : draw * TTL_UNIT_MS;
     return how < 60 ? { output: "", error: word, idleTtlMs } : { output: word, error: undefined, idleTtlMs };
