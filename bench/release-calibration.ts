@@ -1,5 +1,6 @@
 // How often the statistics of a release are wrong, and how many items a right verdict takes: simulated releases, each looked at after
-// every item. A false rollback or a false proof may be as frequent as alpha; the campaign says with 99 % how frequent it is at most.
+// every item. A false rollback or a false proof may be as frequent as alpha; the campaign says with 99 % how frequent it is at most. As many
+// of each kind as ROLLOUT_BENCH_RELEASES says.
 import { certainBound } from "./support/releases/certain-bound.ts";
 import { longRandom } from "./support/releases/long-random.ts";
 import { RACES, TRAPS } from "./support/releases/scenarios.ts";
@@ -9,10 +10,10 @@ import type { Outcome, Scenario } from "./support/releases/simulated-release.ts"
 import { round } from "./support/figure.ts";
 import type { Bench, Figure } from "./support/figure.ts";
 
-const RELEASES = 10_000;
+const RELEASES = Number(process.env["ROLLOUT_BENCH_RELEASES"] ?? 10_000);
 /** Where a verdict takes ten thousands of items its median is known well enough from fewer. */
 const LONG_RACE_ITEMS = 5_000;
-const LONG_RACE_RELEASES = 1_000;
+const LONG_RACE_RELEASES = Math.ceil(RELEASES / 10);
 const CONFIDENCE = 0.99;
 /** As many times the median of the design. */
 const MEDIAN_MAX = 1.2;
@@ -53,6 +54,7 @@ export const releaseCalibration: Bench = {
           },
         ];
       });
+      for (const { name, value, unit } of figures) say(`${name}: ${value} ${unit}`);
       const bounds = figures.filter(({ unit }) => unit.startsWith("alpha"));
       return { name: trap.name, figures, holds: bounds.every(({ value }) => value <= trap.alpha) };
     }
@@ -72,6 +74,7 @@ export const releaseCalibration: Bench = {
         { name: `${race.name}: candidate items, p95`, value: at(0.95), unit: "items" },
         { name: `${race.name}: ${race.ending}`, value: right.length, unit: `of ${outcomes.length}` },
       ];
+      for (const { name, value, unit } of figures) say(`${name}: ${value} ${unit}`);
       return { name: race.name, figures, holds: at(0.5) <= MEDIAN_MAX * race.median };
     }
   },

@@ -60,13 +60,13 @@ const STATIC: readonly Check[] = [
 
 /** End to end tests that mostly wait, for a deadline of the protocol or for items: side by side with the others they cost little. */
 const WAITING = [
-  ...["*-witness", "checkpoint-bucket", "clocks", "event-stream", "failure-scan", "fence", "fleet-trouble"],
-  ...["releases", "smoke"],
+  ...["*-witness", "actors-upgrade", "checkpoint-bucket", "clocks", "event-stream", "failure-scan", "fence"],
+  ...["fleet-trouble", "releases", "smoke"],
 ].map(endToEnd);
 /** The same of leaders that end, and of the stores that they leave. */
 const WAITING_FOR_LEADERS = [
-  ...["coordinator-restart", "keys-takeover", "leader-change", "postgres", "postgres-*", "split-brain"],
-  ...["stalled-disk", "storage-*", "takeover", "three-coordinators", "unreachable"],
+  ...["actors-takeover", "coordinator-restart", "keys-takeover", "leader-change", "postgres", "postgres-*"],
+  ...["split-brain", "stalled-disk", "storage-*", "takeover", "three-coordinators", "unreachable"],
 ].map(endToEnd);
 /** `rollout run`: its items take their time, and so do its processes to start. */
 const LOCAL_RUNS = ["run", "run-*"].map(endToEnd);

@@ -46,6 +46,8 @@ export class MeasuredRun {
   readonly coordinator: MeasuredCoordinator;
   readonly #client: Client;
   readonly #fleet: ChildProcess[] = [];
+  /** Why nothing more comes: a worker that could not load its plugin, for one. */
+  #broken: string | undefined;
 
   private constructor(coordinator: MeasuredCoordinator, client: Client) {
     this.coordinator = coordinator;
@@ -89,6 +91,10 @@ export class MeasuredRun {
     const args = [program, "worker", "run", "-c", configFile, ...common, ...settings];
     const worker = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "inherit"] });
     this.#fleet.push(worker);
+    // One that is killed on purpose has no code.
+    worker.once("exit", (code) => {
+      if (code !== null && code !== 0) this.#broken ??= `a worker has ended with exit code ${code}`;
+    });
     return worker.pid ?? 0;
   }
 
@@ -96,8 +102,22 @@ export class MeasuredRun {
     return statusOf(await createClient(OperatorService, this.#client.transport).getRun({}));
   }
 
+  /** Throws when it will never be so: items of a benchmark do not fail, and its workers stay. */
   async until(wanted: (status: RunStatus) => boolean): Promise<void> {
-    while (!wanted(await this.status())) await sleep(systemClock, POLL_MS);
+    for (;;) {
+      const status = await this.status();
+      if (wanted(status)) return;
+      const inside = status.inside?.failed ?? 0;
+      if (status.failed + inside > 0) this.#broken ??= `${status.failed + inside} items have failed`;
+      if (status.state === "paused") this.#broken ??= `the run is paused: ${status.pauseReason}`;
+      this.demandWhole();
+      await sleep(systemClock, POLL_MS);
+    }
+  }
+
+  /** Throws when something has gone wrong that nothing more comes after. */
+  demandWhole(): void {
+    if (this.#broken !== undefined) throw new Error(`the benchmark cannot go on: ${this.#broken}`);
   }
 
   /** How many results a second are recorded from the one of this number on to the last of `items`. */

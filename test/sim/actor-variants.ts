@@ -15,6 +15,7 @@ function acting(drawn: Settings, ...faults: Settings["faults"]): Settings {
     coordinators: 1,
     keys: 4,
     hasActors: true,
+    release: undefined,
     skipsFailed: true,
     hasCheckpoints: false,
   };

@@ -32,9 +32,9 @@ const CANCEL_MAX_MS = 8_000;
 interface Wanted {
   readonly workload: Workload;
   readonly steering: Steering;
+  readonly actors: readonly string[];
   /** Undefined: there is no release, and the run names no plugin. */
   readonly release: ReleaseSettings | undefined;
-  readonly actors: readonly string[];
   /** Told of a key before it is asked to go on without what has failed. */
   readonly skips: (key: string) => void;
   /** Told of a key before it is asked to pause: a call that was given up may come much later. */
@@ -74,11 +74,11 @@ export class Operator {
     this.#steering = wanted.steering;
     this.#client = createClient(OperatorService, transport);
     this.#keys = createClient(KeyService, transport);
+    this.#actors = wanted.actors;
     const { release } = wanted;
     const ask = <Answer>(what: string, call: () => Promise<Answer>): Promise<Answer> => this.#ask(what, call);
     const ports = { ask, isOver: () => this.#isEnding };
     this.#releases = release && new ReleaseOperator(process, transport, release, ports);
-    this.#actors = wanted.actors;
     this.#hasKeys = wanted.workload.batches.flat().some(({ key }) => key !== "");
   }
 

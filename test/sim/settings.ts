@@ -55,10 +55,10 @@ export interface Settings extends DrawnWork {
   readonly slots: number;
   readonly prefetch: number;
   readonly inboxMax: number;
-  /** The chance that an item waits for a model that loads before it begins. */
-  readonly loadingChance: number;
   /** Whether keys are actors: their items ask for others, for timers and for children. */
   readonly hasActors: boolean;
+  /** The chance that an item waits for a model that loads before it begins. */
+  readonly loadingChance: number;
   /** Whether keys go on behind what has failed, without being asked. */
   readonly skipsFailed: boolean;
   /** Whether workers keep checkpoints of their partitions. */
@@ -97,10 +97,7 @@ export const COORDINATORS = 3;
 
 /** `coordinators`: one or several; as chance has it unless said. */
 export function drawSettings(random: Random, coordinators?: number): Settings {
-  const cluster = drawCluster(random);
-  const { release } = cluster;
-  const settings =
-    release === undefined ? cluster : { ...cluster, items: Math.max(cluster.items, ITEMS_WITH_RELEASE) };
+  const settings = drawCluster(random);
   // Drawn last, so that the rest is the same with one coordinator and with several.
   const [drawn, shared] = [happens(random, 0.5) ? COORDINATORS : 1, drawShared(random)];
   const count = coordinators ?? drawn;
@@ -163,8 +160,13 @@ function drawCluster(random: Random): Settings {
   };
 }
 
-/** More than the fewest: a release with ten of them decides nothing. */
+/** A release with ten items decides nothing. */
 const ITEMS_WITH_RELEASE = 60;
+
+/** The settings, with enough items for the release that the run has. */
+export function withItemsFor({ release, items, ...rest }: Settings): Settings {
+  return { ...rest, release, items: release === undefined ? items : Math.max(items, ITEMS_WITH_RELEASE) };
+}
 
 function drawRest(
   random: Random,
@@ -181,7 +183,8 @@ function drawRest(
   const hasCheckpoints = keys > 0 && (10_000_000 * drawn) % 1 < 0.7;
   const hasRelease = (100_000_000 * drawn) % 1 < 0.3;
   const release = hasRelease ? drawRelease(seededRandom(Math.floor(drawn * 2 ** 32))) : undefined;
-  const hasActors = keys > 0 && (1_000_000_000 * drawn) % 1 < 0.6;
+  // No release tries items that have keys.
+  const hasActors = keys > 0 && !hasRelease && (1_000_000_000 * drawn) % 1 < 0.7;
   const steering = { pauses, retries, cancels: drawn < 0.1 };
   return { steering, callers, keys, hasActors, skipsFailed, hasCheckpoints, release };
 }

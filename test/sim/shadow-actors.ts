@@ -22,7 +22,6 @@ import { ActorBatch, itemOf, read, under } from "./actor-batch.ts";
 import type { ActorItem } from "./actor-batch.ts";
 import { LATEST_VERSION, stepActor, versionOf } from "./actor-machine.ts";
 import type { ActorStep } from "./actor-machine.ts";
-import type { Settings } from "./settings.ts";
 import { FORGETTING, LANE_MARK, ShadowActor } from "./shadow-actor.ts";
 import { Violation } from "./world.ts";
 
@@ -35,7 +34,7 @@ interface Rules {
 }
 
 /** How a batch came to be. */
-interface Circumstances {
+export interface Circumstances {
   /** The clock that timers go by, as its leader has it now; undefined when that is not known. */
   readonly steadyMs: number | undefined;
   readonly isCancelled: boolean;
@@ -45,12 +44,6 @@ interface Circumstances {
 const ROUNDING_MS = 1;
 /** In place of a number that nobody will ever ask for. */
 const NO_NUMBER = -1;
-
-/** Undefined where keys are no actors. */
-export function shadowActors(settings: Settings, mayPass: ReadonlySet<string>): ShadowActors | undefined {
-  const { hasActors, keys, skipsFailed } = settings;
-  return hasActors ? new ShadowActors({ actors: keys, skipsFailed, mayPass }) : undefined;
-}
 
 export class ShadowActors {
   readonly #rules: Rules;

@@ -12,6 +12,7 @@ import type {
 import { isWork } from "../../src/worker/backends/key-asks.ts";
 import type { Execution, Journal } from "./journal.ts";
 import type { SimProcess } from "./process.ts";
+import { STABLE_VERSION } from "./release-settings.ts";
 import type { Badness } from "./release-settings.ts";
 import type { SimWorld } from "./world.ts";
 import { folded, STATE_SEPARATOR } from "./shadow-keys.ts";
@@ -145,7 +146,8 @@ export class SimBackend implements Backend {
     if (failedBefore(journal, execution.item) < failures)
       return end({ kind: "error", message: `${Buffer.from(payload).toString()} says no` });
     // Which execution a result came from can be seen in it.
-    const output = Buffer.from(`${Buffer.from(payload).toString()} by ${process.name} as ${attempt}`);
+    const of = version === STABLE_VERSION ? "" : ` of ${version}`;
+    const output = Buffer.from(`${Buffer.from(payload).toString()} by ${process.name} as ${attempt}${of}`);
     return end({
       kind: "success",
       output: kind === "big" ? Buffer.alloc(OUTPUT_MAX_BYTES + 1) : output,

@@ -10,8 +10,8 @@ import type { LeaseTiming } from "../../src/coordinator/lead/elector-storage.ts"
 import type { Batch, Store } from "../../src/storage/store.ts";
 import { CallerNode } from "./caller-node.ts";
 import { BUDGETS, CoordinatorNode } from "./coordinator-node.ts";
-import type { Release } from "../../src/client/releases.ts";
 import { namesOfActors } from "./actor-machine.ts";
+import type { Release } from "../../src/client/releases.ts";
 import { Coordinators } from "./coordinators.ts";
 import { Journal } from "./journal.ts";
 import type { LedgerHome } from "./ledger-home.ts";
@@ -23,7 +23,7 @@ import type { CheckpointStore } from "../../src/worker/partitions/checkpoint-sto
 import { SimCheckpoints } from "./sim-checkpoints.ts";
 import { SimProcess } from "./process.ts";
 import type { CommitWitness, DiskWeather } from "./process-store.ts";
-import { drawSettings } from "./settings.ts";
+import { drawSettings, withItemsFor } from "./settings.ts";
 import type { Settings } from "./settings.ts";
 import { isFinal } from "./shadow-ledger.ts";
 import { short } from "./sim-backend.ts";
@@ -83,7 +83,9 @@ export async function simulate(
 ): Promise<Verdict> {
   const world = new SimWorld(seed);
   const drawn = drawSettings(world.random, coordinators);
-  const settings = variant.settings?.(drawn) ?? drawn;
+  // A broken cluster has a release where it is about one, and else is what it was before there were any.
+  const whole = variant === NO_VARIANT ? drawn : { ...drawn, release: undefined };
+  const settings = withItemsFor(variant.settings?.(whole) ?? whole);
   const journal = new Journal();
   const witness = new Witness(world, journal, BUDGETS, settings);
   world.say("sim", JSON.stringify(settings));
@@ -179,12 +181,8 @@ async function run(
   const ends = { network, client: operatorProcess, identity, addresses, servicesOf, taps };
   const { transport } = new SimTransport(ends);
   const operator = new Operator(operatorProcess, transport, {
-    ...{
-      workload,
-      steering: settings.steering,
-      release: settings.release,
-      actors: settings.hasActors ? namesOfActors(settings.keys) : [],
-    },
+    ...{ workload, steering: settings.steering, release: settings.release },
+    actors: settings.hasActors ? namesOfActors(settings.keys) : [],
     skips: (key) => witness.skipAsked(key),
     pauses: (key) => witness.pauseAsked(key),
     fail: (error) => world.violate(error),
@@ -269,7 +267,7 @@ async function untilOver({ world, settings, coordinators, operator, witness }: R
   let overAtMs = Infinity;
   while (world.nowMs < overAtMs) {
     if (!operator.isDone) overAtMs = Infinity;
-    // A process that stood still until the storm was over is judged by what it does when it goes on.
+    // Processes that stood still until the storm was over are judged by what they do when they go on.
     else if (overAtMs === Infinity) overAtMs = Math.max(world.nowMs, settings.stormMs) + AFTERMATH_MS;
     if (world.nowMs > settings.stormMs + CALM_MAX_MS || world.happened > MOMENTS_MAX) {
       const left = [...witness.ledger.items].filter((item) => !isFinal(item));

@@ -44,12 +44,12 @@ describe(`a simulated cluster with keys is found to be broken within ${SEEDS_MAX
   findsEach(KEY_VARIANTS);
 });
 
-describe(`a simulated cluster with a release is found to be broken within ${SEEDS_MAX} seeds when`, () => {
-  findsEach(RELEASE_VARIANTS);
-});
-
 describe(`a simulated cluster with actors is found to be broken within ${SEEDS_MAX} seeds when`, () => {
   findsEach(ACTOR_VARIANTS);
+});
+
+describe(`a simulated cluster with a release is found to be broken within ${SEEDS_MAX} seeds when`, () => {
+  findsEach(RELEASE_VARIANTS);
 });
 
 describe(`several coordinators over one database are found to be broken within ${SEEDS_MAX} seeds when`, () => {

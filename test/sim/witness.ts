@@ -20,11 +20,8 @@ import { ReleaseWitness } from "./release-witness.ts";
 import { RunWitness } from "./run-witness.ts";
 import type { Decision } from "./run-witness.ts";
 import type { Settings } from "./settings.ts";
-import { shadowActors } from "./shadow-actors.ts";
-import type { ShadowActors } from "./shadow-actors.ts";
+import { KeyShadows } from "./key-shadows.ts";
 import { SteadyClocks } from "./steady-clocks.ts";
-import { ShadowKeys } from "./shadow-keys.ts";
-import { ShadowRing } from "./shadow-ring.ts";
 import { isFinal, isReady, ShadowLedger } from "./shadow-ledger.ts";
 import type { Change, ShadowItem } from "./shadow-ledger.ts";
 import { short } from "./sim-backend.ts";
@@ -50,14 +47,10 @@ export class Witness {
   readonly #journal: Journal;
   readonly #budgets: Budgets;
   #ledger = new ShadowLedger();
-  readonly #mayPass = new Set<string>();
-  readonly #mayBePaused = new Set<string>();
+  readonly #asked = { mayPass: new Set<string>(), mayBePaused: new Set<string>() };
   readonly #settings: Settings;
-  #keys: ShadowKeys;
-  /** Undefined where keys are no actors. */
-  #actors: ShadowActors | undefined;
+  #keys: KeyShadows;
   readonly #clocks = new SteadyClocks();
-  #ring = new ShadowRing();
   readonly #run: RunWitness;
   readonly #releases = new ReleaseWitness();
   readonly #lead: LeadWitness;
@@ -96,8 +89,7 @@ export class Witness {
     this.#world = world;
     this.#settings = settings;
     this.#run = new RunWitness(settings.hasActors);
-    this.#keys = new ShadowKeys(this.#mayPass, this.#mayBePaused, this.#settings.hasActors);
-    this.#actors = shadowActors(this.#settings, this.#mayPass);
+    this.#keys = new KeyShadows(settings, this.#asked);
     this.#journal = journal;
     this.#budgets = budgets;
     this.#lead = new LeadWitness(world);
@@ -159,7 +151,6 @@ export class Witness {
     this.#guard(() => {
       const ready = [...this.#ledger.items]
         .filter((item) => isReady(item) && this.#keys.mayBeNext(item.idText))
-        .filter(({ idText }) => this.#actors?.isChoosy(idText) !== true)
         .map(({ idText: id, lastAttempt: attempt, budgets }): ReadyItem => ({
           ...{ id, attempt },
           failedBy: budgets?.failedBy ?? "",
@@ -207,12 +198,9 @@ export class Witness {
       this.#lead.committed(process, batch, isDurable);
       for (const entry of batch.puts) if (entry.key.startsWith(WORKERS_PREFIX)) this.#worker(entry);
       const before = this.#ledger.run?.state ?? "";
-      this.#keys.take(batch);
-      this.#ring.take(batch);
       this.#releases.committed(process, batch, { epoch: this.epoch, nowMs: this.#world.nowMs });
       const changes = this.#ledger.take({ ...batch, durability: isDurable ? "sync" : "flush" });
-      const circumstances = { steadyMs: this.#clocks.nowMs(process), isCancelled: this.#isCancelled };
-      this.#actors?.take(batch, circumstances);
+      this.#keys.take(batch, { steadyMs: this.#clocks.nowMs(process), isCancelled: this.#isCancelled });
       this.#run.changed(this.#ledger, changes, { before, epoch: this.epoch });
       for (const change of changes) this.#changed(change);
     });
@@ -256,17 +244,10 @@ export class Witness {
       this.#ledger = new ShadowLedger();
       const inOrder = [...durable].sort((one, other) => rank(one.key) - rank(other.key));
       this.#ledger.take({ puts: inOrder, deletes: [], durability: "sync" });
-      this.#keys = new ShadowKeys(this.#mayPass, this.#mayBePaused, this.#settings.hasActors);
-      this.#actors = shadowActors(this.#settings, this.#mayPass);
-      this.#actors?.restore(inOrder);
-      this.#keys.take({ puts: inOrder, deletes: [] }, true);
-      this.#ring = new ShadowRing();
-      this.#ring.take({ puts: inOrder }, true);
+      this.#keys = new KeyShadows(this.#settings, this.#asked, inOrder);
       for (const batch of behind) {
         this.#ledger.take({ ...batch, durability: "flush" });
-        this.#keys.take(batch);
-        this.#actors?.take(batch, { steadyMs: undefined, isCancelled: this.#isCancelled });
-        this.#ring.take(batch);
+        this.#keys.take(batch, { steadyMs: undefined, isCancelled: this.#isCancelled });
       }
       this.#releases.begunAnew(durable, behind, this.epoch, this.#world.nowMs);
     });
@@ -286,12 +267,12 @@ export class Witness {
 
   /** An operator asks to go on without a failed item of this key. */
   skipAsked(key: string): void {
-    this.#mayPass.add(key);
+    this.#asked.mayPass.add(key);
   }
 
   /** An operator asks to pause this key. */
   pauseAsked(key: string): void {
-    this.#mayBePaused.add(key);
+    this.#asked.mayBePaused.add(key);
   }
 
   /** An operator decides something about the run. */
@@ -404,7 +385,7 @@ export class Witness {
         continue;
       if (shadow === undefined && mayLack) continue;
       if (shadow === undefined) throw new Violation(`${short(item)} was submitted and is lost`);
-      if (this.#actors?.isExcused(item) === true) continue;
+      if (this.#keys.isExcused(item)) continue;
       const isFailed = shadow.failed !== undefined && shadow.failed.class !== "poison";
       const shouldFail = kind === "bad" || kind === "big";
       if (isFailed !== shouldFail && shadow.failed?.class !== "poison")
@@ -500,8 +481,7 @@ export class Witness {
 
   #checkFailed({ idText, failed }: ShadowItem): void {
     const errors = this.#errorsOf(idText);
-    const isExcused = this.#actors?.isExcused(idText) === true;
-    if (failed?.class === "error" && errors < this.#budgets.maxAttempts && !isExcused)
+    if (failed?.class === "error" && errors < this.#budgets.maxAttempts && !this.#keys.isExcused(idText))
       throw new Violation(`${short(idText)} failed for good after ${errors} failures`);
     if (failed?.class === "poison" && this.#losses < this.#budgets.maxLost)
       throw new Violation(`${short(idText)} is called poison after ${this.#losses} losses`);

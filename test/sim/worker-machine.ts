@@ -66,18 +66,12 @@ export abstract class WorkerMachine extends SimNode implements Victim {
 
   protected backend(
     process: SimProcess,
-    parts: Partial<Pick<SimBackendOptions, "actors" | "beginsUnasked" | "version" | "badness">> = {},
+    parts: Partial<Pick<SimBackendOptions, "beginsUnasked" | "version" | "badness" | "actors">> = {},
   ): SimBackend {
     const { world, journal, witness, settings } = this.#options;
+    const { loadingChance } = settings;
     return new SimBackend({
-      ...{
-        world,
-        process,
-        journal,
-        loadingChance: settings.loadingChance,
-        version: STABLE_VERSION,
-        ...parts,
-      },
+      ...{ world, process, journal, loadingChance, version: STABLE_VERSION, ...parts },
       onStart: (execution) => witness.started(execution),
       onKilled: () => this.kill(),
     });

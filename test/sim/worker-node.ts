@@ -45,10 +45,10 @@ export class WorkerNode extends WorkerMachine {
   readonly #options: WorkerNodeOptions;
   #worker: Worker | undefined;
   #isDraining = false;
-  #isHealed = false;
-  #hasBoth = true;
   /** That of its code, where keys are actors. */
   #version = 1;
+  #isHealed = false;
+  #hasBoth = true;
 
   constructor(options: WorkerNodeOptions, clockRate: number) {
     super(options, "w", clockRate);
@@ -106,19 +106,20 @@ export class WorkerNode extends WorkerMachine {
   }
 
   /** One version that says nothing of its task, as long as there is no other one. */
-  #plugins(process: SimProcess, parts: Pick<SimBackendOptions, "actors" | "beginsUnasked">): Plugins {
+  #plugins(process: SimProcess, parts: Pick<SimBackendOptions, "beginsUnasked" | "actors">): Plugins {
     const { settings, number } = this.#options;
     const { release } = settings;
-    const ofStates = parts.actors && { stateVersion: parts.actors.version };
-    if (release === undefined) return fixedPlugins(this.backend(process, parts), ofStates);
+    const stateVersion = parts.actors?.version;
+    const versioned = stateVersion === undefined ? {} : { stateVersion };
+    if (release === undefined) return fixedPlugins(this.backend(process, parts), versioned);
     const { random } = process;
     const { badness, oneVersion, loadedVersions } = release;
     const stable = {
-      ...{ name: PLUGIN, version: STABLE_VERSION, taskDigest: TASK_DIGEST, ...ofStates },
+      ...{ name: PLUGIN, version: STABLE_VERSION, taskDigest: TASK_DIGEST },
       open: () => this.backend(process, parts),
     };
     const candidate = {
-      ...{ name: PLUGIN, version: CANDIDATE_VERSION, taskDigest: CANDIDATE_DIGEST, ...ofStates },
+      ...{ name: PLUGIN, version: CANDIDATE_VERSION, taskDigest: CANDIDATE_DIGEST },
       open: () => this.backend(process, { ...parts, version: CANDIDATE_VERSION, badness }),
     };
     // The first worker has both: the run goes on whichever of them it comes to.

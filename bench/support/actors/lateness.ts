@@ -55,6 +55,7 @@ async function latenessOf(run: MeasuredRun): Promise<number[] | undefined> {
         late.push(Number(last.finishedAtMs) - dueAtMs);
         break;
       }
+      run.demandWhole();
       await sleep(systemClock, LOOK_MS);
     }
   return late.toSorted((one, other) => one - other);

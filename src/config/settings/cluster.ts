@@ -219,7 +219,7 @@ export const CLUSTER_SETTINGS = {
     kind: "failures",
     roles: coordinator,
     brief: "Pause the run after so many failed items, or such a share: 20, 5%, none.",
-    doc: "How many failed items pause the run, counted from its start or its last resume; a percentage is of the items that are final, and is judged when 20 of them are. Items that run by then finish, so a few more may fail. Items that actors make count like all others, but for those that nobody waits for any more. A run is also paused, once, when the first 50 items to end have all failed; with `none` failures never pause it.",
+    doc: "How many failed items pause the run, counted from its start or its last resume; a percentage is of the items that are final, and is judged when 20 of them are. Items that run by then finish, so a few more may fail. Items that actors make count too, but for those that nobody waits for any more. A run is also paused, once, when the first 50 items to end have all failed; with `none` failures never pause it.",
   },
   "run.time_limit": {
     kind: "duration",
