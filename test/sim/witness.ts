@@ -465,18 +465,14 @@ export class Witness {
   #checkDone({ idText, done }: ShadowItem): void {
     if (done === undefined) return;
     const digest = Buffer.from(done.digest).toString("hex");
-    const made = this.#journal
-      .of(idText)
-      .filter(
-        ({ attempt, worker, output }) =>
-          attempt === done.attempt && this.#workerOf.get(worker) === done.worker && output === digest,
-      )
-      .map(({ version }) => version);
-    if (made.length === 0)
-      throw new Violation(`the result of ${short(idText)}#${done.attempt} was never made`);
+    const isMade = ({ attempt, worker, output }: Execution): boolean =>
+      attempt === done.attempt && this.#workerOf.get(worker) === done.worker && output === digest;
+    const made = this.#journal.of(idText).flatMap((each) => (isMade(each) ? each.version : []));
+    const name = short(idText);
+    if (made.length === 0) throw new Violation(`the result of ${name}#${done.attempt} was never made`);
     // A caller does not say which version it has. Behind an older copy an attempt is made once more, perhaps by another version.
     if (done.pluginVersion !== "" && !made.includes(done.pluginVersion))
-      throw new Violation(`V: ${short(idText)} is of version ${made.join()}, not ${done.pluginVersion}`);
+      throw new Violation(`V: ${name} is of version ${made.join()}, not ${done.pluginVersion}`);
   }
 
   #checkFailed({ idText, failed }: ShadowItem): void {
