@@ -8,12 +8,16 @@ import { Violation } from "./world.ts";
 export class SteadyClocks {
   /** Against the clock of the process. */
   readonly #offsets = new Map<SimProcess, number>();
+  /** The same by leadership: a process may lead again, by the wall clock of then. */
+  readonly #led = new WeakMap<CoordinatorState, number>();
 
   /** After a turn. Throws a violation. */
-  read({ steadyOffsetMs }: CoordinatorState, process: SimProcess): void {
+  read(state: CoordinatorState, process: SimProcess): void {
+    const { steadyOffsetMs } = state;
     if (steadyOffsetMs === undefined) return;
-    const before = this.#offsets.get(process) ?? -Infinity;
+    const before = this.#led.get(state) ?? -Infinity;
     if (steadyOffsetMs < before) throw new Violation(`${process.name} puts the clock back that timers go by`);
+    this.#led.set(state, steadyOffsetMs);
     this.#offsets.set(process, steadyOffsetMs);
   }
 
