@@ -244,8 +244,11 @@ export class Outbox {
     this.#batches.push({ key, message, bytes, keys: message.results.map((result) => this.#recall(result)) });
   }
 
-  /** An earlier process has finished it: the coordinator is to wait for the result, which comes. */
-  #recall({ attempt, epoch = 0n, incarnation }: Result): string {
+  /**
+   * An earlier process has finished it: the coordinator is to wait for the result, which comes. By its version a leader that has never
+   * heard of the attempt knows one of the candidate.
+   */
+  #recall({ attempt, epoch = 0n, incarnation, pluginVersion: version }: Result): string {
     const { itemId = NO_BYTES, attempt: number = 0 } = attempt ?? {};
     const key = attemptKey(itemId, number, epoch);
     const nothing = {
@@ -254,10 +257,9 @@ export class Outbox {
       priority: 0,
       alone: false,
       plugin: "",
-      version: "",
       timeoutMs: 0,
     };
-    this.#finished.set(key, { key, itemId, attempt: number, epoch, incarnation, ...nothing });
+    this.#finished.set(key, { key, itemId, attempt: number, epoch, incarnation, version, ...nothing });
     return key;
   }
 

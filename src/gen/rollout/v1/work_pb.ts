@@ -430,7 +430,8 @@ export type HeldAttempt = Message<"rollout.v1.HeldAttempt"> & {
   incarnation: Uint8Array;
 
   /**
-   * The version that the assignment named. Empty: it named none.
+   * The version that the assignment named; of an attempt that an earlier process has finished, the one that executed it. Empty: it
+   * named none.
    *
    * @generated from field: string plugin_version = 5;
    */
