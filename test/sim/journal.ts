@@ -14,6 +14,8 @@ export interface Execution {
   assignedAtMs: number | undefined;
   /** A candidate executes it; the witness's to say. */
   isTrial: boolean;
+  /** Its item runs with nothing beside it: what its server dies of is its own doing; the witness's to say. */
+  runsAlone: boolean;
   endedAtMs: number | undefined;
   outcome: Outcome["kind"] | "died" | undefined;
   output: string | undefined;

@@ -96,6 +96,7 @@ export class SimBackend implements Backend {
       startedAtMs: world.nowMs,
       assignedAtMs: undefined,
       isTrial: false,
+      runsAlone: false,
       isTooLarge: false,
       endedAtMs: undefined,
       outcome: undefined,

@@ -16,7 +16,7 @@ const FINDS = [
 ];
 
 /** The same of releases, which no variant has unless it asks for one. */
-const FINDS_OF_RELEASES = [3_100_024, 4_000_726];
+const FINDS_OF_RELEASES = [3_100_024, 4_000_726, 4_700_839, 4_702_263];
 
 /** They found it with keys that were no actors. */
 const WITHOUT_ACTORS: Variant = {

@@ -39,6 +39,8 @@ export interface Budgets {
   readonly maxLost: number;
 }
 
+type Assigned = Pick<Execution, "isTrial" | "runsAlone"> & { readonly assignedAtMs: number };
+
 /** Longer than a slow disk takes to read, much shorter than anybody's patience. */
 const IDLE_MAX_MS = 10_000;
 
@@ -54,8 +56,8 @@ export class Witness {
   readonly #run: RunWitness;
   readonly #releases = new ReleaseWitness();
   readonly #lead: LeadWitness;
-  /** When an attempt was last assigned, and whether to a candidate: that costs its item nothing, and a store that lost it may say otherwise. */
-  readonly #assignments = new Map<string, { readonly atMs: number; readonly isTrial: boolean }>();
+  /** How an attempt was last assigned: one of a candidate costs its item nothing, and a store that lost it may say otherwise. */
+  readonly #assignments = new Map<string, Assigned>();
   /** When a leader gave out an attempt itself, by its name and the leader's epoch; what it took up again it has not given. */
   readonly #givenAtMs = new Map<string, number>();
   /** By worker id, of those that remember it on a disk: the highest epoch of a leader whose work it has begun, and since when. */
@@ -338,8 +340,7 @@ export class Witness {
     const worker = this.#workerOf.get(process) ?? "";
     const name = `${short(item)}#${attempt}`;
     const assignment = this.#assignments.get(attemptName(item, attempt, worker));
-    execution.isTrial = assignment?.isTrial ?? false;
-    execution.assignedAtMs = assignment?.atMs;
+    Object.assign(execution, assignment);
     this.#guard(() => {
       this.#checkAlone(execution);
       if (this.#drainingSince.has(process))
@@ -431,9 +432,10 @@ export class Witness {
     if (running === undefined) return;
     const name = attemptName(idText, running.attempt, running.worker);
     const before = this.#assignments.get(name);
-    if (before !== undefined && before.atMs > this.#powerLostAtMs)
+    if (before !== undefined && before.assignedAtMs > this.#powerLostAtMs)
       throw new Violation(`C3: attempt ${running.attempt} of ${short(idText)} is given out twice`);
-    this.#assignments.set(name, { atMs: this.#world.nowMs, isTrial: running.trial !== "" });
+    const how = { isTrial: running.trial !== "", runsAlone: mustRunAlone(running) };
+    this.#assignments.set(name, { assignedAtMs: this.#world.nowMs, ...how });
     if (running.epoch < this.epoch) this.#adopted++;
     else this.#givenAtMs.set(`${name} ${running.epoch}`, this.#world.nowMs);
     this.#checkCompany(running);
@@ -485,7 +487,9 @@ export class Witness {
   #errorsOf(idText: string): number {
     const from = this.#run.retakenFrom(idText);
     const since = this.#journal.of(idText).filter(({ attempt, isTrial }) => attempt > from && !isTrial);
-    return since.filter(({ outcome }) => outcome === "error").length;
+    const isFailure = ({ outcome, runsAlone: isAlone }: Execution): boolean =>
+      outcome === "error" || (outcome === "crash_shared" && isAlone);
+    return since.filter(isFailure).length;
   }
 
   #acknowledgedResult(worker: WorkerId, result: Result): void {
