@@ -2,6 +2,7 @@
 import { expect } from "chai";
 import { ERROR } from "../../../support/world-worker.ts";
 import type { WorldWorker } from "../../../support/world-worker.ts";
+import { chosenWorkers } from "../../../../src/coordinator/release/arms.ts";
 import { itemKeyOf } from "../../../../src/coordinator/ledger/place.ts";
 import { react } from "../../../../src/coordinator/reactor.ts";
 import { countsKey, stageKey } from "../../../../src/coordinator/release/records.ts";
@@ -329,6 +330,28 @@ describe("releases and failures", () => {
     expect((await run.world.view()).done).to.equal(100);
     expect(await run.state()).to.equal("ROLLING");
     expect((await run.status()).reason).to.equal("no ready worker has both versions");
+  });
+
+  it("release failure: the workers outside of a stage are cordoned, and items that are not for trial go on", async () => {
+    const run = await ReleaseRun.start({ items: 60 });
+    for (const number of [1, 2, 3]) await run.worker(number);
+    const { world, workers } = run;
+    const chosen = chosenWorkers(releaseId(1), [...world.state.workers.values()], { count: 2, ready: 3 });
+    const inside = workers.filter(({ id }) => chosen.has(id));
+    const outside = workers.filter(({ id }) => !chosen.has(id));
+    let failures = 0;
+    await run.work(() => (failures++ < 4 ? ERROR : undefined), { workers: outside });
+    await run.work(good, { workers: inside });
+    await run.create({}, { stages: [onWorkers(2, { minItems: 1_000 }), ALL] });
+    world.takeTopics();
+    await run.work(() => ERROR, { workers: outside });
+    expect(world.takeTopics()).to.include("worker_cordoned");
+    // The cordoned one comes to try one item in that time, and gets what nobody has failed.
+    for (let round = 0; round < 5; round++) {
+      await run.watch(4_000);
+      await run.work(good, { workers: inside });
+    }
+    expect((await world.view()).done).to.equal(60);
   });
 
   it("release failure: stable is bad too, and the candidate is not blamed for that", async () => {
