@@ -81,6 +81,7 @@ export class Coordinator {
   readonly #reach = new AwaitedValue<RunReach>();
   readonly #followedKeys = new FollowedKeys();
   readonly #wonAtMs: number;
+  readonly #wonAtWallMs: number;
   #loop: TurnLoop | undefined;
   #loss: Loss | undefined;
   #isAborted = false;
@@ -101,7 +102,7 @@ export class Coordinator {
     this.#leadership = won.leadership;
     this.#role = won.role;
     this.#state = won.state;
-    this.#wonAtMs = options.clock.monotonicMs();
+    [this.#wonAtMs, this.#wonAtWallMs] = [options.clock.monotonicMs(), options.clock.wallMs()];
     this.takeover = won.takeover;
     this.epoch = won.leadership.epoch;
     this.storeId = won.storeId;
@@ -220,6 +221,7 @@ export class Coordinator {
     return {
       epoch: this.epoch,
       epochRow: this.#leadership.epochRow,
+      electedAtWallMs: this.#wonAtWallMs,
       mayAct: () => this.#loss === undefined && this.#elector.mayAct(),
       // With a full inbox the next one will do.
       publish: () => void this.#loop?.push({ kind: "publish" }),

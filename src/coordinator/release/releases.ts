@@ -89,7 +89,12 @@ export class Releases {
 
   /** Whether a release is under way. */
   get isLive(): boolean {
-    return this.#latest !== undefined && !isOver(this.#latest);
+    return this.underWay !== "";
+  }
+
+  /** Its id; empty: none is. */
+  get underWay(): string {
+    return this.#latest === undefined || isOver(this.#latest) ? "" : this.#latest.id;
   }
 
   /** Whether something is tried now. */

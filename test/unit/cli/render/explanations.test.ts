@@ -99,6 +99,7 @@ const detail = (change: Partial<WorkerDetail> = {}): WorkerDetail => ({
   credit: 2,
   hasSession: true,
   failuresInRow: 0,
+  releasePart: undefined,
   ...change,
 });
 
@@ -345,6 +346,15 @@ describe("the explanation of a worker", () => {
   ] as const) {
     it(`says it when ${why}`, () => expect(explained(args[0], args[1])).to.contain(text));
   }
+
+  it("says its part in a release that is under way, last", () => {
+    const releasePart = "it has both versions\u001b[2J, and counts for version 2";
+    const release = madeRelease();
+    expect(explained({ releasePart }, { release }).split(". ").at(-1)).to.equal(
+      `Release ${release.release} tries version 2: it has both versions\\u001b[2J, and counts for version 2.`,
+    );
+    expect(explained({}, { release })).to.not.contain("Release");
+  });
 
   it("shows some of what it has, and how much more there is", () => {
     const holds = Array.from({ length: 25 }, (_, at) => ({

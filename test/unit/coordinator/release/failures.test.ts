@@ -1,5 +1,6 @@
 // Failures in the middle of a release, in the reactor and on a clock by hand. The titles are those under which the documents name them.
 import { expect } from "chai";
+import { failedItems } from "../../../support/failed-items.ts";
 import { ERROR } from "../../../support/world-worker.ts";
 import type { WorldWorker } from "../../../support/world-worker.ts";
 import { chosenWorkers } from "../../../../src/coordinator/release/arms.ts";
@@ -460,11 +461,34 @@ describe("releases and failures", () => {
       expect(await run.state()).to.equal(items === 99 ? "COMPLETED" : "ENDED");
     });
 
-  it("release failure: a failed item is retried in the middle, and is not charged for its trials", async () => {
-    const run = await started({ items: 30, budgets: { maxAttempts: 1 } });
+  it("release failure: a failed item is retried in the middle, and is stable's for the rest of that release", async () => {
+    const run = await started({ items: 30, budgets: { maxAttempts: 1 }, terms: { stages: ENDLESS } });
     await run.work(() => ERROR, { rounds: 12 });
-    const { failed } = await run.world.view();
-    expect(failed).to.equal(30);
+    expect((await run.world.view()).failed, "tried or not, one charged attempt each").to.equal(30);
+    const judged = (): number[] => {
+      const { stable, candidate } = currentStage(latestOf(run)).counts;
+      return [stable.judged, candidate.judged];
+    };
+    const before = judged();
+    expect(before[0] ?? 0).to.be.greaterThan(0);
+    expect(before[1] ?? 0).to.be.greaterThan(0);
+    const failed = await failedItems(run.world);
+    await run.world.step({ kind: "retry", failed, answer: () => undefined });
+    await takeOver(run);
+    const versions: (string | undefined)[] = [];
+    const noted: Behaviour = ({ pluginVersion }) => {
+      versions.push(pluginVersion);
+      return SUCCESS;
+    };
+    await run.work(noted);
+    expect(versions.length).to.equal(16);
+    expect(versions, "the candidate gets none").not.to.include("2");
+    expect(judged(), "each item is judged once").to.deep.equal(before);
+    await run.steer({ action: "abort", reason: "" });
+    await run.create({ id: releaseId(2) }, { stages: ENDLESS });
+    await run.work(noted, { rounds: 2 });
+    expect((await run.world.view()).done).to.equal(30);
+    expect(versions.slice(16), "another release tries what is left").to.include("2");
   });
 
   it("release failure: a lost worker of a stage of workers counts once", async () => {
