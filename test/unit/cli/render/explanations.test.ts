@@ -15,7 +15,7 @@ import type { RunStatus } from "../../../../src/client/run-status.ts";
 import type { WorkerDetail, WorkerSummary } from "../../../../src/client/workers.ts";
 import type { IncarnationId } from "../../../../src/base/ids.ts";
 import { newWorkerId } from "../../../support/certificates.ts";
-import { madeRelease } from "../../../support/made-release.ts";
+import { madeRelease } from "./made-release.ts";
 import { madeStatus } from "../../../support/made-status.ts";
 import { madeResult } from "../../../support/made-results.ts";
 
