@@ -193,7 +193,7 @@ export function isTrusted({ trust }: WorkerRow): boolean {
   return trust.state === TRUSTED;
 }
 
-/** Those that are given work: the trusted ones, and all of them where none is trusted. */
+/** Workers that are given work: the trusted ones, and all of them where none is trusted. */
 export function trustedOf(rows: readonly WorkerRow[]): readonly WorkerRow[] {
   const trusted = rows.filter(isTrusted);
   return trusted.length > 0 ? trusted : rows;
