@@ -6,7 +6,7 @@ import { VirtualClock } from "../../support/virtual-clock.ts";
 const called = (arm: (done: () => void) => void): Promise<void> => new Promise((resolve) => arm(resolve));
 
 describe("the system's clock", () => {
-  it("never goes back", () => {
+  it("never goes back in monotonic time", () => {
     let last = systemClock.monotonicMs();
     for (let reading = 0; reading < 10_000; reading++) {
       const now = systemClock.monotonicMs();

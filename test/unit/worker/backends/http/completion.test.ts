@@ -112,7 +112,7 @@ describe("server-sent events", () => {
     }
   });
 
-  it("are given up when one does not end", () => {
+  it("are given up when one event exceeds the limit", () => {
     const line = new EventStream(100, () => undefined);
     const lines = new EventStream(100, () => undefined);
     const write = (events: EventStream, text: string): boolean =>
