@@ -4,6 +4,7 @@ import { spawn } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
 import { CHECKS } from "../../scripts/checks.ts";
 
 const REPOSITORY = join(import.meta.dirname, "../..");
@@ -11,7 +12,7 @@ const PROGRAMS = join(REPOSITORY, "node_modules/.bin");
 
 export interface Ended {
   readonly code: number | null;
-  /** Standard output and standard error, as they came. */
+  /** Standard output and standard error, without colours. */
   readonly output: string;
 }
 
@@ -81,7 +82,8 @@ export class House {
     }
     return new Promise((resolve, reject) => {
       child.once("error", reject);
-      child.once("close", (code) => resolve({ code, output }));
+      // The formatter colours what it says on a CI, whatever NO_COLOR says.
+      child.once("close", (code) => resolve({ code, output: stripVTControlCharacters(output) }));
     });
   }
 }

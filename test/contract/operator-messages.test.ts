@@ -26,7 +26,7 @@ import { OutcomeClass } from "../../src/gen/rollout/v1/work_pb.ts";
 const OF_BYTES = new Set(["Submit", "ListResults", "BackUp", "ExportKeys", "ImportKeys"]);
 const BYTES = [
   ...["GetItemResponse.payload", "GetAttemptLogResponse.log", "GetKeyResponse.state"],
-  ...["KeyContents.state", "KeyContents.next", "ArmedTimer.event"],
+  ...["KeyContents.state", "KeyContents.next", "WaitingItem.payload", "ArmedTimer.event"],
 ];
 /** As workers are told it too: each kind of origin has members of its own. */
 const ONE_OF_SEVERAL = "ItemOrigin";

@@ -130,7 +130,7 @@ export class LocalRunPlace {
     const first = this.start();
     await this.untilResults(2);
     first.send("SIGINT");
-    await first.until("its answer", () => first.stderr.find((line) => line.includes("leaving")));
+    await first.until("its answer", () => first.stderr.find((line) => line.includes("stopping")));
     this.letGo();
     const { code } = await first.ended;
     if (code !== 4) throw new Error(`it ended with ${String(code)}`);

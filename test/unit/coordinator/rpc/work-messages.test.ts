@@ -110,6 +110,7 @@ describe("frames of a session between the wire and the coordinator", () => {
     expect(keyed({ state: Buffer.concat([state, state]) })).to.deep.equal({
       kind: "too_large",
       message: `the state is ${2 * LIMITS.stateBytes} bytes; the limit is ${LIMITS.stateBytes} (limits.state of the coordinator)`,
+      isBreach: true,
     });
     expect(read().outcome).to.not.have.property("keyed");
     const failed = read({ outcome: OutcomeClass.ERROR, errorMessage: "no", keyed: { basedOn: 7n, state } });
