@@ -25,7 +25,7 @@ export class ActorHistory extends ActorCommand {
   static override readonly flags = {
     ...configFlags("operator"),
     limit: integerFlag({
-      summary: `The most events to show; default ${EVENTS_USUAL}.`,
+      summary: "The most events to show.",
       min: 1,
       max: 100_000,
       helpValue: "N",
