@@ -4,6 +4,8 @@ import type { Command, Config } from "@oclif/core";
 import { CommandHelp, Help } from "./oclif.ts";
 import { EXIT } from "../base/error-row.ts";
 import type { ExitCode } from "../base/error-row.ts";
+// An entry of its own would cut what all commands share into pieces, and each piece is a file to load at every start.
+import { settingObjects, settingsPage } from "./settings-page.ts";
 
 const COLUMNS_MIN = 60;
 const COLUMNS_MAX = 110;
@@ -35,13 +37,11 @@ export class RolloutHelp extends Help {
 
   /** Shows the page of a command or topic, or of the settings; of the program when the id is empty. */
   async show(id: string): Promise<void> {
-    if (id === SETTINGS_PAGE) await this.#showSettings();
+    if (id === SETTINGS_PAGE) this.#showSettings();
     else await (id === "" ? this.showRootHelp() : this.showHelp([id]));
   }
 
-  /** Loaded by nothing else: each start would pay for the table of settings. */
-  async #showSettings(): Promise<void> {
-    const { settingsPage } = await import("./settings-page.ts");
+  #showSettings(): void {
     this.log(settingsPage(this.config.bin, this.opts.maxWidth));
   }
 
@@ -102,8 +102,8 @@ class FlagsHelp extends CommandHelp {
  * Help for a program, an object for each command: for the one with this id, for all below that topic, or for every one when the
  * id is empty. For the page of the settings an object for each of them.
  */
-export async function helpObjects(config: Config, id: string): Promise<object[]> {
-  if (id === SETTINGS_PAGE) return (await import("./settings-page.ts")).settingObjects();
+export function helpObjects(config: Config, id: string): object[] {
+  if (id === SETTINGS_PAGE) return settingObjects();
   return config.commands
     .filter((command) => !command.hidden && isBelow(command.id, id))
     .toSorted((one, other) => (one.id < other.id ? -1 : 1))

@@ -77,8 +77,7 @@ async function perform(config: Config, target: Target, argv: readonly string[]):
       return exitCodeFrom(await config.runCommand(target.id, [...target.rest]));
     case "help":
       if (wantsJson(argv))
-        for (const page of await helpObjects(config, target.id))
-          process.stdout.write(`${JSON.stringify(page)}\n`);
+        for (const page of helpObjects(config, target.id)) process.stdout.write(`${JSON.stringify(page)}\n`);
       else await new RolloutHelp(config).show(target.id);
       return EXIT.done;
     case "version":
