@@ -76,7 +76,7 @@ describe("a simulated cluster", () => {
     expect(met.followed).to.be.greaterThan(met.shared / 4);
   });
 
-  it("met actors, in these seeds", () => {
+  it("executes actors in some of these seeds", () => {
     expect(met.acting).to.be.within(16, 40);
   });
 

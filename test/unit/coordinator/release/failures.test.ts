@@ -1,6 +1,6 @@
 // Failures in the middle of a release, in the reactor and on a clock by hand. The titles are those under which the documents name them.
 import { expect } from "chai";
-import { failedItems } from "../../../support/failed-items.ts";
+import { failedItems } from "../keys/failed-items.ts";
 import { ERROR } from "../../../support/world-worker.ts";
 import type { WorldWorker } from "../../../support/world-worker.ts";
 import { chosenWorkers } from "../../../../src/coordinator/release/arms.ts";

@@ -51,7 +51,7 @@ describe("dispatch", () => {
     expect(worker.texts).to.deep.equal(texts(3));
   });
 
-  it("shares out what there is between those that ask", async () => {
+  it("shares few items between all workers that ask", async () => {
     const workers: WorldWorker[] = [];
     for (const number of [1, 2, 3]) workers.push(await ledger.worker(number, { credit: 100 }));
     await ledger.submit(texts(10));
