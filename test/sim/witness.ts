@@ -54,10 +54,8 @@ export class Witness {
   readonly #run: RunWitness;
   readonly #releases = new ReleaseWitness();
   readonly #lead: LeadWitness;
-  /** Attempts of candidates, which cost their items nothing. */
-  readonly #trials = new Set<string>();
-  /** When an attempt was last assigned. */
-  readonly #assignedAtMs = new Map<string, number>();
+  /** When an attempt was last assigned, and whether to a candidate: that costs its item nothing, and a store that lost it may say otherwise. */
+  readonly #assignments = new Map<string, { readonly atMs: number; readonly isTrial: boolean }>();
   /** When a leader gave out an attempt itself, by its name and the leader's epoch; what it took up again it has not given. */
   readonly #givenAtMs = new Map<string, number>();
   /** By worker id, of those that remember it on a disk: the highest epoch of a leader whose work it has begun, and since when. */
@@ -328,7 +326,7 @@ export class Witness {
     this.#guard(() => {
       for (const { attempt } of assignments) {
         const item = itemIdText(attempt?.itemId ?? new Uint8Array());
-        if (!this.#assignedAtMs.has(attemptName(item, attempt?.attempt ?? 0, worker)))
+        if (!this.#assignments.has(attemptName(item, attempt?.attempt ?? 0, worker)))
           throw new Violation(`C2: ${short(item)}#${attempt?.attempt} leaves and was never committed`);
       }
     });
@@ -339,8 +337,9 @@ export class Witness {
     const { item, attempt, worker: process } = execution;
     const worker = this.#workerOf.get(process) ?? "";
     const name = `${short(item)}#${attempt}`;
-    execution.isTrial = this.#trials.has(attemptName(item, attempt, worker));
-    execution.assignedAtMs = this.#assignedAtMs.get(attemptName(item, attempt, worker));
+    const assignment = this.#assignments.get(attemptName(item, attempt, worker));
+    execution.isTrial = assignment?.isTrial ?? false;
+    execution.assignedAtMs = assignment?.atMs;
     this.#guard(() => {
       this.#checkAlone(execution);
       if (this.#drainingSince.has(process))
@@ -431,11 +430,10 @@ export class Witness {
   #assigned({ idText, running }: ShadowItem): void {
     if (running === undefined) return;
     const name = attemptName(idText, running.attempt, running.worker);
-    const before = this.#assignedAtMs.get(name);
-    if (before !== undefined && before > this.#powerLostAtMs)
+    const before = this.#assignments.get(name);
+    if (before !== undefined && before.atMs > this.#powerLostAtMs)
       throw new Violation(`C3: attempt ${running.attempt} of ${short(idText)} is given out twice`);
-    this.#assignedAtMs.set(name, this.#world.nowMs);
-    if (running.trial !== "") this.#trials.add(name);
+    this.#assignments.set(name, { atMs: this.#world.nowMs, isTrial: running.trial !== "" });
     if (running.epoch < this.epoch) this.#adopted++;
     else this.#givenAtMs.set(`${name} ${running.epoch}`, this.#world.nowMs);
     this.#checkCompany(running);
