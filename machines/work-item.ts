@@ -27,7 +27,7 @@ export interface ItemContext extends AttemptKey {
   readonly returnedAtMs: readonly number[];
   /** The release whose candidate the attempt tries; empty: it tries none. */
   readonly trial: string;
-  /** The release whose candidate has failed it: that one tries it no more. Empty: none has. */
+  /** The release that tries it no more: its candidate has failed it, or an operator has retried it meanwhile. Empty: none. */
   readonly tried: string;
   readonly maxAttempts: number;
   readonly maxLost: number;

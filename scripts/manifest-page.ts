@@ -23,8 +23,8 @@ export function manifestPage(generated: string, table: MakeTable): string {
 
 ${generated}
 
-A plugin is what executes the items of a run: a name, a version and a backend, written down in a manifest. The command line of
-\`rollout run FILE -- CMD\` is one without a manifest: the plugin \`command\`, version 1.
+A plugin executes the items of a run. A manifest names it: name, version and backend. The command line of
+\`rollout run FILE -- CMD\` is a plugin without a manifest: \`command\`, version 1.
 
 \`\`\`toml
 name = "infer"          # a to z, 0 to 9 and -
@@ -36,38 +36,38 @@ item_timeout = "10m"    # optional: how long one attempt may take
 command = ["python3", "infer.py"]
 \`\`\`
 
-\`rollout submit --plugin FILE\` says what the items are for, and \`rollout worker run --plugin FILE\` what a worker can execute; the flag
-may be given several times there, each plugin with a name of its own. \`worker.plugins\` in \`rollout.toml\` says the same for both. A
-worker gets the items of plugins that it has, by name. Without any manifest a worker has the plugin \`mock\`, and items are submitted for
+\`rollout submit --plugin FILE\` names the plugin of the items, and \`rollout worker run --plugin FILE\` a plugin of a worker; a worker
+may have several. \`worker.plugins\` in \`rollout.toml\` sets both. A
+worker gets the items of its plugins, by name. Without a manifest, workers have the plugin \`mock\`, and items are submitted for
 it.
 
-Relative paths are relative to the manifest, and its directory is where processes are started; \`working_directory\` names another one.
-Anything unknown is refused with its line, and so is a value that is not allowed. The run's \`--item-timeout\` goes before the manifest's
+Paths are relative to the manifest. Processes start in the manifest's directory, or in \`working_directory\`.
+An unknown key and a value that is not allowed are refused with their line. The run's \`--item-timeout\` replaces the manifest's
 \`item_timeout\`.
 
 ## The task
 
-A run is of one task, the one of its first submission, and what the task is made of is part of each item's id: plugin name, backend, and
-the fields that the tables below call part of the task. So a changed command is another run with other results, and a file that is
-submitted again for the same task adds only what is new. Version, concurrency, times and where a server is started are no part of it:
-the next version of a program goes on with the same items, and each result says which version made it. What a file that is
-named contains is no part of it either; its name, as it is written in the manifest, is.
+A run has one task, the one of its first submission. The task is the plugin name, the backend, and
+the fields that the tables below call part of the task; it is part of each item's id. So a changed command needs another run, and a file that is
+submitted again for the same task adds only new lines. Version, concurrency, times and a server's host are not part of the task:
+the next version of a program goes on with the same items, and each result says which version made it. The name of a file in the
+manifest is part of the task, its content is not.
 
-The environment that a manifest names is part of the task, because a model's name may be in it. What only concerns this machine
-(\`CUDA_VISIBLE_DEVICES\`) belongs into the environment of the worker, which processes inherit. So do secrets.
+\`env\` is part of the task (not of \`http\` and \`actor\`), because it may have a model's name. Put what concerns only this machine
+(\`CUDA_VISIBLE_DEVICES\`), and secrets, into the environment of the worker, which processes inherit.
 
 ## Another version while the run goes on
 
 With \`--hot-reload\` a worker looks at the manifests of its plugins, at the files that the backends module, machine and actor load, and at the
 first words of a command that are files, twice a second. When one has changed and stands still, the manifest is read again:
 
-- Items that begin from then on are executed by the new plugin, and results say its version. Items that run end with what they
-  began with; then that is closed. The worker says \`plugin_reloaded\`, and its heartbeats name the new version.
-- A manifest that is not valid, a file that does not load, a plugin of another name: the old one stays, and the worker warns.
-- Another task under another \`version\` comes beside the old one: next section. Under the same version it is refused, because results that
-  name a version are all made by one task.
+- The new plugin executes items that begin from then on. Running items end with the old one, which is then closed. The worker emits
+  \`plugin_reloaded\`, and its heartbeats name the new version.
+- If the manifest is not valid, a file does not load, or the plugin has another name, the old one stays, and the worker warns.
+- Another task under another \`version\` is taken up beside the old one: see the next section. Under the same version it is refused, because
+  one version has one task.
 
-What a file imports is not looked at: change \`version\` in the manifest when you have changed that. Without \`--hot-reload\` a worker
+The worker does not look at imported files: when you change one, change \`version\` in the manifest. Without \`--hot-reload\` a worker
 reads its manifests once; drain it and start it again.
 
 ## Versions side by side
@@ -81,23 +81,23 @@ rollout worker run --plugin v1.toml --plugin v2.toml
 rollout worker run --plugin v1.toml --plugin-dir ./plugins
 \`\`\`
 
-The first manifest of a name is the worker's own version: it executes every item that names no other, so a second version changes nothing by
-itself. An item that names a version is executed by exactly that one; a worker that does not have it hands it back, and nobody is charged.
+The first manifest of a name is the worker's own version: it executes every item that names no version, so a second version changes nothing by
+itself. Exactly the version that an item names executes it; a worker without that version hands the item back, uncharged.
 
-With \`--plugin-dir\` a version comes while the worker runs: each \`*.toml\` in that directory is looked at twice a second and taken up when it
-has stood still. A link counts as the file that it leads to, for relative paths too. The directory and the file have to belong to you or to root,
-with no right for others to write. A manifest that cannot be taken up (not valid, of a plugin that the worker does not have, another task
+With \`--plugin-dir\` you add a version while the worker runs: it looks at each \`*.toml\` in that directory twice a second, and takes it up when it
+no longer changes. A link counts as the file that it leads to, also for relative paths. The directory and the file must belong to you or to root,
+and others must not have the right to write. A manifest that cannot be taken up (not valid, of a plugin that the worker does not have, another task
 under a version that is there) is a warning in the worker's log; it never ends the worker. A version stays when its file goes, until the worker ends.
 The workers of \`rollout run\` look at \`plugins\` in the run's directory.
 
-A version is loaded when its first item comes. \`--loaded-versions\` says how many of one plugin are loaded at once, 2 unless said. With 1, for a
-GPU that holds one model, the worker lets what runs end, closes one version, waits until that is gone, and loads the other. Neither that time
-nor the time of loading counts against an item's time limit. A version that does not start is gone from this worker, and its items are handed
-back; only a worker whose own version does not start ends.
+A version is loaded when its first item comes. \`--loaded-versions\` (default 2, 1 to 4) is the number of versions of one plugin that are loaded at once. With 1, for a
+GPU that holds one model, the worker lets its items end, closes one version, waits until that is gone, and loads the other. That time
+does not count against an item's time limit. A version that does not start is removed from this worker, and its items are handed
+back; a worker ends only when its own version does not start.
 
-## What a manifest may say
+## Keys of a manifest
 
-Beside \`name\`, \`version\`, \`backend\`, \`item_timeout\` and \`working_directory\` stands one table, that of the backend.
+\`name\`, \`version\`, \`backend\`, \`item_timeout\`, \`working_directory\`, and one table, that of the backend.
 
 ${sections.join("\n\n")}
 `;

@@ -1,5 +1,5 @@
-// Bans by ESLint's own `no-restricted-*` rules: time, chance and the state of the process come in by injection, and nothing
-// decides on the text of an error. They name the plain spellings; an alias is found by its reader.
+// Bans by ESLint's own `no-restricted-*` rules: time, chance and the state of the process come in by injection, nothing
+// decides on the text of an error, and no test ends early as if it had passed. They name the plain spellings; an alias is found by its reader.
 import type { Linter } from "eslint";
 
 export interface Injected {
@@ -77,6 +77,12 @@ const ERROR_TEXT_DECISIONS = [
   message: "A decision on the text of an error: decide on its code or its kind.",
 }));
 
+const EARLY_END_OF_A_TEST = {
+  selector:
+    "CallExpression[callee.name='it'] > ArrowFunctionExpression > BlockStatement > IfStatement > ReturnStatement.consequent[argument=null]",
+  message: "A test that ends here passes and has looked at nothing: return expect.fail(why).",
+};
+
 /** The rules for files in which the kinds that are `true` are injected. */
 export function restrictions(injected: Partial<Injected> = {}): Linter.RulesRecord {
   const { clock = true, chance = true, process = true, loopDelay = true } = injected;
@@ -102,6 +108,7 @@ export function restrictions(injected: Partial<Injected> = {}): Linter.RulesReco
     "no-restricted-syntax": [
       "error",
       ...ERROR_TEXT_DECISIONS,
+      EARLY_END_OF_A_TEST,
       ...(clock
         ? [{ selector: ":matches(NewExpression, CallExpression)[callee.name='Date']", message: ADVICE.clock }]
         : []),

@@ -42,19 +42,19 @@ export const ERRORS = {
   },
   plugin_repeated: {
     ...usage,
-    message: "{file}: there is version {version} of plugin {name} already, from {other}",
-    hint: "give each plugin a name of its own, or each of its versions a version",
+    message: "{file}: version {version} of plugin {name} is already taken from {other}",
+    hint: "give each plugin another name, or each version of it another version number",
   },
   backend_broken: {
     ...usage,
     message: "the backend of plugin {plugin} does not start: {reason}",
-    hint: "correct it and start the worker again; what it had was handed back, and no item was charged",
+    hint: "correct the manifest or the program and start the worker again; its items were handed back, and none was charged",
   },
-  machine_unusable: { ...usage, message: "no machine can be taken from {file}: {reason}", hint: "{advice}" },
+  machine_unusable: { ...usage, message: "cannot load a machine from {file}: {reason}", hint: "{advice}" },
   too_few_files: {
     ...usage,
-    message: "{who} needs {needed} files and sockets open at once, and a process may have {limit} here",
-    hint: "raise the limit before: `ulimit -n {needed}` or more in a shell, LimitNOFILE= in a systemd unit",
+    message: "{who} needs {needed} open files and sockets, and a process may have {limit} here",
+    hint: "raise the limit first: `ulimit -n {needed}` or more in a shell, LimitNOFILE= in a systemd unit",
   },
 
   // Input
@@ -75,13 +75,13 @@ export const ERRORS = {
   },
   key_invalid: {
     ...usage,
-    message: "{file}:{line}: no item of a key: {reason}",
-    hint: "correct that line and give the same command again: of the lines that are sent together with it none is submitted, and nothing is submitted twice",
+    message: "{file}:{line}: not an item with a key: {reason}",
+    hint: "correct that line and give the same command again: no line of the same batch was submitted, and no line is submitted twice",
   },
   input_changed: {
     ...storage,
-    message: "{file} was changed while it was read: what is submitted of it is not what it was at first",
-    hint: "give the same command again: it takes the file as it is then, and what was submitted is not submitted twice",
+    message: "{file} was changed while it was read: the submitted lines are not those that it had at first",
+    hint: "give the same command again: it reads the file as it is then, and submits no line twice",
   },
   item_too_large: {
     ...usage,
@@ -135,7 +135,7 @@ export const ERRORS = {
   store_unreachable: {
     ...storage,
     message: "the database {path} cannot be reached: {reason}",
-    hint: "see that the server runs and listens there; a coordinator that starts tries on by itself",
+    hint: "check that the server runs and listens there; a coordinator that starts goes on trying",
   },
   store_corrupt: {
     ...storage,
@@ -145,7 +145,7 @@ export const ERRORS = {
   store_broken: {
     ...storage,
     message: "the database {path} cannot be opened, because it is damaged at {key}: {reason}",
-    hint: "restore a copy of it: as it is nothing can be read out of it, not by `rollout results{config}` either",
+    hint: "restore a copy: nothing can be read from it as it is, not by `rollout results{config}` either",
   },
   worker_store_corrupt: {
     ...storage,
@@ -160,12 +160,12 @@ export const ERRORS = {
   quarantine_refused: {
     ...usage,
     message: "{key} is not set aside: {reason}",
-    hint: "name a key that `rollout doctor{config}` calls damaged; where it can name none, export with `rollout results{config}` what can be read",
+    hint: "give a key that `rollout doctor{config}` names as damaged; if it names none, export what can be read with `rollout results{config}`",
   },
   store_write_failed: {
     ...storage,
     message: "a write to the database {path} failed: {reason}",
-    hint: "free space, replace the disk or mend the server, then start again: nothing that was acknowledged is lost",
+    hint: "free space, replace the disk or repair the server, then start again: nothing that was acknowledged is lost",
   },
   store_newer: {
     ...storage,
@@ -193,8 +193,8 @@ export const ERRORS = {
   },
   coordinator_name_not_found: {
     ...unreachable,
-    message: "the coordinator's name in {address} is not found",
-    hint: "correct the address, or the name service of this machine",
+    message: "the host name in {address} is not found",
+    hint: "correct the address, or the name service (DNS) of this machine",
   },
   coordinator_refused_connection: {
     ...unreachable,
@@ -217,7 +217,7 @@ export const ERRORS = {
     ...unreachable,
     retry: "new-leader",
     message: "no coordinator leads: {said}",
-    hint: "where one has died another takes over by itself within seconds; else start one with `rollout coordinator run{config}`",
+    hint: "if the leader has died, another coordinator takes over within seconds; otherwise start one with `rollout coordinator run{config}`",
   },
   certificate_refused: {
     ...refused,
@@ -284,7 +284,7 @@ export const ERRORS = {
   },
   no_successor: {
     ...conflicting,
-    message: "no other coordinator is there that could take over",
+    message: "no other coordinator can take over",
     hint: "start one beside it with `rollout coordinator run`, over the same Postgres; `rollout status{config}` shows which are there",
   },
   overloaded: {
@@ -304,8 +304,8 @@ export const ERRORS = {
   worker_alive: {
     ...conflicting,
     retry: "same-leader",
-    message: "worker {worker} is alive, and whoever asks for its certificate does not hold its key",
-    hint: "give this worker an id and a state directory of its own, or end the other one: it counts as failed some seconds later",
+    message: "worker {worker} is alive, and this process does not have its key",
+    hint: "give this worker another id and another state directory, or end the other one: it counts as failed some seconds later",
   },
   certificate_revoked: {
     ...refused,

@@ -6,7 +6,7 @@ export const KEY_ERRORS = {
   event_id_reused: {
     ...conflicting,
     message: "event {event} of {key} was submitted before with another payload",
-    hint: "an event id names one item for ever: give a changed one another id",
+    hint: "an event id names one item for ever: give a changed event another id",
   },
   partition_full: {
     ...conflicting,
@@ -31,8 +31,8 @@ export const KEY_ERRORS = {
   },
   run_not_paused: {
     ...conflicting,
-    message: "the run goes on: keys that are exported now would go on in both runs",
-    hint: "`rollout pause{config}` first, export when nothing executes any more, import, and `rollout cancel{config}` here",
+    message: "the run is not paused: exported keys would go on in both runs",
+    hint: "pause it with `rollout pause{config}`, export when nothing executes any more, import there, then `rollout cancel{config}` here",
   },
   actor_unknown: {
     ...unknown,
@@ -46,13 +46,13 @@ export const KEY_ERRORS = {
   },
   actor_ended: {
     ...conflicting,
-    message: "actor {actor} never comes to what is waited for: {reason}",
+    message: "actor {actor} cannot reach what is waited for: {reason}",
     hint: "`rollout actor history {actor}{config}` says which events have brought it there",
   },
   actor_not_there_yet: {
     ...conflicting,
     exit: EXIT.itemsFailed,
-    message: "after {seconds} s actor {actor} has not come to what is waited for: it is in {value}",
+    message: "actor {actor} has not reached what is waited for within {seconds} s: it is in {value}",
     hint: "wait again, or see with `rollout actor get {actor}{config}` what it waits for",
   },
 } as const satisfies Record<string, ErrorRow>;

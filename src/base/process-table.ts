@@ -1,7 +1,7 @@
 // The kernel's account of processes, their descriptors and their limits: the one reader of /proc/PID.
 //
 // Keeps true: a process is told from a later one of the same number by when it started, and from one of another boot by that.
-import { readdirSync, readFileSync, closeSync } from "node:fs";
+import { closeSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import type { Clock } from "./clock.ts";
 import { sleep } from "./clock.ts";
 import { errnoOf } from "./errors.ts";
@@ -32,6 +32,15 @@ export function findProcess(pid: number): KernelProcess | undefined {
   const startedAt = fields[19];
   if (startedAt === undefined || state === "Z" || state === "X") return undefined;
   return { pid, group: Number(group), session: Number(session), startedAt };
+}
+
+/** Where a link of a process leads, such as `cwd`; undefined when there is none that can be read. */
+export function processLink(pid: number, name: string): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/${name}`);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whether there is a process of this number, one that has ended and that nobody has waited for included. */

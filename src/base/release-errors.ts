@@ -31,7 +31,7 @@ export const RELEASE_ERRORS = {
   },
   release_stage_waits: {
     ...conflicting,
-    message: "stage {stage} of the release is not open: it is in stage {current}",
+    message: "stage {stage} of the release is not open: the release is in stage {current}",
     hint: "promote stage {current} first",
   },
   release_no_items: {
@@ -41,7 +41,7 @@ export const RELEASE_ERRORS = {
   },
   release_run_over: {
     ...conflicting,
-    message: "nothing is left in this run that a release could be tried on",
+    message: "this run has no items left to try a release on",
     hint: "submit with the new version in a run of its own, made with `rollout init`",
   },
   release_plugin_other: {
@@ -68,7 +68,7 @@ export const RELEASE_ERRORS = {
   release_workers_few: {
     ...conflicting,
     message:
-      "a stage with {workers} workers needs more ready ones than the {ready} that there are: one stays with the old version",
+      "a stage with {workers} workers needs one more ready worker, which stays with the old version; {ready} are ready",
     hint: "start more workers, or give the stage fewer",
   },
   release_one_version: {

@@ -32,6 +32,8 @@ export interface WorkerSummary extends Plain<WorkerInfo> {
 export interface WorkerDetail extends WorkerSummary, Omit<Plain<GetWorkerResponse>, "info"> {
   /** Items that it has, started or not: at most 1,000. */
   readonly holds: readonly { readonly item: string; readonly attempt: number }[];
+  /** Its part in the release that is not over, in words: whether it counts for the candidate, and which items it gets. */
+  readonly releasePart: string | undefined;
 }
 
 /** All workers in order of id, a page a call. Throws the transport's rows. */

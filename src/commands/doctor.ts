@@ -36,6 +36,7 @@ export class Doctor extends BaseCommand {
       "transport.key_file",
       "worker.coordinator_addr",
       "worker.plugins",
+      "worker.plugin_dir",
       "worker.preemption",
       "worker.metadata_addr",
       "log.format",

@@ -41,7 +41,7 @@ export class Init extends BaseCommand {
     dir: Flags.string({ summary: "The directory to write into.", default: ".", helpValue: "PATH" }),
     coordinators: Flags.string({
       summary:
-        "Hosts of coordinators that share a database, each HOST or HOST:PORT; the port is 50051 unless said.",
+        "Hosts of coordinators that share a database, each HOST or HOST:PORT; the default port is 50051.",
       helpValue: "A,B,C",
     }),
   };

@@ -101,6 +101,7 @@ export class CoordinatorDesk {
     const row = {
       ...{ address: address(), weight, role: role.name, isWilling: true },
       epoch: this.leading?.epoch ?? null,
+      electedAtWallMs: this.leading?.term.electedAtWallMs ?? null,
       ...{ snapshotNumber: null, rehearsalMs: null, rehearsedAtWallMs: null, hearsLeader: null },
       heartbeat: 0,
     };

@@ -72,13 +72,14 @@ export class ManifestWatch {
 }
 
 /** Paths in it are relative to where the file itself is, not to a link that leads there. Throws as `loadManifest` does. */
-async function loadFollowed(file: string): Promise<Manifest> {
+export async function loadFollowed(file: string): Promise<Manifest> {
   await demandTrusted(file);
   // One that leads nowhere is said to do so by its own name.
   return loadManifest(await realpath(file).catch(() => file));
 }
 
-function refusalOf(error: unknown): string {
+/** Why no manifest could be loaded, with what to do. */
+export function refusalOf(error: unknown): string {
   if (error instanceof RolloutError) return `${describeError(error)} (${error.hint})`;
   return systemReason(error);
 }

@@ -16,6 +16,12 @@ import type { IntakeOptions } from "./version-intake.ts";
 
 const MANIFEST = /^[^.].*\.toml$/;
 
+/** Names of files, in order. Throws not_trusted and what the system throws. */
+export async function manifestsIn(directory: string): Promise<string[]> {
+  await demandTrusted(directory);
+  return (await readdir(directory)).filter((name) => MANIFEST.test(name)).sort();
+}
+
 export interface PluginDirectoryOptions extends Omit<IntakeOptions, "signal"> {
   /** It need not be there yet. */
   readonly directory: string;
@@ -80,9 +86,7 @@ export class PluginDirectory {
     const { directory } = this.#options;
     const seen = [...this.#watches.keys()];
     try {
-      await demandTrusted(directory);
-      const found = (await readdir(directory)).filter((name) => MANIFEST.test(name)).sort();
-      const added = found.filter((name) => !this.#watches.has(name));
+      const added = (await manifestsIn(directory)).filter((name) => !this.#watches.has(name));
       const names = [...seen, ...added];
       this.#say(
         names.length > LIMITS.pluginsPerBeat ? `more than ${LIMITS.pluginsPerBeat} manifests in it` : "",

@@ -1,15 +1,18 @@
 // A run's tables on a Postgres for a command that looks into them or mends them by itself: only while no coordinator leads there. A
 // directory has a lock that says so; here it is the lease, which a leader renews.
 import type { Clock } from "../base/clock.ts";
-import { sleep } from "../base/clock.ts";
+import { isoTime, sleep } from "../base/clock.ts";
 import { failure } from "../base/errors.ts";
-import type { RunId } from "../base/ids.ts";
+import { parseUlid } from "../base/ids.ts";
+import type { IncarnationId, RunId } from "../base/ids.ts";
 import type { Random } from "../base/random.ts";
 import type { StorageConfig } from "../config/resolve.ts";
 import { StorageLease } from "../coordinator/lead/lease.ts";
 import type { LeaseRows } from "../coordinator/lead/lease.ts";
+import { presenceRecord } from "../coordinator/lead/presence.ts";
 import type { Logger } from "../observe/log.ts";
-import { COORDINATOR_LEASE_KEY, EPOCH_KEY } from "../storage/keys.ts";
+import { decodeRecord } from "../storage/codec.ts";
+import { COORDINATOR_LEASE_KEY, coordinatorKey, EPOCH_KEY } from "../storage/keys.ts";
 import { isSameValue } from "../storage/store.ts";
 import type { Batch, CommitOutcome, Store } from "../storage/store.ts";
 import { openExistingLedger } from "./ledger-store.ts";
@@ -38,26 +41,43 @@ export async function openUnled(look: UnledLook): Promise<Unled> {
   const store = await openExistingLedger(look.storage, look.runId, look);
   if (store === undefined) return { kind: "absent" };
   try {
-    const rows = await untilQuiet(store, look);
-    if (rows !== undefined) return { kind: "free", store: new GuardedStore(store, rows) };
+    const { isQuiet, rows } = await lookAtLease(store, look);
+    if (isQuiet) return { kind: "free", store: new GuardedStore(store, rows) };
+    const holder = await leaderText(store, rows);
     await store.close();
-    return { kind: "led", holder: "a coordinator, which renews its lease" };
+    return { kind: "led", holder };
   } catch (error) {
     await store.close();
     throw error;
   }
 }
 
-/** The rows of a lease that nobody holds, or nobody renews; undefined while somebody does. */
-async function untilQuiet(store: Store, { ttlMs, clock }: UnledLook): Promise<LeaseRows | undefined> {
+/** The rows of a lease; it is quiet when nobody holds it, or nobody renews it. */
+async function lookAtLease(
+  store: Store,
+  { ttlMs, clock }: UnledLook,
+): Promise<{ readonly isQuiet: boolean; readonly rows: LeaseRows }> {
   const lease = new StorageLease(store, "");
   const first = await lease.read();
   const endMs = clock.monotonicMs() + ttlMs;
   for (let rows = first; ; rows = await lease.read()) {
-    if (!isSameValue(first.leaseBytes, rows.leaseBytes)) return undefined;
-    if (rows.lease === undefined || rows.lease.holder === null || clock.monotonicMs() >= endMs) return rows;
+    if (!isSameValue(first.leaseBytes, rows.leaseBytes)) return { isQuiet: false, rows };
+    const isFree = rows.lease === undefined || rows.lease.holder === null;
+    if (isFree || clock.monotonicMs() >= endMs) return { isQuiet: true, rows };
     await sleep(clock, LOOK_MS);
   }
+}
+
+/** Since when it leads is in the leader's own row, unless an earlier version or a later one has written that. */
+async function leaderText(store: Store, { lease }: LeaseRows): Promise<string> {
+  const text = "a coordinator, which renews its lease";
+  const holder = parseUlid<IncarnationId>(lease?.holder ?? "");
+  if (holder === undefined) return text;
+  const key = coordinatorKey(holder);
+  const value = await store.get(key);
+  const decoded = value && decodeRecord(presenceRecord, key, value);
+  const sinceMs = decoded?.kind === "ok" ? decoded.value.electedAtWallMs : null;
+  return sinceMs === null ? text : `${text} and leads since ${isoTime(sinceMs)}`;
 }
 
 class GuardedStore implements Store {

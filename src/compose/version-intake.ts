@@ -37,8 +37,11 @@ export async function takeUp(
   return `another task needs a run of its own, or a version of its own: it was ${was.summary}, and is ${is.summary}`;
 }
 
-/** A version that is here with the same task may have come by another file, and is left as it is. */
-function addVersion({ plugins, make, log }: IntakeOptions, manifest: Manifest): string | undefined {
+/** Why not, if it is not added. A version that is here with the same task may have come by another file, and is left as it is. */
+export function addVersion(
+  { plugins, make, log }: Pick<IntakeOptions, "plugins" | "make" | "log">,
+  manifest: Manifest,
+): string | undefined {
   const { name, version } = manifest;
   const known = plugins.find(name, version)?.taskDigest;
   if (known !== undefined && taskOf(manifest).digest.equals(known)) return undefined;

@@ -56,7 +56,7 @@ export function startsProcesses(manifest: Manifest): boolean {
 }
 
 /** Executes nothing, and charges nobody. */
-const UNOPENED: Backend = {
+export const UNOPENED: Backend = {
   execute: () => Promise.resolve({ kind: "preempted" }),
   close: () => Promise.resolve(),
 };

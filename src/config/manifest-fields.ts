@@ -57,7 +57,7 @@ const code = {
     kind: "size",
     min: "16MiB",
     max: "1024GiB",
-    doc: "How much JavaScript heap each of its processes may have; as Node decides unless said.",
+    doc: "The largest JavaScript heap of each of its processes. Without it Node decides.",
   },
   load_timeout: {
     ...LAUNCH,
@@ -93,7 +93,7 @@ export const MANIFEST_FIELDS = {
       kind: "choice",
       choices: ["constant", "uniform", "exponential"],
       default: "constant",
-      doc: "How that time varies: not at all, between nothing and twice of it, or exponentially around it.",
+      doc: "How that time varies: not at all, evenly from nothing to twice that time, or exponentially with that mean.",
     },
     failure_percent: {
       ...LAUNCH,
@@ -101,7 +101,7 @@ export const MANIFEST_FIELDS = {
       default: 0,
       min: 0,
       max: 100,
-      doc: "How many of a hundred attempts it lets fail.",
+      doc: "The percentage of attempts that it lets fail.",
     },
     journal: { ...LAUNCH, kind: "path", doc: "A file to which it appends a line for each execution." },
     state: {
@@ -109,7 +109,7 @@ export const MANIFEST_FIELDS = {
       kind: "size",
       min: "1B",
       max: "1MiB",
-      doc: "The size of the state that it keeps for each key: how many items of it have succeeded, and blanks. Without it none is kept.",
+      doc: "The size of the state that it keeps for each key: the number of its successful items, and blanks. Without it, it keeps no state.",
     },
   },
   command: {
@@ -130,7 +130,7 @@ export const MANIFEST_FIELDS = {
       default: 1,
       min: 1,
       max: 1_024,
-      doc: "How many items one process has at once; there are as many processes as the worker's slots need.",
+      doc: "How many items one process has at once. There are as many processes as the worker's slots need.",
     },
     ready_timeout: readyTimeout,
     env,
@@ -147,7 +147,7 @@ export const MANIFEST_FIELDS = {
     path: {
       kind: "text",
       maxBytes: TEXT_BYTES,
-      doc: "Added to `url`; `{.field}` is a field of the item. Unless said, and if `url` ends in `/v1`, what fits the body: `/chat/completions`, `/completions` or `/embeddings`.",
+      doc: "Added to `url`; `{.field}` is a field of the item. Without it, if `url` ends in `/v1`, the body decides: `/chat/completions`, `/completions` or `/embeddings`.",
     },
     method: {
       kind: "choice",
@@ -158,29 +158,29 @@ export const MANIFEST_FIELDS = {
     body: {
       kind: "object",
       default: {},
-      doc: "A template of the body, in which `{}` is the item and `{.field}` a field of it. The body is the item itself unless said.",
+      doc: "A template of the body, in which `{}` is the item and `{.field}` a field of it. Without it the body is the item itself.",
     },
     model: {
       kind: "text",
       maxBytes: TEXT_BYTES,
-      doc: "Sent instead of the model that an item names.",
+      doc: "The model of every request, instead of the one that an item names.",
     },
     parameters: {
       kind: "object",
       default: {},
-      doc: "Fields for the body of each request that the item does not say itself, such as `max_tokens`.",
+      doc: "Fields for the body of each request whose item does not have them, such as `max_tokens`.",
     },
     format: {
       kind: "choice",
       choices: ["auto", "plain", "openai-batch"],
       default: "auto",
-      doc: "Whether lines of OpenAI Batch files are recognized as such, never, or demanded.",
+      doc: "Lines of OpenAI Batch files: `auto` recognizes them, `plain` never does, `openai-batch` refuses other items.",
     },
     output: {
       kind: "text",
       default: "body",
       maxBytes: TEXT_BYTES,
-      doc: "What of an answer is the output: `body`, `message` (of the first choice), or a JSON pointer.",
+      doc: "The part of an answer that is the output: `body`, `message` (of the first choice), or a JSON pointer.",
     },
     stream: {
       ...LAUNCH,
@@ -192,14 +192,14 @@ export const MANIFEST_FIELDS = {
       ...LAUNCH,
       kind: "texts",
       default: {},
-      doc: "Headers of each request. `${NAME}` is a variable of the worker's environment: no secret needs to stand here.",
+      doc: "Headers of each request. `${NAME}` is a variable of the worker's environment, for secrets.",
     },
     concurrency: {
       ...LAUNCH,
       kind: "integer",
       min: 1,
       max: 4_096,
-      doc: "How many requests are under way at once; as many as the worker has slots unless said.",
+      doc: "How many requests are under way at once. Without it, as many as the worker has slots.",
     },
     timeout: {
       ...LAUNCH,
@@ -207,7 +207,7 @@ export const MANIFEST_FIELDS = {
       default: "10m",
       min: "10ms",
       max: "1d",
-      doc: "How long the server may be silent within a request. How long an item may take is `item_timeout`.",
+      doc: "How long the server may be silent within a request; `item_timeout` limits the whole attempt.",
     },
     max_tries: {
       ...LAUNCH,
@@ -222,18 +222,18 @@ export const MANIFEST_FIELDS = {
       ...LAUNCH,
       kind: "text",
       maxBytes: TEXT_BYTES,
-      doc: "What answers 2xx when the launched server is ready; `/health` of `url` unless said.",
+      doc: "The address that answers 2xx when the launched server is ready. Without it, `/health` of `url`.",
     },
     ready_timeout: {
       ...readyTimeout,
-      doc: "How long a launched server may take to be ready, and any server may be out of reach, before the worker gives up.",
+      doc: "How long a launched server may take to be ready, and how long any server may be out of reach, before the worker gives up.",
     },
     env: { ...env, ...LAUNCH },
     kill_grace: killGrace,
   },
   module: {
     ...code,
-    parameters: { kind: "object", default: {}, doc: "Given to the function with each item." },
+    parameters: { kind: "object", default: {}, doc: "A table that the function gets with each item." },
   },
   machine: {
     ...code,
@@ -243,7 +243,7 @@ export const MANIFEST_FIELDS = {
       default: "1s",
       min: "0ms",
       max: "1h",
-      doc: 'How often its snapshot is kept at most; `"0ms"`: after each transition.',
+      doc: 'The least time between two kept snapshots; `"0ms"`: after each transition.',
     },
   },
   actor: {
@@ -260,7 +260,7 @@ export const MANIFEST_FIELDS = {
       default: 1,
       min: 1,
       max: 1_000_000,
-      doc: "The version of the shape that states have: one more whenever that changes.",
+      doc: "The version of the shape of states. Add one whenever the shape changes.",
     },
     memory_limit: code.memory_limit,
     load_timeout: code.load_timeout,

@@ -81,7 +81,7 @@ export const METRIC_FIELDS = {
     name: {
       kind: "text",
       maxBytes: 64,
-      doc: "Its name in `release status`; the last part of `pointer` unless said.",
+      doc: "Its name in `release status`. Without it, the last part of `pointer`.",
     },
     range: {
       kind: "range",
@@ -96,7 +96,7 @@ export const METRIC_FIELDS = {
     },
     max_worse: {
       kind: "number",
-      doc: "How much worse the candidate's mean may be, in the unit of the number; a hundredth of `range` unless said.",
+      doc: "How much worse the candidate's mean may be, in the unit of the number. Without it, a hundredth of `range`.",
     },
   },
 } as const satisfies Record<string, Record<string, Documented>>;

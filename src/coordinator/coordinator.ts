@@ -1,8 +1,9 @@
 // A coordinator from the first claim to the last commit: wins the lease, rebuilds its state, leads until it is stopped or finds
 // that it does not lead any more. The chart of its role says what it may do at each moment.
 //
-// The coordinator's files above all rooms: `reactor` is one turn, `turn-loop` takes inputs and commits, `perform-effect`
-// carries out, `replay` makes the state of a new leader, and this file puts them together.
+// The coordinator's files above all rooms: `before-claim` looks for reasons not to lead, by `ledger-charts` and `rollback` among others; `replay`
+// makes the state of a new leader, and `rehearsal` tries that while another leads; `turn-loop` takes inputs and commits, `reactor` is one turn,
+// `perform-effect` carries out. This file puts them together, with the parts that `coordinator-options` names.
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { Candidacy } from "../../machines/coordinator-role.ts";
 import { AwaitedValue } from "../base/awaited-value.ts";
@@ -10,12 +11,6 @@ import { sleep } from "../base/clock.ts";
 import type { Epoch, StoreId } from "../base/ids.ts";
 import { turnstile } from "../base/turnstile.ts";
 import { LIMITS } from "../config/limits.ts";
-import { EnrolmentService } from "../gen/rollout/v1/enrolment_pb.ts";
-import { HeartbeatService } from "../gen/rollout/v1/heartbeat_pb.ts";
-import { KeyService } from "../gen/rollout/v1/keys_pb.ts";
-import { ReleaseService } from "../gen/rollout/v1/release_pb.ts";
-import { OperatorService } from "../gen/rollout/v1/run_pb.ts";
-import { WorkService } from "../gen/rollout/v1/work_pb.ts";
 import { claimStore } from "../storage/store-identity.ts";
 import type { Exposition } from "../observe/metrics/exposition.ts";
 import type { CoordinatorOptions } from "./coordinator-options.ts";
@@ -35,14 +30,9 @@ import type { Input } from "./turn/input.ts";
 import { performEffect } from "./perform-effect.ts";
 import type { EffectPorts } from "./perform-effect.ts";
 import { FollowedKeys } from "./rpc/followed-keys.ts";
-import { enrolmentService } from "./rpc/enrolment-service.ts";
-import { heartbeatService } from "./rpc/heartbeat-service.ts";
 import type { Leader } from "./rpc/leader.ts";
+import { leaderRoutes } from "./rpc/leading.ts";
 import { envelopeOf } from "./rpc/messages.ts";
-import { keyService } from "./rpc/key-service.ts";
-import { operatorService } from "./rpc/operator-service.ts";
-import { releaseService } from "./rpc/release-service.ts";
-import { workService } from "./rpc/work-service.ts";
 import { keyHealthOf } from "./run/key-operator.ts";
 import type { KeyHealth } from "./run/key-operator.ts";
 import { addLeaderMetrics } from "./run/leader-metrics.ts";
@@ -81,6 +71,7 @@ export class Coordinator {
   readonly #reach = new AwaitedValue<RunReach>();
   readonly #followedKeys = new FollowedKeys();
   readonly #wonAtMs: number;
+  readonly #wonAtWallMs: number;
   #loop: TurnLoop | undefined;
   #loss: Loss | undefined;
   #isAborted = false;
@@ -101,7 +92,7 @@ export class Coordinator {
     this.#leadership = won.leadership;
     this.#role = won.role;
     this.#state = won.state;
-    this.#wonAtMs = options.clock.monotonicMs();
+    [this.#wonAtMs, this.#wonAtWallMs] = [options.clock.monotonicMs(), options.clock.wallMs()];
     this.takeover = won.takeover;
     this.epoch = won.leadership.epoch;
     this.storeId = won.storeId;
@@ -202,16 +193,8 @@ export class Coordinator {
       stopping: this.#stopping.signal,
       onHigherEpoch: (epoch) => watch.heard(epoch),
     };
-    router.service(HeartbeatService, heartbeatService(leader));
-    const { clock, eventFeed: feed, sight } = this.#options;
-    router.service(OperatorService, operatorService(leader, store, { clock, feed, sight }));
-    router.service(KeyService, keyService(leader, store, clock));
-    router.service(ReleaseService, releaseService(leader, store, clock));
-    router.service(WorkService, workService(leader, clock));
-    router.service(
-      EnrolmentService,
-      enrolmentService(leader, { sign, isOwnBundle: this.#options.isOwnBundle ?? (() => false), log }),
-    );
+    const { clock, eventFeed: feed, sight, isOwnBundle = () => false } = this.#options;
+    leaderRoutes(router, leader, store, { clock, feed, sight, sign, isOwnBundle, log });
   };
 
   /** This leadership as its part among the others has it. */
@@ -220,6 +203,7 @@ export class Coordinator {
     return {
       epoch: this.epoch,
       epochRow: this.#leadership.epochRow,
+      electedAtWallMs: this.#wonAtWallMs,
       mayAct: () => this.#loss === undefined && this.#elector.mayAct(),
       // With a full inbox the next one will do.
       publish: () => void this.#loop?.push({ kind: "publish" }),

@@ -98,7 +98,7 @@ const TABLE = {
   },
   coordinator_following: {
     level: "info",
-    doc: "Another coordinator leads over the same store, or none does: this one is there to take over. Said when it begins to follow, and whenever the leader is another one.",
+    doc: "This coordinator does not lead: another one leads over the same store, or none does, and this one is ready to take over. Emitted when it begins to follow, and whenever the leader changes.",
     fields: {
       address: text("host and port at which this coordinator is reached"),
       leader_address: perhapsText("the leader's; null while none is known"),
@@ -107,7 +107,7 @@ const TABLE = {
   },
   coordinator_rehearsed: {
     level: "debug",
-    doc: "A coordinator that follows has read the ledger as it would to lead. Each minute, where the store can be read as it is at one moment.",
+    doc: "A coordinator that follows has read the ledger, as it would do to lead. Once a minute, where the store can be read as it is at one moment.",
     fields: {
       epoch: perhaps("number of the leadership that it follows; null while it knows of none"),
       snapshot_number: number("the last snapshot that the leader had published"),
@@ -138,7 +138,7 @@ const TABLE = {
   },
   store_generation_changed: {
     level: "warn",
-    doc: "The database goes on from another branch of its history than the one of the last leadership: a standby was promoted, or a backup restored. The new leadership leaves out all numbers that the other branch may have given.",
+    doc: "The database is on another branch of its history than in the last leadership: a standby was promoted, or a backup was restored. The new leadership skips all numbers that the other branch may have given.",
     fields: {
       epoch: number("number of the new leadership"),
       from: text("the branch of the last leadership, as the database names it"),
@@ -147,7 +147,7 @@ const TABLE = {
   },
   store_rolled_back: {
     level: "error",
-    doc: "The database is at an older state than this coordinator or a worker has seen it. The coordinator ends with exit code 6, unless `storage.on_rollback` is `accept`.",
+    doc: "The database is in an older state than this coordinator or a worker has seen. The coordinator ends with exit code 6, unless `storage.on_rollback` is `accept`.",
     fields: {
       epoch: number("number of the last leadership that the database knows; -1 when it knows none"),
       seen_epoch: number("number of the last one that was seen"),
@@ -160,8 +160,8 @@ const TABLE = {
   },
   store_stalled: {
     level: "warn",
-    doc: "The database has not answered a write that has to be on stable storage for 2 s, and each time that it has lasted twice as long: a disk hangs, or a standby is away. Nothing is acknowledged meanwhile; the leader goes on leading.",
-    fields: { for_ms: number("since when") },
+    doc: "A write that must be on stable storage has waited 2 s for the database: a disk hangs, or a standby is away. Emitted again whenever the wait has doubled. Nothing is acknowledged meanwhile; the leader goes on leading.",
+    fields: { for_ms: number("how long the write has waited") },
   },
   store_answering: {
     level: "info",
@@ -170,11 +170,11 @@ const TABLE = {
   },
   coordinator_unreachable: {
     level: "warn",
-    doc: "A worker reaches no coordinator that leads at the addresses that it has: after four times `liveness.coordinator_failure_timeout`, and each time that it has lasted twice as long. It goes on trying; if the coordinator has another address now, `worker.coordinator_addr` says so.",
+    doc: "For four times `liveness.coordinator_failure_timeout` a worker has reached no leading coordinator at its addresses. Emitted again whenever that time has doubled. The worker goes on trying. If the coordinator has moved, set `worker.coordinator_addr` and start the worker again.",
     fields: {
       worker_id: WORKER,
-      address: text("what it tries; several are separated by commas"),
-      for_ms: number("since when"),
+      address: text("the addresses that it tries, separated by commas"),
+      for_ms: number("how long it has reached none"),
     },
   },
   drain_started: {
@@ -201,7 +201,7 @@ const TABLE = {
   },
   plugin_loaded: {
     level: "info",
-    doc: "A worker can execute a plugin, as far as that is known before there is an item for it.",
+    doc: "A worker can execute a plugin, as far as it can tell before the first item.",
     fields: { plugin: text("its name"), version: text("its version") },
   },
   plugin_reloaded: {
@@ -215,7 +215,7 @@ const TABLE = {
   },
   worker_cordoned: {
     level: "warn",
-    doc: "A worker failed several items in a row while others succeeded: while there are others it is given one item every few minutes.",
+    doc: "A worker failed several items in a row while others succeeded. As long as there are others, it gets one item every 3 minutes.",
     fields: {
       worker_id: WORKER,
       incarnation: INCARNATION,
@@ -234,7 +234,7 @@ const TABLE = {
   },
   partitions_moved: {
     level: "info",
-    doc: "Workers have joined or left the ring, so partitions of keys are other workers' from now on. Their keys go on meanwhile.",
+    doc: "Workers have joined or left the ring, so partitions of keys belong to other workers from now on. No key waits for that.",
     fields: {
       epoch: number("the assignment epoch, raised by one"),
       joined: of<readonly string[]>("the workers that have joined"),
@@ -251,7 +251,7 @@ const TABLE = {
   },
   partition_loaded: {
     level: "info",
-    doc: "A worker has the states of a partition that is its own by the ring: assignments of these keys come without them from now on.",
+    doc: "A worker has all states of one of its partitions: items of these keys come without their states from now on.",
     fields: {
       worker_id: WORKER,
       partition: number("its number"),
@@ -270,7 +270,7 @@ const TABLE = {
   },
   run_paused: {
     level: "warn",
-    doc: "Nothing more is given out: an operator, or one of the run's limits, has said so. What executes goes on.",
+    doc: "An operator or a limit has paused the run: it gives out no items. Items that execute go on.",
     fields: { reason: text("why, in words") },
   },
   run_resumed: {
@@ -281,7 +281,7 @@ const TABLE = {
   ...RELEASE_EVENTS,
   run_cancelled: {
     level: "warn",
-    doc: "The run has ended for good before it was complete: what executed is killed, what waits never starts.",
+    doc: "An operator has ended the run for good before it was complete: items that execute are killed, items that wait never start.",
     fields: {
       done: number("items with a result"),
       failed: number("items without one, those that were executing among them"),
@@ -295,7 +295,7 @@ const TABLE = {
   },
   enrolment_ending: {
     level: "warn",
-    doc: "An enrolment bundle lets nobody new in before long: a fifth of its quota or of its lifetime is left. Once for each, bundle and coordinator lifetime. Workers that have joined by it stay.",
+    doc: "An enrolment bundle will soon admit no new worker: a fifth of its quota or of its lifetime is left. Once for each of the two, per bundle and coordinator lifetime. Workers that have joined by it stay.",
     fields: {
       bundle_id: text("the bundle, as `rollout ca revoke` takes it"),
       enrolled: number("workers that have joined by it"),
@@ -313,7 +313,7 @@ const TABLE = {
   },
   events_dropped: {
     level: "warn",
-    doc: "The reader of standard output was too slow. Stands where the missing events would have stood.",
+    doc: "The reader of standard output was too slow. This event stands where the missing ones would have stood.",
     fields: { count: number("how many events are missing here") },
   },
 } satisfies Record<string, EventRow>;

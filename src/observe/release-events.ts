@@ -35,7 +35,7 @@ export const RELEASE_EVENTS = {
       release: RELEASE,
       stage: STAGE,
       held_by: text(
-        "`operator`; `breach`, a verdict that waits for a person; `limit`, so many items without a verdict",
+        "`operator`; `breach`: a verdict that waits for a person; `limit`: `max_items` without a verdict",
       ),
       reason: REASON,
     },
@@ -52,7 +52,7 @@ export const RELEASE_EVENTS = {
   },
   release_rolled_back: {
     level: "warn",
-    doc: "The candidate of a release was worse than is allowed: no item gets it any more, and those that it failed are done by the old version.",
+    doc: "The candidate of a release was worse than allowed: no item gets it any more, and the old version does the items that it failed.",
     fields: { release: RELEASE, stage: STAGE, reason: REASON },
   },
   release_aborted: {
@@ -62,7 +62,7 @@ export const RELEASE_EVENTS = {
   },
   release_completed: {
     level: "info",
-    doc: "A release has reached all: every item gets the new version from now on.",
+    doc: "A release is complete: every item gets the new version from now on.",
     fields: { release: RELEASE, version: text("the new version") },
   },
   release_ended: {

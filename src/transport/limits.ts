@@ -57,6 +57,13 @@ const METHODS: Readonly<Record<string, MethodLimits>> = {
       QUESTION,
     ]),
   ),
+  // 16 stages, and 16 metrics with a pointer of 1 KiB each.
+  ...Object.fromEntries(
+    ["CreateRelease", "GetRelease", "ListReleases", "SteerRelease"].map((name) => [
+      `rollout.v1.ReleaseService/${name}`,
+      QUESTION,
+    ]),
+  ),
   "rollout.v1.KeyService/ImportKeys": { messageBytes: LIMITS.dataMaxBytes + BESIDE_AN_ITEM_BYTES },
   "rollout.v1.WorkService/GetAssignment": QUESTION,
   "rollout.v1.CoordinatorService/Describe": QUESTION,

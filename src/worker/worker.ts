@@ -1,5 +1,5 @@
 // A worker from its start to its goodbye, put together: its items, its beats and its drain, whose chart says whether it stays. The
-// coordinator hears of all that by beats.
+// coordinator hears of all that by beats. Above all rooms there are this file and `workload`, which has its items, session and outbox as one.
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { showAddresses } from "../base/address.ts";

@@ -206,6 +206,9 @@ const REFUSED: readonly Snippet[] = [
   ...all("no-restricted-properties", "test/support", ["export const one = Math.random();"]),
   ...all("no-restricted-globals", "bench", ["export const at = performance.now();"]),
   ...all("no-restricted-syntax", "src/worker", ERROR_TEXTS),
+  ...all("no-restricted-syntax", "test/unit", [
+    'it("is", () => {\n  const [one] = all;\n  if (one === undefined) return;\n  one();\n});',
+  ]),
   ...all("no-restricted-syntax", "test/unit", [onError('if (error.message === "gone") return 2;')]),
   ...[...TYPED, ...SYNTAX].flatMap(([rule, text]) => all(rule, "src/worker", [text])),
   ...SHAPES.map(([rule, file, text]) => ({ rule, file, text })),

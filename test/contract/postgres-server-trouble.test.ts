@@ -93,7 +93,7 @@ describe("Postgres: a server in trouble", () => {
   describe("that turns read-only", () => {
     afterEach(() => setForAll(server.url, "default_transaction_read_only", "off"));
 
-    it("is not opened, and what an open store commits waits until it is over", async () => {
+    it("refuses to open a store, and commits of an open store wait until it takes writes again", async () => {
       const store = await open();
       await store.commit(batchOf({ puts: [putOf("a", "1")] }));
       await setForAll(server.url, "default_transaction_read_only", "on");

@@ -35,17 +35,21 @@ describe("the page about actors", () => {
       for (const { file, text } of blocks) if (file !== undefined) writeFileSync(cluster.file(file), text);
       await cluster.startCoordinator();
       const first = await cluster.startWorker({ args: ["--plugin", "order.toml"] });
+      let linesSeen = 0;
       for (const [at, block] of blocks.entries()) {
         if (block.notRun?.startsWith(WALK) !== true) continue;
         let said = "";
         for (const line of block.text.trim().split("\n")) said += await take(cluster, line);
         const printed = blocks[at + 1];
-        for (const line of printed?.language === "text" ? printed.text.trim().split("\n") : [])
+        for (const line of printed?.language === "text" ? printed.text.trim().split("\n") : []) {
           expect(onOneSpace(said), block.at).to.include(onOneSpace(line));
+          linesSeen++;
+        }
         if (!block.text.includes("history")) continue;
         await first.kill();
         await cluster.startWorker({ args: ["--plugin", "order.toml"] });
       }
+      expect(linesSeen, "lines that the page says are printed").to.be.above(0);
       writeFileSync(cluster.file("order-2.ts"), withMigration(fileOf("order-2.ts"), blocks));
       expect(await take(cluster, "rollout actor check --plugin order-2.toml")).to.include(
         "All 1 go on with this code.",

@@ -37,6 +37,7 @@ describe("rollout doctor", () => {
         verdict: "warning",
         hint: "start one with `rollout worker run -c .`",
       });
+      expect(lonely.findings.get("leader")?.detail).to.match(/:\d+ leads in epoch 0, since \d{4}-\S+Z, /);
       expect(lonely.findings.get("database")?.detail).to.include(`pid ${coordinator.pid}`);
 
       await cluster.startWorker();

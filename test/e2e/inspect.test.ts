@@ -128,8 +128,10 @@ describe("rollout inspect", () => {
       for (const file of ["page.js", "page.css"])
         expect((await (await fetch(new URL(file, page.url))).text()).length, file).to.be.above(0);
       expect((await fetch(new URL("/", page.url))).status).to.equal(403);
+      expect(hello?.charts).to.include.members(["run", "work-item", "worker-lifecycle"]);
       for (const name of hello?.charts ?? []) {
         const { svg, states } = (await page.ask(`/charts/${name}`)).body as ChartPicture;
+        expect(states, name).not.to.be.empty;
         for (const { path } of states) expect(svg).to.include(`data-path="${path}"`);
       }
       page.leave();

@@ -85,8 +85,8 @@ describe("workers and commands whose leader changes", () => {
       expect(code).to.equal(3);
       expect(stderr).to.equal(
         `error: no coordinator leads: ${follower.address} follows ${address} (epoch ${epoch}); ` +
-          `nothing listens at ${address} (where one has died another takes over by itself within seconds; ` +
-          "else start one with `rollout coordinator run`)\n",
+          `nothing listens at ${address} (if the leader has died, another coordinator takes over within seconds; ` +
+          "otherwise start one with `rollout coordinator run`)\n",
       );
     });
   });

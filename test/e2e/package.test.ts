@@ -256,7 +256,7 @@ describe("the installed package", () => {
     expect(await run("rollout-coordinator", "--help")).to.include("--storage-path");
   });
 
-  it("does something", async () => {
+  it("makes a configuration with `rollout init`", async () => {
     await run("rollout", "init", "--dir", "cluster");
     expect(readFileSync(join(home, "cluster/rollout.toml"), "utf8")).to.include("run_id");
   });

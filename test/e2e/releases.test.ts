@@ -245,15 +245,15 @@ describe("releases", () => {
       expect(second, "none of the last items is of the old version").to.be.at.least(items - toAll);
     }));
 
-  it("one begun beside `rollout run` restarts nobody, and the run is up to date with either manifest then", () =>
+  it("one begun beside `rollout run` restarts nobody, and the run is of either manifest then: it is added to, and up to date", () =>
     withLocalRun({ items: 0 }, async (place) => {
       // Arms are left to chance here. That they are so uneven that none of this many items promotes the stage has a chance of 10^-9.
       const [items, toAll] = [900, 860];
       place.writeInput(items);
       const bench = new Bench(place.directory);
       bench.limit(0);
-      const words = (manifest: string): string[] => {
-        const flags = ["--workers", "1", "--slots", "4", "--plugin", manifest];
+      const words = (manifest: string, count = 1): string[] => {
+        const flags = ["--workers", String(count), "--slots", "4", "--plugin", manifest];
         return ["run", "in.jsonl", "-o", "out.jsonl", ...flags];
       };
       const run = place.launch(words("v1.toml"));
@@ -266,7 +266,10 @@ describe("releases", () => {
       await place.wordsTo(0, ["release", "status", "--watch", "--json", ...config]);
       await bench.untilLimit(toAll);
       expect(await place.workerPids(), "nobody was restarted").to.deep.equal(workers);
+      const added = place.launch(words("v2.toml", 2));
+      await eventually("a worker more", async () => (await place.workerPids()).length === 2);
       bench.letGo();
+      expect((await added.ended).code, added.describe()).to.equal(0);
       expect((await run.ended).code, run.describe()).to.equal(0);
       const lines = (await place.results()) as unknown as Line[];
       const numbered = lines.map((line) => ({ ...line, output: { ...line.output, n: line.output.n - 1 } }));

@@ -93,7 +93,7 @@ describe("what rollout run reads its items from", () => {
     });
   });
 
-  it("is not waited for by somebody who leaves, nor is who reads the results: a pipe without its other end holds no process", async () => {
+  it("can be interrupted while it waits for the other end of a pipe, input or output", async () => {
     await withLocalRun({ items: ITEMS }, async (place) => {
       execFileSync("mkfifo", [place.file("fifo")]);
       const reading = place.launch(wordsOf("fifo"));

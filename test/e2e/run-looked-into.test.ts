@@ -75,7 +75,7 @@ describe("a local run that has ended", () => {
     });
   }
 
-  it("is not called what it was, when its failed items were tried again by other commands", async () => {
+  it("is shown as it is now when other commands have retried its failed items", async () => {
     await withLocalRun({ items: 3 }, async (place) => {
       writeFileSync(place.file("work.sh"), SCRIPT);
       writeFileSync(place.file("broken"), "");

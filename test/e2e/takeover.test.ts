@@ -218,8 +218,9 @@ describe("several coordinators over one store", () => {
           expect(snapshot_number).to.be.above(0);
         }
         const { stdout: text } = await cluster.run("status");
-        expect(text).to.match(/^COORDINATOR +ROLE +EPOCH +WEIGHT +SNAPSHOT +REHEARSED$/m);
-        expect(text).to.match(/following +0 +1 +\d+ +in \d+ ms, /);
+        expect(text).to.match(/^COORDINATOR +ROLE +LEADS SINCE +EPOCH +WEIGHT +SNAPSHOT +REHEARSED$/m);
+        expect(text).to.match(/leader +\d{4}-\S+Z, [\w ]+ +0 +1 +/);
+        expect(text).to.match(/following +- +0 +1 +\d+ +in \d+ ms, /);
         if (leader === undefined || follower === undefined) throw new Error("there are two");
         for (const { process, address, place } of [leader, follower]) {
           const { status, body } = await askMonitor(process, "/readyz");

@@ -363,6 +363,8 @@ describe("generated paths", () => {
 
   it("are there for every chart of the registry", () => {
     expect([...new Set(all.map(({ chart }) => chart))]).to.deep.equal(Object.keys(charts));
+    for (const { chart, simple, shortest } of all)
+      expect(Math.min(simple.length, shortest.length), chart).to.be.above(0);
   });
 
   for (const chart of Object.keys(charts))

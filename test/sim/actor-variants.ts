@@ -89,6 +89,15 @@ export const ACTOR_VARIANTS: readonly Variant[] = [
     },
   },
   {
+    name: "an actor goes on without what has failed, unasked",
+    from: 9,
+    settings: (drawn) => ({ ...acting(drawn), skipsFailed: false }),
+    noticedAs: /K3: nobody has asked to skip/,
+    inspect: ({ keys }) => {
+      for (const { row, text } of keys.table) if (row.context.hasFailed) keys.steer(text, "skip");
+    },
+  },
+  {
     name: "children are forgotten at a restart",
     settings: (drawn) => ({
       ...acting(drawn, "coordinator-kill"),

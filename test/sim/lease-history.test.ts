@@ -152,7 +152,7 @@ describe("the recorder of a lease", () => {
   it("writes down what was called and answered, so that it can be judged", async () => {
     const [history, store] = [new LeaseHistory(), new MemoryStore()];
     const [a, b] = ["a", "b"].map((holder) => new RecordedLease(history, store, holder));
-    if (a === undefined || b === undefined) return;
+    if (a === undefined || b === undefined) return expect.fail("there are two");
     const first = await a.take(await a.read());
     if (first.kind !== "taken") throw new Error(first.kind);
     const batch = batchOf({ puts: [putOf("item", "x")], expect: [first.leadership.epochRow] });

@@ -4,6 +4,7 @@
 // Keeps true: after every batch each state is the fold of its events; each message, outcome and timer has become an item once; none is
 // given out that its actor does not wait for any more; an actor has what its machine has begun, and one that has ended has nothing.
 import { keyRecord, keyStateRecord } from "../../src/coordinator/keys/key-records.ts";
+import type { KeyRecord } from "../../src/coordinator/keys/key-records.ts";
 import { timerRecord } from "../../src/coordinator/keys/timer-record.ts";
 import type { TimerRecord } from "../../src/coordinator/keys/timer-record.ts";
 import type { Origin } from "../../src/coordinator/ledger/origin.ts";
@@ -110,8 +111,9 @@ export class ShadowActors {
     for (const place of batch.gone(FAILED_PREFIX)) this.#takesBack(place);
     for (const record of batch.keys) this.#skips(record);
     // A cancelled run ends whatever it has, and begins nothing more.
+    if (!isCancelled) for (const place of batch.completed) this.#ends(place);
+    this.#checkKept();
     if (isCancelled) return;
-    for (const place of batch.completed) this.#ends(place);
     const [nobodys] = batch.unexplained;
     if (nobodys !== undefined) throw new Violation(`K9: nobody has asked for ${describe(nobodys)}`);
     for (const place of batch.begun) this.#demandWanted(this.#items.get(place), "is given out");
@@ -212,16 +214,27 @@ export class ShadowActors {
     if (actor.keptBy === place) actor.keptBy = undefined;
   }
 
-  /** Somebody has asked to go on without the item that kept it. */
-  #skips({ text, hasFailed }: { readonly text: string; readonly hasFailed: boolean }): void {
+  /** Its key goes on without the item that kept it, if somebody has asked for that. */
+  #skips({ text, hasFailed }: KeyRecord): void {
     const actor = this.#actors.get(text);
-    if (actor?.keptBy === undefined || hasFailed) return;
-    const { skipsFailed, mayPass } = this.#rules;
-    const [name = ""] = text.split(LANE_MARK);
-    if (!skipsFailed && !mayPass.has(name))
-      throw new Violation(`K3: nobody has asked to skip what keeps ${name}`);
+    if (actor?.keptBy === undefined || hasFailed || !this.#mayPass(text)) return;
     passOver(actor, this.#items.get(actor.keptBy));
     actor.keptBy = undefined;
+  }
+
+  /** Behind the ends of the batch: a key goes on unasked when its actor was stopped, and only then. */
+  #checkKept(): void {
+    const [{ keys }, gone] = [this.#batch, this.#batch.gone(KEYS_PREFIX)];
+    const goOn = keys.filter(({ hasFailed }) => !hasFailed).map(({ text }) => text);
+    for (const text of [...goOn, ...gone.map((path) => this.#textOf(path))])
+      if (this.#actors.get(text)?.keptBy !== undefined && !this.#mayPass(text))
+        throw new Violation(`K3: nobody has asked to skip what keeps ${nameOf(text)}`);
+  }
+
+  #mayPass(text: string): boolean {
+    const { skipsFailed, mayPass } = this.#rules;
+    const [name = ""] = text.split(LANE_MARK);
+    return skipsFailed || mayPass.has(name);
   }
 
   #ends(place: string): void {

@@ -10,6 +10,7 @@ export function coordinatorsText(coordinators: readonly CoordinatorSummary[], wa
     [
       { title: "coordinator", value: ({ address, incarnation }) => address || incarnation },
       { title: "role", value: ({ role, present }) => (present ? role : "away") },
+      { title: "leads since", value: ({ electedAtMs }) => agoText(electedAtMs, wallMs) },
       { title: "epoch", value: ({ epoch }) => String(epoch ?? "-"), align: "right" },
       { title: "weight", value: ({ weight }) => String(weight), align: "right" },
       { title: "snapshot", value: ({ snapshotNumber }) => String(snapshotNumber ?? "-"), align: "right" },
@@ -17,6 +18,10 @@ export function coordinatorsText(coordinators: readonly CoordinatorSummary[], wa
     ],
     coordinators,
   );
+}
+
+function agoText(atMs: number | undefined, wallMs: number): string {
+  return atMs === undefined ? "-" : momentText(atMs, wallMs);
 }
 
 function rehearsalText({ rehearsalMs, rehearsedAtMs }: CoordinatorSummary, wallMs: number): string {

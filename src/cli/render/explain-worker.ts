@@ -43,7 +43,7 @@ export function workerSentences(worker: WorkerDetail, run: RunStatus, line: Hint
         ...holdingSentences(worker),
       ];
     default:
-      return [...holdingSentences(worker), whyNoMore(worker, run, line)];
+      return [...holdingSentences(worker), whyNoMore(worker, run, line), ...releaseSentences(worker, run)];
   }
 }
 
@@ -101,6 +101,13 @@ function holdingSentences({ held, slots, failuresInRow, lastBeatAgeMs, trouble }
     ...(trouble === undefined ? [] : [`It reports a problem: ${printable(trouble)}.`]),
     ...(failuresInRow === 0 ? [] : [`Its last ${number(failuresInRow)} attempts failed.`]),
   ];
+}
+
+/** The coordinator has looked at its versions. */
+function releaseSentences({ releasePart }: WorkerDetail, { release }: RunStatus): string[] {
+  if (releasePart === undefined || release === undefined) return [];
+  const tries = `Release ${release.release} tries version ${printable(release.candidateVersion)}`;
+  return [`${tries}: ${printable(releasePart)}.`];
 }
 
 /** Why a worker that could take more gets none. */

@@ -25,7 +25,7 @@ export class ActorHistory extends ActorCommand {
   static override readonly flags = {
     ...configFlags("operator"),
     limit: integerFlag({
-      summary: `How many at most; ${EVENTS_USUAL} unless said.`,
+      summary: "The most events to show.",
       min: 1,
       max: 100_000,
       helpValue: "N",

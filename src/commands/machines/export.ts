@@ -62,7 +62,7 @@ export class MachinesExport extends OperatorCommand {
     ...machineFlags,
     format: Flags.option({
       options: FORMATS,
-      summary: "How it is written: mermaid unless said, and json with --json.",
+      summary: "The format; default mermaid, with --json json.",
     })(),
     actor: Flags.string({
       summary: "With --plugin: light the state that this actor of the run is in.",

@@ -2,9 +2,12 @@
 import { showAddresses } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
 import { printable } from "../../base/safe-text.ts";
+import { momentText } from "../../cli/render/quantities.ts";
 import { releaseLine } from "../../cli/render/release.ts";
 import { lackOf, troubleLines } from "../../cli/render/workers.ts";
 import type { HintedLine } from "../../cli/shell-words.ts";
+import { leaderIn } from "../../client/coordinators.ts";
+import type { CoordinatorSummary } from "../../client/coordinators.ts";
 import { isReleaseOver } from "../../client/releases.ts";
 import { statusOf } from "../../client/run-status.ts";
 import type { WorkerSummary } from "../../client/workers.ts";
@@ -35,6 +38,7 @@ export async function examineCoordinator(
     const { formerLeadership: former } = told;
     return [
       good("coordinator", answer),
+      ...leaderFound(await client.coordinators(), clock.wallMs()),
       ...(former === undefined ? [] : [good("former coordinator", former)]),
       ...(release === undefined || isReleaseOver(release) ? [] : [good("release", releaseLine(release))]),
       ...workersFound(await client.workers(), task?.plugin ?? "", line),
@@ -42,6 +46,16 @@ export async function examineCoordinator(
   } finally {
     client.close();
   }
+}
+
+/** Nothing where a coordinator of an earlier version does not say it. */
+function leaderFound(coordinators: readonly CoordinatorSummary[], wallMs: number): readonly Finding[] {
+  const leader = leaderIn(coordinators);
+  if (leader?.electedAtMs === undefined) return [];
+  const { address, incarnation, epoch, electedAtMs } = leader;
+  const name = printable(address === "" ? incarnation : address);
+  const since = momentText(electedAtMs, wallMs);
+  return [good("leader", `${name} leads in epoch ${epoch ?? "-"}, since ${since}`)];
 }
 
 /** Lines for workers in trouble; a fleet has it together. */

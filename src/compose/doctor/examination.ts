@@ -19,6 +19,7 @@ import { examineCoordinator } from "./coordinator.ts";
 import type { Finding } from "./finding.ts";
 import { examined, good, warning } from "./finding.ts";
 import { examineMachine, examinePreemption, examineStateDirectory } from "./machine.ts";
+import { examinePluginDirectory } from "./plugin-directory.ts";
 import { examinePlugins } from "./plugins.ts";
 import { examinePostgres } from "./postgres.ts";
 import type { PostgresLook } from "./postgres.ts";
@@ -48,10 +49,12 @@ export async function examineAlone(
 ): Promise<readonly Finding[]> {
   const detail = `there is none at ${config.source}, so only this machine was looked at`;
   const hint = "`rollout run` needs none; for a cluster make one with `rollout init`, or name one with -c";
+  const { plugins, pluginDir } = config.worker;
   const findings = [
     await examineMachine(config.worker.slots),
     [warning("configuration", detail, hint)],
-    await examinePlugins(config.worker.plugins, { environment, clock }),
+    await examinePlugins(plugins, { environment, clock }),
+    await examinePluginDirectory(pluginDir, plugins, { environment, clock }),
     await examined("preemption notices", () => examinePreemption(config, clock)),
   ];
   return findings.flat();
@@ -64,7 +67,7 @@ export async function examine(
   const { runId } = config;
   const ttlMs = config.coordinator.failoverThresholdMs;
   const place = { runId, ttlMs, clock, random: systemRandom, log, line };
-  const { stateDir, plugins } = config.worker;
+  const { stateDir, plugins, pluginDir } = config.worker;
   // Certificates are made by the coordinator that has never been there: what it says of the run is enough then.
   const lacksCertificates = await wasNeverStarted(config.source);
   const operator = lacksCertificates
@@ -80,6 +83,7 @@ export async function examine(
     await examined("results", () => examineResults(config.source)),
     await examined("state directory", () => examineStateDirectory(stateDir, systemStatFs)),
     await examinePlugins(plugins, { environment, clock }),
+    await examinePluginDirectory(pluginDir, plugins, { environment, clock }),
     await examined("preemption notices", () => examinePreemption(config, clock)),
     ...(config.transport.certificates === undefined && !lacksCertificates
       ? [await examined("enrolment bundle", () => examineEnrolment(config, clock))]

@@ -50,7 +50,7 @@ export async function examinePlugins(
   return findings;
 }
 
-async function examinePlugin(manifest: Manifest, look: PluginLook): Promise<Finding> {
+export async function examinePlugin(manifest: Manifest, look: PluginLook): Promise<Finding> {
   const { name, version, backend, file } = manifest;
   const sight = await lookAt(manifest, look);
   const about = `${name}@${version} (${backend})`;

@@ -10,16 +10,21 @@ import { RolloutError } from "../../base/errors.ts";
 import { jsonFields } from "../../base/exact-json.ts";
 import { newUlid } from "../../base/ids.ts";
 import type { WorkerId } from "../../base/ids.ts";
+import { sameFields } from "../../client/item-fields.ts";
 import { CONFIG_FILE_NAME, loadConfig } from "../../config/load.ts";
 import type { ClientConfig } from "../../config/resolve.ts";
+import type { Task } from "../../config/task.ts";
 import { TOPICS } from "../../observe/events.ts";
+import { silentLogger } from "../../observe/log.ts";
 import { findLiveHolder } from "../../storage/level/holder-file.ts";
 import { openLevelStore } from "../../storage/level/level-store.ts";
 import { thisProcess } from "../../storage/level/process-identity.ts";
 import type { Store } from "../../storage/store.ts";
+import { RolloutClient } from "../rollout-client.ts";
 import { Cluster } from "./cluster.ts";
 import type { LocalInput } from "./local-input.ts";
 import { ProgressWatch } from "./progress-watch.ts";
+import { isTaken } from "./released-tasks.ts";
 import type { LocalRunEnd, LocalRunPorts, LocalRunRequest, LocalRunSummary } from "./request.ts";
 import { HOLDER_NAME, isOf } from "./run-directory.ts";
 import { knownParts, LOCK, STATE, workersIn } from "./run-record.ts";
@@ -54,7 +59,10 @@ export interface HeldRun {
   readonly input: LocalInput;
 }
 
-/** Throws `held` when it is not the same command, or does not ask for more workers than there are. */
+/**
+ * Throws `held` when it is not the same command, or does not ask for more workers than there are; release_of_task for the manifest of a
+ * candidate. One that the run has come to by a release is the same.
+ */
 export async function addWorkers(
   request: LocalRunRequest,
   ports: LocalRunPorts,
@@ -64,10 +72,13 @@ export async function addWorkers(
   const startedAtMs = clock.monotonicMs();
   const stop = new AbortController();
   void ports.interrupted.then(() => stop.abort());
-  if (!isOf(await knownParts(path), { ...request.task, fields: request.input.fields })) throw held;
+  const [known, { fields }] = [await knownParts(path), request.input];
+  if (!sameFields(known.fields, fields)) throw held;
   const crew = await crewOf(path, clock, stop.signal);
-  const turn = crew?.input === input.identity ? await turnToAdd(path, clock, stop.signal) : undefined;
-  if (crew === undefined || turn === undefined) throw held;
+  if (crew === undefined || crew.input !== input.identity) throw held;
+  const isSame = isOf(known, { ...request.task, fields }) || (await isReleased(path, request.task));
+  const turn = isSame ? await turnToAdd(path, clock, stop.signal) : undefined;
+  if (turn === undefined) throw held;
   try {
     const there = Math.max(crew.workers, (await liveWorkers(path)).length);
     const more = request.workers - there;
@@ -84,6 +95,23 @@ export async function addWorkers(
   } finally {
     await turn.close();
   }
+}
+
+/** Whether the run that goes on has come to this task by a release. */
+async function isReleased(path: string, task: Task): Promise<boolean> {
+  const client = await RolloutClient.open(await configOf(path), silentLogger);
+  try {
+    return await isTaken((request) => client.calls.submit(request), task);
+  } finally {
+    client.close();
+  }
+}
+
+function configOf(path: string): Promise<ClientConfig> {
+  return loadConfig("operator", {
+    file: join(path, CONFIG_FILE_NAME),
+    ...{ environment: {}, flags: {}, workingDirectory: path, topics: TOPICS },
+  });
 }
 
 /**
@@ -228,18 +256,10 @@ class AddedWorkers {
 
   /** Its address changes when somebody else has taken its port while it was away. */
   async #findCoordinator(): Promise<void> {
-    const config = await this.#config();
+    const config = await configOf(this.#added.path);
     const address = showAddresses(config.worker.coordinatorAddr);
     if (address === this.#address) return;
     this.#address = address;
     await this.#cluster.join(config);
-  }
-
-  #config(): Promise<ClientConfig> {
-    const { path } = this.#added;
-    return loadConfig("operator", {
-      file: join(path, CONFIG_FILE_NAME),
-      ...{ environment: {}, flags: {}, workingDirectory: path, topics: TOPICS },
-    });
   }
 }

@@ -1,9 +1,11 @@
 // Tasks that a local run has come to by releases, as its database has them: a run of one of these goes on in its directory.
 import { join } from "node:path";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Clock } from "../../base/clock.ts";
 import { failure, RolloutError } from "../../base/errors.ts";
 import type { Task } from "../../config/task.ts";
 import { releaseKey, releaseRecord, releasesRecord } from "../../coordinator/release/records.ts";
+import type { SubmitRequestSchema } from "../../gen/rollout/v1/run_pb.ts";
 import { RELEASES_KEY } from "../../storage/keys.ts";
 import { openLevelStore } from "../../storage/level/level-store.ts";
 import { readRecord } from "../../storage/records.ts";
@@ -31,6 +33,23 @@ export async function hasComeTo(
   if (live !== undefined && isAsked(live.digest))
     throw failure("release_of_task", { task: found, other: task.summary, release: live.id });
   return digests.some(isAsked);
+}
+
+/**
+ * The same of a run that goes on, asked of its coordinator by a submission of nothing. Also false where it cannot say so. Throws
+ * release_of_task.
+ */
+export async function isTaken(
+  submit: (request: MessageInitShape<typeof SubmitRequestSchema>) => Promise<unknown>,
+  { digest: taskDigest, plugin, summary: taskSummary }: Pick<Task, "digest" | "plugin" | "summary">,
+): Promise<boolean> {
+  try {
+    await submit({ taskDigest, plugin, taskSummary, dryRun: true });
+    return true;
+  } catch (error) {
+    if (!(error instanceof RolloutError) || error.code === "release_of_task") throw error;
+    return false;
+  }
 }
 
 interface ReleasedTasks {

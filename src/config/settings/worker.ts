@@ -57,7 +57,7 @@ export const WORKER_SETTINGS = {
   "worker.plugin_dir": {
     kind: "path",
     roles: worker,
-    doc: "A directory of further versions of these plugins: each manifest in it (`*.toml`), or link to one, is taken up while the worker runs. One that cannot be taken up is a warning.",
+    doc: "A directory of further versions of these plugins: each manifest in it (`*.toml`), or link to one, is taken up while the worker runs. One that cannot be taken up is a warning, and `rollout doctor` says why.",
   },
   "worker.loaded_versions": {
     kind: "integer",

@@ -237,11 +237,13 @@ export function settleLate(
 
 /**
  * A failed item, which an operator lets be tried again: the only way in which a final item changes (C9). It goes to its old place
- * with new budgets, and its attempts go on counting. `failed` is as it stands in the store.
+ * with new budgets, and its attempts go on counting. `failed` is as it stands in the store. A release that is under way leaves it alone,
+ * as it does all items that something was charged for: it may have been judged before it failed.
  */
 export function retryFailed(ledger: Ledger, turn: Turn, failed: FailedItem): void {
   const { context } = itemChart.initial(ledger.budgets);
-  const before = { state: FAILED, context: { ...context, attempt: failed.attempt, isApart: failed.isApart } };
+  const { attempt, isApart } = failed;
+  const before = { state: FAILED, context: { ...context, attempt, isApart, tried: ledger.trials.underWay } };
   const asked: ChartEffect[] = [];
   const after = itemChart.step(before, { type: "item.retried" }, asked);
   assert(after !== before && asked.length === 1, "a failed item that is retried is queued");

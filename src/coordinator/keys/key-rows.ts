@@ -79,6 +79,11 @@ export class KeyRows {
     };
   }
 
+  countInside(change: (inside: InsideCounts) => void): void {
+    change(this.inside);
+    this.touchInside();
+  }
+
   /** The counts of items from inside have changed, or an actor is there. Programs that know of none refuse the store from here on. */
   touchInside(): void {
     this.#hasActors = true;

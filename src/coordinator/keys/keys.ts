@@ -1,8 +1,11 @@
 // The room of keys. Items of one key run one at a time and in order, wherever; its state is committed with the result that made it.
 //
-// The room: `mailboxes` moves each key by its chart, `key` is one of them and `key-table` all; `key-queue` and `ready` have those whose heads may
-// go out, `key-memory` loads their items and states, `key-rows` and `key-records` store them, `replay-keys` reads them back, `warmth` says who
-// has them, `steering` is what operators do. The ledger knows them by its door `KeyRoom` alone.
+// The room: `mailboxes` moves each key by its chart, `key` is one of them, `key-table` all and `mail` what waits; `settling` ends the item of one;
+// `key-queue` and `ready` have those whose heads may go out, by the `ring` and its `assignment`; `key-memory` loads items and states, `warmth` says who
+// has them. `key-rows` stores them as `key-records`, `timer-record` and `partition-record` say, and `replay-keys` reads them back. Asks of an `actor`
+// pass `admission` and are carried out by `asking`, with `timers`, `lanes`, `judgement` and `endings`. `steering` is what operators do,
+// `moving` takes keys to another run, `awaited-keys` are those that calls wait for; `key-counts` and `inside-counts` count, `key-settings` are what the
+// room is made with. The ledger knows all of it by its door `KeyRoom` alone.
 //
 // Keeps true: an item that is not final is the head of its key or in its mail, once; a key has one item with a worker at most (K1);
 // a state is that of the last success that was recorded (K2).
@@ -19,11 +22,9 @@ import { Actor } from "./actor.ts";
 import { faultOf } from "./admission.ts";
 import { Asking } from "./asking.ts";
 import { Endings } from "./endings.ts";
-import type { InsideCounts } from "./inside-counts.ts";
-import { invocationOf } from "./lanes.ts";
 import { Timers } from "./timers.ts";
 import type { Timer } from "./timers.ts";
-import { IDLE, RUNNING } from "./key.ts";
+import { IDLE } from "./key.ts";
 import type { Key, KeyAction, Letter, SteerVerdict } from "./key.ts";
 import { KeyQueue } from "./key-queue.ts";
 import { Assignment } from "./assignment.ts";
@@ -33,6 +34,7 @@ import { KeyCounts } from "./key-counts.ts";
 import { addReadMail } from "./mail.ts";
 import { Mailboxes } from "./mailboxes.ts";
 import { Moving } from "./moving.ts";
+import { Settling } from "./settling.ts";
 import { Steering } from "./steering.ts";
 import { KeyMemory } from "./key-memory.ts";
 import type { KeysLoad, LoadedKey } from "./key-memory.ts";
@@ -42,7 +44,6 @@ import { Warmth } from "./warmth.ts";
 
 /** The memory of an item beside its payload, as in the windows. */
 const ITEM_WEIGHT = 200;
-const WHY_CHARACTERS = 200;
 
 export class Keys implements KeyRoom<PendingItem> {
   readonly settings: KeySettings;
@@ -60,6 +61,7 @@ export class Keys implements KeyRoom<PendingItem> {
   readonly #orders: Order<PendingItem>[] = [];
   readonly #endings: Endings;
   readonly #asking: Asking;
+  readonly #settling: Settling;
   /** Keys from other runs. */
   readonly moving: Moving;
   #hasStamp: boolean;
@@ -82,7 +84,9 @@ export class Keys implements KeyRoom<PendingItem> {
     const room = { ...parts, boxes: this.#boxes };
     this.#endings = new Endings(room);
     this.#asking = new Asking(room, this.#endings, (text) => this.#ensure(text));
-    this.#steering = new Steering({ ...room, endings: this.#endings, asking: this.#asking });
+    const acts = { ...room, endings: this.#endings, asking: this.#asking };
+    this.#settling = new Settling(acts, settings.skipsFailed);
+    this.#steering = new Steering(acts);
     this.moving = new Moving(room, (text) => this.#ensure(text));
     this.#queue.reassign(this.assignment, 0);
     this.#hasStamp = numbers !== undefined;
@@ -168,7 +172,7 @@ export class Keys implements KeyRoom<PendingItem> {
     const { id, payload, key: text, origin } = record;
     const key = this.#ensure(text);
     this.rows.openPriority(priorityOf(place));
-    if (isInside(place)) this.#count((inside) => inside.items++);
+    if (isInside(place)) this.rows.countInside((inside) => inside.items++);
     // Mail that waits is of an earlier actor; this is the first item of another one.
     if (key.actor?.isGone === true && sequenceOf(place) >= key.actor.since) key.actor.isGone = false;
     const weight = ITEM_WEIGHT + payload.length;
@@ -248,64 +252,7 @@ export class Keys implements KeyRoom<PendingItem> {
   }
 
   settled(place: Place, end: KeyedEnd): Place | undefined {
-    const key = this.#boxes.headed(place);
-    const { head, last } = key;
-    const wasRunning = key.row.state === RUNNING;
-    if (isInside(place)) this.#countEnd(end, wasRunning);
-    if (end.kind === "failed" && this.#parks(key, end)) {
-      key.why = `${end.class}: ${end.message}`.slice(0, WHY_CHARACTERS);
-      this.#boxes.step(key, { type: "item.failed" });
-      return last;
-    }
-    if (end.kind === "done" && (end.left?.stateVersion ?? 0) > 0) key.last = place;
-    this.#queue.remove(key);
-    if (!wasRunning) this.#boxes.pending--;
-    if (head !== undefined) this.#heard(key, head, end);
-    this.#boxes.step(key, { type: "item.settled" });
-    this.#boxes.endHead(key);
-    // A child has told its parent of its end, and goes.
-    if (key.actor?.isFinal === true && key.actor.parent !== undefined) this.#endings.stop(key);
-    else this.#endings.removeIfGone(key);
-    return last;
-  }
-
-  /** Nothing waits behind an invocation. */
-  #parks({ text }: Key, { sparesKey }: Extract<KeyedEnd, { kind: "failed" }>): boolean {
-    return !sparesKey && !this.settings.skipsFailed && invocationOf(text) === undefined;
-  }
-
-  #heard(key: Key, head: Letter, end: KeyedEnd): void {
-    this.#asking[end.kind === "done" ? "heard" : "passedOver"](key, head.item?.origin ?? head.origin);
-    if (end.kind === "done" && end.left !== undefined) {
-      this.#commit(key, end.left, end.commit);
-      if (end.left.asks !== undefined) this.#asking.carryOut(key, head, end.left.asks);
-    }
-    if (key.isLane) this.#asking.invocationEnded(key, head, end);
-  }
-
-  #countEnd(end: KeyedEnd, wasRunning: boolean): void {
-    this.#count((inside) => {
-      if (wasRunning) inside.running--;
-      if (end.kind === "done") inside.done++;
-      else inside.failedByClass[end.class]++;
-    });
-  }
-
-  #count(change: (inside: InsideCounts) => void): void {
-    change(this.rows.inside);
-    this.rows.touchInside();
-  }
-
-  #commit(key: Key, { state, stateVersion = 0, heardBy }: LeftState, commit: number): void {
-    if (state === "kept" || (state === "removed" && !key.hasState)) return;
-    key.commit = commit;
-    key.hasState = state !== "removed";
-    key.stateVersion = key.hasState ? stateVersion : 0;
-    if (state === "removed") this.#memory.dropState(key);
-    // A copy: what keeps the state must not keep the whole message that it came in.
-    else this.#memory.keepState(key, new Uint8Array(state));
-    this.rows.touchState(key);
-    this.warmth.committed(key, heardBy);
+    return this.#settling.settled(place, end);
   }
 
   /** Before all that waits: in order of submission, as ever. */
@@ -314,7 +261,7 @@ export class Keys implements KeyRoom<PendingItem> {
     const key = this.#ensure(text);
     // An actor that is gone does not begin again by what others have sent to it.
     if (isInside(place) && !isThere && !key.isLane) this.#endings.close(key);
-    if (isInside(place)) this.#count((inside) => inside.failedByClass[from]--);
+    if (isInside(place)) this.rows.countInside((inside) => inside.failedByClass[from]--);
     const letter: Letter = { place, item: undefined };
     if (key.head?.place === place) {
       this.#boxes.step(key, { type: "item.retried" });

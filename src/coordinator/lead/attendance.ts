@@ -55,6 +55,8 @@ export interface AttendanceOptions {
 export interface LeaderTerm {
   readonly epoch: Epoch;
   readonly epochRow: Expectation;
+  /** When it began. */
+  readonly electedAtWallMs: number;
   readonly mayAct: () => boolean;
   /** Has a turn write a snapshot. */
   readonly publish: () => void;
@@ -312,6 +314,7 @@ export class Attendance {
       rehearsalMs: this.#rehearsal?.tookMs ?? null,
       rehearsedAtWallMs: this.#rehearsal?.atWallMs ?? null,
       hearsLeader: this.#hearsLeader ?? null,
+      electedAtWallMs: term?.electedAtWallMs ?? null,
     };
   }
 

@@ -2,7 +2,10 @@
 // it. Workers never vote.
 //
 // The room of leadership: `role` is this process's part in it, `lease` the row that says who leads, `elector` the port and its kind
-// for a store of one process, `elector-storage` the kind for a shared one; `watchdog` and `watchdog-thread` end a leader that is stuck.
+// for a store of one process, `elector-storage` the kind for a shared one; `watchdog` and `watchdog-thread` end a leader that is stuck, and
+// `fence-patience` is how long the end of one that was fenced waits. `attendance` is its part among all that share the store: `presence` is its own row,
+// `roster` the others', `coordinator-snapshot` what a leader tells them, `authority-record` the CA that they have in common. `store-memory` knows how far
+// the store has been, `stall-watch` says when it does not answer.
 import type { Epoch } from "../../base/ids.ts";
 import type { BeforeTake, Leadership, LeaseRow, LeaseRows, StorageLease } from "./lease.ts";
 import type { Clock } from "../../base/clock.ts";

@@ -26,6 +26,8 @@ export interface PresenceRow {
   readonly rehearsedAtWallMs: number | null;
   /** Null for a leader, and where it cannot tell. */
   readonly hearsLeader: boolean | null;
+  /** Since when it leads; null for one that does not, and in the row of an earlier version. */
+  readonly electedAtWallMs: number | null;
   /** Grows with each writing: whoever sees the row change knows that the process lives. */
   readonly heartbeat: number;
 }
@@ -44,6 +46,7 @@ export const presenceRecord: RecordType<PresenceRow> = {
     row.rehearsedAtWallMs,
     row.hearsLeader,
     row.heartbeat,
+    ...(row.electedAtWallMs === null ? [] : [row.electedAtWallMs]),
   ],
   decode: (fields) => ({
     address: fields.text(0),
@@ -56,6 +59,7 @@ export const presenceRecord: RecordType<PresenceRow> = {
     rehearsedAtWallMs: fields.isNull(7) ? null : fields.number(7),
     hearsLeader: fields.isNull(8) ? null : fields.boolean(8),
     heartbeat: fields.integer(9),
+    electedAtWallMs: fields.length > 10 ? fields.number(10) : null,
   }),
 };
 

@@ -4,7 +4,8 @@
 // The ledger's room. Stored: `place` names items, `records`, `attempt-records`, `completions`, `epoch-starts` and
 // `quarantine-record` are kept of them. In memory: `tally` counts, `window`, `window-loads`, `shelf` and `queue`
 // hold what is pending, `lookups` what is asked of the store, `scrub` how far the rows are checked, `failure-messages` why
-// items failed; `leader-meter` counts for monitoring.
+// items failed; `leader-meter` counts for monitoring. Items of actors have an `origin`, and their results `asks`. `key-room` and `trial-room` are the
+// doors to the rooms of keys and of releases.
 import type { AttemptKey, ItemContext } from "../../../machines/work-item.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import type { KeyPhase } from "../../gen/rollout/v1/run_pb.ts";

@@ -76,7 +76,7 @@ export interface ReturnedRecord {
   readonly isApart: boolean;
   /** When it was returned uncharged of late, by the wall clock. */
   readonly returnedAtMs: readonly number[];
-  /** The release whose candidate has failed it; empty: none has. */
+  /** The release that leaves it alone: its candidate has failed it, or it was retried meanwhile; empty: none does. */
   readonly tried: string;
 }
 

@@ -1,8 +1,9 @@
 // Items that are final, read from the store for those who ask for results. Every record is verified as it is read, and the rows
 // of one item are held against each other; damage is thrown as store_corrupt, naming the key.
 //
-// The readers' room. For operators: `stored-items`, `item-detail` and `result-pages`. For the reactor: `examine-items`
-// looks up what it has forgotten, `load-window` fills its windows, `verify-ledger` compares rows with numbers.
+// The readers' room. For operators: `stored-items`, `item-detail` and `result-pages`; of keys `key-history` and `waiting-items`. For the reactor:
+// `examine-items` looks up what it has forgotten, `load-window` and `load-keys` fill its memory, `read-states` reads what workers are to keep.
+// `verify-ledger` compares rows with numbers, `verify-keys` and `verify-releases` rows with each other.
 import type { RecordType } from "../../storage/codec.ts";
 import { DONE_PREFIX, FAILED_PREFIX, ITEMS_PREFIX } from "../../storage/keys.ts";
 import { corrupt, recordOf } from "../../storage/records.ts";

@@ -57,5 +57,6 @@ function writeMember({ incarnation, row, isPresent }: Member): MessageInitShape<
     ...(row.rehearsalMs !== null && { rehearsalMs: row.rehearsalMs }),
     ...(row.rehearsedAtWallMs !== null && { rehearsedAtMs: row.rehearsedAtWallMs }),
     ...(row.hearsLeader !== null && { hearsLeader: row.hearsLeader }),
+    ...(row.electedAtWallMs !== null && { electedAtMs: row.electedAtWallMs }),
   };
 }

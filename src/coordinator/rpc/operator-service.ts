@@ -1,9 +1,11 @@
 // The service for operators: the reactor's own answers under the leader's envelope, one item and what its attempts wrote, and what has
 // a file of its own, `submissions`, `results`, `retries` and `backups`.
 //
-// The room of the wire: beside this service `heartbeat-service`, `enrolment-service` and `work-service` (with `work-messages` and
-// `pull`); `messages` checks what peers send, `leader` is the coordinator behind them, says who may call what, and words what is
-// refused.
+// The room of the wire. For operators: this service, whose `submissions` are refused by `submission-refusal`, `key-service` with `moved-keys`, and
+// `release-service` with `release-messages`; calls wait by `news` and `followed-keys`, and journals are read by `followed`. For workers:
+// `heartbeat-service`, `enrolment-service` and `work-service`, with `work-messages`, `actor-messages`, `pull` and `pull-messages`. `leading` has all of
+// these, `not-leading` refuses them, and each coordinator has the `coordinator-service`. `messages` checks what peers send; `leader` is the coordinator
+// behind them, says who may call what, and words what is refused.
 import type { ServiceImpl, HandlerContext } from "@connectrpc/connect";
 import type { Clock } from "../../base/clock.ts";
 import { failure } from "../../base/errors.ts";

@@ -29,8 +29,6 @@ import type {
   KeyStateSchema,
   PartitionCheckpointAck,
   PartitionLoaded,
-  PullRequest,
-  PullResponseSchema,
   Result,
   SessionResponse,
 } from "../../gen/rollout/v1/work_pb.ts";
@@ -53,15 +51,11 @@ import type {
 import type { LeftState } from "../ledger/key-room.ts";
 import { readAsks, writeOrigin } from "./actor-messages.ts";
 import type { Leader } from "./leader.ts";
-import type { Pull, PullAnswer } from "./pull.ts";
 import { COUNT_MAX, countFrom } from "./messages.ts";
 
 const MESSAGE_CHARACTERS_MAX = 4_096;
-const REQUEST_ID_BYTES = 16;
-/** A call that waits longer looks dead to whatever stands between. */
-const PULL_WAIT_MAX_MS = 30_000;
 
-type Speaking = Pick<Leader, "envelope" | "limits">;
+export type Speaking = Pick<Leader, "envelope" | "limits">;
 
 /** A start of a worker's process. */
 export interface Speaker {
@@ -279,7 +273,7 @@ function writeBody(
 const NOTHING = new Uint8Array();
 
 /** Each of them whole, with all of its fields, so that nothing is copied field by field on its way out. */
-function writeAssignments({
+export function writeAssignments({
   firstNumber,
   items,
   plugin,
@@ -347,7 +341,7 @@ export function readLoaded(wire: PartitionLoaded): LoadedPartition {
   };
 }
 
-function writeAttempt({ id, attempt }: NamedAttempt): MessageInitShape<typeof AttemptSchema> {
+export function writeAttempt({ id, attempt }: NamedAttempt): MessageInitShape<typeof AttemptSchema> {
   return { itemId: id, attempt };
 }
 
@@ -359,34 +353,4 @@ export function readSpeaker(envelope: WorkerEnvelope | undefined): Speaker {
   if (incarnation === undefined) return refuseFrame("incarnation is not 16 bytes");
   if (envelope?.epochSeen !== undefined) readCount(envelope.epochSeen, "epoch_seen");
   return { workerId, incarnation };
-}
-
-/** Throws request_invalid, naming what is wrong. */
-export function readPull(request: PullRequest, speaker: Speaker): Pull {
-  const { requestId, waitMs, credit, ackedAssignment } = request;
-  if (requestId.length !== REQUEST_ID_BYTES) return refuseFrame("request_id is not 16 bytes");
-  if (waitMs > PULL_WAIT_MAX_MS) return refuseFrame(`wait_ms is over ${PULL_WAIT_MAX_MS}`);
-  return {
-    ...speaker,
-    requestId: Buffer.from(requestId).toString("latin1"),
-    held: request.held.map(readHeld),
-    released: request.released.map(readAttempt),
-    ackedAssignment: readCount(ackedAssignment, "acked_assignment"),
-    callNumber: readCount(request.callNumber, "call_number"),
-    credit,
-    waitMs,
-  };
-}
-
-export function writePullAnswer(
-  { envelope: coordinator, limits }: Speaking,
-  { assignments, release, drop }: PullAnswer,
-): MessageInitShape<typeof PullResponseSchema> {
-  return {
-    coordinator,
-    maxOutputBytes: BigInt(limits.outputBytes),
-    ...(assignments !== undefined && { assignments: writeAssignments(assignments) }),
-    ...(release.length > 0 && { release: { released: release.map(writeAttempt) } }),
-    ...(drop.length > 0 && { drop: { dropped: drop.map(writeAttempt) } }),
-  };
 }

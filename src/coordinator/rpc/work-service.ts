@@ -12,19 +12,18 @@ import type { Report, SessionFrame, SessionInput, SessionPort } from "../turn/se
 import type { Leader } from "./leader.ts";
 import { ask, submit, submitKept } from "./leader.ts";
 import { ATTEMPT_OVERHEAD_BYTES, PullDesk } from "./pull.ts";
+import { readPull, writePullAnswer } from "./pull-messages.ts";
 import {
   readAttempt,
   readCount,
   readHeld,
   readLoaded,
-  readPull,
   readReport,
   readSent,
   readSpeaker,
   readWritten,
   refuseFrame,
   writeFrame,
-  writePullAnswer,
 } from "./work-messages.ts";
 import type { Speaker } from "./work-messages.ts";
 

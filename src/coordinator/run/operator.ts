@@ -15,6 +15,7 @@ import type { KeyQuestion } from "./key-operator.ts";
 import { releaseOf } from "./releases.ts";
 import { extentOf, runOf } from "./run-status.ts";
 import type { LedgerExtent, RetryVerdict } from "../turn/run-terms.ts";
+import { releasePartOf } from "./release-part.ts";
 import { unfitReasonOf } from "./unfit.ts";
 import { isCancelled, meaningOf, onCancel, onPause, onResume, onSeal, reopen } from "./run.ts";
 import type { CoordinatorState, WorkerRow } from "../turn/state.ts";
@@ -202,6 +203,7 @@ function lookAt(
 ): Filled<GetWorkerResponse> | undefined {
   const row = state.workers.get(workerId);
   if (row === undefined) return undefined;
+  const releasePart = releasePartOf(state, row);
   const inOrder = [...row.held.values()].sort((one, other) => one.number - other.number);
   return {
     info: listed(state, row, turn.nowMs),
@@ -211,6 +213,7 @@ function lookAt(
     credit: row.session?.credit ?? 0,
     hasSession: row.session !== undefined,
     failuresInRow: failuresInRowOf(row),
+    ...(releasePart !== "" && { releasePart }),
   };
 }
 

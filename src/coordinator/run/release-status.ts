@@ -96,7 +96,7 @@ function stageOf(stage: Stage): Filled<ReleaseStage> {
 }
 
 /** As a spec has it. */
-function shareOf(stage: StageSpec): string {
+export function shareOf(stage: StageSpec): string {
   if (stage.kind === "items") return `${Number((stage.share * 100).toPrecision(12))}%`;
   return stage.workers === 1 ? "1 worker" : `${stage.workers} workers`;
 }

@@ -7,7 +7,7 @@ import { createRelease, steerRelease } from "../release/operator.ts";
 import type { RunFacts } from "../release/ports.ts";
 import type { Release } from "../release/release.ts";
 import { currentStage, isOver as isReleaseOver } from "../release/release.ts";
-import { isOfUse } from "../turn/state.ts";
+import { isOfUse, trustedOf } from "../turn/state.ts";
 import type { CoordinatorState } from "../turn/state.ts";
 import type { Turn } from "../turn/turn.ts";
 import { recallTrials } from "../schedule/recall.ts";
@@ -130,6 +130,6 @@ function factsOf(state: CoordinatorState): RunFacts {
     isSealed: meaningOf(state).phase !== "open",
     itemsLeft,
     itemsWithoutKey: itemsLeft - (keys.isInUse ? keys.counts.items : 0),
-    ready: [...workers.values()].filter((row) => isOfUse(state, row)),
+    ready: trustedOf([...workers.values()].filter((row) => isOfUse(state, row))),
   };
 }

@@ -5,7 +5,8 @@
 // last let it go on. Reaching one pauses the run and says why; nothing is killed.
 //
 // The run's room: `run` moves it by its chart, stores it and keeps its limits, `submission` adds items, `operator` steers it,
-// `run-status` counts it.
+// `run-status` counts it, and `unfit` says why a worker is given nothing of it. `key-operator` and `moved-keys` are what operators ask about keys,
+// `releases` and `release-status` about releases. `publish-snapshot` tells those that follow, `leader-metrics` those that monitor.
 import { charts } from "../../../machines/index.ts";
 import type { RunContext, RunEvent } from "../../../machines/run.ts";
 import { assert, unreachable } from "../../base/assert.ts";

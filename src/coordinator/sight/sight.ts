@@ -1,6 +1,8 @@
 // The sight of a leader for those who look: its charts as they move, its events, some items at work, and the course of the run. The last
 // transitions, events and the course are kept also while nobody looks; items are only looked at while somebody does.
 //
+// The room of sight: beside this file `history`, the course of the run, and `role-steps`, by which this process has come to lead.
+//
 // Keeps true: a transition is seen when it is committed, never before (C2); whoever looks changes nothing.
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { AtWork, Happening, Transition } from "../../gen/rollout/v1/run_pb.ts";

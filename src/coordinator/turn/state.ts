@@ -193,6 +193,12 @@ export function isTrusted({ trust }: WorkerRow): boolean {
   return trust.state === TRUSTED;
 }
 
+/** Workers that are given work: the trusted ones, and all of them where none is trusted. */
+export function trustedOf(rows: readonly WorkerRow[]): readonly WorkerRow[] {
+  const trusted = rows.filter(isTrusted);
+  return trusted.length > 0 ? trusted : rows;
+}
+
 /** The two halves of a worker's state: `{ lifecycle: "Ready", liveness: "Alive" }`. */
 export function workerStateOf({ chart }: { readonly chart: { readonly state: number } }): {
   lifecycle: Lifecycle;

@@ -2,7 +2,7 @@
 // effects leave when that batch is committed and not before (C2).
 //
 // The turn's room: `input` is what comes in, `session-frame` what travels on sessions, `state` what turns change, `turn` what
-// they write and ask for; `operator-message` says in which form.
+// they write and ask for; `operator-message` says in which form; `run-terms` and `key-terms` are the words for the run and for keys.
 import type { charts } from "../../../machines/index.ts";
 import type { Answer } from "./input.ts";
 import type { KeyNews } from "../keys/awaited-keys.ts";

@@ -2,7 +2,8 @@
 // the segment and turn what the chart asks for into effects; no other code sets a worker's state.
 //
 // The workers' room: `registry` moves a worker by its chart and `worker-record` stores it, `beat` hears it, `scan-failures` and
-// `outage` judge its silence, `trust` its failures, `take-back` takes its work back; `enrolment` says who may join.
+// `outage` judge its silence, `trust` its failures, `take-back` takes its work back; `enrolment` says who may join,
+// `membership` who is on the ring of partitions, and `worker-numbers` how many there are.
 import type { WorkerEvent } from "../../../machines/worker-lifecycle.ts";
 import { assert } from "../../base/assert.ts";
 import type { WorkerId } from "../../base/ids.ts";

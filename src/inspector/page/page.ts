@@ -1,5 +1,8 @@
 // The page of `rollout inspect`, put together: news come in by the feed, change what is known, and once a frame the view that is
 // looked at shows it. The address after `#` says which one that is.
+//
+// The page's files: `feed` hears, `server-calls` asks; `dom`, `desk`, `banner`, `side-panel`, `explained-lines` and `deed-dialog` are what views share, and
+// `browser` has time and chance. A folder for each view, and `known` for what is known.
 import { Banner } from "./banner.ts";
 import { browserClock } from "./browser.ts";
 import { chartsView } from "./charts/charts-view.ts";

@@ -1,5 +1,5 @@
 // The room of what executes items. Here the port: a backend may be a sleep, a process or a server, and the worker knows only this
-// of it. plugins.ts holds the backends that a worker has. Beside them, what several backends share: shortage.ts (waits for room on
+// of it, and key-asks.ts, what a success may ask for. plugins.ts holds the backends that a worker has, versions.ts those of one plugin. Beside them, what several backends share: shortage.ts (waits for room on
 // the machine), false-starts.ts (children that end before they are ready), trouble-words.ts (texts for beats). A folder for each
 // kind: mock, command, process, http, and module, machine and actor, which run a user's code by way of code.
 //

@@ -1,6 +1,7 @@
-// The room of processes of other people's code. child.ts is the port; starter.ts and its program start them, gated-start.ts keeps one
+// The room of processes of other people's code. child.ts is the port; starter.ts and starter-program.ts start them, gated-start.ts keeps one
 // at a gate, launcher.ts and slot-shell.ts keep shells that start commands quicker, pipe-output.ts reads what those write, guardian.ts outlives the worker by a moment,
-// group-records.ts is the list on the disk; child-group.ts ends one with all that it started; child-output.ts reads what it writes.
+// group-records.ts is the list on the disk; child-group.ts ends one with all that it started; child-output.ts reads what it writes;
+// program-search.ts knows before a start that a program is missing.
 //
 // Here backends get them. Each is the leader of a session and a process group of its own, and dies with this worker: a guardian kills
 // what a worker that was killed leaves behind, and a worker that starts reaps what the one before and its guardian left.

@@ -3,13 +3,14 @@
 //
 // Keeps true: the words of a command reach it unread by any shell; a shell in which anything was left is ended and never used again;
 // how a command ended is told exactly, or as an end that nobody knows.
-import { closeSync, constants, openSync, readFileSync, readlinkSync, writeSync } from "node:fs";
+import { closeSync, constants, openSync, readFileSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
 import { constants as system } from "node:os";
 import { Writable } from "node:stream";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { isDoneWithin } from "../../base/clock.ts";
 import { errnoOf } from "../../base/errors.ts";
+import { processLink } from "../../base/process-table.ts";
 import { ChildGroup } from "./child-group.ts";
 import type { Child, ChildEnd, ChildRequest, ChildStart } from "./child.ts";
 import { PIPE_BYTES, PipeOutput } from "./pipe-output.ts";
@@ -159,7 +160,8 @@ export class SlotShell {
 
   /** Whether it can take a command: it lives, in a directory that is there. */
   get isUsable(): boolean {
-    return !this.#isLost && !linkOf(this.#shell.pid, "cwd").endsWith(" (deleted)");
+    const directory = processLink(this.#shell.pid, "cwd");
+    return !this.#isLost && directory?.endsWith(" (deleted)") === false;
   }
 
   /** Ends it, and all that is left of what it started. */
@@ -288,7 +290,7 @@ export class SlotShell {
 
   #hasPipes(): boolean {
     return [INPUT, OUTPUT, ERRORS].every((descriptor) =>
-      linkOf(this.#shell.pid, `fd/${descriptor}`).startsWith("pipe:"),
+      processLink(this.#shell.pid, `fd/${descriptor}`)?.startsWith("pipe:"),
     );
   }
 
@@ -326,14 +328,6 @@ export class SlotShell {
     this.#isLost = true;
     this.#running?.began.resolve(undefined);
     this.#running?.ended.resolve(undefined);
-  }
-}
-
-function linkOf(pid: number, name: string): string {
-  try {
-    return readlinkSync(`/proc/${pid}/${name}`);
-  } catch {
-    return " (deleted)";
   }
 }
 

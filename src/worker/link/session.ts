@@ -1,6 +1,6 @@
-// The room of the way to the coordinator. session.ts is the stream of work, with its messages (session-messages.ts) and the work that
-// it has asked for (session-credit.ts); reconnect.ts opens streams again, of beats too, and tells of trouble; epoch-guard.ts decides
-// which leader is obeyed.
+// The room of the way to the coordinator. session.ts is work on its way: conversation.ts is one stream of it, with its messages
+// (session-messages.ts) and the work that was asked for (session-credit.ts). reconnect.ts opens streams again, of beats too, and tells of trouble;
+// epoch-guard.ts decides which leader is obeyed.
 //
 // Here is the stream on which work travels: what the worker holds is stated first, then assignments come down and results go up.
 // A frame is made when the stream can take one, from how things stand at that moment, so nothing queues up here.
@@ -9,7 +9,6 @@
 // obeyed only from a leader that the epoch guard admits, and only on the stream that is the current one.
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
-import { AsyncQueue } from "../../base/async-queue.ts";
 import type { Clock } from "../../base/clock.ts";
 import { RolloutError } from "../../base/errors.ts";
 import type { Random } from "../../base/random.ts";
@@ -20,7 +19,6 @@ import type {
   Drop,
   HelloVerdict,
   Release,
-  ReleaseSchema,
   SessionRequestSchema,
   SessionResponse,
   WorkService,
@@ -31,10 +29,11 @@ import type { CheckpointUplink } from "../work/checkpoint-uplink.ts";
 import type { Executor } from "../work/executor.ts";
 import type { Partitions } from "../partitions/partitions.ts";
 import type { Outbox } from "../work/outbox.ts";
+import { beginConversation, isReconciled } from "./conversation.ts";
+import type { Conversation } from "./conversation.ts";
 import type { EpochGuard } from "./epoch-guard.ts";
 import type { Conversed, Ending, Setback } from "./reconnect.ts";
 import { stayConnected, Trouble } from "./reconnect.ts";
-import { Credit } from "./session-credit.ts";
 import {
   ifWhole,
   leaderOf,
@@ -69,26 +68,6 @@ export interface SessionOptions {
   readonly onSuperseded: () => void;
   /** The program is wrong. */
   readonly onFatal: (error: unknown) => void;
-}
-
-/** One stream. */
-interface Conversation {
-  /** Rung when there may be something to say. */
-  readonly bell: AsyncQueue<true>;
-  readonly cutOff: AbortController;
-  /** It was cut off for the next one to state anew what there is. */
-  isDistrusted: boolean;
-  readonly credit: Credit;
-  /** Keys of the attempts that were stated, in the order of the verdicts; undefined once they have come. */
-  awaitsVerdictOn: readonly string[] | undefined;
-  /** Assignments that were asked for and have not come are not wanted any more. */
-  isAskedTooMuch: boolean;
-  /** To be said in this order, each in a frame of its own. */
-  readonly releases: MessageInitShape<typeof ReleaseSchema>[];
-  sentBatch: number;
-  /** The coordinator takes no larger one. */
-  maxOutputBytes: number;
-  toldAssignment: number;
 }
 
 /** Requests to release that are not answered yet. One at a time is what a coordinator has. */
@@ -193,18 +172,7 @@ export class Session {
       running: this.#options.executor.running,
       finished: this.#options.outbox.finished,
     });
-    const conversation: Conversation = {
-      bell: new AsyncQueue(1),
-      cutOff: new AbortController(),
-      isDistrusted: false,
-      credit: new Credit(this.#received),
-      isAskedTooMuch: false,
-      awaitsVerdictOn: hello.keys,
-      releases: [],
-      sentBatch: 0,
-      maxOutputBytes: Infinity,
-      toldAssignment: this.#received,
-    };
+    const conversation = beginConversation(hello.keys, this.#received);
     this.#conversation = conversation;
     // Checkpoints on their way on the stream before may not have arrived.
     this.#options.uplink.forget();
@@ -389,10 +357,6 @@ export class Session {
     for (const key of keysOf(dropped, [...executor.unstarted, ...executor.running])) executor.drop(key);
     return undefined;
   }
-}
-
-function isReconciled(conversation: Conversation): boolean {
-  return conversation.awaitsVerdictOn === undefined;
 }
 
 function refused(reason: string): Setback {

@@ -1,5 +1,6 @@
 // The room of partitions at a worker: `partitions` keeps the states of those that are the worker's own by the ring, `partition-states` is one
-// of them in memory and `checkpoint-record` as it is written, `directory-store` and `s3-store` are where it is written to.
+// of them in memory and `checkpoint-record` as it is written, `checkpoints` bears with the trouble on the way; `directory-store` and `s3-store`, with
+// its `s3-credentials`, are where it is written to.
 //
 // Here is the port of such a place. Its content is a cache: anything that is wrong with it, or with the way to it, costs bytes.
 

@@ -1,6 +1,7 @@
 // The room of items at a worker: backlog.ts (not started) and backlog-pace.ts (how many of them), executor.ts and execution.ts
 // (running, one attempt each), log-tail.ts (the end of its log), measures.ts (numbers in its output), outbox.ts and outbox-record.ts
-// (results until they are acknowledged), checkpoint-uplink.ts (checkpoints that leave before the end).
+// (results until they are acknowledged), checkpoint-uplink.ts (checkpoints that leave before the end), keyed-wire.ts (keys on the wire),
+// worker-meter.ts (counts for monitoring).
 //
 // Here the worker executes what it was given: as many at once as there are slots, the best of the backlog next, none longer than it
 // may. Says how each one ended; whether that is heard of is not its concern.

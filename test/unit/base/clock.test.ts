@@ -6,7 +6,7 @@ import { VirtualClock } from "../../support/virtual-clock.ts";
 const called = (arm: (done: () => void) => void): Promise<void> => new Promise((resolve) => arm(resolve));
 
 describe("the system's clock", () => {
-  it("never goes back", () => {
+  it("never goes back in monotonic time", () => {
     let last = systemClock.monotonicMs();
     for (let reading = 0; reading < 10_000; reading++) {
       const now = systemClock.monotonicMs();
@@ -39,11 +39,11 @@ describe("the system's clock", () => {
     expect(ran).to.equal(false);
   });
 
-  it("takes a delay that has passed for now", async () => {
+  it("runs a timer with a negative delay at once", async () => {
     for (const delayMs of [0, -5]) await called((done) => systemClock.after(delayMs, done));
   });
 
-  it("does not take a delay that is too long for Node for none", async () => {
+  it("waits for a delay that is too long for Node's timers", async () => {
     let ran = false;
     const timers = [2 ** 31, 2 ** 33, Number.MAX_SAFE_INTEGER].map((delayMs) =>
       systemClock.after(delayMs, () => (ran = true), { background: true }),

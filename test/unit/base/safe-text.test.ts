@@ -19,7 +19,7 @@ describe("text that may be shown", () => {
     });
   }
 
-  it("is otherwise what it was", () => {
+  it("leaves other text as it is", () => {
     const text =
       "see http://h:80/a?max_tokens=5&page=2 and mail bob@host: 3 tokens, ssh://git@host/r, http://h/@x";
     expect(redactSecrets(text)).to.equal(text);
@@ -83,7 +83,7 @@ describe("a command line that may be shown", () => {
     });
   }
 
-  it("is otherwise what it was", () => {
+  it("leaves other text as it is", () => {
     const words = [
       ...["python3", "infer.py", "--max-tokens", "100", "--tokenizer", "x", "{.prompt}", "--n=3"],
       ...["dd", "if=/dev/zero", "a==b", "-u", "bob", "ssh://git@host/r", "basic", "--api-key"],

@@ -26,7 +26,7 @@ describe("the program", () => {
     expect([help, word]).to.deep.equal([nothing, nothing]);
   });
 
-  it("does not look into the home directory: one that cannot be read is nobody's trouble", async () => {
+  it("works with a home directory that cannot be read", async () => {
     const home = directory.file("home");
     // A user who may read everything cannot read this either.
     await mkdir(`${home}/.local/share/rollout/package.json`, { recursive: true });

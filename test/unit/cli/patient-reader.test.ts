@@ -21,7 +21,7 @@ describe("a patient reader", () => {
     expect(told).to.deep.equal([`Waiting: ${away.message}.`, "The coordinator answers again."]);
   });
 
-  it("does not wait for one that never answered, nor for what waiting does not help", async () => {
+  it("waits neither for a coordinator that never answered nor after an error that waiting does not end", async () => {
     const reader = new PatientReader(() => undefined);
     expect(await failureOf(reader.read(() => Promise.reject(away)))).to.equal(away);
     await reader.read(() => Promise.resolve(1));

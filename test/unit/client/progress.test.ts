@@ -135,7 +135,7 @@ describe("the pace of a run", () => {
     expect(paceAfter(20, 100, (atMs) => atMs / 10)).to.deep.equal({ kind: "unknown" });
   });
 
-  it("is not confused by failed items that are taken back", () => {
+  it("counts rightly when failed items are retried", () => {
     const meter = new PaceMeter();
     for (let atMs = 0; atMs <= 10_000; atMs += 500)
       meter.take(atMs, counts(atMs / 100, 1_000, { failed: 50 }));

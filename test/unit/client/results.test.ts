@@ -193,7 +193,7 @@ describe("reading results", () => {
     expect(error.code).to.equal("coordinator_refused_connection");
   });
 
-  it("does not wait where waiting does not help", async () => {
+  it("rejects at once with an error that waiting does not end", async () => {
     const refusal = failure("request_invalid", { method: "ListResults", reason: "no" });
     const refusing = await startFakeOperatorService({
       listResults: () => {

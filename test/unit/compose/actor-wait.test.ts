@@ -105,14 +105,14 @@ describe("waiting for an actor", () => {
     expect(coordinator.asked).to.have.length(3);
   });
 
-  it("does not wait for one that a failed event keeps", async () => {
+  it("rejects for an actor that a failed event parks", async () => {
     const error = { class: "error", message: "it burns" };
     coordinator.say({ key: { key: "order/1", parkedBy: "failed", error }, after: "1.failed" });
     const { code, message } = await failureOf(until("paid"));
     expect([code, message.includes("error: it burns")]).to.deep.equal(["actor_parked", true]);
   });
 
-  it("does not wait for one that is final, unless events of it wait", async () => {
+  it("rejects for a final actor, unless events of it wait", async () => {
     coordinator.say(
       inState("gone", { status: "done", items: 1 }),
       inState("gone", { status: "done", commit: 2 }),
@@ -122,7 +122,7 @@ describe("waiting for an actor", () => {
     expect(coordinator.asked).to.have.length(2);
   });
 
-  it("does not wait in a run that is over, also for one that is not there", async () => {
+  it("rejects in a run that is over, also for an actor that does not exist", async () => {
     coordinator.say(inState("cart", { isOver: true }));
     expect((await failureOf(until("paid"))).code).to.equal("actor_ended");
     coordinator.say(failure("key_unknown", { key: "order/1" }));

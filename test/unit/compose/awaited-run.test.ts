@@ -46,7 +46,7 @@ describe("a run that is asked a moment before a coordinator leads it", () => {
     expect([await asked(answering(2, refused), true), tries]).to.deep.equal([refused, 1]);
   });
 
-  it("is not asked for ever", async () => {
+  it("is asked again for a limited time", async () => {
     const startMs = clock.monotonicMs();
     let lastMs = 0;
     const ask = (): Promise<string> => {
@@ -123,7 +123,7 @@ describe("a run that is waited for", () => {
     expect([opened.client, tries]).to.deep.equal([client, 2]);
   });
 
-  it("is not waited for when its files are there and no use", async () => {
+  it("is not waited for when its files are there but cannot be used", async () => {
     makeFiles();
     expect(await failureOf(openBy(() => Promise.reject(unreadable())))).to.have.property(
       "code",

@@ -116,7 +116,7 @@ describe("backing up a run", () => {
     expect((await whole.scan(EVERYTHING)).length).to.equal((await store.scan(EVERYTHING)).length);
   });
 
-  it("does not count without the word that these were all", async () => {
+  it("does not count when the coordinator has not said that all rows were sent", async () => {
     const silent: Calls = {
       ...calls,
       async *backUp(...request) {

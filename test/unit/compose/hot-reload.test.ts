@@ -130,7 +130,7 @@ describe("hot reload", () => {
     expect([backends.length, versions()]).to.deep.equal([2, ["1"]]);
   });
 
-  it("does nothing when files are touched and say the same", async () => {
+  it("reloads nothing when files are touched but have the same content", async () => {
     await start();
     await utimes(directory.file("m.js"), 1, 1);
     await write("1");

@@ -51,7 +51,7 @@ describe("whether a follower hears the leader", () => {
     await eventually("it hears", () => hears(address) === true);
   });
 
-  it("is not so when the network between them is cut, and so again when it is there", async () => {
+  it("is no while the network between them is cut, and yes when it is back", async () => {
     const [{ hears }, proxy] = [await ear(), await leader()];
     await eventually("it hears", () => hears(proxy.address) === true);
     proxy.cut();

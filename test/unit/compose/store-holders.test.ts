@@ -42,7 +42,7 @@ describe("the database that a coordinator opens", () => {
       expect(said[0]).to.include(`${looker}, pid 7`);
     });
 
-  it("is not waited for when anybody else has it", async () => {
+  it("is not waited for when another coordinator holds it", async () => {
     holder = "rollout coordinator run";
     expect(await failureOf(open())).to.include({ code: "store_held" });
     expect([opens, said]).to.deep.equal([1, []]);

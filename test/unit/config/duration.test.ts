@@ -28,7 +28,7 @@ describe("durations", () => {
     });
   }
 
-  it("writes what it reads back", () => {
+  it("formats a duration as a text that parses to the same duration", () => {
     for (const text of ["0ms", "1ms", "500ms", "4s", "90s", "2m", "1h", "36h", "30d"]) {
       const durationMs = parseDurationMs(text);
       expect(durationMs).to.be.a("number");

@@ -11,7 +11,7 @@ describe("how many items may fail", () => {
     }
   });
 
-  it("is nothing else", () => {
+  it("refuses texts that are no number, share or none", () => {
     for (const text of [
       "",
       "0",

@@ -4,7 +4,7 @@ import { SETTINGS } from "../../../src/config/schema.ts";
 import { parseSizeBytes } from "../../../src/config/value.ts";
 
 describe("limits", () => {
-  it("agree with each other", () => {
+  it("agree where one depends on another", () => {
     expect(assertLimits).to.not.throw();
   });
 

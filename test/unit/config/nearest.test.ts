@@ -10,7 +10,7 @@ describe("the nearest name", () => {
     expect(nearestName("wroker", known)).to.equal("worker");
   });
 
-  it("is nothing when every name is far", () => {
+  it("is undefined when every name needs too many edits", () => {
     expect(nearestName("banana", known)).to.equal(undefined);
     expect(nearestName("", known)).to.equal(undefined);
     expect(nearestName("x", [])).to.equal(undefined);

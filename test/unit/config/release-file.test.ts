@@ -39,7 +39,7 @@ describe("a release's file", () => {
     expect(parseRelease(FILE, "", "/elsewhere/v3.toml").manifestFile).to.equal("/elsewhere/v3.toml");
   });
 
-  it("says all of it where it wants to", () => {
+  it("may set every key", () => {
     const { spec } = parseRelease(
       FILE,
       `[release]

@@ -34,7 +34,7 @@ describe("the rules of a release", () => {
     expect(keyRefused({ metrics: [NUMBER] })).to.equal(undefined);
   });
 
-  it("refuse numbers that are none", () => {
+  it("refuse NaN and an empty range", () => {
     expect(keyRefused({ alpha: NaN })).to.equal("release.alpha");
     expect(keyRefused({ stages: [stage(NaN), stage(1)] })).to.equal("stage[1].items");
     expect(keyRefused({ metrics: [{ kind: "slower", thanMs: 1, maxWorse: NaN }] })).to.equal(

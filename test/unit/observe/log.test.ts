@@ -75,7 +75,7 @@ describe("the log", () => {
     expect(output).to.contain("info  x worker=W epoch=3 load=0.5\n");
   });
 
-  it("keeps a line a line, whatever is in it", async () => {
+  it("escapes line breaks, so that an entry is one line", async () => {
     const output = await logged((log) => log.info("a\nb\u001b[2J", { name: "c\r\nd" }));
     expect(output).to.equal('12:03:04.123Z info  a\\nb\\u001b[2J name="c\\\\r\\\\nd"\n');
   });

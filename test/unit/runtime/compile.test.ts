@@ -205,8 +205,8 @@ describe("a compiled chart", () => {
 
   it("is found out when two branches of a guard are swapped", () => {
     const [proof] = PROOFS;
-    expect(proof?.machine).to.equal(workItem);
-    if (proof === undefined) return;
+    if (proof === undefined) return expect.fail("there are charts");
+    expect(proof.machine).to.equal(workItem);
     const same = mutated(workItem, () => {});
     expect(differential(proof, compile(same)).divergence).to.equal("none");
     const swapped = mutated(

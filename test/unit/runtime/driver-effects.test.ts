@@ -94,7 +94,7 @@ describe("effects of actors", () => {
     for (const { fields } of errors) expect(fields["err"]).to.be.instanceOf(Error);
   });
 
-  it("that fail do not hold up events", async () => {
+  it("that fail do not hold up the actor's events", async () => {
     const { system } = await withBell(failing("play", Infinity));
     for (const at of [0, 1, 2]) await system.send(ADDRESS, note(at));
     expect(system.contextOf(ADDRESS)).to.include({ notes: 3 });

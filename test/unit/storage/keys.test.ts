@@ -17,7 +17,7 @@ describe("key layout", () => {
     expect(countKey("workers")).to.equal("counts/workers");
   });
 
-  it("nothing stands between a key and its next", () => {
+  it("no key sorts between a key and its successor", () => {
     expect(nextKey("a") > "a").to.equal(true);
     for (const after of ["a!", "a/", "b"]) expect(nextKey("a") < after).to.equal(true);
   });

@@ -76,7 +76,7 @@ describe("a failed call", () => {
     expect(open).to.throw().with.property("code", "coordinator_name_not_found");
   });
 
-  it("says that nothing listens", async () => {
+  it("is coordinator_refused_connection when nothing listens", async () => {
     const free = createTcpServer();
     const address = await occupy(free);
     await closing.pop()?.();

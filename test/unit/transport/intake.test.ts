@@ -116,7 +116,7 @@ describe("what a listener reads", () => {
     await served(2);
   });
 
-  it("is forgotten when it is answered", async () => {
+  it("is given back to the budget when the call is answered", async () => {
     await listen({ ...NARROW, ...PATIENT });
     const own = await session();
     const beat = { heldDigest: new Uint8Array(1_000) };

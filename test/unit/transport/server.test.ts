@@ -62,7 +62,7 @@ describe("the listener", () => {
     expect(listener.served).to.deep.equal([]);
   });
 
-  it("takes no compressed message, so none that unfolds", async () => {
+  it("refuses compressed messages", async () => {
     await listen();
     const beat = { heldDigest: new Uint8Array(64 * 1_024 * 1_024) };
     const bomb = gzipSync(toBinary(BeatRequestSchema, create(BeatRequestSchema, { beat })));

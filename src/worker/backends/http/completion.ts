@@ -7,6 +7,9 @@ type Table = Record<string, unknown>;
 
 const OBJECTS: Readonly<Record<string, string>> = { "chat.completion.chunk": "chat.completion" };
 const END = "[DONE]";
+/** The least that a choice is, and an entry of a list: `{"index":0}`, `0,`. */
+const CHOICE_CHARACTERS = 11;
+const ENTRY_CHARACTERS = 2;
 
 /** @internal */
 export class Completion {
@@ -14,6 +17,8 @@ export class Completion {
   readonly #choices = new Map<number, Table>();
   #isEnded = false;
   #characters = 0;
+  /** The length of the longest value that each field has had. */
+  readonly #longest = new Map<string, number>();
   #failure: JsonObject | undefined;
 
   /** Takes the data of one event. False when it is nothing that a completion is made of. */
@@ -26,12 +31,13 @@ export class Completion {
     if (!isJsonObject(piece)) return false;
     if (isFilled(piece["error"])) this.#failure = piece;
     const { choices, ...rest } = piece;
-    for (const [name, value] of Object.entries(rest)) if (value !== null) this.#set(name, value);
+    for (const [name, value] of Object.entries(rest))
+      if (value !== null) this.#put(this.#whole, name, value, name);
     if (Array.isArray(choices)) for (const choice of choices) this.#addChoice(choice);
     return true;
   }
 
-  /** About as many as the whole has by now. */
+  /** About as many as the whole has by now. All that is kept counts, whatever a server makes of it (C8). */
   get characters(): number {
     return this.#characters;
   }
@@ -57,23 +63,34 @@ export class Completion {
     return formatJson({ ...this.#whole, ...named, choices: choices.map(([, choice]) => choice) });
   }
 
-  #set(name: string, value: unknown): void {
-    const isNew = !Object.hasOwn(this.#whole, name);
-    this.#whole[name] = value;
-    if (isNew) this.#characters += formatJson(value).length;
+  /** In place of what was there under that name. */
+  #put(table: Table, name: string, value: unknown, field: string): void {
+    if (Object.hasOwn(table, name) && table[name] === value) return;
+    table[name] = value;
+    const before = this.#longest.get(field) ?? -name.length;
+    const length = formatJson(value).length;
+    if (length <= before) return;
+    this.#longest.set(field, length);
+    this.#characters += length - before;
   }
 
   #addChoice(piece: unknown): void {
     if (!isJsonObject(piece)) return;
     const index = typeof piece["index"] === "number" ? piece["index"] : 0;
-    const choice = this.#choices.get(index) ?? { index };
-    this.#choices.set(index, choice);
+    const choice = this.#choices.get(index) ?? this.#begin(index);
     for (const [name, value] of Object.entries(piece)) {
       if (name === "index") continue;
       if (name === "delta") choice["message"] = this.#join(choice["message"] ?? {}, value);
       else if (name === "text" || name === "logprobs") choice[name] = this.#join(choice[name], value);
-      else choice[name] = value;
+      else this.#put(choice, name, value, `${index} ${name}`);
     }
+  }
+
+  #begin(index: number): Table {
+    const choice: Table = { index };
+    this.#choices.set(index, choice);
+    this.#characters += CHOICE_CHARACTERS;
+    return choice;
   }
 
   /** Texts and lists grow, tables grow field by field; what a piece leaves out stays. `known` was made here, and is changed. */
@@ -86,9 +103,11 @@ export class Completion {
     if (Array.isArray(more)) return this.#joinLists(Array.isArray(known) ? (known as unknown[]) : [], more);
     if (!isJsonObject(more)) return more;
     const joined: Table = isJsonObject(known) ? known : {};
-    for (const [name, value] of Object.entries(more))
+    for (const [name, value] of Object.entries(more)) {
+      if (!Object.hasOwn(joined, name)) this.#characters += name.length;
       joined[name] =
         NAMES.has(name) && isFilled(joined[name]) ? joined[name] : this.#join(joined[name], value);
+    }
     return joined;
   }
 
@@ -99,8 +118,10 @@ export class Completion {
       const at = joined.findIndex(
         (one) => index !== undefined && isJsonObject(one) && one["index"] === index,
       );
-      if (at === -1) joined.push(this.#join(undefined, entry));
-      else joined[at] = this.#join(joined[at], entry);
+      if (at === -1) {
+        this.#characters += ENTRY_CHARACTERS;
+        joined.push(this.#join(undefined, entry));
+      } else joined[at] = this.#join(joined[at], entry);
     }
     return joined;
   }

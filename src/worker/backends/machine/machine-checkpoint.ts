@@ -5,6 +5,7 @@ import type { AnyStateMachine, AnyStateNode, Snapshot, AnyActorRef, EventObject 
 import { createHash } from "node:crypto";
 import { systemClock } from "../../../base/clock.ts";
 import { jsonFields } from "../../../base/exact-json.ts";
+import { exactCopy } from "../../../runtime/exact-copy.ts";
 
 /** A snapshot means the same where all of these are equal. */
 export interface MachineIdentity {
@@ -34,13 +35,27 @@ function shapeOf({ key, type, states }: AnyStateNode): unknown {
   return [key, type, Object.values<AnyStateNode>(states).map(shapeOf)];
 }
 
-/** Throws when the snapshot is nothing that JSON can hold. */
+/** Throws when JSON cannot hold the snapshot, or would hold another context than this one, or than that of a machine within it. */
 export function writeCheckpoint(
   machine: MachineIdentity,
   snapshot: unknown,
   timers: readonly SavedTimer[],
 ): Uint8Array {
+  refuseInexactContext(snapshot as PersistedSnapshot, "");
   return Buffer.from(JSON.stringify({ format: FORMAT, machine, snapshot, timers }));
+}
+
+/** The part of XState's persisted snapshot that a user's values are in. */
+interface PersistedSnapshot {
+  readonly context?: unknown;
+  readonly children?: Readonly<Record<string, { readonly snapshot?: PersistedSnapshot }>>;
+}
+
+/** A date would come back as a text, a map as an empty object: the machine would go on in a state that it never was in. */
+function refuseInexactContext({ context, children = {} }: PersistedSnapshot, path: string): void {
+  if (context !== undefined) exactCopy(context, `${path}context`);
+  for (const [id, { snapshot }] of Object.entries(children))
+    if (snapshot !== undefined) refuseInexactContext(snapshot, `${path}${id}.`);
 }
 
 export function readCheckpoint(bytes: Uint8Array, machine: MachineIdentity): ReadCheckpoint {

@@ -15,7 +15,7 @@ import type { RunStatus } from "../../../../src/client/run-status.ts";
 import type { WorkerDetail, WorkerSummary } from "../../../../src/client/workers.ts";
 import type { IncarnationId } from "../../../../src/base/ids.ts";
 import { newWorkerId } from "../../../support/certificates.ts";
-import { madeRelease } from "../../../support/made-release.ts";
+import { madeRelease } from "./made-release.ts";
 import { madeStatus } from "../../../support/made-status.ts";
 import { madeResult } from "../../../support/made-results.ts";
 
@@ -99,6 +99,7 @@ const detail = (change: Partial<WorkerDetail> = {}): WorkerDetail => ({
   credit: 2,
   hasSession: true,
   failuresInRow: 0,
+  releasePart: undefined,
   ...change,
 });
 
@@ -345,6 +346,15 @@ describe("the explanation of a worker", () => {
   ] as const) {
     it(`says it when ${why}`, () => expect(explained(args[0], args[1])).to.contain(text));
   }
+
+  it("says its part in a release that is under way, last", () => {
+    const releasePart = "it has both versions\u001b[2J, and counts for version 2";
+    const release = madeRelease();
+    expect(explained({ releasePart }, { release }).split(". ").at(-1)).to.equal(
+      `Release ${release.release} tries version 2: it has both versions\\u001b[2J, and counts for version 2.`,
+    );
+    expect(explained({}, { release })).to.not.contain("Release");
+  });
 
   it("shows some of what it has, and how much more there is", () => {
     const holds = Array.from({ length: 25 }, (_, at) => ({

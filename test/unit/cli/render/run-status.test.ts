@@ -3,7 +3,7 @@ import { runStatusText } from "../../../../src/cli/render/run-status.ts";
 import { lackText } from "../../../../src/cli/render/workers.ts";
 import { hintedLine } from "../../../../src/cli/shell-words.ts";
 import type { RunStatus } from "../../../../src/client/run-status.ts";
-import { madeRelease } from "../../../support/made-release.ts";
+import { madeRelease } from "./made-release.ts";
 import { madeStatus } from "../../../support/made-status.ts";
 
 const PACE = { kind: "steady", perSecond: 4, left: { atLeastMs: 60_000, atMostMs: 120_000 } } as const;

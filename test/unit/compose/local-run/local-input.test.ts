@@ -62,7 +62,7 @@ describe("the input of a local run that is a file", () => {
     expect((await opening).params).to.include({ line: "11" });
   });
 
-  it("is not refused for where its first part happens to end", async () => {
+  it("is not refused when its first 64 KiB end within a line", async () => {
     const long = `"${"x".repeat(90)}"\n`.repeat(2_000);
     expect(await readAll(await opened(long))).to.have.length(2_000);
   });

@@ -2,6 +2,7 @@
 import { expect } from "chai";
 import { systemClock } from "../../../../src/base/clock.ts";
 import { systemRandom } from "../../../../src/base/random.ts";
+import { isTaken } from "../../../../src/compose/local-run/released-tasks.ts";
 import { RunDirectory } from "../../../../src/compose/local-run/run-directory.ts";
 import type { KeyedTask } from "../../../../src/compose/local-run/run-directory.ts";
 import { commandManifest } from "../../../../src/config/manifest.ts";
@@ -12,6 +13,7 @@ import { useClosers } from "../../../support/closers.ts";
 import { failureOf } from "../../../support/rejection.ts";
 import { useTemporaryDirectory } from "../../../support/temporary-directory.ts";
 import { TASK_DIGEST } from "../../../support/world.ts";
+import { WorldOperator } from "../../../support/world-operator.ts";
 import { ALL, CANDIDATE_DIGEST, releaseId, ReleaseRun } from "../../coordinator/release/release-run.ts";
 
 const task = (word: string, digest: Uint8Array): KeyedTask => ({
@@ -74,6 +76,17 @@ describe("the directory of a local run with releases", () => {
       ...{ release: releaseId(1), task: FIRST.summary, other: CANDIDATE.summary },
     });
     await (await claim(FIRST)).close();
+  });
+
+  it("is asked of its coordinator where the run goes on, and the same is said of each task", async () => {
+    const operator = new WorldOperator(release.world);
+    const isOfRun = (asked: KeyedTask): Promise<boolean> =>
+      isTaken((request) => operator.ask((calls) => calls.submit(request)), asked);
+    const refusal = await failureOf(isOfRun(CANDIDATE));
+    expect([refusal.code, refusal.params["release"]]).to.deep.equal(["release_of_task", releaseId(1)]);
+    await release.steer({ action: "promote", stage: 1 });
+    const said = [await isOfRun(FIRST), await isOfRun(CANDIDATE), await isOfRun(OTHER)];
+    expect(said).to.deep.equal([true, true, false]);
   });
 
   it("is not the candidate's when that is gone", async () => {

@@ -247,7 +247,7 @@ describe("the directory of a local run", () => {
     expect(config.worker).to.include({ slots: 3, hotReload: true, stateDir: "/run/state" });
   });
 
-  it("has a configuration that resolves", () => {
+  it("has a valid configuration file", () => {
     const text = localConfigText(
       newUlid<RunId>(systemClock, systemRandom),
       "127.0.0.1:4711",

@@ -83,7 +83,7 @@ describe("the record of a local run's directory", () => {
       await writeFile(temporary.file(`run/${name}`), JSON.stringify(value));
   }
 
-  it("has its parts again the next time, and is one file", async () => {
+  it("has the same parts when it is read again, and is one file", async () => {
     const first = await claim();
     const finished = { asked, done: 1, failed: 0, failedByClass: {}, lengths: await lengthsOf(asked) };
     await first.keep({ begunBy: BEGUN_BY });

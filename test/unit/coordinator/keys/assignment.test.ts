@@ -133,7 +133,7 @@ describe("the assignment of partitions", () => {
     expect(inOrder.map(({ texts }) => texts)).to.deep.equal([[], [`${key} 1`], []]);
   });
 
-  it("is not written for a run without keys", async () => {
+  it("writes no row for a run without keys", async () => {
     const world = await keyedWorld();
     const worker = await world.worker(1, { credit: 4 });
     await world.submit(["one", "two"]);

@@ -2,7 +2,7 @@
 import { expect } from "chai";
 import { KEYS_PREFIX, STATES_PREFIX, TIMERS_PREFIX } from "../../../../src/storage/keys.ts";
 import type { Asks, Final, Start } from "../../../../src/coordinator/ledger/asks.ts";
-import { failedItems } from "../../../support/failed-items.ts";
+import { failedItems } from "./failed-items.ts";
 import { ActorRig, bytes } from "./actor-rig.ts";
 
 const start = (id: string): Start => ({ id, source: "machine", input: bytes(`input of ${id}`) });

@@ -49,7 +49,7 @@ describe("items from inside", () => {
     expect(wordsOf(await list(operator, ResultOrder.COMPLETION, true))).to.have.members(all);
   });
 
-  it("are counted apart", async () => {
+  it("are counted apart from submitted items", async () => {
     const { rig } = await told();
     const { done, failed, failedByClass, inside } = await rig.world.view();
     expect({ done, failed, failedByClass }).to.deep.equal({ done: 2, failed: 0, failedByClass: {} });

@@ -1,7 +1,7 @@
 // Items of one key that have failed and are retried: in order of submission, whatever the order in which they come back.
 import { expect } from "chai";
 import { assert } from "../../../../src/base/assert.ts";
-import { failedItems } from "../../../support/failed-items.ts";
+import { failedItems } from "./failed-items.ts";
 import { World } from "../../../support/world.ts";
 import { successOf } from "../../../support/world-worker.ts";
 import type { WorldWorker } from "../../../support/world-worker.ts";

@@ -81,7 +81,7 @@ describe("states of versions", () => {
     expect(older.texts).to.deep.equal(["b 1"]);
   });
 
-  it("are refused when an older one would follow", async () => {
+  it("are refused when a state of an older version would follow a newer one", async () => {
     const world = await start();
     const newer = await workerOf(world, 2, 2);
     await world.submit(["a 1", "a 2"], { keyOf });

@@ -7,7 +7,10 @@ import type { AttendanceOptions, LeaderTerm } from "../../../../src/coordinator/
 import { snapshotEntry } from "../../../../src/coordinator/lead/coordinator-snapshot.ts";
 import { StorageLease } from "../../../../src/coordinator/lead/lease.ts";
 import type { Leadership } from "../../../../src/coordinator/lead/lease.ts";
+import { presenceRecord } from "../../../../src/coordinator/lead/presence.ts";
+import type { PresenceRow } from "../../../../src/coordinator/lead/presence.ts";
 import { Role } from "../../../../src/coordinator/lead/role.ts";
+import { decodeRecord, encodeRecord, okOrFailure } from "../../../../src/storage/codec.ts";
 import { coordinatorKey } from "../../../../src/storage/keys.ts";
 import type { Batch, CommitOutcome } from "../../../../src/storage/store.ts";
 import { MemoryStore } from "../../../../src/storage/memory/memory-store.ts";
@@ -107,6 +110,7 @@ describe("a coordinator among others", () => {
         term = {
           epoch: leadership.epoch,
           epochRow: leadership.epochRow,
+          electedAtWallMs: clock.wallMs(),
           mayAct: () => leader.mayAct,
           publish: () => void leader.published++,
           published: () => leader.published,
@@ -162,6 +166,36 @@ describe("a coordinator among others", () => {
         ["10.0.0.1:2", "Following", 0, true],
       ]);
     }
+  });
+
+  it("election: everybody is shown since when the holder leads, by its own row", async () => {
+    const [leader, follower] = [await attend(1), await attend(2)];
+    const since = ({ attendance }: Attending): unknown[] =>
+      attendance.members.map(({ row }) => row.electedAtWallMs);
+    await leader.lead();
+    const electedAt = clock.wallMs();
+    await beats(3);
+    for (const each of [leader, follower]) expect(since(each)).to.deep.equal([electedAt, null]);
+    await leader.makeRoom();
+    await beats(3);
+    await follower.lead();
+    await beats(3);
+    for (const each of [leader, follower])
+      expect(since(each)).to.deep.equal([null, electedAt + 6 * TIMING.renewalMs]);
+  });
+
+  it("election: the row of a leader of an earlier version does not say since when", async () => {
+    const leader = await attend(1);
+    await leader.lead();
+    const { attendance, incarnation } = leader;
+    const earlier = {
+      ...presenceRecord,
+      encode: (row: PresenceRow) => presenceRecord.encode(row).slice(0, 10),
+    };
+    const key = coordinatorKey(incarnation);
+    const bytes = encodeRecord(earlier, key, { ...attendance.own.row, heartbeat: 7 });
+    const row = okOrFailure("", decodeRecord(presenceRecord, key, bytes));
+    expect(row).to.include({ role: "Leader", heartbeat: 7, electedAtWallMs: null });
   });
 
   it("sees who comes while its own row is not taken, and writes one at a time", async () => {

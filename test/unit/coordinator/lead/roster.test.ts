@@ -26,6 +26,7 @@ const ROW: Omit<PresenceRow, "heartbeat"> = {
   rehearsalMs: null,
   rehearsedAtWallMs: null,
   hearsLeader: null,
+  electedAtWallMs: null,
 };
 
 /** A store that can be cut off. */

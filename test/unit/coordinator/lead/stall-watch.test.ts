@@ -85,7 +85,7 @@ describe("a store that does not answer", () => {
     }
   });
 
-  it("is not over when a commit is given up, and when a later one is answered", async () => {
+  it("does not end when a commit is given up, but when a later one is answered", async () => {
     void commit();
     void commit().catch(() => undefined);
     await clock.advance(2_500);

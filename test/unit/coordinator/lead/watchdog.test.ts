@@ -94,7 +94,7 @@ describe("the watchdog", () => {
     expect(run([speaks]).said).to.deep.equal([]);
   });
 
-  it("does nothing to who has let go, even at the last moment", () => {
+  it("does not end a process that has let go of its lease, even at the last moment", () => {
     const releases = { atMs: 4_400, act: () => releaseCells(cells) };
     expect(run([guards(0, 4_000), releases])).to.deep.include({ abortedMs: undefined, said: [] });
   });

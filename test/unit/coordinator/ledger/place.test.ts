@@ -33,7 +33,7 @@ describe("a place", () => {
     );
   });
 
-  it("says its priority and its sequence again", () => {
+  it("gives back the priority and the sequence that it was made of", () => {
     fc.assert(
       fc.property(priority, sequence, (lane, number) => {
         const place = placeOf(lane, number);
@@ -98,7 +98,7 @@ describe("a place", () => {
     );
   });
 
-  it("is not what has another length or other letters", () => {
+  it("is not read from a text of another length or with other letters", () => {
     for (const text of ["", "0", "64000000000Z", "640000000000fg", "640000000000ff0"])
       expect(isPlace(text), text).to.equal(false);
   });

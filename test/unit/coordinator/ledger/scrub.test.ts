@@ -171,7 +171,7 @@ describe("the scrub of the ledger", () => {
     const rows = new Rows(3);
     const first = rows.scrub.wants();
     expect(first).to.deep.equal({ segment: "items", from: ITEMS_PREFIX, limit: 3 });
-    if (first === undefined) return;
+    if (first === undefined) return expect.fail("it wants no page");
     const page = await readScrubPage(await rows.store(), first);
     for (let number = 0; number < 20_000; number++) rows.toggle("items", number);
     rows.commit();

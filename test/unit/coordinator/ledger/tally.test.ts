@@ -30,7 +30,7 @@ describe("the ledger's numbers", () => {
     expect(new Tally(readBack(tally)).numbers).to.deep.equal(tally.numbers);
   });
 
-  it("are those of nothing when nothing was written", () => {
+  it("are zero when nothing was written", () => {
     expect(new Tally().numbers).to.deep.equal(readBack(new Tally()));
     expect(new Tally().pending).to.equal(0);
   });

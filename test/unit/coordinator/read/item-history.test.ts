@@ -129,7 +129,7 @@ describe("what is remembered of an item", () => {
     it("is nothing of a report that is not current", async () => {
       await operator.submit(["a"]);
       const [item] = worker.held;
-      if (item === undefined) return;
+      if (item === undefined) return expect.fail("it was given out");
       await end();
       await worker.send([{ ...reportOf(item, ERROR), log: Buffer.from("late") }]);
       await ledger.settle();
@@ -197,7 +197,7 @@ describe("what is remembered of an item", () => {
     it("is gone when a late result makes the item done", async () => {
       await operator.submit(["a"]);
       const [item] = worker.held;
-      if (item === undefined) return;
+      if (item === undefined) return expect.fail("it was given out");
       await end({ outcome: PREEMPTED, checkpoint });
       await worker.send([{ ...reportOf(item), log: Buffer.from("late") }]);
       await ledger.settle();

@@ -51,7 +51,7 @@ describe("the results of a run", () => {
     it(`say of each item all that is known of it (${nameOf(order)})`, async () => {
       await operator.submit(["a", "b"], { isLabelled: true });
       const [first, second] = named("a", "b");
-      if (first === undefined || second === undefined) return;
+      if (first === undefined || second === undefined) return expect.fail("they were given out");
       const execution = { pluginVersion: "7", startedAtWallMs: 5, durationMs: 6 };
       await worker.send([
         { ...reportOf(first), execution },
@@ -82,7 +82,7 @@ describe("the results of a run", () => {
         execution: { pluginVersion: version, startedAtWallMs: 0, durationMs: 0 },
       });
       const [a, b, c, d, e] = named("a", "b", "c", "d", "e").map((item) => reportOf(item));
-      if (!a || !b || !c || !d || !e) return;
+      if (!a || !b || !c || !d || !e) return expect.fail("they were given out");
       await worker.send([
         { ...a, ...by("1") },
         { ...b, ...by("2") },
@@ -393,7 +393,7 @@ describe("the results of a run", () => {
     for (const order of [INPUT, COMPLETION])
       it(`a whole row that is another item's (${nameOf(order)})`, async () => {
         const [row] = await ledger.store.scan({ ...prefixRange(DONE_PREFIX), limit: 1 });
-        if (row === undefined) return;
+        if (row === undefined) return expect.fail("there is no result");
         const { key } = row;
         const record = okOrFailure("", decodeRecord(doneRecord, key, row.value));
         const value = encodeRecord(doneRecord, key, { ...record, id: Buffer.alloc(32, 9) });

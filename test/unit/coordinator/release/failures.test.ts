@@ -1,7 +1,9 @@
 // Failures in the middle of a release, in the reactor and on a clock by hand. The titles are those under which the documents name them.
 import { expect } from "chai";
+import { failedItems } from "../keys/failed-items.ts";
 import { ERROR } from "../../../support/world-worker.ts";
 import type { WorldWorker } from "../../../support/world-worker.ts";
+import { chosenWorkers } from "../../../../src/coordinator/release/arms.ts";
 import { itemKeyOf } from "../../../../src/coordinator/ledger/place.ts";
 import { react } from "../../../../src/coordinator/reactor.ts";
 import { countsKey, stageKey } from "../../../../src/coordinator/release/records.ts";
@@ -331,6 +333,28 @@ describe("releases and failures", () => {
     expect((await run.status()).reason).to.equal("no ready worker has both versions");
   });
 
+  it("release failure: the workers outside of a stage are cordoned, and items that are not for trial go on", async () => {
+    const run = await ReleaseRun.start({ items: 60 });
+    for (const number of [1, 2, 3]) await run.worker(number);
+    const { world, workers } = run;
+    const chosen = chosenWorkers(releaseId(1), [...world.state.workers.values()], { count: 2, ready: 3 });
+    const inside = workers.filter(({ id }) => chosen.has(id));
+    const outside = workers.filter(({ id }) => !chosen.has(id));
+    let failures = 0;
+    await run.work(() => (failures++ < 4 ? ERROR : undefined), { workers: outside });
+    await run.work(good, { workers: inside });
+    await run.create({}, { stages: [onWorkers(2, { minItems: 1_000 }), ALL] });
+    world.takeTopics();
+    await run.work(() => ERROR, { workers: outside });
+    expect(world.takeTopics()).to.include("worker_cordoned");
+    // The cordoned one comes to try one item in that time, and gets what nobody has failed.
+    for (let round = 0; round < 5; round++) {
+      await run.watch(4_000);
+      await run.work(good, { workers: inside });
+    }
+    expect((await world.view()).done).to.equal(60);
+  });
+
   it("release failure: stable is bad too, and the candidate is not blamed for that", async () => {
     const run = await started({ budgets: { maxAttempts: 1 }, limits: {} });
     let count = 0;
@@ -437,11 +461,34 @@ describe("releases and failures", () => {
       expect(await run.state()).to.equal(items === 99 ? "COMPLETED" : "ENDED");
     });
 
-  it("release failure: a failed item is retried in the middle, and is not charged for its trials", async () => {
-    const run = await started({ items: 30, budgets: { maxAttempts: 1 } });
+  it("release failure: a failed item is retried in the middle, and is stable's for the rest of that release", async () => {
+    const run = await started({ items: 30, budgets: { maxAttempts: 1 }, terms: { stages: ENDLESS } });
     await run.work(() => ERROR, { rounds: 12 });
-    const { failed } = await run.world.view();
-    expect(failed).to.equal(30);
+    expect((await run.world.view()).failed, "tried or not, one charged attempt each").to.equal(30);
+    const judged = (): number[] => {
+      const { stable, candidate } = currentStage(latestOf(run)).counts;
+      return [stable.judged, candidate.judged];
+    };
+    const before = judged();
+    expect(before[0] ?? 0).to.be.greaterThan(0);
+    expect(before[1] ?? 0).to.be.greaterThan(0);
+    const failed = await failedItems(run.world);
+    await run.world.step({ kind: "retry", failed, answer: () => undefined });
+    await takeOver(run);
+    const versions: (string | undefined)[] = [];
+    const noted: Behaviour = ({ pluginVersion }) => {
+      versions.push(pluginVersion);
+      return SUCCESS;
+    };
+    await run.work(noted);
+    expect(versions.length).to.equal(16);
+    expect(versions, "the candidate gets none").not.to.include("2");
+    expect(judged(), "each item is judged once").to.deep.equal(before);
+    await run.steer({ action: "abort", reason: "" });
+    await run.create({ id: releaseId(2) }, { stages: ENDLESS });
+    await run.work(noted, { rounds: 2 });
+    expect((await run.world.view()).done).to.equal(30);
+    expect(versions.slice(16), "another release tries what is left").to.include("2");
   });
 
   it("release failure: a lost worker of a stage of workers counts once", async () => {

@@ -74,7 +74,7 @@ function behaveAlike(open: () => Promise<Store>): void {
     expect(await run.world.view()).to.include({ done: 200, failed: 0 });
   });
 
-  it("of two leaders whose terms overlap one promotes", async () => {
+  it("release failure: two leaders overlap, and one of them promotes", async () => {
     await run.create({}, TWO);
     run.world.isLeader = false;
     await run.work(good, { rounds: 8 });

@@ -9,7 +9,7 @@ describe("byte budget", () => {
     expect([budget.take(7), budget.take(6)]).to.deep.equal([false, true]);
   });
 
-  it("takes what is larger than all of it alone", () => {
+  it("grants a claim over its total when nothing else is claimed", () => {
     const budget = new ByteBudget(10);
     expect([budget.take(50), budget.take(1)]).to.deep.equal([true, false]);
   });

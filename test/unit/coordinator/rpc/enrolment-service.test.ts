@@ -42,20 +42,20 @@ describe("the service of enrolment", () => {
     expect(line?.fields).to.deep.equal({ worker_id: id, for: "enrolment", bearer: bearer.id });
   });
 
-  it("signs a worker's own for it", async () => {
+  it("signs a new certificate of its own for a worker", async () => {
     const { enrolment, worker } = await led.join();
     const answer = await enrolment.signWorkerCertificate({ workerId: ulidToBytes(worker.id), csr });
     expect(answer.certificate.length).to.be.greaterThan(0);
   });
 
-  it("does not sign another worker's for a worker, and leaves an audit line", async () => {
+  it("refuses a worker another worker's certificate, and leaves an audit line", async () => {
     const { enrolment } = await led.join();
     const request = { workerId: ulidToBytes(newWorkerId()), csr };
     expect((await failureOf(enrolment.signWorkerCertificate(request))).code).to.equal("permission_denied");
     expect(led.listening.audit.map(({ reason }) => reason)).to.deep.equal(["speaks_as_another"]);
   });
 
-  it("does not sign for operators", async () => {
+  it("refuses operators a worker's certificate", async () => {
     const { enrolment, worker } = await led.join({ role: "operator" });
     const request = { workerId: ulidToBytes(worker.id), csr };
     expect((await failureOf(enrolment.signWorkerCertificate(request))).code).to.equal("permission_denied");

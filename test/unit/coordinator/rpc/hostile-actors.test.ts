@@ -8,7 +8,7 @@ import { STATES_PREFIX, TIMERS_PREFIX } from "../../../../src/storage/keys.ts";
 import { prefixRange } from "../../../../src/storage/store.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { useLedCluster } from "../../../support/led-cluster.ts";
-import { ScriptedWorker } from "../../../support/scripted-worker.ts";
+import { ScriptedWorker } from "./scripted-worker.ts";
 import { seenRun } from "../../../support/worker-client.ts";
 
 type Said = MessageInitShape<typeof KeyedSchema>;

@@ -9,8 +9,8 @@ import { prefixRange } from "../../../../src/storage/store.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { useLedCluster } from "../../../support/led-cluster.ts";
 import { texts } from "../../../support/world.ts";
-import { ScriptedWorker } from "../../../support/scripted-worker.ts";
-import type { AttemptInit } from "../../../support/scripted-worker.ts";
+import { ScriptedWorker } from "./scripted-worker.ts";
+import type { AttemptInit } from "./scripted-worker.ts";
 import { seenRun } from "../../../support/worker-client.ts";
 
 /** Silence is judged late, and the deadline for handing back, twice the failure timeout, is over soon. */

@@ -33,7 +33,7 @@ describe("the service of operators", () => {
     expect(first?.lastBeatAgeMs).to.be.a("number");
   });
 
-  it("lists them in pages", async () => {
+  it("lists workers in pages", async () => {
     const first = await led.operator.run.listWorkers({ limit: 2 });
     expect([idsOf(first), first.more]).to.deep.equal([[1, 2].map(workerId), true]);
     const afterWorkerId = first.workers.at(-1)?.workerId ?? "";
@@ -51,7 +51,7 @@ describe("the service of operators", () => {
     expect(error.params["reason"]).to.equal("after_worker_id is no ULID");
   });
 
-  it("is not there for workers and for those who want to become one", async () => {
+  it("refuses calls of workers and of enrolment bundles", async () => {
     for (const role of ["worker", "enrolment"] as const) {
       const { run } = await led.join({ role });
       expect((await failureOf(run.listWorkers({}))).code).to.equal("permission_denied");

@@ -45,7 +45,8 @@ describe("failed items that are taken back", () => {
   it("are only those of the class, and those that are named", async () => {
     await operator.submit(["a", "b", "c", "d"]);
     const [a, b, c, d] = idsOf();
-    if (a === undefined || b === undefined || c === undefined || d === undefined) return;
+    if (a === undefined || b === undefined || c === undefined || d === undefined)
+      return expect.fail("they were given out");
     await worker.report(worker.held.slice(0, 2), ERROR);
     await worker.report(worker.held.slice(0, 1), TOO_LARGE);
     expect(await run()).to.deep.include({ failedByClass: { error: 2, too_large: 1 } });

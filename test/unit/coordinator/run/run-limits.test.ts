@@ -168,7 +168,7 @@ describe("the limits of a run", () => {
       expect(failureMessages[0]?.items, "those of the leaders before are read").to.equal(70);
     });
 
-    it("does not take a resumption before that for an answer", async () => {
+    it("pauses a run that was resumed before its first items failed", async () => {
       await begin({});
       await operator.submit(textsOf(60));
       await fail(49);
@@ -178,7 +178,7 @@ describe("the limits of a run", () => {
       expect((await shown())[0]).to.equal(true);
     });
 
-    it("does not ask when nothing is left: the run completes", async () => {
+    it("does not pause a run without items left: it completes", async () => {
       await begin({});
       await operator.submit(textsOf(50));
       await ledger.seal();
@@ -187,7 +187,7 @@ describe("the limits of a run", () => {
       expect(ledger.events.of("run_paused")).to.deep.equal([]);
     });
 
-    it("does not ask when any number may fail", async () => {
+    it("does not pause a run with max_fails none", async () => {
       await begin({ maxFails: { kind: "unlimited" } });
       await operator.submit(textsOf(60));
       await fail(50);

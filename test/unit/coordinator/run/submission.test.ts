@@ -85,7 +85,7 @@ describe("a submission", () => {
     expect(itemsOf(world.state)).to.equal(1);
   });
 
-  it("is not taken with a batch missing, whose lines would be lost when it came", async () => {
+  it("is refused when the batch before it has not come", async () => {
     for (const batchNumber of [2, 3])
       expect(await planSubmission(ledger.store, linesOf(["a"], { batchNumber }))).to.deep.equal({
         kind: "gap",

@@ -160,7 +160,7 @@ describe("stealing", () => {
     expect([askedOf(small), askedOf(large)]).to.deep.equal([["c"], []]);
   });
 
-  it("asks for nothing that was there before the backlog", async () => {
+  it("recalls an item only when it has waited in the backlog for 200 ms", async () => {
     const [victim, thief] = [await ledger.worker(1, { slots: 2 }), await ledger.worker(2, { slots: 1 })];
     await ledger.submit(["a", "b", "c", "d"]);
     await victim.ask(2);

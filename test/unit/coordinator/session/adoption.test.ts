@@ -216,7 +216,7 @@ describe("what a worker has and the ledger has forgotten", () => {
     await ledger.submit(["a", "b"]);
     await one.ask(1);
     const [given] = one.held;
-    if (given === undefined) return;
+    if (given === undefined) return expect.fail("nothing was given out");
     await ledger.losePower();
     await one.beat();
     for (const epoch of [1, 7])

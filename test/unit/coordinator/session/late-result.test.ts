@@ -135,7 +135,7 @@ describe("a batch of results with a late one", () => {
     expect([done(), frames]).to.deep.equal([1, [{ kind: "resultsAcknowledged", number: 0 }]]);
   });
 
-  it("is not looked up for a failure, which is of no use any more", async () => {
+  it("has no item looked up for a late failure", async () => {
     const items = await tooLate(["a"]);
     await late.send(items.map((item) => reportOf(item, ERROR)));
     expect(late.acknowledged).to.equal(1);

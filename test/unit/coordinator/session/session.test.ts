@@ -427,7 +427,7 @@ describe("a worker's session", () => {
       expect(numbers()).to.include({ done: 1 });
     });
 
-    it("is not believed to run on what its earlier process had", async () => {
+    it("loses the attempts of its earlier process, although it claims them", async () => {
       const item = await held();
       worker.restart(2);
       expect(await worker.rejoin([claimOf(item)])).to.deep.equal([false]);

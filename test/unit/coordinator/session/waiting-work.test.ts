@@ -44,7 +44,7 @@ async function startWithEightThatCrashed(items: number): Promise<WorldWorker[]> 
 }
 
 describe("work that not everybody may have", () => {
-  it("does not keep what is handed back from others, however much of it runs alone", async () => {
+  it("gives handed-back items to other workers, also while isolated items fill their queue", async () => {
     const { ledger, busy, leaving, free } = await startWithMuchInHand();
     await busy.report([...busy.held], SHARED);
     await busy.ask(30);
@@ -68,7 +68,7 @@ describe("work that not everybody may have", () => {
     expect(free.held, "what the shelf had no room for comes as well").to.have.length(30);
   });
 
-  it("does not keep an idle worker from what waits with another", async () => {
+  it("lets an idle worker have items that wait in another's backlog", async () => {
     const ledger = await World.start();
     const [failing, victim] = [
       await ledger.worker(1, { slots: 1, credit: 1 }),

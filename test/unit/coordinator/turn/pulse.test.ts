@@ -14,7 +14,7 @@ describe("what became final in each second", () => {
     expect(pulse.read(14_600)).to.deep.equal([3, 4, 0, 0]);
   });
 
-  it("is not of the time before a worker had anything, and is of all the time after that", () => {
+  it("begins when the first worker gets an item, and counts every second after that", () => {
     const pulse = new Pulse();
     for (const nowMs of [1_000, 30_000]) pulse.count(nowMs, 0, false);
     expect(pulse.read(40_000)).to.deep.equal([]);

@@ -71,7 +71,7 @@ describe("a worker that hoards", () => {
     expect(stolen()).to.deep.equal([1]);
   });
 
-  it("has its late result taken as long as the item is nobody's", async () => {
+  it("has its late result recorded while no other worker has the item", async () => {
     const held = await hoard("a", "b", "c");
     await ledger.step({ kind: "withdrawCredit", workerId: hoarder.id, port: hoarder.port });
     thief.state = "Draining";

@@ -76,7 +76,7 @@ describe("the trust in a worker", () => {
     expect(good.held, "and the others do its work").to.have.length(6);
   });
 
-  it("does not end when nobody else succeeds: then it may be the work", async () => {
+  it("does not end while no other worker succeeds, for the items may be bad", async () => {
     await succeed(good);
     ledger.nowMs += 1;
     await fail(bad, 8);
@@ -192,7 +192,7 @@ describe("the trust in a worker", () => {
     expect(topics()).to.deep.equal(["worker_cordoned", "worker_uncordoned"]);
   });
 
-  it("is not looked at where an item has one attempt: it would be used up", async () => {
+  it("is not tested with an item that has only one attempt left", async () => {
     ledger = await World.start({ budgets: { maxAttempts: 1 } });
     bad = await ledger.worker(1, { slots: 8 });
     good = await ledger.worker(2, { slots: 8 });

@@ -29,7 +29,7 @@ describe("false starts", () => {
     expect(await oneMore()).to.equal(undefined);
   });
 
-  it("are one when they were started side by side", async () => {
+  it("count as one when the processes were started side by side", async () => {
     const startedAtMs = clock.monotonicMs();
     await clock.advance(1_000);
     for (let at = 0; at < 10; at++) {

@@ -34,7 +34,7 @@ describe("patience with a machine", () => {
     expect([await written, tries, waited]).to.deep.equal(["written", 10, ["no space left on the disk"]]);
   });
 
-  it("complains when that takes long", async () => {
+  it("reports trouble when the shortage lasts", async () => {
     void writePatiently(full, ending.signal, patience);
     await clock.advance(60_000);
     expect(log.lines[0]).to.deep.include({

@@ -277,7 +277,7 @@ describe("a host of children", () => {
     });
   });
 
-  it("keeps its guardian small", async () => {
+  it("keeps the memory of its guardian below 8 MiB", async () => {
     await script("echo 1; sleep 600");
     const status = readFileSync(`/proc/${host.guardianPid ?? 0}/status`, "utf8");
     expect(Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1])).to.be.lessThan(8_192);

@@ -18,7 +18,7 @@ describe("room for descriptors", () => {
     expect(room.expect(5)).to.equal(true);
   });
 
-  it("is not counted anew for each while there is much of it", () => {
+  it("is not counted anew for each child while there is much room", () => {
     let counted = 0;
     const room = new DescriptorRoom(1_024, () => ++counted * 0 + 24);
     for (let start = 0; start < 90; start++) expect(room.expect(5)).to.equal(true);

@@ -306,7 +306,7 @@ describe("a drain", () => {
       expect(drain.state).to.equal("Draining.Saving");
     });
 
-    it("does not save it when less is left, and says so", async () => {
+    it("does not save when less time is left than a save takes, and says so", async () => {
       const drain = await idleWith(3_000, 5_999);
       expect([drain.state, drain.take()]).to.deep.equal(["Draining.Flushing", ["flush"]]);
       expect(said(drain)).to.deep.equal(["the TrainState was not saved: there is no time left for it"]);
@@ -374,7 +374,7 @@ describe("a drain", () => {
       expect(texts.join("")).to.match(/saveCostMs"?\W*(null|\xc0)/u);
     });
 
-    it("does not save what has nothing to save", async () => {
+    it("asks no process to save that has learned nothing", async () => {
       const drain = new Harness();
       await drain.start();
       closeLater(() => drain.kill());

@@ -98,7 +98,7 @@ describe("the state directory of workers", () => {
     expect((await failureOf(claim({ workerId }))).code).to.equal("store_held");
   });
 
-  it("does not step over a database that is damaged", async () => {
+  it("refuses a damaged database instead of taking another id", async () => {
     const first = await claim();
     await first.store.close();
     await writeFile(`${first.store.location}/CURRENT`, "MANIFEST-999999\n");

@@ -65,7 +65,7 @@ describe("trouble with the coordinator", () => {
     ]);
   });
 
-  it("that never was is not over", () => {
+  it("that never was is never said to be over", () => {
     trouble.over();
     expect(said()).to.deep.equal([]);
   });

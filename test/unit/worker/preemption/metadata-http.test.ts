@@ -128,7 +128,7 @@ describe("a question to a metadata server", () => {
     expect(answer).to.deep.equal({ kind: "unanswered", reason: "ECONNREFUSED", isSilent: false });
   });
 
-  it("is not asked again where a redirect points", async () => {
+  it("does not follow a redirect", async () => {
     const elsewhere = await GcpMetadataServer.start({ clock });
     server.misbehave({
       kind: "redirect",

@@ -88,7 +88,7 @@ describe("the pace of a backlog", () => {
     expect(pace.surplus((nowMs += TIME_MS), 3, true)).to.equal(2);
   });
 
-  it("stays within its bounds, whatever happens", () => {
+  it("stays between its least and its most items", () => {
     const step = fc.record({
       kind: fc.constantFrom("end", "look", "resume" as const),
       afterMs: fc.oneof(fc.constant(0), fc.double({ min: 0, max: 1e7, noNaN: true })),

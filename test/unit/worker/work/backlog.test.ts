@@ -20,7 +20,7 @@ describe("the backlog", () => {
     expect(taken).to.deep.equal([2, 5, 1, 3, 4, undefined]);
   });
 
-  it("gives back by name what is in it, once", () => {
+  it("hands back items by their ids, each once", () => {
     const backlog = new Backlog(10);
     const first = assignedItem(1);
     backlog.add(first);

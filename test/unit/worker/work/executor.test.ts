@@ -274,7 +274,7 @@ describe("the executor", () => {
       expect([backend.started, asked]).to.deep.equal([[1], 2]);
     });
 
-    it("what waited, when it may again", () => {
+    it("waiting items, when it may start again", () => {
       const executor = make();
       mayStart = false;
       give(executor, 1);

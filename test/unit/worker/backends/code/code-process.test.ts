@@ -109,7 +109,7 @@ describe("a process of a user's code, seen from the worker", () => {
     expect(log).to.equal("early, late");
   });
 
-  it("does not wait for ever for what somebody else holds back", async () => {
+  it("does not wait for ever for output that another process holds back", async () => {
     const ending = executing();
     await played.mark();
     played.says({ kind: "ended", outcome: { kind: "success", output: Buffer.from("1") } });

@@ -34,7 +34,7 @@ describe("a command's template", () => {
     ]);
   });
 
-  it("keeps one word one word, whatever comes in", () => {
+  it("fills a value into one word, whatever the value is", () => {
     expect(filled("{.name}-{.name}")).to.deep.equal(["a b-a b"]);
   });
 
@@ -79,7 +79,7 @@ describe("a command's template", () => {
         expect(run(text, item)).to.match(/<.*>$/).and.include(`<${nasty}>`);
       });
 
-    it("has it as a part of a word too, and more than nine of them", () => {
+    it("fills a value into a part of a word, and more than nine values", () => {
       expect(run("echo pre-{.nasty}-post 'x{.nasty}y'", item)).to.equal(`pre-${nasty}-post x${nasty}y\n`);
       expect(run("echo {.n}{.n}{.n}{.n}{.n}{.n}{.n}{.n}{.n}{.n}{.m}", '{"n":1,"m":2}')).to.equal(
         "11111111112\n",

@@ -85,7 +85,7 @@ describe("the pieces of a streamed completion", () => {
   });
 
   it("count for the limit with what they make, not with what they weigh", () => {
-    const body = new CompletionBody(100);
+    const body = new CompletionBody(125);
     const piece = (content: string): Buffer =>
       Buffer.from(
         `data: ${JSON.stringify({ id: "x".repeat(40), choices: [{ index: 0, delta: { content } }] })}\n\n`,
@@ -93,6 +93,30 @@ describe("the pieces of a streamed completion", () => {
     const verdicts = Array.from({ length: 50 }, () => body.write(piece("a")));
     expect(new Set(verdicts)).to.deep.equal(new Set(["more"]));
     expect(body.write(piece("a".repeat(60)))).to.equal("too_large");
+  });
+
+  const endless: Readonly<Record<string, (at: number) => object>> = {
+    "choices without a text": (at) => ({ choices: [{ index: at }] }),
+    "numbers in a list": (at) => ({ choices: [{ index: 0, logprobs: { values: [at] } }] }),
+    "names without a text": (at) => ({ choices: [{ index: 0, delta: { [`name${at}`]: 0 } }] }),
+    "fields of a choice": (at) => ({ choices: [{ index: 0, [`name${at}`]: 0 }] }),
+    "a field that grows": (at) => ({ usage: "u".repeat(at) }),
+  };
+  for (const [what, pieceOf] of Object.entries(endless))
+    it(`are too large when ${what} do not end`, () => {
+      const body = new CompletionBody(1_000);
+      const written = Array.from({ length: 2_000 }, (_, at) =>
+        body.write(Buffer.from(`data: ${JSON.stringify(pieceOf(at))}\n\n`)),
+      );
+      expect(written.at(-1)).to.equal("too_large");
+    });
+
+  it("do not grow by values that take the place of others", () => {
+    const body = new CompletionBody(200);
+    const piece = (at: number): string =>
+      JSON.stringify({ noise: "x".repeat(at % 16), choices: [{ index: 0, finish_reason: null }] });
+    const written = Array.from({ length: 500 }, (_, at) => body.write(Buffer.from(`data: ${piece(at)}\n\n`)));
+    expect(new Set(written)).to.deep.equal(new Set(["more"]));
   });
 });
 
@@ -112,7 +136,7 @@ describe("server-sent events", () => {
     }
   });
 
-  it("are given up when one does not end", () => {
+  it("are given up when one event exceeds the limit", () => {
     const line = new EventStream(100, () => undefined);
     const lines = new EventStream(100, () => undefined);
     const write = (events: EventStream, text: string): boolean =>

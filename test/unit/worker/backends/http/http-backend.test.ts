@@ -93,7 +93,7 @@ describe("the http backend", () => {
     expect(server.requests.map(({ path }) => path)).to.deep.equal(["//other%3A80%2Fx"]);
   });
 
-  it("does not ask the server for an item that makes no request", async () => {
+  it("sends nothing for an item that lacks a field of the template", async () => {
     await start();
     expect(await make(['body = { prompt = "{.text}" }']).ask({})).to.deep.equal({
       kind: "error",
@@ -454,7 +454,7 @@ describe("the http backend", () => {
     });
   });
 
-  it("asks nobody whose certificate it does not know", async () => {
+  it("sends no request to a server whose certificate it cannot verify", async () => {
     const authority = await TestAuthority.make();
     const { certificatePem: cert, keyPem: key } = await authority.forge({
       uris: [],
@@ -488,13 +488,13 @@ describe("the http backend", () => {
       expect((await ask(chat("a b ".repeat(1_000), { stream: true }))).kind).to.equal("too_large");
     });
 
-    it("does not mind what is not part of the output", async () => {
+    it("accepts it when the part that is the output is within the limit", async () => {
       const { ask } = make(['output = "/id"'], { maxOutputBytes: 100 });
       expect((await ask(chat("a b ".repeat(1_000)))).kind).to.equal("success");
     });
   });
 
-  it("does not keep a connection over which it could not say all that it had to", async () => {
+  it("does not reuse a connection over which a request was not sent whole", async () => {
     const sockets: Socket[] = [];
     const hasty = createServer((socket: Socket) => {
       sockets.push(socket.on("error", () => undefined));

@@ -12,13 +12,13 @@ describe("a Retry-After", () => {
     ]);
   });
 
-  it("is asked again after an hour, whatever it says", () => {
+  it("of more than an hour counts as an hour", () => {
     expect([retryAfterMs("86400", NOW), retryAfterMs("Thu, 19 Nov 2026 12:00:00 GMT", NOW)]).to.deep.equal([
       3_600_000, 3_600_000,
     ]);
   });
 
-  it("is passed over when it makes no sense", () => {
+  it("is ignored when it is neither seconds nor a date", () => {
     const senseless = [
       undefined,
       "",

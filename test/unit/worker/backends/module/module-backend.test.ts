@@ -158,7 +158,7 @@ describe("the module backend", () => {
     expect(output).to.equal(`"ended"`);
   });
 
-  it("does not hold it against a function that it throws when it is to end", async () => {
+  it("ends preempted, uncharged, when the function throws after its signal has aborted", async () => {
     const backend = await rig().module(OBEDIENT, { abortGraceMs: 20_000 });
     const controller = new AbortController();
     const abort = (): void => controller.abort();

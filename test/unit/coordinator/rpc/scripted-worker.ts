@@ -1,12 +1,12 @@
 // A worker with nothing but its certificate: it does no more than it is told to by a test.
 import { createHash } from "node:crypto";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { AsyncQueue } from "../../src/base/async-queue.ts";
-import type { AttemptSchema } from "../../src/gen/rollout/v1/common_pb.ts";
-import { OutcomeClass } from "../../src/gen/rollout/v1/work_pb.ts";
-import type { KeyedSchema, SessionRequestSchema } from "../../src/gen/rollout/v1/work_pb.ts";
-import { beatMessage } from "./worker-client.ts";
-import type { WorkerClient } from "./worker-client.ts";
+import { AsyncQueue } from "../../../../src/base/async-queue.ts";
+import type { AttemptSchema } from "../../../../src/gen/rollout/v1/common_pb.ts";
+import { OutcomeClass } from "../../../../src/gen/rollout/v1/work_pb.ts";
+import type { KeyedSchema, SessionRequestSchema } from "../../../../src/gen/rollout/v1/work_pb.ts";
+import { beatMessage } from "../../../support/worker-client.ts";
+import type { WorkerClient } from "../../../support/worker-client.ts";
 
 type Request = Exclude<MessageInitShape<typeof SessionRequestSchema>, { readonly $typeName: string }>;
 export type AttemptInit = MessageInitShape<typeof AttemptSchema>;

@@ -1,5 +1,5 @@
 // A release, as who looks at a run sees it.
-import type { ReleaseSummary } from "../../src/client/releases.ts";
+import type { ReleaseSummary } from "../../../../src/client/releases.ts";
 
 export function madeRelease(change: Partial<ReleaseSummary> = {}): ReleaseSummary {
   return {
