@@ -50,6 +50,7 @@ export function resultOf(finished: Told, incarnation: Uint8Array): Result {
     checkpoint,
     outputDigest,
     pluginVersion,
+    versionNamed: assigned.version !== "" && assigned.version === pluginVersion,
     startedAtMs: BigInt(Math.round(startedAtMs)),
     durationMs: BigInt(Math.round(durationMs)),
     log,

@@ -245,10 +245,10 @@ export class Outbox {
   }
 
   /**
-   * An earlier process has finished it: the coordinator is to wait for the result, which comes. By its version a leader that has never
-   * heard of the attempt knows one of the candidate.
+   * An earlier process has finished it: the coordinator is to wait for the result, which comes. By the version that was named a leader that
+   * has never heard of the attempt knows one of the candidate.
    */
-  #recall({ attempt, epoch = 0n, incarnation, pluginVersion: version }: Result): string {
+  #recall({ attempt, epoch = 0n, incarnation, pluginVersion, versionNamed }: Result): string {
     const { itemId = NO_BYTES, attempt: number = 0 } = attempt ?? {};
     const key = attemptKey(itemId, number, epoch);
     const nothing = {
@@ -257,9 +257,10 @@ export class Outbox {
       priority: 0,
       alone: false,
       plugin: "",
+      version: versionNamed ? pluginVersion : "",
       timeoutMs: 0,
     };
-    this.#finished.set(key, { key, itemId, attempt: number, epoch, incarnation, version, ...nothing });
+    this.#finished.set(key, { key, itemId, attempt: number, epoch, incarnation, ...nothing });
     return key;
   }
 

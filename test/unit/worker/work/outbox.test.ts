@@ -314,13 +314,19 @@ describe("the outbox", () => {
     expect(await stored(store)).to.deep.equal([]);
   });
 
-  it("says after a restart by which version an earlier process has finished what a leader may never have heard of", async () => {
+  it("says after a restart which version the assignment named of what an earlier process has finished", async () => {
     const store = new MemoryStore();
     const first = await open(store);
     first.add({ ...end(1), assigned: { ...assignedItem(1), version: "7" } });
+    first.add(end(2));
     await clock.advance();
     const second = await open(store, { incarnation: incarnationId(2) });
-    expect([...first.finished, ...second.finished].map(({ version }) => version)).to.deep.equal(["7", "7"]);
+    expect([...first.finished, ...second.finished].map(({ version }) => version)).to.deep.equal([
+      "7",
+      "",
+      "7",
+      "",
+    ]);
   });
 
   it("says which record of an earlier process is damaged", async () => {
