@@ -19,7 +19,7 @@ describe("with few open files allowed", () => {
       const next = place.launch(place.words("--slots", String(SLOTS)), limitedTo(files - 1));
       expect(await next.ended).to.deep.equal({ code: 2, signal: null });
       expect(next.stderr.join())
-        .to.contain(`needs ${files} files`)
+        .to.contain(`needs ${files} open files`)
         .and.contain(`may have ${files - 1} here`);
     });
   });

@@ -136,7 +136,7 @@ describe("waiting for an actor", () => {
     await settle();
     await clock.advance(30_000);
     const { code, message } = await waiting;
-    expect([code, message.includes("after 30 s"), message.includes("in cart")]).to.deep.equal([
+    expect([code, message.includes("within 30 s"), message.includes("in cart")]).to.deep.equal([
       "actor_not_there_yet",
       true,
       true,
