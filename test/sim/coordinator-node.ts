@@ -300,6 +300,7 @@ export class CoordinatorNode extends SimNode {
     const isNewAgain = code === "store_corrupt" && witness.leaderships === 0;
     if (!process.isAlive || !(isHalted || isNewAgain)) return super.died(process, error);
     this.#acceptsRollback ||= isHalted;
+    if (isHalted) witness.lead.halted(process);
     this.end(process, `halts: ${code}`);
   }
 

@@ -22,8 +22,10 @@ const SILENT_MAX_MS = 8_000;
 export interface Sharing {
   /** Processes that may act as leaders, by their own reckoning. */
   readonly believers: () => readonly SimProcess[];
-  /** From then on nobody has a reason to take the lease. */
+  /** The end of the storm. */
   readonly calmFromMs: number;
+  /** So long after anything has happened somebody leads for good, and nobody has a reason to take the lease. */
+  readonly settleMs: number;
   /** Coordinators that live. */
   readonly living: () => readonly SimProcess[];
   /** The store went on from a copy that lacks what was answered. */
@@ -52,6 +54,9 @@ export class LeadWitness {
   #hasGoneBack = false;
   #olderCopyAtMs = -Infinity;
   #leaderships = 0;
+  /** Machines with a coordinator that has halted since an older copy came. They know now of what is lost, and do not halt for it again. */
+  readonly #halted = new Set<string>();
+  #haltedAtMs = -Infinity;
   /** When a process last wrote that it is there. */
   readonly #presentAtMs = new Map<SimProcess, number>();
 
@@ -109,11 +114,19 @@ export class LeadWitness {
     if (this.#epoch < this.#highest) this.#isHighestLost = true;
     if (how === "older copy") {
       this.#hasGoneBack = true;
+      this.#halted.clear();
       this.#olderCopyAtMs = this.#world.nowMs;
       this.#sharing?.onOlderCopy();
     }
     if (how !== "restart") this.#isClaimSafe = true;
     else if (this.#epoch !== before) this.#isClaimSafe = false;
+  }
+
+  /** It heard that the store has lost something, and its lease is free. */
+  halted({ machine: { name } }: SimProcess): void {
+    if (this.#halted.has(name)) return;
+    this.#halted.add(name);
+    this.#haltedAtMs = this.#world.nowMs;
   }
 
   /** A leader of this epoch gives out work, or takes results. Throws a violation. */
@@ -158,8 +171,8 @@ export class LeadWitness {
       throw new Violation(`${process.name} takes epoch ${epoch}, and ${this.#epoch} leads`);
     this.#epoch = epoch;
     this.#epochOf.set(process, epoch);
-    const { believers, calmFromMs } = this.#sharing ?? {};
-    if (calmFromMs !== undefined && this.#world.nowMs > calmFromMs)
+    const { believers, calmFromMs = Infinity, settleMs = 0 } = this.#sharing ?? {};
+    if (this.#world.nowMs > Math.max(calmFromMs, this.#haltedAtMs) + settleMs)
       throw new Violation(`${process.name} takes epoch ${epoch} though nothing has happened for long`);
     const other = believers?.().find((believer) => believer !== process);
     if (other !== undefined && !this.mayNotKnow)

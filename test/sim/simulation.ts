@@ -66,7 +66,7 @@ export interface Verdict {
 const CALM_MAX_MS = 400_000;
 /** Stragglers arrive after the end, and processes that were stopped or cut off until the storm was over go on. */
 const AFTERMATH_MS = 3_000;
-/** After the storm somebody leads for good within this time. */
+/** After the storm somebody leads for good within this time, counted anew when a leader hears of an older copy and halts. */
 const LEASES_SETTLE_MS = 20_000;
 const TIMING: LeaseTiming = { ttlMs: 5_000, renewalMs: 1_000, deadlineMs: 4_000 };
 const MOMENTS_MAX = 1_000_000;
@@ -197,7 +197,8 @@ async function run(
       living: () => coordinators.all.flatMap(({ process }) => process ?? []),
       onOlderCopy: () => operator.storeWentBack(),
       believers: () => shared.believers(),
-      calmFromMs: settings.stormMs + LEASES_SETTLE_MS,
+      calmFromMs: settings.stormMs,
+      settleMs: LEASES_SETTLE_MS,
     });
   coordinators.start();
   for (const worker of [...workers, ...callers]) worker.startSoon();

@@ -55,7 +55,7 @@ export class Witness {
   readonly #clocks = new SteadyClocks();
   readonly #run: RunWitness;
   readonly #releases = new ReleaseWitness();
-  readonly #lead: LeadWitness;
+  readonly lead: LeadWitness;
   /** How an attempt was last assigned: one of a candidate costs its item nothing, and a store that lost it may say otherwise. */
   readonly #assignments = new Map<string, Assigned>();
   /** When a leader gave out an attempt itself, by its name and the leader's epoch; what it took up again it has not given. */
@@ -92,32 +92,32 @@ export class Witness {
     this.#keys = new KeyShadows(settings, this.#asked);
     this.#journal = journal;
     this.#budgets = budgets;
-    this.#lead = new LeadWitness(world);
+    this.lead = new LeadWitness(world);
   }
 
   /** Several coordinators share the store. */
   share(sharing: Sharing): void {
-    this.#lead.share(sharing);
+    this.lead.share(sharing);
   }
 
   /** The epoch that leads, as the store has it. */
   get epoch(): number {
-    return this.#lead.epoch;
+    return this.lead.epoch;
   }
 
   /** The store lacks something that was answered as synced. */
   get hasGoneBack(): boolean {
-    return this.#lead.hasGoneBack;
+    return this.lead.hasGoneBack;
   }
 
   /** How often somebody came to lead. */
   get leaderships(): number {
-    return this.#lead.leaderships;
+    return this.lead.leaderships;
   }
 
   /** A process says that it leads. */
   leads(process: SimProcess, epoch: number): void {
-    this.#guard(() => this.#lead.leads(process, epoch));
+    this.#guard(() => this.lead.leads(process, epoch));
   }
 
   /** Attempts of earlier leaders that a later one has taken up again. */
@@ -195,7 +195,7 @@ export class Witness {
   ): void {
     if (outcome.kind !== "committed") return;
     this.#guard(() => {
-      this.#lead.committed(process, batch, isDurable);
+      this.lead.committed(process, batch, isDurable);
       for (const entry of batch.puts) if (entry.key.startsWith(WORKERS_PREFIX)) this.#worker(entry);
       const before = this.#ledger.run?.state ?? "";
       this.#releases.committed(process, batch, { epoch: this.epoch, nowMs: this.#world.nowMs });
@@ -208,7 +208,7 @@ export class Witness {
 
   /** Everything that has been carried out is durable by now. */
   caughtUp(): void {
-    this.#lead.caughtUp();
+    this.lead.caughtUp();
     this.#ledger.caughtUp();
   }
 
@@ -221,7 +221,7 @@ export class Witness {
   /** The same of a database that is shared. */
   restored(left: Left, how: Return): void {
     const { durable, behind } = left;
-    this.#lead.restored(left, how);
+    this.lead.restored(left, how);
     this.#begunAnew(durable, behind);
     if (how === "older copy") this.#forgetPromises();
     this.#guard(() => this.checkPromises());
@@ -281,7 +281,7 @@ export class Witness {
   }
 
   decisionAcknowledged(decision: Decision): void {
-    if (this.#lead.mayBeLost) return;
+    if (this.lead.mayBeLost) return;
     this.#guard(() => this.#run.acknowledged(decision, this.#ledger));
   }
 
@@ -289,7 +289,7 @@ export class Witness {
     this.#guard(() => {
       for (const item of items) {
         const isWritten = this.#ledger.get(item) !== undefined;
-        if (!isWritten && this.#lead.mayBeLost) continue;
+        if (!isWritten && this.lead.mayBeLost) continue;
         if (!isWritten) throw new Violation(`C10: ${short(item)} is acknowledged and not written`);
         this.#acknowledged.add(item);
       }
@@ -314,7 +314,7 @@ export class Witness {
   /** The coordinator acknowledges these results. */
   resultsAcknowledged(worker: WorkerId, coordEpoch: bigint, results: readonly Result[]): void {
     this.#guard(() => {
-      this.#lead.speaks(Number(coordEpoch));
+      this.lead.speaks(Number(coordEpoch));
       for (const result of results) this.#acknowledgedResult(worker, result);
     });
   }
@@ -322,7 +322,7 @@ export class Witness {
   /** C2: what is given out is in the ledger before it leaves. */
   assignmentsLeave(worker: WorkerId, coordEpoch: bigint, assignments: readonly Assignment[]): void {
     const epoch = Number(coordEpoch);
-    this.#guard(() => this.#lead.speaks(epoch));
+    this.#guard(() => this.lead.speaks(epoch));
     // The frames of a leader that was followed were committed when it led.
     if (epoch !== this.epoch) return;
     this.#guard(() => {
@@ -374,7 +374,7 @@ export class Witness {
   /** At the end: every item is final, in the one way that its kind allows. `mayLack`: it was not possible to bring in all that was lost. */
   checkEnd(kinds: ReadonlyMap<string, ItemKind>, mayLack: boolean): void {
     this.checkPromises();
-    this.#lead.checkEnd();
+    this.lead.checkEnd();
     if (mayLack && this.#ledger.run?.state.startsWith("Open") !== false)
       throw new Violation("the operator was told that the run is sealed, and it is not");
     const isCancelled = this.#isCancelled;
@@ -502,12 +502,12 @@ export class Witness {
       running?.worker === worker &&
       running.epoch === Number(result.epoch) &&
       running.incarnation === parseUlidBytes<IncarnationId>(result.incarnation);
-    if (isStillRunning && this.#lead.mayBeLost) return;
+    if (isStillRunning && this.lead.mayBeLost) return;
     if (isStillRunning)
       throw new Violation(`C10: the result of ${nameOf(result)} is acknowledged and not recorded`);
     const lateness = this.#usefulLate.get(resultName(result));
     const isUseful = lateness !== undefined && lateness === this.#latenessOf(result);
-    if (isUseful && this.#lead.mayBeLost) return;
+    if (isUseful && this.lead.mayBeLost) return;
     if (isUseful)
       throw new Violation(`C10: the late result of ${nameOf(result)} is acknowledged and not recorded`);
     const isRecorded = item?.done?.attempt === result.attempt?.attempt && item?.done?.worker === worker;
