@@ -89,14 +89,14 @@ export class Roster {
     return this.#options.clock.monotonicMs() - this.#readMs < this.#options.timing.ttlMs;
   }
 
-  /** The others, each host's latest process. */
+  /** The others, each host's latest process: one that is there, whatever its id says; a clock that was set back makes a later one smaller. */
   get others(): Member[] {
     const latest = new Map<string, [IncarnationId, Sighting]>();
     for (const [incarnation, sighting] of this.#sightings) {
       const { address } = sighting.row;
       if (address !== "" && address === this.#options.address) continue;
       const known = latest.get(address || incarnation);
-      if (known === undefined || known[0] < incarnation)
+      if (known === undefined || this.#isLater([incarnation, sighting], known))
         latest.set(address || incarnation, [incarnation, sighting]);
     }
     return [...latest.values()].map(([incarnation, sighting]) => ({
@@ -157,6 +157,11 @@ export class Roster {
     const { clock, timing } = this.#options;
     const readableForMs = clock.monotonicMs() - (this.#readableSinceMs ?? Infinity);
     return readableForMs >= SETTLED_HEARTBEATS * timing.renewalMs;
+  }
+
+  #isLater(one: [IncarnationId, Sighting], other: [IncarnationId, Sighting]): boolean {
+    const [isOnePresent, isOtherPresent] = [this.#isPresent(one[1]), this.#isPresent(other[1])];
+    return isOnePresent === isOtherPresent ? one[0] > other[0] : isOnePresent;
   }
 
   #isPresent({ changedMs }: Sighting): boolean {

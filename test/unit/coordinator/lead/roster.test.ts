@@ -111,6 +111,19 @@ describe("the coordinators that there are", () => {
     expect(outdated).to.not.contain(coordinatorKey(latter.incarnation));
   });
 
+  it("are seen where a clock was set back: the process that is there, not a former one whose id is greater", async () => {
+    // Ids grow with wall time.
+    const [latter, former] = [await join("10.0.0.2:1"), await join("10.0.0.2:1", { role: "Leader" })];
+    await beats(2, latter);
+    expect(roster.others.map(({ incarnation }) => incarnation)).to.deep.equal([latter.incarnation]);
+    expect(roster.candidacy({ ...WILLING, quorum: "majority" }, TIMING.ttlMs).hasQuorum).to.equal(true);
+    await clock.advance(TIMING.ttlMs);
+    await beats(1, latter);
+    expect(roster.outdated(3_600_000).map(({ key }) => key)).to.deep.equal([
+      coordinatorKey(former.incarnation),
+    ]);
+  });
+
   it("are all read, however many rows are left of earlier ones, and those of this address are its own", async () => {
     const row = { ...ROW, heartbeat: 1 };
     const keys = Array.from({ length: 1_500 }, () => coordinatorKey(newUlid<IncarnationId>(clock, random)));
