@@ -191,7 +191,7 @@ export class CoordinatorNode extends SimNode {
       scrubRows: SCRUB_ROWS,
       clock,
       random,
-      events: eventsOf(process, (topic, payload) => this.#options.witness.event(topic, payload)),
+      events: eventsOf(process, (topic, payload) => this.#said(process, topic, payload)),
       ...(!home.isShared && {
         elector: this.#confirming(process, new StaticElector(new StorageLease(store, incarnation), clock)),
       }),
@@ -291,6 +291,13 @@ export class CoordinatorNode extends SimNode {
     if (differs !== undefined) throw new Violation(`C4: replay differs from the live state in ${differs}`);
   }
 
+  #said(process: SimProcess, topic: string, payload: object): void {
+    const { witness } = this.#options;
+    const goesBack = topic === "store_rolled_back" && witness.hasGoneBack;
+    if (goesBack && "seen_epoch" in payload) witness.lead.halted(process, Number(payload.seen_epoch));
+    witness.event(topic, payload);
+  }
+
   /** One that halts because its store went back is started again by a person who accepts that, if it is true. */
   protected override died(process: SimProcess, error: unknown): void {
     const { witness } = this.#options;
@@ -300,7 +307,6 @@ export class CoordinatorNode extends SimNode {
     const isNewAgain = code === "store_corrupt" && witness.leaderships === 0;
     if (!process.isAlive || !(isHalted || isNewAgain)) return super.died(process, error);
     this.#acceptsRollback ||= isHalted;
-    if (isHalted) witness.lead.halted(process);
     this.end(process, `halts: ${code}`);
   }
 

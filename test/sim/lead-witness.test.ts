@@ -1,5 +1,5 @@
 // The witness of leadership in the calm: nobody takes the lease there, but for a leader that has just heard of an older copy, once for each
-// machine.
+// machine and epoch that the copy lacks.
 import { expect } from "chai";
 import { encodeRecord } from "../../src/storage/codec.ts";
 import { EPOCH_KEY } from "../../src/storage/keys.ts";
@@ -52,7 +52,7 @@ describe("the witness of leadership", () => {
     scene.goBack();
     await scene.pass(STORM_MS + SETTLE_MS);
     scene.claim(one);
-    scene.witness.halted(one);
+    scene.witness.halted(one, 7);
     await scene.pass(SETTLE_MS);
     scene.claim(other);
     await scene.pass(1);
@@ -63,12 +63,22 @@ describe("the witness of leadership", () => {
     const scene = new Scene();
     const process = scene.process("c1");
     scene.goBack();
-    scene.witness.halted(process);
+    scene.witness.halted(process, 7);
     await scene.pass(STORM_MS + SETTLE_MS + 1);
-    scene.witness.halted(process);
+    scene.witness.halted(process, 7);
     expect(() => scene.claim(process)).to.throw(TOO_LATE);
     scene.goBack();
-    scene.witness.halted(process);
+    scene.witness.halted(process, 7);
+    scene.claim(process);
+  });
+
+  it("lets one machine halt again when it hears of a later epoch that the copy lacks", async () => {
+    const scene = new Scene();
+    const process = scene.process("c1");
+    scene.goBack();
+    scene.witness.halted(process, 7);
+    await scene.pass(STORM_MS + SETTLE_MS + 1);
+    scene.witness.halted(process, 8);
     scene.claim(process);
   });
 });

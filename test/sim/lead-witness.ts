@@ -54,7 +54,7 @@ export class LeadWitness {
   #hasGoneBack = false;
   #olderCopyAtMs = -Infinity;
   #leaderships = 0;
-  /** Machines with a coordinator that has halted since an older copy came. They know now of what is lost, and do not halt for it again. */
+  /** Which epochs machines have halted for since an older copy came. They remember them, and do not halt for them again. */
   readonly #halted = new Set<string>();
   #haltedAtMs = -Infinity;
   /** When a process last wrote that it is there. */
@@ -122,10 +122,11 @@ export class LeadWitness {
     else if (this.#epoch !== before) this.#isClaimSafe = false;
   }
 
-  /** It heard that the store has lost something, and its lease is free. */
-  halted({ machine: { name } }: SimProcess): void {
-    if (this.#halted.has(name)) return;
-    this.#halted.add(name);
+  /** It halts, for it heard that this epoch was led under, which the store has lost. Its lease is free. */
+  halted({ machine: { name } }: SimProcess, seenEpoch: number): void {
+    const loss = `${name} ${seenEpoch}`;
+    if (this.#halted.has(loss)) return;
+    this.#halted.add(loss);
     this.#haltedAtMs = this.#world.nowMs;
   }
 

@@ -93,6 +93,8 @@ export class Operator {
     await this.#seeToTheEnd();
     this.#isEnding = true;
     await releasing;
+    // While the end of the release was waited for, it may have gone back to before the end that was seen.
+    while (this.#wentBack) await this.#seeToTheEnd();
     this.#isDone = true;
   }
 

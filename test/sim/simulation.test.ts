@@ -21,6 +21,9 @@ const FINDS_OF_ACTORS = [4_000_841];
 /** The same of releases, which no variant has unless it asks for one. */
 const FINDS_OF_RELEASES = [3_100_024, 4_000_658, 4_000_726, 4_700_839, 4_702_263];
 
+/** The same where the seed drew how many coordinators there are. */
+const FINDS_OF_DRAWN = [5_100_545, 5_101_194];
+
 /** The others found it with keys that were no actors. */
 const WITHOUT_ACTORS: Variant = {
   name: "without actors",
@@ -59,13 +62,14 @@ describe("a simulated cluster", () => {
 
   it("stays mended where a seed has found something", async () => {
     const finds = [
-      [FINDS, WITHOUT_ACTORS],
-      [[...FINDS_OF_ACTORS, ...FINDS_OF_RELEASES], undefined],
+      [FINDS, WITHOUT_ACTORS, COORDINATORS],
+      [[...FINDS_OF_ACTORS, ...FINDS_OF_RELEASES], undefined, COORDINATORS],
+      [FINDS_OF_DRAWN, undefined, undefined],
     ] as const;
-    for (const [seeds, variant] of finds)
+    for (const [seeds, variant, coordinators] of finds)
       for (const seed of seeds) {
-        const verdict = await simulate(seed, variant, COORDINATORS);
-        expect(verdict.violation, reportOf(verdict, COORDINATORS)).to.equal(undefined);
+        const verdict = await simulate(seed, variant, coordinators);
+        expect(verdict.violation, reportOf(verdict, coordinators)).to.equal(undefined);
       }
   });
 
