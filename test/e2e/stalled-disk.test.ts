@@ -13,7 +13,7 @@ const FENCED_SOON = {
   "liveness.worker_self_fence_timeout": "2s",
   "liveness.coordinator_failure_timeout": "2500ms",
 };
-/** Each thread of the database syncs so often before it stalls: the start of a coordinator takes less. */
+/** The database syncs so often before it stalls: more than the start of a coordinator takes, less than batches of 128 results do. */
 const SYNCS_BEFORE = 12;
 
 describe("a disk whose syncs stall", () => {

@@ -7,8 +7,8 @@ const POLL_SHARE = 0.05;
 const POLL_MS_MAX = 50;
 /** A look that starts a process takes most of it: the next one waits for as long, so that something else has the machine too. */
 const LOOK_MS_MAX = 1_000;
-/** Longer than anything takes on a busy machine: a wait that reaches it has failed. */
-const PATIENCE_MS = 60_000;
+/** Longer than anything takes on a busy machine, whose deadlines are stretched to a minute: a wait that reaches it has failed. */
+const PATIENCE_MS = 170_000;
 
 /** Resolves with the first value that is neither undefined nor false. */
 export async function eventually<T>(

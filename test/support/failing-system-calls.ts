@@ -11,22 +11,25 @@ interface FailingCalls {
   readonly path?: string;
 }
 
-/** Words to begin a command with. One thread does all of them, because strace counts for each. Throws without strace. */
+/** One thread of libuv's pool makes all the calls, because strace counts for each. */
+const ONE_THREAD = ["env", "UV_THREADPOOL_SIZE=1"];
+
+/** Words to begin a command with. Throws without strace. */
 export function withFailingCalls({ call, error, which, path }: FailingCalls): string[] {
   const filter = path === undefined ? [] : ["-P", path];
-  return ["env", "UV_THREADPOOL_SIZE=1", ...strace(call, `error=${error}:when=${which}`), ...filter];
+  return [...ONE_THREAD, ...strace(call, `error=${error}:when=${which}`), ...filter];
 }
 
 interface StallingCalls {
   readonly call: string;
   readonly stallMs: number;
-  /** Which of each thread's own, as strace has it. */
+  /** Which of them, counted from the first, as strace has it. */
   readonly which: string;
 }
 
-/** The same, where each of these calls takes so much longer, and other threads go on. */
+/** The same, where each of these calls takes so much longer, and the main thread goes on. */
 export function withStallingCalls({ call, stallMs, which }: StallingCalls): string[] {
-  return strace(call, `delay_enter=${Math.round(stallMs * 1_000)}:when=${which}`);
+  return [...ONE_THREAD, ...strace(call, `delay_enter=${Math.round(stallMs * 1_000)}:when=${which}`)];
 }
 
 /** The same, where these calls do nothing and say that they have succeeded. */

@@ -4,19 +4,36 @@ import type { AddressInfo, Server, Socket } from "node:net";
 import { systemRandom } from "../../src/base/random.ts";
 
 /** Below these the system takes no port for a connection or a listener that names none (Linux, unless it was told otherwise). */
-const PORTS = { from: 10_000, to: 32_000 };
+const PORTS = { from: 10_000, blocks: 110, perBlock: 200 };
+
+/** The first port of this process's block, at which it listens until it ends, and how many of the block it has given. */
+let block: Promise<number> | undefined;
+let given = 0;
 
 /**
  * A port of loopback where nothing listens. It stays free while who has listened there is started again, or where nobody is to listen: no
  * other test's connection or server takes it meanwhile.
  */
 export async function freePort(): Promise<number> {
+  block ??= ownBlock();
+  const first = await block;
   for (;;) {
-    const port = PORTS.from + Math.floor(systemRandom.unit() * (PORTS.to - PORTS.from));
+    const port = first + 1 + (given++ % (PORTS.perBlock - 1));
     const server = await listen(createServer(), port).catch(() => undefined);
     if (server === undefined) continue;
     await close(server);
     return port;
+  }
+}
+
+/** A block that no other process of tests has. */
+async function ownBlock(): Promise<number> {
+  for (;;) {
+    const first = PORTS.from + Math.floor(systemRandom.unit() * PORTS.blocks) * PORTS.perBlock;
+    const holder = await listen(createServer(), first).catch(() => undefined);
+    if (holder === undefined) continue;
+    holder.unref();
+    return first;
   }
 }
 
