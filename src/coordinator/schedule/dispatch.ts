@@ -47,7 +47,7 @@ interface Crew {
   readonly isTrying: boolean;
   /** Cordoned workers that are due to show beside the others whether they are well again. */
   readonly onTrial: readonly WorkerRow[];
-  /** The run has one worker, even if it does not work now. */
+  /** The run has one worker for items that were failed, even if it does not work now: a worker that only tries gets none of them. */
   readonly isOnlyOne: boolean;
   /** The two workers that go on from the latest states of keys, and from which ones; none where no item has a key. */
   readonly latest: readonly { readonly row: WorkerRow; readonly version: number }[];
@@ -86,9 +86,10 @@ export function dispatch(state: CoordinatorState, turn: Turn): Reserved {
 function crewOf(state: CoordinatorState, turn: Turn): Crew {
   const rows = [...state.workers.values()].filter((row) => isOfUse(state, row));
   const trusted = rows.filter(isTrusted);
-  const isOnlyOne = (trusted.length > 0 ? trusted : rows).length === 1;
   const isAnybodyElse = trusted.length > 0;
-  const latest = latestOf(state, isAnybodyElse ? trusted : rows);
+  const able = (isAnybodyElse ? trusted : rows).filter((row) => !triesOnly(state, row));
+  const isOnlyOne = able.length === 1;
+  const latest = latestOf(state, able);
   if (trusted.length === rows.length) return { rows, isTrying: false, onTrial: [], isOnlyOne, latest };
   const due = rows.filter((row) => !isTrusted(row) && isDueToTry(row, turn.nowMs, isAnybodyElse));
   return isAnybodyElse
@@ -201,12 +202,18 @@ function giveInTurns(
   return left;
 }
 
+/** It has the candidate alone, which neither items with keys get nor items that were failed. */
+function triesOnly({ releases }: CoordinatorState, row: WorkerRow): boolean {
+  return releases.isRolling && releases.deskOf(row) === "candidate";
+}
+
 function takerOf(
-  { task, releases }: CoordinatorState,
+  state: CoordinatorState,
   row: WorkerRow,
   { isOnlyOne, latest }: Crew,
   { nowMs }: Turn,
 ): Taker {
+  const { task, releases } = state;
   const { id, takesKeys } = row;
   const [other] = latest.filter((one) => one.row !== row);
   const taker = {
@@ -217,8 +224,7 @@ function takerOf(
     stateVersion: stateVersionOf(row, task?.plugin ?? ""),
     othersUpTo: other?.version ?? -1,
   };
-  // It has the candidate alone, which items with keys do not get.
-  if (!releases.isRolling || releases.deskOf(row) !== "candidate") return taker;
+  if (!triesOnly(state, row)) return taker;
   return { ...taker, takesKeys: false, triesOnly: releases.stampOf("candidate") };
 }
 

@@ -355,6 +355,22 @@ describe("releases and failures", () => {
     expect((await world.view()).done).to.equal(60);
   });
 
+  it("release failure: the one worker outside of a stage fails items, and gets them again before their time for another is over", async () => {
+    const run = await ReleaseRun.start({ items: 30 });
+    for (const number of [1, 2, 3]) await run.worker(number, { slots: 2 });
+    const { world, workers } = run;
+    const chosen = chosenWorkers(releaseId(1), [...world.state.workers.values()], { count: 2, ready: 3 });
+    const outside = workers.filter(({ id }) => !chosen.has(id));
+    const inside = workers.filter(({ id }) => chosen.has(id));
+    await run.create({}, { stages: [onWorkers(2, { minItems: 1_000 }), ALL] });
+    await run.work(() => ERROR, { workers: outside });
+    for (let round = 0; round < 5; round++) {
+      await run.watch(4_000);
+      await run.work(good, { workers: [...inside, ...outside] });
+    }
+    expect((await world.view()).done).to.equal(30);
+  });
+
   it("release failure: stable is bad too, and the candidate is not blamed for that", async () => {
     const run = await started({ budgets: { maxAttempts: 1 }, limits: {} });
     let count = 0;
