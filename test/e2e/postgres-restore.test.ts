@@ -5,6 +5,7 @@ import { expect } from "chai";
 import { EXIT } from "../../src/base/error-row.ts";
 import { COORDINATOR_LEASE_KEY, EPOCH_KEY } from "../../src/storage/keys.ts";
 import { schemaOf } from "../../src/storage/postgres/statements.ts";
+import { eventually } from "../support/eventually.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { GATED_MANIFEST, gatedItems, writeGatedFunction } from "./gated-items.ts";
@@ -88,6 +89,11 @@ describe("a Postgres whose tables were put back from a dump", () => {
       expect(results).to.have.length(ITEMS);
       expect(worker.isRunning).to.equal(true);
 
+      await eventually("both are known to be there", async () => {
+        const { stdout } = await cluster.run("status", "--json");
+        const { coordinators } = JSON.parse(stdout) as { coordinators: readonly { present: boolean }[] };
+        return coordinators.filter(({ present }) => present).length === 2;
+      });
       const handover = await cluster.run("coordinator", "step-down");
       expect(handover.code, handover.stderr).to.equal(0);
       const led = coordinators.flatMap((each) =>
