@@ -57,7 +57,7 @@ export function freshWindow({ fresh, tally }: Ledger, priority: number): Window<
 
 /** The next item that this worker may have beside others; undefined when none is in memory. */
 export function nextPending(ledger: Ledger, taker: Taker): PendingItem | undefined {
-  const { shelf, returned, keys } = ledger;
+  const { shelf, keys } = ledger;
   shelve(ledger, taker.nowMs, taker);
   const window = firstWindow(ledger, taker);
   const next = window?.peek();
@@ -65,9 +65,13 @@ export function nextPending(ledger: Ledger, taker: Taker): PendingItem | undefin
   const keyed = keys.next(taker);
   if (keyed !== undefined && isBefore(keyed, next) && isBefore(keyed, kept)) return takeKeyed(ledger, keyed);
   if (kept === undefined || (next !== undefined && isBefore(next, kept))) return window?.take();
-  shelf.remove(kept.key);
+  return takeKept(ledger, kept);
+}
+
+function takeKept(ledger: Ledger, kept: PendingItem): PendingItem {
+  ledger.shelf.remove(kept.key);
   if (isKeyed(kept.key)) return takeKeyed(ledger, kept);
-  returned.left(kept.key);
+  ledger.returned.left(kept.key);
   return kept;
 }
 
@@ -80,12 +84,16 @@ function isBefore({ key }: PendingItem, other: PendingItem | undefined): boolean
   return other === undefined || orderOf(key) < orderOf(other.key);
 }
 
-/** The next item that nobody has failed. */
-export function nextUntried(ledger: Ledger, taker: Taker): PendingItem | undefined {
+/** The next item that nobody has failed; where there is none, one that no other worker can execute. */
+export function nextTry(ledger: Ledger, taker: Taker): PendingItem | undefined {
   shelve(ledger, taker.nowMs, taker);
   const window = firstWindow(ledger, taker);
   const keyed = ledger.keys.nextUntried(taker);
-  return keyed !== undefined && isBefore(keyed, window?.peek()) ? takeKeyed(ledger, keyed) : window?.take();
+  if (keyed !== undefined && isBefore(keyed, window?.peek())) return takeKeyed(ledger, keyed);
+  const untried = window?.take();
+  if (untried !== undefined) return untried;
+  const own = ledger.shelf.peekOwn(taker);
+  return own && takeKept(ledger, own);
 }
 
 /** The next item that runs with nothing beside it. */

@@ -119,10 +119,19 @@ export class Shelf<Item extends Keepable> {
 
   /** The first one that this worker may have; it stays until it is removed. */
   peek(taker: Taker): Item | undefined {
+    return this.#first(taker, (kept) => mayTake(taker, kept));
+  }
+
+  /** The same of those that wait for this worker alone. */
+  peekOwn(taker: Taker): Item | undefined {
+    return this.#first(taker, ({ item }) => isNobodyElses(taker, item));
+  }
+
+  #first(taker: Taker, mayHave: (kept: Kept<Item>) => boolean): Item | undefined {
     let best: Item | undefined;
     for (const list of this.#byFailer.values()) {
       const first = list.find(({ item }) => goesOnFrom(taker, item));
-      if (first === undefined || !mayTake(taker, first)) continue;
+      if (first === undefined || !mayHave(first)) continue;
       if (best === undefined || orderOf(first.item.key) < orderOf(best.key)) best = first.item;
     }
     return best;
@@ -159,13 +168,15 @@ function goesOnFrom({ takesKeys, stateVersion = Infinity, triesOnly }: Taker, it
 }
 
 /** Another worker than the one that failed it, where there is one and it comes in time. */
-function mayTake(
-  { worker, isOnlyOne, othersUpTo = Infinity, nowMs }: Taker,
-  { item: { keyed }, failedBy, sinceMs }: Kept<Keepable>,
-): boolean {
+function mayTake(taker: Taker, { item, failedBy, sinceMs }: Kept<Keepable>): boolean {
+  const { worker, isOnlyOne, nowMs } = taker;
   if (failedBy !== worker || isOnlyOne) return true;
-  const isNobodyElses = keyed !== undefined && keyed.stateVersion > othersUpTo;
-  return isNobodyElses || nowMs - sinceMs >= PATIENCE_MS;
+  return isNobodyElses(taker, item) || nowMs - sinceMs >= PATIENCE_MS;
+}
+
+/** No other worker goes on from the state of its key. */
+function isNobodyElses({ othersUpTo = Infinity }: Taker, { keyed }: Keepable): boolean {
+  return keyed !== undefined && keyed.stateVersion > othersUpTo;
 }
 
 function insert<Item extends Keepable>(list: Kept<Item>[], kept: Kept<Item>): void {

@@ -11,7 +11,7 @@ import { priorityOf } from "../ledger/place.ts";
 import type { PendingItem } from "../ledger/ledger.ts";
 import { assignItem } from "../items/transitions.ts";
 import type { Stamp } from "../items/trials.ts";
-import { countReady, hasOpen, nextAlone, nextPending, nextUntried, shelve } from "../ledger/queue.ts";
+import { countReady, hasOpen, nextAlone, nextPending, nextTry, shelve } from "../ledger/queue.ts";
 import { isClean } from "../ledger/shelf.ts";
 import type { Taker } from "../ledger/shelf.ts";
 import type { AssignedItem, GivenState, Session } from "../turn/session-frame.ts";
@@ -110,13 +110,16 @@ function latestOf({ keys, task }: CoordinatorState, rows: readonly WorkerRow[]):
   return latest;
 }
 
-/** One item to each that is on trial, one that nobody has failed: should it be failed again, it has not used up its attempts. */
+/**
+ * One item to each that is on trial, one that nobody has failed: should it be failed again, it has not used up its attempts. Or one that
+ * would wait for ever, because no trusted worker goes on from the state of its key.
+ */
 function giveOutTries(state: CoordinatorState, turn: Turn, crew: Crew): void {
   if (state.ledger.budgets.maxAttempts < 2) return;
   for (const row of crew.onTrial) {
     if (!takesWork(state, row) || !isReading(row)) continue;
-    const item = nextUntried(state.ledger, takerOf(state, row, crew, turn));
-    if (item === undefined) return;
+    const item = nextTry(state.ledger, takerOf(state, row, crew, turn));
+    if (item === undefined) continue;
     give(state, turn, row, [item]);
   }
 }

@@ -3,11 +3,13 @@ import { World } from "../../../support/world.ts";
 import { MemoryStore } from "../../../../src/storage/memory/memory-store.ts";
 import type { Beat } from "../../../../src/coordinator/turn/input.ts";
 import type { ReportedOutcome } from "../../../../src/coordinator/turn/session-frame.ts";
-import { successOf } from "../../../support/world-worker.ts";
+import { ERROR, successOf } from "../../../support/world-worker.ts";
 import type { HeldItem, WorldWorker } from "../../../support/world-worker.ts";
 
 const keyOf = (text: string): string => text.split(" ")[0] ?? "";
 const LONG_MS = 70_000;
+/** A cordoned worker is tried as often. */
+const TRIED_AGAIN_MS = 190_000;
 /** The longest wait behind a first failure. */
 const BACKOFF_MS = 2_000;
 
@@ -68,6 +70,31 @@ describe("states of versions", () => {
     await newer.ask(1);
     await world.watch(BACKOFF_MS, [older, newer]);
     expect([newer.texts, older.texts]).to.deep.equal([["a 2"], []]);
+  });
+
+  it("that only a cordoned worker goes on from are what it is tried with, when nothing else is left", async () => {
+    const world = await start(false);
+    const [older, newer] = [await workerOf(world, 1, 1), await workerOf(world, 2, 2)];
+    await world.submit(["a 1", "a 2", "b 1", "c 1", "d 1", "e 1", "f 1"], { keyOf });
+    const first = await only(newer);
+    await newer.report([first], leaving(first, 2));
+    await newer.ask(5);
+    const [stated, ...others] = newer.held;
+    if (stated === undefined) return expect.fail("it was given nothing");
+    await newer.report([stated], ERROR);
+    await older.ask(1);
+    await world.watch(BACKOFF_MS, [older, newer]);
+    await older.report([...older.held]);
+    await newer.report(others, ERROR);
+    expect(world.takeTopics()).to.include("worker_cordoned");
+    for (let round = 0; round < 8; round++) {
+      await older.ask(4);
+      await older.report([...older.held]);
+      await world.watch(BACKOFF_MS, [older, newer]);
+    }
+    await newer.ask(1);
+    await world.watch(TRIED_AGAIN_MS, [older, newer]);
+    expect([stated.text, newer.texts, older.texts]).to.deep.equal(["a 2", ["a 2"], []]);
   });
 
   it("let a worker of an older version have what has no state of a later one, behind what has", async () => {
