@@ -45,6 +45,8 @@ export interface Circumstances {
 const ROUNDING_MS = 1;
 /** In place of a number that nobody will ever ask for. */
 const NO_NUMBER = -1;
+/** So much of a failure is kept with the key that it parks. */
+const WHY_CHARACTERS = 200;
 
 export class ShadowActors {
   readonly #rules: Rules;
@@ -109,7 +111,8 @@ export class ShadowActors {
     const { submitted } = batch;
     for (const item of submitted) this.#arrives(item);
     for (const place of batch.gone(FAILED_PREFIX)) this.#takesBack(place);
-    for (const record of batch.keys) this.#skips(record);
+    const gone = batch.gone(KEYS_PREFIX).map((path) => ({ text: this.#textOf(path), hasFailed: false }));
+    for (const record of [...batch.keys, ...gone]) this.#skips(record);
     // A cancelled run ends whatever it has, and begins nothing more.
     if (!isCancelled) for (const place of batch.completed) this.#ends(place);
     this.#checkKept();
@@ -215,11 +218,35 @@ export class ShadowActors {
   }
 
   /** Its key goes on without the item that kept it, if somebody has asked for that. */
-  #skips({ text, hasFailed }: KeyRecord): void {
+  #skips({ text, hasFailed }: Pick<KeyRecord, "text" | "hasFailed">): void {
     const actor = this.#actors.get(text);
     if (actor?.keptBy === undefined || hasFailed || !this.#mayPass(text)) return;
-    passOver(actor, this.#items.get(actor.keptBy));
+    const item = this.#items.get(actor.keptBy);
+    if (item?.failed === undefined) return;
+    // It may be that its parent leaves it in this turn: then it goes on with nobody told.
+    if (item.origin?.kind === "start" && !this.#isToldOf(actor)) return;
     actor.keptBy = undefined;
+    const { class: kind, message } = item.failed;
+    this.#passOver(actor, item, `${kind}: ${message}`.slice(0, WHY_CHARACTERS));
+  }
+
+  /** The parent hears in this batch that the child has failed, which comes before all else that the batch has for anybody. */
+  #isToldOf({ parent }: ShadowActor): boolean {
+    const { unexplained } = this.#batch;
+    const at = unexplained.findIndex(
+      ({ key, origin }) =>
+        key === parent?.key && origin?.kind === "failure" && origin.number === parent.number,
+    );
+    unexplained.unshift(...unexplained.splice(at, at === -1 ? 0 : 1));
+    return at !== -1;
+  }
+
+  /** Its key goes on without it. A child whose start it was is over. */
+  #passOver(actor: ShadowActor, { origin }: ActorItem, message: string): void {
+    if (origin?.kind === "timer") return actor.hears(origin);
+    if (origin?.kind !== "start" || actor.parent === undefined) return;
+    this.#tellEnd(actor.parent, Buffer.from(message), "failure");
+    this.#stop(actor);
   }
 
   /** Behind the ends of the batch: a key goes on unasked when its actor was stopped, and only then. */
@@ -343,7 +370,7 @@ export class ShadowActors {
         throw new Violation(`K12: ${describe(item)} is refused, and its actor is not final`);
     } else if (item.origin?.kind === "invocation")
       this.#tellEnd(invokedBy(item), Buffer.from(failed.message), "failure");
-    else if (this.#rules.skipsFailed) passOver(actor, item);
+    else if (this.#rules.skipsFailed) this.#passOver(actor, item, failed.message);
     else actor.keptBy = item.place;
   }
 
@@ -477,10 +504,6 @@ function of<Kind extends Ask["kind"]>(asks: readonly Ask[], kind: Kind): AskOf<K
 }
 
 /** A failed item is passed over: its actor may set the timer anew. It has heard of no end. */
-function passOver(actor: ShadowActor, item: ActorItem | undefined): void {
-  if (item?.origin?.kind === "timer") actor.hears(item.origin);
-}
-
 function notWritten(key: string, id: string): TimerRecord {
   const nothing = new Uint8Array();
   const sent = { event: nothing, to: "", isOptional: false };

@@ -7,6 +7,7 @@ import type { KeyedEnd } from "../ledger/key-room.ts";
 import type { Origin } from "../ledger/origin.ts";
 import { insideItemIdOf, priorityOf } from "../ledger/place.ts";
 import { isThere } from "./admission.ts";
+import type { Actor } from "./actor.ts";
 import type { Endings, RoomParts } from "./endings.ts";
 import type { Key, Letter } from "./key.ts";
 import { actionLane, invocationLane, invocationOf } from "./lanes.ts";
@@ -41,7 +42,8 @@ export class Asking {
   heard(key: Key, origin: Origin | undefined): void {
     const { actor } = key;
     if (actor === undefined) return;
-    if (origin?.kind !== "outcome" && origin?.kind !== "failure") return this.passedOver(key, origin);
+    if (origin?.kind === "timer") return this.#heardTimer(key, actor, origin);
+    if (origin?.kind !== "outcome" && origin?.kind !== "failure") return;
     const { id, number } = origin;
     if (actor.live.get(id)?.number !== number) return;
     actor.live.delete(id);
@@ -50,12 +52,20 @@ export class Asking {
 
   /**
    * An item of the key has failed, and the key goes on without it. An actor that has not heard of the end of what it has begun
-   * leaves it with its state, as if it were there.
+   * leaves it with its state, as if it were there. A child whose start it was is over: its parent is told why.
    */
-  passedOver(key: Key, origin: Origin | undefined): void {
+  passedOver(key: Key, head: Letter, message: string): void {
     const { actor } = key;
-    if (actor === undefined || origin?.kind !== "timer") return;
-    const { id, number } = origin;
+    const origin = head.item?.origin ?? head.origin;
+    if (actor === undefined) return;
+    if (origin?.kind === "timer") return this.#heardTimer(key, actor, origin);
+    const id = head.item?.id ?? head.id;
+    if (origin?.kind !== "start" || actor.parent === undefined || id === undefined) return;
+    actor.isFinal = true;
+    this.#tellEnd(actor.parent, { id, priority: priorityOf(head.place), asked: 0 }, { message });
+  }
+
+  #heardTimer(key: Key, actor: Actor, { id, number }: Extract<Origin, { kind: "timer" }>): void {
     if (actor.fired.get(id) !== number) return;
     actor.fired.delete(id);
     this.#parts.rows.touch(key);

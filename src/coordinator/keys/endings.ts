@@ -147,6 +147,12 @@ export class Endings {
     this.removeIfGone(key);
   }
 
+  /** Behind an item of the key. A child that has told its parent of its end goes, and so does a key that nobody needs. */
+  leaveIfOver(key: Key): void {
+    if (key.actor?.isFinal === true && key.actor.parent !== undefined) this.stop(key);
+    else this.removeIfGone(key);
+  }
+
   /** Behind the last item of a key that nobody needs. */
   removeIfGone(key: Key): void {
     const isNeeded = !key.isLane && key.actor?.isGone !== true;

@@ -98,7 +98,9 @@ async function restoreOrigins(store: Store, keys: Keys): Promise<void> {
     for (const [index, head] of page.entries()) {
       const key = `${ITEMS_PREFIX}${head.place}`;
       const value = rows[index] ?? corrupt(store, key, "an item that its key names is missing");
-      head.origin = recordOf(store, { key, value }, itemRecord).origin;
+      const { id, origin } = recordOf(store, { key, value }, itemRecord);
+      head.id ??= id;
+      head.origin = origin;
     }
   }
 }

@@ -44,9 +44,7 @@ export class Settling {
     if (head !== undefined) this.#heard(key, head, end);
     boxes.step(key, { type: "item.settled" });
     boxes.endHead(key);
-    // A child has told its parent of its end, and goes.
-    if (key.actor?.isFinal === true && key.actor.parent !== undefined) endings.stop(key);
-    else endings.removeIfGone(key);
+    endings.leaveIfOver(key);
     return last;
   }
 
@@ -57,7 +55,8 @@ export class Settling {
 
   #heard(key: Key, head: Letter, end: KeyedEnd): void {
     const { asking } = this.#parts;
-    asking[end.kind === "done" ? "heard" : "passedOver"](key, head.item?.origin ?? head.origin);
+    if (end.kind === "done") asking.heard(key, head.item?.origin ?? head.origin);
+    else if (end.class !== "cancelled") asking.passedOver(key, head, end.message);
     if (end.kind === "done" && end.left !== undefined) {
       this.#commit(key, end.left, end.commit);
       if (end.left.asks !== undefined) asking.carryOut(key, head, end.left.asks);

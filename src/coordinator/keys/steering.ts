@@ -54,11 +54,11 @@ export class Steering {
 
   #skip(key: Key): void {
     const { asking, boxes, endings } = this.#parts;
-    asking.passedOver(key, key.head?.item?.origin ?? key.head?.origin);
+    if (key.head !== undefined) asking.passedOver(key, key.head, key.why);
     boxes.step(key, { type: "key.skipped" });
     key.why = "";
     boxes.endHead(key);
-    endings.removeIfGone(key);
+    endings.leaveIfOver(key);
   }
 
   /** An actor that nothing parks may have a named action that parks the others. */

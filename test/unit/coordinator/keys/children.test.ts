@@ -91,6 +91,27 @@ describe("children of actors", () => {
     expect(rig.world.state.ledger.tally.pending).to.equal(0);
   });
 
+  for (const isNext of [false, true])
+    it(`whose start is skipped${isNext ? " behind a takeover" : ""} are begun by no mail, and their parent hears why`, async () => {
+      const rig = await parent();
+      await rig.fails("a/c");
+      if (isNext) await rig.takeOver();
+      await rig.world.ask((answer) => ({ kind: "steerKeys", action: "skip", keys: ["a/c"], answer }));
+      await rig.world.settle();
+      expect(rig.held).to.deep.equal(["a: error: it says no (failure c)"]);
+      await rig.done("a", { children: [start("c")] });
+      expect(rig.held, "the name is free").to.deep.equal(["a/c: input of c (start c of a)"]);
+    });
+
+  it("whose start fails where failed items are passed over are begun by no mail, and their parent hears why", async () => {
+    const rig = await ActorRig.start({ keys: { skipsFailed: true } });
+    await rig.send("a go");
+    await rig.done("a", { children: [start("c")], sends: [send("a/c", "hello")] });
+    await rig.fails("a/c");
+    expect(rig.held).to.deep.equal(["a: it says no (failure c)"]);
+    expect(rig.world.state.keys.table.size).to.equal(1);
+  });
+
   it("that have failed to begin and are gone are begun by no retry", async () => {
     const rig = await ActorRig.start();
     await rig.send("a go");
