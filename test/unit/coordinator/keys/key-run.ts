@@ -144,7 +144,7 @@ export class KeyRun {
 
   async #release(worker: WorldWorker): Promise<void> {
     const [item] = worker.held.slice(-1);
-    if (item !== undefined) await worker.release([item]);
+    if (item !== undefined) await worker.handBack([item]);
   }
 
   async #restart(): Promise<void> {
