@@ -109,12 +109,20 @@ describe("stealing", () => {
     expect(victim.framesOf("recall")).to.have.length(1);
   });
 
-  it("leaves where it is what the thief has failed, as long as there is another worker", async () => {
+  /** The thief has failed all of these, and they are pending again. */
+  async function afterFailuresOf(
+    items: readonly string[],
+  ): Promise<{ readonly thief: WorldWorker; readonly victim: WorldWorker }> {
     const [thief, victim] = [await ledger.worker(1, { slots: 4 }), await ledger.worker(2, { slots: 1 })];
-    await ledger.submit(["a", "b", "c", "d"]);
-    await thief.ask(4);
+    await ledger.submit(items);
+    await thief.ask(items.length);
     await thief.report([...thief.held], ERROR);
     await ledger.watch(1_500, ledger.workers);
+    return { thief, victim };
+  }
+
+  it("leaves where it is what the thief has failed, as long as there is another worker", async () => {
+    const { thief, victim } = await afterFailuresOf(["a", "b", "c", "d"]);
     await victim.ask(4);
     await thief.ask(4);
     expect(victim.held).to.have.length(4);
@@ -123,11 +131,7 @@ describe("stealing", () => {
   });
 
   it("takes it where the other worker is suspected, as it is the only one to count on then", async () => {
-    const [thief, victim] = [await ledger.worker(1, { slots: 4 }), await ledger.worker(2, { slots: 1 })];
-    await ledger.submit(["a", "b", "c", "d"]);
-    await thief.ask(4);
-    await thief.report([...thief.held], ERROR);
-    await ledger.watch(1_500, ledger.workers);
+    const { thief, victim } = await afterFailuresOf(["a", "b", "c", "d"]);
     await victim.ask(4);
     await thief.ask(4);
     await ledger.watch(1_500, [thief]);
@@ -135,11 +139,7 @@ describe("stealing", () => {
   });
 
   it("takes the rest of such a backlog", async () => {
-    const [thief, victim] = [await ledger.worker(1, { slots: 4 }), await ledger.worker(2, { slots: 1 })];
-    await ledger.submit(["a", "b"]);
-    await thief.ask(2);
-    await thief.report([...thief.held], ERROR);
-    await ledger.watch(1_500, ledger.workers);
+    const { thief, victim } = await afterFailuresOf(["a", "b"]);
     await victim.ask(5);
     await ledger.submit(["c", "d", "e"], { batchNumber: 2 });
     expect(victim.texts).to.deep.equal(["a", "b", "c", "d", "e"]);
