@@ -191,7 +191,7 @@ export class LedgerRun {
     await this.#ledger.step(what === "pause" ? { kind: what, reason: "", answer } : { kind: what, answer });
   }
 
-  /** Some of the items that have failed are taken back. */
+  /** Some of the items that have failed are retried. */
   async #retry(index: number, count: number): Promise<void> {
     const rows = await this.#ledger.rowsUnder(FAILED_PREFIX);
     const failed = from(rows, index).slice(0, count).map(failedItemOf);

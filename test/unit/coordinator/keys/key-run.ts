@@ -56,7 +56,7 @@ export class KeyRun {
   readonly #skipped = new Set<Place>();
   /** Items that were given out before, by place. */
   readonly #begun = new Set<Place>();
-  /** Items that were taken back after they were skipped. */
+  /** Items that were retried after they were skipped. */
   readonly #retaken = new Set<Place>();
   #submitted = 0;
   #incarnations = 10;
