@@ -14,7 +14,7 @@ export interface KeyContext {
 }
 
 export type KeyEvent =
-  /** An item more: submitted, or taken back by an operator after it was skipped. */
+  /** An item more: submitted, or retried by an operator after it was skipped. */
   | { readonly type: "mail.arrived" }
   | { readonly type: "key.assigned" }
   /** The head is final, and does not stop the rest: it has run, or nobody wants it any more before it could. */
@@ -24,7 +24,7 @@ export type KeyEvent =
   | { readonly type: "item.returned" }
   | { readonly type: "item.delayed" }
   | { readonly type: "item.due" }
-  /** An operator takes back the head that has failed. */
+  /** An operator retries the head that has failed. */
   | { readonly type: "item.retried" }
   | { readonly type: "key.paused" }
   | { readonly type: "key.resumed" }

@@ -23,7 +23,7 @@ export interface ItemContext extends AttemptKey {
   readonly blamed: string;
   /** It was executing when something that executed others too has died: it runs with nothing beside it from then on. */
   readonly isApart: boolean;
-  /** When it was given back uncharged, within the last minute; the latest, and no more than can matter. */
+  /** When it was returned uncharged, within the last minute; the latest, and no more than can matter. */
   readonly returnedAtMs: readonly number[];
   /** The release whose candidate the attempt tries; empty: it tries none. */
   readonly trial: string;
@@ -31,7 +31,7 @@ export interface ItemContext extends AttemptKey {
   readonly tried: string;
   readonly maxAttempts: number;
   readonly maxLost: number;
-  /** Given back so often within a minute, it waits. */
+  /** Returned so often within a minute, it waits. */
   readonly maxReturns: number;
 }
 
@@ -81,7 +81,7 @@ export function runsAlone({ lost, isApart }: Pick<ItemContext, "lost" | "isApart
   return isApart || lost >= ALONE_AFTER_LOSSES;
 }
 
-/** When it was given back, this time included, within the minute before. A clock that jumped makes others old. */
+/** When it was returned, this time included, within the minute before. A clock that jumped makes others old. */
 const returnsOf = ({ returnedAtMs }: ItemContext, event: ItemEvent): readonly number[] =>
   event.type === "item.returned"
     ? [...returnedAtMs.filter((atMs) => Math.abs(event.atMs - atMs) < RETURNS_WINDOW_MS), event.atMs]

@@ -1,7 +1,7 @@
 // The page about plugins: what it says of the fields of a manifest is made from their table.
 import { BACKEND_KINDS, fieldsOf } from "../src/config/manifest-fields.ts";
 import type { BackendKind, Field } from "../src/config/manifest-fields.ts";
-import { describeField } from "../src/config/value.ts";
+import { describeField } from "../src/config/field.ts";
 
 type MakeTable = (titles: readonly string[], rows: readonly (readonly string[])[]) => string;
 

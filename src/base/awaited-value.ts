@@ -5,7 +5,7 @@
 // not waited with (C8).
 import type { Clock } from "./clock.ts";
 
-/** Each is a call that somebody holds open. */
+/** Callers who wait at the same time: each holds a call open. */
 const WAITING_MAX = 1_024;
 
 export interface Patience {

@@ -34,7 +34,7 @@ export function unwritable(file: string, error: unknown): RolloutError {
   return failure(code, { file, reason: systemReason(error) }, error);
 }
 
-/** For what is caught where that file or directory is written: throws it as `unwritable` does. */
+/** A handler for rejections of writes to that file or directory: throws the row that `unwritable` makes of one. */
 export function asUnwritable(file: string): (error: unknown) => never {
   return (error) => {
     throw unwritable(file, error);

@@ -30,7 +30,7 @@ export interface Item extends Omit<Plain<ItemWire>, "error" | "origin"> {
   /** How the input itself names it. */
   readonly id: string | undefined;
   readonly payload: Uint8Array;
-  /** `fresh`: never given out. `returned`: given back, and next to be given out. `delayed`: waits after a failure. */
+  /** `fresh`: never given out. `returned`: at its old place, and next to be given out. `delayed`: waits after a failure. */
   readonly state: "fresh" | "returned" | "delayed" | "running" | "done" | "failed" | "unknown";
   readonly worker: WorkerId | undefined;
   readonly assignedAgeMs: number | undefined;

@@ -34,7 +34,7 @@ export type Pace =
 
 interface Sample {
   readonly atMs: number;
-  /** Items that have become final since the first sample; never falls, not even when failed ones are taken back. */
+  /** Items that have become final since the first sample; never falls, not even when failed ones are retried. */
   readonly finished: number;
 }
 

@@ -22,7 +22,7 @@ export interface Retried {
 /** As many ids as fit a message with room to spare. */
 const ITEMS_PER_CALL = 900;
 
-/** Takes failed items back, with new budgets. Throws the transport's rows; what was taken back by then stays so. */
+/** Retries failed items, with new budgets. Throws the transport's rows; what was retried by then stays so. */
 export async function retryItems(
   calls: Client<typeof OperatorService>,
   { failureClass = "", items }: RetryChoice,

@@ -1,4 +1,5 @@
 // Actors of a run as those who look at them see them: keys whose states say which actor they are of.
+import { create } from "@bufbuild/protobuf";
 import { isoTime } from "../base/clock.ts";
 import { jsonFields } from "../base/exact-json.ts";
 import { printable, printableLines } from "../base/safe-text.ts";
@@ -6,6 +7,8 @@ import { waitSentences } from "../cli/render/actors.ts";
 import { keySentences } from "../cli/render/keys.ts";
 import type { HintedLine } from "../cli/shell-words.ts";
 import type { FullKey, KeyAsks, KeyWithState, WholeKey } from "../client/keys.ts";
+import { jsonOf } from "../client/operator-message.ts";
+import { ArmedTimerSchema, KeyAsksSchema, KeySchema } from "../gen/rollout/v1/keys_pb.ts";
 import type { ActorEvent } from "./actor-now.ts";
 import { readActorState } from "../runtime/actor-state.ts";
 import type { ActorState } from "../runtime/actor-state.ts";
@@ -56,8 +59,8 @@ export function eventObject({ event, value, status, tags, atMs, item, from }: Ac
 }
 
 /** The same of a timer. */
-export function timerObject({ id, dueAtMs, event, to }: KeyAsks["timers"][number]): object {
-  return { id, due_at: isoTime(dueAtMs), event: eventIn(event), to: to ?? null };
+export function timerObject(timer: KeyAsks["timers"][number]): object {
+  return { ...jsonOf(ArmedTimerSchema, timer), event: eventIn(timer.event) };
 }
 
 /** An event that is no JSON of an object is none that an actor has made. */
@@ -69,10 +72,10 @@ function eventIn(bytes: Uint8Array): object {
 export function actorObject({ key, actor }: ActorView): object {
   const { value = null, status = null, context = null, output = null } = actor?.snapshot ?? {};
   const { type = null, version = null, events = 0, tags = [] } = actor ?? {};
+  const { phase, items: pending, head, worker, parked_by, error } = jsonOf(KeySchema, key);
   return {
     ...{ key: key.key, type, value, status, tags, output, context, events, state_version: version },
-    ...{ phase: key.phase, pending: key.items, next_item: key.head ?? null, worker: key.worker ?? null },
-    ...{ parked_by: key.parkedBy ?? null, error: key.error ?? null },
+    ...{ phase, pending, next_item: head, worker, parked_by, error },
     ...("asks" in key && asksObject(asksOf(key))),
   };
 }
@@ -84,12 +87,12 @@ export function asksOf(key: KeyWithState | WholeKey): KeyAsks | undefined {
 
 /** The timers, invocations and children of an actor, and who has started it. */
 export function asksObject(asks: KeyAsks | undefined): object {
-  const { timers = [], invocations = [], children = [], actions = 0, parent = null } = asks ?? {};
-  return {
-    ...{ timers: timers.map(timerObject), invocations, children, actions },
-    ...{ actions_error: asks?.actionsError ?? null, parent },
-    retires_at: asks?.retiresAtMs === undefined ? null : isoTime(asks.retiresAtMs),
-  };
+  const { invocations, children, actions, actions_error, parent, retires_at } = jsonOf(
+    KeyAsksSchema,
+    asks ?? create(KeyAsksSchema),
+  );
+  const timers = asks?.timers.map(timerObject) ?? [];
+  return { timers, invocations, children, actions: actions ?? 0, actions_error, parent, retires_at };
 }
 
 /** A state as people name it: `paid`, or `playing.fast` of one within another; regions stand beside each other. */

@@ -44,6 +44,6 @@ export interface RetryOptions {
   readonly failureClass?: string | undefined;
   /** Items by name, as `item` takes them; without any all that failed. */
   readonly items?: readonly string[];
-  /** Only count what would be taken back. */
+  /** Only count what would be tried again. */
   readonly dryRun?: boolean;
 }

@@ -1,6 +1,7 @@
 // The base of commands that decide about a release: asked, answered after the commit, and shown.
 import { releaseLine } from "../cli/render/release.ts";
-import { Args } from "../cli/oclif.ts";
+import { Args, Flags } from "../cli/oclif.ts";
+import { configFlags } from "../cli/setting-flags.ts";
 import { jsonOf } from "../client/operator-message.ts";
 import type { Release, ReleaseSummary } from "../client/releases.ts";
 import { ReleaseStatusSchema } from "../gen/rollout/v1/release_pb.ts";
@@ -11,6 +12,16 @@ export const RELEASE_ARGS = {
   release: Args.string({
     description: "Its id; without one the release that is not over, or else the last one.",
     ignoreStdin: true,
+  }),
+};
+
+/** Flags of a decision that people are told the reason of. */
+export const REASON_FLAGS = {
+  ...configFlags("operator"),
+  reason: Flags.string({
+    summary: "The reason, which `rollout status` and `rollout explain` show.",
+    default: "",
+    helpValue: "TEXT",
   }),
 };
 

@@ -221,8 +221,8 @@ export class RolloutClient {
   }
 
   /**
-   * Takes failed items back with new budgets; done ones are never touched. Repeated after a rejection it takes back what is left.
-   * Rejects as `item` does, before anything is taken back, and with run_cancelled.
+   * Retries failed items, with new budgets; done ones are never touched. Repeated after a rejection it retries what is left.
+   * Rejects as `item` does, before anything is retried, and with run_cancelled.
    */
   async retry({ failureClass, items: names = [], dryRun = false }: RetryOptions = {}): Promise<Retried> {
     const items: Item[] = [];

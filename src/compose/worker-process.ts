@@ -42,7 +42,7 @@ export interface WorkerProcessOptions {
   readonly stop: Promise<unknown>;
 }
 
-/** For a worker whose starter has died: the next start may come soon, and waits for it. */
+/** The target of a drain when the starter of the worker has died: another start may come soon, and waits for this one. */
 const ALONE_TARGET_MS = 5_000;
 
 /** Works until `stop` resolves, or it is told otherwise to leave. Throws the row of what went wrong instead. */
@@ -52,7 +52,7 @@ export async function runWorker(
   ports: ProcessPorts,
 ): Promise<void> {
   const manifests = await workerManifests(config);
-  // Before any database is open: what it starts has nothing of one.
+  // Begun before any database is open, so that no process that it starts has a file of one open.
   const starter = manifests.some(startsProcesses) ? Starter.begin() : new Starter();
   const { monitorAddr: listenAddr } = config.worker;
   try {
@@ -146,7 +146,7 @@ async function work(
   if (broken !== undefined) throw broken;
 }
 
-/** Undefined where nobody is to be told of its charts; nothing for that is loaded then. */
+/** The inspector that is told of its charts; undefined where none is configured, and its code is not loaded then. */
 async function openTold(
   { inspect: { stately: url } }: ClientConfig,
   ports: ProcessPorts,
@@ -238,7 +238,7 @@ async function enrolmentOf(config: ClientConfig, clock: Clock): Promise<Credenti
   return bundle.credentials;
 }
 
-/** Before anything is made in the state directory, which a mistyped run would claim for good. */
+/** Refuses a bundle of another run before anything is made in the state directory, which a mistyped run would claim for good. */
 async function refuseForeignBundle(config: ClientConfig, clock: Clock): Promise<void> {
   // One that cannot be read is complained of when it is needed: a worker with a certificate of its own needs none.
   const bundle = await loadBundle(config.worker.enrolment, ["enrolment"], clock).catch(() => undefined);
@@ -251,7 +251,7 @@ function refuseForeign({ facts }: Bundle, { runId, worker }: ClientConfig): void
   throw invalid(bundleNaming(worker.enrolment), `it belongs to run ${found}, and this run is ${runId}`);
 }
 
-/** Where the configuration has the metadata server. Throws config_invalid_value for a host that is not of this machine or its link. */
+/** The address of the metadata server. Throws config_invalid_value for a host that is not of this machine or its link. */
 export function metadataAddress({ source, worker: { metadataAddr } }: ClientConfig): MetadataAddress {
   const address = parseMetadataUrl(`http://${metadataAddr}`);
   if (address !== undefined) return address;

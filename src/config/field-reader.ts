@@ -5,8 +5,9 @@ import type { RolloutError } from "../base/errors.ts";
 import { printable } from "../base/safe-text.ts";
 import { showValue } from "./gather.ts";
 import type { FileSetting } from "./toml-file.ts";
-import { describeField, parseField } from "./value.ts";
-import type { FieldRule, Present, ValueOf } from "./value.ts";
+import { describeField, parseField } from "./field.ts";
+import type { FieldRule } from "./field.ts";
+import type { Present, ValueOf } from "./value.ts";
 
 export class FieldReader {
   readonly #file: string;

@@ -1,6 +1,7 @@
 // The one table of what a plugin's manifest may say for each backend. An entry makes the key in the manifest, the field of
 // the backend's spec and the line in docs/plugins.md, and says whether another value makes it another task.
-import type { FieldRule, ValuesOf } from "./value.ts";
+import type { FieldRule } from "./field.ts";
+import type { ValuesOf } from "./value.ts";
 
 export type Field = FieldRule & {
   /** One sentence. */

@@ -12,7 +12,7 @@ import type { BackendKind, SpecOf } from "./manifest-fields.ts";
 import { nearestName } from "./nearest.ts";
 import { parseConfigText, readTrustedText } from "./toml-file.ts";
 import { nameOf } from "./value.ts";
-import type { FieldRule } from "./value.ts";
+import type { FieldRule } from "./field.ts";
 
 interface ManifestBase {
   /** The file's absolute path; where it would stand when it was made of a command line. */

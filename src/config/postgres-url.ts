@@ -17,7 +17,7 @@ export type PostgresTls =
 
 export interface PostgresUrl {
   readonly address: PostgresAddress;
-  /** From the URL itself. */
+  /** The one that stands in the URL. */
   readonly password: string | undefined;
 }
 
@@ -54,7 +54,7 @@ function hostOf(text: string): { host: string; port: number } | undefined {
   return address === undefined || address.port === 0 ? undefined : address;
 }
 
-/** Without a word of it: checked certificates, and none where every host is this machine. */
+/** A URL that says nothing of TLS: checked certificates, and none where every host is this machine. Undefined for what it may not say. */
 function tlsOf(query: URLSearchParams, hosts: PostgresAddress["hosts"]): PostgresTls | undefined {
   const known = [...query.keys()].every((name) => name === "sslmode" || name === "sslrootcert");
   const [mode, caFile] = [query.get("sslmode"), query.get("sslrootcert") ?? undefined];

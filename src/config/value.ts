@@ -1,6 +1,5 @@
-// Values of the configuration: the rules for settings and for the fields of manifests, and one value on its way from what a file, a
-// variable or a flag says to what the program uses, or a refusal that says what is allowed. Nothing is clamped or guessed.
-import { Buffer } from "node:buffer";
+// Values of the configuration: the rules for settings, and one value on its way from what a file, a variable or a flag says to what the
+// program uses, or a refusal that says what is allowed. Nothing is clamped or guessed.
 import { isAbsolute, resolve } from "node:path";
 import { unreachable } from "../base/assert.ts";
 import type { JsonObject } from "../base/exact-json.ts";
@@ -8,7 +7,6 @@ import { isUlid } from "../base/ids.ts";
 import { isHost, isLoopback, parseAddress } from "../base/address.ts";
 import { parseDurationMs, parseQuantity } from "./duration.ts";
 import { parseFailuresAllowed } from "./failures-allowed.ts";
-import { parsePercent } from "./percent.ts";
 import { isUrl, parseBucketUrl } from "./bucket-url.ts";
 import { parsePostgresUrl } from "./postgres-url.ts";
 import { parseWebSocketUrl } from "./websocket-url.ts";
@@ -38,23 +36,6 @@ export type ValueRule =
   /** The URL of a WebSocket server. */
   | { readonly kind: "websocket"; readonly default?: string }
   | { readonly kind: "ulid"; readonly default?: string };
-
-/** Kinds of values in files that users write beside the configuration, such as manifests, beside those of settings. */
-export type FieldRule = { readonly required?: true } & (
-  | ValueRule
-  | { readonly kind: "text"; readonly default?: string; readonly maxBytes: number }
-  /** `"1%"` is 0.01. Where a difference is meant, a number between 0 and 1 is taken too. */
-  | { readonly kind: "percent"; readonly default?: string; readonly orNumber?: true }
-  | { readonly kind: "number"; readonly default?: number }
-  /** The lowest and the highest of some numbers. */
-  | { readonly kind: "range"; readonly default?: readonly [number, number] }
-  /** A program and its arguments. */
-  | { readonly kind: "command"; readonly default?: readonly string[] }
-  /** Names and texts. */
-  | { readonly kind: "texts"; readonly default: Readonly<Record<string, string>> }
-  /** Names and anything that JSON has. */
-  | { readonly kind: "object"; readonly default: JsonObject }
-);
 
 /** The type of a value that a rule has allowed. */
 export type ValueOf<Rule> = Rule extends {
@@ -101,7 +82,7 @@ export type ValuesOf<Rules> = {
 };
 
 /** `kill_grace` with its duration is `killGraceMs`: as `ValuesOf` has it. */
-export function nameOf(key: string, { kind }: FieldRule): string {
+export function nameOf(key: string, { kind }: { readonly kind: string }): string {
   const camel = key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
   return kind === "duration" ? `${camel}Ms` : kind === "size" ? `${camel}Bytes` : camel;
 }
@@ -202,11 +183,11 @@ export function describeAllowed(setting: ValueRule, topics: readonly string[]): 
   }
 }
 
-function asText<Value>(raw: unknown, parse: (text: string) => Value | undefined): Value | undefined {
+export function asText<Value>(raw: unknown, parse: (text: string) => Value | undefined): Value | undefined {
   return typeof raw === "string" ? parse(raw) : undefined;
 }
 
-function inRange(
+export function inRange(
   value: number | undefined,
   min: number | undefined,
   max: number | undefined,
@@ -282,105 +263,4 @@ const UNITS_BYTES = { GiB: 2 ** 30, MiB: 2 ** 20, KiB: 2 ** 10, B: 1 };
  */
 export function parseSizeBytes(text: string): number | undefined {
   return parseQuantity(text, UNITS_BYTES);
-}
-
-// Fields of a manifest and the like: a kind that settings have too is read as theirs.
-
-export type FieldValue = ParsedValue | JsonObject | readonly [number, number];
-
-const COMMAND_WORDS_MAX = 1_024;
-const WORD_BYTES_MAX = 128 * 1_024;
-const ENTRIES_MAX = 256;
-/** The name of a variable or a header. */
-const ENTRY_NAME = /^[A-Za-z_][A-Za-z0-9_-]*$/;
-const JSON_DEPTH_MAX = 16;
-
-/** Undefined when the rule does not allow `raw`. A relative path is one of `directory`. */
-export function parseField(rule: FieldRule, raw: unknown, directory: string): FieldValue | undefined {
-  switch (rule.kind) {
-    case "text":
-      return isText(raw, rule.maxBytes) && raw !== "" && !/\p{Cc}/u.test(raw) ? raw : undefined;
-    case "boolean":
-      return typeof raw === "boolean" ? raw : undefined;
-    case "percent":
-      return rule.orNumber === true && isNumber(raw) ? inRange(raw, 0, 1) : asText(raw, parsePercent);
-    case "number":
-      return isNumber(raw) ? raw : undefined;
-    case "range":
-      return isRange(raw) ? raw : undefined;
-    case "command":
-      return isCommand(raw) ? raw : undefined;
-    case "texts":
-      return isTexts(raw) ? raw : undefined;
-    case "object":
-      return isJson(raw, 0) && isRecord(raw) ? raw : undefined;
-    case "integer":
-      // Variables and flags are text, a manifest is not.
-      return typeof raw === "number" ? parseValue(rule, raw, { directory, topics: [] }) : undefined;
-    default:
-      return parseValue(rule, raw, { directory, topics: [] });
-  }
-}
-
-/** Allowed values of the rule, in the words of a hint. */
-export function describeField(rule: FieldRule): string {
-  switch (rule.kind) {
-    case "text":
-      return `a text of 1 to ${rule.maxBytes} bytes on one line`;
-    case "percent":
-      return `a share such as "1%"${rule.orNumber === true ? ", or a number from 0 to 1" : ""}`;
-    case "number":
-      return "a number";
-    case "range":
-      return "two numbers, the lower one first, such as [0, 1]";
-    case "command":
-      return `a list of texts, such as ["python3", "infer.py"]`;
-    case "texts":
-      return `a table of names and texts, such as { NAME = "value" }`;
-    case "object":
-      return `a table of texts, numbers, booleans, lists and tables`;
-    default:
-      return describeAllowed(rule, []);
-  }
-}
-
-function isText(raw: unknown, maxBytes: number): raw is string {
-  return typeof raw === "string" && Buffer.byteLength(raw) <= maxBytes && !raw.includes("\0");
-}
-
-function isNumber(raw: unknown): raw is number {
-  return typeof raw === "number" && Number.isFinite(raw);
-}
-
-function isRange(raw: unknown): raw is readonly [number, number] {
-  if (!Array.isArray(raw) || raw.length !== 2) return false;
-  const [low, high] = raw.filter(isNumber);
-  return low !== undefined && high !== undefined && low < high;
-}
-
-function isCommand(raw: unknown): raw is readonly string[] {
-  if (!Array.isArray(raw) || raw.length === 0 || raw.length > COMMAND_WORDS_MAX) return false;
-  return raw[0] !== "" && raw.every((word) => isText(word, WORD_BYTES_MAX));
-}
-
-function isTexts(raw: unknown): raw is Readonly<Record<string, string>> {
-  if (!isRecord(raw)) return false;
-  const entries = Object.entries(raw);
-  return (
-    entries.length <= ENTRIES_MAX &&
-    entries.every(([name, text]) => ENTRY_NAME.test(name) && isText(text, WORD_BYTES_MAX))
-  );
-}
-
-function isRecord(raw: unknown): raw is JsonObject {
-  return typeof raw === "object" && raw !== null && !Array.isArray(raw) && !(raw instanceof Date);
-}
-
-/** TOML also has dates and infinities, which JSON has not. */
-function isJson(raw: unknown, depth: number): boolean {
-  if (depth > JSON_DEPTH_MAX) return false;
-  if (typeof raw === "string" || typeof raw === "boolean") return true;
-  if (typeof raw === "number") return isNumber(raw);
-  const inner = Array.isArray(raw) ? raw : isRecord(raw) ? Object.values(raw) : undefined;
-  return inner?.every((value: unknown) => isJson(value, depth + 1)) ?? false;
 }

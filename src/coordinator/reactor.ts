@@ -71,7 +71,7 @@ function take(state: CoordinatorState, turn: Turn, input: Input): void {
     case "hello":
     case "credit":
     case "results":
-    case "released":
+    case "handedBack":
     case "checkpoints":
     case "partitionLoaded":
     case "partitionsWritten":

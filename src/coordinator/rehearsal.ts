@@ -11,7 +11,7 @@ export interface RehearsalOptions extends Omit<ReplayOptions, "epoch" | "nowMs">
   readonly clock: Clock;
 }
 
-/** For a state that nobody uses. */
+/** The epoch of the state that is replayed, which nobody uses. */
 const NO_EPOCH = 0 as Epoch;
 
 /** Undefined where the store cannot be read as it is at one moment: while others write, its rows do not fit each other. */

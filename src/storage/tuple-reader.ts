@@ -8,7 +8,7 @@ const ROOM_FACTOR = 2;
 
 /** Undefined for bytes that it cannot read: those of another form, or too few. */
 export function readTuple(record: Buffer, at: number): unknown[] | undefined {
-  // A field that is kept for long would keep all that lies around it.
+  // A field that is kept for long keeps the whole memory alive that it lies in.
   const isAlone = record.buffer.byteLength <= ROOM_FACTOR * record.length;
   const reader = new TupleReader(isAlone ? record : Buffer.from(record), at);
   const tuple = reader.next();
@@ -18,7 +18,7 @@ export function readTuple(record: Buffer, at: number): unknown[] | undefined {
 class TupleReader {
   readonly #bytes: Buffer;
   #at: number;
-  /** It has met what it does not know. */
+  /** It has met a form that it does not know, or the end of the bytes. */
   isLost = false;
 
   constructor(bytes: Buffer, at: number) {
@@ -73,7 +73,7 @@ class TupleReader {
     }
   }
 
-  /** Where so many bytes begin; where they are not there, at the beginning of all, which nobody is told. */
+  /** Passes over so many bytes and returns where they begin. Where there are fewer the reader is lost, and the result means nothing. */
   #pass(length: number): number {
     const start = this.#at;
     this.#at += length;

@@ -123,7 +123,7 @@ export class Workload implements DrainedWork {
         this.#outbox.add(finished);
       },
       onCheckpoint: (saved) => this.#uplink.notice(saved),
-      onHandedBack: (unstarted) => this.#session?.release(unstarted),
+      onHandedBack: (unstarted) => this.#session?.handBack(unstarted),
       onSurplus: (unstarted) => this.#session?.giveUp(unstarted),
       onRoom: () => this.#session?.offerRoom(),
     });
@@ -233,7 +233,7 @@ export class Workload implements DrainedWork {
   stopStarting(): void {
     // Before the first session too: there is nobody to give anything back to, and nothing may start all the same.
     const unstarted = this.#executor.drain();
-    this.#session?.release(unstarted);
+    this.#session?.handBack(unstarted);
   }
 
   whenIdle(): Promise<void> {

@@ -187,8 +187,7 @@ export class Bank {
   /** All accounts, when nothing is under way any more. */
   async settled(): Promise<Account[]> {
     return eventually("all transfers to be over", async () => {
-      const { stdout } = await this.cluster.run("status", "--json");
-      const status = JSON.parse(stdout.split("\n")[0] ?? "") as Status;
+      const status = await this.cluster.ask((client) => client.status());
       expect(status, "nothing fails").to.include({ failed: 0 });
       const isOver = status.pending === 0 && status.running === 0 && (status.timers?.armed ?? 0) === 0;
       const inside = status.inside ?? { pending: 0, running: 0 };
@@ -197,17 +196,6 @@ export class Bank {
       return accounts.length === ACCOUNTS && status.done === this.given.length ? accounts : undefined;
     });
   }
-}
-
-interface Status {
-  readonly pending: number;
-  readonly running: number;
-  readonly done: number;
-  readonly inside: {
-    readonly pending: number;
-    readonly running: number;
-  } | null;
-  readonly timers: { readonly armed: number } | null;
 }
 
 const sorted = (numbers: readonly number[]): number[] => [...numbers].sort((a, b) => a - b);

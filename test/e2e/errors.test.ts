@@ -1,3 +1,5 @@
+import { cp } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect } from "chai";
 import { ERRORS } from "../../src/base/error-table.ts";
@@ -8,7 +10,8 @@ import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { concurrentTests } from "../support/concurrent.ts";
 import { PROVOCATIONS } from "./provocations/provocations.ts";
-import type { Provocation, Scene } from "./provocations/provocations.ts";
+import type { Provocation, Scene, StagedProvocation } from "./provocations/provocations.ts";
+import { tellingRows } from "./provocations/told-rows.ts";
 
 /** Also met without `--json`: an error of usage, of the configuration, of a file and of a store. */
 const PLAIN: readonly string[] = ["usage", "config_missing_key", "input_invalid", "store_corrupt"];
@@ -32,7 +35,7 @@ async function expectMet(cluster: Cluster, scene: Scene, error: RolloutError, js
   expect([...command.stderr, ...command.stdout].join("\n")).to.not.contain(INSTALLATION);
 }
 
-async function provoke(cluster: Cluster, code: string, provocation: Provocation): Promise<void> {
+async function provoke(cluster: Cluster, code: string, provocation: StagedProvocation): Promise<void> {
   const scene = await provocation.stage(cluster);
   try {
     const error = failure(codeOf(code), scene.params);
@@ -44,43 +47,89 @@ async function provoke(cluster: Cluster, code: string, provocation: Provocation)
   }
 }
 
-const titleOf = (code: string, { by }: Provocation): string => `${code}: provoked by ${by}`;
+const titleOf = (code: string, { by }: Pick<Provocation, "by">): string => `${code}: provoked by ${by}`;
+
+/** A cluster for all tests of a `describe`, and what `use` makes of it. */
+function besides<Made>(
+  make: (cluster: Cluster, use: (made: Made) => Promise<void>) => Promise<void>,
+): () => Promise<Made> {
+  const [made, over] = [Promise.withResolvers<Made>(), Promise.withResolvers<undefined>()];
+  let ended: Promise<void>;
+  before(async () => {
+    ended = withCluster({}, (cluster) =>
+      make(cluster, (found) => {
+        made.resolve(found);
+        return over.promise;
+      }),
+    );
+    ended.catch(made.reject);
+    await made.promise;
+  });
+  after(() => {
+    over.resolve(undefined);
+    return ended;
+  });
+  return () => made.promise;
+}
 
 describe("the table of errors", () => {
   const all = Object.entries<Provocation>(PROVOCATIONS);
+  const staged = all.flatMap(([code, each]) => ("stage" in each ? [{ code, each }] : []));
+
+  it("has a provocation for every row", () => {
+    expect(Object.keys(PROVOCATIONS)).to.have.members(Object.keys(ERRORS));
+  });
 
   describe("in a cluster of its own for each", () => {
     const it = concurrentTests(4);
+    const own = staged.filter(({ each }) => each.isBesideOthers !== true && each.wasLed !== true);
 
-    it("has a provocation for every row", async () => {
-      expect(Object.keys(PROVOCATIONS)).to.have.members(Object.keys(ERRORS));
+    for (const { code, each } of own)
+      it(titleOf(code, each), () => withCluster({}, (cluster) => provoke(cluster, code, each)));
+  });
+
+  describe("in a directory that a coordinator has left", () => {
+    const left = besides<Cluster>(async (cluster, use) => {
+      await cluster.startCoordinator();
+      await cluster.coordinator.stop();
+      await use(cluster);
     });
 
-    for (const [code, provocation] of all.filter(([, each]) => each.isBesideOthers !== true))
-      it(titleOf(code, provocation), () => withCluster({}, (cluster) => provoke(cluster, code, provocation)));
+    for (const { code, each } of staged.filter(({ each: { wasLed } }) => wasLed === true))
+      it(titleOf(code, each), async () => {
+        const { runId, directory } = await left();
+        await withCluster({ run_id: runId }, async (cluster) => {
+          await cp(join(directory, "data"), cluster.file("data"), { recursive: true });
+          await provoke(cluster, code, each);
+        });
+      });
   });
 
   describe("beside one coordinator", () => {
-    const [led, over] = [Promise.withResolvers<Cluster>(), Promise.withResolvers<undefined>()];
-    let ended: Promise<void>;
-
-    before(async () => {
-      ended = withCluster({}, async (cluster) => {
-        await cluster.startCoordinator();
-        led.resolve(cluster);
-        await over.promise;
-        expect(cluster.coordinator.isRunning).to.equal(true);
-      });
-      ended.catch(led.reject);
-      await led.promise;
-    });
-    after(() => {
-      over.resolve(undefined);
-      return ended;
+    const led = besides<Cluster>(async (cluster, use) => {
+      await cluster.startCoordinator();
+      await use(cluster);
+      expect(cluster.coordinator.isRunning).to.equal(true);
     });
 
-    for (const [code, provocation] of all.filter(([, each]) => each.isBesideOthers === true))
-      it(titleOf(code, provocation), async () => provoke(await led.promise, code, provocation));
+    for (const { code, each } of staged.filter(({ each: { isBesideOthers } }) => isBesideOthers === true))
+      it(titleOf(code, each), async () => provoke(await led(), code, each));
+  });
+
+  describe("told by a coordinator", () => {
+    const telling = besides(tellingRows);
+
+    for (const [code, each] of all)
+      if ("says" in each)
+        it(titleOf(code, each), async () => {
+          const error = failure(codeOf(code), each.says);
+          const tell = await telling();
+          expect(await tell(error)).to.deep.equal({
+            code: error.row.exit,
+            stdout: `${JSON.stringify(errorObject(error))}\n`,
+            stderr: `${errorLine(error, false)}\n`,
+          });
+        });
   });
 });
 

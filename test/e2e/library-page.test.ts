@@ -39,48 +39,49 @@ function programsOf(page: string): Program[] {
 }
 
 describe("the pages about the library", () => {
-  for (const page of PAGES)
-    describe(page, () => {
-      let directory: string;
+  let root: string;
+  const folderOf = (page: string): string => join(root, page.replaceAll("/", "-"));
 
-      /** A folder in which the package, XState and Node's types are installed. */
-      before(async () => {
-        directory = await realpath(await mkdtemp(join(tmpdir(), "rollout-library-page-")));
-        const modules = join(directory, "node_modules");
-        await mkdir(join(modules, "@types"), { recursive: true });
-        await symlink(repositoryFile(""), join(modules, "rollout"));
-        await symlink(repositoryFile("node_modules/@types/node"), join(modules, "@types/node"));
-        await symlink(repositoryFile("node_modules/xstate"), join(modules, "xstate"));
-        const files = blocksOfFile(page).filter(({ file }) => file !== undefined);
-        for (const { file = "", text } of files) await writeFile(join(directory, file), text);
-        for (const { name, block } of programsOf(page)) await writeFile(join(directory, name), block.text);
-        await writeFile(join(directory, "package.json"), JSON.stringify({ type: "module" }));
-        await writeFile(
-          join(directory, "tsconfig.json"),
-          JSON.stringify({ compilerOptions: COMPILER_OPTIONS }),
-        );
-      });
-      const it = concurrentTests(2);
-      after(() => rm(directory, { recursive: true, force: true }));
+  /** A folder in which the package, XState and Node's types are installed, with one for each page. */
+  before(async () => {
+    root = await realpath(await mkdtemp(join(tmpdir(), "rollout-library-page-")));
+    const modules = join(root, "node_modules");
+    await mkdir(join(modules, "@types"), { recursive: true });
+    await symlink(repositoryFile(""), join(modules, "rollout"));
+    await symlink(repositoryFile("node_modules/@types/node"), join(modules, "@types/node"));
+    await symlink(repositoryFile("node_modules/xstate"), join(modules, "xstate"));
+    await writeFile(join(root, "package.json"), JSON.stringify({ type: "module" }));
+    await writeFile(join(root, "tsconfig.json"), JSON.stringify({ compilerOptions: COMPILER_OPTIONS }));
+    for (const page of PAGES) {
+      const folder = folderOf(page);
+      await mkdir(folder);
+      const files = blocksOfFile(page).filter(({ file }) => file !== undefined);
+      for (const { file = "", text } of files) await writeFile(join(folder, file), text);
+      for (const { name, block } of programsOf(page)) await writeFile(join(folder, name), block.text);
+    }
+  });
+  const it = concurrentTests(2);
+  after(() => rm(root, { recursive: true, force: true }));
 
-      it("has programs that the compiler takes", async () => {
-        const tsc = repositoryFile(COMPILER);
-        await execute(process.execPath, [tsc, "-p", directory]).catch((error: unknown) => {
-          const { stdout } = error as { stdout: string };
-          throw new Error(stdout, { cause: error });
-        });
-      });
-
-      for (const { name, block, prints } of programsOf(page))
-        it(`${block.at}: does what is said`, async () => {
-          const env = { ...environmentFor(), TMPDIR: directory };
-          const { stdout, stderr } = await execute(process.execPath, [name], { cwd: directory, env });
-          expect(stderr).to.equal("");
-          if (prints !== undefined) expect(stdout).to.equal(prints);
-        });
+  it("have programs that the compiler takes", async () => {
+    const tsc = repositoryFile(COMPILER);
+    await execute(process.execPath, [tsc, "-p", root]).catch((error: unknown) => {
+      const { stdout } = error as { stdout: string };
+      throw new Error(stdout, { cause: error });
     });
+  });
 
-  it("docs/library.md has every export", () => {
+  for (const page of PAGES)
+    for (const { name, block, prints } of programsOf(page))
+      it(`${block.at}: does what is said`, async () => {
+        const cwd = folderOf(page);
+        const env = { ...environmentFor(), TMPDIR: cwd };
+        const { stdout, stderr } = await execute(process.execPath, [name], { cwd, env });
+        expect(stderr).to.equal("");
+        if (prints !== undefined) expect(stdout).to.equal(prints);
+      });
+
+  it("docs/library.md has every export", async () => {
     const code = blocksOfFile("docs/library.md").map(({ text }) => text);
     for (const name of Object.keys(library).filter((each) => each !== "LocalCluster"))
       expect(code.join("\n"), name).to.match(

@@ -175,8 +175,8 @@ const MOVES: Readonly<Record<string, (race: RawRace) => Promise<unknown>>> = {
     await world.step(victim.beatInput(), thief.beatInput(), { kind: "scan" });
     await world.settle();
   },
-  "the victim releases": (race) => releases(race, race.victim.port),
-  "the victim's release comes late": (race) => releases(race, race.firstPort),
+  "the victim hands it back": (race) => handsBack(race, race.victim.port),
+  "what the victim hands back comes late": (race) => handsBack(race, race.firstPort),
   "the thief asks": ({ thief }) => thief.ask(1),
   "the victim comes back and asks again": async ({ victim, item }) => {
     await victim.hello(claimsWith(victim, item));
@@ -190,11 +190,11 @@ const MOVES: Readonly<Record<string, (race: RawRace) => Promise<unknown>>> = {
   },
 };
 
-async function releases(race: RawRace, port: WorldWorker["port"]): Promise<void> {
+async function handsBack(race: RawRace, port: WorldWorker["port"]): Promise<void> {
   const { world, victim, item } = race;
   const before = await standingOf(race);
   victim.forget([item]);
-  await world.step({ kind: "released", workerId: victim.id, port, attempts: [item] });
+  await world.step({ kind: "handedBack", workerId: victim.id, port, attempts: [item] });
   // Only the attempt that it names can be handed back.
   if (before !== `attempt ${item.attempt}`) expect(await standingOf(race)).to.equal(before);
   await world.settle();

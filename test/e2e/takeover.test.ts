@@ -162,10 +162,10 @@ describe("several coordinators over one store", () => {
     return failureOf(member.run.getRun({}));
   }
 
-  it("one leads, and the others refuse every call with who does", async () => {
+  it("one leads, and the others refuse every call with who does; one of them ends in good order; all keep out whom the leader has revoked", async () => {
     await withMembers(
       3,
-      async ([leader, ...followers]) => {
+      async ([leader, ...followers], cluster) => {
         await leader?.run.getRun({});
         for (const follower of followers) {
           await eventually(
@@ -190,6 +190,26 @@ describe("several coordinators over one store", () => {
               ])
             );
           });
+
+        const [follower, leaves] = followers;
+        leaves?.process.send("SIGTERM");
+        expect(await leaves?.process.ended).to.deep.equal({ code: 0, signal: null });
+        expect(leaves?.process.seen("coordinator_stopped")[0]?.epoch).to.equal(null);
+        await leader?.run.getRun({});
+
+        const { certFile } = operatorFiles(cluster.file("data/tls"));
+        const reading = readCertificatePem(await readFile(certFile, "utf8"));
+        if (reading.kind !== "identified") throw new Error("an operator's certificate is ours");
+        await follower?.coordinators.describe({});
+        const { code, stderr } = await cluster.run("ca", "revoke", reading.facts.identity.id);
+        expect(code, stderr).to.equal(0);
+        for (const member of [leader, follower])
+          await eventually("its calls are refused", () =>
+            member?.coordinators.describe({}).then(
+              () => false,
+              (error: unknown) => error instanceof RolloutError && error.code === "certificate_refused",
+            ),
+          );
       },
       CALM,
     );
@@ -276,28 +296,6 @@ describe("several coordinators over one store", () => {
       },
       // A leader lives on without its database for four fifths of it.
       { "coordinator.failover_threshold": "1m" },
-    );
-  });
-
-  it("all keep out whom the leader has revoked", async () => {
-    await withMembers(
-      2,
-      async ([leader, follower], cluster) => {
-        const { certFile } = operatorFiles(cluster.file("data/tls"));
-        const reading = readCertificatePem(await readFile(certFile, "utf8"));
-        if (reading.kind !== "identified") throw new Error("an operator's certificate is ours");
-        await follower?.coordinators.describe({});
-        const { code, stderr } = await cluster.run("ca", "revoke", reading.facts.identity.id);
-        expect(code, stderr).to.equal(0);
-        for (const member of [leader, follower])
-          await eventually("its calls are refused", () =>
-            member?.coordinators.describe({}).then(
-              () => false,
-              (error: unknown) => error instanceof RolloutError && error.code === "certificate_refused",
-            ),
-          );
-      },
-      CALM,
     );
   });
 
@@ -420,19 +418,6 @@ describe("several coordinators over one store", () => {
       await next?.run.getRun({});
       expect(next?.process.seen("coordinator_fenced")).to.deep.equal([]);
     });
-  });
-
-  it("one that follows ends in good order when it is told to", async () => {
-    await withMembers(
-      2,
-      async ([leader, follower]) => {
-        follower?.process.send("SIGTERM");
-        expect(await follower?.process.ended).to.deep.equal({ code: 0, signal: null });
-        expect(follower?.process.seen("coordinator_stopped")[0]?.epoch).to.equal(null);
-        await leader?.run.getRun({});
-      },
-      CALM,
-    );
   });
 
   it("kill_the_primary, with the default times", async () => {

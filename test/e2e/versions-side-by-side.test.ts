@@ -133,7 +133,7 @@ describe("versions side by side", () => {
         { name: "none", pointer: "/none" },
       ];
       await give(session, items, pointers);
-      await eventually("it hands back what it does not have", () => session.released.includes(4));
+      await eventually("it hands back what it does not have", () => session.handedBack.includes(4));
       const results = [...(await done(session, 3))];
       results.sort((one, other) => (one.attempt?.itemId[0] ?? 0) - (other.attempt?.itemId[0] ?? 0));
       expect(results.map(({ outcome }) => outcome)).to.deep.equal(
@@ -156,7 +156,7 @@ describe("versions side by side", () => {
       const { worker, session } = await launch();
       const last = (): Beat | undefined => scripted.beats.at(-1);
       await give(session, [[1, "2"]]);
-      await eventually("it has no such version", () => session.released.includes(1));
+      await eventually("it has no such version", () => session.handedBack.includes(1));
       expect(last()?.loadedVersions).to.equal(0);
 
       mkdirSync(cluster.file("plugins"));

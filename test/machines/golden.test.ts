@@ -76,6 +76,25 @@ const role = {
   },
 } as const satisfies Record<string, Expected>;
 /** An item, as both versions have it. */
+const keys: Readonly<Record<string, Expected>> = {
+  idle: { state: "Idle", context: quiet, then: [{ type: "mail.arrived" }, "Waiting"] },
+  "running, more behind it": {
+    state: "Running",
+    context: { ...quiet, mail: 2 },
+    then: [{ type: "item.settled" }, "Waiting"],
+  },
+  "parked behind a failed head": {
+    state: "Parked",
+    context: { ...quiet, mail: 1, hasFailed: true },
+    then: [{ type: "key.skipped" }, "Waiting"],
+  },
+  "paused while its head waits": {
+    state: "Parked",
+    context: { ...quiet, mail: 1, isPaused: true, isDelayed: true },
+    then: [{ type: "key.resumed" }, "Delayed"],
+  },
+};
+
 const items: Readonly<Record<string, Expected>> = {
   "never assigned": {
     state: "Pending",
@@ -179,24 +198,7 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
       then: [{ type: "worker.leaves" }, "Abandoned"],
     },
   },
-  "key@1": {
-    idle: { state: "Idle", context: quiet, then: [{ type: "mail.arrived" }, "Waiting"] },
-    "running, more behind it": {
-      state: "Running",
-      context: { ...quiet, mail: 2 },
-      then: [{ type: "item.settled" }, "Waiting"],
-    },
-    "parked behind a failed head": {
-      state: "Parked",
-      context: { ...quiet, mail: 1, hasFailed: true },
-      then: [{ type: "key.skipped" }, "Waiting"],
-    },
-    "paused while its head waits": {
-      state: "Parked",
-      context: { ...quiet, mail: 1, isPaused: true, isDelayed: true },
-      then: [{ type: "key.resumed" }, "Delayed"],
-    },
-  },
+  "key@1": keys,
   "release@1": {
     "just begun": {
       state: "Rolling",
@@ -236,24 +238,7 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
       then: [{ type: "stage.abandoned", atMs: 10 }, "Promoted"],
     },
   },
-  "key@2": {
-    idle: { state: "Idle", context: quiet, then: [{ type: "mail.arrived" }, "Waiting"] },
-    "running, more behind it": {
-      state: "Running",
-      context: { ...quiet, mail: 2 },
-      then: [{ type: "item.settled" }, "Waiting"],
-    },
-    "parked behind a failed head": {
-      state: "Parked",
-      context: { ...quiet, mail: 1, hasFailed: true },
-      then: [{ type: "key.skipped" }, "Waiting"],
-    },
-    "paused while its head waits": {
-      state: "Parked",
-      context: { ...quiet, mail: 1, isPaused: true, isDelayed: true },
-      then: [{ type: "key.resumed" }, "Delayed"],
-    },
-  },
+  "key@2": keys,
   "run@1": {
     "just opened": {
       state: "Open.Active",

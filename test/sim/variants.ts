@@ -138,16 +138,16 @@ export function passOffStaleResults({ ledger }: VariantScope): Tap {
   });
 }
 
-/** The coordinator is told that the victim has released all, and the victim is not asked. */
-function stealWithoutRelease(): Tap {
+/** The coordinator is told that the victim has handed back all, and the victim is not asked. */
+function stealWithoutHandBack(): Tap {
   let latest: SessionRequest | undefined;
   return onSessions((session, frames) => {
     if (frames.up !== undefined) latest = frames.up;
-    if (frames.down?.frame.case !== "release" || latest === undefined) return;
+    if (frames.down?.frame.case !== "recall" || latest === undefined) return;
     frames.isDropped = true;
-    const { released } = frames.down.frame.value;
+    const { recalled } = frames.down.frame.value;
     const { worker, ackedAssignment } = latest;
-    const frame = { case: "release" as const, value: { released } };
+    const frame = { case: "handBack" as const, value: { handedBack: recalled } };
     session.send?.("up", create(SessionRequestSchema, { ...(worker && { worker }), ackedAssignment, frame }));
   });
 }
@@ -319,7 +319,7 @@ export const VARIANTS: readonly Variant[] = [
     settings: (drawn) => ({ ...under("worker-stop")(drawn), faultEveryMs: 400, kinds: { slow: 0.6 } }),
     tap: passOffStaleResults,
   },
-  { name: "items are stolen and not released", tap: stealWithoutRelease },
+  { name: "items are stolen and not handed back", tap: stealWithoutHandBack },
   {
     name: "a drain is charged to the item",
     settings: (drawn) => ({ ...under("preemption")(drawn), kinds: { slow: 0.3 } }),

@@ -95,9 +95,9 @@ function pull(witness: Witness, worker: WorkerId): StreamTap {
     onMessage: (direction, message) => {
       if (direction === "up") return [message];
       const response = message as PullResponse;
-      const { assignments, release, drop } = response;
+      const { assignments, recall, drop } = response;
       // One that is empty gives out nothing: so a call is answered that ends with its leader.
-      if ((assignments ?? release ?? drop) !== undefined)
+      if ((assignments ?? recall ?? drop) !== undefined)
         witness.assignmentsLeave(worker, epochOf(response), assignments?.assignments ?? []);
       return [message];
     },

@@ -125,7 +125,7 @@ export class Witness {
     return this.#adopted;
   }
 
-  /** Items that an operator has taken back. */
+  /** Items that an operator has retried. */
   get retaken(): number {
     return this.#run.retaken;
   }
@@ -483,7 +483,7 @@ export class Witness {
       throw new Violation(`${short(idText)} is called poison after ${this.#losses} losses`);
   }
 
-  /** Since it was submitted, or taken back. */
+  /** Since it was submitted, or retried. */
   #errorsOf(idText: string): number {
     const from = this.#run.retakenFrom(idText);
     const since = this.#journal.of(idText).filter(({ attempt, isTrial }) => attempt > from && !isTrial);

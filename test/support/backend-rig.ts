@@ -86,7 +86,7 @@ export class BackendRig {
     return new BackendRig(backend, opened, log, broken);
   }
 
-  /** Starts it. */
+  /** Gives the item to the executor, which starts it when there is room. */
   give(item: ItemBehaviour | Uint8Array, parts: Partial<Assigned> = {}): Assigned {
     const payload = item instanceof Uint8Array ? item : Buffer.from(JSON.stringify(item));
     const assigned = assignedItem(++this.#items, { payload, ...parts });
@@ -95,7 +95,7 @@ export class BackendRig {
     return assigned;
   }
 
-  /** Its end, when it has come. */
+  /** The end of its attempt, which is waited for. */
   end({ key }: Assigned): Promise<Finished> {
     const look = (): Finished | undefined => this.finished.find(({ assigned }) => assigned.key === key);
     return eventually("the end of the attempt", look);
@@ -126,7 +126,7 @@ export function pidsIn(file: string): Promise<number[]> {
   return eventually(`pids in ${file}`, look);
 }
 
-/** Whether it executes: one that has ended and that nobody has looked at does not. */
+/** Whether the process executes: a zombie does not. */
 export function isRunning(pid: number): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");

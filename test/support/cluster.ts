@@ -1,12 +1,16 @@
 // A cluster of real processes in a directory of its own: one configuration file, the built program, mutual TLS on
 // loopback. Nothing of it outlives the test, however the test ends.
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
 import { replaceFile } from "../../src/base/file-system.ts";
 import type { RunId, WorkerId } from "../../src/base/ids.ts";
+import { jsonOf } from "../../src/client/operator-message.ts";
+import type { Submitted } from "../../src/client/submit.ts";
+import { RolloutClient } from "../../src/compose/rollout-client.ts";
 import { parseDurationMs } from "../../src/config/duration.ts";
 import { SECTIONS } from "../../src/config/schema.ts";
 import type { SettingKey } from "../../src/config/schema.ts";
+import { WorkerInfoSchema } from "../../src/gen/rollout/v1/run_pb.ts";
 import { newRunId } from "./certificates.ts";
 import { restartableAddress } from "./listeners.ts";
 import { pace, paced } from "./pace.ts";
@@ -38,6 +42,13 @@ export const QUICK: Settings = {
   "liveness.coordinator_failure_timeout": "3s",
 };
 
+const SUBMIT_FLAGS = {
+  seal: { type: "boolean", default: false },
+  plugin: { type: "string" },
+  "key-field": { type: "string" },
+  "event-id-field": { type: "string" },
+} as const;
+
 export interface MemberOptions {
   /** A directory of the cluster's to run in, in place of the one with the configuration. */
   readonly directory?: string;
@@ -54,7 +65,7 @@ export interface WorkerOptions extends MemberOptions {
   readonly workerId?: WorkerId;
 }
 
-/** A line of `rollout worker list --json`. */
+/** An object of `rollout worker list --json`. */
 export interface ListedWorker {
   readonly worker_id: string;
   readonly incarnation: string;
@@ -180,22 +191,27 @@ export class Cluster {
     return runProgram("bin/run.js", args, { cwd: this.directory, env: env ?? {} });
   }
 
-  /** `rollout submit` of these values, a line each; says how many of them were new. Throws when it is refused. */
-  async submit(values: readonly unknown[], ...flags: string[]): Promise<{ readonly added: number }> {
-    await writeFile(this.file("items.jsonl"), values.map((value) => `${JSON.stringify(value)}\n`).join(""));
-    const { code, stdout, stderr } = await this.run("submit", "items.jsonl", "--json", ...flags);
-    if (code !== 0) throw new Error(`rollout submit ended with ${String(code)}: ${stderr}`);
-    return JSON.parse(stdout) as { readonly added: number };
+  /** The library's client for one question, which costs no process as a command does. */
+  async ask<Answer>(question: (client: RolloutClient) => Promise<Answer>): Promise<Answer> {
+    using client = await RolloutClient.connect({ config: this.file("rollout.toml") });
+    return await question(client);
   }
 
-  /** `rollout worker list`. */
+  /** Submits these values, with flags of `rollout submit`; says how many of them were new. Rejects when it is refused. */
+  async submit(values: readonly unknown[], ...flags: string[]): Promise<Submitted> {
+    const { plugin, seal, ...fields } = parseArgs({ args: flags, options: SUBMIT_FLAGS }).values;
+    return this.ask((client) =>
+      client.submit(values, {
+        ...{ seal, plugin: plugin && resolve(this.directory, plugin) },
+        ...{ key: fields["key-field"], id: fields["event-id-field"] },
+      }),
+    );
+  }
+
+  /** As `rollout worker list --json` prints them. */
   async workers(): Promise<ListedWorker[]> {
-    const { code, stdout, stderr } = await this.run("worker", "list", "--json");
-    if (code !== 0) throw new Error(`rollout worker list ended with ${String(code)}: ${stderr}`);
-    return stdout
-      .split("\n")
-      .filter((line) => line !== "")
-      .map((line) => JSON.parse(line) as ListedWorker);
+    const workers = await this.ask((client) => client.workers());
+    return workers.map((worker) => jsonOf(WorkerInfoSchema, worker) as unknown as ListedWorker);
   }
 
   /** This worker's line of `rollout worker list`. */

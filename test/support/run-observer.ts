@@ -1,22 +1,15 @@
 // Looks at a run from outside, as an operator would, and at what is left of it when it is over: the ledger on disk and the
 // journal that every execution wrote to.
 import { readFileSync } from "node:fs";
-import { createClient } from "@connectrpc/connect";
 import { sleep, systemClock } from "../../src/base/clock.ts";
 import { RolloutError } from "../../src/base/errors.ts";
 import type { RunStatus } from "../../src/client/run-status.ts";
-import { statusOf } from "../../src/client/run-status.ts";
-import { OperatorService } from "../../src/gen/rollout/v1/run_pb.ts";
 import { doneRecord } from "../../src/coordinator/ledger/records.ts";
-import { silentLogger } from "../../src/observe/log.ts";
 import type { RecordType } from "../../src/storage/codec.ts";
 import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
 import { DONE_PREFIX } from "../../src/storage/keys.ts";
 import { openLevelStore } from "../../src/storage/level/level-store.ts";
 import { nextKey, prefixRange } from "../../src/storage/store.ts";
-import { openClient } from "../../src/transport/client.ts";
-import { loadCredentials } from "../../src/transport/tls/credential-files.ts";
-import { operatorFiles } from "../../src/transport/tls/host-credentials.ts";
 import type { Cluster } from "./cluster.ts";
 
 const POLL_MS = 20;
@@ -26,27 +19,20 @@ const POLL_MS_MAX = 100;
 const PATIENCE_MS = 240_000;
 
 /** Asks how the run stands until the answer is as wanted; a coordinator that is away is asked again. */
-export async function runUntil(cluster: Cluster, wanted: (status: RunStatus) => boolean): Promise<RunStatus> {
-  const { runId, address } = cluster;
-  const files = operatorFiles(cluster.file("data/tls"));
-  const { credentials } = await loadCredentials(files, { runId, roles: ["operator"] }, systemClock);
-  const client = openClient({ address, runId, credentials, clock: systemClock, log: silentLogger });
-  const operator = createClient(OperatorService, client.transport);
-  const startedMs = systemClock.monotonicMs();
-  let last: RunStatus | undefined;
-  try {
+export function runUntil(cluster: Cluster, wanted: (status: RunStatus) => boolean): Promise<RunStatus> {
+  return cluster.ask(async (client) => {
+    const startedMs = systemClock.monotonicMs();
+    let last: RunStatus | undefined;
     for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs = systemClock.monotonicMs() - startedMs) {
-      last = await operator.getRun({}).then(statusOf, (error: unknown) => {
+      last = await client.status().catch((error: unknown) => {
         if (error instanceof RolloutError && error.row.exit === 3) return undefined;
         throw error;
       });
       if (last !== undefined && wanted(last)) return last;
       await sleep(systemClock, Math.min(POLL_MS_MAX, Math.max(POLL_MS, waitedMs * POLL_SHARE)));
     }
-  } finally {
-    client.close();
-  }
-  throw new Error(`the run did not come to it; it is ${JSON.stringify(last)}`);
+    throw new Error(`the run did not come to it; it is ${JSON.stringify(last)}`);
+  });
 }
 
 export interface Execution {

@@ -91,8 +91,10 @@ export class ScriptedSession {
     return this.#values("results").flatMap(({ results }) => results);
   }
 
-  get released(): number[] {
-    return this.#values("release").flatMap(({ released }) => released.map(({ itemId }) => itemId[0] ?? -1));
+  get handedBack(): number[] {
+    return this.#values("handBack").flatMap(({ handedBack }) =>
+      handedBack.map(({ itemId }) => itemId[0] ?? -1),
+    );
   }
 
   end(): void {

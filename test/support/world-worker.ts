@@ -62,7 +62,7 @@ export class WorldWorker {
   readonly id: WorkerId;
   readonly number: number;
   incarnation: IncarnationId;
-  /** In the order in which they came, until they are reported, released or dropped. */
+  /** In the order in which they came, until they are reported, handed back or dropped. */
   readonly held: HeldItem[] = [];
   /** Frames of the stream that it has now, but for assignments. */
   readonly frames: SessionFrame[] = [];
@@ -223,9 +223,9 @@ export class WorldWorker {
     return { kind: "results", workerId: this.id, port: this.port, number, reports };
   }
 
-  async release(items: readonly HeldItem[]): Promise<void> {
+  async handBack(items: readonly HeldItem[]): Promise<void> {
     this.forget(items);
-    await this.#world.step({ kind: "released", workerId: this.id, port: this.port, attempts: items });
+    await this.#world.step({ kind: "handedBack", workerId: this.id, port: this.port, attempts: items });
     await this.#world.settle();
   }
 

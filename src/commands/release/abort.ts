@@ -1,7 +1,5 @@
 // `rollout release abort`
-import { Flags } from "../../cli/oclif.ts";
-import { configFlags } from "../../cli/setting-flags.ts";
-import { RELEASE_ARGS, ReleaseCommand } from "../../compose/release-command.ts";
+import { REASON_FLAGS, RELEASE_ARGS, ReleaseCommand } from "../../compose/release-command.ts";
 
 export class ReleaseAbort extends ReleaseCommand {
   static override readonly summary = "Abort a release for good: its version gets no more items.";
@@ -12,14 +10,7 @@ export class ReleaseAbort extends ReleaseCommand {
     '<%= config.bin %> <%= command.id %> --reason "its answers are too long"',
   ];
   static override readonly args = RELEASE_ARGS;
-  static override readonly flags = {
-    ...configFlags("operator"),
-    reason: Flags.string({
-      summary: "The reason, which `rollout status` and `rollout explain` show.",
-      default: "",
-      helpValue: "TEXT",
-    }),
-  };
+  static override readonly flags = REASON_FLAGS;
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(ReleaseAbort);

@@ -1,7 +1,5 @@
 // `rollout release pause`
-import { Flags } from "../../cli/oclif.ts";
-import { configFlags } from "../../cli/setting-flags.ts";
-import { RELEASE_ARGS, ReleaseCommand } from "../../compose/release-command.ts";
+import { REASON_FLAGS, RELEASE_ARGS, ReleaseCommand } from "../../compose/release-command.ts";
 
 export class ReleasePause extends ReleaseCommand {
   static override readonly summary = "Hold a release: its version gets no items until it is resumed.";
@@ -12,14 +10,7 @@ export class ReleasePause extends ReleaseCommand {
     '<%= config.bin %> <%= command.id %> --reason "until the model server is back"',
   ];
   static override readonly args = RELEASE_ARGS;
-  static override readonly flags = {
-    ...configFlags("operator"),
-    reason: Flags.string({
-      summary: "The reason, which `rollout status` and `rollout explain` show.",
-      default: "",
-      helpValue: "TEXT",
-    }),
-  };
+  static override readonly flags = REASON_FLAGS;
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(ReleasePause);

@@ -18,7 +18,7 @@ export interface LocalRunRequest extends ClusterRequest {
   /** The number was said: where the run goes on already, it asks for those that are missing. */
   readonly asksForWorkers?: boolean;
   readonly slotsPerWorker: number;
-  /** Takes back what has failed before. */
+  /** Retries what has failed before. */
   readonly retryFailed: boolean;
   /** Goes on without the failed items that keep keys. */
   readonly skipsParked: boolean;

@@ -170,7 +170,7 @@ export class ResultsWriter {
     const surplus = Math.min(Math.max(0, successes - counts.done), this.#options.setAside);
     const isOutdated = successes - surplus !== counts.done || failures !== counts.failed;
     const { output, errors } = this.#options.files;
-    // Failed items were taken back after they were written, or a file was taken away while it was: where lines cannot be taken back,
+    // Failed items were retried after they were written, or a file was taken away while it was: where lines cannot be taken back,
     // there is nothing to be done about it.
     const isLost = (await this.#sink.lostFile()) !== undefined;
     if ((isOutdated || isLost) && output !== undefined && (await isFile(output))) {

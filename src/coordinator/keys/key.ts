@@ -76,7 +76,7 @@ export class Key {
   isLoading = false;
   /** The reading that is under way may lack some of its mail. */
   isStale = false;
-  /** Its head was given back, or has waited for its owner: it goes to whichever worker can start it. */
+  /** Its head was returned, or has waited for its owner: it goes to whichever worker can start it. */
   isForAll = false;
 
   constructor(text: string, partition: number) {

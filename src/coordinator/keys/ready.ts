@@ -1,5 +1,5 @@
 // Keys whose heads may be given out: those of each worker's partitions, and those that any worker may have. A head that its owner has
-// not taken within the time to spill goes to any worker, as one does whose partition has no owner, and one that was given back. While
+// not taken within the time to spill goes to any worker, as one does whose partition has no owner, and one that was returned. While
 // a turn gives out, those are lent to the workers that are to be asked first.
 //
 // Keeps true: a key stands in one heap at most, by the order of its head. An entry that is no key's place any more is dropped when it

@@ -1,4 +1,4 @@
-// Timers in memory: all that are armed, the next one on top of a heap. They are due by the steady clock, which is the leader's own and readimport { NO_ROW } from "../ledger/tally.ts";
+// Timers in memory: all that are armed, the next one on top of a heap. They are due by the steady clock, which is the leader's own and read
 // as wall time: a clock that is set moves none of them, a delay of years is a number like any other, and the next leader goes on with
 // what is left.
 //

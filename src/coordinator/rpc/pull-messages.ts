@@ -25,7 +25,7 @@ export function readPull(request: PullRequest, speaker: Speaker): Pull {
     ...speaker,
     requestId: Buffer.from(requestId).toString("latin1"),
     held: request.held.map(readHeld),
-    released: request.released.map(readAttempt),
+    handedBack: request.handedBack.map(readAttempt),
     ackedAssignment: readCount(ackedAssignment, "acked_assignment"),
     callNumber: readCount(request.callNumber, "call_number"),
     credit,
@@ -35,13 +35,13 @@ export function readPull(request: PullRequest, speaker: Speaker): Pull {
 
 export function writePullAnswer(
   { envelope: coordinator, limits }: Speaking,
-  { assignments, release, drop }: PullAnswer,
+  { assignments, recall, drop }: PullAnswer,
 ): MessageInitShape<typeof PullResponseSchema> {
   return {
     coordinator,
     maxOutputBytes: BigInt(limits.outputBytes),
     ...(assignments !== undefined && { assignments: writeAssignments(assignments) }),
-    ...(release.length > 0 && { release: { released: release.map(writeAttempt) } }),
+    ...(recall.length > 0 && { recall: { recalled: recall.map(writeAttempt) } }),
     ...(drop.length > 0 && { drop: { dropped: drop.map(writeAttempt) } }),
   };
 }

@@ -32,7 +32,7 @@ export interface Pull {
   readonly incarnation: IncarnationId;
   readonly requestId: string;
   readonly held: readonly HeldClaim[];
-  readonly released: readonly NamedAttempt[];
+  readonly handedBack: readonly NamedAttempt[];
   readonly ackedAssignment: number;
   /** Grows with each call of a process; 0: it does not count them. */
   readonly callNumber: number;
@@ -42,12 +42,12 @@ export interface Pull {
 
 export interface PullAnswer {
   readonly assignments: Extract<SessionFrame, { kind: "assignments" }> | undefined;
-  readonly release: readonly NamedAttempt[];
+  readonly recall: readonly NamedAttempt[];
   readonly drop: readonly NamedAttempt[];
 }
 
 /** The answer to a call that does not speak for the worker any more. */
-const NOTHING: PullAnswer = { assignments: undefined, release: [], drop: [] };
+const NOTHING: PullAnswer = { assignments: undefined, recall: [], drop: [] };
 
 export class PullCall implements SessionPort {
   readonly pull: Pull;
@@ -76,11 +76,11 @@ export class PullCall implements SessionPort {
     this.#heard.promise.catch(() => undefined);
   }
 
-  /** Asks. `before` is the worker's last call, by which it was asked for what it releases now. Throws overloaded. */
+  /** Asks. `before` is the worker's last call, by which it was asked for what it hands back now. Throws overloaded. */
   open(before: PullCall | undefined): void {
-    const { workerId, incarnation, held, ackedAssignment, released, credit, callNumber } = this.pull;
-    if (released.length > 0 && before !== undefined)
-      submit(this.#leader, { kind: "released", workerId, port: before, attempts: released });
+    const { workerId, incarnation, held, ackedAssignment, handedBack, credit, callNumber } = this.pull;
+    if (handedBack.length > 0 && before !== undefined)
+      submit(this.#leader, { kind: "handedBack", workerId, port: before, attempts: handedBack });
     const stated = { held, ackedAssignment, sessionNumber: callNumber };
     this.#say({ kind: "hello", incarnation, ...stated, takesOneFrame: true });
     if (credit > 0) this.#say({ kind: "credit", more: credit });
@@ -116,9 +116,9 @@ export class PullCall implements SessionPort {
 
   /** Bytes that it keeps in memory: the payloads of the answer, and the attempts that the question named. */
   get bytes(): number {
-    const { held, released } = this.pull;
+    const { held, handedBack } = this.pull;
     const items = this.#answer.assignments?.items ?? [];
-    const named = (held.length + released.length) * ATTEMPT_OVERHEAD_BYTES;
+    const named = (held.length + handedBack.length) * ATTEMPT_OVERHEAD_BYTES;
     return items.reduce((sum, { payload }) => sum + payload.length, named);
   }
 
@@ -138,8 +138,8 @@ export class PullCall implements SessionPort {
       case "assignments":
         this.#answer = { ...this.#answer, assignments: frame };
         return this.#heard.resolve(true);
-      case "release":
-        this.#answer = { ...this.#answer, release: frame.attempts };
+      case "recall":
+        this.#answer = { ...this.#answer, recall: frame.attempts };
         return this.#heard.resolve(true);
       case "drop":
         this.#answer = { ...this.#answer, drop: [...this.#answer.drop, ...frame.attempts] };

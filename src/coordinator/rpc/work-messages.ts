@@ -251,8 +251,8 @@ function writeBody(
     case "assignments": {
       return { case: "assignments", value: writeAssignments(frame) };
     }
-    case "release": {
-      return { case: "release", value: { released: frame.attempts.map(writeAttempt) } };
+    case "recall": {
+      return { case: "recall", value: { recalled: frame.attempts.map(writeAttempt) } };
     }
     case "drop": {
       return { case: "drop", value: { dropped: frame.attempts.map(writeAttempt) } };

@@ -99,8 +99,8 @@ function overheadOf({ frame }: SessionRequest): number | undefined {
   switch (frame.case) {
     case "hello":
       return frame.value.held.length * ATTEMPT_OVERHEAD_BYTES;
-    case "release":
-      return frame.value.released.length * ATTEMPT_OVERHEAD_BYTES;
+    case "handBack":
+      return frame.value.handedBack.length * ATTEMPT_OVERHEAD_BYTES;
     case "results":
       return frame.value.results.length * RESULT_OVERHEAD_BYTES;
     default:
@@ -252,8 +252,8 @@ class SessionStream implements SessionPort {
         );
         return { kind: "results", ...from, number: readCount(frame.value.number, "number"), reports };
       }
-      case "release":
-        return { kind: "released", ...from, attempts: frame.value.released.map(readAttempt) };
+      case "handBack":
+        return { kind: "handedBack", ...from, attempts: frame.value.handedBack.map(readAttempt) };
       case "checkpoints": {
         const checkpoints = frame.value.checkpoints.flatMap((sent) => readSent(sent) ?? []);
         return { kind: "checkpoints", ...from, checkpoints };

@@ -47,7 +47,7 @@ export function recallTrialsOf({ session, held }: WorkerRow, turn: Turn): void {
 function recall(session: Session, turn: Turn, items: readonly RunningItem[]): void {
   session.recalledAtMs = turn.nowMs;
   for (const item of items) item.recalledAtMs ??= turn.nowMs;
-  turn.send(session.port, { kind: "release", attempts: items.map(named) });
+  turn.send(session.port, { kind: "recall", attempts: items.map(named) });
 }
 
 /** Every item that a worker has fails as cancelled, all of them in one turn: a cancelled run has nothing in flight. */

@@ -50,8 +50,8 @@ export function onSession(state: CoordinatorState, turn: Turn, input: SessionInp
       return;
     case "results":
       return deliver(state, turn, row, row.session.deliveries, input);
-    case "released":
-      return onReleased(state, turn, row, input.attempts);
+    case "handedBack":
+      return onHandedBack(state, turn, row, input.attempts);
     case "partitionLoaded":
       return onPartitionLoaded(state, turn, row, input);
     case "partitionsWritten":
@@ -135,8 +135,8 @@ function onCheckpoint(turn: Turn, row: WorkerRow, sent: SentCheckpoint): void {
   }
 }
 
-/** The answer to a recall names nothing but what was recalled. A release that comes unasked meanwhile answers nothing. */
-function onReleased(
+/** The answer to a recall names nothing but what was recalled. One that comes unasked meanwhile answers nothing. */
+function onHandedBack(
   state: CoordinatorState,
   turn: Turn,
   row: WorkerRow,

@@ -66,8 +66,8 @@ export type SessionFrame =
       /** Results of these have one measure for each. */
       readonly pointers?: readonly NumberPointer[] | undefined;
     }
-  /** A recall: the worker hands these back if they have not started. */
-  | { readonly kind: "release"; readonly attempts: readonly NamedAttempt[] }
+  /** The worker hands these back if they have not started. */
+  | { readonly kind: "recall"; readonly attempts: readonly NamedAttempt[] }
   /** Nobody wants these any more. */
   | { readonly kind: "drop"; readonly attempts: readonly NamedAttempt[] }
   /** Every batch of results up to this number is on stable storage. */
@@ -231,7 +231,7 @@ export type SessionInput =
   /** `upTo`: the number of the last assignment that it has room for, which counts in place of `more`. */
   | ({ readonly kind: "credit"; readonly more: number; readonly upTo?: number } & FromSession)
   | ({ readonly kind: "results"; readonly number: number; readonly reports: readonly Report[] } & FromSession)
-  | ({ readonly kind: "released"; readonly attempts: readonly NamedAttempt[] } & FromSession)
+  | ({ readonly kind: "handedBack"; readonly attempts: readonly NamedAttempt[] } & FromSession)
   | ({ readonly kind: "checkpoints"; readonly checkpoints: readonly SentCheckpoint[] } & FromSession)
   | ({ readonly kind: "withdrawCredit" } & FromSession)
   /** Checkpoints of its partitions, as it was asked for. */

@@ -378,7 +378,7 @@ export type LabelsOf<Name extends MetricName> =
     ? { readonly [Label in keyof Labels]: Labels[Label] extends readonly (infer Value)[] ? Value : never }
     : undefined;
 
-/** The row without what only this one has. */
+/** The row by the type that all rows have. */
 export function metricOf(name: MetricName): Metric {
   return METRICS[name];
 }

@@ -29,7 +29,7 @@ export interface DrainRequest {
 /** The worker's items, as far as a drain ends them. */
 export interface DrainedWork {
   /**
-   * From now on nothing is started, and what has not started is given back; what was started and has not begun does not begin. In
+   * From now on nothing is started, and what has not started is handed back; what was started and has not begun does not begin. In
    * effect when this returns. Idempotent.
    */
   stopStarting(): void;

@@ -2,7 +2,7 @@
 // begins with what the worker holds then.
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { AsyncQueue } from "../../base/async-queue.ts";
-import type { ReleaseSchema } from "../../gen/rollout/v1/work_pb.ts";
+import type { HandBackSchema } from "../../gen/rollout/v1/work_pb.ts";
 import { Credit } from "./session-credit.ts";
 
 export interface Conversation {
@@ -17,7 +17,7 @@ export interface Conversation {
   /** Assignments that were asked for and have not come are not wanted any more. */
   isAskedTooMuch: boolean;
   /** To be said in this order, each in a frame of its own. */
-  readonly releases: MessageInitShape<typeof ReleaseSchema>[];
+  readonly handBacks: MessageInitShape<typeof HandBackSchema>[];
   sentBatch: number;
   /** The coordinator takes no larger one. */
   maxOutputBytes: number;
@@ -33,7 +33,7 @@ export function beginConversation(keys: readonly string[], received: number): Co
     credit: new Credit(received),
     isAskedTooMuch: false,
     awaitsVerdictOn: keys,
-    releases: [],
+    handBacks: [],
     sentBatch: 0,
     maxOutputBytes: Infinity,
     toldAssignment: received,

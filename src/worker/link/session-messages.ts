@@ -7,7 +7,7 @@ import type {
   Assignment,
   AssignmentBatch,
   HelloSchema,
-  ReleaseSchema,
+  HandBackSchema,
 } from "../../gen/rollout/v1/work_pb.ts";
 import { attemptKey } from "../work/backlog.ts";
 import type { Assigned, Executed } from "../work/backlog.ts";
@@ -82,11 +82,11 @@ export function writeHello({ unstarted, running, finished }: Holdings): StatedHo
   return { message: { held }, keys: stated.map(([, { key }]) => key) };
 }
 
-export function writeRelease(released: readonly Assigned[]): MessageInitShape<typeof ReleaseSchema> {
-  return { released: released.map(({ itemId, attempt }) => ({ itemId, attempt })) };
+export function writeHandBack(unstarted: readonly Assigned[]): MessageInitShape<typeof HandBackSchema> {
+  return { handedBack: unstarted.map(({ itemId, attempt }) => ({ itemId, attempt })) };
 }
 
-/** The keys of what is `asked` for among what is held. A release names no epoch; of one name at most one is unstarted. */
+/** The keys of what is `asked` for among what is held. A recall names no epoch; of one name at most one is unstarted. */
 export function keysOf(asked: readonly Attempt[], held: Iterable<Assigned>): string[] {
   const name = (itemId: Uint8Array, attempt: number): string => attemptKey(itemId, attempt, 0n);
   const byName = new Map<string, string>();

@@ -18,7 +18,7 @@ import type {
   AssignmentBatch,
   Drop,
   HelloVerdict,
-  Release,
+  Recall,
   SessionRequestSchema,
   SessionResponse,
   WorkService,
@@ -40,8 +40,8 @@ import {
   isAttempt,
   keysOf,
   readAssignments,
+  writeHandBack,
   writeHello,
-  writeRelease,
 } from "./session-messages.ts";
 
 type Request = Exclude<MessageInitShape<typeof SessionRequestSchema>, { readonly $typeName: string }>;
@@ -70,8 +70,8 @@ export interface SessionOptions {
   readonly onFatal: (error: unknown) => void;
 }
 
-/** Requests to release that are not answered yet. One at a time is what a coordinator has. */
-const RELEASES_MAX = 64;
+/** Recalls that are not answered yet. One at a time is what a coordinator has. */
+const RECALLS_MAX = 64;
 
 export class Session {
   readonly #options: SessionOptions;
@@ -118,17 +118,17 @@ export class Session {
     if (this.#conversation?.credit.mayAsk(room, worthwhileRoom, isHungry) === true) this.ring();
   }
 
-  /** Tells the coordinator what is given back unasked. Without a stream, the next hello tells it by leaving them out. */
-  release(released: readonly Assigned[]): void {
-    if (released.length === 0) return;
-    this.#conversation?.releases.push(writeRelease(released));
+  /** Tells the coordinator what is handed back unasked. Without a stream, the next hello tells it by leaving them out. */
+  handBack(unstarted: readonly Assigned[]): void {
+    if (unstarted.length === 0) return;
+    this.#conversation?.handBacks.push(writeHandBack(unstarted));
     this.ring();
   }
 
-  /** More was asked for than is wanted: these are given back, and what has not come is not asked for any more. */
+  /** More was asked for than is wanted: these are handed back, and what has not come is not asked for any more. */
   giveUp(unstarted: readonly Assigned[]): void {
     if (this.#conversation !== undefined) this.#conversation.isAskedTooMuch = true;
-    this.release(unstarted);
+    this.handBack(unstarted);
   }
 
   /**
@@ -235,10 +235,10 @@ export class Session {
     const { credit } = conversation;
     const isTooMuch = conversation.isAskedTooMuch && credit.lower(executor.room);
     conversation.isAskedTooMuch = false;
-    // Before what is given back, which is not to come again at once.
+    // Before what is handed back, which is not to come again at once.
     if (isTooMuch) return { case: "credit", value: { upTo: BigInt(credit.upTo) } };
-    const release = conversation.releases.shift();
-    if (release !== undefined) return { case: "release", value: release };
+    const handBack = conversation.handBacks.shift();
+    if (handBack !== undefined) return { case: "handBack", value: handBack };
     // Results go before more is asked for: a coordinator that gives more then knows what this worker has.
     const batch = outbox.next(conversation.sentBatch, conversation.maxOutputBytes);
     if (batch !== undefined) {
@@ -281,8 +281,8 @@ export class Session {
       case "assignments":
         // The guard has found one.
         return this.#takeAssignments(conversation, frame.value, coordinator?.coordEpoch ?? 0n);
-      case "release":
-        return this.#takeRelease(conversation, frame.value);
+      case "recall":
+        return this.#takeRecall(conversation, frame.value);
       case "drop":
         return this.#takeDrop(conversation, frame.value);
       case "partitionCheckpoints":
@@ -328,7 +328,7 @@ export class Session {
     this.#received = read.lastNumber;
     // An attempt that has ended here is not begun again: its result is on its way.
     const wanted = read.fresh.filter(({ key }) => !outbox.has(key)).flatMap((one) => this.#complete(one));
-    this.release(wanted.filter((assigned) => !executor.take(assigned)));
+    this.handBack(wanted.filter((assigned) => !executor.take(assigned)));
     return undefined;
   }
 
@@ -340,13 +340,13 @@ export class Session {
     return whole === undefined ? [] : [whole];
   }
 
-  #takeRelease(conversation: Conversation, { released: asked }: Release): Setback | undefined {
-    if (!isReconciled(conversation)) return refused("it asks for a release before a verdict");
-    if (conversation.releases.length >= RELEASES_MAX) return refused("it asks for too many releases");
-    if (!asked.every(isAttempt)) return refused("a release names no attempt");
+  #takeRecall(conversation: Conversation, { recalled }: Recall): Setback | undefined {
+    if (!isReconciled(conversation)) return refused("it recalls attempts before a verdict");
+    if (conversation.handBacks.length >= RECALLS_MAX) return refused("it recalls too often");
+    if (!recalled.every(isAttempt)) return refused("a recall names no attempt");
     const { executor } = this.#options;
-    const given = keysOf(asked, executor.unstarted).flatMap((key) => executor.release(key) ?? []);
-    conversation.releases.push(writeRelease(given));
+    const unstarted = keysOf(recalled, executor.unstarted).flatMap((key) => executor.recall(key) ?? []);
+    conversation.handBacks.push(writeHandBack(unstarted));
     return undefined;
   }
 

@@ -159,8 +159,8 @@ export class Executor {
     }
   }
 
-  /** Takes it back if it has not started; then it never will. */
-  release(key: string): Assigned | undefined {
+  /** The attempt that is to be handed back, which then never starts; undefined when it has started, or is not here. */
+  recall(key: string): Assigned | undefined {
     return this.#backlog.remove(key);
   }
 
@@ -179,7 +179,7 @@ export class Executor {
     for (const execution of this.#running.values()) if (execution.fence()) this.#awaitEnd(execution);
   }
 
-  /** Starts nothing any more, for good, and gives back what has not started. Idempotent. */
+  /** Starts nothing any more, for good, and returns what has not started, to be handed back. Idempotent. */
   drain(): Assigned[] {
     this.#isClosed = true;
     this.#nextLook?.cancel();

@@ -8,8 +8,11 @@ import type { Cluster } from "../../support/cluster.ts";
 import { authorityIn } from "../../support/real-authority.ts";
 import { startTestServer } from "../../support/test-server.ts";
 
-/** Listens on a free port. The cluster's CA has to be there; `error` undefined: nobody may call anything. */
-export async function startFakeCoordinator(cluster: Cluster, error?: RolloutError): Promise<RunningServer> {
+/** Listens on a free port. The cluster's CA has to be there; Without an error nobody may call anything. */
+export async function startFakeCoordinator(
+  cluster: Cluster,
+  error?: () => RolloutError,
+): Promise<RunningServer> {
   const authority = await authorityIn(cluster.file("data/tls"));
   const ca = { issue: (identity: Identity) => authority.issue({ identity, hosts: ["127.0.0.1"] }) };
   const { runId } = cluster;
@@ -20,7 +23,7 @@ export async function startFakeCoordinator(cluster: Cluster, error?: RolloutErro
       routes: (router) =>
         void router.service(OperatorService, {
           listWorkers: () => {
-            throw error ?? new Error("nobody may come here");
+            throw error?.() ?? new Error("nobody may come here");
           },
         }),
     },

@@ -29,15 +29,11 @@ async function writePlugin(cluster: Cluster, command: readonly string[]): Promis
   return ["--plugin", "plugin.toml"];
 }
 
-/** To a coordinator that is started for it. */
-async function submitted(cluster: Cluster, lines: readonly string[], ...more: string[]): Promise<void> {
-  await cluster.startCoordinator();
-  await submit(cluster, lines, ...more);
-}
-
 async function submit(cluster: Cluster, lines: readonly string[], ...more: string[]): Promise<void> {
-  await writeFile(cluster.file("items.jsonl"), `${lines.join("\n")}\n`);
-  await cluster.launch([...SUBMIT, ...more]).ended;
+  await cluster.submit(
+    lines.map((line) => JSON.parse(line) as unknown),
+    ...more,
+  );
 }
 
 function idOf(line: string): string {
@@ -50,16 +46,18 @@ export const OPERATOR_PROVOCATIONS: { readonly [Code in OperatorCode]: Provocati
   run_cancelled: {
     by: "a submission after the run was cancelled",
     stage: async (cluster) => {
-      await submitted(cluster, [`"one"`]);
-      await cluster.launch(["cancel", "--yes"]).ended;
+      await cluster.startCoordinator();
+      await submit(cluster, [`"one"`]);
+      await cluster.ask((client) => client.cancel());
       await writeFile(cluster.file("items.jsonl"), `"another"\n`);
       return { args: SUBMIT, params: {} };
     },
   },
   other_task: {
     by: "items for another plugin than the first ones",
+    isBesideOthers: true,
     stage: async (cluster) => {
-      await submitted(cluster, [`"one"`]);
+      await submit(cluster, [`"one"`]);
       const command = ["wc", "-w"];
       await writeFile(cluster.file("words.toml"), commandManifestText(command, cluster.directory));
       const [task, other] = [mockManifest(), commandManifest(command, cluster.directory)].map(
@@ -89,10 +87,11 @@ export const OPERATOR_PROVOCATIONS: { readonly [Code in OperatorCode]: Provocati
   },
   key_refused: {
     by: "a key that is to go on without its next item, which has not failed",
+    isBesideOthers: true,
     stage: async (cluster) => {
-      await submitted(cluster, TWINS, "--key-field", "id");
+      await submit(cluster, [`{"customer":17}`], "--key-field", "customer");
       const reason = "no item of it has failed and keeps it";
-      return { args: ["key", "skip", "twin"], params: { keys: "twin", reason } };
+      return { args: ["key", "skip", "17"], params: { keys: "17", reason } };
     },
   },
   run_not_paused: {
@@ -199,8 +198,8 @@ export const OPERATOR_PROVOCATIONS: { readonly [Code in OperatorCode]: Provocati
   },
   certificate_revoked: {
     by: "a worker whose id was revoked",
+    isBesideOthers: true,
     stage: async (cluster) => {
-      await cluster.startCoordinator();
       const workerId = newWorkerId();
       await cluster.launch(["ca", "revoke", workerId]).ended;
       return { args: ["worker", "run", "--worker-id", workerId], params: { who: `worker ${workerId}` } };
@@ -208,8 +207,8 @@ export const OPERATOR_PROVOCATIONS: { readonly [Code in OperatorCode]: Provocati
   },
   clock_ahead: {
     by: "a worker whose clock is two days ahead (a preload)",
+    isBesideOthers: true,
     stage: async (cluster) => {
-      await cluster.startCoordinator();
       const file = cluster.file("ahead.mjs");
       await writeFile(file, "const now = Date.now; Date.now = () => now() + 2 * 86_400_000;");
       return { args: ["worker", "run"], env: { NODE_OPTIONS: `--import ${file}` }, params: {} };

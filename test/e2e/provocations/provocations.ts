@@ -16,7 +16,7 @@ import { storeIdentityRecord } from "../../../src/storage/store-identity.ts";
 import { newIdentity, newRunId, newWorkerId } from "../../support/certificates.ts";
 import type { Cluster } from "../../support/cluster.ts";
 import { startFakeCoordinator } from "./fake-coordinator.ts";
-import { fakeScene, withOperator } from "./fake-scene.ts";
+import { withOperator } from "./operator-files.ts";
 import { KEY_PROVOCATIONS } from "./key-provocations.ts";
 import { damageRow } from "../../support/damaged-copy.ts";
 import { startDeafListener, restartableAddress } from "../../support/listeners.ts";
@@ -28,7 +28,7 @@ import { PUT_BACK } from "./put-back.ts";
 import { RUN_PROVOCATIONS } from "./run-provocations.ts";
 import type { Provocation } from "./scene.ts";
 
-export type { Provocation, Scene } from "./scene.ts";
+export type { Provocation, Scene, StagedProvocation } from "./scene.ts";
 
 const LIST = ["worker", "list"];
 const WORKER = ["worker", "run", "--coordinator-addr", "127.0.0.1:1"];
@@ -37,12 +37,6 @@ const DATABASE = "data/rollout.db";
 const OTHER_BYTES = "the checksum does not match";
 const START_FIRST =
   "start the coordinator, which makes it on its own machine, or name your files by --cert-file";
-
-/** Starts a coordinator for the sake of what it leaves, and stops it. */
-async function ledOnce(cluster: Cluster): Promise<void> {
-  await cluster.startCoordinator();
-  await cluster.coordinator.stop();
-}
 
 /** A module that every Node of the scene loads first. */
 async function preload(cluster: Cluster, source: string): Promise<Record<string, string>> {
@@ -232,8 +226,8 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
   },
   store_corrupt: {
     by: "a row with another last byte",
+    wasLed: true,
     stage: async (cluster) => {
-      await ledOnce(cluster);
       const path = cluster.file(DATABASE);
       const key = await damageRow(path, { from: STORE_IDENTITY_KEY, to: `${STORE_IDENTITY_KEY}~` });
       return { args: COORDINATOR, params: { path, key, reason: OTHER_BYTES } };
@@ -241,8 +235,8 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
   },
   store_broken: {
     by: "a database that has lost its file CURRENT",
+    wasLed: true,
     stage: async (cluster) => {
-      await ledOnce(cluster);
       const path = cluster.file(DATABASE);
       await rm(`${path}/CURRENT`);
       return { args: COORDINATOR, params: { path, key: "its file CURRENT", reason: "it is missing" } };
@@ -271,8 +265,8 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
   },
   quarantine_refused: {
     by: "a row that is not there",
-    stage: async (cluster) => {
-      await ledOnce(cluster);
+    wasLed: true,
+    stage: async () => {
       const params = { key: "done/nothing", reason: "there is no such row" };
       return { args: ["doctor", "--quarantine", "done/nothing"], params };
     },
@@ -298,8 +292,8 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
   },
   store_newer: {
     by: "a database whose format is one higher",
+    wasLed: true,
     stage: async (cluster) => {
-      await ledOnce(cluster);
       const [path, key] = [cluster.file(DATABASE), STORE_IDENTITY_KEY];
       const store = await openLevelStore({ path, holderName: "a newer rollout", clock: systemClock });
       const bytes = (await store.get(key)) ?? new Uint8Array();
@@ -313,8 +307,8 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
   },
   store_other_run: {
     by: "a changed run_id",
+    wasLed: true,
     stage: async (cluster) => {
-      await ledOnce(cluster);
       const [path, expected] = [cluster.file(DATABASE), newRunId()];
       return {
         args: [...COORDINATOR, "--run-id", expected],
@@ -362,15 +356,14 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
   },
   not_leader: {
     by: "a coordinator that follows (one of ours, made to say so)",
-    stage: (cluster) =>
-      fakeScene(cluster, "not_leader", { address: "unknown", epoch: "unknown", retry_after_ms: 60_000 }),
+    says: { address: "unknown", epoch: "unknown", retry_after_ms: 60_000 },
   },
   no_leader_found: {
     by: "two addresses, of which one is nobody's and one a coordinator's that follows (one of ours, made to say so)",
     stage: async (cluster) => {
       await withOperator(cluster);
       const hint = { address: "unknown", epoch: "unknown", retry_after_ms: 60_000 };
-      const server = await startFakeCoordinator(cluster, failure("not_leader", hint));
+      const server = await startFakeCoordinator(cluster, () => failure("not_leader", hint));
       const { address } = server;
       const nobody = await restartableAddress();
       return {
@@ -398,8 +391,8 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
   },
   coordinator_not_trusted: {
     by: "a coordinator of another CA",
+    isBesideOthers: true,
     stage: async (cluster) => {
-      await cluster.startCoordinator();
       const other = await authorityIn(cluster.file("other"));
       const credentials = await other.issue({ identity: newIdentity(cluster.runId, "operator") });
       const reason = "it was not signed by this run's CA (SELF_SIGNED_CERT_IN_CHAIN)";
@@ -438,8 +431,7 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
   },
   request_invalid: {
     by: "a coordinator that does not understand (one of ours, made to say so)",
-    stage: (cluster) =>
-      fakeScene(cluster, "request_invalid", { method: "ListWorkers", reason: "it knows no such field" }),
+    says: { method: "ListWorkers", reason: "it knows no such field" },
   },
   run_sealed: {
     by: "a submission after the run was sealed",
@@ -454,7 +446,7 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
   },
   overloaded: {
     by: "a coordinator at its limit (one of ours, made to say so)",
-    stage: (cluster) => fakeScene(cluster, "overloaded", { what: "the inbox", limit: 20_000 }),
+    says: { what: "the inbox", limit: 20_000 },
   },
   worker_superseded: {
     by: "a second process with a copy of the worker's state",
@@ -508,8 +500,8 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
 
   other_authority: {
     by: "a database of coordinators with another CA",
+    wasLed: true,
     stage: async (cluster) => {
-      await ledOnce(cluster);
       const fingerprint = "0".repeat(64);
       const [path, key] = [cluster.file(DATABASE), AUTHORITY_KEY];
       const store = await openLevelStore({ path, holderName: "another coordinator", clock: systemClock });

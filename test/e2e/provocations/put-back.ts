@@ -4,9 +4,9 @@ import type { Provocation } from "./scene.ts";
 
 export const PUT_BACK: Provocation<"store_rolled_back"> = {
   by: "an older copy of the database that was put back",
+  wasLed: true,
   stage: async (cluster) => {
     const [path, older] = [cluster.file("data/rollout.db"), cluster.file("older")];
-    await (await cluster.startCoordinator()).stop();
     await cp(path, older, { recursive: true });
     await (await cluster.startCoordinator()).stop();
     await rm(path, { recursive: true });

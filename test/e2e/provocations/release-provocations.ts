@@ -1,6 +1,5 @@
 // Ways to the rows of the table of errors that releases lead to. Most of them take a coordinator in the middle of a release: the rules
 // behind them are tested with its reactor, and here is shown how a command says them.
-import { fakeScene } from "./fake-scene.ts";
 import type { Provocation } from "./scene.ts";
 
 type ReleaseCode =
@@ -34,71 +33,67 @@ export const RELEASE_PROVOCATIONS: { readonly [Code in ReleaseCode]: Provocation
   },
   release_unknown: {
     by: "the id of a release that there was not (a coordinator of ours, made to say so)",
-    stage: (cluster) => fakeScene(cluster, "release_unknown", { release: "01N2WGA8000000000000000000" }),
+    says: { release: "01N2WGA8000000000000000000" },
   },
   release_not_over: {
     by: "a second release beside the first (a coordinator of ours, made to say so)",
-    stage: (cluster) => fakeScene(cluster, "release_not_over", { release: RELEASE }),
+    says: { release: RELEASE },
   },
   release_over: {
     by: "a pause of one that was rolled back (a coordinator of ours, made to say so)",
-    stage: (cluster) => fakeScene(cluster, "release_over", { release: RELEASE, action: "pause" }),
+    says: { release: RELEASE, action: "pause" },
   },
   release_completed: {
     by: "an abort of one that is complete (a coordinator of ours, made to say so)",
-    stage: (cluster) =>
-      fakeScene(cluster, "release_completed", { release: RELEASE, version: "2", action: "abort" }),
+    says: { release: RELEASE, version: "2", action: "abort" },
   },
   release_stage_waits: {
     by: "a promotion of a stage that is not open (a coordinator of ours, made to say so)",
-    stage: (cluster) => fakeScene(cluster, "release_stage_waits", { stage: 3, current: 1 }),
+    says: { stage: 3, current: 1 },
   },
   release_no_items: {
     by: "a release before the first item (a coordinator of ours, made to say so)",
-    stage: (cluster) => fakeScene(cluster, "release_no_items", {}),
+    says: {},
   },
   release_run_over: {
     by: "a release behind the last item (a coordinator of ours, made to say so)",
-    stage: (cluster) => fakeScene(cluster, "release_run_over", {}),
+    says: {},
   },
   release_plugin_other: {
     by: "a candidate of another name (a coordinator of ours, made to say so)",
-    stage: (cluster) => fakeScene(cluster, "release_plugin_other", { plugin: "scorer", run: "words" }),
+    says: { plugin: "scorer", run: "words" },
   },
   release_version_in_use: {
     by: "a candidate with the version that runs (a coordinator of ours, made to say so)",
-    stage: (cluster) =>
-      fakeScene(cluster, "release_version_in_use", { plugin: "words", version: "1", what: "version" }),
+    says: { plugin: "words", version: "1", what: "version" },
   },
   release_no_worker: {
     by: "a candidate that no worker has (a coordinator of ours, made to say so)",
-    stage: (cluster) => fakeScene(cluster, "release_no_worker", { plugin: "words", version: "2" }),
+    says: { plugin: "words", version: "2" },
   },
   release_other_file: {
     by: "a worker with another file (a coordinator of ours, made to say so)",
-    stage: (cluster) =>
-      fakeScene(cluster, "release_other_file", {
-        plugin: "words",
-        version: "2",
-        worker: WORKER,
-        digest: "0011aabbccdd",
-      }),
+    says: {
+      plugin: "words",
+      version: "2",
+      worker: WORKER,
+      digest: "0011aabbccdd",
+    },
   },
   release_workers_few: {
     by: "a stage with all workers (a coordinator of ours, made to say so)",
-    stage: (cluster) => fakeScene(cluster, "release_workers_few", { workers: 2, ready: 2 }),
+    says: { workers: 2, ready: 2 },
   },
   release_one_version: {
     by: "a share of items for a worker that holds one version (a coordinator of ours, made to say so)",
-    stage: (cluster) => fakeScene(cluster, "release_one_version", { worker: WORKER }),
+    says: { worker: WORKER },
   },
   release_keyed_only: {
     by: "a run with keyed items only (a coordinator of ours, made to say so)",
-    stage: (cluster) => fakeScene(cluster, "release_keyed_only", {}),
+    says: {},
   },
   release_of_task: {
     by: "items of a candidate that is being tried (a coordinator of ours, made to say so)",
-    stage: (cluster) =>
-      fakeScene(cluster, "release_of_task", { other: "words v2", release: RELEASE, task: "words v1" }),
+    says: { other: "words v2", release: RELEASE, task: "words v1" },
   },
 };

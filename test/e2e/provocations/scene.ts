@@ -16,13 +16,24 @@ export interface Scene<Code extends ErrorCode = ErrorCode> {
   readonly tellsMore?: true;
 }
 
-export interface Provocation<Code extends ErrorCode = ErrorCode> {
-  /** Ends the sentence "provoked by …". */
-  readonly by: string;
+/** `by` ends the sentence "provoked by …". */
+export type Provocation<Code extends ErrorCode = ErrorCode> = { readonly by: string } & (
+  | StagedProvocation<Code>
+  | SaidProvocation<Code>
+);
+
+/** A coordinator is made to say the row. */
+export interface SaidProvocation<Code extends ErrorCode = ErrorCode> {
+  readonly says: ErrorParams<Code>;
+}
+
+export interface StagedProvocation<Code extends ErrorCode = ErrorCode> {
   /**
    * A coordinator leads already, for all of these one after the other, and no worker is there. A scene leaves both as they are; others may have left items
    * and files.
    */
   readonly isBesideOthers?: true;
+  /** A coordinator has led in the cluster's directory and has ended. */
+  readonly wasLed?: true;
   readonly stage: (cluster: Cluster) => Promise<Scene<Code>>;
 }

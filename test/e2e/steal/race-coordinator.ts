@@ -127,8 +127,8 @@ export class RaceCoordinator {
 
 function nameOf(input: SessionInput): string {
   switch (input.kind) {
-    case "released":
-      return `released ${input.attempts.map(({ id, attempt }) => `${id[0]}/${attempt}`).join(" ")}`;
+    case "handedBack":
+      return `handedBack ${input.attempts.map(({ id, attempt }) => `${id[0]}/${attempt}`).join(" ")}`;
     case "results":
       return `results ${input.reports.map(({ id, attempt }) => `${id[0]}/${attempt}`).join(" ")}`;
     case "hello":

@@ -22,6 +22,18 @@ const failing =
   (inner: Store): Store =>
     new FaultyStore(inner, fault);
 
+/** A bell behind a gate that is shut when it is there. */
+async function withGate(): Promise<{ host: ActorHost; gate: CommitGate; system: ActorSystem }> {
+  const host = new ActorHost();
+  const gate = new CommitGate("shut");
+  const system = await host.open({ store: gate.over });
+  const spawned = system.spawn(ADDRESS, "bell", undefined);
+  await host.clock.advance();
+  gate.letOneThrough();
+  await spawned;
+  return { host, gate, system };
+}
+
 describe("the actor system", () => {
   describe("making actors", () => {
     it("puts a new one on the disk in its initial state, and does what entering it asks for", async () => {
@@ -159,13 +171,7 @@ describe("the actor system", () => {
     });
 
     it("shows a step only when it is committed", async () => {
-      const host = new ActorHost();
-      const gate = new CommitGate("shut");
-      const system = await host.open({ store: gate.over });
-      const spawned = system.spawn(ADDRESS, "bell", undefined);
-      await host.clock.advance();
-      gate.letOneThrough();
-      await spawned;
+      const { host, gate, system } = await withGate();
       const sent = system.send(ADDRESS, { type: "bell.due" });
       await host.clock.advance();
       expect([gate.waiting, system.stateOf(ADDRESS)]).to.deep.equal([1, "Quiet"]);
@@ -193,13 +199,7 @@ describe("the actor system", () => {
     });
 
     it("refuses what a full mailbox cannot hold, and loses nothing else (C8)", async () => {
-      const host = new ActorHost();
-      const gate = new CommitGate("shut");
-      const system = await host.open({ store: gate.over });
-      const spawned = system.spawn(ADDRESS, "bell", undefined);
-      await host.clock.advance();
-      gate.letOneThrough();
-      await spawned;
+      const { host, gate, system } = await withGate();
       const first = system.send(ADDRESS, note(0));
       await host.clock.advance();
       // Its commit is held up: nothing after it is taken out of the mailbox.

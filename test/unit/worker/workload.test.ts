@@ -203,8 +203,8 @@ describe("a worker at work", () => {
     it("and hands back at once, finishes what runs, delivers, and only then is gone", async () => {
       const [{ worker, events }, session] = await startBusy();
       const draining = worker.drain(inMs(15_000));
-      await eventually("the backlog is back", () => session.released.length === 2);
-      expect(session.released).to.deep.equal([3, 4]);
+      await eventually("the backlog is back", () => session.handedBack.length === 2);
+      expect(session.handedBack).to.deep.equal([3, 4]);
       await eventually("it says so", () => states().at(-1) === WorkerState.DRAINING);
       backend.succeed(1, 2);
       await eventually("both results", () => session.results.length === 2);
@@ -256,7 +256,7 @@ describe("a worker at work", () => {
     it("and is killed in the middle: the next process holds and delivers only what had ended", async () => {
       const [first, session] = await startBusy();
       void first.worker.drain(inMs(15_000));
-      await eventually("the backlog is back", () => session.released.length === 2);
+      await eventually("the backlog is back", () => session.handedBack.length === 2);
       backend.succeed(1);
       await eventually("a result", () => session.results.length === 1);
       const copy = new MemoryStore(await first.store.scan({ from: "!", to: "~", limit: 1_000 }));

@@ -1390,7 +1390,7 @@ export type Item = Message<"rollout.v1.Item"> & {
   id?: string | undefined;
 
   /**
-   * `fresh`: never given out. `returned`: given back, and next to be given out. `delayed`: waits after a failure.
+   * `fresh`: never given out. `returned`: at its old place, and next to be given out. `delayed`: waits after a failure.
    *
    * @generated from field: rollout.v1.ItemState state = 3;
    */
@@ -2349,7 +2349,7 @@ export const ItemState = {
   FRESH: 1,
 
   /**
-   * Given back, and to be given out again at once.
+   * Returned, and to be given out again at once.
    *
    * @generated from enum value: ITEM_STATE_RETURNED = 2;
    */

@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file rollout/v1/work.proto.
  */
 export const file_rollout_v1_work: GenFile = /*@__PURE__*/
-  fileDesc("ChVyb2xsb3V0L3YxL3dvcmsucHJvdG8SCnJvbGxvdXQudjEivAEKCkFzc2lnbm1lbnQSJAoHYXR0ZW1wdBgBIAEoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBIPCgdwYXlsb2FkGAIgASgMEhIKCmNoZWNrcG9pbnQYAyABKAwSEAoIcHJpb3JpdHkYBCABKAUSDQoFYWxvbmUYBSABKAgSKgoFa2V5ZWQYBiABKAsyGy5yb2xsb3V0LnYxLktleWVkQXNzaWdubWVudBIWCg5wbHVnaW5fdmVyc2lvbhgHIAEoCSJ0Cg9LZXllZEFzc2lnbm1lbnQSCwoDa2V5GAEgASgJEg4KBmNvbW1pdBgCIAEoBBISCgVzdGF0ZRgDIAEoDEgAiAEBEiYKBm9yaWdpbhgEIAEoCzIWLnJvbGxvdXQudjEuSXRlbU9yaWdpbkIICgZfc3RhdGUixAIKCkl0ZW1PcmlnaW4SJgoEbWFpbBgBIAEoCzIWLnJvbGxvdXQudjEuTWFpbE9yaWdpbkgAEigKBXRpbWVyGAIgASgLMhcucm9sbG91dC52MS5UaW1lck9yaWdpbkgAEigKB291dGNvbWUYAyABKAsyFS5yb2xsb3V0LnYxLkVuZE9yaWdpbkgAEigKB2ZhaWx1cmUYBCABKAsyFS5yb2xsb3V0LnYxLkVuZE9yaWdpbkgAEigKBXN0YXJ0GAUgASgLMhcucm9sbG91dC52MS5TdGFydE9yaWdpbkgAEjIKCmludm9jYXRpb24YBiABKAsyHC5yb2xsb3V0LnYxLkludm9jYXRpb25PcmlnaW5IABIqCgZhY3Rpb24YByABKAsyGC5yb2xsb3V0LnYxLkFjdGlvbk9yaWdpbkgAQgYKBGZyb20iGQoKTWFpbE9yaWdpbhILCgNrZXkYASABKAkiGQoLVGltZXJPcmlnaW4SCgoCaWQYASABKAkiKQoJRW5kT3JpZ2luEgoKAmlkGAEgASgJEhAKCGlzX2NoaWxkGAIgASgIIjkKC1N0YXJ0T3JpZ2luEgoKAmlkGAEgASgJEg4KBnNvdXJjZRgCIAEoCRIOCgZwYXJlbnQYAyABKAkiOwoQSW52b2NhdGlvbk9yaWdpbhILCgNrZXkYASABKAkSCgoCaWQYAiABKAkSDgoGc291cmNlGAMgASgJIikKDEFjdGlvbk9yaWdpbhILCgNrZXkYASABKAkSDAoEdHlwZRgCIAEoCSKqAQoPQXNzaWdubWVudEJhdGNoEhQKDGZpcnN0X251bWJlchgBIAEoBBIrCgthc3NpZ25tZW50cxgCIAMoCzIWLnJvbGxvdXQudjEuQXNzaWdubWVudBIOCgZwbHVnaW4YAyABKAkSFwoPaXRlbV90aW1lb3V0X21zGAQgASgEEisKCHBvaW50ZXJzGAUgAygLMhkucm9sbG91dC52MS5OdW1iZXJQb2ludGVyIi4KDU51bWJlclBvaW50ZXISDAoEbmFtZRgBIAEoCRIPCgdwb2ludGVyGAIgASgJIqQBCgtIZWxkQXR0ZW1wdBIkCgdhdHRlbXB0GAEgASgLMhMucm9sbG91dC52MS5BdHRlbXB0EiQKBXBoYXNlGAIgASgOMhUucm9sbG91dC52MS5IZWxkUGhhc2USEgoFZXBvY2gYAyABKARIAIgBARITCgtpbmNhcm5hdGlvbhgEIAEoDBIWCg5wbHVnaW5fdmVyc2lvbhgFIAEoCUIICgZfZXBvY2giRgoFSGVsbG8SJQoEaGVsZBgBIAMoCzIXLnJvbGxvdXQudjEuSGVsZEF0dGVtcHQSFgoOc2Vzc2lvbl9udW1iZXIYAiABKAQiUwoMSGVsbG9WZXJkaWN0EikKCHZlcmRpY3RzGAEgAygOMhcucm9sbG91dC52MS5IZWxkVmVyZGljdBIYChBtYXhfb3V0cHV0X2J5dGVzGAIgASgEIvACCgVLZXllZBIQCghiYXNlZF9vbhgBIAEoBBISCgVzdGF0ZRgCIAEoDEgAiAEBEg8KB3JlbW92ZWQYAyABKAgSFQoNc3RhdGVfdmVyc2lvbhgEIAEoDRIPCgdzdG9wcGVkGAUgAygJEhEKCWNhbmNlbGxlZBgGIAMoCRIkCgZ0aW1lcnMYByADKAsyFC5yb2xsb3V0LnYxLlNldFRpbWVyEjAKC2ludm9jYXRpb25zGAggAygLMhsucm9sbG91dC52MS5TdGFydEludm9jYXRpb24SKAoIY2hpbGRyZW4YCSADKAsyFi5yb2xsb3V0LnYxLlN0YXJ0Q2hpbGQSHwoFc2VuZHMYCiADKAsyEC5yb2xsb3V0LnYxLlNlbmQSJgoHYWN0aW9ucxgLIAMoCzIVLnJvbGxvdXQudjEuUnVuQWN0aW9uEiAKBWZpbmFsGAwgASgLMhEucm9sbG91dC52MS5GaW5hbEIICgZfc3RhdGUiWgoIU2V0VGltZXISCgoCaWQYASABKAkSEAoIZGVsYXlfbXMYAiABKAQSDQoFZXZlbnQYAyABKAwSCgoCdG8YBCABKAkSFQoNb25seV9pZl90aGVyZRgFIAEoCCI8Cg9TdGFydEludm9jYXRpb24SCgoCaWQYASABKAkSDgoGc291cmNlGAIgASgJEg0KBWlucHV0GAMgASgMIjcKClN0YXJ0Q2hpbGQSCgoCaWQYASABKAkSDgoGc291cmNlGAIgASgJEg0KBWlucHV0GAMgASgMIjgKBFNlbmQSCgoCdG8YASABKAkSDQoFZXZlbnQYAiABKAwSFQoNb25seV9pZl90aGVyZRgDIAEoCCIpCglSdW5BY3Rpb24SDAoEdHlwZRgBIAEoCRIOCgZwYXJhbXMYAiABKAwiXwoFRmluYWwSDgoGb3V0cHV0GAEgASgMEhIKBWVycm9yGAIgASgJSACIAQESGAoLaWRsZV90dGxfbXMYAyABKARIAYgBAUIICgZfZXJyb3JCDgoMX2lkbGVfdHRsX21zIsgDCgZSZXN1bHQSJAoHYXR0ZW1wdBgBIAEoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBISCgVlcG9jaBgCIAEoBEgAiAEBEikKB291dGNvbWUYAyABKA4yGC5yb2xsb3V0LnYxLk91dGNvbWVDbGFzcxIOCgZvdXRwdXQYBCABKAwSFQoNb3V0cHV0X2RpZ2VzdBgFIAEoDBIVCg1lcnJvcl9tZXNzYWdlGAYgASgJEhIKCmNoZWNrcG9pbnQYByABKAwSEwoLaW5jYXJuYXRpb24YCCABKAwSFgoOcGx1Z2luX3ZlcnNpb24YCSABKAkSFQoNc3RhcnRlZF9hdF9tcxgKIAEoAxITCgtkdXJhdGlvbl9tcxgLIAEoBBILCgNsb2cYDCABKAwSEAoIcmVzcG9uc2UYDSABKAwSEQoJcGVybWFuZW50GA4gASgIEiAKBWtleWVkGA8gASgLMhEucm9sbG91dC52MS5LZXllZBISCgpzcGFyZXNfa2V5GBAgASgIEiUKCG1lYXN1cmVzGBEgAygLMhMucm9sbG91dC52MS5NZWFzdXJlEhUKDXZlcnNpb25fbmFtZWQYEiABKAhCCAoGX2Vwb2NoIj0KB01lYXN1cmUSEgoFdmFsdWUYASABKAFIAIgBARIUCgxub3RfYV9udW1iZXIYAiABKAhCCAoGX3ZhbHVlIjQKBkNyZWRpdBIMCgRtb3JlGAEgASgNEhIKBXVwX3RvGAIgASgESACIAQFCCAoGX3VwX3RvIjAKB1JlbGVhc2USJQoIcmVsZWFzZWQYASADKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQiLAoERHJvcBIkCgdkcm9wcGVkGAEgAygLMhMucm9sbG91dC52MS5BdHRlbXB0ImQKCkNoZWNrcG9pbnQSJAoHYXR0ZW1wdBgBIAEoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBISCgVlcG9jaBgCIAEoBEgAiAEBEhIKCmNoZWNrcG9pbnQYAyABKAxCCAoGX2Vwb2NoIj4KD0NoZWNrcG9pbnRCYXRjaBIrCgtjaGVja3BvaW50cxgBIAMoCzIWLnJvbGxvdXQudjEuQ2hlY2twb2ludCKuAwoOU2Vzc2lvblJlcXVlc3QSKgoGd29ya2VyGAEgASgLMhoucm9sbG91dC52MS5Xb3JrZXJFbnZlbG9wZRIYChBhY2tlZF9hc3NpZ25tZW50GAIgASgEEiIKBWhlbGxvGAMgASgLMhEucm9sbG91dC52MS5IZWxsb0gAEiQKBmNyZWRpdBgEIAEoCzISLnJvbGxvdXQudjEuQ3JlZGl0SAASKgoHcmVzdWx0cxgFIAEoCzIXLnJvbGxvdXQudjEuUmVzdWx0QmF0Y2hIABImCgdyZWxlYXNlGAYgASgLMhMucm9sbG91dC52MS5SZWxlYXNlSAASMgoLY2hlY2twb2ludHMYByABKAsyGy5yb2xsb3V0LnYxLkNoZWNrcG9pbnRCYXRjaEgAEkIKFHBhcnRpdGlvbl9jaGVja3BvaW50GAggASgLMiIucm9sbG91dC52MS5QYXJ0aXRpb25DaGVja3BvaW50QWNrSAASNwoQcGFydGl0aW9uX2xvYWRlZBgJIAEoCzIbLnJvbGxvdXQudjEuUGFydGl0aW9uTG9hZGVkSABCBwoFZnJhbWUiQgoLUmVzdWx0QmF0Y2gSDgoGbnVtYmVyGAEgASgEEiMKB3Jlc3VsdHMYAiADKAsyEi5yb2xsb3V0LnYxLlJlc3VsdCK+AwoPU2Vzc2lvblJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEhUKDWFja2VkX3Jlc3VsdHMYAiABKAQSKwoHdmVyZGljdBgDIAEoCzIYLnJvbGxvdXQudjEuSGVsbG9WZXJkaWN0SAASMgoLYXNzaWdubWVudHMYBCABKAsyGy5yb2xsb3V0LnYxLkFzc2lnbm1lbnRCYXRjaEgAEiYKB3JlbGVhc2UYBSABKAsyEy5yb2xsb3V0LnYxLlJlbGVhc2VIABIgCgRkcm9wGAYgASgLMhAucm9sbG91dC52MS5Ecm9wSAASRwoVcGFydGl0aW9uX2NoZWNrcG9pbnRzGAcgASgLMiYucm9sbG91dC52MS5QYXJ0aXRpb25DaGVja3BvaW50UmVxdWVzdEgAEjcKEHBhcnRpdGlvbl9zdGF0ZXMYCCABKAsyGy5yb2xsb3V0LnYxLlBhcnRpdGlvblN0YXRlc0gAEigKB2NvbW1pdHMYCSADKAsyFy5yb2xsb3V0LnYxLkJhdGNoQ29tbWl0QgcKBWZyYW1lIj8KC0JhdGNoQ29tbWl0Eg4KBm51bWJlchgBIAEoBBIOCgZjb21taXQYAiABKAQSEAoIbGVmdF9vdXQYAyADKA0iQgoUR2V0QXNzaWdubWVudFJlcXVlc3QSKgoGd29ya2VyGAEgASgLMhoucm9sbG91dC52MS5Xb3JrZXJFbnZlbG9wZSKxAQoVR2V0QXNzaWdubWVudFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEhgKEGFzc2lnbm1lbnRfZXBvY2gYAiABKAQSLgoKcGFydGl0aW9ucxgDIAMoCzIaLnJvbGxvdXQudjEuT3duZWRQYXJ0aXRpb24SGAoQdG90YWxfcGFydGl0aW9ucxgEIAEoDSJYCg5Pd25lZFBhcnRpdGlvbhIRCglwYXJ0aXRpb24YASABKA0SMwoKY2hlY2twb2ludBgCIAEoCzIfLnJvbGxvdXQudjEuUGFydGl0aW9uQ2hlY2twb2ludCI0ChNQYXJ0aXRpb25DaGVja3BvaW50Eg4KBm9mZnNldBgBIAEoBBINCgVwbGFjZRgCIAEoCSIsChpQYXJ0aXRpb25DaGVja3BvaW50UmVxdWVzdBIOCgZudW1iZXIYASABKAQiVwoWUGFydGl0aW9uQ2hlY2twb2ludEFjaxIOCgZudW1iZXIYASABKAQSLQoHd3JpdHRlbhgCIAMoCzIcLnJvbGxvdXQudjEuV3JpdHRlblBhcnRpdGlvbiJaChBXcml0dGVuUGFydGl0aW9uEhEKCXBhcnRpdGlvbhgBIAEoDRIzCgpjaGVja3BvaW50GAIgASgLMh8ucm9sbG91dC52MS5QYXJ0aXRpb25DaGVja3BvaW50ImcKD1BhcnRpdGlvblN0YXRlcxIRCglwYXJ0aXRpb24YASABKA0SJAoGc3RhdGVzGAIgAygLMhQucm9sbG91dC52MS5LZXlTdGF0ZRINCgV1cF90bxgDIAEoBBIMCgRsYXN0GAQgASgIIkUKCEtleVN0YXRlEgsKA2tleRgBIAEoCRIOCgZjb21taXQYAiABKAQSEgoFc3RhdGUYAyABKAxIAIgBAUIICgZfc3RhdGUiqAEKD1BhcnRpdGlvbkxvYWRlZBIRCglwYXJ0aXRpb24YASABKA0SGAoQYXNzaWdubWVudF9lcG9jaBgCIAEoBBIOCgZvZmZzZXQYAyABKAQSEAoIY29tcGxldGUYBCABKAgSDgoGbG9hZGVkGAUgASgEEhAKCHJlcGxheWVkGAYgASgEEhMKC2R1cmF0aW9uX21zGAcgASgEEg8KB2Ryb3BwZWQYCCABKAgi6wEKC1B1bGxSZXF1ZXN0EioKBndvcmtlchgBIAEoCzIaLnJvbGxvdXQudjEuV29ya2VyRW52ZWxvcGUSEgoKcmVxdWVzdF9pZBgCIAEoDBIYChBhY2tlZF9hc3NpZ25tZW50GAMgASgEEg4KBmNyZWRpdBgEIAEoDRIPCgd3YWl0X21zGAUgASgNEiUKBGhlbGQYBiADKAsyFy5yb2xsb3V0LnYxLkhlbGRBdHRlbXB0EiUKCHJlbGVhc2VkGAcgAygLMhMucm9sbG91dC52MS5BdHRlbXB0EhMKC2NhbGxfbnVtYmVyGAggASgEItYBCgxQdWxsUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSMAoLYXNzaWdubWVudHMYAiABKAsyGy5yb2xsb3V0LnYxLkFzc2lnbm1lbnRCYXRjaBIkCgdyZWxlYXNlGAMgASgLMhMucm9sbG91dC52MS5SZWxlYXNlEh4KBGRyb3AYBCABKAsyEC5yb2xsb3V0LnYxLkRyb3ASGAoQbWF4X291dHB1dF9ieXRlcxgFIAEoBCKBAQoUUmVwb3J0UmVzdWx0c1JlcXVlc3QSKgoGd29ya2VyGAEgASgLMhoucm9sbG91dC52MS5Xb3JrZXJFbnZlbG9wZRIYChBhY2tlZF9hc3NpZ25tZW50GAIgASgEEiMKB3Jlc3VsdHMYAyADKAsyEi5yb2xsb3V0LnYxLlJlc3VsdCJNChVSZXBvcnRSZXN1bHRzUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUqcgoJSGVsZFBoYXNlEhoKFkhFTERfUEhBU0VfVU5TUEVDSUZJRUQQABIYChRIRUxEX1BIQVNFX1VOU1RBUlRFRBABEhYKEkhFTERfUEhBU0VfUlVOTklORxACEhcKE0hFTERfUEhBU0VfRklOSVNIRUQQAypZCgtIZWxkVmVyZGljdBIcChhIRUxEX1ZFUkRJQ1RfVU5TUEVDSUZJRUQQABIVChFIRUxEX1ZFUkRJQ1RfS0VFUBABEhUKEUhFTERfVkVSRElDVF9EUk9QEAIq+QIKDE91dGNvbWVDbGFzcxIdChlPVVRDT01FX0NMQVNTX1VOU1BFQ0lGSUVEEAASGQoVT1VUQ09NRV9DTEFTU19TVUNDRVNTEAESFwoTT1VUQ09NRV9DTEFTU19FUlJPUhACEhkKFU9VVENPTUVfQ0xBU1NfVElNRU9VVBADEhcKE09VVENPTUVfQ0xBU1NfQ1JBU0gQBBIbChdPVVRDT01FX0NMQVNTX1RPT19MQVJHRRAFEhsKF09VVENPTUVfQ0xBU1NfUFJFRU1QVEVEEAYSGAoUT1VUQ09NRV9DTEFTU19TVE9MRU4QBxIYChRPVVRDT01FX0NMQVNTX0ZFTkNFRBAIEhsKF09VVENPTUVfQ0xBU1NfQ0FOQ0VMTEVEEAkSFgoST1VUQ09NRV9DTEFTU19MT1NUEAoSHgoaT1VUQ09NRV9DTEFTU19DUkFTSF9TSEFSRUQQCxIfChtPVVRDT01FX0NMQVNTX1NUQVRFX01JU1NJTkcQDDLLAgoLV29ya1NlcnZpY2USRgoHU2Vzc2lvbhIaLnJvbGxvdXQudjEuU2Vzc2lvblJlcXVlc3QaGy5yb2xsb3V0LnYxLlNlc3Npb25SZXNwb25zZSgBMAESPgoEUHVsbBIXLnJvbGxvdXQudjEuUHVsbFJlcXVlc3QaGC5yb2xsb3V0LnYxLlB1bGxSZXNwb25zZSIDkAICElkKDVJlcG9ydFJlc3VsdHMSIC5yb2xsb3V0LnYxLlJlcG9ydFJlc3VsdHNSZXF1ZXN0GiEucm9sbG91dC52MS5SZXBvcnRSZXN1bHRzUmVzcG9uc2UiA5ACAhJZCg1HZXRBc3NpZ25tZW50EiAucm9sbG91dC52MS5HZXRBc3NpZ25tZW50UmVxdWVzdBohLnJvbGxvdXQudjEuR2V0QXNzaWdubWVudFJlc3BvbnNlIgOQAgFiBnByb3RvMw", [file_rollout_v1_common]);
+  fileDesc("ChVyb2xsb3V0L3YxL3dvcmsucHJvdG8SCnJvbGxvdXQudjEivAEKCkFzc2lnbm1lbnQSJAoHYXR0ZW1wdBgBIAEoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBIPCgdwYXlsb2FkGAIgASgMEhIKCmNoZWNrcG9pbnQYAyABKAwSEAoIcHJpb3JpdHkYBCABKAUSDQoFYWxvbmUYBSABKAgSKgoFa2V5ZWQYBiABKAsyGy5yb2xsb3V0LnYxLktleWVkQXNzaWdubWVudBIWCg5wbHVnaW5fdmVyc2lvbhgHIAEoCSJ0Cg9LZXllZEFzc2lnbm1lbnQSCwoDa2V5GAEgASgJEg4KBmNvbW1pdBgCIAEoBBISCgVzdGF0ZRgDIAEoDEgAiAEBEiYKBm9yaWdpbhgEIAEoCzIWLnJvbGxvdXQudjEuSXRlbU9yaWdpbkIICgZfc3RhdGUixAIKCkl0ZW1PcmlnaW4SJgoEbWFpbBgBIAEoCzIWLnJvbGxvdXQudjEuTWFpbE9yaWdpbkgAEigKBXRpbWVyGAIgASgLMhcucm9sbG91dC52MS5UaW1lck9yaWdpbkgAEigKB291dGNvbWUYAyABKAsyFS5yb2xsb3V0LnYxLkVuZE9yaWdpbkgAEigKB2ZhaWx1cmUYBCABKAsyFS5yb2xsb3V0LnYxLkVuZE9yaWdpbkgAEigKBXN0YXJ0GAUgASgLMhcucm9sbG91dC52MS5TdGFydE9yaWdpbkgAEjIKCmludm9jYXRpb24YBiABKAsyHC5yb2xsb3V0LnYxLkludm9jYXRpb25PcmlnaW5IABIqCgZhY3Rpb24YByABKAsyGC5yb2xsb3V0LnYxLkFjdGlvbk9yaWdpbkgAQgYKBGZyb20iGQoKTWFpbE9yaWdpbhILCgNrZXkYASABKAkiGQoLVGltZXJPcmlnaW4SCgoCaWQYASABKAkiKQoJRW5kT3JpZ2luEgoKAmlkGAEgASgJEhAKCGlzX2NoaWxkGAIgASgIIjkKC1N0YXJ0T3JpZ2luEgoKAmlkGAEgASgJEg4KBnNvdXJjZRgCIAEoCRIOCgZwYXJlbnQYAyABKAkiOwoQSW52b2NhdGlvbk9yaWdpbhILCgNrZXkYASABKAkSCgoCaWQYAiABKAkSDgoGc291cmNlGAMgASgJIikKDEFjdGlvbk9yaWdpbhILCgNrZXkYASABKAkSDAoEdHlwZRgCIAEoCSKqAQoPQXNzaWdubWVudEJhdGNoEhQKDGZpcnN0X251bWJlchgBIAEoBBIrCgthc3NpZ25tZW50cxgCIAMoCzIWLnJvbGxvdXQudjEuQXNzaWdubWVudBIOCgZwbHVnaW4YAyABKAkSFwoPaXRlbV90aW1lb3V0X21zGAQgASgEEisKCHBvaW50ZXJzGAUgAygLMhkucm9sbG91dC52MS5OdW1iZXJQb2ludGVyIi4KDU51bWJlclBvaW50ZXISDAoEbmFtZRgBIAEoCRIPCgdwb2ludGVyGAIgASgJIqQBCgtIZWxkQXR0ZW1wdBIkCgdhdHRlbXB0GAEgASgLMhMucm9sbG91dC52MS5BdHRlbXB0EiQKBXBoYXNlGAIgASgOMhUucm9sbG91dC52MS5IZWxkUGhhc2USEgoFZXBvY2gYAyABKARIAIgBARITCgtpbmNhcm5hdGlvbhgEIAEoDBIWCg5wbHVnaW5fdmVyc2lvbhgFIAEoCUIICgZfZXBvY2giRgoFSGVsbG8SJQoEaGVsZBgBIAMoCzIXLnJvbGxvdXQudjEuSGVsZEF0dGVtcHQSFgoOc2Vzc2lvbl9udW1iZXIYAiABKAQiUwoMSGVsbG9WZXJkaWN0EikKCHZlcmRpY3RzGAEgAygOMhcucm9sbG91dC52MS5IZWxkVmVyZGljdBIYChBtYXhfb3V0cHV0X2J5dGVzGAIgASgEIvACCgVLZXllZBIQCghiYXNlZF9vbhgBIAEoBBISCgVzdGF0ZRgCIAEoDEgAiAEBEg8KB3JlbW92ZWQYAyABKAgSFQoNc3RhdGVfdmVyc2lvbhgEIAEoDRIPCgdzdG9wcGVkGAUgAygJEhEKCWNhbmNlbGxlZBgGIAMoCRIkCgZ0aW1lcnMYByADKAsyFC5yb2xsb3V0LnYxLlNldFRpbWVyEjAKC2ludm9jYXRpb25zGAggAygLMhsucm9sbG91dC52MS5TdGFydEludm9jYXRpb24SKAoIY2hpbGRyZW4YCSADKAsyFi5yb2xsb3V0LnYxLlN0YXJ0Q2hpbGQSHwoFc2VuZHMYCiADKAsyEC5yb2xsb3V0LnYxLlNlbmQSJgoHYWN0aW9ucxgLIAMoCzIVLnJvbGxvdXQudjEuUnVuQWN0aW9uEiAKBWZpbmFsGAwgASgLMhEucm9sbG91dC52MS5GaW5hbEIICgZfc3RhdGUiWgoIU2V0VGltZXISCgoCaWQYASABKAkSEAoIZGVsYXlfbXMYAiABKAQSDQoFZXZlbnQYAyABKAwSCgoCdG8YBCABKAkSFQoNb25seV9pZl90aGVyZRgFIAEoCCI8Cg9TdGFydEludm9jYXRpb24SCgoCaWQYASABKAkSDgoGc291cmNlGAIgASgJEg0KBWlucHV0GAMgASgMIjcKClN0YXJ0Q2hpbGQSCgoCaWQYASABKAkSDgoGc291cmNlGAIgASgJEg0KBWlucHV0GAMgASgMIjgKBFNlbmQSCgoCdG8YASABKAkSDQoFZXZlbnQYAiABKAwSFQoNb25seV9pZl90aGVyZRgDIAEoCCIpCglSdW5BY3Rpb24SDAoEdHlwZRgBIAEoCRIOCgZwYXJhbXMYAiABKAwiXwoFRmluYWwSDgoGb3V0cHV0GAEgASgMEhIKBWVycm9yGAIgASgJSACIAQESGAoLaWRsZV90dGxfbXMYAyABKARIAYgBAUIICgZfZXJyb3JCDgoMX2lkbGVfdHRsX21zIsgDCgZSZXN1bHQSJAoHYXR0ZW1wdBgBIAEoCzITLnJvbGxvdXQudjEuQXR0ZW1wdBISCgVlcG9jaBgCIAEoBEgAiAEBEikKB291dGNvbWUYAyABKA4yGC5yb2xsb3V0LnYxLk91dGNvbWVDbGFzcxIOCgZvdXRwdXQYBCABKAwSFQoNb3V0cHV0X2RpZ2VzdBgFIAEoDBIVCg1lcnJvcl9tZXNzYWdlGAYgASgJEhIKCmNoZWNrcG9pbnQYByABKAwSEwoLaW5jYXJuYXRpb24YCCABKAwSFgoOcGx1Z2luX3ZlcnNpb24YCSABKAkSFQoNc3RhcnRlZF9hdF9tcxgKIAEoAxITCgtkdXJhdGlvbl9tcxgLIAEoBBILCgNsb2cYDCABKAwSEAoIcmVzcG9uc2UYDSABKAwSEQoJcGVybWFuZW50GA4gASgIEiAKBWtleWVkGA8gASgLMhEucm9sbG91dC52MS5LZXllZBISCgpzcGFyZXNfa2V5GBAgASgIEiUKCG1lYXN1cmVzGBEgAygLMhMucm9sbG91dC52MS5NZWFzdXJlEhUKDXZlcnNpb25fbmFtZWQYEiABKAhCCAoGX2Vwb2NoIj0KB01lYXN1cmUSEgoFdmFsdWUYASABKAFIAIgBARIUCgxub3RfYV9udW1iZXIYAiABKAhCCAoGX3ZhbHVlIjQKBkNyZWRpdBIMCgRtb3JlGAEgASgNEhIKBXVwX3RvGAIgASgESACIAQFCCAoGX3VwX3RvIi8KBlJlY2FsbBIlCghyZWNhbGxlZBgBIAMoCzITLnJvbGxvdXQudjEuQXR0ZW1wdCI0CghIYW5kQmFjaxIoCgtoYW5kZWRfYmFjaxgBIAMoCzITLnJvbGxvdXQudjEuQXR0ZW1wdCIsCgREcm9wEiQKB2Ryb3BwZWQYASADKAsyEy5yb2xsb3V0LnYxLkF0dGVtcHQiZAoKQ2hlY2twb2ludBIkCgdhdHRlbXB0GAEgASgLMhMucm9sbG91dC52MS5BdHRlbXB0EhIKBWVwb2NoGAIgASgESACIAQESEgoKY2hlY2twb2ludBgDIAEoDEIICgZfZXBvY2giPgoPQ2hlY2twb2ludEJhdGNoEisKC2NoZWNrcG9pbnRzGAEgAygLMhYucm9sbG91dC52MS5DaGVja3BvaW50IrEDCg5TZXNzaW9uUmVxdWVzdBIqCgZ3b3JrZXIYASABKAsyGi5yb2xsb3V0LnYxLldvcmtlckVudmVsb3BlEhgKEGFja2VkX2Fzc2lnbm1lbnQYAiABKAQSIgoFaGVsbG8YAyABKAsyES5yb2xsb3V0LnYxLkhlbGxvSAASJAoGY3JlZGl0GAQgASgLMhIucm9sbG91dC52MS5DcmVkaXRIABIqCgdyZXN1bHRzGAUgASgLMhcucm9sbG91dC52MS5SZXN1bHRCYXRjaEgAEikKCWhhbmRfYmFjaxgGIAEoCzIULnJvbGxvdXQudjEuSGFuZEJhY2tIABIyCgtjaGVja3BvaW50cxgHIAEoCzIbLnJvbGxvdXQudjEuQ2hlY2twb2ludEJhdGNoSAASQgoUcGFydGl0aW9uX2NoZWNrcG9pbnQYCCABKAsyIi5yb2xsb3V0LnYxLlBhcnRpdGlvbkNoZWNrcG9pbnRBY2tIABI3ChBwYXJ0aXRpb25fbG9hZGVkGAkgASgLMhsucm9sbG91dC52MS5QYXJ0aXRpb25Mb2FkZWRIAEIHCgVmcmFtZSJCCgtSZXN1bHRCYXRjaBIOCgZudW1iZXIYASABKAQSIwoHcmVzdWx0cxgCIAMoCzISLnJvbGxvdXQudjEuUmVzdWx0IrwDCg9TZXNzaW9uUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSFQoNYWNrZWRfcmVzdWx0cxgCIAEoBBIrCgd2ZXJkaWN0GAMgASgLMhgucm9sbG91dC52MS5IZWxsb1ZlcmRpY3RIABIyCgthc3NpZ25tZW50cxgEIAEoCzIbLnJvbGxvdXQudjEuQXNzaWdubWVudEJhdGNoSAASJAoGcmVjYWxsGAUgASgLMhIucm9sbG91dC52MS5SZWNhbGxIABIgCgRkcm9wGAYgASgLMhAucm9sbG91dC52MS5Ecm9wSAASRwoVcGFydGl0aW9uX2NoZWNrcG9pbnRzGAcgASgLMiYucm9sbG91dC52MS5QYXJ0aXRpb25DaGVja3BvaW50UmVxdWVzdEgAEjcKEHBhcnRpdGlvbl9zdGF0ZXMYCCABKAsyGy5yb2xsb3V0LnYxLlBhcnRpdGlvblN0YXRlc0gAEigKB2NvbW1pdHMYCSADKAsyFy5yb2xsb3V0LnYxLkJhdGNoQ29tbWl0QgcKBWZyYW1lIj8KC0JhdGNoQ29tbWl0Eg4KBm51bWJlchgBIAEoBBIOCgZjb21taXQYAiABKAQSEAoIbGVmdF9vdXQYAyADKA0iQgoUR2V0QXNzaWdubWVudFJlcXVlc3QSKgoGd29ya2VyGAEgASgLMhoucm9sbG91dC52MS5Xb3JrZXJFbnZlbG9wZSKxAQoVR2V0QXNzaWdubWVudFJlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlEhgKEGFzc2lnbm1lbnRfZXBvY2gYAiABKAQSLgoKcGFydGl0aW9ucxgDIAMoCzIaLnJvbGxvdXQudjEuT3duZWRQYXJ0aXRpb24SGAoQdG90YWxfcGFydGl0aW9ucxgEIAEoDSJYCg5Pd25lZFBhcnRpdGlvbhIRCglwYXJ0aXRpb24YASABKA0SMwoKY2hlY2twb2ludBgCIAEoCzIfLnJvbGxvdXQudjEuUGFydGl0aW9uQ2hlY2twb2ludCI0ChNQYXJ0aXRpb25DaGVja3BvaW50Eg4KBm9mZnNldBgBIAEoBBINCgVwbGFjZRgCIAEoCSIsChpQYXJ0aXRpb25DaGVja3BvaW50UmVxdWVzdBIOCgZudW1iZXIYASABKAQiVwoWUGFydGl0aW9uQ2hlY2twb2ludEFjaxIOCgZudW1iZXIYASABKAQSLQoHd3JpdHRlbhgCIAMoCzIcLnJvbGxvdXQudjEuV3JpdHRlblBhcnRpdGlvbiJaChBXcml0dGVuUGFydGl0aW9uEhEKCXBhcnRpdGlvbhgBIAEoDRIzCgpjaGVja3BvaW50GAIgASgLMh8ucm9sbG91dC52MS5QYXJ0aXRpb25DaGVja3BvaW50ImcKD1BhcnRpdGlvblN0YXRlcxIRCglwYXJ0aXRpb24YASABKA0SJAoGc3RhdGVzGAIgAygLMhQucm9sbG91dC52MS5LZXlTdGF0ZRINCgV1cF90bxgDIAEoBBIMCgRsYXN0GAQgASgIIkUKCEtleVN0YXRlEgsKA2tleRgBIAEoCRIOCgZjb21taXQYAiABKAQSEgoFc3RhdGUYAyABKAxIAIgBAUIICgZfc3RhdGUiqAEKD1BhcnRpdGlvbkxvYWRlZBIRCglwYXJ0aXRpb24YASABKA0SGAoQYXNzaWdubWVudF9lcG9jaBgCIAEoBBIOCgZvZmZzZXQYAyABKAQSEAoIY29tcGxldGUYBCABKAgSDgoGbG9hZGVkGAUgASgEEhAKCHJlcGxheWVkGAYgASgEEhMKC2R1cmF0aW9uX21zGAcgASgEEg8KB2Ryb3BwZWQYCCABKAgi7gEKC1B1bGxSZXF1ZXN0EioKBndvcmtlchgBIAEoCzIaLnJvbGxvdXQudjEuV29ya2VyRW52ZWxvcGUSEgoKcmVxdWVzdF9pZBgCIAEoDBIYChBhY2tlZF9hc3NpZ25tZW50GAMgASgEEg4KBmNyZWRpdBgEIAEoDRIPCgd3YWl0X21zGAUgASgNEiUKBGhlbGQYBiADKAsyFy5yb2xsb3V0LnYxLkhlbGRBdHRlbXB0EigKC2hhbmRlZF9iYWNrGAcgAygLMhMucm9sbG91dC52MS5BdHRlbXB0EhMKC2NhbGxfbnVtYmVyGAggASgEItQBCgxQdWxsUmVzcG9uc2USNAoLY29vcmRpbmF0b3IYASABKAsyHy5yb2xsb3V0LnYxLkNvb3JkaW5hdG9yRW52ZWxvcGUSMAoLYXNzaWdubWVudHMYAiABKAsyGy5yb2xsb3V0LnYxLkFzc2lnbm1lbnRCYXRjaBIiCgZyZWNhbGwYAyABKAsyEi5yb2xsb3V0LnYxLlJlY2FsbBIeCgRkcm9wGAQgASgLMhAucm9sbG91dC52MS5Ecm9wEhgKEG1heF9vdXRwdXRfYnl0ZXMYBSABKAQigQEKFFJlcG9ydFJlc3VsdHNSZXF1ZXN0EioKBndvcmtlchgBIAEoCzIaLnJvbGxvdXQudjEuV29ya2VyRW52ZWxvcGUSGAoQYWNrZWRfYXNzaWdubWVudBgCIAEoBBIjCgdyZXN1bHRzGAMgAygLMhIucm9sbG91dC52MS5SZXN1bHQiTQoVUmVwb3J0UmVzdWx0c1Jlc3BvbnNlEjQKC2Nvb3JkaW5hdG9yGAEgASgLMh8ucm9sbG91dC52MS5Db29yZGluYXRvckVudmVsb3BlKnIKCUhlbGRQaGFzZRIaChZIRUxEX1BIQVNFX1VOU1BFQ0lGSUVEEAASGAoUSEVMRF9QSEFTRV9VTlNUQVJURUQQARIWChJIRUxEX1BIQVNFX1JVTk5JTkcQAhIXChNIRUxEX1BIQVNFX0ZJTklTSEVEEAMqWQoLSGVsZFZlcmRpY3QSHAoYSEVMRF9WRVJESUNUX1VOU1BFQ0lGSUVEEAASFQoRSEVMRF9WRVJESUNUX0tFRVAQARIVChFIRUxEX1ZFUkRJQ1RfRFJPUBACKvkCCgxPdXRjb21lQ2xhc3MSHQoZT1VUQ09NRV9DTEFTU19VTlNQRUNJRklFRBAAEhkKFU9VVENPTUVfQ0xBU1NfU1VDQ0VTUxABEhcKE09VVENPTUVfQ0xBU1NfRVJST1IQAhIZChVPVVRDT01FX0NMQVNTX1RJTUVPVVQQAxIXChNPVVRDT01FX0NMQVNTX0NSQVNIEAQSGwoXT1VUQ09NRV9DTEFTU19UT09fTEFSR0UQBRIbChdPVVRDT01FX0NMQVNTX1BSRUVNUFRFRBAGEhgKFE9VVENPTUVfQ0xBU1NfU1RPTEVOEAcSGAoUT1VUQ09NRV9DTEFTU19GRU5DRUQQCBIbChdPVVRDT01FX0NMQVNTX0NBTkNFTExFRBAJEhYKEk9VVENPTUVfQ0xBU1NfTE9TVBAKEh4KGk9VVENPTUVfQ0xBU1NfQ1JBU0hfU0hBUkVEEAsSHwobT1VUQ09NRV9DTEFTU19TVEFURV9NSVNTSU5HEAwyywIKC1dvcmtTZXJ2aWNlEkYKB1Nlc3Npb24SGi5yb2xsb3V0LnYxLlNlc3Npb25SZXF1ZXN0Ghsucm9sbG91dC52MS5TZXNzaW9uUmVzcG9uc2UoATABEj4KBFB1bGwSFy5yb2xsb3V0LnYxLlB1bGxSZXF1ZXN0Ghgucm9sbG91dC52MS5QdWxsUmVzcG9uc2UiA5ACAhJZCg1SZXBvcnRSZXN1bHRzEiAucm9sbG91dC52MS5SZXBvcnRSZXN1bHRzUmVxdWVzdBohLnJvbGxvdXQudjEuUmVwb3J0UmVzdWx0c1Jlc3BvbnNlIgOQAgISWQoNR2V0QXNzaWdubWVudBIgLnJvbGxvdXQudjEuR2V0QXNzaWdubWVudFJlcXVlc3QaIS5yb2xsb3V0LnYxLkdldEFzc2lnbm1lbnRSZXNwb25zZSIDkAIBYgZwcm90bzM", [file_rollout_v1_common]);
 
 /**
  * An item to execute. The payload is opaque to the coordinator.
@@ -965,25 +965,42 @@ export const CreditSchema: GenMessage<Credit> = /*@__PURE__*/
   messageDesc(file_rollout_v1_work, 23);
 
 /**
- * From the coordinator: hand these back if they have not started. Each such request is answered by one release, which may be
- * empty. From the worker: these had not started and never will. It may come unasked: when the worker drains, or has more than it
- * gets through soon.
+ * Hand these back if they have not started. Each recall is answered by one `HandBack`, which may be empty.
  *
- * @generated from message rollout.v1.Release
+ * @generated from message rollout.v1.Recall
  */
-export type Release = Message<"rollout.v1.Release"> & {
+export type Recall = Message<"rollout.v1.Recall"> & {
   /**
-   * @generated from field: repeated rollout.v1.Attempt released = 1;
+   * @generated from field: repeated rollout.v1.Attempt recalled = 1;
    */
-  released: Attempt[];
+  recalled: Attempt[];
 };
 
 /**
- * Describes the message rollout.v1.Release.
- * Use `create(ReleaseSchema)` to create a new message.
+ * Describes the message rollout.v1.Recall.
+ * Use `create(RecallSchema)` to create a new message.
  */
-export const ReleaseSchema: GenMessage<Release> = /*@__PURE__*/
+export const RecallSchema: GenMessage<Recall> = /*@__PURE__*/
   messageDesc(file_rollout_v1_work, 24);
+
+/**
+ * These had not started and never will. It may come unasked: when the worker drains, or has more than it gets through soon.
+ *
+ * @generated from message rollout.v1.HandBack
+ */
+export type HandBack = Message<"rollout.v1.HandBack"> & {
+  /**
+   * @generated from field: repeated rollout.v1.Attempt handed_back = 1;
+   */
+  handedBack: Attempt[];
+};
+
+/**
+ * Describes the message rollout.v1.HandBack.
+ * Use `create(HandBackSchema)` to create a new message.
+ */
+export const HandBackSchema: GenMessage<HandBack> = /*@__PURE__*/
+  messageDesc(file_rollout_v1_work, 25);
 
 /**
  * From the coordinator: nobody wants these any more. They are killed if they run, forgotten if not, and leave no result.
@@ -1002,7 +1019,7 @@ export type Drop = Message<"rollout.v1.Drop"> & {
  * Use `create(DropSchema)` to create a new message.
  */
 export const DropSchema: GenMessage<Drop> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 25);
+  messageDesc(file_rollout_v1_work, 26);
 
 /**
  * What a running attempt would go on from if it ended without a word. The last one counts; one that is lost, or of an
@@ -1034,7 +1051,7 @@ export type Checkpoint = Message<"rollout.v1.Checkpoint"> & {
  * Use `create(CheckpointSchema)` to create a new message.
  */
 export const CheckpointSchema: GenMessage<Checkpoint> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 26);
+  messageDesc(file_rollout_v1_work, 27);
 
 /**
  * Not acknowledged.
@@ -1053,7 +1070,7 @@ export type CheckpointBatch = Message<"rollout.v1.CheckpointBatch"> & {
  * Use `create(CheckpointBatchSchema)` to create a new message.
  */
 export const CheckpointBatchSchema: GenMessage<CheckpointBatch> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 27);
+  messageDesc(file_rollout_v1_work, 28);
 
 /**
  * Without a frame it is an acknowledgement alone.
@@ -1096,10 +1113,10 @@ export type SessionRequest = Message<"rollout.v1.SessionRequest"> & {
     case: "results";
   } | {
     /**
-     * @generated from field: rollout.v1.Release release = 6;
+     * @generated from field: rollout.v1.HandBack hand_back = 6;
      */
-    value: Release;
-    case: "release";
+    value: HandBack;
+    case: "handBack";
   } | {
     /**
      * @generated from field: rollout.v1.CheckpointBatch checkpoints = 7;
@@ -1126,7 +1143,7 @@ export type SessionRequest = Message<"rollout.v1.SessionRequest"> & {
  * Use `create(SessionRequestSchema)` to create a new message.
  */
 export const SessionRequestSchema: GenMessage<SessionRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 28);
+  messageDesc(file_rollout_v1_work, 29);
 
 /**
  * @generated from message rollout.v1.ResultBatch
@@ -1150,7 +1167,7 @@ export type ResultBatch = Message<"rollout.v1.ResultBatch"> & {
  * Use `create(ResultBatchSchema)` to create a new message.
  */
 export const ResultBatchSchema: GenMessage<ResultBatch> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 29);
+  messageDesc(file_rollout_v1_work, 30);
 
 /**
  * Without a frame it is an acknowledgement alone.
@@ -1187,12 +1204,10 @@ export type SessionResponse = Message<"rollout.v1.SessionResponse"> & {
     case: "assignments";
   } | {
     /**
-     * Hand back these attempts if they have not started.
-     *
-     * @generated from field: rollout.v1.Release release = 5;
+     * @generated from field: rollout.v1.Recall recall = 5;
      */
-    value: Release;
-    case: "release";
+    value: Recall;
+    case: "recall";
   } | {
     /**
      * @generated from field: rollout.v1.Drop drop = 6;
@@ -1227,7 +1242,7 @@ export type SessionResponse = Message<"rollout.v1.SessionResponse"> & {
  * Use `create(SessionResponseSchema)` to create a new message.
  */
 export const SessionResponseSchema: GenMessage<SessionResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 30);
+  messageDesc(file_rollout_v1_work, 31);
 
 /**
  * @generated from message rollout.v1.BatchCommit
@@ -1258,7 +1273,7 @@ export type BatchCommit = Message<"rollout.v1.BatchCommit"> & {
  * Use `create(BatchCommitSchema)` to create a new message.
  */
 export const BatchCommitSchema: GenMessage<BatchCommit> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 31);
+  messageDesc(file_rollout_v1_work, 32);
 
 /**
  * @generated from message rollout.v1.GetAssignmentRequest
@@ -1275,7 +1290,7 @@ export type GetAssignmentRequest = Message<"rollout.v1.GetAssignmentRequest"> & 
  * Use `create(GetAssignmentRequestSchema)` to create a new message.
  */
 export const GetAssignmentRequestSchema: GenMessage<GetAssignmentRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 32);
+  messageDesc(file_rollout_v1_work, 33);
 
 /**
  * @generated from message rollout.v1.GetAssignmentResponse
@@ -1311,7 +1326,7 @@ export type GetAssignmentResponse = Message<"rollout.v1.GetAssignmentResponse"> 
  * Use `create(GetAssignmentResponseSchema)` to create a new message.
  */
 export const GetAssignmentResponseSchema: GenMessage<GetAssignmentResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 33);
+  messageDesc(file_rollout_v1_work, 34);
 
 /**
  * @generated from message rollout.v1.OwnedPartition
@@ -1335,7 +1350,7 @@ export type OwnedPartition = Message<"rollout.v1.OwnedPartition"> & {
  * Use `create(OwnedPartitionSchema)` to create a new message.
  */
 export const OwnedPartitionSchema: GenMessage<OwnedPartition> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 34);
+  messageDesc(file_rollout_v1_work, 35);
 
 /**
  * A partition's committed states as a worker has kept them. A cache: what is wrong or missing in it is sent again, and nothing else
@@ -1364,7 +1379,7 @@ export type PartitionCheckpoint = Message<"rollout.v1.PartitionCheckpoint"> & {
  * Use `create(PartitionCheckpointSchema)` to create a new message.
  */
 export const PartitionCheckpointSchema: GenMessage<PartitionCheckpoint> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 35);
+  messageDesc(file_rollout_v1_work, 36);
 
 /**
  * Each worker keeps a checkpoint of each of its partitions, when it can; nobody waits for it.
@@ -1385,7 +1400,7 @@ export type PartitionCheckpointRequest = Message<"rollout.v1.PartitionCheckpoint
  * Use `create(PartitionCheckpointRequestSchema)` to create a new message.
  */
 export const PartitionCheckpointRequestSchema: GenMessage<PartitionCheckpointRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 36);
+  messageDesc(file_rollout_v1_work, 37);
 
 /**
  * A partition that the worker has not written is not in the list. One message answers a request.
@@ -1409,7 +1424,7 @@ export type PartitionCheckpointAck = Message<"rollout.v1.PartitionCheckpointAck"
  * Use `create(PartitionCheckpointAckSchema)` to create a new message.
  */
 export const PartitionCheckpointAckSchema: GenMessage<PartitionCheckpointAck> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 37);
+  messageDesc(file_rollout_v1_work, 38);
 
 /**
  * @generated from message rollout.v1.WrittenPartition
@@ -1431,7 +1446,7 @@ export type WrittenPartition = Message<"rollout.v1.WrittenPartition"> & {
  * Use `create(WrittenPartitionSchema)` to create a new message.
  */
 export const WrittenPartitionSchema: GenMessage<WrittenPartition> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 38);
+  messageDesc(file_rollout_v1_work, 39);
 
 /**
  * States of a partition that a worker is to keep: those that were committed after the offset of the checkpoint that it was told of.
@@ -1469,7 +1484,7 @@ export type PartitionStates = Message<"rollout.v1.PartitionStates"> & {
  * Use `create(PartitionStatesSchema)` to create a new message.
  */
 export const PartitionStatesSchema: GenMessage<PartitionStates> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 39);
+  messageDesc(file_rollout_v1_work, 40);
 
 /**
  * @generated from message rollout.v1.KeyState
@@ -1498,7 +1513,7 @@ export type KeyState = Message<"rollout.v1.KeyState"> & {
  * Use `create(KeyStateSchema)` to create a new message.
  */
 export const KeyStateSchema: GenMessage<KeyState> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 40);
+  messageDesc(file_rollout_v1_work, 41);
 
 /**
  * First when the worker has read the checkpoint of a partition, with the offset from which it wants to be sent states, and again for each
@@ -1566,7 +1581,7 @@ export type PartitionLoaded = Message<"rollout.v1.PartitionLoaded"> & {
  * Use `create(PartitionLoadedSchema)` to create a new message.
  */
 export const PartitionLoadedSchema: GenMessage<PartitionLoaded> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 41);
+  messageDesc(file_rollout_v1_work, 42);
 
 /**
  * @generated from message rollout.v1.PullRequest
@@ -1613,9 +1628,9 @@ export type PullRequest = Message<"rollout.v1.PullRequest"> & {
   /**
    * These had not started and never will.
    *
-   * @generated from field: repeated rollout.v1.Attempt released = 7;
+   * @generated from field: repeated rollout.v1.Attempt handed_back = 7;
    */
-  released: Attempt[];
+  handedBack: Attempt[];
 
   /**
    * Grows with each call of the worker's process; a repeated call has that of the first. A call that a later one has overtaken
@@ -1631,7 +1646,7 @@ export type PullRequest = Message<"rollout.v1.PullRequest"> & {
  * Use `create(PullRequestSchema)` to create a new message.
  */
 export const PullRequestSchema: GenMessage<PullRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 42);
+  messageDesc(file_rollout_v1_work, 43);
 
 /**
  * @generated from message rollout.v1.PullResponse
@@ -1648,11 +1663,11 @@ export type PullResponse = Message<"rollout.v1.PullResponse"> & {
   assignments?: AssignmentBatch | undefined;
 
   /**
-   * Hand these back with the next pull if they have not started.
+   * Answered with the next pull.
    *
-   * @generated from field: rollout.v1.Release release = 3;
+   * @generated from field: rollout.v1.Recall recall = 3;
    */
-  release?: Release | undefined;
+  recall?: Recall | undefined;
 
   /**
    * Of what the request said it holds: nobody wants these any more.
@@ -1674,7 +1689,7 @@ export type PullResponse = Message<"rollout.v1.PullResponse"> & {
  * Use `create(PullResponseSchema)` to create a new message.
  */
 export const PullResponseSchema: GenMessage<PullResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 43);
+  messageDesc(file_rollout_v1_work, 44);
 
 /**
  * @generated from message rollout.v1.ReportResultsRequest
@@ -1701,7 +1716,7 @@ export type ReportResultsRequest = Message<"rollout.v1.ReportResultsRequest"> & 
  * Use `create(ReportResultsRequestSchema)` to create a new message.
  */
 export const ReportResultsRequestSchema: GenMessage<ReportResultsRequest> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 44);
+  messageDesc(file_rollout_v1_work, 45);
 
 /**
  * The results of the request are on stable storage.
@@ -1720,7 +1735,7 @@ export type ReportResultsResponse = Message<"rollout.v1.ReportResultsResponse"> 
  * Use `create(ReportResultsResponseSchema)` to create a new message.
  */
 export const ReportResultsResponseSchema: GenMessage<ReportResultsResponse> = /*@__PURE__*/
-  messageDesc(file_rollout_v1_work, 45);
+  messageDesc(file_rollout_v1_work, 46);
 
 /**
  * @generated from enum rollout.v1.HeldPhase
@@ -1875,7 +1890,7 @@ export const OutcomeClassSchema: GenEnum<OutcomeClass> = /*@__PURE__*/
   enumDesc(file_rollout_v1_work, 2);
 
 /**
- * Work travels here: assignments down, acknowledgements, results and releases up.
+ * Work travels here: assignments down, acknowledgements, results and what is handed back up.
  *
  * @generated from service rollout.v1.WorkService
  */

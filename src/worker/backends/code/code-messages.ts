@@ -3,8 +3,7 @@
 // Keeps true: one attempt at a time; every `execute` is answered by one `ended`, and every `save` by one `saved`, unless the process
 // dies.
 import { deserialize, serialize } from "node:v8";
-import type { KeyOfItem, StateChange } from "../backend.ts";
-import type { Ask, KeyEnd } from "../key-asks.ts";
+import type { KeyOfItem, Outcome } from "../backend.ts";
 
 /** The first message: what to load. */
 export interface LoadMessage {
@@ -45,22 +44,9 @@ export type ToCode =
 
 /** How the code ended by itself. */
 export type CodeOutcome =
-  | {
-      readonly kind: "success";
-      readonly output: Uint8Array;
-      readonly state?: StateChange;
-      readonly asks?: readonly Ask[];
-      readonly end?: KeyEnd;
-    }
-  /** `isPermanent` and `sparesKey`: as of a backend's outcome. */
-  | {
-      readonly kind: "error";
-      readonly message: string;
-      readonly isPermanent?: boolean;
-      readonly sparesKey?: boolean;
-    }
-  | { readonly kind: "too_large"; readonly message: string }
-  | { readonly kind: "preempted"; readonly checkpoint?: Uint8Array };
+  | Extract<Outcome, { readonly kind: "success" | "preempted" }>
+  | Omit<Extract<Outcome, { readonly kind: "error" }>, "response">
+  | { readonly kind: "too_large"; readonly message: string };
 
 export type FromCode =
   /** `saves`: it can save what it has learned. */

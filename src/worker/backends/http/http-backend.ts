@@ -29,7 +29,7 @@ export interface HttpBackendOptions extends ServerSurroundings {
   readonly maxOutputBytes: number;
   /** Sends a request; over the network unless said. */
   readonly exchange?: (options: ExchangeOptions) => Promise<Exchange>;
-  /** No item can be executed, by no fault of theirs. Once, and when there are items. */
+  /** Called once, and only while there are items: none can be executed, by no fault of theirs. */
   readonly onBroken: (reason: string) => void;
 }
 
@@ -50,7 +50,7 @@ export class HttpBackend implements Backend {
   readonly #agent: Agent;
   readonly #server: LaunchedServer | undefined;
   #awaySinceMs: number | undefined;
-  /** Why it is broken. */
+  /** The reason why it is broken; undefined while it is not. */
   #obstacle: string | undefined;
   #isTold = false;
   #isPreparing = false;
@@ -125,7 +125,7 @@ export class HttpBackend implements Backend {
     }
   }
 
-  /** The trouble of a server that is not the worker's own only while items wait for it: otherwise nobody knows whether it is over. */
+  /** A server that the worker has not launched is in trouble only while items wait for it: otherwise nobody knows whether that is over. */
   trouble(): string | undefined {
     const { trouble, headers } = this.#shared;
     const { known } = trouble;
@@ -143,7 +143,7 @@ export class HttpBackend implements Backend {
   #wordsOf({ kind, reason, sinceMs }: KnownTrouble): string {
     const { clock, spec } = this.#options;
     const url = this.#server === undefined ? spec.url : this.#server.url;
-    // Without what follows the host: a query may hold what is nobody's business.
+    // Scheme and host alone: a query may hold secrets.
     const server = url === undefined ? "the server" : `the server at ${new URL(url).origin}`;
     const what = `${TROUBLE_WORDS[kind](server)}: ${reason}`;
     return `${what}, ${forHowLong(clock.monotonicMs() - sinceMs)}`;

@@ -63,7 +63,7 @@ export const command = fc.oneof(
   to(6, "credit", { worker, more: fc.integer({ min: 1, max: 4 }) }),
   to(8, "report", { worker, at, count: fc.integer({ min: 1, max: 3 }), outcome }),
   to(5, "repeat", { at: fc.nat(60), isSuccess: fc.boolean() }),
-  to(3, "release", { worker, at }),
+  to(3, "handBack", { worker, at }),
   to(5, "hello", { worker, unarrived: fc.nat(2) }),
   to(1, "die", { worker, finished: fc.nat(1) }),
   to(1, "silence", { worker }),
@@ -138,8 +138,8 @@ export class LedgerRun {
         await this.#report(earlier.by, [earlier.item], next.isSuccess ? "success" : earlier.outcome.kind);
         break;
       }
-      case "release":
-        await this.#release(this.#worker(next.worker), next.at);
+      case "handBack":
+        await this.#handBack(this.#worker(next.worker), next.at);
         break;
       case "hello": {
         const one = this.#worker(next.worker);
@@ -191,7 +191,7 @@ export class LedgerRun {
     await this.#ledger.step(what === "pause" ? { kind: what, reason: "", answer } : { kind: what, answer });
   }
 
-  /** Some of the items that have failed are taken back. */
+  /** Some of the items that have failed are retried. */
   async #retry(index: number, count: number): Promise<void> {
     const rows = await this.#ledger.rowsUnder(FAILED_PREFIX);
     const failed = from(rows, index).slice(0, count).map(failedItemOf);
@@ -300,7 +300,7 @@ export class LedgerRun {
     await this.#ledger.step(by.resultsInput(reports));
   }
 
-  async #release(by: WorldWorker, index: number): Promise<void> {
+  async #handBack(by: WorldWorker, index: number): Promise<void> {
     const items = from(by.held, index).slice(0, 1);
     const { wallMs } = this.#ledger;
     if (this.#isHeard(by))
@@ -308,7 +308,7 @@ export class LedgerRun {
     // They may turn out to have been executed all the same.
     for (const item of items) this.#reports.push({ by, item, outcome: outcomeOf("success", item) });
     by.forget(items);
-    await this.#ledger.step({ kind: "released", workerId: by.id, port: by.port, attempts: items });
+    await this.#ledger.step({ kind: "handedBack", workerId: by.id, port: by.port, attempts: items });
   }
 
   /** Says what it holds, `finished` being results of an earlier process; what is not kept is dropped. */

@@ -72,7 +72,7 @@ describe("the ledger after a loss of power", () => {
 
   it("has every submission and every result that was acknowledged, and finishes", async () => {
     const step = fc.record({
-      what: fc.constantFrom("submit", "ask", "ask", "report", "report", "fail", "release", "power"),
+      what: fc.constantFrom("submit", "ask", "ask", "report", "report", "fail", "handBack", "power"),
       worker: fc.nat(1),
       count: fc.integer({ min: 1, max: 3 }),
     });
@@ -103,8 +103,8 @@ describe("the ledger after a loss of power", () => {
             case "fail":
               await worker.report(items, { kind: "preempted" });
               break;
-            case "release":
-              await worker.release(items);
+            case "handBack":
+              await worker.handBack(items);
               break;
             default:
               await ledger.losePower(random);

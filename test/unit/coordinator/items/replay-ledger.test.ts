@@ -30,7 +30,7 @@ async function ledgerWith(done: number): Promise<World> {
   await ledger.submit(texts(10, "left"), { batchNumber: 2 });
   await worker.ask(10);
   await worker.report(worker.held.slice(0, 2), ERROR);
-  await worker.release(worker.held.slice(0, 2));
+  await worker.handBack(worker.held.slice(0, 2));
   await ledger.submit(["never given out"], { batchNumber: 3 });
   return ledger;
 }

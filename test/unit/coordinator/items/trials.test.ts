@@ -108,7 +108,7 @@ describe("an attempt on trial", () => {
 
   it("that is handed back may be tried again", async () => {
     await world.submit(["a"]);
-    await worker.release([await give(CANDIDATE)]);
+    await worker.handBack([await give(CANDIDATE)]);
     expect(await next()).to.deep.equal({ ...asItWas, tried: "" });
   });
 

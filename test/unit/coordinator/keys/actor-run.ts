@@ -101,7 +101,7 @@ export class ActorRun {
     await worker.ask(1);
   }
 
-  /** One that fails for good ends an invocation; any other is taken back by an operator. */
+  /** One that fails for good ends an invocation; any other is retried by an operator. */
   async #fail(worker: WorldWorker, item: HeldItem): Promise<void> {
     const { keyed, text } = item;
     const before = this.world.state.ledger.tally.count("failed");

@@ -56,7 +56,7 @@ export class KeyRun {
   readonly #skipped = new Set<Place>();
   /** Items that were given out before, by place. */
   readonly #begun = new Set<Place>();
-  /** Items that were taken back after they were skipped. */
+  /** Items that were retried after they were skipped. */
   readonly #retaken = new Set<Place>();
   #submitted = 0;
   #incarnations = 10;
@@ -144,7 +144,7 @@ export class KeyRun {
 
   async #release(worker: WorldWorker): Promise<void> {
     const [item] = worker.held.slice(-1);
-    if (item !== undefined) await worker.release([item]);
+    if (item !== undefined) await worker.handBack([item]);
   }
 
   async #restart(): Promise<void> {

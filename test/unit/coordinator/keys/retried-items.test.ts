@@ -27,7 +27,7 @@ async function executed(world: World, worker: WorldWorker): Promise<string[]> {
 
 describe("items of a key that are retried", () => {
   for (const order of ORDERS)
-    it(`go in order of submission, taken back as ${order.join(", ")}`, async () => {
+    it(`go in order of submission, retried as ${order.join(", ")}`, async () => {
       const world = await World.start({ keys: { totalPartitions: 16 } });
       const worker = await world.worker(1, { slots: 1, credit: 1 });
       const texts = Array.from({ length: COUNT }, (_, at) => `a ${at}`);

@@ -137,7 +137,7 @@ describe("states of versions", () => {
 });
 
 describe("an item that fails and spares its key", () => {
-  it("fails at once and parks nothing, and is taken back before all that wait", async () => {
+  it("fails at once and parks nothing, and is retried before all that wait", async () => {
     const world = await World.start({ store: new MemoryStore(), seed: 1 });
     const worker = await workerOf(world, 1, 1);
     await world.submit(["a 1", "a 2", "a 3"], { keyOf });

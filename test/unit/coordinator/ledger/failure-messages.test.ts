@@ -76,7 +76,7 @@ describe("the most frequent messages of failures", () => {
     ]);
   });
 
-  it("are forgotten with the items that are taken back", () => {
+  it("are forgotten with the items that are retried", () => {
     messages.erred(met("no"));
     fail(2, met("no"));
     messages.retried(met("no"));

@@ -38,7 +38,7 @@ describe("a row that cannot be read", () => {
     await worker.report(worker.held, ERROR);
     await worker.ask(2);
     expect(worker.texts).to.deep.equal(["returned", "running"]);
-    await worker.release(worker.held.slice(0, 1));
+    await worker.handBack(worker.held.slice(0, 1));
     const times = { enrolledAtWallMs: 1, endsAtWallMs: 2, warnFromWallMs: 2 };
     const identities = [enrolledEntry(BUNDLE, ENROLLED, times), revocationsEntry(new Map([[BUNDLE, 1]]))];
     await store.commit(batchOf({ puts: identities }));

@@ -83,7 +83,7 @@ describe("what is remembered of an item", () => {
       await ledger.watch(FAILURE_MS);
       await worker.rejoin([]);
       await worker.ask(1);
-      await worker.release([...worker.held]);
+      await worker.handBack([...worker.held]);
       await worker.hello([]);
       await worker.ask(1);
       await end({ outcome: PREEMPTED });
@@ -222,7 +222,7 @@ describe("what is remembered of an item", () => {
       await operator.submit(["urgent", "more urgent"], { priority: 9 });
       expect(await get(hexOf("d"))).to.deep.include({ ahead: 4, priority: 0 });
       expect(await get(hexOf("more urgent"))).to.deep.include({ ahead: 1, priority: 9 });
-      await worker.release([...worker.held]);
+      await worker.handBack([...worker.held]);
       expect(await get(hexOf("d"))).to.deep.include({ ahead: 5 });
     });
 

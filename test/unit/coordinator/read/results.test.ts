@@ -159,10 +159,10 @@ describe("the results of a run", () => {
     it(`of a cancelled run leave out what never finished, and end (${nameOf(order)})`, async () => {
       await operator.submit(["a", "b", "c"]);
       await worker.report(named("b"));
-      await worker.release(named("a"));
+      await worker.handBack(named("a"));
       // Taken back at once: it is asked for by nobody.
       await ledger.step({ kind: "pause", reason: "", answer: () => undefined });
-      await worker.release(worker.held.filter(({ text }) => text === "a"));
+      await worker.handBack(worker.held.filter(({ text }) => text === "a"));
       await operator.ask((run) => run.cancel({}));
       const { texts, last } = await operator.readAll(order);
       expect(texts).to.deep.equal(["b", "c"]);

@@ -34,16 +34,16 @@ describe("attempts of two versions with one worker", () => {
     await two.ask(20);
     await run.watch(500);
     const asked = one
-      .framesOf("release")
+      .framesOf("recall")
       .at(-1)
       ?.attempts.map(({ id }) => Buffer.from(id).toString("hex"));
     const stolen = one.held.filter(({ id }) => asked?.includes(Buffer.from(id).toString("hex")));
     expect(new Set(versions(stolen).values()), "of both versions").to.deep.equal(new Set(["", "2"]));
-    await one.release(stolen);
+    await one.handBack(stolen);
     const after = versions(two.held);
     for (const { text } of stolen) expect(after.get(text), text).to.equal(before.get(text));
     const kept = [...one.held];
-    await one.release(kept);
+    await one.handBack(kept);
     await one.beat();
     await run.fill(one, 20);
     const again = new Map([...versions(one.held), ...versions(two.held)]);
@@ -55,7 +55,7 @@ describe("attempts of two versions with one worker", () => {
     const before = versions(one.held);
     await run.world.lead();
     expect(await one.reconnect()).to.deep.equal(Array<boolean>(20).fill(true));
-    await one.release([...one.held]);
+    await one.handBack([...one.held]);
     // Until then it is taken for one that does not have the version.
     await one.beat();
     await run.fill(one, 20);

@@ -151,11 +151,11 @@ describe("an operator", () => {
     await worker.ask(16);
     const tried = worker.held.filter(({ pluginVersion }) => pluginVersion === "2");
     await run.steer(pause);
-    const recalled = worker.framesOf("release").at(-1)?.attempts ?? [];
+    const recalled = worker.framesOf("recall").at(-1)?.attempts ?? [];
     expect(recalled.map(({ id }) => Buffer.from(id).toString("hex")).sort()).to.deep.equal(
       tried.map(({ id }) => Buffer.from(id).toString("hex")).sort(),
     );
-    await worker.release(tried.slice(2));
+    await worker.handBack(tried.slice(2));
     await run.end(worker, (_, isCandidate) =>
       isCandidate ? { kind: "error", message: "it broke" } : undefined,
     );
@@ -175,7 +175,7 @@ describe("an operator", () => {
     const tried = (): number => worker.held.filter(({ pluginVersion }) => pluginVersion === "2").length;
     while (tried() === 0) await worker.ask(1);
     await run.steer(pause);
-    expect(worker.framesOf("release").at(-1)?.attempts).to.have.length(1);
+    expect(worker.framesOf("recall").at(-1)?.attempts).to.have.length(1);
   });
 
   it("promotes a stage, and only once however often that is said", async () => {
@@ -272,7 +272,7 @@ describe("workers with several versions", () => {
     if (worker === undefined) throw new Error("there is a worker");
     await run.fill(worker);
     const tried = worker.held.filter(({ pluginVersion }) => pluginVersion === "2");
-    await worker.release(tried);
+    await worker.handBack(tried);
     await run.fill(worker);
     expect(new Set(worker.held.map(({ pluginVersion }) => pluginVersion))).to.deep.equal(new Set([""]));
     await run.end(worker, () => SUCCESS);

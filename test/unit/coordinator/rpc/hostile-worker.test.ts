@@ -73,7 +73,7 @@ describe("a hostile worker", () => {
       return other.given.length === 2;
     });
     expect(other.given.map(({ text }) => text)).to.deep.equal(["c", "b"]);
-    expect(hoarder.frames).to.include("release").and.include("drop");
+    expect(hoarder.frames).to.include("recall").and.include("drop");
     for (const { text, ...attempt } of hoarder.given) await hoarder.report(attempt, 0n, text);
     expect(await run(), "it is too late").to.include({ done: 1, running: 2, staleReports: 2 });
     for (const { text, ...attempt } of other.given) await other.report(attempt, 0n, text);

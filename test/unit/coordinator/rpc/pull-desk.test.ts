@@ -308,7 +308,7 @@ describe("pull desk", () => {
       await rig.run();
       await rig.clock.advance(500);
       await rig.run();
-      expect(waiting.answer).to.deep.equal({ assignments: undefined, release: [], drop: [] });
+      expect(waiting.answer).to.deep.equal({ assignments: undefined, recall: [], drop: [] });
       await rig.world.submit(["a"]);
       expect(await pendingOf(rig)).to.deep.equal({ pending: 1, running: 0 });
     });
@@ -372,11 +372,11 @@ describe("pull desk", () => {
     await rig.run();
     const thief = rig.start(worker, { credit: 1, waitMs: 30_000 });
     await rig.run();
-    const release = polling.answer?.release ?? [];
-    expect(release.map(({ id }) => Buffer.from(id).toString("hex"))).to.deep.equal([
+    const recalled = polling.answer?.recall ?? [];
+    expect(recalled.map(({ id }) => Buffer.from(id).toString("hex"))).to.deep.equal([
       Buffer.from(had[2]?.id ?? []).toString("hex"),
     ]);
-    await rig.pull(victim, { held: held.slice(0, 2), released: release, ackedAssignment: 3 });
+    await rig.pull(victim, { held: held.slice(0, 2), handedBack: recalled, ackedAssignment: 3 });
     expect(thief.answer && [textsOf(thief.answer), attemptsOf(thief.answer)]).to.deep.equal([["c"], [2]]);
     const stolen = rig.world.events.events.filter(({ topic }) => topic === "work_stolen");
     expect(stolen).to.have.length(1);

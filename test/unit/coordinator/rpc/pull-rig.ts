@@ -52,7 +52,7 @@ export class PullRig {
     const asked = {
       requestId,
       held: [],
-      released: [],
+      handedBack: [],
       ackedAssignment: 0,
       callNumber: 0,
       credit: 0,

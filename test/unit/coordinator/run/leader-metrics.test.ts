@@ -101,7 +101,7 @@ describe("the metrics of a leader", () => {
     await ledger.submit(["a", "b", "c", "d"]);
     const thief = await ledger.worker(2, { slots: 2, credit: 4 });
     await ledger.watch(500, [victim, thief]);
-    await victim.release(victim.held.slice(-1));
+    await victim.handBack(victim.held.slice(-1));
     const [first] = victim.held;
     if (first === undefined) throw new Error("it was given nothing");
     await victim.report([first]);

@@ -90,7 +90,7 @@ describe("the part of a worker in a release", () => {
     await begin();
     const [worker] = run.workers as [WorldWorker];
     expect(await versionsOf(worker)).to.deep.equal(["", "2"]);
-    await worker.release(worker.held.filter(({ pluginVersion }) => pluginVersion === "2"));
+    await worker.handBack(worker.held.filter(({ pluginVersion }) => pluginVersion === "2"));
     expect(partOf(worker)).to.contain("because it has handed version 2 back since its last beat;");
     await worker.beat();
     expect(partOf(worker)).to.contain("counts for version 2;");

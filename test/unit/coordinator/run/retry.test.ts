@@ -1,4 +1,4 @@
-// Failed items, taken back by an operator.
+// Failed items, retried by an operator.
 import { expect } from "chai";
 import { ResultOrder, RunState } from "../../../../src/gen/rollout/v1/run_pb.ts";
 import { verifyLedger } from "../../../../src/coordinator/read/verify-ledger.ts";
@@ -11,7 +11,7 @@ import { seenRun } from "../../../support/worker-client.ts";
 
 const TOO_LARGE = { kind: "too_large", message: "it is too large" } as const;
 
-describe("failed items that are taken back", () => {
+describe("failed items that are retried", () => {
   let ledger: World;
   let operator: WorldOperator;
   let worker: WorldWorker;
@@ -57,7 +57,7 @@ describe("failed items that are taken back", () => {
     expect(await retry({ items: [b], failureClass: "crash" })).to.include({ retried: 0, skipped: 1 });
   });
 
-  it("are taken back once, however often that is asked", async () => {
+  it("are retried once, however often that is asked", async () => {
     await operator.submit(["a", "b"]);
     const ids = idsOf();
     await worker.report(worker.held, ERROR);

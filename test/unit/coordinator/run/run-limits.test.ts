@@ -39,7 +39,7 @@ describe("the limits of a run", () => {
       const reason = "4 items failed, and run.max_fails is 3";
       expect(await shown()).to.deep.equal([true, reason]);
       expect(ledger.events.of("run_paused")).to.deep.equal([{ reason }]);
-      await worker.release([...worker.held]);
+      await worker.handBack([...worker.held]);
       await worker.ask(10);
       expect(worker.held).to.have.length(0);
     });
@@ -77,7 +77,7 @@ describe("the limits of a run", () => {
       expect(await shown()).to.deep.equal([true, "2 items failed, and run.max_fails is 2"]);
     });
 
-    it("counts what fails again after it was taken back", async () => {
+    it("counts what fails again after it was retried", async () => {
       await begin({ maxFails: { kind: "count", count: 3 } });
       await operator.submit(textsOf(2));
       await fail(2);

@@ -28,7 +28,7 @@ describe("a run that is steered", () => {
   const shown = (): Promise<Run> => operator.ask(seenRun);
 
   /** Items that the worker was asked for by frames of this kind. */
-  const asked = (kind: "release" | "drop"): string[] =>
+  const asked = (kind: "recall" | "drop"): string[] =>
     worker
       .framesOf(kind)
       .flatMap(({ attempts }) => attempts.map(({ id }) => Buffer.from(id).toString("hex")));
@@ -49,8 +49,8 @@ describe("a run that is steered", () => {
     it("asks for what workers have, and keeps what they hand back until it is resumed", async () => {
       await operator.submit(["a", "b", "c"]);
       await pause();
-      expect(asked("release")).to.deep.equal(["a", "b", "c"].map(hexOf));
-      await worker.release(worker.held.slice(1));
+      expect(asked("recall")).to.deep.equal(["a", "b", "c"].map(hexOf));
+      await worker.handBack(worker.held.slice(1));
       expect(worker.texts).to.deep.equal(["a"]);
       await worker.ask(2);
       expect(worker.texts).to.deep.equal(["a"]);
@@ -69,10 +69,10 @@ describe("a run that is steered", () => {
       await operator.submit(["a", "b"]);
       await pause();
       await worker.hello();
-      expect(asked("release")).to.deep.equal(["a", "b"].map(hexOf));
+      expect(asked("recall")).to.deep.equal(["a", "b"].map(hexOf));
       await ledger.lead();
       await worker.rejoin();
-      expect(asked("release")).to.deep.equal(["a", "b"].map(hexOf));
+      expect(asked("recall")).to.deep.equal(["a", "b"].map(hexOf));
       expect(await shown()).to.deep.include({ state: RunState.PAUSED });
     });
 

@@ -25,7 +25,7 @@ describe("dispatch", () => {
   it("gives a returned item out again before all that came after it", async () => {
     await ledger.submit(texts(6));
     const worker = await ledger.worker(1, { credit: 3 });
-    await worker.release(worker.held.slice(0, 2));
+    await worker.handBack(worker.held.slice(0, 2));
     await worker.ask(3);
     expect(worker.texts).to.deep.equal(["item 2", "item 0", "item 1", "item 3"].slice(0, 4));
   });
@@ -168,7 +168,7 @@ describe("dispatch", () => {
       await ledger.worker(2, { slots: 1, credit: 4 });
       await ledger.submit(texts(4), { plugin: "infer" });
       await ledger.watch(1_000, ledger.workers);
-      expect(victim.framesOf("release")).to.deep.equal([]);
+      expect(victim.framesOf("recall")).to.deep.equal([]);
     });
   });
 
@@ -206,11 +206,11 @@ describe("dispatch", () => {
       await risky.beat();
       await ledger.submit(texts(4));
       await ledger.watch(1_000, ledger.workers);
-      expect(safe.framesOf("release")).to.deep.equal([]);
+      expect(safe.framesOf("recall")).to.deep.equal([]);
       safe.isAtRisk = true;
       await safe.beat();
       await ledger.watch(500, ledger.workers);
-      expect(safe.framesOf("release")).to.have.length(1);
+      expect(safe.framesOf("recall")).to.have.length(1);
     });
   });
 
@@ -281,7 +281,7 @@ describe("dispatch", () => {
       await failing.ask(1);
       expect(failing.texts, "the other may have it").to.deep.equal(["a", "c"]);
       failing.forget([a]);
-      await ledger.step({ kind: "released", workerId: failing.id, port: failing.port, attempts: [a] });
+      await ledger.step({ kind: "handedBack", workerId: failing.id, port: failing.port, attempts: [a] });
       await ledger.read();
       expect(
         ledger.fed.map(({ kind }) => kind),
@@ -403,7 +403,7 @@ describe("dispatch", () => {
       await kept.ask(3);
       await ledger.watch(1_500, ledger.workers);
       expect(kept.held).to.have.length(1);
-      expect(victim.framesOf("release")).to.deep.equal([]);
+      expect(victim.framesOf("recall")).to.deep.equal([]);
     });
   });
 
@@ -414,7 +414,7 @@ describe("dispatch", () => {
       await worker.ask(1);
       expect(worker.held.map(({ attempt }) => attempt)).to.deep.equal([time]);
       ledger.pass(5_900);
-      await worker.release([...worker.held]);
+      await worker.handBack([...worker.held]);
     }
     await worker.ask(1);
     expect(worker.held).to.have.length(0);
@@ -423,7 +423,7 @@ describe("dispatch", () => {
     expect(worker.held.map(({ attempt }) => attempt)).to.deep.equal([11]);
     expect(ledger.contextOf(worker.held[0])).to.include({ charged: 0, lost: 0 });
     ledger.pass(60_000);
-    await worker.release([...worker.held]);
+    await worker.handBack([...worker.held]);
     await worker.ask(1);
     expect(
       worker.held.map(({ attempt }) => attempt),

@@ -17,9 +17,9 @@ describe("what was stolen", () => {
   it("goes to who can start it, not back to the backlog that it was taken from", async () => {
     const thief = await ledger.worker(2, { slots: 2, credit: 4 });
     await ledger.watch(500, [victim, thief]);
-    const [asked] = victim.framesOf("release");
+    const [asked] = victim.framesOf("recall");
     expect(asked).to.have.property("attempts").with.length(1);
-    await victim.release(victim.held.slice(-1));
+    await victim.handBack(victim.held.slice(-1));
     expect(thief.texts).to.deep.equal(["d"]);
     expect(victim.texts).to.deep.equal(["a", "b", "c"]);
   });
@@ -28,7 +28,7 @@ describe("what was stolen", () => {
     await ledger.submit(["e", "f"], { batchNumber: 2 });
     const thief = await ledger.worker(2, { slots: 1, credit: 1 });
     await ledger.watch(500, [victim, thief]);
-    await victim.release(victim.held.slice(-2));
+    await victim.handBack(victim.held.slice(-2));
     await victim.ask(2);
     expect([victim.texts, thief.texts]).to.deep.equal([["a", "b", "c", "d"], ["e"]]);
     await thief.report([...thief.held]);
@@ -43,9 +43,9 @@ describe("what was stolen", () => {
     risky.isAtRisk = true;
     await ledger.watch(500, [victim, thief, risky]);
     await risky.ask(3);
-    await victim.release(victim.held.slice(-2));
+    await victim.handBack(victim.held.slice(-2));
     expect([thief.texts, risky.texts]).to.deep.equal([["e"], ["f"]]);
-    await victim.release(victim.held.slice(-1));
+    await victim.handBack(victim.held.slice(-1));
     expect(risky.texts, "it has a slot for one").to.deep.equal(["f"]);
   });
 
@@ -53,7 +53,7 @@ describe("what was stolen", () => {
     await ledger.submit(["e", "f"], { batchNumber: 2 });
     const thief = await ledger.worker(2, { slots: 1, credit: 1 });
     await ledger.watch(500, [victim, thief]);
-    await victim.release(victim.held.slice(-2));
+    await victim.handBack(victim.held.slice(-2));
     await victim.ask(2);
     expect(victim.texts).to.have.length(4);
     await ledger.watch(1_000, [victim, thief]);
@@ -63,7 +63,7 @@ describe("what was stolen", () => {
   it("fills free slots first, and backlogs with what is left over", async () => {
     const thief = await ledger.worker(2, { slots: 1, credit: 2 });
     await ledger.watch(500, [victim, thief]);
-    await victim.release(victim.held.slice(-1));
+    await victim.handBack(victim.held.slice(-1));
     await ledger.submit(["e", "f"], { submission: "01SVBM1SS20N00000000000000" });
     await ledger.watch(600, [victim, thief]);
     expect([...victim.texts, ...thief.texts].sort()).to.deep.equal(["a", "b", "c", "d", "e", "f"]);
@@ -76,7 +76,7 @@ describe("stealing", () => {
 
   const askedOf = (worker: WorldWorker): string[] =>
     worker
-      .framesOf("release")
+      .framesOf("recall")
       .flatMap(({ attempts }) =>
         attempts.map(({ id }) => worker.held.find((item) => Buffer.compare(item.id, id) === 0)?.text ?? ""),
       );
@@ -106,15 +106,23 @@ describe("stealing", () => {
     const thieves = [await ledger.worker(2, { slots: 1 }), await ledger.worker(3, { slots: 1 })];
     for (const thief of thieves) await thief.ask(1);
     await ledger.watch(1_500, [victim, ...thieves]);
-    expect(victim.framesOf("release")).to.have.length(1);
+    expect(victim.framesOf("recall")).to.have.length(1);
   });
 
-  it("leaves where it is what the thief has failed, as long as there is another worker", async () => {
+  /** The thief has failed all of these, and they are pending again. */
+  async function afterFailuresOf(
+    items: readonly string[],
+  ): Promise<{ readonly thief: WorldWorker; readonly victim: WorldWorker }> {
     const [thief, victim] = [await ledger.worker(1, { slots: 4 }), await ledger.worker(2, { slots: 1 })];
-    await ledger.submit(["a", "b", "c", "d"]);
-    await thief.ask(4);
+    await ledger.submit(items);
+    await thief.ask(items.length);
     await thief.report([...thief.held], ERROR);
     await ledger.watch(1_500, ledger.workers);
+    return { thief, victim };
+  }
+
+  it("leaves where it is what the thief has failed, as long as there is another worker", async () => {
+    const { thief, victim } = await afterFailuresOf(["a", "b", "c", "d"]);
     await victim.ask(4);
     await thief.ask(4);
     expect(victim.held).to.have.length(4);
@@ -123,11 +131,7 @@ describe("stealing", () => {
   });
 
   it("takes it where the other worker is suspected, as it is the only one to count on then", async () => {
-    const [thief, victim] = [await ledger.worker(1, { slots: 4 }), await ledger.worker(2, { slots: 1 })];
-    await ledger.submit(["a", "b", "c", "d"]);
-    await thief.ask(4);
-    await thief.report([...thief.held], ERROR);
-    await ledger.watch(1_500, ledger.workers);
+    const { thief, victim } = await afterFailuresOf(["a", "b", "c", "d"]);
     await victim.ask(4);
     await thief.ask(4);
     await ledger.watch(1_500, [thief]);
@@ -135,11 +139,7 @@ describe("stealing", () => {
   });
 
   it("takes the rest of such a backlog", async () => {
-    const [thief, victim] = [await ledger.worker(1, { slots: 4 }), await ledger.worker(2, { slots: 1 })];
-    await ledger.submit(["a", "b"]);
-    await thief.ask(2);
-    await thief.report([...thief.held], ERROR);
-    await ledger.watch(1_500, ledger.workers);
+    const { thief, victim } = await afterFailuresOf(["a", "b"]);
     await victim.ask(5);
     await ledger.submit(["c", "d", "e"], { batchNumber: 2 });
     expect(victim.texts).to.deep.equal(["a", "b", "c", "d", "e"]);

@@ -201,9 +201,9 @@ describe("what a worker has and the ledger has forgotten", () => {
     await ledger.submit(["a", "b"]);
     await one.ask(1);
     const [given] = one.held;
-    await one.release([...one.held]);
+    await one.handBack([...one.held]);
     await two.ask(1);
-    await two.release([...two.held]);
+    await two.handBack([...two.held]);
     // A synced turn: all of it is on disk.
     await ledger.seal();
     await ledger.losePower();
@@ -373,7 +373,7 @@ describe("what a worker has and the ledger has forgotten", () => {
     it("is done under a second attempt, of which nothing is on record", async () => {
       await ledger.submit(["a"]);
       await one.ask(1);
-      await one.release([...one.held]);
+      await one.handBack([...one.held]);
       await ledger.submit(["b"], { batchNumber: 2 });
       await one.ask(1);
       expect(one.held.map(({ text, attempt }) => [text, attempt])).to.deep.equal([["a", 2]]);

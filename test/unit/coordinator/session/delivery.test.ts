@@ -14,7 +14,7 @@ describe("a frame of a session", () => {
     const frames: SessionInput[] = [
       hello,
       { kind: "credit", more: 1, ...from },
-      { kind: "released", attempts: [], ...from },
+      { kind: "handedBack", attempts: [], ...from },
       { kind: "checkpoints", checkpoints: [], ...from },
       { kind: "withdrawCredit", ...from },
       { kind: "results", number: 1, reports: worker.held.map((item) => reportOf(item)), ...from },

@@ -202,7 +202,7 @@ describe("a worker's session", () => {
     it("an item that is handed back is somebody else's at once", async () => {
       const item = await held();
       await other.ask(1);
-      await worker.release([item]);
+      await worker.handBack([item]);
       expect(only(other)).to.deep.include({ text: "a", attempt: 2 });
       await worker.send([reportOf(item, ERROR)]);
       expect(numbers(), "a stale failure is never charged").to.include({ running: 1 });
@@ -210,8 +210,8 @@ describe("a worker's session", () => {
 
     it("an item that is not held cannot be handed back, nor another attempt of it", async () => {
       const item = await held();
-      await other.release([item]);
-      await worker.release([{ ...item, attempt: 2 }]);
+      await other.handBack([item]);
+      await worker.handBack([{ ...item, attempt: 2 }]);
       expect(numbers()).to.include({ running: 1, pending: 0 });
     });
   });
@@ -219,7 +219,7 @@ describe("a worker's session", () => {
   describe("reports a success too late, which", () => {
     it("is taken while the item is pending again and with nobody", async () => {
       const item = await held();
-      await worker.release([item]);
+      await worker.handBack([item]);
       await worker.report([item]);
       expect(numbers()).to.deep.equal({ pending: 0, running: 0, done: 1, failed: 0 });
       expect(await ledger.countUnder(RETURNED_PREFIX)).to.equal(0);
@@ -231,16 +231,16 @@ describe("a worker's session", () => {
 
     it("is taken of any attempt that there was, whoever had it", async () => {
       const item = await held();
-      await worker.release([item]);
+      await worker.handBack([item]);
       await other.ask(1);
-      await other.release([...other.held]);
+      await other.handBack([...other.held]);
       await worker.report([item]);
       expect(numbers()).to.include({ done: 1 });
     });
 
     it("is taken while the item waits after a failure, and then it does not wait any more", async () => {
       const item = await held();
-      await worker.release([item]);
+      await worker.handBack([item]);
       await other.ask(1);
       await other.report([...other.held], ERROR);
       expect([await ledger.countUnder(DELAYED_PREFIX), await ledger.countUnder(DUE_PREFIX)]).to.deep.equal([
@@ -259,7 +259,7 @@ describe("a worker's session", () => {
 
     it("is taken of an item that has waited long enough while its rows were looked up", async () => {
       const item = await held();
-      await worker.release([item]);
+      await worker.handBack([item]);
       await other.ask(1);
       await other.report([...other.held], ERROR);
       await worker.send([reportOf(item)]);
@@ -276,7 +276,7 @@ describe("a worker's session", () => {
 
     it("is dropped when no attempt of that number was ever given out", async () => {
       const item = await held();
-      await worker.release([item]);
+      await worker.handBack([item]);
       await worker.report([{ ...item, attempt: 2 }]);
       await worker.report([{ ...item, attempt: 0 }]);
       expect(numbers()).to.include({ pending: 1, done: 0 });
@@ -298,20 +298,20 @@ describe("a worker's session", () => {
 
     it("is dropped when the item is given out before its rows are looked up", async () => {
       const item = await held();
-      await worker.release([item]);
+      await worker.handBack([item]);
       await worker.send([reportOf(item)]);
       await ledger.read();
       await ledger.step(other.askInput(1));
       await ledger.settle();
       expect(only(other).attempt).to.equal(2);
       expect(numbers()).to.include({ running: 1, done: 0 });
-      await other.release([...other.held]);
+      await other.handBack([...other.held]);
       expect(numbers(), "what was looked up before is not used after").to.include({ pending: 1, done: 0 });
     });
 
     it("is taken once when it comes twice", async () => {
       const item = await held();
-      await worker.release([item]);
+      await worker.handBack([item]);
       await worker.send([reportOf(item), reportOf(item)]);
       await ledger.settle();
       expect(numbers()).to.include({ done: 1, pending: 0 });
@@ -437,7 +437,7 @@ describe("a worker's session", () => {
 
     it("delivers a result that is of no use any more, and is rid of it", async () => {
       const item = await held();
-      await worker.release([item]);
+      await worker.handBack([item]);
       await other.ask(1);
       await other.report([...other.held]);
       expect(await worker.hello([claimOf(item, true)])).to.deep.equal([true]);
@@ -481,7 +481,7 @@ describe("a worker's session", () => {
       const counted = { ...from, settled: () => settled++ };
       await ledger.step(
         { kind: "results", number: 7, reports: [reportOf(item)], ...counted },
-        { kind: "released", attempts: [item], ...counted },
+        { kind: "handedBack", attempts: [item], ...counted },
         { kind: "credit", more: 5, ...from },
         { kind: "sessionEnded", ...from },
       );

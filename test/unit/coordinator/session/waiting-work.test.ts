@@ -48,7 +48,7 @@ describe("work that not everybody may have", () => {
     const { ledger, busy, leaving, free } = await startWithMuchInHand();
     await busy.report([...busy.held], SHARED);
     await busy.ask(30);
-    await leaving.release([...leaving.held]);
+    await leaving.handBack([...leaving.held]);
     expect(ledger.state.ledger.alone.isFull).to.equal(true);
     await free.ask(4);
     expect(free.texts).to.deep.equal(["a", "b"]);
@@ -59,7 +59,7 @@ describe("work that not everybody may have", () => {
     const { ledger, busy: failing, leaving, free } = await startWithMuchInHand();
     await failing.report([...failing.held], ERROR);
     await ledger.watch(BACKOFF_MS, ledger.workers);
-    await leaving.release([...leaving.held]);
+    await leaving.handBack([...leaving.held]);
     expect(ledger.state.ledger.shelf.isFull).to.equal(true);
     await failing.ask(2);
     expect(failing.texts).to.deep.equal(["a", "b"]);
@@ -80,7 +80,7 @@ describe("work that not everybody may have", () => {
     await ledger.watch(BACKOFF_MS, ledger.workers);
     expect(ledger.state.ledger.shelf.size).to.equal(1);
     await failing.ask(1);
-    expect(victim.framesOf("release")).to.have.length(1);
+    expect(victim.framesOf("recall")).to.have.length(1);
   });
 
   it("is with everybody when nothing else is left", async () => {
@@ -103,13 +103,13 @@ describe("work that not everybody may have", () => {
     await stuck.report([...stuck.held], SHARED);
     await stuck.ask(1);
     expect(stuck.held.map(({ alone }) => alone)).to.deep.equal([true]);
-    await stuck.release([...stuck.held]);
+    await stuck.handBack([...stuck.held]);
     await stuck.ask(1);
     await ledger.watch(20_000, ledger.workers);
     expect(stuck.held).to.have.length(0);
     await other.ask(1);
     expect(other.held.map(({ alone }) => alone)).to.deep.equal([true]);
-    await other.release([...other.held]);
+    await other.handBack([...other.held]);
     await ledger.watch(20_000, ledger.workers);
     expect(stuck.held.map(({ alone }) => alone)).to.deep.equal([true]);
   });

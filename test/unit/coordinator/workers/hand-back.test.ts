@@ -29,7 +29,7 @@ describe("a worker that hoards", () => {
     await hoarder.ask(10);
     await ledger.watch(500, ledger.workers);
     await thief.ask(10);
-    expect(hoarder.framesOf("release")).not.to.deep.equal([]);
+    expect(hoarder.framesOf("recall")).not.to.deep.equal([]);
     return [...hoarder.held];
   }
 
@@ -62,12 +62,12 @@ describe("a worker that hoards", () => {
   it("answers no recall with what it hands back unasked", async () => {
     const held = await hoard("a", "b", "c");
     const stolen = (): number[] => ledger.events.of("work_stolen").map(({ items }) => items);
-    await hoarder.release(held.slice(1, 2));
+    await hoarder.handBack(held.slice(1, 2));
     expect([thief.texts, stolen()], "it goes on like anything that is handed back").to.deep.equal([
       ["b"],
       [],
     ]);
-    await hoarder.release(held.slice(2));
+    await hoarder.handBack(held.slice(2));
     expect(stolen()).to.deep.equal([1]);
   });
 
@@ -119,12 +119,12 @@ describe("a worker that hoards", () => {
   it("is believed what it says to have begun, as far as it has slots", async () => {
     await hoard("a", "b", "c");
     // The answer to what it was asked for: nothing of it is handed back.
-    await hoarder.release([]);
+    await hoarder.handBack([]);
     await ledger.watch(DEADLINE_MS + 1_000, ledger.workers);
     expect(thief.texts, "it can have begun one").to.not.include("c");
     for (let times = 0; times < 4; times++) {
       await ledger.watch(DEADLINE_MS, ledger.workers);
-      await hoarder.release([]);
+      await hoarder.handBack([]);
     }
     expect(thief.texts).to.have.length(2);
   });
@@ -133,7 +133,7 @@ describe("a worker that hoards", () => {
     await ledger.submit(["a", "b"]);
     await hoarder.ask(10);
     await ledger.step({ kind: "pause", reason: "wait", answer: () => undefined });
-    await hoarder.release(hoarder.held.slice(1));
+    await hoarder.handBack(hoarder.held.slice(1));
     await ledger.watch(3 * DEADLINE_MS, ledger.workers);
     expect(await ledger.view()).to.include({ pending: 1, running: 1 });
     expect(dropped()).to.equal(0);
@@ -145,7 +145,7 @@ describe("a worker that hoards", () => {
     ledger.wallMs += 60_000;
     await ledger.step({ kind: "scan" });
     expect(dropped()).to.equal(0);
-    await hoarder.release(hoarder.held.slice(2));
+    await hoarder.handBack(hoarder.held.slice(2));
     expect(thief.texts).to.deep.equal(["c"]);
   });
 });

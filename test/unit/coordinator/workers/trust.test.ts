@@ -162,7 +162,7 @@ describe("the trust in a worker", () => {
     await bad.report(items.slice(0, 1), ERROR);
     expect(isCordoned(bad)).to.equal(true);
     await ledger.watch(500, ledger.workers);
-    const asked = bad.framesOf("release").at(-1);
+    const asked = bad.framesOf("recall").at(-1);
     expect(asked).to.have.property("attempts").with.length(2);
   });
 

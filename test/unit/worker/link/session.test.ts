@@ -56,9 +56,9 @@ describe("a session", () => {
   /** Resolves when the worker has taken in all that was said to it on this session until now. */
   async function settled(session: ScriptedSession): Promise<void> {
     const before = session.requests.length;
-    session.say({ frame: { case: "release", value: { released: [{ itemId: itemId(255), attempt: 1 }] } } });
-    await eventually("the release is answered", () =>
-      session.requests.slice(before).some(({ frame }) => frame.case === "release"),
+    session.say({ frame: { case: "recall", value: { recalled: [{ itemId: itemId(255), attempt: 1 }] } } });
+    await eventually("the recall is answered", () =>
+      session.requests.slice(before).some(({ frame }) => frame.case === "handBack"),
     );
   }
 
@@ -361,15 +361,15 @@ describe("a session", () => {
     }
     const asked = session.credit - given;
     give(SLOW, asked - 2);
-    await eventually("all but two are back", () => session.released.length === asked - 4);
+    await eventually("all but two are back", () => session.handedBack.length === asked - 4);
     const frames = session.requests.map(({ frame }) => frame);
     const last = frames.findLastIndex(({ case: kind }) => kind === "credit");
     expect(frames[last]?.value).to.include({ more: 0, upTo: BigInt(given) });
     expect(
-      frames.slice(last).some((frame) => frame.case === "release" && frame.value.released.length > 0),
+      frames.slice(last).some((frame) => frame.case === "handBack" && frame.value.handedBack.length > 0),
     ).to.equal(true);
     give(SLOW, 2);
-    await eventually("so are those that came late", () => session.released.length === asked - 2);
+    await eventually("so are those that came late", () => session.handedBack.length === asked - 2);
     expect([refusals(worker), session.isOver]).to.deep.equal([[], false]);
     expect(session.credit, "and nothing more is asked for").to.equal(given);
   });
@@ -394,10 +394,10 @@ describe("a session", () => {
       const [worker, session] = await startReconciled({ slots: 1, prefetch: 3 });
       session.assign(...[1, 2, 3, 4].map((number) => assignment(number)));
       await started(worker, 1);
-      const released = [1, 3, 4, 9].map((number) => ({ itemId: itemId(number), attempt: 1 }));
-      session.say({ frame: { case: "release", value: { released } } });
-      const answer = await session.next("release");
-      expect(answer.released.map(({ itemId: id, attempt }) => [id[0], attempt])).to.deep.equal([
+      const recalled = [1, 3, 4, 9].map((number) => ({ itemId: itemId(number), attempt: 1 }));
+      session.say({ frame: { case: "recall", value: { recalled } } });
+      const answer = await session.next("handBack");
+      expect(answer.handedBack.map(({ itemId: id, attempt }) => [id[0], attempt])).to.deep.equal([
         [3, 1],
         [4, 1],
       ]);
@@ -412,9 +412,9 @@ describe("a session", () => {
       const [worker, session] = await startReconciled({ slots: 1, prefetch: 3 });
       session.assign(assignment(1), assignment(2));
       await started(worker, 1);
-      const released = [{ itemId: itemId(2), attempt: 2 }];
-      session.say({ frame: { case: "release", value: { released } } });
-      expect((await session.next("release")).released).to.deep.equal([]);
+      const recalled = [{ itemId: itemId(2), attempt: 2 }];
+      session.say({ frame: { case: "recall", value: { recalled } } });
+      expect((await session.next("handBack")).handedBack).to.deep.equal([]);
     });
 
     it("all that it has not started when it drains, and what comes after that too", async () => {
@@ -423,8 +423,8 @@ describe("a session", () => {
       await started(worker, 1);
       worker.work.stopStarting();
       session.assign(assignment(3), assignment(4));
-      await eventually("all of it is back", () => session.released.length === 3);
-      expect(session.released).to.deep.equal([2, 3, 4]);
+      await eventually("all of it is back", () => session.handedBack.length === 3);
+      expect(session.handedBack).to.deep.equal([2, 3, 4]);
       worker.backend.succeed(1);
       await worker.work.whenIdle();
       await resultsOf(session, 1);
@@ -440,8 +440,8 @@ describe("a session", () => {
       await second.next("hello");
       worker.work.stopStarting();
       second.say({ frame: { case: "verdict", value: { verdicts: [KEEP, KEEP] } } });
-      await eventually("it is back", () => second.released.length === 1);
-      expect([second.released, worker.backend.started]).to.deep.equal([[2], [1]]);
+      await eventually("it is back", () => second.handedBack.length === 1);
+      expect([second.handedBack, worker.backend.started]).to.deep.equal([[2], [1]]);
     });
   });
 
@@ -522,9 +522,9 @@ describe("a session", () => {
         "it has 1 verdicts on 0 attempts",
       ],
       [
-        "a release is asked for before the verdict",
-        { case: "release", value: { released: [] } },
-        "it asks for a release before a verdict",
+        "attempts are recalled before the verdict",
+        { case: "recall", value: { recalled: [] } },
+        "it recalls attempts before a verdict",
       ],
     ];
     for (const [what, frame, reason] of early)

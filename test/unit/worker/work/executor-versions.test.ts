@@ -157,7 +157,7 @@ describe("the executor, with versions side by side", () => {
     const [second, third] = [of(2, "2"), of(3, "")];
     give(executor, of(1, ""), second, third);
     expect([...executor.unstarted].map(({ version }) => version)).to.deep.equal(["2", ""]);
-    expect(executor.release(second.key)).to.equal(second);
+    expect(executor.recall(second.key)).to.equal(second);
     executor.pump();
     expect(started(), "it needs no other version").to.deep.equal([["1", [1, 3]]]);
     expect([...executor.running].map(({ version }) => version)).to.deep.equal(["", ""]);

@@ -409,9 +409,9 @@ describe("the executor", () => {
     it("what has not started and is asked for, and nothing else", () => {
       const executor = make();
       give(executor, 1, 2, 3);
-      expect(executor.release(assignedItem(3).key)?.itemId[0]).to.equal(3);
-      expect(executor.release(assignedItem(3).key)).to.equal(undefined);
-      expect(executor.release(assignedItem(1).key)).to.equal(undefined);
+      expect(executor.recall(assignedItem(3).key)?.itemId[0]).to.equal(3);
+      expect(executor.recall(assignedItem(3).key)).to.equal(undefined);
+      expect(executor.recall(assignedItem(1).key)).to.equal(undefined);
       expect([...executor.unstarted]).to.deep.equal([]);
     });
 
