@@ -58,6 +58,12 @@ export type LocalRunEnd =
   | { readonly kind: "parked"; readonly items: number; readonly keys: number }
   | { readonly kind: "given-up"; readonly reason: GivenUp };
 
+/** Items that other items have made and that have failed; `unheard`: those of them of which no actor was told. */
+export interface FailedInside {
+  readonly failed: number;
+  readonly unheard: number;
+}
+
 export interface LocalRunSummary {
   readonly end: LocalRunEnd;
   readonly directory: string;
@@ -66,8 +72,10 @@ export interface LocalRunSummary {
   /** Undefined when no coordinator ever answered. */
   readonly counts:
     | (Pick<RunStatus, "pending" | "running" | "done" | "failed" | "failedByClass" | "failureMessages"> &
-        Partial<Pick<RunStatus, "setAside">>)
+        Partial<Pick<RunStatus, "setAside" | "inside">>)
     | undefined;
+  /** As far as they were written; undefined where nothing was. */
+  readonly failedInside?: FailedInside | undefined;
   /** One of those that have failed, by a name that `rollout explain` takes, when one was seen. */
   readonly failedItem: string | undefined;
   /** Undefined when not everything was submitted. */
