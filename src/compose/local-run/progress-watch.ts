@@ -139,7 +139,8 @@ export class ProgressWatch {
     const pending = counts.pending + (inside?.pending ?? 0);
     const running = counts.running + (inside?.running ?? 0);
     if (running > 0 || pending === 0) return;
-    if (pending === keys.itemsBehindParked) this.#parked.resolve({ items: pending, keys: keys.parked });
+    if (pending !== keys.itemsBehindParked) return;
+    this.#parked.resolve({ items: pending, keys: keys.parked + keys.parkedActions });
   }
 
   #take(status: RunStatus): void {

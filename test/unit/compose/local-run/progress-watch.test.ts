@@ -128,6 +128,7 @@ describe("watching a local run", () => {
       running: 0,
       parked: 2,
       itemsBehindParked: 7,
+      parkedActions: 0,
       statesSent: 0,
       statesSaved: 0,
       oldestReadyAgeMs: undefined,
