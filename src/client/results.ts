@@ -219,7 +219,7 @@ function pageOf(
   return { results, cursor: after, caughtUp, end };
 }
 
-/** Those that nobody waited for any more were stopped, and have not failed. */
+/** An item for which nobody waited any more was stopped, and has not failed. */
 function hasFailed({ error }: Result): boolean {
   return error !== undefined && error.class !== "cancelled";
 }

@@ -40,7 +40,7 @@ export interface ShownActorsPorts {
 interface Seen {
   readonly key: string;
   readonly state: ActorState;
-  /** Of the state. */
+  /** The commit of the state. */
   readonly commit: number;
 }
 

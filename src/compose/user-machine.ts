@@ -104,7 +104,7 @@ async function machinesOf(file: string): Promise<ExportedMachine[]> {
   throw unusable(file, reason);
 }
 
-/** Of an older XState as it is: it is refused when it is read. */
+/** A machine of an older XState comes as it is: it is refused when it is read. */
 function wholeMachine(type: ActorType): AnyStateMachine {
   return isRecentMachine(type.machine) ? machineOfType(type) : type.machine;
 }

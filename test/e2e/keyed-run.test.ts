@@ -15,7 +15,7 @@ const INPUT = [1, 2, 3, 4, 5, 6].map(
   (n) => `{"id":"n${n}","n":${n},"k":"${n % 2 === 1 ? "odd" : "even"}"}\n`,
 );
 
-/** What is passed on fails where it arrives. */
+/** A message that is passed on fails where it arrives. */
 const RELAY = `
 import { actor, defineActor } from "rollout/actors";
 import { sendTo, setup } from "xstate";

@@ -49,7 +49,7 @@ export function jsonRefusal(format: FormatName, output: string | undefined): str
     : undefined;
 }
 
-/** What stands in lines beside what always does. */
+/** Parts of lines beside those that always stand there. */
 export interface FormatOptions {
   readonly withInput?: boolean;
   /** Items that other items have made stand among the results. */

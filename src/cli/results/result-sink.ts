@@ -39,6 +39,12 @@ export interface ResultTarget {
   readonly anew?: boolean;
 }
 
+/** Items that other items have made and that have failed; `unheard`: those of them of which no actor was told. */
+export interface FailedInside {
+  readonly failed: number;
+  readonly unheard: number;
+}
+
 /** The results of items that other items have made, as they are to be read: their failures are always told. */
 export function insideOf({ inside = false }: Pick<ResultTarget, "inside">): true | "failed" {
   return inside || "failed";

@@ -9,11 +9,12 @@ import { failureMessageLines } from "../../cli/render/failure-messages.ts";
 import { durationText, number } from "../../cli/render/quantities.ts";
 import { failuresText } from "../../cli/render/progress.ts";
 import { setAsideText } from "../../cli/render/run-status.ts";
+import type { FailedInside } from "../../cli/results/result-sink.ts";
 import { hintedLine, shellWords, shownPath } from "../../cli/shell-words.ts";
 import { jsonOf } from "../../client/operator-message.ts";
 import { FailureMessageSchema } from "../../gen/rollout/v1/run_pb.ts";
 import type { MemberError } from "./kept-process.ts";
-import type { FailedInside, LocalRunEnd, LocalRunSummary } from "./request.ts";
+import type { LocalRunEnd, LocalRunSummary } from "./request.ts";
 import type { ResultFiles } from "./result-files.ts";
 
 const MESSAGES_MAX = 5;

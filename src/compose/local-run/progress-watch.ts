@@ -133,7 +133,7 @@ export class ProgressWatch {
     }
   }
 
-  /** What waits for a timer goes on without anybody. */
+  /** A run that waits for a timer goes on without anybody. */
   #noticeParked({ sealed, state, keys, timers, inside, ...counts }: RunStatus): void {
     if (keys === undefined || !sealed || state !== "sealed" || timers !== undefined) return;
     const pending = counts.pending + (inside?.pending ?? 0);

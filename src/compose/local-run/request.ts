@@ -1,6 +1,7 @@
 // The request for a local run, its needs of the world, and its ends.
 import type { Clock } from "../../base/clock.ts";
 import type { Random } from "../../base/random.ts";
+import type { FailedInside } from "../../cli/results/result-sink.ts";
 import type { ProgressDisplay } from "../../cli/render/progress-display.ts";
 import type { RunStatus } from "../../client/run-status.ts";
 import type { Submitted } from "../../client/submit.ts";
@@ -57,12 +58,6 @@ export type LocalRunEnd =
   /** All that is left waits behind failed items of its keys, or behind keys that an operator has paused. */
   | { readonly kind: "parked"; readonly items: number; readonly keys: number }
   | { readonly kind: "given-up"; readonly reason: GivenUp };
-
-/** Items that other items have made and that have failed; `unheard`: those of them of which no actor was told. */
-export interface FailedInside {
-  readonly failed: number;
-  readonly unheard: number;
-}
 
 export interface LocalRunSummary {
   readonly end: LocalRunEnd;

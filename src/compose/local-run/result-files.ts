@@ -8,11 +8,10 @@ import { systemReason } from "../../base/system-reason.ts";
 import type { FormatName } from "../../cli/results/format.ts";
 import { isFile, isSameFile } from "../../cli/results/outlet.ts";
 import { checkResultTarget, insideOf, openResultSink } from "../../cli/results/result-sink.ts";
-import type { ResultSink, ResultTarget } from "../../cli/results/result-sink.ts";
+import type { FailedInside, ResultSink, ResultTarget } from "../../cli/results/result-sink.ts";
 import type { ResultsOrder } from "../../client/results.ts";
 import type { RunStatus } from "../../client/run-status.ts";
 import type { RolloutClient } from "../rollout-client.ts";
-import type { FailedInside } from "./request.ts";
 import type { RunDirectory } from "./run-directory.ts";
 
 export interface ResultFiles {

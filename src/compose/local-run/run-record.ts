@@ -16,10 +16,10 @@ import type { RunId, WorkerId } from "../../base/ids.ts";
 import { systemReason, asUnwritable } from "../../base/system-reason.ts";
 import { filledFiles, refuseChanged, writtenBy } from "../../cli/results/cursor-file.ts";
 import type { Written } from "../../cli/results/cursor-file.ts";
+import type { FailedInside } from "../../cli/results/result-sink.ts";
 import { shellWords, shownPath } from "../../cli/shell-words.ts";
 import type { ItemFields } from "../../client/item-fields.ts";
 import type { FailureMessage } from "../../client/run-status.ts";
-import type { FailedInside } from "./request.ts";
 import { SECRET_MODE } from "../../transport/tls/credential-files.ts";
 
 export const RECORD_FILE = "task.json";

@@ -152,7 +152,7 @@ describe("watching a local run", () => {
       await clock.advance(2_000);
       expect(parked, JSON.stringify(change)).to.equal(undefined);
     }
-    // Of items from inside alone, too.
+    // Items from inside alone are enough.
     status = madeStatus({ ...stuck, pending: 0, inside: { ...inside, pending: 7 } });
     await clock.advance(2_000);
     expect(parked).to.deep.equal({ items: 7, keys: 2 });
