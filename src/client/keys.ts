@@ -25,6 +25,8 @@ import { plainOf, told } from "./operator-message.ts";
 import type { Plain } from "./operator-message.ts";
 
 export interface Key extends Plain<KeyWire> {
+  /** It is the named actions of that actor, which may be gone: one that has failed keeps the others. */
+  readonly ofActions: boolean;
   /** `waiting`: its next item may start. `delayed`: that waits after a failure. `parked`: nothing of it starts. */
   readonly phase: "idle" | "waiting" | "delayed" | "running" | "parked" | "unknown";
   /** By the ring. */
@@ -125,7 +127,7 @@ export async function* listKeyHistory(
   } while (after !== "" && left > 0);
 }
 
-/** Those in any of the states, or all; in order of their partitions. Throws the transport's rows. */
+/** Those in any of the states, or all; with parked ones the named actions that are, too. In order of their partitions. Throws the transport's rows. */
 export async function* listKeys(
   calls: Calls,
   names: readonly KeyPhaseName[],
@@ -134,7 +136,7 @@ export async function* listKeys(
   const phases = names.map((name) => PHASES[name]);
   let after = "";
   do {
-    const page = await calls.listKeys({ phases, after, prefix });
+    const page = await calls.listKeys({ phases, after, prefix, parkedActions: names.includes("parked") });
     for (const key of page.keys) yield keyOf(key);
     after = page.after;
   } while (after !== "");

@@ -74,7 +74,10 @@ export interface ReadOptions {
   readonly withInput?: boolean;
   /** Only results of this version of the plugin; without it of all. */
   readonly pluginVersion?: string;
-  /** Also those of items that other items have made (messages between actors, timers, invocations, named actions), or their failures alone. */
+  /**
+   * Also those of items that other items have made (messages between actors, timers, invocations, named actions), or their failures alone:
+   * in order of the input these come behind all others.
+   */
   readonly inside?: boolean | "failed";
   /** Results in a page; without it as many as the coordinator gives. */
   readonly limit?: number;
@@ -100,11 +103,38 @@ const IDLE_MIN_MS = 100;
 const IDLE_MAX_MS = 2_000;
 const IDLE_GROWTH = 1.5;
 
+/** Parts of a cursor in order of the input, where failures of items from inside come too: how far these have got stands behind it. */
+const FAILURES = "+";
+
 /**
  * Yields pages until nothing follows, empty ones included when they move the cursor or are the last. Throws the transport's
  * rows: at once those that waiting does not help, the others when patience ends; `interrupted` when the signal aborts.
  */
 export async function* readResults(transport: Transport, options: ReadOptions): AsyncGenerator<ResultPage> {
+  const isWithFailures = options.order === "input" && options.inside === "failed";
+  yield* isWithFailures ? readThenFailures(transport, options) : readInOrder(transport, options);
+}
+
+/** Items from inside have no place in the order of the input: those that have failed follow behind the results that there are. */
+async function* readThenFailures(transport: Transport, options: ReadOptions): AsyncGenerator<ResultPage> {
+  const [from = "", failuresFrom = ""] = (options.after ?? "").split(FAILURES);
+  let cursor = from;
+  let isEnd = false;
+  let failuresCursor = failuresFrom;
+  const cursors = (): string => (failuresCursor === "" ? cursor : `${cursor}${FAILURES}${failuresCursor}`);
+  for await (const page of readInOrder(transport, { ...options, inside: false, after: from })) {
+    [cursor, isEnd] = [page.cursor, page.end];
+    yield { results: page.results, cursor: cursors(), caughtUp: false, end: false };
+  }
+  const failures = { ...options, order: "completion", inside: "only-failed", follow: false } as const;
+  for await (const page of readInOrder(transport, { ...failures, after: failuresFrom })) {
+    // A run without any has the cursor that it has without looking for them.
+    if (page.results.length > 0 || failuresCursor !== "") failuresCursor = page.cursor;
+    yield { ...page, cursor: cursors(), end: isEnd && page.end };
+  }
+}
+
+async function* readInOrder(transport: Transport, options: PlainOptions): AsyncGenerator<ResultPage> {
   const { clock, signal, follow } = options;
   const leaving = new AbortController();
   const either = signal === undefined ? leaving.signal : AbortSignal.any([signal, leaving.signal]);
@@ -140,16 +170,19 @@ function collectMs(results: number): number {
   return Math.min(Math.max(0, results - 1) * PAUSE_MS_PER_RESULT, COLLECT_MS);
 }
 
+type PlainOptions = Omit<ReadOptions, "inside"> & { readonly inside?: ReadOptions["inside"] | "only-failed" };
+
 function patientAsker(
   transport: Transport,
-  options: ReadOptions,
+  options: PlainOptions,
 ): (after: string) => Promise<ListResultsResponse> {
   const { clock, random, signal, patienceMs = Infinity } = options;
   const client = createClient(OperatorService, transport);
   const order = options.order === "input" ? ResultOrder.INPUT : ResultOrder.COMPLETION;
   const waitMs = options.follow ? WAIT_MS : 0;
   const { limit = 0, withInput: withPayload = false, pluginVersion = "", inside = false } = options;
-  const request = { order, limit, withPayload, waitMs, pluginVersion, withInside: inside !== false };
+  const which = { withInside: inside !== false, onlyFailedInside: inside === "only-failed" };
+  const request = { order, limit, withPayload, waitMs, pluginVersion, ...which };
   return async (after) => {
     let troubleSinceMs: number | undefined;
     for (let tried = 1; ; tried++) {
@@ -177,11 +210,18 @@ function patientAsker(
 
 function pageOf(
   { results: all, after, caughtUp, end }: ListResultsResponse,
-  { inside }: Pick<ReadOptions, "inside">,
+  { inside = false }: Pick<PlainOptions, "inside">,
 ): ResultPage {
-  const read = all.map(resultOf);
-  const results = inside === "failed" ? read.filter(({ ok, origin }) => !ok || origin === undefined) : read;
+  const results = all.map(resultOf).filter((result) => {
+    if (typeof inside === "boolean") return true;
+    return result.origin === undefined ? inside === "failed" : hasFailed(result);
+  });
   return { results, cursor: after, caughtUp, end };
+}
+
+/** An item for which nobody waited any more was stopped, and has not failed. */
+function hasFailed({ error }: Result): boolean {
+  return error !== undefined && error.class !== "cancelled";
 }
 
 function errorOf({ failureClass, errorMessage, response }: ItemResult): ResultError {

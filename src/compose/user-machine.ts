@@ -14,7 +14,8 @@ import type { NamedMachine } from "../charts/named-machine.ts";
 import { isMachine, isRecentMachine, readMachine, UnreadableMachine } from "../charts/read-machine.ts";
 import { loadManifest } from "../config/manifest.ts";
 import type { CreateActor } from "../runtime/transition.ts";
-import { isActorType } from "../worker/backends/actor/define-actor.ts";
+import { isActorType, machineOfType } from "../worker/backends/actor/define-actor.ts";
+import type { ActorType } from "../worker/backends/actor/define-actor.ts";
 import { importAsSeenFrom, lendOurPackages, versionSeenFrom } from "../worker/backends/code/lent-packages.ts";
 
 /** A file that imports itself in a circle, or waits for what never comes, is given up. */
@@ -92,7 +93,7 @@ async function machinesOf(file: string): Promise<ExportedMachine[]> {
   const names = Object.keys(exports);
   const machines = names.flatMap((name) => {
     const found = exports[name];
-    const machine = isActorType(found) ? found.machine : found;
+    const machine = isActorType(found) ? wholeMachine(found) : found;
     return isMachine(machine)
       ? [{ name, read: () => ({ ...read(file, url, name, machine), createActor }) }]
       : [];
@@ -101,6 +102,11 @@ async function machinesOf(file: string): Promise<ExportedMachine[]> {
   const reason =
     names.length === 0 ? "it exports nothing" : `it exports no machine, only ${names.join(", ")}`;
   throw unusable(file, reason);
+}
+
+/** A machine of an older XState comes as it is: it is refused when it is read. */
+function wholeMachine(type: ActorType): AnyStateMachine {
+  return isRecentMachine(type.machine) ? machineOfType(type) : type.machine;
 }
 
 function read(file: string, url: string, name: string, machine: AnyStateMachine): NamedMachine {

@@ -93,6 +93,15 @@ export class ProgramView {
     }
   }
 
+  /** The actor is not there any more; its log stays. */
+  leave(sessionId: string): void {
+    const actor = this.#actors.get(sessionId);
+    if (actor === undefined) return;
+    this.#actors.delete(sessionId);
+    this.#changed.delete(actor);
+    this.#gone.add(sessionId);
+  }
+
   /** The actor's chart can be shown from now on. */
   define(sessionId: string, hash: string): void {
     const actor = this.#actors.get(sessionId);
@@ -195,9 +204,7 @@ export class ProgramView {
   #makeRoom(): boolean {
     for (const [sessionId, actor] of this.#actors) {
       if (actor.status === "active") continue;
-      this.#actors.delete(sessionId);
-      this.#changed.delete(actor);
-      this.#gone.add(sessionId);
+      this.leave(sessionId);
       return true;
     }
     return false;

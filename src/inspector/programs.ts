@@ -72,6 +72,11 @@ export class Programs {
     this.#arm();
   }
 
+  leave(view: ProgramView, sessionId: string): void {
+    view.leave(sessionId);
+    this.#arm();
+  }
+
   complain(view: ProgramView, about: string, words: string): void {
     const isFirst = view.complain(about, words);
     if (isFirst) this.#options.log.info("a program is complained of", { program: view.programId, words });

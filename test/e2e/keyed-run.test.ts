@@ -15,6 +15,28 @@ const INPUT = [1, 2, 3, 4, 5, 6].map(
   (n) => `{"id":"n${n}","n":${n},"k":"${n % 2 === 1 ? "odd" : "even"}"}\n`,
 );
 
+/** A message that is passed on fails where it arrives. */
+const RELAY = `
+import { actor, defineActor } from "rollout/actors";
+import { sendTo, setup } from "xstate";
+export const relay = defineActor({
+  machine: setup({ guards: { breaks: () => { throw new Error("it broke"); } } }).createMachine({
+    on: {
+      pass: { actions: sendTo(actor("relay", "to"), ({ event }) => ({ type: "land", n: event.n })) },
+      land: { guard: "breaks" },
+    },
+  }),
+});
+`;
+const RELAY_MANIFEST = `name = "relay"
+version = "1"
+backend = "actor"
+[actor]
+module = "relay.mjs"
+types = ["relay"]
+state_version = 1
+`;
+
 describe("rollout run with keys", () => {
   it("hands a state from item to item, parks a key whose item fails, and goes on with it or without", async () => {
     await withLocalRun({ items: 0, workers: 2 }, async (place) => {
@@ -46,6 +68,34 @@ describe("rollout run with keys", () => {
       const skipped = await place.wordsTo(1, words("skip.jsonl", "--on-failed", "skip"));
       expect(skipped.stderr).to.contain("5 of 6 done");
       expect(await outputs("skip.jsonl")).to.deep.equal({ n1: "1", n5: "1 5", ...even });
+    });
+  });
+
+  it("has what fails between actors among the failures, behind results in the order of the input, and goes on behind it", async () => {
+    await withLocalRun({ items: 0, workers: 1 }, async (place) => {
+      writeFileSync(place.file("relay.mjs"), RELAY);
+      writeFileSync(place.file("relay.toml"), RELAY_MANIFEST);
+      const events = [1, 2].map((n) => ({ id: `n${n}`, relay: `from${n}`, type: "pass", n }));
+      writeFileSync(place.file("in.jsonl"), events.map((event) => `${JSON.stringify(event)}\n`).join(""));
+      const words = (...flags: string[]): string[] => [
+        ...["run", "in.jsonl", "-o", "out.jsonl", "--workers", "1", "--max-attempts", "1"],
+        ...["--plugin", "relay.toml", "--key-field", "relay", "--order", "input", ...flags],
+      ];
+      const idsIn = async (file: string): Promise<unknown[]> =>
+        (await place.results(file)).map(({ id, ok }) => [id, ok]);
+
+      const parked = await place.wordsTo(1, words());
+      expect(parked.stderr).to.contain("1 item waits behind 1 key that is parked");
+      expect(await idsIn("out.jsonl")).to.deep.equal([
+        ["n1", true],
+        ["n2", true],
+      ]);
+      expect(await idsIn("out.errors.jsonl")).to.deep.equal([[null, false]]);
+
+      const skipped = await place.wordsTo(1, words("--on-failed", "skip"));
+      expect(skipped.stderr).to.contain("2 of 2 done").and.contain("2 failed inside, between actors");
+      expect(await idsIn("out.errors.jsonl")).to.have.length(2);
+      expect(await idsIn("out.jsonl")).to.have.length(2);
     });
   });
 });

@@ -13,7 +13,7 @@ export function keysText(keys: readonly Key[], isSome: boolean, line: HintedLine
       : `No keys yet: \`${line("submit")}\` with --key-field gives items some.\n`;
   const table = renderTable<Key>(
     [
-      { title: "key", value: ({ key }) => key },
+      { title: "key", value: ({ key, ofActions }) => (ofActions ? `${key} (actions)` : key) },
       { title: "state", value: ({ phase }) => phase },
       { title: "items", value: ({ items }) => String(items), align: "right" },
       { title: "partition", value: ({ partition }) => String(partition), align: "right" },
@@ -80,7 +80,7 @@ function behindText(items: number): string {
 
 /** The reason why nothing of it starts, and the remedy; none unless it is parked. */
 export function parkedSentences(
-  { parkedBy, head, error, key }: Key,
+  { parkedBy, head, error, key, ofActions }: Key,
   line: HintedLine,
   noun: "key" | "actor",
 ): string[] {
@@ -89,7 +89,7 @@ export function parkedSentences(
   if (parkedBy !== "failed" || head === undefined) return [];
   const why = error === undefined ? "" : ` (${printable(error.class)}: ${printable(error.message)})`;
   return [
-    `Item ${head.slice(0, 12)} has failed${why}: \`${line("retry", head.slice(0, 12))}\` tries it again, \`${line(noun, "skip", key)}\` goes on without it.`,
+    `${ofActions ? "A named action of it, item" : "Item"} ${head.slice(0, 12)}${ofActions ? "," : ""} has failed${why}: \`${line("retry", head.slice(0, 12))}\` tries it again, \`${line(noun, "skip", key)}\` goes on without it.`,
   ];
 }
 

@@ -80,14 +80,22 @@ function setAsideLines({ setAside, setAsideItems }: RunStatus): string[] {
 
 /** Keys of which nothing starts, and how many items wait behind them; empty when there are none. */
 function parkedLines({ keys, state }: RunStatus, line: HintedLine): string[] {
-  if (keys === undefined || keys.parked === 0 || state === "cancelled") return [];
-  const who = keys.parked === 1 ? "1 key is parked" : `${number(keys.parked)} keys are parked`;
+  if (keys === undefined || keys.parked + keys.parkedActions === 0 || state === "cancelled") return [];
+  const who = parkedText(keys);
   const behind = keys.itemsBehindParked;
   const items = behind === 1 ? "1 item waits" : `${number(behind)} items wait`;
   const list = line("key", "list", "--parked");
   return [
-    `  ${who}, and ${items} behind ${keys.parked === 1 ? "it" : "them"}: \`${list}\` says why, \`${line("retry", "--failed")}\` tries failed items again, \`${line("key", "skip", "--all")}\` goes on without them`,
+    `  ${who}, and ${items} behind ${keys.parked === 1 && keys.parkedActions === 0 ? "it" : "them"}: \`${list}\` says why, \`${line("retry", "--failed")}\` tries failed items again, \`${line("key", "skip", "--all")}\` goes on without them`,
   ];
+}
+
+function parkedText({ parked, parkedActions }: NonNullable<RunStatus["keys"]>): string {
+  const actors = parkedActions === 1 ? "1 actor" : `${number(parkedActions)} actors`;
+  if (parked === 0) return `the named actions of ${actors} are parked`;
+  const keys = parked === 1 ? "1 key" : `${number(parked)} keys`;
+  if (parkedActions > 0) return `${keys} and the named actions of ${actors} are parked`;
+  return `${keys} ${parked === 1 ? "is" : "are"} parked`;
 }
 
 /** Items that actors have asked for, which are in none of the counts, and timers; empty where there are none. */

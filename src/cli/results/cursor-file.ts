@@ -31,6 +31,9 @@ export interface Progress {
   /** Results so far, failures included, and failures. */
   readonly results: number;
   readonly failures: number;
+  /** Results of items that other items have made, and failures among them of which no actor was told; none unless said. */
+  readonly inside?: number;
+  readonly unheard?: number;
   /** CRC-32 of so many bytes of the files; undefined where 0.1 has begun them. */
   readonly checksum?: number | undefined;
   readonly errorsChecksum?: number | undefined;

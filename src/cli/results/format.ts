@@ -49,15 +49,22 @@ export function jsonRefusal(format: FormatName, output: string | undefined): str
     : undefined;
 }
 
-export function formatOf(name: FormatName, withInput: boolean): Format {
+/** Parts of lines beside those that always stand there. */
+export interface FormatOptions {
+  readonly withInput?: boolean;
+  /** Items that other items have made stand among the results. */
+  readonly inside?: boolean;
+}
+
+export function formatOf(name: FormatName, options: FormatOptions = {}): Format {
   switch (name) {
     case "jsonl":
       return { header: "", line: jsonLine };
     // A table for spreadsheets has a line of titles (RFC 4180).
     case "csv":
       return {
-        header: [...COLUMNS, ...(withInput ? ["input"] : [])].join(",") + ENDING,
-        line: (result) => csvLine(result, withInput),
+        header: [...COLUMNS, ...moreColumns(options)].join(",") + ENDING,
+        line: (result) => csvLine(result, options),
       };
     case "openai":
       return { header: "", line: openaiLine };
@@ -122,10 +129,14 @@ function onOneLine(json: string): string {
   return json.trim().replace(/[\r\n]+/g, " ");
 }
 
+function moreColumns({ withInput = false, inside = false }: FormatOptions): ("input" | "origin")[] {
+  return [...(withInput ? ["input" as const] : []), ...(inside ? ["origin" as const] : [])];
+}
+
 /** A cell that a spreadsheet would take for a formula begins with an apostrophe, which it hides. */
-function csvLine(result: Result, withInput: boolean): string {
-  const { startedAtMs, error } = result;
-  const cells: Record<(typeof COLUMNS)[number], string> = {
+function csvLine(result: Result, options: FormatOptions): string {
+  const { startedAtMs, error, origin } = result;
+  const cells: Record<(typeof COLUMNS)[number] | "input" | "origin", string> = {
     item: result.item,
     id: textCell(result.id ?? ""),
     ok: String(result.ok),
@@ -138,9 +149,10 @@ function csvLine(result: Result, withInput: boolean): string {
     finished_at: isoTime(result.finishedAtMs),
     error_class: error?.class ?? "",
     error_message: textCell(error?.message ?? ""),
+    input: textCell(csvTextOf(result.input ?? new Uint8Array())),
+    origin: origin === undefined ? "" : textCell(JSON.stringify(originObject(origin))),
   };
-  const input = withInput ? [textCell(csvTextOf(result.input ?? new Uint8Array()))] : [];
-  return [...COLUMNS.map((column) => cells[column]), ...input].join(",") + ENDING;
+  return [...COLUMNS, ...moreColumns(options)].map((column) => cells[column]).join(",") + ENDING;
 }
 
 /** A text of JSON without its quotes and escapes, other JSON as it stands, and any other text as it is. */

@@ -39,15 +39,15 @@ export interface ResultTarget {
   readonly anew?: boolean;
 }
 
-/**
- * The results of items that other items have made, as they are to be read: their failures are told wherever they can stand, which is where
- * results come as they become final.
- */
-export function insideOf({
-  order,
-  inside = false,
-}: Pick<ResultTarget, "order" | "inside">): boolean | "failed" {
-  return inside || (order === "completion" ? "failed" : false);
+/** Items that other items have made and that have failed; `unheard`: those of them of which no actor was told. */
+export interface FailedInside {
+  readonly failed: number;
+  readonly unheard: number;
+}
+
+/** The results of items that other items have made, as they are to be read: their failures are always told. */
+export function insideOf({ inside = false }: Pick<ResultTarget, "inside">): true | "failed" {
+  return inside || "failed";
 }
 
 /** An id of the input that needs no quotes and cannot be taken for a flag. */
@@ -69,7 +69,7 @@ export function missingText(file: string): string {
 /** Throws file_unwritable, output_not_continued and output_unwritten. */
 export async function openResultSink(target: ResultTarget): Promise<ResultSink> {
   const { output, errors, mode } = target;
-  const format = formatOf(target.format, target.withInput ?? false);
+  const format = formatOf(target.format, target);
   if (output === undefined || mode === "replace" || !(await isFile(output))) return openFresh(target, format);
 
   const place = placeOf(target, output);
@@ -198,6 +198,16 @@ export class ResultSink {
     return this.#progress.failures;
   }
 
+  /** Results of items that other items have made. */
+  get inside(): number {
+    return this.#progress.inside ?? 0;
+  }
+
+  /** Failures among these of which no actor was told. */
+  get unheard(): number {
+    return this.#progress.unheard ?? 0;
+  }
+
   /** One that has failed, by a name that can be typed, whoever wrote it; undefined when none has. */
   get failedItem(): string | undefined {
     return this.#progress.failedItem;
@@ -224,6 +234,7 @@ export class ResultSink {
       cursor,
       results: this.#progress.results + results.length,
       failures: this.#progress.failures + results.filter(isFailure).length,
+      ...this.#insideWith(results),
       failedItem: this.#progress.failedItem ?? nameOf(results.find(isFailure)),
     });
     return appended === "written" ? erred : appended;
@@ -251,6 +262,14 @@ export class ResultSink {
   async abandon(): Promise<void> {
     await this.#outlets.errors?.abandon();
     await this.#outlets.output.abandon();
+  }
+
+  #insideWith(results: readonly Result[]): Pick<Progress, "inside" | "unheard"> {
+    const inside = results.filter(({ origin }) => origin !== undefined);
+    if (inside.length === 0) return {};
+    // The end of an invocation is an event of its actor.
+    const unheard = inside.filter(({ ok, origin }) => !ok && origin?.kind !== "invocation");
+    return { inside: this.inside + inside.length, unheard: this.unheard + unheard.length };
   }
 
   async #commit(change: Partial<Progress>): Promise<void> {

@@ -1,8 +1,10 @@
 // `rollout actor list`
 import { Flags } from "../../cli/oclif.ts";
+import { actorPlace } from "../../base/actor-address.ts";
 import { actorsText } from "../../cli/render/actors.ts";
+import type { ActorLine } from "../../cli/render/actors.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
-import { listFullKeys } from "../../client/keys.ts";
+import { listFullKeys, listKeys } from "../../client/keys.ts";
 import { actorObject, actorsAmong, isIn, valueText } from "../../compose/actor-views.ts";
 import type { ActorView } from "../../compose/actor-views.ts";
 import type { ActorState } from "../../runtime/actor-state.ts";
@@ -24,7 +26,11 @@ export class ActorList extends OperatorCommand {
       helpValue: "STATE",
     }),
     type: Flags.string({ summary: "Only actors of this type.", helpValue: "TYPE" }),
-    parked: Flags.boolean({ default: false, summary: "Only parked actors: nothing of them starts." }),
+    parked: Flags.boolean({
+      default: false,
+      summary:
+        "Only what is parked, so that nothing of it starts: actors, and named actions of actors that may be gone.",
+    }),
   };
 
   override async run(): Promise<void> {
@@ -36,16 +42,40 @@ export class ActorList extends OperatorCommand {
       (!parked || key.parkedBy !== undefined) &&
       (value === undefined || isIn(valueText(actor.snapshot.value), value));
     const actors = await this.askRun(flags, async (client) => {
-      const found: ActorView<ActorState>[] = [];
+      const found: ActorView[] = [];
       for await (const view of actorsAmong(listFullKeys(client.keyCalls, wanted)))
         if (isWanted(view)) found.push(view);
-      return found;
+      if (!parked || value !== undefined) return found;
+      const seen = new Set(found.map(({ key }) => key.key));
+      return [...found, ...(await parkedBeside(client.keyCalls, wanted.prefix, seen))];
     });
-    const lines = actors.map(({ key, actor: { tags, events, snapshot } }) => ({
-      ...{ key: key.key, value: valueText(snapshot.value), status: snapshot.status, tags, events },
-      ...{ pending: key.items, why: key.error?.message ?? key.parkedBy ?? "" },
-    }));
     const isSome = parked || value !== undefined || type !== undefined;
-    this.print(actors.map(actorObject), actorsText(lines, isSome, this.hinted));
+    this.print(actors.map(objectOf), actorsText(actors.map(lineOf), isSome, this.hinted));
   }
+}
+
+/** Parked ones of which no list of states tells: actors without one, and named actions, of which the actor may be gone. */
+async function parkedBeside(
+  calls: Parameters<typeof listKeys>[0],
+  prefix: string | undefined,
+  seen: ReadonlySet<string>,
+): Promise<ActorView[]> {
+  const found: ActorView[] = [];
+  for await (const key of listKeys(calls, ["parked"], prefix))
+    if (actorPlace(key.key) !== undefined && (key.ofActions || !seen.has(key.key)))
+      found.push({ key: { ...key, state: undefined }, actor: undefined });
+  return found;
+}
+
+function objectOf(view: ActorView): object {
+  return { ...actorObject(view), ...(view.key.ofActions && { of_actions: true }) };
+}
+
+function lineOf({ key, actor }: ActorView): ActorLine {
+  const { tags = [], events = 0, snapshot = { status: "-", value: "-" } } = actor ?? {};
+  return {
+    ...{ key: key.ofActions ? `${key.key} (actions)` : key.key, value: valueText(snapshot.value) },
+    ...{ status: snapshot.status, tags, events, pending: key.items },
+    why: key.error?.message ?? key.parkedBy ?? "",
+  };
 }

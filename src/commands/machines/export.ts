@@ -1,5 +1,5 @@
 // `rollout machines export`
-import { actorAddress } from "../../base/actor-address.ts";
+import { actorPlace } from "../../base/actor-address.ts";
 import { systemClock } from "../../base/clock.ts";
 import { litStates } from "../../charts/lit.ts";
 import { chartMermaid } from "../../charts/mermaid.ts";
@@ -14,12 +14,9 @@ import { Flags } from "../../cli/oclif.ts";
 import { configFlagsFor } from "../../cli/setting-flags.ts";
 import { untilSeenEnough } from "../../cli/signals.ts";
 import { PatientReader } from "../../cli/watch.ts";
-import { KeyNews } from "../../client/key-news.ts";
-import { unknownKey } from "../../compose/key-deeds.ts";
+import { litCharts } from "../../compose/actor-charts.ts";
 import { OperatorCommand } from "../../compose/operator-command.ts";
-import type { RolloutClient } from "../../compose/rollout-client.ts";
 import { loadUserMachine } from "../../compose/user-machine.ts";
-import { readActorState } from "../../runtime/actor-state.ts";
 
 const FORMATS = ["mermaid", "svg", "json"] as const;
 type Format = (typeof FORMATS)[number];
@@ -65,7 +62,8 @@ export class MachinesExport extends OperatorCommand {
       summary: "The format; default mermaid, with --json json.",
     })(),
     actor: Flags.string({
-      summary: "With --plugin: light the state that this actor of the run is in.",
+      summary:
+        "With --plugin: light the state that this actor of the run is in; of one within another the chart is its own.",
       helpValue: "TYPE/ID",
       dependsOn: ["plugin"],
     }),
@@ -91,54 +89,31 @@ export class MachinesExport extends OperatorCommand {
     if (format === "svg" && machines.length > 1 && !this.isForPrograms)
       throw this.misuse("an SVG file holds one machine: name it");
     const { output = "-" } = flags;
-    const write = (lit?: Lit): Promise<void> => this.#write(machines, { format, output, lit });
-    if (actor === undefined) return write();
+    if (actor === undefined) return this.#write(machines, { format, output });
     const enough = untilSeenEnough(this.argv);
-    await this.followRun({ config: flags.config }, enough, (client) =>
-      this.#follow(client, actor, { isOnce: !flags.watch, signal: enough.signal, write }),
-    );
-  }
-
-  /** A chart for each state that is seen. */
-  async #follow(
-    client: RolloutClient,
-    actor: string,
-    { isOnce, signal, write }: { isOnce: boolean; signal: AbortSignal; write: (lit: Lit) => Promise<void> },
-  ): Promise<void> {
-    const news = new KeyNews(client.keyCalls, actor, systemClock);
     const reader = new PatientReader((sentence) => this.tell(sentence));
-    let drawn: string | undefined;
-    while (!signal.aborted) {
-      const seen = await reader
-        .read(() => news.next(signal))
-        .catch((error: unknown) => {
-          if (!signal.aborted) throw error;
-        });
-      if (seen === undefined) continue;
-      const { key, isOver } = seen;
-      if (key === undefined && isOnce) throw unknownKey(actor, "actor");
-      const value = (key?.state && readActorState(key.state))?.snapshot.value ?? null;
-      const text = JSON.stringify(value);
-      if (text !== drawn) await write({ actor, value });
-      drawn = text;
-      if (isOnce || isOver) return;
-    }
+    await this.followRun({ config: flags.config }, enough, async (client) => {
+      const [type] = machines;
+      if (type === undefined) return;
+      const charts = litCharts(client, {
+        ...{ actor, type, clock: systemClock, isOnce: !flags.watch, signal: enough.signal },
+        read: (reading) => reader.read(reading),
+      });
+      for await (const { machine, value } of charts)
+        await this.#write([machine], { format, output, lit: { actor, value } });
+    });
   }
 
   /** The type is the export, where the manifest has several. */
   #pluginOf(actor: string, plugin: string): string {
-    const address = actorAddress(actor);
-    if (address === undefined) throw this.misuse(`--actor takes TYPE/ID, not ${actor}`);
-    return plugin.includes("#") ? plugin : `${plugin}#${address.type}`;
+    const place = actorPlace(actor);
+    if (place === undefined) throw this.misuse(`--actor takes TYPE/ID, or TYPE/ID/CHILD, not ${actor}`);
+    return plugin.includes("#") ? plugin : `${plugin}#${place.type}`;
   }
 
   async #write(
     machines: readonly NamedMachine[],
-    {
-      format,
-      output,
-      lit,
-    }: { readonly format: Format; readonly output: string; readonly lit: Lit | undefined },
+    { format, output, lit }: { readonly format: Format; readonly output: string; readonly lit?: Lit },
   ): Promise<void> {
     const objects = [];
     const texts = [];

@@ -101,7 +101,7 @@ export class Course {
     await directory.keep({ begunBy, ...NO_END });
     await this.#cluster.begin(directory);
     const { patientClient: client } = this.#cluster;
-    const { state, pauseReason, done, failed, setAside, keys } = await client.status();
+    const { state, pauseReason, done, failed, setAside, keys, inside } = await client.status();
     directory.refuseLessThanRecorded(done + setAside);
     const writer = await ResultsWriter.open({
       ...{ files: this.#request.files, directory, client: this.#cluster.client, setAside },
@@ -119,9 +119,10 @@ export class Course {
     if (this.#request.retryFailed) {
       // Nobody works yet: these are all of them, also where the coordinator took them back and died before it could say so.
       await client.retry();
-      const some = failed === 1 ? "1 failed item is" : `${number(failed)} failed items are`;
+      const again = failed + writer.failedInside.unheard;
+      const some = again === 1 ? "1 failed item is" : `${number(again)} failed items are`;
       display.say(`${some} tried again`);
-      if (failed > 0) await writer.startAnew();
+      if (failed + (inside?.failed ?? 0) > 0) await writer.startAnew();
     }
     if (this.#request.skipsParked && keys !== undefined && keys.parked > 0) {
       const skipped = await client.skipParked();
@@ -136,9 +137,10 @@ export class Course {
   /** Submits, and writes results until there is nothing more to come. */
   async #work(writer: ResultsWriter): Promise<LocalRunEnd> {
     this.#watch.start();
-    const { state, pending, running } = await this.#cluster.patientClient.status();
+    const { state, pending, running, inside, timers } = await this.#cluster.patientClient.status();
     if (state === "cancelled") return { kind: "cancelled" };
-    if (pending + running > 0) await this.#startWorkers();
+    const open = pending + running + (inside?.pending ?? 0) + (inside?.running ?? 0) + (timers?.armed ?? 0);
+    if (open > 0) await this.#startWorkers();
     const submitting = this.#submit();
     this.#following = this.#follow(writer, submitting);
     const refused = submitting.then((end) => end ?? new Promise<never>(() => undefined));
@@ -228,7 +230,7 @@ export class Course {
     if (counts === undefined || !isOver) return summary;
     await writer.finish(counts);
     const { done, failed, failedByClass, failureMessages } = counts;
-    const { failedItem } = writer;
+    const { failedItem, failedInside } = writer;
     if (summary.end.kind === "cancelled") await this.#directory.keep({ cancelled: { done, failed } });
     const { read } = this.#input;
     if (
@@ -240,11 +242,11 @@ export class Course {
       await this.#directory.keep({
         finished: {
           asked: { input: read.digest, ...request },
-          ...{ items: read.items, done, failed, failedByClass, failureMessages, failedItem },
+          ...{ items: read.items, done, failed, failedByClass, failureMessages, failedItem, failedInside },
           lengths: await lengthsOf(request),
         },
       });
-    return { ...summary, failedItem };
+    return { ...summary, failedItem, failedInside };
   }
 
   async #leave(end: LocalRunEnd, writer: ResultsWriter): Promise<LocalRunEnd> {
@@ -281,6 +283,7 @@ export class Course {
       items: this.#input.read?.items,
       counts,
       failedItem: writer?.failedItem,
+      failedInside: writer?.failedInside,
       submitted: this.#submitted,
       reassigned,
       elapsedMs,

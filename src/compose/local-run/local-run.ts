@@ -125,12 +125,12 @@ async function finishedBefore(
 }
 
 function alreadyDone(finished: Finished): Omit<LocalRunSummary, "directory" | "elapsedMs"> {
-  const { done, failed, failedByClass, failureMessages = [], failedItem } = finished;
+  const { done, failed, failedByClass, failureMessages = [], failedItem, failedInside } = finished;
   const { items = done + failed } = finished;
   return {
     end: { kind: "already" },
     counts: { pending: 0, running: 0, done, failed, failedByClass, failureMessages },
     submitted: { added: 0, known: items, duplicates: 0 },
-    ...{ items, failedItem, reassigned: 0 },
+    ...{ items, failedItem, failedInside, reassigned: 0 },
   };
 }

@@ -9,6 +9,7 @@ import { failureMessageLines } from "../../cli/render/failure-messages.ts";
 import { durationText, number } from "../../cli/render/quantities.ts";
 import { failuresText } from "../../cli/render/progress.ts";
 import { setAsideText } from "../../cli/render/run-status.ts";
+import type { FailedInside } from "../../cli/results/result-sink.ts";
 import { hintedLine, shellWords, shownPath } from "../../cli/shell-words.ts";
 import { jsonOf } from "../../client/operator-message.ts";
 import { FailureMessageSchema } from "../../gen/rollout/v1/run_pb.ts";
@@ -39,6 +40,7 @@ export function outcomeOf(
 ): Outcome {
   const { end, counts, submitted, directory } = summary;
   const { done = 0, failed = 0, pending = 0, running = 0, setAside = 0 } = counts ?? {};
+  const { failed: failedInside, unheard } = summary.failedInside ?? { failed: 0, unheard: 0 };
   const account = {
     state: end.kind === "already" ? "complete" : end.kind,
     total: done + failed + pending + running,
@@ -46,6 +48,7 @@ export function outcomeOf(
     failed,
     failed_by_class: counts?.failedByClass ?? {},
     failure_messages: (counts?.failureMessages ?? []).map((each) => jsonOf(FailureMessageSchema, each)),
+    failed_inside: failedInside,
     pending,
     running,
     set_aside: setAside,
@@ -54,7 +57,7 @@ export function outcomeOf(
     started_again: summary.reassigned,
     pause_reason: end.kind === "paused" ? end.reason : null,
     output: files.output ?? null,
-    errors: failed > 0 ? (files.errors ?? null) : null,
+    errors: failed + failedInside > 0 ? (files.errors ?? null) : null,
     directory: resolve(directory),
     duration_ms: Math.round(summary.elapsedMs),
   };
@@ -65,7 +68,7 @@ export function outcomeOf(
     case "complete":
     case "already":
       if (setAside > 0) return { exit: EXIT.storage, lines: [...lines, setAsideText({ setAside })], object };
-      return { exit: failed > 0 ? EXIT.itemsFailed : EXIT.done, lines, object };
+      return { exit: failed + unheard > 0 ? EXIT.itemsFailed : EXIT.done, lines, object };
     case "cancelled":
       return { exit: EXIT.itemsFailed, lines: [...lines, forMore(summary, files)], object };
     case "interrupted":
@@ -174,11 +177,11 @@ function othersText({ items }: LocalRunSummary, { done, failed }: Final): string
 }
 
 function failureLines(
-  { counts, end, directory, failedItem }: LocalRunSummary,
+  { counts, end, directory, failedItem, failedInside }: LocalRunSummary,
   files: ResultFiles,
   again: (...words: string[]) => string,
 ): string[] {
-  if (counts === undefined || counts.failed === 0) return [];
+  if (counts === undefined || counts.failed === 0) return insideLines(failedInside, files, again);
   const text = failuresText({ counts: { ...counts, delayed: 0 }, failures: counts.failedByClass });
   const where = files.errors === undefined ? "" : `: ${shownPath(files.errors)}`;
   const isOver = end.kind === "complete" || end.kind === "already";
@@ -190,6 +193,21 @@ function failureLines(
     ...(isLookedInto && failedItem !== undefined ? [lookText(failedItem, directory)] : []),
     ...(isOver ? [`to try them again: ${again("--retry-failed")}`] : []),
     ...(end.kind === "paused" ? [`to go on and try them again: ${again("--retry-failed")}`] : []),
+    ...insideLines(failedInside && { ...failedInside, unheard: 0 }, files, again),
+  ];
+}
+
+/** Failures of items that nobody submitted. One of which an actor was told is not tried again. */
+function insideLines(
+  { failed, unheard }: FailedInside = { failed: 0, unheard: 0 },
+  { errors }: ResultFiles,
+  again: (...words: string[]) => string,
+): string[] {
+  if (failed === 0) return [];
+  const where = errors === undefined ? "" : `: ${shownPath(errors)}`;
+  return [
+    `${number(failed)} failed inside, between actors${where}`,
+    ...(unheard > 0 ? [`to try them again: ${again("--retry-failed")}`] : []),
   ];
 }
 

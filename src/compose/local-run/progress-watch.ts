@@ -133,9 +133,14 @@ export class ProgressWatch {
     }
   }
 
-  #noticeParked({ sealed, state, pending, running, keys }: RunStatus): void {
-    if (keys === undefined || !sealed || state !== "sealed" || running > 0 || pending === 0) return;
-    if (pending === keys.itemsBehindParked) this.#parked.resolve({ items: pending, keys: keys.parked });
+  /** A run that waits for a timer goes on without anybody. */
+  #noticeParked({ sealed, state, keys, timers, inside, ...counts }: RunStatus): void {
+    if (keys === undefined || !sealed || state !== "sealed" || timers !== undefined) return;
+    const pending = counts.pending + (inside?.pending ?? 0);
+    const running = counts.running + (inside?.running ?? 0);
+    if (running > 0 || pending === 0) return;
+    if (pending !== keys.itemsBehindParked) return;
+    this.#parked.resolve({ items: pending, keys: keys.parked + keys.parkedActions });
   }
 
   #take(status: RunStatus): void {

@@ -1,6 +1,7 @@
 // The request for a local run, its needs of the world, and its ends.
 import type { Clock } from "../../base/clock.ts";
 import type { Random } from "../../base/random.ts";
+import type { FailedInside } from "../../cli/results/result-sink.ts";
 import type { ProgressDisplay } from "../../cli/render/progress-display.ts";
 import type { RunStatus } from "../../client/run-status.ts";
 import type { Submitted } from "../../client/submit.ts";
@@ -66,8 +67,10 @@ export interface LocalRunSummary {
   /** Undefined when no coordinator ever answered. */
   readonly counts:
     | (Pick<RunStatus, "pending" | "running" | "done" | "failed" | "failedByClass" | "failureMessages"> &
-        Partial<Pick<RunStatus, "setAside">>)
+        Partial<Pick<RunStatus, "setAside" | "inside">>)
     | undefined;
+  /** As far as they were written; undefined where nothing was. */
+  readonly failedInside?: FailedInside | undefined;
   /** One of those that have failed, by a name that `rollout explain` takes, when one was seen. */
   readonly failedItem: string | undefined;
   /** Undefined when not everything was submitted. */

@@ -8,8 +8,9 @@ import { systemReason } from "../../base/system-reason.ts";
 import type { FormatName } from "../../cli/results/format.ts";
 import { isFile, isSameFile } from "../../cli/results/outlet.ts";
 import { checkResultTarget, insideOf, openResultSink } from "../../cli/results/result-sink.ts";
-import type { ResultSink, ResultTarget } from "../../cli/results/result-sink.ts";
+import type { FailedInside, ResultSink, ResultTarget } from "../../cli/results/result-sink.ts";
 import type { ResultsOrder } from "../../client/results.ts";
+import type { RunStatus } from "../../client/run-status.ts";
 import type { RolloutClient } from "../rollout-client.ts";
 import type { RunDirectory } from "./run-directory.ts";
 
@@ -152,6 +153,11 @@ export class ResultsWriter {
     return this.#sink.failedItem;
   }
 
+  /** Items that other items have made: so many have failed, and of so many of them no actor was told. */
+  get failedInside(): FailedInside {
+    return { failed: this.#sink.inside, unheard: this.#sink.unheard };
+  }
+
   /** Writes what comes until the run is over (`end`), or `signal` aborts. */
   async follow(signal: AbortSignal): Promise<"end" | "aborted" | "reader-gone"> {
     return this.#copy({ follow: true, patienceMs: Infinity }, signal);
@@ -163,12 +169,17 @@ export class ResultsWriter {
   }
 
   /** The run is over and everything was read: `counts` are what it has. */
-  async finish(counts: { readonly done: number; readonly failed: number }): Promise<void> {
-    const { results, failures } = this.#sink;
+  async finish(
+    counts: Pick<RunStatus, "done" | "failed"> & Partial<Pick<RunStatus, "inside">>,
+  ): Promise<void> {
+    const { results, failures, inside } = this.#sink;
     const successes = results - failures;
     // Rows that were set aside leave successes in the files that the run does not have any more: they stay where they are.
     const surplus = Math.min(Math.max(0, successes - counts.done), this.#options.setAside);
-    const isOutdated = successes - surplus !== counts.done || failures !== counts.failed;
+    const isOutdated =
+      successes - surplus !== counts.done ||
+      failures - inside !== counts.failed ||
+      inside !== (counts.inside?.failed ?? 0);
     const { output, errors } = this.#options.files;
     // Failed items were retried after they were written, or a file was taken away while it was: where lines cannot be taken back,
     // there is nothing to be done about it.
@@ -200,7 +211,7 @@ export class ResultsWriter {
     const { client, files } = this.#options;
     const { order } = files;
     const pages = client.resultPages({
-      ...{ ...how, order, inside: insideOf({ order }), after: this.#sink.cursor, signal },
+      ...{ ...how, order, inside: insideOf({}), after: this.#sink.cursor, signal },
     });
     try {
       for await (const page of pages) {

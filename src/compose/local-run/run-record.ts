@@ -16,6 +16,7 @@ import type { RunId, WorkerId } from "../../base/ids.ts";
 import { systemReason, asUnwritable } from "../../base/system-reason.ts";
 import { filledFiles, refuseChanged, writtenBy } from "../../cli/results/cursor-file.ts";
 import type { Written } from "../../cli/results/cursor-file.ts";
+import type { FailedInside } from "../../cli/results/result-sink.ts";
 import { shellWords, shownPath } from "../../cli/shell-words.ts";
 import type { ItemFields } from "../../client/item-fields.ts";
 import type { FailureMessage } from "../../client/run-status.ts";
@@ -72,6 +73,7 @@ export interface Finished {
   readonly failureMessages?: readonly FailureMessage[];
   /** One that has failed, if one was seen. */
   readonly failedItem?: string | undefined;
+  readonly failedInside?: FailedInside;
   /** As `lengthsOf` found them. */
   readonly lengths: readonly (number | null)[];
 }
@@ -254,7 +256,9 @@ export async function finishedAs(
 ): Promise<Finished | undefined> {
   if (finished === undefined || !isSame(finished.asked, asked)) return undefined;
   const lengths = await lengthsOf(asked);
-  if (lengths[0] === null || (lengths[1] === null && finished.failed > 0)) return undefined;
+  const { failed, failedInside } = finished;
+  if (lengths[0] === null || (lengths[1] === null && failed + (failedInside?.failed ?? 0) > 0))
+    return undefined;
   if (JSON.stringify(lengths) !== JSON.stringify(finished.lengths)) return undefined;
   const written = writtenBy(results, join(directory, RECORD_FILE));
   if (written !== undefined) await refuseChanged(written);

@@ -57,6 +57,8 @@ export class Keys implements KeyRoom<PendingItem> {
   readonly #boxes: Mailboxes;
   readonly #steering: Steering;
   readonly counts = new KeyCounts();
+  /** The same of lanes, which are no keys. */
+  readonly laneCounts = new KeyCounts();
   readonly timers = new Timers();
   readonly #orders: Order<PendingItem>[] = [];
   readonly #endings: Endings;
@@ -76,7 +78,13 @@ export class Keys implements KeyRoom<PendingItem> {
     this.#stamp = stamp;
     this.assignment = new Assignment({ totalPartitions, virtualNodes: settings.virtualNodes }, assignment);
     const parts = {
-      ...{ table: this.table, rows: this.rows, counts: this.counts, warmth: this.warmth },
+      ...{
+        table: this.table,
+        rows: this.rows,
+        counts: this.counts,
+        laneCounts: this.laneCounts,
+        warmth: this.warmth,
+      },
       ...{ memory: this.#memory, queue: this.#queue, timers: this.timers },
       ...{ orders: this.#orders, nextSequence },
     };
@@ -330,9 +338,10 @@ export class Keys implements KeyRoom<PendingItem> {
   }
 
   #ensure(text: string): Key {
-    const [{ size }, key] = [this.table, this.table.ensure(text)];
-    // Lanes are counted nowhere.
-    if (this.table.size > size) this.counts.came(IDLE);
+    const known = this.table.get(text);
+    if (known !== undefined) return known;
+    const key = this.table.ensure(text);
+    (key.isLane ? this.laneCounts : this.counts).came(IDLE);
     return key;
   }
 }

@@ -27,6 +27,7 @@ interface Parts {
   readonly rows: KeyRows;
   readonly table: KeyTable;
   readonly counts: KeyCounts;
+  readonly laneCounts: KeyCounts;
   readonly memory: KeyMemory;
   readonly queue: KeyQueue;
   readonly orders: Order<PendingItem>[];
@@ -35,6 +36,7 @@ interface Parts {
 export class Mailboxes {
   readonly #rows: KeyRows;
   readonly #counts: KeyCounts;
+  readonly #laneCounts: KeyCounts;
   readonly #table: KeyTable;
   readonly #orders: Order<PendingItem>[];
   readonly #memory: KeyMemory;
@@ -47,16 +49,21 @@ export class Mailboxes {
   pending = 0;
   nowMs = 0;
 
-  constructor({ rows, counts, table, memory, queue, orders }: Parts) {
+  constructor({ rows, counts, laneCounts, table, memory, queue, orders }: Parts) {
     this.#table = table;
     this.#orders = orders;
     this.#rows = rows;
     this.#counts = counts;
+    this.#laneCounts = laneCounts;
     this.#memory = memory;
     this.#queue = queue;
   }
 
   /** The key whose head stands at the place. */
+  #countsOf({ isLane }: Key): KeyCounts {
+    return isLane ? this.#laneCounts : this.#counts;
+  }
+
   find(place: Place): Key | undefined {
     return this.#heads.get(place);
   }
@@ -73,10 +80,9 @@ export class Mailboxes {
     const after = keyChart.step(before, event, NO_EFFECTS);
     if (after === before) return false;
     key.row = after.state === IDLE.state ? IDLE : after;
-    if (!key.isLane) {
-      this.#counts.went(before);
-      this.#counts.came(key.row);
-    }
+    const counts = this.#countsOf(key);
+    counts.went(before);
+    counts.came(key.row);
     if (storedState(before.state) !== storedState(after.state) || before.context !== after.context)
       this.#rows.touch(key);
     return true;
@@ -198,14 +204,14 @@ export class Mailboxes {
   /** The key is idle, and forgotten. */
   retire(key: Key): void {
     this.step(key, { type: "key.retired" });
-    if (!key.isLane) this.#counts.went(key.row);
+    this.#countsOf(key).went(key.row);
   }
 
   /** For replay: a key as its row has it. */
   restore(key: Key, { isRunning }: { readonly isRunning: boolean }): void {
     const { context } = key.row;
     if (isRunning) key.row = { state: RUNNING, context };
-    if (!key.isLane) this.#counts.came(key.row);
+    this.#countsOf(key).came(key.row);
     if (key.head !== undefined) this.#heads.set(key.head.place, key);
     this.pending += context.mail - (isRunning || context.isDelayed ? 1 : 0);
     if (context.mail > 0) this.#memory.hunger(key);

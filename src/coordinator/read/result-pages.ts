@@ -25,6 +25,8 @@ export interface PageLimits {
   readonly pluginVersion?: string | undefined;
   /** Whether items are among them that nobody submitted; they are not unless said. */
   readonly withInside?: boolean;
+  /** Only failures of such items, without those that were stopped. */
+  readonly onlyFailedInside?: boolean;
 }
 
 export interface ResultPage<Cursor> {
@@ -94,9 +96,10 @@ class PageFiller {
     return true;
   }
 
-  wants({ final: { record } }: FinalItem): boolean {
-    const { pluginVersion } = this.#limits;
-    return pluginVersion === undefined || record.pluginVersion === pluginVersion;
+  wants({ final }: FinalItem): boolean {
+    const { pluginVersion, onlyFailedInside = false } = this.#limits;
+    if (pluginVersion !== undefined && final.record.pluginVersion !== pluginVersion) return false;
+    return !onlyFailedInside || (final.kind === "failed" && final.record.class !== "cancelled");
   }
 
   /** One is passed over. */
@@ -114,7 +117,8 @@ class PageFiller {
 
   /** Whether the item is one of those that are asked for. */
   wantsPlace(place: Place): boolean {
-    return this.#limits.withInside === true || !isInside(place);
+    const { withInside = false, onlyFailedInside = false } = this.#limits;
+    return isInside(place) ? withInside || onlyFailedInside : !onlyFailedInside;
   }
 
   #weigh({ item, final }: FinalItem): number {
@@ -243,6 +247,9 @@ export async function readByCompletion(
   limits: PageLimits,
 ): Promise<ResultPage<CompletionCursor>> {
   const { store, extent } = source;
+  // Items from inside have keys.
+  if (limits.onlyFailedInside === true && extent.keyedPriorities.length === 0)
+    return { items: [], next: from, isCaughtUp: true };
   const page = new PageFiller(limits);
   const order = new CompletionReader(store, from, extent.nextCompletion);
   const end = (isCaughtUp: boolean): ResultPage<CompletionCursor> => ({
@@ -253,15 +260,25 @@ export async function readByCompletion(
   while (!page.isFull) {
     const places = await order.peek(page.step);
     if (places.length === 0) return end(true);
-    const stretch = await readFirst(store, places, page.lookedUpMax);
-    page.learn(stretch);
+    const wanted = places.filter((place) => page.wantsPlace(place));
+    const stretch = wanted.length === 0 ? [] : await readFirst(store, wanted, page.lookedUpMax);
+    if (stretch.length > 0) page.learn(stretch);
+    const passed = places.values();
+    const passBefore = (end: Place | undefined): void => {
+      for (const place of passed) {
+        if (place === end) return;
+        order.pass();
+        page.skip();
+      }
+    };
     for (const seen of stretch) {
-      const isWanted = page.wantsPlace(seen.place);
-      const found = isWanted ? await countedOrNot(source, seen, order.next.record) : undefined;
+      passBefore(seen.place);
+      const found = await countedOrNot(source, seen, order.next.record);
       if (found === undefined || !page.wants(found)) page.skip();
       else if (!page.add(found)) return end(false);
       order.pass();
     }
+    if (wanted.length === 0) passBefore(undefined);
   }
   return end(false);
 }

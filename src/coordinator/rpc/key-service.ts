@@ -59,9 +59,16 @@ export function keyService(leader: Leader, store: Store, clock: Clock): ServiceI
       return { coordinator, ...parts, after: seen.standing, end };
     },
 
-    async listKeys({ phases, prefix, fromCommit, after, limit: asked, withContents, mail }) {
+    async listKeys({ phases, prefix, fromCommit, parkedActions, after, limit: asked, withContents, mail }) {
       const limit = asked === 0 ? LISTED_MAX : Math.min(asked, LISTED_MAX);
-      const question = { phases, prefix, fromCommit, after, limit };
+      const question = {
+        phases,
+        prefix,
+        fromCommit,
+        parkedActions: parkedActions && !withContents,
+        after,
+        limit,
+      };
       const { keys, after: next, commit } = await ask(leader, { kind: "listKeys", ...question });
       const all = await tell(store, keys);
       if (!withContents) return { coordinator, keys: all.map(({ key }) => key), after: next, commit };
@@ -165,27 +172,29 @@ async function tell(store: Store, keys: readonly SeenKey[]): Promise<Told[]> {
       keyStateRecord,
     ),
   ]);
-  return keys.map(({ key, phase, partition, owner, items: open, isPaused, hasFailed, commit }, at) => {
-    const [item, held, end, state] = [items[at], running[at], failed[at], states[at]];
-    const told = {
-      ...{ key, phase, partition, items: open },
-      ...(owner !== undefined && { owner }),
-      ...(held && { worker: held.worker }),
-      ...(item && { head: itemDigits(item.id) }),
-      ...((isPaused || hasFailed) && { parkedBy: hasFailed ? "failed" : "paused" }),
-      ...(hasFailed && end && { error: { class: end.class, message: end.message } }),
-      ...(state && { stateBytes: state.state.length }),
-      ...(commit > 0 && { stateCommit: commit }),
-    };
-    return {
-      key: told,
-      contents: {
-        ...(state && { state: state.state }),
-        ...(item && { next: item.payload }),
-        ...{ waiting: [], hasMore: false },
-      },
-    };
-  });
+  return keys.map(
+    ({ key, isOfActions, phase, partition, owner, items: open, isPaused, hasFailed, commit }, at) => {
+      const [item, held, end, state] = [items[at], running[at], failed[at], states[at]];
+      const told = {
+        ...{ key, phase, partition, items: open, ofActions: isOfActions },
+        ...(owner !== undefined && { owner }),
+        ...(held && { worker: held.worker }),
+        ...(item && { head: itemDigits(item.id) }),
+        ...((isPaused || hasFailed) && { parkedBy: hasFailed ? "failed" : "paused" }),
+        ...(hasFailed && end && { error: { class: end.class, message: end.message } }),
+        ...(state && { stateBytes: state.state.length }),
+        ...(commit > 0 && { stateCommit: commit }),
+      };
+      return {
+        key: told,
+        contents: {
+          ...(state && { state: state.state }),
+          ...(item && { next: item.payload }),
+          ...{ waiting: [], hasMore: false },
+        },
+      };
+    },
+  );
 }
 
 /** The same with what waits for each, as far as one message has room for it; at least one. `seen`: in the same order. */

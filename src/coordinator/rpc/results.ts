@@ -34,7 +34,16 @@ export function results(
   const look = (): Promise<LedgerExtent> => ask(leader, { kind: "getExtent" });
   return {
     async listResults(asked, { signal }) {
-      const { order, after, limit, withPayload, waitMs, withInside, pluginVersion: version } = asked;
+      const {
+        order,
+        after,
+        limit,
+        withPayload,
+        waitMs,
+        withInside,
+        onlyFailedInside,
+        pluginVersion: version,
+      } = asked;
       const { read, from } = readerOf(order, after);
       const items = limit === 0 ? PAGE_ITEMS_MAX : Math.min(limit, PAGE_ITEMS_MAX);
       const endMs = clock.monotonicMs() + Math.min(waitMs, WAIT_MAX_MS);
@@ -43,7 +52,14 @@ export function results(
         // As it was told last: a turn of the reactor's is asked for before there was one with news.
         const extent = leader.reach.value ?? (await look());
         const pluginVersion = version === "" ? undefined : version;
-        const limits = { items, bytes: PAGE_BYTES_MAX, withPayload, pluginVersion, withInside };
+        const limits = {
+          items,
+          bytes: PAGE_BYTES_MAX,
+          withPayload,
+          pluginVersion,
+          withInside,
+          onlyFailedInside,
+        };
         const page = await read({ store, extent, look }, limits);
         const end = page.isCaughtUp && extent.isOver;
         const isNews = page.next !== from || !page.isCaughtUp || end;

@@ -7,7 +7,7 @@ import { standingOf } from "../keys/awaited-keys.ts";
 import { DELAYED, keyChart, PARKED, WAITING } from "../keys/key.ts";
 import type { Key, SteerVerdict } from "../keys/key.ts";
 import type { Keys } from "../keys/keys.ts";
-import { actionLane, invocationLane } from "../keys/lanes.ts";
+import { actionLane, actorOf, invocationLane } from "../keys/lanes.ts";
 import { partitionOf } from "../../base/partition.ts";
 import type { ItemSighting } from "../ledger/ledger.ts";
 import type { Input } from "../turn/input.ts";
@@ -89,35 +89,48 @@ function steer(
 
 function list(
   { keys, ledger }: CoordinatorState,
-  { phases, prefix, fromCommit, after, limit }: Asked<"listKeys">,
+  { phases, prefix, fromCommit, parkedActions, after, limit }: Asked<"listKeys">,
 ): SeenKeys {
   const { table } = keys;
   const wanted = new Set(phases);
   const commit = ledger.tally.nextCompletion + 1;
-  const isWanted = (key: Key): boolean =>
-    key.text.startsWith(prefix) &&
-    key.commit >= fromCommit &&
-    (wanted.size === 0 || wanted.has(phaseOf(key)));
+  const isWanted = (key: Key): boolean => {
+    if (!key.text.startsWith(prefix)) return false;
+    // No other lane is ever parked.
+    if (key.isLane) return parkedActions && key.row.state === PARKED;
+    return key.commit >= fromCommit && (wanted.size === 0 || wanted.has(phaseOf(key)));
+  };
   const told: SeenKey[] = [];
+  let last = "";
   const first = after === "" ? 0 : partitionOf(after, table.totalPartitions);
   for (let partition = first; partition < table.totalPartitions; partition++) {
     const isLater = ({ text }: Key): boolean => partition > first || text > after;
-    const page = [...table.keysOf(partition)].filter((key) => !key.isLane && isLater(key) && isWanted(key));
+    const page = [...table.keysOf(partition)].filter((key) => isLater(key) && isWanted(key));
     page.sort((one, other) => (one.text < other.text ? -1 : 1));
     for (const key of page) {
-      if (told.length >= limit) return { keys: told, after: told.at(-1)?.key ?? "", commit };
+      if (told.length >= limit) return { keys: told, after: last, commit };
       told.push(seen(keys, key));
+      last = key.text;
     }
   }
   return { keys: told, after: "", commit };
 }
 
 function seen(keys: Keys, key: Key): SeenKey {
-  const { text, partition, row, head, commit, hasState, last } = key;
+  const { text, isLane, partition, row, head, commit, hasState, last } = key;
   const { mail, isPaused, hasFailed } = row.context;
   const owner = keys.assignment.ownerOf(partition);
   const stands = { partition, owner, items: mail, head: head?.place, last, standing: standingOf(key) };
-  return { key: text, phase: phaseOf(key), ...stands, isPaused, hasFailed, commit, hasState };
+  return {
+    key: actorOf(text),
+    isOfActions: isLane,
+    phase: phaseOf(key),
+    ...stands,
+    isPaused,
+    hasFailed,
+    commit,
+    hasState,
+  };
 }
 
 /** The parts of an actor that are not in its state. */

@@ -78,14 +78,15 @@ function clusterOf({ keys, workers }: CoordinatorState): Filled<Cluster> {
 }
 
 function keyCountsOf({
-  keys: { counts, table, oldestReadyMs, warmth },
+  keys: { counts, laneCounts, table, oldestReadyMs, warmth },
 }: CoordinatorState): Filled<KeyCounts> {
   return {
     total: table.size,
     waiting: counts.waiting + counts.delayed,
     running: counts.running,
     parked: counts.parked,
-    itemsBehindParked: counts.behindParked,
+    itemsBehindParked: counts.behindParked + laneCounts.behindParked,
+    parkedActions: laneCounts.parked,
     statesSent: warmth.statesSent,
     statesSaved: warmth.statesSaved,
     ...(oldestReadyMs !== undefined && { oldestReadyAgeMs: Math.round(oldestReadyMs) }),

@@ -183,6 +183,8 @@ export type Input =
   /** Behind the key `after`, in order of partition; empty: from the beginning. No phase: all of them. */
   | {
       readonly kind: "listKeys";
+      /** Also lanes of named actions that are parked. */
+      readonly parkedActions: boolean;
       readonly phases: readonly KeyPhase[];
       readonly prefix: string;
       /** Only those with a state of this commit or a later one; 0: all. */

@@ -8,6 +8,8 @@ import type { Place } from "../ledger/place.ts";
 /** A key as the coordinator has it in memory. */
 export interface SeenKey {
   readonly key: string;
+  /** It is the lane of that actor's named actions; `key` is the actor's. */
+  readonly isOfActions: boolean;
   readonly phase: KeyPhase;
   readonly partition: number;
   /** By the ring. */

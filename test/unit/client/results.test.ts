@@ -101,6 +101,45 @@ describe("reading results", () => {
     expect(await read({ after: "3" })).to.deep.equal(lines(3, 5));
   });
 
+  it("gives failures from inside behind the results in order of the input, and goes on with both", async () => {
+    const origin = { from: { case: "mail", value: { key: "order/1" } } } as const;
+    const inside = [
+      { label: "f0", outcome: OutcomeClass.ERROR, failureClass: "error", origin },
+      { label: "stopped", outcome: OutcomeClass.CANCELLED, failureClass: "cancelled", origin },
+      { label: "f1", outcome: OutcomeClass.ERROR, failureClass: "error", origin },
+    ];
+    const mixed = await startFakeOperatorService({
+      listResults: (request) => {
+        asked.push(request);
+        if (!request.onlyFailedInside) return pageAfter(request);
+        const from = Number(request.after.slice(1));
+        const results = inside.slice(from, from + request.limit);
+        const to = from + results.length;
+        return {
+          results,
+          after: `c${to}`,
+          caughtUp: to === inside.length,
+          end: isOver && to === inside.length,
+        };
+      },
+    });
+    closeLater(() => mixed.close());
+    there = 3;
+    const options = { ...OPTIONS, order: "input", inside: "failed" } as const;
+    const pages: ResultPage[] = [];
+    for await (const page of readResults(mixed.transport, options)) pages.push(page);
+    const idsOf = ({ results }: ResultPage): (string | undefined)[] => results.map(({ id }) => id);
+    expect(pages.map(idsOf)).to.deep.equal([["line-0", "line-1"], ["line-2"], ["f0"], ["f1"]]);
+    expect(pages.map(({ cursor }) => cursor)).to.deep.equal(["2", "3", "3+c2", "3+c3"]);
+    expect(pages.map(({ caughtUp }) => caughtUp)).to.deep.equal([false, false, false, true]);
+    [there, isOver] = [4, true];
+    const more: ResultPage[] = [];
+    for await (const page of readResults(mixed.transport, { ...options, after: "3+c2", follow: true }))
+      more.push(page);
+    expect(more.map(idsOf)).to.deep.equal([["line-3"], ["f1"]]);
+    expect(more.at(-1)).to.include({ cursor: "4+c3", end: true });
+  });
+
   it("ends with a page that says so, even when there is nothing", async () => {
     isOver = true;
     const pages: ResultPage[] = [];

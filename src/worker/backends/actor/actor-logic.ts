@@ -23,6 +23,21 @@ export function logicOf(machine: AnyStateMachine, src: string): unknown {
   }
 }
 
+/** The machine that one starts under a name as a state's `source` has it; undefined when there is none. */
+export function machineBelow(machine: AnyStateMachine, name: string): AnyStateMachine | undefined {
+  const logic = logicOf(machine, decodeURIComponent(name));
+  return isMachine(logic) ? logic : undefined;
+}
+
+/** The machine at the end of the names of a `source`, from that of the type; undefined when there is none. */
+export function machineWithin(type: AnyStateMachine, source: string): AnyStateMachine | undefined {
+  const names = source === "" ? [] : source.split("/");
+  return names.reduce<AnyStateMachine | undefined>(
+    (machine, name) => machine && machineBelow(machine, name),
+    type,
+  );
+}
+
 /** Undefined for logic that a durable actor cannot have. */
 export function kindOfLogic(logic: unknown): KeptChild["kind"] | undefined {
   if (isMachine(logic)) return "machine";

@@ -5,7 +5,7 @@ import type { AnyMachineSnapshot, AnyStateMachine, EventObject } from "xstate";
 import type { ActorSnapshot } from "../../../runtime/actor-state.ts";
 import { inertScope } from "../../../runtime/transition.ts";
 import type { CreateActor, InertScope } from "../../../runtime/transition.ts";
-import { kindOfLogic, logicOf, withInertActors } from "./actor-logic.ts";
+import { kindOfLogic, logicOf, machineBelow, withInertActors } from "./actor-logic.ts";
 import type { StepActors, StepChild } from "./step-actors.ts";
 import type { MachineFacts, StepRecord } from "./step-record.ts";
 
@@ -165,14 +165,10 @@ export class ActorMachine implements MachineFacts {
   }
 
   #makeBelow(name: string): ActorMachine | undefined {
-    const src = decodeURIComponent(name);
-    const logic = logicOf(this.machine, src);
-    if (logic === undefined || kindOfLogic(logic) !== "machine") return undefined;
-    const made = new ActorMachine({
-      ...this.#options,
-      machine: logic as AnyStateMachine,
-      source: this.sourceOf(src),
-    });
+    const machine = machineBelow(this.machine, name);
+    if (machine === undefined) return undefined;
+    const source = this.sourceOf(decodeURIComponent(name));
+    const made = new ActorMachine({ ...this.#options, machine, source });
     this.#below.set(name, made);
     return made;
   }

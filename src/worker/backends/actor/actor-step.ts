@@ -9,6 +9,7 @@ import type { ActorSnapshot, ActorState, KeptChild } from "../../../runtime/acto
 import type { CreateActor } from "../../../runtime/transition.ts";
 import type { Ask } from "../key-asks.ts";
 import { ActorMachine } from "./actor-machine.ts";
+import { machineOfType } from "./define-actor.ts";
 import type { ActorInput, ActorType } from "./define-actor.ts";
 import { demandActorMachine } from "./machine-faults.ts";
 import { StepActors } from "./step-actors.ts";
@@ -65,10 +66,10 @@ export class ActorSteps {
     create: CreateActor,
     hasType: (type: string) => boolean = (other) => other === type,
   ) {
-    const { machine: written, actors, migrations = {} } = definition;
+    const { machine: written, migrations = {} } = definition;
     demandActorMachine(type, written);
-    const machine = actors === undefined ? written : written.provide({ actors: actors as never });
-    if (actors !== undefined) demandActorMachine(type, machine);
+    const machine = machineOfType(definition);
+    if (machine !== written) demandActorMachine(type, machine);
     this.#type = type;
     this.#version = version;
     this.#machine = new ActorMachine({ machine, source: "", hasType, create });

@@ -65,6 +65,11 @@ export function isActorType(exported: unknown): exported is ActorType {
   return typeof exported === "object" && exported !== null && ACTOR_TYPE in exported;
 }
 
+/** The machine of a type with all the logic that the type gives it. */
+export function machineOfType({ machine, actors }: ActorType): AnyStateMachine {
+  return actors === undefined ? machine : machine.provide({ actors: actors as never });
+}
+
 function isDuration(text: unknown): boolean {
   return typeof text === "string" && parseDurationMs(text) !== undefined;
 }

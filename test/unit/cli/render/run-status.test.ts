@@ -52,6 +52,7 @@ describe("the status of a run", () => {
       running: 0,
       parked: 2,
       itemsBehindParked: 5,
+      parkedActions: 0,
       statesSent: 0,
       statesSaved: 0,
       oldestReadyAgeMs: undefined,
@@ -61,6 +62,14 @@ describe("the status of a run", () => {
         "`rollout retry --failed` tries failed items again, `rollout key skip --all` goes on without them\n",
     );
     expect(textOf("sealed", { keys: { ...keys, parked: 0, itemsBehindParked: 0 } })).to.not.contain("parked");
+    expect(
+      textOf("sealed", { keys: { ...keys, parked: 0, itemsBehindParked: 1, parkedActions: 1 } }),
+    ).to.contain(
+      "  the named actions of 1 actor are parked, and 1 item waits behind them: `rollout key list --parked`",
+    );
+    expect(textOf("sealed", { keys: { ...keys, parked: 2, parkedActions: 3 } })).to.contain(
+      "  2 keys and the named actions of 3 actors are parked, and 5 items wait behind them: ",
+    );
     expect(textOf("cancelled", { keys })).to.not.contain("parked");
   });
 

@@ -7,7 +7,7 @@ import { MADE_WORKER, madeResult } from "../../../support/made-results.ts";
 
 const bytes = (text: string): Uint8Array => Buffer.from(text);
 const line = (format: FormatName, change: Partial<Result>, withInput = false): string =>
-  formatOf(format, withInput).line(madeResult(1, { id: "a", ...change }));
+  formatOf(format, { withInput }).line(madeResult(1, { id: "a", ...change }));
 const json = (format: FormatName, change: Partial<Result>): Record<string, unknown> =>
   JSON.parse(line(format, change)) as Record<string, unknown>;
 const failed = { ok: false, output: new Uint8Array(), error: { class: "timeout", message: "took 10 s" } };
@@ -89,13 +89,25 @@ describe("a result as a line of JSON", () => {
 
 describe("a result as a line of CSV", () => {
   it("has the columns of the header", () => {
-    const { header } = formatOf("csv", false);
+    const { header } = formatOf("csv");
     expect(header).to.equal(
       "item,id,ok,output,attempt,worker,plugin_version,started_at,duration_ms,finished_at,error_class,error_message\r\n",
     );
     expect(cellsOf(line("csv", {})).length).to.equal(cellsOf(header).length);
     expect(cellsOf(line("csv", failed)).slice(-2)).to.deep.equal(["timeout", "took 10 s"]);
-    expect(cellsOf(formatOf("csv", true).header).at(-1)).to.equal("input");
+    expect(cellsOf(formatOf("csv", { withInput: true }).header).at(-1)).to.equal("input");
+  });
+
+  it("has beside items from inside what has made them", () => {
+    const { header, line: lineOf } = formatOf("csv", { withInput: true, inside: true });
+    expect(cellsOf(header).slice(-2)).to.deep.equal(["input", "origin"]);
+    const none = { id: undefined, source: undefined, type: undefined };
+    const origin = { kind: "mail", actor: 'order/"17"', ...none } as const;
+    const cell = cellsOf(lineOf(madeResult(1, { origin }))).at(-1) ?? "";
+    expect(JSON.parse(cell)).to.deep.equal({
+      ...{ kind: "mail", actor: 'order/"17"', id: null, source: null, type: null },
+    });
+    expect(cellsOf(lineOf(madeResult(1))).at(-1)).to.equal("");
     expect(cellsOf(line("csv", { input: bytes("in") }, true)).at(-1)).to.equal("in");
   });
 

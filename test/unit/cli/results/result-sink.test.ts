@@ -27,7 +27,7 @@ const WRITER = fileURLToPath(new URL("./results-writer-program.ts", import.meta.
 
 /** The contents of results and errors files of `count` results. */
 function expected(count: number, format: FormatName): { output: string; errors: string } {
-  const { header, line } = formatOf(format, false);
+  const { header, line } = formatOf(format);
   const results = [...madePages(count, count)].flatMap((page) => page.results);
   const lines = (ok: boolean): string =>
     results

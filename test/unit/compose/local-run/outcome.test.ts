@@ -49,6 +49,22 @@ describe("what a local run has come to", () => {
     ]);
   });
 
+  it("is none of success where something failed between actors of which none of them was told", () => {
+    const { lines, exit, object } = outcome({ failedInside: { failed: 3, unheard: 1 } });
+    expect(exit).to.equal(1);
+    expect(object).to.include({ failed: 0, failed_inside: 3, errors: "out.errors.jsonl" });
+    expect(lines).to.deep.equal([
+      "10 of 10 done in 3s: out.jsonl",
+      "3 failed inside, between actors: out.errors.jsonl",
+      "to try them again: rollout run in --retry-failed",
+    ]);
+    const told = outcome({ failedInside: { failed: 2, unheard: 0 } });
+    expect([told.exit, told.lines.at(-1)]).to.deep.equal([
+      0,
+      "2 failed inside, between actors: out.errors.jsonl",
+    ]);
+  });
+
   it("names what waits behind failed items of its keys, and both ways to go on", () => {
     const { lines, exit, object } = outcome({
       end: { kind: "parked", items: 7, keys: 2 },
@@ -146,6 +162,7 @@ describe("what a local run has come to", () => {
   it("is for a program one object where results go to a file, and one that no result looks like behind them", () => {
     const fields = ["state", "total", "done", "failed", "failed_by_class", "failure_messages"];
     const others = [
+      "failed_inside",
       "pending",
       "running",
       "set_aside",

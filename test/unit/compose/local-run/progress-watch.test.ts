@@ -128,10 +128,12 @@ describe("watching a local run", () => {
       running: 0,
       parked: 2,
       itemsBehindParked: 7,
+      parkedActions: 0,
       statesSent: 0,
       statesSaved: 0,
       oldestReadyAgeMs: undefined,
     };
+    const inside = { pending: 0, running: 0, done: 3, failed: 1, stopped: 0 };
     const stuck = { state: "sealed", sealed: true, pending: 7, running: 0, keys } as const;
     status = madeStatus(stuck);
     await clock.advance(2_000);
@@ -142,12 +144,16 @@ describe("watching a local run", () => {
       { pending: 8 },
       { sealed: false, state: "open" as const },
       { pending: 0 },
+      { inside: { ...inside, running: 1 } },
+      { inside: { ...inside, pending: 1 } },
+      { timers: { armed: 1, nextInMs: 60_000 } },
     ]) {
       status = madeStatus({ ...stuck, ...change });
       await clock.advance(2_000);
       expect(parked, JSON.stringify(change)).to.equal(undefined);
     }
-    status = madeStatus(stuck);
+    // Items from inside alone are enough.
+    status = madeStatus({ ...stuck, pending: 0, inside: { ...inside, pending: 7 } });
     await clock.advance(2_000);
     expect(parked).to.deep.equal({ items: 7, keys: 2 });
   });

@@ -31,6 +31,8 @@ function list(
   return operator.ask((run) => run.listResults({ order, withInside, withPayload: true }));
 }
 
+const FAILED_INSIDE = { withPayload: true, onlyFailedInside: true };
+
 function wordsOf({ results }: ListResultsResponse): string[] {
   return results.map(({ payload, origin }) =>
     `${Buffer.from(payload).toString()} ${origin?.from.case ?? ""}`.trim(),
@@ -47,6 +49,26 @@ describe("items from inside", () => {
     const all = ["a go", "b go", "one mail", "in invocation", "it says no failure"];
     expect(wordsOf(await list(operator, ResultOrder.INPUT, true))).to.have.members(all);
     expect(wordsOf(await list(operator, ResultOrder.COMPLETION, true))).to.have.members(all);
+  });
+
+  it("are given alone where they have failed, but those that were stopped", async () => {
+    const { rig, operator } = await told();
+    await rig.send("b again");
+    await rig.done("b", { invocations: [{ id: "j", source: "s", input: bytes("unwanted") }] });
+    await rig.send("b leave");
+    await rig.done("b", { stopped: ["j"] });
+    rig.forgetDropped();
+    expect((await rig.world.view()).inside).to.include({ failed: 2, stopped: 1 });
+    const failed = async (after = "", limit = 0): Promise<ListResultsResponse> =>
+      operator.ask((run) =>
+        run.listResults({ ...FAILED_INSIDE, order: ResultOrder.COMPLETION, after, limit }),
+      );
+    const whole = await failed();
+    expect(wordsOf(whole)).to.deep.equal(["in invocation", "it says no failure"]);
+    expect(whole.caughtUp).to.equal(true);
+    const first = await failed("", 1);
+    expect(wordsOf(first)).to.deep.equal(["in invocation"]);
+    expect(wordsOf(await failed(first.after, 1))).to.deep.equal(["it says no failure"]);
   });
 
   it("are counted apart from submitted items", async () => {

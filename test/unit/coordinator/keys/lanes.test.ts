@@ -3,8 +3,10 @@ import { expect } from "chai";
 import { KEYS_PREFIX } from "../../../../src/storage/keys.ts";
 import type { Start } from "../../../../src/coordinator/ledger/asks.ts";
 import { LIMITS } from "../../../../src/config/limits.ts";
+import { KeyPhase } from "../../../../src/gen/rollout/v1/run_pb.ts";
 import { KeyRefusalReason } from "../../../../src/gen/rollout/v1/keys_pb.ts";
 import type { SteerKeysResponse } from "../../../../src/gen/rollout/v1/keys_pb.ts";
+import type { SeenKeys } from "../../../../src/coordinator/turn/key-terms.ts";
 import type { Filled } from "../../../../src/coordinator/turn/operator-message.ts";
 import { ActorRig, bytes } from "./actor-rig.ts";
 
@@ -173,6 +175,20 @@ describe("named actions of actors", () => {
     await rig.done("a", { children: [start("c")] });
     await rig.done("a/c", { actions, final: { output: bytes("1"), error: undefined, idleTtlMs: undefined } });
     await rig.fails("a/c!do");
+    // It stands in the list of what is parked, though its actor is in none, and in the numbers, as by another leader.
+    const parked = async () =>
+      rig.world.ask<SeenKeys>((answer) => ({
+        ...{ kind: "listKeys", phases: [KeyPhase.PARKED], parkedActions: true, prefix: "", fromCommit: 0 },
+        ...{ after: "", limit: 10, answer },
+      }));
+    for (const isTakenOver of [false, true]) {
+      if (isTakenOver) await rig.takeOver();
+      const { keys } = await parked();
+      expect(keys.map(({ key, isOfActions, items }) => ({ key, isOfActions, items }))).to.deep.equal([
+        { key: "a/c", isOfActions: true, items: 1 },
+      ]);
+      expect((await rig.world.view()).keys).to.include({ parked: 0, parkedActions: 1, itemsBehindParked: 1 });
+    }
     const skip = (key: string) =>
       rig.world.ask<Filled<SteerKeysResponse>>((answer) => ({
         kind: "steerKeys",
@@ -184,5 +200,8 @@ describe("named actions of actors", () => {
     expect((await skip("a/d")).refused).to.deep.equal([{ key: "a/d", reason: KeyRefusalReason.UNKNOWN }]);
     await rig.world.settle();
     expect(rig.held).to.include('a/c!do: "mail" (action mail)');
+    await rig.done("a/c!do");
+    expect((await rig.world.view()).keys).to.include({ parkedActions: 0, itemsBehindParked: 0 });
+    expect((await parked()).keys).to.deep.equal([]);
   });
 });
