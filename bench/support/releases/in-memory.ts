@@ -124,7 +124,7 @@ class Written {
   }
 }
 
-/** What the next leader would read, while this one has nothing to do. */
+/** The reads of the next leader, while this one has nothing to do. */
 async function measureReplay({ store, state }: InMemoryCoordinator): Promise<ReplayCost> {
   const { liveness, workersMax, epoch } = state;
   const counted = counting(store);

@@ -3,13 +3,13 @@
 import type { MetricSpec } from "../../../src/base/statistics/metric.ts";
 import type { ReleaseSpec, StageSpec } from "../../../src/config/release.ts";
 
-export const SHARE = 0.1;
-export const POINTER = "/score";
+const SHARE = 0.1;
+const POINTER = "/score";
 
 /** More items than any run here has. */
 const NEVER = 1e9;
 
-export const METRICS: readonly MetricSpec[] = [
+const METRICS: readonly MetricSpec[] = [
   { kind: "errors", maxWorse: 0.01 },
   { kind: "slower", thanMs: 60_000, maxWorse: 0.01 },
   {

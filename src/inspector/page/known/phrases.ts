@@ -70,7 +70,7 @@ export function percentText(part: number, whole: number): string {
   return `${percent < 10 || percent > 99 ? Math.round(percent * 10) / 10 : Math.round(percent)} %`;
 }
 
-/** Of a release's metric: a rate in percent, a number in its own unit. */
+/** A value of a release's metric: a rate in percent, a number in its own unit. */
 export function metricText(metric: string, value: number): string {
   const isRate = metric === "errors" || metric === "slower";
   const short = Number((isRate ? value * 100 : value).toPrecision(3)) + 0;

@@ -25,7 +25,7 @@ export interface PlotFigures {
   readonly cells?: (at: number) => readonly string[];
 }
 
-/** What is along a plot, and up in it. */
+/** The axes of a plot: along it, and up in it. */
 export interface Axes {
   /** The head of the first column. */
   readonly name: string;

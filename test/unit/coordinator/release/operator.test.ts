@@ -361,7 +361,7 @@ describe("workers with several versions", () => {
     expect(run.world.state.releases.latest).to.equal(undefined);
     expect(await worker.reconnect()).not.to.include(false);
     expect(tried.map((item) => run.world.contextOf(item)?.trial)).not.to.include("");
-    // What has begun of it ends, for better or worse.
+    // Attempts that have begun end, for better or worse.
     await run.end(worker, (item, isCandidate) =>
       isCandidate && item !== tried[0] ? { kind: "error", message: "it broke" } : SUCCESS,
     );
