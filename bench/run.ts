@@ -16,6 +16,7 @@ import { memory } from "./memory.ts";
 import { page } from "./page.ts";
 import { onPostgres, peers } from "./peers.ts";
 import { realUse } from "./real-use.ts";
+import { release } from "./release.ts";
 import { releaseCalibration } from "./release-calibration.ts";
 import { replayBench } from "./replay.ts";
 import { results as resultsBench } from "./results.ts";
@@ -27,7 +28,7 @@ import { transitions } from "./transitions.ts";
 const BENCHES: readonly Bench[] = [
   ...[heartbeat, throughput, transitions, latency, replayBench, memory, resultsBench, start, steal],
   ...[growth, peers, onPostgres, failover, inspect, page, realUse, localRun, keys, actors],
-  releaseCalibration,
+  ...[release, releaseCalibration],
 ];
 
 const { values } = parseArgs({

@@ -4,6 +4,7 @@ import { mkdirSync } from "node:fs";
 import type { PageNews } from "../src/inspector/page-messages.ts";
 import { goTo, openPage, startBrowser } from "../test/support/browser.ts";
 import { itemDigest, MADE_AT_MS, madeCluster, madeProgram, workerId } from "../test/support/made-cluster.ts";
+import { madeRelease } from "../test/e2e/inspect/made-release.ts";
 import { PageFixture } from "../test/support/page-fixture.ts";
 
 const FOLDER = "docs/pictures";
@@ -15,10 +16,18 @@ interface View {
   /** It is all there when this is. */
   readonly shows: string;
   readonly whole?: () => readonly PageNews[];
+  /** The part of the page that is the picture; the window unless said. */
+  readonly part?: string;
 }
 
 const VIEWS: Readonly<Record<string, View>> = {
   overview: { parts: ["overview"], shows: ".events li" },
+  release: {
+    parts: ["overview"],
+    shows: '[aria-label="Release"] .line.candidate',
+    whole: () => [...madeCluster({ workers: 60 }), madeRelease()],
+    part: '[aria-label="Release"]',
+  },
   workers: { parts: ["workers", workerId(22)], shows: ".drawing .lit" },
   items: { parts: ["items", itemDigest(3)], shows: ".drawing .lit" },
   chart: { parts: ["charts", "spot-drain", workerId(22)], shows: ".drawing .lit" },
@@ -62,7 +71,8 @@ async function take(name: string, view: View, colorScheme: (typeof SCHEMES)[numb
     await goTo(page, ...view.parts);
     await page.reload();
     await page.locator(view.shows).first().waitFor();
-    await page.screenshot({ path: `${FOLDER}/inspect-${name}-${colorScheme}.png` });
+    const shown = view.part === undefined ? page : page.locator(view.part);
+    await shown.screenshot({ path: `${FOLDER}/inspect-${name}-${colorScheme}.png` });
     await page.context().close();
     if (faults.length > 0) throw new Error(faults.join("\n"));
   } finally {

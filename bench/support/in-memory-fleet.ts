@@ -21,7 +21,7 @@ import type { EventEmitter } from "../../src/observe/events.ts";
 import { silentLogger } from "../../src/observe/log.ts";
 import { openLevelStore } from "../../src/storage/level/level-store.ts";
 import { claimStore } from "../../src/storage/store-identity.ts";
-import type { Store } from "../../src/storage/store.ts";
+import type { Batch, Store } from "../../src/storage/store.ts";
 import type { LagReport } from "./measured-coordinator.ts";
 
 const LIVENESS = {
@@ -63,10 +63,11 @@ export interface InMemoryCoordinator {
   isOver: boolean;
 }
 
-/** A coordinator over a new database, for as long as it is used. */
+/** A coordinator over a new database, for as long as it is used. `onCommit` is told of each batch before it is written. */
 export async function ledInMemory<Result>(
   workersMax: number,
   use: (coordinator: InMemoryCoordinator) => Promise<Result>,
+  onCommit?: (batch: Batch) => void,
 ): Promise<Result> {
   const directory = mkdtempSync(join(tmpdir(), "rollout-bench-"));
   const store = await openLevelStore({
@@ -74,6 +75,7 @@ export async function ledInMemory<Result>(
     writeBufferBytes: WRITE_BUFFER_BYTES,
   });
   try {
+    if (onCommit !== undefined) tellCommits(store, onCommit);
     const coordinator = await lead(store, workersMax);
     const result = await use(coordinator);
     await coordinator.loop.stop();
@@ -83,6 +85,14 @@ export async function ledInMemory<Result>(
     await store.close();
     rmSync(directory, { recursive: true, force: true });
   }
+}
+
+function tellCommits(store: Store, onCommit: (batch: Batch) => void): void {
+  const commit = store.commit.bind(store);
+  store.commit = (batch) => {
+    onCommit(batch);
+    return commit(batch);
+  };
 }
 
 async function lead(store: Store, workersMax: number): Promise<InMemoryCoordinator> {

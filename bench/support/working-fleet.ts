@@ -6,8 +6,8 @@ import { sleep, systemClock } from "../../src/base/clock.ts";
 import type { IncarnationId, StoreId, WorkerId } from "../../src/base/ids.ts";
 import { newUlid } from "../../src/base/ids.ts";
 import { systemRandom } from "../../src/base/random.ts";
-import type { Input } from "../../src/coordinator/turn/input.ts";
-import type { SubmissionVerdict } from "../../src/coordinator/turn/run-terms.ts";
+import type { Input, Plugin } from "../../src/coordinator/turn/input.ts";
+import type { RunTask, SubmissionVerdict } from "../../src/coordinator/turn/run-terms.ts";
 import type {
   AssignedItem,
   Report,
@@ -21,6 +21,15 @@ const BATCH_ITEMS = 2_000;
 const TASK = { digest: new Uint8Array(32).fill(1), plugin: "", summary: "" };
 const OUTPUT = Buffer.from(JSON.stringify({ answer: "y".repeat(38) }));
 const SUCCESS = { kind: "success", output: OUTPUT, digest: hash("sha256", OUTPUT, "buffer") } as const;
+
+/** The run's task, what the workers have, and what their reports say beside the result; as little as there may be, unless it is said. */
+export interface FleetTerms {
+  readonly task: RunTask;
+  readonly plugins: readonly Plugin[];
+  readonly reported: Partial<Report>;
+}
+
+const PLAIN: FleetTerms = { task: TASK, plugins: [], reported: {} };
 /** A worker has so many items beside those that it executes, for each of these. */
 const CREDIT_PER_SLOT = 2;
 const BEAT_EVERY_MS = 500;
@@ -28,18 +37,25 @@ const BEAT_EVERY_MS = 500;
 export class WorkingFleet {
   readonly #coordinator: InMemoryCoordinator;
   readonly #workers: readonly MemoryWorker[];
-  readonly #over = Promise.withResolvers<undefined>();
+  readonly #task: RunTask;
+  #over = Promise.withResolvers<undefined>();
   #left = 0;
+  /** Items that were submitted before: no two are equal. */
+  #submitted = 0;
 
-  constructor(coordinator: InMemoryCoordinator, workers: number, slots: number) {
+  constructor(coordinator: InMemoryCoordinator, workers: number, slots: number, terms = PLAIN) {
     this.#coordinator = coordinator;
+    this.#task = terms.task;
     const onDone = (items: number): void => {
       this.#left -= items;
       if (this.#left === 0) this.#over.resolve(undefined);
     };
     const send = (input: Input): Promise<void> => this.#send(input);
     const { epoch } = coordinator.state;
-    this.#workers = Array.from({ length: workers }, () => new MemoryWorker({ send, epoch, slots, onDone }));
+    this.#workers = Array.from(
+      { length: workers },
+      () => new MemoryWorker({ send, epoch, slots, terms, onDone }),
+    );
   }
 
   async join(): Promise<void> {
@@ -49,6 +65,7 @@ export class WorkingFleet {
   /** Resolves when all of them have a result that is on the disk. */
   async execute(items: number, payloadBytes: number): Promise<void> {
     this.#left = items;
+    this.#over = Promise.withResolvers();
     const stop = new AbortController();
     const beating = this.#beat(stop.signal);
     await this.#submit(items, payloadBytes);
@@ -62,9 +79,14 @@ export class WorkingFleet {
     const pad = "x".repeat(Math.max(0, payloadBytes - 24));
     for (let from = 0, batchNumber = 1; from < items; from += BATCH_ITEMS, batchNumber++) {
       const lines = Array.from({ length: Math.min(BATCH_ITEMS, items - from) }, (_, at) => ({
-        ...{ payload: Buffer.from(`{"n":${from + at},"pad":"${pad}"}`), key: "", priority: 0, label: "" },
+        ...{
+          payload: Buffer.from(`{"n":${this.#submitted + from + at},"pad":"${pad}"}`),
+          key: "",
+          priority: 0,
+          label: "",
+        },
       }));
-      const batch = { submission, batchNumber, task: TASK, reopen: false, lines };
+      const batch = { submission, batchNumber, task: this.#task, reopen: false, lines };
       const planned = await planSubmission(this.#coordinator.store, batch);
       assert(planned.kind === "planned", "each batch comes once, and in order");
       const verdict = await new Promise<SubmissionVerdict>((answer) => {
@@ -72,6 +94,7 @@ export class WorkingFleet {
       });
       assert(verdict.kind === "taken", "the run takes items");
     }
+    this.#submitted += items;
   }
 
   /** All of them, spread over the interval. */
@@ -94,6 +117,7 @@ interface Surroundings {
   readonly send: (input: Input) => Promise<void>;
   readonly epoch: number;
   readonly slots: number;
+  readonly terms: FleetTerms;
   /** So many results are on the disk. */
   readonly onDone: (items: number) => void;
 }
@@ -128,10 +152,10 @@ class MemoryWorker {
   }
 
   async beat(): Promise<void> {
-    const { send, slots } = this.#surroundings;
+    const { send, slots, terms } = this.#surroundings;
     const beat = {
       ...{ ...this.#who, sequence: ++this.#sequence, state: "Ready" as const, load: 0.5, slots },
-      ...{ sentAtMs: systemClock.wallMs(), plugins: [], isAtRisk: false, trouble: "" },
+      ...{ sentAtMs: systemClock.wallMs(), plugins: terms.plugins, isAtRisk: false, trouble: "" },
     };
     await send({ kind: "beat", beat, answer: () => undefined });
   }
@@ -153,12 +177,12 @@ class MemoryWorker {
   }
 
   async #report(items: readonly AssignedItem[]): Promise<void> {
-    const { send, epoch } = this.#surroundings;
+    const { send, epoch, terms } = this.#surroundings;
     const { workerId, incarnation } = this.#who;
     const number = ++this.#batches;
     this.#unacknowledged.set(number, items.length);
     const reports = items.map(({ id, attempt }): Report => {
-      return { id, attempt, epoch, incarnation, outcome: SUCCESS };
+      return { id, attempt, epoch, incarnation, outcome: SUCCESS, ...terms.reported };
     });
     await send({ kind: "results", workerId, port: this.#port, number, reports });
     await send({ kind: "credit", workerId, port: this.#port, more: items.length });

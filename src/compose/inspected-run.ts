@@ -8,8 +8,9 @@ import type { ChartNews } from "../client/charts.ts";
 import { jsonOf } from "../client/operator-message.ts";
 import type { WorkerSummary } from "../client/workers.ts";
 import type { ClientConfig } from "../config/resolve.ts";
+import { ReleaseStatusSchema } from "../gen/rollout/v1/release_pb.ts";
 import { WorkerInfoSchema } from "../gen/rollout/v1/run_pb.ts";
-import type { Deed, Explained, RunNumbers, WorkerRow } from "../inspector/page-messages.ts";
+import type { Deed, Explained, ReleaseNow, RunNumbers, WorkerRow } from "../inspector/page-messages.ts";
 import type { Operator } from "../inspector/page-server.ts";
 import type { ChartsNews, RunSession, RunSource } from "../inspector/run-source.ts";
 import type { Explanation } from "./explanation.ts";
@@ -39,13 +40,14 @@ export class InspectedRun implements RunSource, Operator {
     const current = this.#current();
     const client = await current;
     let known: Known | undefined;
+    let release: ReleaseNow | null | undefined;
     return {
       look: async ({ whole }) => {
-        if (known !== undefined && !whole)
-          return { status: await numbersOf(client, known), workers: undefined };
-        const workers = await client.workers();
-        known = { workers, coordinators: await client.coordinators() };
-        return { status: await numbersOf(client, known), workers: workers.map(workerRow) };
+        const workers = known === undefined || whole ? await client.workers() : undefined;
+        if (workers !== undefined) known = { workers, coordinators: await client.coordinators() };
+        const status = await numbersOf(client, known ?? {});
+        release = await releaseOf(client, status, release);
+        return { status, workers: workers?.map(workerRow), release };
       },
       watch: (signal) => chartsOf(client, signal),
       close: () => this.#drop(current),
@@ -108,6 +110,18 @@ export class InspectedRun implements RunSource, Operator {
 
 async function numbersOf(client: RolloutClient, known: Known): Promise<RunNumbers> {
   return runObject(await lookAtRun(client, known)) as unknown as RunNumbers;
+}
+
+/** One that is over is asked for once. */
+async function releaseOf(
+  client: RolloutClient,
+  { release }: RunNumbers,
+  before: ReleaseNow | null | undefined,
+): Promise<ReleaseNow | null> {
+  if (release === undefined || release === null) return null;
+  const isSame = before?.release === release.release && before.state === release.state;
+  if (isSame && release.state !== "rolling" && release.state !== "held") return before;
+  return jsonOf(ReleaseStatusSchema, await client.releases.get(release.release)) as unknown as ReleaseNow;
 }
 
 /** The fields that the page reads, as `worker list --json` has them. */

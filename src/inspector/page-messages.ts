@@ -31,6 +31,13 @@ export type PageNews =
       readonly points: readonly HistoryPoint[];
     }
   | { readonly kind: "at_work"; readonly items: readonly ItemAtWork[] }
+  /** Null: the run has had none. `anew`: these are all points of its stage. */
+  | {
+      readonly kind: "release";
+      readonly release: ReleaseNow | null;
+      readonly anew: boolean;
+      readonly points: readonly ReleasePoint[];
+    }
   /** Leadership, steals, drains, failures of workers: what is worth a line on a timeline, oldest first. */
   | { readonly kind: "events"; readonly events: readonly TimelineEvent[] }
   | ProgramNews;
@@ -99,7 +106,56 @@ export interface RunNumbers {
   >;
   readonly trouble: readonly string[];
   readonly coordinators: readonly CoordinatorRow[];
+  /** The one that is not over, or else the last one. */
+  readonly release?: { readonly release: string; readonly state: string } | null;
 }
+
+/** The object of `rollout release status --json`, as far as the page reads it. */
+export interface ReleaseNow {
+  readonly release: string;
+  readonly plugin: string;
+  readonly stable_version: string;
+  readonly candidate_version: string;
+  readonly state: string;
+  readonly reason: string;
+  readonly stage: number;
+  readonly stages: readonly {
+    readonly stage: number;
+    readonly share: string;
+    readonly phase: string;
+    readonly judged: number;
+  }[];
+  readonly metrics: readonly {
+    readonly metric: string;
+    readonly max_worse: number;
+    readonly verdict: string;
+    readonly stable: MetricArm;
+    readonly candidate: MetricArm;
+    readonly difference: { readonly value: number | null; readonly lower: number; readonly upper: number };
+  }[];
+}
+
+interface MetricArm {
+  readonly n: number;
+  readonly value: number | null;
+  readonly lower: number;
+  readonly upper: number;
+}
+
+/** Intervals as they were when so many of the candidate's attempts were judged. In the order of the metrics; null before both versions have a value. */
+export interface ReleasePoint {
+  readonly judged: number;
+  readonly metrics: readonly (MetricPoint | null)[];
+}
+
+export interface MetricPoint {
+  readonly stable: Bounds;
+  readonly candidate: Bounds;
+  /** Beyond it the candidate is worse than it may be. */
+  readonly margin: number;
+}
+
+export type Bounds = readonly [lower: number, value: number, upper: number];
 
 export interface CoordinatorRow {
   readonly incarnation: string;

@@ -1,6 +1,6 @@
 // The server of the page: HTTP on loopback, for the one page that it serves itself.
 //
-// The inspector's files: `hub` asks the run for all pages, as `run-source` says; `run-knowledge`, `worker-board` and `timeline` know what is news, `feed`
+// The inspector's files: `hub` asks the run for all pages, as `run-source` says; `run-knowledge`, `worker-board`, `release-course` and `timeline` know what is news, `feed`
 // tells it in the words of `page-messages`. Beside the server stand its `entrance`, `page-files`, `chart-picture`, `deed` and `reply`; `news-source` has
 // its doors. Programs of others come by `program-listener`: `stately-messages` reads what they say, within `reading-budget` and `program-limits`,
 // `program` is one of them and `programs` all, `bounded-json` shows their values, `drawing` has their charts drawn by `drawing-thread`. The other way

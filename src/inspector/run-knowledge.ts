@@ -6,6 +6,7 @@ import type { HistoryPoint, PageNews, RunNumbers, Step, TimelineEvent } from "./
 import type { ChartsNews, Course, Happening, Look, NewStep } from "./run-source.ts";
 import { drainOf, timelineEvent } from "./timeline.ts";
 import { WorkerBoard } from "./worker-board.ts";
+import { ReleaseCourse } from "./release-course.ts";
 
 type Link = Extract<PageNews, { kind: "link" }>;
 
@@ -19,6 +20,7 @@ const POINTS_MAX = 2_000;
 
 export class RunKnowledge {
   readonly #board = new WorkerBoard();
+  readonly #release = new ReleaseCourse();
   #link: Link;
   #status: { readonly status: RunNumbers; readonly text: string } | undefined;
   #steps: Step[] = [];
@@ -59,6 +61,7 @@ export class RunKnowledge {
       { kind: "steps", steps: [...steps], dropped: this.#numbered - steps.length },
       ...(this.#course === undefined ? [] : [{ kind: "history" as const, ...this.#course, anew: true }]),
       ...(this.#atWork === undefined ? [] : [this.#atWork]),
+      ...this.#release.whole(),
       { kind: "events", events: [...events] },
     ];
   }
@@ -72,7 +75,7 @@ export class RunKnowledge {
     return [this.#link];
   }
 
-  looked({ status, workers }: Look, nowMs: number): PageNews[] {
+  looked({ status, workers, release }: Look, nowMs: number): PageNews[] {
     const text = JSON.stringify(status);
     const isNew = text !== this.#status?.text;
     this.#status = { status, text };
@@ -80,6 +83,7 @@ export class RunKnowledge {
     return [
       ...(isNew ? [{ kind: "status" as const, status }] : []),
       ...(changed === undefined ? [] : [changed]),
+      ...(release === undefined ? [] : this.#release.take(release)),
     ];
   }
 

@@ -1,6 +1,6 @@
 // The run as the hub asks for it, in the words of the page: one session is one connection with one stream of charts. Implemented by
 // src/compose, over the library's client.
-import type { ItemAtWork, PageNews, RunNumbers, Step, WorkerRow } from "./page-messages.ts";
+import type { ItemAtWork, PageNews, ReleaseNow, RunNumbers, Step, WorkerRow } from "./page-messages.ts";
 
 export interface RunSource {
   /** Rejects with the rows of configuration, certificates and transport. */
@@ -19,6 +19,8 @@ export interface Look {
   readonly status: RunNumbers;
   /** Undefined where they were not asked for. */
   readonly workers: readonly WorkerRow[] | undefined;
+  /** The release that is not over, or else the last one; null where there was none, undefined where it was not asked for. */
+  readonly release?: ReleaseNow | null | undefined;
 }
 
 export interface ChartsNews {

@@ -239,8 +239,7 @@ export class ShadowReleases {
     if (before !== undefined && before.record.trial !== "") checkUncharged(place, before.record, record);
     const release = trial === "" ? undefined : this.#releases.get(trial);
     this.#having.set(place, { record, stage: record.epoch === epoch ? (release?.stage ?? 0) : 0 });
-    // An earlier leader's, taken up again.
-    if (record.epoch !== epoch) return;
+    if (record.epoch !== epoch) return this.#checkTakenUp(place, record);
     this.#checkVersion(place, record);
     if (trial === "") return;
     if (release?.state !== "Rolling")
@@ -253,6 +252,15 @@ export class ShadowReleases {
     if (spec?.kind === "items" && !isOfShare(trial, id, spec.share))
       throw new Violation(`R5: the item at ${place} is not of the share of ${trial}`);
     this.#stageOf(trial, release.stage).given++;
+  }
+
+  /** An earlier leader's: of a version that the run has never had for all items, it was a trial, also where an older copy lacks its release. */
+  #checkTakenUp(place: string, { trial, version }: RunningRecord): void {
+    const had = ["", this.#reached, this.latest?.record.stable.version];
+    if (trial === "" && !had.includes(version))
+      throw new Violation(
+        `V3: the item at ${place} is taken up under version "${version}", and is on no trial`,
+      );
   }
 
   /** An assignment names the version that its item is to be executed by. */

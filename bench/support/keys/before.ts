@@ -2,6 +2,7 @@
 // not speak to each other.
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { alternate } from "../alternating.ts";
 import { round } from "../figure.ts";
 import { measureRun } from "../measured-run.ts";
 import type { RunMeasured } from "../measured-run.ts";
@@ -19,27 +20,32 @@ interface Bench {
   readonly measureRun: typeof measureRun;
 }
 
+/** The same run by this tree and by the other one. */
+export async function runsBeside(
+  tree: string,
+  items: number,
+  note: (line: string) => void,
+): Promise<Record<"own" | "before", () => Promise<RunMeasured>>> {
+  const other = (await import(pathToFileURL(join(tree, "bench/support/measured-run.ts")).href)) as Bench;
+  const noted = (name: string, measure: Bench["measureRun"]) => async () => {
+    const measured = await measure({ items, ...SHAPE });
+    note(`${name}: ${JSON.stringify(measured)}`);
+    return measured;
+  };
+  return { own: noted("this tree", measureRun), before: noted("before", other.measureRun) };
+}
+
 export async function besideBefore(
   tree: string,
   items: number,
   note: (line: string) => void,
 ): Promise<BesideBefore> {
-  const before = (await import(pathToFileURL(join(tree, "bench/support/measured-run.ts")).href)) as Bench;
-  const [own, others]: [RunMeasured[], RunMeasured[]] = [[], []];
-  const contenders = [
-    { runs: own, measure: measureRun },
-    { runs: others, measure: before.measureRun },
-  ];
-  for (let turn = 0; turn < ROUNDS; turn++)
-    for (const { runs, measure } of turn % 2 === 0 ? contenders : contenders.toReversed()) {
-      const measured = await measure({ items, ...SHAPE });
-      note(`${runs === own ? "this tree" : "before"}: ${JSON.stringify(measured)}`);
-      runs.push(measured);
-    }
-  const sum = (runs: readonly RunMeasured[], value: (run: RunMeasured) => number): number =>
-    runs.reduce((total, run) => total + value(run), 0);
-  const ratioOf = (value: (run: RunMeasured) => number): number =>
-    round(sum(own, value) / sum(others, value), 2);
+  const { own, before } = await runsBeside(tree, items, note);
+  const pairs = await alternate(ROUNDS, own, before);
+  const ratioOf = (value: (run: RunMeasured) => number): number => {
+    const sum = (runs: readonly RunMeasured[]): number => runs.reduce((total, run) => total + value(run), 0);
+    return round(sum(pairs.map(({ one }) => one)) / sum(pairs.map(({ other }) => other)), 2);
+  };
   return {
     ratio: ratioOf(({ endToEndPerSecond }) => endToEndPerSecond),
     cpuRatio: ratioOf(({ lag }) => lag.cpu_ms),

@@ -48,6 +48,8 @@ interface ReleasesOptions {
 
 /** Tasks of completed releases that are remembered. */
 const DIGESTS_MAX = 16;
+/** In place of the id of a release that is not there; its candidate's attempts are trials all the same. */
+const UNKNOWN_RELEASE = "unknown";
 const OWN: ReleaseStamp = { version: "", trial: "" };
 const NOBODY: ReadonlySet<string> = new Set();
 const NOTHING_WRITTEN = { revision: 0, checksum: 0 };
@@ -160,11 +162,14 @@ export class Releases {
     return arm === "candidate" ? this.#candidate : this.#stable;
   }
 
-  /** The stamp of an assignment that named this version, and that an earlier leader has forgotten. */
+  /**
+   * The stamp of an assignment that named this version, and that an earlier leader has forgotten. A version that this store has never heard of
+   * was tried by a release that it lacks: it is an older copy.
+   */
   stampNamed(version: string): ReleaseStamp {
-    if (version === "") return OWN;
-    const isCandidate = version === this.#candidate.version && version !== this.#stable.version;
-    return isCandidate ? this.#candidate : { version, trial: "" };
+    const stable = ["", this.#stable.version, this.#latest?.stable.version];
+    if (stable.includes(version)) return { version, trial: "" };
+    return version === this.#candidate.version ? this.#candidate : { version, trial: UNKNOWN_RELEASE };
   }
 
   /** The numbers that are looked for in outputs, in the order of the metrics; undefined when none are. */

@@ -36,10 +36,12 @@ export function recallTrials({ workers }: CoordinatorState, turn: Turn): void {
   for (const row of workers.values()) recallTrialsOf(row, turn);
 }
 
-/** One that waits for its verdict is sent the recall with it. */
-export function recallTrialsOf({ session, held }: WorkerRow, turn: Turn): void {
+/** One that waits for its verdict is sent the recall with it. Attempts of the release `goesOn` stay. */
+export function recallTrialsOf({ session, held }: WorkerRow, turn: Turn, goesOn = ""): void {
   if (session?.isReconciled !== true) return;
-  const trials = [...held.values()].filter(({ row }) => row.context.trial !== "");
+  const trials = [...held.values()].filter(
+    ({ row: { context } }) => context.trial !== "" && context.trial !== goesOn,
+  );
   if (trials.length > 0) recall(session, turn, trials);
 }
 

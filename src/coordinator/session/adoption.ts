@@ -74,8 +74,8 @@ export function reconcile(
     // A cancelled run wants nothing any more, finished results included.
     turn.send(port, { kind: "verdict", keep: isCancelled(state) ? keep.map(() => false) : keep });
     if (meaningOf(state).isPaused) recallBacklog(row, turn);
-    // The candidate's may have been recalled on a stream that broke off.
-    else if (!state.releases.isRolling) recallTrialsOf(row, turn);
+    // The candidate's may have been recalled on a stream that broke off, and another release's may have been adopted.
+    else recallTrialsOf(row, turn, state.releases.isRolling ? state.releases.underWay : "");
     return;
   }
   for (const claim of claims) state.ledger.lookups.begin(itemKeyOf(claim.id), claim);

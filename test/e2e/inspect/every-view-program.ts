@@ -5,6 +5,7 @@ import axe from "axe-core";
 import type { Page } from "playwright-core";
 import { goTo, openPage, startBrowser } from "../../support/browser.ts";
 import { emptyCluster, itemDigest, madeCluster, madeProgram, workerId } from "../../support/made-cluster.ts";
+import { madeRelease } from "./made-release.ts";
 import { PageFixture } from "../../support/page-fixture.ts";
 
 export interface ViewReport {
@@ -47,7 +48,10 @@ function outside(): Promise<string> {
   });
 }
 
-const made = [...madeCluster({ workers: 23, listensAt: "127.0.0.1:8123" }), ...madeProgram(60, "work-item")];
+const made = [
+  ...madeCluster({ workers: 23, listensAt: "127.0.0.1:8123" }),
+  ...[madeRelease(), ...madeProgram(60, "work-item")],
+];
 let whole = made;
 const lines = ["as `rollout explain` says"];
 const fixture = await PageFixture.start({

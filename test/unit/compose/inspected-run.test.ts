@@ -1,13 +1,18 @@
 // Pages of a run over real HTTP, and its real coordinator over mutual TLS: the coordinator is asked once for all of them.
 import { writeFile } from "node:fs/promises";
+import { createClient } from "@connectrpc/connect";
 import { expect } from "chai";
 import { systemClock } from "../../../src/base/clock.ts";
+import { newUlid } from "../../../src/base/ids.ts";
 import { systemRandom } from "../../../src/base/random.ts";
+import { createRelease, steerRelease } from "../../../src/client/releases.ts";
 import { InspectedRun } from "../../../src/compose/inspected-run.ts";
 import { RolloutClient } from "../../../src/compose/rollout-client.ts";
 import { loadConfig } from "../../../src/config/load.ts";
+import { releaseOfFlags } from "../../../src/config/release-file.ts";
 import type { ClientConfig } from "../../../src/config/resolve.ts";
 import { Sight } from "../../../src/coordinator/sight/sight.ts";
+import { ReleaseService } from "../../../src/gen/rollout/v1/release_pb.ts";
 import { Hub } from "../../../src/inspector/hub.ts";
 import { TOPICS } from "../../../src/observe/events.ts";
 import { silentLogger } from "../../../src/observe/log.ts";
@@ -82,6 +87,31 @@ describe("the pages of a run", () => {
     expect(sight.streams).to.equal(1);
     for (const page of pages) page.leave();
     await eventually("all have left", () => rig.feed.readers === 0);
+  });
+
+  it("are told of the run's release, and how it has ended", async () => {
+    const { run, transport } = led.operator;
+    const [taskDigest, submissionId] = [Buffer.alloc(32, 1), Buffer.alloc(16, 2)];
+    const items = [{ payload: Buffer.from("1") }];
+    await run.submit({ submissionId, batchNumber: 1n, taskDigest, plugin: "words", items });
+    const rig = await open();
+    const page = await rig.follow();
+    await eventually("the coordinator answers", () => page.of("status").length > 0);
+    expect(page.of("release"), "there is none").to.deep.equal([]);
+    const calls = createClient(ReleaseService, transport);
+    const { spec } = releaseOfFlags({ plugin: "v2.toml", stages: "50%", maxWorse: "5%" }, directory.path);
+    const candidate = { name: "words", version: "2", digest: Buffer.alloc(32, 8) };
+    const id = newUlid(systemClock, systemRandom);
+    await createRelease(calls, { id, spec, candidate, wait: true, dryRun: false });
+    await eventually("the release", () => page.of("release").at(-1)?.release?.state === "rolling");
+    const { release, points } = page.of("release").at(-1) ?? {};
+    expect(release?.stages.map(({ phase, share }) => [phase, share])).to.deep.equal([
+      ["active", "50%"],
+      ["waiting", "100%"],
+    ]);
+    expect([release?.metrics.map(({ metric }) => metric), points?.length]).to.deep.equal([["errors"], 1]);
+    await steerRelease(calls, "abort", { id, reason: "lunch" });
+    await eventually("its end", () => page.of("release").at(-1)?.release?.state === "aborted");
   });
 
   it("go on with the next coordinator, whose course and steps they are told", async () => {

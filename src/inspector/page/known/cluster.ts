@@ -6,6 +6,8 @@ import type {
   HistoryPoint,
   ItemAtWork,
   PageNews,
+  ReleaseNow,
+  ReleasePoint,
   RunNumbers,
   Step,
   TimelineEvent,
@@ -24,6 +26,7 @@ export type Topic =
   | "history"
   | "items"
   | "events"
+  | "release"
   | "programs";
 
 /** @internal */
@@ -53,6 +56,8 @@ export class Cluster {
   /** How many were missed. */
   dropped = 0;
   readonly events: TimelineEvent[] = [];
+  /** Undefined where there is none. The server of the page bounds the points. */
+  release: { readonly now: ReleaseNow; readonly points: readonly ReleasePoint[] } | undefined;
   readonly programs = new KnownPrograms();
   /** By chart and actor: the last step, and when it was heard. */
   readonly #last = new Map<string, { readonly step: Step; readonly heardMs: number }>();
@@ -92,6 +97,9 @@ export class Cluster {
       case "at_work":
         this.atWork = news.items;
         return "items";
+      case "release":
+        this.release = released(news, this.release?.points ?? []);
+        return "release";
       case "events":
         this.events.push(...news.events);
         if (this.events.length > EVENTS_KEPT + SLACK) this.events.splice(0, this.events.length - EVENTS_KEPT);
@@ -134,6 +142,7 @@ export class Cluster {
     this.events.length = 0;
     this.#last.clear();
     this.programs.clear();
+    this.release = undefined;
     this.dropped = 0;
     if (!isOther) return;
     this.status = undefined;
@@ -170,6 +179,13 @@ export class Cluster {
       points: [...since.values()].toSorted((one, other) => one.at_ms - other.at_ms),
     };
   }
+}
+
+function released(
+  { release, anew, points }: Extract<PageNews, { kind: "release" }>,
+  before: readonly ReleasePoint[],
+): Cluster["release"] {
+  return release === null ? undefined : { now: release, points: anew ? points : [...before, ...points] };
 }
 
 function nameOf(chart: string, actor: string): string {

@@ -69,3 +69,10 @@ export function percentText(part: number, whole: number): string {
   if (part > 0 && percent < 0.1) return "under 0.1 %";
   return `${percent < 10 || percent > 99 ? Math.round(percent * 10) / 10 : Math.round(percent)} %`;
 }
+
+/** A value of a release's metric: a rate in percent, a number in its own unit. */
+export function metricText(metric: string, value: number): string {
+  const isRate = metric === "errors" || metric === "slower";
+  const short = Number((isRate ? value * 100 : value).toPrecision(3)) + 0;
+  return isRate ? `${short} %` : String(short);
+}

@@ -16,6 +16,17 @@ export function countMarks(max: number, steps: number): readonly number[] {
   return Array.from({ length: count + 1 }, (_, at) => at * step);
 }
 
+/** From a round number that is not above `low` to one that is not below `high`, in about so many steps. */
+export function valueMarks(low: number, high: number, steps: number): readonly number[] {
+  const least = Math.max((high - low) / steps, 1e-9);
+  const power = 10 ** Math.floor(Math.log10(least));
+  const step = (ROUND.find((round) => round * power >= least * (1 - 1e-9)) ?? 10) * power;
+  const [first, last] = [Math.floor(low / step + 1e-9), Math.ceil(high / step - 1e-9)];
+  return Array.from({ length: Math.max(1, last - first) + 1 }, (_, at) =>
+    Number(((first + at) * step).toPrecision(12)),
+  );
+}
+
 /** Round moments between two others, at most so many. `offsetMs`: of local time from UTC, so that midnight is the reader's. */
 export function timeMarks(fromMs: number, toMs: number, marks: number, offsetMs = 0): readonly number[] {
   const least = (toMs - fromMs) / marks;

@@ -48,14 +48,14 @@ export class Course {
     const rates = ratesOf(points);
     const perSecond = rates.map((rate) => rate.perSecond);
     this.#rate.show({
-      atMs: rates.map(({ atMs }) => atMs),
+      along: rates.map(({ atMs }) => atMs),
       series: [{ name: "rate", values: perSecond }],
       words: (at) => `${rateText(perSecond[at] ?? 0)} items a second`,
     });
     const heights = ITEM_STATES.map((state) => stackedUpTo(points, state));
     const ground = points.map(() => 0);
     this.#items.show({
-      atMs: points.map(({ at_ms }) => at_ms),
+      along: points.map(({ at_ms }) => at_ms),
       series: ITEM_STATES.map((name, at) => ({
         name,
         values: heights[at] ?? ground,

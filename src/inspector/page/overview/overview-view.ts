@@ -6,6 +6,7 @@ import { ratesOf } from "../known/scale.ts";
 import { Coordinators } from "./coordinators.ts";
 import { Course } from "./course.ts";
 import { Failures, Troubles } from "./failures.ts";
+import { ReleaseCard } from "./release-card.ts";
 import { Summary } from "./summary.ts";
 import { Timeline } from "./timeline.ts";
 
@@ -14,6 +15,7 @@ export function overviewView(desk: Desk): View {
   const summary = new Summary(desk);
   const troubles = new Troubles();
   const course = new Course();
+  const release = new ReleaseCard();
   const failures = new Failures();
   const coordinators = new Coordinators();
   const timeline = new Timeline();
@@ -21,7 +23,7 @@ export function overviewView(desk: Desk): View {
   const all = make(
     "div",
     { class: "overview" },
-    ...[troubles.element, summary.element, course.element],
+    ...[troubles.element, summary.element, course.element, release.element],
     make("div", { class: "two" }, failures.element, coordinators.element),
     timeline.element,
   );
@@ -41,12 +43,13 @@ export function overviewView(desk: Desk): View {
       coordinators.show(status.coordinators);
     }
     if (topics.has("history")) course.show(cluster.history.points);
+    if (topics.has("release") || topics.has("hello")) release.show(cluster.release);
     if (topics.has("events") || topics.has("hello")) timeline.show(cluster.events);
   };
   return {
     element: make("div", {}, waiting, all),
     title: "Overview",
-    show: () => refresh(new Set(["status", "history", "events"])),
+    show: () => refresh(new Set(["status", "history", "release", "events"])),
     refresh,
   };
 }

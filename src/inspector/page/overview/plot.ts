@@ -1,4 +1,5 @@
-// A plot over time: lines or areas, readable axes, and a line that follows the pointer or the arrow keys and says the figures there.
+// A plot over time, or over a number that grows: lines or areas, readable axes, and a line that follows the pointer or the arrow keys and says
+// the figures there.
 import { localOffsetMs, markText, timeText } from "../browser.ts";
 import { make, makeSvg, setAttribute, setText } from "../dom.ts";
 import { shortCount } from "../known/phrases.ts";
@@ -14,12 +15,37 @@ export interface Series {
 }
 
 export interface PlotFigures {
-  readonly atMs: readonly number[];
+  /** Times, or numbers, that grow. */
+  readonly along: readonly number[];
   /** The first is drawn first. */
   readonly series: readonly Series[];
   /** Said of one moment. */
   readonly words: (at: number) => string;
+  /** Figures of a row of the table; the heights of the series unless said. */
+  readonly cells?: (at: number) => readonly string[];
 }
+
+/** The axes of a plot: along it, and up in it. */
+export interface Axes {
+  /** The head of the first column. */
+  readonly name: string;
+  /** One moment, or number, in words. */
+  readonly textOf: (value: number) => string;
+  readonly marksAlong: (from: number, to: number, most: number) => readonly number[];
+  readonly textAlong: (mark: number, span: number) => string;
+  /** From the lowest to the highest of what is drawn; what lies beyond is drawn at the edge. */
+  readonly marksUp: (values: readonly (readonly number[])[]) => readonly number[];
+  readonly textUp: (mark: number) => string;
+}
+
+const OVER_TIME: Axes = {
+  name: "Time",
+  textOf: timeText,
+  marksAlong: (from, to, most) => timeMarks(from, to, most, localOffsetMs(to)),
+  textAlong: (mark, span) => markText(mark, span < 300_000),
+  marksUp: (values) => countMarks(Math.max(0, ...values.flat()), 4),
+  textUp: shortCount,
+};
 
 const HEIGHT = 170;
 const LEFT = 46;
@@ -39,13 +65,16 @@ export class Plot {
   readonly #rows = make("tbody");
   readonly #table: HTMLDetailsElement;
   readonly #paths = new Map<string, SVGPathElement>();
-  #figures: PlotFigures = { atMs: [], series: [], words: () => "" };
+  readonly #axesOf: Axes;
+  #figures: PlotFigures = { along: [], series: [], words: () => "" };
   #at: number | null = null;
   #isMaking = false;
 
-  constructor(title: string, heads: readonly string[]) {
+  constructor(title: string, heads: readonly string[], axes = OVER_TIME) {
+    this.#axesOf = axes;
+    const over = axes.name.toLowerCase();
     setAttribute(this.#svg, "role", "img");
-    setAttribute(this.#svg, "aria-label", `${title} over time; its figures are in the table below`);
+    setAttribute(this.#svg, "aria-label", `${title} over ${over}; its figures are in the table below`);
     this.#svg.append(this.#axes, this.#shapes, this.#cursor);
     const frame = make(
       "div",
@@ -53,11 +82,11 @@ export class Plot {
         class: "plot-frame",
         tabindex: "0",
         role: "group",
-        "aria-label": `${title}: arrow keys go through time`,
+        "aria-label": `${title}: arrow keys go through ${over}`,
       },
       this.#svg,
     );
-    const head = make("tr", {}, ...["Time", ...heads].map((words) => make("th", { scope: "col" }, words)));
+    const head = make("tr", {}, ...[axes.name, ...heads].map((words) => make("th", { scope: "col" }, words)));
     const table = make("table", {}, make("caption", {}, title), make("thead", {}, head), this.#rows);
     const scroll = make(
       "div",
@@ -92,12 +121,15 @@ export class Plot {
     if (width < LEFT + RIGHT + 20 || this.#isMaking) return;
     this.#isMaking = true;
     setAttribute(this.#svg, "width", width);
-    const { atMs, series } = this.#figures;
-    const marks = countMarks(Math.max(0, ...series.flatMap(({ values }) => values)), 4);
-    const top = marks.at(-1) ?? 1;
-    const y = (value: number): number => HEIGHT - BOTTOM - (value / top) * (HEIGHT - TOP - BOTTOM);
+    const { along, series } = this.#figures;
+    const marks = this.#axesOf.marksUp(series.flatMap(({ values, above = [] }) => [values, above]));
+    const [bottom, top] = [marks[0] ?? 0, marks.at(-1) ?? 1];
+    const y = (value: number): number => {
+      const share = (Math.min(top, Math.max(bottom, value)) - bottom) / (top - bottom);
+      return HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM);
+    };
     const places = (values: readonly number[]): Place[] =>
-      values.map((value, at) => ({ x: this.#x(atMs[at] ?? 0), y: y(value) }));
+      values.map((value, at) => ({ x: this.#x(along[at] ?? 0), y: y(value) }));
     this.#drawAxes(marks, y, width);
     for (const { name, values, above } of series) {
       const upper = places(values);
@@ -119,40 +151,40 @@ export class Plot {
 
   #drawAxes(marks: readonly number[], y: (value: number) => number, width: number): void {
     const [from, to] = this.#span;
-    const times =
-      to <= from ? [] : timeMarks(from, to, Math.max(2, Math.floor(width / 110)), localOffsetMs(to));
-    const isClose = to - from < 300_000;
+    const most = Math.max(2, Math.floor(width / 110));
+    const below = to <= from ? [] : this.#axesOf.marksAlong(from, to, most);
     this.#axes.replaceChildren(
       ...marks.flatMap((mark) => [
         makeSvg("line", { x1: LEFT, x2: width - RIGHT, y1: y(mark), y2: y(mark) }),
-        makeSvg("text", { x: LEFT - 6, y: y(mark) + 4, class: "left" }, shortCount(mark)),
+        makeSvg("text", { x: LEFT - 6, y: y(mark) + 4, class: "left" }, this.#axesOf.textUp(mark)),
       ]),
-      ...times.map((mark) =>
-        makeSvg("text", { x: this.#x(mark), y: HEIGHT - 6, class: "below" }, markText(mark, isClose)),
-      ),
+      ...below.map((mark) => {
+        const text = this.#axesOf.textAlong(mark, to - from);
+        return makeSvg("text", { x: this.#x(mark), y: HEIGHT - 6, class: "below" }, text);
+      }),
     );
   }
 
   get #span(): readonly [number, number] {
-    const { atMs } = this.#figures;
-    return [atMs[0] ?? 0, atMs.at(-1) ?? 0];
+    const { along } = this.#figures;
+    return [along[0] ?? 0, along.at(-1) ?? 0];
   }
 
-  #x(ms: number): number {
+  #x(value: number): number {
     const [from, to] = this.#span;
     const width = Number(this.#svg.getAttribute("width") ?? 0) - LEFT - RIGHT;
-    return to <= from ? LEFT : LEFT + ((ms - from) / (to - from)) * width;
+    return to <= from ? LEFT : LEFT + ((value - from) / (to - from)) * width;
   }
 
   #point(clientX: number): void {
     const [from, to] = this.#span;
     const box = this.#svg.getBoundingClientRect();
     const share = (clientX - box.left - LEFT) / (box.width - LEFT - RIGHT);
-    this.#moveTo(nearest(this.#figures.atMs, from + share * (to - from)));
+    this.#moveTo(nearest(this.#figures.along, from + share * (to - from)));
   }
 
   #step(event: KeyboardEvent): void {
-    const last = this.#figures.atMs.length - 1;
+    const last = this.#figures.along.length - 1;
     const by = { ArrowLeft: -1, ArrowRight: 1, PageUp: -30, PageDown: 30 }[event.key];
     if (by === undefined || last < 0) return;
     event.preventDefault();
@@ -161,37 +193,37 @@ export class Plot {
 
   #moveTo(at: number | null): void {
     this.#at = at;
-    const last = this.#figures.atMs.length - 1;
+    const last = this.#figures.along.length - 1;
     const said = at === null || at < 0 || at > last ? last : at;
-    const ms = this.#figures.atMs[said];
-    setText(
-      this.#said,
-      ms === undefined ? "" : `${at === null ? "Now" : timeText(ms)}: ${this.#figures.words(said)}`,
-    );
-    const isShown = at !== null && ms !== undefined;
+    const there = this.#figures.along[said];
+    const where = at === null || there === undefined ? "Now" : this.#axesOf.textOf(there);
+    setText(this.#said, there === undefined ? "" : `${where}: ${this.#figures.words(said)}`);
+    const isShown = at !== null && there !== undefined;
     setAttribute(this.#cursor, "visibility", isShown ? "visible" : "hidden");
     if (!isShown) return;
-    setAttribute(this.#cursor, "x1", this.#x(ms));
-    setAttribute(this.#cursor, "x2", this.#x(ms));
+    setAttribute(this.#cursor, "x1", this.#x(there));
+    setAttribute(this.#cursor, "x2", this.#x(there));
   }
 
   #fillTable(): void {
     if (!this.#table.open) return;
-    const { atMs, series } = this.#figures;
-    const step = Math.max(1, Math.ceil(atMs.length / TABLE_ROWS));
-    const shown = atMs
-      .flatMap((ms, at) => ((atMs.length - 1 - at) % step === 0 ? [{ ms, at }] : []))
+    const { along, series, cells } = this.#figures;
+    const step = Math.max(1, Math.ceil(along.length / TABLE_ROWS));
+    const shown = along
+      .flatMap((value, at) => ((along.length - 1 - at) % step === 0 ? [{ value, at }] : []))
       .toReversed();
+    const heights = (at: number): readonly string[] =>
+      series.map(({ values, above }) => {
+        const value = (values[at] ?? 0) - (above?.[at] ?? 0);
+        return String(Math.round(value * 10) / 10);
+      });
     this.#rows.replaceChildren(
-      ...shown.map(({ ms, at }) =>
+      ...shown.map(({ value, at }) =>
         make(
           "tr",
           {},
-          make("th", { scope: "row" }, timeText(ms)),
-          ...series.map(({ values, above }) => {
-            const value = (values[at] ?? 0) - (above?.[at] ?? 0);
-            return make("td", {}, String(Math.round(value * 10) / 10));
-          }),
+          make("th", { scope: "row" }, this.#axesOf.textOf(value)),
+          ...(cells ?? heights)(at).map((text) => make("td", {}, text)),
         ),
       ),
     );

@@ -343,6 +343,34 @@ describe("workers with several versions", () => {
     expect((await run.world.view()).failed).to.equal(0);
   });
 
+  it("state attempts of a candidate that an older copy of the store knows nothing of: they cost their items nothing", async () => {
+    const run = await ReleaseRun.start({
+      items: 40,
+      store: new PowerLossStore(),
+      budgets: { maxAttempts: 1 },
+    });
+    await run.worker(1);
+    const copy = await run.world.store.scan({ from: "!", to: "~", limit: 10_000 });
+    await run.create({}, { stages: [share(0.5, { minItems: 1_000 }), ALL] });
+    const [worker] = run.workers;
+    if (worker === undefined) throw new Error("there is a worker");
+    await run.fill(worker);
+    const tried = worker.held.filter(({ pluginVersion }) => pluginVersion === "2");
+    expect(tried.length).to.be.greaterThan(1);
+    await run.world.lead(new PowerLossStore(copy));
+    expect(run.world.state.releases.latest).to.equal(undefined);
+    expect(await worker.reconnect()).not.to.include(false);
+    expect(tried.map((item) => run.world.contextOf(item)?.trial)).not.to.include("");
+    // Attempts that have begun end, for better or worse.
+    await run.end(worker, (item, isCandidate) =>
+      isCandidate && item !== tried[0] ? { kind: "error", message: "it broke" } : SUCCESS,
+    );
+    const { failed, pending, done } = await run.world.view();
+    expect([failed, done, pending]).to.deep.equal([0, 8 - (tried.length - 1), 32 + tried.length - 1]);
+    await run.work(() => SUCCESS, { rounds: 8 });
+    expect((await run.world.view()).done).to.equal(40);
+  });
+
   it("have all of this also without a single row where there is no release", async () => {
     const run = await ready({ items: 40 });
     await run.work(() => SUCCESS, { rounds: 4 });

@@ -3,6 +3,7 @@ import { expect } from "chai";
 import { FeedLines, waitBefore } from "../../../../src/inspector/page/known/feed-lines.ts";
 import {
   durationText,
+  metricText,
   percentText,
   rateText,
   roughDuration,
@@ -14,6 +15,7 @@ import {
   ratesOf,
   stackedUpTo,
   timeMarks,
+  valueMarks,
 } from "../../../../src/inspector/page/known/scale.ts";
 import { answer, workerWord } from "../../../../src/inspector/page/known/worker-order.ts";
 import type { WorkerQuestion } from "../../../../src/inspector/page/known/worker-order.ts";
@@ -59,6 +61,10 @@ describe("a plot", () => {
     expect(countMarks(0, 4)).to.deep.equal([0, 1]);
     expect(countMarks(47, 4)).to.deep.equal([0, 20, 40, 60]);
     expect(countMarks(250_000, 4)).to.deep.equal([0, 100_000, 200_000, 300_000]);
+    expect(valueMarks(0.004, 0.083, 4)).to.deep.equal([0, 0.02, 0.04, 0.06, 0.08, 0.1]);
+    expect(valueMarks(6.6, 7.9, 4)).to.deep.equal([6.5, 7, 7.5, 8]);
+    expect(valueMarks(-0.3, -0.1, 4)).to.deep.equal([-0.3, -0.25, -0.2, -0.15, -0.1]);
+    expect(valueMarks(2, 2, 4)).to.have.length(2);
     const hour = 3_600_000;
     expect(timeMarks(hour + 61_000, 2 * hour, 5)).to.deep.equal(
       [1, 2, 3, 4].map((at) => hour + at * 900_000),
@@ -114,6 +120,11 @@ describe("numbers for a person", () => {
       percentText(1, 100_000),
       percentText(64, 100),
     ]).to.deep.equal([...["0 %", "99.9 %", "under 0.1 %", "64 %"]]);
+    expect([
+      metricText("errors", 0.02314),
+      metricText("score", 7.1234),
+      metricText("slower", 0),
+    ]).to.deep.equal([...["2.31 %", "7.12", "0 %"]]);
     expect([rateText(0.44), rateText(1_204.4)]).to.deep.equal(["0.4", "1,204"]);
   });
 });
