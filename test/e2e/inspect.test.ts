@@ -89,7 +89,7 @@ async function statusOf(cluster: Cluster): Promise<Readonly<Record<string, unkno
 describe("rollout inspect", () => {
   const it = concurrentTests(2);
 
-  it("is there before the coordinator, shows it, misses it, and finds the next one", async () => {
+  it("runs before the coordinator does, shows it, reports its loss, and finds the next one", async () => {
     await withCluster({}, async (cluster) => {
       await cluster.configure({ "transport.listen_addr": await restartableAddress() });
       const page = await Page.open(cluster);

@@ -159,7 +159,7 @@ describe("an operator", () => {
     });
   });
 
-  it("gets what is there in order of input, and is told when that is not all that is", async () => {
+  it("gets the results that there are in order of input, and is told how many are missing", async () => {
     await withCluster({ "mock.sleep": "30s" }, async (cluster) => {
       await cluster.startCoordinator();
       await cluster.run("submit", inputOf(cluster, ITEMS));
@@ -180,7 +180,7 @@ describe("an operator", () => {
     });
   });
 
-  it("is told what a submission would do, and nothing is done", async () => {
+  it("is told what a dry run would submit, and nothing is submitted", async () => {
     await withCluster({}, async (cluster) => {
       await cluster.startCoordinator();
       await cluster.run("submit", inputOf(cluster, 2));
@@ -203,7 +203,7 @@ describe("an operator", () => {
     });
   });
 
-  it("ends what it follows when nobody reads it any more, also while nothing happens", async () => {
+  it("ends `--follow` when nobody reads its output any more, also while nothing happens", async () => {
     await withCluster({}, async (cluster) => {
       await cluster.startCoordinator();
       const intoHead = { wrapper: ["sh", "-c", '"$@" | head -n 1', "sh"] };
@@ -240,7 +240,7 @@ describe("an operator", () => {
     });
   });
 
-  it("sees a run whose coordinator has never been there when it begins to watch", async () => {
+  it("watches the status of a run whose coordinator has never been up when the watch begins", async () => {
     await withCluster({}, async (cluster) => {
       await cluster.configure({ "transport.listen_addr": await restartableAddress() });
       const watchers = [
@@ -264,7 +264,7 @@ describe("an operator", () => {
     });
   });
 
-  it("is told in one line what it got wrong", async () => {
+  it("is told in one line what is wrong with a command", async () => {
     await withCluster({}, async (cluster) => {
       await cluster.startCoordinator();
       for (const [words, message] of [

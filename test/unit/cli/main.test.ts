@@ -119,7 +119,7 @@ describe("the program", () => {
     expect(plain.stdout).to.equal("nothing\n");
   });
 
-  it("does not take standard input for an argument", async () => {
+  it("does not read an argument from standard input", async () => {
     const result = await run("print --json", { input: "text of a pipe\n" });
     expect(JSON.parse(result.stdout)).to.deep.equal({});
   });
@@ -139,7 +139,7 @@ describe("the program", () => {
     expect(result.stdout.length).to.equal(100_000 * "a-line-of-some-length\n".length);
   });
 
-  it("ends quietly when the reader of its result leaves", async () => {
+  it("ends quietly when the reader of its result goes away", async () => {
     const path = fileURLToPath(new URL(`../../../${PROGRAM}`, import.meta.url));
     const child = spawn(process.execPath, [path, "print", "x", "--times", "1000000"], { stdio: "pipe" });
     child.stdout.once("data", () => child.stdout.destroy());
@@ -148,7 +148,7 @@ describe("the program", () => {
     expect(await exited).to.equal(0);
   });
 
-  it("says it in one line when its result finds no room", () => {
+  it("reports in one line that its result could not be written", () => {
     const script = fileURLToPath(new URL(`../../../${PROGRAM}`, import.meta.url));
     const full = openSync("/dev/full", "w");
     try {
@@ -216,7 +216,7 @@ describe("a command with a configuration", () => {
     expect(JSON.parse(result.stdout)).to.deep.include({ slots: 5, stateDir: directory.file("here") });
   });
 
-  it("says what to do when there is no file", async () => {
+  it("says what to do when there is no configuration file", async () => {
     const result = await run("configured", { cwd: directory.path });
     const file = directory.file("rollout.toml");
     const hint = "give its path with --config FILE, or make one with `rollout init`";
@@ -227,7 +227,7 @@ describe("a command with a configuration", () => {
     });
   });
 
-  it("says it when a directory has no such file, or it is far too large", async () => {
+  it("reports a directory without a configuration file, and a file that is far too large", async () => {
     await writeFile(directory.file("large.toml"), "#".repeat(2 ** 20 + 1));
     const [folder, large] = await Promise.all([
       run("configured --config .", { cwd: directory.path }),

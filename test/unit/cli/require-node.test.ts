@@ -34,12 +34,12 @@ describe("the version of Node", () => {
   });
 
   for (const version of ["22.18.0", "22.19.1", "23.0.0", "24.19.0", "26.1.0"]) {
-    it(`${version} will do`, async () => {
+    it(`${version} is accepted`, async () => {
       expect(await onNode(version)).to.deep.equal({ stdout: "", stderr: "", fine: true });
     });
   }
 
   for (const version of ["18.20.8", "20.20.2", "22.17.9"]) {
-    it(`${version} will not`, async () => expect((await onNode(version)).fine).to.equal(false));
+    it(`${version} is refused`, async () => expect((await onNode(version)).fine).to.equal(false));
   }
 });

@@ -29,7 +29,7 @@ describe("the id of an item", () => {
     for (const [parts, text] of golden) expect(itemIdText(itemIdOf(contentOf(parts)))).to.equal(text);
   });
 
-  it("is of one recipe, however large the payload", () => {
+  it("is made in one way, however large the payload", () => {
     for (const bytes of [0, 1, 16_384, 16_385, 100_000]) {
       const lengths = Buffer.alloc(16);
       for (const [at, length] of [TASK.length, bytes, 3, 7].entries()) lengths.writeUInt32BE(length, 4 * at);
@@ -67,7 +67,7 @@ describe("the id of an item", () => {
     expect(new Set(texts).size).to.equal(3);
   });
 
-  it("tells numbers apart that a parser would make one of", () => {
+  it("differs for numbers that a parser would make equal", () => {
     const [one, other] = ["12345678901234567890", "12345678901234567891"].map((text) =>
       itemIdText(itemIdOf(contentOf({ payload: Buffer.from(text) }))),
     );

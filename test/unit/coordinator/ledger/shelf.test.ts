@@ -38,13 +38,13 @@ describe("the shelf of items that are not for everybody", () => {
     shelf = new Shelf();
   });
 
-  it("is for what somebody has failed", () => {
+  it("is for items that a worker has failed", () => {
     expect(isParticular({ key: a, weight: 1, returned: null, checkpoint: null })).to.equal(false);
     expect(isParticular(item(a, ""))).to.equal(false);
     expect(isParticular(item(a, one))).to.equal(true);
   });
 
-  it("gives a worker the first of what others have failed", () => {
+  it("gives a worker the first of the items that other workers have failed", () => {
     for (const [key, by] of [
       [c, one],
       [a, two],
@@ -60,13 +60,13 @@ describe("the shelf of items that are not for everybody", () => {
     );
   });
 
-  it("gives a worker what it has failed itself after a minute", () => {
+  it("gives a worker an item that it has failed itself after a minute", () => {
     shelf.put(item(a, one), 5_000);
     expect(shelf.peek(taker(one, { nowMs: 64_999 }))).to.equal(undefined);
     expect(shelf.peek(taker(one, { nowMs: 65_000 }))?.key).to.equal(a);
   });
 
-  it("gives what nobody has failed to anybody, in order with the rest", () => {
+  it("gives an item that no worker has failed to any worker, in order with the rest", () => {
     shelf.put(item(b, ""), 0);
     shelf.put(item(a, one), 0);
     expect([shelf.peek(taker(one))?.key, shelf.peek(taker(two))?.key]).to.deep.equal([b, a]);
@@ -87,7 +87,7 @@ describe("the shelf of items that are not for everybody", () => {
     expect(shelf.peek(taker(one, { takesKeys: false }))?.key).to.equal(d);
   });
 
-  it("knows what it has, and forgets what is removed", () => {
+  it("lists its items, and forgets removed ones", () => {
     shelf.put(item(a, one), 0);
     shelf.put(item(b, ""), 0);
     expect([shelf.size, shelf.has(a), shelf.has(b), shelf.has(c)]).to.deep.equal([2, true, true, false]);
