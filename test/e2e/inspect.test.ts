@@ -165,7 +165,7 @@ describe("rollout inspect", () => {
 
       // Deeds, with the words of the commands.
       expect(await page.do({ deed: "pause" })).to.equal(
-        "The run is paused (by an operator); no worker has anything.",
+        "The run is paused (by an operator); no item is with a worker.",
       );
       expect(await page.do({ deed: "retry", item: "two" })).to.equal("1 item runs again.");
       expect(await page.do({ deed: "retry" })).to.equal("2 items run again.");

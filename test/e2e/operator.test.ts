@@ -95,7 +95,7 @@ describe("an operator", () => {
 
       // It waits although there is somebody.
       const paused = await run("pause", "--reason", "lunch");
-      expect(paused.stdout).to.equal("The run is paused (lunch); no worker has anything.\n");
+      expect(paused.stdout).to.equal("The run is paused (lunch); no item is with a worker.\n");
       const good = await cluster.startWorker();
       const stopped = await run("status", "-c", ".");
       expect([stopped.code, stopped.stdout]).to.satisfy(
@@ -270,9 +270,9 @@ describe("an operator", () => {
       for (const [words, message] of [
         [["retry"], "error: say --failed, or name items (see `rollout retry --help`)\n"],
         [["retry", "nothing-like-it"], /^error: the run has no item nothing-like-it \(.*\)\n$/],
-        [["explain", ""], /^error: the run has no item and no worker "" \(.*\)\n$/],
+        [["explain", ""], /^error: the run has no item, worker or actor "" \(.*\)\n$/],
         [["logs", "x".repeat(300)], /^error: the run has no item x{64}… \(.*\)\n$/],
-        [["explain", "abcdef"], /^error: the run has no item and no worker abcdef \(.*\)\n$/],
+        [["explain", "abcdef"], /^error: the run has no item, worker or actor abcdef \(.*\)\n$/],
         [["logs", "line-1", "--attempt", "0"], /^error: --attempt takes a whole number from 1, not 0 \(/],
         [["worker", "drain", "W1"], /^error: W1 is no worker's id: .*\n$/],
         [["worker", "drain", cluster.runId], /^error: the run has no worker \w+ \(.*\)\n$/],

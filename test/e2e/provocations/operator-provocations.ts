@@ -91,7 +91,7 @@ export const OPERATOR_PROVOCATIONS: { readonly [Code in OperatorCode]: Provocati
     by: "a key that is to go on without its next item, which has not failed",
     stage: async (cluster) => {
       await submitted(cluster, TWINS, "--key-field", "id");
-      const reason = "no item of it has failed and keeps it";
+      const reason = "no failed item has parked it";
       return { args: ["key", "skip", "twin"], params: { keys: "twin", reason } };
     },
   },

@@ -63,6 +63,18 @@ describe("the program", () => {
       expect(exitCodesOf(id).map(([code]) => code)).to.include("6");
   });
 
+  it("lists in the help of a command a code that only this command ends with, with its meaning there", () => {
+    const meanings = ["actor check", "actor:send", "release status"].map(
+      (id) => new Map(exitCodesOf(id)).get("1") ?? "",
+    );
+    expect(meanings).to.deep.equal([
+      "an actor would park with this code",
+      "--timeout has ended --wait",
+      "with --watch: the release was rolled back, aborted or ended",
+    ]);
+    expect(new Map(exitCodesOf("events")).get("1")).to.equal(new Map(exitCodesOf("run")).get("1"));
+  });
+
   it("explains a command", async () => {
     const [flag, short, word] = await Promise.all([run("print --help"), run("print -h"), run("help print")]);
     expect(flag).to.deep.include({ code: 0, stderr: "" });
