@@ -1,7 +1,13 @@
 import { createHash } from "node:crypto";
 import { expect } from "chai";
 import type { ItemContent } from "../../../../src/coordinator/ledger/place.ts";
-import { ITEM_ID_BYTES, itemIdOf, itemIdText, itemKeyOf } from "../../../../src/coordinator/ledger/place.ts";
+import {
+  eventItemIdOf,
+  ITEM_ID_BYTES,
+  itemIdOf,
+  itemIdText,
+  itemKeyOf,
+} from "../../../../src/coordinator/ledger/place.ts";
 import fc from "fast-check";
 
 const TASK = new Uint8Array(32).fill(1);
@@ -42,6 +48,18 @@ describe("the id of an item", () => {
       const id = itemIdOf(contentOf({ payload, key: "é!", sampleIndex: 7 }));
       expect(Buffer.from(id).equals(recipe.update("é!").digest()), String(bytes)).to.equal(true);
     }
+  });
+
+  it("is made of the key and the event id where its input names one, whatever the payload", () => {
+    const lengths = Buffer.alloc(12);
+    for (const [at, length] of [TASK.length, 3, 2].entries()) lengths.writeUInt32BE(length, 4 * at);
+    const recipe = createHash("sha256")
+      .update("rollout event 1\0")
+      .update(lengths)
+      .update(TASK)
+      .update("é!e7");
+    const id = eventItemIdOf({ taskDigest: TASK, key: "é!", eventId: "e7" });
+    expect(Buffer.from(id).equals(recipe.digest())).to.equal(true);
   });
 
   it("is the same for the same content and another for any other", () => {
