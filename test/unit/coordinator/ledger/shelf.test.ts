@@ -1,7 +1,7 @@
 import { expect } from "chai";
 import { keyedPlaceOf, placeOf } from "../../../../src/coordinator/ledger/place.ts";
 import type { Place } from "../../../../src/coordinator/ledger/place.ts";
-import { isParticular, Shelf } from "../../../../src/coordinator/ledger/shelf.ts";
+import { isParticular, isUnharmed, Shelf } from "../../../../src/coordinator/ledger/shelf.ts";
 import type { Taker } from "../../../../src/coordinator/ledger/shelf.ts";
 import { workerId } from "../../../support/world-worker.ts";
 
@@ -12,6 +12,7 @@ interface Item {
   readonly weight: number;
   readonly returned: { readonly budgets: typeof UNHARMED & { readonly failedBy: string } } | null;
   readonly checkpoint: null;
+  readonly keyed?: { readonly stateVersion: number };
 }
 
 const UNHARMED = { charged: 0, lost: 0, isApart: false, tried: "" };
@@ -85,6 +86,27 @@ describe("the shelf of items that are not for everybody", () => {
     shelf.put(item(keyedPlaceOf(0, 2), two), 0);
     shelf.put(item(d, two), 0);
     expect(shelf.peek(taker(one, { takesKeys: false }))?.key).to.equal(d);
+  });
+
+  it("gives an item with a state of its key to a worker that goes on from that version, and to none of an older one", () => {
+    shelf.put({ ...item(keyedPlaceOf(0, 2), two), keyed: { stateVersion: 2 } }, 0);
+    const keyOf = (stateVersion: number): Place | undefined => shelf.peek(taker(one, { stateVersion }))?.key;
+    expect([1, 2, 3].map(keyOf)).to.deep.equal([undefined, keyedPlaceOf(0, 2), keyedPlaceOf(0, 2)]);
+  });
+
+  it("has items that a release may try: of none was an attempt charged or lost, and that release has not tried them", () => {
+    const behind = [
+      {},
+      { charged: 1 },
+      { lost: 1 },
+      { isApart: true },
+      { tried: "this" },
+      { tried: "other" },
+    ];
+    expect(behind.map((parts) => isUnharmed({ ...UNHARMED, ...parts }, "this"))).to.deep.equal([
+      ...[true, false, false, false],
+      ...[false, true],
+    ]);
   });
 
   it("lists its items, and forgets removed ones", () => {
