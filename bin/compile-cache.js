@@ -1,7 +1,8 @@
 // Has Node keep what it compiles of this program for the next start: below ~/.cache (or $XDG_CACHE_HOME), in a directory that is
 // this user's and that nobody else may write to; nowhere when that cannot be had. Files that lie there are executed.
 import { lstatSync, mkdirSync } from "node:fs";
-import { enableCompileCache } from "node:module";
+// As a whole: an old Node, which is told so after this file was loaded, has no such function and would fail at its name.
+import module from "node:module";
 import { isAbsolute, join } from "node:path";
 
 const OTHERS_WRITE = 0o022;
@@ -20,7 +21,7 @@ export function keepCompiled() {
       const found = lstatSync(path);
       return found.isDirectory() && found.uid === user && (found.mode & forbidden) === 0;
     };
-    if (isOwn(place, OTHERS_WRITE) && isOwn(directory, OTHERS)) enableCompileCache(directory);
+    if (isOwn(place, OTHERS_WRITE) && isOwn(directory, OTHERS)) module.enableCompileCache(directory);
   } catch {
     // A start without it takes longer, and nothing else.
   }

@@ -274,13 +274,13 @@ export const ERRORS = {
   },
   name_unknown: {
     ...unknown,
-    message: "the run has no item and no worker {name}",
+    message: "the run has no item, worker or actor {name}",
     hint: "`rollout worker list{config}` says which workers it has; name an item by its id, its first digits, or its input's id",
   },
   worker_unknown: {
     ...unknown,
     message: "the run has no worker {worker}",
-    hint: "`rollout worker list{config}` says which it has",
+    hint: "`rollout worker list{config}` lists its workers",
   },
   no_successor: {
     ...conflicting,

@@ -22,22 +22,22 @@ export const KEY_ERRORS = {
   key_unknown: {
     ...unknown,
     message: "the run has no key {key}",
-    hint: "`rollout key list{config}` says which it has",
+    hint: "`rollout key list{config}` lists its keys",
   },
   key_refused: {
     ...conflicting,
     message: "{keys}: {reason}",
-    hint: "`rollout key get KEY{config}` says how it is",
+    hint: "`rollout key get KEY{config}` shows its items and its state",
   },
   run_not_paused: {
     ...conflicting,
     message: "the run is not paused: exported keys would go on in both runs",
-    hint: "pause it with `rollout pause{config}`, export when nothing executes any more, import there, then `rollout cancel{config}` here",
+    hint: "pause it with `rollout pause{config}`, export when no item executes any more, import there, then `rollout cancel{config}` here",
   },
   actor_unknown: {
     ...unknown,
     message: "the run has no actor {actor}",
-    hint: "an actor is named TYPE/ID; `rollout actor list{config}` says which there are, `rollout actor send{config}` makes one",
+    hint: "an actor is named TYPE/ID; `rollout actor list{config}` lists the actors, `rollout actor send{config}` makes one",
   },
   actor_parked: {
     ...conflicting,
@@ -46,13 +46,13 @@ export const KEY_ERRORS = {
   },
   actor_ended: {
     ...conflicting,
-    message: "actor {actor} cannot reach what is waited for: {reason}",
-    hint: "`rollout actor history {actor}{config}` says which events have brought it there",
+    message: "actor {actor} cannot reach the awaited state: {reason}",
+    hint: "`rollout actor history {actor}{config}` shows the events that led to its state",
   },
   actor_not_there_yet: {
     ...conflicting,
     exit: EXIT.itemsFailed,
-    message: "actor {actor} has not reached what is waited for within {seconds} s: it is in {value}",
-    hint: "wait again, or see with `rollout actor get {actor}{config}` what it waits for",
+    message: "actor {actor} has not reached the awaited state within {seconds} s: it is in {value}",
+    hint: "wait again; `rollout actor get {actor}{config}` shows what it waits for",
   },
 } as const satisfies Record<string, ErrorRow>;

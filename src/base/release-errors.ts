@@ -6,17 +6,17 @@ export const RELEASE_ERRORS = {
   release_spec_unreadable: {
     ...usage,
     message: "cannot read the release's file {file}: {reason}",
-    hint: "give the path of a TOML file, or --plugin MANIFEST alone for the stages that are the default",
+    hint: "give the path of a TOML file, or only --plugin MANIFEST for the default stages",
   },
   release_unknown: {
     ...unknown,
     message: "the run has no release {release}",
-    hint: "`rollout release list{config}` says which it has had",
+    hint: "`rollout release list{config}` lists its releases",
   },
   release_not_over: {
     ...conflicting,
-    message: "release {release} is not over, and there is one at a time",
-    hint: "`rollout release status{config}` says how it stands, `rollout release abort{config}` ends it",
+    message: "release {release} is not over, and a run has one release at a time",
+    hint: "`rollout release status{config}` shows its stage, `rollout release abort{config}` ends it",
   },
   release_over: {
     ...conflicting,
@@ -51,13 +51,13 @@ export const RELEASE_ERRORS = {
   },
   release_version_in_use: {
     ...conflicting,
-    message: "{plugin} {version} has the {what} that the run executes already",
-    hint: "give the candidate another version, and something else to run",
+    message: "{plugin} {version} has the same {what} that the run executes now",
+    hint: "give the candidate another version, and another task: what it executes must differ too",
   },
   release_no_worker: {
     ...conflicting,
     message: "no ready worker has {plugin} {version}",
-    hint: "start workers with both manifests, `--plugin OLD --plugin NEW`, or put it into their --plugin-dir; --wait begins all the same",
+    hint: "start workers with both manifests, `--plugin OLD --plugin NEW`, or put the new one into their --plugin-dir; --wait begins all the same",
   },
   release_other_file: {
     ...conflicting,
@@ -78,7 +78,7 @@ export const RELEASE_ERRORS = {
   },
   release_keyed_only: {
     ...conflicting,
-    message: "all items that are left have keys, and such items are not tried",
+    message: "all remaining items have keys, and a release does not try items with keys",
     hint: "let the old version finish them",
   },
   release_of_task: {

@@ -9,6 +9,7 @@ const URL_USER = /\b((?:(?:git\+)?https?|git):\/\/)(?![^\s:/@]*:)[^\s/?#"']+@/gi
 /** Marks of a name whose value nobody should read; `max_tokens` and `tokenizer` are not such. */
 const SECRET_NAME =
   "(?:passwd|password|passphrase|secret|credential|api[-_]?key|access[-_]?key|token(?![a-z]))";
+const HAS_SECRET_NAME = new RegExp(SECRET_NAME, "i");
 const QUERY_SECRET = new RegExp(
   `([?&](?=[\\w.-]*=[^\\s&#"'])[\\w.-]*${SECRET_NAME}[\\w.-]*=)[^\\s&#"']+`,
   "gi",
@@ -67,6 +68,11 @@ function inShell(head: string, flags: string): RegExp {
   const inDouble = String.raw`(?<=")(${head})(?![\s"])(?:\\[\s\S]|[^"\\])+(?:["\\]${goesOn})?`;
   const inSingle = String.raw`(?<=')(${head})(?![\s'])[^']+(?:'${goesOn})?`;
   return new RegExp(`${inDouble}|${inSingle}|(${head})${SHELL_VALUE}`, flags);
+}
+
+/** Whether a variable or a setting of this name has a value that nobody should read: `HF_TOKEN`, `OPENAI_API_KEY`. */
+export function isSecretName(name: string): boolean {
+  return HAS_SECRET_NAME.test(name);
 }
 
 /** The text without private keys, authorization headers and what is secret in URLs. */

@@ -166,6 +166,8 @@ const LOCAL = [done, usage] as const;
 
 const CODES: Readonly<Record<string, readonly ExitCode[]>> = {
   run: [done, itemsFailed, usage, unreachable, interrupted, paused, storage],
+  "actor:check": [done, itemsFailed, usage, unreachable, interrupted],
+  "actor:send": [done, itemsFailed, usage, unreachable, interrupted],
   init: LOCAL,
   completion: LOCAL,
   doctor: [done, usage, unreachable, storage],
@@ -174,10 +176,22 @@ const CODES: Readonly<Record<string, readonly ExitCode[]>> = {
   "machines:export": LOCAL,
   "machines:list": LOCAL,
   results: [done, itemsFailed, usage, unreachable, interrupted, storage],
+  events: [done, itemsFailed, usage, unreachable, interrupted],
+  "release:status": [done, itemsFailed, usage, unreachable, interrupted, paused],
   "store:backup": [done, usage, unreachable, interrupted, storage],
   "store:copy": [done, usage, interrupted, storage],
   status: [done, itemsFailed, usage, unreachable, interrupted, paused],
   "worker:run": [done, usage, unreachable, interrupted, storage],
+};
+
+/** Codes of one command that mean something else than everywhere. */
+const OWN: Readonly<Record<string, Readonly<Partial<Record<ExitCode, string>>>>> = {
+  "actor:check": { [itemsFailed]: "an actor would park with this code" },
+  "actor:send": { [itemsFailed]: "--timeout has ended --wait" },
+  "release:status": {
+    [itemsFailed]: "with --watch: the release was rolled back, aborted or ended",
+    [paused]: "with --watch: the release is held",
+  },
 };
 
 /**
@@ -185,7 +199,8 @@ const CODES: Readonly<Record<string, readonly ExitCode[]>> = {
  * @internal
  */
 export function exitCodesOf(commandId: string): readonly (readonly [code: string, meaning: string])[] {
-  return [...(CODES[commandId.replaceAll(" ", ":")] ?? ASKING), bug].map(
-    (code) => [String(code), MEANING_OF_EXIT[code]] as const,
+  const id = commandId.replaceAll(" ", ":");
+  return [...(CODES[id] ?? ASKING), bug].map(
+    (code) => [String(code), OWN[id]?.[code] ?? MEANING_OF_EXIT[code]] as const,
   );
 }

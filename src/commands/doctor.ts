@@ -18,7 +18,7 @@ import { findingObject, findingsText } from "../compose/doctor/finding.ts";
 export class Doctor extends BaseCommand {
   static override readonly summary = "Check that everything a run needs is in place.";
   static override readonly description =
-    "Checks this machine, the configuration, certificates, the database, the plugins and the coordinator, and says how to correct what it finds. Without a configuration it checks the machine alone. It writes nothing. A database that no process has open is opened for a moment, to see whether each row can be read and belongs to this run. A row that cannot be read keeps coordinators from leading: " +
+    "Checks this machine, the configuration, certificates, the database, the plugins and the coordinator, and says how to correct what it finds. Without a configuration it checks the machine alone. Without --quarantine it changes nothing. A database that no process has open is opened for a moment, to see whether each row can be read and belongs to this run. A row that cannot be read keeps coordinators from leading: " +
     "--quarantine KEY sets it aside while no coordinator runs, and its item then has no result. The exit code is that of the first error, and 0 if there are only warnings or nothing: a gate for scripts.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %>",

@@ -18,7 +18,7 @@ import type { RunSight } from "../compose/run-sight.ts";
 const TROUBLES_SHOWN = 5;
 
 export class Status extends OperatorCommand {
-  static override readonly summary = "Show how far the run is.";
+  static override readonly summary = "Show the progress of the run.";
   static override readonly description =
     "Counts by state and failure class, rate, estimated time left, and workers. With --watch it is redrawn " +
     "in place until the run is over or Ctrl-C; into a pipe, or with --json, it is printed again each time it changes.";

@@ -20,16 +20,31 @@ export const ACTOR_ARGS = {
 type ParsedFlags = Readonly<Record<string, unknown>>;
 
 export abstract class ActorCommand extends OperatorCommand {
+  /** The key of the actor that an event is for, by the types of the plugin. Throws `usage` where the plugin has no such actor. */
+  protected async keyOfReceiver(name: string, flags: ParsedFlags): Promise<string> {
+    const types = await this.#typesOf(flags);
+    if (types.length === 0)
+      throw this.misuse("the plugin has no actors: name its manifest with --plugin FILE");
+    const key = actorKey(name, types);
+    if (key !== undefined) return key;
+    throw this.misuse(
+      `${name} is no actor: one is named TYPE/ID, and the plugin has the type ${types.join(", ")}`,
+    );
+  }
+
   /** The key of the actor that is named: its id is enough where the plugin has one type. `flags` are the parsed ones. */
   protected async keyOfActor(name: string, flags: ParsedFlags): Promise<string> {
     if (name.includes("/")) return name;
-    const { plugin } = flags;
-    const config = await this.loadConfig("operator", { ...flags, plugin: undefined });
-    const named = typeof plugin === "string" ? plugin : undefined;
-    const { actorTypes = [] } = await submittedTask(named, config);
-    const key = actorKey(name, actorTypes);
+    const key = actorKey(name, await this.#typesOf(flags));
     if (key === undefined) throw unknownKey(name, "actor");
     return key;
+  }
+
+  async #typesOf(flags: ParsedFlags): Promise<readonly string[]> {
+    const { plugin } = flags;
+    const config = await this.loadConfig("operator", { ...flags, plugin: undefined });
+    const { actorTypes = [] } = await submittedTask(typeof plugin === "string" ? plugin : undefined, config);
+    return actorTypes;
   }
 
   /** Asks about one actor. Throws actor_unknown, and what `askRun` throws. */

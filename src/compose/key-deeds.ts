@@ -16,10 +16,10 @@ const DONE: Readonly<Record<KeySteering, string>> = {
 };
 
 const REASONS: Readonly<Record<string, string>> = {
-  not_failed: "no item of it has failed and keeps it",
+  not_failed: "no failed item has parked it",
   head_failed:
-    "its next item has failed: `rollout retry` tries that again, `rollout key skip` goes on without it",
-  not_idle: "items of it are not final yet",
+    "a failed item has parked it: `rollout retry` runs that item again, `rollout key skip` goes on without it",
+  not_idle: "it has items that are not final",
   cancelled: "the run was cancelled",
 };
 

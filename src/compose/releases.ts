@@ -190,6 +190,6 @@ function refuseBoth(flags: {
     if (value !== undefined)
       throw failure("config_contradiction", {
         ...{ source: "the release", key, value, otherKey: "its spec", otherValue: "given" },
-        rule: "stages and metrics are said in a spec, or in place of one: not both",
+        rule: "name stages and metrics in the spec or by these options, not by both",
       });
 }

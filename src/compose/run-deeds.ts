@@ -20,7 +20,7 @@ export async function pauseRun(client: RolloutClient, reason: string): Promise<O
   await client.pause(reason);
   const { state, pauseReason, running } = await client.status();
   const items = running === 1 ? "item" : `${running} items`;
-  const left = running === 0 ? "no worker has anything" : `workers finish the ${items} that they have`;
+  const left = running === 0 ? "no item is with a worker" : `workers finish the ${items} that they have`;
   const text =
     state === "paused"
       ? `The run is paused (${printable(pauseReason ?? "")}); ${left}.\n`

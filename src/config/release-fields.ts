@@ -1,5 +1,5 @@
-// The one table of what a release's file may say. An entry makes the key and its line in docs/releases.md; rules between values stand in
-// release-rules.ts.
+// The one table of what a release's file may say: an entry makes the key. docs/releases.md shows a whole file; rules between values stand
+// in release-rules.ts.
 import type { FieldRule } from "./field.ts";
 
 type Documented = FieldRule & { readonly doc: string };

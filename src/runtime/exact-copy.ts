@@ -4,7 +4,7 @@
 /** A value that JSON would not give back as it is, by its path. */
 export class InexactValue extends TypeError {
   constructor(fault: string) {
-    super(`${fault}, which JSON has not`);
+    super(`${fault}, which JSON cannot hold`);
   }
 }
 

@@ -16,7 +16,7 @@ describe("backend contract: http, of a server that it launched", () => {
   const closing = useClosers();
   const directory = useTemporaryDirectory();
 
-  it("leaves nothing of it, of what it started, and of items in it when it is closed", async () => {
+  it("ends the server, what the server has started and the items in it when the backend is closed", async () => {
     const rig = await BackendRig.open(backendCase, directory.path);
     closing(() => rig.close());
     const pids = directory.file("pids");
@@ -59,20 +59,20 @@ describe("backend contract: http, of a server that is there", () => {
   const hang = item("x", { behave: { kind: "stall" } });
   const hasHungUp = (): Promise<boolean> => eventually("it hangs up", () => server.underWay === 0);
 
-  it("hangs up when the time of an item is over, and says so", async () => {
+  it("ends the connection when an item's time is over, and reports a timeout", async () => {
     const { outcome } = await rig.run(hang, { timeoutMs: 100 });
     expect(outcome).to.deep.equal({ kind: "timeout", message: "took longer than 100ms" });
     await hasHungUp();
     expect((await rig.run(item("again"))).outcome.kind).to.equal("success");
   });
 
-  it("does not count the time in which the server wanted to be left alone", async () => {
+  it("does not count a pause that the server asked for as the item's time", async () => {
     server.misbehave({ kind: "throttle", retryAfter: "0.5" });
     const { outcome } = await rig.run(item("x"), { timeoutMs: 400 });
     expect(outcome.kind).to.equal("success");
   });
 
-  it("hangs up when nobody wants the item any more, without a result", async () => {
+  it("ends the connection of an item that is dropped, and reports no result", async () => {
     const { key } = rig.give(hang);
     await eventually("the request", () => server.underWay === 1);
     rig.executor.drop(key);

@@ -19,7 +19,7 @@ describe("on disk", () => {
     });
   storeContract("LevelDB", { open });
 
-  it("is frozen as it is at one moment, and closed before or after that is", async () => {
+  it("freezes a copy of one moment, which may be closed before the store or after it", async () => {
     const store = await open();
     const freeze = async (): Promise<Store> => {
       const frozen = await store.freeze?.();

@@ -58,7 +58,7 @@ describe("programs of different wires", () => {
     return listening;
   }
 
-  it("an operator's of 0.1 is told by a coordinator that it has to be updated, whatever it asks", async () => {
+  it("an operator's program of 0.1 is told by the coordinator to update, whatever it asks", async () => {
     const listening = await lead();
     const client = await clientOf(listening, "operator");
     const service = earlier("RunService");
@@ -80,7 +80,7 @@ describe("programs of different wires", () => {
     expect((await failureOf(call(stranger, service, first))).code).to.equal("permission_denied");
   });
 
-  it("an operator's says of a coordinator of 0.1 that it has to be updated, and nothing is done there", async () => {
+  it("an operator's program says that a coordinator of 0.1 has to be updated, and changes nothing there", async () => {
     const service = earlier("RunService");
     const run = { runId: newRunId(), ca: await TestAuthority.make() };
     const done: string[] = [];
@@ -103,7 +103,7 @@ describe("programs of different wires", () => {
     expect(done).to.deep.equal([]);
   });
 
-  it("a worker's of 0.1 is served as before", async () => {
+  it("a worker of 0.1 is served as before", async () => {
     const listening = await lead();
     const named = { id: workerId(1), incarnation: incarnationId(1) };
     const client = await clientOf(listening, "worker", named.id);

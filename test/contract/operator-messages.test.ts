@@ -162,7 +162,7 @@ describe("the messages of operators", () => {
       ]);
     });
 
-    it("are the same of a value of the library", () => {
+    it("are the same when they are made from a value of the library", () => {
       const failureMessages = [{ failureClass: "crash", message: "no memory", items: 2, item: "cd" }];
       const run = create(RunSchema, { state: RunState.SEALED, failureMessages, workers: { ready: 1 } });
       const object = jsonOf(RunSchema, run);

@@ -9,7 +9,7 @@ const STEPS = 40;
 describe("actors over a Postgres", () => {
   const database = usePostgresDatabase();
 
-  it("hear each message and each timer once, and only ends that they wait for", async () => {
+  it("receive each message and each timer once, and the ends only of children and promises that they wait for", async () => {
     const store = await openTestStore(database.url);
     try {
       const run = await ActorRun.start(SEED, store);

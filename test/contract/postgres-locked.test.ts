@@ -42,7 +42,7 @@ describe("a Postgres whose tables another transaction holds", () => {
 
   const waiting = async (): Promise<number> => (await database.query(`SELECT 1 ${WAITING}`)).length;
 
-  it("is waited for in short steps while the tables are made, and they are made when it has ended", async () => {
+  it("is polled while the tables are made, and the tables are made when that transaction has ended", async () => {
     const holder = await holding(`CREATE SCHEMA ${schemaOf(runId)}`);
     const opening = openPostgresStore({ ...testStoreOptions(database.url, runId), clock: PATIENT });
     closeLater(async () => (await opening).close());
@@ -57,7 +57,7 @@ describe("a Postgres whose tables another transaction holds", () => {
     expect((await opening).everWritten).to.equal(false);
   });
 
-  it("is waited for in vain when the connection ends meanwhile: the server cannot be reached", async () => {
+  it("is reported as unreachable when the connection ends while rollout waits", async () => {
     await holding(`CREATE SCHEMA ${schemaOf(runId)}`);
     const failing = failureOf(openTestStore(database.url, runId));
     const [waiter] = await eventually("it waits", async () => {
@@ -68,7 +68,7 @@ describe("a Postgres whose tables another transaction holds", () => {
     expect((await failing).code).to.equal("store_unreachable");
   });
 
-  it("is named when it does not end, whether the tables are to be made, or looked at", async () => {
+  it("is named in the error when that transaction does not end, for making the tables and for reading them", async () => {
     await holding(`CREATE SCHEMA ${schemaOf(runId)}`);
     const options = { ...testStoreOptions(database.url, runId), clock: HASTY };
     const other = newRunId();

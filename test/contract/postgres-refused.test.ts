@@ -9,7 +9,7 @@ import { failureOf } from "../support/rejection.ts";
 describe("a Postgres that says no", () => {
   const database = usePostgresDatabase();
 
-  it("is refused at once, with what to set: without the password, and with a wrong one", async () => {
+  it("is refused at once without a password and with a wrong one, and the error says what to set", async () => {
     const options = testStoreOptions(database.url);
     for (const [password, advice] of [
       [undefined, "name the file with the password by storage.password_file"],
@@ -20,7 +20,7 @@ describe("a Postgres that says no", () => {
     }
   });
 
-  it("is waited for while another host may be the one that says yes", async () => {
+  it("is tried again while another host of the URL may accept the connection", async () => {
     const options = testStoreOptions(database.url);
     const hosts = [...options.address.hosts, { host: "127.0.0.1", port: 1 }];
     const address = { ...options.address, hosts };

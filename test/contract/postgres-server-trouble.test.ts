@@ -59,7 +59,7 @@ describe("Postgres: a server in trouble", () => {
   });
 
   describe("whose user may do no more than make a schema", () => {
-    it("is all that a run needs", async () => {
+    it("is enough for a run", async () => {
       await query(server.url, "CREATE ROLE modest LOGIN PASSWORD 'modest'");
       await query(server.url, "GRANT CREATE ON DATABASE postgres TO modest");
       const store = await open(
@@ -73,7 +73,7 @@ describe("Postgres: a server in trouble", () => {
   describe("without room for another connection", () => {
     afterEach(() => restart());
 
-    it("costs no leader its leadership and no batch, and who comes is told", async () => {
+    it("costs no leader its leadership and no batch, and a new client gets an error that says so", async () => {
       await restart({ max_connections: "12" });
       const store = await open();
       const lease = new StorageLease(store, "a");
@@ -128,7 +128,7 @@ describe("Postgres: a server in trouble", () => {
   });
 
   describe("with a session that is stopped while it holds the epoch's row", () => {
-    it("makes a claim wait, which then finds all that the older leader wrote, and that leader out", async () => {
+    it("makes a claim wait until it sees all that the older leader wrote, and then fences that leader", async () => {
       const [older, newer] = [await open(), await open()];
       const { epochRow } = await lead(older, "older");
       await older.commit(batchOf({ puts: [putOf("contended", "0")] }));
@@ -162,7 +162,7 @@ describe("Postgres: a server in trouble", () => {
   describe("back from a crash", () => {
     afterEach(() => restart());
 
-    it("that lost nothing is written to by the same leader, and nothing is there twice", async () => {
+    it("with all its commits is written to by the same leader, and no batch is there twice", async () => {
       const store = await open();
       const { epochRow } = await lead(store, "a");
       const commits = Array.from({ length: 20 }, (_, at) =>

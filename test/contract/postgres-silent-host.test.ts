@@ -48,7 +48,7 @@ describe("Postgres: a host that vanishes", () => {
     expect(later).to.be.below(AT_ONCE_MS * pace());
   });
 
-  it("holds a claim that stands behind a flushed row of the candidate's own, and many reads, up for a few seconds", async () => {
+  it("delays a claim behind a flushed row of the candidate, and many reads, by a few seconds", async () => {
     const lease = new StorageLease(store, "a");
     const ground = await lease.read();
     proxy.freeze();

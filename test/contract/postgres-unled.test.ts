@@ -28,7 +28,7 @@ describe("tables on a Postgres that nobody leads with", () => {
     return found.store;
   }
 
-  it("are written by one of two commands that have read the same row, and the other is told", async () => {
+  it("are written by one of two commands that have read the same row, and the other command gets a conflict", async () => {
     const runId = newRunId();
     const store = await openTestStore(database.url, runId);
     closeLater(() => store.close());

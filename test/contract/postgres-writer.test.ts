@@ -96,7 +96,7 @@ describe("a store on Postgres (postgres_lease)", () => {
     expect(await store.getMany(["b", "d"])).to.deep.equal([undefined, undefined]);
   });
 
-  it("takes its row over again when somebody else had taken it", async () => {
+  it("overwrites its row when somebody else had overwritten it", async () => {
     await put("a");
     await database.query(`UPDATE ${schema}.writers SET session = session + 1`);
     expect(await put("b")).to.deep.equal(COMMITTED);
@@ -177,7 +177,7 @@ describe("a store on Postgres (postgres_lease)", () => {
     expect(await waiting).to.deep.equal(COMMITTED);
   });
 
-  it("keeps what is about the lease in order, on whichever connection it goes", async () => {
+  it("keeps operations on the lease in order, on whichever connection they go", async () => {
     const commits: Promise<CommitOutcome>[] = [];
     await store.commit(batchOf({ puts: [putOf("lease/x", "0")] }));
     for (let at = 0; at < 60; at++) {
@@ -211,7 +211,7 @@ describe("a store on Postgres (postgres_lease)", () => {
     expect(await store.scan({ from: "never/", to: "never0", limit: 9 })).to.deep.equal([]);
   });
 
-  it("is frozen as it is at one moment, and asked many things at once", async () => {
+  it("takes a snapshot of one moment, and answers many reads at once from it", async () => {
     await put("a", "old");
     const frozen = await store.freeze?.();
     assert(frozen !== undefined, "it can be frozen");
@@ -238,21 +238,21 @@ describe("a store on Postgres (postgres_lease)", () => {
     await Promise.all(stores.map((one) => one.close()));
   });
 
-  it("makes nothing for a look", async () => {
+  it("makes no table when it is only read", async () => {
     const another = newRunId();
     expect(await openExistingPostgresStore(testStoreOptions(database.url, another))).to.equal(undefined);
     const found = await database.query(`SELECT FROM pg_namespace WHERE nspname = '${schemaOf(another)}'`);
     expect(found).to.deep.equal([]);
   });
 
-  it("that a newer rollout has written is refused", async () => {
+  it("is refused when a newer rollout has written it", async () => {
     await database.query(`UPDATE ${schema}.meta SET schema_version = 99`);
     const error = await failureOf(openTestStore(database.url, runId));
     expect(error).to.include({ code: "store_newer" });
     expect(error.params).to.include({ found: "99", known: "1" });
   });
 
-  it("says no password, whatever is wrong", async () => {
+  it("shows no password in any error", async () => {
     const options = testStoreOptions(database.url, runId);
     const secret = "correct horse battery";
     const error = await failureOf(
@@ -265,7 +265,7 @@ describe("a store on Postgres (postgres_lease)", () => {
     expect(store.location).to.match(/^postgres:\/\/\w+@127\.0\.0\.1:\d+\/\w+ \(schema rollout_\w+\)$/);
   });
 
-  it("that nobody can reach is said so, with what each host answers", async () => {
+  it("names what each host answered when none can be reached", async () => {
     const { address, ...options } = testStoreOptions("postgres://u:p@127.0.0.1:1,127.0.0.1:2/d");
     const error = await failureOf(openExistingPostgresStore({ ...options, address }));
     expect(error).to.include({ code: "store_unreachable" });

@@ -28,7 +28,7 @@ describe("a backend in trouble", () => {
   const write = (cluster: Cluster, ...lines: string[]): void =>
     writeFileSync(cluster.file("job.toml"), ['name = "job"', 'version = "1"', ...lines, ""].join("\n"));
 
-  it("is seen by whoever looks at the worker, the item or everything", async () => {
+  it("is shown by every command that shows the worker or the item", async () => {
     await withCluster({}, async (cluster) => {
       await cluster.startCoordinator();
       const server = `http://${await restartableAddress()}`;
@@ -89,7 +89,7 @@ describe("a backend in trouble", () => {
     });
   });
 
-  it("that can start nothing ends its worker, and the reason stands where people look", async () => {
+  it("that can start no process ends its worker, and status, events and log say why", async () => {
     const settings = { "worker.state_dir": "./state", "worker.start_timeout": "1s", "run.max_attempts": 1 };
     await withCluster(settings, async (cluster) => {
       await cluster.startCoordinator();
@@ -117,7 +117,7 @@ describe("a backend in trouble", () => {
     });
   });
 
-  it("is said of an attempt that took too long: how long it might have taken", async () => {
+  it("whose item takes too long fails the item with the time that it was allowed", async () => {
     await withCluster({ "run.max_attempts": 1, "run.item_timeout": "500ms" }, async (cluster) => {
       await cluster.startCoordinator();
       write(cluster, 'backend = "command"', "[command]", 'command = ["sleep", "60"]');

@@ -66,7 +66,7 @@ describe("a backup of a run that goes on", () => {
     );
   }
 
-  it("is made of a directory, and led in its place", async () => {
+  it("is made of a directory, and a coordinator leads with the copy", async () => {
     await withCluster(SETTINGS, async (cluster) => {
       await runWithBackup(cluster);
       await cluster.coordinator.stop();
@@ -76,7 +76,7 @@ describe("a backup of a run that goes on", () => {
     });
   });
 
-  it("is made of a Postgres, led in a directory, and copied to another Postgres", async () => {
+  it("is made of a Postgres, led from a directory, and copied to another Postgres", async () => {
     const onPostgres: Settings = {
       "storage.path": undefined,
       "storage.url": database.urlWithoutPassword,

@@ -14,7 +14,7 @@ const SECRET = "never-to-be-read-by-anybody";
 const env = { AWS_ACCESS_KEY_ID: S3_USER.accessKeyId, AWS_SECRET_ACCESS_KEY: SECRET };
 
 describe("checkpoints of partitions in a bucket", () => {
-  it("are loaded by a worker that joins, and with their server gone the run goes on", async () => {
+  it("are loaded by a worker that joins, and the run goes on when the bucket's server is gone", async () => {
     const settings = { "mock.state": "50B", "keys.total_partitions": 4, "keys.checkpoint_interval": "200ms" };
     await withCluster(settings, async (cluster) => {
       const server = await startS3Server(cluster.file("s3"));

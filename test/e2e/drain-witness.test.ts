@@ -130,7 +130,7 @@ describe("witnesses", () => {
         expect(executions.length).to.equal(40);
       }));
 
-    it(`${WITNESS}: ${cloud.name}, and abandons at the deadline what would take longer`, () =>
+    it(`${WITNESS}: ${cloud.name}, and abandons at the deadline the items that would take longer`, () =>
       withSpot(cloud, { items: 5, sleep: "1h" }, async ({ cluster, coordinator, metadata, spot }) => {
         const leadMs = preemptShortly(metadata);
         await spot.event("drain_started");
@@ -148,7 +148,7 @@ describe("witnesses", () => {
         expect(await readResults(cluster.file("data/rollout.db"))).to.have.length(5);
       }));
 
-    it(`${WITNESS}: ${cloud.name}, and a machine that is gone in the middle of it is a loss like any other`, () =>
+    it(`${WITNESS}: ${cloud.name}, and a machine that vanishes during the drain counts as a lost worker`, () =>
       withSpot(cloud, { items: 20, sleep: "1h" }, async ({ cluster, coordinator, metadata, spot }) => {
         metadata.preempt();
         await spot.event("drain_started");

@@ -41,7 +41,7 @@ describe("a worker that falls silent", () => {
       expect(elsewhere.length).to.equal(HELD);
     }));
 
-  it("and was only paused comes back, starts nothing of what it lost, and its late reports change nothing", () =>
+  it("and was only paused comes back, starts none of the items that it lost, and its late reports change nothing", () =>
     withCluster(SETTINGS, async (cluster) => {
       const coordinator = await cluster.startCoordinator();
       // Long enough to be stopped in the middle.

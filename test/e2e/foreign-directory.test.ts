@@ -6,7 +6,7 @@ const DIRECTORY = "out.jsonl.rollout";
 const STRANGER = 12_345;
 
 describe("the directory of a run", () => {
-  it("is refused while it is somebody else's, and closed to others when it is one's own", async () => {
+  it("is refused when another user owns it, and is made private when this user owns it", async () => {
     await withLocalRun({ items: 1 }, async (place) => {
       const path = place.file(DIRECTORY);
       mkdirSync(`${path}/supervisor`, { recursive: true });

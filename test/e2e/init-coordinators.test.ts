@@ -103,7 +103,7 @@ describe("rollout init --coordinators", () => {
     expect(await texts()).to.deep.equal(before);
   });
 
-  it("writes over no configuration of a host", async () => {
+  it("overwrites no configuration of a host", async () => {
     const file = directory.file("h1.example/rollout.toml");
     await mkdir(directory.file("h1.example"));
     await writeFile(file, "mine\n");

@@ -42,7 +42,7 @@ describe("rollout init", () => {
     expect(await Promise.all(files.map((file) => readFile(file, "utf8")))).to.deep.equal(before);
   });
 
-  it("never writes over a file, and makes nothing beside it", async () => {
+  it("never overwrites a file, and makes nothing beside it", async () => {
     await writeFile(directory.file("rollout.toml"), "mine\n");
     const result = await init("--json");
     expect(JSON.parse(result.stdout)).to.deep.include({ created: false });
@@ -71,7 +71,7 @@ describe("rollout init", () => {
     expect(created.toSorted()).to.deep.equal([false, true]);
   });
 
-  it("says it when it may not write there", async () => {
+  it("reports that it may not write there", async () => {
     await writeFile(directory.file("file"), "");
     const result = await init("--dir", "file/sub");
     const file = directory.file("file/sub/rollout.toml");

@@ -84,7 +84,7 @@ describe("the page of rollout inspect", () => {
     }
   }
 
-  it("loads every view where there is loopback alone, asks nobody else, and axe finds nothing", async () => {
+  it("loads every view with nothing but loopback, calls no other host, and axe finds no fault", async () => {
     const program = repositoryFile("test/e2e/inspect/every-view-program.ts");
     const script = 'ip link set lo up && exec "$0" "$1"';
     const words = [...namespaceFlags(), "sh", "-c", script, process.execPath, program];

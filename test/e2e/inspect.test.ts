@@ -89,7 +89,7 @@ async function statusOf(cluster: Cluster): Promise<Readonly<Record<string, unkno
 describe("rollout inspect", () => {
   const it = concurrentTests(2);
 
-  it("is there before the coordinator, shows it, misses it, and finds the next one", async () => {
+  it("runs before the coordinator does, shows it, reports its loss, and finds the next one", async () => {
     await withCluster({}, async (cluster) => {
       await cluster.configure({ "transport.listen_addr": await restartableAddress() });
       const page = await Page.open(cluster);
@@ -165,7 +165,7 @@ describe("rollout inspect", () => {
 
       // Deeds, with the words of the commands.
       expect(await page.do({ deed: "pause" })).to.equal(
-        "The run is paused (by an operator); no worker has anything.",
+        "The run is paused (by an operator); no item is with a worker.",
       );
       expect(await page.do({ deed: "retry", item: "two" })).to.equal("1 item runs again.");
       expect(await page.do({ deed: "retry" })).to.equal("2 items run again.");

@@ -29,7 +29,7 @@ async function stateOf(cluster: Cluster, key: string): Promise<string> {
 }
 
 describe("a run of a version that knew of no keys", () => {
-  it("is gone on with, its workers get items without keys alone, and with keys it refuses the run in one line", async () => {
+  it("is continued, its workers get only items without keys, and once items have keys the older program refuses the run in one line", async () => {
     const settings = { ...QUICK, "mock.journal": "./journal" };
     await withCluster(settings, async (cluster) => {
       const program = earlierProgram();

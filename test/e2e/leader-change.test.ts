@@ -74,7 +74,7 @@ describe("workers and commands whose leader changes", () => {
     });
   });
 
-  it("say of each address what it came to, when nobody leads", async () => {
+  it("report for each address what it answered, when nobody leads", async () => {
     await withFollower(async (cluster, follower) => {
       await cluster.configure({ "transport.listen_addr": await restartableAddress() });
       const { address, epoch } = await cluster.launchCoordinator().event("coordinator_leading");

@@ -79,7 +79,7 @@ describe("a cluster of a program", () => {
     expect((await cluster.client.item("one")).maxAttempts).to.equal(1);
   });
 
-  it("goes on in its directory: what is done stays done, and other work is refused there", async () => {
+  it("continues in its directory: finished items stay finished, and another task is refused there", async () => {
     const place = { directory: directory.file("run"), workers: 1 };
     const first = await start({ ...place, command: ["cat"] });
     await first.client.submit([1, 2], {});
@@ -116,7 +116,7 @@ describe("a cluster of a program", () => {
   });
 
   describe("that cannot work", () => {
-    it("is refused by the manifest's own row, with the place", async () => {
+    it("is refused with the manifest's error, which names the place", async () => {
       const plugin = directory.file("broken.toml");
       expect((await rejectionOf(startCluster({ plugin }))).code).to.equal("manifest_unreadable");
       await writeFile(plugin, 'name = "x"\nversion = "1"\nbackend = "teleport"\n');
@@ -139,7 +139,7 @@ describe("a cluster of a program", () => {
       await expectNothingLeft();
     });
 
-    it("lets nobody wait for results when that shows with the first item, and can still be stopped", async () => {
+    it("ends the wait for results when the first item shows it, and can still be stopped", async () => {
       const cluster = await start({ command: ["/nowhere/to/be/found"], workers: 1 });
       await cluster.client.submit([1], { seal: true });
       const error = await rejectionOf(all(cluster.client.results({ follow: true })));

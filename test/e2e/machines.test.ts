@@ -58,7 +58,7 @@ async function useXstate(directory: string, installed: string): Promise<void> {
 describe("machines of a user's", () => {
   const it = concurrentTests(3);
 
-  it("are listed and drawn, and what the file prints is not among it", async () => {
+  it("are listed and drawn, without the output that their file prints", async () => {
     await withDesk(async ({ directory, write, machines }) => {
       await write("lamps.mjs", LAMPS);
       const listed = await machines(["list", "--plugin", "lamps.mjs", "--json"]);
@@ -142,7 +142,7 @@ export default createMachine({ id: "m", predictableActionArguments: true, initia
     });
   });
 
-  it("that cannot be had are refused with what is wrong", async () => {
+  it("that cannot be loaded are refused with the reason", async () => {
     await withDesk(async ({ write, machines }) => {
       await write("lamps.mjs", LAMPS);
       await write("broken.mjs", `throw new Error("no current");`);

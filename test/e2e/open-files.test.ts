@@ -10,7 +10,7 @@ const SLOTS = 4;
 const limitedTo = (files: number): string[] => ["sh", "-c", `ulimit -n ${files}; exec "$@"`, "sh"];
 
 describe("with few open files allowed", () => {
-  it("a local run comes through with as many as it asks for", async () => {
+  it("a local run completes with as many files as it asks for", async () => {
     const { files } = filesOfLocalRun(1, SLOTS);
     await withLocalRun({ items: ITEMS }, async (place) => {
       const run = place.launch(place.words("--slots", String(SLOTS)), limitedTo(files));
@@ -24,7 +24,7 @@ describe("with few open files allowed", () => {
     });
   });
 
-  it("the doctor says for whom they are enough, and fails where they are not", async () => {
+  it("`rollout doctor` says for which processes they are enough, and fails where they are not", async () => {
     await withCluster({ "worker.slots": 8 }, async (cluster) => {
       const doctor = cluster.launch(["doctor", "--json"], { wrapper: limitedTo(64) });
       expect((await doctor.ended).code).to.equal(2);

@@ -95,7 +95,7 @@ describe("an operator", () => {
 
       // It waits although there is somebody.
       const paused = await run("pause", "--reason", "lunch");
-      expect(paused.stdout).to.equal("The run is paused (lunch); no worker has anything.\n");
+      expect(paused.stdout).to.equal("The run is paused (lunch); no item is with a worker.\n");
       const good = await cluster.startWorker();
       const stopped = await run("status", "-c", ".");
       expect([stopped.code, stopped.stdout]).to.satisfy(
@@ -159,7 +159,7 @@ describe("an operator", () => {
     });
   });
 
-  it("gets what is there in order of input, and is told when that is not all that is", async () => {
+  it("gets the results that there are in order of input, and is told how many are missing", async () => {
     await withCluster({ "mock.sleep": "30s" }, async (cluster) => {
       await cluster.startCoordinator();
       await cluster.run("submit", inputOf(cluster, ITEMS));
@@ -180,7 +180,7 @@ describe("an operator", () => {
     });
   });
 
-  it("is told what a submission would do, and nothing is done", async () => {
+  it("is told what a dry run would submit, and nothing is submitted", async () => {
     await withCluster({}, async (cluster) => {
       await cluster.startCoordinator();
       await cluster.run("submit", inputOf(cluster, 2));
@@ -203,7 +203,7 @@ describe("an operator", () => {
     });
   });
 
-  it("ends what it follows when nobody reads it any more, also while nothing happens", async () => {
+  it("ends `--follow` when nobody reads its output any more, also while nothing happens", async () => {
     await withCluster({}, async (cluster) => {
       await cluster.startCoordinator();
       const intoHead = { wrapper: ["sh", "-c", '"$@" | head -n 1', "sh"] };
@@ -240,7 +240,7 @@ describe("an operator", () => {
     });
   });
 
-  it("sees a run whose coordinator has never been there when it begins to watch", async () => {
+  it("watches the status of a run whose coordinator has never been up when the watch begins", async () => {
     await withCluster({}, async (cluster) => {
       await cluster.configure({ "transport.listen_addr": await restartableAddress() });
       const watchers = [
@@ -264,15 +264,15 @@ describe("an operator", () => {
     });
   });
 
-  it("is told in one line what it got wrong", async () => {
+  it("is told in one line what is wrong with a command", async () => {
     await withCluster({}, async (cluster) => {
       await cluster.startCoordinator();
       for (const [words, message] of [
         [["retry"], "error: say --failed, or name items (see `rollout retry --help`)\n"],
         [["retry", "nothing-like-it"], /^error: the run has no item nothing-like-it \(.*\)\n$/],
-        [["explain", ""], /^error: the run has no item and no worker "" \(.*\)\n$/],
+        [["explain", ""], /^error: the run has no item, worker or actor "" \(.*\)\n$/],
         [["logs", "x".repeat(300)], /^error: the run has no item x{64}… \(.*\)\n$/],
-        [["explain", "abcdef"], /^error: the run has no item and no worker abcdef \(.*\)\n$/],
+        [["explain", "abcdef"], /^error: the run has no item, worker or actor abcdef \(.*\)\n$/],
         [["logs", "line-1", "--attempt", "0"], /^error: --attempt takes a whole number from 1, not 0 \(/],
         [["worker", "drain", "W1"], /^error: W1 is no worker's id: .*\n$/],
         [["worker", "drain", cluster.runId], /^error: the run has no worker \w+ \(.*\)\n$/],

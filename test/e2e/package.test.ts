@@ -136,7 +136,7 @@ describe("the installed package", () => {
       expect({ ...locked[path] }, path).to.include({ version, integrity });
   });
 
-  it("holds the program, its contract and its papers, and nothing else", () => {
+  it("holds the program, its protocol and its documents, and no other file", () => {
     const tops = new Set(files.map((file) => file.split("/")[0]));
     expect([...tops]).to.have.members([
       ...["bin", "dist", "proto", "oclif.manifest.json", "package.json"],
@@ -177,7 +177,7 @@ describe("the installed package", () => {
     }
   });
 
-  it("is the entry of the image, and runs there as somebody without rights", async () => {
+  it("is the entry point of the image, and runs there as a user without privileges", async () => {
     const [program = ""] = image.entrypoint;
     const { stdout } = await execute(program, ["--version"], { cwd: image.workingDirectory, env: image.env });
     expect(stdout).to.include(`rollout ${version}`);
@@ -243,7 +243,7 @@ describe("the installed package", () => {
       expect(await complaints("typed", TYPED)).to.deep.equal([]);
     });
 
-    it("has types that find mistakes, and nothing in them that is not for programs", async () => {
+    it("has types that find mistakes, and exports no type that is internal", async () => {
       const found = await complaints("mistaken", MISTAKEN.join("\n"));
       const places = found
         .map((line) => /^program\.ts\((\d+),/.exec(line)?.[1])

@@ -9,7 +9,7 @@ const execute = promisify(execFile);
 const UNITS = repositoryFile("packaging/systemd");
 
 describe("packaging", () => {
-  it("as systemd units: they are verified, and name commands that there are", async () => {
+  it("as systemd units: systemd verifies them, and they name commands that exist", async () => {
     const units = readdirSync(UNITS);
     expect(units).to.have.members(["rollout-coordinator.service", "rollout-worker@.service"]);
     const { stderr } = await execute("systemd-analyze", [

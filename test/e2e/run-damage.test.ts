@@ -44,7 +44,7 @@ function flip(place: LocalRunPlace): void {
 describe("rollout run, when something of a run was lost", () => {
   const it = concurrentTests(3);
 
-  it("runs nothing again without its database or task, says what was recorded, and goes on with them", async () => {
+  it("executes nothing again without its database or task, says what was recorded, and goes on when they are back", async () => {
     await withLocalRun(RUN, async (place) => {
       await place.begin();
       const done = (await place.results()).length;
@@ -70,7 +70,7 @@ describe("rollout run, when something of a run was lost", () => {
     });
   });
 
-  it("runs nothing again with an older copy of its database, nor what was set aside of it, and ends with 6", async () => {
+  it("executes nothing again with an older copy of its database, nor rows that were set aside there, and ends with 6", async () => {
     await withLocalRun(RUN, async (place) => {
       await place.begin();
       await cp(place.file(DATABASE), place.file("older"), { recursive: true });
@@ -117,7 +117,7 @@ describe("rollout run, when something of a run was lost", () => {
     });
   });
 
-  it("takes no other results for its own, and finds a byte that has changed", async () => {
+  it("takes no other file for its own results, and finds a byte that has changed", async () => {
     await withLocalRun(RUN, async (place) => {
       await place.begin();
       await without(place, "out.jsonl", async () => {

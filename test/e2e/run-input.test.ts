@@ -46,7 +46,7 @@ describe("what rollout run reads its items from", () => {
     });
   });
 
-  it("may be standard input by its other name", async () => {
+  it("may be standard input by the name /dev/stdin", async () => {
     await withLocalRun({ items: ITEMS }, async (place) => {
       const input = readFileSync(place.file("in.jsonl"), "utf8");
       await place.wordsTo(0, wordsOf("/dev/stdin"), input);

@@ -28,7 +28,7 @@ const LOOK_MS = 50;
 describe("a local run that has ended", () => {
   const it = concurrentTests(3);
 
-  it("is seen to its end by those who follow it", async () => {
+  it("is shown to its end to commands that follow it", async () => {
     await withLocalRun({ items: 2 }, async (place) => {
       writeFileSync(place.file("work.sh"), HELD);
       writeFileSync(place.file("held"), "");
@@ -56,7 +56,7 @@ describe("a local run that has ended", () => {
     ["failed", 1],
     ["been cancelled", 1],
   ] as const) {
-    it(`ends who follows its events with ${code}, and no error, where its last item has ${how}`, async () => {
+    it(`ends a command that follows its events with ${code}, and no error, where its last item has ${how}`, async () => {
       await withLocalRun({ items: 2 }, async (place) => {
         const failing = how === "failed" ? "exit 3" : "exit 0";
         writeFileSync(place.file("work.sh"), HELD.replace("echo", `[ -e broken ] && ${failing}\necho`));
@@ -75,7 +75,7 @@ describe("a local run that has ended", () => {
     });
   }
 
-  it("is shown as it is now when other commands have retried its failed items", async () => {
+  it("is shown with its latest state when other commands have retried its failed items", async () => {
     await withLocalRun({ items: 3 }, async (place) => {
       writeFileSync(place.file("work.sh"), SCRIPT);
       writeFileSync(place.file("broken"), "");
@@ -99,7 +99,7 @@ describe("a local run that has ended", () => {
     });
   });
 
-  it("ends the waiting of a follower, saying that it has ended where that has not seen its end", async () => {
+  it("ends the wait of a follower, and says that the run has ended where the follower has not seen its end", async () => {
     await withLocalRun({ items: 2 }, async (place) => {
       writeFileSync(place.file("work.sh"), HELD);
       writeFileSync(place.file("held"), "");
@@ -123,7 +123,7 @@ describe("a local run that has ended", () => {
     });
   });
 
-  it("says that it was never started, where no coordinator has come up, and by which command it is", async () => {
+  it("is reported as never started where no coordinator has come up, with the command that starts it", async () => {
     await withLocalRun({ items: 3 }, async (place) => {
       const refuser = place.file("refuser.mjs");
       writeFileSync(refuser, 'if (process.argv.includes("coordinator")) process.exit(2);\n');
@@ -144,7 +144,7 @@ describe("a local run that has ended", () => {
     });
   });
 
-  it("is led by nobody while its record cannot be read, and doctor says so among the rest", async () => {
+  it("has no leader while its record cannot be read, and doctor lists that beside its other findings", async () => {
     await withLocalRun({ items: 1 }, async (place) => {
       await place.runTo(0);
       const record = place.file("out.jsonl.rollout/task.json");
@@ -163,7 +163,7 @@ describe("a local run that has ended", () => {
     });
   });
 
-  it("gets no new database in place of one that is gone, nor an empty one led", async () => {
+  it("gets no new database in place of one that is gone, and an empty one is not led", async () => {
     await withLocalRun({ items: 3 }, async (place) => {
       writeFileSync(place.file("work.sh"), SCRIPT);
       writeFileSync(place.file("broken"), "");

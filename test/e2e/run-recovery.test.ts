@@ -54,7 +54,7 @@ describe("rollout run, when something dies", () => {
     });
   });
 
-  it("writes anew what somebody took away or emptied while it was written, and runs nothing again", async () => {
+  it("writes output again that somebody removed or emptied while it was written, and executes nothing again", async () => {
     const spoilt = async (spoil: (file: string) => Promise<void>): Promise<void> =>
       withLocalRun({ ...RUN, secondsEach: 0.05 }, async (place) => {
         place.hold(8);
@@ -69,7 +69,7 @@ describe("rollout run, when something dies", () => {
     await Promise.all([spoilt(rm), spoilt(truncate)]);
   });
 
-  it("killed by kill -9 leaves nobody behind, and the same command goes on where it was", async () => {
+  it("killed by kill -9 leaves no process behind, and the same command continues the run", async () => {
     await withLocalRun(RUN, async (place) => {
       place.hold(8);
       const first = place.start();
@@ -103,7 +103,7 @@ describe("rollout run, when something dies", () => {
     });
   });
 
-  it("loses its whole machine, and the same command goes on where it was", async () => {
+  it("loses its whole machine, and the same command continues the run", async () => {
     await withLocalRun(RUN, async (place) => {
       place.hold(8);
       const first = place.start();

@@ -35,7 +35,7 @@ async function goOn(place: LocalRunPlace, calls: readonly DeadlyCall[], ...flags
 describe("rollout run, whose coordinator is killed while it goes on", () => {
   const it = concurrentTests(3);
 
-  it("outlives that while somebody looks into its database", async () => {
+  it("survives that while another command reads its database", async () => {
     await withLocalRun(RUN, async (place) => {
       place.hold(2);
       const run = place.start();
@@ -54,14 +54,14 @@ describe("rollout run, whose coordinator is killed while it goes on", () => {
     });
   });
 
-  it("outlives that before it was asked anything, and when the lines were taken and nobody has heard it", async () => {
+  it("survives that before the first request, and when lines were submitted and the answer was lost", async () => {
     await withLocalRun(RUN, async (place) => {
       await place.begin();
       await goOn(place, ["GetRun-asked", "Submit-answered"]);
     });
   });
 
-  it("outlives that before the lines are taken, and when the run was sealed and nobody has heard it", async () => {
+  it("survives that before lines are submitted, and when the run was sealed and the answer was lost", async () => {
     await withLocalRun(RUN, async (place) => {
       await place.begin();
       place.writeInput(ITEMS);
@@ -70,7 +70,7 @@ describe("rollout run, whose coordinator is killed while it goes on", () => {
     });
   });
 
-  it("outlives that as a paused run is let go on and failed items are tried again, and counts these", async () => {
+  it("survives that while a paused run is resumed and failed items are retried, and counts them", async () => {
     await withLocalRun(RUN, async (place) => {
       writeFileSync(place.file("broken"), "");
       await place.runTo(5, "--max-attempts", "1", "--max-fails", "3");
@@ -81,7 +81,7 @@ describe("rollout run, whose coordinator is killed while it goes on", () => {
     });
   });
 
-  it("outlives that as soon as there is one, and as soon as it leads", async () => {
+  it("survives that as soon as the coordinator runs, and as soon as it leads", async () => {
     await withLocalRun(RUN, async (place) => {
       await place.begin();
       place.hold();
@@ -106,7 +106,7 @@ describe("rollout run, whose coordinator is killed while it goes on", () => {
     });
   });
 
-  it("outlives that as its last items end, and has the right last word", async () => {
+  it("survives that as its last items end, and its last line is right", async () => {
     await withLocalRun(RUN, async (place) => {
       await place.begin();
       place.hold(ITEMS - 1);

@@ -108,7 +108,7 @@ describe("rollout run", () => {
     });
   });
 
-  it("ends with 1 when items fail, says of what and how to try them again, and does that", async () => {
+  it("ends with 1 when items fail, names the failures and the command that retries them, and that command works", async () => {
     await withLocalRun({ items: 6 }, async (place) => {
       writeFileSync(place.file("broken"), "");
       const failed = await place.runTo(1, "--max-attempts", "1");
@@ -184,7 +184,7 @@ describe("rollout run", () => {
     });
   });
 
-  it("pauses for no failures when any number may fail", async () => {
+  it("never pauses for failures when any number of items may fail", async () => {
     await withLocalRun({ items: 60, secondsEach: 0 }, async (place) => {
       writeFileSync(place.file("broken"), "");
       const { stderr } = await place.runTo(1, "--max-attempts", "1", "--max-fails", "none");
@@ -192,7 +192,7 @@ describe("rollout run", () => {
     });
   });
 
-  it("ends with the row of a process that cannot work, and takes another command in place of one that never worked", async () => {
+  it("ends with the error of a process that cannot work, and accepts another command where none has ever worked", async () => {
     await withLocalRun({ items: 3 }, async (place) => {
       const words = ["run", "in.jsonl", "-o", "out.jsonl", "--workers", "1", "--", "./not-there"];
       const { code, stderr } = await place.runWords(words);
@@ -226,7 +226,7 @@ describe("rollout run", () => {
     });
   });
 
-  it("leaves a file alone that is not its own", async () => {
+  it("leaves an output file alone that it has not written", async () => {
     await withLocalRun({ items: 2 }, async (place) => {
       writeFileSync(place.file("out.jsonl"), "my thesis\n");
       const { stderr } = await place.runTo(2);
@@ -267,7 +267,7 @@ describe("rollout run", () => {
     });
   });
 
-  it("refuses before anything is made what would lose results or its input", async () => {
+  it("refuses a command that would lose results or its input, before it makes anything", async () => {
     await withLocalRun({ items: 2 }, async (place) => {
       const text = readFileSync(place.file("in.jsonl"), "utf8");
       for (const [words, refusal] of [
@@ -298,7 +298,7 @@ describe("rollout run", () => {
     });
   });
 
-  it("shows nobody the secrets of its command line, and keeps them where only their owner reads", async () => {
+  it("shows the secrets of its command line to nobody, and keeps them in files that only their owner reads", async () => {
     await withLocalRun({ items: 2 }, async (place) => {
       mkdirSync(place.file("kept"), { mode: 0o755 });
       const secret = "pa55w0rd";
@@ -328,7 +328,7 @@ describe("rollout run", () => {
     });
   });
 
-  it("does not repeat a command that may have secrets where it says how to go on", async () => {
+  it("does not print a command that may have secrets in the hint on how to go on", async () => {
     await withLocalRun({ items: 40 }, async (place) => {
       writeFileSync(place.file("broken"), "");
       const command = ["sh", "work.sh", "--api-key", "pa55w0rd"];
@@ -357,7 +357,7 @@ describe("rollout run", () => {
     });
   });
 
-  it("says of a run that was cancelled what never ran, each time", async () => {
+  it("reports of a cancelled run what never ran, each time", async () => {
     await withLocalRun({ items: 30, secondsEach: 0.1 }, async (place) => {
       place.hold(2);
       const first = place.start();

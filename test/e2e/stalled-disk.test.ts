@@ -17,7 +17,7 @@ const FENCED_SOON = {
 const SYNCS_BEFORE = 12;
 
 describe("a disk whose syncs stall", () => {
-  it("fences no worker: beats are answered although nothing is written down", async () => {
+  it("fences no worker: beats are answered although no write reaches the disk", async () => {
     await withCluster({ ...FENCED_SOON, "worker.slots": 4, "mock.sleep": "5ms" }, async (cluster) => {
       const selfFenceMs = cluster.durationMs("liveness.worker_self_fence_timeout");
       const which = `${SYNCS_BEFORE}..${SYNCS_BEFORE}`;

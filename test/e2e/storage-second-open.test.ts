@@ -62,7 +62,7 @@ describe("a second open of a database", () => {
     expect(await again.ask({ kind: "keys" })).to.deep.equal({ kind: "keys", keys: ["a", "b"] });
   });
 
-  it("is decided by the kernel when the file that names the holder is gone, and the loser writes none", async () => {
+  it("is decided by the kernel when the file that names the holder is gone, and the loser writes no such file", async () => {
     const path = directory.file("db");
     const first = start(path);
     await first.answer();

@@ -215,7 +215,7 @@ describe("several coordinators over one store", () => {
     );
   });
 
-  it("each is shown by status, with what it has applied and rehearsed", async () => {
+  it("each of them is shown by `rollout status`, with what it has applied and rehearsed", async () => {
     await withMembers(
       2,
       async ([leader, follower], cluster) => {
@@ -272,7 +272,7 @@ describe("several coordinators over one store", () => {
     );
   });
 
-  it("is not ready while its database is away, leading or starting, says why, and is ready when that is back", async () => {
+  it("a coordinator without its database, leading or starting, is not ready, says why, and is ready when the database is back", async () => {
     const becomes = (process: RolloutProcess, ready: boolean, reason?: string): Promise<unknown> =>
       eventually(`ready is ${ready}`, async () => {
         const { status, body } = await askMonitor(process, "/readyz");
@@ -353,7 +353,7 @@ describe("several coordinators over one store", () => {
     });
   });
 
-  it("the heaviest of those that are there takes over, and nobody while a majority is away", async () => {
+  it("the heaviest of the live ones takes over, and none while a majority is away", async () => {
     await withMembers(
       3,
       async ([first, second, third], cluster) => {
@@ -391,7 +391,7 @@ describe("several coordinators over one store", () => {
     });
   });
 
-  it("a leader that reaches the store, and nobody reaches it, makes room for another", async () => {
+  it("a leader that reaches the store, and that nobody reaches, resigns for another", async () => {
     await withMembers(3, async ([former, ...followers]) => {
       for (const follower of followers)
         await eventually("it hears the leader", async () => {

@@ -46,7 +46,7 @@ Server.prototype.listen = function (...args) {
 `;
 
 describe("a command that is given before its coordinator listens", () => {
-  it("waits for it, where it is on its way on this machine, and else does not", async () => {
+  it("waits for a coordinator that is starting on this machine, and for no other", async () => {
     await withCluster({}, async (cluster) => {
       await cluster.startCoordinator();
       await cluster.coordinator.stop();
@@ -117,7 +117,7 @@ describe("a worker that cannot reach its coordinator", () => {
     });
   });
 
-  it("says that it does not trust what answers there", async () => {
+  it("says that it does not trust the server at that address", async () => {
     await withCluster({}, async (cluster) => {
       await cluster.startCoordinator();
       const worker = cluster.launchWorker({ args: ["--enrolment", await foreignBundle(cluster)] });
@@ -125,7 +125,7 @@ describe("a worker that cannot reach its coordinator", () => {
     });
   });
 
-  it("is refused at once with a bundle of another run, which says so itself", async () => {
+  it("with a bundle of another run is refused at once, with both runs named", async () => {
     await withCluster({}, async (cluster) => {
       await cluster.startCoordinator();
       const otherRun = newWorkerId();
@@ -136,7 +136,7 @@ describe("a worker that cannot reach its coordinator", () => {
     });
   });
 
-  it("tries again and again, and says no more than at first", async () => {
+  it("tries again and again, and logs no more than at first", async () => {
     const listener = await startDeafListener();
     try {
       await withCluster({}, async (cluster) => {

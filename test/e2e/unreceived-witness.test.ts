@@ -57,7 +57,7 @@ async function expectEndedElsewhere(cluster: Cluster, workerId: WorkerId): Promi
 describe("a worker that is heard and does not know of its item", () => {
   const it = concurrentTests(2);
 
-  it("because the answer to its call was lost, keeps nobody waiting for it", () =>
+  it("because the answer to its call was lost, does not hold that item up", () =>
     withCluster(SETTINGS, async (cluster) => {
       await cluster.startCoordinator();
       const workerId = newWorkerId();
@@ -67,7 +67,7 @@ describe("a worker that is heard and does not know of its item", () => {
       await expectEndedElsewhere(cluster, workerId);
     }));
 
-  it("because it was an older process of it that had it, keeps nobody waiting for it", () =>
+  it("because an older process of it had the item, does not hold that item up", () =>
     withCluster(SETTINGS, async (cluster) => {
       await cluster.startCoordinator();
       const workerId = newWorkerId();

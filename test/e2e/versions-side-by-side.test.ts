@@ -151,7 +151,7 @@ describe("versions side by side", () => {
       ]);
     }));
 
-  it("come into a directory without a restart, by a link too, and what is none ends nobody", () =>
+  it("are added from a directory without a restart, also through a link, and a broken manifest ends no worker", () =>
     withWorker(["--plugin", "v1.toml", "--plugin-dir", "plugins"], async (cluster, scripted, launch) => {
       const { worker, session } = await launch();
       const last = (): Beat | undefined => scripted.beats.at(-1);

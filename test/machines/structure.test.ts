@@ -73,7 +73,7 @@ const only = (machine: AnyStateMachine, migrations: Chart["migrations"] = []) =>
 const lockOf = (machine: AnyStateMachine) => withNewVersions({ released: [], structures: {} }, only(machine));
 
 describe("the structure of charts", () => {
-  it("is what the lock says", () => {
+  it("is equal to the structure in the lock file", () => {
     expect(lockProblems(lock, charts)).to.deep.equal([]);
   });
 
@@ -156,7 +156,7 @@ describe("the lock on charts", () => {
     });
   });
 
-  it("wants a way from every locked version to the current one", () => {
+  it("requires a migration from every locked version to the current one", () => {
     const next = door({ version: "3" });
     const whole = withNewVersions(withNewVersions(lockOf(door()), only(door({ version: "2" }))), only(next));
     const step = (from: string, to: string) => ({ from, to, migrate: <T>(snapshot: T) => snapshot });

@@ -48,6 +48,31 @@ describe("the chart of the trust in a worker", () => {
           "worker.started, newer": "Trusted; incarnation = 01C",
         },
       },
+      "Trusted, after one failure": {
+        state: "Trusted",
+        context: { ...context, failuresInRow: 1, failingSinceMs: 500 },
+        cells: {
+          ...everywhere,
+          ...ignored("worker.tried"),
+          "item.succeeded": "Trusted; failuresInRow = 0",
+          "item.failed": "Trusted; failuresInRow = 2",
+          "item.failed, others do not succeed": "Trusted; failuresInRow = 2",
+          "item.failedElsewhere": "Trusted; failuresInRow = 0",
+          "worker.started, newer": "Trusted; incarnation = 01C, failuresInRow = 0",
+        },
+      },
+      // Others have succeeded, but not since this failure.
+      "Trusted, where one failure is too many": {
+        state: "Trusted",
+        context: { ...context, maxFailuresInRow: 1 },
+        cells: {
+          ...everywhere,
+          ...ignored("item.succeeded", "item.failedElsewhere", "worker.tried"),
+          "item.failed": "Trusted; failuresInRow = 1, failingSinceMs = 900",
+          "item.failed, others do not succeed": "Trusted; failuresInRow = 1, failingSinceMs = 900",
+          "worker.started, newer": "Trusted; incarnation = 01C",
+        },
+      },
       "Trusted, after four failures": {
         state: "Trusted",
         context: { ...context, failuresInRow: 4, failingSinceMs: 500 },

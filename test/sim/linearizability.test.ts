@@ -84,7 +84,7 @@ describe("a history of a register is not linearizable when", () => {
     expect(isLinearizable(swap(1, 3, 7), swap(2, 4, 8))).to.equal(false);
   });
 
-  it("and what cannot be explained is named", () => {
+  it("and the report names the operation that nothing explains", () => {
     const finding = linearize([write(1, 2, 7), read(3, 4, 7), read(5, 6, 0)], register);
     expect(finding).to.deep.equal({ kind: "stuck", explained: 2, next: [2], state: "7" });
   });

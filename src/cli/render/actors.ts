@@ -21,7 +21,7 @@ export interface ActorLine {
 export function actorsText(actors: readonly ActorLine[], isSome: boolean, line: HintedLine): string {
   if (actors.length === 0)
     return isSome
-      ? "No actor is like that.\n"
+      ? "No actor matches.\n"
       : `No actors yet: \`${line("actor", "send")}\` makes one by its first event.\n`;
   return renderTable<ActorLine>(
     [
@@ -56,7 +56,7 @@ export function historyText(actor: string, events: readonly EventLine[], nowMs: 
       { title: "event", value: ({ event }) => event.type },
       { title: "from", value: ({ from = "-" }) => from },
       {
-        title: "then in",
+        title: "state after",
         value: ({ value, status }) => (status === "active" ? value : `${value} (${status})`),
       },
       { title: "item", value: ({ item }) => item.slice(0, 12) },

@@ -9,7 +9,7 @@ import { renderTable } from "./table.ts";
 export function keysText(keys: readonly Key[], isSome: boolean, line: HintedLine): string {
   if (keys.length === 0)
     return isSome
-      ? "No key is like that.\n"
+      ? "No key matches.\n"
       : `No keys yet: \`${line("submit")}\` with --key-field gives items some.\n`;
   const table = renderTable<Key>(
     [
@@ -49,25 +49,25 @@ export function keySentences(key: Key, line: HintedLine, noun: "key" | "actor"):
     ...parkedSentences(key, line, noun),
     key.stateBytes === undefined
       ? "It has no state."
-      : `It has a state of ${number(key.stateBytes)} bytes: \`${line("key", "get", key.key, "--state")}\` prints it.`,
-    `It is of partition ${key.partition}${key.owner === undefined ? "" : `, which is warm at worker ${key.owner}`}.`,
+      : `Its state has ${number(key.stateBytes)} bytes: \`${line("key", "get", key.key, "--state")}\` prints it.`,
+    `It is in partition ${key.partition}${key.owner === undefined ? "" : `, which worker ${key.owner} owns`}.`,
   ];
 }
 
 function phaseSentence({ phase, items, head, worker }: Key): string {
-  const next = head === undefined ? "" : ` Item ${head.slice(0, 12)} is the next.`;
-  const wait = items === 1 ? "1 item of it waits." : `${number(items)} items of it wait.`;
+  const next = head === undefined ? "" : ` Item ${head.slice(0, 12)} is next.`;
+  const wait = items === 1 ? "1 item waits." : `${number(items)} items wait.`;
   switch (phase) {
     case "idle":
-      return "It is idle: no item of it waits.";
+      return "It is idle: no item waits.";
     case "waiting":
       return `${wait}${next}`;
     case "delayed":
-      return `${wait}${next} That waits for a while, after an attempt did not succeed.`;
+      return `${wait}${next} It waits before its next attempt, because the last one did not succeed.`;
     case "running":
-      return `Item ${head?.slice(0, 12) ?? ""} of it is with worker ${worker ?? "unknown"}; ${behindText(items - 1)}.`;
+      return `Item ${head?.slice(0, 12) ?? ""} is with worker ${worker ?? "unknown"}; ${behindText(items - 1)}.`;
     case "parked":
-      return `It is parked: nothing of it starts. ${wait}`;
+      return `It is parked: none of its items starts. ${wait}`;
     case "unknown":
       return "It is in a state that this version of rollout does not know.";
   }

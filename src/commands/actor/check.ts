@@ -14,9 +14,8 @@ const EVENTS_MAX = 256;
 export class ActorCheck extends OperatorCommand {
   static override readonly summary = "Test new code on the state of every actor, before it is used.";
   static override readonly description =
-    "Restores each state with the code that the manifest names, migrates it where it is of an older version, and tries on it, in " +
-    "order, the events that wait for the actor, at most 256 of them, one that has failed included. Nothing is written; the run goes on beside it. The code runs in this process. Exits with 1 when an " +
-    "actor would park.";
+    "Restores each state with the manifest's code, migrates a state of an older version, and tries the actor's waiting events on it, in order, a failed one " +
+    "included: at most 256 events, and 256 KiB. It writes nothing, and the run goes on. The code runs in this process.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> --plugin order-2.toml",
     "<%= config.bin %> <%= command.id %> --plugin order-2.toml --json",

@@ -9,7 +9,7 @@ export class ActorGet extends ActorCommand {
   static override readonly summary =
     "Show an actor: its state and context, what it waits for, and why it is parked.";
   static override readonly description =
-    "The state after its last event that succeeded; an event that executes is not in it.";
+    "The state after the last event that succeeded, without an event that is executing.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> order/17",
     "<%= config.bin %> <%= command.id %> order/17 --json",

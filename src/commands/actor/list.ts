@@ -13,7 +13,7 @@ import { OperatorCommand } from "../../compose/operator-command.ts";
 export class ActorList extends OperatorCommand {
   static override readonly summary = "Show the actors of the run, and the state that each is in.";
   static override readonly description =
-    "One a line, with its tags, how many events it is made of, how many wait, and why it is parked. With --json its context too.";
+    "One actor a line: its tags, the number of events that it has handled, the number that wait, and why it is parked. --json adds its context.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %>",
     "<%= config.bin %> <%= command.id %> --value paid",
@@ -22,7 +22,7 @@ export class ActorList extends OperatorCommand {
   static override readonly flags = {
     ...configFlags("operator"),
     value: Flags.string({
-      summary: "Only actors in this state; `playing` has those in `playing.fast` too.",
+      summary: "Only actors in this state; `playing` includes `playing.fast`.",
       helpValue: "STATE",
     }),
     type: Flags.string({ summary: "Only actors of this type.", helpValue: "TYPE" }),

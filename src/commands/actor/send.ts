@@ -1,7 +1,9 @@
 // `rollout actor send`
 import { text as textOf } from "node:stream/consumers";
 import { systemClock } from "../../base/clock.ts";
+import { isEvent } from "../../base/actor-address.ts";
 import { RolloutError } from "../../base/errors.ts";
+import { parseJson } from "../../base/exact-json.ts";
 import { newUlid } from "../../base/ids.ts";
 import { systemRandom } from "../../base/random.ts";
 import { Args, Flags } from "../../cli/oclif.ts";
@@ -13,17 +15,17 @@ import { untilActor } from "../../compose/actor-wait.ts";
 import type { RolloutClient } from "../../compose/rollout-client.ts";
 import { parseDurationMs } from "../../config/duration.ts";
 
-const KNOWN = "That event is there already.";
-const SENT = "The event is on its way.";
+const KNOWN = "This event was sent before.";
+const SENT = "The event is recorded.";
 const TAG = "tag:";
 
 export class ActorSend extends ActorCommand {
-  static override readonly summary = "Send an event to an actor. The first one makes it.";
+  static override readonly summary = "Send an event to an actor. The first event makes the actor.";
   static override readonly description =
-    "Answers when the event is on stable storage: it is executed after all that wait for the actor. With --id it may be sent again: within an " +
-    "actor the same id is the same event, for ever. Without it each call sends another event. With --wait it stays until the actor is in a " +
-    "state, or in one with a tag (tag:TAG): in one that it comes to after the event was sent, or for an event that was there before in any. It " +
-    "ends with 3 when the actor cannot come there, because an event of it has failed or it is final, and with 1 after --timeout.";
+    "Returns when the event is on stable storage; the actor handles it after the events that already wait. With --id the command may be repeated: within an " +
+    "actor an id is one event, for ever. Without --id each call sends another event. With --wait it stays until the actor is in the " +
+    "state, or in a state with the tag (tag:TAG). For a new event only later states count; for one that was sent before, the present state counts too. It " +
+    "ends with 3 when the actor cannot reach the state, because an event of it has failed or it is final, and with 1 after --timeout.";
   static override readonly examples = [
     `<%= config.bin %> <%= command.id %> order/17 '{"type": "pay", "cents": 2350}' --plugin order.toml --id payment-9`,
     `<%= config.bin %> <%= command.id %> order/17 '{"type": "ship"}' --wait shipped --timeout 1m`,
@@ -44,16 +46,16 @@ export class ActorSend extends ActorCommand {
   static override readonly flags = {
     ...configFlags("operator"),
     plugin: Flags.string({
-      summary: "The manifest of the plugin that has the actors; without it that of worker.plugins.",
+      summary: "[default: worker.plugins] The manifest of the plugin that has the actors.",
       helpValue: "FILE",
     }),
     id: Flags.string({ summary: "The id of the event within its actor.", helpValue: "ID" }),
     wait: Flags.string({
-      summary: "Stay until the actor is in this state; `playing` is there in `playing.fast` too.",
+      summary: "Stay until the actor is in this state; `playing` includes `playing.fast`.",
       helpValue: "STATE|tag:TAG",
     }),
     timeout: Flags.string({
-      summary: "With --wait: no longer than this. Unless said, for as long as the run goes on.",
+      summary: "[default: until the run is over] The longest time that --wait waits, such as 30s.",
       helpValue: "DURATION",
     }),
   };
@@ -64,7 +66,9 @@ export class ActorSend extends ActorCommand {
     if (timeout !== undefined && wait === undefined) throw this.misuse("--timeout goes with --wait");
     const timeoutMs = timeout === undefined ? undefined : this.#durationOf(timeout);
     const event = Buffer.from((args.event === "-" ? await textOf(process.stdin) : args.event).trim());
-    const actor = wait === undefined ? args.actor : await this.keyOfActor(args.actor, flags);
+    if (!isEvent(parseJson(event.toString())))
+      throw this.misuse('EVENT is a JSON object with a type, such as \'{"type":"pay"}\'');
+    const actor = await this.keyOfReceiver(args.actor, flags);
     const { known, view } = await this.withRun({ ...flags, plugin: undefined }, async (client) => {
       const since = wait === undefined ? undefined : await commitOf(client, actor);
       const { added } = await client.submit([event], { plugin, key: () => actor, id: () => id });

@@ -18,8 +18,8 @@ import { KeySchema } from "../../gen/rollout/v1/keys_pb.ts";
 export class ActorWatch extends ActorCommand {
   static override readonly summary = "Follow one actor, or all actors of a type, as they move.";
   static override readonly description =
-    "One actor is shown as `rollout actor get` shows it; of a type, how many are in which state, and what keeps those that are parked. It is redrawn " +
-    "in place when something is committed, until the run is over or Ctrl-C; into a pipe, or with --json, it is printed again each time it changes.";
+    "An actor is shown as by `rollout actor get`. For a type it shows how many actors are in each state, and why actors are parked. It is redrawn " +
+    "in place after each commit, until the run is over or Ctrl-C; into a pipe, or with --json, it is printed again after each change.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> order/17",
     "<%= config.bin %> <%= command.id %> order",
@@ -27,7 +27,7 @@ export class ActorWatch extends ActorCommand {
   ];
   static override readonly args = {
     actor: Args.string({
-      description: "The actor, as TYPE/ID; or a TYPE, for all of that type.",
+      description: "An actor, as TYPE/ID; or a TYPE, for all its actors.",
       required: true,
       ignoreStdin: true,
     }),

@@ -10,17 +10,17 @@ import type { RolloutClient } from "../../compose/rollout-client.ts";
 const SHOWN_MAX = 5;
 
 const WHY: Readonly<Record<string, string>> = {
-  running: "an item of it is with a worker, or waits after a failure",
-  failed: "an item of it has failed and keeps it: `rollout retry` or `rollout key skip` first",
-  too_large: "more waits for it than can be moved at once",
+  running: "one of its items is with a worker, or waits after a failure",
+  failed: "a failed item has parked it: run `rollout retry` or `rollout key skip` first",
+  too_large: "too many items wait for it to be moved at once",
 };
 
 export class KeyExport extends OperatorCommand {
   static override readonly summary = "Print keys with their states and items, for import into another run.";
   static override readonly description =
-    "One a line: state, waiting items, and of actors timers, invocations and children. The run has to be paused, with nothing that executes, so that no key " +
-    "goes on in both runs; cancel it when the other run has them. Results stay here, and so do the ids of events that are done: an event " +
-    "that is sent again to the other run is a new one there.";
+    "One key a line: its state and waiting items; for actors also timers, invocations and children. The run must be paused and no item may execute, so that no key " +
+    "goes on in both runs; cancel the run when the other run has the keys. Results stay in this run, and so do the ids of finished events: such an event, " +
+    "sent to the other run, runs again.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> > keys.jsonl",
     "<%= config.bin %> <%= command.id %> --prefix order/ > orders.jsonl",
@@ -28,7 +28,8 @@ export class KeyExport extends OperatorCommand {
   static override readonly flags = {
     ...configFlags("operator"),
     prefix: Flags.string({
-      summary: "Only keys that begin with this: `order/` has the actors of a type, and their children.",
+      summary:
+        "Only keys that begin with this text: `order/` selects the actors of a type and their children.",
       helpValue: "TEXT",
       default: "",
     }),

@@ -15,16 +15,16 @@ const SHOWN_MAX = 5;
 export class KeyImport extends OperatorCommand {
   static override readonly summary = "Import keys that `rollout key export` of another run has printed.";
   static override readonly description =
-    "Each is taken whole: its state, what waits for it, and of actors timers, invocations and children. A key that the run has already is left as it is, " +
-    "and named. The same file may be given again: what was taken is not taken twice, whatever has become of it since. The run has to be " +
-    "open, and of the same task.";
+    "A key comes with its state and waiting items; an actor also with timers, invocations and children. A key that the run already has stays as it is, " +
+    "and is named. The same file may be imported again: no key is taken twice, whatever has happened to it since. The run must be " +
+    "open, and have the same task.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> keys.jsonl --plugin order.toml",
     "<%= config.bin %> key export -c old | <%= config.bin %> <%= command.id %> - -c new --plugin order.toml",
   ];
   static override readonly args = {
     file: Args.string({
-      description: "The file with a key a line; or - for standard input.",
+      description: "The file, with one key a line; or - for standard input.",
       required: true,
       ignoreStdin: true,
     }),
@@ -32,7 +32,7 @@ export class KeyImport extends OperatorCommand {
   static override readonly flags = {
     ...configFlags("operator"),
     plugin: Flags.string({
-      summary: "The manifest of the plugin that executes their items; without it that of worker.plugins.",
+      summary: "[default: worker.plugins] The manifest of the plugin that executes their items.",
       helpValue: "FILE",
     }),
   };

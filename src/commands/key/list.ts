@@ -17,7 +17,7 @@ export class KeyList extends OperatorCommand {
   ];
   static override readonly flags = {
     ...configFlags("operator"),
-    parked: Flags.boolean({ default: false, summary: "Only parked keys: nothing of them starts." }),
+    parked: Flags.boolean({ default: false, summary: "Only parked keys: none of their items starts." }),
     waiting: Flags.boolean({ default: false, summary: "Only keys whose next item waits." }),
   };
 

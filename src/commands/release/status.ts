@@ -14,11 +14,10 @@ import { OperatorCommand } from "../../compose/operator-command.ts";
 import { ReleaseStatusSchema } from "../../gen/rollout/v1/release_pb.ts";
 
 export class ReleaseStatus extends OperatorCommand {
-  static override readonly summary = "Show how a release stands, and why.";
+  static override readonly summary = "Show the stage, the metrics and the verdict of a release.";
   static override readonly description =
-    "Its stages; each metric with what is known of both versions, [---o---] from the lowest to the highest value that is possible, and | where the margin is; " +
-    "why it stands where it stands, and what is needed next. With --watch it is redrawn until the release is over, or held for a person: the exit code is then 0 when it " +
-    "is complete, 1 when it was rolled back, aborted or ended, 5 when it is held.";
+    "For each metric a bar for both versions: [---o---] spans the values that are still possible, o (stable) and x (candidate) mark the measured value, and | marks the margin. " +
+    "Then the reason for the verdict, and what is needed next. With --watch it is redrawn until the release is over or held.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %>",
     "<%= config.bin %> <%= command.id %> --watch",

@@ -19,20 +19,20 @@ export const CLUSTER_SETTINGS = {
     requiredFor: coordinator,
     unless: "storage.url",
     brief: "The coordinator's database: a directory on a local disk.",
-    doc: "The coordinator's database: a directory of its own on a local disk. In its place `storage.url` names a Postgres.",
+    doc: "The coordinator's database: a directory of its own on a local disk. Set either this or `storage.url`.",
   },
   "storage.url": {
     kind: "postgres",
     flag: "storage-url",
     roles: coordinator,
     brief: "The coordinators' Postgres, in place of a directory: postgres://USER@HOST/DATABASE.",
-    doc: "The coordinators' database on a Postgres, for several coordinators: each run has a schema of its own there. Several hosts are tried in turn until one is the primary. Certificates are checked, with `?sslrootcert=/FILE` by a CA of your own; `?sslmode=disable` is for networks that nobody else is in, and the default for this machine.",
+    doc: "The coordinators' database on a Postgres, for several coordinators; each run has a schema of its own there. rollout tries several hosts in turn until one is the primary. It checks the server's certificate; `?sslrootcert=/FILE` names a CA of your own. `?sslmode=disable` turns TLS off, for networks that nobody else is in; it is the default for a server on this machine.",
   },
   "storage.password_file": {
     kind: "path",
     flag: "storage-password-file",
     roles: coordinator,
-    doc: "The password for `storage.url`, in a file that its owner alone may read. It is read for each connection.",
+    doc: "A file with the password for `storage.url`, readable by its owner only. It is read for each connection.",
   },
   "storage.on_rollback": {
     kind: "choice",
@@ -95,7 +95,7 @@ export const CLUSTER_SETTINGS = {
     max: LIMITS.enrolledPerBundleMax,
     flag: "enrolment-quota",
     roles: coordinator,
-    doc: "How many workers may join by one enrolment bundle, each counted once and for good; there is a warning when a fifth of it is left.",
+    doc: "How many workers may join by one enrolment bundle, each counted once and for good; the coordinator warns when a fifth of the quota is left.",
   },
   "enrolment.lifetime": {
     kind: "duration",
@@ -104,7 +104,7 @@ export const CLUSTER_SETTINGS = {
     max: "365d",
     flag: "enrolment-lifetime",
     roles: coordinator,
-    doc: "How long workers can join by an enrolment bundle from when it is made; there is a warning when a fifth of it is left. Workers that have joined stay, and the coordinator renews the bundle of its own machine.",
+    doc: "How long after its making an enrolment bundle lets workers join; the coordinator warns when a fifth of that time is left. Workers that have joined stay, and the coordinator renews the bundle of its own machine.",
   },
 
   "liveness.heartbeat_interval": {
@@ -163,7 +163,7 @@ export const CLUSTER_SETTINGS = {
     min: "50ms",
     max: "1h",
     roles: coordinator,
-    doc: "How long a leader has to be silent before another coordinator takes over; it stops by itself after four fifths of it.",
+    doc: "How long a leader must be silent before another coordinator takes over. A leader that cannot renew its lease stops by itself after four fifths of this time.",
   },
   "coordinator.weight": {
     kind: "integer",
@@ -172,14 +172,14 @@ export const CLUSTER_SETTINGS = {
     max: 100,
     flag: "coordinator-weight",
     roles: coordinator,
-    doc: "Which of several coordinators takes over first: the heaviest, then the others. One with 0 never leads.",
+    doc: "Which of several coordinators takes over first: the one with the greatest weight, then the others. One with 0 never leads.",
   },
   "coordinator.election_quorum": {
     kind: "choice",
     default: "off",
     choices: ["off", "majority"],
     roles: coordinator,
-    doc: "With `majority` a coordinator takes over only while those that are there hold more than half of the weight of all. It keeps a minority that is cut off from trying; that two never lead at once does not depend on it.",
+    doc: "With `majority` a coordinator takes over only while the live ones hold more than half of the weight of all. It keeps a minority that is cut off from trying; that two never lead at once does not depend on it.",
   },
   "coordinator.monitor_addr": {
     kind: "address",
@@ -187,7 +187,7 @@ export const CLUSTER_SETTINGS = {
     ofThisMachine: true,
     flag: "coordinator-monitor-addr",
     roles: coordinator,
-    doc: "Where this coordinator answers `/healthz`, `/readyz`, `/health` and `/metrics` over plain HTTP, on this machine alone; without it nowhere. Port 0 takes a free one, which the log names.",
+    doc: "Where this coordinator answers `/healthz`, `/readyz`, `/health` and `/metrics` over plain HTTP, on loopback only; without it nowhere. Port 0 takes a free one, which the log names.",
   },
 
   "run.max_attempts": {
@@ -205,7 +205,7 @@ export const CLUSTER_SETTINGS = {
     min: 1,
     max: 1_000,
     roles: coordinator,
-    doc: "How many workers that vanish while they run an item make it fail as `poison`. After two of them the item is isolated: it runs with nothing beside it. With 1 or 2 here it fails before that, perhaps because of an item that ran beside it.",
+    doc: "An item fails as `poison` when this many workers have vanished while they ran it. After two such losses the item is isolated: it runs with nothing beside it. With 1 or 2 here it fails before that, perhaps because of an item that ran beside it.",
   },
   "run.item_timeout": {
     kind: "duration",
@@ -213,13 +213,13 @@ export const CLUSTER_SETTINGS = {
     max: "30d",
     roles: coordinator,
     brief: "How long one attempt may take, 10ms to 30d: 90s, 2h. No limit unless set.",
-    doc: "How long one attempt of an item may take; without it, as long as its plugin lets it.",
+    doc: "How long one attempt of an item may take; without it only the plugin's own limit applies.",
   },
   "run.max_fails": {
     kind: "failures",
     roles: coordinator,
     brief: "Pause the run after so many failed items, or such a share: 20, 5%, none.",
-    doc: "How many failed items pause the run, counted from its start or its last resume; a percentage is of the items that are final, and is judged when 20 of them are. Items that run by then finish, so a few more may fail. Items that actors make count too, but for those that nobody waits for any more. A run is also paused, once, when the first 50 items to end have all failed; with `none` failures never pause it.",
+    doc: "How many failed items pause the run, counted from its start or its last resume: a number, or a percentage of the final items, judged from 20 final items on. Running items still finish, so a few more may fail. Items that actors make count too, unless nobody waits for them any more. The run is also paused, once, when the first 50 items to end have all failed. With `none` failures never pause it.",
   },
   "run.time_limit": {
     kind: "duration",
@@ -263,6 +263,6 @@ export const CLUSTER_SETTINGS = {
     min: 1,
     max: 1_000_000,
     roles: coordinator,
-    doc: "How many items may wait for one actor when another actor sends it more: over that the sender's event fails. Submissions are not limited by it.",
+    doc: "How many items may wait for one actor when another actor sends it more; beyond that the sender's event fails. It does not limit submitted events.",
   },
 } as const satisfies Record<string, Setting>;

@@ -13,7 +13,7 @@ export const WORKER_SETTINGS = {
     roles: clients,
     requiredFor: clients,
     brief: "Where the coordinator is reached; several with commas.",
-    doc: "Where workers and commands reach the coordinator, or several of which one leads: a list, or with commas.",
+    doc: "Where workers and commands reach the coordinator; for several coordinators all their addresses, as a list or with commas.",
   },
   "worker.state_dir": {
     kind: "path",
@@ -26,7 +26,7 @@ export const WORKER_SETTINGS = {
     derived: "`enrolment.pem` in `transport.tls_dir`",
     roles: worker,
     brief: "The bundle that lets a worker join, from `rollout ca issue`.",
-    doc: "The bundle with which a worker asks for its certificate; `rollout ca issue` makes one for another machine. One that is named here also says `run_id` and `worker.coordinator_addr`, where no setting does.",
+    doc: "The bundle with which a worker asks for its certificate; `rollout ca issue` makes one for another machine. A bundle that is named here also gives `run_id` and `worker.coordinator_addr`, unless they are set.",
   },
   "worker.slots": {
     kind: "integer",
@@ -43,7 +43,7 @@ export const WORKER_SETTINGS = {
     min: "10ms",
     max: "1m",
     roles: worker,
-    doc: `How long the items that wait at a worker beside those that it executes are to last, at the rate at which it has lately ended some: from 1 item to ${LIMITS.backlogPerWorker}. More helps where the coordinator is far away.`,
+    doc: `How long a worker's backlog should last, at the rate at which the worker has lately ended items: from 1 item to ${LIMITS.backlogPerWorker}. Raise it where the coordinator is far away.`,
   },
   "worker.plugins": {
     kind: "list",
@@ -52,12 +52,12 @@ export const WORKER_SETTINGS = {
     flag: "plugin",
     roles: worker,
     brief: "A plugin's manifest; repeatable. Without one the worker has `mock`.",
-    doc: "Manifests of the plugins that a worker has; without one it has `mock`. The flag may be given several times. Several of one name are versions of one plugin: the first is the worker's own, which executes what names no version.",
+    doc: "Manifests of the plugins that a worker has; without one it has `mock`. Several of one name are versions of one plugin: the first is the worker's own version, which executes items that name no version. The flag may be given several times.",
   },
   "worker.plugin_dir": {
     kind: "path",
     roles: worker,
-    doc: "A directory of further versions of these plugins: each manifest in it (`*.toml`), or link to one, is taken up while the worker runs. One that cannot be taken up is a warning, and `rollout doctor` says why.",
+    doc: "A directory of further versions of these plugins: a worker takes up each manifest in it (`*.toml`, or a link to one) while it runs. It warns of a manifest that it cannot take up, and `rollout doctor` says why.",
   },
   "worker.loaded_versions": {
     kind: "integer",
@@ -71,7 +71,7 @@ export const WORKER_SETTINGS = {
     kind: "boolean",
     default: false,
     roles: worker,
-    doc: "Whether a worker takes up a plugin whose files change, between items. Another task under another version is taken up beside the old one.",
+    doc: "Whether a worker takes up changed files of its plugins, between items. A new version with another task is taken up beside the old one.",
   },
   "worker.checkpoint_interval": {
     kind: "duration",
@@ -79,7 +79,7 @@ export const WORKER_SETTINGS = {
     min: "100ms",
     max: "1h",
     roles: worker,
-    doc: "How often a worker sends the checkpoint of an attempt that runs to the coordinator, at most: what an attempt loses when its worker vanishes.",
+    doc: "How often, at most, a worker sends the newest checkpoint of a running attempt to the coordinator. If the worker vanishes, the next attempt begins with the last one that was sent.",
   },
   "worker.start_timeout": {
     kind: "duration",
@@ -116,7 +116,7 @@ export const WORKER_SETTINGS = {
     portZero: true,
     ofThisMachine: true,
     roles: worker,
-    doc: "Where this worker answers `/healthz`, `/readyz` and `/metrics` over plain HTTP, on this machine alone; without it nowhere. Port 0 takes a free one, which the log names: several workers of one machine need that, or the flag.",
+    doc: "Where this worker answers `/healthz`, `/readyz` and `/metrics` over plain HTTP, on loopback only; without it nowhere. Port 0 takes a free one, which the log names. Several workers of one machine need port 0, or a flag each.",
   },
 
   "mock.sleep": {
@@ -146,7 +146,7 @@ export const WORKER_SETTINGS = {
     ...MANIFEST_FIELDS.mock.state,
     flag: "mock-state",
     roles: worker,
-    doc: "The size of the state that the mock backend keeps for each key; without it it keeps none.",
+    doc: "The size of the state that the mock backend keeps for each key; without it the backend keeps no state.",
   },
 
   "events.hide": {
@@ -155,7 +155,7 @@ export const WORKER_SETTINGS = {
     default: [],
     flag: "hide-events",
     roles: members,
-    doc: "Topics that are left out of the event stream.",
+    doc: "Topics to leave out of the event stream.",
   },
   "events.buffer": {
     kind: "size",
@@ -171,7 +171,7 @@ export const WORKER_SETTINGS = {
     kind: "websocket",
     flag: "inspect-stately",
     roles: members,
-    doc: "A WebSocket server that is told of this process's charts as they move, by the protocol of `@statelyai/inspect`: what `rollout inspect --listen` says, or a relay of yours. Without it nothing is told. States, events and ids leave, payloads and outputs never.",
+    doc: "A WebSocket server that gets this process's charts as they move, by the protocol of `@statelyai/inspect`: the address that `rollout inspect --listen` prints, or a relay of yours. Without it nothing is sent. States, events and ids are sent, payloads and outputs never.",
   },
   "inspect.stately_remote": {
     kind: "boolean",
@@ -187,7 +187,7 @@ export const WORKER_SETTINGS = {
     default: "info",
     flag: "log-level",
     roles: everybody,
-    doc: "Log lines below this level are left out.",
+    doc: "Log lines below this level are not written.",
   },
   "log.format": {
     kind: "choice",
@@ -195,6 +195,6 @@ export const WORKER_SETTINGS = {
     default: "auto",
     flag: "log-format",
     roles: everybody,
-    doc: "How log lines look; `auto` is `human` on a terminal and `json` elsewhere.",
+    doc: "The form of log lines; `auto` is `human` on a terminal and `json` elsewhere.",
   },
 } as const satisfies Record<string, Setting>;

@@ -37,6 +37,11 @@ function refuse(code: ErrorCode, params: ReleaseRefusal["params"] = {}): Release
   return { kind: "refused", code, params };
 }
 
+/** For `release_unknown`: where no release is named, the sentence says that there has been none yet. */
+export function idShown(id: string): string {
+  return id === "" ? "yet" : id;
+}
+
 /** The same id again is answered as before. */
 export function createRelease(
   turn: ReleaseTurn,
@@ -150,7 +155,7 @@ export function steerRelease(
 ): ReleaseVerdict {
   const { latest: release } = releases;
   if (release === undefined || (id !== "" && id !== release.id))
-    return refuse("release_unknown", { release: id });
+    return refuse("release_unknown", { release: idShown(id) });
   const refusal = isOver(release) ? refusalAtEnd(release, steering) : undefined;
   if (refusal !== undefined) return refusal;
   if (!isOver(release)) {

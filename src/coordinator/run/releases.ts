@@ -3,7 +3,7 @@
 import type { CreatedRelease, ReleaseSummary } from "../../gen/rollout/v1/release_pb.ts";
 import type { Filled } from "../turn/operator-message.ts";
 import type { CreatedReleaseAnswer, Input, ReleaseAnswer } from "../turn/input.ts";
-import { createRelease, steerRelease } from "../release/operator.ts";
+import { createRelease, idShown, steerRelease } from "../release/operator.ts";
 import type { RunFacts } from "../release/ports.ts";
 import type { Release } from "../release/release.ts";
 import { currentStage, isOver as isReleaseOver } from "../release/release.ts";
@@ -34,7 +34,11 @@ export function onRelease(state: CoordinatorState, turn: Turn, input: ReleaseInp
     case "getRelease": {
       const { latest } = releases;
       const isIt = latest !== undefined && (input.id === "" || input.id === latest.id);
-      const unknown = { kind: "refused", code: "release_unknown", params: { release: input.id } } as const;
+      const unknown = {
+        kind: "refused",
+        code: "release_unknown",
+        params: { release: idShown(input.id) },
+      } as const;
       return turn.answer(input.answer, isIt ? answerOf(state, turn, latest) : unknown);
     }
     case "leadershipConfirmed":

@@ -57,7 +57,7 @@ export const METRICS = {
   rollout_attempts_ended_total: {
     of: "leader",
     type: "counter",
-    help: "Attempts that have ended, by how; preempted, stolen, fenced and lost ones are nobody's failure, and their items run again.",
+    help: "Attempts that have ended, by class. Preempted, stolen, fenced and lost ones charge nobody, and their items run again.",
     labels: { class: ATTEMPTS },
   },
   rollout_attempts_reassigned_total: {
@@ -78,25 +78,25 @@ export const METRICS = {
   rollout_dispatch_latency_seconds: {
     of: "leader",
     type: "histogram",
-    help: "Time of an attempt with its worker in which it did not execute: from when it was assigned to when its report was taken, less the time for which it executed by its worker's word.",
+    help: "Time that an attempt was with its worker and did not execute: from its assignment to its report, less the execution time that the worker reports.",
     buckets: TRIP_SECONDS,
   },
   rollout_item_duration_seconds: {
     of: "leader",
     type: "histogram",
-    help: "Time for which attempts have executed, by their workers' word.",
+    help: "Execution time of attempts, as workers report it.",
     labels: { outcome: ["success", "other"] },
     buckets: ITEM_SECONDS,
   },
   rollout_items_executing: {
     of: "leader",
     type: "gauge",
-    help: "Items that execute, by the load in the workers' last beats.",
+    help: "Items that execute, by the last beats of the workers.",
   },
   rollout_items_waiting_at_workers: {
     of: "leader",
     type: "gauge",
-    help: "Items that were given out and do not execute yet: the workers' backlogs.",
+    help: "Assigned items that do not execute yet: the workers' backlogs.",
   },
   // Workers, by their leader.
   rollout_workers: {
@@ -111,17 +111,17 @@ export const METRICS = {
   rollout_workers_cordoned: {
     of: "leader",
     type: "gauge",
-    help: "Workers that are heard and not trusted: they failed what others did, and get single items to try.",
+    help: "Cordoned workers: they failed items that others completed, and get single items to try.",
   },
   rollout_worker_failures_total: {
     of: "leader",
     type: "counter",
-    help: "Times that a worker fell silent and failed.",
+    help: "How often a worker fell silent and counted as failed.",
   },
   rollout_worker_drains_total: {
     of: "leader",
     type: "counter",
-    help: "Times that a worker began to leave in good order.",
+    help: "How often a worker began to drain.",
   },
   rollout_slots: {
     of: "leader",
@@ -136,12 +136,12 @@ export const METRICS = {
   rollout_steals_total: {
     of: "leader",
     type: "counter",
-    help: "Recalls of waiting items that brought some back for a worker that had nothing to do.",
+    help: "Recalls that brought unstarted items back for an idle worker.",
   },
   rollout_items_stolen_total: {
     of: "leader",
     type: "counter",
-    help: "Items that such recalls brought back.",
+    help: "Unstarted items that recalls brought back for idle workers.",
   },
   rollout_states_sent_total: {
     of: "leader",
@@ -157,13 +157,13 @@ export const METRICS = {
   rollout_turn_duration_seconds: {
     of: "leader",
     type: "histogram",
-    help: "Time in which a turn of the reactor is computed; its commit is not in it.",
+    help: "Time to compute one turn of the reactor, without its commit.",
     buckets: SHORT_SECONDS,
   },
   rollout_turn_inputs: {
     of: "leader",
     type: "histogram",
-    help: "Inputs that one turn of the reactor has taken.",
+    help: "Inputs that one turn of the reactor took.",
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024],
   },
   rollout_inbox_inputs: {
@@ -196,12 +196,12 @@ export const METRICS = {
   rollout_takeovers_total: {
     of: "coordinator",
     type: "counter",
-    help: "Times that this process has come to lead.",
+    help: "How often this process became the leader.",
   },
   rollout_replay_seconds: {
     of: "coordinator",
     type: "gauge",
-    help: "Time in which the ledger was read when this process last came to lead.",
+    help: "Time to read the ledger when this process last became the leader.",
   },
   rollout_rehearsal_seconds: {
     of: "coordinator",
@@ -227,14 +227,14 @@ export const METRICS = {
   rollout_store_commit_seconds: {
     of: "coordinator",
     type: "histogram",
-    help: "Time from when a batch was given to the database to its answer. What is synced is on stable storage then.",
+    help: "Time from handing a batch to the database to its answer. A batch with `sync` is then on stable storage.",
     labels: { durability: ["sync", "flush"] },
     buckets: SHORT_SECONDS,
   },
   rollout_store_fsync_seconds: {
     of: "coordinator",
     type: "histogram",
-    help: "Time of one write of the database with its fsync; the batches that waited for it together share it.",
+    help: "Time of one synced write of the database; batches that share the write count once.",
     buckets: SHORT_SECONDS,
   },
   rollout_store_unanswered_seconds: {
@@ -245,7 +245,7 @@ export const METRICS = {
   rollout_intake_bytes: {
     of: "coordinator",
     type: "gauge",
-    help: "Bytes of messages of peers that are in memory and not yet written or dropped.",
+    help: "Bytes of received messages in memory, not yet written or dropped.",
   },
   // A worker.
   rollout_worker_slots: {
@@ -256,7 +256,7 @@ export const METRICS = {
   rollout_worker_executing: {
     of: "worker",
     type: "gauge",
-    help: "Slots in which something executes.",
+    help: "Slots of this worker in which an item executes.",
   },
   rollout_worker_backlog: {
     of: "worker",
@@ -266,24 +266,24 @@ export const METRICS = {
   rollout_worker_attempts_ended_total: {
     of: "worker",
     type: "counter",
-    help: "Attempts that have ended here, by how.",
+    help: "Attempts that have ended at this worker, by class.",
     labels: { class: WORKER_ATTEMPTS },
   },
   rollout_worker_item_duration_seconds: {
     of: "worker",
     type: "histogram",
-    help: "Time for which attempts have executed here, whatever their end.",
+    help: "Execution time of attempts at this worker, whatever their end.",
     buckets: ITEM_SECONDS,
   },
   rollout_worker_beats_total: {
     of: "worker",
     type: "counter",
-    help: "Heartbeats that were sent.",
+    help: "Heartbeats that this worker has sent.",
   },
   rollout_worker_beat_round_trip_seconds: {
     of: "worker",
     type: "histogram",
-    help: "Time from when a heartbeat was sent to its answer.",
+    help: "Time from sending a heartbeat to its answer.",
     buckets: TRIP_SECONDS,
   },
   rollout_worker_is_fenced: {
@@ -294,23 +294,23 @@ export const METRICS = {
   rollout_worker_fences_total: {
     of: "worker",
     type: "counter",
-    help: "Times that this worker has fenced itself.",
+    help: "How often this worker has fenced itself.",
   },
   rollout_worker_drain_state: {
     of: "worker",
     type: "gauge",
-    help: "1 for how far the drain of this worker is, 0 for the others.",
+    help: "1 for the state of this worker's drain, 0 for the others.",
     labels: { state: ["idle", "going_on", "handing_back", "finishing", "saving", "flushing", "drained"] },
   },
   rollout_worker_unacknowledged_results: {
     of: "worker",
     type: "gauge",
-    help: "Results that the coordinator has not acknowledged.",
+    help: "Results of this worker that the coordinator has not acknowledged.",
   },
   rollout_worker_unacknowledged_bytes: {
     of: "worker",
     type: "gauge",
-    help: "Bytes of such results.",
+    help: "Bytes of results of this worker that the coordinator has not acknowledged.",
   },
   rollout_worker_processes: {
     of: "worker",
@@ -320,26 +320,26 @@ export const METRICS = {
   rollout_worker_processes_started_total: {
     of: "worker",
     type: "counter",
-    help: "Such processes that were started, or could not be.",
+    help: "Processes that this worker has started, or could not start.",
     labels: { result: ["started", "failed"] },
   },
   rollout_worker_processes_ended_total: {
     of: "worker",
     type: "counter",
-    help: "Such processes that have ended: with exit code 0 (clean), or otherwise, killed ones included.",
+    help: "Processes of this worker that have ended: with exit code 0 (clean), or otherwise, killed ones included.",
     labels: { end: ["clean", "failed"] },
   },
   // Each process; the names that have no prefix are those that every Prometheus client has.
   rollout_event_loop_lag_seconds: {
     of: "process",
     type: "histogram",
-    help: "How late the event loop ran a timer, looked at ten times a second.",
+    help: "How late the event loop ran a timer, measured ten times a second.",
     buckets: SHORT_SECONDS,
   },
   process_cpu_seconds_total: {
     of: "process",
     type: "counter",
-    help: "Time of processors that this process has used, of the system and its own.",
+    help: "Processor time of this process, user and system.",
   },
   process_resident_memory_bytes: {
     of: "process",
@@ -354,7 +354,7 @@ export const METRICS = {
   process_max_fds: {
     of: "process",
     type: "gauge",
-    help: "How many it may have open.",
+    help: "Files and sockets that this process may have open.",
   },
   process_start_time_seconds: {
     of: "process",

@@ -12,11 +12,13 @@ const NEWLINE = 0x0a;
 
 /** Passes on what a child writes to its standard error, and remembers the last line of it that says something. */
 export class ErrorOutput {
+  readonly #hide: (line: string) => string;
   #rest: Buffer = Buffer.alloc(0);
   #line = "";
 
-  /** `onChunk` gets each piece as it comes. */
-  constructor(stream: Readable, onChunk: (chunk: Uint8Array) => void) {
+  /** `onChunk` gets each piece as it comes, `hide` each whole line: it returns the line without the secrets that the caller knows. */
+  constructor(stream: Readable, onChunk: (chunk: Uint8Array) => void, hide = (line: string): string => line) {
+    this.#hide = hide;
     stream.on("data", (chunk: Buffer) => {
       this.#read(chunk);
       onChunk(chunk);
@@ -25,21 +27,23 @@ export class ErrorOutput {
 
   /** "" when there is none. Fit to be shown. */
   get lastLine(): string {
-    return textOf(this.#rest.toString()) || this.#line;
+    return this.#textOf(this.#rest.toString()) || this.#line;
   }
 
   #read(chunk: Buffer): void {
     const end = chunk.lastIndexOf(NEWLINE);
     const whole = end < 0 ? Buffer.alloc(0) : Buffer.concat([this.#rest, chunk.subarray(0, end)]);
     for (const line of whole.subarray(-REST_MAX_BYTES).toString().split("\n"))
-      this.#line = textOf(line) || this.#line;
+      this.#line = this.#textOf(line) || this.#line;
     const rest = end < 0 ? Buffer.concat([this.#rest, chunk]) : Buffer.from(chunk.subarray(end + 1));
     this.#rest = rest.length > REST_MAX_BYTES ? Buffer.from(rest.subarray(-REST_MAX_BYTES)) : rest;
   }
-}
 
-function textOf(line: string): string {
-  return printable(redactSecrets(line.trim())).slice(0, LINE_MAX_CHARACTERS).toWellFormed();
+  /** The secrets go before the line is cut, so that no part of one is left. */
+  #textOf(line: string): string {
+    const shown = printable(this.#hide(redactSecrets(line.trim())));
+    return shown.slice(0, LINE_MAX_CHARACTERS).toWellFormed();
+  }
 }
 
 /**

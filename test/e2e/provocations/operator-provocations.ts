@@ -90,7 +90,7 @@ export const OPERATOR_PROVOCATIONS: { readonly [Code in OperatorCode]: Provocati
     isBesideOthers: true,
     stage: async (cluster) => {
       await submit(cluster, [`{"customer":17}`], "--key-field", "customer");
-      const reason = "no item of it has failed and keeps it";
+      const reason = "no failed item has parked it";
       return { args: ["key", "skip", "17"], params: { keys: "17", reason } };
     },
   },

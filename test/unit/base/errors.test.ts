@@ -90,11 +90,11 @@ describe("an error of the table", () => {
     expect(error.message).to.equal("the database {holder} is held by another process: $& $1 $$ {path}");
   });
 
-  it("leaves a place without a value as it is written", () => {
+  it("leaves a placeholder without a value as it is written", () => {
     expect(new RolloutError("store_held", { path: "x" }).message).to.include("{holder}");
   });
 
-  it("demands exactly the values that its row names", () => {
+  it("demands exactly the values that its row of the table names", () => {
     // @ts-expect-error a value is missing
     failure("store_held", { path: "x" });
     // @ts-expect-error a value has no place
@@ -115,7 +115,7 @@ describe("the errno of an error", () => {
     expect(errnoOf(withCode("LEVEL_IO_ERROR", withCode("EIO")))).to.equal("EIO");
   });
 
-  it("is nothing where there is none", () => {
+  it("is undefined where no cause has one", () => {
     for (const error of [
       new Error("x"),
       withCode(5),
@@ -129,7 +129,7 @@ describe("the errno of an error", () => {
       expect(errnoOf(error)).to.equal(undefined);
   });
 
-  it("is not looked for without end", () => {
+  it("is looked for in a bounded number of causes", () => {
     const circle: Error = withCode(1);
     circle.cause = circle;
     expect(errnoOf(circle)).to.equal(undefined);

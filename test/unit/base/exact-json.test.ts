@@ -18,7 +18,7 @@ const NUMBERS = [
 ];
 
 describe("exact JSON", () => {
-  it("comes out as it went in, whatever its numbers look like", () => {
+  it("is written as it was read, whatever its numbers look like", () => {
     const member = fc.oneof(
       { weight: 3, arbitrary: fc.constantFrom(...NUMBERS) },
       fc.integer().map(String),
@@ -34,7 +34,7 @@ describe("exact JSON", () => {
     );
   });
 
-  it("is undefined where the text is none", () => {
+  it("is undefined where the text is no JSON", () => {
     for (const text of ["", "{", "nothing", '{"n":1.}', '{"n":01}', "1 2"])
       expect(parseJson(text)).to.equal(undefined);
   });

@@ -28,7 +28,7 @@ describe("a file that is replaced", () => {
     expect(readdirSync(directory.path)).to.deep.equal(["directory"]);
   });
 
-  it("is created once, of several that try", async () => {
+  it("is created by one of several processes that try", async () => {
     const file = directory.file("once");
     const created = await Promise.all(["a", "b", "c"].map((name) => createFile(file, name, how(name))));
     expect(created.filter(Boolean)).to.have.length(1);

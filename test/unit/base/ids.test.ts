@@ -18,7 +18,7 @@ const ulidBytes = fc.uint8Array({ minLength: 16, maxLength: 16 });
 const newWorkerId = (clock: VirtualClock, seed = 1): WorkerId => newUlid<WorkerId>(clock, seededRandom(seed));
 
 describe("a ULID", () => {
-  it("is the same after a way there and back, from bytes and from text", () => {
+  it("is the same after it was converted to text or bytes and back", () => {
     fc.assert(
       fc.property(ulidBytes, (bytes) => {
         const text = ulidFromBytes<WorkerId>(bytes);
@@ -30,7 +30,7 @@ describe("a ULID", () => {
     );
   });
 
-  it("is told from others that end with the same byte, however often they take turns", () => {
+  it("is told from others that end with the same byte, however often they alternate", () => {
     const [one, other] = [new Uint8Array(16).fill(1), Uint8Array.from([2, ...new Uint8Array(15).fill(1)])];
     const texts = [one, other].map((bytes) => ulidFromBytes<WorkerId>(bytes));
     expect(texts[0]).to.not.equal(texts[1]);
@@ -77,7 +77,7 @@ describe("a ULID", () => {
     expect([...bytes.subarray(0, 6)]).to.deep.equal([1, 2, 3, 4, 5, 6]);
   });
 
-  it("is another each time, of the same millisecond too", () => {
+  it("is a new one each time, also within one millisecond", () => {
     const clock = new VirtualClock();
     const random = seededRandom(1);
     const made = Array.from({ length: 1_000 }, () => newUlid<WorkerId>(clock, random));
@@ -98,12 +98,12 @@ describe("a ULID", () => {
     "that is empty": "",
   };
   for (const [what, text] of Object.entries(refused))
-    it(`${what} is none`, () => {
+    it(`is not read from a text ${what}`, () => {
       expect([isUlid(text), parseUlid(text)]).to.deep.equal([false, undefined]);
       expect(() => ulidToBytes(text as WorkerId)).to.throw(AssertionFailed);
     });
 
-  it("is 16 bytes and no others", () => {
+  it("is read from exactly 16 bytes", () => {
     for (const length of [0, 15, 17, 26]) {
       expect(parseUlidBytes(new Uint8Array(length))).to.equal(undefined);
       expect(() => ulidFromBytes(new Uint8Array(length))).to.throw(AssertionFailed);

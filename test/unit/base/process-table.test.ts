@@ -11,7 +11,7 @@ describe("the table of processes", () => {
     expect(found?.group).to.be.greaterThan(0);
   });
 
-  it("is read again for whoever asks later, and once for all who ask at one time", async () => {
+  it("is read again for each later question, and once for questions asked at one time", async () => {
     const [one, same] = [runningProcesses(systemClock), runningProcesses(systemClock)];
     expect(same).to.equal(one);
     await one;

@@ -174,7 +174,7 @@ describe("a trusted place", () => {
     );
   });
 
-  it("passes when it is not there, and so does a pipe", async () => {
+  it("passes when it does not exist, and when it is a pipe", async () => {
     for (const check of [keepDirectoryPrivate, keepPlaceTrusted, demandTrusted])
       await check(directory.file("nothing"));
     await demandTrusted("/dev/stdin");

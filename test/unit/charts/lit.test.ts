@@ -23,12 +23,12 @@ describe("the states that are lit", () => {
     ]);
   });
 
-  it("are none of what the chart does not have", () => {
+  it("are none where the chart lacks the state", () => {
     for (const value of ["gone", { light: "gone" }, null, 7, undefined])
       expect([...litStates(model, value)].filter((id) => id !== "m.light")).to.deep.equal([]);
   });
 
-  it("stand in the diagram and in the picture, and without them both are as ever", async () => {
+  it("are marked in the diagram and in the picture, and without them both are unchanged", async () => {
     const lit = litStates(model, { light: "off", door: "open" });
     expect(chartMermaid(model, lit)).to.match(/class light,light_off,door,door_open lit\n$/);
     expect(chartMermaid(model)).to.not.include("lit");

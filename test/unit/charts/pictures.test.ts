@@ -138,7 +138,7 @@ describe("the SVG of a chart", () => {
     await fc.assert(fc.asyncProperty(hostileModel, check), { numRuns: 30 });
   });
 
-  it("of a chart that nobody could read is refused with its size", async () => {
+  it("is refused, with its size, for a chart that is too large to read", async () => {
     const states = Object.fromEntries(Array.from({ length: MAX_DRAWN }, (_, at) => [`s${at}`, {}]));
     const model = readMachine(createMachine({ id: "large", initial: "s0", states }));
     const error = await rejectionOf(chartSvg(model, { isAlone: true }));
@@ -158,9 +158,9 @@ describe("the Mermaid diagram of a chart", () => {
   }
 
   for (const [name, model] of MODELS)
-    it(`${name}: has no line that means something else`, () => expectReadable(model));
+    it(`${name}: has no line that Mermaid reads as something else`, () => expectReadable(model));
 
-  it("has none by whatever names", () => {
+  it("has no such line for any names", () => {
     fc.assert(fc.property(hostileModel, expectReadable), { numRuns: 200 });
   });
 });

@@ -66,7 +66,7 @@ describe("a definition of a machine as JSON", () => {
       .and.not.include("a.b.c");
   });
 
-  it("of an actor that is no machine is told from one", () => {
+  it("of an actor that is no machine is recognised", () => {
     expect(isMachineDefinition('{"id":"0.order.Paying"}')).to.equal(false);
     expect(isMachineDefinition('{"id":"light","on":{"X":{}}}')).to.equal(true);
     expect(isMachineDefinition("{}")).to.equal(true);

@@ -59,7 +59,7 @@ describe("a machine that is read", () => {
       expect(ids).to.include.members(named);
     });
 
-    it(`${name}: is data, and nothing else`, () => {
+    it(`${name}: holds plain data only`, () => {
       const model = readMachine(machine);
       expect(JSON.parse(JSON.stringify(model))).to.deep.equal(model);
     });

@@ -97,7 +97,7 @@ describe("a walk through a machine", () => {
     expect(pathsOf(walk)).to.deep.equal(["on"]);
   });
 
-  it("takes a delay when it is told to, and what an actor does", () => {
+  it("takes a delayed transition when it is told to, and the outcome of an actor", () => {
     const walk = walkThrough(lamp);
     walk.take({ type: "press", lux: 5 } as never);
     expect(labelsOf(walk)).to.deep.equal(["press", "after 1000"]);

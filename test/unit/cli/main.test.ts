@@ -63,6 +63,18 @@ describe("the program", () => {
       expect(exitCodesOf(id).map(([code]) => code)).to.include("6");
   });
 
+  it("lists in the help of a command a code that only this command ends with, with its meaning there", () => {
+    const meanings = ["actor check", "actor:send", "release status"].map(
+      (id) => new Map(exitCodesOf(id)).get("1") ?? "",
+    );
+    expect(meanings).to.deep.equal([
+      "an actor would park with this code",
+      "--timeout has ended --wait",
+      "with --watch: the release was rolled back, aborted or ended",
+    ]);
+    expect(new Map(exitCodesOf("events")).get("1")).to.equal(new Map(exitCodesOf("run")).get("1"));
+  });
+
   it("explains a command", async () => {
     const [flag, short, word] = await Promise.all([run("print --help"), run("print -h"), run("help print")]);
     expect(flag).to.deep.include({ code: 0, stderr: "" });
@@ -119,7 +131,7 @@ describe("the program", () => {
     expect(plain.stdout).to.equal("nothing\n");
   });
 
-  it("does not take standard input for an argument", async () => {
+  it("does not read an argument from standard input", async () => {
     const result = await run("print --json", { input: "text of a pipe\n" });
     expect(JSON.parse(result.stdout)).to.deep.equal({});
   });
@@ -139,7 +151,7 @@ describe("the program", () => {
     expect(result.stdout.length).to.equal(100_000 * "a-line-of-some-length\n".length);
   });
 
-  it("ends quietly when the reader of its result leaves", async () => {
+  it("ends quietly when the reader of its result goes away", async () => {
     const path = fileURLToPath(new URL(`../../../${PROGRAM}`, import.meta.url));
     const child = spawn(process.execPath, [path, "print", "x", "--times", "1000000"], { stdio: "pipe" });
     child.stdout.once("data", () => child.stdout.destroy());
@@ -148,7 +160,7 @@ describe("the program", () => {
     expect(await exited).to.equal(0);
   });
 
-  it("says it in one line when its result finds no room", () => {
+  it("reports in one line that its result could not be written", () => {
     const script = fileURLToPath(new URL(`../../../${PROGRAM}`, import.meta.url));
     const full = openSync("/dev/full", "w");
     try {
@@ -216,7 +228,7 @@ describe("a command with a configuration", () => {
     expect(JSON.parse(result.stdout)).to.deep.include({ slots: 5, stateDir: directory.file("here") });
   });
 
-  it("says what to do when there is no file", async () => {
+  it("says what to do when there is no configuration file", async () => {
     const result = await run("configured", { cwd: directory.path });
     const file = directory.file("rollout.toml");
     const hint = "give its path with --config FILE, or make one with `rollout init`";
@@ -227,7 +239,7 @@ describe("a command with a configuration", () => {
     });
   });
 
-  it("says it when a directory has no such file, or it is far too large", async () => {
+  it("reports a directory without a configuration file, and a file that is far too large", async () => {
     await writeFile(directory.file("large.toml"), "#".repeat(2 ** 20 + 1));
     const [folder, large] = await Promise.all([
       run("configured --config .", { cwd: directory.path }),

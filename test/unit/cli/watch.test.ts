@@ -28,12 +28,12 @@ describe("what is watched where there is no terminal", () => {
     };
   }
 
-  it("is printed when it has changed, and ends when it is over", async () => {
+  it("is printed when it has changed, and the watch ends when the run is over", async () => {
     expect(await watch(watched([2, 2, 1, 0]), new AbortController().signal)).to.equal(0);
     expect([printed, said]).to.deep.equal([["first: 2 left", "1 left", "0 left"], []]);
   });
 
-  it("is waited for while it cannot be seen", async () => {
+  it("is waited for while it cannot be read", async () => {
     const gone = failure("coordinator_silent", { address: "127.0.0.1:1" });
     expect(await watch(watched([1, gone, 0]), new AbortController().signal)).to.equal(0);
     expect(printed).to.deep.equal(["first: 1 left", "0 left"]);

@@ -42,7 +42,7 @@ describe("the key that a line names", () => {
     [`{"k":"a\\ud800"}`, "k", "has characters that cannot be shown"],
     [`{"__proto__":{"k":"inherited"}}`, "k", "it has no k"],
   ] as const)
-    it(`is none in ${line.slice(0, 40)} by ${field}`, () => {
+    it(`is refused in ${line.slice(0, 40)} by ${field}`, () => {
       expect(key(line, field)).to.contain(fault);
     });
 
@@ -52,7 +52,7 @@ describe("the key that a line names", () => {
     expect(names(`{"k":1}`)).to.deep.equal({ fault: "it has no e, which is its event id" });
   });
 
-  it("is looked for by a member's name or a JSON pointer", () => {
+  it("is found by a member's name or a JSON pointer", () => {
     expect(["k", "a b", "/a", "/a/0/b~1c~0", "/"].map(isField)).to.deep.equal([true, true, true, true, true]);
     expect(["", "/a~", "/a~2"].map(isField)).to.deep.equal([false, false, false]);
   });

@@ -15,7 +15,7 @@ function isJson(text: string): boolean {
 }
 
 describe("where a text stops being JSON", () => {
-  it("is where the first character stands that may not", () => {
+  it("is the position of the first character that JSON does not allow there", () => {
     for (const [text, at] of [
       ["tru", 0],
       ["{'a':1}", 1],
@@ -34,12 +34,12 @@ describe("where a text stops being JSON", () => {
       expect(jsonFaultAt(text), text).to.equal(at);
   });
 
-  it("is its end when more should follow", () => {
+  it("is the end of the text when more should follow", () => {
     for (const text of ["", '{"a":', '{"a":1', "[", '"abc', "[1,"])
       expect(jsonFaultAt(text), text).to.equal(text.length);
   });
 
-  it("is nowhere in what is JSON, and somewhere in what is not", () => {
+  it("is undefined for JSON, and a position for any other text", () => {
     const random = seededRandom(7);
     const below = (count: number): number => Math.floor(random.unit() * count);
     let refused = 0;

@@ -25,7 +25,7 @@ describe("who follows a key", () => {
     news = new KeyNews({ getKey }, "order/1", clock);
   });
 
-  it("asks at once the first time, and then behind the last answer, for which the coordinator has the call wait", async () => {
+  it("asks at once the first time, and then after the last answer, and the coordinator holds that call back until there is news", async () => {
     expect((await news.next()).key?.items).to.equal(1);
     answer = { after: "2.failed", end: true };
     expect((await news.next()).isOver).to.equal(true);
@@ -34,7 +34,7 @@ describe("who follows a key", () => {
     expect(asked.every(({ waitMs, withState }) => waitMs > 0 && withState)).to.equal(true);
   });
 
-  it("waits for a key that is not there", async () => {
+  it("waits for a key that does not exist", async () => {
     answer = undefined;
     expect(await news.next()).to.deep.equal({ key: undefined, isOver: false });
     answer = { after: "0.going" };
@@ -42,7 +42,7 @@ describe("who follows a key", () => {
     expect(asked.map(({ after }) => after)).to.deep.equal(["", "0"]);
   });
 
-  it("asks a coordinator that has no calls wait after a pause, and stops when it is interrupted", async () => {
+  it("asks after a pause where the coordinator holds no calls back, and stops when it is interrupted", async () => {
     answer = { after: "" };
     await news.next();
     const next = news.next();

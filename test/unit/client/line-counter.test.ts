@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { LineCounter } from "../../../src/client/submit.ts";
 
 describe("counting lines", () => {
-  it("says how often each has come before, as a table of whole lines does", () => {
+  it("says how often a line has come before, as a table of whole lines does", () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom("a", "b", "", "aa", "\u0000")), (lines) => {
         const counter = new LineCounter();

@@ -85,7 +85,7 @@ describe("the pace of a run", () => {
     expect(held / runs).to.be.above(0.85);
   });
 
-  it("is narrower the more was seen, and never exact", () => {
+  it("is narrower the more items were seen, and never exact", () => {
     const width = (seconds: number): number => {
       const { atLeastMs, atMostMs } = left(paceAfter(seconds, 10_000, (atMs) => atMs / 100));
       return atMostMs / atLeastMs;

@@ -140,14 +140,14 @@ describe("reading results", () => {
     expect(more.at(-1)).to.include({ cursor: "4+c3", end: true });
   });
 
-  it("ends with a page that says so, even when there is nothing", async () => {
+  it("ends with a page that says that it is the last, even without results", async () => {
     isOver = true;
     const pages: ResultPage[] = [];
     for await (const page of readResults(service.transport, { ...OPTIONS, follow: true })) pages.push(page);
     expect(pages).to.deep.equal([{ results: [], cursor: "0", caughtUp: true, end: true }]);
   });
 
-  it("has the coordinator wait when it follows, and goes on at once with what comes", async () => {
+  it("asks the coordinator to hold the call back when it follows, and asks again at once after an answer", async () => {
     const held: (() => void)[] = [];
     const waiting = await startFakeOperatorService({
       listResults: async (request) => {

@@ -31,7 +31,7 @@ describe("who follows a run in numbers", () => {
     );
   });
 
-  it("asks at once the first time, and then behind the last answer, for which the coordinator has the call wait", async () => {
+  it("asks at once the first time, and then after the last answer, and the coordinator holds that call back until there is news", async () => {
     expect((await news.next()).status.done).to.equal(1);
     mark = "n0.1.2";
     expect((await news.next()).status.done).to.equal(2);

@@ -90,7 +90,7 @@ describe("a check of other code", () => {
     expect(foreign).to.equal("the plugin has no such type of actors");
   });
 
-  it("migrates a state of an older version, and refuses one of a later", async () => {
+  it("migrates a state of an older version, and refuses a state of a later version", async () => {
     const migrated = stepsOf({
       1: (snapshot) => ({ ...snapshot, value: "lit" }),
     });
@@ -100,7 +100,7 @@ describe("a check of other code", () => {
     expect(parks[0]).to.have.property("reason").that.includes("it has state_version 3, and this code 2");
   });
 
-  it("tries all that waits for an actor, one after the other, each on the state that the one before has left", async () => {
+  it("tries all waiting events of an actor, one after the other, each on the state that the event before has left", async () => {
     const events = (key: string, types: readonly string[]): FullKey => ({
       ...keyOf(key, { value: "off" }),
       waiting: types.map((type) => ({ payload: Buffer.from(JSON.stringify({ type })), origin: undefined })),

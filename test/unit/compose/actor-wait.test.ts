@@ -85,7 +85,7 @@ describe("waiting for an actor", () => {
       { clock, random: seededRandom(1), ...options },
     );
 
-  it("ends with the first state that is wanted, be it there or told later", async () => {
+  it("ends with the first wanted state, whether it is there already or comes later", async () => {
     coordinator.say(
       failure("key_unknown", { key: "order/1" }),
       inState("cart"),
@@ -95,7 +95,7 @@ describe("waiting for an actor", () => {
     expect(coordinator.asked.map(({ after }) => after)).to.deep.equal(["", "0", "1.going"]);
   });
 
-  it("takes no state that was there before, where it is to come", async () => {
+  it("does not count the present state where the wanted one is to come", async () => {
     coordinator.say(
       inState("paid", { commit: 4 }),
       inState("cart", { commit: 5 }),
@@ -130,7 +130,7 @@ describe("waiting for an actor", () => {
     expect((await failureOf(until("paid"))).code).to.equal("actor_ended");
   });
 
-  it("ends after its time, and says where the actor is", async () => {
+  it("ends after its time, and names the actor's state", async () => {
     coordinator.say(inState("cart"));
     const waiting = failureOf(until("paid", { timeoutMs: 30_000 }));
     await settle();
@@ -144,7 +144,7 @@ describe("waiting for an actor", () => {
     expect(clock.armed).to.equal(0);
   });
 
-  it("waits for a coordinator that is away, and ends with what waiting does not help", async () => {
+  it("goes on while the coordinator is away, and ends with an error that waiting does not end", async () => {
     const told: (string | undefined)[] = [];
     const away = failure("coordinator_silent", { address: "here:1" });
     coordinator.say(away, away, inState("paid"));

@@ -85,7 +85,7 @@ describe("a configuration that is read again while a run is waited for", () => {
     expect(await readOf(broken, broken, "too late")).to.equal(broken);
   });
 
-  it("is complained of at once when it was never whole", async () => {
+  it("is reported at once when it was broken from the start", async () => {
     expect([await readOf(broken, "whole"), outcomes.length]).to.deep.equal([broken, 1]);
   });
 });
@@ -113,7 +113,7 @@ describe("a run that is waited for", () => {
     for (const file of [caFile, certFile, keyFile]) writeFileSync(file, "");
   }
 
-  it("is tried once more when the files that it lacked have come meanwhile", async () => {
+  it("is tried once more when files that were missing have come", async () => {
     let tries = 0;
     const opened = await openBy(() => {
       if (++tries > 1) return Promise.resolve(client);

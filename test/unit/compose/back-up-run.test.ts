@@ -73,7 +73,7 @@ describe("backing up a run", () => {
     expect(await (await open("backup")).scan(EVERYTHING)).to.deep.equal(before);
   });
 
-  it("is done for one at a time, and for the next one when that has left", async () => {
+  it("runs once at a time, and again when the one before has ended", async () => {
     const leaving = new AbortController();
     const first = calls.backUp({}, { signal: leaving.signal })[Symbol.asyncIterator]();
     await first.next();
@@ -88,7 +88,7 @@ describe("backing up a run", () => {
     );
   });
 
-  it("that was cut off is led by nobody, and is begun anew", async () => {
+  it("leaves, when it is cut off, a copy that nobody leads with, and can be begun anew", async () => {
     let pages = 0;
     const mortal: Calls = {
       ...calls,
@@ -116,7 +116,7 @@ describe("backing up a run", () => {
     expect((await whole.scan(EVERYTHING)).length).to.equal((await store.scan(EVERYTHING)).length);
   });
 
-  it("does not count when the coordinator has not said that all rows were sent", async () => {
+  it("fails when the coordinator has not said that all rows were sent", async () => {
     const silent: Calls = {
       ...calls,
       async *backUp(...request) {

@@ -25,14 +25,14 @@ async function storeOfRun(): Promise<MemoryStore> {
 }
 
 describe("copying a run to another database", () => {
-  it("takes every row as it is, and tells how many", async () => {
+  it("copies every row as it is, and counts them", async () => {
     const [source, target] = [await storeOfRun(), new MemoryStore()];
     const { rows } = await copyStore(source, target, runId);
     expect(rows).to.equal(ROWS + 3);
     expect(await target.scan(EVERYTHING)).to.deep.equal(await source.scan(EVERYTHING));
   });
 
-  it("is refused where there is a run already, and of a database that is another run's or empty", async () => {
+  it("is refused where the target has a run already, and where the source is empty or another run's", async () => {
     const [source, other] = [await storeOfRun(), await storeOfRun()];
     expect(await failureOf(copyStore(source, other, runId))).to.include({ code: "store_unusable" });
     expect(await failureOf(copyStore(new MemoryStore(), new MemoryStore(), runId))).to.include({
@@ -43,7 +43,7 @@ describe("copying a run to another database", () => {
     });
   });
 
-  it("that was cut off has no identity, so nobody leads with it, and is begun anew", async () => {
+  it("leaves, when it is cut off, a copy without an identity, which nobody leads with, and can be begun anew", async () => {
     const [source, target] = [await storeOfRun(), new MemoryStore()];
     let commits = 0;
     const mortal = new (class extends DelegatingStore {
@@ -60,7 +60,7 @@ describe("copying a run to another database", () => {
     expect(await target.scan(EVERYTHING)).to.deep.equal(await source.scan(EVERYTHING));
   });
 
-  it("does not count when somebody has begun to lead with the old one, or to write to the new one", async () => {
+  it("fails when somebody has begun to lead with the old database, or to write to the new one", async () => {
     for (const meddle of [
       (source: MemoryStore) => new StorageLease(source, "b").claim(),
       (_source: MemoryStore, target: MemoryStore) => target.commit(batchOf({ puts: [putOf("items/x", "")] })),

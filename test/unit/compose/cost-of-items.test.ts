@@ -150,10 +150,10 @@ describe("an item costs", () => {
   const directory = useTemporaryDirectory();
 
   for (const [kind, most] of Object.entries(MOST))
-    it(`no more than it may: ${kind}, ${itemsOf(kind)} of them`, async () =>
+    it(`at most its limit: ${kind}, ${itemsOf(kind)} of them`, async () =>
       refuseOver(most, await costOf(manifestOf(kind), 1, itemsOf(kind))));
 
-  it("no more than it may where two workers share the items", async () =>
+  it("at most its limit where two workers share the items", async () =>
     refuseOver(MOST.mock, await costOf(mockManifest(), 2, ITEMS)));
 
   function itemsOf(kind: string): number {

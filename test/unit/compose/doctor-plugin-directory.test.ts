@@ -28,7 +28,7 @@ describe("the directory of further versions, for doctor,", () => {
 
   beforeEach(() => write("v1.toml", "1"));
 
-  it("is nothing where none is watched, and well where it is not there or empty", async () => {
+  it("has no finding where none is watched, and a good one where it is missing or empty", async () => {
     expect(await examinePluginDirectory(undefined, [], look)).to.deep.equal([]);
     expect(await found()).to.deep.equal(["good: none: there is no plugins yet"]);
     await mkdir(directory.file("plugins"));

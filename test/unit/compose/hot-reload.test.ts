@@ -101,7 +101,7 @@ describe("hot reload", () => {
     await writeFile(directory.file("m.js"), "export default () => 1;");
   });
 
-  it("takes up a manifest that has changed, when it has stood still for a look", async () => {
+  it("takes up a changed manifest when it has not changed for one look", async () => {
     await start();
     await write("2");
     await look();
@@ -113,7 +113,7 @@ describe("hot reload", () => {
     ]);
   });
 
-  it("closes what was before when the last that it executes has ended, and not sooner", async () => {
+  it("closes the old version when its last item has ended, and not sooner", async () => {
     await start();
     const taken = take();
     await write("2");
@@ -123,7 +123,7 @@ describe("hot reload", () => {
     expect(backends.map(({ isClosed }) => isClosed)).to.deep.equal([true, false]);
   });
 
-  it("takes up a file that the manifest names, and the version is still what the manifest says", async () => {
+  it("takes up a changed file that the manifest names, and keeps the manifest's version", async () => {
     await start();
     await writeFile(directory.file("m.js"), "export default () => 2;");
     await look(2);
@@ -138,7 +138,7 @@ describe("hot reload", () => {
     expect([backends.length, events.events]).to.deep.equal([1, []]);
   });
 
-  it("looks at the files of the new manifest from then on", async () => {
+  it("watches the files of the new manifest from then on", async () => {
     await write("1", `[command]\ncommand = ["sh", "a.sh"]\n`);
     await writeFile(directory.file("a.sh"), "echo a");
     await start();
@@ -175,7 +175,7 @@ describe("hot reload", () => {
     ],
   ];
   for (const [what, change, words] of REFUSED) {
-    it(`keeps what there is when the manifest ${what}, and warns once`, async () => {
+    it(`keeps the old version when the manifest ${what}, and warns once`, async () => {
       await start();
       await change();
       await look(4);
@@ -185,7 +185,7 @@ describe("hot reload", () => {
     });
   }
 
-  it("keeps what there is when the new one cannot be executed, and closes that", async () => {
+  it("keeps the old version when the new one cannot be executed, and closes the new one", async () => {
     await start();
     obstacle = "m.js: no model";
     await write("2");
@@ -194,7 +194,7 @@ describe("hot reload", () => {
     expect(warnings()).to.deep.equal(["plugin m stays at version 1: m.js: no model"]);
   });
 
-  it("takes up what was put right after it was refused", async () => {
+  it("takes up a manifest that was corrected after it was refused", async () => {
     await start();
     await write("2", undefined, "what = 1\n");
     await look(2);

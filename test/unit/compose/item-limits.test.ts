@@ -71,7 +71,7 @@ describe("limits of payloads and outputs", () => {
     return found.map(({ key, value }) => okOrFailure("memory", decodeRecord(type, key, value)));
   }
 
-  it("16 MiB go in and come out, several at a time", async () => {
+  it("payloads and outputs of 16 MiB pass, several at a time", async () => {
     await lead();
     const payloads = [1, 2, 3].map((seed) => new Uint8Array(16 * MIB).fill(seed));
     await submit(...payloads);

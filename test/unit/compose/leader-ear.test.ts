@@ -51,7 +51,7 @@ describe("whether a follower hears the leader", () => {
     await eventually("it hears", () => hears(address) === true);
   });
 
-  it("is no while the network between them is cut, and yes when it is back", async () => {
+  it("is no while the network to the leader is cut, and yes when it is back", async () => {
     const [{ hears }, proxy] = [await ear(), await leader()];
     await eventually("it hears", () => hears(proxy.address) === true);
     proxy.cut();
@@ -60,14 +60,14 @@ describe("whether a follower hears the leader", () => {
     await eventually("it hears again", () => hears(proxy.address) === true);
   });
 
-  it("is begun anew with another leader", async () => {
+  it("is judged anew for another leader", async () => {
     const [{ hears }, one, other] = [await ear(), await leader(), await leader()];
     await eventually("it hears", () => hears(one.address) === true);
     expect(hears(other.address)).to.equal(undefined);
     await eventually("it hears the other", () => hears(other.address) === true);
   });
 
-  it("cannot be told by one that the leader takes no calls of", async () => {
+  it("stays unknown for a follower whose calls the leader refuses", async () => {
     const [{ hears }, { address }] = [await ear("worker"), await leader()];
     hears(address);
     await systemClockTurns();

@@ -52,7 +52,7 @@ describe("the database of a coordinator's role", () => {
     return role.former;
   }
 
-  it("is one for all starts, also where an earlier version has made one for each", async () => {
+  it("is the same for all starts, also where an earlier version has made one for each start", async () => {
     for (const letter of ["A", "C", "B"])
       await mkdir(directory.file(`coordinators/01M7S07YN${letter}XFGXNEKQ4T8R1M0J`), { recursive: true });
     const made = await names();
@@ -89,7 +89,7 @@ describe("the database of a coordinator's role", () => {
     expect(await names()).to.deep.equal([kept]);
   });
 
-  it("is another one beside a live coordinator", async () => {
+  it("is a second one beside a live coordinator", async () => {
     const first = await open();
     const second = await open();
     expect(second.location).to.not.equal(first.location);

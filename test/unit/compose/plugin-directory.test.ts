@@ -77,7 +77,7 @@ describe("a directory of plugins", () => {
     await mkdir(directory.file("elsewhere"));
   });
 
-  it("is taken up at the start, and what comes into it when it has stood still for a look", async () => {
+  it("is read at the start, and a new file in it when it has not changed for one look", async () => {
     await write("plugins/v2.toml", "2");
     await open();
     expect(versions(), "its first beat names it").to.deep.equal(["1", "2"]);
@@ -89,7 +89,7 @@ describe("a directory of plugins", () => {
     expect([opened, warnings()]).to.deep.equal([["1"], []]);
   });
 
-  it("need not be there", async () => {
+  it("may be missing", async () => {
     await rm(directory.file("plugins"), { recursive: true });
     await open();
     await look();
@@ -111,7 +111,7 @@ describe("a directory of plugins", () => {
     expect([versions(), warnings()]).to.deep.equal([["1", "2.1"], []]);
   });
 
-  it("has nothing that others may write to, directly or behind a link", async () => {
+  it("is refused where others may write to a file in it, directly or behind a link", async () => {
     await write("plugins/v2.toml", "2");
     await write("elsewhere/v3.toml", "3");
     await chmod(directory.file("plugins/v2.toml"), 0o666);
@@ -141,7 +141,7 @@ describe("a directory of plugins", () => {
     expect([versions(), warnings().length]).to.deep.equal([["1", "2"], 1]);
   });
 
-  it("warns of what is no further version, and ends nobody", async () => {
+  it("warns of a manifest that is no further version, and ends no worker", async () => {
     await writeFile(directory.file("plugins/bad.toml"), "name =");
     await writeFile(directory.file("plugins/notes.txt"), "not looked at");
     await write("plugins/other.toml", "1", "v1.js", "judge");
@@ -156,7 +156,7 @@ describe("a directory of plugins", () => {
     expect(warnings()).to.have.length(3);
   });
 
-  it("says nothing of a version that is here already with the same task", async () => {
+  it("says nothing of a version that is loaded already with the same task", async () => {
     await symlink("../v1.toml", directory.file("plugins/v1.toml"));
     await open();
     await look(3);

@@ -99,7 +99,7 @@ describe("RolloutClient", () => {
     client = await connect();
   });
 
-  it("submits values and bytes as they are, knows them by their content, and gives their results", async () => {
+  it("submits values and bytes as they are, identifies them by their content, and gives their results", async () => {
     const bytes = Buffer.from('{ "id":"b" }');
     const items = [{ id: "a", n: 1 }, "text", 7, null, bytes, "text"];
     const told: number[] = [];
@@ -116,7 +116,7 @@ describe("RolloutClient", () => {
     expect(await client.status()).to.include({ state: "complete", done: 6, failed: 0 });
   });
 
-  it("counts what would be submitted, and then has submitted nothing and sealed nothing", async () => {
+  it("counts in a dry run what would be submitted, and submits and seals nothing", async () => {
     await client.submit(["one"]);
     const foreseen = await client.submit(["one", "two", "two"], { dryRun: true, seal: true });
     expect(foreseen).to.deep.equal({ added: 2, known: 1, duplicates: 1 });
@@ -192,7 +192,7 @@ describe("RolloutClient", () => {
     expect(rest.map(({ sequence }) => sequence)).to.deep.equal([2, 3, 4]);
   });
 
-  it("says at once that there is no coordinator, and waits for one when it follows or is told to", async () => {
+  it("fails at once without a coordinator, and waits for one when it follows or is told to", async () => {
     const port = Number(coordinator.server.address.split(":").at(-1));
     await client.submit(["one"], { seal: true });
     await coordinator.stop();
@@ -214,7 +214,7 @@ describe("RolloutClient", () => {
     expect((await following).code).to.equal("interrupted");
   });
 
-  it("shows an item and its log, and takes it back when it has failed", async () => {
+  it("shows an item and its log, and retries it when it has failed", async () => {
     bad = "bad";
     await work();
     await client.submit([{ id: "bad" }, { id: "good" }], { seal: true });
@@ -242,7 +242,7 @@ describe("RolloutClient", () => {
     expect(await client.retry()).to.deep.equal(none);
   });
 
-  it("refuses a name that no item has, and then takes nothing back", async () => {
+  it("refuses a name that no item has, and then retries nothing", async () => {
     bad = "bad";
     await work();
     await client.submit([{ id: "bad" }], { seal: true });
@@ -288,7 +288,7 @@ describe("RolloutClient", () => {
     expect(new Set(codes)).to.deep.equal(new Set(["worker_unknown"]));
   });
 
-  it("tells what has happened, as objects and as lines", async () => {
+  it("gives events as objects and as lines", async () => {
     await coordinator.stop();
     const { runId } = cluster;
     const journal = new EventJournal({ events: new RecordingEmitter(), runId, clock: systemClock });
@@ -354,7 +354,7 @@ describe("RolloutClient", () => {
     await client.status();
   });
 
-  it("is not made without a configuration, or with one that cannot be meant", async () => {
+  it("is not made without a configuration, or with a configuration that is not allowed", async () => {
     const config = directory.file("none.toml");
     expect(await failureOf(RolloutClient.connect({ config }))).to.include({ code: "config_unreadable" });
     const settings = { "coordinator-addr": "not an address" };

@@ -68,13 +68,13 @@ describe("the CA of coordinators that share a store", () => {
     expect(await readdir(directory.file("h2")).catch(() => [])).to.deep.equal([]);
   });
 
-  it("lets a second one in that has it", async () => {
+  it("accepts a second coordinator that has it", async () => {
     await open("h1");
     await copyAuthority("h1", "h2");
     expect(await open("h2")).to.equal(undefined);
   });
 
-  it("keeps one out that has another", async () => {
+  it("refuses a coordinator that has another one", async () => {
     await open("h1");
     await open("h2", new SharedMemoryStore());
     const error = await failureOf(open("h2"));
@@ -84,7 +84,7 @@ describe("the CA of coordinators that share a store", () => {
     expect(await authorityFingerprint(tlsOf("h2"))).to.not.equal(undefined);
   });
 
-  it("is one, though two start for the first time at once, and the other keeps none", async () => {
+  it("is one, though two coordinators start for the first time at once, and the second one does not keep its own", async () => {
     const ended = await Promise.allSettled([open("h1"), open("h2")]);
     const refused = ended.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
     expect(refused).to.have.length(1);
@@ -95,7 +95,7 @@ describe("the CA of coordinators that share a store", () => {
     ]);
   });
 
-  it("is nobody's business where the store is one coordinator's", async () => {
+  it("is not recorded in a store that is one coordinator's", async () => {
     const own = new MemoryStore();
     await open("h1", own);
     expect(await readAuthority(own)).to.equal(undefined);

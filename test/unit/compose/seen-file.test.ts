@@ -41,7 +41,7 @@ describe("the file of what a host has seen of a store", () => {
     });
   });
 
-  it("is written within a second of what is noted, and once for all of it", async () => {
+  it("is written within a second of a change, and once for all changes of that second", async () => {
     const memory = open();
     for (let completion = 1; completion <= 100; completion++) memory.note({ completion });
     await clock.advance(1_000);
@@ -59,7 +59,7 @@ describe("the file of what a host has seen of a store", () => {
     expect(await one.recall()).to.deep.include({ epoch: 5, completion: 9 });
   });
 
-  it("forgets what somebody goes on without, in every process, but no epoch", async () => {
+  it("forgets, in every process, what an operator accepts as lost, but no epoch", async () => {
     const [one, other] = [open(), open()];
     for (const memory of [one, other]) memory.note({ epoch: 5, completion: 90, submitted: 300, done: 200 });
     await one.keep();
@@ -78,7 +78,7 @@ describe("the file of what a host has seen of a store", () => {
     ["is no JSON", "{"],
     ["has a number that is none", '{"version":1,"epoch":"3"}'],
   ])
-    it(`that ${what} is warned of once, and written anew`, async () => {
+    it(`that ${what} causes one warning, and is written anew`, async () => {
       const first = open();
       first.note({ epoch: 1 });
       await first.keep();
@@ -96,7 +96,7 @@ describe("the file of what a host has seen of a store", () => {
       });
     });
 
-  it("that cannot be written keeps nobody waiting, and is warned of once", async () => {
+  it("that cannot be written delays nobody, and causes one warning", async () => {
     writeFileSync(directory.file("in-the-way"), "");
     const memory = new SeenFile({ stateDir: directory.file("in-the-way"), storeId, clock, log });
     memory.note({ epoch: 1 });

@@ -51,7 +51,7 @@ describe("the identity of the coordinator, from files", () => {
   });
   afterEach(() => identity.stop());
 
-  it("is looked after every minute: what was replaced meanwhile is handed over", async () => {
+  it("is checked every minute: files that were replaced are loaded", async () => {
     const { next } = handedOver();
     const fresh = await issue();
     await replace(fresh);
@@ -59,7 +59,7 @@ describe("the identity of the coordinator, from files", () => {
     expect(await next).to.deep.equal(fresh);
   });
 
-  it("is looked after at once when somebody asks", async () => {
+  it("is checked at once on request", async () => {
     const { next, ask } = handedOver();
     const fresh = await issue();
     await replace(fresh);
@@ -67,7 +67,7 @@ describe("the identity of the coordinator, from files", () => {
     expect(await next).to.deep.equal(fresh);
   });
 
-  it("stays as it is while the files are unusable, and is looked after again", async () => {
+  it("stays as it is while the files cannot be used, and is checked again", async () => {
     const { next } = handedOver();
     await writeFile(directory.file("key.pem"), "half a ");
     const complaint = new Promise((resolve) => (onError = resolve));
@@ -79,7 +79,7 @@ describe("the identity of the coordinator, from files", () => {
     expect(await next).to.deep.equal(fresh);
   });
 
-  it("is looked after no more when it was stopped", () => {
+  it("is not checked after it was stopped", () => {
     handedOver();
     identity.stop();
     expect(clock.armed).to.equal(0);

@@ -23,16 +23,16 @@ describe("the task that items are submitted for", () => {
       await writeFile(directory.file(`${name}.toml`), `name = "${name}"\nversion = "1"\nbackend = "mock"\n`);
   });
 
-  it("is that of the manifest that is named, whatever workers have", async () => {
+  it("is the task of the named manifest, whatever workers have", async () => {
     const named = directory.file("two.toml");
     expect((await submittedTask(named, config(["one.toml"]))).plugin).to.equal("two");
   });
 
-  it("is else that of the only manifest that workers have", async () => {
+  it("is otherwise the task of the only manifest that workers have", async () => {
     expect((await submittedTask(undefined, config(["./one.toml"]))).plugin).to.equal("one");
   });
 
-  it("is else that of the plugin that every worker has", async () => {
+  it("is otherwise the task of the plugin that every worker has", async () => {
     expect((await submittedTask(undefined, config([]))).plugin).to.equal("mock");
   });
 

@@ -45,7 +45,7 @@ describe("the table [http] of a manifest", () => {
     });
   });
 
-  it("takes what is meant", () => {
+  it("accepts all settings that it has", () => {
     for (const lines of [
       ['url = "https://api.example.com/openai/v1?version=2"'],
       [URL_LINE, 'output = "/choices/0/message"', 'path = "/a/{.b}"'],
@@ -110,7 +110,7 @@ describe("the task of the table [http]", () => {
     expect(digest('url = "http://127.0.0.1:{port}/v1"', LAUNCH)).to.equal(known);
   });
 
-  it("is another one when it asks for something else, or takes something else of the answer", () => {
+  it("changes when it asks for something else, or takes something else from the answer", () => {
     const others = [
       ['url = "http://127.0.0.1:8000/v2"'],
       [URL_LINE, 'path = "/completions"'],

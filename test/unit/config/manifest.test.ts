@@ -26,7 +26,7 @@ function refusal(text: string): { code: string; message: string; hint: string } 
 describe("a plugin's manifest", () => {
   const directory = useTemporaryDirectory();
 
-  it("names a backend with its spec, and what is not said has its default", () => {
+  it("names a backend with its settings, and settings that it does not name have their defaults", () => {
     const text = `${HEAD}backend = "process"\nitem_timeout = "10m"\n[process]\ncommand = ["python3", "infer.py"]\n`;
     const manifest = parseManifest(FILE, text);
     expect(manifest.file).to.equal(FILE);
@@ -39,7 +39,7 @@ describe("a plugin's manifest", () => {
     expect(manifest.spec).to.deep.include({ command: ["python3", "infer.py"], killGraceMs: 5_000, env: {} });
   });
 
-  it("takes sizes, tables and relative directories as they are meant", () => {
+  it("reads sizes, tables and relative directories", () => {
     const table = `[module]\nmodule = "thumb.ts"\nmemory_limit = "64MiB"\nparameters = { width = 64, more = [1, { deep = true }] }\n`;
     const manifest = parseManifest(
       FILE,

@@ -342,7 +342,7 @@ describe("refusing a configuration", () => {
     );
   });
 
-  it("refuses a key that a prototype would answer for", () => {
+  it("refuses a key that objects have by their prototype", () => {
     expect(refusal(`${LEAST}[log]\n__proto__ = 1\n`).code).to.equal("config_syntax");
     expect(refusal(`toString = 1\n${LEAST}`).code).to.equal("config_unknown_key");
   });

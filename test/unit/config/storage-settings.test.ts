@@ -42,14 +42,14 @@ describe("where a run is stored", () => {
     expect(both.params).to.include({ key: "storage.path", otherValue: "postgres://u@db:5432/work" });
   });
 
-  it("has a password in one place, and one only with a Postgres", () => {
+  it("has its password in one place, and only with a Postgres", () => {
     expect(refusal('path = "db"\npassword_file = "pw"').hint).to.include("is for storage.url");
     const twice = refusal(`url = "postgres://u:${SECRET}@db/work"\npassword_file = "pw"`);
     expect(twice.hint).to.include("not in both");
     expect(inspect(twice)).to.not.include(SECRET);
   });
 
-  it("shows no password, wherever it was put", () => {
+  it("shows no password, wherever it was written", () => {
     const config = resolved(`url = "postgres://u:${SECRET}@db/work"`);
     expect(config.storage.postgres?.password()).to.equal(SECRET);
     expect(inspect(config, { depth: null }) + JSON.stringify(config)).to.not.include(SECRET);

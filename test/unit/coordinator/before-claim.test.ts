@@ -192,7 +192,7 @@ describe("a candidate", () => {
       expect(error.row.exit).to.equal(6);
     });
 
-    it("is none where its rows were read before this host saw a later leader", async () => {
+    it("is no rollback where its rows were read before this host saw a later leader", async () => {
       const { store } = cluster;
       await (await lead()).coordinator.stop();
       const look = (): Promise<LeaseRows> => new StorageLease(store, "a candidate").read();
@@ -227,7 +227,7 @@ describe("a candidate", () => {
       expect((await new StorageLease(cluster.store, "a look").read()).lease?.holder).to.equal(null);
     });
 
-    it("emits it, with nothing accepted", async () => {
+    it("emits store_rolled_back with nothing accepted", async () => {
       await (await lead()).coordinator.stop();
       memory.note({ epoch: 3, completion: 12, submitted: 1, done: 1 });
       const events: unknown[] = [];
@@ -237,7 +237,7 @@ describe("a candidate", () => {
       ]);
     });
 
-    it("goes on where that is wanted, above every epoch that was seen, and is counted", async () => {
+    it("is led when the rollback was accepted, above every epoch that was seen, and the rollback is counted", async () => {
       await (await lead()).coordinator.stop();
       memory.note({ epoch: 30, completion: 12, submitted: 40, done: 31 });
       const first = await lead({ acceptsRollback: true });
@@ -249,7 +249,7 @@ describe("a candidate", () => {
       expect((await led()).coordinator.epoch).to.equal(first.coordinator.epoch + 1);
     });
 
-    it("goes on on every host once one has accepted that, and halts on each of them when it goes back again", async () => {
+    it("is led on every host once one host has accepted that, and halts each host when it goes back again", async () => {
       const other = new Memory();
       await (await lead()).coordinator.stop();
       await (await lead({ memory: other })).coordinator.stop();
@@ -307,13 +307,13 @@ describe("a candidate", () => {
       ["an epoch that leaves no room above it", 2n ** 52n, undefined],
       ["an epoch of another store", 99n, "01ARZ3NDEKTSV4RRFFQ69G5FAV" as StoreId],
     ] as const)
-      it(`goes on where that is ${what}`, async () => {
+      it(`leads again where the rollback is ${what}`, async () => {
         const { fatal, coordinator } = await hearing(epochSeen, other);
         expect(fatal).to.deep.equal([]);
         expect(memory.known.epoch).to.equal(coordinator.epoch);
       });
 
-    it("is fenced where somebody leads under it", async () => {
+    it("is fenced where another one leads under that epoch", async () => {
       const listening = await startListeningCoordinator(cluster, { memory });
       closeLater(() => listening.stop());
       const { beats, worker, close } = await workerClient(listening);

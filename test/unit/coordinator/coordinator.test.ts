@@ -219,7 +219,7 @@ describe("a coordinator", () => {
         return listening;
       }
 
-      it("reads the lease, and goes by what stands there", async () => {
+      it("reads the lease, and believes the lease", async () => {
         const { fenced } = await hearing(7n);
         expect(fenced[0]).to.deep.include({ seenEpoch: 1, reason: "another coordinator holds the lease" });
       });
@@ -228,7 +228,7 @@ describe("a coordinator", () => {
         ["that names its own epoch", 0n, undefined],
         ["whose epoch is another store's", 7n, new Uint8Array(16)],
       ] as const)
-        it(`does not look for one ${what}`, async () => {
+        it(`does not read the lease for a worker ${what}`, async () => {
           const { fenced } = await hearing(epochSeen, storeId);
           expect(fenced[0]?.reason).to.equal(`another leader wrote ${EPOCH_KEY}`);
         });

@@ -73,7 +73,7 @@ describe("the charts of the ledger", () => {
       }
     });
 
-  it("are known with the one of keys, by which a program that has no keys refuses the store", async () => {
+  it("are known with the chart of keys, for which a program that has no keys refuses the store", async () => {
     const store = new MemoryStore([keyedStamp()]);
     expect(await checkLedgerCharts(store)).to.equal("readable");
     await adoptLedgerCharts(store, await lead(store));
@@ -83,7 +83,7 @@ describe("the charts of the ledger", () => {
     expect(chartsEntry(...current).value[1]).to.equal(1);
   });
 
-  it("are refused when the one of keys is another", async () => {
+  it("are refused when the chart of keys is another", async () => {
     const other = KNOWN_CHARTS.current.map((one) => (one.chart === "key" ? { ...one, version: "3" } : one));
     const store = new MemoryStore([keyedStamp({ ...KNOWN_CHARTS, current: other })]);
     const error = await failureOf(checkLedgerCharts(store));
@@ -115,7 +115,7 @@ describe("the charts of the ledger", () => {
     expect(await store.get(LEDGER_CHARTS_KEY)).to.equal(undefined);
   });
 
-  it("are known in every version that a ledger of somebody may have", () => {
+  it("are known in every version that a user's ledger may have", () => {
     const { structures } = JSON.parse(readFileSync(LOCK_FILE, "utf8")) as StructureLock;
     for (const { chart, version, structure } of KNOWN_CHARTS.current) {
       const id = chart as keyof KnownCharts["predecessors"];
@@ -221,7 +221,7 @@ describe("a ledger that predecessors of the charts have written", () => {
     expect(error.params["found"]).to.equal("worker-lifecycle 9 (of tomorrow)");
   });
 
-  it("is not changed by a look, nor a second time", async () => {
+  it("is not changed by a read, nor a second time", async () => {
     const store = await ledger();
     const epochRow = await lead(store);
     const before = await store.scan(EVERYTHING);

@@ -121,7 +121,9 @@ describe("the server of the page", () => {
     });
     const unknown = await asked("/item/x");
     expect([unknown.status, JSON.parse(unknown.body)]).to.deep.include(404);
-    expect(unknown.body).to.match(/^\{"ok":false,"error":\{"message":"the run has no item and no worker x"/);
+    expect(unknown.body).to.match(
+      /^\{"ok":false,"error":\{"message":"the run has no item, worker or actor x"/,
+    );
     expect((await asked("/item/away")).status).to.equal(503);
     for (const path of ["/worker/x", "/charts/none", "/item/%ff", "/item", "/etc/passwd", "/../package.json"])
       expect((await asked(path)).status, path).to.equal(404);

@@ -1,5 +1,5 @@
 // The headers that every request carries, and the secrets in them, which nothing that leaves this backend may show.
-import { REDACTED } from "../../../base/safe-text.ts";
+import { isSecretName, REDACTED } from "../../../base/safe-text.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -41,6 +41,11 @@ export function fillHeaders(texts: Readonly<Record<string, string>>, env: Enviro
       return refused(`what the environment gives for the header ${name} is not a text of one line`);
   }
   return { kind: "filled", headers: { fields, secrets: fitSecrets(secrets) } };
+}
+
+/** The values of the variables whose names say that they are secret. */
+export function secretsOf(env: Environment): string[] {
+  return fitSecrets(Object.entries(env).map(([name, value]) => (isSecretName(name) ? (value ?? "") : "")));
 }
 
 /** The text without the secrets. */

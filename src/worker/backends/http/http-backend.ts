@@ -70,7 +70,8 @@ export class HttpBackend implements Backend {
         onDied: (reason: string): void => this.#died(reason),
         onBroken: (reason: string): void => this.#break(reason),
       };
-      this.#server = new LaunchedServer({ ...options, command: spec.launch, ...told });
+      const { secrets } = filled.headers;
+      this.#server = new LaunchedServer({ ...options, command: spec.launch, secrets, ...told });
     }
     const headers: Headers = filled.kind === "filled" ? filled.headers : { fields: {}, secrets: [] };
     this.#shared = {

@@ -18,6 +18,7 @@ import type { Child, Children } from "../../children/child.ts";
 import { Shortage, startPatiently } from "../shortage.ts";
 import { forHowLong, isNearTimeout } from "../trouble-words.ts";
 import { exchange } from "../../../transport/exchange.ts";
+import { secretsOf, withoutSecrets } from "./headers.ts";
 import type { Environment } from "./headers.ts";
 
 /** Needs of a backend that asks a server, from the worker and from its manifest. */
@@ -38,6 +39,8 @@ export interface ServerSurroundings {
 export interface ServerOptions extends ServerSurroundings {
   /** It may hold `{port}`, as the addresses and the variables of the manifest may. */
   readonly command: readonly string[];
+  /** Texts of the headers that no error, event or log line may show; those of the server's environment are found here. */
+  readonly secrets: readonly string[];
   /** One that was ready has died. */
   readonly onDied: (reason: string) => void;
   /** It cannot be started, or does not become ready. Once. */
@@ -75,6 +78,7 @@ const LAST_WORDS_MS = 500;
 export class LaunchedServer {
   readonly #options: ServerOptions;
   readonly #shortage: Shortage;
+  readonly #secrets: readonly string[];
   readonly #closing = new AbortController();
   readonly #ended: Promise<void>;
   #url: string | undefined;
@@ -90,6 +94,7 @@ export class LaunchedServer {
   constructor(options: ServerOptions) {
     this.#options = options;
     this.#shortage = new Shortage(options.clock, options.startTimeoutMs);
+    this.#secrets = [...options.secrets, ...secretsOf({ ...options.env, ...options.spec.env })];
     this.#absentSinceMs = options.clock.monotonicMs();
     this.#ended = this.#keepUp().catch((error: unknown) => this.#giveUp(undefined, describeError(error)));
   }
@@ -200,7 +205,8 @@ export class LaunchedServer {
     const { clock, log } = this.#options;
     child.stdin.end();
     child.stdout.resume();
-    const errors = new ErrorOutput(child.stderr, () => undefined);
+    const hide = (line: string): string => withoutSecrets(line, this.#secrets);
+    const errors = new ErrorOutput(child.stderr, () => undefined, hide);
     const ended = child.exited.then(async (end) => {
       await endOfStreams([child.stderr], LAST_WORDS_MS, clock);
       return describeEnd(end, errors.lastLine);

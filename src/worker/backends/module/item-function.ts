@@ -105,6 +105,6 @@ function keptValue(kept: Uint8Array): unknown {
 
 function jsonBytes(value: unknown, what: string): Uint8Array {
   if (typeof value === "function" || typeof value === "symbol")
-    throw new TypeError(`${what} ${kindOf(value)}, which JSON has not`);
+    throw new TypeError(`${what} ${kindOf(value)}, which JSON cannot hold`);
   return Buffer.from(JSON.stringify(value ?? null));
 }

@@ -47,13 +47,13 @@ describe("what an actor waits for", () => {
     ]);
   });
 
-  it("is said of one that is final, until it is forgotten", () => {
+  it("is described for a final actor, until it is forgotten", () => {
     expect(sentences({ retiresAtMs: NOW_MS + 60_000 })).to.deep.equal([
       "It is final, and is forgotten in 1m 00s.",
     ]);
   });
 
-  it("has words for none", () => {
+  it("is described when it waits for nothing", () => {
     expect(timersText("order/1", [], NOW_MS)).to.equal("Actor order/1 waits for no timer.\n");
     expect(historyText("order/1", [], NOW_MS)).to.equal("No event of actor order/1 has succeeded yet.\n");
     expect(dueText(NOW_MS - 5, NOW_MS)).to.equal("now");

@@ -39,7 +39,7 @@ describe("the table of coordinators", () => {
     expect(leader).to.match(/^10\.0\.0\.1:2 +leader +2026-11-03T09:57:00\.000Z, 3m ago +4 /);
   });
 
-  it("is empty where there is one", () => {
+  it("is empty for a single coordinator", () => {
     expect(coordinatorsText([coordinator(1, leading)], NOW_MS)).to.equal("");
   });
 });

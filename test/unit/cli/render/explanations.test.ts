@@ -264,12 +264,12 @@ describe("the explanation of an item while a release is under way", () => {
     );
   const sentence = "Under way is a release of version 2: rolling, stage 1 of 3 (10%): too few items.";
 
-  it("says so of one that waits, and of no other", () => {
+  it("names the release for an item that waits, and for no other", () => {
     expect(explained({}, madeRelease())).to.contain(sentence);
     expect(explained({ state: "done" }, madeRelease())).to.not.contain("release");
   });
 
-  it("says nothing of one that is over", () => {
+  it("does not mention a release that is over", () => {
     expect(explained({}, madeRelease({ state: "completed" }))).to.not.contain("release");
     expect(explained({}, undefined)).to.not.contain("release");
   });
@@ -356,7 +356,7 @@ describe("the explanation of a worker", () => {
     expect(explained({}, { release })).to.not.contain("Release");
   });
 
-  it("shows some of what it has, and how much more there is", () => {
+  it("shows the first of its items, and how many more there are", () => {
     const holds = Array.from({ length: 25 }, (_, at) => ({
       item: at.toString(16).padStart(64, "0"),
       attempt: 1,
@@ -387,7 +387,7 @@ describe("the list of workers", () => {
     ]);
   });
 
-  it("has a column for it, and says where to read why", () => {
+  it("has a column for the state, and says where to read why", () => {
     expect(workersText([worker({ liveness: "failed" })], line)).to.match(
       /^WORKER +STATE +ITEMS +SLOTS +LOAD .*\n\w+ {2}failed {2}/,
     );
@@ -421,7 +421,7 @@ describe("the trouble of workers", () => {
     expect(troubleLines([worker()])).to.deep.equal([]);
   });
 
-  it("is also that none of its versions is what the run executes, which is no trouble of one that is lost", () => {
+  it("names a worker none of whose versions the run executes, unless that worker is lost", () => {
     const unfitReason = "it does not have version 2 of infer";
     expect(troubleLines([worker({ trouble, unfitReason })])).to.deep.equal([
       `worker ${WORKER}: ${trouble}`,
@@ -430,7 +430,7 @@ describe("the trouble of workers", () => {
     expect(troubleLines([worker({ liveness: "failed", unfitReason })])).to.deep.equal([]);
   });
 
-  it("is told of all where none has the plugin, or the version of it", () => {
+  it("is a lack of all workers where none has the plugin, or the version of it", () => {
     const unfit = worker({ unfitReason: "it does not have version 2 of infer" });
     const bare = worker({ plugins: [] });
     expect(lackOf("infer", [unfit, bare])).to.equal("version");
@@ -446,7 +446,7 @@ describe("the trouble of workers", () => {
 describe("the status of a run", () => {
   const text = (change: Partial<RunStatus>): string => runStatusText(run(change), { kind: "unknown" }, line);
 
-  it("is a block of aligned numbers, without those that are nothing", () => {
+  it("is a block of aligned numbers, without counts that are 0", () => {
     const status = {
       ...({
         state: "sealed",

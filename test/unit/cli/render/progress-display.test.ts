@@ -56,7 +56,7 @@ describe("progress on a terminal", () => {
     expect(terminal.writes.at(-1)).to.contain("  20 done").and.contain("\u001b[4A");
   });
 
-  it("obeys nothing of what it is given to say or to show", () => {
+  it("escapes control characters in every text that it shows", () => {
     display.update(view(10, { failures: { "a\u001b[2J": 1 }, situation: "b\u202e" }));
     display.say("c\u009b2J\u001b[8m");
     const ours = terminal.writes.join("").replace(/\u001b\[(?:\d+[Am]|[JK])|[\r\n]/g, "");
@@ -114,7 +114,7 @@ describe("progress on a terminal", () => {
     expect(terminal.writes.join("")).to.not.match(/\u001b\[\?/);
   });
 
-  it("ends with the last view, and leaves nothing armed and nobody listening", async () => {
+  it("ends with the last view, and leaves no timer and no listener", async () => {
     display.update(view(10));
     display.update(view(200));
     display.end();
@@ -155,7 +155,7 @@ describe("progress into a pipe", () => {
     expect(told(), "once").to.equal(0);
   });
 
-  it("says beside it why items fail, when that is not what was said before", async () => {
+  it("adds a line with why items fail, when the reason is a new one", async () => {
     const clock = new VirtualClock();
     const said: string[] = [];
     const stream = { isTTY: false, write: (text: string) => said.push(text) > 0 } as unknown as DisplayStream;

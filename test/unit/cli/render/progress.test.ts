@@ -39,7 +39,7 @@ describe("progress in a block", () => {
     ]);
   });
 
-  it("says how a release stands, in a line of its own and behind the line", () => {
+  it("says how a release stands, in a line of the block and in the one-line form", () => {
     const release = "release of version 2: held, stage 1 of 3 (10%)";
     expect(lines(80, { release }).slice(-2)).to.deep.equal([
       `  ${release}`,
@@ -62,7 +62,7 @@ describe("progress in a block", () => {
     expect(lines(45, { failureMessages })[2]).to.equal("  4,000 error, such as item 0123456789ab: a\\…");
   });
 
-  it("says what attempts ended with while nothing else has come of any item", () => {
+  it("says how attempts ended while no item is final", () => {
     const failureMessages = [
       { failureClass: "error", message: "no GPU", items: 0, attempts: 12, item: "ab".repeat(32) },
     ];
@@ -109,7 +109,7 @@ describe("progress in a block", () => {
     expect(bar).to.contain("100%");
   });
 
-  it("says how much was submitted while there is more to come", () => {
+  it("says how many items were submitted while more are to come", () => {
     expect(lines(80, { submitted: 2_000, total: 200_000 })[0]).to.contain(
       "126 of 200,000 finished, 2,000 submitted so far",
     );
@@ -144,11 +144,11 @@ describe("progress in a block", () => {
     });
   }
 
-  it("says what it is doing in place of how fast it goes", () => {
+  it("says what it is doing where it does not show a pace", () => {
     expect(lines(80, { situation: "leaving" })[2]).to.equal("  leaving");
   });
 
-  it("says so when there are no workers, and which are late, lost or cordoned", () => {
+  it("says that there are no workers, and which are late, lost or cordoned", () => {
     const workers = { ready: 0, draining: 0, suspected: 0, failed: 0, cordoned: 0, executing: 0, slots: 0 };
     expect(lines(80, { workers })[3]).to.equal("  no workers yet");
     expect(lines(80, { workers: { ...workers, hadSome: true } })[3]).to.equal("  no workers now");
@@ -164,7 +164,7 @@ describe("progress in a block", () => {
 });
 
 describe("progress in a line", () => {
-  it("says the same in short", () => {
+  it("has the same figures as the block", () => {
     expect(progressLine(view())).to.equal(
       "1m 12s: 126 of 200 finished (63%); 3 failed (2 error, 1 timeout); 12/s, 5s to 9s left",
     );

@@ -19,7 +19,7 @@ function textOf(state: RunStatus["state"], change: Partial<RunStatus> = {}, lack
 }
 
 describe("the status of a run", () => {
-  it("says how fast it goes while it goes", () => {
+  it("shows the pace while the run goes on", () => {
     expect(textOf("sealed")).to.contain("left").and.contain("4.0/s");
   });
 
@@ -100,7 +100,7 @@ describe("the status of a run", () => {
   });
 
   for (const state of ["paused", "complete", "cancelled"] as const) {
-    it(`says nothing of how fast it was when it is ${state}`, () => {
+    it(`shows no pace when the run is ${state}`, () => {
       expect(textOf(state)).to.not.match(/left|\/s/);
     });
   }

@@ -65,7 +65,7 @@ describe("a sink of results", () => {
     }
   }
 
-  it("knows one that has failed, also when another one goes on with the file", async () => {
+  it("knows an item that has failed, also when the next sink goes on with the file", async () => {
     const sink = await openResultSink(target());
     const [page] = madePages(20, 4);
     if (page === undefined) throw new Error("there is a page");
@@ -83,7 +83,7 @@ describe("a sink of results", () => {
     }
   });
 
-  it("names one by its id's digits that has no name which can be typed", async () => {
+  it("names an item by the digits of its id when its label cannot be typed", async () => {
     const [page] = madePages(3, 3);
     if (page === undefined) throw new Error("there is a page");
     for (const id of [undefined, "--all", "two words", ""]) {
@@ -94,7 +94,7 @@ describe("a sink of results", () => {
     }
   });
 
-  it("leaves failures among the results when there is no file for them", async () => {
+  it("writes failures among the results when there is no file for them", async () => {
     await writeAll(await openResultSink(target()), 20, 7);
     expect(
       read("out")
@@ -105,14 +105,14 @@ describe("a sink of results", () => {
   });
 
   describe("into a file that is replaced", () => {
-    it("takes away what a writer that is dead has left, and nothing of one that lives", async () => {
+    it("removes temporary files of a dead writer, and none of a live one", async () => {
       const [ofDead, ofAlive] = [".out.4194304.partial", `.out.${process.ppid}.partial`];
       for (const name of [ofDead, ofAlive]) writeFileSync(directory.file(name), "half a li");
       await writeAll(await openResultSink(target({ mode: "replace" })), 3, 3);
       expect(readdirSync(directory.path)).to.have.members([ofAlive, "out"]);
     });
 
-    it("shows the old one until the new one is whole, and leaves nothing else", async () => {
+    it("shows the old file until the new one is whole, and leaves nothing else", async () => {
       writeFileSync(directory.file("out"), "before");
       const sink = await openResultSink(target({ mode: "replace" }));
       for (const page of madePages(20, 7)) await sink.write(page);
@@ -122,7 +122,7 @@ describe("a sink of results", () => {
       expect(readdirSync(directory.path)).to.deep.equal(["out"]);
     });
 
-    it("leaves the old one when it is given up, and nothing beside it", async () => {
+    it("leaves the old file when the writing is given up, and nothing beside it", async () => {
       writeFileSync(directory.file("out"), "before");
       const sink = await openResultSink(target({ mode: "replace" }));
       for (const page of madePages(20, 7)) await sink.write(page);
@@ -131,7 +131,7 @@ describe("a sink of results", () => {
       expect(readdirSync(directory.path)).to.deep.equal(["out"]);
     });
 
-    it("writes to where a link leads, and forgets how far an earlier one that grew there had got", async () => {
+    it("writes to the target of a link, and forgets the progress of an earlier file that grew there", async () => {
       await writeAll(await openResultSink(target()), 3, 3);
       symlinkSync(directory.file("out"), directory.file("link"));
       await writeAll(
@@ -144,14 +144,14 @@ describe("a sink of results", () => {
       expect(readdirSync(directory.path)).to.have.members(["out", "link"]);
     });
 
-    it("puts nothing in the place of what is no file", async () => {
+    it("replaces regular files only", async () => {
       await writeAll(await openResultSink(target({ mode: "replace", output: "/dev/null" })), 3, 3);
       expect(statSync("/dev/null").isCharacterDevice()).to.equal(true);
     });
   });
 
   describe("into a file that grows", () => {
-    it("goes on where the last one ended, and cuts off what a crash has left", async () => {
+    it("goes on where the last sink ended, and cuts off the half line of a crash", async () => {
       const errors = directory.file("errors");
       const first = await openResultSink(target({ errors }));
       for (const page of madePages(12, 4)) await first.write(page);
@@ -188,7 +188,7 @@ describe("a sink of results", () => {
             expect(failed.message).to.include(directory.file(name));
           });
 
-    it("changes nothing when there is nothing new", async () => {
+    it("writes nothing when there are no new results", async () => {
       await writeAll(await openResultSink(target({ format: "csv" })), 20, 7);
       const before = read("out");
       await (await openResultSink(target({ format: "csv" }))).close();
@@ -226,7 +226,7 @@ describe("a sink of results", () => {
     }
 
     for (const name of ["out", "errors"]) {
-      it(`is refused when a byte of ${name} was changed, and not touched; one that 0.1 has begun is believed`, async () => {
+      it(`is refused when a byte of ${name} was changed, and is not touched; a file that 0.1 has begun is accepted`, async () => {
         const wanted = target({ errors: directory.file("errors") });
         await writeAll(await openResultSink(wanted), 20, 7);
         const cursor = read("out.cursor");
@@ -247,7 +247,7 @@ describe("a sink of results", () => {
       });
     }
 
-    it("is refused when its errors file is somebody else's", async () => {
+    it("is refused when its errors file is not rollout's", async () => {
       writeFileSync(directory.file("errors"), "mine");
       const error = await failureOf(openResultSink(target({ errors: directory.file("errors") })));
       expect(error).to.include({ code: "output_not_continued" });
@@ -276,7 +276,7 @@ describe("a sink of results", () => {
       });
 
       for (const gone of ["out", "errors"]) {
-        it(`is written anew when the user has removed ${gone}, and that is told (${format})`, async () => {
+        it(`is written anew when the user has removed ${gone}, which is reported (${format})`, async () => {
           const both = target({ format, errors: directory.file("errors") });
           await writeAll(await openResultSink(both), 20, 7);
           rmSync(directory.file(gone));
@@ -288,7 +288,7 @@ describe("a sink of results", () => {
       }
     }
 
-    it("may be begun otherwise once it was removed", async () => {
+    it("may be begun with other options once it was removed", async () => {
       await writeAll(await openResultSink(target()), 20, 7);
       rmSync(directory.file("out"));
       await writeAll(
@@ -299,7 +299,7 @@ describe("a sink of results", () => {
       expect({ output: read("out"), errors: read("errors") }).to.deep.equal(expected(20, "csv"));
     });
 
-    it("is refused when it was removed and somebody else's stands where its failures go", async () => {
+    it("is refused when it was removed and its errors file is not rollout's", async () => {
       await writeAll(await openResultSink(target()), 20, 7);
       rmSync(directory.file("out"));
       writeFileSync(directory.file("errors"), "mine");
@@ -308,13 +308,13 @@ describe("a sink of results", () => {
       expect(read("errors")).to.equal("mine");
     });
 
-    it("can be begun anew over what stands there", async () => {
+    it("can be begun anew over the present content", async () => {
       await writeAll(await openResultSink(target()), 20, 7);
       await writeAll(await openResultSink(target({ anew: true })), 20, 7);
       expect(read("out").split("\n")).to.have.length(21);
     });
 
-    it("can be looked at beforehand: what would be refused is, and nothing is made", async () => {
+    it("can be checked beforehand: the check refuses what the sink would refuse, and makes no file", async () => {
       await checkResultTarget(target());
       expect(readdirSync(directory.path)).to.deep.equal([]);
       writeFileSync(directory.file("out"), "mine");
@@ -340,7 +340,7 @@ describe("a sink of results", () => {
     }
   });
 
-  it("leaves nothing behind when one of its files cannot be written", async () => {
+  it("leaves no file behind when one of its files cannot be written", async () => {
     for (const mode of ["replace", "grow"] as const) {
       const cannot = target({ mode, output: directory.file("no/out"), errors: directory.file("errors") });
       expect((await failureOf(openResultSink(cannot))).code).to.equal("file_unwritable");
@@ -348,7 +348,7 @@ describe("a sink of results", () => {
     }
   });
 
-  it("says where it cannot write, and what has no room", async () => {
+  it("names the file that it cannot write, and the one for which there is no space", async () => {
     const nowhere = await failureOf(openResultSink(target({ output: directory.file("no/out") })));
     expect(nowhere.code).to.equal("file_unwritable");
     for (const mode of ["replace", "grow"] as const) {
@@ -367,7 +367,7 @@ describe("a sink of results", () => {
     const KILLS = 12;
 
     for (const format of ["jsonl", "csv"] as const) {
-      it(`has written the same in the end as one that was not (${format})`, async () => {
+      it(`has written the same in the end as a sink that was not killed (${format})`, async () => {
         const files = [directory.file("out"), directory.file("errors")];
         let kills = 0;
         for (let start = 0; ; start++) {
@@ -388,7 +388,7 @@ describe("a sink of results", () => {
   });
 
   // So many take 200 MB as objects and 120 MB as lines: a writer that keeps either ends for want of memory.
-  it("holds no more than a page of 400,000 results", async () => {
+  it("holds at most a page of 400,000 results in memory", async () => {
     const args = [
       "--max-old-space-size=64",
       WRITER,

@@ -45,7 +45,7 @@ describe("a process that is kept", () => {
     kept.start();
   });
 
-  it("is started again when it dies, and that is said", async () => {
+  it("is started again when it dies, and the restart is reported", async () => {
     await die(KILLED, 60_000);
     await clock.advance(100);
     expect(lives).to.have.length(2);
@@ -77,7 +77,7 @@ describe("a process that is kept", () => {
     );
   });
 
-  it("is given up at once, with its own words, when it says that it cannot work", async () => {
+  it("is given up at once, with its own error, when it says that it cannot work", async () => {
     const error = { code: "store_corrupt", message: "the database is damaged", hint: "restore a copy" };
     await die({ code: 6, signal: null, error });
     expect(givenUp).to.deep.equal([{ who: "worker 1", error, exit: 6 }]);

@@ -37,7 +37,7 @@ describe("the input of a local run that is a file", () => {
     return lines;
   }
 
-  it("is read once, and known then by what it has", async () => {
+  it("is read once, and recognised later by its content", async () => {
     const text = textOf(MANY);
     const input = await opened(text);
     expect(input.read).to.equal(undefined);
@@ -49,7 +49,7 @@ describe("the input of a local run that is a file", () => {
     expect(await readdir(temporary.path)).to.deep.equal(["in.jsonl"]);
   });
 
-  it("says while it is read how many items it has, by its length", async () => {
+  it("is estimated while it is read: the number of items, by the file's length", async () => {
     const input = await opened(textOf(MANY));
     let expected = 0;
     for await (const line of input.lines()) if (line.length > 0) expected = input.expected;
@@ -67,7 +67,7 @@ describe("the input of a local run that is a file", () => {
     expect(await readAll(await opened(long))).to.have.length(2_000);
   });
 
-  it("gives the items before a line that is none, and names the line", async () => {
+  it("gives the items before a line that is no item, and names the line", async () => {
     const input = await opened(`${textOf(MANY)}{\n${lineOf(1)}`);
     const lines: unknown[] = [];
     const reading = (async () => {
@@ -82,7 +82,7 @@ describe("the input of a local run that is a file", () => {
     expect(input.read).to.equal(undefined);
   });
 
-  it("may get more lines meanwhile: they are for another time", async () => {
+  it("may grow meanwhile: the new lines are left for the next run", async () => {
     const input = await opened(textOf(MANY));
     const lines = await readAll(input, () => appendFile(file(), textOf(3)));
     expect(lines).to.have.length(MANY);
@@ -100,7 +100,7 @@ describe("the input of a local run that is a file", () => {
       expect(input.read).to.equal(undefined);
     });
 
-  it("is another one for a second command when it was edited between them", async () => {
+  it("counts as another input for a second command when it was edited in between", async () => {
     const first = await opened(textOf(2));
     const same = await openInput({ file: file(), kind: "json", lineBytesMax: 100 }, "", announcer);
     closeLater(() => same.close());

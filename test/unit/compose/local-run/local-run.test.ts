@@ -84,7 +84,7 @@ describe("the same request for a local run, a second time", () => {
     expect(counts).to.include({ done: 1, failed: 0 });
   });
 
-  it("is not answered by an outcome that a coordinator has made void while the input was waited for", async () => {
+  it("is not answered by a recorded outcome that a coordinator has made invalid while the input was waited for", async () => {
     const asking = ask(() => forgetFinished(`${path()}/rollout.db`));
     expect(await rejectionOf(asking)).to.equal(STARTED);
   });

@@ -7,7 +7,7 @@ import {
 } from "../../../../src/compose/local-run/local-config.ts";
 
 describe("the settings of a local run", () => {
-  it("are those that do not say where things are", () => {
+  it("are all settings but those that name addresses and files", () => {
     expect(LOCAL_SETTINGS).to.include.members([
       "run.max_attempts",
       "worker.slots",
@@ -34,7 +34,7 @@ describe("the settings of a local run", () => {
     expect(localEnvironment(environment)).to.deep.equal({ PATH: "/bin", ROLLOUT_WORKER_SLOTS: "2" });
   });
 
-  it("that were given as flags go to those whose they are", () => {
+  it("that were given as flags go to the processes that they concern", () => {
     const flags = {
       "max-attempts": "5",
       slots: "3",

@@ -11,7 +11,7 @@ describe("workers that are lost", () => {
 
   beforeEach(() => (lost = new LostWorkers()));
 
-  it("are told of once, when that lasts, and so is that they are back", () => {
+  it("are reported once, when the loss lasts, and once more when they are back", () => {
     const said = [
       at(0, 4),
       at(1, 3, 1),
@@ -30,13 +30,13 @@ describe("workers that are lost", () => {
     expect(said[6]).to.match(/again/);
   });
 
-  it("are not told of when they are back in a moment", () => {
+  it("are not reported when they are back in a moment", () => {
     expect([at(0, 2), at(1, 1, 1), at(3, 2), at(4, 1, 1), at(6, 1, 1), at(6.5, 2), at(20, 2)]).to.deep.equal(
       Array.from({ length: 7 }, () => undefined),
     );
   });
 
-  it("are not those of an earlier run, which nobody has started again", () => {
+  it("do not include workers of an earlier run that were not started again", () => {
     expect([at(0, 0, 4), at(5, 0, 4), at(6, 2, 2), at(20, 2, 0, 2)]).to.deep.equal(
       Array.from({ length: 4 }, () => undefined),
     );

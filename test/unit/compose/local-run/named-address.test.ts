@@ -16,7 +16,7 @@ function named(text: string | undefined): Promise<string> {
 }
 
 describe("the address of a local run that no coordinator leads", () => {
-  it("is the one that its last coordinator had", async () => {
+  it("is the address of its last coordinator", async () => {
     expect(await named(configured("127.0.0.1:4711"))).to.equal("127.0.0.1:4711");
   });
 

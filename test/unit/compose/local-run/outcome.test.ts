@@ -103,14 +103,14 @@ describe("what a local run has come to", () => {
     });
   });
 
-  it("names none where none is known", () => {
+  it("names no reason where none is known", () => {
     expect(outcome({ counts: counts(8, 2) }).lines.slice(1)).to.deep.equal([
       "2 failed (2 error): out.errors.jsonl",
       "to try them again: rollout run in --retry-failed",
     ]);
   });
 
-  it("says of a cancelled run what was done and what never ran, and not to try what is impossible", () => {
+  it("counts for a cancelled run what was done and what never ran, and suggests no command that cannot work", () => {
     const change = {
       end: { kind: "cancelled" },
       items: 78,
@@ -144,7 +144,7 @@ describe("what a local run has come to", () => {
     ]);
   });
 
-  it("speaks of this input where the output has more", () => {
+  it("counts the items of this input where the output has more", () => {
     expect(outcome({ counts: counts(5_000) }).lines).to.deep.equal([
       "10 of this input's 10 done in 3s: out.jsonl, with those before 5,000",
     ]);
@@ -159,7 +159,7 @@ describe("what a local run has come to", () => {
     );
   });
 
-  it("is for a program one object where results go to a file, and one that no result looks like behind them", () => {
+  it("is one object for a program where results go to a file, and an object unlike any result behind printed results", () => {
     const fields = ["state", "total", "done", "failed", "failed_by_class", "failure_messages"];
     const others = [
       "failed_inside",
@@ -190,7 +190,7 @@ describe("what a local run has come to", () => {
       .and.nested.property("summary.state", "given-up");
   });
 
-  it("gives the hint of who runs a command, not of who starts workers", () => {
+  it("gives the hint for a user who runs a command, not the hint for a user who starts workers", () => {
     const error = { code: "backend_broken", message: "it does not start", hint: "start the worker again" };
     const end = { kind: "given-up", reason: { who: "worker 1", error, exit: 2 } } as const;
     const broken = outcome({ end });
@@ -201,7 +201,7 @@ describe("what a local run has come to", () => {
     expect(broken.object).to.have.deep.nested.property("error.hint", broken.error?.match(/\((.*)\)$/)?.[1]);
   });
 
-  it("names the same command to go on where that may get further, and not where something is to be corrected", () => {
+  it("suggests the same command where it may get further, and not where something has to be corrected first", () => {
     const linesOf = (code: string, exit: number | undefined): readonly string[] => {
       const error = { code, message: "it has ended", hint: "do something" };
       return outcome({ end: { kind: "given-up", reason: { who: "worker 1", error, exit } } }).lines;

@@ -69,7 +69,7 @@ describe("watching a local run", () => {
 
   const pace = (): ProgressView["pace"] | undefined => views.at(-1)?.pace;
 
-  it("estimates nothing before everything is submitted, and then only by what was since", async () => {
+  it("estimates nothing before everything is submitted, and then only from what happened since", async () => {
     watch.submitted(500);
     await work(20, 2);
     expect(new Set(views.map((view) => view.pace.kind))).to.deep.equal(new Set(["unknown"]));
@@ -80,7 +80,7 @@ describe("watching a local run", () => {
     expect(pace()).to.have.property("perSecond").within(18, 22);
   });
 
-  it("estimates anew when one more worker has come up", async () => {
+  it("estimates anew when one more worker has joined", async () => {
     watch.submitted(undefined);
     await work(10, 4, 1);
     expect(pace()).to.have.property("kind", "steady");
@@ -90,7 +90,7 @@ describe("watching a local run", () => {
     expect(pace()).to.have.property("perSecond").within(36, 44);
   });
 
-  it("says in a sentence when a worker stops answering, and when it is back, but not while it leaves", async () => {
+  it("reports a worker that stops answering, and its return, but not while the worker leaves", async () => {
     watch.submitted(undefined);
     await work(2, 2);
     const without = { workers: { ready: 3, draining: 0, suspected: 1, failed: 0, cordoned: 0, revoked: 0 } };
@@ -104,14 +104,14 @@ describe("watching a local run", () => {
     expect(said).to.have.length(2);
   });
 
-  it("knows at the end that there were workers", async () => {
+  it("still counts the workers at the end, when they have left", async () => {
     expect(views.at(-1)?.workers.hadSome ?? false).to.equal(false);
     await work(2, 2);
     await work(2, 2, 0);
     expect(views.at(-1)?.workers).to.include({ ready: 0, hadSome: true });
   });
 
-  it("says why nothing finishes, when workers say so, and no longer than that", async () => {
+  it("reports why nothing finishes, for as long as workers say so", async () => {
     const still = { running: 4, finishedPerSecond: [0, 0, 0, 0, 0] };
     await work(2, 0, 4, still);
     expect(views.at(-1)?.situation).to.equal("a worker: waiting for the server (and 1 more)");

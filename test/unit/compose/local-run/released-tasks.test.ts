@@ -55,7 +55,7 @@ describe("the directory of a local run with releases", () => {
     await release.create({}, { stages: [ALL] });
   });
 
-  it("is the candidate's too when that is complete, and stays the first one's", async () => {
+  it("accepts the candidate's manifest when its release is complete, and still the first one", async () => {
     await release.steer({ action: "promote", stage: 1 });
     const runId = await leave();
     for (const asked of [CANDIDATE, FIRST, CANDIDATE]) {
@@ -68,7 +68,7 @@ describe("the directory of a local run with releases", () => {
     expect(await failureOf(claim(keyed))).to.include({ code: "other_run_task" });
   });
 
-  it("is not the candidate's while that is tried, and says which release tries it", async () => {
+  it("refuses the candidate's manifest while the release tries it, and names the release", async () => {
     await leave();
     const refusal = await failureOf(claim(CANDIDATE));
     expect(refusal).to.include({ code: "release_of_task" });
@@ -89,7 +89,7 @@ describe("the directory of a local run with releases", () => {
     expect(said).to.deep.equal([true, true, false]);
   });
 
-  it("is not the candidate's when that is gone", async () => {
+  it("refuses the candidate's manifest when its release has ended otherwise", async () => {
     await release.steer({ action: "abort", reason: "" });
     await leave();
     expect(await failureOf(claim(CANDIDATE))).to.include({ code: "other_run_task" });

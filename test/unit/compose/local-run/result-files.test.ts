@@ -29,7 +29,7 @@ describe("the files of a local run", () => {
     mkdirSync(file("folder"));
   });
 
-  it("are the output and one for failures beside it", async () => {
+  it("are the output and a file for failures beside it", async () => {
     const output = file("new.jsonl");
     expect(await choose({ output })).to.deep.equal({ output, errors: file("new.errors.jsonl") });
     expect(await choose({ output, errors: file("e") })).to.deep.equal({ output, errors: file("e") });
@@ -49,7 +49,7 @@ describe("the files of a local run", () => {
     });
   }
 
-  it("are refused when both are one that is still to be made, by a link", async () => {
+  it("are refused when a link makes both the same file, which does not exist yet", async () => {
     const refusal = await refusalOf({ output: file("dangling"), errors: file("later.jsonl") });
     expect(refusal).to.contain("name the same file");
   });
@@ -67,7 +67,7 @@ describe("the files of a local run", () => {
     );
   });
 
-  it("are refused when they are directories, and the run's own", async () => {
+  it("are refused when they are directories, or files of the run itself", async () => {
     expect(await refusalOf({ output: file("folder") })).to.contain("is a directory: name a file");
     expect(await refusalOf({ output: file("o"), errors: file("folder") })).to.contain("is no file");
     expect(await refusalOf({ output: file("o"), errors: "-" })).to.contain("is no file");
@@ -84,7 +84,7 @@ describe("the files of a local run", () => {
     );
   });
 
-  it("may be a device where the run is kept elsewhere: then failures stand among the results", async () => {
+  it("may be a device where the run's directory is elsewhere; failures then stand among the results", async () => {
     expect(await refusalOf({ output: "/dev/null" })).to.contain("say with --dir");
     expect(await choose({ output: "/dev/null", directory: file("d") })).to.deep.equal({
       output: "/dev/null",

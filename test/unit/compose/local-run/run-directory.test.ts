@@ -53,7 +53,7 @@ describe("the directory of a local run", () => {
     expect(of({ input: "file /b" }), "another input").to.not.equal(of({}));
   });
 
-  it("is gone when nothing came of it, unless it was there before", async () => {
+  it("is removed when the run has recorded nothing, unless it was there before", async () => {
     await (await claim()).discard();
     expect(existsSync(temporary.file("run"))).to.equal(false);
     await (await claim()).close();
@@ -64,7 +64,7 @@ describe("the directory of a local run", () => {
     expect((await claim()).runId, "it was there").to.equal(runId);
   });
 
-  it("is of one run and one task for good, and for its owner alone", async () => {
+  it("belongs to one run and one task for good, and only its owner may read it", async () => {
     const first = await claim();
     const { runId } = first;
     await first.close();
@@ -72,7 +72,7 @@ describe("the directory of a local run", () => {
     expect((await stat(first.path)).mode & 0o077).to.equal(0);
   });
 
-  it("is refused to another task once anything came of it, naming both, and is free again after that", async () => {
+  it("is refused to another task once an item was recorded, naming both, and is left to its own task", async () => {
     const first = await claim();
     const store = await openLevelStore({
       path: first.file("rollout.db"),
@@ -107,7 +107,7 @@ describe("the directory of a local run", () => {
     await next.close();
   });
 
-  it("becomes another task's while nothing came of it, whatever has been there", async () => {
+  it("becomes another task's while nothing was recorded, whatever files are in it", async () => {
     const first = await claim();
     const store = await openLevelStore({
       path: first.file("rollout.db"),
@@ -131,14 +131,14 @@ describe("the directory of a local run", () => {
     expect((await claim(REV)).formerTask).to.equal(undefined);
   });
 
-  it("is refused to a second one at the same time, naming the first", async () => {
+  it("is refused to a second process at the same time, naming the first", async () => {
     await claim();
     const error = await failureOf(claim());
     expect(error).to.include({ code: "run_held" });
     expect(error.message).to.contain(`pid ${process.pid}`);
   });
 
-  it("is refused where something else is, or where its record is damaged", async () => {
+  it("is refused where other files are in it, or where its record is damaged", async () => {
     await mkdir(temporary.file("run"));
     await writeFile(temporary.file("run/cat.jpg"), "");
     expect(await failureOf(claim())).to.include({ code: "run_directory_unusable" });
@@ -162,7 +162,7 @@ describe("the directory of a local run", () => {
     expect((await claim()).runId).to.equal(runId);
   });
 
-  it("waits for what an earlier run's processes hold, and says for whom", async () => {
+  it("waits for the processes of an earlier run that hold it, and names them", async () => {
     const directory = await claim();
     const path = directory.file("rollout.db");
     const holderName = holderNameOf("coordinator", true);
@@ -177,7 +177,7 @@ describe("the directory of a local run", () => {
     expect(waitedFor[0]).to.match(/^the coordinator of rollout run, pid \d+ on host /);
   });
 
-  it("waits for nobody once it is to leave, also when they have gone", async () => {
+  it("stops waiting when the command is interrupted, also when those processes have ended", async () => {
     const directory = await claim();
     const path = directory.file("rollout.db");
     const holderName = holderNameOf("coordinator", true);
@@ -190,7 +190,7 @@ describe("the directory of a local run", () => {
     expect(await failureOf(waiting)).to.include({ code: "interrupted" });
   });
 
-  it("waits not for long for what somebody has started by hand, and says how to go on", async () => {
+  it("waits for a limited time for a process that somebody has started by hand, and says how to go on", async () => {
     let waitedMs = 0;
     const hurried: Clock = {
       ...systemClock,

@@ -83,7 +83,7 @@ describe("the record of a local run's directory", () => {
       await writeFile(temporary.file(`run/${name}`), JSON.stringify(value));
   }
 
-  it("has the same parts when it is read again, and is one file", async () => {
+  it("has the same content when it is read again, and is one file", async () => {
     const first = await claim();
     const finished = { asked, done: 1, failed: 0, failedByClass: {}, lengths: await lengthsOf(asked) };
     await first.keep({ begunBy: BEGUN_BY });
@@ -106,7 +106,7 @@ describe("the record of a local run's directory", () => {
     expect((await recordOf(directory)).paused).to.equal(undefined);
   });
 
-  it("is not taken for none, nor its workers, when the system does not tell", async () => {
+  it("counts as present, as do its workers, when the system cannot tell whether it is there", async () => {
     const directory = await claim();
     await rm(directory.file("task.json"));
     await symlink("task.json", directory.file("task.json"));
@@ -142,7 +142,7 @@ describe("the record of a local run's directory", () => {
     expect([begunBy, results]).to.deep.equal([BEGUN_BY, RESULTS]);
   });
 
-  it("is found after a loss of power from its first change on: its name is synced with that, and not again", async () => {
+  it("is on the disk after a loss of power from its first change on: its name is synced once, with that change", async () => {
     await leaveEarlier();
     const directory = await claim();
     const handle = await open(directory.path);
@@ -161,7 +161,7 @@ describe("the record of a local run's directory", () => {
     expect(syncs).to.equal(1);
   });
 
-  it("is not believed about an outcome whose files are not what they were, nor about another request", async () => {
+  it("does not answer with an outcome whose files have changed, nor for another request", async () => {
     await leaveEarlier();
     const directory = await claim();
     const record = await recordOf(directory);
@@ -173,7 +173,7 @@ describe("the record of a local run's directory", () => {
     expect(await finishedAs(directory.path, record, asked)).to.equal(undefined);
   });
 
-  it("forgets its outcome, and nothing else, before a coordinator may change the database", async () => {
+  it("drops its outcome, and nothing else, before a coordinator may change the database", async () => {
     await leaveEarlier();
     await forgetFinished(temporary.file("run/rollout.db"));
     const record = await recordOf(await claim());
@@ -201,7 +201,7 @@ describe("the record of a local run's directory", () => {
     ["truncated", `{"version":2,"runId"`],
     ["empty", ""],
   ] as const)
-    it(`that is ${how} says what is in danger, and what to put back or to remove`, async () => {
+    it(`that is ${how} is reported with what is in danger, and what to put back or to remove`, async () => {
       await leaveEarlier();
       await writeFile(temporary.file("run/task.json"), text);
       const refused = await failureOf(claim());
@@ -228,7 +228,7 @@ describe("the record of a local run's directory", () => {
     }
   });
 
-  it("of 0.1 is not taken for damaged where a part of it cannot be read", async () => {
+  it("of 0.1 does not count as damaged where a part of it cannot be read", async () => {
     await leaveEarlier();
     await rm(temporary.file("run/results.cursor"));
     await mkdir(temporary.file("run/results.cursor"));

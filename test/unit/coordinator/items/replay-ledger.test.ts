@@ -45,7 +45,7 @@ function costOf({ gets, scans }: WatchedStore): object {
 }
 
 describe("the ledger of a new leader", () => {
-  it("costs what is in flight and not what is done", async () => {
+  it("reads the items in flight and not the finished ones", async () => {
     const costs: object[] = [];
     for (const done of [10, 2_000]) {
       const store = await copyOf(await ledgerWith(done));

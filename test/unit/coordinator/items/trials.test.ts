@@ -95,7 +95,7 @@ describe("an attempt on trial", () => {
     expect(await next()).to.deep.equal(asItWas);
   });
 
-  it("is the candidate's under a later leader too", async () => {
+  it("stays the candidate's under a later leader", async () => {
     await world.submit(["a"]);
     const item = await give(CANDIDATE);
     await world.lead();

@@ -9,7 +9,7 @@ function keyAt(text: string, commit: number): Key {
 }
 
 describe("keys that are waited for", () => {
-  it("are told once, when they stand otherwise than they did", () => {
+  it("are told to the waiting call once, when their state has changed", () => {
     const awaited = new AwaitedKeys();
     const key = keyAt("a", 1);
     awaited.add("a", key);
@@ -23,7 +23,7 @@ describe("keys that are waited for", () => {
     expect(awaited.take()).to.equal(undefined);
   });
 
-  it("are told when they come and when they go", () => {
+  it("are told to the waiting call when they come and when they go", () => {
     const awaited = new AwaitedKeys();
     awaited.add("a", undefined);
     awaited.look([keyAt("a", 0)], []);
@@ -33,7 +33,7 @@ describe("keys that are waited for", () => {
     expect(awaited.take()).to.deep.equal([{ key: "a", standing: "0" }]);
   });
 
-  it("are bounded: the one that was asked for first is forgotten", () => {
+  it("are bounded: the oldest wait is forgotten", () => {
     const awaited = new AwaitedKeys();
     for (let at = 0; at < 1_025; at++) awaited.add(`k${at}`, undefined);
     awaited.add("k1", undefined);

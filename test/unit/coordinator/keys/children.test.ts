@@ -64,7 +64,7 @@ describe("children of actors", () => {
     expect(rig.held).to.deep.equal([]);
   });
 
-  it("that are started again in the step that stops them hear nothing of before", async () => {
+  it("that are started again in the step that stops them receive no earlier message", async () => {
     const rig = await parent();
     await rig.done("a/c", { timers: [timer] });
     await rig.send("a/c old", "a/c older", "a again");
@@ -81,7 +81,7 @@ describe("children of actors", () => {
     expect((await rig.world.view()).state).to.equal("Complete");
   });
 
-  it("that park are stopped all the same", async () => {
+  it("that are parked are stopped all the same", async () => {
     const rig = await parent();
     await rig.fails("a/c");
     await rig.world.ask((answer) => ({ kind: "steerKeys", action: "pause", keys: ["a/c"], answer }));
@@ -112,7 +112,7 @@ describe("children of actors", () => {
     expect(rig.world.state.keys.table.size).to.equal(1);
   });
 
-  it("that have failed to begin and are gone are begun by no retry", async () => {
+  it("that failed to begin and were removed are not begun by a retry", async () => {
     const rig = await ActorRig.start();
     await rig.send("a go");
     await rig.done("a", { children: [start("c")] });
@@ -140,7 +140,7 @@ describe("children of actors", () => {
 });
 
 describe("final actors", () => {
-  it("take nothing more: what waits and what comes fails at once, and parks nothing", async () => {
+  it("take no more events: waiting and new ones fail at once, and park nothing", async () => {
     const rig = await ActorRig.start();
     await rig.send("a go", "a waits");
     await rig.done("a", { ...final("1"), timers: [timer], invocations: [start("i")] });
@@ -154,7 +154,7 @@ describe("final actors", () => {
     expect((await rig.world.view()).state).to.equal("Complete");
   });
 
-  it("fail those who send to them, unless these can do without", async () => {
+  it("fail the senders of messages to them, unless a message is optional", async () => {
     const rig = await ActorRig.start();
     await rig.send("a go", "b go", "c go");
     await rig.done("a", final("1"));

@@ -110,7 +110,7 @@ describe("items from inside", () => {
     expect(item?.origin?.from).to.deep.include({ case: "invocation" });
   });
 
-  it("that an actor was told of, or that nobody wanted, are not retried", async () => {
+  it("that were reported to an actor, or that nobody waits for any more, are not retried", async () => {
     const { rig, operator } = await told();
     const { retried } = await operator.ask((run) => run.retry({}));
     expect(retried).to.equal(1);

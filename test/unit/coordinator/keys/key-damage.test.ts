@@ -51,7 +51,7 @@ describe("a row of a key", () => {
       expect(error.params["key"]).to.equal(how === "gone" ? KEY_NUMBERS_KEY : key);
     });
 
-  it("is looked for and not found where all are whole", async () => {
+  it("is not reported where all rows are whole", async () => {
     const world = await keyedWorld();
     await world.watch(SCRUBBED_MS, world.workers);
     expect([world.fatal, world.state.ledger.scrub.isOver]).to.deep.equal([[], true]);

@@ -200,7 +200,7 @@ describe("the service of keys", () => {
   describe("lets a call wait", () => {
     const WAIT_MS = 4_000;
 
-    it("until the state of the key is another one, and for nothing else", async () => {
+    it("until the state of the key changes, and for no other reason", async () => {
       const { world, worker, keys, clock } = await deskOf();
       await world.submit(["a 1", "a 2"], { keyOf });
       const { after } = await keys.getKey({ key: "a" });
@@ -216,7 +216,7 @@ describe("the service of keys", () => {
       expect([clock.armed, news.end]).to.deep.equal([0, false]);
     });
 
-    it("until the key parks, comes and goes", async () => {
+    it("until the key parks, appears or is removed", async () => {
       const { world, worker, keys, clock } = await deskOf();
       const coming = keys.getKey({ key: "a", after: "0", waitMs: WAIT_MS });
       await eventually("it waits", () => clock.armed > 0);
@@ -237,7 +237,7 @@ describe("the service of keys", () => {
       expect(String(await going)).to.include("a");
     });
 
-    it("and answers with what there is when the time is over, and at once for who knows an older standing", async () => {
+    it("and answers with the present state when the time is over, and at once to a caller that knows an older state", async () => {
       const { world, keys, clock } = await deskOf();
       await world.submit(["a 1"], { keyOf });
       const { after } = await keys.getKey({ key: "a" });
@@ -248,7 +248,7 @@ describe("the service of keys", () => {
       expect((await waiting).after).to.equal(after);
     });
 
-    it("with as many as may, and no trace of them when they have gone", async () => {
+    it("beside at most 1,023 others, and forgets calls that have ended", async () => {
       const { world, keys, clock } = await deskOf();
       await world.submit(["a 1"], { keyOf });
       const { after } = await keys.getKey({ key: "a" });
@@ -264,7 +264,7 @@ describe("the service of keys", () => {
     });
   });
 
-  it("steers keys, and says of each that it cannot why", async () => {
+  it("pauses, resumes, skips and retires keys, and gives the reason for each that it cannot", async () => {
     const { world, worker, keys } = await deskOf();
     await world.submit(["a 1", "a 2", "b 1"], { keyOf });
     await worker.report(

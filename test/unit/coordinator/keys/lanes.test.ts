@@ -65,7 +65,7 @@ describe("invocations of actors", () => {
       expect(rig.held).to.deep.equal(["a: INPUT OF PAY (outcome pay)"]);
     });
 
-  it("that have ended for a state which was left are not heard of in a later one of the same name", async () => {
+  it("whose state was left report no end to a later state of the same name", async () => {
     const rig = await invoking("pay");
     await rig.send("a leave");
     await rig.done("a!run/pay/1");
@@ -92,7 +92,7 @@ describe("invocations of actors", () => {
       expect(await rig.world.countUnder(KEYS_PREFIX)).to.equal(1);
     });
 
-  it("that were left while they waited are dropped by a leader who finds them so", async () => {
+  it("whose state was left while they waited are dropped by the next leader too", async () => {
     const rig = await invoking("pay");
     await rig.fails("a!run/pay/1", false);
     await rig.send("a leave");
@@ -169,7 +169,7 @@ describe("named actions of actors", () => {
     expect(rig.held).to.have.members(["a: more", 'a!do: "mail" (action mail)']);
   });
 
-  it("are skipped by the name of their actor, also when that is gone", async () => {
+  it("are skipped by the name of their actor, also when the actor was removed", async () => {
     const rig = await ActorRig.start();
     await rig.send("a go");
     await rig.done("a", { children: [start("c")] });

@@ -92,7 +92,7 @@ async function imported({ keys }: Desk, lines: readonly string[]): Promise<Impor
 }
 
 describe("keys that go to another run", () => {
-  it("have their state, what waits for them in order, their timers and their pause there", async () => {
+  it("have their state, waiting items in order, timers and pause in the other run", async () => {
     const from = await runToLeave();
     const lines = await exported(from);
     expect(lines.map((line) => (JSON.parse(line) as { key: string }).key)).to.deep.equal(["a", "b", "c"]);
@@ -121,7 +121,7 @@ describe("keys that go to another run", () => {
     expect(to.world.fatal).to.deep.equal([]);
   });
 
-  it("are taken once, whatever has become of them since, and refused where there is another one", async () => {
+  it("are imported once, whatever has happened to them since, and refused where another key of that name is", async () => {
     const from = await runToLeave();
     const lines = await exported(from);
     const to = await deskOf();
@@ -142,7 +142,7 @@ describe("keys that go to another run", () => {
     ]);
   });
 
-  it("have a commit that no state of the run had before", async () => {
+  it("get a commit number that no state of the run had before", async () => {
     const to = await deskOf();
     const worker = await to.world.worker(1, { slots: 1, credit: 1 });
     await to.world.submit(["a 0"], { keyOf });
@@ -162,7 +162,7 @@ describe("keys that go to another run", () => {
     expect((await to.keys.getKey({ key: "a" })).key?.stateCommit).to.be.greaterThan(fresh);
   });
 
-  it("are not told while an item of theirs is with a worker, or has failed", async () => {
+  it("are not exported while an item of theirs is with a worker, or has failed", async () => {
     const desk = await runToLeave();
     const { worker } = desk;
     await worker.ask(2);
@@ -173,7 +173,7 @@ describe("keys that go to another run", () => {
     expect(await exported(desk)).to.include("a: failed");
   });
 
-  it("are refused by a line that is none", async () => {
+  it("are refused when a line of the file is no exported key", async () => {
     const to = await deskOf();
     for (const line of ["{}", "nonsense", `{"rollout_key":2,"key":"a"}`]) {
       const refused = await imported(to, [line]).catch((error: unknown) => error);

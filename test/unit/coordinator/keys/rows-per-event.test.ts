@@ -30,7 +30,7 @@ const numbers = { "meta/ledger": 1, "meta/keys": 1, completions: 1 };
 const settled = { running: 1, done: 1, keys: 1, states: 1 };
 
 describe("an event of an actor costs in rows", () => {
-  it("what an item of a key with a state costs, if it asks for nothing", async () => {
+  it("as much as an item of a key with a state, if it asks for nothing", async () => {
     expect(await rowsOf({})).to.deep.equal({ ...numbers, ...settled });
   });
 
@@ -49,7 +49,7 @@ describe("an event of an actor costs in rows", () => {
     expect(invoked).to.deep.equal({ ...numbers, ...settled, items: 1, ids: 1, keys: 2 });
   });
 
-  it("nothing new without one: the numbers are of the version that earlier programs read", async () => {
+  it("no new row where it asks for nothing: the ledger's numbers have the version that earlier programs read", async () => {
     const rig = await ActorRig.start();
     await rig.send("a go");
     const of = numbersRecordFor(rig.world.state.keys.rows.numbers);

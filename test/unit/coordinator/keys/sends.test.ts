@@ -6,7 +6,7 @@ import { ActorRig, bytes } from "./actor-rig.ts";
 const send = (to: string, text: string, isOptional = false): Send => ({ to, event: bytes(text), isOptional });
 
 describe("messages of actors", () => {
-  it("arrive in the order in which they were sent, with what they are from", async () => {
+  it("arrive in the order in which they were sent, with their sender", async () => {
     const rig = await ActorRig.start();
     await rig.send("a go");
     await rig.done("a", { sends: [send("b", "one"), send("b", "two"), send("a", "self")] });
@@ -51,7 +51,7 @@ describe("messages of actors", () => {
     expect(rig.world.state.ledger.failureMessages.top(1)[0]?.message).to.match(/partition 0 has 2 keys/);
   });
 
-  it("are passed over where nobody is, if they may be", async () => {
+  it("are dropped where the receiver does not exist, if they are optional", async () => {
     const rig = await ActorRig.start();
     await rig.send("a go");
     await rig.done("a", { sends: [send("b", "one", true), send("c", "two"), send("c", "three", true)] });
@@ -61,7 +61,7 @@ describe("messages of actors", () => {
     expect(rig.held).to.deep.equal(["c: three (mail of a)"]);
   });
 
-  it("are counted apart from what was submitted, and do not keep a sealed run from its end", async () => {
+  it("are counted apart from submitted items, and do not keep a sealed run open", async () => {
     const rig = await ActorRig.start();
     await rig.send("a go");
     await rig.world.seal();

@@ -40,7 +40,7 @@ describe("states of versions", () => {
   const start = (isChecked = true): Promise<World> =>
     World.start({ store: new MemoryStore(), seed: 1, keys: { totalPartitions: 8 }, isChecked });
 
-  it("never give an item of a state of version 2 to a worker that has 1, also not when the other one is gone", async () => {
+  it("never bring an item with a state of version 2 to a worker of version 1, also when the worker of version 2 has left", async () => {
     // Work that waits beside a worker with room is what its checks look for, and what is wanted here.
     const world = await start(false);
     const [older, newer] = [await workerOf(world, 1, 1), await workerOf(world, 2, 2)];
@@ -58,7 +58,7 @@ describe("states of versions", () => {
     expect((await only(newer)).text).to.equal("a 2");
   });
 
-  it("that only one worker goes on from are tried there again, and wait for no other worker", async () => {
+  it("that only one worker can read are tried there again, and wait for no other worker", async () => {
     const world = await start();
     const [older, newer] = [await workerOf(world, 1, 1), await workerOf(world, 2, 2)];
     await world.submit(["a 1", "a 2"], { keyOf });
@@ -97,7 +97,7 @@ describe("states of versions", () => {
     expect([stated.text, newer.texts, older.texts]).to.deep.equal(["a 2", ["a 2"], []]);
   });
 
-  it("let a worker of an older version have what has no state of a later one, behind what has", async () => {
+  it("let a worker of an older version have other keys' items behind an item with a later state", async () => {
     const world = await start();
     const [older, newer] = [await workerOf(world, 1, 1), await workerOf(world, 2, 2)];
     await world.submit(["a 1", "a 2", "b 1"], { keyOf });

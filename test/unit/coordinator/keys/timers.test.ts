@@ -33,7 +33,7 @@ describe("timers of actors", () => {
     expect(await world.countUnder(TIMERS_PREFIX)).to.equal(0);
   });
 
-  it("go off once, over a takeover in the middle of a month", async () => {
+  it("fire once, over a takeover in the middle of a month", async () => {
     const rig = await armed(timer("t", MONTH_MS));
     rig.world.pass(MONTH_MS - 10);
     await rig.takeOver();
@@ -56,7 +56,7 @@ describe("timers of actors", () => {
     expect(rig.held).to.deep.equal(["a: after t (timer t)"]);
   });
 
-  it("end with the commit that leaves them, also when their event waits already", async () => {
+  it("end with the commit that leaves their state, also when their event waits already", async () => {
     const rig = await armed(timer("t", 1_000), timer("u", 500));
     await rig.send("a leave");
     await rig.pass(500);
@@ -80,13 +80,13 @@ describe("timers of actors", () => {
     expect(rig.held).to.deep.equal(["a: after t (timer t)"]);
   });
 
-  it("send mail to others when they are due", async () => {
+  it("send messages to others when they are due", async () => {
     const rig = await armed(timer("t", 1_000, "b"));
     await rig.pass(1_000);
     expect(rig.held).to.deep.equal(["b: after t (mail of a)"]);
   });
 
-  it("keep a sealed run from its end, and a cancelled one is rid of them", async () => {
+  it("keep a sealed run open, and are removed when the run is cancelled", async () => {
     const rig = await armed(timer("t", 1_000));
     const { world } = rig;
     await world.seal();

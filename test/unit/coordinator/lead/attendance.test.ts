@@ -133,7 +133,7 @@ describe("a coordinator among others", () => {
 
   const beats = (count: number): Promise<void> => clock.advance(count * TIMING.renewalMs);
 
-  it("names the leader that it follows, by its row", async () => {
+  it("knows the leader that it follows by the leader's row", async () => {
     const [leader, follower] = [await attend(1), await attend(2)];
     expect(follower.attendance.leader).to.equal(undefined);
     await leader.lead();
@@ -148,7 +148,7 @@ describe("a coordinator among others", () => {
     expect(follower.events.of("coordinator_following")).to.have.length(1);
   });
 
-  it("shows who is there, with role and epoch, to everybody", async () => {
+  it("shows each coordinator, with role and epoch, to all of them", async () => {
     const [leader, follower] = [await attend(1), await attend(2)];
     await leader.lead();
     await beats(3);
@@ -198,7 +198,7 @@ describe("a coordinator among others", () => {
     expect(row).to.include({ role: "Leader", heartbeat: 7, electedAtWallMs: null });
   });
 
-  it("sees who comes while its own row is not taken, and writes one at a time", async () => {
+  it("sees new coordinators while its own row is not written, and writes one row at a time", async () => {
     const stalling = new StallingStore(shared);
     const follower = await attend(1, { store: stalling });
     const answer = stalling.stall();
@@ -224,7 +224,7 @@ describe("a coordinator among others", () => {
     expect(await shared.get(coordinatorKey(follower.incarnation))).to.equal(undefined);
   });
 
-  it("waits for a successor that has only just come, and for none that does not", async () => {
+  it("waits for a successor that has just come, and not for one that does not come", async () => {
     const leader = await attend(1);
     await leader.lead();
     const alone = leader.attendance.awaitSuccessor();
@@ -238,7 +238,7 @@ describe("a coordinator among others", () => {
     await follower.attendance.stop();
   });
 
-  it("stands behind all others when it has made room, until it has seen another one lead", async () => {
+  it("ranks behind all others when it has resigned, until it has seen another one lead", async () => {
     const [former, next] = [await attend(1), await attend(2)];
     await former.lead();
     await beats(3);
@@ -280,7 +280,7 @@ describe("a coordinator among others", () => {
   });
 
   // The wait for a standby may have been cancelled: such a claim is seen, leads nobody, and is lost with a promotion.
-  it("calls an epoch one that was led under when its leader publishes, and not when its claim is seen", async () => {
+  it("counts an epoch as led when its leader publishes a snapshot, and not when its claim is seen", async () => {
     const epochs: Epoch[] = [];
     const [leader, follower] = [
       await attend(1),
@@ -344,7 +344,7 @@ describe("a coordinator among others", () => {
     expect(rehearsals).to.equal(2);
   });
 
-  it("says aloud that a rehearsal failed, and goes on", async () => {
+  it("logs that a rehearsal failed, and goes on", async () => {
     const snapshot = { epoch: 0 as Epoch, number: 1, cursors: new Map(), usage: new Map() };
     const counts = { nextSequence: 0, nextCompletion: 0, pending: 0, inFlight: 0, done: 0, failed: 0 };
     await shared.commit(batchOf({ puts: [snapshotEntry({ ...snapshot, ...counts })] }));
@@ -355,7 +355,7 @@ describe("a coordinator among others", () => {
   });
 
   describe("asked who leads", () => {
-    it("says to come back soon while the leader renews, and sooner when it has let go of the lease", async () => {
+    it("tells the caller to come back soon while the leader renews, and sooner when the lease is free", async () => {
       const [leader, follower] = [await attend(1), await attend(2)];
       await follower.see();
       expect(follower.attendance.retryAfterMs).to.equal(250);
@@ -371,7 +371,7 @@ describe("a coordinator among others", () => {
       expect(follower.attendance.retryAfterMs).to.equal(100);
     });
 
-    it("says when a lease that is not renewed can be taken, and never puts off for long", async () => {
+    it("tells the caller when a lease that is not renewed can be taken, and never names a long time", async () => {
       const [leader, follower] = [await attend(1), await attend(2)];
       await leader.lead();
       await follower.see();
@@ -412,7 +412,7 @@ describe("a coordinator among others", () => {
       ]);
     });
 
-    it("judges no worker by a silence that may be its own fault, until one is heard", async () => {
+    it("judges no worker by a silence that its own network may cause, until one worker is heard", async () => {
       const { leader } = await unheard([deaf, deaf]);
       await beats(1);
       expect(leader.holdsJudgement).to.equal(false);
@@ -436,7 +436,7 @@ describe("a coordinator among others", () => {
       expect(leader.leader.gaveUp).to.have.length(1);
     });
 
-    it("does not take what was said of the leader before for its own", async () => {
+    it("does not count reports about the leader before it", async () => {
       const [former, leader] = [await attend(1), await attend(2)];
       const followers = [await attend(3, { hears: deaf }), await attend(4, { hears: deaf })];
       await former.lead();

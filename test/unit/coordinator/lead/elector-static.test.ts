@@ -38,7 +38,7 @@ describe("the elector of a store that one process has", () => {
     expect(await elector.isLeader()).to.equal(true);
   });
 
-  it("reads the store for those who doubt it, once a second at most, and goes on", async () => {
+  it("reads the store at most once a second when a worker doubts it, and goes on", async () => {
     await campaign();
     store.gets = 0;
     for (let time = 0; time < 20; time++) expect(await elector.isLeader({ doubted: true })).to.equal(true);
@@ -49,7 +49,7 @@ describe("the elector of a store that one process has", () => {
     expect(lost).to.deep.equal([]);
   });
 
-  it("has lost, once, when another stands there, and then writes nothing", async () => {
+  it("has lost, once, when the row names another holder, and then writes nothing", async () => {
     await campaign();
     await new StorageLease(store, "other").claim();
     expect(await elector.isLeader({ doubted: true })).to.equal(false);

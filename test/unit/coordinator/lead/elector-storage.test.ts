@@ -124,7 +124,7 @@ describe("the elector of a store that is shared", () => {
       expect(challenger.won?.epoch).to.equal(1);
     });
 
-    it("not while it is renewed, however long that is", async () => {
+    it("not while its holder renews it, however long that lasts", async () => {
       const holder = await leader();
       const challenger = stand("b");
       await clock.advance(120_000);
@@ -169,7 +169,7 @@ describe("the elector of a store that is shared", () => {
       expect(slow.elector.mayAct()).to.equal(true);
     });
 
-    it("by its own name once the store answers, when nobody could tell it that it had", async () => {
+    it("when its own name is in the row as the store answers again, though the answer to its claim was lost", async () => {
       const candidate = stand("a");
       candidate.store.mood = "unanswered";
       await clock.advance(TIMING.renewalMs);
@@ -328,7 +328,7 @@ describe("the elector of a store that is shared", () => {
       expect(elector.mayAct()).to.equal(true);
     });
 
-    it("says no before it has led, and has lost when it finds another in its place", async () => {
+    it("answers no before it has led, and has lost when the row names another holder", async () => {
       const candidate = stand("a");
       expect(await candidate.elector.isLeader()).to.equal(false);
       await clock.advance();

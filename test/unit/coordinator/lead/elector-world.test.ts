@@ -270,7 +270,7 @@ function expectOrder({ won, written }: World): void {
 }
 
 describe("coordinators in trouble", () => {
-  it("are never two that act on the store, epochs grow, and one leads when the trouble is over", async () => {
+  it("never act on the store as two leaders, epochs grow, and one leads when the trouble is over", async () => {
     await fc.assert(
       fc.asyncProperty(troubles(0.2, 3), async (trouble) => {
         const { world, rulers } = await live(trouble);
@@ -285,7 +285,7 @@ describe("coordinators in trouble", () => {
     );
   });
 
-  it("are never two that believe that they may, while their clocks agree within a tenth", async () => {
+  it("never believe as two that they lead, while their clocks agree within a tenth", async () => {
     await fc.assert(
       fc.asyncProperty(troubles(0.1, 3), async (trouble) => {
         const { world, believers } = await live(trouble);

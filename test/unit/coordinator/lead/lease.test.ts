@@ -82,7 +82,7 @@ describe("the lease", () => {
       expect((await new StorageLease(store, "a").claim()).epoch).to.equal(5);
     });
 
-    it("again when somebody else was faster", async () => {
+    it("again when another process was faster", async () => {
       const commit = store.commit.bind(store);
       store.commit = async (batch) => {
         store.commit = commit;
@@ -93,7 +93,7 @@ describe("the lease", () => {
       expect(await leadershipIn(store)).to.deep.equal({ lease: [1, "a"], epoch: 1 });
     });
 
-    it("in vain, and says so, when somebody else is always faster", async () => {
+    it("in vain, and reports it, when another process is always faster", async () => {
       const commit = store.commit.bind(store);
       let rivals = 0;
       const rival = new StorageLease({ ...bound(store), commit: (batch: Batch) => commit(batch) }, "rival");
@@ -165,7 +165,7 @@ describe("the lease", () => {
       expect(await lease.renew()).to.have.property("kind", "unclear");
     });
 
-    it("is another's when another stands there", async () => {
+    it("is lost when the row names another holder", async () => {
       const lease = await held({ kind: "fail_after" });
       await new StorageLease(store, "other").claim();
       expect(await lease.renew()).to.deep.equal({ kind: "fenced", seenEpoch: 1 });

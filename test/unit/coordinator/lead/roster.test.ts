@@ -152,20 +152,20 @@ describe("the coordinators that there are", () => {
     expect(mayTry(0, { ...WILLING, weight: 10 })).to.equal(true);
   });
 
-  it("have nobody wait for a leader that was, or for one that has just made room", async () => {
+  it("wait neither for the former leader nor for a coordinator that has just resigned", async () => {
     const leader = await join("10.0.0.2:1", { weight: 5, role: "Leader" });
     const unwilling = await join("10.0.0.3:1", { weight: 5, isWilling: false });
     await beats(3, leader, unwilling);
     expect(mayTry(0)).to.equal(true);
   });
 
-  it("take over again after making room only if nobody else does", async () => {
+  it("take over again after resigning only if no other one does", async () => {
     const standing = { ...WILLING, isWilling: false };
     await beats(3, await join("10.0.0.2:1"));
     expect([mayTry(TIMING.ttlMs - 1, standing), mayTry(TIMING.ttlMs, standing)]).to.deep.equal([false, true]);
   });
 
-  it("are not judged before those that live could be seen, nor after the store was away", async () => {
+  it("are not judged before live ones could be seen, nor right after the store was away", async () => {
     const other = await join("10.0.0.2:1", { weight: 5 });
     await roster.look();
     expect(mayTry(60_000)).to.equal(false);
@@ -183,7 +183,7 @@ describe("the coordinators that there are", () => {
     expect([present(), mayTry(0)]).to.deep.equal([["10.0.0.2:1"], false]);
   });
 
-  it("are no reason to wait where there are none", async () => {
+  it("cause no wait where there are none", async () => {
     await roster.look();
     expect(mayTry(0)).to.equal(true);
   });
@@ -210,7 +210,7 @@ describe("the coordinators that there are", () => {
       expect(roster.candidacy(majority, 0, leader.incarnation).hasQuorum).to.equal(false);
     });
 
-    it("count by weight", async () => {
+    it("count by their weight", async () => {
       const heavy = await join("10.0.0.2:1", { weight: 3 });
       await beats(6, heavy);
       expect([hasQuorum(), hasQuorum({ ...majority, weight: 4 })]).to.deep.equal([true, true]);

@@ -99,7 +99,7 @@ describe("a store that does not answer", () => {
     expect(said().slice(1)).to.deep.equal(['store_answering {"for_ms":100}']);
   });
 
-  it("to a commit that need not be on stable storage is nothing to say", async () => {
+  it("to a commit that need not be on stable storage is not reported", async () => {
     void commit("flush");
     await clock.advance(60_000);
     expect(said()).to.deep.equal([]);
@@ -116,7 +116,7 @@ describe("a store that does not answer", () => {
     expect(said()).to.deep.equal([]);
   });
 
-  it("is said from the oldest commit that waits", async () => {
+  it("is reported from the oldest waiting commit on", async () => {
     void commit();
     await clock.advance(1_000);
     void commit();

@@ -47,7 +47,7 @@ describe("what a host remembers of a store", () => {
     accepted: fc.nat(2),
   });
 
-  it("comes to the same in whatever order processes take it over from each other", () => {
+  it("comes to the same in whatever order processes merge what they have seen", () => {
     fc.assert(
       fc.property(remembered, remembered, remembered, (one, two, three) => {
         expect(laterOf(one, two)).to.deep.equal(laterOf(two, one));
@@ -57,7 +57,7 @@ describe("what a host remembers of a store", () => {
     );
   });
 
-  it("does not believe in epochs that leave no room for others", () => {
+  it("rejects epochs so high that no later one would fit", () => {
     expect([0, 7, 2 ** 51].map(isBelievable)).to.deep.equal([true, true, true]);
     expect([-1, 0.5, 2 ** 51 + 1, Infinity].map(isBelievable)).to.deep.equal([false, false, false, false]);
   });

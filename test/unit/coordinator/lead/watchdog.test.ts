@@ -82,12 +82,12 @@ describe("the watchdog", () => {
     expect(run([guards(0, 4_000), guards(1_000, 5_000)])).to.deep.include({ abortedMs: 5_500, said: [7] });
   });
 
-  it("leaves the last word to a main thread that takes it, and aborts if that is all it does", () => {
+  it("leaves the last word to the main thread if that says it in time, and aborts if it does nothing more", () => {
     const speaks = { atMs: 4_200, act: () => void expect(takeLastWord(cells)).to.equal(true) };
     expect(run([guards(0, 4_000), speaks])).to.deep.include({ abortedMs: 5_700, said: [] });
   });
 
-  it("lets a process that was stopped for long go by itself first", () => {
+  it("lets a process that was stopped for long end by itself first", () => {
     // Its deadline was over long before the thread runs again.
     guardCells(cells, epoch(7), -100_000);
     const speaks = { atMs: 300, act: () => void takeLastWord(cells) };
@@ -106,7 +106,7 @@ describe("the watchdog", () => {
     });
   });
 
-  it("gives the last word to one of two", () => {
+  it("gives the last word to one of the two threads", () => {
     expect([takeLastWord(cells), takeLastWord(cells)]).to.deep.equal([true, false]);
   });
 

@@ -57,7 +57,7 @@ describe("the most frequent messages of failures", () => {
     expect(shown(10).map(([, , message]) => message)).to.deep.equal(different);
   });
 
-  it("say nothing of what was cancelled", () => {
+  it("contain no item that was cancelled", () => {
     fail(3, met("the run was cancelled", "cancelled"));
     expect(shown()).to.deep.equal([]);
   });
@@ -87,7 +87,7 @@ describe("the most frequent messages of failures", () => {
     expect(shown()).to.deep.equal([]);
   });
 
-  it("take so much memory and no more, keep what is frequent, and count nothing that was not there", () => {
+  it("take a bounded amount of memory, keep the frequent ones, and never count too high", () => {
     messages = new FailureMessages(8);
     const words = Array.from({ length: 500 }, (_, at) =>
       String.fromCharCode(97 + (at % 26), 97 + Math.floor(at / 26)),

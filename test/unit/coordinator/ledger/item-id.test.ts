@@ -1,7 +1,13 @@
 import { createHash } from "node:crypto";
 import { expect } from "chai";
 import type { ItemContent } from "../../../../src/coordinator/ledger/place.ts";
-import { ITEM_ID_BYTES, itemIdOf, itemIdText, itemKeyOf } from "../../../../src/coordinator/ledger/place.ts";
+import {
+  eventItemIdOf,
+  ITEM_ID_BYTES,
+  itemIdOf,
+  itemIdText,
+  itemKeyOf,
+} from "../../../../src/coordinator/ledger/place.ts";
 import fc from "fast-check";
 
 const TASK = new Uint8Array(32).fill(1);
@@ -29,7 +35,7 @@ describe("the id of an item", () => {
     for (const [parts, text] of golden) expect(itemIdText(itemIdOf(contentOf(parts)))).to.equal(text);
   });
 
-  it("is of one recipe, however large the payload", () => {
+  it("is made in one way, however large the payload", () => {
     for (const bytes of [0, 1, 16_384, 16_385, 100_000]) {
       const lengths = Buffer.alloc(16);
       for (const [at, length] of [TASK.length, bytes, 3, 7].entries()) lengths.writeUInt32BE(length, 4 * at);
@@ -42,6 +48,18 @@ describe("the id of an item", () => {
       const id = itemIdOf(contentOf({ payload, key: "é!", sampleIndex: 7 }));
       expect(Buffer.from(id).equals(recipe.update("é!").digest()), String(bytes)).to.equal(true);
     }
+  });
+
+  it("is made of the key and the event id where its input names one, whatever the payload", () => {
+    const lengths = Buffer.alloc(12);
+    for (const [at, length] of [TASK.length, 3, 2].entries()) lengths.writeUInt32BE(length, 4 * at);
+    const recipe = createHash("sha256")
+      .update("rollout event 1\0")
+      .update(lengths)
+      .update(TASK)
+      .update("é!e7");
+    const id = eventItemIdOf({ taskDigest: TASK, key: "é!", eventId: "e7" });
+    expect(Buffer.from(id).equals(recipe.digest())).to.equal(true);
   });
 
   it("is the same for the same content and another for any other", () => {
@@ -67,7 +85,7 @@ describe("the id of an item", () => {
     expect(new Set(texts).size).to.equal(3);
   });
 
-  it("tells numbers apart that a parser would make one of", () => {
+  it("differs for numbers that a parser would make equal", () => {
     const [one, other] = ["12345678901234567890", "12345678901234567891"].map((text) =>
       itemIdText(itemIdOf(contentOf({ payload: Buffer.from(text) }))),
     );

@@ -20,6 +20,12 @@ describe("readings of items", () => {
     expect(lookups.size).to.equal(0);
   });
 
+  it("hold where the first one finds no item", () => {
+    const question = {};
+    lookups.begin("item", question);
+    expect(lookups.end("item", question, undefined)).to.equal(true);
+  });
+
   it("do not hold when the item has moved, and hold when they are asked for again", () => {
     const question = {};
     lookups.begin("item", question);

@@ -55,7 +55,7 @@ describe("a place", () => {
     expect(placeOf(3, 0) > laneEnd(4)).to.equal(true);
   });
 
-  it("lies behind all without a key in its lane when its item has one, and says the same of itself", () => {
+  it("sorts behind all places without a key in its lane when its item has one, and its text shows that", () => {
     fc.assert(
       fc.property(priority, sequence, (lane, number) => {
         const place = keyedPlaceOf(lane, number);
@@ -71,7 +71,7 @@ describe("a place", () => {
     );
   });
 
-  it("lies apart from those with a key when nobody submitted its item, and says the same of itself", () => {
+  it("of an item from inside is apart from those of submitted items, and its text shows that", () => {
     fc.assert(
       fc.property(priority, sequence, (lane, number) => {
         const place = insidePlaceOf(lane, number);

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 import { keyedPlaceOf, placeOf } from "../../../../src/coordinator/ledger/place.ts";
 import type { Place } from "../../../../src/coordinator/ledger/place.ts";
-import { isParticular, Shelf } from "../../../../src/coordinator/ledger/shelf.ts";
+import { isParticular, isUnharmed, Shelf } from "../../../../src/coordinator/ledger/shelf.ts";
 import type { Taker } from "../../../../src/coordinator/ledger/shelf.ts";
 import { workerId } from "../../../support/world-worker.ts";
 
@@ -12,6 +12,7 @@ interface Item {
   readonly weight: number;
   readonly returned: { readonly budgets: typeof UNHARMED & { readonly failedBy: string } } | null;
   readonly checkpoint: null;
+  readonly keyed?: { readonly stateVersion: number };
 }
 
 const UNHARMED = { charged: 0, lost: 0, isApart: false, tried: "" };
@@ -38,13 +39,13 @@ describe("the shelf of items that are not for everybody", () => {
     shelf = new Shelf();
   });
 
-  it("is for what somebody has failed", () => {
+  it("is for items that a worker has failed", () => {
     expect(isParticular({ key: a, weight: 1, returned: null, checkpoint: null })).to.equal(false);
     expect(isParticular(item(a, ""))).to.equal(false);
     expect(isParticular(item(a, one))).to.equal(true);
   });
 
-  it("gives a worker the first of what others have failed", () => {
+  it("gives a worker the first of the items that other workers have failed", () => {
     for (const [key, by] of [
       [c, one],
       [a, two],
@@ -60,13 +61,13 @@ describe("the shelf of items that are not for everybody", () => {
     );
   });
 
-  it("gives a worker what it has failed itself after a minute", () => {
+  it("gives a worker an item that it has failed itself after a minute", () => {
     shelf.put(item(a, one), 5_000);
     expect(shelf.peek(taker(one, { nowMs: 64_999 }))).to.equal(undefined);
     expect(shelf.peek(taker(one, { nowMs: 65_000 }))?.key).to.equal(a);
   });
 
-  it("gives what nobody has failed to anybody, in order with the rest", () => {
+  it("gives an item that no worker has failed to any worker, in order with the rest", () => {
     shelf.put(item(b, ""), 0);
     shelf.put(item(a, one), 0);
     expect([shelf.peek(taker(one))?.key, shelf.peek(taker(two))?.key]).to.deep.equal([b, a]);
@@ -87,7 +88,28 @@ describe("the shelf of items that are not for everybody", () => {
     expect(shelf.peek(taker(one, { takesKeys: false }))?.key).to.equal(d);
   });
 
-  it("knows what it has, and forgets what is removed", () => {
+  it("gives an item with a state of its key to a worker that goes on from that version, and to none of an older one", () => {
+    shelf.put({ ...item(keyedPlaceOf(0, 2), two), keyed: { stateVersion: 2 } }, 0);
+    const keyOf = (stateVersion: number): Place | undefined => shelf.peek(taker(one, { stateVersion }))?.key;
+    expect([1, 2, 3].map(keyOf)).to.deep.equal([undefined, keyedPlaceOf(0, 2), keyedPlaceOf(0, 2)]);
+  });
+
+  it("has items that a release may try: of none was an attempt charged or lost, and that release has not tried them", () => {
+    const behind = [
+      {},
+      { charged: 1 },
+      { lost: 1 },
+      { isApart: true },
+      { tried: "this" },
+      { tried: "other" },
+    ];
+    expect(behind.map((parts) => isUnharmed({ ...UNHARMED, ...parts }, "this"))).to.deep.equal([
+      ...[true, false, false, false],
+      ...[false, true],
+    ]);
+  });
+
+  it("lists its items, and forgets removed ones", () => {
     shelf.put(item(a, one), 0);
     shelf.put(item(b, ""), 0);
     expect([shelf.size, shelf.has(a), shelf.has(b), shelf.has(c)]).to.deep.equal([2, true, true, false]);

@@ -30,12 +30,12 @@ describe("the ledger's numbers", () => {
     expect(new Tally(readBack(tally)).numbers).to.deep.equal(tally.numbers);
   });
 
-  it("are zero when nothing was written", () => {
+  it("are zero in a new ledger", () => {
     expect(new Tally().numbers).to.deep.equal(readBack(new Tally()));
     expect(new Tally().pending).to.equal(0);
   });
 
-  it("do not change in the hands of whoever has asked for them", () => {
+  it("do not change in a copy that a caller holds", () => {
     const tally = new Tally();
     const before = tally.numbers;
     tally.added("items", recordOf("one"));

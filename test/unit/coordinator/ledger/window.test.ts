@@ -175,7 +175,7 @@ describe("a window over a segment", () => {
     expect(segment.drain()).to.have.length(2);
   });
 
-  it("is low, and asks, until it has everything", () => {
+  it("reports that it is low, and asks for more, until it has everything", () => {
     const segment = new Segment();
     for (let number = 0; number < 3; number++) segment.put(number);
     expect(segment.window.peek()).to.equal(undefined);
@@ -226,7 +226,7 @@ describe("a window over a segment", () => {
     expect(segment.take()).to.equal(keyOf(3));
   });
 
-  it("stays within its bounds when thousands of entries are put before its own", () => {
+  it("stays within its bounds when thousands of entries are put before its first one", () => {
     const segment = new Segment();
     for (let number = 50_000; number < 58_000; number++) segment.put(number);
     segment.settle();

@@ -98,7 +98,7 @@ describe("a row that cannot be read", () => {
       expect(await verifyLedger(store, numbers)).to.equal(undefined);
     });
 
-  it("is not there at all: the numbers that counted it say so", async () => {
+  it("is reported by the numbers that counted it when it is missing", async () => {
     for (const prefix of ["done/", "workers/"]) {
       const [row] = await ledger.rowsUnder(prefix);
       if (row === undefined) throw new Error(`no row under ${prefix}`);

@@ -1,7 +1,7 @@
 // Attempts of two versions with one worker at the same time: fetched beforehand, stolen, handed back, given in answer to a call.
 import { expect } from "chai";
 import type { HeldItem, WorldWorker } from "../../../support/world-worker.ts";
-import { ALL, ReleaseRun, share, SUCCESS } from "./release-run.ts";
+import { ALL, onWorkers, ReleaseRun, share, SUCCESS } from "./release-run.ts";
 
 describe("attempts of two versions with one worker", () => {
   let run: ReleaseRun;
@@ -50,6 +50,14 @@ describe("attempts of two versions with one worker", () => {
     for (const { text } of kept) expect(again.get(text), text).to.equal(before.get(text));
   });
 
+  it("are stolen also where an earlier attempt may have left a checkpoint, as every worker has both versions", async () => {
+    await assignAll(run, one, true);
+    const two = await run.worker(2, { slots: 20 });
+    await two.ask(20);
+    await run.watch(500);
+    expect(one.framesOf("recall")).to.have.length(1);
+  });
+
   it("keep their version under the next leader, who is told of them", async () => {
     await run.fill(one, 20);
     const before = versions(one.held);
@@ -76,3 +84,38 @@ describe("attempts of two versions with one worker", () => {
     expect((await run.world.view()).done).to.equal(20);
   });
 });
+
+describe("a worker that gets the candidate alone", () => {
+  for (const [isAgain, asked] of [
+    [false, 1],
+    [true, 0],
+  ] as const)
+    it(`steals ${isAgain ? "no items that may have a checkpoint of the old version" : "items that may be tried"}`, async () => {
+      const run = await ReleaseRun.start({ items: 12 });
+      for (const number of [1, 2]) await run.worker(number, { slots: 2 });
+      await run.create({}, { stages: [onWorkers(1, { minItems: 1_000 }), ALL] });
+      await run.world.scan();
+      const { releases, workers } = run.world.state;
+      const isChosen = ({ id }: WorldWorker): boolean => {
+        const row = workers.get(id);
+        return row !== undefined && releases.deskOf(row) === "candidate";
+      };
+      const thief = run.workers.find(isChosen);
+      const victim = run.workers.find((worker) => worker !== thief);
+      if (thief === undefined || victim === undefined) return expect.fail("one of the two is chosen");
+      await assignAll(run, victim, isAgain);
+      await thief.ask(4);
+      await run.watch(500);
+      expect(victim.framesOf("recall")).to.have.length(asked);
+    });
+});
+
+/** The worker gets all items of the run: for the first time, or again after it has handed them back. */
+async function assignAll(run: ReleaseRun, worker: WorldWorker, isAgain: boolean): Promise<void> {
+  await run.fill(worker, 60);
+  if (!isAgain) return;
+  await worker.handBack([...worker.held]);
+  await worker.beat();
+  await run.fill(worker, 60);
+  expect(new Set(worker.held.map(({ attempt }) => attempt))).to.deep.equal(new Set([2]));
+}

@@ -220,6 +220,8 @@ describe("an operator", () => {
     expect(late.kind === "refused" && late.code).to.equal("release_over");
     const unknown = await run.steer(pause, releaseId(7));
     expect(unknown.kind === "refused" && unknown.code).to.equal("release_unknown");
+    const none = await (await ready({ items: 2 })).steer(pause, "");
+    expect(none).to.deep.include({ code: "release_unknown", params: { release: "yet" } });
   });
 
   it("holds a release that a breach holds, and promotes it all the same", async () => {

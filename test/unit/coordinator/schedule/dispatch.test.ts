@@ -330,6 +330,21 @@ describe("dispatch", () => {
       ]);
     });
 
+    it("comes after items of a higher priority, and keeps no worker for itself before", async () => {
+      const worker = await ledger.worker(1, { slots: 2, credit: 1 });
+      await ledger.submit(["low"]);
+      await ledger.submit(["high 1", "high 2"], { batchNumber: 2, priority: 1 });
+      await worker.report([...worker.held], SHARED);
+      await worker.ask(1);
+      expect(worker.held.map(({ text, alone }) => [text, alone])).to.deep.equal([["high 1", false]]);
+      await worker.report([...worker.held]);
+      await worker.ask(1);
+      expect(worker.texts).to.deep.equal(["high 2"]);
+      await worker.report([...worker.held]);
+      await worker.ask(1);
+      expect(worker.held.map(({ text, alone }) => [text, alone])).to.deep.equal([["low", true]]);
+    });
+
     it("keeps one worker of several for it, and the others go on", async () => {
       const workers: WorldWorker[] = [];
       for (const number of [1, 2, 3]) workers.push(await ledger.worker(number, { slots: 2, credit: 2 }));

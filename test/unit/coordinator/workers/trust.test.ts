@@ -192,6 +192,25 @@ describe("the trust in a worker", () => {
     expect(topics()).to.deep.equal(["worker_cordoned", "worker_uncordoned"]);
   });
 
+  it("is tested in each of several workers with items that nobody has failed, also behind one of a higher priority", async () => {
+    const worse = await ledger.worker(3, { slots: 8 });
+    await cordon();
+    await fail(worse, 4);
+    await succeed(good);
+    await fail(worse, 1);
+    expect(isCordoned(worse)).to.equal(true);
+    const handedBack = await give(good, 1);
+    await ledger.submit(["urgent"], { batchNumber: ++batches, priority: 1 });
+    await good.handBack(handedBack);
+    await ledger.submit(["new"], { batchNumber: ++batches });
+    await bad.ask(8);
+    await worse.ask(8);
+    await ledger.watch(BACKOFF_MS, ledger.workers);
+    await ledger.watch(185_000, ledger.workers);
+    // The failed items come before the one that was handed back, and are put out of its way.
+    expect([bad.texts, worse.texts]).to.deep.equal([["urgent"], [handedBack[0]?.text]]);
+  });
+
   it("is not tested with an item that has only one attempt left", async () => {
     ledger = await World.start({ budgets: { maxAttempts: 1 } });
     bad = await ledger.worker(1, { slots: 8 });

@@ -186,7 +186,7 @@ export const order = defineActor({ machine, idleTtl: "1s" });
       });
       expect((await give(charge, { cents: 15 })).outcome).to.have.property(
         "message",
-        "its output is a Date, which JSON has not",
+        "its output is a Date, which JSON cannot hold",
       );
     });
 

@@ -417,7 +417,7 @@ describe("a step of an actor", () => {
       ["stray", /no reference to an actor/],
       ["many", /sends 257 events at once; 256 are allowed/],
       ["large", /bytes beside its state; 1048576 are allowed/],
-      ["date", /event take\.at is a Map, which JSON has not/],
+      ["date", /event take\.at is a Map, which JSON cannot hold/],
       ["unnamed", /action .* without a name/],
       ["keep", /context\.kid has a reference to an actor that is none of the run/],
     ] as const;

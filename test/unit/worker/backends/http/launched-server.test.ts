@@ -141,6 +141,20 @@ describe("a server that the worker launches", () => {
     ]);
   });
 
+  it("is broken without the secrets of its headers and its environment in the reason and in the log", async () => {
+    const cut = "x".repeat(480);
+    const text = `console.error("no " + process.env.API_KEY + " " + process.env.HF_TOKEN + " ${cut} " + process.env.API_KEY); process.exit(7)`;
+    const headers = 'headers = { Authorization = "Bearer ${BEARER}" }';
+    const env = { BEARER: "sk-very-secret-1", API_KEY: "sk-very-secret-1" };
+    const { ask, broken, logger } = make(script(text), [headers, 'env = { HF_TOKEN = "hf-secret-2" }'], {
+      env,
+    });
+    await ask(chat("x"));
+    const reason = await eventually("the reason", () => broken[0]);
+    expect(reason).to.include("exit code 7: no [redacted] [redacted] xxx");
+    expect(`${reason} ${JSON.stringify(logger.lines)}`, "no part of one either").not.to.match(/sk-|hf-/);
+  });
+
   it("that does not become ready in time is broken, and ended", async () => {
     const { ask, broken } = make(server("--load", "60000"), ['ready_timeout = "700ms"']);
     expect(await ask(chat("x"))).to.deep.equal({ kind: "preempted" });

@@ -96,7 +96,7 @@ describe("the module backend", () => {
   const ERRORS: readonly [item: string, message: string][] = [
     ["throw", "no way"],
     ["throw text", "only words"],
-    ["function", "it returned a function, which JSON has not"],
+    ["function", "it returned a function, which JSON cannot hold"],
     ["circle", "Converting circular structure to JSON"],
   ];
   for (const [item, message] of ERRORS) {
