@@ -51,6 +51,7 @@ interface Stage {
 
 interface Status {
   readonly state: string;
+  readonly reason: string;
   readonly stage: number;
   readonly stages: readonly { readonly phase: string; readonly promoted_at?: unknown }[];
 }
@@ -189,6 +190,14 @@ describe("releases", () => {
       const [hard, easy, old] = [{ from: 0, kind: true }, { from: 0, kind: false }, { from: 1 }];
       const turns = [hard, old, easy, old, hard, old, easy, old, easy, old];
       const all = await beginRelease(cluster, spec, items, { shares: [0.5], turns });
+      // Nothing ends meanwhile: what was handed back is given out again as it was.
+      const paused = JSON.parse(
+        await say(cluster, "release", "pause", "--reason", "lunch", "--json"),
+      ) as Status;
+      expect([paused.state, paused.reason]).to.deep.equal(["held", "lunch"]);
+      expect(await say(cluster, "release", "resume")).to.match(
+        /^release of version 2: rolling, stage 1 of 2/,
+      );
       bench.limit(enough);
       await cluster.coordinator.event("release_rolled_back");
       const watched = await cluster.run("release", "status", "--watch", "--json");
@@ -196,6 +205,7 @@ describe("releases", () => {
       bench.letGo();
       await cluster.coordinator.event("run_completed");
       expect((await statusOf(cluster)).state).to.equal("rolled_back");
+      expect((await cluster.run("release", "promote")).code, "it is over").to.equal(3);
       const done = expectAllDone(linesOf(await say(cluster, "results")), all);
       expect(done.second, "what it did stays").to.be.within(1, enough);
       const ofSecond = linesOf(await say(cluster, "results", "--plugin-version", "2"));
