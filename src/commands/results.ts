@@ -30,6 +30,16 @@ import { silentLogger } from "../observe/log.ts";
 const DAMAGES_SHOWN = 10;
 const ORDERS = ["input", "completion"] as const;
 
+/** How a reading has ended, and the lines that it has written. */
+interface Written {
+  readonly outcome: Pumped;
+  readonly results: number;
+  readonly failures: number;
+  /** Results of items that other items have made, and failures among them of which no actor was told. */
+  readonly inside: number;
+  readonly unheard: number;
+}
+
 export class Results extends OperatorCommand {
   static override readonly summary = "Print the results, or write them to files.";
   static override readonly description =
@@ -91,18 +101,19 @@ export class Results extends OperatorCommand {
       const target = { output, errors, format, order, mode, runId, ...how } as const;
       // Rows are set aside while no coordinator leads, so those that were at the beginning are those at the end.
       const before = follow ? await client.status().catch(undefinedWhenUnreachable) : undefined;
-      const { outcome, results, failures } = await this.#write(client, target, follow, enough);
+      const written = await this.#write(client, target, follow, enough);
+      const { outcome, failures, unheard } = written;
       if (outcome === "reader-gone") return EXIT.done;
       const run = await client.status().catch((error: unknown): undefined => {
         // Its coordinator may leave as soon as the run is over: no result is missing.
         if (before === undefined || outcome !== "end" || !isUnreachable(error)) throw error;
       });
-      this.#tellOutcome(target, { outcome, results, failures }, run);
+      this.#tellOutcome(target, written, run);
       const known = run ?? before;
       const setAside = known?.setAside ?? 0;
       if (known !== undefined && setAside > 0) this.tell(setAsideText(known));
       if (outcome === "end" && setAside > 0) return EXIT.storage;
-      return outcome === "end" && (run?.failed ?? failures) > 0 ? EXIT.itemsFailed : EXIT.done;
+      return outcome === "end" && (run?.failed ?? failures) + unheard > 0 ? EXIT.itemsFailed : EXIT.done;
     };
     // One that is asked once is not waited for; who follows waits, from the start on.
     if (follow) {
@@ -179,7 +190,7 @@ export class Results extends OperatorCommand {
     target: ResultTarget,
     follow: boolean,
     enough: SeenEnough,
-  ): Promise<{ outcome: Pumped; results: number; failures: number }> {
+  ): Promise<Written> {
     const { order, withInput = false, pluginVersion } = target;
     const sink = await openResultSink(target);
     if (sink.missing !== undefined) this.tell(missingText(sink.missing));
@@ -195,16 +206,17 @@ export class Results extends OperatorCommand {
       if (enough.isReaderGone) return "reader-gone";
       throw error;
     });
-    return { outcome, results: sink.results, failures: sink.failures };
+    const { results, failures, inside, unheard } = sink;
+    return { outcome, results, failures, inside, unheard };
   }
 
   /** On standard output only when the results are not there. */
   #tellOutcome(
     { output, errors, order, pluginVersion }: ResultTarget,
-    { outcome, results, failures }: { outcome: Pumped; results: number; failures: number },
+    { outcome, results, failures, inside }: Written,
     run: RunStatus | undefined,
   ): void {
-    const final = run === undefined ? results : run.done + run.failed;
+    const final = run === undefined ? results : run.done + run.failed + inside;
     // Those of one version are no part that can be counted.
     const isCounted = order === "input" && pluginVersion === undefined;
     const isPart = outcome !== "end" && isCounted && final > results;
