@@ -1,5 +1,6 @@
 // Ways to the rows of the table of errors that an operator's question to a coordinator leads to.
 import { writeFile } from "node:fs/promises";
+import { repositoryFile } from "../../../scripts/generate-docs.ts";
 import { commandManifest, commandManifestText, mockManifest } from "../../../src/config/manifest.ts";
 import { taskOf } from "../../../src/config/task.ts";
 import { itemIdOf } from "../../../src/coordinator/ledger/place.ts";
@@ -14,7 +15,8 @@ type OperatorCode =
   | ("worker_alive" | "certificate_revoked" | "clock_ahead" | "no_successor");
 
 const SUBMIT = ["submit", "items.jsonl"];
-const SEND = ["actor", "send", "order/17", `{"type":"pay"}`];
+const ORDERS = ["--plugin", repositoryFile("examples/order/order.toml")];
+const SEND = ["actor", "send", "order/17", `{"type":"pay"}`, ...ORDERS];
 const TWINS = [`{"id":"twin","number":1}`, `{"id":"twin","number":2}`];
 
 /** Times of a worker alone: it waits for some of them whether the one that has its id has died. */
@@ -22,12 +24,6 @@ const BRIEF = [
   ...["--heartbeat-interval", "100ms", "--clock-skew-budget", "50ms"],
   ...["--worker-self-fence-timeout", "200ms", "--coordinator-failure-timeout", "400ms"],
 ];
-
-/** The flags with which it is named. */
-async function writePlugin(cluster: Cluster, command: readonly string[]): Promise<string[]> {
-  await writeFile(cluster.file("plugin.toml"), commandManifestText(command, cluster.directory));
-  return ["--plugin", "plugin.toml"];
-}
 
 async function submit(cluster: Cluster, lines: readonly string[], ...more: string[]): Promise<void> {
   await cluster.submit(
@@ -111,12 +107,11 @@ export const OPERATOR_PROVOCATIONS: { readonly [Code in OperatorCode]: Provocati
   actor_parked: {
     by: "an actor that is waited for, and whose event fails",
     stage: async (cluster) => {
-      const plugin = await writePlugin(cluster, ["sh", "-c", "exit 3"]);
       await cluster.startCoordinator({ args: ["--max-attempts", "1"] });
-      await cluster.startWorker({ args: plugin });
-      const reason = "error: exit code 3";
+      await cluster.startWorker({ args: ORDERS });
+      const reason = "error: context.cents is NaN, which JSON cannot hold";
       return {
-        args: [...SEND, ...plugin, "--wait", "paid"],
+        args: ["actor", "send", "order/17", `{"type":"add"}`, ...ORDERS, "--wait", "paid"],
         params: { actor: "order/17", reason },
         tellsMore: true,
       };
@@ -126,11 +121,11 @@ export const OPERATOR_PROVOCATIONS: { readonly [Code in OperatorCode]: Provocati
     by: "an actor that is waited for in a run that is over",
     stage: async (cluster) => {
       await cluster.startCoordinator();
-      await cluster.startWorker();
+      await cluster.startWorker({ args: ORDERS });
       await cluster.launch([...SEND, "--id", "one"]).ended;
-      await cluster.launch(["submit", "--seal", "/dev/null"]).ended;
+      await cluster.launch(["submit", "--seal", "/dev/null", "--key-field", "order", ...ORDERS]).ended;
       await cluster.launch(["results", "--follow"]).ended;
-      const reason = "the run is over, and it is in no state yet";
+      const reason = "the run is over, and it is in cart";
       return {
         args: [...SEND, "--id", "one", "--wait", "paid"],
         params: { actor: "order/17", reason },
@@ -140,8 +135,8 @@ export const OPERATOR_PROVOCATIONS: { readonly [Code in OperatorCode]: Provocati
   },
   actor_not_there_yet: {
     by: "an actor that is waited for while there is no worker",
-    isBesideOthers: true,
-    stage: async () => {
+    stage: async (cluster) => {
+      await cluster.startCoordinator();
       const params = { actor: "order/17", seconds: "1", value: "no state yet" };
       return { args: [...SEND, "--wait", "paid", "--timeout", "1s"], params, tellsMore: true };
     },
