@@ -1,6 +1,8 @@
 // The registry: every chart, by its id, with what its persisted snapshots need. A chart is added here or it does not exist.
+import { allocation } from "./allocation.ts";
 import { coordinatorRole } from "./coordinator-role.ts";
 import { execution } from "./execution.ts";
+import { fleet } from "./fleet.ts";
 import { key } from "./key.ts";
 import type { Chart } from "./migration.ts";
 import { releaseStage } from "./release-stage.ts";
@@ -13,6 +15,7 @@ import { workerLifecycle } from "./worker-lifecycle.ts";
 import { workerTrust } from "./worker-trust.ts";
 
 export const charts = {
+  allocation: { machine: allocation, migrations: [] },
   "coordinator-role": {
     machine: coordinatorRole,
     // A candidate with an epoch has resigned; who fenced a coordinator was not written down.
@@ -55,6 +58,7 @@ export const charts = {
     // Every state of version 1 is one of version 2.
     migrations: [{ from: "1", to: "2", migrate: (snapshot) => snapshot }],
   },
+  fleet: { machine: fleet, migrations: [] },
   key: {
     machine: key,
     // Every state of version 1 is one of version 2.

@@ -11,6 +11,9 @@ import { EXIT } from "../src/base/error-row.ts";
 import { ERRORS } from "../src/base/error-table.ts";
 import type { RunId } from "../src/base/ids.ts";
 import { parseUlid } from "../src/base/ids.ts";
+import { describeField } from "../src/config/field.ts";
+import type { FieldRule } from "../src/config/field.ts";
+import { FLEET_FIELDS } from "../src/config/fleet-fields.ts";
 import { ruleTexts } from "../src/config/rules.ts";
 import { SECTIONS, SETTING_KEYS, settingOf, environmentName } from "../src/config/schema.ts";
 import type { SettingKey } from "../src/config/schema.ts";
@@ -136,12 +139,28 @@ A worker on another machine needs \`run_id\`, \`worker.coordinator_addr\` and \`
 
 ${sections.join("\n\n")}
 
+## Fleets
+
+A [fleet](fleet.md) is a table \`[[fleet]]\`, of which there may be several. Their keys have no variables and no flags.
+
+${fleetTable()}
+
 ## Rules between settings
 
 ${ruleTexts()
   .map((rule) => `- ${rule}`)
   .join("\n")}
 `;
+}
+
+function fleetTable(): string {
+  const rows = Object.entries<FieldRule & { readonly doc: string }>(FLEET_FIELDS).map(([key, field]) => {
+    const { doc, required, default: initial } = field;
+    const value = typeof initial === "string" ? initial : JSON.stringify(initial);
+    const whole = required === true ? "required" : initial === undefined ? "none" : `\`${value}\``;
+    return [`\`${key}\``, doc, whole, describeField(field).replace(/, such as.*/, "")];
+  });
+  return markdownTable(["Key", "Meaning", "Default", "Allowed"], rows);
 }
 
 function settingsTable(keys: readonly SettingKey[]): string {

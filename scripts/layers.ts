@@ -13,7 +13,7 @@ export const LAYERS: readonly Layer[] = [
   { name: "0a", rooms: ["src/base"] },
   { name: "0b", rooms: ["machines", "src/gen"] },
   { name: "1", rooms: ["src/config", "src/observe"] },
-  { name: "2", rooms: ["src/storage", "src/transport"] },
+  { name: "2", rooms: ["src/storage", "src/transport", "src/fleet"] },
   { name: "3a", rooms: ["src/runtime"] },
   { name: "3b", rooms: ["src/charts"] },
   { name: "4", rooms: ["src/coordinator", "src/worker", "src/inspector", "src/client"] },
@@ -33,6 +33,8 @@ export const FLOORS: Readonly<Record<string, readonly Readonly<Record<string, st
     {
       ledger: "items and their places, ids and records: stored, in memory, in queues, and in numbers",
       lead: "leadership: the lease, those who compete for it, and the watchdog of a leader",
+      fleet:
+        "fleets: how many workers are asked for, which one goes, and the books; it knows no ledger and no provider",
       release:
         "releases: which version an item gets, what became of it, and what follows; it knows no ledger",
     },
@@ -94,6 +96,7 @@ export const COMPOSITION: readonly string[] = [
 /** Implementations of ports, by regular expression. Nobody imports one but itself, the composition and tests. */
 export const ADAPTERS: readonly string[] = [
   "src/storage/(?:level|memory|postgres)",
+  "src/fleet/exec",
   "src/worker/backends/(?:mock|command|process|http|module|machine)",
   "src/worker/partitions/(?:directory-store|s3-)",
   // All but the port.

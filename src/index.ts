@@ -27,6 +27,7 @@ export type {
   SteeredKeys,
   WholeKey,
 } from "./client/keys.ts";
+export type { FleetSummary } from "./client/fleets.ts";
 export type {
   Release,
   ReleaseMetric,

@@ -20,8 +20,10 @@ function chart(id: string, ...further: readonly (readonly string[])[]): Room {
 const UNIT = "test/unit/coordinator";
 
 export const ROOMS: readonly Room[] = [
+  chart("allocation", [`${UNIT}/fleet/*.test.ts`]),
   chart("coordinator-role", [`${UNIT}/lead/role.test.ts`]),
   chart("execution"),
+  chart("fleet", [`${UNIT}/fleet/*.test.ts`]),
   chart("key", [`${UNIT}/keys/*.test.ts`]),
   chart("release", [`${UNIT}/release/*.test.ts`]),
   chart("release-stage", [`${UNIT}/release/*.test.ts`]),

@@ -3,6 +3,7 @@
 import { EXIT, conflicting, refused, storage, unknown, unreachable, usage } from "./error-row.ts";
 import type { ErrorRow } from "./error-row.ts";
 import { KEY_ERRORS } from "./key-errors.ts";
+import { FLEET_ERRORS } from "./fleet-errors.ts";
 import { RELEASE_ERRORS } from "./release-errors.ts";
 
 export const ERRORS = {
@@ -262,6 +263,7 @@ export const ERRORS = {
   },
   ...KEY_ERRORS,
   ...RELEASE_ERRORS,
+  ...FLEET_ERRORS,
   item_unknown: {
     ...unknown,
     message: "the run has no item {name}",

@@ -33,7 +33,7 @@ export function isUlid(text: string): boolean {
 }
 
 /** A new id of the caller's kind: `newUlid<WorkerId>(clock, random)`. */
-export function newUlid<Kind extends UlidKind>(clock: Clock, random: Random): Kind {
+export function newUlid<Kind extends UlidKind>(clock: Pick<Clock, "wallMs">, random: Random): Kind {
   const bytes = new Uint8Array(ULID_BYTES);
   let timeMs = Math.floor(clock.wallMs());
   for (let at = 5; at >= 0; at--) {

@@ -9,6 +9,7 @@ import type {
 import { RunSchema } from "../gen/rollout/v1/run_pb.ts";
 import { plainOf, told } from "./operator-message.ts";
 import type { Plain } from "./operator-message.ts";
+import type { FleetSummary } from "./fleets.ts";
 import type { ReleaseSummary } from "./releases.ts";
 
 /** Fields of `Run` that only `--json` has. */
@@ -29,6 +30,8 @@ export interface RunStatus extends Omit<Plain<Run>, JsonOnly> {
   readonly workers: WorkerNumbers;
   /** The release that is not over, or else the last one; undefined while there was none. */
   readonly release: ReleaseSummary | undefined;
+  /** Workers that the coordinator starts; none where it starts none. */
+  readonly fleets: readonly FleetSummary[];
 }
 
 export interface FailureMessage extends Plain<FailureMessageWire> {

@@ -33,6 +33,7 @@ import type { Candidacy } from "./candidacy.ts";
 import { stand } from "./candidacy.ts";
 import { CoordinatorDesk } from "./coordinator-desk.ts";
 import type { CoordinatorMeter } from "./coordinator-meter.ts";
+import { ProviderDesk } from "./fleets.ts";
 import { KeptOut } from "./kept-out.ts";
 import { Leadership } from "./leadership.ts";
 import { LeaderEar } from "./leader-ear.ts";
@@ -97,6 +98,7 @@ export class CoordinatorPost {
   readonly #roleSteps: RoleSteps;
   #leadership: Leadership | undefined;
   #lastEpoch: Epoch | null = null;
+  readonly #fleets: ProviderDesk;
 
   private constructor(
     config: ResolvedConfig,
@@ -125,6 +127,7 @@ export class CoordinatorPost {
       attendance: () => this.#attendance,
       intakeBytes: () => this.#server?.intakeBytes() ?? 0,
     });
+    this.#fleets = this.#openFleets(storeId);
     const { clock, log } = ports;
     this.#memory = new SeenFile({ stateDir: config.worker.stateDir, storeId, clock, log });
     const { downfall, requests } = parts;
@@ -180,6 +183,17 @@ export class CoordinatorPost {
       await this.#role.close().catch(() => undefined);
       throw error;
     }
+  }
+
+  #openFleets(storeId: StoreId): ProviderDesk {
+    const { clock, random, log } = this.#ports;
+    const { runId, fleets: settings, worker, transport } = this.#config;
+    // Which port 0 became is known when it listens.
+    const coordinators = (): readonly string[] =>
+      transport.listenAddr.endsWith(":0") ? [this.#server?.address ?? ""] : worker.coordinatorAddr;
+    const bundleFor = (allocation: string): Promise<string | null> =>
+      this.#parts.identity.issueEnrolment(allocation, coordinators());
+    return new ProviderDesk({ runId, storeId, settings, coordinators, bundleFor, clock, random, log });
   }
 
   #listen(): Promise<RunningServer> {
@@ -293,6 +307,7 @@ export class CoordinatorPost {
         sight,
         sign: identity.signWorkerRequest,
         enrolmentQuota: config.enrolment.quota,
+        fleets: this.#fleets,
         keys: {
           totalPartitions: config.keys.totalPartitions,
           virtualNodes: config.keys.virtualNodes,

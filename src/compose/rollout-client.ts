@@ -34,6 +34,7 @@ import type { ClientConfig } from "../config/resolve.ts";
 import type { Task } from "../config/task.ts";
 import { KeyService } from "../gen/rollout/v1/keys_pb.ts";
 import { CoordinatorService } from "../gen/rollout/v1/coordinator_pb.ts";
+import { FleetService } from "../gen/rollout/v1/fleet_pb.ts";
 import { ReleaseService } from "../gen/rollout/v1/release_pb.ts";
 import { GetAttemptLogResponseSchema, OperatorService } from "../gen/rollout/v1/run_pb.ts";
 import { TOPICS } from "../observe/events.ts";
@@ -86,6 +87,8 @@ export class RolloutClient {
   readonly #coordinatorCalls: Client<typeof CoordinatorService>;
   /** @internal */
   readonly keyCalls: Client<typeof KeyService>;
+  /** @internal */
+  readonly fleetCalls: Client<typeof FleetService>;
   /** Other versions of the plugin, tried on some of the items. */
   readonly releases: Releases;
   readonly #way: Way;
@@ -95,6 +98,7 @@ export class RolloutClient {
     this.calls = createClient(OperatorService, way.transport);
     this.#coordinatorCalls = createClient(CoordinatorService, way.transport);
     this.keyCalls = createClient(KeyService, way.transport);
+    this.fleetCalls = createClient(FleetService, way.transport);
     this.releases = new Releases(createClient(ReleaseService, way.transport), ports);
     this.#way = way;
     this.#ports = ports;

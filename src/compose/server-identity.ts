@@ -17,6 +17,7 @@ import {
   removeAuthority,
 } from "../transport/tls/authority.ts";
 import type { AuthorityOptions, OpenedAuthority } from "../transport/tls/authority.ts";
+import { issueBundle } from "../transport/tls/bundle.ts";
 import { LIFETIMES } from "../transport/tls/lifetimes.ts";
 import { loadCredentials } from "../transport/tls/credential-files.ts";
 import { keepHostCredentials } from "../transport/tls/host-credentials.ts";
@@ -25,12 +26,16 @@ import type { ProcessPorts } from "./process-ports.ts";
 
 /** How often certificates are looked after; each has weeks left when it is renewed. */
 const LOOK_EVERY_MS = 60_000;
+/** The bundle of an allocation is used when its machine comes: days later where it has waited in a queue. */
+const ALLOCATION_BUNDLE_MS = 7 * 86_400_000;
 
 export interface ServerIdentity {
   readonly credentials: Credentials;
   /** The CA's file, when this start made it. */
   readonly createdCaFile: string | undefined;
   readonly signWorkerRequest: SignWorkerRequest | undefined;
+  /** A bundle of that id by which one worker joins; null where the certificates of the run come from elsewhere. */
+  readonly issueEnrolment: (id: string, coordinatorAddr: readonly string[]) => Promise<string | null>;
   /** Whether the bundle of this id is the one that is renewed here. */
   readonly isOwnBundle: (id: string) => boolean;
   /** Credentials of these bearers are good for nothing now: those that this host needs are made anew for others. */
@@ -58,6 +63,7 @@ export async function openServerIdentity(
       ...freshness(await reload(), reload, clock, log),
       createdCaFile: undefined,
       signWorkerRequest: undefined,
+      issueEnrolment: () => Promise.resolve(null),
       isOwnBundle: () => false,
       replace: () => undefined,
     };
@@ -84,6 +90,12 @@ export async function openServerIdentity(
     createdCaFile: created ? caFile : undefined,
     signWorkerRequest: (csr, workerId: WorkerId) =>
       authority.signWorkerRequest(csr, runId satisfies RunId, workerId),
+    issueEnrolment: (id, addresses) =>
+      issueBundle(authority, {
+        identity: { runId, role: "enrolment", id },
+        coordinatorAddr: addresses,
+        lifetimeMs: Math.min(config.enrolment.lifetimeMs, ALLOCATION_BUNDLE_MS),
+      }),
     isOwnBundle: (id) => id === ownBundle,
     replace: (ids) => {
       if (ids.length === 0) return;

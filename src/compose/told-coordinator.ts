@@ -184,6 +184,8 @@ export class ToldCoordinator {
 }
 
 function factsOf({ chart }: Told, actor: string): Facts {
+  if (chart === "fleet") return { fleet: actor };
+  if (chart === "allocation") return { allocation: actor };
   if (chart === "release" || chart === "release-stage") return { release: actor };
   return chart === "work-item" ? { item: actor } : { worker_id: actor };
 }

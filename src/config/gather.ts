@@ -4,10 +4,12 @@ import { dirname } from "node:path";
 import { assert } from "../base/assert.ts";
 import { failure } from "../base/errors.ts";
 import { printable, REDACTED, redactSecrets } from "../base/safe-text.ts";
+import { FLEET_LIST, isFleetSetting } from "./fleet-fields.ts";
 import { nearestName } from "./nearest.ts";
 import { SECTIONS, SETTING_KEYS, isSettingKey, settingOf, environmentName } from "./schema.ts";
 import type { SettingKey } from "./schema.ts";
 import { parseConfigText } from "./toml-file.ts";
+import type { FileSetting } from "./toml-file.ts";
 import { describeAllowed, parseValue } from "./value.ts";
 import type { ParsedValue } from "./value.ts";
 
@@ -46,9 +48,21 @@ export function gatherSettings(sources: ConfigSources): GivenSettings {
   return given;
 }
 
+/** The tables of fleets in the file, which are no settings. */
+export function fleetSettings({ file: { path, text } }: Pick<ConfigSources, "file">): FileSetting[] {
+  return parseFile(path, text).filter(isFleetSetting);
+}
+
+function parseFile(path: string, text: string): FileSetting[] {
+  const isList = (name: string): boolean => name === FLEET_LIST;
+  return parseConfigText(path, text, (name) => SECTIONS.includes(name), isList);
+}
+
 function takeFile(given: GivenSettings, sources: ConfigSources): void {
   const { path, text } = sources.file;
-  for (const { key, value, source } of parseConfigText(path, text, (name) => SECTIONS.includes(name))) {
+  for (const setting of parseFile(path, text)) {
+    const { key, value, source } = setting;
+    if (isFleetSetting(setting)) continue;
     if (isSettingKey(key)) {
       give(given, key, value, { source, directory: dirname(path) }, sources);
     } else if (SECTIONS.includes(key)) {

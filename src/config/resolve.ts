@@ -8,7 +8,9 @@ import type { RunId } from "../base/ids.ts";
 import { formatAddress, localAddressOf, parseAddress } from "../base/address.ts";
 import type { FailuresAllowed } from "./failures-allowed.ts";
 import { parseFailuresAllowed } from "./failures-allowed.ts";
-import { gatherSettings } from "./gather.ts";
+import { readFleets } from "./fleet-file.ts";
+import type { FleetSettings } from "./fleet.ts";
+import { fleetSettings, gatherSettings } from "./gather.ts";
 import type { ConfigSources, GivenSettings } from "./gather.ts";
 import { findContradiction } from "./rules.ts";
 import type { ValueReader } from "./rules.ts";
@@ -50,6 +52,8 @@ export interface ClientConfig {
     /** The enrolment bundle's file. */
     readonly enrolment: string;
   };
+  /** In the order of the file; empty: workers are started by hand. */
+  readonly fleets: readonly FleetSettings[];
   /** The backend for smokes and benchmarks. */
   readonly mock: TableValues<"mock">;
   readonly events: TableValues<"events">;
@@ -171,6 +175,7 @@ function assemble(read: ValueReader, sources: ConfigSources): ClientConfig {
     limits: table("limits"),
     keys: table("keys"),
     worker: { ...table("worker"), coordinatorAddr, enrolment },
+    fleets: readFleets(sources.file.path, fleetSettings(sources)),
     mock: table("mock"),
     events: table("events"),
     inspect: table("inspect"),

@@ -14,6 +14,7 @@ import type { FencePatience } from "./lead/fence-patience.ts";
 import type { LeaseRow } from "./lead/lease.ts";
 import type { Role } from "./lead/role.ts";
 import type { StoreMemory } from "./lead/store-memory.ts";
+import type { FleetPorts } from "./fleet/fleets.ts";
 import type { KeySettings } from "./keys/key-settings.ts";
 import type { ItemBudgets } from "./ledger/ledger.ts";
 import type { SignWorkerRequest } from "./rpc/enrolment-service.ts";
@@ -65,6 +66,8 @@ export interface CoordinatorOptions {
   readonly sign: SignWorkerRequest | undefined;
   /** Settings of items that have keys; as in the configuration's defaults unless said. */
   readonly keys?: KeySettings;
+  /** Without it there are no fleets. */
+  readonly fleets?: FleetPorts;
   /** Workers that one enrolment bundle lets in; as in the configuration's defaults unless said. */
   readonly enrolmentQuota?: number;
   /** Whether this process renews the enrolment bundle of this id by itself. */

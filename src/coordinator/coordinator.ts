@@ -127,6 +127,7 @@ export class Coordinator {
         scrubRows: options.scrubRows,
         enrolmentQuota: options.enrolmentQuota,
         keys: options.keys,
+        openFleets: (from) => options.fleets?.open(from, epoch) ?? Promise.resolve(undefined),
       });
     const leadership = await elector.campaign({
       onLost: losing.resolve,
@@ -193,8 +194,8 @@ export class Coordinator {
       stopping: this.#stopping.signal,
       onHigherEpoch: (epoch) => watch.heard(epoch),
     };
-    const { clock, eventFeed: feed, sight, isOwnBundle = () => false } = this.#options;
-    leaderRoutes(router, leader, store, { clock, feed, sight, sign, isOwnBundle, log });
+    const { clock, eventFeed: feed, sight, fleets, isOwnBundle = () => false } = this.#options;
+    leaderRoutes(router, leader, store, { clock, feed, sight, fleets, sign, isOwnBundle, log });
   };
 
   /** This leadership as its part among the others has it. */
@@ -230,7 +231,8 @@ export class Coordinator {
 
   /** Adds its counts and its state, for monitoring. */
   addMetrics(exposition: Exposition): void {
-    addLeaderMetrics(this.#state, this.#loop?.waiting ?? 0, exposition);
+    const nowMs = this.#options.clock.monotonicMs();
+    addLeaderMetrics(this.#state, { waitingInputs: this.#loop?.waiting ?? 0, nowMs }, exposition);
   }
 
   /** How long ago it has published a snapshot; undefined before its first. */
@@ -292,6 +294,7 @@ export class Coordinator {
     onRevoked?.([...state.enrolment.revoked.keys()]);
     const [reach, followedKeys] = [this.#reach, this.#followedKeys];
     const ports: EffectPorts = {
+      fleets: this.#options.fleets,
       ...{ store, events, log, reach, followedKeys, sight, onFatal, onRevoked, feed, inTurn: turnstile() },
       isLeader: () => this.#elector.isLeader().catch(() => false),
     };

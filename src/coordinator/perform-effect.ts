@@ -6,6 +6,7 @@ import { failure } from "../base/errors.ts";
 import type { EventEmitter } from "../observe/events.ts";
 import type { Logger } from "../observe/log.ts";
 import type { Store } from "../storage/store.ts";
+import type { FleetPorts } from "./fleet/fleets.ts";
 import type { FollowedKeys } from "./rpc/followed-keys.ts";
 import type { Sight } from "./sight/sight.ts";
 import type { Input } from "./turn/input.ts";
@@ -25,6 +26,8 @@ export interface EffectPorts {
   readonly reach?: AwaitedValue<RunReach> | undefined;
   /** Told of keys that are waited for. */
   readonly followedKeys?: FollowedKeys | undefined;
+  /** The providers of fleets. */
+  readonly fleets?: FleetPorts | undefined;
   /** Told of steps of charts, and of events. */
   readonly sight?: Sight | undefined;
   /** Takes what was read. An input that is read for the reactor is never refused for want of room. */
@@ -75,6 +78,10 @@ export function performEffect(effect: Effect, ports: EffectPorts): void {
       return ports.reach?.tell(effect.reach);
     case "keysMoved":
       return ports.followedKeys?.tell(effect.news);
+    case "askProvider":
+      return void ports.fleets
+        ?.ask(effect.question)
+        .then((heard) => ports.feed({ kind: "fleetHeard", heard }));
     case "answer":
       return effect.deliver();
     default:

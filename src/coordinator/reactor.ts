@@ -3,6 +3,7 @@
 import { unreachable } from "../base/assert.ts";
 import { onBeat } from "./workers/beat.ts";
 import { dispatch } from "./schedule/dispatch.ts";
+import { lookAtFleets, onFleet } from "./run/fleets.ts";
 import { onIdentity, warnOfEnds } from "./workers/enrolment.ts";
 import type { Input } from "./turn/input.ts";
 import { onClaimsExamined } from "./session/adoption.ts";
@@ -107,6 +108,10 @@ function take(state: CoordinatorState, turn: Turn, input: Input): void {
     case "leadershipConfirmed":
     case "releaseCountsRead":
       return onRelease(state, turn, input);
+    case "fleetHeard":
+    case "listFleets":
+    case "steerFleet":
+      return onFleet(state, turn, input);
     case "enrol":
     case "revoke":
       return onIdentity(state, turn, input);
@@ -179,6 +184,7 @@ function tick(state: CoordinatorState, turn: Turn): void {
   state.keys.wakeLeft();
   followDelays(state, turn);
   lookAtReleases(state, turn);
+  lookAtFleets(state, turn);
   goOnScrubbing(state, turn);
   askForCheckpoints(state, turn);
   warnOfEnds(state, turn);

@@ -10,6 +10,7 @@ import { SegmentCount, verifySegment } from "../storage/segment-count.ts";
 import { QUOTA_DEFAULT, replayEnrolment } from "./workers/enrolment.ts";
 import { demandNoOlder, readSnapshot } from "./lead/coordinator-snapshot.ts";
 import type { ItemBudgets, RunningItem } from "./ledger/ledger.ts";
+import type { Fleets } from "./fleet/fleets.ts";
 import type { KeySettings } from "./keys/key-settings.ts";
 import { keyedStamp } from "./ledger-charts.ts";
 import { replayLedger } from "./items/replay-ledger.ts";
@@ -41,6 +42,8 @@ export interface ReplayOptions {
   readonly nowMs: number;
   /** In one page of the scrub; as many as it likes unless said. */
   readonly scrubRows?: number | undefined;
+  /** Reads the fleets; without it there are none. */
+  readonly openFleets?: ((store: Store) => Promise<Fleets | undefined>) | undefined;
   /** As in the configuration's defaults unless said. */
   readonly keys?: KeySettings | undefined;
 }
@@ -86,6 +89,7 @@ async function replayAsItIs(store: Store, options: ReplayOptions): Promise<Coord
     ledger,
     keys,
     releases,
+    fleets: await options.openFleets?.(store),
     ...(await readRun(store)),
     steadyOffsetMs: undefined,
     limits: options.limits ?? {},

@@ -18,6 +18,8 @@ const WORD = /^[\w.:/-]*$/;
 
 /** By chart: the facts that leave. */
 const FACTS: Readonly<Record<ChartName, readonly string[]>> = {
+  allocation: ["allocation"],
+  fleet: ["fleet"],
   key: [],
   "coordinator-role": ["incarnation", "epoch"],
   release: ["release"],

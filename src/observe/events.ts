@@ -5,6 +5,7 @@
 
 import { number, of, perhaps, perhapsText, text } from "./event-row.ts";
 import type { EventRow, ValueOf } from "./event-row.ts";
+import { FLEET_EVENTS } from "./fleet-events.ts";
 import { RELEASE_EVENTS } from "./release-events.ts";
 
 /** Where events go. Total: `emit` never throws and never waits. */
@@ -279,6 +280,7 @@ const TABLE = {
     fields: { pending: number("items that wait") },
   },
   ...RELEASE_EVENTS,
+  ...FLEET_EVENTS,
   run_cancelled: {
     level: "warn",
     doc: "An operator has ended the run for good before it was complete: items that execute are killed, items that wait never start.",

@@ -54,6 +54,8 @@ export const RECORD_KIND = {
   releaseCounts: 49,
   enrolled: 50,
   revocations: 51,
+  fleet: 52,
+  allocation: 53,
 } as const;
 
 /** The run to which the store belongs; see store-identity.ts. */
@@ -158,6 +160,10 @@ export const PARTITIONS_PREFIX = "partitions/";
 /** Releases: which is the latest, and each with its stages and their counts behind it; see src/coordinator/release. */
 export const RELEASES_KEY = "meta/releases";
 export const RELEASES_PREFIX = "releases/";
+
+/** Fleets by name, and their allocations by id; see src/coordinator/fleet. */
+export const FLEETS_PREFIX = "fleets/";
+export const ALLOCATIONS_PREFIX = "allocations/";
 
 /** Rows that could not be read, each under its own key behind this. */
 export const QUARANTINE_PREFIX = "quarantine/";

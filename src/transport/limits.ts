@@ -64,6 +64,12 @@ const METHODS: Readonly<Record<string, MethodLimits>> = {
       QUESTION,
     ]),
   ),
+  ...Object.fromEntries(
+    ["ListFleets", "SteerFleet", "CheckFleet", "GetAllocationLog"].map((name) => [
+      `rollout.v1.FleetService/${name}`,
+      QUESTION,
+    ]),
+  ),
   "rollout.v1.KeyService/ImportKeys": { messageBytes: LIMITS.dataMaxBytes + BESIDE_AN_ITEM_BYTES },
   "rollout.v1.WorkService/GetAssignment": QUESTION,
   "rollout.v1.CoordinatorService/Describe": QUESTION,

@@ -1,7 +1,9 @@
 // Snapshots of each chart as the version that is current writes them, to be kept for good: a later version of the chart
 // has to read them and go on.
 import type { Chart } from "../../machines/migration.ts";
+import type { AllocationEvent } from "../../machines/allocation.ts";
 import type { ExecutionEvent } from "../../machines/execution.ts";
+import type { FleetEvent } from "../../machines/fleet.ts";
 import type { DrainEvent } from "../../machines/spot-drain.ts";
 import type { RoleEvent } from "../../machines/coordinator-role.ts";
 import type { KeyEvent } from "../../machines/key.ts";
@@ -34,6 +36,8 @@ const scenario =
   <Event extends { readonly type: string }>(input?: unknown) =>
   (...events: readonly Event[]): Scenario => ({ input, events });
 const role = scenario<RoleEvent>();
+const anAllocation = scenario<AllocationEvent>({ atMs: 1_000 });
+const aFleet = scenario<FleetEvent>({ maxFailuresInRow: 8 });
 const aKey = scenario<KeyEvent>();
 const theRun = scenario<RunEvent>();
 const aRelease = scenario<ReleaseEvent>({ stages: 2, holdsOnBreach: false, by: "ada" });
@@ -58,6 +62,23 @@ const requested: DrainEvent = {
 };
 
 const SCENARIOS: Readonly<Record<string, Readonly<Record<string, Scenario>>>> = {
+  allocation: {
+    "asked for": anAllocation(),
+    "in its queue": anAllocation({ type: "launch.accepted", atMs: 1_100, ref: "7" }),
+    joined: anAllocation(
+      { type: "list.running", atMs: 1_200, ref: "7" },
+      { type: "worker.joined", atMs: 1_300 },
+    ),
+    "ending, and told so": anAllocation(
+      { type: "worker.joined", atMs: 1_300 },
+      { type: "end.asked", atMs: 1_400, cause: "idle" },
+      { type: "stop.sent", atMs: 1_500, againAtMs: 1_600 },
+    ),
+    "gone, preempted": anAllocation(
+      { type: "worker.joined", atMs: 1_300 },
+      { type: "list.ended", atMs: 1_400, isPreempted: true },
+    ),
+  },
   "coordinator-role": {
     "a candidate": role(),
     "a candidate that claims": role(claimed),
@@ -87,6 +108,12 @@ const SCENARIOS: Readonly<Record<string, Readonly<Record<string, Scenario>>>> = 
     "just started": attemptOn(),
     "over its time": attemptOn({ type: "time.over" }),
     "not let begin": attemptOn({ type: "execution.withheld" }),
+  },
+  fleet: {
+    active: aFleet(),
+    "cooling after a failure": aFleet({ type: "start.failed", untilMs: 2_000, reason: "no image" }),
+    paused: aFleet({ type: "fleet.paused", reason: "at night", by: "ada" }),
+    spent: aFleet({ type: "budget.spent", reason: "max_cost" }),
   },
   key: {
     idle: aKey(),

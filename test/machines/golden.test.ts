@@ -47,6 +47,15 @@ const claimed = { type: "lease.free", weight: 1, isItsTurn: true, hasQuorum: tru
 
 const quiet = { mail: 0, isPaused: false, hasFailed: false, isDelayed: false };
 
+/** An allocation that was just asked for. */
+const asked = {
+  ...{ askedAtMs: 1_000, launchedAtMs: 1_000, missed: 0, ref: "" },
+  ...{ queuedAtMs: null, bootedAtMs: null, joinedAtMs: null, endingAtMs: null, endedAtMs: null },
+  ...{ cause: null, isPreempted: false, stops: 0, stopAtMs: 0, reason: "" },
+};
+const joined = { ...asked, bootedAtMs: 1_300, joinedAtMs: 1_300 };
+const works = { failuresInRow: 0, maxFailuresInRow: 8, fullsInRow: 0, untilMs: 0, reason: "", by: "" };
+
 const begun = {
   ...{ stage: 1, stages: 2, holdsOnBreach: false },
   ...{ heldBy: null, isUnlimited: false, reason: "", by: "ada" },
@@ -141,6 +150,33 @@ const flushing: Expected = {
 };
 
 const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
+  "allocation@1": {
+    "asked for": {
+      state: "Requested",
+      context: asked,
+      then: [{ type: "launch.refused", atMs: 2_000, reason: "no" }, "Failed"],
+    },
+    "in its queue": {
+      state: "Queued",
+      context: { ...asked, ref: "7", queuedAtMs: 1_100 },
+      then: [{ type: "list.running", atMs: 2_000, ref: "7" }, "Booting"],
+    },
+    joined: {
+      state: "Joined",
+      context: { ...joined, ref: "7", bootedAtMs: 1_200 },
+      then: [{ type: "list.gone", atMs: 2_000 }, "Gone"],
+    },
+    "ending, and told so": {
+      state: "Ending",
+      context: { ...joined, endingAtMs: 1_400, cause: "idle", stops: 1, stopAtMs: 1_600 },
+      then: [{ type: "list.gone", atMs: 2_000 }, "Gone"],
+    },
+    "gone, preempted": {
+      state: "Gone",
+      context: { ...joined, endedAtMs: 1_400, isPreempted: true },
+      then: [{ type: "worker.joined", atMs: 2_000 }, "Gone"],
+    },
+  },
   "coordinator-role@1": {
     "a candidate": { ...role.candidate, then: restarted },
     "a leader": role.leader,
@@ -196,6 +232,28 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
       state: "Withheld",
       context: {},
       then: [{ type: "worker.leaves" }, "Abandoned"],
+    },
+  },
+  "fleet@1": {
+    active: {
+      state: "Active",
+      context: works,
+      then: [{ type: "provider.full", untilMs: 9, reason: "quota" }, "Cooling"],
+    },
+    "cooling after a failure": {
+      state: "Cooling",
+      context: { ...works, failuresInRow: 1, untilMs: 2_000, reason: "no image" },
+      then: [{ type: "time.passed", atMs: 2_000 }, "Active"],
+    },
+    paused: {
+      state: "Paused",
+      context: { ...works, reason: "at night", by: "ada" },
+      then: [{ type: "fleet.resumed", by: "bob" }, "Active"],
+    },
+    spent: {
+      state: "Spent",
+      context: { ...works, reason: "max_cost" },
+      then: [{ type: "budget.left" }, "Active"],
     },
   },
   "key@1": keys,

@@ -2,8 +2,10 @@
 // along them and must be where XState's own actor is after every step.
 import { expect } from "chai";
 import type { AnyStateMachine } from "xstate";
+import { allocation } from "../../machines/allocation.ts";
 import { coordinatorRole } from "../../machines/coordinator-role.ts";
 import { execution } from "../../machines/execution.ts";
+import { fleet } from "../../machines/fleet.ts";
 import { charts } from "../../machines/index.ts";
 import { releaseStage } from "../../machines/release-stage.ts";
 import { release } from "../../machines/release.ts";
@@ -139,6 +141,62 @@ const stagePaths: PathOptions<typeof releaseStage> = {
     { type: "stage.breached", atMs: 9 },
     { type: "stage.abandoned", atMs: 9 },
   ],
+};
+
+const allocationPaths: PathOptions<typeof allocation> = {
+  machine: allocation,
+  input: { atMs: 1 },
+  events: () => [
+    { type: "launch.accepted", atMs: 2, ref: "7" },
+    { type: "launch.refused", atMs: 2, reason: "no" },
+    { type: "launch.full", atMs: 2, reason: "quota" },
+    { type: "list.queued", atMs: 2, ref: "7" },
+    { type: "list.running", atMs: 4, ref: "7" },
+    { type: "list.ended", atMs: 8, isPreempted: true },
+    { type: "list.gone", atMs: 8 },
+    { type: "worker.joined", atMs: 5 },
+    { type: "worker.left", atMs: 6 },
+    { type: "worker.mute", atMs: 6 },
+    { type: "end.asked", atMs: 6, cause: "idle" },
+    { type: "end.asked", atMs: 6, cause: "start_timeout" },
+  ],
+};
+
+/** Repeated launches and stops double the states of all that follows: these ways meet little else. */
+const repeatedAllocationPaths: PathOptions<typeof allocation> = {
+  ...allocationPaths,
+  events: () => [
+    { type: "launch.repeated", atMs: 9 },
+    { type: "list.missed", atMs: 3 },
+    { type: "worker.joined", atMs: 5 },
+    { type: "end.asked", atMs: 6, cause: "idle" },
+    { type: "stop.sent", atMs: 7, againAtMs: 17 },
+    { type: "list.gone", atMs: 8 },
+  ],
+  stopAt: ({ missed, stops }) => missed > 1 || stops > 1,
+};
+
+const fleetPaths: PathOptions<typeof fleet> = {
+  machine: fleet,
+  input: { maxFailuresInRow: 2 },
+  events: () => [
+    { type: "start.failed", untilMs: 5, reason: "no" },
+    { type: "provider.full", untilMs: 5, reason: "quota" },
+    { type: "start.joined" },
+    { type: "time.passed", atMs: 4 },
+    { type: "time.passed", atMs: 5 },
+    { type: "budget.spent", reason: "cost" },
+    { type: "budget.left" },
+    { type: "fleet.paused", reason: "", by: "ada" },
+    { type: "fleet.resumed", by: "ada" },
+  ],
+  stopAt: ({ fullsInRow }) => fullsInRow > 1,
+};
+
+/** A pause and its end make too many ways: these meet neither. */
+const unpausedFleetPaths: PathOptions<typeof fleet> = {
+  ...fleetPaths,
+  events: (context) => fleetPaths.events(context).filter(({ type }) => !type.startsWith("fleet.")),
 };
 
 const executionPaths: PathOptions<typeof execution> = {
@@ -320,6 +378,12 @@ function both<Machine extends AnyStateMachine>(options: PathOptions<Machine>) {
 describe("generated paths", () => {
   const all = [
     {
+      chart: "allocation",
+      ...allocationPaths,
+      simple: [allocationPaths, repeatedAllocationPaths].flatMap((paths) => simplePaths(paths)),
+      shortest: [allocationPaths, repeatedAllocationPaths].flatMap((paths) => shortestPaths(paths)),
+    },
+    {
       chart: "coordinator-role",
       ...rolePaths,
       // One leadership is enough for simple paths; their number explodes.
@@ -327,6 +391,12 @@ describe("generated paths", () => {
       shortest: shortestPaths(rolePaths),
     },
     { chart: "execution", ...both(executionPaths) },
+    {
+      chart: "fleet",
+      ...fleetPaths,
+      simple: simplePaths(unpausedFleetPaths),
+      shortest: shortestPaths(fleetPaths),
+    },
     { chart: "key", ...both(keyPaths) },
     { chart: "release", ...both(releasePaths(false)) },
     { chart: "release", name: "release that a breach holds", ...both(releasePaths(true)) },

@@ -1,5 +1,6 @@
 // How far a run is, for a person.
 import { printable } from "../../base/safe-text.ts";
+import type { FleetSummary } from "../../client/fleets.ts";
 import type { Pace } from "../../client/progress.ts";
 import type { RunStatus, WorkerNumbers } from "../../client/run-status.ts";
 import type { HintedLine } from "../shell-words.ts";
@@ -25,6 +26,7 @@ export function runStatusText(status: RunStatus, pace: Pace, line: HintedLine, l
     ...parkedLines(status, line),
     ...insideLines(status),
     ...(status.release === undefined ? [] : [`  ${releaseLine(status.release)}`]),
+    ...status.fleets.map((fleet) => `  ${fleetLine(fleet)}`),
     ...(!isMoving || all === 0 ? [] : [`  ${paceText({ pace, counts: status })}`]),
     `  ${workersText(status.workers, line)}`,
   ];
@@ -150,4 +152,22 @@ function workersText(
   const shown = groups.filter(([count]) => count > 0).map(([count, word]) => `${number(count)} ${word}`);
   if (shown.length === 0) return `no workers: \`${line("worker", "run")}\` starts one`;
   return `workers: ${shown.join(", ")}`;
+}
+
+/** One line of how a fleet stands. */
+export function fleetLine({
+  name,
+  state,
+  want,
+  joined,
+  starting,
+  queued,
+  machineHours,
+  cost,
+  reason,
+}: FleetSummary): string {
+  const coming = starting + queued === 0 ? "" : `, ${starting + queued} on their way`;
+  const money = cost === undefined ? "" : `, cost ${cost.toFixed(2)}`;
+  const why = reason === "" ? "" : `: ${printable(reason)}`;
+  return `fleet ${printable(name)}: ${state}, wants ${want}, ${joined} joined${coming}, ${machineHours.toFixed(2)} machine-hours${money}${why}`;
 }

@@ -3,6 +3,7 @@
 import type { Damage, RecordType } from "../../storage/codec.ts";
 import { decodeRecord } from "../../storage/codec.ts";
 import {
+  ALLOCATIONS_PREFIX,
   ASSIGNMENT_KEY,
   ATTEMPT_LOGS_PREFIX,
   ATTEMPTS_PREFIX,
@@ -13,6 +14,7 @@ import {
   DUE_PREFIX,
   ENROLLED_PREFIX,
   EPOCH_STARTS_KEY,
+  FLEETS_PREFIX,
   HEARTBEATS_PREFIX,
   ITEM_INDEX_PREFIX,
   KEY_NUMBERS_KEY,
@@ -31,6 +33,7 @@ import { verifySegment } from "../../storage/segment-count.ts";
 import type { Store } from "../../storage/store.ts";
 import { authorityRecord } from "../lead/authority-record.ts";
 import { assignmentRecord } from "../keys/assignment.ts";
+import { allocationRecord, fleetRecord } from "../fleet/records.ts";
 import { KEY_SEGMENT_ROWS, KEY_SEGMENTS, keyNumbersRecord } from "../keys/key-records.ts";
 import { partitionRecord } from "../keys/partition-record.ts";
 import { verifyLedger } from "../read/verify-ledger.ts";
@@ -68,6 +71,8 @@ const ROWS_UNDER: readonly { readonly prefix: string; readonly record: RecordTyp
   { prefix: CONFLICTS_PREFIX, record: conflictRecord },
   { prefix: PARTITIONS_PREFIX, record: partitionRecord },
   { prefix: ENROLLED_PREFIX, record: enrolledRecord },
+  { prefix: FLEETS_PREFIX, record: fleetRecord },
+  { prefix: ALLOCATIONS_PREFIX, record: allocationRecord },
   { prefix: QUARANTINE_PREFIX, record: quarantineRecord },
 ];
 

@@ -44,6 +44,7 @@ export function enrolmentService(
       const verdict = await ask(leader, { kind: "enrol", workerId, bundle });
       if (verdict.kind === "alive") throw failure("worker_alive", { worker: workerId });
       if (verdict.kind === "revoked") throw failure("certificate_revoked", { who: verdict.who });
+      if (verdict.kind === "refused") return refuse(verdict.reason);
       if (verdict.kind === "exhausted")
         return refuse(`${describeIdentity(caller)} has let in ${verdict.quota} workers, its enrolment.quota`);
       const outcome = await sign(csr, workerId);

@@ -4,6 +4,7 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import { failure } from "../../base/errors.ts";
 import type { RolloutError } from "../../base/errors.ts";
 import { EnrolmentService } from "../../gen/rollout/v1/enrolment_pb.ts";
+import { FleetService } from "../../gen/rollout/v1/fleet_pb.ts";
 import { HeartbeatService } from "../../gen/rollout/v1/heartbeat_pb.ts";
 import { KeyService } from "../../gen/rollout/v1/keys_pb.ts";
 import { ReleaseService } from "../../gen/rollout/v1/release_pb.ts";
@@ -14,7 +15,7 @@ import type { KnownLeader } from "../lead/attendance.ts";
 /** All but the one about coordinators, which each of them has. */
 const OF_LEADERS: readonly DescService[] = [
   ...[HeartbeatService, OperatorService, KeyService, ReleaseService],
-  ...[WorkService, EnrolmentService],
+  ...[FleetService, WorkService, EnrolmentService],
 ];
 
 const UNKNOWN = "unknown";

@@ -1,8 +1,8 @@
 // The service for operators: the reactor's own answers under the leader's envelope, one item and what its attempts wrote, and what has
 // a file of its own, `submissions`, `results`, `retries` and `backups`.
 //
-// The room of the wire. For operators: this service, whose `submissions` are refused by `submission-refusal`, `key-service` with `moved-keys`, and
-// `release-service` with `release-messages`; calls wait by `news` and `followed-keys`, and journals are read by `followed`. For workers:
+// The room of the wire. For operators: this service, whose `submissions` are refused by `submission-refusal`, `key-service` with `moved-keys`,
+// `release-service` with `release-messages`, and `fleet-service`; calls wait by `news` and `followed-keys`, and journals are read by `followed`. For workers:
 // `heartbeat-service`, `enrolment-service` and `work-service`, with `work-messages`, `actor-messages`, `pull` and `pull-messages`. `leading` has all of
 // these, `not-leading` refuses them, and each coordinator has the `coordinator-service`. `messages` checks what peers send; `leader` is the coordinator
 // behind them, says who may call what, and words what is refused.

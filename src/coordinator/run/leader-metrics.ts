@@ -3,17 +3,19 @@ import type { Exposition } from "../../observe/metrics/exposition.ts";
 import { LIFECYCLES, LIVENESSES } from "../turn/input.ts";
 import { isHeard, isTrusted, workerStateOf } from "../turn/state.ts";
 import type { CoordinatorState } from "../turn/state.ts";
+import { addFleetMetrics } from "./fleets.ts";
 import { meaningOf } from "./run.ts";
 import { countExecuting } from "./run-status.ts";
 
-/** `waitingInputs`: those that no turn has taken yet. */
+/** `waitingInputs`: those that no turn has taken yet. `nowMs` is monotonic. */
 export function addLeaderMetrics(
   state: CoordinatorState,
-  waitingInputs: number,
+  { waitingInputs, nowMs }: { readonly waitingInputs: number; readonly nowMs: number },
   exposition: Exposition,
 ): void {
   addItems(state, exposition);
   addWorkers(state, exposition);
+  addFleetMetrics(state, nowMs, exposition);
   const { meter } = state.ledger;
   exposition.addHistogram("rollout_turn_duration_seconds", meter.turnDuration);
   exposition.addHistogram("rollout_turn_inputs", meter.turnInputs);

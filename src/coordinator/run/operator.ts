@@ -12,6 +12,7 @@ import { move } from "../workers/registry.ts";
 import { cancelHeld } from "../schedule/recall.ts";
 import { onKeyOperator, seenAmong } from "./key-operator.ts";
 import type { KeyQuestion } from "./key-operator.ts";
+import { fleetsOf } from "./fleets.ts";
 import { releaseOf } from "./releases.ts";
 import { extentOf, runOf } from "./run-status.ts";
 import type { LedgerExtent, RetryVerdict } from "../turn/run-terms.ts";
@@ -43,7 +44,7 @@ export function onOperator(state: CoordinatorState, turn: Turn, input: Asked<Kin
       steer(state, turn, input);
       return turn.answer(input.answer, meaningOf(state).phase);
     case "getRun":
-      return turn.answer(input.answer, runOf(state, turn, releaseOf(state, turn)));
+      return turn.answer(input.answer, runOf(state, turn, othersOf(state, turn)));
     case "retry":
       return turn.answer(input.answer, retry(state, turn, input));
     case "getExtent":
@@ -95,6 +96,11 @@ function steer(
 function extentIn(state: CoordinatorState, turn: Turn): LedgerExtent {
   const extent = extentOf(state);
   return { ...extent, nextCompletion: extent.nextCompletion + (turn.completed.length > 0 ? 1 : 0) };
+}
+
+function othersOf(state: CoordinatorState, turn: Turn): Parameters<typeof runOf>[2] {
+  const release = releaseOf(state, turn);
+  return { ...(release && { release }), fleets: fleetsOf(state, turn) };
 }
 
 function retry(state: CoordinatorState, turn: Turn, { failed }: Asked<"retry">): RetryVerdict {

@@ -1,6 +1,7 @@
 // The run in numbers, for people. Nothing of it costs more than a walk over the workers.
 import { LIMITS } from "../../config/limits.ts";
 import { RunState } from "../../gen/rollout/v1/run_pb.ts";
+import type { FleetSummary } from "../../gen/rollout/v1/fleet_pb.ts";
 import type { ReleaseSummary } from "../../gen/rollout/v1/release_pb.ts";
 import type { Cluster, GetRunResponse, KeyCounts, Run, WorkerCounts } from "../../gen/rollout/v1/run_pb.ts";
 import { itemDigits } from "../ledger/place.ts";
@@ -22,7 +23,7 @@ const SET_ASIDE_SHOWN = 100;
 export function runOf(
   state: CoordinatorState,
   turn: Turn,
-  release?: Filled<ReleaseSummary>,
+  others: { readonly release?: Filled<ReleaseSummary>; readonly fleets?: Filled<FleetSummary>[] } = {},
 ): Filled<GetRunResponse> {
   const { epoch, run, task, ledger, counters, pulse, news } = state;
   const { phase } = meaningOf(state);
@@ -51,7 +52,8 @@ export function runOf(
       workers: countWorkers(state),
       ...(state.keys.isInUse && { cluster: clusterOf(state), keys: keyCountsOf(state) }),
       ...insideOf(state),
-      ...(release && { release }),
+      ...(others.release && { release: others.release }),
+      fleets: others.fleets ?? [],
     },
     finishedPerSecond: finished,
     // News of this turn comes after it.

@@ -6,7 +6,7 @@
 //
 // The run's room: `run` moves it by its chart, stores it and keeps its limits, `submission` adds items, `operator` steers it,
 // `run-status` counts it, and `unfit` says why a worker is given nothing of it. `key-operator` and `moved-keys` are what operators ask about keys,
-// `releases`, `release-status` and `release-part` about releases. `publish-snapshot` tells those that follow, `leader-metrics` those that monitor.
+// `releases`, `release-status` and `release-part` about releases, `fleets` is what fleets are told. `publish-snapshot` tells those that follow, `leader-metrics` those that monitor.
 import { charts } from "../../../machines/index.ts";
 import type { RunContext, RunEvent } from "../../../machines/run.ts";
 import { assert, unreachable } from "../../base/assert.ts";

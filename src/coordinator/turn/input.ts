@@ -20,6 +20,8 @@ import type {
   RevokeResponse,
 } from "../../gen/rollout/v1/run_pb.ts";
 import type { CreatedRelease, ReleaseStatus } from "../../gen/rollout/v1/release_pb.ts";
+import type { FleetAnswer } from "../fleet/ports.ts";
+import type { FleetDecision, FleetsShown, FleetVerdict } from "../fleet/operator.ts";
 import type { ReleaseRefusal, ReleaseRequest, ReleaseSteering } from "../release/operator.ts";
 import type { Filled } from "./operator-message.ts";
 import type {
@@ -120,7 +122,9 @@ export type EnrolmentVerdict =
   | { readonly kind: "alive" }
   /** The bundle has let in as many as it may. */
   | { readonly kind: "exhausted"; readonly quota: number }
-  | { readonly kind: "revoked"; readonly who: string };
+  | { readonly kind: "revoked"; readonly who: string }
+  /** It is the bundle of an allocation, and for another worker, or of one that is over. */
+  | { readonly kind: "refused"; readonly reason: string };
 
 /** How a release stands; or why it does not begin, or is not moved. */
 export type ReleaseAnswer =
@@ -263,6 +267,15 @@ export type Input =
   | { readonly kind: "leadershipConfirmed"; readonly leads: boolean }
   /** The counts of a release's stage as they are stored. */
   | { readonly kind: "releaseCountsRead"; readonly key: string; readonly value: Uint8Array | undefined }
+  /** The provider of a fleet has answered. */
+  | { readonly kind: "fleetHeard"; readonly heard: FleetAnswer }
+  | { readonly kind: "listFleets"; readonly answer: Answer<FleetsShown> }
+  | {
+      readonly kind: "steerFleet";
+      readonly by: string;
+      readonly decision: FleetDecision;
+      readonly answer: Answer<FleetVerdict>;
+    }
   /** Time to look for workers that have fallen silent. */
   | { readonly kind: "scan" }
   /** Time to tell those that follow how far the run is. */

@@ -15,6 +15,7 @@ import { LIFECYCLES, LIVENESSES } from "./input.ts";
 import type { BeatDrain, BundleTimes, Lifecycle, Liveness, Plugin } from "./input.ts";
 import type { Usage } from "../lead/coordinator-snapshot.ts";
 import type { Keys } from "../keys/keys.ts";
+import type { Fleets } from "../fleet/fleets.ts";
 import type { Releases } from "../release/releases.ts";
 import type { Ledger, RunningItem } from "../ledger/ledger.ts";
 import type { CountedFrom, News, Pulse, RunLimits, RunTask } from "./run-terms.ts";
@@ -139,6 +140,8 @@ export interface CoordinatorState {
   readonly keys: Keys;
   /** The room behind the door `ledger.trials`. */
   readonly releases: Releases;
+  /** Undefined where no fleet is configured, and none has anything left. */
+  readonly fleets: Fleets | undefined;
   run: Row<RunContext>;
   /** The task that it executes; null before the first submission. */
   task: RunTask | null;

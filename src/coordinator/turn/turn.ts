@@ -18,6 +18,7 @@ import type { EventPayloads, Topic } from "../../observe/events.ts";
 import type { LogFields } from "../../observe/log.ts";
 import type { Damage } from "../../storage/codec.ts";
 import type { Durability, Entry, Expectation } from "../../storage/store.ts";
+import type { FleetQuestion } from "../fleet/ports.ts";
 import type { ReleaseQuestion } from "../release/ports.ts";
 
 type ChartName = keyof typeof charts;
@@ -53,6 +54,8 @@ export type Effect =
     }
   | { readonly kind: "scrubLedger"; readonly request: ScrubRequest }
   | ReleaseQuestion
+  /** For the provider of a fleet. */
+  | { readonly kind: "askProvider"; readonly question: FleetQuestion }
   /** The ledger is damaged: the process has to end. */
   | { readonly kind: "damaged"; readonly damage: Damage }
   /** There is news of the run: more results, other numbers, a step of a chart. */
@@ -65,7 +68,7 @@ export type Effect =
 /** A step of a chart, for those who look on. */
 export interface SeenStep {
   readonly chart: ChartName;
-  /** `worker/<id>`, `item/<digits>`, `coordinator/<address>`, `release/<id>`, `release-stage/<id>/<number>`, `run`. */
+  /** `worker/<id>`, `item/<digits>`, `coordinator/<address>`, `release/<id>`, `release-stage/<id>/<number>`, `fleet/<name>`, `allocation/<id>`, `run`. */
   readonly address: string;
   readonly event: string;
   readonly from: string;
@@ -132,6 +135,11 @@ export class Turn {
   /** A question that is answered to a later turn. */
   ask(question: ReleaseQuestion): void {
     this.effects.push(question);
+  }
+
+  /** Leaves when the turn is committed, and is answered to a later one. */
+  askProvider(question: FleetQuestion): void {
+    this.effects.push({ kind: "askProvider", question });
   }
 
   recallTrials(): void {

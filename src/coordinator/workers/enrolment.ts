@@ -127,6 +127,8 @@ function judge(
   // It shows its own certificate: it holds the key.
   if (bundle === undefined) return { kind: "granted" };
   if (revoked.has(bundle.id)) return { kind: "revoked", who: `enrolment ${bundle.id}` };
+  const refusal = state.fleets?.refusalOf(bundle.id, workerId);
+  if (refusal !== undefined) return { kind: "refused", reason: refusal };
   const row = state.workers.get(workerId);
   if (row !== undefined && isHeard(row)) return { kind: "alive" };
   return letIn(state, turn, workerId, bundle);

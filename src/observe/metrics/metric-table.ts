@@ -98,7 +98,23 @@ export const METRICS = {
     type: "gauge",
     help: "Assigned items that do not execute yet: the workers' backlogs.",
   },
-  // Workers, by their leader.
+  // Workers and fleets, by their leader.
+  rollout_slots_wanted: {
+    of: "leader",
+    type: "gauge",
+    help: "Slots that the work is worth, as fleets want them; without fleets, one for each item that could run.",
+  },
+  rollout_allocations: {
+    of: "leader",
+    type: "gauge",
+    help: "Workers that fleets have asked for, by state.",
+    labels: { state: ["requested", "queued", "booting", "joined", "ending"] },
+  },
+  rollout_machine_seconds_total: {
+    of: "leader",
+    type: "counter",
+    help: "Time of machines that fleets have used, in seconds, of this run since its beginning.",
+  },
   rollout_workers: {
     of: "leader",
     type: "gauge",

@@ -292,9 +292,10 @@ describe("what programs and people rely on is what it was:", () => {
           "actor:timers",
           "actor:watch",
           "coordinator:step-down",
-          "key:export",
-          "key:import",
         ],
+        ...["fleet:check", "fleet:end", "fleet:explain", "fleet:list"],
+        ...["fleet:logs", "fleet:pause", "fleet:resume", "fleet:scale"],
+        ...["key:export", "key:import"],
         ...[
           "release:abort",
           "release:create",

@@ -17,6 +17,7 @@ import { newIdentity, newRunId, newWorkerId } from "../../support/certificates.t
 import type { Cluster } from "../../support/cluster.ts";
 import { startFakeCoordinator } from "./fake-coordinator.ts";
 import { withOperator } from "./operator-files.ts";
+import { FLEET_PROVOCATIONS } from "./fleet-provocations.ts";
 import { KEY_PROVOCATIONS } from "./key-provocations.ts";
 import { damageRow } from "../../support/damaged-copy.ts";
 import { startDeafListener, restartableAddress } from "../../support/listeners.ts";
@@ -183,6 +184,7 @@ export const PROVOCATIONS: { readonly [Code in ErrorCode]: Provocation<Code> } =
   ...OPERATOR_PROVOCATIONS,
   ...KEY_PROVOCATIONS,
   ...RELEASE_PROVOCATIONS,
+  ...FLEET_PROVOCATIONS,
   store_rolled_back: PUT_BACK,
 
   store_held: {

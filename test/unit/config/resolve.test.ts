@@ -131,6 +131,7 @@ describe("resolving the configuration", () => {
         journal: undefined,
         stateBytes: undefined,
       },
+      fleets: [],
       events: { hide: [], bufferBytes: 8 * 2 ** 20 },
       inspect: { stately: undefined, statelyRemote: false },
       log: { level: "info", format: "auto" },

@@ -19,7 +19,7 @@ describe("the metrics of a leader", () => {
   /** The series that are not 0, of those whose names begin so. */
   function shown(...names: string[]): Readonly<Record<string, number>> {
     const exposition = new Exposition();
-    addLeaderMetrics(ledger.state, 3, exposition);
+    addLeaderMetrics(ledger.state, { waitingInputs: 3, nowMs: 0 }, exposition);
     const all = Object.entries(metricValues(exposition.text));
     const isAsked = (series: string): boolean => names.some((name) => series.startsWith(`rollout_${name}`));
     return Object.fromEntries(all.filter(([series, value]) => value !== 0 && isAsked(series)));
@@ -52,6 +52,7 @@ describe("the metrics of a leader", () => {
       'rollout_attempts_ended_total{class="error"}': 1,
       rollout_inbox_inputs: 3,
       rollout_slots: 2,
+      rollout_slots_wanted: 2,
       rollout_sessions: 1,
     });
     const { rollout_dispatch_latency_seconds_sum: waited = 0, ...latency } =

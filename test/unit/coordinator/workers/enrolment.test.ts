@@ -1,5 +1,7 @@
 import { expect } from "chai";
+import type { WorkerId } from "../../../../src/base/ids.ts";
 import type { EnrolmentVerdict } from "../../../../src/coordinator/turn/input.ts";
+import { FleetRig } from "../fleet/fleet-rig.ts";
 import { newWorkerId } from "../../../support/certificates.ts";
 import { World } from "../../../support/world.ts";
 
@@ -15,5 +17,38 @@ describe("a bundle that is revoked", () => {
     };
     await ledger.step(asks, { kind: "revoke", id, withWorkers: false, answer: () => undefined }, asks);
     expect(verdicts).to.deep.equal([{ kind: "granted" }, { kind: "revoked", who: `enrolment ${id}` }]);
+  });
+});
+
+describe("the bundle of an allocation", () => {
+  it("lets its own worker in, and nobody else, until it is over", async () => {
+    const rig = await FleetRig.open({});
+    rig.submit(1);
+    await rig.pass(250);
+    await rig.list([]);
+    await rig.pass(250);
+    const [id = ""] = await rig.launch();
+    const ledger = await World.start();
+    Object.assign(ledger.state, { fleets: rig.fleets });
+    const ask = async (workerId: string): Promise<EnrolmentVerdict | undefined> => {
+      const bundle = {
+        id,
+        endsAtWallMs: ledger.wallMs + 1_000_000,
+        warnFromWallMs: ledger.wallMs + 1_000_000,
+      };
+      let verdict: EnrolmentVerdict | undefined;
+      const answer = (said: EnrolmentVerdict): void => void (verdict = said);
+      await ledger.step({ kind: "enrol", workerId: workerId as WorkerId, bundle, answer });
+      return verdict;
+    };
+    const foreign = `it is for the worker of allocation ${id} alone`;
+    expect(await ask(newWorkerId())).to.deep.equal({ kind: "refused", reason: foreign });
+    expect(await ask(id)).to.deep.equal({ kind: "granted" });
+    // The answer was lost, and it asks again.
+    expect(await ask(id)).to.deep.equal({ kind: "granted" });
+    await rig.pass(1_000);
+    await rig.list([]);
+    expect(rig.stateOf(id)).to.equal("Failed");
+    expect(await ask(id)).to.deep.equal({ kind: "refused", reason: `allocation ${id} is over` });
   });
 });

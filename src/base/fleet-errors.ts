@@ -1,0 +1,21 @@
+// The rows of the table of errors that fleets lead to; see error-table.ts.
+import { conflicting, unknown } from "./error-row.ts";
+import type { ErrorRow } from "./error-row.ts";
+
+export const FLEET_ERRORS = {
+  fleet_unknown: {
+    ...unknown,
+    message: "the run has no fleet or allocation {fleet}; its fleets are: {known}",
+    hint: "`rollout fleet list{config}` shows them, with --all their allocations; a fleet is a [[fleet]] in rollout.toml of the coordinator",
+  },
+  fleet_min_over_max: {
+    ...conflicting,
+    message: "fleet {fleet} cannot have at least {min} workers and at most {max}",
+    hint: "give both --min and --max",
+  },
+  fleet_not_ready: {
+    ...conflicting,
+    message: "fleet {fleet} cannot start workers: {reason}",
+    hint: "its provider says so on the coordinator's machine; docs/fleet.md has the protocol",
+  },
+} as const satisfies Record<string, ErrorRow>;

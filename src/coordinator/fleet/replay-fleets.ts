@@ -1,0 +1,67 @@
+// The fleets of a new leader, from its settings and the store. A fleet that the file does not have any more, and that has allocations left, is
+// one that is to have none.
+import type { AllocationContext } from "../../../machines/allocation.ts";
+import type { FleetContext } from "../../../machines/fleet.ts";
+import type { FleetSettings } from "../../config/fleet.ts";
+import { ALLOCATIONS_PREFIX, FLEETS_PREFIX } from "../../storage/keys.ts";
+import { recordsUnder } from "../../storage/records.ts";
+import type { Store } from "../../storage/store.ts";
+import { allocationChart, isOver, restored } from "./allocation.ts";
+import type { Allocation } from "./allocation.ts";
+import { fleetChart, newBooks, openFleet } from "./fleet.ts";
+import type { Fleet, FleetBooks } from "./fleet.ts";
+import { Fleets } from "./fleets.ts";
+import type { FleetsOptions } from "./fleets.ts";
+import { allocationRecord, fleetRecord } from "./records.ts";
+import { rowFrom } from "./standing.ts";
+
+const PAGE = 500;
+
+/** Throws store_corrupt or store_newer, naming the key. */
+export async function replayFleets(
+  store: Store,
+  settings: readonly FleetSettings[],
+  options: FleetsOptions,
+): Promise<Fleets> {
+  const books = new Map<string, FleetBooks>();
+  for await (const { key, record } of recordsUnder(store, FLEETS_PREFIX, fleetRecord, PAGE)) {
+    const { standing, ...rest } = record;
+    const row = rowFrom<FleetContext>("fleet", fleetChart, standing, { store, key });
+    books.set(key.slice(FLEETS_PREFIX.length), { ...rest, row });
+  }
+  const allocations = await readAllocations(store);
+  const configured = settings.map((each) =>
+    openFleet(each, books.get(each.name) ?? newBooks(), allocations.get(each.name) ?? [], true),
+  );
+  const known = new Set(settings.map(({ name }) => name));
+  const left = [...allocations].filter(
+    ([name, all]) => !known.has(name) && all.some((allocation) => !isOver(allocation)),
+  );
+  const removed = left.map(([name, all]): Fleet =>
+    openFleet(nothingOf(name), books.get(name) ?? newBooks(), all, false),
+  );
+  return new Fleets([...configured, ...removed], options);
+}
+
+async function readAllocations(store: Store): Promise<Map<string, Allocation[]>> {
+  const allocations = new Map<string, Allocation[]>();
+  for await (const { key, record } of recordsUnder(store, ALLOCATIONS_PREFIX, allocationRecord, PAGE)) {
+    const { standing, fleet, slots, log } = record;
+    const id = key.slice(ALLOCATIONS_PREFIX.length);
+    const row = rowFrom<AllocationContext>("allocation", allocationChart, standing, { store, key });
+    const all = allocations.get(fleet) ?? [];
+    allocations.set(fleet, [...all, restored({ id, fleet, slots, log, row })]);
+  }
+  return allocations;
+}
+
+/** Settings of a fleet that is to have nobody. */
+function nothingOf(name: string): FleetSettings {
+  return {
+    ...{ name, slots: 1, min: 0, max: 0, pollIntervalMs: 30_000, startTimeoutMs: 300_000 },
+    ...{ queueTimeoutMs: undefined, idleTimeoutMs: 0, finishWithinMs: 0, maxPending: 1 },
+    ...{ maxLifetimeMs: undefined, pricePerHour: undefined, maxMachineHours: undefined },
+    ...{ maxCost: undefined, maxCostPerHour: undefined, stopAtMs: undefined },
+    provider: { kind: "exec", command: ["false"], timeoutMs: 1_000, directory: "/" },
+  };
+}

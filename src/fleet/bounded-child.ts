@@ -1,0 +1,107 @@
+// A program of another system, run to its end: its time and its output are limited, and its process group ends with it.
+//
+// Keeps true: never rejects; nothing of the group that it was started in is left when it resolves. A child that has left that group on purpose,
+// as a worker does that outlives its coordinator, goes on.
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import type { Readable } from "node:stream";
+import type { Clock } from "../base/clock.ts";
+import { sleep } from "../base/clock.ts";
+import { errnoOf } from "../base/errors.ts";
+import { systemReason } from "../base/system-reason.ts";
+
+export interface BoundedRequest {
+  /** The program and its arguments. */
+  readonly command: readonly [string, ...string[]];
+  readonly directory: string;
+  /** All of its standard input. */
+  readonly input: string;
+  readonly timeLimitMs: number;
+  /** The limit of each of its two outputs. */
+  readonly outputBytesMax: number;
+}
+
+export type BoundedOutcome =
+  | { readonly kind: "exited"; readonly code: number; readonly stdout: string; readonly stderr: string }
+  /** It could not be started, or was killed: `reason` says by what. Nobody knows what it has done. */
+  | { readonly kind: "killed"; readonly reason: string; readonly stderr: string }
+  | { readonly kind: "unstarted"; readonly reason: string };
+
+/** How long output that is still in its pipes is waited for when it has ended: others may hold the pipes open for ever. */
+const DRAIN_MS = 1_000;
+
+export async function runBounded(request: BoundedRequest, clock: Clock): Promise<BoundedOutcome> {
+  const child = begin(request);
+  if (!(child instanceof Error)) return follow(child, request, clock);
+  return { kind: "unstarted", reason: systemReason(child) };
+}
+
+function begin({ command: [program, ...words], directory }: BoundedRequest): ChildProcess | Error {
+  try {
+    return spawn(program, words, { cwd: directory, detached: true, stdio: ["pipe", "pipe", "pipe"] });
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+async function follow(
+  child: ChildProcess,
+  { input, timeLimitMs, outputBytesMax }: BoundedRequest,
+  clock: Clock,
+): Promise<BoundedOutcome> {
+  let killed: string | undefined;
+  const kill = (reason: string): void => {
+    killed ??= reason;
+    killGroup(child.pid);
+  };
+  const onFlood = (): void => kill(`it said more than ${outputBytesMax} bytes`);
+  const [stdout, stderr] = [child.stdout, child.stderr].map((stream) =>
+    collect(stream, outputBytesMax, onFlood),
+  );
+  const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  const ended = new Promise<number | Error | null>((resolve) => {
+    child.once("exit", resolve);
+    child.once("error", resolve);
+  });
+  // A program that does not read all that it is told is none that has failed.
+  child.stdin?.on("error", () => undefined);
+  child.stdin?.end(input);
+  const limit = clock.after(timeLimitMs, () => kill(`it took more than ${timeLimitMs} ms`));
+  const end = await ended;
+  limit.cancel();
+  if (end instanceof Error) return { kind: "unstarted", reason: systemReason(end) };
+  killGroup(child.pid);
+  const patience = new AbortController();
+  await Promise.race([closed, sleep(clock, DRAIN_MS, patience.signal)]);
+  patience.abort();
+  child.stdout?.destroy();
+  child.stderr?.destroy();
+  const said = { stdout: stdout?.() ?? "", stderr: stderr?.() ?? "" };
+  if (killed !== undefined) return { kind: "killed", reason: killed, stderr: said.stderr };
+  if (end === null) return { kind: "killed", reason: "a signal ended it", stderr: said.stderr };
+  return { kind: "exited", code: end, ...said };
+}
+
+/** The returned function tells its output until now. */
+function collect(stream: Readable | null, bytesMax: number, onFlood: () => void): () => string {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  stream?.on("error", () => undefined);
+  stream?.on("data", (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes <= bytesMax) chunks.push(chunk);
+    else onFlood();
+  });
+  return () => Buffer.concat(chunks).toString("utf8");
+}
+
+/** Kills all that is left of the group. */
+function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch (error) {
+    // None of it is there any more, or it has become somebody else's.
+    if (!["ESRCH", "EPERM"].includes(errnoOf(error) ?? "")) throw error;
+  }
+}
