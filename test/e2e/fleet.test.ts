@@ -71,6 +71,12 @@ function isRunning(pid: number): boolean {
   }
 }
 
+/** They are in process groups of their own, which no test's end reaches. */
+async function endWorkers(cluster: Cluster): Promise<void> {
+  const workers = await started(cluster).catch(() => undefined);
+  for (const { pid } of workers?.values() ?? []) if (isRunning(pid)) process.kill(pid, "SIGKILL");
+}
+
 /** The commands about a fleet of two workers, which leave it as it was. */
 async function expectCommands(cluster: Cluster, allocation: string): Promise<void> {
   const json = async (...words: string[]): Promise<unknown> =>
@@ -107,59 +113,61 @@ describe("a fleet", () => {
   it("brings workers with the backlog, replaces one, outlives its coordinator, and leaves nobody", async () => {
     const quick = {
       "worker.plugins": [GATED_MANIFEST],
-      "liveness.worker_self_fence_timeout": "1s",
-      "liveness.coordinator_failure_timeout": "2s",
+      "liveness.worker_self_fence_timeout": "2s",
+      "liveness.coordinator_failure_timeout": "3s",
     };
-    await withCluster(quick, async (cluster) => {
-      await configureFleet(cluster);
-      const first = await lead(cluster);
-      const [before, after] = ["before", "after"].map((name) => cluster.file(name));
-      const items: GatedItem[] = Array.from({ length: 8 }, (_, n) => ({
-        n,
-        gate: (n < 4 ? before : after) ?? "",
-      }));
-      await cluster.submit(items, "--seal");
-      const lost = (await first.event("allocation_joined")).allocation;
-      const other = await eventually("a second worker", () =>
-        first.seen("allocation_joined").find(({ allocation }) => allocation !== lost),
-      );
-      // Each of both has worked: one that has not would count as one that has not started.
-      await eventually("both execute", async () => (await status(cluster)).executing === 2);
-      await writeFile(before ?? "", "");
-      await eventually("some results", async () => (await status(cluster)).done === 4);
-      const ended = first.event("allocation_ended", { allocation: lost });
-      process.kill((await started(cluster)).get(lost)?.pid ?? 0, "SIGKILL");
-      expect(await ended).to.include({ outcome: "lost", cause: "" });
-      const replaced = await eventually("a worker in its place", () =>
-        first
-          .seen("allocation_launched")
-          .find(({ allocation }) => ![lost, other.allocation].includes(allocation)),
-      );
-
-      // With one that has worked for a while, and one that was asked for a moment ago.
-      await first.kill();
-      const next = await lead(cluster);
-      await eventually("the new one", async () =>
-        (await listed(cluster)).some(
-          ({ allocation, state }) => allocation === replaced.allocation && state === "joined",
-        ),
-      );
-      expect(next.seen("allocation_launched")).to.deep.equal([]);
-      expect(next.seen("allocation_orphan")).to.deep.equal([]);
-
-      await expectCommands(cluster, replaced.allocation);
-      await writeFile(after ?? "", "");
-      await next.event("run_completed", { done: 8, failed: 0 });
-      await eventually("all are gone", async () =>
-        (await listed(cluster)).every(({ state }) => state === "gone"),
-      );
-      const workers = await started(cluster);
-      expect([...workers.keys()]).to.have.members([lost, other.allocation, replaced.allocation]);
-      for (const [id, { pid, log }] of workers) {
-        expect(isRunning(pid), id).to.equal(false);
-        expect(log.split("worker starts").length - 1, id).to.equal(1);
-      }
-      expect(await next.stop()).to.deep.equal({ code: 0, signal: null });
-    });
+    await withCluster(quick, (cluster) => story(cluster).finally(() => endWorkers(cluster)));
   });
 });
+
+async function story(cluster: Cluster): Promise<void> {
+  await configureFleet(cluster);
+  const first = await lead(cluster);
+  const [before, after] = ["before", "after"].map((name) => cluster.file(name));
+  const items: GatedItem[] = Array.from({ length: 8 }, (_, n) => ({
+    n,
+    gate: (n < 4 ? before : after) ?? "",
+  }));
+  await cluster.submit(items, "--seal");
+  const lost = (await first.event("allocation_joined")).allocation;
+  const other = await eventually("a second worker", () =>
+    first.seen("allocation_joined").find(({ allocation }) => allocation !== lost),
+  );
+  // Each of both has worked: one that has not would count as one that has not started.
+  await eventually("both execute", async () => (await status(cluster)).executing === 2);
+  await writeFile(before ?? "", "");
+  await eventually("some results", async () => (await status(cluster)).done === 4);
+  const ended = first.event("allocation_ended", { allocation: lost });
+  process.kill((await started(cluster)).get(lost)?.pid ?? 0, "SIGKILL");
+  expect(await ended).to.include({ outcome: "lost", cause: "" });
+  const replaced = await eventually("a worker in its place", () =>
+    first
+      .seen("allocation_launched")
+      .find(({ allocation }) => ![lost, other.allocation].includes(allocation)),
+  );
+
+  // With one that has worked for a while, and one that was asked for a moment ago.
+  await first.kill();
+  const next = await lead(cluster);
+  await eventually("the new one", async () =>
+    (await listed(cluster)).some(
+      ({ allocation, state }) => allocation === replaced.allocation && state === "joined",
+    ),
+  );
+  expect(next.seen("allocation_launched")).to.deep.equal([]);
+  expect(next.seen("allocation_orphan")).to.deep.equal([]);
+
+  await expectCommands(cluster, replaced.allocation);
+  await writeFile(after ?? "", "");
+  await next.event("run_completed", { done: 8, failed: 0 });
+  await eventually("all are gone", async () =>
+    (await listed(cluster)).every(({ state }) => state === "gone"),
+  );
+  const workers = await started(cluster);
+  expect([...workers.keys()]).to.have.members([lost, other.allocation, replaced.allocation]);
+  for (const [id, { pid, log }] of workers) {
+    expect(isRunning(pid), id).to.equal(false);
+    expect(log.split("worker starts").length - 1, id).to.equal(1);
+  }
+  expect(await next.stop()).to.deep.equal({ code: 0, signal: null });
+}
