@@ -28,8 +28,8 @@ interface BatchLine {
 }
 
 describe("the example of chat completions", () => {
-  const directory = useTemporaryDirectory();
   const closing = useClosers();
+  const directory = useTemporaryDirectory();
 
   /** A command of the README as it stands there, but for where the example is. */
   function follow(command: string): Promise<ProgramResult> {

@@ -14,8 +14,8 @@ import { environmentFor } from "../support/rollout-process.ts";
 import { useTemporaryDirectory } from "../support/temporary-directory.ts";
 
 describe("a cluster of a program", () => {
-  const directory = useTemporaryDirectory();
   const closeLater = useClosers();
+  const directory = useTemporaryDirectory();
   let temporary: string;
 
   beforeEach(async () => {

@@ -40,8 +40,8 @@ interface Leader {
 }
 
 describe("two coordinators over one store", () => {
-  const directory = useTemporaryDirectory();
   const closeLater = useClosers();
+  const directory = useTemporaryDirectory();
   const runId = newRunId();
   let ca: TestAuthority;
   let ledger: MemoryStore;

@@ -122,8 +122,8 @@ export class CodeRig {
 
 /** To be called in a `describe`. */
 export function useCodeRig(): () => CodeRig {
-  const directory = useTemporaryDirectory();
   const onClose = useClosers();
+  const directory = useTemporaryDirectory();
   let rig: CodeRig | undefined;
   beforeEach(() => {
     rig = new CodeRig(directory, onClose);

@@ -10,7 +10,10 @@ export interface TemporaryDirectory {
   file(name: string): string;
 }
 
-/** To be called in a `describe`: makes the directory before each test, and removes it with all that is in it after. */
+/**
+ * To be called in a `describe`: makes the directory before each test, and removes it with all that is in it after. What is open in there is
+ * closed before that if `useClosers` is called first.
+ */
 export function useTemporaryDirectory(): TemporaryDirectory {
   let path = "";
   beforeEach(async () => {

@@ -25,8 +25,8 @@ const ROWS = 400;
 const ROW_BYTES = 32 * 1_024;
 
 describe("backing up a run", () => {
-  const directory = useTemporaryDirectory();
   const closeLater = useClosers();
+  const directory = useTemporaryDirectory();
   let listening: ListeningCoordinator;
   let store: Store;
   let calls: Calls;

@@ -32,8 +32,8 @@ class Closable {
 }
 
 describe("hot reload", () => {
-  const directory = useTemporaryDirectory();
   const onClose = useClosers();
+  const directory = useTemporaryDirectory();
   let clock: VirtualClock;
   let events: RecordingEmitter;
   let log: RecordingLogger;

@@ -14,8 +14,8 @@ import { useTemporaryDirectory } from "../../support/temporary-directory.ts";
 const MIB = 2 ** 20;
 
 describe("the database of a run in a directory", () => {
-  const directory = useTemporaryDirectory();
   const closeLater = useClosers();
+  const directory = useTemporaryDirectory();
 
   it("holds 32 MiB of writes in memory before it makes a table of them, no less and no more", async () => {
     const path = directory.file("db");

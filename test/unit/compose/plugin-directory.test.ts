@@ -18,8 +18,8 @@ import { VirtualClock } from "../../support/virtual-clock.ts";
 const LOOK_MS = 500;
 
 describe("a directory of plugins", () => {
-  const directory = useTemporaryDirectory();
   const onClose = useClosers();
+  const directory = useTemporaryDirectory();
   let clock: VirtualClock;
   let log: RecordingLogger;
   let plugins: Plugins;

@@ -14,8 +14,8 @@ const lineOf = (number: number): string => `{"n":${100_000 + number}}\n`;
 const textOf = (count: number): string => Array.from({ length: count }, (_, at) => lineOf(at)).join("");
 
 describe("the input of a local run that is a file", () => {
-  const temporary = useTemporaryDirectory();
   const closeLater = useClosers();
+  const temporary = useTemporaryDirectory();
   const announcer = { clock: new VirtualClock(), say: () => undefined };
 
   const file = (): string => temporary.file("in.jsonl");

@@ -25,8 +25,8 @@ const CANDIDATE = task("second", CANDIDATE_DIGEST);
 const OTHER = task("third", new Uint8Array(32).fill(9));
 
 describe("the directory of a local run with releases", () => {
-  const temporary = useTemporaryDirectory();
   const closeLater = useClosers();
+  const temporary = useTemporaryDirectory();
   let release: ReleaseRun;
 
   async function claim(asked: KeyedTask): Promise<RunDirectory> {

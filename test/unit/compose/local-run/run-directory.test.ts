@@ -24,8 +24,8 @@ const CAT = taskOf(commandManifest(["cat"], "/"));
 const REV = taskOf(commandManifest(["rev"], "/"));
 
 describe("the directory of a local run", () => {
-  const temporary = useTemporaryDirectory();
   const closeLater = useClosers();
+  const temporary = useTemporaryDirectory();
 
   async function claim(
     task: KeyedTask = CAT,

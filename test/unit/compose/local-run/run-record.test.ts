@@ -35,8 +35,8 @@ const RESULTS = {
 };
 
 describe("the record of a local run's directory", () => {
-  const temporary = useTemporaryDirectory();
   const closeLater = useClosers();
+  const temporary = useTemporaryDirectory();
   let asked: Asked;
 
   beforeEach(async () => {

@@ -8,8 +8,8 @@ import { useTemporaryDirectory } from "../../../support/temporary-directory.ts";
 const MIB = 2 ** 20;
 
 describe("the index of commits", () => {
-  const directory = useTemporaryDirectory();
   const closeLater = useClosers();
+  const directory = useTemporaryDirectory();
   let index: CommitIndex;
   /** Numbers that are in the database. */
   let kept: Set<string>;

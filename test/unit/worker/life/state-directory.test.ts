@@ -14,8 +14,8 @@ import { failureOf } from "../../../support/rejection.ts";
 import { useTemporaryDirectory } from "../../../support/temporary-directory.ts";
 
 describe("the state directory of workers", () => {
-  const directory = useTemporaryDirectory();
   const closeLater = useClosers();
+  const directory = useTemporaryDirectory();
 
   async function claim(options: Partial<ClaimOptions> = {}): Promise<ClaimedState> {
     const claimed = await claimWorkerState({

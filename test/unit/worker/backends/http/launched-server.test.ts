@@ -17,8 +17,8 @@ const PROGRAM = fileURLToPath(new URL("../../../../../examples/openai-server.ts"
 const die = { behave: { kind: "die" } };
 
 describe("a server that the worker launches", () => {
-  const directory = useTemporaryDirectory();
   const closing = useClosers();
+  const directory = useTemporaryDirectory();
   let children: Child[];
   let host: ChildHost;
 
