@@ -8,14 +8,19 @@ import { eventually } from "../support/eventually.ts";
 import { runUntil } from "../support/run-observer.ts";
 import { S3_BUCKET, S3_USER, startS3Server } from "../support/s3-server.ts";
 
-const KEYS = 8;
+/** So many that a worker which joins gets some of them, whatever its id. */
+const KEYS = 32;
 /** The server takes any secret of a user whom it knows. */
 const SECRET = "never-to-be-read-by-anybody";
 const env = { AWS_ACCESS_KEY_ID: S3_USER.accessKeyId, AWS_SECRET_ACCESS_KEY: SECRET };
 
 describe("checkpoints of partitions in a bucket", () => {
   it("are loaded by a worker that joins, and the run goes on when the bucket's server is gone", async () => {
-    const settings = { "mock.state": "50B", "keys.total_partitions": 4, "keys.checkpoint_interval": "200ms" };
+    const settings = {
+      "mock.state": "50B",
+      "keys.total_partitions": KEYS,
+      "keys.checkpoint_interval": "200ms",
+    };
     await withCluster(settings, async (cluster) => {
       const server = await startS3Server(cluster.file("s3"));
       try {
