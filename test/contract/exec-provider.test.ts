@@ -128,6 +128,22 @@ describe("exec", () => {
       if (outcome.kind === "exited") expect(commandLine(outcome.stdout.trim())).to.equal("");
     }
   });
+
+  it("does nothing for a coordinator that died while it asked", async () => {
+    const whole = JSON.stringify({
+      protocol: 1,
+      ...LABELS,
+      allocation: "01JZ8Q6T0C5V9W3R7X2Y4B6D90",
+      slots: 1,
+    });
+    for (const input of ["", whole.slice(0, 40), whole.slice(0, -1)]) {
+      const request = { command: [LOCAL, "launch"], directory: directory.path, input } as const;
+      const limits = { timeLimitMs: 60_000, outputBytesMax: 4_096 };
+      const outcome = await runBounded({ ...request, ...limits }, systemClock);
+      expect(outcome).to.include({ kind: "exited", code: 65, stderr: "the request is cut\n" });
+    }
+    expect(readdirSync(directory.path)).to.deep.equal([]);
+  });
 });
 
 /** Empty when there is no such process. */

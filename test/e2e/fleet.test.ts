@@ -4,6 +4,7 @@ import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect } from "chai";
+import type { RunStatus } from "../../src/client/run-status.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { eventually } from "../support/eventually.ts";
@@ -43,23 +44,16 @@ async function started(
   const found = new Map<string, { pid: number; log: string }>();
   for (const id of await readdir(directory)) {
     const [pid, log] = await Promise.all(
-      ["pid", "log"].map((name) => readFile(join(directory, id, name), "utf8")),
+      ["pid", "log"].map((name) => readFile(join(directory, id, name), "utf8").catch(() => "")),
     );
-    found.set(id, { pid: Number.parseInt(pid ?? "", 10), log: log ?? "" });
+    // One without is about to be started.
+    if (pid !== "") found.set(id, { pid: Number.parseInt(pid ?? "", 10), log: log ?? "" });
   }
   return found;
 }
 
-async function status(cluster: Cluster): Promise<{ readonly done: number; readonly executing: number }> {
-  return JSON.parse((await cluster.run("status", "--json")).stdout) as { done: number; executing: number };
-}
-
-async function listed(cluster: Cluster): Promise<{ readonly allocation: string; readonly state: string }[]> {
-  const { stdout } = await cluster.run("fleet", "list", "--all", "--json");
-  return stdout
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => JSON.parse(line) as { allocation: string; state: string });
+function status(cluster: Cluster): Promise<RunStatus> {
+  return cluster.ask((client) => client.status());
 }
 
 function isRunning(pid: number): boolean {
@@ -146,23 +140,19 @@ async function story(cluster: Cluster): Promise<void> {
       .find(({ allocation }) => ![lost, other.allocation].includes(allocation)),
   );
 
-  // With one that has worked for a while, and one that was asked for a moment ago.
+  // With one that has worked for a while, and one that was started a moment ago.
+  await eventually("its process", async () => (await started(cluster)).has(replaced.allocation));
   await first.kill();
   const next = await lead(cluster);
-  await eventually("the new one", async () =>
-    (await listed(cluster)).some(
-      ({ allocation, state }) => allocation === replaced.allocation && state === "joined",
-    ),
-  );
+  await eventually("both are there", async () => (await status(cluster)).fleets[0]?.joined === 2);
   expect(next.seen("allocation_launched")).to.deep.equal([]);
   expect(next.seen("allocation_orphan")).to.deep.equal([]);
 
   await expectCommands(cluster, replaced.allocation);
   await writeFile(after ?? "", "");
   await next.event("run_completed", { done: 8, failed: 0 });
-  await eventually("all are gone", async () =>
-    (await listed(cluster)).every(({ state }) => state === "gone"),
-  );
+  for (const { allocation } of [other, replaced]) await next.event("allocation_ended", { allocation });
+  expect((await status(cluster)).fleets[0]).to.include({ joined: 0, starting: 0, queued: 0, ending: 0 });
   const workers = await started(cluster);
   expect([...workers.keys()]).to.have.members([lost, other.allocation, replaced.allocation]);
   for (const [id, { pid, log }] of workers) {
