@@ -17,9 +17,12 @@ import type { ListeningCoordinator } from "../../support/test-coordinator.ts";
 import { newTestCluster, startListeningCoordinator } from "../../support/test-coordinator.ts";
 import { startWorker } from "../../support/test-worker.ts";
 import { workerClient, seenRun } from "../../support/worker-client.ts";
+import { LIVENESS } from "../../support/world.ts";
 
 const MIB = 2 ** 20;
 const LARGE = Buffer.from("large");
+/** Both ends are in this process: on a busy machine neither is heard while it carries some of the largest payloads. */
+const PATIENT = { selfFenceTimeoutMs: 60_000, failureTimeoutMs: 70_000 };
 const LARGEST = { payloadBytes: 16 * MIB, outputBytes: 16 * MIB, stateBytes: MIB };
 
 describe("limits of payloads and outputs", () => {
@@ -27,7 +30,8 @@ describe("limits of payloads and outputs", () => {
   let listening: ListeningCoordinator;
 
   async function lead(limits = { ...LARGEST }): Promise<void> {
-    listening = await startListeningCoordinator(await newTestCluster(), { limits });
+    const liveness = { ...LIVENESS, coordinatorFailureTimeoutMs: PATIENT.failureTimeoutMs };
+    listening = await startListeningCoordinator(await newTestCluster(), { limits, liveness });
     closeLater(() => listening.stop());
   }
 
@@ -56,7 +60,7 @@ describe("limits of payloads and outputs", () => {
     };
     const settings = { plugins: fixedPlugins(backend), limits: { maxOutputBytes } };
     const { address } = listening.server;
-    const { worker } = await startWorker(listening, { address, slots, work: settings });
+    const { worker } = await startWorker(listening, { address, slots, work: settings, ...PATIENT });
     closeLater(() => worker.stop());
   }
 
