@@ -110,7 +110,13 @@ describe("a fleet", () => {
       "liveness.worker_self_fence_timeout": "2s",
       "liveness.coordinator_failure_timeout": "3s",
     };
-    await withCluster(quick, (cluster) => story(cluster).finally(() => endWorkers(cluster)));
+    await withCluster(quick, async (cluster) => {
+      try {
+        await story(cluster);
+      } finally {
+        await endWorkers(cluster);
+      }
+    });
   });
 });
 

@@ -11,8 +11,8 @@ export interface TemporaryDirectory {
 }
 
 /**
- * To be called in a `describe`: makes the directory before each test, and removes it with all that is in it after. What is open in there is
- * closed before that if `useClosers` is called first.
+ * To be called in a `describe`: makes the directory before each test, and removes it with all that is in it after. Things that are
+ * open in there are closed before that if `useClosers` is called first.
  */
 export function useTemporaryDirectory(): TemporaryDirectory {
   let path = "";
