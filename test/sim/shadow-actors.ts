@@ -63,6 +63,8 @@ export class ShadowActors {
   #batch = new ActorBatch({ puts: [], deletes: [] });
   /** Keys with an event that is done in this batch. */
   readonly #folded = new Set<string>();
+  /** Keys of actors that were not there before what is submitted in this batch. */
+  #newcomers: readonly string[] = [];
 
   constructor(rules: Rules) {
     this.#rules = rules;
@@ -109,6 +111,7 @@ export class ShadowActors {
     for (const { row, timer } of batch.timers) this.#timers.set(row, timer);
     this.#fireTimers();
     const { submitted } = batch;
+    this.#newcomers = submitted.map(({ key }) => key).filter((key) => !this.#isThere(key));
     for (const item of submitted) this.#arrives(item);
     for (const place of batch.gone(FAILED_PREFIX)) this.#takesBack(place);
     const gone = batch.gone(KEYS_PREFIX).map((path) => ({ text: this.#textOf(path), hasFailed: false }));
@@ -299,7 +302,8 @@ export class ShadowActors {
     for (const ask of of(asks, "invocation")) this.#beginInvocation(actor, ask);
     for (const ask of of(asks, "child")) this.#beginChild(actor, ask);
     for (const { to, event, onlyIfThere } of of(asks, "send"))
-      if (!onlyIfThere || this.#isThere(to)) this.#owed(to, Buffer.from(event), isMailFrom(actor.text));
+      if (!onlyIfThere || this.#isThereFor(to, event))
+        this.#owed(to, Buffer.from(event), isMailFrom(actor.text));
     for (const { type, params } of of(asks, "action"))
       this.#owed(`${actor.text}${LANE_MARK}do`, Buffer.from(params), (origin) => isAction(origin, type));
     if (end !== undefined) this.#finish(actor, end);
@@ -405,6 +409,13 @@ export class ShadowActors {
   #isThere(text: string): boolean {
     const actor = this.#actors.get(text);
     return actor !== undefined && !actor.isGone && !actor.isFinal;
+  }
+
+  /** One that came with this batch may have come before what is sent, or behind it: then nothing is sent. */
+  #isThereFor(text: string, event: string): boolean {
+    if (!this.#newcomers.includes(text)) return this.#isThere(text);
+    const [next] = this.#batch.unexplained;
+    return next?.key === text && same(next.payload, Buffer.from(event));
   }
 
   // The ends of actors.

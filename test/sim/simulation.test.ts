@@ -16,7 +16,7 @@ const FINDS = [
   5_000_899,
 ];
 /** The same, with keys that were actors. */
-const FINDS_OF_ACTORS = [4_000_841, 6_003_764];
+const FINDS_OF_ACTORS = [4_000_841, 6_003_764, 7_000_086];
 
 /** The same of releases, which no variant has unless it asks for one. */
 const FINDS_OF_RELEASES = [3_100_024, 4_000_658, 4_000_726, 4_700_839, 4_702_263];
