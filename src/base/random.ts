@@ -37,6 +37,10 @@ export interface BackoffRange {
 
 /** The wait before try number `attempt` (1 is the first retry): uniform in [0, min(ceiling, base × 2^(attempt−1))]. */
 export function backoffMs(range: BackoffRange, attempt: number, random: Random): number {
-  const cap = Math.min(range.ceilingMs, range.baseMs * 2 ** Math.min(attempt - 1, 30));
-  return random.unit() * cap;
+  return random.unit() * backoffCapMs(range, attempt);
+}
+
+/** The longest wait before try number `attempt`. */
+export function backoffCapMs({ baseMs, ceilingMs }: BackoffRange, attempt: number): number {
+  return Math.min(ceilingMs, baseMs * 2 ** Math.min(attempt - 1, 30));
 }

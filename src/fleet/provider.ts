@@ -2,6 +2,7 @@
 //
 // Keeps true: each call answers with a value and never rejects. A list that failed is `unknown`, and never an empty one; a launch of which
 // nobody knows whether it has taken effect is `unknown`, and the list finds it. Nothing is listed or stopped that does not carry the labels.
+// Reasons and logs have no secrets.
 //
 // The room: this file is the port; `bounded-child` runs the programs of other systems, and `exec` is the provider that is a program of the user's.
 
@@ -52,12 +53,10 @@ export type Launched =
 export interface ListedAllocation {
   readonly allocation: string;
   readonly ref: string;
-  /** `queued`: its machine is not there yet. One that is not listed is gone. */
+  /** `queued`: its machine is not there yet. A word that this program does not know is `running`. One that is not listed is gone. */
   readonly state: "queued" | "running" | "ended";
   /** Its machine was taken away. */
   readonly isPreempted: boolean;
-  /** A word of the provider's that this program does not know; it counts as running. Empty where there is none. */
-  readonly oddWord: string;
 }
 
 export type Listing =

@@ -5,8 +5,19 @@ import type { AnyStateMachine, AnyStateNode, StateValue } from "xstate";
 
 type Json = string | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
+/** Rows and snapshots are stamped at every step of their actors. */
+const hashes = new WeakMap<AnyStateMachine, string>();
+
 /** Same chart, same hash, on every machine and Node version. Functions count by name only: their text is not structure. */
 export function structureHash(machine: AnyStateMachine): string {
+  const known = hashes.get(machine);
+  if (known !== undefined) return known;
+  const hash = hashOf(machine);
+  hashes.set(machine, hash);
+  return hash;
+}
+
+function hashOf(machine: AnyStateMachine): string {
   return createHash("sha256")
     .update(JSON.stringify(describeNode(machine.root)))
     .digest("hex")

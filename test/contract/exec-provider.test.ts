@@ -14,6 +14,8 @@ const LOCAL = fileURLToPath(new URL("../../examples/fleet/local", import.meta.ur
 const LABELS = { run: "01JZ8Q6T0C5V9W3R7X2Y4B6D8F", store: "01JZ8Q6T0C5V9W3R7X2Y4B6D8G", fleet: "spot" };
 const ODD = '{"allocations":[{"allocation":"01JZ8Q6T0C5V9W3R7X2Y4B6D90","ref":"7","state":"REVOKED"}]}';
 
+const LEAK = JSON.stringify({ log: "-----BEGIN PRIVATE KEY-----\npa55\n-----END PRIVATE KEY-----\n" });
+
 /** A worker that does nothing: it says something, and stays until it is ended. */
 const WORKER = `#!/bin/sh
 [ "$1" = --version ] && { echo "a worker"; exit; }
@@ -92,6 +94,10 @@ describe("exec", () => {
         "takes too long": provider([program("sleeps", "#!/bin/sh\nsleep 600")], log, 200),
       },
       oddWord: says("odd", `echo '${ODD}'`),
+      tellsSecrets: says(
+        "tells",
+        `[ "$1" = log ] || { echo "no such image at https://pa55@host/" >&2; exit 1; }\nprintf '%s' '${LEAK}'`,
+      ),
       full: says("full", "echo the queue is full >&2; exit 75"),
       refuses: says("refuses", "echo no such image >&2; exit 1"),
       workers: workerLines,

@@ -16,6 +16,8 @@ export interface ProviderRig {
   readonly full: Provider;
   /** Says no. */
   readonly refuses: Provider;
+  /** Says `pa55` in the log of a worker as a private key, and in its reasons as the user of a URL. */
+  readonly tellsSecrets: Provider;
   /** Command lines of the workers that live. */
   readonly workers: () => Promise<readonly string[]>;
   /** Warnings that were logged since it was opened. */
@@ -143,6 +145,18 @@ export function providerContract(name: string, open: () => Promise<ProviderRig>)
       await provider.stop({ ...nameOf(ONE), force: true });
       await eventually("it is gone", async () => (await listed(provider)).length === 0);
       expect(await provider.log(nameOf(ONE))).to.have.property("kind", "log");
+    });
+
+    it("says no secret, in a log or in a reason", async () => {
+      const { tellsSecrets } = await open();
+      const said = [
+        await tellsSecrets.log(nameOf(ONE)),
+        await tellsSecrets.launch(launchOf(ONE)),
+        await tellsSecrets.list(LABELS),
+        await tellsSecrets.check(LABELS),
+      ];
+      expect(said.map(({ kind }) => kind)).to.deep.equal(["log", "refused", "unknown", "refused"]);
+      for (const one of said) expect(JSON.stringify(one)).to.include("redacted").and.not.to.include("pa55");
     });
 
     it("tells a launch for which there is no room from one that is refused", async () => {

@@ -19,7 +19,8 @@ import {
   releasesRecord,
   stageRecord,
 } from "../../src/coordinator/release/records.ts";
-import type { ReleaseRecord, Standing } from "../../src/coordinator/release/records.ts";
+import type { ReleaseRecord } from "../../src/coordinator/release/records.ts";
+import type { Standing } from "../../src/runtime/standing.ts";
 import type { StageCounts } from "../../src/coordinator/release/counts.ts";
 import type { RecordType } from "../../src/storage/codec.ts";
 import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";

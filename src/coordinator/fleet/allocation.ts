@@ -22,8 +22,6 @@ export interface Allocation {
   isStopping: boolean;
   /** The first list of this leadership that can know of it. */
   knownFromList: number;
-  /** Whether the last good list had it. */
-  isListed: boolean;
   /** Since when its worker has nothing to do, monotonic; undefined while it has. */
   idleSinceMs: number | undefined;
   /** Its worker has brought a result, or had joined before this leadership. */
@@ -38,7 +36,7 @@ export function newAllocation(named: Pick<Allocation, "id" | "fleet" | "slots">,
 
 /** As its row has it. */
 export function restored(stored: Pick<Allocation, "id" | "fleet" | "slots" | "row" | "log">): Allocation {
-  const volatile = { isLaunching: false, isStopping: false, isListed: false, isSilent: false };
+  const volatile = { isLaunching: false, isStopping: false, isSilent: false };
   const hasWorked = stored.row.context.joinedAtMs !== null;
   return { ...stored, ...volatile, hasWorked, knownFromList: 0, idleSinceMs: undefined };
 }

@@ -3,25 +3,29 @@
 // Keeps true: a row is written in the batch of its step, a launch leaves behind the batch that has its row; the time of a machine is
 // booked once, when it is over.
 import type { AllocationEvent, EndCause } from "../../../machines/allocation.ts";
+import { charts } from "../../../machines/index.ts";
 import type { FleetEvent } from "../../../machines/fleet.ts";
 import { assert } from "../../base/assert.ts";
+import { backoffCapMs, backoffMs } from "../../base/random.ts";
+import type { BackoffRange, Random } from "../../base/random.ts";
 import { encodeRecord } from "../../storage/codec.ts";
 import type { Effect as ChartEffect } from "../../runtime/compile.ts";
+import { standingOf } from "../../runtime/standing.ts";
 import { allocationChart, allocationStateOf, isOver, newAllocation, outcomeOf, ranMs } from "./allocation.ts";
 import type { Allocation } from "./allocation.ts";
+import { HOUR_MS } from "./budget.ts";
 import { learnJoin } from "./demand.ts";
 import { fleetChart, fleetStateOf } from "./fleet.ts";
 import type { Fleet } from "./fleet.ts";
 import type { FleetRun, FleetTurn } from "./ports.ts";
 import { allocationKey, allocationRecord, fleetKey, fleetRecord } from "./records.ts";
-import { standingOfAllocation, standingOfFleet } from "./standing.ts";
 
 /** Allocations that are over are remembered, the latest of each fleet. */
 const REMEMBERED = 1_000;
 /** A worker that leaves so soon after it has joined, without a result, has not started. */
 const WORKED_MS = 60_000;
-const BACKOFF = { baseMs: 5_000, ceilingMs: 600_000 };
-const FULL = { baseMs: 60_000, ceilingMs: 600_000 };
+const BACKOFF: BackoffRange = { baseMs: 10_000, ceilingMs: 600_000 };
+const FULL: BackoffRange = { baseMs: 60_000, ceilingMs: 600_000 };
 
 /** Writes its row, and asks for its launch when that is committed (C2). */
 export function launch(
@@ -32,13 +36,18 @@ export function launch(
   const { slots } = fleet.settings;
   const allocation = newAllocation({ id, fleet: fleet.name, slots }, at(turn));
   fleet.allocations.set(id, allocation);
-  const { count, sinceMs } = fleet.launches;
-  fleet.launches = { count: count + 1, sinceMs: count === 0 ? at(turn) : sinceMs };
+  const count = launchesInHour(turn, fleet);
+  fleet.launches = { count: count + 1, sinceMs: count === 0 ? at(turn) : fleet.launches.sinceMs };
   writeAllocation(turn, allocation);
   writeFleet(turn, fleet);
   turn.requireSync();
   turn.emit("allocation_launched", { fleet: fleet.name, allocation: id });
   sendLaunch(turn, fleet, allocation, epoch);
+}
+
+/** Those that were made within an hour, since a worker joined. */
+export function launchesInHour(turn: FleetTurn, { launches }: Fleet): number {
+  return at(turn) - launches.sinceMs >= HOUR_MS ? 0 : launches.count;
 }
 
 export function sendLaunch(turn: FleetTurn, fleet: Fleet, allocation: Allocation, epoch: number): void {
@@ -140,23 +149,21 @@ export function failureOf({ row: { context } }: Allocation): string {
     : "its machine ended before its worker joined";
 }
 
-/** A start has failed: the next one waits, the longer the more have. `unit` is of chance, in [0, 1). */
-export function startFailed(turn: FleetTurn, fleet: Fleet, reason: string, unit: number): void {
-  const { failuresInRow } = fleet.row.context;
-  const waitMs = jittered(BACKOFF, failuresInRow + 1, unit);
+/** A start has failed: the next one waits, the longer the more have. */
+export function startFailed(turn: FleetTurn, fleet: Fleet, reason: string, random: Random): void {
+  const waitMs = jittered(BACKOFF, fleet.row.context.failuresInRow + 1, random);
   moveFleet(turn, fleet, { type: "start.failed", untilMs: at(turn) + waitMs, reason });
 }
 
 /** There is no room: it is asked again, and that says nothing against the fleet. */
-export function providerFull(turn: FleetTurn, fleet: Fleet, reason: string, unit: number): void {
-  const waitMs = jittered(FULL, fleet.row.context.fullsInRow, unit);
+export function providerFull(turn: FleetTurn, fleet: Fleet, reason: string, random: Random): void {
+  const waitMs = jittered(FULL, fleet.row.context.fullsInRow + 1, random);
   moveFleet(turn, fleet, { type: "provider.full", untilMs: at(turn) + waitMs, reason });
 }
 
-/** Half of it is chance. */
-function jittered({ baseMs, ceilingMs }: typeof BACKOFF, doublings: number, unit: number): number {
-  const wholeMs = Math.min(ceilingMs, baseMs * 2 ** Math.min(doublings, 30));
-  return Math.ceil(wholeMs * (0.5 + unit / 2));
+/** Half of it is chance: a provider is not asked again at once. */
+function jittered(range: BackoffRange, attempt: number, random: Random): number {
+  return Math.ceil((backoffCapMs(range, attempt) + backoffMs(range, attempt, random)) / 2);
 }
 
 /** Whether one that is over and had joined has failed to start all the same. */
@@ -187,7 +194,7 @@ export function moveFleet(turn: FleetTurn, fleet: Fleet, event: FleetEvent): boo
 export function writeFleet(turn: FleetTurn, fleet: Fleet): void {
   const key = fleetKey(fleet.name);
   const { machineMs, learned, scale, launches, backlog } = fleet;
-  const standing = standingOfFleet(fleet.row);
+  const standing = standingOf(charts.fleet.machine, fleetChart, fleet.row);
   const record = { standing, machineMs, learned, scale, launches, backlog };
   turn.put({ key, value: encodeRecord(fleetRecord, key, record) });
   fleet.isLearning = false;
@@ -197,7 +204,7 @@ export function writeFleet(turn: FleetTurn, fleet: Fleet): void {
 export function writeAllocation(turn: FleetTurn, allocation: Allocation): void {
   const key = allocationKey(allocation.id);
   const { fleet, slots, log, row } = allocation;
-  const standing = standingOfAllocation(row);
+  const standing = standingOf(charts.allocation.machine, allocationChart, row);
   turn.put({ key, value: encodeRecord(allocationRecord, key, { fleet, slots, log, standing }) });
 }
 

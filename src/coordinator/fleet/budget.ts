@@ -1,7 +1,7 @@
 // Machine-hours and money: pure. A launch is claimed before it is made, so what runs can always be ended within the budget.
 import type { FleetSettings } from "../../config/fleet.ts";
 
-const HOUR_MS = 3_600_000;
+export const HOUR_MS = 3_600_000;
 /** A worker drains within so long when it is asked to. */
 export const DRAIN_MS = 15_000;
 /** A machine is not started for less. */

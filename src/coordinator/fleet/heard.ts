@@ -3,6 +3,7 @@
 //
 // Keeps true: nothing is concluded from a list that failed, or that was asked for before the provider had answered the launch.
 import type { Random } from "../../base/random.ts";
+import { redactSecrets } from "../../base/safe-text.ts";
 import type { ListedAllocation } from "../../fleet/provider.ts";
 import { allocationStateOf, isOver } from "./allocation.ts";
 import type { Allocation } from "./allocation.ts";
@@ -50,11 +51,11 @@ export function onLaunched(
       return;
     case "full":
       if (!step(turn, fleet, allocation, { type: "launch.full", atMs, reason: answer.reason })) return;
-      if (state === "Requested") providerFull(turn, fleet, answer.reason, random.unit());
+      if (state === "Requested") providerFull(turn, fleet, answer.reason, random);
       return;
     case "refused":
       if (!step(turn, fleet, allocation, { type: "launch.refused", atMs, reason: answer.reason })) return;
-      if (state === "Requested") startFailed(turn, fleet, answer.reason, random.unit());
+      if (state === "Requested") startFailed(turn, fleet, answer.reason, random);
       return;
     case "unknown":
       turn.warn("nobody knows whether a launch has taken effect: the list will say", {
@@ -106,7 +107,6 @@ function onFound(
 ): void {
   const atMs = at(turn);
   const { state, ref, isPreempted } = found;
-  allocation.isListed = state !== "ended";
   if (state === "queued") step(turn, fleet, allocation, { type: "list.queued", atMs, ref });
   else if (state === "running") step(turn, fleet, allocation, { type: "list.running", atMs, ref });
   else if (!isHeardOf(allocation, hearing)) {
@@ -117,7 +117,6 @@ function onFound(
 
 /** A good list does not have it. A worker that is heard lives, whatever a list says. */
 function onAbsent(turn: FleetTurn, fleet: Fleet, allocation: Allocation, hearing: Hearing): void {
-  allocation.isListed = false;
   if (isHeardOf(allocation, hearing)) return;
   if (allocationStateOf(allocation) === "Requested")
     return void step(turn, fleet, allocation, { type: "list.missed", atMs: at(turn) });
@@ -138,7 +137,7 @@ function afterEnd(turn: FleetTurn, fleet: Fleet, allocation: Allocation, { run, 
   const hasFailed = allocationStateOf(allocation) === "Failed" && !isPreempted;
   if (!hasFailed && !leftTooSoon(allocation)) return;
   const reason = hasFailed ? failureOf(allocation) : "its worker left soon after it had joined";
-  startFailed(turn, fleet, reason, random.unit());
+  startFailed(turn, fleet, reason, random);
   turn.askProvider({ verb: "log", fleet: fleet.name, allocation: id, ref: allocation.row.context.ref });
 }
 
@@ -160,7 +159,6 @@ function onOrphan(
   const allocation = adopt(turn, fleet, found.allocation);
   const type = found.state === "queued" ? "list.queued" : "list.running";
   step(turn, fleet, allocation, { type, atMs: at(turn), ref: found.ref });
-  allocation.isListed = true;
   if (!isWanted) end(turn, fleet, allocation, { cause: "orphan", run });
 }
 
@@ -174,8 +172,6 @@ export function askStop(
   turn.askProvider({ verb: "stop", fleet: fleet.name, allocation: allocation.id, ref, force });
 }
 
-const PEM_BLOCK = /-----BEGIN [A-Z0-9 ]+-----[\s\S]*?(-----END [A-Z0-9 ]+-----|$)/g;
-
 export function onLog(
   turn: FleetTurn,
   fleet: Fleet,
@@ -183,7 +179,7 @@ export function onLog(
 ): void {
   const allocation = fleet.allocations.get(id);
   if (allocation === undefined || answer.kind === "unknown") return;
-  allocation.log = answer.text.replaceAll(PEM_BLOCK, "(a certificate or key was cut out)");
+  allocation.log = redactSecrets(answer.text);
   writeAllocation(turn, allocation);
 }
 

@@ -1,6 +1,7 @@
 // The rows of fleets: one of each, and one of each of their allocations. A run without fleets has none of them.
+import { standingFrom, standingTuple } from "../../runtime/standing.ts";
+import type { Standing } from "../../runtime/standing.ts";
 import type { RecordType } from "../../storage/codec.ts";
-import type { Field, Fields, Tuple } from "../../storage/fields.ts";
 import { ALLOCATIONS_PREFIX, FLEETS_PREFIX, RECORD_KIND } from "../../storage/keys.ts";
 import type { Allocation } from "./allocation.ts";
 import type { FleetBooks } from "./fleet.ts";
@@ -11,14 +12,6 @@ export function fleetKey(name: string): string {
 
 export function allocationKey(id: string): string {
   return `${ALLOCATIONS_PREFIX}${id}`;
-}
-
-/** Where a chart stands, and which version of it says so. */
-export interface Standing {
-  readonly version: string;
-  readonly structure: string;
-  readonly state: string;
-  readonly context: unknown;
 }
 
 type FleetRecord = Omit<FleetBooks, "row"> & { readonly standing: Standing };
@@ -53,14 +46,3 @@ export const allocationRecord: RecordType<AllocationRecord> = {
     log: fields.isNull(3) ? undefined : fields.text(3),
   }),
 };
-
-function standingTuple({ version, structure, state, context }: Standing): Tuple {
-  return [version, structure, state, context as Field];
-}
-
-function standingFrom(fields: Fields): Standing {
-  return {
-    ...{ version: fields.text(0), structure: fields.text(1) },
-    ...{ state: fields.text(2), context: fields.plain(3) },
-  };
-}

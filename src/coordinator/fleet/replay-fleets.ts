@@ -1,8 +1,10 @@
 // The fleets of a new leader, from its settings and the store. A fleet that the file does not have any more, and that has allocations left, is
 // one that is to have none.
+import { charts } from "../../../machines/index.ts";
 import type { AllocationContext } from "../../../machines/allocation.ts";
 import type { FleetContext } from "../../../machines/fleet.ts";
 import type { FleetSettings } from "../../config/fleet.ts";
+import { rowFrom } from "../../runtime/standing.ts";
 import { ALLOCATIONS_PREFIX, FLEETS_PREFIX } from "../../storage/keys.ts";
 import { recordsUnder } from "../../storage/records.ts";
 import type { Store } from "../../storage/store.ts";
@@ -13,7 +15,6 @@ import type { Fleet, FleetBooks } from "./fleet.ts";
 import { Fleets } from "./fleets.ts";
 import type { FleetsOptions } from "./fleets.ts";
 import { allocationRecord, fleetRecord } from "./records.ts";
-import { rowFrom } from "./standing.ts";
 
 const PAGE = 500;
 
@@ -26,7 +27,7 @@ export async function replayFleets(
   const books = new Map<string, FleetBooks>();
   for await (const { key, record } of recordsUnder(store, FLEETS_PREFIX, fleetRecord, PAGE)) {
     const { standing, ...rest } = record;
-    const row = rowFrom<FleetContext>("fleet", fleetChart, standing, { store, key });
+    const row = rowFrom<FleetContext>(charts.fleet, fleetChart, standing, { store, key });
     books.set(key.slice(FLEETS_PREFIX.length), { ...rest, row });
   }
   const allocations = await readAllocations(store);
@@ -48,9 +49,10 @@ async function readAllocations(store: Store): Promise<Map<string, Allocation[]>>
   for await (const { key, record } of recordsUnder(store, ALLOCATIONS_PREFIX, allocationRecord, PAGE)) {
     const { standing, fleet, slots, log } = record;
     const id = key.slice(ALLOCATIONS_PREFIX.length);
-    const row = rowFrom<AllocationContext>("allocation", allocationChart, standing, { store, key });
+    const row = rowFrom<AllocationContext>(charts.allocation, allocationChart, standing, { store, key });
     const all = allocations.get(fleet) ?? [];
-    allocations.set(fleet, [...all, restored({ id, fleet, slots, log, row })]);
+    all.push(restored({ id, fleet, slots, log, row }));
+    allocations.set(fleet, all);
   }
   return allocations;
 }

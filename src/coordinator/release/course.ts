@@ -1,14 +1,15 @@
 // The course of a release: every step of it and of its stages, by their charts and nowhere else, with the rows that a step changes and the
 // events that say it. A step is committed together with the expectation that the stage is as this leader has it: of two that overlap
 // one promotes.
+import { charts } from "../../../machines/index.ts";
 import type { StageEvent } from "../../../machines/release-stage.ts";
 import type { ReleaseEvent } from "../../../machines/release.ts";
 import { assert } from "../../base/assert.ts";
 import type { Effect as ChartEffect } from "../../runtime/compile.ts";
+import { standingOf } from "../../runtime/standing.ts";
 import { encodeRecord } from "../../storage/codec.ts";
 import type { ReleaseTurn } from "./ports.ts";
 import { releaseKey, releaseRecord, stageKey, stageRecord } from "./records.ts";
-import { standingOf } from "./standing.ts";
 import { currentStage, isOver, releaseChart, releaseStateOf, stageChart, stageStateOf } from "./release.ts";
 import type { Release, Stage } from "./release.ts";
 
@@ -143,13 +144,17 @@ function announce(
 
 export function writeRelease(turn: ReleaseTurn, release: Release): void {
   const key = releaseKey(release.id);
-  const standing = standingOf("release", releaseChart, release.row);
+  const standing = standingOf(charts.release.machine, releaseChart, release.row);
   turn.put({ key, value: encodeRecord(releaseRecord, key, { ...release, standing }) });
 }
 
 function writeStage(turn: ReleaseTurn, release: Release, stage: Stage): void {
   const key = stageKey(release.id, stage.number);
-  const value = encodeRecord(stageRecord, key, standingOf("release-stage", stageChart, stage.row));
+  const value = encodeRecord(
+    stageRecord,
+    key,
+    standingOf(charts["release-stage"].machine, stageChart, stage.row),
+  );
   stage.stored = value;
   turn.put({ key, value });
 }

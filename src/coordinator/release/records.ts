@@ -2,8 +2,10 @@
 // the latest and which version the run has reached. A run without releases has none of them.
 import type { ArmCounts, MetricSpec } from "../../base/statistics/metric.ts";
 import type { StageSpec } from "../../config/release.ts";
+import { standingFrom, standingTuple } from "../../runtime/standing.ts";
+import type { Standing } from "../../runtime/standing.ts";
 import type { RecordType } from "../../storage/codec.ts";
-import type { Field, Fields, Tuple } from "../../storage/fields.ts";
+import type { Fields, Tuple } from "../../storage/fields.ts";
 import { RECORD_KIND, RELEASES_PREFIX } from "../../storage/keys.ts";
 import type { ArmNumbers, MetricCounts, StageCounts } from "./counts.ts";
 import type { Release, Terms, Version } from "./release.ts";
@@ -38,25 +40,6 @@ export function recordOfReleaseRow(
 
 function digits(number: number): string {
   return String(number).padStart(2, "0");
-}
-
-/** Where a chart stands, and which version of it says so. */
-export interface Standing {
-  readonly version: string;
-  readonly structure: string;
-  readonly state: string;
-  readonly context: unknown;
-}
-
-function standingTuple({ version, structure, state, context }: Standing): Tuple {
-  return [version, structure, state, context as Field];
-}
-
-function standingFrom(fields: Fields): Standing {
-  return {
-    ...{ version: fields.text(0), structure: fields.text(1) },
-    ...{ state: fields.text(2), context: fields.plain(3) },
-  };
 }
 
 export type ReleaseRecord = Pick<

@@ -1,8 +1,8 @@
 // The room of releases, as the rest of the coordinator has it: which version an item gets on a worker, that an attempt was given out, that
 // it has ended, and that a turn ends. A run without releases costs it nothing: not a row, and not an object for an item.
 //
-// In the room: `operator` begins one and ends it, `release` is one in memory, `course` moves it and its stages by their charts and `standing` says where
-// these stand. `arms` decides which version an item gets, `attempts` and `counts` know what became of it, `verdict` judges, and `promoters` look at that.
+// In the room: `operator` begins one and ends it, `release` is one in memory, `course` moves it and its stages by their charts.
+// `arms` decides which version an item gets, `attempts` and `counts` know what became of it, `verdict` judges, and `promoters` look at that.
 // `records` stores them, `replay-releases` reads them back; `ports` is the coordinator as the room sees it.
 import type { Damage } from "../../storage/codec.ts";
 import { encodeRecord, recordChecksum } from "../../storage/codec.ts";

@@ -3,6 +3,8 @@
 import { recordOf, readRecord, corrupt } from "../../storage/records.ts";
 import { RELEASES_KEY } from "../../storage/keys.ts";
 import type { Store } from "../../storage/store.ts";
+import { rowFrom } from "../../runtime/standing.ts";
+import { charts } from "../../../machines/index.ts";
 import type { ReleaseContext } from "../../../machines/release.ts";
 import { emptyStage } from "./counts.ts";
 import {
@@ -17,7 +19,6 @@ import {
 import { releaseChart, stageChart } from "./release.ts";
 import type { Release, Stage } from "./release.ts";
 import { Releases } from "./releases.ts";
-import { rowFrom } from "./standing.ts";
 
 /** `trials` counts the attempts of a release's candidate that workers have. Throws store_corrupt or store_newer, naming the key. */
 export async function replayReleases(
@@ -37,7 +38,7 @@ export async function loadRelease(store: Store, id: string): Promise<Release | u
   const record = await readRecord(store, key, releaseRecord);
   if (record === undefined) return undefined;
   const { standing, ...said } = record;
-  const row = rowFrom<ReleaseContext>("release", releaseChart, standing, { store, key });
+  const row = rowFrom<ReleaseContext>(charts.release, releaseChart, standing, { store, key });
   const stages = await Promise.all(
     said.terms.stages.map((spec, at) => loadStage(store, id, { number: at + 1, spec }, said)),
   );
@@ -63,6 +64,6 @@ async function loadStage(
     spec,
     counts,
     stored,
-    row: rowFrom("release-stage", stageChart, standing, { store, key }),
+    row: rowFrom(charts["release-stage"], stageChart, standing, { store, key }),
   };
 }

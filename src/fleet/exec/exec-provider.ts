@@ -1,6 +1,6 @@
 // A program of the user's as a provider: `command VERB`, JSON on its standard input and output. docs/fleet.md has the protocol.
 import type { Clock } from "../../base/clock.ts";
-import { printable } from "../../base/safe-text.ts";
+import { printable, redactSecrets } from "../../base/safe-text.ts";
 import type { Logger } from "../../observe/log.ts";
 import { runBounded } from "../bounded-child.ts";
 import type { BoundedOutcome } from "../bounded-child.ts";
@@ -92,7 +92,8 @@ export class ExecProvider implements Provider {
     if (outcome.code !== DONE) return { kind: "unknown", reason: reasonIn(outcome.stderr, outcome.code) };
     const said = parse(outcome.stdout);
     if (said === undefined) return { kind: "unknown", reason: NO_JSON };
-    return { kind: "log", text: Buffer.from(textIn(said, "log")).subarray(-LOG_BYTES_MAX).toString("utf8") };
+    const text = redactSecrets(textIn(said, "log"));
+    return { kind: "log", text: Buffer.from(text).subarray(-LOG_BYTES_MAX).toString("utf8") };
   }
 
   async check(labels: FleetLabels): Promise<Checked> {
@@ -129,7 +130,6 @@ export class ExecProvider implements Provider {
     return {
       ...{ allocation, ref: textIn(entry, "ref") || allocation, state: known ?? "running" },
       isPreempted: entry["preempted"] === true,
-      oddWord: known === undefined ? printable(word).slice(0, REASON_CHARS_MAX) : "",
     };
   }
 
@@ -160,7 +160,7 @@ function failed(
 }
 
 function reasonIn(stderr: string, code: number): string {
-  const words = printable(stderr.trim()).slice(-REASON_CHARS_MAX);
+  const words = printable(redactSecrets(stderr.trim())).slice(-REASON_CHARS_MAX);
   return words === "" ? `it exited with ${code} and said nothing` : words;
 }
 

@@ -152,7 +152,7 @@ export class FleetRig {
           kind: "listed",
           allocations: allocations
             .filter(({ allocation: id }) => (this.fleets.allocation(id)?.fleet.name ?? fleet) === fleet)
-            .map((one) => ({ ...{ ref: "7", state: "running", isPreempted: false, oddWord: "" }, ...one })),
+            .map((one) => ({ ...{ ref: "7", state: "running", isPreempted: false }, ...one })),
         },
       });
   }

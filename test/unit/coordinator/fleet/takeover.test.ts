@@ -79,7 +79,7 @@ class ShakyProvider {
               : {
                   kind: "listed",
                   allocations: listed.map((allocation) => ({
-                    ...{ allocation, ref: "7", state: "running", isPreempted: false, oddWord: "" },
+                    ...{ allocation, ref: "7", state: "running", isPreempted: false },
                   })),
                 },
         }));
