@@ -45,7 +45,7 @@ export function launch(
   sendLaunch(turn, fleet, allocation, epoch);
 }
 
-/** Those that were made within an hour, since a worker joined. */
+/** Launches within an hour since a worker joined. */
 export function launchesInHour(turn: FleetTurn, { launches }: Fleet): number {
   return at(turn) - launches.sinceMs >= HOUR_MS ? 0 : launches.count;
 }

@@ -1,31 +1,30 @@
 // The room of fleets, as the rest of the coordinator has it: a look at each scan, answers of providers, questions and decisions of operators,
 // and who may join by the bundle of an allocation. A run without fleets loads none of it.
 //
-// In the room: `fleet` and `allocation` are one of each in memory, moved by their charts in `books` and stored by `records`; `standing` says where
-// their charts stand. `heard` folds in what providers and workers say. `demand`, `budget` and `plan` are the rule, pure. `operator` is what a person
-// decides; `replay-fleets` reads all of it back, and `ports` is the coordinator as the room sees it.
+// In the room: `fleet` and `allocation` are one of each in memory, moved by their charts in `books` and stored by `records`. `asking` asks
+// providers, `heard` folds in what they and workers say. `demand`, `budget` and `plan` are the rule, pure, and `situation` is a fleet as the rule
+// sees it. `operator` is what a person decides; `replay-fleets` reads all of it back, and `ports` is the coordinator as the room sees it.
 //
 // Keeps true: each look is this state against that demand, never a reaction to one event; nothing is launched before a good list.
-import type { EndCause } from "../../../machines/allocation.ts";
 import type { Random } from "../../base/random.ts";
 import type { Checked } from "../../fleet/provider.ts";
 import type { Exposition } from "../../observe/metrics/exposition.ts";
 import type { Store } from "../../storage/store.ts";
-import { allocationStateOf, isOver, ranMs } from "./allocation.ts";
+import { allocationStateOf, isOver } from "./allocation.ts";
 import type { Allocation } from "./allocation.ts";
-import { at, end, launch, moveFleet, sendLaunch, step, writeFleet } from "./books.ts";
-import { allowanceOf, DRAIN_MS, spentMsOf } from "./budget.ts";
-import type { Allowance } from "./budget.ts";
+import { poll, pursue } from "./asking.ts";
+import { at, end, launch, moveFleet, writeFleet } from "./books.ts";
+import { allowanceOf, spentMsOf } from "./budget.ts";
 import { itemMsOf, learnWork, slotsWanted } from "./demand.ts";
 import type { Demand } from "./demand.ts";
-import { accountOf, countsOf, fleetStateOf, liveOf, settingsOf } from "./fleet.ts";
+import { accountOf, countsOf, fleetStateOf, liveOf } from "./fleet.ts";
 import type { Fleet } from "./fleet.ts";
-import { askStop, followWorkers, onLaunched, onListed, onLog } from "./heard.ts";
-import { showFleets, steerFleet } from "./operator.ts";
-import type { FleetDecision, FleetsShown, FleetVerdict } from "./operator.ts";
+import { followWorkers, onLaunched, onListed, onLog } from "./heard.ts";
+import { shownDetail, shownFleet, steerFleet } from "./operator.ts";
+import type { FleetDecision, FleetsShown, FleetVerdict, ShownFleet } from "./operator.ts";
 import { planOf } from "./plan.ts";
-import type { Situation, Unit } from "./plan.ts";
 import type { FleetAnswer, FleetQuestion, FleetRun, FleetTurn } from "./ports.ts";
+import { situationOf } from "./situation.ts";
 
 /** Fleets and their providers, as the composition has them: nothing of them is loaded where there are none. */
 export interface FleetPorts {
@@ -44,20 +43,8 @@ export interface FleetsOptions {
   readonly newId: (wallMs: number) => string;
 }
 
-const HOUR_MS = 3_600_000;
-/** Launches in an hour without a join. */
-const LAUNCHES_MAX = 60;
-const RELAUNCH_AFTER_MS = 30_000;
-const MISSES = 2;
-const STOP_AGAIN = { baseMs: 5_000, ceilingMs: 300_000 };
-const STUCK_STOPS = 5;
-/** Beside what a drain may take. */
-const STOP_GRACE_MS = 5_000;
 /** Experience is written so often. */
 const WRITE_EVERY_MS = 10_000;
-/** Where all allocations are heard, lists look for orphans alone. */
-const QUIET_POLLS = 10;
-const JOIN_EXPECTED_MS = 30_000;
 
 export class Fleets {
   /** In the order of the file. */
@@ -98,8 +85,13 @@ export class Fleets {
     return undefined;
   }
 
-  shown(turn: FleetTurn): FleetsShown {
-    return showFleets(turn, this);
+  shown(turn: FleetTurn): readonly ShownFleet[] {
+    return this.all.map((fleet) => shownFleet(turn, fleet));
+  }
+
+  /** The same with all that is remembered of each. */
+  detailed(turn: FleetTurn): FleetsShown {
+    return { fleets: this.all.map((fleet) => shownDetail(turn, fleet)) };
   }
 
   /** Carries out a decision of a person, named by the certificate. */
@@ -188,12 +180,12 @@ export class Fleets {
     if (spent !== undefined) moveFleet(turn, fleet, { type: "budget.spent", reason: spent });
     // Room for the end of those that drain is none for others.
     else if (launches > 0) moveFleet(turn, fleet, { type: "budget.left" });
-    const situation = this.#situation(turn, fleet, { run, slotsElsewhere, allowance });
+    if (turn.nowMs - fleet.grown.atMs >= fleet.settings.pollIntervalMs)
+      fleet.grown = { launches: 0, from: liveOf(fleet).length, atMs: turn.nowMs };
+    const demand = this.#work(turn, fleet, run, slotsElsewhere);
+    const situation = situationOf(turn, fleet, { run, demand, allowance });
     const plan = planOf(situation);
-    this.#slotsWanted = Math.max(
-      this.#slotsWanted,
-      run.isIdle ? 0 : slotsWanted(situation.demand, situation.settings),
-    );
+    this.#slotsWanted = Math.max(this.#slotsWanted, run.isIdle ? 0 : slotsWanted(demand, situation.settings));
     for (const { id, cause } of plan.ends) {
       const allocation = fleet.allocations.get(id);
       if (allocation !== undefined) end(turn, fleet, allocation, { cause, run });
@@ -206,8 +198,9 @@ export class Fleets {
       this.#announce(turn, fleet, plan.want);
     fleet.want = plan.want;
     fleet.why = plan.why;
-    for (const allocation of liveOf(fleet)) this.#pursue(turn, fleet, allocation, run);
-    this.#poll(turn, fleet);
+    for (const allocation of liveOf(fleet))
+      pursue(turn, fleet, allocation, { run, epoch: this.#options.epoch });
+    poll(turn, fleet);
     // One that launches nothing passes its share on.
     return situation.obstacle === undefined ? plan.want : Math.min(plan.want, liveOf(fleet).length);
   }
@@ -226,33 +219,7 @@ export class Fleets {
     });
   }
 
-  #situation(
-    turn: FleetTurn,
-    fleet: Fleet,
-    {
-      run,
-      slotsElsewhere,
-      allowance,
-    }: { readonly run: FleetRun; readonly slotsElsewhere: number; readonly allowance: Allowance },
-  ): Situation {
-    const settings = settingsOf(fleet);
-    const { learned } = fleet;
-    if (turn.nowMs - fleet.grown.atMs >= settings.pollIntervalMs)
-      fleet.grown = { launches: 0, from: liveOf(fleet).length, atMs: turn.nowMs };
-    return {
-      settings,
-      units: liveOf(fleet).map((allocation) => unitOf(turn, allocation, run)),
-      demand: this.#demand(turn, fleet, run, slotsElsewhere),
-      joinMs: learned.joinMs === 0 ? Math.min(JOIN_EXPECTED_MS, settings.startTimeoutMs) : learned.joinMs,
-      surplusMs: fleet.surplusSinceMs === undefined ? undefined : turn.nowMs - fleet.surplusSinceMs,
-      obstacle: obstacleOf(fleet),
-      launchesMax: launchesMaxOf(turn, fleet, allowance),
-      grown: fleet.grown,
-      over: overOf(fleet, run, { allowance, wallMs: turn.wallMs }),
-    };
-  }
-
-  #demand(turn: FleetTurn, fleet: Fleet, run: FleetRun, slotsElsewhere: number): Demand {
+  #work(turn: FleetTurn, fleet: Fleet, run: FleetRun, slotsElsewhere: number): Demand {
     const executingForMs = this.#executingSinceMs === undefined ? 0 : turn.nowMs - this.#executingSinceMs;
     return {
       ...(run.isIdle ? { pending: 0, executing: 0 } : { pending: run.pending, executing: run.executing }),
@@ -280,47 +247,6 @@ export class Fleets {
     }
   }
 
-  /** Launches that have not come are repeated; allocations that are to end are told so until they have. */
-  #pursue(turn: FleetTurn, fleet: Fleet, allocation: Allocation, run: FleetRun): void {
-    const state = allocationStateOf(allocation);
-    const { missed, launchedAtMs } = allocation.row.context;
-    if (state === "Requested" && missed >= MISSES && at(turn) - launchedAtMs >= RELAUNCH_AFTER_MS) {
-      step(turn, fleet, allocation, { type: "launch.repeated", atMs: at(turn) });
-      return sendLaunch(turn, fleet, allocation, this.#options.epoch);
-    }
-    if (state === "Ending") this.#stop(turn, fleet, allocation, run);
-  }
-
-  #stop(turn: FleetTurn, fleet: Fleet, allocation: Allocation, { workers }: FleetRun): void {
-    const { endingAtMs, stops, stopAtMs, ref } = allocation.row.context;
-    if (allocation.isLaunching || allocation.isStopping) return;
-    const presence = workers.get(allocation.id)?.presence;
-    // One that leaves in good order needs no stop, unless it is listed all the same.
-    const patienceMs = presence === undefined || presence === "silent" ? 0 : DRAIN_MS + STOP_GRACE_MS;
-    if (at(turn) < Math.max(stopAtMs, (endingAtMs ?? 0) + patienceMs)) return;
-    const againAtMs = at(turn) + Math.min(STOP_AGAIN.ceilingMs, STOP_AGAIN.baseMs * 2 ** Math.min(stops, 30));
-    step(turn, fleet, allocation, { type: "stop.sent", atMs: at(turn), againAtMs });
-    askStop(turn, fleet, allocation, { ref, force: stops > 0 });
-    if (stops + 1 === STUCK_STOPS)
-      turn.emit("allocation_stuck", { fleet: fleet.name, allocation: allocation.id, stops: stops + 1 });
-  }
-
-  /** Heartbeats say who lives: the provider is asked about the others. */
-  #poll(turn: FleetTurn, fleet: Fleet): void {
-    const { lists, settings } = fleet;
-    if (lists.isAsking) return;
-    const hasOthers = liveOf(fleet).some(
-      (allocation) => allocationStateOf(allocation) !== "Joined" || allocation.isSilent,
-    );
-    const everyMs = settings.pollIntervalMs * (hasOthers || lists.good === 0 ? 1 : QUIET_POLLS);
-    if (!lists.isUrgent && turn.nowMs - lists.askedAtMs < everyMs) return;
-    lists.asked++;
-    lists.isAsking = true;
-    lists.isUrgent = false;
-    lists.askedAtMs = turn.nowMs;
-    turn.askProvider({ verb: "list", fleet: fleet.name, number: lists.asked });
-  }
-
   /** Nobody is left who could work, and no fleet may start anybody: a person decides. Asked once. */
   #pauseIfSpent(run: FleetRun): void {
     const spent = this.all.filter((fleet) => fleetStateOf(fleet) === "Spent");
@@ -334,63 +260,4 @@ export class Fleets {
     this.#hasPausedRun = true;
     run.pause(spent.map(({ name, row }) => `fleet ${name}: ${row.context.reason}`).join("; "));
   }
-}
-
-function unitOf(turn: FleetTurn, allocation: Allocation, { workers }: FleetRun): Unit {
-  const { askedAtMs, queuedAtMs, bootedAtMs } = allocation.row.context;
-  const worker = workers.get(allocation.id);
-  const state = allocationStateOf(allocation) as Unit["state"];
-  const sinceMs =
-    (state === "Queued" ? queuedAtMs : state === "Booting" ? bootedAtMs : undefined) ?? askedAtMs;
-  return {
-    ...{ id: allocation.id, state, slots: worker?.slots ?? allocation.slots },
-    ...{ forMs: at(turn) - sinceMs, ranMs: ranMs(allocation, at(turn)) },
-    idleMs: allocation.idleSinceMs === undefined ? undefined : turn.nowMs - allocation.idleSinceMs,
-    isPoor: worker?.isPoor === true,
-  };
-}
-
-/** Why a fleet launches nothing, in words; undefined where nothing is in the way. */
-function obstacleOf(fleet: Fleet): string | undefined {
-  const { lists, row } = fleet;
-  if (!fleet.isConfigured) return "it is not in the configuration any more";
-  const { reason } = row.context;
-  switch (fleetStateOf(fleet)) {
-    case "Halted":
-      return `halted: ${reason}`;
-    case "Paused":
-      return reason === "" ? "paused" : `paused: ${reason}`;
-    case "Spent":
-      return reason;
-    case "Cooling":
-      return `it waits: ${reason}`;
-    case "Active":
-      if (lists.trouble !== "") return `it cannot be listed: ${lists.trouble}`;
-      return lists.good === 0 ? "its first list is waited for" : undefined;
-  }
-}
-
-function launchesMaxOf(turn: FleetTurn, fleet: Fleet, { launches }: Allowance): number {
-  const { count, sinceMs } = fleet.launches;
-  if (count > 0 && at(turn) - sinceMs >= HOUR_MS) fleet.launches = { count: 0, sinceMs: 0 };
-  const byHour = Math.max(0, LAUNCHES_MAX - fleet.launches.count);
-  const coming = liveOf(fleet).filter(
-    (allocation) => !["Joined", "Ending"].includes(allocationStateOf(allocation)),
-  ).length;
-  // After a failure one is tried at a time.
-  const byFailures = fleet.row.context.failuresInRow > 0 ? Math.max(0, 1 - coming) : Infinity;
-  return Math.min(launches, byHour, byFailures);
-}
-
-/** A budget ends also the workers of a fleet that is paused or halted. */
-function overOf(
-  fleet: Fleet,
-  run: FleetRun,
-  { allowance: { spent }, wallMs }: { readonly allowance: Allowance; readonly wallMs: number },
-): EndCause | undefined {
-  if (!fleet.isConfigured) return "removed";
-  if (run.isOver) return "run_over";
-  if (spent === undefined && fleetStateOf(fleet) !== "Spent") return undefined;
-  const { stopAtMs } = fleet.settings;
-  return stopAtMs !== undefined && wallMs >= stopAtMs ? "deadline" : "budget";
 }

@@ -7,6 +7,7 @@ import { redactSecrets } from "../../base/safe-text.ts";
 import type { ListedAllocation } from "../../fleet/provider.ts";
 import { allocationStateOf, isOver } from "./allocation.ts";
 import type { Allocation } from "./allocation.ts";
+import { askStop } from "./asking.ts";
 import {
   adopt,
   at,
@@ -160,16 +161,6 @@ function onOrphan(
   const type = found.state === "queued" ? "list.queued" : "list.running";
   step(turn, fleet, allocation, { type, atMs: at(turn), ref: found.ref });
   if (!isWanted) end(turn, fleet, allocation, { cause: "orphan", run });
-}
-
-export function askStop(
-  turn: FleetTurn,
-  fleet: Fleet,
-  allocation: Allocation,
-  { ref, force }: { readonly ref: string; readonly force: boolean },
-): void {
-  allocation.isStopping = true;
-  turn.askProvider({ verb: "stop", fleet: fleet.name, allocation: allocation.id, ref, force });
 }
 
 export function onLog(

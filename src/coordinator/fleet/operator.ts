@@ -40,6 +40,8 @@ export interface ShownAllocation {
   readonly askedAtMs: number;
   readonly ranMs: number;
   readonly log: string | undefined;
+  /** Nothing of it is left. */
+  readonly isOver: boolean;
 }
 
 export interface ShownFleet {
@@ -56,19 +58,30 @@ export interface ShownFleet {
   readonly machineHours: number;
   readonly cost: number | undefined;
   readonly reason: string;
+}
+
+export interface ShownDetail {
+  readonly fleet: ShownFleet;
+  /** Why it is as large as it is, in sentences. */
   readonly facts: readonly string[];
+  /** The latest first; those that are over included. */
   readonly allocations: readonly ShownAllocation[];
 }
 
 export interface FleetsShown {
-  readonly fleets: readonly ShownFleet[];
+  readonly fleets: readonly ShownDetail[];
 }
 
-export function showFleets(turn: FleetTurn, { all }: Pick<FleetBoard, "all">): FleetsShown {
-  return { fleets: all.map((fleet) => shown(turn, fleet)) };
+export function shownDetail(turn: FleetTurn, fleet: Fleet): ShownDetail {
+  const allocations = [...fleet.allocations.values()].toReversed();
+  return {
+    fleet: shownFleet(turn, fleet),
+    facts: factsOf(fleet),
+    allocations: allocations.map((each) => shownAllocation(turn, each)),
+  };
 }
 
-function shown(turn: FleetTurn, fleet: Fleet): ShownFleet {
+export function shownFleet(turn: FleetTurn, fleet: Fleet): ShownFleet {
   const { requested, queued, booting, joined, ending } = countsOf(fleet);
   const { name, want, settings, row } = fleet;
   const { min, max } = settingsOf(fleet);
@@ -78,12 +91,9 @@ function shown(turn: FleetTurn, fleet: Fleet): ShownFleet {
     ...{ joined, starting: requested + booting, queued, ending, min, max },
     ...{ machineHours: hoursOf(machineMs), cost: costOf(machineMs, settings.pricePerHour) },
     reason: row.context.reason === "" ? fleet.why : row.context.reason,
-    facts: factsOf(fleet),
-    allocations: [...fleet.allocations.values()].toReversed().map((each) => shownAllocation(turn, each)),
   };
 }
 
-/** Why it is as large as it is, in sentences. */
 function factsOf(fleet: Fleet): string[] {
   const { learned, want, why, scale, row, lists } = fleet;
   const { failuresInRow, by } = row.context;
@@ -113,6 +123,7 @@ function shownAllocation(turn: FleetTurn, allocation: Allocation): ShownAllocati
     ...{ allocation: allocation.id, fleet: allocation.fleet, state, ref: context.ref },
     reason: state === "Failed" ? failureOf(allocation) : (context.cause ?? (context.reason || ended)),
     ...{ askedAtMs: context.askedAtMs, ranMs: ranMs(allocation, at(turn)), log: allocation.log },
+    isOver: isOver(allocation),
   };
 }
 
@@ -142,7 +153,7 @@ export function steerFleet(
       writeFleet(turn, fleet);
     }
   }
-  return { kind: "fleet", fleet: shown(turn, fleet) };
+  return { kind: "fleet", fleet: shownFleet(turn, fleet) };
 }
 
 function scaleOf(fleet: Fleet, said: Partial<Scale> | undefined): Scale | null {
@@ -163,7 +174,7 @@ function endTarget(
   if (one === undefined) moveFleet(turn, fleet, { type: "fleet.paused", reason, by });
   for (const allocation of one === undefined ? fleet.allocations.values() : [one.allocation])
     if (!isOver(allocation)) end(turn, fleet, allocation, { cause: "operator", run });
-  return { kind: "fleet", fleet: shown(turn, fleet) };
+  return { kind: "fleet", fleet: shownFleet(turn, fleet) };
 }
 
 function unknown({ all }: FleetBoard, fleet: string): FleetVerdict {

@@ -13,14 +13,13 @@ import type {
 import { peerOf } from "../../transport/caller.ts";
 import { describeIdentity } from "../../transport/tls/identity.ts";
 import type { FleetPorts } from "../fleet/fleets.ts";
-import type { FleetDecision, ShownAllocation, ShownFleet } from "../fleet/operator.ts";
+import type { FleetDecision, ShownAllocation, ShownDetail } from "../fleet/operator.ts";
 import { fleetSummaryOf } from "../run/fleets.ts";
 import { constantOf } from "../turn/operator-message.ts";
 import type { Filled } from "../turn/operator-message.ts";
 import type { Leader } from "./leader.ts";
 import { ask, refuse } from "./leader.ts";
 
-const OVER = ["Failed", "Gone"];
 const UNNAMED_REASON = "an operator said so";
 
 export function fleetService(
@@ -28,12 +27,12 @@ export function fleetService(
   providers: FleetPorts | undefined,
 ): ServiceImpl<typeof FleetService> {
   const { envelope: coordinator } = leader;
-  const fleetsNow = async (): Promise<readonly ShownFleet[]> =>
+  const fleetsNow = async (): Promise<readonly ShownDetail[]> =>
     (await ask(leader, { kind: "listFleets" })).fleets;
   return {
     async listFleets({ fleet, withOver }) {
       const fleets = await fleetsNow();
-      const asked = fleet === "" ? fleets : fleets.filter(({ name }) => name === fleet);
+      const asked = fleet === "" ? fleets : fleets.filter((each) => each.fleet.name === fleet);
       if (fleet !== "" && asked.length === 0) throw unknown(fleet, fleets);
       return { coordinator, fleets: asked.map((each) => detailOf(each, withOver)) };
     },
@@ -71,8 +70,8 @@ async function lastWords(
   return heard?.verb === "log" && heard.answer.kind === "log" ? heard.answer.text : undefined;
 }
 
-function unknown(fleet: string, fleets: readonly ShownFleet[]): RolloutError {
-  const known = fleets.map(({ name }) => name).join(", ");
+function unknown(fleet: string, fleets: readonly ShownDetail[]): RolloutError {
+  const known = fleets.map((each) => each.fleet.name).join(", ");
   return failure("fleet_unknown", { fleet, known: known === "" ? "none" : known });
 }
 
@@ -105,11 +104,16 @@ function readDecision({ target, action, reason, min, max }: SteerFleetRequest): 
   }
 }
 
-function detailOf(fleet: ShownFleet, withOver: boolean): Filled<FleetDetail> {
-  const asked = fleet.allocations.filter(({ state }) => withOver || !OVER.includes(state));
-  return { fleet: fleetSummaryOf(fleet), facts: [...fleet.facts], allocations: asked.map(allocationOf) };
+function detailOf({ fleet, facts, allocations }: ShownDetail, withOver: boolean): Filled<FleetDetail> {
+  const asked = allocations.filter(({ isOver }) => withOver || !isOver);
+  return { fleet: fleetSummaryOf(fleet), facts: [...facts], allocations: asked.map(allocationOf) };
 }
 
-function allocationOf({ state, log: _log, ...allocation }: ShownAllocation): Filled<Allocation> {
+function allocationOf({
+  state,
+  log: _log,
+  isOver: _isOver,
+  ...allocation
+}: ShownAllocation): Filled<Allocation> {
   return { ...allocation, state: AllocationState[constantOf(state)] };
 }

@@ -25,7 +25,7 @@ export function onFleet(state: CoordinatorState, turn: Turn, input: FleetInput):
     case "fleetHeard":
       return fleets?.onAnswer(turn, input.heard, runFor(state, turn));
     case "listFleets":
-      return turn.answer(input.answer, fleets?.shown(turn) ?? { fleets: [] });
+      return turn.answer(input.answer, fleets?.detailed(turn) ?? { fleets: [] });
     case "steerFleet": {
       const { decision, answer } = input;
       const fleet = decision.action === "end" ? decision.target : decision.fleet;
@@ -37,16 +37,10 @@ export function onFleet(state: CoordinatorState, turn: Turn, input: FleetInput):
 
 /** For those who look at the run. */
 export function fleetsOf({ fleets }: CoordinatorState, turn: Turn): Filled<FleetSummary>[] {
-  return fleets?.shown(turn).fleets.map(fleetSummaryOf) ?? [];
+  return fleets?.shown(turn).map(fleetSummaryOf) ?? [];
 }
 
-export function fleetSummaryOf({
-  state,
-  cost,
-  facts: _facts,
-  allocations: _all,
-  ...fleet
-}: ShownFleet): Filled<FleetSummary> {
+export function fleetSummaryOf({ state, cost, ...fleet }: ShownFleet): Filled<FleetSummary> {
   return { ...fleet, state: FleetState[constantOf(state)], ...(cost !== undefined && { cost }) };
 }
 

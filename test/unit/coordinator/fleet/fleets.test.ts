@@ -458,9 +458,9 @@ describe("the room of fleets", () => {
     });
     await rig.restart();
     await rig.turn((turn) => {
-      const [fleet] = rig.fleets.shown(turn).fleets;
-      expect(fleet).to.include({ name: "spot", provider: "exec", joined: 2, max: 1, state: "Active" });
-      expect(fleet?.facts.join("\n")).to.include("set by an operator");
+      const [shown] = rig.fleets.detailed(turn).fleets;
+      expect(shown?.fleet).to.include({ name: "spot", provider: "exec", joined: 2, max: 1, state: "Active" });
+      expect(shown?.facts.join("\n")).to.include("set by an operator");
     });
   });
 });
