@@ -98,12 +98,19 @@ export function nextTry(ledger: Ledger, taker: Taker): PendingItem | undefined {
 
 /** The next item that runs with nothing beside it. */
 export function nextAlone(ledger: Ledger, taker: Taker): PendingItem | undefined {
-  const { alone, returnedAlone } = ledger;
-  const kept = alone.peek(taker);
+  return takeAlone(ledger, ledger.alone.peek(taker));
+}
+
+/** The next one of these that no other worker can execute. */
+export function nextOwnAlone(ledger: Ledger, taker: Taker): PendingItem | undefined {
+  return takeAlone(ledger, ledger.alone.peekOwn(taker));
+}
+
+function takeAlone(ledger: Ledger, kept: PendingItem | undefined): PendingItem | undefined {
   if (kept === undefined) return undefined;
-  alone.remove(kept.key);
+  ledger.alone.remove(kept.key);
   if (isKeyed(kept.key)) return takeKeyed(ledger, kept);
-  returnedAlone.left(kept.key);
+  ledger.returnedAlone.left(kept.key);
   return kept;
 }
 

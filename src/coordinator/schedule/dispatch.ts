@@ -11,7 +11,15 @@ import { priorityOf } from "../ledger/place.ts";
 import type { PendingItem } from "../ledger/ledger.ts";
 import { assignItem } from "../items/transitions.ts";
 import type { Stamp } from "../items/trials.ts";
-import { countReady, hasOpen, nextAlone, nextPending, nextTry, shelve } from "../ledger/queue.ts";
+import {
+  countReady,
+  hasOpen,
+  nextAlone,
+  nextOwnAlone,
+  nextPending,
+  nextTry,
+  shelve,
+} from "../ledger/queue.ts";
 import { isClean } from "../ledger/shelf.ts";
 import type { Taker } from "../ledger/shelf.ts";
 import type { AssignedItem, GivenState, Session } from "../turn/session-frame.ts";
@@ -118,7 +126,9 @@ function giveOutTries(state: CoordinatorState, turn: Turn, crew: Crew): void {
   if (state.ledger.budgets.maxAttempts < 2) return;
   for (const row of crew.onTrial) {
     if (!takesWork(state, row) || !isReading(row)) continue;
-    const item = nextTry(state.ledger, takerOf(state, row, crew, turn));
+    const taker = takerOf(state, row, crew, turn);
+    const alone = row.held.size === 0 ? nextOwnAlone(state.ledger, taker) : undefined;
+    const item = alone ?? nextTry(state.ledger, taker);
     if (item === undefined) continue;
     give(state, turn, row, [item]);
   }

@@ -72,30 +72,35 @@ describe("states of versions", () => {
     expect([newer.texts, older.texts]).to.deep.equal([["a 2"], []]);
   });
 
-  it("that only a cordoned worker goes on from are what it is tried with, when nothing else is left", async () => {
-    const world = await start(false);
-    const [older, newer] = [await workerOf(world, 1, 1), await workerOf(world, 2, 2)];
-    await world.submit(["a 1", "a 2", "b 1", "c 1", "d 1", "e 1", "f 1"], { keyOf });
-    const first = await only(newer);
-    await newer.report([first], leaving(first, 2));
-    await newer.ask(5);
-    const [stated, ...others] = newer.held;
-    if (stated === undefined) return expect.fail("it was given nothing");
-    await newer.report([stated], ERROR);
-    await older.ask(1);
-    await world.watch(BACKOFF_MS, [older, newer]);
-    await older.report([...older.held]);
-    await newer.report(others, ERROR);
-    expect(world.takeTopics()).to.include("worker_cordoned");
-    for (let round = 0; round < 8; round++) {
-      await older.ask(4);
-      await older.report([...older.held]);
+  const SHARED: ReportedOutcome = { kind: "crash_shared", message: "the server died" };
+  for (const [ends, failure] of [
+    ["by itself", ERROR],
+    ["beside others, so it runs alone", SHARED],
+  ] as const)
+    it(`that only a cordoned worker goes on from are what it is tried with, when nothing else is left: an item that failed ${ends}`, async () => {
+      const world = await start(false);
+      const [older, newer] = [await workerOf(world, 1, 1), await workerOf(world, 2, 2)];
+      await world.submit(["a 1", "a 2", "b 1", "c 1", "d 1", "e 1", "f 1", "g 1"], { keyOf });
+      const first = await only(newer);
+      await newer.report([first], leaving(first, 2));
+      await newer.ask(6);
+      const [stated, ...others] = newer.held;
+      if (stated === undefined) return expect.fail("it was given nothing");
+      await newer.report([stated], failure);
+      await older.ask(1);
       await world.watch(BACKOFF_MS, [older, newer]);
-    }
-    await newer.ask(1);
-    await world.watch(TRIED_AGAIN_MS, [older, newer]);
-    expect([stated.text, newer.texts, older.texts]).to.deep.equal(["a 2", ["a 2"], []]);
-  });
+      await older.report([...older.held]);
+      await newer.report(others, ERROR);
+      expect(world.takeTopics()).to.include("worker_cordoned");
+      for (let round = 0; round < 8; round++) {
+        await older.ask(4);
+        await older.report([...older.held]);
+        await world.watch(BACKOFF_MS, [older, newer]);
+      }
+      await newer.ask(1);
+      await world.watch(TRIED_AGAIN_MS, [older, newer]);
+      expect([stated.text, newer.texts, older.texts]).to.deep.equal(["a 2", ["a 2"], []]);
+    });
 
   it("let a worker of an older version have other keys' items behind an item with a later state", async () => {
     const world = await start();
