@@ -1,6 +1,7 @@
 // The page of metrics, from their table.
 import { METRICS, metricOf } from "../src/observe/metrics/metric-table.ts";
-import type { MetricName, MetricSource } from "../src/observe/metrics/metric-table.ts";
+import type { MetricName } from "../src/observe/metrics/metric-table.ts";
+import type { MetricSource } from "../src/observe/metrics/metric-values.ts";
 
 type Table = (titles: readonly string[], rows: readonly (readonly string[])[]) => string;
 
