@@ -1,7 +1,6 @@
 // `rollout fleet end`
-import { Args, Flags } from "../../cli/oclif.ts";
-import { configFlags } from "../../cli/setting-flags.ts";
-import { FleetCommand } from "../../compose/fleet-command.ts";
+import { Args } from "../../cli/oclif.ts";
+import { FleetCommand, REASON_FLAGS } from "../../compose/fleet-command.ts";
 
 export class FleetEnd extends FleetCommand {
   static override readonly summary = "End the workers of a fleet, or one of them.";
@@ -18,10 +17,7 @@ export class FleetEnd extends FleetCommand {
       ignoreStdin: true,
     }),
   };
-  static override readonly flags = {
-    ...configFlags("operator"),
-    reason: Flags.string({ summary: "The reason, which is shown.", default: "", helpValue: "TEXT" }),
-  };
+  static override readonly flags = REASON_FLAGS;
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(FleetEnd);

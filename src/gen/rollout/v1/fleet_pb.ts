@@ -356,7 +356,7 @@ export type FleetCheck = Message<"rollout.v1.FleetCheck"> & {
   ready: boolean;
 
   /**
-   * What the provider has said, in words.
+   * Words of the provider about it.
    *
    * @generated from field: string words = 3;
    */

@@ -107,6 +107,13 @@ export class FleetRig {
     this.numbers.submitted += items;
   }
 
+  /** Items come to wait, and fleets have a good list. */
+  async haveItems(items: number): Promise<void> {
+    this.submit(items);
+    await this.pass(STEP_MS);
+    await this.list([]);
+  }
+
   /** Scans until so much time has passed. */
   async pass(ms: number): Promise<void> {
     for (let passedMs = 0; passedMs < ms; passedMs += STEP_MS) {
@@ -170,6 +177,13 @@ export class FleetRig {
     for (const { fleet, allocation } of launches)
       await this.answer({ verb: "launch", fleet, allocation, answer });
     return launches.map(({ allocation }) => allocation);
+  }
+
+  /** The same of the one that the next scan asks for. */
+  async launchOne(...answer: Parameters<FleetRig["launch"]>): Promise<string> {
+    await this.pass(STEP_MS);
+    const [id = ""] = await this.launch(...answer);
+    return id;
   }
 
   async answerStops(): Promise<string[]> {

@@ -7,9 +7,7 @@ const ORPHAN = "01JZ8Q6T0C5V9W3R7X2Y4B6D90";
 /** A fleet that may start workers, with so many of them at work. */
 async function working(workers: number, ...settings: readonly Partial<FleetSettings>[]): Promise<FleetRig> {
   const rig = await FleetRig.open(...settings);
-  rig.submit(workers);
-  await rig.pass(250);
-  await rig.list([]);
+  await rig.haveItems(workers);
   for (let tries = 0; rig.live.length < workers && tries < 50; tries++) {
     await rig.pass(1_000);
     await rig.launch();
@@ -39,9 +37,7 @@ describe("the room of fleets", () => {
 
   it("grows to the double at most in a poll", async () => {
     const rig = await FleetRig.open({ max: 40, maxPending: 40 });
-    rig.submit(40);
-    await rig.pass(250);
-    await rig.list([]);
+    await rig.haveItems(40);
     const sizes: number[] = [];
     for (let polls = 0; polls < 5; polls++) {
       await rig.pass(1_000);
@@ -53,11 +49,8 @@ describe("the room of fleets", () => {
 
   it("follows a worker from its queue to its end, and books the time of its machine", async () => {
     const rig = await FleetRig.open();
-    rig.submit(1);
-    await rig.pass(250);
-    await rig.list([]);
-    await rig.pass(250);
-    const [id = ""] = await rig.launch();
+    await rig.haveItems(1);
+    const id = await rig.launchOne();
     expect(rig.stateOf(id)).to.equal("Queued");
     await rig.pass(1_000);
     await rig.list([{ allocation: id, state: "queued" }]);
@@ -125,11 +118,8 @@ describe("the room of fleets", () => {
 
   it("sends a launch of which nobody knows again, under its id, when two lists do not have it", async () => {
     const rig = await FleetRig.open();
-    rig.submit(1);
-    await rig.pass(250);
-    await rig.list([]);
-    await rig.pass(250);
-    const [id = ""] = await rig.launch({ kind: "unknown", reason: "it was killed" });
+    await rig.haveItems(1);
+    const id = await rig.launchOne({ kind: "unknown", reason: "it was killed" });
     for (let lists = 0; lists < 3; lists++) {
       await rig.pass(1_000);
       await rig.list([]);
@@ -142,11 +132,8 @@ describe("the room of fleets", () => {
 
   it("finds by its list a launch whose answer was lost", async () => {
     const rig = await FleetRig.open();
-    rig.submit(1);
-    await rig.pass(250);
-    await rig.list([]);
-    await rig.pass(250);
-    const [id = ""] = await rig.launch({ kind: "unknown", reason: "it was killed" });
+    await rig.haveItems(1);
+    const id = await rig.launchOne({ kind: "unknown", reason: "it was killed" });
     await rig.pass(1_000);
     await rig.list([{ allocation: id }]);
     expect(rig.stateOf(id)).to.equal("Booting");
@@ -156,9 +143,7 @@ describe("the room of fleets", () => {
 
   it("waits longer after each failed start, tries one at a time, and halts at the eighth", async () => {
     const rig = await FleetRig.open({ max: 4 });
-    rig.submit(4);
-    await rig.pass(250);
-    await rig.list([]);
+    await rig.haveItems(4);
     let launches = 0;
     for (let passedMs = 0; passedMs < 3_600_000; passedMs += 5_000) {
       await rig.pass(1_000);
@@ -189,11 +174,8 @@ describe("the room of fleets", () => {
 
   it("keeps the last words of one that has failed, without a key in them", async () => {
     const rig = await FleetRig.open();
-    rig.submit(1);
-    await rig.pass(250);
-    await rig.list([]);
-    await rig.pass(250);
-    const [id = ""] = await rig.launch();
+    await rig.haveItems(1);
+    const id = await rig.launchOne();
     await rig.pass(1_000);
     await rig.list([]);
     expect(rig.stateOf(id)).to.equal("Failed");
@@ -208,9 +190,7 @@ describe("the room of fleets", () => {
 
   it("waits where there is no room, and counts nothing against the fleet", async () => {
     const rig = await FleetRig.open();
-    rig.submit(4);
-    await rig.pass(250);
-    await rig.list([]);
+    await rig.haveItems(4);
     let launches = 0;
     for (let passedMs = 0; passedMs < 3_600_000; passedMs += 5_000) {
       await rig.pass(1_000);
@@ -231,9 +211,7 @@ describe("the room of fleets", () => {
 
   it("launches 60 in an hour at most while none joins", async () => {
     const rig = await FleetRig.open({ max: 200, maxPending: 200 });
-    rig.submit(500);
-    await rig.pass(250);
-    await rig.list([]);
+    await rig.haveItems(500);
     let launches = 0;
     for (let passedMs = 0; passedMs < 3_600_000; passedMs += 60_000) {
       await rig.pass(1_000);
@@ -247,11 +225,8 @@ describe("the room of fleets", () => {
 
   it("gives back a machine whose worker does not join in time, and tells it again until it is gone", async () => {
     const rig = await FleetRig.open({ max: 1 });
-    rig.submit(1);
-    await rig.pass(250);
-    await rig.list([]);
-    await rig.pass(250);
-    const [id = ""] = await rig.launch();
+    await rig.haveItems(1);
+    const id = await rig.launchOne();
     const stops: string[] = [];
     for (let passedMs = 0; passedMs < 400_000; passedMs += 1_000) {
       await rig.pass(1_000);
@@ -270,9 +245,7 @@ describe("the room of fleets", () => {
   it("starts nothing more than its budget can end, and drains all of it before that is used up", async () => {
     const settings = { max: 4, pricePerHour: 2, maxCost: 0.5, maxCostPerHour: 5 };
     const rig = await FleetRig.open(settings);
-    rig.submit(100);
-    await rig.pass(250);
-    await rig.list([]);
+    await rig.haveItems(100);
     let most = 0;
     for (let passedMs = 0; passedMs < 3_600_000 && rig.state !== "Spent"; passedMs += 1_000) {
       await rig.pass(1_000);
@@ -415,9 +388,7 @@ describe("the room of fleets", () => {
       { name: "dear", pricePerHour: 5 },
       { name: "cheap", pricePerHour: 1, max: 2 },
     );
-    rig.submit(3);
-    await rig.pass(250);
-    await rig.list([]);
+    await rig.haveItems(3);
     for (let polls = 0; polls < 5; polls++) {
       await rig.pass(1_000);
       await rig.launch();
