@@ -68,8 +68,8 @@ const WAITING_FOR_LEADERS = [
   ...["actors-takeover", "coordinator-restart", "keys-takeover", "leader-change", "postgres", "postgres-*"],
   ...["split-brain", "stalled-disk", "storage-*", "takeover", "three-coordinators", "unreachable"],
 ].map(endToEnd);
-/** `rollout run`: its items take their time, and so do its processes to start. */
-const LOCAL_RUNS = ["run", "run-*"].map(endToEnd);
+/** `rollout run`, and runs that are gone on with from a copy or by another version: their items take their time, and so do their processes to start. */
+const LOCAL_RUNS = ["backup", "run", "run-*", "upgrade"].map(endToEnd);
 /** A real Postgres, with troubles that take their time: what a test waits for there is mostly the server. */
 const POSTGRES = "test/contract/postgres-*.test.ts";
 

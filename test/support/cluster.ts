@@ -32,7 +32,7 @@ const PATIENT: Settings = {
 /** The same for a leader on a store that others share. */
 const PATIENT_LEADER: Settings = {
   "coordinator.heartbeat_interval": "1s",
-  "coordinator.failover_threshold": "15s",
+  "coordinator.failover_threshold": "6s",
 };
 
 /** For tests about silence, and for no others: failure is noticed in three seconds; on a busy machine all of these are longer. */
