@@ -1,7 +1,7 @@
 // Heads on their way to workers: each goes to whoever has its partition, or after a while to the first worker behind that one on the
-// ring that has a free slot, or to anybody. A head that a worker has failed
-// stands on the ledger's shelf for such items, and one that runs alone on that of those; a head that a full shelf has no room for is
-// looked at again.
+// ring that has a free slot, or to anybody. Where nobody has a free slot it stays its owner's, whose backlog it may wait in: more work than
+// slots is no reason for a state to move. A head that a worker has failed stands on the ledger's shelf for such items, and one that runs
+// alone on that of those; a head that a full shelf has no room for is looked at again.
 import { runsAlone } from "../../../machines/work-item.ts";
 import type { WorkerId } from "../../base/ids.ts";
 import type { Ledger, PendingItem } from "../ledger/ledger.ts";
@@ -17,17 +17,22 @@ const NO_RING: Ring = { size: 0, ownerOf: () => undefined, firstOf: () => undefi
 
 /** Heads looked at again in one turn. */
 const SHELVED_AGAIN_MAX = 256;
+/** A head that has waited so many times longer than another worker's own first, and for so many times to spill, is not its owner's alone. */
+const PATIENCE = { ofOwn: 2, ofSpills: 8 };
 
 export class KeyQueue {
   readonly #ready: Ready;
+  readonly #spillAfterMs: number;
   readonly #shelves: Pick<Ledger, "shelf" | "alone">;
   readonly #shelfless = new Set<Key>();
   #ring = NO_RING;
   #onShelf = 0;
   #alone = 0;
+  #nowMs = 0;
 
   constructor(spillAfterMs: number, shelves: Pick<Ledger, "shelf" | "alone">) {
     this.#ready = new Ready(spillAfterMs);
+    this.#spillAfterMs = spillAfterMs;
     this.#shelves = shelves;
   }
 
@@ -46,19 +51,20 @@ export class KeyQueue {
     return this.#alone;
   }
 
-  /** When a head waits for its owner no longer, monotonic; undefined while none waits. */
+  /** When a head will wait for its owner no longer, monotonic; undefined while none is yet to. One that might go now waits for a free slot. */
   get spillsAtMs(): number | undefined {
-    return this.#ready.spillsAtMs;
+    const { spillsAtMs } = this.#ready;
+    return spillsAtMs !== undefined && spillsAtMs > this.#nowMs ? spillsAtMs : undefined;
   }
 
-  /** When the head that has been ready for longest became so, monotonic; undefined while none is. Walks over all of them. */
+  /** When the head that has been ready for longest became so, monotonic; undefined while none is. */
   get oldestMs(): number | undefined {
     return this.#ready.oldestMs;
   }
 
   /** At the beginning of a turn. Returns heads that a shelf may have room for now. */
   turnBegins(nowMs: number): readonly Key[] {
-    this.#ready.spill(nowMs);
+    this.#nowMs = nowMs;
     if (this.#shelfless.size === 0) return [];
     const again = [...this.#shelfless].slice(0, SHELVED_AGAIN_MAX);
     for (const key of again) this.#shelfless.delete(key);
@@ -96,21 +102,35 @@ export class KeyQueue {
     else this.#onShelf--;
   }
 
-  /** See `KeyRoom`. Beyond its slots a worker is given heads of its own partitions alone. */
+  /** See `KeyRoom`. Beyond its slots a worker is given heads of its own partitions, and others' that have waited far longer. */
   next(taker: Taker): PendingItem | undefined {
     if (this.#ready.size === 0 || taker.takesKeys === false) return undefined;
     const { stateVersion = Infinity } = taker;
     const own = this.#ready.peekOwn(taker.worker, stateVersion);
     const mayTakeAny = taker.hasFreeSlot !== false || this.#ring.size === 0;
-    const other = mayTakeAny ? this.#ready.peekOther(taker.worker, stateVersion) : undefined;
+    const other = mayTakeAny
+      ? this.#ready.peekOther(taker.worker, stateVersion)
+      : this.#forgotten(own, stateVersion);
     const key = own === undefined || (other !== undefined && other.order < own.order) ? other : own;
     return key?.head?.item;
   }
 
+  /** A head whose owner does not come to it, while a worker that is never out of its own goes on with those. */
+  #forgotten(own: Key | undefined, stateVersion: number): Key | undefined {
+    const key = this.#ready.longestForOwner;
+    if (key === undefined || own === undefined || key.stateVersion > stateVersion) return undefined;
+    const waitedMs = (one: Key): number => this.#nowMs - one.readySinceMs;
+    const patienceMs = PATIENCE.ofOwn * waitedMs(own) + PATIENCE.ofSpills * this.#spillAfterMs;
+    return waitedMs(key) > patienceMs ? key : undefined;
+  }
+
   /** See `KeyRoom`. Slots that a worker's own heads will take are not free. */
   lend(freeSlots: () => Map<WorkerId, number>): (() => boolean) | undefined {
-    if (!this.#ready.hasCommon || this.#ring.size === 0) return undefined;
+    const maySpill = (this.#ready.spillsAtMs ?? Infinity) <= this.#nowMs;
+    if (this.#ring.size === 0 || !(maySpill || this.#ready.hasCommon)) return undefined;
     const free = freeSlots();
+    const slots = [...free.values()].reduce((sum, count) => sum + Math.max(0, count), 0);
+    this.#ready.spill(this.#nowMs, slots);
     const use = (worker: WorkerId, count: number): void => {
       const left = (free.get(worker) ?? 0) - count;
       if (left > 0) free.set(worker, left);

@@ -117,7 +117,7 @@ export class Keys implements KeyRoom<PendingItem> {
     return !this.#queue.isEmpty || this.#memory.isHungry;
   }
 
-  /** How long the head has been ready that waits for longest; undefined while none is. Walks over all that are. */
+  /** How long the head has been ready that waits for longest; undefined while none is. */
   get oldestReadyMs(): number | undefined {
     const { oldestMs } = this.#queue;
     return oldestMs === undefined ? undefined : Math.max(0, this.#boxes.nowMs - oldestMs);

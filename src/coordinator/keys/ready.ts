@@ -1,9 +1,9 @@
 // Keys whose heads may be given out: those of each worker's partitions, and those that any worker may have. A head that its owner has
-// not taken within the time to spill goes to any worker, as one does whose partition has no owner, and one that was returned. While
-// a turn gives out, those are lent to the workers that are to be asked first.
+// not taken within the time to spill goes to any worker that has a slot free, as one does whose partition has no owner, and one that was
+// returned. While a turn gives out, those are lent to the workers that are to be asked first.
 //
-// Keeps true: a key stands in one heap at most, by the order of its head. An entry that is no key's place any more is dropped when it
-// comes to the top.
+// Keeps true: a key stands in one heap at most, by the order of its head, and in a line by the time since when it is ready. An entry that
+// is no key's place any more is dropped when it comes to the top, or to the front.
 import type { WorkerId } from "../../base/ids.ts";
 import type { Key } from "./key.ts";
 
@@ -88,9 +88,14 @@ function isThere(heap: ReadyHeap, { key, order }: Entry): boolean {
   return key.queue === heap && key.order === order;
 }
 
-interface Waiting extends Entry {
+interface Waiting {
+  readonly key: Key;
+  /** When it became ready, monotonic. */
   readonly sinceMs: number;
 }
+
+/** The line holds so many entries more than twice those that are ready before the others are dropped. */
+const LINE_SLACK = 1_024;
 
 export class Ready {
   readonly #spillAfterMs: number;
@@ -98,9 +103,13 @@ export class Ready {
   readonly #common = new ReadyHeap();
   /** Heads of the common heap that are lent, by worker. */
   readonly #lent = new Map<WorkerId, ReadyHeap>();
-  /** Heads that wait for their owners, in the order in which they came; those that have gone included. */
-  #waiting: Waiting[] = [];
+  /** All heads in the order in which they became ready; those that have gone included. */
+  #line: Waiting[] = [];
+  /** No head that is ready stands before this one; and none that waits for its owner before that one. */
   #first = 0;
+  #firstOwn = 0;
+  /** Owners have their partitions since then, monotonic. */
+  #ownedSinceMs = -Infinity;
   #size = 0;
 
   constructor(spillAfterMs: number) {
@@ -115,12 +124,13 @@ export class Ready {
   put(key: Key, owner: WorkerId | undefined, nowMs: number): void {
     key.readySinceMs = nowMs;
     this.#size++;
-    this.#place(key, key.isForAll ? undefined : owner, nowMs);
+    this.#line.push({ key, sinceMs: nowMs });
+    this.#place(key, key.isForAll ? undefined : owner);
+    if (this.#line.length > 2 * this.#size + LINE_SLACK) this.#closeUp();
   }
 
-  #place(key: Key, owner: WorkerId | undefined, sinceMs: number): void {
+  #place(key: Key, owner: WorkerId | undefined): void {
     stand(key, owner === undefined ? this.#common : heapOf(this.#own, owner));
-    if (owner !== undefined) this.#waiting.push({ key, order: key.order, sinceMs });
   }
 
   remove(key: Key): void {
@@ -176,25 +186,26 @@ export class Ready {
     return undefined;
   }
 
-  /** Heads that have waited long enough for their owners are for anybody from now on. */
-  spill(nowMs: number): void {
-    for (let first = this.#waiting[this.#first]; first !== undefined; first = this.#waiting[this.#first]) {
-      const isGone = !this.#waitsFor(first);
-      if (!isGone && nowMs - first.sinceMs < this.#spillAfterMs) break;
-      this.#first++;
-      if (isGone) continue;
-      first.key.isForAll = true;
-      this.#place(first.key, undefined, nowMs);
+  /** Of the heads that have waited long enough for their owners, so many are for anybody from now on: those that have waited longest. */
+  spill(nowMs: number, count: number): void {
+    for (let left = count; left > 0; left--) {
+      const key = this.longestForOwner;
+      if (key === undefined || this.#spillsAtMs(key) > nowMs) return;
+      key.isForAll = true;
+      this.#place(key, undefined);
     }
-    if (this.#first < 1_024) return;
-    this.#waiting = this.#waiting.slice(this.#first);
-    this.#first = 0;
   }
 
-  /** When the next one spills, monotonic; undefined while none waits. */
+  /** When the head spills that has waited for its owner for longest, monotonic; undefined while none waits. */
   get spillsAtMs(): number | undefined {
-    for (let first = this.#waiting[this.#first]; first !== undefined; first = this.#waiting[++this.#first])
-      if (this.#waitsFor(first)) return first.sinceMs + this.#spillAfterMs;
+    const key = this.longestForOwner;
+    return key && this.#spillsAtMs(key);
+  }
+
+  /** The key that has waited for its owner for longest. */
+  get longestForOwner(): Key | undefined {
+    for (let at = this.#line[this.#firstOwn]; at !== undefined; at = this.#line[++this.#firstOwn])
+      if (isInLine(at) && at.key.queue !== this.#common) return at.key;
     return undefined;
   }
 
@@ -203,23 +214,33 @@ export class Ready {
     const ownerless = this.#common.keys.filter(({ isForAll }) => !isForAll);
     const keys = [...ownerless, ...[...this.#own.values()].flatMap((heap) => heap.keys)];
     this.#own.clear();
-    this.#waiting = [];
-    this.#first = 0;
-    for (const key of keys) this.#place(key, ownerOf(key), nowMs);
+    this.#ownedSinceMs = nowMs;
+    this.#firstOwn = this.#first;
+    for (const key of keys) this.#place(key, ownerOf(key));
   }
 
-  /** When the head that has been ready for longest became so, monotonic. Walks over all that are ready. */
+  /** When the head that has been ready for longest became so, monotonic. */
   get oldestMs(): number | undefined {
-    let oldest: number | undefined;
-    for (const heap of [this.#common, ...this.#own.values()])
-      for (const { readySinceMs } of heap.keys) oldest = Math.min(oldest ?? Infinity, readySinceMs);
-    return oldest;
+    for (let at = this.#line[this.#first]; at !== undefined; at = this.#line[++this.#first])
+      if (isInLine(at)) return at.sinceMs;
+    return undefined;
   }
 
-  #waitsFor({ key, order, sinceMs }: Waiting): boolean {
-    const isOwn = key.queue instanceof ReadyHeap && key.queue !== this.#common;
-    return isOwn && key.order === order && key.readySinceMs <= sinceMs;
+  #spillsAtMs({ readySinceMs }: Key): number {
+    return Math.max(readySinceMs, this.#ownedSinceMs) + this.#spillAfterMs;
   }
+
+  /** Only those that are ready stay. */
+  #closeUp(): void {
+    this.#line = this.#line.filter(isInLine);
+    this.#first = 0;
+    this.#firstOwn = 0;
+  }
+}
+
+/** Whether it is ready still, since then. */
+function isInLine({ key: { queue, readySinceMs }, sinceMs }: Waiting): boolean {
+  return queue instanceof ReadyHeap && readySinceMs === sinceMs;
 }
 
 function stand(key: Key, heap: ReadyHeap): void {

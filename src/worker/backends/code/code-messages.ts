@@ -30,8 +30,6 @@ export interface ExecuteMessage {
   /** Undefined for an item without a key. */
   readonly keyed: KeyOfItem | undefined;
   readonly env: Readonly<Record<string, string>>;
-  /** To be written to standard error after everything that the attempt writes there. */
-  readonly mark: string;
 }
 
 export type ToCode =

@@ -16,8 +16,7 @@ import type { ItemAttempt, ItemReport, Learner, Outcome } from "../backend.ts";
 import { startPatiently } from "../shortage.ts";
 import type { Shortage } from "../shortage.ts";
 import { FrameReader, frameOf } from "./code-messages.ts";
-import type { CodeOutcome, FromCode, LoadMessage, ToCode } from "./code-messages.ts";
-import { MarkedLog } from "./marked-log.ts";
+import type { FromCode, LoadMessage, ToCode } from "./code-messages.ts";
 
 export interface CodeProcessOptions {
   readonly request: ChildRequest;
@@ -43,11 +42,11 @@ export type CodeStart =
 
 interface Running {
   readonly report: (report: ItemReport) => void;
-  readonly ended: PromiseWithResolvers<CodeOutcome>;
+  readonly ended: PromiseWithResolvers<Outcome>;
 }
 
 const NO_GRACE = 0;
-/** How long the end of an attempt's standard error is waited for: what it started may hold it up. */
+/** How long the end of a dead process's standard error is waited for: what it started may hold it up. */
 const LOG_PATIENCE_MS = 1_000;
 
 export class CodeProcess implements Learner {
@@ -59,9 +58,9 @@ export class CodeProcess implements Learner {
   readonly #loaded = Promise.withResolvers<CodeStart>();
   readonly #closing = new AbortController();
   #child: Child | undefined;
-  #log: MarkedLog | undefined;
+  readonly #errorsRead = Promise.withResolvers<undefined>();
   #running: Running | undefined;
-  #attempts = 0;
+  #hasExecuted = false;
   #saves = false;
   #saving: PromiseWithResolvers<void> | undefined;
   /** The reason of its death, in its own words. */
@@ -87,7 +86,7 @@ export class CodeProcess implements Learner {
 
   /** Whether it has learned something and can save it. */
   get isLearned(): boolean {
-    return this.#isAlive && this.#saves && this.#attempts > 0;
+    return this.#isAlive && this.#saves && this.#hasExecuted;
   }
 
   /** Once, for one that executes nothing. */
@@ -105,31 +104,41 @@ export class CodeProcess implements Learner {
     report: (report: ItemReport) => void,
   ): Promise<Outcome> {
     assert(this.#running === undefined, "a process executes one attempt at a time");
-    const [log, child] = [this.#log, this.#child];
-    if (!this.#isAlive || log === undefined || child === undefined) return { kind: "preempted" };
-    const running: Running = { report, ended: Promise.withResolvers() };
-    this.#running = running;
-    const mark = `\0end of attempt ${++this.#attempts}\0`;
-    log.begin(mark, (chunk) => report({ kind: "log", chunk }));
+    if (!this.#isAlive) return { kind: "preempted" };
+    const ended = Promise.withResolvers<Outcome>();
+    this.#running = { report, ended };
+    this.#hasExecuted = true;
     const { itemId, payload, checkpoint, keyed, env } = attempt;
-    this.#send({ kind: "execute", itemId, attempt: attempt.attempt, payload, checkpoint, keyed, env, mark });
-    const isOver = new AbortController();
-    const onAbort = (): void => void this.#endByForce(signal.reason === AT_ONCE, isOver.signal);
+    this.#send({ kind: "execute", itemId, attempt: attempt.attempt, payload, checkpoint, keyed, env });
+    let isOver: AbortController | undefined;
+    const onAbort = (): void => {
+      isOver = new AbortController();
+      void this.#endByForce(signal.reason === AT_ONCE, isOver.signal);
+    };
     if (signal.aborted) onAbort();
     else signal.addEventListener("abort", onAbort);
     try {
-      const outcome = await Promise.race([running.ended.promise, this.#deathOf(child)]);
-      await isDoneWithin(this.#options.clock, LOG_PATIENCE_MS, log.complete());
+      const outcome = await ended.promise;
+      await this.#heardOut();
       if (!signal.aborted) return outcome;
       // Anything that the code did not clean up when it was told to end goes with its process.
       await this.#kill();
       return outcome.kind === "crash" ? { kind: "preempted" } : outcome;
     } finally {
-      isOver.abort();
+      isOver?.abort();
       signal.removeEventListener("abort", onAbort);
-      log.stop();
       this.#running = undefined;
     }
+  }
+
+  /**
+   * All that the attempt has printed was read. It stood in the pipe before the answer did on the channel, so it is read in the same turn
+   * of the loop.
+   */
+  async #heardOut(): Promise<void> {
+    const { clock } = this.#options;
+    if (this.#isAlive) await new Promise<void>((resolve) => clock.nextTurn(resolve));
+    else await isDoneWithin(clock, LOG_PATIENCE_MS, this.#errorsRead.promise);
   }
 
   /** Ends it, with what it has started. Idempotent. */
@@ -152,14 +161,12 @@ export class CodeProcess implements Learner {
     const { channel } = child;
     assert(channel !== undefined, "a channel was asked for");
     this.#child = child;
-    this.#log = new MarkedLog(child.stderr);
-    // Output that goes past the streams of JavaScript. When it comes is all that is known of whose it is.
-    child.stdout.on("data", (chunk: Buffer) => this.#running?.report({ kind: "log", chunk }));
+    // When it comes is what tells whose it is.
+    for (const output of [child.stdout, child.stderr])
+      output.on("data", (chunk: Buffer) => this.#running?.report({ kind: "log", chunk }));
+    child.stderr.once("close", () => this.#errorsRead.resolve(undefined));
     this.#listen(channel);
-    void child.exited.then((end) => {
-      this.#isAlive = false;
-      this.#saving?.reject(new Error(this.#reasonOf(end)));
-    });
+    void child.exited.then((end) => this.#die(end));
     this.#send(load);
     const loaded = this.#closing.signal.aborted ? undefined : await this.#whenLoaded(child);
     this.#isReady = loaded?.kind === "ready";
@@ -226,11 +233,13 @@ export class CodeProcess implements Learner {
     await this.#child?.kill(NO_GRACE);
   }
 
-  /** Resolves when it has died, and nothing that it started is left. */
-  async #deathOf(child: Child): Promise<Outcome> {
-    const end = await child.exited;
+  /** The attempt that it executed has ended by it when nothing that it started is left. */
+  async #die(end: ChildEnd): Promise<void> {
+    this.#saving?.reject(new Error(this.#reasonOf(end)));
     await this.#kill();
-    return isUnknown(end) ? { kind: "preempted" } : { kind: "crash", message: this.#reasonOf(end) };
+    this.#running?.ended.resolve(
+      isUnknown(end) ? { kind: "preempted" } : { kind: "crash", message: this.#reasonOf(end) },
+    );
   }
 
   #reasonOf(end: ChildEnd): string {

@@ -1,7 +1,7 @@
 // The side of the process: loads the user's file, executes what the worker asks for, and ends when the worker does.
 //
-// Keeps true: whatever the user's code prints goes to standard error, before the mark of its attempt; nothing but this file
-// speaks on the channel.
+// Keeps true: whatever the user's code prints is with the system, on standard error, before the answer of its attempt is; nothing but this
+// file speaks on the channel.
 import { Socket } from "node:net";
 import { Writable } from "node:stream";
 import { pathToFileURL } from "node:url";
@@ -135,7 +135,6 @@ class Server {
         ? { kind: "preempted" }
         : { kind: "error", message: describeError(error) || "it threw an error without a message" };
     }
-    tell(message.mark);
     this.#say({ kind: "ended", outcome: this.#bounded(outcome) });
   }
 
@@ -182,7 +181,7 @@ function stackOf(error: unknown): string {
   return `${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`;
 }
 
-/** Synchronous: what was printed before the process is killed is not lost, and stands before the mark. */
+/** Synchronous: what was printed before the process is killed is not lost, and is there before the answer is. */
 function printToStandardError(): void {
   for (const name of ["stdout", "stderr"] as const) {
     const stream = new Writable({

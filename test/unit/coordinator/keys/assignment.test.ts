@@ -103,6 +103,52 @@ describe("the assignment of partitions", () => {
     expect([other?.texts, own?.texts]).to.deep.equal([["a 1"], []]);
   });
 
+  /** Keys of the first worker's partitions, and of the second's. */
+  function keysOf(world: World, owners: readonly { readonly id: string }[], each: number): string[][] {
+    const all = Array.from({ length: 400 }, (_, at) => `k${at}`);
+    const ownerOf = (key: string) => world.state.keys.assignment.ownerOf(partitionOf(key, PARTITIONS));
+    return owners.map(({ id }) => all.filter((key) => ownerOf(key) === id).slice(0, each));
+  }
+
+  it("leaves heads that have waited to their owner's backlog while nobody has a free slot", async () => {
+    const world = await keyedWorld();
+    await world.submit(["a 1"], { keyOf });
+    const workers = [await world.worker(1, { slots: 1 }), await world.worker(2, { slots: 1 })];
+    const [one, two] = workers;
+    await one?.ask(1);
+    const [own = [], others = []] = keysOf(world, workers, 6);
+    const items = [...own, ...others].map((key) => `${key} 1`);
+    await world.submit(items, { keyOf, submission: "01SVBM1SS10N00000000000002" });
+    world.pass(2_000);
+    await world.step({ kind: "wake" });
+    await one?.ask(12);
+    await two?.ask(12);
+    const given = workers.map(({ texts }) => texts.filter((text) => text !== "a 1").map(keyOf));
+    expect(given).to.have.deep.members([own, others]);
+  });
+
+  it("gives a worker that never runs out of its own a head that has waited far longer than those", async () => {
+    const world = await keyedWorld();
+    await world.submit(["a 1"], { keyOf });
+    const workers = [await world.worker(1, { slots: 1 }), await world.worker(2, { slots: 1 })];
+    const [one, two] = workers;
+    const [own = [], others = []] = keysOf(world, workers, 8);
+    // The first is at work, and the second does not ask.
+    await one?.ask(1);
+    if (one?.held.length === 0) await two?.ask(1);
+    const [busy, idle, busyKeys, idleKeys] =
+      one?.held.length === 1 ? [one, two, own, others] : [two, one, others, own];
+    expect(idle?.held).to.deep.equal([]);
+    await world.submit([`${idleKeys[0]} 1`], { keyOf, submission: "01SVBM1SS10N00000000000002" });
+    for (const [round, waitMs] of [1_900, 3_000].entries()) {
+      world.pass(waitMs);
+      const items = [`${busyKeys[round]} 1`];
+      await world.submit(items, { keyOf, submission: `01SVBM1SS10N0000000000000${3 + round}` });
+      await busy?.ask(1);
+      expect(busy?.texts.includes(`${idleKeys[0]} 1`), `round ${round}`).to.equal(round === 1);
+    }
+  });
+
   it("gives a head whose owner is not free to the next one on the ring that has a free slot", async () => {
     const world = await keyedWorld();
     const workers = await Promise.all([1, 2, 3].map((number) => world.worker(number, { slots: 1 })));

@@ -28,6 +28,10 @@ function drawFleet(): Fleet {
   return { members, free: new Map(members.map((id) => [id, below(3)])) };
 }
 
+function slotsOf({ free }: Fleet): number {
+  return [...free.values()].reduce((sum, slots) => sum + slots, 0);
+}
+
 function drawHeads(): Key[] {
   return Array.from({ length: 1 + below(20) }, (_, at) => {
     const key = new Key(`k${at}`, below(PARTITIONS));
@@ -40,8 +44,8 @@ function itemAt(key: Place): PendingItem {
   return { key, weight: 1, id: Buffer.from(key), payload: Buffer.of(), checkpoint: null, returned: null };
 }
 
-/** A queue with these heads, in order; those of the first `spilled` have waited for their owners for long enough. */
-function queueOf({ members }: Fleet, heads: readonly Key[], spilled: number): KeyQueue {
+/** A queue with these heads, in order; the first `due` have waited for their owners for long enough. */
+function queueOf({ members }: Fleet, heads: readonly Key[], due: number): KeyQueue {
   const assignment = new Assignment({ totalPartitions: PARTITIONS, virtualNodes: NODES }, undefined);
   assignment.change(new Set(members));
   const queue = new KeyQueue(SPILL_MS, { shelf: new Shelf(), alone: new Shelf() });
@@ -49,7 +53,7 @@ function queueOf({ members }: Fleet, heads: readonly Key[], spilled: number): Ke
   for (const [at, key] of heads.entries()) {
     const item = itemAt(key.head?.place ?? keyedPlaceOf(0, at));
     key.head = { place: item.key, item };
-    queue.put(key, item, at < spilled ? 0 : SPILL_MS);
+    queue.put(key, item, at < due ? 0 : SPILL_MS);
   }
   queue.turnBegins(SPILL_MS);
   return queue;
@@ -77,8 +81,10 @@ describe("a head that its owner has not taken in time", () => {
     let moved = 0;
     for (let round = 0; round < ROUNDS; round++) {
       const [fleet, heads] = [drawFleet(), drawHeads()];
-      const spilled = below(heads.length + 1);
-      const queue = queueOf(fleet, heads, spilled);
+      const due = below(heads.length + 1);
+      const queue = queueOf(fleet, heads, due);
+      // No more of them leave their owners than there are slots for.
+      const spilled = Math.min(due, slotsOf(fleet));
       const wanted = expected(fleet, heads, spilled);
       const takeBack = queue.lend(() => new Map(fleet.free));
       const found = new Map<Key, string>();

@@ -33,6 +33,17 @@ export default async function obey(item: any, context: any): Promise<unknown> {
 }
 `;
 
+/** Prints so many times a letter, by JavaScript's own stream and past it. */
+const TALKATIVE = `
+import { writeSync } from "node:fs";
+export default (item: string) => {
+  const [letter = "", bytes] = item.split(" ");
+  const text = letter.repeat(Number(bytes));
+  process.stdout.write(text);
+  for (let left = text.length; left > 0;) try { left -= writeSync(2, text.slice(0, left)); } catch {}
+};
+`;
+
 describe("the module backend", () => {
   const rig = useCodeRig();
 
@@ -187,6 +198,17 @@ describe("the module backend", () => {
     const printed = await executeText(backend, "print");
     expect(printed.log).to.equal("to output\nto error\nhalf a line");
     expect((await executeText(backend, "pid")).log).to.equal("");
+  });
+
+  it("has of each attempt all that it has printed, also past JavaScript and more than a pipe holds, and nothing of another", async () => {
+    const backend = await rig().module(TALKATIVE);
+    const talk = async (letter: string): Promise<void> => {
+      for (const bytes of [1, 0, 300_000, 0, 70, 66_000, 1, 150_000, 100_000, 0, 95_000, 0, 80_000, 0]) {
+        const { log } = await executeText(backend, `${letter} ${bytes}`);
+        expect(log === letter.repeat(2 * bytes), `${log.length} bytes, of twice ${bytes}`).to.equal(true);
+      }
+    };
+    await Promise.all(["a", "b", "c"].map(talk));
   });
 
   it("has the stack of what was thrown in the log", async () => {
