@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { systemClock } from "../base/clock.ts";
 import { failure, RolloutError } from "../base/errors.ts";
 import { systemReason } from "../base/system-reason.ts";
-import { Args, Flags, integerFlag } from "../cli/oclif.ts";
+import { Args, Flags } from "../cli/oclif.ts";
 import { isFile } from "../cli/results/outlet.ts";
 import { fieldFlags, fieldsOf, KEYLESS_EVENT } from "../cli/field-flags.ts";
 import { configFlags, settingFlags } from "../cli/setting-flags.ts";
@@ -49,7 +49,7 @@ export class Submit extends OperatorCommand {
       summary: "Submit nothing: print how many lines are new, known or duplicates.",
     }),
     ...fieldFlags,
-    priority: integerFlag({
+    priority: Flags.integer({
       summary: "Priority, -100 to 100: higher goes first.",
       default: 0,
       min: -100,

@@ -85,8 +85,7 @@ export class ActorSend extends ActorCommand {
       });
       return { known: isKnown, view: seen };
     });
-    if (view === undefined)
-      return this.print([{ actor: args.actor, known }], known ? `${KNOWN}\n` : `${SENT}\n`);
+    if (view === undefined) return this.print([{ actor, known }], known ? `${KNOWN}\n` : `${SENT}\n`);
     this.print([{ known, ...actorObject(view) }], actorText(view, this.hinted, systemClock.wallMs()));
   }
 
