@@ -11,6 +11,21 @@ const booting = { ...queued, bootedAtMs: 4 };
 const joined = { ...booting, joinedAtMs: 5 };
 const ending = { ...joined, cause: "idle", endingAtMs: 6, stopAtMs: 6 };
 
+/** Its launch was answered, and no list is waited for. */
+const launched = ignored(
+  "launch.accepted",
+  "launch.refused",
+  "launch.full",
+  "launch.repeated",
+  "list.missed",
+  "list.queued",
+);
+const over = {
+  ...launched,
+  ...ignored("list.running", "list.ended", "list.gone", "worker.joined", "worker.left", "worker.mute"),
+  ...ignored("end.asked", "stop.sent"),
+};
+
 describe("the chart of an allocation", () => {
   testChartTable({
     machine: allocation,
@@ -59,17 +74,8 @@ describe("the chart of an allocation", () => {
           "list.gone": "Failed / announceFailed; endedAtMs = 8",
           "worker.joined": "Joined / announceJoined; bootedAtMs = 5, joinedAtMs = 5",
           "end.asked": "Ending; endingAtMs = 6, cause = idle, stopAtMs = 6",
-          ...ignored(
-            "launch.accepted",
-            "launch.refused",
-            "launch.full",
-            "launch.repeated",
-            "list.missed",
-            "list.queued",
-            "worker.left",
-            "worker.mute",
-            "stop.sent",
-          ),
+          ...launched,
+          ...ignored("worker.left", "worker.mute", "stop.sent"),
         },
       },
       Booting: {
@@ -79,18 +85,8 @@ describe("the chart of an allocation", () => {
           "list.gone": "Failed / announceFailed; endedAtMs = 8",
           "worker.joined": "Joined / announceJoined; joinedAtMs = 5",
           "end.asked": "Ending; endingAtMs = 6, cause = idle, stopAtMs = 6",
-          ...ignored(
-            "launch.accepted",
-            "launch.refused",
-            "launch.full",
-            "launch.repeated",
-            "list.missed",
-            "list.queued",
-            "list.running",
-            "worker.left",
-            "worker.mute",
-            "stop.sent",
-          ),
+          ...launched,
+          ...ignored("list.running", "worker.left", "worker.mute", "stop.sent"),
         },
       },
       Joined: {
@@ -101,17 +97,8 @@ describe("the chart of an allocation", () => {
           "worker.left": "Ending; endingAtMs = 6, cause = left, stopAtMs = 6",
           "worker.mute": "Ending; endingAtMs = 6, cause = mute, stopAtMs = 6",
           "end.asked": "Ending; endingAtMs = 6, cause = idle, stopAtMs = 6",
-          ...ignored(
-            "launch.accepted",
-            "launch.refused",
-            "launch.full",
-            "launch.repeated",
-            "list.missed",
-            "list.queued",
-            "list.running",
-            "worker.joined",
-            "stop.sent",
-          ),
+          ...launched,
+          ...ignored("list.running", "worker.joined", "stop.sent"),
         },
       },
       Ending: {
@@ -159,45 +146,11 @@ describe("the chart of an allocation", () => {
       },
       Failed: {
         context: { ...booting, endedAtMs: 8 },
-        cells: {
-          ...ignored(
-            "launch.accepted",
-            "launch.refused",
-            "launch.full",
-            "launch.repeated",
-            "list.missed",
-            "list.queued",
-            "list.running",
-            "list.ended",
-            "list.gone",
-            "worker.joined",
-            "worker.left",
-            "worker.mute",
-            "end.asked",
-            "stop.sent",
-          ),
-        },
+        cells: over,
       },
       Gone: {
         context: { ...ending, endedAtMs: 8 },
-        cells: {
-          ...ignored(
-            "launch.accepted",
-            "launch.refused",
-            "launch.full",
-            "launch.repeated",
-            "list.missed",
-            "list.queued",
-            "list.running",
-            "list.ended",
-            "list.gone",
-            "worker.joined",
-            "worker.left",
-            "worker.mute",
-            "end.asked",
-            "stop.sent",
-          ),
-        },
+        cells: over,
       },
     },
   });
