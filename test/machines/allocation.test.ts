@@ -26,6 +26,21 @@ const over = {
   ...ignored("end.asked", "stop.sent"),
 };
 
+/** While it ends and has not joined, whatever it ends for. */
+const unjoined = {
+  "launch.accepted": "Ending; ref = job 7",
+  "launch.refused": "Gone / announceEnded; endedAtMs = 2, reason = no such image",
+  "launch.full": "Gone / announceEnded; endedAtMs = 2, reason = quota",
+  "list.running": "Ending; ref = job 7, bootedAtMs = 4",
+  "worker.joined": "Ending; bootedAtMs = 5, joinedAtMs = 5",
+  "stop.sent": "Ending; stops = 1, stopAtMs = 17",
+  ...ignored("launch.repeated", "list.missed", "list.queued", "worker.left", "worker.mute", "end.asked"),
+};
+const failing = {
+  "list.ended": "Failed / announceFailed; endedAtMs = 8, isPreempted = true",
+  "list.gone": "Failed / announceFailed; endedAtMs = 8",
+};
+
 describe("the chart of an allocation", () => {
   testChartTable({
     machine: allocation,
@@ -125,23 +140,20 @@ describe("the chart of an allocation", () => {
       "Ending, never joined": {
         state: "Ending",
         context: { ...asked, cause: "start_timeout", endingAtMs: 6, stopAtMs: 6 },
+        cells: { ...unjoined, ...failing },
+      },
+      "Ending, never out of the queue": {
+        state: "Ending",
+        context: { ...asked, cause: "queue_timeout", endingAtMs: 6, stopAtMs: 6 },
+        cells: { ...unjoined, ...failing },
+      },
+      "Ending, not wanted any more before it joined": {
+        state: "Ending",
+        context: { ...asked, cause: "operator", endingAtMs: 6, stopAtMs: 6 },
         cells: {
-          "launch.accepted": "Ending; ref = job 7",
-          "launch.refused": "Gone / announceEnded; endedAtMs = 2, reason = no such image",
-          "launch.full": "Gone / announceEnded; endedAtMs = 2, reason = quota",
-          "list.running": "Ending; ref = job 7, bootedAtMs = 4",
-          "list.ended": "Failed / announceFailed; endedAtMs = 8, isPreempted = true",
-          "list.gone": "Failed / announceFailed; endedAtMs = 8",
-          "worker.joined": "Ending; bootedAtMs = 5, joinedAtMs = 5",
-          "stop.sent": "Ending; stops = 1, stopAtMs = 17",
-          ...ignored(
-            "launch.repeated",
-            "list.missed",
-            "list.queued",
-            "worker.left",
-            "worker.mute",
-            "end.asked",
-          ),
+          ...unjoined,
+          "list.ended": "Gone / announceEnded; endedAtMs = 8, isPreempted = true",
+          "list.gone": "Gone / announceEnded; endedAtMs = 8",
         },
       },
       Failed: {

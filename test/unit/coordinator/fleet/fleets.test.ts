@@ -431,7 +431,7 @@ describe("a fleet of the coordinator", () => {
     await rig.turn((turn) => {
       const [shown] = rig.fleets.detailed(turn).fleets;
       expect(shown?.fleet).to.include({ name: "spot", provider: "exec", joined: 2, max: 1, state: "Active" });
-      expect(shown?.facts.join("\n")).to.include("set by an operator");
+      expect(shown?.facts.join("\n")).to.include("at most 1), each with ").and.include("set by an operator");
     });
   });
 });
