@@ -212,7 +212,7 @@ ${GENERATED}
 { "ts": "2026-01-01T12:00:00.000Z", "run_id": "…", "kind": "domain", "topic": "worker_failed", "level": "warn" }
 \`\`\`
 
-followed by the fields of the topic. Times in milliseconds end in \`_ms\`. Nothing is emitted for single items.
+followed by the fields of the topic, which stand below the table. Times in milliseconds end in \`_ms\`. Nothing is emitted for single items.
 
 - A reader that is slow, stuck or gone holds nothing up: up to \`events.buffer\` waits in memory, and what does not fit is left
   out and counted in \`events_dropped\`, at the place where it would have stood.
@@ -227,9 +227,9 @@ ${TOPICS.map(eventSection).join("\n\n")}
 }
 
 function eventSection(topic: Topic): string {
-  const { doc, fields } = EVENTS[topic];
+  const { fields } = EVENTS[topic];
   const rows = Object.entries(fields).map(([field, meaning]) => [`\`${field}\``, meaning]);
-  return `## ${topic}\n\n${doc}\n\n${markdownTable(["Field", "Meaning"], rows)}`;
+  return `## ${topic}\n\n${markdownTable(["Field", "Meaning"], rows)}`;
 }
 
 function machinesPage(): string {

@@ -48,7 +48,7 @@ An unknown key and a value that is not allowed are refused with their line. The 
 ## The task
 
 A run has one task, the one of its first submission. The task is the plugin name, the backend, and
-the fields that the tables below call part of the task; it is part of each item's id. So a changed command needs another run, and a file that is
+the fields that the tables below call part of the task; it is part of each item's id. So a changed command needs another run or a [release](releases.md), and a file that is
 submitted again for the same task adds only new lines. Version, concurrency, times and a server's host are not part of the task:
 the next version of a program goes on with the same items, and each result says which version made it. The name of a file in the
 manifest is part of the task, its content is not.

@@ -38,7 +38,7 @@ export const ROOMS: readonly Room[] = [
     tests: [
       [`${UNIT}/ledger/*.test.ts`],
       [`${UNIT}/items/*.test.ts`],
-      [`${UNIT}/session/*.test.ts`, `${UNIT}/run/*.test.ts`],
+      [`${UNIT}/session/*.test.ts`, `${UNIT}/run/*.test.ts`, `${UNIT}/workers/trust.test.ts`],
     ],
   },
   {

@@ -62,7 +62,7 @@ export const ERRORS = {
   input_unreadable: {
     ...usage,
     message: "cannot read the input {file}: {reason}",
-    hint: "correct the path, or give - for standard input",
+    hint: "correct the path or the named line, or give - for standard input",
   },
   input_invalid: {
     ...usage,

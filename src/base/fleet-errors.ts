@@ -11,7 +11,7 @@ export const FLEET_ERRORS = {
   fleet_min_over_max: {
     ...conflicting,
     message: "fleet {fleet} cannot have at least {min} workers and at most {max}",
-    hint: "give both --min and --max",
+    hint: "give --min and --max; without one of them its value in rollout.toml counts",
   },
   fleet_not_ready: {
     ...conflicting,

@@ -11,7 +11,7 @@ export const RELEASE_ERRORS = {
   release_unknown: {
     ...unknown,
     message: "the run has no release {release}",
-    hint: "`rollout release list{config}` lists its releases",
+    hint: "`rollout release list{config}` lists its releases, `rollout release create{config}` begins one",
   },
   release_not_over: {
     ...conflicting,

@@ -2,14 +2,12 @@
 // every start of the program would pay for that.
 import * as Args from "@oclif/core/args";
 import * as Errors from "@oclif/core/errors";
-import * as Flags from "@oclif/core/flags";
+import * as ParserFlags from "@oclif/core/flags";
 
 export { Command } from "@oclif/core/command";
 export { Config } from "@oclif/core/config";
 export { CommandHelp, Help } from "@oclif/core/help";
-export { Args, Errors, Flags };
-
-// A flag whose value is a whole number. The parser's own speaks of parsing; ours says what it takes.
+export { Args, Errors };
 
 /** The fault of a value, in the words of a message; the parser wraps the text of whatever is thrown in more. */
 export class FlagValueError extends Errors.CLIError {
@@ -21,8 +19,8 @@ export class FlagValueError extends Errors.CLIError {
   }
 }
 
-/** `Flags.integer`, with another refusal. */
-export const integerFlag: typeof Flags.integer = Flags.custom<number, { max?: number; min?: number }>({
+/** A flag whose value is a whole number. The refusal of the parser's own speaks of parsing; ours says what it takes. */
+const integer: typeof ParserFlags.integer = ParserFlags.custom<number, { max?: number; min?: number }>({
   parse: async (input, _context, { name, min, max }) => {
     const value = /^-?\d{1,15}$/.test(input) ? Number(input) : undefined;
     const isAllowed = value !== undefined && value >= (min ?? -Infinity) && value <= (max ?? Infinity);
@@ -30,6 +28,9 @@ export const integerFlag: typeof Flags.integer = Flags.custom<number, { max?: nu
     throw new FlagValueError(`--${name} takes a whole number${rangeOf(min, max)}, not ${input}`);
   },
 });
+
+/** Those of the parser, with another `integer`. */
+export const Flags = { ...ParserFlags, integer };
 
 function rangeOf(min: number | undefined, max: number | undefined): string {
   if (min !== undefined && max !== undefined) return ` from ${min} to ${max}`;

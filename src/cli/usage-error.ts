@@ -39,9 +39,14 @@ function detailOf(error: Errors.CLIError): string {
   const unexpected = stringsAt(error, "args");
   if (unexpected !== undefined) return `unexpected argument ${unexpected.join(" ")}`;
   const missing = namesAt(error, "args");
-  if (missing !== undefined) return `missing argument ${missing.map((name) => name.toUpperCase()).join(" ")}`;
+  if (missing !== undefined) {
+    const names = missing.map((name) => name.toUpperCase());
+    return `missing argument${names.length === 1 ? "" : "s"} ${names.join(" and ")}`;
+  }
   const required = missingFlags(error);
   if (required.length > 0) return `missing flag ${required.join(" ")}`;
+  const alone = flagAlone(error);
+  if (alone !== undefined) return `--${alone.name} goes with --${alone.with}`;
   return plainText(error.message);
 }
 
@@ -55,6 +60,18 @@ function missingFlags(error: object): string[] {
   return Object.entries(flags)
     .filter(isMissing)
     .map(([name]) => `--${name}`);
+}
+
+/** A flag that was given without the one that it goes with. */
+function flagAlone(error: object): { readonly name: string; readonly with: string } | undefined {
+  const parse = valueAt(error, "parse");
+  const given = valueAt(valueAt(parse, "output"), "flags");
+  const flags = valueAt(valueAt(parse, "input"), "flags") ?? {};
+  for (const [name, flag] of Object.entries(flags)) {
+    const absent = stringsAt(flag, "dependsOn")?.find((other) => valueAt(given, other) === undefined);
+    if (valueAt(given, name) !== undefined && absent !== undefined) return { name, with: absent };
+  }
+  return undefined;
 }
 
 function unknownFlagsDetail(flags: readonly string[], known: readonly string[]): string {
@@ -79,13 +96,13 @@ function valueAt(object: unknown, name: string): unknown {
     : undefined;
 }
 
-function listAt(error: object, name: string): readonly unknown[] | undefined {
-  const value = valueAt(error, name);
+function listAt(object: unknown, name: string): readonly unknown[] | undefined {
+  const value = valueAt(object, name);
   return Array.isArray(value) ? value : undefined;
 }
 
-function stringsAt(error: object, name: string): string[] | undefined {
-  const list = listAt(error, name);
+function stringsAt(object: unknown, name: string): string[] | undefined {
+  const list = listAt(object, name);
   const texts = list?.filter((entry) => typeof entry === "string");
   return texts?.length === list?.length ? texts : undefined;
 }

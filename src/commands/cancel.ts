@@ -2,6 +2,7 @@
 import { createInterface } from "node:readline/promises";
 import { failure } from "../base/errors.ts";
 import { Flags } from "../cli/oclif.ts";
+import { counted } from "../cli/render/quantities.ts";
 import { configFlags } from "../cli/setting-flags.ts";
 import type { RunStatus } from "../client/run-status.ts";
 import { OperatorCommand } from "../compose/operator-command.ts";
@@ -35,7 +36,7 @@ export class Cancel extends OperatorCommand {
 
 function questionOf({ running, pending, done }: RunStatus): string {
   return (
-    `${running} items with workers are killed, ${pending} that wait are never run, ${done} results stay.\n` +
+    `This kills ${counted(running, "running item")} and gives up ${counted(pending, "waiting item")}; ${counted(done, "result stays", "results stay")}.\n` +
     "This cannot be undone. Cancel the run? [y/N] "
   );
 }

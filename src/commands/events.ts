@@ -6,6 +6,7 @@ import { jsonFields } from "../base/exact-json.ts";
 import { Flags } from "../cli/oclif.ts";
 import { untilSeenEnough } from "../cli/signals.ts";
 import { printTo } from "../cli/results/outlet.ts";
+import { counted } from "../cli/render/quantities.ts";
 import { configFlags } from "../cli/setting-flags.ts";
 import { OperatorCommand } from "../compose/operator-command.ts";
 import type { RolloutClient } from "../compose/rollout-client.ts";
@@ -35,7 +36,9 @@ export class Events extends OperatorCommand {
         onTrouble: (error) =>
           this.tell(error === undefined ? "The coordinator answers again." : `Waiting: ${error.message}.`),
         onDropped: (count) =>
-          this.tell(`${count} events were left out: they came faster than they were read.`),
+          this.tell(
+            `${counted(count, "event was", "events were")} left out: events came faster than they were read.`,
+          ),
       });
       for await (const line of lines) {
         if ((await output.append(`${line}\n`)) === "reader-gone") return;

@@ -1,5 +1,5 @@
 // `rollout logs`
-import { Args, integerFlag } from "../cli/oclif.ts";
+import { Args, Flags } from "../cli/oclif.ts";
 import { valueOf } from "../cli/results/format.ts";
 import { configFlags } from "../cli/setting-flags.ts";
 import { isUnknownItem } from "../client/items.ts";
@@ -20,7 +20,7 @@ export class Logs extends OperatorCommand {
   };
   static override readonly flags = {
     ...configFlags("operator"),
-    attempt: integerFlag({ summary: "Of this attempt; the first is 1.", min: 1, helpValue: "N" }),
+    attempt: Flags.integer({ summary: "Of this attempt; the first is 1.", min: 1, helpValue: "N" }),
   };
 
   override async run(): Promise<void> {

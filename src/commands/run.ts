@@ -8,7 +8,7 @@ import { redactCommand } from "../base/safe-text.ts";
 import { splitAtDashes, wantsJson } from "../cli/arguments.ts";
 import { BaseCommand } from "../cli/base-command.ts";
 import { wantsColour } from "../cli/exit.ts";
-import { Args, Flags, integerFlag } from "../cli/oclif.ts";
+import { Args, Flags } from "../cli/oclif.ts";
 import { openDisplay, silentDisplay } from "../cli/render/progress-display.ts";
 import { fieldFlags, fieldsOf, KEYLESS_EVENT } from "../cli/field-flags.ts";
 import { FORMAT_NAMES, jsonRefusal } from "../cli/results/format.ts";
@@ -61,7 +61,7 @@ export class Run extends BaseCommand {
       summary: "Where results go; standard output unless set.",
       helpValue: "OUT",
     }),
-    workers: integerFlag({
+    workers: Flags.integer({
       summary: "[default: one a core, at most 4] Workers to start: 1 to 1024.",
       min: 1,
       max: 1_024,

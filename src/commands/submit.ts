@@ -3,8 +3,9 @@ import { createReadStream } from "node:fs";
 import { systemClock } from "../base/clock.ts";
 import { failure, RolloutError } from "../base/errors.ts";
 import { systemReason } from "../base/system-reason.ts";
-import { Args, Flags, integerFlag } from "../cli/oclif.ts";
+import { Args, Flags } from "../cli/oclif.ts";
 import { isFile } from "../cli/results/outlet.ts";
+import { counted, number } from "../cli/render/quantities.ts";
 import { fieldFlags, fieldsOf, KEYLESS_EVENT } from "../cli/field-flags.ts";
 import { configFlags, settingFlags } from "../cli/setting-flags.ts";
 import { inputLines } from "../client/input-lines.ts";
@@ -49,7 +50,7 @@ export class Submit extends OperatorCommand {
       summary: "Submit nothing: print how many lines are new, known or duplicates.",
     }),
     ...fieldFlags,
-    priority: integerFlag({
+    priority: Flags.integer({
       summary: "Priority, -100 to 100: higher goes first.",
       default: 0,
       min: -100,
@@ -88,10 +89,10 @@ export class Submit extends OperatorCommand {
         key: fields?.key,
         id: fields?.eventId,
       });
-      const equal = `${duplicates} line${duplicates === 1 ? " equals" : "s equal"} one before`;
+      const equal = `${counted(duplicates, "line equals", "lines equal")} one before`;
       const text = dryRun
-        ? `${added} items would be new, ${known} known; ${equal}`
-        : `${added} new items, ${known} known${sealed ? ", and the run is sealed" : ""}`;
+        ? `${counted(added, "item")} would be new, ${number(known)} known; ${equal}`
+        : `${counted(added, "new item")}, ${number(known)} known${sealed ? ", and the run is sealed" : ""}`;
       this.print([{ added, known, duplicates, sealed, dry_run: dryRun }], `${text}\n`);
     });
   }

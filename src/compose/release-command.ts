@@ -1,4 +1,5 @@
 // The base of commands that decide about a release: asked, answered after the commit, and shown.
+import { parseUlid } from "../base/ids.ts";
 import { releaseLine } from "../cli/render/release.ts";
 import { Args, Flags } from "../cli/oclif.ts";
 import { configFlags } from "../cli/setting-flags.ts";
@@ -12,6 +13,7 @@ export const RELEASE_ARGS = {
   release: Args.string({
     description: "Its id; without one the release that is not over, or else the last one.",
     ignoreStdin: true,
+    parse: (text) => Promise.resolve(parseUlid(text.toUpperCase()) ?? text),
   }),
 };
 

@@ -12,7 +12,7 @@ export type FieldRule = { readonly required?: true } & (
   | { readonly kind: "text"; readonly default?: string; readonly maxBytes: number }
   /** `"1%"` is 0.01. Where a difference is meant, a number between 0 and 1 is taken too. */
   | { readonly kind: "percent"; readonly default?: string; readonly orNumber?: true }
-  | { readonly kind: "number"; readonly default?: number }
+  | { readonly kind: "number"; readonly default?: number; readonly above?: number }
   /** The lowest and the highest of some numbers. */
   | { readonly kind: "range"; readonly default?: readonly [number, number] }
   /** A program and its arguments. */
@@ -42,7 +42,7 @@ export function parseField(rule: FieldRule, raw: unknown, directory: string): Fi
     case "percent":
       return rule.orNumber === true && isNumber(raw) ? inRange(raw, 0, 1) : asText(raw, parsePercent);
     case "number":
-      return isNumber(raw) ? raw : undefined;
+      return isNumber(raw) && raw > (rule.above ?? -Infinity) ? raw : undefined;
     case "range":
       return isRange(raw) ? raw : undefined;
     case "command":
@@ -67,7 +67,7 @@ export function describeField(rule: FieldRule): string {
     case "percent":
       return `a share such as "1%"${rule.orNumber === true ? ", or a number from 0 to 1" : ""}`;
     case "number":
-      return "a number";
+      return rule.above === undefined ? "a number" : `a number above ${rule.above}`;
     case "range":
       return "two numbers, the lower one first, such as [0, 1]";
     case "command":

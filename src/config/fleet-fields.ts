@@ -88,10 +88,18 @@ export const FLEET_FIELDS = {
     max: "365d",
     doc: "A worker ends after so long, and another takes its place.",
   },
-  price_per_hour: { kind: "number", doc: "What one machine costs in an hour, in whatever you count." },
-  max_machine_hours: { kind: "number", doc: "Hours of machines that the fleet may use in this run." },
-  max_cost: { kind: "number", doc: "What the fleet may cost in this run; needs `price_per_hour`." },
-  max_cost_per_hour: { kind: "number", doc: "What it may cost at once; needs `price_per_hour`." },
+  price_per_hour: {
+    kind: "number",
+    above: 0,
+    doc: "What one machine costs in an hour, in whatever you count.",
+  },
+  max_machine_hours: {
+    kind: "number",
+    above: 0,
+    doc: "Hours of machines that the fleet may use in this run.",
+  },
+  max_cost: { kind: "number", above: 0, doc: "What the fleet may cost in this run; needs `price_per_hour`." },
+  max_cost_per_hour: { kind: "number", above: 0, doc: "What it may cost at once; needs `price_per_hour`." },
   stop_at: {
     kind: "text",
     maxBytes: 40,

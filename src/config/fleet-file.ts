@@ -55,11 +55,7 @@ type Amounts = Pick<FleetSettings, "pricePerHour" | "maxMachineHours" | "maxCost
 function readAmounts(reader: FieldReader, table: string): Amounts {
   const amount = (
     name: "price_per_hour" | "max_machine_hours" | "max_cost" | "max_cost_per_hour",
-  ): number | undefined => {
-    const value = reader.read(`${table}.${name}`, FLEET_FIELDS[name]);
-    if (value !== undefined && value <= 0) throw reader.refusal(`${table}.${name}`, "a number above 0");
-    return value;
-  };
+  ): number | undefined => reader.read(`${table}.${name}`, FLEET_FIELDS[name]);
   const pricePerHour = amount("price_per_hour");
   for (const name of PRICED) {
     if (pricePerHour !== undefined || !reader.has(`${table}.${name}`)) continue;

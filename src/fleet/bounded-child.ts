@@ -32,8 +32,12 @@ const DRAIN_MS = 1_000;
 
 export async function runBounded(request: BoundedRequest, clock: Clock): Promise<BoundedOutcome> {
   const child = begin(request);
-  if (!(child instanceof Error)) return follow(child, request, clock);
-  return { kind: "unstarted", reason: systemReason(child) };
+  const outcome: BoundedOutcome =
+    child instanceof Error
+      ? { kind: "unstarted", reason: systemReason(child) }
+      : await follow(child, request, clock);
+  if (outcome.kind !== "unstarted") return outcome;
+  return { kind: "unstarted", reason: `${request.command[0]}: ${outcome.reason}` };
 }
 
 function begin({ command: [program, ...words], directory }: BoundedRequest): ChildProcess | Error {

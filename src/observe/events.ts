@@ -184,7 +184,9 @@ const TABLE = {
     fields: {
       worker_id: WORKER,
       incarnation: INCARNATION,
-      cause: text("what asked for it: `aws`, `gcp`, `sigterm`, `operator` or `backend` (it does not start)"),
+      cause: text(
+        "what asked for it: `aws`, `gcp`, `sigterm`, `operator` (also a fleet) or `backend` (it does not start)",
+      ),
       deadline_ms: number("time from now until what still runs is abandoned"),
     },
   },

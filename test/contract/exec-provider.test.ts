@@ -120,6 +120,14 @@ describe("exec", () => {
     ).to.have.nested.property("allocations.length", 2);
   });
 
+  it("names a program that cannot be started", async () => {
+    for (const missing of ["./nope", "no-such-program"])
+      expect(await provider([missing]).check(LABELS)).to.deep.include({
+        kind: "refused",
+        reason: `${missing}: it does not exist`,
+      });
+  });
+
   it("ends the whole group of a program that takes too long, and waits for no pipe that others hold", async () => {
     const told = program("leaves", '#!/bin/sh\nsleep 600 &\necho $!\n[ -z "$1" ] || sleep 600');
     for (const words of [[], ["and waits"]]) {

@@ -107,6 +107,9 @@ async function isLookedAt(cluster: Cluster): Promise<void> {
   const [first] = await objects(...event, "--wait", "paid");
   expect(first).to.include({ known: false, value: "paid" });
   expect((await objects(...event, "--wait", "paid"))[0]).to.include({ known: true, value: "paid" });
+  // Its id is enough where the plugin has one type, and the answer has its whole name.
+  const [, , ...rest] = event;
+  expect(await objects("send", "3", ...rest)).to.deep.equal([{ actor: "order/3", known: true }]);
   const board = cluster.launch(["actor", "watch", "order", "--json"]);
   await eventually("the board to be told", () => (board.stdout.length > 0 ? true : undefined));
   await board.stop();

@@ -88,7 +88,9 @@ async function expectCommands(cluster: Cluster, allocation: string): Promise<voi
   expect(list)
     .to.include(here)
     .and.to.have.keys(...Object.keys(here), ...FURTHER);
-  expect(explained.stdout).to.match(/it wants 2 of 0 to 2 workers.*a worker joins \d+ ms after/s);
+  expect(explained.stdout).to.match(
+    /it wants 2 \(at least 0, at most 2\), each with 1 slot\n.*a worker joins \d+ ms after/s,
+  );
   expect(check).to.include({ fleet: "here", ready: true });
   expect(logs).to.have.property("log").that.includes("worker starts");
   expect([unknown.code, unknown.stderr]).to.satisfy(

@@ -11,6 +11,36 @@ const booting = { ...queued, bootedAtMs: 4 };
 const joined = { ...booting, joinedAtMs: 5 };
 const ending = { ...joined, cause: "idle", endingAtMs: 6, stopAtMs: 6 };
 
+/** Its launch was answered, and no list is waited for. */
+const launched = ignored(
+  "launch.accepted",
+  "launch.refused",
+  "launch.full",
+  "launch.repeated",
+  "list.missed",
+  "list.queued",
+);
+const over = {
+  ...launched,
+  ...ignored("list.running", "list.ended", "list.gone", "worker.joined", "worker.left", "worker.mute"),
+  ...ignored("end.asked", "stop.sent"),
+};
+
+/** While it ends and has not joined, whatever it ends for. */
+const unjoined = {
+  "launch.accepted": "Ending; ref = job 7",
+  "launch.refused": "Gone / announceEnded; endedAtMs = 2, reason = no such image",
+  "launch.full": "Gone / announceEnded; endedAtMs = 2, reason = quota",
+  "list.running": "Ending; ref = job 7, bootedAtMs = 4",
+  "worker.joined": "Ending; bootedAtMs = 5, joinedAtMs = 5",
+  "stop.sent": "Ending; stops = 1, stopAtMs = 17",
+  ...ignored("launch.repeated", "list.missed", "list.queued", "worker.left", "worker.mute", "end.asked"),
+};
+const failing = {
+  "list.ended": "Failed / announceFailed; endedAtMs = 8, isPreempted = true",
+  "list.gone": "Failed / announceFailed; endedAtMs = 8",
+};
+
 describe("the chart of an allocation", () => {
   testChartTable({
     machine: allocation,
@@ -59,17 +89,8 @@ describe("the chart of an allocation", () => {
           "list.gone": "Failed / announceFailed; endedAtMs = 8",
           "worker.joined": "Joined / announceJoined; bootedAtMs = 5, joinedAtMs = 5",
           "end.asked": "Ending; endingAtMs = 6, cause = idle, stopAtMs = 6",
-          ...ignored(
-            "launch.accepted",
-            "launch.refused",
-            "launch.full",
-            "launch.repeated",
-            "list.missed",
-            "list.queued",
-            "worker.left",
-            "worker.mute",
-            "stop.sent",
-          ),
+          ...launched,
+          ...ignored("worker.left", "worker.mute", "stop.sent"),
         },
       },
       Booting: {
@@ -79,18 +100,8 @@ describe("the chart of an allocation", () => {
           "list.gone": "Failed / announceFailed; endedAtMs = 8",
           "worker.joined": "Joined / announceJoined; joinedAtMs = 5",
           "end.asked": "Ending; endingAtMs = 6, cause = idle, stopAtMs = 6",
-          ...ignored(
-            "launch.accepted",
-            "launch.refused",
-            "launch.full",
-            "launch.repeated",
-            "list.missed",
-            "list.queued",
-            "list.running",
-            "worker.left",
-            "worker.mute",
-            "stop.sent",
-          ),
+          ...launched,
+          ...ignored("list.running", "worker.left", "worker.mute", "stop.sent"),
         },
       },
       Joined: {
@@ -101,17 +112,8 @@ describe("the chart of an allocation", () => {
           "worker.left": "Ending; endingAtMs = 6, cause = left, stopAtMs = 6",
           "worker.mute": "Ending; endingAtMs = 6, cause = mute, stopAtMs = 6",
           "end.asked": "Ending; endingAtMs = 6, cause = idle, stopAtMs = 6",
-          ...ignored(
-            "launch.accepted",
-            "launch.refused",
-            "launch.full",
-            "launch.repeated",
-            "list.missed",
-            "list.queued",
-            "list.running",
-            "worker.joined",
-            "stop.sent",
-          ),
+          ...launched,
+          ...ignored("list.running", "worker.joined", "stop.sent"),
         },
       },
       Ending: {
@@ -138,66 +140,29 @@ describe("the chart of an allocation", () => {
       "Ending, never joined": {
         state: "Ending",
         context: { ...asked, cause: "start_timeout", endingAtMs: 6, stopAtMs: 6 },
+        cells: { ...unjoined, ...failing },
+      },
+      "Ending, never out of the queue": {
+        state: "Ending",
+        context: { ...asked, cause: "queue_timeout", endingAtMs: 6, stopAtMs: 6 },
+        cells: { ...unjoined, ...failing },
+      },
+      "Ending, not wanted any more before it joined": {
+        state: "Ending",
+        context: { ...asked, cause: "operator", endingAtMs: 6, stopAtMs: 6 },
         cells: {
-          "launch.accepted": "Ending; ref = job 7",
-          "launch.refused": "Gone / announceEnded; endedAtMs = 2, reason = no such image",
-          "launch.full": "Gone / announceEnded; endedAtMs = 2, reason = quota",
-          "list.running": "Ending; ref = job 7, bootedAtMs = 4",
-          "list.ended": "Failed / announceFailed; endedAtMs = 8, isPreempted = true",
-          "list.gone": "Failed / announceFailed; endedAtMs = 8",
-          "worker.joined": "Ending; bootedAtMs = 5, joinedAtMs = 5",
-          "stop.sent": "Ending; stops = 1, stopAtMs = 17",
-          ...ignored(
-            "launch.repeated",
-            "list.missed",
-            "list.queued",
-            "worker.left",
-            "worker.mute",
-            "end.asked",
-          ),
+          ...unjoined,
+          "list.ended": "Gone / announceEnded; endedAtMs = 8, isPreempted = true",
+          "list.gone": "Gone / announceEnded; endedAtMs = 8",
         },
       },
       Failed: {
         context: { ...booting, endedAtMs: 8 },
-        cells: {
-          ...ignored(
-            "launch.accepted",
-            "launch.refused",
-            "launch.full",
-            "launch.repeated",
-            "list.missed",
-            "list.queued",
-            "list.running",
-            "list.ended",
-            "list.gone",
-            "worker.joined",
-            "worker.left",
-            "worker.mute",
-            "end.asked",
-            "stop.sent",
-          ),
-        },
+        cells: over,
       },
       Gone: {
         context: { ...ending, endedAtMs: 8 },
-        cells: {
-          ...ignored(
-            "launch.accepted",
-            "launch.refused",
-            "launch.full",
-            "launch.repeated",
-            "list.missed",
-            "list.queued",
-            "list.running",
-            "list.ended",
-            "list.gone",
-            "worker.joined",
-            "worker.left",
-            "worker.mute",
-            "end.asked",
-            "stop.sent",
-          ),
-        },
+        cells: over,
       },
     },
   });

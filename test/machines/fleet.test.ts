@@ -4,6 +4,16 @@ import { ignored, testChartTable } from "./chart-table.ts";
 const fresh = { failuresInRow: 0, maxFailuresInRow: 2, fullsInRow: 0, untilMs: 0, reason: "", by: "" };
 const failed = { ...fresh, failuresInRow: 1, untilMs: 5, reason: "no image" };
 
+/** It starts nobody, whatever comes of earlier starts. */
+const stopped = ignored(
+  "start.failed",
+  "provider.full",
+  "start.joined",
+  "time.passed, too early",
+  "time.passed",
+  "budget.spent",
+);
+
 describe("the chart of a fleet", () => {
   testChartTable({
     machine: fleet,
@@ -87,31 +97,16 @@ describe("the chart of a fleet", () => {
         cells: {
           "fleet.paused": "Paused; reason = at night, by = ada",
           "fleet.resumed": 'Active; failuresInRow = 0, untilMs = 0, reason = "", by = bob',
-          ...ignored(
-            "start.failed",
-            "provider.full",
-            "start.joined",
-            "time.passed, too early",
-            "time.passed",
-            "budget.spent",
-            "budget.left",
-          ),
+          ...stopped,
+          ...ignored("budget.left"),
         },
       },
       Paused: {
         context: { ...fresh, reason: "at night", by: "ada" },
         cells: {
           "fleet.resumed": 'Active; reason = "", by = bob',
-          ...ignored(
-            "start.failed",
-            "provider.full",
-            "start.joined",
-            "time.passed, too early",
-            "time.passed",
-            "budget.spent",
-            "budget.left",
-            "fleet.paused",
-          ),
+          ...stopped,
+          ...ignored("budget.left", "fleet.paused"),
         },
       },
       Spent: {
@@ -119,15 +114,8 @@ describe("the chart of a fleet", () => {
         cells: {
           "budget.left": 'Active; reason = ""',
           "fleet.paused": "Paused; reason = at night, by = ada",
-          ...ignored(
-            "start.failed",
-            "provider.full",
-            "start.joined",
-            "time.passed, too early",
-            "time.passed",
-            "budget.spent",
-            "fleet.resumed",
-          ),
+          ...stopped,
+          ...ignored("fleet.resumed"),
         },
       },
     },

@@ -3,7 +3,7 @@ import { printable } from "../../base/safe-text.ts";
 import type { Key } from "../../client/keys.ts";
 import type { HintedLine } from "../shell-words.ts";
 import { parkedSentences } from "./keys.ts";
-import { durationText, number, renderAge } from "./quantities.ts";
+import { counted, durationText, number, renderAge } from "./quantities.ts";
 import { renderTable } from "./table.ts";
 
 /** One line of the list. */
@@ -166,7 +166,7 @@ export function boardText(type: string, { states, moved, parked }: BoardLines, l
     ...parkedSentences(key, line, "actor").map((why) => `  ${why}`),
   ]);
   const last = moved.map(
-    ({ key, value, events }) => `${printable(key)} is ${printable(value)} after ${number(events)} events`,
+    ({ key, value, events }) => `${printable(key)} is ${printable(value)} after ${counted(events, "event")}`,
   );
   return [table, ...[...kept, ...last].map((text) => `${text}\n`)].join("");
 }

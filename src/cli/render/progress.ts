@@ -4,7 +4,7 @@ import { printable } from "../../base/safe-text.ts";
 import type { Pace, RunCounts } from "../../client/progress.ts";
 import type { FailureMessage } from "../../client/run-status.ts";
 import { failureMessageLines } from "./failure-messages.ts";
-import { durationText, number } from "./quantities.ts";
+import { counted, durationText, number } from "./quantities.ts";
 
 export interface ProgressView {
   readonly counts: RunCounts;
@@ -201,7 +201,7 @@ function workersText({ workers, reassigned }: ProgressView): string {
     cordoned > 0 ? `${cordoned} cordoned` : undefined,
   ];
   const notes = list(states, ", ");
-  const busy = slots > 0 ? `${executing} of ${slots} slots busy` : `${executing} executing`;
+  const busy = slots > 0 ? `${executing} of ${counted(slots, "slot")} busy` : `${executing} executing`;
   return list(
     [
       `${all} worker${all === 1 ? "" : "s"}${notes === "" ? "" : ` (${notes})`}`,

@@ -6,6 +6,11 @@ export function number(value: number): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
+/** "1 item", "1,234 items" */
+export function counted(count: number, one: string, several = `${one}s`): string {
+  return `${number(count)} ${count === 1 ? one : several}`;
+}
+
 const STEPS = [
   { unit: "d", ms: 86_400_000 },
   { unit: "h", ms: 3_600_000 },

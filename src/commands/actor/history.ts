@@ -1,6 +1,6 @@
 // `rollout actor history`
 import { systemClock } from "../../base/clock.ts";
-import { Args, integerFlag } from "../../cli/oclif.ts";
+import { Args, Flags } from "../../cli/oclif.ts";
 import { historyText } from "../../cli/render/actors.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
 import { listKeyHistory } from "../../client/keys.ts";
@@ -24,7 +24,7 @@ export class ActorHistory extends ActorCommand {
   };
   static override readonly flags = {
     ...configFlags("operator"),
-    limit: integerFlag({
+    limit: Flags.integer({
       summary: "The most events to show.",
       min: 1,
       max: 100_000,

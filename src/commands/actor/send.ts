@@ -5,6 +5,7 @@ import { isEvent } from "../../base/actor-address.ts";
 import { RolloutError } from "../../base/errors.ts";
 import { parseJson } from "../../base/exact-json.ts";
 import { newUlid } from "../../base/ids.ts";
+import { printable } from "../../base/safe-text.ts";
 import { systemRandom } from "../../base/random.ts";
 import { Args, Flags } from "../../cli/oclif.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
@@ -15,8 +16,6 @@ import { untilActor } from "../../compose/actor-wait.ts";
 import type { RolloutClient } from "../../compose/rollout-client.ts";
 import { parseDurationMs } from "../../config/duration.ts";
 
-const KNOWN = "This event was sent before.";
-const SENT = "The event is recorded.";
 const TAG = "tag:";
 
 export class ActorSend extends ActorCommand {
@@ -74,7 +73,7 @@ export class ActorSend extends ActorCommand {
       const { added } = await client.submit([event], { plugin, key: () => actor, id: () => id });
       const isKnown = added === 0;
       if (wait === undefined) return { known: isKnown, view: undefined };
-      this.tell(isKnown ? KNOWN : SENT);
+      this.tell(recordedText(actor, isKnown));
       const seen = await untilActor(client, actor, (key) => inWanted(actorOf(key), wait), {
         ...{ clock: systemClock, random: systemRandom, timeoutMs },
         ...(!isKnown && { sinceCommit: since }),
@@ -85,8 +84,7 @@ export class ActorSend extends ActorCommand {
       });
       return { known: isKnown, view: seen };
     });
-    if (view === undefined)
-      return this.print([{ actor: args.actor, known }], known ? `${KNOWN}\n` : `${SENT}\n`);
+    if (view === undefined) return this.print([{ actor, known }], `${recordedText(actor, known)}\n`);
     this.print([{ known, ...actorObject(view) }], actorText(view, this.hinted, systemClock.wallMs()));
   }
 
@@ -95,6 +93,12 @@ export class ActorSend extends ActorCommand {
     if (durationMs !== undefined && durationMs > 0) return durationMs;
     throw this.misuse(`--timeout takes a duration such as 30s or 5m, not ${text}`);
   }
+}
+
+function recordedText(actor: string, isKnown: boolean): string {
+  return isKnown
+    ? `Actor ${printable(actor)} was sent this event before.`
+    : `The event is recorded for actor ${printable(actor)}.`;
 }
 
 /** The commit of the state that the actor has; 0 for one that is not there. */

@@ -1,4 +1,5 @@
 // `rollout fleet logs`
+import { parseUlid } from "../../base/ids.ts";
 import { printable } from "../../base/safe-text.ts";
 import { Args } from "../../cli/oclif.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
@@ -21,10 +22,11 @@ export class FleetLogs extends OperatorCommand {
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(FleetLogs);
-    const id = args.allocation.toUpperCase();
+    const id = parseUlid(args.allocation.toUpperCase()) ?? args.allocation;
     const { allocation, log } = await this.askRun(flags, (client) => allocationLog(client.fleetCalls, id));
     const lines = (log ?? "").split("\n").map(printable);
-    const text = log === undefined ? "Nothing is known of it.\n" : `${lines.join("\n").trimEnd()}\n`;
+    const none = `It has left no words: \`${this.hinted("fleet", "list", "--all")}\` shows what became of it.`;
+    const text = `${log === undefined ? none : lines.join("\n").trimEnd()}\n`;
     this.print([{ allocation: allocation.allocation, fleet: allocation.fleet, log: log ?? null }], text);
   }
 }

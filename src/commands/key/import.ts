@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 import { failure } from "../../base/errors.ts";
 import { systemReason } from "../../base/system-reason.ts";
 import { Args, Flags } from "../../cli/oclif.ts";
-import { number } from "../../cli/render/quantities.ts";
+import { counted, number } from "../../cli/render/quantities.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
 import { importKeys } from "../../client/moved-keys.ts";
 import { submittedTask } from "../../compose/operator-client.ts";
@@ -49,7 +49,7 @@ export class KeyImport extends OperatorCommand {
       },
     );
     const before = known === 0 ? "" : `, ${number(known)} had been taken before`;
-    this.print([{ taken, known, there }], `${number(taken)} keys taken${before}.\n`);
+    this.print([{ taken, known, there }], `${counted(taken, "key")} taken${before}.\n`);
     if (there.length === 0) return;
     const shown = there.slice(0, SHOWN_MAX).join(", ");
     const more = there.length > SHOWN_MAX ? ` and ${there.length - SHOWN_MAX} more` : "";

@@ -2,7 +2,7 @@
 import { systemClock } from "../../base/clock.ts";
 import { EXIT } from "../../base/error-row.ts";
 import type { ExitCode } from "../../base/error-row.ts";
-import { Args, Flags } from "../../cli/oclif.ts";
+import { Flags } from "../../cli/oclif.ts";
 import { releaseText } from "../../cli/render/release.ts";
 import { configFlags } from "../../cli/setting-flags.ts";
 import { untilSeenEnough } from "../../cli/signals.ts";
@@ -11,6 +11,7 @@ import { jsonOf } from "../../client/operator-message.ts";
 import { isReleaseOver } from "../../client/releases.ts";
 import type { Release } from "../../client/releases.ts";
 import { OperatorCommand } from "../../compose/operator-command.ts";
+import { RELEASE_ARGS } from "../../compose/release-command.ts";
 import { ReleaseStatusSchema } from "../../gen/rollout/v1/release_pb.ts";
 
 export class ReleaseStatus extends OperatorCommand {
@@ -23,12 +24,7 @@ export class ReleaseStatus extends OperatorCommand {
     "<%= config.bin %> <%= command.id %> --watch",
     "<%= config.bin %> <%= command.id %> 01M7QK69HAKARNT7E0B5TKE00H --json",
   ];
-  static override readonly args = {
-    release: Args.string({
-      description: "Its id; without one the release that is not over, or else the last one.",
-      ignoreStdin: true,
-    }),
-  };
+  static override readonly args = RELEASE_ARGS;
   static override readonly flags = {
     ...configFlags("operator"),
     watch: Flags.boolean({ char: "w", summary: "Redraw until the release is over, or held." }),
@@ -36,7 +32,7 @@ export class ReleaseStatus extends OperatorCommand {
 
   override async run(): Promise<ExitCode> {
     const { args, flags } = await this.parse(ReleaseStatus);
-    const id = args.release?.toUpperCase() ?? "";
+    const id = args.release ?? "";
     if (flags.watch) return this.#watch(flags, id);
     const release = await this.askRun(flags, (client) => client.releases.get(id));
     this.print([objectOf(release)], this.#textOf(release));

@@ -100,7 +100,7 @@ function factsOf(fleet: Fleet): string[] {
   const { min, max, slots } = settingsOf(fleet);
   const itemMs = learned.ended === 0 ? undefined : learned.busyMs / learned.ended;
   return [
-    `it wants ${want} of ${min} to ${max} workers with ${slots} slots each`,
+    `it wants ${want} (at least ${min}, at most ${max}), each with ${slots} slot${slots === 1 ? "" : "s"}`,
     itemMs === undefined
       ? "no item has ended yet, so it is not known how long one takes"
       : `an item takes ${Math.round(itemMs)} ms of a slot`,

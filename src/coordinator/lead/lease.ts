@@ -230,7 +230,6 @@ export class StorageLease {
   }
 
   async #renew(durability: Durability): Promise<RenewOutcome> {
-    let unanswered: unknown;
     for (let attempt = 1; attempt <= RENEW_TRIES_MAX; attempt++) {
       assert(this.#held !== undefined, "who renews a lease has taken it");
       const row: LeaseRow = { ...this.#held.row, renewals: ++this.#renewals };
@@ -258,12 +257,8 @@ export class StorageLease {
       if (lease.renewals !== row.renewals) return { kind: "unclear", cause: outcome.cause };
       if (durability === "flush") return { kind: "renewed" };
       // It is there, and perhaps on this server alone. Only an answer says that it is on stable storage.
-      unanswered = outcome.cause;
     }
-    return {
-      kind: "unclear",
-      cause: unanswered ?? failure("internal", { detail: "the lease changed under every renewal" }),
-    };
+    return { kind: "unclear", cause: failure("internal", { detail: "no renewal was answered" }) };
   }
 
   /** Marks the lease free if it is still ours. Failing to is harmless: the next claim takes a higher epoch. */

@@ -170,7 +170,7 @@ export function steerRelease(
 }
 
 /** One that is over stays as it is; asked for what it is, it is answered. */
-function refusalAtEnd(release: Release, { action }: ReleaseSteering): ReleaseRefusal | undefined {
+export function refusalAtEnd(release: Release, { action }: ReleaseSteering): ReleaseRefusal | undefined {
   const state = releaseStateOf(release);
   if (state === "Completed")
     return action === "promote"

@@ -13,6 +13,7 @@ import type { Store } from "../../storage/store.ts";
 import { peerOf } from "../../transport/caller.ts";
 import { describeIdentity } from "../../transport/tls/identity.ts";
 import type { ReleaseRefusal, ReleaseRequest, ReleaseSteering } from "../release/operator.ts";
+import { refusalAtEnd } from "../release/operator.ts";
 import { loadRelease } from "../release/replay-releases.ts";
 import { isReleaseKey } from "../release/records.ts";
 import type { Release } from "../release/release.ts";
@@ -34,6 +35,11 @@ export function releaseService(
   clock: Clock,
 ): ServiceImpl<typeof ReleaseService> {
   const { envelope: coordinator } = leader;
+  /** One that is over, from the store. */
+  const earlierOne = async (id: string): Promise<Release | undefined> => {
+    const found = isUlid(id) ? await loadRelease(store, id) : undefined;
+    return found !== undefined && isOver(found) ? found : undefined;
+  };
   return {
     async createRelease(asked, context) {
       if (!isUlid(asked.release)) return refuse("CreateRelease", "release is no ULID");
@@ -43,8 +49,8 @@ export function releaseService(
       };
       const answer = await ask(leader, { kind: "createRelease", request });
       if (answer.kind === "created") return { coordinator, created: answer.created };
-      const earlier = await loadRelease(store, asked.release);
-      if (earlier === undefined || !isOver(earlier)) return fail(answer);
+      const earlier = await earlierOne(asked.release);
+      if (earlier === undefined) return fail(answer);
       return { coordinator, created: createdOf(earlier) };
     },
 
@@ -52,9 +58,9 @@ export function releaseService(
       await untilNews(leader, clock, asked, signal);
       const answer = await ask(leader, { kind: "getRelease", id: asked.release });
       if (answer.kind === "release") return { coordinator, release: answer.status, after: answer.after };
-      const earlier = isUlid(asked.release) ? await loadRelease(store, asked.release) : undefined;
+      const earlier = await earlierOne(asked.release);
       if (earlier === undefined) return fail(answer);
-      return { coordinator, release: statusOf(earlier, { pending: undefined, crew: NOBODY }), after: "" };
+      return { coordinator, release: statusOfEarlier(earlier), after: "" };
     },
 
     async listReleases() {
@@ -71,14 +77,21 @@ export function releaseService(
         steering: readSteering(asked),
       } as const;
       const answer: ReleaseAnswer = await ask(leader, question);
-      if (answer.kind === "refused") return fail(answer);
-      return { coordinator, release: answer.status };
+      if (answer.kind === "release") return { coordinator, release: answer.status };
+      const earlier = await earlierOne(asked.release);
+      if (earlier === undefined) return fail(answer);
+      const refusal = refusalAtEnd(earlier, question.steering);
+      return refusal === undefined ? { coordinator, release: statusOfEarlier(earlier) } : fail(refusal);
     },
   };
 }
 
 function fail({ code, params }: ReleaseRefusal): never {
   throw new RolloutError(code, params);
+}
+
+function statusOfEarlier(earlier: Release): ReturnType<typeof statusOf> {
+  return statusOf(earlier, { pending: undefined, crew: NOBODY });
 }
 
 /** By its certificate. */

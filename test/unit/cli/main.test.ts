@@ -102,6 +102,7 @@ describe("the program", () => {
     ["print --times", "Flag --times expects a value", "rollout print"],
     ["print --times x", "--times takes a whole number, not x", "rollout print"],
     ["break", "missing argument HOW", "rollout break"],
+    ["print --late", "--late goes with --paused", "rollout print"],
     ["break throw -- x", "this command takes nothing after --", "rollout break"],
   ] as const) {
     it(`refuses \`rollout ${args}\` in one line, and for a program`, async () => {

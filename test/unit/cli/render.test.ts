@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import { failure } from "../../../src/base/errors.ts";
-import { renderAge } from "../../../src/cli/render/quantities.ts";
+import { counted, renderAge } from "../../../src/cli/render/quantities.ts";
 import { errorLine, errorObject } from "../../../src/cli/render/error.ts";
 import { renderTable } from "../../../src/cli/render/table.ts";
 
@@ -77,5 +77,13 @@ describe("an error", () => {
 
   it("shows a program the same words", () => {
     expect(errorObject(error)).to.have.nested.property("error.message").that.contains("[redacted]");
+  });
+});
+
+describe("a number of things", () => {
+  it("is one of one, and several of none and of more", () => {
+    const texts = [0, 1, 1_234].map((count) => counted(count, "key"));
+    expect(texts).to.deep.equal(["0 keys", "1 key", "1,234 keys"]);
+    expect(counted(2, "line equals", "lines equal")).to.equal("2 lines equal");
   });
 });

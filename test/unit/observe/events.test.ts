@@ -33,7 +33,9 @@ describe("the table of events", () => {
     const meanings = readFileSync(new URL("../../../docs/EVENTS.md", import.meta.url), "utf8");
     for (const topic of topics) {
       expect(EVENTS[topic].doc, topic).to.have.length.least(10);
-      expect(meanings, topic).to.include(`## ${topic}\n\n${EVENTS[topic].doc}`);
+      expect(meanings, topic)
+        .to.match(new RegExp(`^\\| \\[\`${topic}\`\\].*\\| (.+) \\|$`, "m"))
+        .and.include(`| ${EVENTS[topic].doc} `);
     }
   });
 });

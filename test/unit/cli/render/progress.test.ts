@@ -156,6 +156,8 @@ describe("progress in a block", () => {
     expect(lines(120, { workers: many, reassigned: 1_234 })[3]).to.equal(
       "  4 workers (1 suspected, 1 failed, 1 cordoned) · 1 of 4 slots busy · 1,234 attempts repeated",
     );
+    const one = { ...workers, ready: 1, slots: 1 };
+    expect(lines(120, { workers: one })[3]).to.equal("  1 worker · 0 of 1 slot busy");
   });
 
   it("shows what others wrote as text", () => {

@@ -19,7 +19,7 @@ async function working(workers: number, ...settings: readonly Partial<FleetSetti
   return rig;
 }
 
-describe("the room of fleets", () => {
+describe("a fleet of the coordinator", () => {
   it("launches nothing before it has a good list, and then what is wanted, each row before its launch", async () => {
     const rig = await FleetRig.open();
     rig.submit(3);
@@ -103,7 +103,7 @@ describe("the room of fleets", () => {
     expect(rig.take("launch")).to.deep.equal([]);
   });
 
-  it("asks about a worker at once that turns silent, and replaces one that is gone", async () => {
+  it("asks at once about a worker that turns silent, and replaces a worker that is gone", async () => {
     const rig = await working(1, { pollIntervalMs: 30_000 });
     const [id = ""] = rig.live;
     rig.worker(id, { presence: "silent", silentMs: 5_000 });
@@ -116,7 +116,7 @@ describe("the room of fleets", () => {
     expect(rig.live).not.to.include(id);
   });
 
-  it("sends a launch of which nobody knows again, under its id, when two lists do not have it", async () => {
+  it("repeats a launch under its id when its answer and two lists are missing", async () => {
     const rig = await FleetRig.open();
     await rig.haveItems(1);
     const id = await rig.launchOne({ kind: "unknown", reason: "it was killed" });
@@ -172,7 +172,7 @@ describe("the room of fleets", () => {
     expect(rig.take("launch")).to.have.length(1);
   });
 
-  it("keeps the last words of one that has failed, without a key in them", async () => {
+  it("keeps the last words of a failed start, without a key in them", async () => {
     const rig = await FleetRig.open();
     await rig.haveItems(1);
     const id = await rig.launchOne();
@@ -223,7 +223,7 @@ describe("the room of fleets", () => {
     expect(launches).to.equal(60);
   });
 
-  it("gives back a machine whose worker does not join in time, and tells it again until it is gone", async () => {
+  it("gives back a machine whose worker does not join in time, and repeats that until the machine is gone", async () => {
     const rig = await FleetRig.open({ max: 1 });
     await rig.haveItems(1);
     const id = await rig.launchOne();
@@ -275,7 +275,7 @@ describe("the room of fleets", () => {
     expect(rig.take("launch")).not.to.be.empty;
   });
 
-  it("drains a fleet that is paused when its budget is used up, and says once that it is", async () => {
+  it("drains a paused fleet when its budget is used up, and says so once", async () => {
     const rig = await working(2, { maxMachineHours: 0.25 });
     await rig.turn((turn) => {
       const decision = { action: "pause", fleet: "spot", reason: "at night" } as const;
@@ -296,7 +296,7 @@ describe("the room of fleets", () => {
     expect(other.events.filter((topic) => topic === "fleet_spent")).to.have.length(1);
   });
 
-  it("sends a worker away that is heard again after its allocation was over", async () => {
+  it("sends away a worker that is heard again after its allocation was over", async () => {
     const rig = await working(1);
     const [id = ""] = rig.live;
     rig.worker(id, { presence: "silent", isOfUse: false });
@@ -308,7 +308,7 @@ describe("the room of fleets", () => {
     expect(rig.drained).to.deep.equal([id]);
   });
 
-  it("ends all of it when the run is over", async () => {
+  it("ends all of its workers when the run is over", async () => {
     const rig = await working(2, { min: 1 });
     rig.numbers = { ...rig.numbers, pending: 0, isIdle: true, isOver: true };
     await rig.pass(250);
@@ -344,7 +344,7 @@ describe("the room of fleets", () => {
     expect(await rig.answerStops()).to.deep.equal([`${id} by force`]);
   });
 
-  it("drains a fleet that the file does not have any more", async () => {
+  it("is drained when the file does not have it any more", async () => {
     const rig = await working(2);
     await rig.restart([{ ...SETTINGS, name: "other" }]);
     await rig.pass(250);
@@ -372,7 +372,7 @@ describe("the room of fleets", () => {
     for (const id of rig.take("launch").map(({ allocation }) => allocation)) expect(asked).not.to.include(id);
   });
 
-  it("lets in one worker by the bundle of an allocation, its own, while that is not over", async () => {
+  it("lets in only its own worker by the bundle of an allocation, until the allocation is over", async () => {
     const rig = await working(1);
     const [id = ""] = rig.live;
     expect(rig.fleets.refusalOf(id, id)).to.equal(undefined);
@@ -409,7 +409,7 @@ describe("the room of fleets", () => {
     expect(rig.live).to.have.length(3);
   });
 
-  it("shows how it stands, takes limits of an operator, and refuses a fleet that is not there", async () => {
+  it("shows how it stands, and takes limits of an operator; an unknown fleet is refused", async () => {
     const rig = await working(2);
     await rig.turn((turn) => {
       const decision = { action: "scale", fleet: "spot", scale: { max: 1 } } as const;
@@ -431,7 +431,7 @@ describe("the room of fleets", () => {
     await rig.turn((turn) => {
       const [shown] = rig.fleets.detailed(turn).fleets;
       expect(shown?.fleet).to.include({ name: "spot", provider: "exec", joined: 2, max: 1, state: "Active" });
-      expect(shown?.facts.join("\n")).to.include("set by an operator");
+      expect(shown?.facts.join("\n")).to.include("at most 1), each with ").and.include("set by an operator");
     });
   });
 });

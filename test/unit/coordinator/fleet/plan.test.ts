@@ -203,7 +203,7 @@ describe("the rule of a fleet", () => {
     }
   });
 
-  it("starts and ends no machine twice for one backlog that nothing is lost of", () => {
+  it("starts and ends each machine once for a backlog of which nothing is lost", () => {
     for (let seed = 1; seed <= 40; seed++) {
       const random = seededRandom(seed);
       const world = new FleetWorld(SETTINGS, random, {

@@ -27,6 +27,8 @@ class MoodyStore extends DelegatingStore {
   /** How long a commit takes to take effect, and its answer as long again. */
   delayMs = 0;
   reads = 0;
+  /** Why it cannot be read. */
+  trouble: Error = new Error("the network is down");
 
   constructor(inner: Store, clock: VirtualClock) {
     super(inner);
@@ -35,7 +37,7 @@ class MoodyStore extends DelegatingStore {
 
   override async get(key: string): Promise<Uint8Array | undefined> {
     this.reads++;
-    if (!this.isReadable) throw new Error("the network is down");
+    if (!this.isReadable) throw this.trouble;
     return super.get(key);
   }
 
@@ -181,24 +183,32 @@ describe("the elector of a store that is shared", () => {
   });
 
   describe("goes on trying", () => {
-    it("while the store cannot be read, and says so once", async () => {
-      const candidate = stand("a");
-      candidate.store.isReadable = false;
-      await clock.advance(10_000);
-      expect(candidate.log.lines.filter(({ level }) => level === "warn")).to.have.length(1);
-      candidate.store.isReadable = true;
-      await clock.advance(1_000);
-      expect(candidate.won?.epoch).to.equal(0);
-    });
+    for (const trouble of [
+      new Error("the network is down"),
+      failure("store_unreachable", { path: "memory", reason: "a test" }),
+    ])
+      it(`while the store cannot be read (${trouble.message}), and says so once`, async () => {
+        const candidate = stand("a");
+        candidate.store.trouble = trouble;
+        candidate.store.isReadable = false;
+        await clock.advance(10_000);
+        expect(candidate.log.lines.filter(({ level }) => level === "warn")).to.have.length(1);
+        candidate.store.isReadable = true;
+        await clock.advance(1_000);
+        expect(candidate.won?.epoch).to.equal(0);
+      });
 
     it("when a claim did not reach the store", async () => {
       const candidate = stand("a");
       candidate.store.mood = "lost";
       await clock.advance(3_000);
       expect(candidate.won).to.equal(undefined);
+      const warned = candidate.log.lines.length;
+      expect(warned).to.be.greaterThan(0);
       candidate.store.mood = "good";
       await clock.advance(1_000);
       expect(candidate.won?.epoch).to.equal(0);
+      expect(candidate.log.lines, "nothing to warn of any more").to.have.length(warned);
     });
 
     it("until it is told to stop", async () => {

@@ -1,6 +1,7 @@
 import { expect } from "chai";
 import fc from "fast-check";
 import { failure } from "../../../../src/base/errors.ts";
+import { epoch } from "../../../../src/base/ids.ts";
 import type { Leadership } from "../../../../src/coordinator/lead/lease.ts";
 import { StorageLease } from "../../../../src/coordinator/lead/lease.ts";
 import type { Fault } from "../../../support/faulty-store.ts";
@@ -47,6 +48,17 @@ describe("the lease", () => {
         { key: COORDINATOR_LEASE_KEY, value: null },
         { key: EPOCH_KEY, value: null },
       ]);
+    });
+
+    it("with what its leaders have accepted of a store that went back, from one to the next", async () => {
+      const accepted = { accepted: 2, epoch: 3, completion: 5, submitted: 7, done: 11 };
+      const first = new StorageLease(store, "a");
+      await first.take(await first.read(), { highest: epoch(3), accepted });
+      for (const holder of ["b", "c"]) {
+        const next = new StorageLease(store, holder);
+        await next.claim();
+        expect((await next.read()).lease?.accepted).to.deep.equal(accepted);
+      }
     });
 
     for (const [changes, tries] of [

@@ -3,6 +3,7 @@ import { expect } from "chai";
 import type { ItemContent } from "../../../../src/coordinator/ledger/place.ts";
 import {
   eventItemIdOf,
+  insideItemIdOf,
   ITEM_ID_BYTES,
   itemIdOf,
   itemIdText,
@@ -60,6 +61,16 @@ describe("the id of an item", () => {
       .update("é!e7");
     const id = eventItemIdOf({ taskDigest: TASK, key: "é!", eventId: "e7" });
     expect(Buffer.from(id).equals(recipe.digest())).to.equal(true);
+  });
+
+  it("is made of the asker and the number of what it asks for where a result has asked for it", () => {
+    const asker = itemIdOf(contentOf());
+    for (const index of [0, 1, 256]) {
+      const counted = Buffer.alloc(4);
+      counted.writeUInt32BE(index, 0);
+      const recipe = createHash("sha256").update("rollout mail 1\0").update(asker).update(counted);
+      expect(itemIdText(insideItemIdOf(asker, index))).to.equal(itemIdText(recipe.digest()));
+    }
   });
 
   it("is the same for the same content and another for any other", () => {

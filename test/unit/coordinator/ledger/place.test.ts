@@ -86,6 +86,18 @@ describe("a place", () => {
     );
   });
 
+  it("lies in one stretch with those of its priority and its kind alone", () => {
+    const few = fc.tuple(
+      fc.integer({ min: 0, max: 1 }),
+      fc.constantFrom(placeOf, keyedPlaceOf, insidePlaceOf),
+    );
+    fc.assert(
+      fc.property(few, few, ([p1, make1], [p2, make2]) => {
+        expect(isBeside(make1(p1, 1), make2(p2, 2))).to.equal(p1 === p2 && make1 === make2);
+      }),
+    );
+  });
+
   it("has an order among all others, whether their items have keys or not", () => {
     const any = fc.tuple(priority, sequence, fc.constantFrom(placeOf, keyedPlaceOf, insidePlaceOf));
     fc.assert(

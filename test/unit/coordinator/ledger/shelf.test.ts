@@ -94,6 +94,24 @@ describe("the shelf of items that are not for everybody", () => {
     expect([1, 2, 3].map(keyOf)).to.deep.equal([undefined, keyedPlaceOf(0, 2), keyedPlaceOf(0, 2)]);
   });
 
+  it("gives a worker the item that it has failed at once where no other worker goes on from its state", () => {
+    shelf.put({ ...item(keyedPlaceOf(0, 2), one), keyed: { stateVersion: 2 } }, 0);
+    const keyOf = (othersUpTo: number): Place | undefined => shelf.peek(taker(one, { othersUpTo }))?.key;
+    expect([1, 2, 3].map(keyOf)).to.deep.equal([keyedPlaceOf(0, 2), undefined, undefined]);
+  });
+
+  it("gives a worker that only tries a release the first item that the release may try", () => {
+    const failed = item(a, two);
+    const budgets = { ...UNHARMED, charged: 1, failedBy: two };
+    shelf.put({ ...failed, returned: { budgets } }, 0);
+    shelf.put(item(b, two), 0);
+    const triesOnly = { version: "2", trial: "this" };
+    expect([taker(one), taker(one, { triesOnly })].map((each) => shelf.peek(each)?.key)).to.deep.equal([
+      a,
+      b,
+    ]);
+  });
+
   it("has items that a release may try: of none was an attempt charged or lost, and that release has not tried them", () => {
     const behind = [
       {},

@@ -113,5 +113,12 @@ describe("the service of releases", () => {
     expect((await get(releaseId(1))).release?.reason).to.equal("enough");
     expect((await get("")).release?.release).to.equal(releaseId(2));
     expect(await codeOf(get(releaseId(9)))).to.equal("release_unknown");
+    const steer = (action: ReleaseAction) =>
+      service.steerRelease(
+        create(SteerReleaseRequestSchema, { release: releaseId(1), action, stage: 1 }),
+        context,
+      );
+    expect((await steer(ReleaseAction.ABORT)).release?.reason, "aborted once more").to.equal("enough");
+    expect(await codeOf(steer(ReleaseAction.PROMOTE))).to.equal("release_over");
   });
 });

@@ -2,14 +2,15 @@
 import { EXIT } from "../../../../../src/base/error-row.ts";
 import type { ExitCode } from "../../../../../src/base/error-row.ts";
 import { BaseCommand } from "../../../../../src/cli/base-command.ts";
-import { Args, Flags, integerFlag } from "../../../../../src/cli/oclif.ts";
+import { Args, Flags } from "../../../../../src/cli/oclif.ts";
 
 export class Print extends BaseCommand {
   static override readonly summary = "Print what is given.";
   static override readonly args = { file: Args.string({ ignoreStdin: true }) };
   static override readonly flags = {
-    times: integerFlag({ summary: "How often.", default: 1, helpValue: "N" }),
+    times: Flags.integer({ summary: "How often.", default: 1, helpValue: "N" }),
     paused: Flags.boolean(),
+    late: Flags.boolean({ dependsOn: ["paused"] }),
   };
 
   override async run(): Promise<ExitCode> {
