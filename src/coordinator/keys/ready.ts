@@ -186,7 +186,7 @@ export class Ready {
     return undefined;
   }
 
-  /** Of the heads that have waited long enough for their owners, so many are for anybody from now on: those that have waited longest. */
+  /** Heads that have waited long enough for their owners are for anybody from now on: so many of them, those that have waited longest. */
   spill(nowMs: number, count: number): void {
     for (let left = count; left > 0; left--) {
       const key = this.longestForOwner;
