@@ -56,7 +56,8 @@ export async function replay(store: Store, options: ReplayOptions): Promise<Coor
   for (;;) {
     const { generation } = store;
     try {
-      return await replayAsItIs(store, options);
+      const state = await replayAsItIs(store, options);
+      if (store.generation === generation) return state;
     } catch (error) {
       if (store.generation === generation) throw error;
     }

@@ -22,7 +22,7 @@ const FINDS_OF_ACTORS = [4_000_841, 6_003_764, 7_000_086];
 const FINDS_OF_RELEASES = [3_100_024, 4_000_658, 4_000_726, 4_700_839, 4_702_263];
 
 /** The same where the seed drew how many coordinators there are. */
-const FINDS_OF_DRAWN = [5_100_545, 5_101_194, 6_101_692];
+const FINDS_OF_DRAWN = [5_100_545, 5_101_194, 6_101_692, 7_200_905];
 
 /** The others found it with keys that were no actors. */
 const WITHOUT_ACTORS: Variant = {

@@ -358,6 +358,28 @@ describe("a candidate", () => {
     expect([promoted.misread, coordinator.epoch > listening.coordinator.epoch]).to.deep.equal([1, true]);
   });
 
+  it("reads the ledger again when the database became another one, though all that was read of both fits", async () => {
+    const readings = async (generation: string): Promise<number> => {
+      const store = new (class extends DelegatingStore {
+        scans = 0;
+
+        override get generation(): string {
+          return this.scans > 0 ? generation : super.generation;
+        }
+
+        override async scan(range: ScanRange): Promise<Entry[]> {
+          if (range.from.startsWith(WORKERS_PREFIX)) this.scans++;
+          return super.scan(range);
+        }
+      })(cluster.store);
+      const { coordinator } = await lead({ store });
+      await coordinator.stop();
+      return store.scans;
+    };
+    const once = await readings(cluster.store.generation);
+    expect(await readings("promoted")).to.equal(2 * once);
+  });
+
   it("says that the store is on another branch, and leads above all that the lost one can have given", async () => {
     const started = await lead();
     await started.coordinator.stop();
