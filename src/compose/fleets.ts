@@ -53,7 +53,7 @@ const AT_ONCE = 8;
 const LOGINS_AT_ONCE = 8;
 
 /** `tunnelTo`: see `SshOptions`. */
-function sshOptions(
+export function sshOptions(
   settings: SshSettings,
   tunnelTo: (() => Address) | undefined,
   ports: Pick<SshOptions, "clock" | "random" | "log" | "logins">,
