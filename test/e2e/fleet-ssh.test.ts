@@ -91,7 +91,8 @@ async function story(cluster: Cluster, first: RolloutProcess): Promise<void> {
   );
   const lost = (await first.event("allocation_joined")).allocation;
   await eventually("both execute", async () => (await status(cluster)).executing === 2);
-  const key = readOnHost(cluster, lost, "bundle.pem").split("PRIVATE KEY-----\n")[1]?.slice(0, 48) ?? "";
+  const bundle = readOnHost(cluster, lost, "bundle.pem");
+  const key = bundle.split("PRIVATE KEY-----\n")[1]?.slice(0, 48) ?? "";
   expect(key).to.have.length(48);
   const [line, ...seen] = [
     environmentOf(pidOf(cluster, lost)),
@@ -126,5 +127,20 @@ async function story(cluster: Cluster, first: RolloutProcess): Promise<void> {
   const left = onHosts(cluster).filter((path) => path.split("/").length === 3);
   expect(left.map((path) => basename(path))).to.have.members(["ended", "keeper", "log", "worker"]);
   expect(left.every((path) => path.includes(lost))).to.equal(true);
+  await expectRefused(cluster, lost, bundle);
   expect(await next.stop()).to.deep.equal({ code: 0, signal: null });
+}
+
+/** The bundle of an allocation that is over lets nobody in, neither its own worker nor another, and the coordinator says so. */
+async function expectRefused(cluster: Cluster, allocation: string, bundle: string): Promise<void> {
+  await writeFile(cluster.file("kept.pem"), bundle, { mode: 0o600 });
+  const words = ["worker", "run", "--enrolment", "kept.pem", "--state-dir", "late"];
+  const late = await cluster.run(...words, "--worker-id", allocation);
+  expect([late.code, late.stderr]).to.satisfy(
+    ([code, stderr]: [number, string]) => code !== 0 && stderr.includes(`allocation ${allocation} is over`),
+    late.stderr,
+  );
+  expect(
+    cluster.coordinator.log.some((line) => JSON.stringify(line).includes(`${allocation} is over`)),
+  ).to.equal(true);
 }
